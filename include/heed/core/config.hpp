@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/// Build-wide switches. A program sets none of them to use heed; see docs/architecture.md.
+///
+/// HEED_COMPILED       defined by the target heed::compiled: kernels are linked, not included.
+/// HEED_ALLOW_FAST_MATH  accept -ffast-math, under which NaN, infinity and bit promises do not hold.
+
+#if (defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)) && \
+    !defined(HEED_ALLOW_FAST_MATH)
+#error "heed: -ffast-math (or -ffinite-math-only) breaks masked rows, NaN and the bit-exactness promises; define HEED_ALLOW_FAST_MATH to accept that"
+#endif
+
+#ifdef HEED_COMPILED
+#define HEED_INLINE
+#else
+#define HEED_INLINE inline
+#endif
+
+/// True when the definitions (`*.inl`) are to be seen by this translation unit.
+#if !defined(HEED_COMPILED) || defined(HEED_COMPILED_SOURCE)
+#define HEED_DEFINITIONS 1
+#else
+#define HEED_DEFINITIONS 0
+#endif
+
+/// A broken invariant inside the library: checked in debug and sanitizer builds, free otherwise.
+#if defined(HEED_CHECKED) || !defined(NDEBUG)
+#define HEED_EXPECTS(condition) \
+  ((condition) ? static_cast<void>(0) : ::heed::detail::broken_invariant(#condition, __FILE__, __LINE__))
+#else
+#define HEED_EXPECTS(condition) static_cast<void>(0)
+#endif
+
+namespace heed::detail {
+/// Stops the program where an invariant broke, so that a debugger or sanitizer shows the place.
+[[noreturn]] inline void broken_invariant(const char*, const char*, int) { __builtin_trap(); }
+}  // namespace heed::detail

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <type_traits>
+#include <utility>
+
+namespace heed {
+
+template <class Signature>
+class FunctionRef;
+
+/// A callable passed by reference: two pointers, no allocation. It must outlive the call it is
+/// passed to, as a temporary lambda in an argument list does. (After std::function_ref, P0792.)
+template <class R, class... Args>
+class FunctionRef<R(Args...)> {
+ public:
+  template <class F>
+    requires(!std::is_same_v<std::remove_cvref_t<F>, FunctionRef> &&
+             std::is_invocable_r_v<R, F&, Args...>)
+  FunctionRef(F&& callable)  // NOLINT(google-explicit-constructor): a lambda converts silently
+      : object_(const_cast<void*>(static_cast<const volatile void*>(&callable))),
+        call_([](void* object, Args... args) -> R {
+          return (*static_cast<std::remove_reference_t<F>*>(object))(std::forward<Args>(args)...);
+        }) {}
+
+  R operator()(Args... args) const { return call_(object_, std::forward<Args>(args)...); }
+
+ private:
+  void* object_;
+  R (*call_)(void*, Args...);
+};
+
+}  // namespace heed

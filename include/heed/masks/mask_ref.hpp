@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+
+#include <heed/masks/policy.hpp>
+
+namespace heed {
+
+/// Any mask as a kernel sees it: a pointer and three functions, called once per tile and never
+/// per score. It does not own the mask, which must outlive the call it is passed to.
+class MaskRef {
+ public:
+  template <MaskPolicy M>
+  explicit MaskRef(const M& mask)
+      : mask_(&mask),
+        coverage_([](const void* self, const Tile& tile) {
+          return coverage_of(*static_cast<const M*>(self), tile);
+        }),
+        lane_words_([](const void* self, const Tile& tile, std::uint64_t* words) {
+          fill_lane_words(*static_cast<const M*>(self), tile, words);
+        }),
+        depends_on_head_(heed::depends_on_head(mask)) {}
+
+  Coverage coverage(const Tile& tile) const { return coverage_(mask_, tile); }
+  void lane_words(const Tile& tile, std::uint64_t* words) const { lane_words_(mask_, tile, words); }
+  bool depends_on_head() const { return depends_on_head_; }
+
+ private:
+  const void* mask_;
+  Coverage (*coverage_)(const void*, const Tile&);
+  void (*lane_words_)(const void*, const Tile&, std::uint64_t*);
+  bool depends_on_head_;
+};
+
+}  // namespace heed

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <type_traits>
+
+#include <heed/core/index.hpp>
+
+namespace heed {
+
+/// One score: query `query` looks at key `key`. Positions are absolute: a query's offset
+/// (AttentionOptions::first_query) is added already, so a mask never needs to know it. A query
+/// position is negative when there are more queries than keys and the last ones line up.
+struct Position {
+  Index batch = 0;
+  Index head = 0;
+  Index query = 0;
+  Index key = 0;
+};
+
+/// A rectangle of scores of one head. Absolute positions; both ends belong to the tile.
+struct Tile {
+  Index batch = 0;
+  Index head = 0;
+  Index first_query = 0;
+  Index last_query = 0;
+  Index first_key = 0;
+  Index last_key = 0;
+
+  Index queries() const { return last_query - first_query + 1; }
+  Index keys() const { return last_key - first_key + 1; }
+};
+
+/// How much of a tile a mask lets through. `none` and `full` are promises; `partial` is always a
+/// legal answer and costs a look at every score.
+enum class Coverage : std::uint8_t { none, partial, full };
+
+/// What a mask is applied to, for checking it against the tensors.
+struct MaskShape {
+  Index batch = 0;
+  Index heads = 0;
+  Index queries = 0;
+  Index keys = 0;
+};
+
+/// The meaning of a mask: who may attend to whom. `true` lets a score through.
+template <class M>
+concept MaskPolicy = std::copyable<M> && requires(const M& mask, Position at) {
+  { mask.allows(at) } -> std::same_as<bool>;
+};
+
+/// The shortcut: tiles answered whole. Tiles of `none` are never computed, `full` ones never asked.
+template <class M>
+concept TiledMaskPolicy = MaskPolicy<M> && requires(const M& mask, Tile tile) {
+  { mask.coverage(tile) } -> std::same_as<Coverage>;
+};
+
+/// The fast form of a partial tile of at most 64 queries: bit i of `words[j]` says whether query
+/// `first_query + i` may see key `first_key + j`. Bits past the last query may hold anything.
+template <class M>
+concept LaneMaskPolicy = MaskPolicy<M> && requires(const M& mask, Tile tile, std::uint64_t* words) {
+  { mask.lane_words(tile, words) } -> std::same_as<void>;
+};
+
+/// A mask that can tell whether it fits the tensors; throws ShapeError when it does not.
+template <class M>
+concept CheckedMaskPolicy = MaskPolicy<M> && requires(const M& mask, MaskShape shape) {
+  { mask.check(shape) } -> std::same_as<void>;
+};
+
+/// Coverage of a tile by any mask; `partial` for one that does not say.
+template <MaskPolicy M>
+Coverage coverage_of(const M& mask, const Tile& tile) {
+  if constexpr (TiledMaskPolicy<M>) {
+    return mask.coverage(tile);
+  } else {
+    return Coverage::partial;
+  }
+}
+
+/// Lane words of a tile of at most 64 queries by any mask, see LaneMaskPolicy.
+template <MaskPolicy M>
+void fill_lane_words(const M& mask, const Tile& tile, std::uint64_t* words) {
+  if constexpr (LaneMaskPolicy<M>) {
+    mask.lane_words(tile, words);
+  } else {
+    for (Index key = tile.first_key; key <= tile.last_key; ++key) {
+      std::uint64_t word = 0;
+      for (Index query = tile.first_query; query <= tile.last_query; ++query) {
+        const bool allowed = mask.allows({tile.batch, tile.head, query, key});
+        word |= std::uint64_t{allowed} << (query - tile.first_query);
+      }
+      *words++ = word;
+    }
+  }
+}
+
+/// Refuses a mask that does not fit the tensors; masks without `check` fit all.
+template <MaskPolicy M>
+void check_mask(const M& mask, const MaskShape& shape) {
+  if constexpr (CheckedMaskPolicy<M>) mask.check(shape);
+}
+
+/// Whether a mask may answer differently for different heads. A mask that declares
+/// `static constexpr bool depends_on_head = false` is asked once and its answer reused.
+template <MaskPolicy M>
+bool depends_on_head(const M& mask) {
+  if constexpr (requires { { mask.depends_on_head() } -> std::convertible_to<bool>; }) {
+    return mask.depends_on_head();
+  } else if constexpr (requires { { M::depends_on_head } -> std::convertible_to<bool>; }) {
+    return M::depends_on_head;
+  } else {
+    return true;
+  }
+}
+
+/// The lane word of queries `first … last` relative to a tile's first query, clipped to its 64
+/// lanes: how masks that see an interval of queries per key write their lane words.
+inline std::uint64_t lanes_between(Index first, Index last) {
+  if (first < 0) first = 0;
+  if (last > 63) last = 63;
+  if (first > last) return 0;
+  return (~std::uint64_t{0} >> (63 - (last - first))) << first;
+}
+
+}  // namespace heed
