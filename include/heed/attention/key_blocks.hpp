@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+
+#include <heed/core/index.hpp>
+#include <heed/masks/mask_ref.hpp>
+#include <heed/simd/kernels.hpp>
+
+namespace heed::detail {
+
+/// A run of keys that some query of a block sees, ready for a kernel.
+struct VisibleKeys {
+  Index first = 0;
+  Index count = 0;
+  const std::uint64_t* words = nullptr;  // one lane word a key; null: every query sees every key
+  bool holes = false;                    // keys inside the run that no query sees
+};
+
+/// The part of the key block [first, last] that the queries of `tile` see; count 0 when nothing.
+/// `words` has room for a key block. What is cut off adds nothing to any row, so that the cut
+/// changes no bit.
+inline VisibleKeys visible_keys(const MaskRef& mask, const Tile& tile, std::uint64_t* words) {
+  const Coverage coverage = mask.coverage(tile);
+  if (coverage == Coverage::none) return {};
+  if (coverage == Coverage::full) return {tile.first_key, tile.keys(), nullptr, false};
+  mask.lane_words(tile, words);
+  const std::uint64_t everyone = lanes_between(0, tile.queries() - 1);
+  Index first = tile.keys();
+  Index last = -1;
+  Index seen = 0;
+  bool full = true;
+  for (Index i = 0; i < tile.keys(); ++i) {
+    words[i] &= everyone;
+    full = full && words[i] == everyone;
+    if (words[i] == 0) continue;
+    if (first > i) first = i;
+    last = i;
+    ++seen;
+  }
+  if (seen == 0) return {};
+  const Index count = last - first + 1;
+  return {tile.first_key + first, count, full ? nullptr : words + first, seen < count};
+}
+
+/// Moves the visible keys of a run with holes together: their indices to `kept`, their words to the
+/// front. Returns how many there are.
+inline Index drop_unseen(std::uint64_t* words, Index count, Index* kept) {
+  Index seen = 0;
+  for (Index i = 0; i < count; ++i) {
+    if (words[i] == 0) continue;
+    kept[seen] = i;
+    words[seen++] = words[i];
+  }
+  return seen;
+}
+
+}  // namespace heed::detail

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include <heed/core/index.hpp>
+#include <heed/core/scalar.hpp>
+#include <heed/tensor/tensor.hpp>
+#include <heed/tensor/view.hpp>
+
+namespace heed {
+
+/// `first_query` for causal masks that line up the first query with the first key ("top-left");
+/// without it the last query lines up with the last key ("bottom-right").
+inline constexpr Index top_left = 0;
+
+/// One value per query, (batch, heads, queries); converts from views and tensors of rank 1
+/// (queries) and 2 (heads, queries) too. Empty: not wanted.
+template <class T>
+class PerQueryView {
+ public:
+  PerQueryView() = default;
+  PerQueryView(TensorView<T, 3> view) : view_(view), given_(true) {}  // NOLINT
+  PerQueryView(TensorView<T, 2> view) : PerQueryView(view.with_leading_axis()) {}  // NOLINT
+  PerQueryView(TensorView<T, 1> view)  // NOLINT
+      : PerQueryView(view.with_leading_axis().with_leading_axis()) {}
+  PerQueryView(Tensor<T, 3>& tensor) : PerQueryView(tensor.view()) {}  // NOLINT
+  PerQueryView(Tensor<T, 2>& tensor) : PerQueryView(tensor.view()) {}  // NOLINT
+  PerQueryView(Tensor<T, 1>& tensor) : PerQueryView(tensor.view()) {}  // NOLINT
+
+  bool given() const { return given_; }
+  const TensorView<T, 3>& view() const { return view_; }
+
+ private:
+  TensorView<T, 3> view_;
+  bool given_ = false;
+};
+
+/// How attention is computed, beyond its tensors and mask. Every default is the usual one.
+template <ReferenceScalar T>
+struct AttentionOptions {
+  /// Factor on queries · keys; any finite value. Default 1 / √head_dim.
+  std::optional<T> scale = {};
+  /// Absolute position of the first query, as masks see it. Default keys − queries: the last query
+  /// lines up with the last key, as in decoding with a cache. `top_left` for the other convention.
+  std::optional<Index> first_query = {};
+  /// One first query per batch item in place of `first_query`, for sequences of unequal history.
+  std::span<const Index> first_queries = {};
+  /// Receives ln Σ exp(score) over visible keys, −inf for a query that sees none.
+  PerQueryView<T> log_sum_exp = {};
+};
+
+}  // namespace heed

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <limits>
+
+#include <heed/attention/options.hpp>
+#include <heed/core/error.hpp>
+#include <heed/masks/policy.hpp>
+#include <heed/tensor/overlap.hpp>
+#include <heed/tensor/view_of.hpp>
+
+namespace heed::detail {
+
+/// A rank-2 (length, dim) or rank-3 (heads, length, dim) view as rank 4 (batch, heads, length, dim).
+template <class T, std::size_t Rank>
+TensorView<T, 4> as_rank_4(const TensorView<T, Rank>& view) {
+  static_assert(Rank >= 2 && Rank <= 4,
+                "attention takes views of (batch, heads, length, dim), (heads, length, dim) or "
+                "(length, dim)");
+  if constexpr (Rank == 4) {
+    return view;
+  } else {
+    return as_rank_4(view.with_leading_axis());
+  }
+}
+
+/// An attention call after its checks: all views of rank 4, every option decided.
+template <class T>
+struct AttentionProblem {
+  TensorView<const T, 4> queries;  // (batch, heads, queries, head_dim)
+  TensorView<const T, 4> keys;     // (batch, key heads, keys, head_dim)
+  TensorView<const T, 4> values;   // (batch, key heads, keys, value_dim)
+  TensorView<T, 4> out;            // (batch, heads, queries, value_dim)
+  PerQueryView<T> log_sum_exp;     // (batch, heads, queries)
+  T scale = 0;
+  Index first_query = 0;
+  std::span<const Index> first_queries;
+
+  Index batch() const { return queries.extent(0); }
+  Index heads() const { return queries.extent(1); }
+  Index query_count() const { return queries.extent(2); }
+  Index key_count() const { return keys.extent(2); }
+  Index head_dim() const { return queries.extent(3); }
+  Index value_dim() const { return values.extent(3); }
+  /// The key head that query head `head` reads.
+  Index key_head(Index head) const { return head / (heads() / keys.extent(1)); }
+  Index first_query_of(Index item) const {
+    return first_queries.empty() ? first_query : first_queries[static_cast<std::size_t>(item)];
+  }
+};
+
+/// Fails unless queries and keys can be multiplied and heads can be grouped.
+template <class T>
+void check_queries_and_keys(const TensorView<const T, 4>& queries,
+                            const TensorView<const T, 4>& keys) {
+  if (keys.extent(0) != queries.extent(0)) {
+    throw_shape_error("attention: queries have a batch of ", queries.extent(0), ", keys of ",
+                      keys.extent(0));
+  }
+  if (keys.extent(3) != queries.extent(3)) {
+    throw_shape_error("attention: queries have head_dim ", queries.extent(3), ", keys ",
+                      keys.extent(3));
+  }
+  const Index heads = queries.extent(1);
+  const Index key_heads = keys.extent(1);
+  if (key_heads == 0 ? heads != 0 : heads % key_heads != 0) {
+    throw_shape_error("attention: ", heads, " query heads do not divide into groups over ",
+                      key_heads, " key heads");
+  }
+}
+
+template <class T>
+void check_values(const TensorView<const T, 4>& keys, const TensorView<const T, 4>& values) {
+  if (values.extent(2) != keys.extent(2)) {
+    throw_shape_error("attention: keys have ", keys.extent(2), " tokens, values ",
+                      values.extent(2));
+  }
+  if (values.extent(0) != keys.extent(0) || values.extent(1) != keys.extent(1)) {
+    throw_shape_error("attention: keys are (batch, heads) (", keys.extent(0), ", ",
+                      keys.extent(1), "), values (", values.extent(0), ", ", values.extent(1),
+                      ")");
+  }
+}
+
+template <class T>
+void check_out(const AttentionProblem<T>& problem) {
+  const auto& queries = problem.queries;
+  const Extents<4> expected{queries.extent(0), queries.extent(1), queries.extent(2),
+                            problem.value_dim()};
+  if (problem.out.extents() != expected) {
+    throw_shape_error("attention: out is ", problem.out.extents(), ", expected (batch, heads, ",
+                      "queries, value_dim) = ", expected);
+  }
+  if (has_internal_overlap(problem.out)) {
+    throw_shape_error("attention: elements of out share memory (extents ", problem.out.extents(),
+                      ", strides ", problem.out.strides(), ")");
+  }
+  if (overlaps(problem.out, queries)) throw_shape_error("attention: out overlaps queries");
+  if (overlaps(problem.out, problem.keys)) throw_shape_error("attention: out overlaps keys");
+  if (overlaps(problem.out, problem.values)) throw_shape_error("attention: out overlaps values");
+}
+
+template <class T>
+void check_log_sum_exp(const AttentionProblem<T>& problem) {
+  if (!problem.log_sum_exp.given()) return;
+  const auto& view = problem.log_sum_exp.view();
+  const Extents<3> expected{problem.batch(), problem.heads(), problem.query_count()};
+  if (view.extents() != expected) {
+    throw_shape_error("attention: log_sum_exp is ", view.extents(),
+                      ", expected (batch, heads, queries) = ", expected);
+  }
+  if (has_internal_overlap(view)) {
+    throw_shape_error("attention: elements of log_sum_exp share memory");
+  }
+  if (overlaps(view, problem.queries) || overlaps(view, problem.keys) ||
+      overlaps(view, problem.values) || overlaps(view, problem.out)) {
+    throw_shape_error("attention: log_sum_exp overlaps another tensor of the call");
+  }
+}
+
+/// The scale to use; refuses NaN and infinity.
+template <class T>
+T decide_scale(const std::optional<T>& scale, Index head_dim) {
+  if (!scale) return head_dim == 0 ? T{1} : T{1} / std::sqrt(static_cast<T>(head_dim));
+  if (!(*scale - *scale == T{0})) {
+    throw_shape_error("attention: scale must be finite, not ",
+                      *scale != *scale ? "NaN" : "infinite");
+  }
+  return *scale;
+}
+
+/// Takes the positions from the options; refuses some that would overflow position arithmetic.
+template <class T>
+void decide_first_query(AttentionProblem<T>& problem, const AttentionOptions<T>& options) {
+  constexpr Index limit = std::numeric_limits<Index>::max() / 4;
+  const auto in_range = [](Index first) { return first > -limit && first < limit; };
+  problem.first_query =
+      options.first_query.value_or(problem.key_count() - problem.query_count());
+  problem.first_queries = options.first_queries;
+  if (options.first_query && !options.first_queries.empty()) {
+    throw_shape_error("attention: give first_query or first_queries, not both");
+  }
+  if (!options.first_queries.empty() &&
+      static_cast<Index>(options.first_queries.size()) != problem.batch()) {
+    throw_shape_error("attention: ", options.first_queries.size(),
+                      " first_queries for a batch of ", problem.batch());
+  }
+  bool fits = in_range(problem.first_query);
+  for (const Index first : options.first_queries) fits = fits && in_range(first);
+  if (!fits) throw_shape_error("attention: first_query ", problem.first_query, " is out of range");
+}
+
+/// All checks that need no mask; throws ShapeError before anything is written.
+template <class T>
+AttentionProblem<T> checked_problem(TensorView<const T, 4> queries, TensorView<const T, 4> keys,
+                                    TensorView<const T, 4> values, TensorView<T, 4> out,
+                                    const AttentionOptions<T>& options) {
+  AttentionProblem<T> problem{queries, keys, values, out, options.log_sum_exp, 0, 0, {}};
+  check_queries_and_keys(queries, keys);
+  check_values(keys, values);
+  check_out(problem);
+  check_log_sum_exp(problem);
+  problem.scale = decide_scale(options.scale, problem.head_dim());
+  decide_first_query(problem, options);
+  return problem;
+}
+
+template <class T, MaskPolicy M>
+void check_mask_fits(const M& mask, const AttentionProblem<T>& problem) {
+  check_mask(mask, MaskShape{problem.batch(), problem.heads(), problem.query_count(),
+                             problem.key_count()});
+}
+
+}  // namespace heed::detail

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <heed/attention/options.hpp>
+#include <heed/attention/problem.hpp>
+#include <heed/core/config.hpp>
+#include <heed/masks/mask_ref.hpp>
+#include <heed/tensor/tensor.hpp>
+#include <heed/tensor/view_of.hpp>
+
+namespace heed {
+
+namespace detail {
+
+void run_weights(const AttentionProblem<float>& problem, const MaskRef& mask, Index item,
+                 Index head, Index row, const TensorView<float, 2>& out);
+void run_weights(const AttentionProblem<double>& problem, const MaskRef& mask, Index item,
+                 Index head, Index row, const TensorView<double, 2>& out);
+
+/// A problem of queries and keys alone: values and output of width 0.
+template <Viewable Q, Viewable K, MaskPolicy M>
+AttentionProblem<ValueOf<Q>> weights_problem(const Q& queries, const K& keys, const M& mask,
+                                             const AttentionOptions<ValueOf<Q>>& options) {
+  using T = ValueOf<Q>;
+  static_assert(std::is_same_v<T, ValueOf<K>>,
+                "attention_weights: queries and keys must have one scalar type");
+  const TensorView<const T, 4> query_view = as_rank_4(view_of(queries));
+  const TensorView<const T, 4> key_view = as_rank_4(view_of(keys));
+  const TensorView<const T, 4> no_values(
+      nullptr, {key_view.extent(0), key_view.extent(1), key_view.extent(2), 0});
+  const TensorView<T, 4> no_out(
+      nullptr, {query_view.extent(0), query_view.extent(1), query_view.extent(2), 0});
+  const auto problem = checked_problem<T>(query_view, key_view, no_values, no_out, options);
+  check_mask_fits(mask, problem);
+  return problem;
+}
+
+}  // namespace detail
+
+/// Which rows of the weights to look at: some queries of one head of one batch item.
+struct WeightRows {
+  static constexpr Index to_the_end = -1;
+  Index batch = 0;
+  Index head = 0;
+  Index first = 0;
+  Index count = to_the_end;
+};
+
+/// The softmax weights that `attention` with the same arguments uses, for chosen rows only:
+/// (rows, keys), in O(rows · keys) memory. Computed again from queries and keys, by the same
+/// kernels, so that they are the same numbers; masked weights are exactly 0.
+template <Viewable Q, Viewable K, MaskPolicy M>
+Tensor<ValueOf<Q>, 2> attention_weights(const Q& queries, const K& keys, const M& mask,
+                                        const WeightRows& rows,
+                                        const AttentionOptions<ValueOf<Q>>& options = {}) {
+  const auto problem = detail::weights_problem(queries, keys, mask, options);
+  const Index length = problem.query_count();
+  const Index count = rows.count == WeightRows::to_the_end ? length - rows.first : rows.count;
+  if (rows.batch < 0 || rows.batch >= problem.batch() || rows.head < 0 ||
+      rows.head >= problem.heads() || rows.first < 0 || count < 0 || rows.first > length - count) {
+    throw_shape_error("attention_weights: batch ", rows.batch, ", head ", rows.head, ", rows ",
+                      rows.first, " to ", rows.first + count, " of queries ",
+                      problem.queries.extents());
+  }
+  Tensor<ValueOf<Q>, 2> out({count, problem.key_count()});
+  detail::run_weights(problem, MaskRef(mask), rows.batch, rows.head, rows.first, out.view());
+  return out;
+}
+
+/// All softmax weights, (…, queries, keys) with the queries' leading axes: as large as the score
+/// matrix that `attention` never holds, so for small inputs and for looking.
+template <Viewable Q, Viewable K, MaskPolicy M>
+auto attention_weights(const Q& queries, const K& keys, const M& mask,
+                       const AttentionOptions<ValueOf<Q>>& options = {}) {
+  constexpr std::size_t rank = ViewOf<const Q>::rank();
+  const auto problem = detail::weights_problem(queries, keys, mask, options);
+  auto extents = view_of(queries).extents();
+  extents[rank - 1] = problem.key_count();
+  Tensor<ValueOf<Q>, rank> out(extents);
+  const TensorView<ValueOf<Q>, 4> all = detail::as_rank_4(out.view());
+  for (Index item = 0; item < problem.batch(); ++item) {
+    for (Index head = 0; head < problem.heads(); ++head) {
+      detail::run_weights(problem, MaskRef(mask), item, head, 0,
+                          all.select(0, item).select(0, head));
+    }
+  }
+  return out;
+}
+
+}  // namespace heed
+
+#if HEED_DEFINITIONS
+#include <heed/attention/forward.inl>
+#endif

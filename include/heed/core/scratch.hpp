@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <new>
+
+#include <heed/core/index.hpp>
+
+namespace heed::detail {
+
+/// A thread's own working memory: 64-byte aligned, kept between calls so that hot paths do not
+/// allocate, growing to the largest request, freed when the thread ends. Contents are unspecified.
+class Scratch {
+ public:
+  Scratch() = default;
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  ~Scratch() { release(); }
+
+  /// The calling thread's memory, at least `bytes` of it. Throws std::bad_alloc.
+  static std::byte* of_this_thread(std::size_t bytes) {
+    thread_local Scratch scratch;
+    if (scratch.bytes_ < bytes) scratch.grow(bytes);
+    return scratch.memory_;
+  }
+
+ private:
+  static constexpr std::align_val_t alignment{64};
+
+  void grow(std::size_t bytes) {
+    release();
+    memory_ = static_cast<std::byte*>(::operator new(bytes, alignment));
+    bytes_ = bytes;
+  }
+  void release() {
+    ::operator delete(memory_, alignment);
+    memory_ = nullptr;
+    bytes_ = 0;
+  }
+
+  std::byte* memory_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+/// Carves arrays out of one piece of memory, each 64-byte aligned. First count with a null base,
+/// then hand out with the real one.
+class Carver {
+ public:
+  explicit Carver(std::byte* base) : base_(base) {}
+
+  template <class T>
+  T* take(Index count) {
+    T* array = base_ ? reinterpret_cast<T*>(base_ + used_) : nullptr;
+    used_ += (static_cast<std::size_t>(count) * sizeof(T) + 63) / 64 * 64 + skew;
+    return array;
+  }
+  std::size_t used() const { return used_; }
+
+ private:
+  // Arrays of power-of-two sizes would fall on the same cache sets; one line between them helps.
+  static constexpr std::size_t skew = 64;
+  std::byte* base_;
+  std::size_t used_ = 0;
+};
+
+}  // namespace heed::detail

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string_view>
+
+#include <heed/core/config.hpp>
+
+namespace heed::simd {
+
+/// Instruction sets the kernels exist in, slowest first. Results are the same bits for any batch,
+/// tiling and thread count within one set; sets differ among each other in the last bits.
+enum class Isa { scalar, sse2, avx2, avx512 };
+
+/// The name as HEED_ISA takes it: "scalar", "sse2", "avx2", "avx512".
+std::string_view name(Isa isa);
+
+/// Whether this machine can run the set.
+bool supported(Isa isa);
+
+/// The set in use: the best supported one, or what the environment variable HEED_ISA names, or what
+/// `use` chose last. A name in HEED_ISA that is unknown or not supported is an error on first use.
+Isa active();
+
+/// Chooses the set for all later calls in this process, for tests and comparisons. Throws
+/// std::invalid_argument when the machine cannot run it. Not to be called beside running kernels.
+void use(Isa isa);
+
+}  // namespace heed::simd
+
+#if HEED_DEFINITIONS
+#include <heed/simd/dispatch.inl>
+#endif

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+// The kernels of one instruction set. Included by dispatch.inl once per set, with
+//   HEED_SIMD_NAMESPACE its namespace
+// and inside a region that targets it. Nothing in here may call a function from outside: it would
+// be compiled for another instruction set.
+
+namespace HEED_SIMD_NAMESPACE {
+
+#include <heed/simd/lanes.inl>
+#include <heed/simd/tile.inl>
+// The tile: 6 rows by HEED_SIMD_VECTORS vectors of sums stay in registers.
+inline constexpr int tile_rows = 6;
+#include <heed/simd/attend.inl>
+
+template <class T>
+struct Table {
+  using S = Lanes<T>;
+  static constexpr int vectors = HEED_SIMD_VECTORS;
+  static constexpr int lanes = vectors * S::width;
+
+  HEED_KERNEL static void pack(Strided<T> rows, Index count, Index columns, T factor, T* packed) {
+    for (Index lane = 0; lane < count; lane += S::width) {
+      T* tile = packed + lane / lanes * lanes * columns + lane % lanes;
+      pack_lanes<S>(rows.data + lane * rows.row_stride, rows.row_stride, rows.column_stride,
+                    count - lane, columns, factor, tile, lanes);
+    }
+    // The lanes between the last vector and the end of its tile are computed too: give them zeros.
+    for (Index lane = (count + S::width - 1) / S::width * S::width; lane % lanes != 0; ++lane) {
+      T* tile = packed + lane / lanes * lanes * columns + lane % lanes;
+      for (Index column = 0; column < columns; ++column) tile[column * lanes] = 0;
+    }
+  }
+
+  HEED_KERNEL static void unpack(const T* transposed, Index count, Index columns, const T* factors,
+                                 T* out, Index row_stride, Index column_stride) {
+    for (Index lane = 0; lane < count; lane += S::width) {
+      const T* tile = transposed + lane / lanes * lanes * columns + lane % lanes;
+      unpack_lanes<S>(tile, lanes, count - lane, columns, factors + lane, out + lane * row_stride,
+                      row_stride, column_stride);
+    }
+  }
+
+  HEED_SIMD static TileTask<S, vectors> task_of(const KeyBlock<T>& keys,
+                                                const QueryBlock<T>& queries,
+                                                const SoftmaxState<T>& state, Index lane) {
+    return {keys,
+            queries.packed + lane * queries.head_dim,
+            queries.probabilities,
+            state.output + lane * queries.value_dim,
+            state.maximum + lane,
+            state.sum + lane,
+            queries.head_dim,
+            queries.value_dim,
+            static_cast<int>(lane)};
+  }
+
+  HEED_KERNEL static void attend(const KeyBlock<T>& keys, const QueryBlock<T>& queries,
+                                 const SoftmaxState<T>& state, bool first) {
+    for (Index lane = 0; lane < queries.count; lane += lanes) {
+      attend_tile(task_of(keys, queries, state, lane), first);
+    }
+  }
+
+  HEED_KERNEL static void probabilities(const KeyBlock<T>& keys, const QueryBlock<T>& queries,
+                                        T* maximum) {
+    T totals[lanes] = {};
+    for (Index lane = 0; lane < queries.count; lane += lanes) {
+      auto task = task_of(keys, queries, {maximum, totals - lane, totals}, lane);
+      task.probabilities += lane * key_block;
+      score_block(task, false, totals);
+    }
+  }
+
+  HEED_KERNEL static void merge(const SoftmaxState<T>& total, const SoftmaxState<T>& part,
+                                Index count, Index value_dim) {
+    for (Index lane = 0; lane < count; lane += S::width) {
+      const auto old = S::load(total.maximum + lane);
+      const auto other = S::load(part.maximum + lane);
+      const auto maximum = S::max(old, other);
+      const auto keep = exp2<S>(old - maximum);
+      const auto add = exp2<S>(other - maximum);
+      S::store(total.maximum + lane, maximum);
+      S::store(total.sum + lane,
+               S::fma(S::load(part.sum + lane), add, S::load(total.sum + lane) * keep));
+      const Index offset = lane / lanes * lanes * value_dim + lane % lanes;
+      for (Index d = 0; d < value_dim; ++d) {
+        T* at = total.output + offset + d * lanes;
+        const T* from = part.output + offset + d * lanes;
+        S::store(at, S::fma(S::load(from), add, S::load(at) * keep));
+      }
+    }
+  }
+
+  HEED_KERNEL static bool all_finite(Strided<T> matrix, Index rows, Index columns) {
+    auto lanes_sum = S::broadcast(0);
+    T sum = 0;
+    for (Index row = 0; row < rows; ++row) {
+      const T* at = matrix.data + row * matrix.row_stride;
+      Index column = 0;
+      if (matrix.column_stride == 1) {
+        for (; column + S::width <= columns; column += S::width) {
+          lanes_sum = lanes_sum + S::load(at + column) * S::broadcast(0);
+        }
+      }
+      for (; column < columns; ++column) sum += at[column * matrix.column_stride] * T{0};
+    }
+    T spill[S::width];
+    S::store(spill, lanes_sum);
+    for (const T lane : spill) sum += lane;
+    return sum == 0;
+  }
+
+  HEED_KERNEL static void exp2_of(const T* in, T* out, Index count) {
+    Index i = 0;
+    for (; i + S::width <= count; i += S::width) S::store(out + i, exp2<S>(S::load(in + i)));
+    if (i == count) return;
+    T spill[S::width] = {};
+    for (Index j = i; j < count; ++j) spill[j - i] = in[j];
+    S::store(spill, exp2<S>(S::load(spill)));
+    for (Index j = i; j < count; ++j) out[j] = spill[j - i];
+  }
+};
+
+/// The set's kernels behind pointers.
+template <class T>
+const Kernels<T>& table() {
+  using K = Table<T>;
+  static constexpr Kernels<T> entries{K::lanes, K::pack,  K::unpack,     K::attend,
+                                      K::probabilities, K::merge, K::all_finite, K::exp2_of};
+  return entries;
+}
+
+}  // namespace HEED_SIMD_NAMESPACE
+
+#undef HEED_SIMD_NAMESPACE
+#undef HEED_SIMD_BYTES
+#undef HEED_SIMD_VECTORS

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+// The one matrix product under everything, and transposes. Included by kernels.inl.
+
+/// Lanes of a tile: `Vectors` vectors side by side.
+template <class S, int Vectors>
+inline constexpr int tile_lanes = Vectors * S::width;
+
+/// sums[r][lane] += Σ_k a(r, k) · b[k][lane], k in order, one fused multiply-add each: an element's
+/// bits depend on its own row of a and column of b alone. `a` is read element by element, so any
+/// strides do; rows of b are `b_stride` apart.
+template <class S, int Rows, int Vectors>
+HEED_SIMD void multiply(const typename S::Scalar* a, Index a_row, Index a_step,
+                        const typename S::Scalar* b, Index b_stride, Index depth,
+                        typename S::V (&sums)[Rows][Vectors]) {
+  for (Index k = 0; k < depth; ++k) {
+    typename S::V lanes[Vectors];
+    HEED_UNROLL for (int j = 0; j < Vectors; ++j) lanes[j] = S::load(b + j * S::width);
+    HEED_UNROLL for (int r = 0; r < Rows; ++r) {
+      const auto value = S::broadcast(a[r * a_row]);
+      HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
+        sums[r][j] = S::fma(value, lanes[j], sums[r][j]);
+      }
+    }
+    a += a_step;
+    b += b_stride;
+  }
+}
+
+/// c[r][lane] (+)= Σ_k a(r, k) · b[k][lane] for one tile; c's rows are `b_stride` apart too.
+template <class S, int Rows, int Vectors>
+HEED_KERNEL void tile_product(const typename S::Scalar* a, Index a_row, Index a_step,
+                              const typename S::Scalar* b, Index b_stride, Index depth,
+                              typename S::Scalar* c, bool accumulate) {
+  typename S::V sums[Rows][Vectors];
+  HEED_UNROLL for (int r = 0; r < Rows; ++r) {
+    HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
+      sums[r][j] = S::broadcast(0);
+      if (accumulate) sums[r][j] = S::load(c + r * b_stride + j * S::width);
+    }
+  }
+  multiply<S, Rows, Vectors>(a, a_row, a_step, b, b_stride, depth, sums);
+  HEED_UNROLL for (int r = 0; r < Rows; ++r) {
+    HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
+      S::store(c + r * b_stride + j * S::width, sums[r][j]);
+    }
+  }
+}
+
+/// One step of a transpose: blocks of `Step` lanes change places between rows i and i + Step.
+template <class S, int Step, int... Lane>
+HEED_SIMD void exchange(typename S::V& low, typename S::V& high,
+                        std::integer_sequence<int, Lane...>) {
+#if HEED_SIMD_BYTES == 0
+  static_cast<void>(low);
+  static_cast<void>(high);
+#else
+  const auto a = low;
+  const auto b = high;
+  low = __builtin_shufflevector(a, b, ((Lane & Step) ? S::width + Lane - Step : Lane)...);
+  high = __builtin_shufflevector(a, b, ((Lane & Step) ? S::width + Lane : Lane + Step)...);
+#endif
+}
+
+/// A width × width transpose in registers.
+template <class S, int Step = S::width / 2>
+HEED_SIMD void transpose(typename S::V (&rows)[S::width]) {
+  if constexpr (Step > 0) {
+    HEED_UNROLL for (int i = 0; i < S::width; ++i) {
+      if ((i & Step) == 0) {
+        exchange<S, Step>(rows[i], rows[i + Step], std::make_integer_sequence<int, S::width>());
+      }
+    }
+    transpose<S, Step / 2>(rows);
+  }
+}
+
+template <class T>
+HEED_SIMD const T* row_or_last(const T* source, Index row_stride, Index count, Index row) {
+  return source + (row < count ? row : count - 1) * row_stride;
+}
+
+/// See Kernels::pack, for one vector of lanes: the rows `source + i · row_stride`, i < count.
+template <class S>
+HEED_KERNEL void pack_lanes(const typename S::Scalar* source, Index row_stride,
+                            Index column_stride, Index count, Index columns,
+                            typename S::Scalar factor, typename S::Scalar* packed, Index stride) {
+  Index column = 0;
+  if (column_stride == 1) {
+    for (; column + S::width <= columns; column += S::width) {
+      typename S::V rows[S::width];
+      HEED_UNROLL for (int i = 0; i < S::width; ++i) {
+        rows[i] = S::load(row_or_last(source, row_stride, count, i) + column) * S::broadcast(factor);
+      }
+      transpose<S>(rows);
+      HEED_UNROLL for (int i = 0; i < S::width; ++i) {
+        S::store(packed + (column + i) * stride, rows[i]);
+      }
+    }
+  }
+  for (; column < columns; ++column) {
+    for (Index i = 0; i < S::width; ++i) {
+      packed[column * stride + i] =
+          row_or_last(source, row_stride, count, i)[column * column_stride] * factor;
+    }
+  }
+}
+
+/// See Kernels::unpack, for one vector of lanes.
+template <class S>
+HEED_KERNEL void unpack_lanes(const typename S::Scalar* transposed, Index stride, Index count,
+                              Index columns, const typename S::Scalar* factors,
+                              typename S::Scalar* out, Index row_stride, Index column_stride) {
+  using T = typename S::Scalar;
+  const auto factor = S::load(factors);
+  Index column = 0;
+  if (column_stride == 1) {
+    for (; column + S::width <= columns; column += S::width) {
+      typename S::V rows[S::width];
+      HEED_UNROLL for (int i = 0; i < S::width; ++i) {
+        rows[i] = S::load(transposed + (column + i) * stride) * factor + S::broadcast(0);
+      }
+      transpose<S>(rows);
+      T spill[S::width * S::width];
+      HEED_UNROLL for (int i = 0; i < S::width; ++i) {
+        S::store(count >= S::width ? out + i * row_stride + column : spill + i * S::width, rows[i]);
+      }
+      for (Index i = 0; count < S::width && i < count; ++i) {
+        S::store(out + i * row_stride + column, S::load(spill + i * S::width));
+      }
+    }
+  }
+  for (; column < columns; ++column) {
+    for (Index i = 0; i < count; ++i) {
+      out[i * row_stride + column * column_stride] =
+          transposed[column * stride + i] * factors[i] + T{0};
+    }
+  }
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <heed/tensor/view.hpp>
+
+namespace heed {
+
+namespace detail {
+
+/// The addresses [begin, end) between the first and the last byte a view can reach.
+struct ByteRange {
+  std::uintptr_t begin = 0;
+  std::uintptr_t end = 0;
+};
+
+template <class T, std::size_t Rank>
+ByteRange byte_range(const TensorView<T, Rank>& view) {
+  if (view.empty()) return {};
+  Index low = 0, high = 0;
+  for (std::size_t axis = 0; axis < Rank; ++axis) {
+    const Index reach = (view.extent(axis) - 1) * view.stride(axis);
+    (reach < 0 ? low : high) += reach;
+  }
+  const auto base = reinterpret_cast<std::uintptr_t>(view.data_handle());
+  const auto width = static_cast<Index>(sizeof(T));
+  return {base + static_cast<std::uintptr_t>(low * width),
+          base + static_cast<std::uintptr_t>((high + 1) * width)};
+}
+
+}  // namespace detail
+
+/// Whether two views may share memory: the ranges of addresses they span intersect. Views that
+/// interleave without meeting (even and odd columns of one matrix) count as overlapping; views
+/// without elements overlap nothing.
+template <class A, std::size_t RankA, class B, std::size_t RankB>
+bool overlaps(const TensorView<A, RankA>& a, const TensorView<B, RankB>& b) {
+  const auto first = detail::byte_range(a);
+  const auto second = detail::byte_range(b);
+  return first.begin < second.end && second.begin < first.end && first.begin != first.end &&
+         second.begin != second.end;
+}
+
+/// Whether two indices of one view may name the same element, as with a stride of 0. Such a view
+/// can be read but not written. Exact for views whose axes nest, which slices, permutations and
+/// reversals of contiguous memory do; others count as overlapping.
+template <class T, std::size_t Rank>
+bool has_internal_overlap(const TensorView<T, Rank>& view) {
+  if (view.empty()) return false;
+  // Axes by size of step: each must step over all that the smaller ones reach.
+  Extents<Rank> order{};
+  std::size_t count = 0;
+  const auto step = [&](Index axis) {
+    const Index stride = view.stride(static_cast<std::size_t>(axis));
+    return stride < 0 ? -stride : stride;
+  };
+  for (std::size_t axis = 0; axis < Rank; ++axis) {
+    if (view.extent(axis) == 1) continue;
+    std::size_t at = count++;
+    for (; at > 0 && step(order[at - 1]) > step(static_cast<Index>(axis)); --at) {
+      order[at] = order[at - 1];
+    }
+    order[at] = static_cast<Index>(axis);
+  }
+  Index reach = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (step(order[i]) <= reach) return true;
+    reach += (view.extent(static_cast<std::size_t>(order[i])) - 1) * step(order[i]);
+  }
+  return false;
+}
+
+}  // namespace heed
