@@ -30,8 +30,8 @@ inline constexpr bool same_scalars = (std::is_same_v<ValueOf<Q>, ValueOf<Others>
 ///
 /// Shapes (batch, heads, length, dim), or rank 3 or 2 without the leading axes, any strides:
 /// queries (…, heads, queries, head_dim), keys (…, key heads, keys, head_dim), values (…, key
-/// heads, keys, value_dim), out (…, heads, queries, value_dim). Key heads divide heads: query head h
-/// reads key head h / (heads / key heads). A query that sees no key gives 0 and log-sum-exp −inf.
+/// heads, keys, value_dim), out (…, heads, queries, value_dim). Key heads divide heads: query head
+/// h reads key head h / (heads / key heads). A query that sees no key gives 0 and log-sum-exp −inf.
 /// Throws ShapeError, before anything is written, for shapes, a mask or a scale that do not fit and
 /// for an out that overlaps an input. What exactly is promised: docs/contract.md.
 /// Vaswani et al. 2017; tiled after Dao et al. 2022 (FlashAttention).

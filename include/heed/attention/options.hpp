@@ -21,9 +21,9 @@ template <class T>
 class PerQueryView {
  public:
   PerQueryView() = default;
-  PerQueryView(TensorView<T, 3> view) : view_(view), given_(true) {}  // NOLINT
+  PerQueryView(TensorView<T, 3> view) : view_(view), given_(true) {}               // NOLINT
   PerQueryView(TensorView<T, 2> view) : PerQueryView(view.with_leading_axis()) {}  // NOLINT
-  PerQueryView(TensorView<T, 1> view)  // NOLINT
+  PerQueryView(TensorView<T, 1> view)                                              // NOLINT
       : PerQueryView(view.with_leading_axis().with_leading_axis()) {}
   PerQueryView(Tensor<T, 3>& tensor) : PerQueryView(tensor.view()) {}  // NOLINT
   PerQueryView(Tensor<T, 2>& tensor) : PerQueryView(tensor.view()) {}  // NOLINT

@@ -13,7 +13,8 @@
 
 namespace heed::detail {
 
-/// A rank-2 (length, dim) or rank-3 (heads, length, dim) view as rank 4 (batch, heads, length, dim).
+/// A rank-2 (length, dim) or rank-3 (heads, length, dim) view as rank 4 (batch, heads, length,
+/// dim).
 template <class T, std::size_t Rank>
 TensorView<T, 4> as_rank_4(const TensorView<T, Rank>& view) {
   static_assert(Rank >= 2 && Rank <= 4,
@@ -78,9 +79,8 @@ void check_values(const TensorView<const T, 4>& keys, const TensorView<const T, 
                       values.extent(2));
   }
   if (values.extent(0) != keys.extent(0) || values.extent(1) != keys.extent(1)) {
-    throw_shape_error("attention: keys are (batch, heads) (", keys.extent(0), ", ",
-                      keys.extent(1), "), values (", values.extent(0), ", ", values.extent(1),
-                      ")");
+    throw_shape_error("attention: keys are (batch, heads) (", keys.extent(0), ", ", keys.extent(1),
+                      "), values (", values.extent(0), ", ", values.extent(1), ")");
   }
 }
 
@@ -136,16 +136,15 @@ template <class T>
 void decide_first_query(AttentionProblem<T>& problem, const AttentionOptions<T>& options) {
   constexpr Index limit = std::numeric_limits<Index>::max() / 4;
   const auto in_range = [](Index first) { return first > -limit && first < limit; };
-  problem.first_query =
-      options.first_query.value_or(problem.key_count() - problem.query_count());
+  problem.first_query = options.first_query.value_or(problem.key_count() - problem.query_count());
   problem.first_queries = options.first_queries;
   if (options.first_query && !options.first_queries.empty()) {
     throw_shape_error("attention: give first_query or first_queries, not both");
   }
   if (!options.first_queries.empty() &&
       static_cast<Index>(options.first_queries.size()) != problem.batch()) {
-    throw_shape_error("attention: ", options.first_queries.size(),
-                      " first_queries for a batch of ", problem.batch());
+    throw_shape_error("attention: ", options.first_queries.size(), " first_queries for a batch of ",
+                      problem.batch());
   }
   bool fits = in_range(problem.first_query);
   for (const Index first : options.first_queries) fits = fits && in_range(first);

@@ -59,8 +59,8 @@ T reference_softmax(std::vector<T>& scores) {
 /// O(keys) memory; the measure that the fused kernel is tested against. A masked key is not looked
 /// at: its values are skipped, not multiplied by 0.
 template <Viewable Q, Viewable K, Viewable V, MaskPolicy M, Viewable Out>
-void reference_attention(const Q& queries, const K& keys, const V& values, const M& mask,
-                         Out&& out, const AttentionOptions<ValueOf<Q>>& options = {}) {
+void reference_attention(const Q& queries, const K& keys, const V& values, const M& mask, Out&& out,
+                         const AttentionOptions<ValueOf<Q>>& options = {}) {
   using T = ValueOf<Q>;
   const auto problem = detail::checked_problem<T>(
       detail::as_rank_4(view_of(queries)), detail::as_rank_4(view_of(keys)),

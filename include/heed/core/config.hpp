@@ -4,11 +4,13 @@
 /// Build-wide switches. A program sets none of them to use heed; see docs/architecture.md.
 ///
 /// HEED_COMPILED       defined by the target heed::compiled: kernels are linked, not included.
-/// HEED_ALLOW_FAST_MATH  accept -ffast-math, under which NaN, infinity and bit promises do not hold.
+/// HEED_ALLOW_FAST_MATH  accept -ffast-math, under which NaN, infinity and bit promises do not
+/// hold.
 
 #if (defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)) && \
     !defined(HEED_ALLOW_FAST_MATH)
-#error "heed: -ffast-math (or -ffinite-math-only) breaks masked rows, NaN and the bit-exactness promises; define HEED_ALLOW_FAST_MATH to accept that"
+#error \
+    "heed: -ffast-math (or -ffinite-math-only) breaks masked rows, NaN and the bit-exactness promises; define HEED_ALLOW_FAST_MATH to accept that"
 #endif
 
 #ifdef HEED_COMPILED
@@ -26,8 +28,9 @@
 
 /// A broken invariant inside the library: checked in debug and sanitizer builds, free otherwise.
 #if defined(HEED_CHECKED) || !defined(NDEBUG)
-#define HEED_EXPECTS(condition) \
-  ((condition) ? static_cast<void>(0) : ::heed::detail::broken_invariant(#condition, __FILE__, __LINE__))
+#define HEED_EXPECTS(condition)       \
+  ((condition) ? static_cast<void>(0) \
+               : ::heed::detail::broken_invariant(#condition, __FILE__, __LINE__))
 #else
 #define HEED_EXPECTS(condition) static_cast<void>(0)
 #endif

@@ -32,9 +32,10 @@ void append(std::string& message, F part) {
 }
 /// Extents print as `(2, 4, 10, 64)`.
 template <class Range>
-  requires requires(const Range& range) { range.begin() != range.end(); } &&
-           (!std::convertible_to<const Range&, std::string_view>)
-void append(std::string& message, const Range& extents) {
+requires requires(const Range& range) {
+  range.begin() != range.end();
+} &&(!std::convertible_to<const Range&, std::string_view>)void append(std::string& message,
+                                                                      const Range& extents) {
   message += '(';
   bool first = true;
   for (const auto& extent : extents) {

@@ -26,10 +26,10 @@ struct Executor {
 /// be called beside running calls.
 void set_executor(Executor executor);
 
-/// Calls body(0) … body(count - 1), each once, on up to thread_count threads, handing out indices in
-/// ascending order: put the costliest first. Returns when all are done; the first exception thrown
-/// by a body is thrown here and indices not begun are dropped. Nested calls, and calls from several
-/// threads at once while the pool is taken, run on their caller alone.
+/// Calls body(0) … body(count - 1), each once, on up to thread_count threads, handing out indices
+/// in ascending order: put the costliest first. Returns when all are done; the first exception
+/// thrown by a body is thrown here and indices not begun are dropped. Nested calls, and calls from
+/// several threads at once while the pool is taken, run on their caller alone.
 void parallel_for(Index count, FunctionRef<void(Index)> body);
 
 }  // namespace heed

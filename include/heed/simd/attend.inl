@@ -73,8 +73,8 @@ HEED_KERNEL void score_rows(const TileTask<S, Vectors>& task, Index key, bool ra
     HEED_UNROLL for (int j = 0; j < Vectors; ++j) scores[r][j] = S::broadcast(0);
   }
   const auto& keys = task.block.keys;
-  multiply<S, Rows, Vectors>(keys.data + key * keys.row_stride, keys.row_stride,
-                             keys.column_stride, task.packed, task.lanes, task.head_dim, scores);
+  multiply<S, Rows, Vectors>(keys.data + key * keys.row_stride, keys.row_stride, keys.column_stride,
+                             task.packed, task.lanes, task.head_dim, scores);
   if (raw) {
     finish_scores<Scores::raw>(task, key, scores, totals);
   } else if (task.block.words) {
@@ -86,8 +86,7 @@ HEED_KERNEL void score_rows(const TileTask<S, Vectors>& task, Index key, bool ra
 
 /// score_rows for all keys of the block.
 template <class S, int Vectors>
-HEED_SIMD void score_block(const TileTask<S, Vectors>& task, bool raw,
-                           typename S::Scalar* totals) {
+HEED_SIMD void score_block(const TileTask<S, Vectors>& task, bool raw, typename S::Scalar* totals) {
   const Index count = task.block.count;
   Index key = 0;
   for (; key + tile_rows <= count; key += tile_rows) {
@@ -125,8 +124,7 @@ HEED_KERNEL void rescale(const TileTask<S, Vectors>& task, bool first,
       S::store(at, x);
     }
     S::store(task.maximum + lane, maximum);
-    S::store(task.sum + lane,
-             first ? total : S::fma(S::load(task.sum + lane), factor, total));
+    S::store(task.sum + lane, first ? total : S::fma(S::load(task.sum + lane), factor, total));
     for (Index d = 0; !first && d < task.value_dim; ++d) {
       T* at = task.output + d * task.lanes + lane;
       S::store(at, S::load(at) * factor);
@@ -146,14 +144,14 @@ HEED_SIMD void add_values(const TileTask<S, Vectors>& task, bool accumulate) {
                                         task.output + d * task.lanes, accumulate);
   }
   for (; d + 2 <= task.value_dim; d += 2) {
-    tile_product<S, 2, Vectors>(values.data + d * step, step, values.row_stride,
-                                task.probabilities, task.lanes, task.block.count,
-                                task.output + d * task.lanes, accumulate);
+    tile_product<S, 2, Vectors>(values.data + d * step, step, values.row_stride, task.probabilities,
+                                task.lanes, task.block.count, task.output + d * task.lanes,
+                                accumulate);
   }
   if (d < task.value_dim) {
-    tile_product<S, 1, Vectors>(values.data + d * step, step, values.row_stride,
-                                task.probabilities, task.lanes, task.block.count,
-                                task.output + d * task.lanes, accumulate);
+    tile_product<S, 1, Vectors>(values.data + d * step, step, values.row_stride, task.probabilities,
+                                task.lanes, task.block.count, task.output + d * task.lanes,
+                                accumulate);
   }
 }
 

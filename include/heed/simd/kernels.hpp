@@ -48,7 +48,7 @@ struct SoftmaxState {
 /// A block of queries: its packed rows, its shape and the scratch its probabilities go to.
 template <class T>
 struct QueryBlock {
-  const T* packed = nullptr;  // [tile][head_dim][lane of tile], scaled by scale · log2(e)
+  const T* packed = nullptr;   // [tile][head_dim][lane of tile], scaled by scale · log2(e)
   T* probabilities = nullptr;  // [key_block][lane of tile], scratch
   Index count = 0;             // queries, at most query_block
   Index head_dim = 0;

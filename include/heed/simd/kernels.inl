@@ -125,7 +125,7 @@ struct Table {
 template <class T>
 const Kernels<T>& table() {
   using K = Table<T>;
-  static constexpr Kernels<T> entries{K::lanes, K::pack,  K::unpack,     K::attend,
+  static constexpr Kernels<T> entries{K::lanes,         K::pack,  K::unpack,     K::attend,
                                       K::probabilities, K::merge, K::all_finite, K::exp2_of};
   return entries;
 }

@@ -40,8 +40,8 @@ struct Lanes {
   HEED_SIMD static M greater(V a, V b) { return a > b; }
   HEED_SIMD static V shift_to_exponent(V value) {
     using Unsigned = std::make_unsigned_t<Int>;
-    return __builtin_bit_cast(
-        Float, __builtin_bit_cast(Unsigned, value) << LaneTypes<Float>::mantissa_bits);
+    return __builtin_bit_cast(Float, __builtin_bit_cast(Unsigned, value)
+                                         << LaneTypes<Float>::mantissa_bits);
   }
 };
 #else
@@ -52,8 +52,8 @@ struct Lanes {
   static constexpr int width = HEED_SIMD_BYTES / static_cast<int>(sizeof(Float));
   typedef Float V __attribute__((vector_size(HEED_SIMD_BYTES)));
   typedef Int M __attribute__((vector_size(HEED_SIMD_BYTES)));
-  typedef Float Unaligned __attribute__((vector_size(HEED_SIMD_BYTES), aligned(sizeof(Float)),
-                                         may_alias));
+  typedef Float Unaligned
+      __attribute__((vector_size(HEED_SIMD_BYTES), aligned(sizeof(Float)), may_alias));
 
   HEED_SIMD static V load(const Float* from) { return *reinterpret_cast<const Unaligned*>(from); }
   HEED_SIMD static void store(Float* to, V value) { *reinterpret_cast<Unaligned*>(to) = value; }
@@ -74,7 +74,8 @@ struct Lanes {
 
  private:
   // The 512-bit builtins take a lane mask and a rounding mode: all lanes, the current mode (4).
-  static constexpr auto all = static_cast<std::conditional_t<width == 8, unsigned char, unsigned short>>(-1);
+  static constexpr auto all =
+      static_cast<std::conditional_t<width == 8, unsigned char, unsigned short>>(-1);
 
   HEED_SIMD static M bit_of_lane() {
     M bits;
@@ -83,40 +84,56 @@ struct Lanes {
   }
 #if HEED_SIMD_BYTES == 64
   HEED_SIMD static V fused(V a, V b, V c) {
-    if constexpr (sizeof(Float) == 4) return __builtin_ia32_vfmaddps512_mask(a, b, c, all, 4);
-    else return __builtin_ia32_vfmaddpd512_mask(a, b, c, all, 4);
+    if constexpr (sizeof(Float) == 4)
+      return __builtin_ia32_vfmaddps512_mask(a, b, c, all, 4);
+    else
+      return __builtin_ia32_vfmaddpd512_mask(a, b, c, all, 4);
   }
 #if defined(__clang__)
   HEED_SIMD static V larger(V a, V b) {
-    if constexpr (sizeof(Float) == 4) return __builtin_ia32_maxps512(a, b, 4);
-    else return __builtin_ia32_maxpd512(a, b, 4);
+    if constexpr (sizeof(Float) == 4)
+      return __builtin_ia32_maxps512(a, b, 4);
+    else
+      return __builtin_ia32_maxpd512(a, b, 4);
   }
   HEED_SIMD static V smaller(V a, V b) {
-    if constexpr (sizeof(Float) == 4) return __builtin_ia32_minps512(a, b, 4);
-    else return __builtin_ia32_minpd512(a, b, 4);
+    if constexpr (sizeof(Float) == 4)
+      return __builtin_ia32_minps512(a, b, 4);
+    else
+      return __builtin_ia32_minpd512(a, b, 4);
   }
 #else
   HEED_SIMD static V larger(V a, V b) {
-    if constexpr (sizeof(Float) == 4) return __builtin_ia32_maxps512_mask(a, b, a, all, 4);
-    else return __builtin_ia32_maxpd512_mask(a, b, a, all, 4);
+    if constexpr (sizeof(Float) == 4)
+      return __builtin_ia32_maxps512_mask(a, b, a, all, 4);
+    else
+      return __builtin_ia32_maxpd512_mask(a, b, a, all, 4);
   }
   HEED_SIMD static V smaller(V a, V b) {
-    if constexpr (sizeof(Float) == 4) return __builtin_ia32_minps512_mask(a, b, a, all, 4);
-    else return __builtin_ia32_minpd512_mask(a, b, a, all, 4);
+    if constexpr (sizeof(Float) == 4)
+      return __builtin_ia32_minps512_mask(a, b, a, all, 4);
+    else
+      return __builtin_ia32_minpd512_mask(a, b, a, all, 4);
   }
 #endif
 #elif HEED_SIMD_BYTES == 32
   HEED_SIMD static V fused(V a, V b, V c) {
-    if constexpr (sizeof(Float) == 4) return __builtin_ia32_vfmaddps256(a, b, c);
-    else return __builtin_ia32_vfmaddpd256(a, b, c);
+    if constexpr (sizeof(Float) == 4)
+      return __builtin_ia32_vfmaddps256(a, b, c);
+    else
+      return __builtin_ia32_vfmaddpd256(a, b, c);
   }
   HEED_SIMD static V larger(V a, V b) {
-    if constexpr (sizeof(Float) == 4) return __builtin_ia32_maxps256(a, b);
-    else return __builtin_ia32_maxpd256(a, b);
+    if constexpr (sizeof(Float) == 4)
+      return __builtin_ia32_maxps256(a, b);
+    else
+      return __builtin_ia32_maxpd256(a, b);
   }
   HEED_SIMD static V smaller(V a, V b) {
-    if constexpr (sizeof(Float) == 4) return __builtin_ia32_minps256(a, b);
-    else return __builtin_ia32_minpd256(a, b);
+    if constexpr (sizeof(Float) == 4)
+      return __builtin_ia32_minps256(a, b);
+    else
+      return __builtin_ia32_minpd256(a, b);
   }
 #else
   // No fused multiply-add in SSE2: two roundings, the same ones in every lane.

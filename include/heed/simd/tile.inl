@@ -3,7 +3,7 @@
 
 /// Lanes of a tile: `Vectors` vectors side by side.
 template <class S, int Vectors>
-inline constexpr int tile_lanes = Vectors * S::width;
+inline constexpr int tile_lanes{Vectors * S::width};
 
 /// sums[r][lane] += Σ_k a(r, k) · b[k][lane], k in order, one fused multiply-add each: an element's
 /// bits depend on its own row of a and column of b alone. `a` is read element by element, so any
@@ -81,15 +81,16 @@ HEED_SIMD const T* row_or_last(const T* source, Index row_stride, Index count, I
 
 /// See Kernels::pack, for one vector of lanes: the rows `source + i · row_stride`, i < count.
 template <class S>
-HEED_KERNEL void pack_lanes(const typename S::Scalar* source, Index row_stride,
-                            Index column_stride, Index count, Index columns,
-                            typename S::Scalar factor, typename S::Scalar* packed, Index stride) {
+HEED_KERNEL void pack_lanes(const typename S::Scalar* source, Index row_stride, Index column_stride,
+                            Index count, Index columns, typename S::Scalar factor,
+                            typename S::Scalar* packed, Index stride) {
   Index column = 0;
   if (column_stride == 1) {
     for (; column + S::width <= columns; column += S::width) {
       typename S::V rows[S::width];
       HEED_UNROLL for (int i = 0; i < S::width; ++i) {
-        rows[i] = S::load(row_or_last(source, row_stride, count, i) + column) * S::broadcast(factor);
+        rows[i] =
+            S::load(row_or_last(source, row_stride, count, i) + column) * S::broadcast(factor);
       }
       transpose<S>(rows);
       HEED_UNROLL for (int i = 0; i < S::width; ++i) {

@@ -75,25 +75,15 @@ class Tensor {
   operator TensorView<const T, Rank>() const { return view(); }  // NOLINT
 
   template <std::convertible_to<Index>... Indices>
-    requires(sizeof...(Indices) == Rank)
-  T& operator()(Indices... indices) {
+  requires(sizeof...(Indices) == Rank) T& operator()(Indices... indices) {
     return view()(indices...);
   }
   template <std::convertible_to<Index>... Indices>
-    requires(sizeof...(Indices) == Rank)
-  const T& operator()(Indices... indices) const {
+  requires(sizeof...(Indices) == Rank) const T& operator()(Indices... indices) const {
     return view()(indices...);
   }
-  T& operator[](Index index)
-    requires(Rank == 1)
-  {
-    return view()(index);
-  }
-  const T& operator[](Index index) const
-    requires(Rank == 1)
-  {
-    return view()(index);
-  }
+  T& operator[](Index index) requires(Rank == 1) { return view()(index); }
+  const T& operator[](Index index) const requires(Rank == 1) { return view()(index); }
 
  private:
   static constexpr std::align_val_t alignment{64};

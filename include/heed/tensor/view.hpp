@@ -64,13 +64,13 @@ class TensorView {
 
   /// A run of values as a vector.
   TensorView(std::span<T> values)  // NOLINT(google-explicit-constructor): spans are rank-1 views
-    requires(Rank == 1)
+      requires(Rank == 1)
       : TensorView(values.data(), {static_cast<Index>(values.size())}) {}
 
   /// A view that writes is also a view that reads.
   template <class U>
-    requires(std::is_const_v<T> && std::is_same_v<U, value_type>)
-  TensorView(const TensorView<U, Rank>& other)  // NOLINT(google-explicit-constructor)
+  requires(std::is_const_v<T>&& std::is_same_v<U, value_type>)
+      TensorView(const TensorView<U, Rank>& other)  // NOLINT(google-explicit-constructor)
       : data_(other.data_handle()), extents_(other.extents()), strides_(other.strides()) {}
 
   static constexpr std::size_t rank() { return Rank; }
@@ -89,16 +89,11 @@ class TensorView {
 
   /// Element access; indices are checked in debug and sanitizer builds.
   template <std::convertible_to<Index>... Indices>
-    requires(sizeof...(Indices) == Rank)
-  T& operator()(Indices... indices) const {
+  requires(sizeof...(Indices) == Rank) T& operator()(Indices... indices) const {
     const Extents<Rank> at{static_cast<Index>(indices)...};
     return data_[offset(at)];
   }
-  T& operator[](Index index) const
-    requires(Rank == 1)
-  {
-    return (*this)(index);
-  }
+  T& operator[](Index index) const requires(Rank == 1) { return (*this)(index); }
 
   /// Elements `begin, begin + step, …` below `end` of one axis.
   TensorView slice(std::size_t axis, Index begin, Index end, Index step = 1) const {
@@ -175,9 +170,7 @@ class TensorView {
   }
 
   /// The sub-view at one index of one axis, which disappears.
-  TensorView<T, Rank - 1> select(std::size_t axis, Index index) const
-    requires(Rank > 1)
-  {
+  TensorView<T, Rank - 1> select(std::size_t axis, Index index) const requires(Rank > 1) {
     check_axis(axis);
     if (index < 0 || index >= extents_[axis]) {
       throw_shape_error("select: index ", index, " of axis ", axis, " with extent ",

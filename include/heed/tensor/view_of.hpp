@@ -40,7 +40,9 @@ TensorView<const T, 1> view_of(const std::vector<T>& values) {
 
 /// What public functions take: everything `view_of` understands.
 template <class X>
-concept Viewable = requires(X& x) { view_of(x); };
+concept Viewable = requires(X& x) {
+  view_of(x);
+};
 
 template <Viewable X>
 using ViewOf = decltype(view_of(std::declval<X&>()));

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: MIT
+# What our own tests, examples and benchmarks are built with. None of it reaches users.
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+endif()
+# The speed that heed promises is the speed of plain -O2; measure nothing else.
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG" CACHE STRING "Release flags" FORCE)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+find_program(HEED_CCACHE ccache)
+if(HEED_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${HEED_CCACHE})
+endif()
+
+option(HEED_WARNINGS_AS_ERRORS "Fail on warnings in our own targets" ON)
+set(HEED_SANITIZE "" CACHE STRING "Sanitizers for our own targets, e.g. address,undefined")
+
+# Warnings, sanitizers and checks for one of our own targets.
+function(heed_development target)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wconversion -Wshadow)
+  if(HEED_WARNINGS_AS_ERRORS)
+    target_compile_options(${target} PRIVATE -Werror)
+  endif()
+  if(HEED_CHECKED)
+    target_compile_definitions(${target} PRIVATE HEED_CHECKED)
+  endif()
+  if(HEED_SANITIZE)
+    target_compile_options(${target} PRIVATE -fsanitize=${HEED_SANITIZE} -fno-omit-frame-pointer
+                                             -fno-sanitize-recover=all)
+    target_link_options(${target} PRIVATE -fsanitize=${HEED_SANITIZE})
+  endif()
+  target_compile_definitions(${target} PRIVATE EIGEN_MPL2_ONLY)
+endfunction()

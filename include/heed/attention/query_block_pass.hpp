@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include <heed/attention/forward_scratch.hpp>
+#include <heed/attention/key_blocks.hpp>
+#include <heed/attention/problem.hpp>
+#include <heed/masks/mask_ref.hpp>
+#include <heed/simd/kernels.hpp>
+
+// The fused forward pass around the instruction-set kernels of simd/: which keys a block of
+// queries meets, and in which order. Nothing here depends on the instruction set, and no result
+// depends on which queries share a block.
+
+namespace heed::detail {
+
+inline constexpr double log2_of_e = 1.4426950408889634074;
+inline constexpr double ln_of_2 = 0.69314718055994530942;
+
+/// The fused forward pass of one block of queries of one head.
+template <class T>
+class QueryBlockPass {
+ public:
+  /// Rows [row, row + rows) of one head, rows ≤ query_block. Which rows go together decides no bit.
+  QueryBlockPass(const AttentionProblem<T>& problem, const MaskRef& mask, Index item, Index head,
+                 Index row, Index rows)
+      : problem_(problem),
+        mask_(mask),
+        kernels_(simd::kernels<T>()),
+        scratch_(ForwardScratch<T>::of_this_thread(problem.head_dim(), problem.value_dim())),
+        item_(item),
+        head_(head),
+        row_(row),
+        rows_(rows) {}
+
+  /// Output and log-sum-exp of the rows.
+  void run() {
+    const bool seen = take_all_keys();
+    write(seen);
+  }
+
+  /// Weights of the rows: `to(row, key)` in `out`, every element written.
+  void run_weights(const TensorView<T, 2>& out) {
+    take_all_keys();
+    find_factors();
+    for (Index row = 0; row < rows_; ++row) {
+      for (Index key = 0; key < out.extent(1); ++key) out(row, key) = T{0};
+    }
+    for (Index key = 0; key < problem_.key_count(); key += simd::key_block) {
+      const Index last = smaller(key + simd::key_block, problem_.key_count()) - 1;
+      const VisibleKeys seen = visible_keys(mask_, tile(key, last), scratch_.words);
+      if (seen.count > 0) write_weights(seen, out);
+    }
+  }
+
+ private:
+  /// Packs the queries and takes every visible key into the total; false if there was none.
+  bool take_all_keys() {
+    const auto rows = strided(problem_.queries, head_, row_);
+    const auto factor = static_cast<T>(static_cast<double>(problem_.scale) * log2_of_e);
+    kernels_.pack(rows, rows_, problem_.head_dim(), factor, scratch_.packed);
+    clear(scratch_.total);
+    bool fresh = true;
+    for (Index first = 0; first < problem_.key_count(); first += simd::key_chunk) {
+      const auto& state = fresh ? scratch_.total : scratch_.chunk;
+      if (!fresh) clear(state);
+      if (!take_chunk(first, state)) continue;
+      if (!fresh) kernels_.merge(scratch_.total, state, rows_, problem_.value_dim());
+      fresh = false;
+    }
+    return !fresh;
+  }
+
+  static Index smaller(Index a, Index b) { return a < b ? a : b; }
+
+  /// Rows from `row` on of one (batch, head) of a tensor.
+  simd::Strided<T> strided(const TensorView<const T, 4>& tensor, Index head, Index row) const {
+    return {tensor.data_handle() + item_ * tensor.stride(0) + head * tensor.stride(1) +
+                row * tensor.stride(2),
+            tensor.stride(2), tensor.stride(3)};
+  }
+
+  Tile tile(Index first_key, Index last_key) const {
+    const Index first_query = problem_.first_query_of(item_) + row_;
+    return {item_, head_, first_query, first_query + rows_ - 1, first_key, last_key};
+  }
+
+  /// No key seen yet. All lanes, also those past the last query: kernels compute whole tiles.
+  static void clear(const simd::SoftmaxState<T>& state) {
+    for (Index lane = 0; lane < simd::query_block; ++lane) {
+      state.maximum[lane] = std::numeric_limits<T>::lowest();
+      state.sum[lane] = 0;
+    }
+  }
+
+  /// Takes the keys of the chunk that begins at `first` into `state`; false if none is seen.
+  bool take_chunk(Index first, const simd::SoftmaxState<T>& state) {
+    const Index end = smaller(first + simd::key_chunk, problem_.key_count());
+    const Coverage coverage = mask_.coverage(tile(first, end - 1));
+    if (coverage == Coverage::none) return false;
+    bool fresh = true;
+    for (Index key = first; key < end; key += simd::key_block) {
+      const Index last = smaller(key + simd::key_block, end) - 1;
+      const VisibleKeys seen = coverage == Coverage::full
+                                   ? VisibleKeys{key, last - key + 1, nullptr, false}
+                                   : visible_keys(mask_, tile(key, last), scratch_.words);
+      if (seen.count == 0) continue;
+      take_block(seen, state, fresh);
+      fresh = false;
+    }
+    return !fresh;
+  }
+
+  void take_block(const VisibleKeys& seen, const simd::SoftmaxState<T>& state, bool first) {
+    const Index key_head = problem_.key_head(head_);
+    simd::KeyBlock<T> block{strided(problem_.keys, key_head, seen.first),
+                            strided(problem_.values, key_head, seen.first), seen.count, seen.words,
+                            false};
+    if (seen.holes) gather(block, seen.words - scratch_.words);
+    block.guard_values = block.words != nullptr &&
+                         !kernels_.all_finite(block.values, block.count, problem_.value_dim());
+    kernels_.attend(block, queries(), state, first);
+  }
+  simd::QueryBlock<T> queries() const {
+    return {scratch_.packed, scratch_.probabilities, rows_, problem_.head_dim(),
+            problem_.value_dim()};
+  }
+
+  /// Copies the keys that some query sees, and their values, next to each other.
+  void gather(simd::KeyBlock<T>& block, Index first_word) {
+    std::uint64_t* words = scratch_.words + first_word;
+    block.count = drop_unseen(words, block.count, scratch_.kept);
+    gather_rows(block.keys, block.count, problem_.head_dim(), scratch_.keys);
+    gather_rows(block.values, block.count, problem_.value_dim(), scratch_.values);
+  }
+  void gather_rows(simd::Strided<T>& matrix, Index rows, Index columns, T* to) const {
+    for (Index row = 0; row < rows; ++row) {
+      const T* from = matrix.data + scratch_.kept[row] * matrix.row_stride;
+      for (Index column = 0; column < columns; ++column) {
+        to[row * columns + column] = from[column * matrix.column_stride];
+      }
+    }
+    matrix = {to, columns, 1};
+  }
+
+  /// 1 / sum of every lane, 0 for one that saw nothing.
+  void find_factors() {
+    for (Index lane = 0; lane < simd::query_block; ++lane) {
+      const T sum = scratch_.total.sum[lane];
+      scratch_.factors[lane] = sum == T{0} ? T{0} : T{1} / sum;
+    }
+  }
+
+  void write_weights(const VisibleKeys& seen, const TensorView<T, 2>& out) {
+    const simd::KeyBlock<T> block{strided(problem_.keys, problem_.key_head(head_), seen.first),
+                                  {},
+                                  seen.count,
+                                  seen.words,
+                                  false};
+    kernels_.probabilities(block, queries(), scratch_.total.maximum);
+    for (Index row = 0; row < rows_; ++row) {
+      const Index lane = row % kernels_.tile_lanes;
+      const T* from = scratch_.probabilities + (row - lane) * simd::key_block + lane;
+      for (Index key = 0; key < seen.count; ++key) {
+        out(row, seen.first + key) = from[key * kernels_.tile_lanes] * scratch_.factors[row];
+      }
+    }
+  }
+
+  /// out = output / sum, lse = ln 2 · (maximum + log2(sum)); unless `seen`, no key was seen at all.
+  void write(bool seen) {
+    const auto& out = problem_.out;
+    T* to =
+        out.data_handle() + item_ * out.stride(0) + head_ * out.stride(1) + row_ * out.stride(2);
+    find_factors();
+    if (seen) {
+      kernels_.unpack(scratch_.total.output, rows_, problem_.value_dim(), scratch_.factors, to,
+                      out.stride(2), out.stride(3));
+    }
+    for (Index i = 0; i < rows_; ++i) {
+      if (scratch_.total.sum[i] == T{0}) write_zeros(to + i * out.stride(2));
+    }
+    if (problem_.log_sum_exp.given()) write_log_sum_exp();
+  }
+  void write_zeros(T* row) const {
+    for (Index d = 0; d < problem_.value_dim(); ++d) row[d * problem_.out.stride(3)] = T{0};
+  }
+  void write_log_sum_exp() const {
+    const auto& view = problem_.log_sum_exp.view();
+    for (Index i = 0; i < rows_; ++i) {
+      const T sum = scratch_.total.sum[i];
+      const double log2_sum =
+          static_cast<double>(scratch_.total.maximum[i]) + std::log2(static_cast<double>(sum));
+      view(item_, head_, row_ + i) =
+          sum == T{0} ? -std::numeric_limits<T>::infinity() : static_cast<T>(log2_sum * ln_of_2);
+    }
+  }
+
+  const AttentionProblem<T>& problem_;
+  const MaskRef& mask_;
+  const simd::Kernels<T>& kernels_;
+  ForwardScratch<T> scratch_;
+  Index item_;
+  Index head_;
+  Index row_;
+  Index rows_;
+};
+
+}  // namespace heed::detail
