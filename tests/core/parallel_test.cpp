@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+#include <heed/core/parallel.hpp>
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include <heed/core/error.hpp>
+
+namespace heed {
+namespace {
+
+class Parallel : public ::testing::Test {
+ protected:
+  ~Parallel() override {
+    set_thread_count(threads_);
+    set_executor({});
+  }
+  Index threads_ = thread_count();
+};
+
+TEST_F(Parallel, EveryIndexOnce) {
+  for (const Index threads : {1, 2, 3, 8}) {
+    set_thread_count(threads);
+    for (const Index count : {0, 1, 2, 7, 1000}) {
+      std::vector<std::atomic<int>> calls(static_cast<std::size_t>(count));
+      parallel_for(count, [&](Index i) { ++calls[static_cast<std::size_t>(i)]; });
+      for (const auto& call : calls) ASSERT_EQ(call, 1) << threads << " threads, " << count;
+    }
+  }
+}
+
+TEST_F(Parallel, MoreThanOneThreadWorks) {
+  set_thread_count(2);
+  // Two indices that wait for each other can only finish on two threads. The pool's second thread
+  // joins when it is free, so a few rounds may be needed, never many.
+  bool together = false;
+  for (int round = 0; round < 200 && !together; ++round) {
+    std::atomic<int> inside{0};
+    std::atomic<bool> met{false};
+    parallel_for(2, [&](Index) {
+      ++inside;
+      for (int spin = 0; spin < 20000 && !met; ++spin) {
+        if (inside == 2) met = true;
+        std::this_thread::yield();
+      }
+    });
+    together = met;
+  }
+  EXPECT_TRUE(together);
+}
+
+TEST_F(Parallel, TheFirstErrorReachesTheCaller) {
+  for (const Index threads : {1, 4}) {
+    set_thread_count(threads);
+    EXPECT_THROW(parallel_for(100,
+                              [](Index i) {
+                                if (i == 37) throw std::runtime_error("37");
+                              }),
+                 std::runtime_error);
+    std::atomic<int> calls{0};
+    parallel_for(10, [&](Index) { ++calls; });
+    EXPECT_EQ(calls, 10) << "the pool works on after an error";
+  }
+}
+
+TEST_F(Parallel, NestedCallsRunOnTheirCaller) {
+  set_thread_count(4);
+  std::atomic<int> calls{0};
+  parallel_for(8, [&](Index) { parallel_for(8, [&](Index) { ++calls; }); });
+  EXPECT_EQ(calls, 64);
+}
+
+TEST_F(Parallel, SeveralCallersAtOnce) {
+  set_thread_count(3);
+  std::atomic<int> calls{0};
+  std::vector<std::thread> callers;
+  for (int caller = 0; caller < 8; ++caller) {
+    callers.emplace_back([&] {
+      for (int round = 0; round < 50; ++round) parallel_for(10, [&](Index) { ++calls; });
+    });
+  }
+  for (auto& caller : callers) caller.join();
+  EXPECT_EQ(calls, 8 * 50 * 10);
+}
+
+TEST_F(Parallel, AForkedChildWorksAlone) {
+  set_thread_count(3);
+  parallel_for(10, [](Index) {});  // the pool has threads now
+  const pid_t child = fork();
+  if (child == 0) {
+    Index calls = 0;
+    parallel_for(10, [&](Index) { ++calls; });  // no second thread here, so no race
+    _exit(calls == 10 ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+TEST_F(Parallel, AProgramsOwnThreads) {
+  set_thread_count(3);
+  struct Log {
+    Index tasks = 0;
+  } log;
+  set_executor({[](void* context, Index tasks, FunctionRef<void(Index)> task) {
+                  static_cast<Log*>(context)->tasks += tasks;
+                  for (Index i = 0; i < tasks; ++i) task(i);
+                },
+                &log});
+  int calls = 0;
+  parallel_for(10, [&](Index) { ++calls; });
+  EXPECT_EQ(calls, 10);
+  EXPECT_EQ(log.tasks, 3);
+  EXPECT_THROW(parallel_for(10, [](Index) { throw std::logic_error("x"); }), std::logic_error);
+}
+
+TEST_F(Parallel, AtLeastOneThread) {
+  EXPECT_THROW(set_thread_count(0), ShapeError);
+  EXPECT_THROW(set_thread_count(-3), ShapeError);
+  set_thread_count(5);
+  EXPECT_EQ(thread_count(), 5);
+}
+
+}  // namespace
+}  // namespace heed

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+#include <heed/simd/isa.hpp>
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+
+#include "support/attention_cases.hpp"
+
+namespace heed::test {
+namespace {
+
+using simd::Isa;
+
+TEST(Isa, TheBestSupportedSetIsActive) {
+  if (std::getenv("HEED_ISA") != nullptr) return;  // chosen from outside
+  EXPECT_EQ(simd::active(), supported_sets().back());
+}
+
+TEST(Isa, EveryMachineRunsTheScalarSet) { EXPECT_TRUE(simd::supported(Isa::scalar)); }
+
+TEST(Isa, UseChangesTheKernels) {
+  const RestoreSettings restore;
+  for (const Isa isa : supported_sets()) {
+    simd::use(isa);
+    EXPECT_EQ(simd::active(), isa);
+  }
+  EXPECT_EQ(simd::name(Isa::avx512), "avx512");
+}
+
+TEST(Isa, ASetTheMachineLacksIsRefused) {
+  for (const Isa isa : {Isa::sse2, Isa::avx2, Isa::avx512}) {
+    if (simd::supported(isa)) continue;
+    EXPECT_THROW(simd::use(isa), std::invalid_argument);
+  }
+}
+
+/// Exit status of this test program's child that runs one kernel under HEED_ISA=`value`.
+int status_under(const char* value) {
+  const pid_t child = fork();
+  if (child == 0) {
+    setenv("HEED_ISA", value, 1);
+    execl("/proc/self/exe", "isa", "--gtest_filter=Isa.ChildRunsWhatTheEnvironmentNames", nullptr);
+    _exit(99);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST(Isa, ChildRunsWhatTheEnvironmentNames) {
+  const char* wanted = std::getenv("HEED_ISA");
+  EXPECT_TRUE(wanted == nullptr || simd::name(simd::active()) == wanted);
+}
+
+TEST(Isa, TheEnvironmentChoosesAndNonsenseIsRefused) {
+  for (const Isa isa : supported_sets()) {
+    EXPECT_EQ(status_under(std::string(simd::name(isa)).c_str()), 0);
+  }
+  EXPECT_NE(status_under("avx1024"), 0);
+}
+
+}  // namespace
+}  // namespace heed::test
