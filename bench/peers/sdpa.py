@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Forward attention beside PyTorch's scaled_dot_product_attention, on the same buffers.
+
+Both are checked against each other first, then called in turn (ours, theirs, ours, theirs, …); the
+figure is the median of the pairwise ratios, so that a noisy machine disturbs both alike. Useful
+FLOPs count visible scores only: 4 · dim each.
+
+  cmake --build build/release --target heed_bench_peer
+  bench/peers/sdpa.py build/release/bench/libheed_bench_peer.so [--threads 1 2] [--json FILE]
+"""
+import argparse
+import ctypes
+import json
+import statistics
+import time
+
+import torch
+
+CASES = [  # name, batch, heads, key heads, queries, keys, dim, mask, window
+    ("B1 H4 L4096 D64 none", 1, 4, 4, 4096, 4096, 64, "none", 0),
+    ("B1 H4 L4096 D64 causal", 1, 4, 4, 4096, 4096, 64, "causal", 0),
+    ("B1 H4 L4096 D128 none", 1, 4, 4, 4096, 4096, 128, "none", 0),
+    ("B1 H4 L4096 D128 causal", 1, 4, 4, 4096, 4096, 128, "causal", 0),
+    ("B1 H8 L512 D64 none", 1, 8, 8, 512, 512, 64, "none", 0),
+    ("B1 H8 L512 D64 causal", 1, 8, 8, 512, 512, 64, "causal", 0),
+    ("B1 H1 L8192 D64 causal", 1, 1, 1, 8192, 8192, 64, "causal", 0),
+    ("B1 H8 L2048 D80 none", 1, 8, 8, 2048, 2048, 80, "none", 0),
+    ("B1 H8 L2048 D256 causal", 1, 8, 8, 2048, 2048, 256, "causal", 0),
+    ("B1 H2 L8192 D64 window 1024", 1, 2, 2, 8192, 8192, 64, "window", 1024),
+    ("B1 H8 L16 D64 causal", 1, 8, 8, 16, 16, 64, "causal", 0),
+    ("B1 H8 L64 D64 causal", 1, 8, 8, 64, 64, 64, "causal", 0),
+    ("B1 H8 L256 D64 causal", 1, 8, 8, 256, 256, 64, "causal", 0),
+    ("B64 H8 L16 D64 causal", 64, 8, 8, 16, 16, 64, "causal", 0),
+    ("B64 H8 L64 D64 causal", 64, 8, 8, 64, 64, 64, "causal", 0),
+    ("B64 H8 L128 D64 causal", 64, 8, 8, 128, 128, 64, "causal", 0),
+]
+KINDS = {"none": 0, "causal": 1, "window": 2}
+
+
+def load(path):
+    library = ctypes.CDLL(path)
+    library.heed_peak.restype = ctypes.c_double
+    library.heed_isa.restype = ctypes.c_char_p
+    pointer, index = ctypes.c_void_p, ctypes.c_ssize_t
+    library.heed_forward.argtypes = [pointer] * 4 + [index] * 6 + [ctypes.c_int, index]
+    return library
+
+
+def visible(queries, keys, mask, window):
+    """Scores that the mask lets through, per head."""
+    if mask == "none":
+        return queries * keys
+    first = keys - queries
+    size = window if mask == "window" else keys
+    return sum(min(first + i + 1, size) for i in range(queries))
+
+
+def run_case(library, case, seconds):
+    name, batch, heads, key_heads, queries, keys, dim, mask, window = case
+    torch.manual_seed(0)
+    q = torch.randn(batch, heads, queries, dim)
+    k = torch.randn(batch, key_heads, keys, dim)
+    v = torch.randn(batch, key_heads, keys, dim)
+    out = torch.empty_like(q)
+    dense = None
+    if mask == "window":
+        i, j = torch.arange(queries)[:, None], torch.arange(keys)[None, :]
+        dense = (j <= i) & (j > i - window)
+
+    def ours():
+        library.heed_forward(q.data_ptr(), k.data_ptr(), v.data_ptr(), out.data_ptr(), batch,
+                             heads, key_heads, queries, keys, dim, KINDS[mask], window)
+
+    def theirs():
+        with torch.no_grad():
+            return torch.nn.functional.scaled_dot_product_attention(
+                q, k, v, attn_mask=dense, is_causal=mask == "causal")
+
+    ours()
+    error = (out - theirs()).abs().max().item()
+    assert error < 1e-5, f"{name}: results differ by {error}"
+    flops = 4.0 * dim * batch * heads * visible(queries, keys, mask, window)
+    mine, other = [], []
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end or len(mine) < 5:
+        start = time.perf_counter(); ours(); middle = time.perf_counter(); theirs()
+        mine.append(middle - start)
+        other.append(time.perf_counter() - middle)
+    ratios = sorted(b / a for a, b in zip(mine, other))
+    return {"case": name, "ours_gflops": flops / statistics.median(mine) * 1e-9,
+            "theirs_gflops": flops / statistics.median(other) * 1e-9,
+            "ours_ms": statistics.median(mine) * 1e3,
+            "ratio": statistics.median(ratios), "ratio_low": ratios[len(ratios) // 10],
+            "ratio_high": ratios[len(ratios) - 1 - len(ratios) // 10], "error": error}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("library")
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--seconds", type=float, default=2.0, help="per case")
+    parser.add_argument("--filter", default="")
+    parser.add_argument("--json")
+    options = parser.parse_args()
+    library = load(options.library)
+    rows = []
+    print(f"PyTorch {torch.__version__}, heed {library.heed_isa().decode()}; "
+          "GFLOP/s useful; ratio = theirs / ours in time, 10 % to 90 % quantile")
+    for threads in options.threads:
+        torch.set_num_threads(threads)
+        library.heed_threads(threads)
+        for case in CASES:
+            if options.filter not in case[0]:
+                continue
+            before = library.heed_peak()
+            row = run_case(library, case, options.seconds)
+            peak = (before + library.heed_peak()) / 2 * threads
+            row.update(threads=threads, peak_share=row["ours_gflops"] / peak if peak else None)
+            rows.append(row)
+            print(f"{threads} thr  {row['case']:30s} heed {row['ours_gflops']:6.1f} "
+                  f"({100 * (row['peak_share'] or 0):4.1f} % of peak)  torch "
+                  f"{row['theirs_gflops']:6.1f}  ratio {row['ratio']:5.2f} "
+                  f"[{row['ratio_low']:.2f}, {row['ratio_high']:.2f}]  {row['ours_ms']:.3f} ms",
+                  flush=True)
+    if options.json:
+        with open(options.json, "w") as file:
+            json.dump({"torch": torch.__version__, "rows": rows}, file, indent=1)
+
+
+if __name__ == "__main__":
+    main()
