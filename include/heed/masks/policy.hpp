@@ -106,9 +106,13 @@ void check_mask(const M& mask, const MaskShape& shape) {
 /// `static constexpr bool depends_on_head = false` is asked once and its answer reused.
 template <MaskPolicy M>
 bool depends_on_head(const M& mask) {
-  if constexpr (requires { { mask.depends_on_head() } -> std::convertible_to<bool>; }) {
+  if constexpr (requires {
+                  { mask.depends_on_head() } -> std::convertible_to<bool>;
+                }) {
     return mask.depends_on_head();
-  } else if constexpr (requires { { M::depends_on_head } -> std::convertible_to<bool>; }) {
+  } else if constexpr (requires {
+                         { M::depends_on_head } -> std::convertible_to<bool>;
+                       }) {
     return M::depends_on_head;
   } else {
     return true;

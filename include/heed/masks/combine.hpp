@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+
+#include <heed/masks/policy.hpp>
+
+namespace heed::detail {
+
+/// Lane words of `first` joined with those of `second`, by pieces that fit on the stack.
+template <class A, class B, class Join>
+void join_lane_words(const A& first, const B& second, const Tile& tile, std::uint64_t* words,
+                     Join join) {
+  constexpr Index piece = 96;
+  std::uint64_t others[piece];
+  fill_lane_words(first, tile, words);
+  for (Tile part = tile; part.first_key <= tile.last_key; part.first_key += piece) {
+    part.last_key =
+        part.first_key + piece <= tile.last_key ? part.first_key + piece - 1 : tile.last_key;
+    fill_lane_words(second, part, others);
+    for (Index i = 0; i < part.keys(); ++i, ++words) *words = join(*words, others[i]);
+  }
+}
+
+}  // namespace heed::detail
+
+namespace heed::masks {
+
+/// Both masks allow. A tile is empty when one of them leaves it empty.
+template <MaskPolicy A, MaskPolicy B>
+struct And {
+  A first;
+  B second;
+
+  bool depends_on_head() const {
+    return heed::depends_on_head(first) || heed::depends_on_head(second);
+  }
+  bool allows(Position at) const { return first.allows(at) && second.allows(at); }
+  Coverage coverage(Tile tile) const {
+    const Coverage a = coverage_of(first, tile);
+    if (a == Coverage::none) return Coverage::none;
+    const Coverage b = coverage_of(second, tile);
+    return a == Coverage::full || b == Coverage::none ? b : Coverage::partial;
+  }
+  void lane_words(Tile tile, std::uint64_t* words) const {
+    detail::join_lane_words(first, second, tile, words,
+                            [](std::uint64_t a, std::uint64_t b) { return a & b; });
+  }
+  void check(MaskShape shape) const {
+    check_mask(first, shape);
+    check_mask(second, shape);
+  }
+};
+
+/// Either mask allows. A tile is full when one of them fills it.
+template <MaskPolicy A, MaskPolicy B>
+struct Or {
+  A first;
+  B second;
+
+  bool depends_on_head() const {
+    return heed::depends_on_head(first) || heed::depends_on_head(second);
+  }
+  bool allows(Position at) const { return first.allows(at) || second.allows(at); }
+  Coverage coverage(Tile tile) const {
+    const Coverage a = coverage_of(first, tile);
+    if (a == Coverage::full) return Coverage::full;
+    const Coverage b = coverage_of(second, tile);
+    return a == Coverage::none || b == Coverage::full ? b : Coverage::partial;
+  }
+  void lane_words(Tile tile, std::uint64_t* words) const {
+    detail::join_lane_words(first, second, tile, words,
+                            [](std::uint64_t a, std::uint64_t b) { return a | b; });
+  }
+  void check(MaskShape shape) const {
+    check_mask(first, shape);
+    check_mask(second, shape);
+  }
+};
+
+/// The mask does not allow.
+template <MaskPolicy M>
+struct Not {
+  M mask;
+
+  bool depends_on_head() const { return heed::depends_on_head(mask); }
+  bool allows(Position at) const { return !mask.allows(at); }
+  Coverage coverage(Tile tile) const {
+    switch (coverage_of(mask, tile)) {
+      case Coverage::none:
+        return Coverage::full;
+      case Coverage::full:
+        return Coverage::none;
+      default:
+        return Coverage::partial;
+    }
+  }
+  void lane_words(Tile tile, std::uint64_t* words) const {
+    fill_lane_words(mask, tile, words);
+    for (Index i = 0; i < tile.keys(); ++i) words[i] = ~words[i];
+  }
+  void check(MaskShape shape) const { check_mask(mask, shape); }
+};
+
+template <MaskPolicy A, MaskPolicy B>
+And<A, B> operator&(const A& a, const B& b) {
+  return {a, b};
+}
+template <MaskPolicy A, MaskPolicy B>
+Or<A, B> operator|(const A& a, const B& b) {
+  return {a, b};
+}
+template <MaskPolicy M>
+Not<M> operator~(const M& mask) {
+  return {mask};
+}
+
+}  // namespace heed::masks
+
+// Two masks of a user's own namespace combine too, under `using namespace heed`.
+namespace heed {
+using masks::operator&;
+using masks::operator|;
+using masks::operator~;
+}  // namespace heed

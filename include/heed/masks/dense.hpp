@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include <heed/core/error.hpp>
+#include <heed/masks/policy.hpp>
+
+namespace heed::masks {
+
+/// A boolean matrix as a mask, one bit a score. Each of batch, heads, queries and keys is either as
+/// long as the tensors' or 1 and then the same for all. Row r describes the query at position
+/// `first_query` + r; by default the last row belongs to the last key, as in `attention`.
+/// Rows outside the matrix see nothing.
+class Dense {
+ public:
+  /// `allows(batch, head, row, key)` for every element of `extents`.
+  template <std::predicate<Index, Index, Index, Index> Allows>
+  Dense(MaskShape extents, Allows allows, std::optional<Index> first_query = {})
+      : extents_(extents),
+        first_query_(first_query.value_or(extents.keys - extents.queries)),
+        row_words_((extents.queries + 63) / 64) {
+    if (extents.batch < 0 || extents.heads < 0 || extents.queries < 0 || extents.keys < 0) {
+      throw_shape_error("Dense: negative extents");
+    }
+    words_.resize(
+        static_cast<std::size_t>(extents.batch * extents.heads * extents.keys * row_words_));
+    for (Index item = 0; item < extents.batch; ++item) {
+      for (Index head = 0; head < extents.heads; ++head) {
+        for (Index key = 0; key < extents.keys; ++key) {
+          std::uint64_t* column = words_.data() + offset(item, head, key);
+          for (Index row = 0; row < extents.queries; ++row) {
+            const bool allowed = allows(item, head, row, key);
+            column[row / 64] |= std::uint64_t{allowed} << (row % 64);
+          }
+        }
+      }
+    }
+  }
+
+  /// Row-major (batch, heads, queries, keys) values, true where a query may look.
+  Dense(std::span<const bool> allowed, MaskShape extents, std::optional<Index> first_query = {})
+      : Dense(
+            checked(allowed.size(), extents),
+            [=](Index item, Index head, Index row, Index key) {
+              return allowed[static_cast<std::size_t>(
+                  ((item * extents.heads + head) * extents.queries + row) * extents.keys + key)];
+            },
+            first_query) {}
+
+  bool depends_on_head() const { return extents_.heads != 1; }
+  MaskShape extents() const { return extents_; }
+
+  bool allows(Position at) const {
+    const Index row = extents_.queries == 1 ? 0 : at.query - first_query_;
+    if (row < 0 || row >= extents_.queries) return false;
+    return (column(at.batch, at.head, at.key)[row / 64] >> (row % 64) & 1) != 0;
+  }
+  Coverage coverage(Tile tile) const {
+    bool some = false, all = true;
+    for (Tile part = tile; part.first_query <= tile.last_query; part.first_query += 64) {
+      part.last_query =
+          part.first_query + 63 < tile.last_query ? part.first_query + 63 : tile.last_query;
+      const std::uint64_t everyone = lanes_between(0, part.queries() - 1);
+      for (Index key = tile.first_key; key <= tile.last_key; ++key) {
+        const std::uint64_t word = lanes(part, key) & everyone;
+        some = some || word != 0;
+        all = all && word == everyone;
+        if (some && !all) return Coverage::partial;
+      }
+    }
+    return some ? Coverage::full : Coverage::none;
+  }
+  void lane_words(Tile tile, std::uint64_t* words) const {
+    for (Index key = tile.first_key; key <= tile.last_key; ++key) *words++ = lanes(tile, key);
+  }
+  void check(MaskShape shape) const {
+    const auto fits = [](Index mine, Index theirs) { return mine == 1 || mine == theirs; };
+    if (!fits(extents_.batch, shape.batch) || !fits(extents_.heads, shape.heads) ||
+        !fits(extents_.queries, shape.queries) || !fits(extents_.keys, shape.keys)) {
+      throw_shape_error("Dense: mask of (batch, heads, queries, keys) (", extents_.batch, ", ",
+                        extents_.heads, ", ", extents_.queries, ", ", extents_.keys,
+                        ") for tensors of (", shape.batch, ", ", shape.heads, ", ", shape.queries,
+                        ", ", shape.keys, "); each extent must be equal or 1");
+    }
+  }
+
+ private:
+  static MaskShape checked(std::size_t count, MaskShape extents) {
+    const Index expected = extents.batch * extents.heads * extents.queries * extents.keys;
+    if (static_cast<Index>(count) != expected) {
+      throw_shape_error("Dense: ", count, " values for ", expected, " scores");
+    }
+    return extents;
+  }
+  Index offset(Index item, Index head, Index key) const {
+    return ((item * extents_.heads + head) * extents_.keys + key) * row_words_;
+  }
+  const std::uint64_t* column(Index item, Index head, Index key) const {
+    return words_.data() + offset(extents_.batch == 1 ? 0 : item, extents_.heads == 1 ? 0 : head,
+                                  extents_.keys == 1 ? 0 : key);
+  }
+  /// 64 rows of one column from the tile's first query on.
+  std::uint64_t lanes(const Tile& tile, Index key) const {
+    const std::uint64_t* bits = column(tile.batch, tile.head, key);
+    if (extents_.queries == 1) return (*bits & 1) != 0 ? ~std::uint64_t{0} : 0;
+    const Index row = tile.first_query - first_query_;
+    if (row <= -64 || row >= extents_.queries) return 0;
+    if (row < 0) return bits[0] << -row;
+    const Index word = row / 64, shift = row % 64;
+    std::uint64_t lanes = bits[word] >> shift;
+    if (shift != 0 && word + 1 < row_words_) lanes |= bits[word + 1] << (64 - shift);
+    return lanes;
+  }
+
+  MaskShape extents_;
+  Index first_query_;
+  Index row_words_;
+  std::vector<std::uint64_t> words_;  // [batch][head][key][row / 64], one bit a row
+};
+
+/// Any mask written out for tensors of `shape`, as bits.
+template <MaskPolicy M>
+Dense dense(const M& mask, MaskShape shape, std::optional<Index> first_query = {}) {
+  check_mask(mask, shape);
+  const Index first = first_query.value_or(shape.keys - shape.queries);
+  return Dense(
+      shape,
+      [&](Index item, Index head, Index row, Index key) {
+        return mask.allows({item, head, first + row, key});
+      },
+      first);
+}
+
+}  // namespace heed::masks

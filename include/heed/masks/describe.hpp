@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string>
+
+#include <heed/masks/policy.hpp>
+
+namespace heed {
+
+/// How much of the scores a mask lets through, and how much a tiled kernel has to compute.
+struct MaskStatistics {
+  Index visible = 0;  // scores
+  Index scores = 0;
+  Index tiles_none = 0;
+  Index tiles_partial = 0;
+  Index tiles_full = 0;
+
+  double visible_share() const { return share(visible, scores); }
+  double computed_share() const {
+    return share(tiles_partial + tiles_full, tiles_none + tiles_partial + tiles_full);
+  }
+
+ private:
+  static double share(Index part, Index whole) {
+    return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
+  }
+};
+
+/// What `describe` looks at: one head, queries lined up with the end of the keys unless told.
+struct MaskWindow {
+  Index queries = 16;
+  Index keys = 16;
+  Index first_query = keys - queries;
+  Index batch = 0;
+  Index head = 0;
+  Index tile_queries = 64;
+  Index tile_keys = 96;
+};
+
+/// Counts scores one by one and tiles by the mask's own coverage.
+template <MaskPolicy M>
+MaskStatistics statistics(const M& mask, const MaskWindow& window) {
+  MaskStatistics result;
+  const Index end = window.first_query + window.queries;
+  for (Index query = window.first_query; query < end; ++query) {
+    for (Index key = 0; key < window.keys; ++key) {
+      result.visible += mask.allows({window.batch, window.head, query, key}) ? 1 : 0;
+    }
+  }
+  result.scores = window.queries * window.keys;
+  for (Index query = window.first_query; query < end; query += window.tile_queries) {
+    const Index last_query = query + window.tile_queries < end ? query + window.tile_queries : end;
+    for (Index key = 0; key < window.keys; key += window.tile_keys) {
+      const Index last_key =
+          key + window.tile_keys < window.keys ? key + window.tile_keys : window.keys;
+      const Coverage coverage = coverage_of(
+          mask, Tile{window.batch, window.head, query, last_query - 1, key, last_key - 1});
+      ++(coverage == Coverage::none   ? result.tiles_none
+         : coverage == Coverage::full ? result.tiles_full
+                                      : result.tiles_partial);
+    }
+  }
+  return result;
+}
+
+/// A mask as text: a row per query, `on` where it may look and `off` where it may not, then the
+/// share of scores that are visible and of tiles that a kernel computes.
+template <MaskPolicy M>
+std::string describe(const M& mask, const MaskWindow& window, const char* on = "██",
+                     const char* off = "· ") {
+  std::string text;
+  for (Index query = 0; query < window.queries; ++query) {
+    for (Index key = 0; key < window.keys; ++key) {
+      const Position at{window.batch, window.head, window.first_query + query, key};
+      text += mask.allows(at) ? on : off;
+    }
+    text += '\n';
+  }
+  const MaskStatistics counts = statistics(mask, window);
+  const auto percent = [](double share) {
+    return std::to_string(static_cast<Index>(share * 1000 + 0.5) / 10) + "." +
+           std::to_string(static_cast<Index>(share * 1000 + 0.5) % 10) + " %";
+  };
+  text += std::to_string(counts.visible) + " of " + std::to_string(counts.scores) +
+          " scores visible (" + percent(counts.visible_share()) + "); tiles of " +
+          std::to_string(window.tile_queries) + " x " + std::to_string(window.tile_keys) + ": " +
+          std::to_string(counts.tiles_full) + " full, " + std::to_string(counts.tiles_partial) +
+          " partial, " + std::to_string(counts.tiles_none) + " skipped\n";
+  return text;
+}
+
+template <MaskPolicy M>
+std::string describe(const M& mask, Index queries, Index keys) {
+  return describe(mask, MaskWindow{.queries = queries, .keys = keys});
+}
+
+}  // namespace heed

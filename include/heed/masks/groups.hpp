@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include <heed/core/error.hpp>
+#include <heed/masks/policy.hpp>
+
+namespace heed::masks {
+
+/// Tokens see the tokens of their own group, wherever those stand: speakers of a dialogue, turns,
+/// documents in any order. `ids[i]` is the group of position i; positions outside see nothing.
+class Groups {
+ public:
+  static constexpr bool depends_on_head = false;
+
+  explicit Groups(std::vector<Index> ids) : ids_(std::move(ids)) {}
+
+  bool allows(Position at) const {
+    return inside(at.query) && inside(at.key) && id(at.query) == id(at.key);
+  }
+  Coverage coverage(Tile tile) const {
+    const Range queries = range(tile.first_query, tile.last_query);
+    const Range keys = range(tile.first_key, tile.last_key);
+    if (queries.empty || keys.empty || keys.highest < queries.lowest ||
+        keys.lowest > queries.highest) {
+      return Coverage::none;
+    }
+    const bool one_group = queries.lowest == queries.highest && keys.lowest == keys.highest;
+    return one_group && !queries.clipped && !keys.clipped ? Coverage::full : Coverage::partial;
+  }
+
+ private:
+  struct Range {
+    Index lowest = 0, highest = 0;
+    bool empty = true, clipped = false;
+  };
+  Range range(Index first, Index last) const {
+    Range range;
+    for (Index position = first; position <= last; ++position) {
+      if (!inside(position)) {
+        range.clipped = true;
+        continue;
+      }
+      const Index group = id(position);
+      if (range.empty || group < range.lowest) range.lowest = group;
+      if (range.empty || group > range.highest) range.highest = group;
+      range.empty = false;
+    }
+    return range;
+  }
+  bool inside(Index position) const {
+    return position >= 0 && position < static_cast<Index>(ids_.size());
+  }
+  Index id(Index position) const { return ids_[static_cast<std::size_t>(position)]; }
+
+  std::vector<Index> ids_;
+};
+
+/// Groups that follow one another, by their sizes: the turns of a dialogue, 5, 8, 6, 10 tokens.
+inline Groups consecutive_groups(const std::vector<Index>& sizes) {
+  std::vector<Index> ids;
+  for (std::size_t group = 0; group < sizes.size(); ++group) {
+    if (sizes[group] < 0) throw_shape_error("consecutive_groups: size ", sizes[group]);
+    ids.insert(ids.end(), static_cast<std::size_t>(sizes[group]), static_cast<Index>(group));
+  }
+  return Groups(std::move(ids));
+}
+
+}  // namespace heed::masks

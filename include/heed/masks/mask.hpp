@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <utility>
+
+#include <heed/core/atomic.hpp>
+#include <heed/masks/policy.hpp>
+
+namespace heed {
+
+/// Any mask as one type, for layers, containers and choices at run time. Erased per tile: kernels
+/// pay one indirect call a tile, none a score. Copies share the mask, which nobody can change.
+class Mask {
+ public:
+  template <class M>
+  requires(!std::same_as<M, Mask> && MaskPolicy<M>)
+      Mask(M mask)  // NOLINT(google-explicit-constructor): every mask is a Mask
+      : held_(new HeldAs<M>(std::move(mask))) {}
+
+  Mask(const Mask& other) : held_(other.held_) { held_->users.fetch_add(1); }
+  Mask& operator=(const Mask& other) {
+    Mask copy(other);
+    std::swap(held_, copy.held_);
+    return *this;
+  }
+  ~Mask() {
+    if (held_->users.fetch_add(-1) == 1) delete held_;
+  }
+
+  bool allows(Position at) const { return held_->allows(at); }
+  Coverage coverage(Tile tile) const { return held_->coverage(tile); }
+  void lane_words(Tile tile, std::uint64_t* words) const { held_->lane_words(tile, words); }
+  void check(MaskShape shape) const { held_->check(shape); }
+  bool depends_on_head() const { return held_->depends_on_head(); }
+
+ private:
+  struct Held {
+    Held() = default;
+    Held(const Held&) = delete;
+    Held& operator=(const Held&) = delete;
+    virtual ~Held() = default;
+    virtual bool allows(const Position& at) const = 0;
+    virtual Coverage coverage(const Tile& tile) const = 0;
+    virtual void lane_words(const Tile& tile, std::uint64_t* words) const = 0;
+    virtual void check(const MaskShape& shape) const = 0;
+    virtual bool depends_on_head() const = 0;
+    detail::Atomic<Index> users{1};
+  };
+  template <class M>
+  struct HeldAs final : Held {
+    explicit HeldAs(M given) : mask(std::move(given)) {}
+    bool allows(const Position& at) const override { return mask.allows(at); }
+    Coverage coverage(const Tile& tile) const override { return coverage_of(mask, tile); }
+    void lane_words(const Tile& tile, std::uint64_t* words) const override {
+      fill_lane_words(mask, tile, words);
+    }
+    void check(const MaskShape& shape) const override { check_mask(mask, shape); }
+    bool depends_on_head() const override { return heed::depends_on_head(mask); }
+    M mask;
+  };
+
+  Held* held_;
+};
+
+namespace masks {
+using heed::Mask;
+}  // namespace masks
+
+}  // namespace heed

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include <heed/core/error.hpp>
+#include <heed/masks/policy.hpp>
+
+namespace heed::masks {
+
+/// Sequences of unequal length in one batch: of batch item b only the keys [begin, end) are real.
+/// Says nothing about queries; the rows of padded queries hold numbers nobody reads.
+class Padding {
+ public:
+  static constexpr bool depends_on_head = false;
+
+  /// Right padding: item b has `lengths[b]` real keys at its front.
+  explicit Padding(std::vector<Index> lengths) : ends_(std::move(lengths)) {}
+
+  /// Padding on both sides: item b's real keys are [begins[b], ends[b]).
+  Padding(std::vector<Index> begins, std::vector<Index> ends)
+      : begins_(std::move(begins)), ends_(std::move(ends)) {
+    if (begins_.size() != ends_.size()) {
+      throw_shape_error("Padding: ", begins_.size(), " begins and ", ends_.size(), " ends");
+    }
+  }
+
+  Index begin(Index item) const {
+    return begins_.empty() ? 0 : begins_[static_cast<std::size_t>(item)];
+  }
+  Index end(Index item) const { return ends_[static_cast<std::size_t>(item)]; }
+
+  bool allows(Position at) const { return begin(at.batch) <= at.key && at.key < end(at.batch); }
+  Coverage coverage(Tile tile) const {
+    const Index first = begin(tile.batch);
+    const Index past = end(tile.batch);
+    if (tile.last_key < first || tile.first_key >= past || first >= past) return Coverage::none;
+    return tile.first_key >= first && tile.last_key < past ? Coverage::full : Coverage::partial;
+  }
+  void lane_words(Tile tile, std::uint64_t* words) const {
+    for (Index key = tile.first_key; key <= tile.last_key; ++key) {
+      *words++ = begin(tile.batch) <= key && key < end(tile.batch) ? ~std::uint64_t{0} : 0;
+    }
+  }
+  void check(MaskShape shape) const {
+    if (static_cast<Index>(ends_.size()) != shape.batch) {
+      throw_shape_error("Padding: ", ends_.size(), " lengths for a batch of ", shape.batch);
+    }
+    for (Index item = 0; item < shape.batch; ++item) {
+      if (begin(item) < 0 || end(item) < 0 || end(item) > shape.keys) {
+        throw_shape_error("Padding: item ", item, " has keys [", begin(item), ", ", end(item),
+                          ") of ", shape.keys);
+      }
+    }
+  }
+
+ private:
+  std::vector<Index> begins_;
+  std::vector<Index> ends_;
+};
+
+}  // namespace heed::masks
