@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+// The fused kernel under every mask policy and many pairs of them equals the reference.
+#include <heed/attention/forward.hpp>
+#include <heed/attention/plan.hpp>
+#include <heed/masks.hpp>
+
+#include "support/attention_cases.hpp"
+#include "support/mask_catalogue.hpp"
+
+namespace heed::test {
+namespace {
+
+constexpr Index length = 141;
+const Shape shape{2, 2, 1, length, length, 12, 7};
+
+TEST(FusedMasks, EveryPolicyOnEveryInstructionSet) {
+  const RestoreSettings restore;
+  for (const auto isa : supported_sets()) {
+    simd::use(isa);
+    for_each_mask(length, [](const auto& named) {
+      SCOPED_TRACE(named.name);
+      expect_matches_reference<float>(shape, Mask(named.mask), 50);
+      expect_matches_reference<double>(shape, Mask(named.mask), 50);
+    });
+  }
+}
+
+TEST(FusedMasks, PairsAndNegations) {
+  std::vector<std::pair<std::string, Mask>> masks;
+  for_each_mask(length,
+                [&](const auto& named) { masks.emplace_back(named.name, Mask(named.mask)); });
+  std::mt19937_64 bits(51);
+  for (std::size_t i = 0; i < masks.size(); ++i) {
+    for (int pick = 0; pick < 4; ++pick) {
+      const std::size_t j = bits() % masks.size();
+      SCOPED_TRACE(masks[i].first + " with " + masks[j].first);
+      const Mask& a = masks[i].second;
+      const Mask& b = masks[j].second;
+      const Mask mask = pick == 0   ? Mask(a & b)
+                        : pick == 1 ? Mask(a | b)
+                        : pick == 2 ? Mask(~a & b)
+                                    : Mask(a & ~b);
+      expect_matches_reference<float>(shape, mask, 52);
+    }
+  }
+}
+
+TEST(FusedMasks, AMaskAndItsDenseFormGiveTheSameBits) {
+  const Inputs<float> in(shape, 53);
+  for_each_mask(length, [&](const auto& named) {
+    const auto direct = fused(shape, in, named.mask);
+    const auto written = fused(
+        shape, in, masks::dense(named.mask, {shape.batch, shape.heads, length, length}));
+    EXPECT_TRUE(same_bits(direct.out, written.out)) << named.name;
+    EXPECT_TRUE(same_bits(direct.lse, written.lse)) << named.name;
+  });
+}
+
+TEST(FusedMasks, SkippedTilesAreNotTouched) {
+  // Keys that no query sees point to memory that must not be read: a view over a null page would
+  // fault, a NaN that is multiplied would show.
+  const Shape wide{1, 1, 1, 64, 4096, 8, 8};
+  Inputs<float> in(wide, 54);
+  for (Index key = 0; key < 4000; ++key) {
+    for (Index d = 0; d < 8; ++d) in.keys(0, 0, key, d) = in.values(0, 0, key, d) = NAN;
+  }
+  const auto result = fused(wide, in, masks::last_n(30));
+  for (const float value : result.out) ASSERT_TRUE(std::isfinite(value));
+  const auto counted = plan(in.queries, in.keys, masks::last_n(30));
+  EXPECT_EQ(counted.tiles(), (4096 + 95) / 96);
+  EXPECT_GE(counted.skipped, 41);
+}
+
+TEST(FusedMasks, MasksThatDoNotFitAreRefused) {
+  const Inputs<float> in(shape, 55);
+  Tensor<float, 4> out({2, 2, length, 7});
+  std::fill(out.begin(), out.end(), -7.f);
+  const auto refuse = [&](const auto& mask, const char* what) {
+    try {
+      attention(in.queries, in.keys, in.values, mask, out);
+      ADD_FAILURE() << "accepted: " << what;
+    } catch (const ShapeError& error) {
+      EXPECT_NE(std::string(error.what()).find(what), std::string::npos) << error.what();
+    }
+  };
+  refuse(masks::SlidingWindow{.left = -2}, "SlidingWindow: left -2");
+  refuse(masks::Padding({3}), "Padding: 1 lengths for a batch of 2");
+  refuse(masks::Padding({3, length + 1}), "Padding: item 1");
+  refuse(masks::Causal{} & masks::Padding({3, 4, 5}), "Padding: 3 lengths");
+  refuse(~masks::ValidKeys(2, 5, [](Index, Index) { return true; }), "ValidKeys");
+  refuse(masks::PerHead({masks::Causal{}}), "PerHead: 1 masks for 2 heads");
+  refuse(masks::Prefix(std::vector<Index>{1}), "Prefix: 1 lengths");
+  refuse(masks::Strided{0}, "Strided: step 0");
+  refuse(masks::Chunked{0}, "Chunked: size 0");
+  refuse(Mask(masks::dense(masks::Causal{}, {2, 2, length, length - 1})), "Dense: mask of");
+  for (const float value : out) ASSERT_EQ(value, -7.f) << "the output was touched";
+}
+
+}  // namespace
+}  // namespace heed::test

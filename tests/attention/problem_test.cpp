@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+#include <heed/attention/problem.hpp>
+
+#include <heed/masks/causal.hpp>
+
+#include "support/attention_cases.hpp"
+
+namespace heed::test {
+namespace {
+
+using masks::Causal;
+
+/// Calls attention and expects a ShapeError that says `what`, with `out` left alone.
+template <class Q, class K, class V, class Out>
+void refuse(const Q& q, const K& k, const V& v, Out& out, const std::string& what,
+            const AttentionOptions<float>& options = {}) {
+  const auto before = Tensor<float, 4>::copy_of(view_of(out));
+  try {
+    attention(q, k, v, Causal{}, out, options);
+    ADD_FAILURE() << "accepted: " << what;
+  } catch (const ShapeError& error) {
+    EXPECT_NE(std::string(error.what()).find(what), std::string::npos) << error.what();
+  }
+  EXPECT_TRUE(same_bits(before, Tensor<float, 4>::copy_of(view_of(out)))) << what;
+}
+
+TEST(Problem, ShapesThatDoNotFit) {
+  Tensor<float, 4> q({2, 4, 5, 8}), k({2, 2, 7, 8}), v({2, 2, 7, 3}), out({2, 4, 5, 3});
+  attention(q, k, v, Causal{}, out);  // fits
+  refuse(q, Tensor<float, 4>({1, 2, 7, 8}), v, out, "queries have a batch of 2, keys of 1");
+  refuse(q, Tensor<float, 4>({2, 2, 7, 9}), v, out, "queries have head_dim 8, keys 9");
+  refuse(q, Tensor<float, 4>({2, 3, 7, 8}), v, out, "4 query heads do not divide");
+  refuse(q, Tensor<float, 4>({2, 0, 7, 8}), v, out, "over 0 key heads");
+  refuse(q, Tensor<float, 4>({2, 2, 12, 8}), Tensor<float, 4>({2, 2, 10, 3}), out,
+         "keys have 12 tokens, values 10");
+  refuse(q, k, Tensor<float, 4>({2, 4, 7, 3}), out, "values (2, 4)");
+  for (const Extents<4>& wrong : std::vector<Extents<4>>{
+           {2, 4, 5, 8}, {2, 4, 7, 3}, {2, 2, 5, 3}, {1, 4, 5, 3}, {2, 4, 5, 0}}) {
+    Tensor<float, 4> other(wrong);
+    refuse(q, k, v, other, "expected (batch, heads, queries, value_dim) = (2, 4, 5, 3)");
+  }
+}
+
+TEST(Problem, ValuesThatDoNotFit) {
+  Tensor<float, 4> q({1, 1, 5, 8}), out({1, 1, 5, 8});
+  refuse(q, q, q, out, "scale must be finite, not NaN", {.scale = NAN});
+  refuse(q, q, q, out, "scale must be finite, not infinite", {.scale = INFINITY});
+  const std::vector<Index> two = {0, 1};
+  refuse(q, q, q, out, "2 first_queries for a batch of 1", {.first_queries = two});
+  const std::vector<Index> one = {0};
+  refuse(q, q, q, out, "not both", {.first_query = 1, .first_queries = one});
+  refuse(q, q, q, out, "out of range", {.first_query = std::numeric_limits<Index>::max()});
+  Tensor<float, 3> lse({1, 1, 4});
+  refuse(q, q, q, out, "log_sum_exp is (1, 1, 4), expected", {.log_sum_exp = lse});
+}
+
+TEST(Problem, OutputThatSharesMemoryIsRefused) {
+  Tensor<float, 4> memory({1, 1, 40, 8});
+  const auto all = memory.view();
+  const auto rows = [&](Index first, Index last) { return all.slice(2, first, last); };
+  const auto q = rows(0, 5), k = rows(5, 10), v = rows(10, 15);
+  auto on_queries = rows(0, 5), on_keys = rows(9, 14), on_values = rows(14, 19);
+  refuse(q, k, v, on_queries, "out overlaps queries");
+  refuse(rows(30, 35), k, rows(36, 40).slice(2, 0, 1).broadcast(2, 5), on_keys,
+         "out overlaps keys");
+  refuse(q, k, v, on_values, "out overlaps values");
+  auto broadcast = rows(20, 21).broadcast(2, 5);
+  refuse(q, k, v, broadcast, "elements of out share memory");
+  auto apart = rows(20, 25);
+  attention(q, k, v, Causal{}, apart);
+  attention(q, q, q, Causal{}, apart);  // inputs may be one tensor
+  PerQueryView<float> on_out(TensorView<float, 1>(&memory(0, 0, 22, 0), {5}));
+  refuse(q, k, v, apart, "log_sum_exp overlaps", {.log_sum_exp = on_out});
+}
+
+}  // namespace
+}  // namespace heed::test

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+#include <heed/attention/weights.hpp>
+
+#include <heed/masks.hpp>
+
+#include "support/attention_cases.hpp"
+#include "support/mask_catalogue.hpp"
+
+namespace heed::test {
+namespace {
+
+template <class T>
+class Weights : public ::testing::Test {};
+using Scalars = ::testing::Types<float, double>;
+TYPED_TEST_SUITE(Weights, Scalars);
+
+TYPED_TEST(Weights, TimesValuesIsTheOutput) {
+  using T = TypeParam;
+  const Shape shape{2, 4, 2, 70, 130, 9, 6};
+  const Inputs<T> in(shape, 61);
+  const RestoreSettings restore;
+  for (const auto isa : supported_sets()) {
+    simd::use(isa);
+    const Mask mask = masks::Causal{} & masks::predicate([](Position at) {
+      return (at.key + at.head) % 3 != 0 && at.query % 10 != 7;
+    });
+    const auto weights = attention_weights(in.queries, in.keys, mask);
+    const auto out = attention(in.queries, in.keys, in.values, mask);
+    for (Index b = 0; b < 2; ++b) {
+      for (Index h = 0; h < 4; ++h) {
+        for (Index q = 0; q < 70; ++q) {
+          T sum = 0;
+          for (Index k = 0; k < 130; ++k) {
+            const T weight = weights(b, h, q, k);
+            sum += weight;
+            const bool zero = weight == 0 && !std::signbit(weight);
+            EXPECT_TRUE(zero || mask.allows({b, h, q + 60, k}));
+          }
+          EXPECT_NEAR(sum, (q + 60) % 10 == 7 ? 0 : 1, 1e-5);
+          for (Index d = 0; d < 6; ++d) {
+            T expected = 0;
+            for (Index k = 0; k < 130; ++k) {
+              expected += weights(b, h, q, k) * in.values(b, h / 2, k, d);
+            }
+            EXPECT_NEAR(out(b, h, q, d), expected, 1e-5);
+          }
+        }
+      }
+    }
+  }
+}
+
+TYPED_TEST(Weights, ChosenRowsAreTheRowsOfTheWhole) {
+  using T = TypeParam;
+  const Shape shape{2, 2, 1, 100, 100, 9, 6};
+  const Inputs<T> in(shape, 62);
+  const auto whole = attention_weights(in.queries, in.keys, masks::Causal{});
+  const auto rows = attention_weights(in.queries, in.keys, masks::Causal{},
+                                      WeightRows{.batch = 1, .head = 1, .first = 37, .count = 40});
+  ASSERT_EQ(rows.extents(), (Extents<2>{40, 100}));
+  EXPECT_EQ(std::memcmp(rows.data(), &whole(1, 1, 37, 0), sizeof(T) * 40 * 100), 0);
+  const auto rest = attention_weights(in.queries, in.keys, masks::Causal{},
+                                      WeightRows{.batch = 0, .head = 1, .first = 98});
+  EXPECT_EQ(rest.extent(0), 2);
+}
+
+TEST(WeightRows, OutsideTheTensorAreRefused) {
+  Tensor<float, 4> q({1, 2, 5, 4});
+  const auto refuse = [&](const WeightRows& rows) {
+    EXPECT_THROW(attention_weights(q, q, masks::Full{}, rows), ShapeError);
+  };
+  refuse({.batch = 1});
+  refuse({.head = 2});
+  refuse({.head = -1});
+  refuse({.first = 6});
+  refuse({.first = 3, .count = 3});
+  EXPECT_EQ(attention_weights(q, q, masks::Full{}, WeightRows{.first = 5}).extent(0), 0);
+}
+
+TEST(WeightsOfALongSequence, CostOnlyTheRowsAskedFor) {
+  // The whole would be 40 GB.
+  const Inputs<float> in({1, 1, 1, 100000, 100000, 2, 1}, 63);
+  const auto rows = attention_weights(in.queries, in.keys, masks::Causal{},
+                                      WeightRows{.first = 99999, .count = 1});
+  double sum = 0;
+  for (const float weight : rows) sum += static_cast<double>(weight);
+  EXPECT_NEAR(sum, 1, 1e-4);
+}
+
+}  // namespace
+}  // namespace heed::test
