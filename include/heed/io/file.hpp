@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdio>
+#include <cstring>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <heed/io/error.hpp>
+
+namespace heed {
+
+namespace detail {
+
+/// Closes a file descriptor at the end of a scope.
+class OpenFile {
+ public:
+  explicit OpenFile(int descriptor) : descriptor_(descriptor) {}
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+  ~OpenFile() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+  int get() const { return descriptor_; }
+  bool valid() const { return descriptor_ >= 0; }
+
+ private:
+  int descriptor_;
+};
+
+inline std::string folder_of(const std::string& path) {
+  const auto slash = path.rfind('/');
+  return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+}
+
+/// Writes all of `bytes` and brings them to the disk; the reason when that fails, else empty.
+inline std::string write_and_sync(int descriptor, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return std::strerror(errno);
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+  return ::fsync(descriptor) == 0 ? std::string() : std::strerror(errno);
+}
+
+}  // namespace detail
+
+/// A whole regular file. Throws FileError.
+inline std::vector<std::byte> read_file(const std::string& path) {
+  const detail::OpenFile file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.valid()) throw_file_error(path, ": ", std::strerror(errno));
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0) throw_file_error(path, ": ", std::strerror(errno));
+  if (!S_ISREG(status.st_mode)) throw_file_error(path, ": not a regular file");
+  std::vector<std::byte> bytes(static_cast<std::size_t>(status.st_size));
+  std::size_t have = 0;
+  while (have < bytes.size()) {
+    const ssize_t got = ::read(file.get(), bytes.data() + have, bytes.size() - have);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw_file_error(path, ": ", std::strerror(errno));
+    if (got == 0) throw_file_error(path, ": ended at byte ", have, " of ", bytes.size());
+    have += static_cast<std::size_t>(got);
+  }
+  return bytes;
+}
+
+/// Puts a file in place whole or not at all: written beside the old one, brought to the disk, then
+/// renamed over it, so that a crash at any moment leaves the old file or the new. Throws FileError.
+inline void write_file(const std::string& path, std::span<const std::byte> bytes) {
+  std::string temporary = path + ".XXXXXX";
+  const detail::OpenFile file(::mkstemp(temporary.data()));
+  if (!file.valid()) throw_file_error(path, ": ", std::strerror(errno));
+  struct stat old {};
+  const bool replaces = ::stat(path.c_str(), &old) == 0;
+  const mode_t mode = replaces ? old.st_mode & 07777 : 0644;
+  std::string failure = detail::write_and_sync(file.get(), bytes);
+  if (failure.empty() && ::fchmod(file.get(), mode) != 0) failure = std::strerror(errno);
+  if (failure.empty() && std::rename(temporary.c_str(), path.c_str()) != 0) {
+    failure = std::strerror(errno);
+  }
+  if (!failure.empty()) {
+    ::unlink(temporary.c_str());
+    throw_file_error(path, ": ", failure);
+  }
+  const detail::OpenFile folder(
+      ::open(detail::folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder.valid()) ::fsync(folder.get());
+}
+
+}  // namespace heed

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <heed/core/index.hpp>
+#include <heed/io/error.hpp>
+
+namespace heed::detail {
+
+/// What an .npy file says about its array.
+struct NpyHeader {
+  std::string descr;  // "<f4"
+  bool fortran_order = false;
+  std::vector<Index> shape;
+  std::size_t data_offset = 0;
+};
+
+/// Reads the header of an .npy file, versions 1.0 to 3.0: a Python dictionary literal with exactly
+/// the keys descr, fortran_order and shape. Every byte is checked before it is believed.
+/// Format: numpy.lib.format, NEP 1.
+class NpyHeaderParser {
+ public:
+  NpyHeaderParser(std::span<const std::byte> bytes, std::string_view name)
+      : bytes_(bytes), name_(name) {}
+
+  NpyHeader parse() {
+    const std::size_t begin = header_begin();
+    at_ = begin;
+    NpyHeader header;
+    header.data_offset = end_;
+    expect('{');
+    unsigned seen = 0;
+    while (!accept('}')) {
+      if (seen != 0) {
+        expect(',');
+        if (accept('}')) break;
+      }
+      seen |= entry(header, seen);
+    }
+    if (seen != 7) fail("descr, fortran_order and shape must all be given");
+    skip_space();
+    if (at_ != end_) fail("something follows the dictionary");
+    return header;
+  }
+
+ private:
+  static constexpr std::size_t longest_header = 64 * 1024;
+  static constexpr std::size_t highest_rank = 32;
+
+  template <class... Parts>
+  [[noreturn]] void fail(const Parts&... parts) const {
+    throw_file_error(name_, ": byte ", at_, ": ", parts...);
+  }
+
+  std::size_t byte(std::size_t at) const { return static_cast<std::size_t>(bytes_[at]); }
+
+  /// Checks magic, version and length; returns where the dictionary begins and sets its end.
+  std::size_t header_begin() {
+    constexpr std::string_view magic = "\x93NUMPY";
+    if (bytes_.size() < 10 || std::memcmp(bytes_.data(), magic.data(), magic.size()) != 0) {
+      fail("not an .npy file");
+    }
+    const std::size_t major = byte(6);
+    if (major < 1 || major > 3 || byte(7) != 0) {
+      at_ = 6;
+      fail("version ", major, ".", byte(7), "; expected 1.0, 2.0 or 3.0");
+    }
+    const std::size_t begin = major == 1 ? 10 : 12;
+    at_ = 8;
+    if (bytes_.size() < begin) fail("file ends inside the header length");
+    std::size_t length = byte(8) | byte(9) << 8;
+    if (major > 1) length |= byte(10) << 16 | byte(11) << 24;
+    if (length > longest_header || length > bytes_.size() - begin) {
+      fail("header of ", length, " bytes in a file of ", bytes_.size());
+    }
+    end_ = begin + length;
+    return begin;
+  }
+
+  /// One `'key': value`; returns the key's bit.
+  unsigned entry(NpyHeader& header, unsigned seen) {
+    const std::string key = quoted();
+    expect(':');
+    const unsigned bit = key == "descr" ? 1 : key == "fortran_order" ? 2 : key == "shape" ? 4 : 0;
+    if (bit == 0) fail("unknown key '", key, "'");
+    if ((seen & bit) != 0) fail("key '", key, "' twice");
+    if (bit == 1) header.descr = quoted();
+    if (bit == 2) header.fortran_order = boolean();
+    if (bit == 4) header.shape = tuple();
+    return bit;
+  }
+
+  void skip_space() {
+    while (at_ < end_ && (peek() == ' ' || peek() == '\n' || peek() == '\t')) ++at_;
+  }
+  char peek() const { return at_ < end_ ? static_cast<char>(bytes_[at_]) : '\0'; }
+  bool accept(char wanted) {
+    skip_space();
+    if (at_ >= end_ || peek() != wanted) return false;
+    ++at_;
+    return true;
+  }
+  void expect(char wanted) {
+    if (!accept(wanted)) fail("expected '", wanted, "'");
+  }
+
+  std::string quoted() {
+    skip_space();
+    const char quote = peek();
+    if (quote != '\'' && quote != '"') fail("expected a quoted word");
+    ++at_;
+    std::string word;
+    while (at_ < end_ && peek() != quote) {
+      const char letter = peek();
+      if (letter < ' ' || letter > '~' || letter == '\\' || word.size() >= 80) {
+        fail("expected a short plain word");
+      }
+      word += letter;
+      ++at_;
+    }
+    expect(quote);
+    return word;
+  }
+
+  bool boolean() {
+    skip_space();
+    for (const bool value : {true, false}) {
+      const std::string_view word = value ? "True" : "False";
+      if (end_ - at_ < word.size() ||
+          std::memcmp(bytes_.data() + at_, word.data(), word.size()) != 0) {
+        continue;
+      }
+      at_ += word.size();
+      return value;
+    }
+    fail("expected True or False");
+  }
+
+  std::vector<Index> tuple() {
+    expect('(');
+    std::vector<Index> extents;
+    while (!accept(')')) {
+      if (!extents.empty()) {
+        expect(',');
+        if (accept(')')) break;
+      }
+      if (extents.size() == highest_rank) fail("more than ", highest_rank, " axes");
+      extents.push_back(integer());
+    }
+    return extents;
+  }
+  Index integer() {
+    skip_space();
+    Index value = 0;
+    const std::size_t begin = at_;
+    for (; at_ < end_ && peek() >= '0' && peek() <= '9'; ++at_) {
+      if (__builtin_mul_overflow(value, Index{10}, &value) ||
+          __builtin_add_overflow(value, Index{peek() - '0'}, &value)) {
+        fail("an extent is too large");
+      }
+    }
+    if (at_ == begin) fail("expected a number");
+    return value;
+  }
+
+  std::span<const std::byte> bytes_;
+  std::string_view name_;
+  std::size_t at_ = 0;
+  std::size_t end_ = 0;
+};
+
+}  // namespace heed::detail

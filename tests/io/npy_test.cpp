@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: MIT
+#include <heed/io/npy.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <random>
+#include <string>
+
+namespace heed {
+namespace {
+
+std::string golden(const std::string& name) { return std::string(HEED_TEST_DATA "/npy/") + name; }
+
+/// A file that goes away with the test.
+struct TemporaryFile {
+  std::string path =
+      (std::filesystem::temp_directory_path() /
+       ("heed_npy_" + std::to_string(::getpid()) + "_" + std::to_string(counter()++)))
+          .string();
+  ~TemporaryFile() { std::filesystem::remove(path); }
+  static int& counter() {
+    static int count = 0;
+    return count;
+  }
+};
+
+/// A version 1.0 file with this dictionary and `data` bytes of zeros.
+std::vector<std::byte> file_with(std::string dictionary, std::size_t data, char major = 1) {
+  std::string text = "\x93NUMPY";
+  text += major;
+  text += '\0';
+  dictionary += '\n';
+  text += static_cast<char>(dictionary.size() & 255);
+  text += static_cast<char>(dictionary.size() >> 8);
+  if (major > 1) text += std::string(2, '\0');
+  text += dictionary + std::string(data, '\0');
+  std::vector<std::byte> bytes(text.size());
+  std::memcpy(bytes.data(), text.data(), text.size());
+  return bytes;
+}
+
+void expect_refused(const std::vector<std::byte>& bytes, const std::string& what) {
+  try {
+    parse_npy<float, 2>(bytes, "test.npy");
+    ADD_FAILURE() << "accepted: " << what;
+  } catch (const FileError& error) {
+    EXPECT_NE(std::string(error.what()).find(what), std::string::npos) << error.what();
+    EXPECT_EQ(std::string(error.what()).find("test.npy: "), 0u);
+  }
+}
+
+TEST(Npy, ReadsWhatNumpyWrote) {
+  // arange(6).reshape(2, 3) · 0.5 in each type and order, by tools/make_npy_goldens.py.
+  for (const char* name : {"f4.npy", "f4_fortran.npy", "f2.npy", "f4_v2.npy", "f4_v3.npy"}) {
+    const auto tensor = read_npy<float, 2>(golden(name));
+    ASSERT_EQ(tensor.extents(), (Extents<2>{2, 3})) << name;
+    for (Index i = 0; i < 6; ++i) EXPECT_EQ(tensor.data()[i], 0.5f * static_cast<float>(i)) << name;
+  }
+  const auto doubles = read_npy<double, 3>(golden("f8_fortran_3d.npy"));
+  ASSERT_EQ(doubles.extents(), (Extents<3>{2, 3, 4}));
+  for (Index i = 0; i < 24; ++i) EXPECT_EQ(doubles.data()[i], static_cast<double>(i));
+  EXPECT_EQ((read_npy<std::int32_t, 1>(golden("i4.npy"))(2)), -2);
+  EXPECT_EQ((read_npy<std::int64_t, 1>(golden("i8.npy"))(2)), -(std::int64_t{1} << 40));
+  EXPECT_TRUE((read_npy<bool, 1>(golden("b1.npy"))(1)));
+  EXPECT_FALSE((read_npy<bool, 1>(golden("b1.npy"))(0)));
+  EXPECT_EQ((read_npy<float, 2>(golden("empty.npy")).extents()), (Extents<2>{0, 3}));
+}
+
+TEST(Npy, EveryHalfIsWidenedExactly) {
+  EXPECT_EQ(detail::float_of_half(0x3c00), 1.f);
+  EXPECT_EQ(detail::float_of_half(0xc000), -2.f);
+  EXPECT_EQ(detail::float_of_half(0x7bff), 65504.f);
+  EXPECT_EQ(detail::float_of_half(0x0001), 0x1p-24f);
+  EXPECT_EQ(detail::float_of_half(0x8400), -0x1p-14f);
+  EXPECT_TRUE(std::signbit(detail::float_of_half(0x8000)));
+  EXPECT_EQ(detail::float_of_half(0x7c00), INFINITY);
+  EXPECT_TRUE(std::isnan(detail::float_of_half(0x7e01)));
+}
+
+TEST(Npy, RoundTripOfAnyView) {
+  const TemporaryFile file;
+  Tensor<float, 3> tensor({3, 4, 5});
+  for (Index i = 0; i < tensor.size(); ++i) tensor.data()[i] = static_cast<float>(i) + 0.25f;
+  const auto view = view_of(tensor).permute({2, 0, 1}).reverse(1);
+  write_npy(file.path, view);
+  const auto back = read_npy<float, 3>(file.path);
+  const auto expected = Tensor<float, 3>::copy_of(view);
+  ASSERT_EQ(back.extents(), expected.extents());
+  EXPECT_EQ(std::memcmp(back.data(), expected.data(), 60 * sizeof(float)), 0);
+  write_npy(file.path, std::vector<std::int64_t>{1, 2, 3});  // replaces
+  EXPECT_EQ((read_npy<std::int64_t, 1>(file.path)(2)), 3);
+}
+
+TEST(Npy, WrongTypeAndRankSayBoth) {
+  const auto bytes = file_with("{'descr': '<f8', 'fortran_order': False, 'shape': (1, 1), }", 8);
+  expect_refused(bytes, "elements are '<f8', expected '<f4'");
+  expect_refused(file_with("{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }", 12),
+                 "shape (3) has rank 1, expected 2");
+  expect_refused(file_with("{'descr': '|O', 'fortran_order': False, 'shape': (1, 1), }", 8),
+                 "elements are '|O'");
+  expect_refused(file_with("{'descr': '>f4', 'fortran_order': False, 'shape': (1, 1), }", 4),
+                 "elements are '>f4'");
+}
+
+TEST(Npy, BrokenHeaders) {
+  const std::string good = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 1), }";
+  EXPECT_NO_THROW((parse_npy<float, 2>(file_with(good, 8))));
+  expect_refused(file_with(good, 7), "needs 8 bytes of data, the file has 7");
+  expect_refused(file_with(good, 9), "needs 8 bytes of data, the file has 9");
+  expect_refused(file_with(good + "x", 8), "something follows");
+  expect_refused(file_with(good, 8, 4), "version 4.0");
+  expect_refused({}, "not an .npy file");
+  const auto with = [&](const char* dictionary, const char* what) {
+    expect_refused(file_with(dictionary, 8), what);
+  };
+  with("{'descr': '<f4', 'fortran_order': False}", "must all be given");
+  with("{'descr': '<f4', 'fortran_order': 0, 'shape': (2, 1), }", "expected True or False");
+  with("{'descr': '<f4', 'descr': '<f4', 'shape': (2, 1), }", "key 'descr' twice");
+  with("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 1), 'x': 1}", "unknown key 'x'");
+  with("{'descr': '<f4', 'fortran_order': False, 'shape': (2, -1), }", "expected a number");
+  with("{'descr': '<f4', 'fortran_order': False, 'shape': [2, 1], }", "expected '('");
+  with("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2, 1), }",
+       "expected a quoted word");
+  with("{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999, 1), }",
+       "too large");
+}
+
+TEST(Npy, ClaimedSizesAreCheckedBeforeMemoryIsTaken) {
+  const auto with = [](const char* shape) {
+    return file_with("{'descr': '<f4', 'fortran_order': False, 'shape': " + std::string(shape) +
+                         ", }", 8);
+  };
+  expect_refused(with("(9223372036854775807, 2)"), "is too large");
+  expect_refused(with("(1000000000, 1000000)"), "needs 4000000000000000 bytes");
+  expect_refused(with("(4294967296, 4294967296)"), "is too large");
+  expect_refused(with("(0, 9223372036854775807)"), "needs 0 bytes");
+  auto long_header = with("(2, 1)");
+  long_header[8] = long_header[9] = std::byte{255};
+  expect_refused(long_header, "header of 65535 bytes in a file of");
+}
+
+TEST(Npy, EveryTruncationAndEveryFlippedByteIsAnErrorOrATensor) {
+  const auto good =
+      file_with("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", 24);
+  for (std::size_t size = 0; size < good.size(); ++size) {
+    const std::vector<std::byte> part(good.begin(), good.begin() + static_cast<Index>(size));
+    EXPECT_THROW((parse_npy<float, 2>(part)), FileError) << size;
+  }
+  const std::uint64_t seed = 20261121;
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937_64 bits(seed);
+  int accepted = 0;
+  for (int round = 0; round < 20000; ++round) {
+    auto bytes = good;
+    const int changes = 1 + static_cast<int>(bits() % 3);
+    for (int change = 0; change < changes; ++change) {
+      bytes[bits() % (bytes.size() - 24)] = static_cast<std::byte>(bits());
+    }
+    try {
+      accepted += parse_npy<float, 2>(bytes).size() == 6 ? 1 : 0;
+    } catch (const FileError&) {
+    }
+  }
+  EXPECT_LT(accepted, 20000);
+}
+
+TEST(Npy, FilesThatAreNotThereAreNamed) {
+  try {
+    read_npy<float, 1>("/no/such/file.npy");
+    ADD_FAILURE();
+  } catch (const FileError& error) {
+    EXPECT_EQ(std::string(error.what()), "/no/such/file.npy: No such file or directory");
+  }
+  EXPECT_THROW((read_npy<float, 1>("/")), FileError);
+  EXPECT_THROW(write_npy("/no/such/folder/x.npy", std::vector<float>{1}), FileError);
+}
+
+}  // namespace
+}  // namespace heed
