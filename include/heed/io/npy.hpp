@@ -93,9 +93,9 @@ Extents<Rank> npy_extents(const NpyHeader& header, std::size_t file_size, std::s
 
 }  // namespace detail
 
-/// The array in the bytes of an .npy file. T is float, double, std::int32_t, std::int64_t or bool and
-/// must be the file's type; half precision widens to float. `name` stands in error messages. Any
-/// bytes give a tensor or a FileError, in time and memory of the order of their number.
+/// The array in the bytes of an .npy file. T is float, double, std::int32_t, std::int64_t or bool
+/// and must be the file's type; half precision widens to float. `name` stands in error messages.
+/// Any bytes give a tensor or a FileError, in time and memory of the order of their number.
 template <class T, std::size_t Rank>
 Tensor<T, Rank> parse_npy(std::span<const std::byte> bytes, std::string_view name = "npy") {
   const auto header = detail::NpyHeaderParser(bytes, name).parse();
@@ -135,8 +135,8 @@ void write_npy(const std::string& path, const X& values) {
   constexpr std::size_t rank = ViewOf<const X>::rank();
   const TensorView<const T, rank> view = view_of(values);
   const auto tensor = Tensor<T, rank>::copy_of(view);
-  std::string text = "{'descr': '" + std::string(detail::npy_descr<T>()) +
-                     "', 'fortran_order': False, 'shape': (";
+  std::string text =
+      "{'descr': '" + std::string(detail::npy_descr<T>()) + "', 'fortran_order': False, 'shape': (";
   for (const Index extent : view.extents()) text += std::to_string(extent) + ", ";
   if (rank > 1) text.resize(text.size() - 2);
   text += "), }";

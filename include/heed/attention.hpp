@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/// Attention: the fused kernels, their definition, and every mask. No Eigen, no streams.
+#include <heed/attention/forward.hpp>
+#include <heed/attention/forward_scratch.hpp>
+#include <heed/attention/key_blocks.hpp>
+#include <heed/attention/options.hpp>
+#include <heed/attention/plan.hpp>
+#include <heed/attention/problem.hpp>
+#include <heed/attention/query_block_pass.hpp>
+#include <heed/attention/reference.hpp>
+#include <heed/attention/weights.hpp>
+#include <heed/masks.hpp>
