@@ -32,12 +32,11 @@ def normal(*shape, sigma=1.0):
 
 def write(name, batch, heads, key_heads, queries, keys, head_dim, value_dim, mask=None,
           causal=None, scale=None, sigma=1.0):
-    """One case. mask: function of (batch item, query row, key) as index tensors."""
+    """One case. mask: function of (query row, key), both index tensors."""
     q = normal(batch, heads, queries, head_dim, sigma=sigma)
     k = normal(batch, key_heads, keys, head_dim, sigma=sigma)
     v = normal(batch, key_heads, keys, value_dim)
     visible = torch.ones(batch, 1, queries, keys, dtype=torch.bool)
-    item = torch.arange(batch).view(-1, 1, 1, 1)
     row, key = torch.arange(queries).view(-1, 1), torch.arange(keys)
     how = {"scale": scale, "enable_gqa": heads != key_heads}
     if causal == "top_left":
@@ -48,7 +47,7 @@ def write(name, batch, heads, key_heads, queries, keys, head_dim, value_dim, mas
         out = scaled_dot_product_attention(q, k, v, attn_mask=causal_lower_right(queries, keys),
                                            **how)
     elif mask:
-        visible = visible & mask(item, row, key)
+        visible = visible & mask(row, key)
         out = scaled_dot_product_attention(q, k, v, attn_mask=visible, **how)
     else:
         out = scaled_dot_product_attention(q, k, v, **how)
@@ -66,7 +65,7 @@ def write(name, batch, heads, key_heads, queries, keys, head_dim, value_dim, mas
 
 
 def band(left, right, offset):
-    return lambda _, row, key: (key >= row + offset - left) & (key <= row + offset + right)
+    return lambda row, key: (key >= row + offset - left) & (key <= row + offset + right)
 
 
 lengths = torch.tensor([11, 1, 0, 6]).view(-1, 1, 1, 1)
@@ -78,14 +77,14 @@ write("grouped", 2, 6, 2, 11, 11, 8, 4, causal="bottom_right")
 write("single_key_head", 1, 5, 1, 3, 70, 6, 6)
 write("causal_top_left", 1, 2, 2, 9, 20, 6, 3, causal="top_left")
 write("causal_bottom_right", 1, 2, 2, 9, 20, 6, 3, causal="bottom_right")
-write("causal_more_queries", 1, 2, 2, 20, 9, 6, 3, mask=lambda _, row, key: key <= row - 11)
+write("causal_more_queries", 1, 2, 2, 20, 9, 6, 3, mask=lambda row, key: key <= row - 11)
 write("window", 1, 2, 1, 75, 75, 4, 3, mask=band(5, 2, 0))
 write("window_offset", 1, 1, 1, 67, 201, 4, 3, mask=band(50, 0, 201 - 67))
-write("padding", 4, 2, 2, 11, 11, 5, 4, mask=lambda item, row, key: key < lengths[item.flatten()])
+write("padding", 4, 2, 2, 11, 11, 5, 4, mask=lambda row, key: key < lengths)
 write("prefix", 2, 1, 1, 14, 14, 5, 4,
-      mask=lambda item, row, key: (key < prefixes[item.flatten()]) | (key <= row))
-write("everything_at_once", 4, 4, 2, 11, 11, 5, 4, scale=0.7,
-      mask=lambda item, row, key: (key < lengths[item.flatten()]) & band(3, 0, 0)(0, row, key))
+      mask=lambda row, key: (key < prefixes) | (key <= row))
+write("everything_at_once", 4, 4, 2, 11, 11, 5, 4, scale=0.75,
+      mask=lambda row, key: (key < lengths) & band(3, 0, 0)(row, key))
 write("negative_scale", 1, 1, 1, 6, 6, 4, 4, scale=-1.5)
 write("zero_scale", 1, 1, 1, 5, 6, 4, 4, scale=0.0)
 write("large_scores", 1, 2, 2, 10, 110, 16, 4, sigma=10.0)
