@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+#include <heed/attention/query_block_pass.hpp>
+
+#include <heed/masks.hpp>
+
+#include "support/attention_cases.hpp"
+
+namespace heed::test {
+namespace {
+
+TEST(QueryBlockPass, AnyRunOfRowsGivesTheRowsOfTheWhole) {
+  const Shape shape{1, 2, 2, 100, 120, 7, 9};
+  const Inputs<float> in(shape, 81);
+  const auto whole = fused(shape, in, masks::Causal{});
+  Tensor<float, 4> out({1, 2, 100, 9});
+  const masks::Causal causal;
+  const MaskRef mask(causal);
+  detail::AttentionProblem<float> problem{view_of(in.queries), view_of(in.keys),
+                                          view_of(in.values),  out.view(),
+                                          {},                  1 / std::sqrt(7.f),
+                                          20,                  {}};
+  for (Index row = 0; row < 100; row += 23) {
+    const Index rows = std::min<Index>(23, 100 - row);
+    detail::QueryBlockPass<float>(problem, mask, 0, 1, row, rows).run();
+  }
+  EXPECT_EQ(std::memcmp(&out(0, 1, 0, 0), &whole.out(0, 1, 0, 0), 900 * sizeof(float)), 0);
+  for (Index i = 0; i < 900; ++i) EXPECT_EQ(out.data()[i], 0.f) << "the other head is untouched";
+}
+
+TEST(QueryBlockPass, KeysOutsideTheMaskAreNotRead) {
+  // Sixteen keys are seen; the rest of the tensor is memory that may not be touched.
+  const Index keys = 5000;
+  Tensor<float, 4> q({1, 1, 4, 8}), out({1, 1, 4, 8});
+  std::vector<float> few(16 * 8, 1.f);
+  const TensorView<const float, 4> view(few.data() - (keys - 16) * 8, {1, 1, keys, 8},
+                                        {0, 0, 8, 1});
+  attention(q, view, view, masks::last_n(13), out);
+  for (const float value : out) EXPECT_EQ(value, 1.f);
+}
+
+}  // namespace
+}  // namespace heed::test
