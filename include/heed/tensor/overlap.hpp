@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -27,7 +28,7 @@ ByteRange byte_range(const TensorView<T, Rank>& view) {
   const auto base = reinterpret_cast<std::uintptr_t>(view.data_handle());
   const auto width = static_cast<Index>(sizeof(T));
   return {base + static_cast<std::uintptr_t>(low * width),
-          base + static_cast<std::uintptr_t>((high + 1) * width)};
+          base + static_cast<std::uintptr_t>(high * width) + sizeof(T)};
 }
 
 }  // namespace detail
@@ -49,25 +50,23 @@ bool overlaps(const TensorView<A, RankA>& a, const TensorView<B, RankB>& b) {
 template <class T, std::size_t Rank>
 bool has_internal_overlap(const TensorView<T, Rank>& view) {
   if (view.empty()) return false;
-  // Axes by size of step: each must step over all that the smaller ones reach.
-  Extents<Rank> order{};
-  std::size_t count = 0;
-  const auto step = [&](Index axis) {
-    const Index stride = view.stride(static_cast<std::size_t>(axis));
-    return stride < 0 ? -stride : stride;
-  };
-  for (std::size_t axis = 0; axis < Rank; ++axis) {
-    if (view.extent(axis) == 1) continue;
-    std::size_t at = count++;
-    for (; at > 0 && step(order[at - 1]) > step(static_cast<Index>(axis)); --at) {
-      order[at] = order[at - 1];
-    }
-    order[at] = static_cast<Index>(axis);
-  }
+  // Axes from the smallest step up: each must step over all that those before it reach.
+  std::array<bool, Rank> done{};
   Index reach = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    if (step(order[i]) <= reach) return true;
-    reach += (view.extent(static_cast<std::size_t>(order[i])) - 1) * step(order[i]);
+  for (std::size_t round = 0; round < Rank; ++round) {
+    std::size_t next = Rank;
+    Index step = 0;
+    for (std::size_t axis = 0; axis < Rank; ++axis) {
+      if (done[axis] || view.extent(axis) == 1) continue;
+      const Index size = view.stride(axis) < 0 ? -view.stride(axis) : view.stride(axis);
+      if (next < Rank && size >= step) continue;
+      next = axis;
+      step = size;
+    }
+    if (next == Rank) return false;
+    if (step <= reach) return true;
+    reach += (view.extent(next) - 1) * step;
+    done[next] = true;
   }
   return false;
 }

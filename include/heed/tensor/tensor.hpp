@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <concepts>
 #include <cstddef>
+#include <initializer_list>
 #include <new>
 #include <type_traits>
 #include <utility>
 
+#include <heed/core/config.hpp>
+#include <heed/core/error.hpp>
+#include <heed/tensor/extents.hpp>
+#include <heed/tensor/for_each_row.hpp>
 #include <heed/tensor/view.hpp>
 
 namespace heed {
@@ -25,6 +31,14 @@ class Tensor {
     allocate();
     for (Index i = 0; i < size(); ++i) data_[i] = T{};
   }
+  /// The given values in row-major order, as many as the extents hold.
+  Tensor(const Extents<Rank>& extents, std::initializer_list<T> values) : Tensor(extents) {
+    if (static_cast<Index>(values.size()) != size()) {
+      throw_shape_error("tensor: ", values.size(), " values for extents ", extents);
+    }
+    T* to = data_;
+    for (const T value : values) *to++ = value;
+  }
   Tensor(const Tensor& other) : extents_(other.extents_) {
     allocate();
     for (Index i = 0; i < size(); ++i) data_[i] = other.data_[i];
@@ -42,25 +56,18 @@ class Tensor {
   /// The values of any view, copied into row-major order.
   static Tensor copy_of(const TensorView<const T, Rank>& source) {
     Tensor result(source.extents());
-    Index to = 0;
-    Extents<Rank> at{};
-    for (Index left = source.size(); left > 0; --left) {
-      Index from = 0;
-      for (std::size_t axis = 0; axis < Rank; ++axis) from += at[axis] * source.stride(axis);
-      result.data_[to++] = source.data_handle()[from];
-      for (std::size_t axis = Rank; axis-- > 0 && ++at[axis] == source.extent(axis);) at[axis] = 0;
-    }
+    T* to = result.data_;
+    detail::for_each_row(source.extents(), [&](const Extents<Rank>& at) {
+      const TensorView<const T, 1> row = detail::row_at(source, at);
+      for (Index i = 0; i < row.extent(0); ++i) *to++ = row(i);
+    });
     return result;
   }
 
   static constexpr std::size_t rank() { return Rank; }
   const Extents<Rank>& extents() const { return extents_; }
   Index extent(std::size_t axis) const { return extents_[axis]; }
-  Index size() const {
-    Index count = 1;
-    for (const Index extent : extents_) count *= extent;
-    return count;
-  }
+  Index size() const { return detail::element_count(extents_); }
   bool empty() const { return size() == 0; }
   T* data() { return data_; }
   const T* data() const { return data_; }
@@ -76,18 +83,26 @@ class Tensor {
 
   template <std::convertible_to<Index>... Indices>
   requires(sizeof...(Indices) == Rank) T& operator()(Indices... indices) {
-    return view()(indices...);
+    return data_[offset({static_cast<Index>(indices)...})];
   }
   template <std::convertible_to<Index>... Indices>
   requires(sizeof...(Indices) == Rank) const T& operator()(Indices... indices) const {
-    return view()(indices...);
+    return data_[offset({static_cast<Index>(indices)...})];
   }
-  T& operator[](Index index) requires(Rank == 1) { return view()(index); }
-  const T& operator[](Index index) const requires(Rank == 1) { return view()(index); }
+  T& operator[](Index index) requires(Rank == 1) { return data_[offset({index})]; }
+  const T& operator[](Index index) const requires(Rank == 1) { return data_[offset({index})]; }
 
  private:
   static constexpr std::align_val_t alignment{64};
 
+  Index offset(const Extents<Rank>& at) const {
+    Index sum = 0;
+    for (std::size_t axis = 0; axis < Rank; ++axis) {
+      HEED_EXPECTS(at[axis] >= 0 && at[axis] < extents_[axis]);
+      sum = sum * extents_[axis] + at[axis];
+    }
+    return sum;
+  }
   void allocate() {
     const auto count = static_cast<std::size_t>(size());
     if (count > static_cast<std::size_t>(-1) / 2 / sizeof(T)) throw std::bad_alloc();

@@ -10,41 +10,17 @@
 #include <heed/core/config.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
+#include <heed/tensor/extents.hpp>
 
 namespace heed {
-
-template <std::size_t Rank>
-using Extents = std::array<Index, Rank>;
-
-namespace detail {
-
-/// Row-major strides of `extents`, in elements. Throws ShapeError on a negative extent or when the
-/// number of elements does not fit into an Index.
-template <std::size_t Rank>
-Extents<Rank> row_major_strides(const Extents<Rank>& extents) {
-  Extents<Rank> strides{};
-  Index step = 1;
-  bool empty = false;
-  for (const Index extent : extents) {
-    if (extent < 0) throw_shape_error("tensor: extents ", extents, " must not be negative");
-    empty = empty || extent == 0;
-  }
-  for (std::size_t axis = Rank; axis-- > 0;) {
-    strides[axis] = step;
-    if (!empty && __builtin_mul_overflow(step, extents[axis], &step)) {
-      throw_shape_error("tensor: extents ", extents, " hold more elements than an Index counts");
-    }
-  }
-  return strides;
-}
-
-}  // namespace detail
 
 /// A rectangular window on someone else's values: pointer, extents and strides, nothing owned.
 /// Any stride is legal: 0 (broadcast), negative (reversed), non-unit in the last axis. The words
 /// are those of std::mdspan; strides count elements. `TensorView<const T, Rank>` only reads.
 template <class T, std::size_t Rank>
 class TensorView {
+  static_assert(Rank > 0, "a TensorView has at least one axis");
+
  public:
   using element_type = T;
   using value_type = std::remove_const_t<T>;
@@ -54,7 +30,7 @@ class TensorView {
 
   /// Row-major values at `data`.
   TensorView(T* data, const Extents<Rank>& extents)
-      : data_(data), extents_(extents), strides_(detail::row_major_strides<Rank>(extents)) {}
+      : TensorView(data, extents, detail::row_major_strides<Rank>(extents)) {}
 
   /// Values at `data`, element (i, j, …) at `data[i * strides[0] + j * strides[1] + …]`.
   TensorView(T* data, const Extents<Rank>& extents, const Extents<Rank>& strides)
@@ -80,11 +56,7 @@ class TensorView {
   Index extent(std::size_t axis) const { return extents_[axis]; }
   Index stride(std::size_t axis) const { return strides_[axis]; }
 
-  Index size() const {
-    Index count = 1;
-    for (const Index extent : extents_) count *= extent;
-    return count;
-  }
+  Index size() const { return detail::element_count(extents_); }
   bool empty() const { return size() == 0; }
 
   /// Element access; indices are checked in debug and sanitizer builds.
@@ -102,10 +74,12 @@ class TensorView {
       throw_shape_error("slice: [", begin, ", ", end, ") in steps of ", step, " of axis ", axis,
                         " with extent ", extents_[axis]);
     }
+    const Index count = begin == end ? 0 : (end - begin - 1) / step + 1;
     TensorView result = *this;
-    if (begin < end) result.data_ += begin * strides_[axis];
-    result.extents_[axis] = (end - begin + step - 1) / step;
-    result.strides_[axis] *= step;
+    if (count > 0) result.data_ = at_index(axis, begin);
+    result.extents_[axis] = count;
+    // With one element left the step means nothing and its product may not fit.
+    if (count > 1) result.strides_[axis] *= step;
     return result;
   }
 
@@ -129,8 +103,10 @@ class TensorView {
   TensorView reverse(std::size_t axis) const {
     check_axis(axis);
     TensorView result = *this;
-    if (extents_[axis] > 0) result.data_ += (extents_[axis] - 1) * strides_[axis];
-    result.strides_[axis] = -strides_[axis];
+    if (extents_[axis] > 1) {
+      result.data_ = at_index(axis, extents_[axis] - 1);
+      result.strides_[axis] = -strides_[axis];
+    }
     return result;
   }
 
@@ -144,6 +120,7 @@ class TensorView {
     TensorView result = *this;
     result.extents_[axis] = extent;
     result.strides_[axis] = 0;
+    result.check_reach();
     return result;
   }
 
@@ -160,7 +137,7 @@ class TensorView {
       strides[to] = strides_[from];
       if (from == axis) {
         extents[to] = extents_[axis] / inner;
-        strides[to] = strides_[axis] * inner;
+        strides[to] = extents[to] > 1 ? strides_[axis] * inner : strides_[axis];
         ++to;
         extents[to] = inner;
         strides[to] = strides_[axis];
@@ -183,7 +160,7 @@ class TensorView {
       extents[to] = extents_[from];
       strides[to++] = strides_[from];
     }
-    return {data_ + index * strides_[axis], extents, strides};
+    return {at_index(axis, index), extents, strides};
   }
 
   /// The same values behind a new leading axis of extent 1.
@@ -212,25 +189,29 @@ class TensorView {
   void check_axis(std::size_t axis) const {
     if (axis >= Rank) throw_shape_error("view: axis ", axis, " of a view of rank ", Rank);
   }
-  /// Refuses extents and strides whose farthest element lies beyond what an Index of bytes reaches.
+  /// Where index `index` of one axis begins; a view without elements points nowhere and stays put.
+  T* at_index(std::size_t axis, Index index) const {
+    return empty() ? data_ : data_ + index * strides_[axis];
+  }
+  /// Refuses extents and strides that span more bytes than an Index counts. What passes can be
+  /// sliced, reversed, selected and split without any overflow.
   void check_reach() const {
     detail::row_major_strides<Rank>(extents_);  // the element count fits
-    Index low = 0, high = 0;
+    Index low = 0, high = 0, span = 0;
+    bool fits = true;
     for (std::size_t axis = 0; axis < Rank; ++axis) {
-      if (extents_[axis] == 0) return;
+      if (extents_[axis] < 2) continue;
       Index reach = 0;
       Index& side = strides_[axis] < 0 ? low : high;
-      if (__builtin_mul_overflow(extents_[axis] - 1, strides_[axis], &reach) ||
-          __builtin_add_overflow(side, reach, &side)) {
-        throw_shape_error("view: strides ", strides_, " of extents ", extents_,
-                          " reach beyond what an Index can count");
-      }
+      fits = fits && !__builtin_mul_overflow(extents_[axis] - 1, strides_[axis], &reach) &&
+             !__builtin_add_overflow(side, reach, &side);
     }
-    Index bytes = 0;
-    const auto width = static_cast<Index>(sizeof(T));
-    if (__builtin_mul_overflow(low, width, &bytes) || __builtin_mul_overflow(high, width, &bytes)) {
+    fits = fits && !__builtin_sub_overflow(high, low, &span) &&
+           !__builtin_add_overflow(span, Index{1}, &span) &&
+           !__builtin_mul_overflow(span, static_cast<Index>(sizeof(T)), &span);
+    if (!fits) {
       throw_shape_error("view: strides ", strides_, " of extents ", extents_,
-                        " reach beyond the address space");
+                        " span more bytes than an Index counts");
     }
   }
 
@@ -238,5 +219,8 @@ class TensorView {
   Extents<Rank> extents_{};
   Extents<Rank> strides_{};
 };
+
+template <class T, std::size_t Rank>
+TensorView(T*, const Index (&)[Rank]) -> TensorView<T, Rank>;
 
 }  // namespace heed

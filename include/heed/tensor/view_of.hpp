@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
+#include <concepts>
 #include <cstddef>
 #include <span>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <heed/tensor/tensor.hpp>
@@ -11,8 +14,16 @@
 
 namespace heed {
 
-/// `view_of(x)`: the view of anything that holds values: a view itself, a Tensor, a span, a
-/// std::vector; Eigen matrices too once <heed/tensor/eigen.hpp> is included. Nothing is copied.
+/// How to look at someone else's container: specialize it with `static view(container)` returning a
+/// TensorView, and every function of the library takes that container as it is. In whichever order
+/// headers come: a specialization is looked up when a call is compiled, not before.
+/// <heed/tensor/eigen.hpp> does it for Eigen.
+template <class Container>
+struct ViewAdapter {};
+
+/// `view_of(x)`: the view of anything that holds values: a view itself, a Tensor, a span, an array,
+/// a std::vector, what has a ViewAdapter (Eigen matrices once <heed/tensor/eigen.hpp> is included).
+/// Nothing is copied; the values must outlive the view.
 template <class T, std::size_t Rank>
 TensorView<T, Rank> view_of(const TensorView<T, Rank>& view) {
   return view;
@@ -29,14 +40,26 @@ template <class T, std::size_t Extent>
 TensorView<T, 1> view_of(std::span<T, Extent> values) {
   return TensorView<T, 1>(std::span<T>(values));
 }
+template <class T, std::size_t Extent>
+TensorView<T, 1> view_of(std::array<T, Extent>& values) {
+  return TensorView<T, 1>(std::span<T>(values));
+}
+template <class T, std::size_t Extent>
+TensorView<const T, 1> view_of(const std::array<T, Extent>& values) {
+  return TensorView<const T, 1>(std::span<const T>(values));
+}
+// Not std::vector<bool>: it holds bits, not values.
 template <class T>
-TensorView<T, 1> view_of(std::vector<T>& values) {
+requires(!std::same_as<T, bool>) TensorView<T, 1> view_of(std::vector<T>& values) {
   return TensorView<T, 1>(std::span<T>(values));
 }
 template <class T>
-TensorView<const T, 1> view_of(const std::vector<T>& values) {
+requires(!std::same_as<T, bool>) TensorView<const T, 1> view_of(const std::vector<T>& values) {
   return TensorView<const T, 1>(std::span<const T>(values));
 }
+template <class X>
+requires requires(X& x) { ViewAdapter<std::remove_cvref_t<X>>::view(x); }
+auto view_of(X&& x) { return ViewAdapter<std::remove_cvref_t<X>>::view(x); }
 
 /// What public functions take: everything `view_of` understands.
 template <class X>

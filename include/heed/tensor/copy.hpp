@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <type_traits>
+
+#include <heed/core/error.hpp>
+#include <heed/tensor/for_each_row.hpp>
+#include <heed/tensor/overlap.hpp>
+#include <heed/tensor/view_of.hpp>
+
+namespace heed {
+
+namespace detail {
+
+template <class From, class To>
+void copy_row(const TensorView<From, 1>& from, const TensorView<To, 1>& to) {
+  const Index count = to.extent(0), from_stride = from.stride(0), to_stride = to.stride(0);
+  From* source = from.data_handle();
+  To* target = to.data_handle();
+  if (from_stride == 1 && to_stride == 1) {
+    for (Index i = 0; i < count; ++i) target[i] = static_cast<To>(source[i]);
+  } else {
+    for (Index i = 0; i < count; ++i) {
+      target[i * to_stride] = static_cast<To>(source[i * from_stride]);
+    }
+  }
+}
+
+}  // namespace detail
+
+/// Copies values between views of equal extents and any strides; scalars convert (float to double
+/// and back). Throws ShapeError, before anything is written, when extents differ, when the two
+/// overlap, or when elements of `to` share memory.
+template <Viewable From, Viewable To>
+void copy(const From& from, To&& to) {
+  const auto source = view_of(from);
+  const auto target = view_of(to);
+  static_assert(ViewOf<const From>::rank() == ViewOf<To>::rank(), "copy: ranks differ");
+  static_assert(std::convertible_to<ValueOf<const From>, ValueOf<To>>, "copy: no conversion");
+  static_assert(!std::is_const_v<typename decltype(target)::element_type>, "copy: `to` is const");
+  if (source.extents() != target.extents()) {
+    throw_shape_error("copy: from ", source.extents(), " to ", target.extents());
+  }
+  if (overlaps(source, target)) throw_shape_error("copy: the views overlap");
+  if (has_internal_overlap(target)) throw_shape_error("copy: elements of the target share memory");
+  detail::for_each_row(target.extents(), [&](const auto& at) {
+    detail::copy_row(detail::row_at(source, at), detail::row_at(target, at));
+  });
+}
+
+}  // namespace heed

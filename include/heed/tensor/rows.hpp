@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <limits>
+#include <type_traits>
+
+#include <heed/core/error.hpp>
+#include <heed/core/exp.hpp>
+#include <heed/core/log.hpp>
+#include <heed/core/scalar.hpp>
+#include <heed/tensor/for_each_row.hpp>
+#include <heed/tensor/overlap.hpp>
+#include <heed/tensor/row_mask.hpp>
+#include <heed/tensor/tensor.hpp>
+#include <heed/tensor/view_of.hpp>
+
+namespace heed {
+
+/// Options of the row functions.
+template <std::size_t Rank>
+struct RowOptions {
+  /// Divides every element first: below 1 sharpens, above 1 flattens. Finite and above 0.
+  double temperature = 1;
+  /// true where an element counts. What it hides is not looked at, NaN or not.
+  RowMask<Rank> mask = {};
+};
+
+namespace detail {
+
+/// The options of row functions on X.
+template <class X>
+using RowOptionsFor = RowOptions<ViewOf<const X>::rank()>;
+
+/// One row with its options, ready to be normalized. Differences, exponentials and sums are doubles
+/// for float rows too.
+template <class T>
+struct Row {
+  TensorView<const T, 1> values;
+  TensorView<const bool, 1> mask;  // stays unread unless masked
+  bool masked = false;
+  double temperature = 1;
+
+  bool visible(Index i) const { return !masked || mask(i); }
+  /// (x − max) / temperature: subtracted first, so that large elements lose nothing.
+  double shifted(Index i, double maximum) const {
+    return (static_cast<double>(values(i)) - maximum) / temperature;
+  }
+};
+
+/// What softmax needs to know of a row: its largest visible element and Σ exp(shifted).
+struct RowSum {
+  double maximum = -std::numeric_limits<double>::infinity();
+  double sum = 0;
+
+  /// Nothing is visible, or nothing above −inf: such a row has no distribution.
+  bool empty() const { return maximum == -std::numeric_limits<double>::infinity(); }
+  /// A visible NaN or +inf: every visible result is NaN.
+  bool broken() const { return sum != sum; }
+};
+
+/// The largest visible element; NaN if one is NaN.
+template <class T>
+double row_maximum(const Row<T>& row) {
+  double maximum = -std::numeric_limits<double>::infinity();
+  for (Index i = 0; i < row.values.extent(0); ++i) {
+    if (!row.visible(i)) continue;
+    const auto value = static_cast<double>(row.values(i));
+    if (value != value) return value;
+    if (value > maximum) maximum = value;
+  }
+  return maximum;
+}
+
+/// Maximum and sum of a row; `each(i, power)` is told every visible element's exp(shifted).
+template <class T, class Each>
+RowSum sum_row(const Row<T>& row, const Each& each) {
+  RowSum result{row_maximum(row), 0};
+  if (result.empty()) return result;
+  if (!(result.maximum <= std::numeric_limits<double>::max())) {
+    return {result.maximum, std::numeric_limits<double>::quiet_NaN()};
+  }
+  // Kahan's sum: as accurate for a vocabulary of 200,000 as for a short row.
+  double lost = 0;
+  for (Index i = 0; i < row.values.extent(0); ++i) {
+    if (!row.visible(i)) continue;
+    const double power = detail::exp(row.shifted(i, result.maximum));
+    each(i, power);
+    const double term = power - lost;
+    const double sum = result.sum + term;
+    lost = (sum - result.sum) - term;
+    result.sum = sum;
+  }
+  return result;
+}
+
+/// Refuses what cannot be computed, then calls visit(row, index of the row) for every row.
+template <class In, class Visit>
+void visit_rows(const char* caller, const In& in, const RowOptions<In::rank()>& options,
+                const Visit& visit) {
+  using T = typename In::value_type;
+  static_assert(Scalar<T>, "row functions compute in float or double");
+  if (!(options.temperature > 0 && options.temperature <= std::numeric_limits<double>::max())) {
+    throw_shape_error(caller, ": temperature ", options.temperature,
+                      ", expected a finite number above 0");
+  }
+  TensorView<const bool, In::rank()> mask;
+  if (options.mask.given()) mask = options.mask.fitted(caller, in.extents());
+  for_each_row(in.extents(), [&](const Extents<In::rank()>& at) {
+    Row<T> row{row_at(in, at), {}, options.mask.given(), options.temperature};
+    if (row.masked) row.mask = row_at(mask, at);
+    visit(row, at);
+  });
+}
+
+/// Refuses an output that does not fit the input. It may be the input itself, seen the same way.
+template <class In, class Out>
+void check_row_output(const char* caller, const In& in, const Out& out) {
+  static_assert(In::rank() == Out::rank(), "row functions: in and out must have one rank");
+  static_assert(std::is_same_v<typename In::value_type, typename Out::element_type>,
+                "row functions: in and out must have one scalar type, and out must be writable");
+  if (out.extents() != in.extents()) {
+    throw_shape_error(caller, ": out is ", out.extents(), ", the input ", in.extents());
+  }
+  if (has_internal_overlap(out)) throw_shape_error(caller, ": elements of out share memory");
+  const bool in_place = out.data_handle() == in.data_handle() && out.strides() == in.strides();
+  if (!in_place && overlaps(in, out)) {
+    throw_shape_error(caller, ": out overlaps the input without being the same view");
+  }
+}
+
+template <class T>
+void softmax_row(const Row<T>& row, const TensorView<T, 1>& out) {
+  const RowSum total =
+      sum_row(row, [&out](Index i, double power) { out(i) = static_cast<T>(power); });
+  for (Index i = 0; i < out.extent(0); ++i) {
+    double weight = 0;
+    if (total.broken()) {
+      weight = row.visible(i) ? total.sum : 0;
+    } else if (row.visible(i) && !total.empty()) {
+      weight = static_cast<double>(out(i)) / total.sum;
+    }
+    out(i) = static_cast<T>(weight);
+  }
+}
+
+template <class T>
+void log_softmax_row(const Row<T>& row, const TensorView<T, 1>& out) {
+  const RowSum total = sum_row(row, [](Index, double) {});
+  const double log_sum = total.broken() ? total.sum : detail::log(total.sum);
+  for (Index i = 0; i < out.extent(0); ++i) {
+    double weight = -std::numeric_limits<double>::infinity();
+    if (row.visible(i) && !total.empty()) weight = row.shifted(i, total.maximum) - log_sum;
+    out(i) = static_cast<T>(weight);
+  }
+}
+
+template <class T>
+T log_sum_exp_row(const Row<T>& row) {
+  const RowSum total = sum_row(row, [](Index, double) {});
+  if (total.empty()) return -std::numeric_limits<T>::infinity();
+  if (total.broken()) return std::numeric_limits<T>::quiet_NaN();
+  return static_cast<T>(total.maximum / row.temperature + detail::log(total.sum));
+}
+
+}  // namespace detail
+
+/// The vote: exp(x / temperature) over its sum along the last axis. `out` has the extents of `in`
+/// and may be `in`. Masked elements are exactly 0, and so is a row with nothing visible; a visible
+/// NaN or +inf makes every visible element of its row NaN. Relative error at most
+/// u · (8 + |x − max| / temperature). Throws ShapeError before anything is written.
+template <Viewable In, Viewable Out>
+void softmax(const In& in, Out&& out, const detail::RowOptionsFor<In>& options = {}) {
+  const auto target = view_of(out);
+  const TensorView<const ValueOf<In>, ViewOf<const In>::rank()> source = view_of(in);
+  detail::check_row_output("softmax", source, target);
+  detail::visit_rows("softmax", source, options, [&](const auto& row, const auto& at) {
+    detail::softmax_row(row, detail::row_at(target, at));
+  });
+}
+
+/// x / temperature − log Σ exp(x / temperature) along the last axis. `out` has the extents of `in`
+/// and may be `in`. Masked elements are −inf, and so is a row with nothing visible; NaN and +inf as
+/// for softmax. Throws ShapeError before anything is written.
+template <Viewable In, Viewable Out>
+void log_softmax(const In& in, Out&& out, const detail::RowOptionsFor<In>& options = {}) {
+  const auto target = view_of(out);
+  const TensorView<const ValueOf<In>, ViewOf<const In>::rank()> source = view_of(in);
+  detail::check_row_output("log_softmax", source, target);
+  detail::visit_rows("log_softmax", source, options, [&](const auto& row, const auto& at) {
+    detail::log_softmax_row(row, detail::row_at(target, at));
+  });
+}
+
+/// log Σ exp(x / temperature) along the last axis, which the result does not have (a rank-1 input
+/// gives one element, rank 1). −inf for a row with nothing visible, NaN for one with a visible NaN
+/// or +inf. Throws ShapeError for a temperature or mask that does not fit.
+template <Viewable In>
+auto log_sum_exp(const In& in, const detail::RowOptionsFor<In>& options = {}) {
+  using T = ValueOf<In>;
+  constexpr std::size_t rank = ViewOf<const In>::rank();
+  const TensorView<const T, rank> source = view_of(in);
+  constexpr std::size_t result_rank = rank == 1 ? 1 : rank - 1;
+  Extents<result_rank> extents{1};
+  for (std::size_t axis = 0; axis + 1 < rank; ++axis) extents[axis] = source.extent(axis);
+  Tensor<T, result_rank> result(extents);
+  T* next = result.data();
+  detail::visit_rows("log_sum_exp", source, options,
+                     [&](const auto& row, const auto&) { *next++ = detail::log_sum_exp_row(row); });
+  return result;
+}
+
+/// The same functions with the result as a new tensor.
+template <Viewable In>
+auto softmax(const In& in, const detail::RowOptionsFor<In>& options = {}) {
+  Tensor<ValueOf<In>, ViewOf<const In>::rank()> out(view_of(in).extents());
+  softmax(in, out, options);
+  return out;
+}
+template <Viewable In>
+auto log_softmax(const In& in, const detail::RowOptionsFor<In>& options = {}) {
+  Tensor<ValueOf<In>, ViewOf<const In>::rank()> out(view_of(in).extents());
+  log_softmax(in, out, options);
+  return out;
+}
+
+}  // namespace heed
