@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/// Attention: the fused kernels, their definition, and every mask. No Eigen, no streams.
+/// Attention: the fused kernels and every mask. No Eigen, no streams.
+/// The readable definition is its own header: <heed/attention/reference.hpp>.
 #include <heed/attention/forward.hpp>
 #include <heed/attention/forward_scratch.hpp>
 #include <heed/attention/key_blocks.hpp>
@@ -9,6 +10,5 @@
 #include <heed/attention/plan.hpp>
 #include <heed/attention/problem.hpp>
 #include <heed/attention/query_block_pass.hpp>
-#include <heed/attention/reference.hpp>
 #include <heed/attention/weights.hpp>
 #include <heed/masks.hpp>

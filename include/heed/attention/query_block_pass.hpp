@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 #include <limits>
 
@@ -193,7 +192,7 @@ class QueryBlockPass {
     for (Index i = 0; i < rows_; ++i) {
       const T sum = scratch_.total.sum[i];
       const double log2_sum =
-          static_cast<double>(scratch_.total.maximum[i]) + std::log2(static_cast<double>(sum));
+          static_cast<double>(scratch_.total.maximum[i]) + __builtin_log2(static_cast<double>(sum));
       view(item_, head_, row_ + i) =
           sum == T{0} ? -std::numeric_limits<T>::infinity() : static_cast<T>(log2_sum * ln_of_2);
     }

@@ -7,13 +7,15 @@
 template <class T>
 inline constexpr T masked_exponent = static_cast<T>(-2 * LaneTypes<T>::bias);
 
-/// One tile of queries taking in one block of keys.
+/// One tile of queries taking in one block of keys: `Vectors` vectors of lanes, standing side by
+/// side in rows that are `tile_stride` lanes long.
 template <class S, int Vectors>
 struct TileTask {
   using T = typename S::Scalar;
   static constexpr int lanes = Vectors * S::width;
+  static constexpr int stride = tile_stride<S>;
 
-  const KeyBlock<T>& block;
+  KeyBlock<T> block;
   const T* packed;   // [head_dim][lane]
   T* probabilities;  // [key][lane]
   T* output;         // [value_dim][lane]
@@ -37,14 +39,14 @@ template <Scores kind, class S, int Rows, int Vectors>
 HEED_SIMD void finish_scores(const TileTask<S, Vectors>& task, Index key,
                              typename S::V (&scores)[Rows][Vectors], typename S::Scalar* totals) {
   using T = typename S::Scalar;
-  T* out = task.probabilities + key * task.lanes;
+  T* out = task.probabilities + key * task.stride;
   HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
     auto total = S::load(totals + j * S::width);
     const auto maximum = S::load(task.maximum + j * S::width);
     HEED_UNROLL for (int r = 0; r < Rows; ++r) {
       auto x = scores[r][j];
       if constexpr (kind == Scores::raw) {
-        S::store(out + r * task.lanes + j * S::width, x);
+        S::store(out + r * task.stride + j * S::width, x);
         if (task.block.words) {
           const auto lowest = S::broadcast(std::numeric_limits<T>::lowest());
           x = S::select(task.visible(key + r, j), x, lowest);
@@ -57,7 +59,7 @@ HEED_SIMD void finish_scores(const TileTask<S, Vectors>& task, Index key,
         }
         x = exp2<S>(x);
         total = total + x;
-        S::store(out + r * task.lanes + j * S::width, x);
+        S::store(out + r * task.stride + j * S::width, x);
       }
     }
     S::store(totals + j * S::width, total);
@@ -74,7 +76,7 @@ HEED_KERNEL void score_rows(const TileTask<S, Vectors>& task, Index key, bool ra
   }
   const auto& keys = task.block.keys;
   multiply<S, Rows, Vectors>(keys.data + key * keys.row_stride, keys.row_stride, keys.column_stride,
-                             task.packed, task.lanes, task.head_dim, scores);
+                             task.packed, task.stride, task.head_dim, scores);
   if (raw) {
     finish_scores<Scores::raw>(task, key, scores, totals);
   } else if (task.block.words) {
@@ -114,7 +116,7 @@ HEED_KERNEL void rescale(const TileTask<S, Vectors>& task, bool first,
     const auto factor = exp2<S>(old - maximum);
     auto total = S::broadcast(0);
     for (Index key = 0; key < task.block.count; ++key) {
-      T* at = task.probabilities + key * task.lanes + lane;
+      T* at = task.probabilities + key * task.stride + lane;
       auto x = S::load(at) - maximum;
       if (task.block.words) {
         x = S::select(task.visible(key, j), x, S::broadcast(masked_exponent<T>));
@@ -126,7 +128,7 @@ HEED_KERNEL void rescale(const TileTask<S, Vectors>& task, bool first,
     S::store(task.maximum + lane, maximum);
     S::store(task.sum + lane, first ? total : S::fma(S::load(task.sum + lane), factor, total));
     for (Index d = 0; !first && d < task.value_dim; ++d) {
-      T* at = task.output + d * task.lanes + lane;
+      T* at = task.output + d * task.stride + lane;
       S::store(at, S::load(at) * factor);
     }
   }
@@ -140,17 +142,17 @@ HEED_SIMD void add_values(const TileTask<S, Vectors>& task, bool accumulate) {
   Index d = 0;
   for (; d + tile_rows <= task.value_dim; d += tile_rows) {
     tile_product<S, tile_rows, Vectors>(values.data + d * step, step, values.row_stride,
-                                        task.probabilities, task.lanes, task.block.count,
-                                        task.output + d * task.lanes, accumulate);
+                                        task.probabilities, task.stride, task.block.count,
+                                        task.output + d * task.stride, accumulate);
   }
   for (; d + 2 <= task.value_dim; d += 2) {
     tile_product<S, 2, Vectors>(values.data + d * step, step, values.row_stride, task.probabilities,
-                                task.lanes, task.block.count, task.output + d * task.lanes,
+                                task.stride, task.block.count, task.output + d * task.stride,
                                 accumulate);
   }
   if (d < task.value_dim) {
     tile_product<S, 1, Vectors>(values.data + d * step, step, values.row_stride, task.probabilities,
-                                task.lanes, task.block.count, task.output + d * task.lanes,
+                                task.stride, task.block.count, task.output + d * task.stride,
                                 accumulate);
   }
 }
@@ -162,12 +164,12 @@ HEED_KERNEL void add_values_guarded(const TileTask<S, Vectors>& task, bool accum
   const auto& values = task.block.values;
   for (Index d = 0; d < task.value_dim; ++d) {
     for (int j = 0; j < Vectors; ++j) {
-      auto* at = task.output + d * task.lanes + j * S::width;
+      auto* at = task.output + d * task.stride + j * S::width;
       auto sum = accumulate ? S::load(at) : S::broadcast(0);
       for (Index key = 0; key < task.block.count; ++key) {
         const auto value =
             S::broadcast(values.data[key * values.row_stride + d * values.column_stride]);
-        const auto p = S::load(task.probabilities + key * task.lanes + j * S::width);
+        const auto p = S::load(task.probabilities + key * task.stride + j * S::width);
         sum = S::select(task.visible(key, j), S::fma(value, p, sum), sum);
       }
       S::store(at, sum);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The kernels of one instruction set. Included by dispatch.inl once per set, with
-//   HEED_SIMD_NAMESPACE its namespace
-// and inside a region that targets it. Nothing in here may call a function from outside: it would
-// be compiled for another instruction set.
+// The kernels of one instruction set. Included by dispatch.inl once per set, inside a region that
+// targets it, with
+//   HEED_SIMD_NAMESPACE  its namespace
+//   HEED_SIMD_BYTES      bytes in a vector; 0: no vectors
+//   HEED_SIMD_VECTORS    vectors in a row of the tile
+// Nothing in here may call a function from outside: it would be compiled for another set.
 
 namespace HEED_SIMD_NAMESPACE {
 
@@ -10,6 +12,8 @@ namespace HEED_SIMD_NAMESPACE {
 #include <heed/simd/tile.inl>
 // The tile: 6 rows by HEED_SIMD_VECTORS vectors of sums stay in registers.
 inline constexpr int tile_rows = 6;
+template <class S>
+inline constexpr int tile_stride{HEED_SIMD_VECTORS * S::width};
 #include <heed/simd/attend.inl>
 
 template <class T>
@@ -40,13 +44,15 @@ struct Table {
     }
   }
 
-  HEED_SIMD static TileTask<S, vectors> task_of(const KeyBlock<T>& keys,
+  template <int Vectors>
+  HEED_SIMD static TileTask<S, Vectors> task_of(const KeyBlock<T>& keys,
                                                 const QueryBlock<T>& queries,
                                                 const SoftmaxState<T>& state, Index lane) {
+    const Index tile = lane / lanes * lanes, within = lane % lanes;
     return {keys,
-            queries.packed + lane * queries.head_dim,
+            queries.packed + tile * queries.head_dim + within,
             queries.probabilities,
-            state.output + lane * queries.value_dim,
+            state.output + tile * queries.value_dim + within,
             state.maximum + lane,
             state.sum + lane,
             queries.head_dim,
@@ -54,19 +60,71 @@ struct Table {
             static_cast<int>(lane)};
   }
 
+  /// The block without the keys at its ends that none of the lanes [lane, lane + width) sees.
+  HEED_SIMD static KeyBlock<T> seen_by(KeyBlock<T> block, Index lane, int width) {
+    if (block.words == nullptr) return block;
+    const std::uint64_t mask = ~std::uint64_t{0} >> (64 - width) << lane;
+    Index first = 0;
+    while (first < block.count && (block.words[first] & mask) == 0) ++first;
+    while (block.count > first && (block.words[block.count - 1] & mask) == 0) --block.count;
+    block.keys.data += first * block.keys.row_stride;
+    block.values.data += first * block.values.row_stride;
+    block.words += first;
+    block.count -= first;
+    return block;
+  }
+
+  template <int Vectors>
+  HEED_SIMD static void attend_lanes(const KeyBlock<T>& keys, const QueryBlock<T>& queries,
+                                     const SoftmaxState<T>& state, Index lane, bool first) {
+    const auto seen = seen_by(keys, lane, Vectors * S::width);
+    const auto task = task_of<Vectors>(seen, queries, state, lane);
+    if (seen.count > 0) {
+      attend_tile(task, first);
+    } else if (first) {
+      for (Index d = 0; d < queries.value_dim; ++d) {
+        for (int j = 0; j < Vectors; ++j) {
+          S::store(task.output + d * task.stride + j * S::width, S::broadcast(0));
+        }
+      }
+    }
+  }
+
+  /// Whether a tile is better done vector by vector: it has few queries, or a mask such as the
+  /// causal diagonal leaves its vectors unequal work. The width of a tile decides no bit.
+  HEED_SIMD static bool narrow_pays(const KeyBlock<T>& keys, Index lane, Index left) {
+    if (vectors < 4) return false;
+    if (left <= 3 * S::width) return true;
+    if (keys.words == nullptr) return false;
+    Index narrow = 0;
+    for (int j = 0; j < vectors; ++j) {
+      narrow += seen_by(keys, lane + j * S::width, S::width).count;
+    }
+    return 5 * narrow < 4 * vectors * seen_by(keys, lane, lanes).count;
+  }
+
   HEED_KERNEL static void attend(const KeyBlock<T>& keys, const QueryBlock<T>& queries,
                                  const SoftmaxState<T>& state, bool first) {
-    for (Index lane = 0; lane < queries.count; lane += lanes) {
-      attend_tile(task_of(keys, queries, state, lane), first);
+    for (Index tile = 0; tile < queries.count; tile += lanes) {
+      const Index left = queries.count - tile < lanes ? queries.count - tile : lanes;
+      if constexpr (vectors == 4) {
+        if (narrow_pays(keys, tile, left)) {
+          for (Index lane = 0; lane < left; lane += S::width) {
+            attend_lanes<1>(keys, queries, state, tile + lane, first);
+          }
+          continue;
+        }
+      }
+      attend_lanes<vectors>(keys, queries, state, tile, first);
     }
   }
 
   HEED_KERNEL static void probabilities(const KeyBlock<T>& keys, const QueryBlock<T>& queries,
                                         T* maximum) {
     T totals[lanes] = {};
-    for (Index lane = 0; lane < queries.count; lane += lanes) {
-      auto task = task_of(keys, queries, {maximum, totals - lane, totals}, lane);
-      task.probabilities += lane * key_block;
+    for (Index tile = 0; tile < queries.count; tile += lanes) {
+      auto task = task_of<vectors>(keys, queries, {maximum, totals - tile, totals}, tile);
+      task.probabilities += tile * key_block;
       score_block(task, false, totals);
     }
   }
