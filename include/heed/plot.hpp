@@ -6,4 +6,6 @@
 #include <heed/plot/heatmap.hpp>
 #include <heed/plot/svg.hpp>
 #include <heed/plot/terminal.hpp>
+#include <heed/plot/terminal_options.hpp>
+#include <heed/plot/terminal_paint.hpp>
 #include <heed/plot/text.hpp>

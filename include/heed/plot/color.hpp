@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <string>
 
 namespace heed {
 
-/// A color of 8 bits a channel.
+/// A color of 8 bits a channel, sRGB.
 struct Color {
   std::uint8_t red = 0;
   std::uint8_t green = 0;
@@ -15,15 +16,18 @@ struct Color {
 };
 
 /// The viridis color map at `share` in [0, 1] (clamped; NaN is gray): perceptually even and legible
-/// to color-blind readers. Seventeen stops of the map by van der Walt and Smith (CC0), joined by
-/// straight lines.
+/// to color-blind readers. By van der Walt and Smith (CC0); 33 of its 256 colors joined by straight
+/// lines, which no channel leaves by more than two levels.
 inline Color viridis(double share) {
-  constexpr int last = 16;
-  constexpr Color stops[last + 1] = {{68, 1, 84},    {72, 24, 106},  {71, 45, 123},  {66, 64, 134},
-                                     {59, 82, 139},  {51, 99, 141},  {44, 114, 142}, {38, 130, 142},
-                                     {33, 145, 140}, {31, 160, 136}, {40, 174, 128}, {63, 188, 115},
-                                     {94, 201, 98},  {132, 212, 75}, {173, 220, 48}, {216, 226, 25},
-                                     {253, 231, 37}};
+  constexpr int last = 32;
+  constexpr Color stops[last + 1] = {
+      {68, 1, 84},    {71, 13, 96},   {72, 24, 106},  {72, 35, 116},  {71, 45, 123},
+      {69, 54, 129},  {66, 64, 134},  {63, 73, 137},  {59, 82, 139},  {55, 90, 141},
+      {51, 99, 141},  {47, 106, 142}, {44, 114, 142}, {41, 122, 142}, {38, 129, 142},
+      {35, 137, 142}, {33, 144, 140}, {31, 152, 139}, {31, 159, 136}, {33, 166, 133},
+      {40, 174, 128}, {49, 181, 123}, {62, 188, 116}, {76, 194, 108}, {93, 201, 99},
+      {110, 206, 88}, {130, 211, 76}, {150, 216, 63}, {171, 220, 50}, {192, 223, 36},
+      {213, 226, 26}, {234, 229, 26}, {253, 231, 37}};
   if (!(share == share)) return {128, 128, 128};
   const double at = (share < 0 ? 0 : share > 1 ? 1 : share) * last;
   const int stop = at >= last ? last - 1 : static_cast<int>(at);
@@ -34,10 +38,25 @@ inline Color viridis(double share) {
   return {mix(a.red, b.red), mix(a.green, b.green), mix(a.blue, b.blue)};
 }
 
-/// Black or white, whichever is easier to read on `background` (relative luminance, WCAG 2).
+/// How light a color looks, 0 black to 1 white: relative luminance of WCAG 2.
+inline double luminance(const Color& color) {
+  const auto linear = [](std::uint8_t channel) {
+    const double share = channel / 255.0;
+    return share <= 0.04045 ? share / 12.92 : std::pow((share + 0.055) / 1.055, 2.4);
+  };
+  return 0.2126 * linear(color.red) + 0.7152 * linear(color.green) + 0.0722 * linear(color.blue);
+}
+
+/// Contrast of two colors, 1 (none) to 21; 4.5 is what WCAG 2 asks of text.
+inline double contrast(const Color& a, const Color& b) {
+  const double first = luminance(a) + 0.05, second = luminance(b) + 0.05;
+  return first > second ? first / second : second / first;
+}
+
+/// Black or white, whichever is easier to read on `background`; a contrast of 4.5 at least.
 inline Color text_color_on(const Color& background) {
-  const double light = 0.299 * background.red + 0.587 * background.green + 0.114 * background.blue;
-  return light > 140 ? Color{0, 0, 0} : Color{255, 255, 255};
+  constexpr Color black{0, 0, 0}, white{255, 255, 255};
+  return contrast(black, background) > contrast(white, background) ? black : white;
 }
 
 /// "#440154"

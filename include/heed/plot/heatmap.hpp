@@ -14,9 +14,9 @@ namespace heed {
 /// A matrix to look at, with what belongs around it. How it is shown is the writers' affair:
 /// to_terminal, to_svg, write_png.
 struct Heatmap {
-  Tensor<double, 2> values;  // (rows, columns)
-  std::vector<std::string> row_labels;
-  std::vector<std::string> column_labels;
+  Tensor<double, 2> values;                // (rows, columns)
+  std::vector<std::string> row_labels;     // none, or one a row; UTF-8
+  std::vector<std::string> column_labels;  // none, or one a column
   std::string title;
   std::string row_title = "query";
   std::string column_title = "key";
@@ -25,8 +25,8 @@ struct Heatmap {
   bool numbers = false;  // write each value into its cell
 };
 
-/// A heatmap of any matrix, labeled the same on both axes or not at all. Throws ShapeError when
-/// there are labels and not one per row.
+/// A heatmap of any matrix. Labels name the rows, and the columns too where there are as many: the
+/// tokens of self-attention. Throws ShapeError when there are labels and not one per row.
 template <Viewable X>
 Heatmap heatmap_of(const X& matrix, std::vector<std::string> labels = {}, std::string title = {}) {
   const auto view = view_of(matrix);
@@ -47,5 +47,65 @@ Heatmap heatmap_of(const X& matrix, std::vector<std::string> labels = {}, std::s
   heatmap.title = std::move(title);
   return heatmap;
 }
+
+/// Sets the range of colors to the smallest and largest finite value.
+inline void fit_range(Heatmap& heatmap) {
+  bool first = true;
+  for (const double value : heatmap.values) {
+    if (value - value != 0) continue;  // NaN, infinities
+    if (first || value < heatmap.low) heatmap.low = value;
+    if (first || value > heatmap.high) heatmap.high = value;
+    first = false;
+  }
+}
+
+namespace detail {
+
+/// What the writers rely on. Throws ShapeError.
+inline void check_heatmap(const Heatmap& heatmap) {
+  const auto check = [](const char* what, std::size_t labels, Index extent) {
+    if (labels != 0 && static_cast<Index>(labels) != extent) {
+      throw_shape_error("heatmap: ", labels, " ", what, " labels for ", extent, " ", what, "s");
+    }
+  };
+  check("row", heatmap.row_labels.size(), heatmap.values.extent(0));
+  check("column", heatmap.column_labels.size(), heatmap.values.extent(1));
+  if (!(heatmap.low <= heatmap.high) || heatmap.high - heatmap.low > 1.7e308) {
+    throw_shape_error("heatmap: colors from ", heatmap.low, " to ", heatmap.high,
+                      "; expected a finite range, low first");
+  }
+}
+
+/// Where a value lies between low and high, 0 to 1 inside; low for all when the two are one.
+inline double share_of(const Heatmap& heatmap, double value) {
+  const double range = heatmap.high - heatmap.low;
+  if (value != value) return value;
+  return range == 0 ? 0.0 : (value - heatmap.low) / range;
+}
+
+/// The heatmap in blocks of factor × factor values, each as its mean (NaN left out), unlabeled.
+inline Heatmap shrunk(const Heatmap& heatmap, Index factor) {
+  const Index rows = heatmap.values.extent(0), columns = heatmap.values.extent(1);
+  Heatmap small;
+  small.title = heatmap.title;
+  small.row_title = heatmap.row_title;
+  small.column_title = heatmap.column_title;
+  small.low = heatmap.low;
+  small.high = heatmap.high;
+  small.values = Tensor<double, 2>({(rows + factor - 1) / factor, (columns + factor - 1) / factor});
+  Tensor<double, 2> counts(small.values.extents());
+  for (Index row = 0; row < rows; ++row) {
+    for (Index column = 0; column < columns; ++column) {
+      const double value = heatmap.values(row, column);
+      if (value != value) continue;
+      small.values(row / factor, column / factor) += value;
+      counts(row / factor, column / factor) += 1;
+    }
+  }
+  for (Index i = 0; i < small.values.size(); ++i) small.values.data()[i] /= counts.data()[i];
+  return small;
+}
+
+}  // namespace detail
 
 }  // namespace heed

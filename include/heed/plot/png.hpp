@@ -1,74 +1,142 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// Opt-in, not part of <heed/plot.hpp>: needs stb_image_write.h (Debian, Ubuntu: libstb-dev).
+// Opt-in, not part of <heed/plot.hpp>: needs stb (Debian, Ubuntu: libstb-dev).
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <heed/io/file.hpp>
 #include <heed/plot/color.hpp>
 #include <heed/plot/heatmap.hpp>
-
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wunused-function"
-#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
-#pragma GCC diagnostic ignored "-Wconversion"
-#pragma GCC diagnostic ignored "-Wsign-conversion"
-#pragma GCC diagnostic ignored "-Wshadow"
-#ifndef INCLUDE_STB_IMAGE_WRITE_H
-#define STB_IMAGE_WRITE_STATIC
-#define STB_IMAGE_WRITE_IMPLEMENTATION
-#if __has_include(<stb/stb_image_write.h>)
-#include <stb/stb_image_write.h>
-#else
-#include <stb_image_write.h>
-#endif
-#endif
-#pragma GCC diagnostic pop
+#include <heed/plot/png_canvas.hpp>
+#include <heed/plot/text.hpp>
 
 namespace heed {
 
-/// Writes the cells of a heatmap, and a color bar beside them, as a PNG picture; `cell` pixels to a
-/// cell, by default as many as make about 640 pixels. A PNG has no letters here: labels and numbers
-/// are for to_svg and to_terminal. Throws FileError.
-inline void write_png(const std::string& path, const Heatmap& heatmap, Index cell = 0) {
-  const Index rows = heatmap.values.extent(0), columns = heatmap.values.extent(1);
-  const Index longest = std::max<Index>(1, std::max(rows, columns));
-  if (cell <= 0) cell = std::clamp<Index>(640 / longest, 1, 48);
-  const Index height = std::max<Index>(1, rows * cell);
-  const Index bar_begin = columns * cell + 12, width = bar_begin + 16;
-  std::vector<std::uint8_t> pixels(static_cast<std::size_t>(width * height * 3), 255);
-  const double range = heatmap.high - heatmap.low;
-  for (Index y = 0; y < height; ++y) {
-    for (Index x = 0; x < width; ++x) {
-      double share = 1 - static_cast<double>(y) / static_cast<double>(height);
-      if (x < columns * cell) {
-        share = range == 0 ? 0 : (heatmap.values(y / cell, x / cell) - heatmap.low) / range;
-      } else if (x < bar_begin) {
-        continue;
+namespace detail {
+
+/// Lays one heatmap out in pixels and draws it.
+class PngHeatmap {
+ public:
+  explicit PngHeatmap(const Heatmap& heatmap) : heatmap_(heatmap) {
+    check_heatmap(heatmap);
+    const Index longest = std::max<Index>(1, std::max(rows(), columns()));
+    cell_ = heatmap.numbers ? 52 : std::clamp<Index>(720 / longest, 1, 52);
+    left_ = 44 + longest_label(heatmap.row_labels);
+    top_ = (heatmap.title.empty() ? 16 : 48) + longest_label(heatmap.column_labels) + 12;
+    const Index bar = 120, title = PngCanvas::text_length(heatmap.title) + 24;
+    width_ = left_ + std::max(cell_ * columns() + bar, title);
+    height_ = top_ + std::max<Index>(cell_ * rows(), bar_length) + 44;
+  }
+
+  Index width() const { return width_; }
+  Index height() const { return height_; }
+
+  void draw(PngCanvas& canvas, Index x, Index y) const {
+    const Index left = x + left_, top = y + top_;
+    constexpr Color ink{34, 34, 34}, quiet{102, 102, 102};
+    canvas.text(left, y + 16, heatmap_.title, ink);
+    for (std::size_t row = 0; row < heatmap_.row_labels.size(); ++row) {
+      const std::string& label = heatmap_.row_labels[row];
+      canvas.text(left - 10 - PngCanvas::text_length(label), middle(top, row), label, ink);
+    }
+    for (std::size_t column = 0; column < heatmap_.column_labels.size(); ++column) {
+      canvas.text_upwards(middle(left, column), top - 8, heatmap_.column_labels[column], ink);
+    }
+    const Index down = (cell_ * rows() + PngCanvas::text_length(heatmap_.row_title)) / 2;
+    canvas.text_upwards(x + 10, top + down, heatmap_.row_title, quiet);
+    const Index across = (cell_ * columns() - PngCanvas::text_length(heatmap_.column_title)) / 2;
+    canvas.text(left + across, top + cell_ * rows() + 14, heatmap_.column_title, quiet);
+    for (Index row = 0; row < rows(); ++row) {
+      for (Index column = 0; column < columns(); ++column) {
+        draw_cell(canvas, left + cell_ * column, top + cell_ * row, heatmap_.values(row, column));
       }
-      const Color color = viridis(share);
-      std::uint8_t* pixel = pixels.data() + (y * width + x) * 3;
-      pixel[0] = color.red;
-      pixel[1] = color.green;
-      pixel[2] = color.blue;
+    }
+    draw_bar(canvas, left + cell_ * columns() + 24, top);
+  }
+
+ private:
+  static constexpr Index bar_length = 240;
+
+  Index rows() const { return heatmap_.values.extent(0); }
+  Index columns() const { return heatmap_.values.extent(1); }
+  static Index longest_label(const std::vector<std::string>& labels) {
+    Index longest = 0;
+    for (const auto& label : labels) longest = std::max(longest, PngCanvas::text_length(label));
+    return longest;
+  }
+  Index middle(Index begin, std::size_t at) const {
+    return begin + cell_ * static_cast<Index>(at) + (cell_ - PngCanvas::letter_height) / 2;
+  }
+
+  void draw_cell(PngCanvas& canvas, Index x, Index y, double value) const {
+    const Color back = viridis(share_of(heatmap_, value));
+    canvas.rectangle(x, y, cell_, cell_, back);
+    if (!heatmap_.numbers) return;
+    const std::string number = cell_text(value);
+    canvas.text(x + (cell_ - PngCanvas::text_length(number)) / 2,
+                y + (cell_ - PngCanvas::letter_height) / 2, number, text_color_on(back));
+  }
+
+  void draw_bar(PngCanvas& canvas, Index x, Index y) const {
+    for (Index at = 0; at < bar_length; ++at) {
+      canvas.rectangle(x, y + at, 16, 1, viridis(1 - (static_cast<double>(at) + 0.5) / bar_length));
+    }
+    for (const Index tick : {0, 1, 2}) {
+      const double share = 1 - static_cast<double>(tick) / 2;
+      const double value = heatmap_.low + (heatmap_.high - heatmap_.low) * share;
+      canvas.text(x + 26, y + (bar_length - PngCanvas::letter_height) * tick / 2, brief(value),
+                  {34, 34, 34});
     }
   }
-  std::vector<std::byte> bytes;
-  const auto collect = [](void* context, void* data, int size) {
-    const auto* begin = static_cast<const std::byte*>(data);
-    auto& all = *static_cast<std::vector<std::byte>*>(context);
-    all.insert(all.end(), begin, begin + size);
+
+  const Heatmap& heatmap_;
+  Index cell_ = 0, left_ = 0, top_ = 0, width_ = 0, height_ = 0;
+};
+
+}  // namespace detail
+
+/// Writes heatmaps as one PNG picture, `columns` of them in a row, with labels, numbers and color
+/// bars; letters beyond ASCII show as "?" here, not in to_svg and to_terminal. Throws FileError,
+/// and ShapeError for labels that do not fit their axis.
+inline void write_png(const std::string& path, std::span<const Heatmap> heatmaps,
+                      Index columns = 2) {
+  if (columns < 1) throw_shape_error("write_png: ", columns, " pictures in a row");
+  std::vector<detail::PngHeatmap> pictures;
+  for (const Heatmap& heatmap : heatmaps) pictures.emplace_back(heatmap);
+  struct Corner {
+    Index x, y;
   };
-  if (stbi_write_png_to_func(collect, &bytes, static_cast<int>(width), static_cast<int>(height), 3,
-                             pixels.data(), static_cast<int>(width * 3)) == 0) {
-    throw_file_error(path, ": the picture could not be encoded");
+  std::vector<Corner> corners;
+  Index width = 1, height = 0, x = 0, row_height = 1;
+  for (std::size_t i = 0; i < pictures.size(); ++i) {
+    if (i > 0 && i % static_cast<std::size_t>(columns) == 0) {
+      height += row_height;
+      x = row_height = 0;
+    }
+    corners.push_back({x, height});
+    x += pictures[i].width();
+    width = std::max(width, x);
+    row_height = std::max(row_height, pictures[i].height());
+  }
+  detail::PngCanvas canvas(width, height + row_height);
+  for (std::size_t i = 0; i < pictures.size(); ++i) {
+    pictures[i].draw(canvas, corners[i].x, corners[i].y);
+  }
+  const auto bytes = canvas.encoded();
+  if (bytes.empty()) {
+    throw_file_error(path, ": a picture of ", width, " x ", height + row_height, " pixels");
   }
   write_file(path, bytes);
+}
+
+/// Writes one heatmap as a PNG picture.
+inline void write_png(const std::string& path, const Heatmap& heatmap) {
+  write_png(path, std::span(&heatmap, 1), 1);
 }
 
 }  // namespace heed

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <algorithm>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <heed/plot/color.hpp>
 #include <heed/plot/heatmap.hpp>
@@ -16,8 +18,8 @@ namespace detail {
 /// Text as it may stand in XML.
 inline std::string escaped(std::string_view text) {
   std::string result;
-  for (const char letter : text) {
-    switch (letter) {
+  for (const Glyph& glyph : glyphs(text)) {
+    switch (glyph.bytes[0]) {
       case '&':
         result += "&amp;";
         break;
@@ -30,62 +32,71 @@ inline std::string escaped(std::string_view text) {
       case '"':
         result += "&quot;";
         break;
-      case '\'':
-        result += "&#39;";
-        break;
       default:
-        result += static_cast<unsigned char>(letter) < ' ' ? ' ' : letter;
+        result += glyph.bytes;
     }
   }
   return result;
 }
 
-/// Draws one heatmap as SVG. Lengths are in pixels.
+/// Draws one heatmap as SVG elements. Lengths are in pixels.
 class SvgHeatmap {
  public:
   explicit SvgHeatmap(const Heatmap& heatmap) : heatmap_(heatmap) {
-    const Index longest = std::max(heatmap.values.extent(0), heatmap.values.extent(1));
-    cell_ = heatmap.numbers ? 34 : std::clamp<Index>(480 / std::max<Index>(longest, 1), 4, 34);
-    left_ = 44 + label_length(heatmap.row_labels);
-    top_ = (heatmap.title.empty() ? 24 : 52) + label_length(heatmap.column_labels) * 7 / 10;
-    width_ = cell_ * heatmap.values.extent(1);
-    height_ = cell_ * heatmap.values.extent(0);
+    check_heatmap(heatmap);
+    const Index longest = std::max<Index>(1, std::max(rows(), columns()));
+    cell_ = heatmap.numbers ? 34 : std::clamp<Index>(510 / longest, 2, 34);
+    left_ = 40 + letter_width * longest_label(heatmap.row_labels);
+    // Labels of columns rise at 45 degrees: cos 45° of their length, up and to the right.
+    const Index slanted = letter_width * longest_label(heatmap.column_labels) * 7 / 10;
+    top_ = (heatmap.title.empty() ? 20 : 48) + slanted + 12;
+    cells_width_ = cell_ * columns();
+    cells_height_ = cell_ * rows();
+    const Index bar = 84, title = 9 * text_width(heatmap.title) + 24;
+    width_ = std::max(left_ + cells_width_ + std::max(bar, slanted + 16), left_ + title);
+    height_ = top_ + cells_height_ + 36;
   }
 
-  std::string draw() {
-    const Index total_width = left_ + width_ + 90;
-    const Index total_height = top_ + height_ + 20;
-    text_ = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + std::to_string(total_width) +
-            "\" height=\"" + std::to_string(total_height) + "\" viewBox=\"0 0 " +
-            std::to_string(total_width) + " " + std::to_string(total_height) +
-            "\" font-family=\"system-ui, sans-serif\" font-size=\"13\" fill=\"#222\">\n" +
-            "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n";
+  Index width() const { return width_; }
+  Index height() const { return height_; }
+
+  /// The picture in a group whose corner is at (x, y).
+  std::string draw(Index x, Index y) {
+    text_ = "<g transform=\"translate(" + std::to_string(x) + " " + std::to_string(y) + ")\">\n";
     if (!heatmap_.title.empty()) {
       write(left_, 28, heatmap_.title, "font-size=\"16\" font-weight=\"600\"");
     }
     axes();
-    for (Index row = 0; row < heatmap_.values.extent(0); ++row) {
-      for (Index column = 0; column < heatmap_.values.extent(1); ++column) cell(row, column);
+    for (Index row = 0; row < rows(); ++row) {
+      for (Index column = 0; column < columns(); ++column) cell(row, column);
     }
     color_bar();
-    return text_ + "</svg>\n";
+    return text_ + "</g>\n";
   }
 
  private:
-  static Index label_length(const std::vector<std::string>& labels) {
+  static constexpr Index letter_width = 8;
+
+  Index rows() const { return heatmap_.values.extent(0); }
+  Index columns() const { return heatmap_.values.extent(1); }
+  static Index longest_label(const std::vector<std::string>& labels) {
     Index longest = 0;
     for (const auto& label : labels) longest = std::max(longest, text_width(label));
-    return longest * 8;
+    return longest;
   }
-  double share(double value) const {
-    const double range = heatmap_.high - heatmap_.low;
-    return range == 0 ? 0.0 : (value - heatmap_.low) / range;
+
+  static std::string attribute(std::string_view name, Index value) {
+    return " " + std::string(name) + "=\"" + std::to_string(value) + "\"";
   }
-  void write(Index x, Index y, std::string_view words, std::string_view attributes = "") {
-    text_ += "<text x=\"" + std::to_string(x) + "\" y=\"" + std::to_string(y) + "\" " +
-             std::string(attributes) + ">" + escaped(words) + "</text>\n";
+  void rectangle(Index x, Index y, Index width, Index height, const Color& color) {
+    text_ += "<rect" + attribute("x", x) + attribute("y", y) + attribute("width", width) +
+             attribute("height", height) + " fill=\"" + hex(color) + "\"/>";
   }
-  std::string turned(Index angle, Index x, Index y) const {
+  void write(Index x, Index y, std::string_view words, const std::string& attributes) {
+    text_ += "<text" + attribute("x", x) + attribute("y", y) + " " + attributes + ">" +
+             escaped(words) + "</text>\n";
+  }
+  static std::string turned(int angle, Index x, Index y) {
     return "transform=\"rotate(" + std::to_string(angle) + " " + std::to_string(x) + " " +
            std::to_string(y) + ")\"";
   }
@@ -96,28 +107,26 @@ class SvgHeatmap {
       write(left_ - 8, y, heatmap_.row_labels[row], "text-anchor=\"end\"");
     }
     for (std::size_t column = 0; column < heatmap_.column_labels.size(); ++column) {
-      const Index x = left_ + cell_ * static_cast<Index>(column) + cell_ / 2 + 4;
-      write(x, top_ - 8, heatmap_.column_labels[column], turned(-50, x, top_ - 8));
+      const Index x = left_ + cell_ * static_cast<Index>(column) + cell_ / 2 + 2;
+      write(x, top_ - 8, heatmap_.column_labels[column], turned(-45, x, top_ - 8));
     }
-    const Index middle = top_ + height_ / 2;
-    write(18, middle, heatmap_.row_title,
-          "fill=\"#777\" text-anchor=\"middle\" " + turned(-90, 18, middle));
-    write(left_ + width_, top_ + height_ + 15, heatmap_.column_title,
-          "fill=\"#777\" text-anchor=\"end\"");
+    const std::string quiet = "fill=\"#666\" text-anchor=\"middle\"";
+    const Index middle = top_ + cells_height_ / 2;
+    write(18, middle, heatmap_.row_title, quiet + " " + turned(-90, 18, middle));
+    write(left_ + cells_width_ / 2, top_ + cells_height_ + 20, heatmap_.column_title, quiet);
   }
 
   void cell(Index row, Index column) {
     const double value = heatmap_.values(row, column);
     const Index x = left_ + cell_ * column, y = top_ + cell_ * row;
-    const Color back = viridis(share(value));
-    text_ += "<g><rect x=\"" + std::to_string(x) + "\" y=\"" + std::to_string(y) + "\" width=\"" +
-             std::to_string(cell_) + "\" height=\"" + std::to_string(cell_) + "\" fill=\"" +
-             hex(back) + "\"/>";
+    const Color back = viridis(share_of(heatmap_, value));
+    text_ += "<g>";
+    rectangle(x, y, cell_, cell_, back);
     if (heatmap_.numbers) {
-      text_ += "<text x=\"" + std::to_string(x + cell_ / 2) + "\" y=\"" +
-               std::to_string(y + cell_ / 2 + 4) +
-               "\" text-anchor=\"middle\" font-size=\"12\" fill=\"" + hex(text_color_on(back)) +
-               "\">" + cell_text(value) + "</text>";
+      const bool zero = value == 0;  // masked: stands back behind what was computed
+      text_ += "<text" + attribute("x", x + cell_ / 2) + attribute("y", y + cell_ / 2 + 4) +
+               " text-anchor=\"middle\" font-size=\"12\" fill=\"" + hex(text_color_on(back)) +
+               (zero ? "\" opacity=\"0.6\">" : "\">") + cell_text(value) + "</text>";
     }
     text_ += "<title>" + name(heatmap_.row_labels, row) + " → " +
              name(heatmap_.column_labels, column) + ": " + brief(value) + "</title></g>\n";
@@ -128,31 +137,59 @@ class SvgHeatmap {
   }
 
   void color_bar() {
-    const Index x = left_ + width_ + 24;
-    const Index length = std::max<Index>(height_, 80);
-    constexpr Index steps = 64;
+    const Index x = left_ + cells_width_ + 20;
+    const Index length = std::clamp<Index>(cells_height_, 80, 240);
+    constexpr Index steps = 60;
     for (Index step = 0; step < steps; ++step) {
       const Index y = top_ + length * step / steps;
-      text_ += "<rect x=\"" + std::to_string(x) + "\" y=\"" + std::to_string(y) +
-               "\" width=\"12\" height=\"" + std::to_string(length / steps + 2) + "\" fill=\"" +
-               hex(viridis(1 - static_cast<double>(step) / (steps - 1))) + "\"/>\n";
+      const Index end = top_ + length * (step + 1) / steps;
+      rectangle(x, y, 12, end - y, viridis(1 - (static_cast<double>(step) + 0.5) / steps));
     }
+    text_ += "\n";
     for (const Index tick : {0, 1, 2}) {
-      const double value =
-          heatmap_.high + (heatmap_.low - heatmap_.high) * static_cast<double>(tick) / 2;
-      write(x + 18, top_ + 9 + (length - 8) * tick / 2, brief(value), "font-size=\"11\"");
+      const double share = 1 - static_cast<double>(tick) / 2;
+      const double value = heatmap_.low + (heatmap_.high - heatmap_.low) * share;
+      write(x + 18, top_ + 8 + (length - 8) * tick / 2, brief(value), "font-size=\"11\"");
     }
   }
 
   const Heatmap& heatmap_;
-  Index cell_ = 0, left_ = 0, top_ = 0, width_ = 0, height_ = 0;
+  Index cell_ = 0, left_ = 0, top_ = 0, cells_width_ = 0, cells_height_ = 0;
+  Index width_ = 0, height_ = 0;
   std::string text_;
 };
 
 }  // namespace detail
 
-/// A heatmap as an SVG picture: labels, color bar, the exact value of a cell when the pointer rests
-/// on it. No scripts, no network.
-inline std::string to_svg(const Heatmap& heatmap) { return detail::SvgHeatmap(heatmap).draw(); }
+/// Heatmaps as one SVG picture, `columns` of them in a row: labels, color bars, and the exact value
+/// of a cell when the pointer rests on it. No scripts, no network. Throws ShapeError for labels
+/// that do not fit their axis.
+inline std::string to_svg(std::span<const Heatmap> heatmaps, Index columns = 2) {
+  if (columns < 1) throw_shape_error("to_svg: ", columns, " pictures in a row");
+  std::string body;
+  Index width = 0, height = 0, x = 0, row_height = 0;
+  for (std::size_t i = 0; i < heatmaps.size(); ++i) {
+    if (i % static_cast<std::size_t>(columns) == 0) {
+      height += row_height;
+      x = row_height = 0;
+    }
+    detail::SvgHeatmap picture(heatmaps[i]);
+    body += picture.draw(x, height);
+    x += picture.width();
+    width = std::max(width, x);
+    row_height = std::max(row_height, picture.height());
+  }
+  height += row_height;
+  const std::string size = std::to_string(width) + " " + std::to_string(height);
+  return "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + std::to_string(width) +
+         "\" height=\"" + std::to_string(height) + "\" viewBox=\"0 0 " + size +
+         "\" font-family=\"system-ui, sans-serif\" font-size=\"13\" fill=\"#222\" "
+         "shape-rendering=\"crispEdges\">\n<rect width=\"100%\" height=\"100%\" "
+         "fill=\"#fff\"/>\n" +
+         body + "</svg>\n";
+}
+
+/// One heatmap as an SVG picture.
+inline std::string to_svg(const Heatmap& heatmap) { return to_svg(std::span(&heatmap, 1), 1); }
 
 }  // namespace heed

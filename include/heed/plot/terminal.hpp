@@ -1,192 +1,230 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <sys/ioctl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdlib>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include <heed/plot/color.hpp>
 #include <heed/plot/heatmap.hpp>
+#include <heed/plot/terminal_options.hpp>
+#include <heed/plot/terminal_paint.hpp>
 #include <heed/plot/text.hpp>
 
 namespace heed {
 
-/// How colors reach a terminal: not at all (shades of characters), from a palette, or exactly.
-enum class ColorDepth { none, palette_256, true_color };
-
-struct TerminalOptions {
-  ColorDepth color = ColorDepth::none;
-  Index width = 80;  // columns
-};
-
-/// What the terminal behind `descriptor` can show. Not a terminal, NO_COLOR, TERM=dumb: no escapes;
-/// FORCE_COLOR overrides all three. (no-color.org, force-color.org, COLORTERM.)
-inline TerminalOptions detect_terminal(int descriptor = STDOUT_FILENO) {
-  const auto set = [](const char* name) {
-    const char* value = std::getenv(name);
-    return value != nullptr && *value != '\0';
-  };
-  const auto is = [](const char* name, std::string_view wanted) {
-    const char* value = std::getenv(name);
-    return value != nullptr && value == wanted;
-  };
-  TerminalOptions options;
-  const bool terminal = isatty(descriptor) == 1;
-  if (set("FORCE_COLOR") || (terminal && !set("NO_COLOR") && !is("TERM", "dumb"))) {
-    options.color = is("COLORTERM", "truecolor") || is("COLORTERM", "24bit")
-                        ? ColorDepth::true_color
-                        : ColorDepth::palette_256;
-  }
-  winsize size{};
-  if (terminal && ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
-    options.width = size.ws_col;
-  }
-  return options;
-}
-
 namespace detail {
 
-/// Draws one heatmap as text.
+/// A line of text and the columns it takes, which escapes make less than its length.
+struct TerminalLine {
+  std::string text;
+  Index width = 0;
+};
+
+/// Draws one heatmap as lines of text.
 class TerminalHeatmap {
  public:
   TerminalHeatmap(const Heatmap& heatmap, const TerminalOptions& options)
-      : heatmap_(heatmap), options_(options) {
-    for (const auto& label : heatmap.row_labels) {
-      label_width_ = std::max(label_width_, text_width(label));
-    }
-    label_width_ = std::min(label_width_, options.width / 4);
-    const Index room = options.width - label_width_ - 1;
-    const Index columns = std::max<Index>(1, heatmap.values.extent(1));
-    cell_width_ = heatmap.numbers && columns * 4 <= room ? 4 : columns * 2 <= room ? 2 : 1;
-    // What does not fit is left out rather than wrapped into a muddle.
-    shown_columns_ = std::min(columns, std::max<Index>(1, room / cell_width_));
+      : heatmap_(heatmap), depth_(options.color) {
+    check_heatmap(heatmap);
+    lay_out(options.width);
+    if (!heatmap_.title.empty()) add(std::string(text_of(heatmap_.title)));
+    column_labels();
+    const Index step = half_blocks_ ? 2 : 1;
+    for (Index row = 0; row < rows(); row += step) draw_row(row);
   }
 
-  std::string draw() {
-    if (!heatmap_.title.empty()) text_ += heatmap_.title + "\n";
-    column_labels();
-    for (Index row = 0; row < heatmap_.values.extent(0); ++row) draw_row(row);
-    if (shown_columns_ < heatmap_.values.extent(1)) {
-      text_ += "(" + std::to_string(heatmap_.values.extent(1) - shown_columns_) +
-               " more columns to the right)\n";
+  const std::vector<TerminalLine>& lines() const { return lines_; }
+  Index width() const {
+    Index widest = 0;
+    for (const auto& line : lines_) widest = std::max(widest, line.width);
+    return widest;
+  }
+
+  /// What colors, characters and axes mean: one line, without a break.
+  std::string legend() const {
+    std::string line;
+    const bool shades = depth_ == ColorDepth::none;
+    if (!shades || cell_width_ <= 2) {
+      line = brief(heatmap_.low) + " ";
+      constexpr int steps = 16;
+      for (int step = 0; step < steps; ++step) {
+        const double share = static_cast<double>(step) / (steps - 1);
+        line += shades ? std::string(1, shade(share)) : painted(" ", viridis(share), depth_);
+      }
+      line += " " + brief(heatmap_.high) + "   ";
     }
-    color_bar();
-    return text_;
+    if (numbers_) line += "· exactly 0   ";
+    line += "rows: " + text_of(heatmap_.row_title) + ", columns: " + text_of(heatmap_.column_title);
+    if (factor_ > 1) {
+      line +=
+          "   a cell is the mean of " + std::to_string(factor_) + " x " + std::to_string(factor_);
+    }
+    return line;
   }
 
  private:
-  double share(double value) const {
-    const double range = heatmap_.high - heatmap_.low;
-    return range == 0 ? 0.0 : (value - heatmap_.low) / range;
+  static constexpr Index longest_column_label = 14;
+
+  Index rows() const { return heatmap_.values.extent(0); }
+  Index columns() const { return heatmap_.values.extent(1); }
+  static std::string text_of(std::string_view text) { return fitted(text, text_width(text)); }
+
+  /// The richest form that fits: numbers, else square cells, else one column a cell (two rows to a
+  /// line where there are colors), else means of blocks of cells.
+  void lay_out(Index width) {
+    for (const auto& label : heatmap_.row_labels) {
+      label_width_ = std::max(label_width_, text_width(label));
+    }
+    label_width_ = std::min(label_width_, std::max<Index>(width / 4, 1));
+    Index number_width = 3;
+    for (const double value : heatmap_.values) {
+      if (heatmap_.numbers) number_width = std::max(number_width, text_width(cell_text(value)));
+    }
+    const Index room = std::max<Index>(width - margin(), 1);
+    numbers_ = heatmap_.numbers && columns() * (number_width + 1) <= room;
+    cell_width_ = numbers_ ? number_width + 1 : columns() * 2 <= room ? 2 : 1;
+    half_blocks_ = cell_width_ == 1 && depth_ != ColorDepth::none;
+    factor_ = cell_width_ > 1 ? 1 : (columns() + room - 1) / room;
+    if (factor_ > 1) {
+      label_width_ = 0;
+      factor_ = (columns() + width - 1) / std::max<Index>(width, 1);
+      if (factor_ > 1) heatmap_ = shrunk(heatmap_, factor_);
+    }
+  }
+  Index margin() const { return label_width_ == 0 ? 0 : label_width_ + 1; }
+
+  void add(std::string text) {
+    const Index width = text_width(text);
+    lines_.push_back({std::move(text), width});
   }
 
   /// Labels of columns stand upright, read from top to bottom, their ends on one line.
   void column_labels() {
     if (heatmap_.column_labels.empty()) return;
-    Index height = 0;
-    for (Index column = 0; column < shown_columns_; ++column) {
-      height = std::max(height, text_width(label(column)));
+    std::vector<std::vector<Glyph>> labels;
+    std::size_t height = 0;
+    for (const auto& label : heatmap_.column_labels) {
+      labels.push_back(glyphs(fitted(label, std::min(text_width(label), longest_column_label))));
+      height = std::max(height, labels.back().size());
     }
-    for (Index line = 0; line < height; ++line) {
-      std::string out(static_cast<std::size_t>(label_width_ + 1), ' ');
-      for (Index column = 0; column < shown_columns_; ++column) {
-        const auto letters = characters(label(column));
-        const Index at = line - (height - static_cast<Index>(letters.size()));
-        const Index before = cell_width_ == 4 ? 1 : 0;
-        out.append(static_cast<std::size_t>(before), ' ');
-        out += at < 0 ? " " : letters[static_cast<std::size_t>(at)];
-        out.append(static_cast<std::size_t>(cell_width_ - before - 1), ' ');
+    for (std::size_t line = 0; line < height; ++line) {
+      std::string text = spaces(margin());
+      for (const auto& label : labels) {
+        const std::size_t above = height - label.size();
+        const Glyph glyph = line < above ? Glyph{" ", 1} : label[line - above];
+        const Index before = numbers_ ? cell_width_ / 2 : 0;
+        const bool fits = before + glyph.width <= cell_width_;
+        text += spaces(before) + (fits ? glyph.bytes : "?");
+        text += spaces(cell_width_ - before - (fits ? glyph.width : 1));
       }
-      while (!out.empty() && out.back() == ' ') out.pop_back();
-      text_ += out + "\n";
+      while (!text.empty() && text.back() == ' ') text.pop_back();
+      add(std::move(text));
     }
-  }
-  const std::string& label(Index column) const {
-    return heatmap_.column_labels[static_cast<std::size_t>(column)];
   }
 
   void draw_row(Index row) {
-    const auto& labels = heatmap_.row_labels;
-    text_ += fitted(labels.empty() ? "" : labels[static_cast<std::size_t>(row)], label_width_);
-    text_ += ' ';
-    std::string out;
-    for (Index column = 0; column < shown_columns_; ++column) {
-      const double value = heatmap_.values(row, column);
-      std::string cell(static_cast<std::size_t>(cell_width_), ' ');
-      if (cell_width_ == 4) {
-        const std::string number = cell_text(value);
-        const Index pad = 4 - text_width(number);
-        cell = std::string(static_cast<std::size_t>(pad - pad / 2), ' ') + number +
-               std::string(static_cast<std::size_t>(pad / 2), ' ');
-      } else if (options_.color == ColorDepth::none) {
-        cell.assign(static_cast<std::size_t>(cell_width_), shade(value));
-      }
-      out += painted(cell, value);
+    TerminalLine line;
+    if (margin() > 0) {
+      const auto at = static_cast<std::size_t>(row);
+      line.text = fitted(heatmap_.row_labels[at], label_width_) + " ";
     }
-    if (options_.color == ColorDepth::none) {
-      while (!out.empty() && out.back() == ' ') out.pop_back();
-    }
-    text_ += out + "\n";
+    for (Index column = 0; column < columns(); ++column) line.text += cell(row, column);
+    line.width = margin() + columns() * cell_width_;
+    lines_.push_back(std::move(line));
   }
 
-  char shade(double value) const {
+  std::string cell(Index row, Index column) const {
+    const double value = heatmap_.values(row, column);
+    const Color color = viridis(share_of(heatmap_, value));
+    if (half_blocks_) {
+      if (row + 1 == rows()) return escape("38", color, depth_) + "▀\x1b[0m";
+      const double below = heatmap_.values(row + 1, column);
+      return half_blocks(color, viridis(share_of(heatmap_, below)), depth_);
+    }
+    if (!numbers_) {
+      const bool plain = depth_ == ColorDepth::none;
+      const char letter = plain ? shade(share_of(heatmap_, value)) : ' ';
+      return painted(std::string(static_cast<std::size_t>(cell_width_), letter), color, depth_);
+    }
+    const std::string number = cell_text(value);
+    const Index left = (cell_width_ - text_width(number) + 1) / 2;
+    return painted(spaces(left) + number + spaces(cell_width_ - left - text_width(number)), color,
+                   depth_);
+  }
+
+  static char shade(double share) {
     constexpr std::string_view shades = " .:-=+*#%@";
-    const double at = share(value) * 9.999;
-    return value != value ? '?' : shades[static_cast<std::size_t>(at < 0 ? 0 : at > 9 ? 9 : at)];
+    if (share != share) return '?';
+    const double at = share * 9.999;
+    return shades[static_cast<std::size_t>(at < 0 ? 0 : at > 9 ? 9 : at)];
   }
 
-  std::string painted(const std::string& cell, double value) const {
-    if (options_.color == ColorDepth::none) return cell;
-    const Color back = viridis(share(value));
-    return escape("48", back) + escape("38", text_color_on(back)) + cell + "\x1b[0m";
-  }
-  std::string escape(const char* ground, const Color& color) const {
-    const std::string start = std::string("\x1b[") + ground;
-    if (options_.color == ColorDepth::palette_256) {
-      const auto level = [](int channel) { return (channel * 5 + 127) / 255; };
-      return start + ";5;" +
-             std::to_string(16 + 36 * level(color.red) + 6 * level(color.green) +
-                            level(color.blue)) +
-             "m";
-    }
-    return start + ";2;" + std::to_string(color.red) + ";" + std::to_string(color.green) + ";" +
-           std::to_string(color.blue) + "m";
-  }
-
-  /// What the colors or shades mean; plain numbers need none.
-  void color_bar() {
-    std::string line;
-    constexpr int steps = 20;
-    for (int step = 0; step < steps; ++step) {
-      const double value = heatmap_.low + (heatmap_.high - heatmap_.low) * step / (steps - 1);
-      line +=
-          options_.color == ColorDepth::none ? std::string(1, shade(value)) : painted(" ", value);
-    }
-    line = brief(heatmap_.low) + " " + line + " " + brief(heatmap_.high);
-    if (cell_width_ == 4 && options_.color == ColorDepth::none) line.clear();
-    if (cell_width_ == 4) line += line.empty() ? "· is exactly 0" : "   · is exactly 0";
-    text_ += std::string(static_cast<std::size_t>(label_width_ + 1), ' ') + line + "\n";
-  }
-
-  const Heatmap& heatmap_;
-  TerminalOptions options_;
+  Heatmap heatmap_;
+  ColorDepth depth_;
   Index label_width_ = 0;
   Index cell_width_ = 2;
-  Index shown_columns_ = 0;
-  std::string text_;
+  Index factor_ = 1;
+  bool numbers_ = false;
+  bool half_blocks_ = false;
+  std::vector<TerminalLine> lines_;
 };
+
+/// Pictures next to each other, tops on one line.
+inline std::string beside(std::span<const TerminalHeatmap> pictures, Index gap) {
+  std::size_t height = 0;
+  for (const auto& picture : pictures) height = std::max(height, picture.lines().size());
+  std::string text;
+  for (std::size_t line = 0; line < height; ++line) {
+    std::string out;
+    Index pending = 0;  // spaces, written only before something
+    for (const auto& picture : pictures) {
+      const bool given = line < picture.lines().size();
+      const TerminalLine part = given ? picture.lines()[line] : TerminalLine{};
+      if (part.width > 0) out += spaces(std::exchange(pending, 0)) + part.text;
+      pending += picture.width() - part.width + gap;
+    }
+    while (!out.empty() && out.back() == ' ') out.pop_back();
+    text += out + "\n";
+  }
+  return text;
+}
 
 }  // namespace detail
 
-/// A heatmap as lines of text: rows of cells in color, or shades of characters where there is none,
-/// with labels on both axes and a color bar. Numbers are shown where they fit the width.
+/// Heatmaps as lines of text, as many side by side as the width holds: cells in color, or shades of
+/// characters where there is none, labels on both axes, and a color bar for each run of pictures
+/// that share a range. Numbers are shown where they fit. Throws ShapeError for labels that do not
+/// fit their axis.
+inline std::string to_terminal(std::span<const Heatmap> heatmaps, const TerminalOptions& options) {
+  constexpr Index gap = 3;
+  std::vector<detail::TerminalHeatmap> pictures;
+  for (const Heatmap& heatmap : heatmaps) pictures.emplace_back(heatmap, options);
+  std::string text;
+  for (std::size_t first = 0; first < pictures.size();) {
+    std::size_t count = 1;
+    Index width = pictures[first].width();
+    while (first + count < pictures.size() &&
+           width + gap + pictures[first + count].width() <= options.width) {
+      width += gap + pictures[first + count++].width();
+    }
+    text += detail::beside(std::span(pictures).subspan(first, count), gap);
+    first += count;
+    const std::string legend = pictures[first - 1].legend();
+    const bool last = first == pictures.size();
+    if (last || pictures[first].legend() != legend) text += legend + "\n";
+    if (!last) text += "\n";
+  }
+  return text;
+}
+
+/// One heatmap as lines of text.
 inline std::string to_terminal(const Heatmap& heatmap,
                                const TerminalOptions& options = detect_terminal()) {
-  return detail::TerminalHeatmap(heatmap, options).draw();
+  return to_terminal(std::span(&heatmap, 1), options);
 }
 
 }  // namespace heed
