@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+#include <heed/core/config.hpp>
+
+#include <gtest/gtest.h>
+
+namespace heed {
+namespace {
+
+int evaluations = 0;
+[[maybe_unused]] bool counted(bool condition) {
+  ++evaluations;
+  return condition;
+}
+
+TEST(Config, ExpectsChecksExactlyWhenAsked) {
+  evaluations = 0;
+  HEED_EXPECTS(counted(true));
+#if defined(HEED_CHECKED) || !defined(NDEBUG)
+  EXPECT_EQ(evaluations, 1);
+  EXPECT_DEATH(HEED_EXPECTS(counted(false)), "");
+#else
+  EXPECT_EQ(evaluations, 0);
+#endif
+}
+
+TEST(Config, ExpectsIsOneStatement) {
+  int branch = 0;
+  if (evaluations < 0)
+    HEED_EXPECTS(true);
+  else
+    branch = 1;
+  EXPECT_EQ(branch, 1);
+}
+
+TEST(Config, DefinitionsComeWithTheHeaderOrFromTheLibrary) {
+#ifdef HEED_COMPILED
+  EXPECT_EQ(HEED_DEFINITIONS, 0);
+#else
+  EXPECT_EQ(HEED_DEFINITIONS, 1);
+#endif
+}
+
+}  // namespace
+}  // namespace heed
