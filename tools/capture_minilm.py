@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from transformers import AutoModel, AutoTokenizer
 
-SENTENCES = ["The cat that chased the mouse was tired, so it slept.", "She read the letter twice."]
+SENTENCES = ["The cat was tired, so it slept.", "The cat that chased the mouse was tired, so it slept."]
 # Heads with something to see: 0.2 looks one word back and nowhere else, 2.8 one ahead, 5.11 from
 # the pronoun to its noun; most others lean on [CLS].
 HEADS = {0: [2, 1, 5, 8], 2: [8, 0, 11, 10], 5: [11, 4, 9, 3]}
@@ -53,6 +53,8 @@ with open(data / "word_pieces.txt", "w") as file:
     for row, length in zip(batch["input_ids"], lengths):
         file.write(" ".join(tokenizer.convert_ids_to_tokens(row.tolist())) + "\n")
 
+with open(data / "sentences.txt", "w") as file:
+    file.writelines(sentence + "\n" for sentence in SENTENCES)
 with open(data / "heads.txt", "w") as file:
     for layer in LAYERS:
         file.write(" ".join(map(str, [layer, *HEADS[layer]])) + "\n")
