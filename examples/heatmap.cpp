@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: MIT
+// The attention of a real pretrained layer over a real sentence, under four masks.
+#include <algorithm>
+#include <cctype>
+#include <cstdio>
+#include <exception>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include <heed/heed.hpp>
+#if __has_include(<stb/stb_easy_font.h>) || __has_include(<stb_easy_font.h>)
+#include <heed/plot/png.hpp>
+#define HEED_EXAMPLE_PNG 1
+#endif
+
+namespace {
+
+using namespace heed;
+
+struct Options {
+  Index layer = 5;
+  Index head = 11;
+  Index sentence = 1;
+  std::string text;
+  std::string mask = "all";
+  std::string svg;
+  std::string png;
+  std::string color = "auto";
+  std::string data = HEED_EXAMPLE_DATA;
+  Index threads = 0;
+  bool quick = false;
+};
+
+/// The words of each line of a text file.
+std::vector<std::vector<std::string>> read_words(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) throw FileError(path + ": cannot be read");
+  std::vector<std::vector<std::string>> lines;
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line);
+    lines.emplace_back();
+    for (std::string word; words >> word;) lines.back().push_back(word);
+  }
+  return lines;
+}
+
+std::vector<std::string> read_lines(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) throw FileError(path + ": cannot be read");
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  return lines;
+}
+
+/// Where in the captured tensors the model's head stands. heads.txt: layer, then its heads.
+Index captured_head(const Options& options) {
+  std::string choices;
+  for (const auto& line : read_words(options.data + "/heads.txt")) {
+    for (std::size_t i = 1; i < line.size(); ++i) {
+      if (line[0] == std::to_string(options.layer) && line[i] == std::to_string(options.head)) {
+        return static_cast<Index>(i) - 1;
+      }
+      choices += (i == 1 ? "\n  layer " + line[0] + ", head " : ", ") + line[i];
+    }
+  }
+  throw std::invalid_argument("layer " + std::to_string(options.layer) + ", head " +
+                              std::to_string(options.head) +
+                              " was not captured from the model. There are:" + choices);
+}
+
+/// The sentence by --text, any part of it in any case, or by --sentence.
+std::size_t chosen_sentence(const Options& options, const std::vector<std::string>& sentences) {
+  const auto lower = [](std::string text) {
+    for (char& letter : text) {
+      letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+    }
+    return text;
+  };
+  std::string choices;
+  for (std::size_t i = 0; i < sentences.size(); ++i) {
+    const bool matches = lower(sentences[i]).find(lower(options.text)) != std::string::npos;
+    if (!options.text.empty() && matches) return i;
+    choices += "\n  " + std::to_string(i + 1) + "  " + sentences[i];
+  }
+  if (!options.text.empty()) {
+    throw std::invalid_argument("no captured sentence contains '" + options.text +
+                                "'. Other text needs the model's tokenizer and weights, which "
+                                "heed does not read yet. There are:" +
+                                choices);
+  }
+  if (options.sentence < 1 || options.sentence > static_cast<Index>(sentences.size())) {
+    throw std::invalid_argument("there is no sentence " + std::to_string(options.sentence) +
+                                ". There are:" + choices);
+  }
+  return static_cast<std::size_t>(options.sentence - 1);
+}
+
+struct NamedMask {
+  std::string name;
+  std::string title;
+  Mask mask;
+};
+
+/// The masks asked for, of sequences of these lengths.
+std::vector<NamedMask> chosen_masks(const std::string& name, const std::vector<Index>& lengths) {
+  const masks::Causal causal;
+  const masks::Padding padding(lengths);
+  std::vector<NamedMask> chosen = {
+      {"none", "no mask: every word looks at every word, and at the padding", masks::Full{}},
+      {"causal", "causal: a word looks at itself and what came before", causal},
+      {"padding", "padding: nobody looks at [PAD]", padding},
+      {"combined", "combined: causal & padding", causal & padding}};
+  if (name != "all") std::erase_if(chosen, [&](const auto& mask) { return mask.name != name; });
+  return chosen;
+}
+
+/// A heatmap per mask, weights by heed's kernels.
+std::vector<Heatmap> draw(const Options& options, std::size_t sentence) {
+  const auto pieces = read_words(options.data + "/word_pieces.txt");
+  std::vector<Index> lengths;
+  for (const auto& words : pieces) {
+    lengths.push_back(static_cast<Index>(words.size()) -
+                      std::count(words.begin(), words.end(), "[PAD]"));
+  }
+  const std::string layer = options.data + "/layer" + std::to_string(options.layer);
+  const Index head = captured_head(options);
+  const auto queries = read_npy<float, 4>(layer + "_queries.npy");
+  const auto keys = read_npy<float, 4>(layer + "_keys.npy");
+  std::vector<Heatmap> heatmaps;
+  for (const auto& [name, title, mask] : chosen_masks(options.mask, lengths)) {
+    const auto weights = attention_weights(
+        queries, keys, mask, WeightRows{.batch = static_cast<Index>(sentence), .head = head});
+    heatmaps.push_back(heatmap_of(weights, pieces.at(sentence), title));
+    heatmaps.back().numbers = true;
+  }
+  return heatmaps;
+}
+
+void write_pictures(const Options& options, const std::vector<Heatmap>& heatmaps) {
+  if (!options.svg.empty()) {
+    const std::string svg = to_svg(heatmaps);
+    write_file(options.svg, std::as_bytes(std::span(svg)));
+    std::printf("\nwrote %s\n", options.svg.c_str());
+  }
+  if (!options.png.empty()) {
+#ifdef HEED_EXAMPLE_PNG
+    write_png(options.png, heatmaps);
+    std::printf("\nwrote %s\n", options.png.c_str());
+#else
+    throw std::invalid_argument("--png: built without stb (Debian, Ubuntu: libstb-dev)");
+#endif
+  }
+}
+
+void run(const Options& options) {
+  if (options.threads > 0) set_thread_count(options.threads);
+  const auto terminal = terminal_options(options.color);
+  const auto sentences = read_lines(options.data + "/sentences.txt");
+  const std::size_t sentence = chosen_sentence(options, sentences);
+  const auto heatmaps = draw(options, sentence);
+  std::printf("\"%s\", read by all-MiniLM-L6-v2, layer %td, head %td.\n",
+              sentences[sentence].c_str(), options.layer, options.head);
+  std::printf("A row is a word that looks, a column a word looked at; a row adds up to 1.\n\n");
+  std::fputs(to_terminal(heatmaps, terminal).c_str(), stdout);
+  std::printf(
+      "\nTry --layer 0 --head 2 (looks one word back), --layer 2 --head 8 (one ahead), "
+      "--sentence 2,\n--mask causal, --svg heatmap.svg; --help says more.\n");
+  write_pictures(options, heatmaps);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app(
+      "Attention of a real pretrained layer over a real sentence, under four masks.\n"
+      "Queries and keys were captured from all-MiniLM-L6-v2; the weights are computed here.");
+  app.add_option("--layer", options.layer, "layer of the model: 0, 2 or 5")->capture_default_str();
+  app.add_option("--head", options.head,
+                 "head of the layer: 2, 1, 5, 8 of layer 0; 8, 0, 11, 10 of 2; 11, 4, 9, 3 of 5")
+      ->capture_default_str();
+  app.add_option("--sentence", options.sentence, "1 (the shorter one, padded) or 2")
+      ->capture_default_str();
+  app.add_option("--text", options.text,
+                 "choose the sentence by a part of it. Only the captured sentences can be shown: "
+                 "other text needs the model's tokenizer, which is not here yet");
+  app.add_option("--mask", options.mask, "all, none, causal, padding or combined")
+      ->check(CLI::IsMember({"all", "none", "causal", "padding", "combined"}))
+      ->capture_default_str();
+  app.add_option("--svg", options.svg, "also write an SVG picture to this file");
+  app.add_option("--png", options.png, "also write a PNG picture to this file");
+  app.add_option("--color", options.color, "auto, always, never, 256 or truecolor")
+      ->capture_default_str();
+  app.add_option("--data", options.data, "folder of the captured tensors");
+  app.add_option("--threads", options.threads, "threads to compute with; 0: all")
+      ->capture_default_str();
+  app.add_flag("--quick", options.quick, "every example takes it; this one is quick as it is");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    run(options);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "heatmap: %s\n", error.what());
+    return 1;
+  }
+  return 0;
+}
