@@ -133,7 +133,8 @@ TEST_P(Contract, R3NothingHidesNaN) {
 TEST_P(Contract, R3AVisibleInfiniteScoreGivesANaNRow) {
   const Shape shape{1, 1, 1, 70, 250, 4, 5};
   Inputs<float> in(shape, 35);
-  for (Index key = 0; key < shape.keys; ++key) in.keys(0, 0, key, 0) = std::fabs(in.keys(0, 0, key, 0));
+  for (Index key = 0; key < shape.keys; ++key)
+    in.keys(0, 0, key, 0) = std::fabs(in.keys(0, 0, key, 0));
   for (Index q = 0; q < shape.queries; ++q) in.queries(0, 0, q, 0) = q % 2 ? 1.f : -1.f;
   in.keys(0, 0, 120, 0) = infinity;  // +inf for odd queries, −inf for even ones
   const auto result = fused(shape, in, Full{});
@@ -270,8 +271,8 @@ TEST_P(Contract, R9TheErrorIsThatOfAPlainTwoPassKernel) {
     const auto worst = [&](const Tensor<float, 4>& out) {
       double error = 0;
       for (Index i = 0; i < out.size(); ++i) {
-        error = std::max(error, std::fabs(static_cast<double>(out.data()[i]) -
-                                          expected.out.data()[i]));
+        error =
+            std::max(error, std::fabs(static_cast<double>(out.data()[i]) - expected.out.data()[i]));
       }
       return error;
     };

@@ -18,14 +18,19 @@ TEST(ForwardScratch, ArraysDoNotOverlapAndDoNotGrowWithLength) {
   const auto floats = [](const float* array, Index count) {
     return Piece{array, static_cast<std::size_t>(count) * sizeof(float)};
   };
-  std::vector<Piece> pieces = {
-      floats(scratch.packed, 64 * 128),       floats(scratch.probabilities, 64 * 96),
-      floats(scratch.total.maximum, 64),      floats(scratch.total.sum, 64),
-      floats(scratch.total.output, 64 * 64),  floats(scratch.chunk.maximum, 64),
-      floats(scratch.chunk.sum, 64),          floats(scratch.chunk.output, 64 * 64),
-      floats(scratch.factors, 64),            floats(scratch.keys, 96 * 128),
-      floats(scratch.values, 96 * 64),        {scratch.words, 96 * 8},
-      {scratch.kept, 96 * 8}};
+  std::vector<Piece> pieces = {floats(scratch.packed, 64 * 128),
+                               floats(scratch.probabilities, 64 * 96),
+                               floats(scratch.total.maximum, 64),
+                               floats(scratch.total.sum, 64),
+                               floats(scratch.total.output, 64 * 64),
+                               floats(scratch.chunk.maximum, 64),
+                               floats(scratch.chunk.sum, 64),
+                               floats(scratch.chunk.output, 64 * 64),
+                               floats(scratch.factors, 64),
+                               floats(scratch.keys, 96 * 128),
+                               floats(scratch.values, 96 * 64),
+                               {scratch.words, 96 * 8},
+                               {scratch.kept, 96 * 8}};
   std::sort(pieces.begin(), pieces.end(),
             [](const Piece& a, const Piece& b) { return a.begin < b.begin; });
   for (std::size_t i = 1; i < pieces.size(); ++i) {

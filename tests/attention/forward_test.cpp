@@ -60,8 +60,8 @@ TYPED_TEST(Forward, EveryHeadDimension) {
 }
 
 TYPED_TEST(Forward, LengthsAroundEveryTileEdge) {
-  for (const Index length : {1, 2, 3, 5, 6, 7, 15, 16, 17, 31, 32, 33, 63, 64, 65, 95, 96, 97, 128,
-                             191, 192, 193, 1535, 1536, 1537}) {
+  for (const Index length : {1,  2,  3,  5,  6,  7,   15,  16,  17,  31,   32,   33,  63,
+                             64, 65, 95, 96, 97, 128, 191, 192, 193, 1535, 1536, 1537}) {
     expect_matches_reference<TypeParam>({1, 1, 1, 3, length, 5, 4}, Causal{}, 200 + length);
     expect_matches_reference<TypeParam>({1, 1, 1, std::min<Index>(length, 200), length, 5, 4},
                                         Irregular{}, 300 + length);
@@ -182,10 +182,9 @@ TYPED_TEST(Forward, RanksTwoAndThreeAreTheSameCall) {
   static_assert(std::is_same_v<decltype(three), const Tensor<T, 3>>);
   EXPECT_EQ(std::memcmp(three.data(), whole.out.data(), 2 * 10 * 5 * sizeof(T)), 0);
   Tensor<T, 1> lse({10});
-  const auto two = attention(view_of(in.queries).select(0, 0).select(0, 1),
-                             view_of(in.keys).select(0, 0).select(0, 0),
-                             view_of(in.values).select(0, 0).select(0, 0), Causal{},
-                             {.log_sum_exp = lse});
+  const auto two = attention(
+      view_of(in.queries).select(0, 0).select(0, 1), view_of(in.keys).select(0, 0).select(0, 0),
+      view_of(in.values).select(0, 0).select(0, 0), Causal{}, {.log_sum_exp = lse});
   EXPECT_EQ(std::memcmp(two.data(), whole.out.data() + 10 * 5, 10 * 5 * sizeof(T)), 0);
   EXPECT_EQ(std::memcmp(lse.data(), whole.lse.data() + 10, 10 * sizeof(T)), 0);
 }
@@ -194,8 +193,8 @@ TYPED_TEST(Forward, EmptyExtents) {
   using T = TypeParam;
   for (int axis = 0; axis < 7; ++axis) {
     Shape shape{2, 2, 2, 3, 4, 5, 6};
-    Index* extents[] = {&shape.batch,  &shape.heads,    &shape.key_heads, &shape.queries,
-                        &shape.keys,   &shape.head_dim, &shape.value_dim};
+    Index* extents[] = {&shape.batch, &shape.heads,    &shape.key_heads, &shape.queries,
+                        &shape.keys,  &shape.head_dim, &shape.value_dim};
     *extents[axis] = 0;
     if (axis == 1 || axis == 2) shape.heads = 0;
     const Inputs<T> in(shape, 25);

@@ -33,8 +33,8 @@ TEST(VisibleKeys, AreCutToTheRunThatIsSeen) {
   EXPECT_EQ(block.seen.first, 38);
   EXPECT_EQ(block.seen.count, 7);  // 38 … 44
   EXPECT_FALSE(block.seen.holes);
-  EXPECT_EQ(block.seen.words[0], 1u);   // key 38: query 40 only
-  EXPECT_EQ(block.seen.words[6], 8u);   // key 44: query 43 only
+  EXPECT_EQ(block.seen.words[0], 1u);  // key 38: query 40 only
+  EXPECT_EQ(block.seen.words[6], 8u);  // key 44: query 43 only
 }
 
 TEST(VisibleKeys, APartialAnswerThatIsFullNeedsNoWords) {

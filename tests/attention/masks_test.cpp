@@ -49,8 +49,8 @@ TEST(FusedMasks, AMaskAndItsDenseFormGiveTheSameBits) {
   const Inputs<float> in(shape, 53);
   for_each_mask(length, [&](const auto& named) {
     const auto direct = fused(shape, in, named.mask);
-    const auto written = fused(
-        shape, in, masks::dense(named.mask, {shape.batch, shape.heads, length, length}));
+    const auto written =
+        fused(shape, in, masks::dense(named.mask, {shape.batch, shape.heads, length, length}));
     EXPECT_TRUE(same_bits(direct.out, written.out)) << named.name;
     EXPECT_TRUE(same_bits(direct.lse, written.lse)) << named.name;
   });

@@ -22,8 +22,8 @@ TYPED_TEST(Weights, TimesValuesIsTheOutput) {
   for (const auto isa : supported_sets()) {
     simd::use(isa);
     const Mask mask = masks::Causal{} & masks::predicate([](Position at) {
-      return (at.key + at.head) % 3 != 0 && at.query % 10 != 7;
-    });
+                        return (at.key + at.head) % 3 != 0 && at.query % 10 != 7;
+                      });
     const auto weights = attention_weights(in.queries, in.keys, mask);
     const auto out = attention(in.queries, in.keys, in.values, mask);
     for (Index b = 0; b < 2; ++b) {

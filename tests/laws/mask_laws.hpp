@@ -68,7 +68,8 @@ void for_each_tile(const Plane& plane, Visit visit) {
   }
 }
 
-/// Coverage never promises what `allows` does not hold. `exact`: it also always promises what holds.
+/// Coverage never promises what `allows` does not hold. `exact`: it also always promises what
+/// holds.
 template <MaskPolicy M>
 void check_coverage(const M& mask, const Plane& plane, bool exact) {
   const Answers answers(mask, plane);

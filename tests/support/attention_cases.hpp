@@ -47,8 +47,7 @@ bool same_bits(const Tensor<T, Rank>& a, const Tensor<T, Rank>& b) {
 /// The instruction sets of this machine, slowest first.
 inline std::vector<simd::Isa> supported_sets() {
   std::vector<simd::Isa> sets;
-  for (const auto isa :
-       {simd::Isa::scalar, simd::Isa::sse2, simd::Isa::avx2, simd::Isa::avx512}) {
+  for (const auto isa : {simd::Isa::scalar, simd::Isa::sse2, simd::Isa::avx2, simd::Isa::avx512}) {
     if (simd::supported(isa)) sets.push_back(isa);
   }
   return sets;
@@ -93,8 +92,8 @@ template <class T>
 struct Inputs {
   Inputs(const Shape& shape, std::uint64_t seed, T range = 1) {
     std::mt19937_64 bits(seed);
-    queries = random_tensor<T, 4>({shape.batch, shape.heads, shape.queries, shape.head_dim}, bits,
-                                  range);
+    queries =
+        random_tensor<T, 4>({shape.batch, shape.heads, shape.queries, shape.head_dim}, bits, range);
     keys = random_tensor<T, 4>({shape.batch, shape.key_heads, shape.keys, shape.head_dim}, bits,
                                range);
     values = random_tensor<T, 4>({shape.batch, shape.key_heads, shape.keys, shape.value_dim}, bits,
@@ -176,8 +175,7 @@ RowBounds row_bounds(const Shape& shape, const Inputs<T>& in, const M& mask,
     }
   }
   const double root_d = std::sqrt(static_cast<double>(shape.head_dim));
-  return {unit * largest_value *
-              (8 + std::sqrt(visible) / 4 + (2 + root_d / 4) * largest_score),
+  return {unit * largest_value * (8 + std::sqrt(visible) / 4 + (2 + root_d / 4) * largest_score),
           unit * (4 + 2 * std::fabs(lse) + (4 + 3 * root_d / 4) * largest_score)};
 }
 

@@ -5,7 +5,6 @@
 #include <span>
 
 #include <heed/core/index.hpp>
-#include <heed/core/scalar.hpp>
 #include <heed/tensor/tensor.hpp>
 #include <heed/tensor/view.hpp>
 
@@ -38,7 +37,7 @@ class PerQueryView {
 };
 
 /// How attention is computed, beyond its tensors and mask. Every default is the usual one.
-template <ReferenceScalar T>
+template <class T>
 struct AttentionOptions {
   /// Factor on queries · keys; any finite value. Default 1 / √head_dim.
   std::optional<T> scale = {};

@@ -16,8 +16,9 @@
 
 namespace heed::detail {
 
-inline constexpr double log2_of_e = 1.4426950408889634074;
-inline constexpr double ln_of_2 = 0.69314718055994530942;
+// Kernels count in powers of 2: log2(e), and ln(2) for the way back.
+inline constexpr double bits_per_nat = 1.4426950408889634074;
+inline constexpr double nats_per_bit = 0.69314718055994530942;
 
 /// The fused forward pass of one block of queries of one head.
 template <class T>
@@ -59,7 +60,7 @@ class QueryBlockPass {
   /// Packs the queries and takes every visible key into the total; false if there was none.
   bool take_all_keys() {
     const auto rows = strided(problem_.queries, head_, row_);
-    const auto factor = static_cast<T>(static_cast<double>(problem_.scale) * log2_of_e);
+    const auto factor = static_cast<T>(static_cast<double>(problem_.scale) * bits_per_nat);
     kernels_.pack(rows, rows_, problem_.head_dim(), factor, scratch_.packed);
     clear(scratch_.total);
     bool fresh = true;
@@ -194,7 +195,7 @@ class QueryBlockPass {
       const double log2_sum =
           static_cast<double>(scratch_.total.maximum[i]) + __builtin_log2(static_cast<double>(sum));
       view(item_, head_, row_ + i) =
-          sum == T{0} ? -std::numeric_limits<T>::infinity() : static_cast<T>(log2_sum * ln_of_2);
+          sum == T{0} ? -std::numeric_limits<T>::infinity() : static_cast<T>(log2_sum * nats_per_bit);
     }
   }
 

@@ -1,0 +1,2 @@
+// SPDX-License-Identifier: MIT
+#include <heed/core/config.hpp>

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+#include <heed/masks/describe.hpp>
+
+#include <gtest/gtest.h>
+
+#include <heed/masks/causal.hpp>
+#include <heed/masks/predicate.hpp>
+
+namespace heed::masks {
+namespace {
+
+TEST(Describe, DrawsAndCounts) {
+  EXPECT_EQ(describe(Causal{}, {.queries = 3, .keys = 4}, "x", "."),
+            "xx..\nxxx.\nxxxx\n"
+            "9 of 12 scores visible (75.0 %); tiles of 64 x 96: 0 full, 1 partial, 0 skipped\n");
+  EXPECT_EQ(describe(Causal{}, 0, 0).substr(0, 8), "0 of 0 s");
+}
+
+TEST(Describe, StatisticsOfTiles) {
+  const auto counts =
+      statistics(Causal{}, {.queries = 8, .keys = 8, .tile_queries = 4, .tile_keys = 4});
+  EXPECT_EQ(counts.visible, 36);
+  EXPECT_EQ(counts.tiles_none, 1);
+  EXPECT_EQ(counts.tiles_full, 1);
+  EXPECT_EQ(counts.tiles_partial, 2);
+  EXPECT_DOUBLE_EQ(counts.computed_share(), 0.75);
+}
+
+}  // namespace
+}  // namespace heed::masks

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+#include <heed/masks/global_tokens.hpp>
+
+#include <gtest/gtest.h>
+
+namespace heed::masks {
+namespace {
+
+TEST(GlobalTokens, SeeAllAndAreSeenByAll) {
+  const GlobalTokens mask({0, 7});
+  EXPECT_TRUE(mask.allows({0, 0, 7, 3}));
+  EXPECT_TRUE(mask.allows({0, 0, 3, 0}));
+  EXPECT_FALSE(mask.allows({0, 0, 3, 4}));
+  EXPECT_FALSE(mask.allows({0, 0, -1, 100}));
+  EXPECT_EQ(GlobalTokens({}).coverage({0, 0, 0, 9, 0, 9}), Coverage::none);
+  EXPECT_THROW(GlobalTokens({3, -1}), ShapeError);
+}
+
+}  // namespace
+}  // namespace heed::masks

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+#include <heed/masks/grid_neighborhood.hpp>
+
+#include <gtest/gtest.h>
+
+namespace heed::masks {
+namespace {
+
+TEST(GridNeighborhood, CellsAtMostRadiusAway) {
+  const GridNeighborhood grid{.rows = 4, .columns = 5, .radius = 1};
+  const auto at = [](Index row, Index column) { return row * 5 + column; };
+  EXPECT_TRUE(grid.allows({0, 0, at(1, 1), at(2, 2)}));
+  EXPECT_FALSE(grid.allows({0, 0, at(1, 1), at(1, 3)}));
+  EXPECT_FALSE(grid.allows({0, 0, at(1, 4), at(2, 0)})) << "the rows do not wrap";
+  EXPECT_FALSE(grid.allows({0, 0, 20, 20})) << "outside";
+  EXPECT_EQ(grid.coverage({0, 0, at(0, 0), at(0, 4), at(2, 0), at(3, 4)}), Coverage::none);
+  EXPECT_EQ(grid.coverage({0, 0, at(1, 1), at(1, 2), at(1, 1), at(1, 2)}), Coverage::full);
+  EXPECT_THROW((GridNeighborhood{0, 5, 1}.check({})), ShapeError);
+  EXPECT_THROW((GridNeighborhood{4, 5, -1}.check({})), ShapeError);
+}
+
+}  // namespace
+}  // namespace heed::masks

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+#include <heed/masks/per_head.hpp>
+
+#include <gtest/gtest.h>
+
+#include <heed/masks/causal.hpp>
+#include <heed/masks/full.hpp>
+
+namespace heed::masks {
+namespace {
+
+TEST(PerHead, EachHeadItsMask) {
+  const PerHead mask({Causal{}, Full{}});
+  EXPECT_FALSE(mask.allows({0, 0, 1, 2}));
+  EXPECT_TRUE(mask.allows({0, 1, 1, 2}));
+  EXPECT_EQ(mask.coverage({0, 1, 0, 3, 8, 9}), Coverage::full);
+  EXPECT_TRUE(heed::depends_on_head(mask));
+  EXPECT_NO_THROW(mask.check({1, 2, 4, 4}));
+  EXPECT_THROW(mask.check({1, 3, 4, 4}), ShapeError);
+}
+
+}  // namespace
+}  // namespace heed::masks

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+#include <heed/masks/segments.hpp>
+
+#include <gtest/gtest.h>
+
+namespace heed::masks {
+namespace {
+
+TEST(Segments, DocumentsSeeThemselves) {
+  const Segments documents({0, 3, 3, 5});
+  EXPECT_TRUE(documents.allows({0, 0, 0, 2}));
+  EXPECT_FALSE(documents.allows({0, 0, 2, 3}));
+  EXPECT_TRUE(documents.allows({0, 0, 4, 3}));
+  EXPECT_FALSE(documents.allows({0, 0, 5, 5})) << "outside";
+  EXPECT_FALSE(documents.allows({0, 0, -1, 0})) << "outside";
+  EXPECT_THROW(Segments({1, 3}), ShapeError);
+  EXPECT_THROW(Segments({0, 3, 2}), ShapeError);
+  EXPECT_THROW(Segments({}), ShapeError);
+}
+
+}  // namespace
+}  // namespace heed::masks

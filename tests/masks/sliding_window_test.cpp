@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+#include <heed/masks/sliding_window.hpp>
+
+#include <gtest/gtest.h>
+
+namespace heed::masks {
+namespace {
+
+TEST(SlidingWindow, BoundsAreInclusiveAndZeroIsItself) {
+  const SlidingWindow window{.left = 2, .right = 1};
+  EXPECT_FALSE(window.allows({0, 0, 5, 2}));
+  EXPECT_TRUE(window.allows({0, 0, 5, 3}));
+  EXPECT_TRUE(window.allows({0, 0, 5, 6}));
+  EXPECT_FALSE(window.allows({0, 0, 5, 7}));
+  const SlidingWindow self{.left = 0, .right = 0};
+  EXPECT_TRUE(self.allows({0, 0, 5, 5}));
+  EXPECT_FALSE(self.allows({0, 0, 5, 4}));
+}
+
+TEST(SlidingWindow, LastNCountsTheQueryItself) {
+  EXPECT_TRUE(last_n(3).allows({0, 0, 9, 7}));
+  EXPECT_FALSE(last_n(3).allows({0, 0, 9, 6}));
+  EXPECT_FALSE(last_n(3).allows({0, 0, 9, 10}));
+  EXPECT_THROW(last_n(0), ShapeError);
+}
+
+TEST(SlidingWindow, OpenSidesAndRefusedNumbers) {
+  EXPECT_TRUE((SlidingWindow{.left = unbounded, .right = 0}.allows({0, 0, 1000, 0})));
+  EXPECT_NO_THROW((SlidingWindow{.left = unbounded, .right = unbounded}.check({})));
+  EXPECT_THROW((SlidingWindow{.left = -2}.check({})), ShapeError);
+  EXPECT_THROW((SlidingWindow{.left = 0, .right = -3}.check({})), ShapeError);
+}
+
+}  // namespace
+}  // namespace heed::masks

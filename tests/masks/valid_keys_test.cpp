@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+#include <heed/masks/valid_keys.hpp>
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <span>
+
+namespace heed::masks {
+namespace {
+
+TEST(ValidKeys, PaddingWhereverItStands) {
+  const std::array<int, 8> tokens = {0, 5, 0, 7,   // left and inside
+                                     4, 4, 4, 0};  // right
+  const auto mask = padding_of_tokens(std::span<const int>(tokens), 4, 0);
+  EXPECT_FALSE(mask.allows({0, 0, 0, 0}));
+  EXPECT_TRUE(mask.allows({0, 0, 0, 1}));
+  EXPECT_FALSE(mask.allows({0, 0, 0, 2}));
+  EXPECT_EQ(mask.coverage({1, 0, 0, 9, 0, 2}), Coverage::full);
+  EXPECT_EQ(mask.coverage({1, 0, 0, 9, 3, 3}), Coverage::none);
+  EXPECT_NO_THROW(mask.check({2, 1, 4, 4}));
+  EXPECT_THROW(mask.check({2, 1, 4, 5}), ShapeError);
+  EXPECT_THROW(mask.check({1, 1, 4, 4}), ShapeError);
+  EXPECT_THROW(padding_of_tokens(std::span<const int>(tokens), 3, 0), ShapeError);
+}
+
+}  // namespace
+}  // namespace heed::masks
