@@ -18,9 +18,11 @@ class FunctionRef<R(Args...)> {
   requires(!std::is_same_v<std::remove_cvref_t<F>, FunctionRef> &&
            std::is_invocable_r_v<R, F&, Args...>)
       FunctionRef(F&& callable)  // NOLINT(google-explicit-constructor): a lambda converts silently
-      : object_(const_cast<void*>(static_cast<const volatile void*>(&callable))),
+      : object_(const_cast<void*>(
+            reinterpret_cast<const volatile void*>(__builtin_addressof(callable)))),
         call_([](void* object, Args... args) -> R {
-          return (*static_cast<std::remove_reference_t<F>*>(object))(std::forward<Args>(args)...);
+          return (*reinterpret_cast<std::remove_reference_t<F>*>(object))(
+              std::forward<Args>(args)...);
         }) {}
 
   R operator()(Args... args) const { return call_(object_, std::forward<Args>(args)...); }
