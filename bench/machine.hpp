@@ -22,16 +22,16 @@ namespace detail {
 #if defined(__x86_64__)
 // Twelve independent chains: enough to hide the latency of two multiply-add units. Every loop over
 // the sums is unrolled, or they would live in memory.
-#define HEED_BENCH_FMA_LOOP(vector, instruction)                                                \
-  vector sums[12];                                                                              \
-  _Pragma("GCC unroll 12") for (int j = 0; j < 12; ++j) sums[j] = vector{} + 1.f;               \
-  const vector factor = vector{} + 0.999f, term = vector{} + 0.001f;                            \
-  for (long i = 0; i < rounds; ++i) {                                                           \
-    _Pragma("GCC unroll 12") for (int j = 0; j < 12; ++j) {                                     \
-      asm volatile(instruction " %2, %1, %0" : "+v"(sums[j]) : "v"(factor), "v"(term));         \
-    }                                                                                           \
-  }                                                                                             \
-  _Pragma("GCC unroll 12") for (int j = 1; j < 12; ++j) sums[0] += sums[j];                     \
+#define HEED_BENCH_FMA_LOOP(vector, instruction)                                        \
+  vector sums[12];                                                                      \
+  _Pragma("GCC unroll 12") for (int j = 0; j < 12; ++j) sums[j] = vector{} + 1.f;       \
+  const vector factor = vector{} + 0.999f, term = vector{} + 0.001f;                    \
+  for (long i = 0; i < rounds; ++i) {                                                   \
+    _Pragma("GCC unroll 12") for (int j = 0; j < 12; ++j) {                             \
+      asm volatile(instruction " %2, %1, %0" : "+v"(sums[j]) : "v"(factor), "v"(term)); \
+    }                                                                                   \
+  }                                                                                     \
+  _Pragma("GCC unroll 12") for (int j = 1; j < 12; ++j) sums[0] += sums[j];             \
   return sums[0][0];
 
 typedef float Floats16 __attribute__((vector_size(64)));
