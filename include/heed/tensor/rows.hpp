@@ -168,7 +168,8 @@ T log_sum_exp_row(const Row<T>& row) {
 /// The vote: exp(x / temperature) over its sum along the last axis. `out` has the extents of `in`
 /// and may be `in`. Masked elements are exactly 0, and so is a row with nothing visible; a visible
 /// NaN or +inf makes every visible element of its row NaN. Relative error at most
-/// u · (8 + |x − max| / temperature). Throws ShapeError before anything is written.
+/// u · (8 + |x − max|), with a temperature u · (8 + 2 |x − max| / temperature). Throws ShapeError
+/// before anything is written.
 template <Viewable In, Viewable Out>
 void softmax(const In& in, Out&& out, const detail::RowOptionsFor<In>& options = {}) {
   const auto target = view_of(out);

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+#include <heed/tensor/tensor.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <limits>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include <tensor/random_view.hpp>
+
+namespace heed {
+namespace {
+
+TEST(Tensor, StartsAlignedAndZero) {
+  for (const Index columns : {1, 3, 17, 1000}) {
+    const Tensor<float, 2> tensor({3, columns});
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(tensor.data()) % 64, 0u);
+    for (const float value : tensor) ASSERT_EQ(value, 0);
+    EXPECT_EQ(tensor.size(), 3 * columns);
+    EXPECT_EQ(tensor.end() - tensor.begin(), 3 * columns);
+  }
+}
+
+TEST(Tensor, IndicesAreRowMajor) {
+  Tensor<int, 3> tensor({2, 3, 4});
+  int next = 0;
+  for (int& value : tensor) value = next++;
+  EXPECT_EQ(tensor(0, 0, 3), 3);
+  EXPECT_EQ(tensor(1, 2, 3), 23);
+  EXPECT_EQ(std::as_const(tensor)(1, 0, 0), 12);
+  EXPECT_EQ(tensor.view()(1, 2, 0), tensor(1, 2, 0));
+  Tensor<int, 1> row({3}, {4, 5, 6});
+  row[1] = 7;
+  EXPECT_EQ(std::as_const(row)[1], 7);
+}
+
+TEST(Tensor, FromValues) {
+  const Tensor<float, 2> tensor({2, 2}, {1, 2, 3, 4});
+  EXPECT_EQ(tensor(1, 0), 3);
+  EXPECT_THROW((Tensor<float, 2>({2, 2}, {1, 2, 3})), ShapeError);
+  EXPECT_THROW((Tensor<float, 2>({0, 2}, {1})), ShapeError);
+}
+
+TEST(Tensor, CopiesCopyAndMovesMove) {
+  Tensor<float, 1> a({3}, {1, 2, 3});
+  Tensor<float, 1> copy = a;
+  copy[0] = 9;
+  EXPECT_EQ(a[0], 1);
+  const float* memory = a.data();
+  Tensor<float, 1> moved = std::move(a);
+  EXPECT_EQ(moved.data(), memory);
+  EXPECT_TRUE(a.empty());  // NOLINT(bugprone-use-after-move): the moved-from state is promised
+  EXPECT_EQ(a.data(), nullptr);
+  copy = moved;
+  EXPECT_EQ(copy[0], 1);
+  copy = *&copy;
+  EXPECT_EQ(copy[2], 3);
+  moved = std::move(copy);
+  EXPECT_EQ(moved.size(), 3);
+  static_assert(std::is_nothrow_move_constructible_v<Tensor<float, 4>>);
+}
+
+TEST(Tensor, EmptyAndImpossibleExtents) {
+  const Index large = Index{1} << 40;
+  EXPECT_EQ((Tensor<float, 3>({large, large, 0}).size()), 0);
+  EXPECT_EQ((Tensor<float, 2>().size()), 0);
+  EXPECT_THROW((Tensor<float, 1>({-1})), ShapeError);
+  EXPECT_THROW((Tensor<float, 2>({large, large})), ShapeError);
+  EXPECT_THROW((Tensor<double, 1>({std::numeric_limits<Index>::max()})), std::bad_alloc);
+}
+
+TEST(Tensor, CopyOfAnyView) {
+  for (std::uint64_t stream = 0; stream < 1000; ++stream) {
+    Random random(12, stream);
+    const testing::RandomView<4> sample(random, true);
+    const auto result = Tensor<float, 4>::copy_of(sample.view());
+    ASSERT_EQ(result.extents(), sample.expected().extents());
+    for (Index i = 0; i < result.size(); ++i) {
+      ASSERT_EQ(result.data()[i], sample.expected().data()[i]) << "stream " << stream;
+    }
+  }
+}
+
+TEST(Tensor, HoldsBool) {
+  Tensor<bool, 2> mask({2, 2});
+  mask(0, 1) = true;
+  EXPECT_TRUE(mask.data()[1]);
+  EXPECT_FALSE(mask(1, 1));
+}
+
+}  // namespace
+}  // namespace heed

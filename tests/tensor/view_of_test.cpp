@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+#include <heed/tensor/view_of.hpp>
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+// Someone else's container, made known to the library in three lines.
+namespace other {
+struct Image {
+  int height, width;
+  std::vector<float> pixels;
+};
+}  // namespace other
+namespace heed {
+template <>
+struct ViewAdapter<other::Image> {
+  static TensorView<float, 2> view(other::Image& image) {
+    return {image.pixels.data(), {image.height, image.width}};
+  }
+  static TensorView<const float, 2> view(const other::Image& image) {
+    return {image.pixels.data(), {image.height, image.width}};
+  }
+};
+
+namespace {
+
+template <class Expected, class X>
+constexpr bool views_as = std::is_same_v<ViewOf<X>, Expected>;
+
+TEST(ViewOf, KeepsConst) {
+  static_assert(views_as<TensorView<float, 2>, Tensor<float, 2>>);
+  static_assert(views_as<TensorView<const float, 2>, const Tensor<float, 2>>);
+  static_assert(views_as<TensorView<float, 2>, const TensorView<float, 2>>);
+  static_assert(views_as<TensorView<const float, 2>, TensorView<const float, 2>>);
+  static_assert(views_as<TensorView<double, 1>, std::vector<double>>);
+  static_assert(views_as<TensorView<const double, 1>, const std::vector<double>>);
+  static_assert(views_as<TensorView<int, 1>, std::span<int>>);
+  static_assert(views_as<TensorView<const int, 1>, std::span<const int, 3>>);
+  static_assert(views_as<TensorView<bool, 1>, std::array<bool, 4>>);
+  static_assert(views_as<TensorView<const bool, 1>, const std::array<bool, 4>>);
+  static_assert(views_as<TensorView<float, 2>, other::Image>);
+  static_assert(views_as<TensorView<const float, 2>, const other::Image>);
+  static_assert(std::is_same_v<ValueOf<const other::Image>, float>);
+}
+
+TEST(ViewOf, RefusesWhatHoldsNoValues) {
+  static_assert(!Viewable<int>);
+  static_assert(!Viewable<float*>);
+  static_assert(!Viewable<std::vector<bool>>, "a bit is not a bool");
+}
+
+TEST(ViewOf, IsTheSameMemory) {
+  Tensor<float, 2> tensor({2, 3});
+  EXPECT_EQ(view_of(tensor).data_handle(), tensor.data());
+  std::vector<float> values(5);
+  EXPECT_EQ(view_of(values).data_handle(), values.data());
+  EXPECT_EQ(view_of(values).extent(0), 5);
+  std::array<bool, 2> flags{true, false};
+  EXPECT_EQ(view_of(flags).data_handle(), flags.data());
+  EXPECT_EQ(view_of(std::span<float>(values).subspan(2)).data_handle(), values.data() + 2);
+  other::Image image{2, 2, {1, 2, 3, 4}};
+  view_of(image)(1, 0) = 9;
+  EXPECT_EQ(image.pixels[2], 9);
+  EXPECT_EQ(view_of(std::as_const(image))(1, 1), 4);
+}
+
+}  // namespace
+}  // namespace heed

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT
+#include <heed/tensor/view.hpp>
+
+#include <sys/mman.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <limits>
+#include <numeric>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+#include <tensor/random_view.hpp>
+#include <heed/tensor/copy.hpp>
+#include <heed/tensor/tensor.hpp>
+
+namespace heed {
+namespace {
+
+constexpr Index most = std::numeric_limits<Index>::max();
+constexpr Index least = std::numeric_limits<Index>::min();
+
+std::vector<float> counting(std::size_t count) {
+  std::vector<float> values(count);
+  std::iota(values.begin(), values.end(), 0.0f);
+  return values;
+}
+
+TEST(View, RowMajorByDefault) {
+  auto values = counting(24);
+  const TensorView view(values.data(), {2, 3, 4});
+  static_assert(std::is_same_v<decltype(view), const TensorView<float, 3>>);
+  EXPECT_EQ(view.strides(), (Extents<3>{12, 4, 1}));
+  EXPECT_EQ(view(1, 2, 3), 23);
+  EXPECT_EQ(view.size(), 24);
+  view(0, 1, 0) = 100;
+  EXPECT_EQ(values[4], 100);
+}
+
+TEST(View, OfNothing) {
+  const TensorView<float, 2> view;
+  EXPECT_TRUE(view.empty());
+  EXPECT_EQ(view.data_handle(), nullptr);
+  EXPECT_TRUE(view.reverse(0).permute({1, 0}).slice(0, 0, 0).empty());
+}
+
+TEST(View, OperationsEqualTheirMeaning) {
+  const std::uint64_t seed = 11;
+  for (std::uint64_t stream = 0; stream < 2000; ++stream) {
+    Random random(seed, stream);
+    const testing::RandomView<3> sample(random, true);
+    ASSERT_EQ(sample.view().extents(), sample.expected().extents()) << "stream " << stream;
+    for (Index i = 0; i < sample.view().extent(0); ++i) {
+      for (Index j = 0; j < sample.view().extent(1); ++j) {
+        for (Index k = 0; k < sample.view().extent(2); ++k) {
+          ASSERT_EQ(sample.view()(i, j, k), sample.expected()(i, j, k)) << "stream " << stream;
+        }
+      }
+    }
+  }
+}
+
+TEST(View, SelectSplitAndLeadingAxis) {
+  auto values = counting(24);
+  const TensorView view(values.data(), {2, 12});
+  const auto row = view.select(0, 1);
+  EXPECT_EQ(row.extents(), (Extents<1>{12}));
+  EXPECT_EQ(row[5], 17);
+  EXPECT_EQ(view.select(1, 3)(1), 15);
+  const auto heads = view.split(1, 4);  // (2, 3 heads, 4)
+  EXPECT_EQ(heads.extents(), (Extents<3>{2, 3, 4}));
+  EXPECT_EQ(heads(1, 2, 3), 23);
+  EXPECT_EQ(view.reverse(1).split(1, 4)(0, 2, 3), 0);
+  const auto batch = view.with_leading_axis();
+  EXPECT_EQ(batch.extents(), (Extents<3>{1, 2, 12}));
+  EXPECT_EQ(batch(0, 1, 1), 13);
+}
+
+TEST(View, ReadsWhatItWrites) {
+  auto values = counting(6);
+  const TensorView<float, 1> writes = std::span<float>(values);
+  const TensorView<const float, 1> reads = writes;
+  writes[2] = 9;
+  EXPECT_EQ(reads[2], 9);
+  static_assert(!std::is_convertible_v<TensorView<const float, 1>, TensorView<float, 1>>);
+  static_assert(!std::is_convertible_v<TensorView<double, 1>, TensorView<const float, 1>>);
+}
+
+TEST(View, WrongArgumentsSayWhatCame) {
+  auto values = counting(6);
+  const TensorView view(values.data(), {2, 3});
+  EXPECT_THROW(view.slice(2, 0, 1), ShapeError);
+  EXPECT_THROW(view.slice(1, -1, 1), ShapeError);
+  EXPECT_THROW(view.slice(1, 2, 1), ShapeError);
+  EXPECT_THROW(view.slice(1, 0, 4), ShapeError);
+  EXPECT_THROW(view.slice(1, 0, 3, 0), ShapeError);
+  EXPECT_THROW(view.slice(1, 0, 3, -1), ShapeError);
+  EXPECT_THROW(view.permute({0, 0}), ShapeError);
+  EXPECT_THROW(view.permute({0, 2}), ShapeError);
+  EXPECT_THROW(view.permute({-1, 0}), ShapeError);
+  EXPECT_THROW(view.reverse(7), ShapeError);
+  EXPECT_THROW(view.broadcast(0, 2), ShapeError);
+  EXPECT_THROW(view.slice(0, 0, 1).broadcast(0, -1), ShapeError);
+  EXPECT_THROW(view.split(1, 2), ShapeError);
+  EXPECT_THROW(view.split(1, 0), ShapeError);
+  EXPECT_THROW(view.select(0, 2), ShapeError);
+  EXPECT_THROW(view.select(0, -1), ShapeError);
+  try {
+    view.slice(1, 0, 4);
+  } catch (const ShapeError& error) {
+    EXPECT_STREQ(error.what(), "slice: [0, 4) in steps of 1 of axis 1 with extent 3");
+  }
+}
+
+TEST(View, ExtentsAndStridesThatDoNotFitAreRefused) {
+  float value = 0;
+  char byte = 0;
+  EXPECT_THROW((TensorView<float, 2>(&value, {-1, 2})), ShapeError);
+  EXPECT_THROW((TensorView<float, 2>(&value, {Index{1} << 32, Index{1} << 31})), ShapeError);
+  EXPECT_THROW((TensorView<float, 1>(&value, {most / 2})),
+               ShapeError);  // elements fit, bytes don't
+  EXPECT_THROW((TensorView<float, 1>(&value, {2}, {most})), ShapeError);
+  EXPECT_THROW((TensorView<char, 1>(&byte, {2}, {most})), ShapeError);
+  EXPECT_THROW((TensorView<char, 1>(&byte, {2}, {least})), ShapeError);
+  EXPECT_THROW((TensorView<char, 2>(&byte, {2, 2}, {most / 2 + 1, -(most / 2)})), ShapeError);
+  EXPECT_THROW((TensorView<float, 2>(&value, {1, 1}).broadcast(0, most).broadcast(1, 2)),
+               ShapeError);
+  EXPECT_NO_THROW((TensorView<char, 1>(&byte, {2}, {most - 1})));
+}
+
+// Under UBSan these would report an overflow.
+TEST(View, ExtremeStridesThatNobodyStepsAreHarmless) {
+  float value = 5;
+  for (const Index stride : {most, least, Index{0}, Index{-1}}) {
+    const TensorView<float, 2> one(&value, {1, 1}, {stride, stride});
+    EXPECT_EQ(one.reverse(0).slice(1, 0, 1, most).split(0, 1)(0, 0, 0), 5);
+    EXPECT_EQ(one.select(0, 0)[0], 5);
+    EXPECT_EQ(one.broadcast(0, 3)(2, 0), 5);
+  }
+  const TensorView<char, 1> wide(nullptr, {2}, {most - 1});
+  EXPECT_EQ(wide.split(0, 2).strides(), (Extents<2>{most - 1, most - 1}));
+  EXPECT_EQ(wide.slice(0, 0, 2, most).extent(0), 1);
+  EXPECT_EQ(wide.slice(0, 1, 2, most).extent(0), 1);
+  const TensorView<float, 3> empty(nullptr, {Index{1} << 40, 0, Index{1} << 40});
+  EXPECT_EQ(empty.size(), 0);
+  EXPECT_TRUE(empty.reverse(0).slice(2, 7, 9).select(0, 3).empty());
+}
+
+#ifdef MAP_NORESERVE
+// Address space without memory: only the pages that are touched exist.
+class Reserved {
+ public:
+  explicit Reserved(std::size_t bytes)
+      : bytes_(bytes),
+        memory_(mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) {}
+  Reserved(const Reserved&) = delete;
+  ~Reserved() {
+    if (ok()) munmap(memory_, bytes_);
+  }
+  bool ok() const { return memory_ != MAP_FAILED; }
+  float* data() const { return static_cast<float*>(memory_); }
+
+ private:
+  std::size_t bytes_;
+  void* memory_;
+};
+
+TEST(View, OffsetsPast32Bits) {
+  const Index row = (Index{1} << 31) + 7;  // elements; row 2 lies past 2³²
+  const Reserved reserved(static_cast<std::size_t>(3 * row) * sizeof(float));
+  if (!reserved.ok()) GTEST_SKIP() << "no address space for 24 GiB";
+  const TensorView view(reserved.data(), {3, row});
+  for (Index i = 0; i < 3; ++i) view(i, row - 1) = static_cast<float>(i + 1);
+  view(2, 0) = 8;
+  EXPECT_EQ(reserved.data()[3 * row - 1], 3);
+  EXPECT_EQ(reserved.data()[2 * row], 8);
+  EXPECT_EQ(view.reverse(0).reverse(1)(0, 0), 3);
+  EXPECT_EQ(view.select(1, row - 1)(1), 2);
+  EXPECT_EQ(view.permute({1, 0})(row - 1, 0), 1);
+  EXPECT_EQ(view.slice(1, row - 1, row).split(0, 3)(0, 2, 0), 3);
+
+  Tensor<float, 2> corner({3, 1});
+  copy(view.slice(1, row - 1, row).reverse(0), corner);
+  EXPECT_EQ(corner(0, 0), 3);
+  EXPECT_EQ(corner(2, 0), 1);
+  copy(corner, view.slice(1, row - 2, row - 1));
+  EXPECT_EQ(reserved.data()[3 * row - 2], 1);
+}
+#endif
+
+}  // namespace
+}  // namespace heed
