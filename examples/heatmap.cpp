@@ -111,7 +111,7 @@ std::vector<NamedMask> chosen_masks(const std::string& name, const std::vector<I
   const masks::Causal causal;
   const masks::Padding padding(lengths);
   std::vector<NamedMask> chosen = {
-      {"none", "no mask: every word looks at every word, and at the padding", masks::Full{}},
+      {"none", "no mask: every word looks at every word", masks::Full{}},
       {"causal", "causal: a word looks at itself and what came before", causal},
       {"padding", "padding: nobody looks at [PAD]", padding},
       {"combined", "combined: causal & padding", causal & padding}};

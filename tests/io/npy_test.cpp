@@ -129,21 +129,25 @@ TEST(Npy, BrokenHeaders) {
 
 TEST(Npy, ClaimedSizesAreCheckedBeforeMemoryIsTaken) {
   const auto with = [](const char* shape) {
-    return file_with("{'descr': '<f4', 'fortran_order': False, 'shape': " + std::string(shape) +
-                         ", }", 8);
+    return file_with(
+        "{'descr': '<f4', 'fortran_order': False, 'shape': " + std::string(shape) + ", }", 8);
   };
   expect_refused(with("(9223372036854775807, 2)"), "is too large");
   expect_refused(with("(1000000000, 1000000)"), "needs 4000000000000000 bytes");
   expect_refused(with("(4294967296, 4294967296)"), "is too large");
   expect_refused(with("(0, 9223372036854775807)"), "needs 0 bytes");
+  const auto empty = file_with(
+      "{'descr': '<f4', 'fortran_order': True, 'shape': (4611686018427387904, 4611686018427387904, "
+      "0), }",
+      0);
+  EXPECT_EQ((parse_npy<float, 3>(empty).size()), 0);
   auto long_header = with("(2, 1)");
   long_header[8] = long_header[9] = std::byte{255};
   expect_refused(long_header, "header of 65535 bytes in a file of");
 }
 
 TEST(Npy, EveryTruncationAndEveryFlippedByteIsAnErrorOrATensor) {
-  const auto good =
-      file_with("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", 24);
+  const auto good = file_with("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", 24);
   for (std::size_t size = 0; size < good.size(); ++size) {
     const std::vector<std::byte> part(good.begin(), good.begin() + static_cast<Index>(size));
     EXPECT_THROW((parse_npy<float, 2>(part)), FileError) << size;

@@ -40,6 +40,17 @@ inline std::string folder_of(const std::string& path) {
   return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
 }
 
+/// A new file in the folder of `path`, with the permissions that new files get; its name goes to
+/// `name`. Negative, with errno set, when that fails.
+inline int create_beside(const std::string& path, std::string& name) {
+  for (int attempt = 0; attempt < 1000; ++attempt) {
+    name = path + "." + std::to_string(::getpid()) + "-" + std::to_string(attempt) + ".tmp";
+    const int file = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (file >= 0 || errno != EEXIST) return file;
+  }
+  return -1;
+}
+
 /// Writes all of `bytes` and brings them to the disk; the reason when that fails, else empty.
 inline std::string write_and_sync(int descriptor, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
@@ -53,9 +64,9 @@ inline std::string write_and_sync(int descriptor, std::span<const std::byte> byt
 
 }  // namespace detail
 
-/// A whole regular file. Throws FileError.
+/// A whole regular file; a pipe or a device is refused, without waiting on it. Throws FileError.
 inline std::vector<std::byte> read_file(const std::string& path) {
-  const detail::OpenFile file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const detail::OpenFile file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   if (!file.valid()) throw_file_error(path, ": ", std::strerror(errno));
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) throw_file_error(path, ": ", std::strerror(errno));
@@ -73,16 +84,18 @@ inline std::vector<std::byte> read_file(const std::string& path) {
 }
 
 /// Puts a file in place whole or not at all: written beside the old one, brought to the disk, then
-/// renamed over it, so that a crash at any moment leaves the old file or the new. Throws FileError.
+/// renamed over it, so that a crash at any moment leaves the old file or the new. A file that is
+/// replaced passes on its permissions. Throws FileError.
 inline void write_file(const std::string& path, std::span<const std::byte> bytes) {
-  std::string temporary = path + ".XXXXXX";
-  const detail::OpenFile file(::mkstemp(temporary.data()));
+  std::string temporary;
+  const detail::OpenFile file(detail::create_beside(path, temporary));
   if (!file.valid()) throw_file_error(path, ": ", std::strerror(errno));
   struct stat old {};
   const bool replaces = ::stat(path.c_str(), &old) == 0;
-  const mode_t mode = replaces ? old.st_mode & 07777 : 0644;
   std::string failure = detail::write_and_sync(file.get(), bytes);
-  if (failure.empty() && ::fchmod(file.get(), mode) != 0) failure = std::strerror(errno);
+  if (failure.empty() && replaces && ::fchmod(file.get(), old.st_mode & 07777) != 0) {
+    failure = std::strerror(errno);
+  }
   if (failure.empty() && std::rename(temporary.c_str(), path.c_str()) != 0) {
     failure = std::strerror(errno);
   }

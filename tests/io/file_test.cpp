@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+#include <heed/io/file.hpp>
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace heed {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// An empty folder that goes away with the test.
+class FileTest : public ::testing::Test {
+ protected:
+  FileTest() {
+    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
+    folder_ = fs::temp_directory_path() /
+              ("heed_file_" + std::to_string(::getpid()) + "_" + test->name());
+    fs::create_directories(folder_);
+  }
+  ~FileTest() override { fs::remove_all(folder_); }
+
+  std::string path(const char* name) const { return (folder_ / name).string(); }
+  std::size_t entries() const {
+    return static_cast<std::size_t>(
+        std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
+  }
+  static void write(const std::string& path, std::string_view text) {
+    write_file(path, std::as_bytes(std::span(text)));
+  }
+  static std::string read(const std::string& path) {
+    const auto bytes = read_file(path);
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(FileTest, ReadsBackWhatWasWritten) {
+  const std::string text("a\0b\xff\n", 5);
+  write(path("x"), text);
+  EXPECT_EQ(read(path("x")), text);
+  write(path("x"), "");
+  EXPECT_EQ(read(path("x")), "");
+  EXPECT_EQ(entries(), 1u) << "temporary files stayed behind";
+}
+
+TEST_F(FileTest, ReplacingKeepsPermissionsAndOpenReadersSeeTheOldFile) {
+  write(path("x"), "old");
+  fs::permissions(path("x"), fs::perms::owner_read | fs::perms::owner_write);
+  const detail::OpenFile reader(::open(path("x").c_str(), O_RDONLY));
+  write(path("x"), "newer");
+  EXPECT_EQ(fs::status(path("x")).permissions(), fs::perms::owner_read | fs::perms::owner_write);
+  char seen[8] = {};
+  ASSERT_EQ(::read(reader.get(), seen, sizeof(seen)), 3);
+  EXPECT_STREQ(seen, "old") << "overwritten in place, not renamed over";
+}
+
+TEST_F(FileTest, NewFilesObeyTheUmask) {
+  const mode_t old = ::umask(027);
+  write(path("x"), "text");
+  ::umask(old);
+  EXPECT_EQ(static_cast<unsigned>(fs::status(path("x")).permissions()), 0640u);
+}
+
+TEST_F(FileTest, AFailedWriteLeavesNothingBehind) {
+  fs::create_directories(folder_ / "taken" / "inside");
+  EXPECT_THROW(write(path("taken"), "text"), FileError);  // the rename fails at last
+  EXPECT_THROW(write(path("missing/x"), "text"), FileError);
+  EXPECT_EQ(entries(), 1u);
+  try {
+    write(path("taken"), "text");
+  } catch (const FileError& error) {
+    EXPECT_EQ(std::string(error.what()).find(path("taken") + ": "), 0u) << error.what();
+  }
+}
+
+TEST_F(FileTest, RefusesWhatIsNoRegularFile) {
+  EXPECT_THROW(read_file(path(".")), FileError);
+  EXPECT_THROW(read_file(path("missing")), FileError);
+  ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+  EXPECT_THROW(read_file(path("pipe")), FileError) << "and does not wait for a writer";
+}
+
+TEST_F(FileTest, ANameTakenByAnotherWriterIsSkipped) {
+  const std::string taken = path("x") + "." + std::to_string(::getpid()) + "-0.tmp";
+  write(taken, "another writer's");
+  write(path("x"), "mine");
+  EXPECT_EQ(read(taken), "another writer's");
+  EXPECT_EQ(read(path("x")), "mine");
+}
+
+TEST(Folder, OfAPath) {
+  EXPECT_EQ(detail::folder_of("x"), ".");
+  EXPECT_EQ(detail::folder_of("/x"), "/");
+  EXPECT_EQ(detail::folder_of("a/b/x"), "a/b");
+}
+
+}  // namespace
+}  // namespace heed
