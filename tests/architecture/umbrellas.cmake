@@ -2,7 +2,7 @@
 # <heed/FOLDER.hpp> includes every header of its folder but the opt-in ones, and heed.hpp includes
 # every umbrella.
 cmake_minimum_required(VERSION 3.24)
-set(opt_in attention/reference.hpp plot/png.hpp)
+set(opt_in attention/reference.hpp plot/png.hpp plot/png_canvas.hpp)
 file(GLOB folders RELATIVE ${INCLUDE}/heed ${INCLUDE}/heed/*)
 file(READ ${INCLUDE}/heed/heed.hpp everything)
 foreach(folder ${folders})

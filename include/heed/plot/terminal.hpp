@@ -49,12 +49,14 @@ class TerminalHeatmap {
     std::string line;
     const bool shades = depth_ == ColorDepth::none;
     if (!shades || cell_width_ <= 2) {
-      line = brief(heatmap_.low) + " ";
+      const char* edge = shades ? "|" : "";  // of a bar that begins with spaces
+      line = brief(heatmap_.low) + " " + edge;
       constexpr int steps = 16;
       for (int step = 0; step < steps; ++step) {
         const double share = static_cast<double>(step) / (steps - 1);
         line += shades ? std::string(1, shade(share)) : painted(" ", viridis(share), depth_);
       }
+      line += edge;
       line += " " + brief(heatmap_.high) + "   ";
     }
     if (numbers_) line += "· exactly 0   ";

@@ -136,7 +136,7 @@ inline std::string cell_text(double value) {
   if (value == 0) return "·";
   if (value != value) return "NaN";
   const double size = value < 0 ? -value : value;
-  if (size > 1e300 * 1e300) return value < 0 ? "-∞" : "∞";
+  if (size - size != 0) return value < 0 ? "-∞" : "∞";
   if (size >= 99999.5) return brief(value);
   std::string text = fixed(size, size < 0.995 ? 2 : size < 9.95 ? 1 : 0);
   if (text[0] == '0') text.erase(0, 1);

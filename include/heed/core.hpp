@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/// What everything stands on: indices, errors, random numbers, threads.
+#include <heed/core/atomic.hpp>
+#include <heed/core/config.hpp>
+#include <heed/core/error.hpp>
+#include <heed/core/exp.hpp>
+#include <heed/core/function_ref.hpp>
+#include <heed/core/index.hpp>
+#include <heed/core/log.hpp>
+#include <heed/core/normal_quantile.hpp>
+#include <heed/core/parallel.hpp>
+#include <heed/core/philox.hpp>
+#include <heed/core/product.hpp>
+#include <heed/core/random.hpp>
+#include <heed/core/scalar.hpp>
+#include <heed/core/scratch.hpp>
+#include <heed/core/version.hpp>

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/// All of heed, for programs. A program that needs less includes less: <heed/attention.hpp> pulls in
+/// neither Eigen nor files nor pictures. Opt-in headers stay out: <heed/plot/png.hpp>.
+#include <heed/attention.hpp>
+#include <heed/attention/reference.hpp>
+#include <heed/core.hpp>
+#include <heed/io.hpp>
+#include <heed/masks.hpp>
+#include <heed/plot.hpp>
+#include <heed/simd.hpp>
+#include <heed/tensor.hpp>

@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/// The instruction-set kernels and the choice among them.
+#include <heed/simd/isa.hpp>
+#include <heed/simd/kernels.hpp>

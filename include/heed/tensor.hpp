@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/// Views, tensors, row functions, and the door to Eigen.
+#include <heed/tensor/copy.hpp>
+#include <heed/tensor/eigen.hpp>
+#include <heed/tensor/extents.hpp>
+#include <heed/tensor/for_each_row.hpp>
+#include <heed/tensor/layout.hpp>
+#include <heed/tensor/overlap.hpp>
+#include <heed/tensor/row_mask.hpp>
+#include <heed/tensor/rows.hpp>
+#include <heed/tensor/tensor.hpp>
+#include <heed/tensor/view.hpp>
+#include <heed/tensor/view_of.hpp>

@@ -1,0 +1,42 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Writes heed as one header: tools/single_header.py [OUT] [HEADER ...]
+
+Every <heed/…> include of HEADER (default heed/heed.hpp) is replaced by the file itself; other includes,
+Eigen's among them, stay. OUT defaults to standard output.
+"""
+import pathlib
+import re
+import sys
+
+include = pathlib.Path(__file__).resolve().parent.parent / "include"
+done = set()
+
+
+def expand(name):
+    text = (include / name).read_text()
+    if "#pragma once" in text:
+        if name in done:
+            return []
+        done.add(name)
+    lines = []
+    for line in text.splitlines():
+        found = re.match(r"\s*#include <(heed/[^>]+)>", line)
+        if found:
+            lines += expand(found[1])
+        elif not line.startswith(("#pragma once", "// SPDX-License-Identifier")):
+            lines.append(line)
+    return lines
+
+
+arguments = sys.argv[1:]
+out = arguments[0] if arguments else "-"
+start = ["// SPDX-License-Identifier: MIT", "// heed in one header, made by tools/single_header.py.",
+         "#pragma once"]
+text = "\n".join(start + [line for header in arguments[1:] or ["heed/heed.hpp"]
+                          for line in expand(header)]) + "\n"
+if out == "-":
+    sys.stdout.write(text)
+else:
+    pathlib.Path(out).parent.mkdir(parents=True, exist_ok=True)
+    pathlib.Path(out).write_text(text)
