@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+#include <heed/plot/png.hpp>
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <set>
+#include <tuple>
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wconversion"
+#pragma GCC diagnostic ignored "-Wsign-conversion"
+#pragma GCC diagnostic ignored "-Wshadow"
+#pragma GCC diagnostic ignored "-Wunused-function"
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
+#define STB_IMAGE_STATIC
+#define STB_IMAGE_IMPLEMENTATION
+#define STBI_ONLY_PNG
+#if __has_include(<stb/stb_image.h>)
+#include <stb/stb_image.h>
+#else
+#include <stb_image.h>
+#endif
+#pragma GCC diagnostic pop
+
+namespace heed {
+namespace {
+
+struct Picture {
+  int width = 0, height = 0;
+  std::set<std::tuple<int, int, int>> colors;
+};
+
+class PngTest : public ::testing::Test {
+ protected:
+  ~PngTest() override { std::filesystem::remove(path_); }
+  Picture decoded() const {
+    Picture picture;
+    int channels = 0;
+    unsigned char* pixels = stbi_load(path_.c_str(), &picture.width, &picture.height, &channels, 3);
+    if (pixels == nullptr) {
+      ADD_FAILURE() << "no PNG at " << path_;
+      return picture;
+    }
+    for (int i = 0; i < picture.width * picture.height; ++i) {
+      picture.colors.emplace(pixels[3 * i], pixels[3 * i + 1], pixels[3 * i + 2]);
+    }
+    stbi_image_free(pixels);
+    return picture;
+  }
+  static bool has(const Picture& picture, const Color& color) {
+    return picture.colors.count({color.red, color.green, color.blue}) > 0;
+  }
+  static Heatmap small() {
+    Heatmap heatmap;
+    heatmap.values = Tensor<double, 2>({2, 3});
+    heatmap.values(0, 0) = 1;
+    heatmap.values(1, 2) = 0.3;
+    heatmap.row_labels = {"a", "b"};
+    heatmap.column_labels = {"x", "ÿ", "a long label"};
+    heatmap.title = "title";
+    return heatmap;
+  }
+
+  std::string path_ =
+      (std::filesystem::temp_directory_path() / ("heed_png_" + std::to_string(::getpid()) + ".png"))
+          .string();
+};
+
+TEST_F(PngTest, HoldsTheColorsOfItsCells) {
+  write_png(path_, small());
+  const Picture picture = decoded();
+  for (const double value : {0., 0.3, 1.}) EXPECT_TRUE(has(picture, viridis(value))) << value;
+  EXPECT_TRUE(has(picture, {255, 255, 255}));
+  EXPECT_TRUE(has(picture, {34, 34, 34})) << "labels";
+}
+
+TEST_F(PngTest, PicturesInRows) {
+  const Heatmap three[] = {small(), small(), small()};
+  const detail::PngHeatmap one(three[0]);
+  write_png(path_, three, 2);
+  const Picture picture = decoded();
+  EXPECT_EQ(picture.width, 2 * one.width());
+  EXPECT_EQ(picture.height, 2 * one.height());
+}
+
+TEST_F(PngTest, AnySizeOfMatrix) {
+  for (const auto& [rows, columns] : {std::pair<Index, Index>{0, 0}, {1, 900}, {700, 2}}) {
+    Heatmap heatmap;
+    heatmap.values = Tensor<double, 2>({rows, columns});
+    write_png(path_, heatmap);
+    EXPECT_GT(decoded().width, 0);
+  }
+  write_png(path_, std::span<const Heatmap>());
+  EXPECT_EQ(decoded().width, 1);
+}
+
+TEST_F(PngTest, Refuses) {
+  Heatmap heatmap = small();
+  EXPECT_THROW(write_png("/no/such/folder/x.png", heatmap), FileError);
+  heatmap.values = Tensor<double, 2>({2, 40000});
+  heatmap.column_labels.clear();
+  EXPECT_THROW(write_png(path_, heatmap), FileError);
+  heatmap.row_labels.pop_back();
+  EXPECT_THROW(write_png(path_, heatmap), ShapeError);
+}
+
+}  // namespace
+}  // namespace heed

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT
+#include <heed/plot/terminal.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+
+namespace heed {
+namespace {
+
+constexpr TerminalOptions plain{ColorDepth::none, 80};
+
+/// Three words under a causal mask, as if computed.
+Heatmap three_words() {
+  Heatmap heatmap;
+  heatmap.values = Tensor<double, 2>({3, 3});
+  const double values[] = {1, 0, 0, 0.25, 0.75, 0, 0.004, 0.5, 0.496};
+  std::copy(std::begin(values), std::end(values), heatmap.values.begin());
+  heatmap.row_labels = heatmap.column_labels = {"the", "cat", "sat"};
+  return heatmap;
+}
+
+Heatmap ramp(Index rows, Index columns) {
+  Heatmap heatmap;
+  heatmap.values = Tensor<double, 2>({rows, columns});
+  for (Index i = 0; i < rows * columns; ++i) {
+    heatmap.values.data()[i] = static_cast<double>(i) / static_cast<double>(rows * columns - 1);
+  }
+  return heatmap;
+}
+
+/// Columns of the widest line, escapes left out.
+Index drawn_width(const std::string& text) {
+  Index widest = 0;
+  std::string line;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\x1b') {
+      i = text.find('m', i);
+    } else if (text[i] == '\n') {
+      widest = std::max(widest, detail::text_width(line));
+      line.clear();
+    } else {
+      line += text[i];
+    }
+  }
+  return widest;
+}
+
+TEST(Terminal, NumbersInCells) {
+  Heatmap heatmap = three_words();
+  heatmap.numbers = true;
+  heatmap.title = "causal";
+  EXPECT_EQ(to_terminal(heatmap, plain), R"(causal
+      t   c   s
+      h   a   a
+      e   t   t
+the  1.0  ·   ·
+cat  .25 .75  ·
+sat  .00 .50 .50
+· exactly 0   rows: query, columns: key
+)");
+}
+
+TEST(Terminal, ShadesWhereThereAreNoColors) {
+  EXPECT_EQ(to_terminal(three_words(), plain), R"(    t c s
+    h a a
+    e t t
+the @@
+cat ::##
+sat   ====
+0 |  ..:--=++*##%@@| 1   rows: query, columns: key
+)");
+}
+
+TEST(Terminal, ColorsWithTextThatReadsOnThem) {
+  Heatmap heatmap;
+  heatmap.values = Tensor<double, 2>({1, 2});
+  heatmap.values(0, 1) = 1;
+  heatmap.numbers = true;
+  const std::string text = to_terminal(heatmap, {ColorDepth::true_color, 80});
+  EXPECT_EQ(text.substr(0, text.find('\n')),
+            "\x1b[48;2;68;1;84m\x1b[38;2;255;255;255m  · \x1b[0m"
+            "\x1b[48;2;253;231;37m\x1b[38;2;0;0;0m 1.0\x1b[0m");
+  const std::string palette = to_terminal(heatmap, {ColorDepth::palette_256, 80});
+  EXPECT_EQ(palette.substr(0, palette.find('\n')),
+            "\x1b[48;5;53m\x1b[38;5;231m  · \x1b[0m\x1b[48;5;220m\x1b[38;5;16m 1.0\x1b[0m");
+}
+
+TEST(Terminal, NoEscapeWithoutColor) {
+  Heatmap heatmap = three_words();
+  heatmap.row_labels[1] = "\x1b[31mred\n";
+  heatmap.column_labels[0] = "\x1b[2J";
+  heatmap.title = "\x1b]0;title\x07";
+  for (const bool numbers : {false, true}) {
+    heatmap.numbers = numbers;
+    EXPECT_EQ(to_terminal(heatmap, plain).find('\x1b'), std::string::npos);
+  }
+}
+
+TEST(Terminal, HalfBlocksWhenSquareCellsDoNotFit) {
+  const std::string text = to_terminal(ramp(3, 3), {ColorDepth::palette_256, 5});
+  const std::string first = text.substr(0, text.find('\n'));
+  EXPECT_EQ(first.substr(0, first.find("▀")), "\x1b[38;5;53m\x1b[48;5;24m");
+  // The last row has no partner and keeps the terminal's own background below.
+  const std::string second = text.substr(first.size() + 1, text.find('\n', first.size() + 1));
+  EXPECT_EQ(second.find("\x1b[48"), second.find("\x1b[48", second.find('\n')));
+}
+
+TEST(Terminal, NothingIsWiderThanTheTerminal) {
+  for (const Index columns : {1, 7, 15, 40, 100, 333}) {
+    for (const Index width : {20, 79, 80, 200}) {
+      for (const ColorDepth color : {ColorDepth::none, ColorDepth::true_color}) {
+        Heatmap heatmap = ramp(4, columns);
+        heatmap.numbers = true;
+        heatmap.row_labels = {"a", "bb", "a label that is much too long for a margin", "日本語"};
+        std::string text = to_terminal(heatmap, {color, width});
+        text.resize(text.rfind('\n', text.size() - 2) + 1);  // the legend is prose
+        EXPECT_LE(drawn_width(text), width) << columns << " columns";
+      }
+    }
+  }
+}
+
+TEST(Terminal, LargeMatricesAreShownAsMeans) {
+  const std::string text = to_terminal(ramp(300, 300), plain);
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 75 + 1);
+  EXPECT_NE(text.find("a cell is the mean of 4 x 4"), std::string::npos);
+}
+
+TEST(Terminal, WideLettersKeepColumnsInLine) {
+  Heatmap heatmap = three_words();
+  heatmap.row_labels = {"猫", "e\u0301te\u0301", "a"};
+  heatmap.column_labels = {"猫", "b", "c"};
+  EXPECT_EQ(to_terminal(heatmap, plain),
+            "    猫b c\n"
+            "猫  @@\n"
+            "e\u0301te\u0301 ::##\n"
+            "a     ====\n"
+            "0 |  ..:--=++*##%@@| 1   rows: query, columns: key\n");
+}
+
+TEST(Terminal, SideBySideAsWidthAllows) {
+  Heatmap left = three_words(), right = three_words();
+  left.title = "one";
+  right.title = "a longer title";
+  right.column_labels.clear();
+  const Heatmap both[] = {left, right};
+  EXPECT_EQ(to_terminal(both, {ColorDepth::none, 27}), R"(one          a longer title
+    t c s    the @@
+    h a a    cat ::##
+    e t t    sat   ====
+the @@
+cat ::##
+sat   ====
+0 |  ..:--=++*##%@@| 1   rows: query, columns: key
+)");
+  const std::string below = to_terminal(both, {ColorDepth::none, 26});
+  EXPECT_NE(below.find("sat   ====\n\na longer title\n"), std::string::npos) << below;
+  right.high = 2;
+  const Heatmap unequal[] = {left, right};
+  const std::string legends = to_terminal(unequal, {ColorDepth::none, 26});
+  EXPECT_NE(legends.find("@@| 1 "), std::string::npos);
+  EXPECT_NE(legends.find("@@| 2 "), std::string::npos) << "each range has its color bar";
+}
+
+TEST(Terminal, NaNAndEmptyMatrices) {
+  Heatmap heatmap = three_words();
+  heatmap.values(1, 1) = NAN;
+  EXPECT_NE(to_terminal(heatmap, plain).find("cat ::??"), std::string::npos);
+  heatmap.numbers = true;
+  EXPECT_NE(to_terminal(heatmap, plain).find(".25 NaN"), std::string::npos);
+  EXPECT_EQ(to_terminal(ramp(0, 0), plain), "0 |  ..:--=++*##%@@| 1   rows: query, columns: key\n");
+  EXPECT_EQ(to_terminal(std::span<const Heatmap>(), plain), "");
+}
+
+TEST(Terminal, LabelsThatDoNotFitAreRefused) {
+  Heatmap heatmap = three_words();
+  heatmap.column_labels.pop_back();
+  EXPECT_THROW(to_terminal(heatmap, plain), ShapeError);
+}
+
+}  // namespace
+}  // namespace heed
