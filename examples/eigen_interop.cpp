@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+// Eigen matrices in and out of attention: nothing is copied on the way.
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+
+#include <CLI/CLI.hpp>
+
+#include <heed/heed.hpp>
+
+namespace {
+
+using namespace heed;
+using RowMajor = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
+template <class Matrix>
+Matrix random_matrix(Random& random, Index rows, Index columns) {
+  return Matrix::NullaryExpr(rows, columns, [&](Eigen::Index) { return random.normal<float>(); });
+}
+
+template <class Matrix>
+void print_memory(const char* name, const Matrix& matrix) {
+  const auto view = view_of(matrix);
+  std::printf("   %-8s %td x %td, strides (%td, %td): %s\n", name, view.extent(0), view.extent(1),
+              view.stride(0), view.stride(1),
+              view.data_handle() == matrix.data() ? "same memory, 0 copies" : "COPIED");
+}
+
+void run(std::uint64_t seed, Index length) {
+  Random random(seed);
+  constexpr Index dim = 8;
+  // [in]
+  const Eigen::MatrixXf queries = random_matrix<Eigen::MatrixXf>(random, length, dim);
+  const RowMajor keys = random_matrix<RowMajor>(random, length, dim);
+  const Eigen::MatrixXf table = random_matrix<Eigen::MatrixXf>(random, 2 * dim, length);
+  const auto values = table.topRows(dim).transpose();  // columns are tokens: looked at sideways
+  Eigen::MatrixXf context = Eigen::MatrixXf::Zero(length, dim);
+
+  attention(queries, keys, values, masks::Causal{}, context);
+  // [/in]
+  std::puts("1. In: column-major, row-major, half of a table transposed");
+  print_memory("queries", queries);
+  print_memory("keys", keys);
+  print_memory("values", values);
+  std::puts("   Out, written in place");
+  print_memory("context", context);
+
+  // [out]
+  const Tensor<float, 2> weights = attention_weights(queries, keys, masks::Causal{});
+  const auto as_eigen = as_matrix(weights);  // an Eigen::Map on the tensor's memory
+  const Eigen::MatrixXf by_hand = as_eigen * values;
+  // [/out]
+  std::puts("\n2. A tensor as an Eigen matrix");
+  std::printf("   weights: %s\n",
+              as_eigen.data() == weights.data() ? "same memory, 0 copies" : "COPIED");
+  std::printf("   every row adds up to 1: %s\n",
+              (as_eigen.rowwise().sum().array() - 1).abs().maxCoeff() < 1e-5f ? "yes" : "NO");
+  std::printf("   weights * values in Eigen is the context: %s\n",
+              by_hand.isApprox(context, 1e-5f) ? "yes" : "NO");
+
+  // [heads]
+  RowMajor joined = random_matrix<RowMajor>(random, length, 2 * dim);   // two heads side by side
+  const auto heads = view_of(joined).split(1, dim).permute({1, 0, 2});  // (heads, length, dim)
+  const auto two_heads = attention(heads, heads, heads, masks::Causal{});
+  // [/heads]
+  const Eigen::MatrixXf second = joined.rightCols(dim);
+  const auto alone = attention(second, second, second, masks::Causal{});
+  const bool equal = as_matrix(two_heads.view().select(0, 1)) == as_matrix(alone);
+  std::puts("\n3. A fused projection as heads, by strides alone");
+  std::printf("   joined %td x %td -> heads (%td, %td, %td): %s\n", joined.rows(), joined.cols(),
+              heads.extent(0), heads.extent(1), heads.extent(2),
+              heads.data_handle() == joined.data() ? "same memory, 0 copies" : "COPIED");
+  std::printf("   its second head, and that head computed alone: %s\n",
+              equal ? "the same bits" : "DIFFERENT");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::uint64_t seed = 1;
+  Index length = 12;
+  bool quick = false;
+  CLI::App app("Eigen matrices in and out of attention without copies.");
+  app.add_option("--seed", seed, "of the random matrices")->capture_default_str();
+  app.add_option("--length", length, "tokens")->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_flag("--quick", quick, "every example takes it; this one is quick as it is");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    run(seed, length);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "eigen_interop: %s\n", error.what());
+    return 1;
+  }
+  return 0;
+}

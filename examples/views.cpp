@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+// What docs/01-views.md shows: views of memory that belongs to someone else.
+#include <array>
+#include <cstdio>
+#include <span>
+#include <vector>
+
+#include <heed/heed.hpp>
+
+namespace {
+
+// [image]
+struct Image {  // someone's own container
+  heed::Index height, width;
+  std::vector<float> pixels;
+};
+// [/image]
+
+}  // namespace
+
+// [adapter]
+template <>
+struct heed::ViewAdapter<Image> {
+  static auto view(const Image& image) {
+    return TensorView(image.pixels.data(), {image.height, image.width});
+  }
+};
+// [/adapter]
+
+namespace {
+
+using namespace heed;
+
+void print(const char* name, const TensorView<const float, 2>& view) {
+  std::printf("%s\n", name);
+  for (Index row = 0; row < view.extent(0); ++row) {
+    for (Index column = 0; column < view.extent(1); ++column) {
+      std::printf(" %2.0f", static_cast<double>(view(row, column)));
+    }
+    std::puts("");
+  }
+}
+
+void slices() {
+  // [make]
+  std::vector<float> memory(24);
+  for (std::size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<float>(i);
+
+  const TensorView view(memory.data(), {4, 6});                                 // row-major
+  const TensorView columns(memory.data(), Extents<2>{6, 4}, Extents<2>{1, 6});  // any strides
+  // [/make]
+  print("view", view);
+  print("columns", columns);
+  // [operations]
+  print("slice", view.slice(0, 1, 3).slice(1, 0, 6, 2));    // rows 1 and 2, every second column
+  print("permute", view.permute({1, 0}));                   // transposed
+  print("reverse", view.reverse(0));                        // last row first
+  print("broadcast", view.slice(0, 2, 3).broadcast(0, 3));  // row 2 three times, stride 0
+  print("select", view.split(1, 3).select(1, 1));           // 6 columns as 2 x 3; the second half
+  // [/operations]
+}
+
+void refusals() {
+  // [errors]
+  std::vector<float> memory(24);
+  const TensorView view(memory.data(), {4, 6});
+  try {
+    view.split(1, 4);
+  } catch (const ShapeError& error) {
+    std::puts(error.what());
+  }
+  // [/errors]
+}
+
+void copies() {
+  std::vector<float> memory(6);
+  for (std::size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<float>(i);
+  const TensorView view(memory.data(), {2, 3});
+  // [copy]
+  Tensor<float, 2> owned({3, 2});     // 64-byte aligned, zero at birth
+  copy(view.permute({1, 0}), owned);  // any strides on either side
+  const auto same = Tensor<float, 2>::copy_of(view.permute({1, 0}));
+  // [/copy]
+  print("copy", owned);
+  print("copy_of", same.view());
+}
+
+void anything() {
+  // [viewable]
+  const std::vector<float> scores = {1, 3, 2};
+  const std::array<bool, 3> visible = {true, true, false};
+  const auto votes = softmax(scores, {.mask = visible});
+  const Image image{2, 2, {0, 1, 2, 3}};
+  const auto rows = softmax(image);
+  // [/viewable]
+  std::printf("votes %.3f %.3f %.3f\n", static_cast<double>(votes[0]),
+              static_cast<double>(votes[1]), static_cast<double>(votes[2]));
+  std::printf("image rows %.3f %.3f\n", static_cast<double>(rows(0, 1)),
+              static_cast<double>(rows(1, 1)));
+}
+
+}  // namespace
+
+int main() {
+  slices();
+  refusals();
+  copies();
+  anything();
+}
