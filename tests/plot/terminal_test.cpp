@@ -103,8 +103,10 @@ TEST(Terminal, HalfBlocksWhenSquareCellsDoNotFit) {
   const std::string first = text.substr(0, text.find('\n'));
   EXPECT_EQ(first.substr(0, first.find("▀")), "\x1b[38;5;53m\x1b[48;5;24m");
   // The last row has no partner and keeps the terminal's own background below.
-  const std::string second = text.substr(first.size() + 1, text.find('\n', first.size() + 1));
-  EXPECT_EQ(second.find("\x1b[48"), second.find("\x1b[48", second.find('\n')));
+  const auto end = text.find('\n', first.size() + 1);
+  const std::string second = text.substr(first.size() + 1, end - first.size() - 1);
+  EXPECT_EQ(second.find("[48;"), std::string::npos);
+  EXPECT_EQ(second.substr(second.rfind("\x1b[38")), "\x1b[38;5;220m▀\x1b[0m");
 }
 
 TEST(Terminal, NothingIsWiderThanTheTerminal) {
