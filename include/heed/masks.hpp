@@ -21,9 +21,12 @@
 #include <heed/masks/padding.hpp>
 #include <heed/masks/per_head.hpp>
 #include <heed/masks/policy.hpp>
+#include <heed/masks/position_set.hpp>
 #include <heed/masks/predicate.hpp>
 #include <heed/masks/prefix.hpp>
 #include <heed/masks/segments.hpp>
+#include <heed/masks/shared.hpp>
+#include <heed/masks/shared_array.hpp>
 #include <heed/masks/sliding_window.hpp>
 #include <heed/masks/strided.hpp>
 #include <heed/masks/tree.hpp>

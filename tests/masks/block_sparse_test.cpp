@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 namespace heed::masks {
 namespace {
 
@@ -18,6 +20,11 @@ TEST(BlockSparse, SquaresOnAndOff) {
   const auto all = [](Index, Index) { return true; };
   EXPECT_THROW(BlockSparse(1, 1, 0, all), ShapeError);
   EXPECT_THROW(BlockSparse(-1, 1, 4, all), ShapeError);
+}
+
+TEST(BlockSparse, SizesThatWouldOverflowAreRefused) {
+  const auto all = [](Index, Index) { return true; };
+  EXPECT_THROW(BlockSparse(4, 4, std::numeric_limits<Index>::max() / 8, all), ShapeError);
 }
 
 }  // namespace

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <limits>
+
 namespace heed::masks {
 namespace {
 
@@ -13,6 +16,15 @@ TEST(Chunked, OnlyTheOwnBlock) {
   EXPECT_FALSE(chunks.allows({0, 0, -1, 0})) << "position -1 is in the block before";
   EXPECT_EQ(chunks.coverage({0, 0, 4, 7, 4, 7}), Coverage::full);
   EXPECT_THROW(Chunked{0}.check({}), ShapeError);
+}
+
+TEST(Chunked, HugeAndRefusedSizes) {
+  const Chunked one{std::numeric_limits<Index>::max()};
+  std::uint64_t word = 0;
+  one.lane_words({0, 0, 3, 66, 5, 5}, &word);
+  EXPECT_EQ(word, ~std::uint64_t{0});
+  EXPECT_EQ(one.coverage({0, 0, 3, 66, 0, 95}), Coverage::full);
+  EXPECT_THROW(Chunked{0}.allows({}), ShapeError) << "not a division by zero";
 }
 
 }  // namespace

@@ -5,7 +5,18 @@
 
 #include <heed/masks/causal.hpp>
 #include <heed/masks/full.hpp>
+#include <heed/masks/mask.hpp>
 #include <heed/masks/padding.hpp>
+
+namespace user {
+
+using namespace heed;
+struct Diagonal {
+  bool allows(Position at) const { return at.key == at.query; }
+};
+auto either(const Diagonal& mask) { return (mask & mask) | ~(mask | ~mask); }
+
+}  // namespace user
 
 namespace heed::masks {
 namespace {
@@ -34,6 +45,14 @@ TEST(Combine, LaneWordsOfMoreKeysThanOnePiece) {
 TEST(Combine, ChecksAndHeadsReachTheParts) {
   EXPECT_THROW((Causal{} | ~Padding({3})).check({2, 1, 4, 4}), ShapeError);
   EXPECT_FALSE(heed::depends_on_head(Causal{} & ~Full{}));
+}
+
+TEST(Combine, AUsersMasksWithoutALibraryMaskBeside) {
+  const ::user::Diagonal diagonal;
+  EXPECT_TRUE(::user::either(diagonal).allows({0, 0, 4, 4}));
+  EXPECT_FALSE(::user::either(diagonal).allows({0, 0, 4, 5}));
+  const Mask erased = Mask(Causal{}) & diagonal;
+  EXPECT_FALSE(erased.allows({0, 0, 4, 3}));
 }
 
 }  // namespace

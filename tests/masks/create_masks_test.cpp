@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstdint>
+#include <vector>
 
 namespace heed::masks {
 namespace {
@@ -20,6 +22,15 @@ TEST(CreateMasks, SourceTargetAndMemory) {
   EXPECT_FALSE(masks.target.allows({0, 0, 2, 2})) << "padding";
   EXPECT_TRUE(masks.memory.allows({0, 0, 2, 0}));
   EXPECT_FALSE(masks.memory.allows({0, 0, 2, 3}));
+}
+
+TEST(CreateMasks, TakesAnyRowsOfIdsAndRefusesUnequalBatches) {
+  const std::vector<std::int64_t> source = {7, 0, 8, 9}, target = {4, 5};
+  const auto masks = create_masks(source, 2, target, 1, 0);
+  EXPECT_FALSE(masks.memory.allows({0, 0, 0, 1}));
+  EXPECT_TRUE(masks.target.allows({1, 0, 0, 0}));
+  EXPECT_THROW(create_masks(source, 2, target, 2, 0), ShapeError);
+  EXPECT_THROW(create_masks(source, 3, target, 1, 0), ShapeError);
 }
 
 }  // namespace

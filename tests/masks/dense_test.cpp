@@ -38,5 +38,21 @@ TEST(Dense, CountsMustFit) {
   EXPECT_THROW(dense(Causal{}, {1, 1, -1, 3}), ShapeError);
 }
 
+TEST(Dense, ExtentsThatWouldOverflowAreRefused) {
+  const auto all = [](Index, Index, Index, Index) { return true; };
+  const Index large = Index{1} << 32;
+  EXPECT_THROW(Dense({1, 1, large, large}, all), ShapeError);
+  EXPECT_THROW(Dense({large, 0, large, large}, all), ShapeError);
+  EXPECT_NO_THROW(Dense({2, 2, 0, 5}, all));
+}
+
+TEST(Dense, WhatIsOutsideSeesNothing) {
+  const Dense mask({2, 2, 3, 3}, [](Index, Index, Index, Index) { return true; });
+  EXPECT_TRUE(mask.allows({1, 1, 2, 2}));
+  for (const Position at : {Position{2, 0, 0, 0}, {0, 2, 0, 0}, {0, 0, 3, 0}, {0, 0, 0, 3}}) {
+    EXPECT_FALSE(mask.allows(at));
+  }
+}
+
 }  // namespace
 }  // namespace heed::masks

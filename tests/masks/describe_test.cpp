@@ -26,5 +26,10 @@ TEST(Describe, StatisticsOfTiles) {
   EXPECT_DOUBLE_EQ(counts.computed_share(), 0.75);
 }
 
+TEST(Describe, RefusesSizesThatAreNone) {
+  EXPECT_THROW(describe(Causal{}, 5, -2), ShapeError);
+  EXPECT_THROW(statistics(Causal{}, {.tile_keys = 0}), ShapeError);
+}
+
 }  // namespace
 }  // namespace heed::masks

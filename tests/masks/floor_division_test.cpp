@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 namespace heed::masks {
 namespace {
 
@@ -29,6 +31,17 @@ TEST(FloorDivision, FindsMultiplesInRanges) {
       }
     }
   }
+}
+
+TEST(FloorDivision, RefusesWhatItCannotDivideBy) {
+  EXPECT_THROW(floor_divide(5, 0), ShapeError);
+  EXPECT_THROW(floor_modulo(5, -3), ShapeError);
+}
+
+TEST(FloorDivision, HugeDivisors) {
+  constexpr Index huge = std::numeric_limits<Index>::max();
+  EXPECT_EQ(floor_divide(-1, huge), -1);
+  EXPECT_EQ(floor_modulo(-1, huge), huge - 1);
 }
 
 }  // namespace

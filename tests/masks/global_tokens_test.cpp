@@ -16,5 +16,11 @@ TEST(GlobalTokens, SeeAllAndAreSeenByAll) {
   EXPECT_THROW(GlobalTokens({3, -1}), ShapeError);
 }
 
+TEST(GlobalTokens, AFarPositionCostsNoMemory) {
+  const GlobalTokens mask({Index{1} << 60, 5});
+  EXPECT_TRUE(mask.allows({0, 0, Index{1} << 60, 3}));
+  EXPECT_EQ(mask.coverage({0, 0, 6, 69, 0, 4}), Coverage::none);
+}
+
 }  // namespace
 }  // namespace heed::masks

@@ -18,6 +18,14 @@ TEST(Padding, RealKeysOfEachItem) {
   EXPECT_TRUE(left.allows({0, 0, 0, 4}));
 }
 
+TEST(Padding, ItemsThatWereNotGivenHaveNoKeys) {
+  const Padding padding({3, 5});
+  for (const Index item : {-1, 2, 7}) {
+    EXPECT_FALSE(padding.allows({item, 0, 0, 0}));
+    EXPECT_EQ(padding.coverage({item, 0, 0, 9, 0, 9}), Coverage::none);
+  }
+}
+
 TEST(Padding, MustFitTheBatchAndTheKeys) {
   EXPECT_NO_THROW(Padding({3, 0}).check({2, 1, 5, 3}));
   EXPECT_THROW(Padding({3}).check({2, 1, 5, 3}), ShapeError);

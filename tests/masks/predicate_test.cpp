@@ -3,6 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <vector>
+
+#include <heed/masks/causal.hpp>
+#include <heed/masks/combine.hpp>
+
 namespace heed::masks {
 namespace {
 
@@ -18,6 +24,22 @@ TEST(Predicate, ALambdaOfAPositionMayDependOnTheHead) {
   EXPECT_TRUE(heads.allows({0, 1, 0, 0}));
   EXPECT_FALSE(heads.allows({0, 0, 0, 0}));
   EXPECT_TRUE(heed::depends_on_head(heads));
+}
+
+TEST(Predicate, ALambdaWithCapturesIsAMaskToo) {
+  // A lambda that captures cannot be assigned, and one that captured a const vector cannot even be
+  // moved without a copy.
+  const std::vector<Index> turns = {0, 0, 1, 1};
+  const auto same_turn = [turns](Index query, Index key) {
+    return turns[static_cast<std::size_t>(query)] == turns[static_cast<std::size_t>(key)];
+  };
+  auto mask = predicate(same_turn);
+  static_assert(MaskPolicy<decltype(mask)> && TiledMaskPolicy<decltype(mask)>);
+  auto other = predicate(same_turn);
+  other = mask;
+  EXPECT_TRUE(other.allows({0, 0, 3, 2}));
+  EXPECT_FALSE((Causal{} & mask).allows({0, 0, 3, 1}));
+  EXPECT_TRUE((Causal{} & ~mask).allows({0, 0, 3, 1}));
 }
 
 TEST(Predicate, MayComeWithItsCoverage) {

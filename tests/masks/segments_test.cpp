@@ -18,5 +18,12 @@ TEST(Segments, DocumentsSeeThemselves) {
   EXPECT_THROW(Segments({}), ShapeError);
 }
 
+TEST(Segments, HugeSegmentsCostNoMemory) {
+  const Segments mask({0, 100, Index{1} << 60});
+  EXPECT_TRUE(mask.allows({0, 0, 100, Index{1} << 59}));
+  EXPECT_EQ(mask.coverage({0, 0, 100, 163, 200, 295}), Coverage::full);
+  EXPECT_EQ(mask.coverage({0, 0, 100, 163, 4, 99}), Coverage::none);
+}
+
 }  // namespace
 }  // namespace heed::masks

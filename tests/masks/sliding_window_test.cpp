@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <limits>
+
 namespace heed::masks {
 namespace {
 
@@ -29,6 +32,18 @@ TEST(SlidingWindow, OpenSidesAndRefusedNumbers) {
   EXPECT_NO_THROW((SlidingWindow{.left = unbounded, .right = unbounded}.check({})));
   EXPECT_THROW((SlidingWindow{.left = -2}.check({})), ShapeError);
   EXPECT_THROW((SlidingWindow{.left = 0, .right = -3}.check({})), ShapeError);
+}
+
+TEST(SlidingWindow, AHugeSideIsAnOpenOne) {
+  constexpr Index huge = std::numeric_limits<Index>::max();
+  const SlidingWindow window{.left = huge, .right = huge};
+  const Tile tile{0, 0, -70, -7, 0, 1};
+  std::uint64_t words[2] = {};
+  window.lane_words(tile, words);
+  EXPECT_TRUE(window.allows({0, 0, -70, 1}));
+  EXPECT_EQ(window.coverage(tile), Coverage::full);
+  EXPECT_EQ(words[0] & words[1], ~std::uint64_t{0});
+  EXPECT_NO_THROW(window.check({}));
 }
 
 }  // namespace

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <limits>
+
 namespace heed::masks {
 namespace {
 
@@ -14,6 +17,15 @@ TEST(Strided, CountsFromTheQuery) {
   EXPECT_FALSE(stride.allows({0, 0, 7, 5}));
   EXPECT_EQ(Strided{100}.coverage({0, 0, 50, 59, 70, 79}), Coverage::none);
   EXPECT_THROW(Strided{0}.check({}), ShapeError);
+}
+
+TEST(Strided, HugeAndRefusedSteps) {
+  const Strided self{std::numeric_limits<Index>::max()};
+  std::uint64_t words[2] = {};
+  self.lane_words({0, 0, 3, 66, 5, 6}, words);
+  EXPECT_EQ(words[0], std::uint64_t{1} << 2);
+  EXPECT_EQ(words[1], std::uint64_t{1} << 3);
+  EXPECT_THROW(Strided{0}.coverage({}), ShapeError) << "not a division by zero";
 }
 
 }  // namespace

@@ -24,5 +24,25 @@ TEST(ValidKeys, PaddingWhereverItStands) {
   EXPECT_THROW(padding_of_tokens(std::span<const int>(tokens), 3, 0), ShapeError);
 }
 
+TEST(ValidKeys, CellsOfAGrid) {
+  const auto on_the_diagonal = [](Index, Index row, Index column) { return row == column; };
+  const ValidKeys mask = valid_cells(1, 2, 3, on_the_diagonal);
+  EXPECT_TRUE(mask.allows({0, 0, 9, 0}));
+  EXPECT_TRUE(mask.allows({0, 0, 9, 4})) << "row 1, column 1";
+  EXPECT_FALSE(mask.allows({0, 0, 9, 3}));
+  EXPECT_EQ(mask.keys(), 6);
+  EXPECT_THROW(valid_cells(1, -2, -3, on_the_diagonal), ShapeError);
+}
+
+TEST(ValidKeys, RefusesNegativeSizesAndKnowsWhereItEnds) {
+  const auto all = [](Index, Index) { return true; };
+  EXPECT_THROW(ValidKeys(-1, 3, all), ShapeError);
+  EXPECT_THROW(ValidKeys(1, -3, all), ShapeError);
+  const ValidKeys mask(1, 3, all);
+  EXPECT_FALSE(mask.allows({0, 0, 0, 3}));
+  EXPECT_FALSE(mask.allows({1, 0, 0, 0}));
+  EXPECT_EQ(mask.coverage({0, 0, 0, 0, 2, 3}), Coverage::partial);
+}
+
 }  // namespace
 }  // namespace heed::masks

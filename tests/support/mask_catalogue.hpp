@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <iterator>
+#include <limits>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -42,6 +44,8 @@ inline auto mask_catalogue(Index length) {
       NamedMask{"SlidingWindow 3 0", true, SlidingWindow{.left = 3, .right = 0}},
       NamedMask{"SlidingWindow 0 2", true, SlidingWindow{.left = 0, .right = 2}},
       NamedMask{"SlidingWindow open 4", true, SlidingWindow{.left = unbounded, .right = 4}},
+      NamedMask{"SlidingWindow huge", true,
+                SlidingWindow{.left = 2, .right = std::numeric_limits<Index>::max()}},
       NamedMask{"last_n 5", true, last_n(5)},
       NamedMask{"Padding", true, Padding({length / 2, length - 3})},
       NamedMask{"Padding both sides", true, Padding({3, 0}, {length - 2, 0})},
@@ -50,7 +54,8 @@ inline auto mask_catalogue(Index length) {
       NamedMask{"Prefix", true, Prefix(6)},
       NamedMask{"Prefix each", true, Prefix(std::vector<Index>{0, 9})},
       NamedMask{"Chunked", true, Chunked{5}},
-      NamedMask{"Strided", false, Strided{4}},
+      NamedMask{"Strided", true, Strided{4}},
+      NamedMask{"Strided 1", true, Strided{1}},
       NamedMask{"GlobalKeys", true, GlobalKeys{6}},
       NamedMask{"Segments", true, Segments({0, 4, 4, 11, length - 2})},
       NamedMask{"Groups", false, Groups(groups)},
@@ -62,12 +67,19 @@ inline auto mask_catalogue(Index length) {
       NamedMask{"MaskedToken", true, MaskedToken(special)},
       NamedMask{"Tree", false, Tree(8, {-1, 0, 0, 1, 1, 2, -1, 6, 3, 3, 9})},
       NamedMask{"GridNeighborhood", false, GridNeighborhood{4, 5, 1}},
-      NamedMask{"PerHead", false, PerHead({Causal{}, last_n(2)})},
+      NamedMask{"PerHead", true, PerHead({Causal{}, last_n(2)})},
       NamedMask{"predicate of two", false,
                 predicate([](Index query, Index key) { return (query ^ key) % 3 == 0; })},
       NamedMask{"predicate of a position", false, predicate([](Position at) {
                   return (at.query + at.key + at.head + at.batch) % 3 != 0;
                 })},
+      NamedMask{"predicate with captures and coverage", true,
+                predicate([groups](Index, Index key) { return key < std::ssize(groups) / 2; },
+                          [half = length / 2](Tile tile) {
+                            return tile.last_key < half    ? Coverage::full
+                                   : tile.first_key < half ? Coverage::partial
+                                                           : Coverage::none;
+                          })},
       NamedMask{"a user's mask", false, EveryOther{}},
   };
 }

@@ -3,10 +3,13 @@
 
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <vector>
 
 #include <heed/core/error.hpp>
 #include <heed/masks/policy.hpp>
+#include <heed/masks/shared_array.hpp>
 
 namespace heed::masks {
 
@@ -20,24 +23,13 @@ class BlockSparse {
   /// `on(row, column)` for a layout of `rows` × `columns` squares.
   template <std::predicate<Index, Index> On>
   BlockSparse(Index rows, Index columns, Index block, On on)
-      : rows_(rows), columns_(columns), block_(block) {
-    if (rows < 0 || columns < 0 || block < 1) {
-      throw_shape_error("BlockSparse: ", rows, " × ", columns, " squares of ", block);
-    }
-    counts_.resize(static_cast<std::size_t>((rows + 1) * (columns + 1)));
-    for (Index row = 0; row < rows; ++row) {
-      for (Index column = 0; column < columns; ++column) {
-        count(row + 1, column + 1) = count(row, column + 1) + count(row + 1, column) -
-                                     count(row, column) + (on(row, column) ? 1 : 0);
-      }
-    }
-  }
+      : rows_(rows), columns_(columns), block_(block), counts_(counted(rows, columns, block, on)) {}
 
   Index block() const { return block_; }
 
   bool allows(Position at) const {
     if (at.query < 0 || at.query >= rows_ * block_ || at.key >= columns_ * block_) return false;
-    return squares_on(at.query / block_, at.query / block_, at.key / block_, at.key / block_) == 1;
+    return is_on(at.query / block_, at.key / block_);
   }
   Coverage coverage(Tile tile) const {
     const Index first_query = tile.first_query < 0 ? 0 : tile.first_query;
@@ -53,26 +45,60 @@ class BlockSparse {
     return whole && on == (bottom - top + 1) * (right - left + 1) ? Coverage::full
                                                                   : Coverage::partial;
   }
+  void lane_words(Tile tile, std::uint64_t* words) const {
+    for (Index key = tile.first_key; key <= tile.last_key;) {
+      const Index column = key / block_;
+      const std::uint64_t word = column < columns_ ? column_word(tile, column) : 0;
+      for (; key <= tile.last_key && key / block_ == column; ++key) *words++ = word;
+    }
+  }
 
  private:
+  template <class On>
+  static std::vector<Index> counted(Index rows, Index columns, Index block, On& on) {
+    constexpr Index limit = std::numeric_limits<Index>::max() / 4;
+    if (rows < 0 || columns < 0 || block < 1 || rows > limit / block || columns > limit / block) {
+      throw_shape_error("BlockSparse: ", rows, " × ", columns, " squares of ", block);
+    }
+    const Index width = columns + 1;
+    std::vector<Index> counts(static_cast<std::size_t>((rows + 1) * width));
+    for (Index row = 0; row < rows; ++row) {
+      const Index* above = counts.data() + row * width;
+      Index* here = counts.data() + (row + 1) * width;
+      for (Index column = 0; column < columns; ++column) {
+        here[column + 1] = above[column + 1] + here[column] - above[column];
+        if (on(row, column)) ++here[column + 1];
+      }
+    }
+    return counts;
+  }
+  /// The lanes of a tile whose queries see a column of squares.
+  std::uint64_t column_word(const Tile& tile, Index column) const {
+    const Index last_query = clip(tile.last_query, rows_);
+    std::uint64_t word = 0;
+    for (Index query = tile.first_query < 0 ? 0 : tile.first_query; query <= last_query;) {
+      const Index row = query / block_, past = (row + 1) * block_;
+      if (is_on(row, column)) {
+        word |= lanes_between(query - tile.first_query, past - 1 - tile.first_query);
+      }
+      query = past;
+    }
+    return word;
+  }
   Index clip(Index position, Index squares) const {
     return position < squares * block_ ? position : squares * block_ - 1;
   }
-  Index& count(Index row, Index column) {
-    return counts_[static_cast<std::size_t>(row * (columns_ + 1) + column)];
-  }
-  Index count(Index row, Index column) const {
-    return counts_[static_cast<std::size_t>(row * (columns_ + 1) + column)];
-  }
+  Index count(Index row, Index column) const { return counts_[row * (columns_ + 1) + column]; }
   Index squares_on(Index top, Index bottom, Index left, Index right) const {
     return count(bottom + 1, right + 1) - count(top, right + 1) - count(bottom + 1, left) +
            count(top, left);
   }
+  bool is_on(Index row, Index column) const { return squares_on(row, row, column, column) == 1; }
 
   Index rows_;
   Index columns_;
   Index block_;
-  std::vector<Index> counts_;  // squares that are on above and left of a corner
+  detail::SharedArray<Index> counts_;  // squares that are on above and left of a corner
 };
 
 }  // namespace heed::masks

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstdint>
+
 #include <heed/core/error.hpp>
 #include <heed/masks/floor_division.hpp>
 #include <heed/masks/policy.hpp>
@@ -23,7 +25,7 @@ struct Chunked {
   void lane_words(Tile tile, std::uint64_t* words) const {
     for (Index key = tile.first_key; key <= tile.last_key; ++key) {
       const Index first = chunk(key) * size - tile.first_query;
-      *words++ = lanes_between(first, first + size - 1);
+      *words++ = lanes_between(first, size - 1 < 63 - first ? first + size - 1 : 63);
     }
   }
   void check(MaskShape) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #include <heed/masks/policy.hpp>
 
@@ -103,16 +104,16 @@ struct Not {
 };
 
 template <MaskPolicy A, MaskPolicy B>
-And<A, B> operator&(const A& a, const B& b) {
-  return {a, b};
+And<A, B> operator&(A a, B b) {
+  return {std::move(a), std::move(b)};
 }
 template <MaskPolicy A, MaskPolicy B>
-Or<A, B> operator|(const A& a, const B& b) {
-  return {a, b};
+Or<A, B> operator|(A a, B b) {
+  return {std::move(a), std::move(b)};
 }
 template <MaskPolicy M>
-Not<M> operator~(const M& mask) {
-  return {mask};
+Not<M> operator~(M mask) {
+  return {std::move(mask)};
 }
 
 }  // namespace heed::masks

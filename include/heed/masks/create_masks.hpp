@@ -2,8 +2,8 @@
 #pragma once
 
 #include <concepts>
-#include <span>
 
+#include <heed/core/error.hpp>
 #include <heed/masks/causal.hpp>
 #include <heed/masks/combine.hpp>
 #include <heed/masks/valid_keys.hpp>
@@ -19,11 +19,18 @@ struct TranslationMasks {
 
 /// Source, target and memory masks from token ids: rows of `source_length` and `target_length`, one
 /// per batch item, where `pad` marks what is not there.
-template <std::integral Token>
-TranslationMasks create_masks(std::span<const Token> source, Index source_length,
-                              std::span<const Token> target, Index target_length, Token pad) {
+template <TokenIds Source, TokenIds Target>
+TranslationMasks create_masks(const Source& source, Index source_length, const Target& target,
+                              Index target_length, TokenOf<Source> pad) {
+  static_assert(std::same_as<TokenOf<Source>, TokenOf<Target>>,
+                "create_masks: source and target ids must have one integer type");
   const ValidKeys real_source = padding_of_tokens(source, source_length, pad);
-  return {real_source, Causal{} & padding_of_tokens(target, target_length, pad), real_source};
+  const ValidKeys real_target = padding_of_tokens(target, target_length, pad);
+  if (real_source.batch() != real_target.batch()) {
+    throw_shape_error("create_masks: ", real_source.batch(), " source rows and ",
+                      real_target.batch(), " target rows");
+  }
+  return {real_source, Causal{} & real_target, real_source};
 }
 
 }  // namespace heed::masks

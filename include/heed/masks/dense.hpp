@@ -4,44 +4,30 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include <heed/core/error.hpp>
 #include <heed/masks/policy.hpp>
+#include <heed/masks/shared_array.hpp>
 
 namespace heed::masks {
 
 /// A boolean matrix as a mask, one bit a score. Each of batch, heads, queries and keys is either as
 /// long as the tensors' or 1 and then the same for all. Row r describes the query at position
 /// `first_query` + r; by default the last row belongs to the last key, as in `attention`.
-/// Rows outside the matrix see nothing.
+/// Rows outside the matrix see nothing; keys outside it are seen by nobody.
 class Dense {
  public:
   /// `allows(batch, head, row, key)` for every element of `extents`.
   template <std::predicate<Index, Index, Index, Index> Allows>
   Dense(MaskShape extents, Allows allows, std::optional<Index> first_query = {})
-      : extents_(extents),
+      : extents_(checked(extents)),
         first_query_(first_query.value_or(extents.keys - extents.queries)),
-        row_words_((extents.queries + 63) / 64) {
-    if (extents.batch < 0 || extents.heads < 0 || extents.queries < 0 || extents.keys < 0) {
-      throw_shape_error("Dense: negative extents");
-    }
-    words_.resize(
-        static_cast<std::size_t>(extents.batch * extents.heads * extents.keys * row_words_));
-    for (Index item = 0; item < extents.batch; ++item) {
-      for (Index head = 0; head < extents.heads; ++head) {
-        for (Index key = 0; key < extents.keys; ++key) {
-          std::uint64_t* column = words_.data() + offset(item, head, key);
-          for (Index row = 0; row < extents.queries; ++row) {
-            const bool allowed = allows(item, head, row, key);
-            column[row / 64] |= std::uint64_t{allowed} << (row % 64);
-          }
-        }
-      }
-    }
-  }
+        row_words_((extents.queries + 63) / 64),
+        words_(written(extents, row_words_, allows)) {}
 
   /// Row-major (batch, heads, queries, keys) values, true where a query may look.
   Dense(std::span<const bool> allowed, MaskShape extents, std::optional<Index> first_query = {})
@@ -59,7 +45,8 @@ class Dense {
   bool allows(Position at) const {
     const Index row = extents_.queries == 1 ? 0 : at.query - first_query_;
     if (row < 0 || row >= extents_.queries) return false;
-    return (column(at.batch, at.head, at.key)[row / 64] >> (row % 64) & 1) != 0;
+    const std::uint64_t* bits = column(at.batch, at.head, at.key);
+    return bits != nullptr && (bits[row / 64] >> (row % 64) & 1) != 0;
   }
   Coverage coverage(Tile tile) const {
     bool some = false, all = true;
@@ -91,23 +78,57 @@ class Dense {
   }
 
  private:
-  static MaskShape checked(std::size_t count, MaskShape extents) {
+  static MaskShape checked(const MaskShape& extents) {
+    Index room = std::numeric_limits<Index>::max() / 2;
+    for (const Index extent : {extents.batch, extents.heads, extents.queries, extents.keys}) {
+      if (extent < 0 || extent > room) {
+        throw_shape_error("Dense: extents (", extents.batch, ", ", extents.heads, ", ",
+                          extents.queries, ", ", extents.keys, ") must be a sensible size");
+      }
+      if (extent > 0) room /= extent;
+    }
+    return extents;
+  }
+  static MaskShape checked(std::size_t count, const MaskShape& extents) {
+    checked(extents);
     const Index expected = extents.batch * extents.heads * extents.queries * extents.keys;
     if (static_cast<Index>(count) != expected) {
       throw_shape_error("Dense: ", count, " values for ", expected, " scores");
     }
     return extents;
   }
-  Index offset(Index item, Index head, Index key) const {
-    return ((item * extents_.heads + head) * extents_.keys + key) * row_words_;
+  template <class Allows>
+  static std::vector<std::uint64_t> written(const MaskShape& extents, Index row_words,
+                                            Allows& allows) {
+    std::vector<std::uint64_t> words(
+        static_cast<std::size_t>(extents.batch * extents.heads * extents.keys * row_words));
+    std::uint64_t* column = words.data();
+    for (Index item = 0; item < extents.batch; ++item) {
+      for (Index head = 0; head < extents.heads; ++head) {
+        for (Index key = 0; key < extents.keys; ++key, column += row_words) {
+          for (Index row = 0; row < extents.queries; ++row) {
+            const bool allowed = allows(item, head, row, key);
+            column[row / 64] |= std::uint64_t{allowed} << (row % 64);
+          }
+        }
+      }
+    }
+    return words;
   }
+  /// The bits of a key's rows; null for a key, head or item outside the matrix.
   const std::uint64_t* column(Index item, Index head, Index key) const {
-    return words_.data() + offset(extents_.batch == 1 ? 0 : item, extents_.heads == 1 ? 0 : head,
-                                  extents_.keys == 1 ? 0 : key);
+    if (extents_.batch == 1) item = 0;
+    if (extents_.heads == 1) head = 0;
+    if (extents_.keys == 1) key = 0;
+    const bool inside = item >= 0 && item < extents_.batch && head >= 0 && head < extents_.heads &&
+                        key < extents_.keys;
+    const Index at = ((item * extents_.heads + head) * extents_.keys + key) * row_words_;
+    return inside ? words_.begin() + at : nullptr;
   }
   /// 64 rows of one column from the tile's first query on.
   std::uint64_t lanes(const Tile& tile, Index key) const {
     const std::uint64_t* bits = column(tile.batch, tile.head, key);
+    if (bits == nullptr) return 0;
     if (extents_.queries == 1) return (*bits & 1) != 0 ? ~std::uint64_t{0} : 0;
     const Index row = tile.first_query - first_query_;
     if (row <= -64 || row >= extents_.queries) return 0;
@@ -121,7 +142,7 @@ class Dense {
   MaskShape extents_;
   Index first_query_;
   Index row_words_;
-  std::vector<std::uint64_t> words_;  // [batch][head][key][row / 64], one bit a row
+  detail::SharedArray<std::uint64_t> words_;  // [batch][head][key][row / 64], one bit a row
 };
 
 /// Any mask written out for tensors of `shape`, as bits.

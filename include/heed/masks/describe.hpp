@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include <heed/core/error.hpp>
 #include <heed/masks/policy.hpp>
 
 namespace heed {
@@ -37,9 +38,14 @@ struct MaskWindow {
   Index tile_keys = 96;
 };
 
-/// Counts scores one by one and tiles by the mask's own coverage.
+/// Counts scores one by one and tiles by the mask's own coverage. Throws ShapeError for negative
+/// sizes and empty tiles.
 template <MaskPolicy M>
 MaskStatistics statistics(const M& mask, const MaskWindow& window) {
+  if (window.queries < 0 || window.keys < 0 || window.tile_queries < 1 || window.tile_keys < 1) {
+    throw_shape_error("statistics: ", window.queries, " queries and ", window.keys,
+                      " keys in tiles of ", window.tile_queries, " × ", window.tile_keys);
+  }
   MaskStatistics result;
   const Index end = window.first_query + window.queries;
   for (Index query = window.first_query; query < end; ++query) {
@@ -68,6 +74,7 @@ MaskStatistics statistics(const M& mask, const MaskWindow& window) {
 template <MaskPolicy M>
 std::string describe(const M& mask, const MaskWindow& window, const char* on = "██",
                      const char* off = "· ") {
+  const MaskStatistics counts = statistics(mask, window);
   std::string text;
   for (Index query = 0; query < window.queries; ++query) {
     for (Index key = 0; key < window.keys; ++key) {
@@ -76,7 +83,6 @@ std::string describe(const M& mask, const MaskWindow& window, const char* on = "
     }
     text += '\n';
   }
-  const MaskStatistics counts = statistics(mask, window);
   const auto percent = [](double share) {
     return std::to_string(static_cast<Index>(share * 1000 + 0.5) / 10) + "." +
            std::to_string(static_cast<Index>(share * 1000 + 0.5) % 10) + " %";

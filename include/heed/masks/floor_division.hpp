@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
 
 namespace heed::detail {
 
-/// ⌊a / b⌋ for b > 0, also for negative positions, which C++ would round towards zero.
-inline Index floor_divide(Index a, Index b) { return a >= 0 ? a / b : -((b - 1 - a) / b); }
+/// ⌊a / b⌋, also for negative positions, which C++ would round towards zero. Throws ShapeError for
+/// b < 1, which a mask that was not checked may bring.
+inline Index floor_divide(Index a, Index b) {
+  if (b < 1) throw_shape_error("a mask divides positions by ", b, "; expected at least 1");
+  const Index quotient = a / b;
+  return a % b < 0 ? quotient - 1 : quotient;
+}
 
-/// a mod b in [0, b) for b > 0.
+/// a mod b in [0, b).
 inline Index floor_modulo(Index a, Index b) { return a - floor_divide(a, b) * b; }
 
 /// Whether some multiple of `step` lies in [first, last].

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include <heed/core/error.hpp>
 #include <heed/masks/policy.hpp>
+#include <heed/masks/position_set.hpp>
 
 namespace heed::masks {
 
@@ -16,45 +17,35 @@ class GlobalTokens {
  public:
   static constexpr bool depends_on_head = false;
 
-  explicit GlobalTokens(const std::vector<Index>& positions) {
-    Index last = -1;
-    for (const Index position : positions) {
-      if (position < 0) throw_shape_error("GlobalTokens: position ", position);
-      if (position > last) last = position;
+  explicit GlobalTokens(std::vector<Index> positions) : positions_(std::move(positions)) {
+    if (positions_.size() > 0 && positions_[0] < 0) {
+      throw_shape_error("GlobalTokens: position ", positions_[0], " must not be negative");
     }
-    std::vector<bool> global(static_cast<std::size_t>(last + 1));
-    for (const Index position : positions) global[static_cast<std::size_t>(position)] = true;
-    counts_.push_back(0);
-    for (const bool is_global : global) counts_.push_back(counts_.back() + (is_global ? 1 : 0));
   }
 
-  bool allows(Position at) const { return count(at.query, at.query) + count(at.key, at.key) > 0; }
+  bool allows(Position at) const { return positions_.has(at.query) || positions_.has(at.key); }
   Coverage coverage(Tile tile) const {
-    const Index queries = count(tile.first_query, tile.last_query);
-    const Index keys = count(tile.first_key, tile.last_key);
+    const Index queries = positions_.count(tile.first_query, tile.last_query);
+    const Index keys = positions_.count(tile.first_key, tile.last_key);
     if (queries == 0 && keys == 0) return Coverage::none;
     return queries == tile.queries() || keys == tile.keys() ? Coverage::full : Coverage::partial;
   }
   void lane_words(Tile tile, std::uint64_t* words) const {
     std::uint64_t global_queries = 0;
-    for (Index query = tile.first_query; query <= tile.last_query; ++query) {
-      global_queries |= static_cast<std::uint64_t>(count(query, query))
-                        << (query - tile.first_query);
+    for (Index i = positions_.rank(tile.first_query); i < positions_.size(); ++i) {
+      if (positions_[i] > tile.last_query) break;
+      global_queries |= std::uint64_t{1} << (positions_[i] - tile.first_query);
     }
+    Index next = positions_.rank(tile.first_key);
     for (Index key = tile.first_key; key <= tile.last_key; ++key) {
-      *words++ = count(key, key) == 1 ? ~std::uint64_t{0} : global_queries;
+      const bool global = next < positions_.size() && positions_[next] == key;
+      *words++ = global ? ~std::uint64_t{0} : global_queries;
+      next += global ? 1 : 0;
     }
   }
 
  private:
-  /// Global tokens before `position`.
-  Index before(Index position) const {
-    const auto end = static_cast<Index>(counts_.size()) - 1;
-    return counts_[static_cast<std::size_t>(position < 0 ? 0 : position < end ? position : end)];
-  }
-  Index count(Index first, Index last) const { return before(last + 1) - before(first); }
-
-  std::vector<Index> counts_;
+  detail::PositionSet positions_;
 };
 
 }  // namespace heed::masks

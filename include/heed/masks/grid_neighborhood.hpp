@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstdint>
+#include <limits>
+
 #include <heed/core/error.hpp>
 #include <heed/masks/policy.hpp>
 
@@ -37,8 +40,14 @@ struct GridNeighborhood {
                ? Coverage::full
                : Coverage::partial;
   }
+  void lane_words(Tile tile, std::uint64_t* words) const {
+    for (Index key = tile.first_key; key <= tile.last_key; ++key) {
+      *words++ = inside(key) ? word(tile, key / columns, key % columns) : 0;
+    }
+  }
   void check(MaskShape) const {
-    if (rows < 1 || columns < 1 || radius < 0) {
+    constexpr Index limit = std::numeric_limits<Index>::max() / 4;
+    if (rows < 1 || columns < 1 || radius < 0 || rows > limit / columns) {
       throw_shape_error("GridNeighborhood: ", rows, " × ", columns, " cells, radius ", radius);
     }
   }
@@ -52,6 +61,19 @@ struct GridNeighborhood {
     const Index top = first / columns, bottom = last / columns;
     return {top, bottom, top == bottom ? first % columns : 0,
             top == bottom ? last % columns : columns - 1};
+  }
+  /// The queries of a tile near one cell: a run of lanes in each of its rows.
+  std::uint64_t word(const Tile& tile, Index row, Index column) const {
+    const Index first_query = tile.first_query < 0 ? 0 : tile.first_query;
+    const Index left = column < radius ? 0 : column - radius;
+    const Index right = columns - 1 - column < radius ? columns - 1 : column + radius;
+    std::uint64_t word = 0;
+    for (Index at = first_query / columns; at * columns <= tile.last_query && at < rows; ++at) {
+      if (!near(at, row)) continue;
+      const Index start = at * columns - tile.first_query;
+      word |= lanes_between(start + left, start + right);
+    }
+    return word;
   }
   static Index larger(Index a, Index b) { return a > b ? a : b; }
   /// Smallest and largest distance between members of two ranges.

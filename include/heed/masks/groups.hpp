@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
 #include <heed/core/error.hpp>
 #include <heed/masks/policy.hpp>
+#include <heed/masks/shared_array.hpp>
 
 namespace heed::masks {
 
@@ -19,7 +21,7 @@ class Groups {
   explicit Groups(std::vector<Index> ids) : ids_(std::move(ids)) {}
 
   bool allows(Position at) const {
-    return inside(at.query) && inside(at.key) && id(at.query) == id(at.key);
+    return ids_.has(at.query) && ids_.has(at.key) && ids_[at.query] == ids_[at.key];
   }
   Coverage coverage(Tile tile) const {
     const Range queries = range(tile.first_query, tile.last_query);
@@ -31,6 +33,18 @@ class Groups {
     const bool one_group = queries.lowest == queries.highest && keys.lowest == keys.highest;
     return one_group && !queries.clipped && !keys.clipped ? Coverage::full : Coverage::partial;
   }
+  void lane_words(Tile tile, std::uint64_t* words) const {
+    const Index first = tile.first_query < 0 ? -tile.first_query : 0;
+    const Index past =
+        tile.last_query < ids_.size() ? tile.queries() : ids_.size() - tile.first_query;
+    for (Index key = tile.first_key; key <= tile.last_key; ++key) {
+      std::uint64_t word = 0;
+      for (Index lane = first; ids_.has(key) && lane < past; ++lane) {
+        word |= std::uint64_t{ids_[tile.first_query + lane] == ids_[key]} << lane;
+      }
+      *words++ = word;
+    }
+  }
 
  private:
   struct Range {
@@ -40,23 +54,19 @@ class Groups {
   Range range(Index first, Index last) const {
     Range range;
     for (Index position = first; position <= last; ++position) {
-      if (!inside(position)) {
+      if (!ids_.has(position)) {
         range.clipped = true;
         continue;
       }
-      const Index group = id(position);
+      const Index group = ids_[position];
       if (range.empty || group < range.lowest) range.lowest = group;
       if (range.empty || group > range.highest) range.highest = group;
       range.empty = false;
     }
     return range;
   }
-  bool inside(Index position) const {
-    return position >= 0 && position < static_cast<Index>(ids_.size());
-  }
-  Index id(Index position) const { return ids_[static_cast<std::size_t>(position)]; }
 
-  std::vector<Index> ids_;
+  detail::SharedArray<Index> ids_;
 };
 
 /// Groups that follow one another, by their sizes: the turns of a dialogue, 5, 8, 6, 10 tokens.

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <utility>
 
-#include <heed/core/atomic.hpp>
 #include <heed/masks/policy.hpp>
+#include <heed/masks/shared.hpp>
 
 namespace heed {
 
@@ -19,16 +19,6 @@ class Mask {
       Mask(M mask)  // NOLINT(google-explicit-constructor): every mask is a Mask
       : held_(new HeldAs<M>(std::move(mask))) {}
 
-  Mask(const Mask& other) : held_(other.held_) { held_->users.fetch_add(1); }
-  Mask& operator=(const Mask& other) {
-    Mask copy(other);
-    std::swap(held_, copy.held_);
-    return *this;
-  }
-  ~Mask() {
-    if (held_->users.fetch_add(-1) == 1) delete held_;
-  }
-
   bool allows(Position at) const { return held_->allows(at); }
   Coverage coverage(Tile tile) const { return held_->coverage(tile); }
   void lane_words(Tile tile, std::uint64_t* words) const { held_->lane_words(tile, words); }
@@ -37,16 +27,12 @@ class Mask {
 
  private:
   struct Held {
-    Held() = default;
-    Held(const Held&) = delete;
-    Held& operator=(const Held&) = delete;
     virtual ~Held() = default;
     virtual bool allows(const Position& at) const = 0;
     virtual Coverage coverage(const Tile& tile) const = 0;
     virtual void lane_words(const Tile& tile, std::uint64_t* words) const = 0;
     virtual void check(const MaskShape& shape) const = 0;
     virtual bool depends_on_head() const = 0;
-    detail::Atomic<Index> users{1};
   };
   template <class M>
   struct HeldAs final : Held {
@@ -61,7 +47,7 @@ class Mask {
     M mask;
   };
 
-  Held* held_;
+  detail::Shared<Held> held_;
 };
 
 namespace masks {

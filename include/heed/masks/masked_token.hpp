@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <cstddef>
+#include <cstdint>
+#include <utility>
 #include <vector>
 
 #include <heed/core/error.hpp>
 #include <heed/masks/policy.hpp>
+#include <heed/masks/position_set.hpp>
 
 namespace heed::masks {
 
@@ -15,33 +17,30 @@ class MaskedToken {
  public:
   static constexpr bool depends_on_head = false;
 
-  explicit MaskedToken(const std::vector<Index>& masked) {
-    for (const Index position : masked) {
-      if (position < 0) throw_shape_error("MaskedToken: position ", position);
-      const auto at = static_cast<std::size_t>(position);
-      if (at >= masked_.size()) masked_.resize(at + 1);
-      masked_[at] = true;
+  explicit MaskedToken(std::vector<Index> masked) : masked_(std::move(masked)) {
+    if (masked_.size() > 0 && masked_[0] < 0) {
+      throw_shape_error("MaskedToken: position ", masked_[0], " must not be negative");
     }
   }
 
-  bool allows(Position at) const { return at.key != at.query || !is_masked(at.query); }
+  bool allows(Position at) const { return at.key != at.query || !masked_.has(at.query); }
   Coverage coverage(Tile tile) const {
     const Index first = tile.first_query > tile.first_key ? tile.first_query : tile.first_key;
     const Index last = tile.last_query < tile.last_key ? tile.last_query : tile.last_key;
-    for (Index position = first; position <= last; ++position) {
-      if (!is_masked(position)) continue;
-      return tile.queries() == 1 && tile.keys() == 1 ? Coverage::none : Coverage::partial;
+    if (masked_.count(first, last) == 0) return Coverage::full;
+    return tile.queries() == 1 && tile.keys() == 1 ? Coverage::none : Coverage::partial;
+  }
+  void lane_words(Tile tile, std::uint64_t* words) const {
+    for (Index i = 0; i < tile.keys(); ++i) words[i] = ~std::uint64_t{0};
+    const Index first = tile.first_query > tile.first_key ? tile.first_query : tile.first_key;
+    for (Index i = masked_.rank(first); i < masked_.size(); ++i) {
+      if (masked_[i] > tile.last_query || masked_[i] > tile.last_key) return;
+      words[masked_[i] - tile.first_key] ^= std::uint64_t{1} << (masked_[i] - tile.first_query);
     }
-    return Coverage::full;
   }
 
  private:
-  bool is_masked(Index position) const {
-    return position >= 0 && position < static_cast<Index>(masked_.size()) &&
-           masked_[static_cast<std::size_t>(position)];
-  }
-
-  std::vector<bool> masked_;
+  detail::PositionSet masked_;
 };
 
 }  // namespace heed::masks

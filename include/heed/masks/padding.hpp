@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <vector>
 
 #include <heed/core/error.hpp>
 #include <heed/masks/policy.hpp>
+#include <heed/masks/shared_array.hpp>
 
 namespace heed::masks {
 
@@ -28,10 +28,9 @@ class Padding {
     }
   }
 
-  Index begin(Index item) const {
-    return begins_.empty() ? 0 : begins_[static_cast<std::size_t>(item)];
-  }
-  Index end(Index item) const { return ends_[static_cast<std::size_t>(item)]; }
+  /// The real keys of an item; none for an item that was not given.
+  Index begin(Index item) const { return begins_.has(item) ? begins_[item] : 0; }
+  Index end(Index item) const { return ends_.has(item) ? ends_[item] : 0; }
 
   bool allows(Position at) const { return begin(at.batch) <= at.key && at.key < end(at.batch); }
   Coverage coverage(Tile tile) const {
@@ -41,12 +40,14 @@ class Padding {
     return tile.first_key >= first && tile.last_key < past ? Coverage::full : Coverage::partial;
   }
   void lane_words(Tile tile, std::uint64_t* words) const {
+    const Index first = begin(tile.batch);
+    const Index past = end(tile.batch);
     for (Index key = tile.first_key; key <= tile.last_key; ++key) {
-      *words++ = begin(tile.batch) <= key && key < end(tile.batch) ? ~std::uint64_t{0} : 0;
+      *words++ = first <= key && key < past ? ~std::uint64_t{0} : 0;
     }
   }
   void check(MaskShape shape) const {
-    if (static_cast<Index>(ends_.size()) != shape.batch) {
+    if (ends_.size() != shape.batch) {
       throw_shape_error("Padding: ", ends_.size(), " lengths for a batch of ", shape.batch);
     }
     for (Index item = 0; item < shape.batch; ++item) {
@@ -58,8 +59,8 @@ class Padding {
   }
 
  private:
-  std::vector<Index> begins_;
-  std::vector<Index> ends_;
+  detail::SharedArray<Index> begins_;
+  detail::SharedArray<Index> ends_;
 };
 
 }  // namespace heed::masks

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <heed/masks/policy.hpp>
+#include <heed/masks/shared.hpp>
 
 namespace heed::masks {
 
@@ -13,40 +14,46 @@ struct UnknownCoverage {
   Coverage operator()(const Tile&) const { return Coverage::partial; }
 };
 
-/// Any callable as a mask; made by `predicate`.
-template <class Allows, class Cover = UnknownCoverage>
+/// What `predicate` takes: a callable of a Position, or of a query's and a key's.
+template <class F>
+concept MaskCallable = std::predicate<const F&, Position> || std::predicate<const F&, Index, Index>;
+
+/// Any callable as a mask; made by `predicate`. Copies share the callable: a lambda that captures
+/// cannot be assigned, as a mask must, and may have captured an array.
+template <MaskCallable Allows, class Cover = UnknownCoverage>
 class Predicate {
  public:
   /// A callable of two positions answers for all heads at once.
   static constexpr bool depends_on_head = std::predicate<const Allows&, Position>;
 
   explicit Predicate(Allows allows, Cover cover = {})
-      : allows_(std::move(allows)), cover_(std::move(cover)) {}
+      : held_(new Held{std::move(allows), std::move(cover)}) {}
 
   bool allows(Position at) const {
     if constexpr (depends_on_head) {
-      return allows_(at);
+      return held_->allows(at);
     } else {
-      return allows_(at.query, at.key);
+      return held_->allows(at.query, at.key);
     }
   }
-  Coverage coverage(Tile tile) const { return cover_(tile); }
+  Coverage coverage(Tile tile) const { return held_->cover(tile); }
 
  private:
-  Allows allows_;
-  Cover cover_;
+  struct Held {
+    Allows allows;
+    Cover cover;
+  };
+  detail::Shared<Held> held_;
 };
 
 /// A mask from a lambda, `(Position)` or `(Index query, Index key)`. Without `coverage`, a callable
 /// of a Tile, every score is asked about. Keys and queries outside the tensors are never asked.
-template <class Allows>
-requires std::predicate<const Allows&, Position> || std::predicate<const Allows&, Index, Index>
-    Predicate<Allows> predicate(Allows allows) {
+template <MaskCallable Allows>
+Predicate<Allows> predicate(Allows allows) {
   return Predicate<Allows>(std::move(allows));
 }
-template <class Allows, std::invocable<Tile> Cover>
-requires std::predicate<const Allows&, Position> || std::predicate<const Allows&, Index, Index>
-    Predicate<Allows, Cover> predicate(Allows allows, Cover coverage) {
+template <MaskCallable Allows, std::invocable<Tile> Cover>
+Predicate<Allows, Cover> predicate(Allows allows, Cover coverage) {
   return Predicate<Allows, Cover>(std::move(allows), std::move(coverage));
 }
 

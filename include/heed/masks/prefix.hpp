@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <vector>
 
 #include <heed/core/error.hpp>
 #include <heed/masks/policy.hpp>
+#include <heed/masks/shared_array.hpp>
 
 namespace heed::masks {
 
@@ -17,10 +17,13 @@ class Prefix {
  public:
   static constexpr bool depends_on_head = false;
 
-  explicit Prefix(Index length) : lengths_{length}, shared_(true) {}
+  explicit Prefix(Index length) : lengths_(std::vector<Index>{length}), shared_(true) {}
   explicit Prefix(std::vector<Index> lengths) : lengths_(std::move(lengths)), shared_(false) {}
 
-  Index length(Index item) const { return lengths_[shared_ ? 0 : static_cast<std::size_t>(item)]; }
+  /// The prefix of an item; none for an item that was not given.
+  Index length(Index item) const {
+    return shared_ ? lengths_[0] : lengths_.has(item) ? lengths_[item] : 0;
+  }
 
   bool allows(Position at) const { return at.key < length(at.batch) || at.key <= at.query; }
   Coverage coverage(Tile tile) const {
@@ -30,13 +33,13 @@ class Prefix {
                                                                                 : Coverage::partial;
   }
   void lane_words(Tile tile, std::uint64_t* words) const {
+    const Index end = length(tile.batch);
     for (Index key = tile.first_key; key <= tile.last_key; ++key) {
-      *words++ =
-          key < length(tile.batch) ? ~std::uint64_t{0} : lanes_between(key - tile.first_query, 63);
+      *words++ = key < end ? ~std::uint64_t{0} : lanes_between(key - tile.first_query, 63);
     }
   }
   void check(MaskShape shape) const {
-    if (!shared_ && static_cast<Index>(lengths_.size()) != shape.batch) {
+    if (!shared_ && lengths_.size() != shape.batch) {
       throw_shape_error("Prefix: ", lengths_.size(), " lengths for a batch of ", shape.batch);
     }
     for (const Index length : lengths_) {
@@ -45,7 +48,7 @@ class Prefix {
   }
 
  private:
-  std::vector<Index> lengths_;
+  detail::SharedArray<Index> lengths_;
   bool shared_;
 };
 

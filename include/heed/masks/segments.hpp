@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <vector>
 
 #include <heed/core/error.hpp>
 #include <heed/masks/policy.hpp>
+#include <heed/masks/shared_array.hpp>
 
 namespace heed::masks {
 
@@ -19,16 +19,13 @@ class Segments {
   static constexpr bool depends_on_head = false;
 
   explicit Segments(std::vector<Index> offsets) : offsets_(std::move(offsets)) {
-    if (offsets_.empty() || offsets_.front() != 0) {
+    if (offsets_.size() == 0 || offsets_[0] != 0) {
       throw_shape_error("Segments: offsets must begin with 0");
     }
-    for (std::size_t i = 1; i < offsets_.size(); ++i) {
+    for (Index i = 1; i < offsets_.size(); ++i) {
       if (offsets_[i] < offsets_[i - 1]) {
         throw_shape_error("Segments: offsets fall from ", offsets_[i - 1], " to ", offsets_[i]);
       }
-      const Index length = offsets_[i] - offsets_[i - 1];
-      segment_of_.insert(segment_of_.end(), static_cast<std::size_t>(length),
-                         static_cast<Index>(i - 1));
     }
   }
 
@@ -41,29 +38,36 @@ class Segments {
     const Index last_key = tile.last_key < total() ? tile.last_key : total() - 1;
     if (first_query > last_query || tile.first_key > last_key) return Coverage::none;
     const Index lowest = segment(first_query), highest = segment(last_query);
-    if (segment(last_key) < lowest || segment(tile.first_key) > highest) return Coverage::none;
+    const Index first = segment(tile.first_key), last = segment(last_key);
+    if (last < lowest || first > highest) return Coverage::none;
     const bool whole = first_query == tile.first_query && last_query == tile.last_query &&
                        last_key == tile.last_key;
-    return whole && lowest == highest && segment(tile.first_key) == segment(last_key)
-               ? Coverage::full
-               : Coverage::partial;
+    return whole && lowest == highest && first == last ? Coverage::full : Coverage::partial;
   }
   void lane_words(Tile tile, std::uint64_t* words) const {
-    for (Index key = tile.first_key; key <= tile.last_key; ++key) {
-      *words++ = inside(key) ? lanes_between(begin(segment(key)) - tile.first_query,
-                                             begin(segment(key) + 1) - 1 - tile.first_query)
-                             : 0;
+    Index key = tile.first_key;
+    for (Index at = inside(key) ? segment(key) : offsets_.size(); at + 1 < offsets_.size(); ++at) {
+      const std::uint64_t own =
+          lanes_between(offsets_[at] - tile.first_query, offsets_[at + 1] - 1 - tile.first_query);
+      for (; key < offsets_[at + 1] && key <= tile.last_key; ++key) *words++ = own;
     }
+    for (; key <= tile.last_key; ++key) *words++ = 0;
   }
 
  private:
-  Index total() const { return static_cast<Index>(segment_of_.size()); }
+  Index total() const { return offsets_[offsets_.size() - 1]; }
   bool inside(Index position) const { return position >= 0 && position < total(); }
-  Index segment(Index position) const { return segment_of_[static_cast<std::size_t>(position)]; }
-  Index begin(Index segment) const { return offsets_[static_cast<std::size_t>(segment)]; }
+  /// The last segment that begins at or before a position inside; empty segments hold none.
+  Index segment(Index position) const {
+    Index low = 0, high = offsets_.size() - 1;
+    while (low + 1 < high) {
+      const Index middle = low + (high - low) / 2;
+      (offsets_[middle] <= position ? low : high) = middle;
+    }
+    return low;
+  }
 
-  std::vector<Index> offsets_;
-  std::vector<Index> segment_of_;  // [position]
+  detail::SharedArray<Index> offsets_;
 };
 
 }  // namespace heed::masks

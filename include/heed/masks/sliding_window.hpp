@@ -19,23 +19,25 @@ struct SlidingWindow {
   Index left = unbounded;
   Index right = 0;
 
+  // All by differences of positions: a huge side, another way to say unbounded, cannot overflow.
   bool allows(Position at) const {
-    return (left == unbounded || at.key >= at.query - left) &&
-           (right == unbounded || at.key <= at.query + right);
+    return (left == unbounded || at.query - at.key <= left) &&
+           (right == unbounded || at.key - at.query <= right);
   }
   Coverage coverage(Tile tile) const {
-    const bool left_of_all = left != unbounded && tile.last_key < tile.first_query - left;
-    const bool right_of_all = right != unbounded && tile.first_key > tile.last_query + right;
+    const bool left_of_all = left != unbounded && tile.first_query - tile.last_key > left;
+    const bool right_of_all = right != unbounded && tile.first_key - tile.last_query > right;
     if (left_of_all || right_of_all) return Coverage::none;
-    const bool within_left = left == unbounded || tile.first_key >= tile.last_query - left;
-    const bool within_right = right == unbounded || tile.last_key <= tile.first_query + right;
+    const bool within_left = left == unbounded || tile.last_query - tile.first_key <= left;
+    const bool within_right = right == unbounded || tile.last_key - tile.first_query <= right;
     return within_left && within_right ? Coverage::full : Coverage::partial;
   }
   void lane_words(Tile tile, std::uint64_t* words) const {
     for (Index key = tile.first_key; key <= tile.last_key; ++key) {
       const Index lane = key - tile.first_query;  // of the query at this key's position
-      *words++ = lanes_between(right == unbounded ? 0 : lane - right,
-                               left == unbounded ? 63 : lane + left);
+      const bool to_the_end = left == unbounded || left >= 63 - lane;
+      const bool from_the_start = right == unbounded || right >= lane;
+      *words++ = lanes_between(from_the_start ? 0 : lane - right, to_the_end ? 63 : lane + left);
     }
   }
   void check(MaskShape) const {

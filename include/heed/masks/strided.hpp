@@ -25,12 +25,11 @@ struct Strided {
     return step == 1 || one_score ? Coverage::full : Coverage::partial;
   }
   void lane_words(Tile tile, std::uint64_t* words) const {
+    const Index stride = step < 64 ? step : 64;  // a huge step must not overflow a lane
     for (Index key = tile.first_key; key <= tile.last_key; ++key) {
       std::uint64_t word = 0;
-      for (Index lane = detail::floor_modulo(key - tile.first_query, step); lane < 64;
-           lane += step) {
-        word |= std::uint64_t{1} << lane;
-      }
+      Index lane = detail::floor_modulo(key - tile.first_query, step);
+      for (; lane < 64; lane += stride) word |= std::uint64_t{1} << lane;
       *words++ = word;
     }
   }

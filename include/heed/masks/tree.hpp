@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <cstddef>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
 #include <heed/core/error.hpp>
 #include <heed/masks/policy.hpp>
+#include <heed/masks/shared_array.hpp>
 
 namespace heed::masks {
 
@@ -20,8 +21,8 @@ class Tree {
 
   Tree(Index cached, std::vector<Index> parents) : cached_(cached), parents_(std::move(parents)) {
     if (cached < 0) throw_shape_error("Tree: ", cached, " cached tokens");
-    for (std::size_t node = 0; node < parents_.size(); ++node) {
-      if (parents_[node] < -1 || parents_[node] >= static_cast<Index>(node)) {
+    for (Index node = 0; node < parents_.size(); ++node) {
+      if (parents_[node] < -1 || parents_[node] >= node) {
         throw_shape_error("Tree: node ", node, " has parent ", parents_[node],
                           "; expected -1 or an earlier node");
       }
@@ -32,20 +33,34 @@ class Tree {
     if (at.query < cached_ || at.key < cached_) return at.key <= at.query && at.query < end();
     const Index key = at.key - cached_;
     Index node = at.query < end() ? at.query - cached_ : -1;
-    while (node > key) node = parents_[static_cast<std::size_t>(node)];
+    while (node > key) node = parents_[node];
     return node == key;
   }
   Coverage coverage(Tile tile) const {
-    if (tile.first_key > tile.last_query) return Coverage::none;
+    if (tile.first_key > tile.last_query || tile.first_query >= end()) return Coverage::none;
     const bool all_cached = tile.last_key < cached_ && tile.last_key <= tile.first_query;
     return all_cached && tile.last_query < end() ? Coverage::full : Coverage::partial;
   }
+  /// The cached text by its diagonal, then every query's ancestors once.
+  void lane_words(Tile tile, std::uint64_t* words) const {
+    for (Index key = tile.first_key; key <= tile.last_key; ++key) {
+      words[key - tile.first_key] =
+          key < cached_ ? lanes_between(key - tile.first_query, end() - 1 - tile.first_query) : 0;
+    }
+    for (Index query = tile.first_query; query <= tile.last_query && query < end(); ++query) {
+      for (Index node = query - cached_; node >= 0 && node + cached_ >= tile.first_key;
+           node = parents_[node]) {
+        if (node + cached_ > tile.last_key) continue;
+        words[node + cached_ - tile.first_key] |= std::uint64_t{1} << (query - tile.first_query);
+      }
+    }
+  }
 
  private:
-  Index end() const { return cached_ + static_cast<Index>(parents_.size()); }
+  Index end() const { return cached_ + parents_.size(); }
 
   Index cached_;
-  std::vector<Index> parents_;
+  detail::SharedArray<Index> parents_;
 };
 
 }  // namespace heed::masks

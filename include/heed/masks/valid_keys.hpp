@@ -5,15 +5,18 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <heed/core/error.hpp>
 #include <heed/masks/policy.hpp>
+#include <heed/masks/shared_array.hpp>
 
 namespace heed::masks {
 
 /// Keys that are there or not, one by one, for each batch item: padding wherever it stands (left,
-/// right, inside), cells of an image grid that are filled. Coverage is exact, by running counts.
+/// right, inside), cells of an image grid that are filled. What was not given is not there.
+/// Coverage is exact, by running counts.
 class ValidKeys {
  public:
   static constexpr bool depends_on_head = false;
@@ -21,13 +24,10 @@ class ValidKeys {
   /// `valid(item, key)` for every key of every item.
   template <std::predicate<Index, Index> Valid>
   ValidKeys(Index batch, Index keys, Valid valid)
-      : keys_(keys), counts_(static_cast<std::size_t>(batch * (keys + 1))) {
-    for (Index item = 0; item < batch; ++item) {
-      Index* count = counts_.data() + item * (keys + 1);
-      for (Index key = 0; key < keys; ++key)
-        count[key + 1] = count[key] + (valid(item, key) ? 1 : 0);
-    }
-  }
+      : batch_(batch), keys_(keys), counts_(counted(batch, keys, valid)) {}
+
+  Index batch() const { return batch_; }
+  Index keys() const { return keys_; }
 
   bool allows(Position at) const { return count(at.batch, at.key, at.key) == 1; }
   Coverage coverage(Tile tile) const {
@@ -41,33 +41,65 @@ class ValidKeys {
     }
   }
   void check(MaskShape shape) const {
-    const Index batch = static_cast<Index>(counts_.size()) / (keys_ + 1);
-    if (batch != shape.batch || keys_ != shape.keys) {
-      throw_shape_error("ValidKeys: made for (batch, keys) (", batch, ", ", keys_, "), used with (",
-                        shape.batch, ", ", shape.keys, ")");
+    if (batch_ != shape.batch || keys_ != shape.keys) {
+      throw_shape_error("ValidKeys: made for (batch, keys) (", batch_, ", ", keys_,
+                        "), used with (", shape.batch, ", ", shape.keys, ")");
     }
   }
 
  private:
+  template <class Valid>
+  static std::vector<Index> counted(Index batch, Index keys, Valid& valid) {
+    if (batch < 0 || keys < 0) throw_shape_error("ValidKeys: ", batch, " items of ", keys, " keys");
+    std::vector<Index> counts;
+    for (Index item = 0; item < batch; ++item) {
+      Index count = 0;
+      counts.push_back(count);
+      for (Index key = 0; key < keys; ++key) counts.push_back(count += valid(item, key) ? 1 : 0);
+    }
+    return counts;
+  }
+  /// Valid keys of an item in [first, last], first >= 0.
   Index count(Index item, Index first, Index last) const {
-    const Index* counts = counts_.data() + item * (keys_ + 1);
-    return counts[last + 1] - counts[first];
+    if (item < 0 || item >= batch_ || first >= keys_) return 0;
+    const Index row = item * (keys_ + 1);
+    return counts_[row + (last < keys_ ? last + 1 : keys_)] - counts_[row + first];
   }
 
+  Index batch_;
   Index keys_;
-  std::vector<Index> counts_;  // [item][key]: valid keys before it
+  detail::SharedArray<Index> counts_;  // [item][key]: valid keys before it
 };
+
+/// Cells of an image grid that are filled, `valid(item, row, column)`: positions run along the
+/// rows, position = row · columns + column, as for GridNeighborhood.
+template <std::predicate<Index, Index, Index> Valid>
+ValidKeys valid_cells(Index batch, Index rows, Index columns, Valid valid) {
+  if (rows < 0 || columns < 0) throw_shape_error("valid_cells: ", rows, " × ", columns, " cells");
+  return ValidKeys(batch, rows * columns, [&](Index item, Index cell) {
+    return valid(item, cell / columns, cell % columns);
+  });
+}
+
+/// Token ids one after another: a vector, array or span of integers.
+template <class Ids>
+concept TokenIds = requires(const Ids& ids) {
+  requires std::integral<typename decltype(std::span(ids))::value_type>;
+};
+template <TokenIds Ids>
+using TokenOf = typename decltype(std::span(std::declval<const Ids&>()))::value_type;
 
 /// Padding found in the tokens themselves: `tokens` holds rows of `length` ids, one per batch item;
 /// every id but `pad` is a real key.
-template <std::integral Token>
-ValidKeys padding_of_tokens(std::span<const Token> tokens, Index length, Token pad) {
-  const auto count = static_cast<Index>(tokens.size());
+template <TokenIds Ids>
+ValidKeys padding_of_tokens(const Ids& tokens, Index length, TokenOf<Ids> pad) {
+  const std::span ids(tokens);
+  const auto count = static_cast<Index>(ids.size());
   if (length < 0 || (length == 0 ? count != 0 : count % length != 0)) {
     throw_shape_error("padding_of_tokens: ", count, " ids are not rows of ", length);
   }
   return ValidKeys(length == 0 ? 0 : count / length, length, [&](Index item, Index key) {
-    return tokens[static_cast<std::size_t>(item * length + key)] != pad;
+    return ids[static_cast<std::size_t>(item * length + key)] != pad;
   });
 }
 

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+#include <heed/masks/shared.hpp>
+
+#include <gtest/gtest.h>
+
+#include <thread>
+#include <vector>
+
+namespace heed::masks {
+namespace {
+
+struct Counted {
+  explicit Counted(int* alive) : alive_(alive) { ++*alive_; }
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
+  ~Counted() { --*alive_; }
+  int* alive_;
+};
+
+TEST(Shared, TheLastCopyDeletes) {
+  int first = 0, second = 0;
+  {
+    detail::Shared<Counted> a(new Counted(&first));
+    {
+      const detail::Shared<Counted> b = a;
+      EXPECT_EQ(&*a, &*b);
+      a = detail::Shared<Counted>(new Counted(&second));
+      EXPECT_EQ(first, 1) << "b still holds it";
+      const auto& self = a;
+      a = self;
+      EXPECT_EQ(second, 1);
+    }
+    EXPECT_EQ(first, 0);
+  }
+  EXPECT_EQ(second, 0);
+}
+
+TEST(Shared, CopiesInManyThreads) {
+  int alive = 0;
+  {
+    const detail::Shared<Counted> value(new Counted(&alive));
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i) {
+      threads.emplace_back([value] {
+        for (int copy = 0; copy < 10000; ++copy) detail::Shared<Counted> other(value);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(alive, 1);
+  }
+  EXPECT_EQ(alive, 0);
+}
+
+}  // namespace
+}  // namespace heed::masks
