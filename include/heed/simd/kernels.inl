@@ -28,10 +28,12 @@ struct Table {
       pack_lanes<S>(rows.data + lane * rows.row_stride, rows.row_stride, rows.column_stride,
                     count - lane, columns, factor, tile, lanes);
     }
-    // The lanes between the last vector and the end of its tile are computed too: give them zeros.
-    for (Index lane = (count + S::width - 1) / S::width * S::width; lane % lanes != 0; ++lane) {
-      T* tile = packed + lane / lanes * lanes * columns + lane % lanes;
-      for (Index column = 0; column < columns; ++column) tile[column * lanes] = 0;
+    // Wide tiles compute whole tiles: what stands past the last vector must be a number.
+    const Index end = (count + S::width - 1) / S::width * S::width;
+    if (end % lanes == 0 || vectors == 4) return;
+    T* tile = packed + end / lanes * lanes * columns;
+    for (Index column = 0; column < columns; ++column) {
+      for (Index lane = end % lanes; lane < lanes; ++lane) tile[column * lanes + lane] = 0;
     }
   }
 
@@ -121,10 +123,12 @@ struct Table {
 
   HEED_KERNEL static void probabilities(const KeyBlock<T>& keys, const QueryBlock<T>& queries,
                                         T* maximum) {
-    T totals[lanes] = {};
-    for (Index tile = 0; tile < queries.count; tile += lanes) {
-      auto task = task_of<vectors>(keys, queries, {maximum, totals - tile, totals}, tile);
-      task.probabilities += tile * key_block;
+    constexpr int narrow = vectors == 4 ? 1 : vectors;
+    constexpr int step = narrow * S::width;
+    T totals[step] = {};
+    for (Index lane = 0; lane < queries.count; lane += step) {
+      auto task = task_of<narrow>(keys, queries, {maximum, maximum, queries.probabilities}, lane);
+      task.probabilities += lane / lanes * lanes * key_block + lane % lanes;
       score_block(task, false, totals);
     }
   }
