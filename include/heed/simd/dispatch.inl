@@ -31,6 +31,7 @@
 
 // Bits are decided by explicit fused multiply-adds; the compiler must not fuse others on its own.
 #if defined(__clang__)
+#pragma float_control(push)
 #pragma clang fp contract(off)
 #else
 #pragma GCC push_options
@@ -42,10 +43,17 @@
 namespace heed::simd {
 inline namespace HEED_FLAGS_TAG {
 
+// The scalar set is for machines without another one, and for checking the others: heed::compiled
+// has it everywhere, header-only units on x86 are spared its compile time.
+#if !defined(__x86_64__) || defined(HEED_COMPILED_SOURCE)
+#define HEED_SIMD_HAS_SCALAR 1
 #define HEED_SIMD_NAMESPACE scalar_kernels
 #define HEED_SIMD_BYTES 0
 #define HEED_SIMD_VECTORS 4
 #include <heed/simd/kernels.inl>
+#else
+#define HEED_SIMD_HAS_SCALAR 0
+#endif
 
 #if defined(__x86_64__)
 #define HEED_SIMD_NAMESPACE sse2_kernels
@@ -88,7 +96,7 @@ inline namespace HEED_FLAGS_TAG {
 
 #pragma GCC diagnostic pop
 #if defined(__clang__)
-#pragma clang fp contract(on)
+#pragma float_control(pop)
 #else
 #pragma GCC pop_options
 #endif
@@ -104,6 +112,7 @@ HEED_INLINE bool supported(Isa isa) {
 #if defined(__x86_64__)
   switch (isa) {
     case Isa::scalar:
+      return HEED_SIMD_HAS_SCALAR == 1;
     case Isa::sse2:
       return true;
     case Isa::avx2:
@@ -148,8 +157,13 @@ const Kernels<T>& kernels_of(Isa isa) {
       return avx512_kernels::table<T>();
 #endif
     default:
+      break;
+#if HEED_SIMD_HAS_SCALAR
+    case Isa::scalar:
       return scalar_kernels::table<T>();
+#endif
   }
+  __builtin_unreachable();  // `use` and `choose` admit supported sets only
 }
 
 }  // namespace detail
@@ -175,6 +189,7 @@ HEED_INLINE const Kernels<double>& kernels<double>() {
 }  // namespace heed::simd
 
 #undef HEED_SIMD
+#undef HEED_SIMD_HAS_SCALAR
 #undef HEED_KERNEL
 #undef HEED_UNROLL
 #undef HEED_FLAGS_TAG

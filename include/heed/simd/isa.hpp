@@ -14,7 +14,8 @@ enum class Isa { scalar, sse2, avx2, avx512 };
 /// The name as HEED_ISA takes it: "scalar", "sse2", "avx2", "avx512".
 std::string_view name(Isa isa);
 
-/// Whether this machine can run the set.
+/// Whether this machine, and this build, can run the set. Header-only programs on x86 leave `scalar`
+/// out, which is there for checking; heed::compiled has it.
 bool supported(Isa isa);
 
 /// The set in use: the best supported one, or what the environment variable HEED_ISA names, or what
