@@ -2,11 +2,18 @@
 // A mask of one's own: what it takes, how it combines, and what saying more about it buys.
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
+#include <iterator>
+#include <string>
+#include <vector>
+
 #include <CLI/CLI.hpp>
 
 #include <heed/attention.hpp>
+#include <heed/core/parallel.hpp>
 #include <heed/core/random.hpp>
 
 using namespace heed;
@@ -47,35 +54,53 @@ struct DilatedLanes : DilatedTiles {
 };
 // [/lanes]
 
+// [check]
+/// Dilated windows of their own size for every head. What arrays must match, `check` says.
+struct DilatedHeads {
+  std::vector<Index> counts;
+  bool allows(Position at) const {
+    return Dilated{counts[static_cast<std::size_t>(at.head)]}.allows(at);
+  }
+  void check(MaskShape shape) const {
+    if (std::ssize(counts) != shape.heads) {
+      throw ShapeError("DilatedHeads: " + std::to_string(counts.size()) + " windows for " +
+                       std::to_string(shape.heads) + " heads");
+    }
+  }
+};
+// [/check]
+
 namespace {
 
+struct Run {
+  Tensor<float, 4> tokens;
+  bool timed;
+};
+
+/// Attention under the mask, its tiles and, unless --quick, its time: the least of five runs.
 template <class M>
-void show(const char* name, const M& mask, const Tensor<float, 4>& tokens, bool timed) {
+Tensor<float, 4> show(const char* name, const M& mask, const Run& run) {
+  const auto& tokens = run.tokens;
   const auto tiles = plan(tokens, tokens, mask);
+  auto out = attention(tokens, tokens, tokens, mask);
+  std::printf("%-32s %6td of %td tiles touched", name, tiles.partial + tiles.full, tiles.tiles());
   double best = 1e9;
-  for (int run = 0; timed && run < 5; ++run) {
+  for (int time = 0; run.timed && time < 5; ++time) {
     const auto start = std::chrono::steady_clock::now();
-    attention(tokens, tokens, tokens, mask);
+    attention(tokens, tokens, tokens, mask, out);
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
     best = std::min(best, took.count());
   }
-  std::printf("%-34s %6td of %td tiles computed", name, tiles.partial + tiles.full, tiles.tiles());
-  if (timed) std::printf("  %7.2f ms", best * 1e3);
+  if (run.timed) std::printf("  %8.2f ms", best * 1e3);
   std::printf("\n");
+  return out;
 }
 
-}  // namespace
+bool same_bits(const Tensor<float, 4>& a, const Tensor<float, 4>& b) {
+  return std::memcmp(a.data(), b.data(), static_cast<std::size_t>(a.size()) * sizeof(float)) == 0;
+}
 
-int main(int count, char** arguments) {
-  CLI::App app("A mask of one's own, faster each time it says more about itself.");
-  bool quick = false;
-  Index length = 4096;
-  std::uint64_t seed = 1;
-  app.add_flag("--quick", quick, "no timings; for tests");
-  app.add_option("--length", length, "tokens")->check(CLI::Range(1, 65536));
-  app.add_option("--seed", seed, "of the random tokens");
-  CLI11_PARSE(app, count, arguments);
-
+void draw_own_masks() {
   std::printf("A dilated window of 4 keys:\n%s\n", describe(Dilated{4}, 12, 12).c_str());
   // [combine]
   const auto every_third = predicate([](Index query, Index key) { return (query + key) % 3 == 0; });
@@ -83,12 +108,69 @@ int main(int count, char** arguments) {
   // [/combine]
   std::printf("Combined with a lambda, minus every fifth key, causal:\n%s\n",
               describe(combined, 12, 12).c_str());
+  // [lambda]
+  const std::vector<int> speaker = {0, 0, 0, 1, 1, 0, 2, 2, 2, 1, 1, 0};
+  const auto not_others = predicate([speaker](Index query, Index key) {
+    const auto at = [&](Index token) { return speaker[static_cast<std::size_t>(token)]; };
+    return at(key) == 0 || at(key) == at(query);
+  });
+  // [/lambda]
+  std::printf("A dialogue where each hears itself and the narrator:\n%s\n",
+              describe(not_others & masks::Causal{}, 12, 12).c_str());
+}
 
-  Tensor<float, 4> tokens({1, 4, length, 64});
-  Random random(seed);
-  for (float& value : tokens) value = random.uniform<float>();
+/// What saying more buys: the same results, sooner.
+void time_them(const Run& run) {
+  const Index length = run.tokens.extent(2);
   std::printf("Attention over %td tokens, 4 heads, a dilated window of 128 keys:\n", length);
-  show("allows alone", Dilated{128}, tokens, !quick);
-  show("with coverage", DilatedTiles{{128}}, tokens, !quick);
-  show("with coverage and lane words", DilatedLanes{{{128}}}, tokens, !quick);
+  const auto plain = show("  allows alone", Dilated{128}, run);
+  const auto tiles = show("  with coverage", DilatedTiles{{128}}, run);
+  const auto lanes = show("  with coverage and lane words", DilatedLanes{{{128}}}, run);
+  std::printf("  %s\n", same_bits(plain, tiles) && same_bits(plain, lanes)
+                            ? "the same bits every time"
+                            : "DIFFERENT results");
+
+  // [lambda_coverage]
+  const Index begin = length * 7 / 8;  // the rest is an old topic, dropped from attention
+  const auto recent = [begin](Index, Index key) { return key >= begin; };
+  const auto recent_tiles = [begin](Tile tile) {
+    if (tile.last_key < begin) return Coverage::none;
+    return tile.first_key >= begin ? Coverage::full : Coverage::partial;
+  };
+  const auto slow = predicate(recent);
+  const auto fast = predicate(recent, recent_tiles);
+  // [/lambda_coverage]
+  std::printf("A lambda that lets the last eighth through:\n");
+  const auto asked = show("  alone", slow, run);
+  const auto told = show("  with a lambda for coverage", fast, run);
+  std::printf("  %s\n", same_bits(asked, told) ? "the same bits" : "DIFFERENT results");
+
+  std::printf("A mask that does not fit says so:\n");
+  try {
+    attention(run.tokens, run.tokens, run.tokens, DilatedHeads{{4, 8, 16}});
+  } catch (const ShapeError& error) {
+    std::printf("  %s\n", error.what());
+  }
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  CLI::App app("A mask of one's own, faster each time it says more about itself.");
+  bool quick = false;
+  Index length = 0, threads = 0;
+  std::uint64_t seed = 1;
+  app.add_flag("--quick", quick, "1024 tokens unless told, no timings; for tests");
+  app.add_option("--length", length, "tokens; 4096 unless told")->check(CLI::Range(8, 65536));
+  app.add_option("--seed", seed, "of the random tokens");
+  app.add_option("--threads", threads, "to use; all unless told")->check(CLI::Range(1, 1024));
+  CLI11_PARSE(app, count, arguments);
+
+  if (threads > 0) set_thread_count(threads);
+  if (length == 0) length = quick ? 1024 : 4096;
+  Run run{Tensor<float, 4>({1, 4, length, 64}), !quick};
+  Random random(seed);
+  for (float& value : run.tokens) value = random.uniform<float>();
+  draw_own_masks();
+  time_them(run);
 }

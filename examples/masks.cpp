@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Every mask, drawn: a row per query, a column per key, a block where the query may look.
+#include <cstddef>
 #include <cstdio>
 #include <string>
 #include <vector>
+
 #include <CLI/CLI.hpp>
 
 #include <heed/masks.hpp>
@@ -12,87 +14,147 @@ namespace {
 using namespace heed;
 using namespace heed::masks;
 
+constexpr Index drawn_length = 12;
+constexpr Index counted_length = 2048;
+
+/// A mask and the code that makes it.
+struct Written {
+  std::string code;
+  Mask mask;
+};
+// What is printed is what was compiled.
+#define HEED_WRITTEN(...) \
+  Written { #__VA_ARGS__, Mask(__VA_ARGS__) }
+
 struct Shown {
   const char* name;
-  const char* what;
-  Mask small;  // drawn, 16 × 16
-  Mask large;  // counted, 2048 × 2048
+  Written drawn;
+  Written counted;
 };
 
-std::vector<Index> every(Index step, Index length) {
-  std::vector<Index> positions;
-  for (Index i = 0; i < length; i += step) positions.push_back(i);
-  return positions;
-}
-std::vector<Index> speakers(Index length) {
-  std::vector<Index> ids;
-  for (Index i = 0; i < length; ++i) ids.push_back(i / (length / 8) % 2);
-  return ids;
-}
-bool some_blocks(Index row, Index column) {
-  return row >= column && (row == column || column % 3 == 0);
+// What some of them are made from.
+const std::vector<int> ids = {0, 0, 17, 4, 9, 21, 8, 0, 3, 12, 6, 0};  // 0: padding
+const std::vector<Index> speakers = {0, 0, 1, 1, 1, 0, 1, 1, 0, 0, 1, 1};
+const std::vector<Index> parents = {-1, 0, 0, 1, -1};  // drafts: the node before each, -1 the text
+
+bool on(Index row, Index column) { return column == row || column == 0; }
+bool filled(Index, Index row, Index column) { return row + column != 3; }
+bool ring(Index, Index, Index row, Index key) {
+  const Index square = (2 * row - 11) * (2 * row - 11) + (2 * key - 11) * (2 * key - 11);
+  return 40 < square && square < 130;
 }
 
-std::vector<Shown> all_masks() {
+std::vector<int> long_ids() {
+  std::vector<int> tokens(counted_length, 7);
+  for (std::size_t i = 0; i < tokens.size() / 4; ++i) tokens[i] = 0;
+  return tokens;
+}
+std::vector<Index> turns(Index length) {
+  std::vector<Index> speaker;
+  for (Index i = 0; i < counted_length; ++i) speaker.push_back(i / length % 2);
+  return speaker;
+}
+
+std::vector<Shown> of_distance() {
   return {
-      {"Full", "no mask", Full{}, Full{}},
-      {"Causal", "look-ahead mask of a decoder", Causal{}, Causal{}},
-      {"SlidingWindow{.left = 3, .right = 1}", "neighbors (large: 255 and 0)",
-       SlidingWindow{.left = 3, .right = 1}, SlidingWindow{.left = 255, .right = 0}},
-      {"Padding({11})", "a sequence of 11 in a batch of 16 (large: 1400 of 2048)", Padding({11}),
-       Padding({1400})},
-      {"Causal{} & Padding({11})", "both", Causal{} & Padding({11}), Causal{} & Padding({1400})},
-      {"ValidKeys", "padding anywhere, from token ids",
-       ValidKeys(1, 16, [](Index, Index key) { return key % 5 != 3; }),
-       ValidKeys(1, 2048, [](Index, Index key) { return key % 5 != 3; })},
-      {"Prefix(5)", "prefix language model (large: 512)", Prefix(5), Prefix(512)},
-      {"Chunked{4}", "block-local (large: 256)", Chunked{4}, Chunked{256}},
-      {"Causal{} & Strided{3}", "every third key back from itself", Causal{} & Strided{3},
-       Causal{} & Strided{64}},
-      {"Causal{} & (last_n(3) | GlobalKeys{5})", "sparse: neighbors and every fifth token",
-       Causal{} & (last_n(3) | GlobalKeys{5}), Causal{} & (last_n(128) | GlobalKeys{512})},
-      {"Segments({0, 5, 9, 16})", "packed documents", Segments({0, 5, 9, 16}),
-       Segments({0, 700, 1300, 2048})},
-      {"consecutive_groups({3, 5, 2, 6})", "turns of a dialogue", consecutive_groups({3, 5, 2, 6}),
-       consecutive_groups({400, 700, 300, 648})},
-      {"Groups", "two speakers taking turns", Groups(speakers(16)), Groups(speakers(2048))},
-      {"BlockSparse", "squares on and off", BlockSparse(4, 4, 4, some_blocks),
-       BlockSparse(16, 16, 128, some_blocks)},
-      {"last_n(3) | GlobalTokens({0, 8})", "two tokens that see and are seen",
-       last_n(3) | GlobalTokens({0, 8}), last_n(128) | GlobalTokens(every(1024, 2048))},
-      {"MaskedToken({2, 7, 12})", "BERT: a [MASK] does not see itself", MaskedToken({2, 7, 12}),
-       MaskedToken(every(7, 2048))},
-      {"Tree(8, …)", "drafts of speculative decoding over 8 cached tokens",
-       Tree(8, {-1, 0, 0, 1, 1, 2, -1, 6}), Tree(2040, {-1, 0, 0, 1, 1, 2, -1, 6})},
-      {"GridNeighborhood{4, 4, 1}", "cells of an image and their neighbors",
-       GridNeighborhood{4, 4, 1}, GridNeighborhood{32, 64, 3}},
-      {"predicate(a lambda)", "anything else",
-       predicate([](Index query, Index key) { return (query ^ key) % 3 == 0; }),
-       predicate([](Index query, Index key) { return (query ^ key) % 3 == 0; })},
+      {"Full", HEED_WRITTEN(Full{}), HEED_WRITTEN(Full{})},
+      {"Causal", HEED_WRITTEN(Causal{}), HEED_WRITTEN(Causal{})},
+      {"SlidingWindow", HEED_WRITTEN(SlidingWindow{.left = 3, .right = 1}),
+       HEED_WRITTEN(SlidingWindow{.left = 256, .right = 256})},
+      {"last_n", HEED_WRITTEN(last_n(4)), HEED_WRITTEN(last_n(256))},
+      {"Chunked", HEED_WRITTEN(Chunked{4}), HEED_WRITTEN(Chunked{256})},
+      {"Strided", HEED_WRITTEN(Strided{3}), HEED_WRITTEN(Strided{64})},
+      {"GlobalKeys", HEED_WRITTEN(GlobalKeys{5}), HEED_WRITTEN(GlobalKeys{128})},
   };
+}
+
+std::vector<Shown> of_sequences() {
+  return {
+      {"Padding", HEED_WRITTEN(Padding({8})), HEED_WRITTEN(Padding({1400}))},
+      {"padding_of_tokens", HEED_WRITTEN(padding_of_tokens(ids, 12, 0)),
+       HEED_WRITTEN(padding_of_tokens(long_ids(), 2048, 0))},
+      {"Prefix", HEED_WRITTEN(Prefix(5)), HEED_WRITTEN(Prefix(512))},
+      {"Segments", HEED_WRITTEN(Segments({0, 5, 7, 12})),
+       HEED_WRITTEN(Segments({0, 700, 1300, 2048}))},
+      {"Groups", HEED_WRITTEN(Groups(speakers)), HEED_WRITTEN(Groups(turns(256)))},
+      {"consecutive_groups", HEED_WRITTEN(consecutive_groups({3, 4, 2, 3})),
+       HEED_WRITTEN(consecutive_groups({400, 700, 300, 648}))},
+      {"create_masks", HEED_WRITTEN(create_masks(ids, 12, ids, 12, 0).target),
+       HEED_WRITTEN(create_masks(long_ids(), 2048, long_ids(), 2048, 0).target)},
+  };
+}
+
+std::vector<Shown> of_tokens() {
+  return {
+      {"GlobalTokens", HEED_WRITTEN(GlobalTokens({0, 6})), HEED_WRITTEN(GlobalTokens({0, 1024}))},
+      {"MaskedToken", HEED_WRITTEN(MaskedToken({2, 5, 9})),
+       HEED_WRITTEN(MaskedToken({200, 500, 900}))},
+      {"Tree", HEED_WRITTEN(Tree(7, parents)), HEED_WRITTEN(Tree(2043, parents))},
+      {"BlockSparse", HEED_WRITTEN(BlockSparse(4, 4, 3, on)),
+       HEED_WRITTEN(BlockSparse(16, 16, 128, on))},
+      {"Dense", HEED_WRITTEN(Dense({1, 1, 12, 12}, ring)),
+       HEED_WRITTEN(dense(last_n(256), {1, 1, 2048, 2048}))},
+      {"GridNeighborhood", HEED_WRITTEN(GridNeighborhood{.rows = 3, .columns = 4, .radius = 1}),
+       HEED_WRITTEN(GridNeighborhood{.rows = 32, .columns = 64, .radius = 3})},
+      {"valid_cells", HEED_WRITTEN(GridNeighborhood{3, 4, 1} & valid_cells(1, 3, 4, filled)),
+       HEED_WRITTEN(GridNeighborhood{32, 64, 3} & valid_cells(1, 32, 64, filled))},
+      {"PerHead", HEED_WRITTEN(PerHead({last_n(2), Causal{}})),
+       HEED_WRITTEN(PerHead({last_n(64), Causal{}}))},
+      {"predicate", HEED_WRITTEN(predicate([](Index q, Index k) { return (q ^ k) % 3 == 0; })),
+       HEED_WRITTEN(predicate([](Index q, Index k) { return (q ^ k) % 3 == 0; }))},
+  };
+}
+
+std::vector<Shown> of_masks() {
+  return {
+      {"And", HEED_WRITTEN(Causal{} & Padding({8})), HEED_WRITTEN(Causal{} & Padding({1400}))},
+      {"Or", HEED_WRITTEN(Causal{} & (last_n(3) | GlobalKeys{5})),
+       HEED_WRITTEN(Causal{} & (last_n(128) | GlobalKeys{512}))},
+      {"Not", HEED_WRITTEN(~Chunked{4}), HEED_WRITTEN(~Chunked{256})},
+  };
+}
+
+void print(const Shown& shown, bool ascii) {
+  const MaskWindow small{.queries = drawn_length, .keys = drawn_length};
+  const std::string picture = ascii ? describe(shown.drawn.mask, small, ascii_on, ascii_off)
+                                    : describe(shown.drawn.mask, small);
+  const auto pairs = statistics(shown.drawn.mask, small);
+  const auto large =
+      statistics(shown.counted.mask, {.queries = counted_length, .keys = counted_length});
+  // Without describe's own last line: its tiles are larger than the picture.
+  const std::size_t end = picture.rfind('\n', picture.size() - 2) + 1;
+  std::printf("%s\n%s%td of %td scores visible (%.1f %%)\n", shown.drawn.code.c_str(),
+              picture.substr(0, end).c_str(), pairs.visible, pairs.scores,
+              100 * pairs.visible_share());
+  std::printf("%s\n2048 x 2048: %.1f %% of scores visible, %.1f %% of tiles touched\n\n",
+              shown.counted.code.c_str(), 100 * large.visible_share(),
+              100 * large.computed_share());
 }
 
 }  // namespace
 
 int main(int count, char** arguments) {
   CLI::App app(
-      "Draws every mask and says how much of the scores it lets through and how many tiles "
-      "of 2048 x 2048 scores a kernel has to compute.");
+      "Draws every mask and says how much of the scores it lets through and, at 2048 x 2048 "
+      "scores, "
+      "how many tiles of 64 queries by 96 keys a kernel touches.");
   bool ascii = false, quick = false;
   std::string only;
   app.add_flag("--ascii", ascii, "# and . in place of blocks");
   app.add_flag("--quick", quick, "the same; for tests");
-  app.add_option("--only", only, "only masks whose name contains this");
+  app.add_option("--only", only, "only masks whose name or code contains this");
   CLI11_PARSE(app, count, arguments);
-  for (const Shown& shown : all_masks()) {
-    const std::string name = shown.name;
-    if (name.find(only) == std::string::npos) continue;
-    const std::string drawn = ascii ? describe(shown.small, {.queries = 16, .keys = 16}, "# ", ". ")
-                                    : describe(shown.small, MaskWindow{.queries = 16, .keys = 16});
-    const auto large = statistics(shown.large, {.queries = 2048, .keys = 2048});
-    std::printf("%s: %s\n%s", shown.name, shown.what,
-                drawn.substr(0, drawn.rfind('\n', drawn.size() - 2) + 1).c_str());
-    std::printf("2048 x 2048: %.1f %% of scores visible, %.1f %% of tiles computed\n\n",
-                100 * large.visible_share(), 100 * large.computed_share());
+  bool found = false;
+  for (const auto& masks : {of_distance(), of_sequences(), of_tokens(), of_masks()}) {
+    for (const Shown& shown : masks) {
+      const bool named = std::string(shown.name).find(only) != std::string::npos;
+      if (!named && shown.drawn.code.find(only) == std::string::npos) continue;
+      found = true;
+      print(shown, ascii);
+    }
+  }
+  if (!found) {
+    std::fprintf(stderr, "masks: no mask is called %s\n", only.c_str());
+    return 1;
   }
 }

@@ -94,6 +94,16 @@ TEST(MaskLaws, EveryPairUnderAndAndOr) {
   }
 }
 
+TEST(MaskLaws, OfAUsersMask) {
+  // [laws]
+  struct EveryOther {
+    bool allows(Position at) const { return (at.query - at.key) % 2 == 0; }
+  };
+  heed::laws::check_mask_laws(EveryOther{}, "every other");
+  heed::laws::check_mask_laws(EveryOther{} & masks::Causal{}, "every other before");
+  // [/laws]
+}
+
 TEST(MaskLaws, AlgebraOfOneMask) {
   const Plane plane{.batch = 1, .head = 1};
   test::for_each_mask(length, [&](const auto& named) {

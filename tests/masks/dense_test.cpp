@@ -32,6 +32,14 @@ TEST(Dense, ExtentsOfOneServeAll) {
   EXPECT_THROW(per_head.check({9, 3, 30, 40}), ShapeError);
 }
 
+bool upper(Index, Index, Index row, Index key) { return key > row; }
+
+TEST(Dense, FromAPlainFunction) {
+  const Dense mask({1, 1, 3, 3}, upper);
+  EXPECT_TRUE(mask.allows({0, 0, 0, 2}));
+  EXPECT_FALSE(mask.allows({0, 0, 2, 2}));
+}
+
 TEST(Dense, CountsMustFit) {
   const std::array<bool, 2> allowed = {true, false};
   EXPECT_THROW(Dense(std::span<const bool>(allowed), {1, 1, 1, 3}), ShapeError);

@@ -19,6 +19,13 @@ TEST(Predicate, ALambdaOfTwoPositionsServesAllHeads) {
   EXPECT_EQ(even.coverage({}), Coverage::partial);
 }
 
+bool near(Index query, Index key) { return query - key < 2 && key - query < 2; }
+
+TEST(Predicate, APlainFunctionIsAMaskToo) {
+  EXPECT_TRUE(predicate(near).allows({0, 0, 3, 2}));
+  EXPECT_FALSE(predicate(near).allows({0, 0, 3, 1}));
+}
+
 TEST(Predicate, ALambdaOfAPositionMayDependOnTheHead) {
   const auto heads = predicate([](Position at) { return at.head == 1; });
   EXPECT_TRUE(heads.allows({0, 1, 0, 0}));

@@ -21,13 +21,13 @@ namespace heed::masks {
 /// Rows outside the matrix see nothing; keys outside it are seen by nobody.
 class Dense {
  public:
-  /// `allows(batch, head, row, key)` for every element of `extents`.
-  template <std::predicate<Index, Index, Index, Index> Allows>
-  Dense(MaskShape extents, Allows allows, std::optional<Index> first_query = {})
+  /// `allowed(batch, head, row, key)` for every element of `extents`.
+  template <std::predicate<Index, Index, Index, Index> Allowed>
+  Dense(MaskShape extents, Allowed allowed, std::optional<Index> first_query = {})
       : extents_(checked(extents)),
         first_query_(first_query.value_or(extents.keys - extents.queries)),
         row_words_((extents.queries + 63) / 64),
-        words_(written(extents, row_words_, allows)) {}
+        words_(written(extents, row_words_, allowed)) {}
 
   /// Row-major (batch, heads, queries, keys) values, true where a query may look.
   Dense(std::span<const bool> allowed, MaskShape extents, std::optional<Index> first_query = {})
@@ -97,9 +97,9 @@ class Dense {
     }
     return extents;
   }
-  template <class Allows>
+  template <class Allowed>
   static std::vector<std::uint64_t> written(const MaskShape& extents, Index row_words,
-                                            Allows& allows) {
+                                            Allowed& allowed) {
     std::vector<std::uint64_t> words(
         static_cast<std::size_t>(extents.batch * extents.heads * extents.keys * row_words));
     std::uint64_t* column = words.data();
@@ -107,8 +107,8 @@ class Dense {
       for (Index head = 0; head < extents.heads; ++head) {
         for (Index key = 0; key < extents.keys; ++key, column += row_words) {
           for (Index row = 0; row < extents.queries; ++row) {
-            const bool allowed = allows(item, head, row, key);
-            column[row / 64] |= std::uint64_t{allowed} << (row % 64);
+            const bool bit = allowed(item, head, row, key);
+            column[row / 64] |= std::uint64_t{bit} << (row % 64);
           }
         }
       }

@@ -38,6 +38,9 @@ struct MaskWindow {
   Index tile_keys = 96;
 };
 
+inline constexpr const char* ascii_on = "# ";
+inline constexpr const char* ascii_off = ". ";
+
 /// Counts scores one by one and tiles by the mask's own coverage. Throws ShapeError for negative
 /// sizes and empty tiles.
 template <MaskPolicy M>
@@ -69,8 +72,9 @@ MaskStatistics statistics(const M& mask, const MaskWindow& window) {
   return result;
 }
 
-/// A mask as text: a row per query, `on` where it may look and `off` where it may not, then the
-/// share of scores that are visible and of tiles that a kernel computes.
+/// A mask as text: a row per query, `on` where it may look and `off` where it may not (blanks at
+/// the end of a row left away), then the share of scores that are visible and the tiles that a
+/// kernel computes. `ascii_on` and `ascii_off` for where there are only plain characters.
 template <MaskPolicy M>
 std::string describe(const M& mask, const MaskWindow& window, const char* on = "██",
                      const char* off = "· ") {
@@ -81,6 +85,7 @@ std::string describe(const M& mask, const MaskWindow& window, const char* on = "
       const Position at{window.batch, window.head, window.first_query + query, key};
       text += mask.allows(at) ? on : off;
     }
+    while (!text.empty() && text.back() == ' ') text.pop_back();
     text += '\n';
   }
   const auto percent = [](double share) {

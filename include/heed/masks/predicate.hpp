@@ -26,21 +26,21 @@ class Predicate {
   /// A callable of two positions answers for all heads at once.
   static constexpr bool depends_on_head = std::predicate<const Allows&, Position>;
 
-  explicit Predicate(Allows allows, Cover cover = {})
-      : held_(new Held{std::move(allows), std::move(cover)}) {}
+  explicit Predicate(Allows allowed, Cover cover = {})
+      : held_(new Held{std::move(allowed), std::move(cover)}) {}
 
   bool allows(Position at) const {
     if constexpr (depends_on_head) {
-      return held_->allows(at);
+      return held_->allowed(at);
     } else {
-      return held_->allows(at.query, at.key);
+      return held_->allowed(at.query, at.key);
     }
   }
   Coverage coverage(Tile tile) const { return held_->cover(tile); }
 
  private:
   struct Held {
-    Allows allows;
+    Allows allowed;
     Cover cover;
   };
   detail::Shared<Held> held_;
