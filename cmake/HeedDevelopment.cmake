@@ -1,19 +1,21 @@
 # SPDX-License-Identifier: MIT
-# What our own tests, examples and benchmarks are built with. None of it reaches users.
-if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
-  set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+# What our own tests, examples and benchmarks are built with. None of it reaches users, and inside
+# another project the build type, flags and launcher stay that project's.
+if(PROJECT_IS_TOP_LEVEL)
+  if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+    set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+  endif()
+  # The speed that heed promises is the speed of plain -O2; measure nothing else.
+  set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG" CACHE STRING "Release flags" FORCE)
+  set(CMAKE_CXX_EXTENSIONS OFF)
+  set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+  find_program(HEED_CCACHE ccache)
+  if(HEED_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${HEED_CCACHE})
+  endif()
 endif()
-# The speed that heed promises is the speed of plain -O2; measure nothing else.
-set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG" CACHE STRING "Release flags" FORCE)
-set(CMAKE_CXX_EXTENSIONS OFF)
-set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
-find_program(HEED_CCACHE ccache)
-if(HEED_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${HEED_CCACHE})
-endif()
-
-option(HEED_WARNINGS_AS_ERRORS "Fail on warnings in our own targets" ON)
+option(HEED_WARNINGS_AS_ERRORS "Fail on warnings in our own targets" ${PROJECT_IS_TOP_LEVEL})
 set(HEED_SANITIZE "" CACHE STRING "Sanitizers for our own targets, e.g. address,undefined")
 
 # Warnings, sanitizers and checks for one of our own targets.

@@ -11,6 +11,7 @@ need_packages() {
       echo "$tool is missing, and there is no apt to install it with. Needed: $*" >&2
       exit 1
     done
+    without_apt="$*"
     return
   fi
   local package missing=()
@@ -32,13 +33,15 @@ need_packages() {
   rm -f "$log"
 }
 
-# quietly COMMAND...  shows the command's output only when it fails.
+# quietly COMMAND...  shows the command's output only when it fails, with the packages it may have
+# missed where there was no apt to ask.
 quietly() {
   local log; log=$(mktemp)
   if ! "$@" >"$log" 2>&1; then
     grep -E "error|FAILED" "$log" | head -20 >&2 || true
     tail -20 "$log" >&2
     echo "failed: $*" >&2
+    [ -z "${without_apt:-}" ] || echo "Needed, by their names in Debian: $without_apt" >&2
     exit 1
   fi
   rm -f "$log"
