@@ -1,64 +1,75 @@
 // SPDX-License-Identifier: MIT
 // A C face of the kernels for the scripts in this folder, which call other libraries on the same
 // buffers in turn. Built as libheed_bench_peer.so.
-#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
 
 #include <heed/attention/forward.hpp>
 #include <heed/core/parallel.hpp>
-#include <heed/masks/causal.hpp>
-#include <heed/masks/full.hpp>
+#include <heed/masks.hpp>
 
 #include "../machine.hpp"
 
 namespace {
 
-using heed::Index;
-using heed::Position;
-using heed::Tile;
+using namespace heed;
 
-/// Causal window of `size` keys, and prefix and documents with causal: what the peers are given as
-/// dense masks or functions.
-struct Window {
-  Index size;
-  bool allows(Position at) const { return at.key <= at.query && at.key > at.query - size; }
-  heed::Coverage coverage(Tile tile) const {
-    if (tile.first_key > tile.last_query || tile.last_key <= tile.first_query - size) {
-      return heed::Coverage::none;
-    }
-    return tile.last_key <= tile.first_query && tile.first_key > tile.last_query - size
-               ? heed::Coverage::full
-               : heed::Coverage::partial;
-  }
-  void lane_words(Tile tile, std::uint64_t* words) const {
-    for (Index key = tile.first_key; key <= tile.last_key; ++key) {
-      *words++ = heed::lanes_between(key - tile.first_query, key + size - 1 - tile.first_query);
-    }
-  }
-};
+/// What the next heed_forward runs under.
+Mask chosen = masks::Full{};
+
+Mask documents(Index size, Index keys) {
+  std::vector<Index> offsets = {0};
+  while (offsets.back() < keys) offsets.push_back(std::min(offsets.back() + size, keys));
+  return masks::Causal{} & masks::Segments(offsets);
+}
 
 }  // namespace
 
 extern "C" {
 
-double heed_peak() { return heed::bench::peak_gflops(); }
-double heed_read_gbytes() { return heed::bench::read_gbytes(); }
-const char* heed_isa() { return heed::simd::name(heed::simd::active()).data(); }
-void heed_threads(int count) { heed::set_thread_count(count); }
+double heed_peak() { return bench::peak_gflops(); }
+double heed_read_gbytes() { return bench::read_gbytes(); }
+const char* heed_isa() { return simd::name(simd::active()).data(); }
+#if defined(__clang__)
+const char* heed_compiler() { return "clang " __clang_version__; }
+#else
+const char* heed_compiler() { return "g++ " __VERSION__; }
+#endif
+void heed_threads(int count) { set_thread_count(count); }
 
-/// Contiguous (batch, heads, length, dim) float; `kind` 0 none, 1 causal, 2 causal window.
-void heed_forward(const float* q, const float* k, const float* v, float* out, Index batch,
-                  Index heads, Index key_heads, Index queries, Index keys, Index dim, int kind,
-                  Index window) {
-  const heed::TensorView<const float, 4> query_view(q, {batch, heads, queries, dim});
-  const heed::TensorView<const float, 4> key_view(k, {batch, key_heads, keys, dim});
-  const heed::TensorView<const float, 4> value_view(v, {batch, key_heads, keys, dim});
-  const heed::TensorView<float, 4> out_view(out, {batch, heads, queries, dim});
-  if (kind == 0) {
-    heed::attention(query_view, key_view, value_view, heed::masks::Full{}, out_view);
-  } else if (kind == 1) {
-    heed::attention(query_view, key_view, value_view, heed::masks::Causal{}, out_view);
+/// Chooses the mask; `number` is its size where it has one, `bits` the matrix of "dense". False for
+/// an unknown name.
+bool heed_mask(const char* name, Index number, const bool* bits, Index queries, Index keys) {
+  const std::string_view wanted = name;
+  if (wanted == "none") {
+    chosen = masks::Full{};
+  } else if (wanted == "causal") {
+    chosen = masks::Causal{};
+  } else if (wanted == "lambda") {
+    chosen = predicate([](Index query, Index key) { return key <= query; });
+  } else if (wanted == "window") {
+    chosen = masks::last_n(number);
+  } else if (wanted == "prefix") {
+    chosen = masks::Prefix(number);
+  } else if (wanted == "documents") {
+    chosen = documents(number, keys);
+  } else if (wanted == "dense") {
+    chosen = masks::Dense(std::span<const bool>(bits, static_cast<std::size_t>(queries * keys)),
+                          {1, 1, queries, keys});
   } else {
-    heed::attention(query_view, key_view, value_view, Window{window}, out_view);
+    return false;
   }
+  return true;
+}
+
+/// Attention over contiguous (batch, heads, length, dim) float under the chosen mask.
+void heed_forward(const float* q, const float* k, const float* v, float* out, Index batch,
+                  Index heads, Index key_heads, Index queries, Index keys, Index dim) {
+  const TensorView<const float, 4> query_view(q, {batch, heads, queries, dim});
+  const TensorView<const float, 4> key_view(k, {batch, key_heads, keys, dim});
+  const TensorView<const float, 4> value_view(v, {batch, key_heads, keys, dim});
+  const TensorView<float, 4> out_view(out, {batch, heads, queries, dim});
+  attention(query_view, key_view, value_view, chosen, out_view);
 }
 }

@@ -11,13 +11,15 @@ FLOPs count visible scores only: 4 · dim each.
 """
 import argparse
 import ctypes
+import datetime
 import json
+import os
 import statistics
 import time
 
 import torch
 
-CASES = [  # name, batch, heads, key heads, queries, keys, dim, mask, window
+CASES = [  # name, batch, heads, key heads, queries, keys, dim, mask, its size
     ("B1 H4 L4096 D64 none", 1, 4, 4, 4096, 4096, 64, "none", 0),
     ("B1 H4 L4096 D64 causal", 1, 4, 4, 4096, 4096, 64, "causal", 0),
     ("B1 H4 L4096 D128 none", 1, 4, 4, 4096, 4096, 128, "none", 0),
@@ -28,6 +30,10 @@ CASES = [  # name, batch, heads, key heads, queries, keys, dim, mask, window
     ("B1 H8 L2048 D80 none", 1, 8, 8, 2048, 2048, 80, "none", 0),
     ("B1 H8 L2048 D256 causal", 1, 8, 8, 2048, 2048, 256, "causal", 0),
     ("B1 H2 L8192 D64 window 1024", 1, 2, 2, 8192, 8192, 64, "window", 1024),
+    ("B1 H4 L4096 D64 prefix 512", 1, 4, 4, 4096, 4096, 64, "prefix", 512),
+    ("B1 H4 L4096 D64 documents 700", 1, 4, 4, 4096, 4096, 64, "documents", 700),
+    ("B1 H4 L4096 D64 lambda causal", 1, 4, 4, 4096, 4096, 64, "lambda", 0),
+    ("B1 H8 L2048 D64 dense random", 1, 8, 8, 2048, 2048, 64, "dense", 0),
     ("B1 H8 L16 D64 causal", 1, 8, 8, 16, 16, 64, "causal", 0),
     ("B1 H8 L64 D64 causal", 1, 8, 8, 64, 64, 64, "causal", 0),
     ("B1 H8 L256 D64 causal", 1, 8, 8, 256, 256, 64, "causal", 0),
@@ -35,25 +41,42 @@ CASES = [  # name, batch, heads, key heads, queries, keys, dim, mask, window
     ("B64 H8 L64 D64 causal", 64, 8, 8, 64, 64, 64, "causal", 0),
     ("B64 H8 L128 D64 causal", 64, 8, 8, 128, 128, 64, "causal", 0),
 ]
-KINDS = {"none": 0, "causal": 1, "window": 2}
 
 
 def load(path):
     library = ctypes.CDLL(path)
     library.heed_peak.restype = ctypes.c_double
     library.heed_isa.restype = ctypes.c_char_p
+    library.heed_compiler.restype = ctypes.c_char_p
     pointer, index = ctypes.c_void_p, ctypes.c_ssize_t
-    library.heed_forward.argtypes = [pointer] * 4 + [index] * 6 + [ctypes.c_int, index]
+    library.heed_forward.argtypes = [pointer] * 4 + [index] * 6
+    library.heed_mask.argtypes = [ctypes.c_char_p, index, pointer, index, index]
+    library.heed_mask.restype = ctypes.c_bool
     return library
 
 
-def visible(queries, keys, mask, window):
-    """Scores that the mask lets through, per head."""
-    if mask == "none":
-        return queries * keys
-    first = keys - queries
-    size = window if mask == "window" else keys
-    return sum(min(first + i + 1, size) for i in range(queries))
+def machine():
+    """The processor's name, and how many of them this process may use."""
+    with open("/proc/cpuinfo") as file:
+        fields = dict(line.split(":", 1) for line in file if ":" in line)
+    fields = {key.strip(): value.strip() for key, value in fields.items()}
+    return (f"{fields.get('model name', 'unknown processor')} (family {fields.get('cpu family')}, "
+            f"model {fields.get('model')}), {len(os.sched_getaffinity(0))} cores")
+
+
+def dense_mask(queries, keys, mask, size):
+    """The mask as a matrix, for a library that has no other form of it."""
+    i = torch.arange(queries)[:, None] + keys - queries
+    j = torch.arange(keys)[None, :]
+    if mask == "window":
+        return (j <= i) & (j > i - size)
+    if mask == "prefix":
+        return (j <= i) | (j < size)
+    if mask == "documents":
+        return (j <= i) & (j // size == i // size)
+    if mask == "dense":
+        return torch.rand(queries, keys) < 0.5
+    return (j <= i) if mask in ("causal", "lambda") else torch.ones(queries, keys, dtype=torch.bool)
 
 
 def run_case(library, case, seconds):
@@ -63,24 +86,23 @@ def run_case(library, case, seconds):
     k = torch.randn(batch, key_heads, keys, dim)
     v = torch.randn(batch, key_heads, keys, dim)
     out = torch.empty_like(q)
-    dense = None
-    if mask == "window":
-        i, j = torch.arange(queries)[:, None], torch.arange(keys)[None, :]
-        dense = (j <= i) & (j > i - window)
+    seen = dense_mask(queries, keys, mask, window)
+    dense = None if mask in ("none", "causal", "lambda") else seen
+    assert library.heed_mask(mask.encode(), window, seen.data_ptr(), queries, keys)
 
     def ours():
         library.heed_forward(q.data_ptr(), k.data_ptr(), v.data_ptr(), out.data_ptr(), batch,
-                             heads, key_heads, queries, keys, dim, KINDS[mask], window)
+                             heads, key_heads, queries, keys, dim)
 
     def theirs():
         with torch.no_grad():
             return torch.nn.functional.scaled_dot_product_attention(
-                q, k, v, attn_mask=dense, is_causal=mask == "causal")
+                q, k, v, attn_mask=dense, is_causal=mask in ("causal", "lambda"))
 
     ours()
     error = (out - theirs()).abs().max().item()
     assert error < 1e-5, f"{name}: results differ by {error}"
-    flops = 4.0 * dim * batch * heads * visible(queries, keys, mask, window)
+    flops = 4.0 * dim * batch * heads * seen.sum().item()
     mine, other = [], []
     end = time.perf_counter() + seconds
     while time.perf_counter() < end or len(mine) < 5:
@@ -125,7 +147,9 @@ def main():
                   flush=True)
     if options.json:
         with open(options.json, "w") as file:
-            json.dump({"torch": torch.__version__, "rows": rows}, file, indent=1)
+            json.dump({"torch": torch.__version__, "isa": library.heed_isa().decode(),
+                       "compiler": library.heed_compiler().decode(), "machine": machine(),
+                       "date": datetime.date.today().isoformat(), "rows": rows}, file, indent=1)
 
 
 if __name__ == "__main__":
