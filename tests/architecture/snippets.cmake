@@ -3,11 +3,20 @@
 #   <!-- snippet: FILE#REGION -->  the code block is FILE's region between // [REGION] and // [/REGION]
 #   <!-- snippet: FILE -->         the code block is all of FILE but its licence line
 #   <!-- output: FILE -->          the block is all of FILE
+# Every block of C++ is one of these, but in the pages named here.
 cmake_minimum_required(VERSION 3.24)
+set(sketches "docs/00-quickstart.md$")
 file(GLOB pages ${ROOT}/README.md ${ROOT}/docs/*.md)
 set(checked 0)
 foreach(page ${pages})
   file(READ ${page} rest)
+  string(REGEX MATCHALL "\n```(cpp|c\\+\\+)\n" blocks "${rest}")
+  string(REGEX MATCHALL "<!-- snippet: [^\n]* -->\n+```cpp\n" marked "${rest}")
+  list(LENGTH blocks blocks)
+  list(LENGTH marked marked)
+  if(NOT blocks EQUAL marked AND NOT page MATCHES "${sketches}")
+    message(SEND_ERROR "${page}: ${blocks} blocks of C++, but ${marked} that are compiled somewhere")
+  endif()
   while(rest MATCHES "<!-- (snippet|output): ([^ #]+)(#([^ ]+))? -->")
     set(kind ${CMAKE_MATCH_1})
     set(file ${CMAKE_MATCH_2})
@@ -57,4 +66,6 @@ foreach(page ${pages})
     math(EXPR checked "${checked} + 1")
   endwhile()
 endforeach()
-message(STATUS "${checked} snippets compared")
+if(checked LESS 10)
+  message(SEND_ERROR "only ${checked} snippets were compared")
+endif()
