@@ -56,6 +56,27 @@ TEST(FusedMasks, AMaskAndItsDenseFormGiveTheSameBits) {
   });
 }
 
+TEST(FusedMasks, AnswersSharedByHeadsChangeNoBit) {
+  const Shape many{2, 6, 3, 300, 300, 12, 7};
+  const Inputs<float> in(many, 56);
+  const auto holes = [](Index query, Index key) {
+    return key <= query && (key * 5 + query) % 9 < 4 && key % 3 != 1;
+  };
+  struct EachHead {
+    bool allows(Position at) const { return ask(at.query, at.key); }
+    bool (*ask)(Index, Index);
+  };
+  const EachHead each{+holes};
+  const auto together = predicate(holes);
+  ASSERT_TRUE(MaskRef(together).shares_lane_words());
+  ASSERT_FALSE(MaskRef(each).shares_lane_words());
+  const RestoreSettings restore;
+  for (const Index threads : {1, 2, 5}) {
+    set_thread_count(threads);
+    EXPECT_TRUE(same_bits(fused(many, in, together).out, fused(many, in, each).out)) << threads;
+  }
+}
+
 TEST(FusedMasks, SkippedTilesAreNotTouched) {
   // Keys that no query sees point to memory that must not be read: a view over a null page would
   // fault, a NaN that is multiplied would show.

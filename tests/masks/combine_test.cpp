@@ -55,5 +55,14 @@ TEST(Combine, AUsersMasksWithoutALibraryMaskBeside) {
   EXPECT_FALSE(erased.allows({0, 0, 4, 3}));
 }
 
+struct Unsaid {
+  bool allows(Position at) const { return at.key != at.query; }
+};
+
+TEST(Combine, AskingEveryScoreIsInheritedFromAPart) {
+  EXPECT_TRUE(asks_every_score(Causal{} & ~Unsaid{}));
+  EXPECT_FALSE(asks_every_score(Causal{} & Padding({3})));
+}
+
 }  // namespace
 }  // namespace heed::masks

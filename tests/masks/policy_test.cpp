@@ -35,5 +35,10 @@ TEST(Policy, LanesBetweenAreClipped) {
   EXPECT_EQ(lanes_between(2, 4), 28u);
 }
 
+TEST(Policy, MasksWithoutLaneWordsAreAskedAboutEveryScore) {
+  EXPECT_TRUE(asks_every_score(OnlyMeaning{}));
+  EXPECT_FALSE(asks_every_score(Causal{}));
+}
+
 }  // namespace
 }  // namespace heed::masks

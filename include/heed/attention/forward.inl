@@ -11,27 +11,71 @@ namespace heed::detail {
 /// Below about this many multiply-adds a call stays on its own thread: waking another costs more.
 inline constexpr double parallel_threshold = 2e6;
 
-/// All blocks of queries, the last ones of a head first: under causal masks they cost most.
+/// How a call is cut into pieces for threads: batch items, groups of heads, blocks of queries.
+template <class T>
+class ForwardPieces {
+ public:
+  ForwardPieces(const AttentionProblem<T>& problem, const MaskRef& mask)
+      : problem_(problem),
+        mask_(mask),
+        blocks_((problem.query_count() + simd::query_block - 1) / simd::query_block),
+        group_(group_of_heads()),
+        groups_(group_ == 0 ? 0 : (problem.heads() + group_ - 1) / group_) {}
+
+  Index count() const { return problem_.batch() * groups_ * blocks_; }
+
+  /// The last blocks of a head come first: under causal masks they cost most.
+  void run(Index piece) const {
+    const Index row = (blocks_ - 1 - piece % blocks_) * simd::query_block;
+    const Index item = piece / blocks_ / groups_;
+    const Index head = piece / blocks_ % groups_ * group_;
+    const Index end = smaller(head + group_, problem_.heads());
+    if (end - head == 1) return pass(item, head, row).run();
+    SharedLaneWords shared(problem_.key_count());
+    for (Index each = head; each < end; ++each) {
+      auto one = pass(item, each, row);
+      one.share(shared);
+      one.run();
+    }
+  }
+
+ private:
+  static Index smaller(Index a, Index b) { return a < b ? a : b; }
+
+  QueryBlockPass<T> pass(Index item, Index head, Index row) const {
+    const Index rows = smaller(simd::query_block, problem_.query_count() - row);
+    return QueryBlockPass<T>(problem_, mask_, item, head, row, rows);
+  }
+
+  /// One head at a time keeps its keys in the caches. Heads go together where the mask's answers
+  /// are worth sharing, in as large groups as leave every thread some four pieces.
+  Index group_of_heads() const {
+    const Index heads = problem_.heads();
+    if (!mask_.shares_lane_words() || heads < 2) return smaller(1, heads);
+    const Index wanted = 4 * thread_count();
+    const Index each = problem_.batch() * blocks_;
+    const Index groups = each == 0 ? 1 : smaller(heads, (wanted + each - 1) / each);
+    return (heads + groups - 1) / groups;
+  }
+
+  const AttentionProblem<T>& problem_;
+  const MaskRef& mask_;
+  Index blocks_;
+  Index group_;
+  Index groups_;
+};
+
 template <class T>
 void run_forward(const AttentionProblem<T>& problem, const MaskRef& mask) {
-  const Index blocks = (problem.query_count() + simd::query_block - 1) / simd::query_block;
-  const Index heads = problem.heads();
-  const auto run = [&](Index i) {
-    const Index pair = i / blocks;
-    const Index row = (blocks - 1 - i % blocks) * simd::query_block;
-    const Index left = problem.query_count() - row;
-    QueryBlockPass<T>(problem, mask, pair / heads, pair % heads, row,
-                      left < simd::query_block ? left : simd::query_block)
-        .run();
-  };
-  const Index count = problem.batch() * heads * blocks;
-  const double work = static_cast<double>(count) * static_cast<double>(simd::query_block) *
+  const ForwardPieces<T> pieces(problem, mask);
+  const double work = static_cast<double>(problem.batch() * problem.heads()) *
+                      static_cast<double>(problem.query_count()) *
                       static_cast<double>(problem.key_count()) *
                       static_cast<double>(problem.head_dim() + problem.value_dim());
   if (work < parallel_threshold) {
-    for (Index i = 0; i < count; ++i) run(i);
+    for (Index piece = 0; piece < pieces.count(); ++piece) pieces.run(piece);
   } else {
-    parallel_for(count, run);
+    parallel_for(pieces.count(), [&](Index piece) { pieces.run(piece); });
   }
 }
 

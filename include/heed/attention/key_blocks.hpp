@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include <heed/core/index.hpp>
+#include <heed/core/scratch.hpp>
 #include <heed/masks/mask_ref.hpp>
 #include <heed/simd/kernels.hpp>
 
@@ -42,6 +43,41 @@ inline VisibleKeys visible_keys(const MaskRef& mask, const Tile& tile, std::uint
   const Index count = last - first + 1;
   return {tile.first_key + first, count, full ? nullptr : words + first, seen < count};
 }
+
+/// What a block of queries sees of every key block, found for one head and kept for the others: of
+/// masks that are asked about every score (MaskRef::shares_lane_words). O(keys) memory of the
+/// thread.
+class SharedLaneWords {
+ public:
+  explicit SharedLaneWords(Index keys) {
+    const Index blocks = (keys + simd::key_block - 1) / simd::key_block;
+    const auto carve = [&](Carver carver) {
+      seen_ = carver.take<Entry>(blocks);
+      words_ = carver.take<std::uint64_t>(blocks * simd::key_block);
+      return carver.used();
+    };
+    carve(Carver(Scratch::of_this_thread<SharedLaneWords>(carve(Carver(nullptr)))));
+    for (Index block = 0; block < blocks; ++block) seen_[block].known = false;
+  }
+
+  /// The part of the tile's key block that is seen; the mask is asked on the first call for it.
+  VisibleKeys visible_keys(const MaskRef& mask, const Tile& tile) {
+    const Index block = tile.first_key / simd::key_block;
+    Entry& entry = seen_[block];
+    if (!entry.known) {
+      entry = {detail::visible_keys(mask, tile, words_ + block * simd::key_block), true};
+    }
+    return entry.keys;
+  }
+
+ private:
+  struct Entry {
+    VisibleKeys keys;
+    bool known;
+  };
+  Entry* seen_ = nullptr;
+  std::uint64_t* words_ = nullptr;
+};
 
 /// Moves the visible keys of a run with holes together: their indices to `kept`, their words to the
 /// front. Returns how many there are.

@@ -36,6 +36,10 @@ class QueryBlockPass {
         row_(row),
         rows_(rows) {}
 
+  /// Takes what the rows see of the keys from `shared` rather than from the mask; of one batch item
+  /// and these rows, for any head.
+  void share(SharedLaneWords& shared) { shared_ = &shared; }
+
   /// Output and log-sum-exp of the rows.
   void run() {
     const bool seen = take_all_keys();
@@ -106,7 +110,7 @@ class QueryBlockPass {
       const Index last = smaller(key + simd::key_block, end) - 1;
       const VisibleKeys seen = coverage == Coverage::full
                                    ? VisibleKeys{key, last - key + 1, nullptr, false}
-                                   : visible_keys(mask_, tile(key, last), scratch_.words);
+                                   : visible(tile(key, last));
       if (seen.count == 0) continue;
       take_block(seen, state, fresh);
       fresh = false;
@@ -114,12 +118,17 @@ class QueryBlockPass {
     return !fresh;
   }
 
+  VisibleKeys visible(const Tile& part) const {
+    return shared_ != nullptr ? shared_->visible_keys(mask_, part)
+                              : visible_keys(mask_, part, scratch_.words);
+  }
+
   void take_block(const VisibleKeys& seen, const simd::SoftmaxState<T>& state, bool first) {
     const Index key_head = problem_.key_head(head_);
     simd::KeyBlock<T> block{strided(problem_.keys, key_head, seen.first),
                             strided(problem_.values, key_head, seen.first), seen.count, seen.words,
                             false};
-    if (seen.holes) gather(block, seen.words - scratch_.words);
+    if (seen.holes) gather(block);
     block.guard_values = block.words != nullptr &&
                          !kernels_.all_finite(block.values, block.count, problem_.value_dim());
     kernels_.attend(block, queries(), state, first);
@@ -130,9 +139,11 @@ class QueryBlockPass {
   }
 
   /// Copies the keys that some query sees, and their values, next to each other.
-  void gather(simd::KeyBlock<T>& block, Index first_word) {
-    std::uint64_t* words = scratch_.words + first_word;
-    block.count = drop_unseen(words, block.count, scratch_.kept);
+  void gather(simd::KeyBlock<T>& block) {
+    // The words move forward in the thread's own array, which they may stand in already.
+    for (Index i = 0; i < block.count; ++i) scratch_.words[i] = block.words[i];
+    block.words = scratch_.words;
+    block.count = drop_unseen(scratch_.words, block.count, scratch_.kept);
     gather_rows(block.keys, block.count, problem_.head_dim(), scratch_.keys);
     gather_rows(block.values, block.count, problem_.value_dim(), scratch_.values);
   }
@@ -194,8 +205,8 @@ class QueryBlockPass {
       const T sum = scratch_.total.sum[i];
       const double log2_sum =
           static_cast<double>(scratch_.total.maximum[i]) + __builtin_log2(static_cast<double>(sum));
-      view(item_, head_, row_ + i) =
-          sum == T{0} ? -std::numeric_limits<T>::infinity() : static_cast<T>(log2_sum * nats_per_bit);
+      view(item_, head_, row_ + i) = sum == T{0} ? -std::numeric_limits<T>::infinity()
+                                                 : static_cast<T>(log2_sum * nats_per_bit);
     }
   }
 
@@ -207,6 +218,7 @@ class QueryBlockPass {
   Index head_;
   Index row_;
   Index rows_;
+  SharedLaneWords* shared_ = nullptr;
 };
 
 }  // namespace heed::detail

@@ -17,7 +17,9 @@ class Scratch {
   Scratch& operator=(const Scratch&) = delete;
   ~Scratch() { release(); }
 
-  /// The calling thread's memory, at least `bytes` of it. Throws std::bad_alloc.
+  /// The calling thread's memory, at least `bytes` of it; another piece for every `Purpose`, so
+  /// that what one holds survives requests for the other. Throws std::bad_alloc.
+  template <class Purpose = void>
   static std::byte* of_this_thread(std::size_t bytes) {
     thread_local Scratch scratch;
     if (scratch.bytes_ < bytes) scratch.grow(bytes);

@@ -36,6 +36,9 @@ struct And {
   bool depends_on_head() const {
     return heed::depends_on_head(first) || heed::depends_on_head(second);
   }
+  bool asks_every_score() const {
+    return heed::asks_every_score(first) || heed::asks_every_score(second);
+  }
   bool allows(Position at) const { return first.allows(at) && second.allows(at); }
   Coverage coverage(Tile tile) const {
     const Coverage a = coverage_of(first, tile);
@@ -62,6 +65,9 @@ struct Or {
   bool depends_on_head() const {
     return heed::depends_on_head(first) || heed::depends_on_head(second);
   }
+  bool asks_every_score() const {
+    return heed::asks_every_score(first) || heed::asks_every_score(second);
+  }
   bool allows(Position at) const { return first.allows(at) || second.allows(at); }
   Coverage coverage(Tile tile) const {
     const Coverage a = coverage_of(first, tile);
@@ -85,6 +91,7 @@ struct Not {
   M mask;
 
   bool depends_on_head() const { return heed::depends_on_head(mask); }
+  bool asks_every_score() const { return heed::asks_every_score(mask); }
   bool allows(Position at) const { return !mask.allows(at); }
   Coverage coverage(Tile tile) const {
     switch (coverage_of(mask, tile)) {

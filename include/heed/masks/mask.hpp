@@ -24,6 +24,7 @@ class Mask {
   void lane_words(Tile tile, std::uint64_t* words) const { held_->lane_words(tile, words); }
   void check(MaskShape shape) const { held_->check(shape); }
   bool depends_on_head() const { return held_->depends_on_head(); }
+  bool asks_every_score() const { return held_->asks_every_score(); }
 
  private:
   struct Held {
@@ -33,6 +34,7 @@ class Mask {
     virtual void lane_words(const Tile& tile, std::uint64_t* words) const = 0;
     virtual void check(const MaskShape& shape) const = 0;
     virtual bool depends_on_head() const = 0;
+    virtual bool asks_every_score() const = 0;
   };
   template <class M>
   struct HeldAs final : Held {
@@ -44,6 +46,7 @@ class Mask {
     }
     void check(const MaskShape& shape) const override { check_mask(mask, shape); }
     bool depends_on_head() const override { return heed::depends_on_head(mask); }
+    bool asks_every_score() const override { return heed::asks_every_score(mask); }
     M mask;
   };
 

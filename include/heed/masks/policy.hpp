@@ -102,8 +102,8 @@ void check_mask(const M& mask, const MaskShape& shape) {
   if constexpr (CheckedMaskPolicy<M>) mask.check(shape);
 }
 
-/// Whether a mask may answer differently for different heads. A mask that declares
-/// `static constexpr bool depends_on_head = false` is asked once and its answer reused.
+/// Whether a mask may answer differently for different heads; yes for one that does not say
+/// `static constexpr bool depends_on_head = false`.
 template <MaskPolicy M>
 bool depends_on_head(const M& mask) {
   if constexpr (requires {
@@ -116,6 +116,19 @@ bool depends_on_head(const M& mask) {
     return M::depends_on_head;
   } else {
     return true;
+  }
+}
+
+/// Whether lane words of a mask are found by asking `allows` about every score, which costs about
+/// as much as the attention of one head: kernels then ask once for all heads, if none differs.
+template <MaskPolicy M>
+bool asks_every_score(const M& mask) {
+  if constexpr (requires {
+                  { mask.asks_every_score() } -> std::convertible_to<bool>;
+                }) {
+    return mask.asks_every_score();
+  } else {
+    return !LaneMaskPolicy<M>;
   }
 }
 
