@@ -79,7 +79,19 @@ def dense_mask(queries, keys, mask, size):
     return (j <= i) if mask in ("causal", "lambda") else torch.ones(queries, keys, dtype=torch.bool)
 
 
-def run_case(library, case, seconds):
+def timed(call, calls, threads):
+    """Seconds of one of some calls in a row. With threads, what ran before is given time to stop
+    spinning: OpenMP's threads burn their core for milliseconds after their work."""
+    if threads > 1:
+        time.sleep(0.02)
+    call()
+    start = time.perf_counter()
+    for _ in range(calls):
+        call()
+    return (time.perf_counter() - start) / calls
+
+
+def run_case(library, case, threads, seconds):
     name, batch, heads, key_heads, queries, keys, dim, mask, window = case
     torch.manual_seed(0)
     q = torch.randn(batch, heads, queries, dim)
@@ -104,11 +116,11 @@ def run_case(library, case, seconds):
     assert error < 1e-5, f"{name}: results differ by {error}"
     flops = 4.0 * dim * batch * heads * seen.sum().item()
     mine, other = [], []
+    calls = max(1, round(0.002 / timed(ours, 1, threads)))
     end = time.perf_counter() + seconds
     while time.perf_counter() < end or len(mine) < 5:
-        start = time.perf_counter(); ours(); middle = time.perf_counter(); theirs()
-        mine.append(middle - start)
-        other.append(time.perf_counter() - middle)
+        mine.append(timed(ours, calls, threads))
+        other.append(timed(theirs, calls, threads))
     ratios = sorted(b / a for a, b in zip(mine, other))
     return {"case": name, "ours_gflops": flops / statistics.median(mine) * 1e-9,
             "theirs_gflops": flops / statistics.median(other) * 1e-9,
@@ -136,7 +148,7 @@ def main():
             if options.filter not in case[0]:
                 continue
             before = library.heed_peak()
-            row = run_case(library, case, options.seconds)
+            row = run_case(library, case, threads, options.seconds)
             peak = (before + library.heed_peak()) / 2 * threads
             row.update(threads=threads, peak_share=row["ours_gflops"] / peak if peak else None)
             rows.append(row)
