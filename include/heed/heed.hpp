@@ -7,6 +7,7 @@
 #include <heed/attention/reference.hpp>
 #include <heed/core.hpp>
 #include <heed/io.hpp>
+#include <heed/layers.hpp>
 #include <heed/masks.hpp>
 #include <heed/plot.hpp>
 #include <heed/simd.hpp>
