@@ -7,6 +7,7 @@
 #include <heed/core/error.hpp>
 #include <heed/core/exp.hpp>
 #include <heed/core/function_ref.hpp>
+#include <heed/core/half.hpp>
 #include <heed/core/index.hpp>
 #include <heed/core/log.hpp>
 #include <heed/core/normal_quantile.hpp>
@@ -16,4 +17,5 @@
 #include <heed/core/random.hpp>
 #include <heed/core/scalar.hpp>
 #include <heed/core/scratch.hpp>
+#include <heed/core/utf8.hpp>
 #include <heed/core/version.hpp>

@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <filesystem>
 #include <random>
 #include <string>
@@ -66,17 +65,6 @@ TEST(Npy, ReadsWhatNumpyWrote) {
   EXPECT_TRUE((read_npy<bool, 1>(golden("b1.npy"))(1)));
   EXPECT_FALSE((read_npy<bool, 1>(golden("b1.npy"))(0)));
   EXPECT_EQ((read_npy<float, 2>(golden("empty.npy")).extents()), (Extents<2>{0, 3}));
-}
-
-TEST(Npy, EveryHalfIsWidenedExactly) {
-  EXPECT_EQ(detail::float_of_half(0x3c00), 1.f);
-  EXPECT_EQ(detail::float_of_half(0xc000), -2.f);
-  EXPECT_EQ(detail::float_of_half(0x7bff), 65504.f);
-  EXPECT_EQ(detail::float_of_half(0x0001), 0x1p-24f);
-  EXPECT_EQ(detail::float_of_half(0x8400), -0x1p-14f);
-  EXPECT_TRUE(std::signbit(detail::float_of_half(0x8000)));
-  EXPECT_EQ(detail::float_of_half(0x7c00), INFINITY);
-  EXPECT_TRUE(std::isnan(detail::float_of_half(0x7e01)));
 }
 
 TEST(Npy, RoundTripOfAnyView) {

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <heed/io/error.hpp>
@@ -23,8 +24,8 @@ namespace detail {
 class OpenFile {
  public:
   explicit OpenFile(int descriptor) : descriptor_(descriptor) {}
-  OpenFile(const OpenFile&) = delete;
-  OpenFile& operator=(const OpenFile&) = delete;
+  OpenFile(OpenFile&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  OpenFile& operator=(OpenFile&&) = delete;
   ~OpenFile() {
     if (descriptor_ >= 0) ::close(descriptor_);
   }
@@ -40,6 +41,9 @@ inline std::string folder_of(const std::string& path) {
   return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
 }
 
+/// Pieces of a file, in order.
+using FileParts = std::span<const std::span<const std::byte>>;
+
 /// A new file in the folder of `path`, with the permissions that new files get; its name goes to
 /// `name`. Negative, with errno set, when that fails.
 inline int create_beside(const std::string& path, std::string& name) {
@@ -51,27 +55,42 @@ inline int create_beside(const std::string& path, std::string& name) {
   return -1;
 }
 
-/// Writes all of `bytes` and brings them to the disk; the reason when that fails, else empty.
-inline std::string write_and_sync(int descriptor, std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return std::strerror(errno);
-    bytes = bytes.subspan(static_cast<std::size_t>(written));
+/// Writes the parts one after another and brings them to the disk; the reason when that fails, else
+/// empty.
+inline std::string write_and_sync(int descriptor, FileParts parts) {
+  for (std::span<const std::byte> bytes : parts) {
+    while (!bytes.empty()) {
+      const ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) return std::strerror(errno);
+      bytes = bytes.subspan(static_cast<std::size_t>(written));
+    }
   }
   return ::fsync(descriptor) == 0 ? std::string() : std::strerror(errno);
+}
+
+/// A regular file, open for reading; anything else is refused, without waiting on it.
+inline OpenFile open_regular(const std::string& path) {
+  OpenFile file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  if (!file.valid()) throw_file_error(path, ": ", std::strerror(errno));
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0) throw_file_error(path, ": ", std::strerror(errno));
+  if (!S_ISREG(status.st_mode)) throw_file_error(path, ": not a regular file");
+  return file;
+}
+
+inline std::size_t size_of(const OpenFile& file, const std::string& path) {
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0) throw_file_error(path, ": ", std::strerror(errno));
+  return static_cast<std::size_t>(status.st_size);
 }
 
 }  // namespace detail
 
 /// A whole regular file; a pipe or a device is refused, without waiting on it. Throws FileError.
 inline std::vector<std::byte> read_file(const std::string& path) {
-  const detail::OpenFile file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
-  if (!file.valid()) throw_file_error(path, ": ", std::strerror(errno));
-  struct stat status {};
-  if (::fstat(file.get(), &status) != 0) throw_file_error(path, ": ", std::strerror(errno));
-  if (!S_ISREG(status.st_mode)) throw_file_error(path, ": not a regular file");
-  std::vector<std::byte> bytes(static_cast<std::size_t>(status.st_size));
+  const detail::OpenFile file = detail::open_regular(path);
+  std::vector<std::byte> bytes(detail::size_of(file, path));
   std::size_t have = 0;
   while (have < bytes.size()) {
     const ssize_t got = ::read(file.get(), bytes.data() + have, bytes.size() - have);
@@ -86,13 +105,13 @@ inline std::vector<std::byte> read_file(const std::string& path) {
 /// Puts a file in place whole or not at all: written beside the old one, brought to the disk, then
 /// renamed over it, so that a crash at any moment leaves the old file or the new. A file that is
 /// replaced passes on its permissions. Throws FileError.
-inline void write_file(const std::string& path, std::span<const std::byte> bytes) {
+inline void write_file_parts(const std::string& path, detail::FileParts parts) {
   std::string temporary;
   const detail::OpenFile file(detail::create_beside(path, temporary));
   if (!file.valid()) throw_file_error(path, ": ", std::strerror(errno));
   struct stat old {};
   const bool replaces = ::stat(path.c_str(), &old) == 0;
-  std::string failure = detail::write_and_sync(file.get(), bytes);
+  std::string failure = detail::write_and_sync(file.get(), parts);
   if (failure.empty() && replaces && ::fchmod(file.get(), old.st_mode & 07777) != 0) {
     failure = std::strerror(errno);
   }
@@ -106,6 +125,10 @@ inline void write_file(const std::string& path, std::span<const std::byte> bytes
   const detail::OpenFile folder(
       ::open(detail::folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (folder.valid()) ::fsync(folder.get());
+}
+/// The same for bytes that lie in one place.
+inline void write_file(const std::string& path, std::span<const std::byte> bytes) {
+  write_file_parts(path, detail::FileParts(&bytes, 1));
 }
 
 }  // namespace heed

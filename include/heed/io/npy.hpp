@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <vector>
 
+#include <heed/core/half.hpp>
 #include <heed/io/file.hpp>
 #include <heed/io/npy_header.hpp>
 #include <heed/tensor/tensor.hpp>
@@ -29,18 +30,6 @@ constexpr std::string_view npy_descr() {
   if constexpr (std::is_same_v<T, std::int32_t>) return "<i4";
   if constexpr (std::is_same_v<T, std::int64_t>) return "<i8";
   if constexpr (std::is_same_v<T, bool>) return "|b1";
-}
-
-/// IEEE binary16 to float, exactly.
-inline float float_of_half(std::uint16_t half) {
-  const std::uint32_t sign = static_cast<std::uint32_t>(half >> 15) << 31;
-  const std::uint32_t exponent = half >> 10 & 31, mantissa = half & 1023;
-  if (exponent == 0) {  // zero or subnormal: mantissa · 2^-24
-    const float value = static_cast<float>(mantissa) * 0x1p-24f;
-    return sign != 0 ? -value : value;
-  }
-  const std::uint32_t wide = exponent == 31 ? 255 : exponent + 112;
-  return __builtin_bit_cast(float, sign | wide << 23 | mantissa << 13);
 }
 
 /// The element at `bytes`, of the file's type, as T; `read_npy` decided that this is possible.

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <string_view>
+#include <type_traits>
+
+#include <heed/core/half.hpp>
+
+namespace heed {
+
+/// What the elements of a tensor in a safetensors file are; wider types stand first, as the tensors
+/// of a file do.
+enum class ElementType : std::uint8_t { f64, i64, f32, i32, f16, bf16, u8, boolean };
+
+namespace detail {
+
+struct ElementTypeRow {
+  ElementType type;
+  std::string_view name;
+  std::size_t width;
+};
+inline constexpr std::array<ElementTypeRow, 8> element_types = {
+    {{ElementType::f64, "F64", 8},
+     {ElementType::i64, "I64", 8},
+     {ElementType::f32, "F32", 4},
+     {ElementType::i32, "I32", 4},
+     {ElementType::f16, "F16", 2},
+     {ElementType::bf16, "BF16", 2},
+     {ElementType::u8, "U8", 1},
+     {ElementType::boolean, "BOOL", 1}}};
+
+inline const ElementTypeRow& row_of(ElementType type) {
+  return element_types[static_cast<std::size_t>(type)];
+}
+
+/// The value at `bytes`, whatever its alignment.
+template <class T>
+T unaligned(const std::byte* bytes) {
+  T value{};
+  std::memcpy(&value, bytes, sizeof(T));
+  return value;
+}
+
+}  // namespace detail
+
+/// The name that files use: "BF16".
+inline std::string_view name_of(ElementType type) { return detail::row_of(type).name; }
+
+/// Bytes of one element.
+inline std::size_t width_of(ElementType type) { return detail::row_of(type).width; }
+
+/// The type with that name in files, if it is one of ours.
+inline std::optional<ElementType> element_type(std::string_view name) {
+  for (const auto& row : detail::element_types) {
+    if (row.name == name) return row.type;
+  }
+  return std::nullopt;
+}
+
+/// The type that holds exactly the values of T.
+template <class T>
+constexpr ElementType element_type_of() {
+  if constexpr (std::is_same_v<T, float>) return ElementType::f32;
+  if constexpr (std::is_same_v<T, double>) return ElementType::f64;
+  if constexpr (std::is_same_v<T, std::int64_t>) return ElementType::i64;
+  if constexpr (std::is_same_v<T, std::int32_t>) return ElementType::i32;
+  if constexpr (std::is_same_v<T, std::uint8_t>) return ElementType::u8;
+  if constexpr (std::is_same_v<T, bool>) return ElementType::boolean;
+}
+
+/// Whether `read_element<T>` gives a meaning to elements of this type: floating-point types become
+/// float or double (only F64 to float rounds), every other type stays what it is.
+template <class T>
+bool is_readable_as(ElementType type) {
+  if (type == element_type_of<T>()) return true;
+  const bool floating = type == ElementType::f64 || type == ElementType::f32 ||
+                        type == ElementType::f16 || type == ElementType::bf16;
+  return std::is_floating_point_v<T> && floating;
+}
+
+/// The element of that type at `bytes`, as T; is_readable_as<T>(type) must hold.
+template <class T>
+T read_element(ElementType type, const std::byte* bytes) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return *bytes != std::byte{0};
+  } else if constexpr (!std::is_floating_point_v<T>) {
+    return detail::unaligned<T>(bytes);
+  } else {
+    if (type == ElementType::f64) return static_cast<T>(detail::unaligned<double>(bytes));
+    if (type == ElementType::f32) return static_cast<T>(detail::unaligned<float>(bytes));
+    const auto half = detail::unaligned<std::uint16_t>(bytes);
+    return static_cast<T>(type == ElementType::f16 ? float_of_half(half) : float_of_bfloat16(half));
+  }
+}
+
+/// Puts `value` at `bytes` as that type, rounded to the nearest where it is narrower;
+/// is_readable_as<T>(type) must hold.
+template <class T>
+void write_element(ElementType type, T value, std::byte* bytes) {
+  const auto put = [&](auto narrow) { std::memcpy(bytes, &narrow, sizeof(narrow)); };
+  if constexpr (std::is_same_v<T, bool>) {
+    put(static_cast<std::uint8_t>(value));
+  } else if constexpr (!std::is_floating_point_v<T>) {
+    put(value);
+  } else {
+    if (type == ElementType::f64) return put(static_cast<double>(value));
+    const auto single = static_cast<float>(value);
+    if (type == ElementType::f32) return put(single);
+    put(type == ElementType::f16 ? half_of_float(single) : bfloat16_of_float(single));
+  }
+}
+
+}  // namespace heed

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+#include <heed/core/utf8.hpp>
+#include <heed/io/error.hpp>
+
+namespace heed::detail {
+
+/// Reads JSON (RFC 8259) value by value, in the order it is written, into whatever the caller makes
+/// of it. Strict: well-formed UTF-8, no lone surrogates, at most 16 levels. Takes no memory but for
+/// the strings it returns. Whoever reads an object refuses names that come twice.
+class JsonReader {
+ public:
+  /// `name` and `offset`, where the text begins in its file, stand in errors.
+  JsonReader(std::string_view text, std::string_view name, std::size_t offset = 0)
+      : text_(text), name_(name), offset_(offset) {}
+
+  template <class... Parts>
+  [[noreturn]] void fail(const Parts&... parts) const {
+    throw_file_error(name_, ": byte ", offset_ + at_, ": ", parts...);
+  }
+  /// Where the next character stands in `text`.
+  std::size_t at() const { return at_; }
+
+  /// What the next value begins with: `{`, `[`, `"`, `t`, `f`, `n`, a digit or `-`.
+  char peek() {
+    while (at_ < text_.size() &&
+           (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\r' || text_[at_] == '\t')) {
+      ++at_;
+    }
+    return at_ < text_.size() ? text_[at_] : '\0';
+  }
+
+  /// An object: `visit(name)` is called for each of its entries and reads the value.
+  template <class Visit>
+  void object(const Visit& visit) {
+    list('{', '}', [&] {
+      const std::string name = string();
+      expect(':');
+      visit(name);
+    });
+  }
+  /// An array: `visit()` is called for each of its values and reads it.
+  template <class Visit>
+  void array(const Visit& visit) {
+    list('[', ']', visit);
+  }
+
+  std::string string() {
+    expect('"');
+    std::string value;
+    while (at_ < text_.size() && text_[at_] != '"') {
+      if (static_cast<unsigned char>(text_[at_]) < 0x20) fail("a control character in a string");
+      if (text_[at_] == '\\') {
+        escape(value);
+        continue;
+      }
+      const Utf8Character next = decode_utf8(text_, at_);
+      if (!next.valid) fail("not UTF-8");
+      value += text_.substr(at_, next.size);
+      at_ += next.size;
+    }
+    if (at_ == text_.size()) fail("ends inside a string");
+    ++at_;
+    return value;
+  }
+
+  std::int64_t integer() { return number<std::int64_t>("an integer"); }
+  double real() { return number<double>("a number"); }
+  bool boolean() {
+    if (accept_word("true")) return true;
+    if (!accept_word("false")) fail("expected true or false");
+    return false;
+  }
+
+  /// Any value, to be left out.
+  void skip() {
+    const char next = peek();
+    if (next == '{') return object([&](const std::string&) { skip(); });
+    if (next == '[') return array([&] { skip(); });
+    if (next == '"') return static_cast<void>(string());
+    if (next == '-' || (next >= '0' && next <= '9')) return static_cast<void>(real());
+    if (!accept_word("true") && !accept_word("false") && !accept_word("null")) {
+      fail("expected a value");
+    }
+  }
+
+  /// Nothing but white space may follow.
+  void end() {
+    peek();
+    if (at_ != text_.size()) fail("something follows the value");
+  }
+
+ private:
+  static constexpr int deepest = 16;
+
+  bool accept(char wanted) {
+    if (peek() != wanted || at_ == text_.size()) return false;
+    ++at_;
+    return true;
+  }
+  void expect(char wanted) {
+    if (!accept(wanted)) fail("expected '", wanted, "'");
+  }
+  bool accept_word(std::string_view word) {
+    peek();
+    if (text_.substr(at_, word.size()) != word) return false;
+    at_ += word.size();
+    return true;
+  }
+
+  template <class Visit>
+  void list(char open, char close, const Visit& visit) {
+    expect(open);
+    if (++depth_ > deepest) fail("more than ", deepest, " levels");
+    if (!accept(close)) {
+      do visit();
+      while (accept(','));
+      expect(close);
+    }
+    --depth_;
+  }
+
+  /// A number in JSON's form, which is narrower than that of from_chars.
+  template <class T>
+  T number(std::string_view wanted) {
+    peek();
+    const std::size_t first = text_.substr(at_, 1) == "-" ? at_ + 1 : at_;
+    std::size_t last = first;
+    while (last < text_.size() &&
+           std::string_view("0123456789+-.eE").find(text_[last]) != std::string_view::npos) {
+      ++last;
+    }
+    const std::string_view digits = text_.substr(first, last - first);
+    const auto is_digit = [&](std::size_t i) {
+      return i < digits.size() && digits[i] >= '0' && digits[i] <= '9';
+    };
+    const auto point = digits.find('.');
+    if (!is_digit(0) || (digits[0] == '0' && is_digit(1)) ||
+        (point != std::string_view::npos && !(is_digit(point - 1) && is_digit(point + 1)))) {
+      fail("expected ", wanted);
+    }
+    T value{};
+    const auto [stop, error] = std::from_chars(text_.data() + at_, text_.data() + last, value);
+    if (error != std::errc() || stop != text_.data() + last) fail("expected ", wanted, " in range");
+    at_ = last;
+    return value;
+  }
+
+  /// A backslash and what follows it.
+  void escape(std::string& value) {
+    constexpr std::string_view letters = "\"\\/bfnrt", meanings = "\"\\/\b\f\n\r\t";
+    const char letter = at_ + 1 < text_.size() ? text_[at_ + 1] : '\0';
+    const auto which = letters.find(letter);
+    if (letter != '\0' && which != std::string_view::npos) {
+      value += meanings[which];
+      at_ += 2;
+      return;
+    }
+    char32_t code = hexadecimal();
+    if (code >= 0xd800 && code < 0xdc00) {
+      const char32_t low = hexadecimal();
+      if (low < 0xdc00 || low > 0xdfff) fail("half of a surrogate pair");
+      code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
+    } else if (code >= 0xdc00 && code < 0xe000) {
+      fail("half of a surrogate pair");
+    }
+    append_utf8(value, code);
+  }
+  /// `\uXXXX`.
+  char32_t hexadecimal() {
+    unsigned code = 0;
+    const char* digits = text_.data() + at_ + 2;
+    if (text_.substr(at_, 2) != "\\u" || text_.size() - at_ < 6 ||
+        std::from_chars(digits, digits + 4, code, 16).ptr != digits + 4) {
+      fail("an unknown escape in a string");
+    }
+    at_ += 6;
+    return code;
+  }
+
+  std::string_view text_, name_;
+  std::size_t offset_, at_ = 0;
+  int depth_ = 0;
+};
+
+}  // namespace heed::detail

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <heed/io/element_type.hpp>
+#include <heed/io/safetensors_header.hpp>
+#include <heed/io/shared_bytes.hpp>
+#include <heed/tensor/tensor.hpp>
+
+namespace heed {
+
+/// The tensors of a safetensors file, by name. Opening checks the whole header and touches no data;
+/// copies share the file. Any bytes give this or a FileError, in time and memory of the order of
+/// their number.
+class Safetensors {
+ public:
+  /// `name` stands in error messages.
+  Safetensors(SharedBytes bytes, std::string name)
+      : bytes_(std::move(bytes)), name_(std::move(name)) {
+    detail::SafetensorsHeader header(bytes_.get(), name_);
+    metadata_ = header.metadata();
+    entries_ = header.take_entries();
+  }
+
+  /// All of them, in the order of their names.
+  std::span<const SafetensorsEntry> entries() const { return entries_; }
+  bool contains(std::string_view name) const { return find(name) != nullptr; }
+  /// Throws FileError when there is no tensor of that name.
+  const SafetensorsEntry& entry(std::string_view name) const {
+    const SafetensorsEntry* found = find(name);
+    if (found == nullptr) throw_file_error(name_, ": no tensor '", name, "'");
+    return *found;
+  }
+
+  /// The tensor as T: float or double from F64, F32, F16 and BF16 (only F64 to float rounds), else
+  /// the file's own type: std::int64_t, std::int32_t, std::uint8_t, bool. Throws FileError when
+  /// type or rank differ.
+  template <class T, std::size_t Rank>
+  Tensor<T, Rank> tensor(std::string_view name) const {
+    const SafetensorsEntry& found = entry(name);
+    if (!is_readable_as<T>(found.type)) {
+      throw_file_error(name_, ": tensor '", name, "': elements are ", name_of(found.type),
+                       ", expected ", name_of(element_type_of<T>()));
+    }
+    if (found.rank != Rank) {
+      throw_file_error(name_, ": tensor '", name, "': shape ", found.shape(), " has rank ",
+                       Index{found.rank}, ", expected ", Rank);
+    }
+    Extents<Rank> extents{};
+    std::copy_n(found.extents.begin(), Rank, extents.begin());
+    Tensor<T, Rank> result(extents);
+    const std::byte* from = bytes_.get().data() + found.begin;
+    const std::size_t width = width_of(found.type);
+    for (T& value : result) {
+      value = read_element<T>(found.type, from);
+      from += width;
+    }
+    return result;
+  }
+  /// The tensor as it stands in the file: row-major, little-endian, at any alignment.
+  std::span<const std::byte> bytes(std::string_view name) const {
+    const SafetensorsEntry& found = entry(name);
+    return bytes_.get().subspan(found.begin, found.end - found.begin);
+  }
+  /// What the writer noted about the file.
+  std::map<std::string, std::string> metadata() const {
+    std::map<std::string, std::string> notes;
+    if (metadata_.empty()) return notes;
+    detail::JsonReader json(metadata_, name_);
+    json.object([&](const std::string& key) { notes[key] = json.string(); });
+    return notes;
+  }
+
+ private:
+  const SafetensorsEntry* find(std::string_view name) const {
+    const auto found = std::lower_bound(
+        entries_.begin(), entries_.end(), name,
+        [](const SafetensorsEntry& entry, std::string_view wanted) { return entry.name < wanted; });
+    return found != entries_.end() && found->name == name ? &*found : nullptr;
+  }
+
+  SharedBytes bytes_;
+  std::string name_;
+  std::string_view metadata_;
+  std::vector<SafetensorsEntry> entries_;
+};
+
+/// The tensors of a file, memory-mapped: what is not asked for is not read from the disk.
+inline Safetensors read_safetensors(const std::string& path) {
+  return Safetensors(SharedBytes(MappedFile(path)), path);
+}
+
+}  // namespace heed

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <heed/core/index.hpp>
+#include <heed/io/element_type.hpp>
+#include <heed/io/json_reader.hpp>
+
+namespace heed {
+
+/// One tensor of a safetensors file.
+struct SafetensorsEntry {
+  std::string name;
+  ElementType type{};
+  std::uint8_t rank = 0;
+  std::array<Index, 8> extents{};
+  std::size_t begin = 0, end = 0;  // bytes of the file
+
+  std::span<const Index> shape() const { return {extents.data(), rank}; }
+};
+
+namespace detail {
+
+/// Reads and checks the header of a safetensors file: 8 bytes of length, then JSON with a name,
+/// type, shape and place for each tensor. Tensors fill the rest of the file without holes or
+/// overlap. Format: https://huggingface.co/docs/safetensors
+class SafetensorsHeader {
+ public:
+  static constexpr std::size_t longest = 100'000'000;
+
+  SafetensorsHeader(std::span<const std::byte> bytes, std::string_view name)
+      : name_(name), file_size_(bytes.size()) {
+    if (bytes.size() < 8) throw_file_error(name, ": byte 0: not a safetensors file");
+    const auto length = unaligned<std::uint64_t>(bytes.data());
+    if (length > longest || length > bytes.size() - 8) {
+      throw_file_error(name, ": byte 0: header of ", length, " bytes in a file of ", bytes.size());
+    }
+    text_ = {reinterpret_cast<const char*>(bytes.data()) + 8, static_cast<std::size_t>(length)};
+    data_ = 8 + text_.size();
+    parse();
+    check_names();
+    check_places();
+  }
+
+  /// In the order of their names.
+  std::vector<SafetensorsEntry> take_entries() { return std::move(entries_); }
+  /// The text of the object `__metadata__`, or nothing.
+  std::string_view metadata() const { return metadata_; }
+
+ private:
+  template <class... Parts>
+  [[noreturn]] void fail(const SafetensorsEntry& entry, const Parts&... parts) const {
+    throw_file_error(name_, ": tensor '", entry.name, "': ", parts...);
+  }
+
+  void parse() {
+    JsonReader json(text_, name_, 8);
+    entries_.reserve(count_names(json));
+    json.object([&](const std::string& name) {
+      if (name == "__metadata__") return read_metadata(json);
+      SafetensorsEntry& entry = entries_.emplace_back();
+      entry.name = name;
+      read_entry(json, entry);
+      check_size(entry);
+    });
+    json.end();
+  }
+
+  /// How many entries the object has that comes next.
+  static std::size_t count_names(JsonReader json) {
+    std::size_t count = 0;
+    json.object([&](const std::string&) {
+      json.skip();
+      ++count;
+    });
+    return count;
+  }
+
+  /// Text to text; only where it stands is kept.
+  void read_metadata(JsonReader& json) {
+    if (metadata_.data() != nullptr) json.fail("__metadata__ twice");
+    json.peek();
+    const std::size_t begin = json.at();
+    std::vector<std::string> names;
+    names.reserve(count_names(json));
+    json.object([&](const std::string& name) {
+      names.push_back(name);
+      json.string();
+    });
+    std::sort(names.begin(), names.end());
+    const auto twice = std::adjacent_find(names.begin(), names.end());
+    if (twice != names.end()) json.fail("__metadata__: '", *twice, "' twice");
+    metadata_ = text_.substr(begin, json.at() - begin);
+  }
+
+  static void read_entry(JsonReader& json, SafetensorsEntry& entry) {
+    unsigned seen = 0;
+    json.object([&](const std::string& field) {
+      const unsigned bit = field == "dtype"          ? 1
+                           : field == "shape"        ? 2
+                           : field == "data_offsets" ? 4
+                                                     : 0;
+      if (bit == 0) json.fail("tensor '", entry.name, "': unknown field '", field, "'");
+      if ((seen & bit) != 0) json.fail("tensor '", entry.name, "': field '", field, "' twice");
+      seen |= bit;
+      if (bit == 1) {
+        const std::string type = json.string();
+        const auto known = element_type(type);
+        if (!known) json.fail("tensor '", entry.name, "': unknown type '", type, "'");
+        entry.type = *known;
+      } else if (bit == 2) {
+        json.array([&] {
+          if (entry.rank == entry.extents.size()) {
+            json.fail("tensor '", entry.name, "': more than ", entry.extents.size(), " axes");
+          }
+          entry.extents[entry.rank++] = size(json);
+        });
+      } else {
+        unsigned count = 0;
+        json.array([&] {
+          const auto value = static_cast<std::size_t>(size(json));
+          if (count == 0) entry.begin = value;
+          if (count++ == 1) entry.end = value;
+        });
+        if (count != 2) json.fail("tensor '", entry.name, "': data_offsets are not a pair");
+      }
+    });
+    if (seen != 7) {
+      json.fail("tensor '", entry.name, "': dtype, shape and data_offsets must all be given");
+    }
+  }
+  static Index size(JsonReader& json) {
+    const std::int64_t value = json.integer();
+    if (value < 0) json.fail("a negative size");
+    return value;
+  }
+
+  /// What the shape takes is what the place has, and the place lies in the file.
+  void check_size(SafetensorsEntry& entry) const {
+    if (entry.begin > entry.end || entry.end > file_size_ - data_) {
+      fail(entry, "data_offsets [", entry.begin, ", ", entry.end, "], but the file has ",
+           file_size_ - data_, " bytes of data");
+    }
+    std::size_t bytes = width_of(entry.type);
+    const auto shape = entry.shape();
+    const bool empty = std::find(shape.begin(), shape.end(), 0) != shape.end();
+    for (const Index extent : shape) {
+      if (empty) bytes = 0;
+      if (__builtin_mul_overflow(bytes, static_cast<std::size_t>(extent), &bytes)) {
+        fail(entry, "shape ", shape, " is too large");
+      }
+    }
+    if (bytes != entry.end - entry.begin) {
+      fail(entry, "shape ", shape, " of ", name_of(entry.type), " needs ", bytes,
+           " bytes, data_offsets hold ", entry.end - entry.begin);
+    }
+    entry.begin += data_;
+    entry.end += data_;
+  }
+
+  void check_names() {
+    std::sort(entries_.begin(), entries_.end(),
+              [](const auto& a, const auto& b) { return a.name < b.name; });
+    for (std::size_t i = 1; i < entries_.size(); ++i) {
+      if (entries_[i].name == entries_[i - 1].name) fail(entries_[i], "twice in the header");
+    }
+  }
+
+  /// One after another from the header to the end of the file.
+  void check_places() const {
+    std::vector<std::uint32_t> order(entries_.size());
+    for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return std::pair(entries_[a].begin, entries_[a].end) <
+             std::pair(entries_[b].begin, entries_[b].end);
+    });
+    std::size_t expected = data_;
+    for (const std::uint32_t i : order) {
+      if (entries_[i].begin != expected) {
+        fail(entries_[i], "begins at byte ", entries_[i].begin, ", the one before ends at ",
+             expected);
+      }
+      expected = entries_[i].end;
+    }
+    if (expected != file_size_) {
+      throw_file_error(name_, ": byte ", expected, ": tensors end, the file has ", file_size_,
+                       " bytes");
+    }
+  }
+
+  std::string_view name_, text_, metadata_;
+  std::size_t file_size_, data_ = 0;
+  std::vector<SafetensorsEntry> entries_;
+};
+
+}  // namespace detail
+}  // namespace heed

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <heed/core/utf8.hpp>
+#include <heed/io/element_type.hpp>
+#include <heed/io/file.hpp>
+#include <heed/io/safetensors_header.hpp>
+#include <heed/tensor/tensor.hpp>
+#include <heed/tensor/view_of.hpp>
+
+namespace heed {
+
+/// Collects tensors and writes them as one safetensors file, whole or not at all. The file is the
+/// same whatever the order in which they were added.
+class SafetensorsWriter {
+ public:
+  /// Any view, tensor or vector; as `type`, rounded to the nearest where that is narrower. A name
+  /// that is taken, empty, `__metadata__` or not UTF-8 is a FileError.
+  template <Viewable X>
+  void add(const std::string& name, const X& values,
+           ElementType type = element_type_of<ValueOf<X>>()) {
+    using T = ValueOf<X>;
+    constexpr std::size_t rank = ViewOf<const X>::rank();
+    static_assert(rank <= 8, "safetensors: tensors of at most 8 axes");
+    if (!is_readable_as<T>(type)) {
+      throw_file_error("safetensors: tensor '", name, "' of ", name_of(element_type_of<T>()),
+                       " cannot be written as ", name_of(type));
+    }
+    if (name.empty() || name == "__metadata__" || !is_utf8(name)) {
+      throw_file_error("safetensors: no name for a tensor: '", name, "'");
+    }
+    if (names_.contains(name)) throw_file_error("safetensors: tensor '", name, "' twice");
+    const TensorView<const T, rank> view = view_of(values);
+    Item item;
+    for (const Index extent : view.extents()) item.shape.push_back(extent);
+    const std::size_t width = width_of(type);
+    item.bytes.resize(static_cast<std::size_t>(view.size()) * width);
+    std::byte* to = item.bytes.data();
+    detail::for_each_row(view.extents(), [&](const Extents<rank>& at) {
+      const TensorView<const T, 1> row = detail::row_at(view, at);
+      for (Index i = 0; i < row.extent(0); ++i, to += width) write_element<T>(type, row(i), to);
+    });
+    items_.emplace(Key{type, name}, std::move(item));
+    names_.insert(name);
+  }
+  /// Notes about the file, e.g. {"format", "pt"}.
+  void note(const std::string& key, const std::string& value) {
+    if (!is_utf8(key) || !is_utf8(value)) throw_file_error("safetensors: a note is not UTF-8");
+    notes_[key] = value;
+  }
+
+  /// The file's beginning and each tensor's bytes go to the disk one after another.
+  void write(const std::string& path) const {
+    const std::string header = this->header();
+    std::vector<std::span<const std::byte>> parts = {std::as_bytes(std::span(header))};
+    for (const auto& [key, item] : items_) parts.push_back(item.bytes);
+    write_file_parts(path, parts);
+  }
+
+ private:
+  /// Wide types first, so that every tensor is aligned; then by name.
+  using Key = std::pair<ElementType, std::string>;
+  struct Item {
+    std::vector<Index> shape;
+    std::vector<std::byte> bytes;
+  };
+
+  static std::string quoted(std::string_view text) {
+    constexpr std::string_view digits = "0123456789abcdef";
+    std::string result = "\"";
+    for (const char letter : text) {
+      const auto code = static_cast<unsigned char>(letter);
+      if (code < 0x20) {
+        result += "\\u00";
+        result += digits[code >> 4];
+        result += digits[code & 15];
+        continue;
+      }
+      if (letter == '"' || letter == '\\') result += '\\';
+      result += letter;
+    }
+    return result + '"';
+  }
+
+  std::string header() const {
+    std::string json = "{";
+    if (!notes_.empty()) {
+      json += "\"__metadata__\":{";
+      for (const auto& [key, value] : notes_) json += quoted(key) + ':' + quoted(value) + ',';
+      json.back() = '}';
+      json += ',';
+    }
+    std::size_t begin = 0;
+    for (const auto& [key, item] : items_) {
+      json += quoted(key.second) + ":{\"dtype\":\"" + std::string(name_of(key.first)) +
+              "\",\"shape\":[";
+      for (const Index extent : item.shape) json += std::to_string(extent) + ',';
+      if (json.back() == ',') json.pop_back();
+      const std::size_t end = begin + item.bytes.size();
+      json += "],\"data_offsets\":[" + std::to_string(begin) + ',' + std::to_string(end) + "]},";
+      begin = end;
+    }
+    if (json.back() == ',') json.pop_back();
+    json += '}';
+    json.resize((json.size() + 7) / 8 * 8, ' ');
+    if (json.size() > detail::SafetensorsHeader::longest) {
+      throw_file_error("safetensors: a header of ", json.size(), " bytes is too long");
+    }
+    std::string start(8, '\0');
+    const std::uint64_t length = json.size();
+    std::memcpy(start.data(), &length, 8);
+    return start + json;
+  }
+
+  std::map<Key, Item> items_;
+  std::set<std::string> names_;
+  std::map<std::string, std::string> notes_;
+};
+
+}  // namespace heed

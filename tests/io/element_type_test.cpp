@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+#include <heed/io/element_type.hpp>
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+namespace heed {
+namespace {
+
+TEST(ElementType, NamesAndWidths) {
+  for (const auto& row : detail::element_types) {
+    EXPECT_EQ(detail::row_of(row.type).name, row.name);
+    EXPECT_EQ(element_type(name_of(row.type)), row.type);
+  }
+  EXPECT_EQ(element_type("F8_E4M3"), std::nullopt);
+  EXPECT_EQ(width_of(ElementType::bf16), 2u);
+  EXPECT_EQ(element_type_of<bool>(), ElementType::boolean);
+}
+
+template <class T>
+void expect_round_trip(ElementType type, T value, T expected) {
+  ASSERT_TRUE(is_readable_as<T>(type));
+  std::array<std::byte, 9> bytes{};
+  write_element(type, value, bytes.data() + 1);  // at an odd address
+  EXPECT_EQ(read_element<T>(type, bytes.data() + 1), expected) << name_of(type);
+  for (std::size_t i = 1 + width_of(type); i < bytes.size(); ++i) EXPECT_EQ(bytes[i], std::byte{0});
+}
+
+TEST(ElementType, WritesAndReadsBack) {
+  expect_round_trip(ElementType::f64, 0.1, 0.1);
+  expect_round_trip(ElementType::f32, 0.1, static_cast<double>(0.1f));
+  expect_round_trip(ElementType::f64, 0.1f, 0.1f);
+  expect_round_trip(ElementType::f16, 1.f / 3, 0.333251953125f);
+  expect_round_trip(ElementType::bf16, 1.f / 3, 0.333984375f);
+  expect_round_trip<std::int64_t>(ElementType::i64, -5, -5);
+  expect_round_trip<std::int32_t>(ElementType::i32, -5, -5);
+  expect_round_trip<std::uint8_t>(ElementType::u8, 200, 200);
+  expect_round_trip(ElementType::boolean, true, true);
+}
+
+TEST(ElementType, NumbersOfOneKindAreNotReadAsAnother) {
+  EXPECT_FALSE(is_readable_as<float>(ElementType::i32));
+  EXPECT_FALSE(is_readable_as<std::int32_t>(ElementType::i64));
+  EXPECT_FALSE(is_readable_as<bool>(ElementType::u8));
+  EXPECT_FALSE(is_readable_as<std::int32_t>(ElementType::f32));
+}
+
+}  // namespace
+}  // namespace heed
