@@ -4,7 +4,7 @@
 cmake_minimum_required(VERSION 3.24)
 set(costly iostream istream ostream sstream fstream regex functional ranges memory thread mutex atomic
     future condition_variable immintrin.h)
-set(reads_files plot/png.hpp)  # opt-in: the only picture that is written to a file
+set(reads_files plot/png_pictures.hpp)  # opt-in: the only pictures that are written to files
 
 # ${folder}_may for every row `| `folder/` | … | what it may include |`, which stands above its users.
 file(READ ${ROOT}/docs/architecture.md page)

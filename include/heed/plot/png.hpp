@@ -9,10 +9,10 @@
 #include <string_view>
 #include <vector>
 
-#include <heed/io/file.hpp>
 #include <heed/plot/color.hpp>
 #include <heed/plot/heatmap.hpp>
 #include <heed/plot/png_canvas.hpp>
+#include <heed/plot/png_pictures.hpp>
 #include <heed/plot/text.hpp>
 
 namespace heed {
@@ -105,33 +105,7 @@ class PngHeatmap {
 /// and ShapeError for labels that do not fit their axis.
 inline void write_png(const std::string& path, std::span<const Heatmap> heatmaps,
                       Index columns = 2) {
-  if (columns < 1) throw_shape_error("write_png: ", columns, " pictures in a row");
-  std::vector<detail::PngHeatmap> pictures;
-  for (const Heatmap& heatmap : heatmaps) pictures.emplace_back(heatmap);
-  struct Corner {
-    Index x, y;
-  };
-  std::vector<Corner> corners;
-  Index width = 1, height = 0, x = 0, row_height = 1;
-  for (std::size_t i = 0; i < pictures.size(); ++i) {
-    if (i > 0 && i % static_cast<std::size_t>(columns) == 0) {
-      height += row_height;
-      x = row_height = 0;
-    }
-    corners.push_back({x, height});
-    x += pictures[i].width();
-    width = std::max(width, x);
-    row_height = std::max(row_height, pictures[i].height());
-  }
-  detail::PngCanvas canvas(width, height + row_height);
-  for (std::size_t i = 0; i < pictures.size(); ++i) {
-    pictures[i].draw(canvas, corners[i].x, corners[i].y);
-  }
-  const auto bytes = canvas.encoded();
-  if (bytes.empty()) {
-    throw_file_error(path, ": a picture of ", width, " x ", height + row_height, " pixels");
-  }
-  write_file(path, bytes);
+  detail::write_png_pictures<detail::PngHeatmap>(path, heatmaps, columns);
 }
 
 /// Writes one heatmap as a PNG picture.

@@ -4,6 +4,7 @@
 // Opt-in, not part of <heed/plot.hpp>: needs stb (Debian, Ubuntu: libstb-dev).
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -41,12 +42,14 @@
 
 namespace heed::detail {
 
-/// White paper of pixels with rectangles and letters. What falls outside is not drawn.
+/// White paper of pixels with rectangles, lines and letters. What falls outside is not drawn.
 class PngCanvas {
  public:
   /// Pixels of the page to one pixel of the font, which has no finer form.
   static constexpr Index font_scale = 2;
   static constexpr Index letter_height = 7 * font_scale;
+  /// Pixels a side of a file has at most.
+  static constexpr Index longest_side = 1 << 15;
 
   PngCanvas(Index width, Index height)
       : width_(width),
@@ -72,6 +75,27 @@ class PngCanvas {
     }
   }
 
+  /// A line with round ends and smooth edges between two points.
+  void line(double x0, double y0, double x1, double y1, double thickness, const Color& color) {
+    const double reach = thickness / 2 + 0.5;
+    const double dx = x1 - x0, dy = y1 - y0, square = dx * dx + dy * dy;
+    const auto first = [&](double a, double b) {
+      return std::max<Index>(0, static_cast<Index>(std::min(a, b) - reach));
+    };
+    const auto last = [&](double a, double b, Index extent) {
+      return std::min(extent - 1, static_cast<Index>(std::max(a, b) + reach));
+    };
+    for (Index row = first(y0, y1); row <= last(y0, y1, height_); ++row) {
+      for (Index column = first(x0, x1); column <= last(x0, x1, width_); ++column) {
+        const double x = static_cast<double>(column) + 0.5 - x0;
+        const double y = static_cast<double>(row) + 0.5 - y0;
+        const double along = square == 0 ? 0 : std::clamp((x * dx + y * dy) / square, 0., 1.);
+        const double away = std::hypot(x - along * dx, y - along * dy);
+        blend(column, row, std::clamp(reach - away, 0., 1.), color);
+      }
+    }
+  }
+
   /// The width of a text in pixels.
   static Index text_length(std::string_view text) {
     std::string letters = plain(text);
@@ -93,8 +117,7 @@ class PngCanvas {
   /// The picture as the bytes of a PNG file, empty if it is too large for one.
   std::vector<std::byte> encoded() const {
     std::vector<std::byte> bytes;
-    constexpr Index most = 1 << 15;
-    if (width_ > most || height_ > most) return bytes;
+    if (width_ > longest_side || height_ > longest_side) return bytes;
     const auto collect = [](void* context, void* data, int size) {
       const auto* begin = static_cast<const std::byte*>(data);
       auto& all = *static_cast<std::vector<std::byte>*>(context);
@@ -106,6 +129,14 @@ class PngCanvas {
   }
 
  private:
+  void blend(Index x, Index y, double share, const Color& color) {
+    std::uint8_t* pixel = pixels_.data() + (y * width_ + x) * 3;
+    for (const std::uint8_t channel : {color.red, color.green, color.blue}) {
+      *pixel = static_cast<std::uint8_t>(*pixel + share * (channel - *pixel) + 0.5);
+      ++pixel;
+    }
+  }
+
   /// The font knows ASCII; "?" stands for what it does not, a point for the middle one.
   static std::string plain(std::string_view text) {
     std::string result;

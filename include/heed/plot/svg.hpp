@@ -9,37 +9,14 @@
 
 #include <heed/plot/color.hpp>
 #include <heed/plot/heatmap.hpp>
+#include <heed/plot/svg_elements.hpp>
 #include <heed/plot/text.hpp>
 
 namespace heed {
 
 namespace detail {
 
-/// Text as it may stand in XML.
-inline std::string escaped(std::string_view text) {
-  std::string result;
-  for (const Glyph& glyph : glyphs(text)) {
-    switch (glyph.bytes[0]) {
-      case '&':
-        result += "&amp;";
-        break;
-      case '<':
-        result += "&lt;";
-        break;
-      case '>':
-        result += "&gt;";
-        break;
-      case '"':
-        result += "&quot;";
-        break;
-      default:
-        result += glyph.bytes;
-    }
-  }
-  return result;
-}
-
-/// Draws one heatmap as SVG elements. Lengths are in pixels.
+/// Draws one heatmap as SVG elements.
 class SvgHeatmap {
  public:
   explicit SvgHeatmap(const Heatmap& heatmap) : heatmap_(heatmap) {
@@ -60,9 +37,8 @@ class SvgHeatmap {
   Index width() const { return width_; }
   Index height() const { return height_; }
 
-  /// The picture in a group whose corner is at (x, y).
-  std::string draw(Index x, Index y) {
-    text_ = "<g transform=\"translate(" + std::to_string(x) + " " + std::to_string(y) + ")\">\n";
+  std::string content() {
+    text_.clear();
     if (!heatmap_.title.empty()) {
       write(left_, 28, heatmap_.title, "font-size=\"16\" font-weight=\"600\"");
     }
@@ -71,7 +47,7 @@ class SvgHeatmap {
       for (Index column = 0; column < columns(); ++column) cell(row, column);
     }
     color_bar();
-    return text_ + "</g>\n";
+    return text_;
   }
 
  private:
@@ -85,20 +61,11 @@ class SvgHeatmap {
     return longest;
   }
 
-  static std::string attribute(std::string_view name, Index value) {
-    return " " + std::string(name) + "=\"" + std::to_string(value) + "\"";
-  }
   void rectangle(Index x, Index y, Index width, Index height, const Color& color) {
-    text_ += "<rect" + attribute("x", x) + attribute("y", y) + attribute("width", width) +
-             attribute("height", height) + " fill=\"" + hex(color) + "\"/>";
+    text_ += svg_rectangle(x, y, width, height, color);
   }
   void write(Index x, Index y, std::string_view words, const std::string& attributes) {
-    text_ += "<text" + attribute("x", x) + attribute("y", y) + " " + attributes + ">" +
-             escaped(words) + "</text>\n";
-  }
-  static std::string turned(int angle, Index x, Index y) {
-    return "transform=\"rotate(" + std::to_string(angle) + " " + std::to_string(x) + " " +
-           std::to_string(y) + ")\"";
+    text_ += svg_text(x, y, words, attributes);
   }
 
   void axes() {
@@ -108,11 +75,11 @@ class SvgHeatmap {
     }
     for (std::size_t column = 0; column < heatmap_.column_labels.size(); ++column) {
       const Index x = left_ + cell_ * static_cast<Index>(column) + cell_ / 2 + 2;
-      write(x, top_ - 8, heatmap_.column_labels[column], turned(-45, x, top_ - 8));
+      write(x, top_ - 8, heatmap_.column_labels[column], svg_turned(-45, x, top_ - 8));
     }
     const std::string quiet = "fill=\"#666\" text-anchor=\"middle\"";
     const Index middle = top_ + cells_height_ / 2;
-    write(18, middle, heatmap_.row_title, quiet + " " + turned(-90, 18, middle));
+    write(18, middle, heatmap_.row_title, quiet + " " + svg_turned(-90, 18, middle));
     write(left_ + cells_width_ / 2, top_ + cells_height_ + 20, heatmap_.column_title, quiet);
   }
 
@@ -124,7 +91,7 @@ class SvgHeatmap {
     rectangle(x, y, cell_, cell_, back);
     if (heatmap_.numbers) {
       const bool zero = value == 0;  // masked: stands back behind what was computed
-      text_ += "<text" + attribute("x", x + cell_ / 2) + attribute("y", y + cell_ / 2 + 4) +
+      text_ += "<text" + svg_attribute("x", x + cell_ / 2) + svg_attribute("y", y + cell_ / 2 + 4) +
                " text-anchor=\"middle\" font-size=\"12\" fill=\"" + hex(text_color_on(back)) +
                (zero ? "\" opacity=\"0.6\">" : "\">") + cell_text(value) + "</text>";
     }
@@ -165,28 +132,7 @@ class SvgHeatmap {
 /// of a cell when the pointer rests on it. No scripts, no network. Throws ShapeError for labels
 /// that do not fit their axis.
 inline std::string to_svg(std::span<const Heatmap> heatmaps, Index columns = 2) {
-  if (columns < 1) throw_shape_error("to_svg: ", columns, " pictures in a row");
-  std::string body;
-  Index width = 0, height = 0, x = 0, row_height = 0;
-  for (std::size_t i = 0; i < heatmaps.size(); ++i) {
-    if (i % static_cast<std::size_t>(columns) == 0) {
-      height += row_height;
-      x = row_height = 0;
-    }
-    detail::SvgHeatmap picture(heatmaps[i]);
-    body += picture.draw(x, height);
-    x += picture.width();
-    width = std::max(width, x);
-    row_height = std::max(row_height, picture.height());
-  }
-  height += row_height;
-  const std::string size = std::to_string(width) + " " + std::to_string(height);
-  return "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + std::to_string(width) +
-         "\" height=\"" + std::to_string(height) + "\" viewBox=\"0 0 " + size +
-         "\" font-family=\"system-ui, sans-serif\" font-size=\"13\" fill=\"#222\" "
-         "shape-rendering=\"crispEdges\">\n<rect width=\"100%\" height=\"100%\" "
-         "fill=\"#fff\"/>\n" +
-         body + "</svg>\n";
+  return detail::svg_page<detail::SvgHeatmap>(heatmaps, columns);
 }
 
 /// One heatmap as an SVG picture.

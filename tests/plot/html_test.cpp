@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+#include <heed/plot/html.hpp>
+
+#include <unistd.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+namespace heed {
+namespace {
+
+AttentionPage page() {
+  AttentionPage page;
+  page.weights = Tensor<float, 4>({2, 3, 2, 4});
+  float value = 0;
+  for (float& weight : page.weights) weight = (value += 1) / 48;
+  page.query_labels = {"</script>", "b"};
+  page.key_labels = {"w", "\"x\"\\", "y\n", "<z>"};
+  page.title = "Two & three";
+  return page;
+}
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t found = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+/// What the page's document is after its scripts and `probe` have run; empty without a browser.
+std::string shown_by_chromium(std::string html, const std::string& probe) {
+  if (std::system("command -v chromium > /dev/null") != 0) return {};
+  const auto folder =
+      std::filesystem::temp_directory_path() / ("heed_html_" + std::to_string(::getpid()));
+  std::filesystem::create_directories(folder);
+  html.insert(html.rfind("</script>"), probe);
+  std::ofstream(folder / "page.html") << html;
+  const std::string command =
+      "HOME=" + folder.string() +
+      " timeout 100 chromium --headless --no-sandbox --disable-gpu --user-data-dir=" +
+      (folder / "profile").string() + " --dump-dom file://" + (folder / "page.html").string() +
+      " 2> /dev/null";
+  std::string shown;
+  FILE* output = ::popen(command.c_str(), "r");
+  char buffer[4096];
+  while (const std::size_t got = std::fread(buffer, 1, sizeof(buffer), output)) {
+    shown.append(buffer, got);
+  }
+  ::pclose(output);
+  std::filesystem::remove_all(folder);
+  return shown;
+}
+
+TEST(Html, HoldsEverythingItself) {
+  const std::string html = to_html(page());
+  EXPECT_EQ(count(html, "<td><canvas"), 6u);
+  EXPECT_EQ(count(html, "</script>"), 1u) << "labels cannot end the script";
+  EXPECT_EQ(count(html, "://"), 0u) << "no address of anything";
+  EXPECT_EQ(count(html, " src="), 0u);
+  EXPECT_EQ(count(html, " href="), 0u);
+  EXPECT_NE(html.find("default-src 'none'"), std::string::npos);
+  EXPECT_NE(html.find("<title>Two &amp; three</title>"), std::string::npos);
+  EXPECT_NE(html.find(R"(queryLabels=["\u003c/script>","b"])"), std::string::npos);
+  EXPECT_NE(html.find(R"(keyLabels=["w","\"x\"\\","y␊","\u003cz>"])"), std::string::npos);
+}
+
+TEST(Html, WeightsAsBase64) {
+  Tensor<float, 4> values({1, 1, 1, 1});
+  values.data()[0] = 1;  // 00 00 80 3f
+  EXPECT_EQ(detail::base64_of(values), "AACAPw==");
+  values = Tensor<float, 4>({1, 1, 1, 2}, {1, -2});
+  EXPECT_EQ(detail::base64_of(values), "AACAPwAAAMA=");
+  values = Tensor<float, 4>({1, 1, 1, 3}, {1, -2, 0.5f});
+  EXPECT_EQ(detail::base64_of(values), "AACAPwAAAMAAAAA/");
+}
+
+TEST(Html, ABrowserShowsThumbnailsEnlargesAndTellsWeights) {
+  // Colors as the canvas holds them, a click on layer 1 head 2, the pointer on query 1, key 3.
+  const std::string probe = R"(
+    const small=document.querySelectorAll('td canvas')[5];
+    const pixel=[...small.getContext('2d').getImageData(3,1,1,1).data].join();
+    small.click();
+    const canvas=large.querySelector('canvas'),box=canvas.getBoundingClientRect();
+    for(let x=box.left;x<box.right&&!tip.textContent.includes('<z>');x+=10)
+      for(let y=box.top;y<box.bottom&&!tip.textContent.includes('query b \u2192 key <z>');y+=10)
+        canvas.dispatchEvent(new MouseEvent('mousemove',{clientX:x,clientY:y}));
+    const told=[document.querySelectorAll('td canvas').length,pixel,large.hidden,
+      large.querySelector('h1').textContent,tip.textContent];
+    document.onkeydown(new KeyboardEvent('keydown',{key:'ArrowRight'}));
+    told.push(large.querySelector('h1').textContent);
+    document.onkeydown(new KeyboardEvent('keydown',{key:'Escape'}));
+    told.push(large.hidden);
+    document.body.dataset.told=told.join('|').replaceAll('\n',';');
+  )";
+  const std::string shown = shown_by_chromium(to_html(page()), probe);
+  if (shown.empty()) GTEST_SKIP() << "chromium not found, or it cannot start";
+  const std::string mark = "data-told=\"";
+  const auto at = shown.find(mark);
+  ASSERT_NE(at, std::string::npos) << shown;
+  const std::string told =
+      shown.substr(at + mark.size(), shown.find('"', at + mark.size()) - at - mark.size());
+  EXPECT_TRUE(told ==
+                  "6|253,231,37,255|false|layer 1, head 2|layer 1, head 2;query b → key "
+                  "<z>;weight 1|layer 1, head 0|true" ||
+              told ==
+                  "6|253,231,37,255|false|layer 1, head 2|layer 1, head 2;query b → key "
+                  "&lt;z&gt;;weight 1|layer 1, head 0|true")
+      << told;
+}
+
+TEST(Html, AnySizeAndNaN) {
+  AttentionPage empty;
+  EXPECT_NE(to_html(empty).find("data=''"), std::string::npos);
+  EXPECT_NE(to_html(empty).find("<h1>Attention</h1>"), std::string::npos);
+  AttentionPage broken = page();
+  broken.weights(0, 0, 0, 0) = NAN;
+  EXPECT_EQ(count(to_html(broken), "<canvas"), 7u);
+}
+
+TEST(Html, LabelsThatDoNotFitAreRefused) {
+  AttentionPage wrong = page();
+  wrong.key_labels.pop_back();
+  try {
+    to_html(wrong);
+    ADD_FAILURE();
+  } catch (const ShapeError& error) {
+    EXPECT_STREQ(error.what(), "to_html: 3 key labels for weights with 4");
+  }
+}
+
+}  // namespace
+}  // namespace heed

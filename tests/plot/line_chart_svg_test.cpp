@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+#include <heed/plot/line_chart_svg.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace heed {
+namespace {
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t found = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+LineChart two_lines() {
+  LineChart chart;
+  chart.series = {{"truth", {0, 1, 2}, {1, 3, 2}}, {"<guess>", {0, 1, 2}, {1, NAN, 2}}};
+  chart.title = "A & B";
+  chart.x_title = "step";
+  chart.y_title = "token";
+  return chart;
+}
+
+TEST(LineChartSvg, LinesMarksTicksAndLegend) {
+  const std::string svg = to_svg(two_lines());
+  EXPECT_EQ(count(svg, "stroke-linejoin"), 1u) << "a line of single points has no path";
+  EXPECT_EQ(count(svg, "<title>"), 5u) << "a point that is NaN is not drawn";
+  EXPECT_NE(svg.find("<title>truth: 1 → 3</title>"), std::string::npos);
+  EXPECT_NE(svg.find("<title>&lt;guess&gt;: 2 → 2</title>"), std::string::npos);
+  EXPECT_NE(svg.find(">&lt;guess&gt;</text>"), std::string::npos);
+  EXPECT_NE(svg.find(">A &amp; B</text>"), std::string::npos);
+  for (const char* word : {">step</text>", ">token</text>", ">1.0</text>", ">3.0</text>"}) {
+    EXPECT_NE(svg.find(word), std::string::npos) << word;
+  }
+  EXPECT_EQ(count(svg, "<g"), count(svg, "</g>"));
+  EXPECT_EQ(count(svg, "<path"), count(svg, "</path>") + 3) << "1 line, 2 of the legend";
+  EXPECT_EQ(svg.find("nan"), std::string::npos);
+  EXPECT_EQ(svg.find("http", svg.find("http") + 1), std::string::npos) << "no network";
+}
+
+TEST(LineChartSvg, WhereAPointStands) {
+  LineChart chart;
+  chart.series = {{"", {0, 10}, {0, 1}}};
+  // Left margin 44 + 8 · 3 for "0.0", top 20 without a title; 560 × 300 for the lines.
+  EXPECT_NE(to_svg(chart).find("d=\"M68.0 320.0L628.0 20.0\""), std::string::npos) << to_svg(chart);
+  chart.low = 0;
+  chart.high = 0.5;
+  EXPECT_NE(to_svg(chart).find("d=\"M68.0 320.0L348.0 20.0\""), std::string::npos) << "cut off";
+}
+
+TEST(LineChartSvg, LongLinesHaveNoVisibleMarks) {
+  LineChart chart;
+  chart.series = {series_of(std::vector<double>(500, 1.0), "flat")};
+  EXPECT_EQ(count(to_svg(chart), "fill=\"#fff\""), 1u) << "the background";
+  EXPECT_EQ(count(to_svg(chart), "<title>"), 500u);
+}
+
+TEST(LineChartSvg, SeveralAndNone) {
+  const LineChart charts[] = {two_lines(), {}, two_lines()};
+  EXPECT_EQ(count(to_svg(charts, 2), "translate("), 3u);
+  EXPECT_EQ(count(to_svg(std::span<const LineChart>()), "<svg"), 1u);
+  LineChart broken = two_lines();
+  broken.series[0].x.pop_back();
+  EXPECT_THROW(to_svg(broken), ShapeError);
+}
+
+}  // namespace
+}  // namespace heed

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+#include <heed/plot/line_chart_terminal.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace heed {
+namespace {
+
+constexpr TerminalOptions plain{ColorDepth::none, 80};
+
+/// A loss that falls from 2.35 to 2.2, without libm's last bits in it.
+LineChart loss() {
+  LineChart chart;
+  std::vector<double> values;
+  double above = 0.15;
+  for (int epoch = 0; epoch < 20; ++epoch, above *= 0.7408182206817179) {
+    values.push_back(2.2 + above);
+  }
+  chart.series = {series_of(values, "training", 1)};
+  chart.title = "Training loss";
+  chart.x_title = "epoch";
+  chart.y_title = "loss";
+  return chart;
+}
+
+TEST(LineChartTerminal, ALineWithItsPoints) {
+  EXPECT_EQ(to_terminal(loss(), plain), R"(      Training loss
+2.35 ┤o⡀
+     │ ⠱⡀
+     │  ⠱⡀
+     │   ⠘o
+2.30 ┤    ⠈⢆
+     │      ⠣⡀
+     │       o⢄
+     │         ⠑⢄
+     │           o⠢⡀
+2.25 ┤             ⠈⠑o⡀
+     │                ⠈⠑⠤o
+     │                    ⠉⠑⠢o⣀⡀
+     │                         ⠈o⠑⠒⠢o⠤⢄⣀o⡀
+2.20 ┤                                   ⠈⠉⠉o⠑⠒⠒o⠒⠒⠒o⠤⠤o⠤⠤⠤o⠤⠤⠤o⠤⠤⣀o⣀⣀⣀o⣀⣀o⣀⣀⣀o
+     └────┬──────┬───────┬──────┬───────┬───────┬──────┬───────┬───────┬──────┬
+          2      4       6      8      10      12     14      16      18     20
+                                        epoch
+      o training   up: loss
+)");
+}
+
+TEST(LineChartTerminal, LinesAreToldApart) {
+  LineChart chart;
+  chart.series = {{"truth", {0, 1, 2, 3}, {0, 2, 1, 3}}, {"guess", {0, 1, 2, 3}, {3, 2, NAN, 0}}};
+  const std::string text = to_terminal(chart, {ColorDepth::none, 30});
+  EXPECT_EQ(text, R"(3 ┤x⢄                       o
+  │  ⠑⢄                    ⡜
+  │    ⠱⡀                 ⡜
+  │     ⠈⠢⡀              ⡸
+2 ┤       ⠈x⡀           ⡰⠁
+  │       ⢠⠃⠈⢢         ⡰⠁
+  │      ⢠⠃   ⠑⢄      ⢠⠃
+  │     ⢠⠃      ⠑⢄   ⢠⠃
+  │    ⢀⠎         ⠣⡀⢠⠃
+1 ┤   ⢀⠎           ⠈o
+  │   ⡎
+  │  ⡜
+  │ ⡜
+0 ┤o                        x
+  └┬───────┬────────┬───────┬
+   0       1        2       3
+   o truth   x guess
+)");
+  const std::string colored = to_terminal(chart, {ColorDepth::true_color, 30});
+  EXPECT_NE(colored.find("\x1b[38;2;0;114;178mo\x1b[0m truth"), std::string::npos);
+  EXPECT_NE(colored.find("\x1b[38;2;213;94;0mx\x1b[0m guess"), std::string::npos);
+}
+
+TEST(LineChartTerminal, NothingIsWiderThanTheTerminalAndNothingEscapes) {
+  LineChart chart = loss();
+  chart.series.push_back(series_of(std::vector<double>(5000, 2.3), "\x1b[31m"));
+  for (const Index width : {8, 20, 41, 80, 300}) {
+    const std::string text = to_terminal(chart, {ColorDepth::none, width});
+    EXPECT_EQ(text.find('\x1b'), std::string::npos);
+    std::string line;
+    for (const char letter : text.substr(0, text.rfind('\n', text.size() - 2))) {
+      line += letter;
+      if (letter != '\n') continue;
+      if (line.find("epoch") == std::string::npos && line.find("Training") == std::string::npos) {
+        EXPECT_LE(detail::text_width(line) - 1, width + 1) << line;
+      }
+      line.clear();
+    }
+  }
+}
+
+TEST(LineChartTerminal, LongLinesAreMarkedHereAndThere) {
+  LineChart chart;
+  chart.series = {series_of(std::vector<double>(5000, 1.0), "flat")};
+  const std::string text = to_terminal(chart, plain);
+  const auto marks = std::count(text.begin(), text.end(), 'o');
+  EXPECT_GT(marks, 5);
+  EXPECT_LT(marks, 15);
+}
+
+TEST(LineChartTerminal, EmptyAndBroken) {
+  EXPECT_NE(to_terminal(LineChart{}, plain).find("1.0 ┤"), std::string::npos);
+  LineChart broken;
+  broken.series = {{"", {1}, {}}};
+  EXPECT_THROW(to_terminal(broken, plain), ShapeError);
+}
+
+}  // namespace
+}  // namespace heed

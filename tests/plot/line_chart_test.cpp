@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+#include <heed/plot/line_chart.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+#include <tuple>
+
+namespace heed {
+namespace {
+
+TEST(LineChart, SeriesOfAnyVector) {
+  const std::vector<float> values = {3, 1, 2};
+  const Series series = series_of(values, "loss", 1);
+  EXPECT_EQ(series.name, "loss");
+  EXPECT_EQ(series.x, (std::vector<double>{1, 2, 3}));
+  EXPECT_EQ(series.y, (std::vector<double>{3, 1, 2}));
+  EXPECT_EQ(series_of(view_of(values).reverse(0)).y, (std::vector<double>{2, 1, 3}));
+}
+
+TEST(LineChart, AxesHoldEveryFinitePoint) {
+  LineChart chart;
+  chart.series = {{"", {0, 1, 2, 9}, {1, NAN, 3, INFINITY}}, {"", {-4}, {2}}};
+  const auto axes = detail::axes_of(chart, 6, 5);
+  EXPECT_EQ(axes.x.low, -4);
+  EXPECT_EQ(axes.x.high, 2);
+  EXPECT_EQ(axes.y.low, 1);
+  EXPECT_EQ(axes.y.high, 3);
+  chart.low = 0;
+  chart.high = 2.5;
+  EXPECT_EQ(detail::axes_of(chart, 6, 5).y.high, 2.5);
+  chart.low = 50;
+  chart.high.reset();
+  EXPECT_GT(detail::axes_of(chart, 6, 5).y.high, 50) << "a low end above all values";
+  const auto empty = detail::axes_of({}, 6, 5);
+  EXPECT_EQ(empty.y.high, 1);
+}
+
+TEST(LineChart, RunsEndWhereAPointIsMissing) {
+  LineChart chart;
+  chart.series = {{"", {0, 1, 2, 3, 4}, {NAN, 1, 2, NAN, 3}}};
+  const auto axes = detail::axes_of(chart, 5, 5);
+  const auto runs = detail::runs_of(chart.series[0], axes);
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[0].size(), 2u);
+  EXPECT_EQ(runs[1].size(), 1u);
+  EXPECT_EQ(runs[1][0].x, 1);
+}
+
+TEST(LineChart, LinesAreCutAtTheEndsOfTheAxis) {
+  detail::ChartPoint a{0, -1}, b{1, 3};
+  ASSERT_TRUE(detail::clip(a, b));
+  EXPECT_DOUBLE_EQ(a.x, 0.25);
+  EXPECT_DOUBLE_EQ(a.y, 0);
+  EXPECT_DOUBLE_EQ(b.x, 0.5);
+  EXPECT_DOUBLE_EQ(b.y, 1);
+  detail::ChartPoint c{0, 2}, d{1, 1.5};
+  EXPECT_FALSE(detail::clip(c, d));
+}
+
+TEST(LineChart, RefusesWhatCannotBeDrawn) {
+  LineChart chart;
+  chart.series = {{"loss", {1, 2}, {1}}};
+  try {
+    detail::check_line_chart(chart);
+    ADD_FAILURE();
+  } catch (const ShapeError& error) {
+    EXPECT_STREQ(error.what(), "line chart: series 'loss' has 2 x and 1 y");
+  }
+  chart.series.clear();
+  for (const auto& [low, high] : {std::pair{1., 1.}, {0., double(NAN)}, {double(-INFINITY), 0.}}) {
+    chart.low = low;
+    chart.high = high;
+    EXPECT_THROW(detail::check_line_chart(chart), ShapeError) << low << " " << high;
+  }
+}
+
+TEST(LineChart, ColorsDifferAndReadOnWhite) {
+  std::set<std::tuple<int, int, int>> colors;
+  for (std::size_t i = 0; i < 7; ++i) {
+    const Color color = detail::line_color(i);
+    colors.emplace(color.red, color.green, color.blue);
+    EXPECT_GT(contrast(color, {255, 255, 255}), 2) << i;
+  }
+  EXPECT_EQ(colors.size(), 7u);
+}
+
+}  // namespace
+}  // namespace heed
