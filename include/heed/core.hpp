@@ -14,6 +14,10 @@
 #include <heed/core/parallel.hpp>
 #include <heed/core/philox.hpp>
 #include <heed/core/product.hpp>
+#include <heed/core/q4_0.hpp>
+#include <heed/core/q4_1.hpp>
+#include <heed/core/q6_k.hpp>
+#include <heed/core/q8_0.hpp>
 #include <heed/core/random.hpp>
 #include <heed/core/scalar.hpp>
 #include <heed/core/scratch.hpp>

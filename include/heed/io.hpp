@@ -2,11 +2,18 @@
 #pragma once
 
 /// Reading and writing tensors in files.
+#include <heed/io/byte_reader.hpp>
+#include <heed/io/dequantize.hpp>
 #include <heed/io/element_type.hpp>
 #include <heed/io/error.hpp>
 #include <heed/io/file.hpp>
+#include <heed/io/gguf.hpp>
+#include <heed/io/gguf_field.hpp>
+#include <heed/io/gguf_header.hpp>
+#include <heed/io/gguf_type.hpp>
 #include <heed/io/json_reader.hpp>
 #include <heed/io/mapped_file.hpp>
+#include <heed/io/name_index.hpp>
 #include <heed/io/npy.hpp>
 #include <heed/io/npy_header.hpp>
 #include <heed/io/safetensors.hpp>

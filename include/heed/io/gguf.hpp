@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <heed/core/scalar.hpp>
+#include <heed/io/dequantize.hpp>
+#include <heed/io/gguf_field.hpp>
+#include <heed/io/gguf_header.hpp>
+#include <heed/io/name_index.hpp>
+#include <heed/io/shared_bytes.hpp>
+#include <heed/tensor/tensor.hpp>
+
+namespace heed {
+
+/// A GGUF file (versions 2 and 3): metadata and tensors by name. Opening checks everything but the
+/// weights and touches none of them; copies share the file. Any bytes give this or a FileError, in
+/// time and memory of the order of their number.
+class Gguf {
+ public:
+  /// `name` stands in error messages.
+  Gguf(SharedBytes bytes, std::string name) : bytes_(std::move(bytes)), name_(std::move(name)) {
+    detail::GgufHeader header(bytes_.get(), name_);
+    version_ = header.version;
+    fields_ = std::move(header.fields);
+    tensors_ = std::move(header.tensors);
+    by_key_ = ByKey(fields_);
+    by_name_ = ByName(tensors_);
+    const GgufField* key = by_key_.twice(fields_);
+    if (key != nullptr) throw_file_error(name_, ": '", key->key, "' twice");
+    const GgufTensor* tensor = by_name_.twice(tensors_);
+    if (tensor != nullptr) throw_file_error(name_, ": tensor '", tensor->name, "' twice");
+  }
+  /// A file, memory-mapped: what is not asked for is not read from the disk.
+  static Gguf open(const std::string& path) { return Gguf(SharedBytes(MappedFile(path)), path); }
+
+  std::uint32_t version() const { return version_; }
+  /// In the order of the file, as are the tensors.
+  std::span<const GgufField> fields() const { return fields_; }
+  std::span<const GgufTensor> tensors() const { return tensors_; }
+
+  bool has_field(std::string_view key) const { return by_key_.find(fields_, key) != nullptr; }
+  const GgufField& field(std::string_view key) const {
+    const GgufField* found = by_key_.find(fields_, key);
+    if (found == nullptr) throw_file_error(name_, ": no field '", key, "'");
+    return *found;
+  }
+  /// The value of a field as T: std::string_view (which lives as long as the file), bool, float,
+  /// double, any integer. Throws FileError when it is missing, an array or something else.
+  template <class T>
+  T value(std::string_view key) const {
+    const GgufField& found = field(key);
+    if (found.is_array) throw_file_error(name_, ": '", key, "' is an array");
+    return with_name([&]() -> T { return found.template values<T>().front(); });
+  }
+  /// The same, or `otherwise` where the file has no such field.
+  template <class T>
+  T value(std::string_view key, T otherwise) const {
+    return has_field(key) ? value<T>(key) : otherwise;
+  }
+  /// The elements of an array.
+  template <class T>
+  std::vector<T> values(std::string_view key) const {
+    const GgufField& found = field(key);
+    if (!found.is_array) throw_file_error(name_, ": '", key, "' is no array");
+    return with_name([&] { return found.template values<T>(); });
+  }
+
+  bool has_tensor(std::string_view name) const { return by_name_.find(tensors_, name) != nullptr; }
+  const GgufTensor& tensor(std::string_view name) const {
+    const GgufTensor* found = by_name_.find(tensors_, name);
+    if (found == nullptr) throw_file_error(name_, ": no tensor '", name, "'");
+    return *found;
+  }
+  /// The tensor's blocks as they stand in the file.
+  std::span<const std::byte> bytes(std::string_view name) const {
+    const GgufTensor& found = tensor(name);
+    return bytes_.get().subspan(found.begin, found.end - found.begin);
+  }
+  /// The tensor's weights, dequantized. The shape is row-major, the file's order reversed. Throws
+  /// FileError when the rank differs or heed does not read the type.
+  template <Scalar T, std::size_t Rank>
+  Tensor<T, Rank> tensor(std::string_view name) const {
+    const GgufTensor& found = tensor(name);
+    if (found.rank != Rank) {
+      throw_file_error(name_, ": tensor '", name, "': shape ", found.shape(), " has rank ",
+                       found.rank, ", expected ", Rank);
+    }
+    Extents<Rank> extents{};
+    std::copy_n(found.extents.begin(), Rank, extents.begin());
+    Tensor<T, Rank> result(extents);
+    float part[1024];
+    for (Index first = 0; first < result.size(); first += 1024) {
+      const auto count = static_cast<std::size_t>(std::min<Index>(1024, result.size() - first));
+      read(name, first, std::span(part, count));
+      std::copy_n(part, count, result.data() + first);
+    }
+    if (result.empty()) read(name, 0, {});  // whether the type is one of ours
+    return result;
+  }
+  /// Weights `first` … first + out.size() − 1 of the tensor in row-major order, dequantized.
+  void read(std::string_view name, Index first, std::span<float> out) const {
+    const GgufTensor& found = tensor(name);
+    if (!is_dequantizable(*found.type)) {
+      throw_file_error(name_, ": tensor '", name, "': type ", found.type->name, " is not read");
+    }
+    Index size = 1;
+    for (const Index extent : found.shape()) size = extent == 0 ? 0 : size * extent;
+    if (first < 0 || first > size || static_cast<Index>(out.size()) > size - first) {
+      throw_shape_error("read: weights ", first, " to ", first + static_cast<Index>(out.size()),
+                        " of '", name, "', which has ", size);
+    }
+    dequantize(*found.type, bytes_.get().data() + found.begin, first, out);
+  }
+
+ private:
+  using ByKey = detail::NameIndex<&GgufField::key>;
+  using ByName = detail::NameIndex<&GgufTensor::name>;
+
+  template <class Call>
+  auto with_name(const Call& call) const {
+    try {
+      return call();
+    } catch (const FileError& error) {
+      throw_file_error(name_, ": ", error.what());
+    }
+  }
+
+  SharedBytes bytes_;
+  std::string name_;
+  std::uint32_t version_ = 0;
+  std::vector<GgufField> fields_;
+  std::vector<GgufTensor> tensors_;
+  ByKey by_key_;
+  ByName by_name_;
+};
+
+}  // namespace heed

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <heed/core/index.hpp>
+#include <heed/core/utf8.hpp>
+#include <heed/io/byte_reader.hpp>
+#include <heed/io/gguf_field.hpp>
+#include <heed/io/gguf_type.hpp>
+
+namespace heed {
+
+/// One tensor of a GGUF file.
+struct GgufTensor {
+  std::string_view name;
+  const GgufType* type = nullptr;
+  std::size_t rank = 0;
+  std::array<Index, 4> extents{};  // row-major: the file's order reversed
+  std::size_t begin = 0, end = 0;  // bytes of the file
+
+  std::span<const Index> shape() const { return {extents.data(), rank}; }
+};
+
+namespace detail {
+
+/// Reads and checks everything in a GGUF file (versions 2 and 3, little-endian) but the weights.
+/// Names and values stay where they are in `bytes`, which must outlive the result.
+class GgufHeader {
+ public:
+  std::uint32_t version = 0;
+  std::vector<GgufField> fields;    // in the file's order
+  std::vector<GgufTensor> tensors;  // in the file's order
+
+  GgufHeader(std::span<const std::byte> bytes, std::string_view name)
+      : reader_(bytes, name), name_(name), size_(bytes.size()) {
+    read_version();
+    const std::size_t tensor_count = reader_.count(least_tensor, "the number of tensors");
+    const std::size_t field_count = reader_.count(least_field, "the number of metadata fields");
+    fields.reserve(field_count);
+    for (std::size_t i = 0; i < field_count; ++i) read_field();
+    if (tensor_count > reader_.left() / least_tensor) {
+      reader_.fail(tensor_count, " tensors, the file has ", reader_.left(), " more bytes");
+    }
+    tensors.reserve(tensor_count);
+    for (std::size_t i = 0; i < tensor_count; ++i) read_tensor();
+    place_tensors();
+  }
+
+ private:
+  static constexpr std::size_t least_field = 8 + 1 + 4 + 1, least_tensor = 8 + 1 + 4 + 4 + 8;
+  static constexpr int deepest = 4;
+
+  void read_version() {
+    const auto magic = reader_.take(4, "the magic");
+    if (std::memcmp(magic.data(), "GGUF", 4) != 0) {
+      throw_file_error(name_, ": byte 0: not a GGUF file");
+    }
+    version = reader_.number<std::uint32_t>("the version");
+    if (version == 0x02000000 || version == 0x03000000) {
+      throw_file_error(name_, ": byte 4: a big-endian file");
+    }
+    if (version != 2 && version != 3) {
+      throw_file_error(name_, ": byte 4: version ", version, ", expected 2 or 3");
+    }
+  }
+
+  GgufValueType value_type() {
+    const auto type = reader_.number<std::uint32_t>("a type of metadata");
+    if (type > static_cast<std::uint32_t>(GgufValueType::f64)) {
+      reader_.fail("unknown type of metadata ", type);
+    }
+    return static_cast<GgufValueType>(type);
+  }
+
+  void read_field() {
+    GgufField& field = fields.emplace_back();
+    field.key = reader_.text("a metadata key");
+    if (field.key.empty() || !is_utf8(field.key))
+      reader_.fail("a metadata key is empty or not UTF-8");
+    field.type = value_type();
+    field.is_array = field.type == GgufValueType::array;
+    if (field.is_array) {
+      std::tie(field.type, field.count) = array_start();
+    }
+    field.data = reader_.here();
+    skip_values(field.type, field.count, field.key, field.is_array ? 1 : 0);
+  }
+
+  /// Type and number of an array's elements.
+  std::pair<GgufValueType, std::size_t> array_start() {
+    const GgufValueType type = value_type();
+    const std::size_t least = type == GgufValueType::text    ? 8
+                              : type == GgufValueType::array ? 12
+                                                             : width_of(type);
+    return {type, reader_.count(least, "the length of an array")};
+  }
+
+  /// Values that are checked and left for later.
+  void skip_values(GgufValueType type, std::size_t count, std::string_view key, int depth) {
+    if (depth > deepest) reader_.fail("'", key, "': arrays more than ", deepest, " deep");
+    if (type == GgufValueType::text) {
+      for (std::size_t i = 0; i < count; ++i) reader_.text("text");
+    } else if (type == GgufValueType::array) {
+      for (std::size_t i = 0; i < count; ++i) {
+        const auto [inner, inner_count] = array_start();
+        skip_values(inner, inner_count, key, depth + 1);
+      }
+    } else {
+      const auto bytes = reader_.take(count * width_of(type), "metadata");
+      const bool two_valued =
+          type != GgufValueType::boolean ||
+          std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b <= std::byte{1}; });
+      if (!two_valued) reader_.fail("'", key, "': a bool that is neither 0 nor 1");
+    }
+  }
+
+  template <class... Parts>
+  [[noreturn]] void fail(const GgufTensor& tensor, const Parts&... parts) const {
+    reader_.fail("tensor '", tensor.name, "': ", parts...);
+  }
+
+  void read_tensor() {
+    GgufTensor& tensor = tensors.emplace_back();
+    tensor.name = reader_.text("a tensor's name");
+    if (tensor.name.empty() || !is_utf8(tensor.name)) {
+      reader_.fail("a tensor's name is empty or not UTF-8");
+    }
+    const auto rank = reader_.number<std::uint32_t>("a tensor's rank");
+    if (rank > tensor.extents.size()) fail(tensor, "rank ", rank, ", at most 4 is known");
+    tensor.rank = rank;
+    for (std::size_t axis = rank; axis-- > 0;) {
+      const auto extent = reader_.number<std::uint64_t>("a tensor's shape");
+      if (!std::in_range<Index>(extent)) fail(tensor, "an extent of ", extent);
+      tensor.extents[axis] = static_cast<Index>(extent);
+    }
+    const auto type = reader_.number<std::uint32_t>("a tensor's type");
+    tensor.type = gguf_type(type);
+    if (tensor.type == nullptr) fail(tensor, "unknown type ", type);
+    const auto offset = reader_.number<std::uint64_t>("a tensor's offset");
+    const std::size_t bytes = size_of(tensor);
+    if (offset > size_ || bytes > size_ - offset) {
+      fail(tensor, bytes, " bytes at offset ", offset, " in a file of ", size_);
+    }
+    tensor.begin = static_cast<std::size_t>(offset);
+    tensor.end = tensor.begin + bytes;
+  }
+
+  std::size_t size_of(const GgufTensor& tensor) const {
+    const auto shape = tensor.shape();
+    const Index row = shape.empty() ? 1 : shape.back();
+    if (row % tensor.type->block_length != 0) {
+      fail(tensor, "rows of ", row, " are not blocks of ", tensor.type->block_length, " (",
+           tensor.type->name, ")");
+    }
+    if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return 0;
+    Index bytes = tensor.type->block_bytes, elements = 1;
+    bool fits = !__builtin_mul_overflow(bytes, row / tensor.type->block_length, &bytes);
+    for (std::size_t axis = 0; axis + 1 < shape.size(); ++axis) {
+      fits = fits && !__builtin_mul_overflow(bytes, shape[axis], &bytes);
+    }
+    for (const Index extent : shape) {
+      fits = fits && !__builtin_mul_overflow(elements, extent, &elements);
+    }
+    if (!fits) fail(tensor, "shape ", shape, " is too large");
+    return static_cast<std::size_t>(bytes);
+  }
+
+  std::size_t alignment() const {
+    for (const GgufField& field : fields) {
+      if (field.key != "general.alignment") continue;
+      const bool number = !field.is_array && field.type == GgufValueType::u32;
+      const auto value = number ? unaligned<std::uint32_t>(field.data) : 0;
+      if (value < 8 || (value & (value - 1)) != 0) {
+        throw_file_error(name_, ": 'general.alignment' must be a u32, a power of two, at least 8");
+      }
+      return value;
+    }
+    return 32;
+  }
+
+  /// Offsets count from where the header ends; tensors lie inside the file and apart.
+  void place_tensors() {
+    const std::size_t step = alignment();
+    const std::size_t data = (reader_.at() + step - 1) / step * step;
+    std::vector<std::size_t> order(tensors.size());
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      GgufTensor& tensor = tensors[i];
+      order[i] = i;
+      if (tensor.begin % step != 0)
+        fail(tensor, "offset ", tensor.begin, " is not aligned to ", step);
+      if (data > size_ || tensor.end > size_ - data) {
+        fail(tensor, "ends at byte ", data + tensor.end, " of a file of ", size_);
+      }
+      tensor.begin += data;
+      tensor.end += data;
+    }
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return std::pair(tensors[a].begin, tensors[a].end) <
+             std::pair(tensors[b].begin, tensors[b].end);
+    });
+    for (std::size_t i = 1; i < order.size(); ++i) {
+      const GgufTensor &before = tensors[order[i - 1]], &after = tensors[order[i]];
+      if (after.begin < before.end) fail(after, "overlaps '", before.name, "'");
+    }
+  }
+
+  ByteReader reader_;
+  std::string_view name_;
+  std::size_t size_;
+};
+
+}  // namespace detail
+}  // namespace heed

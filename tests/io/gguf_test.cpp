@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT
+#include <heed/io/gguf.hpp>
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cstring>
+#include <fstream>
+#include <random>
+#include <string>
+
+#include <heed/io/safetensors.hpp>
+
+#include "support/gguf_file.hpp"
+#include "support/models.hpp"
+
+namespace heed {
+namespace {
+
+const std::string golden = HEED_TEST_DATA "/gguf/all_types.gguf";
+
+TEST(Gguf, MetadataOfEveryType) {  // by tools/make_file_goldens.py
+  const Gguf file = Gguf::open(golden);
+  EXPECT_EQ(file.version(), 3u);
+  EXPECT_EQ(file.value<std::string_view>("general.architecture"), "test");
+  EXPECT_EQ(file.value<int>("test.uint8"), 200);
+  EXPECT_EQ(file.value<int>("test.int8"), -100);
+  EXPECT_EQ(file.value<int>("test.uint16"), 60000);
+  EXPECT_EQ(file.value<int>("test.int16"), -30000);
+  EXPECT_EQ(file.value<Index>("test.uint32"), 4'000'000'000);
+  EXPECT_EQ(file.value<int>("test.int32"), -2'000'000'000);
+  EXPECT_EQ(file.value<std::uint64_t>("test.uint64"), std::uint64_t{1} << 63);
+  EXPECT_EQ(file.value<Index>("test.int64"), std::numeric_limits<Index>::min());
+  EXPECT_EQ(file.value<float>("test.float32"), 0.1f);
+  EXPECT_EQ(file.value<double>("test.float64"), 0.1);
+  EXPECT_TRUE(file.value<bool>("test.bool"));
+  EXPECT_EQ(file.value<std::string_view>("test.string"), "café 😀");
+  EXPECT_EQ(file.values<int>("test.integers"), (std::vector<int>{1, -2, 3}));
+  EXPECT_EQ(file.values<double>("test.floats"), (std::vector<double>{0.5, -0.25}));
+  EXPECT_EQ(file.values<std::string_view>("test.texts"),
+            (std::vector<std::string_view>{"a", "", "中"}));
+  EXPECT_EQ(file.values<bool>("test.bools"), (std::vector<bool>{true, false}));
+  EXPECT_EQ(file.field("test.nested").count, 2u);
+  EXPECT_EQ(file.field("test.nested").type, GgufValueType::array);
+  EXPECT_EQ(file.value("missing", 7), 7);
+  EXPECT_EQ(file.value("test.uint8", 7), 200);
+}
+
+TEST(Gguf, TensorsEqualTheReferencesBitForBit) {
+  const Gguf file = Gguf::open(golden);
+  const Safetensors expected = read_safetensors(HEED_TEST_DATA "/gguf/all_types.safetensors");
+  for (const char* name : {"Q8_0", "Q4_0", "Q4_1", "Q6_K"}) {
+    const auto weights = file.tensor<float, 2>(name);
+    const auto reference = expected.tensor<float, 2>(name);
+    ASSERT_EQ(weights.extents(), reference.extents());
+    for (Index i = 0; i < weights.size(); ++i) {
+      ASSERT_EQ(std::bit_cast<std::uint32_t>(weights.data()[i]),
+                std::bit_cast<std::uint32_t>(reference.data()[i]))
+          << name << " " << i;
+    }
+    EXPECT_EQ((file.tensor<double, 2>(name)(2, 5)), static_cast<double>(reference(2, 5)));
+    std::vector<float> row(40);
+    file.read(name, weights.extent(1) - 7, row);
+    EXPECT_EQ(std::memcmp(row.data(), reference.data() + weights.extent(1) - 7, 160), 0);
+  }
+  for (const char* name : {"F32", "F16", "BF16"}) {
+    const auto weights = file.tensor<float, 3>(name);
+    ASSERT_EQ(weights.extents(), (Extents<3>{2, 3, 5}));
+    EXPECT_EQ(std::memcmp(weights.data(), expected.tensor<float, 3>(name).data(), 120), 0) << name;
+  }
+  EXPECT_EQ(file.bytes("Q8_0").size(), 3u * 96 / 32 * 34);
+}
+
+TEST(Gguf, ErrorsNameFileAndField) {
+  const Gguf file = Gguf::open(golden);
+  const auto says = [&](const auto& call, const std::string& words) {
+    EXPECT_EQ(test::error_of(call), golden + ": " + words);
+  };
+  says([&] { file.value<int>("missing"); }, "no field 'missing'");
+  says([&] { file.value<int>("test.integers"); }, "'test.integers' is an array");
+  says([&] { file.values<int>("test.uint8"); }, "'test.uint8' is no array");
+  says([&] { file.value<int>("test.string"); }, "'test.string' is text, expected an integer");
+  says([&] { file.values<int>("test.nested"); }, "'test.nested' is array, expected an integer");
+  says([&] { file.value<std::int8_t>("test.uint8"); }, "'test.uint8': 200 is out of range");
+  says([&] { file.tensor<float, 1>("missing"); }, "no tensor 'missing'");
+  says([&] { file.tensor<float, 2>("F32"); },
+       "tensor 'F32': shape (2, 3, 5) has rank 3, expected 2");
+  says([&] { file.tensor<float, 1>("I32"); }, "tensor 'I32': type I32 is not read");
+  float out[2];
+  EXPECT_THROW(file.read("F32", 29, out), ShapeError);
+  EXPECT_THROW(file.read("F32", -1, out), ShapeError);
+  EXPECT_THROW(Gguf::open("/no/such/file"), FileError);
+}
+
+TEST(Gguf, NothingStandsTwice) {
+  test::GgufFile file;
+  file.field("a", 0, "x");
+  file.field("a", 0, "x");
+  const auto open = [](const std::string& text) { Gguf(SharedBytes(test::bytes_of(text)), "x"); };
+  EXPECT_EQ(test::error_of([&] { open(file.text()); }), "x: 'a' twice");
+  test::GgufFile other;
+  other.tensor("t", {0}, 0, 0);
+  other.tensor("t", {0}, 0, 0);
+  other.data = "x";
+  EXPECT_EQ(test::error_of([&] { open(other.text()); }), "x: tensor 't' twice");
+}
+
+TEST(Gguf, CopiesShareTheFileAndOutliveIt) {
+  Gguf copy = [] { return Gguf::open(golden); }();
+  const Gguf second = copy;
+  copy = Gguf::open(golden);
+  EXPECT_EQ(second.value<std::string_view>("general.architecture"), "test");
+  EXPECT_EQ((second.tensor<float, 3>("F32").size()), 30);
+}
+
+TEST(Gguf, EveryTruncationIsAnError) {
+  const auto good = read_file(golden);
+  std::size_t end = 0;  // of the last tensor; only padding follows
+  const Gguf whole = Gguf::open(golden);
+  for (const GgufTensor& tensor : whole.tensors()) end = std::max(end, tensor.end);
+  EXPECT_LT(good.size() - end, 32u);
+  for (std::size_t size = 0; size < end; ++size) {
+    std::vector<std::byte> part(good.begin(), good.begin() + static_cast<Index>(size));
+    ASSERT_THROW(Gguf(SharedBytes(std::move(part)), "x"), FileError) << size;
+  }
+}
+
+TEST(Gguf, EveryFlippedByteIsAnErrorOrReadable) {
+  const auto good = read_file(golden);
+  const std::uint64_t seed = 20261124;
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937_64 bits(seed);
+  int accepted = 0;
+  for (int round = 0; round < 20000; ++round) {
+    auto bytes = good;
+    for (std::uint64_t change = 0; change <= bits() % 3; ++change) {
+      bytes[bits() % 1500] = static_cast<std::byte>(bits());
+    }
+    try {
+      const Gguf file(SharedBytes(std::move(bytes)), "x");
+      ++accepted;
+      for (const GgufField& field : file.fields()) {
+        if (field.holds<std::string_view>()) field.values<std::string_view>();
+        if (field.holds<double>()) field.values<double>();
+        if (field.holds<bool>()) field.values<bool>();
+      }
+      for (const GgufTensor& tensor : file.tensors()) {
+        if (tensor.rank == 2 && is_dequantizable(*tensor.type)) file.tensor<float, 2>(tensor.name);
+      }
+    } catch (const FileError&) {
+    }
+  }
+  EXPECT_GT(accepted, 100);
+  EXPECT_LT(accepted, 19000);
+}
+
+TEST(Gguf, EveryWeightOfTheRealModel) {
+  HEED_NEEDS_MODELS();
+  const Gguf file = Gguf::open(test::model_file("smollm2.gguf"));
+  EXPECT_EQ(file.value<std::string_view>("tokenizer.ggml.pre"), "smollm");
+  EXPECT_EQ(file.values<std::string_view>("tokenizer.ggml.tokens").size(), 49152u);
+  std::ifstream sums(HEED_TEST_DATA "/gguf/smollm2_sums.txt");
+  std::string name, expected;
+  std::size_t compared = 0;
+  while (sums >> name >> expected) {
+    const GgufTensor& tensor = file.tensor(name);
+    std::vector<float> weights(static_cast<std::size_t>(
+        tensor.rank == 1 ? tensor.extents[0] : tensor.extents[0] * tensor.extents[1]));
+    file.read(name, 0, weights);
+    std::uint64_t sum = 0;
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+      sum += std::bit_cast<std::uint32_t>(weights[i]) * (2 * std::uint64_t{i} + 1);
+    }
+    char text[17];
+    std::snprintf(text, sizeof(text), "%016llx", static_cast<unsigned long long>(sum));
+    EXPECT_EQ(text, expected) << name;
+    ++compared;
+  }
+  EXPECT_EQ(compared, file.tensors().size());
+}
+
+}  // namespace
+}  // namespace heed
