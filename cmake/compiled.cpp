@@ -6,3 +6,14 @@
 #include <heed/core/parallel.hpp>
 #include <heed/simd/isa.hpp>
 #include <heed/simd/kernels.hpp>
+
+namespace heed::detail {
+
+template AttentionProblem<float> checked_problem<float>(
+    TensorView<const float, 4>, TensorView<const float, 4>, TensorView<const float, 4>,
+    TensorView<float, 4>, const AttentionOptions<float>&);
+template AttentionProblem<double> checked_problem<double>(
+    TensorView<const double, 4>, TensorView<const double, 4>, TensorView<const double, 4>,
+    TensorView<double, 4>, const AttentionOptions<double>&);
+
+}  // namespace heed::detail

@@ -3,12 +3,19 @@
 
 /// Attention: the fused kernels and every mask. No Eigen, no streams.
 /// The readable definition is its own header: <heed/attention/reference.hpp>.
+#include <heed/attention/bias_view.hpp>
+#include <heed/attention/dropout.hpp>
 #include <heed/attention/forward.hpp>
 #include <heed/attention/forward_scratch.hpp>
 #include <heed/attention/key_blocks.hpp>
 #include <heed/attention/options.hpp>
+#include <heed/attention/output_factors.hpp>
 #include <heed/attention/plan.hpp>
 #include <heed/attention/problem.hpp>
 #include <heed/attention/query_block_pass.hpp>
+#include <heed/attention/relative_bias.hpp>
+#include <heed/attention/score_change_block.hpp>
+#include <heed/attention/score_changes.hpp>
+#include <heed/attention/score_function.hpp>
 #include <heed/attention/weights.hpp>
 #include <heed/masks.hpp>

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include <heed/attention/query_block_pass.hpp>
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <heed/masks.hpp>
 
 #include "support/attention_cases.hpp"
@@ -22,6 +25,7 @@ TEST(QueryBlockPass, AnyRunOfRowsGivesTheRowsOfTheWhole) {
                                           {},
                                           1 / std::sqrt(7.f),
                                           20,
+                                          {},
                                           {}};
   for (Index row = 0; row < 100; row += 23) {
     const Index rows = std::min<Index>(23, 100 - row);
@@ -32,13 +36,20 @@ TEST(QueryBlockPass, AnyRunOfRowsGivesTheRowsOfTheWhole) {
 }
 
 TEST(QueryBlockPass, KeysOutsideTheMaskAreNotRead) {
-  // Sixteen keys are seen; the rest of the tensor is memory that may not be touched.
-  const Index keys = 5000;
+  // The last page of the keys can be read; to touch one of the pages before it is a fault.
+  const Index page = sysconf(_SC_PAGESIZE), pages = 40;
+  const auto bytes = static_cast<std::size_t>(page * pages);
+  void* memory = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  auto* last = static_cast<char*>(memory) + page * (pages - 1);
+  ASSERT_EQ(mprotect(last, static_cast<std::size_t>(page), PROT_READ | PROT_WRITE), 0);
+  auto* floats = reinterpret_cast<float*>(last);
+  std::fill(floats, floats + page / 4, 1.f);
+  const Index keys = page * pages / (8 * 4);
+  const TensorView<const float, 4> view(static_cast<float*>(memory), {1, 1, keys, 8});
   Tensor<float, 4> q({1, 1, 4, 8}), out({1, 1, 4, 8});
-  std::vector<float> few(16 * 8, 1.f);
-  const TensorView<const float, 4> view(few.data() - (keys - 16) * 8, {1, 1, keys, 8},
-                                        {0, 0, 8, 1});
   attention(q, view, view, masks::last_n(13), out);
+  munmap(memory, bytes);
   for (const float value : out) EXPECT_EQ(value, 1.f);
 }
 

@@ -12,7 +12,8 @@ namespace heed::detail {
 /// One thread's arrays for one block of queries.
 template <class T>
 struct ForwardScratch {
-  ForwardScratch(Carver carver, Index head_dim, Index value_dim)
+  /// `changes`: room for a ScoreChange too.
+  ForwardScratch(Carver carver, Index head_dim, Index value_dim, bool changes)
       : packed(carver.take<T>(simd::query_block * head_dim)),
         probabilities(carver.take<T>(simd::query_block * simd::key_block)),
         total{carver.take<T>(simd::query_block), carver.take<T>(simd::query_block),
@@ -24,11 +25,14 @@ struct ForwardScratch {
         values(carver.take<T>(simd::key_block * value_dim)),
         words(carver.take<std::uint64_t>(simd::key_block)),
         kept(carver.take<Index>(simd::key_block)),
+        scores(carver.take<T>(changes ? simd::query_block * simd::key_block : 0)),
+        bias(carver.take<T>(changes ? simd::query_block * simd::key_block : 0)),
+        keep(carver.take<std::uint64_t>(changes ? simd::key_block : 0)),
         bytes(carver.used()) {}
 
-  static ForwardScratch of_this_thread(Index head_dim, Index value_dim) {
-    const ForwardScratch sizes(Carver(nullptr), head_dim, value_dim);
-    return {Carver(Scratch::of_this_thread(sizes.bytes)), head_dim, value_dim};
+  static ForwardScratch of_this_thread(Index head_dim, Index value_dim, bool changes = false) {
+    const ForwardScratch sizes(Carver(nullptr), head_dim, value_dim, changes);
+    return {Carver(Scratch::of_this_thread(sizes.bytes)), head_dim, value_dim, changes};
   }
 
   T* packed;
@@ -40,6 +44,9 @@ struct ForwardScratch {
   T* values;
   std::uint64_t* words;
   Index* kept;
+  T* scores;
+  T* bias;
+  std::uint64_t* keep;
   std::size_t bytes;
 };
 

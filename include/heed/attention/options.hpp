@@ -4,6 +4,9 @@
 #include <optional>
 #include <span>
 
+#include <heed/attention/bias_view.hpp>
+#include <heed/attention/dropout.hpp>
+#include <heed/attention/score_function.hpp>
 #include <heed/core/index.hpp>
 #include <heed/tensor/tensor.hpp>
 #include <heed/tensor/view.hpp>
@@ -48,6 +51,25 @@ struct AttentionOptions {
   std::span<const Index> first_queries = {};
   /// Receives ln Σ exp(score) over visible keys, −inf for a query that sees none.
   PerQueryView<T> log_sum_exp = {};
+
+  // Changes of scores, any of them together, in this order: scale, softcap, biases, score_function,
+  // mask, softmax with sinks, dropout.
+
+  /// Above 0: scores become softcap · tanh(score / softcap).
+  T softcap = 0;
+  /// One per head (alibi_slopes(heads)): − slope · |query − key| is added.
+  std::span<const T> alibi_slopes = {};
+  /// (heads or 1, 2·r + 1): what is added at distance key − query = −r … r, the ends holding for
+  /// everything beyond. `relative_bias` makes it of a T5 table.
+  TensorView<const T, 2> relative_bias = {};
+  /// Added to scores.
+  BiasView<T> bias = {};
+  /// A user's function of score and position.
+  ScoreFunction<T> score_function = {};
+  /// One per head: e^sink stands in the sum that weights are divided by, as a key without value.
+  std::span<const T> sinks = {};
+  /// Drops weights; for training.
+  Dropout dropout = {};
 };
 
 }  // namespace heed

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 
 #include <heed/attention/forward_scratch.hpp>
 #include <heed/attention/key_blocks.hpp>
+#include <heed/attention/output_factors.hpp>
 #include <heed/attention/problem.hpp>
+#include <heed/attention/score_change_block.hpp>
 #include <heed/masks/mask_ref.hpp>
 #include <heed/simd/kernels.hpp>
 
@@ -15,10 +18,6 @@
 // depends on which queries share a block.
 
 namespace heed::detail {
-
-// Kernels count in powers of 2: log2(e), and ln(2) for the way back.
-inline constexpr double bits_per_nat = 1.4426950408889634074;
-inline constexpr double nats_per_bit = 0.69314718055994530942;
 
 /// The fused forward pass of one block of queries of one head.
 template <class T>
@@ -30,7 +29,9 @@ class QueryBlockPass {
       : problem_(problem),
         mask_(mask),
         kernels_(simd::kernels<T>()),
-        scratch_(ForwardScratch<T>::of_this_thread(problem.head_dim(), problem.value_dim())),
+        scratch_(ForwardScratch<T>::of_this_thread(problem.head_dim(), problem.value_dim(),
+                                                   problem.changes.any())),
+        changes_(problem, scratch_, item, head, row, rows),
         item_(item),
         head_(head),
         row_(row),
@@ -64,8 +65,7 @@ class QueryBlockPass {
   /// Packs the queries and takes every visible key into the total; false if there was none.
   bool take_all_keys() {
     const auto rows = strided(problem_.queries, head_, row_);
-    const auto factor = static_cast<T>(static_cast<double>(problem_.scale) * bits_per_nat);
-    kernels_.pack(rows, rows_, problem_.head_dim(), factor, scratch_.packed);
+    kernels_.pack(rows, rows_, problem_.head_dim(), changes_.query_factor(), scratch_.packed);
     clear(scratch_.total);
     bool fresh = true;
     for (Index first = 0; first < problem_.key_count(); first += simd::key_chunk) {
@@ -129,13 +129,16 @@ class QueryBlockPass {
                             strided(problem_.values, key_head, seen.first), seen.count, seen.words,
                             false};
     if (seen.holes) gather(block);
+    if (problem_.changes.any()) {
+      changes_.change(block, queries(), seen.first, seen.holes ? scratch_.kept : nullptr);
+    }
     block.guard_values = block.words != nullptr &&
                          !kernels_.all_finite(block.values, block.count, problem_.value_dim());
     kernels_.attend(block, queries(), state, first);
   }
   simd::QueryBlock<T> queries() const {
-    return {scratch_.packed, scratch_.probabilities, rows_, problem_.head_dim(),
-            problem_.value_dim()};
+    return {scratch_.packed, scratch_.probabilities, scratch_.scores,
+            rows_,           problem_.head_dim(),    problem_.value_dim()};
   }
 
   /// Copies the keys that some query sees, and their values, next to each other.
@@ -157,20 +160,19 @@ class QueryBlockPass {
     matrix = {to, columns, 1};
   }
 
-  /// 1 / sum of every lane, 0 for one that saw nothing.
   void find_factors() {
-    for (Index lane = 0; lane < simd::query_block; ++lane) {
-      const T sum = scratch_.total.sum[lane];
-      scratch_.factors[lane] = sum == T{0} ? T{0} : T{1} / sum;
-    }
+    const auto& sinks = problem_.changes.sinks;
+    const T* sink = sinks.empty() ? nullptr : &sinks[static_cast<std::size_t>(head_)];
+    find_output_factors(sink, scratch_.total, scratch_.factors);
   }
 
   void write_weights(const VisibleKeys& seen, const TensorView<T, 2>& out) {
-    const simd::KeyBlock<T> block{strided(problem_.keys, problem_.key_head(head_), seen.first),
-                                  {},
-                                  seen.count,
-                                  seen.words,
-                                  false};
+    simd::KeyBlock<T> block{strided(problem_.keys, problem_.key_head(head_), seen.first),
+                            {},
+                            seen.count,
+                            seen.words,
+                            false};
+    if (problem_.changes.any()) changes_.change(block, queries(), seen.first, nullptr);
     kernels_.probabilities(block, queries(), scratch_.total.maximum);
     for (Index row = 0; row < rows_; ++row) {
       const Index lane = row % kernels_.tile_lanes;
@@ -192,7 +194,7 @@ class QueryBlockPass {
                       out.stride(2), out.stride(3));
     }
     for (Index i = 0; i < rows_; ++i) {
-      if (scratch_.total.sum[i] == T{0}) write_zeros(to + i * out.stride(2));
+      if (!seen || scratch_.factors[i] == T{0}) write_zeros(to + i * out.stride(2));
     }
     if (problem_.log_sum_exp.given()) write_log_sum_exp();
   }
@@ -214,6 +216,7 @@ class QueryBlockPass {
   const MaskRef& mask_;
   const simd::Kernels<T>& kernels_;
   ForwardScratch<T> scratch_;
+  ScoreChangeBlock<T> changes_;
   Index item_;
   Index head_;
   Index row_;

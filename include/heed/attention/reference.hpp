@@ -14,35 +14,59 @@ namespace heed {
 
 namespace detail {
 
-/// One row of scores as the definition has them: scale · q · k, and −inf where the mask forbids.
+/// scale → softcap → biases → the user's function.
+template <class T>
+T reference_changed(const AttentionProblem<T>& problem, const Position& at, Index query, T dot) {
+  const auto& changes = problem.changes;
+  T score = dot * problem.scale;
+  if (changes.softcap != T{0}) score = changes.softcap * std::tanh(score / changes.softcap);
+  if (changes.bias.given()) score += changes.bias.view()(at.batch, at.head, query, at.key);
+  if (changes.along_diagonals()) score += changes.at_distance(at.head, at.key - at.query);
+  if (changes.function.given()) score = changes.function.value(score, at);
+  return score;
+}
+
+/// One row of scores as the definition has them, −inf where the mask forbids.
 template <class T, MaskPolicy M>
 void reference_scores(const AttentionProblem<T>& problem, const M& mask, Index item, Index head,
                       Index query, std::vector<T>& scores) {
   for (Index key = 0; key < problem.key_count(); ++key) {
     T score = -std::numeric_limits<T>::infinity();
-    if (mask.allows({item, head, problem.first_query_of(item) + query, key})) {
+    const Position at{item, head, problem.first_query_of(item) + query, key};
+    if (mask.allows(at)) {
       T dot = 0;
       for (Index d = 0; d < problem.head_dim(); ++d) {
         dot += problem.queries(item, head, query, d) *
                problem.keys(item, problem.key_head(head), key, d);
       }
-      score = dot * problem.scale;
+      score = reference_changed(problem, at, query, dot);
     }
     scores[static_cast<std::size_t>(key)] = score;
   }
 }
 
-/// Scores to weights in place: w = exp(s − max s) / Σ exp(s − max s), all 0 if every score is −inf.
-/// Returns the log-sum-exp.
+/// Zeros for the weights that dropout takes, the others divided by the share that stays.
 template <class T>
-T reference_softmax(std::vector<T>& scores) {
+void reference_dropout(const AttentionProblem<T>& problem, Position at, std::vector<T>& weights) {
+  if (!problem.changes.drops()) return;
+  const T factor = static_cast<T>(DropoutDraws(problem.changes.dropout).factor());
+  for (at.key = 0; at.key < problem.key_count(); ++at.key) {
+    T& weight = weights[static_cast<std::size_t>(at.key)];
+    weight = keeps(problem.changes.dropout, at) ? weight * factor : T{0};
+  }
+}
+
+/// Scores to weights in place: w = exp(s − max s) / Σ exp(s − max s), all 0 if every score is −inf.
+/// A sink is one more score in maximum and sum. Returns the log-sum-exp.
+template <class T>
+T reference_softmax(std::vector<T>& scores, T sink = -std::numeric_limits<T>::infinity()) {
   constexpr T infinity = std::numeric_limits<T>::infinity();
-  T maximum = -infinity;
+  T maximum = sink;
   for (const T score : scores) {
     if (score > maximum || score != score) maximum = score;
     if (maximum != maximum) break;
   }
-  T sum = 0;
+  T sum = maximum == -infinity ? T{0} : std::exp(sink - maximum);
   for (T& score : scores) {
     score = score == -infinity ? T{0} : std::exp(score - maximum);
     sum += score;
@@ -71,9 +95,13 @@ void reference_attention(const Q& queries, const K& keys, const V& values, const
     for (Index head = 0; head < problem.heads(); ++head) {
       for (Index query = 0; query < problem.query_count(); ++query) {
         detail::reference_scores(problem, mask, item, head, query, weights);
-        const T lse = detail::reference_softmax(weights);
+        const auto& sinks = problem.changes.sinks;
+        const T lse = sinks.empty() ? detail::reference_softmax(weights)
+                                    : detail::reference_softmax(
+                                          weights, sinks[static_cast<std::size_t>(head)]);
         if (problem.log_sum_exp.given()) problem.log_sum_exp.view()(item, head, query) = lse;
         const Index position = problem.first_query_of(item) + query;
+        detail::reference_dropout(problem, {item, head, position, 0}, weights);
         for (Index d = 0; d < problem.value_dim(); ++d) {
           T sum = 0;
           for (Index key = 0; key < problem.key_count(); ++key) {

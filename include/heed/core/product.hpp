@@ -8,6 +8,7 @@ namespace heed::detail {
 /// bits everywhere.
 template <class T>
 inline T product(T a, T b) {
+  if constexpr (sizeof(T) > 8) return a * b;  // long double: no machine fuses it
 #if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
   return __builtin_assoc_barrier(a * b);
 #elif defined(__GNUC__) && defined(__x86_64__)

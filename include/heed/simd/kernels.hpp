@@ -25,14 +25,30 @@ struct Strided {
   Index column_stride = 1;
 };
 
+/// What happens to scores between the product and the mask, and to probabilities after the sums,
+/// in units of log2. Arrays have a row per key of the block before any key was cut off its ends.
+template <class T>
+struct ScoreChange {
+  bool given = false;  // QueryBlock::scores holds changed scores already
+  T cap = 0;           // not 0: cap · tanh(score · ln(2) / 2), queries being packed for that
+  const T* bias =
+      nullptr;  // null, or added: element (key, lane) of a tile at key · bias_row + lane
+  Index bias_row = 0;
+  Index bias_tile = 0;                  // from one tile's bias to the next
+  const std::uint64_t* keep = nullptr;  // null, or dropout: a bit for each weight that stays
+  T keep_factor = 1;                    // and what it is multiplied by
+};
+
 /// Up to `key_block` consecutive keys with their values.
 template <class T>
 struct KeyBlock {
   Strided<T> keys;    // (key, dim)
   Strided<T> values;  // (key, value_dim)
   Index count = 0;
-  const std::uint64_t* words = nullptr;  // lane word of each key; null: all queries see all keys
-  bool guard_values = false;             // some value is NaN or Inf where a lane word has a 0
+  const std::uint64_t* words = nullptr;    // lane word of each key; null: all queries see all keys
+  bool guard_values = false;               // some value is NaN or Inf where a lane word has a 0
+  const ScoreChange<T>* change = nullptr;  // null: plain scores
+  Index cut = 0;  // keys cut off in front: rows of the arrays of `change` to pass over
 };
 
 /// Softmax in progress for one block of queries over some keys, in units of log2:
@@ -50,6 +66,7 @@ template <class T>
 struct QueryBlock {
   const T* packed = nullptr;   // [tile][head_dim][lane of tile], scaled by scale · log2(e)
   T* probabilities = nullptr;  // [key_block][lane of tile], scratch
+  T* scores = nullptr;         // [tile][key_block][lane of tile], scratch; for a ScoreChange only
   Index count = 0;             // queries, at most query_block
   Index head_dim = 0;
   Index value_dim = 0;
@@ -67,6 +84,9 @@ struct Kernels {
   /// out(lane, column) = transposed[tile][column][lane] · factors[lane] + 0.
   void (*unpack)(const T* transposed, Index count, Index columns, const T* factors, T* out,
                  Index row_stride, Index column_stride);
+  /// The changed scores of a block, to QueryBlock::scores, where a user's function may change them
+  /// further before `attend` takes them as given.
+  void (*scores)(const KeyBlock<T>& keys, const QueryBlock<T>& queries);
   /// Takes one block of keys into the softmax. `first`: the state is fresh and its output unset.
   void (*attend)(const KeyBlock<T>& keys, const QueryBlock<T>& queries,
                  const SoftmaxState<T>& state, bool first);

@@ -51,12 +51,23 @@ struct Table {
                                                 const QueryBlock<T>& queries,
                                                 const SoftmaxState<T>& state, Index lane) {
     const Index tile = lane / lanes * lanes, within = lane % lanes;
+    T* scores = queries.probabilities;
+    const T* bias = nullptr;
+    if (keys.change) {
+      scores = queries.scores + tile * key_block + keys.cut * lanes + within;
+      if (keys.change->bias) {
+        bias = keys.change->bias + tile / lanes * keys.change->bias_tile +
+               keys.cut * keys.change->bias_row + within;
+      }
+    }
     return {keys,
             queries.packed + tile * queries.head_dim + within,
+            scores,
             queries.probabilities,
             state.output + tile * queries.value_dim + within,
             state.maximum + lane,
             state.sum + lane,
+            bias,
             queries.head_dim,
             queries.value_dim,
             static_cast<int>(lane)};
@@ -73,6 +84,7 @@ struct Table {
     block.values.data += first * block.values.row_stride;
     block.words += first;
     block.count -= first;
+    block.cut += first;
     return block;
   }
 
@@ -121,6 +133,12 @@ struct Table {
     }
   }
 
+  HEED_KERNEL static void scores(const KeyBlock<T>& keys, const QueryBlock<T>& queries) {
+    for (Index lane = 0; lane < queries.count; lane += lanes) {
+      score_block<S, vectors>(task_of<vectors>(keys, queries, {}, lane), nullptr);
+    }
+  }
+
   HEED_KERNEL static void probabilities(const KeyBlock<T>& keys, const QueryBlock<T>& queries,
                                         T* maximum) {
     constexpr int narrow = vectors == 4 ? 1 : vectors;
@@ -129,7 +147,8 @@ struct Table {
     for (Index lane = 0; lane < queries.count; lane += step) {
       auto task = task_of<narrow>(keys, queries, {maximum, maximum, queries.probabilities}, lane);
       task.probabilities += lane / lanes * lanes * key_block + lane % lanes;
-      score_block(task, false, totals);
+      if (keys.change && !keys.change->given) score_block<S, narrow>(task, nullptr);
+      sum_block(task, totals);
     }
   }
 
@@ -187,8 +206,9 @@ struct Table {
 template <class T>
 const Kernels<T>& table() {
   using K = Table<T>;
-  static constexpr Kernels<T> entries{K::lanes,         K::pack,  K::unpack,     K::attend,
-                                      K::probabilities, K::merge, K::all_finite, K::exp2_of};
+  static constexpr Kernels<T> entries{K::lanes,  K::pack,       K::unpack,
+                                      K::scores, K::attend,     K::probabilities,
+                                      K::merge,  K::all_finite, K::exp2_of};
   return entries;
 }
 

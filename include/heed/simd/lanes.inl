@@ -164,10 +164,16 @@ struct Exp2Coefficients<double> {
       7.07257039454079928e-09, 4.07807178609287046e-10};
 };
 
-/// 2^x. Exactly 0 from x <= -bias - 1/2 down to -inf, +inf from bias + 1 up, exactly 1 at 0, NaN
-/// for NaN: the last step is a product, which keeps a NaN that integer arithmetic would lose.
+/// 2^x = exponent · (1 + slope · fraction).
 template <class S>
-HEED_SIMD typename S::V exp2(typename S::V x) {
+struct SplitPower {
+  typename S::V exponent;  // 2 to the nearest integer of x
+  typename S::V fraction;  // x minus that integer
+  typename S::V slope;     // (2^fraction - 1) / fraction, a polynomial
+};
+
+template <class S>
+HEED_SIMD SplitPower<S> split_power(typename S::V x) {
   using Float = typename S::Scalar;
   using Types = LaneTypes<Float>;
   using C = Exp2Coefficients<Float>;
@@ -175,15 +181,35 @@ HEED_SIMD typename S::V exp2(typename S::V x) {
   // makes those bits an exponent.
   constexpr auto shifter =
       static_cast<Float>(std::int64_t{3} << (Types::mantissa_bits - 1)) + Types::bias;
-  const auto low = S::broadcast(static_cast<Float>(-Types::bias));
-  const auto high = S::broadcast(static_cast<Float>(Types::bias + 1));
-  x = S::min(high, S::max(low, x));
   const auto shifted = x + S::broadcast(shifter);
   const auto f = x - (shifted - S::broadcast(shifter));
   auto p = S::broadcast(C::values[C::degree - 1]);
   HEED_UNROLL for (int i = C::degree - 2; i >= 0; --i) {
     p = S::fma(p, f, S::broadcast(C::values[i]));
   }
-  p = S::fma(p, f, S::broadcast(Float{1}));
-  return p * S::shift_to_exponent(shifted);
+  return {S::shift_to_exponent(shifted), f, p};
+}
+
+/// 2^x. Exactly 0 from x <= -bias - 1/2 down to -inf, +inf from bias + 1 up, exactly 1 at 0, NaN
+/// for NaN: the last step is a product, which keeps a NaN that integer arithmetic would lose.
+template <class S>
+HEED_SIMD typename S::V exp2(typename S::V x) {
+  using Float = typename S::Scalar;
+  const auto low = S::broadcast(static_cast<Float>(-LaneTypes<Float>::bias));
+  const auto high = S::broadcast(static_cast<Float>(LaneTypes<Float>::bias + 1));
+  const auto power = split_power<S>(S::min(high, S::max(low, x)));
+  return S::fma(power.slope, power.fraction, S::broadcast(Float{1})) * power.exponent;
+}
+
+/// tanh(x · ln(2) / 2) = (2^x - 1) / (2^x + 1), with 2^x - 1 accurate near 0: by parts,
+/// exponent · (power - 1) + (exponent - 1). NaN for NaN.
+template <class S>
+HEED_SIMD typename S::V tanh_of_log2(typename S::V x) {
+  using Float = typename S::Scalar;
+  const auto limit = S::broadcast(Float{64});  // where tanh is 1 in double already
+  x = S::min(limit, S::max(S::broadcast(Float{-64}), x));
+  const auto power = split_power<S>(x);
+  const auto above_1 =
+      S::fma(power.slope * power.fraction, power.exponent, power.exponent - S::broadcast(Float{1}));
+  return above_1 / (above_1 + S::broadcast(Float{2}));
 }

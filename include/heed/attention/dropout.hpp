@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+
+#include <heed/core/philox.hpp>
+#include <heed/masks/policy.hpp>
+
+namespace heed {
+
+/// Dropout of attention weights, for training: each weight is zero with this probability, the
+/// others are divided by what is left. Which ones is a function of seed, layer and position alone:
+/// the same for every tiling, thread count and platform, in the forward pass and in the backward
+/// one. The probability is rounded to a multiple of 1/65536, the division to match. 0: no dropout.
+struct Dropout {
+  float probability = 0;
+  std::uint64_t seed = 0;
+  std::uint64_t layer = 0;  // tells layers of one seed apart
+};
+
+namespace detail {
+
+/// A Dropout in the units it is decided in: of 65536 equally likely draws the first `dropped` ones
+/// are dropped.
+struct DropoutDraws {
+  std::uint32_t dropped = 0;
+  PhiloxKey key{};
+
+  explicit DropoutDraws(const Dropout& dropout)
+      : dropped(static_cast<std::uint32_t>(dropout.probability * 65536.0f + 0.5f)) {
+    const std::uint64_t mixed = dropout.seed + dropout.layer * 0x9E3779B97F4A7C15u;
+    key = {static_cast<std::uint32_t>(mixed), static_cast<std::uint32_t>(mixed >> 32)};
+  }
+
+  double factor() const { return dropped == 65536 ? 0.0 : 65536.0 / (65536.0 - dropped); }
+
+  /// Bit i: whether the weight of key 8·group + i stays. One Philox block decides eight keys.
+  unsigned keep(const Position& at, Index group) const {
+    const auto low = [](Index value) { return static_cast<std::uint32_t>(value); };
+    const auto words = philox({low(group), low(at.query), low(at.head), low(at.batch)}, key);
+    unsigned bits = 0;
+    for (unsigned i = 0; i < 8; ++i) {
+      const std::uint32_t draw = words[i / 2] >> (i % 2 * 16) & 0xFFFF;
+      bits |= static_cast<unsigned>(draw >= dropped) << i;
+    }
+    return bits;
+  }
+};
+
+}  // namespace detail
+
+/// Whether dropout leaves the weight at a position (absolute, as masks see it).
+inline bool keeps(const Dropout& dropout, const Position& at) {
+  return (detail::DropoutDraws(dropout).keep(at, at.key >> 3) >> (at.key & 7) & 1) != 0;
+}
+
+}  // namespace heed

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <heed/attention/score_change_block.hpp>
+#include <heed/core/product.hpp>
+#include <heed/simd/kernels.hpp>
+
+namespace heed::detail {
+
+/// Takes a head's sink into the sums: e^sink, after a move of the maximum to the larger of both.
+/// The move itself, which the outputs have not made, goes into the factors.
+template <class T>
+void add_sink(T sink, const simd::SoftmaxState<T>& state, T* factors) {
+  const T score = static_cast<T>(static_cast<double>(sink) * bits_per_nat);
+  T moves[simd::query_block], shares[simd::query_block];
+  for (Index lane = 0; lane < simd::query_block; ++lane) {
+    const T old = state.maximum[lane];
+    if (score > old) state.maximum[lane] = score;
+    moves[lane] = old - state.maximum[lane];
+    shares[lane] = score - state.maximum[lane];
+  }
+  simd::kernels<T>().exp2(moves, moves, simd::query_block);
+  simd::kernels<T>().exp2(shares, shares, simd::query_block);
+  for (Index lane = 0; lane < simd::query_block; ++lane) {
+    state.sum[lane] = product(state.sum[lane], moves[lane]) + shares[lane];
+    factors[lane] *= moves[lane];
+  }
+}
+
+/// What the outputs of a block of queries are multiplied by: 1 / sum, 0 for a lane that saw no key.
+/// `sink`: null or the head's.
+template <class T>
+void find_output_factors(const T* sink, const simd::SoftmaxState<T>& state, T* factors) {
+  for (Index lane = 0; lane < simd::query_block; ++lane) {
+    factors[lane] = state.sum[lane] == T{0} ? T{0} : T{1};
+  }
+  if (sink != nullptr) add_sink(*sink, state, factors);
+  for (Index lane = 0; lane < simd::query_block; ++lane) {
+    if (factors[lane] != T{0}) factors[lane] /= state.sum[lane];
+  }
+}
+
+}  // namespace heed::detail

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <vector>
+
+#include <heed/core/error.hpp>
+#include <heed/core/exp.hpp>
+#include <heed/core/index.hpp>
+#include <heed/core/log.hpp>
+#include <heed/tensor/tensor.hpp>
+#include <heed/tensor/view_of.hpp>
+
+namespace heed {
+
+/// The slopes of ALiBi for AttentionOptions::alibi_slopes: 2^(−8·(h + 1) / heads) for a power of
+/// two; for other numbers those of the power of two below, then every second one of the next.
+/// Press, Smith, Lewis 2022, "Train Short, Test Long".
+template <class T = float>
+std::vector<T> alibi_slopes(Index heads) {
+  if (heads < 0) throw_shape_error("alibi_slopes: ", heads, " heads");
+  Index power = 1;
+  while (2 * power <= heads) power *= 2;
+  std::vector<T> slopes;
+  for (Index head = 0; head < heads; ++head) {
+    const bool beyond = head >= power;
+    const auto step = static_cast<double>(beyond ? 2 * (head - power) + 1 : head + 1);
+    const auto of = static_cast<double>(beyond ? 2 * power : power);
+    slopes.push_back(static_cast<T>(detail::exp(-8.0 * step / of * 0.69314718055994530942)));
+  }
+  return slopes;
+}
+
+/// How T5 sorts distances into buckets: the nearer half of them one distance each, the others
+/// growing by a factor up to max_distance, the last one holding everything beyond.
+/// Raffel et al. 2020.
+struct RelativeBuckets {
+  Index count = 32;
+  Index max_distance = 128;
+  bool bidirectional = true;  // half of the buckets for keys after the query; else those get 0
+
+  /// The bucket of `distance` = key − query.
+  Index operator()(Index distance) const {
+    const Index side = bidirectional ? count / 2 : count;
+    const Index shift = bidirectional && distance > 0 ? side : 0;
+    const Index away = distance < 0 ? -distance : bidirectional ? distance : 0;
+    const Index exact = side / 2;
+    if (away < exact) return shift + away;
+    const double growth =
+        detail::log(static_cast<double>(away) / static_cast<double>(exact)) /
+        detail::log(static_cast<double>(max_distance) / static_cast<double>(exact));
+    // The nudge keeps exact powers in the bucket they begin, whatever the last bit of the quotient.
+    const auto step = static_cast<Index>(growth * static_cast<double>(side - exact) + 1e-9);
+    return shift + (exact + step < side ? exact + step : side - 1);
+  }
+};
+
+/// A learned table of bucket values, (buckets, heads), spread out by distance for
+/// AttentionOptions::relative_bias: (heads, 2 · max_distance + 1).
+template <Viewable Table>
+Tensor<ValueOf<Table>, 2> relative_bias(const Table& table, const RelativeBuckets& buckets = {}) {
+  const auto view = view_of(table);
+  if (buckets.count < 4 ||
+      buckets.max_distance <= buckets.count / (buckets.bidirectional ? 4 : 2)) {
+    throw_shape_error("relative_bias: ", buckets.count, " buckets up to distance ",
+                      buckets.max_distance);
+  }
+  if (view.extent(0) != buckets.count) {
+    throw_shape_error("relative_bias: the table has ", view.extent(0), " rows, expected ",
+                      buckets.count, " buckets");
+  }
+  const Index reach = buckets.max_distance;
+  Tensor<ValueOf<Table>, 2> spread({view.extent(1), 2 * reach + 1});
+  for (Index distance = -reach; distance <= reach; ++distance) {
+    const Index bucket = buckets(distance);
+    for (Index head = 0; head < view.extent(1); ++head) {
+      spread(head, distance + reach) = view(bucket, head);
+    }
+  }
+  return spread;
+}
+
+}  // namespace heed

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <type_traits>
+
+#include <heed/core/index.hpp>
+#include <heed/masks/policy.hpp>
+
+namespace heed {
+
+/// Scores of one head on their way through a user's function: one for every key of `keys` and every
+/// of `queries` consecutive queries.
+template <class T>
+struct ScoreTile {
+  T* scores = nullptr;  // [key][lane], keys `lanes` apart; 64 / lanes such tiles,
+  Index tile_step = 0;  // this far from one to the next
+  Index lanes = 0;
+  const Index* keys = nullptr;  // absolute positions
+  Index key_count = 0;
+  const std::uint64_t* words = nullptr;  // bit q of a key's word: query q sees it; null: all do
+  Position first;                        // batch, head and the first query
+  Index queries = 0;
+
+  /// Calls visit(score, position) for every visible score.
+  template <class Visit>
+  void for_each(const Visit& visit) const {
+    Position at = first;
+    for (Index key = 0; key < key_count; ++key) {
+      at.key = keys[key];
+      for (Index query = 0; query < queries; ++query) {
+        if (words != nullptr && (words[key] >> query & 1) == 0) continue;
+        at.query = first.query + query;
+        visit(scores[query / lanes * tile_step + key * lanes + query % lanes], at);
+      }
+    }
+  }
+};
+
+/// A user's function of a score and its position, by reference: a callable `T(T, Position)`, or an
+/// object with `T value(T, Position) const` and `T derivative(T, Position) const` (∂value/∂score),
+/// which the backward pass needs. It is called for visible scores only, after scale, softcap and
+/// biases, in no particular order and from several threads; it must outlive the call.
+template <class T>
+class ScoreFunction {
+  template <class F>
+  static constexpr bool has_derivative = requires(const F& f, T score, Position at) {
+    { f.value(score, at) } -> std::convertible_to<T>;
+    { f.derivative(score, at) } -> std::convertible_to<T>;
+  };
+
+ public:
+  ScoreFunction() = default;
+  template <class F>
+  requires(!std::same_as<F, ScoreFunction> &&
+           (has_derivative<F> || std::is_invocable_r_v<T, const F&, T, Position>))
+      ScoreFunction(const F& f)  // NOLINT(google-explicit-constructor): a lambda converts silently
+      : function_(
+            const_cast<void*>(reinterpret_cast<const volatile void*>(__builtin_addressof(f)))),
+        value_([](void* self, const ScoreTile<T>& tile) {
+          tile.for_each([&](T& score, const Position& at) {
+            score = value_of(*reinterpret_cast<const F*>(self), score, at);
+          });
+        }) {
+    if constexpr (has_derivative<F>) {
+      derivative_ = [](void* self, const ScoreTile<T>& tile) {
+        tile.for_each([&](T& score, const Position& at) {
+          score = reinterpret_cast<const F*>(self)->derivative(score, at);
+        });
+      };
+    }
+  }
+
+  bool given() const { return value_ != nullptr; }
+  bool differentiable() const { return derivative_ != nullptr; }
+  /// Every visible score of the tile becomes its value.
+  void to_values(const ScoreTile<T>& tile) const { value_(function_, tile); }
+  /// Every visible score of the tile becomes the derivative there.
+  void to_derivatives(const ScoreTile<T>& tile) const { derivative_(function_, tile); }
+
+  T value(T score, const Position& at) const {
+    to_values(one_score(score, at));
+    return score;
+  }
+  T derivative(T score, const Position& at) const {
+    to_derivatives(one_score(score, at));
+    return score;
+  }
+
+ private:
+  template <class F>
+  static T value_of(const F& f, T score, const Position& at) {
+    if constexpr (has_derivative<F>) {
+      return f.value(score, at);
+    } else {
+      return f(score, at);
+    }
+  }
+  static ScoreTile<T> one_score(T& score, const Position& at) {
+    return {&score, 1, 1, &at.key, 1, nullptr, at, 1};
+  }
+
+  void* function_ = nullptr;
+  void (*value_)(void*, const ScoreTile<T>&) = nullptr;
+  void (*derivative_)(void*, const ScoreTile<T>&) = nullptr;
+};
+
+}  // namespace heed

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+// Scores of a tile, from the product to probabilities. Included by attend.inl, after its TileTask.
+
+/// What becomes of scores that are in registers: probabilities, or stored as they are.
+enum class Scores { probabilities, masked_probabilities, stored };
+
+/// The softcap and the bias of a ScoreChange, on the scores of `Rows` keys.
+template <class S, int Rows, int Vectors>
+HEED_SIMD void change_scores(const TileTask<S, Vectors>& task, Index key,
+                             typename S::V (&scores)[Rows][Vectors]) {
+  const auto& change = *task.block.change;
+  if (change.cap != 0) {
+    HEED_UNROLL for (int r = 0; r < Rows; ++r) {
+      HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
+        scores[r][j] = tanh_of_log2<S>(scores[r][j]) * S::broadcast(change.cap);
+      }
+    }
+  }
+  if (change.bias) {
+    HEED_UNROLL for (int r = 0; r < Rows; ++r) {
+      HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
+        const auto bias = S::load(task.bias + (key + r) * change.bias_row + j * S::width);
+        scores[r][j] = scores[r][j] + bias;
+      }
+    }
+  }
+}
+
+/// Finishes the scores of `Rows` keys while they are in registers: probabilities 2^(s - m), stored
+/// and added to `totals` key by key; or the scores, changed and stored.
+template <Scores kind, class S, int Rows, int Vectors>
+HEED_SIMD void finish_scores(const TileTask<S, Vectors>& task, Index key,
+                             typename S::V (&scores)[Rows][Vectors], typename S::Scalar* totals) {
+  using T = typename S::Scalar;
+  if constexpr (kind == Scores::stored) {
+    if (task.block.change) change_scores(task, key, scores);
+    HEED_UNROLL for (int r = 0; r < Rows; ++r) {
+      HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
+        S::store(task.scores + (key + r) * task.stride + j * S::width, scores[r][j]);
+      }
+    }
+    return;
+  }
+  T* out = task.probabilities + key * task.stride;
+  HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
+    auto total = S::load(totals + j * S::width);
+    const auto maximum = S::load(task.maximum + j * S::width);
+    HEED_UNROLL for (int r = 0; r < Rows; ++r) {
+      auto x = scores[r][j] - maximum;
+      if constexpr (kind == Scores::masked_probabilities) {
+        x = S::select(task.visible(key + r, j), x, S::broadcast(masked_exponent<T>));
+      }
+      x = exp2<S>(x);
+      total = total + x;
+      S::store(out + r * task.stride + j * S::width, x);
+    }
+    S::store(totals + j * S::width, total);
+  }
+}
+
+/// Scores of the keys [key, key + Rows), by the tile product, then finish_scores.
+template <class S, int Rows, int Vectors>
+HEED_KERNEL void score_rows(const TileTask<S, Vectors>& task, Index key,
+                            typename S::Scalar* totals) {
+  typename S::V scores[Rows][Vectors];
+  HEED_UNROLL for (int r = 0; r < Rows; ++r) {
+    HEED_UNROLL for (int j = 0; j < Vectors; ++j) scores[r][j] = S::broadcast(0);
+  }
+  const auto& keys = task.block.keys;
+  multiply<S, Rows, Vectors>(keys.data + key * keys.row_stride, keys.row_stride, keys.column_stride,
+                             task.packed, task.stride, task.head_dim, scores);
+  if (totals == nullptr) {
+    finish_scores<Scores::stored>(task, key, scores, totals);
+  } else if (task.block.words) {
+    finish_scores<Scores::masked_probabilities>(task, key, scores, totals);
+  } else {
+    finish_scores<Scores::probabilities>(task, key, scores, totals);
+  }
+}
+
+/// score_rows for all keys of the block: probabilities and their `totals`, or, without `totals`,
+/// scores.
+template <class S, int Vectors>
+HEED_SIMD void score_block(const TileTask<S, Vectors>& task, typename S::Scalar* totals) {
+  const Index count = task.block.count;
+  Index key = 0;
+  for (; key + tile_rows <= count; key += tile_rows) {
+    score_rows<S, tile_rows, Vectors>(task, key, totals);
+  }
+  for (; key + 2 <= count; key += 2) score_rows<S, 2, Vectors>(task, key, totals);
+  if (key < count) score_rows<S, 1, Vectors>(task, key, totals);
+}
+
+/// Probabilities of the stored scores of one vector of lanes, and their sum key by key.
+template <class S, int Vectors>
+HEED_KERNEL typename S::V soften(const TileTask<S, Vectors>& task, int vector,
+                                 typename S::V maximum) {
+  using T = typename S::Scalar;
+  const auto* change = task.block.change;
+  const std::uint64_t* keep = change && change->keep ? change->keep + task.block.cut : nullptr;
+  auto total = S::broadcast(0);
+  for (Index key = 0; key < task.block.count; ++key) {
+    const Index at = key * task.stride + vector * S::width;
+    auto x = S::load(task.scores + at) - maximum;
+    if (task.block.words) {
+      x = S::select(task.visible(key, vector), x, S::broadcast(masked_exponent<T>));
+    }
+    x = exp2<S>(x);
+    total = total + x;
+    if (keep) {
+      x = S::select(task.lanes_of(keep[key], vector), x * S::broadcast(change->keep_factor),
+                    S::broadcast(0));
+    }
+    S::store(task.probabilities + at, x);
+  }
+  return total;
+}
+
+/// The largest visible score of every lane of a vector, by the stored scores.
+template <class S, int Vectors>
+HEED_SIMD typename S::V largest_score(const TileTask<S, Vectors>& task, int vector) {
+  const auto lowest = S::broadcast(std::numeric_limits<typename S::Scalar>::lowest());
+  auto largest = lowest;
+  for (Index key = 0; key < task.block.count; ++key) {
+    auto x = S::load(task.scores + key * task.stride + vector * S::width);
+    if (task.block.words) x = S::select(task.visible(key, vector), x, lowest);
+    largest = S::max(largest, x);
+  }
+  return largest;
+}
