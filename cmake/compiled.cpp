@@ -6,6 +6,9 @@
 #include <heed/core/parallel.hpp>
 #include <heed/simd/isa.hpp>
 #include <heed/simd/kernels.hpp>
+#include <heed/simd/product_kernels.hpp>
+#include <heed/simd/row_kernels.hpp>
+#include <heed/tensor/matrix_product.hpp>
 
 namespace heed::detail {
 

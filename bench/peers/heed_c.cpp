@@ -8,6 +8,7 @@
 #include <heed/attention/forward.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/masks.hpp>
+#include <heed/tensor/matrix_product.hpp>
 
 #include "../machine.hpp"
 
@@ -71,5 +72,24 @@ void heed_forward(const float* q, const float* k, const float* v, float* out, In
   const TensorView<const float, 4> value_view(v, {batch, key_heads, keys, dim});
   const TensorView<float, 4> out_view(out, {batch, heads, queries, dim});
   attention(query_view, key_view, value_view, chosen, out_view);
+}
+
+/// out = a · weightsᵀ for row-major float weights (columns, depth), as layers hold them.
+void heed_linear(const float* a, const float* weights, float* out, Index rows, Index depth,
+                 Index columns) {
+  const TensorView<const float, 2> left(a, {rows, depth});
+  const TensorView<const float, 2> right(weights, {depth, columns}, {1, depth});
+  matrix_product(left, right, TensorView<float, 2>(out, {rows, columns}));
+}
+
+/// The same with weights packed once by heed_pack, which heed_free_packed gives back.
+PackedMatrix<float>* heed_pack(const float* weights, Index depth, Index columns) {
+  return new PackedMatrix<float>(TensorView<const float, 2>(weights, {depth, columns}, {1, depth}));
+}
+void heed_free_packed(const PackedMatrix<float>* packed) { delete packed; }
+void heed_linear_packed(const float* a, const PackedMatrix<float>* weights, float* out,
+                        Index rows) {
+  const TensorView<const float, 2> left(a, {rows, weights->rows()});
+  matrix_product(left, *weights, TensorView<float, 2>(out, {rows, weights->columns()}));
 }
 }

@@ -4,3 +4,6 @@
 /// The instruction-set kernels and the choice among them.
 #include <heed/simd/isa.hpp>
 #include <heed/simd/kernels.hpp>
+#include <heed/simd/product_kernels.hpp>
+#include <heed/simd/row_kernels.hpp>
+#include <heed/simd/strided.hpp>

@@ -7,7 +7,9 @@
 #include <heed/tensor/extents.hpp>
 #include <heed/tensor/for_each_row.hpp>
 #include <heed/tensor/layout.hpp>
+#include <heed/tensor/matrix_product.hpp>
 #include <heed/tensor/overlap.hpp>
+#include <heed/tensor/packed_matrix.hpp>
 #include <heed/tensor/row_mask.hpp>
 #include <heed/tensor/rows.hpp>
 #include <heed/tensor/tensor.hpp>

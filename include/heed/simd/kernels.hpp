@@ -5,6 +5,7 @@
 
 #include <heed/core/config.hpp>
 #include <heed/core/index.hpp>
+#include <heed/simd/strided.hpp>
 
 namespace heed::simd {
 
@@ -15,15 +16,6 @@ inline constexpr Index key_block = 96;
 /// Softmax sums are kept per chunk of this many keys and then merged in key order, so that a
 /// decoder that splits its keys over threads at chunk borders gets the same bits.
 inline constexpr Index key_chunk = 16 * key_block;
-
-/// A matrix as a kernel reads it: element (row, column) at `data[row * row_stride + column *
-/// column_stride]`, any strides.
-template <class T>
-struct Strided {
-  const T* data = nullptr;
-  Index row_stride = 0;
-  Index column_stride = 1;
-};
 
 /// What happens to scores between the product and the mask, and to probabilities after the sums,
 /// in units of log2. Arrays have a row per key of the block before any key was cut off its ends.

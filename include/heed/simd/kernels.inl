@@ -15,6 +15,9 @@ inline constexpr int tile_rows = 6;
 template <class S>
 inline constexpr int tile_stride{HEED_SIMD_VECTORS * S::width};
 #include <heed/simd/attend.inl>
+#include <heed/simd/product.inl>
+#include <heed/simd/activation.inl>
+#include <heed/simd/row.inl>
 
 template <class T>
 struct Table {

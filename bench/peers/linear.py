@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Matrix products beside PyTorch's linear, on the same buffers: weights as layers hold them,
+(columns, depth), and the same weights packed once for inference.
+
+Both are checked against each other first, then called in turn (ours, theirs, ours, theirs, …); the
+figure is the median of the pairwise ratios, so that a noisy machine disturbs both alike. `cold` takes
+another copy of the weights in every call, so that they come from memory.
+
+  cmake --build build/release --target heed_bench_peer
+  bench/peers/linear.py build/release/bench/libheed_bench_peer.so [--threads 1 2]
+"""
+import argparse
+import ctypes
+import statistics
+import time
+
+import torch
+
+CASES = [  # rows, depth, columns, copies of the weights
+    (512, 768, 3072, 1), (512, 3072, 768, 1), (768, 128, 512, 1), (2048, 384, 1536, 1),
+    (64, 768, 3072, 1), (16, 768, 3072, 1), (4, 768, 3072, 1), (1, 768, 3072, 1),
+    (1, 256, 256, 1), (1, 768, 3072, 24), (4, 768, 3072, 24),
+]
+
+
+def load(path):
+    library = ctypes.CDLL(path)
+    pointer, index = ctypes.c_void_p, ctypes.c_ssize_t
+    library.heed_isa.restype = ctypes.c_char_p
+    library.heed_linear.argtypes = [pointer] * 3 + [index] * 3
+    library.heed_pack.argtypes = [pointer, index, index]
+    library.heed_pack.restype = pointer
+    library.heed_free_packed.argtypes = [pointer]
+    library.heed_linear_packed.argtypes = [pointer] * 3 + [index]
+    return library
+
+
+def ratios(ours, theirs, seconds):
+    """Times of both in turn, and how their ratios spread."""
+    mine, other = [], []
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end or len(mine) < 5:
+        start = time.perf_counter(); ours(); middle = time.perf_counter(); theirs()
+        mine.append(middle - start)
+        other.append(time.perf_counter() - middle)
+    pairs = sorted(b / a for a, b in zip(mine, other))
+    return (statistics.median(mine), statistics.median(other), statistics.median(pairs),
+            pairs[len(pairs) // 10], pairs[len(pairs) - 1 - len(pairs) // 10])
+
+
+def run_case(library, case, seconds, packed):
+    rows, depth, columns, copies = case
+    a = torch.randn(rows, depth)
+    weights = [torch.randn(columns, depth) / depth ** 0.5 for _ in range(copies)]
+    out = torch.empty(rows, columns)
+    handles = [library.heed_pack(w.data_ptr(), depth, columns) for w in weights]
+    turn = {"ours": 0, "theirs": 0}
+
+    def ours():
+        turn["ours"] = (turn["ours"] + 1) % copies
+        if packed:
+            library.heed_linear_packed(a.data_ptr(), handles[turn["ours"]], out.data_ptr(), rows)
+        else:
+            library.heed_linear(a.data_ptr(), weights[turn["ours"]].data_ptr(), out.data_ptr(),
+                                rows, depth, columns)
+
+    def theirs():
+        turn["theirs"] = (turn["theirs"] + 1) % copies
+        with torch.no_grad():
+            return torch.nn.functional.linear(a, weights[turn["theirs"]])
+
+    ours()
+    error = (out - theirs()).abs().max().item()
+    assert error < 1e-4, f"{case}: results differ by {error}"
+    mine, other, ratio, low, high = ratios(ours, theirs, seconds)
+    for handle in handles:
+        library.heed_free_packed(handle)
+    work = 2e-9 * rows * depth * columns
+    read = 4e-9 * depth * columns
+    print(f"{rows:5d} x {depth} x {columns}{' cold' if copies > 1 else '':5s} "
+          f"{'packed' if packed else 'plain':6s} heed {work / mine:6.1f} torch {work / other:6.1f} "
+          f"GFLOP/s  weights at {read / mine:5.1f} GB/s  ratio {ratio:.2f} [{low:.2f}, {high:.2f}]",
+          flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("library")
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--seconds", type=float, default=1.0, help="per case")
+    options = parser.parse_args()
+    library = load(options.library)
+    print(f"PyTorch {torch.__version__}, heed {library.heed_isa().decode()}; "
+          "ratio = theirs / ours in time, 10 % to 90 % quantile")
+    for threads in options.threads:
+        torch.set_num_threads(threads)
+        library.heed_threads(threads)
+        print(f"{threads} threads")
+        for case in CASES:
+            for packed in (False, True):
+                run_case(library, case, options.seconds, packed)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+// Functions of one number between linear layers, and their slopes. Included by kernels.inl.
+
+/// e^x within about two units in the last place: the rounding error of x · log2(e) is made up for.
+template <class S>
+HEED_SIMD typename S::V exp(typename S::V x) {
+  using Float = typename S::Scalar;
+  constexpr double log2_of_e = 1.4426950408889634074;
+  constexpr auto high = static_cast<Float>(log2_of_e);
+  constexpr auto low = sizeof(Float) == 4
+                           ? static_cast<Float>(log2_of_e - static_cast<double>(high))
+                           : static_cast<Float>(2.0355273740931033e-17);
+  constexpr Float limit = sizeof(Float) == 4 ? 200 : 2000;  // infinities stay out of differences
+  x = S::min(S::broadcast(limit), S::max(S::broadcast(-limit), x));
+  const auto scaled = x * S::broadcast(high);
+  auto rest = S::fma(x, S::broadcast(high), S::broadcast(0) - scaled);
+  rest = S::fma(x, S::broadcast(low), rest);
+  const auto ln_2 = S::broadcast(static_cast<Float>(0.69314718055994530942));
+  return exp2<S>(scaled) * S::fma(rest, ln_2, S::broadcast(1));
+}
+
+/// 1 / (1 + e^-x)
+template <class S>
+HEED_SIMD typename S::V sigmoid(typename S::V x) {
+  return S::broadcast(1) / (S::broadcast(1) + exp<S>(S::broadcast(0) - x));
+}
+
+/// G(y) = 2 Φ(-t) e^(t²/2) (t + 4) / 4 with y = (t - 4) / (t + 4): smooth for all t >= 0, and so a
+/// polynomial; interpolated in Chebyshev nodes to 1.3e-8 (float) and 4e-18 (double).
+template <class Float>
+struct TailCoefficients;
+template <>
+struct TailCoefficients<float> {
+  static constexpr int count = 10;
+  static constexpr float values[count] = {
+      0.377642569f,    -0.303948297f,   0.193568342f,    -0.0932616534f, 0.0302030928f,
+      -0.00376270121f, -0.00176048641f, 0.000783440844f, 9.44982597e-5f, -6.27791928e-5f};
+};
+template <>
+struct TailCoefficients<double> {
+  static constexpr int count = 24;
+  static constexpr double values[count] = {
+      0.377642565207875747,     -0.303948320985946053,   0.193568700371107258,
+      -0.0932609289798287283,   0.0301982874454688461,   -0.00377009448335969069,
+      -0.00173984618370645698,  0.000815409228734873257, 0.0000666721562796069434,
+      -0.000115547467065320319, -9.54129486395478741e-7, 0.0000175723403353778097,
+      3.58333069615522908e-7,   -2.96007808073725401e-6, -3.14844841904649872e-7,
+      5.10760250645453554e-7,   1.35890497417250011e-7,  -7.74635661943663456e-8,
+      -4.26849567667130389e-8,  6.63054616500995021e-9,  9.79386372222308335e-9,
+      9.58847632675076092e-10,  -1.25568646434708305e-9, -3.61383746017522472e-10};
+};
+
+/// The normal distribution at x and, in `density`, its derivative there.
+template <class S>
+HEED_SIMD typename S::V normal_distribution(typename S::V x, typename S::V& density) {
+  using Float = typename S::Scalar;
+  using C = TailCoefficients<Float>;
+  const auto zero = S::broadcast(0);
+  const auto positive = S::greater(x, zero);
+  const auto t = S::min(S::broadcast(64), S::select(positive, x, zero - x));
+  const auto square = t * t;
+  const auto rest = S::fma(t, t, zero - square);  // what rounding took from the square
+  const auto half = S::broadcast(static_cast<Float>(0.5));
+  const auto bell = exp<S>(zero - half * square) * S::fma(rest, zero - half, S::broadcast(1));
+  density = bell * S::broadcast(static_cast<Float>(0.39894228040143267794));
+  const auto scale = S::broadcast(4) / (t + S::broadcast(4));
+  const auto y = S::fma(scale, S::broadcast(-2), S::broadcast(1));
+  auto tail = S::broadcast(C::values[C::count - 1]);
+  HEED_UNROLL for (int i = C::count - 2; i >= 0; --i) {
+    tail = S::fma(tail, y, S::broadcast(C::values[i]));
+  }
+  tail = half * bell * tail * scale;
+  return S::select(positive, S::broadcast(1) - tail, tail);
+}
+
+/// f(x), or f'(x) when `slope` is set.
+template <Activation f, bool slope, class S>
+HEED_SIMD typename S::V activation(typename S::V x) {
+  using Float = typename S::Scalar;
+  const auto one = S::broadcast(1);
+  if constexpr (f == Activation::relu) {
+    const auto zero = S::broadcast(0);
+    return slope ? S::select(S::greater(x, zero), one, zero) : S::max(zero, x);
+  } else if constexpr (f == Activation::silu) {
+    const auto s = sigmoid<S>(x);
+    return slope ? S::fma(x * s, one - s, s) : x * s;
+  } else if constexpr (f == Activation::gelu_tanh) {
+    // (1 + tanh(u)) / 2 is sigmoid(2u), which cancels nowhere.
+    const auto c = S::broadcast(static_cast<Float>(1.5957691216057307117));  // 2 √(2/π)
+    const auto cubic = S::broadcast(static_cast<Float>(0.044715));
+    const auto s = sigmoid<S>(c * S::fma(cubic * x * x, x, x));
+    if (!slope) return x * s;
+    const auto steepness = c * S::fma(S::broadcast(3) * cubic * x, x, one);
+    return S::fma(x * s * (one - s), steepness, s);
+  } else {
+    typename S::V density;
+    const auto share = normal_distribution<S>(x, density);
+    return slope ? S::fma(x, density, share) : x * share;
+  }
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <heed/core/config.hpp>
+#include <heed/core/index.hpp>
+
+namespace heed::simd {
+
+/// Functions applied to one number at a time between linear layers: max(0, x); x Φ(x) with the
+/// normal distribution Φ, exactly or by tanh (Hendrycks and Gimpel 2016); x / (1 + e⁻ˣ).
+enum class Activation { relu, gelu, gelu_tanh, silu };
+
+/// What layers do with rows of contiguous numbers. Every sum has one order, given by `count` alone,
+/// and an element's bits do not depend on where in a row or in memory it stands.
+template <class T>
+struct RowKernels {
+  T (*sum)(const T* x, Index count);
+  T (*dot)(const T* a, const T* b, Index count);
+  /// Σ (x − center)²
+  T (*squares)(const T* x, T center, Index count);
+  /// to += x
+  void (*add)(const T* x, T* to, Index count);
+  /// out = a · b
+  void (*multiply)(const T* a, const T* b, T* out, Index count);
+  /// to += a · b
+  void (*multiply_add)(const T* a, const T* b, T* to, Index count);
+  /// out = ((x − shift) − slope · y) · factor
+  void (*normalize)(const T* x, T shift, T slope, const T* y, T factor, T* out, Index count);
+  /// out = f(x)
+  void (*activate)(Activation f, const T* x, T* out, Index count);
+  /// out = gradient · f'(x)
+  void (*activate_gradient)(Activation f, const T* x, const T* gradient, T* out, Index count);
+};
+
+/// The kernels of the active instruction set.
+template <class T>
+const RowKernels<T>& row_kernels();
+
+}  // namespace heed::simd
+
+#if HEED_DEFINITIONS
+#include <heed/simd/dispatch.inl>
+#endif

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <heed/core/index.hpp>
+
+namespace heed::simd {
+
+/// A matrix as a kernel reads it: element (row, column) at `data[row * row_stride + column *
+/// column_stride]`, any strides.
+template <class T>
+struct Strided {
+  const T* data = nullptr;
+  Index row_stride = 0;
+  Index column_stride = 1;
+};
+
+}  // namespace heed::simd

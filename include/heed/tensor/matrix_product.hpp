@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <type_traits>
+
+#include <heed/core/config.hpp>
+#include <heed/core/error.hpp>
+#include <heed/core/scalar.hpp>
+#include <heed/simd/strided.hpp>
+#include <heed/tensor/overlap.hpp>
+#include <heed/tensor/packed_matrix.hpp>
+#include <heed/tensor/tensor.hpp>
+#include <heed/tensor/view_of.hpp>
+
+namespace heed {
+
+/// What a matrix product is added to.
+template <class T>
+struct ProductOptions {
+  /// out += a · b in place of out = a · b.
+  bool accumulate = false;
+  /// One number per column of out, added to every row; empty: none. Not with `accumulate`.
+  TensorView<const T, 1> bias = {};
+};
+
+namespace detail {
+
+/// A checked product: out = addend + a · b.
+template <class T>
+struct ProductProblem {
+  simd::Strided<T> a;       // (rows, depth)
+  simd::Strided<T> b;       // (depth, columns); unread if packed
+  const T* packed;          // b as PackedMatrix has it, or null
+  simd::Strided<T> addend;  // (rows, columns); without data: 0
+  T* out;
+  Index out_row;  // strides of out
+  Index out_column;
+  Index rows;
+  Index columns;
+  Index depth;
+};
+
+/// The product of a checked problem; in the library when HEED_COMPILED is set.
+void run_product(const ProductProblem<float>& problem);
+void run_product(const ProductProblem<double>& problem);
+
+template <class T>
+simd::Strided<T> strided(const TensorView<const T, 2>& view) {
+  return {view.data_handle(), view.stride(0), view.stride(1)};
+}
+
+/// Checks everything but b, whose extents are (depth, columns).
+template <class T>
+ProductProblem<T> checked_product(const TensorView<const T, 2>& a, Index depth, Index columns,
+                                  const TensorView<T, 2>& out, const ProductOptions<T>& options) {
+  if (a.extent(1) != depth) {
+    throw_shape_error("matrix_product: a is ", a.extents(), ", b ", Extents<2>{depth, columns});
+  }
+  const Extents<2> expected{a.extent(0), columns};
+  if (out.extents() != expected) {
+    throw_shape_error("matrix_product: out is ", out.extents(), ", expected ", expected);
+  }
+  if (has_internal_overlap(out)) {
+    throw_shape_error("matrix_product: elements of out share memory");
+  }
+  if (overlaps(a, out)) throw_shape_error("matrix_product: out overlaps a");
+  ProductProblem<T> problem{
+      strided(a),    {},          nullptr, {},   out.data_handle(), out.stride(0),
+      out.stride(1), a.extent(0), columns, depth};
+  const bool biased = options.bias.data_handle() != nullptr;
+  if (biased) {
+    if (options.accumulate) throw_shape_error("matrix_product: bias and accumulate exclude");
+    if (options.bias.extent(0) != columns) {
+      throw_shape_error("matrix_product: bias of ", options.bias.extent(0), " for ", columns,
+                        " columns");
+    }
+    if (overlaps(options.bias, out)) throw_shape_error("matrix_product: out overlaps the bias");
+    problem.addend = {options.bias.data_handle(), 0, options.bias.stride(0)};
+  }
+  if (options.accumulate) problem.addend = {problem.out, problem.out_row, problem.out_column};
+  return problem;
+}
+
+}  // namespace detail
+
+/// out = a · b (+ bias), or out += a · b: a (rows, depth), b (depth, columns), out (rows, columns),
+/// float or double, any strides, so a transpose is `.permute({1, 0})`. The sum over depth runs in
+/// order with fused multiply-adds, in partial sums of 512 terms added in order: an output row has
+/// the same bits for any number of rows, threads and chunks, packed or not, b · a transposed or
+/// not. Throws ShapeError, before anything is written, for shapes that do not fit and for an out
+/// that overlaps an input.
+template <Viewable A, Viewable B, Viewable Out>
+void matrix_product(const A& a, const B& b, Out&& out,
+                    const ProductOptions<ValueOf<const A>>& options = {}) {
+  using T = ValueOf<const A>;
+  static_assert(Scalar<T>, "matrix_product computes in float or double");
+  static_assert(std::is_same_v<T, ValueOf<const B>> && std::is_same_v<T, ValueOf<Out>>,
+                "matrix_product: a, b and out must have one scalar type");
+  const TensorView<const T, 2> left = view_of(a), right = view_of(b);
+  const TensorView<T, 2> target = view_of(out);
+  auto problem =
+      detail::checked_product<T>(left, right.extent(0), right.extent(1), target, options);
+  if (overlaps(right, target)) throw_shape_error("matrix_product: out overlaps b");
+  problem.b = detail::strided(right);
+  detail::run_product(problem);
+}
+
+/// The same with a matrix packed before; the same bits.
+template <Viewable A, Scalar T, Viewable Out>
+void matrix_product(const A& a, const PackedMatrix<T>& b, Out&& out,
+                    const std::type_identity_t<ProductOptions<T>>& options = {}) {
+  static_assert(std::is_same_v<T, ValueOf<const A>> && std::is_same_v<T, ValueOf<Out>>,
+                "matrix_product: a, b and out must have one scalar type");
+  auto problem =
+      detail::checked_product<T>(view_of(a), b.rows(), b.columns(), view_of(out), options);
+  problem.packed = b.data();
+  detail::run_product(problem);
+}
+
+/// The product as a new tensor.
+template <Viewable A, class B>
+Tensor<ValueOf<const A>, 2> matrix_product(const A& a, const B& b) {
+  Index columns = 0;
+  if constexpr (Viewable<const B>) {
+    columns = view_of(b).extent(1);
+  } else {
+    columns = b.columns();
+  }
+  Tensor<ValueOf<const A>, 2> out({view_of(a).extent(0), columns});
+  matrix_product(a, b, out);
+  return out;
+}
+
+}  // namespace heed
+
+#if HEED_DEFINITIONS
+#include <heed/tensor/matrix_product.inl>
+#endif

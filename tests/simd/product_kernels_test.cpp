@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+#include <heed/simd/product_kernels.hpp>
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "support/attention_cases.hpp"
+
+namespace heed::test {
+namespace {
+
+class ProductKernels : public ::testing::TestWithParam<simd::Isa> {
+ protected:
+  void SetUp() override { simd::use(GetParam()); }
+  RestoreSettings restore_;
+};
+
+/// Small integers: exact in any order.
+template <class T>
+void check_tile(Index rows, Index columns, Index depth) {
+  Tensor<T, 2> a({rows, depth}), b({depth, columns}), out({rows, columns}), addend({rows, columns});
+  for (Index i = 0; i < a.size(); ++i) a.data()[i] = static_cast<T>(i % 7 - 3);
+  for (Index i = 0; i < b.size(); ++i) b.data()[i] = static_cast<T>(i % 5 - 2);
+  for (Index i = 0; i < addend.size(); ++i) addend.data()[i] = static_cast<T>(i % 11);
+  std::vector<T> packed(static_cast<std::size_t>(64 * depth), std::numeric_limits<T>::quiet_NaN());
+  const auto& kernels = simd::product_kernels<T>();
+  kernels.pack({b.data(), columns, 1}, depth, columns, packed.data());
+  kernels.tile({{a.data(), depth, 1},
+                packed.data(),
+                64,
+                {addend.data(), columns, 1},
+                out.data(),
+                columns,
+                1,
+                rows,
+                columns,
+                depth});
+  for (Index i = 0; i < rows; ++i) {
+    for (Index j = 0; j < columns; ++j) {
+      T sum = addend(i, j);
+      for (Index k = 0; k < depth; ++k) sum += a(i, k) * b(k, j);
+      ASSERT_EQ(out(i, j), sum) << rows << " " << columns << " " << i << " " << j;
+    }
+  }
+}
+
+TEST_P(ProductKernels, TilesOfEveryShape) {
+  for (Index rows = 1; rows <= 6; ++rows) {
+    for (Index columns = 1; columns <= 64; ++columns) {
+      check_tile<float>(rows, columns, 9);
+      check_tile<double>(rows, columns, 5);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Sets, ProductKernels, ::testing::ValuesIn(supported_sets()),
+                         [](const auto& set) { return std::string(simd::name(set.param)); });
+
+}  // namespace
+}  // namespace heed::test

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+#include <heed/simd/row_kernels.hpp>
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "support/attention_cases.hpp"
+
+namespace heed::test {
+namespace {
+
+using simd::Activation;
+
+class RowKernels : public ::testing::TestWithParam<simd::Isa> {
+ protected:
+  void SetUp() override { simd::use(GetParam()); }
+  RestoreSettings restore_;
+};
+
+long double exact_activation(Activation f, long double x) {
+  switch (f) {
+    case Activation::relu:
+      return x > 0 ? x : 0;
+    case Activation::gelu:
+      return x * std::erfc(-x / std::sqrt(2.0L)) / 2;
+    case Activation::gelu_tanh:
+      return x / 2 *
+             (1 + std::tanh(std::sqrt(2 / 3.14159265358979323846L) * (x + 0.044715L * x * x * x)));
+    case Activation::silu:
+      break;
+  }
+  return x / (1 + std::exp(-x));
+}
+
+long double exact_slope(Activation f, long double x) {
+  if (f == Activation::relu) return x > 0 ? 1 : 0;
+  const long double h = 1e-5L;  // the error is h⁴ and what rounding leaves of 1e-19 / h
+  const auto y = [&](int i) { return exact_activation(f, x + static_cast<long double>(i) * h); };
+  return (8 * (y(1) - y(-1)) - (y(2) - y(-2))) / (12 * h);
+}
+
+constexpr Activation all[] = {Activation::relu, Activation::gelu, Activation::gelu_tanh,
+                              Activation::silu};
+
+template <class T>
+void check_activations(double relative) {
+  std::vector<T> x;
+  for (int i = -4000; i <= 4000; ++i) x.push_back(static_cast<T>(i) * static_cast<T>(0.00317));
+  const auto count = static_cast<Index>(x.size());
+  const std::vector<T> ones(x.size(), T{1});
+  std::vector<T> y(x.size()), slope(x.size());
+  for (const Activation f : all) {
+    simd::row_kernels<T>().activate(f, x.data(), y.data(), count);
+    simd::row_kernels<T>().activate_gradient(f, x.data(), ones.data(), slope.data(), count);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const auto exact = static_cast<double>(exact_activation(f, static_cast<long double>(x[i])));
+      // tanh in the exact formula cancels far below 0. Sets without a fused multiply-add feel the
+      // rounding of x² in the exponent.
+      const double floor = f == Activation::gelu_tanh ? relative * 1e-3 : 1e-30;
+      const double wide = relative * (1 + static_cast<double>(x[i] * x[i]));
+      ASSERT_NEAR(static_cast<double>(y[i]), exact, wide * std::fabs(exact) + floor)
+          << static_cast<int>(f) << " at " << x[i];
+      ASSERT_NEAR(static_cast<double>(slope[i]),
+                  static_cast<double>(exact_slope(f, static_cast<long double>(x[i]))),
+                  3 * relative + 2e-13)
+          << static_cast<int>(f) << " slope at " << x[i];
+    }
+  }
+}
+
+TEST_P(RowKernels, ActivationsAreAccurate) {
+  check_activations<float>(1e-6);
+  check_activations<double>(2e-15);
+}
+
+TEST_P(RowKernels, ActivationsOfSpecialValues) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  const std::vector<float> x = {0, 1e30f, infinity, std::nanf("")};
+  std::vector<float> y(4);
+  for (const Activation f : all) {
+    simd::row_kernels<float>().activate(f, x.data(), y.data(), 4);
+    EXPECT_EQ(y[0], 0);
+    EXPECT_EQ(y[1], 1e30f) << static_cast<int>(f);
+    EXPECT_EQ(y[2], infinity) << static_cast<int>(f);
+    EXPECT_TRUE(std::isnan(y[3])) << static_cast<int>(f);
+  }
+}
+
+TEST_P(RowKernels, BitsDoNotDependOnThePlace) {
+  std::mt19937_64 bits(3);
+  const auto x = random_tensor<float, 1>({150}, bits, 4.f),
+             g = random_tensor<float, 1>({150}, bits);
+  const auto& kernels = simd::row_kernels<float>();
+  for (const Activation f : all) {
+    std::vector<float> whole(150), slopes(150);
+    kernels.activate(f, x.data(), whole.data(), 150);
+    kernels.activate_gradient(f, x.data(), g.data(), slopes.data(), 150);
+    for (Index i = 0; i < 150; ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      float one = 0;
+      kernels.activate(f, x.data() + i, &one, 1);
+      ASSERT_EQ(std::memcmp(&one, &whole[at], 4), 0);
+      kernels.activate_gradient(f, x.data() + i, g.data() + i, &one, 1);
+      ASSERT_EQ(std::memcmp(&one, &slopes[at], 4), 0);
+    }
+  }
+  // Sums: the same bits at any alignment.
+  std::vector<float> memory(200);
+  for (Index shift = 0; shift < 20; ++shift) {
+    std::copy(x.begin(), x.end(), memory.begin() + shift);
+    EXPECT_EQ(kernels.sum(memory.data() + shift, 150), kernels.sum(x.data(), 150));
+    EXPECT_EQ(kernels.dot(memory.data() + shift, g.data(), 150),
+              kernels.dot(x.data(), g.data(), 150));
+    EXPECT_EQ(kernels.squares(memory.data() + shift, 0.5f, 150),
+              kernels.squares(x.data(), 0.5f, 150));
+  }
+}
+
+template <class T>
+void check_rows(double u) {
+  std::mt19937_64 bits(4);
+  const auto& kernels = simd::row_kernels<T>();
+  for (Index count = 0; count <= 200; ++count) {
+    const auto a = random_tensor<T, 1>({count}, bits), b = random_tensor<T, 1>({count}, bits);
+    long double sum = 0, dot = 0, squares = 0;
+    for (Index i = 0; i < count; ++i) {
+      sum += static_cast<long double>(a[i]);
+      dot += static_cast<long double>(a[i]) * static_cast<long double>(b[i]);
+      squares += std::pow(static_cast<long double>(a[i]) - 0.25L, 2);
+    }
+    const double bound = u * (4 + static_cast<double>(count));
+    EXPECT_NEAR(static_cast<double>(kernels.sum(a.data(), count)), static_cast<double>(sum), bound);
+    EXPECT_NEAR(static_cast<double>(kernels.dot(a.data(), b.data(), count)),
+                static_cast<double>(dot), bound);
+    EXPECT_NEAR(static_cast<double>(kernels.squares(a.data(), T{0.25}, count)),
+                static_cast<double>(squares), 3 * bound);
+    Tensor<T, 1> added = b, product({count}), fused = b, normal({count}), scaled({count});
+    kernels.add(a.data(), added.data(), count);
+    kernels.multiply(a.data(), b.data(), product.data(), count);
+    kernels.multiply_add(a.data(), b.data(), fused.data(), count);
+    kernels.normalize(a.data(), T{0.5}, T{2}, b.data(), T{3}, normal.data(), count);
+    kernels.normalize(a.data(), T{0.5}, T{0}, nullptr, T{3}, scaled.data(), count);
+    for (Index i = 0; i < count; ++i) {
+      ASSERT_EQ(added[i], a[i] + b[i]);
+      ASSERT_EQ(product[i], a[i] * b[i]);
+      ASSERT_NEAR(static_cast<double>(fused[i]), static_cast<double>(b[i] + a[i] * b[i]), 4 * u);
+      ASSERT_NEAR(static_cast<double>(normal[i]),
+                  static_cast<double>((a[i] - T{0.5} - 2 * b[i]) * 3), 40 * u);
+      ASSERT_NEAR(static_cast<double>(scaled[i]), static_cast<double>((a[i] - T{0.5}) * 3), 10 * u);
+    }
+  }
+}
+
+TEST_P(RowKernels, RowsOfEveryLength) {
+  check_rows<float>(0x1p-24);
+  check_rows<double>(0x1p-53);
+}
+
+INSTANTIATE_TEST_SUITE_P(Sets, RowKernels, ::testing::ValuesIn(supported_sets()),
+                         [](const auto& set) { return std::string(simd::name(set.param)); });
+
+}  // namespace
+}  // namespace heed::test
