@@ -36,20 +36,32 @@ def load(path):
     return library
 
 
-def ratios(ours, theirs, seconds):
+def timed(call, calls, threads):
+    """Seconds of one of some calls in a row. With threads, what ran before is given time to stop
+    spinning: OpenMP's threads burn their core for milliseconds after their work."""
+    if threads > 1:
+        time.sleep(0.02)
+    call()
+    start = time.perf_counter()
+    for _ in range(calls):
+        call()
+    return (time.perf_counter() - start) / calls
+
+
+def ratios(ours, theirs, threads, seconds):
     """Times of both in turn, and how their ratios spread."""
     mine, other = [], []
+    calls = max(1, round(0.002 / timed(ours, 1, threads)))
     end = time.perf_counter() + seconds
     while time.perf_counter() < end or len(mine) < 5:
-        start = time.perf_counter(); ours(); middle = time.perf_counter(); theirs()
-        mine.append(middle - start)
-        other.append(time.perf_counter() - middle)
+        mine.append(timed(ours, calls, threads))
+        other.append(timed(theirs, calls, threads))
     pairs = sorted(b / a for a, b in zip(mine, other))
     return (statistics.median(mine), statistics.median(other), statistics.median(pairs),
             pairs[len(pairs) // 10], pairs[len(pairs) - 1 - len(pairs) // 10])
 
 
-def run_case(library, case, seconds, packed):
+def run_case(library, case, threads, seconds, packed):
     rows, depth, columns, copies = case
     a = torch.randn(rows, depth)
     weights = [torch.randn(columns, depth) / depth ** 0.5 for _ in range(copies)]
@@ -73,7 +85,7 @@ def run_case(library, case, seconds, packed):
     ours()
     error = (out - theirs()).abs().max().item()
     assert error < 1e-4, f"{case}: results differ by {error}"
-    mine, other, ratio, low, high = ratios(ours, theirs, seconds)
+    mine, other, ratio, low, high = ratios(ours, theirs, threads, seconds)
     for handle in handles:
         library.heed_free_packed(handle)
     work = 2e-9 * rows * depth * columns
@@ -99,7 +111,7 @@ def main():
         print(f"{threads} threads")
         for case in CASES:
             for packed in (False, True):
-                run_case(library, case, options.seconds, packed)
+                run_case(library, case, threads, options.seconds, packed)
 
 
 if __name__ == "__main__":
