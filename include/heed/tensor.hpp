@@ -2,6 +2,7 @@
 #pragma once
 
 /// Views, tensors, row functions, and the door to Eigen.
+#include <heed/tensor/arithmetic.hpp>
 #include <heed/tensor/copy.hpp>
 #include <heed/tensor/eigen.hpp>
 #include <heed/tensor/extents.hpp>

@@ -16,8 +16,8 @@
 
 namespace heed {
 
-/// A named part of a layer: a Tensor (a parameter), another layer, or a std::vector or
-/// std::optional of layers or Tensors.
+/// A named part of a layer: a Tensor (a parameter), another layer, or a std::vector or std::optional
+/// of layers or Tensors. An empty name leaves the names below without a level of its own.
 template <class Part>
 struct Member {
   std::string_view name;
@@ -58,11 +58,11 @@ struct IsOptional : std::false_type {};
 template <class T>
 struct IsOptional<std::optional<T>> : std::true_type {};
 
-/// Adds ".part" to a name for as long as it lives.
+/// Adds ".part" to a name for as long as it lives; a part without a name adds nothing.
 class NamePart {
  public:
   NamePart(std::string& name, std::string_view part) : name_(name), length_(name.size()) {
-    if (!name_.empty()) name_ += '.';
+    if (!name_.empty() && !part.empty()) name_ += '.';
     name_ += part;
   }
   NamePart(const NamePart&) = delete;

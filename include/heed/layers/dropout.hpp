@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <tuple>
+
+#include <heed/core/error.hpp>
+#include <heed/core/philox.hpp>
+#include <heed/core/random.hpp>
+#include <heed/core/scalar.hpp>
+#include <heed/layers/parameters.hpp>
+#include <heed/layers/row_work.hpp>
+#include <heed/tensor/tensor.hpp>
+
+namespace heed {
+
+/// What makes a training pass drop: a number of its own for every step. Without a seed nothing is
+/// dropped, as in inference.
+struct Noise {
+  std::optional<std::uint64_t> seed = {};
+};
+
+/// Sets elements to 0 with a probability and divides the others by what is left of 1, in training
+/// alone. Which ones is a pure function of seed, layer and position (Philox), so that backward and
+/// a resumed run draw the same. Probability 0 changes no bit. Srivastava et al. 2014.
+template <Scalar T>
+struct Dropout {
+  using Input = Tensor<T, 3>;
+  using Output = Tensor<T, 3>;
+  using Saved = Noise;
+
+  Dropout() = default;
+  /// Takes its stream, which tells it from other layers, from `random`. Throws ShapeError for a
+  /// probability outside 0 to 1.
+  Dropout(double share, Random& random) : probability(share), stream(random.bits()) {
+    if (!(share >= 0 && share <= 1)) {
+      throw_shape_error("Dropout: probability ", share, ", expected 0 to 1");
+    }
+  }
+
+  Output forward(Input x) const { return x; }
+  Output forward(Input x, const Noise& noise, Saved& saved) const {
+    saved = noise;
+    drop(x, noise);
+    return x;
+  }
+  Output forward(Input x, Saved& saved) const { return forward(std::move(x), Noise{}, saved); }
+  Input backward(Output grad, const Saved& saved, Dropout&) const {
+    drop(grad, saved);
+    return grad;
+  }
+
+  /// Whether element `at` (row-major) is kept under a seed.
+  bool keeps(std::uint64_t seed, Index at) const {
+    return kept(words(seed, at / 4)[static_cast<std::size_t>(at % 4)]);
+  }
+
+  static auto members(auto&) { return std::tuple{}; }
+
+  double probability = 0;
+  std::uint32_t stream = 0;
+
+ private:
+  bool kept(std::uint32_t word) const { return static_cast<double>(word) * 0x1p-32 >= probability; }
+  PhiloxCounter words(std::uint64_t seed, Index four) const {
+    const auto at = static_cast<std::uint64_t>(four);
+    return philox({static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(at >> 32), stream, 0},
+                  {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
+  }
+  void drop(Input& x, const Noise& noise) const {
+    if (!noise.seed || probability == 0) return;
+    const T scale = probability < 1 ? static_cast<T>(1 / (1 - probability)) : T{0};
+    const Index count = x.size();
+    constexpr Index four = 4;
+    detail::for_row_runs((count + four - 1) / four, 16 * four, [&](Index first, Index last) {
+      for (Index i = first; i < last; ++i) {
+        const PhiloxCounter random = words(*noise.seed, i);
+        for (Index j = 0; j < four && i * four + j < count; ++j) {
+          T& value = x.data()[i * four + j];
+          value = kept(random[static_cast<std::size_t>(j)]) ? value * scale : T{0};
+        }
+      }
+    });
+  }
+};
+
+}  // namespace heed

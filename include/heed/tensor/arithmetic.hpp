@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+
+#include <heed/core/error.hpp>
+#include <heed/core/parallel.hpp>
+#include <heed/core/scalar.hpp>
+#include <heed/simd/row_kernels.hpp>
+#include <heed/tensor/tensor.hpp>
+
+namespace heed {
+
+/// sum += term, element by element. Throws ShapeError when extents differ.
+template <Scalar T, std::size_t Rank>
+Tensor<T, Rank>& operator+=(Tensor<T, Rank>& sum, const Tensor<T, Rank>& term) {
+  if (sum.extents() != term.extents()) {
+    throw_shape_error("operator+=: ", sum.extents(), " += ", term.extents());
+  }
+  constexpr Index chunk = 1 << 15;
+  const Index count = sum.size();
+  const auto add = simd::row_kernels<T>().add;
+  parallel_for((count + chunk - 1) / chunk, [&](Index i) {
+    const Index first = i * chunk, left = count - first;
+    add(term.data() + first, sum.data() + first, left < chunk ? left : chunk);
+  });
+  return sum;
+}
+
+}  // namespace heed

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+#include <heed/layers/linear.hpp>
+
+#include "laws/layer_laws.hpp"
+
+namespace heed::test {
+namespace {
+
+auto maker(const LinearOptions& options) {
+  return [options](auto scalar) {
+    Random random(1);
+    return Linear<decltype(scalar)>(options, random);
+  };
+}
+
+TEST(Linear, KeepsTheLaws) {
+  check_layer_laws(maker({5, 7}), {2, 3, 5}, {"weight", "bias"});
+  check_layer_laws(maker({3, 1, false}), {1, 2, 3}, {"weight"});
+}
+
+TEST(Linear, IsTheFormula) {
+  Random random(2);
+  Linear<double> layer({3, 2}, random);
+  const Tensor<double, 3> x({1, 1, 3}, {1, -2, 3});
+  const auto y = layer.forward(x);
+  for (Index i = 0; i < 2; ++i) {
+    const double expected =
+        (*layer.bias)[i] + layer.weight(i, 0) - 2 * layer.weight(i, 1) + 3 * layer.weight(i, 2);
+    EXPECT_NEAR(y(0, 0, i), expected, 1e-15);
+  }
+}
+
+TEST(Linear, StartsUniformWithinOneOverTheRootOfInputs) {
+  Random random(3);
+  const Linear<float> layer({100, 50}, random);
+  float low = 0, high = 0;
+  for (const float value : layer.weight) {
+    low = std::min(low, value);
+    high = std::max(high, value);
+  }
+  EXPECT_TRUE(low < -0.099f && low >= -0.1f && high > 0.099f && high <= 0.1f) << low << " " << high;
+}
+
+TEST(Linear, PackedWeightsGiveTheSameBitsAndDoNotOutliveAStep) {
+  Random random(4);
+  Linear<float> layer({70, 90}, random);
+  std::mt19937_64 bits(5);
+  const auto x = random_tensor<float, 3>({2, 3, 70}, bits);
+  const auto plain = layer.forward(x);
+  layer.pack();
+  EXPECT_FALSE(layer.packed.empty());
+  EXPECT_TRUE(same_bits(layer.forward(x), plain));
+  const auto copy = zeros_like(layer);
+  EXPECT_TRUE(copy.packed.empty());
+  for_each_parameter([](std::string_view, auto& p) { p.data()[0] += 1; }, layer);
+  EXPECT_TRUE(layer.packed.empty());
+  EXPECT_FALSE(same_bits(layer.forward(x), plain));
+}
+
+TEST(Linear, RefusesWhatDoesNotFit) {
+  Random random(6);
+  const Linear<float> layer({4, 2}, random);
+  EXPECT_THROW(layer.forward(Tensor<float, 3>({1, 2, 3})), ShapeError);
+  EXPECT_THROW((Linear<float>({0, 2}, random)), ShapeError);
+}
+
+}  // namespace
+}  // namespace heed::test

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+#include <heed/layers/rms_norm.hpp>
+
+#include "laws/layer_laws.hpp"
+
+namespace heed::test {
+namespace {
+
+TEST(RMSNorm, KeepsTheLaws) {
+  check_layer_laws([](auto scalar) { return RMSNorm<decltype(scalar)>({.dim = 9}); }, {2, 3, 9},
+                   {"weight"});
+}
+
+TEST(RMSNorm, BringsRowsToMeanSquareOne) {
+  const RMSNorm<double> layer({.dim = 2, .epsilon = 0});
+  const auto y = layer.forward(Tensor<double, 3>({1, 1, 2}, {3, 4}));
+  EXPECT_NEAR(y(0, 0, 0), 3 / std::sqrt(12.5), 1e-15);
+  EXPECT_NEAR(y(0, 0, 1), 4 / std::sqrt(12.5), 1e-15);
+}
+
+TEST(RMSNorm, RefusesWhatDoesNotFit) {
+  EXPECT_THROW(RMSNorm<float>({.dim = 3}).forward(Tensor<float, 3>({1, 2, 4})), ShapeError);
+  EXPECT_THROW(RMSNorm<float>({.dim = 0}), ShapeError);
+}
+
+}  // namespace
+}  // namespace heed::test

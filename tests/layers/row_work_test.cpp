@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+#include <heed/layers/row_work.hpp>
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace heed {
+namespace {
+
+TEST(RowWork, RunsCoverEveryRowOnce) {
+  for (const Index width : {1, 5000}) {
+    for (const Index rows : {0, 1, 31, 32, 33, 200}) {
+      std::vector<int> seen(static_cast<std::size_t>(rows));
+      detail::for_row_runs(rows, width, [&](Index first, Index last) {
+        for (Index row = first; row < last; ++row) ++seen[static_cast<std::size_t>(row)];
+      });
+      for (const int count : seen) EXPECT_EQ(count, 1);
+    }
+  }
+}
+
+TEST(RowWork, SumsAddToWhatIsThere) {
+  for (const Index width : {3, 4000}) {
+    std::vector<double> sum(static_cast<std::size_t>(width), 5);
+    detail::sum_row_runs<double>(300, width, sum.data(), [&](Index first, Index last, double* to) {
+      for (Index i = 0; i < width; ++i) to[i] += static_cast<double>(last - first);
+    });
+    for (const double value : sum) EXPECT_EQ(value, 305);
+  }
+}
+
+}  // namespace
+}  // namespace heed
