@@ -3,13 +3,21 @@
 
 /// Attention: the fused kernels and every mask. No Eigen, no streams.
 /// The readable definition is its own header: <heed/attention/reference.hpp>.
+#include <heed/attention/backward.hpp>
+#include <heed/attention/backward_problem.hpp>
+#include <heed/attention/backward_rows.hpp>
+#include <heed/attention/backward_scratch.hpp>
 #include <heed/attention/bias_view.hpp>
+#include <heed/attention/copy_rows.hpp>
 #include <heed/attention/dropout.hpp>
 #include <heed/attention/forward.hpp>
 #include <heed/attention/forward_scratch.hpp>
+#include <heed/attention/gradient_options.hpp>
 #include <heed/attention/key_blocks.hpp>
+#include <heed/attention/key_chunk_pass.hpp>
 #include <heed/attention/options.hpp>
 #include <heed/attention/output_factors.hpp>
+#include <heed/attention/per_query_input.hpp>
 #include <heed/attention/plan.hpp>
 #include <heed/attention/problem.hpp>
 #include <heed/attention/query_block_pass.hpp>

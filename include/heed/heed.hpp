@@ -5,6 +5,7 @@
 /// neither Eigen nor files nor pictures. Opt-in headers stay out: <heed/plot/png.hpp>.
 #include <heed/attention.hpp>
 #include <heed/attention/reference.hpp>
+#include <heed/attention/reference_backward.hpp>
 #include <heed/core.hpp>
 #include <heed/io.hpp>
 #include <heed/layers.hpp>

@@ -2,6 +2,7 @@
 #pragma once
 
 /// The instruction-set kernels and the choice among them.
+#include <heed/simd/backward_kernels.hpp>
 #include <heed/simd/isa.hpp>
 #include <heed/simd/kernels.hpp>
 #include <heed/simd/product_kernels.hpp>

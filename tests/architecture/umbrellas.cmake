@@ -2,8 +2,8 @@
 # <heed/FOLDER.hpp> includes every header of its folder but the opt-in ones, heed.hpp includes every
 # umbrella, and neither reaches an opt-in header that is a program's own choice.
 cmake_minimum_required(VERSION 3.24)
-set(out_of_folder attention/reference.hpp plot/line_chart_png.hpp plot/png.hpp plot/png_canvas.hpp
-    plot/png_pictures.hpp)
+set(out_of_folder attention/reference.hpp attention/reference_backward.hpp plot/line_chart_png.hpp
+    plot/png.hpp plot/png_canvas.hpp plot/png_pictures.hpp)
 set(out_of_heed plot/line_chart_png.hpp plot/png.hpp plot/png_canvas.hpp plot/png_pictures.hpp)
 
 # check UMBRELLA WANTED...: the includes of UMBRELLA hold WANTED, and nothing of out_of_folder.

@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <heed/simd/backward_kernels.hpp>
 #include <heed/simd/isa.hpp>
 #include <heed/simd/kernels.hpp>
 #include <heed/simd/product_kernels.hpp>
@@ -168,6 +169,27 @@ const Kernels<T>& kernels_of(Isa isa) {
   __builtin_unreachable();  // `use` and `choose` admit supported sets only
 }
 
+template <class T>
+const BackwardKernels<T>& backward_kernels_of(Isa isa) {
+  switch (isa) {
+#if defined(__x86_64__)
+    case Isa::sse2:
+      return sse2_kernels::backward_table<T>();
+    case Isa::avx2:
+      return avx2_kernels::backward_table<T>();
+    case Isa::avx512:
+      return avx512_kernels::backward_table<T>();
+#endif
+    default:
+      break;
+#if HEED_SIMD_HAS_SCALAR
+    case Isa::scalar:
+      return scalar_kernels::backward_table<T>();
+#endif
+  }
+  __builtin_unreachable();
+}
+
 }  // namespace detail
 
 HEED_INLINE Isa active() { return detail::chosen(); }
@@ -186,6 +208,14 @@ HEED_INLINE const Kernels<float>& kernels<float>() {
 template <>
 HEED_INLINE const Kernels<double>& kernels<double>() {
   return detail::kernels_of<double>(active());
+}
+template <>
+HEED_INLINE const BackwardKernels<float>& backward_kernels<float>() {
+  return detail::backward_kernels_of<float>(active());
+}
+template <>
+HEED_INLINE const BackwardKernels<double>& backward_kernels<double>() {
+  return detail::backward_kernels_of<double>(active());
 }
 
 }  // namespace heed::simd

@@ -18,6 +18,8 @@ inline constexpr int tile_stride{HEED_SIMD_VECTORS * S::width};
 #include <heed/simd/product.inl>
 #include <heed/simd/activation.inl>
 #include <heed/simd/row.inl>
+#include <heed/simd/backward.inl>
+#include <heed/simd/backward_table.inl>
 
 template <class T>
 struct Table {

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <heed/attention/backward.hpp>
+#include <heed/attention/key_chunk_pass.hpp>
+#include <heed/core/parallel.hpp>
+#include <heed/core/scratch.hpp>
+
+namespace heed::detail {
+
+/// Below about this many multiply-adds a call stays on its own thread: waking another costs more.
+inline constexpr double backward_parallel_threshold = 2e6;
+
+/// How a call is cut into pieces for threads. A key head is taken whole where there are plenty, so
+/// that its chunks of keys add to grad_queries one after the other. The last heads are split: their
+/// chunks are pieces, each with a share of grad_queries of its own, and the shares are added in the
+/// order of the chunks. Both ways add the same numbers in the same order.
+template <class T>
+class BackwardPieces {
+ public:
+  BackwardPieces(const BackwardProblem<T>& problem, const MaskRef& mask)
+      : problem_(problem),
+        call_(problem.forward),
+        mask_(mask),
+        rows_(problem),
+        chunks_((call_.key_count() + backward_chunk - 1) / backward_chunk),
+        key_heads_(call_.batch() * problem.key_heads()) {}
+
+  void run_alone() const {
+    for (Index i = 0; i < rows_.count(); ++i) rows_.fill(i);
+    for (Index i = 0; i < key_heads_; ++i) run_whole(i);
+  }
+
+  void run() {
+    parallel_for(rows_.count(), [&](Index i) { rows_.fill(i); });
+    const Index threads = thread_count();
+    const Index split = chunks_ < 2 || threads == 1 ? 0 : key_heads_ % threads + threads;
+    whole_ = key_heads_ > split ? key_heads_ - split : 0;
+    const Index pieces = (key_heads_ - whole_) * chunks_;
+    if (pieces == 0) {
+      parallel_for(whole_, [&](Index i) { run_whole(i); });
+      return;
+    }
+    const Index wave = 4 * threads < pieces ? 4 * threads : pieces;
+    take_shares(wave);
+    for (Index member = 0; member < problem_.group(); ++member) {
+      for (Index first = 0; first < pieces; first += wave) {
+        const Index end = first + wave < pieces ? first + wave : pieces;
+        const Index before = member == 0 && first == 0 ? whole_ : 0;
+        clear_written(end - first);
+        parallel_for(before + end - first, [&](Index i) {
+          i < before ? run_whole(i) : run_piece(member, first + i - before, i - before);
+        });
+        add_shares(member, first, end);
+      }
+    }
+  }
+
+ private:
+  KeyChunkPass<T> pass(Index key_head, Index chunk) const {
+    const Index first = chunk * backward_chunk, left = call_.key_count() - first;
+    return KeyChunkPass<T>(problem_, mask_, rows_, key_head / problem_.key_heads(),
+                           key_head % problem_.key_heads(), first,
+                           first + (left < backward_chunk ? left : backward_chunk));
+  }
+  /// The query head that is number `member` among those of a key head.
+  Index head_of(Index key_head, Index member) const {
+    return key_head % problem_.key_heads() * problem_.group() + member;
+  }
+
+  void run_whole(Index key_head) const {
+    for (Index member = 0; member < problem_.group(); ++member) {
+      for (Index block = 0; block < rows_.blocks(); ++block) clear(key_head, member, block);
+    }
+    for (Index chunk = 0; chunk < chunks_; ++chunk) {
+      auto one = pass(key_head, chunk);
+      one.begin();
+      for (Index member = 0; member < problem_.group(); ++member) {
+        one.take_head(head_of(key_head, member), {});
+      }
+      one.finish();
+    }
+  }
+
+  /// One chunk of one split key head and one of its query heads, with the share `slot`.
+  void run_piece(Index member, Index piece, Index slot) const {
+    auto one = pass(whole_ + piece / chunks_, piece % chunks_);
+    member == 0 ? one.begin() : one.resume();
+    one.take_head(head_of(whole_ + piece / chunks_, member),
+                  {shares_ + slot * share_size(), written_ + slot * rows_.blocks()});
+    member + 1 == problem_.group() ? one.finish() : one.pause();
+  }
+
+  Index share_size() const { return call_.query_count() * call_.head_dim(); }
+  void take_shares(Index wave) {
+    const auto carve = [&](Carver carver) {
+      shares_ = carver.take<T>(wave * share_size());
+      written_ = carver.take<unsigned char>(wave * rows_.blocks());
+      return carver.used();
+    };
+    carve(Carver(Scratch::of_this_thread<BackwardPieces>(carve(Carver(nullptr)))));
+  }
+  void clear_written(Index count) const {
+    for (Index i = 0; i < count * rows_.blocks(); ++i) written_[i] = 0;
+  }
+
+  /// grad_queries += the shares of the pieces [first, end), in their order; from 0 where a head's
+  /// first chunk is among them.
+  void add_shares(Index member, Index first, Index end) const {
+    const Index first_head = first / chunks_, last_head = (end - 1) / chunks_;
+    parallel_for((last_head - first_head + 1) * rows_.blocks(), [&](Index i) {
+      const Index head = first_head + i / rows_.blocks(), block = i % rows_.blocks();
+      const Index from = head * chunks_ < first ? first : head * chunks_;
+      const Index to = (head + 1) * chunks_ < end ? (head + 1) * chunks_ : end;
+      if (from == head * chunks_) clear(whole_ + head, member, block);
+      for (Index piece = from; piece < to; ++piece) {
+        if (written_[(piece - first) * rows_.blocks() + block] == 0) continue;
+        put_block(whole_ + head, member, block, shares_ + (piece - first) * share_size());
+      }
+    });
+  }
+
+  struct Block {
+    T* data;
+    Index row;
+    Index rows;
+  };
+  Block block_of(Index key_head, Index member, Index block) const {
+    const auto& out = problem_.grad_queries;
+    const Index row = block * simd::query_block, left = call_.query_count() - row;
+    return {out.data_handle() + key_head / problem_.key_heads() * out.stride(0) +
+                head_of(key_head, member) * out.stride(1) + row * out.stride(2),
+            row, left < simd::query_block ? left : simd::query_block};
+  }
+  void put_block(Index key_head, Index member, Index block, const T* share) const {
+    const Block to = block_of(key_head, member, block);
+    simd::backward_kernels<T>().put_rows(
+        share + to.row * call_.head_dim(), call_.head_dim(), to.rows, call_.head_dim(), T{1}, true,
+        to.data, problem_.grad_queries.stride(2), problem_.grad_queries.stride(3));
+  }
+  void clear(Index key_head, Index member, Index block) const {
+    const auto& out = problem_.grad_queries;
+    const Block to = block_of(key_head, member, block);
+    for (Index i = 0; i < to.rows; ++i) {
+      for (Index d = 0; d < call_.head_dim(); ++d) {
+        to.data[i * out.stride(2) + d * out.stride(3)] = T{0};
+      }
+    }
+  }
+
+  const BackwardProblem<T>& problem_;
+  const AttentionProblem<T>& call_;
+  const MaskRef& mask_;
+  const BackwardRows<T> rows_;
+  Index chunks_;
+  Index key_heads_;  // over the whole batch
+  Index whole_ = 0;  // key heads that are not split
+  T* shares_ = nullptr;
+  unsigned char* written_ = nullptr;
+};
+
+template <class T>
+void run_backward_of(const BackwardProblem<T>& problem, const MaskRef& mask) {
+  const auto& call = problem.forward;
+  BackwardPieces<T> pieces(problem, mask);
+  const double work = static_cast<double>(call.batch() * call.heads()) *
+                      static_cast<double>(call.query_count()) *
+                      static_cast<double>(call.key_count()) *
+                      static_cast<double>(3 * call.head_dim() + 2 * call.value_dim());
+  work < backward_parallel_threshold ? pieces.run_alone() : pieces.run();
+}
+
+HEED_INLINE void run_backward(const BackwardProblem<float>& problem, const MaskRef& mask) {
+  run_backward_of(problem, mask);
+}
+HEED_INLINE void run_backward(const BackwardProblem<double>& problem, const MaskRef& mask) {
+  run_backward_of(problem, mask);
+}
+
+}  // namespace heed::detail

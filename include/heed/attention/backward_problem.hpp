@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <type_traits>
+
+#include <heed/attention/gradient_options.hpp>
+#include <heed/attention/options.hpp>
+#include <heed/attention/per_query_input.hpp>
+#include <heed/attention/problem.hpp>
+#include <heed/core/error.hpp>
+#include <heed/tensor/overlap.hpp>
+#include <heed/tensor/view_of.hpp>
+
+namespace heed::detail {
+
+template <class X, class... Others>
+inline constexpr bool one_scalar_type = (std::is_same_v<ValueOf<X>, ValueOf<Others>> && ...);
+
+/// A call of attention_backward after its checks: all views of rank 4 or 3, every option decided.
+template <class T>
+struct BackwardProblem {
+  AttentionProblem<T> forward;  // its `out` and `log_sum_exp` are not used
+  TensorView<const T, 4> output;
+  TensorView<const T, 3> log_sum_exp;
+  TensorView<const T, 4> grad_output;
+  PerQueryInput<T> grad_log_sum_exp;
+  TensorView<T, 4> grad_queries;
+  TensorView<T, 4> grad_keys;
+  TensorView<T, 4> grad_values;
+
+  Index key_heads() const { return forward.keys.extent(1); }
+  /// Query heads that read one key head.
+  Index group() const { return key_heads() == 0 ? 0 : forward.heads() / key_heads(); }
+};
+
+template <class A, class B, std::size_t Rank>
+void check_same_extents(const char* name, const TensorView<A, Rank>& view, const char* like,
+                        const TensorView<B, Rank>& expected) {
+  if (view.extents() != expected.extents()) {
+    throw_shape_error("attention_backward: ", name, " is ", view.extents(), ", ", like, " ",
+                      expected.extents());
+  }
+}
+
+template <class T>
+void check_output(const BackwardProblem<T>& problem) {
+  const auto& forward = problem.forward;
+  const Extents<4> output{forward.batch(), forward.heads(), forward.query_count(),
+                          forward.value_dim()};
+  const Extents<3> rows{output[0], output[1], output[2]};
+  if (problem.output.extents() != output) {
+    throw_shape_error("attention_backward: output is ", problem.output.extents(),
+                      ", expected (batch, heads, queries, value_dim) = ", output);
+  }
+  check_same_extents("grad_output", problem.grad_output, "output is", problem.output);
+  if (problem.log_sum_exp.extents() != rows) {
+    throw_shape_error("attention_backward: log_sum_exp is ", problem.log_sum_exp.extents(),
+                      ", expected (batch, heads, queries) = ", rows);
+  }
+  if (problem.grad_log_sum_exp.given()) {
+    check_same_extents("grad_log_sum_exp", problem.grad_log_sum_exp.view(), "log_sum_exp is",
+                       problem.log_sum_exp);
+  }
+}
+
+/// A gradient that is written shares memory with nothing, not even itself.
+template <class T>
+void check_written(const BackwardProblem<T>& problem, const char* name,
+                   const TensorView<T, 4>& written) {
+  if (has_internal_overlap(written)) {
+    throw_shape_error("attention_backward: elements of ", name, " share memory (extents ",
+                      written.extents(), ", strides ", written.strides(), ")");
+  }
+  const auto apart_from = [&](const char* other, const auto& view) {
+    if (overlaps(written, view)) {
+      throw_shape_error("attention_backward: ", name, " overlaps ", other);
+    }
+  };
+  apart_from("queries", problem.forward.queries);
+  apart_from("keys", problem.forward.keys);
+  apart_from("values", problem.forward.values);
+  apart_from("output", problem.output);
+  apart_from("log_sum_exp", problem.log_sum_exp);
+  apart_from("grad_output", problem.grad_output);
+  if (problem.grad_log_sum_exp.given()) {
+    apart_from("grad_log_sum_exp", problem.grad_log_sum_exp.view());
+  }
+}
+
+template <class T>
+void check_gradients(const BackwardProblem<T>& problem) {
+  check_same_extents("grad_queries", problem.grad_queries, "queries are", problem.forward.queries);
+  check_same_extents("grad_keys", problem.grad_keys, "keys are", problem.forward.keys);
+  check_same_extents("grad_values", problem.grad_values, "values are", problem.forward.values);
+  check_written(problem, "grad_queries", problem.grad_queries);
+  check_written(problem, "grad_keys", problem.grad_keys);
+  check_written(problem, "grad_values", problem.grad_values);
+  if (overlaps(problem.grad_queries, problem.grad_keys) ||
+      overlaps(problem.grad_queries, problem.grad_values) ||
+      overlaps(problem.grad_keys, problem.grad_values)) {
+    throw_shape_error(
+        "attention_backward: grad_queries, grad_keys and grad_values overlap one another");
+  }
+}
+
+/// The forward call that gradients are asked of: shapes and options checked, without an output.
+template <class T>
+AttentionProblem<T> differentiated_problem(const TensorView<const T, 4>& queries,
+                                           const TensorView<const T, 4>& keys,
+                                           const TensorView<const T, 4>& values,
+                                           AttentionOptions<T> options) {
+  options.log_sum_exp = {};
+  const TensorView<const T, 4> no_values(nullptr,
+                                         {keys.extent(0), keys.extent(1), keys.extent(2), 0});
+  const TensorView<T, 4> no_out(nullptr,
+                                {queries.extent(0), queries.extent(1), queries.extent(2), 0});
+  auto problem = checked_problem<T>(queries, keys, no_values, no_out, options);
+  check_values(keys, values);
+  problem.values = values;
+  return problem;
+}
+
+/// All checks that need no mask; throws ShapeError before anything is written.
+template <class T>
+void check_backward_problem(const BackwardProblem<T>& problem) {
+  check_output(problem);
+  check_gradients(problem);
+}
+
+/// A call's arguments as a checked problem.
+template <class T, class Q, class K, class V, class Out, class Lse, class GradOut, class GradQ,
+          class GradK, class GradV>
+BackwardProblem<T> checked_backward_problem(const Q& queries, const K& keys, const V& values,
+                                            const Out& output, const Lse& log_sum_exp,
+                                            const GradOut& grad_output, GradQ& grad_queries,
+                                            GradK& grad_keys, GradV& grad_values,
+                                            const AttentionOptions<T>& options,
+                                            const GradientOptions<T>& gradients) {
+  static_assert(one_scalar_type<Q, K, V, Out, Lse, GradOut, GradQ, GradK, GradV>,
+                "attention_backward: all tensors must have one scalar type");
+  const BackwardProblem<T> problem{
+      differentiated_problem<T>(as_rank_4(view_of(queries)), as_rank_4(view_of(keys)),
+                                as_rank_4(view_of(values)), options),
+      as_rank_4(view_of(output)),
+      as_rank_3(view_of(log_sum_exp)),
+      as_rank_4(view_of(grad_output)),
+      gradients.grad_log_sum_exp,
+      as_rank_4(view_of(grad_queries)),
+      as_rank_4(view_of(grad_keys)),
+      as_rank_4(view_of(grad_values))};
+  check_backward_problem(problem);
+  return problem;
+}
+
+}  // namespace heed::detail

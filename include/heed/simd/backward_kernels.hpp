@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <heed/core/config.hpp>
+#include <heed/core/index.hpp>
+
+namespace heed::simd {
+
+template <class T>
+struct Strided;
+template <class T>
+struct KeyBlock;
+
+/// A block of at most query_block queries in the backward pass: rows as they are multiplied lane by
+/// lane, and the same rows transposed, a lane per query. Transposed rows are query_block lanes
+/// long; what stands past `count` is computed and not used.
+template <class T>
+struct BackwardQueries {
+  const T* queries = nullptr;          // [query][head_dim, padded by zeros to row_lanes]
+  const T* grad_output = nullptr;      // [query][value_dim, padded likewise]
+  const T* packed_queries = nullptr;   // [head_dim][lane], scaled by scale · log2(e)
+  const T* packed_gradient = nullptr;  // [value_dim][lane], of the output
+  const T* log_sum_exp = nullptr;      // [lane], in units of log2
+  const T* delta = nullptr;            // [lane], Σ_d grad_output · output − grad_log_sum_exp
+  T* probabilities = nullptr;          // [key_block][lane], scratch
+  T* grad_scores = nullptr;            // [key_block][lane], scratch
+  T* grad_queries = nullptr;           // [head_dim][lane], added to; not yet times scale
+  Index count = 0;
+  Index head_dim = 0;
+  Index value_dim = 0;
+  bool guard_rows = false;  // some query or grad_output is NaN or Inf
+};
+
+/// Gradients of a block of keys and of their values, added to; keys not yet times scale.
+template <class T>
+struct KeyGradients {
+  T* keys = nullptr;    // [key][head_dim, padded by zeros to row_lanes]
+  T* values = nullptr;  // [key][value_dim, padded likewise]
+};
+
+/// The backward pass of one instruction set for one scalar type; like Kernels, and apart from it so
+/// that programs which only look do not compile it.
+template <class T>
+struct BackwardKernels {
+  /// Rows that stand beside lanes are padded to a multiple of this.
+  Index row_lanes;
+  /// packed[column][lane] = rows(lane, column) · factor for lane < count, a number elsewhere.
+  void (*pack)(Strided<T> rows, Index count, Index columns, T factor, T* packed);
+  /// rows[lane][column, padded to `row_stride`] = packed[column][lane] · factor + 0.
+  void (*unpack)(const T* packed, Index count, Index columns, T factor, T* rows, Index row_stride);
+  /// out[row] = Σ_column a[row][column] · b[row][column]; rows padded, `row_stride` apart.
+  void (*row_dots)(const T* a, const T* b, Index row_stride, Index rows, T* out);
+  /// out(row, column) = from[row][column] · factor + (out(row, column) if `accumulate`, else 0).
+  void (*put_rows)(const T* from, Index from_stride, Index rows, Index columns, T factor,
+                   bool accumulate, T* out, Index row_stride, Index column_stride);
+  /// Adds what one block of queries and one block of keys, `guard_keys` where a lane word has a 0
+  /// and a key is NaN or Inf, give to the gradients of queries, keys and values.
+  void (*backward)(const KeyBlock<T>& keys, const BackwardQueries<T>& queries,
+                   const KeyGradients<T>& gradients, bool guard_keys);
+};
+
+/// The backward kernels of the active instruction set.
+template <class T>
+const BackwardKernels<T>& backward_kernels();
+template <>
+const BackwardKernels<float>& backward_kernels<float>();
+template <>
+const BackwardKernels<double>& backward_kernels<double>();
+
+}  // namespace heed::simd
+
+// Last, since its definitions are those of this header too.
+#include <heed/simd/kernels.hpp>

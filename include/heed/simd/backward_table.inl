@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+// The entries of BackwardKernels for one instruction set. Included by kernels.inl.
+
+template <class T>
+struct BackwardTable {
+  using S = Lanes<T>;
+  static constexpr int vectors = HEED_SIMD_VECTORS;
+  static constexpr int lanes = vectors * S::width;
+  // Tiles of one vector finish rows where four stand side by side.
+  static constexpr int row_lanes = vectors == 4 ? S::width : lanes;
+
+  HEED_KERNEL static void pack(Strided<T> rows, Index count, Index columns, T factor, T* packed) {
+    Index lane = 0;
+    for (; lane < count; lane += S::width) {
+      pack_lanes<S>(rows.data + lane * rows.row_stride, rows.row_stride, rows.column_stride,
+                    count - lane, columns, factor, packed + lane, query_block);
+    }
+    for (; lane < query_block; lane += S::width) {
+      for (Index column = 0; column < columns; ++column) {
+        S::store(packed + column * query_block + lane, S::broadcast(0));
+      }
+    }
+  }
+
+  HEED_KERNEL static void unpack(const T* packed, Index count, Index columns, T factor, T* rows,
+                                 Index row_stride) {
+    alignas(64) T factors[S::width];
+    S::store(factors, S::broadcast(factor));
+    for (Index lane = 0; lane < count; lane += S::width) {
+      unpack_lanes<S>(packed + lane, query_block, count - lane, columns, factors,
+                      rows + lane * row_stride, row_stride, 1);
+    }
+  }
+
+  HEED_KERNEL static void row_dots(const T* a, const T* b, Index row_stride, Index rows, T* out) {
+    for (Index row = 0; row < rows; ++row) {
+      auto sums = S::broadcast(0);
+      for (Index column = 0; column < row_stride; column += S::width) {
+        const Index at = row * row_stride + column;
+        sums = S::fma(S::load(a + at), S::load(b + at), sums);
+      }
+      T spill[S::width];
+      S::store(spill, sums);
+      T sum = 0;
+      for (const T lane : spill) sum += lane;
+      out[row] = sum;
+    }
+  }
+
+  HEED_KERNEL static void put_rows(const T* from, Index from_stride, Index rows, Index columns,
+                                   T factor, bool accumulate, T* out, Index row_stride,
+                                   Index column_stride) {
+    for (Index row = 0; row < rows; ++row) {
+      const T* source = from + row * from_stride;
+      T* to = out + row * row_stride;
+      Index column = 0;
+      if (column_stride == 1) {
+        for (; column + S::width <= columns; column += S::width) {
+          const auto old = accumulate ? S::load(to + column) : S::broadcast(0);
+          S::store(to + column, S::load(source + column) * S::broadcast(factor) + old);
+        }
+      }
+      for (; column < columns; ++column) {
+        T& at = to[column * column_stride];
+        at = source[column] * factor + (accumulate ? at : T{0});
+      }
+    }
+  }
+
+  template <int Vectors>
+  HEED_SIMD static void score_lanes(const KeyBlock<T>& keys, const BackwardQueries<T>& queries,
+                                    Index lane, bool guard_keys) {
+    const GradientTask<S, Vectors> task{keys, queries, lane};
+    grad_score_block(task);
+    if (guard_keys) {
+      add_keys_guarded(task);
+    } else {
+      add_keys(task);
+    }
+  }
+
+  HEED_KERNEL static void backward(const KeyBlock<T>& keys, const BackwardQueries<T>& queries,
+                                   const KeyGradients<T>& gradients, bool guard_keys) {
+    for (Index lane = 0; lane < queries.count; lane += lanes) {
+      score_lanes<vectors>(keys, queries, lane, guard_keys);
+    }
+    const Index head_dim = (queries.head_dim + row_lanes - 1) / row_lanes * row_lanes;
+    const Index value_dim = (queries.value_dim + row_lanes - 1) / row_lanes * row_lanes;
+    if (queries.guard_rows && keys.words != nullptr) {
+      add_rows_guarded<S>(keys, queries.probabilities, queries.grad_output, queries.count,
+                          value_dim, gradients.values);
+      add_rows_guarded<S>(keys, queries.grad_scores, queries.queries, queries.count, head_dim,
+                          gradients.keys);
+    } else {
+      add_rows<S, vectors>(queries.probabilities, keys.count, queries.grad_output, queries.count,
+                           value_dim, gradients.values);
+      add_rows<S, vectors>(queries.grad_scores, keys.count, queries.queries, queries.count,
+                           head_dim, gradients.keys);
+    }
+  }
+};
+
+/// The set's backward kernels behind pointers.
+template <class T>
+const BackwardKernels<T>& backward_table() {
+  using K = BackwardTable<T>;
+  static constexpr BackwardKernels<T> entries{K::row_lanes, K::pack,     K::unpack,
+                                              K::row_dots,  K::put_rows, K::backward};
+  return entries;
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+#include <heed/attention/backward_problem.hpp>
+
+#include <functional>
+
+#include <heed/masks/causal.hpp>
+#include <heed/masks/padding.hpp>
+
+#include "support/backward_cases.hpp"
+
+namespace heed::test {
+namespace {
+
+using masks::Causal;
+
+/// A call that is fine until a test replaces one of its views.
+struct Call {
+  Tensor<float, 4> memory = Tensor<float, 4>({11, 1, 2, 48});
+  TensorView<float, 4> at(Index slot, Index heads, Index length, Index dim) {
+    return {&memory(slot, 0, 0, 0), {1, heads, length, dim}};
+  }
+  TensorView<float, 4> queries = at(0, 2, 3, 4), keys = at(1, 1, 5, 4), values = at(2, 1, 5, 2);
+  TensorView<float, 4> output = at(3, 2, 3, 2), grad_output = at(4, 2, 3, 2);
+  TensorView<float, 3> lse = at(5, 1, 2, 3).select(1, 0), grad_lse = at(6, 1, 2, 3).select(1, 0);
+  TensorView<float, 4> grad_queries = at(7, 2, 3, 4), grad_keys = at(8, 1, 5, 4),
+                       grad_values = at(9, 1, 5, 2);
+  AttentionOptions<float> options;
+
+  template <class M = Causal>
+  void run(const M& mask = {}) const {
+    attention_backward(queries, keys, values, mask, output, lse, grad_output, grad_queries,
+                       grad_keys, grad_values, options, {.grad_log_sum_exp = grad_lse});
+  }
+};
+
+/// Changes a good call and expects a ShapeError that says `what` before anything is written, of the
+/// fused kernel and of the reference.
+void refuse(const std::string& what, const std::function<void(Call&)>& change) {
+  Call call;
+  std::fill(call.memory.begin(), call.memory.end(), 0.5f);
+  const auto before = call.memory;
+  change(call);
+  const auto expect_refusal = [&](const auto& run) {
+    try {
+      run();
+      ADD_FAILURE() << "accepted: " << what;
+    } catch (const ShapeError& error) {
+      EXPECT_NE(std::string(error.what()).find(what), std::string::npos) << error.what();
+    }
+    EXPECT_TRUE(same_bits(before, call.memory)) << what;
+  };
+  expect_refusal([&] { call.run(); });
+  expect_refusal([&] {
+    reference_backward(call.queries, call.keys, call.values, Causal{}, call.output, call.lse,
+                       call.grad_output, call.grad_queries, call.grad_keys, call.grad_values,
+                       call.options, GradientOptions<float>{.grad_log_sum_exp = call.grad_lse});
+  });
+}
+
+TEST(BackwardProblem, AGoodCallIsTaken) {
+  Call call;
+  std::fill(call.memory.begin(), call.memory.end(), 0.5f);
+  call.run();
+  // Inputs may be one tensor.
+  call.grad_output = call.output;
+  call.grad_lse = call.lse;
+  call.run();
+}
+
+TEST(BackwardProblem, ShapesThatDoNotFit) {
+  refuse("queries have a batch of 1, keys of 2", [](Call& call) {
+    call.keys = {call.keys.data_handle(), {2, 1, 5, 4}};
+  });
+  refuse("queries have head_dim 4, keys 3", [](Call& call) { call.keys = call.at(1, 1, 5, 3); });
+  refuse("keys have 5 tokens, values 6", [](Call& call) { call.values = call.at(2, 1, 6, 2); });
+  refuse("output is (1, 2, 3, 3), expected (batch, heads, queries, value_dim) = (1, 2, 3, 2)",
+         [](Call& call) { call.output = call.at(3, 2, 3, 3); });
+  refuse("grad_output is (1, 2, 4, 2), output is (1, 2, 3, 2)",
+         [](Call& call) { call.grad_output = call.at(4, 2, 4, 2); });
+  refuse("log_sum_exp is (1, 2, 2), expected (batch, heads, queries) = (1, 2, 3)",
+         [](Call& call) { call.lse = call.lse.slice(2, 0, 2); });
+  refuse("grad_log_sum_exp is (1, 1, 3), log_sum_exp is (1, 2, 3)",
+         [](Call& call) { call.grad_lse = call.grad_lse.slice(1, 0, 1); });
+  refuse("grad_queries is (1, 2, 3, 5), queries are (1, 2, 3, 4)",
+         [](Call& call) { call.grad_queries = call.at(7, 2, 3, 5); });
+  refuse("grad_keys is (1, 2, 5, 4), keys are (1, 1, 5, 4)",
+         [](Call& call) { call.grad_keys = call.at(8, 2, 5, 4); });
+  refuse("grad_values is (1, 1, 4, 2), values are (1, 1, 5, 2)",
+         [](Call& call) { call.grad_values = call.at(9, 1, 4, 2); });
+}
+
+TEST(BackwardProblem, ValuesThatDoNotFit) {
+  refuse("scale must be finite, not NaN", [](Call& call) { call.options.scale = NAN; });
+  refuse("first_query",
+         [](Call& call) { call.options.first_query = std::numeric_limits<Index>::max(); });
+  Call call;
+  EXPECT_THROW(call.run(masks::Padding({1, 2})), ShapeError);
+}
+
+TEST(BackwardProblem, GradientsThatShareMemoryAreRefused) {
+  const auto grad_queries_on = [](auto place) {
+    return [=](Call& call) { call.grad_queries = {place(call), {1, 2, 3, 4}}; };
+  };
+  refuse("grad_queries overlaps queries",
+         grad_queries_on([](Call& call) { return call.queries.data_handle(); }));
+  refuse("grad_queries overlaps keys",
+         grad_queries_on([](Call& call) { return call.keys.data_handle() + 2; }));
+  refuse("grad_queries overlaps values",
+         grad_queries_on([](Call& call) { return call.values.data_handle(); }));
+  refuse("grad_queries overlaps output",
+         grad_queries_on([](Call& call) { return call.output.data_handle(); }));
+  refuse("grad_queries overlaps log_sum_exp",
+         grad_queries_on([](Call& call) { return call.lse.data_handle(); }));
+  refuse("grad_queries overlaps grad_output",
+         grad_queries_on([](Call& call) { return call.grad_output.data_handle(); }));
+  refuse("grad_queries overlaps grad_log_sum_exp",
+         grad_queries_on([](Call& call) { return call.grad_lse.data_handle(); }));
+  refuse("grad_keys overlaps keys", [](Call& call) { call.grad_keys = call.keys; });
+  refuse("grad_values overlaps values", [](Call& call) { call.grad_values = call.values; });
+  refuse("overlap one another", [](Call& call) {
+    call.grad_values = {call.grad_keys.data_handle(), {1, 1, 5, 2}};
+  });
+  refuse("overlap one another",
+         grad_queries_on([](Call& call) { return call.grad_values.data_handle(); }));
+  refuse("elements of grad_keys share memory",
+         [](Call& call) { call.grad_keys = call.grad_keys.slice(2, 0, 1).broadcast(2, 5); });
+  refuse("elements of grad_queries share memory",
+         [](Call& call) { call.grad_queries = call.grad_queries.slice(1, 0, 1).broadcast(1, 2); });
+}
+
+}  // namespace
+}  // namespace heed::test

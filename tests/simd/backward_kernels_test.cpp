@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+#include <heed/simd/backward_kernels.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "support/attention_cases.hpp"
+
+namespace heed::test {
+namespace {
+
+class BackwardKernels : public ::testing::TestWithParam<simd::Isa> {
+ protected:
+  void SetUp() override { simd::use(GetParam()); }
+  RestoreSettings restore_;
+  const simd::BackwardKernels<float>& kernels_ = simd::backward_kernels<float>();
+};
+
+TEST_P(BackwardKernels, PackAndUnpackAreInverse) {
+  for (const Index count : {1, 15, 16, 17, 63, 64}) {
+    for (const Index columns : {1, 15, 16, 17, 40}) {
+      std::vector<float> rows(static_cast<std::size_t>(count * columns));
+      for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<float>(i);
+      std::vector<float> packed(static_cast<std::size_t>(64 * columns), NAN), back(rows.size());
+      kernels_.pack({rows.data(), columns, 1}, count, columns, 2.f, packed.data());
+      for (const float value : packed) ASSERT_TRUE(std::isfinite(value));
+      ASSERT_EQ(packed[static_cast<std::size_t>((columns - 1) * 64 + count - 1)],
+                2.f * static_cast<float>(count * columns - 1));
+      kernels_.unpack(packed.data(), count, columns, 0.5f, back.data(), columns);
+      EXPECT_EQ(rows, back) << count << " " << columns;
+    }
+  }
+}
+
+TEST_P(BackwardKernels, RowDotsAndPutRows) {
+  const Index stride = 3 * kernels_.row_lanes;
+  std::vector<float> a(static_cast<std::size_t>(5 * stride)), b(a.size());
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    a[i] = static_cast<float>(i % 7);
+    b[i] = static_cast<float>(i % 5) - 2;
+  }
+  std::vector<float> dots(5);
+  kernels_.row_dots(a.data(), b.data(), stride, 5, dots.data());
+  for (Index row = 0; row < 5; ++row) {
+    float sum = 0;
+    for (Index i = row * stride; i < (row + 1) * stride; ++i) {
+      sum += a[static_cast<std::size_t>(i)] * b[static_cast<std::size_t>(i)];
+    }
+    EXPECT_EQ(dots[static_cast<std::size_t>(row)], sum);
+  }
+  for (const Index step : {1, 2}) {
+    std::vector<float> out(400, 1.f);
+    kernels_.put_rows(a.data(), stride, 3, 19 > stride ? stride : 19, 3.f, true, out.data(), 100,
+                      step);
+    EXPECT_EQ(out[100], 1 + 3 * a[static_cast<std::size_t>(stride)]);
+    EXPECT_EQ(out[static_cast<std::size_t>(200 + 2 * step)],
+              1 + 3 * a[static_cast<std::size_t>(2 * stride + 2)]);
+    kernels_.put_rows(a.data(), stride, 3, 2, -1.f, false, out.data(), 100, step);
+    EXPECT_EQ(out[100], -a[static_cast<std::size_t>(stride)]);
+    EXPECT_FALSE(std::signbit(out[0])) << "0 · −1 is written as +0";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryIsa, BackwardKernels, ::testing::ValuesIn(supported_sets()),
+                         [](const auto& isa) { return std::string(simd::name(isa.param)); });
+
+}  // namespace
+}  // namespace heed::test
