@@ -19,6 +19,7 @@
 #include <heed/attention/output_factors.hpp>
 #include <heed/attention/per_query_input.hpp>
 #include <heed/attention/plan.hpp>
+#include <heed/attention/prepared_queries.hpp>
 #include <heed/attention/problem.hpp>
 #include <heed/attention/query_block_pass.hpp>
 #include <heed/attention/relative_bias.hpp>

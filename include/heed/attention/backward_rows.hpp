@@ -36,6 +36,11 @@ class BackwardRows {
   Index blocks() const { return blocks_; }
   Index count() const { return problem_.forward.batch() * problem_.forward.heads() * blocks_; }
 
+  /// Which of the `count` holds the row `row` of a head.
+  Index index_of(Index item, Index head, Index row) const {
+    return (item * problem_.forward.heads() + head) * blocks_ + row / simd::query_block;
+  }
+
   /// Fills in one block of the `count`.
   void fill(Index index) const {
     const auto& call = problem_.forward;

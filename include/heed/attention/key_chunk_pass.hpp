@@ -9,6 +9,7 @@
 #include <heed/attention/backward_scratch.hpp>
 #include <heed/attention/copy_rows.hpp>
 #include <heed/attention/key_blocks.hpp>
+#include <heed/attention/prepared_queries.hpp>
 #include <heed/masks/mask_ref.hpp>
 #include <heed/simd/backward_kernels.hpp>
 #include <heed/simd/kernels.hpp>
@@ -46,7 +47,8 @@ class KeyChunkPass {
         item_(item),
         key_head_(key_head),
         first_(first),
-        end_(end) {}
+        end_(end),
+        queries_(problem, rows) {}
 
   /// Starts the gradients of keys and values: from 0, or from what `pause` wrote.
   void begin() const {
@@ -86,9 +88,6 @@ class KeyChunkPass {
     const Index first_query = call_.first_query_of(item_) + row_;
     return {item_, head_, first_query, first_query + row_count_ - 1, first_key, last_key};
   }
-  Index block_index() const {
-    return (item_ * call_.heads() + head_) * rows_.blocks() + row_ / simd::query_block;
-  }
 
   /// The chunk meets one block of queries; false if none of them sees a key of it.
   bool take_block() {
@@ -102,7 +101,7 @@ class KeyChunkPass {
                              : visible_keys(mask_, tile(key, last), scratch_.words);
       leave_out_blind(seen);
       if (seen.count == 0) continue;
-      if (!met) prepare_queries();
+      if (!met) queries_.prepare(scratch_, item_, head_, row_, row_count_);
       met = true;
       take_keys(seen);
     }
@@ -111,7 +110,7 @@ class KeyChunkPass {
 
   /// Takes queries whose log-sum-exp says that they saw nothing out of the lane words.
   void leave_out_blind(VisibleKeys& seen) const {
-    const std::uint64_t seeing = rows_.seeing(block_index());
+    const std::uint64_t seeing = rows_.seeing(rows_.index_of(item_, head_, row_));
     if (seeing == lanes_between(0, row_count_ - 1)) return;
     std::uint64_t any = 0;
     for (Index i = 0; i < seen.count; ++i) {
@@ -122,22 +121,6 @@ class KeyChunkPass {
     if (any == 0) seen.count = 0;
   }
 
-  void prepare_queries() {
-    const auto queries = strided_rows(call_.queries, item_, head_, row_);
-    const auto gradient = strided_rows(problem_.grad_output, item_, head_, row_);
-    const Index head_dim = call_.head_dim(), value_dim = call_.value_dim();
-    copy_rows(queries, row_count_, head_dim, scratch_.queries, scratch_.head_row);
-    copy_rows(gradient, row_count_, value_dim, scratch_.grad_output, scratch_.value_row);
-    const auto factor = static_cast<T>(static_cast<double>(call_.scale) * bits_per_nat);
-    const simd::Strided<T> query_rows{scratch_.queries, scratch_.head_row, 1};
-    const simd::Strided<T> gradient_rows{scratch_.grad_output, scratch_.value_row, 1};
-    kernels_.pack(query_rows, row_count_, head_dim, factor, scratch_.packed_queries);
-    kernels_.pack(gradient_rows, row_count_, value_dim, T{1}, scratch_.packed_gradient);
-    for (Index i = 0; i < head_dim * simd::query_block; ++i) scratch_.grad_queries[i] = T{0};
-    guard_rows_ = !forward_kernels_.all_finite(query_rows, row_count_, head_dim) ||
-                  !forward_kernels_.all_finite(gradient_rows, row_count_, value_dim);
-  }
-
   void take_keys(const VisibleKeys& seen) {
     simd::KeyBlock<T> block{strided_rows(call_.keys, item_, key_head_, seen.first),
                             strided_rows(call_.values, item_, key_head_, seen.first), seen.count,
@@ -146,28 +129,12 @@ class KeyChunkPass {
     const simd::KeyGradients<T> gradients{scratch_.chunk.keys + offset * scratch_.head_row,
                                           scratch_.chunk.values + offset * scratch_.value_row};
     if (seen.holes) return take_gathered(block, gradients);
-    kernels_.backward(block, queries(), gradients, guard_keys(block));
+    kernels_.backward(block, queries_.block(block.words != nullptr), gradients, guard_keys(block));
   }
 
   bool guard_keys(const simd::KeyBlock<T>& block) const {
     return block.words != nullptr &&
            !forward_kernels_.all_finite(block.keys, block.count, call_.head_dim());
-  }
-
-  simd::BackwardQueries<T> queries() const {
-    return {scratch_.queries,
-            scratch_.grad_output,
-            scratch_.packed_queries,
-            scratch_.packed_gradient,
-            rows_.log_sum_exp(block_index()),
-            rows_.delta(block_index()),
-            scratch_.probabilities,
-            scratch_.grad_scores,
-            scratch_.grad_queries,
-            row_count_,
-            call_.head_dim(),
-            call_.value_dim(),
-            guard_rows_};
   }
 
   /// A run with keys that nobody sees: the others go next to each other, with the gradients they
@@ -188,7 +155,8 @@ class KeyChunkPass {
     gather({gradients.values, value_row}, value_row, scratch_.gathered.values, value_row);
     block.keys = {scratch_.keys, head_dim, 1};
     block.values = {scratch_.values, value_dim, 1};
-    kernels_.backward(block, queries(), scratch_.gathered, guard_keys(block));
+    kernels_.backward(block, queries_.block(block.words != nullptr), scratch_.gathered,
+                      guard_keys(block));
     scatter_rows(scratch_.gathered.keys, scratch_.kept, block.count, gradients.keys, head_row);
     scatter_rows(scratch_.gathered.values, scratch_.kept, block.count, gradients.values, value_row);
   }
@@ -233,7 +201,7 @@ class KeyChunkPass {
   Index head_ = 0;
   Index row_ = 0;
   Index row_count_ = 0;
-  bool guard_rows_ = false;
+  PreparedQueries<T> queries_;
 };
 
 }  // namespace heed::detail

@@ -92,40 +92,63 @@ HEED_SIMD void grad_score_block(const GradientTask<S, Vectors>& task) {
   if (key < count) grad_score_rows<S, 1, Vectors>(task, key);
 }
 
-/// One column of tiles of c += a · b: rows [0, rows) of a, `Vectors` vectors of b and c.
+/// Lanes [first, end) of a block of queries.
+struct LaneRange {
+  Index first = 0;
+  Index end = 0;
+};
+
+/// The lanes between the first and the last that sees one of the keys [key, key + rows).
+template <class T>
+HEED_SIMD LaneRange seeing_lanes(const KeyBlock<T>& block, Index key, Index rows, Index count) {
+  if (block.words == nullptr) return {0, count};
+  std::uint64_t any = 0;
+  for (Index r = 0; r < rows; ++r) any |= block.words[key + r];
+  if (any == 0) return {};
+  return {__builtin_ctzll(any), 64 - __builtin_clzll(any)};
+}
+
+/// grad[key] += Σ_query weights[key][query] · rows[query] for the keys [key, key + Rows): dV from P
+/// and dO, dK from dS and Q. Queries at the ends that see none of the keys are left out.
+template <class S, int Rows, int Vectors>
+HEED_SIMD void add_rows_to(const KeyBlock<typename S::Scalar>& block, Index key,
+                           const typename S::Scalar* weights, const typename S::Scalar* rows,
+                           Index count, Index columns, typename S::Scalar* grad) {
+  const LaneRange lanes = seeing_lanes(block, key, Rows, count);
+  tile_product<S, Rows, Vectors>(weights + key * query_block + lanes.first, query_block, 1,
+                                 rows + lanes.first * columns, columns, lanes.end - lanes.first,
+                                 grad + key * columns, true);
+}
+
+/// add_rows_to for all keys of the block and one column of tiles.
 template <class S, int Vectors>
-HEED_SIMD void add_product(const typename S::Scalar* a, Index a_row, Index a_step,
-                           const typename S::Scalar* b, Index stride, Index depth,
-                           typename S::Scalar* c, Index rows) {
-  Index row = 0;
-  for (; row + tile_rows <= rows; row += tile_rows) {
-    tile_product<S, tile_rows, Vectors>(a + row * a_row, a_row, a_step, b, stride, depth,
-                                        c + row * stride, true);
+HEED_SIMD void add_rows_column(const KeyBlock<typename S::Scalar>& block,
+                               const typename S::Scalar* weights, const typename S::Scalar* rows,
+                               Index count, Index columns, typename S::Scalar* grad) {
+  Index key = 0;
+  for (; key + tile_rows <= block.count; key += tile_rows) {
+    add_rows_to<S, tile_rows, Vectors>(block, key, weights, rows, count, columns, grad);
   }
-  for (; row + 2 <= rows; row += 2) {
-    tile_product<S, 2, Vectors>(a + row * a_row, a_row, a_step, b, stride, depth, c + row * stride,
-                                true);
+  for (; key + 2 <= block.count; key += 2) {
+    add_rows_to<S, 2, Vectors>(block, key, weights, rows, count, columns, grad);
   }
-  if (row < rows) {
-    tile_product<S, 1, Vectors>(a + row * a_row, a_row, a_step, b, stride, depth, c + row * stride,
-                                true);
+  if (key < block.count) {
+    add_rows_to<S, 1, Vectors>(block, key, weights, rows, count, columns, grad);
   }
 }
 
-/// grad[key] += Σ_query weights[key][query] · rows[query]: dV from P and dO, dK from dS and Q.
+/// add_rows_column for all columns.
 template <class S, int Vectors>
-HEED_SIMD void add_rows(const typename S::Scalar* weights, Index keys,
-                        const typename S::Scalar* rows, Index count, Index columns,
-                        typename S::Scalar* grad) {
+HEED_SIMD void add_rows(const KeyBlock<typename S::Scalar>& block,
+                        const typename S::Scalar* weights, const typename S::Scalar* rows,
+                        Index count, Index columns, typename S::Scalar* grad) {
   Index column = 0;
   for (; column + Vectors * S::width <= columns; column += Vectors * S::width) {
-    add_product<S, Vectors>(weights, query_block, 1, rows + column, columns, count, grad + column,
-                            keys);
+    add_rows_column<S, Vectors>(block, weights, rows + column, count, columns, grad + column);
   }
   if constexpr (Vectors == 4) {
     for (; column < columns; column += S::width) {
-      add_product<S, 1>(weights, query_block, 1, rows + column, columns, count, grad + column,
-                        keys);
+      add_rows_column<S, 1>(block, weights, rows + column, count, columns, grad + column);
     }
   }
 }
@@ -149,13 +172,22 @@ HEED_KERNEL void add_rows_guarded(const KeyBlock<typename S::Scalar>& block,
   }
 }
 
-/// grad_queries += Kᵀ·dS over the block, by the tile product.
+/// grad_queries[d] += Σ_key keys[key][d] · dS[key] for d in [d, d + Rows), by the tile product.
+template <class S, int Rows, int Vectors>
+HEED_SIMD void add_keys_to(const GradientTask<S, Vectors>& task, Index d) {
+  const auto& keys = task.block.keys;
+  tile_product<S, Rows, Vectors>(keys.data + d * keys.column_stride, keys.column_stride,
+                                 keys.row_stride, task.queries.grad_scores + task.lane, query_block,
+                                 task.block.count,
+                                 task.queries.grad_queries + d * query_block + task.lane, true);
+}
 template <class S, int Vectors>
 HEED_SIMD void add_keys(const GradientTask<S, Vectors>& task) {
-  const auto& keys = task.block.keys;
-  add_product<S, Vectors>(keys.data, keys.column_stride, keys.row_stride,
-                          task.queries.grad_scores + task.lane, query_block, task.block.count,
-                          task.queries.grad_queries + task.lane, task.queries.head_dim);
+  const Index head_dim = task.queries.head_dim;
+  Index d = 0;
+  for (; d + tile_rows <= head_dim; d += tile_rows) add_keys_to<S, tile_rows>(task, d);
+  for (; d + 2 <= head_dim; d += 2) add_keys_to<S, 2>(task, d);
+  if (d < head_dim) add_keys_to<S, 1>(task, d);
 }
 
 /// add_keys where a masked key is NaN or Inf: a masked pair is not touched at all.

@@ -67,10 +67,17 @@ struct BackwardTable {
     }
   }
 
+  /// The lanes [lane, lane + Vectors · width) meet the keys that one of them sees.
   template <int Vectors>
-  HEED_SIMD static void score_lanes(const KeyBlock<T>& keys, const BackwardQueries<T>& queries,
-                                    Index lane, bool guard_keys) {
-    const GradientTask<S, Vectors> task{keys, queries, lane};
+  HEED_SIMD static void take_lanes(const KeyBlock<T>& keys, BackwardQueries<T> queries, Index lane,
+                                   bool guard_keys) {
+    const KeyBlock<T> seen = Table<T>::seen_by(keys, lane, Vectors * S::width);
+    const Index skipped = keys.words == nullptr ? 0 : seen.words - keys.words;
+    clear_lanes<Vectors>(queries, lane, 0, skipped);
+    clear_lanes<Vectors>(queries, lane, skipped + seen.count, keys.count);
+    queries.probabilities += skipped * query_block;
+    queries.grad_scores += skipped * query_block;
+    const GradientTask<S, Vectors> task{seen, queries, lane};
     grad_score_block(task);
     if (guard_keys) {
       add_keys_guarded(task);
@@ -79,11 +86,39 @@ struct BackwardTable {
     }
   }
 
+  /// P = dS = 0 for the keys [first, end).
+  template <int Vectors>
+  HEED_SIMD static void clear_lanes(const BackwardQueries<T>& queries, Index lane, Index first,
+                                    Index end) {
+    for (Index key = first; key < end; ++key) {
+      for (int j = 0; j < Vectors; ++j) {
+        const Index at = key * query_block + lane + j * S::width;
+        S::store(queries.probabilities + at, S::broadcast(0));
+        S::store(queries.grad_scores + at, S::broadcast(0));
+      }
+    }
+  }
+
+  /// P, dS and the gradients of queries.
+  HEED_SIMD static void take_queries(const KeyBlock<T>& keys, const BackwardQueries<T>& queries,
+                                     bool guard_keys) {
+    for (Index tile = 0; tile < queries.count; tile += lanes) {
+      const Index left = queries.count - tile < lanes ? queries.count - tile : lanes;
+      if constexpr (vectors == 4) {
+        if (Table<T>::narrow_pays(keys, tile, left)) {
+          for (Index lane = tile; lane < tile + left; lane += S::width) {
+            take_lanes<1>(keys, queries, lane, guard_keys);
+          }
+          continue;
+        }
+      }
+      take_lanes<vectors>(keys, queries, tile, guard_keys);
+    }
+  }
+
   HEED_KERNEL static void backward(const KeyBlock<T>& keys, const BackwardQueries<T>& queries,
                                    const KeyGradients<T>& gradients, bool guard_keys) {
-    for (Index lane = 0; lane < queries.count; lane += lanes) {
-      score_lanes<vectors>(keys, queries, lane, guard_keys);
-    }
+    take_queries(keys, queries, guard_keys);
     const Index head_dim = (queries.head_dim + row_lanes - 1) / row_lanes * row_lanes;
     const Index value_dim = (queries.value_dim + row_lanes - 1) / row_lanes * row_lanes;
     if (queries.guard_rows && keys.words != nullptr) {
@@ -92,10 +127,10 @@ struct BackwardTable {
       add_rows_guarded<S>(keys, queries.grad_scores, queries.queries, queries.count, head_dim,
                           gradients.keys);
     } else {
-      add_rows<S, vectors>(queries.probabilities, keys.count, queries.grad_output, queries.count,
+      add_rows<S, vectors>(keys, queries.probabilities, queries.grad_output, queries.count,
                            value_dim, gradients.values);
-      add_rows<S, vectors>(queries.grad_scores, keys.count, queries.queries, queries.count,
-                           head_dim, gradients.keys);
+      add_rows<S, vectors>(keys, queries.grad_scores, queries.queries, queries.count, head_dim,
+                           gradients.keys);
     }
   }
 };

@@ -19,7 +19,6 @@ inline constexpr int tile_stride{HEED_SIMD_VECTORS * S::width};
 #include <heed/simd/activation.inl>
 #include <heed/simd/row.inl>
 #include <heed/simd/backward.inl>
-#include <heed/simd/backward_table.inl>
 
 template <class T>
 struct Table {
@@ -216,6 +215,8 @@ const Kernels<T>& table() {
                                       K::merge,  K::all_finite, K::exp2_of};
   return entries;
 }
+
+#include <heed/simd/backward_table.inl>
 
 }  // namespace HEED_SIMD_NAMESPACE
 
