@@ -93,6 +93,7 @@ TEST(BackwardProblem, ValuesThatDoNotFit) {
   refuse("scale must be finite, not NaN", [](Call& call) { call.options.scale = NAN; });
   refuse("first_query",
          [](Call& call) { call.options.first_query = std::numeric_limits<Index>::max(); });
+  refuse("no gradients yet", [](Call& call) { call.options.softcap = 2; });
   Call call;
   EXPECT_THROW(call.run(masks::Padding({1, 2})), ShapeError);
 }

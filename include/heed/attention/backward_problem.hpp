@@ -118,6 +118,10 @@ AttentionProblem<T> differentiated_problem(const TensorView<const T, 4>& queries
   auto problem = checked_problem<T>(queries, keys, no_values, no_out, options);
   check_values(keys, values);
   problem.values = values;
+  if (problem.changes.any() || !problem.changes.sinks.empty()) {
+    throw_shape_error("attention_backward: no gradients yet through softcap, biases, ",
+                      "score_function, sinks and dropout");
+  }
   return problem;
 }
 
