@@ -13,3 +13,4 @@
 #include <heed/plot.hpp>
 #include <heed/simd.hpp>
 #include <heed/tensor.hpp>
+#include <heed/training.hpp>

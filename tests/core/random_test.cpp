@@ -140,5 +140,17 @@ TEST(Random, TheSameBitsOnEveryCompilerAndFlag) {
   EXPECT_EQ(integers.value(), 0xb7f4b1a4d5c2edf0u);
 }
 
+TEST(Random, StateGoesOnWhereItStood) {
+  Random random(0x123456789abcdef, 77);
+  for (int drawn = 0; drawn < 11; ++drawn) {
+    Random again = Random::from_state(random.state());
+    Random copy = random;
+    for (int i = 0; i < 9; ++i) EXPECT_EQ(again.bits(), copy.bits()) << drawn;
+    EXPECT_EQ(again.state(), copy.state());
+    random.bits();
+  }
+  EXPECT_THROW(Random::from_state({0, 0, 0, 0, 0, 0, 5}), ShapeError);
+}
+
 }  // namespace
 }  // namespace heed

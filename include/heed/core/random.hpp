@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include <heed/core/error.hpp>
@@ -60,6 +61,30 @@ class Random {
       const std::uint64_t value = (mask >> 32 == 0 ? bits() : bits_64()) & mask;
       if (value <= last) return static_cast<Index>(value);
     }
+  }
+
+  /// Where a generator stands: key, counter, words used of the counter's block.
+  using State = std::array<std::uint32_t, 7>;
+  State state() const {
+    return {key_[0],
+            key_[1],
+            counter_[0],
+            counter_[1],
+            counter_[2],
+            counter_[3],
+            static_cast<std::uint32_t>(used_)};
+  }
+  /// A generator that goes on where another stood. Throws ShapeError for what no state is.
+  static Random from_state(const State& state) {
+    Random random(0);
+    random.key_ = {state[0], state[1]};
+    random.counter_ = {state[2], state[3], state[4], state[5]};
+    random.used_ = state[6];
+    if (state[6] > 4) throw_shape_error("Random::from_state: ", state[6], " words used of 4");
+    PhiloxCounter before = random.counter_;
+    if (before[0]-- == 0) --before[1];
+    random.block_ = philox(before, random.key_);
+    return random;
   }
 
  private:

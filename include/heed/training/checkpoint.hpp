@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <heed/core/random.hpp>
+#include <heed/io/safetensors.hpp>
+#include <heed/io/safetensors_writer.hpp>
+#include <heed/layers/parameters.hpp>
+
+namespace heed {
+
+/// Where a training run stands, besides weights and moments. Schedules and batches are functions of
+/// these numbers (and of settings that the program has).
+struct TrainingState {
+  Index step = 0;
+  Index epoch = 0;
+  Index batch = 0;  // of the epoch
+  Random random{0};
+};
+
+namespace detail {
+
+/// Adds every parameter, its name behind `prefix`.
+template <class Model>
+void add_parameters(SafetensorsWriter& writer, const std::string& prefix, const Model& model) {
+  for_each_parameter(
+      [&](std::string_view name, const auto& parameter) {
+        writer.add(prefix + std::string(name), parameter);
+      },
+      model);
+}
+
+/// Compares what a model has with what a file has, names, types and shapes.
+class ParameterMatch {
+ public:
+  explicit ParameterMatch(const Safetensors& file) : file_(file) {}
+
+  template <class Model>
+  void expect(const std::string& prefix, const Model& model) {
+    for_each_parameter(
+        [&](std::string_view name, const auto& parameter) {
+          using T = typename std::remove_cvref_t<decltype(parameter)>::value_type;
+          const std::string full = prefix + std::string(name);
+          expected_.insert(full);
+          if (!file_.contains(full)) {
+            problems_ += "\n  missing: " + full + " " + message(parameter.extents());
+            return;
+          }
+          const SafetensorsEntry& entry = file_.entry(full);
+          const auto& extents = parameter.extents();
+          const auto shape = entry.shape();
+          if (!std::equal(extents.begin(), extents.end(), shape.begin(), shape.end()) ||
+              entry.type != element_type_of<T>()) {
+            problems_ += "\n  other shape or type: " +
+                         message(full, " is ", name_of(entry.type), " ", shape, ", expected ",
+                                 name_of(element_type_of<T>()), " ", extents);
+          }
+        },
+        model);
+  }
+
+  /// Throws FileError with all that does not match.
+  void finish(const std::string& path) {
+    for (const SafetensorsEntry& entry : file_.entries()) {
+      if (!expected_.contains(entry.name)) {
+        problems_ += "\n  not in the model: " + message(entry.name, " ", entry.shape());
+      }
+    }
+    if (!problems_.empty()) throw_file_error(path, ": does not match the model:", problems_);
+  }
+
+ private:
+  const Safetensors& file_;
+  std::set<std::string> expected_;
+  std::string problems_;
+};
+
+/// Reads every parameter; all have been found to match.
+template <class Model>
+void read_parameters(const Safetensors& file, const std::string& prefix, Model& model) {
+  for_each_parameter(
+      [&](std::string_view name, auto& parameter) {
+        using Parameter = std::remove_reference_t<decltype(parameter)>;
+        parameter = file.tensor<typename Parameter::value_type, Parameter::rank()>(
+            prefix + std::string(name));
+      },
+      model);
+}
+
+/// A whole number that a note holds. Throws FileError.
+template <class Integer>
+Integer noted_number(const std::string& path, const std::map<std::string, std::string>& notes,
+                     const std::string& key) {
+  const auto note = notes.find(key);
+  if (note == notes.end()) throw_file_error(path, ": no checkpoint: '", key, "' is not noted");
+  Integer value{};
+  const char* end = note->second.data() + note->second.size();
+  const auto [stop, failure] = std::from_chars(note->second.data(), end, value);
+  if (failure != std::errc() || stop != end || value < 0) {
+    throw_file_error(path, ": no checkpoint: '", key, "' is '", note->second, "'");
+  }
+  return value;
+}
+
+}  // namespace detail
+
+/// Writes the parameters of a model as a safetensors file under their names, whole or not at all.
+/// Throws FileError.
+template <HasMembers Model>
+void save_weights(const std::string& path, const Model& model) {
+  SafetensorsWriter writer;
+  detail::add_parameters(writer, "", model);
+  writer.write(path);
+}
+
+/// Reads what save_weights wrote into a model of the same shape. Throws FileError, the model
+/// untouched, that lists all tensors which are missing, too many or of another shape or type.
+template <HasMembers Model>
+void load_weights(const std::string& path, Model& model) {
+  const Safetensors file = read_safetensors(path);
+  detail::ParameterMatch match(file);
+  match.expect("", model);
+  match.finish(path);
+  detail::read_parameters(file, "", model);
+}
+
+/// Writes all that a run needs to go on with the same bits: weights (as `model.…`), the optimizer's
+/// moments (`optimizer.…`) and steps, and where the run stands; whole or not at all. Throws
+/// FileError.
+template <HasMembers Model, HasMembers Optimizer>
+void save_checkpoint(const std::string& path, const Model& model, const Optimizer& optimizer,
+                     const TrainingState& state) {
+  SafetensorsWriter writer;
+  detail::add_parameters(writer, "model.", model);
+  detail::add_parameters(writer, "optimizer.", optimizer);
+  writer.note("heed_checkpoint", "1");
+  writer.note("optimizer_steps", std::to_string(optimizer.steps()));
+  writer.note("step", std::to_string(state.step));
+  writer.note("epoch", std::to_string(state.epoch));
+  writer.note("batch", std::to_string(state.batch));
+  const Random::State random = state.random.state();
+  for (std::size_t i = 0; i < random.size(); ++i) {
+    writer.note("random_" + std::to_string(i), std::to_string(random[i]));
+  }
+  writer.write(path);
+}
+
+/// Reads what save_checkpoint wrote into a model and an optimizer of the same shapes. Throws
+/// FileError, both untouched, for what is no checkpoint or does not match.
+template <HasMembers Model, HasMembers Optimizer>
+TrainingState load_checkpoint(const std::string& path, Model& model, Optimizer& optimizer) {
+  const Safetensors file = read_safetensors(path);
+  const auto notes = file.metadata();
+  const auto number = [&](const std::string& key) {
+    return detail::noted_number<Index>(path, notes, key);
+  };
+  if (number("heed_checkpoint") != 1) throw_file_error(path, ": a checkpoint of another version");
+  TrainingState state{.step = number("step"), .epoch = number("epoch"), .batch = number("batch")};
+  Random::State random{};
+  for (std::size_t i = 0; i < random.size(); ++i) {
+    const std::string key = "random_" + std::to_string(i);
+    random[i] = detail::noted_number<std::uint32_t>(path, notes, key);
+  }
+  if (random.back() > 4) throw_file_error(path, ": no checkpoint: 'random_6' is ", random.back());
+  state.random = Random::from_state(random);
+  const Index optimizer_steps = number("optimizer_steps");
+  detail::ParameterMatch match(file);
+  match.expect("model.", model);
+  match.expect("optimizer.", optimizer);
+  match.finish(path);
+  detail::read_parameters(file, "model.", model);
+  detail::read_parameters(file, "optimizer.", optimizer);
+  optimizer.set_steps(optimizer_steps);
+  return state;
+}
+
+}  // namespace heed

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <heed/core/error.hpp>
+#include <heed/core/function_ref.hpp>
+#include <heed/core/random.hpp>
+#include <heed/layers/parameters.hpp>
+#include <heed/tensor/tensor.hpp>
+
+namespace heed {
+
+/// Numbers that a loss depends on, and what is claimed to be its gradient.
+struct CheckedGradient {
+  std::string name;
+  std::span<double> values;
+  std::span<const double> gradient;
+};
+
+/// Options of gradient_check.
+struct GradientCheckOptions {
+  double step = 1e-3;  // of the difference quotients
+  Index most = 0;      // elements tried of each tensor, evenly chosen; 0: all
+};
+
+/// The element whose claimed gradient is furthest from the difference quotient.
+struct GradientCheckReport {
+  double worst = 0;   // |claimed − measured| over the norm of all measured gradients
+  std::string name;   // of the tensor
+  Index element = 0;  // in row-major order
+  double claimed = 0, measured = 0;
+  double norm = 0;
+  Index checked = 0;  // elements
+};
+
+/// Compares gradients with difference quotients of `loss` over five points, whose error falls with
+/// the fourth power of the step: right gradients of a smooth function agree to about 1e-11. Values
+/// are moved and put back. NaN anywhere makes `worst` NaN. Throws ShapeError when values and
+/// gradient differ in number.
+inline GradientCheckReport gradient_check(std::span<const CheckedGradient> tensors,
+                                          FunctionRef<double()> loss,
+                                          const GradientCheckOptions& options = {}) {
+  GradientCheckReport report;
+  double squares = 0, largest = -1;
+  for (const CheckedGradient& tensor : tensors) {
+    if (tensor.values.size() != tensor.gradient.size()) {
+      throw_shape_error("gradient_check: ", tensor.name, " has ", tensor.values.size(),
+                        " values and a gradient of ", tensor.gradient.size());
+    }
+    const auto count = static_cast<Index>(tensor.values.size());
+    const Index tried = options.most > 0 ? std::min(options.most, count) : count;
+    for (Index i = 0; i < tried; ++i) {
+      const auto at = static_cast<std::size_t>(i * count / tried);
+      double& value = tensor.values[at];
+      const double kept = value, h = options.step;
+      const auto moved = [&](double by) {
+        value = kept + by;
+        return loss();
+      };
+      const double outer = moved(2 * h) - moved(-2 * h), inner = moved(h) - moved(-h);
+      value = kept;
+      const double measured = (8 * inner - outer) / (12 * h);
+      const double difference = std::fabs(tensor.gradient[at] - measured);
+      squares += measured * measured;
+      ++report.checked;
+      if (difference <= largest || largest != largest) continue;
+      largest = difference;
+      report.name = tensor.name;
+      report.element = static_cast<Index>(at);
+      report.claimed = tensor.gradient[at];
+      report.measured = measured;
+    }
+  }
+  report.norm = std::sqrt(squares);
+  if (report.checked > 0) report.worst = report.norm == 0 ? largest : largest / report.norm;
+  return report;
+}
+
+namespace detail {
+
+/// The parameters of a model beside their gradients, by name.
+template <class Model>
+std::vector<CheckedGradient> checked_gradients(Model& model, const Model& gradients) {
+  std::vector<CheckedGradient> tensors;
+  for_each_parameter(
+      [&](std::string_view name, auto& parameter, const auto& gradient) {
+        const auto size = static_cast<std::size_t>(parameter.size());
+        tensors.push_back({std::string(name), {parameter.data(), size}, {gradient.data(), size}});
+      },
+      model, gradients);
+  return tensors;
+}
+
+}  // namespace detail
+
+/// Checks the parameters of a model of doubles: `loss()` reads the model, `gradients` are what
+/// backward made of it.
+template <HasMembers Model>
+GradientCheckReport gradient_check(Model& model, const Model& gradients, FunctionRef<double()> loss,
+                                   const GradientCheckOptions& options = {}) {
+  return gradient_check(
+      std::span<const CheckedGradient>(detail::checked_gradients(model, gradients)), loss, options);
+}
+
+/// Checks a layer of doubles with forward(input, saved) and backward(grad_out, saved, gradients),
+/// and its input under the name "input", for a random mixture of its outputs as the loss. More
+/// arguments stand behind the input in forward, and nowhere in backward.
+template <HasMembers Layer, std::size_t Rank, class... More>
+GradientCheckReport gradient_check_layer(Layer& layer, Tensor<double, Rank> input, Random random,
+                                         const GradientCheckOptions& options, const More&... more) {
+  typename Layer::Saved saved;
+  const auto out = layer.forward(input, more..., saved);
+  auto mixture = out;
+  for (double& share : mixture) share = random.normal();
+  const auto loss = [&] {
+    typename Layer::Saved unused;
+    const auto result = layer.forward(input, more..., unused);
+    double sum = 0;
+    for (Index i = 0; i < result.size(); ++i) sum += result.data()[i] * mixture.data()[i];
+    return sum;
+  };
+  Layer gradients = zeros_like(layer);
+  const Tensor<double, Rank> grad_input = layer.backward(mixture, saved, gradients);
+  auto tensors = detail::checked_gradients(layer, gradients);
+  const auto size = static_cast<std::size_t>(input.size());
+  tensors.push_back({"input", {input.data(), size}, {grad_input.data(), size}});
+  return gradient_check(std::span<const CheckedGradient>(tensors), loss, options);
+}
+
+}  // namespace heed

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+#include <heed/training/adam.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include <training/tiny_model.hpp>
+#include <heed/io/npy.hpp>
+
+namespace heed {
+namespace {
+
+const std::string golden = HEED_TEST_DATA "/training/";
+
+/// 50 steps beside PyTorch's; the worst relative difference.
+template <class Optimizer>
+double difference_from_torch(Optimizer optimizer, TinyModel<double> model, const char* name) {
+  const auto gradients = read_npy<double, 2>(golden + "gradients.npy");
+  const auto expected = read_npy<double, 2>(golden + name + ".npy");
+  double worst = 0;
+  for (Index step = 0; step < 50; ++step) {
+    const auto report = optimizer.step(model, tiny_model<double>(&gradients(step, 0)));
+    EXPECT_TRUE(report.taken);
+    for (Index i = 0; i < 17; ++i) {
+      const double ours = i < 12 ? model.weight.data()[i] : model.bias(i - 12);
+      worst = std::fmax(worst, std::fabs(ours / expected(step, i) - 1));
+    }
+  }
+  EXPECT_EQ(optimizer.steps(), 50);
+  return worst;
+}
+
+TinyModel<double> start() {
+  const auto values = read_npy<double, 1>(golden + "start.npy");
+  return tiny_model<double>(values.data());
+}
+
+TEST(Adam, EqualsPyTorchForFiftySteps) {
+  const auto model = start();
+  EXPECT_LT(difference_from_torch(Adam(model, {.learning_rate = 0.01}), model, "adam"), 1e-12);
+  const AdamOptions decay{
+      .learning_rate = 0.01, .beta1 = 0.8, .beta2 = 0.95, .epsilon = 1e-6, .weight_decay = 0.1};
+  EXPECT_LT(difference_from_torch(Adam(model, decay), model, "adam_decay"), 1e-12);
+  const AdamWOptions apart{.learning_rate = 0.02, .weight_decay = 0.1};
+  EXPECT_LT(difference_from_torch(AdamW(model, apart), model, "adamw"), 1e-12);
+}
+
+TEST(Adam, FloatFollowsDouble) {
+  Random random(1);
+  const auto from = random_tiny_model<double>(random);
+  TinyModel<double> wide = from;
+  TinyModel<float> narrow;
+  for (Index i = 0; i < 12; ++i)
+    narrow.weight.data()[i] = static_cast<float>(from.weight.data()[i]);
+  for (Index i = 0; i < 5; ++i) narrow.bias(i) = static_cast<float>(from.bias(i));
+  AdamW wide_steps(wide);
+  AdamW narrow_steps(narrow);
+  for (int step = 0; step < 200; ++step) {
+    Random copy = random;
+    wide_steps.step(wide, random_tiny_model<double>(random));
+    narrow_steps.step(narrow, random_tiny_model<float>(copy));
+  }
+  for (Index i = 0; i < 12; ++i) {
+    EXPECT_NEAR(narrow.weight.data()[i], wide.weight.data()[i], 2e-5);
+  }
+}
+
+template <class T>
+bool same_bits(const TinyModel<T>& a, const TinyModel<T>& b) {
+  return std::memcmp(a.weight.data(), b.weight.data(), 12 * sizeof(T)) == 0 &&
+         std::memcmp(a.bias.data(), b.bias.data(), 5 * sizeof(T)) == 0;
+}
+
+TEST(Adam, GradientsThatAreNotFiniteChangeNothingAndAreReported) {
+  Random random(2);
+  auto model = random_tiny_model<float>(random);
+  AdamW optimizer(model, {.weight_decay = 0.1});
+  optimizer.step(model, random_tiny_model<float>(random));
+  for (const float bad : {NAN, INFINITY, -INFINITY}) {
+    auto gradients = random_tiny_model<float>(random);
+    gradients.bias(3) = bad;
+    const auto before = model;
+    const auto state = optimizer;
+    const StepReport report = optimizer.step(model, gradients);
+    EXPECT_FALSE(report.taken);
+    EXPECT_EQ(report.refused_by, "bias");
+    EXPECT_FALSE(std::isfinite(report.gradient_norm));
+    EXPECT_TRUE(same_bits(model, before));
+    EXPECT_EQ(optimizer.steps(), 1);
+    for_each_parameter(
+        [](std::string_view, const auto& now, const auto& then) {
+          EXPECT_EQ(std::memcmp(now.data(), then.data(),
+                                static_cast<std::size_t>(now.size()) * sizeof(float)),
+                    0);
+        },
+        optimizer, state);
+  }
+}
+
+TEST(Adam, ClipsScalesAndTakesASchedulesRate) {
+  Random random(3);
+  const auto from = random_tiny_model<double>(random);
+  auto gradients = random_tiny_model<double>(random);
+  const double norm = gradient_norm(gradients).value;
+  auto by_option = from, by_hand = from;
+  Adam one(from, {.learning_rate = 1}), other(from, {.learning_rate = 0.125});
+  const auto report =
+      one.step(by_option, gradients,
+               {.learning_rate = 0.125, .max_gradient_norm = norm / 8, .gradient_scale = 0.5});
+  EXPECT_DOUBLE_EQ(report.gradient_norm, norm / 2);
+  for_each_parameter(
+      [](std::string_view, auto& gradient) {
+        for (double& value : gradient) value *= 0.125;
+      },
+      gradients);
+  other.step(by_hand, gradients);
+  for (Index i = 0; i < 12; ++i) {
+    EXPECT_NEAR(by_option.weight.data()[i], by_hand.weight.data()[i], 1e-14);
+  }
+}
+
+TEST(Adam, BiasesMayBeSparedDecay) {
+  Random random(4);
+  const auto from = random_tiny_model<double>(random);
+  auto model = from;
+  AdamW optimizer(model, {.learning_rate = 0.1, .weight_decay = 0.5, .decay_vectors = false});
+  optimizer.step(model, zeros_like(model));
+  EXPECT_EQ(model.bias(0), from.bias(0));
+  EXPECT_DOUBLE_EQ(model.weight(0, 0), 0.95 * from.weight(0, 0));
+}
+
+struct Wide {
+  Tensor<float, 1> values{{100003}};
+  static auto members(auto& model) { return std::tuple{member("values", model.values)}; }
+};
+
+TEST(Adam, SameBitsForAnyThreads) {
+  Random random(5);
+  Wide from, gradients;
+  for (float& value : from.values) value = random.normal<float>();
+  for (float& value : gradients.values) value = random.normal<float>();
+  const Index threads = thread_count();
+  std::vector<Wide> results;
+  for (const Index count : {1, 2, 3}) {
+    set_thread_count(count);
+    Wide model = from;
+    AdamW optimizer(model);
+    for (int step = 0; step < 3; ++step) {
+      optimizer.step(model, gradients, {.max_gradient_norm = 1});
+    }
+    results.push_back(model);
+  }
+  set_thread_count(threads);
+  for (const Wide& result : results) {
+    EXPECT_EQ(std::memcmp(result.values.data(), results[0].values.data(), 100003 * sizeof(float)),
+              0);
+  }
+}
+
+TEST(Adam, RefusesSettingsThatMakeNoSense) {
+  const TinyModel<double> model;
+  EXPECT_THROW(Adam(model, {.learning_rate = -1}), ShapeError);
+  EXPECT_THROW(Adam(model, {.learning_rate = NAN}), ShapeError);
+  EXPECT_THROW(Adam(model, {.beta1 = 1}), ShapeError);
+  EXPECT_THROW(Adam(model, {.epsilon = -1}), ShapeError);
+  EXPECT_THROW(AdamW(model, {.weight_decay = -1}), ShapeError);
+  try {
+    Adam(model, {.beta2 = 2});
+    ADD_FAILURE();
+  } catch (const ShapeError& error) {
+    EXPECT_STREQ(error.what(), "Adam: beta2 2.000000, expected 0.000000 or more and below 1");
+  }
+}
+
+}  // namespace
+}  // namespace heed

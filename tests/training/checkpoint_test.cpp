@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+#include <heed/training/checkpoint.hpp>
+
+#include <unistd.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+
+#include <training/tiny_model.hpp>
+#include <heed/core/parallel.hpp>
+#include <heed/training/adam.hpp>
+#include <heed/training/batches.hpp>
+#include <heed/training/sgd.hpp>
+
+namespace heed {
+namespace {
+
+class Checkpoint : public ::testing::Test {
+ protected:
+  ~Checkpoint() override { std::filesystem::remove(path_); }
+  std::string path_ = (std::filesystem::temp_directory_path() /
+                       ("heed_checkpoint_" + std::to_string(::getpid()) + ".safetensors"))
+                          .string();
+};
+
+template <class Model>
+bool same_bits(const Model& a, const Model& b) {
+  bool same = true;
+  for_each_parameter(
+      [&](std::string_view, const auto& x, const auto& y) {
+        same = same && std::memcmp(x.data(), y.data(),
+                                   static_cast<std::size_t>(x.size()) * sizeof(*x.data())) == 0;
+      },
+      a, b);
+  return same;
+}
+
+/// A run whose gradients depend on weights, data order and random numbers, as dropout's would.
+struct TrainingRun {
+  TinyModel<float> model;
+  AdamW<TinyModel<float>> optimizer;
+  TrainingState state;
+
+  explicit TrainingRun(std::uint64_t seed)
+      : model(start(seed)), optimizer(model), state{.random = Random(seed)} {}
+
+  static TinyModel<float> start(std::uint64_t seed) {
+    Random random(seed, 1);
+    return random_tiny_model<float>(random);
+  }
+  void steps(Index count) {
+    const std::vector<Index> lengths(7, 1);
+    for (Index i = 0; i < count; ++i) {
+      const auto batches = make_batches(lengths, state.epoch, {.batch_size = 2, .seed = 3});
+      const Index item = batches[static_cast<std::size_t>(state.batch)][0];
+      TinyModel<float> gradients = model;
+      for (float& value : gradients.weight) {
+        value = value * static_cast<float>(item) + state.random.normal<float>();
+      }
+      optimizer.step(model, gradients,
+                     {.learning_rate = 0.1 / static_cast<double>(state.step + 1)});
+      ++state.step;
+      if (++state.batch == static_cast<Index>(batches.size())) {
+        state.batch = 0;
+        ++state.epoch;
+      }
+    }
+  }
+};
+
+TEST_F(Checkpoint, ResumeIsBitwise) {
+  TrainingRun whole(5), first(5);
+  whole.steps(30);
+  first.steps(13);
+  save_checkpoint(path_, first.model, first.optimizer, first.state);
+  TrainingRun second(99);  // other weights, moments and random numbers, all replaced
+  second.steps(3);
+  const Index threads = thread_count();
+  set_thread_count(threads + 1);
+  second.state = load_checkpoint(path_, second.model, second.optimizer);
+  EXPECT_EQ(second.state.step, 13);
+  EXPECT_EQ(second.state.epoch, 3);
+  EXPECT_EQ(second.optimizer.steps(), 13);
+  second.steps(17);
+  set_thread_count(threads);
+  EXPECT_TRUE(same_bits(whole.model, second.model));
+  EXPECT_TRUE(same_bits(whole.optimizer, second.optimizer));
+  EXPECT_EQ(whole.state.random.state(), second.state.random.state());
+}
+
+TEST_F(Checkpoint, WeightsKeepEveryBit) {
+  Random random(1);
+  auto model = random_tiny_model<double>(random);
+  model.weight(0, 0) = NAN;
+  model.weight(0, 1) = -0.0;
+  model.bias(1) = 5e-324;
+  save_weights(path_, model);
+  TinyModel<double> loaded;
+  load_weights(path_, loaded);
+  EXPECT_TRUE(same_bits(model, loaded));
+}
+
+struct Other {
+  Tensor<double, 2> weight{{4, 3}};
+  Tensor<float, 1> bias{{5}};
+  Tensor<double, 1> extra{{1}};
+  static auto members(auto& model) {
+    return std::tuple{member("weight", model.weight), member("bias", model.bias),
+                      member("extra", model.extra)};
+  }
+};
+
+TEST_F(Checkpoint, ListsAllThatDoesNotMatchAndTouchesNothing) {
+  save_weights(path_, TinyModel<double>());
+  Other other;
+  other.weight(0, 0) = 3;
+  try {
+    load_weights(path_, other);
+    ADD_FAILURE();
+  } catch (const FileError& error) {
+    EXPECT_EQ(error.what(), path_ +
+                                ": does not match the model:"
+                                "\n  other shape or type: weight is F64 (3, 4), expected F64 (4, 3)"
+                                "\n  other shape or type: bias is F64 (5), expected F32 (5)"
+                                "\n  missing: extra (1)");
+  }
+  EXPECT_EQ(other.weight(0, 0), 3);
+  save_weights(path_, Other());
+  TinyModel<double> tiny;
+  EXPECT_THROW(load_weights(path_, tiny), FileError);
+}
+
+TEST_F(Checkpoint, RefusesWhatIsNone) {
+  TinyModel<double> model;
+  Sgd optimizer(model);
+  EXPECT_THROW(load_checkpoint(path_, model, optimizer), FileError) << "no file";
+  save_weights(path_, model);
+  EXPECT_THROW(load_checkpoint(path_, model, optimizer), FileError) << "weights alone";
+  const Adam other(model);
+  save_checkpoint(path_, model, other, {});
+  EXPECT_THROW(load_checkpoint(path_, model, optimizer), FileError)
+      << "another optimizer's moments";
+  for (const char* step : {"", "x", "-1", "1 ", "99999999999999999999"}) {
+    SafetensorsWriter writer;
+    writer.note("heed_checkpoint", "1");
+    writer.note("step", step);
+    writer.write(path_);
+    try {
+      load_checkpoint(path_, model, optimizer);
+      ADD_FAILURE() << step;
+    } catch (const FileError& error) {
+      EXPECT_EQ(error.what(), path_ + ": no checkpoint: 'step' is '" + step + "'");
+    }
+  }
+}
+
+}  // namespace
+}  // namespace heed

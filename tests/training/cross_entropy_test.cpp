@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: MIT
+#include <heed/training/cross_entropy.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include <heed/core/random.hpp>
+#include <heed/io/npy.hpp>
+
+namespace heed {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+const std::string golden = HEED_TEST_DATA "/training/";
+
+template <class T>
+Tensor<T, 2> random_logits(Index rows, Index classes, double sigma, std::uint64_t seed) {
+  Random random(seed);
+  Tensor<T, 2> logits({rows, classes});
+  for (T& value : logits) value = static_cast<T>(sigma * random.normal());
+  return logits;
+}
+
+/// The definition, in long double.
+template <class T>
+long double reference_loss(const Tensor<T, 2>& logits, const std::vector<Index>& targets,
+                           long double smoothing) {
+  long double loss = 0;
+  for (Index row = 0; row < logits.extent(0); ++row) {
+    long double maximum = logits(row, 0), sum = 0, mean = 0;
+    for (Index i = 0; i < logits.extent(1); ++i) {
+      maximum = std::fmax(maximum, static_cast<long double>(logits(row, i)));
+    }
+    for (Index i = 0; i < logits.extent(1); ++i) sum += std::exp(logits(row, i) - maximum);
+    const auto log_p = [&](Index i) { return logits(row, i) - maximum - std::log(sum); };
+    for (Index i = 0; i < logits.extent(1); ++i) mean += log_p(i) / logits.extent(1);
+    loss -= (1 - smoothing) * log_p(targets[static_cast<std::size_t>(row)]) + smoothing * mean;
+  }
+  return loss / logits.extent(0);
+}
+
+TEST(CrossEntropy, EqualsPyTorch) {
+  const auto logits = read_npy<double, 3>(golden + "logits.npy");
+  const auto targets = read_npy<std::int64_t, 2>(golden + "targets.npy");
+  const auto losses = read_npy<double, 1>(golden + "losses.npy");
+  const auto gradients = read_npy<double, 4>(golden + "grad_logits.npy");
+  const double smoothings[] = {0, 0.1, 1};
+  for (Index i = 0; i < 3; ++i) {
+    const CrossEntropyOptions options{.label_smoothing = smoothings[i]};
+    const auto [loss, grad_logits] = cross_entropy(logits, targets, options);
+    EXPECT_NEAR(loss, losses(i), 1e-14);
+    for (Index at = 0; at < logits.size(); ++at) {
+      EXPECT_NEAR(grad_logits.data()[at], gradients.data()[i * logits.size() + at], 1e-16);
+    }
+    EXPECT_EQ(cross_entropy_loss(logits, targets, options), loss);
+  }
+}
+
+TEST(CrossEntropy, AccurateForLargeVocabularies) {
+  const Index classes = 200000;
+  const auto wide = random_logits<double>(2, classes, 4, 1);
+  Tensor<float, 2> logits(wide.extents());
+  for (Index i = 0; i < wide.size(); ++i) logits.data()[i] = static_cast<float>(wide.data()[i]);
+  const std::vector<Index> targets = {17, 199999};
+  for (const double smoothing : {0., 0.1}) {
+    const auto [loss, gradient] = cross_entropy(logits, targets, {.label_smoothing = smoothing});
+    const auto exact = static_cast<double>(reference_loss(logits, targets, smoothing));
+    EXPECT_NEAR(loss, exact, 1e-13 * exact);
+    for (Index row = 0; row < 2; ++row) {
+      double sum = 0;
+      for (Index i = 0; i < classes; ++i) sum += gradient(row, i);
+      EXPECT_NEAR(sum, 0, 1e-7) << "each row of gradients adds up to 0";
+    }
+  }
+}
+
+TEST(CrossEntropy, GradientsAreDifferenceQuotients) {
+  auto logits = random_logits<double>(3, 5, 2, 2);
+  const std::vector<std::int32_t> targets = {4, -1, 0};
+  const CrossEntropyOptions options{.ignored = -1, .label_smoothing = 0.2};
+  const auto gradient = cross_entropy(logits, targets, options).grad_logits;
+  for (Index i = 0; i < logits.size(); ++i) {
+    const double value = logits.data()[i], h = 1e-4;
+    logits.data()[i] = value + h;
+    const double above = cross_entropy_loss(logits, targets, options);
+    logits.data()[i] = value - h;
+    const double below = cross_entropy_loss(logits, targets, options);
+    logits.data()[i] = value;
+    EXPECT_NEAR(gradient.data()[i], (above - below) / (2 * h), 1e-9);
+  }
+}
+
+TEST(CrossEntropy, IgnoredTargetsAreAbsent) {
+  auto logits = random_logits<float>(4, 6, 1, 3);
+  const std::vector<Index> targets = {1, -100, 5, -100};
+  const auto before = cross_entropy(logits, targets);
+  for (Index i = 0; i < 6; ++i) {
+    logits(1, i) = NAN;
+    logits(3, i) = i % 2 == 0 ? INFINITY : -INFINITY;
+  }
+  const auto after = cross_entropy(logits, targets);
+  EXPECT_EQ(after.loss, before.loss);
+  EXPECT_EQ(std::memcmp(after.grad_logits.data(), before.grad_logits.data(), 24 * sizeof(float)),
+            0);
+  for (Index i = 0; i < 6; ++i) EXPECT_EQ(after.grad_logits(1, i), 0);
+  const Tensor<float, 2> kept({2, 6});
+  const std::vector<Index> none = {-100, -100};
+  const auto nothing = cross_entropy(kept, none);
+  EXPECT_EQ(nothing.loss, 0);
+  for (const float value : nothing.grad_logits) EXPECT_EQ(value, 0);
+  EXPECT_EQ(cross_entropy(Tensor<float, 2>({0, 6}), std::vector<Index>()).loss, 0);
+}
+
+TEST(CrossEntropy, LogitsOfMinusInfinity) {
+  Tensor<double, 2> logits({1, 3}, {0, -infinity, 0});
+  const auto other = cross_entropy(logits, std::vector<Index>{0});
+  EXPECT_DOUBLE_EQ(other.loss, std::log(2.));
+  EXPECT_EQ(other.grad_logits(0, 0), -0.5);
+  EXPECT_EQ(other.grad_logits(0, 1), 0);
+  const auto self = cross_entropy(logits, std::vector<Index>{1});
+  EXPECT_EQ(self.loss, infinity);
+  EXPECT_EQ(self.grad_logits(0, 1), -1);
+  EXPECT_EQ(self.grad_logits(0, 2), 0.5);
+  EXPECT_EQ(cross_entropy_loss(logits, std::vector<Index>{0}, {.label_smoothing = 0.1}), infinity);
+  const Tensor<double, 2> nothing({1, 2}, {-infinity, -infinity});
+  const auto empty = cross_entropy(nothing, std::vector<Index>{1});
+  EXPECT_EQ(empty.loss, infinity);
+  EXPECT_EQ(empty.grad_logits(0, 0), 0);
+  EXPECT_EQ(empty.grad_logits(0, 1), -1);
+}
+
+TEST(CrossEntropy, NaNReachesTheLossAndItsRowOnly) {
+  for (const double bad : {double(NAN), infinity}) {
+    auto logits = random_logits<double>(2, 3, 1, 4);
+    logits(0, 2) = bad;
+    const auto [loss, gradient] = cross_entropy(logits, std::vector<Index>{0, 1});
+    EXPECT_TRUE(std::isnan(loss));
+    for (Index i = 0; i < 3; ++i) {
+      EXPECT_TRUE(std::isnan(gradient(0, i)));
+      EXPECT_FALSE(std::isnan(gradient(1, i)));
+    }
+  }
+}
+
+TEST(CrossEntropy, SameBitsForAnyThreadsAndStrides) {
+  const auto logits = random_logits<float>(100, 33, 2, 5);
+  std::vector<Index> targets(100);
+  for (std::size_t i = 0; i < 100; ++i) targets[i] = i % 7 == 0 ? -100 : Index(i) % 33;
+  const Index threads = thread_count();
+  set_thread_count(1);
+  const auto one = cross_entropy(logits, targets);
+  Tensor<float, 2> columns({33, 100});
+  for (Index i = 0; i < 100; ++i) {
+    for (Index j = 0; j < 33; ++j) columns(j, i) = logits(i, j);
+  }
+  for (const Index count : {2, 3}) {
+    set_thread_count(count);
+    const auto other = cross_entropy(columns.view().permute({1, 0}), targets);
+    EXPECT_EQ(other.loss, one.loss);
+    EXPECT_EQ(std::memcmp(one.grad_logits.data(), other.grad_logits.data(), 3300 * sizeof(float)),
+              0);
+  }
+  set_thread_count(threads);
+}
+
+TEST(CrossEntropy, PartsAddUpWithADivisor) {
+  const auto logits = random_logits<double>(4, 5, 1, 6);
+  const std::vector<Index> targets = {0, 1, 2, 3};
+  const double whole = cross_entropy_loss(logits, targets);
+  double parts = 0;
+  for (Index i = 0; i < 4; ++i) {
+    parts += cross_entropy_loss(logits.view().slice(0, i, i + 1),
+                                std::vector<Index>{targets[static_cast<std::size_t>(i)]},
+                                {.divisor = 4});
+  }
+  EXPECT_NEAR(parts, whole, 1e-15);
+}
+
+void expect_refused(const std::vector<Index>& targets, const CrossEntropyOptions& options,
+                    const std::string& words) {
+  const auto logits = random_logits<double>(2, 3, 1, 7);
+  try {
+    cross_entropy(logits, targets, options);
+    ADD_FAILURE() << words;
+  } catch (const ShapeError& error) {
+    EXPECT_EQ(error.what(), words);
+  }
+}
+
+TEST(CrossEntropy, RefusesWhatDoesNotFit) {
+  expect_refused({0, 3}, {},
+                 "cross_entropy: target 3 at 1 of (2); there are 3 classes, and -100 is ignored");
+  expect_refused({-1, 0}, {},
+                 "cross_entropy: target -1 at 0 of (2); there are 3 classes, and -100 is ignored");
+  expect_refused({0}, {}, "cross_entropy: logits are (2, 3), targets (1)");
+  expect_refused({0, 1}, {.label_smoothing = 1.5},
+                 "cross_entropy: label_smoothing 1.500000, expected 0 to 1");
+  expect_refused({0, 1}, {.label_smoothing = NAN},
+                 "cross_entropy: label_smoothing nan, expected 0 to 1");
+  expect_refused({0, 1}, {.divisor = -1}, "cross_entropy: divisor -1");
+}
+
+}  // namespace
+}  // namespace heed
