@@ -41,11 +41,12 @@ class ThreadPool {
   /// process): nothing was run then.
   bool run(Index tasks, FunctionRef<void(Index)> task) {
     if (getpid() != process_ || taken_.exchange(1) != 0) return false;
-    hire(tasks - 1);
+    if (hire(tasks - 1)) keep_off_the_callers_processor();
     task_ = &task;
     finished_.store(0);
     seats_.store(tasks - 1);
     if (sleepers_.load() > 0) {
+      keep_off_the_callers_processor();
       pthread_mutex_lock(&mutex_);
       pthread_cond_broadcast(&wake_);
       pthread_mutex_unlock(&mutex_);
@@ -59,7 +60,7 @@ class ThreadPool {
   }
 
  private:
-  static constexpr Index spins_before_sleep = 2000;
+  static constexpr Index spins_before_sleep = 10000;  // some 200 µs
 
   static void pause(Index spins) {
 #if defined(__x86_64__)
@@ -68,12 +69,29 @@ class ThreadPool {
     if (spins % 64 == 63) sched_yield();
   }
 
-  void hire(Index workers) {
+  /// Whether workers were missing.
+  bool hire(Index workers) {
+    const auto before = workers_.size();
     while (static_cast<Index>(workers_.size()) < workers) {
       pthread_t worker{};
       workers_.reserve(workers_.size() + 1);
-      if (pthread_create(&worker, nullptr, &ThreadPool::live, this) != 0) return;
+      if (pthread_create(&worker, nullptr, &ThreadPool::live, this) != 0) break;
       workers_.push_back(worker);
+    }
+    return workers_.size() > before;
+  }
+
+  /// Linux likes to wake a thread on the processor of its waker, where it waits for milliseconds
+  /// behind it while another processor idles (measured: no gain from a second thread in 2 of 3
+  /// calls below 1 ms). So workers are let run anywhere but there.
+  void keep_off_the_callers_processor() {
+    cpu_set_t allowed;
+    const int here = sched_getcpu();
+    if (here < 0 || sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return;
+    CPU_CLR(static_cast<std::size_t>(here), &allowed);
+    if (CPU_COUNT(&allowed) == 0) return;
+    for (const pthread_t worker : workers_) {
+      pthread_setaffinity_np(worker, sizeof(allowed), &allowed);
     }
   }
 
