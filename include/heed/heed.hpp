@@ -13,4 +13,5 @@
 #include <heed/plot.hpp>
 #include <heed/simd.hpp>
 #include <heed/tensor.hpp>
+#include <heed/text.hpp>
 #include <heed/training.hpp>

@@ -42,6 +42,8 @@ class Gguf {
   /// A file, memory-mapped: what is not asked for is not read from the disk.
   static Gguf open(const std::string& path) { return Gguf(SharedBytes(MappedFile(path)), path); }
 
+  /// What stands in error messages, usually the path.
+  const std::string& name() const { return name_; }
   std::uint32_t version() const { return version_; }
   /// In the order of the file, as are the tensors.
   std::span<const GgufField> fields() const { return fields_; }

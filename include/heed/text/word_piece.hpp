@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <heed/core/error.hpp>
+#include <heed/core/index.hpp>
+#include <heed/core/utf8.hpp>
+#include <heed/io/file.hpp>
+#include <heed/text/special_tokens.hpp>
+#include <heed/text/unicode.hpp>
+#include <heed/text/vocabulary.hpp>
+
+namespace heed {
+
+/// How text is prepared before it is cut into pieces; BERT's defaults for models "uncased".
+struct WordPieceOptions {
+  bool lower_case = true;
+  bool strip_accents = true;
+  bool split_cjk = true;     // each Chinese character is a word
+  Index longest_word = 100;  // characters; a longer word is unknown
+};
+
+/// BERT's tokenizer: words and punctuation, each cut greedily into the longest pieces that the
+/// vocabulary has; pieces inside a word begin with `##`. Equal to the original's
+/// (transformers' BertTokenizer) token for token.
+/// Schuster and Nakajima, Japanese and Korean voice search, 2012; Devlin et al., BERT, 2019.
+class WordPiece {
+ public:
+  /// The tokens by number. `[UNK]` must be there; `[CLS]`, `[SEP]`, `[PAD]`, `[MASK]` may be.
+  explicit WordPiece(std::vector<std::string> tokens, const WordPieceOptions& options = {})
+      : options_(options), vocabulary_(std::move(tokens)) {
+    std::vector<std::pair<std::string, Index>> special;
+    for (const char* name : {"[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]"}) {
+      if (const Index token = vocabulary_.find(name); token >= 0) special.emplace_back(name, token);
+    }
+    special_ = detail::SpecialTokenFinder(std::move(special));
+    unknown_ = token("[UNK]");
+    for (Index i = 0; i < vocabulary_.size(); ++i) {
+      longest_token_ = std::max(longest_token_, vocabulary_.text(i).size());
+    }
+  }
+  /// From a vocab.txt: a token a line. Throws FileError.
+  static WordPiece read(const std::string& path, const WordPieceOptions& options = {}) {
+    const auto bytes = read_file(path);
+    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    std::vector<std::string> tokens;
+    for (std::size_t begin = 0; begin < text.size();) {
+      const std::size_t end = std::min(text.find('\n', begin), text.size());
+      std::string_view line = text.substr(begin, end - begin);
+      while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.remove_suffix(1);
+      tokens.emplace_back(line);
+      begin = end + 1;
+    }
+    try {
+      return WordPiece(std::move(tokens), options);
+    } catch (const ShapeError& error) {
+      throw_file_error(path, ": ", error.what());
+    }
+  }
+
+  Index vocabulary_size() const { return vocabulary_.size(); }
+  /// The token of that name, e.g. "[PAD]"; ShapeError when there is none.
+  Index token(std::string_view name) const {
+    const Index found = vocabulary_.find(name);
+    if (found < 0) throw_shape_error("vocabulary: no token '", name, "'");
+    return found;
+  }
+  /// A token's name: "play", "##ing".
+  const std::string& name(Index token) const { return vocabulary_.text(token); }
+
+  std::vector<Index> encode(std::string_view text,
+                            SpecialTokens special = SpecialTokens::as_text) const {
+    std::vector<Index> tokens;
+    if (special == SpecialTokens::as_text) {
+      encode_plain(text, tokens);
+    } else {
+      special_.split(
+          text, [&](std::string_view piece) { encode_plain(piece, tokens); },
+          [&](Index token) { tokens.push_back(token); });
+    }
+    return tokens;
+  }
+  /// `[CLS]`, the text's tokens, `[SEP]`: at most `longest` in all, the rest is cut off.
+  std::vector<Index> encode_sentence(std::string_view text, Index longest = 512) const {
+    if (longest < 2)
+      throw_shape_error("encode_sentence: at most ", longest, " tokens, less than 2");
+    std::vector<Index> tokens = encode(text);
+    if (static_cast<Index>(tokens.size()) > longest - 2) {
+      tokens.resize(static_cast<std::size_t>(longest - 2));
+    }
+    tokens.insert(tokens.begin(), token("[CLS]"));
+    tokens.push_back(token("[SEP]"));
+    return tokens;
+  }
+  /// Words with a space between; what encoding dropped is not there again.
+  std::string decode(std::span<const Index> tokens) const {
+    std::string text;
+    for (const Index token : tokens) {
+      const std::string& piece = vocabulary_.text(token);
+      const bool inside = piece.size() > 2 && piece.starts_with("##");
+      if (!inside && !text.empty()) text += ' ';
+      text.append(piece, inside ? 2 : 0);
+    }
+    return text;
+  }
+
+ private:
+  /// The blocks that BERT calls Chinese; its own code leaves out 2B820 to 2B91F.
+  static bool is_cjk(char32_t code) {
+    const auto in = [code](char32_t first, char32_t last) { return code >= first && code <= last; };
+    return in(0x3400, 0x4dbf) || in(0x4e00, 0x9fff) || in(0xf900, 0xfaff) || in(0x20000, 0x2a6df) ||
+           in(0x2a700, 0x2b81f) || in(0x2b920, 0x2ceaf) || in(0x2f800, 0x2fa1f);
+  }
+
+  void encode_plain(std::string_view text, std::vector<Index>& tokens) const {
+    std::string word;
+    for (std::size_t at = 0; at < text.size();) {
+      const Utf8Character next = decode_utf8(text, at);
+      at += next.size;
+      const std::uint8_t classes = classes_of(next.code);
+      if (is(classes, CharacterClass::dropped)) continue;
+      const bool alone = options_.split_cjk && is_cjk(next.code);
+      if (alone || is(classes, CharacterClass::space)) flush(word, tokens);
+      if (is(classes, CharacterClass::space)) continue;
+      fold(next.code, [&](char32_t letter) { put(letter, word, tokens); });
+      if (alone) flush(word, tokens);
+    }
+    flush(word, tokens);
+  }
+
+  template <class Visit>
+  void fold(char32_t code, const Visit& visit) const {
+    const auto small = [&](char32_t letter) {
+      if (!options_.lower_case) return visit(letter);
+      lower_case(letter, visit);
+    };
+    if (!options_.strip_accents) return small(code);
+    without_accents(code, small);
+  }
+
+  void put(char32_t letter, std::string& word, std::vector<Index>& tokens) const {
+    const bool alone = is(classes_of(letter), CharacterClass::punctuation);
+    if (alone) flush(word, tokens);
+    append_utf8(word, letter);
+    if (alone) flush(word, tokens);
+  }
+
+  /// Cuts a word into pieces, or into one unknown token.
+  void flush(std::string& word, std::vector<Index>& tokens) const {
+    if (word.empty()) return;
+    const auto is_start = [&](std::size_t at) { return (word[at] & 0xc0) != 0x80; };
+    Index characters = 0;
+    for (std::size_t at = 0; at < word.size(); ++at) characters += is_start(at) ? 1 : 0;
+    const std::size_t before = tokens.size();
+    std::string piece;
+    for (std::size_t begin = 0; begin < word.size() && characters <= options_.longest_word;) {
+      std::size_t end = std::min(word.size(), begin + longest_token_);
+      Index found = -1;
+      for (; end > begin; --end) {
+        if (end < word.size() && !is_start(end)) continue;
+        piece.assign(begin > 0 ? "##" : "").append(word, begin, end - begin);
+        if ((found = vocabulary_.find(piece)) >= 0) break;
+      }
+      if (found < 0) {
+        characters = options_.longest_word + 1;
+        break;
+      }
+      tokens.push_back(found);
+      begin = end;
+    }
+    if (characters > options_.longest_word) {
+      tokens.resize(before);
+      tokens.push_back(unknown_);
+    }
+    word.clear();
+  }
+
+  WordPieceOptions options_;
+  Vocabulary vocabulary_;
+  detail::SpecialTokenFinder special_;
+  Index unknown_ = 0;
+  std::size_t longest_token_ = 0;
+};
+
+}  // namespace heed

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+#include <heed/text/character_tokenizer.hpp>
+
+#include <gtest/gtest.h>
+
+#include <heed/text/tokenizer.hpp>
+
+namespace heed {
+namespace {
+
+static_assert(Tokenizer<CharacterTokenizer>);
+
+TEST(CharacterTokenizer, CharactersInTheOrderOfTheirCodes) {
+  const CharacterTokenizer tokenizer("été 😀\nba中");
+  EXPECT_EQ(tokenizer.characters(), "\n abté中😀");
+  EXPECT_EQ(tokenizer.vocabulary_size(), 8);
+  EXPECT_EQ(tokenizer.encode("a中\né"), (std::vector<Index>{2, 6, 0, 5}));
+  EXPECT_EQ(tokenizer.decode(tokenizer.encode("bébé 😀")), "bébé 😀");
+  EXPECT_EQ(CharacterTokenizer(tokenizer.characters()).characters(), tokenizer.characters());
+  EXPECT_EQ(CharacterTokenizer("").vocabulary_size(), 0);
+}
+
+TEST(CharacterTokenizer, WhatItDoesNotKnowIsNamed) {
+  const CharacterTokenizer tokenizer("abc");
+  try {
+    tokenizer.encode("abé");
+    ADD_FAILURE();
+  } catch (const ShapeError& error) {
+    EXPECT_STREQ(error.what(), "encode: byte 2: 'é' is not in the vocabulary");
+  }
+  EXPECT_THROW(tokenizer.encode("a\xff"), ShapeError);
+  EXPECT_THROW(CharacterTokenizer("\xff"), ShapeError);
+  EXPECT_THROW(tokenizer.decode(std::vector<Index>{3}), ShapeError);
+  EXPECT_THROW(tokenizer.decode(std::vector<Index>{-1}), ShapeError);
+}
+
+}  // namespace
+}  // namespace heed

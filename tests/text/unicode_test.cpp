@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+#include <heed/text/unicode.hpp>
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include <heed/core/utf8.hpp>
+
+namespace heed {
+namespace {
+
+bool has(char32_t code, CharacterClass wanted) { return is(classes_of(code), wanted); }
+std::string bare(char32_t code) {
+  std::string text;
+  without_accents(code, [&](char32_t letter) { append_utf8(text, letter); });
+  return text;
+}
+std::string lower(char32_t code) {
+  std::string text;
+  lower_case(code, [&](char32_t letter) { append_utf8(text, letter); });
+  return text;
+}
+
+TEST(Unicode, Classes) {
+  for (const char32_t letter : {U'a', U'Z', U'é', U'中', U'한', U'ш', U'क', U'ª', U'ǅ', U'𝒜'}) {
+    EXPECT_TRUE(has(letter, CharacterClass::letter)) << lower(letter);
+    EXPECT_FALSE(has(letter, CharacterClass::number));
+  }
+  for (const char32_t number : {U'0', U'9', U'٣', U'½', U'Ⅷ', U'①', U'१'}) {
+    EXPECT_TRUE(has(number, CharacterClass::number));
+    EXPECT_TRUE(has(number, CharacterClass::digit));
+  }
+  for (const char32_t space : {U' ', U'\t', U'\n', U'\x85', U'\u00a0', U'\u3000', U'\u2028'}) {
+    EXPECT_TRUE(has(space, CharacterClass::space));
+  }
+  EXPECT_FALSE(has(U'\u200b', CharacterClass::space));
+  for (const char32_t sign : {U'!', U'$', U'^', U'`', U'~', U'。', U'—', U'¿'}) {
+    EXPECT_TRUE(has(sign, CharacterClass::punctuation));
+  }
+  EXPECT_FALSE(has(U'€', CharacterClass::punctuation));
+  for (const char32_t control : {U'\0', U'\x7f', U'\u200b', U'\ufeff', U'\ufffd', U'\x85'}) {
+    EXPECT_TRUE(has(control, CharacterClass::dropped));
+  }
+  EXPECT_FALSE(has(U'\t', CharacterClass::dropped));
+  EXPECT_TRUE(has(U'\u0301', CharacterClass::mark));
+  EXPECT_FALSE(has(U'😀', CharacterClass::letter));
+  EXPECT_EQ(classes_of(0x10fffd), classes_of(0x100000)) << "the last run reaches to the end";
+}
+
+TEST(Unicode, WithoutAccents) {
+  EXPECT_EQ(bare(U'a'), "a");
+  EXPECT_EQ(bare(U'é'), "e");
+  EXPECT_EQ(bare(U'ệ'), "e");
+  EXPECT_EQ(bare(U'Å'), "A");
+  EXPECT_EQ(bare(U'\u0301'), "");
+  EXPECT_EQ(bare(U'ø'), "ø") << "its stroke is no accent";
+  EXPECT_EQ(bare(U'가'), "\u1100\u1161");
+  EXPECT_EQ(bare(U'힣'), "\u1112\u1175\u11c2");
+  EXPECT_EQ(bare(U'\uf900'), "豈");
+  EXPECT_EQ(bare(U'\u037e'), ";");
+}
+
+TEST(Unicode, LowerCase) {
+  EXPECT_EQ(lower(U'A'), "a");
+  EXPECT_EQ(lower(U'É'), "é");
+  EXPECT_EQ(lower(U'Σ'), "σ");
+  EXPECT_EQ(lower(U'İ'), "i\u0307");
+  EXPECT_EQ(lower(U'Ǆ'), "ǆ");
+  EXPECT_EQ(lower(U'𐐀'), "𐐨");
+  EXPECT_EQ(lower(U'中'), "中");
+  EXPECT_EQ(lower(U'ß'), "ß");
+}
+
+TEST(Unicode, LowerCaseOfAsciiIsThatOfC) {
+  for (char32_t code = 0; code < 128; ++code) {
+    const char32_t expected = code >= 'A' && code <= 'Z' ? code + 32 : code;
+    lower_case(code, [&](char32_t letter) {
+      EXPECT_EQ(static_cast<unsigned>(letter), static_cast<unsigned>(expected));
+    });
+  }
+}
+
+}  // namespace
+}  // namespace heed
