@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+// The fused backward pass under every mask policy and many pairs of them equals the reference.
+#include <heed/attention/backward.hpp>
+#include <heed/masks.hpp>
+
+#include "support/backward_cases.hpp"
+#include "support/mask_catalogue.hpp"
+
+namespace heed::test {
+namespace {
+
+constexpr Index length = 141;
+const Shape shape{2, 2, 1, length, length, 12, 7};
+
+TEST(BackwardMasks, EveryPolicyOnEveryInstructionSet) {
+  const RestoreSettings restore;
+  for (const auto isa : supported_sets()) {
+    simd::use(isa);
+    for_each_mask(length, [](const auto& named) {
+      SCOPED_TRACE(named.name);
+      expect_gradients_match<float>(shape, Mask(named.mask), 60);
+      expect_gradients_match<double>(shape, Mask(named.mask), 60);
+    });
+  }
+}
+
+TEST(BackwardMasks, PairsAndNegations) {
+  std::vector<std::pair<std::string, Mask>> masks;
+  for_each_mask(length,
+                [&](const auto& named) { masks.emplace_back(named.name, Mask(named.mask)); });
+  std::mt19937_64 bits(61);
+  for (std::size_t i = 0; i < masks.size(); ++i) {
+    for (int pick = 0; pick < 4; ++pick) {
+      const std::size_t j = bits() % masks.size();
+      SCOPED_TRACE(masks[i].first + " with " + masks[j].first);
+      const Mask& a = masks[i].second;
+      const Mask& b = masks[j].second;
+      const Mask mask = pick == 0   ? Mask(a & b)
+                        : pick == 1 ? Mask(a | b)
+                        : pick == 2 ? Mask(~a & b)
+                                    : Mask(a & ~b);
+      expect_gradients_match<float>(shape, mask, 62);
+    }
+  }
+}
+
+TEST(BackwardMasks, AMaskAndItsDenseFormGiveTheSameBits) {
+  const Inputs<float> in(shape, 63);
+  const Loss<float> loss(shape, 63);
+  for_each_mask(length, [&](const auto& named) {
+    const auto direct = fused_gradients(shape, in, loss, named.mask);
+    const auto written = fused_gradients(
+        shape, in, loss, masks::dense(named.mask, {shape.batch, shape.heads, length, length}));
+    EXPECT_TRUE(same_bits(direct, written)) << named.name;
+  });
+}
+
+TEST(BackwardMasks, AMaskThatThrowsIsHeardOnEveryThreadCount) {
+  struct Broken {
+    bool allows(Position at) const {
+      if (at.key == 700) throw std::runtime_error("broken mask");
+      return true;
+    }
+  };
+  const Shape wide{1, 1, 1, 100, 800, 8, 8};
+  const Inputs<float> in(wide, 64);
+  const Loss<float> loss(wide, 64);
+  const auto forward = fused(wide, in, masks::Full{});
+  Gradients<float> result(wide);
+  const RestoreSettings restore;
+  for (const Index threads : {1, 2, 5}) {
+    set_thread_count(threads);
+    EXPECT_THROW(
+        attention_backward(in.queries, in.keys, in.values, Broken{}, forward.out, forward.lse,
+                           loss.grad_out, result.queries, result.keys, result.values),
+        std::runtime_error);
+  }
+}
+
+TEST(BackwardMasks, SkippedTilesAreNotTouched) {
+  const Shape wide{1, 1, 1, 64, 4096, 8, 8};
+  Inputs<float> in(wide, 65);
+  for (Index key = 0; key < 4000; ++key) {
+    for (Index d = 0; d < 8; ++d) in.keys(0, 0, key, d) = in.values(0, 0, key, d) = NAN;
+  }
+  const auto result = fused_gradients(wide, in, Loss<float>(wide, 65), masks::last_n(30));
+  for (const auto* tensor : {&result.queries, &result.keys, &result.values}) {
+    for (const float value : *tensor) ASSERT_TRUE(std::isfinite(value));
+  }
+  EXPECT_EQ(result.keys(0, 0, 3999, 0), 0.f);
+  EXPECT_NE(result.keys(0, 0, 4095, 0), 0.f);
+}
+
+}  // namespace
+}  // namespace heed::test
