@@ -7,6 +7,7 @@
 #include <heed/attention/reference.hpp>
 #include <heed/attention/reference_backward.hpp>
 #include <heed/core.hpp>
+#include <heed/generation.hpp>
 #include <heed/io.hpp>
 #include <heed/layers.hpp>
 #include <heed/masks.hpp>

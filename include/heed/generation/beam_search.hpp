@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include <heed/core/error.hpp>
+#include <heed/core/exp.hpp>
+#include <heed/core/log.hpp>
+#include <heed/tensor/rows.hpp>
+#include <heed/tensor/tensor.hpp>
+
+namespace heed {
+
+/// Options of beam_search.
+struct BeamOptions {
+  Index width = 4;  // sequences kept at every length
+  Index max_tokens = 100;
+  Index end_token = -1;       // ends a sequence, and is its last token; -1: none
+  double length_penalty = 1;  // sequences are compared by log-probability / lengthᵖ
+  Index results = 1;          // how many are returned
+};
+
+/// A sequence that a beam search found.
+struct Beam {
+  std::vector<Index> tokens;
+  double log_probability = 0;
+  double score = 0;    // log_probability / lengthᵖ
+  bool ended = false;  // by the end token, not by max_tokens
+};
+
+namespace detail {
+
+/// A beam that goes on: which beam of the step before, and the token behind it.
+struct BeamStep {
+  Index parent = 0, token = 0;
+  double log_probability = 0;
+};
+
+inline double beam_score(double log_probability, Index length, double penalty) {
+  return log_probability / detail::exp(penalty * detail::log(static_cast<double>(length)));
+}
+
+/// Refuses logits that say nothing: NaN or +inf, or no class at all.
+template <class LogProbabilities>
+void check_beam_row(const LogProbabilities& row) {
+  bool any = false;
+  for (Index token = 0; token < row.extent(0); ++token) {
+    if (row(token) != row(token)) throw_shape_error("beam_search: a logit is NaN or +inf");
+    any = any || row(token) > -std::numeric_limits<double>::infinity();
+  }
+  if (!any) throw_shape_error("beam_search: no token can follow");
+}
+
+/// The best continuations of all beams; equal ones by beam, then by token.
+template <class Logits>
+std::vector<BeamStep> best_steps(const std::vector<Beam>& beams, const Logits& logits, Index most) {
+  Tensor<double, 2> values({logits.extent(0), logits.extent(1)});
+  for (Index row = 0; row < logits.extent(0); ++row) {
+    for (Index i = 0; i < logits.extent(1); ++i)
+      values(row, i) = static_cast<double>(logits(row, i));
+  }
+  log_softmax(values, values);
+  std::vector<BeamStep> steps;
+  for (Index row = 0; row < values.extent(0); ++row) {
+    check_beam_row(values.view().select(0, row));
+    for (Index token = 0; token < values.extent(1); ++token) {
+      const double own = values(row, token);
+      if (own == -std::numeric_limits<double>::infinity()) continue;
+      steps.push_back({row, token, beams[static_cast<std::size_t>(row)].log_probability + own});
+    }
+  }
+  const auto better = [](const BeamStep& a, const BeamStep& b) {
+    if (a.log_probability != b.log_probability) return a.log_probability > b.log_probability;
+    return a.parent != b.parent ? a.parent < b.parent : a.token < b.token;
+  };
+  const Index kept = std::min(most, static_cast<Index>(steps.size()));
+  std::partial_sort(steps.begin(), steps.begin() + kept, steps.end(), better);
+  steps.resize(static_cast<std::size_t>(kept));
+  return steps;
+}
+
+inline void check_beam_options(const BeamOptions& options) {
+  if (options.width < 1 || options.max_tokens < 1 || options.results < 1 ||
+      !(options.length_penalty >= 0 && options.length_penalty <= 100)) {
+    throw_shape_error("beam_search: width ", options.width, ", max_tokens ", options.max_tokens,
+                      ", results ", options.results, ", length_penalty ", options.length_penalty,
+                      "; expected 1 or more, and 0 to 100");
+  }
+}
+
+}  // namespace detail
+
+/// The likeliest sequences that a model would write, by keeping the `width` likeliest at every
+/// length. `step(parents, tokens)` appends to sequence parents[i] of the last call tokens[i], as
+/// the new sequence i (a cache is reordered by `parents`), and returns logits (sequences,
+/// vocabulary) of what follows; the first call has no tokens and stands for the prompt, one row of
+/// logits. Best first; equal scores in the order of beams, then of tokens. Ends when no sequence
+/// that goes on can still be among the results. With a width as large as the number of sequences it
+/// is exhaustive. Throws ShapeError for options that make no sense and for logits of NaN, +inf or
+/// nothing.
+template <class Step>
+std::vector<Beam> beam_search(Step&& step, const BeamOptions& options = {}) {
+  detail::check_beam_options(options);
+  std::vector<Beam> live(1), ended;
+  std::vector<Index> parents = {0}, tokens;
+  const auto better = [](const Beam& a, const Beam& b) { return a.score > b.score; };
+  for (Index length = 1; length <= options.max_tokens && !live.empty(); ++length) {
+    const auto logits = step(std::span<const Index>(parents), std::span<const Index>(tokens));
+    // Each beam ends in at most one way, so that this many hold `width` that go on.
+    const auto room = options.width + static_cast<Index>(live.size());
+    std::vector<Beam> next;
+    parents.clear();
+    tokens.clear();
+    Index places = 0;  // taken of the width, by what did not end itself
+    for (const auto& chosen : detail::best_steps(live, logits, room)) {
+      if (places == options.width) break;
+      Beam beam = live[static_cast<std::size_t>(chosen.parent)];
+      beam.tokens.push_back(chosen.token);
+      beam.log_probability = chosen.log_probability;
+      beam.score = detail::beam_score(chosen.log_probability, length, options.length_penalty);
+      beam.ended = chosen.token == options.end_token;
+      if (!beam.ended) ++places;
+      if (beam.ended || length == options.max_tokens) {
+        ended.push_back(std::move(beam));
+      } else {
+        parents.push_back(chosen.parent);
+        tokens.push_back(chosen.token);
+        next.push_back(std::move(beam));
+      }
+    }
+    std::stable_sort(ended.begin(), ended.end(), better);
+    if (static_cast<Index>(ended.size()) > options.results) {
+      ended.resize(static_cast<std::size_t>(options.results));
+    }
+    live = std::move(next);
+    // A longer sequence is less likely, and at best judged by the greatest length.
+    const bool decided = static_cast<Index>(ended.size()) == options.results &&
+                         std::none_of(live.begin(), live.end(), [&](const Beam& beam) {
+                           return detail::beam_score(beam.log_probability, options.max_tokens,
+                                                     options.length_penalty) > ended.back().score;
+                         });
+    if (decided) break;
+  }
+  return ended;
+}
+
+}  // namespace heed

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+#include <heed/generation/generate.hpp>
+
+#include <gtest/gtest.h>
+
+namespace heed {
+namespace {
+
+/// Says that the token after t is t + 1 of 10, and remembers what it was asked to read.
+struct Counter {
+  std::vector<std::vector<Index>> read;
+  std::vector<double> operator()(std::span<const Index> tokens) {
+    read.emplace_back(tokens.begin(), tokens.end());
+    std::vector<double> logits(10, -1e9);
+    logits[static_cast<std::size_t>((tokens.back() + 1) % 10)] = 0;
+    return logits;
+  }
+};
+
+const std::vector<Index> prompt = {4, 2};
+
+TEST(Generate, ReadsThePromptOnceAndThenOneTokenAtATime) {
+  Counter step;
+  Random random(1);
+  std::vector<Index> told;
+  const auto result = generate(step, prompt, Sampler{}, {.max_tokens = 4}, random,
+                               [&](Index token) { told.push_back(token); });
+  EXPECT_EQ(result.tokens, (std::vector<Index>{3, 4, 5, 6}));
+  EXPECT_EQ(told, result.tokens);
+  EXPECT_EQ(result.reason, StopReason::max_tokens);
+  EXPECT_EQ(step.read, (std::vector<std::vector<Index>>{{4, 2}, {3}, {4}, {5}}));
+}
+
+TEST(Generate, StopRules) {
+  Counter step;
+  Random random(1);
+  auto result = generate(step, prompt, Sampler{}, {.tokens = {9, 6}}, random);
+  EXPECT_EQ(result.tokens, (std::vector<Index>{3, 4, 5})) << "the stop token is not written";
+  EXPECT_EQ(result.reason, StopReason::token);
+  result = generate(step, prompt, Sampler{}, {.sequences = {{2, 3}, {}, {5, 6}}}, random);
+  EXPECT_EQ(result.tokens, (std::vector<Index>{3, 4, 5, 6})) << "the prompt is not looked at";
+  EXPECT_EQ(result.reason, StopReason::sequence);
+  result = generate(step, prompt, Sampler{}, {}, random, [](Index token) { return token != 4; });
+  EXPECT_EQ(result.tokens, (std::vector<Index>{3, 4}));
+  EXPECT_EQ(result.reason, StopReason::caller);
+  EXPECT_TRUE(generate(step, prompt, Sampler{}, {.max_tokens = 0}, random).tokens.empty());
+}
+
+TEST(Generate, TheSamplerSeesPromptAndWhatWasWritten) {
+  std::vector<std::vector<Index>> seen;
+  const Sampler sampler{[&](std::span<double>, std::span<const Index> history) {
+    seen.emplace_back(history.begin(), history.end());
+  }};
+  Counter step;
+  Random random(1);
+  generate(step, prompt, sampler, {.max_tokens = 2}, random);
+  EXPECT_EQ(seen, (std::vector<std::vector<Index>>{{4, 2}, {4, 2, 3}}));
+}
+
+TEST(Generate, RefusesAnEmptyPrompt) {
+  Counter step;
+  Random random(1);
+  EXPECT_THROW(generate(step, std::vector<Index>(), Sampler{}, {}, random), ShapeError);
+}
+
+}  // namespace
+}  // namespace heed
