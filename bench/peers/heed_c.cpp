@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include <heed/attention/backward.hpp>
 #include <heed/attention/forward.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/masks.hpp>
@@ -91,5 +92,19 @@ void heed_linear_packed(const float* a, const PackedMatrix<float>* weights, floa
                         Index rows) {
   const TensorView<const float, 2> left(a, {rows, weights->rows()});
   matrix_product(left, *weights, TensorView<float, 2>(out, {rows, weights->columns()}));
+}
+
+/// Attention and its gradients over contiguous (batch, heads, length, dim) float, as many keys as
+/// queries, under the chosen mask. `lse` has room for a number per query.
+void heed_forward_backward(const float* q, const float* k, const float* v, float* out, float* lse,
+                           const float* grad_out, float* grad_q, float* grad_k, float* grad_v,
+                           Index batch, Index heads, Index length, Index dim) {
+  const Extents<4> extents{batch, heads, length, dim};
+  const auto read = [&](const float* at) { return TensorView<const float, 4>(at, extents); };
+  const auto write = [&](float* at) { return TensorView<float, 4>(at, extents); };
+  const TensorView<float, 3> rows(lse, {batch, heads, length});
+  attention(read(q), read(k), read(v), chosen, write(out), {.log_sum_exp = rows});
+  attention_backward(read(q), read(k), read(v), chosen, read(out), rows, read(grad_out),
+                     write(grad_q), write(grad_k), write(grad_v));
 }
 }
