@@ -11,6 +11,7 @@
 #include <heed/io.hpp>
 #include <heed/layers.hpp>
 #include <heed/masks.hpp>
+#include <heed/models.hpp>
 #include <heed/plot.hpp>
 #include <heed/simd.hpp>
 #include <heed/tensor.hpp>

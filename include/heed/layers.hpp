@@ -1,14 +1,25 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+/// Layers: values with parameters, forward and backward.
 #include <heed/layers/activation.hpp>
-#include <heed/layers/dropout.hpp>
+#include <heed/layers/block_options.hpp>
+#include <heed/layers/cross_attention_block.hpp>
+#include <heed/layers/dropout_layer.hpp>
 #include <heed/layers/embedding.hpp>
 #include <heed/layers/feed_forward.hpp>
 #include <heed/layers/layer_norm.hpp>
+#include <heed/layers/learned_positions.hpp>
 #include <heed/layers/linear.hpp>
+#include <heed/layers/multi_head_attention.hpp>
+#include <heed/layers/multi_head_attention_options.hpp>
 #include <heed/layers/norm.hpp>
 #include <heed/layers/norm_rows.hpp>
 #include <heed/layers/parameters.hpp>
+#include <heed/layers/projections.hpp>
+#include <heed/layers/residual.hpp>
 #include <heed/layers/rms_norm.hpp>
+#include <heed/layers/rotary.hpp>
 #include <heed/layers/row_work.hpp>
+#include <heed/layers/self_attention_block.hpp>
+#include <heed/layers/sinusoidal_positions.hpp>

@@ -91,5 +91,15 @@ TEST(Tensor, HoldsBool) {
   EXPECT_FALSE(mask(1, 1));
 }
 
+TEST(Tensor, ReshapedKeepsValuesAndMovesTheMemory) {
+  Tensor<float, 2> from({2, 3}, {1, 2, 3, 4, 5, 6});
+  const float* memory = from.data();
+  const Tensor<float, 3> to = std::move(from).reshaped(Extents<3>{3, 1, 2});
+  EXPECT_EQ(to.data(), memory);
+  EXPECT_EQ(to(2, 0, 1), 6);
+  EXPECT_TRUE(from.empty());  // NOLINT(bugprone-use-after-move): documented
+  EXPECT_THROW((Tensor<float, 2>({2, 3}).reshaped(Extents<1>{5})), ShapeError);
+}
+
 }  // namespace
 }  // namespace heed

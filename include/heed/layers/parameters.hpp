@@ -16,8 +16,9 @@
 
 namespace heed {
 
-/// A named part of a layer: a Tensor (a parameter), another layer, or a std::vector or std::optional
-/// of layers or Tensors. An empty name leaves the names below without a level of its own.
+/// A named part of a layer: a Tensor (a parameter), another layer, or a std::vector or
+/// std::optional of layers or Tensors. An empty name leaves the names below without a level of its
+/// own.
 template <class Part>
 struct Member {
   std::string_view name;

@@ -64,6 +64,21 @@ class Tensor {
     return result;
   }
 
+  /// The same values in the same order under other extents, without a copy; this tensor is empty
+  /// then. Throws ShapeError when the numbers of elements differ.
+  template <std::size_t Other>
+  Tensor<T, Other> reshaped(const Extents<Other>& extents) && {
+    detail::row_major_strides<Other>(extents);
+    if (detail::element_count(extents) != size()) {
+      throw_shape_error("reshaped: from ", extents_, " to ", extents);
+    }
+    Tensor<T, Other> result;
+    result.data_ = std::exchange(data_, nullptr);
+    result.extents_ = extents;
+    extents_ = {};
+    return result;
+  }
+
   static constexpr std::size_t rank() { return Rank; }
   const Extents<Rank>& extents() const { return extents_; }
   Index extent(std::size_t axis) const { return extents_[axis]; }
@@ -93,6 +108,9 @@ class Tensor {
   const T& operator[](Index index) const requires(Rank == 1) { return data_[offset({index})]; }
 
  private:
+  template <class, std::size_t>
+  friend class Tensor;
+
   static constexpr std::align_val_t alignment{64};
 
   Index offset(const Extents<Rank>& at) const {

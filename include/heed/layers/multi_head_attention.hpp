@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include <heed/attention/backward.hpp>
+#include <heed/attention/forward.hpp>
+#include <heed/attention/weights.hpp>
+#include <heed/core/error.hpp>
+#include <heed/core/random.hpp>
+#include <heed/core/scalar.hpp>
+#include <heed/layers/linear.hpp>
+#include <heed/layers/norm.hpp>
+#include <heed/layers/projections.hpp>
+#include <heed/layers/rotary.hpp>
+#include <heed/masks/mask.hpp>
+
+namespace heed {
+
+/// Queries, keys and values, (batch, tokens, heads · head_dim), as the kernel takes them: normed
+/// and turned.
+template <Scalar T>
+struct AttentionInputs {
+  Tensor<T, 3> queries, keys, values;
+};
+
+/// Attention of tokens over tokens (self) or over a memory (cross), under any mask, with the fused
+/// kernels: project, attend, project back. Vaswani et al. 2017; grouped heads after Ainslie et al.
+/// 2023. The mask sees absolute positions; without a cache the last query stands on the last key.
+template <Scalar T>
+struct MultiHeadAttention {
+  using Input = Tensor<T, 3>;
+  using Output = Tensor<T, 3>;
+  struct Saved {
+    Input x, memory;  // memory: cross only
+    AttentionInputs<T> inputs;
+    typename Norm<T>::Saved query_norm, key_norm;
+    Tensor<T, 3> context;
+    Tensor<T, 3> log_sum_exp;
+    std::optional<Mask> mask;
+  };
+
+  MultiHeadAttention() = default;
+  MultiHeadAttention(const MultiHeadAttentionOptions& given, Random& random)
+      : options(detail::completed(given)),
+        projections(options, random),
+        out({options.heads * options.head_dim, options.model_dim, options.output_bias}, random) {
+    if (options.query_key_norm) {
+      const NormOptions norm{*options.query_key_norm, options.head_dim, options.norm_epsilon};
+      query_norm.emplace(norm);
+      key_norm.emplace(norm);
+    }
+    if (options.rotary) rotary.emplace(*options.rotary, options.head_dim);
+  }
+
+  Output forward(const Input& x, const Mask& mask) const { return forward(x, x, mask); }
+  /// Cross-attention: keys and values come from `memory` (batch, memory tokens, memory_dim).
+  Output forward(const Input& x, const Input& memory, const Mask& mask) const {
+    const auto in = inputs(x, memory);
+    return attend(in.queries, in, mask);
+  }
+  Output forward(Input x, const Mask& mask, Saved& saved) const {
+    saved.memory = {};
+    return forward_saved(std::move(x), nullptr, mask, saved);
+  }
+  Output forward(Input x, const Input& memory, const Mask& mask, Saved& saved) const {
+    saved.memory = memory;
+    return forward_saved(std::move(x), &saved.memory, mask, saved);
+  }
+
+  Input backward(const Output& grad, const Saved& saved, MultiHeadAttention& gradients) const {
+    Input grad_x(saved.x.extents());
+    backward_inputs(grad, saved, saved.x, gradients, grad_x, grad_x);
+    return grad_x;
+  }
+  /// Of cross-attention; adds to grad_memory, which all blocks of a decoder share.
+  Input backward(const Output& grad, const Saved& saved, MultiHeadAttention& gradients,
+                 Input& grad_memory) const {
+    Input grad_x(saved.x.extents());
+    backward_inputs(grad, saved, saved.memory, gradients, grad_x, grad_memory);
+    return grad_x;
+  }
+
+  /// What the kernel takes, for callers with a cache: the first token stands at position `first`.
+  AttentionInputs<T> inputs(const Input& x, const Input& memory, Index first = 0,
+                            Saved* saved = nullptr) const {
+    auto in = memory_inputs(memory, first, saved);
+    in.queries = projections.forward(Projection::query, x);
+    if (query_norm) {
+      in.queries = normed(*query_norm, std::move(in.queries), saved ? &saved->query_norm : nullptr);
+    }
+    if (rotary) rotary->apply(heads_of(in.queries), first);
+    return in;
+  }
+  /// Keys and values alone: those of a memory are computed once for many queries.
+  AttentionInputs<T> memory_inputs(const Input& memory, Index first = 0,
+                                   Saved* saved = nullptr) const {
+    AttentionInputs<T> in{{},
+                          projections.forward(Projection::key, memory),
+                          projections.forward(Projection::value, memory)};
+    if (key_norm) {
+      in.keys = normed(*key_norm, std::move(in.keys), saved ? &saved->key_norm : nullptr);
+    }
+    if (rotary) rotary->apply(heads_of(in.keys), first);
+    return in;
+  }
+  /// Attention of x over keys and values that memory_inputs gave: the same bits as over the memory.
+  Output forward(const Input& x, const AttentionInputs<T>& memory, const Mask& mask) const {
+    auto queries = projections.forward(Projection::query, x);
+    if (query_norm) queries = normed(*query_norm, std::move(queries), nullptr);
+    if (rotary) rotary->apply(heads_of(queries));
+    return attend(queries, memory, mask);
+  }
+  /// (batch, tokens, heads · head_dim) as (batch, heads, tokens, head_dim), on the same memory.
+  TensorView<T, 4> heads_of(Tensor<T, 3>& x) const {
+    return x.view().split(2, options.head_dim).permute({0, 2, 1, 3});
+  }
+  TensorView<const T, 4> heads_of(const Tensor<T, 3>& x) const {
+    return x.view().split(2, options.head_dim).permute({0, 2, 1, 3});
+  }
+  /// The options the kernels are called with.
+  AttentionOptions<T> kernel_options() const {
+    AttentionOptions<T> kernel;
+    if (options.scale) kernel.scale = static_cast<T>(*options.scale);
+    return kernel;
+  }
+  /// All weights, (batch, heads, queries, keys): for looking at.
+  Tensor<T, 4> weights(const Input& x, const Input& memory, const Mask& mask) const {
+    const auto in = inputs(x, memory);
+    return attention_weights(heads_of(in.queries), heads_of(in.keys), mask, kernel_options());
+  }
+
+  void pack() {
+    projections.pack();
+    out.pack();
+  }
+
+  static auto members(auto& layer) {
+    return std::tuple{member("", layer.projections), member("query_norm", layer.query_norm),
+                      member("key_norm", layer.key_norm), member("out", layer.out)};
+  }
+
+  MultiHeadAttentionOptions options;
+  Projections<T> projections;
+  std::optional<Norm<T>> query_norm, key_norm;
+  std::optional<Rotary> rotary;
+  Linear<T> out;
+
+ private:
+  Output attend(const Tensor<T, 3>& queries, const AttentionInputs<T>& in, const Mask& mask) const {
+    Tensor<T, 3> context(queries.extents());
+    attention(heads_of(queries), heads_of(in.keys), heads_of(in.values), mask, heads_of(context),
+              kernel_options());
+    return out.forward(context);
+  }
+
+  Output forward_saved(Input x, const Input* memory, const Mask& mask, Saved& saved) const {
+    saved.inputs = inputs(x, memory != nullptr ? *memory : x, 0, &saved);
+    saved.x = std::move(x);
+    saved.mask = mask;
+    const auto& queries = saved.inputs.queries;
+    saved.context = Tensor<T, 3>(queries.extents());
+    saved.log_sum_exp = Tensor<T, 3>({queries.extent(0), options.heads, queries.extent(1)});
+    auto kernel = kernel_options();
+    kernel.log_sum_exp = saved.log_sum_exp;
+    attention(heads_of(queries), heads_of(saved.inputs.keys), heads_of(saved.inputs.values), mask,
+              heads_of(saved.context), kernel);
+    return out.forward(saved.context);
+  }
+
+  void backward_inputs(const Output& grad, const Saved& saved, const Input& memory,
+                       MultiHeadAttention& gradients, Input& grad_x, Input& grad_memory) const {
+    const auto& in = saved.inputs;
+    const auto grad_context = out.backward(grad, saved.context, gradients.out);
+    AttentionInputs<T> grads{Tensor<T, 3>(in.queries.extents()), Tensor<T, 3>(in.keys.extents()),
+                             Tensor<T, 3>(in.values.extents())};
+    attention_backward(heads_of(in.queries), heads_of(in.keys), heads_of(in.values), *saved.mask,
+                       heads_of(saved.context), saved.log_sum_exp, heads_of(grad_context),
+                       heads_of(grads.queries), heads_of(grads.keys), heads_of(grads.values),
+                       kernel_options());
+    if (rotary) {
+      rotary->undo(heads_of(grads.queries));
+      rotary->undo(heads_of(grads.keys));
+    }
+    if (query_norm) {
+      grads.queries = norm_backward(*query_norm, std::move(grads.queries), saved.query_norm,
+                                    *gradients.query_norm);
+      grads.keys =
+          norm_backward(*key_norm, std::move(grads.keys), saved.key_norm, *gradients.key_norm);
+    }
+    auto& to = gradients.projections;
+    projections.backward(Projection::query, grads.queries, saved.x, to, grad_x);
+    projections.backward(Projection::key, grads.keys, memory, to, grad_memory);
+    projections.backward(Projection::value, grads.values, memory, to, grad_memory);
+  }
+
+  /// A head is a row of its own for the norms of queries and keys.
+  Tensor<T, 3> normed(const Norm<T>& norm, Tensor<T, 3> x, typename Norm<T>::Saved* saved) const {
+    const Extents<3> extents = x.extents();
+    auto rows = std::move(x).reshaped(head_rows(extents));
+    return (saved ? norm.forward(rows, *saved) : norm.forward(rows)).reshaped(extents);
+  }
+  Tensor<T, 3> norm_backward(const Norm<T>& norm, Tensor<T, 3> grad,
+                             const typename Norm<T>::Saved& saved, Norm<T>& gradients) const {
+    const Extents<3> extents = grad.extents();
+    const auto rows = std::move(grad).reshaped(head_rows(extents));
+    return norm.backward(rows, saved, gradients).reshaped(extents);
+  }
+  Extents<3> head_rows(const Extents<3>& extents) const {
+    return {extents[0], extents[1] * (extents[2] / options.head_dim), options.head_dim};
+  }
+};
+
+}  // namespace heed

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <optional>
+
+#include <heed/core/error.hpp>
+#include <heed/layers/norm.hpp>
+#include <heed/layers/rotary.hpp>
+
+namespace heed {
+
+struct MultiHeadAttentionOptions {
+  Index model_dim = 0;
+  Index heads = 1;
+  Index key_heads = 0;   // 0: as many as heads; fewer are shared by groups of query heads
+  Index head_dim = 0;    // 0: model_dim / heads
+  Index memory_dim = 0;  // of the sequence that keys and values come from; 0: model_dim
+  bool bias = true;      // of the projections to queries, keys and values
+  bool output_bias = true;
+  bool fused = false;  // one weight for queries, keys and values, in this order
+  std::optional<NormKind> query_key_norm = {};
+  double norm_epsilon = 1e-6;
+  std::optional<double> scale = {};  // default 1 / √head_dim
+  std::optional<RotaryOptions> rotary = {};
+};
+
+namespace detail {
+
+/// The options with every 0 replaced by what it stands for. Throws ShapeError for what cannot be.
+inline MultiHeadAttentionOptions completed(MultiHeadAttentionOptions options) {
+  const auto refuse = [&](const char* what) {
+    throw_shape_error("MultiHeadAttention: ", what, "; model_dim ", options.model_dim, ", heads ",
+                      options.heads, ", key_heads ", options.key_heads, ", head_dim ",
+                      options.head_dim, ", memory_dim ", options.memory_dim);
+  };
+  if (options.model_dim < 1 || options.heads < 1 || options.key_heads < 0 || options.head_dim < 0 ||
+      options.memory_dim < 0) {
+    refuse("expected positive sizes");
+  }
+  if (options.key_heads == 0) options.key_heads = options.heads;
+  if (options.heads % options.key_heads != 0) refuse("key_heads must divide heads");
+  if (options.head_dim == 0) {
+    if (options.model_dim % options.heads != 0) refuse("heads must divide model_dim");
+    options.head_dim = options.model_dim / options.heads;
+  }
+  if (options.memory_dim == 0) options.memory_dim = options.model_dim;
+  if (options.fused && options.memory_dim != options.model_dim) {
+    refuse("a fused projection has one input");
+  }
+  return options;
+}
+
+}  // namespace detail
+
+}  // namespace heed

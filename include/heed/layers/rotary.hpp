@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cmath>
+#include <vector>
+
+#include <heed/core/error.hpp>
+#include <heed/core/parallel.hpp>
+#include <heed/core/product.hpp>
+#include <heed/core/scalar.hpp>
+#include <heed/tensor/view.hpp>
+
+namespace heed {
+
+/// Which two elements of a head turn together: i and i + dims / 2 (Llama's files), or 2i and 2i + 1
+/// (the paper).
+enum class RotaryPairing { half_split, interleaved };
+
+struct RotaryOptions {
+  double base = 10000;
+  /// Positions are divided by this: above 1 stretches a model to longer texts (Chen et al. 2023).
+  double scaling = 1;
+  RotaryPairing pairing = RotaryPairing::half_split;
+  /// How many elements of a head turn, the first ones; 0: all.
+  Index dims = 0;
+};
+
+/// Rotary positions: pair i of a query or key at position p is turned by p · base^(−2i / dims), so
+/// that scores depend on the distance of positions alone. Su et al. 2021.
+class Rotary {
+ public:
+  Rotary() = default;
+  /// Throws ShapeError for dims that are odd or more than head_dim, and for a base or scaling that
+  /// is not positive.
+  Rotary(const RotaryOptions& options, Index head_dim) : options_(options) {
+    if (options_.dims == 0) options_.dims = head_dim;
+    const Index dims = options_.dims;
+    if (dims < 2 || dims % 2 != 0 || dims > head_dim) {
+      throw_shape_error("Rotary: ", dims, " elements of ", head_dim,
+                        " turn; expected an even number");
+    }
+    if (!(options_.base > 0 && options_.scaling > 0)) {
+      throw_shape_error("Rotary: base ", options_.base, ", scaling ", options_.scaling,
+                        "; expected more than 0");
+    }
+    for (Index i = 0; i < dims / 2; ++i) {
+      const double share = -2 * static_cast<double>(i) / static_cast<double>(dims);
+      frequencies_.push_back(std::pow(options_.base, share) / options_.scaling);
+    }
+  }
+
+  /// Turns queries or keys (batch, heads, tokens, head_dim) in place; the first token stands at
+  /// position `first`.
+  template <Scalar T>
+  void apply(const TensorView<T, 4>& x, Index first = 0) const {
+    turn(x, first, 1);
+  }
+  /// Turns them back, which is what gradients need.
+  template <Scalar T>
+  void undo(const TensorView<T, 4>& x, Index first = 0) const {
+    turn(x, first, -1);
+  }
+
+ private:
+  template <Scalar T>
+  void turn(const TensorView<T, 4>& x, Index first, double direction) const {
+    const auto pairs = static_cast<Index>(frequencies_.size());
+    if (x.extent(3) < 2 * pairs) {
+      throw_shape_error("Rotary: heads of ", x.extent(3), ", expected ", 2 * pairs);
+    }
+    parallel_for(x.extent(2), [&](Index token) {
+      std::vector<T> turns(static_cast<std::size_t>(2 * pairs));
+      for (Index i = 0; i < pairs; ++i) {
+        const auto at = static_cast<std::size_t>(i);
+        const double angle = static_cast<double>(first + token) * frequencies_[at];
+        turns[at] = static_cast<T>(std::cos(angle));
+        turns[at + frequencies_.size()] = static_cast<T>(direction * std::sin(angle));
+      }
+      for (Index item = 0; item < x.extent(0); ++item) {
+        for (Index head = 0; head < x.extent(1); ++head) {
+          turn_row(&x(item, head, token, 0), x.stride(3), turns.data(), pairs);
+        }
+      }
+    });
+  }
+
+  template <Scalar T>
+  void turn_row(T* row, Index stride, const T* turns, Index pairs) const {
+    const bool split = options_.pairing == RotaryPairing::half_split;
+    const Index apart = (split ? pairs : 1) * stride;
+    for (Index i = 0; i < pairs; ++i) {
+      T& a = row[(split ? i : 2 * i) * stride];
+      T& b = (&a)[apart];
+      const T cosine = turns[i], sine = turns[pairs + i], before = a;
+      a = detail::product(a, cosine) - detail::product(b, sine);
+      b = detail::product(b, cosine) + detail::product(before, sine);
+    }
+  }
+
+  RotaryOptions options_;
+  std::vector<double> frequencies_;
+};
+
+}  // namespace heed

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/// Models made of layers, configured by plain structs.
+#include <heed/models/encoder.hpp>
+#include <heed/models/encoder_decoder.hpp>
+#include <heed/models/encoder_decoder_options.hpp>
+#include <heed/models/language_model.hpp>
+#include <heed/models/language_model_options.hpp>
+#include <heed/models/output_head.hpp>
+#include <heed/models/pooling.hpp>
+#include <heed/models/position_kind.hpp>
+#include <heed/models/token_input.hpp>

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cmath>
+
+#include <heed/layers/block_options.hpp>
+#include <heed/models/encoder.hpp>
+#include <heed/models/position_kind.hpp>
+#include <heed/models/token_input.hpp>
+
+namespace heed {
+
+/// An encoder-decoder's configuration. The defaults are the original transformer's.
+struct EncoderDecoderOptions {
+  Index source_vocabulary = 0;
+  Index target_vocabulary = 0;
+  Index model_dim = 0;
+  Index heads = 1;
+  Index encoder_blocks = 1;
+  Index decoder_blocks = 1;
+  Index hidden_dim = 0;  // 0: 4 · model_dim
+  Index max_length = 512;
+  PositionKind positions = PositionKind::sinusoidal;
+  ActivationKind activation = ActivationKind::relu;
+  double norm_epsilon = 1e-5;
+  bool norm_before = false;
+  bool tied_head = false;
+  double dropout = 0;
+
+  /// Embeddings start at deviation 1 / √model_dim and are multiplied by √model_dim.
+  double factor() const { return std::sqrt(static_cast<double>(model_dim)); }
+};
+
+namespace detail {
+
+inline EncoderOptions encoder_options(const EncoderDecoderOptions& options) {
+  return {.vocabulary = options.source_vocabulary,
+          .model_dim = options.model_dim,
+          .heads = options.heads,
+          .blocks = options.encoder_blocks,
+          .hidden_dim = options.hidden_dim,
+          .max_length = options.max_length,
+          .segments = 0,
+          .positions = options.positions,
+          .activation = options.activation,
+          .norm_epsilon = options.norm_epsilon,
+          .norm_before = options.norm_before,
+          .embedding_norm = false,
+          .embedding_factor = options.factor(),
+          .dropout = options.dropout,
+          .deviation = 1 / options.factor()};
+}
+inline TokenInputOptions target_input_options(const EncoderDecoderOptions& options) {
+  return {.vocabulary = options.target_vocabulary,
+          .model_dim = options.model_dim,
+          .positions = options.positions,
+          .max_length = options.max_length,
+          .deviation = 1 / options.factor(),
+          .factor = options.factor(),
+          .dropout = options.dropout};
+}
+inline BlockOptions block_options(const EncoderDecoderOptions& options) {
+  BlockOptions block{.model_dim = options.model_dim,
+                     .heads = options.heads,
+                     .hidden_dim = options.hidden_dim,
+                     .activation = options.activation,
+                     .norm_epsilon = options.norm_epsilon,
+                     .norm_before = options.norm_before,
+                     .dropout = options.dropout};
+  if (options.positions == PositionKind::rotary) block.rotary.emplace();
+  return block;
+}
+
+}  // namespace detail
+
+}  // namespace heed

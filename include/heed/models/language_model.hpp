@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cmath>
+#include <optional>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <heed/core/random.hpp>
+#include <heed/core/scalar.hpp>
+#include <heed/layers/norm.hpp>
+#include <heed/layers/self_attention_block.hpp>
+#include <heed/masks/mask.hpp>
+#include <heed/models/language_model_options.hpp>
+#include <heed/models/output_head.hpp>
+#include <heed/models/token_input.hpp>
+
+namespace heed {
+
+/// A decoder that predicts the next token: GPT-2 (Radford et al. 2019) or Llama (Touvron et al.
+/// 2023), by its options. Tokens (batch, length) to logits (batch, length, vocabulary).
+template <Scalar T>
+struct LanguageModel {
+  using Input = Tokens;
+  using Output = Tensor<T, 3>;
+  struct Saved {
+    typename TokenInput<T>::Saved input;
+    std::vector<typename SelfAttentionBlock<T>::Saved> blocks;
+    typename Norm<T>::Saved norm;
+    typename OutputHead<T>::Saved head;
+  };
+
+  LanguageModel() = default;
+  LanguageModel(const LanguageModelOptions& given, Random& random)
+      : options(given), input(detail::token_input_options(given), random) {
+    const auto block = detail::block_options(options);
+    for (Index i = 0; i < options.blocks; ++i) blocks.emplace_back(block, random);
+    if (block.norm_before) norm.emplace(detail::norm_options(block));
+    head = OutputHead<T>(options.model_dim, options.vocabulary, options.tied_head, random);
+    initialize(random);
+  }
+
+  /// The mask is as a rule masks::Causal{}, often with padding.
+  Output forward(const Tokens& tokens, const Mask& mask) const {
+    auto x = input.forward(tokens);
+    for (const auto& block : blocks) x = block.forward(std::move(x), mask);
+    if (norm) x = norm->forward(x);
+    return head.forward(x, input.embedding);
+  }
+  Output forward(const Tokens& tokens, const Mask& mask, const Noise& noise, Saved& saved) const {
+    saved.blocks.resize(blocks.size());
+    auto x = input.forward(tokens, noise, saved.input);
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+      x = blocks[i].forward(std::move(x), mask, noise, saved.blocks[i]);
+    }
+    if (norm) x = norm->forward(x, saved.norm);
+    return head.forward(std::move(x), input.embedding, saved.head);
+  }
+  Output forward(const Tokens& tokens, const Mask& mask, Saved& saved) const {
+    return forward(tokens, mask, Noise{}, saved);
+  }
+
+  void backward(const Output& grad, const Saved& saved, LanguageModel& gradients) const {
+    auto x =
+        head.backward(grad, input.embedding, saved.head, gradients.head, gradients.input.embedding);
+    if (norm) x = norm->backward(x, saved.norm, *gradients.norm);
+    for (std::size_t i = blocks.size(); i-- > 0;) {
+      x = blocks[i].backward(std::move(x), saved.blocks[i], gradients.blocks[i]);
+    }
+    input.backward(std::move(x), saved.input, gradients.input);
+  }
+
+  /// Lays weights out for inference; see Linear::pack.
+  void pack() {
+    for (auto& block : blocks) block.pack();
+    head.pack(input.embedding);
+  }
+
+  static auto members(auto& model) {
+    return std::tuple{member("", model.input), member("blocks", model.blocks),
+                      member("norm", model.norm), member("head", model.head)};
+  }
+
+  LanguageModelOptions options;
+  TokenInput<T> input;
+  std::vector<SelfAttentionBlock<T>> blocks;
+  std::optional<Norm<T>> norm;
+  OutputHead<T> head;
+
+ private:
+  /// Normal weights, those that end in a residual sum smaller by √(2 · blocks), biases 0: GPT-2's.
+  void initialize(Random& random) {
+    const double residual =
+        1 / std::sqrt(2 * static_cast<double>(std::max<Index>(1, options.blocks)));
+    for (auto& block : blocks) {
+      for_each_parameter(
+          [&](std::string_view name, auto& parameter) {
+            if (name.find("norm") != name.npos) return;
+            const bool ends = name == "attention.out.weight" || name == "feed_forward.down.weight";
+            const double deviation = options.deviation * (ends ? residual : 1);
+            const bool weight = parameter.rank() == 2;
+            for (T& value : parameter) {
+              value = weight ? static_cast<T>(deviation * random.normal()) : T{0};
+            }
+          },
+          block);
+    }
+    head.initialize(options.deviation, random);
+  }
+};
+
+}  // namespace heed

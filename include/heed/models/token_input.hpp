@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cmath>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include <heed/core/random.hpp>
+#include <heed/core/scalar.hpp>
+#include <heed/layers/dropout_layer.hpp>
+#include <heed/layers/embedding.hpp>
+#include <heed/layers/learned_positions.hpp>
+#include <heed/layers/sinusoidal_positions.hpp>
+#include <heed/models/position_kind.hpp>
+
+namespace heed {
+
+struct TokenInputOptions {
+  Index vocabulary = 0;
+  Index model_dim = 0;
+  PositionKind positions = PositionKind::none;
+  Index max_length = 0;     // of learned positions
+  double deviation = 0.02;  // that weights start from
+  double factor = 1;        // on the embeddings; the original transformer has √model_dim
+  double dropout = 0;
+};
+
+/// What goes into the first block: embeddings of the tokens and where they stand.
+template <Scalar T>
+struct TokenInput {
+  using Input = Tokens;
+  using Output = Tensor<T, 3>;
+  struct Saved {
+    typename Embedding<T>::Saved embedding;
+    typename LearnedPositions<T>::Saved positions;
+    typename DropoutLayer<T>::Saved dropout;
+  };
+
+  TokenInput() = default;
+  TokenInput(const TokenInputOptions& options, Random& random)
+      : embedding({options.vocabulary, options.model_dim, options.deviation}, random),
+        dropout(options.dropout, random),
+        factor(options.factor) {
+    if (options.positions == PositionKind::learned) {
+      positions.emplace(
+          LearnedPositionsOptions{options.max_length, options.model_dim, options.deviation},
+          random);
+    }
+    if (options.positions == PositionKind::sinusoidal) sinusoidal.emplace();
+  }
+
+  /// `first`: the position of the first token.
+  Output forward(const Tokens& tokens, Index first = 0) const {
+    auto x = scaled(embedding.forward(tokens));
+    if (positions) x = positions->forward(std::move(x), first);
+    if (sinusoidal) x = sinusoidal->forward(std::move(x), first);
+    return x;
+  }
+  Output forward(const Tokens& tokens, const Noise& noise, Saved& saved) const {
+    saved.embedding.tokens = tokens;
+    saved.positions.first = 0;
+    return dropout.forward(forward(tokens), noise, saved.dropout);
+  }
+
+  void backward(Output grad, const Saved& saved, TokenInput& gradients) const {
+    grad = dropout.backward(std::move(grad), saved.dropout, gradients.dropout);
+    if (positions) {
+      grad = positions->backward(std::move(grad), saved.positions, *gradients.positions);
+    }
+    embedding.backward(scaled(std::move(grad)), saved.embedding, gradients.embedding);
+  }
+
+  static auto members(auto& input) {
+    return std::tuple{member("embedding", input.embedding), member("positions", input.positions)};
+  }
+
+  Embedding<T> embedding;
+  std::optional<LearnedPositions<T>> positions;
+  std::optional<SinusoidalPositions<T>> sinusoidal;
+  DropoutLayer<T> dropout;
+  double factor = 1;
+
+ private:
+  Output scaled(Output x) const {
+    if (factor == 1) return x;
+    for (T& value : x) value *= static_cast<T>(factor);
+    return x;
+  }
+};
+
+}  // namespace heed

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+#include <heed/layers/block_options.hpp>
+
+#include <gtest/gtest.h>
+
+namespace heed {
+namespace {
+
+TEST(BlockOptions, ReachThePartsOfABlock) {
+  const BlockOptions options{.model_dim = 8,
+                             .heads = 2,
+                             .key_heads = 1,
+                             .norm = NormKind::rms,
+                             .bias = false,
+                             .rotary = RotaryOptions{.base = 7},
+                             .dropout = 0.5};
+  const auto attention = detail::attention_options(options);
+  EXPECT_EQ(attention.key_heads, 1);
+  EXPECT_FALSE(attention.bias || attention.output_bias);
+  EXPECT_EQ(attention.rotary->base, 7);
+  const auto feed_forward = detail::feed_forward_options(options);
+  EXPECT_EQ(feed_forward.hidden_dim, 32);
+  EXPECT_EQ(feed_forward.dropout, 0.5);
+  EXPECT_EQ(detail::norm_options(options).kind, NormKind::rms);
+}
+
+}  // namespace
+}  // namespace heed

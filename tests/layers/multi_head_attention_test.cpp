@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+#include <heed/layers/multi_head_attention.hpp>
+
+#include <heed/masks.hpp>
+
+#include "laws/layer_laws.hpp"
+#include "support/attention_calls.hpp"
+
+namespace heed::test {
+namespace {
+
+auto maker(const MultiHeadAttentionOptions& options) {
+  return [options](auto scalar) {
+    Random random(1);
+    return MultiHeadAttention<decltype(scalar)>(options, random);
+  };
+}
+
+/// Cross-attention of the first tokens over the others.
+template <class T>
+struct Cross {
+  using Input = Tensor<T, 3>;
+  using Output = Tensor<T, 3>;
+  using Saved = typename MultiHeadAttention<T>::Saved;
+  static constexpr Index queries = 3;
+
+  Output forward(const Input& both, const Mask& mask) const {
+    return layer.forward(tokens_of(both, 0, queries), tokens_of(both, queries, both.extent(1)),
+                         mask);
+  }
+  Output forward(const Input& both, const Mask& mask, Saved& saved) const {
+    return layer.forward(tokens_of(both, 0, queries), tokens_of(both, queries, both.extent(1)),
+                         mask, saved);
+  }
+  Input backward(const Output& grad, const Saved& saved, Cross& gradients) const {
+    Input grad_memory(saved.memory.extents());
+    const auto grad_x = layer.backward(grad, saved, gradients.layer, grad_memory);
+    return side_by_side(grad_x, grad_memory);
+  }
+  static auto members(auto& cross) { return std::tuple{member("", cross.layer)}; }
+
+  MultiHeadAttention<T> layer;
+};
+
+const std::vector<std::string> separate_names = {"query.weight", "query.bias",   "key.weight",
+                                                 "key.bias",     "value.weight", "value.bias",
+                                                 "out.weight",   "out.bias"};
+
+TEST(MultiHeadAttention, KeepsTheLaws) {
+  check_layer_laws(maker({.model_dim = 6, .heads = 2}), {2, 5, 6}, separate_names, false,
+                   MaskedCall{masks::Causal{}});
+}
+
+TEST(MultiHeadAttention, KeepsTheLawsFusedGroupedNormedAndTurned) {
+  check_layer_laws(maker({.model_dim = 6,
+                          .heads = 4,
+                          .key_heads = 2,
+                          .head_dim = 4,
+                          .bias = false,
+                          .output_bias = false,
+                          .fused = true,
+                          .query_key_norm = NormKind::rms,
+                          .scale = 0.7,
+                          .rotary = RotaryOptions{.base = 50}}),
+                   {2, 4, 6},
+                   {"query_key_value.weight", "query_norm.weight", "key_norm.weight", "out.weight"},
+                   false, MaskedCall{masks::Causal{} & masks::Padding({4, 3})});
+}
+
+TEST(MultiHeadAttention, KeepsTheLawsOverAMemory) {
+  check_layer_laws(
+      [](auto scalar) {
+        using T = decltype(scalar);
+        return Cross<T>{maker({.model_dim = 6, .heads = 3})(scalar)};
+      },
+      {2, 3 + 4, 6}, separate_names, false, MaskedCall{masks::Padding({4, 2})});
+}
+
+TEST(MultiHeadAttention, ATokenIsTheSameWhateverComesAfterIt) {
+  const auto layer = maker({.model_dim = 32, .heads = 4, .rotary = RotaryOptions{}})(float{});
+  std::mt19937_64 bits(3);
+  const auto x = random_tensor<float, 3>({2, 130, 32}, bits);
+  const auto whole = layer.forward(x, masks::Causal{});
+  for (const Index length : {1, 2, 17, 64, 96, 129}) {
+    EXPECT_TRUE(same_bits(layer.forward(tokens_of(x, 0, length), masks::Causal{}),
+                          tokens_of(whole, 0, length)))
+        << length;
+  }
+}
+
+TEST(MultiHeadAttention, KeysAndValuesComputedOnceGiveTheSameBits) {
+  const auto layer = maker({.model_dim = 8, .heads = 2, .query_key_norm = NormKind::rms})(float{});
+  std::mt19937_64 bits(4);
+  const auto x = random_tensor<float, 3>({2, 3, 8}, bits);
+  const auto memory = random_tensor<float, 3>({2, 5, 8}, bits);
+  const auto expected = layer.forward(x, memory, masks::Full{});
+  EXPECT_TRUE(same_bits(layer.forward(x, layer.memory_inputs(memory), masks::Full{}), expected));
+  auto packed = layer;
+  packed.pack();
+  EXPECT_TRUE(same_bits(packed.forward(x, memory, masks::Full{}), expected));
+}
+
+TEST(MultiHeadAttention, WeightsAreThoseOfTheOutput) {
+  const auto layer = maker({.model_dim = 8, .heads = 2})(double{});
+  std::mt19937_64 bits(5);
+  const auto x = random_tensor<double, 3>({1, 4, 8}, bits);
+  const auto weights = layer.weights(x, x, masks::Causal{});
+  const auto in = layer.inputs(x, x);
+  Tensor<double, 3> context({1, 4, 8});
+  for (Index h = 0; h < 2; ++h) {
+    for (Index q = 0; q < 4; ++q) {
+      for (Index k = 0; k < 4; ++k) {
+        EXPECT_EQ(weights(0, h, q, k) == 0, k > q);
+        for (Index d = 0; d < 4; ++d) {
+          context(0, q, 4 * h + d) += weights(0, h, q, k) * in.values(0, k, 4 * h + d);
+        }
+      }
+    }
+  }
+  const auto expected = layer.out.forward(context), y = layer.forward(x, masks::Causal{});
+  for (Index i = 0; i < y.size(); ++i) EXPECT_NEAR(y.data()[i], expected.data()[i], 1e-14);
+}
+
+}  // namespace
+}  // namespace heed::test

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+#include <heed/layers/rotary.hpp>
+
+#include "laws/layer_laws.hpp"
+
+namespace heed::test {
+namespace {
+
+Tensor<double, 4> random_heads(std::uint64_t seed) {
+  std::mt19937_64 bits(seed);
+  return random_tensor<double, 4>({2, 3, 5, 8}, bits);
+}
+
+TEST(Rotary, TurnsPairsByTheirAngle) {
+  for (const auto pairing : {RotaryPairing::half_split, RotaryPairing::interleaved}) {
+    const auto x = random_heads(1);
+    auto y = x;
+    Rotary({.base = 100, .scaling = 2, .pairing = pairing}, 8).apply(y.view(), 3);
+    for (Index token = 0; token < 5; ++token) {
+      for (Index i = 0; i < 4; ++i) {
+        const Index a = pairing == RotaryPairing::half_split ? i : 2 * i;
+        const Index b = pairing == RotaryPairing::half_split ? i + 4 : 2 * i + 1;
+        const double angle =
+            static_cast<double>(token + 3) / 2 * std::pow(100, -static_cast<double>(i) / 4);
+        const double real = x(1, 2, token, a), imaginary = x(1, 2, token, b);
+        EXPECT_NEAR(y(1, 2, token, a), real * std::cos(angle) - imaginary * std::sin(angle), 1e-14);
+        EXPECT_NEAR(y(1, 2, token, b), real * std::sin(angle) + imaginary * std::cos(angle), 1e-14);
+      }
+    }
+  }
+}
+
+TEST(Rotary, OnlyTheFirstElementsTurnWhereFewerAreAsked) {
+  const auto x = random_heads(2);
+  auto y = x;
+  Rotary({.dims = 4}, 8).apply(y.view(), 1);
+  for (Index i = 0; i < 8; ++i) EXPECT_EQ(y(0, 0, 2, i) == x(0, 0, 2, i), i >= 4) << i;
+}
+
+TEST(Rotary, ScoresDependOnTheDistanceAlone) {
+  const Rotary rotary({}, 8);
+  const auto dot = [&](Index query_at, Index key_at) {
+    auto q = random_heads(3), k = random_heads(4);
+    rotary.apply(q.view(), query_at);
+    rotary.apply(k.view(), key_at);
+    double sum = 0;
+    for (Index i = 0; i < 8; ++i) sum += q(0, 0, 0, i) * k(0, 0, 0, i);
+    return sum;
+  };
+  EXPECT_NEAR(dot(9, 4), dot(1005, 1000), 1e-11);
+  EXPECT_GT(std::fabs(dot(9, 4) - dot(9, 5)), 1e-3);
+}
+
+TEST(Rotary, UndoGoesBackAndStridesDoNotMatter) {
+  const auto x = random_heads(5);
+  auto y = x, z = x;
+  const Rotary rotary({}, 8);
+  rotary.apply(y.view(), 11);
+  auto spread = Tensor<double, 4>::copy_of(x.view().permute({3, 2, 1, 0}));
+  rotary.apply(spread.view().permute({3, 2, 1, 0}), 11);
+  EXPECT_TRUE(same_bits(Tensor<double, 4>::copy_of(spread.view().permute({3, 2, 1, 0})), y));
+  rotary.undo(y.view(), 11);
+  for (Index i = 0; i < x.size(); ++i) EXPECT_NEAR(y.data()[i], x.data()[i], 1e-14);
+}
+
+TEST(Rotary, ATokenAloneHasTheSameBits) {
+  auto x = random_heads(6);
+  auto one = Tensor<double, 4>::copy_of(x.view().slice(2, 3, 4));
+  const Rotary rotary({}, 8);
+  rotary.apply(x.view(), 0);
+  rotary.apply(one.view(), 3);
+  EXPECT_TRUE(same_bits(Tensor<double, 4>::copy_of(x.view().slice(2, 3, 4)), one));
+}
+
+TEST(Rotary, RefusesWhatCannotTurn) {
+  EXPECT_THROW(Rotary({}, 7), ShapeError);
+  EXPECT_THROW(Rotary({.dims = 10}, 8), ShapeError);
+  EXPECT_THROW(Rotary({.base = 0}, 8), ShapeError);
+  EXPECT_THROW(Rotary({.scaling = -1}, 8), ShapeError);
+  Tensor<float, 4> small({1, 1, 1, 4});
+  EXPECT_THROW(Rotary({}, 8).apply(small.view()), ShapeError);
+}
+
+}  // namespace
+}  // namespace heed::test

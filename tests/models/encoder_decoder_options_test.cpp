@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+#include <heed/models/encoder_decoder_options.hpp>
+
+#include <gtest/gtest.h>
+
+namespace heed {
+namespace {
+
+TEST(EncoderDecoderOptions, ReachEncoderInputAndBlocks) {
+  const EncoderDecoderOptions options{.source_vocabulary = 5,
+                                      .target_vocabulary = 7,
+                                      .model_dim = 16,
+                                      .encoder_blocks = 3,
+                                      .positions = PositionKind::rotary,
+                                      .dropout = 0.1};
+  EXPECT_EQ(detail::encoder_options(options).vocabulary, 5);
+  EXPECT_EQ(detail::encoder_options(options).blocks, 3);
+  EXPECT_EQ(detail::target_input_options(options).vocabulary, 7);
+  EXPECT_EQ(detail::target_input_options(options).factor, 4);
+  EXPECT_TRUE(detail::block_options(options).rotary.has_value());
+  EXPECT_EQ(detail::block_options(options).dropout, 0.1);
+}
+
+}  // namespace
+}  // namespace heed

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+#include <heed/models/encoder_decoder.hpp>
+
+#include <heed/masks.hpp>
+
+#include "laws/layer_laws.hpp"
+
+namespace heed::test {
+namespace {
+
+const EncoderDecoderOptions small{.source_vocabulary = 5,
+                                  .target_vocabulary = 7,
+                                  .model_dim = 6,
+                                  .heads = 2,
+                                  .decoder_blocks = 2,
+                                  .hidden_dim = 5,
+                                  .activation = ActivationKind::gelu};
+const Tokens source({2, 4}, {1, 4, 0, 3, 2, 2, 0, 0}), target({2, 3}, {1, 6, 0, 3, 2, 5});
+
+EncoderDecoderMasks some_masks() {
+  const Mask padding = masks::Padding({4, 2});
+  return {padding, masks::Causal{}, padding};
+}
+
+void expect_all_gradients(const EncoderDecoderOptions& options) {
+  Random random(1);
+  EncoderDecoder<double> model(options, random);
+  scatter_parameters(model, 2);
+  const auto masks = some_masks();
+  EncoderDecoder<double>::Saved saved;
+  const auto logits = model.forward(source, target, masks, saved);
+  std::mt19937_64 bits(3);
+  const auto weights = random_tensor<double, 3>(logits.extents(), bits);
+  auto gradients = zeros_like(model);
+  model.backward(weights, saved, gradients);
+  EXPECT_TRUE(same_bits(logits, model.forward(source, target, masks)));
+  expect_parameter_gradients(model, gradients, [&] {
+    return weighted_sum(model.forward(source, target, masks), weights);
+  });
+}
+
+TEST(EncoderDecoder, GradientsAreRight) {
+  expect_all_gradients(small);
+  auto other = small;
+  other.norm_before = true;
+  other.tied_head = true;
+  other.positions = PositionKind::learned;
+  other.max_length = 4;
+  other.decoder_blocks = 1;
+  expect_all_gradients(other);
+}
+
+TEST(EncoderDecoder, Names) {
+  Random random(1);
+  const auto names = parameter_names(EncoderDecoder<float>(small, random));
+  EXPECT_EQ(names.front(), "encoder.embedding.weight");
+  EXPECT_EQ(names[1], "encoder.blocks.0.attention_norm.weight");
+  EXPECT_EQ(names[17], "embedding.weight");
+  EXPECT_EQ(names[18], "blocks.0.attention_norm.weight");
+  EXPECT_EQ(names.back(), "head.weight");
+  EXPECT_EQ(names.size(), 1u + 16u + 1u + 2u * 26u + 1u);
+}
+
+TEST(EncoderDecoder, TheSourceIsReadOnceForManySteps) {
+  Random random(1);
+  EncoderDecoder<float> model(small, random);
+  const auto masks = some_masks();
+  const auto whole = model.forward(source, target, masks);
+  model.pack();
+  const auto memory = model.remember(model.encode(source, masks.source));
+  for (const Index length : {1, 2, 3}) {
+    const auto step =
+        model.decode(Tokens::copy_of(target.view().slice(1, 0, length)), memory, masks);
+    const auto expected = Tensor<float, 3>::copy_of(whole.view().slice(1, 0, length));
+    EXPECT_TRUE(same_bits(step, expected)) << length;
+  }
+  EXPECT_THROW(model.decode(target, {}, masks), ShapeError);
+}
+
+TEST(EncoderDecoder, PaddingOfTheSourceChangesNoBit) {
+  Random random(1);
+  const EncoderDecoder<float> model(small, random);
+  auto other = source;
+  other(1, 2) = 4;
+  other(1, 3) = 1;
+  EXPECT_TRUE(same_bits(model.forward(source, target, some_masks()),
+                        model.forward(other, target, some_masks())));
+}
+
+}  // namespace
+}  // namespace heed::test

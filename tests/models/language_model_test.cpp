@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+#include <heed/models/language_model.hpp>
+
+#include <heed/masks.hpp>
+
+#include "laws/layer_laws.hpp"
+#include "support/attention_calls.hpp"
+
+namespace heed::test {
+namespace {
+
+LanguageModelOptions gpt() {
+  LanguageModelOptions options;
+  options.vocabulary = 7;
+  options.model_dim = 6;
+  options.heads = 2;
+  options.blocks = 2;
+  options.max_length = 5;
+  return options;
+}
+
+LanguageModelOptions llama() {
+  auto options = LanguageModelOptions::llama();
+  options.vocabulary = 7;
+  options.model_dim = 8;
+  options.heads = 4;
+  options.key_heads = 2;
+  options.hidden_dim = 9;
+  return options;
+}
+
+template <class T>
+LanguageModel<T> made(const LanguageModelOptions& options) {
+  Random random(1);
+  return {options, random};
+}
+
+const Tokens tokens({2, 4}, {1, 6, 0, 3, 2, 2, 5, 1});
+
+void expect_model_gradients(const LanguageModelOptions& options) {
+  auto model = made<double>(options);
+  scatter_parameters(model, 2);
+  const Mask mask = masks::Causal{} & masks::Padding({4, 3});
+  LanguageModel<double>::Saved saved;
+  const auto logits = model.forward(tokens, mask, saved);
+  std::mt19937_64 bits(3);
+  const auto weights = random_tensor<double, 3>(logits.extents(), bits);
+  auto gradients = zeros_like(model);
+  model.backward(weights, saved, gradients);
+  EXPECT_TRUE(same_bits(logits, model.forward(tokens, mask)));
+  expect_parameter_gradients(model, gradients,
+                             [&] { return weighted_sum(model.forward(tokens, mask), weights); });
+}
+
+TEST(LanguageModel, GradientsAreRight) {
+  expect_model_gradients(gpt());
+  expect_model_gradients(llama());
+  auto after = gpt();
+  after.norm_before = false;
+  after.positions = PositionKind::sinusoidal;
+  after.tied_head = false;
+  after.blocks = 1;
+  expect_model_gradients(after);
+}
+
+TEST(LanguageModel, NamesOfGPT) {
+  auto options = gpt();
+  options.blocks = 1;
+  EXPECT_EQ(parameter_names(made<float>(options)),
+            (std::vector<std::string>{"embedding.weight",
+                                      "positions.weight",
+                                      "blocks.0.attention_norm.weight",
+                                      "blocks.0.attention_norm.bias",
+                                      "blocks.0.attention.query.weight",
+                                      "blocks.0.attention.query.bias",
+                                      "blocks.0.attention.key.weight",
+                                      "blocks.0.attention.key.bias",
+                                      "blocks.0.attention.value.weight",
+                                      "blocks.0.attention.value.bias",
+                                      "blocks.0.attention.out.weight",
+                                      "blocks.0.attention.out.bias",
+                                      "blocks.0.feed_forward_norm.weight",
+                                      "blocks.0.feed_forward_norm.bias",
+                                      "blocks.0.feed_forward.up.weight",
+                                      "blocks.0.feed_forward.up.bias",
+                                      "blocks.0.feed_forward.down.weight",
+                                      "blocks.0.feed_forward.down.bias",
+                                      "norm.weight",
+                                      "norm.bias"}));
+}
+
+TEST(LanguageModel, NamesOfLlama) {
+  EXPECT_EQ(
+      parameter_names(made<float>(llama())),
+      (std::vector<std::string>{
+          "embedding.weight", "blocks.0.attention_norm.weight", "blocks.0.attention.query.weight",
+          "blocks.0.attention.key.weight", "blocks.0.attention.value.weight",
+          "blocks.0.attention.out.weight", "blocks.0.feed_forward_norm.weight",
+          "blocks.0.feed_forward.up.weight", "blocks.0.feed_forward.gate.weight",
+          "blocks.0.feed_forward.down.weight", "norm.weight", "head.weight"}));
+}
+
+TEST(LanguageModel, CountsAsGPT2Does) {
+  LanguageModelOptions options;
+  options.vocabulary = 50257;
+  options.model_dim = 768;
+  options.heads = 12;
+  options.blocks = 1;
+  const Index block = 7087872;  // of GPT-2 small, which has 12 and 124439808 in all
+  EXPECT_EQ(parameter_count(made<float>(options)) + 11 * block, 124439808);
+}
+
+TEST(LanguageModel, LogitsDependOnWhatCameBeforeAlone) {
+  for (auto options : {gpt(), llama()}) {
+    options.model_dim = 64;
+    options.max_length = 200;
+    auto model = made<float>(options);
+    Tokens text({2, 150});
+    for (Index i = 0; i < text.size(); ++i) text.data()[i] = i * i % 7;
+    const auto whole = model.forward(text, masks::Causal{});
+    const auto beginning = [&](Index length) {
+      return Tokens::copy_of(text.view().slice(1, 0, length));
+    };
+    for (const Index length : {1, 2, 63, 97, 149}) {
+      EXPECT_TRUE(
+          same_bits(model.forward(beginning(length), masks::Causal{}), tokens_of(whole, 0, length)))
+          << length;
+    }
+    const auto item = model.forward(Tokens::copy_of(text.view().slice(0, 1, 2)), masks::Causal{});
+    EXPECT_TRUE(same_bits(item, Tensor<float, 3>::copy_of(whole.view().slice(0, 1, 2))));
+    model.pack();
+    EXPECT_TRUE(same_bits(model.forward(text, masks::Causal{}), whole)) << "packed";
+    set_zero(model);
+    EXPECT_TRUE(model.head.packed.empty());
+  }
+}
+
+TEST(LanguageModel, WhatStandsInPaddingChangesNoOtherBit) {
+  const auto model = made<float>(gpt());
+  const Mask mask = masks::Causal{} & masks::Padding({4, 2});
+  auto other = tokens;
+  other(1, 2) = 0;
+  other(1, 3) = 6;
+  const auto a = model.forward(tokens, mask), b = model.forward(other, mask);
+  for (Index token = 0; token < 2; ++token) {
+    for (Index i = 0; i < 7; ++i) EXPECT_EQ(a(1, token, i), b(1, token, i));
+  }
+}
+
+TEST(LanguageModel, FloatAndDoubleStartAlike) {
+  auto narrow = made<float>(llama());
+  auto wide = made<double>(llama());
+  const auto a = flat_parameters<float>(narrow);
+  const auto b = flat_parameters<double>(wide);
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    for (Index j = 0; j < a[i].size; ++j) {
+      ASSERT_EQ(a[i].data[j], static_cast<float>(b[i].data[j])) << a[i].name;
+    }
+  }
+}
+
+TEST(LanguageModel, DropoutIsRepeatable) {
+  auto options = gpt();
+  options.dropout = 0.2;
+  const auto model = made<float>(options);
+  LanguageModel<float>::Saved a, b;
+  const auto first = model.forward(tokens, masks::Causal{}, Noise{1}, a);
+  EXPECT_TRUE(same_bits(first, model.forward(tokens, masks::Causal{}, Noise{1}, b)));
+  EXPECT_FALSE(same_bits(first, model.forward(tokens, masks::Causal{}, Noise{2}, b)));
+  EXPECT_TRUE(
+      same_bits(model.forward(tokens, masks::Causal{}), model.forward(tokens, masks::Causal{}, b)));
+}
+
+TEST(LanguageModel, RefusesTextsThatAreTooLong) {
+  EXPECT_THROW(made<float>(gpt()).forward(Tokens({1, 6}), masks::Causal{}), ShapeError);
+}
+
+}  // namespace
+}  // namespace heed::test

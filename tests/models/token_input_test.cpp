@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+#include <heed/models/token_input.hpp>
+
+#include "laws/layer_laws.hpp"
+
+namespace heed::test {
+namespace {
+
+TEST(TokenInput, AddsPositionsToScaledEmbeddings) {
+  Random random(1);
+  const TokenInput<double> learned({.vocabulary = 5,
+                                    .model_dim = 2,
+                                    .positions = PositionKind::learned,
+                                    .max_length = 4,
+                                    .factor = 3},
+                                   random);
+  const auto x = learned.forward(Tokens({1, 2}, {4, 1}), 2);
+  EXPECT_DOUBLE_EQ(x(0, 1, 1),
+                   3 * learned.embedding.weight(1, 1) + learned.positions->weight(3, 1));
+  const TokenInput<double> sinusoidal(
+      {.vocabulary = 5, .model_dim = 2, .positions = PositionKind::sinusoidal}, random);
+  EXPECT_DOUBLE_EQ(sinusoidal.forward(Tokens({1, 1}, {3}), 9)(0, 0, 0),
+                   sinusoidal.embedding.weight(3, 0) + std::sin(9.0));
+  EXPECT_EQ(parameter_names(sinusoidal), std::vector<std::string>{"embedding.weight"});
+  const TokenInput<double> plain({.vocabulary = 5, .model_dim = 2}, random);
+  EXPECT_EQ(plain.forward(Tokens({1, 1}, {3}), 9)(0, 0, 0), plain.embedding.weight(3, 0));
+}
+
+TEST(TokenInput, GradientsReachTableAndPositions) {
+  Random random(2);
+  const TokenInput<double> input({.vocabulary = 5,
+                                  .model_dim = 1,
+                                  .positions = PositionKind::learned,
+                                  .max_length = 2,
+                                  .factor = 3},
+                                 random);
+  TokenInput<double>::Saved saved;
+  input.forward(Tokens({2, 2}, {4, 1, 4, 4}), Noise{}, saved);
+  auto gradients = zeros_like(input);
+  input.backward(Tensor<double, 3>({2, 2, 1}, {1, 2, 3, 4}), saved, gradients);
+  EXPECT_EQ(gradients.embedding.weight(4, 0), 3 * (1 + 3 + 4));
+  EXPECT_EQ(gradients.embedding.weight(1, 0), 3 * 2);
+  EXPECT_EQ(gradients.positions->weight(0, 0), 1 + 3);
+  EXPECT_EQ(gradients.positions->weight(1, 0), 2 + 4);
+}
+
+}  // namespace
+}  // namespace heed::test
