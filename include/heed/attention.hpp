@@ -9,7 +9,6 @@
 #include <heed/attention/backward_scratch.hpp>
 #include <heed/attention/bias_view.hpp>
 #include <heed/attention/copy_rows.hpp>
-#include <heed/attention/dropout.hpp>
 #include <heed/attention/forward.hpp>
 #include <heed/attention/forward_scratch.hpp>
 #include <heed/attention/gradient_options.hpp>
@@ -26,5 +25,6 @@
 #include <heed/attention/score_change_block.hpp>
 #include <heed/attention/score_changes.hpp>
 #include <heed/attention/score_function.hpp>
+#include <heed/attention/weight_dropout.hpp>
 #include <heed/attention/weights.hpp>
 #include <heed/masks.hpp>

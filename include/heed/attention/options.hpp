@@ -5,7 +5,7 @@
 #include <span>
 
 #include <heed/attention/bias_view.hpp>
-#include <heed/attention/dropout.hpp>
+#include <heed/attention/weight_dropout.hpp>
 #include <heed/attention/score_function.hpp>
 #include <heed/core/index.hpp>
 #include <heed/tensor/tensor.hpp>
@@ -69,7 +69,7 @@ struct AttentionOptions {
   /// One per head: e^sink stands in the sum that weights are divided by, as a key without value.
   std::span<const T> sinks = {};
   /// Drops weights; for training.
-  Dropout dropout = {};
+  WeightDropout dropout = {};
 };
 
 }  // namespace heed

@@ -18,7 +18,7 @@ struct ScoreChanges {
   BiasView<T> bias;                      // (batch, heads, queries, keys)
   ScoreFunction<T> function;
   std::span<const T> sinks;  // (heads)
-  Dropout dropout;
+  WeightDropout dropout;
 
   bool along_diagonals() const { return !alibi_slopes.empty() || relative_bias.extent(1) > 0; }
   bool any_bias() const { return along_diagonals() || bias.given(); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/attention/dropout.hpp>
+#include <heed/attention/weight_dropout.hpp>
 
 #include <gtest/gtest.h>
 
@@ -8,9 +8,9 @@
 namespace heed {
 namespace {
 
-TEST(Dropout, DropsTheShareAskedFor) {
+TEST(WeightDropout, DropsTheShareAskedFor) {
   for (const float probability : {0.1f, 0.5f, 0.9f}) {
-    const Dropout dropout{probability, 1, 2};
+    const WeightDropout dropout{probability, 1, 2};
     Index dropped = 0, pairs = 0;
     for (Index query = 0; query < 200; ++query) {
       for (Index key = 0; key < 200; ++key) {
@@ -24,9 +24,9 @@ TEST(Dropout, DropsTheShareAskedFor) {
   }
 }
 
-TEST(Dropout, EveryPartOfAPositionCounts) {
-  const Dropout dropout{0.5f, 9, 4};
-  const auto differences = [&](const Dropout& other, Position shift) {
+TEST(WeightDropout, EveryPartOfAPositionCounts) {
+  const WeightDropout dropout{0.5f, 9, 4};
+  const auto differences = [&](const WeightDropout& other, Position shift) {
     int count = 0;
     for (Index key = 0; key < 256; ++key) {
       count += keeps(dropout, {1, 2, 3, key}) !=
@@ -43,8 +43,8 @@ TEST(Dropout, EveryPartOfAPositionCounts) {
   EXPECT_NEAR(differences({0.5f, 9, 5}, {}), 128, 50);
 }
 
-TEST(Dropout, IsTheSameOnEveryPlatform) {
-  const Dropout dropout{0.5f, 42, 1};
+TEST(WeightDropout, IsTheSameOnEveryPlatform) {
+  const WeightDropout dropout{0.5f, 42, 1};
   unsigned bits = 0;
   for (Index key = 0; key < 32; ++key) {
     bits |= static_cast<unsigned>(keeps(dropout, {0, 1, 2, key})) << key;

@@ -12,7 +12,7 @@ namespace heed {
 /// others are divided by what is left. Which ones is a function of seed, layer and position alone:
 /// the same for every tiling, thread count and platform, in the forward pass and in the backward
 /// one. The probability is rounded to a multiple of 1/65536, the division to match. 0: no dropout.
-struct Dropout {
+struct WeightDropout {
   float probability = 0;
   std::uint64_t seed = 0;
   std::uint64_t layer = 0;  // tells layers of one seed apart
@@ -20,13 +20,13 @@ struct Dropout {
 
 namespace detail {
 
-/// A Dropout in the units it is decided in: of 65536 equally likely draws the first `dropped` ones
-/// are dropped.
+/// A WeightDropout in the units it is decided in: of 65536 equally likely draws the first `dropped`
+/// ones are dropped.
 struct DropoutDraws {
   std::uint32_t dropped = 0;
   PhiloxKey key{};
 
-  explicit DropoutDraws(const Dropout& dropout)
+  explicit DropoutDraws(const WeightDropout& dropout)
       : dropped(static_cast<std::uint32_t>(dropout.probability * 65536.0f + 0.5f)) {
     const std::uint64_t mixed = dropout.seed + dropout.layer * 0x9E3779B97F4A7C15u;
     key = {static_cast<std::uint32_t>(mixed), static_cast<std::uint32_t>(mixed >> 32)};
@@ -50,7 +50,7 @@ struct DropoutDraws {
 }  // namespace detail
 
 /// Whether dropout leaves the weight at a position (absolute, as masks see it).
-inline bool keeps(const Dropout& dropout, const Position& at) {
+inline bool keeps(const WeightDropout& dropout, const Position& at) {
   return (detail::DropoutDraws(dropout).keep(at, at.key >> 3) >> (at.key & 7) & 1) != 0;
 }
 
