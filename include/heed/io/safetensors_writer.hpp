@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -37,22 +38,30 @@ class SafetensorsWriter {
       throw_file_error("safetensors: tensor '", name, "' of ", name_of(element_type_of<T>()),
                        " cannot be written as ", name_of(type));
     }
-    if (name.empty() || name == "__metadata__" || !is_utf8(name)) {
-      throw_file_error("safetensors: no name for a tensor: '", name, "'");
-    }
-    if (names_.contains(name)) throw_file_error("safetensors: tensor '", name, "' twice");
     const TensorView<const T, rank> view = view_of(values);
-    Item item;
-    for (const Index extent : view.extents()) item.shape.push_back(extent);
+    std::byte* to = add_item(name, type, view.extents()).data();
     const std::size_t width = width_of(type);
-    item.bytes.resize(static_cast<std::size_t>(view.size()) * width);
-    std::byte* to = item.bytes.data();
     detail::for_each_row(view.extents(), [&](const Extents<rank>& at) {
       const TensorView<const T, 1> row = detail::row_at(view, at);
       for (Index i = 0; i < row.extent(0); ++i, to += width) write_element<T>(type, row(i), to);
     });
-    items_.emplace(Key{type, name}, std::move(item));
-    names_.insert(name);
+  }
+  /// A tensor as it stands in another file, of any rank: row-major, little-endian. FileError when
+  /// the bytes are not what type and shape take.
+  void add_bytes(const std::string& name, ElementType type, std::span<const Index> shape,
+                 std::span<const std::byte> bytes) {
+    std::size_t size = width_of(type);
+    for (const Index extent : shape) {
+      if (extent < 0 || __builtin_mul_overflow(size, static_cast<std::size_t>(extent), &size)) {
+        throw_file_error("safetensors: tensor '", name, "': shape ", shape, " is none");
+      }
+    }
+    if (shape.size() > 8 || size != bytes.size()) {
+      throw_file_error("safetensors: tensor '", name, "': ", bytes.size(), " bytes for shape ",
+                       shape, " of ", name_of(type));
+    }
+    const std::span<std::byte> to = add_item(name, type, shape);
+    std::copy(bytes.begin(), bytes.end(), to.begin());
   }
   /// Notes about the file, e.g. {"format", "pt"}.
   void note(const std::string& key, const std::string& value) {
@@ -63,9 +72,14 @@ class SafetensorsWriter {
   /// The file's beginning and each tensor's bytes go to the disk one after another.
   void write(const std::string& path) const {
     const std::string header = this->header();
-    std::vector<std::span<const std::byte>> parts = {std::as_bytes(std::span(header))};
-    for (const auto& [key, item] : items_) parts.push_back(item.bytes);
-    write_file_parts(path, parts);
+    write_file_parts(path, parts(header));
+  }
+  /// The same file in memory.
+  std::vector<std::byte> bytes() const {
+    const std::string header = this->header();
+    std::vector<std::byte> all;
+    for (const auto part : parts(header)) all.insert(all.end(), part.begin(), part.end());
+    return all;
   }
 
  private:
@@ -75,6 +89,30 @@ class SafetensorsWriter {
     std::vector<Index> shape;
     std::vector<std::byte> bytes;
   };
+
+  /// Place for a new tensor's bytes, which are 0.
+  template <class Shape>
+  std::span<std::byte> add_item(const std::string& name, ElementType type, const Shape& shape) {
+    if (name.empty() || name == "__metadata__" || !is_utf8(name)) {
+      throw_file_error("safetensors: no name for a tensor: '", name, "'");
+    }
+    if (names_.contains(name)) throw_file_error("safetensors: tensor '", name, "' twice");
+    Item item;
+    std::size_t size = width_of(type);
+    for (const Index extent : shape) {
+      item.shape.push_back(extent);
+      size *= static_cast<std::size_t>(extent);
+    }
+    item.bytes.resize(size);
+    names_.insert(name);
+    return items_.emplace(Key{type, name}, std::move(item)).first->second.bytes;
+  }
+
+  std::vector<std::span<const std::byte>> parts(const std::string& header) const {
+    std::vector<std::span<const std::byte>> all = {std::as_bytes(std::span(header))};
+    for (const auto& [key, item] : items_) all.push_back(item.bytes);
+    return all;
+  }
 
   static std::string quoted(std::string_view text) {
     constexpr std::string_view digits = "0123456789abcdef";

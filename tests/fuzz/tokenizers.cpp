@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+// Any bytes are encoded; bytes and byte pairs give them back, characters do where they are UTF-8.
+#include <string>
+#include <vector>
+
+#include <heed/text/byte_pair_encoding.hpp>
+#include <heed/text/byte_tokenizer.hpp>
+#include <heed/text/character_tokenizer.hpp>
+#include <heed/text/word_piece.hpp>
+
+#include "fuzz/fuzz.hpp"
+
+namespace {
+
+heed::BytePairEncoding byte_pairs(heed::PreTokenizer kind) {
+  heed::BytePairVocabulary source;
+  const heed::detail::ByteLetters letters;
+  for (int byte = 0; byte < 256; ++byte) {
+    const auto value = static_cast<char>(byte);
+    source.tokens.push_back(letters.write({&value, 1}));
+  }
+  for (const char* merge : {"Ġ t", "h e", "Ġt he", "a a", "aa aa", "Ã ©", "Ċ Ċ", "' s", "1 2"}) {
+    source.merges.emplace_back(merge);
+    std::string token = merge;
+    token.erase(token.find(' '), 1);
+    source.tokens.push_back(token);
+  }
+  source.special = {static_cast<heed::Index>(source.tokens.size())};
+  source.tokens.emplace_back("<|end|>");
+  source.pre_tokenizer = kind;
+  return heed::BytePairEncoding(source);
+}
+
+heed::WordPiece word_pieces() {
+  return heed::WordPiece({"[UNK]", "[CLS]", "[SEP]", "a", "##a", "the", "##e", "中", "1", "##2",
+                          ".", "'", "e", "##ing", "i"});
+}
+
+template <class X>
+void round_trip(const X& tokenizer, std::string_view text) {
+  const auto tokens = tokenizer.encode(text);
+  for (const heed::Index token : tokens) {
+    heed::fuzz::require(token >= 0 && token < tokenizer.vocabulary_size());
+  }
+  heed::fuzz::require(tokenizer.decode(tokens) == text);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const auto gpt2 = byte_pairs(heed::PreTokenizer::gpt2);
+  static const auto smollm = byte_pairs(heed::PreTokenizer::smollm);
+  static const auto pieces = word_pieces();
+  const std::string text(data, data + size);
+  round_trip(heed::ByteTokenizer(), text);
+  round_trip(gpt2, text);
+  round_trip(smollm, text);
+  heed::fuzz::require(gpt2.decode(gpt2.encode(text, heed::SpecialTokens::recognized)) == text);
+  pieces.decode(pieces.encode(text, heed::SpecialTokens::recognized));
+  if (heed::is_utf8(text)) round_trip(heed::CharacterTokenizer(text), text);
+  return 0;
+}

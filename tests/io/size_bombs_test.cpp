@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+// A file of k bytes costs at most 4 k + 1 MiB of memory to open, whatever it claims.
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <gtest/gtest.h>
+
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <heed/io/gguf.hpp>
+#include <heed/io/npy.hpp>
+#include <heed/io/safetensors.hpp>
+
+#include "support/gguf_file.hpp"
+#include "support/sanitizers.hpp"
+
+namespace heed {
+namespace {
+
+using test::gguf_text;
+using test::GgufFile;
+using test::raw;
+
+enum Outcome { opened = 10, refused = 11, out_of_memory = 12 };
+
+/// What comes of `open` in a process that may take 4 k + 1 MiB more than it has.
+template <class Open>
+int outcome(std::size_t size, const Open& open) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+#ifdef __GLIBC__
+    ::malloc_trim(0);  // what earlier tests freed must not count as room
+#endif
+    std::size_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    const rlim_t limit = pages * page + 4 * size + (1 << 20);
+    const rlimit limits{limit, limit};
+    ::setrlimit(RLIMIT_AS, &limits);
+    try {
+      open();
+      ::_exit(opened);
+    } catch (const FileError&) {
+      ::_exit(refused);
+    } catch (const std::bad_alloc&) {
+      ::_exit(out_of_memory);
+    }
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+class SizeBombs : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (test::sanitized) GTEST_SKIP() << "sanitizers take address space of their own";
+  }
+};
+
+/// The bytes are there before the limit is set; opening shares them.
+int open_gguf(const std::string& text) {
+  const SharedBytes bytes(test::bytes_of(text));
+  return outcome(text.size(), [&] { Gguf(bytes, "x"); });
+}
+int open_safetensors(const std::string& json, std::size_t data) {
+  const SharedBytes bytes(
+      test::bytes_of(raw<std::uint64_t>(json.size()) + json + std::string(data, '\0')));
+  return outcome(bytes.get().size(), [&] { Safetensors(bytes, "x"); });
+}
+
+TEST_F(SizeBombs, TheLimitBites) {
+  EXPECT_EQ(outcome(1 << 20, [] { std::vector<char>(4 << 20, 'x'); }), opened);
+  EXPECT_EQ(outcome(1 << 20, [] { std::vector<char>(6 << 20, 'x'); }), out_of_memory);
+}
+
+TEST_F(SizeBombs, GgufOfManySmallThings) {
+  constexpr std::uint64_t many = 200'000;
+  const auto key = [](std::uint64_t i) {  // as short as they can be and differ
+    std::string text;
+    for (; i > 0; i /= 94) text += static_cast<char>('!' + i % 94);
+    return text.empty() ? std::string(1, ' ') : text;
+  };
+  GgufFile fields, tensors;
+  for (std::uint64_t i = 0; i < many; ++i) fields.field(key(i), 0, "x");
+  EXPECT_EQ(open_gguf(fields.text()), opened);
+  for (std::uint64_t i = 0; i < many; ++i) tensors.tensor(key(i), {}, 24, 32 * i);
+  tensors.data = std::string(32 * many, '\0');
+  EXPECT_EQ(open_gguf(tensors.text()), opened);
+  tensors.data.resize(32);
+  EXPECT_EQ(open_gguf(tensors.text()), refused);
+  GgufFile texts, nested;
+  texts.field("a", 9, raw(8u) + raw(many) + std::string(8 * many, '\0'));
+  EXPECT_EQ(open_gguf(texts.text()), opened);
+  std::string arrays = raw(9u) + raw(many);
+  for (std::uint64_t i = 0; i < many; ++i) arrays += raw(0u) + raw<std::uint64_t>(0);
+  nested.field("a", 9, arrays);
+  EXPECT_EQ(open_gguf(nested.text()), opened);
+}
+
+TEST_F(SizeBombs, GgufThatClaims) {
+  for (const std::uint64_t lie :
+       {std::uint64_t{1} << 20, std::uint64_t{1} << 40, ~std::uint64_t{0}}) {
+    GgufFile file;
+    file.field_count = lie;
+    EXPECT_EQ(open_gguf(file.text()), refused);
+    file = {};
+    file.tensor_count = lie;
+    EXPECT_EQ(open_gguf(file.text()), refused);
+    file = {};
+    file.field("a", 9, raw(8u) + raw(lie));
+    EXPECT_EQ(open_gguf(file.text()), refused);
+    file = {};
+    file.tensor("t", {lie}, 0, 0);
+    EXPECT_EQ(open_gguf(file.text()), refused);
+  }
+  GgufFile file;  // as many fields as could be, in a file full of zeros
+  file.field_count = 100'000;
+  file.fields = std::string(1'400'000, '\0');
+  EXPECT_EQ(open_gguf(file.text()), refused);
+}
+
+TEST_F(SizeBombs, SafetensorsOfManySmallThings) {
+  std::string json = "{", notes = "{\"__metadata__\":{";
+  for (int i = 0; i < 100'000; ++i) {
+    json +=
+        "\"" + std::to_string(i) + "\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]},";
+    notes += "\"" + std::to_string(i) + "\":\"\",";
+  }
+  json.back() = notes.back() = '}';
+  EXPECT_EQ(open_safetensors(json, 0), opened);
+  EXPECT_EQ(open_safetensors(notes + "}", 0), opened);
+  EXPECT_EQ(open_safetensors("{\"" + std::string(4'000'000, 'n') + "\":1}", 0), refused);
+  EXPECT_EQ(open_safetensors(std::string(4'000'000, '['), 0), refused);
+  EXPECT_EQ(open_safetensors("{\"a\":{\"dtype\":\"U8\",\"shape\":[1125899906842624],\"data_"
+                             "offsets\":[0,1125899906842624]}}",
+                             0),
+            refused);
+}
+
+TEST_F(SizeBombs, NpyThatClaims) {
+  std::string dictionary =
+      "{'descr': '<f4', 'fortran_order': False, 'shape': (1000000000, 1000), }\n";
+  const auto bytes =
+      test::bytes_of("\x93NUMPY" + std::string("\1\0", 2) +
+                     raw(static_cast<std::uint16_t>(dictionary.size())) + dictionary);
+  EXPECT_EQ(outcome(bytes.size(), [&] { parse_npy<float, 2>(bytes); }), refused);
+}
+
+}  // namespace
+}  // namespace heed
