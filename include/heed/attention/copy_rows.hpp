@@ -34,12 +34,13 @@ void copy_rows(const simd::Strided<T>& from, Index rows, Index columns, T* to, I
   }
 }
 
-/// Copies the rows `kept[0]`, `kept[1]`, … side by side.
+/// Copies the rows `kept[0]`, `kept[1]`, … (ascending) side by side; forward within one array too.
 template <class T>
 void gather_rows(const simd::Strided<T>& from, const Index* kept, Index count, Index columns, T* to,
                  Index padded) {
   for (Index row = 0; row < count; ++row) {
     const T* source = from.data + kept[row] * from.row_stride;
+    if (source == to + row * padded) continue;
     copy_rows<T>({source, 0, from.column_stride}, 1, columns, to + row * padded, padded);
   }
 }

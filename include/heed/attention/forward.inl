@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <heed/attention/decode.inl>
 #include <heed/attention/forward.hpp>
 #include <heed/attention/query_block_pass.hpp>
 #include <heed/attention/weights.hpp>
@@ -67,11 +68,15 @@ class ForwardPieces {
 
 template <class T>
 void run_forward(const AttentionProblem<T>& problem, const MaskRef& mask) {
-  const ForwardPieces<T> pieces(problem, mask);
+  if (problem.query_count() == 0 || problem.heads() == 0) return;
   const double work = static_cast<double>(problem.batch() * problem.heads()) *
                       static_cast<double>(problem.query_count()) *
                       static_cast<double>(problem.key_count()) *
                       static_cast<double>(problem.head_dim() + problem.value_dim());
+  if (problem.query_count() <= most_decoded_queries) {
+    return run_decode(problem, mask, work >= parallel_threshold);
+  }
+  const ForwardPieces<T> pieces(problem, mask);
   if (work < parallel_threshold) {
     for (Index piece = 0; piece < pieces.count(); ++piece) pieces.run(piece);
   } else {

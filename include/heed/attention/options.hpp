@@ -5,8 +5,8 @@
 #include <span>
 
 #include <heed/attention/bias_view.hpp>
-#include <heed/attention/weight_dropout.hpp>
 #include <heed/attention/score_function.hpp>
+#include <heed/attention/weight_dropout.hpp>
 #include <heed/core/index.hpp>
 #include <heed/tensor/tensor.hpp>
 #include <heed/tensor/view.hpp>
@@ -49,6 +49,9 @@ struct AttentionOptions {
   std::optional<Index> first_query = {};
   /// One first query per batch item in place of `first_query`, for sequences of unequal history.
   std::span<const Index> first_queries = {};
+  /// How many keys each batch item has, of those the tensors hold; the others are not looked at.
+  /// Default: all. The last query lines up with the last of these, unless first_query is given.
+  std::span<const Index> key_counts = {};
   /// Receives ln Σ exp(score) over visible keys, −inf for a query that sees none.
   PerQueryView<T> log_sum_exp = {};
 

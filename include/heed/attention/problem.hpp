@@ -5,6 +5,8 @@
 #include <limits>
 #include <type_traits>
 
+#include <heed/attention/cache_pages.hpp>
+#include <heed/attention/copy_rows.hpp>
 #include <heed/attention/options.hpp>
 #include <heed/attention/score_changes.hpp>
 #include <heed/core/config.hpp>
@@ -41,6 +43,10 @@ struct AttentionProblem {
   Index first_query = 0;
   std::span<const Index> first_queries;
   ScoreChanges<T> changes;
+  std::span<const Index> key_counts = {};     // of each batch item; empty: all keys
+  bool last_lines_up = false;                 // the last query with the last key, item by item
+  const CachePages* cached_keys = nullptr;    // where keys and values lie, if not in the views,
+  const CachePages* cached_values = nullptr;  // whose extents hold in any case
 
   Index batch() const { return queries.extent(0); }
   Index heads() const { return queries.extent(1); }
@@ -50,8 +56,21 @@ struct AttentionProblem {
   Index value_dim() const { return values.extent(3); }
   /// The key head that query head `head` reads.
   Index key_head(Index head) const { return head / (heads() / keys.extent(1)); }
+  Index key_count_of(Index item) const {
+    return key_counts.empty() ? key_count() : key_counts[static_cast<std::size_t>(item)];
+  }
   Index first_query_of(Index item) const {
-    return first_queries.empty() ? first_query : first_queries[static_cast<std::size_t>(item)];
+    if (!first_queries.empty()) return first_queries[static_cast<std::size_t>(item)];
+    return last_lines_up ? key_count_of(item) - query_count() : first_query;
+  }
+  /// Some consecutive keys of one head, or their values; `scratch` is room to bring them together.
+  simd::Strided<T> key_rows(Index item, Index head, Index first, Index count, T* scratch) const {
+    if (cached_keys != nullptr) return cached_keys->rows(item, head, first, count, scratch);
+    return strided_rows(keys, item, head, first);
+  }
+  simd::Strided<T> value_rows(Index item, Index head, Index first, Index count, T* scratch) const {
+    if (cached_values != nullptr) return cached_values->rows(item, head, first, count, scratch);
+    return strided_rows(values, item, head, first);
   }
 };
 
@@ -144,6 +163,21 @@ T decide_scale(const std::optional<T>& scale, Index head_dim) {
   return *scale;
 }
 
+template <class T>
+void take_key_counts(AttentionProblem<T>& problem, std::span<const Index> counts) {
+  problem.key_counts = counts;
+  if (counts.empty()) return;
+  if (static_cast<Index>(counts.size()) != problem.batch()) {
+    throw_shape_error("attention: ", counts.size(), " key_counts for a batch of ", problem.batch());
+  }
+  for (const Index count : counts) {
+    if (count < 0 || count > problem.key_count()) {
+      throw_shape_error("attention: a key_count of ", count, " where there are ",
+                        problem.key_count(), " keys");
+    }
+  }
+}
+
 /// Takes the positions from the options; refuses some that would overflow position arithmetic.
 template <class T>
 void decide_first_query(AttentionProblem<T>& problem, const AttentionOptions<T>& options) {
@@ -151,6 +185,7 @@ void decide_first_query(AttentionProblem<T>& problem, const AttentionOptions<T>&
   const auto in_range = [](Index first) { return first > -limit && first < limit; };
   problem.first_query = options.first_query.value_or(problem.key_count() - problem.query_count());
   problem.first_queries = options.first_queries;
+  problem.last_lines_up = !options.first_query && options.first_queries.empty();
   if (options.first_query && !options.first_queries.empty()) {
     throw_shape_error("attention: give first_query or first_queries, not both");
   }
@@ -175,6 +210,7 @@ AttentionProblem<T> checked_problem(TensorView<const T, 4> queries, TensorView<c
   check_out(problem);
   check_log_sum_exp(problem);
   problem.scale = decide_scale(options.scale, problem.head_dim());
+  take_key_counts(problem, options.key_counts);
   decide_first_query(problem, options);
   problem.changes = checked_changes(
       options,
@@ -193,12 +229,16 @@ void check_mask_fits(const M& mask, const AttentionProblem<T>& problem) {
 
 #if !HEED_DEFINITIONS
 // heed::compiled holds these: a fifth of the time that a unit with one call takes to compile.
-extern template AttentionProblem<float> checked_problem<float>(
-    TensorView<const float, 4>, TensorView<const float, 4>, TensorView<const float, 4>,
-    TensorView<float, 4>, const AttentionOptions<float>&);
-extern template AttentionProblem<double> checked_problem<double>(
-    TensorView<const double, 4>, TensorView<const double, 4>, TensorView<const double, 4>,
-    TensorView<double, 4>, const AttentionOptions<double>&);
+extern template AttentionProblem<float> checked_problem<float>(TensorView<const float, 4>,
+                                                               TensorView<const float, 4>,
+                                                               TensorView<const float, 4>,
+                                                               TensorView<float, 4>,
+                                                               const AttentionOptions<float>&);
+extern template AttentionProblem<double> checked_problem<double>(TensorView<const double, 4>,
+                                                                 TensorView<const double, 4>,
+                                                                 TensorView<const double, 4>,
+                                                                 TensorView<double, 4>,
+                                                                 const AttentionOptions<double>&);
 #endif
 
 }  // namespace heed::detail

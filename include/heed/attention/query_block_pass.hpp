@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 
+#include <heed/attention/decode_scratch.hpp>
 #include <heed/attention/forward_scratch.hpp>
 #include <heed/attention/key_blocks.hpp>
 #include <heed/attention/output_factors.hpp>
@@ -41,6 +42,27 @@ class QueryBlockPass {
   /// and these rows, for any head.
   void share(SharedLaneWords& shared) { shared_ = &shared; }
 
+  /// Output and log-sum-exp of the rows from the states that decoding left of every chunk of keys,
+  /// `step` rows from one chunk to the next.
+  void finish(RowStates<T> states, Index step) {
+    const Index columns = problem_.value_dim(), padded = padded_value_dim(columns);
+    clear(scratch_.total);
+    bool fresh = true;
+    for (Index first = 0; first < problem_.key_count_of(item_); first += simd::key_chunk) {
+      const auto& state = fresh ? scratch_.total : scratch_.chunk;
+      if (!fresh) clear(state);
+      for (Index row = 0; row < rows_; ++row) {
+        state.maximum[row] = states.maximum[row];
+        state.sum[row] = states.sum[row];
+      }
+      kernels_.pack({states.output, padded, 1}, rows_, columns, T{1}, state.output);
+      if (!fresh) kernels_.merge(scratch_.total, state, rows_, columns);
+      fresh = false;
+      states = states.from(step, columns);
+    }
+    write(!fresh);
+  }
+
   /// Output and log-sum-exp of the rows.
   void run() {
     const bool seen = take_all_keys();
@@ -54,8 +76,8 @@ class QueryBlockPass {
     for (Index row = 0; row < rows_; ++row) {
       for (Index key = 0; key < out.extent(1); ++key) out(row, key) = T{0};
     }
-    for (Index key = 0; key < problem_.key_count(); key += simd::key_block) {
-      const Index last = smaller(key + simd::key_block, problem_.key_count()) - 1;
+    for (Index key = 0; key < problem_.key_count_of(item_); key += simd::key_block) {
+      const Index last = smaller(key + simd::key_block, problem_.key_count_of(item_)) - 1;
       const VisibleKeys seen = visible_keys(mask_, tile(key, last), scratch_.words);
       if (seen.count > 0) write_weights(seen, out);
     }
@@ -64,11 +86,11 @@ class QueryBlockPass {
  private:
   /// Packs the queries and takes every visible key into the total; false if there was none.
   bool take_all_keys() {
-    const auto rows = strided(problem_.queries, head_, row_);
-    kernels_.pack(rows, rows_, problem_.head_dim(), changes_.query_factor(), scratch_.packed);
+    const auto rows = strided_rows(problem_.queries, item_, head_, row_);
+    kernels_.pack(rows, rows_, problem_.head_dim(), query_factor(problem_), scratch_.packed);
     clear(scratch_.total);
     bool fresh = true;
-    for (Index first = 0; first < problem_.key_count(); first += simd::key_chunk) {
+    for (Index first = 0; first < problem_.key_count_of(item_); first += simd::key_chunk) {
       const auto& state = fresh ? scratch_.total : scratch_.chunk;
       if (!fresh) clear(state);
       if (!take_chunk(first, state)) continue;
@@ -79,13 +101,6 @@ class QueryBlockPass {
   }
 
   static Index smaller(Index a, Index b) { return a < b ? a : b; }
-
-  /// Rows from `row` on of one (batch, head) of a tensor.
-  simd::Strided<T> strided(const TensorView<const T, 4>& tensor, Index head, Index row) const {
-    return {tensor.data_handle() + item_ * tensor.stride(0) + head * tensor.stride(1) +
-                row * tensor.stride(2),
-            tensor.stride(2), tensor.stride(3)};
-  }
 
   Tile tile(Index first_key, Index last_key) const {
     const Index first_query = problem_.first_query_of(item_) + row_;
@@ -102,7 +117,7 @@ class QueryBlockPass {
 
   /// Takes the keys of the chunk that begins at `first` into `state`; false if none is seen.
   bool take_chunk(Index first, const simd::SoftmaxState<T>& state) {
-    const Index end = smaller(first + simd::key_chunk, problem_.key_count());
+    const Index end = smaller(first + simd::key_chunk, problem_.key_count_of(item_));
     const Coverage coverage = mask_.coverage(tile(first, end - 1));
     if (coverage == Coverage::none) return false;
     bool fresh = true;
@@ -125,9 +140,10 @@ class QueryBlockPass {
 
   void take_block(const VisibleKeys& seen, const simd::SoftmaxState<T>& state, bool first) {
     const Index key_head = problem_.key_head(head_);
-    simd::KeyBlock<T> block{strided(problem_.keys, key_head, seen.first),
-                            strided(problem_.values, key_head, seen.first), seen.count, seen.words,
-                            false};
+    simd::KeyBlock<T> block{
+        problem_.key_rows(item_, key_head, seen.first, seen.count, scratch_.keys),
+        problem_.value_rows(item_, key_head, seen.first, seen.count, scratch_.values), seen.count,
+        seen.words, false};
     if (seen.holes) gather(block);
     if (problem_.changes.any()) {
       changes_.change(block, queries(), seen.first, seen.holes ? scratch_.kept : nullptr);
@@ -147,17 +163,12 @@ class QueryBlockPass {
     for (Index i = 0; i < block.count; ++i) scratch_.words[i] = block.words[i];
     block.words = scratch_.words;
     block.count = drop_unseen(scratch_.words, block.count, scratch_.kept);
-    gather_rows(block.keys, block.count, problem_.head_dim(), scratch_.keys);
-    gather_rows(block.values, block.count, problem_.value_dim(), scratch_.values);
-  }
-  void gather_rows(simd::Strided<T>& matrix, Index rows, Index columns, T* to) const {
-    for (Index row = 0; row < rows; ++row) {
-      const T* from = matrix.data + scratch_.kept[row] * matrix.row_stride;
-      for (Index column = 0; column < columns; ++column) {
-        to[row * columns + column] = from[column * matrix.column_stride];
-      }
-    }
-    matrix = {to, columns, 1};
+    const auto together = [&](simd::Strided<T>& rows, Index columns, T* to) {
+      gather_rows(rows, scratch_.kept, block.count, columns, to, columns);
+      rows = {to, columns, 1};
+    };
+    together(block.keys, problem_.head_dim(), scratch_.keys);
+    together(block.values, problem_.value_dim(), scratch_.values);
   }
 
   void find_factors() {
@@ -167,11 +178,12 @@ class QueryBlockPass {
   }
 
   void write_weights(const VisibleKeys& seen, const TensorView<T, 2>& out) {
-    simd::KeyBlock<T> block{strided(problem_.keys, problem_.key_head(head_), seen.first),
-                            {},
-                            seen.count,
-                            seen.words,
-                            false};
+    simd::KeyBlock<T> block{
+        problem_.key_rows(item_, problem_.key_head(head_), seen.first, seen.count, scratch_.keys),
+        {},
+        seen.count,
+        seen.words,
+        false};
     if (problem_.changes.any()) changes_.change(block, queries(), seen.first, nullptr);
     kernels_.probabilities(block, queries(), scratch_.total.maximum);
     for (Index row = 0; row < rows_; ++row) {

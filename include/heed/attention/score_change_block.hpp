@@ -14,6 +14,18 @@ namespace heed::detail {
 inline constexpr double bits_per_nat = 1.4426950408889634074;
 inline constexpr double nats_per_bit = 0.69314718055994530942;
 
+/// What queries are multiplied by before their products with keys, so that scores come in the
+/// kernels' units.
+template <class T>
+T query_factor(const AttentionProblem<T>& problem) {
+  const auto scale = static_cast<double>(problem.scale);
+  if (problem.changes.softcap != T{0}) {  // tanh_of_log2 takes 2·log2(e)·score / softcap
+    return static_cast<T>(scale * 2 * bits_per_nat / static_cast<double>(problem.changes.softcap));
+  }
+  if (problem.changes.function.given()) return problem.scale;
+  return static_cast<T>(scale * bits_per_nat);
+}
+
 /// Makes the ScoreChange of blocks of keys for one block of queries: biases gathered into a tile or
 /// a line, dropout's decisions as bits, a user's function run. No number depends on which keys or
 /// queries stand together.
@@ -31,15 +43,6 @@ class ScoreChangeBlock {
         row_(row),
         rows_(rows),
         unit_(changes_.function.given() ? T{1} : static_cast<T>(bits_per_nat)) {}
-
-  /// What packed queries are multiplied by, so that products come in the kernels' units.
-  T query_factor() const {
-    const auto scale = static_cast<double>(problem_.scale);
-    if (changes_.softcap != T{0}) {  // tanh_of_log2 takes 2·log2(e)·score / softcap
-      return static_cast<T>(scale * 2 * bits_per_nat / static_cast<double>(changes_.softcap));
-    }
-    return changes_.function.given() ? problem_.scale : static_cast<T>(scale * bits_per_nat);
-  }
 
   /// Gives the block its change. Key i of it is key `first_key + (kept ? kept[i] : i)`.
   void change(simd::KeyBlock<T>& block, const simd::QueryBlock<T>& queries, Index first_key,

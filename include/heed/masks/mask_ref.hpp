@@ -20,18 +20,22 @@ class MaskRef {
         lane_words_([](const void* self, const Tile& tile, std::uint64_t* words) {
           fill_lane_words(*static_cast<const M*>(self), tile, words);
         }),
-        shares_lane_words_(heed::asks_every_score(mask) && !heed::depends_on_head(mask)) {}
+        depends_on_head_(heed::depends_on_head(mask)),
+        asks_every_score_(heed::asks_every_score(mask)) {}
 
   Coverage coverage(const Tile& tile) const { return coverage_(mask_, tile); }
   void lane_words(const Tile& tile, std::uint64_t* words) const { lane_words_(mask_, tile, words); }
   /// Whether lane words are worth keeping from one head to the next: costly, and the same for all.
-  bool shares_lane_words() const { return shares_lane_words_; }
+  bool shares_lane_words() const { return asks_every_score_ && !depends_on_head_; }
+  /// Whether heads may see different keys.
+  bool depends_on_head() const { return depends_on_head_; }
 
  private:
   const void* mask_;
   Coverage (*coverage_)(const void*, const Tile&);
   void (*lane_words_)(const void*, const Tile&, std::uint64_t*);
-  bool shares_lane_words_;
+  bool depends_on_head_;
+  bool asks_every_score_;
 };
 
 }  // namespace heed

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include <heed/simd/backward_kernels.hpp>
+#include <heed/simd/decode_kernels.hpp>
 #include <heed/simd/isa.hpp>
 #include <heed/simd/kernels.hpp>
 #include <heed/simd/product_kernels.hpp>
@@ -148,48 +149,6 @@ inline Isa& chosen() {
   return isa;
 }
 
-template <class T>
-const Kernels<T>& kernels_of(Isa isa) {
-  switch (isa) {
-#if defined(__x86_64__)
-    case Isa::sse2:
-      return sse2_kernels::table<T>();
-    case Isa::avx2:
-      return avx2_kernels::table<T>();
-    case Isa::avx512:
-      return avx512_kernels::table<T>();
-#endif
-    default:
-      break;
-#if HEED_SIMD_HAS_SCALAR
-    case Isa::scalar:
-      return scalar_kernels::table<T>();
-#endif
-  }
-  __builtin_unreachable();  // `use` and `choose` admit supported sets only
-}
-
-template <class T>
-const BackwardKernels<T>& backward_kernels_of(Isa isa) {
-  switch (isa) {
-#if defined(__x86_64__)
-    case Isa::sse2:
-      return sse2_kernels::backward_table<T>();
-    case Isa::avx2:
-      return avx2_kernels::backward_table<T>();
-    case Isa::avx512:
-      return avx512_kernels::backward_table<T>();
-#endif
-    default:
-      break;
-#if HEED_SIMD_HAS_SCALAR
-    case Isa::scalar:
-      return scalar_kernels::backward_table<T>();
-#endif
-  }
-  __builtin_unreachable();
-}
-
 }  // namespace detail
 
 HEED_INLINE Isa active() { return detail::chosen(); }
@@ -201,27 +160,14 @@ HEED_INLINE void use(Isa isa) {
   detail::chosen() = isa;
 }
 
-template <>
-HEED_INLINE const Kernels<float>& kernels<float>() {
-  return detail::kernels_of<float>(active());
-}
-template <>
-HEED_INLINE const Kernels<double>& kernels<double>() {
-  return detail::kernels_of<double>(active());
-}
-template <>
-HEED_INLINE const BackwardKernels<float>& backward_kernels<float>() {
-  return detail::backward_kernels_of<float>(active());
-}
-template <>
-HEED_INLINE const BackwardKernels<double>& backward_kernels<double>() {
-  return detail::backward_kernels_of<double>(active());
-}
-
 }  // namespace heed::simd
 
+#include <heed/simd/attention_tables.inl>
 #include <heed/simd/layer_tables.inl>
 
+#undef HEED_SIMD_X86_TABLES
+#undef HEED_SIMD_SCALAR_TABLE
+#undef HEED_SIMD_TABLE_OF
 #undef HEED_SIMD
 #undef HEED_SIMD_HAS_SCALAR
 #undef HEED_KERNEL

@@ -14,11 +14,11 @@ namespace HEED_SIMD_NAMESPACE {
 inline constexpr int tile_rows = 6;
 template <class S>
 inline constexpr int tile_stride{HEED_SIMD_VECTORS * S::width};
-#include <heed/simd/attend.inl>
-#include <heed/simd/product.inl>
 #include <heed/simd/activation.inl>
-#include <heed/simd/row.inl>
+#include <heed/simd/attend.inl>
 #include <heed/simd/backward.inl>
+#include <heed/simd/product.inl>
+#include <heed/simd/row.inl>
 
 template <class T>
 struct Table {
@@ -217,6 +217,7 @@ const Kernels<T>& table() {
 }
 
 #include <heed/simd/backward_table.inl>
+#include <heed/simd/decode.inl>
 
 }  // namespace HEED_SIMD_NAMESPACE
 

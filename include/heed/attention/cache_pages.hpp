@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+
+#include <heed/core/bfloat16.hpp>
+#include <heed/simd/decode_kernels.hpp>
+#include <heed/simd/kernels.hpp>
+
+namespace heed::detail {
+
+/// The memory of keys, or of values, in a cache: pages of consecutive tokens, of which a table per
+/// batch item names the next one. A page holds [head][token][dim].
+struct CachePages {
+  const void* data = nullptr;
+  bool narrow = false;  // bfloat16
+  Index dim = 0;
+  Index heads = 0;
+  Index page_tokens = 0;
+  const Index* const* tables = nullptr;  // [item][page of the sequence]
+
+  Index page_size() const { return heads * page_tokens * dim; }
+  /// Where a token stands, in elements.
+  Index offset(Index item, Index head, Index token) const {
+    const Index page = tables[item][token / page_tokens];
+    return page * page_size() + (head * page_tokens + token % page_tokens) * dim;
+  }
+
+  /// The tokens [first, first + count): where they lie, if that is in one piece of T, or copied and
+  /// widened to `scratch`, (count, dim).
+  template <class T>
+  simd::Strided<T> rows(Index item, Index head, Index first, Index count, T* scratch) const {
+    if (!narrow && first / page_tokens == (first + count - 1) / page_tokens) {
+      return {static_cast<const T*>(data) + offset(item, head, first), dim, 1};
+    }
+    for (Index token = first; token < first + count;) {
+      const Index end = (token / page_tokens + 1) * page_tokens;
+      const Index piece = (end < first + count ? end : first + count) - token;
+      const Index from = offset(item, head, token);
+      T* to = scratch + (token - first) * dim;
+      if (narrow) {
+        simd::decode_kernels<T>().widen(static_cast<const std::uint16_t*>(data) + from, piece * dim,
+                                        to);
+      } else {
+        __builtin_memcpy(to, static_cast<const T*>(data) + from,
+                         static_cast<std::size_t>(piece * dim) * sizeof(T));
+      }
+      token += piece;
+    }
+    return {scratch, dim, 1};
+  }
+};
+
+}  // namespace heed::detail
