@@ -13,6 +13,7 @@
 #include <heed/core/normal_quantile.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/core/philox.hpp>
+#include <heed/core/printable.hpp>
 #include <heed/core/product.hpp>
 #include <heed/core/q4_0.hpp>
 #include <heed/core/q4_1.hpp>

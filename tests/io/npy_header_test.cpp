@@ -20,7 +20,7 @@ std::string file_with(const std::string& dictionary, int major = 1) {
 }
 
 NpyHeader parse(const std::string& text) {
-  return NpyHeaderParser(std::as_bytes(std::span(text)), "x.npy").parse();
+  return parse_npy_header(std::as_bytes(std::span(text)), "x.npy");
 }
 
 /// What numpy writes.

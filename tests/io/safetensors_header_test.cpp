@@ -100,14 +100,14 @@ TEST(SafetensorsHeader, LengthsThatLie) {
   };
   EXPECT_EQ(verdict(""), "x: byte 0: not a safetensors file");
   EXPECT_EQ(verdict("\1\0\0\0\0\0\0"), "x: byte 0: not a safetensors file");
-  EXPECT_EQ(with(3, "{}"), "x: byte 0: header of 3 bytes in a file of 10");
+  EXPECT_EQ(with(3, "{}"), "x: byte 0: not a safetensors file: a header of 3 bytes in a file of 10");
   EXPECT_NE(with(std::uint64_t{1} << 63, "{}"), "accepted");
   EXPECT_NE(with(~std::uint64_t{0}, "{}"), "accepted");
   EXPECT_NE(with(~std::uint64_t{0} - 7, "{}"), "accepted");
   EXPECT_NE(with(0, ""), "accepted");
   const std::string huge =
       test::raw<std::uint64_t>(100'000'001) + "{}" + std::string(99'999'999, ' ');
-  EXPECT_EQ(verdict(huge), "x: byte 0: header of 100000001 bytes in a file of 100000009");
+  EXPECT_EQ(verdict(huge), "x: byte 0: not a safetensors file: a header of 100000001 bytes in a file of 100000009");
 }
 
 TEST(SafetensorsHeader, MetadataIsTextToText) {

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include <heed/core/printable.hpp>
 #include <heed/core/scalar.hpp>
 #include <heed/io/dequantize.hpp>
 #include <heed/io/gguf_field.hpp>
@@ -35,9 +36,9 @@ class Gguf {
     by_key_ = ByKey(fields_);
     by_name_ = ByName(tensors_);
     const GgufField* key = by_key_.twice(fields_);
-    if (key != nullptr) throw_file_error(name_, ": '", key->key, "' twice");
+    if (key != nullptr) throw_file_error(name_, ": ", quote(key->key), " twice");
     const GgufTensor* tensor = by_name_.twice(tensors_);
-    if (tensor != nullptr) throw_file_error(name_, ": tensor '", tensor->name, "' twice");
+    if (tensor != nullptr) throw_file_error(name_, ": tensor ", quote(tensor->name), " twice");
   }
   /// A file, memory-mapped: what is not asked for is not read from the disk.
   static Gguf open(const std::string& path) { return Gguf(SharedBytes(MappedFile(path)), path); }
@@ -52,7 +53,7 @@ class Gguf {
   bool has_field(std::string_view key) const { return by_key_.find(fields_, key) != nullptr; }
   const GgufField& field(std::string_view key) const {
     const GgufField* found = by_key_.find(fields_, key);
-    if (found == nullptr) throw_file_error(name_, ": no field '", key, "'");
+    if (found == nullptr) throw_file_error(name_, ": no field ", quote(key));
     return *found;
   }
   /// The value of a field as T: std::string_view (which lives as long as the file), bool, float,
@@ -60,7 +61,7 @@ class Gguf {
   template <class T>
   T value(std::string_view key) const {
     const GgufField& found = field(key);
-    if (found.is_array) throw_file_error(name_, ": '", key, "' is an array");
+    if (found.is_array) throw_file_error(name_, ": ", quote(key), " is an array");
     return with_name([&]() -> T { return found.template values<T>().front(); });
   }
   /// The same, or `otherwise` where the file has no such field.
@@ -72,14 +73,14 @@ class Gguf {
   template <class T>
   std::vector<T> values(std::string_view key) const {
     const GgufField& found = field(key);
-    if (!found.is_array) throw_file_error(name_, ": '", key, "' is no array");
+    if (!found.is_array) throw_file_error(name_, ": ", quote(key), " is no array");
     return with_name([&] { return found.template values<T>(); });
   }
 
   bool has_tensor(std::string_view name) const { return by_name_.find(tensors_, name) != nullptr; }
   const GgufTensor& tensor(std::string_view name) const {
     const GgufTensor* found = by_name_.find(tensors_, name);
-    if (found == nullptr) throw_file_error(name_, ": no tensor '", name, "'");
+    if (found == nullptr) throw_file_error(name_, ": no tensor ", quote(name));
     return *found;
   }
   /// The tensor's blocks as they stand in the file.
@@ -93,7 +94,7 @@ class Gguf {
   Tensor<T, Rank> tensor(std::string_view name) const {
     const GgufTensor& found = tensor(name);
     if (found.rank != Rank) {
-      throw_file_error(name_, ": tensor '", name, "': shape ", found.shape(), " has rank ",
+      throw_file_error(name_, ": tensor ", quote(name), ": shape ", found.shape(), " has rank ",
                        found.rank, ", expected ", Rank);
     }
     Extents<Rank> extents{};
@@ -112,13 +113,14 @@ class Gguf {
   void read(std::string_view name, Index first, std::span<float> out) const {
     const GgufTensor& found = tensor(name);
     if (!is_dequantizable(*found.type)) {
-      throw_file_error(name_, ": tensor '", name, "': type ", found.type->name, " is not read");
+      throw_file_error(name_, ": tensor ", quote(name), ": type ", found.type->name,
+                       " is not read");
     }
     Index size = 1;
     for (const Index extent : found.shape()) size = extent == 0 ? 0 : size * extent;
     if (first < 0 || first > size || static_cast<Index>(out.size()) > size - first) {
       throw_shape_error("read: weights ", first, " to ", first + static_cast<Index>(out.size()),
-                        " of '", name, "', which has ", size);
+                        " of ", quote(name), ", which has ", size);
     }
     dequantize(*found.type, bytes_.get().data() + found.begin, first, out);
   }

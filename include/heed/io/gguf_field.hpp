@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <heed/core/printable.hpp>
 #include <heed/io/element_type.hpp>
 #include <heed/io/error.hpp>
 
@@ -107,7 +108,7 @@ struct GgufField {
   template <class T>
   std::vector<T> values() const {
     if (!holds<T>()) {
-      throw_file_error("'", key, "' is ", name_of(type), ", expected ", expected_name<T>());
+      throw_file_error(quote(key), " is ", name_of(type), ", expected ", expected_name<T>());
     }
     std::vector<T> result;
     result.reserve(count);
@@ -138,7 +139,9 @@ struct GgufField {
       return number;
     } else if constexpr (std::integral<T> && std::integral<Number> && !std::same_as<T, bool> &&
                          !std::same_as<Number, bool>) {
-      if (!std::in_range<T>(number)) throw_file_error("'", key, "': ", number, " is out of range");
+      if (!std::in_range<T>(number)) {
+        throw_file_error(quote(key), ": ", number, " is out of range");
+      }
       return static_cast<T>(number);
     } else {
       return static_cast<T>(number);

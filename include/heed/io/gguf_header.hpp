@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <heed/core/index.hpp>
+#include <heed/core/printable.hpp>
 #include <heed/core/utf8.hpp>
 #include <heed/io/byte_reader.hpp>
 #include <heed/io/gguf_field.hpp>
@@ -106,7 +107,7 @@ class GgufHeader {
 
   /// Values that are checked and left for later.
   void skip_values(GgufValueType type, std::size_t count, std::string_view key, int depth) {
-    if (depth > deepest) reader_.fail("'", key, "': arrays more than ", deepest, " deep");
+    if (depth > deepest) reader_.fail(quote(key), ": arrays more than ", deepest, " deep");
     if (type == GgufValueType::text) {
       for (std::size_t i = 0; i < count; ++i) reader_.text("text");
     } else if (type == GgufValueType::array) {
@@ -119,13 +120,13 @@ class GgufHeader {
       const bool two_valued =
           type != GgufValueType::boolean ||
           std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b <= std::byte{1}; });
-      if (!two_valued) reader_.fail("'", key, "': a bool that is neither 0 nor 1");
+      if (!two_valued) reader_.fail(quote(key), ": a bool that is neither 0 nor 1");
     }
   }
 
   template <class... Parts>
   [[noreturn]] void fail(const GgufTensor& tensor, const Parts&... parts) const {
-    reader_.fail("tensor '", tensor.name, "': ", parts...);
+    reader_.fail("tensor ", quote(tensor.name), ": ", parts...);
   }
 
   void read_tensor() {
@@ -209,7 +210,7 @@ class GgufHeader {
     });
     for (std::size_t i = 1; i < order.size(); ++i) {
       const GgufTensor &before = tensors[order[i - 1]], &after = tensors[order[i]];
-      if (after.begin < before.end) fail(after, "overlaps '", before.name, "'");
+      if (after.begin < before.end) fail(after, "overlaps ", quote(before.name));
     }
   }
 

@@ -87,7 +87,7 @@ Extents<Rank> npy_extents(const NpyHeader& header, std::size_t file_size, std::s
 /// Any bytes give a tensor or a FileError, in time and memory of the order of their number.
 template <class T, std::size_t Rank>
 Tensor<T, Rank> parse_npy(std::span<const std::byte> bytes, std::string_view name = "npy") {
-  const auto header = detail::NpyHeaderParser(bytes, name).parse();
+  const NpyHeader header = parse_npy_header(bytes, name);
   const bool half = std::is_same_v<T, float> && header.descr == "<f2";
   if (!half && header.descr != detail::npy_descr<T>()) {
     throw_file_error(name, ": elements are '", header.descr, "', expected '",

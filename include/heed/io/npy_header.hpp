@@ -12,7 +12,7 @@
 #include <heed/core/index.hpp>
 #include <heed/io/error.hpp>
 
-namespace heed::detail {
+namespace heed {
 
 /// What an .npy file says about its array.
 struct NpyHeader {
@@ -21,6 +21,8 @@ struct NpyHeader {
   std::vector<Index> shape;
   std::size_t data_offset = 0;
 };
+
+namespace detail {
 
 /// Reads the header of an .npy file, versions 1.0 to 3.0: a Python dictionary literal with exactly
 /// the keys descr, fortran_order and shape. Every byte is checked before it is believed.
@@ -176,4 +178,11 @@ class NpyHeaderParser {
   std::size_t end_ = 0;
 };
 
-}  // namespace heed::detail
+}  // namespace detail
+
+/// The header in the bytes of an .npy file; `name` stands in error messages. Throws FileError.
+inline NpyHeader parse_npy_header(std::span<const std::byte> bytes, std::string_view name = "npy") {
+  return detail::NpyHeaderParser(bytes, name).parse();
+}
+
+}  // namespace heed

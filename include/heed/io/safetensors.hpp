@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <heed/core/printable.hpp>
 #include <heed/io/element_type.hpp>
 #include <heed/io/safetensors_header.hpp>
 #include <heed/io/shared_bytes.hpp>
@@ -36,7 +37,7 @@ class Safetensors {
   /// Throws FileError when there is no tensor of that name.
   const SafetensorsEntry& entry(std::string_view name) const {
     const SafetensorsEntry* found = find(name);
-    if (found == nullptr) throw_file_error(name_, ": no tensor '", name, "'");
+    if (found == nullptr) throw_file_error(name_, ": no tensor ", quote(name));
     return *found;
   }
 
@@ -47,11 +48,11 @@ class Safetensors {
   Tensor<T, Rank> tensor(std::string_view name) const {
     const SafetensorsEntry& found = entry(name);
     if (!is_readable_as<T>(found.type)) {
-      throw_file_error(name_, ": tensor '", name, "': elements are ", name_of(found.type),
+      throw_file_error(name_, ": tensor ", quote(name), ": elements are ", name_of(found.type),
                        ", expected ", name_of(element_type_of<T>()));
     }
     if (found.rank != Rank) {
-      throw_file_error(name_, ": tensor '", name, "': shape ", found.shape(), " has rank ",
+      throw_file_error(name_, ": tensor ", quote(name), ": shape ", found.shape(), " has rank ",
                        Index{found.rank}, ", expected ", Rank);
     }
     Extents<Rank> extents{};

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <heed/core/index.hpp>
+#include <heed/core/printable.hpp>
 #include <heed/io/element_type.hpp>
 #include <heed/io/json_reader.hpp>
 
@@ -42,7 +43,8 @@ class SafetensorsHeader {
     if (bytes.size() < 8) throw_file_error(name, ": byte 0: not a safetensors file");
     const auto length = unaligned<std::uint64_t>(bytes.data());
     if (length > longest || length > bytes.size() - 8) {
-      throw_file_error(name, ": byte 0: header of ", length, " bytes in a file of ", bytes.size());
+      throw_file_error(name, ": byte 0: not a safetensors file: a header of ", length,
+                       " bytes in a file of ", bytes.size());
     }
     text_ = {reinterpret_cast<const char*>(bytes.data()) + 8, static_cast<std::size_t>(length)};
     data_ = 8 + text_.size();
@@ -59,7 +61,7 @@ class SafetensorsHeader {
  private:
   template <class... Parts>
   [[noreturn]] void fail(const SafetensorsEntry& entry, const Parts&... parts) const {
-    throw_file_error(name_, ": tensor '", entry.name, "': ", parts...);
+    throw_file_error(name_, ": tensor ", quote(entry.name), ": ", parts...);
   }
 
   void parse() {
@@ -98,7 +100,7 @@ class SafetensorsHeader {
     });
     std::sort(names.begin(), names.end());
     const auto twice = std::adjacent_find(names.begin(), names.end());
-    if (twice != names.end()) json.fail("__metadata__: '", *twice, "' twice");
+    if (twice != names.end()) json.fail("__metadata__: ", quote(*twice), " twice");
     metadata_ = text_.substr(begin, json.at() - begin);
   }
 
@@ -109,18 +111,20 @@ class SafetensorsHeader {
                            : field == "shape"        ? 2
                            : field == "data_offsets" ? 4
                                                      : 0;
-      if (bit == 0) json.fail("tensor '", entry.name, "': unknown field '", field, "'");
-      if ((seen & bit) != 0) json.fail("tensor '", entry.name, "': field '", field, "' twice");
+      if (bit == 0) json.fail("tensor ", quote(entry.name), ": unknown field ", quote(field));
+      if ((seen & bit) != 0) {
+        json.fail("tensor ", quote(entry.name), ": field ", quote(field), " twice");
+      }
       seen |= bit;
       if (bit == 1) {
         const std::string type = json.string();
         const auto known = element_type(type);
-        if (!known) json.fail("tensor '", entry.name, "': unknown type '", type, "'");
+        if (!known) json.fail("tensor ", quote(entry.name), ": unknown type ", quote(type));
         entry.type = *known;
       } else if (bit == 2) {
         json.array([&] {
           if (entry.rank == entry.extents.size()) {
-            json.fail("tensor '", entry.name, "': more than ", entry.extents.size(), " axes");
+            json.fail("tensor ", quote(entry.name), ": more than ", entry.extents.size(), " axes");
           }
           entry.extents[entry.rank++] = size(json);
         });
@@ -131,11 +135,11 @@ class SafetensorsHeader {
           if (count == 0) entry.begin = value;
           if (count++ == 1) entry.end = value;
         });
-        if (count != 2) json.fail("tensor '", entry.name, "': data_offsets are not a pair");
+        if (count != 2) json.fail("tensor ", quote(entry.name), ": data_offsets are not a pair");
       }
     });
     if (seen != 7) {
-      json.fail("tensor '", entry.name, "': dtype, shape and data_offsets must all be given");
+      json.fail("tensor ", quote(entry.name), ": dtype, shape and data_offsets must all be given");
     }
   }
   static Index size(JsonReader& json) {

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include <heed/core/printable.hpp>
 #include <heed/core/utf8.hpp>
 #include <heed/io/element_type.hpp>
 #include <heed/io/file.hpp>
@@ -35,7 +36,7 @@ class SafetensorsWriter {
     constexpr std::size_t rank = ViewOf<const X>::rank();
     static_assert(rank <= 8, "safetensors: tensors of at most 8 axes");
     if (!is_readable_as<T>(type)) {
-      throw_file_error("safetensors: tensor '", name, "' of ", name_of(element_type_of<T>()),
+      throw_file_error("safetensors: tensor ", quote(name), " of ", name_of(element_type_of<T>()),
                        " cannot be written as ", name_of(type));
     }
     const TensorView<const T, rank> view = view_of(values);
@@ -53,11 +54,11 @@ class SafetensorsWriter {
     std::size_t size = width_of(type);
     for (const Index extent : shape) {
       if (extent < 0 || __builtin_mul_overflow(size, static_cast<std::size_t>(extent), &size)) {
-        throw_file_error("safetensors: tensor '", name, "': shape ", shape, " is none");
+        throw_file_error("safetensors: tensor ", quote(name), ": shape ", shape, " is none");
       }
     }
     if (shape.size() > 8 || size != bytes.size()) {
-      throw_file_error("safetensors: tensor '", name, "': ", bytes.size(), " bytes for shape ",
+      throw_file_error("safetensors: tensor ", quote(name), ": ", bytes.size(), " bytes for shape ",
                        shape, " of ", name_of(type));
     }
     const std::span<std::byte> to = add_item(name, type, shape);
@@ -94,9 +95,9 @@ class SafetensorsWriter {
   template <class Shape>
   std::span<std::byte> add_item(const std::string& name, ElementType type, const Shape& shape) {
     if (name.empty() || name == "__metadata__" || !is_utf8(name)) {
-      throw_file_error("safetensors: no name for a tensor: '", name, "'");
+      throw_file_error("safetensors: no name for a tensor: ", quote(name));
     }
-    if (names_.contains(name)) throw_file_error("safetensors: tensor '", name, "' twice");
+    if (names_.contains(name)) throw_file_error("safetensors: tensor ", quote(name), " twice");
     Item item;
     std::size_t size = width_of(type);
     for (const Index extent : shape) {
@@ -114,7 +115,7 @@ class SafetensorsWriter {
     return all;
   }
 
-  static std::string quoted(std::string_view text) {
+  static std::string json_string(std::string_view text) {
     constexpr std::string_view digits = "0123456789abcdef";
     std::string result = "\"";
     for (const char letter : text) {
@@ -135,13 +136,14 @@ class SafetensorsWriter {
     std::string json = "{";
     if (!notes_.empty()) {
       json += "\"__metadata__\":{";
-      for (const auto& [key, value] : notes_) json += quoted(key) + ':' + quoted(value) + ',';
+      for (const auto& [key, value] : notes_)
+        json += json_string(key) + ':' + json_string(value) + ',';
       json.back() = '}';
       json += ',';
     }
     std::size_t begin = 0;
     for (const auto& [key, item] : items_) {
-      json += quoted(key.second) + ":{\"dtype\":\"" + std::string(name_of(key.first)) +
+      json += json_string(key.second) + ":{\"dtype\":\"" + std::string(name_of(key.first)) +
               "\",\"shape\":[";
       for (const Index extent : item.shape) json += std::to_string(extent) + ',';
       if (json.back() == ',') json.pop_back();

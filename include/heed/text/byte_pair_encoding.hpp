@@ -12,6 +12,7 @@
 
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
+#include <heed/core/printable.hpp>
 #include <heed/text/byte_letters.hpp>
 #include <heed/text/pair_merger.hpp>
 #include <heed/text/pre_tokenizer.hpp>
@@ -118,8 +119,8 @@ class BytePairEncoding {
                               vocabulary.find(left + right)};
       for (const Index token : tokens) {
         if (token >= 0) continue;
-        throw_shape_error("merges: ", merges.size(), " is '", text,
-                          "', which names a token that is not in the vocabulary");
+        throw_shape_error("merges: ", merges.size(), " is ", quote(text),
+                          ", which names a token that is not in the vocabulary");
       }
       merges.push_back({static_cast<std::int32_t>(tokens[0]), static_cast<std::int32_t>(tokens[1]),
                         static_cast<std::int32_t>(tokens[2])});

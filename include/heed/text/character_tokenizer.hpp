@@ -10,6 +10,7 @@
 
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
+#include <heed/core/printable.hpp>
 #include <heed/core/utf8.hpp>
 
 namespace heed {
@@ -41,7 +42,7 @@ class CharacterTokenizer {
       if (found == characters_.end() || *found != code) {
         std::string character;
         append_utf8(character, code);
-        throw_shape_error("encode: byte ", at, ": '", character, "' is not in the vocabulary");
+        throw_shape_error("encode: byte ", at, ": ", quote(character), " is not in the vocabulary");
       }
       tokens.push_back(found - characters_.begin());
     });

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <heed/core/index.hpp>
+#include <heed/core/printable.hpp>
 #include <heed/io/error.hpp>
 #include <heed/io/gguf.hpp>
 #include <heed/text/byte_pair_encoding.hpp>
@@ -20,10 +21,10 @@ namespace heed {
 inline BytePairEncoding read_tokenizer(const Gguf& file) {
   const auto fail = [&](const auto&... parts) { throw_file_error(file.name(), ": ", parts...); };
   const auto model = file.value<std::string_view>("tokenizer.ggml.model");
-  if (model != "gpt2") fail("'tokenizer.ggml.model' is '", model, "', expected 'gpt2'");
+  if (model != "gpt2") fail("'tokenizer.ggml.model' is ", quote(model), ", expected 'gpt2'");
   const auto pre = file.value<std::string_view>("tokenizer.ggml.pre", "gpt-2");
   if (pre != "gpt-2" && pre != "smollm") {
-    fail("'tokenizer.ggml.pre' is '", pre, "', expected 'gpt-2' or 'smollm'");
+    fail("'tokenizer.ggml.pre' is ", quote(pre), ", expected 'gpt-2' or 'smollm'");
   }
   BytePairVocabulary vocabulary;
   vocabulary.pre_tokenizer = pre == "smollm" ? PreTokenizer::smollm : PreTokenizer::gpt2;

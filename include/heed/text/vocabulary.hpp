@@ -10,6 +10,7 @@
 
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
+#include <heed/core/printable.hpp>
 
 namespace heed {
 
@@ -25,7 +26,7 @@ class Vocabulary {
               [&](std::size_t a, std::size_t b) { return tokens_[a] < tokens_[b]; });
     for (std::size_t i = 1; i < order_.size(); ++i) {
       if (tokens_[order_[i]] == tokens_[order_[i - 1]]) {
-        throw_shape_error("vocabulary: '", tokens_[order_[i]], "' twice");
+        throw_shape_error("vocabulary: ", quote(tokens_[order_[i]]), " twice");
       }
     }
   }

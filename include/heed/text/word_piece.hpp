@@ -11,6 +11,7 @@
 
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
+#include <heed/core/printable.hpp>
 #include <heed/core/utf8.hpp>
 #include <heed/io/file.hpp>
 #include <heed/text/special_tokens.hpp>
@@ -69,7 +70,7 @@ class WordPiece {
   /// The token of that name, e.g. "[PAD]"; ShapeError when there is none.
   Index token(std::string_view name) const {
     const Index found = vocabulary_.find(name);
-    if (found < 0) throw_shape_error("vocabulary: no token '", name, "'");
+    if (found < 0) throw_shape_error("vocabulary: no token ", quote(name));
     return found;
   }
   /// A token's name: "play", "##ing".
