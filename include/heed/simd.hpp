@@ -8,3 +8,4 @@
 #include <heed/simd/product_kernels.hpp>
 #include <heed/simd/row_kernels.hpp>
 #include <heed/simd/strided.hpp>
+#include <heed/simd/training_kernels.hpp>

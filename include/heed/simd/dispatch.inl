@@ -18,6 +18,7 @@
 #include <heed/simd/kernels.hpp>
 #include <heed/simd/product_kernels.hpp>
 #include <heed/simd/row_kernels.hpp>
+#include <heed/simd/training_kernels.hpp>
 
 #define HEED_SIMD inline __attribute__((always_inline))
 #define HEED_KERNEL __attribute__((noinline))

@@ -14,6 +14,10 @@ template <class T>
 const RowKernels<T>& row_kernels_of(Isa isa) {
   HEED_SIMD_TABLE_OF(isa, row_table);
 }
+template <class T>
+const TrainingKernels<T>& training_kernels_of(Isa isa) {
+  HEED_SIMD_TABLE_OF(isa, training_table);
+}
 
 }  // namespace detail
 
@@ -25,11 +29,17 @@ template <class T>
 const RowKernels<T>& row_kernels() {
   return detail::row_kernels_of<T>(active());
 }
+template <class T>
+const TrainingKernels<T>& training_kernels() {
+  return detail::training_kernels_of<T>(active());
+}
 #if defined(HEED_COMPILED_SOURCE)
 template const ProductKernels<float>& product_kernels<float>();
 template const ProductKernels<double>& product_kernels<double>();
 template const RowKernels<float>& row_kernels<float>();
 template const RowKernels<double>& row_kernels<double>();
+template const TrainingKernels<float>& training_kernels<float>();
+template const TrainingKernels<double>& training_kernels<double>();
 #endif
 
 }  // namespace heed::simd

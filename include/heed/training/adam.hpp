@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include <heed/layers/parameters.hpp>
+#include <heed/simd/training_kernels.hpp>
 #include <heed/training/optimizer_step.hpp>
 #include <heed/training/whole_power.hpp>
 
@@ -70,24 +71,20 @@ class Adam {
               const detail::PlannedStep& plan, double weight_decay) const {
     const double corrected1 = 1 - detail::whole_power(options_.beta1, steps_ + 1);
     const double corrected2 = 1 - detail::whole_power(options_.beta2, steps_ + 1);
-    const auto rate = static_cast<T>(plan.learning_rate / corrected1);
-    const auto root = static_cast<T>(std::sqrt(corrected2));
-    const auto factor = static_cast<T>(plan.gradient_factor);
-    const auto keep1 = static_cast<T>(1 - options_.beta1);
-    const auto beta2 = static_cast<T>(options_.beta2);
-    const auto keep2 = static_cast<T>(1 - options_.beta2);
-    const auto epsilon = static_cast<T>(options_.epsilon);
-    const auto added = static_cast<T>(options_.decoupled ? 0 : weight_decay);
-    const auto shrink =
-        static_cast<T>(options_.decoupled ? 1 - plan.learning_rate * weight_decay : 1);
+    const simd::AdamUpdate<T> numbers{
+        .factor = static_cast<T>(plan.gradient_factor),
+        .added = static_cast<T>(options_.decoupled ? 0 : weight_decay),
+        .keep1 = static_cast<T>(1 - options_.beta1),
+        .beta2 = static_cast<T>(options_.beta2),
+        .keep2 = static_cast<T>(1 - options_.beta2),
+        .inverse_root = static_cast<T>(1 / std::sqrt(corrected2)),
+        .epsilon = static_cast<T>(options_.epsilon),
+        .rate = static_cast<T>(plan.learning_rate / corrected1),
+        .shrink = static_cast<T>(options_.decoupled ? 1 - plan.learning_rate * weight_decay : 1)};
+    const auto& kernels = simd::training_kernels<T>();
     detail::for_each_stretch(count, [&](Index, Index begin, Index end) {
-      for (Index i = begin; i < end; ++i) {
-        const T slope = factor * gradient[i] + added * weights[i];
-        first[i] += keep1 * (slope - first[i]);
-        second[i] = beta2 * second[i] + keep2 * slope * slope;
-        weights[i] =
-            shrink * weights[i] - rate * (first[i] / (std::sqrt(second[i]) / root + epsilon));
-      }
+      kernels.adam(numbers, weights + begin, gradient + begin, first + begin, second + begin,
+                   end - begin);
     });
   }
 

@@ -10,7 +10,11 @@
 #include <heed/core/error.hpp>
 #include <heed/core/log.hpp>
 #include <heed/core/parallel.hpp>
-#include <heed/tensor/rows.hpp>
+#include <heed/core/scalar.hpp>
+#include <heed/core/scratch.hpp>
+#include <heed/simd/row_kernels.hpp>
+#include <heed/simd/training_kernels.hpp>
+#include <heed/tensor/for_each_row.hpp>
 #include <heed/tensor/tensor.hpp>
 #include <heed/tensor/view_of.hpp>
 
@@ -72,39 +76,79 @@ Index check_cross_entropy(const Logits& logits, const Targets& targets,
   return kept;
 }
 
-/// −Σ y log p of one row, y being `target` smoothed. Powers exp(x − max) are left in `powers`,
-/// where it is not empty.
+/// One target with its logits.
 template <class T>
-double row_cross_entropy(const Row<T>& row, Index target, double smoothing,
-                         const TensorView<T, 1>& powers, RowSum& total) {
-  const bool keep = !powers.empty();
-  total = sum_row(row, [&](Index i, double power) {
-    if (keep) powers(i) = static_cast<T>(power);
-  });
-  if (total.broken()) return total.sum;
-  if (total.empty()) return std::numeric_limits<double>::infinity();
-  const double log_sum = detail::log(total.sum);
-  const double aim = log_sum - row.shifted(target, total.maximum);
-  if (smoothing == 0) return aim;
-  double shifted = 0;
-  for (Index i = 0; i < row.values.extent(0); ++i) shifted += row.shifted(i, total.maximum);
-  const double even = log_sum - shifted / static_cast<double>(row.values.extent(0));
-  return smoothing == 1 ? even : (1 - smoothing) * aim + smoothing * even;
+struct CrossEntropyRow {
+  TensorView<const T, 1> logits;
+  T* gradient = nullptr;  // none: the loss alone
+  Index target = 0;
+  double loss = 0;
+};
+
+/// What all rows of a call share.
+struct CrossEntropyCall {
+  double smoothing = 0;
+  double divisor = 1;
+};
+
+/// Turns the powers e^(x − max) of a row into (p − y) / divisor, y being the target smoothed.
+template <class T>
+void finish_gradient(T* powers, Index classes, Index target, double sum,
+                     const CrossEntropyCall& call) {
+  const double even = call.smoothing / static_cast<double>(classes);
+  const double at_target = powers[target] / sum - even - (1 - call.smoothing);
+  const double factor = 1 / (sum * call.divisor);
+  simd::row_kernels<T>().normalize(powers, static_cast<T>(even * sum), 0, nullptr,
+                                   static_cast<T>(factor), powers, classes);
+  powers[target] = static_cast<T>(at_target / call.divisor);
 }
 
-/// Turns powers into (p − y) / divisor.
+/// A row of nothing but −inf, where no probabilities are: p counts as 0.
 template <class T>
-void finish_gradient(const TensorView<T, 1>& gradient, const RowSum& total, Index target,
-                     double smoothing, double divisor) {
-  const Index classes = gradient.extent(0);
-  const double even = smoothing / static_cast<double>(classes);
-  for (Index i = 0; i < classes; ++i) {
-    const double share = total.broken()  ? total.sum
-                         : total.empty() ? 0
-                                         : static_cast<double>(gradient(i)) / total.sum;
-    const double aim = even + (i == target ? 1 - smoothing : 0);
-    gradient(i) = static_cast<T>((share - aim) / divisor);
+void empty_row(CrossEntropyRow<T>& row, const CrossEntropyCall& call) {
+  const Index classes = row.logits.extent(0);
+  row.loss = std::numeric_limits<double>::infinity();
+  for (Index i = 0; row.gradient != nullptr && i < classes; ++i) {
+    const double aim =
+        call.smoothing / static_cast<double>(classes) + (i == row.target ? 1 - call.smoothing : 0);
+    row.gradient[i] = static_cast<T>(-aim / call.divisor);
   }
+}
+
+/// Loss and gradient of one row; `buffer` holds as many numbers as there are classes.
+template <class T>
+void compute_row(CrossEntropyRow<T>& row, T* buffer, const CrossEntropyCall& call) {
+  const auto& kernels = simd::training_kernels<T>();
+  const Index classes = row.logits.extent(0);
+  T* powers = row.gradient != nullptr ? row.gradient : buffer;
+  const T* x = row.logits.data_handle();
+  if (row.logits.stride(0) != 1) {
+    for (Index i = 0; i < classes; ++i) powers[i] = row.logits(i);
+    x = powers;
+  }
+  const T most = kernels.maximum(x, classes);
+  const double at_target = static_cast<double>(x[row.target]) - static_cast<double>(most);
+  double shifted = 0;  // Σ (x − max), for smoothing alone
+  if (call.smoothing != 0) {
+    shifted = kernels.sum(x, classes) - static_cast<double>(classes) * static_cast<double>(most);
+  }
+  if (most == -std::numeric_limits<T>::infinity() &&
+      std::none_of(x, x + classes, [](T value) { return value != value; })) {
+    return empty_row(row, call);
+  }
+  kernels.exponentials(x, most, powers, classes);
+  const double sum = kernels.sum(powers, classes);
+  if (sum != sum) {  // a NaN, or +inf
+    row.loss = sum;
+    if (row.gradient != nullptr) std::fill(powers, powers + classes, static_cast<T>(sum));
+    return;
+  }
+  const double log_sum = detail::log(sum);
+  row.loss = call.smoothing == 1 ? 0 : (1 - call.smoothing) * (log_sum - at_target);
+  if (call.smoothing != 0) {
+    row.loss += call.smoothing * (log_sum - shifted / static_cast<double>(classes));
+  }
+  if (row.gradient != nullptr) finish_gradient(powers, classes, row.target, sum, call);
 }
 
 /// The loss; gradients too where `gradients` is not empty, which is zero at first.
@@ -115,36 +159,29 @@ double compute_cross_entropy(const Logits& logits, const Targets& targets,
   const Index kept = check_cross_entropy(logits, targets, options);
   if (kept == 0) return 0;
   const auto divisor = static_cast<double>(options.divisor > 0 ? options.divisor : kept);
-  struct Job {
-    Row<T> row;
-    TensorView<T, 1> gradient;
-    Index target;
-    double loss;
-  };
-  std::vector<Job> jobs;
-  jobs.reserve(static_cast<std::size_t>(kept));
+  const CrossEntropyCall call{options.label_smoothing, divisor};
+  std::vector<CrossEntropyRow<T>> rows;
+  rows.reserve(static_cast<std::size_t>(kept));
   for_each_row(logits.extents(), [&](const Extents<Rank>& at) {
     Index offset = 0;
     for (std::size_t axis = 0; axis + 1 < Rank; ++axis) offset += at[axis] * targets.stride(axis);
     const auto target = static_cast<Index>(targets.data_handle()[offset]);
     if (target == options.ignored) return;
-    const auto gradient = gradients.empty() ? TensorView<T, 1>() : row_at(gradients, at);
-    jobs.push_back({{row_at(logits, at), {}, false, 1}, gradient, target, 0});
+    T* gradient = gradients.empty() ? nullptr : row_at(gradients, at).data_handle();
+    rows.push_back({row_at(logits, at), gradient, target, 0});
   });
-  constexpr Index rows_a_task = 16;
-  const auto count = static_cast<Index>(jobs.size());
-  parallel_for((count + rows_a_task - 1) / rows_a_task, [&](Index task) {
-    for (Index i = task * rows_a_task; i < std::min(count, (task + 1) * rows_a_task); ++i) {
-      Job& job = jobs[static_cast<std::size_t>(i)];
-      RowSum total;
-      job.loss =
-          row_cross_entropy(job.row, job.target, options.label_smoothing, job.gradient, total);
-      if (job.gradient.empty()) continue;
-      finish_gradient(job.gradient, total, job.target, options.label_smoothing, divisor);
+  // As many rows as are worth waking a thread for.
+  const Index classes = logits.extent(Rank - 1);
+  const Index rows_a_task = std::max<Index>(1, 16384 / classes);
+  parallel_for((kept + rows_a_task - 1) / rows_a_task, [&](Index task) {
+    const auto bytes = static_cast<std::size_t>(classes) * sizeof(T);
+    auto* buffer = reinterpret_cast<T*>(Scratch::of_this_thread<CrossEntropyCall>(bytes));
+    for (Index i = task * rows_a_task; i < std::min(kept, (task + 1) * rows_a_task); ++i) {
+      compute_row(rows[static_cast<std::size_t>(i)], buffer, call);
     }
   });
   double sum = 0;
-  for (const Job& job : jobs) sum += job.loss;  // in order, whoever computed them
+  for (const auto& row : rows) sum += row.loss;  // in order, whoever computed them
   return sum / divisor;
 }
 

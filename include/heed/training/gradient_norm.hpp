@@ -12,6 +12,7 @@
 #include <heed/core/function_ref.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/layers/parameters.hpp>
+#include <heed/simd/training_kernels.hpp>
 
 namespace heed {
 
@@ -35,19 +36,10 @@ template <class T>
 double sum_of_squares(const T* values, Index count) {
   // At most one for every stretch of for_each_stretch.
   std::vector<double> partial(static_cast<std::size_t>(count / 16384 + 1), 0.0);
+  const auto& kernels = simd::training_kernels<T>();
   for_each_stretch(count, [&](Index stretch, Index begin, Index end) {
-    constexpr Index lanes = 8;
-    double sums[lanes] = {};
-    Index i = begin;
-    for (; i + lanes <= end; i += lanes) {
-      for (Index lane = 0; lane < lanes; ++lane) {
-        const auto value = static_cast<double>(values[i + lane]);
-        sums[lane] += value * value;
-      }
-    }
-    for (; i < end; ++i) sums[0] += static_cast<double>(values[i]) * static_cast<double>(values[i]);
-    double& sum = partial[static_cast<std::size_t>(stretch)];
-    for (const double lane : sums) sum += lane;
+    partial[static_cast<std::size_t>(stretch)] =
+        kernels.sum_of_squares(values + begin, end - begin);
   });
   double sum = 0;
   for (const double part : partial) sum += part;
