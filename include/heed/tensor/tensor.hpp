@@ -3,6 +3,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <cstring>
 #include <initializer_list>
 #include <new>
 #include <type_traits>
@@ -29,7 +30,7 @@ class Tensor {
   explicit Tensor(const Extents<Rank>& extents) : extents_(extents) {
     detail::row_major_strides<Rank>(extents);  // refuses negative and overflowing extents
     allocate();
-    for (Index i = 0; i < size(); ++i) data_[i] = T{};
+    fill_with_zero();
   }
   /// The given values in row-major order, as many as the extents hold.
   Tensor(const Extents<Rank>& extents, std::initializer_list<T> values) : Tensor(extents) {
@@ -41,7 +42,9 @@ class Tensor {
   }
   Tensor(const Tensor& other) : extents_(other.extents_) {
     allocate();
-    for (Index i = 0; i < size(); ++i) data_[i] = other.data_[i];
+    if (data_ != nullptr) {
+      std::memcpy(data_, other.data_, static_cast<std::size_t>(size()) * sizeof(T));
+    }
   }
   Tensor(Tensor&& other) noexcept
       : data_(std::exchange(other.data_, nullptr)),
@@ -120,6 +123,14 @@ class Tensor {
       sum = sum * extents_[axis] + at[axis];
     }
     return sum;
+  }
+  void fill_with_zero() {
+    const Index count = size();
+    if constexpr (std::is_arithmetic_v<T>) {
+      if (count > 0) std::memset(data_, 0, static_cast<std::size_t>(count) * sizeof(T));
+    } else {
+      for (Index i = 0; i < count; ++i) data_[i] = T{};
+    }
   }
   void allocate() {
     const auto count = static_cast<std::size_t>(size());
