@@ -37,6 +37,16 @@ TEST(LineChart, AxesHoldEveryFinitePoint) {
   EXPECT_EQ(empty.y.high, 1);
 }
 
+TEST(LineChart, PositionsHaveNoTicksBetweenThem) {
+  LineChart chart;
+  chart.series = {{"", {5, 6, 9}, {1, 2, 3}}};
+  EXPECT_EQ(detail::axes_of(chart, 10, 5).x.step, 1);
+  chart.series[0].x[1] = 5.5;
+  EXPECT_EQ(detail::axes_of(chart, 10, 5).x.step, 0.5);
+  chart.series = {{"", {3}, {1}}};
+  EXPECT_LT(detail::axes_of(chart, 10, 5).x.low, 3);
+}
+
 TEST(LineChart, RunsEndWhereAPointIsMissing) {
   LineChart chart;
   chart.series = {{"", {0, 1, 2, 3, 4}, {NAN, 1, 2, NAN, 3}}};

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <optional>
 #include <string>
 #include <utility>
@@ -73,18 +75,22 @@ struct ChartAxes {
 /// Axes that hold every finite point, with at most about so many ticks.
 inline ChartAxes axes_of(const LineChart& chart, Index x_parts, Index y_parts) {
   check_line_chart(chart);
-  bool first = true;
+  bool first = true, whole = true;  // whole: every x is an integer, as steps and positions are
   double left = 0, right = 1, low = 0, high = 1;
   for (const Series& series : chart.series) {
     for (std::size_t i = 0; i < series.x.size(); ++i) {
       const double x = series.x[i], y = series.y[i];
       if (!(x >= -1e300 && x <= 1e300 && y >= -1e300 && y <= 1e300)) continue;
+      whole = whole && x == std::floor(x);
       left = first || x < left ? x : left;
       right = first || x > right ? x : right;
       low = first || y < low ? y : low;
       high = first || y > high ? y : high;
       first = false;
     }
+  }
+  if (whole && !first && right - left < static_cast<double>(x_parts)) {
+    x_parts = std::max<Index>(1, static_cast<Index>(right - left));
   }
   const bool fixed_range = chart.low && chart.high;
   low = chart.low.value_or(chart.high && low >= *chart.high ? *chart.high - 1 : low);
