@@ -16,11 +16,10 @@ template <class S>
 inline constexpr int tile_stride{HEED_SIMD_VECTORS * S::width};
 #include <heed/simd/activation.inl>
 #include <heed/simd/attend.inl>
-#include <heed/simd/row.inl>
-#include <heed/simd/training.inl>
 #include <heed/simd/backward.inl>
 #include <heed/simd/product.inl>
 #include <heed/simd/row.inl>
+#include <heed/simd/training.inl>
 
 template <class T>
 struct Table {
