@@ -5,7 +5,7 @@
 #include <heed/layers/activation.hpp>
 #include <heed/layers/block_options.hpp>
 #include <heed/layers/cross_attention_block.hpp>
-#include <heed/layers/dropout_layer.hpp>
+#include <heed/layers/dropout.hpp>
 #include <heed/layers/embedding.hpp>
 #include <heed/layers/feed_forward.hpp>
 #include <heed/layers/layer_norm.hpp>

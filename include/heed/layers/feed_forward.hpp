@@ -8,7 +8,7 @@
 #include <heed/core/random.hpp>
 #include <heed/core/scalar.hpp>
 #include <heed/layers/activation.hpp>
-#include <heed/layers/dropout_layer.hpp>
+#include <heed/layers/dropout.hpp>
 #include <heed/layers/linear.hpp>
 #include <heed/tensor/arithmetic.hpp>
 
@@ -35,7 +35,7 @@ struct FeedForward {
     typename Activation<T>::Saved activation;
     Tensor<T, 3> activated;  // gated only, as is `up`
     Tensor<T, 3> up;
-    typename DropoutLayer<T>::Saved dropout;
+    typename Dropout<T>::Saved dropout;
     typename Linear<T>::Saved down;
   };
 
@@ -98,7 +98,7 @@ struct FeedForward {
   std::optional<Linear<T>> gate;
   Linear<T> down;
   Activation<T> activation;
-  DropoutLayer<T> dropout;
+  Dropout<T> dropout;
 
  private:
   static void multiply(const Tensor<T, 3>& a, const Tensor<T, 3>& b, Tensor<T, 3>& out) {

@@ -6,7 +6,7 @@
 
 #include <heed/core/random.hpp>
 #include <heed/core/scalar.hpp>
-#include <heed/layers/dropout_layer.hpp>
+#include <heed/layers/dropout.hpp>
 #include <heed/layers/norm.hpp>
 #include <heed/layers/parameters.hpp>
 #include <heed/tensor/arithmetic.hpp>
@@ -21,7 +21,7 @@ template <Scalar T>
 struct Residual {
   struct Saved {
     typename Norm<T>::Saved norm;
-    typename DropoutLayer<T>::Saved dropout;
+    typename Dropout<T>::Saved dropout;
   };
 
   Residual() = default;
@@ -65,7 +65,7 @@ struct Residual {
   static auto members(auto& layer) { return std::tuple{member("", layer.norm)}; }
 
   Norm<T> norm;
-  DropoutLayer<T> dropout;
+  Dropout<T> dropout;
   bool norm_before = true;
 };
 

@@ -47,7 +47,7 @@ struct Encoder {
     typename TokenInput<T>::Saved input;
     typename Embedding<T>::Saved segments;
     typename Norm<T>::Saved embedding_norm, norm;
-    typename DropoutLayer<T>::Saved dropout;
+    typename Dropout<T>::Saved dropout;
     std::vector<typename SelfAttentionBlock<T>::Saved> blocks;
   };
 
@@ -124,7 +124,7 @@ struct Encoder {
   TokenInput<T> input;
   std::optional<Embedding<T>> segments;
   std::optional<Norm<T>> embedding_norm;
-  DropoutLayer<T> dropout;
+  Dropout<T> dropout;
   std::vector<SelfAttentionBlock<T>> blocks;
   std::optional<Norm<T>> norm;  // after the last block, where blocks have theirs before
 

@@ -8,7 +8,7 @@
 
 #include <heed/core/random.hpp>
 #include <heed/core/scalar.hpp>
-#include <heed/layers/dropout_layer.hpp>
+#include <heed/layers/dropout.hpp>
 #include <heed/layers/embedding.hpp>
 #include <heed/layers/learned_positions.hpp>
 #include <heed/layers/sinusoidal_positions.hpp>
@@ -34,7 +34,7 @@ struct TokenInput {
   struct Saved {
     typename Embedding<T>::Saved embedding;
     typename LearnedPositions<T>::Saved positions;
-    typename DropoutLayer<T>::Saved dropout;
+    typename Dropout<T>::Saved dropout;
   };
 
   TokenInput() = default;
@@ -78,7 +78,7 @@ struct TokenInput {
   Embedding<T> embedding;
   std::optional<LearnedPositions<T>> positions;
   std::optional<SinusoidalPositions<T>> sinusoidal;
-  DropoutLayer<T> dropout;
+  Dropout<T> dropout;
   double factor = 1;
 
  private:

@@ -131,7 +131,7 @@ HEED_KERNEL void unpack_lanes(const typename S::Scalar* transposed, Index stride
     }
   }
   for (; column < columns; ++column) {
-    for (Index i = 0; i < count; ++i) {
+    for (Index i = 0; i < count && i < S::width; ++i) {
       out[i * row_stride + column * column_stride] =
           transposed[column * stride + i] * factors[i] + T{0};
     }

@@ -25,17 +25,17 @@ struct Noise {
 /// alone. Which ones is a pure function of seed, layer and position (Philox), so that backward and
 /// a resumed run draw the same. Probability 0 changes no bit. Srivastava et al. 2014.
 template <Scalar T>
-struct DropoutLayer {
+struct Dropout {
   using Input = Tensor<T, 3>;
   using Output = Tensor<T, 3>;
   using Saved = Noise;
 
-  DropoutLayer() = default;
+  Dropout() = default;
   /// Takes its stream, which tells it from other layers, from `random`. Throws ShapeError for a
   /// probability outside 0 to 1.
-  DropoutLayer(double share, Random& random) : probability(share), stream(random.bits()) {
+  Dropout(double share, Random& random) : probability(share), stream(random.bits()) {
     if (!(share >= 0 && share <= 1)) {
-      throw_shape_error("DropoutLayer: probability ", share, ", expected 0 to 1");
+      throw_shape_error("Dropout: probability ", share, ", expected 0 to 1");
     }
   }
 
@@ -46,7 +46,7 @@ struct DropoutLayer {
     return x;
   }
   Output forward(Input x, Saved& saved) const { return forward(std::move(x), Noise{}, saved); }
-  Input backward(Output grad, const Saved& saved, DropoutLayer&) const {
+  Input backward(Output grad, const Saved& saved, Dropout&) const {
     drop(grad, saved);
     return grad;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/layers/dropout_layer.hpp>
+#include <heed/layers/dropout.hpp>
 
 #include "laws/layer_laws.hpp"
 
@@ -8,24 +8,24 @@ namespace {
 
 constexpr std::uint64_t seed = 99;
 
-Tensor<float, 3> dropped(const DropoutLayer<float>& layer, const Tensor<float, 3>& x) {
+Tensor<float, 3> dropped(const Dropout<float>& layer, const Tensor<float, 3>& x) {
   Noise saved;
   return layer.forward(x, Noise{seed}, saved);
 }
 
-TEST(DropoutLayer, WithoutASeedOrWithProbabilityZeroNoBitChanges) {
+TEST(Dropout, WithoutASeedOrWithProbabilityZeroNoBitChanges) {
   std::mt19937_64 bits(1);
   const auto x = random_tensor<float, 3>({2, 3, 11}, bits);
   Random random(1);
   Noise saved;
-  EXPECT_TRUE(same_bits(DropoutLayer<float>(0, random).forward(x, Noise{seed}, saved), x));
-  EXPECT_TRUE(same_bits(DropoutLayer<float>(0.5, random).forward(x, Noise{}, saved), x));
-  EXPECT_TRUE(same_bits(DropoutLayer<float>(0.5, random).forward(x), x));
+  EXPECT_TRUE(same_bits(Dropout<float>(0, random).forward(x, Noise{seed}, saved), x));
+  EXPECT_TRUE(same_bits(Dropout<float>(0.5, random).forward(x, Noise{}, saved), x));
+  EXPECT_TRUE(same_bits(Dropout<float>(0.5, random).forward(x), x));
 }
 
-TEST(DropoutLayer, KeepsTheRightShareAndScalesIt) {
+TEST(Dropout, KeepsTheRightShareAndScalesIt) {
   Random random(2);
-  const DropoutLayer<float> layer(0.3, random);
+  const Dropout<float> layer(0.3, random);
   Tensor<float, 3> x({10, 100, 100});
   for (float& value : x) value = 7;
   const auto y = dropped(layer, x);
@@ -38,20 +38,20 @@ TEST(DropoutLayer, KeepsTheRightShareAndScalesIt) {
   EXPECT_NEAR(static_cast<double>(kept) / 1e5, 0.7, 0.007);  // 5 standard deviations
 }
 
-TEST(DropoutLayer, BackwardDropsTheSame) {
+TEST(Dropout, BackwardDropsTheSame) {
   Random random(3);
-  const DropoutLayer<float> layer(0.5, random);
+  const Dropout<float> layer(0.5, random);
   Tensor<float, 3> ones({1, 9, 9});
   for (float& value : ones) value = 1;
   Noise saved;
   const auto y = layer.forward(ones, Noise{seed}, saved);
-  DropoutLayer<float> none;
+  Dropout<float> none;
   EXPECT_TRUE(same_bits(layer.backward(ones, saved, none), y));
 }
 
-TEST(DropoutLayer, SeedsAndLayersDiffer) {
+TEST(Dropout, SeedsAndLayersDiffer) {
   Random random(4);
-  const DropoutLayer<float> a(0.5, random), b(0.5, random);
+  const Dropout<float> a(0.5, random), b(0.5, random);
   int other_layer = 0, other_seed = 0;
   for (Index i = 0; i < 1000; ++i) {
     other_layer += a.keeps(seed, i) != b.keeps(seed, i);
@@ -61,16 +61,16 @@ TEST(DropoutLayer, SeedsAndLayersDiffer) {
   EXPECT_NEAR(other_seed, 500, 80);
 }
 
-TEST(DropoutLayer, ProbabilityOneDropsAll) {
+TEST(Dropout, ProbabilityOneDropsAll) {
   Random random(5);
   Tensor<float, 3> x({1, 1, 3}, {1, std::numeric_limits<float>::infinity(), -2});
-  for (const float value : dropped(DropoutLayer<float>(1, random), x)) EXPECT_EQ(value, 0);
+  for (const float value : dropped(Dropout<float>(1, random), x)) EXPECT_EQ(value, 0);
 }
 
-TEST(DropoutLayer, RefusesOtherProbabilities) {
+TEST(Dropout, RefusesOtherProbabilities) {
   Random random(6);
   for (const double bad : {-0.1, 1.1, std::nan("")}) {
-    EXPECT_THROW(DropoutLayer<float>(bad, random), ShapeError);
+    EXPECT_THROW(Dropout<float>(bad, random), ShapeError);
   }
 }
 
