@@ -13,7 +13,7 @@ import pathlib
 import tokenizers
 from tokenizers import Regex, normalizers, pre_tokenizers
 
-# The flags of CharacterClass in include/heed/text/unicode.hpp.
+# The flags of Classes in include/heed/text/unicode.hpp.
 LETTER, NUMBER, DIGIT, SPACE, DROPPED, PUNCTUATION, MARK = (1 << i for i in range(7))
 DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz+-"
 CODES = [code for code in range(0x110000) if not 0xD800 <= code < 0xE000]

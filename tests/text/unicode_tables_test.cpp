@@ -16,7 +16,7 @@ TEST(UnicodeTables, HoldDigitsOfTheirNumbersAndEndWithOne) {
     EXPECT_EQ(
         table.find_first_not_of("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz+-"),
         std::string_view::npos);
-    PackedNumbers numbers(table);
+    unicode::detail::PackedNumbers numbers(table);
     std::size_t count = 0;
     for (; numbers.more(); ++count) numbers.next();
     EXPECT_GT(count, 500u);
@@ -25,7 +25,7 @@ TEST(UnicodeTables, HoldDigitsOfTheirNumbersAndEndWithOne) {
 
 TEST(UnicodeTables, RunsLieInsideUnicode) {
   char32_t first = 0;
-  for (PackedNumbers numbers(packed_character_classes); numbers.more();) {
+  for (unicode::detail::PackedNumbers numbers(packed_character_classes); numbers.more();) {
     first += numbers.next();
     EXPECT_LT(numbers.next(), 128u);
   }

@@ -7,10 +7,9 @@
 
 #include <heed/core/utf8.hpp>
 
-namespace heed {
+namespace heed::unicode {
 namespace {
 
-bool has(char32_t code, CharacterClass wanted) { return is(classes_of(code), wanted); }
 std::string bare(char32_t code) {
   std::string text;
   without_accents(code, [&](char32_t letter) { append_utf8(text, letter); });
@@ -24,28 +23,28 @@ std::string lower(char32_t code) {
 
 TEST(Unicode, Classes) {
   for (const char32_t letter : {U'a', U'Z', U'é', U'中', U'한', U'ш', U'क', U'ª', U'ǅ', U'𝒜'}) {
-    EXPECT_TRUE(has(letter, CharacterClass::letter)) << lower(letter);
-    EXPECT_FALSE(has(letter, CharacterClass::number));
+    EXPECT_TRUE(classes_of(letter).letter()) << lower(letter);
+    EXPECT_FALSE(classes_of(letter).number());
   }
   for (const char32_t number : {U'0', U'9', U'٣', U'½', U'Ⅷ', U'①', U'१'}) {
-    EXPECT_TRUE(has(number, CharacterClass::number));
-    EXPECT_TRUE(has(number, CharacterClass::digit));
+    EXPECT_TRUE(classes_of(number).number());
+    EXPECT_TRUE(classes_of(number).digit());
   }
   for (const char32_t space : {U' ', U'\t', U'\n', U'\x85', U'\u00a0', U'\u3000', U'\u2028'}) {
-    EXPECT_TRUE(has(space, CharacterClass::space));
+    EXPECT_TRUE(classes_of(space).space());
   }
-  EXPECT_FALSE(has(U'\u200b', CharacterClass::space));
+  EXPECT_FALSE(classes_of(U'\u200b').space());
   for (const char32_t sign : {U'!', U'$', U'^', U'`', U'~', U'。', U'—', U'¿'}) {
-    EXPECT_TRUE(has(sign, CharacterClass::punctuation));
+    EXPECT_TRUE(classes_of(sign).punctuation());
   }
-  EXPECT_FALSE(has(U'€', CharacterClass::punctuation));
+  EXPECT_FALSE(classes_of(U'€').punctuation());
   for (const char32_t control : {U'\0', U'\x7f', U'\u200b', U'\ufeff', U'\ufffd', U'\x85'}) {
-    EXPECT_TRUE(has(control, CharacterClass::dropped));
+    EXPECT_TRUE(classes_of(control).dropped());
   }
-  EXPECT_FALSE(has(U'\t', CharacterClass::dropped));
-  EXPECT_TRUE(has(U'\u0301', CharacterClass::mark));
-  EXPECT_FALSE(has(U'😀', CharacterClass::letter));
-  EXPECT_EQ(classes_of(0x10fffd), classes_of(0x100000)) << "the last run reaches to the end";
+  EXPECT_FALSE(classes_of(U'\t').dropped());
+  EXPECT_TRUE(classes_of(U'\u0301').mark());
+  EXPECT_FALSE(classes_of(U'😀').letter());
+  EXPECT_TRUE(classes_of(0x10fffd) == classes_of(0x100000)) << "the last run reaches to the end";
 }
 
 TEST(Unicode, WithoutAccents) {
@@ -82,4 +81,4 @@ TEST(Unicode, LowerCaseOfAsciiIsThatOfC) {
 }
 
 }  // namespace
-}  // namespace heed
+}  // namespace heed::unicode

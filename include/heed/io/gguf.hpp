@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -100,6 +101,10 @@ class Gguf {
     Extents<Rank> extents{};
     std::copy_n(found.extents.begin(), Rank, extents.begin());
     Tensor<T, Rank> result(extents);
+    if constexpr (std::is_same_v<T, float>) {
+      read(name, 0, {result.data(), static_cast<std::size_t>(result.size())});
+      return result;
+    }
     float part[1024];
     for (Index first = 0; first < result.size(); first += 1024) {
       const auto count = static_cast<std::size_t>(std::min<Index>(1024, result.size() - first));

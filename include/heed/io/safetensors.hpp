@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <map>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -59,6 +61,10 @@ class Safetensors {
     std::copy_n(found.extents.begin(), Rank, extents.begin());
     Tensor<T, Rank> result(extents);
     const std::byte* from = bytes_.get().data() + found.begin;
+    if (found.type == element_type_of<T>() && !std::is_same_v<T, bool>) {
+      if (!result.empty()) std::memcpy(result.data(), from, found.end - found.begin);
+      return result;
+    }
     const std::size_t width = width_of(found.type);
     for (T& value : result) {
       value = read_element<T>(found.type, from);

@@ -41,11 +41,11 @@ class Gpt2Pieces {
   };
   Next look(std::size_t at) const {
     const Utf8Character character = decode_utf8(text_, at);
-    const std::uint8_t classes = classes_of(character.code);
-    const Kind kind = is(classes, CharacterClass::letter)   ? Kind::letter
-                      : is(classes, CharacterClass::number) ? Kind::number
-                      : is(classes, CharacterClass::space)  ? Kind::space
-                                                            : Kind::other;
+    const auto classes = unicode::classes_of(character.code);
+    const Kind kind = classes.letter()   ? Kind::letter
+                      : classes.number() ? Kind::number
+                      : classes.space()  ? Kind::space
+                                         : Kind::other;
     return {kind, at + character.size};
   }
 
@@ -90,7 +90,7 @@ void for_each_piece(std::string_view text, PreTokenizer kind, const Visit& visit
   for (std::size_t at = 0; at < text.size();) {
     const Utf8Character character = decode_utf8(text, at);
     const std::size_t end = at + character.size;
-    if (is(classes_of(character.code), CharacterClass::digit)) {
+    if (unicode::classes_of(character.code).digit()) {
       cut(text.substr(begin, at - begin));
       visit(text.substr(at, character.size));
       begin = end;

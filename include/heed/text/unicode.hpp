@@ -9,20 +9,31 @@
 
 #include <heed/text/unicode_tables.hpp>
 
-namespace heed {
+namespace heed::unicode {
 
-/// What a character is to the tokenizers; see `is`.
-enum class CharacterClass : std::uint8_t {
-  letter = 1,        // \p{L}
-  number = 2,        // \p{N}
-  digit = 4,         // stands alone where digits are split
-  space = 8,         // \s
-  dropped = 16,      // control characters that BERT leaves out
-  punctuation = 32,  // BERT's
-  mark = 64          // an accent, nothing of which is left without accents
+/// What a character is to the tokenizers.
+class Classes {
+ public:
+  constexpr explicit Classes(std::uint8_t flags) : flags_(flags) {}
+  bool letter() const { return has(1); }        // \p{L}
+  bool number() const { return has(2); }        // \p{N}
+  bool digit() const { return has(4); }         // stands alone where digits are split
+  bool space() const { return has(8); }         // \s
+  bool dropped() const { return has(16); }      // control characters that BERT leaves out
+  bool punctuation() const { return has(32); }  // BERT's
+  bool mark() const { return has(64); }  // an accent, of which nothing is left without accents
+  bool operator==(const Classes&) const = default;
+
+ private:
+  bool has(std::uint8_t flag) const { return (flags_ & flag) != 0; }
+  std::uint8_t flags_;
 };
 
 namespace detail {
+
+using heed::detail::packed_character_classes;
+using heed::detail::packed_lower_case;
+using heed::detail::packed_without_accents;
 
 /// Reads the numbers of the packed tables.
 class PackedNumbers {
@@ -54,10 +65,10 @@ class PackedNumbers {
   std::size_t at_ = 0;
 };
 
-/// The class flags of every character, as runs.
-class CharacterClasses {
+/// The flags of every character, as runs.
+class ClassTable {
  public:
-  CharacterClasses() {
+  ClassTable() {
     std::uint32_t first = 0;
     for (PackedNumbers numbers(packed_character_classes); numbers.more();) {
       first += numbers.next();
@@ -124,21 +135,16 @@ class CharacterMapping {
 
 }  // namespace detail
 
-/// All classes of a character, as flags.
-inline std::uint8_t classes_of(char32_t code) {
-  static const detail::CharacterClasses classes;
-  return classes.flags(code);
-}
-/// Whether the flags name that class.
-inline bool is(std::uint8_t flags, CharacterClass wanted) {
-  return (flags & static_cast<std::uint8_t>(wanted)) != 0;
+inline Classes classes_of(char32_t code) {
+  static const detail::ClassTable table;
+  return Classes(table.flags(code));
 }
 
 /// Calls visit with what is left of a character without its accents (of its canonical
 /// decomposition without nonspacing marks): "é" gives "e", an accent alone nothing.
 template <class Visit>
 void without_accents(char32_t code, const Visit& visit) {
-  if (is(classes_of(code), CharacterClass::mark)) return;
+  if (classes_of(code).mark()) return;
   if (code >= 0xac00 && code < 0xd7a4) {  // Hangul syllables: Unicode 3.12
     const char32_t index = code - 0xac00;
     visit(0x1100 + index / 588);
@@ -157,4 +163,4 @@ void lower_case(char32_t code, const Visit& visit) {
   mapping.apply(code, visit);
 }
 
-}  // namespace heed
+}  // namespace heed::unicode

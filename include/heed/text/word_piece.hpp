@@ -125,11 +125,11 @@ class WordPiece {
     for (std::size_t at = 0; at < text.size();) {
       const Utf8Character next = decode_utf8(text, at);
       at += next.size;
-      const std::uint8_t classes = classes_of(next.code);
-      if (is(classes, CharacterClass::dropped)) continue;
+      const auto classes = unicode::classes_of(next.code);
+      if (classes.dropped()) continue;
       const bool alone = options_.split_cjk && is_cjk(next.code);
-      if (alone || is(classes, CharacterClass::space)) flush(word, tokens);
-      if (is(classes, CharacterClass::space)) continue;
+      if (alone || classes.space()) flush(word, tokens);
+      if (classes.space()) continue;
       fold(next.code, [&](char32_t letter) { put(letter, word, tokens); });
       if (alone) flush(word, tokens);
     }
@@ -140,14 +140,14 @@ class WordPiece {
   void fold(char32_t code, const Visit& visit) const {
     const auto small = [&](char32_t letter) {
       if (!options_.lower_case) return visit(letter);
-      lower_case(letter, visit);
+      unicode::lower_case(letter, visit);
     };
     if (!options_.strip_accents) return small(code);
-    without_accents(code, small);
+    unicode::without_accents(code, small);
   }
 
   void put(char32_t letter, std::string& word, std::vector<Index>& tokens) const {
-    const bool alone = is(classes_of(letter), CharacterClass::punctuation);
+    const bool alone = unicode::classes_of(letter).punctuation();
     if (alone) flush(word, tokens);
     append_utf8(word, letter);
     if (alone) flush(word, tokens);
