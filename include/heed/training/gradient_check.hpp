@@ -25,7 +25,7 @@ struct CheckedGradient {
 
 /// Options of gradient_check.
 struct GradientCheckOptions {
-  double step = 1e-3;  // of the difference quotients
+  double step = 3e-4;  // of the difference quotients
   Index most = 0;      // elements tried of each tensor, evenly chosen; 0: all
 };
 

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: MIT
+// A small GPT learns to write five plays of Shakespeare letter by letter: nanoGPT's setting for a
+// laptop (4 blocks, 4 heads, 128 wide, 64 letters at a time, 12 in a batch).
+#include <array>
+#include <cstdio>
+#include <exception>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include <heed/heed.hpp>
+
+namespace {
+
+using namespace heed;
+
+struct Options {
+  std::uint64_t seed = 1;
+  Index threads = 0;
+  Index steps = 2000;
+  Index batch_size = 12;
+  Index length = 64;
+  Index model_dim = 128;
+  Index heads = 4;
+  Index blocks = 4;
+  double dropout = 0;
+  double learning_rate = 1e-3;
+  double weight_decay = 0.1;
+  Index sample = 300;
+  double temperature = 0.8;
+  std::string save, resume;
+  std::string data = HEED_EXAMPLE_DATA;
+  std::string color = "auto";
+  bool quick = false;
+};
+
+/// A text as numbers of its letters.
+struct Text {
+  std::string letters;  // in the order of their codes
+  std::vector<Index> train, validation;
+
+  explicit Text(const std::string& path, std::size_t most) {
+    const auto bytes = read_file(path);
+    const std::size_t count = std::min(most, bytes.size());
+    std::array<Index, 256> number{};
+    for (std::size_t i = 0; i < count; ++i) number[std::to_integer<std::size_t>(bytes[i])] = 1;
+    for (std::size_t code = 0; code < 256; ++code) {
+      if (number[code] == 0) continue;
+      number[code] = static_cast<Index>(letters.size());
+      letters += static_cast<char>(code);
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      auto& part = i < count * 9 / 10 ? train : validation;
+      part.push_back(number[std::to_integer<std::size_t>(bytes[i])]);
+    }
+  }
+  std::string decoded(std::span<const Index> tokens) const {
+    std::string text;
+    for (const Index token : tokens) text += letters[static_cast<std::size_t>(token)];
+    return text;
+  }
+};
+
+/// Mean loss over windows that are the same at every call.
+template <class T>
+double validation_loss(const LanguageModel<T>& model, const Text& text, const Options& options) {
+  Random random(12345);
+  const Index batches = options.quick ? 2 : 20;
+  double sum = 0;
+  for (Index i = 0; i < batches; ++i) {
+    const auto batch = random_windows(text.validation, options.batch_size, options.length, random);
+    sum += cross_entropy_loss(model.forward(batch.tokens, masks::Causal{}), batch.targets);
+  }
+  return sum / static_cast<double>(batches);
+}
+
+/// What the model writes behind a new line, reading as much of its own text as it was trained on.
+template <class T>
+std::string sample(const LanguageModel<T>& model, const Text& text, const Options& options) {
+  std::vector<Index> written = {0};                // the new line has the lowest code
+  const auto step = [&](std::span<const Index>) {  // no cache: the end of the text is read again
+    const auto count =
+        std::min<std::size_t>(written.size(), static_cast<std::size_t>(options.length));
+    Tokens tokens({1, static_cast<Index>(count)});
+    std::copy(written.end() - static_cast<Index>(count), written.end(), tokens.begin());
+    const auto logits = model.forward(tokens, masks::Causal{});
+    return Tensor<T, 1>::copy_of(
+        logits.view().select(0, 0).select(0, static_cast<Index>(count) - 1));
+  };
+  Random random(options.seed, 99);
+  const Sampler sampler{samplers::Temperature{options.temperature}, samplers::TopP{.p = 0.95}};
+  const std::vector<Index> prompt = written;
+  const auto result = generate(step, prompt, sampler, {.max_tokens = options.sample}, random,
+                               [&](Index token) { written.push_back(token); });
+  return text.decoded(result.tokens);
+}
+
+template <class T>
+void run(const Options& options) {
+  if (options.threads > 0) set_thread_count(options.threads);
+  const Text text(options.data + "/shakespeare.txt", options.quick ? 60000 : std::string::npos);
+  Random weights(options.seed);
+  LanguageModel<T> model({.vocabulary = static_cast<Index>(text.letters.size()),
+                          .model_dim = options.model_dim,
+                          .heads = options.heads,
+                          .blocks = options.blocks,
+                          .max_length = options.length,
+                          .dropout = options.dropout},
+                         weights);
+  std::printf("%zu letters of text, %zu different ones; a model of %td numbers\n",
+              text.train.size() + text.validation.size(), text.letters.size(),
+              parameter_count(model));
+  AdamW optimizer(model,
+                  {.beta2 = 0.99, .weight_decay = options.weight_decay, .decay_vectors = false});
+  TrainingState state{.random = Random(options.seed, 1)};
+  if (!options.resume.empty()) state = load_checkpoint(options.resume, model, optimizer);
+  const Index warm = std::min<Index>(100, options.steps / 10);
+  const TrainOptions how{
+      .steps = options.steps,
+      .first_step = state.step,
+      .schedule = schedules::warm_up(warm, schedules::Cosine{.rate = options.learning_rate,
+                                                             .least = options.learning_rate / 10,
+                                                             .steps = options.steps - warm}),
+      .max_gradient_norm = 1};
+  // [train]
+  const auto compute = [&](Index step, LanguageModel<T>& gradients) {
+    const auto batch = random_windows(text.train, options.batch_size, options.length, state.random);
+    typename LanguageModel<T>::Saved saved;
+    const Noise noise{.seed = static_cast<std::uint64_t>(step)};
+    const auto logits = model.forward(batch.tokens, masks::Causal{}, noise, saved);
+    const auto [loss, grad_logits] = cross_entropy(logits, batch.targets);
+    model.backward(grad_logits, saved, gradients);
+    return BatchLoss{loss, batch.tokens.size()};
+  };
+  // [/train]
+  Series train_loss{"training", {}, {}}, validation{"validation", {}, {}};
+  const Index every = std::max<Index>(1, options.steps / (options.quick ? 4 : 20));
+  Index tokens = 0;  // since the beginning, and how long they took without validation
+  double seconds = 0;
+  state.step = train(model, optimizer, how, compute, [&](const StepInfo& info) {
+    const auto at = static_cast<double>(info.step + 1);
+    train_loss.x.push_back(at);
+    train_loss.y.push_back(info.loss);
+    tokens += options.batch_size * options.length;
+    seconds += static_cast<double>(options.batch_size * options.length) / info.tokens_per_second;
+    if ((info.step + 1) % every != 0) return;
+    validation.x.push_back(at);
+    validation.y.push_back(validation_loss(model, text, options));
+    std::printf("step %5td  loss %.3f  validation %.3f", info.step + 1, info.loss,
+                validation.y.back());
+    options.quick ? std::printf("\n")
+                  : std::printf("  %7.0f tokens/s\n", static_cast<double>(tokens) / seconds);
+    std::fflush(stdout);
+  });
+  const LineChart chart{.series = {train_loss, validation},
+                        .title = "Loss in nats a letter",
+                        .x_title = "step",
+                        .y_title = "loss"};
+  std::printf("\n%s\n", to_terminal(chart, terminal_options(options.color)).c_str());
+  std::printf("%s\n", sample(model, text, options).c_str());
+  if (options.save.empty()) return;
+  save_checkpoint(options.save, model, optimizer, state);
+  std::printf("\nwrote %s\n", options.save.c_str());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app("A small GPT learns to write like Shakespeare, letter by letter.");
+  app.add_option("--steps", options.steps)->capture_default_str();
+  app.add_option("--batch", options.batch_size, "windows a step")->capture_default_str();
+  app.add_option("--length", options.length, "letters of a window")->capture_default_str();
+  app.add_option("--dim", options.model_dim, "width of the model")->capture_default_str();
+  app.add_option("--heads", options.heads)->capture_default_str();
+  app.add_option("--blocks", options.blocks)->capture_default_str();
+  app.add_option("--dropout", options.dropout)->capture_default_str();
+  app.add_option("--rate", options.learning_rate, "largest learning rate")->capture_default_str();
+  app.add_option("--decay", options.weight_decay, "weight decay")->capture_default_str();
+  app.add_option("--sample", options.sample, "letters to write at the end")->capture_default_str();
+  app.add_option("--temperature", options.temperature)->capture_default_str();
+  app.add_option("--save", options.save, "write a checkpoint (safetensors) at the end");
+  app.add_option("--resume", options.resume, "go on from a checkpoint, with the same bits");
+  app.add_option("--seed", options.seed, "of weights, windows and samples")->capture_default_str();
+  app.add_option("--threads", options.threads, "threads to compute with; 0: all")
+      ->capture_default_str();
+  app.add_option("--data", options.data, "folder of shakespeare.txt");
+  app.add_option("--color", options.color, "auto, always, never, 256 or truecolor")
+      ->capture_default_str();
+  app.add_flag("--quick", options.quick, "a smaller model and text, few steps; in double");
+  CLI11_PARSE(app, argc, argv);
+  if (options.quick) {
+    options.steps = 120;
+    options.model_dim = 32;
+    options.blocks = 2;
+    options.length = 32;
+    options.sample = 120;
+  }
+  try {
+    options.quick ? run<double>(options) : run<float>(options);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "train_char: %s\n", error.what());
+    return 1;
+  }
+  return 0;
+}
