@@ -52,7 +52,8 @@ class DecodePass {
  private:
   Tile tile(Index first_key, Index last_key) const {
     const Index first = problem_.first_query_of(item_);
-    return {item_, head_, first, first + problem_.query_count() - 1, first_key, last_key};
+    return {item_ + problem_.item_offset,       head_,     first,
+            first + problem_.query_count() - 1, first_key, last_key};
   }
 
   void clear(const RowStates<T>& states) const {
@@ -92,7 +93,8 @@ class DecodePass {
                                   seen.words != nullptr ? scratch_.visible : nullptr,
                                   rows_,
                                   problem_.head_dim(),
-                                  problem_.value_dim()};
+                                  problem_.value_dim(),
+                                  from_memory()};
     if (problem_.changes.any()) {
       for (Index i = 0; i < block.count; ++i) {
         positions_[i] = seen.first + (seen.holes ? scratch_.kept[i] : i);
@@ -131,6 +133,14 @@ class DecodePass {
       block.values = {scratch_.values, columns, 1};
     }
     return block;
+  }
+
+  bool from_memory() const {
+    constexpr double caches = 4 << 20;
+    const auto rows = static_cast<double>(problem_.batch() * problem_.keys.extent(1)) *
+                      static_cast<double>(problem_.key_count());
+    return rows * static_cast<double>(problem_.head_dim() + problem_.value_dim()) * sizeof(T) >
+           caches;
   }
 
   void turn_words(Index count) const {

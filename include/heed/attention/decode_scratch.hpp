@@ -23,7 +23,7 @@ struct DecodeScratch {
         packed(carver.take<T>(simd::row_keys * head_dim)),
         scores(carver.take<T>(simd::row_keys * row_count)),
         probabilities(carver.take<T>(simd::row_keys * row_count)),
-        tail(carver.take<T>(simd::key_block * 16)),
+        tail(carver.take<T>(simd::key_block * 16 + 16 * head_dim)),
         keys(carver.take<T>(simd::key_block * head_dim)),
         values(carver.take<T>(simd::key_block * value_dim)),
         words(carver.take<std::uint64_t>(simd::key_block)),

@@ -44,6 +44,7 @@ struct AttentionProblem {
   std::span<const Index> first_queries;
   ScoreChanges<T> changes;
   std::span<const Index> key_counts = {};     // of each batch item; empty: all keys
+  Index item_offset = 0;                      // what masks see of batch item 0
   bool last_lines_up = false;                 // the last query with the last key, item by item
   const CachePages* cached_keys = nullptr;    // where keys and values lie, if not in the views,
   const CachePages* cached_values = nullptr;  // whose extents hold in any case

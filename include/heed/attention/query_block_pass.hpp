@@ -104,7 +104,8 @@ class QueryBlockPass {
 
   Tile tile(Index first_key, Index last_key) const {
     const Index first_query = problem_.first_query_of(item_) + row_;
-    return {item_, head_, first_query, first_query + rows_ - 1, first_key, last_key};
+    return {item_ + problem_.item_offset, head_,     first_query,
+            first_query + rows_ - 1,      first_key, last_key};
   }
 
   /// No key seen yet. All lanes, also those past the last query: kernels compute whole tiles.

@@ -22,7 +22,7 @@ class RowChanges {
       : problem_(problem),
         changes_(problem.changes),
         scratch_(scratch),
-        first_{item, head, problem.first_query_of(item), 0},
+        first_{item + problem.item_offset, head, problem.first_query_of(item), 0},
         unit_(changes_.function.given() ? T{1} : static_cast<T>(bits_per_nat)) {}
 
   /// Gives the block its change; `keys` are the positions of its keys.

@@ -39,7 +39,7 @@ class ScoreChangeBlock {
         changes_(problem.changes),
         kernels_(simd::kernels<T>()),
         scratch_(scratch),
-        first_{item, head, problem.first_query_of(item) + row, 0},
+        first_{item + problem.item_offset, head, problem.first_query_of(item) + row, 0},
         row_(row),
         rows_(rows),
         unit_(changes_.function.given() ? T{1} : static_cast<T>(bits_per_nat)) {}

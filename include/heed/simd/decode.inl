@@ -35,7 +35,22 @@ struct DecodeTable {
     score_block<S, Vectors>(task, nullptr);
   }
 
+  /// Reads one number of every 64 bytes: a block's memory comes in one go, in order, which hardware
+  /// looks ahead for. In pieces between computation it came at a third of the speed (measured).
+  HEED_SIMD static void touch(const Strided<T>& matrix, Index rows, Index columns) {
+    constexpr Index line = 64 / static_cast<Index>(sizeof(T));
+    if (matrix.column_stride != 1) return;
+    for (Index row = 0; row < rows; ++row) {
+      const volatile T* at = matrix.data + row * matrix.row_stride;
+      for (Index column = 0; column < columns; column += line) static_cast<void>(at[column]);
+    }
+  }
+
   HEED_KERNEL static void scores(const KeyBlock<T>& keys, const QueryRows<T>& rows) {
+    if (rows.from_memory) {
+      touch(keys.keys, keys.count, rows.head_dim);
+      touch(keys.values, keys.count, rows.value_dim);
+    }
     Table<T>::pack(keys.keys, keys.count, rows.head_dim, 1, rows.packed);
     Index key = 0;
     for (; key + lanes <= keys.count; key += lanes) score_lanes<vectors>(keys, rows, key);

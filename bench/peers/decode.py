@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Decoding, one query over many keys, beside PyTorch's scaled_dot_product_attention and beside the
+memory itself: torch.sum over the same keys and values, called in turn with both.
+
+  bench/peers/decode.py build/release/bench/libheed_bench_peer.so [--threads 1 2] [--json FILE]
+"""
+import argparse
+import json
+import statistics
+import time
+
+import torch
+
+from sdpa import load, machine, timed
+
+CASES = [  # heads, key heads, queries, keys, dim
+    (32, 8, 1, 16384, 128),
+    (32, 32, 1, 16384, 128),
+    (32, 1, 1, 16384, 128),
+    (9, 3, 1, 2048, 64),
+    (32, 8, 4, 16384, 128),
+    (8, 8, 1, 512, 64),
+]
+
+
+def run_case(library, case, threads, seconds):
+    heads, key_heads, queries, keys, dim = case
+    torch.manual_seed(0)
+    q = torch.randn(1, heads, queries, dim)
+    k = torch.randn(1, key_heads, keys, dim)
+    v = torch.randn(1, key_heads, keys, dim)
+    out = torch.empty_like(q)
+    assert library.heed_mask(b"none", 0, None, queries, keys)
+
+    def ours():
+        library.heed_forward(q.data_ptr(), k.data_ptr(), v.data_ptr(), out.data_ptr(), 1, heads,
+                             key_heads, queries, keys, dim)
+
+    def theirs():
+        with torch.no_grad():
+            return torch.nn.functional.scaled_dot_product_attention(q, k, v, enable_gqa=True)
+
+    def memory():
+        return k.sum() + v.sum()
+
+    ours()
+    error = (out - theirs()).abs().max().item()
+    assert error < 1e-5, f"results differ by {error}"
+    times = [], [], []
+    calls = [max(1, round(0.004 / timed(call, 1, threads))) for call in (ours, theirs, memory)]
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end or len(times[0]) < 5:
+        for call, count, into in zip((ours, theirs, memory), calls, times):
+            into.append(timed(call, count, threads))
+    bytes_read = (k.numel() + v.numel()) * 4
+    middle = [statistics.median(values) for values in times]
+    return {"case": f"{heads}/{key_heads} heads, {queries} of {keys}, D{dim}", "threads": threads,
+            "ours_gbytes": bytes_read / middle[0] * 1e-9,
+            "memory_gbytes": bytes_read / middle[2] * 1e-9, "ours_ms": middle[0] * 1e3,
+            "ratio": statistics.median(b / a for a, b in zip(times[0], times[1])),
+            "of_memory": statistics.median(b / a for a, b in zip(times[0], times[2])),
+            "error": error}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("library")
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--seconds", type=float, default=2.0, help="per case")
+    parser.add_argument("--json")
+    options = parser.parse_args()
+    library = load(options.library)
+    rows = []
+    for threads in options.threads:
+        torch.set_num_threads(threads)
+        library.heed_threads(threads)
+        for case in CASES:
+            row = run_case(library, case, threads, options.seconds)
+            rows.append(row)
+            print(f"{threads} thr  {row['case']:32s} {row['ours_ms']:8.3f} ms  "
+                  f"{row['ours_gbytes']:5.1f} GB/s, {100 * row['of_memory']:3.0f} % of torch.sum's "
+                  f"{row['memory_gbytes']:5.1f};  {row['ratio']:.2f} times SDPA", flush=True)
+    if options.json:
+        with open(options.json, "w") as file:
+            json.dump({"machine": machine(), "rows": rows}, file, indent=1)
+
+
+if __name__ == "__main__":
+    main()

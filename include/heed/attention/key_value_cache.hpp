@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include <heed/attention/cache_pages.hpp>
+#include <heed/attention/cache_shape.hpp>
+#include <heed/attention/page_pool.hpp>
+#include <heed/core/bfloat16.hpp>
+#include <heed/core/error.hpp>
+#include <heed/tensor/tensor.hpp>
+#include <heed/tensor/view_of.hpp>
+
+namespace heed {
+
+/// Keys and values of the tokens so far, for attention one token, or some, at a time. Sequences
+/// grow by `append` and shrink by `truncate`; their pages can be shared (`fork`, `reorder`) and are
+/// copied when one of them is written to. `forget` gives back the pages of tokens that a sliding
+/// window has left behind. Stored as T or, in half the memory of float, as bfloat16.
+/// Every change either happens or throws (ShapeError, CacheFull) and leaves the cache as it was.
+template <class T, class Stored = T>
+class KeyValueCache {
+  static_assert(std::is_same_v<Stored, T> || std::is_same_v<Stored, bfloat16>,
+                "KeyValueCache stores its own scalar type or bfloat16");
+
+ public:
+  explicit KeyValueCache(const CacheShape& shape)
+      : shape_(detail::checked(shape)),
+        pool_(shape.pages),
+        tables_(static_cast<std::size_t>(shape.batch)),
+        lengths_(static_cast<std::size_t>(shape.batch), 0),
+        starts_(static_cast<std::size_t>(shape.batch), 0),
+        keys_({shape.pages, shape.key_heads, shape.page_tokens, shape.head_dim}),
+        values_({shape.pages, shape.key_heads, shape.page_tokens, shape.value_dim}) {}
+
+  const CacheShape& shape() const { return shape_; }
+  /// Tokens of each sequence, forgotten ones included: the position of the next one.
+  std::span<const Index> lengths() const { return lengths_; }
+  Index length(Index item) const { return lengths_[slot(item)]; }
+  /// The first token of each sequence that is not forgotten.
+  std::span<const Index> starts() const { return starts_; }
+  Index free_pages() const { return pool_.available(); }
+
+  /// Tokens behind those of one sequence: keys (key_heads, tokens, head_dim), values likewise.
+  void append(Index item, const TensorView<const T, 3>& keys,
+              const TensorView<const T, 3>& values) {
+    slot(item);
+    check_tokens(keys, values);
+    reserve(item, keys.extent(1));
+    const Index first = length(item);
+    for (Index token = 0; token < keys.extent(1); ++token) {
+      const Index page =
+          table(item)[static_cast<std::size_t>((first + token) / shape_.page_tokens)];
+      const Index at = (first + token) % shape_.page_tokens;
+      for (Index head = 0; head < shape_.key_heads; ++head) {
+        store(keys, head, token, &keys_(page, head, at, 0));
+        store(values, head, token, &values_(page, head, at, 0));
+      }
+    }
+    lengths_[slot(item)] += keys.extent(1);
+  }
+
+  /// Tokens behind those of every sequence: keys (batch, key_heads, tokens, head_dim), values
+  /// likewise.
+  template <Viewable K, Viewable V>
+  void append(const K& keys, const V& values) {
+    const TensorView<const T, 4> k = view_of(keys), v = view_of(values);
+    if (k.extent(0) != shape_.batch || v.extent(0) != shape_.batch) {
+      throw_shape_error("KeyValueCache: keys are ", k.extents(), ", values ", v.extents(),
+                        ", for a batch of ", shape_.batch);
+    }
+    if (shape_.batch == 0) return;
+    check_tokens(k.select(0, 0), v.select(0, 0));
+    Index needed = 0;
+    for (Index item = 0; item < shape_.batch; ++item) needed += missing(item, k.extent(2));
+    check_room(needed);
+    for (Index item = 0; item < shape_.batch; ++item)
+      append(item, k.select(0, item), v.select(0, item));
+  }
+
+  /// Takes the last tokens back, down to `length`.
+  void truncate(Index item, Index length) {
+    if (length < starts_[slot(item)] || length > this->length(item)) {
+      throw_shape_error("KeyValueCache: truncate to ", length, " tokens where there are ",
+                        starts_[slot(item)], " to ", this->length(item));
+    }
+    auto& pages = table(item);
+    const auto keep =
+        static_cast<std::size_t>((length + shape_.page_tokens - 1) / shape_.page_tokens);
+    while (pages.size() > keep) {
+      if (pages.back() >= 0) pool_.release(pages.back());
+      pages.pop_back();
+    }
+    lengths_[slot(item)] = length;
+  }
+
+  /// Gives back the pages whose tokens all stand before `position`. Masks need not know: forgotten
+  /// tokens are seen by nobody.
+  void forget(Index item, Index position) {
+    const Index end = std::min(position, length(item)) / shape_.page_tokens;
+    for (Index page = 0; page < end; ++page) {
+      Index& entry = table(item)[static_cast<std::size_t>(page)];
+      if (entry >= 0) pool_.release(entry);
+      entry = -1;
+    }
+    starts_[slot(item)] = std::max(starts_[slot(item)], end * shape_.page_tokens);
+  }
+
+  /// Sequence `to` becomes a copy of `from` that shares its pages.
+  void fork(Index from, Index to) {
+    if (slot(from) == slot(to)) return;
+    for (const Index page : table(from)) {
+      if (page >= 0) pool_.hold(page);
+    }
+    drop(to);
+    table(to) = table(from);
+    lengths_[slot(to)] = lengths_[slot(from)];
+    starts_[slot(to)] = starts_[slot(from)];
+  }
+
+  /// Sequence i becomes what sequence parents[i] was: the step of a beam search.
+  void reorder(std::span<const Index> parents) {
+    if (static_cast<Index>(parents.size()) != shape_.batch) {
+      throw_shape_error("KeyValueCache: ", parents.size(), " parents for a batch of ",
+                        shape_.batch);
+    }
+    for (const Index parent : parents) slot(parent);
+    const auto tables = tables_;
+    const auto lengths = lengths_, starts = starts_;
+    for (const Index parent : parents) {
+      for (const Index page : tables[slot(parent)]) {
+        if (page >= 0) pool_.hold(page);
+      }
+    }
+    for (Index item = 0; item < shape_.batch; ++item) drop(item);
+    for (std::size_t item = 0; item < parents.size(); ++item) {
+      tables_[item] = tables[slot(parents[item])];
+      lengths_[item] = lengths[slot(parents[item])];
+      starts_[item] = starts[slot(parents[item])];
+    }
+  }
+
+  /// Where attention finds keys or values; `rows` receives a pointer per sequence.
+  detail::CachePages pages(bool of_keys, std::vector<const Index*>& rows) const {
+    rows.clear();
+    for (const auto& pages : tables_) rows.push_back(pages.data());
+    const auto& tensor = of_keys ? keys_ : values_;
+    return {tensor.data(),    !std::is_same_v<Stored, T>, tensor.extents()[3],
+            shape_.key_heads, shape_.page_tokens,         rows.data()};
+  }
+
+ private:
+  std::size_t slot(Index item) const {
+    if (item < 0 || item >= shape_.batch) {
+      throw_shape_error("KeyValueCache: sequence ", item, " of ", shape_.batch);
+    }
+    return static_cast<std::size_t>(item);
+  }
+  std::vector<Index>& table(Index item) { return tables_[slot(item)]; }
+
+  void check_tokens(const TensorView<const T, 3>& keys,
+                    const TensorView<const T, 3>& values) const {
+    if (keys.extent(0) != shape_.key_heads || keys.extent(2) != shape_.head_dim ||
+        values.extent(0) != shape_.key_heads || values.extent(2) != shape_.value_dim ||
+        keys.extent(1) != values.extent(1)) {
+      throw_shape_error("KeyValueCache: keys ", keys.extents(), " and values ", values.extents(),
+                        ", expected (key_heads, tokens, dim) with ", shape_.key_heads,
+                        " heads, head_dim ", shape_.head_dim, ", value_dim ", shape_.value_dim);
+    }
+  }
+  void check_room(Index pages) const {
+    if (pages <= pool_.available()) return;
+    throw CacheFull("KeyValueCache: " + std::to_string(pages) + " more pages wanted, " +
+                    std::to_string(pool_.available()) + " of " + std::to_string(shape_.pages) +
+                    " free");
+  }
+
+  bool writes_to_shared_page(Index item) const {
+    const auto& pages = tables_[slot(item)];
+    return length(item) % shape_.page_tokens != 0 && pool_.shared(pages.back());
+  }
+  /// Pages that `tokens` more of a sequence need.
+  Index missing(Index item, Index tokens) const {
+    const Index pages = (length(item) + tokens + shape_.page_tokens - 1) / shape_.page_tokens;
+    const Index more = pages - static_cast<Index>(tables_[slot(item)].size());
+    return more + (tokens > 0 && writes_to_shared_page(item) ? 1 : 0);
+  }
+  /// Makes room for tokens at the end of a sequence, in pages that it alone holds.
+  void reserve(Index item, Index tokens) {
+    Index needed = missing(item, tokens);
+    check_room(needed);
+    if (tokens > 0 && writes_to_shared_page(item)) {
+      Index& last = table(item).back();
+      const Index copy = pool_.take();
+      copy_page(keys_, last, copy);
+      copy_page(values_, last, copy);
+      pool_.release(last);
+      last = copy;
+      --needed;
+    }
+    for (; needed > 0; --needed) table(item).push_back(pool_.take());
+  }
+  static void copy_page(Tensor<Stored, 4>& tensor, Index from, Index to) {
+    const Index size = tensor.extents()[1] * tensor.extents()[2] * tensor.extents()[3];
+    std::copy_n(tensor.data() + from * size, size, tensor.data() + to * size);
+  }
+  static void store(const TensorView<const T, 3>& from, Index head, Index token, Stored* to) {
+    for (Index d = 0; d < from.extent(2); ++d) to[d] = Stored(from(head, token, d));
+  }
+  void drop(Index item) {
+    for (const Index page : table(item)) {
+      if (page >= 0) pool_.release(page);
+    }
+    table(item).clear();
+  }
+
+  CacheShape shape_;
+  detail::PagePool pool_;
+  std::vector<std::vector<Index>> tables_;
+  std::vector<Index> lengths_;
+  std::vector<Index> starts_;
+  Tensor<Stored, 4> keys_;
+  Tensor<Stored, 4> values_;
+};
+
+}  // namespace heed

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <span>
+#include <type_traits>
+
+#include <heed/attention/forward.hpp>
+#include <heed/core/parallel.hpp>
+
+namespace heed {
+
+/// Where the sequences of a packed batch begin and end: sequence s has the queries [queries[s],
+/// queries[s + 1]) and the keys [keys[s], keys[s + 1]). One array for both in self-attention.
+struct PackedOffsets {
+  template <class Offsets>
+  requires(std::is_convertible_v<const Offsets&, std::span<const Index>>)
+      PackedOffsets(const Offsets& both)  // NOLINT(google-explicit-constructor): one array converts
+      : queries(both), keys(both) {}
+  PackedOffsets(std::span<const Index> of_queries, std::span<const Index> of_keys)
+      : queries(of_queries), keys(of_keys) {}
+
+  Index count() const { return queries.empty() ? 0 : static_cast<Index>(queries.size()) - 1; }
+
+  std::span<const Index> queries;
+  std::span<const Index> keys;
+};
+
+namespace detail {
+
+inline void check_offsets(const char* name, std::span<const Index> offsets, Index tokens) {
+  bool ascending = !offsets.empty() && offsets.front() == 0 && offsets.back() == tokens;
+  for (std::size_t i = 1; i < offsets.size(); ++i) {
+    ascending = ascending && offsets[i - 1] <= offsets[i];
+  }
+  if (!ascending) {
+    throw_shape_error("packed_attention: ", name, " offsets must ascend from 0 to the ", tokens,
+                      " tokens of the buffer");
+  }
+}
+
+template <class T>
+AttentionProblem<T> one_sequence(const AttentionProblem<T>& packed, const PackedOffsets& offsets,
+                                 Index sequence) {
+  const auto at = static_cast<std::size_t>(sequence);
+  const Index first = offsets.queries[at], last = offsets.queries[at + 1];
+  const Index first_key = offsets.keys[at], last_key = offsets.keys[at + 1];
+  AttentionProblem<T> one = packed;
+  one.queries = packed.queries.slice(2, first, last);
+  one.out = packed.out.slice(2, first, last);
+  one.keys = packed.keys.slice(2, first_key, last_key);
+  one.values = packed.values.slice(2, first_key, last_key);
+  if (packed.log_sum_exp.given()) one.log_sum_exp = packed.log_sum_exp.view().slice(2, first, last);
+  one.item_offset = sequence;
+  return one;
+}
+
+/// Fails for what cannot be told apart by sequence.
+template <class T>
+void check_packed(const AttentionProblem<T>& packed, const PackedOffsets& offsets,
+                  const AttentionOptions<T>& options) {
+  check_offsets("query", offsets.queries, packed.query_count());
+  check_offsets("key", offsets.keys, packed.key_count());
+  if (offsets.queries.size() != offsets.keys.size()) {
+    throw_shape_error("packed_attention: ", offsets.count(), " sequences of queries, ",
+                      offsets.keys.size() - 1, " of keys");
+  }
+  if (packed.batch() != 1 || options.bias.given() || !options.first_queries.empty() ||
+      !options.key_counts.empty()) {
+    throw_shape_error("packed_attention: takes no batch, bias, first_queries or key_counts: ",
+                      "sequences are told apart by offsets");
+  }
+}
+
+}  // namespace detail
+
+/// Attention within each of many sequences that stand one behind the other in one buffer: no
+/// padding is stored or computed. queries (heads, tokens, head_dim), keys and values (key_heads,
+/// tokens, dim), out (heads, tokens, value_dim). The mask sees each sequence by itself: positions
+/// count from its begin, and `batch` is its number. As if every sequence were an `attention` call.
+template <Viewable Q, Viewable K, Viewable V, MaskPolicy M, Viewable Out>
+void packed_attention(const Q& queries, const K& keys, const V& values,
+                      const PackedOffsets& offsets, const M& mask, Out&& out,
+                      const AttentionOptions<ValueOf<Q>>& options = {}) {
+  using T = ValueOf<Q>;
+  static_assert(detail::same_scalars<Q, K, V, Out>,
+                "packed_attention: queries, keys, values and out must have one scalar type");
+  const auto packed = detail::checked_problem<T>(
+      detail::as_rank_4(view_of(queries)), detail::as_rank_4(view_of(keys)),
+      detail::as_rank_4(view_of(values)), detail::as_rank_4(view_of(out)), options);
+  detail::check_packed(packed, offsets, options);
+  MaskShape shape{offsets.count(), packed.heads(), 0, 0};
+  for (Index s = 0; s < offsets.count(); ++s) {
+    const auto one = detail::one_sequence(packed, offsets, s);
+    shape.queries = one.query_count() > shape.queries ? one.query_count() : shape.queries;
+    shape.keys = one.key_count() > shape.keys ? one.key_count() : shape.keys;
+  }
+  check_mask(mask, shape);
+  const MaskRef reference(mask);
+  const auto run = [&](Index s) {
+    detail::run_attention(detail::one_sequence(packed, offsets, s), reference);
+  };
+  // Many sequences: one each for the threads. A few: the threads share one after the other.
+  if (offsets.count() >= 4 * thread_count()) {
+    parallel_for(offsets.count(), run);
+  } else {
+    for (Index s = 0; s < offsets.count(); ++s) run(s);
+  }
+}
+
+}  // namespace heed

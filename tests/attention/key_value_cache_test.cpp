@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+#include <heed/attention/key_value_cache.hpp>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace heed {
+namespace {
+
+/// Tokens whose numbers all are `mark` + their position.
+Tensor<float, 3> tokens(Index count, float mark) {
+  Tensor<float, 3> result({2, count, 4});
+  for (Index head = 0; head < 2; ++head) {
+    for (Index token = 0; token < count; ++token) {
+      for (Index d = 0; d < 4; ++d) result(head, token, d) = mark + static_cast<float>(token);
+    }
+  }
+  return result;
+}
+
+/// The first number of every token of a sequence.
+std::vector<float> contents(const KeyValueCache<float>& cache, Index item) {
+  std::vector<const Index*> rows;
+  const auto pages = cache.pages(true, rows);
+  std::vector<float> result;
+  for (Index token = cache.starts()[static_cast<std::size_t>(item)]; token < cache.length(item);
+       ++token) {
+    result.push_back(static_cast<const float*>(pages.data)[pages.offset(item, 1, token)]);
+  }
+  return result;
+}
+
+void append(KeyValueCache<float>& cache, Index item, Index count, float mark) {
+  const auto t = tokens(count, mark);
+  cache.append(item, t.view(), t.view());
+}
+
+std::vector<float> ascending(Index count, float mark) {
+  std::vector<float> result;
+  for (Index i = 0; i < count; ++i) result.push_back(mark + static_cast<float>(i));
+  return result;
+}
+
+const CacheShape shape{2, 2, 4, 4, 16, 5};
+
+TEST(KeyValueCache, AppendsOverPages) {
+  KeyValueCache<float> cache(shape);
+  append(cache, 0, 10, 100);
+  append(cache, 1, 1, 500);
+  append(cache, 0, 20, 110);
+  EXPECT_EQ(contents(cache, 0), ascending(30, 100));
+  EXPECT_EQ(contents(cache, 1), ascending(1, 500));
+  EXPECT_EQ(cache.free_pages(), 2);
+}
+
+TEST(KeyValueCache, AFullCacheStaysAsItWas) {
+  KeyValueCache<float> cache(shape);
+  append(cache, 0, 70, 100);  // all five pages
+  try {
+    append(cache, 1, 1, 0);
+    FAIL();
+  } catch (const CacheFull& error) {
+    EXPECT_STREQ(error.what(), "KeyValueCache: 1 more pages wanted, 0 of 5 free");
+  }
+  EXPECT_EQ(cache.length(1), 0);
+  append(cache, 0, 10, 170);  // the rest of the last page
+  EXPECT_THROW(append(cache, 0, 1, 0), CacheFull);
+  EXPECT_EQ(contents(cache, 0), ascending(80, 100));
+  // For a whole batch: all sequences or none.
+  KeyValueCache<float> small({2, 2, 4, 4, 16, 3});
+  Tensor<float, 4> both({2, 2, 17, 4});
+  EXPECT_THROW(small.append(both, both), CacheFull);
+  EXPECT_EQ(small.length(0), 0);
+  EXPECT_EQ(small.free_pages(), 3);
+}
+
+TEST(KeyValueCache, ForksShareUntilOneIsWrittenTo) {
+  KeyValueCache<float> cache(shape);
+  append(cache, 0, 20, 100);
+  cache.fork(0, 1);
+  EXPECT_EQ(cache.free_pages(), 3);
+  append(cache, 1, 1, 900);
+  EXPECT_EQ(cache.free_pages(), 2);  // the second page is two now
+  append(cache, 0, 1, 120);
+  EXPECT_EQ(contents(cache, 0), ascending(21, 100));
+  auto forked = ascending(20, 100);
+  forked.push_back(900);
+  EXPECT_EQ(contents(cache, 1), forked);
+  cache.fork(1, 1);
+  EXPECT_EQ(contents(cache, 1), forked);
+}
+
+TEST(KeyValueCache, AFullPoolCannotCopyASharedPage) {
+  KeyValueCache<float> cache({2, 2, 4, 4, 16, 2});
+  append(cache, 0, 20, 100);
+  cache.fork(0, 1);
+  EXPECT_THROW(append(cache, 1, 1, 900), CacheFull);
+  EXPECT_EQ(contents(cache, 1), ascending(20, 100));
+}
+
+TEST(KeyValueCache, TruncatesAndGoesOn) {
+  KeyValueCache<float> cache(shape);
+  append(cache, 0, 40, 100);
+  cache.fork(0, 1);
+  cache.truncate(1, 18);
+  append(cache, 1, 2, 700);
+  EXPECT_EQ(contents(cache, 0), ascending(40, 100));
+  auto expected = ascending(18, 100);
+  expected.push_back(700);
+  expected.push_back(701);
+  EXPECT_EQ(contents(cache, 1), expected);
+  cache.truncate(0, 0);
+  cache.truncate(1, 0);
+  EXPECT_EQ(cache.free_pages(), 5);
+  EXPECT_THROW(cache.truncate(0, 1), ShapeError);
+}
+
+TEST(KeyValueCache, ReordersBeams) {
+  KeyValueCache<float> cache({3, 2, 4, 4, 16, 9});
+  for (Index item = 0; item < 3; ++item) append(cache, item, 20, 100.f * static_cast<float>(item));
+  const Index parents[] = {2, 2, 0};
+  cache.reorder(parents);
+  EXPECT_EQ(contents(cache, 0), ascending(20, 200));
+  EXPECT_EQ(contents(cache, 1), ascending(20, 200));
+  EXPECT_EQ(contents(cache, 2), ascending(20, 0));
+  EXPECT_EQ(cache.free_pages(), 5);
+  const Index wrong[] = {0, 3, 0};
+  EXPECT_THROW(cache.reorder(wrong), ShapeError);
+  EXPECT_EQ(contents(cache, 2), ascending(20, 0));
+}
+
+TEST(KeyValueCache, ARingForgetsPages) {
+  // A window of 20 tokens needs three pages of 16, however long the sequence grows.
+  KeyValueCache<float> cache({1, 2, 4, 4, 16, 3});
+  for (Index token = 0; token < 500; ++token) {
+    cache.forget(0, token - 20);
+    append(cache, 0, 1, static_cast<float>(token));
+  }
+  EXPECT_EQ(cache.length(0), 500);
+  const Index start = cache.starts()[0];
+  EXPECT_EQ(contents(cache, 0), ascending(500 - start, static_cast<float>(start)));
+  EXPECT_THROW(cache.truncate(0, start - 1), ShapeError);
+}
+
+TEST(KeyValueCache, SaysWhatDoesNotFit) {
+  EXPECT_THROW(KeyValueCache<float>({1, 1, 4, 4, 24, 1}), ShapeError);
+  EXPECT_THROW(KeyValueCache<float>({1, 1, 4, 4, 16, -1}), ShapeError);
+  KeyValueCache<float> cache(shape);
+  const auto right = tokens(3, 0);
+  const Tensor<float, 3> heads({3, 3, 4}), dims({2, 3, 5}), count({2, 4, 4});
+  EXPECT_THROW(cache.append(0, heads.view(), right.view()), ShapeError);
+  EXPECT_THROW(cache.append(0, right.view(), dims.view()), ShapeError);
+  EXPECT_THROW(cache.append(0, right.view(), count.view()), ShapeError);
+  EXPECT_THROW(cache.append(2, right.view(), right.view()), ShapeError);
+  EXPECT_THROW(cache.fork(0, -1), ShapeError);
+  EXPECT_EQ(cache.free_pages(), 5);
+}
+
+}  // namespace
+}  // namespace heed

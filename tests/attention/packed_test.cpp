@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+#include <heed/attention/packed.hpp>
+
+#include <algorithm>
+
+#include <heed/masks.hpp>
+
+#include "support/score_changes.hpp"
+
+namespace heed::test {
+namespace {
+
+/// A mask that knows which sequence it is in.
+struct ByNumber {
+  bool allows(Position at) const { return at.key <= at.query && at.key % 4 != at.batch % 4; }
+};
+
+TEST(Packed, EverySequenceIsAsAlone) {
+  const std::vector<Index> offsets = {0, 5, 5, 6, 140, 203, 300};
+  const Shape shape{1, 4, 2, 300, 300, 12, 10};
+  const Inputs<float> in(shape, 801);
+  const Changes<float> changes(shape, 802);
+  const RestoreSettings restore;
+  // Everything but a bias tensor, which belongs to scores and not to sequences; dropout apart,
+  // since alone every sequence is number 0.
+  for (const unsigned which : {0u, 1u | 2u | 4u | 16u | 32u}) {
+    for (const Index threads : {1, 3}) {
+      set_thread_count(threads);
+      auto options = changes.options(which);
+      Tensor<float, 4> out({1, 4, 300, 10});
+      Tensor<float, 3> lse({1, 4, 300});
+      options.log_sum_exp = lse;
+      packed_attention(in.queries, in.keys, in.values, offsets, ByNumber{}, out, options);
+      for (std::size_t s = 0; s + 1 < offsets.size(); ++s) {
+        const auto of = [&](const auto& tensor) {
+          return tensor.view().slice(2, offsets[s], offsets[s + 1]);
+        };
+        const auto number = static_cast<Index>(s);
+        const auto mask =
+            predicate([=](Index q, Index k) { return k <= q && k % 4 != number % 4; });
+        const auto alone =
+            attention(of(in.queries), of(in.keys), of(in.values), mask, changes.options(which));
+        for (Index h = 0; h < 4; ++h) {
+          for (Index q = offsets[s]; q < offsets[s + 1]; ++q) {
+            ASSERT_EQ(std::memcmp(&alone(0, h, q - offsets[s], 0), &out(0, h, q, 0), 40), 0)
+                << "sequence " << s << " query " << q;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Packed, DropoutDiffersFromSequenceToSequence) {
+  const std::vector<Index> offsets = {0, 32, 64};
+  Tensor<float, 3> x({1, 64, 4}), out({1, 64, 4});
+  for (Index i = 0; i < 32 * 4; ++i) x.data()[i] = x.data()[128 + i] = static_cast<float>(i % 7);
+  packed_attention(x, x, x, offsets, masks::Full{}, out, {.dropout = {0.5f, 1, 2}});
+  EXPECT_NE(std::memcmp(&out(0, 0, 0), &out(0, 32, 0), 32 * 4 * 4), 0);
+}
+
+TEST(Packed, QueriesAndKeysMayHaveOffsetsOfTheirOwn) {
+  const std::vector<Index> queries = {0, 2, 5}, keys = {0, 70, 100};
+  std::mt19937_64 bits(803);
+  const auto q = random_tensor<float, 3>({2, 5, 8}, bits);
+  const auto k = random_tensor<float, 3>({1, 100, 8}, bits);
+  Tensor<float, 3> out({2, 5, 8});
+  packed_attention(q, k, k, {queries, keys}, masks::Causal{}, out);
+  const auto second = attention(q.view().slice(1, 2, 5), k.view().slice(1, 70, 100),
+                                k.view().slice(1, 70, 100), masks::Causal{});
+  for (Index h = 0; h < 2; ++h) {
+    EXPECT_EQ(std::memcmp(&second(h, 0, 0), &out(h, 2, 0), 3 * 8 * 4), 0);
+  }
+}
+
+TEST(Packed, RefusesOffsetsThatDoNotFit) {
+  Tensor<float, 3> x({1, 10, 4}), out({1, 10, 4});
+  std::fill(out.begin(), out.end(), 5.f);
+  const auto refused = [&](std::vector<Index> queries, std::vector<Index> keys,
+                           const AttentionOptions<float>& options = {}) {
+    EXPECT_THROW(packed_attention(x, x, x, {queries, keys}, masks::Full{}, out, options),
+                 ShapeError);
+  };
+  refused({0, 9}, {0, 10});
+  refused({1, 10}, {0, 10});
+  refused({0, 7, 5, 10}, {0, 1, 2, 10});
+  refused({0, 5, 10}, {0, 10});
+  refused({}, {});
+  const Tensor<float, 2> bias({10, 10});
+  refused({0, 10}, {0, 10}, {.bias = bias});
+  for (const float value : out) EXPECT_EQ(value, 5.f);
+}
+
+}  // namespace
+}  // namespace heed::test

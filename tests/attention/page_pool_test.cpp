@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+#include <heed/attention/page_pool.hpp>
+
+#include <gtest/gtest.h>
+
+namespace heed::detail {
+namespace {
+
+TEST(PagePool, APageIsFreeWhenItsLastHolderLetsGo) {
+  PagePool pool(2);
+  const Index page = pool.take();
+  pool.hold(page);
+  EXPECT_TRUE(pool.shared(page));
+  EXPECT_EQ(pool.available(), 1);
+  pool.release(page);
+  EXPECT_FALSE(pool.shared(page));
+  EXPECT_EQ(pool.available(), 1);
+  pool.release(page);
+  EXPECT_EQ(pool.available(), 2);
+  EXPECT_NE(pool.take(), pool.take());
+}
+
+}  // namespace
+}  // namespace heed::detail
