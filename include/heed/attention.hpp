@@ -7,6 +7,7 @@
 #include <heed/attention/backward_problem.hpp>
 #include <heed/attention/backward_rows.hpp>
 #include <heed/attention/backward_scratch.hpp>
+#include <heed/attention/bias_gradient_view.hpp>
 #include <heed/attention/bias_view.hpp>
 #include <heed/attention/cache_pages.hpp>
 #include <heed/attention/cache_shape.hpp>
@@ -14,6 +15,7 @@
 #include <heed/attention/copy_rows.hpp>
 #include <heed/attention/decode_pass.hpp>
 #include <heed/attention/decode_scratch.hpp>
+#include <heed/attention/distance_gradients.hpp>
 #include <heed/attention/forward.hpp>
 #include <heed/attention/forward_scratch.hpp>
 #include <heed/attention/gradient_options.hpp>
@@ -34,6 +36,8 @@
 #include <heed/attention/score_change_block.hpp>
 #include <heed/attention/score_changes.hpp>
 #include <heed/attention/score_function.hpp>
+#include <heed/attention/score_gradients.hpp>
+#include <heed/attention/seeing_queries.hpp>
 #include <heed/attention/weight_dropout.hpp>
 #include <heed/attention/weights.hpp>
 #include <heed/masks.hpp>

@@ -93,9 +93,46 @@ TEST(BackwardProblem, ValuesThatDoNotFit) {
   refuse("scale must be finite, not NaN", [](Call& call) { call.options.scale = NAN; });
   refuse("first_query",
          [](Call& call) { call.options.first_query = std::numeric_limits<Index>::max(); });
-  refuse("no gradients yet", [](Call& call) { call.options.softcap = 2; });
   Call call;
   EXPECT_THROW(call.run(masks::Padding({1, 2})), ShapeError);
+}
+
+TEST(BackwardProblem, GradientsOfWhatWasNotGivenAreRefused) {
+  const Inputs<float> in({1, 2, 1, 3, 5, 4, 2}, 1);
+  const Loss<float> loss({1, 2, 1, 3, 5, 4, 2}, 1);
+  const auto message = [&](const AttentionOptions<float>& options,
+                           const GradientOptions<float>& gradients) -> std::string {
+    Gradients<float> result({1, 2, 1, 3, 5, 4, 2});
+    const auto before = result.keys;
+    try {
+      attention_backward(in.queries, in.keys, in.values, Causal{}, loss.grad_out, loss.grad_lse,
+                         loss.grad_out, result.queries, result.keys, result.values, options,
+                         gradients);
+    } catch (const ShapeError& error) {
+      EXPECT_TRUE(same_bits(before, result.keys));
+      return error.what();
+    }
+    return "accepted";
+  };
+  Tensor<float, 2> scores({3, 5}), table({2, 5}), other({1, 5});
+  std::vector<float> two(2), three(3);
+  EXPECT_EQ(message({.bias = scores}, {.grad_bias = scores}),
+            "attention_backward: grad_bias overlaps bias");
+  Tensor<float, 2> keys({1, 5});
+  EXPECT_EQ(message({.bias = scores}, {.grad_bias = keys}),
+            "attention_backward: grad_bias is (1, 1, 1, 5), bias is (1, 1, 3, 5)");
+  EXPECT_EQ(message({}, {.grad_bias = keys}),
+            "attention_backward: grad_bias is (1, 1, 1, 5), bias is (0, 0, 0, 0)");
+  EXPECT_EQ(message({.relative_bias = table.view()}, {.grad_relative_bias = other.view()}),
+            "attention_backward: grad_relative_bias is (1, 5), relative_bias is (2, 5)");
+  EXPECT_EQ(message({.alibi_slopes = two}, {.grad_alibi_slopes = three}),
+            "attention_backward: 3 grad_alibi_slopes for 2 of the call");
+  EXPECT_EQ(message({}, {.grad_sinks = two}), "attention_backward: 2 grad_sinks for 0 of the call");
+  EXPECT_EQ(message({.sinks = two}, {.grad_sinks = two}),
+            "attention_backward: grad_sinks overlaps sinks");
+  const auto plain = [](float score, Position) { return score; };
+  EXPECT_EQ(message({.score_function = plain}, {}),
+            "attention_backward: score_function has no derivative(score, position)");
 }
 
 TEST(BackwardProblem, GradientsThatShareMemoryAreRefused) {
@@ -118,10 +155,10 @@ TEST(BackwardProblem, GradientsThatShareMemoryAreRefused) {
          grad_queries_on([](Call& call) { return call.grad_lse.data_handle(); }));
   refuse("grad_keys overlaps keys", [](Call& call) { call.grad_keys = call.keys; });
   refuse("grad_values overlaps values", [](Call& call) { call.grad_values = call.values; });
-  refuse("overlap one another", [](Call& call) {
+  refuse("grad_keys overlaps grad_values", [](Call& call) {
     call.grad_values = {call.grad_keys.data_handle(), {1, 1, 5, 2}};
   });
-  refuse("overlap one another",
+  refuse("grad_queries overlaps grad_values",
          grad_queries_on([](Call& call) { return call.grad_values.data_handle(); }));
   refuse("elements of grad_keys share memory",
          [](Call& call) { call.grad_keys = call.grad_keys.slice(2, 0, 1).broadcast(2, 5); });

@@ -2,7 +2,9 @@
 #include <heed/attention/backward.hpp>
 
 #include <heed/masks/causal.hpp>
+#include <heed/masks/combine.hpp>
 #include <heed/masks/full.hpp>
+#include <heed/masks/padding.hpp>
 
 #include "support/backward_cases.hpp"
 
@@ -85,6 +87,32 @@ TYPED_TEST(Backward, PositionsAreAbsolute) {
   expect_gradients_match<TypeParam>(shape, Causal{}, 5, {.first_queries = firsts});
   // More queries than keys: by default the last ones line up, the first ones see nothing.
   expect_gradients_match<TypeParam>({1, 1, 1, 90, 20, 6, 5}, Causal{}, 6);
+}
+
+TYPED_TEST(Backward, KeysBeyondAnItemsCountAreNotThere) {
+  using T = TypeParam;
+  const Shape shape{3, 4, 2, 70, 250, 8, 6};
+  const Inputs<T> in(shape, 9);
+  const Loss<T> loss(shape, 9);
+  const std::vector<Index> counts = {250, 0, 101}, firsts = {180, -70, 31};
+  const auto expected = fused_gradients(shape, in, loss, Causal{} & masks::Padding(counts),
+                                        AttentionOptions<T>{.first_queries = firsts});
+  Inputs<T> poisoned = in;
+  for (const Index item : {1, 2}) {
+    for (Index key = counts[static_cast<std::size_t>(item)]; key < 250; ++key) {
+      poisoned.keys(item, 0, key, 3) = poisoned.values(item, 1, key, 2) = T{NAN};
+    }
+  }
+  const AttentionOptions<T> options{.key_counts = counts};
+  EXPECT_TRUE(same_bits(fused_gradients(shape, poisoned, loss, Causal{}, options), expected));
+  const auto forward = fused(shape, poisoned, Causal{}, options);
+  Gradients<T> reference(shape);
+  reference_backward(poisoned.queries, poisoned.keys, poisoned.values, Causal{}, forward.out,
+                     forward.lse, loss.grad_out, reference.queries, reference.keys,
+                     reference.values, options, {.grad_log_sum_exp = loss.grad_lse});
+  EXPECT_LE(relative_error(expected.queries, reference.queries), 1e-5);
+  EXPECT_LE(relative_error(expected.keys, reference.keys), 1e-5);
+  EXPECT_LE(relative_error(expected.values, reference.values), 1e-5);
 }
 
 TYPED_TEST(Backward, TheGradientOfTheLogSumExpIsOptional) {

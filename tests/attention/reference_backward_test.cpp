@@ -5,6 +5,7 @@
 #include <heed/masks/full.hpp>
 
 #include "support/backward_cases.hpp"
+#include "support/changed_gradients.hpp"
 #include "support/mask_catalogue.hpp"
 
 namespace heed::test {
@@ -87,6 +88,58 @@ TEST(ReferenceBackward, EqualsFiniteDifferences) {
   // The first query sees nothing, the second one key.
   expect_finite_differences({1, 2, 1, 5, 4, 3, 2}, Causal{});
   expect_finite_differences({1, 2, 2, 6, 6, 2, 2}, masks::last_n(2) & masks::GlobalKeys{3});
+}
+
+/// The same for everything that changes of scores depend on, alone and together.
+TEST(ReferenceBackward, ChangesOfScoresEqualFiniteDifferences) {
+  using T = long double;
+  const Shape shape{2, 2, 1, 5, 6, 3, 2};
+  Inputs<T> in(shape, 6);
+  const Loss<T> loss(shape, 6);
+  for (unsigned which : {1u, 2u, 4u, 8u, 16u, 32u, 64u, 17u, 95u, 127u}) {
+    SCOPED_TRACE("changes " + std::to_string(which));
+    Changes<T> changes(shape, 6, {1, 2, 5, 6});
+    const auto loss_now = [&] {
+      Result<T> result(shape);
+      auto options = changes.options(which);
+      options.log_sum_exp = result.lse;
+      reference_attention(in.queries, in.keys, in.values, Causal{}, result.out, options);
+      T sum = 0;
+      for (Index i = 0; i < result.out.size(); ++i) {
+        sum += result.out.data()[i] * loss.grad_out.data()[i];
+      }
+      for (Index i = 0; i < result.lse.size(); ++i) {
+        sum += result.lse.data()[i] * loss.grad_lse.data()[i];
+      }
+      return sum;
+    };
+    const auto gradients = reference_changed(shape, in, loss, Causal{}, changes, which);
+    const auto check = [&](const char* name, auto& values, const auto& gradient) {
+      const T h = 1e-3L;
+      T norm = 0, worst = 0;
+      for (std::size_t i = 0; i < static_cast<std::size_t>(values.size()); ++i) {
+        T& entry = values.data()[i];
+        const T held = entry;
+        const auto at = [&](T step) {
+          entry = held + step;
+          const T value = loss_now();
+          entry = held;
+          return value;
+        };
+        const T difference = (8 * (at(h) - at(-h)) - (at(2 * h) - at(-2 * h))) / (12 * h);
+        worst = std::max(worst, std::fabs(difference - gradient.data()[i]));
+        norm += gradient.data()[i] * gradient.data()[i];
+      }
+      EXPECT_LE(static_cast<double>(worst), 1e-9 * static_cast<double>(std::sqrt(norm))) << name;
+    };
+    check("queries", in.queries, gradients.tensors.queries);
+    check("keys", in.keys, gradients.tensors.keys);
+    check("values", in.values, gradients.tensors.values);
+    if (which & Changes<T>::alibi) check("slopes", changes.slopes, gradients.slopes);
+    if (which & Changes<T>::relative) check("relative", changes.relative_table, gradients.relative);
+    if (which & Changes<T>::bias) check("bias", changes.bias_table, gradients.bias);
+    if (which & Changes<T>::sinks) check("sinks", changes.sink_scores, gradients.sinks);
+  }
 }
 
 TEST(ReferenceBackward, AMaskedPairIsNotLookedAt) {

@@ -29,10 +29,14 @@ void run_backward(const BackwardProblem<double>& problem, const MaskRef& mask);
 /// key head, its gradients are their sum. A query with log-sum-exp −inf, which saw no key, has
 /// gradient 0 and adds nothing to any other, whatever its grad_output holds.
 ///
+/// Whatever changes scores in the options is differentiated through, dropout with the weights that
+/// the forward call dropped; `gradients` asks for the gradients of biases, slopes and sinks too.
+///
 /// Any strides; memory is O(length), and at most 4 · threads arrays of (queries, head_dim) where
 /// heads are fewer than threads. Bits do not depend on threads, batch or neighbors. Throws
-/// ShapeError, before anything is written, for shapes, a mask or a scale that do not fit and for a
-/// gradient that overlaps another tensor of the call or itself.
+/// ShapeError, before anything is written, for shapes, a mask or a scale that do not fit, for a
+/// gradient that overlaps another tensor of the call or itself, and for a score_function without a
+/// derivative.
 /// Dao et al. 2022 (FlashAttention), algorithm 4; docs/04-backward.md derives it.
 template <Viewable Q, Viewable K, Viewable V, MaskPolicy M, Viewable Out, Viewable Lse,
           Viewable GradOut, Viewable GradQ, Viewable GradK, Viewable GradV>

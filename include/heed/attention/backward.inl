@@ -2,7 +2,9 @@
 #pragma once
 
 #include <heed/attention/backward.hpp>
+#include <heed/attention/distance_gradients.hpp>
 #include <heed/attention/key_chunk_pass.hpp>
+#include <heed/attention/score_gradients.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/core/scratch.hpp>
 
@@ -29,10 +31,32 @@ class BackwardPieces {
   void run_alone() const {
     for (Index i = 0; i < rows_.count(); ++i) rows_.fill(i);
     for (Index i = 0; i < key_heads_; ++i) run_whole(i);
+    run_changes();
   }
 
   void run() {
     parallel_for(rows_.count(), [&](Index i) { rows_.fill(i); });
+    run_heads();
+    run_changes();
+  }
+
+ private:
+  /// The gradients of what changes scores, where they are wanted.
+  void run_changes() const {
+    const auto& more = problem_.more;
+    if (more.grad_bias.given()) {
+      const BiasGradient<T> bias(problem_, mask_, rows_);
+      parallel_for(bias.tasks(), [&](Index i) { bias.run(i); });
+    }
+    if (more.grad_relative_bias.extent(1) > 0 || !more.grad_alibi_slopes.empty()) {
+      const DistanceGradients<T> distances(problem_, mask_, rows_);
+      parallel_for(distances.tasks(), [&](Index i) { distances.run(i); });
+      distances.finish();
+    }
+    if (!more.grad_sinks.empty()) run_sink_gradients(problem_, rows_);
+  }
+
+  void run_heads() {
     const Index threads = thread_count();
     const Index split = chunks_ < 2 || threads == 1 ? 0 : key_heads_ % threads + threads;
     whole_ = key_heads_ > split ? key_heads_ - split : 0;
@@ -56,7 +80,6 @@ class BackwardPieces {
     }
   }
 
- private:
   KeyChunkPass<T> pass(Index key_head, Index chunk) const {
     const Index first = chunk * backward_chunk, left = call_.key_count() - first;
     return KeyChunkPass<T>(problem_, mask_, rows_, key_head / problem_.key_heads(),

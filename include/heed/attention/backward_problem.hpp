@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string_view>
 #include <type_traits>
 
 #include <heed/attention/gradient_options.hpp>
@@ -24,10 +25,10 @@ struct BackwardProblem {
   TensorView<const T, 4> output;
   TensorView<const T, 3> log_sum_exp;
   TensorView<const T, 4> grad_output;
-  PerQueryInput<T> grad_log_sum_exp;
   TensorView<T, 4> grad_queries;
   TensorView<T, 4> grad_keys;
   TensorView<T, 4> grad_values;
+  GradientOptions<T> more;
 
   Index key_heads() const { return forward.keys.extent(1); }
   /// Query heads that read one key head.
@@ -58,33 +59,83 @@ void check_output(const BackwardProblem<T>& problem) {
     throw_shape_error("attention_backward: log_sum_exp is ", problem.log_sum_exp.extents(),
                       ", expected (batch, heads, queries) = ", rows);
   }
-  if (problem.grad_log_sum_exp.given()) {
-    check_same_extents("grad_log_sum_exp", problem.grad_log_sum_exp.view(), "log_sum_exp is",
+  if (problem.more.grad_log_sum_exp.given()) {
+    check_same_extents("grad_log_sum_exp", problem.more.grad_log_sum_exp.view(), "log_sum_exp is",
                        problem.log_sum_exp);
   }
 }
 
+/// Calls visit(name, view) for every gradient that is written.
+template <class T, class Visit>
+void for_each_written(const BackwardProblem<T>& problem, const Visit& visit) {
+  const auto& more = problem.more;
+  visit("grad_queries", problem.grad_queries);
+  visit("grad_keys", problem.grad_keys);
+  visit("grad_values", problem.grad_values);
+  if (more.grad_bias.given()) visit("grad_bias", more.grad_bias.view());
+  visit("grad_relative_bias", more.grad_relative_bias);
+  visit("grad_alibi_slopes", TensorView<T, 1>(more.grad_alibi_slopes));
+  visit("grad_sinks", TensorView<T, 1>(more.grad_sinks));
+}
+
+/// Calls visit(name, view) for everything that is read.
+template <class T, class Visit>
+void for_each_read(const BackwardProblem<T>& problem, const Visit& visit) {
+  const auto& changes = problem.forward.changes;
+  visit("queries", problem.forward.queries);
+  visit("keys", problem.forward.keys);
+  visit("values", problem.forward.values);
+  visit("output", problem.output);
+  visit("log_sum_exp", problem.log_sum_exp);
+  visit("grad_output", problem.grad_output);
+  if (problem.more.grad_log_sum_exp.given()) {
+    visit("grad_log_sum_exp", problem.more.grad_log_sum_exp.view());
+  }
+  if (changes.bias.given()) visit("bias", changes.bias.view());
+  visit("relative_bias", changes.relative_bias);
+  visit("alibi_slopes", TensorView<const T, 1>(changes.alibi_slopes));
+  visit("sinks", TensorView<const T, 1>(changes.sinks));
+}
+
 /// A gradient that is written shares memory with nothing, not even itself.
 template <class T>
-void check_written(const BackwardProblem<T>& problem, const char* name,
-                   const TensorView<T, 4>& written) {
-  if (has_internal_overlap(written)) {
-    throw_shape_error("attention_backward: elements of ", name, " share memory (extents ",
-                      written.extents(), ", strides ", written.strides(), ")");
-  }
-  const auto apart_from = [&](const char* other, const auto& view) {
-    if (overlaps(written, view)) {
-      throw_shape_error("attention_backward: ", name, " overlaps ", other);
+void check_written(const BackwardProblem<T>& problem) {
+  for_each_written(problem, [&](const char* name, const auto& written) {
+    if (has_internal_overlap(written)) {
+      throw_shape_error("attention_backward: elements of ", name, " share memory (extents ",
+                        written.extents(), ", strides ", written.strides(), ")");
     }
+    const auto apart = [&](const char* other, const auto& view) {
+      if (std::string_view(other) != name && overlaps(written, view)) {
+        throw_shape_error("attention_backward: ", name, " overlaps ", other);
+      }
+    };
+    for_each_read(problem, apart);
+    for_each_written(problem, apart);
+  });
+}
+
+/// Gradients of what changes scores: asked for only where it was given, and of its shape.
+template <class T>
+void check_more(const BackwardProblem<T>& problem, const AttentionOptions<T>& options) {
+  const auto& more = problem.more;
+  const auto& changes = problem.forward.changes;
+  if (more.grad_bias.given()) {
+    check_same_extents("grad_bias", more.grad_bias.view(), "bias is", options.bias.view());
+  }
+  if (more.grad_relative_bias.extent(1) > 0) {
+    check_same_extents("grad_relative_bias", more.grad_relative_bias, "relative_bias is",
+                       options.relative_bias);
+  }
+  const auto check_span = [](const char* name, std::size_t wanted, std::size_t given) {
+    if (wanted == 0 || wanted == given) return;
+    throw_shape_error("attention_backward: ", static_cast<Index>(wanted), " ", name, " for ",
+                      static_cast<Index>(given), " of the call");
   };
-  apart_from("queries", problem.forward.queries);
-  apart_from("keys", problem.forward.keys);
-  apart_from("values", problem.forward.values);
-  apart_from("output", problem.output);
-  apart_from("log_sum_exp", problem.log_sum_exp);
-  apart_from("grad_output", problem.grad_output);
-  if (problem.grad_log_sum_exp.given()) {
-    apart_from("grad_log_sum_exp", problem.grad_log_sum_exp.view());
+  check_span("grad_alibi_slopes", more.grad_alibi_slopes.size(), changes.alibi_slopes.size());
+  check_span("grad_sinks", more.grad_sinks.size(), changes.sinks.size());
+  if (changes.function.given() && !changes.function.differentiable()) {
+    throw_shape_error("attention_backward: score_function has no derivative(score, position)");
   }
 }
 
@@ -93,15 +144,7 @@ void check_gradients(const BackwardProblem<T>& problem) {
   check_same_extents("grad_queries", problem.grad_queries, "queries are", problem.forward.queries);
   check_same_extents("grad_keys", problem.grad_keys, "keys are", problem.forward.keys);
   check_same_extents("grad_values", problem.grad_values, "values are", problem.forward.values);
-  check_written(problem, "grad_queries", problem.grad_queries);
-  check_written(problem, "grad_keys", problem.grad_keys);
-  check_written(problem, "grad_values", problem.grad_values);
-  if (overlaps(problem.grad_queries, problem.grad_keys) ||
-      overlaps(problem.grad_queries, problem.grad_values) ||
-      overlaps(problem.grad_keys, problem.grad_values)) {
-    throw_shape_error(
-        "attention_backward: grad_queries, grad_keys and grad_values overlap one another");
-  }
+  check_written(problem);
 }
 
 /// The forward call that gradients are asked of: shapes and options checked, without an output.
@@ -118,17 +161,14 @@ AttentionProblem<T> differentiated_problem(const TensorView<const T, 4>& queries
   auto problem = checked_problem<T>(queries, keys, no_values, no_out, options);
   check_values(keys, values);
   problem.values = values;
-  if (problem.changes.any() || !problem.changes.sinks.empty()) {
-    throw_shape_error("attention_backward: no gradients yet through softcap, biases, ",
-                      "score_function, sinks and dropout");
-  }
   return problem;
 }
 
 /// All checks that need no mask; throws ShapeError before anything is written.
 template <class T>
-void check_backward_problem(const BackwardProblem<T>& problem) {
+void check_backward_problem(const BackwardProblem<T>& problem, const AttentionOptions<T>& options) {
   check_output(problem);
+  check_more(problem, options);
   check_gradients(problem);
 }
 
@@ -149,11 +189,11 @@ BackwardProblem<T> checked_backward_problem(const Q& queries, const K& keys, con
       as_rank_4(view_of(output)),
       as_rank_3(view_of(log_sum_exp)),
       as_rank_4(view_of(grad_output)),
-      gradients.grad_log_sum_exp,
       as_rank_4(view_of(grad_queries)),
       as_rank_4(view_of(grad_keys)),
-      as_rank_4(view_of(grad_values))};
-  check_backward_problem(problem);
+      as_rank_4(view_of(grad_values)),
+      gradients};
+  check_backward_problem(problem, options);
   return problem;
 }
 

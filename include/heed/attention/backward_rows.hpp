@@ -7,7 +7,7 @@
 #include <heed/attention/backward_problem.hpp>
 #include <heed/attention/backward_scratch.hpp>
 #include <heed/attention/copy_rows.hpp>
-#include <heed/attention/query_block_pass.hpp>
+#include <heed/attention/score_change_block.hpp>
 #include <heed/core/scratch.hpp>
 #include <heed/simd/backward_kernels.hpp>
 
@@ -27,6 +27,7 @@ class BackwardRows {
       log_sum_exp_ = carver.take<T>(count() * simd::query_block);
       delta_ = carver.take<T>(count() * simd::query_block);
       seeing_ = carver.take<std::uint64_t>(count());
+      silent_ = carver.take<std::uint64_t>(count());
       return carver.used();
     };
     carve(Carver(Scratch::of_this_thread<BackwardRows>(carve(Carver(nullptr)))));
@@ -51,14 +52,14 @@ class BackwardRows {
     const Index rows = left < simd::query_block ? left : simd::query_block;
     T* lse = log_sum_exp_ + index * simd::query_block;
     T* delta = delta_ + index * simd::query_block;
-    find_dots(item, head, row, rows, delta);
+    silent_[index] = find_dots(item, head, row, rows, delta);
     std::uint64_t seeing = 0;
     for (Index i = 0; i < rows; ++i) {
       const T value = problem_.log_sum_exp(item, head, row + i);
       const bool sees = !(value == -std::numeric_limits<T>::infinity());
       seeing |= static_cast<std::uint64_t>(sees) << i;
       lse[i] = sees ? static_cast<T>(static_cast<double>(value) * bits_per_nat) : T{0};
-      const auto& more = problem_.grad_log_sum_exp;
+      const auto& more = problem_.more.grad_log_sum_exp;
       if (more.given()) delta[i] -= more.view()(item, head, row + i);
     }
     // Kernels compute whole tiles: lanes past the last query hold numbers.
@@ -70,9 +71,13 @@ class BackwardRows {
   const T* delta(Index index) const { return delta_ + index * simd::query_block; }
   /// One bit a query of the block: whether it saw a key.
   std::uint64_t seeing(Index index) const { return seeing_[index]; }
+  /// One bit a query of the block: whether its output is exactly 0, as when it saw no key but a
+  /// sink.
+  std::uint64_t silent(Index index) const { return silent_[index]; }
 
  private:
-  void find_dots(Index item, Index head, Index row, Index rows, T* delta) const {
+  /// Σ dO · O of every row, and the rows whose output is 0.
+  std::uint64_t find_dots(Index item, Index head, Index row, Index rows, T* delta) const {
     const auto& call = problem_.forward;
     const auto scratch =
         BackwardScratch<T>::of_this_thread(call.head_dim(), call.value_dim(), kernels_.row_lanes);
@@ -82,6 +87,15 @@ class BackwardRows {
     copy_rows(strided_rows(problem_.output, item, head, row), rows, call.value_dim(), output,
               scratch.value_row);
     kernels_.row_dots(scratch.grad_output, output, scratch.value_row, rows, delta);
+    std::uint64_t silent = 0;
+    for (Index i = 0; i < rows; ++i) {
+      bool zero = true;
+      for (Index d = 0; zero && d < call.value_dim(); ++d) {
+        zero = output[i * scratch.value_row + d] == T{0};
+      }
+      silent |= static_cast<std::uint64_t>(zero) << i;
+    }
+    return silent;
   }
 
   const BackwardProblem<T>& problem_;
@@ -90,6 +104,7 @@ class BackwardRows {
   T* log_sum_exp_ = nullptr;
   T* delta_ = nullptr;
   std::uint64_t* seeing_ = nullptr;
+  std::uint64_t* silent_ = nullptr;
 };
 
 }  // namespace heed::detail

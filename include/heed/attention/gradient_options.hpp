@@ -1,15 +1,28 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <span>
+
+#include <heed/attention/bias_gradient_view.hpp>
 #include <heed/attention/per_query_input.hpp>
+#include <heed/tensor/view.hpp>
 
 namespace heed {
 
-/// What goes into attention_backward beside the gradient of the output. Every default is "none".
+/// What goes into attention_backward and comes out of it beside the gradients of output, queries,
+/// keys and values. Every default is "none". What comes out is overwritten, has the shape of what
+/// it belongs to in AttentionOptions, and is summed where that held for several scores.
 template <class T>
 struct GradientOptions {
-  /// The gradient of the loss with respect to log_sum_exp, where the loss depends on it.
+  /// In: the gradient of the loss with respect to log_sum_exp, where the loss depends on it.
   PerQueryInput<T> grad_log_sum_exp = {};
+  /// Out: the gradient of options.bias. Computes the scores once more.
+  BiasGradientView<T> grad_bias = {};
+  /// Out: the gradients of options.relative_bias and alibi_slopes. Compute the scores once more.
+  TensorView<T, 2> grad_relative_bias = {};
+  std::span<T> grad_alibi_slopes = {};
+  /// Out: the gradient of options.sinks.
+  std::span<T> grad_sinks = {};
 };
 
 }  // namespace heed

@@ -10,6 +10,7 @@
 #include <heed/attention/copy_rows.hpp>
 #include <heed/attention/key_blocks.hpp>
 #include <heed/attention/prepared_queries.hpp>
+#include <heed/attention/seeing_queries.hpp>
 #include <heed/masks/mask_ref.hpp>
 #include <heed/simd/backward_kernels.hpp>
 #include <heed/simd/kernels.hpp>
@@ -91,34 +92,22 @@ class KeyChunkPass {
 
   /// The chunk meets one block of queries; false if none of them sees a key of it.
   bool take_block() {
-    const Coverage coverage = mask_.coverage(tile(first_, end_ - 1));
+    const Index there = call_.key_count_of(item_), end = there < end_ ? there : end_;
+    if (end <= first_) return false;
+    const Coverage coverage = mask_.coverage(tile(first_, end - 1));
     if (coverage == Coverage::none) return false;
+    const std::uint64_t seeing = rows_.seeing(rows_.index_of(item_, head_, row_));
     bool met = false;
-    for (Index key = first_; key < end_; key += simd::key_block) {
-      const Index last = (key + simd::key_block < end_ ? key + simd::key_block : end_) - 1;
-      VisibleKeys seen = coverage == Coverage::full
-                             ? VisibleKeys{key, last - key + 1, nullptr, false}
-                             : visible_keys(mask_, tile(key, last), scratch_.words);
-      leave_out_blind(seen);
+    for (Index key = first_; key < end; key += simd::key_block) {
+      const Index last = (key + simd::key_block < end ? key + simd::key_block : end) - 1;
+      const VisibleKeys seen =
+          keys_seen_by(mask_, tile(key, last), coverage == Coverage::full, seeing, scratch_.words);
       if (seen.count == 0) continue;
       if (!met) queries_.prepare(scratch_, item_, head_, row_, row_count_);
       met = true;
       take_keys(seen);
     }
     return met;
-  }
-
-  /// Takes queries whose log-sum-exp says that they saw nothing out of the lane words.
-  void leave_out_blind(VisibleKeys& seen) const {
-    const std::uint64_t seeing = rows_.seeing(rows_.index_of(item_, head_, row_));
-    if (seeing == lanes_between(0, row_count_ - 1)) return;
-    std::uint64_t any = 0;
-    for (Index i = 0; i < seen.count; ++i) {
-      scratch_.words[i] = (seen.words == nullptr ? seeing : seen.words[i] & seeing);
-      any |= scratch_.words[i];
-    }
-    seen.words = scratch_.words;
-    if (any == 0) seen.count = 0;
   }
 
   void take_keys(const VisibleKeys& seen) {
@@ -128,7 +117,8 @@ class KeyChunkPass {
     const Index offset = seen.first - first_;
     const simd::KeyGradients<T> gradients{scratch_.chunk.keys + offset * scratch_.head_row,
                                           scratch_.chunk.values + offset * scratch_.value_row};
-    if (seen.holes) return take_gathered(block, gradients);
+    if (seen.holes) return take_gathered(block, gradients, seen.first);
+    queries_.change(block, seen.first, nullptr);
     kernels_.backward(block, queries_.block(block.words != nullptr), gradients, guard_keys(block));
   }
 
@@ -139,7 +129,8 @@ class KeyChunkPass {
 
   /// A run with keys that nobody sees: the others go next to each other, with the gradients they
   /// have so far, and the gradients back.
-  void take_gathered(simd::KeyBlock<T>& block, const simd::KeyGradients<T>& gradients) {
+  void take_gathered(simd::KeyBlock<T>& block, const simd::KeyGradients<T>& gradients,
+                     Index first_key) {
     for (Index i = 0; i < block.count; ++i) scratch_.words[i] = block.words[i];
     block.words = scratch_.words;
     block.count = drop_unseen(scratch_.words, block.count, scratch_.kept);
@@ -155,6 +146,7 @@ class KeyChunkPass {
     gather({gradients.values, value_row}, value_row, scratch_.gathered.values, value_row);
     block.keys = {scratch_.keys, head_dim, 1};
     block.values = {scratch_.values, value_dim, 1};
+    queries_.change(block, first_key, scratch_.kept);
     kernels_.backward(block, queries_.block(block.words != nullptr), scratch_.gathered,
                       guard_keys(block));
     scatter_rows(scratch_.gathered.keys, scratch_.kept, block.count, gradients.keys, head_row);

@@ -11,21 +11,31 @@ struct GradientTask {
   BackwardQueries<T> queries;
   Index lane;  // where this tile begins in the block of queries
 
+  HEED_SIMD typename S::M lanes_of(std::uint64_t word, int vector) const {
+    return S::lanes(word >> (lane + vector * S::width));
+  }
   HEED_SIMD typename S::M visible(Index key, int vector) const {
-    return S::lanes(block.words[key] >> (lane + vector * S::width));
+    return lanes_of(block.words[key], vector);
+  }
+  /// Where this tile's lanes stand in arrays that hold `rows` rows for every whole tile.
+  HEED_SIMD Index in_tiles(Index rows) const {
+    constexpr Index whole = tile_stride<S>;
+    return lane / whole * whole * rows + lane % whole;
   }
 };
 
 /// sums = matrix rows [key, key + Rows) · packed, by the tile product.
 template <class S, int Rows, int Vectors>
-HEED_SIMD void row_products(const Strided<typename S::Scalar>& matrix, Index key,
+HEED_SIMD void row_products(const GradientTask<S, Vectors>& task,
+                            const Strided<typename S::Scalar>& matrix, Index key,
                             const typename S::Scalar* packed, Index depth,
                             typename S::V (&sums)[Rows][Vectors]) {
   HEED_UNROLL for (int r = 0; r < Rows; ++r) {
     HEED_UNROLL for (int j = 0; j < Vectors; ++j) sums[r][j] = S::broadcast(0);
   }
   multiply<S, Rows, Vectors>(matrix.data + key * matrix.row_stride, matrix.row_stride,
-                             matrix.column_stride, packed, query_block, depth, sums);
+                             matrix.column_stride, packed + task.in_tiles(depth), tile_stride<S>,
+                             depth, sums);
 }
 
 /// P = 2^(s − lse) of the keys [key, key + Rows), 0 where masked.
@@ -64,15 +74,13 @@ template <class S, int Rows, int Vectors>
 HEED_KERNEL void grad_score_rows(const GradientTask<S, Vectors>& task, Index key) {
   const auto& queries = task.queries;
   typename S::V sums[Rows][Vectors];
-  row_products<S, Rows, Vectors>(task.block.keys, key, queries.packed_queries + task.lane,
-                                 queries.head_dim, sums);
+  row_products(task, task.block.keys, key, queries.packed_queries, queries.head_dim, sums);
   if (task.block.words) {
     finish_probabilities<true, S, Rows, Vectors>(task, key, sums);
   } else {
     finish_probabilities<false, S, Rows, Vectors>(task, key, sums);
   }
-  row_products<S, Rows, Vectors>(task.block.values, key, queries.packed_gradient + task.lane,
-                                 queries.value_dim, sums);
+  row_products(task, task.block.values, key, queries.packed_gradient, queries.value_dim, sums);
   if (task.block.words) {
     finish_grad_scores<true, S, Rows, Vectors>(task, key, sums);
   } else {
@@ -80,16 +88,26 @@ HEED_KERNEL void grad_score_rows(const GradientTask<S, Vectors>& task, Index key
   }
 }
 
-/// grad_score_rows for all keys of the block.
+#include <heed/simd/backward_changes.inl>
+
+/// P and dS for the keys [key, key + Rows), by plain scores or changed ones.
+template <class S, int Rows, int Vectors>
+HEED_SIMD void any_grad_score_rows(const GradientTask<S, Vectors>& task, Index key) {
+  if (task.block.change) {
+    changed_grad_score_rows<S, Rows, Vectors>(task, key);
+  } else {
+    grad_score_rows<S, Rows, Vectors>(task, key);
+  }
+}
 template <class S, int Vectors>
 HEED_SIMD void grad_score_block(const GradientTask<S, Vectors>& task) {
   const Index count = task.block.count;
   Index key = 0;
   for (; key + tile_rows <= count; key += tile_rows) {
-    grad_score_rows<S, tile_rows, Vectors>(task, key);
+    any_grad_score_rows<S, tile_rows, Vectors>(task, key);
   }
-  for (; key + 2 <= count; key += 2) grad_score_rows<S, 2, Vectors>(task, key);
-  if (key < count) grad_score_rows<S, 1, Vectors>(task, key);
+  for (; key + 2 <= count; key += 2) any_grad_score_rows<S, 2, Vectors>(task, key);
+  if (key < count) any_grad_score_rows<S, 1, Vectors>(task, key);
 }
 
 /// Lanes [first, end) of a block of queries.

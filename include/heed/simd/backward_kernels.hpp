@@ -18,8 +18,8 @@ template <class T>
 struct BackwardQueries {
   const T* queries = nullptr;          // [query][head_dim, padded by zeros to row_lanes]
   const T* grad_output = nullptr;      // [query][value_dim, padded likewise]
-  const T* packed_queries = nullptr;   // [head_dim][lane], scaled by scale · log2(e)
-  const T* packed_gradient = nullptr;  // [value_dim][lane], of the output
+  const T* packed_queries = nullptr;   // [tile][head_dim][lane of tile], in the kernels' units
+  const T* packed_gradient = nullptr;  // [tile][value_dim][lane of tile], of the output
   const T* log_sum_exp = nullptr;      // [lane], in units of log2
   const T* delta = nullptr;            // [lane], Σ_d grad_output · output − grad_log_sum_exp
   T* probabilities = nullptr;          // [key_block][lane], scratch
@@ -28,7 +28,10 @@ struct BackwardQueries {
   Index count = 0;
   Index head_dim = 0;
   Index value_dim = 0;
-  bool guard_rows = false;  // some query or grad_output is NaN or Inf
+  bool guard_rows = false;     // some query or grad_output is NaN or Inf
+  const T* scores = nullptr;   // [tile][key_block][lane of tile], where a ScoreChange is given
+  const T* slopes = nullptr;   // likewise: the derivatives of a user's function
+  bool after_softcap = false;  // grad_scores are those of the softcap's results
 };
 
 /// Gradients of a block of keys and of their values, added to; keys not yet times scale.
@@ -44,8 +47,6 @@ template <class T>
 struct BackwardKernels {
   /// Rows that stand beside lanes are padded to a multiple of this.
   Index row_lanes;
-  /// packed[column][lane] = rows(lane, column) · factor for lane < count, a number elsewhere.
-  void (*pack)(Strided<T> rows, Index count, Index columns, T factor, T* packed);
   /// rows[lane][column, padded to `row_stride`] = packed[column][lane] · factor + 0.
   void (*unpack)(const T* packed, Index count, Index columns, T factor, T* rows, Index row_stride);
   /// out[row] = Σ_column a[row][column] · b[row][column]; rows padded, `row_stride` apart.
@@ -53,6 +54,8 @@ struct BackwardKernels {
   /// out(row, column) = from[row][column] · factor + (out(row, column) if `accumulate`, else 0).
   void (*put_rows)(const T* from, Index from_stride, Index rows, Index columns, T factor,
                    bool accumulate, T* out, Index row_stride, Index column_stride);
+  /// Probabilities, and the gradient of the scores: 0 where masked.
+  void (*grad_scores)(const KeyBlock<T>& keys, const BackwardQueries<T>& queries);
   /// Adds what one block of queries and one block of keys, `guard_keys` where a lane word has a 0
   /// and a key is NaN or Inf, give to the gradients of queries, keys and values.
   void (*backward)(const KeyBlock<T>& keys, const BackwardQueries<T>& queries,

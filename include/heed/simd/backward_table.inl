@@ -9,19 +9,6 @@ struct BackwardTable {
   // Tiles of one vector finish rows where four stand side by side.
   static constexpr int row_lanes = vectors == 4 ? S::width : lanes;
 
-  HEED_KERNEL static void pack(Strided<T> rows, Index count, Index columns, T factor, T* packed) {
-    Index lane = 0;
-    for (; lane < count; lane += S::width) {
-      pack_lanes<S>(rows.data + lane * rows.row_stride, rows.row_stride, rows.column_stride,
-                    count - lane, columns, factor, packed + lane, query_block);
-    }
-    for (; lane < query_block; lane += S::width) {
-      for (Index column = 0; column < columns; ++column) {
-        S::store(packed + column * query_block + lane, S::broadcast(0));
-      }
-    }
-  }
-
   HEED_KERNEL static void unpack(const T* packed, Index count, Index columns, T factor, T* rows,
                                  Index row_stride) {
     alignas(64) T factors[S::width];
@@ -67,25 +54,6 @@ struct BackwardTable {
     }
   }
 
-  /// The lanes [lane, lane + Vectors · width) meet the keys that one of them sees.
-  template <int Vectors>
-  HEED_SIMD static void take_lanes(const KeyBlock<T>& keys, BackwardQueries<T> queries, Index lane,
-                                   bool guard_keys) {
-    const KeyBlock<T> seen = Table<T>::seen_by(keys, lane, Vectors * S::width);
-    const Index skipped = keys.words == nullptr ? 0 : seen.words - keys.words;
-    clear_lanes<Vectors>(queries, lane, 0, skipped);
-    clear_lanes<Vectors>(queries, lane, skipped + seen.count, keys.count);
-    queries.probabilities += skipped * query_block;
-    queries.grad_scores += skipped * query_block;
-    const GradientTask<S, Vectors> task{seen, queries, lane};
-    grad_score_block(task);
-    if (guard_keys) {
-      add_keys_guarded(task);
-    } else {
-      add_keys(task);
-    }
-  }
-
   /// P = dS = 0 for the keys [first, end).
   template <int Vectors>
   HEED_SIMD static void clear_lanes(const BackwardQueries<T>& queries, Index lane, Index first,
@@ -99,26 +67,50 @@ struct BackwardTable {
     }
   }
 
-  /// P, dS and the gradients of queries.
+  /// P and dS where the lanes [lane, lane + Vectors · width) meet the keys that one of them sees,
+  /// and, unless `scores_only`, the gradients of their queries.
+  template <int Vectors>
+  HEED_SIMD static void take_lanes(const KeyBlock<T>& keys, BackwardQueries<T> queries, Index lane,
+                                   bool scores_only, bool guard_keys) {
+    const KeyBlock<T> seen = Table<T>::seen_by(keys, lane, Vectors * S::width);
+    const Index cut = seen.cut - keys.cut;
+    clear_lanes<Vectors>(queries, lane, 0, cut);
+    clear_lanes<Vectors>(queries, lane, cut + seen.count, keys.count);
+    queries.probabilities += cut * query_block;
+    queries.grad_scores += cut * query_block;
+    const GradientTask<S, Vectors> task{seen, queries, lane};
+    grad_score_block(task);
+    if (scores_only) return;
+    if (guard_keys) {
+      add_keys_guarded(task);
+    } else {
+      add_keys(task);
+    }
+  }
+
   HEED_SIMD static void take_queries(const KeyBlock<T>& keys, const BackwardQueries<T>& queries,
-                                     bool guard_keys) {
+                                     bool scores_only, bool guard_keys) {
     for (Index tile = 0; tile < queries.count; tile += lanes) {
       const Index left = queries.count - tile < lanes ? queries.count - tile : lanes;
       if constexpr (vectors == 4) {
         if (Table<T>::narrow_pays(keys, tile, left)) {
           for (Index lane = tile; lane < tile + left; lane += S::width) {
-            take_lanes<1>(keys, queries, lane, guard_keys);
+            take_lanes<1>(keys, queries, lane, scores_only, guard_keys);
           }
           continue;
         }
       }
-      take_lanes<vectors>(keys, queries, tile, guard_keys);
+      take_lanes<vectors>(keys, queries, tile, scores_only, guard_keys);
     }
+  }
+
+  HEED_KERNEL static void grad_scores(const KeyBlock<T>& keys, const BackwardQueries<T>& queries) {
+    take_queries(keys, queries, true, false);
   }
 
   HEED_KERNEL static void backward(const KeyBlock<T>& keys, const BackwardQueries<T>& queries,
                                    const KeyGradients<T>& gradients, bool guard_keys) {
-    take_queries(keys, queries, guard_keys);
+    take_queries(keys, queries, false, guard_keys);
     const Index head_dim = (queries.head_dim + row_lanes - 1) / row_lanes * row_lanes;
     const Index value_dim = (queries.value_dim + row_lanes - 1) / row_lanes * row_lanes;
     if (queries.guard_rows && keys.words != nullptr) {
@@ -139,7 +131,7 @@ struct BackwardTable {
 template <class T>
 const BackwardKernels<T>& backward_table() {
   using K = BackwardTable<T>;
-  static constexpr BackwardKernels<T> entries{K::row_lanes, K::pack,     K::unpack,
-                                              K::row_dots,  K::put_rows, K::backward};
+  static constexpr BackwardKernels<T> entries{K::row_lanes, K::unpack,      K::row_dots,
+                                              K::put_rows,  K::grad_scores, K::backward};
   return entries;
 }

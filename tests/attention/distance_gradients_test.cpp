@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+#include <heed/attention/distance_gradients.hpp>
+
+#include <heed/masks.hpp>
+
+#include "support/changed_gradients.hpp"
+
+namespace heed::test {
+namespace {
+
+TEST(DistanceGradients, OneTableForAllHeadsGetsTheSumOverHeads) {
+  const Shape shape{2, 3, 3, 70, 90, 4, 3};
+  const Inputs<double> in(shape, 1);
+  const Loss<double> loss(shape, 1);
+  Changes<double> changes(shape, 1);
+  for (Index h = 1; h < 3; ++h) {
+    for (Index i = 0; i < 19; ++i) changes.relative_table(h, i) = changes.relative_table(0, i);
+  }
+  const auto each =
+      fused_changed(shape, in, loss, masks::Causal{}, changes, Changes<double>::relative);
+  changes.relative_table = Tensor<double, 2>::copy_of(changes.relative_table.view().slice(0, 0, 1));
+  const auto one =
+      fused_changed(shape, in, loss, masks::Causal{}, changes, Changes<double>::relative);
+  for (Index i = 0; i < 19; ++i) {
+    EXPECT_NEAR(one.relative(0, i), each.relative(0, i) + each.relative(1, i) + each.relative(2, i),
+                1e-13);
+  }
+}
+
+TEST(DistanceGradients, ASlopeIsARelativeBiasOfItsOwn) {
+  // − slope · |distance| has the gradient − Σ |distance| · (that of a relative bias).
+  const Shape shape{1, 1, 1, 30, 30, 4, 3};
+  const Inputs<double> in(shape, 2);
+  const Loss<double> loss(shape, 2);
+  Changes<double> changes(shape, 2);
+  changes.relative_table = Tensor<double, 2>({1, 59});
+  std::fill(changes.relative_table.begin(), changes.relative_table.end(), 0.0);
+  const auto result = fused_changed(shape, in, loss, masks::Causal{}, changes,
+                                    Changes<double>::relative | Changes<double>::alibi);
+  double slope = 0;
+  for (Index i = 0; i < 59; ++i) {
+    slope -= std::fabs(static_cast<double>(i - 29)) * result.relative(0, i);
+  }
+  EXPECT_NEAR(result.slopes[0], slope, 1e-12);
+}
+
+}  // namespace
+}  // namespace heed::test

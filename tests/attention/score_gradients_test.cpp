@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT
+// Gradients under changes of scores: softcap, biases, a user's function, sinks, dropout.
+#include <heed/attention/score_gradients.hpp>
+
+#include <heed/masks.hpp>
+
+#include "support/changed_gradients.hpp"
+
+namespace heed::test {
+namespace {
+
+using masks::Causal;
+
+/// No coverage, holes, some empty rows and columns.
+struct Irregular {
+  bool allows(Position at) const {
+    return (at.query * 7 + at.key * 3 + at.head) % 5 < 2 && at.key % 11 != 4 && at.query % 9 != 2;
+  }
+};
+
+template <class T>
+class ScoreGradients : public ::testing::Test {
+ protected:
+  void check(const Shape& shape, const auto& mask, unsigned which) {
+    check(shape, mask, which, {shape.batch, shape.heads, shape.queries, shape.keys});
+  }
+  void check(const Shape& shape, const auto& mask, unsigned which, const Extents<4>& bias) {
+    expect_changed_gradients<T>(shape, mask, which, bias);
+  }
+  RestoreSettings restore_;
+};
+using Scalars = ::testing::Types<float, double>;
+TYPED_TEST_SUITE(ScoreGradients, Scalars);
+
+TYPED_TEST(ScoreGradients, EveryChangeAndEveryPairOfThem) {
+  const Shape shape{2, 2, 1, 70, 100, 6, 5};
+  for (const auto isa : supported_sets()) {
+    simd::use(isa);
+    for (unsigned a = 0; a < 7; ++a) {
+      for (unsigned b = a; b < 7; ++b) {
+        this->check(shape, Causal{}, 1u << a | 1u << b);
+      }
+    }
+    this->check(shape, Causal{}, Changes<TypeParam>::all);
+  }
+}
+
+TYPED_TEST(ScoreGradients, UnderMasksWithHolesAndEmptyRows) {
+  const Shape shape{1, 2, 1, 70, 130, 7, 9};
+  for (const auto isa : supported_sets()) {
+    simd::use(isa);
+    for (unsigned which : {1u, 6u, 8u, 16u, 17u, 32u, 64u, 127u}) {
+      this->check(shape, Irregular{}, which);
+      this->check(shape, masks::Full{}, which);
+      this->check(shape, masks::last_n(20), which);
+    }
+  }
+}
+
+TYPED_TEST(ScoreGradients, BiasesThatHoldForAllOfAnAxis) {
+  const Shape shape{2, 2, 2, 70, 200, 6, 5};
+  for (unsigned axes = 0; axes < 16; ++axes) {
+    Extents<4> bias{shape.batch, shape.heads, shape.queries, shape.keys};
+    for (std::size_t axis = 0; axis < 4; ++axis) {
+      if (axes >> axis & 1) bias[axis] = 1;
+    }
+    this->check(shape, Causal{}, Changes<TypeParam>::bias, bias);
+    this->check(shape, Irregular{}, Changes<TypeParam>::all, bias);
+  }
+}
+
+TYPED_TEST(ScoreGradients, LengthsAroundTileEdges) {
+  for (const Index length : {1, 5, 16, 17, 48, 49, 63, 64, 65, 95, 96, 97, 192, 193}) {
+    this->check({1, 1, 1, length, length, 5, 4}, Causal{}, Changes<TypeParam>::all);
+    this->check({1, 1, 1, length, 33, 5, 4}, Irregular{}, Changes<TypeParam>::all);
+  }
+}
+
+TYPED_TEST(ScoreGradients, ThreadsChangeNoBit) {
+  using T = TypeParam;
+  const Shape shape{2, 4, 2, 150, 500, 8, 8};
+  const Inputs<T> in(shape, 9);
+  const Loss<T> loss(shape, 9);
+  const unsigned all = Changes<T>::all;
+  for (const Extents<4>& bias : {Extents<4>{1, 4, 150, 500}, Extents<4>{1, 1, 1, 500}}) {
+    const Changes<T> changes(shape, 9, bias);
+    set_thread_count(1);
+    const auto expected = fused_changed(shape, in, loss, Causal{}, changes, all);
+    for (const Index threads : {2, 3, 7, 8}) {
+      set_thread_count(threads);
+      fused_changed(shape, in, loss, Causal{}, changes, all)
+          .with(expected, all, [&](const char* name, const auto& got, const auto& want) {
+            EXPECT_EQ(std::memcmp(got.data(), want.data(), got.size() * sizeof(T)), 0)
+                << name << " threads " << threads;
+          });
+    }
+  }
+}
+
+TYPED_TEST(ScoreGradients, MaskedAndBlindDataReachNoGradient) {
+  using T = TypeParam;
+  // With sinks a row that sees no key has a finite log-sum-exp.
+  const Shape shape{1, 2, 1, 100, 150, 8, 5};
+  const T nan = std::numeric_limits<T>::quiet_NaN();
+  const unsigned all = Changes<T>::all;
+  struct Some {
+    bool allows(Position at) const {
+      return at.key % 3 == 1 && at.query > 60 && at.query % 10 != 0 && at.key <= at.query;
+    }
+  };
+  Inputs<T> in(shape, 10);
+  Loss<T> loss(shape, 10);
+  Changes<T> changes(shape, 10);
+  const auto expected = fused_changed(shape, in, loss, Some{}, changes, all);
+  for (Index key = 0; key < shape.keys; ++key) {
+    for (Index q = 0; q < shape.queries; ++q) {
+      // By default query 99 stands on key 149.
+      if (Some{}.allows({0, 0, q + 50, key})) continue;
+      for (Index h = 0; h < 2; ++h) changes.bias_table(0, h, q, key) = nan;
+    }
+    if (key % 3 == 1) continue;
+    for (Index d = 0; d < 8; ++d) in.keys(0, 0, key, d) = nan;
+    for (Index d = 0; d < 5; ++d) in.values(0, 0, key, d) = nan;
+  }
+  for (Index q = 0; q < shape.queries; ++q) {
+    if (q + 50 > 60 && (q + 50) % 10 != 0) continue;
+    for (Index h = 0; h < 2; ++h) {
+      for (Index d = 0; d < 8; ++d) in.queries(0, h, q, d) = nan;
+      for (Index d = 0; d < 5; ++d) loss.grad_out(0, h, q, d) = nan;
+    }
+  }
+  fused_changed(shape, in, loss, Some{}, changes, all)
+      .with(expected, all, [&](const char* name, const auto& got, const auto& want) {
+        EXPECT_EQ(std::memcmp(got.data(), want.data(), got.size() * sizeof(T)), 0) << name;
+      });
+}
+
+TEST(ScoreGradientsSums, RowsOfTheBiasGradientAddUpToTheGradientOfTheLogSumExp) {
+  const Shape shape{1, 1, 1, 80, 130, 8, 5};
+  const Inputs<double> in(shape, 11);
+  const Loss<double> loss(shape, 11);
+  const Changes<double> changes(shape, 11);
+  const auto result = fused_changed(shape, in, loss, Causal{}, changes, Changes<double>::bias);
+  for (Index q = 0; q < shape.queries; ++q) {
+    double sum = 0;
+    for (Index key = 0; key < shape.keys; ++key) sum += result.bias(0, 0, q, key);
+    EXPECT_NEAR(sum, loss.grad_lse(0, 0, q), 1e-13);
+  }
+}
+
+}  // namespace
+}  // namespace heed::test
