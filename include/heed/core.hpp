@@ -3,6 +3,7 @@
 
 /// What everything stands on: indices, errors, random numbers, threads.
 #include <heed/core/atomic.hpp>
+#include <heed/core/bfloat16.hpp>
 #include <heed/core/config.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/exp.hpp>
