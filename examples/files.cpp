@@ -10,6 +10,8 @@
 #include <vector>
 
 #include <heed/heed.hpp>
+#include <heed/io/gguf.hpp>
+#include <heed/text.hpp>
 
 namespace {
 

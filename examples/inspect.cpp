@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <heed/heed.hpp>
+#include <heed/io/gguf.hpp>
 
 namespace {
 

@@ -23,5 +23,6 @@
 #include <heed/core/random.hpp>
 #include <heed/core/scalar.hpp>
 #include <heed/core/scratch.hpp>
+#include <heed/core/shared.hpp>
 #include <heed/core/utf8.hpp>
 #include <heed/core/version.hpp>

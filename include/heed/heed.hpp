@@ -2,7 +2,8 @@
 #pragma once
 
 /// All of heed, for programs. A program that needs less includes less: <heed/attention.hpp> pulls in
-/// neither Eigen nor files nor pictures. Opt-in headers stay out: <heed/plot/png.hpp>.
+/// neither Eigen nor files nor pictures. Opt-in headers stay out, for the time they take to compile:
+/// <heed/plot/png.hpp>, <heed/io/gguf.hpp>, <heed/text.hpp>.
 #include <heed/attention.hpp>
 #include <heed/attention/reference.hpp>
 #include <heed/attention/reference_backward.hpp>
@@ -15,5 +16,4 @@
 #include <heed/plot.hpp>
 #include <heed/simd.hpp>
 #include <heed/tensor.hpp>
-#include <heed/text.hpp>
 #include <heed/training.hpp>

@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/// Reading and writing tensors in files.
-#include <heed/io/byte_reader.hpp>
-#include <heed/io/dequantize.hpp>
+/// Reading and writing tensors in files. <heed/io/gguf.hpp> is opt-in.
 #include <heed/io/element_type.hpp>
 #include <heed/io/error.hpp>
 #include <heed/io/file.hpp>
-#include <heed/io/gguf.hpp>
-#include <heed/io/gguf_field.hpp>
-#include <heed/io/gguf_header.hpp>
-#include <heed/io/gguf_type.hpp>
 #include <heed/io/json_reader.hpp>
 #include <heed/io/mapped_file.hpp>
 #include <heed/io/name_index.hpp>
@@ -20,3 +14,4 @@
 #include <heed/io/safetensors_header.hpp>
 #include <heed/io/safetensors_writer.hpp>
 #include <heed/io/shared_bytes.hpp>
+#include <heed/io/sorted_order.hpp>

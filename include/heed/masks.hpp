@@ -25,7 +25,6 @@
 #include <heed/masks/predicate.hpp>
 #include <heed/masks/prefix.hpp>
 #include <heed/masks/segments.hpp>
-#include <heed/masks/shared.hpp>
 #include <heed/masks/shared_array.hpp>
 #include <heed/masks/sliding_window.hpp>
 #include <heed/masks/strided.hpp>

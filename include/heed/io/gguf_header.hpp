@@ -17,6 +17,7 @@
 #include <heed/io/byte_reader.hpp>
 #include <heed/io/gguf_field.hpp>
 #include <heed/io/gguf_type.hpp>
+#include <heed/io/sorted_order.hpp>
 
 namespace heed {
 
@@ -192,10 +193,7 @@ class GgufHeader {
   void place_tensors() {
     const std::size_t step = alignment();
     const std::size_t data = (reader_.at() + step - 1) / step * step;
-    std::vector<std::size_t> order(tensors.size());
-    for (std::size_t i = 0; i < order.size(); ++i) {
-      GgufTensor& tensor = tensors[i];
-      order[i] = i;
+    for (GgufTensor& tensor : tensors) {
       if (tensor.begin % step != 0)
         fail(tensor, "offset ", tensor.begin, " is not aligned to ", step);
       if (data > size_ || tensor.end > size_ - data) {
@@ -204,7 +202,7 @@ class GgufHeader {
       tensor.begin += data;
       tensor.end += data;
     }
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    const auto order = sorted_order(tensors.size(), [&](std::size_t a, std::size_t b) {
       return std::pair(tensors[a].begin, tensors[a].end) <
              std::pair(tensors[b].begin, tensors[b].end);
     });

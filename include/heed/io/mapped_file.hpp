@@ -19,6 +19,8 @@ namespace heed {
 /// happen, use `read_file`. Throws FileError.
 class MappedFile {
  public:
+  /// Of nothing.
+  MappedFile() = default;
   explicit MappedFile(const std::string& path) {
     const detail::OpenFile file = detail::open_regular(path);
     size_ = detail::size_of(file, path);

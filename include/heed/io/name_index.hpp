@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include <heed/io/sorted_order.hpp>
+
 namespace heed::detail {
 
 /// Finds entries by name in O(log n) without hashing what a file chose. `name` is the entries'
@@ -15,11 +17,10 @@ class NameIndex {
  public:
   NameIndex() = default;
   template <class Entry>
-  explicit NameIndex(const std::vector<Entry>& entries) : order_(entries.size()) {
-    for (std::size_t i = 0; i < order_.size(); ++i) order_[i] = i;
-    std::sort(order_.begin(), order_.end(),
-              [&](std::size_t a, std::size_t b) { return entries[a].*name < entries[b].*name; });
-  }
+  explicit NameIndex(const std::vector<Entry>& entries)
+      : order_(sorted_order(entries.size(), [&](std::size_t a, std::size_t b) {
+          return entries[a].*name < entries[b].*name;
+        })) {}
 
   /// An entry whose name another one has too, or null.
   template <class Entry>

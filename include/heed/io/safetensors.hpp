@@ -14,6 +14,7 @@
 
 #include <heed/core/printable.hpp>
 #include <heed/io/element_type.hpp>
+#include <heed/io/name_index.hpp>
 #include <heed/io/safetensors_header.hpp>
 #include <heed/io/shared_bytes.hpp>
 #include <heed/tensor/tensor.hpp>
@@ -31,14 +32,17 @@ class Safetensors {
     detail::SafetensorsHeader header(bytes_.get(), name_);
     metadata_ = header.metadata();
     entries_ = header.take_entries();
+    by_name_ = ByName(entries_);
+    const SafetensorsEntry* twice = by_name_.twice(entries_);
+    if (twice != nullptr) throw_file_error(name_, ": tensor ", quote(twice->name), " twice");
   }
 
-  /// All of them, in the order of their names.
+  /// All of them, in the order of the header.
   std::span<const SafetensorsEntry> entries() const { return entries_; }
-  bool contains(std::string_view name) const { return find(name) != nullptr; }
+  bool contains(std::string_view name) const { return by_name_.find(entries_, name) != nullptr; }
   /// Throws FileError when there is no tensor of that name.
   const SafetensorsEntry& entry(std::string_view name) const {
-    const SafetensorsEntry* found = find(name);
+    const SafetensorsEntry* found = by_name_.find(entries_, name);
     if (found == nullptr) throw_file_error(name_, ": no tensor ", quote(name));
     return *found;
   }
@@ -87,17 +91,13 @@ class Safetensors {
   }
 
  private:
-  const SafetensorsEntry* find(std::string_view name) const {
-    const auto found = std::lower_bound(
-        entries_.begin(), entries_.end(), name,
-        [](const SafetensorsEntry& entry, std::string_view wanted) { return entry.name < wanted; });
-    return found != entries_.end() && found->name == name ? &*found : nullptr;
-  }
+  using ByName = detail::NameIndex<&SafetensorsEntry::name>;
 
   SharedBytes bytes_;
   std::string name_;
   std::string_view metadata_;
   std::vector<SafetensorsEntry> entries_;
+  ByName by_name_;
 };
 
 /// The tensors of a file, memory-mapped: what is not asked for is not read from the disk.

@@ -15,6 +15,7 @@
 #include <heed/core/printable.hpp>
 #include <heed/io/element_type.hpp>
 #include <heed/io/json_reader.hpp>
+#include <heed/io/sorted_order.hpp>
 
 namespace heed {
 
@@ -49,11 +50,10 @@ class SafetensorsHeader {
     text_ = {reinterpret_cast<const char*>(bytes.data()) + 8, static_cast<std::size_t>(length)};
     data_ = 8 + text_.size();
     parse();
-    check_names();
     check_places();
   }
 
-  /// In the order of their names.
+  /// In the order of the header; whoever takes them refuses names that stand twice.
   std::vector<SafetensorsEntry> take_entries() { return std::move(entries_); }
   /// The text of the object `__metadata__`, or nothing.
   std::string_view metadata() const { return metadata_; }
@@ -98,9 +98,12 @@ class SafetensorsHeader {
       names.push_back(name);
       json.string();
     });
-    std::sort(names.begin(), names.end());
-    const auto twice = std::adjacent_find(names.begin(), names.end());
-    if (twice != names.end()) json.fail("__metadata__: ", quote(*twice), " twice");
+    const auto order = sorted_order(
+        names.size(), [&](std::size_t a, std::size_t b) { return names[a] < names[b]; });
+    for (std::size_t i = 1; i < order.size(); ++i) {
+      const std::string& name = names[order[i]];
+      if (name == names[order[i - 1]]) json.fail("__metadata__: ", quote(name), " twice");
+    }
     metadata_ = text_.substr(begin, json.at() - begin);
   }
 
@@ -171,24 +174,14 @@ class SafetensorsHeader {
     entry.end += data_;
   }
 
-  void check_names() {
-    std::sort(entries_.begin(), entries_.end(),
-              [](const auto& a, const auto& b) { return a.name < b.name; });
-    for (std::size_t i = 1; i < entries_.size(); ++i) {
-      if (entries_[i].name == entries_[i - 1].name) fail(entries_[i], "twice in the header");
-    }
-  }
-
   /// One after another from the header to the end of the file.
   void check_places() const {
-    std::vector<std::uint32_t> order(entries_.size());
-    for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
-    std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-      return std::pair(entries_[a].begin, entries_[a].end) <
-             std::pair(entries_[b].begin, entries_[b].end);
+    const auto order = sorted_order(entries_.size(), [&](std::size_t a, std::size_t b) {
+      const SafetensorsEntry &left = entries_[a], &right = entries_[b];
+      return left.begin != right.begin ? left.begin < right.begin : left.end < right.end;
     });
     std::size_t expected = data_;
-    for (const std::uint32_t i : order) {
+    for (const std::size_t i : order) {
       if (entries_[i].begin != expected) {
         fail(entries_[i], "begins at byte ", entries_[i].begin, ", the one before ends at ",
              expected);

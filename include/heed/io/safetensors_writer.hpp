@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <cstring>
 #include <map>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -84,29 +83,33 @@ class SafetensorsWriter {
   }
 
  private:
-  /// Wide types first, so that every tensor is aligned; then by name.
-  using Key = std::pair<ElementType, std::string>;
   struct Item {
     std::vector<Index> shape;
     std::vector<std::byte> bytes;
   };
 
   /// Place for a new tensor's bytes, which are 0.
-  template <class Shape>
-  std::span<std::byte> add_item(const std::string& name, ElementType type, const Shape& shape) {
+  std::span<std::byte> add_item(const std::string& name, ElementType type,
+                                std::span<const Index> shape) {
     if (name.empty() || name == "__metadata__" || !is_utf8(name)) {
       throw_file_error("safetensors: no name for a tensor: ", quote(name));
     }
-    if (names_.contains(name)) throw_file_error("safetensors: tensor ", quote(name), " twice");
-    Item item;
-    std::size_t size = width_of(type);
-    for (const Index extent : shape) {
-      item.shape.push_back(extent);
-      size *= static_cast<std::size_t>(extent);
+    for (const auto& row : detail::element_types) {
+      if (items_.contains(key_of(row.type, name))) {
+        throw_file_error("safetensors: tensor ", quote(name), " twice");
+      }
     }
+    std::size_t size = width_of(type);
+    for (const Index extent : shape) size *= static_cast<std::size_t>(extent);
+    Item& item = items_[key_of(type, name)];
+    item.shape.assign(shape.begin(), shape.end());
     item.bytes.resize(size);
-    names_.insert(name);
-    return items_.emplace(Key{type, name}, std::move(item)).first->second.bytes;
+    return item.bytes;
+  }
+
+  /// Orders wide types first, so that every tensor is aligned; then by name.
+  static std::string key_of(ElementType type, const std::string& name) {
+    return static_cast<char>('0' + static_cast<int>(type)) + name;
   }
 
   std::vector<std::span<const std::byte>> parts(const std::string& header) const {
@@ -136,14 +139,16 @@ class SafetensorsWriter {
     std::string json = "{";
     if (!notes_.empty()) {
       json += "\"__metadata__\":{";
-      for (const auto& [key, value] : notes_)
+      for (const auto& [key, value] : notes_) {
         json += json_string(key) + ':' + json_string(value) + ',';
+      }
       json.back() = '}';
       json += ',';
     }
     std::size_t begin = 0;
     for (const auto& [key, item] : items_) {
-      json += json_string(key.second) + ":{\"dtype\":\"" + std::string(name_of(key.first)) +
+      const auto type = static_cast<ElementType>(key[0] - '0');
+      json += json_string(key.substr(1)) + ":{\"dtype\":\"" + std::string(name_of(type)) +
               "\",\"shape\":[";
       for (const Index extent : item.shape) json += std::to_string(extent) + ',';
       if (json.back() == ',') json.pop_back();
@@ -163,8 +168,7 @@ class SafetensorsWriter {
     return start + json;
   }
 
-  std::map<Key, Item> items_;
-  std::set<std::string> names_;
+  std::map<std::string, Item> items_;  // by key_of
   std::map<std::string, std::string> notes_;
 };
 

@@ -2,12 +2,11 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
+#include <heed/core/shared.hpp>
 #include <heed/io/mapped_file.hpp>
 
 namespace heed {
@@ -15,23 +14,22 @@ namespace heed {
 /// The bytes of a file, mapped or in memory, which live until the last copy of this goes.
 class SharedBytes {
  public:
-  SharedBytes() = default;
-  explicit SharedBytes(MappedFile file) {
-    auto owner = std::make_shared<const MappedFile>(std::move(file));
-    bytes_ = owner->bytes();
-    owner_ = std::move(owner);
-  }
-  explicit SharedBytes(std::vector<std::byte> bytes) {
-    auto owner = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
-    bytes_ = *owner;
-    owner_ = std::move(owner);
-  }
+  SharedBytes() : SharedBytes(std::vector<std::byte>()) {}
+  explicit SharedBytes(MappedFile file) : owner_(new Owner{std::move(file), {}}) {}
+  explicit SharedBytes(std::vector<std::byte> bytes)
+      : owner_(new Owner{MappedFile(), std::move(bytes)}) {}
 
-  std::span<const std::byte> get() const { return bytes_; }
+  std::span<const std::byte> get() const {
+    const auto mapped = owner_->file.bytes();
+    return mapped.empty() ? std::span<const std::byte>(owner_->bytes) : mapped;
+  }
 
  private:
-  std::span<const std::byte> bytes_;
-  std::shared_ptr<const void> owner_;
+  struct Owner {
+    MappedFile file;
+    std::vector<std::byte> bytes;
+  };
+  detail::Shared<Owner> owner_;
 };
 
 }  // namespace heed

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include <heed/masks/policy.hpp>
-#include <heed/masks/shared.hpp>
+#include <heed/core/shared.hpp>
 
 namespace heed {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include <heed/core/index.hpp>
-#include <heed/masks/shared.hpp>
+#include <heed/core/shared.hpp>
 
 namespace heed::detail {
 

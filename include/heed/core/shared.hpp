@@ -9,7 +9,7 @@
 namespace heed::detail {
 
 /// A value that never changes and that copies share; the last one deletes it. What makes masks with
-/// arrays cheap to copy (`a & b` copies both), and std::shared_ptr without <memory>.
+/// arrays cheap to copy (`a & b` copies both) and files too, and std::shared_ptr without <memory>.
 template <class T>
 class Shared {
  public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/masks/shared.hpp>
+#include <heed/core/shared.hpp>
 
 #include <gtest/gtest.h>
 
