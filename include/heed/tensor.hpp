@@ -9,6 +9,7 @@
 #include <heed/tensor/for_each_row.hpp>
 #include <heed/tensor/layout.hpp>
 #include <heed/tensor/matrix_product.hpp>
+#include <heed/tensor/memory.hpp>
 #include <heed/tensor/overlap.hpp>
 #include <heed/tensor/packed_matrix.hpp>
 #include <heed/tensor/row_mask.hpp>

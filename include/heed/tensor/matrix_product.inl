@@ -140,14 +140,14 @@ class ProductPieces {
   Index chunks_;
 };
 
-/// outᵀ = bᵀ · aᵀ has the same bits, and pays where a has few rows: packing all of b for them would
-/// cost more than the product, and packing a costs nothing.
+/// outᵀ = bᵀ · aᵀ has the same bits. It pays where a has few rows and b would have to be packed
+/// number by number: that costs more than their product, and packing a costs nothing.
 template <class T>
 bool transpose_pays(const ProductProblem<T>& problem) {
   if (problem.packed != nullptr) return false;
   constexpr Index few = 64 / static_cast<Index>(sizeof(T));
   if (problem.out_row == 1 && problem.out_column != 1) return problem.columns > few;
-  return problem.rows <= few && problem.b.column_stride != 1;
+  return problem.rows <= few && problem.b.column_stride != 1 && problem.b.row_stride != 1;
 }
 
 template <class T>

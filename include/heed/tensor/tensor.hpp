@@ -13,6 +13,7 @@
 #include <heed/core/error.hpp>
 #include <heed/tensor/extents.hpp>
 #include <heed/tensor/for_each_row.hpp>
+#include <heed/tensor/memory.hpp>
 #include <heed/tensor/view.hpp>
 
 namespace heed {
@@ -54,7 +55,7 @@ class Tensor {
     std::swap(extents_, other.extents_);
     return *this;
   }
-  ~Tensor() { ::operator delete(data_, alignment); }
+  ~Tensor() { detail::TensorMemory::give(data_, static_cast<std::size_t>(size()) * sizeof(T)); }
 
   /// The values of any view, copied into row-major order.
   static Tensor copy_of(const TensorView<const T, Rank>& source) {
@@ -114,8 +115,6 @@ class Tensor {
   template <class, std::size_t>
   friend class Tensor;
 
-  static constexpr std::align_val_t alignment{64};
-
   Index offset(const Extents<Rank>& at) const {
     Index sum = 0;
     for (std::size_t axis = 0; axis < Rank; ++axis) {
@@ -135,7 +134,7 @@ class Tensor {
   void allocate() {
     const auto count = static_cast<std::size_t>(size());
     if (count > static_cast<std::size_t>(-1) / 2 / sizeof(T)) throw std::bad_alloc();
-    if (count > 0) data_ = static_cast<T*>(::operator new(count * sizeof(T), alignment));
+    if (count > 0) data_ = static_cast<T*>(detail::TensorMemory::take(count * sizeof(T)));
   }
 
   T* data_ = nullptr;

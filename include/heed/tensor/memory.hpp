@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <new>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define HEED_ADDRESS_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define HEED_ADDRESS_SANITIZER 1
+#endif
+#endif
+
+namespace heed::detail {
+
+/// Large blocks of tensors that died, kept by the thread they died on for the next ones of their
+/// size: a training step makes and drops the same tensors every time, and fetching their pages from
+/// the system anew cost a fifth of it. At most `most_bytes` a thread; the oldest go first. Small
+/// blocks, and all of them under an address sanitizer, are the allocator's.
+class TensorMemory {
+ public:
+  static constexpr std::size_t most_bytes = std::size_t{1} << 30;
+
+  /// 64-byte aligned, at least `bytes`. Throws std::bad_alloc.
+  static void* take(std::size_t bytes) {
+    const std::size_t size = rounded(bytes);
+    if (size >= smallest && alive()) {
+      if (void* kept = of_this_thread().find(size)) return kept;
+    }
+    return ::operator new(size, alignment);
+  }
+  /// Gives back what `take(bytes)` gave.
+  static void give(void* memory, std::size_t bytes) noexcept {
+    const std::size_t size = rounded(bytes);
+    if (memory == nullptr || size < smallest || !alive()) return release(memory);
+    of_this_thread().keep({memory, size});
+  }
+  /// How many bytes this thread keeps.
+  static std::size_t kept_bytes() { return alive() ? of_this_thread().bytes_ : 0; }
+
+ private:
+  struct Block {
+    void* memory = nullptr;
+    std::size_t size = 0;
+  };
+
+  static constexpr std::align_val_t alignment{64};
+#if defined(HEED_ADDRESS_SANITIZER)
+  static constexpr std::size_t smallest = static_cast<std::size_t>(-1);
+#else
+  static constexpr std::size_t smallest = std::size_t{1} << 17;  // where malloc turns to the system
+#endif
+
+  TensorMemory() = default;
+  ~TensorMemory() {
+    for (std::size_t i = 0; i < count_; ++i) release(blocks_[i].memory);
+    alive() = false;
+  }
+
+  /// Sizes in steps of an eighth of a power of two, so that lengths that differ a little share
+  /// blocks.
+  static std::size_t rounded(std::size_t bytes) {
+    if (bytes < (std::size_t{1} << 17)) return bytes;
+    const std::size_t step = std::bit_floor(bytes) / 8;
+    return (bytes + step - 1) / step * step;
+  }
+  static void release(void* memory) noexcept { ::operator delete(memory, alignment); }
+  /// False once the thread's blocks are gone: static tensors die later than they.
+  static bool& alive() {
+    thread_local bool value = true;
+    return value;
+  }
+  static TensorMemory& of_this_thread() {
+    thread_local TensorMemory memory;
+    return memory;
+  }
+
+  void* find(std::size_t size) {
+    for (std::size_t i = count_; i-- > 0;) {
+      if (blocks_[i].size == size) return remove(i);
+    }
+    return nullptr;
+  }
+  void keep(Block block) noexcept {
+    if (block.size > most_bytes) return release(block.memory);
+    while (count_ == blocks_.size() || bytes_ + block.size > most_bytes) release(remove(0));
+    blocks_[count_++] = block;
+    bytes_ += block.size;
+  }
+  void* remove(std::size_t at) {
+    const Block block = blocks_[at];
+    for (std::size_t i = at; i + 1 < count_; ++i) blocks_[i] = blocks_[i + 1];
+    --count_;
+    bytes_ -= block.size;
+    return block.memory;
+  }
+
+  std::array<Block, 512> blocks_{};  // oldest first
+  std::size_t count_ = 0;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace heed::detail

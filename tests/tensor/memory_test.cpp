@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+#include <heed/tensor/memory.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include <heed/tensor/tensor.hpp>
+
+namespace heed {
+namespace {
+
+using detail::TensorMemory;
+
+constexpr std::size_t mebibyte = 1 << 20;
+
+bool reuses() {
+#if defined(HEED_ADDRESS_SANITIZER)
+  return false;
+#else
+  return true;
+#endif
+}
+
+TEST(TensorMemory, LargeBlocksComeBackAtTheirSize) {
+  void* first = TensorMemory::take(mebibyte);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(first) % 64, 0u);
+  const std::size_t before = TensorMemory::kept_bytes();
+  TensorMemory::give(first, mebibyte);
+  if (!reuses()) return;
+  EXPECT_EQ(TensorMemory::kept_bytes(), before + mebibyte);
+  void* other = TensorMemory::take(3 * mebibyte);
+  EXPECT_NE(other, first);
+  void* again = TensorMemory::take(mebibyte - 1000);  // of the same class
+  EXPECT_EQ(again, first);
+  std::memset(again, 7, mebibyte - 1000);
+  TensorMemory::give(again, mebibyte - 1000);
+  TensorMemory::give(other, 3 * mebibyte);
+}
+
+TEST(TensorMemory, SmallBlocksAreTheAllocators) {
+  const std::size_t before = TensorMemory::kept_bytes();
+  TensorMemory::give(TensorMemory::take(1000), 1000);
+  EXPECT_EQ(TensorMemory::kept_bytes(), before);
+  TensorMemory::give(nullptr, 5 * mebibyte);
+  EXPECT_EQ(TensorMemory::kept_bytes(), before);
+}
+
+TEST(TensorMemory, KeepsNoMoreThanItsLimit) {
+  std::vector<void*> blocks;
+  for (int i = 0; i < 40; ++i) blocks.push_back(TensorMemory::take(64 * mebibyte));  // untouched
+  for (void* block : blocks) TensorMemory::give(block, 64 * mebibyte);
+  EXPECT_LE(TensorMemory::kept_bytes(), TensorMemory::most_bytes);
+  for (int i = 0; i < 2000; ++i) blocks.push_back(TensorMemory::take(mebibyte / 4));
+  for (std::size_t i = 40; i < blocks.size(); ++i) TensorMemory::give(blocks[i], mebibyte / 4);
+  EXPECT_LE(TensorMemory::kept_bytes(), TensorMemory::most_bytes);
+}
+
+TEST(TensorMemory, ThreadsKeepTheirOwn) {
+  std::thread([] {
+    EXPECT_EQ(TensorMemory::kept_bytes(), 0u);
+    Tensor<float, 1> tensor({1000000});
+  }).join();
+}
+
+TEST(TensorMemory, TensorsFromUsedBlocksAreZero) {
+  for (int round = 0; round < 3; ++round) {
+    Tensor<float, 1> tensor({100000});
+    for (float& value : tensor) {
+      ASSERT_EQ(value, 0);
+      value = 1;
+    }
+  }
+}
+
+Tensor<float, 1> outlives_everything({1000000});  // dies after the main thread's blocks
+
+}  // namespace
+}  // namespace heed
