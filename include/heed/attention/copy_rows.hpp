@@ -23,7 +23,7 @@ template <class T>
 void copy_rows(const simd::Strided<T>& from, Index rows, Index columns, T* to, Index padded) {
   for (Index row = 0; row < rows; ++row, to += padded) {
     const T* source = from.data + row * from.row_stride;
-    if (from.column_stride == 1) {
+    if (from.column_stride == 1 && columns > 0) {
       __builtin_memcpy(to, source, static_cast<std::size_t>(columns) * sizeof(T));
     } else {
       for (Index column = 0; column < columns; ++column) {
