@@ -101,5 +101,13 @@ TEST(Tensor, ReshapedKeepsValuesAndMovesTheMemory) {
   EXPECT_THROW((Tensor<float, 2>({2, 3}).reshaped(Extents<1>{5})), ShapeError);
 }
 
+TEST(Tensor, UninitializedHasItsExtentsAndCanBeWritten) {
+  auto tensor = Tensor<float, 2>::uninitialized({2, 3});
+  for (float& value : tensor) value = 4;
+  EXPECT_EQ(tensor(1, 2), 4);
+  EXPECT_EQ((Tensor<float, 2>::uninitialized({0, 3}).data()), nullptr);
+  EXPECT_THROW((Tensor<float, 1>::uninitialized({-1})), ShapeError);
+}
+
 }  // namespace
 }  // namespace heed

@@ -28,7 +28,7 @@ struct Activation {
   explicit Activation(ActivationKind which) : kind(which) {}
 
   Output forward(const Input& x) const {
-    Output y(x.extents());
+    auto y = Output::uninitialized(x.extents());
     const Index width = x.extent(2);
     detail::for_row_runs(x.extent(0) * x.extent(1), 8 * width, [&](Index first, Index last) {
       simd::row_kernels<T>().activate(kind, x.data() + first * width, y.data() + first * width,
@@ -42,7 +42,7 @@ struct Activation {
     return y;
   }
   Input backward(const Output& grad, const Saved& saved, Activation&) const {
-    Input grad_x(grad.extents());
+    auto grad_x = Input::uninitialized(grad.extents());
     const Index width = grad.extent(2);
     detail::for_row_runs(grad.extent(0) * grad.extent(1), 8 * width, [&](Index first, Index last) {
       const Index at = first * width;

@@ -48,7 +48,7 @@ struct Embedding {
         throw_shape_error("Embedding: token ", token, ", expected 0 to ", weight.extent(0) - 1);
       }
     }
-    Output y({tokens.extent(0), tokens.extent(1), dim});
+    auto y = Output::uninitialized({tokens.extent(0), tokens.extent(1), dim});
     for (Index i = 0; i < tokens.size(); ++i) {
       const T* row = weight.data() + tokens.data()[i] * dim;
       for (Index d = 0; d < dim; ++d) y.data()[i * dim + d] = row[d];

@@ -72,7 +72,7 @@ struct FeedForward {
     grad_hidden = dropout.backward(std::move(grad_hidden), saved.dropout, gradients.dropout);
     Input grad_x;
     if (gate) {
-      Tensor<T, 3> grad_up(grad_hidden.extents());
+      auto grad_up = Tensor<T, 3>::uninitialized(grad_hidden.extents());
       multiply(grad_hidden, saved.activated, grad_up);
       multiply(grad_hidden, saved.up, grad_hidden);
       grad_x = up.backward(grad_up, saved.input, gradients.up);

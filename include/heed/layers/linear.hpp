@@ -51,7 +51,7 @@ struct Linear {
 
   Output forward(const Input& x) const {
     check(x);
-    Output y({x.extent(0), x.extent(1), weight.extent(0)});
+    auto y = Output::uninitialized({x.extent(0), x.extent(1), weight.extent(0)});
     ProductOptions<T> options;
     if (bias) options.bias = bias->view();
     if (packed.empty()) {
@@ -74,7 +74,7 @@ struct Linear {
   /// The same where the input is kept elsewhere, as by layers that share one.
   Input backward(const Output& grad, const Input& input, Linear& gradients) const {
     accumulate(grad, input, gradients);
-    Input grad_input(input.extents());
+    auto grad_input = Input::uninitialized(input.extents());
     matrix_product(detail::as_rows(grad), weight, detail::as_rows(grad_input));
     return grad_input;
   }

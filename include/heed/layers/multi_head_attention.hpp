@@ -150,7 +150,7 @@ struct MultiHeadAttention {
 
  private:
   Output attend(const Tensor<T, 3>& queries, const AttentionInputs<T>& in, const Mask& mask) const {
-    Tensor<T, 3> context(queries.extents());
+    auto context = Tensor<T, 3>::uninitialized(queries.extents());
     attention(heads_of(queries), heads_of(in.keys), heads_of(in.values), mask, heads_of(context),
               kernel_options());
     return out.forward(context);
@@ -161,7 +161,7 @@ struct MultiHeadAttention {
     saved.x = std::move(x);
     saved.mask = mask;
     const auto& queries = saved.inputs.queries;
-    saved.context = Tensor<T, 3>(queries.extents());
+    saved.context = Tensor<T, 3>::uninitialized(queries.extents());
     saved.log_sum_exp = Tensor<T, 3>({queries.extent(0), options.heads, queries.extent(1)});
     auto kernel = kernel_options();
     kernel.log_sum_exp = saved.log_sum_exp;
@@ -174,8 +174,8 @@ struct MultiHeadAttention {
                        MultiHeadAttention& gradients, Input& grad_x, Input& grad_memory) const {
     const auto& in = saved.inputs;
     const auto grad_context = out.backward(grad, saved.context, gradients.out);
-    AttentionInputs<T> grads{Tensor<T, 3>(in.queries.extents()), Tensor<T, 3>(in.keys.extents()),
-                             Tensor<T, 3>(in.values.extents())};
+    const auto like = [](const Input& x) { return Input::uninitialized(x.extents()); };
+    AttentionInputs<T> grads{like(in.queries), like(in.keys), like(in.values)};
     attention_backward(heads_of(in.queries), heads_of(in.keys), heads_of(in.values), *saved.mask,
                        heads_of(saved.context), saved.log_sum_exp, heads_of(grad_context),
                        heads_of(grads.queries), heads_of(grads.keys), heads_of(grads.values),

@@ -37,9 +37,9 @@ class NormRows {
                         " as the last extent");
     }
     const Index rows = x.extent(0) * x.extent(1);
-    Tensor<T, 3> y(x.extents());
+    auto y = Tensor<T, 3>::uninitialized(x.extents());
     if (saved != nullptr) {
-      saved->normalized = Tensor<T, 3>(x.extents());
+      saved->normalized = Tensor<T, 3>::uninitialized(x.extents());
       saved->factors = Tensor<T, 1>({rows});
     }
     for_row_runs(rows, width_, [&](Index first, Index last) {
@@ -61,7 +61,7 @@ class NormRows {
                         T* grad_bias) const {
     const Index rows = grad.extent(0) * grad.extent(1);
     const auto count = static_cast<T>(width_);
-    Tensor<T, 3> grad_x(grad.extents());
+    auto grad_x = Tensor<T, 3>::uninitialized(grad.extents());
     for_row_runs(rows, width_, [&](Index first, Index last) {
       for (Index row = first; row < last; ++row) {
         const Index at = row * width_;

@@ -43,7 +43,7 @@ struct Projections {
       throw_shape_error("MultiHeadAttention: x is ", x.extents(), ", expected ",
                         whole.weight.extent(1), " as the last extent");
     }
-    Tensor<T, 3> y({x.extent(0), x.extent(1), last - first});
+    auto y = Tensor<T, 3>::uninitialized({x.extent(0), x.extent(1), last - first});
     ProductOptions<T> options;
     if (whole.bias) options.bias = whole.bias->view().slice(0, first, last);
     const auto& packed = packed_parts[static_cast<std::size_t>(which)];

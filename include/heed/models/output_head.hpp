@@ -29,7 +29,7 @@ struct OutputHead {
 
   Output forward(const Tensor<T, 3>& x, const Embedding<T>& embedding) const {
     if (own) return own->forward(x);
-    Output logits({x.extent(0), x.extent(1), embedding.weight.extent(0)});
+    auto logits = Output::uninitialized({x.extent(0), x.extent(1), embedding.weight.extent(0)});
     if (packed.empty()) {
       matrix_product(detail::as_rows(x), embedding.weight.view().permute({1, 0}),
                      detail::as_rows(logits));
@@ -49,7 +49,7 @@ struct OutputHead {
     if (own) return own->backward(grad, saved.input, *gradients.own);
     matrix_product(detail::as_rows(grad).permute({1, 0}), detail::as_rows(saved.input),
                    grad_embedding.weight, {.accumulate = true});
-    Tensor<T, 3> grad_x(saved.input.extents());
+    auto grad_x = Tensor<T, 3>::uninitialized(saved.input.extents());
     matrix_product(detail::as_rows(grad), embedding.weight, detail::as_rows(grad_x));
     return grad_x;
   }

@@ -33,6 +33,15 @@ class Tensor {
     allocate();
     fill_with_zero();
   }
+  /// A tensor whose values are left as the memory happens to hold them, for callers that write
+  /// every one.
+  static Tensor uninitialized(const Extents<Rank>& extents) {
+    detail::row_major_strides<Rank>(extents);
+    Tensor result;
+    result.extents_ = extents;
+    result.allocate();
+    return result;
+  }
   /// The given values in row-major order, as many as the extents hold.
   Tensor(const Extents<Rank>& extents, std::initializer_list<T> values) : Tensor(extents) {
     if (static_cast<Index>(values.size()) != size()) {
