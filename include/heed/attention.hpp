@@ -9,6 +9,7 @@
 #include <heed/attention/backward_scratch.hpp>
 #include <heed/attention/bias_gradient_view.hpp>
 #include <heed/attention/bias_view.hpp>
+#include <heed/attention/block_top_k.hpp>
 #include <heed/attention/cache_pages.hpp>
 #include <heed/attention/cache_shape.hpp>
 #include <heed/attention/cached.hpp>
@@ -22,6 +23,7 @@
 #include <heed/attention/key_blocks.hpp>
 #include <heed/attention/key_chunk_pass.hpp>
 #include <heed/attention/key_value_cache.hpp>
+#include <heed/attention/merge.hpp>
 #include <heed/attention/options.hpp>
 #include <heed/attention/output_factors.hpp>
 #include <heed/attention/packed.hpp>
@@ -39,5 +41,6 @@
 #include <heed/attention/score_gradients.hpp>
 #include <heed/attention/seeing_queries.hpp>
 #include <heed/attention/weight_dropout.hpp>
+#include <heed/attention/weight_summary.hpp>
 #include <heed/attention/weights.hpp>
 #include <heed/masks.hpp>

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <limits>
+
+#include <heed/attention/options.hpp>
+#include <heed/attention/problem.hpp>
+#include <heed/core/error.hpp>
+#include <heed/core/exp.hpp>
+#include <heed/core/log.hpp>
+#include <heed/tensor/overlap.hpp>
+#include <heed/tensor/view_of.hpp>
+
+namespace heed {
+
+namespace detail {
+
+template <class T>
+void check_parts(const TensorView<T, 4>& out, const TensorView<T, 3>& lse,
+                 const TensorView<const T, 4>& other, const TensorView<const T, 3>& other_lse) {
+  const Extents<3> rows{out.extent(0), out.extent(1), out.extent(2)};
+  if (other.extents() != out.extents() || lse.extents() != rows || other_lse.extents() != rows) {
+    throw_shape_error("merge: out ", out.extents(), " and ", other.extents(), ", log_sum_exp ",
+                      lse.extents(), " and ", other_lse.extents(),
+                      ", expected (batch, heads, queries, dim) and (batch, heads, queries)");
+  }
+  if (has_internal_overlap(out) || has_internal_overlap(lse) || overlaps(out, lse)) {
+    throw_shape_error("merge: out and log_sum_exp must not share memory");
+  }
+}
+
+}  // namespace detail
+
+/// Attention of the same queries to two disjoint sets of keys, as one: `out` and `log_sum_exp` take
+/// in `other` and `other_log_sum_exp`. Shapes as `attention` writes them (any rank it takes); a set
+/// that a query sees nothing of (log-sum-exp −inf) changes nothing. For keys that come from
+/// different places: a shared prompt, another machine, an older window.
+template <Viewable Out, Viewable Lse, Viewable Other, Viewable OtherLse>
+void merge(Out&& out, Lse&& log_sum_exp, const Other& other, const OtherLse& other_log_sum_exp) {
+  using T = ValueOf<Out>;
+  const TensorView<T, 4> to = detail::as_rank_4(view_of(out));
+  const TensorView<const T, 4> from = detail::as_rank_4(view_of(other));
+  const TensorView<T, 3> lse = PerQueryView<T>(view_of(log_sum_exp)).view();
+  const TensorView<const T, 3> from_lse = PerQueryView<const T>(view_of(other_log_sum_exp)).view();
+  detail::check_parts<T>(to, lse, from, from_lse);
+  for (Index b = 0; b < to.extent(0); ++b) {
+    for (Index h = 0; h < to.extent(1); ++h) {
+      for (Index q = 0; q < to.extent(2); ++q) {
+        const auto mine = static_cast<double>(lse(b, h, q));
+        const auto theirs = static_cast<double>(from_lse(b, h, q));
+        if (theirs == -std::numeric_limits<double>::infinity()) continue;
+        const double larger = mine > theirs ? mine : theirs;
+        const double keep = detail::exp(mine - larger), add = detail::exp(theirs - larger);
+        const double sum = keep + add;
+        for (Index d = 0; d < to.extent(3); ++d) {
+          // A part with weight 0 is absent, whatever it holds.
+          const double kept = keep == 0.0 ? 0.0 : keep * static_cast<double>(to(b, h, q, d));
+          to(b, h, q, d) =
+              static_cast<T>((kept + add * static_cast<double>(from(b, h, q, d))) / sum);
+        }
+        lse(b, h, q) = static_cast<T>(larger + detail::log(sum));
+      }
+    }
+  }
+}
+
+}  // namespace heed

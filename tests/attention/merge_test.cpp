@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+#include <heed/attention/merge.hpp>
+
+#include <algorithm>
+
+#include <heed/masks.hpp>
+
+#include "support/attention_cases.hpp"
+
+namespace heed::test {
+namespace {
+
+TEST(Merge, TwoSetsOfKeysAreOne) {
+  const Shape shape{2, 4, 2, 30, 200, 16, 9};
+  const Inputs<double> in(shape, 11);
+  const auto whole = fused(shape, in, masks::Causal{});
+  const auto odd = predicate([](Index q, Index k) { return k <= q && k % 3 == 0; });
+  const auto rest = predicate([](Index q, Index k) { return k <= q && k % 3 != 0; });
+  auto first = fused(shape, in, odd);
+  const auto second = fused(shape, in, rest);
+  merge(first.out, first.lse, second.out, second.lse);
+  for (Index i = 0; i < whole.out.size(); ++i) {
+    EXPECT_NEAR(first.out.data()[i], whole.out.data()[i], 1e-14);
+  }
+  for (Index i = 0; i < whole.lse.size(); ++i) {
+    EXPECT_NEAR(first.lse.data()[i], whole.lse.data()[i], 1e-14);
+  }
+}
+
+TEST(Merge, AnEmptySetChangesNothing) {
+  const Shape shape{1, 2, 2, 7, 20, 8, 8};
+  const Inputs<float> in(shape, 12);
+  const auto whole = fused(shape, in, masks::Causal{});
+  auto nothing = fused(shape, in, predicate([](Index, Index) { return false; }));
+  auto result = fused(shape, in, masks::Causal{});
+  std::fill(nothing.out.begin(), nothing.out.end(), std::numeric_limits<float>::quiet_NaN());
+  merge(result.out, result.lse, nothing.out, nothing.lse);
+  EXPECT_TRUE(same_bits(result.out, whole.out));
+  EXPECT_TRUE(same_bits(result.lse, whole.lse));
+  // The other way round it takes everything, and nothing of what stood there.
+  merge(nothing.out, nothing.lse, whole.out, whole.lse);
+  EXPECT_TRUE(same_bits(nothing.out, whole.out));
+  EXPECT_TRUE(same_bits(nothing.lse, whole.lse));
+}
+
+TEST(Merge, RefusesShapesThatDoNotFit) {
+  Tensor<float, 3> out({2, 5, 4}), other({2, 5, 3});
+  Tensor<float, 2> lse({2, 5}), short_lse({2, 4});
+  EXPECT_THROW(merge(out, lse, other, lse), ShapeError);
+  EXPECT_THROW(merge(out, lse, out, short_lse), ShapeError);
+}
+
+}  // namespace
+}  // namespace heed::test
