@@ -121,5 +121,33 @@ TEST(MultiHeadAttention, WeightsAreThoseOfTheOutput) {
   for (Index i = 0; i < y.size(); ++i) EXPECT_NEAR(y.data()[i], expected.data()[i], 1e-14);
 }
 
+struct NoisyCall {
+  template <class L, class X>
+  auto operator()(const L& layer, const X& x) const {
+    typename L::Saved saved;
+    return layer.forward(x, masks::Causal{}, Noise{7}, saved);
+  }
+  template <class L, class X>
+  auto operator()(const L& layer, const X& x, typename L::Saved& saved) const {
+    return layer.forward(x, masks::Causal{}, Noise{7}, saved);
+  }
+};
+
+TEST(MultiHeadAttention, KeepsTheLawsWhileWeightsAreDropped) {
+  check_layer_laws(maker({.model_dim = 6, .heads = 2, .dropout = 0.4}), {2, 5, 6}, separate_names,
+                   false, NoisyCall{});
+}
+
+TEST(MultiHeadAttention, DropsWeightsInTrainingAlone) {
+  const auto layer = maker({.model_dim = 8, .heads = 2, .dropout = 0.5})(float{});
+  std::mt19937_64 bits(6);
+  const auto x = random_tensor<float, 3>({1, 9, 8}, bits);
+  const auto plain = layer.forward(x, masks::Causal{});
+  MultiHeadAttention<float>::Saved saved;
+  EXPECT_TRUE(same_bits(layer.forward(x, masks::Causal{}, saved), plain));
+  EXPECT_FALSE(same_bits(layer.forward(x, masks::Causal{}, Noise{1}, saved), plain));
+  EXPECT_THROW(maker({.model_dim = 8, .dropout = 1.5})(float{}), ShapeError);
+}
+
 }  // namespace
 }  // namespace heed::test

@@ -27,7 +27,8 @@ struct BlockOptions {
   bool fused_projection = false;
   std::optional<NormKind> query_key_norm = {};
   std::optional<RotaryOptions> rotary = {};
-  double dropout = 0;  // after attention, inside and after the feed-forward part
+  double dropout = 0;            // after attention, inside and after the feed-forward part
+  double attention_dropout = 0;  // of the weights
 };
 
 namespace detail {
@@ -42,7 +43,8 @@ inline MultiHeadAttentionOptions attention_options(const BlockOptions& options) 
           .fused = options.fused_projection,
           .query_key_norm = options.query_key_norm,
           .norm_epsilon = options.norm_epsilon,
-          .rotary = options.rotary};
+          .rotary = options.rotary,
+          .dropout = options.attention_dropout};
 }
 inline FeedForwardOptions feed_forward_options(const BlockOptions& options) {
   return {.model_dim = options.model_dim,

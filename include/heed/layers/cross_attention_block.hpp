@@ -53,10 +53,11 @@ struct CrossAttentionBlock {
   Output forward(Input x, const Input& memory, const Mask& mask, const Mask& memory_mask,
                  const Noise& noise, Saved& saved) const {
     x = attention_residual.forward(std::move(x), noise, saved.attention_residual, [&](Input in) {
-      return attention.forward(std::move(in), mask, saved.attention);
+      return attention.forward(std::move(in), mask, noise, saved.attention);
     });
     x = cross_residual.forward(std::move(x), noise, saved.cross_residual, [&](Input in) {
-      return cross_attention.forward(std::move(in), memory, memory_mask, saved.cross_attention);
+      return cross_attention.forward(std::move(in), memory, memory_mask, noise,
+                                     saved.cross_attention);
     });
     return feed_forward_residual.forward(
         std::move(x), noise, saved.feed_forward_residual,

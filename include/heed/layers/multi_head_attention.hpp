@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -11,6 +12,7 @@
 #include <heed/core/error.hpp>
 #include <heed/core/random.hpp>
 #include <heed/core/scalar.hpp>
+#include <heed/layers/dropout.hpp>
 #include <heed/layers/linear.hpp>
 #include <heed/layers/norm.hpp>
 #include <heed/layers/projections.hpp>
@@ -40,6 +42,7 @@ struct MultiHeadAttention {
     Tensor<T, 3> context;
     Tensor<T, 3> log_sum_exp;
     std::optional<Mask> mask;
+    Noise noise;
   };
 
   MultiHeadAttention() = default;
@@ -53,6 +56,7 @@ struct MultiHeadAttention {
       key_norm.emplace(norm);
     }
     if (options.rotary) rotary.emplace(*options.rotary, options.head_dim);
+    if (options.dropout > 0) stream = random.bits();
   }
 
   Output forward(const Input& x, const Mask& mask) const { return forward(x, x, mask); }
@@ -62,10 +66,19 @@ struct MultiHeadAttention {
     return attend(in.queries, in, mask);
   }
   Output forward(Input x, const Mask& mask, Saved& saved) const {
+    return forward(std::move(x), mask, Noise{}, saved);
+  }
+  Output forward(Input x, const Input& memory, const Mask& mask, Saved& saved) const {
+    return forward(std::move(x), memory, mask, Noise{}, saved);
+  }
+  Output forward(Input x, const Mask& mask, const Noise& noise, Saved& saved) const {
+    saved.noise = noise;
     saved.memory = {};
     return forward_saved(std::move(x), nullptr, mask, saved);
   }
-  Output forward(Input x, const Input& memory, const Mask& mask, Saved& saved) const {
+  Output forward(Input x, const Input& memory, const Mask& mask, const Noise& noise,
+                 Saved& saved) const {
+    saved.noise = noise;
     saved.memory = memory;
     return forward_saved(std::move(x), &saved.memory, mask, saved);
   }
@@ -120,9 +133,12 @@ struct MultiHeadAttention {
   TensorView<const T, 4> heads_of(const Tensor<T, 3>& x) const {
     return x.view().split(2, options.head_dim).permute({0, 2, 1, 3});
   }
-  /// The options the kernels are called with.
-  AttentionOptions<T> kernel_options() const {
+  /// The options the kernels are called with; weights are dropped where the noise has a seed.
+  AttentionOptions<T> kernel_options(const Noise& noise = {}) const {
     AttentionOptions<T> kernel;
+    if (noise.seed && options.dropout > 0) {
+      kernel.dropout = {static_cast<float>(options.dropout), *noise.seed, stream};
+    }
     if (options.scale) kernel.scale = static_cast<T>(*options.scale);
     return kernel;
   }
@@ -147,6 +163,7 @@ struct MultiHeadAttention {
   std::optional<Norm<T>> query_norm, key_norm;
   std::optional<Rotary> rotary;
   Linear<T> out;
+  std::uint32_t stream = 0;  // of dropout, which tells it from other layers
 
  private:
   Output attend(const Tensor<T, 3>& queries, const AttentionInputs<T>& in, const Mask& mask) const {
@@ -163,7 +180,7 @@ struct MultiHeadAttention {
     const auto& queries = saved.inputs.queries;
     saved.context = Tensor<T, 3>::uninitialized(queries.extents());
     saved.log_sum_exp = Tensor<T, 3>({queries.extent(0), options.heads, queries.extent(1)});
-    auto kernel = kernel_options();
+    auto kernel = kernel_options(saved.noise);
     kernel.log_sum_exp = saved.log_sum_exp;
     attention(heads_of(queries), heads_of(saved.inputs.keys), heads_of(saved.inputs.values), mask,
               heads_of(saved.context), kernel);
@@ -179,7 +196,7 @@ struct MultiHeadAttention {
     attention_backward(heads_of(in.queries), heads_of(in.keys), heads_of(in.values), *saved.mask,
                        heads_of(saved.context), saved.log_sum_exp, heads_of(grad_context),
                        heads_of(grads.queries), heads_of(grads.keys), heads_of(grads.values),
-                       kernel_options());
+                       kernel_options(saved.noise));
     if (rotary) {
       rotary->undo(heads_of(grads.queries));
       rotary->undo(heads_of(grads.keys));

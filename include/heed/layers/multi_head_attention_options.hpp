@@ -22,6 +22,7 @@ struct MultiHeadAttentionOptions {
   double norm_epsilon = 1e-6;
   std::optional<double> scale = {};  // default 1 / √head_dim
   std::optional<RotaryOptions> rotary = {};
+  double dropout = 0;  // of the weights, in training
 };
 
 namespace detail {
@@ -44,6 +45,7 @@ inline MultiHeadAttentionOptions completed(MultiHeadAttentionOptions options) {
     options.head_dim = options.model_dim / options.heads;
   }
   if (options.memory_dim == 0) options.memory_dim = options.model_dim;
+  if (!(options.dropout >= 0 && options.dropout <= 1)) refuse("dropout is a share, 0 to 1");
   if (options.fused && options.memory_dim != options.model_dim) {
     refuse("a fused projection has one input");
   }

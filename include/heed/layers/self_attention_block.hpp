@@ -44,7 +44,7 @@ struct SelfAttentionBlock {
   }
   Output forward(Input x, const Mask& mask, const Noise& noise, Saved& saved) const {
     x = attention_residual.forward(std::move(x), noise, saved.attention_residual, [&](Input in) {
-      return attention.forward(std::move(in), mask, saved.attention);
+      return attention.forward(std::move(in), mask, noise, saved.attention);
     });
     return feed_forward_residual.forward(
         std::move(x), noise, saved.feed_forward_residual,

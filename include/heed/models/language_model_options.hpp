@@ -31,7 +31,8 @@ struct LanguageModelOptions {
   std::optional<NormKind> query_key_norm = {};
   bool tied_head = true;
   double dropout = 0;
-  double deviation = 0.02;  // of the normal distribution that weights start from
+  double attention_dropout = 0;  // of the weights
+  double deviation = 0.02;       // of the normal distribution that weights start from
 
   /// Llama's kind: rotary positions, RMS norms, SwiGLU, no biases.
   static LanguageModelOptions llama() {
@@ -62,7 +63,8 @@ inline BlockOptions block_options(const LanguageModelOptions& options) {
                      .bias = options.bias,
                      .fused_projection = options.fused_projection,
                      .query_key_norm = options.query_key_norm,
-                     .dropout = options.dropout};
+                     .dropout = options.dropout,
+                     .attention_dropout = options.attention_dropout};
   if (options.positions == PositionKind::rotary) block.rotary = options.rotary;
   return block;
 }
