@@ -179,7 +179,8 @@ def main():
                 if case == "article":
                     mine, _ = ours(options.folder / "train_sequence", ["--threads", threads],
                                    r"([\d.]+) tokens a second")
-                    theirs, note = article(threads)
+                    theirs, loss = article(threads)
+                    note = f"{loss:.3f}"
                 else:
                     mine, text = ours(options.folder / "train_char",
                                       ["--threads", threads, "--steps", options.steps,

@@ -10,9 +10,13 @@
 
 #include <training/tiny_model.hpp>
 #include <heed/core/parallel.hpp>
+#include <heed/masks/causal.hpp>
+#include <heed/models/language_model.hpp>
 #include <heed/training/adam.hpp>
 #include <heed/training/batches.hpp>
+#include <heed/training/cross_entropy.hpp>
 #include <heed/training/sgd.hpp>
+#include <heed/training/train.hpp>
 
 namespace heed {
 namespace {
@@ -88,6 +92,56 @@ TEST_F(Checkpoint, ResumeIsBitwise) {
   EXPECT_TRUE(same_bits(whole.model, second.model));
   EXPECT_TRUE(same_bits(whole.optimizer, second.optimizer));
   EXPECT_EQ(whole.state.random.state(), second.state.random.state());
+}
+
+/// A decoder with dropout, as a program would make it anew after a restart.
+struct DecoderRun {
+  Random weights{7};
+  LanguageModel<float> model{
+      {.vocabulary = 11, .model_dim = 16, .heads = 2, .blocks = 2, .max_length = 6, .dropout = 0.2},
+      weights};
+  AdamW<LanguageModel<float>> optimizer{model};
+  TrainingState state{.random = Random(8)};
+  std::vector<double> losses;
+
+  void train_to(Index steps) {
+    const std::vector<Index> text = {1, 5, 2, 9, 10, 3, 3, 7, 0, 4, 6, 8, 1, 2, 5, 9};
+    const TrainOptions options{
+        .steps = steps,
+        .first_step = state.step,
+        .schedule = schedules::warm_up(2, schedules::Cosine{.rate = 1e-2, .steps = 20})};
+    state.step = train(
+        model, optimizer, options,
+        [&](Index step, LanguageModel<float>& gradients) {
+          const auto batch = random_windows(text, 4, 6, state.random);
+          LanguageModel<float>::Saved saved;
+          const Noise noise{.seed = static_cast<std::uint64_t>(step)};
+          const auto logits = model.forward(batch.tokens, masks::Causal{}, noise, saved);
+          const auto [loss, grad_logits] = cross_entropy(logits, batch.targets);
+          model.backward(grad_logits, saved, gradients);
+          return BatchLoss{loss, batch.tokens.size()};
+        },
+        [&](const StepInfo& info) { losses.push_back(info.loss); });
+  }
+};
+
+TEST_F(Checkpoint, ADecoderWithDropoutResumesBitwiseOnOtherThreads) {
+  const Index threads = thread_count();
+  set_thread_count(1);
+  DecoderRun whole, first;
+  whole.train_to(12);
+  first.train_to(5);
+  save_checkpoint(path_, first.model, first.optimizer, first.state);
+  set_thread_count(3);
+  DecoderRun second;
+  second.state = load_checkpoint(path_, second.model, second.optimizer);
+  second.train_to(12);
+  set_thread_count(threads);
+  EXPECT_TRUE(same_bits(whole.model, second.model));
+  EXPECT_TRUE(same_bits(whole.optimizer, second.optimizer));
+  ASSERT_EQ(second.losses.size(), 7u);
+  for (std::size_t i = 0; i < 7; ++i) EXPECT_EQ(second.losses[i], whole.losses[i + 5]);
+  EXPECT_LT(whole.losses.back(), whole.losses.front());
 }
 
 TEST_F(Checkpoint, WeightsKeepEveryBit) {

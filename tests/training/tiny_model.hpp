@@ -11,9 +11,10 @@ namespace heed {
 /// Two tensors of 12 and 5 weights: the model of the goldens.
 template <class T = double>
 struct TinyModel {
-  Tensor<T, 2> weight = Tensor<T, 2>({3, 4});
-  Tensor<T, 1> bias = Tensor<T, 1>({5});
+  Tensor<T, 2> weight;
+  Tensor<T, 1> bias;
 
+  TinyModel() : weight(Extents<2>{3, 4}), bias(Extents<1>{5}) {}
   static auto members(auto& model) {
     return std::tuple{member("weight", model.weight), member("bias", model.bias)};
   }
