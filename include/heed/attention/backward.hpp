@@ -14,8 +14,8 @@ namespace heed {
 namespace detail {
 
 /// The fused kernel on a checked problem; in the library when HEED_COMPILED is set.
-void run_backward(const BackwardProblem<float>& problem, const MaskRef& mask);
-void run_backward(const BackwardProblem<double>& problem, const MaskRef& mask);
+template <class T>
+void run_backward(const BackwardProblem<T>& problem, const MaskRef& mask);
 
 }  // namespace detail
 

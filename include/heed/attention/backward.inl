@@ -183,7 +183,7 @@ class BackwardPieces {
 };
 
 template <class T>
-void run_backward_of(const BackwardProblem<T>& problem, const MaskRef& mask) {
+void run_backward(const BackwardProblem<T>& problem, const MaskRef& mask) {
   const auto& call = problem.forward;
   BackwardPieces<T> pieces(problem, mask);
   const double work = static_cast<double>(call.batch() * call.heads()) *
@@ -193,11 +193,9 @@ void run_backward_of(const BackwardProblem<T>& problem, const MaskRef& mask) {
   work < backward_parallel_threshold ? pieces.run_alone() : pieces.run();
 }
 
-HEED_INLINE void run_backward(const BackwardProblem<float>& problem, const MaskRef& mask) {
-  run_backward_of(problem, mask);
-}
-HEED_INLINE void run_backward(const BackwardProblem<double>& problem, const MaskRef& mask) {
-  run_backward_of(problem, mask);
-}
+#ifdef HEED_COMPILED_SOURCE
+template void run_backward<float>(const BackwardProblem<float>&, const MaskRef&);
+template void run_backward<double>(const BackwardProblem<double>&, const MaskRef&);
+#endif
 
 }  // namespace heed::detail
