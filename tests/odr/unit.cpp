@@ -13,7 +13,7 @@
 int HEED_NAME(compute_, HEED_UNIT)(const char* wanted, float* results) {
   using namespace heed;
   for (const auto isa :
-       {simd::Isa::scalar, simd::Isa::sse2, simd::Isa::avx2, simd::Isa::avx512}) {
+       {simd::Isa::scalar, simd::Isa::neon, simd::Isa::sse2, simd::Isa::avx2, simd::Isa::avx512}) {
     if (simd::name(isa) != std::string_view(wanted)) continue;
     if (!simd::supported(isa)) return 0;
     simd::use(isa);

@@ -33,7 +33,7 @@ TEST(Isa, UseChangesTheKernels) {
 }
 
 TEST(Isa, ASetTheMachineLacksIsRefused) {
-  for (const Isa isa : {Isa::sse2, Isa::avx2, Isa::avx512}) {
+  for (const Isa isa : {Isa::neon, Isa::sse2, Isa::avx2, Isa::avx512}) {
     if (simd::supported(isa)) continue;
     EXPECT_THROW(simd::use(isa), std::invalid_argument);
   }

@@ -47,7 +47,8 @@ bool same_bits(const Tensor<T, Rank>& a, const Tensor<T, Rank>& b) {
 /// The instruction sets of this machine, slowest first.
 inline std::vector<simd::Isa> supported_sets() {
   std::vector<simd::Isa> sets;
-  for (const auto isa : {simd::Isa::scalar, simd::Isa::sse2, simd::Isa::avx2, simd::Isa::avx512}) {
+  for (const auto isa :
+       {simd::Isa::scalar, simd::Isa::neon, simd::Isa::sse2, simd::Isa::avx2, simd::Isa::avx512}) {
     if (simd::supported(isa)) sets.push_back(isa);
   }
   return sets;

@@ -5,15 +5,19 @@ namespace heed::simd {
 namespace detail {
 
 #if defined(__x86_64__)
-#define HEED_SIMD_X86_TABLES(table)  \
-  case Isa::sse2:                    \
-    return sse2_kernels::table<T>(); \
-  case Isa::avx2:                    \
-    return avx2_kernels::table<T>(); \
-  case Isa::avx512:                  \
+#define HEED_SIMD_VECTOR_TABLES(table) \
+  case Isa::sse2:                      \
+    return sse2_kernels::table<T>();   \
+  case Isa::avx2:                      \
+    return avx2_kernels::table<T>();   \
+  case Isa::avx512:                    \
     return avx512_kernels::table<T>();
+#elif defined(__aarch64__)
+#define HEED_SIMD_VECTOR_TABLES(table) \
+  case Isa::neon:                      \
+    return neon_kernels::table<T>();
 #else
-#define HEED_SIMD_X86_TABLES(table)
+#define HEED_SIMD_VECTOR_TABLES(table)
 #endif
 #if HEED_SIMD_HAS_SCALAR
 #define HEED_SIMD_SCALAR_TABLE(table) \
@@ -24,7 +28,7 @@ namespace detail {
 #endif
 #define HEED_SIMD_TABLE_OF(isa, table) \
   switch (isa) {                       \
-    HEED_SIMD_X86_TABLES(table)        \
+    HEED_SIMD_VECTOR_TABLES(table)     \
     HEED_SIMD_SCALAR_TABLE(table)      \
     default:                           \
       break;                           \

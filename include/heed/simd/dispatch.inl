@@ -12,6 +12,10 @@
 #include <type_traits>
 #include <utility>
 
+#if defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
 #include <heed/simd/backward_kernels.hpp>
 #include <heed/simd/decode_kernels.hpp>
 #include <heed/simd/isa.hpp>
@@ -49,8 +53,8 @@ namespace heed::simd {
 inline namespace HEED_FLAGS_TAG {
 
 // The scalar set is for machines without another one, and for checking the others: heed::compiled
-// has it everywhere, header-only units on x86 are spared its compile time.
-#if !defined(__x86_64__) || defined(HEED_COMPILED_SOURCE)
+// has it everywhere, header-only units on x86 and AArch64 are spared its compile time.
+#if (!defined(__x86_64__) && !defined(__aarch64__)) || defined(HEED_COMPILED_SOURCE)
 #define HEED_SIMD_HAS_SCALAR 1
 #define HEED_SIMD_NAMESPACE scalar_kernels
 #define HEED_SIMD_BYTES 0
@@ -58,6 +62,13 @@ inline namespace HEED_FLAGS_TAG {
 #include <heed/simd/kernels.inl>
 #else
 #define HEED_SIMD_HAS_SCALAR 0
+#endif
+
+#if defined(__aarch64__)
+#define HEED_SIMD_NAMESPACE neon_kernels
+#define HEED_SIMD_BYTES 16
+#define HEED_SIMD_VECTORS 4
+#include <heed/simd/kernels.inl>
 #endif
 
 #if defined(__x86_64__)
@@ -109,15 +120,16 @@ inline namespace HEED_FLAGS_TAG {
 namespace heed::simd {
 
 HEED_INLINE std::string_view name(Isa isa) {
-  constexpr std::string_view names[] = {"scalar", "sse2", "avx2", "avx512"};
+  constexpr std::string_view names[] = {"scalar", "neon", "sse2", "avx2", "avx512"};
   return names[static_cast<int>(isa)];
 }
 
 HEED_INLINE bool supported(Isa isa) {
-#if defined(__x86_64__)
+  if (isa == Isa::scalar) return HEED_SIMD_HAS_SCALAR == 1;
+#if defined(__aarch64__)
+  return isa == Isa::neon;
+#elif defined(__x86_64__)
   switch (isa) {
-    case Isa::scalar:
-      return HEED_SIMD_HAS_SCALAR == 1;
     case Isa::sse2:
       return true;
     case Isa::avx2:
@@ -125,23 +137,25 @@ HEED_INLINE bool supported(Isa isa) {
     case Isa::avx512:
       return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
              __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+    default:
+      break;
   }
 #endif
-  return isa == Isa::scalar;
+  return false;
 }
 
 namespace detail {
 
 /// The best supported set, or the one that HEED_ISA asks for.
 inline Isa choose() {
-  constexpr Isa fastest_first[] = {Isa::avx512, Isa::avx2, Isa::sse2, Isa::scalar};
+  constexpr Isa fastest_first[] = {Isa::avx512, Isa::avx2, Isa::sse2, Isa::neon, Isa::scalar};
   const char* wanted = std::getenv("HEED_ISA");
   for (const Isa isa : fastest_first) {
     if (wanted ? name(isa) == wanted && supported(isa) : supported(isa)) return isa;
   }
   throw std::invalid_argument("HEED_ISA=" + std::string(wanted ? wanted : "") +
-                              ": not an instruction set of this machine (scalar, sse2, avx2, "
-                              "avx512)");
+                              ": not an instruction set of this machine (scalar, neon, "
+                              "sse2, avx2, avx512)");
 }
 
 /// The choice of this process; the only state of simd/.
@@ -166,7 +180,7 @@ HEED_INLINE void use(Isa isa) {
 #include <heed/simd/attention_tables.inl>
 #include <heed/simd/layer_tables.inl>
 
-#undef HEED_SIMD_X86_TABLES
+#undef HEED_SIMD_VECTOR_TABLES
 #undef HEED_SIMD_SCALAR_TABLE
 #undef HEED_SIMD_TABLE_OF
 #undef HEED_SIMD

@@ -9,13 +9,13 @@ namespace heed::simd {
 
 /// Instruction sets the kernels exist in, slowest first. Results are the same bits for any batch,
 /// tiling and thread count within one set; sets differ among each other in the last bits.
-enum class Isa { scalar, sse2, avx2, avx512 };
+enum class Isa { scalar, neon, sse2, avx2, avx512 };
 
-/// The name as HEED_ISA takes it: "scalar", "sse2", "avx2", "avx512".
+/// The name as HEED_ISA takes it: "scalar", "neon", "sse2", "avx2", "avx512".
 std::string_view name(Isa isa);
 
-/// Whether this machine, and this build, can run the set. Header-only programs on x86 leave `scalar`
-/// out, which is there for checking; heed::compiled has it.
+/// Whether this machine, and this build, can run the set. Header-only programs on x86 and AArch64
+/// leave `scalar` out, which is there for checking; heed::compiled has it.
 bool supported(Isa isa);
 
 /// The set in use: the best supported one, or what the environment variable HEED_ISA names, or what

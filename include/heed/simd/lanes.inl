@@ -2,7 +2,7 @@
 // Vectors of `bytes` bytes and the few operations on them that kernels use. Included once per
 // instruction set by kernels.inl, inside its namespace and target region. Written on the vector
 // extensions of GCC and Clang; builtins only where those cannot say it (fused multiply-add, and
-// min/max with the hardware's rule that a NaN in the second operand stays).
+// min/max with the hardware's rule that a NaN in the second operand stays; NEON's keep either).
 
 template <class Float>
 struct LaneTypes;
@@ -134,6 +134,25 @@ struct Lanes {
       return __builtin_ia32_minps256(a, b);
     else
       return __builtin_ia32_minpd256(a, b);
+  }
+#elif defined(__aarch64__)
+  HEED_SIMD static V fused(V a, V b, V c) {
+    if constexpr (sizeof(Float) == 4)
+      return (V)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
+    else
+      return (V)vfmaq_f64((float64x2_t)c, (float64x2_t)a, (float64x2_t)b);
+  }
+  HEED_SIMD static V larger(V a, V b) {
+    if constexpr (sizeof(Float) == 4)
+      return (V)vmaxq_f32((float32x4_t)a, (float32x4_t)b);
+    else
+      return (V)vmaxq_f64((float64x2_t)a, (float64x2_t)b);
+  }
+  HEED_SIMD static V smaller(V a, V b) {
+    if constexpr (sizeof(Float) == 4)
+      return (V)vminq_f32((float32x4_t)a, (float32x4_t)b);
+    else
+      return (V)vminq_f64((float64x2_t)a, (float64x2_t)b);
   }
 #else
   // No fused multiply-add in SSE2: two roundings, the same ones in every lane.

@@ -22,6 +22,11 @@ HEED_SIMD typename S::V square_root(typename S::V x) {
     return __builtin_ia32_sqrtps256(x);
   else
     return __builtin_ia32_sqrtpd256(x);
+#elif defined(__aarch64__)
+  if constexpr (sizeof(typename S::Scalar) == 4)
+    return (typename S::V)vsqrtq_f32((float32x4_t)x);
+  else
+    return (typename S::V)vsqrtq_f64((float64x2_t)x);
 #else
   if constexpr (sizeof(typename S::Scalar) == 4)
     return __builtin_ia32_sqrtps(x);
