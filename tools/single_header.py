@@ -11,6 +11,7 @@ import sys
 
 include = pathlib.Path(__file__).resolve().parent.parent / "include"
 done = set()
+part = None  # the last "#define HEED_SIMD_PART": other parts of simd/part.inl are left out
 
 
 def expand(name):
@@ -19,8 +20,20 @@ def expand(name):
         if name in done:
             return []
         done.add(name)
+    global part
     lines = []
+    wanted = True
     for line in text.splitlines():
+        part = (re.match(r"#define HEED_SIMD_PART (\d)", line) or [0, part])[1]
+        choice = re.match(r"#(?:el)?if HEED_SIMD_PART == (\d)", line)
+        if choice:
+            wanted = choice[1] == part
+            continue
+        if name == "heed/simd/part.inl" and line.startswith("#endif"):
+            wanted = True
+            continue
+        if not wanted:
+            continue
         found = re.match(r"\s*#include <(heed/[^>]+)>", line)
         if found:
             lines += expand(found[1])

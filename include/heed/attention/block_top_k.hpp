@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <memory>
 #include <utility>
 #include <vector>
 
 #include <heed/attention/weights.hpp>
 #include <heed/core/error.hpp>
+#include <heed/core/shared.hpp>
 #include <heed/masks/block_sparse.hpp>
 #include <heed/masks/full.hpp>
 #include <heed/masks/policy.hpp>
@@ -22,8 +22,7 @@ namespace heed {
 class ContentBlocks {
  public:
   ContentBlocks(Index heads, std::vector<masks::BlockSparse> layouts)
-      : heads_(heads),
-        layouts_(std::make_shared<const std::vector<masks::BlockSparse>>(std::move(layouts))) {}
+      : heads_(heads), layouts_(new std::vector<masks::BlockSparse>(std::move(layouts))) {}
 
   bool allows(Position at) const { return layout(at.batch, at.head).allows(at); }
   Coverage coverage(Tile tile) const { return layout(tile.batch, tile.head).coverage(tile); }
@@ -44,7 +43,7 @@ class ContentBlocks {
   }
 
   Index heads_;
-  std::shared_ptr<const std::vector<masks::BlockSparse>> layouts_;
+  detail::Shared<std::vector<masks::BlockSparse>> layouts_;
 };
 
 namespace detail {

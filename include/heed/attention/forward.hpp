@@ -16,8 +16,8 @@ namespace heed {
 namespace detail {
 
 /// The fused kernel on a checked problem; in the library when HEED_COMPILED is set.
-void run_attention(const AttentionProblem<float>& problem, const MaskRef& mask);
-void run_attention(const AttentionProblem<double>& problem, const MaskRef& mask);
+template <class T>
+void run_attention(const AttentionProblem<T>& problem, const MaskRef& mask);
 
 template <class Q, class... Others>
 inline constexpr bool same_scalars = (std::is_same_v<ValueOf<Q>, ValueOf<Others>> && ...);

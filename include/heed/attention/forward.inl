@@ -67,7 +67,7 @@ class ForwardPieces {
 };
 
 template <class T>
-void run_forward(const AttentionProblem<T>& problem, const MaskRef& mask) {
+void run_attention(const AttentionProblem<T>& problem, const MaskRef& mask) {
   if (problem.query_count() == 0 || problem.heads() == 0) return;
   const double work = static_cast<double>(problem.batch() * problem.heads()) *
                       static_cast<double>(problem.query_count()) *
@@ -86,8 +86,8 @@ void run_forward(const AttentionProblem<T>& problem, const MaskRef& mask) {
 
 /// Weights of `out.extent(0)` rows from `row` on of one head.
 template <class T>
-void run_weights_of(const AttentionProblem<T>& problem, const MaskRef& mask, Index item, Index head,
-                    Index row, const TensorView<T, 2>& out) {
+void run_weights(const AttentionProblem<T>& problem, const MaskRef& mask, Index item, Index head,
+                 Index row, const TensorView<T, 2>& out) {
   const Index rows = out.extent(0);
   const Index blocks = (rows + simd::query_block - 1) / simd::query_block;
   parallel_for(blocks, [&](Index block) {
@@ -98,20 +98,13 @@ void run_weights_of(const AttentionProblem<T>& problem, const MaskRef& mask, Ind
   });
 }
 
-HEED_INLINE void run_weights(const AttentionProblem<float>& problem, const MaskRef& mask,
-                             Index item, Index head, Index row, const TensorView<float, 2>& out) {
-  run_weights_of(problem, mask, item, head, row, out);
-}
-HEED_INLINE void run_weights(const AttentionProblem<double>& problem, const MaskRef& mask,
-                             Index item, Index head, Index row, const TensorView<double, 2>& out) {
-  run_weights_of(problem, mask, item, head, row, out);
-}
-
-HEED_INLINE void run_attention(const AttentionProblem<float>& problem, const MaskRef& mask) {
-  run_forward(problem, mask);
-}
-HEED_INLINE void run_attention(const AttentionProblem<double>& problem, const MaskRef& mask) {
-  run_forward(problem, mask);
-}
+#if defined(HEED_COMPILED_SOURCE)
+template void run_attention(const AttentionProblem<float>&, const MaskRef&);
+template void run_attention(const AttentionProblem<double>&, const MaskRef&);
+template void run_weights(const AttentionProblem<float>&, const MaskRef&, Index, Index, Index,
+                          const TensorView<float, 2>&);
+template void run_weights(const AttentionProblem<double>&, const MaskRef&, Index, Index, Index,
+                          const TensorView<double, 2>&);
+#endif
 
 }  // namespace heed::detail

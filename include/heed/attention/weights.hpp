@@ -12,10 +12,9 @@ namespace heed {
 
 namespace detail {
 
-void run_weights(const AttentionProblem<float>& problem, const MaskRef& mask, Index item,
-                 Index head, Index row, const TensorView<float, 2>& out);
-void run_weights(const AttentionProblem<double>& problem, const MaskRef& mask, Index item,
-                 Index head, Index row, const TensorView<double, 2>& out);
+template <class T>
+void run_weights(const AttentionProblem<T>& problem, const MaskRef& mask, Index item, Index head,
+                 Index row, const TensorView<T, 2>& out);
 
 /// A problem of queries and keys alone: values and output of width 0.
 template <Viewable Q, Viewable K, MaskPolicy M>

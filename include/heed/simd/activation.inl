@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Functions of one number between linear layers, and their slopes. Included by kernels.inl.
+// Functions of one number between linear layers, and their slopes. Included by part.inl.
 
 /// e^x within about two units in the last place: the rounding error of x · log2(e) is made up for.
 template <class S>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Softmax attention of a block of queries over a block of keys. Included by kernels.inl.
+// Softmax attention of a block of queries over a block of keys. Included by part.inl.
 // Scores stand transposed, Sᵀ = K·Qᵀ: a row per key, a lane per query, so that the maximum, the
 // exponential and the sums need no operation across lanes. docs/03-attention.md derives it.
 

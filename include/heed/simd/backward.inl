@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Gradients of attention for a block of queries and a block of keys. Included by kernels.inl.
+// Gradients of attention for a block of queries and a block of keys. Included by part.inl.
 // Probabilities P and the gradient of the scores dS stand transposed, a row per key and a lane per
 // query, as in attend.inl. docs/04-backward.md derives the five products.
 

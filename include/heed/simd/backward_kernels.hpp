@@ -65,12 +65,12 @@ struct BackwardKernels {
 /// The backward kernels of the active instruction set.
 template <class T>
 const BackwardKernels<T>& backward_kernels();
-template <>
-const BackwardKernels<float>& backward_kernels<float>();
-template <>
-const BackwardKernels<double>& backward_kernels<double>();
 
 }  // namespace heed::simd
 
 // Last, since its definitions are those of this header too.
 #include <heed/simd/kernels.hpp>
+
+#if HEED_DEFINITIONS
+#include <heed/simd/backward_tables.inl>
+#endif

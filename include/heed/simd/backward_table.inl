@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The entries of BackwardKernels for one instruction set. Included by kernels.inl.
+// The entries of BackwardKernels for one instruction set. Included by part.inl.
 
 template <class T>
 struct BackwardTable {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A few queries over a block of keys, lanes being keys. Included by kernels.inl, after Table. What
+// A few queries over a block of keys, lanes being keys. Included by part.inl. What
 // decides bits is what decides them in attend.inl: a score is one chain of multiply-adds over
 // head_dim, a sum one chain over the keys of a block, an output one chain over keys.
 

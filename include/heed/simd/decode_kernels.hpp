@@ -50,10 +50,6 @@ struct DecodeKernels {
 /// The decoding kernels of the active instruction set.
 template <class T>
 const DecodeKernels<T>& decode_kernels();
-template <>
-const DecodeKernels<float>& decode_kernels<float>();
-template <>
-const DecodeKernels<double>& decode_kernels<double>();
 
 }  // namespace heed::simd
 

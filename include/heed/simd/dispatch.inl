@@ -1,120 +1,20 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// The kernels for every instruction set of this architecture, and the choice among them at run
-// time. A plain -O2 build holds all of them: each set is compiled in its own target region.
+// The choice among the instruction sets of this architecture at run time.
 
-#include <cstdint>
 #include <cstdlib>
-#include <limits>
 #include <stdexcept>
 #include <string>
-#include <type_traits>
-#include <utility>
 
-#if defined(__aarch64__)
-#include <arm_neon.h>
-#endif
-
-#include <heed/simd/backward_kernels.hpp>
-#include <heed/simd/decode_kernels.hpp>
 #include <heed/simd/isa.hpp>
-#include <heed/simd/kernels.hpp>
-#include <heed/simd/product_kernels.hpp>
-#include <heed/simd/row_kernels.hpp>
-#include <heed/simd/training_kernels.hpp>
-
-#define HEED_SIMD inline __attribute__((always_inline))
-#define HEED_KERNEL __attribute__((noinline))
-#define HEED_UNROLL _Pragma("GCC unroll 64")
-
-// Units built with other flags keep kernels of their own, so that the linker never hands one
-// unit's machine code to the other.
-#if defined(__AVX512F__)
-#define HEED_FLAGS_TAG built_for_avx512
-#elif defined(__AVX2__)
-#define HEED_FLAGS_TAG built_for_avx2
-#else
-#define HEED_FLAGS_TAG built_for_baseline
-#endif
-
-// Bits are decided by explicit fused multiply-adds; the compiler must not fuse others on its own.
-#if defined(__clang__)
-#pragma float_control(push)
-#pragma clang fp contract(off)
-#else
-#pragma GCC push_options
-#pragma GCC optimize("fp-contract=off")
-#endif
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wpsabi"
-
-namespace heed::simd {
-inline namespace HEED_FLAGS_TAG {
 
 // The scalar set is for machines without another one, and for checking the others: heed::compiled
 // has it everywhere, header-only units on x86 and AArch64 are spared its compile time.
 #if (!defined(__x86_64__) && !defined(__aarch64__)) || defined(HEED_COMPILED_SOURCE)
 #define HEED_SIMD_HAS_SCALAR 1
-#define HEED_SIMD_NAMESPACE scalar_kernels
-#define HEED_SIMD_BYTES 0
-#define HEED_SIMD_VECTORS 4
-#include <heed/simd/kernels.inl>
 #else
 #define HEED_SIMD_HAS_SCALAR 0
-#endif
-
-#if defined(__aarch64__)
-#define HEED_SIMD_NAMESPACE neon_kernels
-#define HEED_SIMD_BYTES 16
-#define HEED_SIMD_VECTORS 4
-#include <heed/simd/kernels.inl>
-#endif
-
-#if defined(__x86_64__)
-#define HEED_SIMD_NAMESPACE sse2_kernels
-#define HEED_SIMD_BYTES 16
-#define HEED_SIMD_VECTORS 2
-#include <heed/simd/kernels.inl>
-
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx2,fma")
-#endif
-#define HEED_SIMD_NAMESPACE avx2_kernels
-#define HEED_SIMD_BYTES 32
-#define HEED_SIMD_VECTORS 2
-#include <heed/simd/kernels.inl>
-#if defined(__clang__)
-#pragma clang attribute pop
-#pragma clang attribute push( \
-    __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx2,fma"))), apply_to = function)
-#else
-#pragma GCC pop_options
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,avx2,fma")
-#endif
-#define HEED_SIMD_NAMESPACE avx512_kernels
-#define HEED_SIMD_BYTES 64
-#define HEED_SIMD_VECTORS 4
-#include <heed/simd/kernels.inl>
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
-#endif  // __x86_64__
-
-}  // namespace HEED_FLAGS_TAG
-}  // namespace heed::simd
-
-#pragma GCC diagnostic pop
-#if defined(__clang__)
-#pragma float_control(pop)
-#else
-#pragma GCC pop_options
 #endif
 
 namespace heed::simd {
@@ -177,14 +77,34 @@ HEED_INLINE void use(Isa isa) {
 
 }  // namespace heed::simd
 
-#include <heed/simd/attention_tables.inl>
-#include <heed/simd/layer_tables.inl>
-
-#undef HEED_SIMD_VECTOR_TABLES
-#undef HEED_SIMD_SCALAR_TABLE
-#undef HEED_SIMD_TABLE_OF
-#undef HEED_SIMD
-#undef HEED_SIMD_HAS_SCALAR
-#undef HEED_KERNEL
-#undef HEED_UNROLL
-#undef HEED_FLAGS_TAG
+// The body of a function that returns the active set's `table<T>()`.
+#if defined(__x86_64__)
+#define HEED_SIMD_VECTOR_TABLES(table) \
+  case Isa::sse2:                      \
+    return sse2_kernels::table<T>();   \
+  case Isa::avx2:                      \
+    return avx2_kernels::table<T>();   \
+  case Isa::avx512:                    \
+    return avx512_kernels::table<T>();
+#elif defined(__aarch64__)
+#define HEED_SIMD_VECTOR_TABLES(table) \
+  case Isa::neon:                      \
+    return neon_kernels::table<T>();
+#else
+#define HEED_SIMD_VECTOR_TABLES(table)
+#endif
+#if HEED_SIMD_HAS_SCALAR
+#define HEED_SIMD_SCALAR_TABLE(table) \
+  case Isa::scalar:                   \
+    return scalar_kernels::table<T>();
+#else
+#define HEED_SIMD_SCALAR_TABLE(table)
+#endif
+#define HEED_SIMD_TABLE_OF(isa, table) \
+  switch (isa) {                       \
+    HEED_SIMD_VECTOR_TABLES(table)     \
+    HEED_SIMD_SCALAR_TABLE(table)      \
+    default:                           \
+      break;                           \
+  }                                    \
+  __builtin_unreachable()

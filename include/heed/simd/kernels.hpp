@@ -96,10 +96,6 @@ struct Kernels {
 /// The kernels of the active instruction set.
 template <class T>
 const Kernels<T>& kernels();
-template <>
-const Kernels<float>& kernels<float>();
-template <>
-const Kernels<double>& kernels<double>();
 
 /// How many times 2^40 a block's sum may exceed the running maximum before it is moved
 /// ("lazy maximum"): far below overflow, and harmless to accuracy, which is relative.
@@ -109,5 +105,5 @@ inline constexpr T lazy_limit = static_cast<T>(1099511627776.0);
 }  // namespace heed::simd
 
 #if HEED_DEFINITIONS
-#include <heed/simd/dispatch.inl>
+#include <heed/simd/attention_tables.inl>
 #endif

@@ -1,25 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The kernels of one instruction set. Included by dispatch.inl once per set, inside a region that
-// targets it, with
-//   HEED_SIMD_NAMESPACE  its namespace
-//   HEED_SIMD_BYTES      bytes in a vector; 0: no vectors
-//   HEED_SIMD_VECTORS    vectors in a row of the tile
-// Nothing in here may call a function from outside: it would be compiled for another set.
-
-namespace HEED_SIMD_NAMESPACE {
-
-#include <heed/simd/lanes.inl>
-#include <heed/simd/tile.inl>
-// The tile: 6 rows by HEED_SIMD_VECTORS vectors of sums stay in registers.
-inline constexpr int tile_rows = 6;
-template <class S>
-inline constexpr int tile_stride{HEED_SIMD_VECTORS * S::width};
-#include <heed/simd/activation.inl>
-#include <heed/simd/attend.inl>
-#include <heed/simd/backward.inl>
-#include <heed/simd/product.inl>
-#include <heed/simd/row.inl>
-#include <heed/simd/training.inl>
+// The entries of Kernels for one instruction set. Included by part.inl.
 
 template <class T>
 struct Table {
@@ -216,12 +196,3 @@ const Kernels<T>& table() {
                                       K::merge,  K::all_finite, K::exp2_of};
   return entries;
 }
-
-#include <heed/simd/backward_table.inl>
-#include <heed/simd/decode.inl>
-
-}  // namespace HEED_SIMD_NAMESPACE
-
-#undef HEED_SIMD_NAMESPACE
-#undef HEED_SIMD_BYTES
-#undef HEED_SIMD_VECTORS

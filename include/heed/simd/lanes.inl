@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Vectors of `bytes` bytes and the few operations on them that kernels use. Included once per
-// instruction set by kernels.inl, inside its namespace and target region. Written on the vector
+// instruction set by part.inl, inside its namespace and target region. Written on the vector
 // extensions of GCC and Clang; builtins only where those cannot say it (fused multiply-add, and
 // min/max with the hardware's rule that a NaN in the second operand stays; NEON's keep either).
 

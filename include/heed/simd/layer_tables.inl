@@ -1,5 +1,15 @@
 // SPDX-License-Identifier: MIT
-// The choice among the sets for the kernels of layers. Included at the end of dispatch.inl.
+#pragma once
+
+// The kernels of layers and training, by instruction set.
+
+#include <heed/simd/base.inl>
+#include <heed/simd/product_kernels.hpp>
+#include <heed/simd/row_kernels.hpp>
+#include <heed/simd/training_kernels.hpp>
+
+#define HEED_SIMD_PART 3
+#include <heed/simd/each_isa.inl>
 
 namespace heed::simd {
 namespace detail {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The matrix product of layers, on the tile product. Included by kernels.inl.
+// The matrix product of layers, on the tile product. Included by part.inl.
 
 template <class T>
 struct ProductTable {

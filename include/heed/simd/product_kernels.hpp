@@ -47,5 +47,5 @@ const ProductKernels<T>& product_kernels();
 }  // namespace heed::simd
 
 #if HEED_DEFINITIONS
-#include <heed/simd/dispatch.inl>
+#include <heed/simd/layer_tables.inl>
 #endif

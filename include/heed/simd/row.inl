@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What layers do with rows. Included by kernels.inl.
+// What layers do with rows. Included by part.inl.
 
 template <class T>
 struct RowTable {

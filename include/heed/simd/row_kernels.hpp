@@ -39,5 +39,5 @@ const RowKernels<T>& row_kernels();
 }  // namespace heed::simd
 
 #if HEED_DEFINITIONS
-#include <heed/simd/dispatch.inl>
+#include <heed/simd/layer_tables.inl>
 #endif

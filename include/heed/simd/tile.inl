@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The one matrix product under everything, and transposes. Included by kernels.inl.
+// The one matrix product under everything, and transposes. Included by part.inl.
 
 /// Lanes of a tile: `Vectors` vectors side by side.
 template <class S, int Vectors>

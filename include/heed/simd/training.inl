@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What losses and optimizers do with runs of numbers. Included by kernels.inl.
+// What losses and optimizers do with runs of numbers. Included by part.inl.
 
 /// √x, rounded correctly.
 template <class S>

@@ -42,5 +42,5 @@ const TrainingKernels<T>& training_kernels();
 }  // namespace heed::simd
 
 #if HEED_DEFINITIONS
-#include <heed/simd/dispatch.inl>
+#include <heed/simd/layer_tables.inl>
 #endif

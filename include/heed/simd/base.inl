@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// Vectors and the tile product of every instruction set: what all kernels stand on.
+
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+#if defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
+#include <heed/core/index.hpp>
+#include <heed/simd/dispatch.inl>
+#include <heed/simd/strided.hpp>
+
+#define HEED_SIMD_PART 0
+#include <heed/simd/each_isa.inl>

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+// Compiles one part of the kernels, HEED_SIMD_PART of part.inl, for every instruction set of this
+// architecture, each in its own target region: a plain -O2 build holds all sets. Included once per
+// part; a program compiles the parts it uses.
+
+#define HEED_SIMD inline __attribute__((always_inline))
+#define HEED_KERNEL __attribute__((noinline))
+#define HEED_UNROLL _Pragma("GCC unroll 64")
+
+// Units built with other flags keep kernels of their own, so that the linker never hands one
+// unit's machine code to the other.
+#if defined(__AVX512F__)
+#define HEED_FLAGS_TAG built_for_avx512
+#elif defined(__AVX2__)
+#define HEED_FLAGS_TAG built_for_avx2
+#else
+#define HEED_FLAGS_TAG built_for_baseline
+#endif
+
+// Bits are decided by explicit fused multiply-adds; the compiler must not fuse others on its own.
+#if defined(__clang__)
+#pragma float_control(push)
+#pragma clang fp contract(off)
+#else
+#pragma GCC push_options
+#pragma GCC optimize("fp-contract=off")
+#endif
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpsabi"
+
+namespace heed::simd {
+inline namespace HEED_FLAGS_TAG {
+
+#if HEED_SIMD_HAS_SCALAR
+#define HEED_SIMD_NAMESPACE scalar_kernels
+#define HEED_SIMD_BYTES 0
+#define HEED_SIMD_VECTORS 4
+#include <heed/simd/part.inl>
+#endif
+
+#if defined(__aarch64__)
+#define HEED_SIMD_NAMESPACE neon_kernels
+#define HEED_SIMD_BYTES 16
+#define HEED_SIMD_VECTORS 4
+#include <heed/simd/part.inl>
+#endif
+
+#if defined(__x86_64__)
+#define HEED_SIMD_NAMESPACE sse2_kernels
+#define HEED_SIMD_BYTES 16
+#define HEED_SIMD_VECTORS 2
+#include <heed/simd/part.inl>
+
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx2,fma")
+#endif
+#define HEED_SIMD_NAMESPACE avx2_kernels
+#define HEED_SIMD_BYTES 32
+#define HEED_SIMD_VECTORS 2
+#include <heed/simd/part.inl>
+#if defined(__clang__)
+#pragma clang attribute pop
+#pragma clang attribute push( \
+    __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx2,fma"))), apply_to = function)
+#else
+#pragma GCC pop_options
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,avx2,fma")
+#endif
+#define HEED_SIMD_NAMESPACE avx512_kernels
+#define HEED_SIMD_BYTES 64
+#define HEED_SIMD_VECTORS 4
+#include <heed/simd/part.inl>
+#if defined(__clang__)
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+#endif  // __x86_64__
+
+}  // namespace HEED_FLAGS_TAG
+}  // namespace heed::simd
+
+#pragma GCC diagnostic pop
+#if defined(__clang__)
+#pragma float_control(pop)
+#else
+#pragma GCC pop_options
+#endif
+
+#undef HEED_SIMD
+#undef HEED_KERNEL
+#undef HEED_UNROLL
+#undef HEED_FLAGS_TAG
+#undef HEED_SIMD_PART

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// One part of the kernels of one instruction set. Included by each_isa.inl, inside a region that
+// targets the set, with
+//   HEED_SIMD_PART       which part
+//   HEED_SIMD_NAMESPACE  the set's namespace
+//   HEED_SIMD_BYTES      bytes in a vector; 0: no vectors
+//   HEED_SIMD_VECTORS    vectors in a row of the tile
+// Nothing in here may call a function from outside: it would be compiled for another set.
+
+namespace HEED_SIMD_NAMESPACE {
+
+#if HEED_SIMD_PART == 0
+#include <heed/simd/lanes.inl>
+#include <heed/simd/tile.inl>
+// The tile: 6 rows by HEED_SIMD_VECTORS vectors of sums stay in registers.
+inline constexpr int tile_rows = 6;
+template <class S>
+inline constexpr int tile_stride{HEED_SIMD_VECTORS * S::width};
+#elif HEED_SIMD_PART == 1
+#include <heed/simd/attend.inl>
+#include <heed/simd/kernels.inl>
+// After the Table of kernels.inl.
+#include <heed/simd/decode.inl>
+#elif HEED_SIMD_PART == 2
+#include <heed/simd/backward.inl>
+#include <heed/simd/backward_table.inl>
+#elif HEED_SIMD_PART == 3
+#include <heed/simd/activation.inl>
+#include <heed/simd/product.inl>
+#include <heed/simd/row.inl>
+#include <heed/simd/training.inl>
+#endif
+
+}  // namespace HEED_SIMD_NAMESPACE
+
+#undef HEED_SIMD_NAMESPACE
+#undef HEED_SIMD_BYTES
+#undef HEED_SIMD_VECTORS
