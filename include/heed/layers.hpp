@@ -4,6 +4,7 @@
 /// Layers: values with parameters, forward and backward.
 #include <heed/layers/activation.hpp>
 #include <heed/layers/block_options.hpp>
+#include <heed/layers/cached_attention.hpp>
 #include <heed/layers/cross_attention_block.hpp>
 #include <heed/layers/dropout.hpp>
 #include <heed/layers/embedding.hpp>

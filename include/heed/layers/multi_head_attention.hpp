@@ -100,31 +100,33 @@ struct MultiHeadAttention {
   AttentionInputs<T> inputs(const Input& x, const Input& memory, Index first = 0,
                             Saved* saved = nullptr) const {
     auto in = memory_inputs(memory, first, saved);
-    in.queries = projections.forward(Projection::query, x);
-    if (query_norm) {
-      in.queries = normed(*query_norm, std::move(in.queries), saved ? &saved->query_norm : nullptr);
-    }
+    in.queries = queries(x, saved);
     if (rotary) rotary->apply(heads_of(in.queries), first);
     return in;
   }
   /// Keys and values alone: those of a memory are computed once for many queries.
   AttentionInputs<T> memory_inputs(const Input& memory, Index first = 0,
                                    Saved* saved = nullptr) const {
-    AttentionInputs<T> in{{},
-                          projections.forward(Projection::key, memory),
-                          projections.forward(Projection::value, memory)};
-    if (key_norm) {
-      in.keys = normed(*key_norm, std::move(in.keys), saved ? &saved->key_norm : nullptr);
-    }
+    AttentionInputs<T> in{{}, keys(memory, saved), projections.forward(Projection::value, memory)};
     if (rotary) rotary->apply(heads_of(in.keys), first);
     return in;
   }
+  /// Queries, or keys, before their positions turn them.
+  Tensor<T, 3> queries(const Input& x, Saved* saved = nullptr) const {
+    auto rows = projections.forward(Projection::query, x);
+    if (!query_norm) return rows;
+    return normed(*query_norm, std::move(rows), saved ? &saved->query_norm : nullptr);
+  }
+  Tensor<T, 3> keys(const Input& memory, Saved* saved = nullptr) const {
+    auto rows = projections.forward(Projection::key, memory);
+    if (!key_norm) return rows;
+    return normed(*key_norm, std::move(rows), saved ? &saved->key_norm : nullptr);
+  }
   /// Attention of x over keys and values that memory_inputs gave: the same bits as over the memory.
   Output forward(const Input& x, const AttentionInputs<T>& memory, const Mask& mask) const {
-    auto queries = projections.forward(Projection::query, x);
-    if (query_norm) queries = normed(*query_norm, std::move(queries), nullptr);
-    if (rotary) rotary->apply(heads_of(queries));
-    return attend(queries, memory, mask);
+    auto rows = queries(x);
+    if (rotary) rotary->apply(heads_of(rows));
+    return attend(rows, memory, mask);
   }
   /// (batch, tokens, heads · head_dim) as (batch, heads, tokens, head_dim), on the same memory.
   TensorView<T, 4> heads_of(Tensor<T, 3>& x) const {
@@ -166,9 +168,9 @@ struct MultiHeadAttention {
   std::uint32_t stream = 0;  // of dropout, which tells it from other layers
 
  private:
-  Output attend(const Tensor<T, 3>& queries, const AttentionInputs<T>& in, const Mask& mask) const {
-    auto context = Tensor<T, 3>::uninitialized(queries.extents());
-    attention(heads_of(queries), heads_of(in.keys), heads_of(in.values), mask, heads_of(context),
+  Output attend(const Tensor<T, 3>& rows, const AttentionInputs<T>& in, const Mask& mask) const {
+    auto context = Tensor<T, 3>::uninitialized(rows.extents());
+    attention(heads_of(rows), heads_of(in.keys), heads_of(in.values), mask, heads_of(context),
               kernel_options());
     return out.forward(context);
   }
@@ -177,12 +179,12 @@ struct MultiHeadAttention {
     saved.inputs = inputs(x, memory != nullptr ? *memory : x, 0, &saved);
     saved.x = std::move(x);
     saved.mask = mask;
-    const auto& queries = saved.inputs.queries;
-    saved.context = Tensor<T, 3>::uninitialized(queries.extents());
-    saved.log_sum_exp = Tensor<T, 3>({queries.extent(0), options.heads, queries.extent(1)});
+    const auto& rows = saved.inputs.queries;
+    saved.context = Tensor<T, 3>::uninitialized(rows.extents());
+    saved.log_sum_exp = Tensor<T, 3>({rows.extent(0), options.heads, rows.extent(1)});
     auto kernel = kernel_options(saved.noise);
     kernel.log_sum_exp = saved.log_sum_exp;
-    attention(heads_of(queries), heads_of(saved.inputs.keys), heads_of(saved.inputs.values), mask,
+    attention(heads_of(rows), heads_of(saved.inputs.keys), heads_of(saved.inputs.values), mask,
               heads_of(saved.context), kernel);
     return out.forward(saved.context);
   }

@@ -37,8 +37,13 @@ struct SelfAttentionBlock {
         feed_forward(detail::feed_forward_options(options), random) {}
 
   Output forward(Input x, const Mask& mask) const {
-    x = attention_residual.forward(std::move(x),
-                                   [&](const Input& in) { return attention.forward(in, mask); });
+    return forward_around(std::move(x),
+                          [&](const Input& in) { return attention.forward(in, mask); });
+  }
+  /// The block around another way to attend, `attend(tokens)`: to a cache, say.
+  template <class Attend>
+  Output forward_around(Input x, const Attend& attend) const {
+    x = attention_residual.forward(std::move(x), attend);
     return feed_forward_residual.forward(std::move(x),
                                          [&](const Input& in) { return feed_forward.forward(in); });
   }

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <limits>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <heed/attention/key_value_cache.hpp>
+#include <heed/core/error.hpp>
+#include <heed/generation/beam_search.hpp>
+#include <heed/layers/cached_attention.hpp>
+#include <heed/masks/causal.hpp>
+#include <heed/models/language_model.hpp>
+
+namespace heed {
+
+/// How much a session can hold, and who sees whom.
+struct SessionOptions {
+  Index batch = 1;
+  Index max_length = 0;  // tokens of each sequence; 0: the model's
+  /// Tokens in a page of the caches, as CacheShape has it; 0: one page per sequence, contiguous.
+  Index page_tokens = 0;
+  Index pages = 0;  // of every cache; 0: enough for all sequences at full length
+  /// Over positions in the sequences; the same for all of them, which change places.
+  Mask mask = masks::Causal{};
+};
+
+/// Reading and writing with a language model some tokens at a time: the keys and values of every
+/// block are kept in caches, so that a token is computed once. Logits have the bits of the model's
+/// forward pass on the whole sequences, however these are cut into calls and whatever stands in the
+/// other sequences. `Stored` may be bfloat16: half the memory, other bits.
+/// Every call either happens or throws (ShapeError, CacheFull) and leaves the session as it was.
+/// The model is not copied.
+template <Scalar T, class Stored = T>
+class Session {
+ public:
+  explicit Session(const LanguageModel<T>& model, const SessionOptions& options = {})
+      : model_(&model),
+        options_(checked(model, options)),
+        lengths_(static_cast<std::size_t>(options_.batch), 0) {
+    for (const auto& block : model.blocks) {
+      caches_.emplace_back(cache_shape(block.attention.options));
+    }
+  }
+
+  Index batch() const { return options_.batch; }
+  /// Tokens of a sequence so far.
+  Index length(Index item = 0) const {
+    check_item(item);
+    return lengths_[static_cast<std::size_t>(item)];
+  }
+
+  /// Reads the next tokens of every sequence (none for some, if need be) and gives the logits of
+  /// what follows each, (batch, vocabulary); 0 where there were none.
+  Tensor<T, 2> prefill(std::span<const std::vector<Index>> tokens) {
+    const auto [flat, counts] = flattened(tokens);
+    const auto x = hidden(flat, counts);
+    std::vector<Index> items;
+    for (Index item = 0; item < batch(); ++item) {
+      if (counts[static_cast<std::size_t>(item)] > 0) items.push_back(item);
+    }
+    const Index dim = x.extent(2);
+    auto last = Tensor<T, 3>::uninitialized({1, static_cast<Index>(items.size()), dim});
+    Index end = 0, place = 0;
+    for (const Index count : counts) {
+      end += count;
+      if (count > 0) std::copy_n(x.data() + (end - 1) * dim, dim, last.data() + place++ * dim);
+    }
+    const auto logits = model_->head.forward(last, model_->input.embedding);
+    Tensor<T, 2> result({batch(), logits.extent(2)});
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      std::copy_n(logits.data() + static_cast<Index>(i) * logits.extent(2), logits.extent(2),
+                  result.data() + items[i] * logits.extent(2));
+    }
+    return result;
+  }
+  /// One token for every sequence.
+  Tensor<T, 2> step(std::span<const Index> tokens) {
+    std::vector<std::vector<Index>> each;
+    for (const Index token : tokens) each.push_back({token});
+    return prefill(each);
+  }
+  /// The next tokens of the one sequence, as `generate` asks for them: logits (vocabulary).
+  Tensor<T, 1> operator()(std::span<const Index> tokens) {
+    if (batch() != 1) throw_shape_error("Session: one sequence wanted, there are ", batch());
+    const std::vector<Index> next(tokens.begin(), tokens.end());
+    auto logits = prefill(std::span(&next, 1));
+    const Index vocabulary = logits.extent(1);
+    return std::move(logits).reshaped(Extents<1>{vocabulary});
+  }
+  /// The logits behind every one of the next tokens: (batch, tokens, vocabulary).
+  Tensor<T, 3> logits(const Tokens& tokens) {
+    std::vector<std::vector<Index>> rows;
+    for (Index item = 0; item < tokens.extent(0); ++item) {
+      const Index* row = tokens.data() + item * tokens.extent(1);
+      rows.emplace_back(row, row + tokens.extent(1));
+    }
+    const auto [flat, counts] = flattened(rows);
+    auto logits = model_->head.forward(hidden(flat, counts), model_->input.embedding);
+    const Index vocabulary = logits.extent(2);
+    return std::move(logits).reshaped(Extents<3>{batch(), tokens.extent(1), vocabulary});
+  }
+
+  /// Sequence i becomes what sequence parents[i] was.
+  void reorder(std::span<const Index> parents) {
+    for (const Index parent : parents) check_item(parent);
+    const auto lengths = lengths_;
+    for (auto& cache : caches_) cache.reorder(parents);
+    for (std::size_t i = 0; i < parents.size(); ++i) {
+      lengths_[i] = lengths[static_cast<std::size_t>(parents[i])];
+    }
+  }
+  /// Takes the last tokens of a sequence back, down to `length`; 0 begins anew.
+  void truncate(Index item, Index length) {
+    check_item(item);
+    if (length < 0 || length > this->length(item)) {
+      throw_shape_error("Session: truncate to ", length, " tokens where there are ",
+                        this->length(item));
+    }
+    for (auto& cache : caches_) cache.truncate(item, length);
+    lengths_[static_cast<std::size_t>(item)] = length;
+  }
+  void clear() {
+    for (Index item = 0; item < batch(); ++item) truncate(item, 0);
+  }
+
+ private:
+  struct Ragged {
+    Tokens tokens;  // (1, all of them)
+    std::vector<Index> counts;
+  };
+
+  static SessionOptions checked(const LanguageModel<T>& model, SessionOptions options) {
+    if (options.max_length == 0) options.max_length = model.options.max_length;
+    const bool table = model.options.positions == PositionKind::learned;
+    if (options.batch < 1 || options.max_length < 1 || options.page_tokens < 0 ||
+        options.pages < 0 || (table && options.max_length > model.options.max_length)) {
+      throw_shape_error("Session: batch ", options.batch, ", max_length ", options.max_length,
+                        " (of the model ", model.options.max_length, "), ", options.pages,
+                        " pages of ", options.page_tokens);
+    }
+    return options;
+  }
+  CacheShape cache_shape(const MultiHeadAttentionOptions& attention) const {
+    auto shape = CacheShape::contiguous(batch(), attention.key_heads, attention.head_dim,
+                                        attention.head_dim, options_.max_length);
+    if (options_.page_tokens == 0) return shape;
+    shape.page_tokens = options_.page_tokens;
+    const Index each = (options_.max_length + shape.page_tokens - 1) / shape.page_tokens;
+    shape.pages = options_.pages > 0 ? options_.pages : each * batch();
+    return shape;
+  }
+  void check_item(Index item) const {
+    if (item < 0 || item >= batch()) throw_shape_error("Session: sequence ", item, " of ", batch());
+  }
+
+  Ragged flattened(std::span<const std::vector<Index>> tokens) const {
+    if (static_cast<Index>(tokens.size()) != batch()) {
+      throw_shape_error("Session: tokens of ", tokens.size(), " sequences for a batch of ",
+                        batch());
+    }
+    Ragged ragged;
+    std::vector<Index> all;
+    for (Index item = 0; item < batch(); ++item) {
+      const auto& next = tokens[static_cast<std::size_t>(item)];
+      const auto count = static_cast<Index>(next.size());
+      if (count > options_.max_length - length(item)) {
+        throw_shape_error("Session: ", length(item), " and ", count, " tokens where max_length is ",
+                          options_.max_length);
+      }
+      ragged.counts.push_back(count);
+      all.insert(all.end(), next.begin(), next.end());
+    }
+    ragged.tokens = Tokens({1, static_cast<Index>(all.size())});
+    std::copy(all.begin(), all.end(), ragged.tokens.data());
+    return ragged;
+  }
+
+  /// What comes out of the last block, (1, tokens, model_dim); advances the caches.
+  Tensor<T, 3> hidden(const Tokens& tokens, const std::vector<Index>& counts) {
+    auto x = embedded(tokens, counts);
+    try {
+      for (std::size_t i = 0; i < caches_.size(); ++i) {
+        const auto& block = model_->blocks[i];
+        x = block.forward_around(std::move(x), [&](const Tensor<T, 3>& in) {
+          return cached_attention(block.attention, in, counts, caches_[i], options_.mask);
+        });
+      }
+    } catch (...) {
+      for (auto& cache : caches_) {
+        for (Index item = 0; item < batch(); ++item) cache.truncate(item, length(item));
+      }
+      throw;
+    }
+    for (std::size_t item = 0; item < counts.size(); ++item) lengths_[item] += counts[item];
+    return model_->norm ? model_->norm->forward(x) : x;
+  }
+  Tensor<T, 3> embedded(const Tokens& tokens, const std::vector<Index>& counts) const {
+    auto x = Tensor<T, 3>::uninitialized({1, tokens.size(), model_->options.model_dim});
+    Index row = 0;
+    for (Index item = 0; item < batch(); ++item) {
+      const Index count = counts[static_cast<std::size_t>(item)];
+      Tokens own({1, count});
+      std::copy_n(tokens.data() + row, count, own.data());
+      const auto part = model_->input.forward(own, length(item));
+      std::copy_n(part.data(), part.size(), x.data() + row * x.extent(2));
+      row += count;
+    }
+    return x;
+  }
+
+  const LanguageModel<T>* model_;
+  SessionOptions options_;
+  std::vector<Index> lengths_;
+  std::vector<KeyValueCache<T, Stored>> caches_;
+};
+
+/// The likeliest continuations of a prompt, by a session of at least `width` sequences, which begin
+/// anew. Throws ShapeError as beam_search and the session do.
+template <Scalar T, class Stored>
+std::vector<Beam> beam_search(Session<T, Stored>& session, std::span<const Index> prompt,
+                              const BeamOptions& options = {}) {
+  if (prompt.empty() || session.batch() < options.width) {
+    throw_shape_error("beam_search: a prompt of ", prompt.size(), " tokens, width ", options.width,
+                      ", a session of ", session.batch());
+  }
+  session.clear();
+  const auto rows = static_cast<std::size_t>(session.batch());
+  return beam_search(
+      [&](std::span<const Index> parents, std::span<const Index> tokens) {
+        std::vector<std::vector<Index>> next(rows);
+        if (tokens.empty()) {
+          next[0].assign(prompt.begin(), prompt.end());
+        } else {
+          std::vector<Index> places(parents.begin(), parents.end());
+          places.resize(rows, 0);
+          session.reorder(places);
+          for (std::size_t i = 0; i < tokens.size(); ++i) next[i] = {tokens[i]};
+        }
+        const auto logits = session.prefill(next);
+        const auto live = tokens.empty() ? Index{1} : static_cast<Index>(tokens.size());
+        return Tensor<T, 2>::copy_of(logits.view().slice(0, 0, live));
+      },
+      options);
+}
+
+}  // namespace heed

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: MIT
+#include <heed/generation/session.hpp>
+
+#include <heed/core/bfloat16.hpp>
+#include <heed/generation/generate.hpp>
+#include <heed/masks/sliding_window.hpp>
+
+#include "laws/layer_laws.hpp"
+
+namespace heed::test {
+namespace {
+
+using Sequences = std::vector<std::vector<Index>>;
+
+LanguageModelOptions gpt() {
+  LanguageModelOptions options;
+  options.vocabulary = 23;
+  options.model_dim = 24;
+  options.heads = 3;
+  options.blocks = 2;
+  options.max_length = 130;
+  return options;
+}
+
+/// Grouped heads of a size of their own, rotary positions.
+LanguageModelOptions llama() {
+  auto options = LanguageModelOptions::llama();
+  options.vocabulary = 23;
+  options.model_dim = 20;
+  options.heads = 6;
+  options.key_heads = 2;
+  options.head_dim = 10;
+  options.blocks = 2;
+  options.hidden_dim = 33;
+  options.max_length = 130;
+  return options;
+}
+
+template <class T>
+LanguageModel<T> made(const LanguageModelOptions& options) {
+  Random random(1);
+  LanguageModel<T> model(options, random);
+  scatter_parameters(model, 2);
+  return model;
+}
+
+std::vector<Index> some_tokens(Index count, std::uint64_t seed) {
+  Random random(seed);
+  std::vector<Index> tokens;
+  for (Index i = 0; i < count; ++i) tokens.push_back(random.integer(23));
+  return tokens;
+}
+
+Tokens rows_of(const Sequences& sequences) {
+  Tokens tokens({static_cast<Index>(sequences.size()), static_cast<Index>(sequences[0].size())});
+  Index* to = tokens.data();
+  for (const auto& sequence : sequences) to = std::copy(sequence.begin(), sequence.end(), to);
+  return tokens;
+}
+
+template <class T>
+Tensor<T, 1> row_of(const Tensor<T, 2>& logits, Index row) {
+  return Tensor<T, 1>::copy_of(logits.view().select(0, row));
+}
+
+/// The logits behind the last of these tokens, by one pass over all of them.
+template <class T>
+Tensor<T, 1> last_of_full_pass(const LanguageModel<T>& model, const std::vector<Index>& tokens,
+                               const Mask& mask = masks::Causal{}) {
+  const auto logits = model.forward(rows_of({tokens}), mask);
+  return Tensor<T, 1>::copy_of(
+      logits.view().select(0, 0).select(0, static_cast<Index>(tokens.size()) - 1));
+}
+
+template <class T>
+void expect_any_chunks_equal_one_pass(const LanguageModelOptions& options, bool packed) {
+  auto model = made<T>(options);
+  if (packed) model.pack();
+  const auto a = some_tokens(101, 3), b = some_tokens(101, 4);
+  const auto tokens = rows_of({a, b});
+  const auto whole = model.forward(tokens, masks::Causal{});
+  for (const Index chunk : {1, 2, 7, 64, 101}) {
+    for (const Index page_tokens : {0, 16, 96}) {
+      Session<T> session(model, {.batch = 2, .page_tokens = page_tokens});
+      for (Index first = 0; first < 101; first += chunk) {
+        const Index last = std::min<Index>(first + chunk, 101);
+        const auto part = Tokens::copy_of(std::as_const(tokens).view().slice(1, first, last));
+        ASSERT_TRUE(same_bits(session.logits(part),
+                              Tensor<T, 3>::copy_of(whole.view().slice(1, first, last))))
+            << "tokens " << first << " to " << last << ", pages of " << page_tokens;
+      }
+      EXPECT_EQ(session.length(1), 101);
+    }
+  }
+}
+
+TEST(Session, AnyChunksEqualOnePass) {
+  for (const bool packed : {false, true}) {
+    expect_any_chunks_equal_one_pass<float>(gpt(), packed);
+    expect_any_chunks_equal_one_pass<float>(llama(), packed);
+    expect_any_chunks_equal_one_pass<double>(gpt(), packed);
+    expect_any_chunks_equal_one_pass<double>(llama(), packed);
+  }
+  auto other = llama();
+  other.positions = PositionKind::sinusoidal;
+  other.norm_before = false;
+  other.fused_projection = true;
+  other.query_key_norm = NormKind::rms;
+  expect_any_chunks_equal_one_pass<float>(other, true);
+}
+
+template <class T>
+void expect_batch_equals_each_alone(const LanguageModelOptions& options) {
+  const auto model = made<T>(options);
+  Sequences sequences = {some_tokens(5, 1), some_tokens(70, 2), some_tokens(1, 3),
+                         some_tokens(33, 4)};
+  Session<T> session(model, {.batch = 4, .page_tokens = 16});
+  auto logits = session.prefill(sequences);
+  for (Index turn = 0; turn < 4; ++turn) {
+    for (Index item = 0; item < 4; ++item) {
+      const auto& own = sequences[static_cast<std::size_t>(item)];
+      ASSERT_TRUE(same_bits(row_of(logits, item), last_of_full_pass(model, own)))
+          << "sequence " << item << ", turn " << turn;
+    }
+    Sequences next(4);
+    for (std::size_t item = 0; item < 4; ++item) {
+      next[item] = some_tokens(turn == 1 ? static_cast<Index>(item) + 1 : 1, item + 10);
+      sequences[item].insert(sequences[item].end(), next[item].begin(), next[item].end());
+    }
+    logits = turn == 1
+                 ? session.prefill(next)
+                 : session.step(std::vector<Index>{next[0][0], next[1][0], next[2][0], next[3][0]});
+  }
+}
+
+TEST(Session, BatchEqualsEachAlone) {
+  expect_batch_equals_each_alone<float>(gpt());
+  expect_batch_equals_each_alone<float>(llama());
+  expect_batch_equals_each_alone<double>(gpt());
+  expect_batch_equals_each_alone<double>(llama());
+}
+
+TEST(Session, SequencesMayRest) {
+  const auto model = made<float>(llama());
+  Session<float> session(model, {.batch = 2});
+  auto a = some_tokens(3, 1);
+  session.prefill(Sequences{a, {}});
+  EXPECT_EQ(session.length(1), 0);
+  const auto logits = session.prefill(Sequences{{}, {4, 5}});
+  EXPECT_EQ(session.length(0), 3);
+  EXPECT_TRUE(same_bits(row_of(logits, 0), Tensor<float, 1>({23})));
+  EXPECT_TRUE(same_bits(row_of(logits, 1), last_of_full_pass(model, {4, 5})));
+  a.push_back(9);
+  EXPECT_TRUE(
+      same_bits(row_of(session.prefill(Sequences{{9}, {}}), 0), last_of_full_pass(model, a)));
+  session.prefill(Sequences{{}, {}});
+  EXPECT_EQ(session.length(0), 4);
+}
+
+TEST(Session, OtherMasks) {
+  const auto model = made<float>(llama());
+  const Mask mask = masks::SlidingWindow{7, 0};
+  Session<float> session(model, {.mask = mask});
+  auto tokens = some_tokens(40, 1);
+  session(tokens);
+  tokens.push_back(3);
+  EXPECT_TRUE(same_bits(session(std::vector<Index>{3}), last_of_full_pass(model, tokens, mask)));
+  EXPECT_FALSE(same_bits(last_of_full_pass(model, tokens), last_of_full_pass(model, tokens, mask)));
+}
+
+TEST(Session, ReorderAndTruncate) {
+  const auto model = made<float>(llama());
+  Session<float> session(model, {.batch = 3, .page_tokens = 16});
+  const Sequences sequences = {some_tokens(20, 1), some_tokens(9, 2), some_tokens(16, 3)};
+  session.prefill(sequences);
+  session.reorder(std::vector<Index>{2, 0, 0});
+  session.truncate(2, 11);
+  EXPECT_EQ(session.length(2), 11);
+  const auto logits = session.step(std::vector<Index>{1, 2, 3});
+  auto a = sequences[2], b = sequences[0], c = sequences[0];
+  a.push_back(1);
+  b.push_back(2);
+  c.resize(11);
+  c.push_back(3);
+  EXPECT_TRUE(same_bits(row_of(logits, 0), last_of_full_pass(model, a)));
+  EXPECT_TRUE(same_bits(row_of(logits, 1), last_of_full_pass(model, b)));
+  EXPECT_TRUE(same_bits(row_of(logits, 2), last_of_full_pass(model, c)));
+  session.clear();
+  EXPECT_EQ(session.length(0) + session.length(1) + session.length(2), 0);
+}
+
+TEST(Session, WhatFailsLeavesItAsItWas) {
+  const auto model = made<float>(gpt());
+  EXPECT_THROW(Session<float>(model, {.batch = 0}), ShapeError);
+  EXPECT_THROW(Session<float>(model, {.max_length = 131}), ShapeError) << "positions are a table";
+  EXPECT_THROW(Session<float>(model, {.page_tokens = 20}), ShapeError);
+  Session<float> session(model, {.batch = 2, .max_length = 64, .page_tokens = 16, .pages = 3});
+  session.prefill(Sequences{some_tokens(5, 1), some_tokens(6, 2)});
+  const auto before = session;
+  EXPECT_THROW(session.prefill(Sequences{{1}}), ShapeError);
+  EXPECT_THROW(session.prefill(Sequences{{1}, {23}}), ShapeError) << "no such token";
+  EXPECT_THROW(session.prefill(Sequences{some_tokens(60, 1), {}}), ShapeError) << "too long";
+  EXPECT_THROW(session.prefill(Sequences{some_tokens(20, 1), some_tokens(20, 1)}), CacheFull);
+  EXPECT_THROW(session(std::vector<Index>{1}), ShapeError) << "two sequences";
+  EXPECT_THROW(session.reorder(std::vector<Index>{0}), ShapeError);
+  EXPECT_THROW(session.reorder(std::vector<Index>{0, 2}), ShapeError);
+  EXPECT_THROW(session.truncate(0, 6), ShapeError);
+  EXPECT_THROW(session.length(2), ShapeError);
+  EXPECT_EQ(session.length(0), 5);
+  EXPECT_EQ(session.length(1), 6);
+  auto copy = before;
+  const std::vector<Index> next = {3, 4};
+  EXPECT_TRUE(same_bits(session.step(next), copy.step(next)));
+}
+
+TEST(Session, CachesInHalfTheMemoryAreClose) {
+  const auto model = made<float>(llama());
+  Session<float, bfloat16> half(model);
+  Session<float> full(model);
+  const auto tokens = some_tokens(50, 1);
+  const auto a = half(tokens), b = full(tokens);
+  EXPECT_FALSE(same_bits(a, b));
+  for (Index i = 0; i < 23; ++i) EXPECT_NEAR(a(i), b(i), 0.1);
+}
+
+TEST(Session, GenerateReadsThePromptOnceAndWritesWhatFullPassesWrite) {
+  const auto model = made<float>(llama());
+  Session<float> session(model);
+  const auto prompt = some_tokens(12, 5);
+  Random random(1);
+  const Sampler greedy{samplers::Greedy{}};
+  const auto cached = generate(session, prompt, greedy, {.max_tokens = 20}, random);
+  std::vector<Index> all;
+  const auto full = [&](std::span<const Index> tokens) {
+    all.insert(all.end(), tokens.begin(), tokens.end());
+    return last_of_full_pass(model, all);
+  };
+  EXPECT_EQ(cached.tokens, generate(full, prompt, greedy, {.max_tokens = 20}, random).tokens);
+  EXPECT_EQ(session.length(), 12 + 19);
+}
+
+TEST(Session, BeamSearchEqualsThatByFullPasses) {
+  for (const Index page_tokens : {0, 16}) {
+    const auto model = made<float>(gpt());
+    Session<float> session(model, {.batch = 5, .max_length = 40, .page_tokens = page_tokens});
+    const auto prompt = some_tokens(15, 6);
+    const BeamOptions options{.width = 4, .max_tokens = 9, .end_token = 7, .results = 3};
+    Sequences live;
+    const auto full = beam_search(
+        [&](std::span<const Index> parents, std::span<const Index> tokens) {
+          Sequences next = {prompt};
+          if (!tokens.empty()) next.clear();
+          for (std::size_t i = 0; i < tokens.size(); ++i) {
+            next.push_back(live[static_cast<std::size_t>(parents[i])]);
+            next.back().push_back(tokens[i]);
+          }
+          live = next;
+          Tensor<float, 2> logits({static_cast<Index>(live.size()), 23});
+          for (std::size_t i = 0; i < live.size(); ++i) {
+            const auto row = last_of_full_pass(model, live[i]);
+            std::copy(row.begin(), row.end(), logits.data() + 23 * static_cast<Index>(i));
+          }
+          return logits;
+        },
+        options);
+    for (int again = 0; again < 2; ++again) {
+      const auto cached = beam_search(session, prompt, options);
+      ASSERT_EQ(cached.size(), full.size());
+      for (std::size_t i = 0; i < full.size(); ++i) {
+        EXPECT_EQ(cached[i].tokens, full[i].tokens);
+        EXPECT_EQ(cached[i].log_probability, full[i].log_probability);
+      }
+    }
+    EXPECT_THROW(beam_search(session, prompt, {.width = 6}), ShapeError);
+    EXPECT_THROW(beam_search(session, {}, options), ShapeError);
+  }
+}
+
+}  // namespace
+}  // namespace heed::test
