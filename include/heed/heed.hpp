@@ -3,7 +3,7 @@
 
 /// All of heed, for programs. A program that needs less includes less: <heed/attention.hpp> pulls in
 /// neither Eigen nor files nor pictures. Opt-in headers stay out, for the time they take to compile:
-/// <heed/plot/png.hpp>, <heed/io/gguf.hpp>, <heed/text.hpp>.
+/// <heed/plot/png.hpp>, <heed/io/gguf.hpp>, <heed/text.hpp>, <heed/pretrained.hpp>.
 #include <heed/attention.hpp>
 #include <heed/attention/reference.hpp>
 #include <heed/attention/reference_backward.hpp>

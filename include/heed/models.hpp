@@ -2,6 +2,7 @@
 #pragma once
 
 /// Models made of layers, configured by plain structs.
+#include <heed/models/attention_of.hpp>
 #include <heed/models/encoder.hpp>
 #include <heed/models/encoder_decoder.hpp>
 #include <heed/models/encoder_decoder_options.hpp>

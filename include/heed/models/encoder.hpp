@@ -74,11 +74,15 @@ struct Encoder {
 
   /// `kinds`: the segment of every token; empty: all 0.
   Output forward(const Tokens& tokens, const Mask& mask, const Tokens& kinds = {}) const {
-    auto x = input.forward(tokens);
-    if (segments) x += segments->forward(segments_of(tokens, kinds));
-    if (embedding_norm) x = embedding_norm->forward(x);
+    auto x = embedded(tokens, kinds);
     for (const auto& block : blocks) x = block.forward(std::move(x), mask);
     return norm ? norm->forward(x) : x;
+  }
+  /// What goes into the first block.
+  Output embedded(const Tokens& tokens, const Tokens& kinds = {}) const {
+    auto x = input.forward(tokens);
+    if (segments) x += segments->forward(segments_of(tokens, kinds));
+    return embedding_norm ? embedding_norm->forward(x) : x;
   }
   Output forward(const Tokens& tokens, const Mask& mask, const Tokens& kinds, const Noise& noise,
                  Saved& saved) const {

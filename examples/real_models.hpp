@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+// What the examples with real models share: where a model is, and pictures of its attention.
+#pragma once
+
+#include <cstdio>
+#include <cstdlib>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <heed/heed.hpp>
+
+namespace example {
+
+using heed::Index;
+
+/// The path that was asked for, or that file in the folder that HEED_MODELS names.
+inline std::string model_path(const std::string& asked, const char* name) {
+  if (!asked.empty()) return asked;
+  const char* folder = std::getenv("HEED_MODELS");
+  if (folder != nullptr && *folder != '\0') return std::string(folder) + "/" + name;
+  throw std::invalid_argument(std::string("no model: give --model, or fill a folder with "
+                                          "tools/models.sh and set HEED_MODELS to it (") +
+                              name + ")");
+}
+
+/// A head of a layer, written LAYER.HEAD.
+struct HeadName {
+  Index layer = 0, head = 0;
+};
+inline HeadName head_name(const std::string& text) {
+  HeadName name;
+  int used = 0;
+  const bool read = std::sscanf(text.c_str(), "%td.%td%n", &name.layer, &name.head, &used) == 2;
+  if (!read || used != static_cast<int>(text.size())) {
+    throw std::invalid_argument("'" + text + "' is not LAYER.HEAD, as in 3.1");
+  }
+  return name;
+}
+
+/// The text of a token as a label: white space as marks.
+inline std::string label_of(const std::string& text) {
+  std::string label;
+  for (const char byte : text) {
+    if (byte == '\n') {
+      label += "\\n";
+    } else if (byte == ' ') {
+      label += "\u00b7";
+    } else {
+      label += byte;
+    }
+  }
+  return heed::printable(label);
+}
+
+/// Prints which tokens of the first sequence a head looks at, and writes it as SVG where asked.
+template <class Model>
+void show_attention(const Model& model, const heed::Tokens& tokens, const heed::Mask& mask,
+                    const HeadName& name, const std::vector<std::string>& labels,
+                    const std::string& svg) {
+  const auto weights = heed::attention_of(model, tokens, mask, name.layer);
+  if (name.head < 0 || name.head >= weights.extent(1)) {
+    throw std::invalid_argument("head " + std::to_string(name.head) + " of " +
+                                std::to_string(weights.extent(1)));
+  }
+  const auto heatmap = heed::heatmap_of(
+      weights.view().select(0, 0).select(0, name.head), labels,
+      "layer " + std::to_string(name.layer) + ", head " + std::to_string(name.head));
+  std::fputs(heed::to_terminal(heatmap, heed::detect_terminal()).c_str(), stdout);
+  if (svg.empty()) return;
+  const std::string picture = heed::to_svg(heatmap);
+  heed::write_file(svg, std::as_bytes(std::span(picture)));
+}
+
+}  // namespace example

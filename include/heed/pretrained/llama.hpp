@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <heed/io/gguf.hpp>
+#include <heed/models/language_model.hpp>
+#include <heed/pretrained/load_weights.hpp>
+#include <heed/pretrained/model_config.hpp>
+#include <heed/pretrained/weight_file.hpp>
+#include <heed/pretrained/weight_names.hpp>
+
+namespace heed {
+
+/// The options that a Llama's config.json describes. Throws FileError for what heed's Llama has
+/// not.
+inline LanguageModelOptions llama_options(const ModelConfig& config) {
+  const auto rotary = config.text(
+      "rope_parameters.rope_type",
+      config.text("rope_scaling.rope_type", config.text("rope_scaling.type", "default")));
+  if (rotary != "default") config.fail("rope_type is ", quote(rotary), ", expected default");
+  if (config.flag("attention_bias", false) || config.flag("mlp_bias", false)) {
+    config.fail("attention_bias or mlp_bias is true, expected false");
+  }
+  auto options = LanguageModelOptions::llama();
+  options.vocabulary = config.integer("vocab_size");
+  options.model_dim = config.integer("hidden_size");
+  options.heads = config.integer("num_attention_heads");
+  options.key_heads = config.integer("num_key_value_heads", options.heads);
+  options.head_dim = config.integer("head_dim", 0);
+  options.blocks = config.integer("num_hidden_layers");
+  options.hidden_dim = config.integer("intermediate_size");
+  options.max_length = config.integer("max_position_embeddings");
+  options.activation = config.activation("hidden_act", "silu");
+  options.norm_epsilon = config.real("rms_norm_eps", 1e-6);
+  options.rotary.base = config.real("rope_parameters.rope_theta", config.real("rope_theta", 10000));
+  options.tied_head = config.flag("tie_word_embeddings", false);
+  return options;
+}
+
+/// The options that the metadata of a GGUF file with a Llama describe. Queries and keys are stored
+/// for interleaved pairs. Throws FileError for what heed's Llama has not.
+inline LanguageModelOptions llama_options(const Gguf& file) {
+  const auto kind = file.value<std::string_view>("general.architecture");
+  if (kind != "llama") {
+    throw_file_error(file.name(), ": general.architecture is ", quote(kind), ", expected llama");
+  }
+  const auto scaling = file.value<std::string_view>("llama.rope.scaling.type", "none");
+  if (scaling != "none") {
+    throw_file_error(file.name(), ": llama.rope.scaling.type is ", quote(scaling),
+                     ", expected none");
+  }
+  const auto integer = [&](const char* key) {
+    return static_cast<Index>(file.value<std::uint32_t>(key));
+  };
+  auto options = LanguageModelOptions::llama();
+  const auto table = file.tensor("token_embd.weight").shape();
+  options.vocabulary = table.empty() ? 0 : table[0];
+  options.model_dim = integer("llama.embedding_length");
+  options.heads = integer("llama.attention.head_count");
+  options.key_heads = static_cast<Index>(file.value<std::uint32_t>(
+      "llama.attention.head_count_kv", static_cast<std::uint32_t>(options.heads)));
+  options.head_dim = static_cast<Index>(file.value<std::uint32_t>("llama.attention.key_length", 0));
+  options.blocks = integer("llama.block_count");
+  options.hidden_dim = integer("llama.feed_forward_length");
+  options.max_length = integer("llama.context_length");
+  options.norm_epsilon =
+      static_cast<double>(file.value<float>("llama.attention.layer_norm_rms_epsilon"));
+  options.rotary.base = static_cast<double>(file.value<float>("llama.rope.freq_base", 10000));
+  options.rotary.dims =
+      static_cast<Index>(file.value<std::uint32_t>("llama.rope.dimension_count", 0));
+  options.rotary.pairing = RotaryPairing::interleaved;
+  options.tied_head = !file.has_tensor("output.weight");
+  return options;
+}
+
+namespace detail {
+
+template <Scalar T>
+LanguageModel<T> read_llama(const WeightFile& file, const WeightNames& names,
+                            const LanguageModelOptions& options) {
+  const auto dim = static_cast<double>(options.model_dim);
+  const double inner = static_cast<double>(options.heads) * static_cast<double>(options.head_dim);
+  check_block_size(file, dim, inner, static_cast<double>(options.hidden_dim));
+  return load_weights<LanguageModel<T>>(file, names, options);
+}
+
+}  // namespace detail
+
+/// A Llama from a folder with config.json and model.safetensors, as Hugging Face publishes them
+/// (Touvron et al. 2023). Throws FileError.
+template <Scalar T>
+LanguageModel<T> read_llama(const std::string& folder) {
+  const auto options = llama_options(ModelConfig::read(folder + "/config.json"));
+  const std::string path = folder + "/model.safetensors";
+  const auto& names = options.tied_head ? tied_llama_names : llama_names;
+  return detail::read_llama<T>(WeightFile(read_safetensors(path), path), names, options);
+}
+/// The same from a GGUF file, its weights dequantized. Throws FileError.
+template <Scalar T>
+LanguageModel<T> read_llama(const Gguf& file) {
+  return detail::read_llama<T>(WeightFile(file), gguf_llama_names, llama_options(file));
+}
+
+}  // namespace heed

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cmath>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include <heed/core/index.hpp>
+#include <heed/core/printable.hpp>
+#include <heed/io/error.hpp>
+#include <heed/io/file.hpp>
+#include <heed/io/json_reader.hpp>
+#include <heed/layers/activation.hpp>
+
+namespace heed {
+
+/// A model's config.json as Hugging Face writes it: numbers, texts and flags by name. What stands
+/// in an object inside is `outer.inner`; null is as if it were not there. All errors are FileErrors
+/// that name the file and the entry.
+class ModelConfig {
+ public:
+  /// `name` stands in error messages.
+  ModelConfig(std::string_view text, std::string name) : name_(std::move(name)) {
+    detail::JsonReader json(text, name_);
+    read_object(json, "");
+    json.end();
+  }
+  static ModelConfig read(const std::string& path) {
+    const auto bytes = read_file(path);
+    return {std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()), path};
+  }
+
+  const std::string& name() const { return name_; }
+  bool has(const std::string& key) const { return values_.count(key) > 0; }
+
+  /// A whole number of at least 0 that an Index holds many times.
+  Index integer(const std::string& key) const {
+    const double value = get<double>(key, "a number");
+    if (!(value >= 0 && value <= 1e12 && value == std::floor(value))) {
+      fail(key, " is ", value, ", expected a whole number up to 1e12");
+    }
+    return static_cast<Index>(value);
+  }
+  Index integer(const std::string& key, Index otherwise) const {
+    return has(key) ? integer(key) : otherwise;
+  }
+  double real(const std::string& key) const { return get<double>(key, "a number"); }
+  double real(const std::string& key, double otherwise) const {
+    return has(key) ? real(key) : otherwise;
+  }
+  std::string text(const std::string& key, const std::string& otherwise) const {
+    return has(key) ? get<std::string>(key, "text") : otherwise;
+  }
+  bool flag(const std::string& key, bool otherwise) const {
+    return has(key) ? get<bool>(key, "true or false") : otherwise;
+  }
+  /// The activation of that name in Hugging Face's spelling.
+  ActivationKind activation(const std::string& key, const std::string& otherwise) const {
+    const std::string kind = text(key, otherwise);
+    if (kind == "gelu") return ActivationKind::gelu;
+    if (kind == "gelu_new" || kind == "gelu_pytorch_tanh") return ActivationKind::gelu_tanh;
+    if (kind == "silu" || kind == "swish") return ActivationKind::silu;
+    if (kind == "relu") return ActivationKind::relu;
+    fail(key, " is ", quote(kind), ", expected gelu, gelu_new, silu or relu");
+  }
+
+  template <class... Parts>
+  [[noreturn]] void fail(const Parts&... parts) const {
+    throw_file_error(name_, ": ", parts...);
+  }
+
+ private:
+  struct List {};  // which nobody asks for
+
+  void read_object(detail::JsonReader& json, const std::string& outer) {
+    json.object([&](const std::string& key) {
+      const std::string name = outer + key;
+      const char next = json.peek();
+      if (next == '{') return read_object(json, name + ".");
+      if (next == 'n') return json.skip();
+      std::variant<List, double, std::string, bool> value;
+      if (next == '[') {
+        json.skip();
+      } else if (next == '"') {
+        value = json.string();
+      } else if (next == 't' || next == 'f') {
+        value = json.boolean();
+      } else {
+        value = json.real();
+      }
+      if (!values_.emplace(name, std::move(value)).second) fail(quote(name), " twice");
+    });
+  }
+  template <class T>
+  const T& get(const std::string& key, const char* wanted) const {
+    const auto found = values_.find(key);
+    if (found == values_.end()) fail("no ", quote(key));
+    const T* value = std::get_if<T>(&found->second);
+    if (value == nullptr) fail(quote(key), " is not ", wanted);
+    return *value;
+  }
+
+  std::string name_;
+  std::map<std::string, std::variant<List, double, std::string, bool>> values_;
+};
+
+}  // namespace heed

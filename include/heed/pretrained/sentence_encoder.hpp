@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <heed/core/error.hpp>
+#include <heed/masks/padding.hpp>
+#include <heed/models/encoder.hpp>
+#include <heed/models/pooling.hpp>
+#include <heed/pretrained/bert.hpp>
+#include <heed/text/word_piece.hpp>
+
+namespace heed {
+
+/// Sentences of one length in word pieces, shorter ones padded.
+struct SentenceBatch {
+  Tokens tokens;
+  std::vector<Index> lengths;  // of the sentences in tokens; what is behind is padding
+};
+
+/// Sentences to vectors of length 1 whose products say how alike they are: a BERT, the mean over
+/// the tokens, its direction. Reimers and Gurevych, Sentence-BERT, 2019.
+template <Scalar T>
+class SentenceEncoder {
+ public:
+  SentenceEncoder(Encoder<T> model, WordPiece tokenizer)
+      : model_(std::move(model)), tokenizer_(std::move(tokenizer)) {
+    if (tokenizer_.vocabulary_size() > model_.input.embedding.weight.extent(0)) {
+      throw_shape_error("SentenceEncoder: a vocabulary of ", tokenizer_.vocabulary_size(),
+                        " for a model of ", model_.input.embedding.weight.extent(0));
+    }
+    model_.pack();
+  }
+  /// From a folder with config.json, model.safetensors and vocab.txt. Throws FileError.
+  static SentenceEncoder read(const std::string& folder) {
+    return {read_bert<T>(folder), WordPiece::read(folder + "/vocab.txt")};
+  }
+
+  const Encoder<T>& model() const { return model_; }
+  const WordPiece& tokenizer() const { return tokenizer_; }
+
+  /// [CLS] sentence [SEP], cut to max_length tokens; 0: what the model can.
+  SentenceBatch tokens(std::span<const std::string> sentences, Index max_length = 0) const {
+    const Index most = max_length == 0 ? model_.options.max_length : max_length;
+    if (most < 2 || most > model_.options.max_length) {
+      throw_shape_error("SentenceEncoder: max_length ", most, ", expected 2 to ",
+                        model_.options.max_length);
+    }
+    std::vector<std::vector<Index>> rows;
+    SentenceBatch batch;
+    Index longest = 0;
+    for (const std::string& sentence : sentences) {
+      std::vector<Index> row = tokenizer_.encode(sentence);
+      row.resize(std::min(row.size(), static_cast<std::size_t>(most - 2)));
+      row.insert(row.begin(), tokenizer_.token("[CLS]"));
+      row.push_back(tokenizer_.token("[SEP]"));
+      batch.lengths.push_back(static_cast<Index>(row.size()));
+      longest = std::max(longest, batch.lengths.back());
+      rows.push_back(std::move(row));
+    }
+    batch.tokens = Tokens({static_cast<Index>(rows.size()), longest});
+    std::fill(batch.tokens.begin(), batch.tokens.end(), tokenizer_.token("[PAD]"));
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      std::copy(rows[i].begin(), rows[i].end(),
+                batch.tokens.data() + static_cast<Index>(i) * longest);
+    }
+    return batch;
+  }
+
+  /// (sentences, dim). A sentence's vector has the same bits in any batch and behind any padding.
+  Tensor<T, 2> embed(const SentenceBatch& batch) const {
+    const auto hidden = model_.forward(batch.tokens, masks::Padding(batch.lengths));
+    auto vectors = mean_pool(hidden, std::span<const Index>(batch.lengths));
+    const Index dim = vectors.extent(1);
+    for (Index row = 0; row < vectors.extent(0); ++row) {
+      double square = 0;
+      for (Index d = 0; d < dim; ++d) {
+        square += static_cast<double>(vectors(row, d)) * static_cast<double>(vectors(row, d));
+      }
+      const double length = std::max(std::sqrt(square), 1e-12);
+      for (Index d = 0; d < dim; ++d) {
+        vectors(row, d) = static_cast<T>(static_cast<double>(vectors(row, d)) / length);
+      }
+    }
+    return vectors;
+  }
+  Tensor<T, 2> embed(std::span<const std::string> sentences) const {
+    return embed(tokens(sentences));
+  }
+
+ private:
+  Encoder<T> model_;
+  WordPiece tokenizer_;
+};
+
+}  // namespace heed

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <heed/io/gguf.hpp>
+#include <heed/io/safetensors.hpp>
+
+namespace heed {
+
+/// Weights by name, in whichever format they came.
+class WeightFile {
+ public:
+  WeightFile(Safetensors file, std::string name) : name_(std::move(name)), file_(std::move(file)) {}
+  explicit WeightFile(Gguf file) : name_(file.name()), file_(std::move(file)) {}
+
+  const std::string& name() const { return name_; }
+  std::vector<std::string> names() const {
+    std::vector<std::string> all;
+    if (const auto* gguf = std::get_if<Gguf>(&file_)) {
+      for (const auto& tensor : gguf->tensors()) all.emplace_back(tensor.name);
+    } else {
+      for (const auto& entry : std::get<Safetensors>(file_).entries()) all.push_back(entry.name);
+    }
+    return all;
+  }
+  bool contains(std::string_view name) const {
+    if (const auto* gguf = std::get_if<Gguf>(&file_)) return gguf->has_tensor(name);
+    return std::get<Safetensors>(file_).contains(name);
+  }
+  /// Lives as long as the file.
+  std::span<const Index> shape(std::string_view name) const {
+    if (const auto* gguf = std::get_if<Gguf>(&file_)) return gguf->tensor(name).shape();
+    return std::get<Safetensors>(file_).entry(name).shape();
+  }
+  /// Bytes of all weights.
+  std::size_t bytes() const {
+    std::size_t sum = 0;
+    if (const auto* gguf = std::get_if<Gguf>(&file_)) {
+      for (const auto& tensor : gguf->tensors()) sum += tensor.end - tensor.begin;
+    } else {
+      for (const auto& entry : std::get<Safetensors>(file_).entries()) {
+        sum += entry.end - entry.begin;
+      }
+    }
+    return sum;
+  }
+  /// The weights as T, dequantized where they are quantized.
+  template <class T, std::size_t Rank>
+  Tensor<T, Rank> tensor(std::string_view name) const {
+    if (const auto* gguf = std::get_if<Gguf>(&file_)) return gguf->tensor<T, Rank>(name);
+    return std::get<Safetensors>(file_).template tensor<T, Rank>(name);
+  }
+
+ private:
+  std::string name_;
+  std::variant<Safetensors, Gguf> file_;
+};
+
+}  // namespace heed

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+#include <heed/pretrained/bert.hpp>
+
+#include <heed/masks/padding.hpp>
+
+#include "pretrained/pretrained_files.hpp"
+
+namespace heed::test {
+namespace {
+
+template <class T>
+Tensor<T, 3> hidden_of(const Encoder<T>& model) {
+  auto hidden = model.forward(pretrained_tokens("bert/tokens"), masks::Padding({11, 7}),
+                              pretrained_tokens("bert/segments"));
+  for (Index token = 7; token < 11; ++token) {  // which are padding
+    for (Index d = 0; d < hidden.extent(2); ++d) hidden(1, token, d) = 0;
+  }
+  return hidden;
+}
+
+TEST(Bert, HiddenStatesEqualTransformers) {
+  const auto golden = pretrained_array<float, 3>("bert/out");
+  EXPECT_LT(largest_difference(hidden_of(read_bert<float>(pretrained_golden("bert"))), golden),
+            1e-5);
+  EXPECT_LT(largest_difference(hidden_of(read_bert<double>(pretrained_golden("bert"))), golden),
+            1e-5);
+}
+
+TEST(Bert, RefusesWhatItHasNot) {
+  const ModelConfig relative(R"({"position_embedding_type": "relative_key"})", "config.json");
+  EXPECT_NE(file_error_of([&] { bert_options(relative); }).find("relative_key"), std::string::npos);
+  EXPECT_THROW(bert_options(ModelConfig("{}", "config.json")), FileError);
+  EXPECT_THROW(read_bert<float>(pretrained_golden("none")), FileError);
+  EXPECT_THROW(read_bert<float>(pretrained_golden("gpt2")), FileError);
+}
+
+}  // namespace
+}  // namespace heed::test

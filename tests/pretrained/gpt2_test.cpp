@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+#include <heed/pretrained/gpt2.hpp>
+
+#include <heed/masks/causal.hpp>
+
+#include "pretrained/pretrained_files.hpp"
+
+namespace heed::test {
+namespace {
+
+TEST(Gpt2, LogitsEqualTransformers) {
+  const auto tokens = pretrained_tokens("gpt2/tokens");
+  const auto golden = pretrained_array<float, 3>("gpt2/out");
+  auto model = read_gpt2<float>(pretrained_golden("gpt2"));
+  EXPECT_LT(largest_difference(model.forward(tokens, masks::Causal{}), golden), 1e-5);
+  model.pack();
+  EXPECT_LT(largest_difference(model.forward(tokens, masks::Causal{}), golden), 1e-5);
+  const auto wide = read_gpt2<double>(pretrained_golden("gpt2"));
+  EXPECT_LT(largest_difference(wide.forward(tokens, masks::Causal{}), golden), 1e-5);
+}
+
+TEST(Gpt2, RefusesWhatItHasNot) {
+  const std::string sizes =
+      R"({"vocab_size": 9, "n_embd": 4, "n_head": 2, "n_layer": 3, "n_positions": 5)";
+  const auto options = gpt2_options(ModelConfig(sizes + "}", "config.json"));
+  EXPECT_EQ(options.hidden_dim, 16);
+  EXPECT_EQ(options.activation, ActivationKind::gelu_tanh);
+  for (const char* more :
+       {R"(, "scale_attn_weights": false)", R"(, "scale_attn_by_inverse_layer_idx": true)",
+        R"(, "tie_word_embeddings": false)", R"(, "activation_function": "tanh")"}) {
+    EXPECT_THROW(gpt2_options(ModelConfig(sizes + more + "}", "config.json")), FileError) << more;
+  }
+  EXPECT_THROW(read_gpt2<float>(pretrained_golden("none")), FileError);
+  EXPECT_THROW(read_gpt2<float>(pretrained_golden("llama")), FileError);
+}
+
+}  // namespace
+}  // namespace heed::test

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: MIT
+#include <heed/pretrained/llama.hpp>
+
+#include <array>
+#include <cstring>
+
+#include <heed/generation/generate.hpp>
+#include <heed/generation/session.hpp>
+#include <heed/io/file.hpp>
+#include <heed/io/json_reader.hpp>
+#include <heed/masks/causal.hpp>
+
+#include "pretrained/pretrained_files.hpp"
+#include "support/attention_cases.hpp"
+#include "support/gguf_file.hpp"
+#include "support/models.hpp"
+
+namespace heed::test {
+namespace {
+
+TEST(Llama, LogitsEqualTransformers) {
+  const auto tokens = pretrained_tokens("llama/tokens");
+  const auto golden = pretrained_array<float, 3>("llama/out");
+  const auto model = read_llama<float>(pretrained_golden("llama"));
+  EXPECT_LT(largest_difference(model.forward(tokens, masks::Causal{}), golden), 1e-5);
+  const auto wide = read_llama<double>(pretrained_golden("llama"));
+  EXPECT_LT(largest_difference(wide.forward(tokens, masks::Causal{}), golden), 1e-5);
+}
+
+/// Where a row of queries or keys goes when pairs of a head become neighbors, as in GGUF files.
+Index interleaved_row(Index row, Index head_dim) {
+  const Index at = row % head_dim, half = head_dim / 2;
+  return row - at + (at < half ? 2 * at : 2 * (at - half) + 1);
+}
+
+/// The golden Llama as a GGUF file of F32.
+Gguf golden_as_gguf(const char* architecture = "llama") {
+  const auto source = weights_of(pretrained_golden("llama/model.safetensors"));
+  GgufFile file;
+  const auto number = [&](const char* key, std::uint32_t value) { file.field(key, 4, raw(value)); };
+  file.field("general.architecture", 8, gguf_text(architecture));
+  number("llama.embedding_length", 12);
+  number("llama.block_count", 2);
+  number("llama.feed_forward_length", 19);
+  number("llama.context_length", 64);
+  number("llama.attention.head_count", 6);
+  number("llama.attention.head_count_kv", 2);
+  number("llama.attention.key_length", 4);
+  file.field("llama.attention.layer_norm_rms_epsilon", 6, raw(1e-5f));
+  file.field("llama.rope.freq_base", 6, raw(50000.f));
+  const auto model = read_llama<float>(pretrained_golden("llama"));
+  const detail::WeightMatch ours(source, gguf_llama_names);
+  for_each_parameter(
+      [&](std::string_view name, const auto& parameter) {
+        const auto gguf_name = ours.name_of(name).name;
+        const bool turns = gguf_name.find("attn_q.") != gguf_name.npos ||
+                           gguf_name.find("attn_k.") != gguf_name.npos;
+        const Index rows = parameter.extent(0), row = parameter.size() / rows;
+        std::vector<float> values(static_cast<std::size_t>(parameter.size()));
+        for (Index i = 0; i < rows; ++i) {
+          std::copy_n(parameter.data() + i * row, row,
+                      values.data() + (turns ? interleaved_row(i, 4) : i) * row);
+        }
+        file.data.resize((file.data.size() + 31) / 32 * 32, '\0');
+        if (parameter.rank() == 1) {
+          file.tensor(gguf_name, {static_cast<std::uint64_t>(rows)}, 0, file.data.size());
+        } else {
+          file.tensor(gguf_name,
+                      {static_cast<std::uint64_t>(row), static_cast<std::uint64_t>(rows)}, 0,
+                      file.data.size());
+        }
+        file.data.append(reinterpret_cast<const char*>(values.data()), 4 * values.size());
+      },
+      model);
+  const std::string text = file.text();
+  std::vector<std::byte> bytes(text.size());
+  std::memcpy(bytes.data(), text.data(), text.size());
+  return Gguf(SharedBytes(std::move(bytes)), "golden.gguf");
+}
+
+TEST(Llama, GgufHoldsTheSameModel) {
+  const auto model = read_llama<float>(golden_as_gguf());
+  EXPECT_FALSE(model.options.tied_head);
+  EXPECT_LT(largest_difference(model.forward(pretrained_tokens("llama/tokens"), masks::Causal{}),
+                               pretrained_array<float, 3>("llama/out")),
+            1e-5);
+  EXPECT_THROW(read_llama<float>(golden_as_gguf("mamba")), FileError);
+}
+
+TEST(Llama, RefusesWhatItHasNot) {
+  const std::string sizes =
+      R"({"vocab_size": 9, "hidden_size": 4, "intermediate_size": 5, "num_hidden_layers": 1,
+          "num_attention_heads": 2, "max_position_embeddings": 8)";
+  const auto options = llama_options(
+      ModelConfig(sizes + R"(, "rope_theta": 5e5, "rope_scaling": null})", "config.json"));
+  EXPECT_EQ(options.key_heads, 2);
+  EXPECT_EQ(options.rotary.base, 5e5);
+  for (const char* more :
+       {R"(, "rope_scaling": {"type": "linear", "factor": 2})", R"(, "attention_bias": true)",
+        R"(, "rope_parameters": {"rope_type": "llama3"})", R"(, "mlp_bias": true)"}) {
+    EXPECT_THROW(llama_options(ModelConfig(sizes + more + "}", "config.json")), FileError) << more;
+  }
+  EXPECT_THROW(read_llama<float>(pretrained_golden("none")), FileError);
+}
+
+/// prompts, tokens and continuations of tests/golden/pretrained/smollm2.json.
+struct Continuations {
+  std::vector<std::vector<Index>> prompts, continuations;
+};
+Continuations golden_continuations() {
+  const auto bytes = read_file(pretrained_golden("smollm2.json"));
+  detail::JsonReader json({reinterpret_cast<const char*>(bytes.data()), bytes.size()},
+                          "smollm2.json");
+  Continuations golden;
+  json.object([&](const std::string& key) {
+    if (key == "prompts") return json.skip();
+    auto& rows = key == "tokens" ? golden.prompts : golden.continuations;
+    json.array([&] {
+      rows.emplace_back();
+      json.array([&] { rows.back().push_back(static_cast<Index>(json.integer())); });
+    });
+  });
+  return golden;
+}
+
+double difference_from_golden(const Tensor<float, 1>& logits, const Tensor<float, 2>& golden,
+                              Index row) {
+  double most = 0;
+  for (Index i = 0; i < golden.extent(1); ++i) {
+    most = std::max(most, std::abs(static_cast<double>(logits(64 * i) - golden(row, i))));
+  }
+  return most;
+}
+
+TEST(Llama, SmolLM2ContinuesAsTransformersDoes) {
+  HEED_NEEDS_MODELS();
+  auto model = read_llama<float>(Gguf::open(model_file("smollm2.gguf")));
+  model.pack();
+  const auto golden = golden_continuations();
+  const auto logits = pretrained_array<float, 2>("smollm2_logits");
+  ASSERT_EQ(golden.prompts.size(), 10u);
+  double most = 0;
+  for (std::size_t i = 0; i < golden.prompts.size(); ++i) {
+    Session<float> session(model, {.max_length = 256});
+    const auto count = static_cast<Index>(golden.continuations[i].size());
+    ASSERT_GE(count, 24);
+    Tensor<float, 1> last;
+    Index calls = 0;
+    const auto step = [&](std::span<const Index> tokens) {
+      last = session(tokens);
+      if (calls++ == 0) {
+        most = std::max(most, difference_from_golden(last, logits, 2 * static_cast<Index>(i)));
+      }
+      return last;
+    };
+    Random random(1);
+    const auto written = generate(step, golden.prompts[i], Sampler{samplers::Greedy{}},
+                                  {.max_tokens = count}, random);
+    EXPECT_EQ(written.tokens, golden.continuations[i]) << "prompt " << i;
+    most = std::max(most, difference_from_golden(last, logits, 2 * static_cast<Index>(i) + 1));
+  }
+  EXPECT_LT(most, 2e-3);
+  RecordProperty("largest_difference_of_logits", std::to_string(most));
+}
+
+TEST(Llama, SmolLM2CachedEqualsFullPassAndBatchEqualsEachAlone) {
+  HEED_NEEDS_MODELS();
+  auto model = read_llama<float>(Gguf::open(model_file("smollm2.gguf")));
+  model.pack();
+  auto sequences = golden_continuations().prompts;
+  sequences.resize(4);
+  Session<float> session(model, {.batch = 4, .max_length = 256, .page_tokens = 96});
+  auto logits = session.prefill(sequences);
+  for (int turn = 0; turn < 4; ++turn) {
+    std::vector<Index> next;
+    for (std::size_t item = 0; item < 4; ++item) {
+      auto& own = sequences[item];
+      Tokens tokens({1, static_cast<Index>(own.size())});
+      std::copy(own.begin(), own.end(), tokens.data());
+      const auto whole = model.forward(tokens, masks::Causal{});
+      const auto row = static_cast<Index>(item);
+      ASSERT_TRUE(same_bits(
+          Tensor<float, 1>::copy_of(whole.view().select(0, 0).select(0, tokens.extent(1) - 1)),
+          Tensor<float, 1>::copy_of(std::as_const(logits).view().select(0, row))))
+          << "sequence " << item << ", turn " << turn;
+      const float* first = logits.data() + row * logits.extent(1);
+      next.push_back(std::max_element(first, first + logits.extent(1)) - first);
+      own.push_back(next.back());
+    }
+    logits = session.step(next);
+  }
+}
+
+}  // namespace
+}  // namespace heed::test

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+#include <heed/pretrained/load_weights.hpp>
+
+#include <heed/io/safetensors_writer.hpp>
+#include <heed/pretrained/gpt2.hpp>
+
+#include "pretrained/pretrained_files.hpp"
+#include "support/attention_cases.hpp"
+
+namespace heed::test {
+namespace {
+
+LanguageModelOptions options_of_golden() {
+  return gpt2_options(ModelConfig::read(pretrained_golden("gpt2/config.json")));
+}
+LanguageModel<float> load(const WeightFile& file, const LanguageModelOptions& options) {
+  return load_weights<LanguageModel<float>>(file, gpt2_names, options);
+}
+
+TEST(LoadWeights, EveryParameterHasItsWeights) {
+  const auto file = weights_of(pretrained_golden("gpt2/model.safetensors"));
+  const auto model = load(file, options_of_golden());
+  std::size_t bytes = 0;
+  for_each_parameter(
+      [&](std::string_view, const auto& parameter) {
+        bytes += static_cast<std::size_t>(parameter.size()) * sizeof(float);
+      },
+      model);
+  EXPECT_EQ(bytes, file.bytes());
+  const auto norm = file.tensor<float, 1>("transformer.h.1.ln_2.bias");
+  EXPECT_TRUE(same_bits(*model.blocks[1].feed_forward_residual.norm.layer->bias, norm));
+  const auto up = file.tensor<float, 2>("transformer.h.1.mlp.c_fc.weight");
+  EXPECT_EQ(model.blocks[1].feed_forward.up.weight(3, 2), up(2, 3)) << "theirs are transposed";
+}
+
+TEST(LoadWeights, OneErrorListsEverything) {
+  const auto file = weights_of(pretrained_golden("gpt2/model.safetensors"));
+  SafetensorsWriter writer;
+  for (const auto& name : file.names()) {
+    if (name == "transformer.h.1.ln_2.bias") continue;
+    const auto shape = file.shape(name);
+    if (name == "transformer.wpe.weight") {
+      writer.add(name, Tensor<float, 2>({shape[0], shape[1] + 1}));
+    } else if (shape.size() == 1) {
+      writer.add(name, Tensor<float, 1>({shape[0]}));
+    } else {
+      writer.add(name, Tensor<float, 2>({shape[0], shape[1]}));
+    }
+  }
+  writer.add("transformer.h.2.ln_1.bias", Tensor<float, 1>({12}));
+  writer.add("transformer.h.0.attn.bias", Tensor<float, 1>({12}));  // of no use, and known so
+  const std::string path = ::testing::TempDir() + "load_weights_test.safetensors";
+  writer.write(path);
+  EXPECT_EQ(file_error_of([&] { load(weights_of(path), options_of_golden()); }),
+            path +
+                ": 3 weights of the model and the file differ: "
+                "'transformer.wpe.weight' is (13, 13), expected (13, 12); "
+                "no 'transformer.h.1.ln_2.bias'; "
+                "'transformer.h.2.ln_1.bias' is not the model's");
+}
+
+TEST(LoadWeights, SizesThatAreOnlyClaimedAreNotAllocated) {
+  const auto file = weights_of(pretrained_golden("gpt2/model.safetensors"));
+  constexpr Index huge = Index{1} << 39;
+  auto options = options_of_golden();
+  options.vocabulary = huge;
+  options.max_length = huge;
+  EXPECT_NE(file_error_of([&] { load(file, options); }).find("2 weights"), std::string::npos);
+  options = options_of_golden();
+  options.blocks = huge;
+  EXPECT_THROW(load(file, options), FileError);
+  options.blocks = 0;
+  EXPECT_THROW(load(file, options), FileError);
+  options = options_of_golden();
+  options.heads = 5;
+  EXPECT_THROW(load(file, options), FileError);
+  EXPECT_THROW(detail::check_block_size(file, 12, 12, 1e12), FileError);
+  EXPECT_THROW(detail::check_block_size(file, 1e12, 12, 12), FileError);
+  EXPECT_THROW(detail::check_block_size(file, 12, 1e12, 12), FileError);
+  detail::check_block_size(file, 12, 12, 48);
+}
+
+}  // namespace
+}  // namespace heed::test

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+#include <heed/pretrained/model_config.hpp>
+
+#include "pretrained/pretrained_files.hpp"
+
+namespace heed::test {
+namespace {
+
+ModelConfig config_of(const char* text) { return {text, "config.json"}; }
+
+TEST(ModelConfig, ReadsValuesByName) {
+  const auto config = config_of(
+      R"({"size": 12, "eps": 1e-5, "act": "gelu_new", "tied": true, "none": null,
+          "list": [1, {"a": 2}], "rope": {"theta": 5e4, "kind": {"name": "plain"}}})");
+  EXPECT_EQ(config.integer("size"), 12);
+  EXPECT_EQ(config.integer("none", 7), 7);
+  EXPECT_EQ(config.real("eps"), 1e-5);
+  EXPECT_EQ(config.real("missing", 2.5), 2.5);
+  EXPECT_EQ(config.text("act", ""), "gelu_new");
+  EXPECT_EQ(config.text("rope.kind.name", ""), "plain");
+  EXPECT_TRUE(config.flag("tied", false));
+  EXPECT_TRUE(config.flag("other", true));
+  EXPECT_FALSE(config.has("none"));
+  EXPECT_TRUE(config.has("list"));
+  EXPECT_EQ(config.real("rope.theta"), 5e4);
+  EXPECT_EQ(config.activation("act", "relu"), ActivationKind::gelu_tanh);
+  EXPECT_EQ(config.activation("missing", "swish"), ActivationKind::silu);
+}
+
+TEST(ModelConfig, RefusesWhatIsSomethingElse) {
+  const auto config =
+      config_of(R"({"half": 0.5, "less": -1, "much": 1e13, "text": "x", "list": []})");
+  for (const char* key : {"half", "less", "much", "text", "list", "missing"}) {
+    EXPECT_NE(file_error_of([&] { config.integer(key); }).find(key), std::string::npos) << key;
+  }
+  EXPECT_THROW(config.real("text"), FileError);
+  EXPECT_THROW(config.text("half", ""), FileError);
+  EXPECT_THROW(config.flag("half", true), FileError);
+  EXPECT_THROW(config.activation("text", "gelu"), FileError);
+  for (const char* text : {"", "[]", "{", R"({"a": 1, "a": 2})", R"({"a": {"b": 1}, "a.b": 2})",
+                           R"({"a": 1} x)", R"({"a": nil})"}) {
+    EXPECT_THROW(config_of(text), FileError) << text;
+  }
+  EXPECT_THROW(ModelConfig::read(pretrained_golden("missing.json")), FileError);
+}
+
+}  // namespace
+}  // namespace heed::test

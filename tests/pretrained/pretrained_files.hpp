@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include <heed/io/npy.hpp>
+#include <heed/io/safetensors.hpp>
+#include <heed/pretrained/weight_file.hpp>
+
+namespace heed::test {
+
+/// A golden file that tools/make_pretrained_goldens.py wrote.
+inline std::string pretrained_golden(const std::string& name) {
+  return std::string(HEED_TEST_DATA) + "/pretrained/" + name;
+}
+
+template <class T, std::size_t Rank>
+Tensor<T, Rank> pretrained_array(const std::string& name) {
+  return read_npy<T, Rank>(pretrained_golden(name + ".npy"));
+}
+
+inline Tensor<Index, 2> pretrained_tokens(const std::string& name) {
+  const auto read = pretrained_array<std::int64_t, 2>(name);
+  Tensor<Index, 2> tokens(read.extents());
+  std::copy(read.begin(), read.end(), tokens.data());
+  return tokens;
+}
+
+template <class T, class U, std::size_t Rank>
+double largest_difference(const Tensor<T, Rank>& a, const Tensor<U, Rank>& b) {
+  EXPECT_EQ(a.extents(), b.extents());
+  double most = 0;
+  for (Index i = 0; i < std::min(a.size(), b.size()); ++i) {
+    const double difference =
+        std::abs(static_cast<double>(a.data()[i]) - static_cast<double>(b.data()[i]));
+    most = difference > most || difference != difference ? difference : most;
+  }
+  return most;
+}
+
+inline WeightFile weights_of(const std::string& path) {
+  return WeightFile(read_safetensors(path), path);
+}
+
+/// What a call throws as FileError says; empty when it throws nothing.
+template <class Call>
+std::string file_error_of(const Call& call) {
+  try {
+    call();
+  } catch (const FileError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace heed::test

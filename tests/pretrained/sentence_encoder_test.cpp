@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+#include <heed/pretrained/sentence_encoder.hpp>
+
+#include <heed/io/json_reader.hpp>
+
+#include "pretrained/pretrained_files.hpp"
+#include "support/attention_cases.hpp"
+#include "support/models.hpp"
+
+namespace heed::test {
+namespace {
+
+/// The golden BERT of random weights over letters.
+template <class T>
+SentenceEncoder<T> small() {
+  std::vector<std::string> tokens = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "."};
+  for (char letter = 'a'; tokens.size() < 29; ++letter) tokens.emplace_back(1, letter);
+  return {read_bert<T>(pretrained_golden("bert")), WordPiece(tokens)};
+}
+
+const std::vector<std::string> letters = {"a b c.", "d", "", "e f g h a b c d e f g h i j", "b."};
+
+template <class T>
+void expect_padding_and_batch_change_nothing(const SentenceEncoder<T>& encoder,
+                                             const std::vector<std::string>& sentences) {
+  auto batch = encoder.tokens(sentences);
+  const auto together = encoder.embed(batch);
+  for (Index row = 0; row < batch.tokens.extent(0); ++row) {
+    const auto at = static_cast<std::size_t>(row);
+    const std::vector<std::string> alone = {sentences[at]};
+    EXPECT_TRUE(same_bits(encoder.embed(alone),
+                          Tensor<T, 2>::copy_of(together.view().slice(0, row, row + 1))))
+        << sentences[at];
+    for (Index i = batch.lengths[at]; i < batch.tokens.extent(1); ++i) {
+      batch.tokens(row, i) = (7 * i + row) % encoder.tokenizer().vocabulary_size();
+    }
+  }
+  EXPECT_TRUE(same_bits(encoder.embed(batch), together)) << "padding of other content";
+}
+
+TEST(SentenceEncoder, TokensAndLengths) {
+  const auto encoder = small<float>();
+  const auto batch = encoder.tokens(letters);
+  EXPECT_EQ(batch.lengths, (std::vector<Index>{6, 3, 2, 13, 4})) << "cut to what the model can";
+  EXPECT_EQ(batch.tokens.extents(), (Extents<2>{5, 13}));
+  EXPECT_EQ(batch.tokens(0, 0), 2);
+  EXPECT_EQ(batch.tokens(0, 5), 3);
+  EXPECT_EQ(batch.tokens(0, 6), 0);
+  EXPECT_EQ(batch.tokens(3, 12), 3);
+  EXPECT_EQ(encoder.tokens(letters, 4).tokens.extent(1), 4);
+  EXPECT_THROW(encoder.tokens(letters, 14), ShapeError);
+  EXPECT_THROW(encoder.tokens(letters, 1), ShapeError);
+  std::vector<std::string> many(30, "[UNK]");
+  for (std::size_t i = 1; i < 30; ++i) many[i] = "x" + std::to_string(i);
+  EXPECT_THROW(SentenceEncoder<float>(encoder.model(), WordPiece(many)), ShapeError);
+}
+
+TEST(SentenceEncoder, VectorsOfLengthOneThatPaddingDoesNotChange) {
+  expect_padding_and_batch_change_nothing(small<float>(), letters);
+  expect_padding_and_batch_change_nothing(small<double>(), letters);
+  const auto vectors = small<double>().embed(letters);
+  for (Index row = 0; row < vectors.extent(0); ++row) {
+    double square = 0;
+    for (Index d = 0; d < vectors.extent(1); ++d) square += vectors(row, d) * vectors(row, d);
+    EXPECT_NEAR(square, 1, 1e-12);
+  }
+}
+
+TEST(SentenceEncoder, MiniLMEqualsTransformers) {
+  HEED_NEEDS_MODELS();
+  const auto bytes = read_file(pretrained_golden("minilm_sentences.json"));
+  detail::JsonReader json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, "sentences");
+  std::vector<std::string> sentences;
+  json.array([&] { sentences.push_back(json.string()); });
+  ASSERT_EQ(sentences.size(), 8u);
+  const auto encoder = SentenceEncoder<float>::read(model_file("minilm"));
+  const double most =
+      largest_difference(encoder.embed(sentences), pretrained_array<float, 2>("minilm_embeddings"));
+  EXPECT_LT(most, 1e-5);
+  RecordProperty("largest_difference", std::to_string(most));
+  expect_padding_and_batch_change_nothing(encoder, sentences);
+}
+
+}  // namespace
+}  // namespace heed::test
