@@ -134,6 +134,7 @@ class Chat {
     CharacterStream out;
     const auto start = std::chrono::steady_clock::now();
     double first = 0;
+    // [answer]
     const auto written = generate(
         session_, unread_, sampler_of(options_),
         {.max_tokens = options_.quick ? 16 : options_.max_tokens, .tokens = {template_.end()}},
@@ -142,6 +143,7 @@ class Chat {
           out.feed(tokenizer_.text(token));
           return session_.length() + 1 < options_.max_length;
         });
+    // [/answer]
     const double rest = seconds_since(start) - first;
     const auto count = static_cast<double>(written.tokens.size());
     std::fprintf(

@@ -51,12 +51,16 @@ void show_attention(const Options& options, const SentenceEncoder<float>& encode
 
 void run(const Options& options) {
   if (options.threads > 0) set_thread_count(options.threads);
+  // [read]
   const auto encoder = SentenceEncoder<float>::read(example::model_path(options.model, "minilm"));
+  // [/read]
   std::vector<std::string> sentences = options.sentences;
   if (sentences.empty()) sentences = some_sentences;
   if (options.quick) sentences.resize(std::min<std::size_t>(sentences.size(), 4));
   sentences.push_back(options.query);
-  const auto vectors = encoder.embed(sentences);
+  // [embed]
+  const auto vectors = encoder.embed(sentences);  // (sentences, 384), each of length 1
+  // [/embed]
   const Index query = vectors.extent(0) - 1;
   std::vector<double> nearness(static_cast<std::size_t>(query));
   for (Index row = 0; row < query; ++row) {
