@@ -102,7 +102,7 @@ class Chat {
         file_(Gguf::open(example::model_path(options.model, "smollm2.gguf"))),
         tokenizer_(read_tokenizer(file_)),
         template_(tokenizer_),
-        model_(packed(read_llama<float>(file_))),
+        model_(model_of(file_)),
         session_(model_, {.max_length = options_.max_length}),
         random_(options.seed) {
     if (!options.system.empty()) template_.say(unread_, "system", options.system);
@@ -116,8 +116,9 @@ class Chat {
   }
 
  private:
-  static LanguageModel<float> packed(LanguageModel<float> model) {
-    model.pack();
+  static LanguageModel<float> model_of(const Gguf& file) {
+    auto model = read_llama<float>(file);
+    pack_as_stored(model, file);
     return model;
   }
 

@@ -134,8 +134,9 @@ double difference_from_golden(const Tensor<float, 1>& logits, const Tensor<float
 
 TEST(Llama, SmolLM2ContinuesAsTransformersDoes) {
   HEED_NEEDS_MODELS();
-  auto model = read_llama<float>(Gguf::open(model_file("smollm2.gguf")));
-  model.pack();
+  const auto file = Gguf::open(model_file("smollm2.gguf"));
+  auto model = read_llama<float>(file);
+  pack_as_stored(model, file);
   const auto golden = golden_continuations();
   const auto logits = pretrained_array<float, 2>("smollm2_logits");
   ASSERT_EQ(golden.prompts.size(), 10u);
@@ -189,6 +190,33 @@ TEST(Llama, SmolLM2CachedEqualsFullPassAndBatchEqualsEachAlone) {
     }
     logits = session.step(next);
   }
+}
+
+TEST(Llama, SmolLM2WithWeightsAsStoredHasTheBitsOfFloats) {
+  HEED_NEEDS_MODELS();
+  const auto file = Gguf::open(model_file("smollm2.gguf"));
+  auto model = read_llama<float>(file), stored = model;
+  model.pack();
+  pack_as_stored(stored, file);
+  EXPECT_TRUE(stored.head.packed.is_quantized());
+  EXPECT_TRUE(stored.blocks[29].feed_forward.down.packed.is_quantized());
+  Session<float> a(model, {.max_length = 64}), b(stored, {.max_length = 64});
+  const auto prompt = golden_continuations().prompts[0];
+  EXPECT_TRUE(same_bits(a(prompt), b(prompt)));
+  for (const Index token : {5, 600, 49151}) {
+    EXPECT_TRUE(same_bits(a(std::vector<Index>{token}), b(std::vector<Index>{token})));
+  }
+}
+
+TEST(Llama, WeightsOfOtherTypesArePackedAsFloats) {
+  const auto file = golden_as_gguf();
+  auto model = read_llama<float>(file);
+  const auto expected = model.forward(pretrained_tokens("llama/tokens"), masks::Causal{});
+  pack_as_stored(model, file);
+  EXPECT_FALSE(model.head.own->packed.empty());
+  EXPECT_FALSE(model.head.own->packed.is_quantized());
+  EXPECT_TRUE(
+      same_bits(model.forward(pretrained_tokens("llama/tokens"), masks::Causal{}), expected));
 }
 
 }  // namespace

@@ -3,6 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include <heed/core/random.hpp>
+#include <heed/tensor/matrix_product.hpp>
+
+#include "support/attention_cases.hpp"
+
 namespace heed {
 namespace {
 
@@ -41,6 +50,75 @@ TEST(PackedMatrix, MayBeEmpty) {
   EXPECT_TRUE(PackedMatrix<float>().empty());
   EXPECT_TRUE(PackedMatrix<float>(Tensor<float, 2>({0, 3})).empty());
   EXPECT_EQ(PackedMatrix<float>(Tensor<float, 2>({0, 3})).columns(), 3);
+}
+
+/// Blocks of random codes, scales and leasts, and the matrix (columns, rows) that they stand for.
+template <class Block>
+struct RandomBlocks {
+  std::vector<std::byte> bytes;
+  Tensor<float, 2> matrix;
+
+  RandomBlocks(Index rows, Index columns) : matrix({columns, rows}) {
+    Random random(3);
+    for (Index i = 0; i < rows * columns / 32; ++i) {
+      std::uint8_t raw[sizeof(Block)];
+      for (auto& byte : raw) byte = static_cast<std::uint8_t>(random.integer(256));
+      raw[1] = static_cast<std::uint8_t>(0x20 + random.integer(16));  // a scale of ordinary size
+      if (sizeof(Block) == 20) raw[3] = static_cast<std::uint8_t>(0xa0 + random.integer(16));
+      Block block;
+      std::memcpy(&block, raw, sizeof(Block));
+      block.dequantize(matrix.data() + 32 * i);
+      const auto* from = reinterpret_cast<const std::byte*>(raw);
+      bytes.insert(bytes.end(), from, from + sizeof(Block));
+    }
+  }
+};
+
+template <class Block>
+void check_blocks(Index rows, Index columns) {
+  const RandomBlocks<Block> blocks(rows, columns);
+  const auto packed =
+      PackedMatrix<float>::transposed_blocks<Block>(std::span(blocks.bytes), rows, columns);
+  EXPECT_TRUE(packed.is_quantized());
+  EXPECT_FALSE(packed.empty());
+  const auto weights = blocks.matrix.view().permute({1, 0});
+  std::mt19937_64 bits(1);
+  const test::RestoreSettings restore;
+  for (const Index count : {1, 2, 7, 100}) {
+    const auto x = test::random_tensor<float, 2>({count, rows}, bits);
+    const auto bias = test::random_tensor<float, 1>({columns}, bits);
+    for (const auto isa : test::supported_sets()) {
+      simd::use(isa);
+      Tensor<float, 2> out({count, columns}), expected({count, columns});
+      matrix_product(x, packed, out, {.bias = bias});
+      matrix_product(x, weights, expected, {.bias = bias});
+      ASSERT_TRUE(test::same_bits(out, expected)) << rows << " x " << columns << ", " << count;
+      matrix_product(x, packed, out, {.accumulate = true});
+      matrix_product(x, weights, expected, {.accumulate = true});
+      ASSERT_TRUE(test::same_bits(out, expected));
+    }
+  }
+}
+
+TEST(PackedMatrix, ProductsWithBlocksHaveTheBitsOfTheDequantizedMatrix) {
+  for (const Index rows : {32, 96, 512, 1536 + 32}) {
+    for (const Index columns : {1, 5, 64, 300}) {
+      check_blocks<Q4_1>(rows, columns);
+      check_blocks<Q8_0>(rows, columns);
+    }
+  }
+}
+
+TEST(PackedMatrix, RefusesBlocksThatDoNotFit) {
+  const std::vector<std::byte> bytes(20 * 6);
+  const auto pack = [&](Index rows, Index columns) {
+    return PackedMatrix<float>::transposed_blocks<Q4_1>(std::span(bytes), rows, columns);
+  };
+  EXPECT_EQ(pack(64, 3).rows(), 64);
+  for (const auto& [rows, columns] : std::vector<std::pair<Index, Index>>{
+           {64, 2}, {64, 4}, {33, 3}, {0, 3}, {64, 0}, {64, -3}, {Index{1} << 62, 3}}) {
+    EXPECT_THROW(pack(rows, columns), ShapeError) << rows << " x " << columns;
+  }
 }
 
 }  // namespace

@@ -92,8 +92,10 @@ struct Linear {
 
   /// Lays the weight out once for inference: one token then reads it straight through. A copy,
   /// dropped as soon as `members` hands the parameters out for writing; call again after writing to
-  /// `weight` directly.
-  void pack() { packed = PackedMatrix<T>(weight.view().permute({1, 0})); }
+  /// `weight` directly. Blocks packed as a file stores them stay.
+  void pack() {
+    if (!packed.is_quantized()) packed = PackedMatrix<T>(weight.view().permute({1, 0}));
+  }
 
   static auto members(auto& layer) {
     if constexpr (!std::is_const_v<std::remove_reference_t<decltype(layer)>>) layer.packed = {};

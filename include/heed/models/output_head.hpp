@@ -62,7 +62,7 @@ struct OutputHead {
   void pack(const Embedding<T>& embedding) {
     if (own) {
       own->pack();
-    } else {
+    } else if (!packed.is_quantized()) {
       packed = PackedMatrix<T>(embedding.weight.view().permute({1, 0}));
     }
   }

@@ -103,4 +103,52 @@ LanguageModel<T> read_llama(const Gguf& file) {
   return detail::read_llama<T>(WeightFile(file), gguf_llama_names, llama_options(file));
 }
 
+namespace detail {
+
+/// The transpose of a file's matrix, packed as it is stored where heed multiplies with that type;
+/// else empty.
+inline PackedMatrix<float> packed_as_stored(const Gguf& file, const std::string& name) {
+  const GgufTensor& tensor = file.tensor(name);
+  if (tensor.rank != 2) return {};
+  const Index columns = tensor.extents[0], rows = tensor.extents[1];
+  const auto bytes = file.bytes(name);
+  if (tensor.type->name == "Q4_1") {
+    return PackedMatrix<float>::transposed_blocks<Q4_1>(bytes, rows, columns);
+  }
+  if (tensor.type->name == "Q8_0") {
+    return PackedMatrix<float>::transposed_blocks<Q8_0>(bytes, rows, columns);
+  }
+  return {};
+}
+
+}  // namespace detail
+
+/// Packs a Llama for inference with the file's own weights: Q4_1 and Q8_0 stay as they are stored
+/// and are dequantized where they are used, so that a token reads a fifth of the memory or a third;
+/// others are packed as floats. Not one bit of a result changes. The file is the one that the model
+/// was read from.
+inline void pack_as_stored(LanguageModel<float>& model, const Gguf& file) {
+  const WeightFile weights(file);
+  const detail::WeightMatch names(weights, gguf_llama_names);
+  const auto pack = [&](Linear<float>& layer, const std::string& name) {
+    layer.packed = detail::packed_as_stored(file, names.name_of(name + ".weight").name);
+    if (layer.packed.empty()) layer.pack();
+  };
+  for (std::size_t i = 0; i < model.blocks.size(); ++i) {
+    auto& block = model.blocks[i];
+    const std::string attention = detail::message("blocks.", i, ".attention.");
+    const std::string feed_forward = detail::message("blocks.", i, ".feed_forward.");
+    pack(*block.attention.projections.query, attention + "query");
+    pack(*block.attention.projections.key, attention + "key");
+    pack(*block.attention.projections.value, attention + "value");
+    pack(block.attention.out, attention + "out");
+    pack(*block.feed_forward.gate, feed_forward + "gate");
+    pack(block.feed_forward.up, feed_forward + "up");
+    pack(block.feed_forward.down, feed_forward + "down");
+  }
+  if (model.head.own) return pack(*model.head.own, "head");
+  model.head.packed = detail::packed_as_stored(file, names.name_of("embedding.weight").name);
+  if (model.head.packed.empty()) model.head.pack(model.input.embedding);
+}
+
 }  // namespace heed

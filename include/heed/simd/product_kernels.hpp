@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstdint>
+
 #include <heed/core/config.hpp>
 #include <heed/core/index.hpp>
 #include <heed/simd/strided.hpp>
@@ -13,6 +15,22 @@ inline constexpr Index panel_columns = 64;
 inline constexpr Index product_rows = 6;
 /// Terms of a sum that make one partial sum; partial sums are added in order. Decides bits.
 inline constexpr Index product_block = 512;
+
+/// Quantized weights of panel_columns columns, in blocks of 32 terms, as a product reads them: for
+/// every block a scale and a least value per column (floats), then words of 32 bits per column with
+/// the codes, the first in the lowest bits. A weight is scale · code + least, product and sum each
+/// rounded.
+struct QuantizedPanel {
+  static constexpr Index terms = 32;  // in a block
+
+  const std::uint8_t* blocks = nullptr;
+  /// Codes of 4 bits without a sign; else of 8 bits with one.
+  bool nibbles = false;
+
+  static constexpr Index block_bytes(bool nibbles) {
+    return panel_columns * (2 * 4 + (nibbles ? terms / 2 : terms));
+  }
+};
 
 /// out(r, c) = addend(r, c) + Σ_k a(r, k) · b[k][c]: at most product_rows × panel_columns elements
 /// and product_block terms.
@@ -38,6 +56,11 @@ struct ProductKernels {
   /// stands past them is 0 as far as a tile reads it.
   void (*pack)(Strided<T> b, Index depth, Index columns, T* packed);
   void (*tile)(const ProductTile<T>& tile);
+  /// packed[k][column] = the weights of `depth` terms, a multiple of 32. Null for double, as is the
+  /// next.
+  void (*dequantize)(const QuantizedPanel& panel, Index depth, T* packed);
+  /// A tile of one row, its b in blocks: the bits of the tile on what dequantize gives.
+  void (*quantized_row)(const ProductTile<T>& tile, const QuantizedPanel& panel);
 };
 
 /// The kernels of the active instruction set.

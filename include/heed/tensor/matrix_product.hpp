@@ -6,6 +6,7 @@
 #include <heed/core/config.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/scalar.hpp>
+#include <heed/simd/product_kernels.hpp>
 #include <heed/simd/strided.hpp>
 #include <heed/tensor/overlap.hpp>
 #include <heed/tensor/packed_matrix.hpp>
@@ -38,6 +39,7 @@ struct ProductProblem {
   Index rows;
   Index columns;
   Index depth;
+  simd::QuantizedPanel quantized = {};  // b in blocks, in place of packed; float only
 };
 
 /// The product of a checked problem; in the library when HEED_COMPILED is set.
@@ -65,8 +67,8 @@ ProductProblem<T> checked_product(const TensorView<const T, 2>& a, Index depth, 
   }
   if (overlaps(a, out)) throw_shape_error("matrix_product: out overlaps a");
   ProductProblem<T> problem{
-      strided(a),    {},          nullptr, {},   out.data_handle(), out.stride(0),
-      out.stride(1), a.extent(0), columns, depth};
+      strided(a),  {},      nullptr, {}, out.data_handle(), out.stride(0), out.stride(1),
+      a.extent(0), columns, depth,   {}};
   const bool biased = options.bias.data_handle() != nullptr;
   if (biased) {
     if (options.accumulate) throw_shape_error("matrix_product: bias and accumulate exclude");
@@ -114,6 +116,7 @@ void matrix_product(const A& a, const PackedMatrix<T>& b, Out&& out,
   auto problem =
       detail::checked_product<T>(view_of(a), b.rows(), b.columns(), view_of(out), options);
   problem.packed = b.data();
+  problem.quantized = b.blocks();
   detail::run_product(problem);
 }
 

@@ -62,12 +62,25 @@ class ProductPieces {
   static Index smaller(Index a, Index b) { return a < b ? a : b; }
   static Index larger(Index a, Index b) { return a < b ? b : a; }
 
+  bool quantized() const { return problem_.quantized.blocks != nullptr; }
+  simd::QuantizedPanel blocks_of(Index index, Index k) const {
+    constexpr Index terms = simd::QuantizedPanel::terms;
+    const bool nibbles = problem_.quantized.nibbles;
+    const Index block = index * (problem_.depth / terms) + k / terms;
+    return {problem_.quantized.blocks + block * simd::QuantizedPanel::block_bytes(nibbles),
+            nibbles};
+  }
+
   /// A block of panel `index` of b, as it lies or packed into `scratch`.
   const T* panel_of(Index index, Index rows, Index k, Index depth, T* scratch,
                     Index& stride) const {
     const Index first = index * panel;
     const Index columns = smaller(panel, problem_.columns - first);
     stride = panel;
+    if (quantized()) {
+      kernels_.dequantize(blocks_of(index, k), depth, scratch);
+      return scratch;
+    }
     if (problem_.packed != nullptr) return problem_.packed + first * problem_.depth + k * panel;
     const auto& b = problem_.b;
     const T* from = b.data + k * b.row_stride + first * b.column_stride;
@@ -105,7 +118,8 @@ class ProductPieces {
     T* copied = scratch + max_group * panel_size;
     const T* b[max_group];
     Index b_stride[max_group];
-    for (Index i = first; i < last; ++i) {
+    const bool as_stored = quantized() && end - row == 1;  // one row reads the blocks themselves
+    for (Index i = first; i < last && !as_stored; ++i) {
       b[i - first] =
           panel_of(i, end - row, k, depth, scratch + (i - first) * panel_size, b_stride[i - first]);
     }
@@ -125,8 +139,23 @@ class ProductPieces {
             addend.data += row * addend.row_stride + column * addend.column_stride;
           }
         }
-        kernels_.tile({a, b[i - first], b_stride[i - first], addend, out, p.out_row, p.out_column,
-                       rows, smaller(panel, p.columns - column), depth});
+        simd::ProductTile<T> tile{a,
+                                  nullptr,
+                                  0,
+                                  addend,
+                                  out,
+                                  p.out_row,
+                                  p.out_column,
+                                  rows,
+                                  smaller(panel, p.columns - column),
+                                  depth};
+        if (as_stored) {
+          kernels_.quantized_row(tile, blocks_of(i, k));
+          continue;
+        }
+        tile.b = b[i - first];
+        tile.b_stride = b_stride[i - first];
+        kernels_.tile(tile);
       }
     }
   }
@@ -144,7 +173,7 @@ class ProductPieces {
 /// number by number: that costs more than their product, and packing a costs nothing.
 template <class T>
 bool transpose_pays(const ProductProblem<T>& problem) {
-  if (problem.packed != nullptr) return false;
+  if (problem.packed != nullptr || problem.quantized.blocks != nullptr) return false;
   constexpr Index few = 64 / static_cast<Index>(sizeof(T));
   if (problem.out_row == 1 && problem.out_column != 1) return problem.columns > few;
   return problem.rows <= few && problem.b.column_stride != 1 && problem.b.row_stride != 1;
