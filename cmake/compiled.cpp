@@ -2,6 +2,7 @@
 // The definitions behind heed::compiled, in one translation unit.
 #define HEED_COMPILED_SOURCE
 #include <heed/attention/backward.hpp>
+#include <heed/attention/bfloat16_call.hpp>
 #include <heed/attention/forward.hpp>
 #include <heed/attention/weights.hpp>
 #include <heed/core/parallel.hpp>
@@ -13,11 +14,15 @@
 
 namespace heed::detail {
 
-template AttentionProblem<float> checked_problem<float>(
-    TensorView<const float, 4>, TensorView<const float, 4>, TensorView<const float, 4>,
-    TensorView<float, 4>, const AttentionOptions<float>&);
-template AttentionProblem<double> checked_problem<double>(
-    TensorView<const double, 4>, TensorView<const double, 4>, TensorView<const double, 4>,
-    TensorView<double, 4>, const AttentionOptions<double>&);
+template AttentionProblem<float> checked_problem<float>(TensorView<const float, 4>,
+                                                        TensorView<const float, 4>,
+                                                        TensorView<const float, 4>,
+                                                        TensorView<float, 4>,
+                                                        const AttentionOptions<float>&);
+template AttentionProblem<double> checked_problem<double>(TensorView<const double, 4>,
+                                                          TensorView<const double, 4>,
+                                                          TensorView<const double, 4>,
+                                                          TensorView<double, 4>,
+                                                          const AttentionOptions<double>&);
 
 }  // namespace heed::detail

@@ -7,12 +7,15 @@
 #include <heed/attention/backward_problem.hpp>
 #include <heed/attention/backward_rows.hpp>
 #include <heed/attention/backward_scratch.hpp>
+#include <heed/attention/bfloat16_call.hpp>
+#include <heed/attention/bfloat16_tensors.hpp>
 #include <heed/attention/bias_gradient_view.hpp>
 #include <heed/attention/bias_view.hpp>
 #include <heed/attention/block_top_k.hpp>
 #include <heed/attention/cache_pages.hpp>
 #include <heed/attention/cache_shape.hpp>
 #include <heed/attention/cached.hpp>
+#include <heed/attention/check_memory.hpp>
 #include <heed/attention/copy_rows.hpp>
 #include <heed/attention/decode_pass.hpp>
 #include <heed/attention/decode_scratch.hpp>
@@ -24,6 +27,7 @@
 #include <heed/attention/key_chunk_pass.hpp>
 #include <heed/attention/key_value_cache.hpp>
 #include <heed/attention/merge.hpp>
+#include <heed/attention/narrow_tensors.hpp>
 #include <heed/attention/options.hpp>
 #include <heed/attention/output_factors.hpp>
 #include <heed/attention/packed.hpp>

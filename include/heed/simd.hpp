@@ -3,6 +3,7 @@
 
 /// The instruction-set kernels and the choice among them.
 #include <heed/simd/backward_kernels.hpp>
+#include <heed/simd/bfloat16_kernels.hpp>
 #include <heed/simd/decode_kernels.hpp>
 #include <heed/simd/isa.hpp>
 #include <heed/simd/kernels.hpp>

@@ -70,7 +70,7 @@ class DecodePass {
     const T factor = query_factor(problem_);
     const Index columns = problem_.head_dim(), queries = problem_.query_count();
     for (Index row = 0; row < rows_; ++row) {
-      const auto from = strided_rows(problem_.queries, item_, head_ + row / queries, row % queries);
+      const auto from = problem_.query_rows(item_, head_ + row / queries, row % queries, 1);
       for (Index d = 0; d < columns; ++d) {
         scratch_.rows[row * columns + d] = product(from.data[d * from.column_stride], factor);
       }

@@ -3,6 +3,7 @@
 
 #include <type_traits>
 
+#include <heed/attention/bfloat16_call.hpp>
 #include <heed/attention/options.hpp>
 #include <heed/attention/problem.hpp>
 #include <heed/core/config.hpp>
@@ -25,8 +26,9 @@ inline constexpr bool same_scalars = (std::is_same_v<ValueOf<Q>, ValueOf<Others>
 }  // namespace detail
 
 /// Attention, fused: out = softmax(scale · queries · keysᵀ, masked) · values, without ever holding
-/// the scores. Exact, in the inputs' own scalar type; tiles that the mask lets nothing through are
-/// not computed; memory is O(length).
+/// the scores. Exact, in the inputs' own scalar type (bfloat16: in float, with weights rounded to
+/// bfloat16 where the CPU multiplies those, and results rounded once); tiles that the mask lets
+/// nothing through are not computed; memory is O(length).
 ///
 /// Shapes (batch, heads, length, dim), or rank 3 or 2 without the leading axes, any strides:
 /// queries (…, heads, queries, head_dim), keys (…, key heads, keys, head_dim), values (…, key
@@ -37,22 +39,29 @@ inline constexpr bool same_scalars = (std::is_same_v<ValueOf<Q>, ValueOf<Others>
 /// Vaswani et al. 2017; tiled after Dao et al. 2022 (FlashAttention).
 template <Viewable Q, Viewable K, Viewable V, MaskPolicy M, Viewable Out>
 void attention(const Q& queries, const K& keys, const V& values, const M& mask, Out&& out,
-               const AttentionOptions<ValueOf<Q>>& options = {}) {
+               const AttentionOptions<ComputedIn<ValueOf<Q>>>& options = {}) {
   using T = ValueOf<Q>;
-  static_assert(Scalar<T>, "attention computes in float or double");
+  static_assert(Scalar<ComputedIn<T>>, "attention computes in float or double");
   static_assert(detail::same_scalars<Q, K, V, Out>,
                 "attention: queries, keys, values and out must have one scalar type");
-  const auto problem = detail::checked_problem<T>(
-      detail::as_rank_4(view_of(queries)), detail::as_rank_4(view_of(keys)),
-      detail::as_rank_4(view_of(values)), detail::as_rank_4(view_of(out)), options);
-  detail::check_mask_fits(mask, problem);
-  detail::run_attention(problem, MaskRef(mask));
+  if constexpr (std::is_same_v<T, bfloat16>) {
+    detail::bfloat16_attention(
+        {detail::as_rank_4(view_of(queries)), detail::as_rank_4(view_of(keys)),
+         detail::as_rank_4(view_of(values)), detail::as_rank_4(view_of(out))},
+        mask, options);
+  } else {
+    const auto problem = detail::checked_problem<T>(
+        detail::as_rank_4(view_of(queries)), detail::as_rank_4(view_of(keys)),
+        detail::as_rank_4(view_of(values)), detail::as_rank_4(view_of(out)), options);
+    detail::check_mask_fits(mask, problem);
+    detail::run_attention(problem, MaskRef(mask));
+  }
 }
 
 /// The same, with the result as a new tensor of the queries' rank.
 template <Viewable Q, Viewable K, Viewable V, MaskPolicy M>
 auto attention(const Q& queries, const K& keys, const V& values, const M& mask,
-               const AttentionOptions<ValueOf<Q>>& options = {}) {
+               const AttentionOptions<ComputedIn<ValueOf<Q>>>& options = {}) {
   constexpr std::size_t rank = ViewOf<const Q>::rank();
   static_assert(rank == ViewOf<const V>::rank(),
                 "attention: queries and values must have one rank");

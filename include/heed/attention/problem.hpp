@@ -6,7 +6,9 @@
 #include <type_traits>
 
 #include <heed/attention/cache_pages.hpp>
+#include <heed/attention/check_memory.hpp>
 #include <heed/attention/copy_rows.hpp>
+#include <heed/attention/narrow_tensors.hpp>
 #include <heed/attention/options.hpp>
 #include <heed/attention/score_changes.hpp>
 #include <heed/core/config.hpp>
@@ -48,6 +50,7 @@ struct AttentionProblem {
   bool last_lines_up = false;                 // the last query with the last key, item by item
   const CachePages* cached_keys = nullptr;    // where keys and values lie, if not in the views,
   const CachePages* cached_values = nullptr;  // whose extents hold in any case
+  const NarrowTensors<T>* narrow = nullptr;   // tensors of a narrower type, if the call's are
 
   Index batch() const { return queries.extent(0); }
   Index heads() const { return queries.extent(1); }
@@ -64,12 +67,19 @@ struct AttentionProblem {
     if (!first_queries.empty()) return first_queries[static_cast<std::size_t>(item)];
     return last_lines_up ? key_count_of(item) - query_count() : first_query;
   }
+  /// Some consecutive queries of one head; of a narrow call until the thread's next request.
+  simd::Strided<T> query_rows(Index item, Index head, Index first, Index count) const {
+    if (narrow != nullptr) return narrow->query_rows(item, head, first, count);
+    return strided_rows(queries, item, head, first);
+  }
   /// Some consecutive keys of one head, or their values; `scratch` is room to bring them together.
   simd::Strided<T> key_rows(Index item, Index head, Index first, Index count, T* scratch) const {
+    if (narrow != nullptr) return narrow->key_rows(item, head, first, count, scratch);
     if (cached_keys != nullptr) return cached_keys->rows(item, head, first, count, scratch);
     return strided_rows(keys, item, head, first);
   }
   simd::Strided<T> value_rows(Index item, Index head, Index first, Index count, T* scratch) const {
+    if (narrow != nullptr) return narrow->value_rows(item, head, first, count, scratch);
     if (cached_values != nullptr) return cached_values->rows(item, head, first, count, scratch);
     return strided_rows(values, item, head, first);
   }
@@ -116,13 +126,8 @@ void check_out(const AttentionProblem<T>& problem) {
     throw_shape_error("attention: out is ", problem.out.extents(), ", expected (batch, heads, ",
                       "queries, value_dim) = ", expected);
   }
-  if (has_internal_overlap(problem.out)) {
-    throw_shape_error("attention: elements of out share memory (extents ", problem.out.extents(),
-                      ", strides ", problem.out.strides(), ")");
-  }
-  if (overlaps(problem.out, queries)) throw_shape_error("attention: out overlaps queries");
-  if (overlaps(problem.out, problem.keys)) throw_shape_error("attention: out overlaps keys");
-  if (overlaps(problem.out, problem.values)) throw_shape_error("attention: out overlaps values");
+  // Without memory of its own `out` is a narrow call's, whose tensors are checked themselves.
+  if (problem.out.data_handle()) check_memory(problem.out, queries, problem.keys, problem.values);
 }
 
 template <class T>

@@ -86,7 +86,7 @@ class QueryBlockPass {
  private:
   /// Packs the queries and takes every visible key into the total; false if there was none.
   bool take_all_keys() {
-    const auto rows = strided_rows(problem_.queries, item_, head_, row_);
+    const auto rows = problem_.query_rows(item_, head_, row_, rows_);
     kernels_.pack(rows, rows_, problem_.head_dim(), query_factor(problem_), scratch_.packed);
     clear(scratch_.total);
     bool fresh = true;
@@ -198,21 +198,29 @@ class QueryBlockPass {
 
   /// out = output / sum, lse = ln 2 · (maximum + log2(sum)); unless `seen`, no key was seen at all.
   void write(bool seen) {
-    const auto& out = problem_.out;
-    T* to =
-        out.data_handle() + item_ * out.stride(0) + head_ * out.stride(1) + row_ * out.stride(2);
     find_factors();
-    if (seen) {
-      kernels_.unpack(scratch_.total.output, rows_, problem_.value_dim(), scratch_.factors, to,
-                      out.stride(2), out.stride(3));
-    }
-    for (Index i = 0; i < rows_; ++i) {
-      if (!seen || scratch_.factors[i] == T{0}) write_zeros(to + i * out.stride(2));
+    const auto& out = problem_.out;
+    if (problem_.narrow != nullptr) {
+      write_rows(seen, problem_.narrow->out_rows(rows_), problem_.value_dim(), 1);
+      problem_.narrow->put_out(item_, head_, row_, rows_);
+    } else {
+      write_rows(
+          seen,
+          out.data_handle() + item_ * out.stride(0) + head_ * out.stride(1) + row_ * out.stride(2),
+          out.stride(2), out.stride(3));
     }
     if (problem_.log_sum_exp.given()) write_log_sum_exp();
   }
-  void write_zeros(T* row) const {
-    for (Index d = 0; d < problem_.value_dim(); ++d) row[d * problem_.out.stride(3)] = T{0};
+  void write_rows(bool seen, T* to, Index row_stride, Index column_stride) const {
+    const Index columns = problem_.value_dim();
+    if (seen) {
+      kernels_.unpack(scratch_.total.output, rows_, columns, scratch_.factors, to, row_stride,
+                      column_stride);
+    }
+    for (Index i = 0; i < rows_; ++i) {
+      if (seen && scratch_.factors[i] != T{0}) continue;
+      for (Index d = 0; d < columns; ++d) to[i * row_stride + d * column_stride] = T{0};
+    }
   }
   void write_log_sum_exp() const {
     const auto& view = problem_.log_sum_exp.view();

@@ -19,4 +19,19 @@ struct bfloat16 {
   operator float() const { return float_of_bfloat16(bits); }  // NOLINT: as built-in types
 };
 
+namespace detail {
+template <class T>
+struct ComputedInType {
+  using type = T;
+};
+template <>
+struct ComputedInType<bfloat16> {
+  using type = float;
+};
+}  // namespace detail
+
+/// What numbers stored as T are computed in: float for bfloat16, else T itself.
+template <class T>
+using ComputedIn = typename detail::ComputedInType<T>::type;
+
 }  // namespace heed

@@ -29,6 +29,8 @@ inline constexpr int tile_stride{HEED_SIMD_VECTORS * S::width};
 #include <heed/simd/product.inl>
 #include <heed/simd/row.inl>
 #include <heed/simd/training.inl>
+#elif HEED_SIMD_PART == 4
+#include <heed/simd/bfloat16.inl>
 #endif
 
 }  // namespace HEED_SIMD_NAMESPACE

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+// Between bfloat16 and float. Included by part.inl.
+
+template <class T>
+struct Bfloat16Table {
+  using S = Lanes<T>;
+#if HEED_SIMD_BYTES != 0
+  typedef std::uint16_t Halves
+      __attribute__((vector_size(HEED_SIMD_BYTES / 2), aligned(2), may_alias));
+  typedef std::uint32_t Wholes __attribute__((vector_size(HEED_SIMD_BYTES)));
+#endif
+
+  HEED_SIMD static T wide(std::uint16_t bits) {
+    return __builtin_bit_cast(T, std::uint32_t{bits} << 16);
+  }
+  /// As core/half.hpp.
+  HEED_SIMD static std::uint16_t narrowed(T value) {
+    const auto bits = __builtin_bit_cast(std::uint32_t, value);
+    if ((bits & 0x7fffffff) > 0x7f800000) return static_cast<std::uint16_t>(bits >> 16 | 0x40);
+    return static_cast<std::uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+  }
+
+  HEED_SIMD static void widen_row(const std::uint16_t* from, Index step, Index columns, T* to) {
+    Index column = 0;
+#if HEED_SIMD_BYTES != 0
+    for (; step == 1 && column + S::width <= columns; column += S::width) {
+      const auto halves = *reinterpret_cast<const Halves*>(from + column);
+      S::store(to + column, (typename S::V)(__builtin_convertvector(halves, Wholes) << 16));
+    }
+#endif
+    for (; column < columns; ++column) to[column] = wide(from[column * step]);
+  }
+  HEED_KERNEL static void widen(Strided<std::uint16_t> from, Index rows, Index columns, T* to) {
+    if (from.column_stride == 1 && from.row_stride == columns) {
+      return widen_row(from.data, 1, rows * columns, to);
+    }
+    for (Index row = 0; row < rows; ++row) {
+      widen_row(from.data + row * from.row_stride, from.column_stride, columns, to + row * columns);
+    }
+  }
+
+  HEED_KERNEL static void narrow(const T* from, Index count, std::uint16_t* to) {
+    Index i = 0;
+#if HEED_SIMD_BYTES != 0
+    for (; i + S::width <= count; i += S::width) {
+      const auto bits = (Wholes)S::load(from + i);
+      const auto rounded = bits + 0x7fff + (bits >> 16 & 1);
+      const auto nan = (bits & 0x7fffffff) > 0x7f800000;
+      *reinterpret_cast<Halves*>(to + i) =
+          __builtin_convertvector((nan ? (bits | 0x400000) : rounded) >> 16, Halves);
+    }
+#endif
+    for (; i < count; ++i) to[i] = narrowed(from[i]);
+  }
+};
+
+template <class T>
+const Bfloat16Kernels<T>& bfloat16_table() {
+  using K = Bfloat16Table<T>;
+  static constexpr Bfloat16Kernels<T> entries{K::widen, K::narrow};
+  return entries;
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// The kernels of bfloat16, by instruction set.
+
+#include <heed/simd/base.inl>
+#include <heed/simd/bfloat16_kernels.hpp>
+
+#define HEED_SIMD_PART 4
+#include <heed/simd/each_isa.inl>
+
+namespace heed::simd {
+namespace detail {
+
+template <class T>
+const Bfloat16Kernels<T>& bfloat16_kernels_of(Isa isa) {
+  HEED_SIMD_TABLE_OF(isa, bfloat16_table);
+}
+
+}  // namespace detail
+
+template <class T>
+const Bfloat16Kernels<T>& bfloat16_kernels() {
+  return detail::bfloat16_kernels_of<T>(active());
+}
+#if defined(HEED_COMPILED_SOURCE)
+template const Bfloat16Kernels<float>& bfloat16_kernels<float>();
+#endif
+
+}  // namespace heed::simd
