@@ -52,7 +52,7 @@ __attribute__((target("avx2,fma"), noinline)) inline float fma_avx2(long rounds)
 /// where that set has none. Registers only; a hundredth of a second.
 inline double peak_gflops() {
 #if defined(__x86_64__)
-  const bool wide = simd::active() == simd::Isa::avx512;
+  const bool wide = simd::active() >= simd::Isa::avx512;
   if (!wide && simd::active() != simd::Isa::avx2) return 0;
   constexpr long rounds = 200000;
   double best = 1e9;

@@ -8,7 +8,9 @@
 #include <heed/attention/backward_rows.hpp>
 #include <heed/attention/backward_scratch.hpp>
 #include <heed/attention/bfloat16_call.hpp>
+#include <heed/attention/bfloat16_products.hpp>
 #include <heed/attention/bfloat16_tensors.hpp>
+#include <heed/attention/bfloat16_views.hpp>
 #include <heed/attention/bias_gradient_view.hpp>
 #include <heed/attention/bias_view.hpp>
 #include <heed/attention/block_top_k.hpp>
@@ -27,6 +29,7 @@
 #include <heed/attention/key_chunk_pass.hpp>
 #include <heed/attention/key_value_cache.hpp>
 #include <heed/attention/merge.hpp>
+#include <heed/attention/narrow_products.hpp>
 #include <heed/attention/narrow_tensors.hpp>
 #include <heed/attention/options.hpp>
 #include <heed/attention/output_factors.hpp>

@@ -7,6 +7,7 @@
 #include <heed/simd/decode_kernels.hpp>
 #include <heed/simd/isa.hpp>
 #include <heed/simd/kernels.hpp>
+#include <heed/simd/pair_kernels.hpp>
 #include <heed/simd/product_kernels.hpp>
 #include <heed/simd/row_kernels.hpp>
 #include <heed/simd/strided.hpp>

@@ -319,7 +319,7 @@ TEST(Bfloat16Refuses, WhatDoesNotFitBeforeWriting) {
   for (const bfloat16 value : out) EXPECT_EQ(value.bits, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryIsa, Bfloat16Call, ::testing::ValuesIn(supported_sets()),
+INSTANTIATE_TEST_SUITE_P(EveryIsa, Bfloat16Call, ::testing::ValuesIn(bfloat16_sets()),
                          [](const auto& set) { return std::string(simd::name(set.param)); });
 
 }  // namespace

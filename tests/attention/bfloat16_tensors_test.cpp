@@ -18,7 +18,8 @@ TEST(Bfloat16Tensors, RowsComeWideAndResultsGoRounded) {
   }
   for (Index i = 0; i < keys.size(); ++i) keys.data()[i] = bfloat16(static_cast<float>(-i));
   for (Index i = 0; i < values.size(); ++i) values.data()[i] = bfloat16(static_cast<float>(i * i));
-  const Bfloat16Tensors<float> tensors({queries, keys.view(), values, out.view()});
+  const Bfloat16Views views{queries, keys, values, out};
+  const Bfloat16Tensors<float> tensors(views);
   const auto rows = tensors.query_rows(0, 1, 2, 3);
   EXPECT_EQ(rows.data[0], 21.5f);
   EXPECT_EQ(rows.data[2 * rows.row_stride + 2 * rows.column_stride], 29.5f);

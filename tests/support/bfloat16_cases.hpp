@@ -9,6 +9,13 @@
 
 namespace heed::test {
 
+/// The instruction sets of this machine, those too that only bfloat16 tells apart.
+inline std::vector<simd::Isa> bfloat16_sets() {
+  auto sets = supported_sets();
+  if (simd::supported(simd::Isa::avx512_bf16)) sets.push_back(simd::Isa::avx512_bf16);
+  return sets;
+}
+
 /// Random bfloat16 inputs of a shape.
 struct NarrowInputs {
   NarrowInputs(const Shape& shape, std::uint64_t seed, float range = 1) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <heed/attention/bfloat16_tensors.hpp>
+#include <heed/attention/bfloat16_views.hpp>
 #include <heed/attention/check_memory.hpp>
 #include <heed/attention/options.hpp>
 #include <heed/attention/problem.hpp>

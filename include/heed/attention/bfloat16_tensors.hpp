@@ -4,7 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <heed/attention/cache_pages.hpp>
+#include <heed/attention/bfloat16_products.hpp>
+#include <heed/attention/bfloat16_views.hpp>
 #include <heed/attention/copy_rows.hpp>
 #include <heed/attention/narrow_tensors.hpp>
 #include <heed/core/bfloat16.hpp>
@@ -14,22 +15,17 @@
 
 namespace heed::detail {
 
-/// The tensors of a bfloat16 call, as they came.
-struct Bfloat16Views {
-  TensorView<const bfloat16, 4> queries;      // (batch, heads, queries, head_dim)
-  TensorView<const bfloat16, 4> keys;         // (batch, key heads, keys, head_dim)
-  TensorView<const bfloat16, 4> values;       // (batch, key heads, keys, value_dim)
-  TensorView<bfloat16, 4> out;                // (batch, heads, queries, value_dim)
-  const CachePages* cached_keys = nullptr;    // where keys and values lie, if not in the views,
-  const CachePages* cached_values = nullptr;  // whose extents hold in any case
-};
-
-/// bfloat16 tensors, computed with as T = float: widened block by block, results rounded once.
+/// bfloat16 tensors, computed with as T = float: multiplied in pairs, or widened block by block;
+/// results are rounded once.
 template <class T>
 class Bfloat16Tensors final : public NarrowTensors<T> {
  public:
-  explicit Bfloat16Tensors(const Bfloat16Views& views)
-      : views_(views), kernels_(simd::bfloat16_kernels<T>()) {}
+  /// `products`: null or those of the same tensors.
+  explicit Bfloat16Tensors(const Bfloat16Views& views,
+                           const Bfloat16Products<T>* products = nullptr)
+      : views_(views), kernels_(simd::bfloat16_kernels<T>()), products_(products) {}
+
+  const NarrowProducts<T>* products() const override { return products_; }
 
   simd::Strided<T> query_rows(Index item, Index head, Index first, Index count) const override {
     return widened(strided_rows(views_.queries, item, head, first), count, views_.queries.extent(3),
@@ -80,8 +76,9 @@ class Bfloat16Tensors final : public NarrowTensors<T> {
     return {to, columns, 1};
   }
 
-  Bfloat16Views views_;
+  const Bfloat16Views& views_;
   const simd::Bfloat16Kernels<T>& kernels_;
+  const Bfloat16Products<T>* products_;
 };
 
 }  // namespace heed::detail

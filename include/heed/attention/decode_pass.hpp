@@ -67,6 +67,13 @@ class DecodePass {
 
   /// The rows times what packed queries are multiplied by.
   void scale_queries() const {
+    if (const auto* narrow = products_of(problem_.narrow)) {
+      for (Index row = 0; row < rows_; ++row) {
+        narrow->copy_query(item_, head_ + row / problem_.query_count(),
+                           row % problem_.query_count(), row, scratch_.rows);
+      }
+      return;
+    }
     const T factor = query_factor(problem_);
     const Index columns = problem_.head_dim(), queries = problem_.query_count();
     for (Index row = 0; row < rows_; ++row) {
@@ -78,23 +85,13 @@ class DecodePass {
   }
 
   void take_block(const VisibleKeys& seen, const RowStates<T>& states) {
+    if (const auto* narrow = products_of(problem_.narrow)) {
+      const simd::PairKeys pairs = narrow->bring(item_, problem_.key_head(head_), seen);
+      return narrow->decode(pairs, query_rows(states, pairs.words, pairs.count));
+    }
     simd::KeyBlock<T> block = bring(seen);
-    // A lane word holds the queries of a key; rows of scores need the keys of a query.
-    if (seen.words != nullptr) turn_words(block.count);
-    const simd::QueryRows<T> rows{scratch_.rows,
-                                  scratch_.packed,
-                                  scratch_.scores,
-                                  scratch_.probabilities,
-                                  scratch_.tail,
-                                  states.maximum,
-                                  states.sum,
-                                  states.output,
-                                  padded_value_dim(problem_.value_dim()),
-                                  seen.words != nullptr ? scratch_.visible : nullptr,
-                                  rows_,
-                                  problem_.head_dim(),
-                                  problem_.value_dim(),
-                                  from_memory()};
+    const simd::QueryRows<T> rows =
+        query_rows(states, seen.words != nullptr ? scratch_.words : nullptr, block.count);
     if (problem_.changes.any()) {
       for (Index i = 0; i < block.count; ++i) {
         positions_[i] = seen.first + (seen.holes ? scratch_.kept[i] : i);
@@ -109,6 +106,27 @@ class DecodePass {
         seen.words != nullptr &&
         !simd::kernels<T>().all_finite(block.values, block.count, problem_.value_dim());
     kernels_.attend(block, rows);
+  }
+
+  /// The rows, with the lane words of `count` keys, if there are any.
+  simd::QueryRows<T> query_rows(const RowStates<T>& states, const std::uint64_t* words,
+                                Index count) const {
+    // A lane word holds the queries of a key; rows of scores need the keys of a query.
+    if (words != nullptr) turn_words(words, count);
+    return {scratch_.rows,
+            scratch_.packed,
+            scratch_.scores,
+            scratch_.probabilities,
+            scratch_.tail,
+            states.maximum,
+            states.sum,
+            states.output,
+            padded_value_dim(problem_.value_dim()),
+            words != nullptr ? scratch_.visible : nullptr,
+            rows_,
+            problem_.head_dim(),
+            problem_.value_dim(),
+            from_memory()};
   }
 
   /// The seen keys and their values: where they lie, or side by side where only some are seen or
@@ -143,13 +161,13 @@ class DecodePass {
            caches;
   }
 
-  void turn_words(Index count) const {
+  void turn_words(const std::uint64_t* words, Index count) const {
     const Index queries = problem_.query_count();
     for (Index row = 0; row < rows_; ++row) {
       std::uint64_t* bits = scratch_.visible + 2 * row;
       bits[0] = bits[1] = 0;
       for (Index key = 0; key < count; ++key) {
-        bits[key >> 6] |= (scratch_.words[key] >> (row % queries) & 1) << (key & 63);
+        bits[key >> 6] |= (words[key] >> (row % queries) & 1) << (key & 63);
       }
     }
   }

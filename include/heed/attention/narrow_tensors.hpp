@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <heed/attention/narrow_products.hpp>
 #include <heed/core/index.hpp>
 #include <heed/simd/strided.hpp>
 
@@ -23,9 +24,17 @@ class NarrowTensors {
   virtual T* out_rows(Index count) const = 0;
   /// … and its way, rounded, to the rows [first, first + count) of a head.
   virtual void put_out(Index item, Index head, Index first, Index count) const = 0;
+  /// Products in the narrow type itself; null: queries, keys and values are widened.
+  virtual const NarrowProducts<T>* products() const { return nullptr; }
 
  protected:
   ~NarrowTensors() = default;
 };
+
+/// The products of a call that may have no narrow tensors.
+template <class T>
+const NarrowProducts<T>* products_of(const NarrowTensors<T>* narrow) {
+  return narrow != nullptr ? narrow->products() : nullptr;
+}
 
 }  // namespace heed::detail

@@ -86,8 +86,12 @@ class QueryBlockPass {
  private:
   /// Packs the queries and takes every visible key into the total; false if there was none.
   bool take_all_keys() {
-    const auto rows = problem_.query_rows(item_, head_, row_, rows_);
-    kernels_.pack(rows, rows_, problem_.head_dim(), query_factor(problem_), scratch_.packed);
+    if (const auto* narrow = products_of(problem_.narrow)) {
+      narrow->pack(item_, head_, row_, rows_, scratch_.packed);
+    } else {
+      kernels_.pack(problem_.query_rows(item_, head_, row_, rows_), rows_, problem_.head_dim(),
+                    query_factor(problem_), scratch_.packed);
+    }
     clear(scratch_.total);
     bool fresh = true;
     for (Index first = 0; first < problem_.key_count_of(item_); first += simd::key_chunk) {
@@ -141,6 +145,9 @@ class QueryBlockPass {
 
   void take_block(const VisibleKeys& seen, const simd::SoftmaxState<T>& state, bool first) {
     const Index key_head = problem_.key_head(head_);
+    if (const auto* narrow = products_of(problem_.narrow)) {
+      return narrow->attend(narrow->bring(item_, key_head, seen), queries(), state, first);
+    }
     simd::KeyBlock<T> block{
         problem_.key_rows(item_, key_head, seen.first, seen.count, scratch_.keys),
         problem_.value_rows(item_, key_head, seen.first, seen.count, scratch_.values), seen.count,
@@ -200,27 +207,22 @@ class QueryBlockPass {
   void write(bool seen) {
     find_factors();
     const auto& out = problem_.out;
-    if (problem_.narrow != nullptr) {
-      write_rows(seen, problem_.narrow->out_rows(rows_), problem_.value_dim(), 1);
-      problem_.narrow->put_out(item_, head_, row_, rows_);
-    } else {
-      write_rows(
-          seen,
-          out.data_handle() + item_ * out.stride(0) + head_ * out.stride(1) + row_ * out.stride(2),
-          out.stride(2), out.stride(3));
-    }
-    if (problem_.log_sum_exp.given()) write_log_sum_exp();
-  }
-  void write_rows(bool seen, T* to, Index row_stride, Index column_stride) const {
+    const auto* narrow = problem_.narrow;
     const Index columns = problem_.value_dim();
+    const Index step = narrow ? columns : out.stride(2), column_step = narrow ? 1 : out.stride(3);
+    T* to = narrow
+                ? narrow->out_rows(rows_)
+                : out.data_handle() + item_ * out.stride(0) + head_ * out.stride(1) + row_ * step;
     if (seen) {
-      kernels_.unpack(scratch_.total.output, rows_, columns, scratch_.factors, to, row_stride,
-                      column_stride);
+      kernels_.unpack(scratch_.total.output, rows_, columns, scratch_.factors, to, step,
+                      column_step);
     }
     for (Index i = 0; i < rows_; ++i) {
       if (seen && scratch_.factors[i] != T{0}) continue;
-      for (Index d = 0; d < columns; ++d) to[i * row_stride + d * column_stride] = T{0};
+      for (Index d = 0; d < columns; ++d) to[i * step + d * column_step] = T{0};
     }
+    if (narrow) narrow->put_out(item_, head_, row_, rows_);
+    if (problem_.log_sum_exp.given()) write_log_sum_exp();
   }
   void write_log_sum_exp() const {
     const auto& view = problem_.log_sum_exp.view();

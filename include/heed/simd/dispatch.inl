@@ -20,7 +20,7 @@
 namespace heed::simd {
 
 HEED_INLINE std::string_view name(Isa isa) {
-  constexpr std::string_view names[] = {"scalar", "neon", "sse2", "avx2", "avx512"};
+  constexpr std::string_view names[] = {"scalar", "neon", "sse2", "avx2", "avx512", "avx512_bf16"};
   return names[static_cast<int>(isa)];
 }
 
@@ -37,6 +37,8 @@ HEED_INLINE bool supported(Isa isa) {
     case Isa::avx512:
       return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
              __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+    case Isa::avx512_bf16:
+      return supported(Isa::avx512) && __builtin_cpu_supports("avx512bf16");
     default:
       break;
   }
@@ -48,14 +50,15 @@ namespace detail {
 
 /// The best supported set, or the one that HEED_ISA asks for.
 inline Isa choose() {
-  constexpr Isa fastest_first[] = {Isa::avx512, Isa::avx2, Isa::sse2, Isa::neon, Isa::scalar};
+  constexpr Isa fastest_first[] = {Isa::avx512_bf16, Isa::avx512, Isa::avx2,
+                                   Isa::sse2,        Isa::neon,   Isa::scalar};
   const char* wanted = std::getenv("HEED_ISA");
   for (const Isa isa : fastest_first) {
     if (wanted ? name(isa) == wanted && supported(isa) : supported(isa)) return isa;
   }
   throw std::invalid_argument("HEED_ISA=" + std::string(wanted ? wanted : "") +
                               ": not an instruction set of this machine (scalar, neon, "
-                              "sse2, avx2, avx512)");
+                              "sse2, avx2, avx512, avx512_bf16)");
 }
 
 /// The choice of this process; the only state of simd/.
@@ -85,6 +88,7 @@ HEED_INLINE void use(Isa isa) {
   case Isa::avx2:                      \
     return avx2_kernels::table<T>();   \
   case Isa::avx512:                    \
+  case Isa::avx512_bf16:               \
     return avx512_kernels::table<T>();
 #elif defined(__aarch64__)
 #define HEED_SIMD_VECTOR_TABLES(table) \

@@ -9,9 +9,10 @@ namespace heed::simd {
 
 /// Instruction sets the kernels exist in, slowest first. Results are the same bits for any batch,
 /// tiling and thread count within one set; sets differ among each other in the last bits.
-enum class Isa { scalar, neon, sse2, avx2, avx512 };
+enum class Isa { scalar, neon, sse2, avx2, avx512, avx512_bf16 };
 
-/// The name as HEED_ISA takes it: "scalar", "neon", "sse2", "avx2", "avx512".
+/// The name as HEED_ISA takes it: "scalar", "neon", "sse2", "avx2", "avx512",
+/// "avx512_bf16": the same as avx512, with the products of bfloat16 pairs.
 std::string_view name(Isa isa);
 
 /// Whether this machine, and this build, can run the set. Header-only programs on x86 and AArch64

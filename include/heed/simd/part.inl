@@ -31,6 +31,15 @@ inline constexpr int tile_stride{HEED_SIMD_VECTORS * S::width};
 #include <heed/simd/training.inl>
 #elif HEED_SIMD_PART == 4
 #include <heed/simd/bfloat16.inl>
+#if HEED_SIMD_BYTES == 64
+#include <heed/simd/pairs.inl>
+// After pairs.inl.
+#include <heed/simd/attend_pairs.inl>
+// After attend_pairs.inl.
+#include <heed/simd/pair_table.inl>
+// After pair_table.inl.
+#include <heed/simd/pair_decode.inl>
+#endif
 #endif
 
 }  // namespace HEED_SIMD_NAMESPACE

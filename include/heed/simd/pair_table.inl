@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+// The entries of PairKernels. Included by part.inl, after attend_pairs.inl.
+
+template <class T>
+struct PairTable {
+  using S = Lanes<T>;
+  using P = Pairs<T>;
+  static constexpr int vectors = HEED_SIMD_VECTORS;
+  static constexpr Index lanes = vectors * S::width;
+
+  HEED_SIMD static std::uint16_t element(const Strided<std::uint16_t>& rows, Index row,
+                                         Index column) {
+    return rows.data[row * rows.row_stride + column * rows.column_stride];
+  }
+
+  /// 16 rows by 32 columns, as pairs, by a transpose.
+  HEED_KERNEL static void pack_square(const std::uint16_t* rows, Index row_stride, Index count,
+                                      std::uint16_t* packed) {
+    typename S::V pairs[S::width];
+    HEED_UNROLL for (int i = 0; i < S::width; ++i) {
+      pairs[i] = (typename S::V)P::load(row_or_last(rows, row_stride, count, i));
+    }
+    transpose<S>(pairs);
+    HEED_UNROLL for (int i = 0; i < S::width; ++i) {
+      P::store(packed + i * 2 * lanes, (typename P::V)pairs[i]);
+    }
+  }
+
+  HEED_KERNEL static void pack(Strided<std::uint16_t> rows, Index count, Index columns,
+                               std::uint16_t* packed) {
+    const Index depth = (columns + 1) / 2;
+    for (Index lane = 0; lane < count; lane += S::width) {
+      std::uint16_t* tile = packed + lane / lanes * lanes * 2 * depth + lane % lanes * 2;
+      Index column = 0;
+      for (; rows.column_stride == 1 && column + P::step <= columns; column += P::step) {
+        pack_square(rows.data + lane * rows.row_stride + column, rows.row_stride, count - lane,
+                    tile + column * lanes);
+      }
+      for (; column < columns; ++column) {
+        for (Index i = 0; i < S::width; ++i) {
+          const Index row = lane + i < count ? lane + i : count - 1;
+          std::uint16_t* to = tile + column / 2 * 2 * lanes + 2 * i;
+          to[column % 2] = element(rows, row, column);
+          if (column + 1 == columns && column % 2 == 0) to[1] = 0;
+        }
+      }
+    }
+  }
+
+  HEED_KERNEL static bool zip(Strided<std::uint16_t> rows, Index count, Index columns,
+                              std::uint16_t* pairs) {
+    std::uint16_t largest = 0;  // exponent: all ones in NaN and infinity
+    typename P::V exponents = {};
+    const auto infinite = std::int32_t{0x7f800000} - typename P::V{};
+    for (Index row = 0; row < count; row += 2, pairs += 2 * columns) {
+      const bool alone = row + 1 == count;
+      Index column = 0;
+      for (; !alone && rows.column_stride == 1 && column + S::width <= columns;
+           column += S::width) {
+        const std::uint16_t* at = rows.data + row * rows.row_stride + column;
+        const auto low = P::widen(at) << 16, high = P::widen(at + rows.row_stride) << 16;
+        exponents |= (low & infinite) == infinite;
+        exponents |= (high & infinite) == infinite;
+        P::store(pairs + 2 * column,
+                 (typename P::V)pair_of<P>((typename S::V)low, (typename S::V)high));
+      }
+      for (; column < columns; ++column) {
+        for (Index half = 0; half < 2; ++half) {
+          const std::uint16_t bits =
+              half == 1 && alone ? std::uint16_t{0} : element(rows, row + half, column);
+          pairs[2 * column + half] = bits;
+          const auto exponent = static_cast<std::uint16_t>(bits & 0x7f80);
+          if (exponent > largest) largest = exponent;
+        }
+      }
+    }
+    std::int32_t found = largest == 0x7f80;
+    for (int i = 0; i < S::width; ++i) found |= exponents[i];
+    return found == 0;
+  }
+
+  /// Keys that some of the lanes [lane, lane + width) see: from `first` on, a whole number of pairs
+  /// in front cut off, `count` of them.
+  struct Seen {
+    Index first;
+    Index count;
+  };
+  HEED_SIMD static Seen seen_by(const PairKeys& keys, Index lane, Index width) {
+    if (keys.words == nullptr) return {0, keys.count};
+    const std::uint64_t mask = ~std::uint64_t{0} >> (64 - width) << lane;
+    Index first = 0, end = keys.count;
+    while (first < end && (keys.words[first] & mask) == 0) ++first;
+    while (end > first && (keys.words[end - 1] & mask) == 0) --end;
+    first -= first % 2;
+    return {first, end - first};
+  }
+
+  template <int Vectors>
+  HEED_SIMD static void attend_lanes(const PairKeys& keys, const PairQueries<T>& queries,
+                                     const SoftmaxState<T>& state, Index lane, bool first) {
+    const auto seen = seen_by(keys, lane, Vectors * S::width);
+    const Index tile = lane / lanes * lanes, within = lane % lanes;
+    const Index depth = (queries.head_dim + 1) / 2;
+    T* output = state.output + tile * queries.value_dim + within;
+    if (seen.count == 0) {
+      for (Index d = 0; first && d < queries.value_dim; ++d) {
+        for (int j = 0; j < Vectors; ++j) {
+          S::store(output + d * lanes + j * S::width, S::broadcast(0));
+        }
+      }
+      return;
+    }
+    attend_pair_tile<T, Vectors>(
+        {keys, seen.first, seen.count, queries.packed + tile * 2 * depth + 2 * within,
+         queries.scores + within, reinterpret_cast<std::uint16_t*>(queries.scores) + 2 * within,
+         output, state.maximum + lane, state.sum + lane, queries.factor, depth, queries.value_dim,
+         static_cast<int>(lane)},
+        first);
+  }
+
+  /// As Table::narrow_pays.
+  HEED_SIMD static bool narrow_pays(const PairKeys& keys, Index lane, Index left) {
+    if (left <= 3 * S::width) return true;
+    if (keys.words == nullptr) return false;
+    Index narrow = 0;
+    for (int j = 0; j < vectors; ++j) {
+      narrow += seen_by(keys, lane + j * S::width, S::width).count;
+    }
+    return 5 * narrow < 4 * vectors * seen_by(keys, lane, lanes).count;
+  }
+
+  HEED_KERNEL static void attend(const PairKeys& keys, const PairQueries<T>& queries,
+                                 const SoftmaxState<T>& state, bool first) {
+    for (Index tile = 0; tile < queries.count; tile += lanes) {
+      const Index left = queries.count - tile < lanes ? queries.count - tile : lanes;
+      if (narrow_pays(keys, tile, left)) {
+        for (Index lane = 0; lane < left; lane += S::width) {
+          attend_lanes<1>(keys, queries, state, tile + lane, first);
+        }
+      } else {
+        attend_lanes<vectors>(keys, queries, state, tile, first);
+      }
+    }
+  }
+};
