@@ -3,6 +3,7 @@
 
 #include <heed/attention/decode.inl>
 #include <heed/attention/forward.hpp>
+#include <heed/attention/head_runs.hpp>
 #include <heed/attention/query_block_pass.hpp>
 #include <heed/attention/weights.hpp>
 #include <heed/core/parallel.hpp>
@@ -73,6 +74,9 @@ void run_attention(const AttentionProblem<T>& problem, const MaskRef& mask) {
                       static_cast<double>(problem.query_count()) *
                       static_cast<double>(problem.key_count()) *
                       static_cast<double>(problem.head_dim() + problem.value_dim());
+  if (HeadRuns<T>::take(problem)) {
+    return run_head_runs(problem, mask, work >= parallel_threshold);
+  }
   if (problem.query_count() <= most_decoded_queries) {
     return run_decode(problem, mask, work >= parallel_threshold);
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <limits>
+
 #include <heed/attention/score_change_block.hpp>
 #include <heed/core/product.hpp>
 #include <heed/simd/kernels.hpp>
@@ -38,6 +40,14 @@ void find_output_factors(const T* sink, const simd::SoftmaxState<T>& state, T* f
   for (Index lane = 0; lane < simd::query_block; ++lane) {
     if (factors[lane] != T{0}) factors[lane] /= state.sum[lane];
   }
+}
+
+/// ln 2 · (maximum + log2(sum)): the log-sum-exp of a row, -inf for one that saw no key.
+template <class T>
+T log_sum_exp_of(T maximum, T sum) {
+  if (sum == T{0}) return -std::numeric_limits<T>::infinity();
+  return static_cast<T>((static_cast<double>(maximum) + __builtin_log2(static_cast<double>(sum))) *
+                        nats_per_bit);
 }
 
 }  // namespace heed::detail

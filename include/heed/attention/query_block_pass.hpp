@@ -227,11 +227,8 @@ class QueryBlockPass {
   void write_log_sum_exp() const {
     const auto& view = problem_.log_sum_exp.view();
     for (Index i = 0; i < rows_; ++i) {
-      const T sum = scratch_.total.sum[i];
-      const double log2_sum =
-          static_cast<double>(scratch_.total.maximum[i]) + __builtin_log2(static_cast<double>(sum));
-      view(item_, head_, row_ + i) = sum == T{0} ? -std::numeric_limits<T>::infinity()
-                                                 : static_cast<T>(log2_sum * nats_per_bit);
+      view(item_, head_, row_ + i) =
+          log_sum_exp_of(scratch_.total.maximum[i], scratch_.total.sum[i]);
     }
   }
 

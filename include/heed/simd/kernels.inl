@@ -4,6 +4,7 @@
 template <class T>
 struct Table {
   using S = Lanes<T>;
+  using V = typename S::V;
   static constexpr int vectors = HEED_SIMD_VECTORS;
   static constexpr int lanes = vectors * S::width;
 
@@ -158,20 +159,31 @@ struct Table {
   }
 
   HEED_KERNEL static bool all_finite(Strided<T> matrix, Index rows, Index columns) {
-    auto lanes_sum = S::broadcast(0);
+    constexpr int ways = 4;  // sums apart, so that additions overlap
+    V sums[ways];
+    HEED_UNROLL for (int way = 0; way < ways; ++way) sums[way] = S::broadcast(0);
     T sum = 0;
     for (Index row = 0; row < rows; ++row) {
       const T* at = matrix.data + row * matrix.row_stride;
       Index column = 0;
       if (matrix.column_stride == 1) {
-        for (; column + S::width <= columns; column += S::width) {
-          lanes_sum = lanes_sum + S::load(at + column) * S::broadcast(0);
+        for (; column + ways * S::width <= columns; column += ways * S::width) {
+          HEED_UNROLL for (int way = 0; way < ways; ++way) {
+            sums[way] = S::fma(S::load(at + column + way * S::width), S::broadcast(0), sums[way]);
+          }
         }
+        for (; column + S::width <= columns; column += S::width) {
+          sums[0] = S::fma(S::load(at + column), S::broadcast(0), sums[0]);
+        }
+        if (column < columns) {
+          sums[1] = S::fma(load_first<S>(at + column, columns - column), S::broadcast(0), sums[1]);
+        }
+        continue;
       }
       for (; column < columns; ++column) sum += at[column * matrix.column_stride] * T{0};
     }
     T spill[S::width];
-    S::store(spill, lanes_sum);
+    S::store(spill, (sums[0] + sums[1]) + (sums[2] + sums[3]));
     for (const T lane : spill) sum += lane;
     return sum == 0;
   }

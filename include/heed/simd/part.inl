@@ -11,6 +11,7 @@ namespace HEED_SIMD_NAMESPACE {
 
 #if HEED_SIMD_PART == 0
 #include <heed/simd/lanes.inl>
+#include <heed/simd/partial.inl>
 #include <heed/simd/tile.inl>
 // The tile: 6 rows by HEED_SIMD_VECTORS vectors of sums stay in registers.
 inline constexpr int tile_rows = 6;
@@ -21,6 +22,8 @@ inline constexpr int tile_stride{HEED_SIMD_VECTORS * S::width};
 #include <heed/simd/kernels.inl>
 // After the Table of kernels.inl.
 #include <heed/simd/decode.inl>
+#include <heed/simd/row_products.inl>
+#include <heed/simd/head_run.inl>
 #elif HEED_SIMD_PART == 2
 #include <heed/simd/backward.inl>
 #include <heed/simd/backward_table.inl>

@@ -98,6 +98,18 @@ HEED_KERNEL void pack_lanes(const typename S::Scalar* source, Index row_stride, 
       }
     }
   }
+  if (column_stride == 1 && 4 * (columns - column) >= S::width) {
+    typename S::V rows[S::width];
+    HEED_UNROLL for (int i = 0; i < S::width; ++i) {
+      const auto* row = row_or_last(source, row_stride, count, i) + column;
+      rows[i] = load_first<S>(row, columns - column) * S::broadcast(factor);
+    }
+    transpose<S>(rows);
+    HEED_UNROLL for (int i = 0; i < S::width; ++i) {
+      if (column + i < columns) S::store(packed + (column + i) * stride, rows[i]);
+    }
+    return;
+  }
   for (; column < columns; ++column) {
     for (Index i = 0; i < S::width; ++i) {
       packed[column * stride + i] =
@@ -129,6 +141,20 @@ HEED_KERNEL void unpack_lanes(const typename S::Scalar* transposed, Index stride
         S::store(out + i * row_stride + column, S::load(spill + i * S::width));
       }
     }
+  }
+  if (column_stride == 1 && 4 * (columns - column) >= S::width) {
+    typename S::V rows[S::width];
+    HEED_UNROLL for (int i = 0; i < S::width; ++i) {
+      rows[i] = S::broadcast(0);
+      if (column + i < columns) {
+        rows[i] = S::load(transposed + (column + i) * stride) * factor + S::broadcast(0);
+      }
+    }
+    transpose<S>(rows);
+    HEED_UNROLL for (int i = 0; i < S::width; ++i) {
+      if (i < count) store_first<S>(out + i * row_stride + column, rows[i], columns - column);
+    }
+    return;
   }
   for (; column < columns; ++column) {
     for (Index i = 0; i < count && i < S::width; ++i) {

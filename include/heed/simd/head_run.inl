@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: MIT
+// Attention of short sequences, head by head in one call. Included by part.inl, after kernels.inl.
+// A vector of queries at a time meets the keys that they see, at most one block of them: scores,
+// their maximum, probabilities, and then the values, whose rows are read as they lie.
+
+template <class T>
+struct HeadRunTable {
+  using S = Lanes<T>;
+  using V = typename S::V;
+  // Keys at a time: with one vector of queries each, enough sums to keep the multiplier busy.
+  static constexpr int key_rows = 8;
+
+  /// One vector of queries of one head.
+  struct Group {
+    const HeadRun<T>& run;
+    Strided<T> keys;
+    Strided<T> values;
+    const T* tail;  // of the values, see fill_tail
+    const std::uint64_t* words;
+    int lane;       // the first query
+    Index count;    // keys from the first to the last that one of the queries sees
+    Index all_see;  // so many of them, the first ones, are seen by every query
+    Index queries;  // at most a vector
+    T* out;
+    T* maximum;
+    T* sum;
+
+    HEED_SIMD typename S::M visible(Index key) const { return S::lanes(words[key] >> lane); }
+  };
+
+  /// Leaves out the keys at both ends that no query of the group sees.
+  HEED_SIMD static void cut(Group& group) {
+    const std::uint64_t whole = ~std::uint64_t{0} >> (64 - group.queries) << group.lane;
+    Index first = 0;
+    while (first < group.count && (group.words[first] & whole) == 0) ++first;
+    while (group.count > first && (group.words[group.count - 1] & whole) == 0) --group.count;
+    group.keys.data += first * group.keys.row_stride;
+    group.values.data += first * group.values.row_stride;
+    group.tail += first * S::width;
+    group.words += first;
+    group.count -= first;
+    group.all_see = 0;
+    while (group.all_see < group.count && (group.words[group.all_see] & whole) == whole) {
+      ++group.all_see;
+    }
+  }
+
+  /// Scores of the keys [key, key + Rows), and the largest so far of every query.
+  template <int Rows>
+  HEED_KERNEL static V score_keys(const Group& group, Index key, V largest) {
+    V scores[Rows][1];
+    HEED_UNROLL for (int r = 0; r < Rows; ++r) scores[r][0] = S::broadcast(0);
+    const auto& keys = group.keys;
+    multiply<S, Rows, 1>(keys.data + key * keys.row_stride, keys.row_stride, keys.column_stride,
+                         group.run.packed, S::width, group.run.head_dim, scores);
+    const auto lowest = S::broadcast(std::numeric_limits<T>::lowest());
+    HEED_UNROLL for (int r = 0; r < Rows; ++r) {
+      S::store(group.run.probabilities + (key + r) * S::width, scores[r][0]);
+      auto x = scores[r][0];
+      if (key + r >= group.all_see) x = S::select(group.visible(key + r), x, lowest);
+      largest = S::max(largest, x);
+    }
+    return largest;
+  }
+
+  HEED_SIMD static V score_all(const Group& group) {
+    V largest = S::broadcast(std::numeric_limits<T>::lowest());
+    Index key = 0;
+    for (; key + key_rows <= group.count; key += key_rows) {
+      largest = score_keys<key_rows>(group, key, largest);
+    }
+    for (; key + 2 <= group.count; key += 2) largest = score_keys<2>(group, key, largest);
+    if (key < group.count) largest = score_keys<1>(group, key, largest);
+    return largest;
+  }
+
+  /// Probabilities of the stored scores; what the outputs are to be multiplied by.
+  HEED_KERNEL static void soften_all(const Group& group, V largest, T* factors) {
+    const auto lowest = S::broadcast(std::numeric_limits<T>::lowest());
+    const auto maximum = S::select(S::greater(largest, lowest), largest, lowest);
+    auto total = S::broadcast(0);
+    T* at = group.run.probabilities;
+    Index key = 0;
+    for (; key < group.all_see; ++key, at += S::width) {
+      const auto p = exp2<S>(S::load(at) - maximum);
+      total = total + p;
+      S::store(at, p);
+    }
+    for (; key < group.count; ++key, at += S::width) {
+      const auto x = S::load(at) - maximum;
+      const auto p = exp2<S>(S::select(group.visible(key), x, S::broadcast(masked_exponent<T>)));
+      total = total + p;
+      S::store(at, p);
+    }
+    // 1 / sum; 0 for a query that saw no key, NaN for NaN.
+    const auto some = S::greater(total, S::broadcast(0));
+    const auto inverse = S::broadcast(1) / S::select(some, total, S::broadcast(1));
+    S::store(factors, S::select(some, inverse, total));
+    S::store(group.maximum, maximum);
+    S::store(group.sum, total);
+  }
+
+  /// The queries from `query` on, `Rows` of them: the keys at the ends that none of them sees are
+  /// left out, since their probabilities are 0.
+  template <int Rows>
+  HEED_SIMD static void put_rows(const Group& group, const RowProduct<T>& product, Index query) {
+    Index first = 0, end = group.count;
+    if (group.words != nullptr) {
+      const std::uint64_t some = ((std::uint64_t{1} << Rows) - 1) << (group.lane + query);
+      while (end > 0 && (group.words[end - 1] & some) == 0) --end;
+      while (first < end && (group.words[first] & some) == 0) ++first;
+    }
+    put_product_rows<S, Rows>(product.from(query).between(first, end));
+  }
+
+  /// The outputs from rows of values as they lie.
+  HEED_SIMD static void put_by_rows(const Group& group, const T* factors) {
+    const auto& run = group.run;
+    const RowProduct<T> product{run.probabilities,
+                                1,
+                                S::width,
+                                group.values.data,
+                                group.values.row_stride,
+                                group.tail,
+                                group.count,
+                                run.value_dim,
+                                group.out,
+                                run.out_row,
+                                factors,
+                                1};
+    Index query = 0;
+    for (; query + tile_rows <= group.queries; query += tile_rows) {
+      put_rows<tile_rows>(group, product, query);
+    }
+    for (; query + 2 <= group.queries; query += 2) put_rows<2>(group, product, query);
+    if (query < group.queries) put_rows<1>(group, product, query);
+  }
+
+  template <int Rows>
+  HEED_KERNEL static void add_columns(const Group& group, Index d) {
+    V sums[Rows][1];
+    HEED_UNROLL for (int r = 0; r < Rows; ++r) sums[r][0] = S::broadcast(0);
+    const auto& values = group.values;
+    multiply<S, Rows, 1>(values.data + d * values.column_stride, values.column_stride,
+                         values.row_stride, group.run.probabilities, S::width, group.count, sums);
+    HEED_UNROLL for (int r = 0; r < Rows; ++r) {
+      S::store(group.run.output + (d + r) * S::width, sums[r][0]);
+    }
+  }
+
+  /// As add_values_guarded: a masked pair is not touched at all.
+  HEED_KERNEL static void add_columns_guarded(const Group& group) {
+    const auto& values = group.values;
+    for (Index d = 0; d < group.run.value_dim; ++d) {
+      auto sum = S::broadcast(0);
+      for (Index key = 0; key < group.count; ++key) {
+        const auto value =
+            S::broadcast(values.data[key * values.row_stride + d * values.column_stride]);
+        const auto p = S::load(group.run.probabilities + key * S::width);
+        sum = S::select(group.visible(key), S::fma(value, p, sum), sum);
+      }
+      S::store(group.run.output + d * S::width, sum);
+    }
+  }
+
+  /// The outputs by way of their transpose: values of any strides, of which some may be NaN or Inf.
+  HEED_SIMD static void put_by_columns(const Group& group, const T* factors, bool guard) {
+    const Index columns = group.run.value_dim;
+    if (guard) {
+      add_columns_guarded(group);
+    } else {
+      Index d = 0;
+      for (; d + key_rows <= columns; d += key_rows) add_columns<key_rows>(group, d);
+      for (; d + 2 <= columns; d += 2) add_columns<2>(group, d);
+      if (d < columns) add_columns<1>(group, d);
+    }
+    unpack_lanes<S>(group.run.output, S::width, group.queries, columns, factors, group.out,
+                    group.run.out_row, group.run.out_column);
+  }
+
+  /// A query that saw nothing has an output of 0, whatever the values are.
+  HEED_SIMD static void clear_unseeing(const Group& group, const T* factors) {
+    for (Index i = 0; i < group.queries; ++i) {
+      if (factors[i] != 0) continue;
+      for (Index d = 0; d < group.run.value_dim; ++d) {
+        group.out[i * group.run.out_row + d * group.run.out_column] = 0;
+      }
+    }
+  }
+
+  HEED_SIMD static void attend_group(Group& group, const Strided<T>& queries, bool guard) {
+    const auto& run = group.run;
+    if (group.words != nullptr) cut(group);
+    alignas(64) T factors[S::width];
+    pack_lanes<S>(queries.data + group.lane * queries.row_stride, queries.row_stride,
+                  queries.column_stride, group.queries, run.head_dim, run.query_factor, run.packed,
+                  S::width);
+    soften_all(group, score_all(group), factors);
+    if (group.values.column_stride == 1 && run.out_column == 1 && !guard) {
+      put_by_rows(group, factors);
+    } else {
+      put_by_columns(group, factors, guard);
+    }
+    clear_unseeing(group, factors);
+  }
+
+  HEED_KERNEL static void attend(const HeadRun<T>& run) {
+    for (Index head = 0; head < run.heads; ++head) {
+      const Index key_head = (run.first_head + head) / run.sharing - run.first_head / run.sharing;
+      Strided<T> queries = run.queries, keys = run.keys, values = run.values;
+      queries.data += head * run.query_head;
+      keys.data += key_head * run.key_head;
+      values.data += key_head * run.value_head;
+      const bool guard =
+          run.words != nullptr && !Table<T>::all_finite(values, run.key_count, run.value_dim);
+      if (values.column_stride == 1) fill_tail<S>(values, run.key_count, run.value_dim, run.tail);
+      for (Index lane = 0; lane < run.query_count; lane += S::width) {
+        const Index left = run.query_count - lane;
+        Group group{run,
+                    keys,
+                    values,
+                    run.tail,
+                    run.words,
+                    static_cast<int>(lane),
+                    run.key_count,
+                    run.key_count,
+                    left < S::width ? left : S::width,
+                    run.out + head * run.out_head + lane * run.out_row,
+                    run.maximum + head * query_block + lane,
+                    run.sum + head * query_block + lane};
+        attend_group(group, queries, guard);
+      }
+    }
+  }
+};
+
+/// The set's kernels for short sequences behind pointers.
+template <class T>
+const HeadRunKernels<T>& head_run_table() {
+  using K = HeadRunTable<T>;
+  static constexpr HeadRunKernels<T> entries{K::attend};
+  return entries;
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+// Short sequences: all heads of a batch item in one call, beside the pass over one block of
+// queries.
+#include <heed/attention/head_runs.hpp>
+
+#include <heed/masks.hpp>
+
+#include "support/attention_cases.hpp"
+
+namespace heed::test {
+namespace {
+
+using masks::Causal;
+
+/// Every head another mask.
+struct ByHead {
+  bool allows(Position at) const { return at.key <= at.query && at.key % (at.head + 2) != 1; }
+};
+
+class HeadRuns : public ::testing::TestWithParam<simd::Isa> {
+ protected:
+  void SetUp() override { simd::use(GetParam()); }
+  RestoreSettings restore_;
+};
+
+/// One NaN for all: sign and payload of a NaN are whatever the processor makes of two of them.
+template <class T, std::size_t Rank>
+Tensor<T, Rank> plain_nans(Tensor<T, Rank> tensor) {
+  for (T& value : tensor) {
+    if (value != value) value = std::numeric_limits<T>::quiet_NaN();
+  }
+  return tensor;
+}
+
+/// The call done by HeadRuns and, into `other`, block by block.
+template <class T, class M>
+void expect_the_bits_of_blocks(const Inputs<T>& in, const M& mask, bool columns_apart = false,
+                               AttentionOptions<T> options = {}) {
+  const Index batch = in.queries.extent(0), heads = in.queries.extent(1);
+  const Index rows = in.queries.extent(2), columns = in.values.extent(3);
+  const T nan = std::numeric_limits<T>::quiet_NaN();
+  std::array<Tensor<T, 4>, 2> out;
+  std::array<Tensor<T, 3>, 2> lse;
+  for (std::size_t way = 0; way < 2; ++way) {
+    out[way] = Tensor<T, 4>(columns_apart ? Extents<4>{batch, heads, columns, rows}
+                                          : Extents<4>{batch, heads, rows, columns});
+    std::fill(out[way].begin(), out[way].end(), nan);
+    lse[way] = Tensor<T, 3>({batch, heads, rows});
+    std::fill(lse[way].begin(), lse[way].end(), nan);
+    options.log_sum_exp = lse[way];
+    const TensorView<T, 4> target =
+        columns_apart ? out[way].view().permute({0, 1, 3, 2}) : out[way].view();
+    const auto problem = heed::detail::checked_problem<T>(in.queries.view(), in.keys.view(),
+                                                          in.values.view(), target, options);
+    const MaskRef erased(mask);
+    if (way == 0) {
+      ASSERT_TRUE(heed::detail::HeadRuns<T>::take(problem));
+      heed::detail::run_head_runs(problem, erased, true);
+      continue;
+    }
+    for (Index item = 0; item < batch; ++item) {
+      for (Index head = 0; head < heads; ++head) {
+        heed::detail::QueryBlockPass<T>(problem, erased, item, head, 0, rows).run();
+      }
+    }
+  }
+  EXPECT_TRUE(same_bits(plain_nans(out[0]), plain_nans(out[1])));
+  EXPECT_TRUE(same_bits(plain_nans(lse[0]), plain_nans(lse[1])));
+}
+
+template <class T>
+void expect_the_bits_under_masks(const Inputs<T>& in, std::mt19937_64& bits) {
+  expect_the_bits_of_blocks(in, masks::Full{});
+  expect_the_bits_of_blocks(in, Causal{});
+  expect_the_bits_of_blocks(in, Causal{}, true);
+  expect_the_bits_of_blocks(in, ByHead{});
+  expect_the_bits_of_blocks(in, masks::SlidingWindow{.left = 5, .right = 3});
+  expect_the_bits_of_blocks(in, masks::SlidingWindow{.left = 20, .right = 0});
+  expect_the_bits_of_blocks(in, masks::GlobalKeys{3});
+  std::vector<Index> counts;
+  for (Index i = 0; i < in.keys.extent(0); ++i) {
+    counts.push_back(static_cast<Index>(bits() % static_cast<unsigned>(in.keys.extent(2) + 1)));
+  }
+  expect_the_bits_of_blocks(in, Causal{}, false, {.key_counts = counts});
+}
+
+TEST_P(HeadRuns, HaveTheBitsOfBlocks) {
+  std::mt19937_64 bits(1201);
+  for (int i = 0; i < 40; ++i) {
+    const auto upto = [&](Index n) {
+      return static_cast<Index>(bits() % static_cast<unsigned>(n));
+    };
+    const Index key_heads = 1 + upto(3);
+    const Index value_dim = upto(2) == 0 ? 16 * upto(9) : 1 + upto(140);
+    const Shape shape{1 + upto(3),  (1 + upto(6)) * key_heads,
+                      key_heads,    4 + upto(61),
+                      1 + upto(96), 1 + upto(140),
+                      value_dim};
+    SCOPED_TRACE(shape.text());
+    set_thread_count(1 + upto(3));
+    const auto seed = bits() % 1000;
+    expect_the_bits_under_masks(Inputs<float>(shape, seed), bits);
+    expect_the_bits_under_masks(Inputs<double>(shape, seed, 30), bits);
+  }
+}
+
+TEST_P(HeadRuns, NaNAndInfinityReachWhoSeesThem) {
+  const float special[] = {NAN, INFINITY, -INFINITY, 3e38f};
+  for (const Index value_dim : {16, 9}) {
+    const Shape shape{2, 4, 2, 21, 33, 24, value_dim};
+    for (const float value : special) {
+      Inputs<float> in(shape, 1202);
+      in.values(0, 1, 30, 4) = value;
+      in.keys(1, 0, 25, 3) = value;
+      in.queries(1, 3, 20, 0) = value;
+      expect_the_bits_of_blocks(in, Causal{});
+      expect_the_bits_of_blocks(in, masks::Full{});
+      expect_the_bits_of_blocks(in, masks::SlidingWindow{.left = 4, .right = 0});
+      const auto out = fused(shape, in, Causal{}).out;
+      for (Index row = 0; row < 21; ++row) {
+        EXPECT_EQ(std::isfinite(out(0, 2, row, 4)), value == 3e38f || row < 18) << row;
+        EXPECT_TRUE(std::isfinite(out(0, 0, row, 4))) << "another key head, row " << row;
+      }
+    }
+  }
+}
+
+TEST_P(HeadRuns, ScoresOfMinusInfinityCountAsMasked) {
+  const Shape shape{1, 1, 1, 5, 8, 4, 16};
+  Inputs<float> in(shape, 1203);
+  for (Index d = 0; d < 4; ++d) in.queries(0, 0, 2, d) = -1e30f;
+  for (float& key : in.keys) key = 1e30f;
+  in.values(0, 0, 1, 1) = NAN;
+  expect_the_bits_of_blocks(in, masks::Full{});
+  const auto result = fused(shape, in, masks::Full{});
+  EXPECT_EQ(result.lse(0, 0, 2), -INFINITY);
+  for (Index d = 0; d < 16; ++d) EXPECT_EQ(result.out(0, 0, 2, d), 0.0f);
+}
+
+TEST_P(HeadRuns, LeaveTheRestToOthers) {
+  using heed::detail::HeadRuns;
+  const auto takes = [](const Shape& shape, AttentionOptions<float> options = {}) {
+    const Inputs<float> in(shape, 1);
+    Tensor<float, 4> out({shape.batch, shape.heads, shape.queries, shape.value_dim});
+    return HeadRuns<float>::take(heed::detail::checked_problem<float>(
+        in.queries.view(), in.keys.view(), in.values.view(), out.view(), options));
+  };
+  EXPECT_TRUE(takes({1, 1, 1, 64, 96, 8, 8}));
+  EXPECT_FALSE(takes({1, 1, 1, 65, 96, 8, 8}));
+  EXPECT_FALSE(takes({1, 1, 1, 64, 97, 8, 8}));
+  EXPECT_FALSE(takes({1, 1, 1, 1, 96, 8, 8}));
+  EXPECT_FALSE(takes({1, 1, 1, 64, 0, 8, 8}));
+  EXPECT_FALSE(takes({1, 1, 1, 64, 96, 8, 8}, {.softcap = 3}));
+  const std::vector<float> sinks = {1};
+  EXPECT_FALSE(takes({1, 1, 1, 64, 96, 8, 8}, {.sinks = sinks}));
+}
+
+TEST_P(HeadRuns, MatchTheReference) {
+  expect_matches_reference<float>({3, 8, 8, 10, 10, 8, 8}, Causal{}, 1204);
+  expect_matches_reference<double>({2, 6, 2, 33, 40, 20, 32}, Causal{}, 1205);
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryIsa, HeadRuns, ::testing::ValuesIn(supported_sets()),
+                         [](const auto& set) { return std::string(simd::name(set.param)); });
+
+}  // namespace
+}  // namespace heed::test
