@@ -66,22 +66,25 @@ TEST(SharedLaneWords, AsksTheMaskOncePerKeyBlock) {
     return key <= query && key % 7 != 3;
   });
   const MaskRef mask(counted);
-  SharedLaneWords shared(200);
+  SharedLaneWords shared(3);
   for (int head = 0; head < 3; ++head) {
     for (Index key = 0; key < 200; key += simd::key_block) {
       const Tile tile{0, head, 100, 163, key, std::min<Index>(key + simd::key_block, 200) - 1};
       std::uint64_t words[simd::key_block];
       const VisibleKeys expected = visible_keys(mask, tile, words);
       asked = head == 0 ? 0 : asked;
-      const VisibleKeys seen = shared.visible_keys(mask, tile);
+      const VisibleKeys seen = shared.visible_keys(mask, tile, key / simd::key_block);
       ASSERT_EQ(seen.first, expected.first);
       ASSERT_EQ(seen.count, expected.count);
       for (Index i = 0; i < seen.count; ++i) ASSERT_EQ(seen.words[i], expected.words[i]);
     }
   }
   asked = 0;
-  shared.visible_keys(mask, {0, 7, 100, 163, 0, 95});
+  shared.visible_keys(mask, {0, 7, 100, 163, 0, 95}, 0);
   EXPECT_EQ(asked, 0);
+  shared.forget();
+  shared.visible_keys(mask, {0, 7, 100, 163, 0, 95}, 0);
+  EXPECT_GT(asked, 0);
 }
 
 TEST(DropUnseen, MovesTheRestTogether) {

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <heed/attention/backward.hpp>
+#include <heed/attention/copy_rows.hpp>
 #include <heed/attention/distance_gradients.hpp>
+#include <heed/attention/key_blocks.hpp>
 #include <heed/attention/key_chunk_pass.hpp>
 #include <heed/attention/score_gradients.hpp>
 #include <heed/core/parallel.hpp>
@@ -28,9 +30,10 @@ class BackwardPieces {
         chunks_((call_.key_count() + backward_chunk - 1) / backward_chunk),
         key_heads_(call_.batch() * problem.key_heads()) {}
 
-  void run_alone() const {
+  void run_alone() {
     for (Index i = 0; i < rows_.count(); ++i) rows_.fill(i);
-    for (Index i = 0; i < key_heads_; ++i) run_whole(i);
+    make_groups(key_heads_, 1);
+    for (Index i = 0; i < groups_; ++i) run_group(i);
     run_changes();
   }
 
@@ -41,6 +44,8 @@ class BackwardPieces {
   }
 
  private:
+  static Index smaller(Index a, Index b) { return a < b ? a : b; }
+
   /// The gradients of what changes scores, where they are wanted.
   void run_changes() const {
     const auto& more = problem_.more;
@@ -59,21 +64,21 @@ class BackwardPieces {
   void run_heads() {
     const Index threads = thread_count();
     const Index split = chunks_ < 2 || threads == 1 ? 0 : key_heads_ % threads + threads;
-    whole_ = key_heads_ > split ? key_heads_ - split : 0;
+    make_groups(key_heads_ > split ? key_heads_ - split : 0, threads);
     const Index pieces = (key_heads_ - whole_) * chunks_;
     if (pieces == 0) {
-      parallel_for(whole_, [&](Index i) { run_whole(i); });
+      parallel_for(groups_, [&](Index i) { run_group(i); });
       return;
     }
-    const Index wave = 4 * threads < pieces ? 4 * threads : pieces;
+    const Index wave = smaller(4 * threads, pieces);
     take_shares(wave);
     for (Index member = 0; member < problem_.group(); ++member) {
       for (Index first = 0; first < pieces; first += wave) {
-        const Index end = first + wave < pieces ? first + wave : pieces;
-        const Index before = member == 0 && first == 0 ? whole_ : 0;
+        const Index end = smaller(first + wave, pieces);
+        const Index before = member == 0 && first == 0 ? groups_ : 0;
         clear_written(end - first);
         parallel_for(before + end - first, [&](Index i) {
-          i < before ? run_whole(i) : run_piece(member, first + i - before, i - before);
+          i < before ? run_group(i) : run_piece(member, first + i - before, i - before);
         });
         add_shares(member, first, end);
       }
@@ -84,24 +89,54 @@ class BackwardPieces {
     const Index first = chunk * backward_chunk, left = call_.key_count() - first;
     return KeyChunkPass<T>(problem_, mask_, rows_, key_head / problem_.key_heads(),
                            key_head % problem_.key_heads(), first,
-                           first + (left < backward_chunk ? left : backward_chunk));
+                           first + smaller(left, backward_chunk));
   }
   /// The query head that is number `member` among those of a key head.
   Index head_of(Index key_head, Index member) const {
     return key_head % problem_.key_heads() * problem_.group() + member;
   }
 
-  void run_whole(Index key_head) const {
-    for (Index member = 0; member < problem_.group(); ++member) {
-      for (Index block = 0; block < rows_.blocks(); ++block) clear(key_head, member, block);
+  /// The first `whole` key heads are not split. One at a time keeps its queries in the caches;
+  /// heads of an item go together where the mask's answers are worth sharing.
+  void make_groups(Index whole, Index threads) {
+    const Index heads = problem_.key_heads();
+    whole_ = whole;
+    group_size_ = 1;
+    if (mask_.shares_lane_words() && heads > 0) {
+      const Index wanted = threads == 1 ? 1 : 2 * threads;
+      const Index each = (whole + wanted - 1) / wanted;
+      group_size_ = each < 1 ? 1 : each < heads ? each : heads;
     }
-    for (Index chunk = 0; chunk < chunks_; ++chunk) {
-      auto one = pass(key_head, chunk);
-      one.begin();
+    groups_of_item_ = (heads + group_size_ - 1) / group_size_;
+    groups_ = heads == 0 ? 0
+                         : whole / heads * groups_of_item_ +
+                               (whole % heads + group_size_ - 1) / group_size_;
+  }
+
+  /// A group of whole key heads, chunk by chunk: what is known of the mask is of one chunk.
+  void run_group(Index group) const {
+    const Index item_end = (group / groups_of_item_ + 1) * problem_.key_heads();
+    const Index first =
+        group / groups_of_item_ * problem_.key_heads() + group % groups_of_item_ * group_size_;
+    const Index end = smaller(smaller(first + group_size_, item_end), whole_);
+    for (Index key_head = first; key_head < end; ++key_head) {
       for (Index member = 0; member < problem_.group(); ++member) {
-        one.take_head(head_of(key_head, member), {});
+        for (Index block = 0; block < rows_.blocks(); ++block) clear(key_head, member, block);
       }
-      one.finish();
+    }
+    const bool share = mask_.shares_lane_words() && (end - first) * problem_.group() > 1;
+    SharedLaneWords shared(share ? rows_.blocks() * (backward_chunk / simd::key_block) : 0);
+    for (Index chunk = 0; chunk < chunks_; ++chunk) {
+      shared.forget();
+      for (Index key_head = first; key_head < end; ++key_head) {
+        auto one = pass(key_head, chunk);
+        if (share) one.share(shared);
+        one.begin();
+        for (Index member = 0; member < problem_.group(); ++member) {
+          one.take_head(head_of(key_head, member), {});
+        }
+        one.finish();
+      }
     }
   }
 
@@ -153,7 +188,7 @@ class BackwardPieces {
     const Index row = block * simd::query_block, left = call_.query_count() - row;
     return {out.data_handle() + key_head / problem_.key_heads() * out.stride(0) +
                 head_of(key_head, member) * out.stride(1) + row * out.stride(2),
-            row, left < simd::query_block ? left : simd::query_block};
+            row, smaller(left, simd::query_block)};
   }
   void put_block(Index key_head, Index member, Index block, const T* share) const {
     const Block to = block_of(key_head, member, block);
@@ -165,9 +200,12 @@ class BackwardPieces {
     const auto& out = problem_.grad_queries;
     const Block to = block_of(key_head, member, block);
     for (Index i = 0; i < to.rows; ++i) {
-      for (Index d = 0; d < call_.head_dim(); ++d) {
-        to.data[i * out.stride(2) + d * out.stride(3)] = T{0};
+      T* row = to.data + i * out.stride(2);
+      if (out.stride(3) == 1) {
+        clear_numbers(row, call_.head_dim());
+        continue;
       }
+      for (Index d = 0; d < call_.head_dim(); ++d) row[d * out.stride(3)] = T{0};
     }
   }
 
@@ -178,6 +216,9 @@ class BackwardPieces {
   Index chunks_;
   Index key_heads_;  // over the whole batch
   Index whole_ = 0;  // key heads that are not split
+  Index groups_ = 0;
+  Index groups_of_item_ = 0;
+  Index group_size_ = 1;  // key heads
   T* shares_ = nullptr;
   unsigned char* written_ = nullptr;
 };

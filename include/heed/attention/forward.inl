@@ -33,7 +33,7 @@ class ForwardPieces {
     const Index head = piece / blocks_ % groups_ * group_;
     const Index end = smaller(head + group_, problem_.heads());
     if (end - head == 1) return pass(item, head, row).run();
-    SharedLaneWords shared(problem_.key_count());
+    SharedLaneWords shared((problem_.key_count() + simd::key_block - 1) / simd::key_block);
     for (Index each = head; each < end; ++each) {
       auto one = pass(item, each, row);
       one.share(shared);

@@ -44,28 +44,32 @@ inline VisibleKeys visible_keys(const MaskRef& mask, const Tile& tile, std::uint
   return {tile.first_key + first, count, full ? nullptr : words + first, seen < count};
 }
 
-/// What a block of queries sees of every key block, found for one head and kept for the others: of
-/// masks that are asked about every score (MaskRef::shares_lane_words). O(keys) memory of the
-/// thread.
+/// What blocks of queries see of key blocks, found for one head and kept for the others: of masks
+/// that are asked about every score (MaskRef::shares_lane_words). Memory of the thread, a key
+/// block's for every tile.
 class SharedLaneWords {
  public:
-  explicit SharedLaneWords(Index keys) {
-    const Index blocks = (keys + simd::key_block - 1) / simd::key_block;
+  /// Room for so many tiles, none known.
+  explicit SharedLaneWords(Index tiles) : tiles_(tiles) {
     const auto carve = [&](Carver carver) {
-      seen_ = carver.take<Entry>(blocks);
-      words_ = carver.take<std::uint64_t>(blocks * simd::key_block);
+      seen_ = carver.take<Entry>(tiles);
+      words_ = carver.take<std::uint64_t>(tiles * simd::key_block);
       return carver.used();
     };
     carve(Carver(Scratch::of_this_thread<SharedLaneWords>(carve(Carver(nullptr)))));
-    for (Index block = 0; block < blocks; ++block) seen_[block].known = false;
+    forget();
   }
 
-  /// The part of the tile's key block that is seen; the mask is asked on the first call for it.
-  VisibleKeys visible_keys(const MaskRef& mask, const Tile& tile) {
-    const Index block = tile.first_key / simd::key_block;
-    Entry& entry = seen_[block];
+  void forget() {
+    for (Index i = 0; i < tiles_; ++i) seen_[i].known = false;
+  }
+
+  /// The part of the tile's key block that is seen; the mask is asked on the first call for
+  /// `index`.
+  VisibleKeys visible_keys(const MaskRef& mask, const Tile& tile, Index index) {
+    Entry& entry = seen_[index];
     if (!entry.known) {
-      entry = {detail::visible_keys(mask, tile, words_ + block * simd::key_block), true};
+      entry = {detail::visible_keys(mask, tile, words_ + index * simd::key_block), true};
     }
     return entry.keys;
   }
@@ -75,6 +79,7 @@ class SharedLaneWords {
     VisibleKeys keys;
     bool known;
   };
+  Index tiles_;
   Entry* seen_ = nullptr;
   std::uint64_t* words_ = nullptr;
 };

@@ -51,10 +51,14 @@ class KeyChunkPass {
         end_(end),
         queries_(problem, rows) {}
 
+  /// Takes what queries see of the chunk from `shared` rather than from the mask; of one batch item
+  /// and these keys, for any head.
+  void share(SharedLaneWords& shared) { shared_ = &shared; }
+
   /// Starts the gradients of keys and values: from 0, or from what `pause` wrote.
   void begin() const {
-    clear(scratch_.chunk.keys, scratch_.head_row);
-    clear(scratch_.chunk.values, scratch_.value_row);
+    clear_numbers(scratch_.chunk.keys, (end_ - first_) * scratch_.head_row);
+    clear_numbers(scratch_.chunk.values, (end_ - first_) * scratch_.value_row);
   }
   void resume() const {
     copy_rows<T>(strided_rows<T>(problem_.grad_keys, item_, key_head_, first_), end_ - first_,
@@ -81,13 +85,17 @@ class KeyChunkPass {
   void pause() const { put_chunk(T{1}); }
 
  private:
-  void clear(T* rows, Index row_size) const {
-    for (Index i = 0; i < (end_ - first_) * row_size; ++i) rows[i] = T{0};
-  }
-
   Tile tile(Index first_key, Index last_key) const {
     const Index first_query = call_.first_query_of(item_) + row_;
     return {item_, head_, first_query, first_query + row_count_ - 1, first_key, last_key};
+  }
+
+  VisibleKeys visible(const Tile& part) const {
+    if (shared_ == nullptr) return visible_keys(mask_, part, scratch_.words);
+    constexpr Index blocks = backward_chunk / simd::key_block;
+    return shared_->visible_keys(
+        mask_, part,
+        row_ / simd::query_block * blocks + (part.first_key - first_) / simd::key_block);
   }
 
   /// The chunk meets one block of queries; false if none of them sees a key of it.
@@ -100,8 +108,11 @@ class KeyChunkPass {
     bool met = false;
     for (Index key = first_; key < end; key += simd::key_block) {
       const Index last = (key + simd::key_block < end ? key + simd::key_block : end) - 1;
-      const VisibleKeys seen =
-          keys_seen_by(mask_, tile(key, last), coverage == Coverage::full, seeing, scratch_.words);
+      const Tile part = tile(key, last);
+      const VisibleKeys all = coverage == Coverage::full
+                                  ? VisibleKeys{key, part.keys(), nullptr, false}
+                                  : visible(part);
+      const VisibleKeys seen = keys_seen_by(all, part, seeing, scratch_.words);
       if (seen.count == 0) continue;
       if (!met) queries_.prepare(scratch_, item_, head_, row_, row_count_);
       met = true;
@@ -194,6 +205,7 @@ class KeyChunkPass {
   Index row_ = 0;
   Index row_count_ = 0;
   PreparedQueries<T> queries_;
+  SharedLaneWords* shared_ = nullptr;
 };
 
 }  // namespace heed::detail

@@ -45,7 +45,7 @@ class PreparedQueries {
     }
     kernels_.pack(queries_, count, head_dim, query_factor(call), scratch.packed_queries);
     kernels_.pack(gradient_, count, value_dim, T{1}, scratch.packed_gradient);
-    for (Index i = 0; i < head_dim * simd::query_block; ++i) scratch.grad_queries[i] = T{0};
+    clear_numbers(scratch.grad_queries, head_dim * simd::query_block);
     const Index index = rows_.index_of(item, head, row);
     block_ = {queries_.data,
               gradient_.data,

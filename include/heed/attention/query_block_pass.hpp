@@ -139,7 +139,7 @@ class QueryBlockPass {
   }
 
   VisibleKeys visible(const Tile& part) const {
-    return shared_ != nullptr ? shared_->visible_keys(mask_, part)
+    return shared_ != nullptr ? shared_->visible_keys(mask_, part, part.first_key / simd::key_block)
                               : visible_keys(mask_, part, scratch_.words);
   }
 

@@ -43,8 +43,9 @@ class ScoreGradientTiles {
     bool met = false;
     for (Index key = first; key < end; key += simd::key_block) {
       const Index last = (key + simd::key_block < end ? key + simd::key_block : end) - 1;
-      const VisibleKeys seen = keys_seen_by(mask_, {item, head, at, at + count - 1, key, last},
-                                            false, seeing, scratch_.words);
+      const Tile tile{item, head, at, at + count - 1, key, last};
+      const VisibleKeys seen =
+          keys_seen_by(visible_keys(mask_, tile, scratch_.words), tile, seeing, scratch_.words);
       if (seen.count == 0) continue;
       if (!met) queries_.prepare(scratch_, item, head, row, count);
       met = true;
