@@ -43,10 +43,12 @@ class Bfloat16Products final : public NarrowProducts<T> {
     block.count = run.count;
     block.words = run.words;
     block.keys = rows_of(keys, run, whole_pairs(keys.columns()), memory.keys);
-    const bool finite = kernels_.zip(rows_of(values, run, values.columns(), memory.values),
-                                     run.count, values.columns(), memory.pairs);
+    kernels_.zip(rows_of(values, run, values.columns(), memory.values), run.count, values.columns(),
+                 memory.pairs);
     block.values = memory.pairs;
-    block.guard_values = run.words != nullptr && !finite;
+    block.guard_values =
+        run.words != nullptr &&
+        !kernels_.all_finite(memory.pairs, whole_pairs(run.count) * values.columns());
     return block;
   }
 

@@ -31,10 +31,12 @@ struct PairTask {
   HEED_SIMD typename S::M visible(Index key, int vector) const {
     return S::lanes(keys.words[first + key] >> (first_lane + vector * S::width));
   }
+  template <bool Masked>
   HEED_SIMD typename S::V weight(typename S::V score, typename S::V base, Index key,
                                  int vector) const {
     auto x = S::fma(score, S::broadcast(factor), base);
-    if (keys.words) x = S::select(visible(key, vector), x, S::broadcast(masked_pair_exponent<T>));
+    if constexpr (Masked)
+      x = S::select(visible(key, vector), x, S::broadcast(masked_pair_exponent<T>));
     return narrow_weight<S>(x);
   }
   /// What `weight` adds to scores.
@@ -42,6 +44,29 @@ struct PairTask {
     return S::broadcast(0) - (maximum + S::broadcast(weight_offset));
   }
 };
+
+/// Probabilities of the keys [key, key + Rows) of scores in registers, and their sums key by key.
+template <bool Masked, class T, int Rows, int Vectors>
+HEED_SIMD void weigh_pair_rows(const PairTask<T, Vectors>& task, Index key,
+                               typename Lanes<T>::V (&scores)[Rows][Vectors], T* totals) {
+  using S = Lanes<T>;
+  using P = Pairs<T>;
+  HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
+    auto total = S::load(totals + j * S::width);
+    const auto base = task.base_of(S::load(task.maximum + j * S::width));
+    HEED_UNROLL for (int r = 0; r < Rows; r += 2) {
+      const auto low = task.template weight<Masked>(scores[r][j], base, key + r, j);
+      total = total + low;
+      auto high = S::broadcast(0);
+      if constexpr (Rows > 1) {
+        high = task.template weight<Masked>(scores[r + 1][j], base, key + r + 1, j);
+        total = total + high;
+      }
+      P::store(task.probabilities + (key + r) * task.stride + j * P::step, pair_of<P>(low, high));
+    }
+    S::store(totals + j * S::width, total);
+  }
+}
 
 /// Scores of the keys [key, key + Rows); then probabilities, and their sums key by key, or, without
 /// `totals`, the scores.
@@ -65,20 +90,10 @@ HEED_KERNEL void score_pair_rows(const PairTask<T, Vectors>& task, Index key, T*
     }
     return;
   }
-  HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
-    auto total = S::load(totals + j * S::width);
-    const auto base = task.base_of(S::load(task.maximum + j * S::width));
-    HEED_UNROLL for (int r = 0; r < Rows; r += 2) {
-      const auto low = task.weight(scores[r][j], base, key + r, j);
-      total = total + low;
-      auto high = S::broadcast(0);
-      if constexpr (Rows > 1) {
-        high = task.weight(scores[r + 1][j], base, key + r + 1, j);
-        total = total + high;
-      }
-      P::store(task.probabilities + (key + r) * task.stride + j * P::step, pair_of<P>(low, high));
-    }
-    S::store(totals + j * S::width, total);
+  if (task.keys.words) {
+    weigh_pair_rows<true>(task, key, scores, totals);
+  } else {
+    weigh_pair_rows<false>(task, key, scores, totals);
   }
 }
 
@@ -91,7 +106,7 @@ HEED_SIMD void score_pair_block(const PairTask<T, Vectors>& task, T* totals) {
 }
 
 /// Probabilities of one vector's stored scores, over them; and their sum.
-template <class T, int Vectors>
+template <bool Masked, class T, int Vectors>
 HEED_SIMD typename Lanes<T>::V soften_pairs(const PairTask<T, Vectors>& task, int vector,
                                             typename Lanes<T>::V maximum) {
   using S = Lanes<T>;
@@ -100,11 +115,11 @@ HEED_SIMD typename Lanes<T>::V soften_pairs(const PairTask<T, Vectors>& task, in
   auto total = S::broadcast(0);
   for (Index key = 0; key < task.count; key += 2) {
     const T* at = task.scores + key * task.stride + vector * S::width;
-    const auto low = task.weight(S::load(at), base, key, vector);
+    const auto low = task.template weight<Masked>(S::load(at), base, key, vector);
     total = total + low;
     auto high = S::broadcast(0);
     if (key + 1 < task.count) {
-      high = task.weight(S::load(at + task.stride), base, key + 1, vector);
+      high = task.template weight<Masked>(S::load(at + task.stride), base, key + 1, vector);
       total = total + high;
     }
     P::store(task.probabilities + key * task.stride + vector * P::step, pair_of<P>(low, high));
@@ -130,7 +145,8 @@ HEED_KERNEL void rescale_pairs(const PairTask<T, Vectors>& task, bool first, con
                              : S::greater(S::load(block_sum + lane), S::broadcast(lazy_limit<T>));
     const auto maximum = S::select(moves, found, old);
     const auto factor = exp2<S>(old - maximum);
-    const auto total = soften_pairs(task, j, maximum);
+    const auto total = task.keys.words ? soften_pairs<true>(task, j, maximum)
+                                       : soften_pairs<false>(task, j, maximum);
     S::store(task.maximum + lane, maximum);
     S::store(task.sum + lane, first ? total : S::fma(S::load(task.sum + lane), factor, total));
     for (Index d = 0; !first && d < task.value_dim; ++d) {

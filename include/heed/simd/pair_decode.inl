@@ -154,6 +154,7 @@ struct PairDecodeTable {
 template <class T>
 const PairKernels<T>* pair_table() {
   using K = PairTable<T>;
-  static constexpr PairKernels<T> entries{K::pack, K::zip, K::attend, PairDecodeTable<T>::decode};
+  static constexpr PairKernels<T> entries{K::pack, K::zip, K::all_finite, K::attend,
+                                          PairDecodeTable<T>::decode};
   return &entries;
 }

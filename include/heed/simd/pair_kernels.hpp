@@ -58,9 +58,10 @@ struct PairKernels {
   /// packed[tile][column / 2][lane][column % 2] = rows(lane, column), an odd last column beside
   /// zeros; lanes past `count` repeat the last.
   void (*pack)(Strided<std::uint16_t> rows, Index count, Index columns, std::uint16_t* packed);
-  /// pairs[row / 2][column][row % 2] = rows(row, column), an odd last row beside zeros. Returns
-  /// whether all are finite.
-  bool (*zip)(Strided<std::uint16_t> rows, Index count, Index columns, std::uint16_t* pairs);
+  /// pairs[row / 2][column][row % 2] = rows(row, column), an odd last row beside zeros.
+  void (*zip)(Strided<std::uint16_t> rows, Index count, Index columns, std::uint16_t* pairs);
+  /// Whether there is no NaN and no infinity.
+  bool (*all_finite)(const std::uint16_t* values, Index count);
   /// As Kernels::attend.
   void (*attend)(const PairKeys& keys, const PairQueries<T>& queries, const SoftmaxState<T>& state,
                  bool first);

@@ -47,36 +47,32 @@ struct PairTable {
     }
   }
 
-  HEED_KERNEL static bool zip(Strided<std::uint16_t> rows, Index count, Index columns,
+  HEED_KERNEL static void zip(Strided<std::uint16_t> rows, Index count, Index columns,
                               std::uint16_t* pairs) {
-    std::uint16_t largest = 0;  // exponent: all ones in NaN and infinity
-    typename P::V exponents = {};
-    const auto infinite = std::int32_t{0x7f800000} - typename P::V{};
     for (Index row = 0; row < count; row += 2, pairs += 2 * columns) {
       const bool alone = row + 1 == count;
       Index column = 0;
-      for (; !alone && rows.column_stride == 1 && column + S::width <= columns;
-           column += S::width) {
+      for (; !alone && rows.column_stride == 1 && column + P::step <= columns; column += P::step) {
         const std::uint16_t* at = rows.data + row * rows.row_stride + column;
-        const auto low = P::widen(at) << 16, high = P::widen(at + rows.row_stride) << 16;
-        exponents |= (low & infinite) == infinite;
-        exponents |= (high & infinite) == infinite;
-        P::store(pairs + 2 * column,
-                 (typename P::V)pair_of<P>((typename S::V)low, (typename S::V)high));
+        P::store_zipped(P::load(at), P::load(at + rows.row_stride), pairs + 2 * column);
       }
       for (; column < columns; ++column) {
-        for (Index half = 0; half < 2; ++half) {
-          const std::uint16_t bits =
-              half == 1 && alone ? std::uint16_t{0} : element(rows, row + half, column);
-          pairs[2 * column + half] = bits;
-          const auto exponent = static_cast<std::uint16_t>(bits & 0x7f80);
-          if (exponent > largest) largest = exponent;
-        }
+        pairs[2 * column] = element(rows, row, column);
+        pairs[2 * column + 1] = alone ? std::uint16_t{0} : element(rows, row + 1, column);
       }
     }
-    std::int32_t found = largest == 0x7f80;
-    for (int i = 0; i < S::width; ++i) found |= exponents[i];
-    return found == 0;
+  }
+
+  HEED_KERNEL static bool all_finite(const std::uint16_t* values, Index count) {
+    typename P::Halves carries{};  // an exponent of ones, plus one, carries into the sign's place
+    std::uint32_t carry = 0;
+    Index i = 0;
+    for (; i + P::step <= count; i += P::step) {
+      carries |= ((typename P::Halves)P::load(values + i) & 0x7f80) + 0x80;
+    }
+    for (; i < count; ++i) carry |= (values[i] & 0x7f80u) + 0x80;
+    for (int j = 0; j < P::step; ++j) carry |= carries[j];
+    return (carry & 0x8000) == 0;
   }
 
   /// Keys that some of the lanes [lane, lane + width) see: from `first` on, a whole number of pairs

@@ -9,8 +9,7 @@ struct Pairs {
   typedef std::int32_t V __attribute__((vector_size(HEED_SIMD_BYTES)));
   typedef std::int32_t Unaligned
       __attribute__((vector_size(HEED_SIMD_BYTES), aligned(2), may_alias));
-  typedef std::uint16_t Halves
-      __attribute__((vector_size(HEED_SIMD_BYTES / 2), aligned(2), may_alias));
+  typedef std::uint16_t Halves __attribute__((vector_size(HEED_SIMD_BYTES)));
   typedef std::int32_t Word __attribute__((aligned(2), may_alias));
   static constexpr Index width = S::width;
   static constexpr Index step = 2 * width;  // bfloat16 in a vector
@@ -24,13 +23,22 @@ struct Pairs {
   HEED_SIMD static V spread(const std::uint16_t* at) {
     return *reinterpret_cast<const Word*>(at) - V{};
   }
-  HEED_SIMD static V widen(const std::uint16_t* at) {
-    return __builtin_convertvector(*reinterpret_cast<const Halves*>(at), V);
+  /// The elements of two rows in turns.
+  HEED_SIMD static void store_zipped(V low, V high, std::uint16_t* to) {
+    zip(low, high, to, std::make_integer_sequence<int, step>());
   }
   /// sums + a·b: assembler, since compilers disagree on the types of the builtin.
   HEED_SIMD static typename S::V add_products(V a, V b, typename S::V sums) {
     asm("vdpbf16ps %2, %1, %0" : "+v"(sums) : "v"(a), "v"(b));
     return sums;
+  }
+
+ private:
+  template <int... I>
+  HEED_SIMD static void zip(V low, V high, std::uint16_t* to, std::integer_sequence<int, I...>) {
+    const auto a = (Halves)low, b = (Halves)high;
+    store(to, (V)__builtin_shufflevector(a, b, (I / 2 + I % 2 * step)...));
+    store(to + step, (V)__builtin_shufflevector(a, b, (width + I / 2 + I % 2 * step)...));
   }
 };
 
