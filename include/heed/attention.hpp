@@ -51,4 +51,5 @@
 #include <heed/attention/weight_dropout.hpp>
 #include <heed/attention/weight_summary.hpp>
 #include <heed/attention/weights.hpp>
+#include <heed/attention/widened_tensor.hpp>
 #include <heed/masks.hpp>

@@ -244,6 +244,29 @@ TEST_P(BackwardContract, R6ThreadsAndRunsChangeNoBit) {
   }
 }
 
+TEST_P(BackwardContract, R6AnswersSharedByHeadsChangeNoBit) {
+  struct EachHead {
+    bool allows(Position at) const { return Sparse{}.allows(at); }
+  };
+  const auto together = masks::predicate([](Index query, Index key) {
+    return Sparse{}.allows({0, 0, query, key});
+  });
+  ASSERT_TRUE(MaskRef(together).shares_lane_words());
+  ASSERT_FALSE(MaskRef(EachHead{}).shares_lane_words());
+  // Heads that share a key head; more heads than are split; items whose last heads are split.
+  for (const Shape& many : {Shape{2, 6, 3, 150, 290, 12, 7}, Shape{1, 3, 1, 130, 200, 8, 8},
+                            Shape{3, 7, 7, 100, 390, 8, 8}}) {
+    const Inputs<float> in(many, 66);
+    const Loss<float> loss(many, 66);
+    set_thread_count(1);
+    const auto expected = fused_gradients(many, in, loss, EachHead{});
+    for (const Index threads : {1, 2, 3, 5}) {
+      set_thread_count(threads);
+      EXPECT_TRUE(same_bits(fused_gradients(many, in, loss, together), expected)) << threads;
+    }
+  }
+}
+
 TEST_P(BackwardContract, R6NeitherBatchNorHeadsBesideItChangeABit) {
   const Shape shape{3, 4, 2, 90, 210, 10, 6};
   const Inputs<float> in(shape, 38);

@@ -82,28 +82,6 @@ bool sees_holes(Index query, Index key) {
   return key <= query && (key * 5 + query) % 9 < 4 && key % 3 != 1;
 }
 
-TEST(BackwardMasks, AnswersSharedByHeadsChangeNoBit) {
-  struct EachHead {
-    bool allows(Position at) const { return sees_holes(at.query, at.key); }
-  };
-  const auto together = masks::predicate(sees_holes);
-  ASSERT_TRUE(MaskRef(together).shares_lane_words());
-  ASSERT_FALSE(MaskRef(EachHead{}).shares_lane_words());
-  const RestoreSettings restore;
-  // Heads that share a key head; more heads than are split; items whose last heads are split.
-  for (const Shape& many : {Shape{2, 6, 3, 150, 290, 12, 7}, Shape{1, 3, 1, 130, 200, 8, 8},
-                            Shape{3, 7, 7, 100, 390, 8, 8}}) {
-    const Inputs<float> in(many, 66);
-    const Loss<float> loss(many, 66);
-    set_thread_count(1);
-    const auto expected = fused_gradients(many, in, loss, EachHead{});
-    for (const Index threads : {1, 2, 3, 5}) {
-      set_thread_count(threads);
-      EXPECT_TRUE(same_bits(fused_gradients(many, in, loss, together), expected)) << threads;
-    }
-  }
-}
-
 TEST(BackwardMasks, APredicateIsAskedOnceForAllHeads) {
   const Shape many{2, 6, 3, 200, 200, 8, 8};
   const Inputs<float> in(many, 67);

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <type_traits>
+
 #include <heed/attention/backward_problem.hpp>
 #include <heed/attention/gradient_options.hpp>
 #include <heed/attention/options.hpp>
+#include <heed/attention/widened_tensor.hpp>
+#include <heed/core/bfloat16.hpp>
 #include <heed/core/config.hpp>
 #include <heed/core/scalar.hpp>
 #include <heed/masks/mask_ref.hpp>
@@ -16,6 +20,28 @@ namespace detail {
 /// The fused kernel on a checked problem; in the library when HEED_COMPILED is set.
 template <class T>
 void run_backward(const BackwardProblem<T>& problem, const MaskRef& mask);
+
+/// attention_backward of bfloat16 tensors, widened.
+template <class T, class M, class Lse, class GradQ, class GradK, class GradV>
+void narrow_backward(const WidenedTensor<T>& queries, const WidenedTensor<T>& keys,
+                     const WidenedTensor<T>& values, const M& mask, const WidenedTensor<T>& output,
+                     const Lse& log_sum_exp, const WidenedTensor<T>& grad_output,
+                     GradQ& grad_queries, GradK& grad_keys, GradV& grad_values,
+                     const AttentionOptions<T>& options, const GradientOptions<T>& gradients) {
+  const auto problem = checked_backward_problem<T>(
+      queries.view(), keys.view(), values.view(), output.view(), log_sum_exp, grad_output.view(),
+      grad_queries, grad_keys, grad_values, options, gradients);
+  for_each_written(problem, [&](const char* name, const auto& written) {
+    const char* call = "attention_backward";
+    queries.check_apart(call, name, written, "queries");
+    keys.check_apart(call, name, written, "keys");
+    values.check_apart(call, name, written, "values");
+    output.check_apart(call, name, written, "output");
+    grad_output.check_apart(call, name, written, "grad_output");
+  });
+  check_mask_fits(mask, problem.forward);
+  run_backward(problem, MaskRef(mask));
+}
 
 }  // namespace detail
 
@@ -32,6 +58,10 @@ void run_backward(const BackwardProblem<T>& problem, const MaskRef& mask);
 /// Whatever changes scores in the options is differentiated through, dropout with the weights that
 /// the forward call dropped; `gradients` asks for the gradients of biases, slopes and sinks too.
 ///
+/// bfloat16 queries, keys and values, with output and grad_output in bfloat16 or float, are
+/// computed with as float, in copies: log_sum_exp, options and gradients are float. Where the
+/// forward call rounded weights to bfloat16, so are the gradients': by 2^-8 of a row's.
+///
 /// Any strides; memory is O(length), and at most 4 · threads arrays of (queries, head_dim) where
 /// heads are fewer than threads. Bits do not depend on threads, batch or neighbors. Throws
 /// ShapeError, before anything is written, for shapes, a mask or a scale that do not fit, for a
@@ -43,15 +73,24 @@ template <Viewable Q, Viewable K, Viewable V, MaskPolicy M, Viewable Out, Viewab
 void attention_backward(const Q& queries, const K& keys, const V& values, const M& mask,
                         const Out& output, const Lse& log_sum_exp, const GradOut& grad_output,
                         GradQ&& grad_queries, GradK&& grad_keys, GradV&& grad_values,
-                        const AttentionOptions<ValueOf<Q>>& options = {},
-                        const GradientOptions<ValueOf<Q>>& gradients = {}) {
-  using T = ValueOf<Q>;
+                        const AttentionOptions<ComputedIn<ValueOf<Q>>>& options = {},
+                        const GradientOptions<ComputedIn<ValueOf<Q>>>& gradients = {}) {
+  using T = ComputedIn<ValueOf<Q>>;
   static_assert(Scalar<T>, "attention_backward computes in float or double");
-  const auto problem =
-      detail::checked_backward_problem<T>(queries, keys, values, output, log_sum_exp, grad_output,
-                                          grad_queries, grad_keys, grad_values, options, gradients);
-  detail::check_mask_fits(mask, problem.forward);
-  detail::run_backward(problem, MaskRef(mask));
+  if constexpr (std::is_same_v<ValueOf<Q>, bfloat16>) {
+    static_assert(detail::one_scalar_type<Q, K, V>,
+                  "attention_backward: queries, keys and values must have one scalar type");
+    using Wide = detail::WidenedTensor<T>;
+    detail::narrow_backward<T>(Wide(queries), Wide(keys), Wide(values), mask, Wide(output),
+                               log_sum_exp, Wide(grad_output), grad_queries, grad_keys, grad_values,
+                               options, gradients);
+  } else {
+    const auto problem = detail::checked_backward_problem<T>(
+        queries, keys, values, output, log_sum_exp, grad_output, grad_queries, grad_keys,
+        grad_values, options, gradients);
+    detail::check_mask_fits(mask, problem.forward);
+    detail::run_backward(problem, MaskRef(mask));
+  }
 }
 
 }  // namespace heed
