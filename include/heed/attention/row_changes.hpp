@@ -8,6 +8,7 @@
 #include <heed/attention/score_change_block.hpp>
 #include <heed/core/product.hpp>
 #include <heed/simd/decode_kernels.hpp>
+#include <heed/simd/dropout_kernels.hpp>
 
 namespace heed::detail {
 
@@ -83,9 +84,12 @@ class RowChanges {
   void drop(const DropoutDraws& draws, const Index* keys, Index count, Index row) const {
     std::uint64_t* keep = scratch_.keep + 2 * row;
     keep[0] = keep[1] = 0;
-    const Position at = position(row);
+    if (count == 0) return;
+    const Index first = keys[0] >> 3, groups = (keys[count - 1] >> 3) - first + 1;
+    std::uint64_t words[8];  // of draw i of a group's eight, a bit for each group
+    simd::dropout_kernels<>().draw(draws.lanes(position(row), first, 1, 0, groups), words);
     for (Index key = 0; key < count; ++key) {
-      const std::uint64_t bit = draws.keep(at, keys[key] >> 3) >> (keys[key] & 7) & 1;
+      const std::uint64_t bit = words[keys[key] & 7] >> ((keys[key] >> 3) - first) & 1;
       keep[key >> 6] |= bit << (key & 63);
     }
   }

@@ -6,6 +6,7 @@
 #include <heed/attention/forward_scratch.hpp>
 #include <heed/attention/problem.hpp>
 #include <heed/core/product.hpp>
+#include <heed/simd/dropout_kernels.hpp>
 #include <heed/simd/kernels.hpp>
 
 namespace heed::detail {
@@ -107,20 +108,15 @@ class ScoreChangeBlock {
 
   void drop(Index count) {
     const DropoutDraws draws(changes_.dropout);
-    for (Index key = 0; key < count; ++key) scratch_.keep[key] = 0;
-    Position at = first_;
-    for (Index query = 0; query < rows_; ++query) {
-      at.query = first_.query + query;
-      Index group = -1;
-      unsigned bits = 0;
-      for (Index key = 0; key < count; ++key) {
-        if (keys_[key] >> 3 != group) {
-          group = keys_[key] >> 3;
-          bits = draws.keep(at, group);
-        }
-        const std::uint64_t bit = bits >> (keys_[key] & 7) & 1;
-        scratch_.keep[key] |= bit << query;
+    const auto& kernels = simd::dropout_kernels<>();
+    std::uint64_t words[8] = {};  // of the eight keys of a group, a bit for each query
+    Index group = -1;
+    for (Index key = 0; key < count; ++key) {
+      if (keys_[key] >> 3 != group) {
+        group = keys_[key] >> 3;
+        kernels.draw(draws.lanes(first_, group, 0, 1, rows_), words);
       }
+      scratch_.keep[key] = words[keys_[key] & 7];
     }
     change_.keep = scratch_.keep;
     change_.keep_factor = static_cast<T>(draws.factor());

@@ -5,6 +5,7 @@
 
 #include <heed/core/philox.hpp>
 #include <heed/masks/policy.hpp>
+#include <heed/simd/dropout_kernels.hpp>
 
 namespace heed {
 
@@ -44,6 +45,14 @@ struct DropoutDraws {
       bits |= static_cast<unsigned>(draw >= dropped) << i;
     }
     return bits;
+  }
+
+  /// The counters of several groups or queries from a position on, for the kernels.
+  simd::DropoutLanes lanes(const Position& at, Index group, std::uint32_t group_step,
+                           std::uint32_t query_step, Index count) const {
+    const auto low = [](Index value) { return static_cast<std::uint32_t>(value); };
+    return {low(group), low(at.query),    low(at.head), low(at.batch), group_step,
+            query_step, {key[0], key[1]}, dropped,      count};
   }
 };
 

@@ -5,6 +5,7 @@
 
 #include <heed/simd/base.inl>
 #include <heed/simd/decode_kernels.hpp>
+#include <heed/simd/dropout_kernels.hpp>
 #include <heed/simd/head_run_kernels.hpp>
 
 #define HEED_SIMD_PART 1
@@ -25,6 +26,10 @@ template <class T>
 const HeadRunKernels<T>& head_run_kernels_of(Isa isa) {
   HEED_SIMD_TABLE_OF(isa, head_run_table);
 }
+template <class T>
+const DropoutKernels<T>& dropout_kernels_of(Isa isa) {
+  HEED_SIMD_TABLE_OF(isa, dropout_table);
+}
 
 }  // namespace detail
 
@@ -40,7 +45,12 @@ template <class T>
 const HeadRunKernels<T>& head_run_kernels() {
   return detail::head_run_kernels_of<T>(active());
 }
+template <class T>
+const DropoutKernels<T>& dropout_kernels() {
+  return detail::dropout_kernels_of<T>(active());
+}
 #if defined(HEED_COMPILED_SOURCE)
+template const DropoutKernels<double>& dropout_kernels<double>();
 template const Kernels<float>& kernels<float>();
 template const Kernels<double>& kernels<double>();
 template const DecodeKernels<float>& decode_kernels<float>();

@@ -22,6 +22,7 @@ inline constexpr int tile_stride{HEED_SIMD_VECTORS * S::width};
 #include <heed/simd/kernels.inl>
 // After the Table of kernels.inl.
 #include <heed/simd/decode.inl>
+#include <heed/simd/dropout.inl>
 #include <heed/simd/row_products.inl>
 #include <heed/simd/head_run.inl>
 #elif HEED_SIMD_PART == 2
