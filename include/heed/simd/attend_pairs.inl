@@ -204,7 +204,7 @@ HEED_KERNEL void add_pairs_guarded(const PairTask<T, Vectors>& task, bool accumu
 template <class T, int Vectors>
 HEED_KERNEL void attend_pair_tile(const PairTask<T, Vectors>& task, bool first) {
   using S = Lanes<T>;
-  alignas(64) T totals[task.lanes] = {};
+  alignas(64) T totals[PairTask<T, Vectors>::lanes] = {};
   bool settled = !first;
   if (!first) {
     score_pair_block(task, totals);

@@ -7,21 +7,9 @@ HEED_SIMD typename S::V load_first(const typename S::Scalar* from, Index count) 
 #if HEED_SIMD_BYTES == 64
   const auto mask = (1u << count) - 1;
   if constexpr (S::width == 16) {
-#if defined(__clang__)
-    using Lanes = typename S::V;
-    return __builtin_ia32_loadups512_mask(reinterpret_cast<const Lanes*>(from), Lanes{},
-                                          static_cast<unsigned short>(mask));
-#else
     return __builtin_ia32_loadups512_mask(from, typename S::V{}, static_cast<unsigned short>(mask));
-#endif
   } else {
-#if defined(__clang__)
-    using Lanes = typename S::V;
-    return __builtin_ia32_loadupd512_mask(reinterpret_cast<const Lanes*>(from), Lanes{},
-                                          static_cast<unsigned char>(mask));
-#else
     return __builtin_ia32_loadupd512_mask(from, typename S::V{}, static_cast<unsigned char>(mask));
-#endif
   }
 #else
   typename S::Scalar spill[S::width] = {};
@@ -36,19 +24,9 @@ HEED_SIMD void store_first(typename S::Scalar* to, typename S::V value, Index co
 #if HEED_SIMD_BYTES == 64
   const auto mask = (1u << count) - 1;
   if constexpr (S::width == 16) {
-#if defined(__clang__)
-    __builtin_ia32_storeups512_mask(reinterpret_cast<typename S::V*>(to), value,
-                                    static_cast<unsigned short>(mask));
-#else
     __builtin_ia32_storeups512_mask(to, value, static_cast<unsigned short>(mask));
-#endif
   } else {
-#if defined(__clang__)
-    __builtin_ia32_storeupd512_mask(reinterpret_cast<typename S::V*>(to), value,
-                                    static_cast<unsigned char>(mask));
-#else
     __builtin_ia32_storeupd512_mask(to, value, static_cast<unsigned char>(mask));
-#endif
   }
 #else
   typename S::Scalar spill[S::width];
