@@ -35,6 +35,7 @@
 #include <heed/attention/options.hpp>
 #include <heed/attention/output_factors.hpp>
 #include <heed/attention/packed.hpp>
+#include <heed/attention/packed_backward.hpp>
 #include <heed/attention/page_pool.hpp>
 #include <heed/attention/per_query_input.hpp>
 #include <heed/attention/plan.hpp>

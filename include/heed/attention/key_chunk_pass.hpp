@@ -87,7 +87,8 @@ class KeyChunkPass {
  private:
   Tile tile(Index first_key, Index last_key) const {
     const Index first_query = call_.first_query_of(item_) + row_;
-    return {item_, head_, first_query, first_query + row_count_ - 1, first_key, last_key};
+    return {item_ + call_.item_offset,    head_,     first_query,
+            first_query + row_count_ - 1, first_key, last_key};
   }
 
   VisibleKeys visible(const Tile& part) const {

@@ -71,6 +71,30 @@ void check_packed(const AttentionProblem<T>& packed, const PackedOffsets& offset
   }
 }
 
+/// The largest sequence, for checks of a mask.
+template <class T>
+MaskShape packed_mask_shape(const AttentionProblem<T>& packed, const PackedOffsets& offsets) {
+  MaskShape shape{offsets.count(), packed.heads(), 0, 0};
+  for (std::size_t s = 1; s < offsets.queries.size(); ++s) {
+    const Index queries = offsets.queries[s] - offsets.queries[s - 1];
+    const Index keys = offsets.keys[s] - offsets.keys[s - 1];
+    shape.queries = queries > shape.queries ? queries : shape.queries;
+    shape.keys = keys > shape.keys ? keys : shape.keys;
+  }
+  return shape;
+}
+
+/// Calls run(sequence). Many sequences: one each for the threads. A few: the threads share one
+/// after the other.
+template <class Run>
+void for_each_sequence(const PackedOffsets& offsets, const Run& run) {
+  if (offsets.count() >= 4 * thread_count()) {
+    parallel_for(offsets.count(), run);
+  } else {
+    for (Index s = 0; s < offsets.count(); ++s) run(s);
+  }
+}
+
 }  // namespace detail
 
 /// Attention within each of many sequences that stand one behind the other in one buffer: no
@@ -88,23 +112,11 @@ void packed_attention(const Q& queries, const K& keys, const V& values,
       detail::as_rank_4(view_of(queries)), detail::as_rank_4(view_of(keys)),
       detail::as_rank_4(view_of(values)), detail::as_rank_4(view_of(out)), options);
   detail::check_packed(packed, offsets, options);
-  MaskShape shape{offsets.count(), packed.heads(), 0, 0};
-  for (Index s = 0; s < offsets.count(); ++s) {
-    const auto one = detail::one_sequence(packed, offsets, s);
-    shape.queries = one.query_count() > shape.queries ? one.query_count() : shape.queries;
-    shape.keys = one.key_count() > shape.keys ? one.key_count() : shape.keys;
-  }
-  check_mask(mask, shape);
+  check_mask(mask, detail::packed_mask_shape(packed, offsets));
   const MaskRef reference(mask);
-  const auto run = [&](Index s) {
+  detail::for_each_sequence(offsets, [&](Index s) {
     detail::run_attention(detail::one_sequence(packed, offsets, s), reference);
-  };
-  // Many sequences: one each for the threads. A few: the threads share one after the other.
-  if (offsets.count() >= 4 * thread_count()) {
-    parallel_for(offsets.count(), run);
-  } else {
-    for (Index s = 0; s < offsets.count(); ++s) run(s);
-  }
+  });
 }
 
 }  // namespace heed

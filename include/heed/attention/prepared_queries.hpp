@@ -41,7 +41,7 @@ class PreparedQueries {
     if (call.changes.any()) {
       tile_.emplace(ForwardScratch<T>::of_this_thread(0, 0, true));
       changes_.emplace(call, *tile_, item, head, row, count);
-      first_ = {item, head, call.first_query_of(item) + row, 0};
+      first_ = {item + call.item_offset, head, call.first_query_of(item) + row, 0};
     }
     kernels_.pack(queries_, count, head_dim, query_factor(call), scratch.packed_queries);
     kernels_.pack(gradient_, count, value_dim, T{1}, scratch.packed_gradient);

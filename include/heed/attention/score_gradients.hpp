@@ -43,7 +43,7 @@ class ScoreGradientTiles {
     bool met = false;
     for (Index key = first; key < end; key += simd::key_block) {
       const Index last = (key + simd::key_block < end ? key + simd::key_block : end) - 1;
-      const Tile tile{item, head, at, at + count - 1, key, last};
+      const Tile tile{item + call_.item_offset, head, at, at + count - 1, key, last};
       const VisibleKeys seen =
           keys_seen_by(visible_keys(mask_, tile, scratch_.words), tile, seeing, scratch_.words);
       if (seen.count == 0) continue;
