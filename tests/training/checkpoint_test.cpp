@@ -15,6 +15,7 @@
 #include <heed/training/adam.hpp>
 #include <heed/training/batches.hpp>
 #include <heed/training/cross_entropy.hpp>
+#include <heed/training/early_stopping.hpp>
 #include <heed/training/sgd.hpp>
 #include <heed/training/train.hpp>
 
@@ -142,6 +143,76 @@ TEST_F(Checkpoint, ADecoderWithDropoutResumesBitwiseOnOtherThreads) {
   ASSERT_EQ(second.losses.size(), 7u);
   for (std::size_t i = 0; i < 7; ++i) EXPECT_EQ(second.losses[i], whole.losses[i + 5]);
   EXPECT_LT(whole.losses.back(), whole.losses.front());
+}
+
+/// The same with a validation loss, that of the text backwards, after every second step.
+struct WatchedRun : DecoderRun {
+  EarlyStopping<LanguageModel<float>> stopping{model, {.patience = 3}};
+  bool stopped = false;
+
+  void watch_to(Index steps) {
+    const Tokens text({1, 6}, {9, 5, 2, 1, 8, 6}), next({1, 6}, {5, 2, 1, 8, 6, 4});
+    while (!stopped && state.step < steps) {
+      train_to(state.step + 2);
+      const auto logits = model.forward(text, masks::Causal{});
+      stopped = stopping.update(cross_entropy_loss(logits, next), model);
+    }
+  }
+};
+
+TEST_F(Checkpoint, EarlyStoppingResumesBitwiseWithItsBestWeights) {
+  const Index threads = thread_count();
+  set_thread_count(2);
+  WatchedRun whole;
+  whole.watch_to(100);
+  const Index last = whole.state.step;
+  ASSERT_TRUE(whole.stopped && last > 8 && last < 100) << last;
+  for (const Index stop : {Index{0}, Index{2}, last - 4, last - 2, last}) {
+    set_thread_count(1);
+    WatchedRun first;
+    first.watch_to(stop);
+    save_checkpoint(path_, first.model, first.optimizer, first.state, first.stopping);
+    set_thread_count(3);
+    WatchedRun second;
+    for (float& value : second.model.blocks[0].attention.out.weight) value += 1;
+    second.stopping = EarlyStopping<LanguageModel<float>>(second.model, {.patience = 3});
+    second.state = load_checkpoint(path_, second.model, second.optimizer, second.stopping);
+    second.stopped = stop == last;
+    second.watch_to(100);
+    EXPECT_EQ(second.state.step, last) << "stopped at another step";
+    EXPECT_TRUE(same_bits(whole.model, second.model)) << stop;
+    EXPECT_TRUE(same_bits(whole.stopping.best_model(), second.stopping.best_model())) << stop;
+    EXPECT_EQ(whole.stopping.best_loss(), second.stopping.best_loss());
+    EXPECT_EQ(whole.stopping.best_evaluation(), second.stopping.best_evaluation());
+    EXPECT_EQ(whole.stopping.evaluations(), second.stopping.evaluations());
+  }
+  EXPECT_FALSE(same_bits(whole.model, whole.stopping.best_model()));
+  set_thread_count(threads);
+}
+
+TEST_F(Checkpoint, EarlyStoppingIsReadAsItWasWritten) {
+  TinyModel<double> model;
+  Sgd optimizer(model);
+  EarlyStopping stopping(model);
+  save_checkpoint(path_, model, optimizer, {});
+  EXPECT_THROW(load_checkpoint(path_, model, optimizer, stopping), FileError) << "not in the file";
+  stopping.update(NAN, model);  // no best evaluation yet, a loss of +inf
+  save_checkpoint(path_, model, optimizer, {.step = 4}, stopping);
+  EXPECT_THROW(load_checkpoint(path_, model, optimizer), FileError) << "more than was asked for";
+  EarlyStopping<TinyModel<double>> other(model, {.patience = 9});
+  EXPECT_EQ(load_checkpoint(path_, model, optimizer, other).step, 4);
+  EXPECT_EQ(other.evaluations(), 1);
+  EXPECT_EQ(other.best_evaluation(), 0);
+  EXPECT_EQ(other.best_loss(), INFINITY);
+  for (const EarlyStoppingState& wrong :
+       {EarlyStoppingState{1, 3, 2}, EarlyStoppingState{NAN, 1, 2}}) {
+    stopping.set_state(wrong);
+    save_checkpoint(path_, model, optimizer, {}, stopping);
+    other.update(0.5, model);
+    const EarlyStoppingState before = other.state();
+    EXPECT_THROW(load_checkpoint(path_, model, optimizer, other), FileError);
+    EXPECT_EQ(other.evaluations(), before.evaluations) << "touched by a file that was refused";
+  }
 }
 
 TEST_F(Checkpoint, WeightsKeepEveryBit) {

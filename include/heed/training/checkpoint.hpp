@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <cstdint>
 #include <map>
@@ -14,6 +15,7 @@
 #include <heed/io/safetensors.hpp>
 #include <heed/io/safetensors_writer.hpp>
 #include <heed/layers/parameters.hpp>
+#include <heed/training/early_stopping.hpp>
 
 namespace heed {
 
@@ -110,6 +112,84 @@ Integer noted_number(const std::string& path, const std::map<std::string, std::s
   return value;
 }
 
+/// Adds the state of early stopping; the best loss by its bits.
+inline void note_stopping(SafetensorsWriter& writer, const EarlyStoppingState& state) {
+  writer.note("best_loss_bits", std::to_string(std::bit_cast<std::uint64_t>(state.best_loss)));
+  writer.note("best_evaluation", std::to_string(state.best_evaluation));
+  writer.note("evaluations", std::to_string(state.evaluations));
+}
+inline EarlyStoppingState noted_stopping(const std::string& path,
+                                         const std::map<std::string, std::string>& notes) {
+  const EarlyStoppingState state{
+      std::bit_cast<double>(noted_number<std::uint64_t>(path, notes, "best_loss_bits")),
+      noted_number<Index>(path, notes, "best_evaluation"),
+      noted_number<Index>(path, notes, "evaluations")};
+  if (state.best_evaluation > state.evaluations || state.best_loss != state.best_loss) {
+    throw_file_error(path, ": no checkpoint: evaluation ", state.best_evaluation, " of ",
+                     state.evaluations, " is the best, with a loss of ", state.best_loss);
+  }
+  return state;
+}
+
+/// Where a run stood and its random numbers.
+inline TrainingState noted_state(const std::string& path,
+                                 const std::map<std::string, std::string>& notes) {
+  const auto number = [&](const std::string& key) { return noted_number<Index>(path, notes, key); };
+  if (number("heed_checkpoint") != 1) throw_file_error(path, ": a checkpoint of another version");
+  TrainingState state{.step = number("step"), .epoch = number("epoch"), .batch = number("batch")};
+  Random::State random{};
+  for (std::size_t i = 0; i < random.size(); ++i) {
+    random[i] = noted_number<std::uint32_t>(path, notes, "random_" + std::to_string(i));
+  }
+  if (random.back() > 4) throw_file_error(path, ": no checkpoint: 'random_6' is ", random.back());
+  state.random = Random::from_state(random);
+  return state;
+}
+
+template <class Model, class Optimizer>
+void write_checkpoint(const std::string& path, const Model& model, const Optimizer& optimizer,
+                      const TrainingState& state, const EarlyStopping<Model>* stopping) {
+  SafetensorsWriter writer;
+  add_parameters(writer, "model.", model);
+  add_parameters(writer, "optimizer.", optimizer);
+  writer.note("heed_checkpoint", "1");
+  writer.note("optimizer_steps", std::to_string(optimizer.steps()));
+  writer.note("step", std::to_string(state.step));
+  writer.note("epoch", std::to_string(state.epoch));
+  writer.note("batch", std::to_string(state.batch));
+  const Random::State random = state.random.state();
+  for (std::size_t i = 0; i < random.size(); ++i) {
+    writer.note("random_" + std::to_string(i), std::to_string(random[i]));
+  }
+  if (stopping != nullptr) {
+    add_parameters(writer, "stopping.", *stopping);
+    note_stopping(writer, stopping->state());
+  }
+  writer.write(path);
+}
+
+template <class Model, class Optimizer>
+TrainingState read_checkpoint(const std::string& path, Model& model, Optimizer& optimizer,
+                              EarlyStopping<Model>* stopping) {
+  const Safetensors file = read_safetensors(path);
+  const auto notes = file.metadata();
+  const TrainingState state = noted_state(path, notes);
+  const auto optimizer_steps = noted_number<Index>(path, notes, "optimizer_steps");
+  ParameterMatch match(file);
+  match.expect("model.", model);
+  match.expect("optimizer.", optimizer);
+  if (stopping != nullptr) match.expect("stopping.", *stopping);
+  match.finish(path);
+  if (stopping != nullptr) {
+    stopping->set_state(noted_stopping(path, notes));
+    read_parameters(file, "stopping.", *stopping);
+  }
+  read_parameters(file, "model.", model);
+  read_parameters(file, "optimizer.", optimizer);
+  optimizer.set_steps(optimizer_steps);
+  return state;
+}
+
 }  // namespace detail
 
 /// Writes the parameters of a model as a safetensors file under their names, whole or not at all.
@@ -138,48 +218,27 @@ void load_weights(const std::string& path, Model& model) {
 template <HasMembers Model, HasMembers Optimizer>
 void save_checkpoint(const std::string& path, const Model& model, const Optimizer& optimizer,
                      const TrainingState& state) {
-  SafetensorsWriter writer;
-  detail::add_parameters(writer, "model.", model);
-  detail::add_parameters(writer, "optimizer.", optimizer);
-  writer.note("heed_checkpoint", "1");
-  writer.note("optimizer_steps", std::to_string(optimizer.steps()));
-  writer.note("step", std::to_string(state.step));
-  writer.note("epoch", std::to_string(state.epoch));
-  writer.note("batch", std::to_string(state.batch));
-  const Random::State random = state.random.state();
-  for (std::size_t i = 0; i < random.size(); ++i) {
-    writer.note("random_" + std::to_string(i), std::to_string(random[i]));
-  }
-  writer.write(path);
+  detail::write_checkpoint<Model>(path, model, optimizer, state, nullptr);
+}
+/// The same with what early stopping remembers: its best weights (`stopping.best_model.…`), their
+/// loss, and how long it has waited since.
+template <HasMembers Model, HasMembers Optimizer>
+void save_checkpoint(const std::string& path, const Model& model, const Optimizer& optimizer,
+                     const TrainingState& state, const EarlyStopping<Model>& stopping) {
+  detail::write_checkpoint(path, model, optimizer, state, &stopping);
 }
 
 /// Reads what save_checkpoint wrote into a model and an optimizer of the same shapes. Throws
-/// FileError, both untouched, for what is no checkpoint or does not match.
+/// FileError, both untouched, for what is no checkpoint or does not match; what was written with
+/// early stopping is read with it.
 template <HasMembers Model, HasMembers Optimizer>
 TrainingState load_checkpoint(const std::string& path, Model& model, Optimizer& optimizer) {
-  const Safetensors file = read_safetensors(path);
-  const auto notes = file.metadata();
-  const auto number = [&](const std::string& key) {
-    return detail::noted_number<Index>(path, notes, key);
-  };
-  if (number("heed_checkpoint") != 1) throw_file_error(path, ": a checkpoint of another version");
-  TrainingState state{.step = number("step"), .epoch = number("epoch"), .batch = number("batch")};
-  Random::State random{};
-  for (std::size_t i = 0; i < random.size(); ++i) {
-    const std::string key = "random_" + std::to_string(i);
-    random[i] = detail::noted_number<std::uint32_t>(path, notes, key);
-  }
-  if (random.back() > 4) throw_file_error(path, ": no checkpoint: 'random_6' is ", random.back());
-  state.random = Random::from_state(random);
-  const Index optimizer_steps = number("optimizer_steps");
-  detail::ParameterMatch match(file);
-  match.expect("model.", model);
-  match.expect("optimizer.", optimizer);
-  match.finish(path);
-  detail::read_parameters(file, "model.", model);
-  detail::read_parameters(file, "optimizer.", optimizer);
-  optimizer.set_steps(optimizer_steps);
-  return state;
+  return detail::read_checkpoint<Model, Optimizer>(path, model, optimizer, nullptr);
+}
+template <HasMembers Model, HasMembers Optimizer>
+TrainingState load_checkpoint(const std::string& path, Model& model, Optimizer& optimizer,
+                              EarlyStopping<Model>& stopping) {
+  return detail::read_checkpoint(path, model, optimizer, &stopping);
 }
 
 }  // namespace heed

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <limits>
+#include <tuple>
 
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
+#include <heed/layers/parameters.hpp>
 
 namespace heed {
 
@@ -12,6 +14,13 @@ namespace heed {
 struct EarlyStoppingOptions {
   Index patience = 5;          // evaluations without improvement before training stops
   double min_improvement = 0;  // by which a loss must fall to count as one
+};
+
+/// What EarlyStopping remembers besides weights; a checkpoint holds it.
+struct EarlyStoppingState {
+  double best_loss = std::numeric_limits<double>::infinity();
+  Index best_evaluation = 0;
+  Index evaluations = 0;
 };
 
 /// Watches a validation loss, keeps the weights of its best evaluation, and says when waiting any
@@ -30,29 +39,36 @@ class EarlyStopping {
 
   /// Takes note of an evaluation; true when training should stop. A NaN is no improvement.
   bool update(double loss, const Model& model) {
-    ++evaluations_;
-    if (loss < best_loss_ - options_.min_improvement || (evaluations_ == 1 && loss <= best_loss_)) {
-      best_loss_ = loss;
-      best_evaluation_ = evaluations_;
+    auto& [best_loss, best_evaluation, evaluations] = state_;
+    ++evaluations;
+    if (loss < best_loss - options_.min_improvement || (evaluations == 1 && loss <= best_loss)) {
+      best_loss = loss;
+      best_evaluation = evaluations;
       best_model_ = model;
     }
-    return evaluations_ - best_evaluation_ >= options_.patience;
+    return evaluations - best_evaluation >= options_.patience;
   }
 
   /// The weights of the best evaluation; those of the beginning before any.
   const Model& best_model() const { return best_model_; }
   /// +inf before the first evaluation that was not NaN.
-  double best_loss() const { return best_loss_; }
+  double best_loss() const { return state_.best_loss; }
   /// Which evaluation was the best, counted from 1; 0: none.
-  Index best_evaluation() const { return best_evaluation_; }
-  Index evaluations() const { return evaluations_; }
+  Index best_evaluation() const { return state_.best_evaluation; }
+  Index evaluations() const { return state_.evaluations; }
+
+  const EarlyStoppingState& state() const { return state_; }
+  /// For a checkpoint that is loaded.
+  void set_state(const EarlyStoppingState& state) { state_ = state; }
+  /// The weights that a checkpoint holds.
+  static auto members(auto& stopping) {
+    return std::tuple{member("best_model", stopping.best_model_)};
+  }
 
  private:
   EarlyStoppingOptions options_;
   Model best_model_;
-  double best_loss_ = std::numeric_limits<double>::infinity();
-  Index best_evaluation_ = 0;
-  Index evaluations_ = 0;
+  EarlyStoppingState state_;
 };
 
 }  // namespace heed
