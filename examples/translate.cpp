@@ -156,16 +156,15 @@ Tokens likeliest(const Tensor<T, 3>& logits) {
 /// What the model says on its own: it reads its own digits, one more at every step.
 template <class T>
 Tokens free_running(const EncoderDecoder<T>& model, const Batch& batch, Index steps) {
-  const auto memory = model.remember(model.encode(batch.source, batch.masks.source));
-  const EncoderDecoderMasks masks{batch.masks.source, masks::Causal{}, batch.masks.memory};
-  Tokens said({batch.source.extent(0), steps + 1});
-  for (Index row = 0; row < said.extent(0); ++row) said(row, 0) = begin_token;
+  TranslationSession<T> session(
+      model, batch.source, {.masks = {batch.masks.source, masks::Causal{}, batch.masks.memory}});
+  Tokens said({session.batch(), steps}), next({session.batch(), 1});
+  std::fill(next.begin(), next.end(), begin_token);
   for (Index step = 0; step < steps; ++step) {
-    const auto so_far = Tokens::copy_of(std::as_const(said).view().slice(1, 0, step + 1));
-    const Tokens next = likeliest(model.decode(so_far, memory, masks));
-    for (Index row = 0; row < said.extent(0); ++row) said(row, step + 1) = next(row, step);
+    next = likeliest(session.logits(next));
+    for (Index row = 0; row < said.extent(0); ++row) said(row, step) = next(row, 0);
   }
-  return Tokens::copy_of(std::as_const(said).view().slice(1, 1, steps + 1));
+  return said;
 }
 // [/free]
 

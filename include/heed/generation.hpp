@@ -8,3 +8,4 @@
 #include <heed/generation/sampling_steps.hpp>
 #include <heed/generation/session.hpp>
 #include <heed/generation/stop_strings.hpp>
+#include <heed/generation/translation_session.hpp>

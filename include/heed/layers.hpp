@@ -12,6 +12,7 @@
 #include <heed/layers/layer_norm.hpp>
 #include <heed/layers/learned_positions.hpp>
 #include <heed/layers/linear.hpp>
+#include <heed/layers/live_rows.hpp>
 #include <heed/layers/multi_head_attention.hpp>
 #include <heed/layers/multi_head_attention_options.hpp>
 #include <heed/layers/norm.hpp>
@@ -22,5 +23,6 @@
 #include <heed/layers/rms_norm.hpp>
 #include <heed/layers/rotary.hpp>
 #include <heed/layers/row_work.hpp>
+#include <heed/layers/score_bias.hpp>
 #include <heed/layers/self_attention_block.hpp>
 #include <heed/layers/sinusoidal_positions.hpp>

@@ -16,7 +16,7 @@ function(run_rule rule status_out words_out)
   set(${words_out} "${words}" PARENT_SCOPE)
 endfunction()
 
-foreach(rule layering umbrellas habits snippets)
+foreach(rule layering umbrellas habits snippets coverage)
   run_rule(${rule} status words)
   if(NOT status EQUAL 0)
     message(FATAL_ERROR "${rule} fails on the tree as it is: ${words}")
@@ -98,3 +98,7 @@ bites_added(snippets "the block after .*hello.txt" examples/golden/hello.txt "mo
 bites_added(snippets "blocks of C.., but" README.md "\n```cpp\nint x;\n```\n")
 bites_added(snippets "no file examples/none.cpp" README.md "<!-- snippet: examples/none.cpp -->\n```cpp\nint x;\n```\n")
 bites_added(snippets "has no region nowhere" README.md "<!-- snippet: examples/hello.cpp#nowhere -->\n```cpp\nint x;\n```\n")
+
+bites_added(coverage "no file examples/none.cpp" docs/coverage.md "| a row | `examples/none.cpp` | |")
+bites_added(coverage "no file in the row" docs/coverage.md "| a row | | |")
+bites_added(coverage "no test Adam.Flies" docs/coverage.md "| a row | | `tests/training/adam_test.cpp` `Adam.Flies` |")

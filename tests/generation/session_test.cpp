@@ -107,6 +107,11 @@ TEST(Session, AnyChunksEqualOnePass) {
   other.fused_projection = true;
   other.query_key_norm = NormKind::rms;
   expect_any_chunks_equal_one_pass<float>(other, true);
+  other.positions = PositionKind::relative;
+  other.relative_reach = 20;
+  expect_any_chunks_equal_one_pass<float>(other, false);
+  other.positions = PositionKind::alibi;
+  expect_any_chunks_equal_one_pass<float>(other, false);
 }
 
 template <class T>

@@ -67,6 +67,49 @@ TEST(MultiHeadAttention, KeepsTheLawsFusedGroupedNormedAndTurned) {
                    false, MaskedCall{masks::Causal{} & masks::Padding({4, 3})});
 }
 
+struct NoisyCall {
+  template <class L, class X>
+  auto operator()(const L& layer, const X& x) const {
+    typename L::Saved saved;
+    return layer.forward(x, masks::Causal{}, Noise{7}, saved);
+  }
+  template <class L, class X>
+  auto operator()(const L& layer, const X& x, typename L::Saved& saved) const {
+    return layer.forward(x, masks::Causal{}, Noise{7}, saved);
+  }
+};
+
+TEST(MultiHeadAttention, KeepsTheLawsWithABiasThatIsLearned) {
+  auto names = separate_names;
+  names.insert(names.end() - 2, "relative_bias");
+  const Mask mask = masks::Padding({7, 5});
+  check_layer_laws(maker({.model_dim = 6, .heads = 2, .relative_reach = 3}), {2, 7, 6}, names,
+                   false, MaskedCall{mask});
+  check_layer_laws(maker({.model_dim = 6, .heads = 2, .relative_reach = 9, .dropout = 0.4}),
+                   {2, 4, 6}, names, false, NoisyCall{});
+  check_layer_laws(maker({.model_dim = 6, .heads = 3, .alibi = true}), {2, 5, 6}, separate_names,
+                   false, MaskedCall{masks::Causal{}});
+  EXPECT_THROW(maker({.model_dim = 6, .relative_reach = -1})(float{}), ShapeError);
+}
+
+TEST(MultiHeadAttention, MasksOfTwoTextsSeeTheFirstQueryOnTheFirstKey) {
+  const auto layer = maker({.model_dim = 6, .top_left = true})(float{});
+  std::mt19937_64 bits(3);
+  const auto x = random_tensor<float, 3>({1, 3, 6}, bits),
+             y = random_tensor<float, 3>({1, 8, 6}, bits);
+  const auto weights = layer.weights(x, y, masks::Causal{});
+  for (Index query = 0; query < 3; ++query) {
+    for (Index key = 0; key < 8; ++key) EXPECT_EQ(weights(0, 0, query, key) > 0, key <= query);
+  }
+  EXPECT_GT(maker({.model_dim = 6})(float{}).weights(x, y, masks::Causal{})(0, 0, 0, 5), 0);
+  MultiHeadAttention<float>::Saved saved;
+  const auto whole = layer.forward(x, y, masks::Causal{});
+  EXPECT_TRUE(same_bits(layer.forward(x, y, masks::Causal{}, saved), whole));
+  EXPECT_TRUE(
+      same_bits(layer.forward(tokens_of(x, 1, 3), layer.memory_inputs(y), masks::Causal{}, 1),
+                tokens_of(whole, 1, 3)));
+}
+
 TEST(MultiHeadAttention, KeepsTheLawsOverAMemory) {
   check_layer_laws(
       [](auto scalar) {
@@ -120,18 +163,6 @@ TEST(MultiHeadAttention, WeightsAreThoseOfTheOutput) {
   const auto expected = layer.out.forward(context), y = layer.forward(x, masks::Causal{});
   for (Index i = 0; i < y.size(); ++i) EXPECT_NEAR(y.data()[i], expected.data()[i], 1e-14);
 }
-
-struct NoisyCall {
-  template <class L, class X>
-  auto operator()(const L& layer, const X& x) const {
-    typename L::Saved saved;
-    return layer.forward(x, masks::Causal{}, Noise{7}, saved);
-  }
-  template <class L, class X>
-  auto operator()(const L& layer, const X& x, typename L::Saved& saved) const {
-    return layer.forward(x, masks::Causal{}, Noise{7}, saved);
-  }
-};
 
 TEST(MultiHeadAttention, KeepsTheLawsWhileWeightsAreDropped) {
   check_layer_laws(maker({.model_dim = 6, .heads = 2, .dropout = 0.4}), {2, 5, 6}, separate_names,

@@ -48,6 +48,9 @@ TEST(EncoderDecoder, GradientsAreRight) {
   other.max_length = 4;
   other.decoder_blocks = 1;
   expect_all_gradients(other);
+  other.positions = PositionKind::relative;
+  other.relative_reach = 2;
+  expect_all_gradients(other);
 }
 
 TEST(EncoderDecoder, Names) {

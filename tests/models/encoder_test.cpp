@@ -36,6 +36,9 @@ TEST(Encoder, GradientsAreRight) {
   other.embedding_norm = false;
   other.positions = PositionKind::rotary;
   expect_encoder_gradients(other);
+  other.positions = PositionKind::relative;
+  other.relative_reach = 2;
+  expect_encoder_gradients(other);
 }
 
 TEST(Encoder, Names) {

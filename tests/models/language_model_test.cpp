@@ -61,6 +61,11 @@ TEST(LanguageModel, GradientsAreRight) {
   after.tied_head = false;
   after.blocks = 1;
   expect_model_gradients(after);
+  after.positions = PositionKind::relative;
+  after.relative_reach = 2;
+  expect_model_gradients(after);
+  after.positions = PositionKind::alibi;
+  expect_model_gradients(after);
 }
 
 TEST(LanguageModel, NamesOfGPT) {

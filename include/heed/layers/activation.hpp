@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <heed/core/scalar.hpp>
+#include <heed/layers/live_rows.hpp>
 #include <heed/layers/parameters.hpp>
 #include <heed/layers/row_work.hpp>
 #include <heed/simd/row_kernels.hpp>
@@ -48,6 +49,7 @@ struct Activation {
       const Index at = first * width;
       simd::row_kernels<T>().activate_gradient(kind, saved.input.data() + at, grad.data() + at,
                                                grad_x.data() + at, (last - first) * width);
+      detail::clear_dead_rows(grad.data() + at, grad_x.data() + at, last - first, width);
     });
     return grad_x;
   }

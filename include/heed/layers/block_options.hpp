@@ -27,6 +27,8 @@ struct BlockOptions {
   bool fused_projection = false;
   std::optional<NormKind> query_key_norm = {};
   std::optional<RotaryOptions> rotary = {};
+  Index relative_reach = 0;  // above 0: a learned bias by distance, up to so far either way
+  bool alibi = false;
   double dropout = 0;            // after attention, inside and after the feed-forward part
   double attention_dropout = 0;  // of the weights
 };
@@ -44,6 +46,8 @@ inline MultiHeadAttentionOptions attention_options(const BlockOptions& options) 
           .query_key_norm = options.query_key_norm,
           .norm_epsilon = options.norm_epsilon,
           .rotary = options.rotary,
+          .relative_reach = options.relative_reach,
+          .alibi = options.alibi,
           .dropout = options.attention_dropout};
 }
 inline FeedForwardOptions feed_forward_options(const BlockOptions& options) {

@@ -38,6 +38,7 @@ void attend_ragged(const MultiHeadAttention<T>& layer, const Tensor<T, 3>& queri
     firsts.push_back(cache.length(item) - count);
   }
   auto options = layer.kernel_options();
+  options.first_query.reset();
   options.first_queries = firsts;
   attention(layer.heads_of(padded), cache, mask, layer.heads_of(out), options);
   T* to = context.data();
@@ -89,7 +90,9 @@ Tensor<T, 3> cached_attention(const MultiHeadAttention<T>& layer, const Tensor<T
     const auto by_item = [&](auto& rows) {
       return detail::as_rows(rows).split(0, counts[0]).split(2, head_dim).permute({0, 2, 1, 3});
     };
-    attention(by_item(queries), cache, mask, by_item(context), layer.kernel_options());
+    auto options = layer.kernel_options();
+    options.first_query.reset();
+    attention(by_item(queries), cache, mask, by_item(context), options);
   } else {
     detail::attend_ragged(layer, queries, counts, cache, mask, context);
   }

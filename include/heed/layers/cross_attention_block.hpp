@@ -15,7 +15,8 @@
 namespace heed {
 
 /// A decoder's block beside an encoder: attention of the tokens over each other, over a memory
-/// (batch, memory tokens, model_dim), then a feed-forward part.
+/// (batch, memory tokens, model_dim), then a feed-forward part. The memory's mask sees token i at
+/// position i, however many tokens there are on either side.
 template <Scalar T>
 struct CrossAttentionBlock {
   using Input = Tensor<T, 3>;
@@ -27,7 +28,7 @@ struct CrossAttentionBlock {
   };
 
   CrossAttentionBlock() = default;
-  /// Rotary positions turn the tokens' own attention, not that over the memory.
+  /// Positions act in the tokens' own attention, not in that over the memory.
   CrossAttentionBlock(const BlockOptions& options, Random& random)
       : attention_residual(residual(options, random)),
         attention(detail::attention_options(options), random),
@@ -42,11 +43,16 @@ struct CrossAttentionBlock {
   /// The same over keys and values that cross_attention.memory_inputs gave once.
   Output forward(Input x, const AttentionInputs<T>& memory, const Mask& mask,
                  const Mask& memory_mask) const {
-    x = attention_residual.forward(std::move(x),
-                                   [&](const Input& in) { return attention.forward(in, mask); });
-    x = cross_residual.forward(std::move(x), [&](const Input& in) {
-      return cross_attention.forward(in, memory, memory_mask);
-    });
+    return forward_around(
+        std::move(x), [&](const Input& in) { return attention.forward(in, mask); },
+        [&](const Input& in) { return cross_attention.forward(in, memory, memory_mask); });
+  }
+  /// The block around other ways to attend, `attend(tokens)` to each other, in a cache, say, and
+  /// `attend_memory(tokens)`.
+  template <class Attend, class AttendMemory>
+  Output forward_around(Input x, const Attend& attend, const AttendMemory& attend_memory) const {
+    x = attention_residual.forward(std::move(x), attend);
+    x = cross_residual.forward(std::move(x), attend_memory);
     return feed_forward_residual.forward(std::move(x),
                                          [&](const Input& in) { return feed_forward.forward(in); });
   }
@@ -117,7 +123,10 @@ struct CrossAttentionBlock {
   static MultiHeadAttentionOptions cross_options(const BlockOptions& options) {
     auto cross = detail::attention_options(options);
     cross.rotary.reset();
+    cross.relative_reach = 0;
+    cross.alibi = false;
     cross.fused = false;
+    cross.top_left = true;
     return cross;
   }
 };

@@ -10,6 +10,7 @@
 #include <heed/core/error.hpp>
 #include <heed/core/random.hpp>
 #include <heed/core/scalar.hpp>
+#include <heed/layers/live_rows.hpp>
 #include <heed/layers/parameters.hpp>
 #include <heed/layers/row_work.hpp>
 #include <heed/tensor/matrix_product.hpp>
@@ -81,8 +82,7 @@ struct Linear {
   /// Parameter gradients alone.
   void accumulate(const Output& grad, const Input& input, Linear& gradients) const {
     const auto grad_rows = detail::as_rows(grad);
-    matrix_product(grad_rows.permute({1, 0}), detail::as_rows(input), gradients.weight,
-                   {.accumulate = true});
+    detail::accumulate_weight<T>(grad_rows, detail::as_rows(input), gradients.weight);
     if (!bias) return;
     const T one = 1;
     const TensorView<const T, 2> ones(&one, {1, grad_rows.extent(0)}, {0, 0});

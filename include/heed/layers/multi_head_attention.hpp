@@ -14,9 +14,11 @@
 #include <heed/core/scalar.hpp>
 #include <heed/layers/dropout.hpp>
 #include <heed/layers/linear.hpp>
+#include <heed/layers/live_rows.hpp>
 #include <heed/layers/norm.hpp>
 #include <heed/layers/projections.hpp>
 #include <heed/layers/rotary.hpp>
+#include <heed/layers/score_bias.hpp>
 #include <heed/masks/mask.hpp>
 
 namespace heed {
@@ -30,7 +32,8 @@ struct AttentionInputs {
 
 /// Attention of tokens over tokens (self) or over a memory (cross), under any mask, with the fused
 /// kernels: project, attend, project back. Vaswani et al. 2017; grouped heads after Ainslie et al.
-/// 2023. The mask sees absolute positions; without a cache the last query stands on the last key.
+/// 2023. The mask sees absolute positions; without a cache the last query stands on the last key,
+/// or with options.top_left the first on the first.
 template <Scalar T>
 struct MultiHeadAttention {
   using Input = Tensor<T, 3>;
@@ -49,6 +52,7 @@ struct MultiHeadAttention {
   MultiHeadAttention(const MultiHeadAttentionOptions& given, Random& random)
       : options(detail::completed(given)),
         projections(options, random),
+        score_bias(options),
         out({options.heads * options.head_dim, options.model_dim, options.output_bias}, random) {
     if (options.query_key_norm) {
       const NormOptions norm{*options.query_key_norm, options.head_dim, options.norm_epsilon};
@@ -123,10 +127,12 @@ struct MultiHeadAttention {
     return normed(*key_norm, std::move(rows), saved ? &saved->key_norm : nullptr);
   }
   /// Attention of x over keys and values that memory_inputs gave: the same bits as over the memory.
-  Output forward(const Input& x, const AttentionInputs<T>& memory, const Mask& mask) const {
+  /// `first`: the position of the first query, where options.top_left.
+  Output forward(const Input& x, const AttentionInputs<T>& memory, const Mask& mask,
+                 Index first = 0) const {
     auto rows = queries(x);
-    if (rotary) rotary->apply(heads_of(rows));
-    return attend(rows, memory, mask);
+    if (rotary) rotary->apply(heads_of(rows), first);
+    return attend(rows, memory, mask, first);
   }
   /// (batch, tokens, heads · head_dim) as (batch, heads, tokens, head_dim), on the same memory.
   TensorView<T, 4> heads_of(Tensor<T, 3>& x) const {
@@ -136,12 +142,14 @@ struct MultiHeadAttention {
     return x.view().split(2, options.head_dim).permute({0, 2, 1, 3});
   }
   /// The options the kernels are called with; weights are dropped where the noise has a seed.
-  AttentionOptions<T> kernel_options(const Noise& noise = {}) const {
+  AttentionOptions<T> kernel_options(const Noise& noise = {}, Index first = 0) const {
     AttentionOptions<T> kernel;
+    if (options.top_left) kernel.first_query = first;
     if (noise.seed && options.dropout > 0) {
       kernel.dropout = {static_cast<float>(options.dropout), *noise.seed, stream};
     }
     if (options.scale) kernel.scale = static_cast<T>(*options.scale);
+    score_bias.apply(kernel);
     return kernel;
   }
   /// All weights, (batch, heads, queries, keys): for looking at.
@@ -157,21 +165,24 @@ struct MultiHeadAttention {
 
   static auto members(auto& layer) {
     return std::tuple{member("", layer.projections), member("query_norm", layer.query_norm),
-                      member("key_norm", layer.key_norm), member("out", layer.out)};
+                      member("key_norm", layer.key_norm), member("", layer.score_bias),
+                      member("out", layer.out)};
   }
 
   MultiHeadAttentionOptions options;
   Projections<T> projections;
   std::optional<Norm<T>> query_norm, key_norm;
   std::optional<Rotary> rotary;
+  ScoreBias<T> score_bias;
   Linear<T> out;
   std::uint32_t stream = 0;  // of dropout, which tells it from other layers
 
  private:
-  Output attend(const Tensor<T, 3>& rows, const AttentionInputs<T>& in, const Mask& mask) const {
+  Output attend(const Tensor<T, 3>& rows, const AttentionInputs<T>& in, const Mask& mask,
+                Index first = 0) const {
     auto context = Tensor<T, 3>::uninitialized(rows.extents());
     attention(heads_of(rows), heads_of(in.keys), heads_of(in.values), mask, heads_of(context),
-              kernel_options());
+              kernel_options(Noise{}, first));
     return out.forward(context);
   }
 
@@ -195,10 +206,14 @@ struct MultiHeadAttention {
     const auto grad_context = out.backward(grad, saved.context, gradients.out);
     const auto like = [](const Input& x) { return Input::uninitialized(x.extents()); };
     AttentionInputs<T> grads{like(in.queries), like(in.keys), like(in.values)};
+    Tensor<T, 2> grad_bias;
     attention_backward(heads_of(in.queries), heads_of(in.keys), heads_of(in.values), *saved.mask,
-                       heads_of(saved.context), saved.log_sum_exp, heads_of(grad_context),
-                       heads_of(grads.queries), heads_of(grads.keys), heads_of(grads.values),
-                       kernel_options(saved.noise));
+                       heads_of(saved.context),
+                       detail::lse_of_live_queries(saved.log_sum_exp, grad_context),
+                       heads_of(grad_context), heads_of(grads.queries), heads_of(grads.keys),
+                       heads_of(grads.values), kernel_options(saved.noise),
+                       score_bias.gradient_options(grad_bias));
+    score_bias.accumulate(grad_bias, gradients.score_bias);
     if (rotary) {
       rotary->undo(heads_of(grads.queries));
       rotary->undo(heads_of(grads.keys));

@@ -22,7 +22,12 @@ struct MultiHeadAttentionOptions {
   double norm_epsilon = 1e-6;
   std::optional<double> scale = {};  // default 1 / √head_dim
   std::optional<RotaryOptions> rotary = {};
-  double dropout = 0;  // of the weights, in training
+  Index relative_reach = 0;  // above 0: a learned bias by distance, up to so far either way
+  bool alibi = false;        // a fixed one, falling with distance
+  double dropout = 0;        // of the weights, in training
+  /// Masks see the first query at position 0, as where queries and memory are two texts; else the
+  /// last query stands on the last key.
+  bool top_left = false;
 };
 
 namespace detail {
@@ -45,6 +50,7 @@ inline MultiHeadAttentionOptions completed(MultiHeadAttentionOptions options) {
     options.head_dim = options.model_dim / options.heads;
   }
   if (options.memory_dim == 0) options.memory_dim = options.model_dim;
+  if (options.relative_reach < 0) refuse("relative_reach is 0 or more");
   if (!(options.dropout >= 0 && options.dropout <= 1)) refuse("dropout is a share, 0 to 1");
   if (options.fused && options.memory_dim != options.model_dim) {
     refuse("a fused projection has one input");

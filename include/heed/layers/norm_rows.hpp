@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 
 #include <heed/core/error.hpp>
 #include <heed/core/scalar.hpp>
+#include <heed/layers/live_rows.hpp>
 #include <heed/layers/row_work.hpp>
 #include <heed/simd/row_kernels.hpp>
 #include <heed/tensor/tensor.hpp>
@@ -67,6 +69,10 @@ class NormRows {
         const Index at = row * width_;
         const T* normalized = saved.normalized.data() + at;
         T* out = grad_x.data() + at;
+        if (all_zero(grad.data() + at, width_)) {
+          std::fill_n(out, width_, T{0});
+          continue;
+        }
         kernels_.multiply(grad.data() + at, weight_, out, width_);
         const T mean = centered_ ? kernels_.sum(out, width_) / count : T{0};
         const T slope = kernels_.dot(out, normalized, width_) / count;
@@ -75,6 +81,7 @@ class NormRows {
     });
     sum_row_runs(rows, width_, grad_weight, [&](Index first, Index last, T* sum) {
       for (Index at = first * width_; at < last * width_; at += width_) {
+        if (all_zero(grad.data() + at, width_)) continue;
         kernels_.multiply_add(grad.data() + at, saved.normalized.data() + at, sum, width_);
       }
     });

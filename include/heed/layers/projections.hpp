@@ -67,8 +67,8 @@ struct Projections {
     }
     const auto [first, last] = range(which);
     auto& whole = *gradients.query_key_value;
-    matrix_product(grad_rows.permute({1, 0}), detail::as_rows(x),
-                   whole.weight.view().slice(0, first, last), {.accumulate = true});
+    detail::accumulate_weight<T>(grad_rows, detail::as_rows(x),
+                                 whole.weight.view().slice(0, first, last));
     if (whole.bias) {
       const T one = 1;
       const TensorView<const T, 2> ones(&one, {1, grad_rows.extent(0)}, {0, 0});

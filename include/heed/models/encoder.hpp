@@ -27,6 +27,7 @@ struct EncoderOptions {
   Index segments =
       2;  // kinds of token beside the token itself (first and second sentence); 0: none
   PositionKind positions = PositionKind::learned;
+  Index relative_reach = 128;  // where positions are relative: distances beyond count as this one
   ActivationKind activation = ActivationKind::gelu;
   double norm_epsilon = 1e-12;
   bool norm_before = false;
@@ -142,7 +143,7 @@ struct Encoder {
                        .norm_before = options.norm_before,
                        .fused_projection = options.fused_projection,
                        .dropout = options.dropout};
-    if (options.positions == PositionKind::rotary) block.rotary.emplace();
+    detail::set_positions(block, options.positions, {}, options.relative_reach);
     return block;
   }
   static Tokens segments_of(const Tokens& tokens, const Tokens& kinds) {

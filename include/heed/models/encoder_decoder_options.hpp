@@ -21,6 +21,7 @@ struct EncoderDecoderOptions {
   Index hidden_dim = 0;  // 0: 4 · model_dim
   Index max_length = 512;
   PositionKind positions = PositionKind::sinusoidal;
+  Index relative_reach = 128;  // where positions are relative
   ActivationKind activation = ActivationKind::relu;
   double norm_epsilon = 1e-5;
   bool norm_before = false;
@@ -42,6 +43,7 @@ inline EncoderOptions encoder_options(const EncoderDecoderOptions& options) {
           .max_length = options.max_length,
           .segments = 0,
           .positions = options.positions,
+          .relative_reach = options.relative_reach,
           .activation = options.activation,
           .norm_epsilon = options.norm_epsilon,
           .norm_before = options.norm_before,
@@ -67,7 +69,7 @@ inline BlockOptions block_options(const EncoderDecoderOptions& options) {
                      .norm_epsilon = options.norm_epsilon,
                      .norm_before = options.norm_before,
                      .dropout = options.dropout};
-  if (options.positions == PositionKind::rotary) block.rotary.emplace();
+  set_positions(block, options.positions, {}, options.relative_reach);
   return block;
 }
 

@@ -20,7 +20,8 @@ struct LanguageModelOptions {
   Index hidden_dim = 0;  // 0: 4 · model_dim
   Index max_length = 1024;
   PositionKind positions = PositionKind::learned;
-  RotaryOptions rotary = {};  // where positions are rotary
+  RotaryOptions rotary = {};   // where positions are rotary
+  Index relative_reach = 128;  // where they are relative: distances beyond count as this one
   ActivationKind activation = ActivationKind::gelu_tanh;
   bool gated = false;
   NormKind norm = NormKind::layer;
@@ -65,7 +66,7 @@ inline BlockOptions block_options(const LanguageModelOptions& options) {
                      .query_key_norm = options.query_key_norm,
                      .dropout = options.dropout,
                      .attention_dropout = options.attention_dropout};
-  if (options.positions == PositionKind::rotary) block.rotary = options.rotary;
+  set_positions(block, options.positions, options.rotary, options.relative_reach);
   return block;
 }
 inline TokenInputOptions token_input_options(const LanguageModelOptions& options) {

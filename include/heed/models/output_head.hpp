@@ -47,8 +47,8 @@ struct OutputHead {
   Tensor<T, 3> backward(const Output& grad, const Embedding<T>& embedding, const Saved& saved,
                         OutputHead& gradients, Embedding<T>& grad_embedding) const {
     if (own) return own->backward(grad, saved.input, *gradients.own);
-    matrix_product(detail::as_rows(grad).permute({1, 0}), detail::as_rows(saved.input),
-                   grad_embedding.weight, {.accumulate = true});
+    detail::accumulate_weight<T>(detail::as_rows(grad), detail::as_rows(saved.input),
+                                 grad_embedding.weight);
     auto grad_x = Tensor<T, 3>::uninitialized(saved.input.extents());
     matrix_product(detail::as_rows(grad), embedding.weight, detail::as_rows(grad_x));
     return grad_x;

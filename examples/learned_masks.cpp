@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: MIT
+// Masks that are learned, made of content, or of two dimensions, each inside a model that trains: a
+// bias by distance that finds what matters, blocks of keys chosen by what they hold, and images of
+// different sizes in one batch.
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include <heed/heed.hpp>
+
+namespace {
+
+using namespace heed;
+
+struct Options {
+  std::uint64_t seed = 1;
+  Index threads = 0;
+  bool quick = false;
+};
+
+/// Every token's target is the token three before it; positions are known by distance alone, a
+/// number for each distance and head, learned from 0.
+template <class T>
+void learned_bias(const Options& options) {
+  std::printf(
+      "1. A bias that is learned: which distance matters? (The task: say the token three back.)\n");
+  Random random(options.seed);
+  // [bias]
+  LanguageModelOptions shape;
+  shape.vocabulary = 10;
+  shape.model_dim = 32;
+  shape.heads = 2;
+  shape.positions = PositionKind::relative;  // a learned bias by distance
+  shape.relative_reach = 8;                  // keys farther away share the last number
+  LanguageModel<T> model(shape, random);
+  // [/bias]
+  AdamW optimizer(model, {.learning_rate = 1e-2});
+  auto gradients = zeros_like(model);
+  const int steps = 150;
+  for (int step = 0; step <= steps; ++step) {
+    Tokens tokens({16, 20}), targets({16, 20});
+    for (Index& token : tokens) token = random.integer(10);
+    for (Index row = 0; row < 16; ++row) {
+      for (Index i = 0; i < 20; ++i) targets(row, i) = i < 3 ? -100 : tokens(row, i - 3);
+    }
+    typename LanguageModel<T>::Saved saved;
+    const auto logits = model.forward(tokens, masks::Causal{}, saved);
+    const auto [loss, grad_logits] = cross_entropy(logits, targets);
+    set_zero(gradients);
+    model.backward(grad_logits, saved, gradients);
+    optimizer.step(model, gradients);
+    if (step % 50 == 0) std::printf("  step %3d  loss %.3f\n", step, loss);
+  }
+  const auto& bias = *model.blocks[0].attention.score_bias.relative;
+  std::printf("  distance");
+  for (Index back = 0; back <= 8; ++back) std::printf("%6td", -back);
+  for (Index head = 0; head < 2; ++head) {
+    std::printf("\n  head %td  ", head);
+    for (Index back = 0; back <= 8; ++back) {
+      std::printf(" %5.1f", static_cast<double>(bias(head, 8 - back)));
+    }
+  }
+  std::printf("\n\n");
+}
+
+// [content]
+/// Attention that looks at few blocks of tokens: those whose keys fit its queries. The mask is made
+/// anew for every batch; gradients flow through what it lets through.
+template <class T>
+struct Retriever {
+  struct Saved {
+    typename Embedding<T>::Saved embedding;
+    typename MultiHeadAttention<T>::Saved attention;
+    typename Linear<T>::Saved head;
+  };
+  static constexpr Index block = 4, kept = 3;
+
+  Mask mask_of(const Tensor<T, 3>& x) const {
+    const auto in = attention.inputs(x, x);
+    return block_top_k(attention.heads_of(in.queries), attention.heads_of(in.keys), block, kept) &
+           masks::Causal{};
+  }
+  Tensor<T, 3> forward(const Tokens& tokens, Saved& saved) const {
+    auto x = embedding.forward(tokens, saved.embedding);
+    const Mask mask = mask_of(x);
+    x = attention.forward(std::move(x), mask, saved.attention);
+    return head.forward(std::move(x), saved.head);
+  }
+  void backward(const Tensor<T, 3>& grad, const Saved& saved, Retriever& gradients) const {
+    auto x = head.backward(grad, saved.head, gradients.head);
+    x = attention.backward(x, saved.attention, gradients.attention);
+    embedding.backward(x, saved.embedding, gradients.embedding);
+  }
+  static auto members(auto& model) {
+    return std::tuple{member("embedding", model.embedding), member("attention", model.attention),
+                      member("head", model.head)};
+  }
+
+  Embedding<T> embedding;
+  MultiHeadAttention<T> attention;
+  Linear<T> head;
+};
+// [/content]
+
+/// 32 names with one of four values each, in any order (token 4 · name + value), then eight names
+/// (token 128 + name) to be answered by their values.
+struct Questions {
+  Tokens tokens{{8, 40}}, targets{{8, 40}};
+};
+Questions some_questions(Random& random) {
+  Questions questions;
+  std::fill(questions.targets.begin(), questions.targets.end(), -100);
+  for (Index row = 0; row < 8; ++row) {
+    std::vector<Index> names(32), values(32);
+    for (Index i = 0; i < 32; ++i) names[static_cast<std::size_t>(i)] = i;
+    for (Index& value : values) value = random.integer(4);
+    heed::detail::shuffle(names, random);
+    for (Index i = 0; i < 32; ++i) {
+      const Index name = names[static_cast<std::size_t>(i)];
+      questions.tokens(row, i) = 4 * name + values[static_cast<std::size_t>(name)];
+    }
+    for (Index i = 32; i < 40; ++i) {
+      const Index name = random.integer(32);
+      questions.tokens(row, i) = 128 + name;
+      questions.targets(row, i) = values[static_cast<std::size_t>(name)];
+    }
+  }
+  return questions;
+}
+
+template <class T>
+void content_mask(const Options& options) {
+  std::printf(
+      "2. A mask of content: 3 blocks of 10, chosen by what they hold. (The task: look values "
+      "up.)\n");
+  Random random(options.seed);
+  Retriever<T> model{{{.vocabulary = 160, .dim = 64, .deviation = 1}, random},
+                     {{.model_dim = 64, .heads = 4}, random},
+                     {{.inputs = 64, .outputs = 4}, random}};
+  Adam optimizer(model, {.learning_rate = 3e-3});
+  auto gradients = zeros_like(model);
+  const int steps = options.quick ? 300 : 600;
+  for (int step = 0; step <= steps; ++step) {
+    const Questions questions = some_questions(random);
+    typename Retriever<T>::Saved saved;
+    const auto logits = model.forward(questions.tokens, saved);
+    const auto [loss, grad_logits] = cross_entropy(logits, questions.targets);
+    set_zero(gradients);
+    model.backward(grad_logits, saved, gradients);
+    optimizer.step(model, gradients);
+    if (step % (steps / 3) == 0) std::printf("  step %3d  loss %.3f\n", step, loss);
+  }
+  Tokens first = some_questions(random).tokens;
+  first = Tokens::copy_of(std::as_const(first).view().slice(0, 0, 1));
+  std::printf("  what the head 0 of one sequence lets through:\n");
+  const Mask mask = model.mask_of(model.embedding.forward(first));
+  for (Index query = 0; query < 40; query += 4) {
+    std::printf("  ");
+    for (Index key = 0; key < 40; key += 4) {
+      std::printf("%s", mask.allows({0, 0, query + 3, key}) ? "\u2588\u2588" : "\u00b7 ");
+    }
+    std::printf("\n");
+  }
+  std::printf("\n");
+}
+
+/// Images in one batch, padded to one size: each holds a bar, lying (1) or standing (2). A cell is
+/// dark (0), bright (1) or outside the image (2).
+struct Images {
+  static constexpr Index side = 6;
+  Tokens cells, targets;
+  std::vector<std::pair<Index, Index>> sizes;  // rows, columns
+};
+Images some_images(Index count, Random& random) {
+  Images images{Tokens({count, 36}), Tokens({count, 36}), {}};
+  std::fill(images.cells.begin(), images.cells.end(), 2);
+  std::fill(images.targets.begin(), images.targets.end(), -100);
+  for (Index item = 0; item < count; ++item) {
+    const Index rows = 3 + random.integer(4), columns = 3 + random.integer(4);
+    images.sizes.emplace_back(rows, columns);
+    const bool standing = random.integer(2) == 1;
+    const Index row = random.integer(standing ? rows - 2 : rows);
+    const Index column = random.integer(standing ? columns : columns - 2);
+    for (Index r = 0; r < rows; ++r) {
+      for (Index c = 0; c < columns; ++c) {
+        const bool bright = standing ? c == column && r >= row && r < row + 3
+                                     : r == row && c >= column && c < column + 3;
+        images.cells(item, r * Images::side + c) = bright;
+        images.targets(item, r * Images::side + c) = bright ? 1 + standing : 0;
+      }
+    }
+  }
+  return images;
+}
+
+// [grid]
+/// Cells see their neighbors, and of these only what belongs to their image.
+Mask mask_of(const Images& images) {
+  const auto inside = masks::valid_cells(std::ssize(images.sizes), Images::side, Images::side,
+                                         [&](Index item, Index row, Index column) {
+                                           const auto& [rows, columns] =
+                                               images.sizes[static_cast<std::size_t>(item)];
+                                           return row < rows && column < columns;
+                                         });
+  return masks::GridNeighborhood{Images::side, Images::side, 1} & inside;
+}
+// [/grid]
+
+template <class T>
+struct Painter {
+  Encoder<T> encoder;
+  Linear<T> head;
+  static auto members(auto& model) {
+    return std::tuple{member("encoder", model.encoder), member("head", model.head)};
+  }
+};
+
+template <class T>
+bool padding_changes_no_bit(const Painter<T>& model, Images images) {
+  const Mask mask = mask_of(images);
+  const auto before = model.head.forward(model.encoder.forward(images.cells, mask));
+  for (Index i = 0; i < images.cells.size(); ++i) {
+    if (images.targets.data()[i] < 0) images.cells.data()[i] = i % 3;
+  }
+  const auto after = model.head.forward(model.encoder.forward(images.cells, mask));
+  for (Index i = 0; i < images.cells.size(); ++i) {
+    if (images.targets.data()[i] < 0) continue;
+    if (std::memcmp(before.data() + 3 * i, after.data() + 3 * i, 3 * sizeof(T)) != 0) return false;
+  }
+  return true;
+}
+
+template <class T>
+void image_grid(const Options& options) {
+  std::printf(
+      "3. Images of different sizes in one batch, cells that see their neighbors. (The task: "
+      "which\n"
+      "   cells belong to a bar that lies, which to one that stands?)\n");
+  Random random(options.seed);
+  Painter<T> model{Encoder<T>({.vocabulary = 3,
+                               .model_dim = 32,
+                               .heads = 2,
+                               .blocks = 2,
+                               .hidden_dim = 64,
+                               .max_length = 36,
+                               .segments = 0,
+                               .deviation = 0.1},
+                              random),
+                   Linear<T>({.inputs = 32, .outputs = 3}, random)};
+  AdamW optimizer(model, {.learning_rate = 3e-3});
+  auto gradients = zeros_like(model);
+  const int steps = options.quick ? 210 : 300;
+  for (int step = 0; step <= steps; ++step) {
+    const Images images = some_images(16, random);
+    typename Encoder<T>::Saved saved;
+    typename Linear<T>::Saved saved_head;
+    const auto x = model.encoder.forward(images.cells, mask_of(images), saved);
+    const auto [loss, grad_logits] =
+        cross_entropy(model.head.forward(x, saved_head), images.targets);
+    set_zero(gradients);
+    auto grad = model.head.backward(grad_logits, saved_head, gradients.head);
+    model.encoder.backward(std::move(grad), saved, gradients.encoder);
+    optimizer.step(model, gradients);
+    if (step % (steps / 3) == 0) std::printf("  step %3d  loss %.3f\n", step, loss);
+  }
+  const Images images = some_images(6, random);
+  const auto logits = model.head.forward(model.encoder.forward(images.cells, mask_of(images)));
+  for (Index row = 0; row < Images::side; ++row) {
+    std::printf("  ");
+    for (Index item = 0; item < 6; ++item) {
+      for (Index column = 0; column < Images::side; ++column) {
+        const Index cell = row * Images::side + column;
+        const T* classes = logits.data() + (item * 36 + cell) * 3;
+        const auto best = std::max_element(classes, classes + 3) - classes;
+        std::printf("%c", images.targets(item, cell) < 0 ? ' ' : ".-|"[best]);
+      }
+      std::printf("   ");
+    }
+    std::printf("\n");
+  }
+  std::printf("  what stands outside the images changes no bit of what is inside: %s\n",
+              padding_changes_no_bit(model, images) ? "true" : "FALSE");
+}
+
+template <class T>
+void run(const Options& options) {
+  if (options.threads > 0) set_thread_count(options.threads);
+  learned_bias<T>(options);
+  content_mask<T>(options);
+  image_grid<T>(options);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app(
+      "Masks that are learned, made of content, or of two dimensions, inside models that train.");
+  app.add_option("--seed", options.seed, "of data and weights")->capture_default_str();
+  app.add_option("--threads", options.threads, "threads to compute with; 0: all")
+      ->capture_default_str();
+  app.add_flag("--quick", options.quick, "fewer steps; in double");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    options.quick ? run<double>(options) : run<float>(options);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "learned_masks: %s\n", error.what());
+    return 1;
+  }
+  return 0;
+}

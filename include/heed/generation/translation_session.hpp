@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <heed/attention/key_value_cache.hpp>
+#include <heed/core/error.hpp>
+#include <heed/layers/cached_attention.hpp>
+#include <heed/masks/causal.hpp>
+#include <heed/masks/full.hpp>
+#include <heed/models/encoder_decoder.hpp>
+
+namespace heed {
+
+/// How much a translation session can hold, and who sees whom.
+struct TranslationSessionOptions {
+  Index max_length = 0;   // tokens of each target; 0: the model's
+  Index page_tokens = 0;  // in a page of the caches, as CacheShape has it; 0: one page per sequence
+  /// The target's mask is over positions, the same for all sequences.
+  EncoderDecoderMasks masks{masks::Full{}, masks::Causal{}, masks::Full{}};
+};
+
+/// Writing with an encoder-decoder some tokens at a time: the sources are read once, and the keys
+/// and values of what was written stay in caches. Logits have the bits of the model's forward pass
+/// on the whole targets, however these are cut into calls. Every call either happens or throws
+/// ShapeError and leaves the session as it was. The model is not copied.
+template <Scalar T>
+class TranslationSession {
+ public:
+  /// `sources` (batch, length). Throws ShapeError for targets that the model has no positions for.
+  TranslationSession(const EncoderDecoder<T>& model, const Tokens& sources,
+                     const TranslationSessionOptions& options = {})
+      : model_(&model), options_(checked(model, options)), batch_(sources.extent(0)) {
+    memory_ = model.remember(model.encode(sources, options_.masks.source));
+    for (const auto& block : model.blocks) {
+      const auto& attention = block.attention.options;
+      auto shape = CacheShape::contiguous(batch_, attention.key_heads, attention.head_dim,
+                                          attention.head_dim, options_.max_length);
+      if (options_.page_tokens > 0) {
+        shape.page_tokens = options_.page_tokens;
+        shape.pages = batch_ * ((options_.max_length + shape.page_tokens - 1) / shape.page_tokens);
+      }
+      caches_.emplace_back(shape);
+    }
+  }
+
+  Index batch() const { return batch_; }
+  /// Target tokens read so far, the same number for every sequence.
+  Index length() const { return length_; }
+
+  /// Reads the next tokens of every target, (batch, tokens): the logits behind each of them,
+  /// (batch, tokens, vocabulary).
+  Tensor<T, 3> logits(const Tokens& tokens) {
+    if (tokens.extent(0) != batch_ || tokens.extent(1) > options_.max_length - length_) {
+      throw_shape_error("TranslationSession: tokens ", tokens.extents(), " for ", batch_,
+                        " sequences with ", length_, " of ", options_.max_length, " tokens");
+    }
+    auto x = model_->input.forward(tokens, length_);
+    try {
+      for (std::size_t i = 0; i < caches_.size(); ++i) x = block(i, std::move(x));
+    } catch (...) {
+      take_back(length_);
+      throw;
+    }
+    length_ += tokens.extent(1);
+    if (model_->norm) x = model_->norm->forward(x);
+    return model_->head.forward(x, model_->input.embedding);
+  }
+  /// One token for every target: the logits of what follows, (batch, vocabulary).
+  Tensor<T, 2> step(std::span<const Index> tokens) {
+    Tokens column({static_cast<Index>(tokens.size()), 1});
+    std::copy(tokens.begin(), tokens.end(), column.data());
+    auto next = logits(column);
+    const Extents<2> rows = {next.extent(0), next.extent(2)};
+    return std::move(next).reshaped(rows);
+  }
+  /// The next tokens of the one target, as `generate` asks for them: logits (vocabulary).
+  Tensor<T, 1> operator()(std::span<const Index> tokens) {
+    if (batch_ != 1 || tokens.empty()) {
+      throw_shape_error("TranslationSession: ", tokens.size(), " tokens for one of ", batch_,
+                        " sequences");
+    }
+    Tokens row({1, static_cast<Index>(tokens.size())});
+    std::copy(tokens.begin(), tokens.end(), row.data());
+    const auto all = logits(row);
+    return Tensor<T, 1>::copy_of(all.view().select(0, 0).select(0, row.extent(1) - 1));
+  }
+
+  /// Takes the last tokens back, down to `length`; 0 begins anew.
+  void truncate(Index length) {
+    if (length < 0 || length > length_) {
+      throw_shape_error("TranslationSession: truncate to ", length, " tokens where there are ",
+                        length_);
+    }
+    take_back(length);
+    length_ = length;
+  }
+
+ private:
+  static TranslationSessionOptions checked(const EncoderDecoder<T>& model,
+                                           TranslationSessionOptions options) {
+    if (options.max_length == 0) options.max_length = model.options.max_length;
+    const bool table = model.options.positions == PositionKind::learned;
+    if (options.max_length < 1 || options.page_tokens < 0 ||
+        (table && options.max_length > model.options.max_length)) {
+      throw_shape_error("TranslationSession: max_length ", options.max_length, " (of the model ",
+                        model.options.max_length, "), pages of ", options.page_tokens);
+    }
+    return options;
+  }
+
+  Tensor<T, 3> block(std::size_t i, Tensor<T, 3> x) {
+    const auto& block = model_->blocks[i];
+    const Extents<3> extents = x.extents();
+    const std::vector<Index> counts(static_cast<std::size_t>(batch_), extents[1]);
+    return block.forward_around(
+        std::move(x),
+        [&](const Tensor<T, 3>& in) {
+          const Extents<3> all = {1, extents[0] * extents[1], extents[2]};
+          const auto flat = Tensor<T, 3>(in).reshaped(all);
+          return cached_attention(block.attention, flat, counts, caches_[i], options_.masks.target)
+              .reshaped(extents);
+        },
+        [&](const Tensor<T, 3>& in) {
+          return block.cross_attention.forward(in, memory_[i], options_.masks.memory, length_);
+        });
+  }
+  void take_back(Index length) {
+    for (auto& cache : caches_) {
+      for (Index item = 0; item < batch_; ++item) {
+        if (cache.length(item) > length) cache.truncate(item, length);
+      }
+    }
+  }
+
+  const EncoderDecoder<T>* model_;
+  TranslationSessionOptions options_;
+  Index batch_;
+  Index length_ = 0;
+  std::vector<AttentionInputs<T>> memory_;
+  std::vector<KeyValueCache<T>> caches_;
+};
+
+}  // namespace heed
