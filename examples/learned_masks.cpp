@@ -80,7 +80,7 @@ struct Retriever {
     typename MultiHeadAttention<T>::Saved attention;
     typename Linear<T>::Saved head;
   };
-  static constexpr Index block = 4, kept = 3;
+  static constexpr Index block = 2, kept = 4;
 
   Mask mask_of(const Tensor<T, 3>& x) const {
     const auto in = attention.inputs(x, x);
@@ -138,7 +138,7 @@ Questions some_questions(Random& random) {
 template <class T>
 void content_mask(const Options& options) {
   std::printf(
-      "2. A mask of content: 3 blocks of 10, chosen by what they hold. (The task: look values "
+      "2. A mask of content: 4 blocks of 20, chosen by what they hold. (The task: look values "
       "up.)\n");
   Random random(options.seed);
   Retriever<T> model{{{.vocabulary = 160, .dim = 64, .deviation = 1}, random},
@@ -159,12 +159,12 @@ void content_mask(const Options& options) {
   }
   Tokens first = some_questions(random).tokens;
   first = Tokens::copy_of(std::as_const(first).view().slice(0, 0, 1));
-  std::printf("  what the head 0 of one sequence lets through:\n");
+  std::printf("  what head 0 lets through, of the last questions of one sequence:\n");
   const Mask mask = model.mask_of(model.embedding.forward(first));
-  for (Index query = 0; query < 40; query += 4) {
+  for (Index query = 32; query < 40; query += 2) {
     std::printf("  ");
-    for (Index key = 0; key < 40; key += 4) {
-      std::printf("%s", mask.allows({0, 0, query + 3, key}) ? "\u2588\u2588" : "\u00b7 ");
+    for (Index key = 0; key < 40; key += 2) {
+      std::printf("%s", mask.allows({0, 0, query + 1, key}) ? "\u2588\u2588" : "\u00b7 ");
     }
     std::printf("\n");
   }
