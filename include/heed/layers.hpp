@@ -3,6 +3,7 @@
 
 /// Layers: values with parameters, forward and backward.
 #include <heed/layers/activation.hpp>
+#include <heed/layers/append_rotated.hpp>
 #include <heed/layers/block_options.hpp>
 #include <heed/layers/cached_attention.hpp>
 #include <heed/layers/cross_attention_block.hpp>

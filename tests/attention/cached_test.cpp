@@ -6,6 +6,7 @@
 
 #include <heed/masks.hpp>
 
+#include "support/bfloat16_cases.hpp"
 #include "support/score_changes.hpp"
 
 namespace heed::test {
@@ -63,6 +64,43 @@ TEST_P(Cached, PagedContiguousAndNarrowGiveTheBitsOfTensors) {
     expect_same_bits_as_tensors<bfloat16>(96, queries, 702);
   }
 }
+
+class CachedBfloat16 : public Cached {};
+
+TEST_P(CachedBfloat16, PagesGiveTheBitsOfTensors) {
+  for (const Index queries : {1, 7, 40, 100}) {
+    const Shape shape{2, 4, 2, queries, 231, 21, 12};
+    const NarrowInputs in(shape, 720);
+    for (const Index page : {16, 48, 96, 112, 240}) {
+      KeyValueCache<bfloat16> cache({2, 2, 21, 12, page, 2 * (231 / page + 1)});
+      for (Index first = 0; first < 231;) {
+        const Index last = std::min<Index>(2 * first + 1, 231);
+        cache.append(in.keys.view().slice(2, first, last), in.values.view().slice(2, first, last));
+        first = last;
+      }
+      const auto check = [&](const auto& mask) {
+        const auto expected = narrow_attention(shape, in, mask);
+        NarrowResult result(shape);
+        attention(in.queries, cache, mask, result.out, {.log_sum_exp = result.lse});
+        EXPECT_TRUE(same_rows(result, expected, 0)) << "pages of " << page;
+      };
+      check(Causal{});
+      check(masks::last_n(50));
+      check(Causal{} & predicate([](Index q, Index k) { return (q + 2 * k) % 5 != 1; }));
+      cache.forget(0, 100);
+      cache.forget(1, 170);
+      const auto expected = narrow_attention(shape, in, masks::last_n(20));
+      Tensor<bfloat16, 4> last({2, 4, 1, 12});
+      attention(in.queries.view().slice(2, queries - 1, queries), cache, masks::last_n(20), last);
+      for (Index d = 0; d < 12; ++d) {
+        EXPECT_EQ(last(1, 3, 0, d).bits, expected.out(1, 3, queries - 1, d).bits);
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryIsa, CachedBfloat16, ::testing::ValuesIn(bfloat16_sets()),
+                         [](const auto& set) { return std::string(simd::name(set.param)); });
 
 TEST_P(Cached, TokenByTokenEqualsTheWholeSequence) {
   const Shape shape{1, 6, 2, 130, 130, 16, 16};

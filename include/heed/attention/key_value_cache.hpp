@@ -149,7 +149,7 @@ class KeyValueCache {
     rows.clear();
     for (const auto& pages : tables_) rows.push_back(pages.data());
     const auto& tensor = of_keys ? keys_ : values_;
-    return {tensor.data(),    !std::is_same_v<Stored, T>, tensor.extents()[3],
+    return {tensor.data(),    std::is_same_v<Stored, bfloat16>, tensor.extents()[3],
             shape_.key_heads, shape_.page_tokens,         rows.data()};
   }
 
