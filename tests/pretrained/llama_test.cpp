@@ -217,6 +217,8 @@ TEST(Llama, WeightsOfOtherTypesArePackedAsFloats) {
   EXPECT_FALSE(model.head.own->packed.is_quantized());
   EXPECT_TRUE(
       same_bits(model.forward(pretrained_tokens("llama/tokens"), masks::Causal{}), expected));
+  model.blocks.pop_back();
+  EXPECT_THROW(pack_as_stored(model, file), ShapeError);
 }
 
 }  // namespace

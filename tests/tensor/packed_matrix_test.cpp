@@ -103,6 +103,7 @@ void check_blocks(Index rows, Index columns) {
 TEST(PackedMatrix, ProductsWithBlocksHaveTheBitsOfTheDequantizedMatrix) {
   for (const Index rows : {32, 96, 512, 1536 + 32}) {
     for (const Index columns : {1, 5, 64, 300}) {
+      check_blocks<Q4_0>(rows, columns);
       check_blocks<Q4_1>(rows, columns);
       check_blocks<Q8_0>(rows, columns);
     }

@@ -56,17 +56,10 @@ class Session {
   /// what follows each, (batch, vocabulary); 0 where there were none.
   Tensor<T, 2> prefill(std::span<const std::vector<Index>> tokens) {
     const auto [flat, counts] = flattened(tokens);
-    const auto x = hidden(flat, counts);
+    const auto last = hidden(flat, counts, true);
     std::vector<Index> items;
     for (Index item = 0; item < batch(); ++item) {
       if (counts[static_cast<std::size_t>(item)] > 0) items.push_back(item);
-    }
-    const Index dim = x.extent(2);
-    auto last = Tensor<T, 3>::uninitialized({1, static_cast<Index>(items.size()), dim});
-    Index end = 0, place = 0;
-    for (const Index count : counts) {
-      end += count;
-      if (count > 0) std::copy_n(x.data() + (end - 1) * dim, dim, last.data() + place++ * dim);
     }
     const auto logits = model_->head.forward(last, model_->input.embedding);
     Tensor<T, 2> result({batch(), logits.extent(2)});
@@ -98,7 +91,7 @@ class Session {
       rows.emplace_back(row, row + tokens.extent(1));
     }
     const auto [flat, counts] = flattened(rows);
-    auto logits = model_->head.forward(hidden(flat, counts), model_->input.embedding);
+    auto logits = model_->head.forward(hidden(flat, counts, false), model_->input.embedding);
     const Index vocabulary = logits.extent(2);
     return std::move(logits).reshaped(Extents<3>{batch(), tokens.extent(1), vocabulary});
   }
@@ -178,12 +171,17 @@ class Session {
     return ragged;
   }
 
-  /// What comes out of the last block, (1, tokens, model_dim); advances the caches.
-  Tensor<T, 3> hidden(const Tokens& tokens, const std::vector<Index>& counts) {
+  /// What comes out of the last block, (1, tokens, model_dim), behind all tokens or the last ones
+  /// of their sequences; advances the caches.
+  Tensor<T, 3> hidden(const Tokens& tokens, const std::vector<Index>& counts, bool last) {
     auto x = embedded(tokens, counts);
     try {
       for (std::size_t i = 0; i < caches_.size(); ++i) {
         const auto& block = model_->blocks[i];
+        if (last && i + 1 == caches_.size()) {
+          x = last_tokens_forward(block, x, counts, caches_[i], options_.mask);
+          break;
+        }
         x = block.forward_around(std::move(x), [&](const Tensor<T, 3>& in) {
           return cached_attention(block.attention, in, counts, caches_[i], options_.mask);
         });

@@ -9,6 +9,7 @@
 #include <heed/attention/key_value_cache.hpp>
 #include <heed/core/error.hpp>
 #include <heed/layers/multi_head_attention.hpp>
+#include <heed/layers/self_attention_block.hpp>
 
 namespace heed {
 
@@ -18,6 +19,38 @@ namespace detail {
 template <class Rows>
 auto heads_of_rows(Rows& rows, Index first, Index count, Index head_dim) {
   return as_rows(rows).slice(0, first, first + count).split(1, head_dim).permute({1, 0, 2});
+}
+
+/// Keys turned to their positions, and values, (1, tokens, …), to the end of their sequences.
+template <Scalar T, class Stored>
+void append_tokens(const MultiHeadAttention<T>& layer, Tensor<T, 3> keys,
+                   const Tensor<T, 3>& values, std::span<const Index> counts,
+                   KeyValueCache<T, Stored>& cache) {
+  Index row = 0;
+  for (Index item = 0; item < cache.shape().batch; ++item) {
+    const Index count = counts[static_cast<std::size_t>(item)];
+    const auto new_keys = heads_of_rows(keys, row, count, layer.options.head_dim);
+    if (layer.rotary) layer.rotary->apply(new_keys.with_leading_axis(), cache.length(item));
+    cache.append(item, new_keys, heads_of_rows(values, row, count, layer.options.head_dim));
+    row += count;
+  }
+}
+
+/// The rows of x, (1, tokens, width), that are the last of their sequences, or all the others.
+template <Scalar T>
+Tensor<T, 3> rows_of_sequences(const Tensor<T, 3>& x, std::span<const Index> counts, bool last) {
+  Index ends = 0;
+  for (const Index count : counts) ends += count > 0 ? 1 : 0;
+  const Index width = x.extent(2);
+  auto rows = Tensor<T, 3>::uninitialized({1, last ? ends : x.extent(1) - ends, width});
+  const T* from = x.data();
+  T* to = rows.data();
+  for (const Index count : counts) {
+    const Index others = count > 0 ? count - 1 : 0, taken = last ? count - others : others;
+    to = std::copy_n(last ? from + others * width : from, taken * width, to);
+    from += count * width;
+  }
+  return rows;
 }
 
 /// Queries of sequences with different numbers of new tokens, padded to one number behind them, and
@@ -67,23 +100,21 @@ Tensor<T, 3> cached_attention(const MultiHeadAttention<T>& layer, const Tensor<T
     throw_shape_error("cached_attention: x is ", x.extents(), ", with tokens of ", counts.size(),
                       " sequences, a cache of ", cache.shape().batch);
   }
-  auto queries = layer.queries(x), keys = layer.keys(x);
-  const auto values = layer.projections.forward(Projection::value, x);
+  auto queries = layer.queries(x);
   const Index head_dim = layer.options.head_dim;
   Index row = 0;
   bool even = true;
   for (Index item = 0; item < cache.shape().batch; ++item) {
-    const Index count = counts[static_cast<std::size_t>(item)], first = cache.length(item);
+    const Index count = counts[static_cast<std::size_t>(item)];
     even = even && count == counts[0];
-    const auto new_keys = detail::heads_of_rows(keys, row, count, head_dim);
     if (layer.rotary) {
-      const auto new_queries = detail::heads_of_rows(queries, row, count, head_dim);
-      layer.rotary->apply(new_queries.with_leading_axis(), first);
-      layer.rotary->apply(new_keys.with_leading_axis(), first);
+      const auto rows = detail::heads_of_rows(queries, row, count, head_dim);
+      layer.rotary->apply(rows.with_leading_axis(), cache.length(item));
     }
-    cache.append(item, new_keys, detail::heads_of_rows(values, row, count, head_dim));
     row += count;
   }
+  detail::append_tokens(layer, layer.keys(x), layer.projections.forward(Projection::value, x),
+                        counts, cache);
   auto context = Tensor<T, 3>::uninitialized(queries.extents());
   if (total == 0) return layer.out.forward(context);
   if (even) {
@@ -97,6 +128,32 @@ Tensor<T, 3> cached_attention(const MultiHeadAttention<T>& layer, const Tensor<T
     detail::attend_ragged(layer, queries, counts, cache, mask, context);
   }
   return layer.out.forward(context);
+}
+
+/// A block for the last tokens of some sequences, in the order of the sequences that have any,
+/// where nothing needs what comes out behind the others: of these only keys and values are
+/// computed. Otherwise as cached_attention within the block, of which it has the bits.
+template <Scalar T, class Stored>
+Tensor<T, 3> last_tokens_forward(const SelfAttentionBlock<T>& block, const Tensor<T, 3>& x,
+                                 std::span<const Index> counts, KeyValueCache<T, Stored>& cache,
+                                 const Mask& mask) {
+  const auto others = detail::rows_of_sequences(x, counts, false);
+  std::vector<Index> before, ends;
+  for (const Index count : counts) {
+    before.push_back(count > 0 ? count - 1 : 0);
+    ends.push_back(count > 0 ? 1 : 0);
+  }
+  if (others.size() > 0) {
+    const auto& residual = block.attention_residual;
+    const auto in = residual.norm_before ? residual.norm.forward(others) : others;
+    const auto& layer = block.attention;
+    detail::append_tokens(layer, layer.keys(in), layer.projections.forward(Projection::value, in),
+                          before, cache);
+  }
+  return block.forward_around(detail::rows_of_sequences(x, counts, true),
+                              [&](const Tensor<T, 3>& in) {
+                                return cached_attention(block.attention, in, ends, cache, mask);
+                              });
 }
 
 }  // namespace heed

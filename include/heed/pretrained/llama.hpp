@@ -115,6 +115,9 @@ inline PackedMatrix<float> packed_as_stored(const Gguf& file, const std::string&
   if (tensor.type->name == "Q4_1") {
     return PackedMatrix<float>::transposed_blocks<Q4_1>(bytes, rows, columns);
   }
+  if (tensor.type->name == "Q4_0") {
+    return PackedMatrix<float>::transposed_blocks<Q4_0>(bytes, rows, columns);
+  }
   if (tensor.type->name == "Q8_0") {
     return PackedMatrix<float>::transposed_blocks<Q8_0>(bytes, rows, columns);
   }
@@ -123,11 +126,15 @@ inline PackedMatrix<float> packed_as_stored(const Gguf& file, const std::string&
 
 }  // namespace detail
 
-/// Packs a Llama for inference with the file's own weights: Q4_1 and Q8_0 stay as they are stored
-/// and are dequantized where they are used, so that a token reads a fifth of the memory or a third;
-/// others are packed as floats. Not one bit of a result changes. The file is the one that the model
-/// was read from.
+/// Packs a Llama for inference with the file's own weights: Q4_0, Q4_1 and Q8_0 stay as they
+/// are stored and are dequantized where they are used, so that a token reads a sixth of the memory,
+/// or a quarter; others are packed as floats. Not one bit of a result changes. The file is the one
+/// that the model was read from; throws ShapeError where it has another number of blocks.
 inline void pack_as_stored(LanguageModel<float>& model, const Gguf& file) {
+  if (static_cast<Index>(model.blocks.size()) != llama_options(file).blocks ||
+      model.head.own.has_value() != file.has_tensor("output.weight")) {
+    throw_shape_error("pack_as_stored: the model was read from another file");
+  }
   const WeightFile weights(file);
   const detail::WeightMatch names(weights, gguf_llama_names);
   const auto pack = [&](Linear<float>& layer, const std::string& name) {

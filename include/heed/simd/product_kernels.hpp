@@ -16,19 +16,23 @@ inline constexpr Index product_rows = 6;
 /// Terms of a sum that make one partial sum; partial sums are added in order. Decides bits.
 inline constexpr Index product_block = 512;
 
+/// What the codes of quantized weights are: 4 bits, 0 to 15; 4 bits for -8 to 7; 8 bits with a
+/// sign.
+enum class QuantizedCodes : std::uint8_t { nibbles, signed_nibbles, bytes };
+
 /// Quantized weights of panel_columns columns, in blocks of 32 terms, as a product reads them: for
-/// every block a scale and a least value per column (floats), then words of 32 bits per column with
-/// the codes, the first in the lowest bits. A weight is scale · code + least, product and sum each
-/// rounded.
+/// every block a scale per column and, for nibbles, a least value per column, both in half
+/// precision, then words of 32 bits per column with the codes, the first in the lowest bits. A
+/// weight is scale · code (+ least), rounded once.
 struct QuantizedPanel {
   static constexpr Index terms = 32;  // in a block
 
   const std::uint8_t* blocks = nullptr;
-  /// Codes of 4 bits without a sign; else of 8 bits with one.
-  bool nibbles = false;
+  QuantizedCodes codes = QuantizedCodes::nibbles;
 
-  static constexpr Index block_bytes(bool nibbles) {
-    return panel_columns * (2 * 4 + (nibbles ? terms / 2 : terms));
+  static constexpr Index block_bytes(QuantizedCodes codes) {
+    const Index halves = codes == QuantizedCodes::nibbles ? 2 : 1;
+    return panel_columns * (2 * halves + (codes == QuantizedCodes::bytes ? terms : terms / 2));
   }
 };
 

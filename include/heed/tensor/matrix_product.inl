@@ -23,15 +23,16 @@ class ProductPieces {
       : problem_(problem),
         kernels_(simd::product_kernels<T>()),
         panels_((problem.columns + panel - 1) / panel) {
-    const Index wanted = 4 * thread_count();
-    group_ = smaller(max_group, larger(1, panels_ / wanted));
+    const Index threads = thread_count();
+    const Index wanted = threads == 1 ? 1 : 3 * threads;  // pieces
+    const Index most_chunks = larger(1, problem.rows / rows_worth_packing);
+    group_ = smaller(max_group, larger(1, panels_ * most_chunks / wanted));
     groups_ = (panels_ + group_ - 1) / group_;
-    Index chunks = 1;
-    if (groups_ < wanted) {
-      chunks =
-          smaller((wanted + groups_ - 1) / larger(1, groups_), problem.rows / rows_worth_packing);
-    }
-    chunk_ = (problem.rows + larger(1, chunks) - 1) / larger(1, chunks);
+    group_ = (panels_ + groups_ - 1) / groups_;
+    groups_ = (panels_ + group_ - 1) / group_;
+    Index chunks = smaller(most_chunks, (wanted + groups_ - 1) / groups_);
+    while (chunks < most_chunks && groups_ * chunks % threads != 0) ++chunks;
+    chunk_ = (problem.rows + chunks - 1) / chunks;
     chunk_ = (chunk_ + tile_rows - 1) / tile_rows * tile_rows;
     chunks_ = (problem.rows + chunk_ - 1) / larger(1, chunk_);
   }
@@ -65,10 +66,9 @@ class ProductPieces {
   bool quantized() const { return problem_.quantized.blocks != nullptr; }
   simd::QuantizedPanel blocks_of(Index index, Index k) const {
     constexpr Index terms = simd::QuantizedPanel::terms;
-    const bool nibbles = problem_.quantized.nibbles;
+    const auto codes = problem_.quantized.codes;
     const Index block = index * (problem_.depth / terms) + k / terms;
-    return {problem_.quantized.blocks + block * simd::QuantizedPanel::block_bytes(nibbles),
-            nibbles};
+    return {problem_.quantized.blocks + block * simd::QuantizedPanel::block_bytes(codes), codes};
   }
 
   /// A block of panel `index` of b, as it lies or packed into `scratch`.
@@ -92,8 +92,13 @@ class ProductPieces {
     return scratch;
   }
 
-  /// Rows of a next to each other: six streams a multiple of 4 KiB apart would share cache sets,
-  /// and a transposed a would touch a line for every element.
+  /// Whether six rows of a would be slow where they lie: a multiple of 4 KiB apart they share cache
+  /// sets, and those of a transposed a touch a line for every element.
+  bool worth_copying() const {
+    return problem_.a.column_stride != 1 ||
+           problem_.a.row_stride * static_cast<Index>(sizeof(T)) % 4096 == 0;
+  }
+  /// Rows of a next to each other.
   simd::Strided<T> rows_of(Index row, Index rows, Index k, Index depth, T* scratch) const {
     const auto& a = problem_.a;
     const T* from = a.data + row * a.row_stride + k * a.column_stride;
@@ -128,7 +133,9 @@ class ProductPieces {
       const Index rows = smaller(tile_rows, end - row);
       simd::Strided<T> a{p.a.data + row * p.a.row_stride + k * p.a.column_stride, p.a.row_stride,
                          p.a.column_stride};
-      if (rows > 1 && last - first > 1) a = rows_of(row, rows, k, depth, copied);
+      if (rows > 1 && last - first > 1 && worth_copying()) {
+        a = rows_of(row, rows, k, depth, copied);
+      }
       for (Index i = first; i < last; ++i) {
         const Index column = i * panel;
         T* out = p.out + row * p.out_row + column * p.out_column;
@@ -194,7 +201,8 @@ void run_product_of(ProductProblem<T> problem) {
     std::swap(problem.rows, problem.columns);
   }
   const ProductPieces<T> pieces(problem);
-  const double work = static_cast<double>(problem.rows) * static_cast<double>(problem.columns) *
+  // To read a weight takes as long as to multiply some rows with it.
+  const double work = static_cast<double>(problem.rows + 4) * static_cast<double>(problem.columns) *
                       static_cast<double>(problem.depth);
   if (work < 1e6) {  // shorter than waking a thread is worth
     for (Index piece = 0; piece < pieces.count(); ++piece) pieces.run(piece);

@@ -8,9 +8,9 @@
 #include <type_traits>
 
 #include <heed/core/error.hpp>
-#include <heed/core/half.hpp>
 #include <heed/core/index.hpp>
 #include <heed/core/parallel.hpp>
+#include <heed/core/q4_0.hpp>
 #include <heed/core/q4_1.hpp>
 #include <heed/core/q8_0.hpp>
 #include <heed/core/scalar.hpp>
@@ -45,16 +45,14 @@ class PackedMatrix {
     });
   }
 
-  /// Packs the transpose of a quantized matrix, (columns, rows) in blocks Q4_1 or Q8_0 at any
-  /// alignment, as it is stored: 6 or 10 bits a weight instead of 32. Products have the bits of the
-  /// dequantized matrix. Throws ShapeError for rows that are no multiple of 32 and for bytes that
-  /// are not that many blocks.
+  /// Packs the transpose of a quantized matrix, (columns, rows) in blocks Q4_0, Q4_1 or Q8_0 at
+  /// any alignment, as it is stored: 4.5, 5 or 8.5 bits a weight instead of 32. Products have the
+  /// bits of the dequantized matrix. Throws ShapeError for rows that are no multiple of 32 and for
+  /// bytes that are not that many blocks.
   template <class Block>
   static PackedMatrix transposed_blocks(std::span<const std::byte> bytes, Index rows,
                                         Index columns) {
-    static_assert(
-        std::is_same_v<T, float> && (std::is_same_v<Block, Q4_1> || std::is_same_v<Block, Q8_0>),
-        "PackedMatrix: floats in blocks Q4_1 or Q8_0");
+    static_assert(std::is_same_v<T, float>, "PackedMatrix: blocks stand for floats");
     constexpr Index terms = simd::QuantizedPanel::terms;
     const Index per_column = rows / terms;
     if (rows < 1 || columns < 1 || rows % terms != 0 ||
@@ -66,8 +64,8 @@ class PackedMatrix {
     PackedMatrix packed;
     packed.rows_ = rows;
     packed.columns_ = columns;
-    packed.nibbles_ = std::is_same_v<Block, Q4_1>;
-    const Index block_bytes = simd::QuantizedPanel::block_bytes(packed.nibbles_);
+    packed.codes_ = codes_of<Block>;
+    const Index block_bytes = simd::QuantizedPanel::block_bytes(packed.codes_);
     const Index panels = (columns + simd::panel_columns - 1) / simd::panel_columns;
     packed.blocks_ = Tensor<std::uint8_t, 1>({panels * per_column * block_bytes});
     parallel_for(columns, [&](Index column) {
@@ -91,40 +89,44 @@ class PackedMatrix {
   const T* data() const { return values_.data(); }
   /// Whether it holds quantized blocks, [panel][rows / 32], and no `data`.
   bool is_quantized() const { return !blocks_.empty(); }
-  simd::QuantizedPanel blocks() const { return {blocks_.data(), nibbles_}; }
+  simd::QuantizedPanel blocks() const { return {blocks_.data(), codes_}; }
 
  private:
-  static void lay_out(const Q4_1& block, Index lane, std::uint8_t* to) {
-    lay_out_range(float_of_half(block.scale), float_of_half(block.least), lane, to);
-    for (Index term = 0; term < 32; ++term) {  // the file has terms i and i + 16 in a byte
-      const std::uint8_t pair = block.values[term % 16];
-      const auto code = static_cast<std::uint32_t>(term < 16 ? pair & 15 : pair >> 4);
-      put(code << (term % 8 * 4), term / 8, lane, to);
+  template <class Block>
+  static constexpr simd::QuantizedCodes codes_of =
+      std::is_same_v<Block, Q4_1>   ? simd::QuantizedCodes::nibbles
+      : std::is_same_v<Block, Q4_0> ? simd::QuantizedCodes::signed_nibbles
+                                    : simd::QuantizedCodes::bytes;
+
+  /// Puts a block of one column where the panel has it, which begins as 0.
+  template <class Block>
+  static void lay_out(const Block& block, Index lane, std::uint8_t* to) {
+    constexpr bool bytes = codes_of<Block> == simd::QuantizedCodes::bytes;
+    constexpr Index in_word = bytes ? 4 : 8;
+    std::memcpy(to + 2 * lane, &block.scale, 2);
+    to += 2 * simd::panel_columns;
+    if constexpr (codes_of<Block> == simd::QuantizedCodes::nibbles) {
+      std::memcpy(to + 2 * lane, &block.least, 2);
+      to += 2 * simd::panel_columns;
     }
-  }
-  static void lay_out(const Q8_0& block, Index lane, std::uint8_t* to) {
-    lay_out_range(float_of_half(block.scale), -0.f, lane, to);  // x + -0 is x for every x
-    for (Index term = 0; term < 32; ++term) {
-      const auto code = static_cast<std::uint8_t>(block.values[term]);
-      put(std::uint32_t{code} << (term % 4 * 8), term / 4, lane, to);
+    for (Index term = 0; term < simd::QuantizedPanel::terms; ++term) {
+      std::uint8_t* at = to + 4 * (term / in_word * simd::panel_columns + lane);
+      std::uint32_t code, word;
+      if constexpr (bytes) {
+        code = static_cast<std::uint8_t>(block.values[term]);
+      } else {  // the file has terms i and i + 16 in a byte
+        const unsigned pair = block.values[term % 16];
+        code = term < 16 ? pair & 15u : pair >> 4;
+      }
+      std::memcpy(&word, at, 4);
+      word |= code << (term % in_word * (32 / in_word));
+      std::memcpy(at, &word, 4);
     }
-  }
-  /// Adds bits to word `index` of a column, which begins as 0.
-  static void put(std::uint32_t bits, Index index, Index lane, std::uint8_t* to) {
-    to += 4 * ((2 + index) * simd::panel_columns + lane);
-    std::uint32_t word;
-    std::memcpy(&word, to, 4);
-    word |= bits;
-    std::memcpy(to, &word, 4);
-  }
-  static void lay_out_range(float scale, float least, Index lane, std::uint8_t* to) {
-    std::memcpy(to + 4 * lane, &scale, 4);
-    std::memcpy(to + 4 * (simd::panel_columns + lane), &least, 4);
   }
 
   Tensor<T, 1> values_;
   Tensor<std::uint8_t, 1> blocks_;
-  bool nibbles_ = false;
+  simd::QuantizedCodes codes_ = simd::QuantizedCodes::nibbles;
   Index rows_ = 0;
   Index columns_ = 0;
 };
