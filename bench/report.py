@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes the tables of docs/09-performance.md and README.md from what bench/peers/sdpa.py --json wrote.
+"""Writes the tables of docs/09-performance.md and README.md from what bench/peers/sdpa.py --json wrote,
+and the table of whole models from what generation.py did, in one file or several.
 
   bench/peers/sdpa.py LIBRARY --json sdpa.json && bench/report.py sdpa.json
+  bench/peers/generation.py LIBRARY FOLDER --json models.json && bench/report.py models.json
 """
 import json
 import pathlib
@@ -10,8 +12,9 @@ import re
 import sys
 
 root = pathlib.Path(__file__).resolve().parent.parent
-report = json.loads(pathlib.Path(sys.argv[1]).read_text())
-rows = report["rows"]
+reports = [json.loads(pathlib.Path(name).read_text()) for name in sys.argv[1:]]
+report = reports[0]
+rows = [row for each in reports for row in each["rows"]]
 
 
 def table(rows):
@@ -25,14 +28,34 @@ def table(rows):
     return "\n".join(lines)
 
 
+def models_table(rows):
+    names = ("transformers", "llama.cpp", "PyTorch")
+    lines = ["| case | threads | heed | transformers | llama.cpp | PyTorch, no cache |",
+             "|---|---|---|---|---|---|"]
+    for row in rows:
+        peers = [f"{row[name]:.0f}, **{row[f'ratio_{name}']:.2f}** times" if name in row else ""
+                 for name in names]
+        lines.append(f"| {row['case']} | {row['threads']} | {row['heed']:.0f} | "
+                     + " | ".join(peers) + " |")
+    return "\n".join(lines)
+
+
+def replace(page, mark, content):
+    path = root / page
+    path.write_text(re.sub(rf"(<!-- {mark} -->\n).*?(<!-- /{mark} -->)",
+                           lambda m: m[1] + content + "\n" + m[2], path.read_text(), flags=re.S))
+
+
+if "heed" in rows[0]:
+    replace("docs/09-performance.md", "models",
+            f"{report['machine']}, instruction set {report['isa']}; tokens (MiniLM: sentences) a second.\n\n"
+            + models_table(rows))
+    sys.exit()
+
 machine = (f"{report['machine']}, instruction set {report['isa']}; heed built by "
            f"{report['compiler']}, plain `-O2`; PyTorch {report['torch']}; {report['date']}.")
 shown = ["L4096 D64 causal", "L4096 D128", "L512 D64 causal", "window", "H8 L64 D64 causal", "B64 H8 L16"]
 for page, chosen in (("docs/09-performance.md", rows),
                      ("README.md", [row for row in rows if row["threads"] == 1
                                     and any(name in row["case"] for name in shown)])):
-    path = root / page
-    text = path.read_text()
-    new = re.sub(r"(<!-- sdpa -->\n).*?(<!-- /sdpa -->)",
-                 lambda m: m[1] + machine + "\n\n" + table(chosen) + "\n" + m[2], text, flags=re.S)
-    path.write_text(new)
+    replace(page, "sdpa", machine + "\n\n" + table(chosen))
