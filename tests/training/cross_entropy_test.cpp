@@ -132,6 +132,34 @@ TEST(CrossEntropy, LogitsOfMinusInfinity) {
   EXPECT_EQ(empty.grad_logits(0, 1), -1);
 }
 
+TEST(CrossEntropy, NoClassesAndOneClass) {
+  const std::vector<Index> ignored = {-100, -100}, first = {0, 0};
+  const auto none = cross_entropy(Tensor<float, 2>({2, 0}), ignored);
+  EXPECT_EQ(none.loss, 0);
+  EXPECT_EQ(none.grad_logits.extents(), (Extents<2>{2, 0}));
+  EXPECT_THROW(cross_entropy(Tensor<float, 2>({2, 0}), first), ShapeError);
+  for (const double smoothing : {0., 0.3, 1.}) {
+    const Tensor<float, 2> logits({2, 1}, {-7, 1e30f});
+    const auto one = cross_entropy(logits, first, {.label_smoothing = smoothing});
+    EXPECT_EQ(one.loss, 0) << "what must be has probability 1";
+    for (const float value : one.grad_logits) EXPECT_NEAR(value, 0, 1e-7);
+    EXPECT_EQ(cross_entropy(logits, ignored, {.label_smoothing = smoothing}).loss, 0);
+  }
+}
+
+TEST(CrossEntropy, LogitsAsFarApartAsFloatsGo) {
+  const float most = std::numeric_limits<float>::max();
+  const Tensor<float, 2> logits({1, 3}, {most, -most, 0});
+  const auto lost = cross_entropy(logits, std::vector<Index>{1});
+  EXPECT_EQ(lost.loss, 2 * static_cast<double>(most)) << "no float holds it, a double does";
+  EXPECT_EQ(lost.grad_logits(0, 0), 1);
+  EXPECT_EQ(lost.grad_logits(0, 1), -1);
+  EXPECT_EQ(lost.grad_logits(0, 2), 0);
+  const auto won = cross_entropy(logits, std::vector<Index>{0});
+  EXPECT_EQ(won.loss, 0);
+  for (const float value : won.grad_logits) EXPECT_EQ(value, 0);
+}
+
 TEST(CrossEntropy, NaNReachesTheLossAndItsRowOnly) {
   for (const double bad : {double(NAN), infinity}) {
     auto logits = random_logits<double>(2, 3, 1, 4);
