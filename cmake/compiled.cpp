@@ -5,6 +5,8 @@
 #include <heed/attention/bfloat16_call.hpp>
 #include <heed/attention/forward.hpp>
 #include <heed/attention/weights.hpp>
+#include <heed/core/error.hpp>
+#include <heed/core/message_part.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/simd/isa.hpp>
 #include <heed/simd/kernels.hpp>

@@ -11,6 +11,7 @@
 #include <heed/core/half.hpp>
 #include <heed/core/index.hpp>
 #include <heed/core/log.hpp>
+#include <heed/core/message_part.hpp>
 #include <heed/core/normal_quantile.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/core/philox.hpp>

@@ -16,5 +16,10 @@ TEST(Index, IsSignedAndCountsPast32Bits) {
   EXPECT_EQ((Index{1} << 33) + 1 - (Index{1} << 33), 1);
 }
 
+TEST(Index, SmallerAndLarger) {
+  static_assert(detail::smaller(-2, 7) == -2 && detail::smaller(7, -2) == -2);
+  static_assert(detail::larger(-2, 7) == 7 && detail::larger(7, -2) == 7);
+}
+
 }  // namespace
 }  // namespace heed

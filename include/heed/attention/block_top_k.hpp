@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <utility>
@@ -58,7 +57,8 @@ std::vector<std::vector<double>> block_means(const TensorView<const T, 4>& tenso
                                          std::vector<double>(static_cast<std::size_t>(dim)));
   for (Index row = 0; row < rows; ++row) {
     const Index at = (first + row) / block;
-    const Index begin = std::max(first, at * block), end = std::min(first + rows, (at + 1) * block);
+    const Index begin = detail::larger(first, at * block),
+                end = detail::smaller(first + rows, (at + 1) * block);
     for (Index d = 0; d < dim; ++d) {
       means[static_cast<std::size_t>(at)][static_cast<std::size_t>(d)] +=
           static_cast<double>(tensor(item, head, row, d)) / static_cast<double>(end - begin);
@@ -69,16 +69,17 @@ std::vector<std::vector<double>> block_means(const TensorView<const T, 4>& tenso
 
 /// The `count` best of `scores`, lower indices first among equals, and always the last one.
 inline std::vector<Index> best_blocks(const std::vector<double>& scores, Index count) {
-  std::vector<Index> order;
-  for (Index i = 0; i + 1 < static_cast<Index>(scores.size()); ++i) order.push_back(i);
-  std::stable_sort(order.begin(), order.end(), [&](Index a, Index b) {
-    return scores[static_cast<std::size_t>(a)] > scores[static_cast<std::size_t>(b)];
-  });
-  if (static_cast<Index>(order.size()) > count - 1) {
-    order.resize(static_cast<std::size_t>(count - 1));
+  const Index last = static_cast<Index>(scores.size()) - 1, kept = smaller(count - 1, last);
+  const auto score = [&](Index i) { return scores[static_cast<std::size_t>(i)]; };
+  std::vector<Index> best;  // in falling order
+  for (Index i = 0; i < last && kept > 0; ++i) {
+    auto to = best.end();
+    while (to != best.begin() && score(i) > score(*(to - 1))) --to;
+    best.insert(to, i);
+    if (static_cast<Index>(best.size()) > kept) best.pop_back();
   }
-  order.push_back(static_cast<Index>(scores.size()) - 1);
-  return order;
+  best.push_back(last);
+  return best;
 }
 
 template <class T>

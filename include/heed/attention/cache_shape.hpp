@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <algorithm>
-
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
 
@@ -22,7 +20,7 @@ struct CacheShape {
   /// One page per sequence, of at least `length` tokens: a contiguous cache.
   static CacheShape contiguous(Index batch, Index key_heads, Index head_dim, Index value_dim,
                                Index length) {
-    const Index tokens = std::max<Index>((length + 95) / 96 * 96, 96);
+    const Index tokens = detail::larger((length + 95) / 96 * 96, 96);
     return {batch, key_heads, head_dim, value_dim, tokens, batch};
   }
 };

@@ -48,7 +48,7 @@ void attention(const Q& queries, const KeyValueCache<Held, Stored>& cache, const
                 "attention: the cache holds another scalar type than queries have");
   const CacheShape& shape = cache.shape();
   Index longest = 0;
-  for (const Index length : cache.lengths()) longest = std::max(longest, length);
+  for (const Index length : cache.lengths()) longest = detail::larger(longest, length);
   const TensorView<const From, 4> keys(nullptr,
                                        {shape.batch, shape.key_heads, longest, shape.head_dim});
   const TensorView<const From, 4> values(nullptr,

@@ -42,8 +42,6 @@ class ForwardPieces {
   }
 
  private:
-  static Index smaller(Index a, Index b) { return a < b ? a : b; }
-
   QueryBlockPass<T> pass(Index item, Index head, Index row) const {
     const Index rows = smaller(simd::query_block, problem_.query_count() - row);
     return QueryBlockPass<T>(problem_, mask_, item, head, row, rows);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <algorithm>
+#include <cstring>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -101,13 +101,13 @@ class KeyValueCache {
   /// Gives back the pages whose tokens all stand before `position`. Masks need not know: forgotten
   /// tokens are seen by nobody.
   void forget(Index item, Index position) {
-    const Index end = std::min(position, length(item)) / shape_.page_tokens;
+    const Index end = detail::smaller(position, length(item)) / shape_.page_tokens;
     for (Index page = 0; page < end; ++page) {
       Index& entry = table(item)[static_cast<std::size_t>(page)];
       if (entry >= 0) pool_.release(entry);
       entry = -1;
     }
-    starts_[slot(item)] = std::max(starts_[slot(item)], end * shape_.page_tokens);
+    starts_[slot(item)] = detail::larger(starts_[slot(item)], end * shape_.page_tokens);
   }
 
   /// Sequence `to` becomes a copy of `from` that shares its pages.
@@ -206,7 +206,8 @@ class KeyValueCache {
   }
   static void copy_page(Tensor<Stored, 4>& tensor, Index from, Index to) {
     const Index size = tensor.extents()[1] * tensor.extents()[2] * tensor.extents()[3];
-    std::copy_n(tensor.data() + from * size, size, tensor.data() + to * size);
+    std::memcpy(tensor.data() + to * size, tensor.data() + from * size,
+                static_cast<std::size_t>(size) * sizeof(Stored));
   }
   static void store(const TensorView<const T, 3>& from, Index head, Index token, Stored* to) {
     for (Index d = 0; d < from.extent(2); ++d) to[d] = Stored(from(head, token, d));

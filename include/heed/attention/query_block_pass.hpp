@@ -104,8 +104,6 @@ class QueryBlockPass {
     return !fresh;
   }
 
-  static Index smaller(Index a, Index b) { return a < b ? a : b; }
-
   Tile tile(Index first_key, Index last_key) const {
     const Index first_query = problem_.first_query_of(item_) + row_;
     return {item_ + problem_.item_offset, head_,     first_query,

@@ -75,13 +75,12 @@ struct GridNeighborhood {
     }
     return word;
   }
-  static Index larger(Index a, Index b) { return a > b ? a : b; }
   /// Smallest and largest distance between members of two ranges.
   static Index apart(Index first, Index last, Index other_first, Index other_last) {
-    return larger(0, larger(other_first - last, first - other_last));
+    return detail::larger(0, detail::larger(other_first - last, first - other_last));
   }
   static Index reach(Index first, Index last, Index other_first, Index other_last) {
-    return larger(other_last - first, last - other_first);
+    return detail::larger(other_last - first, last - other_first);
   }
   bool near(Index a, Index b) const { return (a < b ? b - a : a - b) <= radius; }
   bool inside(Index position) const { return position >= 0 && position < rows * columns; }

@@ -81,23 +81,9 @@ HEED_SIMD void sum_block(const TileTask<S, Vectors>& task, typename S::Scalar* t
 template <class S, int Vectors>
 HEED_SIMD void add_values(const TileTask<S, Vectors>& task, bool accumulate) {
   const auto& values = task.block.values;
-  const Index step = values.column_stride;
-  Index d = 0;
-  for (; d + tile_rows <= task.value_dim; d += tile_rows) {
-    tile_product<S, tile_rows, Vectors>(values.data + d * step, step, values.row_stride,
-                                        task.probabilities, task.stride, task.block.count,
-                                        task.output + d * task.stride, accumulate);
-  }
-  for (; d + 2 <= task.value_dim; d += 2) {
-    tile_product<S, 2, Vectors>(values.data + d * step, step, values.row_stride, task.probabilities,
-                                task.stride, task.block.count, task.output + d * task.stride,
-                                accumulate);
-  }
-  if (d < task.value_dim) {
-    tile_product<S, 1, Vectors>(values.data + d * step, step, values.row_stride, task.probabilities,
-                                task.stride, task.block.count, task.output + d * task.stride,
-                                accumulate);
-  }
+  tile_products<S, Vectors>(values.data, values.column_stride, values.row_stride,
+                            task.probabilities, task.stride, task.block.count, task.output,
+                            task.stride, task.value_dim, accumulate);
 }
 
 /// add_values where a masked value is NaN or Inf: a masked pair is not touched at all. Selected by

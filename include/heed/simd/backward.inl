@@ -135,7 +135,7 @@ HEED_SIMD void add_rows_to(const KeyBlock<typename S::Scalar>& block, Index key,
   const LaneRange lanes = seeing_lanes(block, key, Rows, count);
   tile_product<S, Rows, Vectors>(weights + key * query_block + lanes.first, query_block, 1,
                                  rows + lanes.first * columns, columns, lanes.end - lanes.first,
-                                 grad + key * columns, true);
+                                 grad + key * columns, columns, true);
 }
 
 /// add_rows_to for all keys of the block and one column of tiles.
@@ -190,22 +190,14 @@ HEED_KERNEL void add_rows_guarded(const KeyBlock<typename S::Scalar>& block,
   }
 }
 
-/// grad_queries[d] += Σ_key keys[key][d] · dS[key] for d in [d, d + Rows), by the tile product.
-template <class S, int Rows, int Vectors>
-HEED_SIMD void add_keys_to(const GradientTask<S, Vectors>& task, Index d) {
-  const auto& keys = task.block.keys;
-  tile_product<S, Rows, Vectors>(keys.data + d * keys.column_stride, keys.column_stride,
-                                 keys.row_stride, task.queries.grad_scores + task.lane, query_block,
-                                 task.block.count,
-                                 task.queries.grad_queries + d * query_block + task.lane, true);
-}
+/// grad_queries[d] += Σ_key keys[key][d] · dS[key], by the tile product.
 template <class S, int Vectors>
 HEED_SIMD void add_keys(const GradientTask<S, Vectors>& task) {
-  const Index head_dim = task.queries.head_dim;
-  Index d = 0;
-  for (; d + tile_rows <= head_dim; d += tile_rows) add_keys_to<S, tile_rows>(task, d);
-  for (; d + 2 <= head_dim; d += 2) add_keys_to<S, 2>(task, d);
-  if (d < head_dim) add_keys_to<S, 1>(task, d);
+  const auto& keys = task.block.keys;
+  tile_products<S, Vectors>(keys.data, keys.column_stride, keys.row_stride,
+                            task.queries.grad_scores + task.lane, query_block, task.block.count,
+                            task.queries.grad_queries + task.lane, query_block,
+                            task.queries.head_dim, true);
 }
 
 /// add_keys where a masked key is NaN or Inf: a masked pair is not touched at all.

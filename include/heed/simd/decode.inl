@@ -124,32 +124,8 @@ struct DecodeTable {
   template <int Vectors>
   HEED_SIMD static void add_columns(const QueryRows<T>& rows, const T* values, Index stride,
                                     Index count, Index d) {
-    Index row = 0;
-    for (; row + tile_rows <= rows.count; row += tile_rows) {
-      add_rows<tile_rows, Vectors>(rows, values, stride, count, row, d);
-    }
-    for (; row + 2 <= rows.count; row += 2) {
-      add_rows<2, Vectors>(rows, values, stride, count, row, d);
-    }
-    if (row < rows.count) add_rows<1, Vectors>(rows, values, stride, count, row, d);
-  }
-  template <int Rows, int Vectors>
-  HEED_KERNEL static void add_rows(const QueryRows<T>& rows, const T* values, Index stride,
-                                   Index count, Index row, Index d) {
-    T* out = rows.output + row * rows.output_stride + d;
-    typename S::V sums[Rows][Vectors];
-    HEED_UNROLL for (int r = 0; r < Rows; ++r) {
-      HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
-        sums[r][j] = S::load(out + r * rows.output_stride + j * S::width);
-      }
-    }
-    multiply<S, Rows, Vectors>(rows.probabilities + row * row_keys, row_keys, 1, values, stride,
-                               count, sums);
-    HEED_UNROLL for (int r = 0; r < Rows; ++r) {
-      HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
-        S::store(out + r * rows.output_stride + j * S::width, sums[r][j]);
-      }
-    }
+    tile_products<S, Vectors>(rows.probabilities, row_keys, 1, values, stride, count,
+                              rows.output + d, rows.output_stride, rows.count, true);
   }
 
   /// The last columns, too few for a vector, behind zeros.

@@ -1,56 +1,58 @@
 // SPDX-License-Identifier: MIT
 // Scores of a tile, from the product to probabilities. Included by attend.inl, after its TileTask.
 
-/// What becomes of scores that are in registers: probabilities, or stored as they are.
-enum class Scores { probabilities, masked_probabilities, stored };
-
-/// The softcap and the bias of a ScoreChange, on the scores of `Rows` keys.
-template <class S, int Rows, int Vectors>
-HEED_SIMD void change_scores(const TileTask<S, Vectors>& task, Index key,
-                             typename S::V (&scores)[Rows][Vectors]) {
+/// The softcap and the bias of a ScoreChange, on the scores of `rows` keys just stored. A loop, not
+/// registers: it is the same for all tiles, and code is compile time.
+template <class S, int Vectors>
+HEED_KERNEL void change_scores(const TileTask<S, Vectors>& task, Index key, Index rows) {
   const auto& change = *task.block.change;
-  if (change.cap != 0) {
-    HEED_UNROLL for (int r = 0; r < Rows; ++r) {
-      HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
-        scores[r][j] = tanh_of_log2<S>(scores[r][j]) * S::broadcast(change.cap);
-      }
-    }
-  }
-  if (change.bias) {
-    HEED_UNROLL for (int r = 0; r < Rows; ++r) {
-      HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
-        const auto bias = S::load(task.bias + (key + r) * change.bias_row + j * S::width);
-        scores[r][j] = scores[r][j] + bias;
-      }
+  for (Index row = key; row < key + rows; ++row) {
+    HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
+      auto* at = task.scores + row * task.stride + j * S::width;
+      auto score = S::load(at);
+      if (change.cap != 0) score = tanh_of_log2<S>(score) * S::broadcast(change.cap);
+      if (change.bias) score = score + S::load(task.bias + row * change.bias_row + j * S::width);
+      S::store(at, score);
     }
   }
 }
 
-/// Finishes the scores of `Rows` keys while they are in registers: probabilities 2^(s - m), stored
-/// and added to `totals` key by key; or the scores, changed and stored.
-template <Scores kind, class S, int Rows, int Vectors>
-HEED_SIMD void finish_scores(const TileTask<S, Vectors>& task, Index key,
-                             typename S::V (&scores)[Rows][Vectors], typename S::Scalar* totals) {
+/// Stores the scores of `Rows` keys, changed.
+template <class S, int Rows, int Vectors>
+HEED_SIMD void store_scores(const TileTask<S, Vectors>& task, Index key,
+                            const typename S::V (&scores)[Rows][Vectors]) {
+  HEED_UNROLL for (int r = 0; r < Rows; ++r) {
+    HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
+      S::store(task.scores + (key + r) * task.stride + j * S::width, scores[r][j]);
+    }
+  }
+  if (task.block.change) change_scores(task, key, Rows);
+}
+
+/// Makes probabilities 2^(s - m) of the scores of `Rows` keys while they are in registers; stores
+/// them and adds them to `totals` key by key.
+template <class S, int Rows, int Vectors>
+HEED_SIMD void store_probabilities(const TileTask<S, Vectors>& task, Index key,
+                                   typename S::V (&scores)[Rows][Vectors],
+                                   typename S::Scalar* totals) {
   using T = typename S::Scalar;
-  if constexpr (kind == Scores::stored) {
-    if (task.block.change) change_scores(task, key, scores);
+  HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
+    const auto maximum = S::load(task.maximum + j * S::width);
+    HEED_UNROLL for (int r = 0; r < Rows; ++r) scores[r][j] = scores[r][j] - maximum;
+  }
+  if (task.block.words) {
     HEED_UNROLL for (int r = 0; r < Rows; ++r) {
       HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
-        S::store(task.scores + (key + r) * task.stride + j * S::width, scores[r][j]);
+        const auto hidden = S::broadcast(masked_exponent<T>);
+        scores[r][j] = S::select(task.visible(key + r, j), scores[r][j], hidden);
       }
     }
-    return;
   }
   T* out = task.probabilities + key * task.stride;
   HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
     auto total = S::load(totals + j * S::width);
-    const auto maximum = S::load(task.maximum + j * S::width);
     HEED_UNROLL for (int r = 0; r < Rows; ++r) {
-      auto x = scores[r][j] - maximum;
-      if constexpr (kind == Scores::masked_probabilities) {
-        x = S::select(task.visible(key + r, j), x, S::broadcast(masked_exponent<T>));
-      }
-      x = exp2<S>(x);
+      const auto x = exp2<S>(scores[r][j]);
       total = total + x;
       S::store(out + r * task.stride + j * S::width, x);
     }
@@ -58,7 +60,7 @@ HEED_SIMD void finish_scores(const TileTask<S, Vectors>& task, Index key,
   }
 }
 
-/// Scores of the keys [key, key + Rows), by the tile product, then finish_scores.
+/// Scores of the keys [key, key + Rows), by the tile product; with `totals`, their probabilities.
 template <class S, int Rows, int Vectors>
 HEED_KERNEL void score_rows(const TileTask<S, Vectors>& task, Index key,
                             typename S::Scalar* totals) {
@@ -69,12 +71,10 @@ HEED_KERNEL void score_rows(const TileTask<S, Vectors>& task, Index key,
   const auto& keys = task.block.keys;
   multiply<S, Rows, Vectors>(keys.data + key * keys.row_stride, keys.row_stride, keys.column_stride,
                              task.packed, task.stride, task.head_dim, scores);
-  if (totals == nullptr) {
-    finish_scores<Scores::stored>(task, key, scores, totals);
-  } else if (task.block.words) {
-    finish_scores<Scores::masked_probabilities>(task, key, scores, totals);
+  if (totals) {
+    store_probabilities(task, key, scores, totals);
   } else {
-    finish_scores<Scores::probabilities>(task, key, scores, totals);
+    store_scores(task, key, scores);
   }
 }
 

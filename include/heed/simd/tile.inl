@@ -26,23 +26,43 @@ HEED_SIMD void multiply(const typename S::Scalar* a, Index a_row, Index a_step,
   }
 }
 
-/// c[r][lane] (+)= Σ_k a(r, k) · b[k][lane] for one tile; c's rows are `b_stride` apart too.
+/// c[r][lane] (+)= Σ_k a(r, k) · b[k][lane] for one tile; rows of c are `c_stride` apart.
 template <class S, int Rows, int Vectors>
 HEED_KERNEL void tile_product(const typename S::Scalar* a, Index a_row, Index a_step,
                               const typename S::Scalar* b, Index b_stride, Index depth,
-                              typename S::Scalar* c, bool accumulate) {
+                              typename S::Scalar* c, Index c_stride, bool accumulate) {
   typename S::V sums[Rows][Vectors];
   HEED_UNROLL for (int r = 0; r < Rows; ++r) {
     HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
       sums[r][j] = S::broadcast(0);
-      if (accumulate) sums[r][j] = S::load(c + r * b_stride + j * S::width);
+      if (accumulate) sums[r][j] = S::load(c + r * c_stride + j * S::width);
     }
   }
   multiply<S, Rows, Vectors>(a, a_row, a_step, b, b_stride, depth, sums);
   HEED_UNROLL for (int r = 0; r < Rows; ++r) {
     HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
-      S::store(c + r * b_stride + j * S::width, sums[r][j]);
+      S::store(c + r * c_stride + j * S::width, sums[r][j]);
     }
+  }
+}
+
+/// tile_product for any number of rows of a and c.
+template <class S, int Vectors>
+HEED_KERNEL void tile_products(const typename S::Scalar* a, Index a_row, Index a_step,
+                               const typename S::Scalar* b, Index b_stride, Index depth,
+                               typename S::Scalar* c, Index c_stride, Index rows, bool accumulate) {
+  Index row = 0;
+  for (; row + tile_rows <= rows; row += tile_rows) {
+    tile_product<S, tile_rows, Vectors>(a + row * a_row, a_row, a_step, b, b_stride, depth,
+                                        c + row * c_stride, c_stride, accumulate);
+  }
+  for (; row + 2 <= rows; row += 2) {
+    tile_product<S, 2, Vectors>(a + row * a_row, a_row, a_step, b, b_stride, depth,
+                                c + row * c_stride, c_stride, accumulate);
+  }
+  if (row < rows) {
+    tile_product<S, 1, Vectors>(a + row * a_row, a_row, a_step, b, b_stride, depth,
+                                c + row * c_stride, c_stride, accumulate);
   }
 }
 

@@ -60,9 +60,6 @@ class ProductPieces {
   static constexpr Index copied_row = simd::product_block + 64 / static_cast<Index>(sizeof(T));
   static constexpr Index panel_size = panel * simd::product_block;
 
-  static Index smaller(Index a, Index b) { return a < b ? a : b; }
-  static Index larger(Index a, Index b) { return a < b ? b : a; }
-
   bool quantized() const { return problem_.quantized.blocks != nullptr; }
   simd::QuantizedPanel blocks_of(Index index, Index k) const {
     constexpr Index terms = simd::QuantizedPanel::terms;

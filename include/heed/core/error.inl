@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+namespace heed::detail {
+
+[[noreturn]] HEED_INLINE void throw_joined(std::initializer_list<MessagePart> parts) {
+  throw ShapeError(joined(parts));
+}
+
+}  // namespace heed::detail

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include <heed/core/config.hpp>
+#include <heed/core/index.hpp>
+
+namespace heed::detail {
+
+/// Something that stands in an error message: a text, a character, a number, or a range of such.
+/// Refers to its text or range. One type for all of them, so that a message costs its caller an
+/// array of these and no code of its own.
+class MessagePart {
+ public:
+  MessagePart(std::string_view text) : data_(text.data()), size_(text.size()) {}  // NOLINT
+  MessagePart(const std::string& text) : MessagePart(std::string_view(text)) {}   // NOLINT
+  MessagePart(const char* text) : MessagePart(std::string_view(text)) {}          // NOLINT
+  MessagePart(char letter) : letter_(letter), kind_(Kind::letter) {}              // NOLINT
+  template <std::integral I>
+  MessagePart(I value)  // NOLINT
+      : integer_(static_cast<unsigned long long>(value)),
+        kind_(std::is_signed_v<I> ? Kind::integer : Kind::natural) {}
+  MessagePart(double value) : real_(value), kind_(Kind::real) {}  // NOLINT
+  /// Extents, which print as `(2, 4, 10, 64)`.
+  template <class Range>
+  requires requires(const Range& range) {
+    { range.data() } -> std::convertible_to<const Index*>;
+  }
+  MessagePart(const Range& extents)  // NOLINT
+      : data_(extents.data()), size_(extents.size()), kind_(Kind::extents) {}
+  template <class Range>
+  requires(
+      !requires(const Range& range) {
+        { range.data() } -> std::convertible_to<const Index*>;
+      } &&
+      !std::convertible_to<const Range&, std::string_view> &&
+      requires(const Range& range) { range.begin() != range.end(); })
+      MessagePart(const Range& range)  // NOLINT
+      : data_(&range), append_(append_range<Range>), kind_(Kind::range) {}
+
+  void append_to(std::string& message) const;
+
+ private:
+  enum class Kind { text, letter, integer, natural, real, extents, range };
+
+  template <class Range>
+  static void append_range(std::string& message, const void* range) {
+    message += '(';
+    bool first = true;
+    for (const auto& element : *static_cast<const Range*>(range)) {
+      if (!first) message += ", ";
+      first = false;
+      MessagePart(element).append_to(message);
+    }
+    message += ')';
+  }
+
+  union {
+    const void* data_;
+    unsigned long long integer_;
+    double real_;
+    char letter_;
+  };
+  union {
+    std::size_t size_ = 0;
+    void (*append_)(std::string&, const void*);
+  };
+  Kind kind_ = Kind::text;
+};
+
+/// The parts one after another, as one string.
+std::string joined(std::initializer_list<MessagePart> parts);
+
+template <class... Parts>
+std::string message(const Parts&... parts) {
+  return joined({MessagePart(parts)...});
+}
+
+}  // namespace heed::detail
+
+#if HEED_DEFINITIONS
+#include <heed/core/message_part.inl>
+#endif
