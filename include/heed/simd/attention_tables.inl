@@ -22,10 +22,12 @@ template <class T>
 const DecodeKernels<T>& decode_kernels_of(Isa isa) {
   HEED_SIMD_TABLE_OF(isa, decode_table);
 }
+#if HEED_SIMD_HAS_HEAD_RUNS
 template <class T>
 const HeadRunKernels<T>& head_run_kernels_of(Isa isa) {
   HEED_SIMD_TABLE_OF(isa, head_run_table);
 }
+#endif
 template <class T>
 const DropoutKernels<T>& dropout_kernels_of(Isa isa) {
   HEED_SIMD_TABLE_OF(isa, dropout_table);
@@ -41,10 +43,12 @@ template <class T>
 const DecodeKernels<T>& decode_kernels() {
   return detail::decode_kernels_of<T>(active());
 }
+#if HEED_SIMD_HAS_HEAD_RUNS
 template <class T>
 const HeadRunKernels<T>& head_run_kernels() {
   return detail::head_run_kernels_of<T>(active());
 }
+#endif
 template <class T>
 const DropoutKernels<T>& dropout_kernels() {
   return detail::dropout_kernels_of<T>(active());

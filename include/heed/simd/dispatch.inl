@@ -17,6 +17,13 @@
 #define HEED_SIMD_HAS_SCALAR 0
 #endif
 
+// The kernels for short sequences are for speed alone, and take a second: heed::compiled has them.
+#if defined(HEED_COMPILED_SOURCE)
+#define HEED_SIMD_HAS_HEAD_RUNS 1
+#else
+#define HEED_SIMD_HAS_HEAD_RUNS 0
+#endif
+
 namespace heed::simd {
 
 HEED_INLINE std::string_view name(Isa isa) {

@@ -13,7 +13,8 @@ namespace HEED_SIMD_NAMESPACE {
 #include <heed/simd/lanes.inl>
 #include <heed/simd/partial.inl>
 // The tile: 6 rows by HEED_SIMD_VECTORS vectors of sums stay in registers. The sse2 set, which has
-// to work out a fused multiply-add, waits for that and not for loads: 2 rows do, and compile faster.
+// to work out a fused multiply-add, waits for that and not for loads: 2 rows do, and compile
+// faster.
 #if defined(__x86_64__) && HEED_SIMD_BYTES == 16
 inline constexpr int tile_rows = 2;
 #else
@@ -29,7 +30,9 @@ inline constexpr int tile_stride{HEED_SIMD_VECTORS * S::width};
 #include <heed/simd/decode.inl>
 #include <heed/simd/dropout.inl>
 #include <heed/simd/row_products.inl>
+#if HEED_SIMD_HAS_HEAD_RUNS
 #include <heed/simd/head_run.inl>
+#endif
 #elif HEED_SIMD_PART == 2
 #include <heed/simd/backward.inl>
 #include <heed/simd/backward_table.inl>

@@ -99,36 +99,40 @@ HEED_SIMD const T* row_or_last(const T* source, Index row_stride, Index count, I
   return source + (row < count ? row : count - 1) * row_stride;
 }
 
+/// Whether so many columns, fewer than a vector, are better transposed than moved one by one.
+template <class S>
+HEED_SIMD bool transposing_pays(Index columns) {
+  return 4 * columns >= S::width;
+}
+
 /// See Kernels::pack, for one vector of lanes: the rows `source + i · row_stride`, i < count.
 template <class S>
 HEED_KERNEL void pack_lanes(const typename S::Scalar* source, Index row_stride, Index column_stride,
                             Index count, Index columns, typename S::Scalar factor,
                             typename S::Scalar* packed, Index stride) {
+  using T = typename S::Scalar;
   Index column = 0;
-  if (column_stride == 1) {
-    for (; column + S::width <= columns; column += S::width) {
-      typename S::V rows[S::width];
-      HEED_UNROLL for (int i = 0; i < S::width; ++i) {
-        rows[i] =
-            S::load(row_or_last(source, row_stride, count, i) + column) * S::broadcast(factor);
+  for (; column_stride == 1 && column < columns; column += S::width) {
+    const Index left = columns - column;
+    const T* at = source + column;
+    T spill[S::width * S::width];
+    if (left < S::width) {
+      if (!transposing_pays<S>(left)) break;
+      for (Index i = 0; i < S::width; ++i) {
+        const T* row = row_or_last(at, row_stride, count, i);
+        S::store(spill + i * S::width, load_first<S>(row, left));
       }
-      transpose<S>(rows);
-      HEED_UNROLL for (int i = 0; i < S::width; ++i) {
-        S::store(packed + (column + i) * stride, rows[i]);
-      }
+      at = spill;
+      row_stride = S::width;
     }
-  }
-  if (column_stride == 1 && 4 * (columns - column) >= S::width) {
     typename S::V rows[S::width];
     HEED_UNROLL for (int i = 0; i < S::width; ++i) {
-      const auto* row = row_or_last(source, row_stride, count, i) + column;
-      rows[i] = load_first<S>(row, columns - column) * S::broadcast(factor);
+      rows[i] = S::load(row_or_last(at, row_stride, count, i)) * S::broadcast(factor);
     }
     transpose<S>(rows);
     HEED_UNROLL for (int i = 0; i < S::width; ++i) {
-      if (column + i < columns) S::store(packed + (column + i) * stride, rows[i]);
+      if (i < left) S::store(packed + (column + i) * stride, rows[i]);
     }
-    return;
   }
   for (; column < columns; ++column) {
     for (Index i = 0; i < S::width; ++i) {
@@ -146,35 +150,28 @@ HEED_KERNEL void unpack_lanes(const typename S::Scalar* transposed, Index stride
   using T = typename S::Scalar;
   const auto factor = S::load(factors);
   Index column = 0;
-  if (column_stride == 1) {
-    for (; column + S::width <= columns; column += S::width) {
-      typename S::V rows[S::width];
-      HEED_UNROLL for (int i = 0; i < S::width; ++i) {
-        rows[i] = S::load(transposed + (column + i) * stride) * factor + S::broadcast(0);
-      }
-      transpose<S>(rows);
-      T spill[S::width * S::width];
-      HEED_UNROLL for (int i = 0; i < S::width; ++i) {
-        S::store(count >= S::width ? out + i * row_stride + column : spill + i * S::width, rows[i]);
-      }
-      for (Index i = 0; count < S::width && i < count; ++i) {
-        S::store(out + i * row_stride + column, S::load(spill + i * S::width));
-      }
-    }
-  }
-  if (column_stride == 1 && 4 * (columns - column) >= S::width) {
+  for (; column_stride == 1 && column < columns; column += S::width) {
+    const Index left = columns - column;
+    if (left < S::width && !transposing_pays<S>(left)) break;
     typename S::V rows[S::width];
     HEED_UNROLL for (int i = 0; i < S::width; ++i) {
-      rows[i] = S::broadcast(0);
-      if (column + i < columns) {
-        rows[i] = S::load(transposed + (column + i) * stride) * factor + S::broadcast(0);
-      }
+      const T* row = row_or_last(transposed + column * stride, stride, left, i);
+      rows[i] = S::load(row) * factor + S::broadcast(0);
     }
     transpose<S>(rows);
+    const bool whole = count >= S::width && left >= S::width;
+    T spill[S::width * S::width];
     HEED_UNROLL for (int i = 0; i < S::width; ++i) {
-      if (i < count) store_first<S>(out + i * row_stride + column, rows[i], columns - column);
+      S::store(whole ? out + i * row_stride + column : spill + i * S::width, rows[i]);
     }
-    return;
+    for (Index i = 0; !whole && i < count && i < S::width; ++i) {
+      const auto row = S::load(spill + i * S::width);
+      if (left >= S::width) {
+        S::store(out + i * row_stride + column, row);
+      } else {
+        store_first<S>(out + i * row_stride + column, row, left);
+      }
+    }
   }
   for (; column < columns; ++column) {
     for (Index i = 0; i < count && i < S::width; ++i) {
