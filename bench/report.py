@@ -1,18 +1,25 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Writes the tables of docs/09-performance.md and README.md from what bench/peers/sdpa.py --json wrote,
-and the table of whole models from what generation.py did, in one file or several.
+that of forward and backward from what sdpa_backward.py did, and that of whole models from what
+generation.py did, in one file or several.
 
   bench/peers/sdpa.py LIBRARY --json sdpa.json && bench/report.py sdpa.json
+  bench/peers/sdpa_backward.py LIBRARY --json back.json && bench/report.py --backward back.json
   bench/peers/generation.py LIBRARY FOLDER --json models.json && bench/report.py models.json
 """
+import argparse
 import json
 import pathlib
 import re
 import sys
 
+parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+parser.add_argument("files", nargs="+")
+parser.add_argument("--backward", action="store_true", help="the table of forward and backward")
+options = parser.parse_args()
 root = pathlib.Path(__file__).resolve().parent.parent
-reports = [json.loads(pathlib.Path(name).read_text()) for name in sys.argv[1:]]
+reports = [json.loads(pathlib.Path(name).read_text()) for name in options.files]
 report = reports[0]
 rows = [row for each in reports for row in each["rows"]]
 
@@ -55,6 +62,9 @@ if "heed" in rows[0]:
 machine = (f"{report['machine']}, instruction set {report['isa']}; heed built by "
            f"{report['compiler']}, plain `-O2`; PyTorch {report['torch']}; {report['date']}.")
 shown = ["L4096 D64 causal", "L4096 D128", "L512 D64 causal", "window", "H8 L64 D64 causal", "B64 H8 L16"]
+if options.backward:
+    replace("docs/09-performance.md", "sdpa_backward", machine + "\n\n" + table(rows))
+    sys.exit()
 for page, chosen in (("docs/09-performance.md", rows),
                      ("README.md", [row for row in rows if row["threads"] == 1
                                     and any(name in row["case"] for name in shown)])):
