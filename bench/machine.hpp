@@ -43,6 +43,10 @@ __attribute__((target("avx512f"), noinline)) inline float fma_avx512(long rounds
 __attribute__((target("avx2,fma"), noinline)) inline float fma_avx2(long rounds) {
   HEED_BENCH_FMA_LOOP(Floats8, "vfmadd213ps")
 }
+/// Products of bfloat16 pairs; the factors are floats, whose halves are bfloat16 too.
+__attribute__((target("avx512f"), noinline)) inline float pairs_avx512(long rounds) {
+  HEED_BENCH_FMA_LOOP(Floats16, "vdpbf16ps")
+}
 #undef HEED_BENCH_FMA_LOOP
 #endif
 
@@ -63,6 +67,24 @@ inline double peak_gflops() {
     best = std::min(best, seconds_now() - start);
   }
   return 2.0 * 12 * (wide ? 16 : 8) * static_cast<double>(rounds) / best * 1e-9;
+#else
+  return 0;
+#endif
+}
+
+/// The same for products of bfloat16 pairs, four operations to a pair; 0 where there are none.
+inline double bfloat16_peak_gflops() {
+#if defined(__x86_64__)
+  if (simd::active() != simd::Isa::avx512_bf16) return 0;
+  constexpr long rounds = 200000;
+  double best = 1e9;
+  for (int run = 0; run < 5; ++run) {
+    const double start = seconds_now();
+    volatile float sink = detail::pairs_avx512(rounds);
+    static_cast<void>(sink);
+    best = std::min(best, seconds_now() - start);
+  }
+  return 4.0 * 12 * 16 * static_cast<double>(rounds) / best * 1e-9;
 #else
   return 0;
 #endif

@@ -1,71 +1,102 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes the tables of docs/09-performance.md and README.md from what bench/peers/sdpa.py --json wrote,
-that of forward and backward from what sdpa_backward.py did, and that of whole models from what
-generation.py did, in one file or several.
+"""Writes the tables of docs/09-performance.md and README.md from what the scripts of bench/peers wrote
+with --json; each file fills its own table (those of whole models one together), and those of no file stay.
 
-  bench/peers/sdpa.py LIBRARY --json sdpa.json && bench/report.py sdpa.json
+  bench/peers/sdpa.py LIBRARY --json sdpa.json
+  bench/peers/libraries.py LIBRARY --json libraries.json
+  bench/peers/decode.py LIBRARY --json decode.json
+  bench/peers/generation.py LIBRARY FOLDER --json models.json
   bench/peers/sdpa_backward.py LIBRARY --json back.json && bench/report.py --backward back.json
-  bench/peers/generation.py LIBRARY FOLDER --json models.json && bench/report.py models.json
+  bench/report.py sdpa.json libraries.json decode.json models.json
 """
 import argparse
 import json
 import pathlib
 import re
-import sys
 
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
 parser.add_argument("files", nargs="+")
 parser.add_argument("--backward", action="store_true", help="the table of forward and backward")
 options = parser.parse_args()
 root = pathlib.Path(__file__).resolve().parent.parent
-reports = [json.loads(pathlib.Path(name).read_text()) for name in options.files]
-report = reports[0]
-rows = [row for each in reports for row in each["rows"]]
 
 
-def table(rows):
-    lines = ["| case | threads | heed, useful GFLOP/s | of the multiply-add peak | PyTorch | times as fast "
-             "(10 % to 90 %) |", "|---|---|---|---|---|---|"]
-    for row in rows:
-        share = f"{100 * row['peak_share']:.0f} %" if row["peak_share"] else ""
-        lines.append(f"| {row['case']} | {row['threads']} | {row['ours_gflops']:.0f} | {share} | "
-                     f"{row['theirs_gflops']:.0f} | **{row['ratio']:.2f}** ({row['ratio_low']:.2f} to "
-                     f"{row['ratio_high']:.2f}) |")
-    return "\n".join(lines)
+def table(header, rows):
+    return "\n".join(["| " + " | ".join(header) + " |", "|" + "---|" * len(header)] +
+                     ["| " + " | ".join(row) + " |" for row in rows])
 
 
-def models_table(rows):
+def share_of(row):
+    return f"{100 * row['peak_share']:.0f} %" if row["peak_share"] else ""
+
+
+def sdpa(rows):
+    return table(["case", "threads", "heed, useful GFLOP/s", "of the multiply-add peak", "PyTorch",
+                  "times as fast (10 % to 90 %)"],
+                 [[row["case"], str(row["threads"]), f"{row['ours_gflops']:.0f}", share_of(row),
+                   f"{row['theirs_gflops']:.0f}",
+                   f"**{row['ratio']:.2f}** ({row['ratio_low']:.2f} to {row['ratio_high']:.2f})"]
+                  for row in rows])
+
+
+def libraries(rows):
+    peers = ["SDPA", "FlexAttention", "ONNX Runtime"]
+
+    def cell(row, peer):
+        if peer in row["failed"]:
+            return "fails"
+        if peer not in row["ratio"]:
+            return "–"
+        middle, low, high = row["ratio"][peer]
+        return f"{row['gflops'][peer]:.0f}: **{middle:.2f}** ({low:.2f} to {high:.2f})"
+
+    return table(["case", "type", "threads", "heed, useful GFLOP/s", "of the peak"] + peers,
+                 [[row["case"], row["type"], str(row["threads"]), f"{row['gflops']['heed']:.0f}",
+                   share_of(row)] + [cell(row, peer) for peer in peers] for row in rows])
+
+
+def decode(rows):
+    return table(["case", "threads", "heed, ms", "GB/s", "of what torch.sum reads",
+                  "times as fast as SDPA"],
+                 [[row["case"], str(row["threads"]), f"{row['ours_ms']:.3f}",
+                   f"{row['ours_gbytes']:.1f}", f"{100 * row['of_memory']:.0f} %",
+                   f"**{row['ratio']:.2f}**"] for row in rows])
+
+
+def models(rows):
     names = ("transformers", "llama.cpp", "PyTorch")
-    lines = ["| case | threads | heed | transformers | llama.cpp | PyTorch, no cache |",
-             "|---|---|---|---|---|---|"]
-    for row in rows:
-        peers = [f"{row[name]:.0f}, **{row[f'ratio_{name}']:.2f}** times" if name in row else ""
-                 for name in names]
-        lines.append(f"| {row['case']} | {row['threads']} | {row['heed']:.0f} | "
-                     + " | ".join(peers) + " |")
-    return "\n".join(lines)
+    return table(["case", "threads", "heed", "transformers", "llama.cpp", "PyTorch, no cache"],
+                 [[row["case"], str(row["threads"]), f"{row['heed']:.0f}"] +
+                  [f"{row[name]:.0f}, **{row[f'ratio_{name}']:.2f}** times" if name in row else ""
+                   for name in names] for row in rows])
 
 
-def replace(page, mark, content):
+def write(page, name, text):
     path = root / page
-    path.write_text(re.sub(rf"(<!-- {mark} -->\n).*?(<!-- /{mark} -->)",
-                           lambda m: m[1] + content + "\n" + m[2], path.read_text(), flags=re.S))
+    old = path.read_text()
+    path.write_text(re.sub(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)",
+                           lambda m: m[1] + text + "\n" + m[2], old, flags=re.S))
 
 
-if "heed" in rows[0]:
-    replace("docs/09-performance.md", "models",
-            f"{report['machine']}, instruction set {report['isa']}; tokens (MiniLM: sentences) a second.\n\n"
-            + models_table(rows))
-    sys.exit()
-
-machine = (f"{report['machine']}, instruction set {report['isa']}; heed built by "
-           f"{report['compiler']}, plain `-O2`; PyTorch {report['torch']}; {report['date']}.")
 shown = ["L4096 D64 causal", "L4096 D128", "L512 D64 causal", "window", "H8 L64 D64 causal", "B64 H8 L16"]
-if options.backward:
-    replace("docs/09-performance.md", "sdpa_backward", machine + "\n\n" + table(rows))
-    sys.exit()
-for page, chosen in (("docs/09-performance.md", rows),
-                     ("README.md", [row for row in rows if row["threads"] == 1
-                                    and any(name in row["case"] for name in shown)])):
-    replace(page, "sdpa", machine + "\n\n" + table(chosen))
+reports = [json.loads(pathlib.Path(file).read_text()) for file in options.files]
+of_models = [report for report in reports if "heed" in report["rows"][0]]
+if of_models:
+    write("docs/09-performance.md", "models",
+          f"{of_models[0]['machine']}, instruction set {of_models[0]['isa']}; tokens (MiniLM: sentences) "
+          "a second.\n\n" + models([row for report in of_models for row in report["rows"]]))
+for report in reports:
+    if report in of_models:
+        continue
+    name, rows = report.get("table", "sdpa"), report["rows"]
+    ort = f"; ONNX Runtime {report['onnxruntime']}" if "onnxruntime" in report else ""
+    machine = (f"{report['machine']}, instruction set {report['isa']}; heed built by "
+               f"{report['compiler']}, plain `-O2`; PyTorch {report['torch']}{ort}; "
+               f"{report['date']}.\n\n")
+    mark = "sdpa_backward" if options.backward else name
+    write("docs/09-performance.md", mark, machine + globals()[name](rows))
+    if mark == "sdpa":
+        write("README.md", name, machine + sdpa(
+            [row for row in rows if row["threads"] == 1
+             and any(part in row["case"] for part in shown)]))

@@ -6,6 +6,7 @@ memory itself: torch.sum over the same keys and values, called in turn with both
   bench/peers/decode.py build/release/bench/libheed_bench_peer.so [--threads 1 2] [--json FILE]
 """
 import argparse
+import datetime
 import json
 import statistics
 import time
@@ -83,7 +84,10 @@ def main():
                   f"{row['memory_gbytes']:5.1f};  {row['ratio']:.2f} times SDPA", flush=True)
     if options.json:
         with open(options.json, "w") as file:
-            json.dump({"machine": machine(), "rows": rows}, file, indent=1)
+            json.dump({"table": "decode", "torch": torch.__version__,
+                       "isa": library.heed_isa().decode(),
+                       "compiler": library.heed_compiler().decode(), "machine": machine(),
+                       "date": datetime.date.today().isoformat(), "rows": rows}, file, indent=1)
 
 
 if __name__ == "__main__":

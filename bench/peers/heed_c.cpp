@@ -31,6 +31,7 @@ Mask documents(Index size, Index keys) {
 extern "C" {
 
 double heed_peak() { return bench::peak_gflops(); }
+double heed_bfloat16_peak() { return bench::bfloat16_peak_gflops(); }
 double heed_read_gbytes() { return bench::read_gbytes(); }
 const char* heed_isa() { return simd::name(simd::active()).data(); }
 #if defined(__clang__)
@@ -56,6 +57,10 @@ bool heed_mask(const char* name, Index number, const bool* bits, Index queries, 
     chosen = masks::Prefix(number);
   } else if (wanted == "documents") {
     chosen = documents(number, keys);
+  } else if (wanted == "blocks") {
+    chosen = masks::BlockSparse(queries / number, keys / number, number, [](Index row, Index key) {
+      return row == key || (row * 7 + key * 3) % 13 == 0;
+    });
   } else if (wanted == "dense") {
     chosen = masks::Dense(std::span<const bool>(bits, static_cast<std::size_t>(queries * keys)),
                           {1, 1, queries, keys});
@@ -72,6 +77,17 @@ void heed_forward(const float* q, const float* k, const float* v, float* out, In
   const TensorView<const float, 4> key_view(k, {batch, key_heads, keys, dim});
   const TensorView<const float, 4> value_view(v, {batch, key_heads, keys, dim});
   const TensorView<float, 4> out_view(out, {batch, heads, queries, dim});
+  attention(query_view, key_view, value_view, chosen, out_view);
+}
+
+/// The same over bfloat16, as bits.
+void heed_forward_bfloat16(const bfloat16* q, const bfloat16* k, const bfloat16* v, bfloat16* out,
+                           Index batch, Index heads, Index key_heads, Index queries, Index keys,
+                           Index dim) {
+  const TensorView<const bfloat16, 4> query_view(q, {batch, heads, queries, dim});
+  const TensorView<const bfloat16, 4> key_view(k, {batch, key_heads, keys, dim});
+  const TensorView<const bfloat16, 4> value_view(v, {batch, key_heads, keys, dim});
+  const TensorView<bfloat16, 4> out_view(out, {batch, heads, queries, dim});
   attention(query_view, key_view, value_view, chosen, out_view);
 }
 

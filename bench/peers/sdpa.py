@@ -50,6 +50,8 @@ def load(path):
     library.heed_compiler.restype = ctypes.c_char_p
     pointer, index = ctypes.c_void_p, ctypes.c_ssize_t
     library.heed_forward.argtypes = [pointer] * 4 + [index] * 6
+    library.heed_bfloat16_peak.restype = ctypes.c_double
+    library.heed_forward_bfloat16.argtypes = [pointer] * 4 + [index] * 6
     library.heed_mask.argtypes = [ctypes.c_char_p, index, pointer, index, index]
     library.heed_mask.restype = ctypes.c_bool
     return library
@@ -74,6 +76,9 @@ def dense_mask(queries, keys, mask, size):
         return (j <= i) | (j < size)
     if mask == "documents":
         return (j <= i) & (j // size == i // size)
+    if mask == "blocks":
+        row, key = i // size, j // size
+        return (row == key) | ((row * 7 + key * 3) % 13 == 0)
     if mask == "dense":
         return torch.rand(queries, keys) < 0.5
     return (j <= i) if mask in ("causal", "lambda") else torch.ones(queries, keys, dtype=torch.bool)
