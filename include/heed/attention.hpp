@@ -25,6 +25,7 @@
 #include <heed/attention/forward.hpp>
 #include <heed/attention/forward_scratch.hpp>
 #include <heed/attention/gradient_options.hpp>
+#include <heed/attention/head_gradients.hpp>
 #include <heed/attention/head_runs.hpp>
 #include <heed/attention/key_blocks.hpp>
 #include <heed/attention/key_chunk_pass.hpp>

@@ -6,6 +6,7 @@
 #include <heed/simd/bfloat16_kernels.hpp>
 #include <heed/simd/decode_kernels.hpp>
 #include <heed/simd/dropout_kernels.hpp>
+#include <heed/simd/head_gradient_kernels.hpp>
 #include <heed/simd/head_run_kernels.hpp>
 #include <heed/simd/isa.hpp>
 #include <heed/simd/kernels.hpp>

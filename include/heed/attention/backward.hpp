@@ -96,5 +96,5 @@ void attention_backward(const Q& queries, const K& keys, const V& values, const 
 }  // namespace heed
 
 #if HEED_DEFINITIONS
-#include <heed/attention/backward.inl>
+#include <heed/attention/run_backward.inl>
 #endif

@@ -12,9 +12,6 @@
 
 namespace heed::detail {
 
-/// Below about this many multiply-adds a call stays on its own thread: waking another costs more.
-inline constexpr double backward_parallel_threshold = 2e6;
-
 /// How a call is cut into pieces for threads. A key head is taken whole where there are plenty, so
 /// that its chunks of keys add to grad_queries one after the other. The last heads are split: their
 /// chunks are pieces, each with a share of grad_queries of its own, and the shares are added in the
@@ -35,6 +32,17 @@ class BackwardPieces {
     make_groups(key_heads_, 1);
     for (Index i = 0; i < groups_; ++i) run_group(i);
     run_changes();
+  }
+
+  /// One key head, where the others are not taken this way.
+  void run_one(Index key_head) {
+    for (Index i = 0; i < problem_.group() * rows_.blocks(); ++i) {
+      rows_.fill(key_head * problem_.group() * rows_.blocks() + i);
+    }
+    whole_ = key_heads_;
+    group_size_ = 1;
+    groups_of_item_ = problem_.key_heads();
+    run_group(key_head);
   }
 
   void run() {
@@ -222,21 +230,5 @@ class BackwardPieces {
   T* shares_ = nullptr;
   unsigned char* written_ = nullptr;
 };
-
-template <class T>
-void run_backward(const BackwardProblem<T>& problem, const MaskRef& mask) {
-  const auto& call = problem.forward;
-  BackwardPieces<T> pieces(problem, mask);
-  const double work = static_cast<double>(call.batch() * call.heads()) *
-                      static_cast<double>(call.query_count()) *
-                      static_cast<double>(call.key_count()) *
-                      static_cast<double>(3 * call.head_dim() + 2 * call.value_dim());
-  work < backward_parallel_threshold ? pieces.run_alone() : pieces.run();
-}
-
-#ifdef HEED_COMPILED_SOURCE
-template void run_backward<float>(const BackwardProblem<float>&, const MaskRef&);
-template void run_backward<double>(const BackwardProblem<double>&, const MaskRef&);
-#endif
 
 }  // namespace heed::detail

@@ -14,6 +14,16 @@
 
 namespace heed::detail {
 
+/// Heads of a batch item that one piece takes: as many as share the mask's answers, and leave every
+/// thread some four pieces.
+inline Index heads_together(Index batch, Index heads, const MaskRef& mask) {
+  constexpr Index most = 16;
+  if (mask.depends_on_head() || batch == 0) return 1;
+  const Index pieces = (4 * thread_count() + batch - 1) / batch;
+  const Index each = (heads + pieces - 1) / pieces;
+  return each < most ? each : most;
+}
+
 /// A call with short sequences, one block of queries and one of keys at most: what is done once a
 /// block of queries elsewhere would cost more here than the attention itself. So the mask is asked
 /// once for all heads of a batch item, and the kernel takes them in one call. The same bits.
@@ -21,7 +31,9 @@ template <class T>
 class HeadRuns {
  public:
   HeadRuns(const AttentionProblem<T>& problem, const MaskRef& mask)
-      : problem_(problem), mask_(mask), group_(heads_together()) {}
+      : problem_(problem),
+        mask_(mask),
+        group_(heads_together(problem.batch(), problem.heads(), mask)) {}
 
   /// Whether a call is one for HeadRuns.
   static bool take(const AttentionProblem<T>& problem) {
@@ -37,7 +49,7 @@ class HeadRuns {
   void run(Index piece) const {
     const Index item = piece / groups(), head = piece % groups() * group_;
     const Index left = problem_.heads() - head, heads = left < group_ ? left : group_;
-    const Arrays arrays(problem_);
+    const Arrays arrays(problem_, group_);
     const Index first = problem_.first_query_of(item), keys = problem_.key_count_of(item);
     const Tile tile{item + problem_.item_offset,        head, first,
                     first + problem_.query_count() - 1, 0,    keys - 1};
@@ -55,18 +67,17 @@ class HeadRuns {
  private:
   // Fewer are decoded, whose lanes are keys.
   static constexpr Index fewest_queries = 4;
-  static constexpr Index most_heads = 16;
 
   /// One thread's arrays. Lanes past the last query belong to whole vectors, of up to 16 numbers.
   struct Arrays {
-    explicit Arrays(const AttentionProblem<T>& problem) {
+    Arrays(const AttentionProblem<T>& problem, Index group) {
       const auto carve = [&](Carver carver) {
         packed = carver.take<T>(16 * problem.head_dim());
         probabilities = carver.take<T>(16 * simd::key_block);
         output = carver.take<T>(16 * problem.value_dim());
         tail = carver.take<T>(16 * simd::key_block);
-        maximum = carver.take<T>(most_heads * simd::query_block);
-        sum = carver.take<T>(most_heads * simd::query_block);
+        maximum = carver.take<T>(group * simd::query_block);
+        sum = carver.take<T>(group * simd::query_block);
         words = carver.take<std::uint64_t>(simd::key_block);
         return carver.used();
       };
@@ -81,15 +92,6 @@ class HeadRuns {
     std::uint64_t* words;
   };
 
-  /// As many heads as share the mask's answers and leave every thread some four pieces.
-  Index heads_together() const {
-    const Index heads = problem_.heads();
-    if (mask_.depends_on_head() || problem_.batch() == 0) return 1;
-    const Index wanted = 4 * thread_count();
-    const Index pieces = (wanted + problem_.batch() - 1) / problem_.batch();
-    const Index each = (heads + pieces - 1) / pieces;
-    return each < most_heads ? each : most_heads;
-  }
   Index groups() const { return (problem_.heads() + group_ - 1) / group_; }
 
   simd::HeadRun<T> task(Index item, Index head, Index heads, const VisibleKeys& seen,
@@ -121,7 +123,17 @@ class HeadRuns {
     run.tail = arrays.tail;
     run.maximum = arrays.maximum;
     run.sum = arrays.sum;
+    run.from_memory = from_memory();
     return run;
+  }
+
+  bool from_memory() const {
+    constexpr double caches = 8 << 20;
+    const auto& p = problem_;
+    const Index numbers =
+        p.query_count() * p.head_dim() + p.key_count() * (p.head_dim() + p.value_dim());
+    return static_cast<double>(p.batch() * p.heads()) * static_cast<double>(numbers) * sizeof(T) >
+           caches;
   }
 
   void write_log_sum_exp(Index item, Index head, Index heads, const Arrays& arrays) const {

@@ -10,40 +10,7 @@ struct HeadRunTable {
   // Keys at a time: with one vector of queries each, enough sums to keep the multiplier busy.
   static constexpr int key_rows = 8;
 
-  /// One vector of queries of one head.
-  struct Group {
-    const HeadRun<T>& run;
-    Strided<T> keys;
-    Strided<T> values;
-    const T* tail;  // of the values, see fill_tail
-    const std::uint64_t* words;
-    int lane;       // the first query
-    Index count;    // keys from the first to the last that one of the queries sees
-    Index all_see;  // so many of them, the first ones, are seen by every query
-    Index queries;  // at most a vector
-    T* out;
-    T* maximum;
-    T* sum;
-
-    HEED_SIMD typename S::M visible(Index key) const { return S::lanes(words[key] >> lane); }
-  };
-
-  /// Leaves out the keys at both ends that no query of the group sees.
-  HEED_SIMD static void cut(Group& group) {
-    const std::uint64_t whole = ~std::uint64_t{0} >> (64 - group.queries) << group.lane;
-    Index first = 0;
-    while (first < group.count && (group.words[first] & whole) == 0) ++first;
-    while (group.count > first && (group.words[group.count - 1] & whole) == 0) --group.count;
-    group.keys.data += first * group.keys.row_stride;
-    group.values.data += first * group.values.row_stride;
-    group.tail += first * S::width;
-    group.words += first;
-    group.count -= first;
-    group.all_see = 0;
-    while (group.all_see < group.count && (group.words[group.all_see] & whole) == whole) {
-      ++group.all_see;
-    }
-  }
+  using Group = HeadGroup<T>;
 
   /// Scores of the keys [key, key + Rows), and the largest so far of every query.
   template <int Rows>
@@ -67,6 +34,7 @@ struct HeadRunTable {
     V largest = S::broadcast(std::numeric_limits<T>::lowest());
     Index key = 0;
     for (; key + key_rows <= group.count; key += key_rows) {
+      group.ahead->fetch();
       largest = score_keys<key_rows>(group, key, largest);
     }
     for (; key + 2 <= group.count; key += 2) largest = score_keys<2>(group, key, largest);
@@ -130,6 +98,7 @@ struct HeadRunTable {
                                 1};
     Index query = 0;
     for (; query + tile_rows <= group.queries; query += tile_rows) {
+      group.ahead->fetch();
       put_rows<tile_rows>(group, product, query);
     }
     for (; query + 2 <= group.queries; query += 2) put_rows<2>(group, product, query);
@@ -163,7 +132,7 @@ struct HeadRunTable {
     }
   }
 
-  /// The outputs by way of their transpose: values of any strides, of which some may be NaN or Inf.
+  /// The outputs by way of their transpose: for values of any strides, NaN and Inf.
   HEED_SIMD static void put_by_columns(const Group& group, const T* factors, bool guard) {
     const Index columns = group.run.value_dim;
     if (guard) {
@@ -190,7 +159,7 @@ struct HeadRunTable {
 
   HEED_SIMD static void attend_group(Group& group, const Strided<T>& queries, bool guard) {
     const auto& run = group.run;
-    if (group.words != nullptr) cut(group);
+    if (group.words != nullptr) group.cut();
     alignas(64) T factors[S::width];
     pack_lanes<S>(queries.data + group.lane * queries.row_stride, queries.row_stride,
                   queries.column_stride, group.queries, run.head_dim, run.query_factor, run.packed,
@@ -204,6 +173,17 @@ struct HeadRunTable {
     clear_unseeing(group, factors);
   }
 
+  /// What the head behind this one reads.
+  HEED_SIMD static Ahead<T, 3> ahead_of(const HeadRun<T>& run, const Strided<T>& queries,
+                                        const Strided<T>& keys, const Strided<T>& values) {
+    Ahead<T, 3> ahead{
+        {{queries.data + run.query_head, queries.row_stride, run.query_count, run.head_dim},
+         {keys.data + run.key_head, keys.row_stride, run.key_count, run.head_dim},
+         {values.data + run.value_head, values.row_stride, run.key_count, run.value_dim}}};
+    if (!run.from_memory) ahead.which = 3;
+    return ahead;
+  }
+
   HEED_KERNEL static void attend(const HeadRun<T>& run) {
     for (Index head = 0; head < run.heads; ++head) {
       const Index key_head = (run.first_head + head) / run.sharing - run.first_head / run.sharing;
@@ -214,6 +194,7 @@ struct HeadRunTable {
       const bool guard =
           run.words != nullptr && !Table<T>::all_finite(values, run.key_count, run.value_dim);
       if (values.column_stride == 1) fill_tail<S>(values, run.key_count, run.value_dim, run.tail);
+      Ahead<T, 3> ahead = ahead_of(run, queries, keys, values);
       for (Index lane = 0; lane < run.query_count; lane += S::width) {
         const Index left = run.query_count - lane;
         Group group{run,
@@ -227,7 +208,8 @@ struct HeadRunTable {
                     left < S::width ? left : S::width,
                     run.out + head * run.out_head + lane * run.out_row,
                     run.maximum + head * query_block + lane,
-                    run.sum + head * query_block + lane};
+                    run.sum + head * query_block + lane,
+                    &ahead};
         attend_group(group, queries, guard);
       }
     }

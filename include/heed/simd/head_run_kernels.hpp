@@ -36,8 +36,9 @@ struct HeadRun {
   T* probabilities = nullptr;            // [key_block][a vector], scratch
   T* output = nullptr;                   // [value_dim][a vector], scratch
   T* tail = nullptr;                     // [key_block][a vector], scratch
-  T* maximum = nullptr;  // [head][query_block]: as in SoftmaxState, for the log-sum-exp
-  T* sum = nullptr;      // [head][query_block]
+  T* maximum = nullptr;      // [head][query_block]: as in SoftmaxState, for the log-sum-exp
+  T* sum = nullptr;          // [head][query_block]
+  bool from_memory = false;  // the call's tensors are more than caches hold
 };
 
 /// The kernels for short sequences of one instruction set for one scalar type. The same chains of

@@ -29,13 +29,19 @@ inline constexpr int tile_stride{HEED_SIMD_VECTORS * S::width};
 // After the Table of kernels.inl.
 #include <heed/simd/decode.inl>
 #include <heed/simd/dropout.inl>
-#include <heed/simd/row_products.inl>
 #if HEED_SIMD_HAS_HEAD_RUNS
+#include <heed/simd/ahead.inl>
+#include <heed/simd/head_group.inl>
+#include <heed/simd/row_products.inl>
+// After the RowProduct of row_products.inl.
 #include <heed/simd/head_run.inl>
 #endif
 #elif HEED_SIMD_PART == 2
 #include <heed/simd/backward.inl>
 #include <heed/simd/backward_table.inl>
+#if HEED_SIMD_HAS_HEAD_RUNS
+#include <heed/simd/head_gradient.inl>
+#endif
 #elif HEED_SIMD_PART == 3
 #include <heed/simd/activation.inl>
 #include <heed/simd/product.inl>

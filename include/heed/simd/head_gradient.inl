@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT
+// Gradients of attention for short sequences, a head in one call. Included by part.inl, after
+// backward_table.inl. docs/04-backward.md derives the five products.
+
+template <class T>
+struct HeadGradientTable {
+  using S = Lanes<T>;
+  using V = typename S::V;
+  static constexpr int key_rows = 8;  // as in HeadRunTable
+
+  /// One vector of queries.
+  struct Group {
+    const HeadGradient<T>& head;
+    Index lane;     // the first query
+    Index queries;  // at most a vector
+    Index first;    // the keys [first, end) are those that some query of the group sees
+    Index end;
+    Index all_see;  // every query sees the keys [first, all_see)
+    V log_sum_exp;
+    V delta;
+  };
+
+  HEED_SIMD static std::uint64_t lanes_from(Index lane, Index count) {
+    return ~std::uint64_t{0} >> (query_block - count) << lane;
+  }
+
+  HEED_SIMD static void cut(Group& group) {
+    const std::uint64_t* words = group.head.words;
+    if (words == nullptr) return;
+    const std::uint64_t whole = lanes_from(group.lane, group.queries);
+    while (group.first < group.end && (words[group.first] & whole) == 0) ++group.first;
+    while (group.end > group.first && (words[group.end - 1] & whole) == 0) --group.end;
+    group.all_see = group.first;
+    while (group.all_see < group.end && (words[group.all_see] & whole) == whole) ++group.all_see;
+  }
+
+  /// delta = Σ_d dO · O of the queries of a group.
+  HEED_KERNEL static V deltas(const HeadGradient<T>& head, Index lane) {
+    V rows[S::width];
+    const Index left = head.value_dim % S::width;
+    HEED_UNROLL for (int i = 0; i < S::width; ++i) {
+      const T* a = row_or_last(head.grad_output.data, head.grad_output.row_stride, head.query_count,
+                               lane + i);
+      const T* b =
+          row_or_last(head.output.data, head.output.row_stride, head.query_count, lane + i);
+      auto sum = S::broadcast(0);
+      Index d = 0;
+      for (; d + S::width <= head.value_dim; d += S::width) {
+        sum = S::fma(S::load(a + d), S::load(b + d), sum);
+      }
+      if (left != 0) sum = S::fma(load_first<S>(a + d, left), load_first<S>(b + d, left), sum);
+      rows[i] = sum;
+    }
+    transpose<S>(rows);
+    auto total = S::broadcast(0);
+    HEED_UNROLL for (int i = 0; i < S::width; ++i) total = total + rows[i];
+    return total;
+  }
+
+  template <int Rows>
+  HEED_SIMD static void products(const Strided<T>& rows, Index key, const T* packed, Index depth,
+                                 V (&sums)[Rows][1]) {
+    HEED_UNROLL for (int r = 0; r < Rows; ++r) sums[r][0] = S::broadcast(0);
+    multiply<S, Rows, 1>(rows.data + key * rows.row_stride, rows.row_stride, 1, packed, S::width,
+                         depth, sums);
+  }
+
+  /// P = 2^(s − lse) and dS = P · (dP − delta) of the keys [key, key + Rows), 0 where masked.
+  template <int Rows>
+  HEED_KERNEL static void score_keys(const Group& group, Index key) {
+    const auto& head = group.head;
+    V sums[Rows][1];
+    products(head.keys, key, head.packed_queries, head.head_dim, sums);
+    const Index offset = key * query_block + group.lane;
+    const auto visible = [&](int r) { return S::lanes(head.words[key + r] >> group.lane); };
+    const auto zero = S::broadcast(0);
+    HEED_UNROLL for (int r = 0; r < Rows; ++r) {
+      auto p = exp2<S>(sums[r][0] - group.log_sum_exp);
+      if (key + r >= group.all_see) p = S::select(visible(r), p, zero);
+      S::store(head.probabilities + offset + r * query_block, p);
+    }
+    products(head.values, key, head.packed_gradient, head.value_dim, sums);
+    HEED_UNROLL for (int r = 0; r < Rows; ++r) {
+      const auto p = S::load(head.probabilities + offset + r * query_block);
+      auto x = p * (sums[r][0] - group.delta);
+      if (key + r >= group.all_see) x = S::select(visible(r), x, zero);
+      S::store(head.grad_scores + offset + r * query_block, x);
+    }
+  }
+
+  HEED_SIMD static void score_all(const Group& group) {
+    const auto clear = [&](Index key) {
+      const Index at = key * query_block + group.lane;
+      S::store(group.head.probabilities + at, S::broadcast(0));
+      S::store(group.head.grad_scores + at, S::broadcast(0));
+    };
+    for (Index key = 0; key < group.first; ++key) clear(key);
+    Index key = group.first;
+    for (; key + key_rows <= group.end; key += key_rows) score_keys<key_rows>(group, key);
+    for (; key + 2 <= group.end; key += 2) score_keys<2>(group, key);
+    if (key < group.end) score_keys<1>(group, key);
+    for (key = group.end; key < group.head.key_count; ++key) clear(key);
+  }
+
+  /// P and dS, and their packed queries, of all groups.
+  HEED_SIMD static void score_groups(const HeadGradient<T>& head) {
+    for (Index lane = 0; lane < head.query_count; lane += S::width) {
+      const Index left = head.query_count - lane;
+      const auto pack = [&](const Strided<T>& rows, Index columns, T factor, T* packed) {
+        pack_lanes<S>(rows.data + lane * rows.row_stride, rows.row_stride, 1, left, columns, factor,
+                      packed, S::width);
+      };
+      pack(head.queries, head.head_dim, head.query_factor, head.packed_queries);
+      pack(head.grad_output, head.value_dim, T{1}, head.packed_gradient);
+      Group group{
+          head,           lane,           left < S::width ? left : S::width, 0,
+          head.key_count, head.key_count, S::load(head.log_sum_exp + lane),  deltas(head, lane)};
+      cut(group);
+      score_all(group);
+    }
+  }
+
+  /// grad_queries = scale · dSᵀ · K for `Rows` queries, over the keys that one of them sees.
+  template <int Rows>
+  HEED_SIMD static void put_queries(const HeadGradient<T>& head, const RowProduct<T>& product,
+                                    Index query) {
+    Index first = 0, end = head.key_count;
+    if (head.words != nullptr) {
+      const std::uint64_t some = lanes_from(query, Rows);
+      while (end > 0 && (head.words[end - 1] & some) == 0) --end;
+      while (first < end && (head.words[first] & some) == 0) ++first;
+    }
+    put_product_rows<S, Rows>(product.from(query).between(first, end));
+  }
+  HEED_SIMD static void put_all_queries(const HeadGradient<T>& head) {
+    const RowProduct<T> product{head.grad_scores,     1,
+                                query_block,          head.keys.data,
+                                head.keys.row_stride, head.key_tail,
+                                head.key_count,       head.head_dim,
+                                head.grad_queries,    head.grad_query_row,
+                                &head.scale,          0};
+    Index query = 0;
+    for (; query + tile_rows <= head.query_count; query += tile_rows) {
+      put_queries<tile_rows>(head, product, query);
+    }
+    for (; query + 2 <= head.query_count; query += 2) put_queries<2>(head, product, query);
+    if (query < head.query_count) put_queries<1>(head, product, query);
+  }
+
+  /// `Rows` keys of a product whose left side is P or dS, over the queries that see one of them.
+  template <int Rows>
+  HEED_SIMD static void put_keys(const HeadGradient<T>& head, const RowProduct<T>& product,
+                                 Index key) {
+    Index first = 0, end = head.query_count;
+    if (head.words != nullptr) {
+      std::uint64_t any = 0;
+      for (Index r = 0; r < Rows; ++r) any |= head.words[key + r];
+      first = any == 0 ? 0 : __builtin_ctzll(any);
+      end = any == 0 ? 0 : query_block - __builtin_clzll(any);
+    }
+    put_product_rows<S, Rows>(product.from(key).between(first, end));
+  }
+  HEED_SIMD static void put_all_keys(const HeadGradient<T>& head, const RowProduct<T>& product) {
+    Index key = 0;
+    for (; key + tile_rows <= head.key_count; key += tile_rows) {
+      put_keys<tile_rows>(head, product, key);
+    }
+    for (; key + 2 <= head.key_count; key += 2) put_keys<2>(head, product, key);
+    if (key < head.key_count) put_keys<1>(head, product, key);
+  }
+
+  HEED_SIMD static bool must_guard(const HeadGradient<T>& head) {
+    return head.words != nullptr &&
+           !(Table<T>::all_finite(head.keys, head.key_count, head.head_dim) &&
+             Table<T>::all_finite(head.queries, head.query_count, head.head_dim) &&
+             Table<T>::all_finite(head.grad_output, head.query_count, head.value_dim));
+  }
+
+  HEED_KERNEL static bool backward(const HeadGradient<T>& head) {
+    if (must_guard(head)) return false;
+    fill_tail<S>(head.keys, head.key_count, head.head_dim, head.key_tail);
+    fill_tail<S>(head.queries, head.query_count, head.head_dim, head.query_tail);
+    fill_tail<S>(head.grad_output, head.query_count, head.value_dim, head.gradient_tail);
+    score_groups(head);
+    put_all_queries(head);
+    const T one = 1;
+    put_all_keys(head, {head.probabilities, query_block, 1, head.grad_output.data,
+                        head.grad_output.row_stride, head.gradient_tail, head.query_count,
+                        head.value_dim, head.grad_values, head.grad_value_row, &one, 0});
+    put_all_keys(head, {head.grad_scores, query_block, 1, head.queries.data,
+                        head.queries.row_stride, head.query_tail, head.query_count, head.head_dim,
+                        head.grad_keys, head.grad_key_row, &head.scale, 0});
+    return true;
+  }
+};
+
+/// The set's backward kernels for short sequences behind pointers.
+template <class T>
+const HeadGradientKernels<T>& head_gradient_table() {
+  using K = HeadGradientTable<T>;
+  static constexpr HeadGradientKernels<T> entries{K::backward};
+  return entries;
+}
