@@ -18,7 +18,8 @@ namespace heed::detail {
 
 /// Large blocks of tensors that died, kept by the thread they died on for the next ones of their
 /// size: a training step makes and drops the same tensors every time, and fetching their pages from
-/// the system anew cost a fifth of it. At most `most_bytes` a thread; the oldest go first. Small
+/// the system anew cost a fifth of it, and of small models a quarter: the allocator gives the end
+/// of its memory back after every step. At most `most_bytes` a thread; the oldest go first. Small
 /// blocks, and all of them under an address sanitizer, are the allocator's.
 class TensorMemory {
  public:
@@ -51,7 +52,7 @@ class TensorMemory {
 #if defined(HEED_ADDRESS_SANITIZER)
   static constexpr std::size_t smallest = static_cast<std::size_t>(-1);
 #else
-  static constexpr std::size_t smallest = std::size_t{1} << 17;  // where malloc turns to the system
+  static constexpr std::size_t smallest = std::size_t{1} << 12;
 #endif
 
   TensorMemory() = default;
@@ -63,7 +64,7 @@ class TensorMemory {
   /// Sizes in steps of an eighth of a power of two, so that lengths that differ a little share
   /// blocks.
   static std::size_t rounded(std::size_t bytes) {
-    if (bytes < (std::size_t{1} << 17)) return bytes;
+    if (bytes < (std::size_t{1} << 12)) return bytes;
     const std::size_t step = std::bit_floor(bytes) / 8;
     return (bytes + step - 1) / step * step;
   }
