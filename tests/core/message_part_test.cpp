@@ -25,6 +25,7 @@ TEST(MessagePart, NumbersToTheirEnds) {
   EXPECT_EQ(message(std::numeric_limits<Index>::min()), "-9223372036854775808");
   EXPECT_EQ(message(std::numeric_limits<unsigned long long>::max()), "18446744073709551615");
   EXPECT_EQ(message(-1, ",", -7L, ",", 3u, ",", static_cast<signed char>(-5)), "-1,-7,3,-5");
+  EXPECT_EQ(message(std::numeric_limits<double>::lowest()).size(), 317u);
   EXPECT_EQ(message(0.25f, " ", -2.0), "0.250000 -2.000000");
 }
 

@@ -3,7 +3,8 @@
 
 namespace heed::detail {
 
-[[noreturn]] HEED_INLINE void throw_joined(std::initializer_list<MessagePart> parts) {
+[[noreturn]] __attribute__((cold)) HEED_INLINE void throw_joined(
+    std::initializer_list<MessagePart> parts) {
   throw ShapeError(joined(parts));
 }
 

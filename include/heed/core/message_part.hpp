@@ -44,7 +44,7 @@ class MessagePart {
       MessagePart(const Range& range)  // NOLINT
       : data_(&range), append_(append_range<Range>), kind_(Kind::range) {}
 
-  void append_to(std::string& message) const;
+  __attribute__((cold)) void append_to(std::string& message) const;
 
  private:
   enum class Kind { text, letter, integer, natural, real, extents, range };
@@ -75,7 +75,7 @@ class MessagePart {
 };
 
 /// The parts one after another, as one string.
-std::string joined(std::initializer_list<MessagePart> parts);
+__attribute__((cold)) std::string joined(std::initializer_list<MessagePart> parts);
 
 template <class... Parts>
 std::string message(const Parts&... parts) {

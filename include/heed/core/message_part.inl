@@ -1,36 +1,31 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstdio>
 #include <span>
 
 namespace heed::detail {
 
 HEED_INLINE void MessagePart::append_to(std::string& message) const {
-  switch (kind_) {
-    case Kind::text:
-      message.append(static_cast<const char*>(data_), size_);
-      break;
-    case Kind::letter:
-      message += letter_;
-      break;
-    case Kind::integer:
-      message += std::to_string(static_cast<long long>(integer_));
-      break;
-    case Kind::natural:
-      message += std::to_string(integer_);
-      break;
-    case Kind::real:
-      message += std::to_string(real_);
-      break;
-    case Kind::extents: {
-      const std::span<const Index> extents(static_cast<const Index*>(data_), size_);
-      append_range<std::span<const Index>>(message, &extents);
-      break;
-    }
-    case Kind::range:
-      append_(message, data_);
-      break;
+  char digits[320];  // of the longest double
+  int length = 0;
+  if (kind_ == Kind::integer) {
+    length = std::snprintf(digits, sizeof digits, "%lld", static_cast<long long>(integer_));
+  } else if (kind_ == Kind::natural) {
+    length = std::snprintf(digits, sizeof digits, "%llu", integer_);
+  } else if (kind_ == Kind::real) {
+    length = std::snprintf(digits, sizeof digits, "%f", real_);
+  } else if (kind_ == Kind::letter) {
+    digits[length++] = letter_;
+  } else if (kind_ == Kind::text) {
+    message.append(static_cast<const char*>(data_), size_);
+  } else if (kind_ == Kind::extents) {
+    const std::span<const Index> extents(static_cast<const Index*>(data_), size_);
+    append_range<std::span<const Index>>(message, &extents);
+  } else {
+    append_(message, data_);
   }
+  message.append(digits, static_cast<std::size_t>(length));
 }
 
 HEED_INLINE std::string joined(std::initializer_list<MessagePart> parts) {
