@@ -22,16 +22,22 @@ def expand(name):
         done.add(name)
     global part
     lines = []
-    wanted = True
+    wanted = True  # whether the branch of a condition on the part is the wanted one
+    nested = 0  # conditions inside of that branch
+    inside = False
     for line in text.splitlines():
         part = (re.match(r"#define HEED_SIMD_PART (\d)", line) or [0, part])[1]
         choice = re.match(r"#(?:el)?if HEED_SIMD_PART == (\d)", line)
         if choice:
+            inside = True
             wanted = choice[1] == part
             continue
-        if name == "heed/simd/part.inl" and line.startswith("#endif"):
-            wanted = True
+        if inside and line.startswith("#endif") and nested == 0:
+            inside, wanted = False, True
             continue
+        if inside:
+            nested += line.startswith("#if")
+            nested -= line.startswith("#endif")
         if not wanted:
             continue
         found = re.match(r"\s*#include <(heed/[^>]+)>", line)
