@@ -14,6 +14,7 @@
 #include <heed/pretrained.hpp>
 #include <heed/text.hpp>
 
+#include "character_stream.hpp"
 #include "real_models.hpp"
 
 namespace {
@@ -32,25 +33,6 @@ struct Options {
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
-
-/// Lets bytes through as soon as their characters are whole.
-class CharacterStream {
- public:
-  void feed(const std::string& bytes) {
-    held_ += bytes;
-    std::size_t end = held_.size(), back = 0;
-    while (back < 3 && back < end && (held_[end - 1 - back] & 0xc0) == 0x80) ++back;
-    const auto lead = end > back ? static_cast<unsigned char>(held_[end - 1 - back]) : 0;
-    const std::size_t wanted = lead >= 0xf0 ? 3 : lead >= 0xe0 ? 2 : lead >= 0xc0 ? 1 : 0;
-    if (wanted > back) end -= back + 1;
-    std::fwrite(held_.data(), 1, end, stdout);
-    std::fflush(stdout);
-    held_.erase(0, end);
-  }
-
- private:
-  std::string held_;
-};
 
 /// The tokens of a turn in the template of ChatML. What is said is plain text, even where it spells
 /// the name of a special token.
@@ -132,7 +114,7 @@ class Chat {
   }
 
   void answer() {
-    CharacterStream out;
+    example::CharacterStream out;
     const auto start = std::chrono::steady_clock::now();
     double first = 0;
     // [answer]

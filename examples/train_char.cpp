@@ -162,6 +162,8 @@ void run(const Options& options) {
   std::printf("\n%s\n", to_terminal(chart, terminal_options(options.color)).c_str());
   std::printf("%s\n", sample(model, text, options).c_str());
   if (options.save.empty()) return;
+  // What examples/generate needs besides the weights.
+  state.notes = {{"heads", std::to_string(options.heads)}, {"letters", text.letters}};
   save_checkpoint(options.save, model, optimizer, state);
   std::printf("\nwrote %s\n", options.save.c_str());
 }

@@ -79,6 +79,7 @@ TEST_F(Checkpoint, ResumeIsBitwise) {
   TrainingRun whole(5), first(5);
   whole.steps(30);
   first.steps(13);
+  first.state.notes = {{"heads", "4"}, {"letters", "\n \"\\aé"}, {"", "unnamed"}};
   save_checkpoint(path_, first.model, first.optimizer, first.state);
   TrainingRun second(99);  // other weights, moments and random numbers, all replaced
   second.steps(3);
@@ -88,6 +89,7 @@ TEST_F(Checkpoint, ResumeIsBitwise) {
   EXPECT_EQ(second.state.step, 13);
   EXPECT_EQ(second.state.epoch, 3);
   EXPECT_EQ(second.optimizer.steps(), 13);
+  EXPECT_EQ(second.state.notes, first.state.notes);
   second.steps(17);
   set_thread_count(threads);
   EXPECT_TRUE(same_bits(whole.model, second.model));

@@ -26,6 +26,8 @@ struct TrainingState {
   Index epoch = 0;
   Index batch = 0;  // of the epoch
   Random random{0};
+  /// What else a program wants to find again: names and UTF-8 texts, metadata `note.NAME`.
+  std::map<std::string, std::string> notes = {};
 };
 
 namespace detail {
@@ -143,6 +145,9 @@ inline TrainingState noted_state(const std::string& path,
   }
   if (random.back() > 4) throw_file_error(path, ": no checkpoint: 'random_6' is ", random.back());
   state.random = Random::from_state(random);
+  for (const auto& [key, text] : notes) {
+    if (key.starts_with("note.")) state.notes[key.substr(5)] = text;
+  }
   return state;
 }
 
@@ -161,6 +166,7 @@ void write_checkpoint(const std::string& path, const Model& model, const Optimiz
   for (std::size_t i = 0; i < random.size(); ++i) {
     writer.note("random_" + std::to_string(i), std::to_string(random[i]));
   }
+  for (const auto& [key, text] : state.notes) writer.note("note." + key, text);
   if (stopping != nullptr) {
     add_parameters(writer, "stopping.", *stopping);
     note_stopping(writer, stopping->state());

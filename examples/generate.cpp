@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+// Writes on behind a prompt, with what train_char saved or with a Llama in a GGUF file.
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include <heed/heed.hpp>
+#include <heed/pretrained.hpp>
+#include <heed/text.hpp>
+
+#include "character_stream.hpp"
+
+namespace {
+
+using namespace heed;
+
+struct Options {
+  std::string file, prompt = "\n";
+  Index max_tokens = 200, top_k = 0, threads = 0;
+  double temperature = 0.8, top_p = 0.95;
+  std::uint64_t seed = 1;
+};
+
+Sampler sampler_of(const Options& options) {
+  if (options.temperature == 0) return Sampler({samplers::Greedy{}});
+  std::vector<SamplingStep> steps = {samplers::Temperature{options.temperature}};
+  if (options.top_k > 0) steps.push_back(samplers::TopK{options.top_k});
+  steps.push_back(samplers::TopP{options.top_p});
+  return Sampler(steps);
+}
+
+/// Writes until the model's length is full: tokens are counted from the start of the prompt.
+template <class T, class Text>
+void write(const LanguageModel<T>& model, const std::vector<Index>& prompt, const Options& options,
+           const StopRules& rules, Text&& text_of) {
+  Session<T> session(model);
+  Random random(options.seed);
+  example::CharacterStream out;
+  out.feed(options.prompt);
+  generate(session, prompt, sampler_of(options), rules, random, [&](Index token) {
+    out.feed(text_of(token));
+    return session.length() < model.options.max_length;
+  });
+  out.feed("\n");
+}
+
+/// A model of the shape that a checkpoint's tensors tell; how many heads it has is noted.
+template <class T>
+LanguageModel<T> model_of(const Safetensors& file, Index heads) {
+  const auto shape_of = [&](const char* name) { return file.entry(name).shape(); };
+  const auto embedding = shape_of("model.embedding.weight");
+  Index blocks = 0;
+  while (file.contains("model.blocks." + std::to_string(blocks) + ".feed_forward.up.bias")) {
+    ++blocks;
+  }
+  Random any(0);
+  return LanguageModel<T>({.vocabulary = embedding[0],
+                           .model_dim = embedding[1],
+                           .heads = heads,
+                           .blocks = blocks,
+                           .hidden_dim = shape_of("model.blocks.0.feed_forward.up.bias")[0],
+                           .max_length = shape_of("model.positions.weight")[0]},
+                          any);
+}
+
+template <class T>
+void write_from_checkpoint(const Safetensors& file, const Options& options) {
+  const auto notes = file.metadata();
+  if (!notes.contains("note.heads") || !notes.contains("note.letters")) {
+    throw std::invalid_argument(options.file + ": not a checkpoint of train_char");
+  }
+  auto model = model_of<T>(file, std::stol(notes.at("note.heads")));
+  AdamW optimizer(model);
+  load_checkpoint(options.file, model, optimizer);
+  const CharacterTokenizer tokenizer(notes.at("note.letters"));
+  write(model, tokenizer.encode(options.prompt), options, {.max_tokens = options.max_tokens},
+        [&](Index token) { return tokenizer.decode(std::vector{token}); });
+}
+
+void write_from_gguf(const Options& options) {
+  const auto file = Gguf::open(options.file);
+  const auto tokenizer = read_tokenizer(file);
+  auto model = read_llama<float>(file);
+  pack_as_stored(model, file);
+  write(model, tokenizer.encode(options.prompt), options, {.max_tokens = options.max_tokens},
+        [&](Index token) { return tokenizer.text(token); });
+}
+
+void run(const Options& options) {
+  if (options.threads > 0) set_thread_count(options.threads);
+  if (options.file.ends_with(".gguf")) return write_from_gguf(options);
+  const Safetensors file = read_safetensors(options.file);
+  const bool wide = file.entry("model.embedding.weight").type == ElementType::f64;
+  wide ? write_from_checkpoint<double>(file, options) : write_from_checkpoint<float>(file, options);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app("Writes on behind a prompt.");
+  app.add_option("file", options.file, "what train_char --save wrote, or a Llama's GGUF file")
+      ->required();
+  app.add_option("--prompt", options.prompt, "default: a new line");
+  app.add_option("--max-tokens", options.max_tokens)->capture_default_str();
+  app.add_option("--temperature", options.temperature, "0: the likeliest token")
+      ->capture_default_str();
+  app.add_option("--top-k", options.top_k, "0: all")->capture_default_str();
+  app.add_option("--top-p", options.top_p)->capture_default_str();
+  app.add_option("--seed", options.seed, "of what is drawn")->capture_default_str();
+  app.add_option("--threads", options.threads, "threads to compute with; 0: all")
+      ->capture_default_str();
+  CLI11_PARSE(app, argc, argv);
+  try {
+    run(options);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "generate: %s\n", error.what());
+    return 1;
+  }
+  return 0;
+}
