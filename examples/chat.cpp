@@ -27,7 +27,7 @@ struct Options {
   Index max_tokens = 256, max_length = 2048, threads = 0;
   double temperature = 0, top_p = 0.9, repetition = 1;
   std::uint64_t seed = 1;
-  bool quick = false;
+  bool rounded = false, quick = false;
 };
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
@@ -84,7 +84,7 @@ class Chat {
         file_(Gguf::open(example::model_path(options.model, "smollm2.gguf"))),
         tokenizer_(read_tokenizer(file_)),
         template_(tokenizer_),
-        model_(model_of(file_)),
+        model_(model_of(file_, options)),
         session_(model_, {.max_length = options_.max_length}),
         random_(options.seed) {
     if (!options.system.empty()) template_.say(unread_, "system", options.system);
@@ -98,9 +98,10 @@ class Chat {
   }
 
  private:
-  static LanguageModel<float> model_of(const Gguf& file) {
+  static LanguageModel<float> model_of(const Gguf& file, const Options& options) {
     auto model = read_llama<float>(file);
-    pack_as_stored(model, file);
+    pack_as_stored(model, file,
+                   options.rounded ? QuantizedProducts::rounded : QuantizedProducts::exact);
     return model;
   }
 
@@ -180,6 +181,7 @@ int main(int argc, char** argv) {
   app.add_option("--svg", options.svg, "with --attention: also write an SVG picture to this file");
   app.add_option("--seed", options.seed, "of what is drawn")->capture_default_str();
   app.add_option("--threads", options.threads, "threads to compute with; 0: all");
+  app.add_flag("--rounded", options.rounded, "faster: round what weights are multiplied with");
   app.add_flag("--quick", options.quick, "short answers: 16 tokens");
   CLI11_PARSE(app, argc, argv);
   try {

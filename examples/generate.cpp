@@ -22,6 +22,7 @@ struct Options {
   Index max_tokens = 200, top_k = 0, threads = 0;
   double temperature = 0.8, top_p = 0.95;
   std::uint64_t seed = 1;
+  bool rounded = false;
 };
 
 Sampler sampler_of(const Options& options) {
@@ -84,7 +85,8 @@ void write_from_gguf(const Options& options) {
   const auto file = Gguf::open(options.file);
   const auto tokenizer = read_tokenizer(file);
   auto model = read_llama<float>(file);
-  pack_as_stored(model, file);
+  pack_as_stored(model, file,
+                 options.rounded ? QuantizedProducts::rounded : QuantizedProducts::exact);
   write(model, tokenizer.encode(options.prompt), options, {.max_tokens = options.max_tokens},
         [&](Index token) { return tokenizer.text(token); });
 }
@@ -111,6 +113,8 @@ int main(int argc, char** argv) {
   app.add_option("--top-k", options.top_k, "0: all")->capture_default_str();
   app.add_option("--top-p", options.top_p)->capture_default_str();
   app.add_option("--seed", options.seed, "of what is drawn")->capture_default_str();
+  app.add_flag("--rounded", options.rounded,
+               "of GGUF: faster, round what weights are multiplied with");
   app.add_option("--threads", options.threads, "threads to compute with; 0: all")
       ->capture_default_str();
   CLI11_PARSE(app, argc, argv);

@@ -4,6 +4,7 @@
 
 smollm2  SmolLM2-135M from its GGUF file: a prompt of 512 tokens, then 32 tokens behind it; beside
          transformers on the dequantized floats and llama-cpp-python (built from source) on the file
+rounded  the same with rounded products
 laptop   a GPT of 4 blocks, 4 heads, 128 wide, 65 letters (nanoGPT's for a laptop): 48 tokens behind 8
 gpt2     GPT-2's small size: 32 tokens behind 64
 minilm   all-MiniLM-L6-v2: 32 sentences of 4 to 40 words, padded; vectors of length 1
@@ -42,7 +43,7 @@ def load(path):
     library = ctypes.CDLL(path)
     pointer, index = ctypes.c_void_p, ctypes.c_ssize_t
     library.heed_isa.restype = ctypes.c_char_p
-    library.heed_open.argtypes = [ctypes.c_char_p]
+    library.heed_open.argtypes = [ctypes.c_char_p, ctypes.c_bool]
     library.heed_random_gpt2.argtypes = [index] * 5
     library.heed_open_encoder.argtypes = [ctypes.c_char_p]
     for opener in (library.heed_open, library.heed_random_gpt2, library.heed_open_encoder):
@@ -177,15 +178,15 @@ def compare(case, threads, engines, prompt, count, seconds, same):
     return rows
 
 
-def smollm2(library, folder, threads, seconds):
+def smollm2(library, folder, threads, seconds, rounded):
     path = str(folder / "smollm2.gguf")
     peer = AutoModelForCausalLM.from_pretrained(folder, gguf_file="smollm2.gguf",
                                                 dtype=torch.float32)
-    engines = {"heed": Ours(library, library.heed_open(path.encode())),
+    engines = {"heed": Ours(library, library.heed_open(path.encode(), rounded)),
                "transformers": Transformers(peer), "llama.cpp": LlamaCpp(path, threads)}
     chooser = random.Random(1)
     prompt = [chooser.randrange(49000) for _ in range(512)]
-    rows = compare("SmolLM2-135M", threads, engines, prompt, 32, seconds, same=True)
+    rows = compare("SmolLM2-135M" + (" rounded" if rounded else ""), threads, engines, prompt, 32, seconds, same=True)
     library.heed_close(engines["heed"].handle)
     return rows
 
@@ -244,13 +245,14 @@ def main():
     parser.add_argument("library")
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("--cases", nargs="+", default=["smollm2", "laptop", "gpt2", "minilm"])
+    parser.add_argument("--cases", nargs="+", default=["smollm2", "rounded", "laptop", "gpt2", "minilm"])
     parser.add_argument("--seconds", type=float, default=8.0, help="per case")
     parser.add_argument("--json")
     options = parser.parse_args()
     library = load(options.library)
     cases = {
-        "smollm2": lambda t, s: smollm2(library, options.folder, t, s),
+        "smollm2": lambda t, s: smollm2(library, options.folder, t, s, False),
+        "rounded": lambda t, s: smollm2(library, options.folder, t, s, True),
         "laptop": lambda t, s: gpt2(library, "laptop GPT", t, s, 65, 128, 4, 4, 64, 8, 48),
         "gpt2": lambda t, s: gpt2(library, "GPT-2 small", t, s, 50257, 768, 12, 12, 1024, 64, 32),
         "minilm": lambda t, s: minilm(library, options.folder, t, s),

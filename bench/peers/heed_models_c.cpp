@@ -17,10 +17,10 @@ struct Writer {
   explicit Writer(LanguageModel<float> given) : model(std::move(given)), session(model) {}
 };
 
-LanguageModel<float> from_file(const char* path) {
+LanguageModel<float> from_file(const char* path, bool rounded) {
   const auto file = Gguf::open(path);
   auto model = read_llama<float>(file);
-  pack_as_stored(model, file);
+  pack_as_stored(model, file, rounded ? QuantizedProducts::rounded : QuantizedProducts::exact);
   return model;
 }
 
@@ -44,8 +44,9 @@ extern "C" {
 void heed_threads(int count) { set_thread_count(count); }
 const char* heed_isa() { return simd::name(simd::active()).data(); }
 
-/// A Llama from a GGUF file, its weights as stored; heed_close gives it back.
-Writer* heed_open(const char* path) { return new Writer(from_file(path)); }
+/// A Llama from a GGUF file, its weights as stored, with exact or rounded products; heed_close
+/// gives it back.
+Writer* heed_open(const char* path, bool rounded) { return new Writer(from_file(path, rounded)); }
 /// A GPT-2 of random weights.
 Writer* heed_random_gpt2(Index vocabulary, Index dim, Index heads, Index blocks, Index length) {
   return new Writer(random_gpt2(vocabulary, dim, heads, blocks, length));

@@ -12,6 +12,9 @@
 #include <heed/simd/kernels.hpp>
 #include <heed/simd/pair_kernels.hpp>
 #include <heed/simd/product_kernels.hpp>
+#include <heed/simd/product_tile.hpp>
+#include <heed/simd/quantized_panel.hpp>
+#include <heed/simd/rounded_kernels.hpp>
 #include <heed/simd/row_kernels.hpp>
 #include <heed/simd/strided.hpp>
 #include <heed/simd/training_kernels.hpp>

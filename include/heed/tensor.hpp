@@ -12,6 +12,7 @@
 #include <heed/tensor/memory.hpp>
 #include <heed/tensor/overlap.hpp>
 #include <heed/tensor/packed_matrix.hpp>
+#include <heed/tensor/product_cut.hpp>
 #include <heed/tensor/row_mask.hpp>
 #include <heed/tensor/rows.hpp>
 #include <heed/tensor/tensor.hpp>

@@ -107,20 +107,17 @@ namespace detail {
 
 /// The transpose of a file's matrix, packed as it is stored where heed multiplies with that type;
 /// else empty.
-inline PackedMatrix<float> packed_as_stored(const Gguf& file, const std::string& name) {
+inline PackedMatrix<float> packed_as_stored(const Gguf& file, const std::string& name,
+                                            QuantizedProducts products) {
   const GgufTensor& tensor = file.tensor(name);
   if (tensor.rank != 2) return {};
   const Index columns = tensor.extents[0], rows = tensor.extents[1];
-  const auto bytes = file.bytes(name);
-  if (tensor.type->name == "Q4_1") {
-    return PackedMatrix<float>::transposed_blocks<Q4_1>(bytes, rows, columns);
-  }
-  if (tensor.type->name == "Q4_0") {
-    return PackedMatrix<float>::transposed_blocks<Q4_0>(bytes, rows, columns);
-  }
-  if (tensor.type->name == "Q8_0") {
-    return PackedMatrix<float>::transposed_blocks<Q8_0>(bytes, rows, columns);
-  }
+  const auto blocks = [&]<class Block>(Block) {
+    return PackedMatrix<float>::transposed_blocks<Block>(file.bytes(name), rows, columns, products);
+  };
+  if (tensor.type->name == "Q4_1") return blocks(Q4_1{});
+  if (tensor.type->name == "Q4_0") return blocks(Q4_0{});
+  if (tensor.type->name == "Q8_0") return blocks(Q8_0{});
   return {};
 }
 
@@ -128,9 +125,11 @@ inline PackedMatrix<float> packed_as_stored(const Gguf& file, const std::string&
 
 /// Packs a Llama for inference with the file's own weights: Q4_0, Q4_1 and Q8_0 stay as they
 /// are stored and are dequantized where they are used, so that a token reads a sixth of the memory,
-/// or a quarter; others are packed as floats. Not one bit of a result changes. The file is the one
-/// that the model was read from; throws ShapeError where it has another number of blocks.
-inline void pack_as_stored(LanguageModel<float>& model, const Gguf& file) {
+/// or a quarter; others are packed as floats. With exact products not one bit of a result changes;
+/// rounded ones are about half as long at work and differ as matrix_product says. The file is the
+/// one that the model was read from; throws ShapeError where it has another number of blocks.
+inline void pack_as_stored(LanguageModel<float>& model, const Gguf& file,
+                           QuantizedProducts products = QuantizedProducts::exact) {
   if (static_cast<Index>(model.blocks.size()) != llama_options(file).blocks ||
       model.head.own.has_value() != file.has_tensor("output.weight")) {
     throw_shape_error("pack_as_stored: the model was read from another file");
@@ -138,7 +137,7 @@ inline void pack_as_stored(LanguageModel<float>& model, const Gguf& file) {
   const WeightFile weights(file);
   const detail::WeightMatch names(weights, gguf_llama_names);
   const auto pack = [&](Linear<float>& layer, const std::string& name) {
-    layer.packed = detail::packed_as_stored(file, names.name_of(name + ".weight").name);
+    layer.packed = detail::packed_as_stored(file, names.name_of(name + ".weight").name, products);
     if (layer.packed.empty()) layer.pack();
   };
   for (std::size_t i = 0; i < model.blocks.size(); ++i) {
@@ -154,7 +153,8 @@ inline void pack_as_stored(LanguageModel<float>& model, const Gguf& file) {
     pack(block.feed_forward.down, feed_forward + "down");
   }
   if (model.head.own) return pack(*model.head.own, "head");
-  model.head.packed = detail::packed_as_stored(file, names.name_of("embedding.weight").name);
+  model.head.packed =
+      detail::packed_as_stored(file, names.name_of("embedding.weight").name, products);
   if (model.head.packed.empty()) model.head.pack(model.input.embedding);
 }
 

@@ -45,7 +45,8 @@ HEED_INLINE bool supported(Isa isa) {
       return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
              __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
     case Isa::avx512_bf16:
-      return supported(Isa::avx512) && __builtin_cpu_supports("avx512bf16");
+      return supported(Isa::avx512) && __builtin_cpu_supports("avx512bf16") &&
+             __builtin_cpu_supports("avx512vnni");
     default:
       break;
   }

@@ -12,7 +12,7 @@ namespace heed::simd {
 enum class Isa { scalar, neon, sse2, avx2, avx512, avx512_bf16 };
 
 /// The name as HEED_ISA takes it: "scalar", "neon", "sse2", "avx2", "avx512",
-/// "avx512_bf16": the same as avx512, with the products of bfloat16 pairs.
+/// "avx512_bf16": the same as avx512, with the products of bfloat16 and integer pairs.
 std::string_view name(Isa isa);
 
 /// Whether this machine, and this build, can run the set. Header-only programs on x86 and AArch64

@@ -5,6 +5,7 @@
 
 #include <heed/simd/base.inl>
 #include <heed/simd/product_kernels.hpp>
+#include <heed/simd/rounded_kernels.hpp>
 #include <heed/simd/row_kernels.hpp>
 #include <heed/simd/training_kernels.hpp>
 
@@ -19,6 +20,14 @@ namespace detail {
 template <class T>
 const ProductKernels<T>& product_kernels_of(Isa isa) {
   HEED_SIMD_TABLE_OF(isa, product_table);
+}
+template <class T>
+const RoundedKernels<T>& rounded_kernels_of(Isa isa) {
+#if defined(__x86_64__)
+  // Whatever has products of bfloat16 pairs has those of integers too.
+  if (isa == Isa::avx512_bf16) return avx512_kernels::rounded_table<T, true>();
+#endif
+  HEED_SIMD_TABLE_OF(isa, rounded_table);
 }
 template <class T>
 const RowKernels<T>& row_kernels_of(Isa isa) {
@@ -36,6 +45,10 @@ const ProductKernels<T>& product_kernels() {
   return detail::product_kernels_of<T>(active());
 }
 template <class T>
+const RoundedKernels<T>& rounded_kernels() {
+  return detail::rounded_kernels_of<T>(active());
+}
+template <class T>
 const RowKernels<T>& row_kernels() {
   return detail::row_kernels_of<T>(active());
 }
@@ -46,6 +59,7 @@ const TrainingKernels<T>& training_kernels() {
 #if defined(HEED_COMPILED_SOURCE)
 template const ProductKernels<float>& product_kernels<float>();
 template const ProductKernels<double>& product_kernels<double>();
+template const RoundedKernels<float>& rounded_kernels<float>();
 template const RowKernels<float>& row_kernels<float>();
 template const RowKernels<double>& row_kernels<double>();
 template const TrainingKernels<float>& training_kernels<float>();

@@ -45,7 +45,11 @@ inline constexpr int tile_stride{HEED_SIMD_VECTORS * S::width};
 #elif HEED_SIMD_PART == 3
 #include <heed/simd/activation.inl>
 #include <heed/simd/product.inl>
+#include <heed/simd/quantized_words.inl>
+// After the ProductTable of product.inl.
 #include <heed/simd/quantized_product.inl>
+#include <heed/simd/rounded_rows.inl>
+#include <heed/simd/rounded_product.inl>
 #include <heed/simd/row.inl>
 #include <heed/simd/training.inl>
 #elif HEED_SIMD_PART == 4

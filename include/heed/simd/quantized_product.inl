@@ -1,49 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Products with weights in blocks of codes. Included by part.inl after product.inl's table.
+// Products with weights in blocks of codes. Included by part.inl after product.inl's table
+// and quantized_words.inl.
 
 /// The product with quantized weights, which are read as they are stored.
-struct QuantizedProduct {
-  using S = Lanes<float>;
-  using V = S::V;
+struct QuantizedProduct : QuantizedWords {
   static constexpr int vectors = 4;
   static constexpr Index read_ahead = 4096;  // bytes; measured, 6 % more weights a second
-
-#if HEED_SIMD_BYTES == 0
-  using Words = std::int32_t;
-  using Unsigned = std::uint32_t;
-  using Halves = std::uint16_t;
-  HEED_SIMD static V numbers(Words codes) { return static_cast<float>(codes); }
-  HEED_SIMD static Unsigned widened(Halves halves) { return halves; }
-#else
-  using Words = S::M;
-  typedef std::uint32_t Unsigned __attribute__((vector_size(HEED_SIMD_BYTES)));
-  typedef std::uint16_t Halves __attribute__((vector_size(HEED_SIMD_BYTES / 2)));
-  HEED_SIMD static V numbers(Words codes) { return __builtin_convertvector(codes, V); }
-  HEED_SIMD static Unsigned widened(Halves halves) {
-    return __builtin_convertvector(halves, Unsigned);
-  }
-#endif
-  template <class Vector>
-  HEED_SIMD static Vector load(const std::uint8_t* from) {
-    Vector vector;
-    __builtin_memcpy(&vector, from, sizeof(vector));
-    return vector;
-  }
-  /// Half precision as float.
-  HEED_SIMD static V from_halves(const std::uint8_t* from) {
-#if HEED_SIMD_BYTES == 64
-    typedef std::int16_t Signed __attribute__((vector_size(32)));
-    return __builtin_ia32_vcvtph2ps512_mask(load<Signed>(from), V{}, -1, 4);
-#else
-    // A product moves the exponent; infinities and NaN are their own.
-    const Unsigned halves = widened(load<Halves>(from));
-    const Unsigned magnitude = (halves & 0x7fff) << 13;
-    const V moved = __builtin_bit_cast(V, magnitude) * S::broadcast(0x1p112f);
-    const Unsigned special = magnitude >= 0x0f800000 ? Unsigned{} + 0x7f800000u : Unsigned{};
-    return __builtin_bit_cast(
-        V, __builtin_bit_cast(Unsigned, moved) | special | (halves & 0x8000) << 16);
-#endif
-  }
 
 #if HEED_SIMD_BYTES == 64
   /// Entries 0 to 15 of a table: a permutation reads no more than the lowest 4 bits.
@@ -82,15 +44,15 @@ struct QuantizedProduct {
   template <QuantizedCodes Codes, class Use>
   HEED_SIMD static void each_term(const std::uint8_t* block, Index lane, Index depth,
                                   const Use& use) {
-    constexpr bool has_least = Codes == QuantizedCodes::nibbles;
+    constexpr bool least_too = has_least(Codes);
     constexpr int in_word = Codes == QuantizedCodes::bytes ? 4 : 8;
     for (Index first = 0; first < depth; first += QuantizedPanel::terms) {
-      const std::uint8_t* words = block + (has_least ? 4 : 2) * panel_columns + 4 * lane;
+      const std::uint8_t* words = block + (least_too ? 4 : 2) * panel_columns + 4 * lane;
       V scale[vectors], least[vectors];
       HEED_UNROLL for (int j = 0; j < vectors; ++j) {
         const std::uint8_t* scales = block + 2 * (lane + j * S::width);
         scale[j] = from_halves(scales);
-        if constexpr (has_least) least[j] = from_halves(scales + 2 * panel_columns);
+        if constexpr (least_too) least[j] = from_halves(scales + 2 * panel_columns);
       }
       for (Index term = first; term < first + QuantizedPanel::terms; term += in_word) {
         Words held[vectors];
@@ -102,7 +64,7 @@ struct QuantizedProduct {
           HEED_UNROLL for (int j = 0; j < vectors; ++j) {
             // The product has at most 19 bits: rounded once, with or without fusing.
             const V number = code<Codes>(held[j], i);
-            if constexpr (has_least) {
+            if constexpr (least_too) {
               use(term + i, j, S::fma(number, scale[j], least[j]));
             } else {
               use(term + i, j, number * scale[j]);

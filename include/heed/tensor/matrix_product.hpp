@@ -6,7 +6,7 @@
 #include <heed/core/config.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/scalar.hpp>
-#include <heed/simd/product_kernels.hpp>
+#include <heed/simd/quantized_panel.hpp>
 #include <heed/simd/strided.hpp>
 #include <heed/tensor/overlap.hpp>
 #include <heed/tensor/packed_matrix.hpp>
@@ -107,7 +107,8 @@ void matrix_product(const A& a, const B& b, Out&& out,
   detail::run_product(problem);
 }
 
-/// The same with a matrix packed before; the same bits.
+/// The same with a matrix packed before; the same bits, but for quantized blocks with rounded
+/// products.
 template <Viewable A, Scalar T, Viewable Out>
 void matrix_product(const A& a, const PackedMatrix<T>& b, Out&& out,
                     const std::type_identity_t<ProductOptions<T>>& options = {}) {

@@ -2,51 +2,30 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <utility>
 
-#include <heed/core/parallel.hpp>
 #include <heed/core/scratch.hpp>
 #include <heed/simd/product_kernels.hpp>
 #include <heed/tensor/matrix_product.hpp>
+#include <heed/tensor/product_cut.hpp>
+#include <heed/tensor/product_tile.inl>
+#include <heed/tensor/rounded_product.inl>
 
 namespace heed::detail {
 
-/// How a product is cut into pieces for threads: groups of panels (64 columns each) by chunks of
-/// rows. Within a piece and a block of depth the panels stay in the second-level cache while the
-/// rows pass by, six at a time, in the first. No cut decides a bit.
+/// A product piece by piece: within a piece and a block of depth the panels stay in the
+/// second-level cache while the rows pass by, six at a time, in the first.
 template <class T>
 class ProductPieces {
  public:
   explicit ProductPieces(const ProductProblem<T>& problem)
-      : problem_(problem),
-        kernels_(simd::product_kernels<T>()),
-        panels_((problem.columns + panel - 1) / panel) {
-    const Index threads = thread_count();
-    const Index wanted = threads == 1 ? 1 : 3 * threads;  // pieces
-    const Index most_chunks = larger(1, problem.rows / rows_worth_packing);
-    group_ = smaller(max_group, larger(1, panels_ * most_chunks / wanted));
-    groups_ = (panels_ + group_ - 1) / group_;
-    group_ = (panels_ + groups_ - 1) / groups_;
-    groups_ = (panels_ + group_ - 1) / group_;
-    Index chunks = smaller(most_chunks, (wanted + groups_ - 1) / groups_);
-    while (chunks < most_chunks && groups_ * chunks % threads != 0) ++chunks;
-    chunk_ = (problem.rows + chunks - 1) / chunks;
-    chunk_ = (chunk_ + tile_rows - 1) / tile_rows * tile_rows;
-    chunks_ = (problem.rows + chunk_ - 1) / larger(1, chunk_);
-  }
+      : problem_(problem), kernels_(simd::product_kernels<T>()) {}
 
-  Index count() const { return groups_ * chunks_; }
-
-  void run(Index piece) const {
-    const Index first = piece / chunks_ * group_;
-    const Index last = smaller(first + group_, panels_);
-    const Index row = piece % chunks_ * chunk_;
-    const Index end = smaller(row + chunk_, problem_.rows);
+  void run(const ProductCut::Piece& piece) const {
     Index k = 0;
     do {  // once even without depth: out is the addend then
-      run_block(first, last, row, end, k, smaller(problem_.depth - k, simd::product_block));
+      run_block(piece, k, smaller(problem_.depth - k, simd::product_block));
       k += simd::product_block;
     } while (k < problem_.depth);
   }
@@ -54,20 +33,12 @@ class ProductPieces {
  private:
   static constexpr Index panel = simd::panel_columns;
   static constexpr Index tile_rows = simd::product_rows;
-  static constexpr Index max_group = 4;
-  static constexpr Index rows_worth_packing = 96;
+  static constexpr Index max_group = ProductCut::max_group;
   // A row of copied a, with one cache line more so that rows do not fall on the same cache sets.
   static constexpr Index copied_row = simd::product_block + 64 / static_cast<Index>(sizeof(T));
   static constexpr Index panel_size = panel * simd::product_block;
 
   bool quantized() const { return problem_.quantized.blocks != nullptr; }
-  simd::QuantizedPanel blocks_of(Index index, Index k) const {
-    constexpr Index terms = simd::QuantizedPanel::terms;
-    const auto codes = problem_.quantized.codes;
-    const Index block = index * (problem_.depth / terms) + k / terms;
-    return {problem_.quantized.blocks + block * simd::QuantizedPanel::block_bytes(codes), codes};
-  }
-
   /// A block of panel `index` of b, as it lies or packed into `scratch`.
   const T* panel_of(Index index, Index rows, Index k, Index depth, T* scratch,
                     Index& stride) const {
@@ -75,7 +46,7 @@ class ProductPieces {
     const Index columns = smaller(panel, problem_.columns - first);
     stride = panel;
     if (quantized()) {
-      kernels_.dequantize(blocks_of(index, k), depth, scratch);
+      kernels_.dequantize(quantized_panel_of(problem_, index, k), depth, scratch);
       return scratch;
     }
     if (problem_.packed != nullptr) return problem_.packed + first * problem_.depth + k * panel;
@@ -114,7 +85,9 @@ class ProductPieces {
     return {scratch, 1, tile_rows};
   }
 
-  void run_block(Index first, Index last, Index row, Index end, Index k, Index depth) const {
+  void run_block(const ProductCut::Piece& piece, Index k, Index depth) const {
+    const Index first = piece.first, last = piece.last, end = piece.end;
+    Index row = piece.row;
     T* scratch = reinterpret_cast<T*>(Scratch::of_this_thread<ProductPieces>(
         static_cast<std::size_t>(max_group * panel_size + tile_rows * copied_row) * sizeof(T)));
     T* copied = scratch + max_group * panel_size;
@@ -134,27 +107,10 @@ class ProductPieces {
         a = rows_of(row, rows, k, depth, copied);
       }
       for (Index i = first; i < last; ++i) {
-        const Index column = i * panel;
-        T* out = p.out + row * p.out_row + column * p.out_column;
-        simd::Strided<T> addend{out, p.out_row, p.out_column};
-        if (k == 0) {
-          addend = p.addend;
-          if (addend.data != nullptr) {
-            addend.data += row * addend.row_stride + column * addend.column_stride;
-          }
-        }
-        simd::ProductTile<T> tile{a,
-                                  nullptr,
-                                  0,
-                                  addend,
-                                  out,
-                                  p.out_row,
-                                  p.out_column,
-                                  rows,
-                                  smaller(panel, p.columns - column),
-                                  depth};
+        auto tile = tile_of(problem_, row, rows, i, k, depth);
+        tile.a = a;
         if (as_stored) {
-          kernels_.quantized_row(tile, blocks_of(i, k));
+          kernels_.quantized_row(tile, quantized_panel_of(problem_, i, k));
           continue;
         }
         tile.b = b[i - first];
@@ -166,11 +122,6 @@ class ProductPieces {
 
   const ProductProblem<T>& problem_;
   const simd::ProductKernels<T>& kernels_;
-  Index panels_;
-  Index group_;
-  Index groups_;
-  Index chunk_;
-  Index chunks_;
 };
 
 /// outᵀ = bᵀ · aᵀ has the same bits. It pays where a has few rows and b would have to be packed
@@ -198,17 +149,15 @@ void run_product_of(ProductProblem<T> problem) {
     std::swap(problem.rows, problem.columns);
   }
   const ProductPieces<T> pieces(problem);
-  // To read a weight takes as long as to multiply some rows with it.
-  const double work = static_cast<double>(problem.rows + 4) * static_cast<double>(problem.columns) *
-                      static_cast<double>(problem.depth);
-  if (work < 1e6) {  // shorter than waking a thread is worth
-    for (Index piece = 0; piece < pieces.count(); ++piece) pieces.run(piece);
-  } else {
-    parallel_for(pieces.count(), [&](Index piece) { pieces.run(piece); });
-  }
+  const ProductCut cut(problem.rows, problem.columns);
+  cut.for_each_piece(problem.columns, problem.depth,
+                     [&](const ProductCut::Piece& piece) { pieces.run(piece); });
 }
 
-HEED_INLINE void run_product(const ProductProblem<float>& problem) { run_product_of(problem); }
+HEED_INLINE void run_product(const ProductProblem<float>& problem) {
+  if (problem.quantized.products == QuantizedProducts::rounded) return run_rounded_product(problem);
+  run_product_of(problem);
+}
 HEED_INLINE void run_product(const ProductProblem<double>& problem) { run_product_of(problem); }
 
 }  // namespace heed::detail

@@ -15,6 +15,7 @@
 #include <heed/core/q8_0.hpp>
 #include <heed/core/scalar.hpp>
 #include <heed/simd/product_kernels.hpp>
+#include <heed/simd/quantized_panel.hpp>
 #include <heed/tensor/tensor.hpp>
 #include <heed/tensor/view_of.hpp>
 
@@ -46,12 +47,14 @@ class PackedMatrix {
   }
 
   /// Packs the transpose of a quantized matrix, (columns, rows) in blocks Q4_0, Q4_1 or Q8_0 at
-  /// any alignment, as it is stored: 4.5, 5 or 8.5 bits a weight instead of 32. Products have the
-  /// bits of the dequantized matrix. Throws ShapeError for rows that are no multiple of 32 and for
-  /// bytes that are not that many blocks.
+  /// any alignment, as it is stored: 4.5, 5 or 8.5 bits a weight instead of 32. Exact products
+  /// have the bits of the dequantized matrix; for rounded ones the left-hand rows are rounded to 16
+  /// bits in blocks of 32 terms, with an error of at most 1/65534 of the block's largest magnitude,
+  /// and a result row still has the same bits in any company. Throws ShapeError for rows that are
+  /// no multiple of 32 and for bytes that are not that many blocks.
   template <class Block>
-  static PackedMatrix transposed_blocks(std::span<const std::byte> bytes, Index rows,
-                                        Index columns) {
+  static PackedMatrix transposed_blocks(std::span<const std::byte> bytes, Index rows, Index columns,
+                                        QuantizedProducts products = QuantizedProducts::exact) {
     static_assert(std::is_same_v<T, float>, "PackedMatrix: blocks stand for floats");
     constexpr Index terms = simd::QuantizedPanel::terms;
     const Index per_column = rows / terms;
@@ -65,6 +68,7 @@ class PackedMatrix {
     packed.rows_ = rows;
     packed.columns_ = columns;
     packed.codes_ = codes_of<Block>;
+    packed.products_ = products;
     const Index block_bytes = simd::QuantizedPanel::block_bytes(packed.codes_);
     const Index panels = (columns + simd::panel_columns - 1) / simd::panel_columns;
     packed.blocks_ = Tensor<std::uint8_t, 1>({panels * per_column * block_bytes});
@@ -76,7 +80,7 @@ class PackedMatrix {
             &block,
             bytes.data() + static_cast<std::size_t>(column * per_column + i) * sizeof(Block),
             sizeof(Block));
-        lay_out(block, lane, packed.blocks_.data() + (panel * per_column + i) * block_bytes);
+        packed.lay_out(block, lane, packed.blocks_.data() + (panel * per_column + i) * block_bytes);
       }
     });
     return packed;
@@ -89,7 +93,7 @@ class PackedMatrix {
   const T* data() const { return values_.data(); }
   /// Whether it holds quantized blocks, [panel][rows / 32], and no `data`.
   bool is_quantized() const { return !blocks_.empty(); }
-  simd::QuantizedPanel blocks() const { return {blocks_.data(), codes_}; }
+  simd::QuantizedPanel blocks() const { return {blocks_.data(), codes_, products_}; }
 
  private:
   template <class Block>
@@ -100,26 +104,31 @@ class PackedMatrix {
 
   /// Puts a block of one column where the panel has it, which begins as 0.
   template <class Block>
-  static void lay_out(const Block& block, Index lane, std::uint8_t* to) {
+  void lay_out(const Block& block, Index lane, std::uint8_t* to) const {
     constexpr bool bytes = codes_of<Block> == simd::QuantizedCodes::bytes;
-    constexpr Index in_word = bytes ? 4 : 8;
     std::memcpy(to + 2 * lane, &block.scale, 2);
     to += 2 * simd::panel_columns;
     if constexpr (codes_of<Block> == simd::QuantizedCodes::nibbles) {
       std::memcpy(to + 2 * lane, &block.least, 2);
       to += 2 * simd::panel_columns;
     }
-    for (Index term = 0; term < simd::QuantizedPanel::terms; ++term) {
-      std::uint8_t* at = to + 4 * (term / in_word * simd::panel_columns + lane);
+    constexpr Index half = simd::QuantizedPanel::terms / 2, bits = bytes ? 8 : 4;
+    for (Index term = 0; term < 2 * half; ++term) {
       std::uint32_t code, word;
       if constexpr (bytes) {
         code = static_cast<std::uint8_t>(block.values[term]);
       } else {  // the file has terms i and i + 16 in a byte
-        const unsigned pair = block.values[term % 16];
-        code = term < 16 ? pair & 15u : pair >> 4;
+        code = block.values[term % half] >> (term < half ? 0 : 4) & 15u;
       }
+      Index in_word = 32 / bits, place = term, shift = 0;  // of the code
+      if (products_ == QuantizedProducts::rounded) {
+        in_word /= 2;  // pairs
+        place = term % half;
+        shift = term / half * 16;
+      }
+      std::uint8_t* at = to + 4 * (place / in_word * simd::panel_columns + lane);
       std::memcpy(&word, at, 4);
-      word |= code << (term % in_word * (32 / in_word));
+      word |= code << (place % in_word * bits + shift);
       std::memcpy(at, &word, 4);
     }
   }
@@ -127,6 +136,7 @@ class PackedMatrix {
   Tensor<T, 1> values_;
   Tensor<std::uint8_t, 1> blocks_;
   simd::QuantizedCodes codes_ = simd::QuantizedCodes::nibbles;
+  QuantizedProducts products_ = QuantizedProducts::exact;
   Index rows_ = 0;
   Index columns_ = 0;
 };

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <heed/core/parallel.hpp>
+#include <heed/core/scratch.hpp>
+#include <heed/simd/rounded_kernels.hpp>
+#include <heed/tensor/matrix_product.hpp>
+#include <heed/tensor/product_cut.hpp>
+#include <heed/tensor/product_tile.inl>
+
+namespace heed::detail {
+
+/// A product of rounded rows with quantized weights, piece by piece.
+class RoundedPieces {
+ public:
+  RoundedPieces(const ProductProblem<float>& problem, const simd::RoundedRows& rounded)
+      : problem_(problem), rounded_(rounded), kernels_(simd::rounded_kernels<float>()) {}
+
+  void run(const ProductCut::Piece& piece) const {
+    for (Index k = 0; k < problem_.depth; k += simd::product_block) {
+      run_block(piece, k, smaller(problem_.depth - k, simd::product_block));
+    }
+  }
+
+ private:
+  using Block = simd::UnpackedBlock;
+  static constexpr Index terms = simd::QuantizedPanel::terms;
+  static constexpr Index panel_blocks = simd::product_block / terms;
+
+  simd::QuantizedPanel panel_of(Index index, Index k) const {
+    return quantized_panel_of(problem_, index, k);
+  }
+  simd::RoundedRows rows_from(Index row, Index k) const {
+    auto rows = rounded_;
+    rows.pairs += row * rows.pair_stride + k / 2;
+    rows.blocks += row * rows.block_stride + k / terms;
+    return rows;
+  }
+
+  void run_block(const ProductCut::Piece& piece, Index k, Index depth) const {
+    if (piece.end - piece.row == 1) {
+      for (Index i = piece.first; i < piece.last; ++i) {
+        kernels_.row(tile_of(problem_, piece.row, 1, i, k, depth), rows_from(piece.row, k),
+                     panel_of(i, k));
+      }
+      return;
+    }
+    auto* blocks = reinterpret_cast<Block*>(Scratch::of_this_thread<RoundedPieces>(
+        static_cast<std::size_t>(ProductCut::max_group * panel_blocks) * sizeof(Block)));
+    for (Index i = piece.first; i < piece.last; ++i) {
+      kernels_.unpack(panel_of(i, k), depth, blocks + (i - piece.first) * panel_blocks);
+    }
+    for (Index row = piece.row; row < piece.end; row += simd::product_rows) {
+      const Index rows = smaller(simd::product_rows, piece.end - row);
+      for (Index i = piece.first; i < piece.last; ++i) {
+        kernels_.tile(tile_of(problem_, row, rows, i, k, depth), rows_from(row, k),
+                      blocks + (i - piece.first) * panel_blocks, problem_.quantized.codes);
+      }
+    }
+  }
+
+  const ProductProblem<float>& problem_;
+  const simd::RoundedRows& rounded_;
+  const simd::RoundedKernels<float>& kernels_;
+};
+
+/// At most slab_rows rows of a product with quantized weights.
+inline void run_rounded_slab(const ProductProblem<float>& problem) {
+  using Block = simd::RoundedRows::Block;
+  const Index pairs = problem.depth / 2, blocks = problem.depth / simd::QuantizedPanel::terms;
+  const auto carve = [&](Carver carver, std::int32_t*& pair, Block*& block) {
+    pair = carver.take<std::int32_t>(problem.rows * pairs);
+    block = carver.take<Block>(problem.rows * blocks);
+    return carver.used();
+  };
+  std::int32_t* pair = nullptr;
+  Block* block = nullptr;
+  const std::size_t bytes = carve(Carver(nullptr), pair, block);
+  carve(Carver(Scratch::of_this_thread<Block>(bytes)), pair, block);
+  const auto round_row = simd::rounded_kernels<float>().round_row;
+  const auto round = [&](Index row) {
+    round_row(problem.a.data + row * problem.a.row_stride, problem.a.column_stride, problem.depth,
+              pair + row * pairs, block + row * blocks);
+  };
+  if (problem.rows * problem.depth < 50000) {
+    for (Index row = 0; row < problem.rows; ++row) round(row);
+  } else {
+    constexpr Index chunk = 16;
+    parallel_for((problem.rows + chunk - 1) / chunk, [&](Index i) {
+      const Index end = smaller((i + 1) * chunk, problem.rows);
+      for (Index row = i * chunk; row < end; ++row) round(row);
+    });
+  }
+  const simd::RoundedRows rounded{pair, pairs, block, blocks};
+  const RoundedPieces pieces(problem, rounded);
+  const ProductCut cut(problem.rows, problem.columns);
+  cut.for_each_piece(problem.columns, problem.depth,
+                     [&](const ProductCut::Piece& piece) { pieces.run(piece); });
+}
+
+/// Rounded rows are kept for some rows at a time, so that memory does not grow with their number.
+inline void run_rounded_product(const ProductProblem<float>& problem) {
+  constexpr Index slab_rows = 768;
+  for (Index row = 0; row < problem.rows; row += slab_rows) {
+    auto slab = problem;
+    slab.rows = smaller(slab_rows, problem.rows - row);
+    slab.a.data += row * slab.a.row_stride;
+    if (slab.addend.data != nullptr) slab.addend.data += row * slab.addend.row_stride;
+    slab.out += row * slab.out_row;
+    run_rounded_slab(slab);
+  }
+}
+
+}  // namespace heed::detail

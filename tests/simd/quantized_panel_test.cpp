@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+#include <heed/simd/quantized_panel.hpp>
+
+#include <gtest/gtest.h>
+
+namespace heed::simd {
+namespace {
+
+TEST(QuantizedPanel, ABlockTakesWhatItsTypeDoesInAFile) {
+  EXPECT_EQ(QuantizedPanel::block_bytes(QuantizedCodes::nibbles), 64 * 20);
+  EXPECT_EQ(QuantizedPanel::block_bytes(QuantizedCodes::signed_nibbles), 64 * 18);
+  EXPECT_EQ(QuantizedPanel::block_bytes(QuantizedCodes::bytes), 64 * 34);
+}
+
+TEST(QuantizedPanel, ProductsAreExactUnlessAskedForRounded) {
+  EXPECT_EQ(QuantizedPanel{}.products, QuantizedProducts::exact);
+}
+
+}  // namespace
+}  // namespace heed::simd
