@@ -26,6 +26,7 @@ struct Options {
   Index model_dim = 128;
   Index heads = 4;
   Index blocks = 4;
+  Index validations = 20;
   double dropout = 0;
   double learning_rate = 1e-3;
   double weight_decay = 0.1;
@@ -108,8 +109,10 @@ void run(const Options& options) {
                           .heads = options.heads,
                           .blocks = options.blocks,
                           .max_length = options.length,
-                          .dropout = options.dropout},
+                          .dropout = options.dropout,
+                          .attention_dropout = options.dropout},
                          weights);
+  for (auto& block : model.blocks) block.feed_forward.dropout.probability = 0;  // as nanoGPT
   std::printf("%zu letters of text, %zu different ones; a model of %td numbers\n",
               text.train.size() + text.validation.size(), text.letters.size(),
               parameter_count(model));
@@ -137,7 +140,8 @@ void run(const Options& options) {
   };
   // [/train]
   Series train_loss{"training", {}, {}}, validation{"validation", {}, {}};
-  const Index every = std::max<Index>(1, options.steps / (options.quick ? 4 : 20));
+  const Index every = std::max<Index>(
+      1, options.steps / std::max<Index>(1, options.quick ? 4 : options.validations));
   Index tokens = 0;  // since the beginning, and how long they took without validation
   double seconds = 0;
   state.step = train(model, optimizer, how, compute, [&](const StepInfo& info) {
@@ -179,9 +183,12 @@ int main(int argc, char** argv) {
   app.add_option("--dim", options.model_dim, "width of the model")->capture_default_str();
   app.add_option("--heads", options.heads)->capture_default_str();
   app.add_option("--blocks", options.blocks)->capture_default_str();
-  app.add_option("--dropout", options.dropout)->capture_default_str();
+  app.add_option("--dropout", options.dropout, "of activations and of attention weights")
+      ->capture_default_str();
   app.add_option("--rate", options.learning_rate, "largest learning rate")->capture_default_str();
   app.add_option("--decay", options.weight_decay, "weight decay")->capture_default_str();
+  app.add_option("--validations", options.validations, "how often the validation loss is shown")
+      ->capture_default_str();
   app.add_option("--sample", options.sample, "letters to write at the end")->capture_default_str();
   app.add_option("--temperature", options.temperature)->capture_default_str();
   app.add_option("--save", options.save, "write a checkpoint (safetensors) at the end");

@@ -6,6 +6,9 @@ article  the decoder of examples/train_sequence: vocabulary 10, 64 wide, 8 heads
          tokens, batch 32, Adam, a DataLoader of 1000 sequences; tokens a second of whole epochs
 laptop   the GPT of examples/train_char: 4 blocks, 4 heads, 128 wide, 64 letters, batch 12, AdamW,
          clipping; tokens a second of the steps alone. With --steps 2000 the losses are comparable.
+gpt      the same program with nanoGPT's larger setting: 6 blocks, 6 heads, 384 wide, 256 letters,
+         dropout 0.2 of embeddings, attention weights and residual sums. Its batch is 64 there;
+         a round here is --gpt-steps steps of --gpt-batch windows.
 
 Our programs run as processes and tell their own speed; PyTorch's loop runs here, between them.
 
@@ -19,6 +22,7 @@ import re
 import statistics
 import subprocess
 import time
+from typing import NamedTuple
 
 import torch
 from torch import nn
@@ -29,17 +33,19 @@ TEXT = pathlib.Path(__file__).resolve().parent.parent.parent / "examples/data/sh
 
 
 class Attention(nn.Module):
-    def __init__(self, dim, heads):
+    def __init__(self, dim, heads, dropout=0.0):
         super().__init__()
-        self.heads = heads
+        self.heads, self.dropout = heads, dropout
         self.qkv, self.out = nn.Linear(dim, 3 * dim), nn.Linear(dim, dim)
 
     def forward(self, x):
         batch, length, dim = x.shape
         q, k, v = (part.view(batch, length, self.heads, -1).transpose(1, 2)
                    for part in self.qkv(x).chunk(3, dim=-1))
-        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-        return self.out(y.transpose(1, 2).reshape(batch, length, dim))
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True,
+                                           dropout_p=self.dropout if self.training else 0.0)
+        y = self.out(y.transpose(1, 2).reshape(batch, length, dim))
+        return F.dropout(y, self.dropout, self.training)
 
 
 class SimpleDecoder(nn.Module):
@@ -91,14 +97,15 @@ def article(threads, epochs=20):
 
 
 class Gpt(nn.Module):
-    def __init__(self, vocabulary, dim=128, heads=4, blocks=4, length=64):
+    def __init__(self, vocabulary, dim, heads, blocks, length, dropout):
         super().__init__()
         self.tokens, self.positions = nn.Embedding(vocabulary, dim), nn.Embedding(length, dim)
         self.blocks = nn.ModuleList(
-            nn.ModuleList([nn.LayerNorm(dim), Attention(dim, heads), nn.LayerNorm(dim),
+            nn.ModuleList([nn.LayerNorm(dim), Attention(dim, heads, dropout), nn.LayerNorm(dim),
                            nn.Sequential(nn.Linear(dim, 4 * dim), nn.GELU(approximate="tanh"),
-                                         nn.Linear(4 * dim, dim))]) for _ in range(blocks))
-        self.norm = nn.LayerNorm(dim)
+                                         nn.Linear(4 * dim, dim), nn.Dropout(dropout))])
+            for _ in range(blocks))
+        self.norm, self.dropout = nn.LayerNorm(dim), nn.Dropout(dropout)
         for name, p in self.named_parameters():
             if p.dim() > 1:
                 residual = name.endswith(("out.weight", "3.2.weight"))
@@ -107,28 +114,42 @@ class Gpt(nn.Module):
                 nn.init.zeros_(p)
 
     def forward(self, tokens):
-        x = self.tokens(tokens) + self.positions(torch.arange(tokens.shape[1]))
+        x = self.dropout(self.tokens(tokens) + self.positions(torch.arange(tokens.shape[1])))
         for norm1, attention, norm2, feed_forward in self.blocks:
             x = x + attention(norm1(x))
             x = x + feed_forward(norm2(x))
         return F.linear(self.norm(x), self.tokens.weight)
 
 
-def laptop(threads, steps):
+class Setting(NamedTuple):
+    batch: int
+    length: int
+    dim: int
+    heads: int
+    blocks: int
+    dropout: float
+
+
+LAPTOP = Setting(batch=12, length=64, dim=128, heads=4, blocks=4, dropout=0.0)
+GPT = Setting(batch=64, length=256, dim=384, heads=6, blocks=6, dropout=0.2)
+
+
+def gpt(setting, threads, steps):
     torch.set_num_threads(threads)
     text = TEXT.read_text()
     number = {letter: i for i, letter in enumerate(sorted(set(text)))}
     data = torch.tensor([number[letter] for letter in text])
     cut = len(data) * 9 // 10
-    model = Gpt(len(number))
+    batch, length = setting.batch, setting.length
+    model = Gpt(len(number), setting.dim, setting.heads, setting.blocks, length, setting.dropout)
     decayed = [p for p in model.parameters() if p.dim() > 1]
     others = [p for p in model.parameters() if p.dim() == 1]
     optimizer = torch.optim.AdamW([{"params": decayed, "weight_decay": 0.1},
                                    {"params": others, "weight_decay": 0}], betas=(0.9, 0.99))
 
     def windows(part):
-        at = torch.randint(len(part) - 64, (12,))
-        rows = torch.stack([part[i:i + 65] for i in at])
+        at = torch.randint(len(part) - length, (batch,))
+        rows = torch.stack([part[i:i + length + 1] for i in at])
         return rows[:, :-1], rows[:, 1:]
 
     def loss_of(part):
@@ -148,9 +169,10 @@ def laptop(threads, steps):
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         seconds += time.perf_counter() - begin
+    model.eval()
     with torch.no_grad():
-        validation = statistics.mean(loss_of(data[cut:]).item() for _ in range(40))
-    return steps * 12 * 64 / seconds, validation
+        validation = statistics.mean(loss_of(data[cut:]).item() for _ in range(20))
+    return steps * batch * length / seconds, validation
 
 
 def ours(program, arguments, pattern):
@@ -160,6 +182,25 @@ def ours(program, arguments, pattern):
     return float(found[0][-1] if isinstance(found[0], tuple) else found[0]), text
 
 
+def pair(case, folder, threads, options):
+    """Our tokens a second, theirs, and a note on the losses."""
+    if case == "article":
+        mine, _ = ours(folder / "train_sequence", ["--threads", threads],
+                       r"([\d.]+) tokens a second")
+        theirs, loss = article(threads)
+        return mine, theirs, f"{loss:.3f}"
+    setting, steps = LAPTOP, options.steps
+    if case == "gpt":
+        setting, steps = GPT._replace(batch=options.gpt_batch), options.gpt_steps
+    arguments = ["--threads", threads, "--steps", steps, "--sample", 1, "--validations", 1]
+    for name, value in setting._asdict().items():
+        arguments += [f"--{name}", value]
+    mine, text = ours(folder / "train_char", arguments, rf"step +{steps} .* ([\d.]+) tokens/s")
+    theirs, loss = gpt(setting, threads, steps)
+    own_loss = re.findall(r"validation ([\d.]+)", text)[-1]
+    return mine, theirs, f"{loss:.3f}, ours {own_loss}"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -167,29 +208,17 @@ def main():
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=100, help="of the laptop's setting")
-    parser.add_argument("--case", choices=["all", "article", "laptop"], default="all")
+    parser.add_argument("--gpt-steps", type=int, default=4)
+    parser.add_argument("--gpt-batch", type=int, default=8)
+    parser.add_argument("--case", choices=["all", "article", "laptop", "gpt"], default="all")
     options = parser.parse_args()
     print(f"PyTorch {torch.__version__}")
     for threads in options.threads:
-        for case in ("article", "laptop"):
+        for case in ("article", "laptop", "gpt"):
             if options.case not in ("all", case):
                 continue
-            pairs = []
-            for _ in range(options.rounds):
-                if case == "article":
-                    mine, _ = ours(options.folder / "train_sequence", ["--threads", threads],
-                                   r"([\d.]+) tokens a second")
-                    theirs, loss = article(threads)
-                    note = f"{loss:.3f}"
-                else:
-                    mine, text = ours(options.folder / "train_char",
-                                      ["--threads", threads, "--steps", options.steps,
-                                       "--sample", 1],
-                                      rf"step +{options.steps} .* ([\d.]+) tokens/s")
-                    theirs, note = laptop(threads, options.steps)
-                    loss = re.findall(r"validation ([\d.]+)", text)[-1]
-                    note = f"{note:.3f}, ours {loss}"
-                pairs.append((mine, theirs))
+            rounds = [pair(case, options.folder, threads, options) for _ in range(options.rounds)]
+            pairs, note = [(mine, theirs) for mine, theirs, _ in rounds], rounds[-1][2]
             ratio = statistics.median(a / b for a, b in pairs)
             mine, theirs = (statistics.median(side) for side in zip(*pairs))
             print(f"{case:8} {threads} threads  ours {mine:9.0f} tokens/s  theirs {theirs:9.0f}  "
