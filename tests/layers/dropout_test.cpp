@@ -38,6 +38,32 @@ TEST(Dropout, KeepsTheRightShareAndScalesIt) {
   EXPECT_NEAR(static_cast<double>(kept) / 1e5, 0.7, 0.007);  // 5 standard deviations
 }
 
+// Every length of a last vector, with all bits of what is kept.
+template <class T>
+void expect_elements_of_keeps(double probability) {
+  std::mt19937_64 bits(7);
+  Random random(7);
+  const Dropout<T> layer(probability, random);
+  for (const Index width : {1, 2, 3, 5, 17, 31, 33, 63, 64, 130, 259, 4099, 70001}) {
+    const auto x = random_tensor<T, 3>({1, 1, width}, bits);
+    Noise saved;
+    const auto y = layer.forward(x, Noise{(std::uint64_t{77} << 32) + 5}, saved);
+    Tensor<T, 3> expected({1, 1, width});
+    const T scale = static_cast<T>(1 / (1 - probability));
+    for (Index i = 0; i < width; ++i) {
+      if (layer.keeps(*saved.seed, i)) expected.data()[i] = x.data()[i] * scale;
+    }
+    ASSERT_TRUE(same_bits(y, expected)) << width;
+  }
+}
+
+TEST(Dropout, KeepsSaysWhatEveryElementBecomes) {
+  for (const double probability : {1e-12, 0.2, 0.5, 0.9}) {
+    expect_elements_of_keeps<float>(probability);
+    expect_elements_of_keeps<double>(probability);
+  }
+}
+
 TEST(Dropout, BackwardDropsTheSame) {
   Random random(3);
   const Dropout<float> layer(0.5, random);

@@ -3,7 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
 #include <vector>
+
+#include <heed/core/philox.hpp>
 
 #include "support/attention_cases.hpp"
 
@@ -155,6 +159,40 @@ void check_rows(double u) {
 TEST_P(RowKernels, RowsOfEveryLength) {
   check_rows<float>(0x1p-24);
   check_rows<double>(0x1p-53);
+}
+
+template <class T>
+void expect_drops_of_philox() {
+  std::mt19937_64 bits(11);
+  const auto word = [&] { return static_cast<std::uint32_t>(bits()); };
+  for (int i = 0; i < 300; ++i) {
+    const simd::DropRun<T> run{word(), {word(), word()}, word(), static_cast<T>(1.25)};
+    const std::uint64_t four = 0xFFFFFFFFu - bits() % 9;  // counters pass 2³²
+    std::vector<T> x(bits() % 150 + 1), expected;
+    for (T& value : x) value = static_cast<T>(bits() % 1000) - 500;
+    x[0] = std::numeric_limits<T>::quiet_NaN();
+    for (std::size_t at = 0; at < x.size(); ++at) {
+      const std::uint64_t counter = four + at / 4;
+      const auto draws = philox({static_cast<std::uint32_t>(counter),
+                                 static_cast<std::uint32_t>(counter >> 32), run.stream, 0},
+                                {run.key[0], run.key[1]});
+      expected.push_back(draws[at % 4] >= run.least ? x[at] * run.scale : T{0});
+    }
+    simd::row_kernels<T>().drop(run, four, x.data(), static_cast<Index>(x.size()));
+    for (std::size_t at = 0; at < x.size(); ++at) {
+      if (expected[at] != expected[at]) {
+        ASSERT_NE(x[at], x[at]);
+      } else {
+        ASSERT_EQ(x[at], expected[at]) << i << " " << at;
+        ASSERT_EQ(std::signbit(x[at]), std::signbit(expected[at])) << i << " " << at;
+      }
+    }
+  }
+}
+
+TEST_P(RowKernels, DropByTheWordsOfPhilox) {
+  expect_drops_of_philox<float>();
+  expect_drops_of_philox<double>();
 }
 
 INSTANTIATE_TEST_SUITE_P(Sets, RowKernels, ::testing::ValuesIn(supported_sets()),

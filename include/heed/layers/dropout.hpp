@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <tuple>
@@ -11,6 +12,7 @@
 #include <heed/core/scalar.hpp>
 #include <heed/layers/parameters.hpp>
 #include <heed/layers/row_work.hpp>
+#include <heed/simd/row_kernels.hpp>
 #include <heed/tensor/tensor.hpp>
 
 namespace heed {
@@ -70,18 +72,23 @@ struct Dropout {
   }
   void drop(Input& x, const Noise& noise) const {
     if (!noise.seed || probability == 0) return;
-    const T scale = probability < 1 ? static_cast<T>(1 / (1 - probability)) : T{0};
-    const Index count = x.size();
-    constexpr Index four = 4;
-    detail::for_row_runs((count + four - 1) / four, 16 * four, [&](Index first, Index last) {
-      for (Index i = first; i < last; ++i) {
-        const PhiloxCounter random = words(*noise.seed, i);
-        for (Index j = 0; j < four && i * four + j < count; ++j) {
-          T& value = x.data()[i * four + j];
-          value = kept(random[static_cast<std::size_t>(j)]) ? value * scale : T{0};
-        }
-      }
+    const double least = std::ceil(probability * 0x1p32);  // of the words that are kept
+    if (least >= 0x1p32) return set_zero(x);
+    const simd::DropRun<T> drop{
+        stream,
+        {static_cast<std::uint32_t>(*noise.seed), static_cast<std::uint32_t>(*noise.seed >> 32)},
+        static_cast<std::uint32_t>(least),
+        static_cast<T>(1 / (1 - probability))};
+    const auto& kernels = simd::row_kernels<T>();
+    constexpr Index width = 256;  // a multiple of the four numbers of a counter
+    detail::for_row_runs((x.size() + width - 1) / width, width, [&](Index first, Index last) {
+      const Index begin = first * width;
+      const Index end = last * width < x.size() ? last * width : x.size();
+      kernels.drop(drop, static_cast<std::uint64_t>(begin / 4), x.data() + begin, end - begin);
     });
+  }
+  static void set_zero(Input& x) {
+    for (T& value : x) value = T{0};
   }
 };
 

@@ -12,6 +12,7 @@ namespace HEED_SIMD_NAMESPACE {
 #if HEED_SIMD_PART == 0
 #include <heed/simd/lanes.inl>
 #include <heed/simd/partial.inl>
+#include <heed/simd/philox.inl>
 // The tile: 6 rows by HEED_SIMD_VECTORS vectors of sums stay in registers. The sse2 set, which has
 // to work out a fused multiply-add, waits for that and not for loads: 2 rows do, and compile
 // faster.
@@ -50,6 +51,8 @@ inline constexpr int tile_stride{HEED_SIMD_VECTORS * S::width};
 #include <heed/simd/quantized_product.inl>
 #include <heed/simd/rounded_rows.inl>
 #include <heed/simd/rounded_product.inl>
+#include <heed/simd/drop.inl>
+// After drop.inl.
 #include <heed/simd/row.inl>
 #include <heed/simd/training.inl>
 #elif HEED_SIMD_PART == 4

@@ -160,6 +160,7 @@ const RowKernels<T>& row_table() {
   using K = RowTable<T>;
   static constexpr RowKernels<T> entries{K::sum,       K::dot,      K::squares,
                                          K::add,       K::multiply, K::multiply_add,
-                                         K::normalize, K::activate, K::activate_gradient};
+                                         K::normalize, K::activate, K::activate_gradient,
+                                         DropTable<T>::drop};
   return entries;
 }

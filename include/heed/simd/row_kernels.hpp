@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstdint>
+
 #include <heed/core/config.hpp>
 #include <heed/core/index.hpp>
 
@@ -9,6 +11,16 @@ namespace heed::simd {
 /// Functions applied to one number at a time between linear layers: max(0, x); x Φ(x) with the
 /// normal distribution Φ, exactly or by tanh (Hendrycks and Gimpel 2016); x / (1 + e⁻ˣ).
 enum class Activation { relu, gelu, gelu_tanh, silu };
+
+/// Which numbers dropout keeps: of the draws of Philox (core/philox.hpp), those of at least
+/// `least`.
+template <class T>
+struct DropRun {
+  std::uint32_t stream = 0;
+  std::uint32_t key[2] = {0, 0};
+  std::uint32_t least = 0;
+  T scale = 1;  // of what is kept
+};
 
 /// What layers do with rows of contiguous numbers. Every sum has one order, given by `count` alone,
 /// and an element's bits do not depend on where in a row or in memory it stands.
@@ -30,6 +42,9 @@ struct RowKernels {
   void (*activate)(Activation f, const T* x, T* out, Index count);
   /// out = gradient · f'(x)
   void (*activate_gradient)(Activation f, const T* x, const T* gradient, T* out, Index count);
+  /// x[i] = x[i] · scale where it is kept, else +0: by word i % 4 of the counter
+  /// {four + i / 4 in two halves, stream, 0}.
+  void (*drop)(const DropRun<T>& run, std::uint64_t four, T* x, Index count);
 };
 
 /// The kernels of the active instruction set.
