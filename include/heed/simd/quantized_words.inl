@@ -32,7 +32,8 @@ struct QuantizedWords {
   HEED_SIMD static V from_halves(const std::uint8_t* from) {
 #if HEED_SIMD_BYTES == 64
     typedef std::int16_t Signed __attribute__((vector_size(32)));
-    return __builtin_ia32_vcvtph2ps512_mask(load<Signed>(from), V{}, static_cast<unsigned short>(-1), 4);
+    return __builtin_ia32_vcvtph2ps512_mask(load<Signed>(from), V{},
+                                            static_cast<unsigned short>(-1), 4);
 #else
     // A product moves the exponent; infinities and NaN are their own.
     const Unsigned halves = widened(load<Halves>(from));
