@@ -10,6 +10,14 @@ struct ProductTable {
 
   HEED_KERNEL static void pack(Strided<T> b, Index depth, Index columns, T* packed) {
     Index column = 0;
+    if (b.column_stride == 1 && columns == panel) {  // a row at a time: memory is read on and on
+      for (Index k = 0; k < depth; ++k) {
+        HEED_UNROLL for (int at = 0; at < panel; at += S::width) {
+          S::store(packed + k * panel + at, S::load(b.data + k * b.row_stride + at));
+        }
+      }
+      return;
+    }
     if (b.column_stride == 1) {
       for (; column + S::width <= columns; column += S::width) {
         for (Index k = 0; k < depth; ++k) {

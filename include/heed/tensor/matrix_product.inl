@@ -77,6 +77,12 @@ class ProductPieces {
       }
       return {scratch, copied_row, 1};
     }
+    if (a.row_stride == 1 && rows == tile_rows) {  // whole words, not number by number
+      for (Index i = 0; i < depth; ++i) {
+        std::memcpy(scratch + i * tile_rows, from + i * a.column_stride, tile_rows * sizeof(T));
+      }
+      return {scratch, 1, tile_rows};
+    }
     for (Index i = 0; i < depth; ++i) {
       for (Index r = 0; r < rows; ++r) {
         scratch[i * tile_rows + r] = from[r * a.row_stride + i * a.column_stride];
