@@ -90,8 +90,9 @@ class DecodePass {
       return narrow->decode(pairs, query_rows(states, pairs.words, pairs.count));
     }
     simd::KeyBlock<T> block = bring(seen);
-    const simd::QueryRows<T> rows =
+    simd::QueryRows<T> rows =
         query_rows(states, seen.words != nullptr ? scratch_.words : nullptr, block.count);
+    rows.next_keys = next_keys(seen.first);
     if (problem_.changes.any()) {
       for (Index i = 0; i < block.count; ++i) {
         positions_[i] = seen.first + (seen.holes ? scratch_.kept[i] : i);
@@ -126,7 +127,7 @@ class DecodePass {
             rows_,
             problem_.head_dim(),
             problem_.value_dim(),
-            from_memory()};
+            nullptr};
   }
 
   /// The seen keys and their values: where they lie, or side by side where only some are seen or
@@ -153,12 +154,15 @@ class DecodePass {
     return block;
   }
 
-  bool from_memory() const {
-    constexpr double caches = 4 << 20;
-    const auto rows = static_cast<double>(problem_.batch() * problem_.keys.extent(1)) *
-                      static_cast<double>(problem_.key_count());
-    return rows * static_cast<double>(problem_.head_dim() + problem_.value_dim()) * sizeof(T) >
-           caches;
+  /// Where the key block after this one lies, if it lies anywhere as it is.
+  const T* next_keys(Index after) const {
+    const Index next = (after / simd::key_block + 1) * simd::key_block;
+    const CachePages* cached = problem_.cached_keys;
+    if (next >= problem_.key_count_of(item_) || problem_.narrow != nullptr ||
+        (cached != nullptr && cached->narrow)) {
+      return nullptr;
+    }
+    return problem_.key_rows(item_, problem_.key_head(head_), next, 1, nullptr).data;
   }
 
   void turn_words(const std::uint64_t* words, Index count) const {

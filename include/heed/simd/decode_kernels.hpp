@@ -32,7 +32,7 @@ struct QueryRows {
   Index count = 0;
   Index head_dim = 0;
   Index value_dim = 0;
-  bool from_memory = false;  // keys and values of the call are more than caches hold
+  const T* next_keys = nullptr;  // where the block after this one begins, if that is known
 };
 
 /// The decoding kernels of one instruction set for one scalar type.

@@ -28,6 +28,8 @@ inline constexpr int tile_stride{HEED_SIMD_VECTORS * S::width};
 #include <heed/simd/attend.inl>
 #include <heed/simd/kernels.inl>
 // After the Table of kernels.inl.
+#include <heed/simd/decode_scores.inl>
+#include <heed/simd/decode_values.inl>
 #include <heed/simd/decode.inl>
 #include <heed/simd/dropout.inl>
 #if HEED_SIMD_HAS_HEAD_RUNS
