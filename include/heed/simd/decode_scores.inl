@@ -5,16 +5,17 @@
 /// Rows of queries that meet a piece of keys or values at a time.
 inline constexpr int decoded_at_once = 4;
 
-/// Bytes from one address to another, for `fetch`.
+/// Bytes from one address to another, for `fetch`. Of numbers, since they belong to no one array.
 template <class T>
-HEED_SIMD Index distance(const T* from, const T* to) {
-  return reinterpret_cast<const char*>(to) - reinterpret_cast<const char*>(from);
+HEED_SIMD std::uintptr_t distance(const T* from, const T* to) {
+  return reinterpret_cast<std::uintptr_t>(to) - reinterpret_cast<std::uintptr_t>(from);
 }
 /// Asks for the line that will be read in the place of `at` a tile of keys later. Into the second
 /// cache: the first one has too few places for lines on their way (measured: 14 of 24 GB/s).
 template <class T>
-HEED_SIMD void fetch(const T* at, Index ahead) {
-  __builtin_prefetch(reinterpret_cast<const char*>(at) + ahead, 0, 2);
+HEED_SIMD void fetch(const T* at, std::uintptr_t ahead) {
+  const std::uintptr_t address = reinterpret_cast<std::uintptr_t>(at) + ahead;
+  __builtin_prefetch(reinterpret_cast<const void*>(address), 0, 2);
 }
 
 template <class T>
@@ -31,7 +32,7 @@ struct DecodeScores {
   /// Scores of the first decoded_at_once rows over one vector of keys, which are turned in
   /// registers, width × width numbers at a time, and kept in rows.packed if there are more rows.
   HEED_KERNEL static void score_turned(const KeyBlock<T>& keys, const QueryRows<T>& rows, Index key,
-                                       Index ahead) {
+                                       std::uintptr_t ahead) {
     constexpr int together = decoded_at_once;
     const T* from[S::width];
     HEED_UNROLL for (int i = 0; i < S::width; ++i) {
@@ -105,9 +106,9 @@ struct DecodeScores {
     const auto& lying = keys.keys;
     for (Index from = key; from < key + narrow * S::width && from < keys.count; from += S::width) {
       const T* at = lying.data + from * lying.row_stride;
-      const Index ahead = from + S::width < keys.count
-                              ? distance(at, at + S::width * lying.row_stride)
-                              : distance(at, keys.values.data);
+      const std::uintptr_t ahead = from + S::width < keys.count
+                                       ? distance(at, at + S::width * lying.row_stride)
+                                       : distance(at, keys.values.data);
       score_turned(keys, rows, from, ahead);
     }
     const Index done = rows.count < decoded_at_once ? rows.count : decoded_at_once;

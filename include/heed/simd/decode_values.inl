@@ -15,7 +15,8 @@ struct DecodeValues {
   /// output[row] += Σ_key p · value for some rows and columns and the keys [key, end).
   template <int Rows, int Vectors>
   HEED_KERNEL static void add_rows(const QueryRows<T>& rows, Index row, const T* values,
-                                   Index stride, Index key, Index end, Index d, Index ahead) {
+                                   Index stride, Index key, Index end, Index d,
+                                   std::uintptr_t ahead) {
     const T* weights[Rows];
     T* out[Rows];
     typename S::V sums[Rows][Vectors];
@@ -47,7 +48,7 @@ struct DecodeValues {
   /// add_rows for all rows.
   template <int Vectors>
   HEED_SIMD static void add_columns(const QueryRows<T>& rows, const T* values, Index stride,
-                                    Index key, Index end, Index d, Index ahead) {
+                                    Index key, Index end, Index d, std::uintptr_t ahead) {
     Index row = 0;
     for (; row + 1 < rows.count; row += decoded_at_once) {
       add_rows<decoded_at_once, Vectors>(rows, row, values, stride, key, end, d, ahead);
@@ -94,7 +95,7 @@ struct DecodeValues {
       const Index end = key + value_tile < keys.count ? key + value_tile : keys.count;
       const T* at = values.data + key * values.row_stride;
       const T* next = end < keys.count ? at + value_tile * values.row_stride : rows.next_keys;
-      const Index ahead = next ? distance(at, next) : 0;
+      const std::uintptr_t ahead = next ? distance(at, next) : 0;
       Index d = 0;
       for (; d + lanes <= whole; d += lanes) {
         add_columns<vectors>(rows, values.data + d, values.row_stride, key, end, d, ahead);
