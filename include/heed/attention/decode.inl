@@ -74,15 +74,25 @@ class Decode {
   RowStates<T> states_;
 };
 
+/// From so many bytes of keys and values on other threads help reading.
+inline constexpr double parallel_bytes = 1 << 20;
+
 template <class T>
 void run_decode(const AttentionProblem<T>& problem, const MaskRef& mask, bool in_parallel) {
   const Decode<T> decode(problem, mask);
   const Index heads = problem.batch() * problem.heads();
-  if (in_parallel) {
+  const double tokens = static_cast<double>(problem.batch() * problem.keys.extent(1)) *
+                        static_cast<double>(problem.key_count());
+  const double bytes =
+      tokens * static_cast<double>(problem.head_dim() + problem.value_dim()) * sizeof(T);
+  if (in_parallel || bytes >= parallel_bytes) {
     parallel_for(decode.pieces(), [&](Index piece) { decode.take_chunk(piece); });
-    parallel_for(heads, [&](Index head) { decode.finish(head); });
   } else {
     for (Index piece = 0; piece < decode.pieces(); ++piece) decode.take_chunk(piece);
+  }
+  if (in_parallel) {
+    parallel_for(heads, [&](Index head) { decode.finish(head); });
+  } else {
     for (Index head = 0; head < heads; ++head) decode.finish(head);
   }
 }

@@ -29,18 +29,18 @@ struct DecodeScores {
   static constexpr bool turns_keys =
       HEED_SIMD_BYTES == 64 || (HEED_SIMD_HAS_HEAD_RUNS && tile_rows > 2);
 
-  /// Scores of the first decoded_at_once rows over one vector of keys, which are turned in
+  /// Scores of the first `Rows` rows over one vector of keys, which are turned in
   /// registers, width × width numbers at a time, and kept in rows.packed if there are more rows.
+  template <int Rows>
   HEED_KERNEL static void score_turned(const KeyBlock<T>& keys, const QueryRows<T>& rows, Index key,
                                        std::uintptr_t ahead) {
-    constexpr int together = decoded_at_once;
     const T* from[S::width];
     HEED_UNROLL for (int i = 0; i < S::width; ++i) {
       from[i] = row_or_last(keys.keys.data, keys.keys.row_stride, keys.count, key + i);
     }
-    const T* row[together];
-    typename S::V scores[together];
-    HEED_UNROLL for (int r = 0; r < together; ++r) {
+    const T* row[Rows];
+    typename S::V scores[Rows];
+    HEED_UNROLL for (int r = 0; r < Rows; ++r) {
       row[r] = row_or_last(rows.rows, rows.head_dim, rows.count, r);
       scores[r] = S::broadcast(0);
     }
@@ -52,11 +52,11 @@ struct DecodeScores {
       transpose<S>(turned);
       HEED_UNROLL for (int i = 0; i < S::width; ++i) {
         fetch(from[i] + d, ahead);
-        HEED_UNROLL for (int r = 0; r < together; ++r) {
+        HEED_UNROLL for (int r = 0; r < Rows; ++r) {
           scores[r] = S::fma(S::broadcast(row[r][d + i]), turned[i], scores[r]);
         }
       }
-      if (rows.count <= together) continue;
+      if (rows.count <= Rows) continue;
       HEED_UNROLL for (int i = 0; i < S::width; ++i) S::store(packed + (d + i) * lanes, turned[i]);
     }
     if (d < rows.head_dim) {
@@ -65,12 +65,12 @@ struct DecodeScores {
     }
     for (; d < rows.head_dim; ++d) {
       const auto turned = S::load(packed + d * lanes);
-      HEED_UNROLL for (int r = 0; r < together; ++r) {
+      HEED_UNROLL for (int r = 0; r < Rows; ++r) {
         scores[r] = S::fma(S::broadcast(row[r][d]), turned, scores[r]);
       }
     }
     T* to = rows.scores + key / lanes * lanes * rows.count + key % lanes;
-    HEED_UNROLL for (int r = 0; r < together; ++r) {
+    HEED_UNROLL for (int r = 0; r < Rows; ++r) {
       if (r < rows.count) S::store(to + r * lanes, scores[r]);
     }
   }
@@ -109,7 +109,11 @@ struct DecodeScores {
       const std::uintptr_t ahead = from + S::width < keys.count
                                        ? distance(at, at + S::width * lying.row_stride)
                                        : distance(at, keys.values.data);
-      score_turned(keys, rows, from, ahead);
+      if (HEED_SIMD_HAS_HEAD_RUNS && rows.count == 1) {
+        score_turned<HEED_SIMD_HAS_HEAD_RUNS ? 1 : decoded_at_once>(keys, rows, from, ahead);
+      } else {
+        score_turned<decoded_at_once>(keys, rows, from, ahead);
+      }
     }
     const Index done = rows.count < decoded_at_once ? rows.count : decoded_at_once;
     if (keys.change) change_scores(packed_task(keys, rows, 0, key), 0, done);
