@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 
 #include <heed/heed.hpp>
+#include <heed/tensor/eigen.hpp>
 
 namespace {
 

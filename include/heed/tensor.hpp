@@ -4,7 +4,7 @@
 /// Views, tensors, row functions, and the door to Eigen.
 #include <heed/tensor/arithmetic.hpp>
 #include <heed/tensor/copy.hpp>
-#include <heed/tensor/eigen.hpp>
+#include <heed/tensor/eigen_views.hpp>
 #include <heed/tensor/extents.hpp>
 #include <heed/tensor/for_each_row.hpp>
 #include <heed/tensor/layout.hpp>

@@ -3,9 +3,9 @@
 # umbrella, and neither reaches an opt-in header that is a program's own choice.
 cmake_minimum_required(VERSION 3.24)
 set(gguf io/byte_reader.hpp io/dequantize.hpp io/gguf.hpp io/gguf_field.hpp io/gguf_header.hpp io/gguf_type.hpp)
-set(out_of_folder attention/reference.hpp attention/reference_backward.hpp plot/line_chart_png.hpp
+set(out_of_folder tensor/eigen.hpp attention/reference.hpp attention/reference_backward.hpp plot/line_chart_png.hpp
     plot/png.hpp plot/png_canvas.hpp plot/png_pictures.hpp ${gguf})
-set(out_of_heed plot/line_chart_png.hpp plot/png.hpp plot/png_canvas.hpp plot/png_pictures.hpp ${gguf} text.hpp pretrained.hpp)
+set(out_of_heed tensor/eigen.hpp plot/line_chart_png.hpp plot/png.hpp plot/png_canvas.hpp plot/png_pictures.hpp ${gguf} text.hpp pretrained.hpp)
 
 # check UMBRELLA WANTED...: the includes of UMBRELLA hold WANTED, and nothing of out_of_folder.
 function(check umbrella left_out)

@@ -12,7 +12,7 @@ namespace {
 TEST(OutputFactors, AreOneOverTheSumAndZeroWithoutKeys) {
   float maximum[64] = {}, sum[64] = {}, factors[64];
   sum[1] = 4;
-  find_output_factors<float>(nullptr, {maximum, sum, nullptr}, factors);
+  find_output_factors<float>(nullptr, {maximum, sum, nullptr}, 2, factors);
   EXPECT_EQ(factors[0], 0.f);
   EXPECT_EQ(factors[1], 0.25f);
 }
@@ -23,7 +23,7 @@ TEST(OutputFactors, ASinkIsOneMoreTermOfTheSum) {
     for (double& m : maximum) m = std::numeric_limits<double>::lowest();
     maximum[1] = 2;
     sum[1] = 4;  // 4 · 2² = 16 in all
-    find_output_factors(&sink, {maximum, sum, nullptr}, factors);
+    find_output_factors(&sink, {maximum, sum, nullptr}, 2, factors);
     EXPECT_EQ(factors[0], 0.0);
     EXPECT_NEAR(maximum[0] + std::log2(sum[0]), sink / std::log(2.0), 1e-9);
     const double whole = 16 + std::exp(sink);

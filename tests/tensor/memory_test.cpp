@@ -41,12 +41,36 @@ TEST(TensorMemory, LargeBlocksComeBackAtTheirSize) {
   TensorMemory::give(other, 3 * mebibyte);
 }
 
-TEST(TensorMemory, SmallBlocksAreTheAllocators) {
+TEST(TensorMemory, SmallBlocksComeBackToo) {
   const std::size_t before = TensorMemory::kept_bytes();
-  TensorMemory::give(TensorMemory::take(1000), 1000);
-  EXPECT_EQ(TensorMemory::kept_bytes(), before);
+  void* first = TensorMemory::take(1000);
+  void* second = TensorMemory::take(0);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(first) % 64, 0u);
+  std::memset(first, 7, 1000);
+  TensorMemory::give(first, 1000);
+  TensorMemory::give(second, 0);
   TensorMemory::give(nullptr, 5 * mebibyte);
   EXPECT_EQ(TensorMemory::kept_bytes(), before);
+  if (!reuses()) return;
+  void* again = TensorMemory::take(961);  // 16 lines too
+  EXPECT_EQ(again, first);
+  TensorMemory::give(again, 961);
+}
+
+TEST(TensorMemory, KeepsAFewSmallBlocksOfASize) {
+  std::vector<void*> blocks;
+  for (int i = 0; i < 100; ++i) {
+    blocks.push_back(TensorMemory::take(256));
+    std::memset(blocks.back(), i, 256);
+  }
+  for (void* block : blocks) TensorMemory::give(block, 256);  // leaks are the sanitizer's to see
+  for (int i = 0; i < 100; ++i) blocks[static_cast<std::size_t>(i)] = TensorMemory::take(256);
+  for (int i = 0; i < 100; ++i) std::memset(blocks[static_cast<std::size_t>(i)], i, 256);
+  for (int i = 0; i < 100; ++i) {
+    const auto* bytes = static_cast<const unsigned char*>(blocks[static_cast<std::size_t>(i)]);
+    for (int at = 0; at < 256; ++at) ASSERT_EQ(bytes[at], i);  // no two of them overlap
+  }
+  for (void* block : blocks) TensorMemory::give(block, 256);
 }
 
 TEST(TensorMemory, KeepsNoMoreThanItsLimit) {

@@ -18,7 +18,7 @@ TEST(ProductCut, PiecesCoverEveryPanelAndRowOnce) {
       for (const Index columns : {1, 64, 65, 700}) {
         const Index panels = (columns + 63) / 64;
         std::vector<int> seen(static_cast<std::size_t>(rows * panels), 0);
-        const ProductCut cut(rows, columns);
+        const ProductCut cut(rows, columns, 300);
         for (Index i = 0; i < cut.count(); ++i) {
           const auto piece = cut.piece(i);
           ASSERT_LE(piece.last - piece.first, ProductCut::max_group);
@@ -35,11 +35,20 @@ TEST(ProductCut, PiecesCoverEveryPanelAndRowOnce) {
   }
 }
 
+TEST(ProductCut, SmallProductsAreOnePieceWhereTheyCanBe) {
+  const test::RestoreSettings restore;
+  set_thread_count(4);
+  EXPECT_EQ(ProductCut(1, 128, 128).count(), 1);
+  int calls = 0;
+  ProductCut(1, 128, 128).for_each_piece([&](const ProductCut::Piece&) { ++calls; });
+  EXPECT_EQ(calls, 1);
+}
+
 TEST(ProductCut, PiecesOfLargeProductsKeepAllThreadsBusy) {
   const test::RestoreSettings restore;
   set_thread_count(4);
-  EXPECT_GE(ProductCut(512, 512).count(), 4);
-  EXPECT_GE(ProductCut(1, 4096).count(), 4);
+  EXPECT_GE(ProductCut(512, 512, 512).count(), 4);
+  EXPECT_GE(ProductCut(1, 4096, 512).count(), 4);
 }
 
 }  // namespace

@@ -45,10 +45,10 @@ AttentionProblem<T> checked_bfloat16_problem(const Bfloat16Views& views,
   return problem;
 }
 
-/// `attention` of bfloat16 tensors.
-template <class M>
+/// `attention` of bfloat16 tensors. T is float; a parameter, so that nothing is compiled unused.
+template <class M, class T>
 void bfloat16_attention(const Bfloat16Views& views, const M& mask,
-                        const AttentionOptions<float>& options) {
+                        const AttentionOptions<T>& options) {
   const auto problem = checked_bfloat16_problem(views, options);
   check_mask_fits(mask, problem);
   run_bfloat16(views, problem, MaskRef(mask));

@@ -47,66 +47,65 @@ class ContentBlocks {
 
 namespace detail {
 
-/// The mean row of every block of positions [i · block, (i + 1) · block); row 0 stands at `first`.
+/// What sums of T are kept in.
 template <class T>
-std::vector<std::vector<double>> block_means(const TensorView<const T, 4>& tensor, Index item,
-                                             Index head, Index first, Index block) {
+using SumOf = decltype(T{} + double{});
+
+/// The mean row of every block of positions [i · block, (i + 1) · block), (blocks, dim); row 0
+/// stands at `first`.
+template <class T>
+Tensor<SumOf<T>, 2> block_means(const TensorView<const T, 4>& tensor, Index item, Index head,
+                                Index first, Index block) {
+  using Sum = SumOf<T>;
   const Index rows = tensor.extent(2), dim = tensor.extent(3);
-  const auto blocks = static_cast<std::size_t>((first + rows + block - 1) / block);
-  std::vector<std::vector<double>> means(blocks,
-                                         std::vector<double>(static_cast<std::size_t>(dim)));
+  Tensor<Sum, 2> means({(first + rows + block - 1) / block, dim});
   for (Index row = 0; row < rows; ++row) {
     const Index at = (first + row) / block;
     const Index begin = detail::larger(first, at * block),
                 end = detail::smaller(first + rows, (at + 1) * block);
     for (Index d = 0; d < dim; ++d) {
-      means[static_cast<std::size_t>(at)][static_cast<std::size_t>(d)] +=
-          static_cast<double>(tensor(item, head, row, d)) / static_cast<double>(end - begin);
+      means(at, d) += static_cast<Sum>(tensor(item, head, row, d)) / static_cast<Sum>(end - begin);
     }
   }
   return means;
 }
 
-/// The `count` best of `scores`, lower indices first among equals, and always the last one.
-inline std::vector<Index> best_blocks(const std::vector<double>& scores, Index count) {
-  const Index last = static_cast<Index>(scores.size()) - 1, kept = smaller(count - 1, last);
-  const auto score = [&](Index i) { return scores[static_cast<std::size_t>(i)]; };
-  std::vector<Index> best;  // in falling order
-  for (Index i = 0; i < last && kept > 0; ++i) {
-    auto to = best.end();
-    while (to != best.begin() && score(i) > score(*(to - 1))) --to;
-    best.insert(to, i);
-    if (static_cast<Index>(best.size()) > kept) best.pop_back();
+/// Switches the `count` best of `scores` on, lower indices first among equals, and always the last
+/// one.
+template <class Sum>
+void choose_blocks(const Tensor<Sum, 1>& scores, Index count, bool* on) {
+  const Index last = scores.size() - 1;
+  on[last] = true;
+  for (Index chosen = 1; chosen < count && chosen <= last; ++chosen) {
+    Index best = -1;
+    for (Index i = 0; i < last; ++i) {
+      if (!on[i] && (best < 0 || scores(i) > scores(best))) best = i;
+    }
+    on[best] = true;
   }
-  best.push_back(last);
-  return best;
 }
 
 template <class T>
 masks::BlockSparse top_blocks(const AttentionProblem<T>& problem, Index item, Index head,
                               Index block, Index count) {
+  using Sum = SumOf<T>;
   const Index first = problem.first_query_of(item);
   const auto queries = block_means<T>(problem.queries, item, head, first, block);
   const auto keys = block_means<T>(problem.keys, item, problem.key_head(head), 0, block);
-  const auto rows = static_cast<Index>(queries.size()), columns = static_cast<Index>(keys.size());
-  std::vector<bool> on(static_cast<std::size_t>(rows * columns), false);
+  const Index rows = queries.extent(0), columns = keys.extent(0);
+  Tensor<bool, 2> on({rows, columns});
   for (Index row = first / block; row < rows; ++row) {
     // Blocks up to the queries' own, which is always seen.
-    std::vector<double> scores;
-    for (Index column = 0; column <= row && column < columns; ++column) {
-      double dot = 0;
-      const auto& q = queries[static_cast<std::size_t>(row)];
-      const auto& k = keys[static_cast<std::size_t>(column)];
-      for (std::size_t d = 0; d < q.size(); ++d) dot += q[d] * k[d];
-      scores.push_back(dot == dot ? dot : -std::numeric_limits<double>::infinity());
+    Tensor<Sum, 1> scores({smaller(row + 1, columns)});
+    for (Index column = 0; column < scores.size(); ++column) {
+      Sum dot = 0;
+      for (Index d = 0; d < problem.head_dim(); ++d) dot += queries(row, d) * keys(column, d);
+      scores(column) = dot == dot ? dot : -std::numeric_limits<Sum>::infinity();
     }
-    for (const Index column : best_blocks(scores, count)) {
-      on[static_cast<std::size_t>(row * columns + column)] = true;
-    }
+    choose_blocks(scores, count, on.data() + row * columns);
   }
-  return masks::BlockSparse(rows, columns, block, [&](Index row, Index column) {
-    return on[static_cast<std::size_t>(row * columns + column)];
-  });
+  return masks::BlockSparse(rows, columns, block,
+                            [&](Index row, Index column) { return on(row, column); });
 }
 
 }  // namespace detail

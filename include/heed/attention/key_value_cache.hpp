@@ -149,8 +149,9 @@ class KeyValueCache {
     rows.clear();
     for (const auto& pages : tables_) rows.push_back(pages.data());
     const auto& tensor = of_keys ? keys_ : values_;
-    return {tensor.data(),    std::is_same_v<Stored, bfloat16>, tensor.extents()[3],
-            shape_.key_heads, shape_.page_tokens,         rows.data()};
+    return {tensor.data(),       std::is_same_v<Stored, bfloat16>,
+            tensor.extents()[3], shape_.key_heads,
+            shape_.page_tokens,  rows.data()};
   }
 
  private:
@@ -174,9 +175,8 @@ class KeyValueCache {
   }
   void check_room(Index pages) const {
     if (pages <= pool_.available()) return;
-    throw CacheFull("KeyValueCache: " + std::to_string(pages) + " more pages wanted, " +
-                    std::to_string(pool_.available()) + " of " + std::to_string(shape_.pages) +
-                    " free");
+    throw CacheFull(detail::message("KeyValueCache: ", pages, " more pages wanted, ",
+                                    pool_.available(), " of ", shape_.pages, " free"));
   }
 
   bool writes_to_shared_page(Index item) const {
@@ -210,6 +210,13 @@ class KeyValueCache {
                 static_cast<std::size_t>(size) * sizeof(Stored));
   }
   static void store(const TensorView<const T, 3>& from, Index head, Index token, Stored* to) {
+    if constexpr (std::is_same_v<T, Stored>) {
+      if (from.stride(2) == 1 && from.extent(2) > 0) {
+        std::memcpy(to, &from(head, token, 0),
+                    static_cast<std::size_t>(from.extent(2)) * sizeof(T));
+        return;
+      }
+    }
     for (Index d = 0; d < from.extent(2); ++d) to[d] = Stored(from(head, token, d));
   }
   void drop(Index item) {
@@ -219,9 +226,12 @@ class KeyValueCache {
     table(item).clear();
   }
 
+  // Depends on T, so that programs without a cache are spared the compile time.
+  using PageTable = std::conditional_t<std::is_void_v<T>, T, std::vector<Index>>;
+
   CacheShape shape_;
   detail::PagePool pool_;
-  std::vector<std::vector<Index>> tables_;
+  std::vector<PageTable> tables_;
   std::vector<Index> lengths_;
   std::vector<Index> starts_;
   Tensor<Stored, 4> keys_;

@@ -29,15 +29,19 @@ void add_sink(T sink, const simd::SoftmaxState<T>& state, T* factors) {
   }
 }
 
-/// What the outputs of a block of queries are multiplied by: 1 / sum, 0 for a lane that saw no key.
-/// `sink`: null or the head's.
+/// What the outputs of a block of queries are multiplied by: 1 / sum, 0 for a lane that saw no key;
+/// for the lanes of `rows` queries and what stands in a vector with them. `sink`: null or the
+/// head's.
 template <class T>
-void find_output_factors(const T* sink, const simd::SoftmaxState<T>& state, T* factors) {
-  for (Index lane = 0; lane < simd::query_block; ++lane) {
+void find_output_factors(const T* sink, const simd::SoftmaxState<T>& state, Index rows,
+                         T* factors) {
+  constexpr Index widest = 16;  // lanes of a vector
+  const Index lanes = sink != nullptr ? simd::query_block : (rows + widest - 1) / widest * widest;
+  for (Index lane = 0; lane < lanes; ++lane) {
     factors[lane] = state.sum[lane] == T{0} ? T{0} : T{1};
   }
   if (sink != nullptr) add_sink(*sink, state, factors);
-  for (Index lane = 0; lane < simd::query_block; ++lane) {
+  for (Index lane = 0; lane < lanes; ++lane) {
     if (factors[lane] != T{0}) factors[lane] /= state.sum[lane];
   }
 }

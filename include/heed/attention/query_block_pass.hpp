@@ -180,7 +180,7 @@ class QueryBlockPass {
   void find_factors() {
     const auto& sinks = problem_.changes.sinks;
     const T* sink = sinks.empty() ? nullptr : &sinks[static_cast<std::size_t>(head_)];
-    find_output_factors(sink, scratch_.total, scratch_.factors);
+    find_output_factors(sink, scratch_.total, rows_, scratch_.factors);
   }
 
   void write_weights(const VisibleKeys& seen, const TensorView<T, 2>& out) {

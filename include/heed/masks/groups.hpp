@@ -74,7 +74,7 @@ inline Groups consecutive_groups(const std::vector<Index>& sizes) {
   std::vector<Index> ids;
   for (std::size_t group = 0; group < sizes.size(); ++group) {
     if (sizes[group] < 0) throw_shape_error("consecutive_groups: size ", sizes[group]);
-    ids.insert(ids.end(), static_cast<std::size_t>(sizes[group]), static_cast<Index>(group));
+    for (Index i = 0; i < sizes[group]; ++i) ids.push_back(static_cast<Index>(group));
   }
   return Groups(std::move(ids));
 }

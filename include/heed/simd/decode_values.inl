@@ -9,6 +9,8 @@ struct DecodeValues {
   static constexpr Index lanes = vectors * S::width;
   // Tiles of one vector where there are kernels for them.
   static constexpr int narrow = vectors == 4 ? 1 : vectors;
+  // Code is compile time: header-only programs have a kernel of one row on the fastest set only.
+  static constexpr bool one_alone = HEED_SIMD_BYTES == 64 || HEED_SIMD_HAS_HEAD_RUNS;
   /// Keys whose values are added to all rows before the next ones: they stay in the first cache.
   static constexpr Index value_tile = 16;
 
@@ -53,9 +55,10 @@ struct DecodeValues {
     for (; row + 1 < rows.count; row += decoded_at_once) {
       add_rows<decoded_at_once, Vectors>(rows, row, values, stride, key, end, d, ahead);
     }
-    if (row < rows.count)
-      add_rows<Vectors == vectors ? 1 : decoded_at_once, Vectors>(rows, row, values, stride, key,
-                                                                  end, d, ahead);
+    if (row < rows.count) {
+      add_rows<one_alone && Vectors == vectors ? 1 : decoded_at_once, Vectors>(
+          rows, row, values, stride, key, end, d, ahead);
+    }
   }
 
   /// The last columns, too few for a vector, behind zeros.

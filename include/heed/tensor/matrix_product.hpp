@@ -43,8 +43,8 @@ struct ProductProblem {
 };
 
 /// The product of a checked problem; in the library when HEED_COMPILED is set.
-void run_product(const ProductProblem<float>& problem);
-void run_product(const ProductProblem<double>& problem);
+template <class T>
+void run_product(const ProductProblem<T>& problem);
 
 template <class T>
 simd::Strided<T> strided(const TensorView<const T, 2>& view) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 #include <heed/core/scratch.hpp>
@@ -155,15 +156,23 @@ void run_product_of(ProductProblem<T> problem) {
     std::swap(problem.rows, problem.columns);
   }
   const ProductPieces<T> pieces(problem);
-  const ProductCut cut(problem.rows, problem.columns);
-  cut.for_each_piece(problem.columns, problem.depth,
-                     [&](const ProductCut::Piece& piece) { pieces.run(piece); });
+  const ProductCut cut(problem.rows, problem.columns, problem.depth);
+  cut.for_each_piece([&](const ProductCut::Piece& piece) { pieces.run(piece); });
 }
 
-HEED_INLINE void run_product(const ProductProblem<float>& problem) {
-  if (problem.quantized.products == QuantizedProducts::rounded) return run_rounded_product(problem);
+// A template, so that programs without products are spared the compile time of the kernels.
+template <class T>
+void run_product(const ProductProblem<T>& problem) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (problem.quantized.products == QuantizedProducts::rounded) {
+      return run_rounded_product(problem);
+    }
+  }
   run_product_of(problem);
 }
-HEED_INLINE void run_product(const ProductProblem<double>& problem) { run_product_of(problem); }
+#if defined(HEED_COMPILED_SOURCE)
+template void run_product(const ProductProblem<float>& problem);
+template void run_product(const ProductProblem<double>& problem);
+#endif
 
 }  // namespace heed::detail

@@ -13,11 +13,12 @@
 
 namespace heed::detail {
 
-/// A product of rounded rows with quantized weights, piece by piece.
+/// A product of rounded rows with quantized weights, piece by piece; T is float.
+template <class T>
 class RoundedPieces {
  public:
-  RoundedPieces(const ProductProblem<float>& problem, const simd::RoundedRows& rounded)
-      : problem_(problem), rounded_(rounded), kernels_(simd::rounded_kernels<float>()) {}
+  RoundedPieces(const ProductProblem<T>& problem, const simd::RoundedRows& rounded)
+      : problem_(problem), rounded_(rounded), kernels_(simd::rounded_kernels<T>()) {}
 
   void run(const ProductCut::Piece& piece) const {
     for (Index k = 0; k < problem_.depth; k += simd::product_block) {
@@ -62,13 +63,14 @@ class RoundedPieces {
     }
   }
 
-  const ProductProblem<float>& problem_;
+  const ProductProblem<T>& problem_;
   const simd::RoundedRows& rounded_;
-  const simd::RoundedKernels<float>& kernels_;
+  const simd::RoundedKernels<T>& kernels_;
 };
 
 /// At most slab_rows rows of a product with quantized weights.
-inline void run_rounded_slab(const ProductProblem<float>& problem) {
+template <class T>
+void run_rounded_slab(const ProductProblem<T>& problem) {
   using Block = simd::RoundedRows::Block;
   const Index pairs = problem.depth / 2, blocks = problem.depth / simd::QuantizedPanel::terms;
   const auto carve = [&](Carver carver, std::int32_t*& pair, Block*& block) {
@@ -80,7 +82,7 @@ inline void run_rounded_slab(const ProductProblem<float>& problem) {
   Block* block = nullptr;
   const std::size_t bytes = carve(Carver(nullptr), pair, block);
   carve(Carver(Scratch::of_this_thread<Block>(bytes)), pair, block);
-  const auto round_row = simd::rounded_kernels<float>().round_row;
+  const auto round_row = simd::rounded_kernels<T>().round_row;
   const auto round = [&](Index row) {
     round_row(problem.a.data + row * problem.a.row_stride, problem.a.column_stride, problem.depth,
               pair + row * pairs, block + row * blocks);
@@ -95,14 +97,14 @@ inline void run_rounded_slab(const ProductProblem<float>& problem) {
     });
   }
   const simd::RoundedRows rounded{pair, pairs, block, blocks};
-  const RoundedPieces pieces(problem, rounded);
-  const ProductCut cut(problem.rows, problem.columns);
-  cut.for_each_piece(problem.columns, problem.depth,
-                     [&](const ProductCut::Piece& piece) { pieces.run(piece); });
+  const RoundedPieces<T> pieces(problem, rounded);
+  const ProductCut cut(problem.rows, problem.columns, problem.depth);
+  cut.for_each_piece([&](const ProductCut::Piece& piece) { pieces.run(piece); });
 }
 
 /// Rounded rows are kept for some rows at a time, so that memory does not grow with their number.
-inline void run_rounded_product(const ProductProblem<float>& problem) {
+template <class T>
+void run_rounded_product(const ProductProblem<T>& problem) {
   constexpr Index slab_rows = 768;
   for (Index row = 0; row < problem.rows; row += slab_rows) {
     auto slab = problem;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <heed/heed.hpp>
+#include <heed/tensor/eigen.hpp>
 
 int main() {
   const Eigen::MatrixXf tokens = Eigen::MatrixXf::Identity(4, 4);

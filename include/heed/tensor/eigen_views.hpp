@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <concepts>
+#include <type_traits>
+
+#include <heed/tensor/view.hpp>
+#include <heed/tensor/view_of.hpp>
+
+// Names alone: who has no use for Eigen is spared the second it takes to compile, who has includes
+// it, before heed or after.
+namespace Eigen {
+template <typename Derived>
+class DenseBase;
+template <typename Scalar, int Rows, int Columns, int Options, int MaxRows, int MaxColumns>
+class Matrix;
+template <typename Matrix, int Options, typename Stride>
+class Map;
+template <int Outer, int Inner>
+class Stride;
+template <int Value>
+class InnerStride;
+}  // namespace Eigen
+
+namespace heed {
+
+namespace detail {
+
+inline constexpr int eigen_dynamic = -1, eigen_row_major = 1, eigen_column_major = 0,
+                     eigen_unaligned = 0, eigen_direct_access = 0x40;
+
+/// An Eigen matrix type of scalars T, const if T is.
+template <class T, int Columns, int Order>
+using EigenMatrix = std::conditional_t<
+    std::is_const_v<T>,
+    const Eigen::Matrix<std::remove_const_t<T>, eigen_dynamic, Columns, Order, eigen_dynamic,
+                        Columns>,
+    Eigen::Matrix<std::remove_const_t<T>, eigen_dynamic, Columns, Order, eigen_dynamic, Columns>>;
+
+/// Eigen's type, but looked into only where T is known.
+template <class T>
+using EigenInnerStride =
+    std::conditional_t<std::is_void_v<T>, void, Eigen::InnerStride<eigen_dynamic>>;
+
+template <class Derived>
+void eigen_object(const Eigen::DenseBase<Derived>&);
+
+/// Eigen objects with memory behind them: matrix, array, map, reference, block, row, transpose.
+/// Sums and products are expressions; they need `.eval()` first.
+template <class X>
+concept EigenMemory = requires(const X& x) {
+  eigen_object(x);
+  x.data();
+  requires(int{X::Flags} & eigen_direct_access) != 0;
+};
+
+}  // namespace detail
+
+template <class T>
+using MatrixMap = Eigen::Map<detail::EigenMatrix<T, detail::eigen_dynamic, detail::eigen_row_major>,
+                             detail::eigen_unaligned,
+                             Eigen::Stride<detail::eigen_dynamic, detail::eigen_dynamic>>;
+template <class T>
+using VectorMap = Eigen::Map<detail::EigenMatrix<T, 1, detail::eigen_column_major>,
+                             detail::eigen_unaligned, detail::EigenInnerStride<T>>;
+
+/// A (rows, columns) view as an Eigen matrix on the same memory, any strides. Nothing is copied;
+/// the memory must outlive it.
+template <class T>
+MatrixMap<T> as_matrix(const TensorView<T, 2>& view) {
+  return MatrixMap<T>(view.data_handle(), view.extent(0), view.extent(1),
+                      {view.stride(0), view.stride(1)});
+}
+/// A vector view as an Eigen column vector on the same memory.
+template <class T>
+VectorMap<T> as_vector(const TensorView<T, 1>& view) {
+  return VectorMap<T>(view.data_handle(), view.extent(0),
+                      detail::EigenInnerStride<T>(view.stride(0)));
+}
+template <class T>
+MatrixMap<T> as_matrix(Tensor<T, 2>& tensor) {
+  return as_matrix(tensor.view());
+}
+template <class T>
+MatrixMap<const T> as_matrix(const Tensor<T, 2>& tensor) {
+  return as_matrix(tensor.view());
+}
+template <class T>
+VectorMap<T> as_vector(Tensor<T, 1>& tensor) {
+  return as_vector(tensor.view());
+}
+template <class T>
+VectorMap<const T> as_vector(const Tensor<T, 1>& tensor) {
+  return as_vector(tensor.view());
+}
+
+/// Eigen's memory as a (rows, columns) view, row- or column-major, with Eigen's own strides.
+/// Vectors too are (n, 1) or (1, n), as in Eigen; `.select(1, 0)` makes a rank-1 view of a column
+/// vector.
+template <detail::EigenMemory X>
+struct ViewAdapter<X> {
+  template <class Object>
+  static auto view(Object& object) {
+    using T = std::remove_pointer_t<decltype(object.data())>;
+    return TensorView<T, 2>(object.data(), {object.rows(), object.cols()},
+                            {object.rowStride(), object.colStride()});
+  }
+};
+
+}  // namespace heed
