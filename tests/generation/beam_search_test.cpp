@@ -154,6 +154,16 @@ TEST(BeamSearch, Refuses) {
   EXPECT_THROW(beam_search(with(NAN)), ShapeError);
   EXPECT_THROW(beam_search(with(INFINITY)), ShapeError);
   EXPECT_THROW(beam_search(with(-INFINITY)), ShapeError);
+  for (const Index rows : {0, 2, 1000}) {  // one for the prompt, then one for each beam
+    const auto wrong = [&](std::span<const Index> parents, std::span<const Index>) {
+      return Tensor<double, 2>({rows < 2 || !parents.empty() ? rows : 1, 2});
+    };
+    EXPECT_THROW(beam_search(wrong, {.width = 4, .max_tokens = 5}), ShapeError) << rows;
+  }
+  const auto too_many_at_once = [](std::span<const Index>, std::span<const Index>) {
+    return Tensor<double, 2>({4, 2});
+  };
+  EXPECT_THROW(beam_search(too_many_at_once, {.width = 4}), ShapeError);
   EXPECT_THROW(beam_search(with(0), {.width = 0}), ShapeError);
   EXPECT_THROW(beam_search(with(0), {.max_tokens = 0}), ShapeError);
   EXPECT_THROW(beam_search(with(0), {.length_penalty = -1}), ShapeError);

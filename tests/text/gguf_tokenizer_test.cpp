@@ -85,6 +85,13 @@ TEST(GgufTokenizer, ErrorsNameTheField) {
             "x: 'tokenizer.ggml.token_type' has 1 types for 3 tokens");
   EXPECT_EQ(verdict("gpt2", "smollm", test::raw(6u) + test::raw<std::uint64_t>(0)),
             "x: 'tokenizer.ggml.token_type' is f32, expected an integer");
+  test::GgufFile empty;
+  empty.field("tokenizer.ggml.model", 8, test::gguf_text("gpt2"));
+  empty.field("tokenizer.ggml.tokens", 9,
+              test::raw(8u) + test::raw<std::uint64_t>(100000) + std::string(800000, '\0'));
+  EXPECT_EQ(
+      test::error_of([&] { read_tokenizer(Gguf(SharedBytes(test::bytes_of(empty.text())), "x")); }),
+      "x: 'tokenizer.ggml.tokens' has two empty tokens");
   EXPECT_EQ(test::error_of([] {
               read_tokenizer(Gguf(SharedBytes(test::bytes_of(test::GgufFile().text())), "x"));
             }),

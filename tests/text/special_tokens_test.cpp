@@ -31,6 +31,15 @@ TEST(SpecialTokens, FirstAndLongest) {
   EXPECT_FALSE(finder.contains(5));
 }
 
+TEST(SpecialTokens, ManyAreFoundByNumber) {
+  Names names;
+  for (Index i = 0; i < 200000; ++i) names.emplace_back("<" + std::to_string(i) + ">", 2 * i);
+  const SpecialTokenFinder finder(names);
+  Index found = 0;
+  for (Index i = 0; i < 400000; ++i) found += finder.contains(i) ? 1 : 0;
+  EXPECT_EQ(found, 200000);
+}
+
 TEST(SpecialTokens, EqualsTryingEveryName) {
   const std::uint64_t seed = 20261127;
   SCOPED_TRACE("seed " + std::to_string(seed));

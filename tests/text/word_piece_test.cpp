@@ -95,6 +95,9 @@ TEST(WordPiece, VocabulariesThatAreNone) {
   write_file(file.path(), test::bytes_of("[UNK]\na\na\n"));
   EXPECT_EQ(test::error_of([&] { WordPiece::read(file.path()); }),
             file.path() + ": vocabulary: 'a' twice");
+  write_file(file.path(), test::bytes_of("[UNK]\n" + std::string(5000000, '\n')));
+  EXPECT_EQ(test::error_of([&] { WordPiece::read(file.path()); }),
+            file.path() + ": a second empty line, at byte 7");
   write_file(file.path(), test::bytes_of("[UNK]\r\na \r\nb"));
   EXPECT_EQ(WordPiece::read(file.path()).encode("b a"), (Ids{2, 1}));
 }

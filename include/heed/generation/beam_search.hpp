@@ -57,6 +57,10 @@ void check_beam_row(const LogProbabilities& row) {
 /// The best continuations of all beams; equal ones by beam, then by token.
 template <class Logits>
 std::vector<BeamStep> best_steps(const std::vector<Beam>& beams, const Logits& logits, Index most) {
+  if (logits.extent(0) != static_cast<Index>(beams.size())) {
+    throw_shape_error("beam_search: logits of ", logits.extent(0), " sequences, expected ",
+                      beams.size());
+  }
   Tensor<double, 2> values({logits.extent(0), logits.extent(1)});
   for (Index row = 0; row < logits.extent(0); ++row) {
     for (Index i = 0; i < logits.extent(1); ++i)

@@ -101,6 +101,7 @@ struct TopP {
   double p = 0.9;
   void operator()(std::span<double> logits, std::span<const Index>) const {
     detail::check_between("TopP: p", p, 0, 1);
+    if (p == 1) return;  // all; a rounded sum could miss the last ones
     std::vector<Index> tokens = detail::present(logits);
     const double most = detail::largest(logits);
     double total = 0;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <heed/core/index.hpp>
@@ -28,7 +29,11 @@ inline BytePairEncoding read_tokenizer(const Gguf& file) {
   }
   BytePairVocabulary vocabulary;
   vocabulary.pre_tokenizer = pre == "smollm" ? PreTokenizer::smollm : PreTokenizer::gpt2;
+  bool empty = false;  // found; of a million empty ones none is kept
   for (const auto token : file.values<std::string_view>("tokenizer.ggml.tokens")) {
+    if (token.empty() && std::exchange(empty, true)) {
+      fail("'tokenizer.ggml.tokens' has two empty tokens");
+    }
     vocabulary.tokens.emplace_back(token);
   }
   for (const auto merge : file.values<std::string_view>("tokenizer.ggml.merges")) {

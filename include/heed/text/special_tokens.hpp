@@ -28,11 +28,12 @@ class SpecialTokenFinder {
       : names_(std::move(names)) {
     std::erase_if(names_, [](const auto& name) { return name.first.empty(); });
     std::sort(names_.begin(), names_.end());
+    for (const auto& name : names_) tokens_.push_back(name.second);
+    std::sort(tokens_.begin(), tokens_.end());
   }
 
   bool contains(Index token) const {
-    return std::any_of(names_.begin(), names_.end(),
-                       [&](const auto& name) { return name.second == token; });
+    return std::binary_search(tokens_.begin(), tokens_.end(), token);
   }
 
   /// Calls piece(text) and token(number) in the order of the text.
@@ -74,6 +75,7 @@ class SpecialTokenFinder {
   }
 
   std::vector<std::pair<std::string, Index>> names_;
+  std::vector<Index> tokens_;  // their numbers, ascending
 };
 
 }  // namespace detail

@@ -52,10 +52,15 @@ class WordPiece {
     const auto bytes = read_file(path);
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     std::vector<std::string> tokens;
+    bool empty = false;
     for (std::size_t begin = 0; begin < text.size();) {
       const std::size_t end = std::min(text.find('\n', begin), text.size());
       std::string_view line = text.substr(begin, end - begin);
       while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.remove_suffix(1);
+      // Of ten million empty lines none is kept.
+      if (line.empty() && std::exchange(empty, true)) {
+        throw_file_error(path, ": a second empty line, at byte ", begin);
+      }
       tokens.emplace_back(line);
       begin = end + 1;
     }
