@@ -41,9 +41,9 @@ TEST(JsonReader, Strings) {
   const auto string = [](const std::string& text) { return JsonReader(text, "x.json").string(); };
   EXPECT_EQ(string(R"("a\"\\\/\b\f\n\r\té")"), "a\"\\/\b\f\n\r\té");
   EXPECT_EQ(string(R"("\u00e9\u4e2d\ud83d\ude00\u0000")"), std::string("é中😀\0", 10));
-  for (const char* broken :
-       {R"("a)", R"("\x41")", R"("\u12g4")", R"("\u12)", R"("\ud83d")", R"("\ud83dx")",
-        R"("\ude00")", R"("\ud83d\u0041")", "\"\n\"", "\"\x80\"", "\"\\", "a", ""}) {
+  for (const char* broken : {R"("a)", R"("\x41")", R"("\u12g4")", R"("\u12)", R"("\ud83d")",
+                             R"("\ud83dx")", R"("\ude00")", R"("\ud83d\u0041")", "\"\n\"",
+                             "\"\x80\"", "\"\\", "\"\\u", "\"\\\"", R"("\ud83d\)", "a", ""}) {
     EXPECT_NE(test::error_of([&] { string(broken); }), "accepted") << broken;
   }
 }

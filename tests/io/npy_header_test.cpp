@@ -52,6 +52,8 @@ TEST(NpyHeader, ScalarsAndVectors) {
       parse(file_with("{'descr': '<f4', 'fortran_order': False, 'shape': (), }")).shape.empty());
   EXPECT_EQ(parse(file_with("{'descr': '<f4', 'fortran_order': False, 'shape': (7,), }")).shape,
             std::vector<Index>{7});
+  EXPECT_EQ(parse(file_with("{'descr': '<f4', 'fortran_order': False, 'shape': (0,), }")).shape,
+            std::vector<Index>{0});
   EXPECT_EQ(parse(file_with("{'descr': '<f4', 'fortran_order': False, 'shape': "
                             "(9223372036854775807,), }"))
                 .shape,
@@ -73,6 +75,10 @@ TEST(NpyHeader, ErrorsNameFileAndByte) {
   EXPECT_EQ(message(file_with("{'shape': (9223372036854775808,)}")),
             "x.npy: byte 39: an extent is too large");
   EXPECT_EQ(message(file_with("{'shape': (1 2)}")), "x.npy: byte 23: expected ','");
+  EXPECT_EQ(message(file_with("{'shape': (3)}")), "x.npy: byte 22: expected ','");
+  EXPECT_EQ(message(file_with("{'shape': (02,)}")), "x.npy: byte 23: an extent begins with 0");
+  EXPECT_EQ(message(file_with("{'shape': (3, 00)}")), "x.npy: byte 26: an extent begins with 0");
+  EXPECT_NE(message(file_with("{'shape': (3,,)}")), "accepted");
   EXPECT_NE(message(file_with("{'descr': '" + std::string(81, 'f') + "'}")), "accepted");
   EXPECT_NE(message(file_with("{'descr': '<\\x66'}")), "accepted");
   std::string axes = "{'descr': '<f4', 'fortran_order': False, 'shape': (";

@@ -69,6 +69,8 @@ TEST(SafetensorsHeader, WhatATensorMustSay) {
        "needs 0 bytes");
   for (const char* fields :
        {R"("dtype":"U8","shape":[-6],"data_offsets":[0,6])",
+        R"("dtype":"U8","shape":[6],"data_offsets":[-0,6])",
+        R"("dtype":"U8","shape":[6,-0],"data_offsets":[0,0])",
         R"("dtype":1,"shape":[6],"data_offsets":[0,6])",
         R"("dtype":"U8","shape":[6.0],"data_offsets":[0,6])",
         R"("dtype":"U8","shape":6,"data_offsets":[0,6])",
@@ -121,6 +123,8 @@ TEST(SafetensorsHeader, MetadataIsTextToText) {
     EXPECT_NE(with(value), "accepted") << value;
   }
   EXPECT_NE(with(R"({"a":"b","\u0061":"c"})").find("'a' twice"), std::string::npos);
+  EXPECT_NE(with(R"({"":"b","a":"c","":"d"})").find("'' twice"), std::string::npos);
+  EXPECT_EQ(with(R"({"ab":"","a":"","b":"","":"","ba":"","\"":""})"), "accepted");
   EXPECT_NE(with(R"({},"__metadata__":{})").find("twice"), std::string::npos);
 }
 

@@ -144,6 +144,34 @@ TEST_F(SizeBombs, SafetensorsOfManySmallThings) {
             refused);
 }
 
+TEST_F(SizeBombs, SafetensorsThatRepeat) {
+  const auto repeated = [](const std::string& open, const std::string& part, std::size_t size,
+                           const std::string& close) {
+    std::string json = open;
+    while (json.size() < size) json += part;
+    json.back() = '}';  // where the last comma was
+    return json + close;
+  };
+  const std::string notes = "{\"__metadata__\":{";
+  EXPECT_EQ(open_safetensors(repeated("{", "\"\":0,", 4'000'000, ""), 0), refused);
+  EXPECT_EQ(open_safetensors(repeated("{", "\"\":[],", 4'000'000, ""), 0), refused);
+  EXPECT_EQ(open_safetensors(repeated(notes, "\"\":\"\",", 4'000'000, "}"), 0), refused);
+  EXPECT_EQ(open_safetensors(repeated(notes, "\"\\n\":\"\",", 4'000'000, "}"), 0), refused);
+  const std::string some = repeated(notes, "\"\":\"\",", 3'500'000, ",");
+  EXPECT_EQ(open_safetensors(repeated(some, "\"\":0,", 4'000'000, ""), 0), refused);
+  // A single name as long as a reader's doubling likes least, plain and escaped.
+  for (const std::size_t size : {4'200'000u, 4'000'000u, 3'000'000u}) {
+    std::string escaped;
+    while (escaped.size() < size) escaped += "\\n";
+    for (const std::string& name : {std::string(size, 'n'), escaped}) {
+      EXPECT_EQ(open_safetensors(notes + "\"" + name + "\":\"\"}}", 0), opened);
+      EXPECT_EQ(open_safetensors(notes + "\"\":\"" + name + "\"}}", 0), opened);
+      const std::string first = notes + "\"" + name + "\":\"\"},";
+      EXPECT_EQ(open_safetensors(repeated(first, "\"\":0,", size + size / 9, ""), 0), refused);
+    }
+  }
+}
+
 TEST_F(SizeBombs, NpyThatClaims) {
   std::string dictionary =
       "{'descr': '<f4', 'fortran_order': False, 'shape': (1000000000, 1000), }\n";

@@ -148,14 +148,13 @@ class NpyHeaderParser {
   std::vector<Index> tuple() {
     expect('(');
     std::vector<Index> extents;
-    while (!accept(')')) {
-      if (!extents.empty()) {
-        expect(',');
-        if (accept(')')) break;
-      }
+    if (accept(')')) return extents;
+    do {
       if (extents.size() == highest_rank) fail("more than ", highest_rank, " axes");
       extents.push_back(integer());
-    }
+      if (extents.size() > 1 && accept(')')) break;  // Python takes (3) for a number, not a tuple
+      expect(',');
+    } while (!accept(')'));
     return extents;
   }
   Index integer() {
@@ -169,6 +168,7 @@ class NpyHeaderParser {
       }
     }
     if (at_ == begin) fail("expected a number");
+    if (at_ > begin + 1 && bytes_[begin] == std::byte{'0'}) fail("an extent begins with 0");
     return value;
   }
 

@@ -59,6 +59,9 @@ class SafetensorsHeader {
   std::string_view metadata() const { return metadata_; }
 
  private:
+  /// Characters of `"":{"dtype":"U8","shape":[],"data_offsets":[0,0]}` and of `"":"",`.
+  static constexpr std::size_t shortest_entry = 49, shortest_note = 6;
+
   template <class... Parts>
   [[noreturn]] void fail(const SafetensorsEntry& entry, const Parts&... parts) const {
     throw_file_error(name_, ": tensor ", quote(entry.name), ": ", parts...);
@@ -66,9 +69,9 @@ class SafetensorsHeader {
 
   void parse() {
     JsonReader json(text_, name_, 8);
-    entries_.reserve(count_names(json));
+    entries_.reserve(std::min(count_entries(json), text_.size() / shortest_entry + 1));
     json.object([&](const std::string& name) {
-      if (name == "__metadata__") return read_metadata(json);
+      if (name == "__metadata__") return json.skip();
       SafetensorsEntry& entry = entries_.emplace_back();
       entry.name = name;
       read_entry(json, entry);
@@ -77,34 +80,44 @@ class SafetensorsHeader {
     json.end();
   }
 
-  /// How many entries the object has that comes next.
-  static std::size_t count_names(JsonReader json) {
+  /// How many tensors the header names. Metadata is read on the way, before entries take memory.
+  std::size_t count_entries(JsonReader json) {
     std::size_t count = 0;
-    json.object([&](const std::string&) {
+    json.object([&](const std::string& name) {
+      if (name == "__metadata__") return read_metadata(json);
       json.skip();
       ++count;
     });
     return count;
   }
 
-  /// Text to text; only where it stands is kept.
+  /// Text to text; only where it stands is kept. Its names stand one after another in a single
+  /// string while they are compared: a string of its own for each would take many times the file.
   void read_metadata(JsonReader& json) {
     if (metadata_.data() != nullptr) json.fail("__metadata__ twice");
     json.peek();
-    const std::size_t begin = json.at();
-    std::vector<std::string> names;
-    names.reserve(count_names(json));
+    JsonReader rest = json;
+    rest.skip();
+    metadata_ = text_.substr(json.at(), rest.at() - json.at());
+    std::string names;
+    std::vector<std::uint32_t> ends;
+    names.reserve(metadata_.size());
+    ends.reserve(metadata_.size() / shortest_note + 1);
     json.object([&](const std::string& name) {
-      names.push_back(name);
+      names += name;
+      ends.push_back(static_cast<std::uint32_t>(names.size()));
       json.string();
     });
+    const auto name_at = [&](std::size_t i) {
+      const std::size_t begin = i == 0 ? 0 : ends[i - 1];
+      return std::string_view(names).substr(begin, ends[i] - begin);
+    };
     const auto order = sorted_order(
-        names.size(), [&](std::size_t a, std::size_t b) { return names[a] < names[b]; });
+        ends.size(), [&](std::size_t a, std::size_t b) { return name_at(a) < name_at(b); });
     for (std::size_t i = 1; i < order.size(); ++i) {
-      const std::string& name = names[order[i]];
-      if (name == names[order[i - 1]]) json.fail("__metadata__: ", quote(name), " twice");
+      const std::string_view name = name_at(order[i]);
+      if (name == name_at(order[i - 1])) json.fail("__metadata__: ", quote(name), " twice");
     }
-    metadata_ = text_.substr(begin, json.at() - begin);
   }
 
   static void read_entry(JsonReader& json, SafetensorsEntry& entry) {
@@ -146,9 +159,8 @@ class SafetensorsHeader {
     }
   }
   static Index size(JsonReader& json) {
-    const std::int64_t value = json.integer();
-    if (value < 0) json.fail("a negative size");
-    return value;
+    if (json.peek() == '-') json.fail("a negative size");
+    return json.integer();
   }
 
   /// What the shape takes is what the place has, and the place lies in the file.
