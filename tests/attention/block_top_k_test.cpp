@@ -42,6 +42,16 @@ TEST(BlockTopK, AttendsAsItsDenseForm) {
   EXPECT_TRUE(same_bits(all.out, fused(shape, in, masks::Causal{}).out));
 }
 
+TEST(BlockTopK, BlocksLargerThanTheSequenceAreOneBlock) {
+  const Shape shape{1, 1, 1, 30, 30, 4, 4};
+  const Inputs<float> in(shape, 78);
+  const auto causal = fused(shape, in, masks::Causal{}).out;
+  for (const Index block : {Index{30}, Index{1000}, std::numeric_limits<Index>::max()}) {
+    const auto mask = masks::Causal{} & block_top_k(in.queries, in.keys, block, 1);
+    EXPECT_TRUE(same_bits(fused(shape, in, mask).out, causal)) << block;
+  }
+}
+
 TEST(BlockTopK, SaysWhatDoesNotFit) {
   Tensor<float, 2> queries({6, 4}), keys({5, 4}), other({6, 3});
   EXPECT_THROW(block_top_k(queries, keys, 2, 1), ShapeError);

@@ -136,6 +136,95 @@ TEST_P(Decode, StridedViewsAndNaNInMaskedKeys) {
   }
 }
 
+/// Sees no multiple of three, but the first key.
+struct NotEveryThird {
+  bool allows(Position at) const { return at.key == 0 || (at.key % 3 != 0 && at.key <= at.query); }
+};
+
+TEST_P(Decode, WhatMaskedKeysHoldChangesNoBit) {
+  const float poisons[] = {NAN, INFINITY, -INFINITY, 1e38f};
+  for (const Index rows : {1, 2, 3, 4, 5, 7, 15}) {
+    for (const Index dim : {1, 7, 16, 33}) {
+      const Shape shape{1, 6, 2, rows, 150, dim, dim + 2};
+      const Inputs<float> in(shape, 907);
+      Inputs<float> poisoned = in;
+      for (Index key = 3; key < 150; key += 3) {
+        const float poison = poisons[key / 3 % 4];
+        for (Index h = 0; h < 2; ++h) {
+          for (Index d = 0; d < dim; ++d) poisoned.keys(0, h, key, d) = poison;
+          for (Index d = 0; d < dim + 2; ++d) poisoned.values(0, h, key, d) = poison;
+        }
+      }
+      const auto clean = fused(shape, in, NotEveryThird{});
+      const auto result = fused(shape, poisoned, NotEveryThird{});
+      ASSERT_TRUE(same_bits(result.out, clean.out)) << rows << " " << dim;
+      ASSERT_TRUE(same_bits(result.lse, clean.lse)) << rows << " " << dim;
+    }
+  }
+}
+
+TEST_P(Decode, AQueryOfNaNIsAloneWithIt) {
+  for (const Index rows : {2, 3, 4, 5, 9}) {
+    const Shape shape{1, 2, 1, rows, 140, 24, 20};
+    const Inputs<float> in(shape, 908);
+    const auto clean = fused(shape, in, Causal{});
+    for (Index row = 0; row < rows; ++row) {
+      Inputs<float> poisoned = in;
+      for (Index d = 0; d < 24; ++d) poisoned.queries(0, 0, row, d) = NAN;
+      const auto out = fused(shape, poisoned, Causal{}).out;
+      for (Index h = 0; h < 2; ++h) {
+        for (Index q = 0; q < rows; ++q) {
+          if (h == 0 && q == row) {
+            for (Index d = 0; d < 20; ++d) ASSERT_TRUE(std::isnan(out(0, h, q, d)));
+          } else {
+            ASSERT_EQ(std::memcmp(&out(0, h, q, 0), &clean.out(0, h, q, 0), 80), 0);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_P(Decode, SinksDoNotHideWhatIsNaN) {
+  const std::vector<float> sinks = {0.3f, -2, 40};
+  const Shape shape{1, 3, 3, 40, 96, 8, 5};
+  Inputs<float> in(shape, 909);
+  for (Index d = 0; d < 8; ++d) {
+    in.keys(0, 0, 3, d) = NAN;      // seen by every query of a head
+    in.queries(0, 1, 38, d) = NAN;  // one query
+  }
+  const AttentionOptions<float> options{.sinks = sinks};
+  const auto whole = attention(in.queries, in.keys, in.values, Causal{}, options);
+  const auto few =
+      attention(in.queries.view().slice(2, 37, 40), in.keys, in.values, Causal{}, options);
+  for (Index h = 0; h < 3; ++h) {
+    for (Index q = 37; q < 40; ++q) {
+      const bool lost = h == 0 || (h == 1 && q == 38);
+      for (Index d = 0; d < 5; ++d) {
+        EXPECT_EQ(std::isnan(whole(0, h, q, d)), lost) << h << " " << q;
+        EXPECT_EQ(std::isnan(few(0, h, q - 37, d)), lost) << h << " " << q;
+        if (!lost) {
+          EXPECT_EQ(whole(0, h, q, d), few(0, h, q - 37, d));
+        }
+      }
+    }
+  }
+}
+
+TEST_P(Decode, ThreadsChangeNoBit) {
+  // More than the megabyte that is worth a second thread.
+  const Shape shape{1, 8, 4, 3, 3000, 64, 48};
+  const Inputs<float> in(shape, 910);
+  set_thread_count(1);
+  const auto alone = fused(shape, in, Causal{});
+  for (const Index threads : {2, 3, 8}) {
+    set_thread_count(threads);
+    const auto together = fused(shape, in, Causal{});
+    ASSERT_TRUE(same_bits(together.out, alone.out)) << threads;
+    ASSERT_TRUE(same_bits(together.lse, alone.lse)) << threads;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(EveryIsa, Decode, ::testing::ValuesIn(supported_sets()),
                          [](const auto& set) { return std::string(simd::name(set.param)); });
 

@@ -50,5 +50,17 @@ TEST(Merge, RefusesShapesThatDoNotFit) {
   EXPECT_THROW(merge(out, lse, out, short_lse), ShapeError);
 }
 
+TEST(Merge, RefusesToWriteOverWhatItReads) {
+  Tensor<float, 3> memory({2, 6, 4}), apart({2, 5, 4});
+  Tensor<float, 2> lse({2, 5}), other_lse({2, 5});
+  const auto out = memory.view().slice(1, 0, 5), shifted = memory.view().slice(1, 1, 6);
+  EXPECT_THROW(merge(out, lse, shifted, other_lse), ShapeError);
+  EXPECT_THROW(merge(out, lse, apart, lse), ShapeError);
+  const TensorView<float, 2> on_out(memory.data(), {2, 5});
+  EXPECT_THROW(merge(out, lse, apart, on_out), ShapeError);
+  EXPECT_THROW(merge(out, on_out, apart, lse), ShapeError);
+  merge(out, lse, apart, other_lse);
+}
+
 }  // namespace
 }  // namespace heed::test

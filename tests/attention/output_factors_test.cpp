@@ -34,5 +34,21 @@ TEST(OutputFactors, ASinkIsOneMoreTermOfTheSum) {
   }
 }
 
+TEST(OutputFactors, NaNIsSeenAndNotLost) {
+  float maximum[64], sum[64] = {}, factors[64];
+  for (float& m : maximum) m = std::numeric_limits<float>::lowest();
+  sum[0] = std::numeric_limits<float>::quiet_NaN();
+  sum[1] = 1;
+  maximum[1] = -1000;  // nothing beside the sink
+  const float sink = 0.3f;
+  find_output_factors(&sink, {maximum, sum, nullptr}, 3, factors);
+  EXPECT_TRUE(std::isnan(factors[0]));
+  EXPECT_TRUE(saw_keys(factors[0]));
+  EXPECT_EQ(factors[1], 0.f);
+  EXPECT_TRUE(saw_keys(factors[1]));
+  EXPECT_EQ(factors[2], 0.f);
+  EXPECT_FALSE(saw_keys(factors[2]));
+}
+
 }  // namespace
 }  // namespace heed::detail

@@ -51,6 +51,38 @@ TEST(Packed, EverySequenceIsAsAlone) {
   }
 }
 
+TEST(Packed, ALambdaAndAScoreFunctionMeanTheSameInEveryForm) {
+  const auto mask = predicate([](Index query, Index key) { return key <= query && key % 3 != 1; });
+  const auto nearer = [](float score, Position at) {
+    return score - 0.01f * static_cast<float>(at.query - at.key);
+  };
+  const AttentionOptions<float> options{.score_function = nearer};
+  const std::vector<Index> offsets = {0, 9, 160};  // one that is decoded, one that is not
+  const Shape shape{1, 4, 2, 160, 160, 12, 10};
+  const Inputs<float> in(shape, 804);
+  Tensor<float, 4> packed({1, 4, 160, 10});
+  packed_attention(in.queries, in.keys, in.values, offsets, mask, packed, options);
+  for (std::size_t s = 0; s < 2; ++s) {
+    const auto of = [&](const auto& tensor) {
+      return Tensor<float, 4>::copy_of(tensor.view().slice(2, offsets[s], offsets[s + 1]));
+    };
+    const auto queries = of(in.queries), keys = of(in.keys), values = of(in.values);
+    const auto whole = attention(queries, keys, values, mask, options);
+    Tensor<float, 4> expected(whole.extents());
+    reference_attention(queries, keys, values, mask, expected, options);
+    EXPECT_TRUE(same_bits(of(std::as_const(packed)), whole));
+    const Index length = whole.extent(2);
+    for (Index q = 0; q < length; ++q) {
+      const auto one = attention(queries.view().slice(2, q, q + 1), keys.view().slice(2, 0, q + 1),
+                                 values.view().slice(2, 0, q + 1), mask, options);
+      for (Index h = 0; h < 4; ++h) {
+        ASSERT_EQ(std::memcmp(&one(0, h, 0, 0), &whole(0, h, q, 0), 40), 0) << h << " " << q;
+        for (Index d = 0; d < 10; ++d) ASSERT_NEAR(whole(0, h, q, d), expected(0, h, q, d), 2e-6f);
+      }
+    }
+  }
+}
+
 TEST(Packed, DropoutDiffersFromSequenceToSequence) {
   const std::vector<Index> offsets = {0, 32, 64};
   Tensor<float, 3> x({1, 64, 4}), out({1, 64, 4});

@@ -73,5 +73,24 @@ TEST(Problem, OutputThatSharesMemoryIsRefused) {
   refuse(q, k, v, apart, "log_sum_exp overlaps", {.log_sum_exp = on_out});
 }
 
+TEST(Problem, NothingWrittenSharesMemoryWithWhatChangesScores) {
+  Tensor<float, 4> q({1, 1, 5, 8}), own({1, 1, 5, 8}), memory({1, 1, 6, 8});
+  const auto out = memory.view().slice(2, 0, 5);
+  const auto lse = PerQueryView<float>(TensorView<float, 1>(memory.data(), {5}));
+  float* last = memory.data() + 4;  // in both of them
+  const TensorView<const float, 2> table(last, {1, 1}), bias(last, {5, 5}, {0, 0});
+  const std::span<const float> one(last, 1);
+  refuse(q, q, q, out, "out overlaps bias", {.bias = bias});
+  refuse(q, q, q, out, "out overlaps relative_bias", {.relative_bias = table});
+  refuse(q, q, q, out, "out overlaps alibi_slopes", {.alibi_slopes = one});
+  refuse(q, q, q, out, "out overlaps sinks", {.sinks = one});
+  refuse(q, q, q, own, "log_sum_exp overlaps bias", {.log_sum_exp = lse, .bias = bias});
+  refuse(q, q, q, own, "log_sum_exp overlaps relative_bias",
+         {.log_sum_exp = lse, .relative_bias = table});
+  refuse(q, q, q, own, "log_sum_exp overlaps alibi_slopes",
+         {.log_sum_exp = lse, .alibi_slopes = one});
+  refuse(q, q, q, own, "log_sum_exp overlaps sinks", {.log_sum_exp = lse, .sinks = one});
+}
+
 }  // namespace
 }  // namespace heed::test

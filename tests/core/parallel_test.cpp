@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include <heed/core/parallel.hpp>
 
-#include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <gtest/gtest.h>
 
 #include <atomic>
 #include <stdexcept>
@@ -74,6 +74,24 @@ TEST_F(Parallel, NestedCallsRunOnTheirCaller) {
   std::atomic<int> calls{0};
   parallel_for(8, [&](Index) { parallel_for(8, [&](Index) { ++calls; }); });
   EXPECT_EQ(calls, 64);
+}
+
+TEST_F(Parallel, NestedCallsDoNotReachTheExecutor) {
+  set_thread_count(4);
+  Index runs = 0;
+  set_executor({[](void* context, Index tasks, FunctionRef<void(Index)> task) {
+                  ++*static_cast<Index*>(context);
+                  for (Index i = 0; i < tasks; ++i) task(i);
+                },
+                &runs});
+  std::atomic<int> calls{0};
+  parallel_for(8, [&](Index) { parallel_for(8, [&](Index) { ++calls; }); });
+  EXPECT_EQ(calls, 64);
+  EXPECT_EQ(runs, 1);
+  EXPECT_THROW(parallel_for(8, [](Index) { throw 1; }), int);
+  parallel_for(8, [&](Index) { ++calls; });  // no longer nested
+  EXPECT_EQ(runs, 3);
+  set_executor({});
 }
 
 TEST_F(Parallel, SeveralCallersAtOnce) {

@@ -112,6 +112,8 @@ TEST(Session, AnyChunksEqualOnePass) {
   expect_any_chunks_equal_one_pass<float>(other, false);
   other.positions = PositionKind::alibi;
   expect_any_chunks_equal_one_pass<float>(other, false);
+  other.positions = PositionKind::none;
+  expect_any_chunks_equal_one_pass<float>(other, true);
 }
 
 template <class T>

@@ -87,6 +87,8 @@ TEST(TranslationSession, AnyChunksEqualOnePass) {
     other.positions = PositionKind::relative;
     other.relative_reach = 9;
     expect_any_chunks_equal_one_pass<float>(other, packed);
+    other.positions = PositionKind::alibi;
+    expect_any_chunks_equal_one_pass<float>(other, packed);
   }
 }
 

@@ -19,6 +19,13 @@ namespace {
 
 constexpr Index terms = 32;
 
+/// The one with products of integer pairs too.
+std::vector<simd::Isa> all_sets() {
+  auto sets = test::supported_sets();
+  if (simd::supported(simd::Isa::avx512_bf16)) sets.push_back(simd::Isa::avx512_bf16);
+  return sets;
+}
+
 int code_of(const Q4_0& block, Index i) {
   return (i < 16 ? block.values[i] & 15 : block.values[i - 16] >> 4) - 8;
 }
@@ -110,7 +117,7 @@ void check_bits(Index rows, Index columns, Index count) {
   const auto x = test::random_tensor<float, 2>({count, rows}, bits);
   const auto bias = test::random_tensor<float, 1>({columns}, bits);
   const test::RestoreSettings restore;
-  for (const auto isa : test::supported_sets()) {
+  for (const auto isa : all_sets()) {
     simd::use(isa);
     const bool fuses = isa != simd::Isa::sse2 && isa != simd::Isa::scalar;
     Tensor<float, 2> out({count, columns}), twice({count, columns});
@@ -189,7 +196,7 @@ TEST(RoundedProduct, ARowHasTheSameBitsInAnyCompany) {
   const auto x = test::random_tensor<float, 2>({count, rows}, bits);
   const auto across = Tensor<float, 2>::copy_of(x.view().permute({1, 0}));
   const test::RestoreSettings restore;
-  for (const auto isa : test::supported_sets()) {
+  for (const auto isa : all_sets()) {
     simd::use(isa);
     set_thread_count(1);
     const auto all = matrix_product(x, matrix);
@@ -222,7 +229,7 @@ TEST(RoundedProduct, NotFiniteNumbersStayInTheirRow) {
   std::mt19937_64 bits(6);
   auto x = test::random_tensor<float, 2>({7, rows}, bits);
   const test::RestoreSettings restore;
-  for (const auto isa : test::supported_sets()) {
+  for (const auto isa : all_sets()) {
     simd::use(isa);
     auto spoiled = Tensor<float, 2>::copy_of(x);
     const auto before = matrix_product(x, matrix);

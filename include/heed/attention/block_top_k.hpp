@@ -125,6 +125,7 @@ ContentBlocks block_top_k(const Q& queries, const K& keys, Index block, Index co
     throw_shape_error("block_top_k: ", problem.query_count(), " queries for ", problem.key_count(),
                       " keys; queries before the first key have no block");
   }
+  block = detail::smaller(block, detail::larger(1, problem.key_count()));  // more is the same
   std::vector<masks::BlockSparse> layouts;
   for (Index item = 0; item < problem.batch(); ++item) {
     for (Index head = 0; head < problem.heads(); ++head) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <heed/attention/score_changes.hpp>
 #include <heed/core/error.hpp>
 #include <heed/tensor/overlap.hpp>
 
@@ -17,6 +18,18 @@ void check_memory(const TensorView<Out, 4>& out, const TensorView<const In, 4>& 
   if (overlaps(out, queries)) throw_shape_error("attention: out overlaps queries");
   if (overlaps(out, keys)) throw_shape_error("attention: out overlaps keys");
   if (overlaps(out, values)) throw_shape_error("attention: out overlaps values");
+}
+
+/// Fails if something written shares memory with what changes scores.
+template <class Written, class T>
+void check_apart(const char* name, const Written& written, const ScoreChanges<T>& changes) {
+  const auto apart = [&](const char* other, const auto& view) {
+    if (overlaps(written, view)) throw_shape_error("attention: ", name, " overlaps ", other);
+  };
+  if (changes.bias.given()) apart("bias", changes.bias.view());
+  apart("relative_bias", changes.relative_bias);
+  apart("alibi_slopes", TensorView<const T, 1>(changes.alibi_slopes));
+  apart("sinks", TensorView<const T, 1>(changes.sinks));
 }
 
 }  // namespace heed::detail

@@ -27,6 +27,10 @@ void check_parts(const TensorView<T, 4>& out, const TensorView<T, 3>& lse,
   if (has_internal_overlap(out) || has_internal_overlap(lse) || overlaps(out, lse)) {
     throw_shape_error("merge: out and log_sum_exp must not share memory");
   }
+  if (overlaps(out, other) || overlaps(out, other_lse) || overlaps(lse, other) ||
+      overlaps(lse, other_lse)) {
+    throw_shape_error("merge: out or log_sum_exp overlaps other or other_log_sum_exp");
+  }
 }
 
 }  // namespace detail

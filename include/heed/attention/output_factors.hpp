@@ -29,21 +29,30 @@ void add_sink(T sink, const simd::SoftmaxState<T>& state, T* factors) {
   }
 }
 
-/// What the outputs of a block of queries are multiplied by: 1 / sum, 0 for a lane that saw no key;
-/// for the lanes of `rows` queries and what stands in a vector with them. `sink`: null or the
-/// head's.
+/// What the outputs of a block of queries are multiplied by: 1 / sum, +0 for a lane that saw no
+/// key, -0 for one that saw keys of which the sink leaves nothing; for the lanes of `rows` queries
+/// and what stands in a vector with them. `sink`: null or the head's.
 template <class T>
 void find_output_factors(const T* sink, const simd::SoftmaxState<T>& state, Index rows,
                          T* factors) {
   constexpr Index widest = 16;  // lanes of a vector
   const Index lanes = sink != nullptr ? simd::query_block : (rows + widest - 1) / widest * widest;
+  bool seen[simd::query_block];
   for (Index lane = 0; lane < lanes; ++lane) {
-    factors[lane] = state.sum[lane] == T{0} ? T{0} : T{1};
+    seen[lane] = state.sum[lane] != T{0};  // NaN too
+    factors[lane] = seen[lane] ? T{1} : T{0};
   }
   if (sink != nullptr) add_sink(*sink, state, factors);
   for (Index lane = 0; lane < lanes; ++lane) {
-    if (factors[lane] != T{0}) factors[lane] /= state.sum[lane];
+    if (!seen[lane]) continue;
+    factors[lane] /= state.sum[lane];
+    if (factors[lane] == T{0}) factors[lane] = -T{0};
   }
+}
+/// Whether a lane saw a key.
+template <class T>
+bool saw_keys(T factor) {
+  return factor != T{0} || __builtin_signbit(factor) != 0;
 }
 
 /// ln 2 · (maximum + log2(sum)): the log-sum-exp of a row, -inf for one that saw no key.

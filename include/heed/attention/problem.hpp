@@ -221,9 +221,9 @@ AttentionProblem<T> checked_problem(TensorView<const T, 4> queries, TensorView<c
   problem.changes = checked_changes(
       options,
       Extents<4>{problem.batch(), problem.heads(), problem.query_count(), problem.key_count()});
-  if (problem.changes.bias.given() && overlaps(out, problem.changes.bias.view())) {
-    throw_shape_error("attention: out overlaps bias");
-  }
+  check_apart("out", out, problem.changes);
+  const auto& lse = problem.log_sum_exp;
+  if (lse.given()) check_apart("log_sum_exp", lse.view(), problem.changes);
   return problem;
 }
 

@@ -196,7 +196,8 @@ class QueryBlockPass {
       const Index lane = row % kernels_.tile_lanes;
       const T* from = scratch_.probabilities + (row - lane) * simd::key_block + lane;
       for (Index key = 0; key < seen.count; ++key) {
-        out(row, seen.first + key) = from[key * kernels_.tile_lanes] * scratch_.factors[row];
+        // A sum with 0 has no minus zero.
+        out(row, seen.first + key) = from[key * kernels_.tile_lanes] * scratch_.factors[row] + T{0};
       }
     }
   }
@@ -216,7 +217,7 @@ class QueryBlockPass {
                       column_step);
     }
     for (Index i = 0; i < rows_; ++i) {
-      if (seen && scratch_.factors[i] != T{0}) continue;
+      if (seen && saw_keys(scratch_.factors[i])) continue;
       for (Index d = 0; d < columns; ++d) to[i * step + d * column_step] = T{0};
     }
     if (narrow) narrow->put_out(item_, head_, row_, rows_);

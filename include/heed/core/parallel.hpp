@@ -16,7 +16,8 @@ void set_thread_count(Index count);
 
 /// A program's own threads in place of the built-in pool: `run(context, tasks, task)` calls
 /// task(0) … task(tasks - 1), each once, on whatever threads and in whatever order it likes, and
-/// returns when all have returned. Tasks do not wait for one another and may throw.
+/// returns when all have returned. Tasks do not wait for one another and may throw. While `run`
+/// waits for them, its thread must not begin other work that calls heed.
 struct Executor {
   void (*run)(void* context, Index tasks, FunctionRef<void(Index)> task) = nullptr;
   void* context = nullptr;

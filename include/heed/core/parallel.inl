@@ -185,6 +185,12 @@ class IndexQueue {
   std::exception_ptr error_;
 };
 
+/// Whether this thread works on a parallel_for.
+inline bool& inside_parallel_for() {
+  thread_local bool inside = false;
+  return inside;
+}
+
 }  // namespace heed::detail
 
 namespace heed {
@@ -202,17 +208,23 @@ HEED_INLINE void set_executor(Executor executor) {
 
 HEED_INLINE void parallel_for(Index count, FunctionRef<void(Index)> body) {
   const Index threads = thread_count() < count ? thread_count() : count;
-  if (threads <= 1) {
+  if (threads <= 1 || detail::inside_parallel_for()) {
     for (Index i = 0; i < count; ++i) body(i);
     return;
   }
   detail::IndexQueue queue(count, body);
-  auto drain = [&queue](Index) { queue.drain(); };
+  auto drain = [&queue](Index) {
+    bool& here = detail::inside_parallel_for();  // of the thread that drains
+    const bool before = here;
+    here = true;
+    queue.drain();
+    here = before;
+  };
   const Executor executor = detail::ParallelSettings::instance().executor;
   if (executor.run != nullptr) {
     executor.run(executor.context, threads, drain);
   } else if (!detail::ThreadPool::instance().run(threads, drain)) {
-    queue.drain();
+    drain(0);
   }
   queue.rethrow();
 }
