@@ -152,6 +152,7 @@ void inspect_safetensors(const SharedBytes& bytes, const std::string& path) {
 
 void inspect_npy(const SharedBytes& bytes, const std::string& path) {
   const NpyHeader header = parse_npy_header(bytes.get(), path);
+  check_npy_size(header, bytes.get().size(), path);
   std::printf(".npy, %s, %s order\n", size_of(bytes.get().size()).c_str(),
               header.fortran_order ? "Fortran" : "C");
   print_table({{"array", header.descr, shape_of(header.shape), count_of(header.shape),

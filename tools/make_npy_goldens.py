@@ -26,3 +26,9 @@ write("i4.npy", np.array([0, 1, -2], "<i4"))
 write("i8.npy", np.array([0, 1, -(1 << 40)], "<i8"))
 write("b1.npy", np.array([False, True]))
 write("empty.npy", np.zeros((0, 3), "<f4"))
+
+# Two that lie about what they hold: a float is missing; more elements than 64 bits count.
+(folder / "cut.npy").write_bytes((folder / "f4.npy").read_bytes()[:-4])
+with open(folder / "overflow.npy", "wb") as file:
+    np.lib.format.write_array_header_1_0(
+        file, {"descr": "<f4", "fortran_order": False, "shape": (1 << 62, 4)})

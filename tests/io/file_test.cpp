@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include <heed/io/file.hpp>
 
+#include <sys/resource.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "support/sanitizers.hpp"
 
 namespace heed {
 namespace {
@@ -84,6 +88,32 @@ TEST_F(FileTest, RefusesWhatIsNoRegularFile) {
   EXPECT_THROW(read_file(path("missing")), FileError);
   ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
   EXPECT_THROW(read_file(path("pipe")), FileError) << "and does not wait for a writer";
+}
+
+TEST_F(FileTest, AFileLargerThanMemoryIsAnError) {
+  if (test::sanitized) GTEST_SKIP() << "sanitizers end a program that asks for this much";
+  write(path("x"), "");
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_AS, &before), 0);
+  int tried = 0;
+  // What a vector cannot count, what an address cannot, and what the limit below does not allow.
+  for (const int bits : {63, 50, 42, 40}) {
+    const off_t size = std::numeric_limits<off_t>::max() >> (63 - bits);
+    if (::truncate(path("x").c_str(), size) != 0)
+      continue;  // file systems differ in what they take
+    ++tried;
+    const rlimit limit{rlim_t{1} << 36, before.rlim_max};
+    ASSERT_EQ(::setrlimit(RLIMIT_AS, &limit), 0);
+    std::string said = "read";
+    try {
+      read_file(path("x"));
+    } catch (const FileError& error) {
+      said = error.what();
+    }
+    ASSERT_EQ(::setrlimit(RLIMIT_AS, &before), 0);
+    EXPECT_EQ(said, path("x") + ": no memory for its " + std::to_string(size) + " bytes");
+  }
+  if (tried == 0) GTEST_SKIP() << "the file system holds no file of a terabyte";
 }
 
 TEST_F(FileTest, ANameTakenByAnotherWriterIsSkipped) {

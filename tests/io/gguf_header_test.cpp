@@ -148,6 +148,10 @@ TEST(GgufHeader, Alignment) {
   for (const std::uint32_t bad : {0u, 1u, 4u, 12u, 33u, 4294967295u}) {
     expect_says(aligned(4, raw(bad), 32), "'general.alignment' must be");
   }
+  const std::string text = aligned(4, raw(12u), 32).text();
+  const auto value = text.find("general.alignment") + 17 + 4;
+  expect_says(aligned(4, raw(12u), 32),
+              "x: byte " + std::to_string(value) + ": 'general.alignment'");
   expect_says(aligned(5, raw(32), 32), "'general.alignment' must be");
   expect_says(aligned(9, raw(4u) + raw<std::uint64_t>(0), 32), "'general.alignment' must be");
   expect_says(aligned(4, raw(0x80000000u), 32), "ends at byte");

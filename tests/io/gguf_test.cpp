@@ -97,12 +97,12 @@ TEST(Gguf, NothingStandsTwice) {
   file.field("a", 0, "x");
   file.field("a", 0, "x");
   const auto open = [](const std::string& text) { Gguf(SharedBytes(test::bytes_of(text)), "x"); };
-  EXPECT_EQ(test::error_of([&] { open(file.text()); }), "x: 'a' twice");
+  EXPECT_EQ(test::error_of([&] { open(file.text()); }), "x: byte 46: 'a' twice");
   test::GgufFile other;
   other.tensor("t", {0}, 0, 0);
   other.tensor("t", {0}, 0, 0);
   other.data = "x";
-  EXPECT_EQ(test::error_of([&] { open(other.text()); }), "x: tensor 't' twice");
+  EXPECT_EQ(test::error_of([&] { open(other.text()); }), "x: byte 65: tensor 't' twice");
 }
 
 TEST(Gguf, CopiesShareTheFileAndOutliveIt) {

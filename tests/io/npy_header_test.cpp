@@ -5,6 +5,7 @@
 
 #include <random>
 #include <string>
+#include <utility>
 
 namespace heed::detail {
 namespace {
@@ -58,6 +59,52 @@ TEST(NpyHeader, ScalarsAndVectors) {
                             "(9223372036854775807,), }"))
                 .shape,
             std::vector<Index>{9223372036854775807});
+}
+
+TEST(NpyHeader, SizesOfElements) {
+  const std::pair<const char*, std::size_t> sizes[] = {{"<f4", 4},
+                                                       {">f8", 8},
+                                                       {"|b1", 1},
+                                                       {"=i2", 2},
+                                                       {"f4", 4},
+                                                       {"<c16", 16},
+                                                       {"|S3", 3},
+                                                       {"<U3", 12},
+                                                       {"|V7", 7},
+                                                       {"<m8", 8},
+                                                       {"<M8[ns]", 8},
+                                                       {"|O", 0},
+                                                       {"", 0},
+                                                       {"<", 0},
+                                                       {"f", 0},
+                                                       {"<f4x", 0},
+                                                       {"<f4[s]", 0},
+                                                       {"<f-4", 0},
+                                                       {"<f99999999999", 0},
+                                                       {"|V0", 0}};
+  for (const auto& [descr, size] : sizes) EXPECT_EQ(npy_element_size(descr), size) << descr;
+}
+
+TEST(NpyHeader, TheSizeOfTheFileIsCheckedForAnyType) {
+  const auto verdict = [](const std::string& descr, const std::string& shape, std::size_t data) {
+    const std::string file =
+        file_with("{'descr': '" + descr + "', 'fortran_order': False, 'shape': " + shape + ", }") +
+        std::string(data, '\0');
+    try {
+      check_npy_size(parse(file), file.size(), "x.npy");
+    } catch (const FileError& error) {
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  EXPECT_EQ(verdict("<u2", "(3,)", 6), "accepted");
+  EXPECT_EQ(verdict("<c16", "()", 16), "accepted");
+  EXPECT_EQ(verdict("|u1", "(4611686018427387904, 0, 4)", 0), "accepted");
+  EXPECT_EQ(verdict("<u2", "(3,)", 5),
+            "x.npy: byte 67: shape (3) of <u2 needs 6 bytes of data, the file has 5");
+  EXPECT_EQ(verdict("|u1", "(4611686018427387904, 4)", 0),
+            "x.npy: byte 60: shape (4611686018427387904, 4) is too large");
+  EXPECT_EQ(verdict("|O", "(1,)", 8), "x.npy: byte 20: elements are '|O', of no known size");
 }
 
 TEST(NpyHeader, ErrorsNameFileAndByte) {

@@ -83,9 +83,9 @@ TEST(Npy, RoundTripOfAnyView) {
 
 TEST(Npy, WrongTypeAndRankSayBoth) {
   const auto bytes = file_with("{'descr': '<f8', 'fortran_order': False, 'shape': (1, 1), }", 8);
-  expect_refused(bytes, "elements are '<f8', expected '<f4'");
+  expect_refused(bytes, "byte 20: elements are '<f8', expected '<f4'");
   expect_refused(file_with("{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }", 12),
-                 "shape (3) has rank 1, expected 2");
+                 "byte 60: shape (3) has rank 1, expected 2");
   expect_refused(file_with("{'descr': '|O', 'fortran_order': False, 'shape': (1, 1), }", 8),
                  "elements are '|O'");
   expect_refused(file_with("{'descr': '>f4', 'fortran_order': False, 'shape': (1, 1), }", 4),
@@ -95,7 +95,8 @@ TEST(Npy, WrongTypeAndRankSayBoth) {
 TEST(Npy, BrokenHeaders) {
   const std::string good = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 1), }";
   EXPECT_NO_THROW((parse_npy<float, 2>(file_with(good, 8))));
-  expect_refused(file_with(good, 7), "needs 8 bytes of data, the file has 7");
+  expect_refused(file_with(good, 7),
+                 "byte 70: shape (2, 1) of <f4 needs 8 bytes of data, the file has 7");
   expect_refused(file_with(good, 9), "needs 8 bytes of data, the file has 9");
   expect_refused(file_with(good + "x", 8), "something follows");
   expect_refused(file_with(good, 8, 4), "version 4.0");
@@ -120,7 +121,8 @@ TEST(Npy, ClaimedSizesAreCheckedBeforeMemoryIsTaken) {
     return file_with(
         "{'descr': '<f4', 'fortran_order': False, 'shape': " + std::string(shape) + ", }", 8);
   };
-  expect_refused(with("(9223372036854775807, 2)"), "is too large");
+  expect_refused(with("(9223372036854775807, 2)"),
+                 "byte 60: shape (9223372036854775807, 2) is too large");
   expect_refused(with("(1000000000, 1000000)"), "needs 4000000000000000 bytes");
   expect_refused(with("(4294967296, 4294967296)"), "is too large");
   expect_refused(with("(0, 9223372036854775807)"), "needs 0 bytes");

@@ -50,6 +50,7 @@ TEST(SafetensorsHeader, WhatATensorMustSay) {
     const std::string said = verdict(one(fields));
     EXPECT_NE(said.find(words), std::string::npos) << fields << ": " << said;
     EXPECT_NE(said.find("tensor 'a'"), std::string::npos) << said;
+    EXPECT_EQ(said.find("x: byte "), 0u) << said;
   };
   says(R"("dtype":"U9","shape":[6],"data_offsets":[0,6])", "unknown type 'U9'");
   says(R"("dtype":"U8","shape":[6])", "must all be given");
@@ -59,6 +60,8 @@ TEST(SafetensorsHeader, WhatATensorMustSay) {
   says(R"("dtype":"U8","shape":[6],"data_offsets":[0])", "not a pair");
   says(R"("dtype":"U8","shape":[5],"data_offsets":[0,6])",
        "shape (5) of U8 needs 5 bytes, data_offsets hold 6");
+  EXPECT_EQ(verdict(one(R"("dtype":"U8","shape":[5],"data_offsets":[0,6])")),
+            "x: byte 13: tensor 'a': shape (5) of U8 needs 5 bytes, data_offsets hold 6");
   says(R"("dtype":"F32","shape":[6],"data_offsets":[0,6])", "needs 24 bytes");
   says(R"("dtype":"U8","shape":[6],"data_offsets":[0,7])", "the file has 6 bytes of data");
   says(R"("dtype":"U8","shape":[6],"data_offsets":[6,0])", "[6, 0]");
@@ -90,6 +93,11 @@ TEST(SafetensorsHeader, NoHolesNoOverlap) {
   EXPECT_EQ(pair("[0,2]", "[2,4]"), "accepted");
   EXPECT_EQ(pair("[2,4]", "[0,2]"), "accepted");
   EXPECT_NE(pair("[0,2]", "[1,3]").find("'b': begins at byte"), std::string::npos);
+  const std::size_t data =
+      8 + 2 * std::string(R"("a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},)").size() + 1;
+  EXPECT_EQ(pair("[0,2]", "[1,3]"), "x: byte " + std::to_string(data + 2) +
+                                        ": tensor 'b': begins at byte " + std::to_string(data + 1) +
+                                        ", the one before ends here");
   EXPECT_NE(pair("[0,2]", "[0,2]").find("begins at byte"), std::string::npos);
   EXPECT_NE(pair("[1,3]", "[2,4]").find("'a': begins at byte"), std::string::npos);
 }

@@ -9,7 +9,9 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstring>
+#include <new>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -85,12 +87,22 @@ inline std::size_t size_of(const OpenFile& file, const std::string& path) {
   return static_cast<std::size_t>(status.st_size);
 }
 
+/// A file may claim any size at no cost to the disk.
+inline std::vector<std::byte> room_for(std::size_t size, const std::string& path) {
+  try {
+    return std::vector<std::byte>(size);
+  } catch (const std::bad_alloc&) {
+  } catch (const std::length_error&) {
+  }
+  throw_file_error(path, ": no memory for its ", size, " bytes");
+}
+
 }  // namespace detail
 
 /// A whole regular file; a pipe or a device is refused, without waiting on it. Throws FileError.
 inline std::vector<std::byte> read_file(const std::string& path) {
   const detail::OpenFile file = detail::open_regular(path);
-  std::vector<std::byte> bytes(detail::size_of(file, path));
+  std::vector<std::byte> bytes = detail::room_for(detail::size_of(file, path), path);
   std::size_t have = 0;
   while (have < bytes.size()) {
     const ssize_t got = ::read(file.get(), bytes.data() + have, bytes.size() - have);

@@ -37,9 +37,9 @@ class Gguf {
     by_key_ = ByKey(fields_);
     by_name_ = ByName(tensors_);
     const GgufField* key = by_key_.twice(fields_);
-    if (key != nullptr) throw_file_error(name_, ": ", quote(key->key), " twice");
+    if (key != nullptr) fail_at(key->key, quote(key->key), " twice");
     const GgufTensor* tensor = by_name_.twice(tensors_);
-    if (tensor != nullptr) throw_file_error(name_, ": tensor ", quote(tensor->name), " twice");
+    if (tensor != nullptr) fail_at(tensor->name, "tensor ", quote(tensor->name), " twice");
   }
   /// A file, memory-mapped: what is not asked for is not read from the disk.
   static Gguf open(const std::string& path) { return Gguf(SharedBytes(MappedFile(path)), path); }
@@ -133,6 +133,13 @@ class Gguf {
  private:
   using ByKey = detail::NameIndex<&GgufField::key>;
   using ByName = detail::NameIndex<&GgufTensor::name>;
+
+  /// `text` is a part of the file.
+  template <class... Parts>
+  [[noreturn]] void fail_at(std::string_view text, const Parts&... parts) const {
+    const auto* begin = reinterpret_cast<const char*>(bytes_.get().data());
+    throw_file_error(name_, ": byte ", text.data() - begin, ": ", parts...);
+  }
 
   template <class Call>
   auto with_name(const Call& call) const {

@@ -43,7 +43,7 @@ class GgufHeader {
   std::vector<GgufTensor> tensors;  // in the file's order
 
   GgufHeader(std::span<const std::byte> bytes, std::string_view name)
-      : reader_(bytes, name), name_(name), size_(bytes.size()) {
+      : reader_(bytes, name), name_(name), begin_(bytes.data()), size_(bytes.size()) {
     read_version();
     const std::size_t tensor_count = reader_.count(least_tensor, "the number of tensors");
     const std::size_t field_count = reader_.count(least_field, "the number of metadata fields");
@@ -182,7 +182,8 @@ class GgufHeader {
       const bool number = !field.is_array && field.type == GgufValueType::u32;
       const auto value = number ? unaligned<std::uint32_t>(field.data) : 0;
       if (value < 8 || (value & (value - 1)) != 0) {
-        throw_file_error(name_, ": 'general.alignment' must be a u32, a power of two, at least 8");
+        throw_file_error(name_, ": byte ", field.data - begin_,
+                         ": 'general.alignment' must be a u32, a power of two, at least 8");
       }
       return value;
     }
@@ -214,6 +215,7 @@ class GgufHeader {
 
   ByteReader reader_;
   std::string_view name_;
+  const std::byte* begin_;
   std::size_t size_;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -51,32 +52,16 @@ T npy_element(const std::byte* bytes, bool half) {
   }
 }
 
-/// Checks type, rank and size of the array against what is wanted and what the file holds.
-template <class T, std::size_t Rank>
-Extents<Rank> npy_extents(const NpyHeader& header, std::size_t file_size, std::size_t width,
-                          std::string_view name) {
+/// Checks rank and size of the array against what is wanted and what the file holds.
+template <std::size_t Rank>
+Extents<Rank> npy_extents(const NpyHeader& header, std::size_t file_size, std::string_view name) {
   if (header.shape.size() != Rank) {
-    throw_file_error(name, ": shape ", header.shape, " has rank ", header.shape.size(),
-                     ", expected ", Rank);
+    throw_file_error(name, ": byte ", header.shape_offset, ": shape ", header.shape, " has rank ",
+                     header.shape.size(), ", expected ", Rank);
   }
+  check_npy_size(header, file_size, name);
   Extents<Rank> extents{};
-  std::uint64_t bytes = width;
-  bool empty = false;
-  for (std::size_t axis = 0; axis < Rank; ++axis) {
-    extents[axis] = header.shape[axis];
-    empty = empty || extents[axis] == 0;
-  }
-  for (const Index extent : extents) {
-    if (empty) bytes = 0;
-    if (!empty && __builtin_mul_overflow(bytes, static_cast<std::uint64_t>(extent), &bytes)) {
-      throw_file_error(name, ": shape ", header.shape, " is too large");
-    }
-  }
-  const std::size_t have = file_size - header.data_offset;
-  if (bytes != have) {
-    throw_file_error(name, ": byte ", header.data_offset, ": shape ", header.shape, " of ",
-                     header.descr, " needs ", bytes, " bytes of data, the file has ", have);
-  }
+  std::copy_n(header.shape.begin(), Rank, extents.begin());
   return extents;
 }
 
@@ -90,11 +75,11 @@ Tensor<T, Rank> parse_npy(std::span<const std::byte> bytes, std::string_view nam
   const NpyHeader header = parse_npy_header(bytes, name);
   const bool half = std::is_same_v<T, float> && header.descr == "<f2";
   if (!half && header.descr != detail::npy_descr<T>()) {
-    throw_file_error(name, ": elements are '", header.descr, "', expected '",
-                     detail::npy_descr<T>(), "'");
+    throw_file_error(name, ": byte ", header.descr_offset, ": elements are '", header.descr,
+                     "', expected '", detail::npy_descr<T>(), "'");
   }
+  Tensor<T, Rank> tensor(detail::npy_extents<Rank>(header, bytes.size(), name));
   const std::size_t width = half ? 2 : sizeof(T);
-  Tensor<T, Rank> tensor(detail::npy_extents<T, Rank>(header, bytes.size(), width, name));
   // Fortran order is C order of the reversed axes.
   Extents<Rank> at{};
   const std::byte* from = bytes.data() + header.data_offset;

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include <heed/core/index.hpp>
@@ -20,6 +23,7 @@ struct NpyHeader {
   bool fortran_order = false;
   std::vector<Index> shape;
   std::size_t data_offset = 0;
+  std::size_t descr_offset = 0, shape_offset = 0;  // where they stand in the file
 };
 
 namespace detail {
@@ -93,6 +97,9 @@ class NpyHeaderParser {
     const unsigned bit = key == "descr" ? 1 : key == "fortran_order" ? 2 : key == "shape" ? 4 : 0;
     if (bit == 0) fail("unknown key '", key, "'");
     if ((seen & bit) != 0) fail("key '", key, "' twice");
+    skip_space();
+    if (bit == 1) header.descr_offset = at_;
+    if (bit == 4) header.shape_offset = at_;
     if (bit == 1) header.descr = quoted();
     if (bit == 2) header.fortran_order = boolean();
     if (bit == 4) header.shape = tuple();
@@ -183,6 +190,41 @@ class NpyHeaderParser {
 /// The header in the bytes of an .npy file; `name` stands in error messages. Throws FileError.
 inline NpyHeader parse_npy_header(std::span<const std::byte> bytes, std::string_view name = "npy") {
   return detail::NpyHeaderParser(bytes, name).parse();
+}
+
+/// Bytes of an element of numpy's type `descr`, 4 for "<f4"; 0 when the type does not say so.
+inline std::size_t npy_element_size(std::string_view descr) {
+  constexpr std::string_view orders = "<>|=", kinds = "biufcmMSVU";
+  if (!descr.empty() && orders.find(descr[0]) != std::string_view::npos) descr.remove_prefix(1);
+  if (descr.empty() || kinds.find(descr[0]) == std::string_view::npos) return 0;
+  const bool date = descr[0] == 'm' || descr[0] == 'M';
+  std::uint32_t count = 0;
+  const char* end = descr.data() + descr.size();
+  const auto [stop, error] = std::from_chars(descr.data() + 1, end, count);
+  if (error != std::errc() || (stop != end && !(date && *stop == '['))) return 0;
+  return descr[0] == 'U' ? std::size_t{4} * count : count;
+}
+
+/// That a file of `file_size` bytes holds as much as type and shape take. Throws FileError.
+inline void check_npy_size(const NpyHeader& header, std::size_t file_size,
+                           std::string_view name = "npy") {
+  std::size_t bytes = npy_element_size(header.descr);
+  if (bytes == 0) {
+    throw_file_error(name, ": byte ", header.descr_offset, ": elements are '", header.descr,
+                     "', of no known size");
+  }
+  const auto& shape = header.shape;
+  if (std::find(shape.begin(), shape.end(), 0) != shape.end()) bytes = 0;
+  for (const Index extent : shape) {
+    if (bytes != 0 && __builtin_mul_overflow(bytes, static_cast<std::size_t>(extent), &bytes)) {
+      throw_file_error(name, ": byte ", header.shape_offset, ": shape ", shape, " is too large");
+    }
+  }
+  const std::size_t have = file_size - header.data_offset;
+  if (bytes != have) {
+    throw_file_error(name, ": byte ", header.data_offset, ": shape ", shape, " of ", header.descr,
+                     " needs ", bytes, " bytes of data, the file has ", have);
+  }
 }
 
 }  // namespace heed

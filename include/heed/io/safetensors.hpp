@@ -34,7 +34,9 @@ class Safetensors {
     entries_ = header.take_entries();
     by_name_ = ByName(entries_);
     const SafetensorsEntry* twice = by_name_.twice(entries_);
-    if (twice != nullptr) throw_file_error(name_, ": tensor ", quote(twice->name), " twice");
+    if (twice != nullptr) {
+      throw_file_error(name_, ": byte ", twice->begin, ": tensor ", quote(twice->name), " twice");
+    }
   }
 
   /// All of them, in the order of the header.

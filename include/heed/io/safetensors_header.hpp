@@ -63,8 +63,9 @@ class SafetensorsHeader {
   static constexpr std::size_t shortest_entry = 49, shortest_note = 6;
 
   template <class... Parts>
-  [[noreturn]] void fail(const SafetensorsEntry& entry, const Parts&... parts) const {
-    throw_file_error(name_, ": tensor ", quote(entry.name), ": ", parts...);
+  [[noreturn]] void fail(std::size_t byte, const SafetensorsEntry& entry,
+                         const Parts&... parts) const {
+    throw_file_error(name_, ": byte ", byte, ": tensor ", quote(entry.name), ": ", parts...);
   }
 
   void parse() {
@@ -74,8 +75,10 @@ class SafetensorsHeader {
       if (name == "__metadata__") return json.skip();
       SafetensorsEntry& entry = entries_.emplace_back();
       entry.name = name;
+      json.peek();
+      const std::size_t byte = 8 + json.at();
       read_entry(json, entry);
-      check_size(entry);
+      check_size(entry, byte);
     });
     json.end();
   }
@@ -163,10 +166,11 @@ class SafetensorsHeader {
     return json.integer();
   }
 
-  /// What the shape takes is what the place has, and the place lies in the file.
-  void check_size(SafetensorsEntry& entry) const {
+  /// What the shape takes is what the place has, and the place lies in the file. `byte` is where
+  /// the entry stands.
+  void check_size(SafetensorsEntry& entry, std::size_t byte) const {
     if (entry.begin > entry.end || entry.end > file_size_ - data_) {
-      fail(entry, "data_offsets [", entry.begin, ", ", entry.end, "], but the file has ",
+      fail(byte, entry, "data_offsets [", entry.begin, ", ", entry.end, "], but the file has ",
            file_size_ - data_, " bytes of data");
     }
     std::size_t bytes = width_of(entry.type);
@@ -175,11 +179,11 @@ class SafetensorsHeader {
     for (const Index extent : shape) {
       if (empty) bytes = 0;
       if (__builtin_mul_overflow(bytes, static_cast<std::size_t>(extent), &bytes)) {
-        fail(entry, "shape ", shape, " is too large");
+        fail(byte, entry, "shape ", shape, " is too large");
       }
     }
     if (bytes != entry.end - entry.begin) {
-      fail(entry, "shape ", shape, " of ", name_of(entry.type), " needs ", bytes,
+      fail(byte, entry, "shape ", shape, " of ", name_of(entry.type), " needs ", bytes,
            " bytes, data_offsets hold ", entry.end - entry.begin);
     }
     entry.begin += data_;
@@ -195,8 +199,8 @@ class SafetensorsHeader {
     std::size_t expected = data_;
     for (const std::size_t i : order) {
       if (entries_[i].begin != expected) {
-        fail(entries_[i], "begins at byte ", entries_[i].begin, ", the one before ends at ",
-             expected);
+        fail(expected, entries_[i], "begins at byte ", entries_[i].begin,
+             ", the one before ends here");
       }
       expected = entries_[i].end;
     }
