@@ -30,6 +30,18 @@ TEST(Bert, RefusesWhatItHasNot) {
   const ModelConfig relative(R"({"position_embedding_type": "relative_key"})", "config.json");
   EXPECT_NE(file_error_of([&] { bert_options(relative); }).find("relative_key"), std::string::npos);
   EXPECT_THROW(bert_options(ModelConfig("{}", "config.json")), FileError);
+  const std::string sizes =
+      R"({"vocab_size": 9, "hidden_size": 4, "intermediate_size": 5, "num_hidden_layers": 1,
+          "num_attention_heads": 2)";
+  const std::string length = R"(, "max_position_embeddings": 8)";
+  EXPECT_EQ(bert_options(ModelConfig(sizes + length + "}", "config.json")).max_length, 8);
+  for (const std::string& more :
+       {length + R"(, "model_type": "roberta")", length + R"(, "is_decoder": true)",
+        length + R"(, "layer_norm_eps": 0)", length + R"(, "layer_norm_eps": -1e-5)",
+        std::string(R"(, "max_position_embeddings": 16777217)"),
+        std::string(R"(, "max_position_embeddings": 0)")}) {
+    EXPECT_THROW(bert_options(ModelConfig(sizes + more + "}", "config.json")), FileError) << more;
+  }
   EXPECT_THROW(read_bert<float>(pretrained_golden("none")), FileError);
   EXPECT_THROW(read_bert<float>(pretrained_golden("gpt2")), FileError);
 }

@@ -27,9 +27,13 @@ TEST(Gpt2, RefusesWhatItHasNot) {
   EXPECT_EQ(options.activation, ActivationKind::gelu_tanh);
   for (const char* more :
        {R"(, "scale_attn_weights": false)", R"(, "scale_attn_by_inverse_layer_idx": true)",
-        R"(, "tie_word_embeddings": false)", R"(, "activation_function": "tanh")"}) {
+        R"(, "tie_word_embeddings": false)", R"(, "activation_function": "tanh")",
+        R"(, "model_type": "gpt_neo")", R"(, "layer_norm_epsilon": 0)"}) {
     EXPECT_THROW(gpt2_options(ModelConfig(sizes + more + "}", "config.json")), FileError) << more;
   }
+  const std::string endless =
+      R"({"vocab_size": 9, "n_embd": 4, "n_head": 2, "n_layer": 3, "n_positions": 1e12})";
+  EXPECT_THROW(gpt2_options(ModelConfig(endless, "config.json")), FileError);
   EXPECT_THROW(read_gpt2<float>(pretrained_golden("none")), FileError);
   EXPECT_THROW(read_gpt2<float>(pretrained_golden("llama")), FileError);
 }

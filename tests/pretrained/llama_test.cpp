@@ -2,7 +2,9 @@
 #include <heed/pretrained/llama.hpp>
 
 #include <array>
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <optional>
 
 #include <heed/generation/generate.hpp>
@@ -34,21 +36,31 @@ Index interleaved_row(Index row, Index head_dim) {
   return row - at + (at < half ? 2 * at : 2 * (at - half) + 1);
 }
 
+/// What a GGUF file says otherwise than the golden.
+struct GgufChanges {
+  const char* architecture = "llama";
+  std::uint32_t context_length = 64;
+  float norm_epsilon = 1e-5f, rotary_base = 50000;
+  std::optional<float> rotary_scale = {};
+  std::string_view other_type = "";  // the tensor whose type is I32
+};
+
 /// The golden Llama as a GGUF file of F32.
-Gguf golden_as_gguf(const char* architecture = "llama") {
+Gguf golden_as_gguf(const GgufChanges& changes = {}) {
   const auto source = weights_of(pretrained_golden("llama/model.safetensors"));
   GgufFile file;
   const auto number = [&](const char* key, std::uint32_t value) { file.field(key, 4, raw(value)); };
-  file.field("general.architecture", 8, gguf_text(architecture));
+  file.field("general.architecture", 8, gguf_text(changes.architecture));
   number("llama.embedding_length", 12);
   number("llama.block_count", 2);
   number("llama.feed_forward_length", 19);
-  number("llama.context_length", 64);
+  number("llama.context_length", changes.context_length);
   number("llama.attention.head_count", 6);
   number("llama.attention.head_count_kv", 2);
   number("llama.attention.key_length", 4);
-  file.field("llama.attention.layer_norm_rms_epsilon", 6, raw(1e-5f));
-  file.field("llama.rope.freq_base", 6, raw(50000.f));
+  file.field("llama.attention.layer_norm_rms_epsilon", 6, raw(changes.norm_epsilon));
+  file.field("llama.rope.freq_base", 6, raw(changes.rotary_base));
+  if (changes.rotary_scale) file.field("llama.rope.scale_linear", 6, raw(*changes.rotary_scale));
   const auto model = read_llama<float>(pretrained_golden("llama"));
   const detail::WeightMatch ours(source, gguf_llama_names);
   for_each_parameter(
@@ -63,11 +75,12 @@ Gguf golden_as_gguf(const char* architecture = "llama") {
                       values.data() + (turns ? interleaved_row(i, 4) : i) * row);
         }
         file.data.resize((file.data.size() + 31) / 32 * 32, '\0');
+        const std::uint32_t type = gguf_name == changes.other_type ? 26 : 0;
         if (parameter.rank() == 1) {
-          file.tensor(gguf_name, {static_cast<std::uint64_t>(rows)}, 0, file.data.size());
+          file.tensor(gguf_name, {static_cast<std::uint64_t>(rows)}, type, file.data.size());
         } else {
           file.tensor(gguf_name,
-                      {static_cast<std::uint64_t>(row), static_cast<std::uint64_t>(rows)}, 0,
+                      {static_cast<std::uint64_t>(row), static_cast<std::uint64_t>(rows)}, type,
                       file.data.size());
         }
         file.data.append(reinterpret_cast<const char*>(values.data()), 4 * values.size());
@@ -85,7 +98,26 @@ TEST(Llama, GgufHoldsTheSameModel) {
   EXPECT_LT(largest_difference(model.forward(pretrained_tokens("llama/tokens"), masks::Causal{}),
                                pretrained_array<float, 3>("llama/out")),
             1e-5);
-  EXPECT_THROW(read_llama<float>(golden_as_gguf("mamba")), FileError);
+}
+
+TEST(Llama, RefusesAGgufWithWhatItHasNot) {
+  const auto refusal = [](const GgufChanges& changes) {
+    return file_error_of([&] { read_llama<float>(golden_as_gguf(changes)); });
+  };
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(refusal({.rotary_scale = 1.f}), "");
+  EXPECT_NE(refusal({.architecture = "mamba"}).find("mamba"), std::string::npos);
+  EXPECT_NE(refusal({.rotary_scale = 0.5f}).find("scale_linear is 0.5"), std::string::npos);
+  EXPECT_NE(refusal({.context_length = 4294967295}).find("4294967295"), std::string::npos);
+  for (const float epsilon : {0.f, -1.f, infinity, std::nanf("")}) {
+    EXPECT_NE(refusal({.norm_epsilon = epsilon}).find("epsilon"), std::string::npos) << epsilon;
+  }
+  for (const float base : {0.f, infinity, std::nanf("")}) {
+    EXPECT_NE(refusal({.rotary_base = base}).find("base"), std::string::npos) << base;
+  }
+  EXPECT_EQ(refusal({.other_type = "blk.1.ffn_up.weight"}),
+            "golden.gguf: 1 weight of the model and the file differ: "
+            "'blk.1.ffn_up.weight' is of type I32, which is not read");
 }
 
 TEST(Llama, RefusesWhatItHasNot) {
@@ -98,8 +130,25 @@ TEST(Llama, RefusesWhatItHasNot) {
   EXPECT_EQ(options.rotary.base, 5e5);
   for (const char* more :
        {R"(, "rope_scaling": {"type": "linear", "factor": 2})", R"(, "attention_bias": true)",
-        R"(, "rope_parameters": {"rope_type": "llama3"})", R"(, "mlp_bias": true)"}) {
+        R"(, "rope_parameters": {"rope_type": "llama3"})", R"(, "mlp_bias": true)",
+        R"(, "model_type": "mistral")", R"(, "sliding_window": 7)",
+        R"(, "sliding_window": 4, "use_sliding_window": true)", R"(, "partial_rotary_factor": 0.5)",
+        R"(, "rope_parameters": {"partial_rotary_factor": 0.25})", R"(, "rms_norm_eps": 0)",
+        R"(, "rope_theta": 0)"}) {
     EXPECT_THROW(llama_options(ModelConfig(sizes + more + "}", "config.json")), FileError) << more;
+  }
+  for (const char* more :
+       {R"(, "model_type": "llama")", R"(, "sliding_window": null)", R"(, "sliding_window": 8)",
+        R"(, "sliding_window": 4, "use_sliding_window": false)",
+        R"(, "partial_rotary_factor": 1.0)"}) {
+    EXPECT_EQ(llama_options(ModelConfig(sizes + more + "}", "config.json")).max_length, 8) << more;
+  }
+  for (const char* length : {"0", "16777217", "1e12"}) {
+    const std::string text = sizes.substr(0, sizes.rfind('8')) + length + "}";
+    EXPECT_NE(
+        file_error_of([&] { llama_options(ModelConfig(text, "config.json")); }).find("length"),
+        std::string::npos)
+        << length;
   }
   EXPECT_THROW(read_llama<float>(pretrained_golden("none")), FileError);
 }

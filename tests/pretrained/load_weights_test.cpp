@@ -74,10 +74,78 @@ TEST(LoadWeights, SizesThatAreOnlyClaimedAreNotAllocated) {
   options = options_of_golden();
   options.heads = 5;
   EXPECT_THROW(load(file, options), FileError);
-  EXPECT_THROW(detail::check_block_size(file, 12, 12, 1e12), FileError);
-  EXPECT_THROW(detail::check_block_size(file, 1e12, 12, 12), FileError);
-  EXPECT_THROW(detail::check_block_size(file, 12, 1e12, 12), FileError);
-  detail::check_block_size(file, 12, 12, 48);
+}
+
+TEST(LoadWeights, ABlockOfMoreWeightsThanTheFileIsNotAllocated) {
+  const std::string path = ::testing::TempDir() + "load_weights_block.safetensors";
+  SafetensorsWriter writer;
+  writer.add("model.embed_tokens.weight", Tensor<float, 2>({10, 1000}));
+  writer.write(path);
+  const auto file = weights_of(path);
+  auto options = LanguageModelOptions::llama();
+  options.vocabulary = 10;
+  // Each matrix of a block would fit into the file, all seven would not.
+  options.model_dim = options.hidden_dim = 100;
+  const auto error = [&] {
+    return file_error_of([&] { load_weights<LanguageModel<float>>(file, llama_names, options); });
+  };
+  EXPECT_EQ(error(), path + ": a block of dimension 100 cannot be in 40000 bytes");
+  for (auto member : {&LanguageModelOptions::model_dim, &LanguageModelOptions::hidden_dim,
+                      &LanguageModelOptions::heads, &LanguageModelOptions::key_heads,
+                      &LanguageModelOptions::head_dim}) {
+    options = LanguageModelOptions::llama();
+    options.model_dim = options.hidden_dim = options.head_dim = 4;
+    options.*member = Index{1} << 39;
+    EXPECT_NE(error().find("cannot be in"), std::string::npos) << error();
+  }
+  options = LanguageModelOptions::llama();
+  options.hidden_dim = Index{1} << 39;
+  EXPECT_NE(error().find("dimension 0"), std::string::npos) << error();
+  options.model_dim = 4;
+  options.heads = 0;
+  EXPECT_NE(error().find("0 heads"), std::string::npos) << error();
+}
+
+TEST(LoadWeights, ListsFiftyProblemsAndCountsTheRest) {
+  SafetensorsWriter writer;
+  for (int i = 0; i < 3000; ++i) {
+    writer.add("empty." + std::to_string(i), Tensor<float, 1>({i == 0 ? 2000 : 0}));
+  }
+  const std::string path = ::testing::TempDir() + "load_weights_many.safetensors";
+  writer.write(path);
+  auto options = options_of_golden();
+  options.blocks = 3000;
+  const auto error = file_error_of([&] { load(weights_of(path), options); });
+  // 12 weights a block, 2 tables, 2 of the last norm, and the file's own.
+  EXPECT_NE(error.find(": 39004 weights of the model"), std::string::npos) << error;
+  EXPECT_NE(error.find("no 'wte.weight'; no 'wpe.weight'"), std::string::npos) << error;
+  EXPECT_TRUE(error.ends_with("; and 38954 more")) << error;
+  EXPECT_EQ(std::count(error.begin(), error.end(), ';'), 50);
+  EXPECT_LT(error.size(), 4000u);
+}
+
+TEST(LoadWeights, TypesThatAreNotReadAreInTheSameList) {
+  const auto file = weights_of(pretrained_golden("gpt2/model.safetensors"));
+  SafetensorsWriter writer;
+  for (const auto& name : file.names()) {
+    const auto shape = file.shape(name);
+    if (name == "transformer.h.1.ln_2.bias") {
+      writer.add(name, Tensor<std::int64_t, 1>({shape[0]}));
+    } else if (name == "transformer.h.1.ln_1.bias") {
+      writer.add(name, Tensor<std::int64_t, 1>({shape[0] + 1}));
+    } else if (shape.size() == 1) {
+      writer.add(name, Tensor<double, 1>({shape[0]}));
+    } else {
+      writer.add(name, Tensor<float, 2>({shape[0], shape[1]}));
+    }
+  }
+  const std::string path = ::testing::TempDir() + "load_weights_types.safetensors";
+  writer.write(path);
+  EXPECT_EQ(file_error_of([&] { load(weights_of(path), options_of_golden()); }),
+            path +
+                ": 2 weights of the model and the file differ: "
+                "'transformer.h.1.ln_1.bias' is (13), expected (12); "
+                "'transformer.h.1.ln_2.bias' is of type I64, which is not read");
 }
 
 }  // namespace

@@ -44,5 +44,37 @@ TEST(ModelConfig, RefusesWhatIsSomethingElse) {
   EXPECT_THROW(ModelConfig::read(pretrained_golden("missing.json")), FileError);
 }
 
+TEST(ModelConfig, NamesAndEntriesTakeNoMoreMemoryThanAConfigNeeds) {
+  const auto refusal = [](const std::string& text) {
+    return file_error_of([&] { ModelConfig(text, "config.json"); });
+  };
+  const std::string name(64, 'n');
+  ModelConfig(R"({")" + name + R"(": {")" + name.substr(1) + R"(": 1}})", "config.json");
+  EXPECT_NE(refusal(R"({")" + name + R"(": {")" + name + R"(": 1}})").find("128 bytes"),
+            std::string::npos);
+  EXPECT_NE(refusal(R"({")" + name + name + R"(n": [1]})").find("128 bytes"), std::string::npos);
+  std::string many = "{";
+  for (int i = 0; i < 2000; ++i) many += (i == 0 ? "\"" : ",\"") + std::to_string(i) + "\":1";
+  ModelConfig(many + "}", "config.json");
+  EXPECT_NE(refusal(many + R"(,"x":1})").find("2000 entries"), std::string::npos);
+  const std::string much = R"({"a": ")" + std::string((1 << 20) - 9, 'a') + R"("})";
+  ModelConfig(much, "config.json");
+  const std::string path = ::testing::TempDir() + "model_config_test.json";
+  const auto written = [&](const std::string& text) {
+    write_file(path, std::as_bytes(std::span(text.data(), text.size())));
+    return file_error_of([&] { ModelConfig::read(path); });
+  };
+  EXPECT_EQ(written(much), "");
+  EXPECT_NE(refusal(much + " ").find("1048577 bytes"), std::string::npos);
+  EXPECT_NE(written(much + " ").find("1048577 bytes"), std::string::npos);
+}
+
+TEST(ModelConfig, KindOfModel) {
+  config_of("{}").expect_kind("llama");
+  config_of(R"({"model_type": "llama"})").expect_kind("llama");
+  EXPECT_EQ(file_error_of([] { config_of(R"({"model_type": "granite"})").expect_kind("llama"); }),
+            "config.json: model_type is 'granite', expected llama");
+}
+
 }  // namespace
 }  // namespace heed::test

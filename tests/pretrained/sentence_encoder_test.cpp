@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include <heed/pretrained/sentence_encoder.hpp>
 
+#include <filesystem>
+#include <fstream>
+
 #include <heed/io/json_reader.hpp>
 
 #include "pretrained/pretrained_files.hpp"
@@ -53,6 +56,29 @@ TEST(SentenceEncoder, TokensAndLengths) {
   std::vector<std::string> many(30, "[UNK]");
   for (std::size_t i = 1; i < 30; ++i) many[i] = "x" + std::to_string(i);
   EXPECT_THROW(SentenceEncoder<float>(encoder.model(), WordPiece(many)), ShapeError);
+}
+
+TEST(SentenceEncoder, AFolderWhoseVocabularyDoesNotFitIsAFileError) {
+  const std::filesystem::path folder = ::testing::TempDir() + "sentence_encoder_test";
+  std::filesystem::create_directories(folder);
+  for (const char* name : {"config.json", "model.safetensors"}) {
+    std::filesystem::copy_file(pretrained_golden("bert/") + name, folder / name,
+                               std::filesystem::copy_options::overwrite_existing);
+  }
+  const auto refusal = [&](std::vector<std::string> tokens, std::size_t lines) {
+    while (tokens.size() < lines) tokens.push_back("x" + std::to_string(tokens.size()));
+    std::ofstream out(folder / "vocab.txt");
+    for (const auto& token : tokens) out << token << '\n';
+    out.close();
+    return file_error_of([&] { SentenceEncoder<float>::read(folder.string()); });
+  };
+  EXPECT_EQ(refusal({"[PAD]", "[UNK]", "[CLS]", "[SEP]"}, 29), "");
+  const auto more = refusal({"[PAD]", "[UNK]", "[CLS]", "[SEP]"}, 30);
+  EXPECT_NE(more.find("vocab.txt: SentenceEncoder: a vocabulary of 30"), std::string::npos) << more;
+  EXPECT_NE(refusal({"[PAD]", "[UNK]", "[SEP]"}, 29).find("[CLS]"), std::string::npos);
+  EXPECT_NE(refusal({"[PAD]", "[UNK]", "[CLS]"}, 29).find("[SEP]"), std::string::npos);
+  EXPECT_NE(refusal({"[SEP]", "[UNK]", "[CLS]"}, 29).find("[PAD]"), std::string::npos);
+  std::filesystem::remove_all(folder);
 }
 
 TEST(SentenceEncoder, VectorsOfLengthOneThatPaddingDoesNotChange) {

@@ -283,5 +283,30 @@ TEST_F(Checkpoint, RefusesWhatIsNone) {
   }
 }
 
+TEST_F(Checkpoint, TextsOfAFileStandInMessagesOnOneLineAndCut) {
+  TinyModel<double> model;
+  Sgd optimizer(model);
+  const auto refusal = [&](const auto& call) -> std::string {
+    try {
+      call();
+    } catch (const FileError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  SafetensorsWriter notes;
+  notes.note("heed_checkpoint", "1\n\x1b[2J" + std::string(100000, 'x'));
+  notes.write(path_);
+  const auto note = refusal([&] { load_checkpoint(path_, model, optimizer); });
+  EXPECT_NE(note.find("is '1\\x0a\\x1b[2Jxxx"), std::string::npos) << note.substr(0, 300);
+  EXPECT_LT(note.size(), path_.size() + 200);
+  SafetensorsWriter names;
+  names.add("one\ntwo" + std::string(100000, 'x'), Tensor<float, 1>({1}));
+  names.write(path_);
+  const auto name = refusal([&] { load_weights(path_, model); });
+  EXPECT_NE(name.find("not in the model: one\\x0atwoxxx"), std::string::npos);
+  EXPECT_LT(name.size(), path_.size() + 500);
+}
+
 }  // namespace
 }  // namespace heed

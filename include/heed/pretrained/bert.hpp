@@ -13,6 +13,8 @@ namespace heed {
 
 /// The options that a BERT's config.json describes. Throws FileError for what heed's BERT has not.
 inline EncoderOptions bert_options(const ModelConfig& config) {
+  config.expect_kind("bert");
+  if (config.flag("is_decoder", false)) config.fail("is_decoder is true, expected false");
   const auto positions = config.text("position_embedding_type", "absolute");
   if (positions != "absolute") {
     config.fail("position_embedding_type is ", quote(positions), ", expected absolute");
@@ -27,7 +29,7 @@ inline EncoderOptions bert_options(const ModelConfig& config) {
   options.segments = config.integer("type_vocab_size", 2);
   options.activation = config.activation("hidden_act", "gelu");
   options.norm_epsilon = config.real("layer_norm_eps", 1e-12);
-  return options;
+  return detail::checked_options(options, config.name());
 }
 
 /// A BERT from a folder with config.json and model.safetensors, as Hugging Face publishes them
@@ -37,8 +39,6 @@ Encoder<T> read_bert(const std::string& folder) {
   const auto options = bert_options(ModelConfig::read(folder + "/config.json"));
   const std::string path = folder + "/model.safetensors";
   const WeightFile file(read_safetensors(path), path);
-  const auto dim = static_cast<double>(options.model_dim);
-  detail::check_block_size(file, dim, dim, static_cast<double>(options.hidden_dim));
   return load_weights<Encoder<T>>(file, bert_names, options);
 }
 

@@ -14,6 +14,7 @@ namespace heed {
 /// The options that a GPT-2's config.json describes. Throws FileError for what heed's GPT-2 has
 /// not.
 inline LanguageModelOptions gpt2_options(const ModelConfig& config) {
+  config.expect_kind("gpt2");
   if (!config.flag("scale_attn_weights", true) || !config.flag("tie_word_embeddings", true) ||
       config.flag("scale_attn_by_inverse_layer_idx", false)) {
     config.fail("expected scale_attn_weights, tie_word_embeddings, no ",
@@ -29,7 +30,7 @@ inline LanguageModelOptions gpt2_options(const ModelConfig& config) {
   options.activation = config.activation("activation_function", "gelu_new");
   options.norm_epsilon = config.real("layer_norm_epsilon", 1e-5);
   options.fused_projection = true;
-  return options;
+  return detail::checked_options(options, config.name());
 }
 
 /// A GPT-2 from a folder with config.json and model.safetensors, as Hugging Face publishes them
@@ -39,8 +40,6 @@ LanguageModel<T> read_gpt2(const std::string& folder) {
   const auto options = gpt2_options(ModelConfig::read(folder + "/config.json"));
   const std::string path = folder + "/model.safetensors";
   const WeightFile file(read_safetensors(path), path);
-  const auto dim = static_cast<double>(options.model_dim);
-  detail::check_block_size(file, dim, dim, static_cast<double>(options.hidden_dim));
   return load_weights<LanguageModel<T>>(file, gpt2_names, options);
 }
 

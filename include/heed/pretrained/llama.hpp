@@ -13,9 +13,10 @@
 
 namespace heed {
 
-/// The options that a Llama's config.json describes. Throws FileError for what heed's Llama has
-/// not.
-inline LanguageModelOptions llama_options(const ModelConfig& config) {
+namespace detail {
+
+/// Throws FileError for what a config.json says of a Llama's attention and heed's has not.
+inline void check_llama_attention(const ModelConfig& config) {
   const auto rotary = config.text(
       "rope_parameters.rope_type",
       config.text("rope_scaling.rope_type", config.text("rope_scaling.type", "default")));
@@ -23,6 +24,24 @@ inline LanguageModelOptions llama_options(const ModelConfig& config) {
   if (config.flag("attention_bias", false) || config.flag("mlp_bias", false)) {
     config.fail("attention_bias or mlp_bias is true, expected false");
   }
+  for (const char* key : {"partial_rotary_factor", "rope_parameters.partial_rotary_factor"}) {
+    const double part = config.real(key, 1);
+    if (part != 1) config.fail(key, " is ", part, ", expected 1");
+  }
+  if (!config.flag("use_sliding_window", true) || !config.has("sliding_window")) return;
+  const double window = config.real("sliding_window");
+  if (!(window >= config.real("max_position_embeddings"))) {
+    config.fail("sliding_window is ", window, ", expected max_position_embeddings or more");
+  }
+}
+
+}  // namespace detail
+
+/// The options that a Llama's config.json describes. Throws FileError for what heed's Llama has
+/// not.
+inline LanguageModelOptions llama_options(const ModelConfig& config) {
+  config.expect_kind("llama");
+  detail::check_llama_attention(config);
   auto options = LanguageModelOptions::llama();
   options.vocabulary = config.integer("vocab_size");
   options.model_dim = config.integer("hidden_size");
@@ -36,7 +55,7 @@ inline LanguageModelOptions llama_options(const ModelConfig& config) {
   options.norm_epsilon = config.real("rms_norm_eps", 1e-6);
   options.rotary.base = config.real("rope_parameters.rope_theta", config.real("rope_theta", 10000));
   options.tied_head = config.flag("tie_word_embeddings", false);
-  return options;
+  return detail::checked_options(options, config.name());
 }
 
 /// The options that the metadata of a GGUF file with a Llama describe. Queries and keys are stored
@@ -50,6 +69,10 @@ inline LanguageModelOptions llama_options(const Gguf& file) {
   if (scaling != "none") {
     throw_file_error(file.name(), ": llama.rope.scaling.type is ", quote(scaling),
                      ", expected none");
+  }
+  const auto scale = file.value<float>("llama.rope.scale_linear", 1);
+  if (scale != 1) {
+    throw_file_error(file.name(), ": llama.rope.scale_linear is ", scale, ", expected 1");
   }
   const auto integer = [&](const char* key) {
     return static_cast<Index>(file.value<std::uint32_t>(key));
@@ -72,21 +95,8 @@ inline LanguageModelOptions llama_options(const Gguf& file) {
       static_cast<Index>(file.value<std::uint32_t>("llama.rope.dimension_count", 0));
   options.rotary.pairing = RotaryPairing::interleaved;
   options.tied_head = !file.has_tensor("output.weight");
-  return options;
+  return detail::checked_options(options, file.name());
 }
-
-namespace detail {
-
-template <Scalar T>
-LanguageModel<T> read_llama(const WeightFile& file, const WeightNames& names,
-                            const LanguageModelOptions& options) {
-  const auto dim = static_cast<double>(options.model_dim);
-  const double inner = static_cast<double>(options.heads) * static_cast<double>(options.head_dim);
-  check_block_size(file, dim, inner, static_cast<double>(options.hidden_dim));
-  return load_weights<LanguageModel<T>>(file, names, options);
-}
-
-}  // namespace detail
 
 /// A Llama from a folder with config.json and model.safetensors, as Hugging Face publishes them
 /// (Touvron et al. 2023). Throws FileError.
@@ -95,12 +105,12 @@ LanguageModel<T> read_llama(const std::string& folder) {
   const auto options = llama_options(ModelConfig::read(folder + "/config.json"));
   const std::string path = folder + "/model.safetensors";
   const auto& names = options.tied_head ? tied_llama_names : llama_names;
-  return detail::read_llama<T>(WeightFile(read_safetensors(path), path), names, options);
+  return load_weights<LanguageModel<T>>(WeightFile(read_safetensors(path), path), names, options);
 }
 /// The same from a GGUF file, its weights dequantized. Throws FileError.
 template <Scalar T>
 LanguageModel<T> read_llama(const Gguf& file) {
-  return detail::read_llama<T>(WeightFile(file), gguf_llama_names, llama_options(file));
+  return load_weights<LanguageModel<T>>(WeightFile(file), gguf_llama_names, llama_options(file));
 }
 
 namespace detail {

@@ -48,34 +48,44 @@ class WeightMatch {
     throw_shape_error("load_weights: the table has no name for ", quote(ours));
   }
 
+  /// A weight that is to be read as T.
+  template <class T>
   void expect(std::string_view ours, std::vector<Index> shape) {
     const Found found = name_of(ours);
+    if (!file_.contains(found.name)) return add("no ", quote(found.name));
     used_.insert(found.name);
-    if (!file_.contains(found.name)) return add("no " + quote(found.name));
     if (found.transposed && shape.size() == 2) std::swap(shape[0], shape[1]);
     const auto is = file_.shape(found.name);
-    if (std::equal(is.begin(), is.end(), shape.begin(), shape.end())) return;
-    add(quote(found.name) + " is " + text_of(is) + ", expected " + text_of(shape));
+    if (!std::equal(is.begin(), is.end(), shape.begin(), shape.end())) {
+      add(quote(found.name), " is ", is, ", expected ", std::span<const Index>(shape));
+    } else if (!file_.is_readable<T>(found.name)) {
+      add(quote(found.name), " is of type ", file_.type(found.name), ", which is not read");
+    }
   }
-  /// Throws FileError with everything that did not fit, if anything.
+  /// Throws FileError with everything that did not fit, if anything; the first 50 by name.
   void finish() {
     for (const auto& name : file_.names()) {
-      if (used_.count(name) == 0 && !left_out(name)) add(quote(name) + " is not the model's");
+      if (used_.count(name) == 0 && !left_out(name)) add(quote(name), " is not the model's");
     }
     if (problems_ == 0) return;
+    if (problems_ > listed) text_ += message("; and ", problems_ - listed, " more");
     throw_file_error(file_.name(), ": ", problems_, problems_ == 1 ? " weight" : " weights",
                      " of the model and the file differ: ", text_);
   }
 
  private:
-  void add(const std::string& problem) { text_ += (problems_++ == 0 ? "" : "; ") + problem; }
+  static constexpr Index listed = 50;
+
+  template <class... Parts>
+  void add(const Parts&... parts) {
+    if (++problems_ <= listed) text_ += message(problems_ == 1 ? "" : "; ", parts...);
+  }
   bool left_out(std::string_view name) const {
     if (name.starts_with(prefix_)) name.remove_prefix(prefix_.size());
     const auto pattern = numbered(name).pattern;
     return std::find(names_.left_out.begin(), names_.left_out.end(), pattern) !=
            names_.left_out.end();
   }
-  static std::string text_of(std::span<const Index> shape) { return message(shape); }
 
   const WeightFile& file_;
   WeightNames names_;
@@ -84,15 +94,35 @@ class WeightMatch {
   Index problems_ = 0;
 };
 
-/// Refuses sizes that a file merely claims: a matrix of a block that the file's weights, at half a
-/// byte each or more, cannot hold. `inner`: what heads have together.
-inline void check_block_size(const WeightFile& file, double model_dim, double inner,
-                             double hidden_dim) {
-  const double weights = model_dim * std::max({model_dim, inner, hidden_dim});
-  const double most = 2 * static_cast<double>(file.bytes());
+/// Refuses sizes that a file merely claims: a block of more weights than the file's tensors have
+/// together, so that what the shapes are taken from is never larger than they are.
+template <class Options>
+void check_block_size(const WeightFile& file, const Options& options) {
+  if (options.model_dim < 1 || options.heads < 1) {
+    throw_file_error(file.name(), ": a model of dimension ", options.model_dim, " with ",
+                     options.heads, " heads");
+  }
+  const auto dim = static_cast<double>(options.model_dim);
+  const auto heads = static_cast<double>(options.heads);
+  double inner = dim, key_inner = dim, matrices = 2;
+  if constexpr (requires { options.key_heads; }) {
+    const double head = options.head_dim > 0 ? static_cast<double>(options.head_dim) : dim / heads;
+    inner = heads * head;
+    key_inner = options.key_heads > 0 ? static_cast<double>(options.key_heads) * head : inner;
+    matrices = options.gated ? 3 : 2;
+  }
+  const double hidden = options.hidden_dim > 0 ? static_cast<double>(options.hidden_dim) : 4 * dim;
+  const double weights = dim * (2 * inner + 2 * key_inner + matrices * hidden);
+  double most = 0;
+  for (const auto& name : file.names()) {
+    double size = 1;
+    for (const Index extent : file.shape(name)) size *= static_cast<double>(extent);
+    most += size;
+  }
+  most = std::min(most, 2 * static_cast<double>(file.bytes()));  // no type we read is denser
   if (weights <= most) return;
-  throw_file_error(file.name(), ": a matrix of ", weights, " weights cannot be in ", file.bytes(),
-                   " bytes");
+  throw_file_error(file.name(), ": a block of dimension ", options.model_dim, " cannot be in ",
+                   file.bytes(), " bytes");
 }
 
 /// The rows that a table has in the model, where the prototype has one.
@@ -113,6 +143,7 @@ Model prototype_of(const WeightFile& file, Options options) {
     throw_file_error(file.name(), ": ", options.blocks, " blocks, the file has ",
                      file.names().size(), " tensors");
   }
+  check_block_size(file, options);
   options.vocabulary = options.max_length = options.blocks = 1;
   if constexpr (requires { options.segments; }) {
     options.segments = std::min<Index>(options.segments, 1);
@@ -128,8 +159,9 @@ Model prototype_of(const WeightFile& file, Options options) {
 }  // namespace detail
 
 /// A model with the weights of a file under their published names. Throws FileError, which lists
-/// every weight that is missing, has another shape, or is not the model's. Nothing larger than the
-/// file's own tensors is allocated, whatever the options say.
+/// weights that are missing, have another shape, a type that heed does not read, or are not the
+/// model's. Nothing larger than the file's own tensors as floats is allocated, whatever the options
+/// say.
 template <class Model, class Options>
 Model load_weights(const WeightFile& file, const WeightNames& names, const Options& options) {
   auto model = detail::prototype_of<Model>(file, options);
@@ -139,9 +171,11 @@ Model load_weights(const WeightFile& file, const WeightNames& names, const Optio
         std::vector<Index> shape(parameter.extents().begin(), parameter.extents().end());
         shape[0] = detail::rows_of(name, options, shape[0]);
         constexpr std::string_view first = "blocks.0.";
-        if (!name.starts_with(first)) return match.expect(name, shape);
+        using Weight = typename std::remove_cvref_t<decltype(parameter)>::value_type;
+        if (!name.starts_with(first)) return match.template expect<Weight>(name, shape);
         for (Index i = 0; i < options.blocks; ++i) {
-          match.expect(detail::message("blocks.", i, ".", name.substr(first.size())), shape);
+          match.template expect<Weight>(
+              detail::message("blocks.", i, ".", name.substr(first.size())), shape);
         }
       },
       model);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <cstddef>
 #include <map>
 #include <string>
 #include <string_view>
@@ -18,17 +19,24 @@
 namespace heed {
 
 /// A model's config.json as Hugging Face writes it: numbers, texts and flags by name. What stands
-/// in an object inside is `outer.inner`; null is as if it were not there. All errors are FileErrors
-/// that name the file and the entry.
+/// in an object inside is `outer.inner`; null is as if it were not there. At most 1 MiB, 2000
+/// entries and names of 128 bytes. All errors are FileErrors that name the file and the entry.
 class ModelConfig {
  public:
   /// `name` stands in error messages.
   ModelConfig(std::string_view text, std::string name) : name_(std::move(name)) {
+    if (text.size() > longest_text) {
+      fail(text.size(), " bytes, expected at most ", longest_text);
+    }
     detail::JsonReader json(text, name_);
     read_object(json, "");
     json.end();
   }
   static ModelConfig read(const std::string& path) {
+    const std::size_t size = detail::size_of(detail::open_regular(path), path);
+    if (size > longest_text) {
+      throw_file_error(path, ": ", size, " bytes, expected at most ", longest_text);
+    }
     const auto bytes = read_file(path);
     return {std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()), path};
   }
@@ -57,6 +65,11 @@ class ModelConfig {
   bool flag(const std::string& key, bool otherwise) const {
     return has(key) ? get<bool>(key, "true or false") : otherwise;
   }
+  /// Refuses a config of another kind of model, where it says of which.
+  void expect_kind(const std::string& expected) const {
+    const std::string kind = text("model_type", expected);
+    if (kind != expected) fail("model_type is ", quote(kind), ", expected ", expected);
+  }
   /// The activation of that name in Hugging Face's spelling.
   ActivationKind activation(const std::string& key, const std::string& otherwise) const {
     const std::string kind = text(key, otherwise);
@@ -73,10 +86,16 @@ class ModelConfig {
   }
 
  private:
+  static constexpr std::size_t longest_text = std::size_t{1} << 20, longest_name = 128;
+  static constexpr std::size_t most_entries = 2000;
+
   struct List {};  // which nobody asks for
 
   void read_object(detail::JsonReader& json, const std::string& outer) {
     json.object([&](const std::string& key) {
+      if (outer.size() + key.size() > longest_name) {
+        fail(quote(outer.empty() ? key : outer), ": a name of more than ", longest_name, " bytes");
+      }
       const std::string name = outer + key;
       const char next = json.peek();
       if (next == '{') return read_object(json, name + ".");
@@ -92,6 +111,7 @@ class ModelConfig {
         value = json.real();
       }
       if (!values_.emplace(name, std::move(value)).second) fail(quote(name), " twice");
+      if (values_.size() > most_entries) fail("more than ", most_entries, " entries");
     });
   }
   template <class T>
@@ -106,5 +126,29 @@ class ModelConfig {
   std::string name_;
   std::map<std::string, std::variant<List, double, std::string, bool>> values_;
 };
+
+namespace detail {
+
+/// The options that a file gives a model, but for numbers that no model has and that its weights
+/// would not contradict; those throw FileError.
+template <class Options>
+const Options& checked_options(const Options& options, const std::string& name) {
+  constexpr Index longest = Index{1} << 24;  // whoever caches so many tokens runs out of memory
+  if (options.max_length < 1 || options.max_length > longest) {
+    throw_file_error(name, ": a length of ", options.max_length, " tokens, expected 1 to ",
+                     longest);
+  }
+  const auto positive = [&](const char* what, double value) {
+    if (value > 0 && std::isfinite(value)) return;
+    throw_file_error(name, ": ", what, " is ", value, ", expected a number above 0");
+  };
+  positive("the norms' epsilon", options.norm_epsilon);
+  if constexpr (requires { options.rotary; }) {
+    positive("the base of rotary positions", options.rotary.base);
+  }
+  return options;
+}
+
+}  // namespace detail
 
 }  // namespace heed

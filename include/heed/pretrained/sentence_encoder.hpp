@@ -28,17 +28,26 @@ struct SentenceBatch {
 template <Scalar T>
 class SentenceEncoder {
  public:
+  /// Throws ShapeError for a vocabulary larger than the model's, or without [CLS], [SEP] or [PAD].
   SentenceEncoder(Encoder<T> model, WordPiece tokenizer)
       : model_(std::move(model)), tokenizer_(std::move(tokenizer)) {
     if (tokenizer_.vocabulary_size() > model_.input.embedding.weight.extent(0)) {
       throw_shape_error("SentenceEncoder: a vocabulary of ", tokenizer_.vocabulary_size(),
                         " for a model of ", model_.input.embedding.weight.extent(0));
     }
+    for (const char* name : {"[CLS]", "[SEP]", "[PAD]"}) static_cast<void>(tokenizer_.token(name));
     model_.pack();
   }
   /// From a folder with config.json, model.safetensors and vocab.txt. Throws FileError.
   static SentenceEncoder read(const std::string& folder) {
-    return {read_bert<T>(folder), WordPiece::read(folder + "/vocab.txt")};
+    const std::string path = folder + "/vocab.txt";
+    auto model = read_bert<T>(folder);
+    auto tokenizer = WordPiece::read(path);
+    try {
+      return {std::move(model), std::move(tokenizer)};
+    } catch (const ShapeError& error) {
+      throw_file_error(path, ": ", error.what());
+    }
   }
 
   const Encoder<T>& model() const { return model_; }

@@ -39,6 +39,19 @@ class WeightFile {
     if (const auto* gguf = std::get_if<Gguf>(&file_)) return gguf->tensor(name).shape();
     return std::get<Safetensors>(file_).entry(name).shape();
   }
+  /// What the file calls the type of a tensor's weights.
+  std::string_view type(std::string_view name) const {
+    if (const auto* gguf = std::get_if<Gguf>(&file_)) return gguf->tensor(name).type->name;
+    return name_of(std::get<Safetensors>(file_).entry(name).type);
+  }
+  /// Whether `tensor` reads weights of that type as T.
+  template <class T>
+  bool is_readable(std::string_view name) const {
+    if (const auto* gguf = std::get_if<Gguf>(&file_)) {
+      return is_dequantizable(*gguf->tensor(name).type);
+    }
+    return is_readable_as<T>(std::get<Safetensors>(file_).entry(name).type);
+  }
   /// Bytes of all weights.
   std::size_t bytes() const {
     std::size_t sum = 0;

@@ -9,8 +9,8 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <vector>
 
+#include <heed/core/printable.hpp>
 #include <heed/core/random.hpp>
 #include <heed/io/safetensors.hpp>
 #include <heed/io/safetensors_writer.hpp>
@@ -75,7 +75,7 @@ class ParameterMatch {
   void finish(const std::string& path) {
     for (const SafetensorsEntry& entry : file_.entries()) {
       if (!expected_.contains(entry.name)) {
-        problems_ += "\n  not in the model: " + message(entry.name, " ", entry.shape());
+        problems_ += "\n  not in the model: " + message(printable(entry.name), " ", entry.shape());
       }
     }
     if (!problems_.empty()) throw_file_error(path, ": does not match the model:", problems_);
@@ -109,7 +109,7 @@ Integer noted_number(const std::string& path, const std::map<std::string, std::s
   const char* end = note->second.data() + note->second.size();
   const auto [stop, failure] = std::from_chars(note->second.data(), end, value);
   if (failure != std::errc() || stop != end || value < 0) {
-    throw_file_error(path, ": no checkpoint: '", key, "' is '", note->second, "'");
+    throw_file_error(path, ": no checkpoint: '", key, "' is ", quote(note->second));
   }
   return value;
 }
