@@ -196,7 +196,7 @@ def gpt2(library, case, threads, seconds, vocabulary, dim, heads, blocks, length
                                       n_head=heads, n_layer=blocks))
     handle = library.heed_random_gpt2(vocabulary, dim, heads, blocks, length)
     engines = {"heed": Ours(library, handle), "transformers": Transformers(peer),
-               "PyTorch": Plain(Gpt(vocabulary, dim, heads, blocks, length))}
+               "PyTorch": Plain(Gpt(vocabulary, dim, heads, blocks, length, 0.0))}
     rows = compare(case, threads, engines, [i % vocabulary for i in range(prompt)], count, seconds,
                    same=False)
     library.heed_close(handle)

@@ -32,7 +32,7 @@ AttentionProblem<T> checked_bfloat16_problem(const Bfloat16Views& views,
       checked_problem<T>(shape_of<const T>(views.queries), shape_of<const T>(views.keys),
                          shape_of<const T>(views.values), shape_of<T>(views.out), options);
   check_memory(views.out, views.queries, views.keys, views.values);
-  check_apart("out", views.out, problem.changes);
+  check_apart("out", byte_range(views.out), problem.changes);
   if (problem.log_sum_exp.given()) {
     const auto& view = problem.log_sum_exp.view();
     if (overlaps(view, views.queries) || overlaps(view, views.keys) ||

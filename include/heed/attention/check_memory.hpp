@@ -21,15 +21,18 @@ void check_memory(const TensorView<Out, 4>& out, const TensorView<const In, 4>& 
 }
 
 /// Fails if something written shares memory with what changes scores.
-template <class Written, class T>
-void check_apart(const char* name, const Written& written, const ScoreChanges<T>& changes) {
-  const auto apart = [&](const char* other, const auto& view) {
-    if (overlaps(written, view)) throw_shape_error("attention: ", name, " overlaps ", other);
+template <class T>
+void check_apart(const char* name, ByteRange written, const ScoreChanges<T>& changes) {
+  const auto apart = [&](const char* other, ByteRange read) {
+    if (meet(written, read)) throw_shape_error("attention: ", name, " overlaps ", other);
   };
-  if (changes.bias.given()) apart("bias", changes.bias.view());
-  apart("relative_bias", changes.relative_bias);
-  apart("alibi_slopes", TensorView<const T, 1>(changes.alibi_slopes));
-  apart("sinks", TensorView<const T, 1>(changes.sinks));
+  const auto of = [](std::span<const T> numbers) {
+    return byte_range(TensorView<const T, 1>(numbers));
+  };
+  if (changes.bias.given()) apart("bias", byte_range(changes.bias.view()));
+  apart("relative_bias", byte_range(changes.relative_bias));
+  apart("alibi_slopes", of(changes.alibi_slopes));
+  apart("sinks", of(changes.sinks));
 }
 
 }  // namespace heed::detail

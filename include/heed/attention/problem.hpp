@@ -221,9 +221,9 @@ AttentionProblem<T> checked_problem(TensorView<const T, 4> queries, TensorView<c
   problem.changes = checked_changes(
       options,
       Extents<4>{problem.batch(), problem.heads(), problem.query_count(), problem.key_count()});
-  check_apart("out", out, problem.changes);
+  check_apart("out", byte_range(out), problem.changes);
   const auto& lse = problem.log_sum_exp;
-  if (lse.given()) check_apart("log_sum_exp", lse.view(), problem.changes);
+  if (lse.given()) check_apart("log_sum_exp", byte_range(lse.view()), problem.changes);
   return problem;
 }
 

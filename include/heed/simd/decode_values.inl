@@ -9,8 +9,8 @@ struct DecodeValues {
   static constexpr Index lanes = vectors * S::width;
   // Tiles of one vector where there are kernels for them.
   static constexpr int narrow = vectors == 4 ? 1 : vectors;
-  // Code is compile time: header-only programs have a kernel of one row on the fastest set only.
-  static constexpr bool one_alone = HEED_SIMD_BYTES == 64 || HEED_SIMD_HAS_HEAD_RUNS;
+  // Code is compile time: header-only programs have no kernel of one row.
+  static constexpr bool one_alone = HEED_SIMD_HAS_HEAD_RUNS;
   /// Keys whose values are added to all rows before the next ones: they stay in the first cache.
   static constexpr Index value_tile = 16;
 

@@ -31,6 +31,10 @@ ByteRange byte_range(const TensorView<T, Rank>& view) {
           base + static_cast<std::uintptr_t>(high * width) + sizeof(T)};
 }
 
+inline bool meet(const ByteRange& a, const ByteRange& b) {
+  return a.begin < b.end && b.begin < a.end && a.begin != a.end && b.begin != b.end;
+}
+
 }  // namespace detail
 
 /// Whether two views may share memory: the ranges of addresses they span intersect. Views that
@@ -38,10 +42,7 @@ ByteRange byte_range(const TensorView<T, Rank>& view) {
 /// without elements overlap nothing.
 template <class A, std::size_t RankA, class B, std::size_t RankB>
 bool overlaps(const TensorView<A, RankA>& a, const TensorView<B, RankB>& b) {
-  const auto first = detail::byte_range(a);
-  const auto second = detail::byte_range(b);
-  return first.begin < second.end && second.begin < first.end && first.begin != first.end &&
-         second.begin != second.end;
+  return detail::meet(detail::byte_range(a), detail::byte_range(b));
 }
 
 /// Whether two indices of one view may name the same element, as with a stride of 0. Such a view
