@@ -77,7 +77,8 @@ void run_attention(const AttentionProblem<T>& problem, const MaskRef& mask) {
     return run_head_runs(problem, mask, work >= parallel_threshold);
   }
 #endif
-  if (problem.query_count() <= most_decoded_queries) {
+  const bool decodes = simd::decode_kernels<T>().attend != nullptr;
+  if (decodes && problem.query_count() <= most_decoded_queries) {
     return run_decode(problem, mask, work >= parallel_threshold);
   }
   const ForwardPieces<T> pieces(problem, mask);

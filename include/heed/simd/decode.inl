@@ -133,6 +133,11 @@ struct DecodeTable {
 template <class T>
 const DecodeKernels<T>& decode_table() {
   using K = DecodeTable<T>;
+#if HEED_SIMD_BYTES == 16 && defined(__x86_64__) && !HEED_SIMD_HAS_HEAD_RUNS
+  // Code is compile time: header-only programs on machines without AVX2 decode as they prefill.
+  static constexpr DecodeKernels<T> entries{nullptr, nullptr, K::widen};
+#else
   static constexpr DecodeKernels<T> entries{DecodeScores<T>::scores, K::attend, K::widen};
+#endif
   return entries;
 }

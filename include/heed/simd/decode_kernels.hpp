@@ -38,6 +38,7 @@ struct QueryRows {
 /// The decoding kernels of one instruction set for one scalar type.
 template <class T>
 struct DecodeKernels {
+  // The first two are null where few queries are computed as many are, with the same bits.
   /// rows.scores of a block of keys, changed by its ScoreChange.
   void (*scores)(const KeyBlock<T>& keys, const QueryRows<T>& rows);
   /// Takes the block of keys, whose scores stand in rows.scores, into the softmax.
