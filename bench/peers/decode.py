@@ -6,14 +6,12 @@ memory itself: torch.sum over the same keys and values, called in turn with both
   bench/peers/decode.py build/release/bench/libheed_bench_peer.so [--threads 1 2] [--json FILE]
 """
 import argparse
-import datetime
-import json
 import statistics
 import time
 
 import torch
 
-from sdpa import load, machine, timed
+from sdpa import load, save, timed
 
 CASES = [  # heads, key heads, queries, keys, dim
     (32, 8, 1, 16384, 128),
@@ -82,12 +80,7 @@ def main():
             print(f"{threads} thr  {row['case']:32s} {row['ours_ms']:8.3f} ms  "
                   f"{row['ours_gbytes']:5.1f} GB/s, {100 * row['of_memory']:3.0f} % of torch.sum's "
                   f"{row['memory_gbytes']:5.1f};  {row['ratio']:.2f} times SDPA", flush=True)
-    if options.json:
-        with open(options.json, "w") as file:
-            json.dump({"table": "decode", "torch": torch.__version__,
-                       "isa": library.heed_isa().decode(),
-                       "compiler": library.heed_compiler().decode(), "machine": machine(),
-                       "date": datetime.date.today().isoformat(), "rows": rows}, file, indent=1)
+    save(options.json, library, rows, table="decode")
 
 
 if __name__ == "__main__":

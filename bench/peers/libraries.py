@@ -10,8 +10,6 @@ or that it fails at, in which case the reason is printed and kept in the report.
   bench/peers/libraries.py build/release/bench/libheed_bench_peer.so [--threads 1] [--json FILE]
 """
 import argparse
-import datetime
-import json
 import statistics
 import time
 
@@ -20,7 +18,7 @@ import onnxruntime
 import torch
 from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
-from sdpa import dense_mask, load, machine, timed
+from sdpa import dense_mask, load, save, timed
 
 CASES = [  # heads, length, dim, mask, its size, type
     (4, 4096, 64, "none", 0, "float"),
@@ -157,12 +155,7 @@ def main():
                   "  ".join(f"{peer} {row['gflops'][peer]:6.1f} ({ratio[0]:.2f} times as slow)"
                             for peer, ratio in row["ratio"].items()) +
                   "".join(f"  {peer}: {why}" for peer, why in row["failed"].items()), flush=True)
-    if options.json:
-        with open(options.json, "w") as file:
-            json.dump({"table": "libraries", "torch": torch.__version__,
-                       "onnxruntime": onnxruntime.__version__, "isa": library.heed_isa().decode(),
-                       "compiler": library.heed_compiler().decode(), "machine": machine(),
-                       "date": datetime.date.today().isoformat(), "rows": rows}, file, indent=1)
+    save(options.json, library, rows, table="libraries", onnxruntime=onnxruntime.__version__)
 
 
 if __name__ == "__main__":

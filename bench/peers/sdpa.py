@@ -134,6 +134,16 @@ def run_case(library, case, threads, seconds):
             "ratio_high": ratios[len(ratios) - 1 - len(ratios) // 10], "error": error}
 
 
+def save(path, library, rows, **more):
+    """What report.py reads, if there is a path."""
+    if not path:
+        return
+    with open(path, "w") as file:
+        json.dump({**more, "torch": torch.__version__, "isa": library.heed_isa().decode(),
+                   "compiler": library.heed_compiler().decode(), "machine": machine(),
+                   "date": datetime.date.today().isoformat(), "rows": rows}, file, indent=1)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("library")
@@ -162,11 +172,7 @@ def main():
                   f"{row['theirs_gflops']:6.1f}  ratio {row['ratio']:5.2f} "
                   f"[{row['ratio_low']:.2f}, {row['ratio_high']:.2f}]  {row['ours_ms']:.3f} ms",
                   flush=True)
-    if options.json:
-        with open(options.json, "w") as file:
-            json.dump({"torch": torch.__version__, "isa": library.heed_isa().decode(),
-                       "compiler": library.heed_compiler().decode(), "machine": machine(),
-                       "date": datetime.date.today().isoformat(), "rows": rows}, file, indent=1)
+    save(options.json, library, rows)
 
 
 if __name__ == "__main__":

@@ -11,14 +11,12 @@ scores only: 14 · dim each (two products forward, five backward).
 """
 import argparse
 import ctypes
-import datetime
-import json
 import statistics
 import time
 
 import torch
 
-from sdpa import load, machine
+from sdpa import load, save
 
 CASES = [(heads, length, dim, mask)
          for heads, length, dim in ((25, 1024, 64), (1, 4096, 64), (8, 2048, 128), (96, 256, 64),
@@ -93,11 +91,7 @@ def main():
                   f"{row['theirs_gflops']:6.1f}  ratio {row['ratio']:5.2f} "
                   f"[{row['ratio_low']:.2f}, {row['ratio_high']:.2f}]  {row['ours_ms']:.3f} ms",
                   flush=True)
-    if options.json:
-        with open(options.json, "w") as file:
-            json.dump({"torch": torch.__version__, "isa": library.heed_isa().decode(),
-                       "compiler": library.heed_compiler().decode(), "machine": machine(),
-                       "date": datetime.date.today().isoformat(), "rows": rows}, file, indent=1)
+    save(options.json, library, rows)
 
 
 if __name__ == "__main__":

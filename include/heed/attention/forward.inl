@@ -72,7 +72,7 @@ void run_attention(const AttentionProblem<T>& problem, const MaskRef& mask) {
                       static_cast<double>(problem.query_count()) *
                       static_cast<double>(problem.key_count()) *
                       static_cast<double>(problem.head_dim() + problem.value_dim());
-#if HEED_SIMD_HAS_HEAD_RUNS
+#if HEED_SIMD_ALL_KERNELS
   if (HeadRuns<T>::take(problem)) {
     return run_head_runs(problem, mask, work >= parallel_threshold);
   }

@@ -19,7 +19,7 @@ void run_backward(const BackwardProblem<T>& problem, const MaskRef& mask) {
                       static_cast<double>(call.key_count()) *
                       static_cast<double>(3 * call.head_dim() + 2 * call.value_dim());
   const bool alone = work < backward_parallel_threshold;
-#if HEED_SIMD_HAS_HEAD_RUNS
+#if HEED_SIMD_ALL_KERNELS
   if (HeadGradients<T>::take(problem)) {
     auto fallback = [&](Index head) { BackwardPieces<T>(problem, mask).run_one(head); };
     const HeadGradients<T> heads(problem, mask, fallback);

@@ -22,7 +22,7 @@ template <class T>
 const DecodeKernels<T>& decode_kernels_of(Isa isa) {
   HEED_SIMD_TABLE_OF(isa, decode_table);
 }
-#if HEED_SIMD_HAS_HEAD_RUNS
+#if HEED_SIMD_ALL_KERNELS
 template <class T>
 const HeadRunKernels<T>& head_run_kernels_of(Isa isa) {
   HEED_SIMD_TABLE_OF(isa, head_run_table);
@@ -43,7 +43,7 @@ template <class T>
 const DecodeKernels<T>& decode_kernels() {
   return detail::decode_kernels_of<T>(active());
 }
-#if HEED_SIMD_HAS_HEAD_RUNS
+#if HEED_SIMD_ALL_KERNELS
 template <class T>
 const HeadRunKernels<T>& head_run_kernels() {
   return detail::head_run_kernels_of<T>(active());

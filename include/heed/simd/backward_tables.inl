@@ -18,7 +18,7 @@ template <class T>
 const BackwardKernels<T>& backward_kernels_of(Isa isa) {
   HEED_SIMD_TABLE_OF(isa, backward_table);
 }
-#if HEED_SIMD_HAS_HEAD_RUNS
+#if HEED_SIMD_ALL_KERNELS
 template <class T>
 const HeadGradientKernels<T>& head_gradient_kernels_of(Isa isa) {
   HEED_SIMD_TABLE_OF(isa, head_gradient_table);
@@ -31,7 +31,7 @@ template <class T>
 const BackwardKernels<T>& backward_kernels() {
   return detail::backward_kernels_of<T>(active());
 }
-#if HEED_SIMD_HAS_HEAD_RUNS
+#if HEED_SIMD_ALL_KERNELS
 template <class T>
 const HeadGradientKernels<T>& head_gradient_kernels() {
   return detail::head_gradient_kernels_of<T>(active());

@@ -133,7 +133,7 @@ struct DecodeTable {
 template <class T>
 const DecodeKernels<T>& decode_table() {
   using K = DecodeTable<T>;
-#if HEED_SIMD_BYTES == 16 && defined(__x86_64__) && !HEED_SIMD_HAS_HEAD_RUNS
+#if HEED_SIMD_BYTES == 16 && defined(__x86_64__) && !HEED_SIMD_ALL_KERNELS
   // Code is compile time: header-only programs on machines without AVX2 decode as they prefill.
   static constexpr DecodeKernels<T> entries{nullptr, nullptr, K::widen};
 #else

@@ -27,7 +27,7 @@ struct DecodeScores {
   static constexpr int narrow = vectors == 4 ? 1 : vectors;
   // Code is compile time: header-only programs turn keys on the fastest set only.
   static constexpr bool turns_keys =
-      HEED_SIMD_BYTES == 64 || (HEED_SIMD_HAS_HEAD_RUNS && tile_rows > 2);
+      HEED_SIMD_BYTES == 64 || (HEED_SIMD_ALL_KERNELS && tile_rows > 2);
 
   /// Scores of the first `Rows` rows over one vector of keys, which are turned in
   /// registers, width × width numbers at a time, and kept in rows.packed if there are more rows.
@@ -109,8 +109,8 @@ struct DecodeScores {
       const std::uintptr_t ahead = from + S::width < keys.count
                                        ? distance(at, at + S::width * lying.row_stride)
                                        : distance(at, keys.values.data);
-      if (HEED_SIMD_HAS_HEAD_RUNS && rows.count == 1) {
-        score_turned<HEED_SIMD_HAS_HEAD_RUNS ? 1 : decoded_at_once>(keys, rows, from, ahead);
+      if (HEED_SIMD_ALL_KERNELS && rows.count == 1) {
+        score_turned<HEED_SIMD_ALL_KERNELS ? 1 : decoded_at_once>(keys, rows, from, ahead);
       } else {
         score_turned<decoded_at_once>(keys, rows, from, ahead);
       }

@@ -10,7 +10,7 @@ struct DecodeValues {
   // Tiles of one vector where there are kernels for them.
   static constexpr int narrow = vectors == 4 ? 1 : vectors;
   // Code is compile time: header-only programs have no kernel of one row.
-  static constexpr bool one_alone = HEED_SIMD_HAS_HEAD_RUNS;
+  static constexpr bool one_alone = HEED_SIMD_ALL_KERNELS;
   /// Keys whose values are added to all rows before the next ones: they stay in the first cache.
   static constexpr Index value_tile = 16;
 

@@ -17,11 +17,12 @@
 #define HEED_SIMD_HAS_SCALAR 0
 #endif
 
-// The kernels for short sequences are for speed alone, and take a second: heed::compiled has them.
+// Kernels that are for speed alone, for short sequences above all, take a second to compile:
+// heed::compiled has them, header-only units compute the same bits without.
 #if defined(HEED_COMPILED_SOURCE)
-#define HEED_SIMD_HAS_HEAD_RUNS 1
+#define HEED_SIMD_ALL_KERNELS 1
 #else
-#define HEED_SIMD_HAS_HEAD_RUNS 0
+#define HEED_SIMD_ALL_KERNELS 0
 #endif
 
 namespace heed::simd {

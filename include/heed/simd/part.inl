@@ -32,7 +32,7 @@ inline constexpr int tile_stride{HEED_SIMD_VECTORS * S::width};
 #include <heed/simd/decode_values.inl>
 #include <heed/simd/decode.inl>
 #include <heed/simd/dropout.inl>
-#if HEED_SIMD_HAS_HEAD_RUNS
+#if HEED_SIMD_ALL_KERNELS
 #include <heed/simd/ahead.inl>
 #include <heed/simd/head_group.inl>
 #include <heed/simd/row_products.inl>
@@ -42,7 +42,7 @@ inline constexpr int tile_stride{HEED_SIMD_VECTORS * S::width};
 #elif HEED_SIMD_PART == 2
 #include <heed/simd/backward.inl>
 #include <heed/simd/backward_table.inl>
-#if HEED_SIMD_HAS_HEAD_RUNS
+#if HEED_SIMD_ALL_KERNELS
 #include <heed/simd/head_gradient.inl>
 #endif
 #elif HEED_SIMD_PART == 3

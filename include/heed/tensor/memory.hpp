@@ -21,7 +21,7 @@ namespace heed::detail {
 /// training step makes and drops the same tensors every time, and fetching their pages from the
 /// system anew cost a fifth of it, and of small models a quarter: the allocator gives the end of
 /// its memory back after every step. At most `most_bytes` a thread; the oldest go first. Blocks
-/// below 4 KiB are kept in lists by their size, since aligned ones cost the allocator a tenth of
+/// up to 4 KiB are kept in lists by their size, since aligned ones cost the allocator a tenth of
 /// the time that a small model takes for a token. Under an address sanitizer all blocks are the
 /// allocator's.
 class TensorMemory {

@@ -31,9 +31,6 @@ class RoundedPieces {
   static constexpr Index terms = simd::QuantizedPanel::terms;
   static constexpr Index panel_blocks = simd::product_block / terms;
 
-  simd::QuantizedPanel panel_of(Index index, Index k) const {
-    return quantized_panel_of(problem_, index, k);
-  }
   simd::RoundedRows rows_from(Index row, Index k) const {
     auto rows = rounded_;
     rows.pairs += row * rows.pair_stride + k / 2;
@@ -45,14 +42,15 @@ class RoundedPieces {
     if (piece.end - piece.row == 1) {
       for (Index i = piece.first; i < piece.last; ++i) {
         kernels_.row(tile_of(problem_, piece.row, 1, i, k, depth), rows_from(piece.row, k),
-                     panel_of(i, k));
+                     quantized_panel_of(problem_, i, k));
       }
       return;
     }
     auto* blocks = reinterpret_cast<Block*>(Scratch::of_this_thread<RoundedPieces>(
         static_cast<std::size_t>(ProductCut::max_group * panel_blocks) * sizeof(Block)));
     for (Index i = piece.first; i < piece.last; ++i) {
-      kernels_.unpack(panel_of(i, k), depth, blocks + (i - piece.first) * panel_blocks);
+      kernels_.unpack(quantized_panel_of(problem_, i, k), depth,
+                      blocks + (i - piece.first) * panel_blocks);
     }
     for (Index row = piece.row; row < piece.end; row += simd::product_rows) {
       const Index rows = smaller(simd::product_rows, piece.end - row);
