@@ -136,6 +136,26 @@ TEST(GgufHeader, Tensors) {
   expect_says(file, "empty or not UTF-8");
 }
 
+TEST(GgufHeader, ErrorsOfPlacesNameTheByteOfTheOffset) {
+  const auto byte_of_offset = [](const GgufFile& file, std::size_t tensors_before) {
+    const std::string first = raw<std::uint64_t>(1) + "t" + raw(2u) + std::string(16 + 4 + 8, '\0');
+    const std::size_t tensors = 24 + file.fields.size();
+    const std::size_t last = tensors_before == 0 ? first.size() : file.tensors.size();
+    return "x: byte " + std::to_string(tensors + last - 8) + ": tensor ";
+  };
+  const auto begins = [](const std::string& said, const std::string& words) {
+    EXPECT_EQ(said.substr(0, words.size()), words) << said;
+  };
+  GgufFile file = with_tensor({1}, 0, 1);
+  begins(verdict(file.text()), byte_of_offset(file, 1) + "'n': offset 1 is not aligned to 32");
+  file = with_tensor({7}, 0, 0);
+  begins(verdict(file.text()), byte_of_offset(file, 1) + "'n': ends at byte ");
+  file = with_tensor({1}, 0, 0);
+  begins(verdict(file.text()), byte_of_offset(file, 0) + "'t': overlaps 'n'");
+  file = with_tensor({700}, 0, 0);
+  begins(verdict(file.text()), byte_of_offset(file, 1) + "'n': 2800 bytes at offset 0 in a file");
+}
+
 TEST(GgufHeader, Alignment) {
   const auto aligned = [](std::uint32_t type, const std::string& value, std::size_t alignment) {
     GgufFile file = good();

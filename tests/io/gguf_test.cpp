@@ -77,11 +77,14 @@ TEST(Gguf, ErrorsNameFileAndField) {
     EXPECT_EQ(test::error_of(call), golden + ": " + words);
   };
   says([&] { file.value<int>("missing"); }, "no field 'missing'");
-  says([&] { file.value<int>("test.integers"); }, "'test.integers' is an array");
-  says([&] { file.values<int>("test.uint8"); }, "'test.uint8' is no array");
-  says([&] { file.value<int>("test.string"); }, "'test.string' is text, expected an integer");
-  says([&] { file.values<int>("test.nested"); }, "'test.nested' is array, expected an integer");
-  says([&] { file.value<std::int8_t>("test.uint8"); }, "'test.uint8': 200 is out of range");
+  says([&] { file.value<int>("test.integers"); }, "byte 436: 'test.integers' is an array");
+  says([&] { file.values<int>("test.uint8"); }, "byte 90: 'test.uint8' is no array");
+  says([&] { file.value<int>("test.string"); },
+       "byte 381: 'test.string' is text, expected an integer");
+  says([&] { file.values<int>("test.nested"); },
+       "byte 624: 'test.nested' is array, expected an integer");
+  says([&] { file.value<std::int8_t>("test.uint8"); },
+       "byte 90: 'test.uint8': 200 is out of range");
   says([&] { file.tensor<float, 1>("missing"); }, "no tensor 'missing'");
   says([&] { file.tensor<float, 2>("F32"); },
        "tensor 'F32': shape (2, 3, 5) has rank 3, expected 2");

@@ -41,7 +41,9 @@ struct GgufChanges {
   const char* architecture = "llama";
   std::uint32_t context_length = 64;
   float norm_epsilon = 1e-5f, rotary_base = 50000;
-  std::optional<float> rotary_scale = {};
+  std::string_view key = "";  // of one more field
+  std::uint32_t type = 4;
+  std::string value = "";
   std::string_view other_type = "";  // the tensor whose type is I32
 };
 
@@ -60,7 +62,7 @@ Gguf golden_as_gguf(const GgufChanges& changes = {}) {
   number("llama.attention.key_length", 4);
   file.field("llama.attention.layer_norm_rms_epsilon", 6, raw(changes.norm_epsilon));
   file.field("llama.rope.freq_base", 6, raw(changes.rotary_base));
-  if (changes.rotary_scale) file.field("llama.rope.scale_linear", 6, raw(*changes.rotary_scale));
+  if (!changes.key.empty()) file.field(changes.key, changes.type, changes.value);
   const auto model = read_llama<float>(pretrained_golden("llama"));
   const detail::WeightMatch ours(source, gguf_llama_names);
   for_each_parameter(
@@ -105,9 +107,7 @@ TEST(Llama, RefusesAGgufWithWhatItHasNot) {
     return file_error_of([&] { read_llama<float>(golden_as_gguf(changes)); });
   };
   constexpr float infinity = std::numeric_limits<float>::infinity();
-  EXPECT_EQ(refusal({.rotary_scale = 1.f}), "");
   EXPECT_NE(refusal({.architecture = "mamba"}).find("mamba"), std::string::npos);
-  EXPECT_NE(refusal({.rotary_scale = 0.5f}).find("scale_linear is 0.5"), std::string::npos);
   EXPECT_NE(refusal({.context_length = 4294967295}).find("4294967295"), std::string::npos);
   for (const float epsilon : {0.f, -1.f, infinity, std::nanf("")}) {
     EXPECT_NE(refusal({.norm_epsilon = epsilon}).find("epsilon"), std::string::npos) << epsilon;
@@ -118,6 +118,59 @@ TEST(Llama, RefusesAGgufWithWhatItHasNot) {
   EXPECT_EQ(refusal({.other_type = "blk.1.ffn_up.weight"}),
             "golden.gguf: 1 weight of the model and the file differ: "
             "'blk.1.ffn_up.weight' is of type I32, which is not read");
+}
+
+TEST(Llama, NoFieldOfAGgufThatChangesTheComputationIsPassedOver) {
+  struct Case {
+    std::string_view key;
+    std::uint32_t type;
+    std::string neutral, other;
+  };
+  constexpr std::uint32_t u32 = 4, f32 = 6, flag = 7, text = 8;
+  const auto none = gguf_text("none");
+  const Case cases[] = {
+      {"llama.attention.sliding_window", u32, raw(64u), raw(63u)},
+      {"llama.attention.sliding_window", u32, raw(0u), raw(1u)},
+      {"llama.attention.scale", f32, raw(0.5f), raw(0.25f)},  // head_dim is 4
+      {"llama.attention.value_length", u32, raw(4u), raw(3u)},
+      {"llama.attention.causal", flag, "\1", std::string(1, '\0')},
+      {"llama.attention.clamp_kqv", f32, raw(0.f), raw(8.f)},
+      {"llama.attention.max_alibi_bias", f32, raw(0.f), raw(8.f)},
+      {"llama.attn_logit_softcapping", f32, raw(0.f), raw(50.f)},
+      {"llama.final_logit_softcapping", f32, raw(0.f), raw(30.f)},
+      {"llama.logit_scale", f32, raw(1.f), raw(0.5f)},
+      {"llama.residual_scale", f32, raw(1.f), raw(std::nanf(""))},
+      {"llama.embedding_scale", f32, raw(0.f), raw(12.f)},
+      {"llama.expert_count", u32, raw(0u), raw(8u)},
+      {"llama.expert_shared_count", u32, raw(0u), raw(1u)},
+      {"llama.leading_dense_block_count", u32, raw(0u), raw(1u)},
+      {"llama.use_parallel_residual", flag, std::string(1, '\0'), "\1"},
+      {"llama.rope.scaling.type", text, none, gguf_text("linear")},
+      {"llama.rope.scaling.type", text, none, gguf_text("yarn")},
+      {"llama.rope.scaling.type", text, none, gguf_text("longrope")},
+      {"llama.rope.scaling.factor", f32, raw(1.f), raw(2.f)},
+      {"llama.rope.scaling.attn_factor", f32, raw(1.f), raw(2.f)},
+      {"llama.rope.scale_linear", f32, raw(1.f), raw(0.5f)},
+      {"llama.vocab_size", u32, raw(29u), raw(28u)},
+      {"llama.expert_count", u32, raw(0u), ""},
+  };
+  const auto refusal = [](const Case& one, const std::string& value) {
+    return file_error_of(
+        [&] { llama_options(golden_as_gguf({.key = one.key, .type = one.type, .value = value})); });
+  };
+  for (const Case& one : cases) {
+    EXPECT_EQ(refusal(one, one.neutral), "") << one.key;
+    if (one.other.empty()) continue;
+    const std::string said = refusal(one, one.other);
+    EXPECT_EQ(said.find("golden.gguf: byte "), 0u) << said;
+    EXPECT_NE(said.find("'" + std::string(one.key) + "' is "), std::string::npos) << said;
+  }
+  for (const Case& unknown : {Case{"llama.rope.dimension_sections", 9, "", raw(5u) + raw(0ull)},
+                              Case{"llama.attention.temperature_length", u32, "", raw(1u)},
+                              Case{"llama.expert_count", text, "", none}}) {
+    EXPECT_NE(refusal(unknown, unknown.other).find(std::string(unknown.key)), std::string::npos);
+  }
+  EXPECT_EQ(refusal({"general.quantization_version", u32, "", ""}, raw(2u)), "");
 }
 
 TEST(Llama, RefusesWhatItHasNot) {
@@ -134,13 +187,16 @@ TEST(Llama, RefusesWhatItHasNot) {
         R"(, "model_type": "mistral")", R"(, "sliding_window": 7)",
         R"(, "sliding_window": 4, "use_sliding_window": true)", R"(, "partial_rotary_factor": 0.5)",
         R"(, "rope_parameters": {"partial_rotary_factor": 0.25})", R"(, "rms_norm_eps": 0)",
-        R"(, "rope_theta": 0)"}) {
+        R"(, "rope_theta": 0)", R"(, "layer_types": ["full_attention", "sliding_attention"])",
+        R"(, "rope_scaling": {"factor": 2})", R"(, "final_logit_softcapping": 30.0)",
+        R"(, "rope_parameters": {"rope_type": "default"}, "rope_scaling": {"type": "yarn"})"}) {
     EXPECT_THROW(llama_options(ModelConfig(sizes + more + "}", "config.json")), FileError) << more;
   }
   for (const char* more :
        {R"(, "model_type": "llama")", R"(, "sliding_window": null)", R"(, "sliding_window": 8)",
         R"(, "sliding_window": 4, "use_sliding_window": false)",
-        R"(, "partial_rotary_factor": 1.0)"}) {
+        R"(, "partial_rotary_factor": 1.0)", R"(, "layer_types": ["full_attention"])",
+        R"(, "final_logit_softcapping": null, "num_experts": 0, "attention_bias": false)"}) {
     EXPECT_EQ(llama_options(ModelConfig(sizes + more + "}", "config.json")).max_length, 8) << more;
   }
   for (const char* length : {"0", "16777217", "1e12"}) {

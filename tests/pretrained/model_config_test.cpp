@@ -69,11 +69,27 @@ TEST(ModelConfig, NamesAndEntriesTakeNoMoreMemoryThanAConfigNeeds) {
   EXPECT_NE(written(much + " ").find("1048577 bytes"), std::string::npos);
 }
 
+TEST(ModelConfig, NumbersOfFlagsAndListsOfOneText) {
+  const auto config = config_of(
+      R"({"on": true, "off": false, "half": 0.5, "same": ["a", "a"], "no": ["a", 1], "none": []})");
+  EXPECT_EQ(config.number("on"), 1);
+  EXPECT_EQ(config.number("off"), 0);
+  EXPECT_EQ(config.number("half"), 0.5);
+  EXPECT_TRUE(config.is_list_of("same", "a"));
+  EXPECT_FALSE(config.is_list_of("same", "b"));
+  EXPECT_FALSE(config.is_list_of("no", "a"));
+  EXPECT_TRUE(config.is_list_of("none", "a"));
+  EXPECT_EQ(file_error_of([&] { config.number("same"); }),
+            "config.json: byte 48: 'same' is not a number");
+  EXPECT_EQ(file_error_of([&] { config.is_list_of("on", "a"); }),
+            "config.json: byte 7: 'on' is not a list");
+}
+
 TEST(ModelConfig, KindOfModel) {
   config_of("{}").expect_kind("llama");
   config_of(R"({"model_type": "llama"})").expect_kind("llama");
   EXPECT_EQ(file_error_of([] { config_of(R"({"model_type": "granite"})").expect_kind("llama"); }),
-            "config.json: model_type is 'granite', expected llama");
+            "config.json: byte 15: 'model_type' is 'granite', expected llama");
 }
 
 }  // namespace

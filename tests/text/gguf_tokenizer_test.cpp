@@ -84,7 +84,7 @@ TEST(GgufTokenizer, ErrorsNameTheField) {
   EXPECT_EQ(verdict("gpt2", "smollm", test::raw(5u) + test::raw<std::uint64_t>(1) + test::raw(1)),
             "x: 'tokenizer.ggml.token_type' has 1 types for 3 tokens");
   EXPECT_EQ(verdict("gpt2", "smollm", test::raw(6u) + test::raw<std::uint64_t>(0)),
-            "x: 'tokenizer.ggml.token_type' is f32, expected an integer");
+            "x: byte 290: 'tokenizer.ggml.token_type' is f32, expected an integer");
   test::GgufFile empty;
   empty.field("tokenizer.ggml.model", 8, test::gguf_text("gpt2"));
   empty.field("tokenizer.ggml.tokens", 9,

@@ -37,9 +37,9 @@ class Gguf {
     by_key_ = ByKey(fields_);
     by_name_ = ByName(tensors_);
     const GgufField* key = by_key_.twice(fields_);
-    if (key != nullptr) fail_at(key->key, quote(key->key), " twice");
+    if (key != nullptr) fail_at_text(key->key, quote(key->key), " twice");
     const GgufTensor* tensor = by_name_.twice(tensors_);
-    if (tensor != nullptr) fail_at(tensor->name, "tensor ", quote(tensor->name), " twice");
+    if (tensor != nullptr) fail_at_text(tensor->name, "tensor ", quote(tensor->name), " twice");
   }
   /// A file, memory-mapped: what is not asked for is not read from the disk.
   static Gguf open(const std::string& path) { return Gguf(SharedBytes(MappedFile(path)), path); }
@@ -62,8 +62,8 @@ class Gguf {
   template <class T>
   T value(std::string_view key) const {
     const GgufField& found = field(key);
-    if (found.is_array) throw_file_error(name_, ": ", quote(key), " is an array");
-    return with_name([&]() -> T { return found.template values<T>().front(); });
+    if (found.is_array) fail_at(found, "is an array");
+    return with_byte_of(found, [&]() -> T { return found.template values<T>().front(); });
   }
   /// The same, or `otherwise` where the file has no such field.
   template <class T>
@@ -74,8 +74,14 @@ class Gguf {
   template <class T>
   std::vector<T> values(std::string_view key) const {
     const GgufField& found = field(key);
-    if (!found.is_array) throw_file_error(name_, ": ", quote(key), " is no array");
-    return with_name([&] { return found.template values<T>(); });
+    if (!found.is_array) fail_at(found, "is no array");
+    return with_byte_of(found, [&] { return found.template values<T>(); });
+  }
+
+  /// Throws FileError for what is wrong with one of the file's fields, at the byte of its value.
+  template <class... Parts>
+  [[noreturn]] void fail_at(const GgufField& field, const Parts&... parts) const {
+    throw_file_error(name_, ": byte ", byte_of(field), ": ", quote(field.key), " ", parts...);
   }
 
   bool has_tensor(std::string_view name) const { return by_name_.find(tensors_, name) != nullptr; }
@@ -136,17 +142,20 @@ class Gguf {
 
   /// `text` is a part of the file.
   template <class... Parts>
-  [[noreturn]] void fail_at(std::string_view text, const Parts&... parts) const {
+  [[noreturn]] void fail_at_text(std::string_view text, const Parts&... parts) const {
     const auto* begin = reinterpret_cast<const char*>(bytes_.get().data());
     throw_file_error(name_, ": byte ", text.data() - begin, ": ", parts...);
   }
 
+  std::size_t byte_of(const GgufField& field) const {
+    return static_cast<std::size_t>(field.data - bytes_.get().data());
+  }
   template <class Call>
-  auto with_name(const Call& call) const {
+  auto with_byte_of(const GgufField& field, const Call& call) const {
     try {
       return call();
     } catch (const FileError& error) {
-      throw_file_error(name_, ": ", error.what());
+      throw_file_error(name_, ": byte ", byte_of(field), ": ", error.what());
     }
   }
 

@@ -150,7 +150,7 @@ class GgufHeader {
     const auto offset = reader_.number<std::uint64_t>("a tensor's offset");
     const std::size_t bytes = size_of(tensor);
     if (offset > size_ || bytes > size_ - offset) {
-      fail(tensor, bytes, " bytes at offset ", offset, " in a file of ", size_);
+      fail_place(tensor, bytes, " bytes at offset ", offset, " in a file of ", size_);
     }
     tensor.begin = static_cast<std::size_t>(offset);
     tensor.end = tensor.begin + bytes;
@@ -190,15 +190,25 @@ class GgufHeader {
     return 32;
   }
 
+  /// What is wrong with a tensor's place, at the byte where the header says that place: the last
+  /// 8 bytes of its entry.
+  template <class... Parts>
+  [[noreturn]] void fail_place(const GgufTensor& tensor, const Parts&... parts) const {
+    const char* name_end = tensor.name.data() + tensor.name.size();
+    const auto* offset = reinterpret_cast<const std::byte*>(name_end) + 4 + 8 * tensor.rank + 4;
+    throw_file_error(name_, ": byte ", offset - begin_, ": tensor ", quote(tensor.name), ": ",
+                     parts...);
+  }
+
   /// Offsets count from where the header ends; tensors lie inside the file and apart.
   void place_tensors() {
     const std::size_t step = alignment();
     const std::size_t data = (reader_.at() + step - 1) / step * step;
     for (GgufTensor& tensor : tensors) {
       if (tensor.begin % step != 0)
-        fail(tensor, "offset ", tensor.begin, " is not aligned to ", step);
+        fail_place(tensor, "offset ", tensor.begin, " is not aligned to ", step);
       if (data > size_ || tensor.end > size_ - data) {
-        fail(tensor, "ends at byte ", data + tensor.end, " of a file of ", size_);
+        fail_place(tensor, "ends at byte ", data + tensor.end, " of a file of ", size_);
       }
       tensor.begin += data;
       tensor.end += data;
@@ -209,7 +219,7 @@ class GgufHeader {
     });
     for (std::size_t i = 1; i < order.size(); ++i) {
       const GgufTensor &before = tensors[order[i - 1]], &after = tensors[order[i]];
-      if (after.begin < before.end) fail(after, "overlaps ", quote(before.name));
+      if (after.begin < before.end) fail_place(after, "overlaps ", quote(before.name));
     }
   }
 

@@ -6,6 +6,7 @@
 #include <heed/models/encoder.hpp>
 #include <heed/pretrained/load_weights.hpp>
 #include <heed/pretrained/model_config.hpp>
+#include <heed/pretrained/unsupported.hpp>
 #include <heed/pretrained/weight_file.hpp>
 #include <heed/pretrained/weight_names.hpp>
 
@@ -14,10 +15,11 @@ namespace heed {
 /// The options that a BERT's config.json describes. Throws FileError for what heed's BERT has not.
 inline EncoderOptions bert_options(const ModelConfig& config) {
   config.expect_kind("bert");
-  if (config.flag("is_decoder", false)) config.fail("is_decoder is true, expected false");
+  detail::refuse_unsupported(config);
+  if (config.flag("is_decoder", false)) config.fail_at("is_decoder", "is true, expected false");
   const auto positions = config.text("position_embedding_type", "absolute");
   if (positions != "absolute") {
-    config.fail("position_embedding_type is ", quote(positions), ", expected absolute");
+    config.fail_at("position_embedding_type", "is ", quote(positions), ", expected absolute");
   }
   EncoderOptions options;
   options.vocabulary = config.integer("vocab_size");

@@ -6,6 +6,7 @@
 #include <heed/models/language_model.hpp>
 #include <heed/pretrained/load_weights.hpp>
 #include <heed/pretrained/model_config.hpp>
+#include <heed/pretrained/unsupported.hpp>
 #include <heed/pretrained/weight_file.hpp>
 #include <heed/pretrained/weight_names.hpp>
 
@@ -15,10 +16,12 @@ namespace heed {
 /// not.
 inline LanguageModelOptions gpt2_options(const ModelConfig& config) {
   config.expect_kind("gpt2");
-  if (!config.flag("scale_attn_weights", true) || !config.flag("tie_word_embeddings", true) ||
-      config.flag("scale_attn_by_inverse_layer_idx", false)) {
-    config.fail("expected scale_attn_weights, tie_word_embeddings, no ",
-                "scale_attn_by_inverse_layer_idx");
+  detail::refuse_unsupported(config);
+  for (const char* key : {"scale_attn_weights", "tie_word_embeddings"}) {
+    if (!config.flag(key, true)) config.fail_at(key, "is false, expected true");
+  }
+  if (config.flag("scale_attn_by_inverse_layer_idx", false)) {
+    config.fail_at("scale_attn_by_inverse_layer_idx", "is true, expected false");
   }
   LanguageModelOptions options;
   options.vocabulary = config.integer("vocab_size");

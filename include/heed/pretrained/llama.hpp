@@ -8,6 +8,7 @@
 #include <heed/models/language_model.hpp>
 #include <heed/pretrained/load_weights.hpp>
 #include <heed/pretrained/model_config.hpp>
+#include <heed/pretrained/unsupported.hpp>
 #include <heed/pretrained/weight_file.hpp>
 #include <heed/pretrained/weight_names.hpp>
 
@@ -17,21 +18,15 @@ namespace detail {
 
 /// Throws FileError for what a config.json says of a Llama's attention and heed's has not.
 inline void check_llama_attention(const ModelConfig& config) {
-  const auto rotary = config.text(
-      "rope_parameters.rope_type",
-      config.text("rope_scaling.rope_type", config.text("rope_scaling.type", "default")));
-  if (rotary != "default") config.fail("rope_type is ", quote(rotary), ", expected default");
-  if (config.flag("attention_bias", false) || config.flag("mlp_bias", false)) {
-    config.fail("attention_bias or mlp_bias is true, expected false");
-  }
-  for (const char* key : {"partial_rotary_factor", "rope_parameters.partial_rotary_factor"}) {
-    const double part = config.real(key, 1);
-    if (part != 1) config.fail(key, " is ", part, ", expected 1");
+  for (const char* key : {"rope_parameters.rope_type", "rope_parameters.type",
+                          "rope_scaling.rope_type", "rope_scaling.type"}) {
+    const auto rotary = config.text(key, "default");
+    if (rotary != "default") config.fail_at(key, "is ", quote(rotary), ", expected default");
   }
   if (!config.flag("use_sliding_window", true) || !config.has("sliding_window")) return;
   const double window = config.real("sliding_window");
   if (!(window >= config.real("max_position_embeddings"))) {
-    config.fail("sliding_window is ", window, ", expected max_position_embeddings or more");
+    config.fail_at("sliding_window", "is ", window, ", expected max_position_embeddings or more");
   }
 }
 
@@ -41,6 +36,7 @@ inline void check_llama_attention(const ModelConfig& config) {
 /// not.
 inline LanguageModelOptions llama_options(const ModelConfig& config) {
   config.expect_kind("llama");
+  detail::refuse_unsupported(config);
   detail::check_llama_attention(config);
   auto options = LanguageModelOptions::llama();
   options.vocabulary = config.integer("vocab_size");
@@ -61,25 +57,25 @@ inline LanguageModelOptions llama_options(const ModelConfig& config) {
 /// The options that the metadata of a GGUF file with a Llama describe. Queries and keys are stored
 /// for interleaved pairs. Throws FileError for what heed's Llama has not.
 inline LanguageModelOptions llama_options(const Gguf& file) {
-  const auto kind = file.value<std::string_view>("general.architecture");
-  if (kind != "llama") {
-    throw_file_error(file.name(), ": general.architecture is ", quote(kind), ", expected llama");
-  }
-  const auto scaling = file.value<std::string_view>("llama.rope.scaling.type", "none");
-  if (scaling != "none") {
-    throw_file_error(file.name(), ": llama.rope.scaling.type is ", quote(scaling),
-                     ", expected none");
-  }
-  const auto scale = file.value<float>("llama.rope.scale_linear", 1);
-  if (scale != 1) {
-    throw_file_error(file.name(), ": llama.rope.scale_linear is ", scale, ", expected 1");
-  }
+  const auto expect = [&](const char* key, std::string_view expected) {
+    const auto value = file.value<std::string_view>(key, expected);
+    if (value == expected) return;
+    file.fail_at(file.field(key), "is ", quote(value), ", expected ", expected);
+  };
+  static_cast<void>(file.field("general.architecture"));
+  expect("general.architecture", "llama");
+  expect("llama.rope.scaling.type", "none");
+  detail::refuse_unsupported_llama(file);
   const auto integer = [&](const char* key) {
     return static_cast<Index>(file.value<std::uint32_t>(key));
   };
   auto options = LanguageModelOptions::llama();
   const auto table = file.tensor("token_embd.weight").shape();
   options.vocabulary = table.empty() ? 0 : table[0];
+  if (file.value<Index>("llama.vocab_size", options.vocabulary) != options.vocabulary) {
+    file.fail_at(file.field("llama.vocab_size"), "is not ", options.vocabulary,
+                 ", the rows of 'token_embd.weight'");
+  }
   options.model_dim = integer("llama.embedding_length");
   options.heads = integer("llama.attention.head_count");
   options.key_heads = static_cast<Index>(file.value<std::uint32_t>(
@@ -95,6 +91,10 @@ inline LanguageModelOptions llama_options(const Gguf& file) {
       static_cast<Index>(file.value<std::uint32_t>("llama.rope.dimension_count", 0));
   options.rotary.pairing = RotaryPairing::interleaved;
   options.tied_head = !file.has_tensor("output.weight");
+  const Index head_dim = options.head_dim > 0 ? options.head_dim
+                         : options.heads > 0  ? options.model_dim / options.heads
+                                              : 0;
+  detail::check_llama_attention(file, options.max_length, head_dim);
   return detail::checked_options(options, file.name());
 }
 

@@ -29,7 +29,7 @@ class ModelConfig {
       fail(text.size(), " bytes, expected at most ", longest_text);
     }
     detail::JsonReader json(text, name_);
-    read_object(json, "");
+    read_object(json, text, "");
     json.end();
   }
   static ModelConfig read(const std::string& path) {
@@ -48,7 +48,7 @@ class ModelConfig {
   Index integer(const std::string& key) const {
     const double value = get<double>(key, "a number");
     if (!(value >= 0 && value <= 1e12 && value == std::floor(value))) {
-      fail(key, " is ", value, ", expected a whole number up to 1e12");
+      fail_at(key, "is ", value, ", expected a whole number up to 1e12");
     }
     return static_cast<Index>(value);
   }
@@ -56,6 +56,25 @@ class ModelConfig {
     return has(key) ? integer(key) : otherwise;
   }
   double real(const std::string& key) const { return get<double>(key, "a number"); }
+  /// A number, or a flag as 0 or 1.
+  double number(const std::string& key) const {
+    const auto found = values_.find(key);
+    if (found == values_.end() || !std::holds_alternative<bool>(found->second.value)) {
+      return real(key);
+    }
+    return std::get<bool>(found->second.value) ? 1 : 0;
+  }
+  /// Whether all values of a list are that text.
+  bool is_list_of(const std::string& key, std::string_view text) const {
+    const std::string& list = get<List>(key, "a list").text;
+    detail::JsonReader json(list, name_);
+    bool all = true;
+    json.array([&] {
+      const bool same = json.peek() == '"' ? json.string() == text : (json.skip(), false);
+      all = all && same;
+    });
+    return all;
+  }
   double real(const std::string& key, double otherwise) const {
     return has(key) ? real(key) : otherwise;
   }
@@ -68,7 +87,7 @@ class ModelConfig {
   /// Refuses a config of another kind of model, where it says of which.
   void expect_kind(const std::string& expected) const {
     const std::string kind = text("model_type", expected);
-    if (kind != expected) fail("model_type is ", quote(kind), ", expected ", expected);
+    if (kind != expected) fail_at("model_type", "is ", quote(kind), ", expected ", expected);
   }
   /// The activation of that name in Hugging Face's spelling.
   ActivationKind activation(const std::string& key, const std::string& otherwise) const {
@@ -77,32 +96,47 @@ class ModelConfig {
     if (kind == "gelu_new" || kind == "gelu_pytorch_tanh") return ActivationKind::gelu_tanh;
     if (kind == "silu" || kind == "swish") return ActivationKind::silu;
     if (kind == "relu") return ActivationKind::relu;
-    fail(key, " is ", quote(kind), ", expected gelu, gelu_new, silu or relu");
+    fail_at(key, "is ", quote(kind), ", expected gelu, gelu_new, silu or relu");
   }
 
   template <class... Parts>
   [[noreturn]] void fail(const Parts&... parts) const {
     throw_file_error(name_, ": ", parts...);
   }
+  /// What is wrong with an entry, at the byte where its value stands.
+  template <class... Parts>
+  [[noreturn]] void fail_at(const std::string& key, const Parts&... parts) const {
+    const auto found = values_.find(key);
+    if (found == values_.end()) fail(quote(key), " ", parts...);
+    fail("byte ", found->second.at, ": ", quote(key), " ", parts...);
+  }
 
  private:
   static constexpr std::size_t longest_text = std::size_t{1} << 20, longest_name = 128;
   static constexpr std::size_t most_entries = 2000;
 
-  struct List {};  // which nobody asks for
+  struct List {
+    std::string text;  // as it stands in the file: read when it is asked for
+  };
+  struct Entry {
+    std::variant<List, double, std::string, bool> value;
+    std::size_t at;  // byte of the file
+  };
 
-  void read_object(detail::JsonReader& json, const std::string& outer) {
+  void read_object(detail::JsonReader& json, std::string_view text, const std::string& outer) {
     json.object([&](const std::string& key) {
       if (outer.size() + key.size() > longest_name) {
         fail(quote(outer.empty() ? key : outer), ": a name of more than ", longest_name, " bytes");
       }
       const std::string name = outer + key;
       const char next = json.peek();
-      if (next == '{') return read_object(json, name + ".");
+      if (next == '{') return read_object(json, text, name + ".");
       if (next == 'n') return json.skip();
-      std::variant<List, double, std::string, bool> value;
+      const std::size_t at = json.at();
+      decltype(Entry::value) value;
       if (next == '[') {
         json.skip();
+        value = List{std::string(text.substr(at, json.at() - at))};
       } else if (next == '"') {
         value = json.string();
       } else if (next == 't' || next == 'f') {
@@ -110,7 +144,9 @@ class ModelConfig {
       } else {
         value = json.real();
       }
-      if (!values_.emplace(name, std::move(value)).second) fail(quote(name), " twice");
+      if (!values_.emplace(name, Entry{std::move(value), at}).second) {
+        fail("byte ", at, ": ", quote(name), " twice");
+      }
       if (values_.size() > most_entries) fail("more than ", most_entries, " entries");
     });
   }
@@ -118,13 +154,13 @@ class ModelConfig {
   const T& get(const std::string& key, const char* wanted) const {
     const auto found = values_.find(key);
     if (found == values_.end()) fail("no ", quote(key));
-    const T* value = std::get_if<T>(&found->second);
-    if (value == nullptr) fail(quote(key), " is not ", wanted);
+    const T* value = std::get_if<T>(&found->second.value);
+    if (value == nullptr) fail_at(key, "is not ", wanted);
     return *value;
   }
 
   std::string name_;
-  std::map<std::string, std::variant<List, double, std::string, bool>> values_;
+  std::map<std::string, Entry> values_;
 };
 
 namespace detail {
