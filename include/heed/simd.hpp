@@ -10,6 +10,7 @@
 #include <heed/simd/head_run_kernels.hpp>
 #include <heed/simd/isa.hpp>
 #include <heed/simd/kernels.hpp>
+#include <heed/simd/norm_kernels.hpp>
 #include <heed/simd/pair_kernels.hpp>
 #include <heed/simd/product_kernels.hpp>
 #include <heed/simd/product_tile.hpp>

@@ -22,41 +22,46 @@ struct Activation {
   using Input = Tensor<T, 3>;
   using Output = Tensor<T, 3>;
   struct Saved {
-    Input input;
+    Tensor<T, 3> slopes;  // the derivative at each input
   };
 
   Activation() = default;
   explicit Activation(ActivationKind which) : kind(which) {}
 
-  Output forward(const Input& x) const {
-    auto y = Output::uninitialized(x.extents());
-    const Index width = x.extent(2);
-    detail::for_row_runs(x.extent(0) * x.extent(1), 8 * width, [&](Index first, Index last) {
-      simd::row_kernels<T>().activate(kind, x.data() + first * width, y.data() + first * width,
-                                      (last - first) * width);
-    });
-    return y;
+  Output forward(Input x) const {
+    activate(x, nullptr);
+    return x;
   }
   Output forward(Input x, Saved& saved) const {
-    Output y = forward(x);
-    saved.input = std::move(x);
-    return y;
+    saved.slopes = Input::uninitialized(x.extents());
+    activate(x, saved.slopes.data());
+    return x;
   }
-  Input backward(const Output& grad, const Saved& saved, Activation&) const {
-    auto grad_x = Input::uninitialized(grad.extents());
+  Input backward(Output grad, const Saved& saved, Activation&) const {
     const Index width = grad.extent(2);
-    detail::for_row_runs(grad.extent(0) * grad.extent(1), 8 * width, [&](Index first, Index last) {
-      const Index at = first * width;
-      simd::row_kernels<T>().activate_gradient(kind, saved.input.data() + at, grad.data() + at,
-                                               grad_x.data() + at, (last - first) * width);
-      detail::clear_dead_rows(grad.data() + at, grad_x.data() + at, last - first, width);
+    detail::for_row_runs(grad.extent(0) * grad.extent(1), width, [&](Index first, Index last) {
+      for (Index at = first * width; at < last * width; at += width) {
+        T* row = grad.data() + at;
+        if (detail::all_zero(row, width)) continue;  // absent, whatever the slopes are
+        simd::row_kernels<T>().multiply(row, saved.slopes.data() + at, row, width);
+      }
     });
-    return grad_x;
+    return grad;
   }
 
   static auto members(auto&) { return std::tuple{}; }
 
   ActivationKind kind = ActivationKind::relu;
+
+ private:
+  void activate(Tensor<T, 3>& x, T* slopes) const {
+    const Index width = x.extent(2);
+    detail::for_row_runs(x.extent(0) * x.extent(1), 8 * width, [&](Index first, Index last) {
+      T* at = x.data() + first * width;
+      simd::row_kernels<T>().activate(kind, at, at, slopes ? slopes + first * width : nullptr,
+                                      (last - first) * width);
+    });
+  }
 };
 
 }  // namespace heed

@@ -79,7 +79,7 @@ struct FeedForward {
       multiply_live(grad_hidden, saved.up, grad_hidden);
       grad_x = up.backward(grad_up, saved.input, gradients.up);
     }
-    grad_hidden = activation.backward(grad_hidden, saved.activation, gradients.activation);
+    grad_hidden = activation.backward(std::move(grad_hidden), saved.activation, gradients.activation);
     if (!gate) return up.backward(grad_hidden, saved.input, gradients.up);
     grad_x += gate->backward(grad_hidden, saved.input, *gradients.gate);
     return grad_x;

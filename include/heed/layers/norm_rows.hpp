@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <algorithm>
-#include <cmath>
-
 #include <heed/core/error.hpp>
 #include <heed/core/scalar.hpp>
-#include <heed/layers/live_rows.hpp>
 #include <heed/layers/row_work.hpp>
+#include <heed/simd/norm_kernels.hpp>
 #include <heed/simd/row_kernels.hpp>
 #include <heed/tensor/tensor.hpp>
 
@@ -26,91 +23,53 @@ template <Scalar T>
 class NormRows {
  public:
   NormRows(const char* name, const Tensor<T, 1>& weight, const T* bias, T epsilon, bool centered)
-      : name_(name),
-        weight_(weight.data()),
-        bias_(bias),
-        width_(weight.extent(0)),
-        epsilon_(epsilon),
-        centered_(centered) {}
+      : name_(name), run_{weight.extent(0), weight.data(), bias, epsilon, centered} {}
 
   Tensor<T, 3> forward(const Tensor<T, 3>& x, NormSaved<T>* saved) const {
-    if (x.extent(2) != width_) {
-      throw_shape_error(name_, ": x is ", x.extents(), ", expected ", width_,
-                        " as the last extent");
+    const Index width = run_.width;
+    if (x.extent(2) != width) {
+      throw_shape_error(name_, ": x is ", x.extents(), ", expected ", width, " as the last extent");
     }
     const Index rows = x.extent(0) * x.extent(1);
     auto y = Tensor<T, 3>::uninitialized(x.extents());
+    T *normalized = nullptr, *factors = nullptr;
     if (saved != nullptr) {
       saved->normalized = Tensor<T, 3>::uninitialized(x.extents());
       saved->factors = Tensor<T, 1>({rows});
+      normalized = saved->normalized.data();
+      factors = saved->factors.data();
     }
-    for_row_runs(rows, width_, [&](Index first, Index last) {
-      for (Index row = first; row < last; ++row) {
-        const Index at = row * width_;
-        T* normalized = saved != nullptr ? saved->normalized.data() + at : y.data() + at;
-        const T factor = normalize(x.data() + at, normalized);
-        if (saved != nullptr) saved->factors[row] = factor;
-        kernels_.multiply(normalized, weight_, y.data() + at, width_);
-        if (bias_ != nullptr) kernels_.add(bias_, y.data() + at, width_);
-      }
+    for_row_runs(rows, width, [&](Index first, Index last) {
+      const Index at = first * width;
+      kernels_.forward(run_, last - first, x.data() + at, normalized ? normalized + at : nullptr,
+                       factors ? factors + first : nullptr, y.data() + at);
     });
     return y;
   }
 
-  /// With n = (x − mean) · factor and h = grad · weight:
-  /// grad of x = factor · (h − mean(h) − n · mean(h · n)), without mean(h) where not centered.
+  /// The gradient of x; adds those of weight and bias, which is null where there is none.
   Tensor<T, 3> backward(const Tensor<T, 3>& grad, const NormSaved<T>& saved, T* grad_weight,
                         T* grad_bias) const {
-    const Index rows = grad.extent(0) * grad.extent(1);
-    const auto count = static_cast<T>(width_);
+    const Index width = run_.width;
     auto grad_x = Tensor<T, 3>::uninitialized(grad.extents());
-    for_row_runs(rows, width_, [&](Index first, Index last) {
-      for (Index row = first; row < last; ++row) {
-        const Index at = row * width_;
-        const T* normalized = saved.normalized.data() + at;
-        T* out = grad_x.data() + at;
-        if (all_zero(grad.data() + at, width_)) {
-          std::fill_n(out, width_, T{0});
-          continue;
-        }
-        kernels_.multiply(grad.data() + at, weight_, out, width_);
-        const T mean = centered_ ? kernels_.sum(out, width_) / count : T{0};
-        const T slope = kernels_.dot(out, normalized, width_) / count;
-        kernels_.normalize(out, mean, slope, normalized, saved.factors[row], out, width_);
-      }
-    });
-    sum_row_runs(rows, width_, grad_weight, [&](Index first, Index last, T* sum) {
-      for (Index at = first * width_; at < last * width_; at += width_) {
-        if (all_zero(grad.data() + at, width_)) continue;
-        kernels_.multiply_add(grad.data() + at, saved.normalized.data() + at, sum, width_);
-      }
-    });
-    if (grad_bias == nullptr) return grad_x;
-    sum_row_runs(rows, width_, grad_bias, [&](Index first, Index last, T* sum) {
-      for (Index at = first * width_; at < last * width_; at += width_) {
-        kernels_.add(grad.data() + at, sum, width_);
-      }
-    });
+    const auto sums = sum_row_runs<T>(
+        grad.extent(0) * grad.extent(1), 2 * width, [&](Index first, Index last, T* sum) {
+          const Index at = first * width;
+          kernels_.backward(
+              run_, last - first,
+              {grad.data() + at, saved.normalized.data() + at, saved.factors.data() + first,
+               grad_x.data() + at, sum, grad_bias ? sum + width : nullptr});
+        });
+    const auto& rows = simd::row_kernels<T>();
+    rows.add(sums.data(), grad_weight, width);
+    if (grad_bias != nullptr) rows.add(sums.data() + width, grad_bias, width);
     return grad_x;
   }
 
  private:
-  T normalize(const T* x, T* out) const {
-    const auto count = static_cast<T>(width_);
-    const T mean = centered_ ? kernels_.sum(x, width_) / count : T{0};
-    const T square = kernels_.squares(x, mean, width_) / count;
-    const T factor = T{1} / std::sqrt(square + epsilon_);
-    kernels_.normalize(x, mean, T{0}, nullptr, factor, out, width_);
-    return factor;
-  }
-
   const char* name_;
-  const T* weight_;
-  const T* bias_;
-  Index width_;
-  T epsilon_;
-  bool centered_;
-  const simd::RowKernels<T>& kernels_ = simd::row_kernels<T>();
+  simd::NormRun<T> run_;
+  const simd::NormKernels<T>& kernels_ = simd::norm_kernels<T>();
 };
 
 }  // namespace heed::detail

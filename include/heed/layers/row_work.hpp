@@ -32,10 +32,10 @@ void for_row_runs(Index rows, Index width, const Visit& visit) {
   }
 }
 
-/// Adds to `sum` what add(first, last, partial) adds to partial sums of `width` numbers for runs of
+/// The sum of what add(first, last, partial) adds to partial sums of `width` numbers for runs of
 /// rows; the runs are fixed and their sums added in order, so that threads decide no bit.
 template <Scalar T, class Add>
-void sum_row_runs(Index rows, Index width, T* sum, const Add& add) {
+Tensor<T, 1> sum_row_runs(Index rows, Index width, const Add& add) {
   constexpr Index run = 128;
   const Index runs = (rows + run - 1) / run;
   Tensor<T, 2> partial({runs, width});
@@ -47,8 +47,10 @@ void sum_row_runs(Index rows, Index width, T* sum, const Add& add) {
   } else {
     parallel_for(runs, one);
   }
+  Tensor<T, 1> sum({width});
   const auto& kernels = simd::row_kernels<T>();
-  for (Index i = 0; i < runs; ++i) kernels.add(partial.data() + i * width, sum, width);
+  for (Index i = 0; i < runs; ++i) kernels.add(partial.data() + i * width, sum.data(), width);
+  return sum;
 }
 
 }  // namespace heed::detail

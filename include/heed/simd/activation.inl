@@ -73,28 +73,33 @@ HEED_SIMD typename S::V normal_distribution(typename S::V x, typename S::V& dens
   return S::select(positive, S::broadcast(1) - tail, tail);
 }
 
-/// f(x), or f'(x) when `slope` is set.
-template <Activation f, bool slope, class S>
-HEED_SIMD typename S::V activation(typename S::V x) {
+/// f(x), and f'(x) in `slope` unless that is null: what the two share is computed once.
+template <Activation f, class S>
+HEED_SIMD typename S::V activation(typename S::V x, typename S::V* slope = nullptr) {
   using Float = typename S::Scalar;
   const auto one = S::broadcast(1);
   if constexpr (f == Activation::relu) {
     const auto zero = S::broadcast(0);
-    return slope ? S::select(S::greater(x, zero), one, zero) : S::max(zero, x);
+    if (slope) *slope = S::select(S::greater(x, zero), one, zero);
+    return S::max(zero, x);
   } else if constexpr (f == Activation::silu) {
     const auto s = sigmoid<S>(x);
-    return slope ? S::fma(x * s, one - s, s) : x * s;
+    if (slope) *slope = S::fma(x * s, one - s, s);
+    return x * s;
   } else if constexpr (f == Activation::gelu_tanh) {
     // (1 + tanh(u)) / 2 is sigmoid(2u), which cancels nowhere.
     const auto c = S::broadcast(static_cast<Float>(1.5957691216057307117));  // 2 √(2/π)
     const auto cubic = S::broadcast(static_cast<Float>(0.044715));
     const auto s = sigmoid<S>(c * S::fma(cubic * x * x, x, x));
-    if (!slope) return x * s;
-    const auto steepness = c * S::fma(S::broadcast(3) * cubic * x, x, one);
-    return S::fma(x * s * (one - s), steepness, s);
+    if (slope) {
+      const auto steepness = c * S::fma(S::broadcast(3) * cubic * x, x, one);
+      *slope = S::fma(x * s * (one - s), steepness, s);
+    }
+    return x * s;
   } else {
     typename S::V density;
     const auto share = normal_distribution<S>(x, density);
-    return slope ? S::fma(x, density, share) : x * share;
+    if (slope) *slope = S::fma(x, density, share);
+    return x * share;
   }
 }

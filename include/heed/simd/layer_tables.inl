@@ -4,6 +4,7 @@
 // The kernels of layers and training, by instruction set.
 
 #include <heed/simd/base.inl>
+#include <heed/simd/norm_kernels.hpp>
 #include <heed/simd/product_kernels.hpp>
 #include <heed/simd/rounded_kernels.hpp>
 #include <heed/simd/row_kernels.hpp>
@@ -34,6 +35,10 @@ const RowKernels<T>& row_kernels_of(Isa isa) {
   HEED_SIMD_TABLE_OF(isa, row_table);
 }
 template <class T>
+const NormKernels<T>& norm_kernels_of(Isa isa) {
+  HEED_SIMD_TABLE_OF(isa, norm_table);
+}
+template <class T>
 const TrainingKernels<T>& training_kernels_of(Isa isa) {
   HEED_SIMD_TABLE_OF(isa, training_table);
 }
@@ -53,6 +58,10 @@ const RowKernels<T>& row_kernels() {
   return detail::row_kernels_of<T>(active());
 }
 template <class T>
+const NormKernels<T>& norm_kernels() {
+  return detail::norm_kernels_of<T>(active());
+}
+template <class T>
 const TrainingKernels<T>& training_kernels() {
   return detail::training_kernels_of<T>(active());
 }
@@ -62,6 +71,8 @@ template const ProductKernels<double>& product_kernels<double>();
 template const RoundedKernels<float>& rounded_kernels<float>();
 template const RowKernels<float>& row_kernels<float>();
 template const RowKernels<double>& row_kernels<double>();
+template const NormKernels<float>& norm_kernels<float>();
+template const NormKernels<double>& norm_kernels<double>();
 template const TrainingKernels<float>& training_kernels<float>();
 template const TrainingKernels<double>& training_kernels<double>();
 #endif

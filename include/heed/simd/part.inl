@@ -57,6 +57,8 @@ inline constexpr int tile_stride{HEED_SIMD_VECTORS * S::width};
 // After drop.inl.
 #include <heed/simd/row.inl>
 #include <heed/simd/training.inl>
+// After row.inl and training.inl.
+#include <heed/simd/norm.inl>
 #elif HEED_SIMD_PART == 4
 #include <heed/simd/bfloat16.inl>
 #if HEED_SIMD_BYTES == 64

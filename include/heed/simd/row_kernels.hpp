@@ -22,26 +22,18 @@ struct DropRun {
   T scale = 1;  // of what is kept
 };
 
-/// What layers do with rows of contiguous numbers. Every sum has one order, given by `count` alone,
-/// and an element's bits do not depend on where in a row or in memory it stands.
+/// What layers do with rows of contiguous numbers. An element's bits do not depend on where in a
+/// row or in memory it stands.
 template <class T>
 struct RowKernels {
-  T (*sum)(const T* x, Index count);
-  T (*dot)(const T* a, const T* b, Index count);
-  /// Σ (x − center)²
-  T (*squares)(const T* x, T center, Index count);
   /// to += x
   void (*add)(const T* x, T* to, Index count);
   /// out = a · b
   void (*multiply)(const T* a, const T* b, T* out, Index count);
-  /// to += a · b
-  void (*multiply_add)(const T* a, const T* b, T* to, Index count);
-  /// out = ((x − shift) − slope · y) · factor
-  void (*normalize)(const T* x, T shift, T slope, const T* y, T factor, T* out, Index count);
-  /// out = f(x)
-  void (*activate)(Activation f, const T* x, T* out, Index count);
-  /// out = gradient · f'(x)
-  void (*activate_gradient)(Activation f, const T* x, const T* gradient, T* out, Index count);
+  /// out = (x − shift) · factor
+  void (*shift_scale)(const T* x, T shift, T factor, T* out, Index count);
+  /// out = f(x), and slopes = f'(x) unless null; out may be x
+  void (*activate)(Activation f, const T* x, T* out, T* slopes, Index count);
   /// x[i] = x[i] · scale where it is kept, else +0: by word i % 4 of the counter
   /// {four + i / 4 in two halves, stream, 0}.
   void (*drop)(const DropRun<T>& run, std::uint64_t four, T* x, Index count);

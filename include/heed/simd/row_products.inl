@@ -90,5 +90,8 @@ HEED_SIMD void put_product_rows(const RowProduct<typename S::Scalar>& task) {
   for (; column + wide * S::width <= task.columns; column += wide * S::width) {
     put_product<S, Rows, wide>(task, column);
   }
+  for (; wide > 2 && column + 2 * S::width <= task.columns; column += 2 * S::width) {
+    put_product<S, Rows, 2>(task, column);
+  }
   for (; column < task.columns; column += S::width) put_product<S, Rows, 1>(task, column);
 }

@@ -37,6 +37,8 @@ class ProductPieces {
   static constexpr Index max_group = ProductCut::max_group;
   // A row of copied a, with one cache line more so that rows do not fall on the same cache sets.
   static constexpr Index copied_row = simd::product_block + 64 / static_cast<Index>(sizeof(T));
+  // Tiles of a transposed a that are copied at a time: 48 rows are whole cache lines.
+  static constexpr Index max_tiles = 8;
   static constexpr Index panel_size = panel * simd::product_block;
 
   bool quantized() const { return problem_.quantized.blocks != nullptr; }
@@ -53,7 +55,9 @@ class ProductPieces {
     if (problem_.packed != nullptr) return problem_.packed + first * problem_.depth + k * panel;
     const auto& b = problem_.b;
     const T* from = b.data + k * b.row_stride + first * b.column_stride;
-    if (b.column_stride == 1 && columns == panel && rows <= 2 * tile_rows) {
+    // Rows that lie close together are as good as packed ones.
+    const bool close = b.row_stride * static_cast<Index>(sizeof(T)) <= 512;
+    if (b.column_stride == 1 && columns == panel && (close || rows <= 2 * tile_rows)) {
       stride = b.row_stride;
       return from;
     }
@@ -67,28 +71,38 @@ class ProductPieces {
     return problem_.a.column_stride != 1 ||
            problem_.a.row_stride * static_cast<Index>(sizeof(T)) % 4096 == 0;
   }
-  /// Rows of a next to each other.
-  simd::Strided<T> rows_of(Index row, Index rows, Index k, Index depth, T* scratch) const {
+  /// Tiles of a next to each other, from the `rows` from `row` on: as many as there are of whole
+  /// ones if a is transposed, where they share lines, else one. Returns their number.
+  Index copy_tiles(Index row, Index rows, Index k, Index depth, T* scratch) const {
     const auto& a = problem_.a;
     const T* from = a.data + row * a.row_stride + k * a.column_stride;
     if (a.column_stride == 1) {
-      for (Index r = 0; r < rows; ++r) {
+      for (Index r = 0; r < smaller(rows, tile_rows); ++r) {
         std::memcpy(scratch + r * copied_row, from + r * a.row_stride,
                     static_cast<std::size_t>(depth) * sizeof(T));
       }
-      return {scratch, copied_row, 1};
+      return 1;
     }
-    if (a.row_stride == 1 && rows == tile_rows) {  // whole words, not number by number
+    if (a.row_stride == 1 && rows >= tile_rows) {  // whole words, not number by number
+      const Index tiles = smaller(rows / tile_rows, max_tiles);
       for (Index i = 0; i < depth; ++i) {
-        std::memcpy(scratch + i * tile_rows, from + i * a.column_stride, tile_rows * sizeof(T));
+        for (Index tile = 0; tile < tiles; ++tile) {
+          std::memcpy(scratch + tile * tile_rows * copied_row + i * tile_rows,
+                      from + i * a.column_stride + tile * tile_rows, tile_rows * sizeof(T));
+        }
       }
-      return {scratch, 1, tile_rows};
+      return tiles;
     }
     for (Index i = 0; i < depth; ++i) {
-      for (Index r = 0; r < rows; ++r) {
+      for (Index r = 0; r < smaller(rows, tile_rows); ++r) {
         scratch[i * tile_rows + r] = from[r * a.row_stride + i * a.column_stride];
       }
     }
+    return 1;
+  }
+  /// Where copy_tiles put a tile.
+  simd::Strided<T> copied_tile(const T* scratch) const {
+    if (problem_.a.column_stride == 1) return {scratch, copied_row, 1};
     return {scratch, 1, tile_rows};
   }
 
@@ -96,7 +110,8 @@ class ProductPieces {
     const Index first = piece.first, last = piece.last, end = piece.end;
     Index row = piece.row;
     T* scratch = reinterpret_cast<T*>(Scratch::of_this_thread<ProductPieces>(
-        static_cast<std::size_t>(max_group * panel_size + tile_rows * copied_row) * sizeof(T)));
+        static_cast<std::size_t>(max_group * panel_size + max_tiles * tile_rows * copied_row) *
+        sizeof(T)));
     T* copied = scratch + max_group * panel_size;
     const T* b[max_group];
     Index b_stride[max_group];
@@ -106,12 +121,18 @@ class ProductPieces {
           panel_of(i, end - row, k, depth, scratch + (i - first) * panel_size, b_stride[i - first]);
     }
     const auto& p = problem_;
+    const bool copying = last - first > 1 && worth_copying();
+    Index at = 0, tiles = 0;  // of those copied
     for (; row < end; row += tile_rows) {
       const Index rows = smaller(tile_rows, end - row);
       simd::Strided<T> a{p.a.data + row * p.a.row_stride + k * p.a.column_stride, p.a.row_stride,
                          p.a.column_stride};
-      if (rows > 1 && last - first > 1 && worth_copying()) {
-        a = rows_of(row, rows, k, depth, copied);
+      if (copying && rows > 1) {
+        if (++at >= tiles) {
+          tiles = copy_tiles(row, end - row, k, depth, copied);
+          at = 0;
+        }
+        a = copied_tile(copied + at * tile_rows * copied_row);
       }
       for (Index i = first; i < last; ++i) {
         auto tile = tile_of(problem_, row, rows, i, k, depth);

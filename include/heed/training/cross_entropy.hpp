@@ -98,8 +98,8 @@ void finish_gradient(T* powers, Index classes, Index target, double sum,
   const double even = call.smoothing / static_cast<double>(classes);
   const double at_target = powers[target] / sum - even - (1 - call.smoothing);
   const double factor = 1 / (sum * call.divisor);
-  simd::row_kernels<T>().normalize(powers, static_cast<T>(even * sum), 0, nullptr,
-                                   static_cast<T>(factor), powers, classes);
+  simd::row_kernels<T>().shift_scale(powers, static_cast<T>(even * sum), static_cast<T>(factor),
+                                     powers, classes);
   powers[target] = static_cast<T>(at_target / call.divisor);
 }
 
