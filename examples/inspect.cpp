@@ -99,9 +99,9 @@ std::string shown(std::uint64_t value) { return std::to_string(value); }
 template <class T>
 std::string first_values(const GgufField& field) {
   constexpr std::size_t most = 6;
-  const auto values = field.values<T>();
+  const auto values = field.values<T>(most);
   std::string text;
-  for (std::size_t i = 0; i < std::min(values.size(), most); ++i) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
     if (i > 0) text += ", ";
     if constexpr (std::is_same_v<T, std::string_view>) {
       text += field.is_array ? quote(values[i]) : shown(values[i]);
@@ -109,8 +109,8 @@ std::string first_values(const GgufField& field) {
       text += shown(static_cast<T>(values[i]));
     }
   }
-  if (values.size() > most) text += ", …";
-  return field.is_array ? "[" + text + "], " + std::to_string(values.size()) + " in all" : text;
+  if (field.count > most) text += ", …";
+  return field.is_array ? "[" + text + "], " + std::to_string(field.count) + " in all" : text;
 }
 
 std::string shown(const GgufField& field) {

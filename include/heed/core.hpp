@@ -25,5 +25,6 @@
 #include <heed/core/scalar.hpp>
 #include <heed/core/scratch.hpp>
 #include <heed/core/shared.hpp>
+#include <heed/core/text_list.hpp>
 #include <heed/core/utf8.hpp>
 #include <heed/core/version.hpp>

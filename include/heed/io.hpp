@@ -8,6 +8,7 @@
 #include <heed/io/json_reader.hpp>
 #include <heed/io/mapped_file.hpp>
 #include <heed/io/name_index.hpp>
+#include <heed/io/notes.hpp>
 #include <heed/io/npy.hpp>
 #include <heed/io/npy_header.hpp>
 #include <heed/io/safetensors.hpp>

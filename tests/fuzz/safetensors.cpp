@@ -19,7 +19,8 @@ void check(const heed::Safetensors& file) {
     if (entry.name.empty()) return;  // which we read but do not write
     writer.add_bytes(entry.name, entry.type, entry.shape(), file.bytes(entry.name));
   }
-  for (const auto& [key, value] : file.metadata()) writer.note(key, value);
+  for (const auto& [key, value] : file.metadata())
+    writer.note(key, value);
   const heed::Safetensors again(heed::SharedBytes(writer.bytes()), "again");
   heed::fuzz::require(again.entries().size() == file.entries().size());
   heed::fuzz::require(again.metadata() == file.metadata());

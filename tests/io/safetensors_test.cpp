@@ -36,8 +36,7 @@ TEST(Safetensors, ReadsWhatTheReferenceWrote) {
   EXPECT_EQ((file.tensor<float, 0>("scalar")()), 2.5f);
   EXPECT_EQ((file.tensor<float, 1>("odd \"name\"\\\né😀")(0)), 1.f);
   EXPECT_EQ(file.bytes("u8").size(), 6u);
-  EXPECT_EQ(file.metadata(),
-            (std::map<std::string, std::string>{{"format", "pt"}, {"note", "café"}}));
+  EXPECT_EQ(file.metadata(), Notes(TextList{"format", "pt", "note", "café"}));
 }
 
 TEST(Safetensors, ErrorsNameFileAndTensor) {

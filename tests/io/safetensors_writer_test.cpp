@@ -72,6 +72,14 @@ TEST(SafetensorsWriter, AnEmptyFile) {
   EXPECT_TRUE(read_safetensors(file.path()).entries().empty());
 }
 
+TEST(SafetensorsWriter, TensorsOfNothingMayHaveAnyExtents) {  // as the reader takes them
+  SafetensorsWriter writer;
+  const std::vector<Index> shape = {Index{1} << 62, Index{1} << 62, 0};
+  writer.add_bytes("a", ElementType::f32, shape, {});
+  const Safetensors back(SharedBytes(writer.bytes()), "x");
+  EXPECT_TRUE(std::ranges::equal(back.entry("a").shape(), shape));
+}
+
 TEST(SafetensorsWriter, RefusedBeforeAnythingIsKept) {
   SafetensorsWriter writer;
   const std::vector<float> values = {1, 2};

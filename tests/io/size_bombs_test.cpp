@@ -1,15 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A file of k bytes costs at most 4 k + 1 MiB of memory to open, whatever it claims.
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 #include <gtest/gtest.h>
 
-#ifdef __GLIBC__
-#include <malloc.h>
-#endif
-
-#include <fstream>
 #include <string>
 #include <vector>
 
@@ -18,7 +10,7 @@
 #include <heed/io/safetensors.hpp>
 
 #include "support/gguf_file.hpp"
-#include "support/sanitizers.hpp"
+#include "support/memory_limit.hpp"
 
 namespace heed {
 namespace {
@@ -27,42 +19,13 @@ using test::gguf_text;
 using test::GgufFile;
 using test::raw;
 
-enum Outcome { opened = 10, refused = 11, out_of_memory = 12 };
+using test::opened;
+using test::out_of_memory;
+using test::outcome;
+using test::refused;
+using test::short_name;
 
-/// What comes of `open` in a process that may take 4 k + 1 MiB more than it has.
-template <class Open>
-int outcome(std::size_t size, const Open& open) {
-  const pid_t child = ::fork();
-  if (child == 0) {
-#ifdef __GLIBC__
-    ::malloc_trim(0);  // what earlier tests freed must not count as room
-#endif
-    std::size_t pages = 0;
-    std::ifstream("/proc/self/statm") >> pages;
-    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-    const rlim_t limit = pages * page + 4 * size + (1 << 20);
-    const rlimit limits{limit, limit};
-    ::setrlimit(RLIMIT_AS, &limits);
-    try {
-      open();
-      ::_exit(opened);
-    } catch (const FileError&) {
-      ::_exit(refused);
-    } catch (const std::bad_alloc&) {
-      ::_exit(out_of_memory);
-    }
-  }
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-class SizeBombs : public ::testing::Test {
- protected:
-  void SetUp() override {
-    if (test::sanitized) GTEST_SKIP() << "sanitizers take address space of their own";
-  }
-};
+class SizeBombs : public test::MemoryLimited {};
 
 /// The bytes are there before the limit is set; opening shares them.
 int open_gguf(const std::string& text) {
@@ -82,15 +45,10 @@ TEST_F(SizeBombs, TheLimitBites) {
 
 TEST_F(SizeBombs, GgufOfManySmallThings) {
   constexpr std::uint64_t many = 200'000;
-  const auto key = [](std::uint64_t i) {  // as short as they can be and differ
-    std::string text;
-    for (; i > 0; i /= 94) text += static_cast<char>('!' + i % 94);
-    return text.empty() ? std::string(1, ' ') : text;
-  };
   GgufFile fields, tensors;
-  for (std::uint64_t i = 0; i < many; ++i) fields.field(key(i), 0, "x");
+  for (std::uint64_t i = 0; i < many; ++i) fields.field(short_name(i), 0, "x");
   EXPECT_EQ(open_gguf(fields.text()), opened);
-  for (std::uint64_t i = 0; i < many; ++i) tensors.tensor(key(i), {}, 24, 32 * i);
+  for (std::uint64_t i = 0; i < many; ++i) tensors.tensor(short_name(i), {}, 24, 32 * i);
   tensors.data = std::string(32 * many, '\0');
   EXPECT_EQ(open_gguf(tensors.text()), opened);
   tensors.data.resize(32);
@@ -170,6 +128,53 @@ TEST_F(SizeBombs, SafetensorsThatRepeat) {
       EXPECT_EQ(open_safetensors(repeated(first, "\"\":0,", size + size / 9, ""), 0), refused);
     }
   }
+}
+
+TEST_F(SizeBombs, MetadataAsItIsGivenBack) {
+  std::string notes = "{\"__metadata__\":{";
+  for (std::uint64_t i = 0; i < 300'000; ++i) notes += "\"" + short_name(i) + "\":\"\",";
+  notes.back() = '}';
+  const auto given_back = [](const std::string& json) {
+    const SharedBytes bytes(test::bytes_of(raw<std::uint64_t>(json.size()) + json));
+    return outcome(json.size(), [&] {
+      const Safetensors file(bytes, "x");
+      const Notes found = file.metadata();
+      for (const auto& [name, text] : found) {
+        if (text.data() == nullptr) throw_file_error("no text for ", name);
+      }
+    });
+  };
+  EXPECT_EQ(given_back(notes + "}"), opened);
+  const std::string large(3'000'000, 'n');
+  EXPECT_EQ(given_back("{\"__metadata__\":{\"" + large + "\":\"\"}}"), opened);
+  EXPECT_EQ(given_back("{\"__metadata__\":{\"\":\"" + large + "\"}}"), opened);
+}
+
+TEST_F(SizeBombs, ValuesOfGgufArrays) {
+  constexpr std::uint64_t many = 300'000;
+  GgufFile texts, bytes;
+  texts.field("a", 9, raw(8u) + raw(many) + std::string(8 * many, '\0'));
+  bytes.field("a", 9, raw(0u) + raw(8 * many) + std::string(8 * many, '\1'));
+  const auto open = [](const GgufFile& file, const auto& read) {
+    const std::string text = file.text();
+    const SharedBytes shared(test::bytes_of(text));
+    return outcome(text.size(), [&] { read(Gguf(shared, "x")); });
+  };
+  EXPECT_EQ(open(texts, [](const Gguf& file) { file.values<std::string_view>("a"); }), opened);
+  EXPECT_EQ(open(bytes, [](const Gguf& file) { file.values<std::int32_t>("a"); }), opened);
+  EXPECT_EQ(open(bytes,
+                 [](const Gguf& file) {
+                   std::int64_t sum = 0;
+                   file.for_each<std::int64_t>("a", [&](std::int64_t x) { sum += x; });
+                   if (sum != 8 * many) throw std::bad_alloc();
+                 }),
+            opened);
+  EXPECT_EQ(open(bytes, [](const Gguf& file) { file.field("a").values<double>(); }), refused);
+  EXPECT_EQ(open(bytes,
+                 [](const Gguf& file) {
+                   if (file.field("a").values<std::int64_t>(6).size() != 6) throw std::bad_alloc();
+                 }),
+            opened);
 }
 
 TEST_F(SizeBombs, NpyThatClaims) {

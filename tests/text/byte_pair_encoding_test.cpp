@@ -88,7 +88,7 @@ TEST(BytePairEncoding, VocabulariesThatAreNone) {
     return std::string("accepted");
   };
   EXPECT_EQ(refused([](auto& source) { source.tokens.emplace_back("he"); }),
-            "vocabulary: 'he' twice");
+            "vocabulary: 'he' twice, as token 256 and 263");
   EXPECT_EQ(refused([](auto& source) { source.merges.emplace_back("h x"); }),
             "merges: 5 is 'h x', which names a token that is not in the vocabulary");
   EXPECT_NE(refused([](auto& source) { source.merges.emplace_back("h"); }), "accepted");

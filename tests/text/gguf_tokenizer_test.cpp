@@ -78,20 +78,22 @@ TEST(GgufTokenizer, ErrorsNameTheField) {
       test::raw(5u) + test::raw<std::uint64_t>(3) + test::raw(3) + test::raw(4) + test::raw(1);
   EXPECT_EQ(verdict("gpt2", "gpt-2", types), "accepted");
   EXPECT_EQ(verdict("llama", "gpt-2", types),
-            "x: 'tokenizer.ggml.model' is 'llama', expected 'gpt2'");
+            "x: byte 56: 'tokenizer.ggml.model' is 'llama', expected 'gpt2'");
   EXPECT_EQ(verdict("gpt2", "qwen2", types),
-            "x: 'tokenizer.ggml.pre' is 'qwen2', expected 'gpt-2' or 'smollm'");
+            "x: byte 98: 'tokenizer.ggml.pre' is 'qwen2', expected 'gpt-2' or 'smollm'");
   EXPECT_EQ(verdict("gpt2", "smollm", test::raw(5u) + test::raw<std::uint64_t>(1) + test::raw(1)),
-            "x: 'tokenizer.ggml.token_type' has 1 types for 3 tokens");
+            "x: byte 290: 'tokenizer.ggml.token_type' has 1 types for 3 tokens");
   EXPECT_EQ(verdict("gpt2", "smollm", test::raw(6u) + test::raw<std::uint64_t>(0)),
             "x: byte 290: 'tokenizer.ggml.token_type' is f32, expected an integer");
   test::GgufFile empty;
   empty.field("tokenizer.ggml.model", 8, test::gguf_text("gpt2"));
   empty.field("tokenizer.ggml.tokens", 9,
-              test::raw(8u) + test::raw<std::uint64_t>(100000) + std::string(800000, '\0'));
+              test::raw(8u) + test::raw<std::uint64_t>(2) + std::string(16, '\0'));
+  empty.field("tokenizer.ggml.merges", 9, test::raw(8u) + test::raw<std::uint64_t>(0));
   EXPECT_EQ(
       test::error_of([&] { read_tokenizer(Gguf(SharedBytes(test::bytes_of(empty.text())), "x")); }),
-      "x: 'tokenizer.ggml.tokens' has two empty tokens");
+      "x: byte 113: 'tokenizer.ggml.tokens' make no tokenizer: vocabulary: '' twice, as token 0 "
+      "and 1");
   EXPECT_EQ(test::error_of([] {
               read_tokenizer(Gguf(SharedBytes(test::bytes_of(test::GgufFile().text())), "x"));
             }),

@@ -94,10 +94,13 @@ TEST(WordPiece, VocabulariesThatAreNone) {
   const test::TemporaryFile file;
   write_file(file.path(), test::bytes_of("[UNK]\na\na\n"));
   EXPECT_EQ(test::error_of([&] { WordPiece::read(file.path()); }),
-            file.path() + ": vocabulary: 'a' twice");
+            file.path() + ": byte 8: 'a' again");
+  write_file(file.path(), test::bytes_of("[UNK]\nabc\nb\nabc"));
+  EXPECT_EQ(test::error_of([&] { WordPiece::read(file.path()); }),
+            file.path() + ": vocabulary: 'abc' twice, as token 1 and 3");
   write_file(file.path(), test::bytes_of("[UNK]\n" + std::string(5000000, '\n')));
   EXPECT_EQ(test::error_of([&] { WordPiece::read(file.path()); }),
-            file.path() + ": a second empty line, at byte 7");
+            file.path() + ": byte 7: '' again");
   write_file(file.path(), test::bytes_of("[UNK]\r\na \r\nb"));
   EXPECT_EQ(WordPiece::read(file.path()).encode("b a"), (Ids{2, 1}));
 }

@@ -308,5 +308,36 @@ TEST_F(Checkpoint, TextsOfAFileStandInMessagesOnOneLineAndCut) {
   EXPECT_LT(name.size(), path_.size() + 500);
 }
 
+TEST_F(Checkpoint, HoldsSoManyNotes) {
+  TinyModel<double> model;
+  Sgd optimizer(model);
+  const auto refusal = [&](const auto& call) -> std::string {
+    try {
+      call();
+    } catch (const FileError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  TrainingState state;
+  for (int i = 0; i < 4096; ++i) state.notes[std::to_string(i)] = "x";
+  save_checkpoint(path_, model, optimizer, state);
+  EXPECT_EQ(load_checkpoint(path_, model, optimizer).notes, state.notes);
+  state.notes["one more"] = "x";
+  EXPECT_NE(refusal([&] { save_checkpoint(path_, model, optimizer, state); }).find("at most 4096"),
+            std::string::npos);
+  EXPECT_EQ(load_checkpoint(path_, model, optimizer).notes.size(), 4096u);
+  SafetensorsWriter notes;  // as save_checkpoint does, but with one note too many
+  const Safetensors saved = read_safetensors(path_);
+  for (const auto& entry : saved.entries()) {
+    notes.add_bytes(entry.name, entry.type, entry.shape(), saved.bytes(entry.name));
+  }
+  for (const auto& [key, text] : saved.metadata()) notes.note(key, text);
+  notes.note("note.one more", "x");
+  notes.write(path_);
+  EXPECT_NE(refusal([&] { load_checkpoint(path_, model, optimizer); }).find("more than 4096 notes"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace heed

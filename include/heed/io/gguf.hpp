@@ -84,6 +84,15 @@ class Gguf {
     throw_file_error(name_, ": byte ", byte_of(field), ": ", quote(field.key), " ", parts...);
   }
 
+  /// Calls visit with each element of an array as T, one after another: no memory is taken, where
+  /// `values` takes that of a vector.
+  template <class T, class Visit>
+  void for_each(std::string_view key, const Visit& visit) const {
+    const GgufField& found = field(key);
+    if (!found.is_array) fail_at(found, "is no array");
+    with_byte_of(found, [&] { found.template for_each<T>(visit); });
+  }
+
   bool has_tensor(std::string_view name) const { return by_name_.find(tensors_, name) != nullptr; }
   const GgufTensor& tensor(std::string_view name) const {
     const GgufTensor* found = by_name_.find(tensors_, name);

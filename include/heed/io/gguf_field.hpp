@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -104,25 +105,31 @@ struct GgufField {
     return !floating && width_of(type) > 0 && type != GgufValueType::boolean;
   }
 
-  /// The values as T, in order. Throws FileError, naming the key, when they are something else.
-  template <class T>
-  std::vector<T> values() const {
+  /// Calls visit with each of the first `most` values as T, in order, and takes no memory. Throws
+  /// FileError, naming the key, when they are something else.
+  template <class T, class Visit>
+  void for_each(const Visit& visit, std::size_t most = SIZE_MAX) const {
     if (!holds<T>()) {
       throw_file_error(quote(key), " is ", name_of(type), ", expected ", expected_name<T>());
     }
-    std::vector<T> result;
-    result.reserve(count);
     const std::byte* at = data;
-    for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t i = 0; i < std::min(count, most); ++i) {
       if constexpr (std::same_as<T, std::string_view>) {
-        result.push_back(detail::text_at(at));
-        at += 8 + result.back().size();
+        const std::string_view text = detail::text_at(at);
+        visit(text);
+        at += 8 + text.size();
       } else {
-        result.push_back(
-            detail::visit_number(type, at, [&](auto number) { return as<T>(number); }));
+        visit(detail::visit_number(type, at, [&](auto number) { return as<T>(number); }));
         at += width_of(type);
       }
     }
+  }
+  /// The values as T, in order; at most so many. Throws as for_each does.
+  template <class T>
+  std::vector<T> values(std::size_t most = SIZE_MAX) const {
+    std::vector<T> result;
+    if (holds<T>()) result.reserve(std::min(count, most));
+    for_each<T>([&](T value) { result.push_back(value); }, most);
     return result;
   }
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
-#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,6 +14,7 @@
 #include <heed/core/printable.hpp>
 #include <heed/io/element_type.hpp>
 #include <heed/io/name_index.hpp>
+#include <heed/io/notes.hpp>
 #include <heed/io/safetensors_header.hpp>
 #include <heed/io/shared_bytes.hpp>
 #include <heed/tensor/tensor.hpp>
@@ -84,12 +84,24 @@ class Safetensors {
     return bytes_.get().subspan(found.begin, found.end - found.begin);
   }
   /// What the writer noted about the file.
-  std::map<std::string, std::string> metadata() const {
-    std::map<std::string, std::string> notes;
-    if (metadata_.empty()) return notes;
-    detail::JsonReader json(metadata_, name_);
-    json.object([&](const std::string& key) { notes[key] = json.string(); });
-    return notes;
+  Notes metadata() const {
+    if (metadata_.empty()) return {};
+    std::size_t count = 0, characters = 0;
+    const auto read = [&](const auto& keep) {
+      detail::JsonReader json(metadata_, name_);
+      json.object([&](const std::string& key) {
+        keep(key);
+        keep(json.string());
+      });
+    };
+    read([&](const std::string& text) {
+      ++count;
+      characters += text.size();
+    });
+    TextList texts;
+    texts.reserve(count, characters);
+    read([&](const std::string& text) { texts.push_back(text); });
+    return Notes(std::move(texts));
   }
 
  private:

@@ -29,7 +29,7 @@ class SafetensorsWriter {
   /// Any view, tensor or vector; as `type`, rounded to the nearest where that is narrower. A name
   /// that is taken, empty, `__metadata__` or not UTF-8 is a FileError.
   template <Viewable X>
-  void add(const std::string& name, const X& values,
+  void add(std::string_view name, const X& values,
            ElementType type = element_type_of<ValueOf<X>>()) {
     using T = ValueOf<X>;
     constexpr std::size_t rank = ViewOf<const X>::rank();
@@ -48,9 +48,10 @@ class SafetensorsWriter {
   }
   /// A tensor as it stands in another file, of any rank: row-major, little-endian. FileError when
   /// the bytes are not what type and shape take.
-  void add_bytes(const std::string& name, ElementType type, std::span<const Index> shape,
+  void add_bytes(std::string_view name, ElementType type, std::span<const Index> shape,
                  std::span<const std::byte> bytes) {
-    std::size_t size = width_of(type);
+    const bool empty = std::find(shape.begin(), shape.end(), 0) != shape.end();
+    std::size_t size = empty ? 0 : width_of(type);
     for (const Index extent : shape) {
       if (extent < 0 || __builtin_mul_overflow(size, static_cast<std::size_t>(extent), &size)) {
         throw_file_error("safetensors: tensor ", quote(name), ": shape ", shape, " is none");
@@ -64,9 +65,9 @@ class SafetensorsWriter {
     std::copy(bytes.begin(), bytes.end(), to.begin());
   }
   /// Notes about the file, e.g. {"format", "pt"}.
-  void note(const std::string& key, const std::string& value) {
+  void note(std::string_view key, std::string_view value) {
     if (!is_utf8(key) || !is_utf8(value)) throw_file_error("safetensors: a note is not UTF-8");
-    notes_[key] = value;
+    notes_[std::string(key)] = value;
   }
 
   /// The file's beginning and each tensor's bytes go to the disk one after another.
@@ -89,7 +90,7 @@ class SafetensorsWriter {
   };
 
   /// Place for a new tensor's bytes, which are 0.
-  std::span<std::byte> add_item(const std::string& name, ElementType type,
+  std::span<std::byte> add_item(std::string_view name, ElementType type,
                                 std::span<const Index> shape) {
     if (name.empty() || name == "__metadata__" || !is_utf8(name)) {
       throw_file_error("safetensors: no name for a tensor: ", quote(name));
@@ -108,8 +109,8 @@ class SafetensorsWriter {
   }
 
   /// Orders wide types first, so that every tensor is aligned; then by name.
-  static std::string key_of(ElementType type, const std::string& name) {
-    return static_cast<char>('0' + static_cast<int>(type)) + name;
+  static std::string key_of(ElementType type, std::string_view name) {
+    return std::string(1, static_cast<char>('0' + static_cast<int>(type))).append(name);
   }
 
   std::vector<std::span<const std::byte>> parts(const std::string& header) const {

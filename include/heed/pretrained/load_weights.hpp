@@ -65,7 +65,7 @@ class WeightMatch {
   /// Throws FileError with everything that did not fit, if anything; the first 50 by name.
   void finish() {
     for (const auto& name : file_.names()) {
-      if (used_.count(name) == 0 && !left_out(name)) add(quote(name), " is not the model's");
+      if (!used_.contains(name) && !left_out(name)) add(quote(name), " is not the model's");
     }
     if (problems_ == 0) return;
     if (problems_ > listed) text_ += message("; and ", problems_ - listed, " more");
@@ -90,7 +90,7 @@ class WeightMatch {
   const WeightFile& file_;
   WeightNames names_;
   std::string prefix_, text_;
-  std::set<std::string> used_;
+  std::set<std::string, std::less<>> used_;
   Index problems_ = 0;
 };
 

@@ -21,12 +21,16 @@ class WeightFile {
   explicit WeightFile(Gguf file) : name_(file.name()), file_(std::move(file)) {}
 
   const std::string& name() const { return name_; }
-  std::vector<std::string> names() const {
-    std::vector<std::string> all;
+  /// Which live as long as this.
+  std::vector<std::string_view> names() const {
+    std::vector<std::string_view> all;
     if (const auto* gguf = std::get_if<Gguf>(&file_)) {
-      for (const auto& tensor : gguf->tensors()) all.emplace_back(tensor.name);
+      all.reserve(gguf->tensors().size());
+      for (const auto& tensor : gguf->tensors()) all.push_back(tensor.name);
     } else {
-      for (const auto& entry : std::get<Safetensors>(file_).entries()) all.push_back(entry.name);
+      const auto& entries = std::get<Safetensors>(file_).entries();
+      all.reserve(entries.size());
+      for (const auto& entry : entries) all.push_back(entry.name);
     }
     return all;
   }

@@ -34,6 +34,7 @@ class ByteLetters {
   /// The bytes that the letters stand for; nothing where a letter stands for none.
   std::optional<std::string> read(std::string_view letters) const {
     std::string bytes;
+    bytes.reserve(letters.size());  // growing step by step would take three times as much
     for (std::size_t at = 0; at < letters.size();) {
       const Utf8Character next = decode_utf8(letters, at);
       if (!next.valid || next.code >= bytes_.size() || bytes_[next.code] < 0) return std::nullopt;

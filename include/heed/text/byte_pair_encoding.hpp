@@ -13,6 +13,7 @@
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
 #include <heed/core/printable.hpp>
+#include <heed/core/text_list.hpp>
 #include <heed/text/byte_letters.hpp>
 #include <heed/text/pair_merger.hpp>
 #include <heed/text/pre_tokenizer.hpp>
@@ -23,9 +24,9 @@ namespace heed {
 
 /// What a byte-level byte-pair encoding is made of, as files hold it.
 struct BytePairVocabulary {
-  std::vector<std::string> tokens;  // bytes as GPT-2's letters: "Ġthe"
-  std::vector<std::string> merges;  // by rank: "Ġ t"
-  std::vector<Index> special;       // tokens whose text is a name: "<|im_start|>"
+  TextList tokens;             // bytes as GPT-2's letters: "Ġthe"
+  TextList merges;             // by rank: "Ġ t"
+  std::vector<Index> special;  // tokens whose text is a name: "<|im_start|>"
   PreTokenizer pre_tokenizer = PreTokenizer::gpt2;
 };
 
@@ -36,31 +37,25 @@ struct BytePairVocabulary {
 class BytePairEncoding {
  public:
   /// Throws ShapeError when a merge names no tokens, or something stands twice.
-  explicit BytePairEncoding(const BytePairVocabulary& source)
-      : pre_tokenizer_(source.pre_tokenizer) {
-    const Vocabulary vocabulary(source.tokens);
-    std::vector<std::pair<std::string, Index>> special;
-    for (const Index token : source.special) special.emplace_back(vocabulary.text(token), token);
-    special_ = detail::SpecialTokenFinder(std::move(special));
-    read_texts(source);
+  explicit BytePairEncoding(BytePairVocabulary source) : pre_tokenizer_(source.pre_tokenizer) {
+    const Vocabulary vocabulary(std::move(source.tokens));
     const detail::ByteLetters letters;
     for (std::size_t byte = 0; byte < bytes_.size(); ++byte) {
       const auto value = static_cast<char>(byte);
       bytes_[byte] = static_cast<std::int32_t>(vocabulary.find(letters.write({&value, 1})));
     }
-    read_merges(source, vocabulary);
+    // One after another, each gone before the next: a file of many short texts must not take many
+    // times its size.
+    read_merges(std::move(source.merges), vocabulary);
+    read_special(std::move(source.special), vocabulary);
+    read_texts(vocabulary.texts());
   }
 
   Index vocabulary_size() const { return static_cast<Index>(texts_.size()); }
   /// Whether the vocabulary has a token for this byte alone.
   bool has_byte(unsigned char byte) const { return bytes_[byte] >= 0; }
   /// The bytes of a token, which may be part of a character; a special token's name.
-  const std::string& text(Index token) const {
-    if (token < 0 || token >= vocabulary_size()) {
-      throw_shape_error("token ", token, " of ", vocabulary_size());
-    }
-    return texts_[static_cast<std::size_t>(token)];
-  }
+  std::string text(Index token) const { return std::string(text_of(token)); }
   bool is_special(Index token) const { return special_.contains(token); }
 
   std::vector<Index> encode(std::string_view text,
@@ -73,17 +68,24 @@ class BytePairEncoding {
     if (special == SpecialTokens::as_text) {
       plain(text);
     } else {
-      special_.split(text, plain, [&](Index token) { tokens.push_back(token); });
+      special_.split(texts_, text, plain, [&](Index token) { tokens.push_back(token); });
     }
     return tokens;
   }
   std::string decode(std::span<const Index> tokens) const {
     std::string result;
-    for (const Index token : tokens) result += text(token);
+    for (const Index token : tokens) result += text_of(token);
     return result;
   }
 
  private:
+  std::string_view text_of(Index token) const {
+    if (token < 0 || token >= vocabulary_size()) {
+      throw_shape_error("token ", token, " of ", vocabulary_size());
+    }
+    return texts_[static_cast<std::size_t>(token)];
+  }
+
   void encode_piece(std::string_view piece, std::vector<Index>& tokens) const {
     if (piece.size() > 0x7fffffff) throw_shape_error("encode: a piece of ", piece.size(), " bytes");
     std::vector<std::int32_t> symbols;
@@ -96,27 +98,32 @@ class BytePairEncoding {
     tokens.insert(tokens.end(), symbols.begin(), symbols.end());
   }
 
-  void read_texts(const BytePairVocabulary& source) {
-    if (source.tokens.size() > 0x7fffffff) throw_shape_error("vocabulary: too many tokens");
-    texts_.reserve(source.tokens.size());
+  void read_texts(const TextList& tokens) {
+    texts_.reserve(tokens.size(), tokens.characters());
     const detail::ByteLetters letters;
-    for (std::size_t i = 0; i < source.tokens.size(); ++i) {
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
       // What is written in other letters is itself, as the names of special tokens are.
-      auto bytes = letters.read(source.tokens[i]);
+      const auto bytes = letters.read(tokens[i]);
       const bool name = !bytes || special_.contains(static_cast<Index>(i));
-      texts_.push_back(name ? source.tokens[i] : std::move(*bytes));
+      texts_.push_back(name ? tokens[i] : std::string_view(*bytes));
     }
   }
 
-  void read_merges(const BytePairVocabulary& source, const Vocabulary& vocabulary) {
+  void read_special(std::vector<Index> special, const Vocabulary& vocabulary) {
+    for (const Index token : special) static_cast<void>(vocabulary.text(token));
+    special_ = detail::SpecialTokenFinder(vocabulary.texts(), special);
+  }
+
+  void read_merges(TextList texts, const Vocabulary& vocabulary) {
     std::vector<detail::PairMerge> merges;
-    merges.reserve(source.merges.size());
-    for (const std::string& text : source.merges) {
+    merges.reserve(texts.size());
+    std::string both;
+    for (const std::string_view text : texts) {
       const std::size_t space = text.find(' ');
-      const std::string left = text.substr(0, space);
-      const std::string right = space == std::string::npos ? "" : text.substr(space + 1);
-      const Index tokens[] = {vocabulary.find(left), vocabulary.find(right),
-                              vocabulary.find(left + right)};
+      const std::string_view left = text.substr(0, space);
+      const std::string_view right = space == text.npos ? "" : text.substr(space + 1);
+      both.assign(left).append(right);
+      const Index tokens[] = {vocabulary.find(left), vocabulary.find(right), vocabulary.find(both)};
       for (const Index token : tokens) {
         if (token >= 0) continue;
         throw_shape_error("merges: ", merges.size(), " is ", quote(text),
@@ -130,7 +137,7 @@ class BytePairEncoding {
 
   PreTokenizer pre_tokenizer_;
   detail::SpecialTokenFinder special_;
-  std::vector<std::string> texts_;
+  TextList texts_;
   std::array<std::int32_t, 256> bytes_{};  // the token of each byte, or −1
   detail::PairMerger merger_;
 };

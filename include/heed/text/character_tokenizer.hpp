@@ -20,10 +20,11 @@ class CharacterTokenizer {
  public:
   /// The characters of `text`, which must be UTF-8 (ShapeError).
   explicit CharacterTokenizer(std::string_view text) {
-    for_each(text, [&](char32_t code, std::size_t) { characters_.push_back(code); });
-    std::sort(characters_.begin(), characters_.end());
-    characters_.erase(std::unique(characters_.begin(), characters_.end()), characters_.end());
-    characters_.shrink_to_fit();
+    std::vector<bool> seen(0x110000);
+    for_each(text, [&](char32_t code, std::size_t) { seen[code] = true; });
+    for (char32_t code = 0; code < seen.size(); ++code) {
+      if (seen[code]) characters_.push_back(code);
+    }
   }
 
   Index vocabulary_size() const { return static_cast<Index>(characters_.size()); }

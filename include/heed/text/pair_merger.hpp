@@ -28,10 +28,11 @@ class PairMerger {
   /// The merges by rank, among tokens 0 to `vocabulary` − 1. ShapeError when a pair stands twice.
   PairMerger(const std::vector<PairMerge>& merges, Index vocabulary)
       : begins_(static_cast<std::size_t>(vocabulary) + 1) {
+    if (merges.size() > 0x7fffffff) throw_shape_error("merges: too many");
     for (const PairMerge& merge : merges) ++begins_[static_cast<std::size_t>(merge.left) + 1];
     for (std::size_t i = 1; i < begins_.size(); ++i) begins_[i] += begins_[i - 1];
     merges_.resize(merges.size());
-    std::vector<std::size_t> at(begins_.begin(), begins_.end());
+    std::vector<std::uint32_t> at(begins_);
     for (std::size_t rank = 0; rank < merges.size(); ++rank) {
       const PairMerge& merge = merges[rank];
       merges_[at[static_cast<std::size_t>(merge.left)]++] = {
@@ -112,8 +113,8 @@ class PairMerger {
     queue.push({found->rank, at, left.token, right, found->result});
   }
 
-  std::vector<std::size_t> begins_;  // of each left token's merges
-  std::vector<Entry> merges_;        // by left token, then right
+  std::vector<std::uint32_t> begins_;  // of each left token's merges
+  std::vector<Entry> merges_;          // by left token, then right
 };
 
 }  // namespace heed::detail

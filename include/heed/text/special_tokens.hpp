@@ -3,13 +3,13 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <span>
-#include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <heed/core/index.hpp>
+#include <heed/core/text_list.hpp>
 
 namespace heed {
 
@@ -20,16 +20,21 @@ enum class SpecialTokens { as_text, recognized };
 namespace detail {
 
 /// Finds the names of special tokens in a text: the first, and of those that begin there the
-/// longest.
+/// longest. Keeps their numbers alone; the texts of all tokens are given with every call.
 class SpecialTokenFinder {
  public:
   SpecialTokenFinder() = default;
-  explicit SpecialTokenFinder(std::vector<std::pair<std::string, Index>> names)
-      : names_(std::move(names)) {
-    std::erase_if(names_, [](const auto& name) { return name.first.empty(); });
-    std::sort(names_.begin(), names_.end());
-    for (const auto& name : names_) tokens_.push_back(name.second);
+  /// `special` are numbers of texts; one without text is never found.
+  SpecialTokenFinder(const TextList& texts, std::span<const Index> special) {
+    tokens_.reserve(special.size());
+    for (const Index token : special) {
+      const auto at = static_cast<std::uint32_t>(token);
+      if (!texts[at].empty()) tokens_.push_back(at);
+    }
+    by_name_ = tokens_;
     std::sort(tokens_.begin(), tokens_.end());
+    std::sort(by_name_.begin(), by_name_.end(),
+              [&](std::uint32_t a, std::uint32_t b) { return texts[a] < texts[b]; });
   }
 
   bool contains(Index token) const {
@@ -38,44 +43,43 @@ class SpecialTokenFinder {
 
   /// Calls piece(text) and token(number) in the order of the text.
   template <class Piece, class Token>
-  void split(std::string_view text, const Piece& piece, const Token& token) const {
+  void split(const TextList& texts, std::string_view text, const Piece& piece,
+             const Token& token) const {
     std::size_t begin = 0;
     for (std::size_t at = 0; at < text.size();) {
-      const auto* found = longest(text.substr(at));
+      const std::uint32_t* found = longest(texts, text.substr(at));
       if (found == nullptr) {
         ++at;
         continue;
       }
       if (at > begin) piece(text.substr(begin, at - begin));
-      token(found->second);
-      at = begin = at + found->first.size();
+      token(static_cast<Index>(*found));
+      at = begin = at + texts[*found].size();
     }
     if (begin < text.size()) piece(text.substr(begin));
   }
 
  private:
   /// The longest name that `text` begins with, by narrowing the names down letter by letter.
-  const std::pair<std::string, Index>* longest(std::string_view text) const {
-    const std::pair<std::string, Index>* best = nullptr;
-    auto begin = names_.begin(), end = names_.end();
+  const std::uint32_t* longest(const TextList& texts, std::string_view text) const {
+    const std::uint32_t* best = nullptr;
+    auto begin = by_name_.begin(), end = by_name_.end();
     for (std::size_t length = 1; begin != end && length <= text.size(); ++length) {
-      const char letter = text[length - 1];
-      const auto at = [&](const auto& name) {
-        return static_cast<unsigned char>(name.first[length - 1]);
+      const auto letter = static_cast<unsigned char>(text[length - 1]);
+      const auto at = [&](std::uint32_t token) {
+        return static_cast<unsigned char>(texts[token][length - 1]);
       };
-      begin = std::partition_point(begin, end, [&](const auto& name) {
-        return name.first.size() < length || at(name) < static_cast<unsigned char>(letter);
+      begin = std::partition_point(begin, end, [&](std::uint32_t token) {
+        return texts[token].size() < length || at(token) < letter;
       });
-      end = std::partition_point(begin, end, [&](const auto& name) {
-        return at(name) == static_cast<unsigned char>(letter);
-      });
-      if (begin != end && begin->first.size() == length) best = &*begin;
+      end = std::partition_point(begin, end,
+                                 [&](std::uint32_t token) { return at(token) == letter; });
+      if (begin != end && texts[*begin].size() == length) best = &*begin;
     }
     return best;
   }
 
-  std::vector<std::pair<std::string, Index>> names_;
-  std::vector<Index> tokens_;  // their numbers, ascending
+  std::vector<std::uint32_t> by_name_, tokens_;  // the latter ascending
 };
 
 }  // namespace detail

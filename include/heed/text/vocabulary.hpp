@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <string>
+#include <cstdint>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -11,6 +11,7 @@
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
 #include <heed/core/printable.hpp>
+#include <heed/core/text_list.hpp>
 
 namespace heed {
 
@@ -19,14 +20,17 @@ class Vocabulary {
  public:
   Vocabulary() = default;
   /// Throws ShapeError when a text stands twice.
-  explicit Vocabulary(std::vector<std::string> tokens) : tokens_(std::move(tokens)) {
+  explicit Vocabulary(TextList tokens) : tokens_(std::move(tokens)) {
+    if (tokens_.size() > 0x7fffffff) throw_shape_error("vocabulary: too many tokens");
     order_.resize(tokens_.size());
-    for (std::size_t i = 0; i < order_.size(); ++i) order_[i] = i;
+    for (std::size_t i = 0; i < order_.size(); ++i) order_[i] = static_cast<std::uint32_t>(i);
     std::sort(order_.begin(), order_.end(),
-              [&](std::size_t a, std::size_t b) { return tokens_[a] < tokens_[b]; });
+              [&](std::uint32_t a, std::uint32_t b) { return tokens_[a] < tokens_[b]; });
     for (std::size_t i = 1; i < order_.size(); ++i) {
       if (tokens_[order_[i]] == tokens_[order_[i - 1]]) {
-        throw_shape_error("vocabulary: ", quote(tokens_[order_[i]]), " twice");
+        throw_shape_error("vocabulary: ", quote(tokens_[order_[i]]), " twice, as token ",
+                          std::min(order_[i], order_[i - 1]), " and ",
+                          std::max(order_[i], order_[i - 1]));
       }
     }
   }
@@ -36,18 +40,19 @@ class Vocabulary {
   Index find(std::string_view text) const {
     const auto found = std::lower_bound(
         order_.begin(), order_.end(), text,
-        [&](std::size_t i, std::string_view wanted) { return tokens_[i] < wanted; });
+        [&](std::uint32_t i, std::string_view wanted) { return tokens_[i] < wanted; });
     return found != order_.end() && tokens_[*found] == text ? static_cast<Index>(*found) : -1;
   }
+  const TextList& texts() const { return tokens_; }
   /// The text of a token; ShapeError when there is none of that number.
-  const std::string& text(Index token) const {
+  std::string_view text(Index token) const {
     if (token < 0 || token >= size()) throw_shape_error("token ", token, " of ", size());
     return tokens_[static_cast<std::size_t>(token)];
   }
 
  private:
-  std::vector<std::string> tokens_;
-  std::vector<std::size_t> order_;
+  TextList tokens_;
+  std::vector<std::uint32_t> order_;
 };
 
 }  // namespace heed

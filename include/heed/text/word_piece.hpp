@@ -12,6 +12,7 @@
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
 #include <heed/core/printable.hpp>
+#include <heed/core/text_list.hpp>
 #include <heed/core/utf8.hpp>
 #include <heed/io/file.hpp>
 #include <heed/text/special_tokens.hpp>
@@ -35,13 +36,13 @@ struct WordPieceOptions {
 class WordPiece {
  public:
   /// The tokens by number. `[UNK]` must be there; `[CLS]`, `[SEP]`, `[PAD]`, `[MASK]` may be.
-  explicit WordPiece(std::vector<std::string> tokens, const WordPieceOptions& options = {})
+  explicit WordPiece(TextList tokens, const WordPieceOptions& options = {})
       : options_(options), vocabulary_(std::move(tokens)) {
-    std::vector<std::pair<std::string, Index>> special;
+    std::vector<Index> special;
     for (const char* name : {"[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]"}) {
-      if (const Index token = vocabulary_.find(name); token >= 0) special.emplace_back(name, token);
+      if (const Index token = vocabulary_.find(name); token >= 0) special.push_back(token);
     }
-    special_ = detail::SpecialTokenFinder(std::move(special));
+    special_ = detail::SpecialTokenFinder(vocabulary_.texts(), special);
     unknown_ = token("[UNK]");
     for (Index i = 0; i < vocabulary_.size(); ++i) {
       longest_token_ = std::max(longest_token_, vocabulary_.text(i).size());
@@ -49,23 +50,8 @@ class WordPiece {
   }
   /// From a vocab.txt: a token a line. Throws FileError.
   static WordPiece read(const std::string& path, const WordPieceOptions& options = {}) {
-    const auto bytes = read_file(path);
-    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    std::vector<std::string> tokens;
-    bool empty = false;
-    for (std::size_t begin = 0; begin < text.size();) {
-      const std::size_t end = std::min(text.find('\n', begin), text.size());
-      std::string_view line = text.substr(begin, end - begin);
-      while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.remove_suffix(1);
-      // Of ten million empty lines none is kept.
-      if (line.empty() && std::exchange(empty, true)) {
-        throw_file_error(path, ": a second empty line, at byte ", begin);
-      }
-      tokens.emplace_back(line);
-      begin = end + 1;
-    }
     try {
-      return WordPiece(std::move(tokens), options);
+      return WordPiece(read_lines(path), options);
     } catch (const ShapeError& error) {
       throw_file_error(path, ": ", error.what());
     }
@@ -79,7 +65,7 @@ class WordPiece {
     return found;
   }
   /// A token's name: "play", "##ing".
-  const std::string& name(Index token) const { return vocabulary_.text(token); }
+  std::string name(Index token) const { return std::string(vocabulary_.text(token)); }
 
   std::vector<Index> encode(std::string_view text,
                             SpecialTokens special = SpecialTokens::as_text) const {
@@ -88,7 +74,7 @@ class WordPiece {
       encode_plain(text, tokens);
     } else {
       special_.split(
-          text, [&](std::string_view piece) { encode_plain(piece, tokens); },
+          vocabulary_.texts(), text, [&](std::string_view piece) { encode_plain(piece, tokens); },
           [&](Index token) { tokens.push_back(token); });
     }
     return tokens;
@@ -109,15 +95,47 @@ class WordPiece {
   std::string decode(std::span<const Index> tokens) const {
     std::string text;
     for (const Index token : tokens) {
-      const std::string& piece = vocabulary_.text(token);
+      const std::string_view piece = vocabulary_.text(token);
       const bool inside = piece.size() > 2 && piece.starts_with("##");
       if (!inside && !text.empty()) text += ' ';
-      text.append(piece, inside ? 2 : 0);
+      text += piece.substr(inside ? 2 : 0);
     }
     return text;
   }
 
  private:
+  /// Calls visit(line, byte where it begins) for each line, without white space at its end.
+  template <class Visit>
+  static void for_each_line(std::string_view text, const Visit& visit) {
+    for (std::size_t begin = 0; begin < text.size();) {
+      const std::size_t end = std::min(text.find('\n', begin), text.size());
+      std::string_view line = text.substr(begin, end - begin);
+      while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.remove_suffix(1);
+      visit(line, begin);
+      begin = end + 1;
+    }
+  }
+  static TextList read_lines(const std::string& path) {
+    const auto bytes = read_file(path);
+    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    // A million lines of two bytes would take more memory than they have: most stand twice.
+    std::vector<bool> seen(1 << 18);
+    std::size_t count = 0, characters = 0;
+    for_each_line(text, [&](std::string_view line, std::size_t begin) {
+      ++count;
+      characters += line.size();
+      if (line.size() > 2) return;
+      std::size_t code = line.size();
+      for (const char byte : line) code = code << 8 | static_cast<unsigned char>(byte);
+      if (seen[code]) throw_file_error(path, ": byte ", begin, ": ", quote(line), " again");
+      seen[code] = true;
+    });
+    TextList lines;
+    lines.reserve(count, characters);
+    for_each_line(text, [&](std::string_view line, std::size_t) { lines.push_back(line); });
+    return lines;
+  }
+
   /// The blocks that BERT calls Chinese; its own code leaves out 2B820 to 2B91F.
   static bool is_cjk(char32_t code) {
     const auto in = [code](char32_t first, char32_t last) { return code >= first && code <= last; };

@@ -6,7 +6,6 @@
 #include <charconv>
 #include <cstdint>
 #include <map>
-#include <set>
 #include <string>
 #include <string_view>
 
@@ -16,6 +15,7 @@
 #include <heed/io/safetensors_writer.hpp>
 #include <heed/layers/parameters.hpp>
 #include <heed/training/early_stopping.hpp>
+#include <heed/training/parameter_match.hpp>
 
 namespace heed {
 
@@ -42,51 +42,6 @@ void add_parameters(SafetensorsWriter& writer, const std::string& prefix, const 
       model);
 }
 
-/// Compares what a model has with what a file has, names, types and shapes.
-class ParameterMatch {
- public:
-  explicit ParameterMatch(const Safetensors& file) : file_(file) {}
-
-  template <class Model>
-  void expect(const std::string& prefix, const Model& model) {
-    for_each_parameter(
-        [&](std::string_view name, const auto& parameter) {
-          using T = typename std::remove_cvref_t<decltype(parameter)>::value_type;
-          const std::string full = prefix + std::string(name);
-          expected_.insert(full);
-          if (!file_.contains(full)) {
-            problems_ += "\n  missing: " + full + " " + message(parameter.extents());
-            return;
-          }
-          const SafetensorsEntry& entry = file_.entry(full);
-          const auto& extents = parameter.extents();
-          const auto shape = entry.shape();
-          if (!std::equal(extents.begin(), extents.end(), shape.begin(), shape.end()) ||
-              entry.type != element_type_of<T>()) {
-            problems_ += "\n  other shape or type: " +
-                         message(full, " is ", name_of(entry.type), " ", shape, ", expected ",
-                                 name_of(element_type_of<T>()), " ", extents);
-          }
-        },
-        model);
-  }
-
-  /// Throws FileError with all that does not match.
-  void finish(const std::string& path) {
-    for (const SafetensorsEntry& entry : file_.entries()) {
-      if (!expected_.contains(entry.name)) {
-        problems_ += "\n  not in the model: " + message(printable(entry.name), " ", entry.shape());
-      }
-    }
-    if (!problems_.empty()) throw_file_error(path, ": does not match the model:", problems_);
-  }
-
- private:
-  const Safetensors& file_;
-  std::set<std::string> expected_;
-  std::string problems_;
-};
-
 /// Reads every parameter; all have been found to match.
 template <class Model>
 void read_parameters(const Safetensors& file, const std::string& prefix, Model& model) {
@@ -99,17 +54,19 @@ void read_parameters(const Safetensors& file, const std::string& prefix, Model& 
       model);
 }
 
+/// Notes of its own that a checkpoint may hold: each takes many times what it takes in a file.
+inline constexpr std::size_t most_notes = 4096;
+
 /// A whole number that a note holds. Throws FileError.
 template <class Integer>
-Integer noted_number(const std::string& path, const std::map<std::string, std::string>& notes,
-                     const std::string& key) {
-  const auto note = notes.find(key);
-  if (note == notes.end()) throw_file_error(path, ": no checkpoint: '", key, "' is not noted");
+Integer noted_number(const std::string& path, const Notes& notes, const std::string& key) {
+  if (!notes.contains(key)) throw_file_error(path, ": no checkpoint: '", key, "' is not noted");
+  const std::string text = notes.at(key);
   Integer value{};
-  const char* end = note->second.data() + note->second.size();
-  const auto [stop, failure] = std::from_chars(note->second.data(), end, value);
+  const char* end = text.data() + text.size();
+  const auto [stop, failure] = std::from_chars(text.data(), end, value);
   if (failure != std::errc() || stop != end || value < 0) {
-    throw_file_error(path, ": no checkpoint: '", key, "' is ", quote(note->second));
+    throw_file_error(path, ": no checkpoint: '", key, "' is ", quote(text));
   }
   return value;
 }
@@ -120,8 +77,7 @@ inline void note_stopping(SafetensorsWriter& writer, const EarlyStoppingState& s
   writer.note("best_evaluation", std::to_string(state.best_evaluation));
   writer.note("evaluations", std::to_string(state.evaluations));
 }
-inline EarlyStoppingState noted_stopping(const std::string& path,
-                                         const std::map<std::string, std::string>& notes) {
+inline EarlyStoppingState noted_stopping(const std::string& path, const Notes& notes) {
   const EarlyStoppingState state{
       std::bit_cast<double>(noted_number<std::uint64_t>(path, notes, "best_loss_bits")),
       noted_number<Index>(path, notes, "best_evaluation"),
@@ -134,8 +90,7 @@ inline EarlyStoppingState noted_stopping(const std::string& path,
 }
 
 /// Where a run stood and its random numbers.
-inline TrainingState noted_state(const std::string& path,
-                                 const std::map<std::string, std::string>& notes) {
+inline TrainingState noted_state(const std::string& path, const Notes& notes) {
   const auto number = [&](const std::string& key) { return noted_number<Index>(path, notes, key); };
   if (number("heed_checkpoint") != 1) throw_file_error(path, ": a checkpoint of another version");
   TrainingState state{.step = number("step"), .epoch = number("epoch"), .batch = number("batch")};
@@ -146,7 +101,11 @@ inline TrainingState noted_state(const std::string& path,
   if (random.back() > 4) throw_file_error(path, ": no checkpoint: 'random_6' is ", random.back());
   state.random = Random::from_state(random);
   for (const auto& [key, text] : notes) {
-    if (key.starts_with("note.")) state.notes[key.substr(5)] = text;
+    if (!key.starts_with("note.")) continue;
+    if (state.notes.size() == most_notes) {
+      throw_file_error(path, ": no checkpoint: more than ", most_notes, " notes");
+    }
+    state.notes[std::string(key.substr(5))] = text;
   }
   return state;
 }
@@ -154,6 +113,9 @@ inline TrainingState noted_state(const std::string& path,
 template <class Model, class Optimizer>
 void write_checkpoint(const std::string& path, const Model& model, const Optimizer& optimizer,
                       const TrainingState& state, const EarlyStopping<Model>* stopping) {
+  if (state.notes.size() > most_notes) {
+    throw_file_error(path, ": ", state.notes.size(), " notes, at most ", most_notes);
+  }
   SafetensorsWriter writer;
   add_parameters(writer, "model.", model);
   add_parameters(writer, "optimizer.", optimizer);
@@ -208,7 +170,7 @@ void save_weights(const std::string& path, const Model& model) {
 }
 
 /// Reads what save_weights wrote into a model of the same shape. Throws FileError, the model
-/// untouched, that lists all tensors which are missing, too many or of another shape or type.
+/// untouched, that lists tensors which are missing, too many or of another shape or type.
 template <HasMembers Model>
 void load_weights(const std::string& path, Model& model) {
   const Safetensors file = read_safetensors(path);
