@@ -5,8 +5,12 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
-#include <string_view>
+#include <string>
 #include <vector>
+
+#include <heed/io/error.hpp>
+
+#include "support/mutation.hpp"
 
 /// What libFuzzer calls with every input, and replay.cpp with every file of the corpus.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
@@ -24,4 +28,33 @@ inline std::vector<std::byte> bytes_of(const std::uint8_t* data, std::size_t siz
   return {bytes.begin(), bytes.end()};
 }
 
+/// Changes a piece of a file that `Pieces` takes apart, so that what comes out is well formed far
+/// enough to be read deep; what heed does not read is changed as fuzzers do.
+template <class Pieces, class Mutate>
+std::size_t mutate(std::uint8_t* data, std::size_t size, std::size_t room, unsigned seed,
+                   const Mutate& plain) {
+  test::Mutation mutation(seed, plain);
+  if (mutation.pick(8) == 0) return plain(data, size, room);
+  try {
+    Pieces pieces(std::string(data, data + size));
+    for (std::size_t left = 1 + mutation.pick(3); left > 0; --left) pieces.change(mutation);
+    const std::string file = pieces.file();
+    if (file.size() <= room) return file.copy(reinterpret_cast<char*>(data), room);
+  } catch (const FileError&) {
+  }
+  return plain(data, size, room);
+}
+
 }  // namespace heed::fuzz
+
+/// Tells libFuzzer how to change its inputs.
+#ifdef HEED_FUZZ
+extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t room);
+#define HEED_FUZZ_PIECES(Pieces)                                                       \
+  extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, \
+                                                 std::size_t room, unsigned seed) {    \
+    return heed::fuzz::mutate<Pieces>(data, size, room, seed, LLVMFuzzerMutate);       \
+  }
+#else
+#define HEED_FUZZ_PIECES(Pieces) static_assert(sizeof(Pieces) > 0)
+#endif

@@ -4,6 +4,7 @@
 #include <heed/text/gguf_tokenizer.hpp>
 
 #include "fuzz/fuzz.hpp"
+#include "support/gguf_mutation.hpp"
 
 namespace {
 
@@ -32,9 +33,12 @@ void read_tensor(const heed::Gguf& file, const heed::GgufTensor& tensor) {
 
 }  // namespace
 
+HEED_FUZZ_PIECES(heed::test::GgufPieces);
+
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {
     const heed::Gguf file(heed::SharedBytes(heed::fuzz::bytes_of(data, size)), "x");
+    heed::fuzz::require(heed::test::GgufPieces(std::string(data, data + size)).is_of(file));
     for (const heed::GgufField& field : file.fields()) read_field(file.field(field.key));
     for (const heed::GgufTensor& tensor : file.tensors())
       read_tensor(file, file.tensor(tensor.name));
