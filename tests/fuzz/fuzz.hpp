@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <heed/io/error.hpp>
@@ -26,6 +28,19 @@ inline void require(bool promise) {
 inline std::vector<std::byte> bytes_of(const std::uint8_t* data, std::size_t size) {
   const auto bytes = std::as_bytes(std::span(data, size));
   return {bytes.begin(), bytes.end()};
+}
+
+/// "x: byte N: …" with a byte of the file, on one line and not long, whatever stands in the file.
+inline bool names_a_byte(std::string_view said, std::size_t size) {
+  constexpr std::string_view start = "x: byte ";
+  if (!said.starts_with(start) || said.size() > 600) return false;
+  std::size_t at = start.size(), byte = 0;
+  for (; said[at] >= '0' && said[at] <= '9'; ++at) {
+    byte = 10 * byte + static_cast<std::size_t>(said[at] - '0');
+  }
+  return at > start.size() && said[at] == ':' && byte <= size &&
+         std::all_of(said.begin(), said.end(),
+                     [](char letter) { return letter < 0 || letter >= ' '; });
 }
 
 /// Changes a piece of a file that `Pieces` takes apart, so that what comes out is well formed far

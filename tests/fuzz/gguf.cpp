@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Any bytes give metadata, tensors and perhaps a tokenizer, or a FileError.
+#include <optional>
+
 #include <heed/io/gguf.hpp>
 #include <heed/text/gguf_tokenizer.hpp>
 
@@ -22,8 +24,7 @@ void read_field(const heed::GgufField& field) {
 }
 
 void read_tensor(const heed::Gguf& file, const heed::GgufTensor& tensor) {
-  heed::Index size = 1;
-  for (const heed::Index extent : tensor.shape()) size = extent == 0 ? 0 : size * extent;
+  const heed::Index size = tensor.size();
   if (!heed::is_dequantizable(*tensor.type) || size == 0) return;
   float part[300];
   const auto count = static_cast<std::size_t>(std::min<heed::Index>(size, 300));
@@ -36,13 +37,20 @@ void read_tensor(const heed::Gguf& file, const heed::GgufTensor& tensor) {
 HEED_FUZZ_PIECES(heed::test::GgufPieces);
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  std::optional<heed::Gguf> file;
   try {
-    const heed::Gguf file(heed::SharedBytes(heed::fuzz::bytes_of(data, size)), "x");
-    heed::fuzz::require(heed::test::GgufPieces(std::string(data, data + size)).is_of(file));
-    for (const heed::GgufField& field : file.fields()) read_field(file.field(field.key));
-    for (const heed::GgufTensor& tensor : file.tensors())
-      read_tensor(file, file.tensor(tensor.name));
-    const auto tokenizer = heed::read_tokenizer(file);
+    file.emplace(heed::SharedBytes(heed::fuzz::bytes_of(data, size)), "x");
+  } catch (const heed::FileError& error) {
+    heed::fuzz::require(heed::fuzz::names_a_byte(error.what(), size));
+    return 0;
+  }
+  heed::fuzz::require(heed::test::GgufPieces(std::string(data, data + size)).is_of(*file));
+  for (const heed::GgufField& field : file->fields()) read_field(file->field(field.key));
+  for (const heed::GgufTensor& tensor : file->tensors()) {
+    read_tensor(*file, file->tensor(tensor.name));
+  }
+  try {
+    const auto tokenizer = heed::read_tokenizer(*file);
     const auto tokens = tokenizer.encode("It's 12 <|im_end|>\n\n", heed::SpecialTokens::recognized);
     tokenizer.decode(tokens);
   } catch (const heed::FileError&) {

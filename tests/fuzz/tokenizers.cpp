@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Any bytes are encoded; bytes and byte pairs give them back, characters do where they are UTF-8.
+// Any bytes are a vocabulary or a FileError, and are encoded; bytes and byte pairs give them back,
+// characters do where they are UTF-8.
 #include <string>
 #include <vector>
 
@@ -36,6 +37,18 @@ heed::WordPiece word_pieces() {
                           ".", "'", "e", "##ing", "i"});
 }
 
+/// The text as a vocab.txt.
+void read_vocabulary(const std::string& text) {
+  try {
+    const auto pieces = heed::WordPiece::parse(text, "x");
+    for (heed::Index i = 0; i < pieces.vocabulary_size(); ++i) {
+      heed::fuzz::require(pieces.token(pieces.name(i)) == i);
+    }
+    pieces.decode(pieces.encode(std::string_view(text).substr(0, 200)));
+  } catch (const heed::FileError&) {
+  }
+}
+
 template <class X>
 void round_trip(const X& tokenizer, std::string_view text) {
   const auto tokens = tokenizer.encode(text);
@@ -52,6 +65,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static const auto smollm = byte_pairs(heed::PreTokenizer::smollm);
   static const auto pieces = word_pieces();
   const std::string text(data, data + size);
+  read_vocabulary(text);
+  read_vocabulary("[UNK]\n" + text);
   round_trip(heed::ByteTokenizer(), text);
   round_trip(gpt2, text);
   round_trip(smollm, text);

@@ -95,6 +95,24 @@ TEST(Gguf, ErrorsNameFileAndField) {
   EXPECT_THROW(Gguf::open("/no/such/file"), FileError);
 }
 
+TEST(Gguf, TensorsOfNothingMayHaveAnyExtents) {  // 2^124 · 0 weights; found by fuzzing
+  test::GgufFile file;
+  constexpr std::uint64_t large = std::uint64_t{1} << 62;
+  file.tensor("t", {large, large, 0}, 0, 0);
+  file.tensor("u", {0, large, large}, 0, 0);
+  file.tensor("v", {3, 2}, 0, 0);
+  file.data = std::string(24, '\0');
+  const Gguf read(SharedBytes(test::bytes_of(file.text())), "x");
+  for (const char* name : {"t", "u"}) {
+    EXPECT_EQ(read.tensor(name).size(), 0);
+    read.read(name, 0, {});
+    float weight = 0;
+    EXPECT_THROW(read.read(name, 0, {&weight, 1}), ShapeError);
+    EXPECT_TRUE((read.tensor<float, 3>(name).empty()));
+  }
+  EXPECT_EQ(read.tensor("v").size(), 6);
+}
+
 TEST(Gguf, NothingStandsTwice) {
   test::GgufFile file;
   file.field("a", 0, "x");

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 #include <string>
+#include <string_view>
 
 #include <heed/io/file.hpp>
 
@@ -46,6 +47,7 @@ Outcomes outcomes_of(const std::string& file, const Read& read) {
       ++outcomes.accepted;
       continue;
     }
+    EXPECT_TRUE(fuzz::names_a_byte(said, text.size())) << said;
     std::string kind;
     bool quoted = false;
     for (const char letter : said) {

@@ -103,6 +103,8 @@ TEST(WordPiece, VocabulariesThatAreNone) {
             file.path() + ": byte 7: '' again");
   write_file(file.path(), test::bytes_of("[UNK]\r\na \r\nb"));
   EXPECT_EQ(WordPiece::read(file.path()).encode("b a"), (Ids{2, 1}));
+  EXPECT_EQ(WordPiece::parse("[UNK]\na\nb", "x").encode("b a"), (Ids{2, 1}));
+  EXPECT_EQ(test::error_of([] { WordPiece::parse("a", "x"); }), "x: vocabulary: no token '[UNK]'");
 }
 
 }  // namespace

@@ -136,8 +136,7 @@ class Gguf {
       throw_file_error(name_, ": tensor ", quote(name), ": type ", found.type->name,
                        " is not read");
     }
-    Index size = 1;
-    for (const Index extent : found.shape()) size = extent == 0 ? 0 : size * extent;
+    const Index size = found.size();
     if (first < 0 || first > size || static_cast<Index>(out.size()) > size - first) {
       throw_shape_error("read: weights ", first, " to ", first + static_cast<Index>(out.size()),
                         " of ", quote(name), ", which has ", size);

@@ -30,6 +30,12 @@ struct GgufTensor {
   std::size_t begin = 0, end = 0;  // bytes of the file
 
   std::span<const Index> shape() const { return {extents.data(), rank}; }
+  /// How many weights there are. Where an extent is 0, the others may be of any size.
+  Index size() const {
+    Index product = std::count(shape().begin(), shape().end(), 0) > 0 ? 0 : 1;
+    for (const Index extent : shape()) product *= extent;
+    return product;
+  }
 };
 
 namespace detail {

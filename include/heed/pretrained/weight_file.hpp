@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <span>
 #include <string>
@@ -9,6 +11,9 @@
 #include <variant>
 #include <vector>
 
+#include <heed/core/index.hpp>
+#include <heed/core/printable.hpp>
+#include <heed/io/error.hpp>
 #include <heed/io/gguf.hpp>
 #include <heed/io/safetensors.hpp>
 
@@ -75,7 +80,46 @@ class WeightFile {
     return std::get<Safetensors>(file_).template tensor<T, Rank>(name);
   }
 
+  /// Throws FileError for a weight that is NaN or infinite, naming tensor and byte. Reading a model
+  /// does not ask, as it would touch every weight twice. Weights of types that heed does not read
+  /// are passed over.
+  void check_finite() const {
+    if (const auto* gguf = std::get_if<Gguf>(&file_)) {
+      for (const auto& tensor : gguf->tensors()) check_finite(*gguf, tensor);
+    } else {
+      for (const auto& entry : std::get<Safetensors>(file_).entries()) check_finite(entry);
+    }
+  }
+
  private:
+  void check_finite(std::string_view name, std::size_t byte, double weight) const {
+    if (std::isfinite(weight)) return;
+    throw_file_error(name_, ": byte ", byte, ": tensor ", quote(name), ": a weight is ", weight);
+  }
+  void check_finite(const Gguf& file, const GgufTensor& tensor) const {
+    if (!is_dequantizable(*tensor.type)) return;
+    const Index block = tensor.type->block_bytes, length = tensor.type->block_length;
+    const Index size = tensor.size();
+    float part[1024];
+    for (Index first = 0; first < size; first += 1024) {
+      const auto count = static_cast<std::size_t>(std::min<Index>(1024, size - first));
+      file.read(tensor.name, first, std::span(part, count));
+      for (std::size_t i = 0; i < count; ++i) {
+        const Index at = (first + static_cast<Index>(i)) / length * block;
+        check_finite(tensor.name, tensor.begin + static_cast<std::size_t>(at),
+                     static_cast<double>(part[i]));
+      }
+    }
+  }
+  void check_finite(const SafetensorsEntry& entry) const {
+    if (!is_readable_as<double>(entry.type)) return;
+    const auto bytes = std::get<Safetensors>(file_).bytes(entry.name);
+    for (std::size_t at = 0; at < bytes.size(); at += width_of(entry.type)) {
+      check_finite(entry.name, entry.begin + at,
+                   read_element<double>(entry.type, bytes.data() + at));
+    }
+  }
+
   std::string name_;
   std::variant<Safetensors, Gguf> file_;
 };

@@ -50,11 +50,16 @@ class WordPiece {
   }
   /// From a vocab.txt: a token a line. Throws FileError.
   static WordPiece read(const std::string& path, const WordPieceOptions& options = {}) {
-    try {
-      return WordPiece(read_lines(path), options);
-    } catch (const ShapeError& error) {
-      throw_file_error(path, ": ", error.what());
-    }
+    const auto lines = [&] {
+      const auto bytes = read_file(path);
+      return lines_of({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path);
+    };
+    return of_file(lines(), path, options);
+  }
+  /// The same from the text of one; `name` stands in error messages.
+  static WordPiece parse(std::string_view text, const std::string& name,
+                         const WordPieceOptions& options = {}) {
+    return of_file(lines_of(text, name), name, options);
   }
 
   Index vocabulary_size() const { return vocabulary_.size(); }
@@ -115,9 +120,15 @@ class WordPiece {
       begin = end + 1;
     }
   }
-  static TextList read_lines(const std::string& path) {
-    const auto bytes = read_file(path);
-    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  static WordPiece of_file(TextList tokens, const std::string& name,
+                           const WordPieceOptions& options) {
+    try {
+      return WordPiece(std::move(tokens), options);
+    } catch (const ShapeError& error) {
+      throw_file_error(name, ": ", error.what());
+    }
+  }
+  static TextList lines_of(std::string_view text, const std::string& name) {
     // A million lines of two bytes would take more memory than they have: most stand twice.
     std::vector<bool> seen(1 << 18);
     std::size_t count = 0, characters = 0;
@@ -127,7 +138,7 @@ class WordPiece {
       if (line.size() > 2) return;
       std::size_t code = line.size();
       for (const char byte : line) code = code << 8 | static_cast<unsigned char>(byte);
-      if (seen[code]) throw_file_error(path, ": byte ", begin, ": ", quote(line), " again");
+      if (seen[code]) throw_file_error(name, ": byte ", begin, ": ", quote(line), " again");
       seen[code] = true;
     });
     TextList lines;

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+// Model files that claim or list much are refused in at most 4 k + 1 MiB of memory.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include <heed/pretrained/bert.hpp>
+#include <heed/pretrained/gpt2.hpp>
+#include <heed/pretrained/llama.hpp>
+
+#include "pretrained/pretrained_files.hpp"
+#include "support/gguf_file.hpp"
+#include "support/memory_limit.hpp"
+
+namespace heed::test {
+namespace {
+
+class ModelBombs : public MemoryLimited {};
+
+/// A Llama's metadata, with numbers that are as given.
+GgufFile llama_file(std::uint32_t dim, std::uint32_t heads, std::uint32_t blocks) {
+  GgufFile file;
+  file.field("general.architecture", 8, gguf_text("llama"));
+  const auto number = [&](const char* key, std::uint32_t value) { file.field(key, 4, raw(value)); };
+  number("llama.embedding_length", dim);
+  number("llama.block_count", blocks);
+  number("llama.feed_forward_length", dim);
+  number("llama.context_length", 1 << 24);
+  number("llama.attention.head_count", heads);
+  file.field("llama.attention.layer_norm_rms_epsilon", 6, raw(1e-5f));
+  file.tensor("token_embd.weight", {0, 1000}, 0, 0);
+  return file;
+}
+
+int read(const GgufFile& file) {
+  const std::string text = file.text();
+  return outcome(text.size(), [&] {
+    const Gguf gguf(SharedBytes(bytes_of(text)), "x");
+    read_llama<float>(gguf);
+  });
+}
+
+TEST_F(ModelBombs, GgufLlamasThatClaimOrListMuch) {
+  constexpr std::uint32_t most = 0xffffffff;
+  for (const std::uint32_t dim : {0u, 1u, 4096u, 1u << 20, most}) {
+    for (const std::uint32_t heads : {0u, 1u, 32u, most}) {
+      for (const std::uint32_t blocks : {0u, 1u, 3u, 1u << 20, most}) {
+        EXPECT_EQ(read(llama_file(dim, heads, blocks)), refused) << dim << " " << heads;
+      }
+    }
+  }
+  GgufFile many = llama_file(4, 1, 100'000);
+  for (std::uint64_t i = 0; i < 100'000; ++i) many.tensor(short_name(i), {}, 24, 32 * i);
+  many.data = std::string(32 * 100'000, '\0');
+  EXPECT_EQ(read(many), refused);
+}
+
+TEST_F(ModelBombs, ConfigsThatListMuch) {
+  const auto config = [](const std::string& text) {
+    return outcome(text.size(), [&] {
+      const ModelConfig read(text, "config.json");
+      llama_options(read);
+    });
+  };
+  const std::string outer(60, 'n');
+  std::string entries, lists, texts;
+  for (int i = 0; i < 1999; ++i) {
+    entries += "\"" + std::to_string(i) + std::string(60, 'k') + "\":1,";
+    lists += "\"" + std::to_string(i) + "\":[],";
+    texts += "\"" + std::to_string(i) + "\":\"" + std::string(400, 't') + "\",";
+  }
+  for (std::string text : {entries, lists, texts}) {
+    text.back() = '}';
+    EXPECT_EQ(config("{\"" + outer + "\":{" + text + "}"), refused) << "says nothing of a model";
+  }
+  const std::string whole = "{\"" + outer + "\":{" + entries + "\"e\":0}, \"vocab_size\": 9, " +
+                            R"("hidden_size": 4, "intermediate_size": 5, "num_hidden_layers": 1,
+         "num_attention_heads": 2, "max_position_embeddings": 8})";
+  EXPECT_EQ(config(whole), refused) << "2006 entries";
+  std::string elements;
+  for (int i = 0; i < 250'000; ++i) elements += "\"\",";
+  elements.back() = ']';
+  EXPECT_EQ(config("{\"layer_types\":[" + elements + "}"), refused);
+  EXPECT_EQ(config(std::string(1'000'000, '[')), refused);
+  EXPECT_EQ(config("{\"a\":\"" + std::string(1'000'000, 'a') + "\"}"), refused);
+}
+
+TEST_F(ModelBombs, SafetensorsOfManyNames) {
+  std::string json = "{";
+  for (std::uint64_t i = 0; i < 100'000; ++i) {
+    json += "\"" + short_name(i) + "\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]},";
+  }
+  json.back() = '}';
+  const std::string file = raw<std::uint64_t>(json.size()) + json;
+  const auto options = gpt2_options(ModelConfig::read(pretrained_golden("gpt2/config.json")));
+  EXPECT_EQ(outcome(file.size(),
+                    [&] {
+                      const Safetensors read(SharedBytes(bytes_of(file)), "x");
+                      load_weights<LanguageModel<float>>(WeightFile(read, "x"), gpt2_names,
+                                                         options);
+                    }),
+            refused);
+}
+
+}  // namespace
+}  // namespace heed::test
