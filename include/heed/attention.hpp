@@ -38,6 +38,7 @@
 #include <heed/attention/packed.hpp>
 #include <heed/attention/packed_backward.hpp>
 #include <heed/attention/page_pool.hpp>
+#include <heed/attention/page_tables.hpp>
 #include <heed/attention/per_query_input.hpp>
 #include <heed/attention/plan.hpp>
 #include <heed/attention/prepared_queries.hpp>

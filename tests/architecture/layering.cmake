@@ -4,6 +4,7 @@
 cmake_minimum_required(VERSION 3.24)
 set(costly iostream istream ostream sstream fstream regex functional ranges memory thread mutex atomic
     future condition_variable immintrin.h)
+set(costly_in_attention vector algorithm chrono cmath)  # a tenth of <heed/attention.hpp> each
 set(reads_files plot/png_pictures.hpp)  # opt-in: the only pictures that are written to files
 
 # ${folder}_may for every row `| `folder/` | … | what it may include |`, which stands above its users.
@@ -100,6 +101,8 @@ foreach(header IN LISTS cheap)
   foreach(included IN LISTS ${header}_includes)
     if(included IN_LIST costly)
       message(SEND_ERROR "${header}: <${included}> costs every program compile time")
+    elseif(header IN_LIST seen AND included IN_LIST costly_in_attention)
+      message(SEND_ERROR "${header}: <${included}> costs programs of attention compile time")
     endif()
   endforeach()
 endforeach()

@@ -73,6 +73,7 @@ bites_added(layering "pulls in Eigen" include/heed/attention/plan.hpp "#include 
 bites_added(layering "<atomic> costs" ${core} "#include <atomic>")
 bites_added(layering "<thread> costs" include/heed/tensor/view.hpp "#include <thread>")
 bites_added(layering "<memory> costs" include/heed/masks/causal.hpp "#include <memory>")
+bites_added(layering "<vector> costs programs of attention" include/heed/masks/causal.hpp "#include <vector>")
 bites(layering "'video' has no row" include/heed/video/film.hpp "${licence}#include <heed/core/index.hpp>\n")
 bites_replaced(layering "'simd' has no row" docs/architecture.md "\n\\| `simd/`[^\n]*" "")
 bites_replaced(layering "no row above it" docs/architecture.md "\n(\\| `core/` [^\n]*\\|)[^|\n]*\\|\n" "\n\\1 io |\n")

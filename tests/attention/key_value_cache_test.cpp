@@ -21,7 +21,7 @@ Tensor<float, 3> tokens(Index count, float mark) {
 
 /// The first number of every token of a sequence.
 std::vector<float> contents(const KeyValueCache<float>& cache, Index item) {
-  std::vector<const Index*> rows;
+  Tensor<const Index*, 1> rows({cache.shape().batch});
   const auto pages = cache.pages(true, rows);
   std::vector<float> result;
   for (Index token = cache.starts()[static_cast<std::size_t>(item)]; token < cache.length(item);

@@ -8,8 +8,7 @@ namespace {
 
 TEST(AlibiSlopes, AreThoseOfThePaper) {
   const auto eight = alibi_slopes(8);
-  for (int i = 0; i < 8; ++i)
-    EXPECT_FLOAT_EQ(eight[static_cast<std::size_t>(i)], 1.f / static_cast<float>(2 << i));
+  for (int i = 0; i < 8; ++i) EXPECT_FLOAT_EQ(eight[i], 1.f / static_cast<float>(2 << i));
   // Twelve heads: those of eight, then every second one of sixteen.
   const auto twelve = alibi_slopes<double>(12);
   EXPECT_DOUBLE_EQ(twelve[7], 1.0 / 256);

@@ -17,7 +17,7 @@ TEST(ScoreBias, StartsAtNothing) {
   EXPECT_EQ(learned.relative->extents(), (Extents<2>{2, 7}));
   for (const float value : *learned.relative) EXPECT_EQ(value, 0);
   const ScoreBias<double> alibi(MultiHeadAttentionOptions{.heads = 2, .alibi = true});
-  EXPECT_EQ(alibi.slopes, alibi_slopes<double>(2));
+  EXPECT_TRUE(same_bits(alibi.slopes, alibi_slopes<double>(2)));
 }
 
 /// Weights of a layer whose queries and keys are 0 are the softmax of its bias.

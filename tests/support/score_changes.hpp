@@ -37,7 +37,8 @@ struct Changes {
 
   Changes(const Shape& shape, std::uint64_t seed, Extents<4> bias_extents) {
     std::mt19937_64 bits(seed);
-    slopes = alibi_slopes<T>(shape.heads);
+    const auto of_heads = alibi_slopes<T>(shape.heads);
+    slopes.assign(of_heads.begin(), of_heads.end());
     sink_scores = random_tensor<T, 1>({shape.heads}, bits, 2);
     relative_table = random_tensor<T, 2>({shape.heads, 2 * 9 + 1}, bits, 1);
     bias_table = random_tensor<T, 4>(bias_extents, bits, 2);

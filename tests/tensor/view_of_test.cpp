@@ -5,6 +5,7 @@
 
 #include <array>
 #include <span>
+#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -51,6 +52,7 @@ TEST(ViewOf, RefusesWhatHoldsNoValues) {
   static_assert(!Viewable<int>);
   static_assert(!Viewable<float*>);
   static_assert(!Viewable<std::vector<bool>>, "a bit is not a bool");
+  static_assert(!Viewable<std::string>, "text is not numbers");
 }
 
 TEST(ViewOf, IsTheSameMemory) {

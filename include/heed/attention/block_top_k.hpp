@@ -4,14 +4,13 @@
 #include <cstdint>
 #include <limits>
 #include <utility>
-#include <vector>
 
 #include <heed/attention/weights.hpp>
 #include <heed/core/error.hpp>
-#include <heed/core/shared.hpp>
 #include <heed/masks/block_sparse.hpp>
 #include <heed/masks/full.hpp>
 #include <heed/masks/policy.hpp>
+#include <heed/masks/shared_array.hpp>
 #include <heed/tensor/view_of.hpp>
 
 namespace heed {
@@ -20,8 +19,8 @@ namespace heed {
 /// keys that suit it best. Made by block_top_k.
 class ContentBlocks {
  public:
-  ContentBlocks(Index heads, std::vector<masks::BlockSparse> layouts)
-      : heads_(heads), layouts_(new std::vector<masks::BlockSparse>(std::move(layouts))) {}
+  ContentBlocks(Index heads, detail::SharedArray<masks::BlockSparse> layouts)
+      : heads_(heads), layouts_(std::move(layouts)) {}
 
   bool allows(Position at) const { return layout(at.batch, at.head).allows(at); }
   Coverage coverage(Tile tile) const { return layout(tile.batch, tile.head).coverage(tile); }
@@ -29,20 +28,19 @@ class ContentBlocks {
     layout(tile.batch, tile.head).lane_words(tile, words);
   }
   void check(MaskShape shape) const {
-    if (shape.heads != heads_ ||
-        shape.batch * shape.heads != static_cast<Index>(layouts_->size())) {
-      throw_shape_error("block_top_k: made for ", layouts_->size(), " heads of a batch, asked for ",
+    if (shape.heads != heads_ || shape.batch * shape.heads != layouts_.size()) {
+      throw_shape_error("block_top_k: made for ", layouts_.size(), " heads of a batch, asked for ",
                         shape.batch, " times ", shape.heads);
     }
   }
 
  private:
   const masks::BlockSparse& layout(Index item, Index head) const {
-    return (*layouts_)[static_cast<std::size_t>(item * heads_ + head)];
+    return layouts_[item * heads_ + head];
   }
 
   Index heads_;
-  detail::Shared<std::vector<masks::BlockSparse>> layouts_;
+  detail::SharedArray<masks::BlockSparse> layouts_;
 };
 
 namespace detail {
@@ -126,13 +124,11 @@ ContentBlocks block_top_k(const Q& queries, const K& keys, Index block, Index co
                       " keys; queries before the first key have no block");
   }
   block = detail::smaller(block, detail::larger(1, problem.key_count()));  // more is the same
-  std::vector<masks::BlockSparse> layouts;
-  for (Index item = 0; item < problem.batch(); ++item) {
-    for (Index head = 0; head < problem.heads(); ++head) {
-      layouts.push_back(detail::top_blocks<T>(problem, item, head, block, count));
-    }
-  }
-  return {problem.heads(), std::move(layouts)};
+  const Index heads = problem.heads();
+  return {heads,
+          detail::SharedArray<masks::BlockSparse>::made(problem.batch() * heads, [&](Index i) {
+            return detail::top_blocks<T>(problem, i / heads, i % heads, block, count);
+          })};
 }
 
 }  // namespace heed

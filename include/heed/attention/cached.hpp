@@ -2,7 +2,6 @@
 #pragma once
 
 #include <type_traits>
-#include <vector>
 
 #include <heed/attention/bfloat16_call.hpp>
 #include <heed/attention/forward.hpp>
@@ -22,8 +21,7 @@ void attend_to_held(const AttentionProblem<T>& problem, const Cache& cache, cons
   bool forgotten = false;
   for (const Index start : cache.starts()) forgotten = forgotten || start > 0;
   if (!forgotten) return run(MaskRef(mask));
-  const auto held = mask & masks::Padding({cache.starts().begin(), cache.starts().end()},
-                                          {cache.lengths().begin(), cache.lengths().end()});
+  const auto held = mask & masks::Padding(cache.starts(), cache.lengths());
   run(MaskRef(held));
 }
 
@@ -53,7 +51,7 @@ void attention(const Q& queries, const KeyValueCache<Held, Stored>& cache, const
   const TensorView<const From, 4> values(nullptr,
                                          {shape.batch, shape.key_heads, longest, shape.value_dim});
   options.key_counts = cache.lengths();
-  std::vector<const Index*> tables;
+  Tensor<const Index*, 1> tables({shape.batch});
   const auto cached_keys = cache.pages(true, tables), cached_values = cache.pages(false, tables);
   const TensorView<const From, 4> query_view = detail::as_rank_4(view_of(queries));
   if constexpr (narrow) {

@@ -5,11 +5,11 @@
 #include <span>
 #include <string>
 #include <type_traits>
-#include <vector>
 
 #include <heed/attention/cache_pages.hpp>
 #include <heed/attention/cache_shape.hpp>
 #include <heed/attention/page_pool.hpp>
+#include <heed/attention/page_tables.hpp>
 #include <heed/core/bfloat16.hpp>
 #include <heed/core/error.hpp>
 #include <heed/tensor/tensor.hpp>
@@ -31,9 +31,9 @@ class KeyValueCache {
   explicit KeyValueCache(const CacheShape& shape)
       : shape_(detail::checked(shape)),
         pool_(shape.pages),
-        tables_(static_cast<std::size_t>(shape.batch)),
-        lengths_(static_cast<std::size_t>(shape.batch), 0),
-        starts_(static_cast<std::size_t>(shape.batch), 0),
+        tables_(shape.batch),
+        lengths_({shape.batch}),
+        starts_({shape.batch}),
         keys_({shape.pages, shape.key_heads, shape.page_tokens, shape.head_dim}),
         values_({shape.pages, shape.key_heads, shape.page_tokens, shape.value_dim}) {}
 
@@ -53,8 +53,7 @@ class KeyValueCache {
     reserve(item, keys.extent(1));
     const Index first = length(item);
     for (Index token = 0; token < keys.extent(1); ++token) {
-      const Index page =
-          table(item)[static_cast<std::size_t>((first + token) / shape_.page_tokens)];
+      const Index page = tables_.of(item)[(first + token) / shape_.page_tokens];
       const Index at = (first + token) % shape_.page_tokens;
       for (Index head = 0; head < shape_.key_heads; ++head) {
         store(keys, head, token, &keys_(page, head, at, 0));
@@ -88,12 +87,10 @@ class KeyValueCache {
       throw_shape_error("KeyValueCache: truncate to ", length, " tokens where there are ",
                         starts_[slot(item)], " to ", this->length(item));
     }
-    auto& pages = table(item);
-    const auto keep =
-        static_cast<std::size_t>((length + shape_.page_tokens - 1) / shape_.page_tokens);
-    while (pages.size() > keep) {
-      if (pages.back() >= 0) pool_.release(pages.back());
-      pages.pop_back();
+    const Index keep = (length + shape_.page_tokens - 1) / shape_.page_tokens;
+    while (tables_.size(item) > keep) {
+      if (tables_.last(item) >= 0) pool_.release(tables_.last(item));
+      tables_.pop(item);
     }
     lengths_[slot(item)] = length;
   }
@@ -103,7 +100,7 @@ class KeyValueCache {
   void forget(Index item, Index position) {
     const Index end = detail::smaller(position, length(item)) / shape_.page_tokens;
     for (Index page = 0; page < end; ++page) {
-      Index& entry = table(item)[static_cast<std::size_t>(page)];
+      Index& entry = tables_.at(item, page);
       if (entry >= 0) pool_.release(entry);
       entry = -1;
     }
@@ -113,11 +110,9 @@ class KeyValueCache {
   /// Sequence `to` becomes a copy of `from` that shares its pages.
   void fork(Index from, Index to) {
     if (slot(from) == slot(to)) return;
-    for (const Index page : table(from)) {
-      if (page >= 0) pool_.hold(page);
-    }
+    hold(tables_, from);
     drop(to);
-    table(to) = table(from);
+    tables_.copy(tables_, from, to);
     lengths_[slot(to)] = lengths_[slot(from)];
     starts_[slot(to)] = starts_[slot(from)];
   }
@@ -132,22 +127,20 @@ class KeyValueCache {
     const auto tables = tables_;
     const auto lengths = lengths_, starts = starts_;
     for (const Index parent : parents) {
-      for (const Index page : tables[slot(parent)]) {
-        if (page >= 0) pool_.hold(page);
-      }
+      hold(tables, parent);
     }
     for (Index item = 0; item < shape_.batch; ++item) drop(item);
-    for (std::size_t item = 0; item < parents.size(); ++item) {
-      tables_[item] = tables[slot(parents[item])];
-      lengths_[item] = lengths[slot(parents[item])];
-      starts_[item] = starts[slot(parents[item])];
+    for (Index item = 0; item < shape_.batch; ++item) {
+      const Index parent = parents[static_cast<std::size_t>(item)];
+      tables_.copy(tables, parent, item);
+      lengths_[item] = lengths[parent];
+      starts_[item] = starts[parent];
     }
   }
 
   /// Where attention finds keys or values; `rows` receives a pointer per sequence.
-  detail::CachePages pages(bool of_keys, std::vector<const Index*>& rows) const {
-    rows.clear();
-    for (const auto& pages : tables_) rows.push_back(pages.data());
+  detail::CachePages pages(bool of_keys, Tensor<const Index*, 1>& rows) const {
+    for (Index item = 0; item < shape_.batch; ++item) rows[item] = tables_.of(item);
     const auto& tensor = of_keys ? keys_ : values_;
     return {tensor.data(),       std::is_same_v<Stored, bfloat16>,
             tensor.extents()[3], shape_.key_heads,
@@ -155,13 +148,12 @@ class KeyValueCache {
   }
 
  private:
-  std::size_t slot(Index item) const {
+  Index slot(Index item) const {
     if (item < 0 || item >= shape_.batch) {
       throw_shape_error("KeyValueCache: sequence ", item, " of ", shape_.batch);
     }
-    return static_cast<std::size_t>(item);
+    return item;
   }
-  std::vector<Index>& table(Index item) { return tables_[slot(item)]; }
 
   void check_tokens(const TensorView<const T, 3>& keys,
                     const TensorView<const T, 3>& values) const {
@@ -180,13 +172,12 @@ class KeyValueCache {
   }
 
   bool writes_to_shared_page(Index item) const {
-    const auto& pages = tables_[slot(item)];
-    return length(item) % shape_.page_tokens != 0 && pool_.shared(pages.back());
+    return length(item) % shape_.page_tokens != 0 && pool_.shared(tables_.last(item));
   }
   /// Pages that `tokens` more of a sequence need.
   Index missing(Index item, Index tokens) const {
     const Index pages = (length(item) + tokens + shape_.page_tokens - 1) / shape_.page_tokens;
-    const Index more = pages - static_cast<Index>(tables_[slot(item)].size());
+    const Index more = pages - tables_.size(item);
     return more + (tokens > 0 && writes_to_shared_page(item) ? 1 : 0);
   }
   /// Makes room for tokens at the end of a sequence, in pages that it alone holds.
@@ -194,7 +185,7 @@ class KeyValueCache {
     Index needed = missing(item, tokens);
     check_room(needed);
     if (tokens > 0 && writes_to_shared_page(item)) {
-      Index& last = table(item).back();
+      Index& last = tables_.at(item, tables_.size(item) - 1);
       const Index copy = pool_.take();
       copy_page(keys_, last, copy);
       copy_page(values_, last, copy);
@@ -202,7 +193,7 @@ class KeyValueCache {
       last = copy;
       --needed;
     }
-    for (; needed > 0; --needed) table(item).push_back(pool_.take());
+    for (; needed > 0; --needed) tables_.push(item, pool_.take());
   }
   static void copy_page(Tensor<Stored, 4>& tensor, Index from, Index to) {
     const Index size = tensor.extents()[1] * tensor.extents()[2] * tensor.extents()[3];
@@ -219,21 +210,23 @@ class KeyValueCache {
     }
     for (Index d = 0; d < from.extent(2); ++d) to[d] = Stored(from(head, token, d));
   }
-  void drop(Index item) {
-    for (const Index page : table(item)) {
-      if (page >= 0) pool_.release(page);
+  void hold(const detail::PageTables& tables, Index item) {
+    for (Index i = 0; i < tables.size(item); ++i) {
+      if (tables.of(item)[i] >= 0) pool_.hold(tables.of(item)[i]);
     }
-    table(item).clear();
   }
-
-  // Depends on T, so that programs without a cache are spared the compile time.
-  using PageTable = std::conditional_t<std::is_void_v<T>, T, std::vector<Index>>;
+  void drop(Index item) {
+    for (Index i = 0; i < tables_.size(item); ++i) {
+      if (tables_.of(item)[i] >= 0) pool_.release(tables_.of(item)[i]);
+    }
+    tables_.clear(item);
+  }
 
   CacheShape shape_;
   detail::PagePool pool_;
-  std::vector<PageTable> tables_;
-  std::vector<Index> lengths_;
-  std::vector<Index> starts_;
+  detail::PageTables tables_;
+  Tensor<Index, 1> lengths_;
+  Tensor<Index, 1> starts_;
   Tensor<Stored, 4> keys_;
   Tensor<Stored, 4> values_;
 };

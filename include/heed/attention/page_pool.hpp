@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <cstddef>
 #include <stdexcept>
-#include <vector>
 
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
+#include <heed/tensor/tensor.hpp>
 
 namespace heed {
 
@@ -21,29 +20,29 @@ namespace detail {
 /// Pages by number, each with the count of sequences that hold it.
 class PagePool {
  public:
-  explicit PagePool(Index pages) : holders_(static_cast<std::size_t>(pages), 0) {
-    for (Index page = pages; page-- > 0;) free_.push_back(page);
+  explicit PagePool(Index pages) : holders_({pages}), free_({pages}), available_(pages) {
+    for (Index i = 0; i < pages; ++i) free_[i] = pages - 1 - i;
   }
 
-  Index available() const { return static_cast<Index>(free_.size()); }
-  bool shared(Index page) const { return holders_[static_cast<std::size_t>(page)] > 1; }
+  Index available() const { return available_; }
+  bool shared(Index page) const { return holders_[page] > 1; }
 
   /// A page nobody holds, now held once. There must be one.
   Index take() {
-    HEED_EXPECTS(!free_.empty());
-    const Index page = free_.back();
-    free_.pop_back();
-    holders_[static_cast<std::size_t>(page)] = 1;
+    HEED_EXPECTS(available_ > 0);
+    const Index page = free_[--available_];
+    holders_[page] = 1;
     return page;
   }
-  void hold(Index page) { ++holders_[static_cast<std::size_t>(page)]; }
+  void hold(Index page) { ++holders_[page]; }
   void release(Index page) {
-    if (--holders_[static_cast<std::size_t>(page)] == 0) free_.push_back(page);
+    if (--holders_[page] == 0) free_[available_++] = page;
   }
 
  private:
-  std::vector<Index> holders_;
-  std::vector<Index> free_;
+  Tensor<Index, 1> holders_;
+  Tensor<Index, 1> free_;  // the first `available_`, the next to be taken last
+  Index available_;
 };
 
 }  // namespace detail

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <vector>
-
 #include <heed/core/error.hpp>
 #include <heed/core/exp.hpp>
 #include <heed/core/index.hpp>
@@ -16,16 +14,16 @@ namespace heed {
 /// two; for other numbers those of the power of two below, then every second one of the next.
 /// Press, Smith, Lewis 2022, "Train Short, Test Long".
 template <class T = float>
-std::vector<T> alibi_slopes(Index heads) {
+Tensor<T, 1> alibi_slopes(Index heads) {
   if (heads < 0) throw_shape_error("alibi_slopes: ", heads, " heads");
   Index power = 1;
   while (2 * power <= heads) power *= 2;
-  std::vector<T> slopes;
+  Tensor<T, 1> slopes({heads});
   for (Index head = 0; head < heads; ++head) {
     const bool beyond = head >= power;
     const auto step = static_cast<double>(beyond ? 2 * (head - power) + 1 : head + 1);
     const auto of = static_cast<double>(beyond ? 2 * power : power);
-    slopes.push_back(static_cast<T>(detail::exp(-8.0 * step / of * 0.69314718055994530942)));
+    slopes[head] = static_cast<T>(detail::exp(-8.0 * step / of * 0.69314718055994530942));
   }
   return slopes;
 }

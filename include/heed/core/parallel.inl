@@ -7,7 +7,6 @@
 
 #include <cstdlib>
 #include <exception>
-#include <vector>
 
 #include <heed/core/atomic.hpp>
 #include <heed/core/error.hpp>
@@ -28,7 +27,8 @@ class ThreadPool {
     stop_.store(1);
     pthread_cond_broadcast(&wake_);
     pthread_mutex_unlock(&mutex_);
-    for (const pthread_t worker : workers_) pthread_join(worker, nullptr);
+    for (Index i = 0; i < worker_count_; ++i) pthread_join(workers_[i], nullptr);
+    delete[] workers_;
   }
 
   static ThreadPool& instance() {
@@ -71,14 +71,17 @@ class ThreadPool {
 
   /// Whether workers were missing.
   bool hire(Index workers) {
-    const auto before = workers_.size();
-    while (static_cast<Index>(workers_.size()) < workers) {
-      pthread_t worker{};
-      workers_.reserve(workers_.size() + 1);
-      if (pthread_create(&worker, nullptr, &ThreadPool::live, this) != 0) break;
-      workers_.push_back(worker);
+    const Index before = worker_count_;
+    if (workers <= before) return false;
+    auto* more = new pthread_t[static_cast<std::size_t>(workers)];
+    for (Index i = 0; i < before; ++i) more[i] = workers_[i];
+    delete[] workers_;
+    workers_ = more;
+    while (worker_count_ < workers &&
+           pthread_create(&workers_[worker_count_], nullptr, &ThreadPool::live, this) == 0) {
+      ++worker_count_;
     }
-    return workers_.size() > before;
+    return worker_count_ > before;
   }
 
   /// Linux likes to wake a thread on the processor of its waker, where it waits for milliseconds
@@ -90,8 +93,8 @@ class ThreadPool {
     if (here < 0 || sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return;
     CPU_CLR(static_cast<std::size_t>(here), &allowed);
     if (CPU_COUNT(&allowed) == 0) return;
-    for (const pthread_t worker : workers_) {
-      pthread_setaffinity_np(worker, sizeof(allowed), &allowed);
+    for (Index i = 0; i < worker_count_; ++i) {
+      pthread_setaffinity_np(workers_[i], sizeof(allowed), &allowed);
     }
   }
 
@@ -127,7 +130,8 @@ class ThreadPool {
   pid_t process_;
   pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
   pthread_cond_t wake_ = PTHREAD_COND_INITIALIZER;
-  std::vector<pthread_t> workers_;
+  pthread_t* workers_ = nullptr;
+  Index worker_count_ = 0;
   FunctionRef<void(Index)>* task_ = nullptr;
   Atomic<int> taken_{0};
   Atomic<int> stop_{0};

@@ -3,7 +3,6 @@
 
 #include <optional>
 #include <tuple>
-#include <vector>
 
 #include <heed/attention/gradient_options.hpp>
 #include <heed/attention/options.hpp>
@@ -51,7 +50,7 @@ struct ScoreBias {
   /// (heads, 2 · reach + 1): for distances key − query = −reach … reach, the ends for all beyond.
   /// They start at 0. `relative_bias(table, buckets)` makes them of T5's table.
   std::optional<Tensor<T, 2>> relative;
-  std::vector<T> slopes;  // one a head
+  Tensor<T, 1> slopes;  // one a head
 };
 
 }  // namespace heed

@@ -2,10 +2,8 @@
 #pragma once
 
 #include <concepts>
-#include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <vector>
 
 #include <heed/core/error.hpp>
 #include <heed/masks/policy.hpp>
@@ -55,22 +53,22 @@ class BlockSparse {
 
  private:
   template <class On>
-  static std::vector<Index> counted(Index rows, Index columns, Index block, On& on) {
+  static detail::SharedArray<Index> counted(Index rows, Index columns, Index block, On& on) {
     constexpr Index limit = std::numeric_limits<Index>::max() / 4;
     if (rows < 0 || columns < 0 || block < 1 || rows > limit / block || columns > limit / block) {
       throw_shape_error("BlockSparse: ", rows, " × ", columns, " squares of ", block);
     }
     const Index width = columns + 1;
-    std::vector<Index> counts(static_cast<std::size_t>((rows + 1) * width));
-    for (Index row = 0; row < rows; ++row) {
-      const Index* above = counts.data() + row * width;
-      Index* here = counts.data() + (row + 1) * width;
-      for (Index column = 0; column < columns; ++column) {
-        here[column + 1] = above[column + 1] + here[column] - above[column];
-        if (on(row, column)) ++here[column + 1];
+    return detail::SharedArray<Index>::filled((rows + 1) * width, [&](Index* counts) {
+      for (Index row = 0; row < rows; ++row) {
+        const Index* above = counts + row * width;
+        Index* here = counts + (row + 1) * width;
+        for (Index column = 0; column < columns; ++column) {
+          here[column + 1] = above[column + 1] + here[column] - above[column];
+          if (on(row, column)) ++here[column + 1];
+        }
       }
-    }
-    return counts;
+    });
   }
   /// The lanes of a tile whose queries see a column of squares.
   std::uint64_t column_word(const Tile& tile, Index column) const {

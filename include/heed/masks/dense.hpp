@@ -7,7 +7,6 @@
 #include <limits>
 #include <optional>
 #include <span>
-#include <vector>
 
 #include <heed/core/error.hpp>
 #include <heed/masks/policy.hpp>
@@ -98,22 +97,22 @@ class Dense {
     return extents;
   }
   template <class Allowed>
-  static std::vector<std::uint64_t> written(const MaskShape& extents, Index row_words,
-                                            Allowed& allowed) {
-    std::vector<std::uint64_t> words(
-        static_cast<std::size_t>(extents.batch * extents.heads * extents.keys * row_words));
-    std::uint64_t* column = words.data();
-    for (Index item = 0; item < extents.batch; ++item) {
-      for (Index head = 0; head < extents.heads; ++head) {
-        for (Index key = 0; key < extents.keys; ++key, column += row_words) {
-          for (Index row = 0; row < extents.queries; ++row) {
-            const bool bit = allowed(item, head, row, key);
-            column[row / 64] |= std::uint64_t{bit} << (row % 64);
+  static detail::SharedArray<std::uint64_t> written(const MaskShape& extents, Index row_words,
+                                                    Allowed& allowed) {
+    const Index columns = extents.batch * extents.heads * extents.keys;
+    return detail::SharedArray<std::uint64_t>::filled(
+        columns * row_words, [&](std::uint64_t* column) {
+          for (Index item = 0; item < extents.batch; ++item) {
+            for (Index head = 0; head < extents.heads; ++head) {
+              for (Index key = 0; key < extents.keys; ++key, column += row_words) {
+                for (Index row = 0; row < extents.queries; ++row) {
+                  const bool bit = allowed(item, head, row, key);
+                  column[row / 64] |= std::uint64_t{bit} << (row % 64);
+                }
+              }
+            }
           }
-        }
-      }
-    }
-    return words;
+        });
   }
   /// The bits of a key's rows; null for a key, head or item outside the matrix.
   const std::uint64_t* column(Index item, Index head, Index key) const {

@@ -2,8 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <utility>
-#include <vector>
 
 #include <heed/core/error.hpp>
 #include <heed/masks/policy.hpp>
@@ -17,7 +15,7 @@ class GlobalTokens {
  public:
   static constexpr bool depends_on_head = false;
 
-  explicit GlobalTokens(std::vector<Index> positions) : positions_(std::move(positions)) {
+  explicit GlobalTokens(const detail::SharedArray<Index>& positions) : positions_(positions) {
     if (positions_.size() > 0 && positions_[0] < 0) {
       throw_shape_error("GlobalTokens: position ", positions_[0], " must not be negative");
     }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <utility>
-#include <vector>
 
 #include <heed/core/error.hpp>
 #include <heed/masks/policy.hpp>
@@ -18,7 +17,7 @@ class Groups {
  public:
   static constexpr bool depends_on_head = false;
 
-  explicit Groups(std::vector<Index> ids) : ids_(std::move(ids)) {}
+  explicit Groups(detail::SharedArray<Index> ids) : ids_(std::move(ids)) {}
 
   bool allows(Position at) const {
     return ids_.has(at.query) && ids_.has(at.key) && ids_[at.query] == ids_[at.key];
@@ -70,13 +69,19 @@ class Groups {
 };
 
 /// Groups that follow one another, by their sizes: the turns of a dialogue, 5, 8, 6, 10 tokens.
-inline Groups consecutive_groups(const std::vector<Index>& sizes) {
-  std::vector<Index> ids;
-  for (std::size_t group = 0; group < sizes.size(); ++group) {
-    if (sizes[group] < 0) throw_shape_error("consecutive_groups: size ", sizes[group]);
-    for (Index i = 0; i < sizes[group]; ++i) ids.push_back(static_cast<Index>(group));
+inline Groups consecutive_groups(const detail::SharedArray<Index>& sizes) {
+  Index total = 0;
+  for (const Index size : sizes) {
+    if (size < 0 || size > std::numeric_limits<Index>::max() - total) {
+      throw_shape_error("consecutive_groups: size ", size);
+    }
+    total += size;
   }
-  return Groups(std::move(ids));
+  return Groups(detail::SharedArray<Index>::filled(total, [&](Index* ids) {
+    for (Index group = 0; group < sizes.size(); ++group) {
+      for (Index i = 0; i < sizes[group]; ++i) *ids++ = group;
+    }
+  }));
 }
 
 }  // namespace heed::masks

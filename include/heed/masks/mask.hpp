@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <utility>
 
-#include <heed/masks/policy.hpp>
 #include <heed/core/shared.hpp>
+#include <heed/masks/policy.hpp>
 
 namespace heed {
 

@@ -2,8 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <utility>
-#include <vector>
 
 #include <heed/core/error.hpp>
 #include <heed/masks/policy.hpp>
@@ -17,7 +15,7 @@ class MaskedToken {
  public:
   static constexpr bool depends_on_head = false;
 
-  explicit MaskedToken(std::vector<Index> masked) : masked_(std::move(masked)) {
+  explicit MaskedToken(const detail::SharedArray<Index>& masked) : masked_(masked) {
     if (masked_.size() > 0 && masked_[0] < 0) {
       throw_shape_error("MaskedToken: position ", masked_[0], " must not be negative");
     }

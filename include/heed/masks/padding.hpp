@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <utility>
-#include <vector>
 
 #include <heed/core/error.hpp>
 #include <heed/masks/policy.hpp>
@@ -18,10 +17,10 @@ class Padding {
   static constexpr bool depends_on_head = false;
 
   /// Right padding: item b has `lengths[b]` real keys at its front.
-  explicit Padding(std::vector<Index> lengths) : ends_(std::move(lengths)) {}
+  explicit Padding(detail::SharedArray<Index> lengths) : ends_(std::move(lengths)) {}
 
   /// Padding on both sides: item b's real keys are [begins[b], ends[b]).
-  Padding(std::vector<Index> begins, std::vector<Index> ends)
+  Padding(detail::SharedArray<Index> begins, detail::SharedArray<Index> ends)
       : begins_(std::move(begins)), ends_(std::move(ends)) {
     if (begins_.size() != ends_.size()) {
       throw_shape_error("Padding: ", begins_.size(), " begins and ", ends_.size(), " ends");

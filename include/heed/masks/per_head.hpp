@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <utility>
-#include <vector>
 
 #include <heed/core/error.hpp>
 #include <heed/masks/mask.hpp>
@@ -16,7 +15,7 @@ class PerHead {
  public:
   static constexpr bool depends_on_head = true;
 
-  explicit PerHead(std::vector<Mask> masks) : masks_(std::move(masks)) {}
+  explicit PerHead(detail::SharedArray<Mask> masks) : masks_(std::move(masks)) {}
 
   bool allows(Position at) const { return masks_.has(at.head) && masks_[at.head].allows(at); }
   Coverage coverage(Tile tile) const {

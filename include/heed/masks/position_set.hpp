@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <cstddef>
-#include <utility>
-#include <vector>
-
 #include <heed/masks/shared_array.hpp>
 
 namespace heed::detail {
@@ -13,13 +9,15 @@ namespace heed::detail {
 /// by how far out they lie.
 class PositionSet {
  public:
-  explicit PositionSet(std::vector<Index> positions) : sorted_(sorted(std::move(positions))) {}
+  explicit PositionSet(const SharedArray<Index>& positions)
+      : sorted_(SharedArray<Index>::filled(
+            positions.size(), [&](Index* values) { size_ = sort(positions, values); })) {}
 
-  Index size() const { return sorted_.size(); }
+  Index size() const { return size_; }
   Index operator[](Index rank) const { return sorted_[rank]; }
   /// How many members are smaller than `position`: the rank of the first that is not.
   Index rank(Index position) const {
-    Index low = 0, high = sorted_.size();
+    Index low = 0, high = size_;
     while (low < high) {
       const Index middle = low + (high - low) / 2;
       if (sorted_[middle] < position) {
@@ -40,25 +38,27 @@ class PositionSet {
   }
 
  private:
-  /// Ascending, each once. Shell sort: <algorithm> costs every user of masks a tenth of a second.
-  static std::vector<Index> sorted(std::vector<Index> values) {
-    const std::size_t count = values.size();
-    for (std::size_t gap = count / 2; gap > 0; gap = gap == 2 ? 1 : gap * 5 / 11) {
-      for (std::size_t i = gap; i < count; ++i) {
+  /// Writes the positions in ascending order, each once, and returns how many. Shell sort:
+  /// <algorithm> costs every user of masks a tenth of a second.
+  static Index sort(const SharedArray<Index>& positions, Index* values) {
+    const Index count = positions.size();
+    for (Index i = 0; i < count; ++i) values[i] = positions[i];
+    for (Index gap = count / 2; gap > 0; gap = gap == 2 ? 1 : gap * 5 / 11) {
+      for (Index i = gap; i < count; ++i) {
         const Index value = values[i];
-        std::size_t to = i;
+        Index to = i;
         for (; to >= gap && values[to - gap] > value; to -= gap) values[to] = values[to - gap];
         values[to] = value;
       }
     }
-    std::size_t kept = 0;
-    for (std::size_t i = 0; i < count; ++i) {
+    Index kept = 0;
+    for (Index i = 0; i < count; ++i) {
       if (kept == 0 || values[i] != values[kept - 1]) values[kept++] = values[i];
     }
-    values.resize(kept);
-    return values;
+    return kept;
   }
 
+  Index size_ = 0;
   SharedArray<Index> sorted_;
 };
 

@@ -4,8 +4,8 @@
 #include <concepts>
 #include <utility>
 
-#include <heed/masks/policy.hpp>
 #include <heed/core/shared.hpp>
+#include <heed/masks/policy.hpp>
 
 namespace heed::masks {
 

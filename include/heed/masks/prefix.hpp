@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <utility>
-#include <vector>
 
 #include <heed/core/error.hpp>
 #include <heed/masks/policy.hpp>
@@ -17,8 +16,9 @@ class Prefix {
  public:
   static constexpr bool depends_on_head = false;
 
-  explicit Prefix(Index length) : lengths_(std::vector<Index>{length}), shared_(true) {}
-  explicit Prefix(std::vector<Index> lengths) : lengths_(std::move(lengths)), shared_(false) {}
+  explicit Prefix(Index length) : lengths_({length}), shared_(true) {}
+  explicit Prefix(detail::SharedArray<Index> lengths)
+      : lengths_(std::move(lengths)), shared_(false) {}
 
   /// The prefix of an item; none for an item that was not given.
   Index length(Index item) const {

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <utility>
-#include <vector>
 
 #include <heed/core/error.hpp>
 #include <heed/masks/policy.hpp>
@@ -18,7 +17,7 @@ class Segments {
  public:
   static constexpr bool depends_on_head = false;
 
-  explicit Segments(std::vector<Index> offsets) : offsets_(std::move(offsets)) {
+  explicit Segments(detail::SharedArray<Index> offsets) : offsets_(std::move(offsets)) {
     if (offsets_.size() == 0 || offsets_[0] != 0) {
       throw_shape_error("Segments: offsets must begin with 0");
     }

@@ -1,23 +1,58 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <concepts>
 #include <cstddef>
-#include <utility>
-#include <vector>
+#include <cstdint>
+#include <initializer_list>
+#include <new>
 
 #include <heed/core/index.hpp>
 #include <heed/core/shared.hpp>
 
 namespace heed::detail {
 
-/// An array that never changes and that copies share: what masks keep lengths, bits and layouts in.
+/// What a list of T can be made from: a std::vector, a std::span, whatever has data() and size().
+template <class Values, class T>
+concept ListOf = requires(const Values& values) {
+  { values.data() } -> std::convertible_to<const T*>;
+  { values.size() } -> std::convertible_to<std::size_t>;
+};
+
+/// An array that never changes and that copies share: what masks take lists as, and keep lengths,
+/// bits and layouts in. Its own storage, since <vector> is a sixth of the compile time of
+/// <heed/attention.hpp>.
 template <class T>
 class SharedArray {
  public:
-  SharedArray(std::vector<T> values = {})  // NOLINT(google-explicit-constructor): becomes shared
-      : values_(new std::vector<T>(std::move(values))),
-        data_(values_->data()),
-        size_(static_cast<Index>(values_->size())) {}
+  SharedArray() : SharedArray(nullptr, 0) {}
+  SharedArray(std::initializer_list<T> values)  // NOLINT(google-explicit-constructor)
+      : SharedArray(values.begin(), values.size()) {}
+  template <class Iterator>
+  requires requires(Iterator i) {
+    { *i } -> std::convertible_to<T>;
+    { i - i } -> std::convertible_to<Index>;
+  }
+  SharedArray(Iterator first, Iterator last)
+      : SharedArray(made(last - first, [&](Index i) { return static_cast<T>(first[i]); })) {}
+  template <ListOf<T> Values>
+  SharedArray(const Values& values)  // NOLINT(google-explicit-constructor)
+      : SharedArray(values.data(), values.size()) {}
+
+  /// `make(i)` for every i < count, in order.
+  template <class Make>
+  static SharedArray made(Index count, const Make& make) {
+    SharedArray array(count);
+    for (Index i = 0; i < count; ++i) array.block_->add(make(i));
+    return array;
+  }
+  /// What `fill` makes of `count` zeros.
+  template <class Fill>
+  static SharedArray filled(Index count, const Fill& fill) {
+    SharedArray zeros = made(count, [](Index) { return T{}; });
+    fill(zeros.block_->values);
+    return zeros;
+  }
 
   Index size() const { return size_; }
   /// Whether `at` is an index of the array; a single comparison also for negative ones.
@@ -25,11 +60,40 @@ class SharedArray {
     return static_cast<std::size_t>(at) < static_cast<std::size_t>(size_);
   }
   const T& operator[](Index at) const { return data_[at]; }
+  const T* data() const { return data_; }
   const T* begin() const { return data_; }
   const T* end() const { return data_ + size_; }
 
  private:
-  Shared<std::vector<T>> values_;
+  struct Block {
+    explicit Block(std::size_t count) : values(static_cast<T*>(::operator new(bytes_of(count)))) {}
+    Block(const Block&) = delete;
+    Block& operator=(const Block&) = delete;
+    ~Block() {
+      while (size > 0) values[--size].~T();
+      ::operator delete(values);
+    }
+    void add(T value) const {
+      ::new (static_cast<void*>(values + size)) T(static_cast<T&&>(value));
+      ++size;
+    }
+
+    T* values;
+    mutable std::size_t size = 0;  // grows while the array is made, by its only owner
+  };
+
+  explicit SharedArray(Index count)
+      : block_(new Block(static_cast<std::size_t>(count))), data_(block_->values), size_(count) {}
+  SharedArray(const T* values, std::size_t count) : SharedArray(static_cast<Index>(count)) {
+    for (std::size_t i = 0; i < count; ++i) block_->add(values[i]);
+  }
+
+  static std::size_t bytes_of(std::size_t count) {
+    if (count > PTRDIFF_MAX / sizeof(T)) throw std::bad_alloc();
+    return count * sizeof(T);
+  }
+
+  Shared<Block> block_;
   const T* data_;
   Index size_;
 };

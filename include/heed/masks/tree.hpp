@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <utility>
-#include <vector>
 
 #include <heed/core/error.hpp>
 #include <heed/masks/policy.hpp>
@@ -19,7 +18,8 @@ class Tree {
  public:
   static constexpr bool depends_on_head = false;
 
-  Tree(Index cached, std::vector<Index> parents) : cached_(cached), parents_(std::move(parents)) {
+  Tree(Index cached, detail::SharedArray<Index> parents)
+      : cached_(cached), parents_(std::move(parents)) {
     if (cached < 0) throw_shape_error("Tree: ", cached, " cached tokens");
     for (Index node = 0; node < parents_.size(); ++node) {
       if (parents_[node] < -1 || parents_[node] >= node) {

@@ -4,9 +4,9 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <utility>
-#include <vector>
 
 #include <heed/core/error.hpp>
 #include <heed/masks/policy.hpp>
@@ -49,15 +49,18 @@ class ValidKeys {
 
  private:
   template <class Valid>
-  static std::vector<Index> counted(Index batch, Index keys, Valid& valid) {
-    if (batch < 0 || keys < 0) throw_shape_error("ValidKeys: ", batch, " items of ", keys, " keys");
-    std::vector<Index> counts;
-    for (Index item = 0; item < batch; ++item) {
-      Index count = 0;
-      counts.push_back(count);
-      for (Index key = 0; key < keys; ++key) counts.push_back(count += valid(item, key) ? 1 : 0);
+  static detail::SharedArray<Index> counted(Index batch, Index keys, Valid& valid) {
+    constexpr Index limit = std::numeric_limits<Index>::max() / 2;
+    if (batch < 0 || keys < 0 || (batch > 0 && keys > limit / batch - 1)) {
+      throw_shape_error("ValidKeys: ", batch, " items of ", keys, " keys");
     }
-    return counts;
+    return detail::SharedArray<Index>::filled(batch * (keys + 1), [&](Index* counts) {
+      for (Index item = 0; item < batch; ++item) {
+        Index count = 0;
+        *counts++ = count;
+        for (Index key = 0; key < keys; ++key) *counts++ = count += valid(item, key) ? 1 : 0;
+      }
+    });
   }
   /// Valid keys of an item in [first, last], first >= 0.
   Index count(Index item, Index first, Index last) const {

@@ -7,7 +7,6 @@
 #include <span>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include <heed/tensor/tensor.hpp>
 #include <heed/tensor/view.hpp>
@@ -20,6 +19,20 @@ namespace heed {
 /// <heed/tensor/eigen.hpp> does it for Eigen.
 template <class Container>
 struct ViewAdapter {};
+
+namespace detail {
+
+/// A std::vector, told by what it can do: <vector> is a sixth of the compile time of
+/// <heed/attention.hpp>. Not std::string, and not std::vector<bool>, which holds bits.
+template <class X>
+concept VectorLike = requires(std::remove_const_t<X>& x) {
+  typename X::allocator_type;
+  x.push_back(*x.data());
+  x.capacity();
+}
+&&!requires(X & x) { x.c_str(); };
+
+}  // namespace detail
 
 /// `view_of(x)`: the view of anything that holds values: a view itself, a Tensor, a span, an array,
 /// a std::vector, what has a ViewAdapter (Eigen matrices once <heed/tensor/eigen.hpp> is included).
@@ -48,14 +61,9 @@ template <class T, std::size_t Extent>
 TensorView<const T, 1> view_of(const std::array<T, Extent>& values) {
   return TensorView<const T, 1>(std::span<const T>(values));
 }
-// Not std::vector<bool>: it holds bits, not values.
-template <class T>
-requires(!std::same_as<T, bool>) TensorView<T, 1> view_of(std::vector<T>& values) {
-  return TensorView<T, 1>(std::span<T>(values));
-}
-template <class T>
-requires(!std::same_as<T, bool>) TensorView<const T, 1> view_of(const std::vector<T>& values) {
-  return TensorView<const T, 1>(std::span<const T>(values));
+template <detail::VectorLike Vector>
+auto view_of(Vector& values) {
+  return TensorView<std::remove_reference_t<decltype(*values.data())>, 1>(std::span(values));
 }
 template <class X>
 requires requires(X& x) { ViewAdapter<std::remove_cvref_t<X>>::view(x); }
