@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,6 +13,7 @@
 
 #include <heed/core/printable.hpp>
 #include <heed/core/scalar.hpp>
+#include <heed/core/shared.hpp>
 #include <heed/io/dequantize.hpp>
 #include <heed/io/gguf_field.hpp>
 #include <heed/io/gguf_header.hpp>
@@ -29,16 +29,11 @@ namespace heed {
 class Gguf {
  public:
   /// `name` stands in error messages.
-  Gguf(SharedBytes bytes, std::string name) : bytes_(std::move(bytes)), name_(std::move(name)) {
-    detail::GgufHeader header(bytes_.get(), name_);
-    version_ = header.version;
-    fields_ = std::move(header.fields);
-    tensors_ = std::move(header.tensors);
-    by_key_ = ByKey(fields_);
-    by_name_ = ByName(tensors_);
-    const GgufField* key = by_key_.twice(fields_);
+  Gguf(SharedBytes bytes, std::string name)
+      : bytes_(std::move(bytes)), name_(std::move(name)), header_(new Header(bytes_, name_)) {
+    const GgufField* key = header_->by_key.twice(header_->fields);
     if (key != nullptr) fail_at_text(key->key, quote(key->key), " twice");
-    const GgufTensor* tensor = by_name_.twice(tensors_);
+    const GgufTensor* tensor = header_->by_name.twice(header_->tensors);
     if (tensor != nullptr) fail_at_text(tensor->name, "tensor ", quote(tensor->name), " twice");
   }
   /// A file, memory-mapped: what is not asked for is not read from the disk.
@@ -46,14 +41,14 @@ class Gguf {
 
   /// What stands in error messages, usually the path.
   const std::string& name() const { return name_; }
-  std::uint32_t version() const { return version_; }
+  std::uint32_t version() const { return header_->version; }
   /// In the order of the file, as are the tensors.
-  std::span<const GgufField> fields() const { return fields_; }
-  std::span<const GgufTensor> tensors() const { return tensors_; }
+  std::span<const GgufField> fields() const { return header_->fields; }
+  std::span<const GgufTensor> tensors() const { return header_->tensors; }
 
-  bool has_field(std::string_view key) const { return by_key_.find(fields_, key) != nullptr; }
+  bool has_field(std::string_view key) const { return find_field(key) != nullptr; }
   const GgufField& field(std::string_view key) const {
-    const GgufField* found = by_key_.find(fields_, key);
+    const GgufField* found = find_field(key);
     if (found == nullptr) throw_file_error(name_, ": no field ", quote(key));
     return *found;
   }
@@ -93,9 +88,9 @@ class Gguf {
     with_byte_of(found, [&] { found.template for_each<T>(visit); });
   }
 
-  bool has_tensor(std::string_view name) const { return by_name_.find(tensors_, name) != nullptr; }
+  bool has_tensor(std::string_view name) const { return find_tensor(name) != nullptr; }
   const GgufTensor& tensor(std::string_view name) const {
-    const GgufTensor* found = by_name_.find(tensors_, name);
+    const GgufTensor* found = find_tensor(name);
     if (found == nullptr) throw_file_error(name_, ": no tensor ", quote(name));
     return *found;
   }
@@ -148,6 +143,28 @@ class Gguf {
   using ByKey = detail::NameIndex<&GgufField::key>;
   using ByName = detail::NameIndex<&GgufTensor::name>;
 
+  struct Header {
+    Header(const SharedBytes& bytes, const std::string& name) {
+      detail::GgufHeader header(bytes.get(), name);
+      version = header.version;
+      fields = std::move(header.fields);
+      tensors = std::move(header.tensors);
+      by_key = ByKey(fields);
+      by_name = ByName(tensors);
+    }
+    std::uint32_t version = 0;
+    std::vector<GgufField> fields;
+    std::vector<GgufTensor> tensors;
+    ByKey by_key;
+    ByName by_name;
+  };
+
+  const GgufField* find_field(std::string_view key) const {
+    return header_->by_key.find(header_->fields, key);
+  }
+  const GgufTensor* find_tensor(std::string_view name) const {
+    return header_->by_name.find(header_->tensors, name);
+  }
   /// `text` is a part of the file.
   template <class... Parts>
   [[noreturn]] void fail_at_text(std::string_view text, const Parts&... parts) const {
@@ -169,11 +186,7 @@ class Gguf {
 
   SharedBytes bytes_;
   std::string name_;
-  std::uint32_t version_ = 0;
-  std::vector<GgufField> fields_;
-  std::vector<GgufTensor> tensors_;
-  ByKey by_key_;
-  ByName by_name_;
+  detail::Shared<Header> header_;
 };
 
 }  // namespace heed

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <heed/core/printable.hpp>
+#include <heed/core/shared.hpp>
 #include <heed/io/element_type.hpp>
 #include <heed/io/name_index.hpp>
 #include <heed/io/notes.hpp>
@@ -28,23 +29,19 @@ class Safetensors {
  public:
   /// `name` stands in error messages.
   Safetensors(SharedBytes bytes, std::string name)
-      : bytes_(std::move(bytes)), name_(std::move(name)) {
-    detail::SafetensorsHeader header(bytes_.get(), name_);
-    metadata_ = header.metadata();
-    entries_ = header.take_entries();
-    by_name_ = ByName(entries_);
-    const SafetensorsEntry* twice = by_name_.twice(entries_);
+      : bytes_(std::move(bytes)), name_(std::move(name)), header_(new Header(bytes_, name_)) {
+    const SafetensorsEntry* twice = header_->by_name.twice(header_->entries);
     if (twice != nullptr) {
       throw_file_error(name_, ": byte ", twice->begin, ": tensor ", quote(twice->name), " twice");
     }
   }
 
   /// All of them, in the order of the header.
-  std::span<const SafetensorsEntry> entries() const { return entries_; }
-  bool contains(std::string_view name) const { return by_name_.find(entries_, name) != nullptr; }
+  std::span<const SafetensorsEntry> entries() const { return header_->entries; }
+  bool contains(std::string_view name) const { return find(name) != nullptr; }
   /// Throws FileError when there is no tensor of that name.
   const SafetensorsEntry& entry(std::string_view name) const {
-    const SafetensorsEntry* found = by_name_.find(entries_, name);
+    const SafetensorsEntry* found = find(name);
     if (found == nullptr) throw_file_error(name_, ": no tensor ", quote(name));
     return *found;
   }
@@ -85,10 +82,11 @@ class Safetensors {
   }
   /// What the writer noted about the file.
   Notes metadata() const {
-    if (metadata_.empty()) return {};
+    const std::string_view metadata = header_->metadata;
+    if (metadata.empty()) return {};
     std::size_t count = 0, characters = 0;
     const auto read = [&](const auto& keep) {
-      detail::JsonReader json(metadata_, name_);
+      detail::JsonReader json(metadata, name_);
       json.object([&](const std::string& key) {
         keep(key);
         keep(json.string());
@@ -107,11 +105,25 @@ class Safetensors {
  private:
   using ByName = detail::NameIndex<&SafetensorsEntry::name>;
 
+  struct Header {
+    Header(const SharedBytes& bytes, const std::string& name) {
+      detail::SafetensorsHeader header(bytes.get(), name);
+      metadata = header.metadata();
+      entries = header.take_entries();
+      by_name = ByName(entries);
+    }
+    std::string_view metadata;
+    std::vector<SafetensorsEntry> entries;
+    ByName by_name;
+  };
+
+  const SafetensorsEntry* find(std::string_view name) const {
+    return header_->by_name.find(header_->entries, name);
+  }
+
   SharedBytes bytes_;
   std::string name_;
-  std::string_view metadata_;
-  std::vector<SafetensorsEntry> entries_;
-  ByName by_name_;
+  detail::Shared<Header> header_;
 };
 
 /// The tensors of a file, memory-mapped: what is not asked for is not read from the disk.
