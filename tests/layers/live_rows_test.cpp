@@ -6,6 +6,7 @@
 #include <heed/layers/cross_attention_block.hpp>
 #include <heed/layers/self_attention_block.hpp>
 #include <heed/masks.hpp>
+#include <heed/models/encoder.hpp>
 #include <heed/models/encoder_decoder.hpp>
 #include <heed/models/language_model.hpp>
 #include <heed/training/cross_entropy.hpp>
@@ -185,6 +186,42 @@ TEST(LiveRows, WhatPaddingHoldsChangesNoBitOfATranslatorsTraining) {
       EXPECT_TRUE(std::isfinite(loss));
       EXPECT_EQ(loss, first_loss) << value;
       expect_same_gradients(first, gradients, before ? "norm before" : "norm after");
+    }
+  }
+}
+
+TEST(LiveRows, WhatPaddingHoldsChangesNoBitOfAnEncodersTraining) {
+  for (const bool before : {false, true}) {
+    for (const auto positions : {PositionKind::learned, PositionKind::relative}) {
+      Random random(1);
+      Encoder<float> model({.vocabulary = 7,
+                            .model_dim = 12,
+                            .heads = 3,
+                            .blocks = 2,
+                            .max_length = 7,
+                            .positions = positions,
+                            .relative_reach = 3,
+                            .norm_before = before,
+                            .dropout = 0.2},
+                           random);
+      Tokens tokens({4, 7});
+      std::mt19937_64 bits(2);
+      auto grad = random_tensor<float, 3>({4, 7, 12}, bits);
+      fill_padding(grad, 0.f);
+      for (Index i = 0; i < 28; ++i) {
+        const Index length = lengths[static_cast<std::size_t>(i / 7)];
+        tokens.data()[i] = i % 7 < length ? 1 + i % 6 : 0;
+      }
+      auto first = zeros_like(model);
+      for (const double value : {0., wild[0], wild[1], wild[2]}) {
+        set_padding_rows(model, value);
+        Encoder<float>::Saved saved;
+        model.forward(tokens, masks::Padding(lengths), {}, Noise{.seed = 3}, saved);
+        auto gradients = zeros_like(model);
+        model.backward(grad, saved, gradients);
+        if (value == 0) first = gradients;
+        expect_same_gradients(first, gradients, before ? "norm before" : "norm after");
+      }
     }
   }
 }
