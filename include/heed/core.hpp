@@ -10,12 +10,14 @@
 #include <heed/core/function_ref.hpp>
 #include <heed/core/half.hpp>
 #include <heed/core/index.hpp>
+#include <heed/core/list_iterator.hpp>
 #include <heed/core/log.hpp>
 #include <heed/core/message_part.hpp>
 #include <heed/core/normal_quantile.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/core/philox.hpp>
 #include <heed/core/printable.hpp>
+#include <heed/core/problem_list.hpp>
 #include <heed/core/product.hpp>
 #include <heed/core/q4_0.hpp>
 #include <heed/core/q4_1.hpp>

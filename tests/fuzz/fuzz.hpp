@@ -5,12 +5,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <heed/io/error.hpp>
+#include <heed/io/shared_bytes.hpp>
 
 #include "support/mutation.hpp"
 
@@ -41,6 +43,17 @@ inline bool names_a_byte(std::string_view said, std::size_t size) {
   return at > start.size() && said[at] == ':' && byte <= size &&
          std::all_of(said.begin(), said.end(),
                      [](char letter) { return letter < 0 || letter >= ' '; });
+}
+
+/// The file that the input is, as a `File`; none if it is refused, which must name a byte.
+template <class File>
+std::optional<File> opened(const std::uint8_t* data, std::size_t size) {
+  try {
+    return File(SharedBytes(bytes_of(data, size)), "x");
+  } catch (const FileError& error) {
+    require(names_a_byte(error.what(), size));
+  }
+  return {};
 }
 
 /// Changes a piece of a file that `Pieces` takes apart, so that what comes out is well formed far

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Any bytes give metadata, tensors and perhaps a tokenizer, or a FileError.
-#include <optional>
-
 #include <heed/io/gguf.hpp>
 #include <heed/text/gguf_tokenizer.hpp>
 
@@ -37,13 +35,8 @@ void read_tensor(const heed::Gguf& file, const heed::GgufTensor& tensor) {
 HEED_FUZZ_PIECES(heed::test::GgufPieces);
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  std::optional<heed::Gguf> file;
-  try {
-    file.emplace(heed::SharedBytes(heed::fuzz::bytes_of(data, size)), "x");
-  } catch (const heed::FileError& error) {
-    heed::fuzz::require(heed::fuzz::names_a_byte(error.what(), size));
-    return 0;
-  }
+  const auto file = heed::fuzz::opened<heed::Gguf>(data, size);
+  if (!file) return 0;
   heed::fuzz::require(heed::test::GgufPieces(std::string(data, data + size)).is_of(*file));
   for (const heed::GgufField& field : file->fields()) read_field(file->field(field.key));
   for (const heed::GgufTensor& tensor : file->tensors()) {

@@ -10,6 +10,8 @@
 #include <heed/io/safetensors.hpp>
 #include <heed/pretrained/weight_file.hpp>
 
+#include "support/file_error.hpp"
+
 namespace heed::test {
 
 /// A golden file that tools/make_pretrained_goldens.py wrote.
@@ -43,17 +45,6 @@ double largest_difference(const Tensor<T, Rank>& a, const Tensor<U, Rank>& b) {
 
 inline WeightFile weights_of(const std::string& path) {
   return WeightFile(read_safetensors(path), path);
-}
-
-/// What a call throws as FileError says; empty when it throws nothing.
-template <class Call>
-std::string file_error_of(const Call& call) {
-  try {
-    call();
-  } catch (const FileError& error) {
-    return error.what();
-  }
-  return "";
 }
 
 }  // namespace heed::test

@@ -19,6 +19,8 @@
 #include <heed/training/sgd.hpp>
 #include <heed/training/train.hpp>
 
+#include "support/file_error.hpp"
+
 namespace heed {
 namespace {
 
@@ -286,24 +288,16 @@ TEST_F(Checkpoint, RefusesWhatIsNone) {
 TEST_F(Checkpoint, TextsOfAFileStandInMessagesOnOneLineAndCut) {
   TinyModel<double> model;
   Sgd optimizer(model);
-  const auto refusal = [&](const auto& call) -> std::string {
-    try {
-      call();
-    } catch (const FileError& error) {
-      return error.what();
-    }
-    return "";
-  };
   SafetensorsWriter notes;
   notes.note("heed_checkpoint", "1\n\x1b[2J" + std::string(100000, 'x'));
   notes.write(path_);
-  const auto note = refusal([&] { load_checkpoint(path_, model, optimizer); });
+  const auto note = test::file_error_of([&] { load_checkpoint(path_, model, optimizer); });
   EXPECT_NE(note.find("is '1\\x0a\\x1b[2Jxxx"), std::string::npos) << note.substr(0, 300);
   EXPECT_LT(note.size(), path_.size() + 200);
   SafetensorsWriter names;
   names.add("one\ntwo" + std::string(100000, 'x'), Tensor<float, 1>({1}));
   names.write(path_);
-  const auto name = refusal([&] { load_weights(path_, model); });
+  const auto name = test::file_error_of([&] { load_weights(path_, model); });
   EXPECT_NE(name.find("not in the model: one\\x0atwoxxx"), std::string::npos);
   EXPECT_LT(name.size(), path_.size() + 500);
 }
@@ -311,20 +305,14 @@ TEST_F(Checkpoint, TextsOfAFileStandInMessagesOnOneLineAndCut) {
 TEST_F(Checkpoint, HoldsSoManyNotes) {
   TinyModel<double> model;
   Sgd optimizer(model);
-  const auto refusal = [&](const auto& call) -> std::string {
-    try {
-      call();
-    } catch (const FileError& error) {
-      return error.what();
-    }
-    return "";
-  };
   TrainingState state;
   for (int i = 0; i < 4096; ++i) state.notes[std::to_string(i)] = "x";
   save_checkpoint(path_, model, optimizer, state);
   EXPECT_EQ(load_checkpoint(path_, model, optimizer).notes, state.notes);
   state.notes["one more"] = "x";
-  EXPECT_NE(refusal([&] { save_checkpoint(path_, model, optimizer, state); }).find("at most 4096"),
+  EXPECT_NE(test::file_error_of([&] {
+              save_checkpoint(path_, model, optimizer, state);
+            }).find("at most 4096"),
             std::string::npos);
   EXPECT_EQ(load_checkpoint(path_, model, optimizer).notes.size(), 4096u);
   SafetensorsWriter notes;  // as save_checkpoint does, but with one note too many
@@ -335,7 +323,9 @@ TEST_F(Checkpoint, HoldsSoManyNotes) {
   for (const auto& [key, text] : saved.metadata()) notes.note(key, text);
   notes.note("note.one more", "x");
   notes.write(path_);
-  EXPECT_NE(refusal([&] { load_checkpoint(path_, model, optimizer); }).find("more than 4096 notes"),
+  EXPECT_NE(test::file_error_of([&] {
+              load_checkpoint(path_, model, optimizer);
+            }).find("more than 4096 notes"),
             std::string::npos);
 }
 

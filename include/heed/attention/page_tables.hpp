@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstring>
+#include <utility>
 
 #include <heed/core/index.hpp>
 #include <heed/tensor/tensor.hpp>
@@ -42,7 +43,7 @@ class PageTables {
       std::memcpy(pages.data() + sequence * wider, of(sequence),
                   static_cast<std::size_t>(count) * sizeof(Index));
     }
-    pages_ = static_cast<Tensor<Index, 2>&&>(pages);
+    pages_ = std::move(pages);
   }
 
   Tensor<Index, 1> sizes_;

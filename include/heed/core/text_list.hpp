@@ -5,12 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <heed/core/error.hpp>
+#include <heed/core/list_iterator.hpp>
 
 namespace heed {
 
@@ -19,25 +19,7 @@ namespace heed {
 /// characters, else ShapeError. What is read from it lives until the list changes.
 class TextList {
  public:
-  class Iterator {
-   public:
-    using value_type = std::string_view;
-    using difference_type = std::ptrdiff_t;
-    using reference = std::string_view;
-    using pointer = const std::string_view*;
-    using iterator_category = std::forward_iterator_tag;
-
-    Iterator() = default;
-    Iterator(const TextList& list, std::size_t at) : list_(&list), at_(at) {}
-    std::string_view operator*() const { return (*list_)[at_]; }
-    Iterator& operator++() { return ++at_, *this; }
-    Iterator operator++(int) { return {*list_, at_++}; }
-    bool operator==(const Iterator& other) const { return at_ == other.at_; }
-
-   private:
-    const TextList* list_ = nullptr;
-    std::size_t at_ = 0;
-  };
+  using Iterator = detail::ListIterator<TextList>;
 
   TextList() = default;
   TextList(std::initializer_list<std::string_view> texts) { append(texts); }

@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include <heed/core/list_iterator.hpp>
 #include <heed/core/printable.hpp>
 #include <heed/core/text_list.hpp>
 #include <heed/io/error.hpp>
@@ -21,25 +21,7 @@ namespace heed {
 class Notes {
  public:
   using Note = std::pair<std::string_view, std::string_view>;
-  class Iterator {
-   public:
-    using value_type = Note;
-    using difference_type = std::ptrdiff_t;
-    using reference = Note;
-    using pointer = const Note*;
-    using iterator_category = std::forward_iterator_tag;
-
-    Iterator() = default;
-    Iterator(const Notes& notes, std::size_t at) : notes_(&notes), at_(at) {}
-    Note operator*() const { return notes_->note(at_); }
-    Iterator& operator++() { return ++at_, *this; }
-    Iterator operator++(int) { return {*notes_, at_++}; }
-    bool operator==(const Iterator& other) const { return at_ == other.at_; }
-
-   private:
-    const Notes* notes_ = nullptr;
-    std::size_t at_ = 0;
-  };
+  using Iterator = detail::ListIterator<Notes>;
 
   Notes() = default;
   /// Names and texts by turns; no name twice.
@@ -51,6 +33,11 @@ class Notes {
 
   std::size_t size() const { return order_.size(); }
   bool empty() const { return order_.empty(); }
+  /// By the order of the names.
+  Note operator[](std::size_t place) const {
+    const std::size_t name = 2 * order_[place];
+    return {texts_[name], texts_[name + 1]};
+  }
   Iterator begin() const { return {*this, 0}; }
   Iterator end() const { return {*this, size()}; }
 
@@ -59,23 +46,19 @@ class Notes {
   std::string at(std::string_view name) const {
     const std::size_t place = place_of(name);
     if (place == size()) throw_file_error("no note ", quote(name));
-    return std::string(note(place).second);
+    return std::string((*this)[place].second);
   }
   friend bool operator==(const Notes& a, const Notes& b) {
     return std::equal(a.begin(), a.end(), b.begin(), b.end());
   }
 
  private:
-  Note note(std::size_t place) const {
-    const std::size_t name = 2 * order_[place];
-    return {texts_[name], texts_[name + 1]};
-  }
   std::size_t place_of(std::string_view name) const {
     const auto found = std::lower_bound(
         order_.begin(), order_.end(), name,
         [&](std::size_t i, std::string_view wanted) { return texts_[2 * i] < wanted; });
     const auto place = static_cast<std::size_t>(found - order_.begin());
-    return place < size() && note(place).first == name ? place : size();
+    return place < size() && (*this)[place].first == name ? place : size();
   }
 
   TextList texts_;

@@ -38,14 +38,7 @@ struct Activation {
     return x;
   }
   Input backward(Output grad, const Saved& saved, Activation&) const {
-    const Index width = grad.extent(2);
-    detail::for_row_runs(grad.extent(0) * grad.extent(1), width, [&](Index first, Index last) {
-      for (Index at = first * width; at < last * width; at += width) {
-        T* row = grad.data() + at;
-        if (detail::all_zero(row, width)) continue;  // absent, whatever the slopes are
-        simd::row_kernels<T>().multiply(row, saved.slopes.data() + at, row, width);
-      }
-    });
+    detail::multiply_live(grad, saved.slopes, grad);
     return grad;
   }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <algorithm>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -75,11 +74,12 @@ struct FeedForward {
     Input grad_x;
     if (gate) {
       auto grad_up = Tensor<T, 3>::uninitialized(grad_hidden.extents());
-      multiply_live(grad_hidden, saved.activated, grad_up);
-      multiply_live(grad_hidden, saved.up, grad_hidden);
+      detail::multiply_live(grad_hidden, saved.activated, grad_up);
+      detail::multiply_live(grad_hidden, saved.up, grad_hidden);
       grad_x = up.backward(grad_up, saved.input, gradients.up);
     }
-    grad_hidden = activation.backward(std::move(grad_hidden), saved.activation, gradients.activation);
+    grad_hidden =
+        activation.backward(std::move(grad_hidden), saved.activation, gradients.activation);
     if (!gate) return up.backward(grad_hidden, saved.input, gradients.up);
     grad_x += gate->backward(grad_hidden, saved.input, *gradients.gate);
     return grad_x;
@@ -109,19 +109,6 @@ struct FeedForward {
       const Index at = first * width;
       simd::row_kernels<T>().multiply(a.data() + at, b.data() + at, out.data() + at,
                                       (last - first) * width);
-    });
-  }
-  /// The same where rows of `a` that are 0 stay so, whatever b has there.
-  static void multiply_live(const Tensor<T, 3>& a, const Tensor<T, 3>& b, Tensor<T, 3>& out) {
-    const Index width = a.extent(2);
-    detail::for_row_runs(a.extent(0) * a.extent(1), width, [&](Index first, Index last) {
-      for (Index at = first * width; at < last * width; at += width) {
-        if (detail::all_zero(a.data() + at, width)) {
-          std::fill_n(out.data() + at, width, T{0});
-        } else {
-          simd::row_kernels<T>().multiply(a.data() + at, b.data() + at, out.data() + at, width);
-        }
-      }
     });
   }
 };

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include <heed/core/scalar.hpp>
+#include <heed/layers/row_work.hpp>
+#include <heed/simd/row_kernels.hpp>
 #include <heed/tensor/matrix_product.hpp>
 #include <heed/tensor/tensor.hpp>
 
@@ -52,12 +54,19 @@ void accumulate_weight(const TensorView<const T, 2>& grad, const TensorView<cons
   }
 }
 
-/// Sets to 0 the rows of `out` that are 0 in `grad`, (rows, width) both.
+/// out = a · b, where rows of `a` that are 0 stay so, whatever b has there; `out` may be `a`.
 template <Scalar T>
-void clear_dead_rows(const T* grad, T* out, Index rows, Index width) {
-  for (Index row = 0; row < rows; ++row, grad += width, out += width) {
-    if (all_zero(grad, width)) std::fill_n(out, width, T{0});
-  }
+void multiply_live(const Tensor<T, 3>& a, const Tensor<T, 3>& b, Tensor<T, 3>& out) {
+  const Index width = a.extent(2);
+  for_row_runs(a.extent(0) * a.extent(1), width, [&](Index first, Index last) {
+    for (Index at = first * width; at < last * width; at += width) {
+      if (all_zero(a.data() + at, width)) {
+        std::fill_n(out.data() + at, width, T{0});
+      } else {
+        simd::row_kernels<T>().multiply(a.data() + at, b.data() + at, out.data() + at, width);
+      }
+    }
+  });
 }
 
 /// The log-sum-exp for a backward pass, −inf for queries that are dead: these count as having seen

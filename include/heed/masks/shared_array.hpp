@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <new>
+#include <utility>
 
 #include <heed/core/index.hpp>
 #include <heed/core/shared.hpp>
@@ -74,7 +75,7 @@ class SharedArray {
       ::operator delete(values);
     }
     void add(T value) const {
-      ::new (static_cast<void*>(values + size)) T(static_cast<T&&>(value));
+      ::new (static_cast<void*>(values + size)) T(std::move(value));
       ++size;
     }
 

@@ -12,6 +12,7 @@
 
 #include <heed/core/error.hpp>
 #include <heed/core/printable.hpp>
+#include <heed/core/problem_list.hpp>
 #include <heed/core/random.hpp>
 #include <heed/io/error.hpp>
 #include <heed/layers/parameters.hpp>
@@ -52,34 +53,30 @@ class WeightMatch {
   template <class T>
   void expect(std::string_view ours, std::vector<Index> shape) {
     const Found found = name_of(ours);
-    if (!file_.contains(found.name)) return add("no ", quote(found.name));
+    if (!file_.contains(found.name)) return problems_.add("no ", quote(found.name));
     used_.insert(found.name);
     if (found.transposed && shape.size() == 2) std::swap(shape[0], shape[1]);
     const auto is = file_.shape(found.name);
     if (!std::equal(is.begin(), is.end(), shape.begin(), shape.end())) {
-      add(quote(found.name), " is ", is, ", expected ", std::span<const Index>(shape));
+      problems_.add(quote(found.name), " is ", is, ", expected ", std::span<const Index>(shape));
     } else if (!file_.is_readable<T>(found.name)) {
-      add(quote(found.name), " is of type ", file_.type(found.name), ", which is not read");
+      problems_.add(quote(found.name), " is of type ", file_.type(found.name),
+                    ", which is not read");
     }
   }
   /// Throws FileError with everything that did not fit, if anything; the first 50 by name.
   void finish() {
     for (const auto& name : file_.names()) {
-      if (!used_.contains(name) && !left_out(name)) add(quote(name), " is not the model's");
+      if (!used_.contains(name) && !left_out(name))
+        problems_.add(quote(name), " is not the model's");
     }
-    if (problems_ == 0) return;
-    if (problems_ > listed) text_ += message("; and ", problems_ - listed, " more");
-    throw_file_error(file_.name(), ": ", problems_, problems_ == 1 ? " weight" : " weights",
-                     " of the model and the file differ: ", text_);
+    const Index count = problems_.count();
+    if (count == 0) return;
+    throw_file_error(file_.name(), ": ", count, count == 1 ? " weight" : " weights",
+                     " of the model and the file differ: ", problems_.text());
   }
 
  private:
-  static constexpr Index listed = 50;
-
-  template <class... Parts>
-  void add(const Parts&... parts) {
-    if (++problems_ <= listed) text_ += message(problems_ == 1 ? "" : "; ", parts...);
-  }
   bool left_out(std::string_view name) const {
     if (name.starts_with(prefix_)) name.remove_prefix(prefix_.size());
     const auto pattern = numbered(name).pattern;
@@ -89,9 +86,9 @@ class WeightMatch {
 
   const WeightFile& file_;
   WeightNames names_;
-  std::string prefix_, text_;
+  std::string prefix_;
   std::set<std::string, std::less<>> used_;
-  Index problems_ = 0;
+  ProblemList problems_{"; "};
 };
 
 /// Refuses sizes that a file merely claims: a block of more weights than the file's tensors have

@@ -25,7 +25,7 @@
 #pragma GCC push_options
 #pragma GCC optimize("fp-contract=off")
 #if !HEED_SIMD_ALL_KERNELS
-// A tenth of the compile time, and no measured speed, in loops that are written as vectors.
+// 7 % of a program's compile time, and no measured speed, in loops that are written as vectors.
 #pragma GCC optimize("no-thread-jumps", "no-tree-vrp", "no-gcse", "no-tree-dominator-opts")
 #endif
 #endif

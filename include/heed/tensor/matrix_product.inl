@@ -56,7 +56,8 @@ class ProductPieces {
     const auto& b = problem_.b;
     const T* from = b.data + k * b.row_stride + first * b.column_stride;
     // Rows that lie close together are as good as packed ones.
-    const bool close = b.row_stride * static_cast<Index>(sizeof(T)) <= 512;
+    constexpr Index near = 512 / static_cast<Index>(sizeof(T));
+    const bool close = -near <= b.row_stride && b.row_stride <= near;
     if (b.column_stride == 1 && columns == panel && (close || rows <= 2 * tile_rows)) {
       stride = b.row_stride;
       return from;
@@ -71,14 +72,19 @@ class ProductPieces {
     return problem_.a.column_stride != 1 ||
            problem_.a.row_stride * static_cast<Index>(sizeof(T)) % 4096 == 0;
   }
+  /// The rows of a from `row` on, its columns from k on, where they lie.
+  simd::Strided<T> rows_of_a(Index row, Index k) const {
+    auto rows = problem_.a;
+    rows.data += row * rows.row_stride + k * rows.column_stride;
+    return rows;
+  }
   /// Tiles of a next to each other, from the `rows` from `row` on: as many as there are of whole
   /// ones if a is transposed, where they share lines, else one. Returns their number.
   Index copy_tiles(Index row, Index rows, Index k, Index depth, T* scratch) const {
-    const auto& a = problem_.a;
-    const T* from = a.data + row * a.row_stride + k * a.column_stride;
+    const auto a = rows_of_a(row, k);
     if (a.column_stride == 1) {
       for (Index r = 0; r < smaller(rows, tile_rows); ++r) {
-        std::memcpy(scratch + r * copied_row, from + r * a.row_stride,
+        std::memcpy(scratch + r * copied_row, a.data + r * a.row_stride,
                     static_cast<std::size_t>(depth) * sizeof(T));
       }
       return 1;
@@ -88,14 +94,14 @@ class ProductPieces {
       for (Index i = 0; i < depth; ++i) {
         for (Index tile = 0; tile < tiles; ++tile) {
           std::memcpy(scratch + tile * tile_rows * copied_row + i * tile_rows,
-                      from + i * a.column_stride + tile * tile_rows, tile_rows * sizeof(T));
+                      a.data + i * a.column_stride + tile * tile_rows, tile_rows * sizeof(T));
         }
       }
       return tiles;
     }
     for (Index i = 0; i < depth; ++i) {
       for (Index r = 0; r < smaller(rows, tile_rows); ++r) {
-        scratch[i * tile_rows + r] = from[r * a.row_stride + i * a.column_stride];
+        scratch[i * tile_rows + r] = a.data[r * a.row_stride + i * a.column_stride];
       }
     }
     return 1;
@@ -120,13 +126,11 @@ class ProductPieces {
       b[i - first] =
           panel_of(i, end - row, k, depth, scratch + (i - first) * panel_size, b_stride[i - first]);
     }
-    const auto& p = problem_;
     const bool copying = last - first > 1 && worth_copying();
     Index at = 0, tiles = 0;  // of those copied
     for (; row < end; row += tile_rows) {
       const Index rows = smaller(tile_rows, end - row);
-      simd::Strided<T> a{p.a.data + row * p.a.row_stride + k * p.a.column_stride, p.a.row_stride,
-                         p.a.column_stride};
+      auto a = rows_of_a(row, k);
       if (copying && rows > 1) {
         if (++at >= tiles) {
           tiles = copy_tiles(row, end - row, k, depth, copied);

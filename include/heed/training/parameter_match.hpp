@@ -7,8 +7,8 @@
 #include <string_view>
 #include <type_traits>
 
-#include <heed/core/error.hpp>
 #include <heed/core/printable.hpp>
+#include <heed/core/problem_list.hpp>
 #include <heed/io/safetensors.hpp>
 #include <heed/layers/parameters.hpp>
 
@@ -27,15 +27,15 @@ class ParameterMatch {
           const std::string full = prefix + std::string(name);
           expected_.insert(full);
           if (!file_.contains(full)) {
-            return add("missing: ", full, " ", parameter.extents());
+            return problems_.add("missing: ", full, " ", parameter.extents());
           }
           const SafetensorsEntry& entry = file_.entry(full);
           const auto& extents = parameter.extents();
           const auto shape = entry.shape();
           if (!std::equal(extents.begin(), extents.end(), shape.begin(), shape.end()) ||
               entry.type != element_type_of<T>()) {
-            add("other shape or type: ", full, " is ", name_of(entry.type), " ", shape,
-                ", expected ", name_of(element_type_of<T>()), " ", extents);
+            problems_.add("other shape or type: ", full, " is ", name_of(entry.type), " ", shape,
+                          ", expected ", name_of(element_type_of<T>()), " ", extents);
           }
         },
         model);
@@ -45,26 +45,17 @@ class ParameterMatch {
   void finish(const std::string& path) {
     for (const SafetensorsEntry& entry : file_.entries()) {
       if (!expected_.contains(entry.name)) {
-        add("not in the model: ", printable(entry.name), " ", entry.shape());
+        problems_.add("not in the model: ", printable(entry.name), " ", entry.shape());
       }
     }
-    if (problems_ == 0) return;
-    if (problems_ > listed) text_ += message("\n  and ", problems_ - listed, " more");
-    throw_file_error(path, ": does not match the model:", text_);
+    if (problems_.count() == 0) return;
+    throw_file_error(path, ": does not match the model:\n  ", problems_.text());
   }
 
  private:
-  static constexpr Index listed = 50;
-
-  template <class... Parts>
-  void add(const Parts&... parts) {
-    if (++problems_ <= listed) text_ += message("\n  ", parts...);
-  }
-
   const Safetensors& file_;
   std::set<std::string> expected_;
-  std::string text_;
-  Index problems_ = 0;
+  ProblemList problems_{"\n  "};
 };
 
 }  // namespace heed::detail
