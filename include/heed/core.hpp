@@ -9,6 +9,7 @@
 #include <heed/core/exp.hpp>
 #include <heed/core/function_ref.hpp>
 #include <heed/core/half.hpp>
+#include <heed/core/hand_over.hpp>
 #include <heed/core/index.hpp>
 #include <heed/core/list_iterator.hpp>
 #include <heed/core/log.hpp>

@@ -4,12 +4,14 @@
 /// Layers: values with parameters, forward and backward.
 #include <heed/layers/activation.hpp>
 #include <heed/layers/append_rotated.hpp>
+#include <heed/layers/attention_inputs.hpp>
 #include <heed/layers/block_options.hpp>
 #include <heed/layers/cached_attention.hpp>
 #include <heed/layers/cross_attention_block.hpp>
 #include <heed/layers/dropout.hpp>
 #include <heed/layers/embedding.hpp>
 #include <heed/layers/feed_forward.hpp>
+#include <heed/layers/head_norm.hpp>
 #include <heed/layers/layer_norm.hpp>
 #include <heed/layers/learned_positions.hpp>
 #include <heed/layers/linear.hpp>

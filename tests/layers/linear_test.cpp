@@ -57,6 +57,22 @@ TEST(Linear, PackedWeightsGiveTheSameBitsAndDoNotOutliveAStep) {
   EXPECT_FALSE(same_bits(layer.forward(x), plain));
 }
 
+TEST(Linear, JoinsAGroupOfProducts) {
+  Random random(3);
+  Linear<float> first({6, 5}, random);
+  const Linear<float> second({6, 70, false}, random);
+  std::mt19937_64 bits(4);
+  const auto x = random_tensor<float, 3>({2, 3, 6}, bits);
+  for (const bool packed : {false, true}) {
+    if (packed) first.pack();
+    ProductGroup<float> group(detail::as_rows(x));
+    const auto y = first.join(group, x), z = second.join(group, x);
+    group.run();
+    EXPECT_TRUE(same_bits(y, first.forward(x)));
+    EXPECT_TRUE(same_bits(z, second.forward(x)));
+  }
+}
+
 TEST(Linear, RefusesWhatDoesNotFit) {
   Random random(6);
   const Linear<float> layer({4, 2}, random);

@@ -46,6 +46,22 @@ TEST(Projections, FusedIsTheThreeSideBySide) {
   }
 }
 
+TEST(Projections, AllThreeHaveTheBitsOfEach) {
+  std::mt19937_64 bits(2);
+  const auto x = random_tensor<float, 3>({2, 3, 8}, bits);
+  for (const bool fused : {false, true}) {
+    auto layer = made(fused);
+    for (const bool packed : {false, true}) {
+      if (packed) layer.pack();
+      const auto [queries, keys, values] = layer.forward(x);
+      EXPECT_TRUE(same_bits(queries, layer.forward(Projection::query, x)));
+      EXPECT_TRUE(same_bits(keys, layer.forward(Projection::key, x)));
+      EXPECT_TRUE(same_bits(values, layer.forward(Projection::value, x)));
+    }
+    EXPECT_THROW(layer.forward(Tensor<float, 3>({1, 2, 7})), ShapeError);
+  }
+}
+
 TEST(Projections, PackedPartsDoNotOutliveAStep) {
   auto fused = made(true);
   fused.pack();

@@ -16,9 +16,10 @@ TEST(ProductCut, PiecesCoverEveryPanelAndRowOnce) {
     set_thread_count(threads);
     for (const Index rows : {1, 5, 6, 97, 500}) {
       for (const Index columns : {1, 64, 65, 700}) {
+        const Index wanted = threads * (rows % 3 + 1);
         const Index panels = (columns + 63) / 64;
         std::vector<int> seen(static_cast<std::size_t>(rows * panels), 0);
-        const ProductCut cut(rows, columns, 300);
+        const ProductCut cut(rows, columns, wanted);
         for (Index i = 0; i < cut.count(); ++i) {
           const auto piece = cut.piece(i);
           ASSERT_LE(piece.last - piece.first, ProductCut::max_group);
@@ -35,20 +36,27 @@ TEST(ProductCut, PiecesCoverEveryPanelAndRowOnce) {
   }
 }
 
-TEST(ProductCut, SmallProductsAreOnePieceWhereTheyCanBe) {
-  const test::RestoreSettings restore;
-  set_thread_count(4);
-  EXPECT_EQ(ProductCut(1, 128, 128).count(), 1);
-  int calls = 0;
-  ProductCut(1, 128, 128).for_each_piece([&](const ProductCut::Piece&) { ++calls; });
-  EXPECT_EQ(calls, 1);
+TEST(ProductCut, AsManyPiecesAsWantedWhereThereAre) {
+  EXPECT_EQ(ProductCut(1, 128, 1).count(), 1);
+  EXPECT_EQ(ProductCut(1, 128, 2).count(), 2);
+  EXPECT_GE(ProductCut(512, 512, 4).count(), 4);
+  EXPECT_GE(ProductCut(1, 4096, 4).count(), 4);
 }
 
-TEST(ProductCut, PiecesOfLargeProductsKeepAllThreadsBusy) {
+TEST(ProductWork, SmallWorkStaysOnOneThreadAndLargeWorkDoesNot) {
   const test::RestoreSettings restore;
   set_thread_count(4);
-  EXPECT_GE(ProductCut(512, 512, 512).count(), 4);
-  EXPECT_GE(ProductCut(1, 4096, 512).count(), 4);
+  ProductWork small, large;
+  small.add(1, 128, 128);
+  EXPECT_FALSE(small.parallel());
+  EXPECT_TRUE(small.is_small());
+  for (int i = 0; i < 4; ++i) large.add(1, 2048, 512);  // each for itself is not large
+  EXPECT_TRUE(large.parallel());
+  EXPECT_FALSE(large.is_small());
+  EXPECT_EQ(small.pieces(), 4);
+  EXPECT_EQ(large.pieces(), 12);
+  set_thread_count(1);
+  EXPECT_FALSE(large.parallel());
 }
 
 }  // namespace

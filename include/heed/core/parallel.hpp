@@ -33,6 +33,14 @@ void set_executor(Executor executor);
 /// several threads at once while the pool is taken, run on their caller alone.
 void parallel_for(Index count, FunctionRef<void(Index)> body);
 
+namespace detail {
+
+/// Whether work that takes one thread so many nanoseconds is worth a parallel_for: above 16 µs
+/// always, below 2 µs never, between them as long as the pool's threads have answered fast enough.
+bool worth_sharing(Index nanoseconds);
+
+}  // namespace detail
+
 }  // namespace heed
 
 #if HEED_DEFINITIONS

@@ -100,7 +100,7 @@ Tensor<T, 3> cached_attention(const MultiHeadAttention<T>& layer, const Tensor<T
     throw_shape_error("cached_attention: x is ", x.extents(), ", with tokens of ", counts.size(),
                       " sequences, a cache of ", cache.shape().batch);
   }
-  auto queries = layer.queries(x);
+  auto [queries, keys, values] = layer.projected(x, x);
   const Index head_dim = layer.options.head_dim;
   Index row = 0;
   bool even = true;
@@ -113,8 +113,7 @@ Tensor<T, 3> cached_attention(const MultiHeadAttention<T>& layer, const Tensor<T
     }
     row += count;
   }
-  detail::append_tokens(layer, layer.keys(x), layer.projections.forward(Projection::value, x),
-                        counts, cache);
+  detail::append_tokens(layer, std::move(keys), values, counts, cache);
   auto context = Tensor<T, 3>::uninitialized(queries.extents());
   if (total == 0) return layer.out.forward(context);
   if (even) {

@@ -12,6 +12,7 @@
 #include <heed/layers/linear.hpp>
 #include <heed/layers/live_rows.hpp>
 #include <heed/tensor/arithmetic.hpp>
+#include <heed/tensor/product_group.hpp>
 
 namespace heed {
 
@@ -52,16 +53,20 @@ struct FeedForward {
 
   Output forward(const Input& x) const {
     if (!gate) return down.forward(activation.forward(up.forward(x)));
-    auto hidden = activation.forward(gate->forward(x));
-    multiply(hidden, up.forward(x), hidden);
+    auto [raised, gates] = raised_and_gates(x);
+    auto hidden = activation.forward(std::move(gates));
+    multiply(hidden, raised, hidden);
     return down.forward(hidden);
   }
   Output forward(Input x, const Noise& noise, Saved& saved) const {
-    auto hidden = activation.forward((gate ? *gate : up).forward(x), saved.activation);
+    Tensor<T, 3> hidden;
     if (gate) {
-      saved.up = up.forward(x);
+      std::tie(saved.up, hidden) = raised_and_gates(x);
+      hidden = activation.forward(std::move(hidden), saved.activation);
       saved.activated = hidden;
       multiply(hidden, saved.up, hidden);
+    } else {
+      hidden = activation.forward(up.forward(x), saved.activation);
     }
     saved.input = std::move(x);
     return down.forward(dropout.forward(std::move(hidden), noise, saved.dropout), saved.down);
@@ -103,6 +108,13 @@ struct FeedForward {
   Dropout<T> dropout;
 
  private:
+  /// up(x) and gate(x), computed together.
+  std::pair<Tensor<T, 3>, Tensor<T, 3>> raised_and_gates(const Tensor<T, 3>& x) const {
+    ProductGroup<T> group(detail::as_rows(x));
+    std::pair both{up.join(group, x), gate->join(group, x)};
+    group.run();
+    return both;
+  }
   static void multiply(const Tensor<T, 3>& a, const Tensor<T, 3>& b, Tensor<T, 3>& out) {
     const Index width = a.extent(2);
     detail::for_row_runs(a.extent(0) * a.extent(1), width, [&](Index first, Index last) {

@@ -15,6 +15,7 @@
 #include <heed/layers/row_work.hpp>
 #include <heed/tensor/matrix_product.hpp>
 #include <heed/tensor/packed_matrix.hpp>
+#include <heed/tensor/product_group.hpp>
 #include <heed/tensor/tensor.hpp>
 
 namespace heed {
@@ -51,17 +52,16 @@ struct Linear {
   }
 
   Output forward(const Input& x) const {
-    check(x);
-    auto y = Output::uninitialized({x.extent(0), x.extent(1), weight.extent(0)});
-    ProductOptions<T> options;
-    if (bias) options.bias = bias->view();
-    if (packed.empty()) {
-      matrix_product(detail::as_rows(x), weight.view().permute({1, 0}), detail::as_rows(y),
-                     options);
-    } else {
-      matrix_product(detail::as_rows(x), packed, detail::as_rows(y), options);
-    }
-    return y;
+    return multiplied(x, [&](const auto& b, const TensorView<T, 2>& y, const auto& options) {
+      matrix_product(detail::as_rows(x), b, y, options);
+    });
+  }
+  /// Makes `forward` one of a group of products with x on the left; what it gives is written when
+  /// the group runs.
+  Output join(ProductGroup<T>& group, const Input& x) const {
+    return multiplied(x, [&](const auto& b, const TensorView<T, 2>& y, const auto& options) {
+      group.add(b, y, options);
+    });
   }
   Output forward(Input x, Saved& saved) const {
     Output y = forward(x);
@@ -107,6 +107,20 @@ struct Linear {
   PackedMatrix<T> packed;
 
  private:
+  /// What multiply(b, y, options) writes to y, of shape (batch, tokens, outputs).
+  template <class Multiply>
+  Output multiplied(const Input& x, const Multiply& multiply) const {
+    check(x);
+    auto y = Output::uninitialized({x.extent(0), x.extent(1), weight.extent(0)});
+    ProductOptions<T> options;
+    if (bias) options.bias = bias->view();
+    if (packed.empty()) {
+      multiply(weight.view().permute({1, 0}), detail::as_rows(y), options);
+    } else {
+      multiply(packed, detail::as_rows(y), options);
+    }
+    return y;
+  }
   void check(const Input& x) const {
     if (x.extent(2) != weight.extent(1)) {
       throw_shape_error("Linear: x is ", x.extents(), ", expected ", weight.extent(1),

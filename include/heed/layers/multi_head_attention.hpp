@@ -12,7 +12,9 @@
 #include <heed/core/error.hpp>
 #include <heed/core/random.hpp>
 #include <heed/core/scalar.hpp>
+#include <heed/layers/attention_inputs.hpp>
 #include <heed/layers/dropout.hpp>
+#include <heed/layers/head_norm.hpp>
 #include <heed/layers/linear.hpp>
 #include <heed/layers/live_rows.hpp>
 #include <heed/layers/norm.hpp>
@@ -22,13 +24,6 @@
 #include <heed/masks/mask.hpp>
 
 namespace heed {
-
-/// Queries, keys and values, (batch, tokens, heads · head_dim), as the kernel takes them: normed
-/// and turned.
-template <Scalar T>
-struct AttentionInputs {
-  Tensor<T, 3> queries, keys, values;
-};
 
 /// Attention of tokens over tokens (self) or over a memory (cross), under any mask, with the fused
 /// kernels: project, attend, project back. Vaswani et al. 2017; grouped heads after Ainslie et al.
@@ -103,10 +98,20 @@ struct MultiHeadAttention {
   /// What the kernel takes, for callers with a cache: the first token stands at position `first`.
   AttentionInputs<T> inputs(const Input& x, const Input& memory, Index first = 0,
                             Saved* saved = nullptr) const {
-    auto in = memory_inputs(memory, first, saved);
-    in.queries = queries(x, saved);
+    auto in = projected(x, memory, saved);
     if (rotary) rotary->apply(heads_of(in.queries), first);
+    if (rotary) rotary->apply(heads_of(in.keys), first);
     return in;
+  }
+  /// The same before their positions turn them.
+  AttentionInputs<T> projected(const Input& x, const Input& memory, Saved* saved = nullptr) const {
+    if (&x != &memory) {
+      return {queries(x, saved), keys(memory, saved),
+              projections.forward(Projection::value, memory)};
+    }
+    auto [queries, keys, values] = projections.forward(x);
+    return {normed_queries(std::move(queries), saved), normed_keys(std::move(keys), saved),
+            std::move(values)};
   }
   /// Keys and values alone: those of a memory are computed once for many queries.
   AttentionInputs<T> memory_inputs(const Input& memory, Index first = 0,
@@ -117,14 +122,10 @@ struct MultiHeadAttention {
   }
   /// Queries, or keys, before their positions turn them.
   Tensor<T, 3> queries(const Input& x, Saved* saved = nullptr) const {
-    auto rows = projections.forward(Projection::query, x);
-    if (!query_norm) return rows;
-    return normed(*query_norm, std::move(rows), saved ? &saved->query_norm : nullptr);
+    return normed_queries(projections.forward(Projection::query, x), saved);
   }
   Tensor<T, 3> keys(const Input& memory, Saved* saved = nullptr) const {
-    auto rows = projections.forward(Projection::key, memory);
-    if (!key_norm) return rows;
-    return normed(*key_norm, std::move(rows), saved ? &saved->key_norm : nullptr);
+    return normed_keys(projections.forward(Projection::key, memory), saved);
   }
   /// Attention of x over keys and values that memory_inputs gave: the same bits as over the memory.
   /// `first`: the position of the first query, where options.top_left.
@@ -218,32 +219,24 @@ struct MultiHeadAttention {
       rotary->undo(heads_of(grads.queries));
       rotary->undo(heads_of(grads.keys));
     }
-    if (query_norm) {
-      grads.queries = norm_backward(*query_norm, std::move(grads.queries), saved.query_norm,
-                                    *gradients.query_norm);
-      grads.keys =
-          norm_backward(*key_norm, std::move(grads.keys), saved.key_norm, *gradients.key_norm);
-    }
+    grads.queries =
+        detail::head_norm_backward(query_norm, options.head_dim, std::move(grads.queries),
+                                   saved.query_norm, gradients.query_norm);
+    grads.keys = detail::head_norm_backward(key_norm, options.head_dim, std::move(grads.keys),
+                                            saved.key_norm, gradients.key_norm);
     auto& to = gradients.projections;
     projections.backward(Projection::query, grads.queries, saved.x, to, grad_x);
     projections.backward(Projection::key, grads.keys, memory, to, grad_memory);
     projections.backward(Projection::value, grads.values, memory, to, grad_memory);
   }
 
-  /// A head is a row of its own for the norms of queries and keys.
-  Tensor<T, 3> normed(const Norm<T>& norm, Tensor<T, 3> x, typename Norm<T>::Saved* saved) const {
-    const Extents<3> extents = x.extents();
-    auto rows = std::move(x).reshaped(head_rows(extents));
-    return (saved ? norm.forward(rows, *saved) : norm.forward(rows)).reshaped(extents);
+  Tensor<T, 3> normed_queries(Tensor<T, 3> rows, Saved* saved) const {
+    return detail::head_norm(query_norm, options.head_dim, std::move(rows),
+                             saved ? &saved->query_norm : nullptr);
   }
-  Tensor<T, 3> norm_backward(const Norm<T>& norm, Tensor<T, 3> grad,
-                             const typename Norm<T>::Saved& saved, Norm<T>& gradients) const {
-    const Extents<3> extents = grad.extents();
-    const auto rows = std::move(grad).reshaped(head_rows(extents));
-    return norm.backward(rows, saved, gradients).reshaped(extents);
-  }
-  Extents<3> head_rows(const Extents<3>& extents) const {
-    return {extents[0], extents[1] * (extents[2] / options.head_dim), options.head_dim};
+  Tensor<T, 3> normed_keys(Tensor<T, 3> rows, Saved* saved) const {
+    return detail::head_norm(key_norm, options.head_dim, std::move(rows),
+                             saved ? &saved->key_norm : nullptr);
   }
 };
 

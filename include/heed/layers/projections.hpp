@@ -10,6 +10,7 @@
 #include <heed/core/scalar.hpp>
 #include <heed/layers/linear.hpp>
 #include <heed/layers/multi_head_attention_options.hpp>
+#include <heed/tensor/product_group.hpp>
 
 namespace heed {
 
@@ -36,23 +37,18 @@ struct Projections {
   }
 
   Tensor<T, 3> forward(Projection which, const Tensor<T, 3>& x) const {
-    if (!query_key_value) return separate(*this, which).forward(x);
-    const auto& whole = *query_key_value;
-    const auto [first, last] = range(which);
-    if (x.extent(2) != whole.weight.extent(1)) {
-      throw_shape_error("MultiHeadAttention: x is ", x.extents(), ", expected ",
-                        whole.weight.extent(1), " as the last extent");
-    }
-    auto y = Tensor<T, 3>::uninitialized({x.extent(0), x.extent(1), last - first});
-    ProductOptions<T> options;
-    if (whole.bias) options.bias = whole.bias->view().slice(0, first, last);
-    const auto& packed = packed_parts[static_cast<std::size_t>(which)];
-    if (packed.empty()) {
-      matrix_product(detail::as_rows(x), transposed(first, last), detail::as_rows(y), options);
-    } else {
-      matrix_product(detail::as_rows(x), packed, detail::as_rows(y), options);
-    }
+    ProductGroup<T> group(detail::as_rows(x));
+    auto y = join(group, which, x);
+    group.run();
     return y;
+  }
+  /// Queries, keys and values of one input, computed together: the same bits.
+  std::array<Tensor<T, 3>, 3> forward(const Tensor<T, 3>& x) const {
+    ProductGroup<T> group(detail::as_rows(x));
+    std::array all{join(group, Projection::query, x), join(group, Projection::key, x),
+                   join(group, Projection::value, x)};
+    group.run();
+    return all;
   }
 
   /// Adds to grad_x what `grad` of one projection means for its input x, and to the gradients.
@@ -104,6 +100,26 @@ struct Projections {
   std::array<PackedMatrix<T>, 3> packed_parts;
 
  private:
+  /// See Linear::join.
+  Tensor<T, 3> join(ProductGroup<T>& group, Projection which, const Tensor<T, 3>& x) const {
+    if (!query_key_value) return separate(*this, which).join(group, x);
+    const auto& whole = *query_key_value;
+    const auto [first, last] = range(which);
+    if (x.extent(2) != whole.weight.extent(1)) {
+      throw_shape_error("MultiHeadAttention: x is ", x.extents(), ", expected ",
+                        whole.weight.extent(1), " as the last extent");
+    }
+    auto y = Tensor<T, 3>::uninitialized({x.extent(0), x.extent(1), last - first});
+    ProductOptions<T> options;
+    if (whole.bias) options.bias = whole.bias->view().slice(0, first, last);
+    const auto& packed = packed_parts[static_cast<std::size_t>(which)];
+    if (packed.empty()) {
+      group.add(transposed(first, last), detail::as_rows(y), options);
+    } else {
+      group.add(packed, detail::as_rows(y), options);
+    }
+    return y;
+  }
   static auto& separate(auto& self, Projection which) {
     if (which == Projection::query) return *self.query;
     return which == Projection::key ? *self.key : *self.value;

@@ -42,9 +42,13 @@ struct ProductProblem {
   simd::QuantizedPanel quantized = {};  // b in blocks, in place of packed; float only
 };
 
-/// The product of a checked problem; in the library when HEED_COMPILED is set.
+/// Products that can be computed together, in checked problems.
+inline constexpr Index most_products = 4;
+
+/// The products of up to most_products checked problems with the same a, none of which writes what
+/// another reads or writes; in the library when HEED_COMPILED is set.
 template <class T>
-void run_product(const ProductProblem<T>& problem);
+void run_products(const ProductProblem<T>* problems, Index count);
 
 template <class T>
 simd::Strided<T> strided(const TensorView<const T, 2>& view) {
@@ -83,6 +87,24 @@ ProductProblem<T> checked_product(const TensorView<const T, 2>& a, Index depth, 
   return problem;
 }
 
+/// The checked product with b, a view or packed.
+template <class T>
+ProductProblem<T> problem_of(const TensorView<const T, 2>& a, const TensorView<const T, 2>& b,
+                             const TensorView<T, 2>& out, const ProductOptions<T>& options) {
+  auto problem = checked_product<T>(a, b.extent(0), b.extent(1), out, options);
+  if (overlaps(b, out)) throw_shape_error("matrix_product: out overlaps b");
+  problem.b = strided(b);
+  return problem;
+}
+template <class T>
+ProductProblem<T> problem_of(const TensorView<const T, 2>& a, const PackedMatrix<T>& b,
+                             const TensorView<T, 2>& out, const ProductOptions<T>& options) {
+  auto problem = checked_product<T>(a, b.rows(), b.columns(), out, options);
+  problem.packed = b.data();
+  problem.quantized = b.blocks();
+  return problem;
+}
+
 }  // namespace detail
 
 /// out = a · b (+ bias), or out += a · b: a (rows, depth), b (depth, columns), out (rows, columns),
@@ -98,13 +120,9 @@ void matrix_product(const A& a, const B& b, Out&& out,
   static_assert(Scalar<T>, "matrix_product computes in float or double");
   static_assert(std::is_same_v<T, ValueOf<const B>> && std::is_same_v<T, ValueOf<Out>>,
                 "matrix_product: a, b and out must have one scalar type");
-  const TensorView<const T, 2> left = view_of(a), right = view_of(b);
-  const TensorView<T, 2> target = view_of(out);
-  auto problem =
-      detail::checked_product<T>(left, right.extent(0), right.extent(1), target, options);
-  if (overlaps(right, target)) throw_shape_error("matrix_product: out overlaps b");
-  problem.b = detail::strided(right);
-  detail::run_product(problem);
+  const auto problem =
+      detail::problem_of<T>(view_of(a), TensorView<const T, 2>(view_of(b)), view_of(out), options);
+  detail::run_products(&problem, 1);
 }
 
 /// The same with a matrix packed before; the same bits, but for quantized blocks with rounded
@@ -114,11 +132,8 @@ void matrix_product(const A& a, const PackedMatrix<T>& b, Out&& out,
                     const std::type_identity_t<ProductOptions<T>>& options = {}) {
   static_assert(std::is_same_v<T, ValueOf<const A>> && std::is_same_v<T, ValueOf<Out>>,
                 "matrix_product: a, b and out must have one scalar type");
-  auto problem =
-      detail::checked_product<T>(view_of(a), b.rows(), b.columns(), view_of(out), options);
-  problem.packed = b.data();
-  problem.quantized = b.blocks();
-  detail::run_product(problem);
+  const auto problem = detail::problem_of<T>(view_of(a), b, view_of(out), options);
+  detail::run_products(&problem, 1);
 }
 
 /// The product as a new tensor.

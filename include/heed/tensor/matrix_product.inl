@@ -9,7 +9,7 @@
 #include <heed/core/scratch.hpp>
 #include <heed/simd/product_kernels.hpp>
 #include <heed/tensor/matrix_product.hpp>
-#include <heed/tensor/product_cut.hpp>
+#include <heed/tensor/product_list.hpp>
 #include <heed/tensor/product_tile.inl>
 #include <heed/tensor/rounded_product.inl>
 
@@ -167,37 +167,38 @@ bool transpose_pays(const ProductProblem<T>& problem) {
 }
 
 template <class T>
-void run_product_of(ProductProblem<T> problem) {
-  if (problem.rows == 0 || problem.columns == 0) return;
-  if (transpose_pays(problem)) {
-    const auto transposed = [](simd::Strided<T> matrix) {
-      return simd::Strided<T>{matrix.data, matrix.column_stride, matrix.row_stride};
-    };
-    const auto a = problem.a;
-    problem.a = transposed(problem.b);
-    problem.b = transposed(a);
-    problem.addend = transposed(problem.addend);
-    std::swap(problem.out_row, problem.out_column);
-    std::swap(problem.rows, problem.columns);
-  }
-  const ProductPieces<T> pieces(problem);
-  const ProductCut cut(problem.rows, problem.columns, problem.depth);
-  cut.for_each_piece([&](const ProductCut::Piece& piece) { pieces.run(piece); });
+ProductProblem<T> transposed(ProductProblem<T> problem) {
+  const auto flipped = [](simd::Strided<T> matrix) {
+    return simd::Strided<T>{matrix.data, matrix.column_stride, matrix.row_stride};
+  };
+  const auto a = problem.a;
+  problem.a = flipped(problem.b);
+  problem.b = flipped(a);
+  problem.addend = flipped(problem.addend);
+  std::swap(problem.out_row, problem.out_column);
+  std::swap(problem.rows, problem.columns);
+  return problem;
 }
 
 // A template, so that programs without products are spared the compile time of the kernels.
 template <class T>
-void run_product(const ProductProblem<T>& problem) {
-  if constexpr (std::is_same_v<T, float>) {
-    if (problem.quantized.products == QuantizedProducts::rounded) {
-      return run_rounded_product(problem);
-    }
+void run_products(const ProductProblem<T>* problems, Index count) {
+  ProductProblem<T> flipped[most_products];
+  ProductList<T> exact, rounded;
+  for (Index i = 0; i < count; ++i) {
+    const auto* problem = problems + i;
+    if (problem->rows == 0 || problem->columns == 0) continue;
+    if (transpose_pays(*problem)) problem = &(flipped[i] = transposed(*problem));
+    (problem->quantized.products == QuantizedProducts::rounded ? rounded : exact).add(*problem);
   }
-  run_product_of(problem);
+  exact.for_each_piece([](const ProductProblem<T>& problem, const ProductCut::Piece& piece) {
+    ProductPieces<T>(problem).run(piece);
+  });
+  if constexpr (std::is_same_v<T, float>) run_rounded_products(rounded);
 }
 #if defined(HEED_COMPILED_SOURCE)
-template void run_product(const ProductProblem<float>& problem);
-template void run_product(const ProductProblem<double>& problem);
+template void run_products(const ProductProblem<float>* problems, Index count);
+template void run_products(const ProductProblem<double>* problems, Index count);
 #endif
 
 }  // namespace heed::detail

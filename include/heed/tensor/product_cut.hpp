@@ -18,12 +18,11 @@ class ProductCut {
     Index row, end;     // rows
   };
 
-  ProductCut(Index rows, Index columns, Index depth)
+  ProductCut() = default;
+  /// About `wanted` pieces.
+  ProductCut(Index rows, Index columns, Index wanted)
       : rows_(rows), panels_((columns + simd::panel_columns - 1) / simd::panel_columns) {
     const Index threads = thread_count();
-    const Index each = pieces_a_thread(rows, columns, depth);
-    parallel_ = threads > 1 && each > 0;
-    const Index wanted = parallel_ ? threads * each : 1;  // pieces
     const Index most_chunks = larger(1, rows / rows_worth_packing);
     group_ = smaller(max_group, larger(1, panels_ * most_chunks / wanted));
     groups_ = (panels_ + group_ - 1) / group_;
@@ -42,32 +41,33 @@ class ProductCut {
     return {first, smaller(first + group_, panels_), row, smaller(row + chunk_, rows_)};
   }
 
-  /// Calls run(piece) for all pieces, on the pool's threads where the product is worth waking them.
-  template <class Run>
-  void for_each_piece(const Run& run) const {
-    if (parallel_) return parallel_for(count(), [&](Index i) { run(piece(i)); });
-    for (Index i = 0; i < count(); ++i) run(piece(i));
-  }
-
  private:
-  /// 0 where a product takes less than some microseconds (a second thread gained a tenth on good
-  /// days there, and lost a quarter on others), 1 where handing out pieces would be a good part.
-  static Index pieces_a_thread(Index rows, Index columns, Index depth) {
-    // To read a weight takes as long as to multiply some rows with it.
-    const double work =
-        static_cast<double>(rows + 4) * static_cast<double>(columns) * static_cast<double>(depth);
-    return work < 1e6 ? 0 : work < 4e6 ? 1 : 3;
-  }
-
   static constexpr Index rows_worth_packing = 96;
 
-  bool parallel_ = false;
-  Index rows_;
-  Index panels_;
-  Index group_;
-  Index groups_;
-  Index chunk_;
-  Index chunks_;
+  Index rows_ = 0;
+  Index panels_ = 0;
+  Index group_ = 1;
+  Index groups_ = 0;
+  Index chunk_ = 1;
+  Index chunks_ = 0;
+};
+
+/// The work of products that are computed together.
+class ProductWork {
+ public:
+  void add(Index rows, Index columns, Index depth) {
+    // To read a weight takes as long as to multiply some rows with it.
+    work_ +=
+        static_cast<double>(rows + 4) * static_cast<double>(columns) * static_cast<double>(depth);
+  }
+  bool parallel() const { return detail::worth_sharing(static_cast<Index>(work_ / 100)); }
+  /// Handing out pieces one by one would be a good part of the work.
+  bool is_small() const { return work_ < 4e6; }
+  /// How many pieces are wanted for several threads.
+  Index pieces() const { return thread_count() * (is_small() ? 1 : 3); }
+
+ private:
+  double work_ = 0;  // multiplications
 };
 
 }  // namespace heed::detail

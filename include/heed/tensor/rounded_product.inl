@@ -8,7 +8,7 @@
 #include <heed/core/scratch.hpp>
 #include <heed/simd/rounded_kernels.hpp>
 #include <heed/tensor/matrix_product.hpp>
-#include <heed/tensor/product_cut.hpp>
+#include <heed/tensor/product_list.hpp>
 #include <heed/tensor/product_tile.inl>
 
 namespace heed::detail {
@@ -66,14 +66,15 @@ class RoundedPieces {
   const simd::RoundedKernels<T>& kernels_;
 };
 
-/// At most slab_rows rows of a product with quantized weights.
+/// At most slab_rows rows of products with quantized weights: their a is rounded once.
 template <class T>
-void run_rounded_slab(const ProductProblem<T>& problem) {
+void run_rounded_slab(const ProductList<T>& products) {
+  const ProductProblem<T>& first = products[0];  // all have its rows and depth
   using Block = simd::RoundedRows::Block;
-  const Index pairs = problem.depth / 2, blocks = problem.depth / simd::QuantizedPanel::terms;
+  const Index pairs = first.depth / 2, blocks = first.depth / simd::QuantizedPanel::terms;
   const auto carve = [&](Carver carver, std::int32_t*& pair, Block*& block) {
-    pair = carver.take<std::int32_t>(problem.rows * pairs);
-    block = carver.take<Block>(problem.rows * blocks);
+    pair = carver.take<std::int32_t>(first.rows * pairs);
+    block = carver.take<Block>(first.rows * blocks);
     return carver.used();
   };
   std::int32_t* pair = nullptr;
@@ -82,34 +83,40 @@ void run_rounded_slab(const ProductProblem<T>& problem) {
   carve(Carver(Scratch::of_this_thread<Block>(bytes)), pair, block);
   const auto round_row = simd::rounded_kernels<T>().round_row;
   const auto round = [&](Index row) {
-    round_row(problem.a.data + row * problem.a.row_stride, problem.a.column_stride, problem.depth,
+    round_row(first.a.data + row * first.a.row_stride, first.a.column_stride, first.depth,
               pair + row * pairs, block + row * blocks);
   };
-  if (problem.rows * problem.depth < 50000) {
-    for (Index row = 0; row < problem.rows; ++row) round(row);
+  if (first.rows * first.depth < 50000) {
+    for (Index row = 0; row < first.rows; ++row) round(row);
   } else {
     constexpr Index chunk = 16;
-    parallel_for((problem.rows + chunk - 1) / chunk, [&](Index i) {
-      const Index end = smaller((i + 1) * chunk, problem.rows);
+    parallel_for((first.rows + chunk - 1) / chunk, [&](Index i) {
+      const Index end = smaller((i + 1) * chunk, first.rows);
       for (Index row = i * chunk; row < end; ++row) round(row);
     });
   }
   const simd::RoundedRows rounded{pair, pairs, block, blocks};
-  const RoundedPieces<T> pieces(problem, rounded);
-  const ProductCut cut(problem.rows, problem.columns, problem.depth);
-  cut.for_each_piece([&](const ProductCut::Piece& piece) { pieces.run(piece); });
+  products.for_each_piece([&](const ProductProblem<T>& problem, const ProductCut::Piece& piece) {
+    RoundedPieces<T>(problem, rounded).run(piece);
+  });
 }
 
 /// Rounded rows are kept for some rows at a time, so that memory does not grow with their number.
 template <class T>
-void run_rounded_product(const ProductProblem<T>& problem) {
+void run_rounded_products(const ProductList<T>& products) {
   constexpr Index slab_rows = 768;
-  for (Index row = 0; row < problem.rows; row += slab_rows) {
-    auto slab = problem;
-    slab.rows = smaller(slab_rows, problem.rows - row);
-    slab.a.data += row * slab.a.row_stride;
-    if (slab.addend.data != nullptr) slab.addend.data += row * slab.addend.row_stride;
-    slab.out += row * slab.out_row;
+  const Index rows = products.count() == 0 ? 0 : products[0].rows;
+  for (Index row = 0; row < rows; row += slab_rows) {
+    ProductProblem<T> parts[most_products];
+    ProductList<T> slab;
+    for (Index i = 0; i < products.count(); ++i) {
+      auto& part = parts[i] = products[i];
+      part.rows = smaller(slab_rows, rows - row);
+      part.a.data += row * part.a.row_stride;
+      if (part.addend.data != nullptr) part.addend.data += row * part.addend.row_stride;
+      part.out += row * part.out_row;
+      slab.add(part);
+    }
     run_rounded_slab(slab);
   }
 }
