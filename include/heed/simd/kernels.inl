@@ -158,29 +158,43 @@ struct Table {
     }
   }
 
-  HEED_KERNEL static bool all_finite(Strided<T> matrix, Index rows, Index columns) {
-    constexpr int ways = 4;  // sums apart, so that additions overlap
-    V sums[ways];
-    HEED_UNROLL for (int way = 0; way < ways; ++way) sums[way] = S::broadcast(0);
-    T sum = 0;
-    for (Index row = 0; row < rows; ++row) {
-      const T* at = matrix.data + row * matrix.row_stride;
-      Index column = 0;
-      if (matrix.column_stride == 1) {
-        for (; column + ways * S::width <= columns; column += ways * S::width) {
-          HEED_UNROLL for (int way = 0; way < ways; ++way) {
-            sums[way] = S::fma(S::load(at + column + way * S::width), S::broadcast(0), sums[way]);
-          }
-        }
-        for (; column + S::width <= columns; column += S::width) {
-          sums[0] = S::fma(S::load(at + column), S::broadcast(0), sums[0]);
-        }
-        if (column < columns) {
-          sums[1] = S::fma(load_first<S>(at + column, columns - column), S::broadcast(0), sums[1]);
-        }
-        continue;
+  /// sums[r] += 0 · row r: NaN where a row holds anything but finite numbers.
+  template <int Rows>
+  HEED_SIMD static void add_zero_times(const T* at, Index row_stride, Index columns, V* sums) {
+    const V zero = S::broadcast(0);
+    Index column = 0;
+    for (; column + S::width <= columns; column += S::width) {
+      HEED_UNROLL for (int r = 0; r < Rows; ++r) {
+        sums[r] = S::fma(S::load(at + r * row_stride + column), zero, sums[r]);
       }
-      for (; column < columns; ++column) sum += at[column * matrix.column_stride] * T{0};
+    }
+    const Index left = columns - column;
+    HEED_UNROLL for (int r = 0; r < Rows; ++r) {
+      if (left > 0) {
+        sums[r] = S::fma(load_first<S>(at + r * row_stride + column, left), zero, sums[r]);
+      }
+    }
+  }
+
+  HEED_KERNEL static bool all_finite(Strided<T> matrix, Index rows, Index columns) {
+    constexpr int together = 4;  // rows with sums apart, so that additions overlap
+    V sums[together];
+    HEED_UNROLL for (int r = 0; r < together; ++r) sums[r] = S::broadcast(0);
+    const bool lines = matrix.column_stride == 1;
+    Index row = 0;
+    for (; lines && row + together <= rows; row += together) {
+      add_zero_times<together>(matrix.data + row * matrix.row_stride, matrix.row_stride, columns,
+                               sums);
+    }
+    for (; lines && row < rows; ++row) {
+      add_zero_times<1>(matrix.data + row * matrix.row_stride, 0, columns, sums);
+    }
+    T sum = 0;
+    for (; row < rows; ++row) {
+      const T* at = matrix.data + row * matrix.row_stride;
+      for (Index column = 0; column < columns; ++column) {
+        sum += at[column * matrix.column_stride] * T{0};
+      }
     }
     T spill[S::width];
     S::store(spill, (sums[0] + sums[1]) + (sums[2] + sums[3]));
