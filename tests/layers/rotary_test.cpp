@@ -30,6 +30,35 @@ TEST(Rotary, TurnsPairsByTheirAngle) {
   }
 }
 
+/// Far from 0, below it, across the borders of stretches, and one token at a time: a position's
+/// bits.
+TEST(Rotary, BitsDependOnThePositionAlone) {
+  for (const auto pairing : {RotaryPairing::half_split, RotaryPairing::interleaved}) {
+    const Rotary rotary({.base = 100, .pairing = pairing}, 10);
+    for (const Index first : {Index{-20}, Index{-1}, Index{0}, Index{13}, Index{100000}}) {
+      std::mt19937_64 bits(7);
+      const auto x = random_tensor<float, 4>({2, 3, 40, 10}, bits);
+      auto whole = x, apart = x;
+      rotary.apply(whole.view(), first);
+      for (Index token = 0; token < 40; ++token) {
+        rotary.apply(apart.view().slice(2, token, token + 1), first + token);
+        for (Index i = 0; i < 5; ++i) {
+          const bool split = pairing == RotaryPairing::half_split;
+          const Index a = split ? i : 2 * i, b = split ? i + 5 : 2 * i + 1;
+          const double angle =
+              static_cast<double>(first + token) * std::pow(100, -static_cast<double>(i) / 5);
+          const double real = static_cast<double>(x(1, 2, token, a));
+          const double imaginary = static_cast<double>(x(1, 2, token, b));
+          EXPECT_NEAR(static_cast<double>(whole(1, 2, token, a)),
+                      real * std::cos(angle) - imaginary * std::sin(angle), 1e-6)
+              << first + token;
+        }
+      }
+      EXPECT_TRUE(same_bits(whole, apart)) << first;
+    }
+  }
+}
+
 TEST(Rotary, OnlyTheFirstElementsTurnWhereFewerAreAsked) {
   const auto x = random_heads(2);
   auto y = x;

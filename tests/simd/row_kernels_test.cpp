@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <heed/core/philox.hpp>
+#include <heed/core/product.hpp>
 
 #include "support/attention_cases.hpp"
 
@@ -120,9 +121,13 @@ void check_rows(double u) {
     kernels.add(a.data(), added.data(), count);
     kernels.multiply(a.data(), b.data(), product.data(), count);
     kernels.shift_scale(a.data(), T{0.5}, T{3}, scaled.data(), count);
+    Tensor<T, 1> real = b, imaginary = a;
+    kernels.turn(a.data(), b.data(), real.data(), imaginary.data(), count);
     for (Index i = 0; i < count; ++i) {
       ASSERT_EQ(added[i], a[i] + b[i]);
       ASSERT_EQ(product[i], a[i] * b[i]);
+      ASSERT_EQ(real[i], detail::product(b[i], a[i]) - detail::product(a[i], b[i]));
+      ASSERT_EQ(imaginary[i], detail::product(a[i], a[i]) + detail::product(b[i], b[i]));
       ASSERT_NEAR(static_cast<double>(scaled[i]), static_cast<double>((a[i] - T{0.5}) * 3), 10 * u);
     }
   }

@@ -54,9 +54,8 @@ struct FeedForward {
   Output forward(const Input& x) const {
     if (!gate) return down.forward(activation.forward(up.forward(x)));
     auto [raised, gates] = raised_and_gates(x);
-    auto hidden = activation.forward(std::move(gates));
-    multiply(hidden, raised, hidden);
-    return down.forward(hidden);
+    activate_and_multiply(gates, raised);
+    return down.forward(gates);
   }
   Output forward(Input x, const Noise& noise, Saved& saved) const {
     Tensor<T, 3> hidden;
@@ -114,6 +113,18 @@ struct FeedForward {
     std::pair both{up.join(group, x), gate->join(group, x)};
     group.run();
     return both;
+  }
+  /// gates = activation(gates) ⊙ raised, row by row: a row stays in the first-level cache.
+  void activate_and_multiply(Tensor<T, 3>& gates, const Tensor<T, 3>& raised) const {
+    const Index width = gates.extent(2);
+    const auto& kernels = simd::row_kernels<T>();
+    detail::for_row_runs(gates.extent(0) * gates.extent(1), 8 * width, [&](Index row, Index last) {
+      for (; row < last; ++row) {
+        T* gate_row = gates.data() + row * width;
+        kernels.activate(activation.kind, gate_row, gate_row, nullptr, width);
+        kernels.multiply(gate_row, raised.data() + row * width, gate_row, width);
+      }
+    });
   }
   static void multiply(const Tensor<T, 3>& a, const Tensor<T, 3>& b, Tensor<T, 3>& out) {
     const Index width = a.extent(2);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include <heed/core/parallel.hpp>
 #include <heed/core/product.hpp>
 #include <heed/core/scalar.hpp>
+#include <heed/simd/row_kernels.hpp>
 #include <heed/tensor/view.hpp>
 
 namespace heed {
@@ -47,6 +49,9 @@ class Rotary {
       const double share = -2 * static_cast<double>(i) / static_cast<double>(dims);
       frequencies_.push_back(std::pow(options_.base, share) / options_.scaling);
     }
+    for (Index step = 0; step < stretch; ++step) {
+      for (const double frequency : frequencies_) steps_.emplace_back(step, frequency);
+    }
   }
 
   /// Turns queries or keys (batch, heads, tokens, head_dim) in place; the first token stands at
@@ -62,26 +67,68 @@ class Rotary {
   }
 
  private:
+  /// By an angle of so many positions.
+  struct Turn {
+    Turn(Index positions, double frequency) {
+      const double angle = static_cast<double>(positions) * frequency;
+      cosine = std::cos(angle);
+      sine = std::sin(angle);
+    }
+    /// Both turns, one after the other.
+    Turn then(const Turn& other) const {
+      Turn both = *this;
+      both.cosine = detail::product(cosine, other.cosine) - detail::product(sine, other.sine);
+      both.sine = detail::product(sine, other.cosine) + detail::product(cosine, other.sine);
+      return both;
+    }
+    double cosine, sine;
+  };
+
+  // Positions from multiple to multiple of this share what is costly, a sine and a cosine in double
+  // for every pair. A position's turn, and its bits, depend on the position alone.
+  static constexpr Index stretch = 16;
+
   template <Scalar T>
   void turn(const TensorView<T, 4>& x, Index first, double direction) const {
     const auto pairs = static_cast<Index>(frequencies_.size());
     if (x.extent(3) < 2 * pairs) {
       throw_shape_error("Rotary: heads of ", x.extent(3), ", expected ", 2 * pairs);
     }
-    parallel_for(x.extent(2), [&](Index token) {
+    const Index tokens = x.extent(2), before = (first < 0 ? first - stretch + 1 : first) / stretch;
+    const Index stretches = tokens == 0 ? 0 : (first + tokens - 1 - before * stretch) / stretch + 1;
+    parallel_for(stretches, [&](Index at) {
+      const Index begin = (before + at) * stretch;  // a position
+      std::vector<Turn> start;
+      for (const double frequency : frequencies_) start.emplace_back(begin, frequency);
       std::vector<T> turns(static_cast<std::size_t>(2 * pairs));
-      for (Index i = 0; i < pairs; ++i) {
-        const auto at = static_cast<std::size_t>(i);
-        const double angle = static_cast<double>(first + token) * frequencies_[at];
-        turns[at] = static_cast<T>(std::cos(angle));
-        turns[at + frequencies_.size()] = static_cast<T>(direction * std::sin(angle));
-      }
-      for (Index item = 0; item < x.extent(0); ++item) {
-        for (Index head = 0; head < x.extent(1); ++head) {
-          turn_row(&x(item, head, token, 0), x.stride(3), turns.data(), pairs);
+      const Index end = std::min(begin + stretch, first + tokens);
+      for (Index position = std::max(begin, first); position < end; ++position) {
+        for (Index i = 0; i < pairs; ++i) {
+          const Turn turn = start[static_cast<std::size_t>(i)].then(
+              steps_[static_cast<std::size_t>((position - begin) * pairs + i)]);
+          turns[static_cast<std::size_t>(i)] = static_cast<T>(turn.cosine);
+          turns[static_cast<std::size_t>(pairs + i)] = static_cast<T>(direction * turn.sine);
         }
+        turn_token(x, position - first, turns.data(), pairs);
       }
     });
+  }
+
+  /// All heads of a token.
+  template <Scalar T>
+  void turn_token(const TensorView<T, 4>& x, Index token, const T* turns, Index pairs) const {
+    const auto turn_vectors = simd::row_kernels<T>().turn;
+    const bool vectors = options_.pairing == RotaryPairing::half_split && x.stride(3) == 1;
+    for (Index item = 0; item < x.extent(0); ++item) {
+      for (Index head = 0; head < x.extent(1); ++head) {
+        T* row = &x(item, head, token, 0);
+        if (vectors) {
+          turn_vectors(turns, turns + pairs, row, row + pairs, pairs);
+        } else {
+          turn_row(row, x.stride(3), turns, pairs);
+        }
+      }
+    }
   }
 
   template <Scalar T>
@@ -99,6 +146,7 @@ class Rotary {
 
   RotaryOptions options_;
   std::vector<double> frequencies_;
+  std::vector<Turn> steps_;  // [step][pair], by 0 … stretch - 1 positions
 };
 
 }  // namespace heed

@@ -42,6 +42,16 @@ struct RowTable {
     }
   }
 
+  HEED_KERNEL static void turn(const T* cosines, const T* sines, T* a, T* b, Index count) {
+    for (Index i = 0; i < count; i += S::width) {
+      const Index left = count - i;
+      const V cosine = load_some(cosines + i, left), sine = load_some(sines + i, left);
+      const V real = load_some(a + i, left), imaginary = load_some(b + i, left);
+      store_some(a + i, real * cosine - imaginary * sine, left);
+      store_some(b + i, imaginary * cosine + real * sine, left);
+    }
+  }
+
   template <Activation f>
   HEED_SIMD static void activate_as(const T* x, T* out, T* slopes, Index count) {
     if (slopes == nullptr) {
@@ -76,7 +86,7 @@ struct RowTable {
 template <class T>
 const RowKernels<T>& row_table() {
   using K = RowTable<T>;
-  static constexpr RowKernels<T> entries{K::add, K::multiply, K::shift_scale, K::activate,
+  static constexpr RowKernels<T> entries{K::add, K::multiply, K::shift_scale, K::turn, K::activate,
                                          DropTable<T>::drop};
   return entries;
 }

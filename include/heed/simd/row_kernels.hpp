@@ -32,6 +32,8 @@ struct RowKernels {
   void (*multiply)(const T* a, const T* b, T* out, Index count);
   /// out = (x − shift) · factor
   void (*shift_scale)(const T* x, T shift, T factor, T* out, Index count);
+  /// (a, b) = (a · cosine − b · sine, b · cosine + a · sine), products and sums rounded
+  void (*turn)(const T* cosines, const T* sines, T* a, T* b, Index count);
   /// out = f(x), and slopes = f'(x) unless null; out may be x
   void (*activate)(Activation f, const T* x, T* out, T* slopes, Index count);
   /// x[i] = x[i] · scale where it is kept, else +0: by word i % 4 of the counter
