@@ -18,7 +18,7 @@ class ThreadPool {
  public:
   ThreadPool() {
     // A forked child has the memory but not the threads. (To ask getpid every time takes 0.1 µs.)
-    pthread_atfork(nullptr, nullptr, [] { instance().forked_.store(1); });
+    pthread_atfork(nullptr, nullptr, [] { forked_.store(1); });
   }
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
@@ -153,7 +153,7 @@ class ThreadPool {
   pthread_cond_t wake_ = PTHREAD_COND_INITIALIZER;
   pthread_t* workers_ = nullptr;
   Index worker_count_ = 0;
-  Atomic<int> forked_{0};
+  inline static Atomic<int> forked_{0};
   Atomic<int> stop_{0};
   Atomic<Index> sleepers_{0};
   Atomic<int> woken_{0};  // those who sleep have been told, and none fell asleep since
