@@ -16,4 +16,11 @@ inline constexpr bool sanitized = false;
 inline constexpr bool sanitized = false;
 #endif
 
+/// The thread sanitizer is slow, and what threads do does not depend on the instruction set.
+#if defined(__SANITIZE_THREAD__)
+inline constexpr bool threads_sanitized = true;
+#else
+inline constexpr bool threads_sanitized = false;
+#endif
+
 }  // namespace heed::test
