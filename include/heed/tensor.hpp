@@ -14,7 +14,7 @@
 #include <heed/tensor/packed_matrix.hpp>
 #include <heed/tensor/product_cut.hpp>
 #include <heed/tensor/product_group.hpp>
-#include <heed/tensor/product_list.hpp>
+#include <heed/tensor/product_work.hpp>
 #include <heed/tensor/row_mask.hpp>
 #include <heed/tensor/rows.hpp>
 #include <heed/tensor/tensor.hpp>

@@ -29,6 +29,12 @@ Tensor<T, Rank> random_tensor(const Extents<Rank>& extents, std::mt19937_64& bit
   return tensor;
 }
 
+template <class T>
+Tensor<T, 2> random_matrix(Index rows, Index columns, std::uint64_t seed) {
+  std::mt19937_64 bits(seed);
+  return random_tensor<T, 2>({rows, columns}, bits);
+}
+
 template <class To, class From, std::size_t Rank>
 Tensor<To, Rank> converted(const Tensor<From, Rank>& from) {
   Tensor<To, Rank> to(from.extents());

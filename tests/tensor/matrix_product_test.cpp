@@ -19,12 +19,6 @@ class MatrixProduct : public ::testing::TestWithParam<simd::Isa> {
 };
 
 template <class T>
-Tensor<T, 2> random_matrix(Index rows, Index columns, std::uint64_t seed) {
-  std::mt19937_64 bits(seed);
-  return random_tensor<T, 2>({rows, columns}, bits);
-}
-
-template <class T>
 TensorView<const T, 2> transposed(const Tensor<T, 2>& matrix) {
   return matrix.view().permute({1, 0});
 }

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <span>
 #include <vector>
@@ -17,22 +16,10 @@ namespace heed::test {
 namespace {
 
 template <class T>
-Tensor<T, 2> random_matrix(Index rows, Index columns, std::uint64_t seed) {
-  std::mt19937_64 bits(seed);
-  return random_tensor<T, 2>({rows, columns}, bits);
-}
-
-template <class T>
 Tensor<T, 2> poisoned(Index rows, Index columns) {
   Tensor<T, 2> out({rows, columns});
   for (T& value : out) value = std::numeric_limits<T>::quiet_NaN();
   return out;
-}
-
-template <class T>
-bool same_bits(const Tensor<T, 2>& a, const Tensor<T, 2>& b) {
-  return a.extents() == b.extents() &&
-         std::memcmp(a.data(), b.data(), static_cast<std::size_t>(a.size()) * sizeof(T)) == 0;
 }
 
 /// A view, a transposed view, a packed matrix with a bias and one that is added to: in a group, and

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/tensor/product_list.hpp>
+#include <heed/tensor/product_list.inl>
 
 #include <gtest/gtest.h>
 

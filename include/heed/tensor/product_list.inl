@@ -5,6 +5,7 @@
 #include <heed/core/parallel.hpp>
 #include <heed/tensor/matrix_product.hpp>
 #include <heed/tensor/product_cut.hpp>
+#include <heed/tensor/product_work.hpp>
 
 namespace heed::detail {
 
