@@ -30,6 +30,7 @@ inline constexpr int tile_stride{HEED_SIMD_VECTORS * S::width};
 // After the Table of kernels.inl.
 #include <heed/simd/decode_scores.inl>
 #include <heed/simd/decode_values.inl>
+// After decode_scores.inl and decode_values.inl.
 #include <heed/simd/decode.inl>
 #include <heed/simd/dropout.inl>
 #if HEED_SIMD_ALL_KERNELS
@@ -47,13 +48,14 @@ inline constexpr int tile_stride{HEED_SIMD_VECTORS * S::width};
 #endif
 #elif HEED_SIMD_PART == 3
 #include <heed/simd/activation.inl>
+#include <heed/simd/drop.inl>
 #include <heed/simd/product.inl>
 #include <heed/simd/quantized_words.inl>
 // After the ProductTable of product.inl.
 #include <heed/simd/quantized_product.inl>
 #include <heed/simd/rounded_rows.inl>
+// After rounded_rows.inl.
 #include <heed/simd/rounded_product.inl>
-#include <heed/simd/drop.inl>
 // After drop.inl.
 #include <heed/simd/row.inl>
 #include <heed/simd/training.inl>

@@ -86,7 +86,7 @@ struct RowTable {
 template <class T>
 const RowKernels<T>& row_table() {
   using K = RowTable<T>;
-  static constexpr RowKernels<T> entries{K::add, K::multiply, K::shift_scale, K::turn, K::activate,
-                                         DropTable<T>::drop};
+  static constexpr RowKernels<T> entries{K::add,  K::multiply, K::shift_scale,
+                                         K::turn, K::activate, DropTable<T>::drop};
   return entries;
 }
