@@ -58,6 +58,26 @@ TEST(FusedMasks, AMaskAndItsDenseFormGiveTheSameBits) {
   });
 }
 
+TEST(FusedMasks, ALambdaIsAMaskWhereverOneIsTaken) {
+  const std::vector<Index> turn = {0, 0, 1, 1, 1, 0, 2, 2};  // captured: such a lambda has no =
+  const auto same_turn = [turn](Index query, Index key) {
+    return turn[static_cast<std::size_t>(query)] == turn[static_cast<std::size_t>(key)];
+  };
+  const auto mask = predicate(same_turn);
+  const Shape eight{1, 2, 2, 8, 8, 4, 4};
+  const Inputs<float> in(eight, 57);
+  const auto wanted = fused(eight, in, mask);
+  EXPECT_TRUE(same_bits(fused(eight, in, same_turn).out, wanted.out));
+  EXPECT_TRUE(same_bits(fused(eight, in, Mask(same_turn)).out, wanted.out));
+  EXPECT_TRUE(same_bits(fused(eight, in, masks::Causal{} & same_turn).out,
+                        fused(eight, in, masks::Causal{} & mask).out));
+  EXPECT_TRUE(same_bits(fused(eight, in, ~(same_turn | masks::Causal{})).out,
+                        fused(eight, in, ~(mask | masks::Causal{})).out));
+  const auto of_head = [](Position at) { return at.head == 0 || at.key == at.query; };
+  EXPECT_TRUE(same_bits(fused(eight, in, of_head).out, fused(eight, in, predicate(of_head)).out));
+  EXPECT_EQ(describe(same_turn, 8, 8), describe(mask, 8, 8));
+}
+
 TEST(FusedMasks, AnswersSharedByHeadsChangeNoBit) {
   const Shape many{2, 6, 3, 300, 300, 12, 7};
   const Inputs<float> in(many, 56);

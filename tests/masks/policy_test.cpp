@@ -15,6 +15,12 @@ static_assert(MaskPolicy<OnlyMeaning> && !TiledMaskPolicy<OnlyMeaning>);
 static_assert(TiledMaskPolicy<Causal> && LaneMaskPolicy<Causal> && !CheckedMaskPolicy<Causal>);
 static_assert(!MaskPolicy<int>);
 
+bool before(Index query, Index key) { return key < query; }
+struct Table {  // like a matrix of scores: called with two numbers, but with no answer
+  float operator()(Index, Index) const { return 1; }
+};
+static_assert(MaskPolicy<decltype(&before)> && !MaskPolicy<Table>);
+
 TEST(Policy, AMeaningAloneIsAMask) {
   const OnlyMeaning mask;
   EXPECT_EQ(coverage_of(mask, {}), Coverage::partial);
@@ -24,6 +30,24 @@ TEST(Policy, AMeaningAloneIsAMask) {
   EXPECT_EQ(words[0], 2u);
   EXPECT_EQ(words[2], 8u);
   EXPECT_NO_THROW(check_mask(mask, {}));
+}
+
+TEST(Policy, ACallableIsAMask) {
+  const auto odd = [](Index query, Index key) { return (query + key) % 2 == 1; };
+  const auto of_head = [wanted = Index{1}](Position at) { return at.head == wanted; };
+  EXPECT_TRUE(allows(odd, {0, 0, 3, 2}));
+  EXPECT_FALSE(allows(odd, {0, 0, 3, 3}));
+  EXPECT_TRUE(allows(&before, {0, 0, 3, 2}));
+  EXPECT_TRUE(allows(of_head, {0, 1, 0, 0}));
+  EXPECT_FALSE(allows(of_head, {1, 0, 1, 1}));
+  EXPECT_FALSE(heed::depends_on_head(odd));
+  EXPECT_TRUE(heed::depends_on_head(of_head));
+  EXPECT_TRUE(asks_every_score(odd));
+  EXPECT_EQ(coverage_of(odd, {}), Coverage::partial);
+  std::uint64_t words[2];
+  fill_lane_words(odd, {0, 0, 4, 7, 8, 9}, words);
+  EXPECT_EQ(words[0], 0b1010u);
+  EXPECT_EQ(words[1], 0b0101u);
 }
 
 TEST(Policy, LanesBetweenAreClipped) {

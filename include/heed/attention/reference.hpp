@@ -33,7 +33,7 @@ void reference_scores(const AttentionProblem<T>& problem, const M& mask, Index i
   for (Index key = 0; key < problem.key_count(); ++key) {
     T score = -std::numeric_limits<T>::infinity();
     const Position at{item, head, problem.first_query_of(item) + query, key};
-    if (key < problem.key_count_of(item) && mask.allows(at)) {
+    if (key < problem.key_count_of(item) && allows(mask, at)) {
       T dot = 0;
       for (Index d = 0; d < problem.head_dim(); ++d) {
         dot += problem.queries(item, head, query, d) *
@@ -105,7 +105,7 @@ void reference_attention(const Q& queries, const K& keys, const V& values, const
         for (Index d = 0; d < problem.value_dim(); ++d) {
           T sum = 0;
           for (Index key = 0; key < problem.key_count_of(item); ++key) {
-            if (!mask.allows({item, head, position, key})) continue;
+            if (!allows(mask, {item, head, position, key})) continue;
             sum += weights[static_cast<std::size_t>(key)] *
                    problem.values(item, problem.key_head(head), key, d);
           }

@@ -165,7 +165,7 @@ void reference_backward(const Q& queries, const K& keys, const V& values, const 
         Position at{item, head, call.first_query_of(item) + query, 0};
         bool sees = false;
         for (; at.key < call.key_count_of(item); ++at.key) {
-          if (!mask.allows(at)) continue;
+          if (!allows(mask, at)) continue;
           detail::reference_pair(problem, at, query, delta);
           sees = true;
         }

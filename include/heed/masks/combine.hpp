@@ -39,7 +39,7 @@ struct And {
   bool asks_every_score() const {
     return heed::asks_every_score(first) || heed::asks_every_score(second);
   }
-  bool allows(Position at) const { return first.allows(at) && second.allows(at); }
+  bool allows(Position at) const { return heed::allows(first, at) && heed::allows(second, at); }
   Coverage coverage(Tile tile) const {
     const Coverage a = coverage_of(first, tile);
     if (a == Coverage::none) return Coverage::none;
@@ -68,7 +68,7 @@ struct Or {
   bool asks_every_score() const {
     return heed::asks_every_score(first) || heed::asks_every_score(second);
   }
-  bool allows(Position at) const { return first.allows(at) || second.allows(at); }
+  bool allows(Position at) const { return heed::allows(first, at) || heed::allows(second, at); }
   Coverage coverage(Tile tile) const {
     const Coverage a = coverage_of(first, tile);
     if (a == Coverage::full) return Coverage::full;
@@ -92,7 +92,7 @@ struct Not {
 
   bool depends_on_head() const { return heed::depends_on_head(mask); }
   bool asks_every_score() const { return heed::asks_every_score(mask); }
-  bool allows(Position at) const { return !mask.allows(at); }
+  bool allows(Position at) const { return !heed::allows(mask, at); }
   Coverage coverage(Tile tile) const {
     switch (coverage_of(mask, tile)) {
       case Coverage::none:

@@ -152,7 +152,7 @@ Dense dense(const M& mask, MaskShape shape, std::optional<Index> first_query = {
   return Dense(
       shape,
       [&](Index item, Index head, Index row, Index key) {
-        return mask.allows({item, head, first + row, key});
+        return heed::allows(mask, {item, head, first + row, key});
       },
       first);
 }

@@ -53,7 +53,7 @@ MaskStatistics statistics(const M& mask, const MaskWindow& window) {
   const Index end = window.first_query + window.queries;
   for (Index query = window.first_query; query < end; ++query) {
     for (Index key = 0; key < window.keys; ++key) {
-      result.visible += mask.allows({window.batch, window.head, query, key}) ? 1 : 0;
+      result.visible += allows(mask, {window.batch, window.head, query, key}) ? 1 : 0;
     }
   }
   result.scores = window.queries * window.keys;
@@ -83,7 +83,7 @@ std::string describe(const M& mask, const MaskWindow& window, const char* on = "
   for (Index query = 0; query < window.queries; ++query) {
     for (Index key = 0; key < window.keys; ++key) {
       const Position at{window.batch, window.head, window.first_query + query, key};
-      text += mask.allows(at) ? on : off;
+      text += allows(mask, at) ? on : off;
     }
     while (!text.empty() && text.back() == ' ') text.pop_back();
     text += '\n';
@@ -101,8 +101,9 @@ std::string describe(const M& mask, const MaskWindow& window, const char* on = "
 }
 
 template <MaskPolicy M>
-std::string describe(const M& mask, Index queries, Index keys) {
-  return describe(mask, MaskWindow{.queries = queries, .keys = keys});
+std::string describe(const M& mask, Index queries, Index keys, const char* on = "██",
+                     const char* off = "· ") {
+  return describe(mask, MaskWindow{.queries = queries, .keys = keys}, on, off);
 }
 
 }  // namespace heed

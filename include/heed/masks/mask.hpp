@@ -39,7 +39,7 @@ class Mask {
   template <class M>
   struct HeldAs final : Held {
     explicit HeldAs(M given) : mask(std::move(given)) {}
-    bool allows(const Position& at) const override { return mask.allows(at); }
+    bool allows(const Position& at) const override { return heed::allows(mask, at); }
     Coverage coverage(const Tile& tile) const override { return coverage_of(mask, tile); }
     void lane_words(const Tile& tile, std::uint64_t* words) const override {
       fill_lane_words(mask, tile, words);

@@ -44,11 +44,40 @@ struct MaskShape {
   Index keys = 0;
 };
 
-/// The meaning of a mask: who may attend to whom. `true` lets a score through.
+namespace detail {
 template <class M>
-concept MaskPolicy = std::copyable<M> && requires(const M& mask, Position at) {
+concept AllowsPositions = requires(const M& mask, Position at) {
   { mask.allows(at) } -> std::same_as<bool>;
 };
+// A bool and nothing that becomes one: a matrix of scores is called with two numbers too.
+template <class M>
+concept CalledWithPosition = requires(const M& mask, Position at) {
+  { mask(at) } -> std::same_as<bool>;
+};
+template <class M>
+concept CalledWithQueryAndKey = requires(const M& mask, Index at) {
+  { mask(at, at) } -> std::same_as<bool>;
+};
+}  // namespace detail
+
+/// The meaning of a mask: who may attend to whom. `true` lets a score through. A struct with
+/// `allows`, or a callable of a Position or of a query's and a key's: a lambda is a mask.
+template <class M>
+concept MaskPolicy = std::copy_constructible<M> &&
+                     (detail::AllowsPositions<M> || detail::CalledWithPosition<M> ||
+                      detail::CalledWithQueryAndKey<M>);
+
+/// Whether a mask lets one score through.
+template <MaskPolicy M>
+bool allows(const M& mask, const Position& at) {
+  if constexpr (detail::AllowsPositions<M>) {
+    return mask.allows(at);
+  } else if constexpr (detail::CalledWithPosition<M>) {
+    return mask(at);
+  } else {
+    return mask(at.query, at.key);
+  }
+}
 
 /// The shortcut: tiles answered whole. Tiles of `none` are never computed, `full` ones never asked.
 template <class M>
@@ -88,7 +117,7 @@ void fill_lane_words(const M& mask, const Tile& tile, std::uint64_t* words) {
     for (Index key = tile.first_key; key <= tile.last_key; ++key) {
       std::uint64_t word = 0;
       for (Index query = tile.first_query; query <= tile.last_query; ++query) {
-        const bool allowed = mask.allows({tile.batch, tile.head, query, key});
+        const bool allowed = allows(mask, {tile.batch, tile.head, query, key});
         word |= std::uint64_t{allowed} << (query - tile.first_query);
       }
       *words++ = word;
@@ -103,7 +132,8 @@ void check_mask(const M& mask, const MaskShape& shape) {
 }
 
 /// Whether a mask may answer differently for different heads; yes for one that does not say
-/// `static constexpr bool depends_on_head = false`.
+/// `static constexpr bool depends_on_head = false`. A callable of a query's and a key's position
+/// answers for all heads at once.
 template <MaskPolicy M>
 bool depends_on_head(const M& mask) {
   if constexpr (requires {
@@ -115,7 +145,7 @@ bool depends_on_head(const M& mask) {
                        }) {
     return M::depends_on_head;
   } else {
-    return true;
+    return detail::AllowsPositions<M> || detail::CalledWithPosition<M>;
   }
 }
 
