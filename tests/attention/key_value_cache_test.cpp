@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
+#include <vector>
 
 namespace heed {
 namespace {
@@ -19,10 +21,10 @@ Tensor<float, 3> tokens(Index count, float mark) {
   return result;
 }
 
-/// The first number of every token of a sequence.
-std::vector<float> contents(const KeyValueCache<float>& cache, Index item) {
+/// The first number of every token of a sequence, in its keys or its values.
+std::vector<float> contents(const KeyValueCache<float>& cache, Index item, bool of_keys = true) {
   Tensor<const Index*, 1> rows({cache.shape().batch});
-  const auto pages = cache.pages(true, rows);
+  const auto pages = cache.pages(of_keys, rows);
   std::vector<float> result;
   for (Index token = cache.starts()[static_cast<std::size_t>(item)]; token < cache.length(item);
        ++token) {
@@ -61,7 +63,9 @@ TEST(KeyValueCache, AFullCacheStaysAsItWas) {
     append(cache, 1, 1, 0);
     FAIL();
   } catch (const CacheFull& error) {
-    EXPECT_STREQ(error.what(), "KeyValueCache: 1 more pages wanted, 0 of 5 free");
+    EXPECT_STREQ(error.what(),
+                 "KeyValueCache: 1 more pages wanted, 0 of 5 free: truncate or forget tokens, or "
+                 "make it of more pages");
   }
   EXPECT_EQ(cache.length(1), 0);
   append(cache, 0, 10, 170);  // the rest of the last page
@@ -97,6 +101,91 @@ TEST(KeyValueCache, AFullPoolCannotCopyASharedPage) {
   cache.fork(0, 1);
   EXPECT_THROW(append(cache, 1, 1, 900), CacheFull);
   EXPECT_EQ(contents(cache, 1), ascending(20, 100));
+}
+
+TEST(KeyValueCache, ValuesOfASharedPageAreCopiedToo) {
+  KeyValueCache<float> cache(shape);
+  cache.append(0, tokens(5, 100).view(), tokens(5, 300).view());
+  cache.fork(0, 1);
+  cache.append(1, tokens(1, 900).view(), tokens(1, 950).view());
+  auto forked = ascending(5, 300);
+  forked.push_back(950);
+  EXPECT_EQ(contents(cache, 1, false), forked);
+  EXPECT_EQ(contents(cache, 0, false), ascending(5, 300));
+}
+
+TEST(KeyValueCache, TheLastToWriteToASharedPageHasIt) {
+  // Three sequences on one page that has room: two copies are enough for all.
+  const Index parents[] = {0, 0, 0};
+  Tensor<float, 4> next({3, 2, 1, 4});
+  for (Index item = 0; item < 3; ++item) next(item, 1, 0, 0) = static_cast<float>(900 + item);
+  for (const Index pages : {2, 3}) {
+    KeyValueCache<float> cache({3, 2, 4, 4, 16, pages});
+    append(cache, 0, 5, 100);
+    cache.reorder(parents);
+    if (pages == 2) {
+      EXPECT_THROW(cache.append(next, next), CacheFull);
+      EXPECT_EQ(contents(cache, 1), ascending(5, 100));
+      EXPECT_EQ(cache.free_pages(), 1);
+      continue;
+    }
+    cache.append(next, next);
+    EXPECT_EQ(cache.free_pages(), 0);
+    for (Index item = 0; item < 3; ++item) {
+      auto expected = ascending(5, 100);
+      expected.push_back(static_cast<float>(900 + item));
+      EXPECT_EQ(contents(cache, item), expected) << item;
+      EXPECT_EQ(contents(cache, item, false), expected) << item;
+    }
+  }
+}
+
+TEST(KeyValueCache, APageThatSomebodyReadsIsCopiedByEveryWriter) {
+  // Sequence 0 goes on behind the page that 1 and 2 write to, so all of these copy it.
+  KeyValueCache<float> cache({3, 2, 4, 4, 16, 4});
+  append(cache, 0, 18, 100);
+  cache.fork(0, 1);
+  cache.fork(0, 2);
+  cache.truncate(1, 10);
+  cache.truncate(2, 10);
+  EXPECT_EQ(cache.free_pages(), 2);
+  const Tensor<float, 4> next({3, 2, 1, 4});
+  cache.append(next, next);
+  EXPECT_EQ(cache.free_pages(), 0);
+  auto first = ascending(18, 100), others = ascending(10, 100);
+  first.push_back(0);
+  others.push_back(0);
+  EXPECT_EQ(contents(cache, 0), first);
+  EXPECT_EQ(contents(cache, 1), others);
+  EXPECT_EQ(contents(cache, 2), others);
+}
+
+TEST(KeyValueCache, DimsMayBeZero) {
+  for (const Index dim : {0, 4}) {
+    KeyValueCache<float> cache({2, 2, dim, 4 - dim, 16, 6});
+    const Tensor<float, 3> keys({2, 20, dim}), values({2, 20, 4 - dim});
+    cache.append(0, keys.view(), values.view());
+    cache.fork(0, 1);
+    cache.append(1, keys.view(), values.view());  // copies a page
+    EXPECT_EQ(cache.length(1), 40);
+    EXPECT_EQ(cache.free_pages(), 2);
+  }
+}
+
+TEST(KeyValueCache, ViewsOfMoreTokensThanThereCanBeAreTooMany) {
+  constexpr Index most = std::numeric_limits<Index>::max();
+  const float zero = 0;
+  for (const Index tokens : {most, most - 7, most / 2, Index{81}}) {
+    const TensorView<const float, 3> many(&zero, {1, tokens, 1}, {0, 0, 1});
+    const TensorView<const float, 4> batch(&zero, {40, 1, tokens / 40, 1}, {0, 0, 0, 1});
+    KeyValueCache<float> cache({40, 1, 1, 1, 16, 5});
+    EXPECT_THROW(cache.append(0, many, many), CacheFull) << tokens;
+    cache.append(0, many.slice(1, 0, 3), many.slice(1, 0, 3));
+    EXPECT_THROW(cache.append(0, many, many), CacheFull) << tokens;
+    EXPECT_THROW(cache.append(batch, batch), CacheFull) << tokens;
+    EXPECT_EQ(cache.length(0), 3);
+    EXPECT_EQ(cache.free_pages(), 4);
+  }
 }
 
 TEST(KeyValueCache, TruncatesAndGoesOn) {
@@ -141,6 +230,26 @@ TEST(KeyValueCache, ARingForgetsPages) {
   const Index start = cache.starts()[0];
   EXPECT_EQ(contents(cache, 0), ascending(500 - start, static_cast<float>(start)));
   EXPECT_THROW(cache.truncate(0, start - 1), ShapeError);
+}
+
+TEST(KeyValueCache, WhatIsForgottenStaysForgotten) {
+  KeyValueCache<float> cache({2, 2, 4, 4, 16, 6});
+  append(cache, 0, 40, 100);
+  cache.forget(0, 32);
+  cache.forget(0, 5);
+  cache.forget(0, -3);
+  EXPECT_EQ(cache.starts()[0], 32);
+  EXPECT_EQ(contents(cache, 0), ascending(8, 132));
+  cache.fork(0, 1);
+  EXPECT_EQ(cache.starts()[1], 32);
+  EXPECT_EQ(cache.length(1), 40);
+  EXPECT_EQ(contents(cache, 1), ascending(8, 132));
+  append(cache, 1, 20, 140);
+  EXPECT_EQ(contents(cache, 1), ascending(28, 132));
+  EXPECT_EQ(contents(cache, 0), ascending(8, 132));
+  cache.truncate(0, 32);
+  cache.truncate(1, 32);
+  EXPECT_EQ(cache.free_pages(), 6);
 }
 
 TEST(KeyValueCache, SaysWhatDoesNotFit) {

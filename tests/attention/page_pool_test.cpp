@@ -10,10 +10,10 @@ TEST(PagePool, APageIsFreeWhenItsLastHolderLetsGo) {
   PagePool pool(2);
   const Index page = pool.take();
   pool.hold(page);
-  EXPECT_TRUE(pool.shared(page));
+  EXPECT_EQ(pool.holders(page), 2);
   EXPECT_EQ(pool.available(), 1);
   pool.release(page);
-  EXPECT_FALSE(pool.shared(page));
+  EXPECT_EQ(pool.holders(page), 1);
   EXPECT_EQ(pool.available(), 1);
   pool.release(page);
   EXPECT_EQ(pool.available(), 2);

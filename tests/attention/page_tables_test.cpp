@@ -37,6 +37,7 @@ TEST(PageTables, AreListsThatGrow) {
         }
         break;
       default:
+        tables.make_room(tables.size(sequence) + 1);
         tables.push(sequence, step);
         list.push_back(step);
     }
@@ -49,6 +50,7 @@ TEST(PageTables, AreListsThatGrow) {
 
 TEST(PageTables, CopiesAreTheirOwn) {
   PageTables tables(2);
+  tables.make_room(9);
   for (Index page = 0; page < 9; ++page) tables.push(1, page);
   const PageTables before = tables;
   tables.at(1, 8) = -1;

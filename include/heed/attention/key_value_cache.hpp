@@ -21,7 +21,8 @@ namespace heed {
 /// grow by `append` and shrink by `truncate`; their pages can be shared (`fork`, `reorder`) and are
 /// copied when one of them is written to. `forget` gives back the pages of tokens that a sliding
 /// window has left behind. Stored as T or, in half the memory of float, as bfloat16.
-/// Every change either happens or throws (ShapeError, CacheFull) and leaves the cache as it was.
+/// Every change happens or throws (ShapeError, CacheFull, bad_alloc) and leaves the cache as it
+/// was.
 template <class T, class Stored = T>
 class KeyValueCache {
   static_assert(std::is_same_v<Stored, T> || std::is_same_v<Stored, bfloat16>,
@@ -50,17 +51,24 @@ class KeyValueCache {
               const TensorView<const T, 3>& values) {
     slot(item);
     check_tokens(keys, values);
-    reserve(item, keys.extent(1));
+    const Index tokens = keys.extent(1);
+    const Index more = missing(item, tokens);
+    const bool copies = tokens > 0 && holders_of_partial_page(item) > 1;
+    check_room(more + (copies ? 1 : 0));
+    tables_.make_room(tables_.size(item) + more);
+    if (copies) own_last_page(item);
+    for (Index page = 0; page < more; ++page) tables_.push(item, pool_.take());
     const Index first = length(item);
-    for (Index token = 0; token < keys.extent(1); ++token) {
+    for (Index token = 0; token < tokens; ++token) {
       const Index page = tables_.of(item)[(first + token) / shape_.page_tokens];
       const Index at = (first + token) % shape_.page_tokens;
       for (Index head = 0; head < shape_.key_heads; ++head) {
-        store(keys, head, token, &keys_(page, head, at, 0));
-        store(values, head, token, &values_(page, head, at, 0));
+        const Index row = (page * shape_.key_heads + head) * shape_.page_tokens + at;
+        store(keys, head, token, keys_.data() + row * shape_.head_dim);
+        store(values, head, token, values_.data() + row * shape_.value_dim);
       }
     }
-    lengths_[slot(item)] += keys.extent(1);
+    lengths_[slot(item)] += tokens;
   }
 
   /// Tokens behind those of every sequence: keys (batch, key_heads, tokens, head_dim), values
@@ -74,11 +82,16 @@ class KeyValueCache {
     }
     if (shape_.batch == 0) return;
     check_tokens(k.select(0, 0), v.select(0, 0));
-    Index needed = 0;
-    for (Index item = 0; item < shape_.batch; ++item) needed += missing(item, k.extent(2));
+    if (k.extent(2) == 0) return;
+    Index needed = 0, longest = 0;
+    for (Index item = 0; item < shape_.batch; ++item) {
+      const Index more = missing(item, k.extent(2));
+      needed = detail::sum_or_most(needed, more + (copies_in_its_turn(item) ? 1 : 0));
+      longest = detail::larger(longest, tables_.size(item) + more);
+    }
     check_room(needed);
-    for (Index item = 0; item < shape_.batch; ++item)
-      append(item, k.select(0, item), v.select(0, item));
+    tables_.make_room(longest);
+    for (Index i = 0; i < shape_.batch; ++i) append(i, k.select(0, i), v.select(0, i));
   }
 
   /// Takes the last tokens back, down to `length`.
@@ -126,9 +139,7 @@ class KeyValueCache {
     for (const Index parent : parents) slot(parent);
     const auto tables = tables_;
     const auto lengths = lengths_, starts = starts_;
-    for (const Index parent : parents) {
-      hold(tables, parent);
-    }
+    for (const Index parent : parents) hold(tables, parent);
     for (Index item = 0; item < shape_.batch; ++item) drop(item);
     for (Index item = 0; item < shape_.batch; ++item) {
       const Index parent = parents[static_cast<std::size_t>(item)];
@@ -168,35 +179,40 @@ class KeyValueCache {
   void check_room(Index pages) const {
     if (pages <= pool_.available()) return;
     throw CacheFull(detail::message("KeyValueCache: ", pages, " more pages wanted, ",
-                                    pool_.available(), " of ", shape_.pages, " free"));
+                                    pool_.available(), " of ", shape_.pages,
+                                    " free: truncate or forget tokens, or make it of more pages"));
   }
-
-  bool writes_to_shared_page(Index item) const {
-    return length(item) % shape_.page_tokens != 0 && pool_.shared(tables_.last(item));
-  }
-  /// Pages that `tokens` more of a sequence need.
+  /// Pages behind its own that `tokens` more of a sequence need.
   Index missing(Index item, Index tokens) const {
-    const Index pages = (length(item) + tokens + shape_.page_tokens - 1) / shape_.page_tokens;
-    const Index more = pages - tables_.size(item);
-    return more + (tokens > 0 && writes_to_shared_page(item) ? 1 : 0);
+    const Index room = tables_.size(item) * shape_.page_tokens - length(item);
+    return tokens <= room ? 0 : (tokens - room - 1) / shape_.page_tokens + 1;
   }
-  /// Makes room for tokens at the end of a sequence, in pages that it alone holds.
-  void reserve(Index item, Index tokens) {
-    Index needed = missing(item, tokens);
-    check_room(needed);
-    if (tokens > 0 && writes_to_shared_page(item)) {
-      Index& last = tables_.at(item, tables_.size(item) - 1);
-      const Index copy = pool_.take();
-      copy_page(keys_, last, copy);
-      copy_page(values_, last, copy);
-      pool_.release(last);
-      last = copy;
-      --needed;
+  /// How many sequences hold the page that the next token of this one goes to; 0 if it is a new
+  /// one.
+  Index holders_of_partial_page(Index item) const {
+    return length(item) % shape_.page_tokens == 0 ? 0 : pool_.holders(tables_.last(item));
+  }
+  /// Whether a sequence must copy its last page, when those before it have been appended to: the
+  /// last to write to a page has it alone.
+  bool copies_in_its_turn(Index item) const {
+    Index holders = holders_of_partial_page(item);
+    for (Index i = 0; i < item && holders > 1; ++i) {
+      if (holders_of_partial_page(i) > 0 && tables_.last(i) == tables_.last(item)) --holders;
     }
-    for (; needed > 0; --needed) tables_.push(item, pool_.take());
+    return holders > 1;
+  }
+  /// Puts a copy in the place of a sequence's last page, which others hold too.
+  void own_last_page(Index item) {
+    Index& last = tables_.at(item, tables_.size(item) - 1);
+    const Index copy = pool_.take();
+    copy_page(keys_, last, copy);
+    copy_page(values_, last, copy);
+    pool_.release(last);
+    last = copy;
   }
   static void copy_page(Tensor<Stored, 4>& tensor, Index from, Index to) {
-    const Index size = tensor.extents()[1] * tensor.extents()[2] * tensor.extents()[3];
+    if (tensor.empty()) return;
+    const Index size = tensor.size() / tensor.extent(0);
     std::memcpy(tensor.data() + to * size, tensor.data() + from * size,
                 static_cast<std::size_t>(size) * sizeof(Stored));
   }

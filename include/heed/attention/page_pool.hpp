@@ -25,7 +25,7 @@ class PagePool {
   }
 
   Index available() const { return available_; }
-  bool shared(Index page) const { return holders_[page] > 1; }
+  Index holders(Index page) const { return holders_[page]; }
 
   /// A page nobody holds, now held once. There must be one.
   Index take() {

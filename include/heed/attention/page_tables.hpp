@@ -16,13 +16,18 @@ class PageTables {
   explicit PageTables(Index sequences) : sizes_({sequences}), pages_({sequences, 0}) {}
 
   Index size(Index sequence) const { return sizes_[sequence]; }
-  /// The pages of a sequence; valid until the next push.
+  /// The pages of a sequence; valid until there is room for more.
   const Index* of(Index sequence) const { return pages_.data() + sequence * pages_.extent(1); }
   Index& at(Index sequence, Index i) { return pages_.data()[sequence * pages_.extent(1) + i]; }
   Index last(Index sequence) const { return of(sequence)[size(sequence) - 1]; }
 
+  /// Room for `count` pages of every sequence, so that pushing that many cannot fail.
+  void make_room(Index count) {
+    if (count > pages_.extent(1)) widen(larger(count, larger(2 * pages_.extent(1), 8)));
+  }
+  /// Where there is room.
   void push(Index sequence, Index page) {
-    if (size(sequence) == pages_.extent(1)) widen();
+    HEED_EXPECTS(size(sequence) < pages_.extent(1));
     at(sequence, sizes_[sequence]++) = page;
   }
   void pop(Index sequence) { --sizes_[sequence]; }
@@ -34,8 +39,7 @@ class PageTables {
   }
 
  private:
-  void widen() {
-    const Index width = pages_.extent(1), wider = width == 0 ? 8 : 2 * width;
+  void widen(Index wider) {
     Tensor<Index, 2> pages({pages_.extent(0), wider});
     for (Index sequence = 0; sequence < pages_.extent(0); ++sequence) {
       const Index count = sizes_[sequence];

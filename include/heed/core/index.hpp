@@ -14,6 +14,11 @@ namespace detail {
 // std::min and std::max come with all of <algorithm>: a tenth of the time that attention.hpp takes.
 constexpr Index smaller(Index a, Index b) { return b < a ? b : a; }
 constexpr Index larger(Index a, Index b) { return a < b ? b : a; }
+/// The sum of two counts, or the largest Index where that is less.
+constexpr Index sum_or_most(Index a, Index b) {
+  Index sum = 0;
+  return __builtin_add_overflow(a, b, &sum) ? static_cast<Index>(~std::size_t{0} >> 1) : sum;
+}
 
 }  // namespace detail
 

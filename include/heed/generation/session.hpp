@@ -137,12 +137,11 @@ class Session {
     return options;
   }
   CacheShape cache_shape(const MultiHeadAttentionOptions& attention) const {
-    auto shape = CacheShape::contiguous(batch(), attention.key_heads, attention.head_dim,
-                                        attention.head_dim, options_.max_length);
-    if (options_.page_tokens == 0) return shape;
-    shape.page_tokens = options_.page_tokens;
-    const Index each = (options_.max_length + shape.page_tokens - 1) / shape.page_tokens;
-    shape.pages = options_.pages > 0 ? options_.pages : each * batch();
+    const Index heads = attention.key_heads, dim = attention.head_dim;
+    const Index length = options_.max_length, page = options_.page_tokens;
+    if (page == 0) return CacheShape::contiguous(batch(), heads, dim, dim, length);
+    auto shape = CacheShape::paged(batch(), heads, dim, dim, length, page);
+    if (options_.pages > 0) shape.pages = options_.pages;
     return shape;
   }
   void check_item(Index item) const {

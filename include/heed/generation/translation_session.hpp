@@ -37,13 +37,10 @@ class TranslationSession {
     memory_ = model.remember(model.encode(sources, options_.masks.source));
     for (const auto& block : model.blocks) {
       const auto& attention = block.attention.options;
-      auto shape = CacheShape::contiguous(batch_, attention.key_heads, attention.head_dim,
-                                          attention.head_dim, options_.max_length);
-      if (options_.page_tokens > 0) {
-        shape.page_tokens = options_.page_tokens;
-        shape.pages = batch_ * ((options_.max_length + shape.page_tokens - 1) / shape.page_tokens);
-      }
-      caches_.emplace_back(shape);
+      const Index heads = attention.key_heads, dim = attention.head_dim;
+      const Index length = options_.max_length, page = options_.page_tokens;
+      caches_.emplace_back(page == 0 ? CacheShape::contiguous(batch_, heads, dim, dim, length)
+                                     : CacheShape::paged(batch_, heads, dim, dim, length, page));
     }
   }
 
