@@ -21,6 +21,7 @@
 #include <heed/layers/norm.hpp>
 #include <heed/layers/norm_rows.hpp>
 #include <heed/layers/parameters.hpp>
+#include <heed/layers/positions.hpp>
 #include <heed/layers/projections.hpp>
 #include <heed/layers/residual.hpp>
 #include <heed/layers/rms_norm.hpp>

@@ -32,5 +32,24 @@ TEST(LearnedPositions, RefusesPositionsPastTheTable) {
   EXPECT_THROW(layer.forward(Tensor<float, 3>({1, 2, 3})), ShapeError);
 }
 
+TEST(LearnedPositions, AddsTheRowOfEveryTokensPosition) {
+  Random random(2);
+  const LearnedPositions<double> layer({.max_length = 4, .dim = 2}, random);
+  const Positions positions(Tensor<Index, 2>({2, 3}, {3, 0, 3, 1, 1, 2}));
+  LearnedPositions<double>::Saved saved;
+  const auto y = layer.forward(Tensor<double, 3>({2, 3, 2}), saved, positions);
+  EXPECT_EQ(y(0, 2, 1), layer.weight(3, 1));
+  EXPECT_EQ(y(1, 1, 0), layer.weight(1, 0));
+  auto gradients = zeros_like(layer);
+  Tensor<double, 3> grad({2, 3, 2});
+  for (Index i = 0; i < 12; ++i) grad.data()[i] = static_cast<double>(i);
+  layer.backward(grad, saved, gradients);
+  const double sums[] = {2, 3, 6 + 8, 7 + 9, 10, 11, 0 + 4, 1 + 5};
+  for (Index i = 0; i < 8; ++i) EXPECT_EQ(gradients.weight.data()[i], sums[i]) << i;
+  const Tensor<double, 3> x({2, 3, 2});
+  EXPECT_THROW(layer.forward(x, Positions(Tensor<Index, 2>({1, 3}, {0, 4, 1}))), ShapeError);
+  EXPECT_THROW(layer.forward(x, Positions(Tensor<Index, 2>({3, 3}))), ShapeError);
+}
+
 }  // namespace
 }  // namespace heed::test

@@ -110,5 +110,29 @@ TEST(Rotary, RefusesWhatCannotTurn) {
   EXPECT_THROW(Rotary({}, 8).apply(small.view()), ShapeError);
 }
 
+/// Positions in any order, far apart and the same twice, from row to row others.
+TEST(Rotary, TurnsEveryTokenByItsOwnPosition) {
+  std::mt19937_64 bits(7);
+  for (const auto pairing : {RotaryPairing::half_split, RotaryPairing::interleaved}) {
+    const Rotary rotary({.base = 100, .pairing = pairing}, 10);
+    const auto x = random_tensor<float, 4>({2, 3, 40, 10}, bits);
+    Tensor<Index, 2> ids({2, 40});
+    for (Index i = 0; i < 80; ++i) ids.data()[i] = i % 7 == 0 ? 1000003 * i : (i * 5) % 33;
+    auto together = x, apart = x, back = x;
+    rotary.apply(together.view(), Positions(ids));
+    for (Index row = 0; row < 2; ++row) {
+      for (Index token = 0; token < 40; ++token) {
+        rotary.apply(apart.view().slice(0, row, row + 1).slice(2, token, token + 1),
+                     ids(row, token));
+      }
+    }
+    EXPECT_TRUE(same_bits(together, apart));
+    rotary.apply(back.view(), Positions(ids));
+    rotary.undo(back.view(), Positions(ids));
+    for (Index i = 0; i < x.size(); ++i) EXPECT_NEAR(back.data()[i], x.data()[i], 1e-6);
+    EXPECT_THROW(rotary.apply(apart.view(), Positions(Tensor<Index, 2>({2, 39}))), ShapeError);
+  }
+}
+
 }  // namespace
 }  // namespace heed::test

@@ -9,6 +9,7 @@
 #include <heed/attention/key_value_cache.hpp>
 #include <heed/core/error.hpp>
 #include <heed/layers/multi_head_attention.hpp>
+#include <heed/layers/positions.hpp>
 #include <heed/layers/self_attention_block.hpp>
 
 namespace heed {
@@ -25,12 +26,15 @@ auto heads_of_rows(Rows& rows, Index first, Index count, Index head_dim) {
 template <Scalar T, class Stored>
 void append_tokens(const MultiHeadAttention<T>& layer, Tensor<T, 3> keys,
                    const Tensor<T, 3>& values, std::span<const Index> counts,
-                   KeyValueCache<T, Stored>& cache) {
+                   KeyValueCache<T, Stored>& cache, const Positions& positions) {
   Index row = 0;
   for (Index item = 0; item < cache.shape().batch; ++item) {
     const Index count = counts[static_cast<std::size_t>(item)];
     const auto new_keys = heads_of_rows(keys, row, count, layer.options.head_dim);
-    if (layer.rotary) layer.rotary->apply(new_keys.with_leading_axis(), cache.length(item));
+    if (layer.rotary) {
+      layer.rotary->apply(new_keys.with_leading_axis(),
+                          positions.part(item, cache.length(item), count));
+    }
     cache.append(item, new_keys, heads_of_rows(values, row, count, layer.options.head_dim));
     row += count;
   }
@@ -86,13 +90,13 @@ void attend_ragged(const MultiHeadAttention<T>& layer, const Tensor<T, 3>& queri
 
 /// Self-attention of the next tokens of some sequences to these and all before them, whose keys and
 /// values are in the cache: x (1, tokens, model_dim) holds counts[0] tokens of the first sequence,
-/// then counts[1] of the second … Appends to the cache. Positions are those in the sequences, and
-/// the mask sees them; the bits are those of `forward` on the whole sequences. Throws ShapeError
+/// then counts[1] of the second … Appends to the cache. The mask, and `positions`, go by a token's
+/// place in its sequence; the bits are those of `forward` on the whole sequences. Throws ShapeError
 /// for counts that do not fit and CacheFull; the cache may then hold the tokens of some sequences.
 template <Scalar T, class Stored>
 Tensor<T, 3> cached_attention(const MultiHeadAttention<T>& layer, const Tensor<T, 3>& x,
                               std::span<const Index> counts, KeyValueCache<T, Stored>& cache,
-                              const Mask& mask) {
+                              const Mask& mask, const Positions& positions = {}) {
   Index total = 0;
   for (const Index count : counts) total = count < 0 ? x.extent(1) + 1 : total + count;
   if (x.extent(0) != 1 || total != x.extent(1) ||
@@ -109,11 +113,12 @@ Tensor<T, 3> cached_attention(const MultiHeadAttention<T>& layer, const Tensor<T
     even = even && count == counts[0];
     if (layer.rotary) {
       const auto rows = detail::heads_of_rows(queries, row, count, head_dim);
-      layer.rotary->apply(rows.with_leading_axis(), cache.length(item));
+      layer.rotary->apply(rows.with_leading_axis(),
+                          positions.part(item, cache.length(item), count));
     }
     row += count;
   }
-  detail::append_tokens(layer, std::move(keys), values, counts, cache);
+  detail::append_tokens(layer, std::move(keys), values, counts, cache, positions);
   auto context = Tensor<T, 3>::uninitialized(queries.extents());
   if (total == 0) return layer.out.forward(context);
   if (even) {
@@ -135,7 +140,7 @@ Tensor<T, 3> cached_attention(const MultiHeadAttention<T>& layer, const Tensor<T
 template <Scalar T, class Stored>
 Tensor<T, 3> last_tokens_forward(const SelfAttentionBlock<T>& block, const Tensor<T, 3>& x,
                                  std::span<const Index> counts, KeyValueCache<T, Stored>& cache,
-                                 const Mask& mask) {
+                                 const Mask& mask, const Positions& positions = {}) {
   const auto others = detail::rows_of_sequences(x, counts, false);
   std::vector<Index> before, ends;
   for (const Index count : counts) {
@@ -147,12 +152,12 @@ Tensor<T, 3> last_tokens_forward(const SelfAttentionBlock<T>& block, const Tenso
     const auto in = residual.norm_before ? residual.norm.forward(others) : others;
     const auto& layer = block.attention;
     detail::append_tokens(layer, layer.keys(in), layer.projections.forward(Projection::value, in),
-                          before, cache);
+                          before, cache, positions);
   }
-  return block.forward_around(detail::rows_of_sequences(x, counts, true),
-                              [&](const Tensor<T, 3>& in) {
-                                return cached_attention(block.attention, in, ends, cache, mask);
-                              });
+  return block.forward_around(
+      detail::rows_of_sequences(x, counts, true), [&](const Tensor<T, 3>& in) {
+        return cached_attention(block.attention, in, ends, cache, mask, positions);
+      });
 }
 
 }  // namespace heed

@@ -9,6 +9,7 @@
 #include <heed/layers/block_options.hpp>
 #include <heed/layers/feed_forward.hpp>
 #include <heed/layers/multi_head_attention.hpp>
+#include <heed/layers/positions.hpp>
 #include <heed/layers/residual.hpp>
 #include <heed/masks/mask.hpp>
 
@@ -28,7 +29,7 @@ struct CrossAttentionBlock {
   };
 
   CrossAttentionBlock() = default;
-  /// Positions act in the tokens' own attention, not in that over the memory.
+  /// Positions (rotary, or biases) act in the tokens' own attention, not in that over the memory.
   CrossAttentionBlock(const BlockOptions& options, Random& random)
       : attention_residual(residual(options, random)),
         attention(detail::attention_options(options), random),
@@ -37,14 +38,16 @@ struct CrossAttentionBlock {
         feed_forward_residual(residual(options, random)),
         feed_forward(detail::feed_forward_options(options), random) {}
 
-  Output forward(Input x, const Input& memory, const Mask& mask, const Mask& memory_mask) const {
-    return forward(std::move(x), cross_attention.memory_inputs(memory), mask, memory_mask);
+  Output forward(Input x, const Input& memory, const Mask& mask, const Mask& memory_mask,
+                 const Positions& positions = {}) const {
+    return forward(std::move(x), cross_attention.memory_inputs(memory), mask, memory_mask,
+                   positions);
   }
   /// The same over keys and values that cross_attention.memory_inputs gave once.
   Output forward(Input x, const AttentionInputs<T>& memory, const Mask& mask,
-                 const Mask& memory_mask) const {
+                 const Mask& memory_mask, const Positions& positions = {}) const {
     return forward_around(
-        std::move(x), [&](const Input& in) { return attention.forward(in, mask); },
+        std::move(x), [&](const Input& in) { return attention.forward(in, mask, positions); },
         [&](const Input& in) { return cross_attention.forward(in, memory, memory_mask); });
   }
   /// The block around other ways to attend, `attend(tokens)` to each other, in a cache, say, and
@@ -58,8 +61,12 @@ struct CrossAttentionBlock {
   }
   Output forward(Input x, const Input& memory, const Mask& mask, const Mask& memory_mask,
                  const Noise& noise, Saved& saved) const {
+    return forward(std::move(x), memory, mask, memory_mask, {}, noise, saved);
+  }
+  Output forward(Input x, const Input& memory, const Mask& mask, const Mask& memory_mask,
+                 const Positions& positions, const Noise& noise, Saved& saved) const {
     x = attention_residual.forward(std::move(x), noise, saved.attention_residual, [&](Input in) {
-      return attention.forward(std::move(in), mask, noise, saved.attention);
+      return attention.forward(std::move(in), mask, positions, noise, saved.attention);
     });
     x = cross_residual.forward(std::move(x), noise, saved.cross_residual, [&](Input in) {
       return cross_attention.forward(std::move(in), memory, memory_mask, noise,

@@ -8,6 +8,7 @@
 #include <heed/core/random.hpp>
 #include <heed/core/scalar.hpp>
 #include <heed/layers/parameters.hpp>
+#include <heed/layers/positions.hpp>
 #include <heed/simd/row_kernels.hpp>
 #include <heed/tensor/tensor.hpp>
 
@@ -25,7 +26,7 @@ struct LearnedPositions {
   using Input = Tensor<T, 3>;
   using Output = Tensor<T, 3>;
   struct Saved {
-    Index first = 0;
+    Positions positions;
   };
 
   LearnedPositions() = default;
@@ -34,35 +35,63 @@ struct LearnedPositions {
     for (T& value : weight) value = static_cast<T>(options.deviation * random.normal());
   }
 
-  /// `first`: the position of the first token. Throws ShapeError for positions past the table.
-  Output forward(Input x, Index first = 0) const {
-    const Index tokens = x.extent(1), dim = weight.extent(1);
-    if (x.extent(2) != dim || first < 0 || tokens > weight.extent(0) - first) {
-      throw_shape_error("LearnedPositions: x is ", x.extents(), " from position ", first,
-                        ", the table ", weight.extents());
-    }
+  /// Throws ShapeError for positions that do not fit x or the table.
+  Output forward(Input x, const Positions& positions = {}) const {
+    check(x, positions);
     const auto add = simd::row_kernels<T>().add;
-    for (Index item = 0; item < x.extent(0); ++item) {
-      add(weight.data() + first * dim, x.data() + item * tokens * dim, tokens * dim);
-    }
+    for_each_run(x, positions, [&](Index first, T* rows, Index size) {
+      add(weight.data() + first * weight.extent(1), rows, size);
+    });
     return x;
   }
-  Output forward(Input x, Saved& saved, Index first = 0) const {
-    saved.first = first;
-    return forward(std::move(x), first);
+  Output forward(Input x, Saved& saved, const Positions& positions = {}) const {
+    saved.positions = positions;
+    return forward(std::move(x), positions);
   }
 
   Input backward(Output grad, const Saved& saved, LearnedPositions& gradients) const {
-    const Index size = grad.extent(1) * grad.extent(2);
     const auto add = simd::row_kernels<T>().add;
-    T* to = gradients.weight.data() + saved.first * grad.extent(2);
-    for (Index item = 0; item < grad.extent(0); ++item) add(grad.data() + item * size, to, size);
+    for_each_run(grad, saved.positions, [&](Index first, const T* rows, Index size) {
+      add(rows, gradients.weight.data() + first * weight.extent(1), size);
+    });
     return grad;
   }
 
   static auto members(auto& layer) { return std::tuple{member("weight", layer.weight)}; }
 
   Tensor<T, 2> weight;  // (max_length, dim)
+
+ private:
+  void check(const Input& x, const Positions& positions) const {
+    const Index tokens = x.extent(1), length = weight.extent(0), first = positions.first();
+    if (x.extent(2) != weight.extent(1)) {
+      throw_shape_error("LearnedPositions: x is ", x.extents(), ", the table ", weight.extents());
+    }
+    if (positions.are_columns()) {
+      if (first >= 0 && tokens <= length - first) return;
+      throw_shape_error("LearnedPositions: ", tokens, " tokens from position ", first,
+                        " where max_length is ", length);
+    }
+    positions.check("LearnedPositions", {x.extent(0), tokens});
+    for (Index item = 0; item < x.extent(0); ++item) {
+      for (Index token = 0; token < tokens; ++token) {
+        if (positions.at(item, token) < length) continue;
+        throw_shape_error("LearnedPositions: token ", token, " of row ", item, " at position ",
+                          positions.at(item, token), " where max_length is ", length);
+      }
+    }
+  }
+  /// `run(position, rows, numbers)` for every row of x, or every token where these are numbered.
+  template <class Run>
+  static void for_each_run(Input& x, const Positions& positions, const Run& run) {
+    const Index tokens = x.extent(1), dim = x.extent(2);
+    const Index together = positions.are_columns() ? tokens : 1;
+    for (Index item = 0; item < x.extent(0); ++item) {
+      for (Index token = 0; token < tokens; token += together) {
+        run(positions.at(item, token), x.data() + (item * tokens + token) * dim, together * dim);
+      }
+    }
+  }
 };
 
 }  // namespace heed

@@ -18,6 +18,7 @@
 #include <heed/layers/linear.hpp>
 #include <heed/layers/live_rows.hpp>
 #include <heed/layers/norm.hpp>
+#include <heed/layers/positions.hpp>
 #include <heed/layers/projections.hpp>
 #include <heed/layers/rotary.hpp>
 #include <heed/layers/score_bias.hpp>
@@ -25,10 +26,9 @@
 
 namespace heed {
 
-/// Attention of tokens over tokens (self) or over a memory (cross), under any mask, with the fused
-/// kernels: project, attend, project back. Vaswani et al. 2017; grouped heads after Ainslie et al.
-/// 2023. The mask sees absolute positions; without a cache the last query stands on the last key,
-/// or with options.top_left the first on the first.
+/// Attention of tokens over tokens (self) or over a memory (cross), under any mask: project, attend,
+/// project back. Vaswani et al. 2017; grouped heads after Ainslie et al. 2023. Rotary positions are
+/// `positions`, the mask's are columns, the last query on the last key or options.top_left.
 template <Scalar T>
 struct MultiHeadAttention {
   using Input = Tensor<T, 3>;
@@ -40,6 +40,7 @@ struct MultiHeadAttention {
     Tensor<T, 3> context;
     Tensor<T, 3> log_sum_exp;
     std::optional<Mask> mask;
+    Positions positions;
     Noise noise;
   };
 
@@ -58,7 +59,10 @@ struct MultiHeadAttention {
     if (options.dropout > 0) stream = random.bits();
   }
 
-  Output forward(const Input& x, const Mask& mask) const { return forward(x, x, mask); }
+  Output forward(const Input& x, const Mask& mask, const Positions& positions = {}) const {
+    const auto in = inputs(x, x, positions);
+    return attend(in.queries, in, mask);
+  }
   /// Cross-attention: keys and values come from `memory` (batch, memory tokens, memory_dim).
   Output forward(const Input& x, const Input& memory, const Mask& mask) const {
     const auto in = inputs(x, memory);
@@ -71,15 +75,17 @@ struct MultiHeadAttention {
     return forward(std::move(x), memory, mask, Noise{}, saved);
   }
   Output forward(Input x, const Mask& mask, const Noise& noise, Saved& saved) const {
-    saved.noise = noise;
+    return forward(std::move(x), mask, {}, noise, saved);
+  }
+  Output forward(Input x, const Mask& mask, const Positions& positions, const Noise& noise,
+                 Saved& saved) const {
     saved.memory = {};
-    return forward_saved(std::move(x), nullptr, mask, saved);
+    return forward_saved(std::move(x), nullptr, mask, positions, noise, saved);
   }
   Output forward(Input x, const Input& memory, const Mask& mask, const Noise& noise,
                  Saved& saved) const {
-    saved.noise = noise;
     saved.memory = memory;
-    return forward_saved(std::move(x), &saved.memory, mask, saved);
+    return forward_saved(std::move(x), &saved.memory, mask, {}, noise, saved);
   }
 
   Input backward(const Output& grad, const Saved& saved, MultiHeadAttention& gradients) const {
@@ -95,12 +101,12 @@ struct MultiHeadAttention {
     return grad_x;
   }
 
-  /// What the kernel takes, for callers with a cache: the first token stands at position `first`.
-  AttentionInputs<T> inputs(const Input& x, const Input& memory, Index first = 0,
+  /// What the kernel takes, for callers with a cache: rotary positions turn queries and keys.
+  AttentionInputs<T> inputs(const Input& x, const Input& memory, const Positions& positions = {},
                             Saved* saved = nullptr) const {
     auto in = projected(x, memory, saved);
-    if (rotary) rotary->apply(heads_of(in.queries), first);
-    if (rotary) rotary->apply(heads_of(in.keys), first);
+    if (rotary) rotary->apply(heads_of(in.queries), positions);
+    if (rotary) rotary->apply(heads_of(in.keys), positions);
     return in;
   }
   /// The same before their positions turn them.
@@ -110,22 +116,21 @@ struct MultiHeadAttention {
               projections.forward(Projection::value, memory)};
     }
     auto [queries, keys, values] = projections.forward(x);
-    return {normed_queries(std::move(queries), saved), normed_keys(std::move(keys), saved),
-            std::move(values)};
+    return {normed(Projection::query, std::move(queries), saved),
+            normed(Projection::key, std::move(keys), saved), std::move(values)};
   }
   /// Keys and values alone: those of a memory are computed once for many queries.
-  AttentionInputs<T> memory_inputs(const Input& memory, Index first = 0,
-                                   Saved* saved = nullptr) const {
-    AttentionInputs<T> in{{}, keys(memory, saved), projections.forward(Projection::value, memory)};
-    if (rotary) rotary->apply(heads_of(in.keys), first);
+  AttentionInputs<T> memory_inputs(const Input& memory, const Positions& positions = {}) const {
+    AttentionInputs<T> in{{}, keys(memory), projections.forward(Projection::value, memory)};
+    if (rotary) rotary->apply(heads_of(in.keys), positions);
     return in;
   }
   /// Queries, or keys, before their positions turn them.
   Tensor<T, 3> queries(const Input& x, Saved* saved = nullptr) const {
-    return normed_queries(projections.forward(Projection::query, x), saved);
+    return normed(Projection::query, projections.forward(Projection::query, x), saved);
   }
   Tensor<T, 3> keys(const Input& memory, Saved* saved = nullptr) const {
-    return normed_keys(projections.forward(Projection::key, memory), saved);
+    return normed(Projection::key, projections.forward(Projection::key, memory), saved);
   }
   /// Attention of x over keys and values that memory_inputs gave: the same bits as over the memory.
   /// `first`: the position of the first query, where options.top_left.
@@ -154,8 +159,9 @@ struct MultiHeadAttention {
     return kernel;
   }
   /// All weights, (batch, heads, queries, keys): for looking at.
-  Tensor<T, 4> weights(const Input& x, const Input& memory, const Mask& mask) const {
-    const auto in = inputs(x, memory);
+  Tensor<T, 4> weights(const Input& x, const Input& memory, const Mask& mask,
+                       const Positions& positions = {}) const {
+    const auto in = inputs(x, memory, positions);
     return attention_weights(heads_of(in.queries), heads_of(in.keys), mask, kernel_options());
   }
 
@@ -187,10 +193,13 @@ struct MultiHeadAttention {
     return out.forward(context);
   }
 
-  Output forward_saved(Input x, const Input* memory, const Mask& mask, Saved& saved) const {
-    saved.inputs = inputs(x, memory != nullptr ? *memory : x, 0, &saved);
+  Output forward_saved(Input x, const Input* memory, const Mask& mask, const Positions& positions,
+                       const Noise& noise, Saved& saved) const {
+    saved.inputs = inputs(x, memory != nullptr ? *memory : x, positions, &saved);
     saved.x = std::move(x);
     saved.mask = mask;
+    saved.positions = positions;
+    saved.noise = noise;
     const auto& rows = saved.inputs.queries;
     saved.context = Tensor<T, 3>::uninitialized(rows.extents());
     saved.log_sum_exp = Tensor<T, 3>({rows.extent(0), options.heads, rows.extent(1)});
@@ -215,9 +224,8 @@ struct MultiHeadAttention {
                        heads_of(grads.values), kernel_options(saved.noise),
                        score_bias.gradient_options(grad_bias));
     score_bias.accumulate(grad_bias, gradients.score_bias);
-    if (rotary) {
-      rotary->undo(heads_of(grads.queries));
-      rotary->undo(heads_of(grads.keys));
+    for (auto* rows : {&grads.queries, &grads.keys}) {
+      if (rotary) rotary->undo(heads_of(*rows), saved.positions);
     }
     grads.queries =
         detail::head_norm_backward(query_norm, options.head_dim, std::move(grads.queries),
@@ -230,13 +238,12 @@ struct MultiHeadAttention {
     projections.backward(Projection::value, grads.values, memory, to, grad_memory);
   }
 
-  Tensor<T, 3> normed_queries(Tensor<T, 3> rows, Saved* saved) const {
-    return detail::head_norm(query_norm, options.head_dim, std::move(rows),
-                             saved ? &saved->query_norm : nullptr);
-  }
-  Tensor<T, 3> normed_keys(Tensor<T, 3> rows, Saved* saved) const {
-    return detail::head_norm(key_norm, options.head_dim, std::move(rows),
-                             saved ? &saved->key_norm : nullptr);
+  Tensor<T, 3> normed(Projection which, Tensor<T, 3> rows, Saved* saved) const {
+    const bool of_keys = which == Projection::key;
+    return detail::head_norm(of_keys ? key_norm : query_norm, options.head_dim, std::move(rows),
+                             !saved    ? nullptr
+                             : of_keys ? &saved->key_norm
+                                       : &saved->query_norm);
   }
 };
 

@@ -9,6 +9,7 @@
 #include <heed/core/parallel.hpp>
 #include <heed/core/product.hpp>
 #include <heed/core/scalar.hpp>
+#include <heed/layers/positions.hpp>
 #include <heed/simd/row_kernels.hpp>
 #include <heed/tensor/view.hpp>
 
@@ -54,16 +55,16 @@ class Rotary {
     }
   }
 
-  /// Turns queries or keys (batch, heads, tokens, head_dim) in place; the first token stands at
-  /// position `first`.
+  /// Turns queries or keys (batch, heads, tokens, head_dim) in place. Throws ShapeError for
+  /// positions of other tokens.
   template <Scalar T>
-  void apply(const TensorView<T, 4>& x, Index first = 0) const {
-    turn(x, first, 1);
+  void apply(const TensorView<T, 4>& x, const Positions& positions = {}) const {
+    turn(x, positions, 1);
   }
   /// Turns them back, which is what gradients need.
   template <Scalar T>
-  void undo(const TensorView<T, 4>& x, Index first = 0) const {
-    turn(x, first, -1);
+  void undo(const TensorView<T, 4>& x, const Positions& positions = {}) const {
+    turn(x, positions, -1);
   }
 
  private:
@@ -89,29 +90,60 @@ class Rotary {
   static constexpr Index stretch = 16;
 
   template <Scalar T>
-  void turn(const TensorView<T, 4>& x, Index first, double direction) const {
+  void turn(const TensorView<T, 4>& x, const Positions& positions, double direction) const {
     const auto pairs = static_cast<Index>(frequencies_.size());
     if (x.extent(3) < 2 * pairs) {
       throw_shape_error("Rotary: heads of ", x.extent(3), ", expected ", 2 * pairs);
     }
+    positions.check("Rotary", {x.extent(0), x.extent(2)});
+    if (positions.are_columns()) return turn_columns(x, positions.first(), direction);
+    const Index tokens = x.extent(2), pieces = (tokens + stretch - 1) / stretch;
+    parallel_for(x.extent(0) * pieces, [&](Index at) {
+      const Index row = at / pieces, begin = at % pieces * stretch;
+      const auto own = x.slice(0, row, row + 1);
+      std::vector<Turn> start;
+      std::vector<T> turns(static_cast<std::size_t>(2 * pairs));
+      Index from = -1;  // where `start` turns to
+      for (Index token = begin; token < std::min(begin + stretch, tokens); ++token) {
+        const Index position = positions.at(row, token), step = position % stretch;
+        if (position - step != from) start = starts(from = position - step);
+        turns_at(start, step, direction, turns.data());
+        turn_token(own, token, turns.data(), pairs);
+      }
+    });
+  }
+  template <Scalar T>
+  void turn_columns(const TensorView<T, 4>& x, Index first, double direction) const {
+    const auto pairs = static_cast<Index>(frequencies_.size());
     const Index tokens = x.extent(2), before = (first < 0 ? first - stretch + 1 : first) / stretch;
     const Index stretches = tokens == 0 ? 0 : (first + tokens - 1 - before * stretch) / stretch + 1;
     parallel_for(stretches, [&](Index at) {
       const Index begin = (before + at) * stretch;  // a position
-      std::vector<Turn> start;
-      for (const double frequency : frequencies_) start.emplace_back(begin, frequency);
+      const auto start = starts(begin);
       std::vector<T> turns(static_cast<std::size_t>(2 * pairs));
       const Index end = std::min(begin + stretch, first + tokens);
       for (Index position = std::max(begin, first); position < end; ++position) {
-        for (Index i = 0; i < pairs; ++i) {
-          const Turn turn = start[static_cast<std::size_t>(i)].then(
-              steps_[static_cast<std::size_t>((position - begin) * pairs + i)]);
-          turns[static_cast<std::size_t>(i)] = static_cast<T>(turn.cosine);
-          turns[static_cast<std::size_t>(pairs + i)] = static_cast<T>(direction * turn.sine);
-        }
+        turns_at(start, position - begin, direction, turns.data());
         turn_token(x, position - first, turns.data(), pairs);
       }
     });
+  }
+
+  /// The turns to a position, one a pair.
+  std::vector<Turn> starts(Index position) const {
+    std::vector<Turn> start;
+    for (const double frequency : frequencies_) start.emplace_back(position, frequency);
+    return start;
+  }
+  /// Cosines and sines, one a pair, of the position so many steps further.
+  template <Scalar T>
+  void turns_at(const std::vector<Turn>& start, Index step, double direction, T* turns) const {
+    const std::size_t pairs = start.size(), first = static_cast<std::size_t>(step) * pairs;
+    for (std::size_t i = 0; i < pairs; ++i) {
+      const Turn turn = start[i].then(steps_[first + i]);
+      turns[i] = static_cast<T>(turn.cosine);
+      turns[pairs + i] = static_cast<T>(direction * turn.sine);
+    }
   }
 
   /// All heads of a token.

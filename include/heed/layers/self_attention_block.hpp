@@ -9,6 +9,7 @@
 #include <heed/layers/block_options.hpp>
 #include <heed/layers/feed_forward.hpp>
 #include <heed/layers/multi_head_attention.hpp>
+#include <heed/layers/positions.hpp>
 #include <heed/layers/residual.hpp>
 #include <heed/masks/mask.hpp>
 
@@ -36,9 +37,9 @@ struct SelfAttentionBlock {
                               random),
         feed_forward(detail::feed_forward_options(options), random) {}
 
-  Output forward(Input x, const Mask& mask) const {
+  Output forward(Input x, const Mask& mask, const Positions& positions = {}) const {
     return forward_around(std::move(x),
-                          [&](const Input& in) { return attention.forward(in, mask); });
+                          [&](const Input& in) { return attention.forward(in, mask, positions); });
   }
   /// The block around another way to attend, `attend(tokens)`: to a cache, say.
   template <class Attend>
@@ -48,8 +49,12 @@ struct SelfAttentionBlock {
                                          [&](const Input& in) { return feed_forward.forward(in); });
   }
   Output forward(Input x, const Mask& mask, const Noise& noise, Saved& saved) const {
+    return forward(std::move(x), mask, {}, noise, saved);
+  }
+  Output forward(Input x, const Mask& mask, const Positions& positions, const Noise& noise,
+                 Saved& saved) const {
     x = attention_residual.forward(std::move(x), noise, saved.attention_residual, [&](Input in) {
-      return attention.forward(std::move(in), mask, noise, saved.attention);
+      return attention.forward(std::move(in), mask, positions, noise, saved.attention);
     });
     return feed_forward_residual.forward(
         std::move(x), noise, saved.feed_forward_residual,

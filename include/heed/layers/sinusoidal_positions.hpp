@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <tuple>
 
 #include <heed/core/scalar.hpp>
 #include <heed/layers/parameters.hpp>
+#include <heed/layers/positions.hpp>
 #include <heed/simd/row_kernels.hpp>
 #include <heed/tensor/tensor.hpp>
 
@@ -33,14 +35,33 @@ struct SinusoidalPositions {
     return rows;
   }
 
-  Output forward(Input x, Index first = 0) const {
-    const Index size = x.extent(1) * x.extent(2);
-    const auto rows = table(x.extent(1), x.extent(2), first);
+  /// Throws ShapeError for positions that do not fit x.
+  Output forward(Input x, const Positions& positions = {}) const {
+    const Index tokens = x.extent(1), dim = x.extent(2);
+    positions.check("SinusoidalPositions", {x.extent(0), tokens});
     const auto add = simd::row_kernels<T>().add;
-    for (Index item = 0; item < x.extent(0); ++item) add(rows.data(), x.data() + item * size, size);
+    if (positions.are_columns()) {
+      const auto rows = table(tokens, dim, positions.first());
+      for (Index item = 0; item < x.extent(0); ++item) {
+        add(rows.data(), x.data() + item * rows.size(), rows.size());
+      }
+      return x;
+    }
+    Index last = 0;
+    for (Index i = 0; i < x.extent(0) * tokens; ++i) {
+      last = std::max(last, positions.at(i / tokens, i % tokens));
+    }
+    const bool few = last < x.extent(0) * tokens;  // then every sine is computed once
+    const auto rows = table(few ? last + 1 : 0, dim);
+    for (Index i = 0; i < x.extent(0) * tokens; ++i) {
+      const Index at = positions.at(i / tokens, i % tokens);
+      add(few ? rows.data() + at * dim : table(1, dim, at).data(), x.data() + i * dim, dim);
+    }
     return x;
   }
-  Output forward(Input x, Saved&, Index first = 0) const { return forward(std::move(x), first); }
+  Output forward(Input x, Saved&, const Positions& positions = {}) const {
+    return forward(std::move(x), positions);
+  }
   Input backward(Output grad, const Saved&, SinusoidalPositions&) const { return grad; }
 
   static auto members(auto&) { return std::tuple{}; }

@@ -28,6 +28,9 @@ class Segments {
     }
   }
 
+  /// Where the document of a position begins, for positions up to the last offset.
+  Index begin(Index position) const { return offsets_[segment(position)]; }
+
   bool allows(Position at) const {
     return inside(at.query) && inside(at.key) && segment(at.query) == segment(at.key);
   }

@@ -28,6 +28,8 @@ class ValidKeys {
 
   Index batch() const { return batch_; }
   Index keys() const { return keys_; }
+  /// How many keys of an item are there before this one.
+  Index before(Index item, Index key) const { return key > 0 ? count(item, 0, key - 1) : 0; }
 
   bool allows(Position at) const { return count(at.batch, at.key, at.key) == 1; }
   Coverage coverage(Tile tile) const {

@@ -6,6 +6,7 @@
 
 #include <heed/core/error.hpp>
 #include <heed/core/scalar.hpp>
+#include <heed/layers/positions.hpp>
 #include <heed/layers/self_attention_block.hpp>
 #include <heed/masks/mask.hpp>
 #include <heed/models/encoder.hpp>
@@ -17,15 +18,17 @@ namespace detail {
 
 template <Scalar T>
 Tensor<T, 4> attention_of_block(const std::vector<SelfAttentionBlock<T>>& blocks, Tensor<T, 3> x,
-                                const Mask& mask, Index layer) {
+                                const Mask& mask, Index layer, const Positions& positions) {
   if (layer < 0 || layer >= static_cast<Index>(blocks.size())) {
     throw_shape_error("attention_of: layer ", layer, " of ", blocks.size());
   }
   const auto last = static_cast<std::size_t>(layer);
-  for (std::size_t i = 0; i < last; ++i) x = blocks[i].forward(std::move(x), mask);
+  for (std::size_t i = 0; i < last; ++i) {
+    x = blocks[i].forward(std::move(x), mask, positions);
+  }
   Tensor<T, 4> weights;
   blocks[last].forward_around(std::move(x), [&](const Tensor<T, 3>& in) {
-    weights = blocks[last].attention.weights(in, in, mask);
+    weights = blocks[last].attention.weights(in, in, mask, positions);
     return in;
   });
   return weights;
@@ -38,13 +41,15 @@ Tensor<T, 4> attention_of_block(const std::vector<SelfAttentionBlock<T>>& blocks
 /// not there.
 template <Scalar T>
 Tensor<T, 4> attention_of(const LanguageModel<T>& model, const Tokens& tokens, const Mask& mask,
-                          Index layer) {
-  return detail::attention_of_block(model.blocks, model.input.forward(tokens), mask, layer);
+                          Index layer, const Positions& positions = {}) {
+  return detail::attention_of_block(model.blocks, model.input.forward(tokens, positions), mask,
+                                    layer, positions);
 }
 template <Scalar T>
 Tensor<T, 4> attention_of(const Encoder<T>& model, const Tokens& tokens, const Mask& mask,
-                          Index layer) {
-  return detail::attention_of_block(model.blocks, model.embedded(tokens), mask, layer);
+                          Index layer, const Positions& positions = {}) {
+  return detail::attention_of_block(model.blocks, model.embedded(tokens, {}, positions), mask,
+                                    layer, positions);
 }
 
 }  // namespace heed

@@ -10,6 +10,7 @@
 #include <heed/core/scalar.hpp>
 #include <heed/layers/embedding.hpp>
 #include <heed/layers/norm.hpp>
+#include <heed/layers/positions.hpp>
 #include <heed/layers/self_attention_block.hpp>
 #include <heed/masks/mask.hpp>
 #include <heed/models/token_input.hpp>
@@ -73,27 +74,33 @@ struct Encoder {
     if (options.norm_before) norm.emplace(detail::norm_options(block));
   }
 
-  /// `kinds`: the segment of every token; empty: all 0.
-  Output forward(const Tokens& tokens, const Mask& mask, const Tokens& kinds = {}) const {
-    auto x = embedded(tokens, kinds);
-    for (const auto& block : blocks) x = block.forward(std::move(x), mask);
+  /// `kinds`: the segment of every token; empty: all 0. `positions` as LanguageModel takes them.
+  Output forward(const Tokens& tokens, const Mask& mask, const Tokens& kinds = {},
+                 const Positions& positions = {}) const {
+    auto x = embedded(tokens, kinds, positions);
+    for (const auto& block : blocks) x = block.forward(std::move(x), mask, positions);
     return norm ? norm->forward(x) : x;
   }
   /// What goes into the first block.
-  Output embedded(const Tokens& tokens, const Tokens& kinds = {}) const {
-    auto x = input.forward(tokens);
+  Output embedded(const Tokens& tokens, const Tokens& kinds = {},
+                  const Positions& positions = {}) const {
+    auto x = input.forward(tokens, positions);
     if (segments) x += segments->forward(segments_of(tokens, kinds));
     return embedding_norm ? embedding_norm->forward(x) : x;
   }
   Output forward(const Tokens& tokens, const Mask& mask, const Tokens& kinds, const Noise& noise,
                  Saved& saved) const {
+    return forward(tokens, mask, kinds, {}, noise, saved);
+  }
+  Output forward(const Tokens& tokens, const Mask& mask, const Tokens& kinds,
+                 const Positions& positions, const Noise& noise, Saved& saved) const {
     saved.blocks.resize(blocks.size());
-    auto x = input.forward(tokens, Noise{}, saved.input);
+    auto x = input.forward(tokens, positions, Noise{}, saved.input);
     if (segments) x += segments->forward(segments_of(tokens, kinds), saved.segments);
     if (embedding_norm) x = embedding_norm->forward(x, saved.embedding_norm);
     x = dropout.forward(std::move(x), noise, saved.dropout);
     for (std::size_t i = 0; i < blocks.size(); ++i) {
-      x = blocks[i].forward(std::move(x), mask, noise, saved.blocks[i]);
+      x = blocks[i].forward(std::move(x), mask, positions, noise, saved.blocks[i]);
     }
     return norm ? norm->forward(x, saved.norm) : x;
   }

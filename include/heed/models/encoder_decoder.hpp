@@ -11,6 +11,7 @@
 #include <heed/core/scalar.hpp>
 #include <heed/layers/cross_attention_block.hpp>
 #include <heed/layers/norm.hpp>
+#include <heed/layers/positions.hpp>
 #include <heed/masks/mask.hpp>
 #include <heed/models/encoder.hpp>
 #include <heed/models/encoder_decoder_options.hpp>
@@ -25,6 +26,12 @@ struct EncoderDecoderMasks {
   Mask source;
   Mask target;
   Mask memory;
+};
+
+/// Where tokens stand in their texts, as LanguageModel takes it.
+struct EncoderDecoderPositions {
+  Positions source = {};
+  Positions target = {};
 };
 
 /// From one sequence to another, as in translation: an encoder reads the source, a decoder predicts
@@ -54,18 +61,24 @@ struct EncoderDecoder {
   }
 
   /// Logits (batch, target length, target vocabulary).
-  Output forward(const Tokens& source, const Tokens& target,
-                 const EncoderDecoderMasks& masks) const {
-    return decode(target, remember(encode(source, masks.source)), masks);
+  Output forward(const Tokens& source, const Tokens& target, const EncoderDecoderMasks& masks,
+                 const EncoderDecoderPositions& positions = {}) const {
+    const auto memory = remember(encode(source, masks.source, positions.source));
+    return decode(target, memory, masks, positions.target);
   }
   Output forward(const Tokens& source, const Tokens& target, const EncoderDecoderMasks& masks,
                  const Noise& noise, Saved& saved) const {
+    return forward(source, target, masks, {}, noise, saved);
+  }
+  Output forward(const Tokens& source, const Tokens& target, const EncoderDecoderMasks& masks,
+                 const EncoderDecoderPositions& positions, const Noise& noise, Saved& saved) const {
     saved.blocks.resize(blocks.size());
-    saved.memory = encoder.forward(source, masks.source, {}, noise, saved.encoder);
-    auto x = input.forward(target, noise, saved.input);
+    saved.memory =
+        encoder.forward(source, masks.source, {}, positions.source, noise, saved.encoder);
+    auto x = input.forward(target, positions.target, noise, saved.input);
     for (std::size_t i = 0; i < blocks.size(); ++i) {
-      x = blocks[i].forward(std::move(x), saved.memory, masks.target, masks.memory, noise,
-                            saved.blocks[i]);
+      x = blocks[i].forward(std::move(x), saved.memory, masks.target, masks.memory,
+                            positions.target, noise, saved.blocks[i]);
     }
     if (norm) x = norm->forward(x, saved.norm);
     return head.forward(std::move(x), input.embedding, saved.head);
@@ -76,8 +89,8 @@ struct EncoderDecoder {
   }
 
   /// The parts of forward, for generation: the source is read once, and so are its keys and values.
-  Memory encode(const Tokens& source, const Mask& mask) const {
-    return encoder.forward(source, mask);
+  Memory encode(const Tokens& source, const Mask& mask, const Positions& positions = {}) const {
+    return encoder.forward(source, mask, {}, positions);
   }
   std::vector<AttentionInputs<T>> remember(const Memory& memory) const {
     std::vector<AttentionInputs<T>> all;
@@ -85,14 +98,14 @@ struct EncoderDecoder {
     return all;
   }
   Output decode(const Tokens& target, const std::vector<AttentionInputs<T>>& memory,
-                const EncoderDecoderMasks& masks) const {
+                const EncoderDecoderMasks& masks, const Positions& positions = {}) const {
     if (memory.size() != blocks.size()) {
       throw_shape_error("EncoderDecoder: memories of ", memory.size(), " blocks, expected ",
                         blocks.size());
     }
-    auto x = input.forward(target);
+    auto x = input.forward(target, positions);
     for (std::size_t i = 0; i < blocks.size(); ++i) {
-      x = blocks[i].forward(std::move(x), memory[i], masks.target, masks.memory);
+      x = blocks[i].forward(std::move(x), memory[i], masks.target, masks.memory, positions);
     }
     if (norm) x = norm->forward(x);
     return head.forward(x, input.embedding);

@@ -10,6 +10,7 @@
 #include <heed/core/random.hpp>
 #include <heed/core/scalar.hpp>
 #include <heed/layers/norm.hpp>
+#include <heed/layers/positions.hpp>
 #include <heed/layers/self_attention_block.hpp>
 #include <heed/masks/mask.hpp>
 #include <heed/models/language_model_options.hpp>
@@ -41,18 +42,24 @@ struct LanguageModel {
     initialize(random);
   }
 
-  /// The mask is as a rule masks::Causal{}, often with padding.
-  Output forward(const Tokens& tokens, const Mask& mask) const {
-    auto x = input.forward(tokens);
-    for (const auto& block : blocks) x = block.forward(std::move(x), mask);
+  /// The mask is as a rule masks::Causal{}, often with padding. Where this stands on the left, or
+  /// documents are packed, `positions` make a text's logits those that it has alone. Throws
+  /// ShapeError for positions of other tokens, or past a table of max_length.
+  Output forward(const Tokens& tokens, const Mask& mask, const Positions& positions = {}) const {
+    auto x = input.forward(tokens, positions);
+    for (const auto& block : blocks) x = block.forward(std::move(x), mask, positions);
     if (norm) x = norm->forward(x);
     return head.forward(x, input.embedding);
   }
   Output forward(const Tokens& tokens, const Mask& mask, const Noise& noise, Saved& saved) const {
+    return forward(tokens, mask, {}, noise, saved);
+  }
+  Output forward(const Tokens& tokens, const Mask& mask, const Positions& positions,
+                 const Noise& noise, Saved& saved) const {
     saved.blocks.resize(blocks.size());
-    auto x = input.forward(tokens, noise, saved.input);
+    auto x = input.forward(tokens, positions, noise, saved.input);
     for (std::size_t i = 0; i < blocks.size(); ++i) {
-      x = blocks[i].forward(std::move(x), mask, noise, saved.blocks[i]);
+      x = blocks[i].forward(std::move(x), mask, positions, noise, saved.blocks[i]);
     }
     if (norm) x = norm->forward(x, saved.norm);
     return head.forward(std::move(x), input.embedding, saved.head);

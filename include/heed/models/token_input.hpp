@@ -11,6 +11,7 @@
 #include <heed/layers/dropout.hpp>
 #include <heed/layers/embedding.hpp>
 #include <heed/layers/learned_positions.hpp>
+#include <heed/layers/positions.hpp>
 #include <heed/layers/sinusoidal_positions.hpp>
 #include <heed/models/position_kind.hpp>
 
@@ -50,17 +51,23 @@ struct TokenInput {
     if (options.positions == PositionKind::sinusoidal) sinusoidal.emplace();
   }
 
-  /// `first`: the position of the first token.
-  Output forward(const Tokens& tokens, Index first = 0) const {
+  /// Throws ShapeError for positions that do not fit the tokens, whatever their kind here.
+  Output forward(const Tokens& tokens, const Positions& at = {}) const {
+    at.check("TokenInput", tokens.extents());
     auto x = scaled(embedding.forward(tokens));
-    if (positions) x = positions->forward(std::move(x), first);
-    if (sinusoidal) x = sinusoidal->forward(std::move(x), first);
+    if (positions) x = positions->forward(std::move(x), at);
+    if (sinusoidal) x = sinusoidal->forward(std::move(x), at);
     return x;
   }
-  Output forward(const Tokens& tokens, const Noise& noise, Saved& saved) const {
+  Output forward(const Tokens& tokens, const Positions& at, const Noise& noise,
+                 Saved& saved) const {
+    auto x = forward(tokens, at);
     saved.embedding.tokens = tokens;
-    saved.positions.first = 0;
-    return dropout.forward(forward(tokens), noise, saved.dropout);
+    saved.positions.positions = at;
+    return dropout.forward(std::move(x), noise, saved.dropout);
+  }
+  Output forward(const Tokens& tokens, const Noise& noise, Saved& saved) const {
+    return forward(tokens, {}, noise, saved);
   }
 
   void backward(Output grad, const Saved& saved, TokenInput& gradients) const {

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include <heed/core/error.hpp>
+#include <heed/masks/padding.hpp>
+#include <heed/masks/segments.hpp>
+#include <heed/masks/valid_keys.hpp>
+#include <heed/tensor/tensor.hpp>
+
+namespace heed {
+
+/// Where tokens stand in their own texts: what learned and sinusoidal positions are looked up by
+/// and rotary ones turn by. By default a token's column, which is right for one text a row, from
+/// column 0 on. Padding on the left and documents packed into one row need `positions_of(mask,
+/// tokens.extents())`: then a text has the logits that it has alone. Biases by distance (ALiBi,
+/// relative) and masks go by columns always: inside a text these lie as far apart as its positions.
+class Positions {
+ public:
+  /// Column c of every row is position first + c.
+  Positions(Index first = 0) : first_(first) {}  // NOLINT(google-explicit-constructor)
+  /// A number for every token, (batch, tokens), or (1, tokens) for all rows. Throws ShapeError for
+  /// numbers below 0.
+  explicit Positions(Tensor<Index, 2> ids) {
+    for (const Index id : ids) {
+      if (id < 0) throw_shape_error("Positions: ", id, ", expected 0 or more");
+    }
+    ids_ = std::make_shared<const Tensor<Index, 2>>(std::move(ids));
+  }
+
+  /// Whether they are columns from a first position on, the same in every row.
+  bool are_columns() const { return !ids_; }
+  /// The position of column 0, where they are columns.
+  Index first() const { return first_; }
+  Index at(Index row, Index column) const {
+    return ids_ ? (*ids_)(ids_->extent(0) == 1 ? 0 : row, column) : first_ + column;
+  }
+
+  /// Throws ShapeError for numbers that are not those of so many (rows, columns).
+  void check(const char* caller, const Extents<2>& tokens) const {
+    if (!ids_) return;
+    const bool rows = ids_->extent(0) == 1 || ids_->extent(0) == tokens[0];
+    if (rows && ids_->extent(1) == tokens[1]) return;
+    throw_shape_error(caller, ": positions are ", ids_->extents(), ", tokens ", tokens);
+  }
+  /// Those of some columns of a row, for tokens that come a few at a time. Throws ShapeError for
+  /// columns that have no numbers.
+  Positions part(Index row, Index begin, Index count) const {
+    if (!ids_) return first_ + begin;
+    if (row < 0 || (ids_->extent(0) != 1 && row >= ids_->extent(0)) || begin < 0 || count < 0 ||
+        count > ids_->extent(1) - begin) {
+      throw_shape_error("Positions: columns ", begin, " to ", begin + count, " of row ", row,
+                        " where there are ", ids_->extents());
+    }
+    Tensor<Index, 2> ids({1, count});
+    for (Index i = 0; i < count; ++i) ids(0, i) = at(row, begin + i);
+    return Positions(std::move(ids));
+  }
+
+ private:
+  Index first_ = 0;
+  std::shared_ptr<const Tensor<Index, 2>> ids_;
+};
+
+namespace detail {
+
+/// `position(row, column)` for every token; what is no part of a text stands at 0.
+template <class Position>
+Positions positions_by(const Extents<2>& tokens, const Position& position) {
+  Tensor<Index, 2> ids(tokens);
+  for (Index row = 0; row < tokens[0]; ++row) {
+    for (Index column = 0; column < tokens[1]; ++column) ids(row, column) = position(row, column);
+  }
+  return Positions(std::move(ids));
+}
+
+}  // namespace detail
+
+/// Positions in padded texts: the first real token of a row stands at 0, padding stands at 0 too.
+/// `tokens`: (batch, tokens), to which the mask must fit, or ShapeError.
+inline Positions positions_of(const masks::Padding& padding, const Extents<2>& tokens) {
+  padding.check({tokens[0], 1, tokens[1], tokens[1]});
+  return detail::positions_by(tokens, [&](Index row, Index column) {
+    const bool real = padding.begin(row) <= column && column < padding.end(row);
+    return real ? column - padding.begin(row) : Index{0};
+  });
+}
+/// The same by counting the real tokens before one, wherever the others are.
+inline Positions positions_of(const masks::ValidKeys& valid, const Extents<2>& tokens) {
+  valid.check({tokens[0], 1, tokens[1], tokens[1]});
+  return detail::positions_by(tokens, [&](Index row, Index column) {
+    const bool real = valid.allows({row, 0, column, column});
+    return real ? valid.before(row, column) : Index{0};
+  });
+}
+/// Positions in packed documents, each of which begins at 0; the same in every row.
+inline Positions positions_of(const masks::Segments& segments, const Extents<2>& tokens) {
+  check_mask(segments, {tokens[0], 1, tokens[1], tokens[1]});
+  return detail::positions_by({1, tokens[1]}, [&](Index, Index column) {
+    const bool inside = segments.allows({0, 0, column, column});
+    return inside ? column - segments.begin(column) : Index{0};
+  });
+}
+
+}  // namespace heed
