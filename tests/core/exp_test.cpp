@@ -61,6 +61,11 @@ TEST(Exp, MonotoneWhereTheReductionChanges) {
   }
 }
 
+TEST(Exp, NothingIsLeftFarBelowTheRange) {
+  for (double x = -745.14; x > -1e5; x *= 1.01) ASSERT_EQ(exp(x), 0.0) << x;
+  for (double x = 709.79; x < 1e5; x *= 1.01) ASSERT_EQ(exp(x), infinity) << x;
+}
+
 TEST(Exp, SpecialValues) {
   EXPECT_EQ(exp(0.0), 1.0);
   EXPECT_EQ(exp(-0.0), 1.0);

@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
+#include <filesystem>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -35,12 +37,12 @@ TEST_F(Parallel, EveryIndexOnce) {
   }
 }
 
-TEST_F(Parallel, MoreThanOneThreadWorks) {
-  set_thread_count(2);
-  // Two indices that wait for each other can only finish on two threads. The pool's second thread
-  // joins when it is free, so a few rounds may be needed, never many.
-  bool together = false;
-  for (int round = 0; round < 200 && !together; ++round) {
+/// Whether two threads are inside one call at once: two indices that wait for each other can only
+/// finish on two. The pool's second thread joins when it is free, so a few calls may be needed,
+/// never many; `between` comes before each.
+bool two_threads_meet(FunctionRef<void()> between) {
+  for (int round = 0; round < 200; ++round) {
+    between();
     std::atomic<int> inside{0};
     std::atomic<bool> met{false};
     parallel_for(2, [&](Index) {
@@ -50,9 +52,37 @@ TEST_F(Parallel, MoreThanOneThreadWorks) {
         std::this_thread::yield();
       }
     });
-    together = met;
+    if (met) return true;
   }
-  EXPECT_TRUE(together);
+  return false;
+}
+
+TEST_F(Parallel, MoreThanOneThreadWorks) {
+  set_thread_count(2);
+  EXPECT_TRUE(two_threads_meet([] {}));
+}
+
+TEST_F(Parallel, ThreadsThatFellAsleepAreWoken) {
+  set_thread_count(2);
+  parallel_for(2, [](Index) {});
+  EXPECT_TRUE(two_threads_meet([] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }));
+}
+
+TEST_F(Parallel, ThreadsStayAndNoMoreComeThanAsked) {
+  const auto threads_of_this_process = [] {
+    Index count = 0;
+    for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
+      count += !thread.path().empty();
+    }
+    return count;
+  };
+  set_thread_count(3);
+  parallel_for(10, [](Index) {});
+  const Index before = threads_of_this_process();
+  for (int round = 0; round < 50; ++round) parallel_for(10, [](Index) {});
+  EXPECT_EQ(threads_of_this_process(), before);
 }
 
 TEST_F(Parallel, TheFirstErrorReachesTheCaller) {
@@ -96,15 +126,22 @@ TEST_F(Parallel, NestedCallsDoNotReachTheExecutor) {
 
 TEST_F(Parallel, SeveralCallersAtOnce) {
   set_thread_count(3);
-  std::atomic<int> calls{0};
+  std::atomic<int> wrong{0};
   std::vector<std::thread> callers;
   for (int caller = 0; caller < 8; ++caller) {
     callers.emplace_back([&] {
-      for (int round = 0; round < 50; ++round) parallel_for(10, [&](Index) { ++calls; });
+      for (int round = 0; round < 500; ++round) {
+        std::atomic<int> calls{0};
+        parallel_for(10, [&](Index) {
+          ++calls;
+          std::this_thread::yield();  // so that other callers come in between
+        });
+        if (calls != 10) ++wrong;
+      }
     });
   }
   for (auto& caller : callers) caller.join();
-  EXPECT_EQ(calls, 8 * 50 * 10);
+  EXPECT_EQ(wrong, 0);
 }
 
 TEST_F(Parallel, AForkedChildWorksAlone) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <string_view>
 
 namespace heed {
 namespace {
@@ -34,6 +35,7 @@ TEST(Utf8, WhatIsNotWellFormedIsOneBadByte) {
   EXPECT_TRUE(is_utf8(""));
   EXPECT_TRUE(is_utf8("añ中😀"));
   EXPECT_TRUE(is_utf8(std::string("a\0b", 3)));
+  EXPECT_TRUE(is_utf8(std::string_view("ab\xff", 2))) << "what follows the text is not read";
 }
 
 /// Two-byte sequences, all of them, against the definition.
@@ -55,6 +57,10 @@ TEST(Utf8, ACharacterCutShortIsHeldBack) {
   }
   EXPECT_EQ(complete_utf8("ab\xff"), 3u) << "0xff begins nothing";
   EXPECT_EQ(complete_utf8("\x80\x80\x80\x80"), 4u) << "nothing can complete these";
+  for (const char* nothing : {"ab\xc1", "ab\xf5", "ab\xf5\x80"}) {
+    EXPECT_EQ(complete_utf8(nothing), std::string_view(nothing).size());
+  }
+  EXPECT_EQ(complete_utf8("ab\xf4\x80\x80"), 2u);
 }
 
 }  // namespace
