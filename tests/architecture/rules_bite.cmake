@@ -85,7 +85,8 @@ bites(umbrellas "no umbrella <heed/video" include/heed/video/film.hpp "${licence
 bites_added(umbrellas "includes the opt-in <heed/plot/png.hpp" include/heed/plot.hpp "#include <heed/plot/png.hpp>")
 bites_added(umbrellas "includes the opt-in <heed/plot/png.hpp" include/heed/heed.hpp "#include <heed/plot/png.hpp>")
 
-bites(habits "core/unheard.hpp: has no test" include/heed/core/unheard.hpp "${licence}#pragma once\n")
+set(unheard "${licence}#pragma once\nnamespace heed {}\n")
+bites(habits "core/unheard.hpp: no test" include/heed/core/unheard.hpp "${unheard}")
 bites_replaced(habits "index.hpp: no #pragma once" ${core} "#pragma once\n" "")
 string(REPEAT "\nint a[3];  // ]\n" 125 long)
 bites_added(habits "more than 250" ${core} "${long}")

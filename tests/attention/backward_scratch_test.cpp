@@ -45,9 +45,5 @@ TEST(BackwardScratch, RowsArePaddedAndArraysAreApart) {
   EXPECT_EQ(scratch.gathered.values[0], 13.f);
 }
 
-TEST(BackwardScratch, ChunksAreWholeBlocksOfKeys) {
-  EXPECT_EQ(backward_chunk % simd::key_block, 0);
-}
-
 }  // namespace
 }  // namespace heed::detail

@@ -6,14 +6,6 @@
 namespace heed {
 namespace {
 
-TEST(AttentionOptions, DefaultsAskForNothing) {
-  const AttentionOptions<float> options;
-  EXPECT_FALSE(options.scale.has_value());
-  EXPECT_FALSE(options.first_query.has_value());
-  EXPECT_TRUE(options.first_queries.empty());
-  EXPECT_FALSE(options.log_sum_exp.given());
-}
-
 TEST(PerQueryView, TakesTensorsOfRankOneToThree) {
   Tensor<float, 1> one({5});
   Tensor<float, 2> two({4, 5});

@@ -32,13 +32,5 @@ TEST(Config, ExpectsIsOneStatement) {
   EXPECT_EQ(branch, 1);
 }
 
-TEST(Config, DefinitionsComeWithTheHeaderOrFromTheLibrary) {
-#ifdef HEED_COMPILED
-  EXPECT_EQ(HEED_DEFINITIONS, 0);
-#else
-  EXPECT_EQ(HEED_DEFINITIONS, 1);
-#endif
-}
-
 }  // namespace
 }  // namespace heed

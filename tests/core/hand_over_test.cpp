@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 namespace heed::detail {
 namespace {
 
@@ -32,9 +34,21 @@ TEST(HandOver, WorkBetweenThemWhereThreadsAnswerFast) {
 TEST(HandOver, ThreadsThatDoNotComeAreAskedAgainAfterAWhile) {
   HandOver hand_over;
   for (int i = 0; i < 50; ++i) hand_over.note_nobody();
-  int asked = 0;
-  for (int i = 0; i < 2560; ++i) asked += hand_over.pays(3000) ? 1 : 0;
-  EXPECT_EQ(asked, 160);
+  std::vector<int> asked;  // when
+  for (int i = 0; i < 3000; ++i) {
+    if (hand_over.pays(3000)) asked.push_back(i);
+  }
+  ASSERT_GT(asked.size(), 2u);
+  EXPECT_LT(asked.size(), 300u) << "a tenth of the work waits for nobody at most";
+  Index in_a_row = 0, longest_break = 0;
+  for (std::size_t i = 1; i < asked.size(); ++i) {
+    in_a_row += asked[i] == asked[i - 1] + 1;
+    longest_break = larger(longest_break, asked[i] - asked[i - 1]);
+  }
+  EXPECT_GT(in_a_row, static_cast<Index>(asked.size()) / 2) << "the first only wakes a thread";
+  EXPECT_LT(longest_break, 1000);
+  note_often(hand_over, 100);  // one that comes then is seen
+  EXPECT_TRUE(hand_over.pays(3000));
 }
 
 TEST(HandOver, OneLateAnswerIsNotTheEnd) {

@@ -12,9 +12,5 @@ TEST(QuantizedPanel, ABlockTakesWhatItsTypeDoesInAFile) {
   EXPECT_EQ(QuantizedPanel::block_bytes(QuantizedCodes::bytes), 64 * 34);
 }
 
-TEST(QuantizedPanel, ProductsAreExactUnlessAskedForRounded) {
-  EXPECT_EQ(QuantizedPanel{}.products, QuantizedProducts::exact);
-}
-
 }  // namespace
 }  // namespace heed::simd
