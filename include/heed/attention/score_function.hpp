@@ -3,6 +3,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 #include <heed/core/index.hpp>
@@ -41,7 +42,8 @@ struct ScoreTile {
 /// A user's function of a score and its position, by reference: a callable `T(T, Position)`, or an
 /// object with `T value(T, Position) const` and `T derivative(T, Position) const` (∂value/∂score),
 /// which the backward pass needs. It is called for visible scores only, after scale, softcap and
-/// biases, in no particular order and from several threads; it must outlive the call.
+/// biases, in no particular order and from several threads; it must outlive the call. A score that
+/// is −∞ by then, by a bias say, stays so without a call: its key is gone.
 template <class T>
 class ScoreFunction {
   template <class F>
@@ -60,13 +62,14 @@ class ScoreFunction {
             const_cast<void*>(reinterpret_cast<const volatile void*>(__builtin_addressof(f)))),
         value_([](void* self, const ScoreTile<T>& tile) {
           tile.for_each([&](T& score, const Position& at) {
+            if (gone(score)) return;
             score = value_of(*reinterpret_cast<const F*>(self), score, at);
           });
         }) {
     if constexpr (has_derivative<F>) {
       derivative_ = [](void* self, const ScoreTile<T>& tile) {
         tile.for_each([&](T& score, const Position& at) {
-          score = reinterpret_cast<const F*>(self)->derivative(score, at);
+          score = gone(score) ? T{0} : T(reinterpret_cast<const F*>(self)->derivative(score, at));
         });
       };
     }
@@ -89,6 +92,7 @@ class ScoreFunction {
   }
 
  private:
+  static bool gone(T score) { return score == -std::numeric_limits<T>::infinity(); }
   template <class F>
   static T value_of(const F& f, T score, const Position& at) {
     if constexpr (has_derivative<F>) {
