@@ -157,6 +157,48 @@ TEST_P(Contract, R3AnUnderflowedWeightTimesAVisibleInfinityIsNaN) {
   }
 }
 
+TEST_P(Contract, R3AnUnderflowedWeightUnderAPartialMaskKeepsNaN) {
+  // Short sequences, one block of queries and several; the last queries alone are decoded. The
+  // first key has a weight of 0 but in row 0, and every row sees its value.
+  for (const Index length : {5, 20, 64, 90, 200}) {
+    const Shape shape{1, 2, 2, length, length, 1, 3};
+    Inputs<float> in(shape, 48);
+    std::fill(in.queries.begin(), in.queries.end(), 1.f);
+    std::fill(in.keys.begin(), in.keys.end(), 0.f);
+    in.keys(0, 1, 0, 0) = -300.f;
+    in.values(0, 1, 0, 1) = nan;
+    for (const Index queries : {length, std::min<Index>(length, 3)}) {
+      Shape part = shape;
+      part.queries = queries;
+      Inputs<float> last = in;
+      last.queries = Tensor<float, 4>({1, 2, queries, 1});
+      std::fill(last.queries.begin(), last.queries.end(), 1.f);
+      const auto result = fused(part, last, Causal{}, {.scale = 1.f});
+      for (Index q = 0; q < queries; ++q) {
+        EXPECT_FALSE(std::isnan(result.out(0, 0, q, 1)));
+        EXPECT_FALSE(std::isnan(result.out(0, 1, q, 0)));
+        EXPECT_TRUE(std::isnan(result.out(0, 1, q, 1))) << length << " queries " << queries;
+        EXPECT_FALSE(std::isnan(result.lse(0, 1, q)));
+      }
+    }
+  }
+}
+
+TEST_P(Contract, R3NaNInTheLastKeyOfADecodedBlockReachesNoEarlierRow) {
+  // Five queries over the last five keys: only the last one sees the last key, and its value.
+  for (const Index keys : {5, 96, 97, 192, 500, 1536, 1537}) {
+    const Shape shape{1, 1, 1, 5, keys, 8, 6};
+    Inputs<float> in(shape, 49);
+    in.values(0, 0, keys - 1, 2) = nan;
+    const auto result = fused(shape, in, Causal{});
+    for (Index q = 0; q < 5; ++q) {
+      for (Index d = 0; d < 6; ++d) {
+        EXPECT_EQ(std::isnan(result.out(0, 0, q, d)), q == 4 && d == 2) << keys << " row " << q;
+      }
+    }
+  }
+}
+
 TEST_P(Contract, R6SameBitsForAnyThreadCountAndRun) {
   const Shape shape{2, 3, 1, 333, 400, 24, 20};
   const Inputs<float> in(shape, 37);

@@ -70,6 +70,29 @@ TEST_P(Decode, LongSequencesOverChunks) {
   expect_prefill_bits<double>({1, 2, 2, 20, 3300, 8, 8}, 1, masks::last_n(1700), 903);
 }
 
+TEST_P(Decode, LengthsOnBothSidesOfAChunkBorder) {
+  // What a served batch is: each item as if it were alone, whatever calls before left in memory.
+  const Shape shape{4, 2, 1, 2, 1700, 8, 8};
+  const Inputs<float> in(shape, 915, 5.f);
+  const auto full = fused(shape, in, Causal{});
+  EXPECT_EQ(std::count_if(full.out.begin(), full.out.end(), [](float x) { return x != x; }), 0);
+  const Index counts[] = {1700, 100, 1536, 1537};
+  AttentionOptions<float> options;
+  options.key_counts = counts;
+  const auto together = fused(shape, in, Causal{}, options);
+  for (Index item = 0; item < 4; ++item) {
+    const auto alone = [&](const Tensor<float, 4>& tensor) {
+      return tensor.view().slice(0, item, item + 1);
+    };
+    Tensor<float, 4> out({1, 2, 2, 8});
+    Tensor<float, 3> lse({1, 2, 2});
+    attention(alone(in.queries), alone(in.keys).slice(2, 0, counts[item]),
+              alone(in.values).slice(2, 0, counts[item]), Causal{}, out, {.log_sum_exp = lse});
+    EXPECT_EQ(std::memcmp(&together.out(item, 0, 0, 0), out.data(), 32 * sizeof(float)), 0) << item;
+    EXPECT_EQ(std::memcmp(&together.lse(item, 0, 0), lse.data(), 4 * sizeof(float)), 0) << item;
+  }
+}
+
 TEST_P(Decode, ScoresThatGrowMoveTheMaximum) {
   const Shape shape{1, 2, 1, 30, 700, 4, 4};
   Inputs<float> in(shape, 904);
