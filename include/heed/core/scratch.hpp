@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cxxabi.h>
+
 #include <cstddef>
 #include <new>
 
@@ -9,35 +11,36 @@
 namespace heed::detail {
 
 /// A thread's own working memory: 64-byte aligned, kept between calls so that hot paths do not
-/// allocate, growing to the largest request, freed when the thread ends. Contents are unspecified.
+/// allocate, growing to the largest request. Contents are unspecified. Freed when the thread ends,
+/// yet there for whatever computes after that, in destructors of thread_local and static objects:
+/// it has no destructor itself, and asks to be freed whenever it holds memory anew.
 class Scratch {
  public:
-  Scratch() = default;
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  ~Scratch() { release(); }
-
   /// The calling thread's memory, at least `bytes` of it; another piece for every `Purpose`, so
   /// that what one holds survives requests for the other. Throws std::bad_alloc.
   template <class Purpose = void>
   static std::byte* of_this_thread(std::size_t bytes) {
-    thread_local Scratch scratch;
+    thread_local constinit Scratch scratch;
     if (scratch.bytes_ < bytes) scratch.grow(bytes);
     return scratch.memory_;
   }
 
  private:
   static constexpr std::align_val_t alignment{64};
+  inline static char here = 0;  // tells which library's code must stay as long as threads do
 
   void grow(std::size_t bytes) {
-    release();
+    const bool anew = memory_ == nullptr;
+    release(this);
     memory_ = static_cast<std::byte*>(::operator new(bytes, alignment));
     bytes_ = bytes;
+    if (anew) abi::__cxa_thread_atexit(&Scratch::release, this, &here);
   }
-  void release() {
-    ::operator delete(memory_, alignment);
-    memory_ = nullptr;
-    bytes_ = 0;
+  static void release(void* scratch) {
+    auto& self = *static_cast<Scratch*>(scratch);
+    ::operator delete(self.memory_, alignment);
+    self.memory_ = nullptr;
+    self.bytes_ = 0;
   }
 
   std::byte* memory_ = nullptr;

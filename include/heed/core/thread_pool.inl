@@ -5,6 +5,9 @@
 #include <sched.h>
 #include <time.h>
 
+#include <new>
+#include <type_traits>
+
 #include <heed/core/atomic.hpp>
 #include <heed/core/function_ref.hpp>
 #include <heed/core/hand_over.hpp>
@@ -16,23 +19,14 @@ namespace heed::detail {
 /// waking a sleeping thread costs tens of microseconds.
 class ThreadPool {
  public:
-  ThreadPool() {
-    // A forked child has the memory but not the threads. (To ask getpid every time takes 0.1 µs.)
-    pthread_atfork(nullptr, nullptr, [] { forked_.store(1); });
-  }
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
-  ~ThreadPool() {
-    if (forked_.load() != 0) return;
-    pthread_mutex_lock(&mutex_);
-    stop_.store(1);
-    pthread_cond_broadcast(&wake_);
-    pthread_mutex_unlock(&mutex_);
-    for (Index i = 0; i < worker_count_; ++i) pthread_join(workers_[i], nullptr);
-    delete[] workers_;
-  }
 
+  /// Never destroyed: static objects may compute in their destructors, and other threads while
+  /// these run. It closes where it would be, as the program ends or the library that holds this
+  /// code is unloaded.
   static ThreadPool& instance() {
+    static_assert(std::is_trivially_destructible_v<ThreadPool>);
     static ThreadPool pool;
     return pool;
   }
@@ -41,8 +35,8 @@ class ThreadPool {
   /// the others on workers. False when the pool is taken (or its threads are in another process):
   /// nothing was run then.
   bool run(Index tasks, FunctionRef<void(Index)> task) {
-    if (forked_.load() != 0 || taken_.exchange(1) != 0) return false;
-    if (hire(tasks - 1)) keep_off_the_callers_processor();
+    if (forked_.load() != 0 || stop_.load() != 0 || taken_.exchange(1) != 0) return false;
+    if (worker_count_.load() < tasks - 1) hire(tasks - 1);
     job_.task = task;
     job_.begun = nanoseconds();
     job_.seats.store(tasks - 1);
@@ -65,6 +59,31 @@ class ThreadPool {
  private:
   static constexpr Index spins_before_sleep = 10000;  // 0.1 to 0.2 ms
 
+  struct Closing {
+    ThreadPool& pool;
+    ~Closing() { pool.close(); }
+  };
+
+  ThreadPool() {
+    // A forked child has the memory but not the threads. (To ask getpid every time takes 0.1 µs.)
+    pthread_atfork(nullptr, nullptr, [] { forked_.store(1); });
+    static const Closing closing{*this};
+  }
+
+  /// Ends the threads, for good. A job that runs meanwhile comes to its end: they finish the tasks
+  /// they have begun, and its caller does the others.
+  void close() {
+    if (forked_.load() != 0) return;
+    pthread_mutex_lock(&mutex_);
+    stop_.store(1);
+    pthread_cond_broadcast(&wake_);
+    const Index count = worker_count_.exchange(0);
+    pthread_mutex_unlock(&mutex_);
+    for (Index i = 0; i < count; ++i) {
+      if (pthread_equal(workers_[i], pthread_self()) == 0) pthread_join(workers_[i], nullptr);
+    }
+  }
+
   static Index nanoseconds() {
     timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -79,38 +98,42 @@ class ThreadPool {
   }
 
   void wake_sleepers() {
-    keep_off_the_callers_processor();
     pthread_mutex_lock(&mutex_);
+    keep_off_the_callers_processor();
     woken_.store(1);
     pthread_cond_broadcast(&wake_);
     pthread_mutex_unlock(&mutex_);
   }
 
-  /// Whether workers were missing.
-  bool hire(Index workers) {
-    const Index before = worker_count_;
-    if (workers <= before) return false;
-    auto* more = new pthread_t[static_cast<std::size_t>(workers)];
-    for (Index i = 0; i < before; ++i) more[i] = workers_[i];
-    delete[] workers_;
-    workers_ = more;
-    while (worker_count_ < workers &&
-           pthread_create(&workers_[worker_count_], nullptr, &ThreadPool::live, this) == 0) {
-      ++worker_count_;
+  /// Up to so many workers: fewer where there is no memory for more, or the pool was closed.
+  void hire(Index workers) {
+    pthread_mutex_lock(&mutex_);
+    const Index before = worker_count_.load();
+    pthread_t* more = nullptr;
+    if (stop_.load() == 0) more = new (std::nothrow) pthread_t[static_cast<std::size_t>(workers)];
+    if (more != nullptr) {
+      for (Index i = 0; i < before; ++i) more[i] = workers_[i];
+      delete[] workers_;
+      workers_ = more;
+      for (Index i = before; i < workers; ++i) {
+        if (pthread_create(&workers_[i], nullptr, &ThreadPool::live, this) != 0) break;
+        worker_count_.fetch_add(1);
+      }
+      if (worker_count_.load() > before) keep_off_the_callers_processor();
     }
-    return worker_count_ > before;
+    pthread_mutex_unlock(&mutex_);
   }
 
-  /// Linux likes to wake a thread on the processor of its waker, where it waits for milliseconds
-  /// behind it while another processor idles (measured: no gain from a second thread in 2 of 3
-  /// calls below 1 ms). So workers are let run anywhere but there.
+  /// For who has locked. Linux likes to wake a thread on the processor of its waker, where it waits
+  /// for milliseconds behind it while another processor idles (measured: no gain from a second
+  /// thread in 2 of 3 calls below 1 ms). So workers are let run anywhere but there.
   void keep_off_the_callers_processor() {
     cpu_set_t allowed;
     const int here = sched_getcpu();
     if (here < 0 || sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return;
     CPU_CLR(static_cast<std::size_t>(here), &allowed);
     if (CPU_COUNT(&allowed) == 0) return;
-    for (Index i = 0; i < worker_count_; ++i) {
+    for (Index i = 0; i < worker_count_.load(); ++i) {
       pthread_setaffinity_np(workers_[i], sizeof(allowed), &allowed);
     }
   }
@@ -151,8 +174,8 @@ class ThreadPool {
 
   pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
   pthread_cond_t wake_ = PTHREAD_COND_INITIALIZER;
-  pthread_t* workers_ = nullptr;
-  Index worker_count_ = 0;
+  pthread_t* workers_ = nullptr;  // changed, as their count, by who has locked
+  Atomic<Index> worker_count_{0};
   inline static Atomic<int> forked_{0};
   Atomic<int> stop_{0};
   Atomic<Index> sleepers_{0};

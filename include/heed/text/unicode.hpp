@@ -135,8 +135,10 @@ class CharacterMapping {
 
 }  // namespace detail
 
+// Tables are never deleted: static objects may read text in their destructors.
+
 inline Classes classes_of(char32_t code) {
-  static const detail::ClassTable table;
+  static const auto& table = *new detail::ClassTable;
   return Classes(table.flags(code));
 }
 
@@ -152,14 +154,14 @@ void without_accents(char32_t code, const Visit& visit) {
     if (index % 28 != 0) visit(0x11a7 + index % 28);
     return;
   }
-  static const detail::CharacterMapping mapping(detail::packed_without_accents);
+  static const auto& mapping = *new detail::CharacterMapping(detail::packed_without_accents);
   mapping.apply(code, visit);
 }
 
 /// Calls visit with the letters of a character in lower case.
 template <class Visit>
 void lower_case(char32_t code, const Visit& visit) {
-  static const detail::CharacterMapping mapping(detail::packed_lower_case);
+  static const auto& mapping = *new detail::CharacterMapping(detail::packed_lower_case);
   mapping.apply(code, visit);
 }
 
