@@ -115,7 +115,7 @@ void model() {
   AdamW optimizer(model, {.learning_rate = 3e-3});
   auto gradients = zeros_like(model);
 
-  Tokens text({4, 16});  // counts up by 3, from where it likes; the task is to go on
+  Tokens text({4, 16});  // rows that count up by 3; the task is to go on
   for (Index i = 0; i < text.size(); ++i) text.data()[i] = (i / 16 + 3 * (i % 16)) % 10;
   const auto input = Tokens::copy_of(text.view().slice(1, 0, 15));
   const auto target = Tokens::copy_of(text.view().slice(1, 1, 16));

@@ -98,6 +98,8 @@ bites_replaced(habits "heed.pc.in: does not start" cmake/heed.pc.in "^[^\n]*\n" 
 bites_added(snippets "the block after .*hello.cpp" examples/hello.cpp "// more")
 bites_added(snippets "the block after .*hello.txt" examples/golden/hello.txt "more")
 bites_added(snippets "blocks of C.., but" README.md "\n```cpp\nint x;\n```\n")
+bites_added(snippets "blocks without a language, but" README.md "\n```\nls\n```\n")
+bites_added(snippets "has not the lines" README.md "<!-- lines: examples/golden/hello.txt -->\n```\nold    ·  .12\n```\n")
 bites_added(snippets "no file examples/none.cpp" README.md "<!-- snippet: examples/none.cpp -->\n```cpp\nint x;\n```\n")
 bites_added(snippets "has no region nowhere" README.md "<!-- snippet: examples/hello.cpp#nowhere -->\n```cpp\nint x;\n```\n")
 

@@ -3,7 +3,9 @@
 #   <!-- snippet: FILE#REGION -->  the code block is FILE's region between // [REGION] and // [/REGION]
 #   <!-- snippet: FILE -->         the code block is all of FILE but its licence line
 #   <!-- output: FILE -->          the block is all of FILE
-# Every block of C++ is one of these, but in the pages named here.
+#   <!-- lines: FILE -->           the block is some lines of FILE, one after the other
+# Every block of C++ is one of these, but in the pages named here; so is every block without a language,
+# or it is `printed with models`, which shell_blocks.sh compares, as it runs every block of sh.
 cmake_minimum_required(VERSION 3.24)
 set(sketches "docs/00-quickstart.md$")
 file(GLOB pages ${ROOT}/README.md ${ROOT}/docs/*.md)
@@ -17,7 +19,17 @@ foreach(page ${pages})
   if(NOT blocks EQUAL marked AND NOT page MATCHES "${sketches}")
     message(SEND_ERROR "${page}: ${blocks} blocks of C++, but ${marked} that are compiled somewhere")
   endif()
-  while(rest MATCHES "<!-- (snippet|output): ([^ #]+)(#([^ ]+))? -->")
+  string(REGEX MATCHALL "```[^\n`]*\n" fences "${rest}")
+  string(REGEX MATCHALL "```[^\n`]+\n" named "${rest}")
+  string(REGEX MATCHALL "<!-- ((output|lines): [^\n]*|printed with models) -->\n+```\n" shown "${rest}")
+  list(LENGTH fences fences)
+  list(LENGTH named named)
+  list(LENGTH shown shown)
+  math(EXPR plain "${fences} / 2 - ${named}")
+  if(NOT plain EQUAL shown)
+    message(SEND_ERROR "${page}: ${plain} blocks without a language, but ${shown} that a program prints")
+  endif()
+  while(rest MATCHES "<!-- (snippet|output|lines): ([^ #]+)(#([^ ]+))? -->")
     set(kind ${CMAKE_MATCH_1})
     set(file ${CMAKE_MATCH_2})
     set(region "${CMAKE_MATCH_4}")
@@ -60,7 +72,12 @@ foreach(page ${pages})
     elseif(kind STREQUAL "snippet")
       string(REGEX REPLACE "^// SPDX[^\n]*\n" "" source "${source}")
     endif()
-    if(NOT block STREQUAL source)
+    if(kind STREQUAL "lines")
+      string(FIND "\n${source}" "\n${block}" at)
+      if(at EQUAL -1)
+        message(SEND_ERROR "${page}: ${file} has not the lines\n${block}")
+      endif()
+    elseif(NOT block STREQUAL source)
       message(SEND_ERROR "${page}: the block after '${marker}' is\n${block}\nbut should be\n${source}")
     endif()
     math(EXPR checked "${checked} + 1")
