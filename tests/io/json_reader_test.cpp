@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "support/file_bytes.hpp"
@@ -94,6 +95,30 @@ TEST(JsonReader, IntegersThatDoNotFitAreRefused) {
   EXPECT_NE(test::error_of([] { JsonReader("9223372036854775808", "x").integer(); }), "accepted");
   EXPECT_NE(test::error_of([] { JsonReader("1.0", "x").integer(); }), "accepted");
   EXPECT_EQ(JsonReader("-9223372036854775808", "x").integer(), INT64_MIN);
+}
+
+/// A file that is mapped goes on where its header ends.
+TEST(JsonReader, WhatFollowsTheTextIsNotRead) {
+  const std::string text = R"([12345, -1.5e10, "a\nb\u00e9\ud83d\ude00", true, {"k": null}])";
+  for (std::size_t first = 0; first < text.size(); ++first) {
+    for (std::size_t size = 0; size <= text.size() - first; ++size) {
+      const auto verdict_of = [](std::string_view part) {
+        double value = 0;
+        const std::string said = test::error_of([&] {
+          JsonReader json(part, "x.json");
+          if (part.empty() || part[0] < '0' || part[0] > '9') {
+            json.skip();
+          } else {
+            value = json.real();
+          }
+          json.end();
+        });
+        return said + " " + std::to_string(value);
+      };
+      const std::string alone = text.substr(first, size);
+      ASSERT_EQ(verdict_of(std::string_view(text).substr(first, size)), verdict_of(alone)) << alone;
+    }
+  }
 }
 
 TEST(JsonReader, DepthIsBounded) {

@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "support/file_bytes.hpp"
@@ -29,6 +31,20 @@ TEST(Notes, ByNameInTheOrderOfNames) {
   EXPECT_FALSE(notes == Notes(TextList{"", "nothing", "stem", "", "step", "8", "format", "pt"}));
   EXPECT_TRUE(Notes().empty());
   EXPECT_FALSE(Notes().contains(""));
+}
+
+TEST(Notes, ManyInAnyOrder) {
+  TextList texts;
+  for (int i = 0; i < 500; ++i) {
+    texts.push_back(std::to_string(i * 389 % 500));
+    texts.push_back(std::to_string(i));
+  }
+  const Notes notes(std::move(texts));
+  for (int i = 0; i < 500; ++i) {
+    EXPECT_EQ(notes.at(std::to_string(i * 389 % 500)), std::to_string(i));
+    EXPECT_FALSE(notes.contains(std::to_string(i + 500)));
+  }
+  EXPECT_TRUE(std::is_sorted(notes.begin(), notes.end()));
 }
 
 }  // namespace

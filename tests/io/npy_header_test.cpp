@@ -73,6 +73,7 @@ TEST(NpyHeader, SizesOfElements) {
                                                        {"|V7", 7},
                                                        {"<m8", 8},
                                                        {"<M8[ns]", 8},
+                                                       {"<m8[ns]", 8},
                                                        {"|O", 0},
                                                        {"", 0},
                                                        {"<", 0},

@@ -103,5 +103,20 @@ TEST(SafetensorsWriter, RefusedBeforeAnythingIsKept) {
   EXPECT_EQ(read_safetensors(file.path()).entries().size(), 1u);
 }
 
+TEST(SafetensorsWriter, ShapesThatAreNoneAreRefused) {
+  const auto verdict = [](std::vector<Index> shape, std::size_t bytes) {
+    const std::vector<std::byte> data(bytes);
+    return test::error_of(
+        [&] { SafetensorsWriter().add_bytes("x", ElementType::f32, shape, data); });
+  };
+  EXPECT_EQ(verdict({2, 3}, 24), "accepted");
+  EXPECT_EQ(verdict({0, Index{1} << 62, Index{1} << 62}, 0), "accepted");
+  EXPECT_EQ(verdict({-1}, 0), "safetensors: tensor 'x': shape (-1) is none");
+  EXPECT_EQ(verdict({-2, -3}, 24), "safetensors: tensor 'x': shape (-2, -3) is none");
+  EXPECT_EQ(verdict({Index{1} << 62}, 0),
+            "safetensors: tensor 'x': shape (4611686018427387904) is none");
+  EXPECT_EQ(verdict({2, 3}, 20), "safetensors: tensor 'x': 20 bytes for shape (2, 3) of F32");
+}
+
 }  // namespace
 }  // namespace heed

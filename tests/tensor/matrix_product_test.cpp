@@ -128,6 +128,30 @@ TEST_P(MatrixProduct, AnyStridesGiveTheSameBits) {
   }
 }
 
+/// Several panels and tiles on one thread, where rows of a are copied next to each other.
+TEST_P(MatrixProduct, AnyStridesOfWideProductsGiveTheSameBits) {
+  set_thread_count(1);
+  for (const Index rows : {6, 11, 60, 131}) {
+    const Index depth = 70, columns = 400;
+    const auto a = random_matrix<float>(rows, depth, 9), b = random_matrix<float>(depth, columns, 10);
+    const auto expected = matrix_product(a, b);
+    for (const Index step : {1, 2, 3, 1024}) {
+      Tensor<float, 2> wide({depth, rows * step});  // transposed, rows `step` apart
+      const auto across = wide.view().slice(1, 0, rows * step, step).permute({1, 0});
+      copy(a, across);
+      ASSERT_TRUE(same_bits(matrix_product(across, b), expected)) << rows << " step " << step;
+      Tensor<float, 2> long_rows({rows, depth * step});
+      const auto along = long_rows.view().slice(1, 0, depth * step, step);
+      copy(a, along);
+      ASSERT_TRUE(same_bits(matrix_product(along, b), expected)) << rows << " step " << step;
+    }
+    Tensor<float, 2> far({rows, 1024});  // rows 4 KiB apart
+    const auto part = far.view().slice(1, 0, depth);
+    copy(a, part);
+    ASSERT_TRUE(same_bits(matrix_product(part, b), expected)) << rows;
+  }
+}
+
 TEST_P(MatrixProduct, BroadcastRowsSumColumns) {
   const auto b = random_matrix<double>(40, 9, 9);
   const double one = 1;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <fstream>
 #include <thread>
 #include <vector>
 
@@ -88,6 +89,38 @@ TEST(TensorMemory, ThreadsKeepTheirOwn) {
     EXPECT_EQ(TensorMemory::kept_bytes(), 0u);
     Tensor<float, 1> tensor({1000000});
   }).join();
+}
+
+TEST(TensorMemory, TensorsOfATypeFollowEachOther) {
+  if (!reuses()) return;
+  const double* first = nullptr;
+  for (const Index size : {40, 100000}) {
+    for (int round = 0; round < 3; ++round) {
+      const Tensor<double, 1> tensor({size});
+      if (round > 0) {
+        EXPECT_EQ(tensor.data(), first) << size;
+      }
+      first = tensor.data();
+    }
+  }
+}
+
+TEST(TensorMemory, WhatAThreadKeptGoesWithIt) {
+  const auto resident_pages = [] {
+    std::size_t size = 0, resident = 0;
+    std::ifstream("/proc/self/statm") >> size >> resident;
+    return resident;
+  };
+  const auto use_memory = [] {
+    std::thread([] {
+      Tensor<float, 1> large({4 << 20});  // 16 MiB, written
+      Tensor<float, 1> small({100});
+    }).join();
+  };
+  use_memory();
+  const std::size_t before = resident_pages();
+  for (int round = 0; round < 16; ++round) use_memory();
+  EXPECT_LT(resident_pages(), before + (64 << 20) / 4096);
 }
 
 TEST(TensorMemory, TensorsFromUsedBlocksAreZero) {

@@ -23,6 +23,8 @@ TEST(ProductCut, PiecesCoverEveryPanelAndRowOnce) {
         for (Index i = 0; i < cut.count(); ++i) {
           const auto piece = cut.piece(i);
           ASSERT_LE(piece.last - piece.first, ProductCut::max_group);
+          ASSERT_LT(piece.first, piece.last);
+          ASSERT_LT(piece.row, piece.end) << "a piece of nothing";
           for (Index panel = piece.first; panel < piece.last; ++panel) {
             for (Index row = piece.row; row < piece.end; ++row) {
               ++seen[static_cast<std::size_t>(panel * rows + row)];

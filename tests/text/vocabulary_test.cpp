@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <utility>
+
 namespace heed {
 namespace {
 
@@ -15,6 +18,16 @@ TEST(Vocabulary, TextsByNumberAndBack) {
   EXPECT_THROW(vocabulary.text(4), ShapeError);
   EXPECT_THROW(vocabulary.text(-1), ShapeError);
   EXPECT_THROW(Vocabulary({"a", "b", "a"}), ShapeError);
+}
+
+TEST(Vocabulary, ManyTextsInAnyOrder) {
+  TextList texts;
+  for (Index i = 0; i < 1000; ++i) texts.push_back(std::to_string(i * 389 % 1000));
+  const Vocabulary vocabulary(std::move(texts));
+  for (Index i = 0; i < 1000; ++i) {
+    EXPECT_EQ(vocabulary.find(std::to_string(i * 389 % 1000)), i);
+    EXPECT_EQ(vocabulary.find(std::to_string(i + 1000)), -1);
+  }
 }
 
 }  // namespace
