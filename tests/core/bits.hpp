@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <limits>
 
-namespace heed::testing {
+namespace heed::test {
 
 /// FNV-1a over the bytes of many results: one number that says "the same bits as everywhere".
 class BitHash {
@@ -35,4 +35,4 @@ double ulps(T got, long double exact) {
   return static_cast<double>(std::fabs(static_cast<long double>(got) - exact) / unit);
 }
 
-}  // namespace heed::testing
+}  // namespace heed::test

@@ -12,8 +12,8 @@
 namespace heed::detail {
 namespace {
 
-using heed::testing::BitHash;
-using heed::testing::ulps;
+using heed::test::BitHash;
+using heed::test::ulps;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 

@@ -14,7 +14,7 @@
 namespace heed {
 namespace {
 
-using heed::testing::BitHash;
+using heed::test::BitHash;
 
 TEST(Random, WordsAreThePhiloxBlocksOfSeedAndStream) {
   Random random(0xa4093822'243f6a88, 0x03707344'13198a2e);

@@ -13,7 +13,7 @@ namespace {
 TEST(Copy, AnyStridesToAnyStrides) {
   for (std::uint64_t stream = 0; stream < 1500; ++stream) {
     Random random(31, stream);
-    const testing::RandomView<3> from(random, true);
+    const test::RandomView<3> from(random, true);
     const auto& extents = from.view().extents();
     // A target of the same extents in strange memory: axes turned, reversed, every second column.
     Tensor<float, 3> memory({2 * extents[2], extents[0], extents[1]});

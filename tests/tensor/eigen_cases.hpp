@@ -8,7 +8,7 @@
 #include <heed/masks/causal.hpp>
 #include <heed/tensor/rows.hpp>
 
-namespace heed::testing {
+namespace heed::test {
 
 /// Attention on Eigen matrices, row- and column-major, blocks and maps: the same bits as on
 /// tensors.
@@ -40,4 +40,4 @@ inline void expect_attention_takes_eigen() {
   EXPECT_NEAR(as_matrix(weights).row(3).sum(), 1, 1e-6);
 }
 
-}  // namespace heed::testing
+}  // namespace heed::test

@@ -12,7 +12,7 @@
 namespace heed {
 namespace {
 
-TEST(EigenFirst, AttentionTakesMatrices) { testing::expect_attention_takes_eigen(); }
+TEST(EigenFirst, AttentionTakesMatrices) { test::expect_attention_takes_eigen(); }
 
 }  // namespace
 }  // namespace heed

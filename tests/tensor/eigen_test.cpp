@@ -13,7 +13,7 @@
 namespace heed {
 namespace {
 
-TEST(Eigen, AttentionTakesMatrices) { testing::expect_attention_takes_eigen(); }
+TEST(Eigen, AttentionTakesMatrices) { test::expect_attention_takes_eigen(); }
 
 template <class Matrix>
 void expect_same_memory(Matrix& matrix) {

@@ -23,7 +23,7 @@ TEST(EigenViews, HeedMayComeBeforeEigen) {
   EXPECT_EQ(as_matrix(tensor).colwise().sum().eval(), Eigen::RowVector3d(5, 7, 9));
   Tensor<float, 1> vector({3}, {1, 2, 2});
   EXPECT_EQ(as_vector(vector).norm(), 3);
-  testing::expect_attention_takes_eigen();
+  test::expect_attention_takes_eigen();
 }
 
 }  // namespace

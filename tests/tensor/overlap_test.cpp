@@ -101,9 +101,9 @@ TEST(Overlap, InternalIsNeverMissed) {
 TEST(Overlap, InternalIsExactForViewsOfTensors) {
   for (std::uint64_t stream = 0; stream < 1000; ++stream) {
     Random random(23, stream);
-    const testing::RandomView<3> plain(random, false);
+    const test::RandomView<3> plain(random, false);
     ASSERT_FALSE(has_internal_overlap(plain.view())) << "stream " << stream;
-    const testing::RandomView<3> repeated(random, true);
+    const test::RandomView<3> repeated(random, true);
     const bool unique =
         static_cast<Index>(addresses(repeated.view()).size()) == repeated.view().size();
     ASSERT_EQ(has_internal_overlap(repeated.view()), !unique) << "stream " << stream;

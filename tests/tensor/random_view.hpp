@@ -8,7 +8,7 @@
 #include <heed/core/random.hpp>
 #include <heed/tensor/tensor.hpp>
 
-namespace heed::testing {
+namespace heed::test {
 
 /// A view that went through random operations, beside what it must hold: the same operations
 /// carried out element by element on plain lists.
@@ -117,4 +117,4 @@ class RandomView {
   TensorView<float, Rank> view_;
 };
 
-}  // namespace heed::testing
+}  // namespace heed::test

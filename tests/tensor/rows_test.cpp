@@ -230,7 +230,7 @@ TYPED_TEST(Rows, InPlaceIsTheSame) {
 TEST(RowFunctions, AnyStridesGiveTheBitsOfContiguousRows) {
   for (std::uint64_t stream = 0; stream < 500; ++stream) {
     Random random(44, stream);
-    const testing::RandomView<3> sample(random, true);
+    const test::RandomView<3> sample(random, true);
     const auto extents = sample.view().extents();
     Tensor<float, 3> memory({extents[2], 2 * extents[0], extents[1]});
     const auto out = memory.view().permute({1, 2, 0}).slice(0, 0, 2 * extents[0], 2).reverse(2);

@@ -75,7 +75,7 @@ TEST(Tensor, EmptyAndImpossibleExtents) {
 TEST(Tensor, CopyOfAnyView) {
   for (std::uint64_t stream = 0; stream < 1000; ++stream) {
     Random random(12, stream);
-    const testing::RandomView<4> sample(random, true);
+    const test::RandomView<4> sample(random, true);
     const auto result = Tensor<float, 4>::copy_of(sample.view());
     ASSERT_EQ(result.extents(), sample.expected().extents());
     for (Index i = 0; i < result.size(); ++i) {

@@ -49,7 +49,7 @@ TEST(View, OperationsEqualTheirMeaning) {
   const std::uint64_t seed = 11;
   for (std::uint64_t stream = 0; stream < 2000; ++stream) {
     Random random(seed, stream);
-    const testing::RandomView<3> sample(random, true);
+    const test::RandomView<3> sample(random, true);
     ASSERT_EQ(sample.view().extents(), sample.expected().extents()) << "stream " << stream;
     for (Index i = 0; i < sample.view().extent(0); ++i) {
       for (Index j = 0; j < sample.view().extent(1); ++j) {
