@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include <heed/core/bfloat16.hpp>
 #include <heed/simd/decode_kernels.hpp>
 #include <heed/simd/kernels.hpp>
+#include <heed/tensor/view.hpp>
 
 namespace heed::detail {
 
@@ -50,5 +52,18 @@ struct CachePages {
     return {scratch, dim, 1};
   }
 };
+
+/// One head's part of a token, as a cache stores it.
+template <class T, class Stored>
+void store_row(const TensorView<const T, 3>& from, Index head, Index token, Stored* to) {
+  if constexpr (std::is_same_v<T, Stored>) {
+    if (from.stride(2) == 1 && from.extent(2) > 0) {
+      __builtin_memcpy(to, &from(head, token, 0),
+                       static_cast<std::size_t>(from.extent(2)) * sizeof(T));
+      return;
+    }
+  }
+  for (Index d = 0; d < from.extent(2); ++d) to[d] = Stored(from(head, token, d));
+}
 
 }  // namespace heed::detail

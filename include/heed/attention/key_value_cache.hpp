@@ -38,6 +38,12 @@ class KeyValueCache {
         keys_({shape.pages, shape.key_heads, shape.page_tokens, shape.head_dim}),
         values_({shape.pages, shape.key_heads, shape.page_tokens, shape.value_dim}) {}
 
+  KeyValueCache(const KeyValueCache&) = default;
+  KeyValueCache(KeyValueCache&&) = default;
+  KeyValueCache& operator=(KeyValueCache&&) = default;
+  /// Whole or not at all, where memory runs out.
+  KeyValueCache& operator=(const KeyValueCache& other) { return *this = KeyValueCache(other); }
+
   const CacheShape& shape() const { return shape_; }
   /// Tokens of each sequence, forgotten ones included: the position of the next one.
   std::span<const Index> lengths() const { return lengths_; }
@@ -64,8 +70,8 @@ class KeyValueCache {
       const Index at = (first + token) % shape_.page_tokens;
       for (Index head = 0; head < shape_.key_heads; ++head) {
         const Index row = (page * shape_.key_heads + head) * shape_.page_tokens + at;
-        store(keys, head, token, keys_.data() + row * shape_.head_dim);
-        store(values, head, token, values_.data() + row * shape_.value_dim);
+        detail::store_row(keys, head, token, keys_.data() + row * shape_.head_dim);
+        detail::store_row(values, head, token, values_.data() + row * shape_.value_dim);
       }
     }
     lengths_[slot(item)] += tokens;
@@ -215,16 +221,6 @@ class KeyValueCache {
     const Index size = tensor.size() / tensor.extent(0);
     std::memcpy(tensor.data() + to * size, tensor.data() + from * size,
                 static_cast<std::size_t>(size) * sizeof(Stored));
-  }
-  static void store(const TensorView<const T, 3>& from, Index head, Index token, Stored* to) {
-    if constexpr (std::is_same_v<T, Stored>) {
-      if (from.stride(2) == 1 && from.extent(2) > 0) {
-        std::memcpy(to, &from(head, token, 0),
-                    static_cast<std::size_t>(from.extent(2)) * sizeof(T));
-        return;
-      }
-    }
-    for (Index d = 0; d < from.extent(2); ++d) to[d] = Stored(from(head, token, d));
   }
   void hold(const detail::PageTables& tables, Index item) {
     for (Index i = 0; i < tables.size(item); ++i) {
