@@ -6,6 +6,11 @@
 #include <filesystem>
 #include <set>
 #include <tuple>
+#include <vector>
+
+#include <heed/plot/line_chart_png.hpp>
+
+#include "plot/golden_pictures.hpp"
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wconversion"
@@ -93,6 +98,32 @@ TEST_F(PngTest, AnySizeOfMatrix) {
   }
   write_png(path_, std::span<const Heatmap>());
   EXPECT_EQ(decoded().width, 1);
+}
+
+/// Every pixel, as three bytes.
+std::vector<unsigned char> pixels_of(const std::string& path) {
+  int width = 0, height = 0, channels = 0;
+  unsigned char* pixels = stbi_load(path.c_str(), &width, &height, &channels, 3);
+  if (pixels == nullptr) return {};
+  std::vector<unsigned char> all(pixels, pixels + 3 * width * height);
+  all.push_back(static_cast<unsigned char>(width % 251));
+  stbi_image_free(pixels);
+  return all;
+}
+
+TEST_F(PngTest, WholePicturesAsTheyWereLookedAt) {
+  const auto expect_same = [&](const std::string& name) {
+    if (test::accepting_pictures())
+      std::filesystem::copy_file(path_, test::golden_picture(name),
+                                 std::filesystem::copy_options::overwrite_existing);
+    EXPECT_FALSE(pixels_of(path_).empty());
+    EXPECT_TRUE(pixels_of(path_) == pixels_of(test::golden_picture(name)))
+        << name << " is drawn otherwise";
+  };
+  write_png(path_, test::golden_heatmaps(), 2);
+  expect_same("heatmaps.png");
+  write_png(path_, test::golden_charts(), 2);
+  expect_same("charts.png");
 }
 
 TEST_F(PngTest, Refuses) {
