@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Fails unless PROGRAM with ARGUMENTS prints exactly the file GOLDEN and ends with STATUS (0); with
-# another STATUS, what it says about the error counts too.
+# another STATUS, what it says about the error counts too. WORDS, a regular expression, in place of GOLDEN.
 cmake_minimum_required(VERSION 3.24)
 execute_process(COMMAND ${CMAKE_COMMAND} -E env --unset=FORCE_COLOR COLUMNS=80 ${PROGRAM} ${ARGUMENTS}
                 OUTPUT_VARIABLE printed ERROR_VARIABLE error RESULT_VARIABLE status)
@@ -12,6 +12,12 @@ if(NOT status EQUAL STATUS)
 endif()
 if(NOT STATUS EQUAL 0)
   string(APPEND printed "${error}")
+endif()
+if(DEFINED WORDS)
+  if(NOT printed MATCHES "${WORDS}")
+    message(FATAL_ERROR "${PROGRAM} printed\n${printed}\nwithout ${WORDS}")
+  endif()
+  return()
 endif()
 file(READ ${GOLDEN} expected)
 if(NOT printed STREQUAL expected)

@@ -4,7 +4,12 @@
 
 #include <heed/heed.hpp>
 
-int main() {
+#include "help.hpp"
+
+int main(int count, char** arguments) {
+  int status = 0;
+  if (example::helped(count, arguments, "A query learns which token to look at.", status))
+    return status;
   using namespace heed;
   Random random(7);
   Tensor<float, 2> query({1, 8}), keys({6, 8}), values({6, 4});

@@ -15,6 +15,7 @@
 #include <heed/text.hpp>
 
 #include "character_stream.hpp"
+#include "command_line.hpp"
 #include "real_models.hpp"
 
 namespace {
@@ -154,6 +155,11 @@ class Chat {
 
 void run(const Options& options) {
   if (options.threads > 0) set_thread_count(options.threads);
+  if (options.attention.empty() && !options.svg.empty()) {
+    throw std::invalid_argument(
+        "--svg is a picture of --attention LAYER.HEAD, which was not given");
+  }
+  example::check_can_write(options.svg);
   Chat chat(options);
   if (!options.prompt.empty()) return chat.turn(options.prompt);
   std::fprintf(stderr, "Say something; an empty line ends it.\n");
@@ -168,22 +174,31 @@ int main(int argc, char** argv) {
   app.add_option("--model", options.model, "GGUF file; default: smollm2.gguf in $HEED_MODELS");
   app.add_option("--prompt", options.prompt, "say this and end; default: lines of the input");
   app.add_option("--system", options.system, "what the model is told first")->capture_default_str();
-  app.add_option("--max-tokens", options.max_tokens, "of an answer")->capture_default_str();
+  app.add_option("--max-tokens", options.max_tokens, "of an answer")
+      ->check(example::at_least(0))
+      ->capture_default_str();
   app.add_option("--max-length", options.max_length, "of the talk, in tokens")
+      ->check(example::at_least(1))
       ->capture_default_str();
   app.add_option("--temperature", options.temperature, "0: the likeliest token")
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  app.add_option("--top-p", options.top_p, "where the temperature is not 0")->capture_default_str();
+  app.add_option("--top-p", options.top_p, "where the temperature is not 0")
+      ->check(CLI::Range(0., 1.))
+      ->capture_default_str();
   app.add_option("--repetition", options.repetition, "penalty for tokens that came before; 1: none")
+      ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app.add_option("--attention", options.attention,
                  "LAYER.HEAD: also show which tokens of the prompt it looks at");
   app.add_option("--svg", options.svg, "with --attention: also write an SVG picture to this file");
   app.add_option("--seed", options.seed, "of what is drawn")->capture_default_str();
-  app.add_option("--threads", options.threads, "threads to compute with; 0: all");
+  app.add_option("--threads", options.threads, "threads to compute with; 0: all")
+      ->check(example::at_least(0));
   app.add_flag("--rounded", options.rounded, "faster: round what weights are multiplied with");
   app.add_flag("--quick", options.quick, "short answers: 16 tokens");
-  CLI11_PARSE(app, argc, argv);
+  int status = 0;
+  if (!example::parse(app, argc, argv, status)) return status;
   try {
     run(options);
   } catch (const std::exception& error) {

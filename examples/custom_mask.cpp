@@ -16,6 +16,8 @@
 #include <heed/core/parallel.hpp>
 #include <heed/core/random.hpp>
 
+#include "command_line.hpp"
+
 using namespace heed;
 
 // [meaning]
@@ -163,7 +165,8 @@ int main(int count, char** arguments) {
   app.add_option("--length", length, "tokens; 4096 unless told")->check(CLI::Range(8, 65536));
   app.add_option("--seed", seed, "of the random tokens");
   app.add_option("--threads", threads, "to use; all unless told")->check(CLI::Range(1, 1024));
-  CLI11_PARSE(app, count, arguments);
+  int status = 0;
+  if (!example::parse(app, count, arguments, status)) return status;
 
   if (threads > 0) set_thread_count(threads);
   if (length == 0) length = quick ? 1024 : 4096;

@@ -7,9 +7,14 @@
 #include <heed/attention.hpp>
 #include <heed/core/random.hpp>
 
+#include "help.hpp"
+
 using namespace heed;
 
-int main() {
+int main(int count, char** arguments) {
+  int status = 0;
+  if (example::helped(count, arguments, "Attention token by token, with a cache.", status))
+    return status;
   const Index length = 300, heads = 8, key_heads = 2, dim = 32;
   Random random(1);
   Tensor<float, 4> queries({1, heads, length, dim}), keys({1, key_heads, length, dim}),

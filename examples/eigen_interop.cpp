@@ -9,6 +9,8 @@
 #include <heed/heed.hpp>
 #include <heed/tensor/eigen.hpp>
 
+#include "command_line.hpp"
+
 namespace {
 
 using namespace heed;
@@ -85,7 +87,8 @@ int main(int argc, char** argv) {
   app.add_option("--seed", seed, "of the random matrices")->capture_default_str();
   app.add_option("--length", length, "tokens")->check(CLI::PositiveNumber)->capture_default_str();
   app.add_flag("--quick", quick, "every example takes it; this one is quick as it is");
-  CLI11_PARSE(app, argc, argv);
+  int status = 0;
+  if (!example::parse(app, argc, argv, status)) return status;
   try {
     run(seed, length);
   } catch (const std::exception& error) {

@@ -13,6 +13,7 @@
 #include <heed/pretrained.hpp>
 #include <heed/text.hpp>
 
+#include "command_line.hpp"
 #include "real_models.hpp"
 
 namespace {
@@ -51,6 +52,11 @@ void show_attention(const Options& options, const SentenceEncoder<float>& encode
 
 void run(const Options& options) {
   if (options.threads > 0) set_thread_count(options.threads);
+  if (options.attention.empty() && !options.svg.empty()) {
+    throw std::invalid_argument(
+        "--svg is a picture of --attention LAYER.HEAD, which was not given");
+  }
+  example::check_can_write(options.svg);
   // [read]
   const auto encoder = SentenceEncoder<float>::read(example::model_path(options.model, "minilm"));
   // [/read]
@@ -93,9 +99,11 @@ int main(int argc, char** argv) {
                  "LAYER.HEAD: also show which word pieces of the query it looks at");
   app.add_option("--svg", options.svg, "with --attention: also write an SVG picture to this file");
   app.add_option("--seed", options.seed, "taken for uniformity: nothing here is random");
-  app.add_option("--threads", options.threads, "threads to compute with; 0: all");
+  app.add_option("--threads", options.threads, "threads to compute with; 0: all")
+      ->check(example::at_least(0));
   app.add_flag("--quick", options.quick, "four sentences at most");
-  CLI11_PARSE(app, argc, argv);
+  int status = 0;
+  if (!example::parse(app, argc, argv, status)) return status;
   try {
     run(options);
   } catch (const std::exception& error) {

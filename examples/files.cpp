@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <exception>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -12,6 +13,8 @@
 #include <heed/heed.hpp>
 #include <heed/io/gguf.hpp>
 #include <heed/text.hpp>
+
+#include "help.hpp"
 
 namespace {
 
@@ -97,6 +100,14 @@ void model(const std::string& path) {
 }  // namespace
 
 int main(int count, char** arguments) {
+  int status = 0;
+  if (example::helped(
+          count, arguments,
+          "Tensors in files, and text as token numbers; what is in a Llama's GGUF file.", status,
+          " [MODEL.gguf]", 1)) {
+    return status;
+  }
+  const std::string gguf = count > 1 ? std::filesystem::absolute(arguments[1]).string() : "";
   const auto folder =
       std::filesystem::temp_directory_path() / ("heed_files_example_" + std::to_string(::getpid()));
   std::filesystem::create_directory(folder);
@@ -107,5 +118,11 @@ int main(int count, char** arguments) {
   tokenizers();
   std::filesystem::current_path(folder.parent_path());
   std::filesystem::remove_all(folder);
-  if (count > 1) model(arguments[1]);
+  if (gguf.empty()) return 0;
+  try {
+    model(gguf);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "files: %s\n", error.what());
+    return 1;
+  }
 }

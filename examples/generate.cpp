@@ -12,6 +12,7 @@
 #include <heed/text.hpp>
 
 #include "character_stream.hpp"
+#include "command_line.hpp"
 
 namespace {
 
@@ -107,17 +108,24 @@ int main(int argc, char** argv) {
   app.add_option("file", options.file, "what train_char --save wrote, or a Llama's GGUF file")
       ->required();
   app.add_option("--prompt", options.prompt, "default: a new line");
-  app.add_option("--max-tokens", options.max_tokens)->capture_default_str();
-  app.add_option("--temperature", options.temperature, "0: the likeliest token")
+  app.add_option("--max-tokens", options.max_tokens)
+      ->check(example::at_least(0))
       ->capture_default_str();
-  app.add_option("--top-k", options.top_k, "0: all")->capture_default_str();
-  app.add_option("--top-p", options.top_p)->capture_default_str();
+  app.add_option("--temperature", options.temperature, "0: the likeliest token")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--top-k", options.top_k, "0: all")
+      ->check(example::at_least(0))
+      ->capture_default_str();
+  app.add_option("--top-p", options.top_p)->check(CLI::Range(0., 1.))->capture_default_str();
   app.add_option("--seed", options.seed, "of what is drawn")->capture_default_str();
   app.add_flag("--rounded", options.rounded,
                "of GGUF: faster, round what weights are multiplied with");
   app.add_option("--threads", options.threads, "threads to compute with; 0: all")
+      ->check(example::at_least(0))
       ->capture_default_str();
-  CLI11_PARSE(app, argc, argv);
+  int status = 0;
+  if (!example::parse(app, argc, argv, status)) return status;
   try {
     run(options);
   } catch (const std::exception& error) {

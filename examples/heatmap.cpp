@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <exception>
 #include <fstream>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -13,10 +14,15 @@
 #include <CLI/CLI.hpp>
 
 #include <heed/heed.hpp>
+#include <heed/pretrained.hpp>
+#include <heed/text.hpp>
 #if __has_include(<stb/stb_easy_font.h>) || __has_include(<stb_easy_font.h>)
 #include <heed/plot/png.hpp>
 #define HEED_EXAMPLE_PNG 1
 #endif
+
+#include "command_line.hpp"
+#include "real_models.hpp"
 
 namespace {
 
@@ -73,26 +79,24 @@ Index captured_head(const Options& options) {
                               " was not captured from the model. There are:" + choices);
 }
 
-/// The sentence by --text, any part of it in any case, or by --sentence.
-std::size_t chosen_sentence(const Options& options, const std::vector<std::string>& sentences) {
-  const auto lower = [](std::string text) {
-    for (char& letter : text) {
-      letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
-    }
-    return text;
-  };
+std::string lower(std::string text) {
+  for (char& letter : text) {
+    letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  }
+  return text;
+}
+
+/// The sentence by --text, any part of it in any case, or by --sentence; none when the text is in
+/// no captured sentence.
+std::optional<std::size_t> chosen_sentence(const Options& options,
+                                           const std::vector<std::string>& sentences) {
   std::string choices;
   for (std::size_t i = 0; i < sentences.size(); ++i) {
     const bool matches = lower(sentences[i]).find(lower(options.text)) != std::string::npos;
     if (!options.text.empty() && matches) return i;
     choices += "\n  " + std::to_string(i + 1) + "  " + sentences[i];
   }
-  if (!options.text.empty()) {
-    throw std::invalid_argument("no captured sentence contains '" + options.text +
-                                "'. Other text needs the model's tokenizer and weights, which "
-                                "heed does not read yet. There are:" +
-                                choices);
-  }
+  if (!options.text.empty()) return std::nullopt;
   if (options.sentence < 1 || options.sentence > static_cast<Index>(sentences.size())) {
     throw std::invalid_argument("there is no sentence " + std::to_string(options.sentence) +
                                 ". There are:" + choices);
@@ -141,6 +145,35 @@ std::vector<Heatmap> draw(const Options& options, std::size_t sentence) {
   return heatmaps;
 }
 
+/// The same for any text, read by the model itself: only the layer that is shown is masked.
+std::vector<Heatmap> draw_text(const Options& options) {
+  const auto encoder = SentenceEncoder<float>::read(example::model_path("", "minilm"));
+  const auto& blocks = encoder.model().blocks;
+  const auto batch = encoder.tokens(std::vector{options.text});
+  std::vector<std::string> pieces;
+  for (const Index token : batch.tokens) pieces.push_back(encoder.tokenizer().name(token));
+  if (options.layer < 0 || options.layer >= std::ssize(blocks) || options.head < 0 ||
+      options.head >= encoder.model().options.heads) {
+    throw std::invalid_argument("there are layers 0 to " + std::to_string(blocks.size() - 1) +
+                                " and heads 0 to " +
+                                std::to_string(encoder.model().options.heads - 1));
+  }
+  const auto layer = static_cast<std::size_t>(options.layer);
+  auto x = encoder.model().embedded(batch.tokens);
+  for (std::size_t i = 0; i < layer; ++i) x = blocks[i].forward(std::move(x), masks::Full{});
+  std::vector<Heatmap> heatmaps;
+  blocks[layer].forward_around(std::move(x), [&](const Tensor<float, 3>& in) {
+    for (const auto& [name, title, mask] : chosen_masks(options.mask, batch.lengths)) {
+      const auto weights = blocks[layer].attention.weights(in, in, mask);
+      heatmaps.push_back(
+          heatmap_of(weights.view().select(0, 0).select(0, options.head), pieces, title));
+      heatmaps.back().numbers = true;
+    }
+    return in;
+  });
+  return heatmaps;
+}
+
 void write_pictures(const Options& options, const std::vector<Heatmap>& heatmaps) {
   if (!options.svg.empty()) {
     const std::string svg = to_svg(heatmaps);
@@ -159,12 +192,15 @@ void write_pictures(const Options& options, const std::vector<Heatmap>& heatmaps
 
 void run(const Options& options) {
   if (options.threads > 0) set_thread_count(options.threads);
+  example::check_can_write(options.svg);
+  example::check_can_write(options.png);
   const auto terminal = terminal_options(options.color);
   const auto sentences = read_lines(options.data + "/sentences.txt");
-  const std::size_t sentence = chosen_sentence(options, sentences);
-  const auto heatmaps = draw(options, sentence);
+  const auto sentence = chosen_sentence(options, sentences);
+  const auto heatmaps = sentence ? draw(options, *sentence) : draw_text(options);
   std::printf("\"%s\", read by all-MiniLM-L6-v2, layer %td, head %td.\n",
-              sentences[sentence].c_str(), options.layer, options.head);
+              sentence ? sentences[*sentence].c_str() : options.text.c_str(), options.layer,
+              options.head);
   std::printf("A row is a word that looks, a column a word looked at; a row adds up to 1.\n\n");
   std::fputs(to_terminal(heatmaps, terminal).c_str(), stdout);
   std::printf(
@@ -180,15 +216,18 @@ int main(int argc, char** argv) {
   CLI::App app(
       "Attention of a real pretrained layer over a real sentence, under four masks.\n"
       "Queries and keys were captured from all-MiniLM-L6-v2; the weights are computed here.");
-  app.add_option("--layer", options.layer, "layer of the model: 0, 2 or 5")->capture_default_str();
-  app.add_option("--head", options.head,
-                 "head of the layer: 2, 1, 5, 8 of layer 0; 8, 0, 11, 10 of 2; 11, 4, 9, 3 of 5")
+  app.add_option("--layer", options.layer, "layer of the model: 0, 2 or 5; with other text 0 to 5")
+      ->capture_default_str();
+  app.add_option(
+         "--head", options.head,
+         "head of the layer: 2, 1, 5, 8 of layer 0; 8, 0, 11, 10 of 2; 11, 4, 9, 3 of 5; with "
+         "other text 0 to 11")
       ->capture_default_str();
   app.add_option("--sentence", options.sentence, "1 (the shorter one, padded) or 2")
       ->capture_default_str();
   app.add_option("--text", options.text,
-                 "choose the sentence by a part of it. Only the captured sentences can be shown: "
-                 "other text needs the model's tokenizer, which is not here yet");
+                 "choose the sentence by a part of it, or give any other text: that is read by the "
+                 "model, where HEED_MODELS names the folder that tools/models.sh filled");
   app.add_option("--mask", options.mask, "all, none, causal, padding or combined")
       ->check(CLI::IsMember({"all", "none", "causal", "padding", "combined"}))
       ->capture_default_str();
@@ -198,9 +237,11 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--data", options.data, "folder of the captured tensors");
   app.add_option("--threads", options.threads, "threads to compute with; 0: all")
+      ->check(example::at_least(0))
       ->capture_default_str();
   app.add_flag("--quick", options.quick, "every example takes it; this one is quick as it is");
-  CLI11_PARSE(app, argc, argv);
+  int status = 0;
+  if (!example::parse(app, argc, argv, status)) return status;
   try {
     run(options);
   } catch (const std::exception& error) {

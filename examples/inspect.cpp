@@ -12,6 +12,8 @@
 #include <heed/heed.hpp>
 #include <heed/io/gguf.hpp>
 
+#include "help.hpp"
+
 namespace {
 
 using namespace heed;
@@ -173,9 +175,12 @@ void inspect(const std::string& path) {
 }  // namespace
 
 int main(int count, char** arguments) {
-  if (count != 2 || std::string_view(arguments[1]).substr(0, 1) == "-") {
-    std::puts("usage: inspect FILE\nShows what a .safetensors, .gguf or .npy file holds.");
-    return count == 2 && std::string_view(arguments[1]) == "--help" ? 0 : 2;
+  const char* about = "Shows what a .safetensors, .gguf or .npy file holds.";
+  int status = 2;
+  if (example::helped(count, arguments, about, status, " FILE", 1)) return status;
+  if (count == 1) {
+    std::fprintf(stderr, "%s\nUsage: %s [--help] FILE\n", about, arguments[0]);
+    return status;
   }
   try {
     inspect(arguments[1]);

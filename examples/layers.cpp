@@ -7,6 +7,8 @@
 
 #include <heed/heed.hpp>
 
+#include "help.hpp"
+
 using namespace heed;
 
 namespace {
@@ -133,7 +135,11 @@ void model() {
 
 }  // namespace
 
-int main() {
+int main(int count, char** arguments) {
+  int status = 0;
+  if (example::helped(count, arguments,
+                      "Layers as values, a layer of one's own, blocks and models.", status))
+    return status;
   linear();
   own_layer();
   block();

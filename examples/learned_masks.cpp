@@ -15,6 +15,8 @@
 
 #include <heed/heed.hpp>
 
+#include "command_line.hpp"
+
 namespace {
 
 using namespace heed;
@@ -305,9 +307,11 @@ int main(int argc, char** argv) {
       "Masks that are learned, made of content, or of two dimensions, inside models that train.");
   app.add_option("--seed", options.seed, "of data and weights")->capture_default_str();
   app.add_option("--threads", options.threads, "threads to compute with; 0: all")
+      ->check(example::at_least(0))
       ->capture_default_str();
   app.add_flag("--quick", options.quick, "fewer steps; in double");
-  CLI11_PARSE(app, argc, argv);
+  int status = 0;
+  if (!example::parse(app, argc, argv, status)) return status;
   try {
     options.quick ? run<double>(options) : run<float>(options);
   } catch (const std::exception& error) {

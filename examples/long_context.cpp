@@ -15,6 +15,8 @@
 #include <heed/core/parallel.hpp>
 #include <heed/core/random.hpp>
 
+#include "command_line.hpp"
+
 using namespace heed;
 
 namespace {
@@ -95,7 +97,8 @@ int main(int argc, char** argv) {
   app.add_option("--threads", threads, "threads; default: all")->check(CLI::PositiveNumber);
   app.add_option("--seed", seed, "of the numbers");
   app.add_flag("--quick", quick, "short sequences, no times: the same output everywhere");
-  CLI11_PARSE(app, argc, argv);
+  int status = 0;
+  if (!example::parse(app, argc, argv, status)) return status;
   if (threads > 0) set_thread_count(threads);
   Random random(seed);
   const Index last = quick ? 8192 : longest;

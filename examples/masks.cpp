@@ -9,6 +9,8 @@
 
 #include <heed/masks.hpp>
 
+#include "command_line.hpp"
+
 namespace {
 
 using namespace heed;
@@ -143,7 +145,8 @@ int main(int count, char** arguments) {
   app.add_flag("--ascii", ascii, "# and . in place of blocks");
   app.add_flag("--quick", quick, "the same; for tests");
   app.add_option("--only", only, "only masks whose name or code contains this");
-  CLI11_PARSE(app, count, arguments);
+  int status = 0;
+  if (!example::parse(app, count, arguments, status)) return status;
   bool found = false;
   for (const auto& masks : {of_distance(), of_sequences(), of_tokens(), of_masks()}) {
     for (const Shown& shown : masks) {

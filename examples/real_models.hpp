@@ -20,9 +20,8 @@ inline std::string model_path(const std::string& asked, const char* name) {
   if (!asked.empty()) return asked;
   const char* folder = std::getenv("HEED_MODELS");
   if (folder != nullptr && *folder != '\0') return std::string(folder) + "/" + name;
-  throw std::invalid_argument(std::string("no model: give --model, or fill a folder with "
-                                          "tools/models.sh and set HEED_MODELS to it (") +
-                              name + ")");
+  throw std::invalid_argument(std::string("no model (") + name +
+                              "): fill a folder with tools/models.sh and set HEED_MODELS to it");
 }
 
 /// A head of a layer, written LAYER.HEAD.

@@ -7,6 +7,8 @@
 
 #include <heed/heed.hpp>
 
+#include "help.hpp"
+
 namespace {
 
 using namespace heed;
@@ -69,7 +71,13 @@ void search(const LanguageModel<float>& model) {
 
 }  // namespace
 
-int main() {
+int main(int count, char** arguments) {
+  int status = 0;
+  if (example::helped(count, arguments,
+                      "Writing with a model: sessions, batches, beams. The model is random, its "
+                      "tokens are numbers.",
+                      status))
+    return status;
   const auto model = small_model();
   write_one(model);
   write_some(model);

@@ -14,6 +14,8 @@
 
 #include <heed/heed.hpp>
 
+#include "command_line.hpp"
+
 namespace {
 
 using namespace heed;
@@ -173,7 +175,8 @@ int main(int argc, char** argv) {
   app.add_option("--seed", seed, "of the random vectors in part 4")->capture_default_str();
   app.add_option("--color", color, "auto, always, never, 256 or truecolor")->capture_default_str();
   app.add_flag("--quick", quick, "fewer random vectors");
-  CLI11_PARSE(app, argc, argv);
+  int status = 0;
+  if (!example::parse(app, argc, argv, status)) return status;
   try {
     const TerminalOptions terminal = terminal_options(color);
     print_vote();

@@ -13,6 +13,8 @@
 
 #include <heed/heed.hpp>
 
+#include "command_line.hpp"
+
 namespace {
 
 using namespace heed;
@@ -102,6 +104,7 @@ std::string sample(const LanguageModel<T>& model, const Text& text, const Option
 template <class T>
 void run(const Options& options) {
   if (options.threads > 0) set_thread_count(options.threads);
+  example::check_can_write(options.save);
   const Text text(options.data + "/shakespeare.txt", options.quick ? 60000 : std::string::npos);
   Random weights(options.seed);
   LanguageModel<T> model({.vocabulary = static_cast<Index>(text.letters.size()),
@@ -177,30 +180,49 @@ void run(const Options& options) {
 int main(int argc, char** argv) {
   Options options;
   CLI::App app("A small GPT learns to write like Shakespeare, letter by letter.");
-  app.add_option("--steps", options.steps)->capture_default_str();
-  app.add_option("--batch", options.batch_size, "windows a step")->capture_default_str();
-  app.add_option("--length", options.length, "letters of a window")->capture_default_str();
-  app.add_option("--dim", options.model_dim, "width of the model")->capture_default_str();
-  app.add_option("--heads", options.heads)->capture_default_str();
-  app.add_option("--blocks", options.blocks)->capture_default_str();
+  app.add_option("--steps", options.steps)->check(example::at_least(1))->capture_default_str();
+  app.add_option("--batch", options.batch_size, "windows a step")
+      ->check(example::at_least(1))
+      ->capture_default_str();
+  app.add_option("--length", options.length, "letters of a window")
+      ->check(example::at_least(2))
+      ->capture_default_str();
+  app.add_option("--dim", options.model_dim, "width of the model")
+      ->check(example::at_least(1))
+      ->capture_default_str();
+  app.add_option("--heads", options.heads)->check(example::at_least(1))->capture_default_str();
+  app.add_option("--blocks", options.blocks)->check(example::at_least(1))->capture_default_str();
   app.add_option("--dropout", options.dropout, "of activations and of attention weights")
+      ->check(CLI::Range(0., 1.))
       ->capture_default_str();
-  app.add_option("--rate", options.learning_rate, "largest learning rate")->capture_default_str();
-  app.add_option("--decay", options.weight_decay, "weight decay")->capture_default_str();
+  app.add_option("--rate", options.learning_rate, "largest learning rate")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--decay", options.weight_decay, "weight decay")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   app.add_option("--validations", options.validations, "how often the validation loss is shown")
+      ->check(example::at_least(1))
       ->capture_default_str();
-  app.add_option("--sample", options.sample, "letters to write at the end")->capture_default_str();
-  app.add_option("--temperature", options.temperature)->capture_default_str();
+  app.add_option("--sample", options.sample, "letters to write at the end")
+      ->check(example::at_least(0))
+      ->capture_default_str();
+  app.add_option("--temperature", options.temperature)
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   app.add_option("--save", options.save, "write a checkpoint (safetensors) at the end");
-  app.add_option("--resume", options.resume, "go on from a checkpoint, with the same bits");
+  app.add_option("--resume", options.resume, "go on from a checkpoint, with the same bits")
+      ->check(CLI::ExistingFile);
   app.add_option("--seed", options.seed, "of weights, windows and samples")->capture_default_str();
   app.add_option("--threads", options.threads, "threads to compute with; 0: all")
+      ->check(example::at_least(0))
       ->capture_default_str();
   app.add_option("--data", options.data, "folder of shakespeare.txt");
   app.add_option("--color", options.color, "auto, always, never, 256 or truecolor")
       ->capture_default_str();
   app.add_flag("--quick", options.quick, "a smaller model and text, few steps; in double");
-  CLI11_PARSE(app, argc, argv);
+  int status = 0;
+  if (!example::parse(app, argc, argv, status)) return status;
   if (options.quick) {
     options.steps = 120;
     options.model_dim = 32;

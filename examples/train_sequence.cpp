@@ -15,6 +15,8 @@
 
 #include <heed/heed.hpp>
 
+#include "command_line.hpp"
+
 namespace {
 
 using namespace heed;
@@ -232,6 +234,7 @@ void show(const Results& results, const Task& task, const Options& options) {
 template <class T>
 void run(const Options& options) {
   if (options.threads > 0) set_thread_count(options.threads);
+  example::make_folder(options.out);
   Random random(options.seed);
   const Index count = options.quick ? 320 : 1000;
   std::printf(
@@ -270,14 +273,19 @@ int main(int argc, char** argv) {
       "then to copy. A log line an epoch, and four pictures of each run.");
   app.add_option("--seed", options.seed, "of data, weights and order")->capture_default_str();
   app.add_option("--threads", options.threads, "threads to compute with; 0: all")
+      ->check(example::at_least(0))
       ->capture_default_str();
-  app.add_option("--epochs", options.epochs)->capture_default_str();
-  app.add_option("--batch", options.batch_size, "sequences a step")->capture_default_str();
-  app.add_option("--out", options.out, "also write the pictures as SVG into this folder");
+  app.add_option("--epochs", options.epochs)->check(example::at_least(1))->capture_default_str();
+  app.add_option("--batch", options.batch_size, "sequences a step")
+      ->check(example::at_least(1))
+      ->capture_default_str();
+  app.add_option("--out", options.out,
+                 "also write the pictures as SVG into this folder, made if need be");
   app.add_option("--color", options.color, "auto, always, never, 256 or truecolor")
       ->capture_default_str();
   app.add_flag("--quick", options.quick, "fewer sequences; in double, no times");
-  CLI11_PARSE(app, argc, argv);
+  int status = 0;
+  if (!example::parse(app, argc, argv, status)) return status;
   try {
     options.quick ? run<double>(options) : run<float>(options);
   } catch (const std::exception& error) {

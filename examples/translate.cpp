@@ -15,6 +15,8 @@
 
 #include <heed/heed.hpp>
 
+#include "command_line.hpp"
+
 namespace {
 
 using namespace heed;
@@ -328,6 +330,7 @@ void show(const Curves& curves, const Options& options) {
 template <class T>
 void run(const Options& options) {
   if (options.threads > 0) set_thread_count(options.threads);
+  example::make_folder(options.out);
   Random random(options.seed);
   const auto all = random_pairs(options.pairs + options.tried, options.largest_digits, random);
   const std::span tried = std::span(all).first(static_cast<std::size_t>(options.tried));
@@ -370,6 +373,7 @@ int main(int argc, char** argv) {
       "the words each digit looks at.");
   app.add_option("--seed", options.seed, "of data, weights and order")->capture_default_str();
   app.add_option("--threads", options.threads, "threads to compute with; 0: all")
+      ->check(example::at_least(0))
       ->capture_default_str();
   app.add_option("--epochs", options.epochs)->check(CLI::Range(1, 1000))->capture_default_str();
   app.add_option("--batch", options.batch_size, "pairs a step")
@@ -378,12 +382,14 @@ int main(int argc, char** argv) {
   app.add_option("--pairs", options.pairs, "numbers to learn from")
       ->check(CLI::Range(1, 50000))
       ->capture_default_str();
-  app.add_option("--out", options.out, "also write the pictures as SVG into this folder");
+  app.add_option("--out", options.out,
+                 "also write the pictures as SVG into this folder, made if need be");
   app.add_option("--color", options.color, "auto, always, never, 256 or truecolor")
       ->capture_default_str();
   app.add_flag("--quick", options.quick,
                "numbers below 1000, one block, 8 epochs; in double, no times");
-  CLI11_PARSE(app, argc, argv);
+  int status = 0;
+  if (!example::parse(app, argc, argv, status)) return status;
   if (options.quick) {
     options.epochs = 8;
     options.pairs = 640;

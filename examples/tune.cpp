@@ -14,6 +14,8 @@
 
 #include <heed/heed.hpp>
 
+#include "command_line.hpp"
+
 namespace {
 
 using namespace heed;
@@ -184,14 +186,19 @@ int main(int argc, char** argv) {
       "Finds settings for a decoder: baseline, batch size, learning rate, heads and width, "
       "dropout,\n"
       "each run with early stopping; a ranked table.");
-  app.add_option("--epochs", options.epochs, "at most")->capture_default_str();
+  app.add_option("--epochs", options.epochs, "at most")
+      ->check(example::at_least(1))
+      ->capture_default_str();
   app.add_option("--patience", options.patience, "epochs without improvement")
+      ->check(example::at_least(1))
       ->capture_default_str();
   app.add_option("--seed", options.seed, "of data and weights")->capture_default_str();
   app.add_option("--threads", options.threads, "threads to compute with; 0: all")
+      ->check(example::at_least(0))
       ->capture_default_str();
   app.add_flag("--quick", options.quick, "less data, few epochs; in double");
-  CLI11_PARSE(app, argc, argv);
+  int status = 0;
+  if (!example::parse(app, argc, argv, status)) return status;
   if (options.quick) options.epochs = 5;
   try {
     options.quick ? run<double>(options) : run<float>(options);

@@ -7,6 +7,8 @@
 
 #include <heed/heed.hpp>
 
+#include "help.hpp"
+
 namespace {
 
 // [image]
@@ -101,7 +103,11 @@ void anything() {
 
 }  // namespace
 
-int main() {
+int main(int count, char** arguments) {
+  int status = 0;
+  if (example::helped(count, arguments,
+                      "Views of memory: slices, permutations, refusals, adapters.", status))
+    return status;
   slices();
   refusals();
   copies();

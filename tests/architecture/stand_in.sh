@@ -33,6 +33,9 @@ run_example() {
   names_all "$help" "$@"
   [ -z "${CHECK_ONLY:-}" ] || return 0
   case "$name" in
+    heatmap)  # other text needs the model
+      [[ " $* " != *" --text "* ]] || [ -f "${HEED_MODELS:-}/minilm/vocab.txt" ] || return 0
+      set -- "$@" --quick ;;
     chat) [ -f "${HEED_MODELS:-}/smollm2.gguf" ] || return 0 ;;
     embed) [ -f "${HEED_MODELS:-}/minilm/vocab.txt" ] || return 0 ;;
     *) ! grep -q -- --quick <<<"$help" || set -- "$@" --quick ;;
