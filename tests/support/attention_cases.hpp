@@ -149,7 +149,8 @@ Result<Wider<T>> exact(const Shape& shape, const Inputs<T>& in, const M& mask,
   return result;
 }
 
-/// What the error of one row may be, from what the row sees (docs/contract.md, accuracy).
+/// What the error of one row may be, from what the row sees (docs/contract.md, accuracy: the bounds
+/// of random inputs).
 struct RowBounds {
   double out = 0;
   double lse = 0;
@@ -186,7 +187,8 @@ RowBounds row_bounds(const Shape& shape, const Inputs<T>& in, const M& mask,
           unit * (4 + 2 * std::fabs(lse) + (4 + 3 * root_d / 4) * largest_score)};
 }
 
-/// Fused = reference within the contract's accuracy, for every row; empty rows exactly.
+/// Fused = reference within the contract's accuracy on random inputs, for every row; empty rows
+/// exactly.
 template <class T, class M>
 void expect_matches_reference(const Shape& shape, const M& mask, std::uint64_t seed,
                               const AttentionOptions<T>& options = {}) {
