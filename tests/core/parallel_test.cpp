@@ -65,9 +65,7 @@ TEST_F(Parallel, MoreThanOneThreadWorks) {
 TEST_F(Parallel, ThreadsThatFellAsleepAreWoken) {
   set_thread_count(2);
   parallel_for(2, [](Index) {});
-  EXPECT_TRUE(two_threads_meet([] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }));
+  EXPECT_TRUE(two_threads_meet([] { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }));
 }
 
 TEST_F(Parallel, ThreadsStayAndNoMoreComeThanAsked) {

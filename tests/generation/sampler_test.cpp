@@ -97,5 +97,12 @@ TEST(Sampler, RefusesLogitsThatSayNothing) {
                  {1}, "Sampler: no token can be chosen of 1 after the steps of the sampler");
 }
 
+TEST(Sampler, LogitsOfAnySize) {
+  for (const double shift : {-1e6, -800.0, 0.0, 800.0, 1e6}) {
+    const auto shares = Sampler{}.distribution(std::vector<double>{shift, shift + 1});
+    EXPECT_NEAR(shares[1], 1 / (1 + std::exp(-1.0)), 1e-12) << shift;
+  }
+}
+
 }  // namespace
 }  // namespace heed

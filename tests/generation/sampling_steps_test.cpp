@@ -142,6 +142,7 @@ TEST(SamplingSteps, RefuseSettingsThatMakeNoSense) {
   EXPECT_THROW(TopK{.k = 0}(logits, history), ShapeError);
   EXPECT_THROW(TopP{.p = 1.1}(logits, history), ShapeError);
   EXPECT_THROW(MinP{.p = -0.1}(logits, history), ShapeError);
+  EXPECT_THROW(MinP{.p = 1.1}(logits, history), ShapeError);
   EXPECT_THROW(RepetitionPenalty{.penalty = 0}(logits, history), ShapeError);
   EXPECT_THROW(NoRepeatNgram{.n = 0}(logits, history), ShapeError);
 }

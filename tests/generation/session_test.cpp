@@ -199,6 +199,8 @@ TEST(Session, ReorderAndTruncate) {
 TEST(Session, WhatFailsLeavesItAsItWas) {
   const auto model = made<float>(gpt());
   EXPECT_THROW(Session<float>(model, {.batch = 0}), ShapeError);
+  EXPECT_THROW(Session<float>(model, {.max_length = -1}), ShapeError);
+  EXPECT_NO_THROW(Session<float>(model, {.max_length = 1}).prefill(Sequences{{1}}));
   EXPECT_THROW(Session<float>(model, {.max_length = 131}), ShapeError) << "positions are a table";
   EXPECT_THROW(Session<float>(model, {.page_tokens = 20}), ShapeError);
   constexpr Index most = std::numeric_limits<Index>::max();

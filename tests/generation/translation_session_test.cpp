@@ -125,6 +125,18 @@ TEST(TranslationSession, OneTokenAtATimeForGenerate) {
   }
 }
 
+TEST(TranslationSession, SeveralTokensAtOnceAndFromTheBeginning) {
+  const auto model = made<float>(original());
+  TranslationSession<float> session(model, some_tokens(1, 6, 9, 5));
+  const std::vector<Index> text = {1, 5, 2};
+  const auto together = session(text);
+  session.truncate(0);
+  EXPECT_EQ(session.length(), 0);
+  session(std::vector<Index>{1});
+  session(std::vector<Index>{5});
+  EXPECT_TRUE(same_bits(session(std::vector<Index>{2}), together));
+}
+
 TEST(TranslationSession, WhatFailsLeavesItAsItWas) {
   const auto model = made<float>(original());
   const Tokens source = some_tokens(3, 18, 9, 3), target = some_tokens(3, 9, 13, 4);

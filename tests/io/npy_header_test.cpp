@@ -62,27 +62,12 @@ TEST(NpyHeader, ScalarsAndVectors) {
 }
 
 TEST(NpyHeader, SizesOfElements) {
-  const std::pair<const char*, std::size_t> sizes[] = {{"<f4", 4},
-                                                       {">f8", 8},
-                                                       {"|b1", 1},
-                                                       {"=i2", 2},
-                                                       {"f4", 4},
-                                                       {"<c16", 16},
-                                                       {"|S3", 3},
-                                                       {"<U3", 12},
-                                                       {"|V7", 7},
-                                                       {"<m8", 8},
-                                                       {"<M8[ns]", 8},
-                                                       {"<m8[ns]", 8},
-                                                       {"|O", 0},
-                                                       {"", 0},
-                                                       {"<", 0},
-                                                       {"f", 0},
-                                                       {"<f4x", 0},
-                                                       {"<f4[s]", 0},
-                                                       {"<f-4", 0},
-                                                       {"<f99999999999", 0},
-                                                       {"|V0", 0}};
+  const std::pair<const char*, std::size_t> sizes[] = {
+      {"<f4", 4},     {">f8", 8},     {"|b1", 1},    {"=i2", 2},  {"f4", 4},
+      {"<c16", 16},   {"|S3", 3},     {"<U3", 12},   {"|V7", 7},  {"<m8", 8},
+      {"<M8[ns]", 8}, {"<m8[ns]", 8}, {"|O", 0},     {"", 0},     {"<", 0},
+      {"f", 0},       {"<f4x", 0},    {"<f4[s]", 0}, {"<f-4", 0}, {"<f99999999999", 0},
+      {"|V0", 0}};
   for (const auto& [descr, size] : sizes) EXPECT_EQ(npy_element_size(descr), size) << descr;
 }
 

@@ -30,6 +30,8 @@ TEST(Embedding, RefusesTokensOutsideTheVocabulary) {
   EXPECT_THROW(layer.forward(Tokens({1, 1}, {5})), ShapeError);
   EXPECT_THROW(layer.forward(Tokens({1, 1}, {-1})), ShapeError);
   EXPECT_THROW((Embedding<float>({.vocabulary = 0, .dim = 3}, random)), ShapeError);
+  EXPECT_THROW((Embedding<float>({.vocabulary = 3, .dim = 0}, random)), ShapeError);
+  EXPECT_NO_THROW((Embedding<float>({.vocabulary = 1, .dim = 1}, random)));
 }
 
 TEST(Embedding, StartsNormal) {

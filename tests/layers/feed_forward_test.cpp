@@ -58,5 +58,29 @@ TEST(FeedForward, PackedWeightsGiveTheSameBits) {
   EXPECT_TRUE(same_bits(layer.forward(x), plain));
 }
 
+TEST(FeedForward, ManyRowsInTrainingHaveTheBitsOfEachAlone) {
+  const Index threads = thread_count();
+  set_thread_count(3);
+  const auto layer = maker({.model_dim = 16, .hidden_dim = 300, .gated = true})(float{});
+  std::mt19937_64 bits(3);
+  const auto x = random_tensor<float, 3>({2, 200, 16}, bits);
+  FeedForward<float>::Saved saved;
+  const auto y = layer.forward(x, saved);
+  EXPECT_TRUE(same_bits(y, layer.forward(x)));
+  const auto grad = random_tensor<float, 3>({2, 200, 16}, bits);
+  auto gradients = zeros_like(layer);
+  const auto grad_x = layer.backward(grad, saved, gradients);
+  for (const Index token : {0, 1, 63, 199}) {
+    const auto row = [&](const Tensor<float, 3>& all) {
+      return Tensor<float, 3>::copy_of(all.view().slice(0, 1, 2).slice(1, token, token + 1));
+    };
+    FeedForward<float>::Saved alone;
+    EXPECT_TRUE(same_bits(layer.forward(row(x), alone), row(y))) << token;
+    auto unused = zeros_like(layer);
+    EXPECT_TRUE(same_bits(layer.backward(row(grad), alone, unused), row(grad_x))) << token;
+  }
+  set_thread_count(threads);
+}
+
 }  // namespace
 }  // namespace heed::test

@@ -21,6 +21,13 @@ TEST(LearnedPositions, CountsFromTheFirstPosition) {
   const auto y = layer.forward(Tensor<float, 3>({2, 2, 2}), 2);
   EXPECT_EQ(y(1, 0, 1), layer.weight(2, 1));
   EXPECT_EQ(y(0, 1, 0), layer.weight(3, 0));
+  LearnedPositions<float>::Saved saved;
+  layer.forward(Tensor<float, 3>({1, 1, 2}), saved, 2);
+  auto gradients = zeros_like(layer);
+  layer.backward(Tensor<float, 3>({1, 1, 2}, {5, 7}), saved, gradients);
+  EXPECT_EQ(gradients.weight(2, 0), 5);
+  EXPECT_EQ(gradients.weight(2, 1), 7);
+  EXPECT_EQ(gradients.weight(0, 0) + gradients.weight(1, 0) + gradients.weight(3, 0), 0);
 }
 
 TEST(LearnedPositions, RefusesPositionsPastTheTable) {

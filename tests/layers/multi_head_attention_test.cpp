@@ -140,6 +140,7 @@ TEST(MultiHeadAttention, KeysAndValuesComputedOnceGiveTheSameBits) {
   EXPECT_TRUE(same_bits(layer.forward(x, layer.memory_inputs(memory), masks::Full{}), expected));
   auto packed = layer;
   packed.pack();
+  EXPECT_FALSE(packed.out.packed.empty());
   EXPECT_TRUE(same_bits(packed.forward(x, memory, masks::Full{}), expected));
 }
 

@@ -64,7 +64,12 @@ TEST(AttentionOf, WeightsOfALayerOfALanguageModel) {
     for (Index i = 0; i < out.size(); ++i) EXPECT_NEAR(out.data()[i], expected.data()[i], 1e-12);
     return in;
   });
-  EXPECT_THROW(attention_of(model, tokens, mask, 2), ShapeError);
+  try {
+    attention_of(model, tokens, mask, 2);
+    ADD_FAILURE();
+  } catch (const ShapeError& error) {
+    EXPECT_STREQ(error.what(), "attention_of: layer 2 of 2");
+  }
   EXPECT_THROW(attention_of(model, tokens, mask, -1), ShapeError);
 }
 

@@ -180,5 +180,28 @@ TEST(LanguageModel, RefusesTextsThatAreTooLong) {
   EXPECT_THROW(made<float>(gpt()).forward(Tokens({1, 6}), masks::Causal{}), ShapeError);
 }
 
+/// GPT-2's: norms 1 and 0, biases 0, weights normal, what ends in a residual sum smaller.
+TEST(LanguageModel, StartsAsGPT2Does) {
+  auto options = gpt();
+  options.vocabulary = 300;
+  options.model_dim = 64;
+  options.blocks = 8;
+  options.deviation = 0.1;
+  const auto model = made<double>(options);
+  for_each_parameter(
+      [&](std::string_view name, const auto& parameter) {
+        double squares = 0;
+        for (const double value : parameter) squares += value * value;
+        const double size = std::sqrt(squares / static_cast<double>(parameter.size()));
+        const bool ends = name.ends_with("out.weight") || name.ends_with("down.weight");
+        const double expected = name.ends_with("norm.weight") ? 1
+                                : name.ends_with("bias")      ? 0
+                                : ends                        ? 0.1 / 4
+                                                              : 0.1;
+        EXPECT_NEAR(size, expected, 0.1 * expected) << name;
+      },
+      model);
+}
+
 }  // namespace
 }  // namespace heed::test

@@ -44,5 +44,14 @@ TEST(TokenInput, GradientsReachTableAndPositions) {
   EXPECT_EQ(gradients.positions->weight(1, 0), 2 + 4);
 }
 
+TEST(TokenInput, AnyFactorActs) {
+  for (const double factor : {0.5, 1.0, 2.0, 3.0}) {
+    Random random(3);
+    const TokenInput<double> input({.vocabulary = 5, .model_dim = 2, .factor = factor}, random);
+    const auto x = input.forward(Tokens({1, 1}, {3}));
+    EXPECT_EQ(x(0, 0, 1), factor * input.embedding.weight(3, 1)) << factor;
+  }
+}
+
 }  // namespace
 }  // namespace heed::test

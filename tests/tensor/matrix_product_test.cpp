@@ -133,7 +133,8 @@ TEST_P(MatrixProduct, AnyStridesOfWideProductsGiveTheSameBits) {
   set_thread_count(1);
   for (const Index rows : {6, 11, 60, 131}) {
     const Index depth = 70, columns = 400;
-    const auto a = random_matrix<float>(rows, depth, 9), b = random_matrix<float>(depth, columns, 10);
+    const auto a = random_matrix<float>(rows, depth, 9),
+               b = random_matrix<float>(depth, columns, 10);
     const auto expected = matrix_product(a, b);
     for (const Index step : {1, 2, 3, 1024}) {
       Tensor<float, 2> wide({depth, rows * step});  // transposed, rows `step` apart

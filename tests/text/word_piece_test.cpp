@@ -105,7 +105,8 @@ TEST(WordPiece, VocabulariesThatAreNone) {
   EXPECT_EQ(WordPiece::read(file.path()).encode("b a"), (Ids{2, 1}));
   EXPECT_EQ(WordPiece::parse("[UNK]\na\nb", "x").encode("b a"), (Ids{2, 1}));
   EXPECT_EQ(WordPiece::parse("[UNK]\na\nb", "x").vocabulary_size(), 3);
-  EXPECT_EQ(WordPiece::parse("[UNK]\na\nb\n", "x").vocabulary_size(), 3) << "no token after the last";
+  EXPECT_EQ(WordPiece::parse("[UNK]\na\nb\n", "x").vocabulary_size(), 3)
+      << "no token after the last";
   EXPECT_EQ(test::error_of([] { WordPiece::parse("a", "x"); }), "x: vocabulary: no token '[UNK]'");
 }
 
