@@ -7,5 +7,6 @@
 #include <heed/generation/sampler.hpp>
 #include <heed/generation/sampling_steps.hpp>
 #include <heed/generation/session.hpp>
+#include <heed/generation/session_options.hpp>
 #include <heed/generation/stop_strings.hpp>
 #include <heed/generation/translation_session.hpp>

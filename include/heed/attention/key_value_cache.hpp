@@ -136,22 +136,26 @@ class KeyValueCache {
     starts_[slot(to)] = starts_[slot(from)];
   }
 
-  /// Sequence i becomes what sequence parents[i] was: the step of a beam search.
-  void reorder(std::span<const Index> parents) {
+  struct Places {
+    detail::PageTables tables;
+    Tensor<Index, 1> lengths, starts;
+  };
+  /// Sequence i becomes what sequence parents[i] was, with `places()` of now taking no memory.
+  Places places() const { return {tables_, lengths_, starts_}; }
+  void reorder(std::span<const Index> parents) { reorder(parents, places()); }
+  void reorder(std::span<const Index> parents, const Places& now) {
     if (static_cast<Index>(parents.size()) != shape_.batch) {
       throw_shape_error("KeyValueCache: ", parents.size(), " parents for a batch of ",
                         shape_.batch);
     }
     for (const Index parent : parents) slot(parent);
-    const auto tables = tables_;
-    const auto lengths = lengths_, starts = starts_;
-    for (const Index parent : parents) hold(tables, parent);
+    for (const Index parent : parents) hold(now.tables, parent);
     for (Index item = 0; item < shape_.batch; ++item) drop(item);
     for (Index item = 0; item < shape_.batch; ++item) {
       const Index parent = parents[static_cast<std::size_t>(item)];
-      tables_.copy(tables, parent, item);
-      lengths_[item] = lengths[parent];
-      starts_[item] = starts[parent];
+      tables_.copy(now.tables, parent, item);
+      lengths_[item] = now.lengths[parent];
+      starts_[item] = now.starts[parent];
     }
   }
 

@@ -10,38 +10,27 @@
 #include <heed/attention/key_value_cache.hpp>
 #include <heed/core/error.hpp>
 #include <heed/generation/beam_search.hpp>
+#include <heed/generation/session_options.hpp>
 #include <heed/layers/cached_attention.hpp>
-#include <heed/masks/causal.hpp>
 #include <heed/models/language_model.hpp>
 
 namespace heed {
-
-/// How much a session can hold, and who sees whom.
-struct SessionOptions {
-  Index batch = 1;
-  Index max_length = 0;  // tokens of each sequence; 0: the model's
-  /// Tokens in a page of the caches, as CacheShape has it; 0: one page per sequence, contiguous.
-  Index page_tokens = 0;
-  Index pages = 0;  // of every cache; 0: enough for all sequences at full length
-  /// Over positions in the sequences; the same for all of them, which change places.
-  Mask mask = masks::Causal{};
-};
 
 /// Reading and writing with a language model some tokens at a time: the keys and values of every
 /// block are kept in caches, so that a token is computed once. Logits have the bits of the model's
 /// forward pass on the whole sequences, however these are cut into calls and whatever stands in the
 /// other sequences. `Stored` may be bfloat16: half the memory, other bits.
-/// Every call either happens or throws (ShapeError, CacheFull) and leaves the session as it was.
-/// The model is not copied.
+/// Every call either happens or throws (ShapeError, CacheFull, what memory that runs out throws)
+/// and leaves the session as it was. The model is not copied.
 template <Scalar T, class Stored = T>
 class Session {
  public:
   explicit Session(const LanguageModel<T>& model, const SessionOptions& options = {})
       : model_(&model),
-        options_(checked(model, options)),
+        options_(detail::checked_options(options, model.options)),
         lengths_(static_cast<std::size_t>(options_.batch), 0) {
     for (const auto& block : model.blocks) {
-      caches_.emplace_back(cache_shape(block.attention.options));
+      caches_.emplace_back(detail::cache_shape(options_, block.attention.options));
     }
   }
 
@@ -55,19 +44,18 @@ class Session {
   /// Reads the next tokens of every sequence (none for some, if need be) and gives the logits of
   /// what follows each, (batch, vocabulary); 0 where there were none.
   Tensor<T, 2> prefill(std::span<const std::vector<Index>> tokens) {
-    const auto [flat, counts] = flattened(tokens);
-    const auto last = hidden(flat, counts, true);
-    std::vector<Index> items;
-    for (Index item = 0; item < batch(); ++item) {
-      if (counts[static_cast<std::size_t>(item)] > 0) items.push_back(item);
-    }
-    const auto logits = model_->head.forward(last, model_->input.embedding);
-    Tensor<T, 2> result({batch(), logits.extent(2)});
-    for (std::size_t i = 0; i < items.size(); ++i) {
-      std::copy_n(logits.data() + static_cast<Index>(i) * logits.extent(2), logits.extent(2),
-                  result.data() + items[i] * logits.extent(2));
-    }
-    return result;
+    const auto next = flattened(tokens);
+    return advance(next, true, [&](const Tensor<T, 3>& logits) {
+      const Index vocabulary = logits.extent(2);
+      Tensor<T, 2> result({batch(), vocabulary});
+      const T* from = logits.data();
+      for (Index item = 0; item < batch(); ++item) {
+        if (next.counts[static_cast<std::size_t>(item)] == 0) continue;
+        std::copy_n(from, vocabulary, result.data() + item * vocabulary);
+        from += vocabulary;
+      }
+      return result;
+    });
   }
   /// One token for every sequence.
   Tensor<T, 2> step(std::span<const Index> tokens) {
@@ -90,20 +78,23 @@ class Session {
       const Index* row = tokens.data() + item * tokens.extent(1);
       rows.emplace_back(row, row + tokens.extent(1));
     }
-    const auto [flat, counts] = flattened(rows);
-    auto logits = model_->head.forward(hidden(flat, counts, false), model_->input.embedding);
-    const Index vocabulary = logits.extent(2);
-    return std::move(logits).reshaped(Extents<3>{batch(), tokens.extent(1), vocabulary});
+    return advance(flattened(rows), false, [&](Tensor<T, 3>&& logits) {
+      const Index vocabulary = logits.extent(2);
+      return std::move(logits).reshaped(Extents<3>{batch(), tokens.extent(1), vocabulary});
+    });
   }
 
   /// Sequence i becomes what sequence parents[i] was.
   void reorder(std::span<const Index> parents) {
-    for (const Index parent : parents) check_item(parent);
-    const auto lengths = lengths_;
-    for (auto& cache : caches_) cache.reorder(parents);
-    for (std::size_t i = 0; i < parents.size(); ++i) {
-      lengths_[i] = lengths[static_cast<std::size_t>(parents[i])];
+    if (static_cast<Index>(parents.size()) != batch()) {
+      throw_shape_error("Session: ", parents.size(), " parents for a batch of ", batch());
     }
+    std::vector<Index> lengths;
+    for (const Index parent : parents) lengths.push_back(length(parent));
+    std::vector<typename KeyValueCache<T, Stored>::Places> places;
+    for (const auto& cache : caches_) places.push_back(cache.places());
+    for (std::size_t i = 0; i < caches_.size(); ++i) caches_[i].reorder(parents, places[i]);
+    lengths_ = std::move(lengths);
   }
   /// Takes the last tokens of a sequence back, down to `length`; 0 begins anew.
   void truncate(Index item, Index length) {
@@ -125,25 +116,6 @@ class Session {
     std::vector<Index> counts;
   };
 
-  static SessionOptions checked(const LanguageModel<T>& model, SessionOptions options) {
-    if (options.max_length == 0) options.max_length = model.options.max_length;
-    const bool table = model.options.positions == PositionKind::learned;
-    if (options.batch < 1 || options.max_length < 1 || options.page_tokens < 0 ||
-        options.pages < 0 || (table && options.max_length > model.options.max_length)) {
-      throw_shape_error("Session: batch ", options.batch, ", max_length ", options.max_length,
-                        " (of the model ", model.options.max_length, "), ", options.pages,
-                        " pages of ", options.page_tokens);
-    }
-    return options;
-  }
-  CacheShape cache_shape(const MultiHeadAttentionOptions& attention) const {
-    const Index heads = attention.key_heads, dim = attention.head_dim;
-    const Index length = options_.max_length, page = options_.page_tokens;
-    if (page == 0) return CacheShape::contiguous(batch(), heads, dim, dim, length);
-    auto shape = CacheShape::paged(batch(), heads, dim, dim, length, page);
-    if (options_.pages > 0) shape.pages = options_.pages;
-    return shape;
-  }
   void check_item(Index item) const {
     if (item < 0 || item >= batch()) throw_shape_error("Session: sequence ", item, " of ", batch());
   }
@@ -170,29 +142,37 @@ class Session {
     return ragged;
   }
 
-  /// What comes out of the last block, (1, tokens, model_dim), behind all tokens or the last ones
-  /// of their sequences; advances the caches.
-  Tensor<T, 3> hidden(const Tokens& tokens, const std::vector<Index>& counts, bool last) {
-    auto x = embedded(tokens, counts);
+  /// Reads tokens: `finish(logits)` of the logits behind all of them, (1, tokens, vocabulary), or
+  /// the last ones of their sequences.
+  template <class Finish>
+  auto advance(const Ragged& next, bool last, const Finish& finish) {
     try {
-      for (std::size_t i = 0; i < caches_.size(); ++i) {
-        const auto& block = model_->blocks[i];
-        if (last && i + 1 == caches_.size()) {
-          x = last_tokens_forward(block, x, counts, caches_[i], options_.mask);
-          break;
-        }
-        x = block.forward_around(std::move(x), [&](const Tensor<T, 3>& in) {
-          return cached_attention(block.attention, in, counts, caches_[i], options_.mask);
-        });
-      }
+      auto x = hidden(next.tokens, next.counts, last);
+      if (model_->norm) x = model_->norm->forward(x);
+      auto result = finish(model_->head.forward(x, model_->input.embedding));
+      for (std::size_t item = 0; item < lengths_.size(); ++item)
+        lengths_[item] += next.counts[item];
+      return result;
     } catch (...) {
       for (auto& cache : caches_) {
         for (Index item = 0; item < batch(); ++item) cache.truncate(item, length(item));
       }
       throw;
     }
-    for (std::size_t item = 0; item < counts.size(); ++item) lengths_[item] += counts[item];
-    return model_->norm ? model_->norm->forward(x) : x;
+  }
+  /// What comes out of the last block, (1, tokens, model_dim); advances the caches.
+  Tensor<T, 3> hidden(const Tokens& tokens, const std::vector<Index>& counts, bool last) {
+    auto x = embedded(tokens, counts);
+    for (std::size_t i = 0; i < caches_.size(); ++i) {
+      const auto& block = model_->blocks[i];
+      if (last && i + 1 == caches_.size()) {
+        return last_tokens_forward(block, x, counts, caches_[i], options_.mask);
+      }
+      x = block.forward_around(std::move(x), [&](const Tensor<T, 3>& in) {
+        return cached_attention(block.attention, in, counts, caches_[i], options_.mask);
+      });
+    }
+    return x;
   }
   Tensor<T, 3> embedded(const Tokens& tokens, const std::vector<Index>& counts) const {
     auto x = Tensor<T, 3>::uninitialized({1, tokens.size(), model_->options.model_dim});

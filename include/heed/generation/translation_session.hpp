@@ -51,20 +51,7 @@ class TranslationSession {
   /// Reads the next tokens of every target, (batch, tokens): the logits behind each of them,
   /// (batch, tokens, vocabulary).
   Tensor<T, 3> logits(const Tokens& tokens) {
-    if (tokens.extent(0) != batch_ || tokens.extent(1) > options_.max_length - length_) {
-      throw_shape_error("TranslationSession: tokens ", tokens.extents(), " for ", batch_,
-                        " sequences with ", length_, " of ", options_.max_length, " tokens");
-    }
-    auto x = model_->input.forward(tokens, length_);
-    try {
-      for (std::size_t i = 0; i < caches_.size(); ++i) x = block(i, std::move(x));
-    } catch (...) {
-      take_back(length_);
-      throw;
-    }
-    length_ += tokens.extent(1);
-    if (model_->norm) x = model_->norm->forward(x);
-    return model_->head.forward(x, model_->input.embedding);
+    return advance(tokens, [](Tensor<T, 3>&& logits) { return std::move(logits); });
   }
   /// One token for every target: the logits of what follows, (batch, vocabulary).
   Tensor<T, 2> step(std::span<const Index> tokens) {
@@ -82,8 +69,9 @@ class TranslationSession {
     }
     Tokens row({1, static_cast<Index>(tokens.size())});
     std::copy(tokens.begin(), tokens.end(), row.data());
-    const auto all = logits(row);
-    return Tensor<T, 1>::copy_of(all.view().select(0, 0).select(0, row.extent(1) - 1));
+    return advance(row, [&](const Tensor<T, 3>& all) {
+      return Tensor<T, 1>::copy_of(all.view().select(0, 0).select(0, row.extent(1) - 1));
+    });
   }
 
   /// Takes the last tokens back, down to `length`; 0 begins anew.
@@ -109,6 +97,25 @@ class TranslationSession {
     return options;
   }
 
+  /// Reads tokens: `finish(logits)` of the logits behind all of them.
+  template <class Finish>
+  auto advance(const Tokens& tokens, const Finish& finish) {
+    if (tokens.extent(0) != batch_ || tokens.extent(1) > options_.max_length - length_) {
+      throw_shape_error("TranslationSession: tokens ", tokens.extents(), " for ", batch_,
+                        " sequences with ", length_, " of ", options_.max_length, " tokens");
+    }
+    try {
+      auto x = model_->input.forward(tokens, length_);
+      for (std::size_t i = 0; i < caches_.size(); ++i) x = block(i, std::move(x));
+      if (model_->norm) x = model_->norm->forward(x);
+      auto result = finish(model_->head.forward(x, model_->input.embedding));
+      length_ += tokens.extent(1);
+      return result;
+    } catch (...) {
+      take_back(length_);
+      throw;
+    }
+  }
   Tensor<T, 3> block(std::size_t i, Tensor<T, 3> x) {
     const auto& block = model_->blocks[i];
     const Extents<3> extents = x.extents();

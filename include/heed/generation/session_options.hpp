@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <heed/attention/cache_shape.hpp>
+#include <heed/core/error.hpp>
+#include <heed/layers/multi_head_attention_options.hpp>
+#include <heed/masks/causal.hpp>
+#include <heed/masks/mask.hpp>
+#include <heed/models/language_model_options.hpp>
+
+namespace heed {
+
+/// How much a session can hold, and who sees whom.
+struct SessionOptions {
+  Index batch = 1;
+  Index max_length = 0;  // tokens of each sequence; 0: the model's
+  /// Tokens in a page of the caches, as CacheShape has it; 0: one page per sequence, contiguous.
+  Index page_tokens = 0;
+  Index pages = 0;  // of every cache; 0: enough for all sequences at full length
+  /// Over positions in the sequences; the same for all of them, which change places.
+  Mask mask = masks::Causal{};
+};
+
+namespace detail {
+
+/// With a max_length. Throws ShapeError for what the model cannot.
+inline SessionOptions checked_options(SessionOptions options, const LanguageModelOptions& model) {
+  if (options.max_length == 0) options.max_length = model.max_length;
+  const bool table = model.positions == PositionKind::learned;
+  if (options.batch < 1 || options.max_length < 1 || options.page_tokens < 0 || options.pages < 0 ||
+      (table && options.max_length > model.max_length)) {
+    throw_shape_error("Session: batch ", options.batch, ", max_length ", options.max_length,
+                      " (of the model ", model.max_length, "), ", options.pages, " pages of ",
+                      options.page_tokens);
+  }
+  return options;
+}
+
+inline CacheShape cache_shape(const SessionOptions& options,
+                              const MultiHeadAttentionOptions& attention) {
+  const Index heads = attention.key_heads, dim = attention.head_dim;
+  const Index length = options.max_length, page = options.page_tokens;
+  if (page == 0) return CacheShape::contiguous(options.batch, heads, dim, dim, length);
+  auto shape = CacheShape::paged(options.batch, heads, dim, dim, length, page);
+  if (options.pages > 0) shape.pages = options.pages;
+  return shape;
+}
+
+}  // namespace detail
+
+}  // namespace heed
