@@ -4,6 +4,7 @@
 #include <heed/generation/generate.hpp>
 #include <heed/masks/padding.hpp>
 #include <heed/masks/predicate.hpp>
+#include <heed/tensor/copy.hpp>
 
 #include "laws/layer_laws.hpp"
 
@@ -181,6 +182,66 @@ TEST(TranslationSession, NoSequencesAndEmptySources) {
       model.forward(Tokens({2, 0}), target, {masks::Full{}, masks::Causal{}, masks::Full{}});
   EXPECT_TRUE(same_bits(silent.logits(target), whole));
   EXPECT_EQ(silent.logits(Tokens({2, 0})).extents(), (Extents<3>{2, 0, 13}));
+}
+
+/// Sources and targets padded on the left, each row as it is alone.
+TEST(TranslationSession, PaddedOnTheLeftIsAsAlone) {
+  for (const auto kind : {PositionKind::none, PositionKind::learned, PositionKind::sinusoidal,
+                          PositionKind::rotary, PositionKind::relative, PositionKind::alibi}) {
+    auto options = original();
+    options.positions = kind;
+    options.relative_reach = 4;
+    const auto model = made<double>(options);
+    const Tokens source = some_tokens(2, 8, 9, 3), target = some_tokens(2, 9, 13, 4);
+    const std::vector<Index> source_begins = {3, 0}, target_begins = {0, 4};
+    const masks::Padding source_padding(source_begins, {8, 8});
+    const masks::Padding target_padding(target_begins, {9, 9});
+    const auto own = predicate([&](Position at) {
+      return at.key <= at.query && target_begins[static_cast<std::size_t>(at.batch)] <= at.key;
+    });
+    TranslationSession<double> session(
+        model, source,
+        {.max_length = 9,
+         .masks = {source_padding, own, source_padding},
+         .positions = {positions_of(source_padding, source.extents()),
+                       positions_of(target_padding, target.extents())}});
+    Tensor<double, 3> logits({2, 9, 13});
+    for (const auto& [first, last] : {std::pair<Index, Index>{0, 6}, {6, 7}, {7, 9}}) {
+      const auto part = session.logits(Tokens::copy_of(target.view().slice(1, first, last)));
+      heed::copy(part.view(), logits.view().slice(1, first, last));
+    }
+    for (Index row = 0; row < 2; ++row) {
+      const auto item = static_cast<std::size_t>(row);
+      const auto alone = [&](const Tokens& tokens, Index begin) {
+        return Tokens::copy_of(
+            tokens.view().slice(0, row, row + 1).slice(1, begin, tokens.extent(1)));
+      };
+      const auto expected =
+          model.forward(alone(source, source_begins[item]), alone(target, target_begins[item]),
+                        {masks::Full{}, masks::Causal{}, masks::Full{}});
+      for (Index token = 0; token < expected.extent(1); ++token) {
+        for (Index i = 0; i < 13; ++i) {
+          ASSERT_NEAR(logits(row, target_begins[item] + token, i), expected(0, token, i), 1e-12)
+              << "row " << row << ", kind " << static_cast<int>(kind);
+        }
+      }
+    }
+    EXPECT_THROW(session.logits(Tokens({2, 1})), ShapeError);
+    EXPECT_EQ(session.length(), 9);
+  }
+}
+
+TEST(TranslationSession, RefusesPositionsThatDoNotReach) {
+  const auto model = made<float>(original());
+  const Tokens source = some_tokens(1, 6, 9, 5);
+  EXPECT_THROW(
+      TranslationSession<float>(model, source, {.positions = {Positions(Tokens({1, 5})), {}}}),
+      ShapeError);
+  TranslationSession<float> session(model, source, {.positions = {{}, Positions(Tokens({1, 2}))}});
+  session.step(std::vector<Index>{1});
+  EXPECT_THROW(session.logits(Tokens({1, 2})), ShapeError);
+  EXPECT_EQ(session.length(), 1);
+  session.step(std::vector<Index>{2});
 }
 
 }  // namespace

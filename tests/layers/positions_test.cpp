@@ -18,7 +18,7 @@ using Ids = std::vector<Index>;
 TEST(Positions, AreColumnsByDefault) {
   EXPECT_EQ(row_of({}, 3, 3), (Ids{0, 1, 2}));
   EXPECT_EQ(row_of(7, 3, 3), (Ids{7, 8, 9}));
-  EXPECT_EQ(row_of(Positions(7).part(1, 2, 1), 0, 2), (Ids{9, 10}));
+  EXPECT_EQ(row_of(Positions(7).row(1).columns(2, 1), 0, 2), (Ids{9, 10}));
   EXPECT_TRUE(Positions(7).are_columns());
   EXPECT_EQ(Positions(7).first(), 7);
   Positions(7).check("test", {3, 100});
@@ -28,11 +28,11 @@ TEST(Positions, AreGivenForEveryTokenOrOneRowForAll) {
   const Positions own(Tensor<Index, 2>({2, 3}, {5, 0, 1, 2, 2, 9}));
   EXPECT_FALSE(own.are_columns());
   EXPECT_EQ(row_of(own, 1, 3), (Ids{2, 2, 9}));
-  EXPECT_EQ(row_of(own.part(1, 1, 2), 0, 2), (Ids{2, 9}));
+  EXPECT_EQ(row_of(own.row(1).columns(1, 2), 0, 2), (Ids{2, 9}));
   own.check("test", {2, 3});
   const Positions all(Tensor<Index, 2>({1, 3}, {5, 0, 1}));
   EXPECT_EQ(row_of(all, 8, 3), (Ids{5, 0, 1}));
-  EXPECT_EQ(row_of(all.part(8, 2, 1), 0, 1), Ids{1});
+  EXPECT_EQ(row_of(all.row(8).columns(2, 1), 0, 1), Ids{1});
   all.check("test", {9, 3});
 }
 
@@ -43,12 +43,12 @@ TEST(Positions, RefuseWhatDoesNotFit) {
   EXPECT_THROW(own.check("test", {2, 4}), ShapeError);
   EXPECT_THROW(own.check("test", {1, 3}), ShapeError);
   EXPECT_THROW(own.check("test", {3, 3}), ShapeError);
-  EXPECT_THROW(own.part(2, 0, 1), ShapeError);
-  EXPECT_THROW(own.part(-1, 0, 1), ShapeError);
-  EXPECT_THROW(own.part(0, 2, 2), ShapeError);
-  EXPECT_THROW(own.part(0, -1, 2), ShapeError);
-  EXPECT_THROW(own.part(0, 1, -1), ShapeError);
-  EXPECT_EQ(row_of(own.part(1, 3, 0), 0, 0), Ids{});
+  EXPECT_THROW(own.row(2), ShapeError);
+  EXPECT_THROW(own.row(-1), ShapeError);
+  EXPECT_THROW(own.columns(2, 2), ShapeError);
+  EXPECT_THROW(own.columns(-1, 2), ShapeError);
+  EXPECT_THROW(own.columns(1, -1), ShapeError);
+  EXPECT_EQ(row_of(own.columns(3, 0), 0, 0), Ids{});
 }
 
 TEST(Positions, OfPaddedTexts) {

@@ -21,6 +21,8 @@ struct TranslationSessionOptions {
   Index page_tokens = 0;  // in a page of the caches, as CacheShape has it; 0: one page per sequence
   /// The target's mask is over positions, the same for all sequences.
   EncoderDecoderMasks masks{masks::Full{}, masks::Causal{}, masks::Full{}};
+  /// Of the sources' tokens, and of the targets' to max_length.
+  EncoderDecoderPositions positions = {};
 };
 
 /// Writing with an encoder-decoder some tokens at a time: the sources are read once, and the keys
@@ -34,7 +36,8 @@ class TranslationSession {
   TranslationSession(const EncoderDecoder<T>& model, const Tokens& sources,
                      const TranslationSessionOptions& options = {})
       : model_(&model), options_(checked(model, options)), batch_(sources.extent(0)) {
-    memory_ = model.remember(model.encode(sources, options_.masks.source));
+    memory_ =
+        model.remember(model.encode(sources, options_.masks.source, options_.positions.source));
     for (const auto& block : model.blocks) {
       const auto& attention = block.attention.options;
       const Index heads = attention.key_heads, dim = attention.head_dim;
@@ -105,7 +108,8 @@ class TranslationSession {
                         " sequences with ", length_, " of ", options_.max_length, " tokens");
     }
     try {
-      auto x = model_->input.forward(tokens, length_);
+      auto x = model_->input.forward(tokens,
+                                     options_.positions.target.columns(length_, tokens.extent(1)));
       for (std::size_t i = 0; i < caches_.size(); ++i) x = block(i, std::move(x));
       if (model_->norm) x = model_->norm->forward(x);
       auto result = finish(model_->head.forward(x, model_->input.embedding));
@@ -125,7 +129,8 @@ class TranslationSession {
         [&](const Tensor<T, 3>& in) {
           const Extents<3> all = {1, extents[0] * extents[1], extents[2]};
           const auto flat = Tensor<T, 3>(in).reshaped(all);
-          return cached_attention(block.attention, flat, counts, caches_[i], options_.masks.target)
+          return cached_attention(block.attention, flat, counts, caches_[i], options_.masks.target,
+                                  options_.positions.target)
               .reshaped(extents);
         },
         [&](const Tensor<T, 3>& in) {

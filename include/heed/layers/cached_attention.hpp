@@ -33,7 +33,7 @@ void append_tokens(const MultiHeadAttention<T>& layer, Tensor<T, 3> keys,
     const auto new_keys = heads_of_rows(keys, row, count, layer.options.head_dim);
     if (layer.rotary) {
       layer.rotary->apply(new_keys.with_leading_axis(),
-                          positions.part(item, cache.length(item), count));
+                          positions.row(item).columns(cache.length(item), count));
     }
     cache.append(item, new_keys, heads_of_rows(values, row, count, layer.options.head_dim));
     row += count;
@@ -114,7 +114,7 @@ Tensor<T, 3> cached_attention(const MultiHeadAttention<T>& layer, const Tensor<T
     if (layer.rotary) {
       const auto rows = detail::heads_of_rows(queries, row, count, head_dim);
       layer.rotary->apply(rows.with_leading_axis(),
-                          positions.part(item, cache.length(item), count));
+                          positions.row(item).columns(cache.length(item), count));
     }
     row += count;
   }
@@ -140,7 +140,7 @@ Tensor<T, 3> cached_attention(const MultiHeadAttention<T>& layer, const Tensor<T
 template <Scalar T, class Stored>
 Tensor<T, 3> last_tokens_forward(const SelfAttentionBlock<T>& block, const Tensor<T, 3>& x,
                                  std::span<const Index> counts, KeyValueCache<T, Stored>& cache,
-                                 const Mask& mask, const Positions& positions = {}) {
+                                 const Mask& mask) {
   const auto others = detail::rows_of_sequences(x, counts, false);
   std::vector<Index> before, ends;
   for (const Index count : counts) {
@@ -152,12 +152,12 @@ Tensor<T, 3> last_tokens_forward(const SelfAttentionBlock<T>& block, const Tenso
     const auto in = residual.norm_before ? residual.norm.forward(others) : others;
     const auto& layer = block.attention;
     detail::append_tokens(layer, layer.keys(in), layer.projections.forward(Projection::value, in),
-                          before, cache, positions);
+                          before, cache, {});
   }
-  return block.forward_around(
-      detail::rows_of_sequences(x, counts, true), [&](const Tensor<T, 3>& in) {
-        return cached_attention(block.attention, in, ends, cache, mask, positions);
-      });
+  return block.forward_around(detail::rows_of_sequences(x, counts, true),
+                              [&](const Tensor<T, 3>& in) {
+                                return cached_attention(block.attention, in, ends, cache, mask);
+                              });
 }
 
 }  // namespace heed

@@ -45,18 +45,23 @@ class Positions {
     if (rows && ids_->extent(1) == tokens[1]) return;
     throw_shape_error(caller, ": positions are ", ids_->extents(), ", tokens ", tokens);
   }
-  /// Those of some columns of a row, for tokens that come a few at a time. Throws ShapeError for
-  /// columns that have no numbers.
-  Positions part(Index row, Index begin, Index count) const {
-    if (!ids_) return first_ + begin;
-    if (row < 0 || (ids_->extent(0) != 1 && row >= ids_->extent(0)) || begin < 0 || count < 0 ||
-        count > ids_->extent(1) - begin) {
-      throw_shape_error("Positions: columns ", begin, " to ", begin + count, " of row ", row,
-                        " where there are ", ids_->extents());
+  /// Those of one row. Throws ShapeError for a row that has no numbers.
+  Positions row(Index row) const {
+    if (!ids_ || ids_->extent(0) == 1) return *this;
+    if (row < 0 || row >= ids_->extent(0)) {
+      throw_shape_error("Positions: row ", row, " of ", ids_->extents());
     }
-    Tensor<Index, 2> ids({1, count});
-    for (Index i = 0; i < count; ++i) ids(0, i) = at(row, begin + i);
-    return Positions(std::move(ids));
+    return Positions(Tensor<Index, 2>::copy_of(ids_->view().slice(0, row, row + 1)));
+  }
+  /// Those of some columns, for tokens that come a few at a time. Throws ShapeError for columns
+  /// that have no numbers.
+  Positions columns(Index begin, Index count) const {
+    if (!ids_) return first_ + begin;
+    if (begin < 0 || count < 0 || count > ids_->extent(1) - begin) {
+      throw_shape_error("Positions: columns ", begin, " to ", begin + count, " of ",
+                        ids_->extents());
+    }
+    return Positions(Tensor<Index, 2>::copy_of(ids_->view().slice(1, begin, begin + count)));
   }
 
  private:
