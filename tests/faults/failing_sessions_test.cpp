@@ -71,6 +71,19 @@ TEST_P(FailingSessions, AreAsTheyWere) {
   }
 }
 
+TEST_P(FailingSessions, AreAsTheyWereWhereTokensLeave) {
+  const auto model = session_model(true);
+  const auto make = [&] {
+    Reading<Session<float>> reading{
+        Session<float>(model, {.batch = 2, .max_length = 16, .slide = 5, .page_tokens = 16})};
+    reading.session.prefill(Sequences{{3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9}, {2}});
+    return reading;
+  };
+  const Sequences next = {{3, 1}, {2, 6}};
+  fail_every_allocation(
+      make, [&](auto& reading) { reading.last = reading.session.prefill(next); }, read_digest);
+}
+
 TEST_P(FailingSessions, OfTranslationsAreAsTheyWere) {
   Random random(1);
   const EncoderDecoder<float> model({.source_vocabulary = 11,

@@ -22,6 +22,8 @@ TEST(SessionOptions, RefuseWhatCannotBe) {
   EXPECT_THROW(detail::checked_options({.max_length = -1}, model), ShapeError);
   EXPECT_THROW(detail::checked_options({.page_tokens = -1}, model), ShapeError);
   EXPECT_THROW(detail::checked_options({.pages = -1}, model), ShapeError);
+  EXPECT_THROW(detail::checked_options({.slide = -1}, model), ShapeError);
+  EXPECT_THROW(detail::checked_options({.max_length = 9, .slide = 10}, model), ShapeError);
 }
 
 TEST(SessionOptions, GiveTheShapeOfCaches) {

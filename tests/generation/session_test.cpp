@@ -2,6 +2,7 @@
 #include <heed/generation/session.hpp>
 
 #include <heed/core/bfloat16.hpp>
+#include <heed/generation/beam_search.hpp>
 #include <heed/generation/generate.hpp>
 #include <heed/masks/sliding_window.hpp>
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include <heed/core/error.hpp>
@@ -149,6 +150,36 @@ std::vector<Beam> beam_search(Step&& step, const BeamOptions& options = {}) {
     if (decided) break;
   }
   return ended;
+}
+
+/// The likeliest continuations of a prompt, by a session of at least `width` sequences, which begin
+/// anew. Throws ShapeError as beam_search and the session do.
+template <class AnySession>
+std::vector<Beam> beam_search(AnySession& session, std::span<const Index> prompt,
+                              const BeamOptions& options = {}) {
+  if (prompt.empty() || session.batch() < options.width) {
+    throw_shape_error("beam_search: a prompt of ", prompt.size(), " tokens, width ", options.width,
+                      ", a session of ", session.batch());
+  }
+  session.clear();
+  const auto rows = static_cast<std::size_t>(session.batch());
+  return beam_search(
+      [&](std::span<const Index> parents, std::span<const Index> tokens) {
+        std::vector<std::vector<Index>> next(rows);
+        if (tokens.empty()) {
+          next[0].assign(prompt.begin(), prompt.end());
+        } else {
+          std::vector<Index> places(parents.begin(), parents.end());
+          places.resize(rows, 0);
+          session.reorder(places);
+          for (std::size_t i = 0; i < tokens.size(); ++i) next[i] = {tokens[i]};
+        }
+        const auto logits = session.prefill(next);
+        const auto live = tokens.empty() ? Index{1} : static_cast<Index>(tokens.size());
+        using Logits = std::remove_const_t<decltype(logits)>;
+        return Logits::copy_of(logits.view().slice(0, 0, live));
+      },
+      options);
 }
 
 }  // namespace heed

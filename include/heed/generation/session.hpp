@@ -2,14 +2,12 @@
 #pragma once
 
 #include <algorithm>
-#include <limits>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include <heed/attention/key_value_cache.hpp>
 #include <heed/core/error.hpp>
-#include <heed/generation/beam_search.hpp>
 #include <heed/generation/session_options.hpp>
 #include <heed/layers/cached_attention.hpp>
 #include <heed/models/language_model.hpp>
@@ -21,21 +19,23 @@ namespace heed {
 /// forward pass on the whole sequences, however these are cut into calls and whatever stands in the
 /// other sequences. `Stored` may be bfloat16: half the memory, other bits.
 /// Every call either happens or throws (ShapeError, CacheFull, what memory that runs out throws)
-/// and leaves the session as it was. The model is not copied.
+/// and leaves the session as it was. The model is not copied. Sequences of unequal length need no
+/// padding: a token's position is its place in its own sequence.
 template <Scalar T, class Stored = T>
 class Session {
  public:
   explicit Session(const LanguageModel<T>& model, const SessionOptions& options = {})
       : model_(&model),
         options_(detail::checked_options(options, model.options)),
-        lengths_(static_cast<std::size_t>(options_.batch), 0) {
+        lengths_(static_cast<std::size_t>(options_.batch), 0),
+        texts_(lengths_.size()) {
     for (const auto& block : model.blocks) {
       caches_.emplace_back(detail::cache_shape(options_, block.attention.options));
     }
   }
 
   Index batch() const { return options_.batch; }
-  /// Tokens of a sequence so far.
+  /// Tokens of a sequence so far, less those that left it.
   Index length(Index item = 0) const {
     check_item(item);
     return lengths_[static_cast<std::size_t>(item)];
@@ -44,6 +44,8 @@ class Session {
   /// Reads the next tokens of every sequence (none for some, if need be) and gives the logits of
   /// what follows each, (batch, vocabulary); 0 where there were none.
   Tensor<T, 2> prefill(std::span<const std::vector<Index>> tokens) {
+    check_batch(tokens);
+    if (options_.slide > 0 && !fits(tokens)) return slide(tokens);
     const auto next = flattened(tokens);
     return advance(next, true, [&](const Tensor<T, 3>& logits) {
       const Index vocabulary = logits.extent(2);
@@ -71,13 +73,14 @@ class Session {
     const Index vocabulary = logits.extent(1);
     return std::move(logits).reshaped(Extents<1>{vocabulary});
   }
-  /// The logits behind every one of the next tokens: (batch, tokens, vocabulary).
+  /// The logits behind every one of the next tokens, which must fit: (batch, tokens, vocabulary).
   Tensor<T, 3> logits(const Tokens& tokens) {
     std::vector<std::vector<Index>> rows;
     for (Index item = 0; item < tokens.extent(0); ++item) {
       const Index* row = tokens.data() + item * tokens.extent(1);
       rows.emplace_back(row, row + tokens.extent(1));
     }
+    check_batch(rows);
     return advance(flattened(rows), false, [&](Tensor<T, 3>&& logits) {
       const Index vocabulary = logits.extent(2);
       return std::move(logits).reshaped(Extents<3>{batch(), tokens.extent(1), vocabulary});
@@ -90,11 +93,16 @@ class Session {
       throw_shape_error("Session: ", parents.size(), " parents for a batch of ", batch());
     }
     std::vector<Index> lengths;
-    for (const Index parent : parents) lengths.push_back(length(parent));
+    std::vector<std::vector<Index>> texts;
+    for (const Index parent : parents) {
+      lengths.push_back(length(parent));
+      texts.push_back(texts_[static_cast<std::size_t>(parent)]);
+    }
     std::vector<typename KeyValueCache<T, Stored>::Places> places;
     for (const auto& cache : caches_) places.push_back(cache.places());
     for (std::size_t i = 0; i < caches_.size(); ++i) caches_[i].reorder(parents, places[i]);
     lengths_ = std::move(lengths);
+    texts_ = std::move(texts);
   }
   /// Takes the last tokens of a sequence back, down to `length`; 0 begins anew.
   void truncate(Index item, Index length) {
@@ -105,6 +113,7 @@ class Session {
     }
     for (auto& cache : caches_) cache.truncate(item, length);
     lengths_[static_cast<std::size_t>(item)] = length;
+    texts_[static_cast<std::size_t>(item)].resize(static_cast<std::size_t>(length));
   }
   void clear() {
     for (Index item = 0; item < batch(); ++item) truncate(item, 0);
@@ -120,11 +129,38 @@ class Session {
     if (item < 0 || item >= batch()) throw_shape_error("Session: sequence ", item, " of ", batch());
   }
 
-  Ragged flattened(std::span<const std::vector<Index>> tokens) const {
-    if (static_cast<Index>(tokens.size()) != batch()) {
-      throw_shape_error("Session: tokens of ", tokens.size(), " sequences for a batch of ",
-                        batch());
+  void check_batch(std::span<const std::vector<Index>> tokens) const {
+    if (static_cast<Index>(tokens.size()) == batch()) return;
+    throw_shape_error("Session: tokens of ", tokens.size(), " sequences for a batch of ", batch());
+  }
+  bool fits(std::span<const std::vector<Index>> tokens) const {
+    for (std::size_t item = 0; item < tokens.size(); ++item) {
+      const Index room = options_.max_length - lengths_[item];
+      if (static_cast<Index>(tokens[item].size()) > room) return false;
     }
+    return true;
+  }
+  /// prefill where the oldest tokens leave. In a copy: what fails must leave this one as it was.
+  Tensor<T, 2> slide(std::span<const std::vector<Index>> tokens) {
+    Session other = *this;
+    std::vector<std::vector<Index>> next(tokens.begin(), tokens.end());
+    for (std::size_t item = 0; item < next.size(); ++item) {
+      auto& all = next[item];
+      const auto count = static_cast<Index>(all.size());
+      const Index over = lengths_[item] + count - options_.max_length;
+      if (over <= 0) continue;
+      const Index leaving = (over + options_.slide - 1) / options_.slide * options_.slide;
+      all.insert(all.begin(), texts_[item].begin(), texts_[item].end());
+      all.erase(all.begin(), all.begin() + leaving);
+      other.truncate(static_cast<Index>(item), 0);
+    }
+    auto logits = other.prefill(next);
+    lengths_ = std::move(other.lengths_);
+    texts_ = std::move(other.texts_);
+    caches_ = std::move(other.caches_);
+    return logits;
+  }
+  Ragged flattened(std::span<const std::vector<Index>> tokens) const {
     Ragged ragged;
     std::vector<Index> all;
     for (Index item = 0; item < batch(); ++item) {
@@ -150,13 +186,15 @@ class Session {
       auto x = hidden(next.tokens, next.counts, last);
       if (model_->norm) x = model_->norm->forward(x);
       auto result = finish(model_->head.forward(x, model_->input.embedding));
+      const Index* token = next.tokens.data();
+      for (std::size_t item = 0; item < texts_.size(); token += next.counts[item++]) {
+        texts_[item].insert(texts_[item].end(), token, token + next.counts[item]);
+      }
       for (std::size_t item = 0; item < lengths_.size(); ++item)
         lengths_[item] += next.counts[item];
       return result;
     } catch (...) {
-      for (auto& cache : caches_) {
-        for (Index item = 0; item < batch(); ++item) cache.truncate(item, length(item));
-      }
+      for (Index item = 0; item < batch(); ++item) truncate(item, length(item));
       throw;
     }
   }
@@ -191,36 +229,8 @@ class Session {
   const LanguageModel<T>* model_;
   SessionOptions options_;
   std::vector<Index> lengths_;
+  std::vector<std::vector<Index>> texts_;  // the tokens in the caches
   std::vector<KeyValueCache<T, Stored>> caches_;
 };
-
-/// The likeliest continuations of a prompt, by a session of at least `width` sequences, which begin
-/// anew. Throws ShapeError as beam_search and the session do.
-template <Scalar T, class Stored>
-std::vector<Beam> beam_search(Session<T, Stored>& session, std::span<const Index> prompt,
-                              const BeamOptions& options = {}) {
-  if (prompt.empty() || session.batch() < options.width) {
-    throw_shape_error("beam_search: a prompt of ", prompt.size(), " tokens, width ", options.width,
-                      ", a session of ", session.batch());
-  }
-  session.clear();
-  const auto rows = static_cast<std::size_t>(session.batch());
-  return beam_search(
-      [&](std::span<const Index> parents, std::span<const Index> tokens) {
-        std::vector<std::vector<Index>> next(rows);
-        if (tokens.empty()) {
-          next[0].assign(prompt.begin(), prompt.end());
-        } else {
-          std::vector<Index> places(parents.begin(), parents.end());
-          places.resize(rows, 0);
-          session.reorder(places);
-          for (std::size_t i = 0; i < tokens.size(); ++i) next[i] = {tokens[i]};
-        }
-        const auto logits = session.prefill(next);
-        const auto live = tokens.empty() ? Index{1} : static_cast<Index>(tokens.size());
-        return Tensor<T, 2>::copy_of(logits.view().slice(0, 0, live));
-      },
-      options);
-}
 
 }  // namespace heed

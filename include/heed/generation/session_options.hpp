@@ -14,6 +14,12 @@ namespace heed {
 struct SessionOptions {
   Index batch = 1;
   Index max_length = 0;  // tokens of each sequence; 0: the model's
+  /// Above 0: from a sequence that has no room for its next tokens the oldest leave, the smallest
+  /// multiple of so many that makes room, and those that stay are read again at positions 0, 1, …
+  /// What comes out is that of a forward pass over the tokens that stay. 1 leaves as many as can
+  /// be, and every token then costs a pass; max_length / 2 costs one pass in so many tokens.
+  /// 0: what does not fit is a ShapeError.
+  Index slide = 0;
   /// Tokens in a page of the caches, as CacheShape has it; 0: one page per sequence, contiguous.
   Index page_tokens = 0;
   Index pages = 0;  // of every cache; 0: enough for all sequences at full length
@@ -28,10 +34,11 @@ inline SessionOptions checked_options(SessionOptions options, const LanguageMode
   if (options.max_length == 0) options.max_length = model.max_length;
   const bool table = model.positions == PositionKind::learned;
   if (options.batch < 1 || options.max_length < 1 || options.page_tokens < 0 || options.pages < 0 ||
+      options.slide < 0 || options.slide > options.max_length ||
       (table && options.max_length > model.max_length)) {
     throw_shape_error("Session: batch ", options.batch, ", max_length ", options.max_length,
-                      " (of the model ", model.max_length, "), ", options.pages, " pages of ",
-                      options.page_tokens);
+                      " (of the model ", model.max_length, "), slide ", options.slide, ", ",
+                      options.pages, " pages of ", options.page_tokens);
   }
   return options;
 }
