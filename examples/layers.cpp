@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What docs/05-layers.md shows: layers as values, a layer of one's own, blocks and models.
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -133,6 +135,41 @@ void model() {
   // [/model]
 }
 
+void positions() {
+  LanguageModelOptions options;  // positions are learned
+  options.vocabulary = 10;
+  options.model_dim = 32;
+  options.heads = 4;
+  options.blocks = 2;
+  options.max_length = 16;
+  options.deviation = 0.3;
+  Random random(5);
+  const LanguageModel<double> model(options, random);
+  // [positions]
+  const Tokens alone({1, 3}, {7, 2, 5});
+  const Tokens left({1, 5}, {0, 0, 7, 2, 5});          // 0 is padding
+  const Tokens packed({1, 7}, {9, 1, 4, 8, 7, 2, 5});  // behind a document of 4 tokens
+  const masks::Padding padding({2}, {5});
+  const masks::Segments documents({0, 4, 7});
+  const auto expected = model.forward(alone, masks::Causal{});
+  const auto of_left =
+      model.forward(left, masks::Causal{} & padding, positions_of(padding, left.extents()));
+  const auto of_packed =
+      model.forward(packed, masks::Causal{} & documents, positions_of(documents, packed.extents()));
+  // [/positions]
+  const auto by_columns = model.forward(left, masks::Causal{} & padding);
+  const auto close = [&](const Tensor<double, 3>& logits) {
+    double most = 0;
+    for (Index i = 0; i < 3 * 10; ++i) {
+      const double difference = logits.data()[logits.size() - 30 + i] - expected.data()[i];
+      most = std::max(most, std::abs(difference));
+    }
+    return most < 1e-12;
+  };
+  std::printf("\nas alone: padded on the left %d, packed %d, by columns %d\n", close(of_left),
+              close(of_packed), close(by_columns));
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -144,4 +181,5 @@ int main(int count, char** arguments) {
   own_layer();
   block();
   model();
+  positions();
 }
