@@ -16,7 +16,8 @@ namespace {
 std::string verdict(const SafetensorsWriter& writer) {
   const Safetensors file(SharedBytes(writer.bytes()), "x");
   ParameterMatch match(file);
-  match.expect("m.", TinyModel<float>());
+  TinyModel<float> model;
+  match.expect("m.", model);
   try {
     match.finish("x");
   } catch (const FileError& error) {

@@ -42,18 +42,6 @@ void add_parameters(SafetensorsWriter& writer, const std::string& prefix, const 
       model);
 }
 
-/// Reads every parameter; all have been found to match.
-template <class Model>
-void read_parameters(const Safetensors& file, const std::string& prefix, Model& model) {
-  for_each_parameter(
-      [&](std::string_view name, auto& parameter) {
-        using Parameter = std::remove_reference_t<decltype(parameter)>;
-        parameter = file.tensor<typename Parameter::value_type, Parameter::rank()>(
-            prefix + std::string(name));
-      },
-      model);
-}
-
 /// Notes of its own that a checkpoint may hold: each takes many times what it takes in a file.
 inline constexpr std::size_t most_notes = 4096;
 
@@ -148,12 +136,8 @@ TrainingState read_checkpoint(const std::string& path, Model& model, Optimizer& 
   match.expect("optimizer.", optimizer);
   if (stopping != nullptr) match.expect("stopping.", *stopping);
   match.finish(path);
-  if (stopping != nullptr) {
-    stopping->set_state(noted_stopping(path, notes));
-    read_parameters(file, "stopping.", *stopping);
-  }
-  read_parameters(file, "model.", model);
-  read_parameters(file, "optimizer.", optimizer);
+  if (stopping != nullptr) stopping->set_state(noted_stopping(path, notes));
+  match.read();
   optimizer.set_steps(optimizer_steps);
   return state;
 }
@@ -177,7 +161,7 @@ void load_weights(const std::string& path, Model& model) {
   detail::ParameterMatch match(file);
   match.expect("", model);
   match.finish(path);
-  detail::read_parameters(file, "", model);
+  match.read();
 }
 
 /// Writes all that a run needs to go on with the same bits: weights (as `model.…`), the optimizer's

@@ -40,12 +40,13 @@ class EarlyStopping {
   /// Takes note of an evaluation; true when training should stop. A NaN is no improvement.
   bool update(double loss, const Model& model) {
     auto& [best_loss, best_evaluation, evaluations] = state_;
-    ++evaluations;
-    if (loss < best_loss - options_.min_improvement || (evaluations == 1 && loss <= best_loss)) {
+    const bool first = evaluations == 0;
+    if (loss < best_loss - options_.min_improvement || (first && loss <= best_loss)) {
+      best_model_ = Model(model);  // first, and whole: memory may run out
       best_loss = loss;
-      best_evaluation = evaluations;
-      best_model_ = model;
+      best_evaluation = evaluations + 1;
     }
+    ++evaluations;
     return evaluations - best_evaluation >= options_.patience;
   }
 

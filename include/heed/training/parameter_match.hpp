@@ -2,10 +2,14 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
+#include <cstring>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include <heed/core/printable.hpp>
 #include <heed/core/problem_list.hpp>
@@ -19,10 +23,11 @@ class ParameterMatch {
  public:
   explicit ParameterMatch(const Safetensors& file) : file_(file) {}
 
+  /// The parameters stay where they are until they have been read.
   template <class Model>
-  void expect(const std::string& prefix, const Model& model) {
+  void expect(const std::string& prefix, Model& model) {
     for_each_parameter(
-        [&](std::string_view name, const auto& parameter) {
+        [&](std::string_view name, auto& parameter) {
           using T = typename std::remove_cvref_t<decltype(parameter)>::value_type;
           const std::string full = prefix + std::string(name);
           expected_.insert(full);
@@ -37,6 +42,7 @@ class ParameterMatch {
             problems_.add("other shape or type: ", full, " is ", name_of(entry.type), " ", shape,
                           ", expected ", name_of(element_type_of<T>()), " ", extents);
           }
+          found_.push_back({parameter.data(), file_.bytes(full)});
         },
         model);
   }
@@ -51,10 +57,22 @@ class ParameterMatch {
     if (problems_.count() == 0) return;
     throw_file_error(path, ": does not match the model:\n  ", problems_.text());
   }
+  /// Reads all that was expected, and found to match: nothing can fail any more.
+  void read() const noexcept {
+    for (const Found& found : found_) {
+      if (!found.from.empty()) std::memcpy(found.to, found.from.data(), found.from.size());
+    }
+  }
 
  private:
+  struct Found {
+    void* to;
+    std::span<const std::byte> from;
+  };
+
   const Safetensors& file_;
   std::set<std::string> expected_;
+  std::vector<Found> found_;
   ProblemList problems_{"\n  "};
 };
 
