@@ -14,7 +14,8 @@ TEST(Describe, DrawsAndCounts) {
             "xx..\nxxx.\nxxxx\n"
             "9 of 12 scores visible (75.0 %); tiles of 64 x 96: 0 full, 1 partial, 0 skipped\n");
   EXPECT_EQ(describe(Causal{}, 2, 3, ascii_on, ascii_off).substr(0, 12), "# # .\n# # #\n");
-  EXPECT_EQ(describe([](Index, Index key) { return key == 1; }, 1, 2, "x", ".").substr(0, 3), ".x\n");
+  EXPECT_EQ(describe([](Index, Index key) { return key == 1; }, 1, 2, "x", ".").substr(0, 3),
+            ".x\n");
   EXPECT_EQ(describe(Causal{}, 0, 0).substr(0, 8), "0 of 0 s");
 }
 

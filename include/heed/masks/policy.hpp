@@ -64,8 +64,8 @@ concept CalledWithQueryAndKey = requires(const M& mask, Index at) {
 /// `allows`, or a callable of a Position or of a query's and a key's: a lambda is a mask.
 template <class M>
 concept MaskPolicy = std::copy_constructible<M> &&
-                     (detail::AllowsPositions<M> || detail::CalledWithPosition<M> ||
-                      detail::CalledWithQueryAndKey<M>);
+    (detail::AllowsPositions<M> || detail::CalledWithPosition<M> ||
+     detail::CalledWithQueryAndKey<M>);
 
 /// Whether a mask lets one score through.
 template <MaskPolicy M>
