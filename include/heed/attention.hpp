@@ -18,6 +18,7 @@
 #include <heed/attention/cache_shape.hpp>
 #include <heed/attention/cached.hpp>
 #include <heed/attention/check_memory.hpp>
+#include <heed/attention/content_blocks.hpp>
 #include <heed/attention/copy_rows.hpp>
 #include <heed/attention/decode_pass.hpp>
 #include <heed/attention/decode_scratch.hpp>

@@ -2,46 +2,16 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
-#include <utility>
 
+#include <heed/attention/content_blocks.hpp>
 #include <heed/attention/weights.hpp>
 #include <heed/core/error.hpp>
-#include <heed/masks/block_sparse.hpp>
-#include <heed/masks/full.hpp>
+#include <heed/masks/combine.hpp>
 #include <heed/masks/policy.hpp>
 #include <heed/masks/shared_array.hpp>
 #include <heed/tensor/view_of.hpp>
 
 namespace heed {
-
-/// A mask made of content: for every batch item and head, and every block of queries, the blocks of
-/// keys that suit it best. Made by block_top_k.
-class ContentBlocks {
- public:
-  ContentBlocks(Index heads, detail::SharedArray<masks::BlockSparse> layouts)
-      : heads_(heads), layouts_(std::move(layouts)) {}
-
-  bool allows(Position at) const { return layout(at.batch, at.head).allows(at); }
-  Coverage coverage(Tile tile) const { return layout(tile.batch, tile.head).coverage(tile); }
-  void lane_words(Tile tile, std::uint64_t* words) const {
-    layout(tile.batch, tile.head).lane_words(tile, words);
-  }
-  void check(MaskShape shape) const {
-    if (shape.heads != heads_ || shape.batch * shape.heads != layouts_.size()) {
-      throw_shape_error("block_top_k: made for ", layouts_.size(), " heads of a batch, asked for ",
-                        shape.batch, " times ", shape.heads);
-    }
-  }
-
- private:
-  const masks::BlockSparse& layout(Index item, Index head) const {
-    return layouts_[item * heads_ + head];
-  }
-
-  Index heads_;
-  detail::SharedArray<masks::BlockSparse> layouts_;
-};
 
 namespace detail {
 
@@ -49,86 +19,165 @@ namespace detail {
 template <class T>
 using SumOf = decltype(T{} + double{});
 
-/// The mean row of every block of positions [i · block, (i + 1) · block), (blocks, dim); row 0
-/// stands at `first`.
+/// The mean key of every block of one head, of the keys that a query sees. Sums run from the first
+/// key to the last, so that a mean has the same bits whatever follows it.
 template <class T>
-Tensor<SumOf<T>, 2> block_means(const TensorView<const T, 4>& tensor, Index item, Index head,
-                                Index first, Index block) {
+class BlockMeans {
+ public:
   using Sum = SumOf<T>;
-  const Index rows = tensor.extent(2), dim = tensor.extent(3);
-  Tensor<Sum, 2> means({(first + rows + block - 1) / block, dim});
-  for (Index row = 0; row < rows; ++row) {
-    const Index at = (first + row) / block;
-    const Index begin = detail::larger(first, at * block),
-                end = detail::smaller(first + rows, (at + 1) * block);
-    for (Index d = 0; d < dim; ++d) {
-      means(at, d) += static_cast<Sum>(tensor(item, head, row, d)) / static_cast<Sum>(end - begin);
+
+  BlockMeans(const TensorView<const T, 2>& keys, Index block)
+      : keys_(keys),
+        block_(block),
+        means_({keys.extent(1), (keys.extent(0) + block - 1) / block}),
+        mean_({keys.extent(1)}),
+        summed_({keys.extent(0)}),
+        whole_({blocks()}) {}
+
+  Index blocks() const { return means_.extent(1); }
+
+  /// Whether the query at `at` sees a key of a block; its mean is then that of the keys it sees,
+  /// unless only the answer is asked for.
+  template <MaskPolicy M>
+  bool look(const M& mask, Position at, Index column, bool mean_too) {
+    const Index first = column * block_, past = smaller(first + block_, keys_.extent(0));
+    const Coverage coverage =
+        coverage_of(mask, Tile{at.batch, at.head, at.query, at.query, first, past - 1});
+    if (coverage == Coverage::none) return false;
+    const bool whole = coverage == Coverage::full;
+    if (whole && (whole_(column) || !mean_too)) return true;
+    bool some = false, changed = false;
+    for (at.key = first; at.key < past; ++at.key) {
+      const bool seen = whole || heed::allows(mask, at);
+      some = some || seen;
+      if (!mean_too) continue;
+      changed = changed || seen != summed_(at.key);
+      summed_(at.key) = seen;
+    }
+    if (changed) make(column, first, past);
+    if (mean_too) whole_(column) = whole;
+    return some;
+  }
+  /// query · mean for the blocks [first, past).
+  template <class Query>
+  void gates(const Query& query, Index first, Index past, Sum* gates) const {
+    for (Index column = first; column < past; ++column) gates[column] = 0;
+    for (Index d = 0; d < keys_.extent(1); ++d) {
+      const Sum x = static_cast<Sum>(query(d));
+      const Sum* means = means_.data() + d * blocks();
+      for (Index column = first; column < past; ++column) gates[column] += x * means[column];
     }
   }
-  return means;
-}
 
-/// Switches the `count` best of `scores` on, lower indices first among equals, and always the last
-/// one.
+ private:
+  void make(Index column, Index first, Index past) {
+    const Index dim = keys_.extent(1);
+    Sum* mean = mean_.data();
+    for (Index d = 0; d < dim; ++d) mean[d] = 0;
+    Index count = 0;
+    for (Index key = first; key < past; ++key) {
+      if (!summed_(key)) continue;
+      ++count;
+      for (Index d = 0; d < dim; ++d) mean[d] += static_cast<Sum>(keys_(key, d));
+    }
+    for (Index d = 0; d < dim; ++d) means_(d, column) = mean[d] / static_cast<Sum>(count);
+  }
+
+  TensorView<const T, 2> keys_;
+  Index block_;
+  Tensor<Sum, 2> means_;    // (dim, blocks)
+  Tensor<Sum, 1> mean_;     // room for one
+  Tensor<bool, 1> summed_;  // the keys that are in the means
+  Tensor<bool, 1> whole_;   // blocks whose mean is of all their keys
+};
+
+/// Of the blocks still open, the one with the largest gate: the first of equals; NaN is above all.
 template <class Sum>
-void choose_blocks(const Tensor<Sum, 1>& scores, Index count, bool* on) {
-  const Index last = scores.size() - 1;
-  on[last] = true;
-  for (Index chosen = 1; chosen < count && chosen <= last; ++chosen) {
-    Index best = -1;
-    for (Index i = 0; i < last; ++i) {
-      if (!on[i] && (best < 0 || scores(i) > scores(best))) best = i;
-    }
-    on[best] = true;
+Index best_block(const Sum* gates, const bool* open, Index first, Index past) {
+  Index best = -1;
+  for (Index column = first; column < past; ++column) {
+    if (!open[column]) continue;
+    const bool better = best < 0 || gates[column] > gates[best] ||
+                        (gates[column] != gates[best] && gates[best] == gates[best] &&
+                         gates[column] != gates[column]);
+    if (better) best = column;
   }
+  return best;
 }
 
-template <class T>
-masks::BlockSparse top_blocks(const AttentionProblem<T>& problem, Index item, Index head,
-                              Index block, Index count) {
-  using Sum = SumOf<T>;
-  const Index first = problem.first_query_of(item);
-  const auto queries = block_means<T>(problem.queries, item, head, first, block);
-  const auto keys = block_means<T>(problem.keys, item, problem.key_head(head), 0, block);
-  const Index rows = queries.extent(0), columns = keys.extent(0);
-  Tensor<bool, 2> on({rows, columns});
-  for (Index row = first / block; row < rows; ++row) {
-    // Blocks up to the queries' own, which is always seen.
-    Tensor<Sum, 1> scores({smaller(row + 1, columns)});
-    for (Index column = 0; column < scores.size(); ++column) {
-      Sum dot = 0;
-      for (Index d = 0; d < problem.head_dim(); ++d) dot += queries(row, d) * keys(column, d);
-      scores(column) = dot == dot ? dot : -std::numeric_limits<Sum>::infinity();
+/// The choices of one head's queries, as ContentBlocks::made wants them.
+template <class T, MaskPolicy M>
+void choose_blocks(const AttentionProblem<T>& problem, const M& mask, Index item, Index head,
+                   Index block, Index count, std::uint64_t* choices) {
+  const Index keys = problem.key_count_of(item),
+              block_words = ContentBlocks::words_per_block(problem.query_count());
+  const auto head_keys = problem.keys.select(0, item).select(0, problem.key_head(head));
+  BlockMeans<T> means(head_keys.slice(0, 0, keys), block);
+  Tensor<SumOf<T>, 1> gates({means.blocks()});
+  Tensor<bool, 1> open({means.blocks()});
+  for (Index row = 0; row < problem.query_count(); ++row) {
+    const Index query = problem.first_query_of(item) + row;
+    const Index own = query < 0 || query >= keys ? -1 : query / block;
+    Index first = means.blocks(), past = 0, left = 0;
+    for (Index column = 0; column < means.blocks(); ++column) {
+      open(column) = means.look(mask, {item, head, query, 0}, column, column != own);
+      if (!open(column)) continue;
+      first = smaller(first, column);
+      past = column + 1;
+      ++left;
     }
-    choose_blocks(scores, count, on.data() + row * columns);
+    const auto take = [&](Index column) {
+      open(column) = false;
+      choices[column * block_words + row / 64] |= std::uint64_t{1} << (row % 64);
+    };
+    left = smaller(left, count);
+    if (own >= 0 && open(own)) {
+      take(own);
+      --left;
+    }
+    if (left > 0) {
+      const auto head_queries = problem.queries.select(0, item).select(0, head);
+      means.gates([&](Index d) { return head_queries(row, d); }, first, past, gates.data());
+    }
+    for (; left > 0; --left) take(best_block(gates.data(), open.data(), first, past));
   }
-  return masks::BlockSparse(rows, columns, block,
-                            [&](Index row, Index column) { return on(row, column); });
 }
 
 }  // namespace detail
 
-/// Content-adaptive block-sparse attention: for every `block` consecutive queries the `count`
-/// blocks of keys, at or before their own, whose mean key fits their mean query best; their own is
-/// always one of them. Compose with Causal{}. Positions are those of `attention` on the same
-/// tensors. Costs (length / block)² · head_dim. After Lu et al. 2025 (MoBA).
-template <Viewable Q, Viewable K>
-ContentBlocks block_top_k(const Q& queries, const K& keys, Index block, Index count) {
+/// Content-adaptive block-sparse attention: of `mask`, what every query chooses by content. Keys
+/// form blocks [i · block, (i + 1) · block) of positions; a query's gate of a block is its product
+/// with the mean of those keys of the block that `mask` shows it, and it keeps the `count` blocks
+/// with the largest gates. Its own block, in which it stands, is the first of them if it sees any
+/// of it; lower blocks come first among equals, and NaN before all, so that nothing hides it.
+///
+/// The result is a mask for `attention` on the same tensors and options, and lets through nothing
+/// that `mask` does not: a choice depends on nothing that its query may not see. Under Causal
+/// neither the past nor token by token differs by a bit, whatever comes later; padding, other
+/// texts of a pack, heads and batch items have no part in it where `mask` hides them.
+///
+/// Costs queries · keys / block · head_dim for each head. The choice has no gradient. Throws
+/// ShapeError for what attention refuses. After Lu et al. 2025 (MoBA), whose choice this is under
+/// Causal.
+template <Viewable Q, Viewable K, MaskPolicy M>
+masks::And<M, ContentBlocks> block_top_k(const Q& queries, const K& keys, const M& mask,
+                                         Index block, Index count,
+                                         const AttentionOptions<ValueOf<Q>>& options = {}) {
   using T = ValueOf<Q>;
   if (block < 1 || count < 1) {
     throw_shape_error("block_top_k: ", count, " blocks of ", block, "; both must be at least 1");
   }
-  const auto problem = detail::weights_problem(queries, keys, masks::Full{}, {});
-  if (problem.query_count() > problem.key_count()) {
-    throw_shape_error("block_top_k: ", problem.query_count(), " queries for ", problem.key_count(),
-                      " keys; queries before the first key have no block");
-  }
-  block = detail::smaller(block, detail::larger(1, problem.key_count()));  // more is the same
-  const Index heads = problem.heads();
-  return {heads,
-          detail::SharedArray<masks::BlockSparse>::made(problem.batch() * heads, [&](Index i) {
-            return detail::top_blocks<T>(problem, i / heads, i % heads, block, count);
-          })};
+  const auto problem = detail::weights_problem(queries, keys, mask, options);
+  const MaskShape shape{problem.batch(), problem.heads(), problem.query_count(),
+                        problem.key_count()};
+  block = detail::smaller(block, detail::larger(1, shape.keys));  // more is the same
+  return {mask, ContentBlocks::made(
+                    shape, block,
+                    detail::SharedArray<Index>::made(
+                        shape.batch, [&](Index item) { return problem.first_query_of(item); }),
+                    [&](Index item, Index head, std::uint64_t* choices) {
+                      detail::choose_blocks<T>(problem, mask, item, head, block, count, choices);
+                    })};
 }
 
 }  // namespace heed
