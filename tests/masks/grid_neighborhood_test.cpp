@@ -19,5 +19,14 @@ TEST(GridNeighborhood, CellsAtMostRadiusAway) {
   EXPECT_THROW((GridNeighborhood{4, 5, -1}.check({})), ShapeError);
 }
 
+TEST(GridNeighborhood, OfOneColumnFromBeforeItsBeginning) {
+  const GridNeighborhood grid{.rows = 5, .columns = 1, .radius = 1};
+  std::uint64_t words[5];
+  grid.lane_words({0, 0, -2, 61, 0, 4}, words);
+  EXPECT_EQ(words[0], 0b1100u);
+  EXPECT_EQ(words[1], 0b11100u);
+  EXPECT_EQ(words[4], 0b1100000u);
+}
+
 }  // namespace
 }  // namespace heed::masks

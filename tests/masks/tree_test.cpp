@@ -3,6 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <vector>
+
+#include <heed/core/random.hpp>
+
 namespace heed::masks {
 namespace {
 
@@ -22,6 +27,31 @@ TEST(Tree, NodesSeeTheTextAndTheirAncestors) {
   EXPECT_THROW(Tree(0, {0}), ShapeError);
   EXPECT_THROW(Tree(0, {-1, 2}), ShapeError);
   EXPECT_THROW(Tree(-1, {}), ShapeError);
+}
+
+TEST(Tree, LaneWordsAreWhatItAllowsForAnyTree) {
+  Random random(1);
+  for (int round = 0; round < 50; ++round) {
+    std::vector<Index> parents;
+    for (Index node = 0; node < 1 + random.integer(40); ++node) {
+      parents.push_back(random.integer(node + 1) - 1);
+    }
+    const Index cached = random.integer(9), total = cached + static_cast<Index>(parents.size());
+    const Tree tree(cached, parents);
+    for (Index first_key = 0; first_key < total; first_key += 1 + random.integer(7)) {
+      const Index last_key = first_key + random.integer(total - first_key);
+      const Index first_query = random.integer(total);
+      const Tile tile{0, 0, first_query, first_query + 63, first_key, last_key};
+      std::vector<std::uint64_t> words(static_cast<std::size_t>(tile.keys()));
+      tree.lane_words(tile, words.data());
+      for (Index key = first_key; key <= last_key; ++key) {
+        for (Index lane = 0; lane < 64; ++lane) {
+          const std::uint64_t word = words[static_cast<std::size_t>(key - first_key)];
+          ASSERT_EQ(word >> lane & 1, tree.allows({0, 0, first_query + lane, key})) << key;
+        }
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -44,5 +44,12 @@ TEST(ValidKeys, RefusesNegativeSizesAndKnowsWhereItEnds) {
   EXPECT_EQ(mask.coverage({0, 0, 0, 0, 2, 3}), Coverage::partial);
 }
 
+TEST(ValidKeys, OfNothing) {
+  const auto valid = [](auto...) { return true; };
+  EXPECT_EQ(ValidKeys(2, 0, valid).keys(), 0);
+  EXPECT_EQ(valid_cells(1, 0, 5, valid).keys(), 0);
+  EXPECT_EQ(valid_cells(1, 5, 0, valid).keys(), 0);
+}
+
 }  // namespace
 }  // namespace heed::masks
