@@ -6,6 +6,7 @@
   tools/mutants.py --folder masks       one folder (may be given several times), with the tests near it
   tools/mutants.py --survivors          the tests as they are now against what survived
   tools/mutants.py --table              print the table and the survivors of the last run
+  tools/mutants.py --table --page       the same, written into docs/mutants.md
 
 All faults stand in one copy of include/ (build/mutants/include), chosen at run time by the environment
 variable HEED_MUTANT, so that each test file is compiled once. A first run of every test notes which faults
@@ -18,18 +19,13 @@ import collections
 import concurrent.futures
 import hashlib
 import json
-import os
 import pathlib
 import re
-import resource
-import signal
-import subprocess
-import sys
 import time
 
+from mutant_tests import LISTENER, PREFIX, ROOT, Build, Tests, put
 from mutation import Reader, planted
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOLDERS = ["core", "masks", "tensor", "io", "text", "generation", "training", "plot", "layers", "models",
            "attention", "pretrained", "simd"]
 # Folders of tests that exercise a folder of include/; its own comes first.
@@ -38,51 +34,15 @@ NEAR = {"core": ["tensor", "attention", "io", "layers", "training"], "masks": ["
         "generation": ["models"], "training": ["layers", "models"], "plot": [], "layers": ["models", "training", "laws"],
         "models": ["generation", "pretrained", "training"], "attention": ["layers", "laws", "generation"],
         "pretrained": [], "simd": ["attention", "layers", "tensor"]}
-PREFIX = """// Written by tools/mutants.py.
-#pragma once
-#include <cstdlib>
-namespace heed_mutants {
-inline unsigned char reached[8192];
-inline int active = std::getenv("HEED_MUTANT") ? std::atoi(std::getenv("HEED_MUTANT")) : 0;
-}
-#define HEED_MUTANT(k) (!__builtin_is_constant_evaluated() && (::heed_mutants::reached[k] = 1, ::heed_mutants::active == (k)))
-"""
-LISTENER = r"""
-#include <fstream>
-#include <gtest/gtest.h>
-struct Listener : ::testing::EmptyTestEventListener {
-  void OnTestEnd(const ::testing::TestInfo& test) override {
-    std::ofstream log(std::getenv("HEED_MUTANT_LOG"), std::ios::app);
-    log << test.test_suite_name() << '.' << test.name() << ' ' << test.result()->elapsed_time() << ' '
-        << (test.result()->Failed() ? "failed" : "passed");
-    for (int k = 0; k < 8192; ++k) {
-      if (heed_mutants::reached[k]) log << ' ' << k;
-      heed_mutants::reached[k] = 0;
-    }
-    log << std::endl;
-  }
-};
-int main(int count, char** words) {
-  ::testing::InitGoogleTest(&count, words);
-  if (std::getenv("HEED_MUTANT_LOG")) ::testing::UnitTest::GetInstance()->listeners().Append(new Listener);
-  return RUN_ALL_TESTS();
-}
-"""
-
-
-def limits():
-    """For a faulty process: 6 GiB, files of 1 GiB, no core dumps."""
-    resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 30, 1 << 30))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 class Plan:
     """The faults of one run, and the copy of include/ that holds them."""
 
     def __init__(self, work, folders, lines_each):
-        self.work, self.folders, self.texts, self.chosen = work, folders, {}, {}
+        self.work, self.folders, self.chosen = work, folders, {}
         self.mutants, number = [], 0
+        self.texts = {file: file.read_text() for file in (ROOT / "include").rglob("*.*")}
         for folder in folders:
             files = sorted((ROOT / "include/heed" / folder).glob("*.[hi]*"))
             lines = sum(file.read_text().count("\n") for file in files)
@@ -99,7 +59,6 @@ class Plan:
         """`count` sites, one per statement at most, by a hash of their text."""
         ranked, seen = [], collections.Counter()
         for file in files:
-            self.texts[file] = file.read_text()
             for site in Reader(self.texts[file]).sites:
                 name = f"{file.name} {self.texts[file][site.at:site.end]} {site.kind} {site.changed}"
                 seen[name] += 1
@@ -116,13 +75,15 @@ class Plan:
     def write(self):
         """The copy of include/, without the faults that were dropped."""
         target = self.work / "include"
-        dropped = {m["id"] for m in self.mutants if m["status"] == "does not compile"}
-        for file in (ROOT / "include").rglob("*.*"):
-            text = file.read_text()
+        dropped = json.loads(self.dropped())
+        for file, text in self.texts.items():
             if file in self.chosen:
                 text = planted(text, [pair for pair in self.chosen[file] if pair[0] not in dropped])
             put(target / file.relative_to(ROOT / "include"), text)
         self.save()
+
+    def dropped(self):
+        return json.dumps([m["id"] for m in self.mutants if m["status"] == "does not compile"])
 
     def save(self):
         (self.work / "results.json").write_text(json.dumps(self.mutants, indent=1))
@@ -130,7 +91,7 @@ class Plan:
     def recall(self):
         """What an earlier run over the same faults found; nothing built over others stays."""
         key = hashlib.sha256(json.dumps([[m["file"], m["line"], m["before"], m["after"]] for m in self.mutants] +
-                                        [PREFIX, LISTENER]).encode()).hexdigest()
+                                        [PREFIX, LISTENER, sorted(map(str, self.texts.items()))]).encode()).hexdigest()
         results = self.work / "results.json"
         if (self.work / "key").exists() and (self.work / "key").read_text() == key and results.exists():
             self.mutants = json.loads(results.read_text())
@@ -157,176 +118,6 @@ class Plan:
         return 0
 
 
-def put(path, text):
-    """Writes a file, unless it holds the text already."""
-    if not path.exists() or path.read_text() != text:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-
-
-class Build:
-    """The test executables over a plan's copy of include/."""
-
-    def __init__(self, plan, jobs):
-        self.plan, self.work, self.jobs, self.built_for = plan, plan.work, jobs, None
-        eigen = next(p for p in ("/usr/include/eigen3", "/usr/local/include/eigen3") if os.path.isdir(p))
-        self.flags = ["g++", "-std=c++20", "-w", "-DEIGEN_MPL2_ONLY", f"-I{self.work}/include", f"-I{ROOT}/tests",
-                      f"-isystem{eigen}", f'-DHEED_TEST_DATA="{ROOT}/tests/golden"',
-                      f'-DHEED_EXAMPLE_DATA="{ROOT}/examples/data"']
-
-    def compile(self, *arguments):
-        """What the compiler complains of, empty where it succeeded."""
-        done = subprocess.run([*self.flags, *map(str, arguments)], capture_output=True, text=True)
-        return "" if done.returncode == 0 else done.stderr or "failed"
-
-    def until_it_compiles(self, what, *arguments):
-        """Compiles what takes no part in rounds, dropping faults that do not compile."""
-        while errors := self.compile(*arguments):
-            put(self.work / "errors.txt", errors)
-            if not self.plan.drop(errors):
-                sys.exit(f"{what} does not compile: see {self.work}/errors.txt")
-            self.plan.write()
-
-    def prepare(self):
-        """The copy of include/, the kernels and the listener."""
-        self.plan.write()
-        put(self.work / "mutant.hpp", PREFIX)
-        put(self.work / "prefix.hpp", PREFIX + "#include <gtest/gtest.h>\n#include <heed/heed.hpp>\n")
-        put(self.work / "listener.cpp", LISTENER)
-        self.precompile()
-        with_mutant = ["-include", self.work / "mutant.hpp", "-c"]
-        if not (self.work / "compiled.o").exists():
-            self.until_it_compiles("cmake/compiled.cpp", "-O2", "-DHEED_COMPILED", *with_mutant,
-                                   ROOT / "cmake/compiled.cpp", "-o", self.work / "compiled.o")
-        self.until_it_compiles("the listener", "-O1", *with_mutant, self.work / "listener.cpp", "-o",
-                               self.work / "listener.o")
-        self.precompile()
-        print(f"{time.strftime('%H:%M:%S')} kernels and precompiled header built", flush=True)
-
-    def precompile(self):
-        """<heed/heed.hpp> and GoogleTest, again whenever faults were dropped."""
-        dropped = [m["id"] for m in self.plan.mutants if m["status"] == "does not compile"]
-        if self.built_for != dropped or not (self.work / "prefix.hpp.gch").exists():
-            self.until_it_compiles("include/", "-O1", "-DHEED_COMPILED", "-x", "c++-header",
-                                   self.work / "prefix.hpp", "-o", self.work / "prefix.hpp.gch")
-            self.built_for = [m["id"] for m in self.plan.mutants if m["status"] == "does not compile"]
-
-    def groups(self, folder, together=30000):
-        """Test files that are compiled together, in namespaces of their own."""
-        groups, alone = [[]], []
-        for file in sorted((ROOT / "tests" / folder).glob("*_test.cpp")):
-            if re.search(r"^#define|^template <>|^using namespace|namespace std", file.read_text(), re.M):
-                alone.append([file])
-                continue
-            if groups[-1] and sum(f.stat().st_size for f in [*groups[-1], file]) > together:
-                groups.append([])
-            groups[-1].append(file)
-        return [group for group in groups if group] + alone
-
-    def unit(self, group):
-        """Compiles a group where it is out of date; returns its object file and the errors."""
-        name = hashlib.sha256(" ".join(map(str, group)).encode()).hexdigest()[:8]
-        source = self.work / f"units/{group[0].parent.name}_{group[0].stem}_{name}.cpp"
-        text = []
-        for file in group:
-            body = file.read_text()
-            if len(group) > 1:
-                body = re.sub(r"^namespace \{", f"namespace unit_{file.stem} {{", body, flags=re.M)
-            text.append(f'#line 1 "{file}"\n{body}\n')
-        put(source, "".join(text))
-        target = source.with_suffix(".o")
-        changed = max(source.stat().st_mtime, *(f.stat().st_mtime for f in (ROOT / "tests/support").glob("*")))
-        if target.exists() and target.stat().st_mtime > changed:
-            return target, ""
-        return target, self.compile("-O1", "-DHEED_COMPILED", "-include", self.work / "prefix.hpp", "-c",
-                                    f"-I{group[0].parent}", source, "-o", target)
-
-    def executable(self, folder):
-        """Compiles in rounds: what fails loses the faults it names, or goes on file by file."""
-        split = self.work / f"units/{folder}_split.json"
-        apart = json.loads(split.read_text()) if split.exists() else []
-        groups = [part for group in self.groups(folder)
-                  for part in ([[f] for f in group] if str(group[0]) in apart else [group])]
-        objects = []
-        while groups:
-            with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
-                results = list(zip(groups, pool.map(self.unit, groups)))
-            objects += [target for _, (target, errors) in results if not errors]
-            failed = [(group, errors) for group, (_, errors) in results if errors]
-            counts = [self.plan.drop(errors) for _, errors in failed]
-            groups = []
-            for group, errors in failed:
-                put(self.work / "errors.txt", errors)
-                if sum(counts):
-                    groups.append(group)
-                elif len(group) > 1:
-                    apart.append(str(group[0]))
-                    groups += [[file] for file in group]
-                else:
-                    print(f"{group[0]} is left out: it does not compile, see {self.work}/errors.txt")
-            if sum(counts):
-                self.plan.write()
-                self.precompile()
-        put(split, json.dumps(apart))
-        return self.link(folder, objects)
-
-    def link(self, folder, objects):
-        exe = self.work / f"test_{folder}"
-        objects = [*objects, self.work / "compiled.o", self.work / "listener.o"]
-        if not exe.exists() or exe.stat().st_mtime < max(o.stat().st_mtime for o in objects):
-            subprocess.run(["g++", *map(str, objects), "-o", str(exe), "-lgtest", "-lpthread"], check=True)
-            print(f"{time.strftime('%H:%M:%S')} built {exe.name}", flush=True)
-        return exe
-
-
-class Tests:
-    """What each test of a folder reaches, and the runs against a fault."""
-
-    def __init__(self, exe):
-        self.exe, self.tests = exe, []
-        log = exe.with_suffix(".log")
-        if not log.exists() or log.stat().st_mtime < exe.stat().st_mtime:
-            log.unlink(missing_ok=True)
-            subprocess.run([exe, "--gtest_brief=1"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                           env={**os.environ, "HEED_MUTANT_LOG": str(log)}, cwd=exe.parent)
-        for line in log.read_text().splitlines():
-            name, milliseconds, result, *reached = line.split()
-            if result == "passed":
-                self.tests.append((int(milliseconds) / 1000, name, set(map(int, reached))))
-            else:
-                print(f"{exe.name}: {name} fails without a fault and is left out")
-        self.tests.sort(key=lambda test: test[0])
-
-    def killer(self, number, budget):
-        """The tests that notice the fault (a group's first), "" when none does, None when none reaches it."""
-        reaching = [(seconds, name) for seconds, name, reached in self.tests if number in reached]
-        group, spent, limit = [], 0.0, 0.3
-        for i, (seconds, name) in enumerate(reaching):
-            group.append(name)
-            spent += seconds
-            if spent > limit or len(group) == 300 or i == len(reaching) - 1:
-                if self.notices(number, group, spent):
-                    return group[0]
-                budget -= spent
-                group, spent, limit = [], 0.0, limit * 4
-            if budget < 0:
-                break
-        return "" if reaching else None
-
-    def notices(self, number, names, seconds):
-        """Whether one of the tests fails, crashes or hangs with the fault."""
-        process = subprocess.Popen(
-            [self.exe, "--gtest_brief=1", "--gtest_fail_fast", "--gtest_filter=" + ":".join(names)],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=self.exe.parent, preexec_fn=limits,
-            start_new_session=True, env={**os.environ, "HEED_MUTANT": str(number)})
-        try:
-            return process.wait(timeout=10 + 10 * seconds) != 0
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-            return True
-
-
 def left_alone():
     """Survivors that tools/mutants_left.txt gives a reason for: (file, before, after) to reason."""
     result, path = {}, ROOT / "tools/mutants_left.txt"
@@ -348,16 +139,23 @@ def table(mutants):
         killed = sum(m["status"] == "killed" for m in own)
         alive = [m for m in own if m["status"] != "killed"]
         same = sum((m["file"], m["before"], m["after"]) in left for m in alive)
-        rows.append(f"| {folder} | {len(own)} | {killed} | {same} | {len(alive) - same} |"
+        rows.append(f"| `{folder}/` | {len(own)} | {killed} | {same} | {len(alive) - same} |"
                     f" {100 * killed / max(1, len(own) - same):.1f} % |")
         listed += [] if folder == "all" else alive
-    head = ["| folder | planted | killed | no change of behavior | survived | killed of the others |",
+    rows[-1] = rows[-1].replace("`all/`", "all")
+    head = ["| folder | planted | killed | change nothing | survived | killed of those that change something |",
             "| --- | ---: | ---: | ---: | ---: | ---: |"]
-    for m in listed:
-        reason = left.get((m["file"], m["before"], m["after"]), m["status"])
-        rows += [f"\n{m['file']}:{m['line']} ({m['id']}, {m['kind']}) {reason}", f"- {m['before']}",
-                 f"+ {m['after'] or '(dropped)'}"]
-    return "\n".join(head + rows)
+    notes = []
+    for m in sorted(listed, key=lambda m: (m["file"], m["line"])):
+        reason = left.get((m["file"], m["before"], m["after"]), f"**{m['status']}**")
+        notes.append(f"- `{m['file']}` line {m['line']}: `{shown(m['before'])}` → "
+                     f"`{shown(m['after']) or '(left out)'}`: {reason}")
+    return "\n".join([*head, *rows, "", *notes]) + "\n"
+
+
+def shown(text):
+    """Code for one line of a page."""
+    return text if len(text) <= 150 else text[:147] + "..."
 
 
 def run(plan, build, tests, folder, near, jobs, budget):
@@ -388,6 +186,7 @@ def main():
     words.add_argument("--folder", action="append", choices=FOLDERS)
     words.add_argument("--survivors", action="store_true")
     words.add_argument("--table", action="store_true")
+    words.add_argument("--page", action="store_true")
     words.add_argument("--jobs", type=int, default=2)
     words.add_argument("--lines", type=int, default=32, help="lines of code for each fault")
     words.add_argument("--budget", type=float, default=30, help="seconds of tests for each fault and executable")
@@ -406,7 +205,11 @@ def main():
         for folder in folders:
             for near in NEAR[folder]:
                 run(plan, build, tests, folder, near, given.jobs, given.budget)
-    print(table([m for m in plan.mutants if m["folder"] in folders]))
+    text = table([m for m in plan.mutants if m["folder"] in folders])
+    print(text)
+    if given.page:
+        page = ROOT / "docs/mutants.md"
+        put(page, page.read_text().split("<!-- table -->")[0] + "<!-- table -->\n" + text)
 
 
 if __name__ == "__main__":

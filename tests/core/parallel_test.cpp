@@ -8,7 +8,9 @@
 #include <atomic>
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -62,10 +64,25 @@ TEST_F(Parallel, MoreThanOneThreadWorks) {
   EXPECT_TRUE(two_threads_meet([] {}));
 }
 
+/// Waits until every thread of this process but one sleeps, some seconds at most.
+void let_others_fall_asleep() {
+  for (int wait = 0; wait < 2000; ++wait) {
+    int awake = 0;
+    for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
+      std::ifstream stat(thread.path() / "stat");
+      std::string number, name, state;
+      stat >> number >> name >> state;
+      awake += state == "R";
+    }
+    if (awake <= 1) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+}
+
 TEST_F(Parallel, ThreadsThatFellAsleepAreWoken) {
   set_thread_count(2);
   parallel_for(2, [](Index) {});
-  EXPECT_TRUE(two_threads_meet([] { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }));
+  EXPECT_TRUE(two_threads_meet(let_others_fall_asleep));
 }
 
 TEST_F(Parallel, ThreadsStayAndNoMoreComeThanAsked) {

@@ -35,7 +35,9 @@ TEST(Utf8, WhatIsNotWellFormedIsOneBadByte) {
   EXPECT_TRUE(is_utf8(""));
   EXPECT_TRUE(is_utf8("añ中😀"));
   EXPECT_TRUE(is_utf8(std::string("a\0b", 3)));
-  EXPECT_TRUE(is_utf8(std::string_view("ab\xff", 2))) << "what follows the text is not read";
+  for (const char* text : {"ab\xff", "ab\x80", "ab\xc3"}) {
+    EXPECT_TRUE(is_utf8(std::string_view(text, 2))) << "what follows the text is not read";
+  }
 }
 
 /// Two-byte sequences, all of them, against the definition.
