@@ -86,7 +86,8 @@ class Chat {
         tokenizer_(read_tokenizer(file_)),
         template_(tokenizer_),
         model_(model_of(file_, options)),
-        session_(model_, {.max_length = options_.max_length}),
+        session_(model_, {.max_length = options_.max_length,
+                          .slide = std::max<Index>(1, options_.max_length / 2)}),
         random_(options.seed) {
     if (!options.system.empty()) template_.say(unread_, "system", options.system);
   }
@@ -126,7 +127,6 @@ class Chat {
         random_, [&](Index token) {
           if (first == 0) first = seconds_since(start);
           out.feed(tokenizer_.text(token));
-          return session_.length() + 1 < options_.max_length;
         });
     // [/answer]
     const double rest = seconds_since(start) - first;
@@ -177,7 +177,8 @@ int main(int argc, char** argv) {
   app.add_option("--max-tokens", options.max_tokens, "of an answer")
       ->check(example::at_least(0))
       ->capture_default_str();
-  app.add_option("--max-length", options.max_length, "of the talk, in tokens")
+  app.add_option("--max-length", options.max_length,
+                 "tokens of the talk that are looked back on; when full, the older half leaves")
       ->check(example::at_least(1))
       ->capture_default_str();
   app.add_option("--temperature", options.temperature, "0: the likeliest token")

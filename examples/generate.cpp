@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Writes on behind a prompt, with what train_char saved or with a Llama in a GGUF file.
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -34,18 +35,19 @@ Sampler sampler_of(const Options& options) {
   return Sampler(steps);
 }
 
-/// Writes until the model's length is full: tokens are counted from the start of the prompt.
+/// Where the text is longer than the model's context, the older half of this leaves: of a prompt
+/// too.
 template <class T, class Text>
 void write(const LanguageModel<T>& model, const std::vector<Index>& prompt, const Options& options,
            const StopRules& rules, Text&& text_of) {
-  Session<T> session(model);
+  // [slide]
+  Session<T> session(model, {.slide = std::max<Index>(1, model.options.max_length / 2)});
+  // [/slide]
   Random random(options.seed);
   example::CharacterStream out;
   out.feed(options.prompt);
-  generate(session, prompt, sampler_of(options), rules, random, [&](Index token) {
-    out.feed(text_of(token));
-    return session.length() < model.options.max_length;
-  });
+  generate(session, prompt, sampler_of(options), rules, random,
+           [&](Index token) { out.feed(text_of(token)); });
   out.feed("\n");
 }
 

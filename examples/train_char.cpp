@@ -83,22 +83,12 @@ double validation_loss(const LanguageModel<T>& model, const Text& text, const Op
 /// What the model writes behind a new line, reading as much of its own text as it was trained on.
 template <class T>
 std::string sample(const LanguageModel<T>& model, const Text& text, const Options& options) {
-  std::vector<Index> written = {0};                // the new line has the lowest code
-  const auto step = [&](std::span<const Index>) {  // no cache: the end of the text is read again
-    const auto count =
-        std::min<std::size_t>(written.size(), static_cast<std::size_t>(options.length));
-    Tokens tokens({1, static_cast<Index>(count)});
-    std::copy(written.end() - static_cast<Index>(count), written.end(), tokens.begin());
-    const auto logits = model.forward(tokens, masks::Causal{});
-    return Tensor<T, 1>::copy_of(
-        logits.view().select(0, 0).select(0, static_cast<Index>(count) - 1));
-  };
+  Session<T> session(model, {.slide = 1});  // always the last letters, as many as fit
+  const std::vector<Index> prompt = {0};    // the new line has the lowest code
   Random random(options.seed, 99);
   const Sampler sampler{samplers::Temperature{options.temperature}, samplers::TopP{.p = 0.95}};
-  const std::vector<Index> prompt = written;
-  const auto result = generate(step, prompt, sampler, {.max_tokens = options.sample}, random,
-                               [&](Index token) { written.push_back(token); });
-  return text.decoded(result.tokens);
+  return text.decoded(
+      generate(session, prompt, sampler, {.max_tokens = options.sample}, random).tokens);
 }
 
 template <class T>
