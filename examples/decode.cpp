@@ -3,6 +3,7 @@
 // whole sequence at once, to the last bit.
 #include <cstdio>
 #include <cstring>
+#include <vector>
 
 #include <heed/attention.hpp>
 #include <heed/core/random.hpp>
@@ -46,6 +47,27 @@ int main(int count, char** arguments) {
   }
   std::printf("%td of %td tokens, decoded one by one, have the bits of the whole sequence\n", same,
               length);
+
+  // Two texts one behind the other in one buffer, nothing padded: the bits of each alone.
+  // [packed]
+  const std::vector<Index> offsets = {0, 180, 300};
+  const auto of_batch = [](const auto& tensor) { return tensor.view().select(0, 0); };
+  Tensor<float, 3> together({heads, length, dim});
+  packed_attention(of_batch(queries), of_batch(keys), of_batch(values), offsets, mask, together);
+  // [/packed]
+  bool alone = true;
+  for (std::size_t text = 0; text < 2; ++text) {
+    const auto part = [&](const auto& tensor) {
+      return tensor.view().slice(2, offsets[text], offsets[text + 1]);
+    };
+    const auto one = attention(part(queries), part(keys), part(values), mask);
+    for (Index head = 0; head < heads; ++head) {
+      const auto bytes = static_cast<std::size_t>(one.extent(2) * dim) * sizeof(float);
+      alone =
+          alone && std::memcmp(&one(0, head, 0, 0), &together(head, offsets[text], 0), bytes) == 0;
+    }
+  }
+  std::printf("two packed texts have the bits of each alone: %d\n", alone);
 
   // Half the memory: keys and values stored as bfloat16.
   KeyValueCache<float, bfloat16> small(CacheShape::contiguous(1, key_heads, dim, dim, length));

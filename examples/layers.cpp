@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string>
 #include <tuple>
+#include <utility>
 
 #include <heed/heed.hpp>
 
@@ -106,6 +107,39 @@ void block() {
   // [/block]
 }
 
+/// Whether the last token can tell in which order the others came.
+bool hears_order(PositionKind kind) {
+  LanguageModelOptions options;
+  options.vocabulary = 10;
+  options.model_dim = 32;
+  options.heads = 4;
+  options.blocks = 1;
+  options.max_length = 16;
+  options.positions = kind;
+  options.deviation = 0.3;
+  Random random(5);
+  LanguageModel<double> model(options, random);
+  if (auto& table = model.blocks[0].attention.score_bias.relative) {
+    for (double& value : *table) value = random.normal();  // it is learned, from 0
+  }
+  Tokens text({2, 4});
+  for (Index i = 0; i < 4; ++i) text(0, i) = text(1, 2 - i < 0 ? i : 2 - i) = i + 1;
+  const auto logits = model.forward(text, masks::Causal{});
+  return std::fabs(logits(0, 3, 0) - logits(1, 3, 0)) > 1e-6;
+}
+
+void positions() {
+  using enum PositionKind;
+  const std::pair<const char*, PositionKind> kinds[] = {
+      {"none", none},     {"learned", learned},   {"sinusoidal", sinusoidal},
+      {"rotary", rotary}, {"relative", relative}, {"alibi", alibi}};
+  for (const auto& [name, kind] : kinds) {
+    std::printf("positions %-10s the last of 4 tokens hears the order of the others: %d\n", name,
+                hears_order(kind));
+  }
+  std::printf("\n");
+}
+
 void model() {
   // [model]
   LanguageModelOptions options;
@@ -135,7 +169,7 @@ void model() {
   // [/model]
 }
 
-void positions() {
+void padded_and_packed() {
   LanguageModelOptions options;  // positions are learned
   options.vocabulary = 10;
   options.model_dim = 32;
@@ -180,6 +214,7 @@ int main(int count, char** arguments) {
   linear();
   own_layer();
   block();
-  model();
   positions();
+  model();
+  padded_and_packed();
 }

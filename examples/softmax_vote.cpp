@@ -46,6 +46,13 @@ void print_vote() {
   const auto same = softmax(shifted, {.mask = visible});
   double difference = 0;
   for (Index i = 0; i < 5; ++i) difference = std::fmax(difference, std::fabs(same[i] - votes[i]));
+  // The logarithms of the weights, softened: no weight of 0 is taken the logarithm of.
+  const auto logs = log_softmax(scores, {.temperature = 2, .mask = visible});
+  std::printf("\n   log weights at T 2 ");
+  for (const double log : logs) {
+    std::isinf(log) ? std::printf("    -inf") : std::printf("%8.3f", log);
+  }
+  std::puts("");
   std::printf("\n   Only differences count: with 1024 added to every score, weights move by %s.\n",
               difference < 1e-12 ? "less than 1e-12" : "more than they should");
 }

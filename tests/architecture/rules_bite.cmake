@@ -104,5 +104,11 @@ bites_added(snippets "no file examples/none.cpp" README.md "<!-- snippet: exampl
 bites_added(snippets "has no region nowhere" README.md "<!-- snippet: examples/hello.cpp#nowhere -->\n```cpp\nint x;\n```\n")
 
 bites_added(coverage "no file examples/none.cpp" docs/coverage.md "| a row | `examples/none.cpp` | |")
+bites_added(coverage "nothing says what examples/hello.cpp" docs/coverage.md "| a row | `examples/hello.cpp` | |")
+bites_added(coverage "nothing says what examples/hello.cpp" docs/coverage.md "| a row | `examples/hello.cpp` `heatmap_of` | |")
+bites_added(coverage "hello.cpp does not say 'softcap'" docs/coverage.md "| a row | `examples/hello.cpp` `softcap` `\"book\"` | |")
+bites_added(coverage "hello.cpp does not print 'shelf'" docs/coverage.md "| a row | `examples/hello.cpp` `heatmap_of` `\"shelf\"` | |")
+bites_replaced(coverage "scores.cpp does not say '.sinks'" examples/scores.cpp "[.]sinks" ".drains")
+bites_replaced(coverage "decode.cpp does not print 'two packed" examples/golden/decode.txt "two packed" "some packed")
 bites_added(coverage "no file in the row" docs/coverage.md "| a row | | |")
 bites_added(coverage "no test Adam.Flies" docs/coverage.md "| a row | | `tests/training/adam_test.cpp` `Adam.Flies` |")
