@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What docs/07-files.md shows: tensors in files, and text as token numbers.
+// What docs/10-files.md shows: tensors in files, and text as token numbers.
 // usage: files [MODEL.gguf]
 #include <unistd.h>
 

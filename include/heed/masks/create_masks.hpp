@@ -18,7 +18,9 @@ struct TranslationMasks {
 };
 
 /// Source, target and memory masks from token ids: rows of `source_length` and `target_length`, one
-/// per batch item, where `pad` marks what is not there.
+/// per batch item, where `pad` marks what is not there. The target mask hides keys that are
+/// padding; a common recipe masks the rows of padded queries instead, so that a real token would
+/// see padding that stands before it.
 template <TokenIds Source, TokenIds Target>
 TranslationMasks create_masks(const Source& source, Index source_length, const Target& target,
                               Index target_length, TokenOf<Source> pad) {
