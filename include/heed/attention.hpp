@@ -51,6 +51,7 @@
 #include <heed/attention/score_changes.hpp>
 #include <heed/attention/score_function.hpp>
 #include <heed/attention/score_gradients.hpp>
+#include <heed/attention/score_units.hpp>
 #include <heed/attention/seeing_queries.hpp>
 #include <heed/attention/weight_dropout.hpp>
 #include <heed/attention/weight_summary.hpp>

@@ -19,10 +19,10 @@ using masks::Full;
 
 /// A row as the bounds know it.
 struct Row {
-  double keys = 0;       // that it sees
-  double head_dim = 0;   //
-  double largest = 0;    // A
-  double value = 0;      // V
+  double keys = 0;      // that it sees
+  double head_dim = 0;  //
+  double largest = 0;   // A
+  double value = 0;     // V
   double log_sum_exp = 0;
 
   double out_bound() const {
@@ -90,7 +90,8 @@ double largest_use(const Shape& shape, const Inputs<T>& in, T scale) {
 template <class T>
 void expect_constant_values_within() {
   std::mt19937_64 bits(5);
-  for (const Index keys : {1, 2, 5, 17, 33, 90, 95, 96, 97, 150, 192, 500, 1536, 1537, 3000, 6000}) {
+  for (const Index keys :
+       {1, 2, 5, 17, 33, 90, 95, 96, 97, 150, 192, 500, 1536, 1537, 3000, 6000}) {
     for (const Index queries : {1, 4, 20}) {
       const Shape shape{1, 1, 1, queries, keys, 1, 3};
       Inputs<T> in(shape, 1);

@@ -31,8 +31,10 @@ TEST(ScoreChangesCheck, SaysWhatDoesNotFit) {
   const Tensor<float, 2> even({4, 6}), rows({3, 5}), small({6, 9});
   const Tensor<float, 4> batch({3, 1, 6, 10});
   const float nan = std::numeric_limits<float>::quiet_NaN();
-  EXPECT_EQ(refusal({.softcap = -1}), "attention: softcap must be finite and not negative");
-  EXPECT_EQ(refusal({.softcap = nan}), "attention: softcap must be finite and not negative");
+  EXPECT_EQ(refusal({.softcap = -1}),
+            "attention: softcap must be finite and not negative, and twice it finite");
+  EXPECT_EQ(refusal({.softcap = nan}),
+            "attention: softcap must be finite and not negative, and twice it finite");
   EXPECT_EQ(refusal({.alibi_slopes = three}), "attention: 3 alibi_slopes for 4 heads");
   EXPECT_EQ(refusal({.sinks = three}), "attention: 3 sinks for 4 heads");
   EXPECT_EQ(refusal({.relative_bias = even.view()}),

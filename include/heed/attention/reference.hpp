@@ -7,6 +7,7 @@
 
 #include <heed/attention/options.hpp>
 #include <heed/attention/problem.hpp>
+#include <heed/attention/score_units.hpp>
 #include <heed/tensor/tensor.hpp>
 #include <heed/tensor/view_of.hpp>
 
@@ -14,16 +15,45 @@ namespace heed {
 
 namespace detail {
 
+/// scale · q · k. Where that overflows in the units of the kernels, which multiply queries first,
+/// it is what it is there: ±inf or NaN.
+template <class T>
+T reference_product(const AttentionProblem<T>& problem, const Position& at, Index query) {
+  const T factor = query_factor(problem);
+  T dot = 0, bits = 0;
+  for (Index d = 0; d < problem.head_dim(); ++d) {
+    const T q = problem.queries(at.batch, at.head, query, d);
+    const T k = problem.keys(at.batch, problem.key_head(at.head), at.key, d);
+    dot += q * k;
+    bits += q * factor * k;
+  }
+  if (!(bits - bits == T{0})) return bits;
+  const T score = dot * problem.scale;
+  if (score - score == T{0}) return score;
+  return factor == T{0} ? T{0} : bits * (problem.scale / factor);
+}
+
+/// A score and what is added to it, as the kernels' units have room for them.
+template <class T>
+T reference_sum(const AttentionProblem<T>& problem, T score, T bias) {
+  if (problem.changes.function.given()) return score + bias;
+  return within_range(within_range(score) + within_range(bias));
+}
+
 /// scale → softcap → biases → the user's function.
 template <class T>
-T reference_changed(const AttentionProblem<T>& problem, const Position& at, Index query, T dot) {
+T reference_changed(const AttentionProblem<T>& problem, const Position& at, Index query) {
   const auto& changes = problem.changes;
-  T score = dot * problem.scale;
+  T score = reference_product(problem, at, query);
   if (changes.softcap != T{0}) score = changes.softcap * std::tanh(score / changes.softcap);
-  if (changes.bias.given()) score += changes.bias.view()(at.batch, at.head, query, at.key);
-  if (changes.along_diagonals()) score += changes.at_distance(at.head, at.key - at.query);
+  if (changes.bias.given()) {
+    score = reference_sum(problem, score, changes.bias.view()(at.batch, at.head, query, at.key));
+  }
+  if (changes.along_diagonals()) {
+    score = reference_sum(problem, score, changes.at_distance(at.head, at.key - at.query));
+  }
   if (changes.function.given()) score = changes.function.value(score, at);
-  return score;
+  return within_range(score);
 }
 
 /// One row of scores as the definition has them, −inf where the mask forbids.
@@ -34,12 +64,7 @@ void reference_scores(const AttentionProblem<T>& problem, const M& mask, Index i
     T score = -std::numeric_limits<T>::infinity();
     const Position at{item, head, problem.first_query_of(item) + query, key};
     if (key < problem.key_count_of(item) && allows(mask, at)) {
-      T dot = 0;
-      for (Index d = 0; d < problem.head_dim(); ++d) {
-        dot += problem.queries(item, head, query, d) *
-               problem.keys(item, problem.key_head(head), key, d);
-      }
-      score = reference_changed(problem, at, query, dot);
+      score = reference_changed(problem, at, query);
     }
     scores[static_cast<std::size_t>(key)] = score;
   }
@@ -96,9 +121,11 @@ void reference_attention(const Q& queries, const K& keys, const V& values, const
       for (Index query = 0; query < problem.query_count(); ++query) {
         detail::reference_scores(problem, mask, item, head, query, weights);
         const auto& sinks = problem.changes.sinks;
-        const T lse = sinks.empty() ? detail::reference_softmax(weights)
-                                    : detail::reference_softmax(
-                                          weights, sinks[static_cast<std::size_t>(head)]);
+        const T lse =
+            sinks.empty()
+                ? detail::reference_softmax(weights)
+                : detail::reference_softmax(
+                      weights, detail::within_range(sinks[static_cast<std::size_t>(head)]));
         if (problem.log_sum_exp.given()) problem.log_sum_exp.view()(item, head, query) = lse;
         const Index position = problem.first_query_of(item) + query;
         detail::reference_dropout(problem, {item, head, position, 0}, weights);

@@ -7,6 +7,7 @@
 #include <heed/attention/backward_problem.hpp>
 #include <heed/attention/gradient_options.hpp>
 #include <heed/attention/options.hpp>
+#include <heed/attention/reference.hpp>
 #include <heed/tensor/view_of.hpp>
 
 namespace heed {
@@ -26,24 +27,26 @@ template <class T>
 ReferenceScore<T> reference_score(const AttentionProblem<T>& call, const Position& at,
                                   Index query) {
   const auto& changes = call.changes;
-  T dot = 0;
-  for (Index d = 0; d < call.head_dim(); ++d) {
-    dot += call.queries(at.batch, at.head, query, d) *
-           call.keys(at.batch, call.key_head(at.head), at.key, d);
-  }
-  ReferenceScore<T> result{dot * call.scale};
+  ReferenceScore<T> result{reference_product(call, at, query)};
   if (changes.softcap != T{0}) {
     const T tanh = std::tanh(result.score / changes.softcap);
     result.score = changes.softcap * tanh;
     result.by_product = 1 - tanh * tanh;
   }
-  if (changes.bias.given()) result.score += changes.bias.view()(at.batch, at.head, query, at.key);
-  if (changes.along_diagonals()) result.score += changes.at_distance(at.head, at.key - at.query);
+  if (changes.bias.given()) {
+    result.score =
+        reference_sum(call, result.score, changes.bias.view()(at.batch, at.head, query, at.key));
+  }
+  if (changes.along_diagonals()) {
+    result.score =
+        reference_sum(call, result.score, changes.at_distance(at.head, at.key - at.query));
+  }
   if (changes.function.given()) {
     result.by_bias = changes.function.derivative(result.score, at);
     result.by_product *= result.by_bias;
     result.score = changes.function.value(result.score, at);
   }
+  result.score = within_range(result.score);
   return result;
 }
 
@@ -120,8 +123,8 @@ void reference_sink(const BackwardProblem<T>& problem, Index item, Index head, I
     const auto& given = problem.more.grad_log_sum_exp;
     delta = given.given() ? -given.view()(item, head, query) : T{0};
   }
-  const T weight =
-      std::exp(problem.forward.changes.sinks[index] - problem.log_sum_exp(item, head, query));
+  const T weight = std::exp(within_range(problem.forward.changes.sinks[index]) -
+                            problem.log_sum_exp(item, head, query));
   problem.more.grad_sinks[index] -= weight * delta;
 }
 

@@ -5,27 +5,12 @@
 
 #include <heed/attention/forward_scratch.hpp>
 #include <heed/attention/problem.hpp>
+#include <heed/attention/score_units.hpp>
 #include <heed/core/product.hpp>
 #include <heed/simd/dropout_kernels.hpp>
 #include <heed/simd/kernels.hpp>
 
 namespace heed::detail {
-
-// Kernels count in powers of 2: log2(e), and ln(2) for the way back.
-inline constexpr double bits_per_nat = 1.4426950408889634074;
-inline constexpr double nats_per_bit = 0.69314718055994530942;
-
-/// What queries are multiplied by before their products with keys, so that scores come in the
-/// kernels' units.
-template <class T>
-T query_factor(const AttentionProblem<T>& problem) {
-  const auto scale = static_cast<double>(problem.scale);
-  if (problem.changes.softcap != T{0}) {  // tanh_of_log2 takes 2·log2(e)·score / softcap
-    return static_cast<T>(scale * 2 * bits_per_nat / static_cast<double>(problem.changes.softcap));
-  }
-  if (problem.changes.function.given()) return problem.scale;
-  return static_cast<T>(scale * bits_per_nat);
-}
 
 /// Makes the ScoreChange of blocks of keys for one block of queries: biases gathered into a tile or
 /// a line, dropout's decisions as bits, a user's function run. No number depends on which keys or

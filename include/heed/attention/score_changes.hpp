@@ -52,8 +52,9 @@ void check_per_head(const char* name, std::span<const T> values, Index heads) {
 /// The changes that `options` ask of scores (batch, heads, queries, keys). Throws ShapeError.
 template <class T>
 ScoreChanges<T> checked_changes(const AttentionOptions<T>& options, const Extents<4>& scores) {
-  if (!(options.softcap >= T{0} && options.softcap - options.softcap == T{0})) {
-    throw_shape_error("attention: softcap must be finite and not negative");
+  const T cap = options.softcap * T{2};  // kernels hold it log2(e) times as large
+  if (!(cap >= T{0} && cap - cap == T{0})) {
+    throw_shape_error("attention: softcap must be finite and not negative, and twice it finite");
   }
   if (!(options.dropout.probability >= 0 && options.dropout.probability <= 1)) {
     throw_shape_error("attention: dropout has probability ", options.dropout.probability,
