@@ -239,5 +239,40 @@ TEST_P(ScoreRange, ValuesAsLargeAsTheContractSays) {
 INSTANTIATE_TEST_SUITE_P(EveryIsa, ScoreRange, ::testing::ValuesIn(supported_sets()),
                          [](const auto& isa) { return std::string(simd::name(isa.param)); });
 
+class NarrowScoreRange : public ::testing::TestWithParam<simd::Isa> {
+ protected:
+  void SetUp() override { simd::use(GetParam()); }
+  RestoreSettings restore_;
+};
+
+TEST_P(NarrowScoreRange, Bfloat16HasFloatsRange) {
+  for (const float product : {1e7f, 1e8f, 3e9f, -3e9f, 5e9f, -5e9f, -1e12f, 1e20f, 2.2e38f, 2.5e38f,
+                              -2.2e38f, -2.5e38f}) {
+    for (const Index queries : {1, 20, 70}) {
+      const Shape shape{1, 1, 1, queries, 50, 1, 1};
+      NarrowInputs in(shape, 75);
+      std::fill(in.queries.begin(), in.queries.end(), bfloat16(0x1p63f));
+      std::fill(in.keys.begin(), in.keys.end(), bfloat16(product * 0x1p-63f));
+      const auto result = narrow_attention(shape, in, Full{}, {.scale = 1.f});
+      const auto wide = [](const auto& tensor) { return converted<float>(tensor); };
+      Result<float> defined(shape);
+      reference_attention(wide(in.queries), wide(in.keys), wide(in.values), Full{}, defined.out,
+                          {.scale = 1.f, .log_sum_exp = defined.lse});
+      for (Index q = 0; q < queries; ++q) {
+        const float x = result.lse(0, 0, q), y = defined.lse(0, 0, q);
+        EXPECT_TRUE(x == y || (x != x && y != y) || std::fabs(x - y) <= 1e-2f * std::fabs(y))
+            << product << ": " << x << ", reference " << y;
+        const float out = static_cast<float>(result.out(0, 0, q, 0)),
+                    mean = defined.out(0, 0, q, 0);
+        EXPECT_TRUE((out != out && mean != mean) || std::fabs(out - mean) <= 1e-2f)
+            << product << ": " << out << ", reference " << mean;
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryIsa, NarrowScoreRange, ::testing::ValuesIn(bfloat16_sets()),
+                         [](const auto& isa) { return std::string(simd::name(isa.param)); });
+
 }  // namespace
 }  // namespace heed::test

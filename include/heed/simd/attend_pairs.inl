@@ -127,6 +127,16 @@ HEED_SIMD typename Lanes<T>::V soften_pairs(const PairTask<T, Vectors>& task, in
   return total;
 }
 
+/// The larger of the maximum so far and the one found, which is a rounded product; those that
+/// `weight` takes it from are not rounded. Where a rounding may outgrow weights, the maximum stands
+/// below it, so that the largest score has a weight.
+template <class S>
+HEED_SIMD typename S::V pair_maximum(typename S::V old, typename S::V found) {
+  const auto size = S::max(found, S::broadcast(0) - found);
+  const auto low = S::fma(size, S::broadcast(-0x1p-22f), found);
+  return S::max(old, S::select(S::greater(size, S::broadcast(0x1p24f)), low, found));
+}
+
 /// As `rescale` in attend.inl.
 template <class T, int Vectors>
 HEED_KERNEL void rescale_pairs(const PairTask<T, Vectors>& task, bool first, const T* block_sum) {
@@ -143,7 +153,7 @@ HEED_KERNEL void rescale_pairs(const PairTask<T, Vectors>& task, bool first, con
     }
     const auto moves = first ? S::greater(found, old)
                              : S::greater(S::load(block_sum + lane), S::broadcast(lazy_limit<T>));
-    const auto maximum = S::select(moves, found, old);
+    const auto maximum = S::select(moves, pair_maximum<S>(old, found), old);
     const auto factor = exp2<S>(old - maximum);
     const auto total = task.keys.words ? soften_pairs<true>(task, j, maximum)
                                        : soften_pairs<false>(task, j, maximum);

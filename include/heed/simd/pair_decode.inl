@@ -82,10 +82,12 @@ struct PairDecodeTable {
       const T x = rows.scores[score_at(rows, row, key)] * rows.factor;
       if (seen(rows, row, key) && !(found > x)) found = x;
     }
-    T factor[S::width], sum[S::width];
-    S::store(factor, exp2<S>(S::broadcast(rows.maximum[row] - found)));
-    rows.maximum[row] = found;
-    total = soften_row(count, rows, row, found);
+    T factor[S::width], sum[S::width], maximum[S::width];
+    const auto old = S::broadcast(rows.maximum[row]);
+    S::store(maximum, pair_maximum<S>(old, S::broadcast(found)));
+    S::store(factor, exp2<S>(old - S::broadcast(maximum[0])));
+    rows.maximum[row] = maximum[0];
+    total = soften_row(count, rows, row, maximum[0]);
     S::store(sum,
              S::fma(S::broadcast(rows.sum[row]), S::broadcast(factor[0]), S::broadcast(total)));
     rows.sum[row] = sum[0];

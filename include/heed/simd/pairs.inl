@@ -69,7 +69,8 @@ HEED_SIMD void multiply_pairs(const std::uint16_t* a, Index a_row, Index a_step,
 template <class S>
 HEED_SIMD typename S::V narrow_weight(typename S::V x) {
   constexpr float shifter = 0x1.8p23f + 127, unit = 0x1.8p16f;
-  x = S::min(S::broadcast(126), S::max(S::broadcast(-127), x));
+  // Past the lazy limit, where the maximum moves; and a block's sum is far from overflow.
+  x = S::min(S::broadcast(48), S::max(S::broadcast(-127), x));
   const auto shifted = x + S::broadcast(shifter);
   const auto f = x - (shifted - S::broadcast(shifter));
   auto p = S::fma(S::broadcast(0x1.3e9c9ap-4f), f, S::broadcast(0x1.5eb8b2p-2f));
