@@ -118,10 +118,9 @@ class KeyValueCache {
   /// tokens are seen by nobody.
   void forget(Index item, Index position) {
     const Index end = detail::smaller(position, length(item)) / shape_.page_tokens;
-    for (Index page = 0; page < end; ++page) {
-      Index& entry = tables_.at(item, page);
-      if (entry >= 0) pool_.release(entry);
-      entry = -1;
+    for (Index page = starts_[slot(item)] / shape_.page_tokens; page < end; ++page) {
+      pool_.release(tables_.at(item, page));
+      tables_.at(item, page) = -1;
     }
     starts_[slot(item)] = detail::larger(starts_[slot(item)], end * shape_.page_tokens);
   }
