@@ -95,6 +95,49 @@ TEST(BeamSearch, FullWidthIsExhaustive) {
   }
 }
 
+/// A beam search that does everything the long way: all continuations sorted at every length, and
+/// no end before max_tokens.
+std::vector<Beam> plain_beam_search(const RandomModel& model, const BeamOptions& options) {
+  std::vector<Beam> live(1), ended;
+  for (Index length = 1; length <= options.max_tokens; ++length) {
+    std::vector<Beam> all;
+    BeamOptions one_more = options;
+    one_more.max_tokens = length;
+    for (const Beam& beam : live) collect(model, one_more, beam, all);
+    std::stable_sort(all.begin(), all.end(), [](const Beam& a, const Beam& b) {
+      return a.log_probability > b.log_probability;
+    });
+    live.clear();
+    for (const Beam& beam : all) {
+      if (static_cast<Index>(live.size()) == options.width) break;
+      (beam.ended ? ended : live).push_back(beam);
+    }
+  }
+  ended.insert(ended.end(), live.begin(), live.end());
+  std::stable_sort(ended.begin(), ended.end(),
+                   [](const Beam& a, const Beam& b) { return a.score > b.score; });
+  ended.resize(static_cast<std::size_t>(options.results));
+  return ended;
+}
+
+TEST(BeamSearch, NarrowOnesEqualTheLongWay) {
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    for (const double penalty : {0., 0.9, 1.5, 3.}) {
+      const BeamOptions options{.width = 2 + static_cast<Index>(seed % 3),
+                                .max_tokens = 7,
+                                .end_token = 2,
+                                .length_penalty = penalty,
+                                .results = 1 + static_cast<Index>(seed % 2)};
+      const auto found = beam_search(ModelStep{{seed}}, options);
+      const auto expected = plain_beam_search({seed}, options);
+      ASSERT_EQ(found.size(), expected.size());
+      for (std::size_t i = 0; i < found.size(); ++i) {
+        EXPECT_EQ(found[i].tokens, expected[i].tokens) << seed << " " << penalty << " " << i;
+      }
+    }
+  }
+}
+
 TEST(BeamSearch, WidthOneIsGreedy) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     const RandomModel model{seed};

@@ -64,6 +64,12 @@ TEST(Rotary, OnlyTheFirstElementsTurnWhereFewerAreAsked) {
   auto y = x;
   Rotary({.dims = 4}, 8).apply(y.view(), 1);
   for (Index i = 0; i < 8; ++i) EXPECT_EQ(y(0, 0, 2, i) == x(0, 0, 2, i), i >= 4) << i;
+  for (Index i = 0; i < 2; ++i) {  // by frequencies of as many: base^(-2i / dims)
+    const double angle = 3 * std::pow(10000, -2 * static_cast<double>(i) / 4);
+    const double real = x(0, 0, 2, i), imaginary = x(0, 0, 2, i + 2);
+    EXPECT_NEAR(y(0, 0, 2, i), real * std::cos(angle) - imaginary * std::sin(angle), 1e-14);
+    EXPECT_NEAR(y(0, 0, 2, i + 2), real * std::sin(angle) + imaginary * std::cos(angle), 1e-14);
+  }
 }
 
 TEST(Rotary, ScoresDependOnTheDistanceAlone) {

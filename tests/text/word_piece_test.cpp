@@ -51,6 +51,17 @@ TEST(WordPiece, LongestPiecesFirst) {
   EXPECT_EQ(encode(" \n\t "), Ids{});
 }
 
+/// U+2B820 to U+2B91F are no words of their own, as in BERT's code; their neighbors are.
+TEST(WordPiece, TheGapInWhatBertCallsChinese) {
+  const std::string before = "\xf0\xab\xa0\x9d", first = "\xf0\xab\xa0\xa0";
+  const std::string last = "\xf0\xab\xa4\x9f", behind = "\xf0\xab\xa4\xa0";
+  const WordPiece tokenizer({"[UNK]", "a", "##a", before, first, last, behind});
+  EXPECT_EQ(tokenizer.encode(before + "a"), (Ids{3, 1}));
+  EXPECT_EQ(tokenizer.encode(first + "a"), (Ids{4, 2}));
+  EXPECT_EQ(tokenizer.encode(last + "a"), (Ids{5, 2}));
+  EXPECT_EQ(tokenizer.encode(behind + "a"), (Ids{6, 1}));
+}
+
 TEST(WordPiece, Options) {
   EXPECT_EQ(encode("É A"), (Ids{12, 7}));
   EXPECT_EQ(encode("É A", {.strip_accents = false}), (Ids{11, 7}));

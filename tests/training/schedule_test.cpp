@@ -38,6 +38,7 @@ TEST(Schedule, FirstAndLastSteps) {
   EXPECT_NEAR(cosine(50), 0.55, 1e-15);
   EXPECT_GT(cosine(99), 0.1);
   EXPECT_EQ(cosine(100), 0.1);
+  EXPECT_EQ(cosine(101), 0.1) << "it does not rise again";
   EXPECT_EQ(cosine(1000000), 0.1);
   const Cosine saw{.rate = 1, .steps = 10, .restarts = true};
   EXPECT_EQ(saw(0), saw(10));
