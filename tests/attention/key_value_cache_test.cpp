@@ -219,6 +219,19 @@ TEST(KeyValueCache, ReordersBeams) {
   EXPECT_EQ(contents(cache, 2), ascending(20, 0));
 }
 
+TEST(KeyValueCache, AForkGivesBackWhatStoodThereBefore) {
+  KeyValueCache<float> cache({2, 2, 4, 4, 16, 5});
+  append(cache, 0, 20, 0);
+  for (int round = 0; round < 10; ++round) {
+    append(cache, 1, 30, 50);
+    EXPECT_EQ(cache.free_pages(), 1) << round;
+    cache.fork(0, 1);
+    EXPECT_EQ(cache.free_pages(), 3) << round;
+    cache.truncate(1, 0);
+  }
+  EXPECT_EQ(contents(cache, 0), ascending(20, 0));
+}
+
 TEST(KeyValueCache, ARingForgetsPages) {
   // A window of 20 tokens needs three pages of 16, however long the sequence grows.
   KeyValueCache<float> cache({1, 2, 4, 4, 16, 3});
@@ -255,6 +268,7 @@ TEST(KeyValueCache, WhatIsForgottenStaysForgotten) {
 TEST(KeyValueCache, SaysWhatDoesNotFit) {
   EXPECT_THROW(KeyValueCache<float>({1, 1, 4, 4, 24, 1}), ShapeError);
   EXPECT_THROW(KeyValueCache<float>({1, 1, 4, 4, 16, -1}), ShapeError);
+  EXPECT_EQ(KeyValueCache<float>({1, 1, 4, 4, 16, 0}).free_pages(), 0);
   KeyValueCache<float> cache(shape);
   const auto right = tokens(3, 0);
   const Tensor<float, 3> heads({3, 3, 4}), dims({2, 3, 5}), count({2, 4, 4});

@@ -42,5 +42,11 @@ TEST(WidenedTensor, KnowsTheMemoryItCopied) {
   }
 }
 
+TEST(WidenedTensor, OfOneNumber) {
+  Tensor<bfloat16, 2> one({1, 1});
+  one(0, 0) = bfloat16(2.5f);
+  EXPECT_EQ(WidenedTensor<float>(one).view()(0, 0, 0, 0), 2.5f);
+}
+
 }  // namespace
 }  // namespace heed::detail
