@@ -46,7 +46,8 @@ TEST(BackwardEdges, AFunctionsDerivativeStandsAtItsKey) {
   };
   expect_right(masks::Full{});
   expect_right(masks::Causal{});
-  expect_right(predicate([](Index, Index key) { return key % 3 == 0; }));  // keys with holes between them
+  expect_right(
+      predicate([](Index, Index key) { return key % 3 == 0; }));  // keys with holes between them
 }
 
 TEST(BackwardEdges, GradientsThatLieApartGetEveryNumber) {

@@ -45,6 +45,7 @@ struct GgufChanges {
   std::uint32_t type = 4;
   std::string value = "";
   std::string_view other_type = "";  // the tensor whose type is I32
+  bool has_base = true;
 };
 
 /// The golden Llama as a GGUF file of F32.
@@ -61,7 +62,7 @@ Gguf golden_as_gguf(const GgufChanges& changes = {}) {
   number("llama.attention.head_count_kv", 2);
   number("llama.attention.key_length", 4);
   file.field("llama.attention.layer_norm_rms_epsilon", 6, raw(changes.norm_epsilon));
-  file.field("llama.rope.freq_base", 6, raw(changes.rotary_base));
+  if (changes.has_base) file.field("llama.rope.freq_base", 6, raw(changes.rotary_base));
   if (!changes.key.empty()) file.field(changes.key, changes.type, changes.value);
   const auto model = read_llama<float>(pretrained_golden("llama"));
   const detail::WeightMatch ours(source, gguf_llama_names);
@@ -92,6 +93,21 @@ Gguf golden_as_gguf(const GgufChanges& changes = {}) {
   std::vector<std::byte> bytes(text.size());
   std::memcpy(bytes.data(), text.data(), text.size());
   return Gguf(SharedBytes(std::move(bytes)), "golden.gguf");
+}
+
+TEST(Llama, WhatAFileDoesNotSay) {
+  const auto config = [](const std::string& more) {
+    return llama_options(ModelConfig(
+        R"({"model_type": "llama", "vocab_size": 9, "hidden_size": 8, "num_attention_heads": 2,
+            "num_hidden_layers": 1, "intermediate_size": 12, "max_position_embeddings": 16)" +
+            more + "}",
+        "config.json"));
+  };
+  EXPECT_FALSE(config("").tied_head);
+  EXPECT_TRUE(config(R"(, "tie_word_embeddings": true)").tied_head);
+  EXPECT_EQ(config("").rotary.base, 10000);
+  EXPECT_EQ(config("").key_heads, 2);
+  EXPECT_EQ(llama_options(golden_as_gguf({.has_base = false})).rotary.base, 10000);
 }
 
 TEST(Llama, GgufHoldsTheSameModel) {
@@ -347,6 +363,14 @@ TEST(Llama, WeightsOfOtherTypesArePackedAsFloats) {
   pack_as_stored(model, file);
   EXPECT_FALSE(model.head.own->packed.empty());
   EXPECT_FALSE(model.head.own->packed.is_quantized());
+  for (const auto& block : model.blocks) {
+    for (const auto* layer :
+         {&*block.attention.projections.query, &*block.attention.projections.key,
+          &*block.attention.projections.value, &block.attention.out, &*block.feed_forward.gate,
+          &block.feed_forward.up, &block.feed_forward.down}) {
+      EXPECT_FALSE(layer->packed.empty());
+    }
+  }
   EXPECT_TRUE(
       same_bits(model.forward(pretrained_tokens("llama/tokens"), masks::Causal{}), expected));
   model.blocks.pop_back();

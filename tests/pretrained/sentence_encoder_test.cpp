@@ -53,6 +53,11 @@ TEST(SentenceEncoder, TokensAndLengths) {
   EXPECT_EQ(encoder.tokens(letters, 4).tokens.extent(1), 4);
   EXPECT_THROW(encoder.tokens(letters, 14), ShapeError);
   EXPECT_THROW(encoder.tokens(letters, 1), ShapeError);
+  EXPECT_EQ(encoder.tokens(letters, 2).lengths, std::vector<Index>(5, 2));
+  std::vector<std::string> other = {"[UNK]", "[CLS]", "[SEP]", "[PAD]"};
+  while (other.size() < 29) other.push_back("x" + std::to_string(other.size()));
+  const auto padded = SentenceEncoder<float>(encoder.model(), WordPiece(other)).tokens(letters);
+  EXPECT_EQ(padded.tokens(1, 5), 3) << "padding is what the vocabulary calls so";
   std::vector<std::string> many(30, "[UNK]");
   for (std::size_t i = 1; i < 30; ++i) many[i] = "x" + std::to_string(i);
   EXPECT_THROW(SentenceEncoder<float>(encoder.model(), WordPiece(many)), ShapeError);
