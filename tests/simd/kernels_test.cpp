@@ -94,8 +94,17 @@ TEST_P(Kernels, Exp2InDoubleIsWithinOneAndAHalfUlp) {
 template <class T>
 void check_special_values() {
   const T infinity = std::numeric_limits<T>::infinity();
-  const std::vector<T> in = {T{0},    -T{0},    T{1},  T{-1},   infinity,    -infinity,
-                             T{5000}, T{-5000}, T{10}, -T{0.5}, std::nan("")};
+  const std::vector<T> in = {T{0},
+                             -T{0},
+                             T{1},
+                             T{-1},
+                             infinity,
+                             -infinity,
+                             T{5000},
+                             T{-5000},
+                             T{10},
+                             -T{0.5},
+                             std::numeric_limits<T>::quiet_NaN()};
   std::vector<T> out(in.size());
   simd::kernels<T>().exp2(in.data(), out.data(), static_cast<Index>(in.size()));
   const std::vector<T> expected = {1, 1, 2, T{0.5}, infinity, 0, infinity, 0, 1024};
