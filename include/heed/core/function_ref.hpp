@@ -17,7 +17,7 @@ class FunctionRef<R(Args...)> {
   template <class F>
   requires(!std::is_same_v<std::remove_cvref_t<F>, FunctionRef> &&
            std::is_invocable_r_v<R, F&, Args...>)
-      FunctionRef(F&& callable)  // NOLINT(google-explicit-constructor): a lambda converts silently
+      FunctionRef(F&& callable)  // NOLINT: a lambda converts silently
       : object_(const_cast<void*>(
             reinterpret_cast<const volatile void*>(__builtin_addressof(callable)))),
         call_([](void* object, Args... args) -> R {

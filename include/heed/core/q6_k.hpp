@@ -28,7 +28,8 @@ struct Q6_K {
       const Index half = i / 128, row = i / 32 % 4, column = i % 32;
       const int four = low[half * 64 + row % 2 * 32 + column] >> (row / 2 * 4) & 15;
       const int two = high[half * 32 + column] >> (row * 2) & 3;
-      const float step = detail::product(factor, static_cast<float>(scales[i / 16]));
+      const auto of_sixteen = static_cast<float>(scales[i / 16]);  // NOLINT: whole on purpose
+      const float step = detail::product(factor, of_sixteen);
       weights[i] = step * static_cast<float>((four | two << 4) - 32);
     }
   }

@@ -15,7 +15,7 @@ HEED_SIMD std::uintptr_t distance(const T* from, const T* to) {
 template <class T>
 HEED_SIMD void fetch(const T* at, std::uintptr_t ahead) {
   const std::uintptr_t address = reinterpret_cast<std::uintptr_t>(at) + ahead;
-  __builtin_prefetch(reinterpret_cast<const void*>(address), 0, 2);
+  __builtin_prefetch(reinterpret_cast<const void*>(address), 0, 2);  // NOLINT: it may end beyond
 }
 
 template <class T>

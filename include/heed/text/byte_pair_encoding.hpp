@@ -114,7 +114,7 @@ class BytePairEncoding {
     special_ = detail::SpecialTokenFinder(vocabulary.texts(), special);
   }
 
-  void read_merges(TextList texts, const Vocabulary& vocabulary) {
+  void read_merges(TextList texts, const Vocabulary& vocabulary) {  // NOLINT: gone when read
     std::vector<detail::PairMerge> merges;
     merges.reserve(texts.size());
     std::string both;

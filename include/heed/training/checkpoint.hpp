@@ -129,7 +129,7 @@ TrainingState read_checkpoint(const std::string& path, Model& model, Optimizer& 
                               EarlyStopping<Model>* stopping) {
   const Safetensors file = read_safetensors(path);
   const auto notes = file.metadata();
-  const TrainingState state = noted_state(path, notes);
+  TrainingState state = noted_state(path, notes);
   const auto optimizer_steps = noted_number<Index>(path, notes, "optimizer_steps");
   ParameterMatch match(file);
   match.expect("model.", model);
