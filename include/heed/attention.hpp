@@ -17,6 +17,7 @@
 #include <heed/attention/cache_pages.hpp>
 #include <heed/attention/cache_shape.hpp>
 #include <heed/attention/cached.hpp>
+#include <heed/attention/call_masks.hpp>
 #include <heed/attention/check_memory.hpp>
 #include <heed/attention/content_blocks.hpp>
 #include <heed/attention/copy_rows.hpp>

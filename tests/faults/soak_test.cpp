@@ -82,8 +82,8 @@ TEST(Soak, ASlidingWindowGoesOnForAHundredThousandTokens) {
   KeyValueCache<float> cache({1, 1, 4, 4, 16, 5});
   const Tensor<float, 4> token({1, 1, 1, 4});
   Tensor<float, 4> out({1, 1, 1, 4});
-  // The list of pages, forgotten ones included, is all that grows: 8 bytes for 16 tokens. It doubles
-  // at times, and the thread keeps what it leaves.
+  // The list of pages, forgotten ones included, is all that grows: 8 bytes for 16 tokens. It
+  // doubles at times, and the thread keeps what it leaves.
   constexpr Index steps = 100000;
   Flat flat(8 * steps / 16 * 4);
   for (Index step = 1; step <= steps; ++step) {

@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include <heed/attention/backward_problem.hpp>
+#include <heed/attention/call_masks.hpp>
 #include <heed/attention/gradient_options.hpp>
 #include <heed/attention/options.hpp>
 #include <heed/attention/widened_tensor.hpp>

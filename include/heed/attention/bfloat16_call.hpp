@@ -56,4 +56,5 @@ void bfloat16_attention(const Bfloat16Views& views, const M& mask,
 
 #if HEED_DEFINITIONS
 #include <heed/attention/bfloat16_call.inl>
+#include <heed/attention/call_masks.hpp>
 #endif

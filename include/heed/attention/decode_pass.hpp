@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 
+#include <heed/attention/call_masks.hpp>
 #include <heed/attention/copy_rows.hpp>
 #include <heed/attention/decode_scratch.hpp>
 #include <heed/attention/key_blocks.hpp>
@@ -51,9 +52,7 @@ class DecodePass {
 
  private:
   Tile tile(Index first_key, Index last_key) const {
-    const Index first = problem_.first_query_of(item_);
-    return {item_ + problem_.item_offset,       head_,     first,
-            first + problem_.query_count() - 1, first_key, last_key};
+    return tile_of(problem_, item_, head_, 0, problem_.query_count(), first_key, last_key);
   }
 
   void clear(const RowStates<T>& states) const {

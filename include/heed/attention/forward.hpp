@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include <heed/attention/bfloat16_call.hpp>
+#include <heed/attention/call_masks.hpp>
 #include <heed/attention/options.hpp>
 #include <heed/attention/problem.hpp>
 #include <heed/core/config.hpp>

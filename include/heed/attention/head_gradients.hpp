@@ -5,6 +5,7 @@
 #include <limits>
 
 #include <heed/attention/backward_problem.hpp>
+#include <heed/attention/call_masks.hpp>
 #include <heed/attention/copy_rows.hpp>
 #include <heed/attention/head_runs.hpp>
 #include <heed/attention/key_blocks.hpp>
@@ -50,9 +51,8 @@ class HeadGradients {
     const Index item = piece / groups(), head = piece % groups() * group_;
     const Index left = call_.heads() - head, end = head + (left < group_ ? left : group_);
     const Arrays arrays(call_);
-    const Index first = call_.first_query_of(item), keys = call_.key_count_of(item);
-    const Tile tile{item + call_.item_offset,        head, first,
-                    first + call_.query_count() - 1, 0,    keys - 1};
+    const Index keys = call_.key_count_of(item);
+    const Tile tile = tile_of(call_, item, head, 0, call_.query_count(), 0, keys - 1);
     const VisibleKeys seen = keys == 0 ? VisibleKeys{} : visible_keys(mask_, tile, arrays.words);
     std::uint64_t anyone = lanes_between(0, call_.query_count() - 1);
     if (seen.words != nullptr) {

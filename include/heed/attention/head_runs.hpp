@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include <heed/attention/call_masks.hpp>
 #include <heed/attention/key_blocks.hpp>
 #include <heed/attention/output_factors.hpp>
 #include <heed/attention/problem.hpp>
@@ -50,9 +51,8 @@ class HeadRuns {
     const Index item = piece / groups(), head = piece % groups() * group_;
     const Index left = problem_.heads() - head, heads = left < group_ ? left : group_;
     const Arrays arrays(problem_, group_);
-    const Index first = problem_.first_query_of(item), keys = problem_.key_count_of(item);
-    const Tile tile{item + problem_.item_offset,        head, first,
-                    first + problem_.query_count() - 1, 0,    keys - 1};
+    const Index keys = problem_.key_count_of(item);
+    const Tile tile = tile_of(problem_, item, head, 0, problem_.query_count(), 0, keys - 1);
     const VisibleKeys seen = keys == 0 ? VisibleKeys{} : visible_keys(mask_, tile, arrays.words);
     if (seen.count == 0 || seen.holes) {
       for (Index each = head; each < head + heads; ++each) {

@@ -7,6 +7,7 @@
 #include <heed/attention/backward_problem.hpp>
 #include <heed/attention/backward_rows.hpp>
 #include <heed/attention/backward_scratch.hpp>
+#include <heed/attention/call_masks.hpp>
 #include <heed/attention/copy_rows.hpp>
 #include <heed/attention/key_blocks.hpp>
 #include <heed/attention/prepared_queries.hpp>
@@ -86,9 +87,7 @@ class KeyChunkPass {
 
  private:
   Tile tile(Index first_key, Index last_key) const {
-    const Index first_query = call_.first_query_of(item_) + row_;
-    return {item_ + call_.item_offset,    head_,     first_query,
-            first_query + row_count_ - 1, first_key, last_key};
+    return tile_of(call_, item_, head_, row_, row_count_, first_key, last_key);
   }
 
   VisibleKeys visible(const Tile& part) const {

@@ -71,17 +71,18 @@ void check_packed(const AttentionProblem<T>& packed, const PackedOffsets& offset
   }
 }
 
-/// The largest sequence, for checks of a mask.
+/// What a mask has to fit: the largest sequence, and wherever queries of any stand.
 template <class T>
 MaskShape packed_mask_shape(const AttentionProblem<T>& packed, const PackedOffsets& offsets) {
-  MaskShape shape{offsets.count(), packed.heads(), 0, 0};
-  for (std::size_t s = 1; s < offsets.queries.size(); ++s) {
-    const Index queries = offsets.queries[s] - offsets.queries[s - 1];
-    const Index keys = offsets.keys[s] - offsets.keys[s - 1];
-    shape.queries = queries > shape.queries ? queries : shape.queries;
-    shape.keys = keys > shape.keys ? keys : shape.keys;
+  MaskShape all{offsets.count(), packed.heads(), 0, 0};
+  for (Index s = 0; s < offsets.count(); ++s) {
+    const MaskShape one = mask_shape_of(one_sequence(packed, offsets, s));
+    all.first_query = s == 0 ? one.first_query : smaller(all.first_query, one.first_query);
+    all.last_query = s == 0 ? one.last_query : larger(all.last_query, one.last_query);
+    all.queries = larger(all.queries, one.queries);
+    all.keys = larger(all.keys, one.keys);
   }
-  return shape;
+  return all;
 }
 
 /// Calls run(sequence). Many sequences: one each for the threads. A few: the threads share one

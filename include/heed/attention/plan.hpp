@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <heed/attention/call_masks.hpp>
 #include <heed/attention/options.hpp>
 #include <heed/attention/weights.hpp>
 #include <heed/core/parallel.hpp>
@@ -35,14 +36,13 @@ AttentionPlan plan(const Q& queries, const K& keys, const M& mask,
     return (first + step < end ? first + step : end) - 1;
   };
   for (Index item = 0; item < problem.batch(); ++item) {
-    const Index start = problem.first_query_of(item);
     for (Index head = 0; head < problem.heads(); ++head) {
       for (Index row = 0; row < problem.query_count(); row += simd::query_block) {
         const Index last_row = last_of(row, simd::query_block, problem.query_count());
         for (Index key = 0; key < problem.key_count(); key += simd::key_block) {
           const Index last_key = last_of(key, simd::key_block, problem.key_count());
-          const Coverage coverage =
-              coverage_of(mask, Tile{item, head, start + row, start + last_row, key, last_key});
+          const Coverage coverage = coverage_of(
+              mask, detail::tile_of(problem, item, head, row, last_row - row + 1, key, last_key));
           ++(coverage == Coverage::none   ? result.skipped
              : coverage == Coverage::full ? result.full
                                           : result.partial);

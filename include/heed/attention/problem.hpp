@@ -13,7 +13,6 @@
 #include <heed/attention/score_changes.hpp>
 #include <heed/core/config.hpp>
 #include <heed/core/error.hpp>
-#include <heed/masks/policy.hpp>
 #include <heed/tensor/overlap.hpp>
 #include <heed/tensor/view_of.hpp>
 
@@ -225,12 +224,6 @@ AttentionProblem<T> checked_problem(TensorView<const T, 4> queries, TensorView<c
   const auto& lse = problem.log_sum_exp;
   if (lse.given()) check_apart("log_sum_exp", byte_range(lse.view()), problem.changes);
   return problem;
-}
-
-template <class T, MaskPolicy M>
-void check_mask_fits(const M& mask, const AttentionProblem<T>& problem) {
-  check_mask(mask, MaskShape{problem.batch(), problem.heads(), problem.query_count(),
-                             problem.key_count()});
 }
 
 #if !HEED_DEFINITIONS

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 
+#include <heed/attention/call_masks.hpp>
 #include <heed/attention/decode_scratch.hpp>
 #include <heed/attention/forward_scratch.hpp>
 #include <heed/attention/key_blocks.hpp>
@@ -105,9 +106,7 @@ class QueryBlockPass {
   }
 
   Tile tile(Index first_key, Index last_key) const {
-    const Index first_query = problem_.first_query_of(item_) + row_;
-    return {item_ + problem_.item_offset, head_,     first_query,
-            first_query + rows_ - 1,      first_key, last_key};
+    return tile_of(problem_, item_, head_, row_, rows_, first_key, last_key);
   }
 
   /// No key seen yet. All lanes, also those past the last query: kernels compute whole tiles.

@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include <heed/attention/call_masks.hpp>
 #include <heed/attention/options.hpp>
 #include <heed/attention/problem.hpp>
 #include <heed/attention/score_units.hpp>
@@ -62,7 +63,7 @@ void reference_scores(const AttentionProblem<T>& problem, const M& mask, Index i
                       Index query, std::vector<T>& scores) {
   for (Index key = 0; key < problem.key_count(); ++key) {
     T score = -std::numeric_limits<T>::infinity();
-    const Position at{item, head, problem.first_query_of(item) + query, key};
+    const Position at = position_of(problem, item, head, query, key);
     if (key < problem.key_count_of(item) && allows(mask, at)) {
       score = reference_changed(problem, at, query);
     }
@@ -127,14 +128,14 @@ void reference_attention(const Q& queries, const K& keys, const V& values, const
                 : detail::reference_softmax(
                       weights, detail::within_range(sinks[static_cast<std::size_t>(head)]));
         if (problem.log_sum_exp.given()) problem.log_sum_exp.view()(item, head, query) = lse;
-        const Index position = problem.first_query_of(item) + query;
-        detail::reference_dropout(problem, {item, head, position, 0}, weights);
+        Position at = detail::position_of(problem, item, head, query, 0);
+        detail::reference_dropout(problem, at, weights);
         for (Index d = 0; d < problem.value_dim(); ++d) {
           T sum = 0;
-          for (Index key = 0; key < problem.key_count_of(item); ++key) {
-            if (!allows(mask, {item, head, position, key})) continue;
-            sum += weights[static_cast<std::size_t>(key)] *
-                   problem.values(item, problem.key_head(head), key, d);
+          for (at.key = 0; at.key < problem.key_count_of(item); ++at.key) {
+            if (!allows(mask, at)) continue;
+            sum += weights[static_cast<std::size_t>(at.key)] *
+                   problem.values(item, problem.key_head(head), at.key, d);
           }
           problem.out(item, head, query, d) = sum;
         }

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include <heed/attention/backward_problem.hpp>
+#include <heed/attention/call_masks.hpp>
 #include <heed/attention/gradient_options.hpp>
 #include <heed/attention/options.hpp>
 #include <heed/attention/reference.hpp>
@@ -165,7 +166,7 @@ void reference_backward(const Q& queries, const K& keys, const V& values, const 
       for (Index query = 0; query < call.query_count(); ++query) {
         if (problem.log_sum_exp(item, head, query) == -std::numeric_limits<T>::infinity()) continue;
         const T delta = detail::reference_delta(problem, item, head, query);
-        Position at{item, head, call.first_query_of(item) + query, 0};
+        Position at = detail::position_of(call, item, head, query, 0);
         bool sees = false;
         for (; at.key < call.key_count_of(item); ++at.key) {
           if (!allows(mask, at)) continue;

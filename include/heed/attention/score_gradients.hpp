@@ -4,6 +4,7 @@
 #include <heed/attention/backward_problem.hpp>
 #include <heed/attention/backward_rows.hpp>
 #include <heed/attention/backward_scratch.hpp>
+#include <heed/attention/call_masks.hpp>
 #include <heed/attention/prepared_queries.hpp>
 #include <heed/attention/seeing_queries.hpp>
 #include <heed/core/parallel.hpp>
@@ -37,13 +38,12 @@ class ScoreGradientTiles {
   void run(Index item, Index head, Index row, Index first, Index end, const Take& take) {
     const Index left = call_.query_count() - row;
     const Index count = left < simd::query_block ? left : simd::query_block;
-    const Index at = call_.first_query_of(item) + row;
     const std::uint64_t seeing = rows_.seeing(rows_.index_of(item, head, row));
     if (end > call_.key_count_of(item)) end = call_.key_count_of(item);
     bool met = false;
     for (Index key = first; key < end; key += simd::key_block) {
       const Index last = (key + simd::key_block < end ? key + simd::key_block : end) - 1;
-      const Tile tile{item + call_.item_offset, head, at, at + count - 1, key, last};
+      const Tile tile = tile_of(call_, item, head, row, count, key, last);
       const VisibleKeys seen =
           keys_seen_by(visible_keys(mask_, tile, scratch_.words), tile, seeing, scratch_.words);
       if (seen.count == 0) continue;

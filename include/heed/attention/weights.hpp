@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <heed/attention/call_masks.hpp>
 #include <heed/attention/options.hpp>
 #include <heed/attention/problem.hpp>
 #include <heed/core/config.hpp>

@@ -15,8 +15,9 @@
 namespace heed::masks {
 
 /// A boolean matrix as a mask, one bit a score. Each of batch, heads, queries and keys is either as
-/// long as the tensors' or 1 and then the same for all. Row r describes the query at position
-/// `first_query` + r; by default the last row belongs to the last key, as in `attention`.
+/// long as the tensors' or 1 and then the same for all. Row r describes query r of the call,
+/// wherever that stands; asked outside a call, the last row belongs to the last key. With
+/// `first_query` the matrix is one of positions: row r describes the query at `first_query` + r.
 /// Rows outside the matrix see nothing; keys outside it are seen by nobody.
 class Dense {
  public:
@@ -24,7 +25,7 @@ class Dense {
   template <std::predicate<Index, Index, Index, Index> Allowed>
   Dense(MaskShape extents, Allowed allowed, std::optional<Index> first_query = {})
       : extents_(checked(extents)),
-        first_query_(first_query.value_or(extents.keys - extents.queries)),
+        first_query_(first_query),
         row_words_((extents.queries + 63) / 64),
         words_(written(extents, row_words_, allowed)) {}
 
@@ -42,7 +43,7 @@ class Dense {
   MaskShape extents() const { return extents_; }
 
   bool allows(Position at) const {
-    const Index row = extents_.queries == 1 ? 0 : at.query - first_query_;
+    const Index row = extents_.queries == 1 ? 0 : at.query - first_row(at.call_first_query);
     if (row < 0 || row >= extents_.queries) return false;
     const std::uint64_t* bits = column(at.batch, at.head, at.key);
     return bits != nullptr && (bits[row / 64] >> (row % 64) & 1) != 0;
@@ -114,6 +115,11 @@ class Dense {
           }
         });
   }
+  /// The position that row 0 describes.
+  Index first_row(Index call_first_query) const {
+    if (first_query_) return *first_query_;
+    return call_first_query == no_call ? extents_.keys - extents_.queries : call_first_query;
+  }
   /// The bits of a key's rows; null for a key, head or item outside the matrix.
   const std::uint64_t* column(Index item, Index head, Index key) const {
     if (extents_.batch == 1) item = 0;
@@ -129,7 +135,7 @@ class Dense {
     const std::uint64_t* bits = column(tile.batch, tile.head, key);
     if (bits == nullptr) return 0;
     if (extents_.queries == 1) return (*bits & 1) != 0 ? ~std::uint64_t{0} : 0;
-    const Index row = tile.first_query - first_query_;
+    const Index row = tile.first_query - first_row(tile.call_first_query);
     if (row <= -64 || row >= extents_.queries) return 0;
     if (row < 0) return bits[0] << -row;
     const Index word = row / 64, shift = row % 64;
@@ -139,7 +145,7 @@ class Dense {
   }
 
   MaskShape extents_;
-  Index first_query_;
+  std::optional<Index> first_query_;  // not given: row 0 is the first query of the call
   Index row_words_;
   detail::SharedArray<std::uint64_t> words_;  // [batch][head][key][row / 64], one bit a row
 };
@@ -152,9 +158,9 @@ Dense dense(const M& mask, MaskShape shape, std::optional<Index> first_query = {
   return Dense(
       shape,
       [&](Index item, Index head, Index row, Index key) {
-        return heed::allows(mask, {item, head, first + row, key});
+        return heed::allows(mask, {item, head, first + row, key, first});
       },
-      first);
+      first_query);
 }
 
 }  // namespace heed::masks

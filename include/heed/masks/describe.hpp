@@ -36,6 +36,8 @@ struct MaskWindow {
   Index head = 0;
   Index tile_queries = 64;
   Index tile_keys = 96;
+
+  Position position(Index query, Index key) const { return {batch, head, query, key, first_query}; }
 };
 
 inline constexpr const char* ascii_on = "# ";
@@ -53,7 +55,7 @@ MaskStatistics statistics(const M& mask, const MaskWindow& window) {
   const Index end = window.first_query + window.queries;
   for (Index query = window.first_query; query < end; ++query) {
     for (Index key = 0; key < window.keys; ++key) {
-      result.visible += allows(mask, {window.batch, window.head, query, key}) ? 1 : 0;
+      result.visible += allows(mask, window.position(query, key)) ? 1 : 0;
     }
   }
   result.scores = window.queries * window.keys;
@@ -62,8 +64,9 @@ MaskStatistics statistics(const M& mask, const MaskWindow& window) {
     for (Index key = 0; key < window.keys; key += window.tile_keys) {
       const Index last_key =
           key + window.tile_keys < window.keys ? key + window.tile_keys : window.keys;
-      const Coverage coverage = coverage_of(
-          mask, Tile{window.batch, window.head, query, last_query - 1, key, last_key - 1});
+      const Coverage coverage =
+          coverage_of(mask, Tile{window.batch, window.head, query, last_query - 1, key,
+                                 last_key - 1, window.first_query});
       ++(coverage == Coverage::none   ? result.tiles_none
          : coverage == Coverage::full ? result.tiles_full
                                       : result.tiles_partial);
@@ -82,8 +85,7 @@ std::string describe(const M& mask, const MaskWindow& window, const char* on = "
   std::string text;
   for (Index query = 0; query < window.queries; ++query) {
     for (Index key = 0; key < window.keys; ++key) {
-      const Position at{window.batch, window.head, window.first_query + query, key};
-      text += allows(mask, at) ? on : off;
+      text += allows(mask, window.position(window.first_query + query, key)) ? on : off;
     }
     while (!text.empty() && text.back() == ' ') text.pop_back();
     text += '\n';

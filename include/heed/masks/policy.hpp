@@ -3,11 +3,15 @@
 
 #include <concepts>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 #include <heed/core/index.hpp>
 
 namespace heed {
+
+/// `call_first_query` of a Position or Tile that belongs to no call.
+inline constexpr Index no_call = std::numeric_limits<Index>::min();
 
 /// One score: query `query` looks at key `key`. Positions are absolute: a query's offset
 /// (AttentionOptions::first_query) is added already, so a mask never needs to know it. A query
@@ -17,6 +21,8 @@ struct Position {
   Index head = 0;
   Index query = 0;
   Index key = 0;
+  /// Where the first query of the call stands, for masks whose rows are the call's (Dense).
+  Index call_first_query = no_call;
 };
 
 /// A rectangle of scores of one head. Absolute positions; both ends belong to the tile.
@@ -27,6 +33,7 @@ struct Tile {
   Index last_query = 0;
   Index first_key = 0;
   Index last_key = 0;
+  Index call_first_query = no_call;
 
   Index queries() const { return last_query - first_query + 1; }
   Index keys() const { return last_key - first_key + 1; }
@@ -42,6 +49,9 @@ struct MaskShape {
   Index heads = 0;
   Index queries = 0;
   Index keys = 0;
+  /// The lowest and the highest position at which any query stands.
+  Index first_query = keys - queries;
+  Index last_query = first_query + queries - 1;
 };
 
 namespace detail {
@@ -117,7 +127,8 @@ void fill_lane_words(const M& mask, const Tile& tile, std::uint64_t* words) {
     for (Index key = tile.first_key; key <= tile.last_key; ++key) {
       std::uint64_t word = 0;
       for (Index query = tile.first_query; query <= tile.last_query; ++query) {
-        const bool allowed = allows(mask, {tile.batch, tile.head, query, key});
+        const bool allowed =
+            allows(mask, {tile.batch, tile.head, query, key, tile.call_first_query});
         word |= std::uint64_t{allowed} << (query - tile.first_query);
       }
       *words++ = word;
