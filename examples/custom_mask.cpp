@@ -64,7 +64,7 @@ struct DilatedHeads {
     return Dilated{counts[static_cast<std::size_t>(at.head)]}.allows(at);
   }
   void check(MaskShape shape) const {
-    if (std::ssize(counts) != shape.heads) {
+    if (!shape.has_heads(std::ssize(counts))) {
       throw ShapeError("DilatedHeads: " + std::to_string(counts.size()) + " windows for " +
                        std::to_string(shape.heads) + " heads");
     }

@@ -9,6 +9,7 @@
 #include <heed/masks/create_masks.hpp>
 #include <heed/masks/dense.hpp>
 #include <heed/masks/describe.hpp>
+#include <heed/masks/fit.hpp>
 #include <heed/masks/floor_division.hpp>
 #include <heed/masks/full.hpp>
 #include <heed/masks/global_keys.hpp>
@@ -19,6 +20,7 @@
 #include <heed/masks/mask_ref.hpp>
 #include <heed/masks/masked_token.hpp>
 #include <heed/masks/padding.hpp>
+#include <heed/masks/partial.hpp>
 #include <heed/masks/per_head.hpp>
 #include <heed/masks/policy.hpp>
 #include <heed/masks/position_set.hpp>

@@ -3,11 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include <heed/attention/backward.hpp>
-#include <heed/attention/forward.hpp>
-#include <heed/attention/packed.hpp>
-#include <heed/attention/plan.hpp>
-#include <heed/attention/weights.hpp>
+#include <heed/attention.hpp>
+#include <heed/attention/reference.hpp>
+#include <heed/attention/reference_backward.hpp>
 #include <heed/masks.hpp>
 
 #include "support/attention_cases.hpp"
@@ -92,6 +90,89 @@ TEST(CallMasks, RowsOfADenseMaskInEverySequenceOfAPackedCall) {
   packed_attention(q, k, k, PackedOffsets(queries, keys), Dense({1, 1, 4, 1}, odd_rows), out);
   for (Index query = 0; query < 8; ++query) {
     EXPECT_EQ(out(0, query, 0) != 0, query % 4 % 3 != 1) << query;
+  }
+}
+
+/// Groups for 9 of 10 tokens.
+const auto nine = masks::Causal{} & masks::Groups(std::vector<Index>(9));
+
+template <class Call>
+void expect_refused(const char* name, const Call& call) {
+  try {
+    call();
+    ADD_FAILURE() << name << " took it";
+  } catch (const ShapeError& error) {
+    EXPECT_EQ(std::string(error.what()).substr(0, 45),
+              "Groups: describes 9 tokens, the call has 10; ")
+        << name;
+  }
+}
+
+TEST(CallMasks, EveryCallRefusesAMaskThatDoesNotFit) {
+  const Shape shape{1, 2, 1, 10, 10, 8, 8};
+  const Inputs<float> in(shape, 65);
+  const Tensor<float, 4>&q = in.queries, &k = in.keys, &v = in.values;
+  auto r = fused(shape, in, masks::Causal{});
+  auto gq = q, gk = k, gv = v;
+  const auto rows = q.view().select(0, 0), head = k.view().select(0, 0),
+             values = v.view().select(0, 0);
+  const Index offsets[] = {0, 10};
+  KeyValueCache<float> cache(CacheShape::contiguous(1, 1, 8, 8, 10));
+  cache.append(k, v);
+  Tensor<bfloat16, 2> narrow({10, 8}), narrow_out({10, 8});
+  Tensor<float, 1> lse({10});
+  expect_refused("attention", [&] { attention(q, k, v, nine, r.out); });
+  expect_refused("weights", [&] { attention_weights(q, k, nine); });
+  expect_refused("rows", [&] { attention_weights(q, k, nine, WeightRows{}); });
+  expect_refused("plan", [&] { plan(q, k, nine); });
+  expect_refused("reference", [&] { reference_attention(q, k, v, nine, r.out); });
+  expect_refused("cache", [&] { attention(q, cache, nine, r.out); });
+  expect_refused("bfloat16", [&] { attention(narrow, narrow, narrow, nine, narrow_out); });
+  expect_refused("backward",
+                 [&] { attention_backward(q, k, v, nine, r.out, r.lse, r.out, gq, gk, gv); });
+  expect_refused("reference backward",
+                 [&] { reference_backward(q, k, v, nine, r.out, r.lse, r.out, gq, gk, gv); });
+  expect_refused("bfloat16 backward", [&] {
+    attention_backward(narrow, narrow, narrow, nine, narrow, lse, narrow,
+                       gq.view().select(0, 0).select(0, 0), gk.view().select(0, 0).select(0, 0),
+                       gv.view().select(0, 0).select(0, 0));
+  });
+  expect_refused("packed", [&] {
+    packed_attention(rows, head, values, offsets, nine, gq.view().select(0, 0));
+  });
+  expect_refused("packed backward", [&] {
+    packed_attention_backward(rows, head, values, offsets, nine, r.out.view().select(0, 0),
+                              r.lse.view().select(0, 0), r.out.view().select(0, 0),
+                              gq.view().select(0, 0), gk.view().select(0, 0),
+                              gv.view().select(0, 0));
+  });
+  expect_refused("describe", [&] { describe(nine, 10, 10); });
+  expect_refused("dense", [&] { masks::dense(nine, {1, 1, 10, 10}); });
+  EXPECT_NO_THROW(attention(q, k, v, partial(nine), r.out));
+  EXPECT_EQ(r.out(0, 1, 9, 0), 0) << "the tenth token sees nothing, on purpose";
+}
+
+TEST(CallMasks, AMaskOfTheWholeSequenceServesACacheThatGrows) {
+  const Shape shape{1, 2, 1, 20, 20, 8, 8};
+  const Inputs<float> in(shape, 66);
+  const auto whole = masks::dense(masks::last_n(4), {1, 1, 20, 20}, 0);
+  const Mask sequences[] = {masks::Segments({0, 4, 13, 20}), masks::GridNeighborhood{4, 5, 2},
+                            masks::BlockSparse(5, 5, 4, [](Index a, Index b) { return a - b < 2; }),
+                            whole, partial(masks::GlobalTokens({0, 7, 19}))};
+  for (const Mask& sequence : sequences) {
+    const auto mask = masks::Causal{} & sequence;
+    const auto expected = fused(shape, in, mask);
+    for (const Index step : {1, 3}) {
+      KeyValueCache<float> cache(CacheShape::contiguous(1, 1, 8, 8, 20));
+      Tensor<float, 4> out({1, 2, 20, 8});
+      for (Index first = 0; first < 20; first += step) {
+        const Index end = std::min<Index>(first + step, 20);
+        cache.append(in.keys.view().slice(2, first, end), in.values.view().slice(2, first, end));
+        attention(in.queries.view().slice(2, first, end), cache, mask,
+                  out.view().slice(2, first, end));
+      }
+      EXPECT_TRUE(same_bits(out, expected.out)) << step;
+    }
   }
 }
 

@@ -136,6 +136,9 @@ TEST(FusedMasks, MasksThatDoNotFitAreRefused) {
   refuse(masks::Strided{0}, "Strided: step 0");
   refuse(masks::Chunked{0}, "Chunked: size 0");
   refuse(Mask(masks::dense(masks::Causal{}, {2, 2, length, length - 1})), "Dense: mask of");
+  refuse(masks::Groups(std::vector<Index>(length - 1)), "Groups: describes 140 tokens");
+  refuse(masks::Causal{} & ~masks::Segments({0, 9}), "Segments: describes 9 tokens");
+  refuse(masks::PerHead({masks::Causal{}, masks::Prefix(length + 1)}), "Prefix: names 142 tokens");
   for (const float value : out) ASSERT_EQ(value, -7.f) << "the output was touched";
 }
 

@@ -29,7 +29,7 @@ struct EveryOther {
 inline bool irregular(Index a, Index b) { return (a * 7 + b * 5 + a * b) % 3 == 0; }
 
 /// One or more of every policy, for a batch of 2, 2 heads and sequences of `length` (queries and
-/// keys alike; arrays are that long).
+/// keys alike; arrays are that long, or `partial`).
 inline auto mask_catalogue(Index length) {
   using namespace masks;
   std::vector<Index> groups, special;
@@ -57,16 +57,16 @@ inline auto mask_catalogue(Index length) {
       NamedMask{"Strided", true, Strided{4}},
       NamedMask{"Strided 1", true, Strided{1}},
       NamedMask{"GlobalKeys", true, GlobalKeys{6}},
-      NamedMask{"Segments", true, Segments({0, 4, 4, 11, length - 2})},
+      NamedMask{"Segments", true, partial(Segments({0, 4, 4, 11, length - 2}))},
       NamedMask{"Groups", false, Groups(groups)},
       NamedMask{"consecutive_groups", true, consecutive_groups({5, 8, 6, length - 19})},
-      NamedMask{"BlockSparse", true, BlockSparse(6, 6, 4, irregular)},
+      NamedMask{"BlockSparse", true, partial(BlockSparse(6, 6, 4, irregular))},
       NamedMask{"Dense", true, Dense({2, 2, length, length}, bits)},
       NamedMask{"Dense broadcast", true, Dense({1, 1, 1, length}, bits)},
       NamedMask{"GlobalTokens", true, GlobalTokens(special)},
       NamedMask{"MaskedToken", true, MaskedToken(special)},
-      NamedMask{"Tree", false, Tree(8, {-1, 0, 0, 1, 1, 2, -1, 6, 3, 3, 9})},
-      NamedMask{"GridNeighborhood", false, GridNeighborhood{4, 5, 1}},
+      NamedMask{"Tree", false, partial(Tree(8, {-1, 0, 0, 1, 1, 2, -1, 6, 3, 3, 9}))},
+      NamedMask{"GridNeighborhood", false, partial(GridNeighborhood{4, 5, 1})},
       NamedMask{"PerHead", true, PerHead({Causal{}, last_n(2)})},
       NamedMask{"predicate of two", false,
                 predicate([](Index query, Index key) { return (query ^ key) % 3 == 0; })},

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include <heed/attention/call_masks.hpp>
 #include <heed/attention/content_blocks.hpp>
 #include <heed/attention/weights.hpp>
 #include <heed/core/error.hpp>
@@ -41,8 +42,8 @@ class BlockMeans {
   template <MaskPolicy M>
   bool look(const M& mask, Position at, Index column, bool mean_too) {
     const Index first = column * block_, past = smaller(first + block_, keys_.extent(0));
-    const Coverage coverage =
-        coverage_of(mask, Tile{at.batch, at.head, at.query, at.query, first, past - 1});
+    const Coverage coverage = coverage_of(
+        mask, Tile{at.batch, at.head, at.query, at.query, first, past - 1, at.call_first_query});
     if (coverage == Coverage::none) return false;
     const bool whole = coverage == Coverage::full;
     if (whole && (whole_(column) || !mean_too)) return true;
@@ -120,7 +121,8 @@ void choose_blocks(const AttentionProblem<T>& problem, const M& mask, Index item
     const Index own = query < 0 || query >= keys ? -1 : query / block;
     Index first = means.blocks(), past = 0, left = 0;
     for (Index column = 0; column < means.blocks(); ++column) {
-      open(column) = means.look(mask, {item, head, query, 0}, column, column != own);
+      open(column) =
+          means.look(mask, position_of(problem, item, head, row, 0), column, column != own);
       if (!open(column)) continue;
       first = smaller(first, column);
       past = column + 1;
@@ -168,8 +170,7 @@ masks::And<M, ContentBlocks> block_top_k(const Q& queries, const K& keys, const 
     throw_shape_error("block_top_k: ", count, " blocks of ", block, "; both must be at least 1");
   }
   const auto problem = detail::weights_problem(queries, keys, mask, options);
-  const MaskShape shape{problem.batch(), problem.heads(), problem.query_count(),
-                        problem.key_count()};
+  const MaskShape shape = detail::mask_shape_of(problem);
   block = detail::smaller(block, detail::larger(1, shape.keys));  // more is the same
   return {mask, ContentBlocks::made(
                     shape, block,

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include <heed/core/error.hpp>
+#include <heed/masks/fit.hpp>
 #include <heed/masks/policy.hpp>
 #include <heed/masks/shared_array.hpp>
 
@@ -49,6 +50,10 @@ class BlockSparse {
       const std::uint64_t word = column < columns_ ? column_word(tile, column) : 0;
       for (; key <= tile.last_key && key / block_ == column; ++key) *words++ = word;
     }
+  }
+  void check(MaskShape shape) const {
+    detail::check_describes("BlockSparse", "queries", rows_ * block_, shape.last_query + 1, shape);
+    detail::check_describes("BlockSparse", "keys", columns_ * block_, shape.keys, shape);
   }
 
  private:

@@ -9,6 +9,7 @@
 #include <span>
 
 #include <heed/core/error.hpp>
+#include <heed/masks/fit.hpp>
 #include <heed/masks/policy.hpp>
 #include <heed/masks/shared_array.hpp>
 
@@ -17,7 +18,8 @@ namespace heed::masks {
 /// A boolean matrix as a mask, one bit a score. Each of batch, heads, queries and keys is either as
 /// long as the tensors' or 1 and then the same for all. Row r describes query r of the call,
 /// wherever that stands; asked outside a call, the last row belongs to the last key. With
-/// `first_query` the matrix is one of positions: row r describes the query at `first_query` + r.
+/// `first_query` the matrix is one of positions: row r describes the query at `first_query` + r,
+/// and it may have more rows and keys than the call.
 /// Rows outside the matrix see nothing; keys outside it are seen by nobody.
 class Dense {
  public:
@@ -67,14 +69,18 @@ class Dense {
     for (Index key = tile.first_key; key <= tile.last_key; ++key) *words++ = lanes(tile, key);
   }
   void check(MaskShape shape) const {
+    const bool of_positions = first_query_.has_value() || shape.partial;
     const auto fits = [](Index mine, Index theirs) { return mine == 1 || mine == theirs; };
-    if (!fits(extents_.batch, shape.batch) || !fits(extents_.heads, shape.heads) ||
-        !fits(extents_.queries, shape.queries) || !fits(extents_.keys, shape.keys)) {
+    if (!(extents_.batch == 1 || shape.has_batch(extents_.batch)) ||
+        !(extents_.heads == 1 || shape.has_heads(extents_.heads)) ||
+        !(of_positions || fits(extents_.queries, shape.queries)) ||
+        !(of_positions || fits(extents_.keys, shape.keys))) {
       throw_shape_error("Dense: mask of (batch, heads, queries, keys) (", extents_.batch, ", ",
                         extents_.heads, ", ", extents_.queries, ", ", extents_.keys,
                         ") for tensors of (", shape.batch, ", ", shape.heads, ", ", shape.queries,
                         ", ", shape.keys, "); each extent must be equal or 1");
     }
+    if (first_query_ && !shape.partial) check_positions(*first_query_, shape);
   }
 
  private:
@@ -114,6 +120,18 @@ class Dense {
             }
           }
         });
+  }
+  /// A matrix of positions has those of the call, and may have more.
+  void check_positions(Index first, const MaskShape& shape) const {
+    const Index from = shape.first_query < 0 ? 0 : shape.first_query;
+    if (extents_.queries != 1 && (first > from || shape.last_query - first >= extents_.queries)) {
+      throw_shape_error("Dense: rows for the queries at positions ", first, " to ",
+                        first + extents_.queries - 1, ", the call has ", from, " to ",
+                        shape.last_query, "; partial(mask) where the others see nothing");
+    }
+    if (extents_.keys != 1) {
+      detail::check_describes("Dense", "keys", extents_.keys, shape.keys, shape);
+    }
   }
   /// The position that row 0 describes.
   Index first_row(Index call_first_query) const {

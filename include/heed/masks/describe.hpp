@@ -44,13 +44,15 @@ inline constexpr const char* ascii_on = "# ";
 inline constexpr const char* ascii_off = ". ";
 
 /// Counts scores one by one and tiles by the mask's own coverage. Throws ShapeError for negative
-/// sizes and empty tiles.
+/// sizes, empty tiles and a mask that does not fit the window, of an unknown batch and heads.
 template <MaskPolicy M>
 MaskStatistics statistics(const M& mask, const MaskWindow& window) {
   if (window.queries < 0 || window.keys < 0 || window.tile_queries < 1 || window.tile_keys < 1) {
     throw_shape_error("statistics: ", window.queries, " queries and ", window.keys,
                       " keys in tiles of ", window.tile_queries, " × ", window.tile_keys);
   }
+  check_mask(mask, MaskShape{MaskShape::unknown, MaskShape::unknown, window.queries, window.keys,
+                             window.first_query});
   MaskStatistics result;
   const Index end = window.first_query + window.queries;
   for (Index query = window.first_query; query < end; ++query) {

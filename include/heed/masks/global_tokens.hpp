@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include <heed/core/error.hpp>
+#include <heed/masks/fit.hpp>
 #include <heed/masks/policy.hpp>
 #include <heed/masks/position_set.hpp>
 
@@ -40,6 +41,10 @@ class GlobalTokens {
       *words++ = global ? ~std::uint64_t{0} : global_queries;
       next += global ? 1 : 0;
     }
+  }
+  void check(MaskShape shape) const {
+    if (positions_.size() > 0)
+      detail::check_names("GlobalTokens", positions_[positions_.size() - 1], shape);
   }
 
  private:

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include <heed/core/error.hpp>
+#include <heed/masks/fit.hpp>
 #include <heed/masks/policy.hpp>
 
 namespace heed::masks {
@@ -45,11 +46,12 @@ struct GridNeighborhood {
       *words++ = inside(key) ? word(tile, key / columns, key % columns) : 0;
     }
   }
-  void check(MaskShape) const {
+  void check(MaskShape shape) const {
     constexpr Index limit = std::numeric_limits<Index>::max() / 4;
     if (rows < 1 || columns < 1 || radius < 0 || rows > limit / columns) {
       throw_shape_error("GridNeighborhood: ", rows, " × ", columns, " cells, radius ", radius);
     }
+    detail::check_describes("GridNeighborhood", rows * columns, shape);
   }
 
  private:

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <heed/core/error.hpp>
+#include <heed/masks/fit.hpp>
 #include <heed/masks/policy.hpp>
 #include <heed/masks/shared_array.hpp>
 
@@ -44,6 +45,7 @@ class Groups {
       *words++ = word;
     }
   }
+  void check(MaskShape shape) const { detail::check_describes("Groups", ids_.size(), shape); }
 
  private:
   struct Range {

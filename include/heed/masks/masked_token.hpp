@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include <heed/core/error.hpp>
+#include <heed/masks/fit.hpp>
 #include <heed/masks/policy.hpp>
 #include <heed/masks/position_set.hpp>
 
@@ -35,6 +36,9 @@ class MaskedToken {
       if (masked_[i] > tile.last_query || masked_[i] > tile.last_key) return;
       words[masked_[i] - tile.first_key] ^= std::uint64_t{1} << (masked_[i] - tile.first_query);
     }
+  }
+  void check(MaskShape shape) const {
+    if (masked_.size() > 0) detail::check_names("MaskedToken", masked_[masked_.size() - 1], shape);
   }
 
  private:

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <heed/core/error.hpp>
+#include <heed/masks/fit.hpp>
 #include <heed/masks/policy.hpp>
 #include <heed/masks/shared_array.hpp>
 
@@ -46,13 +47,14 @@ class Padding {
     }
   }
   void check(MaskShape shape) const {
-    if (ends_.size() != shape.batch) {
+    if (!shape.has_batch(ends_.size())) {
       throw_shape_error("Padding: ", ends_.size(), " lengths for a batch of ", shape.batch);
     }
-    for (Index item = 0; item < shape.batch; ++item) {
-      if (begin(item) < 0 || end(item) < 0 || end(item) > shape.keys) {
+    for (Index item = 0; item < ends_.size(); ++item) {
+      const bool there = end(item) <= shape.keys || shape.partial;
+      if (begin(item) < 0 || end(item) < 0 || !there) {
         throw_shape_error("Padding: item ", item, " has keys [", begin(item), ", ", end(item),
-                          ") of ", shape.keys);
+                          ") of ", shape.keys, there ? "" : "; partial(mask) for keys to come");
       }
     }
   }

@@ -26,7 +26,7 @@ class PerHead {
     for (Index i = 0; i < tile.keys(); ++i) words[i] = 0;
   }
   void check(MaskShape shape) const {
-    if (masks_.size() != shape.heads) {
+    if (!shape.has_heads(masks_.size())) {
       throw_shape_error("PerHead: ", masks_.size(), " masks for ", shape.heads, " heads");
     }
     for (const Mask& mask : masks_) mask.check(shape);

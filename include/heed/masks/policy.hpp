@@ -45,6 +45,9 @@ enum class Coverage : std::uint8_t { none, partial, full };
 
 /// What a mask is applied to, for checking it against the tensors.
 struct MaskShape {
+  /// A batch or heads that nobody knows: `describe` draws one head of one item.
+  static constexpr Index unknown = -1;
+
   Index batch = 0;
   Index heads = 0;
   Index queries = 0;
@@ -52,6 +55,11 @@ struct MaskShape {
   /// The lowest and the highest position at which any query stands.
   Index first_query = keys - queries;
   Index last_query = first_query + queries - 1;
+  /// Inside partial(mask): queries and keys need not fit.
+  bool partial = false;
+
+  bool has_batch(Index count) const { return batch == count || batch == unknown; }
+  bool has_heads(Index count) const { return heads == count || heads == unknown; }
 };
 
 namespace detail {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <heed/core/error.hpp>
+#include <heed/masks/fit.hpp>
 #include <heed/masks/policy.hpp>
 #include <heed/masks/shared_array.hpp>
 
@@ -39,11 +40,15 @@ class Prefix {
     }
   }
   void check(MaskShape shape) const {
-    if (!shared_ && lengths_.size() != shape.batch) {
+    if (!shared_ && !shape.has_batch(lengths_.size())) {
       throw_shape_error("Prefix: ", lengths_.size(), " lengths for a batch of ", shape.batch);
     }
     for (const Index length : lengths_) {
       if (length < 0) throw_shape_error("Prefix: length ", length, " must not be negative");
+      if (length > shape.keys && !shape.partial) {
+        throw_shape_error("Prefix: names ", length, " tokens, the call has ", shape.keys,
+                          "; a prefix comes in one piece, or as partial(mask)");
+      }
     }
   }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <heed/core/error.hpp>
+#include <heed/masks/fit.hpp>
 #include <heed/masks/policy.hpp>
 #include <heed/masks/shared_array.hpp>
 
@@ -55,6 +56,7 @@ class Segments {
     }
     for (; key <= tile.last_key; ++key) *words++ = 0;
   }
+  void check(MaskShape shape) const { detail::check_describes("Segments", total(), shape); }
 
  private:
   Index total() const { return offsets_[offsets_.size() - 1]; }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <heed/core/error.hpp>
+#include <heed/masks/fit.hpp>
 #include <heed/masks/policy.hpp>
 #include <heed/masks/shared_array.hpp>
 
@@ -55,6 +56,7 @@ class Tree {
       }
     }
   }
+  void check(MaskShape shape) const { detail::check_describes("Tree", end(), shape); }
 
  private:
   Index end() const { return cached_ + parents_.size(); }

@@ -43,9 +43,10 @@ class ValidKeys {
     }
   }
   void check(MaskShape shape) const {
-    if (batch_ != shape.batch || keys_ != shape.keys) {
+    if (!shape.has_batch(batch_) || (keys_ != shape.keys && !shape.partial)) {
       throw_shape_error("ValidKeys: made for (batch, keys) (", batch_, ", ", keys_,
-                        "), used with (", shape.batch, ", ", shape.keys, ")");
+                        "), used with (", shape.batch, ", ", shape.keys,
+                        "); partial(mask) for other keys on purpose");
     }
   }
 
