@@ -37,6 +37,7 @@
 #include <heed/attention/narrow_tensors.hpp>
 #include <heed/attention/options.hpp>
 #include <heed/attention/output_factors.hpp>
+#include <heed/attention/owned_array.hpp>
 #include <heed/attention/packed.hpp>
 #include <heed/attention/packed_backward.hpp>
 #include <heed/attention/page_pool.hpp>

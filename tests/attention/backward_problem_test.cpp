@@ -128,7 +128,7 @@ TEST(BackwardProblem, GradientsOfWhatWasNotGivenAreRefused) {
   EXPECT_EQ(message({.alibi_slopes = two}, {.grad_alibi_slopes = three}),
             "attention_backward: 3 grad_alibi_slopes for 2 of the call");
   EXPECT_EQ(message({}, {.grad_sinks = two}), "attention_backward: 2 grad_sinks for 0 of the call");
-  EXPECT_EQ(message({.sinks = two}, {.grad_sinks = two}),
+  EXPECT_EQ(message({.sinks = OwnedArray<float>::borrowed(two)}, {.grad_sinks = two}),
             "attention_backward: grad_sinks overlaps sinks");
   const auto plain = [](float score, Position) { return score; };
   EXPECT_EQ(message({.score_function = plain}, {}),

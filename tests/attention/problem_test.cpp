@@ -79,7 +79,7 @@ TEST(Problem, NothingWrittenSharesMemoryWithWhatChangesScores) {
   const auto lse = PerQueryView<float>(TensorView<float, 1>(memory.data(), {5}));
   float* last = memory.data() + 4;  // in both of them
   const TensorView<const float, 2> table(last, {1, 1}), bias(last, {5, 5}, {0, 0});
-  const std::span<const float> one(last, 1);
+  const auto one = OwnedArray<float>::borrowed({last, 1});
   refuse(q, q, q, out, "out overlaps bias", {.bias = bias});
   refuse(q, q, q, out, "out overlaps relative_bias", {.relative_bias = table});
   refuse(q, q, q, out, "out overlaps alibi_slopes", {.alibi_slopes = one});

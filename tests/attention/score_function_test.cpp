@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <vector>
 
 namespace heed {
@@ -38,6 +39,39 @@ TEST(ScoreFunction, ATileIsVisitedWhereItIsVisible) {
   };
   ScoreFunction<float>(position).to_values({scores.data(), 6, 2, keys, 3, words, {0, 7, 4, 0}, 3});
   EXPECT_EQ(scores, (std::vector<float>{1047, 1, 1, 1, 1, 3057, 1067, 1, 1, 1, 3067, 1}));
+}
+
+TEST(ScoreFunction, KeepsACopyOfSmallAndLargeCallables) {
+  ScoreFunction<float> small, large, shared_by;
+  {
+    float term = 2;
+    std::vector<float> terms(100, 3.f);
+    small = [term](float score, Position) { return score + term; };
+    large = [terms](float score, Position) { return score + terms[50]; };
+    shared_by = large;
+    term = 0;
+    terms.assign(100, 0.f);
+  }
+  EXPECT_EQ(small.value(1.f, {}), 3.f);
+  EXPECT_EQ(large.value(1.f, {}), 4.f);
+  large = {};
+  EXPECT_FALSE(large.given());
+  EXPECT_EQ(shared_by.value(1.f, {}), 4.f);
+}
+
+TEST(ScoreFunction, OfACallableThatCannotBeCopied) {
+  struct Counting {
+    Counting() = default;
+    Counting(const Counting&) = delete;
+    float operator()(float score, Position) const {
+      ++calls;
+      return score;
+    }
+    mutable int calls = 0;
+  };
+  const Counting counting;
+  EXPECT_EQ(ScoreFunction<float>(std::ref(counting)).value(2.f, {}), 2.f);
+  EXPECT_EQ(counting.calls, 1);
 }
 
 }  // namespace

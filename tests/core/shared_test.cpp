@@ -51,5 +51,15 @@ TEST(Shared, CopiesInManyThreads) {
   EXPECT_EQ(alive, 0);
 }
 
+TEST(Shared, MayHoldNothing) {
+  const detail::Shared<int> none;
+  EXPECT_FALSE(none);
+  detail::Shared<int> copy = none;
+  copy = detail::Shared<int>(new int(7));
+  EXPECT_EQ(*copy, 7);
+  copy = none;
+  EXPECT_FALSE(copy);
+}
+
 }  // namespace
 }  // namespace heed::masks

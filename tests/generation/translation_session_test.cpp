@@ -143,8 +143,8 @@ TEST(TranslationSession, WhatFailsLeavesItAsItWas) {
   const Tokens source = some_tokens(3, 18, 9, 3), target = some_tokens(3, 9, 13, 4);
   auto learned = original();
   learned.positions = PositionKind::learned;
-  EXPECT_THROW(TranslationSession<float>(made<float>(learned), source, {.max_length = 76}),
-               ShapeError);
+  const auto short_model = made<float>(learned);
+  EXPECT_THROW(TranslationSession<float>(short_model, source, {.max_length = 76}), ShapeError);
   EXPECT_THROW(TranslationSession<float>(model, source, {.max_length = -1}), ShapeError);
   EXPECT_THROW(TranslationSession<float>(
                    model, source, {.masks = {masks::Padding({1}), masks::Causal{}, masks::Full{}}}),

@@ -65,9 +65,7 @@ struct Changes {
     if (which & relative) result.relative_bias = relative_table.view();
     if (which & bias) result.bias = bias_table;
     if (which & function) result.score_function = bend;
-    if (which & sinks) {
-      result.sinks = {sink_scores.data(), static_cast<std::size_t>(sink_scores.size())};
-    }
+    if (which & sinks) result.sinks = sink_scores;
     if (which & dropout) result.dropout = {0.25f, 7, 3};
     return result;
   }

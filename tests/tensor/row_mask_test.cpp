@@ -48,7 +48,8 @@ TEST(RowMask, RefusesWhatDoesNotFit) {
 
 TEST(RowMask, EmptyIsNotGiven) {
   EXPECT_FALSE(RowMask<2>().given());
-  EXPECT_TRUE(RowMask<2>(Tensor<bool, 1>({3})).given());
+  const Tensor<bool, 1> mask({3});
+  EXPECT_TRUE(RowMask<2>(mask).given());
 }
 
 }  // namespace

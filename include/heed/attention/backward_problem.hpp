@@ -152,13 +152,14 @@ template <class T>
 AttentionProblem<T> differentiated_problem(const TensorView<const T, 4>& queries,
                                            const TensorView<const T, 4>& keys,
                                            const TensorView<const T, 4>& values,
-                                           AttentionOptions<T> options) {
-  options.log_sum_exp = {};
+                                           const AttentionOptions<T>& options) {
   const TensorView<const T, 4> no_values(nullptr,
                                          {keys.extent(0), keys.extent(1), keys.extent(2), 0});
   const TensorView<T, 4> no_out(nullptr,
                                 {queries.extent(0), queries.extent(1), queries.extent(2), 0});
-  auto problem = checked_problem<T>(queries, keys, no_values, no_out, options);
+  AttentionOptions<T> without = options;  // whose arrays are shared with it
+  without.log_sum_exp = {};
+  auto problem = checked_problem<T>(queries, keys, no_values, no_out, without);
   check_values(keys, values);
   problem.values = values;
   return problem;

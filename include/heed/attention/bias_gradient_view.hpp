@@ -20,6 +20,10 @@ class BiasGradientView {
       : BiasGradientView(view.with_leading_axis()) {}
   template <std::size_t Rank>
   BiasGradientView(Tensor<T, Rank>& tensor) : BiasGradientView(tensor.view()) {}  // NOLINT
+  template <std::size_t Rank>
+  BiasGradientView(const Tensor<T, Rank>&&) {  // NOLINT
+    static_assert(Rank == 0, "a view of a temporary tensor dangles: give the tensor a name first");
+  }
 
   bool given() const { return given_; }
   const TensorView<T, 4>& view() const { return view_; }

@@ -22,6 +22,10 @@ class BiasView {
   template <std::size_t Rank>
   BiasView(const Tensor<T, Rank>& tensor) : BiasView(tensor.view()) {}  // NOLINT
   template <std::size_t Rank>
+  BiasView(const Tensor<T, Rank>&&) {  // NOLINT
+    static_assert(Rank == 0, "a bias of a temporary tensor dangles: give the tensor a name first");
+  }
+  template <std::size_t Rank>
   BiasView(const TensorView<T, Rank>& view)  // NOLINT
       : BiasView(TensorView<const T, Rank>(view)) {}
 

@@ -51,7 +51,7 @@ void attention(const Q& queries, const KeyValueCache<Held, Stored>& cache, const
                                        {shape.batch, shape.key_heads, longest, shape.head_dim});
   const TensorView<const From, 4> values(nullptr,
                                          {shape.batch, shape.key_heads, longest, shape.value_dim});
-  options.key_counts = cache.lengths();
+  options.key_counts = OwnedArray<Index>::borrowed(cache.lengths());
   Tensor<const Index*, 1> tables({shape.batch});
   const auto cached_keys = cache.pages(true, tables), cached_values = cache.pages(false, tables);
   const TensorView<const From, 4> query_view = detail::as_rank_4(view_of(queries));

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <optional>
-#include <span>
 
 #include <heed/attention/bias_view.hpp>
+#include <heed/attention/owned_array.hpp>
 #include <heed/attention/score_function.hpp>
 #include <heed/attention/weight_dropout.hpp>
 #include <heed/core/index.hpp>
@@ -30,6 +30,10 @@ class PerQueryView {
   PerQueryView(Tensor<T, 3>& tensor) : PerQueryView(tensor.view()) {}  // NOLINT
   PerQueryView(Tensor<T, 2>& tensor) : PerQueryView(tensor.view()) {}  // NOLINT
   PerQueryView(Tensor<T, 1>& tensor) : PerQueryView(tensor.view()) {}  // NOLINT
+  template <std::size_t Rank>
+  PerQueryView(const Tensor<T, Rank>&&) {  // NOLINT
+    static_assert(Rank == 0, "a view of a temporary tensor dangles: give the tensor a name first");
+  }
 
   bool given() const { return given_; }
   const TensorView<T, 3>& view() const { return view_; }
@@ -39,7 +43,9 @@ class PerQueryView {
   bool given_ = false;
 };
 
-/// How attention is computed, beyond its tensors and mask. Every default is the usual one.
+/// How attention is computed, beyond its tensors and mask. Every default is the usual one. Keeps
+/// its arrays and its score_function; tensors (log_sum_exp, relative_bias, bias) it looks at, which
+/// does not compile for temporary ones.
 template <class T>
 struct AttentionOptions {
   /// Factor on queries · keys; any finite value. Default 1 / √head_dim.
@@ -48,10 +54,10 @@ struct AttentionOptions {
   /// lines up with the last key, as in decoding with a cache. `top_left` for the other convention.
   std::optional<Index> first_query = {};
   /// One first query per batch item in place of `first_query`, for sequences of unequal history.
-  std::span<const Index> first_queries = {};
+  OwnedArray<Index> first_queries = {};
   /// How many keys each batch item has, of those the tensors hold; the others are not looked at.
   /// Default: all. The last query lines up with the last of these, unless first_query is given.
-  std::span<const Index> key_counts = {};
+  OwnedArray<Index> key_counts = {};
   /// Receives ln Σ exp(score) over visible keys, −inf for a query that sees none.
   PerQueryView<T> log_sum_exp = {};
 
@@ -61,16 +67,16 @@ struct AttentionOptions {
   /// Above 0: scores become softcap · tanh(score / softcap).
   T softcap = 0;
   /// One per head (alibi_slopes(heads)): − slope · |query − key| is added.
-  std::span<const T> alibi_slopes = {};
+  OwnedArray<T> alibi_slopes = {};
   /// (heads or 1, 2·r + 1): what is added at distance key − query = −r … r, the ends holding for
-  /// everything beyond. `relative_bias` makes it of a T5 table.
+  /// everything beyond. A view: `relative_bias` makes the tensor of a T5 table.
   TensorView<const T, 2> relative_bias = {};
   /// Added to scores.
   BiasView<T> bias = {};
   /// A user's function of score and position.
   ScoreFunction<T> score_function = {};
   /// One per head: e^sink stands in the sum that weights are divided by, as a key without value.
-  std::span<const T> sinks = {};
+  OwnedArray<T> sinks = {};
   /// Drops weights; for training.
   WeightDropout dropout = {};
 };

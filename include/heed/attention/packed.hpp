@@ -5,24 +5,38 @@
 #include <type_traits>
 
 #include <heed/attention/forward.hpp>
+#include <heed/attention/owned_array.hpp>
 #include <heed/core/parallel.hpp>
 
 namespace heed {
 
 /// Where the sequences of a packed batch begin and end: sequence s has the queries [queries[s],
 /// queries[s + 1]) and the keys [keys[s], keys[s + 1]). One array for both in self-attention.
+/// Refers to arrays that have a name, which must outlive it, and keeps temporary ones.
 struct PackedOffsets {
   template <class Offsets>
   requires(std::is_convertible_v<const Offsets&, std::span<const Index>>)
-      PackedOffsets(const Offsets& both)  // NOLINT(google-explicit-constructor): one array converts
-      : queries(both), keys(both) {}
-  PackedOffsets(std::span<const Index> of_queries, std::span<const Index> of_keys)
-      : queries(of_queries), keys(of_keys) {}
+      PackedOffsets(Offsets&& both)  // NOLINT: one array converts
+      : queries(kept<Offsets>(both)), keys(queries) {}
+  template <class Queries, class Keys>
+  requires(std::is_convertible_v<const Queries&, std::span<const Index>>&&
+               std::is_convertible_v<const Keys&, std::span<const Index>>)
+      PackedOffsets(Queries&& of_queries, Keys&& of_keys)
+      : queries(kept<Queries>(of_queries)), keys(kept<Keys>(of_keys)) {}
 
   Index count() const { return queries.empty() ? 0 : static_cast<Index>(queries.size()) - 1; }
 
-  std::span<const Index> queries;
-  std::span<const Index> keys;
+  OwnedArray<Index> queries;
+  OwnedArray<Index> keys;
+
+ private:
+  template <class Offsets>
+  static OwnedArray<Index> kept(const std::remove_reference_t<Offsets>& offsets) {
+    constexpr bool refers = std::is_lvalue_reference_v<Offsets> ||
+                            std::ranges::enable_borrowed_range<std::remove_cvref_t<Offsets>>;
+    if constexpr (refers) return OwnedArray<Index>::borrowed(offsets);
+    return OwnedArray<Index>(offsets);
+  }
 };
 
 namespace detail {

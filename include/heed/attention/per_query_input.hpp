@@ -35,6 +35,11 @@ class PerQueryInput {
   template <Viewable X>
   requires std::same_as<ValueOf<const X>, T> PerQueryInput(const X& values)  // NOLINT
       : view_(detail::as_rank_3(view_of(values))), given_(true) {}
+  template <class X>
+  requires(detail::OwnsValues<X>&& std::same_as<ValueOf<const X>, T>)
+      PerQueryInput(const X&&) {  // NOLINT
+    static_assert(!Viewable<X>, "a view of temporary values dangles: give them a name first");
+  }
 
   bool given() const { return given_; }
   const TensorView<const T, 3>& view() const { return view_; }

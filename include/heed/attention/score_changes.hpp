@@ -60,8 +60,8 @@ ScoreChanges<T> checked_changes(const AttentionOptions<T>& options, const Extent
     throw_shape_error("attention: dropout has probability ", options.dropout.probability,
                       ", expected 0 to 1");
   }
-  check_per_head("alibi_slopes", options.alibi_slopes, scores[1]);
-  check_per_head("sinks", options.sinks, scores[1]);
+  check_per_head<T>("alibi_slopes", options.alibi_slopes, scores[1]);
+  check_per_head<T>("sinks", options.sinks, scores[1]);
   ScoreChanges<T> changes{options.softcap,        options.alibi_slopes,
                           options.relative_bias,  options.bias.over(scores),
                           options.score_function, options.sinks,

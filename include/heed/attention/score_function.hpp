@@ -2,11 +2,15 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <new>
 #include <type_traits>
+#include <utility>
 
 #include <heed/core/index.hpp>
+#include <heed/core/shared.hpp>
 #include <heed/masks/policy.hpp>
 
 namespace heed {
@@ -39,11 +43,12 @@ struct ScoreTile {
   }
 };
 
-/// A user's function of a score and its position, by reference: a callable `T(T, Position)`, or an
-/// object with `T value(T, Position) const` and `T derivative(T, Position) const` (∂value/∂score),
-/// which the backward pass needs. It is called for visible scores only, after scale, softcap and
-/// biases, in no particular order and from several threads; it must outlive the call. A score that
-/// is −∞ by then, by a bias say, stays so without a call: its key is gone.
+/// A user's function of a score and its position: a callable `T(T, Position)`, or an object with
+/// `T value(T, Position) const` and `T derivative(T, Position) const` (∂value/∂score), which the
+/// backward pass needs. It is called for visible scores only, after scale, softcap and biases, in
+/// no particular order and from several threads. A score that is −∞ by then, by a bias say, stays
+/// so without a call: its key is gone. Kept as a copy, which copies share; std::ref for a callable
+/// that cannot be copied. Plain captures of up to four pointers take no memory.
 template <class T>
 class ScoreFunction {
   template <class F>
@@ -51,25 +56,32 @@ class ScoreFunction {
     { f.value(score, at) } -> std::convertible_to<T>;
     { f.derivative(score, at) } -> std::convertible_to<T>;
   };
+  static constexpr std::size_t room = 4 * sizeof(void*);
+  template <class F>
+  static constexpr bool is_small = sizeof(F) <= room &&
+                                   alignof(F) <= alignof(void*) && std::is_trivially_copyable_v<F>;
 
  public:
   ScoreFunction() = default;
   template <class F>
   requires(!std::same_as<F, ScoreFunction> &&
            (has_derivative<F> || std::is_invocable_r_v<T, const F&, T, Position>))
-      ScoreFunction(const F& f)  // NOLINT(google-explicit-constructor): a lambda converts silently
-      : function_(
-            const_cast<void*>(reinterpret_cast<const volatile void*>(__builtin_addressof(f)))),
-        value_([](void* self, const ScoreTile<T>& tile) {
+      ScoreFunction(F f)  // NOLINT(google-explicit-constructor): a lambda converts silently
+      : value_([](const void* self, const ScoreTile<T>& tile) {
           tile.for_each([&](T& score, const Position& at) {
             if (gone(score)) return;
-            score = value_of(*reinterpret_cast<const F*>(self), score, at);
+            score = value_of(*static_cast<const F*>(self), score, at);
           });
         }) {
+    if constexpr (is_small<F>) {
+      ::new (static_cast<void*>(small_)) F(std::move(f));
+    } else {
+      shared_ = detail::Shared<Held>(new HeldAs<F>(std::move(f)));
+    }
     if constexpr (has_derivative<F>) {
-      derivative_ = [](void* self, const ScoreTile<T>& tile) {
+      derivative_ = [](const void* self, const ScoreTile<T>& tile) {
         tile.for_each([&](T& score, const Position& at) {
-          score = gone(score) ? T{0} : T(reinterpret_cast<const F*>(self)->derivative(score, at));
+          score = gone(score) ? T{0} : T(static_cast<const F*>(self)->derivative(score, at));
         });
       };
     }
@@ -78,9 +90,9 @@ class ScoreFunction {
   bool given() const { return value_ != nullptr; }
   bool differentiable() const { return derivative_ != nullptr; }
   /// Every visible score of the tile becomes its value.
-  void to_values(const ScoreTile<T>& tile) const { value_(function_, tile); }
+  void to_values(const ScoreTile<T>& tile) const { value_(object(), tile); }
   /// Every visible score of the tile becomes the derivative there.
-  void to_derivatives(const ScoreTile<T>& tile) const { derivative_(function_, tile); }
+  void to_derivatives(const ScoreTile<T>& tile) const { derivative_(object(), tile); }
 
   T value(T score, const Position& at) const {
     to_values(one_score(score, at));
@@ -105,9 +117,24 @@ class ScoreFunction {
     return {&score, 1, 1, &at.key, 1, nullptr, at, 1};
   }
 
-  void* function_ = nullptr;
-  void (*value_)(void*, const ScoreTile<T>&) = nullptr;
-  void (*derivative_)(void*, const ScoreTile<T>&) = nullptr;
+  struct Held {
+    explicit Held(const void* callable) : f(callable) {}
+    Held(const Held&) = delete;
+    Held& operator=(const Held&) = delete;
+    virtual ~Held() = default;
+    const void* f;
+  };
+  template <class F>
+  struct HeldAs final : Held {
+    explicit HeldAs(F given) : Held(__builtin_addressof(function)), function(std::move(given)) {}
+    F function;
+  };
+  const void* object() const { return shared_ ? shared_->f : small_; }
+
+  alignas(void*) std::byte small_[room] = {};
+  detail::Shared<Held> shared_;
+  void (*value_)(const void*, const ScoreTile<T>&) = nullptr;
+  void (*derivative_)(const void*, const ScoreTile<T>&) = nullptr;
 };
 
 }  // namespace heed

@@ -8,14 +8,18 @@
 
 namespace heed::detail {
 
-/// A value that never changes and that copies share; the last one deletes it. What makes masks with
-/// arrays cheap to copy (`a & b` copies both) and files too, and std::shared_ptr without <memory>.
+/// A value that never changes and that copies share, or none; the last one deletes it. What makes
+/// masks with arrays cheap to copy (`a & b` copies both) and files too, and std::shared_ptr without
+/// <memory>.
 template <class T>
 class Shared {
  public:
+  Shared() = default;
   /// Takes `owned`, made by new, which nobody else deletes.
   explicit Shared(const T* owned) : value_(owned), users_(make_users(owned)) {}
-  Shared(const Shared& other) : value_(other.value_), users_(other.users_) { users_->fetch_add(1); }
+  Shared(const Shared& other) : value_(other.value_), users_(other.users_) {
+    if (users_ != nullptr) users_->fetch_add(1);
+  }
   Shared& operator=(const Shared& other) {
     Shared copy(other);
     std::swap(value_, copy.value_);
@@ -23,11 +27,12 @@ class Shared {
     return *this;
   }
   ~Shared() {
-    if (users_->fetch_add(-1) != 1) return;
+    if (users_ == nullptr || users_->fetch_add(-1) != 1) return;
     delete value_;
     delete users_;
   }
 
+  explicit operator bool() const { return value_ != nullptr; }
   const T& operator*() const { return *value_; }
   const T* operator->() const { return value_; }
 
@@ -41,8 +46,8 @@ class Shared {
     }
   }
 
-  const T* value_;
-  Atomic<Index>* users_;
+  const T* value_ = nullptr;
+  Atomic<Index>* users_ = nullptr;
 };
 
 }  // namespace heed::detail

@@ -24,6 +24,7 @@ namespace heed {
 template <Scalar T, class Stored = T>
 class Session {
  public:
+  explicit Session(const LanguageModel<T>&& model, const SessionOptions& = {}) = delete;  // name it
   explicit Session(const LanguageModel<T>& model, const SessionOptions& options = {})
       : model_(&model),
         options_(detail::checked_options(options, model.options)),

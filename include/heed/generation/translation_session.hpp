@@ -33,6 +33,8 @@ template <Scalar T>
 class TranslationSession {
  public:
   /// `sources` (batch, length). Throws ShapeError for targets that the model has no positions for.
+  TranslationSession(const EncoderDecoder<T>&& model, const Tokens& sources,
+                     const TranslationSessionOptions& = {}) = delete;  // name the model
   TranslationSession(const EncoderDecoder<T>& model, const Tokens& sources,
                      const TranslationSessionOptions& options = {})
       : model_(&model), options_(checked(model, options)), batch_(sources.extent(0)) {

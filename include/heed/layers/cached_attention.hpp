@@ -76,7 +76,7 @@ void attend_ragged(const MultiHeadAttention<T>& layer, const Tensor<T, 3>& queri
   }
   auto options = layer.kernel_options();
   options.first_query.reset();
-  options.first_queries = firsts;
+  options.first_queries = OwnedArray<Index>::borrowed(firsts);
   attention(layer.heads_of(padded), cache, mask, layer.heads_of(out), options);
   T* to = context.data();
   for (Index item = 0; item < batch; ++item) {

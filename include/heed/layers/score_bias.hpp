@@ -30,7 +30,7 @@ struct ScoreBias {
   /// The kernel's options look at the numbers here.
   void apply(AttentionOptions<T>& kernel) const {
     if (relative) kernel.relative_bias = relative->view();
-    kernel.alibi_slopes = slopes;
+    kernel.alibi_slopes = OwnedArray<T>::borrowed(slopes);
   }
   /// Where a backward pass puts the gradient of the learned numbers; `buffer` gets their shape.
   GradientOptions<T> gradient_options(Tensor<T, 2>& buffer) const {

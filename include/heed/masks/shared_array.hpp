@@ -26,7 +26,7 @@ concept ListOf = requires(const Values& values) {
 template <class T>
 class SharedArray {
  public:
-  SharedArray() : SharedArray(nullptr, 0) {}
+  SharedArray() = default;
   SharedArray(std::initializer_list<T> values)  // NOLINT(google-explicit-constructor)
       : SharedArray(values.begin(), values.size()) {}
   template <class Iterator>
@@ -95,8 +95,8 @@ class SharedArray {
   }
 
   Shared<Block> block_;
-  const T* data_;
-  Index size_;
+  const T* data_ = nullptr;
+  Index size_ = 0;
 };
 
 }  // namespace heed::detail

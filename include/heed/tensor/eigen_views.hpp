@@ -93,6 +93,15 @@ template <class T>
 VectorMap<const T> as_vector(const Tensor<T, 1>& tensor) {
   return as_vector(tensor.view());
 }
+// Of a temporary tensor: refused, since an Eigen::Map must not outlive the values.
+template <class T>
+MatrixMap<const T> as_matrix(const Tensor<T, 2>&& tensor) {
+  return as_matrix(std::move(tensor).view());
+}
+template <class T>
+VectorMap<const T> as_vector(const Tensor<T, 1>&& tensor) {
+  return as_vector(std::move(tensor).view());
+}
 
 /// Eigen's memory as a (rows, columns) view, row- or column-major, with Eigen's own strides.
 /// Vectors too are (n, 1) or (1, n), as in Eigen; `.select(1, 0)` makes a rank-1 view of a column

@@ -32,6 +32,10 @@ class RowMask {
     }
     view_ = {view.data_handle(), extents, strides};
   }
+  template <class X>
+  requires(Viewable<const X>&& detail::OwnsValues<X>) RowMask(const X&&) {  // NOLINT
+    static_assert(!Viewable<const X>, "a mask of temporary values dangles: give them a name first");
+  }
 
   bool given() const { return given_; }
 

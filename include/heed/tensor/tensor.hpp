@@ -104,10 +104,15 @@ class Tensor {
   const T* begin() const { return data_; }
   const T* end() const { return data_ + size(); }
 
-  TensorView<T, Rank> view() { return {data_, extents_}; }
-  TensorView<const T, Rank> view() const { return {data_, extents_}; }
-  operator TensorView<T, Rank>() { return view(); }              // NOLINT
-  operator TensorView<const T, Rank>() const { return view(); }  // NOLINT
+  TensorView<T, Rank> view() & { return {data_, extents_}; }
+  TensorView<const T, Rank> view() const& { return {data_, extents_}; }
+  TensorView<const T, Rank> view() const&& { return of_a_temporary(); }
+  operator TensorView<T, Rank>() & { return view(); }             // NOLINT
+  operator TensorView<const T, Rank>() const& { return view(); }  // NOLINT
+  operator TensorView<T, Rank>() const&& {
+    return of_a_temporary(), TensorView<T, Rank>();
+  }                                                                          // NOLINT
+  operator TensorView<const T, Rank>() const&& { return of_a_temporary(); }  // NOLINT
 
   template <std::convertible_to<Index>... Indices>
   requires(sizeof...(Indices) == Rank) T& operator()(Indices... indices) {
@@ -124,6 +129,10 @@ class Tensor {
   template <class, std::size_t>
   friend class Tensor;
 
+  static TensorView<const T, Rank> of_a_temporary() {
+    static_assert(Rank == 0, "a view of a temporary tensor dangles: give the tensor a name first");
+    return {};
+  }
   Index offset(const Extents<Rank>& at) const {
     Index sum = 0;
     for (std::size_t axis = 0; axis < Rank; ++axis) {

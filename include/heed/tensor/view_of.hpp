@@ -32,6 +32,16 @@ concept VectorLike = requires(std::remove_const_t<X>& x) {
 }
 &&!requires(X & x) { x.c_str(); };
 
+/// What ends with its values, told from views of them.
+template <class X>
+inline constexpr bool owns_values = VectorLike<X>;
+template <class T, std::size_t Rank>
+inline constexpr bool owns_values<Tensor<T, Rank>> = true;
+template <class T, std::size_t Extent>
+inline constexpr bool owns_values<std::array<T, Extent>> = true;
+template <class X>
+concept OwnsValues = owns_values<X>;
+
 }  // namespace detail
 
 /// `view_of(x)`: the view of anything that holds values: a view itself, a Tensor, a span, an array,
@@ -68,6 +78,12 @@ auto view_of(Vector& values) {
 template <class X>
 requires requires(X& x) { ViewAdapter<std::remove_cvref_t<X>>::view(x); }
 auto view_of(X&& x) { return ViewAdapter<std::remove_cvref_t<X>>::view(x); }
+template <detail::OwnsValues X>
+TensorView<const typename X::value_type, 1> view_of(const X&&) {
+  static_assert(!detail::OwnsValues<X>,
+                "a view of temporary values dangles: give them a name first");
+  return {};
+}
 
 /// What public functions take: everything `view_of` understands.
 template <class X>
