@@ -84,6 +84,12 @@ TEST(Problem, NothingWrittenSharesMemoryWithWhatChangesScores) {
   refuse(q, q, q, out, "out overlaps relative_bias", {.relative_bias = table});
   refuse(q, q, q, out, "out overlaps alibi_slopes", {.alibi_slopes = one});
   refuse(q, q, q, out, "out overlaps sinks", {.sinks = one});
+  const auto* place = reinterpret_cast<const Index*>(last);
+  const auto positions = OwnedArray<Index>::borrowed({place, 1});
+  refuse(q, q, q, out, "out overlaps first_queries", {.first_queries = positions});
+  refuse(q, q, q, out, "out overlaps key_counts", {.key_counts = positions});
+  refuse(q, q, q, own, "log_sum_exp overlaps first_queries",
+         {.first_queries = positions, .log_sum_exp = lse});
   refuse(q, q, q, own, "log_sum_exp overlaps bias", {.log_sum_exp = lse, .bias = bias});
   refuse(q, q, q, own, "log_sum_exp overlaps relative_bias",
          {.log_sum_exp = lse, .relative_bias = table});

@@ -87,5 +87,18 @@ TEST(WeightsOfALongSequence, CostOnlyTheRowsAskedFor) {
   EXPECT_NEAR(sum, 1, 1e-4);
 }
 
+TEST(Weights, AHugeCountIsRefusedInWordsThatDoNotOverflow) {
+  const Tensor<float, 4> q({1, 1, 5, 4});
+  try {
+    attention_weights(q, q, masks::Full{},
+                      {.first = 1, .count = std::numeric_limits<Index>::max()});
+    ADD_FAILURE();
+  } catch (const ShapeError& error) {
+    EXPECT_EQ(std::string(error.what()),
+              "attention_weights: batch 0, head 0, 9223372036854775807 rows from 1 on of queries "
+              "(1, 1, 5, 4)");
+  }
+}
+
 }  // namespace
 }  // namespace heed::test

@@ -95,6 +95,8 @@ void for_each_read(const BackwardProblem<T>& problem, const Visit& visit) {
   visit("relative_bias", changes.relative_bias);
   visit("alibi_slopes", TensorView<const T, 1>(changes.alibi_slopes));
   visit("sinks", TensorView<const T, 1>(changes.sinks));
+  visit("first_queries", TensorView<const Index, 1>(problem.forward.first_queries));
+  visit("key_counts", TensorView<const Index, 1>(problem.forward.key_counts));
 }
 
 /// A gradient that is written shares memory with nothing, not even itself.

@@ -33,6 +33,7 @@ AttentionProblem<T> checked_bfloat16_problem(const Bfloat16Views& views,
                          shape_of<const T>(views.values), shape_of<T>(views.out), options);
   check_memory(views.out, views.queries, views.keys, views.values);
   check_apart("out", byte_range(views.out), problem.changes);
+  check_apart("out", byte_range(views.out), problem.first_queries, problem.key_counts);
   if (problem.log_sum_exp.given()) {
     const auto& view = problem.log_sum_exp.view();
     if (overlaps(view, views.queries) || overlaps(view, views.keys) ||

@@ -35,4 +35,16 @@ void check_apart(const char* name, ByteRange written, const ScoreChanges<T>& cha
   apart("sinks", of(changes.sinks));
 }
 
+/// The same of positions.
+inline void check_apart(const char* name, ByteRange written, std::span<const Index> first_queries,
+                        std::span<const Index> key_counts) {
+  const auto apart = [&](const char* other, std::span<const Index> read) {
+    if (meet(written, byte_range(TensorView<const Index, 1>(read)))) {
+      throw_shape_error("attention: ", name, " overlaps ", other);
+    }
+  };
+  apart("first_queries", first_queries);
+  apart("key_counts", key_counts);
+}
+
 }  // namespace heed::detail

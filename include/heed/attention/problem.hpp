@@ -220,9 +220,14 @@ AttentionProblem<T> checked_problem(TensorView<const T, 4> queries, TensorView<c
   problem.changes = checked_changes(
       options,
       Extents<4>{problem.batch(), problem.heads(), problem.query_count(), problem.key_count()});
-  check_apart("out", byte_range(out), problem.changes);
-  const auto& lse = problem.log_sum_exp;
-  if (lse.given()) check_apart("log_sum_exp", byte_range(lse.view()), problem.changes);
+  const auto check_written = [&](const char* name, ByteRange written) {
+    check_apart(name, written, problem.changes);
+    check_apart(name, written, problem.first_queries, problem.key_counts);
+  };
+  check_written("out", byte_range(out));
+  if (problem.log_sum_exp.given()) {
+    check_written("log_sum_exp", byte_range(problem.log_sum_exp.view()));
+  }
   return problem;
 }
 

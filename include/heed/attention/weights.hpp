@@ -58,9 +58,8 @@ Tensor<ValueOf<Q>, 2> attention_weights(const Q& queries, const K& keys, const M
   const Index count = rows.count == WeightRows::to_the_end ? length - rows.first : rows.count;
   if (rows.batch < 0 || rows.batch >= problem.batch() || rows.head < 0 ||
       rows.head >= problem.heads() || rows.first < 0 || count < 0 || rows.first > length - count) {
-    throw_shape_error("attention_weights: batch ", rows.batch, ", head ", rows.head, ", rows ",
-                      rows.first, " to ", rows.first + count, " of queries ",
-                      problem.queries.extents());
+    throw_shape_error("attention_weights: batch ", rows.batch, ", head ", rows.head, ", ", count,
+                      " rows from ", rows.first, " on of queries ", problem.queries.extents());
   }
   Tensor<ValueOf<Q>, 2> out({count, problem.key_count()});
   detail::run_weights(problem, MaskRef(mask), rows.batch, rows.head, rows.first, out.view());
