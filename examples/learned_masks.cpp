@@ -117,7 +117,7 @@ struct Retriever {
 /// 32 names with one of four values each, in any order (token 4 · name + value), then eight names
 /// (token 128 + name) to be answered by their values.
 struct Questions {
-  Tokens tokens{{8, 40}}, targets{{8, 40}};
+  Tokens tokens{Extents<2>{8, 40}}, targets{Extents<2>{8, 40}};
 };
 Questions some_questions(Random& random) {
   Questions questions;

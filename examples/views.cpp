@@ -78,6 +78,12 @@ void copies() {
   std::vector<float> memory(6);
   for (std::size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<float>(i);
   const TensorView view(memory.data(), {2, 3});
+  // [values]
+  const Tensor<float, 2> matrix{{1, 2}, {3, 4}};        // 2 x 2
+  const Tensor<float, 2> zeros({2, 2});                 // 2 x 2 as well, of zeros
+  const Tensor<float, 2> listed({2, 2}, {1, 2, 3, 4});  // extents, then values in their order
+  const Tensor<float, 1> vector{1, 2, 3};               // two or more; ({3}) is three zeros
+  // [/values]
   // [copy]
   Tensor<float, 2> owned({3, 2});     // 64-byte aligned, zero at birth
   copy(view.permute({1, 0}), owned);  // any strides on either side

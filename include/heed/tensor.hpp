@@ -10,6 +10,7 @@
 #include <heed/tensor/layout.hpp>
 #include <heed/tensor/matrix_product.hpp>
 #include <heed/tensor/memory.hpp>
+#include <heed/tensor/nested_list.hpp>
 #include <heed/tensor/overlap.hpp>
 #include <heed/tensor/packed_matrix.hpp>
 #include <heed/tensor/product_cut.hpp>

@@ -7,7 +7,7 @@ namespace heed {
 namespace {
 
 struct Line {
-  Tensor<float, 2> weight{{2, 3}};
+  Tensor<float, 2> weight{Extents<2>{2, 3}};
   std::optional<Tensor<float, 1>> bias;
   float scale = 1;  // configuration
 

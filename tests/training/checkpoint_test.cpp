@@ -232,7 +232,7 @@ TEST_F(Checkpoint, WeightsKeepEveryBit) {
 }
 
 struct Other {
-  Tensor<double, 2> weight{{4, 3}};
+  Tensor<double, 2> weight{Extents<2>{4, 3}};
   Tensor<float, 1> bias{{5}};
   Tensor<double, 1> extra{{1}};
   static auto members(auto& model) {

@@ -13,7 +13,7 @@ namespace {
 
 struct Large {
   Tensor<float, 1> first{{70001}};
-  Tensor<float, 2> second{{3, 20000}};
+  Tensor<float, 2> second{Extents<2>{3, 20000}};
   static auto members(auto& model) {
     return std::tuple{member("first", model.first), member("second", model.second)};
   }

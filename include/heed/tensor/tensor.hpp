@@ -14,6 +14,7 @@
 #include <heed/tensor/extents.hpp>
 #include <heed/tensor/for_each_row.hpp>
 #include <heed/tensor/memory.hpp>
+#include <heed/tensor/nested_list.hpp>
 #include <heed/tensor/view.hpp>
 
 namespace heed {
@@ -42,6 +43,17 @@ class Tensor {
     result.allocate();
     return result;
   }
+  /// The values themselves, list in list: {{1, 2}, {3, 4}} is 2 × 2, and {{2, 2}} 1 × 2. Extents go
+  /// into parentheses. Throws ShapeError for lists of different lengths.
+  Tensor(const detail::NestedList<T, Rank>& values) requires(Rank > 1)  // NOLINT
+      : Tensor(detail::extents_of_list<Rank>(values)) {
+    detail::write_list(values, extents_, 0, data_);
+  }
+  /// A vector of two values or more, {1, 2, 3}; {{3}} and ({3}) are extents.
+  template <std::convertible_to<T> First, std::same_as<First>... Values>
+  requires(Rank == 1 && sizeof...(Values) > 0) Tensor(First first, Values... values)  // NOLINT
+      : Tensor(Extents<1>{static_cast<Index>(sizeof...(Values)) + 1},
+               {static_cast<T>(first), static_cast<T>(values)...}) {}
   /// The given values in row-major order, as many as the extents hold.
   Tensor(const Extents<Rank>& extents, std::initializer_list<T> values) : Tensor(extents) {
     if (static_cast<Index>(values.size()) != size()) {
