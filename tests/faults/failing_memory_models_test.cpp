@@ -166,6 +166,35 @@ TEST_P(FailingMemoryFiles, Checkpoints) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1) << "left over";
 }
 
+struct Open {
+  Session<float> session;
+  Tensor<float, 2> logits;
+};
+/// What a session would go on with.
+std::string digest(const Open& open) {
+  auto session = open.session;
+  return bytes(open.logits) + bytes(session.step(std::vector<Index>{5, 6})) +
+         std::to_string(session.length(0)) + ' ' + std::to_string(session.length(1));
+}
+
+TEST_P(FailingMemoryModels, Sessions) {
+  const auto make = [] {
+    Open open{Session<float>(language_model, {.batch = 2, .page_tokens = 16}), {}};
+    open.session.prefill(std::vector<std::vector<Index>>{{1, 2, 3}, {4}});
+    return open;
+  };
+  const std::vector<std::vector<Index>> next = {{}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6}};
+  fail_every_allocation(
+      make, [&](Open& open) { open.logits = open.session.prefill(next); },
+      [](const Open& open) { return digest(open); });
+  fail_every_allocation(
+      make,
+      [](Open& open) {
+        open.session.reorder(std::vector<Index>{1, 1});
+      },
+      [](const Open& open) { return digest(open); });
+}
+
 TEST_P(FailingMemoryModels, Generation) {
   fail_result([] {
     Session<float> session(language_model);
