@@ -39,8 +39,8 @@ class KeyValueCache {
         values_({shape.pages, shape.key_heads, shape.page_tokens, shape.value_dim}) {}
 
   KeyValueCache(const KeyValueCache&) = default;
-  KeyValueCache(KeyValueCache&&) = default;
-  KeyValueCache& operator=(KeyValueCache&&) = default;
+  KeyValueCache(KeyValueCache&&) noexcept = default;
+  KeyValueCache& operator=(KeyValueCache&&) noexcept = default;
   /// Whole or not at all, where memory runs out.
   KeyValueCache& operator=(const KeyValueCache& other) { return *this = KeyValueCache(other); }
 

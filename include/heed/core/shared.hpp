@@ -20,7 +20,7 @@ class Shared {
   Shared(const Shared& other) : value_(other.value_), users_(other.users_) {
     if (users_ != nullptr) users_->fetch_add(1);
   }
-  Shared& operator=(const Shared& other) {
+  Shared& operator=(const Shared& other) {  // NOLINT: copy and swap
     Shared copy(other);
     std::swap(value_, copy.value_);
     std::swap(users_, copy.users_);

@@ -27,9 +27,8 @@
 namespace heed {
 
 /// Attention of tokens over tokens (self) or over a memory (cross), under any mask: project,
-/// attend, project back. Vaswani et al. 2017; grouped heads after Ainslie et al. 2023. Rotary
-/// positions are `positions`, the mask's are columns, the last query on the last key or
-/// options.top_left.
+/// attend, project back. Vaswani et al. 2017; grouped heads after Ainslie et al. 2023. Rotary turns
+/// by `positions`; the mask goes by columns, the last query on the last key or options.top_left.
 template <Scalar T>
 struct MultiHeadAttention {
   using Input = Tensor<T, 3>;
