@@ -31,7 +31,7 @@ FOLDERS = ["core", "masks", "tensor", "io", "text", "generation", "training", "p
 # Folders of tests that exercise a folder of include/; its own comes first.
 NEAR = {"core": ["tensor", "attention", "io", "layers", "training"], "masks": ["laws", "attention"],
         "tensor": ["layers", "attention", "training"], "io": ["text", "pretrained"], "text": ["generation", "pretrained"],
-        "generation": ["models"], "training": ["layers", "models"], "plot": [], "layers": ["models", "training", "laws"],
+        "generation": ["models"], "training": ["layers", "models"], "plot": [], "layers": ["generation", "models", "training"],
         "models": ["generation", "pretrained", "training"], "attention": ["layers", "laws", "generation"],
         "pretrained": [], "simd": ["attention", "layers", "tensor"]}
 

@@ -81,6 +81,11 @@ TEST(Heatmap, ShrunkToMeans) {
   EXPECT_TRUE(std::isnan(small.values(1, 2)));
   EXPECT_TRUE(small.row_labels.empty());
   EXPECT_EQ(small.title, "t");
+  Heatmap ranged = heatmap_of(matrix);
+  ranged.low = -2;
+  ranged.high = 20;
+  EXPECT_EQ(detail::shrunk(ranged, 2).low, -2);
+  EXPECT_EQ(detail::shrunk(ranged, 2).high, 20);
 }
 
 }  // namespace

@@ -42,6 +42,10 @@ TEST(Text, WhatIsNoUtf8IsReplacedByteByByte) {
   EXPECT_EQ(drawn("\xed\xa0\x80"), "\ufffd\ufffd\ufffd");            // a surrogate
   EXPECT_EQ(drawn("\xf4\x90\x80\x80"), "\ufffd\ufffd\ufffd\ufffd");  // past the last code point
   EXPECT_EQ(drawn("\xf0\x9f\x99\x82"), "🙂");
+  for (const char* first_and_last :
+       {"\u00a0", "\u07ff", "\u0800", "\uffef", "\U00010000", "\U0010fffd"}) {
+    EXPECT_EQ(drawn(first_and_last), first_and_last) << "of two, three and four bytes";
+  }
 }
 
 TEST(Text, AnyBytesGiveCleanTextThatStaysAsItIs) {
