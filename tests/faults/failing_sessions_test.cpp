@@ -3,7 +3,7 @@
 #include <heed/generation/session.hpp>
 #include <heed/generation/translation_session.hpp>
 
-#include "failing_memory.hpp"
+#include "faults/failing_memory.hpp"
 #include "laws/layer_laws.hpp"
 
 namespace heed::test {
