@@ -2,7 +2,7 @@
 # Test files compiled together: templates that many of them use are instantiated once, which takes a
 # fifth of the time. All includes come first, and what a file keeps to itself (its unnamed namespace)
 # goes into a namespace of its own, so that names may repeat; a file that asks the preprocessor about
-# its includes, includes Eigen or replaces operator new stays alone. Messages and breakpoints name the files as ever.
+# its includes, includes Eigen or replaces operator new stays alone. Messages name the files as ever.
 
 # heed_unity(<result> <folder> <target> <bytes> <source>...)
 # Lists in <result> what to compile for the sources: units of at least <bytes> of source, and the
