@@ -205,7 +205,8 @@ TEST(Session, WhatFailsLeavesItAsItWas) {
   EXPECT_THROW(Session<float>(model, {.max_length = 131}), ShapeError) << "positions are a table";
   EXPECT_THROW(Session<float>(model, {.page_tokens = 20}), ShapeError);
   constexpr Index most = std::numeric_limits<Index>::max();
-  EXPECT_THROW(Session<float>(made<float>(llama()), {.max_length = most}), ShapeError);
+  const auto rotary = made<float>(llama());
+  EXPECT_THROW(Session<float>(rotary, {.max_length = most}), ShapeError);
   Session<float> session(model, {.batch = 2, .max_length = 64, .page_tokens = 16, .pages = 3});
   session.prefill(Sequences{some_tokens(5, 1), some_tokens(6, 2)});
   const auto before = session;

@@ -114,7 +114,8 @@ TEST(ProductGroup, WhatDoesNotFitIsRefused) {
   auto a = random_matrix<float>(3, 5, 1), b = random_matrix<float>(5, 4, 2);
   auto x = poisoned<float>(3, 4), y = poisoned<float>(3, 4);
   ProductGroup<float> group(a);
-  EXPECT_THROW(group.add(random_matrix<float>(6, 4, 3), x), ShapeError);
+  const auto deeper = random_matrix<float>(6, 4, 3);
+  EXPECT_THROW(group.add(deeper, x), ShapeError);
   EXPECT_THROW(group.add(b, y.view().slice(0, 0, 2)), ShapeError);
   EXPECT_THROW(group.add(b, TensorView<float, 2>(a.data(), {3, 4})), ShapeError) << "a is read";
   group.add(b, x);

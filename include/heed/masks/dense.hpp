@@ -135,8 +135,8 @@ class Dense {
   }
   /// The position that row 0 describes.
   Index first_row(Index call_first_query) const {
-    if (first_query_) return *first_query_;
-    return call_first_query == no_call ? extents_.keys - extents_.queries : call_first_query;
+    return first_query_.value_or(call_first_query == no_call ? extents_.keys - extents_.queries
+                                                             : call_first_query);
   }
   /// The bits of a key's rows; null for a key, head or item outside the matrix.
   const std::uint64_t* column(Index item, Index head, Index key) const {

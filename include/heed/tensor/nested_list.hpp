@@ -15,8 +15,8 @@ struct NestedListOf {
   using Type = std::initializer_list<typename NestedListOf<T, Rank - 1>::Type>;
 };
 template <class T>
-struct NestedListOf<T, 1> {
-  using Type = std::initializer_list<T>;
+struct NestedListOf<T, 0> {
+  using Type = T;
 };
 template <class T, std::size_t Rank>
 using NestedList = typename NestedListOf<T, Rank>::Type;
