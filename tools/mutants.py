@@ -88,14 +88,18 @@ class Plan:
     def save(self):
         (self.work / "results.json").write_text(json.dumps(self.mutants, indent=1))
 
-    def recall(self):
-        """What an earlier run over the same faults found; nothing built over others stays."""
+    def recall(self, as_it_is):
+        """What an earlier run over the same faults found; nothing built over others stays, unless it is
+        only to be looked at."""
         key = hashlib.sha256(json.dumps([[m["file"], m["line"], m["before"], m["after"]] for m in self.mutants] +
                                         [PREFIX, LISTENER, sorted(map(str, self.texts.items()))]).encode()).hexdigest()
         results = self.work / "results.json"
-        if (self.work / "key").exists() and (self.work / "key").read_text() == key and results.exists():
+        same = (self.work / "key").exists() and (self.work / "key").read_text() == key
+        if results.exists() and (same or as_it_is):
             self.mutants = json.loads(results.read_text())
+        if same or as_it_is:
             return
+        print("include/ is not what the last run saw: everything is built anew", flush=True)
         for old in [*self.work.glob("units/*"), *self.work.glob("*.gch"), *self.work.glob("*.o"), results]:
             old.unlink(missing_ok=True)
         put(self.work / "key", key)
@@ -194,7 +198,7 @@ def main():
     given = words.parse_args()
     folders = given.folder or FOLDERS
     plan = Plan(given.work.resolve(), FOLDERS, given.lines)
-    plan.recall()
+    plan.recall(given.table)
     if not given.table:
         if not given.survivors:
             plan.forget(folders)
