@@ -46,6 +46,7 @@ struct GgufChanges {
   std::string value = "";
   std::string_view other_type = "";  // the tensor whose type is I32
   bool has_base = true;
+  std::string_view without = "";  // a tensor
 };
 
 /// The golden Llama as a GGUF file of F32.
@@ -69,6 +70,7 @@ Gguf golden_as_gguf(const GgufChanges& changes = {}) {
   for_each_parameter(
       [&](std::string_view name, const auto& parameter) {
         const auto gguf_name = ours.name_of(name).name;
+        if (gguf_name == changes.without) return;
         const bool turns = gguf_name.find("attn_q.") != gguf_name.npos ||
                            gguf_name.find("attn_k.") != gguf_name.npos;
         const Index rows = parameter.extent(0), row = parameter.size() / rows;
@@ -354,6 +356,17 @@ TEST(Llama, SmolLM2WithWeightsAsStoredHasTheBitsOfFloats) {
   for (const Index token : {5, 600, 49151}) {
     EXPECT_TRUE(same_bits(a(std::vector<Index>{token}), b(std::vector<Index>{token})));
   }
+}
+
+TEST(Llama, AHeadThatIsTheEmbeddingIsPackedToo) {
+  const auto file = golden_as_gguf({.without = "output.weight"});
+  auto model = read_llama<float>(file);
+  EXPECT_TRUE(model.options.tied_head);
+  const auto expected = model.forward(pretrained_tokens("llama/tokens"), masks::Causal{});
+  pack_as_stored(model, file);
+  EXPECT_FALSE(model.head.packed.empty());
+  EXPECT_TRUE(
+      same_bits(model.forward(pretrained_tokens("llama/tokens"), masks::Causal{}), expected));
 }
 
 TEST(Llama, WeightsOfOtherTypesArePackedAsFloats) {

@@ -3,6 +3,7 @@
 
 #include <heed/io/safetensors_writer.hpp>
 #include <heed/pretrained/gpt2.hpp>
+#include <heed/pretrained/llama.hpp>
 
 #include "pretrained/pretrained_files.hpp"
 #include "support/attention_cases.hpp"
@@ -146,6 +147,34 @@ TEST(LoadWeights, TypesThatAreNotReadAreInTheSameList) {
                 ": 2 weights of the model and the file differ: "
                 "'transformer.h.1.ln_1.bias' is (13), expected (12); "
                 "'transformer.h.1.ln_2.bias' is of type I64, which is not read");
+}
+
+/// One head of keys for all queries, and hardly anything but the block in the file.
+TEST(LoadWeights, AsFewKeyHeadsAsThereCanBe) {
+  auto options = LanguageModelOptions::llama();
+  options.vocabulary = 3;
+  options.model_dim = 8;
+  options.heads = 4;
+  options.key_heads = 1;
+  options.blocks = 1;
+  options.hidden_dim = 2;
+  options.max_length = 1;
+  options.tied_head = true;
+  EXPECT_NO_THROW(heed::detail::checked_options(options, "a file")) << "texts of one token";
+  Random random(1);
+  const LanguageModel<float> model(options, random);
+  const auto golden = weights_of(pretrained_golden("llama/model.safetensors"));
+  const heed::detail::WeightMatch names(golden, llama_names);
+  SafetensorsWriter writer;
+  for_each_parameter(
+      [&](std::string_view name, const auto& parameter) {
+        writer.add(names.name_of(name).name, parameter);
+      },
+      model);
+  const std::string path = ::testing::TempDir() + "load_weights_heads.safetensors";
+  writer.write(path);
+  const auto back = load_weights<LanguageModel<float>>(weights_of(path), llama_names, options);
+  EXPECT_TRUE(same_bits(back.input.embedding.weight, model.input.embedding.weight));
 }
 
 }  // namespace
