@@ -274,8 +274,8 @@ class Reader:
             elif token.kind in ("number", "char") and not (self.word(k + 1) == ">" and self.text[token.end] == ">"):
                 change = "constant", other_constant(token.text)
             elif before in ("(", ",") and token.kind == "name" and self.word(k + 1) == "," and k + 3 < end:
-                factors = before == "(" and self.word(k - 2) == "fma"
-                if self.tokens[k + 2].kind == "name" and self.word(k + 3) in (",", ")") and not factors:
+                pointless = self.word(k + 2) == token.text or (before == "(" and self.word(k - 2) == "fma")
+                if self.tokens[k + 2].kind == "name" and self.word(k + 3) in (",", ")") and not pointless:
                     swapped = f"{self.word(k + 2)}, {token.text}"
                     self.add("swapped", form, start, end, self.plain(start, end, k, swapped, k + 3), k)
             if change and change[1] is not None:
