@@ -105,9 +105,11 @@ TEST(KeyValueCache, AFullPoolCannotCopyASharedPage) {
 
 TEST(KeyValueCache, ValuesOfASharedPageAreCopiedToo) {
   KeyValueCache<float> cache(shape);
-  cache.append(0, tokens(5, 100).view(), tokens(5, 300).view());
+  const auto keys = tokens(5, 100), values = tokens(5, 300);
+  cache.append(0, keys.view(), values.view());
   cache.fork(0, 1);
-  cache.append(1, tokens(1, 900).view(), tokens(1, 950).view());
+  const auto more_keys = tokens(1, 900), more_values = tokens(1, 950);
+  cache.append(1, more_keys.view(), more_values.view());
   auto forked = ascending(5, 300);
   forked.push_back(950);
   EXPECT_EQ(contents(cache, 1, false), forked);
