@@ -27,7 +27,7 @@ class Dense {
   template <std::predicate<Index, Index, Index, Index> Allowed>
   Dense(MaskShape extents, Allowed allowed, std::optional<Index> first_query = {})
       : extents_(checked(extents)),
-        first_query_(first_query),
+        first_query_(first_query.value_or(no_call)),
         row_words_((extents.queries + 63) / 64),
         words_(written(extents, row_words_, allowed)) {}
 
@@ -69,7 +69,7 @@ class Dense {
     for (Index key = tile.first_key; key <= tile.last_key; ++key) *words++ = lanes(tile, key);
   }
   void check(MaskShape shape) const {
-    const bool of_positions = first_query_.has_value() || shape.partial;
+    const bool of_positions = first_query_ != no_call || shape.partial;
     const auto fits = [](Index mine, Index theirs) { return mine == 1 || mine == theirs; };
     if (!(extents_.batch == 1 || shape.has_batch(extents_.batch)) ||
         !(extents_.heads == 1 || shape.has_heads(extents_.heads)) ||
@@ -80,7 +80,7 @@ class Dense {
                         ") for tensors of (", shape.batch, ", ", shape.heads, ", ", shape.queries,
                         ", ", shape.keys, "); each extent must be equal or 1");
     }
-    if (first_query_ && !shape.partial) check_positions(*first_query_, shape);
+    if (first_query_ != no_call && !shape.partial) check_positions(first_query_, shape);
   }
 
  private:
@@ -135,8 +135,8 @@ class Dense {
   }
   /// The position that row 0 describes.
   Index first_row(Index call_first_query) const {
-    return first_query_.value_or(call_first_query == no_call ? extents_.keys - extents_.queries
-                                                             : call_first_query);
+    if (first_query_ != no_call) return first_query_;
+    return call_first_query == no_call ? extents_.keys - extents_.queries : call_first_query;
   }
   /// The bits of a key's rows; null for a key, head or item outside the matrix.
   const std::uint64_t* column(Index item, Index head, Index key) const {
@@ -163,7 +163,7 @@ class Dense {
   }
 
   MaskShape extents_;
-  std::optional<Index> first_query_;  // not given: row 0 is the first query of the call
+  Index first_query_;  // no_call: row 0 is the first query of the call
   Index row_words_;
   detail::SharedArray<std::uint64_t> words_;  // [batch][head][key][row / 64], one bit a row
 };
