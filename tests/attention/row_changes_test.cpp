@@ -14,9 +14,9 @@ TEST(RowChanges, BiasesOfRowsAreThoseOfLanes) {
   const Inputs<float> in(shape, 5);
   const Changes<float> changes(shape, 6);
   Tensor<float, 4> out({1, 2, 3, 4});
-  const auto problem = detail::checked_problem<float>(
-      view_of(in.queries), view_of(in.keys), view_of(in.values), out.view(),
-      changes.options(Changes<float>::alibi | Changes<float>::bias));
+  const auto options = changes.options(Changes<float>::alibi | Changes<float>::bias);
+  const auto problem = detail::checked_problem<float>(view_of(in.queries), view_of(in.keys),
+                                                      view_of(in.values), out.view(), options);
   const auto scratch = detail::DecodeScratch<float>::of_this_thread(6, 4, 4, true);
   detail::RowChanges<float> rows(problem, scratch, 0, 0);
   simd::KeyBlock<float> block;
