@@ -28,8 +28,9 @@ function(heed_development target)
     target_compile_definitions(${target} PRIVATE HEED_CHECKED)
   endif()
   if(HEED_SANITIZE)
+    # With sanitizers g++ takes fields of an empty std::optional for uninitialized ones that are read.
     target_compile_options(${target} PRIVATE -fsanitize=${HEED_SANITIZE} -fno-omit-frame-pointer
-                                             -fno-sanitize-recover=all)
+                                             -fno-sanitize-recover=all -Wno-maybe-uninitialized)
     target_link_options(${target} PRIVATE -fsanitize=${HEED_SANITIZE})
   endif()
   target_compile_definitions(${target} PRIVATE EIGEN_MPL2_ONLY)

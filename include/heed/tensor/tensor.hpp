@@ -50,8 +50,9 @@ class Tensor {
     detail::write_list(values, extents_, 0, data_);
   }
   /// A vector of two values or more, {1, 2, 3}; {{3}} and ({3}) are extents.
-  template <std::convertible_to<T> First, std::same_as<First>... Values>
-  requires(Rank == 1 && sizeof...(Values) > 0) Tensor(First first, Values... values)  // NOLINT
+  template <class First, std::same_as<First>... Values>
+  requires(Rank == 1 && sizeof...(Values) > 0 && std::convertible_to<First, T>)
+      Tensor(First first, Values... values)  // NOLINT
       : Tensor(Extents<1>{static_cast<Index>(sizeof...(Values)) + 1},
                {static_cast<T>(first), static_cast<T>(values)...}) {}
   /// The given values in row-major order, as many as the extents hold.
