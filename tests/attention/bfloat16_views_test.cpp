@@ -17,7 +17,7 @@ TEST(Bfloat16Rows, AreFoundInTensorsAndInPages) {
   const Bfloat16Rows rows(view, nullptr, 1, 1);
   EXPECT_EQ(*rows.at(2), 51);
   EXPECT_TRUE(rows.in_one_piece(0, 5));
-  std::uint16_t copy[4];
+  std::uint16_t copy[5];
   rows.copy(2, 4, copy);
   EXPECT_EQ(copy[2], 53);
   EXPECT_EQ(copy[3], 0);

@@ -49,6 +49,7 @@ class Bfloat16Tensors final : public NarrowTensors<T> {
   void put_out(Index item, Index head, Index first, Index count) const override {
     const auto& out = views_.out;
     const Index columns = out.extent(3);
+    if (columns == 0) return;
     const T* from = memory(count * columns);
     for (Index row = 0; row < count; ++row, from += columns) {
       bfloat16* to = out.data_handle() + item * out.stride(0) + head * out.stride(1) +

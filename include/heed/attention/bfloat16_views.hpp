@@ -31,9 +31,10 @@ class Bfloat16Rows {
     if (pages_ != nullptr) {
       return static_cast<const std::uint16_t*>(pages_->data) + pages_->offset(item_, head_, token);
     }
-    return &(view_.data_handle() + item_ * view_.stride(0) + head_ * view_.stride(1) +
-             token * view_.stride(2))
-                ->bits;
+    // Not by the member's address: rows of no columns have no memory.
+    return reinterpret_cast<const std::uint16_t*>(view_.data_handle() + item_ * view_.stride(0) +
+                                                  head_ * view_.stride(1) +
+                                                  token * view_.stride(2));
   }
   /// Whether `row_stride` leads from each of the tokens [first, first + count) to the next.
   bool in_one_piece(Index first, Index count) const {

@@ -88,7 +88,7 @@ class ContentBlocks {
   /// Which of the 64 queries from `first` on look into a block.
   std::uint64_t lanes(Index item, Index head, Index column, Index first) const {
     const Index row = first - first_queries_[item];
-    if (row <= -64 || row >= made_for_.queries) return 0;
+    if (row <= -64 || row >= made_for_.queries || made_for_.queries == 0) return 0;
     const std::uint64_t* rows =
         words_.data() + ((item * made_for_.heads + head) * columns_ + column) * block_words_;
     if (row < 0) return rows[0] << -row;
