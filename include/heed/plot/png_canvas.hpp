@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <exception>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -116,16 +117,25 @@ class PngCanvas {
 
   /// The picture as the bytes of a PNG file, empty if it is too large for one.
   std::vector<std::byte> encoded() const {
-    std::vector<std::byte> bytes;
-    if (width_ > longest_side || height_ > longest_side) return bytes;
+    struct Collected {
+      std::vector<std::byte> bytes;
+      std::exception_ptr error;
+    } all;
+    if (width_ > longest_side || height_ > longest_side) return all.bytes;
+    // Nothing is thrown through stb, which would not free what it holds.
     const auto collect = [](void* context, void* data, int size) {
       const auto* begin = static_cast<const std::byte*>(data);
-      auto& all = *static_cast<std::vector<std::byte>*>(context);
-      all.insert(all.end(), begin, begin + size);
+      auto& to = *static_cast<Collected*>(context);
+      try {
+        to.bytes.insert(to.bytes.end(), begin, begin + size);
+      } catch (...) {
+        to.error = std::current_exception();
+      }
     };
-    stbi_write_png_to_func(collect, &bytes, static_cast<int>(width_), static_cast<int>(height_), 3,
+    stbi_write_png_to_func(collect, &all, static_cast<int>(width_), static_cast<int>(height_), 3,
                            pixels_.data(), static_cast<int>(width_ * 3));
-    return bytes;
+    if (all.error) std::rethrow_exception(all.error);
+    return all.bytes;
   }
 
  private:
