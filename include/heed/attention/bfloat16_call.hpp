@@ -2,6 +2,7 @@
 #pragma once
 
 #include <heed/attention/bfloat16_views.hpp>
+#include <heed/attention/call_masks.hpp>
 #include <heed/attention/check_memory.hpp>
 #include <heed/attention/options.hpp>
 #include <heed/attention/problem.hpp>
@@ -57,5 +58,4 @@ void bfloat16_attention(const Bfloat16Views& views, const M& mask,
 
 #if HEED_DEFINITIONS
 #include <heed/attention/bfloat16_call.inl>
-#include <heed/attention/call_masks.hpp>
 #endif
