@@ -131,7 +131,10 @@ TEST_F(FaultyThreads, ExecutorsMayThrowBeforeBetweenAndAfterTasks) {
   EXPECT_TRUE(same_bits(calls.out, right.out));
 }
 
-/// Forks while other threads compute, and in a task of a call; the child computes and exits.
+/// Forks while other threads compute, and in a task of a call; the child computes and exits. The
+/// threads keep their arrays: the address sanitizer's own memory, unlike the C library's, stays
+/// locked in a child when another thread was inside it at the fork (a program of ten lines without
+/// heed shows it).
 TEST_F(FaultyThreads, ForksInMidWork) {
   set_thread_count(3);
   Calls right{300};
@@ -149,17 +152,21 @@ TEST_F(FaultyThreads, ForksInMidWork) {
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
   };
   std::atomic<bool> stop{false};
-  std::atomic<int> wrong{0};
+  std::atomic<int> wrong{0}, begun{0};
   std::vector<std::thread> others;
   for (int i = 0; i < 3; ++i) {
     others.emplace_back([&] {
-      while (!stop) {
-        Calls calls{300};
+      Calls calls{300};
+      for (bool first = true; !stop; first = false) {
+        std::memset(calls.out.data(), 0,
+                    static_cast<std::size_t>(calls.out.size()) * sizeof(float));
         calls.forward(Causal{}, {});
         if (!same_bits(calls.out, right.out)) ++wrong;
+        if (first) ++begun;
       }
     });
   }
+  while (begun < 3) std::this_thread::yield();
   for (int i = 0; i < 8; ++i) EXPECT_TRUE(child_is_right()) << i;
   stop = true;
   for (std::thread& other : others) other.join();
