@@ -91,11 +91,7 @@ class ContentBlocks {
     if (row <= -64 || row >= made_for_.queries || made_for_.queries == 0) return 0;
     const std::uint64_t* rows =
         words_.data() + ((item * made_for_.heads + head) * columns_ + column) * block_words_;
-    if (row < 0) return rows[0] << -row;
-    const Index word = row / 64, shift = row % 64;
-    std::uint64_t lanes = rows[word] >> shift;
-    if (shift != 0 && word + 1 < block_words_) lanes |= rows[word + 1] << (64 - shift);
-    return lanes;
+    return lanes_from(rows, block_words_, row);
   }
 
   MaskShape made_for_;

@@ -155,11 +155,7 @@ class Dense {
     if (extents_.queries == 1) return (*bits & 1) != 0 ? ~std::uint64_t{0} : 0;
     const Index row = tile.first_query - first_row(tile.call_first_query);
     if (row <= -64 || row >= extents_.queries) return 0;
-    if (row < 0) return bits[0] << -row;
-    const Index word = row / 64, shift = row % 64;
-    std::uint64_t lanes = bits[word] >> shift;
-    if (shift != 0 && word + 1 < row_words_) lanes |= bits[word + 1] << (64 - shift);
-    return lanes;
+    return lanes_from(bits, row_words_, row);
   }
 
   MaskShape extents_;

@@ -190,4 +190,13 @@ inline std::uint64_t lanes_between(Index first, Index last) {
   return (~std::uint64_t{0} >> (63 - (last - first))) << first;
 }
 
+/// The lane word from bit `row` on of a row of `words` words; bits outside it are 0. `row` > -64.
+inline std::uint64_t lanes_from(const std::uint64_t* bits, Index words, Index row) {
+  if (row < 0) return bits[0] << -row;
+  const Index word = row / 64, shift = row % 64;
+  std::uint64_t lanes = bits[word] >> shift;
+  if (shift != 0 && word + 1 < words) lanes |= bits[word + 1] << (64 - shift);
+  return lanes;
+}
+
 }  // namespace heed
