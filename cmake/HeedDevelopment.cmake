@@ -20,7 +20,7 @@ set(HEED_SANITIZE "" CACHE STRING "Sanitizers for our own targets, e.g. address,
 
 # Warnings, sanitizers and checks for one of our own targets.
 function(heed_development target)
-  target_compile_options(${target} PRIVATE -Wall -Wextra -Wconversion -Wshadow)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wconversion -Wshadow -Wundef)
   if(HEED_WARNINGS_AS_ERRORS)
     target_compile_options(${target} PRIVATE -Werror)
   endif()

@@ -23,6 +23,7 @@
 #include <heed/attention/copy_rows.hpp>
 #include <heed/attention/decode_pass.hpp>
 #include <heed/attention/decode_scratch.hpp>
+#include <heed/attention/definitions.hpp>
 #include <heed/attention/distance_gradients.hpp>
 #include <heed/attention/forward.hpp>
 #include <heed/attention/forward_scratch.hpp>
@@ -49,6 +50,7 @@
 #include <heed/attention/query_block_pass.hpp>
 #include <heed/attention/relative_bias.hpp>
 #include <heed/attention/row_changes.hpp>
+#include <heed/attention/run.hpp>
 #include <heed/attention/score_change_block.hpp>
 #include <heed/attention/score_changes.hpp>
 #include <heed/attention/score_function.hpp>

@@ -29,5 +29,6 @@
 #include <heed/core/scratch.hpp>
 #include <heed/core/shared.hpp>
 #include <heed/core/text_list.hpp>
+#include <heed/core/thread_pool.hpp>
 #include <heed/core/utf8.hpp>
 #include <heed/core/version.hpp>

@@ -4,6 +4,7 @@
 /// Views, tensors, row functions, and the door to Eigen.
 #include <heed/tensor/arithmetic.hpp>
 #include <heed/tensor/copy.hpp>
+#include <heed/tensor/definitions.hpp>
 #include <heed/tensor/eigen_views.hpp>
 #include <heed/tensor/extents.hpp>
 #include <heed/tensor/for_each_row.hpp>
@@ -15,6 +16,7 @@
 #include <heed/tensor/packed_matrix.hpp>
 #include <heed/tensor/product_cut.hpp>
 #include <heed/tensor/product_group.hpp>
+#include <heed/tensor/product_problem.hpp>
 #include <heed/tensor/product_work.hpp>
 #include <heed/tensor/row_mask.hpp>
 #include <heed/tensor/rows.hpp>

@@ -7,6 +7,7 @@
 #include <heed/attention/call_masks.hpp>
 #include <heed/attention/gradient_options.hpp>
 #include <heed/attention/options.hpp>
+#include <heed/attention/run.hpp>
 #include <heed/attention/widened_tensor.hpp>
 #include <heed/core/bfloat16.hpp>
 #include <heed/core/config.hpp>
@@ -17,10 +18,6 @@
 namespace heed {
 
 namespace detail {
-
-/// The fused kernel on a checked problem; in the library when HEED_COMPILED is set.
-template <class T>
-void run_backward(const BackwardProblem<T>& problem, const MaskRef& mask);
 
 /// attention_backward of bfloat16 tensors, widened.
 template <class T, class M, class Lse, class GradQ, class GradK, class GradV>
@@ -96,6 +93,4 @@ void attention_backward(const Q& queries, const K& keys, const V& values, const 
 
 }  // namespace heed
 
-#if HEED_DEFINITIONS
-#include <heed/attention/run_backward.inl>
-#endif
+#include <heed/attention/definitions.hpp>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <heed/attention/backward.hpp>
 #include <heed/attention/copy_rows.hpp>
 #include <heed/attention/distance_gradients.hpp>
 #include <heed/attention/key_blocks.hpp>

@@ -6,18 +6,13 @@
 #include <heed/attention/check_memory.hpp>
 #include <heed/attention/options.hpp>
 #include <heed/attention/problem.hpp>
+#include <heed/attention/run.hpp>
 #include <heed/core/config.hpp>
 #include <heed/core/error.hpp>
 #include <heed/masks/mask_ref.hpp>
 #include <heed/tensor/overlap.hpp>
 
 namespace heed::detail {
-
-/// The fused kernel on a checked problem of bfloat16 tensors; in the library when HEED_COMPILED is
-/// set.
-template <class T>
-void run_bfloat16(const Bfloat16Views& views, const AttentionProblem<T>& problem,
-                  const MaskRef& mask);
 
 /// Extents without memory, for checks that look at nothing else.
 template <class To, class From>
@@ -55,7 +50,3 @@ void bfloat16_attention(const Bfloat16Views& views, const M& mask,
 }
 
 }  // namespace heed::detail
-
-#if HEED_DEFINITIONS
-#include <heed/attention/bfloat16_call.inl>
-#endif

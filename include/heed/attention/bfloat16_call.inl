@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <heed/attention/bfloat16_call.hpp>
 #include <heed/attention/bfloat16_products.hpp>
 #include <heed/attention/bfloat16_tensors.hpp>
-#include <heed/attention/forward.inl>
+#include <heed/attention/run.hpp>
 #include <heed/simd/pair_kernels.hpp>
 
 namespace heed::detail {

@@ -7,6 +7,7 @@
 #include <heed/attention/call_masks.hpp>
 #include <heed/attention/options.hpp>
 #include <heed/attention/problem.hpp>
+#include <heed/attention/run.hpp>
 #include <heed/core/config.hpp>
 #include <heed/core/scalar.hpp>
 #include <heed/masks/mask_ref.hpp>
@@ -16,10 +17,6 @@
 namespace heed {
 
 namespace detail {
-
-/// The fused kernel on a checked problem; in the library when HEED_COMPILED is set.
-template <class T>
-void run_attention(const AttentionProblem<T>& problem, const MaskRef& mask);
 
 template <class Q, class... Others>
 inline constexpr bool same_scalars = (std::is_same_v<ValueOf<Q>, ValueOf<Others>> && ...);
@@ -75,6 +72,4 @@ auto attention(const Q& queries, const K& keys, const V& values, const M& mask,
 
 }  // namespace heed
 
-#if HEED_DEFINITIONS
-#include <heed/attention/forward.inl>
-#endif
+#include <heed/attention/definitions.hpp>

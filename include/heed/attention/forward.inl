@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <heed/attention/decode.inl>
-#include <heed/attention/forward.hpp>
 #include <heed/attention/head_runs.hpp>
 #include <heed/attention/query_block_pass.hpp>
-#include <heed/attention/weights.hpp>
+#include <heed/attention/run.hpp>
 #include <heed/core/parallel.hpp>
 
 namespace heed::detail {

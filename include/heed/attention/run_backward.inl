@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <heed/attention/backward.hpp>
-#include <heed/attention/backward.inl>
 #include <heed/attention/head_gradients.hpp>
+#include <heed/attention/run.hpp>
 #include <heed/core/parallel.hpp>
 
 namespace heed::detail {

@@ -4,6 +4,7 @@
 #include <heed/attention/call_masks.hpp>
 #include <heed/attention/options.hpp>
 #include <heed/attention/problem.hpp>
+#include <heed/attention/run.hpp>
 #include <heed/core/config.hpp>
 #include <heed/masks/mask_ref.hpp>
 #include <heed/tensor/tensor.hpp>
@@ -12,10 +13,6 @@
 namespace heed {
 
 namespace detail {
-
-template <class T>
-void run_weights(const AttentionProblem<T>& problem, const MaskRef& mask, Index item, Index head,
-                 Index row, const TensorView<T, 2>& out);
 
 /// A problem of queries and keys alone: values and output of width 0.
 template <Viewable Q, Viewable K, MaskPolicy M>
@@ -88,6 +85,4 @@ auto attention_weights(const Q& queries, const K& keys, const M& mask,
 
 }  // namespace heed
 
-#if HEED_DEFINITIONS
-#include <heed/attention/forward.inl>
-#endif
+#include <heed/attention/definitions.hpp>

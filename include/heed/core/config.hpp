@@ -26,6 +26,22 @@
 #define HEED_DEFINITIONS 0
 #endif
 
+// The scalar set is for machines without another one, and for checking the others: heed::compiled
+// has it everywhere, header-only units on x86 and AArch64 are spared its compile time.
+#if (!defined(__x86_64__) && !defined(__aarch64__)) || defined(HEED_COMPILED_SOURCE)
+#define HEED_SIMD_HAS_SCALAR 1
+#else
+#define HEED_SIMD_HAS_SCALAR 0
+#endif
+
+// Kernels that are for speed alone, for short sequences above all, take a second to compile:
+// heed::compiled has them, header-only units compute the same bits without.
+#if defined(HEED_COMPILED_SOURCE)
+#define HEED_SIMD_ALL_KERNELS 1
+#else
+#define HEED_SIMD_ALL_KERNELS 0
+#endif
+
 /// A broken invariant inside the library: checked in debug and sanitizer builds, free otherwise.
 #if defined(HEED_CHECKED) || !defined(NDEBUG)
 #define HEED_EXPECTS(condition)       \

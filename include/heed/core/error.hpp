@@ -31,5 +31,12 @@ template <class... Parts>
 }  // namespace heed
 
 #if HEED_DEFINITIONS
-#include <heed/core/error.inl>
+namespace heed::detail {
+
+[[noreturn]] __attribute__((cold)) HEED_INLINE void throw_joined(
+    std::initializer_list<MessagePart> parts) {
+  throw ShapeError(joined(parts));
+}
+
+}  // namespace heed::detail
 #endif

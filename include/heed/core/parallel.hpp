@@ -5,6 +5,18 @@
 #include <heed/core/function_ref.hpp>
 #include <heed/core/index.hpp>
 
+#if HEED_DEFINITIONS
+#include <sched.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <exception>
+
+#include <heed/core/atomic.hpp>
+#include <heed/core/error.hpp>
+#include <heed/core/thread_pool.hpp>
+#endif
+
 namespace heed {
 
 /// How many threads, the caller included, work on one call. At first every processor this process
@@ -44,5 +56,109 @@ bool worth_sharing(Index nanoseconds);
 }  // namespace heed
 
 #if HEED_DEFINITIONS
-#include <heed/core/parallel.inl>
+namespace heed::detail {
+
+inline Index default_thread_count() {
+  if (const char* wanted = std::getenv("HEED_THREADS")) {
+    const long count = std::strtol(wanted, nullptr, 10);
+    if (count >= 1) return count;
+  }
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof(allowed), &allowed) == 0) return CPU_COUNT(&allowed);
+  const long online = sysconf(_SC_NPROCESSORS_ONLN);
+  return online < 1 ? 1 : online;
+}
+
+/// The pool's settings, process-wide.
+struct ParallelSettings {
+  Atomic<Index> threads{default_thread_count()};
+  Executor executor{};
+
+  static ParallelSettings& instance() {
+    static ParallelSettings settings;
+    return settings;
+  }
+};
+
+/// Whether this thread works on a parallel_for.
+inline bool& inside_parallel_for() {
+  thread_local bool inside = false;
+  return inside;
+}
+
+/// One parallel_for of `threads` tasks: each begins with its own index, then indices are handed out
+/// in order to whoever asks. The first error is kept.
+class IndexQueue {
+ public:
+  IndexQueue(Index count, Index threads, FunctionRef<void(Index)> body)
+      : count_(count), body_(body), next_(threads) {}
+
+  void operator()(Index first) {
+    bool& here = inside_parallel_for();
+    const bool before = here;
+    here = true;
+    for (Index i = first; i < count_; i = next()) call(i);
+    here = before;
+  }
+  void rethrow() const {
+    if (error_) std::rethrow_exception(error_);
+  }
+
+ private:
+  /// Writes only where it may give something: else the line stays where others read it.
+  Index next() { return next_.load() < count_ ? next_.fetch_add(1) : count_; }
+  void call(Index i) {
+    if (failed_.load() != 0) return;
+    try {
+      body_(i);
+    } catch (...) {
+      if (failed_.exchange(1) == 0) error_ = std::current_exception();
+      next_.store(count_);
+    }
+  }
+
+  const Index count_;
+  const FunctionRef<void(Index)> body_;
+  Atomic<int> failed_{0};
+  std::exception_ptr error_;
+  alignas(64) Atomic<Index> next_;
+};
+
+}  // namespace heed::detail
+
+namespace heed {
+
+HEED_INLINE Index thread_count() { return detail::ParallelSettings::instance().threads.load(); }
+
+HEED_INLINE void set_thread_count(Index count) {
+  if (count < 1) throw_shape_error("set_thread_count: ", count, " threads; at least 1");
+  detail::ParallelSettings::instance().threads.store(count);
+}
+
+HEED_INLINE void set_executor(Executor executor) {
+  detail::ParallelSettings::instance().executor = executor;
+}
+
+HEED_INLINE bool detail::worth_sharing(Index nanoseconds) {
+  if (thread_count() == 1) return false;
+  return ThreadPool::instance().hand_over.pays(nanoseconds);
+}
+
+HEED_INLINE void parallel_for(Index count, FunctionRef<void(Index)> body) {
+  const Index threads = thread_count() < count ? thread_count() : count;
+  if (threads <= 1 || detail::inside_parallel_for()) {
+    for (Index i = 0; i < count; ++i) body(i);
+    return;
+  }
+  detail::IndexQueue queue(count, threads, body);
+  const Executor executor = detail::ParallelSettings::instance().executor;
+  if (executor.run != nullptr) {
+    executor.run(executor.context, threads, queue);
+  } else if (!detail::ThreadPool::instance().run(threads, queue)) {
+    for (Index task = 0; task < threads; ++task) queue(task);
+  }
+  queue.rethrow();
+}
+
+}  // namespace heed
 #endif

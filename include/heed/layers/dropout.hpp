@@ -13,6 +13,7 @@
 #include <heed/layers/parameters.hpp>
 #include <heed/layers/row_work.hpp>
 #include <heed/simd/row_kernels.hpp>
+#include <heed/tensor/definitions.hpp>
 #include <heed/tensor/tensor.hpp>
 
 namespace heed {

@@ -8,6 +8,7 @@
 #include <heed/core/scalar.hpp>
 #include <heed/layers/row_work.hpp>
 #include <heed/simd/row_kernels.hpp>
+#include <heed/tensor/definitions.hpp>
 #include <heed/tensor/matrix_product.hpp>
 #include <heed/tensor/tensor.hpp>
 

@@ -6,6 +6,7 @@
 #include <heed/layers/row_work.hpp>
 #include <heed/simd/norm_kernels.hpp>
 #include <heed/simd/row_kernels.hpp>
+#include <heed/tensor/definitions.hpp>
 #include <heed/tensor/tensor.hpp>
 
 namespace heed::detail {

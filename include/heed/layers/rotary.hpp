@@ -11,6 +11,7 @@
 #include <heed/core/scalar.hpp>
 #include <heed/layers/positions.hpp>
 #include <heed/simd/row_kernels.hpp>
+#include <heed/tensor/definitions.hpp>
 #include <heed/tensor/view.hpp>
 
 namespace heed {

@@ -11,6 +11,7 @@
 #include <heed/layers/multi_head_attention_options.hpp>
 #include <heed/layers/parameters.hpp>
 #include <heed/simd/row_kernels.hpp>
+#include <heed/tensor/definitions.hpp>
 
 namespace heed {
 

@@ -70,7 +70,3 @@ const BackwardKernels<T>& backward_kernels();
 
 // Last, since its definitions are those of this header too.
 #include <heed/simd/kernels.hpp>
-
-#if HEED_DEFINITIONS
-#include <heed/simd/backward_tables.inl>
-#endif

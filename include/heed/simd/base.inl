@@ -13,7 +13,7 @@
 #endif
 
 #include <heed/core/index.hpp>
-#include <heed/simd/dispatch.inl>
+#include <heed/simd/isa.hpp>
 #include <heed/simd/strided.hpp>
 
 #define HEED_SIMD_PART 0

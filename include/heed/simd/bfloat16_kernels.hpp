@@ -23,7 +23,3 @@ template <class T>
 const Bfloat16Kernels<T>& bfloat16_kernels();
 
 }  // namespace heed::simd
-
-#if HEED_DEFINITIONS
-#include <heed/simd/bfloat16_tables.inl>
-#endif

@@ -36,7 +36,3 @@ template <class Wide = double>
 const DropoutKernels<Wide>& dropout_kernels();
 
 }  // namespace heed::simd
-
-#if HEED_DEFINITIONS
-#include <heed/simd/attention_tables.inl>
-#endif

@@ -103,7 +103,3 @@ template <class T>
 inline constexpr T lazy_limit = static_cast<T>(1099511627776.0);
 
 }  // namespace heed::simd
-
-#if HEED_DEFINITIONS
-#include <heed/simd/attention_tables.inl>
-#endif

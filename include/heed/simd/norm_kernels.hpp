@@ -45,7 +45,3 @@ template <class T>
 const NormKernels<T>& norm_kernels();
 
 }  // namespace heed::simd
-
-#if HEED_DEFINITIONS
-#include <heed/simd/layer_tables.inl>
-#endif

@@ -74,7 +74,3 @@ template <class T>
 const PairKernels<T>* pair_kernels();
 
 }  // namespace heed::simd
-
-#if HEED_DEFINITIONS
-#include <heed/simd/bfloat16_tables.inl>
-#endif

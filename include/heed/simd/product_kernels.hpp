@@ -28,7 +28,3 @@ template <class T>
 const ProductKernels<T>& product_kernels();
 
 }  // namespace heed::simd
-
-#if HEED_DEFINITIONS
-#include <heed/simd/layer_tables.inl>
-#endif

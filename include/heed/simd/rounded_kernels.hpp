@@ -52,7 +52,3 @@ template <class T>
 const RoundedKernels<T>& rounded_kernels();
 
 }  // namespace heed::simd
-
-#if HEED_DEFINITIONS
-#include <heed/simd/layer_tables.inl>
-#endif

@@ -46,7 +46,3 @@ template <class T>
 const RowKernels<T>& row_kernels();
 
 }  // namespace heed::simd
-
-#if HEED_DEFINITIONS
-#include <heed/simd/layer_tables.inl>
-#endif

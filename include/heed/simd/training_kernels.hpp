@@ -40,7 +40,3 @@ template <class T>
 const TrainingKernels<T>& training_kernels();
 
 }  // namespace heed::simd
-
-#if HEED_DEFINITIONS
-#include <heed/simd/layer_tables.inl>
-#endif

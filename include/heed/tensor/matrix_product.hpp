@@ -6,10 +6,9 @@
 #include <heed/core/config.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/scalar.hpp>
-#include <heed/simd/quantized_panel.hpp>
-#include <heed/simd/strided.hpp>
 #include <heed/tensor/overlap.hpp>
 #include <heed/tensor/packed_matrix.hpp>
+#include <heed/tensor/product_problem.hpp>
 #include <heed/tensor/tensor.hpp>
 #include <heed/tensor/view_of.hpp>
 
@@ -25,30 +24,6 @@ struct ProductOptions {
 };
 
 namespace detail {
-
-/// A checked product: out = addend + a · b.
-template <class T>
-struct ProductProblem {
-  simd::Strided<T> a;       // (rows, depth)
-  simd::Strided<T> b;       // (depth, columns); unread if packed
-  const T* packed;          // b as PackedMatrix has it, or null
-  simd::Strided<T> addend;  // (rows, columns); without data: 0
-  T* out;
-  Index out_row;  // strides of out
-  Index out_column;
-  Index rows;
-  Index columns;
-  Index depth;
-  simd::QuantizedPanel quantized = {};  // b in blocks, in place of packed; float only
-};
-
-/// Products that can be computed together, in checked problems.
-inline constexpr Index most_products = 4;
-
-/// The products of up to most_products checked problems with the same a, none of which writes what
-/// another reads or writes; in the library when HEED_COMPILED is set.
-template <class T>
-void run_products(const ProductProblem<T>* problems, Index count);
 
 template <class T>
 simd::Strided<T> strided(const TensorView<const T, 2>& view) {
@@ -152,6 +127,4 @@ Tensor<ValueOf<const A>, 2> matrix_product(const A& a, const B& b) {
 
 }  // namespace heed
 
-#if HEED_DEFINITIONS
-#include <heed/tensor/matrix_product.inl>
-#endif
+#include <heed/tensor/definitions.hpp>

@@ -8,8 +8,8 @@
 
 #include <heed/core/scratch.hpp>
 #include <heed/simd/product_kernels.hpp>
-#include <heed/tensor/matrix_product.hpp>
 #include <heed/tensor/product_list.inl>
+#include <heed/tensor/product_problem.hpp>
 #include <heed/tensor/product_tile.inl>
 #include <heed/tensor/rounded_product.inl>
 

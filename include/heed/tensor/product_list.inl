@@ -3,8 +3,8 @@
 
 #include <heed/core/index.hpp>
 #include <heed/core/parallel.hpp>
-#include <heed/tensor/matrix_product.hpp>
 #include <heed/tensor/product_cut.hpp>
+#include <heed/tensor/product_problem.hpp>
 #include <heed/tensor/product_work.hpp>
 
 namespace heed::detail {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <heed/simd/product_tile.hpp>
-#include <heed/tensor/matrix_product.hpp>
+#include <heed/tensor/product_problem.hpp>
 
 namespace heed::detail {
 

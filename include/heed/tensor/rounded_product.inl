@@ -7,8 +7,8 @@
 #include <heed/core/parallel.hpp>
 #include <heed/core/scratch.hpp>
 #include <heed/simd/rounded_kernels.hpp>
-#include <heed/tensor/matrix_product.hpp>
 #include <heed/tensor/product_list.inl>
+#include <heed/tensor/product_problem.hpp>
 #include <heed/tensor/product_tile.inl>
 
 namespace heed::detail {

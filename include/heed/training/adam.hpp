@@ -7,6 +7,7 @@
 
 #include <heed/layers/parameters.hpp>
 #include <heed/simd/training_kernels.hpp>
+#include <heed/tensor/definitions.hpp>
 #include <heed/training/optimizer_step.hpp>
 #include <heed/training/whole_power.hpp>
 

@@ -14,6 +14,7 @@
 #include <heed/core/scratch.hpp>
 #include <heed/simd/row_kernels.hpp>
 #include <heed/simd/training_kernels.hpp>
+#include <heed/tensor/definitions.hpp>
 #include <heed/tensor/for_each_row.hpp>
 #include <heed/tensor/tensor.hpp>
 #include <heed/tensor/view_of.hpp>
