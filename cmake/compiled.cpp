@@ -2,11 +2,11 @@
 // The definitions behind heed::compiled, in one translation unit.
 #define HEED_COMPILED_SOURCE
 #include <heed/attention/backward.hpp>
-#include <heed/attention/bfloat16_call.hpp>
+#include <heed/attention/detail/bfloat16_call.hpp>
 #include <heed/attention/forward.hpp>
 #include <heed/attention/weights.hpp>
+#include <heed/core/detail/message_part.hpp>
 #include <heed/core/error.hpp>
-#include <heed/core/message_part.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/simd/isa.hpp>
 #include <heed/simd/kernels.hpp>

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes include/heed/text/unicode_tables.hpp: what the original tokenizers make of each character.
+"""Writes include/heed/text/detail/unicode_tables.hpp: what the original tokenizers make of each character.
 
 The originals (the package tokenizers, through its Python door) mix several versions of Unicode, so
 every character is put to them rather than looked up in one version's tables.
@@ -115,7 +115,7 @@ def literal(text):
     return "\n".join(f'    "{text[i:i + 94]}"' for i in range(0, len(text), 94))
 
 
-out = pathlib.Path(__file__).resolve().parent.parent / "include/heed/text/unicode_tables.hpp"
+out = pathlib.Path(__file__).resolve().parent.parent / "include/heed/text/detail/unicode_tables.hpp"
 out.write_text(f"""// SPDX-License-Identifier: MIT
 #pragma once
 

@@ -44,14 +44,14 @@ class Plan:
         self.mutants, number = [], 0
         self.texts = {file: file.read_text() for file in (ROOT / "include").rglob("*.*")}
         for folder in folders:
-            files = sorted((ROOT / "include/heed" / folder).glob("*.[hi]*"))
+            files = sorted((ROOT / "include/heed" / folder).rglob("*.[hi]*"))
             lines = sum(file.read_text().count("\n") for file in files)
             for file, site in self.choose(files, max(40, lines // lines_each)):
                 number += 1
                 self.chosen.setdefault(file, []).append((number, site))
                 text = self.texts[file]
                 self.mutants.append(dict(
-                    id=number, folder=folder, file=f"{folder}/{file.name}", line=site.line, kind=site.kind,
+                    id=number, folder=folder, file=str(file.relative_to(ROOT / "include/heed")), line=site.line, kind=site.kind,
                     first=site.first_line, last=site.last_line, status="planted",
                     before=" ".join(text[site.at:site.end].split()), after=site.changed))
 

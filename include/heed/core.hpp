@@ -2,33 +2,21 @@
 #pragma once
 
 /// What everything stands on: indices, errors, random numbers, threads.
-#include <heed/core/atomic.hpp>
 #include <heed/core/bfloat16.hpp>
 #include <heed/core/config.hpp>
 #include <heed/core/error.hpp>
-#include <heed/core/exp.hpp>
 #include <heed/core/function_ref.hpp>
 #include <heed/core/half.hpp>
-#include <heed/core/hand_over.hpp>
 #include <heed/core/index.hpp>
-#include <heed/core/list_iterator.hpp>
-#include <heed/core/log.hpp>
-#include <heed/core/message_part.hpp>
-#include <heed/core/normal_quantile.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/core/philox.hpp>
 #include <heed/core/printable.hpp>
-#include <heed/core/problem_list.hpp>
-#include <heed/core/product.hpp>
 #include <heed/core/q4_0.hpp>
 #include <heed/core/q4_1.hpp>
 #include <heed/core/q6_k.hpp>
 #include <heed/core/q8_0.hpp>
 #include <heed/core/random.hpp>
 #include <heed/core/scalar.hpp>
-#include <heed/core/scratch.hpp>
-#include <heed/core/shared.hpp>
 #include <heed/core/text_list.hpp>
-#include <heed/core/thread_pool.hpp>
 #include <heed/core/utf8.hpp>
 #include <heed/core/version.hpp>

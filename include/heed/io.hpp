@@ -5,9 +5,7 @@
 #include <heed/io/element_type.hpp>
 #include <heed/io/error.hpp>
 #include <heed/io/file.hpp>
-#include <heed/io/json_reader.hpp>
 #include <heed/io/mapped_file.hpp>
-#include <heed/io/name_index.hpp>
 #include <heed/io/notes.hpp>
 #include <heed/io/npy.hpp>
 #include <heed/io/npy_header.hpp>
@@ -15,4 +13,3 @@
 #include <heed/io/safetensors_header.hpp>
 #include <heed/io/safetensors_writer.hpp>
 #include <heed/io/shared_bytes.hpp>
-#include <heed/io/sorted_order.hpp>

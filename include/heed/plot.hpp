@@ -3,7 +3,6 @@
 
 /// Pictures of matrices and lines, in the terminal, as SVG and as HTML. PNG is opt-in:
 /// <heed/plot/png.hpp>, <heed/plot/line_chart_png.hpp>.
-#include <heed/plot/axis.hpp>
 #include <heed/plot/color.hpp>
 #include <heed/plot/heatmap.hpp>
 #include <heed/plot/html.hpp>
@@ -11,8 +10,5 @@
 #include <heed/plot/line_chart_svg.hpp>
 #include <heed/plot/line_chart_terminal.hpp>
 #include <heed/plot/svg.hpp>
-#include <heed/plot/svg_elements.hpp>
 #include <heed/plot/terminal.hpp>
 #include <heed/plot/terminal_options.hpp>
-#include <heed/plot/terminal_paint.hpp>
-#include <heed/plot/text.hpp>

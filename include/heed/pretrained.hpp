@@ -8,6 +8,5 @@
 #include <heed/pretrained/load_weights.hpp>
 #include <heed/pretrained/model_config.hpp>
 #include <heed/pretrained/sentence_encoder.hpp>
-#include <heed/pretrained/unsupported.hpp>
 #include <heed/pretrained/weight_file.hpp>
 #include <heed/pretrained/weight_names.hpp>

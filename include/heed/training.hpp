@@ -11,8 +11,6 @@
 #include <heed/training/gradient_norm.hpp>
 #include <heed/training/mean_squared_error.hpp>
 #include <heed/training/optimizer_step.hpp>
-#include <heed/training/parameter_match.hpp>
 #include <heed/training/schedule.hpp>
 #include <heed/training/sgd.hpp>
 #include <heed/training/train.hpp>
-#include <heed/training/whole_power.hpp>

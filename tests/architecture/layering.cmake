@@ -5,7 +5,7 @@ cmake_minimum_required(VERSION 3.24)
 set(costly iostream istream ostream sstream fstream regex functional ranges memory thread mutex atomic
     future condition_variable immintrin.h)
 set(costly_in_attention vector algorithm chrono cmath)  # <vector> alone was a sixth of it
-set(reads_files plot/png_pictures.hpp)  # opt-in: the only pictures that are written to files
+set(reads_files plot/detail/png_pictures.hpp)  # opt-in: the only pictures that are written to files
 
 # ${folder}_may for every row `| `folder/` | … | what it may include |`, which stands above its users.
 file(READ ${ROOT}/docs/architecture.md page)

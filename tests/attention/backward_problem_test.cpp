@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/attention/backward_problem.hpp>
+#include <heed/attention/detail/backward_problem.hpp>
 
 #include <functional>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/attention/backward_rows.hpp>
+#include <heed/attention/detail/backward_rows.hpp>
 
 #include "support/backward_cases.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The contract for bfloat16 tensors.
-#include <heed/attention/bfloat16_call.hpp>
+#include <heed/attention/detail/bfloat16_call.hpp>
 
 #include <algorithm>
 #include <limits>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/attention/bfloat16_products.hpp>
+#include <heed/attention/detail/bfloat16_products.hpp>
 
 #include "support/bfloat16_cases.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/attention/bfloat16_tensors.hpp>
+#include <heed/attention/detail/bfloat16_tensors.hpp>
 
 #include <gtest/gtest.h>
 

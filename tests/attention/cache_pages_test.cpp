@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/attention/cache_pages.hpp>
+#include <heed/attention/detail/cache_pages.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/attention/call_masks.hpp>
+#include <heed/attention/detail/call_masks.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/attention/copy_rows.hpp>
+#include <heed/attention/detail/copy_rows.hpp>
 
 #include <gtest/gtest.h>
 

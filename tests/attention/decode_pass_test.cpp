@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Decoding beside prefill: the same call, once for a few rows and once among many.
-#include <heed/attention/decode_pass.hpp>
+#include <heed/attention/detail/decode_pass.hpp>
 
 #include <algorithm>
 

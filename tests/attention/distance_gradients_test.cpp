@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/attention/distance_gradients.hpp>
+#include <heed/attention/detail/distance_gradients.hpp>
 
 #include <heed/masks.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/attention/forward_scratch.hpp>
+#include <heed/attention/detail/forward_scratch.hpp>
 
 #include <gtest/gtest.h>
 

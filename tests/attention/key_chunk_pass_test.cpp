@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/attention/key_chunk_pass.hpp>
+#include <heed/attention/detail/key_chunk_pass.hpp>
 
 #include <heed/masks/causal.hpp>
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Who implements the interface is tested where it is: bfloat16_products_test.
-#include <heed/attention/narrow_products.hpp>
+#include <heed/attention/detail/narrow_products.hpp>
 
 #include <gtest/gtest.h>
 
+#include <heed/attention/detail/narrow_tensors.hpp>
 #include <heed/attention/forward.hpp>
-#include <heed/attention/narrow_tensors.hpp>
 #include <heed/masks/full.hpp>
 
 namespace heed::detail {

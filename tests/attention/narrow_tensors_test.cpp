@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/attention/narrow_tensors.hpp>
+#include <heed/attention/detail/narrow_tensors.hpp>
 
 #include <gtest/gtest.h>
 

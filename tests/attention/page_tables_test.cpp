@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/attention/page_tables.hpp>
+#include <heed/attention/detail/page_tables.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/attention/prepared_queries.hpp>
+#include <heed/attention/detail/prepared_queries.hpp>
 
 #include <heed/masks/full.hpp>
 

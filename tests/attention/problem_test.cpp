@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/attention/problem.hpp>
+#include <heed/attention/detail/problem.hpp>
 
 #include <heed/masks/causal.hpp>
 

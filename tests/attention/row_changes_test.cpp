@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/attention/row_changes.hpp>
+#include <heed/attention/detail/row_changes.hpp>
 
 #include <heed/masks/full.hpp>
 

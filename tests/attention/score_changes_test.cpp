@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/attention/score_changes.hpp>
+#include <heed/attention/detail/score_changes.hpp>
 
 #include <limits>
 

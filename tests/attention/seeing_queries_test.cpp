@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/attention/seeing_queries.hpp>
+#include <heed/attention/detail/seeing_queries.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/core/atomic.hpp>
+#include <heed/core/detail/atomic.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/core/hand_over.hpp>
+#include <heed/core/detail/hand_over.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/core/log.hpp>
+#include <heed/core/detail/log.hpp>
 
 #include <gtest/gtest.h>
 

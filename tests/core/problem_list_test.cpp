@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/core/problem_list.hpp>
+#include <heed/core/detail/problem_list.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/core/product.hpp>
+#include <heed/core/detail/product.hpp>
 
 #include <gtest/gtest.h>
 

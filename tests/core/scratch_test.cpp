@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/core/scratch.hpp>
+#include <heed/core/detail/scratch.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/io/json_reader.hpp>
+#include <heed/io/detail/json_reader.hpp>
 
 #include <gtest/gtest.h>
 

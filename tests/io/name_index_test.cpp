@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/io/name_index.hpp>
+#include <heed/io/detail/name_index.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/io/sorted_order.hpp>
+#include <heed/io/detail/sorted_order.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/layers/head_norm.hpp>
+#include <heed/layers/detail/head_norm.hpp>
 
 #include "laws/layer_laws.hpp"
 

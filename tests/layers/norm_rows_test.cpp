@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/layers/norm_rows.hpp>
+#include <heed/layers/detail/norm_rows.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/layers/row_work.hpp>
+#include <heed/layers/detail/row_work.hpp>
 
 #include <gtest/gtest.h>
 

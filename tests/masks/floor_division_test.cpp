@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/masks/floor_division.hpp>
+#include <heed/masks/detail/floor_division.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/masks/mask_ref.hpp>
+#include <heed/masks/detail/mask_ref.hpp>
 
 #include <gtest/gtest.h>
 

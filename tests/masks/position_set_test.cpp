@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/masks/position_set.hpp>
+#include <heed/masks/detail/position_set.hpp>
 
 #include <gtest/gtest.h>
 

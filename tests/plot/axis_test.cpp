@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/plot/axis.hpp>
+#include <heed/plot/detail/axis.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/plot/svg_elements.hpp>
+#include <heed/plot/detail/svg_elements.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/plot/text.hpp>
+#include <heed/plot/detail/text.hpp>
 
 #include <gtest/gtest.h>
 

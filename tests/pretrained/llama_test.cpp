@@ -9,8 +9,8 @@
 
 #include <heed/generation/generate.hpp>
 #include <heed/generation/session.hpp>
+#include <heed/io/detail/json_reader.hpp>
 #include <heed/io/file.hpp>
-#include <heed/io/json_reader.hpp>
 #include <heed/masks/causal.hpp>
 
 #include "pretrained/pretrained_files.hpp"

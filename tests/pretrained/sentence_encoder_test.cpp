@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include <heed/io/json_reader.hpp>
+#include <heed/io/detail/json_reader.hpp>
 
 #include "pretrained/pretrained_files.hpp"
 #include "support/attention_cases.hpp"

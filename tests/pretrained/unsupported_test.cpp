@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/pretrained/unsupported.hpp>
+#include <heed/pretrained/detail/unsupported.hpp>
 
 #include <string>
 

@@ -7,8 +7,8 @@
 #include <limits>
 #include <vector>
 
+#include <heed/core/detail/product.hpp>
 #include <heed/core/philox.hpp>
-#include <heed/core/product.hpp>
 
 #include "support/attention_cases.hpp"
 

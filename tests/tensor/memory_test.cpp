@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/tensor/memory.hpp>
+#include <heed/tensor/detail/memory.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/tensor/nested_list.hpp>
+#include <heed/tensor/detail/nested_list.hpp>
 
 #include <gtest/gtest.h>
 

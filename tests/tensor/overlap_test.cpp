@@ -8,7 +8,7 @@
 #include <set>
 
 #include <tensor/random_view.hpp>
-#include <heed/tensor/for_each_row.hpp>
+#include <heed/tensor/detail/for_each_row.hpp>
 #include <heed/tensor/tensor.hpp>
 
 namespace heed {

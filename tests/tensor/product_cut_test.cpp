@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/tensor/product_cut.hpp>
+#include <heed/tensor/detail/product_cut.hpp>
 
 #include <gtest/gtest.h>
 

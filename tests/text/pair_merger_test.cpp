@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/text/pair_merger.hpp>
+#include <heed/text/detail/pair_merger.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/text/unicode_tables.hpp>
+#include <heed/text/detail/unicode_tables.hpp>
 
 #include <gtest/gtest.h>
 

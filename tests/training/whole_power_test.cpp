@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/training/whole_power.hpp>
+#include <heed/training/detail/whole_power.hpp>
 
 #include <gtest/gtest.h>
 

@@ -3,16 +3,16 @@
 
 #include <type_traits>
 
-#include <heed/attention/backward_problem.hpp>
-#include <heed/attention/call_masks.hpp>
+#include <heed/attention/detail/backward_problem.hpp>
+#include <heed/attention/detail/call_masks.hpp>
+#include <heed/attention/detail/run.hpp>
+#include <heed/attention/detail/widened_tensor.hpp>
 #include <heed/attention/gradient_options.hpp>
 #include <heed/attention/options.hpp>
-#include <heed/attention/run.hpp>
-#include <heed/attention/widened_tensor.hpp>
 #include <heed/core/bfloat16.hpp>
 #include <heed/core/config.hpp>
 #include <heed/core/scalar.hpp>
-#include <heed/masks/mask_ref.hpp>
+#include <heed/masks/detail/mask_ref.hpp>
 #include <heed/tensor/view_of.hpp>
 
 namespace heed {
@@ -93,4 +93,4 @@ void attention_backward(const Q& queries, const K& keys, const V& values, const 
 
 }  // namespace heed
 
-#include <heed/attention/definitions.hpp>
+#include <heed/attention/detail/definitions.hpp>

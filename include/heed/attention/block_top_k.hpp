@@ -3,13 +3,13 @@
 
 #include <cstdint>
 
-#include <heed/attention/call_masks.hpp>
-#include <heed/attention/content_blocks.hpp>
+#include <heed/attention/detail/call_masks.hpp>
+#include <heed/attention/detail/content_blocks.hpp>
 #include <heed/attention/weights.hpp>
 #include <heed/core/error.hpp>
 #include <heed/masks/combine.hpp>
+#include <heed/masks/detail/shared_array.hpp>
 #include <heed/masks/policy.hpp>
-#include <heed/masks/shared_array.hpp>
 #include <heed/tensor/view_of.hpp>
 
 namespace heed {

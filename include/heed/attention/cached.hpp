@@ -3,8 +3,8 @@
 
 #include <type_traits>
 
-#include <heed/attention/bfloat16_call.hpp>
-#include <heed/attention/call_masks.hpp>
+#include <heed/attention/detail/bfloat16_call.hpp>
+#include <heed/attention/detail/call_masks.hpp>
 #include <heed/attention/forward.hpp>
 #include <heed/attention/key_value_cache.hpp>
 #include <heed/masks/combine.hpp>

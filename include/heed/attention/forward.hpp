@@ -3,14 +3,14 @@
 
 #include <type_traits>
 
-#include <heed/attention/bfloat16_call.hpp>
-#include <heed/attention/call_masks.hpp>
+#include <heed/attention/detail/bfloat16_call.hpp>
+#include <heed/attention/detail/call_masks.hpp>
+#include <heed/attention/detail/problem.hpp>
+#include <heed/attention/detail/run.hpp>
 #include <heed/attention/options.hpp>
-#include <heed/attention/problem.hpp>
-#include <heed/attention/run.hpp>
 #include <heed/core/config.hpp>
 #include <heed/core/scalar.hpp>
-#include <heed/masks/mask_ref.hpp>
+#include <heed/masks/detail/mask_ref.hpp>
 #include <heed/tensor/tensor.hpp>
 #include <heed/tensor/view_of.hpp>
 
@@ -72,4 +72,4 @@ auto attention(const Q& queries, const K& keys, const V& values, const M& mask,
 
 }  // namespace heed
 
-#include <heed/attention/definitions.hpp>
+#include <heed/attention/detail/definitions.hpp>

@@ -6,10 +6,10 @@
 #include <string>
 #include <type_traits>
 
-#include <heed/attention/cache_pages.hpp>
 #include <heed/attention/cache_shape.hpp>
+#include <heed/attention/detail/cache_pages.hpp>
+#include <heed/attention/detail/page_tables.hpp>
 #include <heed/attention/page_pool.hpp>
-#include <heed/attention/page_tables.hpp>
 #include <heed/core/bfloat16.hpp>
 #include <heed/core/error.hpp>
 #include <heed/tensor/tensor.hpp>

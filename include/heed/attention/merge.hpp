@@ -3,11 +3,11 @@
 
 #include <limits>
 
+#include <heed/attention/detail/problem.hpp>
 #include <heed/attention/options.hpp>
-#include <heed/attention/problem.hpp>
+#include <heed/core/detail/exp.hpp>
+#include <heed/core/detail/log.hpp>
 #include <heed/core/error.hpp>
-#include <heed/core/exp.hpp>
-#include <heed/core/log.hpp>
 #include <heed/tensor/overlap.hpp>
 #include <heed/tensor/view_of.hpp>
 

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include <heed/attention/bias_view.hpp>
-#include <heed/attention/owned_array.hpp>
+#include <heed/attention/detail/owned_array.hpp>
 #include <heed/attention/score_function.hpp>
 #include <heed/attention/weight_dropout.hpp>
 #include <heed/core/index.hpp>

@@ -4,8 +4,8 @@
 #include <span>
 #include <type_traits>
 
+#include <heed/attention/detail/owned_array.hpp>
 #include <heed/attention/forward.hpp>
-#include <heed/attention/owned_array.hpp>
 #include <heed/core/parallel.hpp>
 
 namespace heed {

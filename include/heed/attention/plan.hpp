@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <heed/attention/call_masks.hpp>
+#include <heed/attention/detail/call_masks.hpp>
 #include <heed/attention/options.hpp>
 #include <heed/attention/weights.hpp>
 #include <heed/core/parallel.hpp>

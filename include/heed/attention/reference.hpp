@@ -5,10 +5,10 @@
 #include <limits>
 #include <vector>
 
-#include <heed/attention/call_masks.hpp>
+#include <heed/attention/detail/call_masks.hpp>
+#include <heed/attention/detail/problem.hpp>
+#include <heed/attention/detail/score_units.hpp>
 #include <heed/attention/options.hpp>
-#include <heed/attention/problem.hpp>
-#include <heed/attention/score_units.hpp>
 #include <heed/tensor/tensor.hpp>
 #include <heed/tensor/view_of.hpp>
 

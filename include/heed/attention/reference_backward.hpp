@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include <heed/attention/backward_problem.hpp>
-#include <heed/attention/call_masks.hpp>
+#include <heed/attention/detail/backward_problem.hpp>
+#include <heed/attention/detail/call_masks.hpp>
 #include <heed/attention/gradient_options.hpp>
 #include <heed/attention/options.hpp>
 #include <heed/attention/reference.hpp>

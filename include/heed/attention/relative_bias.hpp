@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <heed/core/detail/exp.hpp>
+#include <heed/core/detail/log.hpp>
 #include <heed/core/error.hpp>
-#include <heed/core/exp.hpp>
 #include <heed/core/index.hpp>
-#include <heed/core/log.hpp>
 #include <heed/tensor/tensor.hpp>
 #include <heed/tensor/view_of.hpp>
 

@@ -9,8 +9,8 @@
 #include <type_traits>
 #include <utility>
 
+#include <heed/core/detail/shared.hpp>
 #include <heed/core/index.hpp>
-#include <heed/core/shared.hpp>
 #include <heed/masks/policy.hpp>
 
 namespace heed {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <heed/attention/call_masks.hpp>
+#include <heed/attention/detail/call_masks.hpp>
+#include <heed/attention/detail/problem.hpp>
+#include <heed/attention/detail/run.hpp>
 #include <heed/attention/options.hpp>
-#include <heed/attention/problem.hpp>
-#include <heed/attention/run.hpp>
 #include <heed/core/config.hpp>
-#include <heed/masks/mask_ref.hpp>
+#include <heed/masks/detail/mask_ref.hpp>
 #include <heed/tensor/tensor.hpp>
 #include <heed/tensor/view_of.hpp>
 
@@ -85,4 +85,4 @@ auto attention_weights(const Q& queries, const K& keys, const M& mask,
 
 }  // namespace heed
 
-#include <heed/attention/definitions.hpp>
+#include <heed/attention/detail/definitions.hpp>

@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 #include <heed/core/config.hpp>
-#include <heed/core/message_part.hpp>
+#include <heed/core/detail/message_part.hpp>
 
 namespace heed {
 

@@ -12,9 +12,9 @@
 #include <cstdlib>
 #include <exception>
 
-#include <heed/core/atomic.hpp>
+#include <heed/core/detail/atomic.hpp>
+#include <heed/core/detail/thread_pool.hpp>
 #include <heed/core/error.hpp>
-#include <heed/core/thread_pool.hpp>
 #endif
 
 namespace heed {

@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
+#include <heed/core/detail/product.hpp>
 #include <heed/core/half.hpp>
 #include <heed/core/index.hpp>
-#include <heed/core/product.hpp>
 
 namespace heed {
 

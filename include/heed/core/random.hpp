@@ -4,9 +4,9 @@
 #include <array>
 #include <cstdint>
 
+#include <heed/core/detail/normal_quantile.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
-#include <heed/core/normal_quantile.hpp>
 #include <heed/core/philox.hpp>
 #include <heed/core/scalar.hpp>
 

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include <heed/core/detail/list_iterator.hpp>
 #include <heed/core/error.hpp>
-#include <heed/core/list_iterator.hpp>
 
 namespace heed {
 

@@ -7,9 +7,9 @@
 #include <type_traits>
 #include <vector>
 
+#include <heed/core/detail/exp.hpp>
+#include <heed/core/detail/log.hpp>
 #include <heed/core/error.hpp>
-#include <heed/core/exp.hpp>
-#include <heed/core/log.hpp>
 #include <heed/tensor/rows.hpp>
 #include <heed/tensor/tensor.hpp>
 

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include <heed/core/detail/exp.hpp>
 #include <heed/core/error.hpp>
-#include <heed/core/exp.hpp>
 #include <heed/core/random.hpp>
 #include <heed/generation/sampling_steps.hpp>
 #include <heed/tensor/view_of.hpp>

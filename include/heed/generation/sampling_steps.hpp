@@ -8,10 +8,10 @@
 #include <span>
 #include <vector>
 
+#include <heed/core/detail/exp.hpp>
+#include <heed/core/detail/log.hpp>
 #include <heed/core/error.hpp>
-#include <heed/core/exp.hpp>
 #include <heed/core/index.hpp>
-#include <heed/core/log.hpp>
 
 namespace heed {
 

@@ -11,13 +11,13 @@
 #include <utility>
 #include <vector>
 
+#include <heed/core/detail/shared.hpp>
 #include <heed/core/printable.hpp>
 #include <heed/core/scalar.hpp>
-#include <heed/core/shared.hpp>
 #include <heed/io/dequantize.hpp>
+#include <heed/io/detail/name_index.hpp>
 #include <heed/io/gguf_field.hpp>
 #include <heed/io/gguf_header.hpp>
-#include <heed/io/name_index.hpp>
 #include <heed/io/shared_bytes.hpp>
 #include <heed/tensor/tensor.hpp>
 

@@ -14,10 +14,10 @@
 #include <heed/core/index.hpp>
 #include <heed/core/printable.hpp>
 #include <heed/core/utf8.hpp>
-#include <heed/io/byte_reader.hpp>
+#include <heed/io/detail/byte_reader.hpp>
+#include <heed/io/detail/sorted_order.hpp>
 #include <heed/io/gguf_field.hpp>
 #include <heed/io/gguf_type.hpp>
-#include <heed/io/sorted_order.hpp>
 
 namespace heed {
 

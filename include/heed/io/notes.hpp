@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include <heed/core/list_iterator.hpp>
+#include <heed/core/detail/list_iterator.hpp>
 #include <heed/core/printable.hpp>
 #include <heed/core/text_list.hpp>
+#include <heed/io/detail/sorted_order.hpp>
 #include <heed/io/error.hpp>
-#include <heed/io/sorted_order.hpp>
 
 namespace heed {
 

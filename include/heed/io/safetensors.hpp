@@ -11,10 +11,10 @@
 #include <utility>
 #include <vector>
 
+#include <heed/core/detail/shared.hpp>
 #include <heed/core/printable.hpp>
-#include <heed/core/shared.hpp>
+#include <heed/io/detail/name_index.hpp>
 #include <heed/io/element_type.hpp>
-#include <heed/io/name_index.hpp>
 #include <heed/io/notes.hpp>
 #include <heed/io/safetensors_header.hpp>
 #include <heed/io/shared_bytes.hpp>

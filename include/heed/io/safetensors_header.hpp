@@ -13,9 +13,9 @@
 
 #include <heed/core/index.hpp>
 #include <heed/core/printable.hpp>
+#include <heed/io/detail/json_reader.hpp>
+#include <heed/io/detail/sorted_order.hpp>
 #include <heed/io/element_type.hpp>
-#include <heed/io/json_reader.hpp>
-#include <heed/io/sorted_order.hpp>
 
 namespace heed {
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include <heed/core/shared.hpp>
+#include <heed/core/detail/shared.hpp>
 #include <heed/io/mapped_file.hpp>
 
 namespace heed {

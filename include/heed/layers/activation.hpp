@@ -5,11 +5,11 @@
 #include <utility>
 
 #include <heed/core/scalar.hpp>
-#include <heed/layers/live_rows.hpp>
+#include <heed/layers/detail/live_rows.hpp>
+#include <heed/layers/detail/row_work.hpp>
 #include <heed/layers/parameters.hpp>
-#include <heed/layers/row_work.hpp>
 #include <heed/simd/row_kernels.hpp>
-#include <heed/tensor/definitions.hpp>
+#include <heed/tensor/detail/definitions.hpp>
 #include <heed/tensor/tensor.hpp>
 
 namespace heed {

@@ -10,10 +10,10 @@
 #include <heed/core/philox.hpp>
 #include <heed/core/random.hpp>
 #include <heed/core/scalar.hpp>
+#include <heed/layers/detail/row_work.hpp>
 #include <heed/layers/parameters.hpp>
-#include <heed/layers/row_work.hpp>
 #include <heed/simd/row_kernels.hpp>
-#include <heed/tensor/definitions.hpp>
+#include <heed/tensor/detail/definitions.hpp>
 #include <heed/tensor/tensor.hpp>
 
 namespace heed {

@@ -8,7 +8,7 @@
 #include <heed/core/scalar.hpp>
 #include <heed/layers/parameters.hpp>
 #include <heed/simd/row_kernels.hpp>
-#include <heed/tensor/definitions.hpp>
+#include <heed/tensor/detail/definitions.hpp>
 #include <heed/tensor/tensor.hpp>
 
 namespace heed {

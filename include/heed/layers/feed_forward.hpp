@@ -8,9 +8,9 @@
 #include <heed/core/random.hpp>
 #include <heed/core/scalar.hpp>
 #include <heed/layers/activation.hpp>
+#include <heed/layers/detail/live_rows.hpp>
 #include <heed/layers/dropout.hpp>
 #include <heed/layers/linear.hpp>
-#include <heed/layers/live_rows.hpp>
 #include <heed/tensor/arithmetic.hpp>
 #include <heed/tensor/product_group.hpp>
 

@@ -10,7 +10,7 @@
 #include <heed/layers/parameters.hpp>
 #include <heed/layers/positions.hpp>
 #include <heed/simd/row_kernels.hpp>
-#include <heed/tensor/definitions.hpp>
+#include <heed/tensor/detail/definitions.hpp>
 #include <heed/tensor/tensor.hpp>
 
 namespace heed {

@@ -10,9 +10,9 @@
 #include <heed/core/error.hpp>
 #include <heed/core/random.hpp>
 #include <heed/core/scalar.hpp>
-#include <heed/layers/live_rows.hpp>
+#include <heed/layers/detail/live_rows.hpp>
+#include <heed/layers/detail/row_work.hpp>
 #include <heed/layers/parameters.hpp>
-#include <heed/layers/row_work.hpp>
 #include <heed/tensor/matrix_product.hpp>
 #include <heed/tensor/packed_matrix.hpp>
 #include <heed/tensor/product_group.hpp>

@@ -13,10 +13,10 @@
 #include <heed/core/random.hpp>
 #include <heed/core/scalar.hpp>
 #include <heed/layers/attention_inputs.hpp>
+#include <heed/layers/detail/head_norm.hpp>
+#include <heed/layers/detail/live_rows.hpp>
 #include <heed/layers/dropout.hpp>
-#include <heed/layers/head_norm.hpp>
 #include <heed/layers/linear.hpp>
-#include <heed/layers/live_rows.hpp>
 #include <heed/layers/norm.hpp>
 #include <heed/layers/positions.hpp>
 #include <heed/layers/projections.hpp>

@@ -5,7 +5,7 @@
 
 #include <heed/core/error.hpp>
 #include <heed/core/scalar.hpp>
-#include <heed/layers/norm_rows.hpp>
+#include <heed/layers/detail/norm_rows.hpp>
 #include <heed/layers/parameters.hpp>
 #include <heed/tensor/tensor.hpp>
 

@@ -5,13 +5,13 @@
 #include <cmath>
 #include <vector>
 
+#include <heed/core/detail/product.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/parallel.hpp>
-#include <heed/core/product.hpp>
 #include <heed/core/scalar.hpp>
 #include <heed/layers/positions.hpp>
 #include <heed/simd/row_kernels.hpp>
-#include <heed/tensor/definitions.hpp>
+#include <heed/tensor/detail/definitions.hpp>
 #include <heed/tensor/view.hpp>
 
 namespace heed {

@@ -11,7 +11,7 @@
 #include <heed/layers/multi_head_attention_options.hpp>
 #include <heed/layers/parameters.hpp>
 #include <heed/simd/row_kernels.hpp>
-#include <heed/tensor/definitions.hpp>
+#include <heed/tensor/detail/definitions.hpp>
 
 namespace heed {
 

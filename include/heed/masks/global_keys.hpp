@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include <heed/core/error.hpp>
-#include <heed/masks/floor_division.hpp>
+#include <heed/masks/detail/floor_division.hpp>
 #include <heed/masks/policy.hpp>
 
 namespace heed::masks {

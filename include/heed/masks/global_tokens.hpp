@@ -4,9 +4,9 @@
 #include <cstdint>
 
 #include <heed/core/error.hpp>
-#include <heed/masks/fit.hpp>
+#include <heed/masks/detail/fit.hpp>
+#include <heed/masks/detail/position_set.hpp>
 #include <heed/masks/policy.hpp>
-#include <heed/masks/position_set.hpp>
 
 namespace heed::masks {
 

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include <heed/core/error.hpp>
-#include <heed/masks/fit.hpp>
+#include <heed/masks/detail/fit.hpp>
 #include <heed/masks/policy.hpp>
 
 namespace heed::masks {

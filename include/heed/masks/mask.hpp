@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <utility>
 
-#include <heed/core/shared.hpp>
+#include <heed/core/detail/shared.hpp>
 #include <heed/masks/policy.hpp>
 
 namespace heed {

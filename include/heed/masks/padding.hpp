@@ -5,9 +5,9 @@
 #include <utility>
 
 #include <heed/core/error.hpp>
-#include <heed/masks/fit.hpp>
+#include <heed/masks/detail/fit.hpp>
+#include <heed/masks/detail/shared_array.hpp>
 #include <heed/masks/policy.hpp>
-#include <heed/masks/shared_array.hpp>
 
 namespace heed::masks {
 

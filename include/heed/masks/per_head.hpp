@@ -5,8 +5,8 @@
 #include <utility>
 
 #include <heed/core/error.hpp>
+#include <heed/masks/detail/shared_array.hpp>
 #include <heed/masks/mask.hpp>
-#include <heed/masks/shared_array.hpp>
 
 namespace heed::masks {
 

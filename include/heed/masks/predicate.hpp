@@ -4,7 +4,7 @@
 #include <concepts>
 #include <utility>
 
-#include <heed/core/shared.hpp>
+#include <heed/core/detail/shared.hpp>
 #include <heed/masks/policy.hpp>
 
 namespace heed::masks {

@@ -10,8 +10,8 @@
 
 #include <heed/core/error.hpp>
 #include <heed/plot/color.hpp>
-#include <heed/plot/svg_elements.hpp>
-#include <heed/plot/text.hpp>
+#include <heed/plot/detail/svg_elements.hpp>
+#include <heed/plot/detail/text.hpp>
 #include <heed/tensor/tensor.hpp>
 
 namespace heed {

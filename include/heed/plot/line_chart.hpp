@@ -9,8 +9,8 @@
 #include <vector>
 
 #include <heed/core/error.hpp>
-#include <heed/plot/axis.hpp>
 #include <heed/plot/color.hpp>
+#include <heed/plot/detail/axis.hpp>
 #include <heed/tensor/view_of.hpp>
 
 namespace heed {

@@ -7,9 +7,9 @@
 #include <span>
 #include <string>
 
+#include <heed/plot/detail/png_canvas.hpp>
+#include <heed/plot/detail/png_pictures.hpp>
 #include <heed/plot/line_chart.hpp>
-#include <heed/plot/png_canvas.hpp>
-#include <heed/plot/png_pictures.hpp>
 
 namespace heed {
 

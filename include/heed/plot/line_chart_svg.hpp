@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
+#include <heed/plot/detail/svg_elements.hpp>
+#include <heed/plot/detail/text.hpp>
 #include <heed/plot/line_chart.hpp>
-#include <heed/plot/svg_elements.hpp>
-#include <heed/plot/text.hpp>
 
 namespace heed {
 

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
+#include <heed/plot/detail/terminal_paint.hpp>
+#include <heed/plot/detail/text.hpp>
 #include <heed/plot/line_chart.hpp>
 #include <heed/plot/terminal_options.hpp>
-#include <heed/plot/terminal_paint.hpp>
-#include <heed/plot/text.hpp>
 
 namespace heed {
 

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include <heed/plot/color.hpp>
+#include <heed/plot/detail/png_canvas.hpp>
+#include <heed/plot/detail/png_pictures.hpp>
+#include <heed/plot/detail/text.hpp>
 #include <heed/plot/heatmap.hpp>
-#include <heed/plot/png_canvas.hpp>
-#include <heed/plot/png_pictures.hpp>
-#include <heed/plot/text.hpp>
 
 namespace heed {
 

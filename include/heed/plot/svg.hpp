@@ -8,9 +8,9 @@
 #include <vector>
 
 #include <heed/plot/color.hpp>
+#include <heed/plot/detail/svg_elements.hpp>
+#include <heed/plot/detail/text.hpp>
 #include <heed/plot/heatmap.hpp>
-#include <heed/plot/svg_elements.hpp>
-#include <heed/plot/text.hpp>
 
 namespace heed {
 

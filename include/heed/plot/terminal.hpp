@@ -9,10 +9,10 @@
 #include <vector>
 
 #include <heed/plot/color.hpp>
+#include <heed/plot/detail/terminal_paint.hpp>
+#include <heed/plot/detail/text.hpp>
 #include <heed/plot/heatmap.hpp>
 #include <heed/plot/terminal_options.hpp>
-#include <heed/plot/terminal_paint.hpp>
-#include <heed/plot/text.hpp>
 
 namespace heed {
 

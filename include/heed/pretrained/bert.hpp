@@ -4,9 +4,9 @@
 #include <string>
 
 #include <heed/models/encoder.hpp>
+#include <heed/pretrained/detail/unsupported.hpp>
 #include <heed/pretrained/load_weights.hpp>
 #include <heed/pretrained/model_config.hpp>
-#include <heed/pretrained/unsupported.hpp>
 #include <heed/pretrained/weight_file.hpp>
 #include <heed/pretrained/weight_names.hpp>
 

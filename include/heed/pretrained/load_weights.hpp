@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include <heed/core/detail/problem_list.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/printable.hpp>
-#include <heed/core/problem_list.hpp>
 #include <heed/core/random.hpp>
 #include <heed/io/error.hpp>
 #include <heed/layers/parameters.hpp>

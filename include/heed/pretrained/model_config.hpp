@@ -11,9 +11,9 @@
 
 #include <heed/core/index.hpp>
 #include <heed/core/printable.hpp>
+#include <heed/io/detail/json_reader.hpp>
 #include <heed/io/error.hpp>
 #include <heed/io/file.hpp>
-#include <heed/io/json_reader.hpp>
 #include <heed/layers/activation.hpp>
 
 namespace heed {

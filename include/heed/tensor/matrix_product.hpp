@@ -6,9 +6,9 @@
 #include <heed/core/config.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/scalar.hpp>
+#include <heed/tensor/detail/product_problem.hpp>
 #include <heed/tensor/overlap.hpp>
 #include <heed/tensor/packed_matrix.hpp>
-#include <heed/tensor/product_problem.hpp>
 #include <heed/tensor/tensor.hpp>
 #include <heed/tensor/view_of.hpp>
 
@@ -127,4 +127,4 @@ Tensor<ValueOf<const A>, 2> matrix_product(const A& a, const B& b) {
 
 }  // namespace heed
 
-#include <heed/tensor/definitions.hpp>
+#include <heed/tensor/detail/definitions.hpp>

@@ -5,11 +5,11 @@
 #include <limits>
 #include <type_traits>
 
+#include <heed/core/detail/exp.hpp>
+#include <heed/core/detail/log.hpp>
 #include <heed/core/error.hpp>
-#include <heed/core/exp.hpp>
-#include <heed/core/log.hpp>
 #include <heed/core/scalar.hpp>
-#include <heed/tensor/for_each_row.hpp>
+#include <heed/tensor/detail/for_each_row.hpp>
 #include <heed/tensor/overlap.hpp>
 #include <heed/tensor/row_mask.hpp>
 #include <heed/tensor/tensor.hpp>

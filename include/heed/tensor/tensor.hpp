@@ -11,10 +11,10 @@
 
 #include <heed/core/config.hpp>
 #include <heed/core/error.hpp>
+#include <heed/tensor/detail/for_each_row.hpp>
+#include <heed/tensor/detail/memory.hpp>
+#include <heed/tensor/detail/nested_list.hpp>
 #include <heed/tensor/extents.hpp>
-#include <heed/tensor/for_each_row.hpp>
-#include <heed/tensor/memory.hpp>
-#include <heed/tensor/nested_list.hpp>
 #include <heed/tensor/view.hpp>
 
 namespace heed {

@@ -14,8 +14,8 @@
 #include <heed/core/index.hpp>
 #include <heed/core/printable.hpp>
 #include <heed/core/text_list.hpp>
-#include <heed/text/byte_letters.hpp>
-#include <heed/text/pair_merger.hpp>
+#include <heed/text/detail/byte_letters.hpp>
+#include <heed/text/detail/pair_merger.hpp>
 #include <heed/text/pre_tokenizer.hpp>
 #include <heed/text/special_tokens.hpp>
 #include <heed/text/vocabulary.hpp>

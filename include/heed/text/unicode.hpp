@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include <heed/text/unicode_tables.hpp>
+#include <heed/text/detail/unicode_tables.hpp>
 
 namespace heed::unicode {
 

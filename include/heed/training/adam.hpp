@@ -7,9 +7,9 @@
 
 #include <heed/layers/parameters.hpp>
 #include <heed/simd/training_kernels.hpp>
-#include <heed/tensor/definitions.hpp>
+#include <heed/tensor/detail/definitions.hpp>
+#include <heed/training/detail/whole_power.hpp>
 #include <heed/training/optimizer_step.hpp>
-#include <heed/training/whole_power.hpp>
 
 namespace heed {
 

@@ -14,8 +14,8 @@
 #include <heed/io/safetensors.hpp>
 #include <heed/io/safetensors_writer.hpp>
 #include <heed/layers/parameters.hpp>
+#include <heed/training/detail/parameter_match.hpp>
 #include <heed/training/early_stopping.hpp>
-#include <heed/training/parameter_match.hpp>
 
 namespace heed {
 

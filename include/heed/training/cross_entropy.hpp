@@ -7,15 +7,15 @@
 #include <type_traits>
 #include <vector>
 
+#include <heed/core/detail/log.hpp>
+#include <heed/core/detail/scratch.hpp>
 #include <heed/core/error.hpp>
-#include <heed/core/log.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/core/scalar.hpp>
-#include <heed/core/scratch.hpp>
 #include <heed/simd/row_kernels.hpp>
 #include <heed/simd/training_kernels.hpp>
-#include <heed/tensor/definitions.hpp>
-#include <heed/tensor/for_each_row.hpp>
+#include <heed/tensor/detail/definitions.hpp>
+#include <heed/tensor/detail/for_each_row.hpp>
 #include <heed/tensor/tensor.hpp>
 #include <heed/tensor/view_of.hpp>
 

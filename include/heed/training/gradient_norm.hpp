@@ -13,7 +13,7 @@
 #include <heed/core/parallel.hpp>
 #include <heed/layers/parameters.hpp>
 #include <heed/simd/training_kernels.hpp>
-#include <heed/tensor/definitions.hpp>
+#include <heed/tensor/detail/definitions.hpp>
 
 namespace heed {
 

@@ -5,7 +5,7 @@
 
 #include <heed/core/error.hpp>
 #include <heed/core/scalar.hpp>
-#include <heed/tensor/for_each_row.hpp>
+#include <heed/tensor/detail/for_each_row.hpp>
 #include <heed/tensor/tensor.hpp>
 #include <heed/tensor/view_of.hpp>
 

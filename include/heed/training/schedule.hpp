@@ -5,10 +5,10 @@
 #include <utility>
 #include <vector>
 
+#include <heed/core/detail/product.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
-#include <heed/core/product.hpp>
-#include <heed/training/whole_power.hpp>
+#include <heed/training/detail/whole_power.hpp>
 
 namespace heed {
 

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <heed/attention/detail/copy_rows.hpp>
+#include <heed/attention/detail/distance_gradients.hpp>
+#include <heed/attention/detail/key_blocks.hpp>
+#include <heed/attention/detail/key_chunk_pass.hpp>
+#include <heed/attention/detail/score_gradients.hpp>
+#include <heed/core/detail/scratch.hpp>
+#include <heed/core/parallel.hpp>
+
+namespace heed::detail {
+
+/// How a call is cut into pieces for threads. A key head is taken whole where there are plenty, so
+/// that its chunks of keys add to grad_queries one after the other. The last heads are split: their
+/// chunks are pieces, each with a share of grad_queries of its own, and the shares are added in the
+/// order of the chunks. Both ways add the same numbers in the same order.
+template <class T>
+class BackwardPieces {
+ public:
+  BackwardPieces(const BackwardProblem<T>& problem, const MaskRef& mask)
+      : problem_(problem),
+        call_(problem.forward),
+        mask_(mask),
+        rows_(problem),
+        chunks_((call_.key_count() + backward_chunk - 1) / backward_chunk),
+        key_heads_(call_.batch() * problem.key_heads()) {}
+
+  void run_alone() {
+    for (Index i = 0; i < rows_.count(); ++i) rows_.fill(i);
+    make_groups(key_heads_, 1);
+    for (Index i = 0; i < groups_; ++i) run_group(i);
+    run_changes();
+  }
+
+  /// One key head, where the others are not taken this way.
+  void run_one(Index key_head) {
+    for (Index i = 0; i < problem_.group() * rows_.blocks(); ++i) {
+      rows_.fill(key_head * problem_.group() * rows_.blocks() + i);
+    }
+    whole_ = key_heads_;
+    group_size_ = 1;
+    groups_of_item_ = problem_.key_heads();
+    run_group(key_head);
+  }
+
+  void run() {
+    parallel_for(rows_.count(), [&](Index i) { rows_.fill(i); });
+    run_heads();
+    run_changes();
+  }
+
+ private:
+  static Index smaller(Index a, Index b) { return a < b ? a : b; }
+
+  /// The gradients of what changes scores, where they are wanted.
+  void run_changes() const {
+    const auto& more = problem_.more;
+    if (more.grad_bias.given()) {
+      const BiasGradient<T> bias(problem_, mask_, rows_);
+      parallel_for(bias.tasks(), [&](Index i) { bias.run(i); });
+    }
+    if (more.grad_relative_bias.extent(1) > 0 || !more.grad_alibi_slopes.empty()) {
+      const DistanceGradients<T> distances(problem_, mask_, rows_);
+      parallel_for(distances.tasks(), [&](Index i) { distances.run(i); });
+      distances.finish();
+    }
+    if (!more.grad_sinks.empty()) run_sink_gradients(problem_, rows_);
+  }
+
+  void run_heads() {
+    const Index threads = thread_count();
+    const Index split = chunks_ < 2 || threads == 1 ? 0 : key_heads_ % threads + threads;
+    make_groups(key_heads_ > split ? key_heads_ - split : 0, threads);
+    const Index pieces = (key_heads_ - whole_) * chunks_;
+    if (pieces == 0) {
+      parallel_for(groups_, [&](Index i) { run_group(i); });
+      return;
+    }
+    const Index wave = smaller(4 * threads, pieces);
+    take_shares(wave);
+    for (Index member = 0; member < problem_.group(); ++member) {
+      for (Index first = 0; first < pieces; first += wave) {
+        const Index end = smaller(first + wave, pieces);
+        const Index before = member == 0 && first == 0 ? groups_ : 0;
+        clear_written(end - first);
+        parallel_for(before + end - first, [&](Index i) {
+          i < before ? run_group(i) : run_piece(member, first + i - before, i - before);
+        });
+        add_shares(member, first, end);
+      }
+    }
+  }
+
+  KeyChunkPass<T> pass(Index key_head, Index chunk) const {
+    const Index first = chunk * backward_chunk, left = call_.key_count() - first;
+    return KeyChunkPass<T>(problem_, mask_, rows_, key_head / problem_.key_heads(),
+                           key_head % problem_.key_heads(), first,
+                           first + smaller(left, backward_chunk));
+  }
+  /// The query head that is number `member` among those of a key head.
+  Index head_of(Index key_head, Index member) const {
+    return key_head % problem_.key_heads() * problem_.group() + member;
+  }
+
+  /// The first `whole` key heads are not split. One at a time keeps its queries in the caches;
+  /// heads of an item go together where the mask's answers are worth sharing.
+  void make_groups(Index whole, Index threads) {
+    const Index heads = problem_.key_heads();
+    whole_ = whole;
+    group_size_ = 1;
+    if (mask_.shares_lane_words() && heads > 0) {
+      const Index wanted = threads == 1 ? 1 : 2 * threads;
+      const Index each = (whole + wanted - 1) / wanted;
+      group_size_ = each < 1 ? 1 : each < heads ? each : heads;
+    }
+    groups_of_item_ = (heads + group_size_ - 1) / group_size_;
+    groups_ = heads == 0 ? 0
+                         : whole / heads * groups_of_item_ +
+                               (whole % heads + group_size_ - 1) / group_size_;
+  }
+
+  /// A group of whole key heads, chunk by chunk: what is known of the mask is of one chunk.
+  void run_group(Index group) const {
+    const Index item_end = (group / groups_of_item_ + 1) * problem_.key_heads();
+    const Index first =
+        group / groups_of_item_ * problem_.key_heads() + group % groups_of_item_ * group_size_;
+    const Index end = smaller(smaller(first + group_size_, item_end), whole_);
+    for (Index key_head = first; key_head < end; ++key_head) {
+      for (Index member = 0; member < problem_.group(); ++member) {
+        for (Index block = 0; block < rows_.blocks(); ++block) clear(key_head, member, block);
+      }
+    }
+    const bool share = mask_.shares_lane_words() && (end - first) * problem_.group() > 1;
+    SharedLaneWords shared(share ? rows_.blocks() * (backward_chunk / simd::key_block) : 0);
+    for (Index chunk = 0; chunk < chunks_; ++chunk) {
+      shared.forget();
+      for (Index key_head = first; key_head < end; ++key_head) {
+        auto one = pass(key_head, chunk);
+        if (share) one.share(shared);
+        one.begin();
+        for (Index member = 0; member < problem_.group(); ++member) {
+          one.take_head(head_of(key_head, member), {});
+        }
+        one.finish();
+      }
+    }
+  }
+
+  /// One chunk of one split key head and one of its query heads, with the share `slot`.
+  void run_piece(Index member, Index piece, Index slot) const {
+    auto one = pass(whole_ + piece / chunks_, piece % chunks_);
+    member == 0 ? one.begin() : one.resume();
+    one.take_head(head_of(whole_ + piece / chunks_, member),
+                  {shares_ + slot * share_size(), written_ + slot * rows_.blocks()});
+    member + 1 == problem_.group() ? one.finish() : one.pause();
+  }
+
+  Index share_size() const { return call_.query_count() * call_.head_dim(); }
+  void take_shares(Index wave) {
+    const auto carve = [&](Carver carver) {
+      shares_ = carver.take<T>(wave * share_size());
+      written_ = carver.take<unsigned char>(wave * rows_.blocks());
+      return carver.used();
+    };
+    carve(Carver(Scratch::of_this_thread<BackwardPieces>(carve(Carver(nullptr)))));
+  }
+  void clear_written(Index count) const {
+    for (Index i = 0; i < count * rows_.blocks(); ++i) written_[i] = 0;
+  }
+
+  /// grad_queries += the shares of the pieces [first, end), in their order; from 0 where a head's
+  /// first chunk is among them.
+  void add_shares(Index member, Index first, Index end) const {
+    const Index first_head = first / chunks_, last_head = (end - 1) / chunks_;
+    parallel_for((last_head - first_head + 1) * rows_.blocks(), [&](Index i) {
+      const Index head = first_head + i / rows_.blocks(), block = i % rows_.blocks();
+      const Index from = head * chunks_ < first ? first : head * chunks_;
+      const Index to = (head + 1) * chunks_ < end ? (head + 1) * chunks_ : end;
+      if (from == head * chunks_) clear(whole_ + head, member, block);
+      for (Index piece = from; piece < to; ++piece) {
+        if (written_[(piece - first) * rows_.blocks() + block] == 0) continue;
+        put_block(whole_ + head, member, block, shares_ + (piece - first) * share_size());
+      }
+    });
+  }
+
+  struct Block {
+    T* data;
+    Index row;
+    Index rows;
+  };
+  Block block_of(Index key_head, Index member, Index block) const {
+    const auto& out = problem_.grad_queries;
+    const Index row = block * simd::query_block, left = call_.query_count() - row;
+    return {out.data_handle() + key_head / problem_.key_heads() * out.stride(0) +
+                head_of(key_head, member) * out.stride(1) + row * out.stride(2),
+            row, smaller(left, simd::query_block)};
+  }
+  void put_block(Index key_head, Index member, Index block, const T* share) const {
+    const Block to = block_of(key_head, member, block);
+    simd::backward_kernels<T>().put_rows(
+        share + to.row * call_.head_dim(), call_.head_dim(), to.rows, call_.head_dim(), T{1}, true,
+        to.data, problem_.grad_queries.stride(2), problem_.grad_queries.stride(3));
+  }
+  void clear(Index key_head, Index member, Index block) const {
+    const auto& out = problem_.grad_queries;
+    const Block to = block_of(key_head, member, block);
+    for (Index i = 0; i < to.rows; ++i) {
+      T* row = to.data + i * out.stride(2);
+      if (out.stride(3) == 1) {
+        clear_numbers(row, call_.head_dim());
+        continue;
+      }
+      for (Index d = 0; d < call_.head_dim(); ++d) row[d * out.stride(3)] = T{0};
+    }
+  }
+
+  const BackwardProblem<T>& problem_;
+  const AttentionProblem<T>& call_;
+  const MaskRef& mask_;
+  const BackwardRows<T> rows_;
+  Index chunks_;
+  Index key_heads_;  // over the whole batch
+  Index whole_ = 0;  // key heads that are not split
+  Index groups_ = 0;
+  Index groups_of_item_ = 0;
+  Index group_size_ = 1;  // key heads
+  T* shares_ = nullptr;
+  unsigned char* written_ = nullptr;
+};
+
+}  // namespace heed::detail

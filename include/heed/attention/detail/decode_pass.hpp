@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+#include <heed/attention/detail/call_masks.hpp>
+#include <heed/attention/detail/copy_rows.hpp>
+#include <heed/attention/detail/decode_scratch.hpp>
+#include <heed/attention/detail/key_blocks.hpp>
+#include <heed/attention/detail/problem.hpp>
+#include <heed/attention/detail/row_changes.hpp>
+#include <heed/masks/detail/mask_ref.hpp>
+#include <heed/simd/decode_kernels.hpp>
+
+namespace heed::detail {
+
+/// A few queries of the heads [head, head + heads), which read one key head, over one chunk of
+/// keys: keys and values are read once for all of them. Row h · queries + q is query q of head h.
+template <class T>
+class DecodePass {
+ public:
+  /// Heads times queries are at most decode_rows; with a mask that depends on the head, heads = 1.
+  DecodePass(const AttentionProblem<T>& problem, const MaskRef& mask, Index item, Index head,
+             Index heads)
+      : problem_(problem),
+        mask_(mask),
+        kernels_(simd::decode_kernels<T>()),
+        rows_(heads * problem.query_count()),
+        scratch_(DecodeScratch<T>::of_this_thread(rows_, problem.head_dim(), problem.value_dim(),
+                                                  problem.changes.any())),
+        changes_(problem, scratch_, item, head),
+        item_(item),
+        head_(head) {}
+
+  /// Takes the keys of the chunk that begins at `first` into fresh states.
+  void run(Index first, const RowStates<T>& states) {
+    clear(states);
+    const Index left = problem_.key_count_of(item_) - first;
+    const Index end = first + (left < simd::key_chunk ? left : simd::key_chunk);
+    const Coverage coverage = mask_.coverage(tile(first, end - 1));
+    if (coverage == Coverage::none) return;
+    scale_queries();
+    for (Index key = first; key < end; key += simd::key_block) {
+      const Index last = (key + simd::key_block < end ? key + simd::key_block : end) - 1;
+      const VisibleKeys seen = coverage == Coverage::full
+                                   ? VisibleKeys{key, last - key + 1, nullptr, false}
+                                   : visible_keys(mask_, tile(key, last), scratch_.words);
+      if (seen.count > 0) take_block(seen, states);
+    }
+  }
+
+ private:
+  Tile tile(Index first_key, Index last_key) const {
+    return tile_of(problem_, item_, head_, 0, problem_.query_count(), first_key, last_key);
+  }
+
+  void clear(const RowStates<T>& states) const {
+    for (Index row = 0; row < rows_; ++row) {
+      states.maximum[row] = std::numeric_limits<T>::lowest();
+      states.sum[row] = 0;
+    }
+    const Index size = rows_ * padded_value_dim(problem_.value_dim());
+    for (Index i = 0; i < size; ++i) states.output[i] = 0;
+  }
+
+  /// The rows times what packed queries are multiplied by.
+  void scale_queries() const {
+    if (const auto* narrow = products_of(problem_.narrow)) {
+      for (Index row = 0; row < rows_; ++row) {
+        narrow->copy_query(item_, head_ + row / problem_.query_count(),
+                           row % problem_.query_count(), row, scratch_.rows);
+      }
+      return;
+    }
+    const T factor = query_factor(problem_);
+    const Index columns = problem_.head_dim(), queries = problem_.query_count();
+    for (Index row = 0; row < rows_; ++row) {
+      const auto from = problem_.query_rows(item_, head_ + row / queries, row % queries, 1);
+      for (Index d = 0; d < columns; ++d) {
+        scratch_.rows[row * columns + d] = product(from.data[d * from.column_stride], factor);
+      }
+    }
+  }
+
+  void take_block(const VisibleKeys& seen, const RowStates<T>& states) {
+    if (const auto* narrow = products_of(problem_.narrow)) {
+      const simd::PairKeys pairs = narrow->bring(item_, problem_.key_head(head_), seen);
+      return narrow->decode(pairs, query_rows(states, pairs.words, pairs.count));
+    }
+    simd::KeyBlock<T> block = bring(seen);
+    simd::QueryRows<T> rows =
+        query_rows(states, seen.words != nullptr ? scratch_.words : nullptr, block.count);
+    rows.next_keys = next_keys(seen.first);
+    if (problem_.changes.any()) {
+      for (Index i = 0; i < block.count; ++i) {
+        positions_[i] = seen.first + (seen.holes ? scratch_.kept[i] : i);
+      }
+      changes_.change(block, positions_, rows_);
+    }
+    kernels_.scores(block, rows);
+    if (problem_.changes.any()) {
+      changes_.run_function(rows, positions_, block.count, rows.visible);
+    }
+    block.guard_values =
+        seen.words != nullptr &&
+        !simd::kernels<T>().all_finite(block.values, block.count, problem_.value_dim());
+    kernels_.attend(block, rows);
+  }
+
+  /// The rows, with the lane words of `count` keys, if there are any.
+  simd::QueryRows<T> query_rows(const RowStates<T>& states, const std::uint64_t* words,
+                                Index count) const {
+    // A lane word holds the queries of a key; rows of scores need the keys of a query.
+    if (words != nullptr) turn_words(words, count);
+    return {scratch_.rows,
+            scratch_.packed,
+            scratch_.scores,
+            scratch_.probabilities,
+            scratch_.tail,
+            states.maximum,
+            states.sum,
+            states.output,
+            padded_value_dim(problem_.value_dim()),
+            words != nullptr ? scratch_.visible : nullptr,
+            rows_,
+            problem_.head_dim(),
+            problem_.value_dim(),
+            nullptr};
+  }
+
+  /// The seen keys and their values: where they lie, or side by side where only some are seen or
+  /// values are not contiguous.
+  simd::KeyBlock<T> bring(const VisibleKeys& seen) {
+    const Index key_head = problem_.key_head(head_), columns = problem_.value_dim();
+    simd::KeyBlock<T> block{
+        problem_.key_rows(item_, key_head, seen.first, seen.count, scratch_.keys),
+        problem_.value_rows(item_, key_head, seen.first, seen.count, scratch_.values), seen.count};
+    if (seen.words != nullptr && seen.words != scratch_.words) {
+      for (Index i = 0; i < seen.count; ++i) scratch_.words[i] = seen.words[i];
+    }
+    if (seen.holes) {
+      block.count = drop_unseen(scratch_.words, block.count, scratch_.kept);
+      gather_rows(block.keys, scratch_.kept, block.count, problem_.head_dim(), scratch_.keys,
+                  problem_.head_dim());
+      gather_rows(block.values, scratch_.kept, block.count, columns, scratch_.values, columns);
+      block.keys = {scratch_.keys, problem_.head_dim(), 1};
+      block.values = {scratch_.values, columns, 1};
+    } else if (block.values.column_stride != 1 && block.values.data != scratch_.values) {
+      copy_rows(block.values, block.count, columns, scratch_.values, columns);
+      block.values = {scratch_.values, columns, 1};
+    }
+    return block;
+  }
+
+  /// Where the key block after this one lies, if it lies anywhere as it is.
+  const T* next_keys(Index after) const {
+    const Index next = (after / simd::key_block + 1) * simd::key_block;
+    const CachePages* cached = problem_.cached_keys;
+    if (next >= problem_.key_count_of(item_) || problem_.narrow != nullptr ||
+        (cached != nullptr && cached->narrow)) {
+      return nullptr;
+    }
+    return problem_.key_rows(item_, problem_.key_head(head_), next, 1, nullptr).data;
+  }
+
+  void turn_words(const std::uint64_t* words, Index count) const {
+    const Index queries = problem_.query_count();
+    for (Index row = 0; row < rows_; ++row) {
+      std::uint64_t* bits = scratch_.visible + 2 * row;
+      bits[0] = bits[1] = 0;
+      for (Index key = 0; key < count; ++key) {
+        bits[key >> 6] |= (words[key] >> (row % queries) & 1) << (key & 63);
+      }
+    }
+  }
+
+  const AttentionProblem<T>& problem_;
+  const MaskRef& mask_;
+  const simd::DecodeKernels<T>& kernels_;
+  Index rows_;
+  DecodeScratch<T> scratch_;
+  RowChanges<T> changes_;
+  Index item_;
+  Index head_;
+  Index positions_[simd::key_block];
+};
+
+}  // namespace heed::detail

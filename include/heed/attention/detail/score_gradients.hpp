@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <heed/attention/detail/backward_problem.hpp>
+#include <heed/attention/detail/backward_rows.hpp>
+#include <heed/attention/detail/backward_scratch.hpp>
+#include <heed/attention/detail/call_masks.hpp>
+#include <heed/attention/detail/prepared_queries.hpp>
+#include <heed/attention/detail/seeing_queries.hpp>
+#include <heed/core/detail/scratch.hpp>
+#include <heed/core/parallel.hpp>
+#include <heed/masks/detail/mask_ref.hpp>
+#include <heed/simd/backward_kernels.hpp>
+
+// Gradients of what changes scores: biases, relative biases, ALiBi's slopes, sinks. They are sums
+// over scores that several heads, items or queries share, so that the scores are computed once
+// more, every sum by one task, in a fixed order and in double.
+
+namespace heed::detail {
+
+/// The gradients of scores of some blocks, as biases have them.
+template <class T>
+class ScoreGradientTiles {
+ public:
+  ScoreGradientTiles(const BackwardProblem<T>& problem, const MaskRef& mask,
+                     const BackwardRows<T>& rows)
+      : call_(problem.forward),
+        mask_(mask),
+        rows_(rows),
+        kernels_(simd::backward_kernels<T>()),
+        scratch_(BackwardScratch<T>::of_this_thread(call_.head_dim(), call_.value_dim(),
+                                                    kernels_.row_lanes)),
+        queries_(problem, rows, true) {}
+
+  /// One block of queries of one head meets the keys [first, end), from a multiple of key_block on.
+  /// Calls take(first_key, keys, queries, grad_scores): [key][lane], 0 where masked.
+  template <class Take>
+  void run(Index item, Index head, Index row, Index first, Index end, const Take& take) {
+    const Index left = call_.query_count() - row;
+    const Index count = left < simd::query_block ? left : simd::query_block;
+    const std::uint64_t seeing = rows_.seeing(rows_.index_of(item, head, row));
+    if (end > call_.key_count_of(item)) end = call_.key_count_of(item);
+    bool met = false;
+    for (Index key = first; key < end; key += simd::key_block) {
+      const Index last = (key + simd::key_block < end ? key + simd::key_block : end) - 1;
+      const Tile tile = tile_of(call_, item, head, row, count, key, last);
+      const VisibleKeys seen =
+          keys_seen_by(visible_keys(mask_, tile, scratch_.words), tile, seeing, scratch_.words);
+      if (seen.count == 0) continue;
+      if (!met) queries_.prepare(scratch_, item, head, row, count);
+      met = true;
+      const Index key_head = call_.key_head(head);
+      simd::KeyBlock<T> block{strided_rows(call_.keys, item, key_head, seen.first),
+                              strided_rows(call_.values, item, key_head, seen.first), seen.count,
+                              seen.words, false};
+      queries_.change(block, seen.first, nullptr);
+      kernels_.grad_scores(block, queries_.block(false));
+      take(seen.first, seen.count, count, scratch_.grad_scores);
+    }
+  }
+
+ private:
+  const AttentionProblem<T>& call_;
+  const MaskRef& mask_;
+  const BackwardRows<T>& rows_;
+  const simd::BackwardKernels<T>& kernels_;
+  BackwardScratch<T> scratch_;
+  PreparedQueries<T> queries_;
+};
+
+/// The gradient of the bias. A task makes a tile of it, at most query_block by backward_chunk, from
+/// all the scores that hold it.
+template <class T>
+class BiasGradient {
+ public:
+  BiasGradient(const BackwardProblem<T>& problem, const MaskRef& mask, const BackwardRows<T>& rows)
+      : problem_(problem),
+        call_(problem.forward),
+        mask_(mask),
+        rows_(rows),
+        out_(problem.more.grad_bias.view()),
+        blocks_(out_.extent(2) == 1 ? 1 : rows.blocks()),
+        chunks_(out_.extent(3) == 1 ? 1
+                                    : (call_.key_count() + backward_chunk - 1) / backward_chunk) {}
+
+  Index tasks() const { return out_.extent(0) * out_.extent(1) * blocks_ * chunks_; }
+
+  void run(Index task) const {
+    const Place place = place_of(task);
+    const Index row_size = place.keys.end - place.keys.first;
+    const Index column_step = out_.extent(3) == 1 ? 0 : 1, width = column_step ? row_size : 1;
+    const Index row_step = out_.extent(2) == 1 ? 0 : width;
+    const auto size = static_cast<std::size_t>(simd::query_block * backward_chunk);
+    auto* sums =
+        reinterpret_cast<double*>(Scratch::of_this_thread<BiasGradient>(size * sizeof(double)));
+    for (std::size_t i = 0; i < size; ++i) sums[i] = 0;
+    ScoreGradientTiles<T> tiles(problem_, mask_, rows_);
+    for (Index item = place.items.first; item < place.items.end; ++item) {
+      for (Index head = place.heads.first; head < place.heads.end; ++head) {
+        for (Index block = place.blocks.first; block < place.blocks.end; ++block) {
+          tiles.run(item, head, block * simd::query_block, place.keys.first, place.keys.end,
+                    [&](Index first_key, Index keys, Index queries, const T* grad) {
+                      for (Index key = 0; key < keys; ++key) {
+                        double* to = sums + (first_key - place.keys.first + key) * column_step;
+                        for (Index i = 0; i < queries; ++i) {
+                          to[i * row_step] +=
+                              static_cast<double>(grad[key * simd::query_block + i]);
+                        }
+                      }
+                    });
+        }
+      }
+    }
+    write(place, sums, width);
+  }
+
+ private:
+  struct Range {
+    Index first = 0;
+    Index end = 0;
+  };
+  struct Place {
+    Range items, heads, blocks, keys;
+  };
+
+  /// One index of an axis, or all of them where the bias holds for all.
+  static Range along(Index extent, Index index, Index all) {
+    return extent == 1 ? Range{0, all} : Range{index, index + 1};
+  }
+  Place place_of(Index task) const {
+    const Index chunk = task % chunks_, block = task / chunks_ % blocks_;
+    const Index head = task / chunks_ / blocks_ % out_.extent(1);
+    const Index item = task / chunks_ / blocks_ / out_.extent(1);
+    const Index first = chunk * backward_chunk, end = first + backward_chunk;
+    const bool all_keys = out_.extent(3) == 1;
+    return {along(out_.extent(0), item, call_.batch()), along(out_.extent(1), head, call_.heads()),
+            along(out_.extent(2), block, rows_.blocks()),
+            Range{first, all_keys || end > call_.key_count() ? call_.key_count() : end}};
+  }
+
+  void write(const Place& place, const double* sums, Index width) const {
+    const Index item = out_.extent(0) == 1 ? 0 : place.items.first;
+    const Index head = out_.extent(1) == 1 ? 0 : place.heads.first;
+    const Index row = out_.extent(2) == 1 ? 0 : place.blocks.first * simd::query_block;
+    const Index key = out_.extent(3) == 1 ? 0 : place.keys.first;
+    for (Index i = 0; i < simd::query_block && row + i < out_.extent(2); ++i) {
+      for (Index j = 0; j < width; ++j) {
+        out_(item, head, row + i, key + j) = static_cast<T>(sums[i * width + j]);
+      }
+    }
+  }
+
+  const BackwardProblem<T>& problem_;
+  const AttentionProblem<T>& call_;
+  const MaskRef& mask_;
+  const BackwardRows<T>& rows_;
+  const TensorView<T, 4>& out_;
+  Index blocks_;
+  Index chunks_;
+};
+
+}  // namespace heed::detail

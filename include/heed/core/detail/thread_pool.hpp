@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <pthread.h>
+#include <sched.h>
+#include <time.h>
+
+#include <new>
+#include <type_traits>
+
+#include <heed/core/detail/atomic.hpp>
+#include <heed/core/detail/hand_over.hpp>
+#include <heed/core/function_ref.hpp>
+#include <heed/core/index.hpp>
+
+namespace heed::detail {
+
+/// Threads that stay: woken by a job they find seats in, spinning a little before they sleep, since
+/// waking a sleeping thread costs tens of microseconds.
+class ThreadPool {
+ public:
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  /// Never destroyed: static objects may compute in their destructors, and other threads while
+  /// these run. It closes where it would be, as the program ends or the library that holds this
+  /// code is unloaded.
+  static ThreadPool& instance() {
+    static_assert(std::is_trivially_destructible_v<ThreadPool>);
+    static ThreadPool pool;
+    return pool;
+  }
+
+  /// task(0) … task(tasks - 1), each once: 0 and what no worker comes for in time on the caller,
+  /// the others on workers. False when the pool is taken (or its threads are in another process):
+  /// nothing was run then.
+  bool run(Index tasks, FunctionRef<void(Index)> task) {
+    if (forked_.load() != 0 || stop_.load() != 0 || taken_.exchange(1) != 0) return false;
+    if (worker_count_.load() < tasks - 1) hire(tasks - 1);
+    job_.task = task;
+    job_.begun = nanoseconds();
+    job_.seats.store(tasks - 1);
+    const bool all_awake = sleepers_.load() == 0;
+    if (!all_awake && woken_.load() == 0) wake_sleepers();
+    task(0);
+    const Index left = job_.seats.exchange(0);
+    for (Index seat = left; seat > 0; --seat) task(seat);
+    const Index seated = tasks - 1 - (left > 0 ? left : 0);
+    finished_before_ += seated;
+    for (Index spins = 0; end_.finished.load() != finished_before_; ++spins) pause(spins);
+    if (seated == 0 && all_awake) hand_over.note_nobody();
+    if (seated > 0 && all_awake) hand_over.note(end_.latency.load());
+    taken_.store(0);
+    return true;
+  }
+
+  HandOver hand_over;
+
+ private:
+  static constexpr Index spins_before_sleep = 10000;  // 0.1 to 0.2 ms
+
+  struct Closing {
+    ThreadPool& pool;
+    ~Closing() { pool.close(); }
+  };
+
+  ThreadPool() {
+    // A forked child has the memory but not the threads. (To ask getpid every time takes 0.1 µs.)
+    pthread_atfork(nullptr, nullptr, [] { forked_.store(1); });
+    static const Closing closing{*this};
+  }
+
+  /// Ends the threads, for good. A job that runs meanwhile comes to its end: they finish the tasks
+  /// they have begun, and its caller does the others.
+  void close() {
+    if (forked_.load() != 0) return;
+    pthread_mutex_lock(&mutex_);
+    stop_.store(1);
+    pthread_cond_broadcast(&wake_);
+    const Index count = worker_count_.exchange(0);
+    pthread_mutex_unlock(&mutex_);
+    for (Index i = 0; i < count; ++i) {
+      if (pthread_equal(workers_[i], pthread_self()) == 0) pthread_join(workers_[i], nullptr);
+    }
+  }
+
+  static Index nanoseconds() {
+    timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return static_cast<Index>(now.tv_sec) * 1000000000 + now.tv_nsec;
+  }
+
+  static void pause(Index spins) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+    if (spins % 512 == 511) sched_yield();
+  }
+
+  void wake_sleepers() {
+    pthread_mutex_lock(&mutex_);
+    keep_off_the_callers_processor();
+    woken_.store(1);
+    pthread_cond_broadcast(&wake_);
+    pthread_mutex_unlock(&mutex_);
+  }
+
+  /// Up to so many workers: fewer where there is no memory for more, or the pool was closed.
+  void hire(Index workers) {
+    pthread_mutex_lock(&mutex_);
+    const Index before = worker_count_.load();
+    pthread_t* more = nullptr;
+    if (stop_.load() == 0) more = new (std::nothrow) pthread_t[static_cast<std::size_t>(workers)];
+    if (more != nullptr) {
+      for (Index i = 0; i < before; ++i) more[i] = workers_[i];
+      delete[] workers_;
+      workers_ = more;
+      for (Index i = before; i < workers; ++i) {
+        if (pthread_create(&workers_[i], nullptr, &ThreadPool::live, this) != 0) break;
+        worker_count_.fetch_add(1);
+      }
+      if (worker_count_.load() > before) keep_off_the_callers_processor();
+    }
+    pthread_mutex_unlock(&mutex_);
+  }
+
+  /// For who has locked. Linux likes to wake a thread on the processor of its waker, where it waits
+  /// for milliseconds behind it while another processor idles (measured: no gain from a second
+  /// thread in 2 of 3 calls below 1 ms). So workers are let run anywhere but there.
+  void keep_off_the_callers_processor() {
+    cpu_set_t allowed;
+    const int here = sched_getcpu();
+    if (here < 0 || sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return;
+    CPU_CLR(static_cast<std::size_t>(here), &allowed);
+    if (CPU_COUNT(&allowed) == 0) return;
+    for (Index i = 0; i < worker_count_.load(); ++i) {
+      pthread_setaffinity_np(workers_[i], sizeof(allowed), &allowed);
+    }
+  }
+
+  static void* live(void* self) {
+    static_cast<ThreadPool*>(self)->work();
+    return nullptr;
+  }
+
+  void work() {
+    while (wait_for_seats()) {
+      const Index seat = job_.seats.fetch_add(-1);
+      if (seat <= 0) continue;  // taken by others, or the job is over
+      end_.latency.store(nanoseconds() - job_.begun);
+      job_.task(seat);
+      end_.finished.fetch_add(1);
+    }
+  }
+
+  /// True once there may be a seat, false when the pool ends.
+  bool wait_for_seats() {
+    for (Index spins = 0; spins < spins_before_sleep; ++spins) {
+      if (stop_.load() != 0) return false;
+      if (job_.seats.load() > 0) return true;
+      pause(spins);
+    }
+    pthread_mutex_lock(&mutex_);
+    woken_.store(0);
+    sleepers_.fetch_add(1);
+    // Once woken it stays awake for a while, though the job may be over: more are likely to come.
+    while (job_.seats.load() <= 0 && woken_.load() == 0 && stop_.load() == 0) {
+      pthread_cond_wait(&wake_, &mutex_);
+    }
+    sleepers_.fetch_add(-1);
+    pthread_mutex_unlock(&mutex_);
+    return stop_.load() == 0;
+  }
+
+  pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
+  pthread_cond_t wake_ = PTHREAD_COND_INITIALIZER;
+  pthread_t* workers_ = nullptr;  // changed, as their count, by who has locked
+  Atomic<Index> worker_count_{0};
+  inline static Atomic<int> forked_{0};
+  Atomic<int> stop_{0};
+  Atomic<Index> sleepers_{0};
+  Atomic<int> woken_{0};  // those who sleep have been told, and none fell asleep since
+  // What one thread writes while another waits for it moves between processors a cache line at a
+  // time, at 50 to 150 ns each: a line for the job, one for its end, one for the callers alone.
+  struct alignas(64) Job {
+    Atomic<Index> seats{0};
+    Index begun = 0;
+    FunctionRef<void(Index)> task = nothing;
+  };
+  struct alignas(64) End {
+    Atomic<Index> finished{0};  // tasks of workers, of all jobs
+    Atomic<Index> latency{0};   // from the beginning of a job to that of a worker
+  };
+  static constexpr auto nothing = [](Index) {};
+  Job job_;
+  End end_;
+  alignas(64) Atomic<int> taken_{0};
+  Index finished_before_ = 0;  // what end_.finished comes to with the jobs so far
+};
+
+}  // namespace heed::detail

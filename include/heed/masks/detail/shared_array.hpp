@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <new>
+#include <utility>
+
+#include <heed/core/detail/shared.hpp>
+#include <heed/core/index.hpp>
+
+namespace heed::detail {
+
+/// What a list of T can be made from: a std::vector, a std::span, whatever has data() and size().
+template <class Values, class T>
+concept ListOf = requires(const Values& values) {
+  { values.data() } -> std::convertible_to<const T*>;
+  { values.size() } -> std::convertible_to<std::size_t>;
+};
+
+/// An array that never changes and that copies share: what masks take lists as, and keep lengths,
+/// bits and layouts in. Its own storage, since <vector> is a sixth of the compile time of
+/// <heed/attention.hpp>.
+template <class T>
+class SharedArray {
+ public:
+  SharedArray() = default;
+  SharedArray(std::initializer_list<T> values)  // NOLINT(google-explicit-constructor)
+      : SharedArray(values.begin(), values.size()) {}
+  template <class Iterator>
+  requires requires(Iterator i) {
+    { *i } -> std::convertible_to<T>;
+    { i - i } -> std::convertible_to<Index>;
+  }
+  SharedArray(Iterator first, Iterator last)
+      : SharedArray(made(last - first, [&](Index i) { return static_cast<T>(first[i]); })) {}
+  template <ListOf<T> Values>
+  SharedArray(const Values& values)  // NOLINT(google-explicit-constructor)
+      : SharedArray(values.data(), values.size()) {}
+
+  /// `make(i)` for every i < count, in order.
+  template <class Make>
+  static SharedArray made(Index count, const Make& make) {
+    SharedArray array(count);
+    for (Index i = 0; i < count; ++i) array.block_->add(make(i));
+    return array;
+  }
+  /// What `fill` makes of `count` zeros.
+  template <class Fill>
+  static SharedArray filled(Index count, const Fill& fill) {
+    SharedArray zeros = made(count, [](Index) { return T{}; });
+    fill(zeros.block_->values);
+    return zeros;
+  }
+
+  Index size() const { return size_; }
+  /// Whether `at` is an index of the array; a single comparison also for negative ones.
+  bool has(Index at) const {
+    return static_cast<std::size_t>(at) < static_cast<std::size_t>(size_);
+  }
+  const T& operator[](Index at) const { return data_[at]; }
+  const T* data() const { return data_; }
+  const T* begin() const { return data_; }
+  const T* end() const { return data_ + size_; }
+
+ private:
+  struct Block {
+    explicit Block(std::size_t count) : values(static_cast<T*>(::operator new(bytes_of(count)))) {}
+    Block(const Block&) = delete;
+    Block& operator=(const Block&) = delete;
+    ~Block() {
+      while (size > 0) values[--size].~T();
+      ::operator delete(values);
+    }
+    void add(T value) const {
+      ::new (static_cast<void*>(values + size)) T(std::move(value));
+      ++size;
+    }
+
+    T* values;
+    mutable std::size_t size = 0;  // grows while the array is made, by its only owner
+  };
+
+  explicit SharedArray(Index count)
+      : block_(new Block(static_cast<std::size_t>(count))), data_(block_->values), size_(count) {}
+  SharedArray(const T* values, std::size_t count) : SharedArray(static_cast<Index>(count)) {
+    for (std::size_t i = 0; i < count; ++i) block_->add(values[i]);
+  }
+
+  static std::size_t bytes_of(std::size_t count) {
+    if (count > PTRDIFF_MAX / sizeof(T)) throw std::bad_alloc();
+    return count * sizeof(T);
+  }
+
+  Shared<Block> block_;
+  const T* data_ = nullptr;
+  Index size_ = 0;
+};
+
+}  // namespace heed::detail
