@@ -42,6 +42,12 @@
 #define HEED_SIMD_ALL_KERNELS 0
 #endif
 
+// clang has no way to optimize some functions of a unit that it is told not to optimize.
+#if defined(__clang__) && !defined(__OPTIMIZE__) && !defined(HEED_COMPILED)
+#pragma message( \
+    "heed: without optimization clang makes kernels some forty times slower; add -O1 or more, or link heed::compiled, which is always optimized")
+#endif
+
 /// A broken invariant inside the library: checked in debug and sanitizer builds, free otherwise.
 #if defined(HEED_CHECKED) || !defined(NDEBUG)
 #define HEED_EXPECTS(condition)       \
