@@ -31,6 +31,14 @@ struct Dilated {
 };
 // [/meaning]
 
+// [keys]
+/// A window that widens as the text goes on: each query sees the later half of what stands before
+/// it. One run of keys a query, which only moves right from one query to the next.
+struct LaterHalf {
+  KeyRange keys(Position at) const { return {at.query / 2, at.query + 1}; }
+};
+// [/keys]
+
 // [coverage]
 /// The same, and it knows which tiles it leaves empty: those are never computed.
 struct DilatedTiles : Dilated {
@@ -131,6 +139,12 @@ void time_them(const Run& run) {
   std::printf("  %s\n", same_bits(plain, tiles) && same_bits(plain, lanes)
                             ? "the same bits every time"
                             : "DIFFERENT results");
+
+  std::printf("A window that widens:\n");
+  const auto scores = show(
+      "  a lambda", [](Index query, Index key) { return query / 2 <= key && key <= query; }, run);
+  const auto runs = show("  its runs of keys", LaterHalf{}, run);
+  std::printf("  %s\n", same_bits(scores, runs) ? "the same bits" : "DIFFERENT results");
 
   // [lambda_coverage]
   const Index begin = length * 7 / 8;  // the rest is an old topic, dropped from attention

@@ -88,7 +88,7 @@ TEST_P(Bfloat16Call, R1MaskedMeansAbsent) {
       for (Index key = 0; key < shape.keys; ++key) {
         bool seen = false;
         for (Index q = 0; q < shape.queries; ++q) {
-          seen = seen || mask.allows({0, 0, q + shape.keys - shape.queries, key});
+          seen = seen || allows(mask, {0, 0, q + shape.keys - shape.queries, key});
         }
         if (seen) continue;
         for (Index d = 0; d < 16; ++d) in.keys(0, 0, key, d) = bfloat16(poison);

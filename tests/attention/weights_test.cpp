@@ -34,7 +34,7 @@ TYPED_TEST(Weights, TimesValuesIsTheOutput) {
             const T weight = weights(b, h, q, k);
             sum += weight;
             const bool zero = weight == 0 && !std::signbit(weight);
-            EXPECT_TRUE(zero || mask.allows({b, h, q + 60, k}));
+            EXPECT_TRUE(zero || allows(mask, {b, h, q + 60, k}));
           }
           EXPECT_NEAR(sum, (q + 60) % 10 == 7 ? 0 : 1, 1e-5);
           for (Index d = 0; d < 6; ++d) {

@@ -58,7 +58,7 @@ class Answers {
     std::vector<bool> bits;
     for (Index query = 0; query < plane.queries; ++query) {
       for (Index key = 0; key < plane.keys; ++key) {
-        bits.push_back(mask.allows({plane.batch, plane.head, plane.first_query + query, key}));
+        bits.push_back(allows(mask, {plane.batch, plane.head, plane.first_query + query, key}));
       }
     }
     return bits;
@@ -151,7 +151,7 @@ void check_lane_words(const M& mask, const Plane& plane) {
 template <MaskPolicy M>
 struct AsKernelsSeeIt {
   const M* mask;
-  bool allows(Position at) const { return mask->allows(at); }
+  bool allows(Position at) const { return heed::allows(*mask, at); }
   void lane_words(Tile tile, std::uint64_t* words) const { MaskRef(*mask).lane_words(tile, words); }
 };
 

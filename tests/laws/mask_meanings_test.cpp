@@ -22,7 +22,7 @@ void expect_means(const M& mask, Meaning meaning) {
     for (Index head = 0; head < 2; ++head) {
       for (Index query = -9; query < length + 9; ++query) {
         for (Index key = 0; key < length; ++key) {
-          ASSERT_EQ(mask.allows({batch, head, query, key}), meaning(batch, head, query, key))
+          ASSERT_EQ(allows(mask, {batch, head, query, key}), meaning(batch, head, query, key))
               << "batch " << batch << ", head " << head << ", query " << query << ", key " << key;
         }
       }

@@ -13,11 +13,11 @@ TEST(Causal, ItselfAndBefore) {
 }
 
 TEST(Causal, TilesAgainstTheDiagonal) {
-  EXPECT_EQ(Causal{}.coverage({0, 0, 10, 19, 20, 29}), Coverage::none);
-  EXPECT_EQ(Causal{}.coverage({0, 0, 10, 20, 20, 29}), Coverage::partial);
-  EXPECT_EQ(Causal{}.coverage({0, 0, 29, 40, 20, 29}), Coverage::full);
+  EXPECT_EQ(coverage_of(Causal{}, Tile{0, 0, 10, 19, 20, 29}), Coverage::none);
+  EXPECT_EQ(coverage_of(Causal{}, Tile{0, 0, 10, 20, 20, 29}), Coverage::partial);
+  EXPECT_EQ(coverage_of(Causal{}, Tile{0, 0, 29, 40, 20, 29}), Coverage::full);
   std::uint64_t words[3];
-  Causal{}.lane_words({0, 0, 10, 73, 9, 11}, words);
+  fill_lane_words(Causal{}, {0, 0, 10, 73, 9, 11}, words);
   EXPECT_EQ(words[0], ~std::uint64_t{0});
   EXPECT_EQ(words[1], ~std::uint64_t{0});
   EXPECT_EQ(words[2], ~std::uint64_t{0} << 1);

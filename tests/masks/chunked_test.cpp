@@ -14,16 +14,16 @@ TEST(Chunked, OnlyTheOwnBlock) {
   EXPECT_TRUE(chunks.allows({0, 0, 7, 4}));
   EXPECT_FALSE(chunks.allows({0, 0, 7, 8}));
   EXPECT_FALSE(chunks.allows({0, 0, -1, 0})) << "position -1 is in the block before";
-  EXPECT_EQ(chunks.coverage({0, 0, 4, 7, 4, 7}), Coverage::full);
+  EXPECT_EQ(coverage_of(chunks, Tile{0, 0, 4, 7, 4, 7}), Coverage::full);
   EXPECT_THROW(Chunked{0}.check({}), ShapeError);
 }
 
 TEST(Chunked, HugeAndRefusedSizes) {
   const Chunked one{std::numeric_limits<Index>::max()};
   std::uint64_t word = 0;
-  one.lane_words({0, 0, 3, 66, 5, 5}, &word);
+  fill_lane_words(one, {0, 0, 3, 66, 5, 5}, &word);
   EXPECT_EQ(word, ~std::uint64_t{0});
-  EXPECT_EQ(one.coverage({0, 0, 3, 66, 0, 95}), Coverage::full);
+  EXPECT_EQ(coverage_of(one, Tile{0, 0, 3, 66, 0, 95}), Coverage::full);
   EXPECT_THROW(Chunked{0}.allows({}), ShapeError) << "not a division by zero";
 }
 

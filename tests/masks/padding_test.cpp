@@ -12,7 +12,7 @@ TEST(Padding, RealKeysOfEachItem) {
   const Padding padding({3, 0});
   EXPECT_TRUE(padding.allows({0, 0, 9, 2}));
   EXPECT_FALSE(padding.allows({0, 0, 9, 3}));
-  EXPECT_EQ(padding.coverage({1, 0, 0, 9, 0, 9}), Coverage::none);
+  EXPECT_EQ(coverage_of(padding, Tile{1, 0, 0, 9, 0, 9}), Coverage::none);
   const Padding left({2}, {5});
   EXPECT_FALSE(left.allows({0, 0, 0, 1}));
   EXPECT_TRUE(left.allows({0, 0, 0, 4}));
@@ -22,7 +22,7 @@ TEST(Padding, ItemsThatWereNotGivenHaveNoKeys) {
   const Padding padding({3, 5});
   for (const Index item : {-1, 2, 7}) {
     EXPECT_FALSE(padding.allows({item, 0, 0, 0}));
-    EXPECT_EQ(padding.coverage({item, 0, 0, 9, 0, 9}), Coverage::none);
+    EXPECT_EQ(coverage_of(padding, Tile{item, 0, 0, 9, 0, 9}), Coverage::none);
   }
 }
 

@@ -12,7 +12,7 @@ struct OnlyMeaning {
   bool allows(Position at) const { return at.key == at.query; }
 };
 static_assert(MaskPolicy<OnlyMeaning> && !TiledMaskPolicy<OnlyMeaning>);
-static_assert(TiledMaskPolicy<Causal> && LaneMaskPolicy<Causal> && !CheckedMaskPolicy<Causal>);
+static_assert(IntervalMaskPolicy<Causal> && !CheckedMaskPolicy<Causal>);
 static_assert(!MaskPolicy<int>);
 
 bool before(Index query, Index key) { return key < query; }

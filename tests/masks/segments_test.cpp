@@ -21,8 +21,8 @@ TEST(Segments, DocumentsSeeThemselves) {
 TEST(Segments, HugeSegmentsCostNoMemory) {
   const Segments mask({0, 100, Index{1} << 60});
   EXPECT_TRUE(mask.allows({0, 0, 100, Index{1} << 59}));
-  EXPECT_EQ(mask.coverage({0, 0, 100, 163, 200, 295}), Coverage::full);
-  EXPECT_EQ(mask.coverage({0, 0, 100, 163, 4, 99}), Coverage::none);
+  EXPECT_EQ(coverage_of(mask, Tile{0, 0, 100, 163, 200, 295}), Coverage::full);
+  EXPECT_EQ(coverage_of(mask, Tile{0, 0, 100, 163, 4, 99}), Coverage::none);
 }
 
 }  // namespace

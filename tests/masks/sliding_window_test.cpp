@@ -39,9 +39,9 @@ TEST(SlidingWindow, AHugeSideIsAnOpenOne) {
   const SlidingWindow window{.left = huge, .right = huge};
   const Tile tile{0, 0, -70, -7, 0, 1};
   std::uint64_t words[2] = {};
-  window.lane_words(tile, words);
+  fill_lane_words(window, tile, words);
   EXPECT_TRUE(window.allows({0, 0, -70, 1}));
-  EXPECT_EQ(window.coverage(tile), Coverage::full);
+  EXPECT_EQ(coverage_of(window, tile), Coverage::full);
   EXPECT_EQ(words[0] & words[1], ~std::uint64_t{0});
   EXPECT_NO_THROW(window.check({}));
 }

@@ -19,7 +19,7 @@ void expect_weights(const Tensor<double, 4>& weights, const Mask& mask, const Ex
         double sum = 0;
         for (Index key = 0; key < extents[3]; ++key) {
           sum += weights(item, head, query, key);
-          if (!mask.allows({item, head, query, key})) {
+          if (!allows(mask, {item, head, query, key})) {
             EXPECT_EQ(weights(item, head, query, key), 0);
           }
         }

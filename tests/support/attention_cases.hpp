@@ -169,7 +169,7 @@ RowBounds row_bounds(const Shape& shape, const Inputs<T>& in, const M& mask,
                           : options.first_query.value_or(shape.keys - shape.queries);
   double largest_score = 0, largest_value = 0, visible = 0;
   for (Index key = 0; key < shape.keys; ++key) {
-    if (!mask.allows({item, head, first + query, key, first})) continue;
+    if (!allows(mask, {item, head, first + query, key, first})) continue;
     ++visible;
     double sum = 0;
     for (Index d = 0; d < shape.head_dim; ++d) {

@@ -125,7 +125,7 @@ class GradientBounds {
     for (Index key = 0; key < shape_.keys; ++key) {
       Pair& pair = weights_[static_cast<std::size_t>(key)];
       pair = {};
-      if (!mask.allows({b, h, position, key, position - q})) continue;
+      if (!allows(mask, {b, h, position, key, position - q})) continue;
       double terms = 0;
       for (Index d = 0; d < shape_.head_dim; ++d) {
         const double term = static_cast<double>(in_.queries(b, h, q, d)) *

@@ -77,7 +77,7 @@ ExactRow exact_row(const Shape& shape, const NarrowInputs& in, const M& mask,
   std::vector<double> scores(static_cast<std::size_t>(shape.keys));
   double maximum = -std::numeric_limits<double>::infinity(), sum = 0;
   for (Index key = 0; key < shape.keys; ++key) {
-    if (!mask.allows({item, head, at, key})) continue;
+    if (!allows(mask, {item, head, at, key})) continue;
     double dot = 0, size = 0;
     for (Index d = 0; d < shape.head_dim; ++d) {
       const double term = static_cast<double>(float{in.queries(item, head, query, d)}) *
@@ -93,7 +93,7 @@ ExactRow exact_row(const Shape& shape, const NarrowInputs& in, const M& mask,
   if (row.visible == 0) return row;
   const auto each = [&](const auto& use) {
     for (Index key = 0; key < shape.keys; ++key) {
-      if (!mask.allows({item, head, at, key})) continue;
+      if (!allows(mask, {item, head, at, key})) continue;
       const double weight = std::exp(scores[static_cast<std::size_t>(key)] - maximum);
       for (Index d = 0; d < shape.value_dim; ++d) {
         use(weight, d, static_cast<double>(float{in.values(item, key_head, key, d)}));

@@ -26,6 +26,14 @@ struct EveryOther {
   bool allows(Position at) const { return (at.query - at.key) % 2 == 0; }
 };
 
+/// A user's mask with nothing but runs of keys, five queries a step; those of odd steps are empty.
+struct Steps {
+  KeyRange keys(Position at) const {
+    const Index step = (at.query + 500) / 5;
+    return {(step + 1) / 2 * 8 - 400 + at.batch, step / 2 * 8 - 395};
+  }
+};
+
 inline bool irregular(Index a, Index b) { return (a * 7 + b * 5 + a * b) % 3 == 0; }
 
 /// One or more of every policy, for a batch of 2, 2 heads and sequences of `length` (queries and
@@ -81,6 +89,7 @@ inline auto mask_catalogue(Index length) {
                                                            : Coverage::none;
                           })},
       NamedMask{"a user's mask", false, EveryOther{}},
+      NamedMask{"a user's runs of keys", true, Steps{}},
   };
 }
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <cstdint>
-
 #include <heed/masks/policy.hpp>
 
 namespace heed::masks {
@@ -11,16 +9,8 @@ namespace heed::masks {
 struct Causal {
   static constexpr bool depends_on_head = false;
 
-  bool allows(Position at) const { return at.key <= at.query; }
-  Coverage coverage(Tile tile) const {
-    if (tile.first_key > tile.last_query) return Coverage::none;
-    return tile.last_key <= tile.first_query ? Coverage::full : Coverage::partial;
-  }
-  void lane_words(Tile tile, std::uint64_t* words) const {
-    for (Index key = tile.first_key; key <= tile.last_key; ++key) {
-      *words++ = lanes_between(key - tile.first_query, 63);
-    }
-  }
+  bool allows(Position at) const { return keys(at).has(at.key); }
+  KeyRange keys(Position at) const { return {0, at.query + 1}; }
 };
 
 }  // namespace heed::masks

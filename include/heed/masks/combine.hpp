@@ -23,11 +23,34 @@ void join_lane_words(const A& first, const B& second, const Tile& tile, std::uin
   }
 }
 
+/// What a combination answers where its parts leave a tile open: exact for the tiles that kernels
+/// ask about, by a look at the lane words, where these are cheap. The union of two runs of keys is
+/// no run, and a run less another one may be empty though neither is.
+template <class M>
+Coverage coverage_by_lanes(const M& mask, const Tile& tile) {
+  constexpr Index most_keys = 96, piece = 16;
+  if (mask.asks_every_score() || tile.queries() > 64 || tile.keys() > most_keys) {
+    return Coverage::partial;
+  }
+  const std::uint64_t everyone = lanes_between(0, tile.queries() - 1);
+  std::uint64_t words[piece], any = 0, all = everyone;
+  for (Tile part = tile; part.first_key <= tile.last_key; part.first_key += piece) {
+    part.last_key = smaller(part.first_key + piece - 1, tile.last_key);
+    mask.lane_words(part, words);
+    for (Index i = 0; i < part.keys(); ++i) {
+      any |= words[i] & everyone;
+      all &= words[i];
+    }
+    if (any != 0 && all != everyone) return Coverage::partial;
+  }
+  return any == 0 ? Coverage::none : Coverage::full;
+}
+
 }  // namespace heed::detail
 
 namespace heed::masks {
 
-/// Both masks allow. A tile is empty when one of them leaves it empty.
+/// Both masks allow: of two runs of keys what they share, one run.
 template <MaskPolicy A, MaskPolicy B>
 struct And {
   A first;
@@ -40,11 +63,17 @@ struct And {
     return heed::asks_every_score(first) || heed::asks_every_score(second);
   }
   bool allows(Position at) const { return heed::allows(first, at) && heed::allows(second, at); }
+  KeyRange keys(Position at) const requires IntervalMaskPolicy<A> && IntervalMaskPolicy<B> {
+    const KeyRange a = first.keys(at), b = second.keys(at);
+    return {a.begin > b.begin ? a.begin : b.begin, a.end < b.end ? a.end : b.end};
+  }
   Coverage coverage(Tile tile) const {
+    if constexpr (IntervalMaskPolicy<And>) return detail::interval_coverage(*this, tile);
     const Coverage a = coverage_of(first, tile);
     if (a == Coverage::none) return Coverage::none;
     const Coverage b = coverage_of(second, tile);
-    return a == Coverage::full || b == Coverage::none ? b : Coverage::partial;
+    if (a == Coverage::full || b == Coverage::none) return b;
+    return b == Coverage::full ? a : detail::coverage_by_lanes(*this, tile);
   }
   void lane_words(Tile tile, std::uint64_t* words) const {
     detail::join_lane_words(first, second, tile, words,
@@ -73,7 +102,8 @@ struct Or {
     const Coverage a = coverage_of(first, tile);
     if (a == Coverage::full) return Coverage::full;
     const Coverage b = coverage_of(second, tile);
-    return a == Coverage::none || b == Coverage::full ? b : Coverage::partial;
+    if (a == Coverage::none || b == Coverage::full) return b;
+    return b == Coverage::none ? a : detail::coverage_by_lanes(*this, tile);
   }
   void lane_words(Tile tile, std::uint64_t* words) const {
     detail::join_lane_words(first, second, tile, words,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <cstdint>
+#include <limits>
 
 #include <heed/masks/policy.hpp>
 
@@ -11,11 +11,8 @@ namespace heed::masks {
 struct Full {
   static constexpr bool depends_on_head = false;
 
-  bool allows(Position) const { return true; }
-  Coverage coverage(Tile) const { return Coverage::full; }
-  void lane_words(Tile tile, std::uint64_t* words) const {
-    for (Index i = 0; i < tile.keys(); ++i) words[i] = ~std::uint64_t{0};
-  }
+  bool allows(Position at) const { return keys(at).has(at.key); }
+  KeyRange keys(Position) const { return {0, std::numeric_limits<Index>::max()}; }
 };
 
 }  // namespace heed::masks

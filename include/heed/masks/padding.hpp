@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <cstdint>
 #include <utility>
 
 #include <heed/core/error.hpp>
@@ -32,20 +31,8 @@ class Padding {
   Index begin(Index item) const { return begins_.has(item) ? begins_[item] : 0; }
   Index end(Index item) const { return ends_.has(item) ? ends_[item] : 0; }
 
-  bool allows(Position at) const { return begin(at.batch) <= at.key && at.key < end(at.batch); }
-  Coverage coverage(Tile tile) const {
-    const Index first = begin(tile.batch);
-    const Index past = end(tile.batch);
-    if (tile.last_key < first || tile.first_key >= past || first >= past) return Coverage::none;
-    return tile.first_key >= first && tile.last_key < past ? Coverage::full : Coverage::partial;
-  }
-  void lane_words(Tile tile, std::uint64_t* words) const {
-    const Index first = begin(tile.batch);
-    const Index past = end(tile.batch);
-    for (Index key = tile.first_key; key <= tile.last_key; ++key) {
-      *words++ = first <= key && key < past ? ~std::uint64_t{0} : 0;
-    }
-  }
+  bool allows(Position at) const { return keys(at).has(at.key); }
+  KeyRange keys(Position at) const { return {begin(at.batch), end(at.batch)}; }
   void check(MaskShape shape) const {
     if (!shape.has_batch(ends_.size())) {
       throw_shape_error("Padding: ", ends_.size(), " lengths for a batch of ", shape.batch);

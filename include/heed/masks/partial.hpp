@@ -15,7 +15,8 @@ struct Partial {
 
   bool depends_on_head() const { return heed::depends_on_head(mask); }
   bool asks_every_score() const { return heed::asks_every_score(mask); }
-  bool allows(Position at) const { return mask.allows(at); }
+  bool allows(Position at) const { return heed::allows(mask, at); }
+  KeyRange keys(Position at) const requires IntervalMaskPolicy<M> { return mask.keys(at); }
   Coverage coverage(Tile tile) const { return coverage_of(mask, tile); }
   void lane_words(Tile tile, std::uint64_t* words) const { fill_lane_words(mask, tile, words); }
   void check(MaskShape shape) const {

@@ -62,6 +62,14 @@ struct MaskShape {
   bool has_heads(Index count) const { return heads == count || heads == unknown; }
 };
 
+/// The keys begin, …, end − 1; none where end <= begin.
+struct KeyRange {
+  Index begin = 0;
+  Index end = 0;
+
+  bool has(Index key) const { return begin <= key && key < end; }
+};
+
 namespace detail {
 template <class M>
 concept AllowsPositions = requires(const M& mask, Position at) {
@@ -76,20 +84,34 @@ template <class M>
 concept CalledWithQueryAndKey = requires(const M& mask, Index at) {
   { mask(at, at) } -> std::same_as<bool>;
 };
+template <class M>
+concept SaysKeys = requires(const M& mask, Position at) {
+  { mask.keys(at) } -> std::same_as<KeyRange>;
+};
 }  // namespace detail
 
-/// The meaning of a mask: who may attend to whom. `true` lets a score through. A struct with
-/// `allows`, or a callable of a Position or of a query's and a key's: a lambda is a mask.
+/// The meaning of a mask: who may attend to whom. A struct with `allows` (`true` lets a score
+/// through) or with `keys` (see IntervalMaskPolicy), or a callable of a Position or of a query's
+/// and a key's: a lambda is a mask.
 template <class M>
 concept MaskPolicy = std::copy_constructible<M> &&
     (detail::AllowsPositions<M> || detail::CalledWithPosition<M> ||
-     detail::CalledWithQueryAndKey<M>);
+     detail::CalledWithQueryAndKey<M> || detail::SaysKeys<M>);
+
+/// A mask that shows each query one run of keys: `KeyRange keys(Position of a query)`, whose `key`
+/// says nothing. From one query to the next neither end of the run may go back. That alone makes a
+/// mask fast: coverage follows from the first and the last query of a tile, lane words from one
+/// walk over it.
+template <class M>
+concept IntervalMaskPolicy = MaskPolicy<M> && detail::SaysKeys<M>;
 
 /// Whether a mask lets one score through.
 template <MaskPolicy M>
 bool allows(const M& mask, const Position& at) {
   if constexpr (detail::AllowsPositions<M>) {
     return mask.allows(at);
+  } else if constexpr (detail::SaysKeys<M>) {
+    return mask.keys(at).has(at.key);
   } else if constexpr (detail::CalledWithPosition<M>) {
     return mask(at);
   } else {
@@ -116,21 +138,121 @@ concept CheckedMaskPolicy = MaskPolicy<M> && requires(const M& mask, MaskShape s
   { mask.check(shape) } -> std::same_as<void>;
 };
 
+namespace detail {
+
+/// The keys of one query of a tile.
+template <IntervalMaskPolicy M>
+KeyRange keys_of(const M& mask, const Tile& tile, Index query) {
+  return mask.keys({tile.batch, tile.head, query, 0, tile.call_first_query});
+}
+
+/// Exact. Queries whose runs end behind the tile's first key are its last ones, and of these the
+/// first one's run begins leftmost.
+template <IntervalMaskPolicy M>
+Coverage interval_coverage(const M& mask, const Tile& tile) {
+  const KeyRange first = keys_of(mask, tile, tile.first_query);
+  const KeyRange last = keys_of(mask, tile, tile.last_query);
+  if (last.end <= tile.first_key || first.begin > tile.last_key) return Coverage::none;
+  if (last.begin <= tile.first_key && first.end > tile.last_key) return Coverage::full;
+  const auto meets = [&](const KeyRange& keys) {
+    return keys.begin < keys.end && keys.begin <= tile.last_key && keys.end > tile.first_key;
+  };
+  if (meets(first) || meets(last)) return Coverage::partial;
+  Index low = tile.first_query, high = tile.last_query;
+  while (low < high) {
+    const Index middle = low + (high - low) / 2;
+    if (keys_of(mask, tile, middle).end > tile.first_key) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  for (; low <= tile.last_query; ++low) {
+    const KeyRange keys = keys_of(mask, tile, low);
+    if (keys.begin > tile.last_key) break;
+    if (keys.begin < keys.end) return Coverage::partial;
+  }
+  return Coverage::none;
+}
+
+}  // namespace detail
+
 /// Coverage of a tile by any mask; `partial` for one that does not say.
 template <MaskPolicy M>
 Coverage coverage_of(const M& mask, const Tile& tile) {
   if constexpr (TiledMaskPolicy<M>) {
     return mask.coverage(tile);
+  } else if constexpr (IntervalMaskPolicy<M>) {
+    return detail::interval_coverage(mask, tile);
   } else {
     return Coverage::partial;
   }
 }
+
+/// The lane word of queries `first … last` relative to a tile's first query, clipped to its 64
+/// lanes: how masks that see an interval of queries per key write their lane words.
+inline std::uint64_t lanes_between(Index first, Index last) {
+  if (first < 0) first = 0;
+  if (last > 63) last = 63;
+  if (first > last) return 0;
+  return (~std::uint64_t{0} >> (63 - (last - first))) << first;
+}
+
+namespace detail {
+
+/// The first row from `from` on that is not `past`, which the first ones are: steps that double,
+/// then halving.
+template <class Past>
+Index first_not_past(Index from, Index rows, const Past& past) {
+  for (Index step = 1; from < rows; step *= 2) {
+    Index probe = from + step - 1 < rows ? from + step - 1 : rows - 1;
+    if (!past(probe)) {
+      while (from < probe) {
+        const Index middle = from + (probe - from) / 2;
+        past(middle) ? from = middle + 1 : probe = middle;
+      }
+      return from;
+    }
+    from = probe + 1;
+  }
+  return rows;
+}
+
+/// Of a tile's queries those whose run has begun at a key are the first ones, and so are those
+/// whose run has ended there: words change where one more does.
+template <IntervalMaskPolicy M>
+void interval_lane_words(const M& mask, const Tile& tile, std::uint64_t* words) {
+  const Index rows = tile.queries(), end = tile.last_key + 1;
+  const auto keys = [&](Index row) { return keys_of(mask, tile, tile.first_query + row); };
+  const auto begin = [&](Index row) { return row < rows ? keys(row).begin : end; };
+  const auto past = [&](Index row) { return row < rows ? keys(row).end : end; };
+  Index begun = 0, ended = 0, next_begin = begin(0), next_end = past(0);
+  for (Index key = tile.first_key; key < end;) {
+    if (next_begin <= key) next_begin = begin(++begun);
+    if (next_begin <= key) {
+      begun = first_not_past(begun + 1, rows, [&](Index row) { return begin(row) <= key; });
+      next_begin = begin(begun);
+    }
+    if (next_end <= key) next_end = past(++ended);
+    if (next_end <= key) {
+      ended = first_not_past(ended + 1, rows, [&](Index row) { return past(row) <= key; });
+      next_end = past(ended);
+    }
+    const Index next = smaller(next_begin, smaller(next_end, end));
+    const std::uint64_t word = lanes_between(ended, begun - 1);
+    for (; key < next; ++key) *words++ = word;
+  }
+}
+
+}  // namespace detail
 
 /// Lane words of a tile of at most 64 queries by any mask, see LaneMaskPolicy.
 template <MaskPolicy M>
 void fill_lane_words(const M& mask, const Tile& tile, std::uint64_t* words) {
   if constexpr (LaneMaskPolicy<M>) {
     mask.lane_words(tile, words);
+  } else if constexpr (IntervalMaskPolicy<M>) {
+    detail::interval_lane_words(mask, tile, words);
   } else {
     for (Index key = tile.first_key; key <= tile.last_key; ++key) {
       std::uint64_t word = 0;
@@ -164,7 +286,7 @@ bool depends_on_head(const M& mask) {
                        }) {
     return M::depends_on_head;
   } else {
-    return detail::AllowsPositions<M> || detail::CalledWithPosition<M>;
+    return detail::AllowsPositions<M> || detail::CalledWithPosition<M> || detail::SaysKeys<M>;
   }
 }
 
@@ -177,17 +299,8 @@ bool asks_every_score(const M& mask) {
                 }) {
     return mask.asks_every_score();
   } else {
-    return !LaneMaskPolicy<M>;
+    return !LaneMaskPolicy<M> && !IntervalMaskPolicy<M>;
   }
-}
-
-/// The lane word of queries `first … last` relative to a tile's first query, clipped to its 64
-/// lanes: how masks that see an interval of queries per key write their lane words.
-inline std::uint64_t lanes_between(Index first, Index last) {
-  if (first < 0) first = 0;
-  if (last > 63) last = 63;
-  if (first > last) return 0;
-  return (~std::uint64_t{0} >> (63 - (last - first))) << first;
 }
 
 /// The lane word from bit `row` on of a row of `words` words; bits outside it are 0. `row` > -64.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <cstdint>
 #include <utility>
 
 #include <heed/core/error.hpp>
@@ -26,18 +25,10 @@ class Prefix {
     return shared_ ? lengths_[0] : lengths_.has(item) ? lengths_[item] : 0;
   }
 
-  bool allows(Position at) const { return at.key < length(at.batch) || at.key <= at.query; }
-  Coverage coverage(Tile tile) const {
-    const Index last_of_prefix = length(tile.batch) - 1;
-    if (tile.first_key > last_of_prefix && tile.first_key > tile.last_query) return Coverage::none;
-    return tile.last_key <= last_of_prefix || tile.last_key <= tile.first_query ? Coverage::full
-                                                                                : Coverage::partial;
-  }
-  void lane_words(Tile tile, std::uint64_t* words) const {
-    const Index end = length(tile.batch);
-    for (Index key = tile.first_key; key <= tile.last_key; ++key) {
-      *words++ = key < end ? ~std::uint64_t{0} : lanes_between(key - tile.first_query, 63);
-    }
+  bool allows(Position at) const { return keys(at).has(at.key); }
+  KeyRange keys(Position at) const {
+    const Index end = length(at.batch);
+    return {0, end > at.query ? end : at.query + 1};
   }
   void check(MaskShape shape) const {
     if (!shared_ && !shape.has_batch(lengths_.size())) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <cstdint>
 #include <utility>
 
 #include <heed/core/error.hpp>
@@ -32,35 +31,17 @@ class Segments {
   /// Where the document of a position begins, for positions up to the last offset.
   Index begin(Index position) const { return offsets_[segment(position)]; }
 
-  bool allows(Position at) const {
-    return inside(at.query) && inside(at.key) && segment(at.query) == segment(at.key);
-  }
-  Coverage coverage(Tile tile) const {
-    const Index first_query = tile.first_query < 0 ? 0 : tile.first_query;
-    const Index last_query = tile.last_query < total() ? tile.last_query : total() - 1;
-    const Index last_key = tile.last_key < total() ? tile.last_key : total() - 1;
-    if (first_query > last_query || tile.first_key > last_key) return Coverage::none;
-    const Index lowest = segment(first_query), highest = segment(last_query);
-    const Index first = segment(tile.first_key), last = segment(last_key);
-    if (last < lowest || first > highest) return Coverage::none;
-    const bool whole = first_query == tile.first_query && last_query == tile.last_query &&
-                       last_key == tile.last_key;
-    return whole && lowest == highest && first == last ? Coverage::full : Coverage::partial;
-  }
-  void lane_words(Tile tile, std::uint64_t* words) const {
-    Index key = tile.first_key;
-    for (Index at = inside(key) ? segment(key) : offsets_.size(); at + 1 < offsets_.size(); ++at) {
-      const std::uint64_t own =
-          lanes_between(offsets_[at] - tile.first_query, offsets_[at + 1] - 1 - tile.first_query);
-      for (; key < offsets_[at + 1] && key <= tile.last_key; ++key) *words++ = own;
-    }
-    for (; key <= tile.last_key; ++key) *words++ = 0;
+  bool allows(Position at) const { return keys(at).has(at.key); }
+  KeyRange keys(Position at) const {
+    if (at.query < 0) return {};
+    if (at.query >= total()) return {total(), total()};
+    const Index own = segment(at.query);
+    return {offsets_[own], offsets_[own + 1]};
   }
   void check(MaskShape shape) const { detail::check_describes("Segments", total(), shape); }
 
  private:
   Index total() const { return offsets_[offsets_.size() - 1]; }
-  bool inside(Index position) const { return position >= 0 && position < total(); }
   /// The last segment that begins at or before a position inside; empty segments hold none.
   Index segment(Index position) const {
     Index low = 0, high = offsets_.size() - 1;

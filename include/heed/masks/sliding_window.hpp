@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <cstdint>
+#include <limits>
 
 #include <heed/core/error.hpp>
 #include <heed/masks/policy.hpp>
@@ -19,26 +19,13 @@ struct SlidingWindow {
   Index left = unbounded;
   Index right = 0;
 
-  // All by differences of positions: a huge side, another way to say unbounded, cannot overflow.
-  bool allows(Position at) const {
-    return (left == unbounded || at.query - at.key <= left) &&
-           (right == unbounded || at.key - at.query <= right);
-  }
-  Coverage coverage(Tile tile) const {
-    const bool left_of_all = left != unbounded && tile.first_query - tile.last_key > left;
-    const bool right_of_all = right != unbounded && tile.first_key - tile.last_query > right;
-    if (left_of_all || right_of_all) return Coverage::none;
-    const bool within_left = left == unbounded || tile.last_query - tile.first_key <= left;
-    const bool within_right = right == unbounded || tile.last_key - tile.first_query <= right;
-    return within_left && within_right ? Coverage::full : Coverage::partial;
-  }
-  void lane_words(Tile tile, std::uint64_t* words) const {
-    for (Index key = tile.first_key; key <= tile.last_key; ++key) {
-      const Index lane = key - tile.first_query;  // of the query at this key's position
-      const bool to_the_end = left == unbounded || left >= 63 - lane;
-      const bool from_the_start = right == unbounded || right >= lane;
-      *words++ = lanes_between(from_the_start ? 0 : lane - right, to_the_end ? 63 : lane + left);
-    }
+  bool allows(Position at) const { return keys(at).has(at.key); }
+  // A huge side, another way to say unbounded, cannot overflow.
+  KeyRange keys(Position at) const {
+    constexpr Index all = std::numeric_limits<Index>::max();
+    const bool from_the_start = left == unbounded || left >= at.query;
+    const bool to_the_end = right == unbounded || (at.query >= 0 && right >= all - at.query);
+    return {from_the_start ? 0 : at.query - left, to_the_end ? all : at.query + right + 1};
   }
   void check(MaskShape) const {
     if (left < unbounded || right < unbounded) {
