@@ -52,8 +52,8 @@ int main(int count, char** arguments) {
   // [packed]
   const std::vector<Index> offsets = {0, 180, 300};
   const auto of_batch = [](const auto& tensor) { return tensor.view().select(0, 0); };
-  Tensor<float, 3> together({heads, length, dim});
-  packed_attention(of_batch(queries), of_batch(keys), of_batch(values), offsets, mask, together);
+  const auto together =
+      packed_attention(of_batch(queries), of_batch(keys), of_batch(values), offsets, mask);
   // [/packed]
   bool alone = true;
   for (std::size_t text = 0; text < 2; ++text) {

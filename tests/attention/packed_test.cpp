@@ -105,6 +105,22 @@ TEST(Packed, QueriesAndKeysMayHaveOffsetsOfTheirOwn) {
   }
 }
 
+TEST(Packed, TheResultMayBeANewTensor) {
+  const std::vector<Index> offsets = {0, 2, 5}, keys = {0, 70, 100};
+  std::mt19937_64 bits(805);
+  const auto q = random_tensor<float, 3>({2, 5, 8}, bits);
+  const auto k = random_tensor<float, 3>({1, 100, 8}, bits);
+  const auto v = random_tensor<float, 3>({1, 100, 6}, bits);
+  Tensor<float, 3> out({2, 5, 6});
+  packed_attention(q, k, v, {offsets, keys}, masks::Causal{}, out, {.scale = 0.3f});
+  const Tensor<float, 3> fresh =
+      packed_attention(q, k, v, {offsets, keys}, masks::Causal{}, {.scale = 0.3f});
+  EXPECT_TRUE(same_bits(fresh, out));
+  const Tensor<float, 3> self = packed_attention(q, q, q, offsets, masks::Full{});
+  EXPECT_EQ(self.extents(), q.extents());
+  EXPECT_THROW(packed_attention(q, k, v, {keys, offsets}, masks::Full{}), ShapeError);
+}
+
 TEST(Packed, RefusesOffsetsThatDoNotFit) {
   Tensor<float, 3> x({1, 10, 4}), out({1, 10, 4});
   std::fill(out.begin(), out.end(), 5.f);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <type_traits>
 
 #include <heed/attention/detail/owned_array.hpp>
 #include <heed/attention/forward.hpp>
 #include <heed/core/parallel.hpp>
+#include <heed/tensor/tensor.hpp>
 
 namespace heed {
 
@@ -132,6 +134,21 @@ void packed_attention(const Q& queries, const K& keys, const V& values,
   detail::for_each_sequence(offsets, [&](Index s) {
     detail::run_attention(detail::one_sequence(packed, offsets, s), reference);
   });
+}
+
+/// The same, with the result as a new tensor of the queries' rank.
+template <Viewable Q, Viewable K, Viewable V, MaskPolicy M>
+auto packed_attention(const Q& queries, const K& keys, const V& values,
+                      const PackedOffsets& offsets, const M& mask,
+                      const AttentionOptions<ValueOf<Q>>& options = {}) {
+  constexpr std::size_t rank = ViewOf<const Q>::rank();
+  static_assert(rank == ViewOf<const V>::rank(),
+                "packed_attention: queries and values must have one rank");
+  auto extents = view_of(queries).extents();
+  extents[rank - 1] = view_of(values).extent(rank - 1);
+  Tensor<ValueOf<Q>, rank> out(extents);
+  packed_attention(queries, keys, values, offsets, mask, out, options);
+  return out;
 }
 
 }  // namespace heed
