@@ -29,15 +29,12 @@ int main(int count, char** arguments) {
   // [/whole]
 
   Index same = 0;
-  Tensor<float, 4> out({1, heads, 1, dim});
   // [decode]
-  KeyValueCache<float> cache(
-      {.key_heads = key_heads, .head_dim = dim, .value_dim = dim, .pages = 3});
+  KeyValueCache<float> cache({.key_heads = key_heads, .head_dim = dim, .pages = 3});
   for (Index token = 0; token < length; ++token) {
     const auto at = [&](const auto& tensor) { return tensor.view().slice(2, token, token + 1); };
     cache.forget(0, token - 99);  // three pages of 96 tokens are enough for a window of 100
-    cache.append(at(keys), at(values));
-    attention(at(queries), cache, mask, out);
+    const auto out = decode(at(queries), at(keys), at(values), cache, mask);
     // [/decode]
     bool equal = true;
     for (Index head = 0; head < heads; ++head) {

@@ -27,12 +27,21 @@ TEST(CacheShape, LengthsThatNoPageHasAreRefused) {
 
 TEST(CacheShape, PagesForEverySequence) {
   constexpr Index most = std::numeric_limits<Index>::max();
-  EXPECT_EQ(CacheShape::paged(3, 2, 64, 32, 97, 48).pages, 9);
-  EXPECT_EQ(CacheShape::paged(3, 2, 64, 32, 96, 48).pages, 6);
-  EXPECT_EQ(CacheShape::paged(1, 1, 1, 1, most, most - 15).pages, 2);
-  EXPECT_THROW(CacheShape::paged(1000, 1, 1, 1, most, 16), ShapeError);
-  EXPECT_THROW(CacheShape::paged(1, 1, 1, 1, -1, 16), ShapeError);
-  EXPECT_THROW(CacheShape::paged(1, 1, 1, 1, 5, 0), ShapeError);
+  EXPECT_EQ((CacheShape{3, 2, 64, 32, 48}.for_tokens(97)).pages, 9);
+  EXPECT_EQ((CacheShape{3, 2, 64, 32, 48}.for_tokens(96)).pages, 6);
+  EXPECT_EQ((CacheShape{1, 1, 1, 1, most - 15}.for_tokens(most)).pages, 2);
+  const auto usual = CacheShape{.batch = 2, .key_heads = 8, .head_dim = 64}.for_tokens(4096);
+  EXPECT_EQ(usual.page_tokens, 96);
+  EXPECT_EQ(usual.pages, 2 * 43);
+  EXPECT_THROW((CacheShape{1000, 1, 1, 1, 16}.for_tokens(most)), ShapeError);
+  EXPECT_THROW((CacheShape{1, 1, 1, 1, 16}.for_tokens(-1)), ShapeError);
+  EXPECT_THROW((CacheShape{1, 1, 1, 1, 0}.for_tokens(5)), ShapeError);
+}
+
+TEST(CacheShape, ValuesAreAsWideAsKeysUnlessTheyAreTold) {
+  EXPECT_EQ(detail::checked({.head_dim = 64}).value_dim, 64);
+  EXPECT_EQ(detail::checked({.head_dim = 64, .value_dim = 0}).value_dim, 0);
+  EXPECT_THROW(detail::checked({.head_dim = 64, .value_dim = -2}), ShapeError);
 }
 
 TEST(CacheShape, PagesAreMultiplesOfSixteenTokens) {

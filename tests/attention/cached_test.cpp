@@ -3,8 +3,12 @@
 #include <heed/attention/cached.hpp>
 
 #include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <vector>
 
 #include <heed/masks.hpp>
+#include <heed/tensor/copy.hpp>
 
 #include "support/bfloat16_cases.hpp"
 #include "support/score_changes.hpp"
@@ -173,6 +177,105 @@ TEST(Cached, AnEmptyCacheGivesZeros) {
   std::fill(out.begin(), out.end(), 3.f);
   attention(queries, cache, Causal{}, out);
   for (const float value : out) EXPECT_EQ(value, 0.f);
+}
+
+TEST(Decode, TokenByTokenEqualsTheWholeSequence) {
+  const Shape shape{2, 4, 2, 130, 130, 16, 12};
+  const Inputs<float> in(shape, 706);
+  const auto whole = fused(shape, in, Causal{});
+  auto cache = KeyValueCache<float>::for_tokens(
+      {.batch = 2, .key_heads = 2, .head_dim = 16, .value_dim = 12}, 130);
+  Tensor<float, 4> out({2, 4, 130, 12});
+  for (Index first = 0; first < 130;) {  // a prompt of 100 tokens, then one by one
+    const Index last = first == 0 ? 100 : first + 1;
+    const auto at = [&](const auto& tensor) { return tensor.view().slice(2, first, last); };
+    const Tensor<float, 4> rows =
+        decode(at(in.queries), at(in.keys), at(in.values), cache, Causal{});
+    copy(rows, out.view().slice(2, first, last));
+    first = last;
+  }
+  EXPECT_TRUE(same_bits(out, whole.out));
+  EXPECT_EQ(cache.length(1), 130);
+}
+
+TEST(Decode, OneSequenceNeedsNoBatchAxis) {
+  const Tensor<float, 2> token({1, 8}, {1, 2, 3, 4, 5, 6, 7, 8});
+  auto cache = KeyValueCache<float>::for_tokens({.head_dim = 8}, 10);
+  const Tensor<float, 2> out = decode(token, token, token, cache, Causal{});
+  EXPECT_TRUE(same_bits(out, token)) << "one token sees itself";
+  Tensor<float, 3> rows({1, 1, 8});
+  decode(token.view().with_leading_axis(), token, token, cache, Causal{}, rows, {.scale = 1.f});
+  EXPECT_EQ(rows(0, 0, 7), 8.f);
+  EXPECT_EQ(cache.length(0), 2);
+}
+
+TEST(Decode, Bfloat16) {
+  const Shape shape{1, 4, 2, 40, 40, 16, 16};
+  const NarrowInputs in(shape, 721);
+  const auto expected = narrow_attention(shape, in, Causal{});
+  auto cache = KeyValueCache<bfloat16>::for_tokens({.key_heads = 2, .head_dim = 16}, 40);
+  const auto out = decode(in.queries, in.keys, in.values, cache, Causal{});
+  EXPECT_EQ(std::memcmp(out.data(), expected.out.data(), sizeof(bfloat16) * 4 * 40 * 16), 0);
+}
+
+/// Two sequences that share a page in the midst of which they end, and a step for both.
+struct SharedPage {
+  SharedPage() : cache({2, 1, 8, 8, 16, 3}), in(Shape{2, 2, 1, 1, 20, 8, 8}, 707) {
+    cache.append(0, in.keys.view().select(0, 0), in.values.view().select(0, 0));
+    cache.fork(0, 1);
+  }
+  auto key() const { return in.keys.view().slice(2, 3, 4); }
+  auto value() const { return in.values.view().slice(2, 4, 5); }
+  auto result(const KeyValueCache<float>& from) const {
+    Tensor<float, 4> out({2, 2, 1, 8});
+    attention(in.queries, from, Causal{}, out);
+    return out;
+  }
+  KeyValueCache<float> cache;
+  Inputs<float> in;
+};
+
+TEST(Decode, WhatDoesNotFitLeavesTheCacheAsItWas) {
+  SharedPage at;
+  auto& cache = at.cache;
+  auto& in = at.in;
+  const auto before = at.result(cache);
+  Tensor<float, 4> out({2, 2, 1, 8}), other({2, 2, 1, 7});
+  std::fill(out.begin(), out.end(), 5.f);
+  const auto unchanged = [&] {
+    EXPECT_EQ(cache.length(0), 20);
+    EXPECT_EQ(cache.length(1), 20);
+    EXPECT_EQ(cache.free_pages(), 1) << "the page is shared still";
+    for (const float value : out) ASSERT_EQ(value, 5.f);
+  };
+  const auto refused = [&](const auto& call) {
+    EXPECT_THROW(call(), ShapeError);
+    unchanged();
+  };
+  const auto key = at.key(), value = at.value();
+  const masks::Padding three(std::vector<Index>{1, 2, 3});
+  refused([&] { decode(other, key, value, cache, Causal{}, out); });
+  refused([&] { decode(in.queries, key, value, cache, Causal{}, other); });
+  refused([&] { decode(in.queries, key, value, cache, three, out); });
+  refused([&] { decode(in.queries, key, value, cache, Causal{}, out, {.scale = NAN}); });
+  refused([&] { decode(in.queries, key, value, cache, Causal{}, in.queries); });
+  refused([&] { decode(in.queries, other, value, cache, Causal{}, out); });
+  refused([&] { decode(in.queries, key, in.values, cache, Causal{}, out); });
+  EXPECT_THROW(decode(in.queries, in.keys, in.values, cache, Causal{}, out), CacheFull);
+  unchanged();
+  EXPECT_TRUE(same_bits(at.result(cache), before));
+}
+
+TEST(Decode, AMaskThatThrowsTakesTheTokensBack) {
+  const RestoreSettings restore;
+  set_thread_count(1);
+  SharedPage at;
+  const auto before = at.result(at.cache);
+  const auto broken = predicate([](Index, Index) -> bool { throw std::runtime_error("broken"); });
+  EXPECT_THROW(decode(at.in.queries, at.key(), at.value(), at.cache, broken), std::runtime_error);
+  EXPECT_EQ(at.cache.length(0), 20);
+  EXPECT_EQ(at.cache.length(1), 20);
+  EXPECT_TRUE(same_bits(at.result(at.cache), before));
 }
 
 }  // namespace

@@ -267,6 +267,17 @@ TEST(KeyValueCache, WhatIsForgottenStaysForgotten) {
   EXPECT_EQ(cache.free_pages(), 6);
 }
 
+TEST(KeyValueCache, IsMadeForSoManyTokens) {
+  auto cache = KeyValueCache<float>::for_tokens({.batch = 2, .key_heads = 2, .head_dim = 4}, 100);
+  EXPECT_EQ(cache.shape().value_dim, 4);
+  const Tensor<float, 4> most({2, 2, 100, 4}), more({2, 2, 93, 4});
+  cache.append(most, most);
+  EXPECT_EQ(cache.free_pages(), 0);
+  EXPECT_EQ(cache.length(1), 100);
+  EXPECT_THROW(cache.append(more, more), CacheFull);
+  EXPECT_THROW(KeyValueCache<float>::for_tokens({.batch = 2}, -1), ShapeError);
+}
+
 TEST(KeyValueCache, SaysWhatDoesNotFit) {
   EXPECT_THROW(KeyValueCache<float>({1, 1, 4, 4, 24, 1}), ShapeError);
   EXPECT_THROW(KeyValueCache<float>({1, 1, 4, 4, 16, -1}), ShapeError);

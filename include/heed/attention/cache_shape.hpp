@@ -8,12 +8,13 @@
 
 namespace heed {
 
-/// What a KeyValueCache holds and in which pieces.
+/// What a KeyValueCache holds and in which pieces. `KeyValueCache<T>::for_tokens` counts the pages.
 struct CacheShape {
+  static constexpr Index same_as_keys = -1;
   Index batch = 1;  // sequences
   Index key_heads = 1;
   Index head_dim = 1;
-  Index value_dim = 1;
+  Index value_dim = same_as_keys;  // same_as_keys: head_dim
   /// Tokens in a page, a multiple of 16. Multiples of 96 are read without copying.
   Index page_tokens = 96;
   /// Pages in all, for all sequences.
@@ -29,25 +30,25 @@ struct CacheShape {
     const Index tokens = detail::larger((length + 95) / 96 * 96, 96);
     return {batch, key_heads, head_dim, value_dim, tokens, batch};
   }
-  /// Pages of `page_tokens`, enough for every sequence to have `length` tokens. Throws ShapeError
-  /// where they cannot be counted.
-  static CacheShape paged(Index batch, Index key_heads, Index head_dim, Index value_dim,
-                          Index length, Index page_tokens) {
-    Index pages = -1;
+  /// The same with pages enough for every sequence to have `length` tokens. Throws ShapeError where
+  /// they cannot be counted.
+  CacheShape for_tokens(Index length) const {
+    CacheShape shape = *this;
     const bool sizes = batch >= 0 && length >= 0 && page_tokens > 0;
-    if (!sizes ||
-        __builtin_mul_overflow(batch, length / page_tokens + (length % page_tokens > 0), &pages)) {
+    if (!sizes || __builtin_mul_overflow(batch, length / page_tokens + (length % page_tokens > 0),
+                                         &shape.pages)) {
       throw_shape_error("KeyValueCache: a batch of ", batch, " with ", length,
                         " tokens in pages of ", page_tokens);
     }
-    return {batch, key_heads, head_dim, value_dim, page_tokens, pages};
+    return shape;
   }
 };
 
 namespace detail {
 
-/// The shape, unless no cache can have it.
-inline const CacheShape& checked(const CacheShape& shape) {
+/// The shape with a value_dim, unless no cache can have it.
+inline CacheShape checked(CacheShape shape) {
+  if (shape.value_dim == CacheShape::same_as_keys) shape.value_dim = shape.head_dim;
   if (shape.batch < 0 || shape.key_heads < 0 || shape.head_dim < 0 || shape.value_dim < 0 ||
       shape.pages < 0 || shape.page_tokens < 16 || shape.page_tokens % 16 != 0) {
     throw_shape_error("KeyValueCache: batch ", shape.batch, ", key_heads ", shape.key_heads,

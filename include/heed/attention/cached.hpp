@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <span>
 #include <type_traits>
 
 #include <heed/attention/detail/bfloat16_call.hpp>
@@ -9,22 +10,78 @@
 #include <heed/attention/key_value_cache.hpp>
 #include <heed/masks/combine.hpp>
 #include <heed/masks/padding.hpp>
+#include <heed/tensor/tensor.hpp>
 
 namespace heed {
 
 namespace detail {
 
-/// The rest of the call below, from the checked problem on; `run(MaskRef)` computes it.
-template <class T, class Cache, class M, class Run>
-void attend_to_held(const AttentionProblem<T>& problem, const Cache& cache, const M& mask,
-                    const Run& run) {
-  check_mask_fits(mask, problem);
+/// A call on a problem that has been checked: `run(MaskRef)` computes it.
+template <class Cache, class M, class Run>
+void attend_to_held(const Cache& cache, const M& mask, const Run& run) {
   bool forgotten = false;
   for (const Index start : cache.starts()) forgotten = forgotten || start > 0;
   if (!forgotten) return run(MaskRef(mask));
   const auto held = mask & masks::Padding(cache.starts(), cache.lengths());
   run(MaskRef(held));
 }
+
+/// Attention to a cache that has `lengths` tokens once `append()` was called, which comes behind
+/// every check and before anything is written.
+template <class Q, class Held, class Stored, class M, class Out, class Append>
+void attend_to_cache(const Q& queries, const KeyValueCache<Held, Stored>& cache,
+                     std::span<const Index> lengths, const M& mask, Out& out,
+                     AttentionOptions<ComputedIn<ValueOf<Q>>> options, const Append& append) {
+  using From = ValueOf<Q>;
+  using T = ComputedIn<From>;
+  constexpr bool narrow = std::is_same_v<From, bfloat16>;
+  static_assert(same_scalars<Q, Out>, "attention: queries and out must have one scalar type");
+  static_assert(narrow ? std::is_same_v<Stored, bfloat16> : std::is_same_v<Held, From>,
+                "attention: the cache holds another scalar type than queries have");
+  const CacheShape& shape = cache.shape();
+  Index longest = 0;
+  for (const Index length : lengths) longest = larger(longest, length);
+  const TensorView<const From, 4> keys(nullptr,
+                                       {shape.batch, shape.key_heads, longest, shape.head_dim});
+  const TensorView<const From, 4> values(nullptr,
+                                         {shape.batch, shape.key_heads, longest, shape.value_dim});
+  options.key_counts = OwnedArray<Index>::borrowed(lengths);
+  Tensor<const Index*, 1> tables({shape.batch});
+  CachePages cached_keys, cached_values;
+  const auto finish = [&](const auto& problem, const auto& run) {
+    check_mask_fits(mask, problem);
+    append();
+    cached_keys = cache.pages(true, tables);
+    cached_values = cache.pages(false, tables);
+    attend_to_held(cache, mask, run);
+  };
+  const TensorView<const From, 4> query_view = as_rank_4(view_of(queries));
+  if constexpr (narrow) {
+    const Bfloat16Views views{query_view,   keys,          values, as_rank_4(view_of(out)),
+                              &cached_keys, &cached_values};
+    const auto problem = checked_bfloat16_problem<T>(views, options);
+    finish(problem, [&](const MaskRef& held) { run_bfloat16(views, problem, held); });
+  } else {
+    auto problem = checked_problem<T>(query_view, keys, values, as_rank_4(view_of(out)), options);
+    problem.cached_keys = &cached_keys;
+    problem.cached_values = &cached_values;
+    finish(problem, [&](const MaskRef& held) { run_attention(problem, held); });
+  }
+}
+
+/// Takes tokens that were appended to every sequence back, unless they are kept.
+template <class Cache>
+struct Appended {
+  Cache& cache;
+  Index tokens;  // of each sequence
+  bool kept = false;
+  ~Appended() {
+    if (kept) return;
+    for (Index item = 0; item < cache.shape().batch; ++item) {
+      cache.truncate(item, cache.length(item) - tokens);
+    }
+  }
+};
 
 }  // namespace detail
 
@@ -36,40 +93,43 @@ void attend_to_held(const AttentionProblem<T>& problem, const Cache& cache, cons
 /// and double queries see stored bfloat16 as their own type, bfloat16 queries want it.
 template <Viewable Q, class Held, class Stored, MaskPolicy M, Viewable Out>
 void attention(const Q& queries, const KeyValueCache<Held, Stored>& cache, const M& mask, Out&& out,
-               AttentionOptions<ComputedIn<ValueOf<Q>>> options = {}) {
-  using From = ValueOf<Q>;
-  using T = ComputedIn<From>;
-  constexpr bool narrow = std::is_same_v<From, bfloat16>;
-  static_assert(detail::same_scalars<Q, Out>,
-                "attention: queries and out must have one scalar type");
-  static_assert(narrow ? std::is_same_v<Stored, bfloat16> : std::is_same_v<Held, From>,
-                "attention: the cache holds another scalar type than queries have");
-  const CacheShape& shape = cache.shape();
-  Index longest = 0;
-  for (const Index length : cache.lengths()) longest = detail::larger(longest, length);
-  const TensorView<const From, 4> keys(nullptr,
-                                       {shape.batch, shape.key_heads, longest, shape.head_dim});
-  const TensorView<const From, 4> values(nullptr,
-                                         {shape.batch, shape.key_heads, longest, shape.value_dim});
-  options.key_counts = OwnedArray<Index>::borrowed(cache.lengths());
-  Tensor<const Index*, 1> tables({shape.batch});
-  const auto cached_keys = cache.pages(true, tables), cached_values = cache.pages(false, tables);
-  const TensorView<const From, 4> query_view = detail::as_rank_4(view_of(queries));
-  if constexpr (narrow) {
-    const detail::Bfloat16Views views{
-        query_view, keys, values, detail::as_rank_4(view_of(out)), &cached_keys, &cached_values};
-    const auto problem = detail::checked_bfloat16_problem<T>(views, options);
-    detail::attend_to_held(problem, cache, mask, [&](const MaskRef& held) {
-      detail::run_bfloat16(views, problem, held);
-    });
-  } else {
-    auto problem = detail::checked_problem<T>(query_view, keys, values,
-                                              detail::as_rank_4(view_of(out)), options);
-    problem.cached_keys = &cached_keys;
-    problem.cached_values = &cached_values;
-    detail::attend_to_held(problem, cache, mask,
-                           [&](const MaskRef& held) { detail::run_attention(problem, held); });
-  }
+               const AttentionOptions<ComputedIn<ValueOf<Q>>>& options = {}) {
+  detail::attend_to_cache(queries, cache, cache.lengths(), mask, out, options, [] {});
+}
+
+/// One step of decoding: `append` and `attention` in one call. The next tokens of every sequence,
+/// keys (batch, key_heads, tokens, head_dim) and values likewise, go to the cache, and the queries
+/// (batch, heads, queries, head_dim) attend to these and all before them; out (batch, heads,
+/// queries, value_dim). A prompt is the same call with more tokens. Rank 3 and 2 as for
+/// `attention`. Throws what `append` and `attention` throw, and leaves the cache as it was then:
+/// shapes, options and the mask are checked before anything is written.
+template <Viewable Q, Viewable K, Viewable V, class Held, class Stored, MaskPolicy M, Viewable Out>
+void decode(const Q& queries, const K& keys, const V& values, KeyValueCache<Held, Stored>& cache,
+            const M& mask, Out&& out,
+            const AttentionOptions<ComputedIn<ValueOf<Q>>>& options = {}) {
+  static_assert(std::is_same_v<ValueOf<K>, Held> && std::is_same_v<ValueOf<V>, Held>,
+                "decode: the cache holds another scalar type than keys and values have");
+  const TensorView<const Held, 4> more_keys = detail::as_rank_4(view_of(keys));
+  const TensorView<const Held, 4> more_values = detail::as_rank_4(view_of(values));
+  auto lengths = Tensor<Index, 1>::copy_of(TensorView<const Index, 1>(cache.lengths()));
+  for (Index& length : lengths) length = detail::sum_or_most(length, more_keys.extent(2));
+  detail::Appended<KeyValueCache<Held, Stored>> appended{cache, 0};
+  detail::attend_to_cache(queries, cache, lengths, mask, out, options, [&] {
+    cache.append(more_keys, more_values);
+    appended.tokens = more_keys.extent(2);
+  });
+  appended.kept = true;
+}
+
+/// The same, with the result as a new tensor of the queries' rank.
+template <Viewable Q, Viewable K, Viewable V, class Held, class Stored, MaskPolicy M>
+auto decode(const Q& queries, const K& keys, const V& values, KeyValueCache<Held, Stored>& cache,
+            const M& mask, const AttentionOptions<ComputedIn<ValueOf<Q>>>& options = {}) {
+  auto extents = view_of(queries).extents();
+  extents.back() = cache.shape().value_dim;
+  Tensor<ValueOf<Q>, ViewOf<const Q>::rank()> out(extents);
+  decode(queries, keys, values, cache, mask, out, options);
+  return out;
 }
 
 }  // namespace heed

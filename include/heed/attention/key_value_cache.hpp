@@ -31,13 +31,16 @@ class KeyValueCache {
  public:
   explicit KeyValueCache(const CacheShape& shape)
       : shape_(detail::checked(shape)),
-        pool_(shape.pages),
-        tables_(shape.batch),
-        lengths_({shape.batch}),
-        starts_({shape.batch}),
-        keys_({shape.pages, shape.key_heads, shape.page_tokens, shape.head_dim}),
-        values_({shape.pages, shape.key_heads, shape.page_tokens, shape.value_dim}) {}
-
+        pool_(shape_.pages),
+        tables_(shape_.batch),
+        lengths_({shape_.batch}),
+        starts_({shape_.batch}),
+        keys_({shape_.pages, shape_.key_heads, shape_.page_tokens, shape_.head_dim}),
+        values_({shape_.pages, shape_.key_heads, shape_.page_tokens, shape_.value_dim}) {}
+  /// With pages, of shape.page_tokens, for `length` tokens of every sequence. Throws ShapeError.
+  static KeyValueCache for_tokens(const CacheShape& shape, Index length) {
+    return KeyValueCache(shape.for_tokens(length));
+  }
   KeyValueCache(const KeyValueCache&) = default;
   KeyValueCache(KeyValueCache&&) noexcept = default;
   KeyValueCache& operator=(KeyValueCache&&) noexcept = default;
@@ -240,10 +243,8 @@ class KeyValueCache {
   CacheShape shape_;
   detail::PagePool pool_;
   detail::PageTables tables_;
-  Tensor<Index, 1> lengths_;
-  Tensor<Index, 1> starts_;
-  Tensor<Stored, 4> keys_;
-  Tensor<Stored, 4> values_;
+  Tensor<Index, 1> lengths_, starts_;
+  Tensor<Stored, 4> keys_, values_;
 };
 
 }  // namespace heed

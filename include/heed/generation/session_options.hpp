@@ -48,7 +48,7 @@ inline CacheShape cache_shape(const SessionOptions& options,
   const Index heads = attention.key_heads, dim = attention.head_dim;
   const Index length = options.max_length, page = options.page_tokens;
   if (page == 0) return CacheShape::contiguous(options.batch, heads, dim, dim, length);
-  auto shape = CacheShape::paged(options.batch, heads, dim, dim, length, page);
+  auto shape = CacheShape{options.batch, heads, dim, dim, page}.for_tokens(length);
   if (options.pages > 0) shape.pages = options.pages;
   return shape;
 }

@@ -44,8 +44,9 @@ class TranslationSession {
       const auto& attention = block.attention.options;
       const Index heads = attention.key_heads, dim = attention.head_dim;
       const Index length = options_.max_length, page = options_.page_tokens;
-      caches_.emplace_back(page == 0 ? CacheShape::contiguous(batch_, heads, dim, dim, length)
-                                     : CacheShape::paged(batch_, heads, dim, dim, length, page));
+      caches_.emplace_back(page == 0
+                               ? CacheShape::contiguous(batch_, heads, dim, dim, length)
+                               : CacheShape{batch_, heads, dim, dim, page}.for_tokens(length));
     }
   }
 
