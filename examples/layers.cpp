@@ -55,8 +55,8 @@ Tensor<float, 3> random_input(const Extents<3>& extents, Random& random) {
 void linear() {
   // [linear]
   Random random(1);
-  Linear<float> layer({.inputs = 4, .outputs = 2}, random);
-  const auto x = random_input({2, 3, 4}, random);  // (batch, tokens, inputs)
+  Linear<float> layer(4, 2, random);
+  const auto x = random_input({2, 3, 4}, random);  // (batch, tokens, inputs), or any rank
 
   Linear<float>::Saved saved;
   const auto y = layer.forward(x, saved);  // layer.forward(x) keeps nothing: inference

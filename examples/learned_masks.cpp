@@ -290,7 +290,7 @@ void image_grid(const Options& options) {
                                .segments = 0,
                                .deviation = 0.1},
                               random),
-                   Linear<T>({.inputs = 32, .outputs = 3}, random)};
+                   Linear<T>(32, 3, random)};
   AdamW optimizer(model, {.learning_rate = 3e-3});
   auto gradients = zeros_like(model);
   const int steps = options.quick ? 210 : 300;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <heed/layers/activation.hpp>
 
-#include "laws/layer_laws.hpp"
+#include "laws/any_rank.hpp"
 
 namespace heed::test {
 namespace {
@@ -13,6 +13,15 @@ TEST(Activation, KeepsTheLaws) {
     check_layer_laws([kind](auto scalar) { return Activation<decltype(scalar)>(kind); }, {2, 3, 19},
                      {});
   }
+}
+
+TEST(Activation, TakesRowsOfAnyRank) {
+  const Activation<float> layer(ActivationKind::silu);
+  expect_any_rank(layer, 37);
+  Activation<float>::Saved saved;
+  layer.forward(Tensor<float, 2>({4, 3}), saved);
+  auto gradients = layer;
+  EXPECT_THROW(layer.backward(Tensor<float, 2>({5, 3}), saved, gradients), ShapeError);
 }
 
 TEST(Activation, KnownValues) {

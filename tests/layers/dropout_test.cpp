@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <heed/layers/dropout.hpp>
 
-#include "laws/layer_laws.hpp"
+#include "laws/any_rank.hpp"
 
 namespace heed::test {
 namespace {
@@ -73,6 +73,18 @@ TEST(Dropout, BackwardDropsTheSame) {
   const auto y = layer.forward(ones, Noise{seed}, saved);
   Dropout<float> none;
   EXPECT_TRUE(same_bits(layer.backward(ones, saved, none), y));
+}
+
+TEST(Dropout, TakesAnyRank) {
+  Random random(5);
+  const Dropout<float> layer(0.5, random);
+  expect_any_rank(layer, 9);
+  std::mt19937_64 bits(6);
+  const auto x = random_tensor<float, 3>({2, 3, 5}, bits);
+  Noise saved;
+  const Tensor<float, 2> flat =
+      layer.forward(TensorView<const float, 2>(x.data(), {6, 5}), Noise{seed}, saved);
+  EXPECT_EQ(std::memcmp(flat.data(), dropped(layer, x).data(), 30 * sizeof(float)), 0);
 }
 
 TEST(Dropout, SeedsAndLayersDiffer) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <heed/layers/feed_forward.hpp>
 
-#include "laws/layer_laws.hpp"
+#include "laws/any_rank.hpp"
 
 namespace heed::test {
 namespace {
@@ -47,6 +47,15 @@ TEST(FeedForward, KeepsTheLawsUnderDropout) {
                    {1, 3, 4},
                    {"up.weight", "up.bias", "gate.weight", "gate.bias", "down.weight", "down.bias"},
                    false, NoisyCall{});
+}
+
+TEST(FeedForward, TakesRowsOfAnyRank) {
+  for (const bool gated : {false, true}) {
+    auto layer = maker({.model_dim = 11, .hidden_dim = 37, .gated = gated})(float{});
+    expect_any_rank(layer, 11);
+    layer.pack();
+    expect_any_rank(layer, 11);
+  }
 }
 
 TEST(FeedForward, PackedWeightsGiveTheSameBits) {

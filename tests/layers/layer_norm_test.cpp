@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <heed/layers/layer_norm.hpp>
 
-#include "laws/layer_laws.hpp"
+#include "laws/any_rank.hpp"
 
 namespace heed::test {
 namespace {
@@ -34,8 +34,14 @@ TEST(LayerNorm, AConstantRowIsZero) {
     EXPECT_EQ(value, 0);
 }
 
+TEST(LayerNorm, TakesRowsOfAnyRank) { expect_any_rank(LayerNorm<float>(37), 37); }
+
 TEST(LayerNorm, RefusesWhatDoesNotFit) {
   EXPECT_THROW(LayerNorm<float>({.dim = 3}).forward(Tensor<float, 3>({1, 2, 4})), ShapeError);
+  LayerNorm<float> layer(3), gradients(3);
+  LayerNorm<float>::Saved saved;
+  layer.forward(Tensor<float, 2>({4, 3}), saved);
+  EXPECT_THROW(layer.backward(Tensor<float, 2>({5, 3}), saved, gradients), ShapeError);
   EXPECT_THROW(LayerNorm<float>({.dim = 0}), ShapeError);
 }
 

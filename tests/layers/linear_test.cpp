@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <heed/layers/linear.hpp>
 
-#include "laws/layer_laws.hpp"
+#include "laws/any_rank.hpp"
 
 namespace heed::test {
 namespace {
@@ -16,6 +16,26 @@ auto maker(const LinearOptions& options) {
 TEST(Linear, KeepsTheLaws) {
   check_layer_laws(maker({5, 7}), {2, 3, 5}, {"weight", "bias"});
   check_layer_laws(maker({3, 1, false}), {1, 2, 3}, {"weight"});
+}
+
+TEST(Linear, TakesRowsOfAnyRank) {
+  Random random(7);
+  Linear<float> layer(37, 20, random);
+  expect_any_rank(layer, 37);
+  layer.pack();
+  expect_any_rank(layer, 37);
+}
+
+TEST(Linear, ClassifiesWhatAUserHas) {
+  Random random(8), same(8);
+  const Linear<float> layer(3, 2, random);
+  const Linear<float> spelled({.inputs = 3, .outputs = 2}, same);
+  EXPECT_TRUE(same_bits(layer.weight, spelled.weight));
+  const std::vector<float> features{1, -2, 3};
+  const Tensor<float, 1> logits = layer.forward(features);
+  EXPECT_TRUE(same_bits(logits, layer.forward(Tensor<float, 1>({1, -2, 3}))));
+  EXPECT_EQ(layer.forward(Tensor<float, 2>({5, 3})).extents(), (Extents<2>{5, 2}));
+  EXPECT_EQ(layer.forward(Tensor<float, 4>({2, 1, 5, 3})).extents(), (Extents<4>{2, 1, 5, 2}));
 }
 
 TEST(Linear, IsTheFormula) {
@@ -77,6 +97,8 @@ TEST(Linear, RefusesWhatDoesNotFit) {
   Random random(6);
   const Linear<float> layer({4, 2}, random);
   EXPECT_THROW(layer.forward(Tensor<float, 3>({1, 2, 3})), ShapeError);
+  EXPECT_THROW(layer.forward(Tensor<float, 1>({3})), ShapeError);
+  EXPECT_THROW((Linear<float>(4, 0, random)), ShapeError);
   EXPECT_THROW((Linear<float>({0, 2}, random)), ShapeError);
 }
 

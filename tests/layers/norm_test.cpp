@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <heed/layers/norm.hpp>
 
-#include "laws/layer_laws.hpp"
+#include "laws/any_rank.hpp"
 
 namespace heed::test {
 namespace {
@@ -13,6 +13,11 @@ auto maker(NormKind kind) {
 TEST(Norm, KeepsTheLawsAsEitherKind) {
   check_layer_laws(maker(NormKind::layer), {2, 3, 7}, {"weight", "bias"});
   check_layer_laws(maker(NormKind::rms), {2, 3, 7}, {"weight"});
+}
+
+TEST(Norm, TakesRowsOfAnyRankAsEitherKind) {
+  expect_any_rank(maker(NormKind::layer)(float{}), 7);
+  expect_any_rank(maker(NormKind::rms)(float{}), 7);
 }
 
 }  // namespace

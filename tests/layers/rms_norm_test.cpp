@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <heed/layers/rms_norm.hpp>
 
-#include "laws/layer_laws.hpp"
+#include "laws/any_rank.hpp"
 
 namespace heed::test {
 namespace {
@@ -17,6 +17,8 @@ TEST(RMSNorm, BringsRowsToMeanSquareOne) {
   EXPECT_NEAR(y(0, 0, 0), 3 / std::sqrt(12.5), 1e-15);
   EXPECT_NEAR(y(0, 0, 1), 4 / std::sqrt(12.5), 1e-15);
 }
+
+TEST(RMSNorm, TakesRowsOfAnyRank) { expect_any_rank(RMSNorm<float>(37), 37); }
 
 TEST(RMSNorm, RefusesWhatDoesNotFit) {
   EXPECT_THROW(RMSNorm<float>({.dim = 3}).forward(Tensor<float, 3>({1, 2, 4})), ShapeError);

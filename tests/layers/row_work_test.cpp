@@ -20,6 +20,26 @@ TEST(RowWork, RunsCoverEveryRowOnce) {
   }
 }
 
+TEST(RowWork, RowsLieWhereTheyAreUnlessTheyAreScattered) {
+  Tensor<float, 4> x({2, 3, 1, 4});
+  for (Index i = 0; i < x.size(); ++i) x.data()[i] = static_cast<float>(i);
+  const detail::Rows<float> all(x), part(x.view().slice(0, 1, 2)),
+      scattered(x.view().permute({3, 1, 2, 0}));
+  EXPECT_EQ(all.view().data_handle(), x.data());
+  EXPECT_EQ(all.view().extents(), (Extents<2>{6, 4}));
+  EXPECT_EQ(part.view().data_handle(), x.data() + 12);
+  EXPECT_EQ(scattered.view().extents(), (Extents<2>{12, 2}));
+  EXPECT_EQ(scattered.view()(5, 1), x(1, 2, 0, 1));
+}
+
+TEST(RowWork, ATemporaryTensorIsItsOwnCopy) {
+  Tensor<float, 3> x({2, 3, 4});
+  const float* data = x.data();
+  EXPECT_NE(detail::owned<float>(x).data(), data);
+  EXPECT_NE(detail::owned_rows<float>(x.view()).data(), data);
+  EXPECT_EQ(detail::owned_rows<float>(std::move(x)).data(), data);
+}
+
 TEST(RowWork, SumsAreOfAllRows) {
   for (const Index width : {3, 4000}) {
     const auto sum =

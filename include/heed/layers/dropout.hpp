@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <optional>
 #include <tuple>
+#include <utility>
 
 #include <heed/core/error.hpp>
 #include <heed/core/philox.hpp>
@@ -24,9 +26,10 @@ struct Noise {
   std::optional<std::uint64_t> seed = {};
 };
 
-/// Sets elements to 0 with a probability and divides the others by what is left of 1, in training
-/// alone. Which ones is a pure function of seed, layer and position (Philox), so that backward and
-/// a resumed run draw the same. Probability 0 changes no bit. Srivastava et al. 2014.
+/// Sets elements of a tensor or view of any rank to 0 with a probability and divides the others by
+/// what is left of 1, in training alone. Which ones is a pure function of seed, layer and position
+/// (Philox), so that backward and a resumed run draw the same. Probability 0 changes no bit.
+/// Srivastava et al. 2014.
 template <Scalar T>
 struct Dropout {
   using Input = Tensor<T, 3>;
@@ -42,16 +45,26 @@ struct Dropout {
     }
   }
 
-  Output forward(Input x) const { return x; }
-  Output forward(Input x, const Noise& noise, Saved& saved) const {
-    saved = noise;
-    drop(x, noise);
-    return x;
+  template <class X>
+  auto forward(X&& x) const {
+    return detail::owned<T>(std::forward<X>(x));
   }
-  Output forward(Input x, Saved& saved) const { return forward(std::move(x), Noise{}, saved); }
-  Input backward(Output grad, const Saved& saved, Dropout&) const {
-    drop(grad, saved);
-    return grad;
+  template <class X>
+  auto forward(X&& x, const Noise& noise, Saved& saved) const {
+    saved = noise;
+    auto y = detail::owned<T>(std::forward<X>(x));
+    drop(y.data(), y.size(), noise);
+    return y;
+  }
+  template <class X>
+  auto forward(X&& x, Saved& saved) const {
+    return forward(std::forward<X>(x), Noise{}, saved);
+  }
+  template <class G>
+  auto backward(G&& grad, const Saved& saved, Dropout&) const {
+    auto grad_x = detail::owned<T>(std::forward<G>(grad));
+    drop(grad_x.data(), grad_x.size(), saved);
+    return grad_x;
   }
 
   /// Whether element `at` (row-major) is kept under a seed.
@@ -71,10 +84,10 @@ struct Dropout {
     return philox({static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(at >> 32), stream, 0},
                   {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
   }
-  void drop(Input& x, const Noise& noise) const {
+  void drop(T* x, Index size, const Noise& noise) const {
     if (!noise.seed || probability == 0) return;
     const double least = std::ceil(probability * 0x1p32);  // of the words that are kept
-    if (least >= 0x1p32) return set_zero(x);
+    if (least >= 0x1p32) return static_cast<void>(std::fill_n(x, size, T{0}));
     const simd::DropRun<T> drop{
         stream,
         {static_cast<std::uint32_t>(*noise.seed), static_cast<std::uint32_t>(*noise.seed >> 32)},
@@ -82,14 +95,11 @@ struct Dropout {
         static_cast<T>(1 / (1 - probability))};
     const auto& kernels = simd::row_kernels<T>();
     constexpr Index width = 256;  // a multiple of the four numbers of a counter
-    detail::for_row_runs((x.size() + width - 1) / width, width, [&](Index first, Index last) {
+    detail::for_row_runs((size + width - 1) / width, width, [&](Index first, Index last) {
       const Index begin = first * width;
-      const Index end = last * width < x.size() ? last * width : x.size();
-      kernels.drop(drop, static_cast<std::uint64_t>(begin / 4), x.data() + begin, end - begin);
+      const Index end = last * width < size ? last * width : size;
+      kernels.drop(drop, static_cast<std::uint64_t>(begin / 4), x + begin, end - begin);
     });
-  }
-  static void set_zero(Input& x) {
-    for (T& value : x) value = T{0};
   }
 };
 

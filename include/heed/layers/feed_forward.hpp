@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -13,6 +14,8 @@
 #include <heed/layers/linear.hpp>
 #include <heed/tensor/arithmetic.hpp>
 #include <heed/tensor/product_group.hpp>
+#include <heed/tensor/tensor.hpp>
+#include <heed/tensor/view_of.hpp>
 
 namespace heed {
 
@@ -27,16 +30,16 @@ struct FeedForwardOptions {
 };
 
 /// down(activation(up(x))), or down(activation(gate(x)) ⊙ up(x)): what a block does to each token
-/// alone.
+/// alone. x (…, model_dim) is a tensor or view of any rank, and the result has its shape.
 template <Scalar T>
 struct FeedForward {
   using Input = Tensor<T, 3>;
   using Output = Tensor<T, 3>;
   struct Saved {
-    Input input;
+    Tensor<T, 2> input;  // (rows, model_dim)
     typename Activation<T>::Saved activation;
-    Tensor<T, 3> activated;  // gated only, as is `up`
-    Tensor<T, 3> up;
+    Tensor<T, 2> activated;  // gated only, as is `up`
+    Tensor<T, 2> up;
     typename Dropout<T>::Saved dropout;
     typename Linear<T>::Saved down;
   };
@@ -51,42 +54,25 @@ struct FeedForward {
       gate.emplace(LinearOptions{up.weight.extent(1), up.weight.extent(0), options.bias}, random);
   }
 
-  Output forward(const Input& x) const {
-    if (!gate) return down.forward(activation.forward(up.forward(x)));
-    auto [raised, gates] = raised_and_gates(x);
-    activate_and_multiply(gates, raised);
-    return down.forward(gates);
+  template <Viewable X>
+  auto forward(const X& x) const {
+    const detail::Rows<T> rows(x);
+    return shaped(rows_forward(rows.view()), view_of(x).extents());
   }
-  Output forward(Input x, const Noise& noise, Saved& saved) const {
-    Tensor<T, 3> hidden;
-    if (gate) {
-      std::tie(saved.up, hidden) = raised_and_gates(x);
-      hidden = activation.forward(std::move(hidden), saved.activation);
-      saved.activated = hidden;
-      multiply(hidden, saved.up, hidden);
-    } else {
-      hidden = activation.forward(up.forward(x), saved.activation);
-    }
-    saved.input = std::move(x);
-    return down.forward(dropout.forward(std::move(hidden), noise, saved.dropout), saved.down);
+  template <class X>
+  auto forward(X&& x, const Noise& noise, Saved& saved) const {
+    const auto extents = view_of(x).extents();
+    return shaped(rows_forward(detail::owned_rows<T>(std::forward<X>(x)), noise, saved), extents);
   }
-  Output forward(Input x, Saved& saved) const { return forward(std::move(x), Noise{}, saved); }
+  template <class X>
+  auto forward(X&& x, Saved& saved) const {
+    return forward(std::forward<X>(x), Noise{}, saved);
+  }
 
-  Input backward(const Output& grad, const Saved& saved, FeedForward& gradients) const {
-    auto grad_hidden = down.backward(grad, saved.down, gradients.down);
-    grad_hidden = dropout.backward(std::move(grad_hidden), saved.dropout, gradients.dropout);
-    Input grad_x;
-    if (gate) {
-      auto grad_up = Tensor<T, 3>::uninitialized(grad_hidden.extents());
-      detail::multiply_live(grad_hidden, saved.activated, grad_up);
-      detail::multiply_live(grad_hidden, saved.up, grad_hidden);
-      grad_x = up.backward(grad_up, saved.input, gradients.up);
-    }
-    grad_hidden =
-        activation.backward(std::move(grad_hidden), saved.activation, gradients.activation);
-    if (!gate) return up.backward(grad_hidden, saved.input, gradients.up);
-    grad_x += gate->backward(grad_hidden, saved.input, *gradients.gate);
-    return grad_x;
+  template <Viewable G>
+  auto backward(const G& grad, const Saved& saved, FeedForward& gradients) const {
+    const detail::Rows<T> rows(grad);
+    return shaped(rows_backward(rows.view(), saved, gradients), view_of(grad).extents());
   }
 
   void pack() {
@@ -107,18 +93,60 @@ struct FeedForward {
   Dropout<T> dropout;
 
  private:
+  /// Rows with the leading axes of `extents`.
+  template <std::size_t Rank>
+  static Tensor<T, Rank> shaped(Tensor<T, 2> rows, const Extents<Rank>& extents) {
+    const Index width = rows.extent(1);
+    return std::move(rows).reshaped(detail::with_width(extents, width));
+  }
+  Tensor<T, 2> rows_forward(const TensorView<const T, 2>& x) const {
+    if (!gate) return down.forward(activation.forward(up.forward(x)));
+    auto [raised, gates] = raised_and_gates(x);
+    activate_and_multiply(gates, raised);
+    return down.forward(gates);
+  }
+  Tensor<T, 2> rows_forward(Tensor<T, 2> x, const Noise& noise, Saved& saved) const {
+    Tensor<T, 2> hidden;
+    if (gate) {
+      std::tie(saved.up, hidden) = raised_and_gates(x);
+      hidden = activation.forward(std::move(hidden), saved.activation);
+      saved.activated = hidden;
+      multiply(hidden, saved.up, hidden);
+    } else {
+      hidden = activation.forward(up.forward(x), saved.activation);
+    }
+    saved.input = std::move(x);
+    return down.forward(dropout.forward(std::move(hidden), noise, saved.dropout), saved.down);
+  }
+  Tensor<T, 2> rows_backward(const TensorView<const T, 2>& grad, const Saved& saved,
+                             FeedForward& gradients) const {
+    auto grad_hidden = down.backward(grad, saved.down, gradients.down);
+    grad_hidden = dropout.backward(std::move(grad_hidden), saved.dropout, gradients.dropout);
+    Tensor<T, 2> grad_x;
+    if (gate) {
+      auto grad_up = Tensor<T, 2>::uninitialized(grad_hidden.extents());
+      detail::multiply_live(grad_hidden, saved.activated, grad_up);
+      detail::multiply_live(grad_hidden, saved.up, grad_hidden);
+      grad_x = up.backward(grad_up, saved.input, gradients.up);
+    }
+    grad_hidden =
+        activation.backward(std::move(grad_hidden), saved.activation, gradients.activation);
+    if (!gate) return up.backward(grad_hidden, saved.input, gradients.up);
+    grad_x += gate->backward(grad_hidden, saved.input, *gradients.gate);
+    return grad_x;
+  }
   /// up(x) and gate(x), computed together.
-  std::pair<Tensor<T, 3>, Tensor<T, 3>> raised_and_gates(const Tensor<T, 3>& x) const {
-    ProductGroup<T> group(detail::as_rows(x));
+  std::pair<Tensor<T, 2>, Tensor<T, 2>> raised_and_gates(const TensorView<const T, 2>& x) const {
+    ProductGroup<T> group(x);
     std::pair both{up.join(group, x), gate->join(group, x)};
     group.run();
     return both;
   }
   /// gates = activation(gates) ⊙ raised, row by row: a row stays in the first-level cache.
-  void activate_and_multiply(Tensor<T, 3>& gates, const Tensor<T, 3>& raised) const {
-    const Index width = gates.extent(2);
+  void activate_and_multiply(Tensor<T, 2>& gates, const Tensor<T, 2>& raised) const {
+    const Index width = gates.extent(1);
     const auto& kernels = simd::row_kernels<T>();
-    detail::for_row_runs(gates.extent(0) * gates.extent(1), 8 * width, [&](Index row, Index last) {
+    detail::for_row_runs(gates.extent(0), 8 * width, [&](Index row, Index last) {
       for (; row < last; ++row) {
         T* gate_row = gates.data() + row * width;
         kernels.activate(activation.kind, gate_row, gate_row, nullptr, width);
@@ -126,9 +154,9 @@ struct FeedForward {
       }
     });
   }
-  static void multiply(const Tensor<T, 3>& a, const Tensor<T, 3>& b, Tensor<T, 3>& out) {
-    const Index width = a.extent(2);
-    detail::for_row_runs(a.extent(0) * a.extent(1), width, [&](Index first, Index last) {
+  static void multiply(const Tensor<T, 2>& a, const Tensor<T, 2>& b, Tensor<T, 2>& out) {
+    const Index width = a.extent(1);
+    detail::for_row_runs(a.extent(0), width, [&](Index first, Index last) {
       const Index at = first * width;
       simd::row_kernels<T>().multiply(a.data() + at, b.data() + at, out.data() + at,
                                       (last - first) * width);

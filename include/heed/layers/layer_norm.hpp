@@ -10,6 +10,7 @@
 #include <heed/layers/detail/norm_rows.hpp>
 #include <heed/layers/parameters.hpp>
 #include <heed/tensor/tensor.hpp>
+#include <heed/tensor/view_of.hpp>
 
 namespace heed {
 
@@ -19,7 +20,8 @@ struct LayerNormOptions {
   bool bias = true;
 };
 
-/// y = (x − mean) / √(variance + ε) · weight + bias over the last axis. Ba, Kiros, Hinton 2016.
+/// y = (x − mean) / √(variance + ε) · weight + bias over the last axis of a tensor or view of any
+/// rank. Ba, Kiros, Hinton 2016.
 template <Scalar T>
 struct LayerNorm {
   using Input = Tensor<T, 3>;
@@ -27,6 +29,7 @@ struct LayerNorm {
   using Saved = detail::NormSaved<T>;
 
   LayerNorm() = default;
+  explicit LayerNorm(Index dim) : LayerNorm(LayerNormOptions{dim}) {}
   /// Weight 1, bias 0.
   explicit LayerNorm(const LayerNormOptions& options)
       : weight({options.dim}), epsilon(options.epsilon) {
@@ -35,9 +38,16 @@ struct LayerNorm {
     if (options.bias) bias.emplace(Extents<1>{options.dim});
   }
 
-  Output forward(const Input& x) const { return rows().forward(x, nullptr); }
-  Output forward(const Input& x, Saved& saved) const { return rows().forward(x, &saved); }
-  Input backward(const Output& grad, const Saved& saved, LayerNorm& gradients) const {
+  template <Viewable X>
+  auto forward(const X& x) const {
+    return rows().forward(x, nullptr);
+  }
+  template <Viewable X>
+  auto forward(const X& x, Saved& saved) const {
+    return rows().forward(x, &saved);
+  }
+  template <Viewable G>
+  auto backward(const G& grad, const Saved& saved, LayerNorm& gradients) const {
     return rows().backward(grad, saved, gradients.weight.data(),
                            bias ? gradients.bias->data() : nullptr);
   }

@@ -17,6 +17,7 @@
 #include <heed/tensor/packed_matrix.hpp>
 #include <heed/tensor/product_group.hpp>
 #include <heed/tensor/tensor.hpp>
+#include <heed/tensor/view_of.hpp>
 
 namespace heed {
 
@@ -26,14 +27,15 @@ struct LinearOptions {
   bool bias = true;
 };
 
-/// y = x · weightᵀ + bias on (batch, tokens, inputs). The weight is (outputs, inputs), as PyTorch
-/// has it. A token's output has the same bits whatever other tokens are computed with it.
+/// y = x · weightᵀ + bias along the last axis: (…, inputs) of any rank and strides, a Tensor or a
+/// view, to a tensor (…, outputs). The weight is (outputs, inputs), as PyTorch has it. A row's
+/// output has the same bits whatever other rows are computed with it.
 template <Scalar T>
 struct Linear {
   using Input = Tensor<T, 3>;
   using Output = Tensor<T, 3>;
   struct Saved {
-    Input input;
+    Tensor<T, 2> input;  // (rows, inputs)
   };
 
   Linear() = default;
@@ -51,38 +53,52 @@ struct Linear {
     for (T& value : *bias) value = static_cast<T>(range * (2 * random.uniform() - 1));
   }
 
-  Output forward(const Input& x) const {
+  Linear(Index inputs, Index outputs, Random& random)
+      : Linear(LinearOptions{inputs, outputs}, random) {}
+
+  template <Viewable X>
+  auto forward(const X& x) const {
+    const detail::Rows<T> rows(x);
     return multiplied(x, [&](const auto& b, const TensorView<T, 2>& y, const auto& options) {
-      matrix_product(detail::as_rows(x), b, y, options);
+      matrix_product(rows.view(), b, y, options);
     });
   }
   /// Makes `forward` one of a group of products with x on the left; what it gives is written when
   /// the group runs.
-  Output join(ProductGroup<T>& group, const Input& x) const {
+  template <Viewable X>
+  auto join(ProductGroup<T>& group, const X& x) const {
     return multiplied(x, [&](const auto& b, const TensorView<T, 2>& y, const auto& options) {
       group.add(b, y, options);
     });
   }
-  Output forward(Input x, Saved& saved) const {
-    Output y = forward(x);
-    saved.input = std::move(x);
+  template <class X>
+  auto forward(X&& x, Saved& saved) const {
+    auto y = forward(x);
+    saved.input = detail::owned_rows<T>(std::forward<X>(x));
     return y;
   }
 
-  Input backward(const Output& grad, const Saved& saved, Linear& gradients) const {
+  /// The gradient of x, of the rank of grad (…, outputs).
+  template <Viewable G>
+  auto backward(const G& grad, const Saved& saved, Linear& gradients) const {
     return backward(grad, saved.input, gradients);
   }
   /// The same where the input is kept elsewhere, as by layers that share one.
-  Input backward(const Output& grad, const Input& input, Linear& gradients) const {
-    accumulate(grad, input, gradients);
-    auto grad_input = Input::uninitialized(input.extents());
-    matrix_product(detail::as_rows(grad), weight, detail::as_rows(grad_input));
+  template <Viewable G, Viewable X>
+  auto backward(const G& grad, const X& input, Linear& gradients) const {
+    const detail::Rows<T> grads(grad);
+    accumulate(grads.view(), input, gradients);
+    auto grad_input = Tensor<T, ViewOf<const G>::rank()>::uninitialized(
+        detail::with_width(view_of(grad).extents(), weight.extent(1)));
+    matrix_product(grads.view(), weight, detail::as_rows(grad_input));
     return grad_input;
   }
   /// Parameter gradients alone.
-  void accumulate(const Output& grad, const Input& input, Linear& gradients) const {
-    const auto grad_rows = detail::as_rows(grad);
-    detail::accumulate_weight<T>(grad_rows, detail::as_rows(input), gradients.weight);
+  template <Viewable G, Viewable X>
+  void accumulate(const G& grad, const X& input, Linear& gradients) const {
+    const detail::Rows<T> grads(grad), inputs(input);
+    const auto& grad_rows = grads.view();
+    detail::accumulate_weight<T>(grad_rows, inputs.view(), gradients.weight);
     if (!bias) return;
     const T one = 1;
     const TensorView<const T, 2> ones(&one, {1, grad_rows.extent(0)}, {0, 0});
@@ -107,11 +123,16 @@ struct Linear {
   PackedMatrix<T> packed;
 
  private:
-  /// What multiply(b, y, options) writes to y, of shape (batch, tokens, outputs).
-  template <class Multiply>
-  Output multiplied(const Input& x, const Multiply& multiply) const {
-    check(x);
-    auto y = Output::uninitialized({x.extent(0), x.extent(1), weight.extent(0)});
+  /// What multiply(b, y, options) writes to the rows y of a tensor of shape (…, outputs).
+  template <class X, class Multiply>
+  auto multiplied(const X& x, const Multiply& multiply) const {
+    const auto extents = view_of(x).extents();
+    if (extents.back() != weight.extent(1)) {
+      throw_shape_error("Linear: x is ", extents, ", expected ", weight.extent(1),
+                        " as the last extent");
+    }
+    auto y = Tensor<T, ViewOf<const X>::rank()>::uninitialized(
+        detail::with_width(extents, weight.extent(0)));
     ProductOptions<T> options;
     if (bias) options.bias = bias->view();
     if (packed.empty()) {
@@ -120,12 +141,6 @@ struct Linear {
       multiply(packed, detail::as_rows(y), options);
     }
     return y;
-  }
-  void check(const Input& x) const {
-    if (x.extent(2) != weight.extent(1)) {
-      throw_shape_error("Linear: x is ", x.extents(), ", expected ", weight.extent(1),
-                        " as the last extent");
-    }
   }
 };
 

@@ -7,6 +7,7 @@
 #include <heed/core/scalar.hpp>
 #include <heed/layers/layer_norm.hpp>
 #include <heed/layers/rms_norm.hpp>
+#include <heed/tensor/view_of.hpp>
 
 namespace heed {
 
@@ -35,11 +36,16 @@ struct Norm {
     }
   }
 
-  Output forward(const Input& x) const { return layer ? layer->forward(x) : rms->forward(x); }
-  Output forward(const Input& x, Saved& saved) const {
+  template <Viewable X>
+  auto forward(const X& x) const {
+    return layer ? layer->forward(x) : rms->forward(x);
+  }
+  template <Viewable X>
+  auto forward(const X& x, Saved& saved) const {
     return layer ? layer->forward(x, saved) : rms->forward(x, saved);
   }
-  Input backward(const Output& grad, const Saved& saved, Norm& gradients) const {
+  template <Viewable G>
+  auto backward(const G& grad, const Saved& saved, Norm& gradients) const {
     return layer ? layer->backward(grad, saved, *gradients.layer)
                  : rms->backward(grad, saved, *gradients.rms);
   }

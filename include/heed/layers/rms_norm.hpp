@@ -8,6 +8,7 @@
 #include <heed/layers/detail/norm_rows.hpp>
 #include <heed/layers/parameters.hpp>
 #include <heed/tensor/tensor.hpp>
+#include <heed/tensor/view_of.hpp>
 
 namespace heed {
 
@@ -16,7 +17,8 @@ struct RMSNormOptions {
   double epsilon = 1e-6;
 };
 
-/// y = x / √(mean of x² + ε) · weight over the last axis. Zhang and Sennrich 2019.
+/// y = x / √(mean of x² + ε) · weight over the last axis of a tensor or view of any rank. Zhang and
+/// Sennrich 2019.
 template <Scalar T>
 struct RMSNorm {
   using Input = Tensor<T, 3>;
@@ -24,6 +26,7 @@ struct RMSNorm {
   using Saved = detail::NormSaved<T>;
 
   RMSNorm() = default;
+  explicit RMSNorm(Index dim) : RMSNorm(RMSNormOptions{dim}) {}
   /// Weight 1.
   explicit RMSNorm(const RMSNormOptions& options)
       : weight({options.dim}), epsilon(options.epsilon) {
@@ -31,9 +34,16 @@ struct RMSNorm {
     for (T& value : weight) value = 1;
   }
 
-  Output forward(const Input& x) const { return rows().forward(x, nullptr); }
-  Output forward(const Input& x, Saved& saved) const { return rows().forward(x, &saved); }
-  Input backward(const Output& grad, const Saved& saved, RMSNorm& gradients) const {
+  template <Viewable X>
+  auto forward(const X& x) const {
+    return rows().forward(x, nullptr);
+  }
+  template <Viewable X>
+  auto forward(const X& x, Saved& saved) const {
+    return rows().forward(x, &saved);
+  }
+  template <Viewable G>
+  auto backward(const G& grad, const Saved& saved, RMSNorm& gradients) const {
     return rows().backward(grad, saved, gradients.weight.data(), nullptr);
   }
 

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <limits>
 #include <vector>
 
+#include <heed/core/error.hpp>
 #include <heed/core/scalar.hpp>
 #include <heed/layers/detail/row_work.hpp>
 #include <heed/simd/row_kernels.hpp>
@@ -55,11 +57,15 @@ void accumulate_weight(const TensorView<const T, 2>& grad, const TensorView<cons
   }
 }
 
-/// out = a · b, where rows of `a` that are 0 stay so, whatever b has there; `out` may be `a`.
-template <Scalar T>
-void multiply_live(const Tensor<T, 3>& a, const Tensor<T, 3>& b, Tensor<T, 3>& out) {
-  const Index width = a.extent(2);
-  for_row_runs(a.extent(0) * a.extent(1), width, [&](Index first, Index last) {
+/// out = a · b, where rows of `a` that are 0 stay so, whatever b has there; `out` may be `a`. All
+/// of one size, their last axis the width.
+template <Scalar T, std::size_t A, std::size_t B, std::size_t Out>
+void multiply_live(const Tensor<T, A>& a, const Tensor<T, B>& b, Tensor<T, Out>& out) {
+  const auto [rows, width] = row_extents(a.extents());
+  if (row_extents(b.extents()) != row_extents(a.extents())) {
+    throw_shape_error("backward: a gradient of ", a.extents(), " where forward saw ", b.extents());
+  }
+  for_row_runs(rows, width, [&, width = width](Index first, Index last) {
     for (Index at = first * width; at < last * width; at += width) {
       if (all_zero(a.data() + at, width)) {
         std::fill_n(out.data() + at, width, T{0});

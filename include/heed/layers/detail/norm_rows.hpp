@@ -8,57 +8,68 @@
 #include <heed/simd/row_kernels.hpp>
 #include <heed/tensor/detail/definitions.hpp>
 #include <heed/tensor/tensor.hpp>
+#include <heed/tensor/view_of.hpp>
 
 namespace heed::detail {
 
 /// What norms keep for backward: rows before weight and bias, and what they were multiplied with.
 template <Scalar T>
 struct NormSaved {
-  Tensor<T, 3> normalized;
+  Tensor<T, 2> normalized;  // (rows, width)
   Tensor<T, 1> factors;
 };
 
-/// Rows brought to mean 0 (if centered) and mean square 1, then weight and bias: what LayerNorm and
-/// RMSNorm have in common.
+/// Rows, those of a tensor or view of any rank, brought to mean 0 (if centered) and mean square 1,
+/// then weight and bias: what LayerNorm and RMSNorm have in common.
 template <Scalar T>
 class NormRows {
  public:
   NormRows(const char* name, const Tensor<T, 1>& weight, const T* bias, T epsilon, bool centered)
       : name_(name), run_{weight.extent(0), weight.data(), bias, epsilon, centered} {}
 
-  Tensor<T, 3> forward(const Tensor<T, 3>& x, NormSaved<T>* saved) const {
+  template <Viewable X>
+  auto forward(const X& x, NormSaved<T>* saved) const {
     const Index width = run_.width;
-    if (x.extent(2) != width) {
-      throw_shape_error(name_, ": x is ", x.extents(), ", expected ", width, " as the last extent");
+    const auto extents = view_of(x).extents();
+    if (extents.back() != width) {
+      throw_shape_error(name_, ": x is ", extents, ", expected ", width, " as the last extent");
     }
-    const Index rows = x.extent(0) * x.extent(1);
-    auto y = Tensor<T, 3>::uninitialized(x.extents());
+    const Rows<T> from(x);
+    const T* values = from.view().data_handle();
+    const Index rows = from.view().extent(0);
+    auto y = Tensor<T, ViewOf<const X>::rank()>::uninitialized(extents);
     T *normalized = nullptr, *factors = nullptr;
     if (saved != nullptr) {
-      saved->normalized = Tensor<T, 3>::uninitialized(x.extents());
+      saved->normalized = Tensor<T, 2>::uninitialized({rows, width});
       saved->factors = Tensor<T, 1>({rows});
       normalized = saved->normalized.data();
       factors = saved->factors.data();
     }
     for_row_runs(rows, width, [&](Index first, Index last) {
       const Index at = first * width;
-      kernels_.forward(run_, last - first, x.data() + at, normalized ? normalized + at : nullptr,
+      kernels_.forward(run_, last - first, values + at, normalized ? normalized + at : nullptr,
                        factors ? factors + first : nullptr, y.data() + at);
     });
     return y;
   }
 
   /// The gradient of x; adds those of weight and bias, which is null where there is none.
-  Tensor<T, 3> backward(const Tensor<T, 3>& grad, const NormSaved<T>& saved, T* grad_weight,
-                        T* grad_bias) const {
+  template <Viewable G>
+  auto backward(const G& grad, const NormSaved<T>& saved, T* grad_weight, T* grad_bias) const {
     const Index width = run_.width;
-    auto grad_x = Tensor<T, 3>::uninitialized(grad.extents());
-    const auto sums = sum_row_runs<T>(
-        grad.extent(0) * grad.extent(1), 2 * width, [&](Index first, Index last, T* sum) {
+    const Rows<T> grads(grad);
+    if (grads.view().extents() != saved.normalized.extents()) {
+      throw_shape_error(name_, ": a gradient of ", view_of(grad).extents(), " where forward saw ",
+                        saved.normalized.extents());
+    }
+    const T* values = grads.view().data_handle();
+    auto grad_x = Tensor<T, ViewOf<const G>::rank()>::uninitialized(view_of(grad).extents());
+    const auto sums =
+        sum_row_runs<T>(grads.view().extent(0), 2 * width, [&](Index first, Index last, T* sum) {
           const Index at = first * width;
           kernels_.backward(
               run_, last - first,
-              {grad.data() + at, saved.normalized.data() + at, saved.factors.data() + first,
+              {values + at, saved.normalized.data() + at, saved.factors.data() + first,
                grad_x.data() + at, sum, grad_bias ? sum + width : nullptr});
         });
     const auto& rows = simd::row_kernels<T>();

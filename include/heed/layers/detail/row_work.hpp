@@ -1,22 +1,88 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+
 #include <heed/core/parallel.hpp>
 #include <heed/core/scalar.hpp>
 #include <heed/simd/row_kernels.hpp>
 #include <heed/tensor/detail/definitions.hpp>
+#include <heed/tensor/layout.hpp>
 #include <heed/tensor/tensor.hpp>
+#include <heed/tensor/view_of.hpp>
 
 namespace heed::detail {
 
-/// (batch, tokens, dim) as (batch · tokens, dim), which is how most layers see it.
-template <class T>
-TensorView<T, 2> as_rows(Tensor<T, 3>& x) {
-  return {x.data(), {x.extent(0) * x.extent(1), x.extent(2)}};
+/// (…, width) as (rows, width), which is how most layers see what they are given.
+template <std::size_t Rank>
+Extents<2> row_extents(const Extents<Rank>& extents) {
+  Index rows = 1;
+  for (std::size_t axis = 0; axis + 1 < Rank; ++axis) rows *= extents[axis];
+  return {rows, extents[Rank - 1]};
 }
-template <class T>
-TensorView<const T, 2> as_rows(const Tensor<T, 3>& x) {
-  return {x.data(), {x.extent(0) * x.extent(1), x.extent(2)}};
+template <class T, std::size_t Rank>
+TensorView<T, 2> as_rows(Tensor<T, Rank>& x) {
+  return {x.data(), row_extents(x.extents())};
+}
+template <class T, std::size_t Rank>
+TensorView<const T, 2> as_rows(const Tensor<T, Rank>& x) {
+  return {x.data(), row_extents(x.extents())};
+}
+
+/// Anything viewable as contiguous rows: row-major values where they lie, others as a copy.
+template <Scalar T>
+class Rows {
+ public:
+  template <Viewable X>
+  explicit Rows(const X& x) {
+    static_assert(std::is_same_v<ValueOf<const X>, T>,
+                  "a layer takes the scalar type of its own weights");
+    const TensorView<const T, ViewOf<const X>::rank()> view = view_of(x);
+    if (is_row_major(view)) {
+      rows_ = {view.data_handle(), row_extents(view.extents())};
+    } else {
+      copy_ =
+          Tensor<T, ViewOf<const X>::rank()>::copy_of(view).reshaped(row_extents(view.extents()));
+      rows_ = copy_;
+    }
+  }
+  Rows(const Rows&) = delete;
+  Rows& operator=(const Rows&) = delete;
+
+  const TensorView<const T, 2>& view() const { return rows_; }
+
+ private:
+  Tensor<T, 2> copy_;
+  TensorView<const T, 2> rows_;
+};
+
+/// A tensor with the values of x: x itself where it is a temporary tensor, else a copy.
+template <Scalar T, class X>
+auto owned(X&& x) {
+  using Owned = Tensor<T, ViewOf<std::add_const_t<std::remove_reference_t<X>>>::rank()>;
+  if constexpr (std::is_same_v<std::remove_cvref_t<X>, Owned>) {
+    return Owned(std::forward<X>(x));
+  } else {
+    static_assert(std::is_same_v<ValueOf<std::remove_reference_t<X>>, T>,
+                  "a layer takes the scalar type of its own weights");
+    return Owned::copy_of(view_of(x));
+  }
+}
+/// The same as rows.
+template <Scalar T, class X>
+Tensor<T, 2> owned_rows(X&& x) {
+  auto tensor = owned<T>(std::forward<X>(x));
+  const auto extents = row_extents(tensor.extents());
+  return std::move(tensor).reshaped(extents);
+}
+
+/// Extents with another width.
+template <std::size_t Rank>
+Extents<Rank> with_width(Extents<Rank> extents, Index width) {
+  extents[Rank - 1] = width;
+  return extents;
 }
 
 /// Calls visit(first, last) for runs of rows that together are all of them, on several threads when
