@@ -86,7 +86,7 @@ struct Retriever {
 
   Mask mask_of(const Tensor<T, 3>& x) const {
     if (kept == 0) return masks::Causal{};
-    const auto in = attention.inputs(x, x);
+    const auto in = attention.inputs(x, x, x);
     return block_top_k(attention.heads_of(in.queries), attention.heads_of(in.keys), masks::Causal{},
                        block, kept);
   }

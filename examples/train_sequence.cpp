@@ -71,13 +71,13 @@ struct SimpleDecoder {
 template <class T>
 Tensor<T, 4> weights_of(const SimpleDecoder<T>& model,
                         const typename SimpleDecoder<T>::Saved& saved) {
-  const auto& x = saved.attention.x;
+  const auto& x = saved.attention.query;
   return model.attention.weights(x, x, masks::Causal{});
 }
 template <class T>
 Tensor<T, 4> weights_of(const LanguageModel<T>& model,
                         const typename LanguageModel<T>::Saved& saved) {
-  const auto& x = saved.blocks.back().attention.x;
+  const auto& x = saved.blocks.back().attention.query;
   return model.blocks.back().attention.weights(x, x, masks::Causal{});
 }
 

@@ -254,7 +254,7 @@ Heatmap cross_attention_of(const EncoderDecoder<T>& model, std::span<const Pair>
   typename EncoderDecoder<T>::Saved saved;
   const auto logits = model.forward(batch.source, batch.target.tokens, batch.masks, saved);
   const auto& attention = model.blocks.back().cross_attention;
-  const auto& x = saved.blocks.back().cross_attention.x;
+  const auto& x = saved.blocks.back().cross_attention.query;
   const auto weights = attention.weights(x, saved.memory, batch.masks.memory);
   Tensor<double, 2> mean({weights.extent(2), weights.extent(3)});
   for (Index head = 0; head < weights.extent(1); ++head) {

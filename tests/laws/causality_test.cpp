@@ -274,7 +274,7 @@ struct Retrieving {
   using Saved = typename MultiHeadAttention<T>::Saved;
 
   Mask mask_of(const Tensor<T, 3>& x) const {
-    const auto in = attention.inputs(x, x);
+    const auto in = attention.inputs(x, x, x);
     return block_top_k(attention.heads_of(in.queries), attention.heads_of(in.keys), masks::Causal{},
                        4, 2);
   }

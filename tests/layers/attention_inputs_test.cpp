@@ -21,7 +21,7 @@ TEST(AttentionInputs, SameBitsTogetherAndOneByOne) {
       std::mt19937_64 bits(4);
       const auto x = random_tensor<float, 3>({2, 5, 24}, bits);
       const auto same_x = x;
-      const auto together = layer.inputs(x, x, 7), apart = layer.inputs(x, same_x, 7);
+      const auto together = layer.inputs(x, x, x, 7), apart = layer.inputs(x, same_x, same_x, 7);
       EXPECT_TRUE(same_bits(together.queries, apart.queries)) << fused << normed;
       EXPECT_TRUE(same_bits(together.keys, apart.keys)) << fused << normed;
       EXPECT_TRUE(same_bits(together.values, apart.values)) << fused << normed;

@@ -26,7 +26,7 @@ struct WithMemory {
                          masks::Causal{}, memory_mask, saved);
   }
   Input backward(const Output& grad, const Saved& saved, WithMemory& gradients) const {
-    Input grad_memory(saved.cross_attention.memory.extents());
+    Input grad_memory(saved.cross_attention.key->extents());
     const auto grad_x = block.backward(grad, saved, gradients.block, grad_memory);
     return side_by_side(grad_x, grad_memory);
   }

@@ -10,7 +10,8 @@ TEST(MultiHeadAttentionOptions, ZerosStandForTheUsual) {
   const auto options = detail::completed({.model_dim = 12, .heads = 3});
   EXPECT_EQ(options.key_heads, 3);
   EXPECT_EQ(options.head_dim, 4);
-  EXPECT_EQ(options.memory_dim, 12);
+  EXPECT_EQ(options.kdim, 12);
+  EXPECT_EQ(options.vdim, 12);
 }
 
 TEST(MultiHeadAttentionOptions, RefusesWhatCannotBe) {
@@ -19,7 +20,7 @@ TEST(MultiHeadAttentionOptions, RefusesWhatCannotBe) {
         {.model_dim = 10, .heads = 3},
         {.model_dim = 12, .heads = 4, .key_heads = 3},
         {.model_dim = 12, .heads = 0},
-        {.model_dim = 12, .heads = 2, .memory_dim = 5, .fused = true}}) {
+        {.model_dim = 12, .heads = 2, .kdim = 5, .fused = true}}) {
     EXPECT_THROW(detail::completed(bad), ShapeError);
   }
 }

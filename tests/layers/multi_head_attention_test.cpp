@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include <heed/layers/multi_head_attention.hpp>
 
+#include <cmath>
+
 #include <heed/masks.hpp>
+#include <heed/tensor/copy.hpp>
 
 #include "laws/layer_laws.hpp"
 #include "support/attention_calls.hpp"
@@ -25,16 +28,16 @@ struct Cross {
   static constexpr Index queries = 3;
 
   Output forward(const Input& both, const Mask& mask) const {
-    return layer.forward(tokens_of(both, 0, queries), tokens_of(both, queries, both.extent(1)),
-                         mask);
+    const auto memory = tokens_of(both, queries, both.extent(1));
+    return layer.forward(tokens_of(both, 0, queries), memory, memory, mask);
   }
   Output forward(const Input& both, const Mask& mask, Saved& saved) const {
-    return layer.forward(tokens_of(both, 0, queries), tokens_of(both, queries, both.extent(1)),
-                         mask, saved);
+    const auto memory = tokens_of(both, queries, both.extent(1));
+    return layer.forward(tokens_of(both, 0, queries), memory, memory, mask, saved);
   }
   Input backward(const Output& grad, const Saved& saved, Cross& gradients) const {
-    Input grad_memory(saved.memory.extents());
-    const auto grad_x = layer.backward(grad, saved, gradients.layer, grad_memory);
+    Input grad_memory(saved.key->extents());
+    const auto grad_x = layer.backward(grad, saved, gradients.layer, grad_memory, grad_memory);
     return side_by_side(grad_x, grad_memory);
   }
   static auto members(auto& cross) { return std::tuple{member("", cross.layer)}; }
@@ -103,8 +106,8 @@ TEST(MultiHeadAttention, MasksOfTwoTextsSeeTheFirstQueryOnTheFirstKey) {
   }
   EXPECT_GT(maker({.model_dim = 6})(float{}).weights(x, y, masks::Causal{})(0, 0, 0, 5), 0);
   MultiHeadAttention<float>::Saved saved;
-  const auto whole = layer.forward(x, y, masks::Causal{});
-  EXPECT_TRUE(same_bits(layer.forward(x, y, masks::Causal{}, saved), whole));
+  const auto whole = layer.forward(x, y, y, masks::Causal{});
+  EXPECT_TRUE(same_bits(layer.forward(x, y, y, masks::Causal{}, saved), whole));
   EXPECT_TRUE(
       same_bits(layer.forward(tokens_of(x, 1, 3), layer.memory_inputs(y), masks::Causal{}, 1),
                 tokens_of(whole, 1, 3)));
@@ -117,6 +120,113 @@ TEST(MultiHeadAttention, KeepsTheLawsOverAMemory) {
         return Cross<T>{maker({.model_dim = 6, .heads = 3})(scalar)};
       },
       {2, 3 + 4, 6}, separate_names, false, MaskedCall{masks::Padding({4, 2})});
+}
+
+/// Attention of the first tokens with keys from the next and values from the last, cut to their
+/// widths: what backward gives each input stands where it came from.
+template <class T>
+struct ThreeInputs {
+  using Input = Tensor<T, 3>;
+  using Output = Tensor<T, 3>;
+  using Saved = typename MultiHeadAttention<T>::Saved;
+  static constexpr Index queries = 2, keys = 3, kdim = 5, vdim = 4;
+
+  static Input part(const Input& all, Index first, Index count, Index width) {
+    return Input::copy_of(all.view().slice(1, first, first + count).slice(2, 0, width));
+  }
+  static Input query(const Input& all) { return part(all, 0, queries, all.extent(2)); }
+  static Input key(const Input& all) { return part(all, queries, keys, kdim); }
+  static Input value(const Input& all) { return part(all, queries + keys, keys, vdim); }
+
+  Output forward(const Input& all, const Mask& mask) const {
+    return layer.forward(query(all), key(all), value(all), mask);
+  }
+  Output forward(const Input& all, const Mask& mask, Saved& saved) const {
+    return layer.forward(query(all), key(all), value(all), mask, saved);
+  }
+  Input backward(const Output& grad, const Saved& saved, ThreeInputs& gradients) const {
+    Input grad_key(saved.key->extents()), grad_value(saved.value->extents());
+    auto grad_query = layer.backward(grad, saved, gradients.layer, grad_key, grad_value);
+    Input all({grad.extent(0), queries + 2 * keys, layer.options.model_dim});
+    Index first = 0;
+    for (Input* from : {&grad_query, &grad_key, &grad_value}) {
+      const Index end = first + from->extent(1);
+      copy(*from, all.view().slice(1, first, end).slice(2, 0, from->extent(2)));
+      first = end;
+    }
+    return all;
+  }
+  static auto members(auto& three) { return std::tuple{member("", three.layer)}; }
+
+  MultiHeadAttention<T> layer;
+};
+
+TEST(MultiHeadAttention, KeepsTheLawsWithKeysAndValuesFromDifferentTensors) {
+  check_layer_laws(
+      [](auto scalar) {
+        using T = decltype(scalar);
+        return ThreeInputs<T>{maker({.model_dim = 6, .heads = 3, .kdim = 5, .vdim = 4})(scalar)};
+      },
+      {2, 2 + 3 + 3, 6}, separate_names, false, MaskedCall{masks::Padding({3, 2})});
+}
+
+/// x · weightᵀ + bias by hand.
+double projected(const Linear<double>& layer, const Tensor<double, 3>& x, Index token, Index i) {
+  double sum = (*layer.bias)[i];
+  for (Index d = 0; d < x.extent(2); ++d) sum += layer.weight(i, d) * x(0, token, d);
+  return sum;
+}
+
+TEST(MultiHeadAttention, QueryKeyValueAndWeightsAreThoseOfPyTorch) {
+  const auto layer = maker({.model_dim = 6, .heads = 2, .kdim = 5, .vdim = 4})(double{});
+  EXPECT_EQ(layer.projections.key->weight.extents(), (Extents<2>{6, 5}));
+  EXPECT_EQ(layer.projections.value->weight.extents(), (Extents<2>{6, 4}));
+  std::mt19937_64 bits(31);
+  const auto query = random_tensor<double, 3>({1, 2, 6}, bits),
+             key = random_tensor<double, 3>({1, 3, 5}, bits),
+             value = random_tensor<double, 3>({1, 3, 4}, bits);
+  Tensor<double, 4> weights;
+  Tensor<double, 3> mean;
+  const auto y = layer.forward(query, key, value, masks::Full{}, weights);
+  EXPECT_TRUE(same_bits(layer.forward(query, key, value, masks::Full{}, mean), y));
+  EXPECT_TRUE(same_bits(layer.forward(query, key, value, masks::Full{}), y));
+  EXPECT_TRUE(same_bits(layer.weights(query, key, masks::Full{}), weights));
+  Tensor<double, 3> context({1, 2, 6});
+  for (Index q = 0; q < 2; ++q) {
+    for (Index head = 0; head < 2; ++head) {
+      double scores[3] = {}, sum = 0;
+      for (Index k = 0; k < 3; ++k) {
+        for (Index i = 3 * head; i < 3 * head + 3; ++i) {
+          scores[k] += projected(*layer.projections.query, query, q, i) *
+                       projected(*layer.projections.key, key, k, i);
+        }
+        sum += scores[k] = std::exp(scores[k] / std::sqrt(3.));
+      }
+      for (Index k = 0; k < 3; ++k) {
+        EXPECT_NEAR(weights(0, head, q, k), scores[k] / sum, 1e-12);
+        for (Index i = 3 * head; i < 3 * head + 3; ++i) {
+          context(0, q, i) += scores[k] / sum * projected(*layer.projections.value, value, k, i);
+        }
+      }
+    }
+    for (Index k = 0; k < 3; ++k) {
+      EXPECT_NEAR(mean(0, q, k), (weights(0, 0, q, k) + weights(0, 1, q, k)) / 2, 1e-15);
+    }
+    for (Index i = 0; i < 6; ++i) {
+      EXPECT_NEAR(y(0, q, i), projected(layer.out, context, q, i), 1e-12);
+    }
+  }
+}
+
+TEST(MultiHeadAttention, QueryKeyValueOfOneTensorAreSelfAttention) {
+  const auto layer = maker({.model_dim = 6, .heads = 2, .fused = true})(float{});
+  std::mt19937_64 bits(32);
+  const auto x = random_tensor<float, 3>({2, 5, 6}, bits), same = x;
+  const auto y = layer.forward(x, masks::Causal{});
+  EXPECT_TRUE(same_bits(layer.forward(x, x, x, masks::Causal{}), y));
+  EXPECT_TRUE(same_bits(layer.forward(x, same, x, masks::Causal{}), y));
+  EXPECT_THROW(layer.forward(x, Tensor<float, 3>({2, 5, 7}), x, masks::Causal{}), ShapeError);
+  EXPECT_THROW(layer.forward(x, x, tokens_of(x, 0, 3), masks::Causal{}), ShapeError);
 }
 
 TEST(MultiHeadAttention, ATokenIsTheSameWhateverComesAfterIt) {
@@ -136,12 +246,12 @@ TEST(MultiHeadAttention, KeysAndValuesComputedOnceGiveTheSameBits) {
   std::mt19937_64 bits(4);
   const auto x = random_tensor<float, 3>({2, 3, 8}, bits);
   const auto memory = random_tensor<float, 3>({2, 5, 8}, bits);
-  const auto expected = layer.forward(x, memory, masks::Full{});
+  const auto expected = layer.forward(x, memory, memory, masks::Full{});
   EXPECT_TRUE(same_bits(layer.forward(x, layer.memory_inputs(memory), masks::Full{}), expected));
   auto packed = layer;
   packed.pack();
   EXPECT_FALSE(packed.out.packed.empty());
-  EXPECT_TRUE(same_bits(packed.forward(x, memory, masks::Full{}), expected));
+  EXPECT_TRUE(same_bits(packed.forward(x, memory, memory, masks::Full{}), expected));
 }
 
 TEST(MultiHeadAttention, WeightsAreThoseOfTheOutput) {
@@ -149,7 +259,7 @@ TEST(MultiHeadAttention, WeightsAreThoseOfTheOutput) {
   std::mt19937_64 bits(5);
   const auto x = random_tensor<double, 3>({1, 4, 8}, bits);
   const auto weights = layer.weights(x, x, masks::Causal{});
-  const auto in = layer.inputs(x, x);
+  const auto in = layer.inputs(x, x, x);
   Tensor<double, 3> context({1, 4, 8});
   for (Index h = 0; h < 2; ++h) {
     for (Index q = 0; q < 4; ++q) {

@@ -48,7 +48,7 @@ TEST(AttentionOf, WeightsOfALayerOfALanguageModel) {
   const auto& block = model.blocks[1];
   block.forward_around(std::move(x), [&](const Tensor<double, 3>& in) {
     const auto out = block.attention.forward(in, mask);
-    const auto parts = block.attention.inputs(in, in);
+    const auto parts = block.attention.inputs(in, in, in);
     Tensor<double, 3> context({2, 4, 6});
     for (Index item = 0; item < 2; ++item) {
       for (Index query = 0; query < 4; ++query) {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <heed/attention/detail/call_masks.hpp>
 #include <heed/attention/detail/problem.hpp>
 #include <heed/attention/detail/run.hpp>
+#include <type_traits>
 #include <heed/attention/options.hpp>
 #include <heed/core/config.hpp>
 #include <heed/masks/detail/mask_ref.hpp>
@@ -83,6 +85,33 @@ auto attention_weights(const Q& queries, const K& keys, const M& mask,
   return out;
 }
 
+/// The mean of weights (batch, heads, queries, keys) over their heads, (batch, queries, keys).
+template <class T>
+Tensor<T, 3> mean_over_heads(const Tensor<T, 4>& weights) {
+  const Index heads = weights.extent(1), map = weights.extent(2) * weights.extent(3);
+  Tensor<T, 3> mean({weights.extent(0), weights.extent(2), weights.extent(3)});
+  const T* from = weights.data();
+  for (Index item = 0; item < weights.extent(0); ++item) {
+    T* to = mean.data() + item * map;
+    for (Index head = 0; head < heads; ++head, from += map) {
+      for (Index i = 0; i < map; ++i) to[i] += from[i];
+    }
+    for (Index i = 0; i < map; ++i) to[i] /= static_cast<T>(heads);
+  }
+  return mean;
+}
+
+namespace detail {
+
+/// Weights as they are, rank 4, or their mean over the heads, rank 3.
+template <std::size_t Rank, class T>
+Tensor<T, Rank> all_or_mean(Tensor<T, 4> weights) {
+  static_assert(Rank == 3 || Rank == 4, "weights are of rank 4, or 3 for the mean over heads");
+  if constexpr (Rank == 3) return mean_over_heads(weights);
+  if constexpr (Rank == 4) return weights;
+}
+
+}  // namespace detail
 }  // namespace heed
 
 #include <heed/attention/detail/definitions.hpp>

@@ -104,7 +104,7 @@ Tensor<T, 3> cached_attention(const MultiHeadAttention<T>& layer, const Tensor<T
     throw_shape_error("cached_attention: x is ", x.extents(), ", with tokens of ", counts.size(),
                       " sequences, a cache of ", cache.shape().batch);
   }
-  auto [queries, keys, values] = layer.projected(x, x);
+  auto [queries, keys, values] = layer.projected(x, x, x);
   const Index head_dim = layer.options.head_dim;
   Index row = 0;
   bool even = true;

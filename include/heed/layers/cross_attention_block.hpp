@@ -69,7 +69,7 @@ struct CrossAttentionBlock {
       return attention.forward(std::move(in), mask, positions, noise, saved.attention);
     });
     x = cross_residual.forward(std::move(x), noise, saved.cross_residual, [&](Input in) {
-      return cross_attention.forward(std::move(in), memory, memory_mask, noise,
+      return cross_attention.forward(std::move(in), memory, memory, memory_mask, noise,
                                      saved.cross_attention);
     });
     return feed_forward_residual.forward(
@@ -92,7 +92,7 @@ struct CrossAttentionBlock {
     grad = cross_residual.backward(
         std::move(grad), saved.cross_residual, gradients.cross_residual, [&](const Output& g) {
           return cross_attention.backward(g, saved.cross_attention, gradients.cross_attention,
-                                          grad_memory);
+                                          grad_memory, grad_memory);
         });
     return attention_residual.backward(std::move(grad), saved.attention_residual,
                                        gradients.attention_residual, [&](const Output& g) {

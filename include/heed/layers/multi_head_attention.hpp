@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <tuple>
 #include <utility>
 
-#include <heed/attention/backward.hpp>
 #include <heed/attention/forward.hpp>
 #include <heed/attention/weights.hpp>
 #include <heed/core/error.hpp>
@@ -26,7 +26,7 @@
 
 namespace heed {
 
-/// Attention of tokens over tokens (self) or over a memory (cross), under any mask: project,
+/// Attention of tokens over themselves (self) or over others (cross), under any mask: project,
 /// attend, project back. Vaswani et al. 2017; grouped heads after Ainslie et al. 2023. Rotary turns
 /// by `positions`; the mask goes by columns, the last query on the last key or options.top_left.
 template <Scalar T>
@@ -34,11 +34,11 @@ struct MultiHeadAttention {
   using Input = Tensor<T, 3>;
   using Output = Tensor<T, 3>;
   struct Saved {
-    Input x, memory;  // memory: cross only
+    Input query;
+    std::optional<Input> key, value;  // where they are not the query, and not the key
     AttentionInputs<T> inputs;
     typename Norm<T>::Saved query_norm, key_norm;
-    Tensor<T, 3> context;
-    Tensor<T, 3> log_sum_exp;
+    Tensor<T, 3> context, log_sum_exp;
     std::optional<Mask> mask;
     Positions positions;
     Noise noise;
@@ -59,63 +59,78 @@ struct MultiHeadAttention {
     if (options.dropout > 0) stream = random.bits();
   }
 
+  /// Self-attention: x (batch, tokens, model_dim).
   Output forward(const Input& x, const Mask& mask, const Positions& positions = {}) const {
-    const auto in = inputs(x, x, positions);
+    const auto in = inputs(x, x, x, positions);
     return attend(in.queries, in, mask);
   }
-  /// Cross-attention: keys and values come from `memory` (batch, memory tokens, memory_dim).
-  Output forward(const Input& x, const Input& memory, const Mask& mask) const {
-    const auto in = inputs(x, memory);
+  /// Cross-attention: keys come from `key` (batch, keys, kdim), values from `value` (batch, keys,
+  /// vdim), often one memory for both.
+  Output forward(const Input& query, const Input& key, const Input& value, const Mask& mask) const {
+    const auto in = inputs(query, key, value);
+    return attend(in.queries, in, mask);
+  }
+  /// The same, and the weights: a Tensor<T, 4> becomes (batch, heads, queries, keys), a Tensor<T,
+  /// 3> their mean over heads, (batch, queries, keys).
+  template <std::size_t Rank>
+  Output forward(const Input& query, const Input& key, const Input& value, const Mask& mask,
+                 Tensor<T, Rank>& weights) const {
+    const auto in = inputs(query, key, value);
+    weights = detail::all_or_mean<Rank>(
+        attention_weights(heads_of(in.queries), heads_of(in.keys), mask, kernel_options()));
     return attend(in.queries, in, mask);
   }
   Output forward(Input x, const Mask& mask, Saved& saved) const {
     return forward(std::move(x), mask, Noise{}, saved);
-  }
-  Output forward(Input x, const Input& memory, const Mask& mask, Saved& saved) const {
-    return forward(std::move(x), memory, mask, Noise{}, saved);
   }
   Output forward(Input x, const Mask& mask, const Noise& noise, Saved& saved) const {
     return forward(std::move(x), mask, {}, noise, saved);
   }
   Output forward(Input x, const Mask& mask, const Positions& positions, const Noise& noise,
                  Saved& saved) const {
-    saved.memory = {};
-    return forward_saved(std::move(x), nullptr, mask, positions, noise, saved);
+    saved.key = saved.value = {};
+    return forward_saved(std::move(x), mask, positions, noise, saved);
   }
-  Output forward(Input x, const Input& memory, const Mask& mask, const Noise& noise,
+  Output forward(Input query, const Input& key, const Input& value, const Mask& mask,
                  Saved& saved) const {
-    saved.memory = memory;
-    return forward_saved(std::move(x), &saved.memory, mask, {}, noise, saved);
+    return forward(std::move(query), key, value, mask, Noise{}, saved);
+  }
+  Output forward(Input query, const Input& key, const Input& value, const Mask& mask,
+                 const Noise& noise, Saved& saved) const {
+    saved.value = &value == &key ? std::nullopt : std::optional(value);
+    saved.key = key;
+    return forward_saved(std::move(query), mask, {}, noise, saved);
   }
 
   Input backward(const Output& grad, const Saved& saved, MultiHeadAttention& gradients) const {
-    Input grad_x(saved.x.extents());
-    backward_inputs(grad, saved, saved.x, gradients, grad_x, grad_x);
+    Input grad_x(saved.query.extents());
+    backward_inputs(grad, saved, gradients, grad_x, grad_x, grad_x);
     return grad_x;
   }
-  /// Of cross-attention; adds to grad_memory, which all blocks of a decoder share.
+  /// Of cross-attention; adds to grad_key and grad_value, which may be one: a memory's.
   Input backward(const Output& grad, const Saved& saved, MultiHeadAttention& gradients,
-                 Input& grad_memory) const {
-    Input grad_x(saved.x.extents());
-    backward_inputs(grad, saved, saved.memory, gradients, grad_x, grad_memory);
-    return grad_x;
+                 Input& grad_key, Input& grad_value) const {
+    Input grad_query(saved.query.extents());
+    backward_inputs(grad, saved, gradients, grad_query, grad_key, grad_value);
+    return grad_query;
   }
 
   /// What the kernel takes, for callers with a cache: rotary positions turn queries and keys.
-  AttentionInputs<T> inputs(const Input& x, const Input& memory, const Positions& positions = {},
-                            Saved* saved = nullptr) const {
-    auto in = projected(x, memory, saved);
+  AttentionInputs<T> inputs(const Input& query, const Input& key, const Input& value,
+                            const Positions& positions = {}, Saved* saved = nullptr) const {
+    auto in = projected(query, key, value, saved);
     if (rotary) rotary->apply(heads_of(in.queries), positions);
     if (rotary) rotary->apply(heads_of(in.keys), positions);
     return in;
   }
   /// The same before their positions turn them.
-  AttentionInputs<T> projected(const Input& x, const Input& memory, Saved* saved = nullptr) const {
-    if (&x != &memory) {
-      return {queries(x, saved), keys(memory, saved),
-              projections.forward(Projection::value, memory)};
+  AttentionInputs<T> projected(const Input& query, const Input& key, const Input& value,
+                               Saved* saved = nullptr) const {
+    if (&query != &key || &key != &value) {
+      return {queries(query, saved), keys(key, saved),
+              projections.forward(Projection::value, value)};
     }
-    auto [queries, keys, values] = projections.forward(x);
+    auto [queries, keys, values] = projections.forward(query);
     return {normed(Projection::query, std::move(queries), saved),
             normed(Projection::key, std::move(keys), saved), std::move(values)};
   }
@@ -141,12 +156,7 @@ struct MultiHeadAttention {
     return attend(rows, memory, mask, first);
   }
   /// (batch, tokens, heads · head_dim) as (batch, heads, tokens, head_dim), on the same memory.
-  TensorView<T, 4> heads_of(Tensor<T, 3>& x) const {
-    return x.view().split(2, options.head_dim).permute({0, 2, 1, 3});
-  }
-  TensorView<const T, 4> heads_of(const Tensor<T, 3>& x) const {
-    return x.view().split(2, options.head_dim).permute({0, 2, 1, 3});
-  }
+  auto heads_of(auto& x) const { return x.view().split(2, options.head_dim).permute({0, 2, 1, 3}); }
   /// The options the kernels are called with; weights are dropped where the noise has a seed.
   AttentionOptions<T> kernel_options(const Noise& noise = {}, Index first = 0) const {
     AttentionOptions<T> kernel;
@@ -159,10 +169,12 @@ struct MultiHeadAttention {
     return kernel;
   }
   /// All weights, (batch, heads, queries, keys): for looking at.
-  Tensor<T, 4> weights(const Input& x, const Input& memory, const Mask& mask,
+  Tensor<T, 4> weights(const Input& query, const Input& key, const Mask& mask,
                        const Positions& positions = {}) const {
-    const auto in = inputs(x, memory, positions);
-    return attention_weights(heads_of(in.queries), heads_of(in.keys), mask, kernel_options());
+    auto q = queries(query), k = keys(key);
+    if (rotary) rotary->apply(heads_of(q), positions);
+    if (rotary) rotary->apply(heads_of(k), positions);
+    return attention_weights(heads_of(q), heads_of(k), mask, kernel_options());
   }
 
   void pack() {
@@ -192,11 +204,12 @@ struct MultiHeadAttention {
               kernel_options(Noise{}, first));
     return out.forward(context);
   }
-
-  Output forward_saved(Input x, const Input* memory, const Mask& mask, const Positions& positions,
+  static const Input& key_of(const Saved& s) { return s.key ? *s.key : s.query; }
+  static const Input& value_of(const Saved& s) { return s.value ? *s.value : key_of(s); }
+  Output forward_saved(Input query, const Mask& mask, const Positions& positions,
                        const Noise& noise, Saved& saved) const {
-    saved.inputs = inputs(x, memory != nullptr ? *memory : x, positions, &saved);
-    saved.x = std::move(x);
+    saved.query = std::move(query);
+    saved.inputs = inputs(saved.query, key_of(saved), value_of(saved), positions, &saved);
     saved.mask = mask;
     saved.positions = positions;
     saved.noise = noise;
@@ -210,40 +223,27 @@ struct MultiHeadAttention {
     return out.forward(saved.context);
   }
 
-  void backward_inputs(const Output& grad, const Saved& saved, const Input& memory,
-                       MultiHeadAttention& gradients, Input& grad_x, Input& grad_memory) const {
-    const auto& in = saved.inputs;
-    const auto grad_context = out.backward(grad, saved.context, gradients.out);
-    const auto like = [](const Input& x) { return Input::uninitialized(x.extents()); };
-    AttentionInputs<T> grads{like(in.queries), like(in.keys), like(in.values)};
+  void backward_inputs(const Output& grad, const Saved& saved, MultiHeadAttention& gradients,
+                       Input& grad_query, Input& grad_key, Input& grad_value) const {
     Tensor<T, 2> grad_bias;
-    attention_backward(heads_of(in.queries), heads_of(in.keys), heads_of(in.values), *saved.mask,
-                       heads_of(saved.context),
-                       detail::lse_of_live_queries(saved.log_sum_exp, grad_context),
-                       heads_of(grad_context), heads_of(grads.queries), heads_of(grads.keys),
-                       heads_of(grads.values), kernel_options(saved.noise),
-                       score_bias.gradient_options(grad_bias));
+    auto grads = detail::input_gradients(
+        *this, saved, out.backward(grad, saved.context, gradients.out), grad_bias);
     score_bias.accumulate(grad_bias, gradients.score_bias);
-    for (auto* rows : {&grads.queries, &grads.keys}) {
-      if (rotary) rotary->undo(heads_of(*rows), saved.positions);
-    }
     grads.queries =
         detail::head_norm_backward(query_norm, options.head_dim, std::move(grads.queries),
                                    saved.query_norm, gradients.query_norm);
     grads.keys = detail::head_norm_backward(key_norm, options.head_dim, std::move(grads.keys),
                                             saved.key_norm, gradients.key_norm);
     auto& to = gradients.projections;
-    projections.backward(Projection::query, grads.queries, saved.x, to, grad_x);
-    projections.backward(Projection::key, grads.keys, memory, to, grad_memory);
-    projections.backward(Projection::value, grads.values, memory, to, grad_memory);
+    projections.backward(Projection::query, grads.queries, saved.query, to, grad_query);
+    projections.backward(Projection::key, grads.keys, key_of(saved), to, grad_key);
+    projections.backward(Projection::value, grads.values, value_of(saved), to, grad_value);
   }
-
   Tensor<T, 3> normed(Projection which, Tensor<T, 3> rows, Saved* saved) const {
     const bool of_keys = which == Projection::key;
+    auto* kept = !saved ? nullptr : of_keys ? &saved->key_norm : &saved->query_norm;
     return detail::head_norm(of_keys ? key_norm : query_norm, options.head_dim, std::move(rows),
-                             !saved    ? nullptr
-                             : of_keys ? &saved->key_norm
-                                       : &saved->query_norm);
+                             kept);
   }
 };
 

@@ -12,10 +12,11 @@ namespace heed {
 struct MultiHeadAttentionOptions {
   Index model_dim = 0;
   Index heads = 1;
-  Index key_heads = 0;   // 0: as many as heads; fewer are shared by groups of query heads
-  Index head_dim = 0;    // 0: model_dim / heads
-  Index memory_dim = 0;  // of the sequence that keys and values come from; 0: model_dim
-  bool bias = true;      // of the projections to queries, keys and values
+  Index key_heads = 0;  // 0: as many as heads; fewer are shared by groups of query heads
+  Index head_dim = 0;   // 0: model_dim / heads
+  Index kdim = 0;       // width of what keys come from; 0: model_dim
+  Index vdim = 0;       // width of what values come from; 0: model_dim
+  bool bias = true;     // of the projections to queries, keys and values
   bool output_bias = true;
   bool fused = false;  // one weight for queries, keys and values, in this order
   std::optional<NormKind> query_key_norm = {};
@@ -37,10 +38,10 @@ inline MultiHeadAttentionOptions completed(MultiHeadAttentionOptions options) {
   const auto refuse = [&](const char* what) {
     throw_shape_error("MultiHeadAttention: ", what, "; model_dim ", options.model_dim, ", heads ",
                       options.heads, ", key_heads ", options.key_heads, ", head_dim ",
-                      options.head_dim, ", memory_dim ", options.memory_dim);
+                      options.head_dim, ", kdim ", options.kdim, ", vdim ", options.vdim);
   };
   if (options.model_dim < 1 || options.heads < 1 || options.key_heads < 0 || options.head_dim < 0 ||
-      options.memory_dim < 0) {
+      options.kdim < 0 || options.vdim < 0) {
     refuse("expected positive sizes");
   }
   if (options.key_heads == 0) options.key_heads = options.heads;
@@ -49,10 +50,11 @@ inline MultiHeadAttentionOptions completed(MultiHeadAttentionOptions options) {
     if (options.model_dim % options.heads != 0) refuse("heads must divide model_dim");
     options.head_dim = options.model_dim / options.heads;
   }
-  if (options.memory_dim == 0) options.memory_dim = options.model_dim;
+  if (options.kdim == 0) options.kdim = options.model_dim;
+  if (options.vdim == 0) options.vdim = options.model_dim;
   if (options.relative_reach < 0) refuse("relative_reach is 0 or more");
   if (!(options.dropout >= 0 && options.dropout <= 1)) refuse("dropout is a share, 0 to 1");
-  if (options.fused && options.memory_dim != options.model_dim) {
+  if (options.fused && (options.kdim != options.model_dim || options.vdim != options.model_dim)) {
     refuse("a fused projection has one input");
   }
   return options;

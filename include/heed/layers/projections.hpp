@@ -32,8 +32,8 @@ struct Projections {
       return;
     }
     query.emplace(LinearOptions{options.model_dim, rows[1], options.bias}, random);
-    key.emplace(LinearOptions{options.memory_dim, rows[2] - rows[1], options.bias}, random);
-    value.emplace(LinearOptions{options.memory_dim, rows[3] - rows[2], options.bias}, random);
+    key.emplace(LinearOptions{options.kdim, rows[2] - rows[1], options.bias}, random);
+    value.emplace(LinearOptions{options.vdim, rows[3] - rows[2], options.bias}, random);
   }
 
   Tensor<T, 3> forward(Projection which, const Tensor<T, 3>& x) const {
