@@ -24,20 +24,20 @@ int main(int count, char** arguments) {
   Tensor<float, 2> grad_query(query.extents()), grad_keys(keys.extents()),
       grad_values(values.extents());
   for (int step = 0; step <= 200; ++step) {
-    attention(query, keys, values, masks::Full{}, out, {.log_sum_exp = log_sum_exp});
+    attention(query, keys, values, out, {.log_sum_exp = log_sum_exp});
     float loss = 0;
     for (Index d = 0; d < 4; ++d) {
       grad_out(0, d) = out(0, d) - wanted(0, d);
       loss += grad_out(0, d) * grad_out(0, d) / 2;
     }
-    attention_backward(query, keys, values, masks::Full{}, out, log_sum_exp, grad_out, grad_query,
-                       grad_keys, grad_values);
+    attention_backward(query, keys, values, out, log_sum_exp, grad_out, grad_query, grad_keys,
+                       grad_values);
     for (Index d = 0; d < 8; ++d) query(0, d) -= 0.5f * grad_query(0, d);
     if (step % 50 == 0) std::printf("step %3d  loss %.3f\n", step, static_cast<double>(loss));
   }
   // [/backward]
 
-  const auto weights = attention_weights(query, keys, masks::Full{});
+  const auto weights = attention_weights(query, keys);
   std::printf("weights");
   for (const float weight : weights) std::printf(" %.2f", static_cast<double>(weight));
   std::puts("");

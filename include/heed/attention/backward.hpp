@@ -3,6 +3,7 @@
 
 #include <type_traits>
 
+#include <heed/attention/arguments.hpp>
 #include <heed/attention/detail/backward_problem.hpp>
 #include <heed/attention/detail/call_masks.hpp>
 #include <heed/attention/detail/run.hpp>
@@ -13,6 +14,7 @@
 #include <heed/core/config.hpp>
 #include <heed/core/scalar.hpp>
 #include <heed/masks/detail/mask_ref.hpp>
+#include <heed/masks/full.hpp>
 #include <heed/tensor/view_of.hpp>
 
 namespace heed {
@@ -41,6 +43,27 @@ void narrow_backward(const WidenedTensor<T>& queries, const WidenedTensor<T>& ke
   run_backward(problem, MaskRef(mask));
 }
 
+template <class Q>
+using GradientsOf = GradientOptions<typename CallTypes<const Q>::Scalar>;
+
+/// As expect_call, for attention_backward. What narrow tensors come with may be wider.
+template <class Options, class M, class Q, class K, class V, class Out, class Lse, class GradOut,
+          class... Gradients>
+constexpr bool expect_backward() {
+  if constexpr (!expect_call<Options, M, Q, const K, const V>()) {
+    return false;
+  } else if constexpr (!(expect_output<std::remove_reference_t<Gradients>>() && ...)) {
+    return false;
+  } else if constexpr (std::is_same_v<ValueOf<Q>, bfloat16>) {
+    return true;
+  } else if constexpr (!expect_tensors<Q, const Out, const Lse, const GradOut,
+                                       std::remove_reference_t<Gradients>...>()) {
+    return false;
+  } else {
+    return expect_ranks<const Out, const GradOut, std::remove_reference_t<Gradients>...>();
+  }
+}
+
 }  // namespace detail
 
 /// Gradients of attention, fused: what `grad_output`, the gradient of a loss with respect to the
@@ -66,29 +89,39 @@ void narrow_backward(const WidenedTensor<T>& queries, const WidenedTensor<T>& ke
 /// gradient that overlaps another tensor of the call or itself, and for a score_function without a
 /// derivative.
 /// Dao et al. 2022 (FlashAttention), algorithm 4; docs/04-backward.md derives it.
-template <Viewable Q, Viewable K, Viewable V, MaskPolicy M, Viewable Out, Viewable Lse,
-          Viewable GradOut, Viewable GradQ, Viewable GradK, Viewable GradV>
+///
+/// Without a mask, as in the forward call, every query sees every key.
+template <class Q, class K, class V, class M, class Out, class Lse, class GradOut, class GradQ,
+          class GradK, detail::MeantAsResult GradV,
+          detail::IsOptions Options = detail::OptionsOf<Q>>
 void attention_backward(const Q& queries, const K& keys, const V& values, const M& mask,
                         const Out& output, const Lse& log_sum_exp, const GradOut& grad_output,
                         GradQ&& grad_queries, GradK&& grad_keys, GradV&& grad_values,
-                        const AttentionOptions<ComputedIn<ValueOf<Q>>>& options = {},
-                        const GradientOptions<ComputedIn<ValueOf<Q>>>& gradients = {}) {
-  using T = ComputedIn<ValueOf<Q>>;
-  static_assert(Scalar<T>, "attention_backward computes in float or double");
-  if constexpr (std::is_same_v<ValueOf<Q>, bfloat16>) {
-    static_assert(detail::one_scalar_type<Q, K, V>,
-                  "attention_backward: queries, keys and values must have one scalar type");
-    using Wide = detail::WidenedTensor<T>;
-    detail::narrow_backward<T>(Wide(queries), Wide(keys), Wide(values), mask, Wide(output),
-                               log_sum_exp, Wide(grad_output), grad_queries, grad_keys, grad_values,
-                               options, gradients);
+                        const Options& options = {}, const detail::GradientsOf<Q>& gradients = {}) {
+  if constexpr (!detail::expect_backward<Options, M, Q, K, V, Out, Lse, GradOut, GradQ, GradK,
+                                         GradV>()) {
+    return;
+  } else if constexpr (std::is_same_v<ValueOf<Q>, bfloat16>) {
+    using Wide = detail::WidenedTensor<float>;
+    detail::narrow_backward<float>(Wide(queries), Wide(keys), Wide(values), mask, Wide(output),
+                                   log_sum_exp, Wide(grad_output), grad_queries, grad_keys,
+                                   grad_values, options, gradients);
   } else {
-    const auto problem = detail::checked_backward_problem<T>(
+    const auto problem = detail::checked_backward_problem<ValueOf<Q>>(
         queries, keys, values, output, log_sum_exp, grad_output, grad_queries, grad_keys,
         grad_values, options, gradients);
     detail::check_mask_fits(mask, problem.forward);
     detail::run_backward(problem, MaskRef(mask));
   }
+}
+template <class Q, class K, class V, detail::TakesResult Out, class Lse, class GradOut, class GradQ,
+          class GradK, class GradV, detail::IsOptions Options = detail::OptionsOf<Q>>
+void attention_backward(const Q& queries, const K& keys, const V& values, const Out& output,
+                        const Lse& log_sum_exp, const GradOut& grad_output, GradQ&& grad_queries,
+                        GradK&& grad_keys, GradV&& grad_values, const Options& options = {},
+                        const detail::GradientsOf<Q>& gradients = {}) {
+  attention_backward(queries, keys, values, masks::Full{}, output, log_sum_exp, grad_output,
+                     grad_queries, grad_keys, grad_values, options, gradients);
 }
 
 }  // namespace heed

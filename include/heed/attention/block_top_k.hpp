@@ -145,6 +145,19 @@ void choose_blocks(const AttentionProblem<T>& problem, const M& mask, Index item
   }
 }
 
+template <class T, class M>
+ContentBlocks chosen(const AttentionProblem<T>& problem, const M& mask, Index block, Index count) {
+  const MaskShape shape = mask_shape_of(problem);
+  block = smaller(block, larger(1, shape.keys));  // more is the same
+  return ContentBlocks::made(
+      shape, block,
+      SharedArray<Index>::made(shape.batch,
+                               [&](Index item) { return problem.first_query_of(item); }),
+      [&](Index item, Index head, std::uint64_t* choices) {
+        choose_blocks<T>(problem, mask, item, head, block, count, choices);
+      });
+}
+
 }  // namespace detail
 
 /// Content-adaptive block-sparse attention: of `mask`, what every query chooses by content. Keys
@@ -161,24 +174,18 @@ void choose_blocks(const AttentionProblem<T>& problem, const M& mask, Index item
 /// Costs queries · keys / block · head_dim for each head. The choice has no gradient. Throws
 /// ShapeError for what attention refuses. After Lu et al. 2025 (MoBA), whose choice this is under
 /// Causal.
-template <Viewable Q, Viewable K, MaskPolicy M>
-masks::And<M, ContentBlocks> block_top_k(const Q& queries, const K& keys, const M& mask,
-                                         Index block, Index count,
-                                         const AttentionOptions<ValueOf<Q>>& options = {}) {
-  using T = ValueOf<Q>;
-  if (block < 1 || count < 1) {
-    throw_shape_error("block_top_k: ", count, " blocks of ", block, "; both must be at least 1");
+template <class Q, class K, class M, detail::IsOptions Options = detail::OptionsOf<Q>>
+auto block_top_k(const Q& queries, const K& keys, const M& mask, Index block, Index count,
+                 const Options& options = {}) {
+  if constexpr (detail::expect_weights_call<Options, M, Q, K>()) {
+    if (block < 1 || count < 1) {
+      throw_shape_error("block_top_k: ", count, " blocks of ", block, "; both must be at least 1");
+    }
+    const auto problem = detail::weights_problem(queries, keys, mask, options);
+    return masks::And<M, ContentBlocks>{mask, detail::chosen(problem, mask, block, count)};
+  } else {
+    return masks::Full{};
   }
-  const auto problem = detail::weights_problem(queries, keys, mask, options);
-  const MaskShape shape = detail::mask_shape_of(problem);
-  block = detail::smaller(block, detail::larger(1, shape.keys));  // more is the same
-  return {mask, ContentBlocks::made(
-                    shape, block,
-                    detail::SharedArray<Index>::made(
-                        shape.batch, [&](Index item) { return problem.first_query_of(item); }),
-                    [&](Index item, Index head, std::uint64_t* choices) {
-                      detail::choose_blocks<T>(problem, mask, item, head, block, count, choices);
-                    })};
 }
 
 }  // namespace heed

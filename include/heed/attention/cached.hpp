@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <type_traits>
 
+#include <heed/attention/arguments.hpp>
 #include <heed/attention/detail/bfloat16_call.hpp>
 #include <heed/attention/detail/call_masks.hpp>
 #include <heed/attention/forward.hpp>
 #include <heed/attention/key_value_cache.hpp>
 #include <heed/masks/combine.hpp>
+#include <heed/masks/full.hpp>
 #include <heed/masks/padding.hpp>
 #include <heed/tensor/tensor.hpp>
 
@@ -28,16 +31,14 @@ void attend_to_held(const Cache& cache, const M& mask, const Run& run) {
 
 /// Attention to a cache that has `lengths` tokens once `append()` was called, which comes behind
 /// every check and before anything is written.
-template <class Q, class Held, class Stored, class M, class Out, class Append>
+template <class Q, class Held, class Stored, class M, class Out, class T, class Append>
 void attend_to_cache(const Q& queries, const KeyValueCache<Held, Stored>& cache,
                      std::span<const Index> lengths, const M& mask, Out& out,
-                     AttentionOptions<ComputedIn<ValueOf<Q>>> options, const Append& append) {
+                     AttentionOptions<T> options, const Append& append) {
   using From = ValueOf<Q>;
-  using T = ComputedIn<From>;
   constexpr bool narrow = std::is_same_v<From, bfloat16>;
-  static_assert(same_scalars<Q, Out>, "attention: queries and out must have one scalar type");
   static_assert(narrow ? std::is_same_v<Stored, bfloat16> : std::is_same_v<Held, From>,
-                "attention: the cache holds another scalar type than queries have");
+                "attention: the cache holds another scalar type than the queries have");
   const CacheShape& shape = cache.shape();
   Index longest = 0;
   for (const Index length : lengths) longest = larger(longest, length);
@@ -69,6 +70,14 @@ void attend_to_cache(const Q& queries, const KeyValueCache<Held, Stored>& cache,
   }
 }
 
+/// The extents of a result: those of the queries with the width of the cache's values.
+template <class Q, std::size_t Rank, class Cache>
+Extents<Rank> result_extents(const TensorView<Q, Rank>& queries, const Cache& cache) {
+  Extents<Rank> extents = queries.extents();
+  extents[Rank - 1] = cache.shape().value_dim;
+  return extents;
+}
+
 /// Takes tokens that were appended to every sequence back, unless they are kept.
 template <class Cache>
 struct Appended {
@@ -91,10 +100,39 @@ struct Appended {
 /// serves the whole sequence. Each batch item sees its own length; what is beyond it, or forgotten,
 /// is as masked. The bits are those of `attention` on the same keys and values in tensors; float
 /// and double queries see stored bfloat16 as their own type, bfloat16 queries want it.
-template <Viewable Q, class Held, class Stored, MaskPolicy M, Viewable Out>
+/// Without a mask every query sees every token.
+template <class Q, class Held, class Stored, class M, detail::MeantAsResult Out,
+          detail::IsOptions Options = detail::OptionsOf<Q>>
 void attention(const Q& queries, const KeyValueCache<Held, Stored>& cache, const M& mask, Out&& out,
-               const AttentionOptions<ComputedIn<ValueOf<Q>>>& options = {}) {
-  detail::attend_to_cache(queries, cache, cache.lengths(), mask, out, options, [] {});
+               const Options& options = {}) {
+  if constexpr (detail::expect_call_to<Options, M, std::remove_reference_t<Out>, Q>()) {
+    detail::attend_to_cache(queries, cache, cache.lengths(), mask, out, options, [] {});
+  }
+}
+template <class Q, class Held, class Stored, detail::TakesResult Out,
+          detail::IsOptions Options = detail::OptionsOf<Q>>
+void attention(const Q& queries, const KeyValueCache<Held, Stored>& cache, Out&& out,
+               const Options& options = {}) {
+  attention(queries, cache, masks::Full{}, out, options);
+}
+
+/// The same, with the result as a new tensor of the queries' rank.
+template <class Q, class Held, class Stored, detail::MeantAsMask M,
+          detail::IsOptions Options = detail::OptionsOf<Q>>
+auto attention(const Q& queries, const KeyValueCache<Held, Stored>& cache, const M& mask,
+               const Options& options = {}) {
+  if constexpr (!detail::expect_call<Options, M, Q>()) {
+    return detail::ResultOf<Q>();
+  } else {
+    detail::ResultOf<Q> out(detail::result_extents(view_of(queries), cache));
+    attention(queries, cache, mask, out, options);
+    return out;
+  }
+}
+template <class Q, class Held, class Stored, detail::IsOptions Options = detail::OptionsOf<Q>>
+auto attention(const Q& queries, const KeyValueCache<Held, Stored>& cache,
+               const Options& options = {}) {
+  return attention(queries, cache, masks::Full{}, options);
 }
 
 /// One step of decoding: `append` and `attention` in one call. The next tokens of every sequence,
@@ -103,33 +141,40 @@ void attention(const Q& queries, const KeyValueCache<Held, Stored>& cache, const
 /// queries, value_dim). A prompt is the same call with more tokens. Rank 3 and 2 as for
 /// `attention`. Throws what `append` and `attention` throw, and leaves the cache as it was then:
 /// shapes, options and the mask are checked before anything is written.
-template <Viewable Q, Viewable K, Viewable V, class Held, class Stored, MaskPolicy M, Viewable Out>
+template <class Q, class K, class V, class Held, class Stored, class M, detail::MeantAsResult Out,
+          detail::IsOptions Options = detail::OptionsOf<Q>>
 void decode(const Q& queries, const K& keys, const V& values, KeyValueCache<Held, Stored>& cache,
-            const M& mask, Out&& out,
-            const AttentionOptions<ComputedIn<ValueOf<Q>>>& options = {}) {
-  static_assert(std::is_same_v<ValueOf<K>, Held> && std::is_same_v<ValueOf<V>, Held>,
-                "decode: the cache holds another scalar type than keys and values have");
-  const TensorView<const Held, 4> more_keys = detail::as_rank_4(view_of(keys));
-  const TensorView<const Held, 4> more_values = detail::as_rank_4(view_of(values));
-  auto lengths = Tensor<Index, 1>::copy_of(TensorView<const Index, 1>(cache.lengths()));
-  for (Index& length : lengths) length = detail::sum_or_most(length, more_keys.extent(2));
-  detail::Appended<KeyValueCache<Held, Stored>> appended{cache, 0};
-  detail::attend_to_cache(queries, cache, lengths, mask, out, options, [&] {
-    cache.append(more_keys, more_values);
-    appended.tokens = more_keys.extent(2);
-  });
-  appended.kept = true;
+            const M& mask, Out&& out, const Options& options = {}) {
+  using To = std::remove_reference_t<Out>;
+  if constexpr (detail::expect_call_to<Options, M, To, Q>() &&
+                detail::expect_tensors<const K, const V>()) {
+    static_assert(std::is_same_v<ValueOf<K>, Held> && std::is_same_v<ValueOf<V>, Held>,
+                  "decode: the cache holds another scalar type than the keys and values have");
+    const TensorView<const Held, 4> more_keys = detail::as_rank_4(view_of(keys));
+    const TensorView<const Held, 4> more_values = detail::as_rank_4(view_of(values));
+    auto lengths = Tensor<Index, 1>::copy_of(TensorView<const Index, 1>(cache.lengths()));
+    for (Index& length : lengths) length = detail::sum_or_most(length, more_keys.extent(2));
+    detail::Appended<KeyValueCache<Held, Stored>> appended{cache, 0};
+    detail::attend_to_cache(queries, cache, lengths, mask, out, options, [&] {
+      cache.append(more_keys, more_values);
+      appended.tokens = more_keys.extent(2);
+    });
+    appended.kept = true;
+  }
 }
 
 /// The same, with the result as a new tensor of the queries' rank.
-template <Viewable Q, Viewable K, Viewable V, class Held, class Stored, MaskPolicy M>
+template <class Q, class K, class V, class Held, class Stored, class M,
+          detail::IsOptions Options = detail::OptionsOf<Q>>
 auto decode(const Q& queries, const K& keys, const V& values, KeyValueCache<Held, Stored>& cache,
-            const M& mask, const AttentionOptions<ComputedIn<ValueOf<Q>>>& options = {}) {
-  auto extents = view_of(queries).extents();
-  extents.back() = cache.shape().value_dim;
-  Tensor<ValueOf<Q>, ViewOf<const Q>::rank()> out(extents);
-  decode(queries, keys, values, cache, mask, out, options);
-  return out;
+            const M& mask, const Options& options = {}) {
+  if constexpr (!detail::expect_call<Options, M, Q>()) {
+    return detail::ResultOf<Q>();
+  } else {
+    detail::ResultOf<Q> out(detail::result_extents(view_of(queries), cache));
+    decode(queries, keys, values, cache, mask, out, options);
+    return out;
+  }
 }
 
 }  // namespace heed

@@ -3,6 +3,7 @@
 
 #include <type_traits>
 
+#include <heed/attention/arguments.hpp>
 #include <heed/attention/detail/bfloat16_call.hpp>
 #include <heed/attention/detail/call_masks.hpp>
 #include <heed/attention/detail/problem.hpp>
@@ -11,17 +12,11 @@
 #include <heed/core/config.hpp>
 #include <heed/core/scalar.hpp>
 #include <heed/masks/detail/mask_ref.hpp>
+#include <heed/masks/full.hpp>
 #include <heed/tensor/tensor.hpp>
 #include <heed/tensor/view_of.hpp>
 
 namespace heed {
-
-namespace detail {
-
-template <class Q, class... Others>
-inline constexpr bool same_scalars = (std::is_same_v<ValueOf<Q>, ValueOf<Others>> && ...);
-
-}  // namespace detail
 
 /// Attention, fused: out = softmax(scale · queries · keysᵀ, masked) · values, without ever holding
 /// the scores. Exact, in the inputs' own scalar type (bfloat16: in float, with weights rounded to
@@ -35,39 +30,53 @@ inline constexpr bool same_scalars = (std::is_same_v<ValueOf<Q>, ValueOf<Others>
 /// Throws ShapeError, before anything is written, for shapes, a mask or a scale that do not fit and
 /// for an out that overlaps an input. What exactly is promised: docs/contract.md.
 /// Vaswani et al. 2017; tiled after Dao et al. 2022 (FlashAttention).
-template <Viewable Q, Viewable K, Viewable V, MaskPolicy M, Viewable Out>
+///
+/// Without a mask every query sees every key. A mask is one of heed::masks, a struct of the
+/// caller's (docs/08) or a lambda (Index query, Index key) or (Position) that answers with a bool.
+template <class Q, detail::MeantAsKeys K, class V, class M, detail::MeantAsResult Out,
+          detail::IsOptions Options = detail::OptionsOf<Q>>
 void attention(const Q& queries, const K& keys, const V& values, const M& mask, Out&& out,
-               const AttentionOptions<ComputedIn<ValueOf<Q>>>& options = {}) {
-  using T = ValueOf<Q>;
-  static_assert(Scalar<ComputedIn<T>>, "attention computes in float or double");
-  static_assert(detail::same_scalars<Q, K, V, Out>,
-                "attention: queries, keys, values and out must have one scalar type");
-  if constexpr (std::is_same_v<T, bfloat16>) {
-    detail::bfloat16_attention(
-        {detail::as_rank_4(view_of(queries)), detail::as_rank_4(view_of(keys)),
-         detail::as_rank_4(view_of(values)), detail::as_rank_4(view_of(out))},
-        mask, options);
-  } else {
-    const auto problem = detail::checked_problem<T>(
-        detail::as_rank_4(view_of(queries)), detail::as_rank_4(view_of(keys)),
-        detail::as_rank_4(view_of(values)), detail::as_rank_4(view_of(out)), options);
-    detail::check_mask_fits(mask, problem);
-    detail::run_attention(problem, MaskRef(mask));
+               const Options& options = {}) {
+  using To = std::remove_reference_t<Out>;
+  if constexpr (detail::expect_call_to<Options, M, To, Q, const K, const V>()) {
+    using T = ValueOf<Q>;
+    const auto query_view = detail::as_rank_4(view_of(queries));
+    const auto key_view = detail::as_rank_4(view_of(keys));
+    const auto value_view = detail::as_rank_4(view_of(values));
+    const auto out_view = detail::as_rank_4(view_of(out));
+    if constexpr (std::is_same_v<T, bfloat16>) {
+      detail::bfloat16_attention({query_view, key_view, value_view, out_view}, mask, options);
+    } else {
+      const auto problem =
+          detail::checked_problem<T>(query_view, key_view, value_view, out_view, options);
+      detail::check_mask_fits(mask, problem);
+      detail::run_attention(problem, MaskRef(mask));
+    }
   }
+}
+template <class Q, detail::MeantAsKeys K, class V, detail::TakesResult Out,
+          detail::IsOptions Options = detail::OptionsOf<Q>>
+void attention(const Q& queries, const K& keys, const V& values, Out&& out,
+               const Options& options = {}) {
+  attention(queries, keys, values, masks::Full{}, out, options);
 }
 
 /// The same, with the result as a new tensor of the queries' rank.
-template <Viewable Q, Viewable K, Viewable V, MaskPolicy M>
+template <class Q, detail::MeantAsKeys K, class V, detail::MeantAsMask M,
+          detail::IsOptions Options = detail::OptionsOf<Q>>
 auto attention(const Q& queries, const K& keys, const V& values, const M& mask,
-               const AttentionOptions<ComputedIn<ValueOf<Q>>>& options = {}) {
-  constexpr std::size_t rank = ViewOf<const Q>::rank();
-  static_assert(rank == ViewOf<const V>::rank(),
-                "attention: queries and values must have one rank");
-  auto extents = view_of(queries).extents();
-  extents[rank - 1] = view_of(values).extent(rank - 1);
-  Tensor<ValueOf<Q>, rank> out(extents);
-  attention(queries, keys, values, mask, out, options);
-  return out;
+               const Options& options = {}) {
+  if constexpr (!detail::expect_call<Options, M, Q, const K, const V>()) {
+    return detail::ResultOf<Q>();
+  } else {
+    detail::ResultOf<Q> out(detail::result_extents(view_of(queries), view_of(values)));
+    attention(queries, keys, values, mask, out, options);
+    return out;
+  }
+}
+template <class Q, detail::MeantAsKeys K, class V, detail::IsOptions Options = detail::OptionsOf<Q>>
+auto attention(const Q& queries, const K& keys, const V& values, const Options& options = {}) {
+  return attention(queries, keys, values, masks::Full{}, options);
 }
 
 }  // namespace heed

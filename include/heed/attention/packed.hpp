@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <cstddef>
 #include <span>
 #include <type_traits>
 
 #include <heed/attention/detail/owned_array.hpp>
 #include <heed/attention/forward.hpp>
 #include <heed/core/parallel.hpp>
-#include <heed/tensor/tensor.hpp>
+#include <heed/core/scalar.hpp>
+#include <heed/masks/full.hpp>
 
 namespace heed {
 
@@ -118,37 +118,51 @@ void for_each_sequence(const PackedOffsets& offsets, const Run& run) {
 /// padding is stored or computed. queries (heads, tokens, head_dim), keys and values (key_heads,
 /// tokens, dim), out (heads, tokens, value_dim). The mask sees each sequence by itself: positions
 /// count from its begin, and `batch` is its number. As if every sequence were an `attention` call.
-template <Viewable Q, Viewable K, Viewable V, MaskPolicy M, Viewable Out>
+/// Without a mask every query sees every key of its sequence.
+template <class Q, class K, class V, class M, detail::MeantAsResult Out,
+          detail::IsOptions Options = detail::OptionsOf<Q>>
 void packed_attention(const Q& queries, const K& keys, const V& values,
                       const PackedOffsets& offsets, const M& mask, Out&& out,
-                      const AttentionOptions<ValueOf<Q>>& options = {}) {
-  using T = ValueOf<Q>;
-  static_assert(detail::same_scalars<Q, K, V, Out>,
-                "packed_attention: queries, keys, values and out must have one scalar type");
-  const auto packed = detail::checked_problem<T>(
-      detail::as_rank_4(view_of(queries)), detail::as_rank_4(view_of(keys)),
-      detail::as_rank_4(view_of(values)), detail::as_rank_4(view_of(out)), options);
-  detail::check_packed(packed, offsets, options);
-  check_mask(mask, detail::packed_mask_shape(packed, offsets));
-  const MaskRef reference(mask);
-  detail::for_each_sequence(offsets, [&](Index s) {
-    detail::run_attention(detail::one_sequence(packed, offsets, s), reference);
-  });
+                      const Options& options = {}) {
+  using To = std::remove_reference_t<Out>;
+  if constexpr (detail::expect_call_to<Options, M, To, Q, const K, const V>()) {
+    using T = ValueOf<Q>;
+    static_assert(Scalar<T>, "packed_attention computes in float or double");
+    const auto packed = detail::checked_problem<T>(
+        detail::as_rank_4(view_of(queries)), detail::as_rank_4(view_of(keys)),
+        detail::as_rank_4(view_of(values)), detail::as_rank_4(view_of(out)), options);
+    detail::check_packed(packed, offsets, options);
+    check_mask(mask, detail::packed_mask_shape(packed, offsets));
+    const MaskRef reference(mask);
+    detail::for_each_sequence(offsets, [&](Index s) {
+      detail::run_attention(detail::one_sequence(packed, offsets, s), reference);
+    });
+  }
+}
+template <class Q, class K, class V, detail::TakesResult Out,
+          detail::IsOptions Options = detail::OptionsOf<Q>>
+void packed_attention(const Q& queries, const K& keys, const V& values,
+                      const PackedOffsets& offsets, Out&& out, const Options& options = {}) {
+  packed_attention(queries, keys, values, offsets, masks::Full{}, out, options);
 }
 
 /// The same, with the result as a new tensor of the queries' rank.
-template <Viewable Q, Viewable K, Viewable V, MaskPolicy M>
+template <class Q, class K, class V, detail::MeantAsMask M,
+          detail::IsOptions Options = detail::OptionsOf<Q>>
 auto packed_attention(const Q& queries, const K& keys, const V& values,
-                      const PackedOffsets& offsets, const M& mask,
-                      const AttentionOptions<ValueOf<Q>>& options = {}) {
-  constexpr std::size_t rank = ViewOf<const Q>::rank();
-  static_assert(rank == ViewOf<const V>::rank(),
-                "packed_attention: queries and values must have one rank");
-  auto extents = view_of(queries).extents();
-  extents[rank - 1] = view_of(values).extent(rank - 1);
-  Tensor<ValueOf<Q>, rank> out(extents);
-  packed_attention(queries, keys, values, offsets, mask, out, options);
-  return out;
+                      const PackedOffsets& offsets, const M& mask, const Options& options = {}) {
+  if constexpr (!detail::expect_call<Options, M, Q, const K, const V>()) {
+    return detail::ResultOf<Q>();
+  } else {
+    detail::ResultOf<Q> out(detail::result_extents(view_of(queries), view_of(values)));
+    packed_attention(queries, keys, values, offsets, mask, out, options);
+    return out;
+  }
+}
+template <class Q, class K, class V, detail::IsOptions Options = detail::OptionsOf<Q>>
+auto packed_attention(const Q& queries, const K& keys, const V& values,
+                      const PackedOffsets& offsets, const Options& options = {}) {
+  return packed_attention(queries, keys, values, offsets, masks::Full{}, options);
 }
 
 }  // namespace heed

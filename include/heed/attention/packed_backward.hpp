@@ -5,6 +5,7 @@
 #include <heed/attention/gradient_options.hpp>
 #include <heed/attention/packed.hpp>
 #include <heed/core/parallel.hpp>
+#include <heed/core/scalar.hpp>
 #include <heed/tensor/tensor.hpp>
 
 namespace heed {
@@ -90,29 +91,31 @@ void run_packed_sums(const BackwardProblem<T>& packed, const PackedOffsets& offs
 /// sums over all sequences. `output` and `log_sum_exp` are what packed_attention gave; shapes are
 /// those of its tensors, and the gradients' those of what they belong to. Throws ShapeError, before
 /// anything is written, for what attention_backward or packed_attention refuse.
-template <Viewable Q, Viewable K, Viewable V, MaskPolicy M, Viewable Out, Viewable Lse,
-          Viewable GradOut, Viewable GradQ, Viewable GradK, Viewable GradV>
+template <class Q, class K, class V, class M, class Out, class Lse, class GradOut, class GradQ,
+          class GradK, class GradV, detail::IsOptions Options = detail::OptionsOf<Q>>
 void packed_attention_backward(const Q& queries, const K& keys, const V& values,
                                const PackedOffsets& offsets, const M& mask, const Out& output,
                                const Lse& log_sum_exp, const GradOut& grad_output,
                                GradQ&& grad_queries, GradK&& grad_keys, GradV&& grad_values,
-                               const AttentionOptions<ValueOf<Q>>& options = {},
-                               const GradientOptions<ValueOf<Q>>& gradients = {}) {
-  using T = ValueOf<Q>;
-  static_assert(Scalar<T>, "packed_attention_backward computes in float or double");
-  const auto packed =
-      detail::checked_backward_problem<T>(queries, keys, values, output, log_sum_exp, grad_output,
-                                          grad_queries, grad_keys, grad_values, options, gradients);
-  detail::check_packed(packed.forward, offsets, options);
-  check_mask(mask, detail::packed_mask_shape(packed.forward, offsets));
-  const MaskRef reference(mask);
-  if (gradients.grad_relative_bias.size() > 0 || !gradients.grad_alibi_slopes.empty() ||
-      !gradients.grad_sinks.empty()) {
-    return detail::run_packed_sums(packed, offsets, reference);
+                               const Options& options = {},
+                               const detail::GradientsOf<Q>& gradients = {}) {
+  if constexpr (detail::expect_backward<Options, M, Q, K, V, Out, Lse, GradOut, GradQ, GradK,
+                                        GradV>()) {
+    static_assert(Scalar<ValueOf<Q>>, "packed_attention_backward computes in float or double");
+    const auto packed = detail::checked_backward_problem<ValueOf<Q>>(
+        queries, keys, values, output, log_sum_exp, grad_output, grad_queries, grad_keys,
+        grad_values, options, gradients);
+    detail::check_packed(packed.forward, offsets, options);
+    check_mask(mask, detail::packed_mask_shape(packed.forward, offsets));
+    const MaskRef reference(mask);
+    if (gradients.grad_relative_bias.size() > 0 || !gradients.grad_alibi_slopes.empty() ||
+        !gradients.grad_sinks.empty()) {
+      return detail::run_packed_sums(packed, offsets, reference);
+    }
+    detail::for_each_sequence(offsets, [&](Index s) {
+      detail::run_backward(detail::one_sequence(packed, offsets, s), reference);
+    });
   }
-  detail::for_each_sequence(offsets, [&](Index s) {
-    detail::run_backward(detail::one_sequence(packed, offsets, s), reference);
-  });
 }
 
 }  // namespace heed

@@ -26,11 +26,10 @@ struct AttentionPlan {
   }
 };
 
-/// The plan of `attention(queries, keys, …, mask, …, options)`.
-template <Viewable Q, Viewable K, MaskPolicy M>
-AttentionPlan plan(const Q& queries, const K& keys, const M& mask,
-                   const AttentionOptions<ValueOf<Q>>& options = {}) {
-  const auto problem = detail::weights_problem(queries, keys, mask, options);
+namespace detail {
+
+template <class T>
+AttentionPlan plan_of(const AttentionProblem<T>& problem, const MaskRef& mask) {
   AttentionPlan result{simd::active(), thread_count()};
   const auto last_of = [](Index first, Index step, Index end) {
     return (first + step < end ? first + step : end) - 1;
@@ -41,8 +40,8 @@ AttentionPlan plan(const Q& queries, const K& keys, const M& mask,
         const Index last_row = last_of(row, simd::query_block, problem.query_count());
         for (Index key = 0; key < problem.key_count(); key += simd::key_block) {
           const Index last_key = last_of(key, simd::key_block, problem.key_count());
-          const Coverage coverage = coverage_of(
-              mask, detail::tile_of(problem, item, head, row, last_row - row + 1, key, last_key));
+          const Coverage coverage =
+              mask.coverage(tile_of(problem, item, head, row, last_row - row + 1, key, last_key));
           ++(coverage == Coverage::none   ? result.skipped
              : coverage == Coverage::full ? result.full
                                           : result.partial);
@@ -51,6 +50,18 @@ AttentionPlan plan(const Q& queries, const K& keys, const M& mask,
     }
   }
   return result;
+}
+
+}  // namespace detail
+
+/// The plan of `attention(queries, keys, …, mask, …, options)`.
+template <class Q, class K, class M, detail::IsOptions Options = detail::OptionsOf<Q>>
+AttentionPlan plan(const Q& queries, const K& keys, const M& mask, const Options& options = {}) {
+  if constexpr (detail::expect_weights_call<Options, M, Q, K>()) {
+    return detail::plan_of(detail::weights_problem(queries, keys, mask, options), MaskRef(mask));
+  } else {
+    return {};
+  }
 }
 
 }  // namespace heed

@@ -14,27 +14,21 @@ struct WeightSummary {
   Tensor<Index, 3> favorite;  // and the key that has it, the first of equals; −1: none seen
 };
 
-/// The summary of the weights that `attention` with the same arguments uses: to drop keys that
-/// nobody looks at from a cache, or to see where a head looks. O(64 · keys) memory beside the
-/// result; sums run over queries in order, in double.
-template <Viewable Q, Viewable K, MaskPolicy M>
-WeightSummary<ValueOf<Q>> summarize_weights(const Q& queries, const K& keys, const M& mask,
-                                            const AttentionOptions<ValueOf<Q>>& options = {}) {
-  using T = ValueOf<Q>;
-  const auto problem = detail::weights_problem(queries, keys, mask, options);
+namespace detail {
+
+template <class T>
+WeightSummary<T> summary_of(const AttentionProblem<T>& problem, const MaskRef& mask) {
   const Index rows = problem.query_count(), columns = problem.key_count();
   WeightSummary<T> result{Tensor<T, 3>({problem.batch(), problem.heads(), columns}),
                           Tensor<T, 3>({problem.batch(), problem.heads(), rows}),
                           Tensor<Index, 3>({problem.batch(), problem.heads(), rows})};
   Tensor<T, 2> weights({simd::query_block, columns});
-  const MaskRef reference(mask);
   for (Index item = 0; item < problem.batch(); ++item) {
     for (Index head = 0; head < problem.heads(); ++head) {
       Tensor<double, 1> sums({columns});
       for (Index first = 0; first < rows; first += simd::query_block) {
         const Index count = first + simd::query_block < rows ? simd::query_block : rows - first;
-        detail::run_weights(problem, reference, item, head, first,
-                            weights.view().slice(0, 0, count));
+        run_weights(problem, mask, item, head, first, weights.view().slice(0, 0, count));
         for (Index row = 0; row < count; ++row) {
           T& largest = result.largest(item, head, first + row) = 0;
           Index& favorite = result.favorite(item, head, first + row) = -1;
@@ -51,6 +45,22 @@ WeightSummary<ValueOf<Q>> summarize_weights(const Q& queries, const K& keys, con
     }
   }
   return result;
+}
+
+}  // namespace detail
+
+/// The summary of the weights that `attention` with the same arguments uses: to drop keys that
+/// nobody looks at from a cache, or to see where a head looks. O(64 · keys) memory beside the
+/// result; sums run over queries in order, in double.
+template <class Q, class K, class M, detail::IsOptions Options = detail::OptionsOf<Q>>
+auto summarize_weights(const Q& queries, const K& keys, const M& mask,
+                       const Options& options = {}) {
+  if constexpr (detail::expect_weights_call<Options, M, Q, K>()) {
+    const auto problem = detail::weights_problem(queries, keys, mask, options);
+    return detail::summary_of(problem, MaskRef(mask));
+  } else {
+    return WeightSummary<float>();
+  }
 }
 
 }  // namespace heed

@@ -2,13 +2,17 @@
 #pragma once
 
 #include <cstddef>
+#include <type_traits>
+
+#include <heed/attention/arguments.hpp>
 #include <heed/attention/detail/call_masks.hpp>
 #include <heed/attention/detail/problem.hpp>
 #include <heed/attention/detail/run.hpp>
-#include <type_traits>
 #include <heed/attention/options.hpp>
 #include <heed/core/config.hpp>
+#include <heed/core/scalar.hpp>
 #include <heed/masks/detail/mask_ref.hpp>
+#include <heed/masks/full.hpp>
 #include <heed/tensor/tensor.hpp>
 #include <heed/tensor/view_of.hpp>
 
@@ -16,13 +20,22 @@ namespace heed {
 
 namespace detail {
 
+/// As expect_call, for what asks about weights and knows no bfloat16.
+template <class Options, class M, class Q, class K>
+constexpr bool expect_weights_call() {
+  if constexpr (!expect_call<Options, M, Q, const K>()) {
+    return false;
+  } else {
+    static_assert(Scalar<ValueOf<Q>>, "weights are those of queries and keys in float or double");
+    return Scalar<ValueOf<Q>>;
+  }
+}
+
 /// A problem of queries and keys alone: values and output of width 0.
-template <Viewable Q, Viewable K, MaskPolicy M>
+template <class Q, class K, class M>
 AttentionProblem<ValueOf<Q>> weights_problem(const Q& queries, const K& keys, const M& mask,
-                                             const AttentionOptions<ValueOf<Q>>& options) {
+                                             const OptionsOf<Q>& options) {
   using T = ValueOf<Q>;
-  static_assert(std::is_same_v<T, ValueOf<K>>,
-                "attention_weights: queries and keys must have one scalar type");
   const TensorView<const T, 4> query_view = as_rank_4(view_of(queries));
   const TensorView<const T, 4> key_view = as_rank_4(view_of(keys));
   const TensorView<const T, 4> no_values(
@@ -48,41 +61,53 @@ struct WeightRows {
 /// The softmax weights that `attention` with the same arguments uses, for chosen rows only:
 /// (rows, keys), in O(rows · keys) memory. Computed again from queries and keys, by the same
 /// kernels, so that they are the same numbers; masked weights are exactly 0.
-template <Viewable Q, Viewable K, MaskPolicy M>
-Tensor<ValueOf<Q>, 2> attention_weights(const Q& queries, const K& keys, const M& mask,
-                                        const WeightRows& rows,
-                                        const AttentionOptions<ValueOf<Q>>& options = {}) {
-  const auto problem = detail::weights_problem(queries, keys, mask, options);
-  const Index length = problem.query_count();
-  const Index count = rows.count == WeightRows::to_the_end ? length - rows.first : rows.count;
-  if (rows.batch < 0 || rows.batch >= problem.batch() || rows.head < 0 ||
-      rows.head >= problem.heads() || rows.first < 0 || count < 0 || rows.first > length - count) {
-    throw_shape_error("attention_weights: batch ", rows.batch, ", head ", rows.head, ", ", count,
-                      " rows from ", rows.first, " on of queries ", problem.queries.extents());
+template <class Q, class K, class M, detail::IsOptions Options = detail::OptionsOf<Q>>
+auto attention_weights(const Q& queries, const K& keys, const M& mask, const WeightRows& rows,
+                       const Options& options = {}) {
+  if constexpr (!detail::expect_weights_call<Options, M, Q, K>()) {
+    return Tensor<float, 2>();
+  } else {
+    const auto problem = detail::weights_problem(queries, keys, mask, options);
+    const Index length = problem.query_count();
+    const Index count = rows.count == WeightRows::to_the_end ? length - rows.first : rows.count;
+    if (rows.batch < 0 || rows.batch >= problem.batch() || rows.head < 0 ||
+        rows.head >= problem.heads() || rows.first < 0 || count < 0 ||
+        rows.first > length - count) {
+      throw_shape_error("attention_weights: batch ", rows.batch, ", head ", rows.head, ", ", count,
+                        " rows from ", rows.first, " on of queries ", problem.queries.extents());
+    }
+    Tensor<ValueOf<Q>, 2> out({count, problem.key_count()});
+    detail::run_weights(problem, MaskRef(mask), rows.batch, rows.head, rows.first, out.view());
+    return out;
   }
-  Tensor<ValueOf<Q>, 2> out({count, problem.key_count()});
-  detail::run_weights(problem, MaskRef(mask), rows.batch, rows.head, rows.first, out.view());
-  return out;
 }
 
 /// All softmax weights, (…, queries, keys) with the queries' leading axes: as large as the score
-/// matrix that `attention` never holds, so for small inputs and for looking.
-template <Viewable Q, Viewable K, MaskPolicy M>
+/// matrix that `attention` never holds, so for small inputs and for looking. Without a mask every
+/// query sees every key.
+template <class Q, class K, detail::MeantAsMask M, detail::IsOptions Options = detail::OptionsOf<Q>>
 auto attention_weights(const Q& queries, const K& keys, const M& mask,
-                       const AttentionOptions<ValueOf<Q>>& options = {}) {
-  constexpr std::size_t rank = ViewOf<const Q>::rank();
-  const auto problem = detail::weights_problem(queries, keys, mask, options);
-  auto extents = view_of(queries).extents();
-  extents[rank - 1] = problem.key_count();
-  Tensor<ValueOf<Q>, rank> out(extents);
-  const TensorView<ValueOf<Q>, 4> all = detail::as_rank_4(out.view());
-  for (Index item = 0; item < problem.batch(); ++item) {
-    for (Index head = 0; head < problem.heads(); ++head) {
-      detail::run_weights(problem, MaskRef(mask), item, head, 0,
-                          all.select(0, item).select(0, head));
+                       const Options& options = {}) {
+  if constexpr (!detail::expect_weights_call<Options, M, Q, K>()) {
+    return detail::ResultOf<Q>();
+  } else {
+    const auto problem = detail::weights_problem(queries, keys, mask, options);
+    auto extents = view_of(queries).extents();
+    extents.back() = problem.key_count();
+    detail::ResultOf<Q> out(extents);
+    const TensorView<ValueOf<Q>, 4> all = detail::as_rank_4(out.view());
+    for (Index item = 0; item < problem.batch(); ++item) {
+      for (Index head = 0; head < problem.heads(); ++head) {
+        detail::run_weights(problem, MaskRef(mask), item, head, 0,
+                            all.select(0, item).select(0, head));
+      }
     }
+    return out;
   }
-  return out;
+}
+template <class Q, class K, detail::IsOptions Options = detail::OptionsOf<Q>>
+auto attention_weights(const Q& queries, const K& keys, const Options& options = {}) {
+  return attention_weights(queries, keys, masks::Full{}, options);
 }
 
 /// The mean of weights (batch, heads, queries, keys) over their heads, (batch, queries, keys).

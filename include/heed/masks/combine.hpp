@@ -45,6 +45,17 @@ Coverage coverage_by_lanes(const M& mask, const Tile& tile) {
   }
   return any == 0 ? Coverage::none : Coverage::full;
 }
+/// A mask beside what is one, or nearly.
+template <class A, class B>
+concept LikeMasks = LikeMask<A> && LikeMask<B> &&(MaskPolicy<A> || MaskPolicy<B>);
+template <class A, class B>
+constexpr bool expect_masks() {
+  return expect_mask<A>() && expect_mask<B>();
+}
+/// What a combination that does not compile is, so that it is the only error.
+struct AnyMask {
+  bool allows(Position) const { return true; }
+};
 
 }  // namespace heed::detail
 
@@ -140,13 +151,23 @@ struct Not {
   void check(MaskShape shape) const { check_mask(mask, shape); }
 };
 
-template <MaskPolicy A, MaskPolicy B>
-And<A, B> operator&(A a, B b) {
-  return {std::move(a), std::move(b)};
+template <class A, class B>
+requires detail::LikeMasks<A, B>
+auto operator&(A a, B b) {
+  if constexpr (detail::expect_masks<A, B>()) {
+    return And<A, B>{std::move(a), std::move(b)};
+  } else {
+    return detail::AnyMask{};
+  }
 }
-template <MaskPolicy A, MaskPolicy B>
-Or<A, B> operator|(A a, B b) {
-  return {std::move(a), std::move(b)};
+template <class A, class B>
+requires detail::LikeMasks<A, B>
+auto operator|(A a, B b) {
+  if constexpr (detail::expect_masks<A, B>()) {
+    return Or<A, B>{std::move(a), std::move(b)};
+  } else {
+    return detail::AnyMask{};
+  }
 }
 template <MaskPolicy M>
 Not<M> operator~(M mask) {

@@ -43,10 +43,10 @@ struct MaskWindow {
 inline constexpr const char* ascii_on = "# ";
 inline constexpr const char* ascii_off = ". ";
 
-/// Counts scores one by one and tiles by the mask's own coverage. Throws ShapeError for negative
-/// sizes, empty tiles and a mask that does not fit the window, of an unknown batch and heads.
+namespace detail {
+
 template <MaskPolicy M>
-MaskStatistics statistics(const M& mask, const MaskWindow& window) {
+MaskStatistics counted(const M& mask, const MaskWindow& window) {
   if (window.queries < 0 || window.keys < 0 || window.tile_queries < 1 || window.tile_keys < 1) {
     throw_shape_error("statistics: ", window.queries, " queries and ", window.keys,
                       " keys in tiles of ", window.tile_queries, " × ", window.tile_keys);
@@ -77,13 +77,9 @@ MaskStatistics statistics(const M& mask, const MaskWindow& window) {
   return result;
 }
 
-/// A mask as text: a row per query, `on` where it may look and `off` where it may not (blanks at
-/// the end of a row left away), then the share of scores that are visible and the tiles that a
-/// kernel computes. `ascii_on` and `ascii_off` for where there are only plain characters.
 template <MaskPolicy M>
-std::string describe(const M& mask, const MaskWindow& window, const char* on = "██",
-                     const char* off = "· ") {
-  const MaskStatistics counts = statistics(mask, window);
+std::string described(const M& mask, const MaskWindow& window, const char* on, const char* off) {
+  const MaskStatistics counts = counted(mask, window);
   std::string text;
   for (Index query = 0; query < window.queries; ++query) {
     for (Index key = 0; key < window.keys; ++key) {
@@ -104,7 +100,32 @@ std::string describe(const M& mask, const MaskWindow& window, const char* on = "
   return text;
 }
 
-template <MaskPolicy M>
+}  // namespace detail
+
+/// Counts scores one by one and tiles by the mask's own coverage. Throws ShapeError for negative
+/// sizes, empty tiles and a mask that does not fit the window, of an unknown batch and heads.
+template <class M>
+MaskStatistics statistics(const M& mask, const MaskWindow& window) {
+  if constexpr (detail::expect_mask<M>()) {
+    return detail::counted(mask, window);
+  } else {
+    return {};
+  }
+}
+
+/// A mask as text: a row per query, `on` where it may look and `off` where it may not (blanks at
+/// the end of a row left away), then the share of scores that are visible and the tiles that a
+/// kernel computes. `ascii_on` and `ascii_off` for where there are only plain characters.
+template <class M>
+std::string describe(const M& mask, const MaskWindow& window, const char* on = "██",
+                     const char* off = "· ") {
+  if constexpr (detail::expect_mask<M>()) {
+    return detail::described(mask, window, on, off);
+  } else {
+    return {};
+  }
+}
+template <class M>
 std::string describe(const M& mask, Index queries, Index keys, const char* on = "██",
                      const char* off = "· ") {
   return describe(mask, MaskWindow{.queries = queries, .keys = keys}, on, off);

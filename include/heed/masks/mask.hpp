@@ -15,9 +15,9 @@ namespace heed {
 class Mask {
  public:
   template <class M>
-  requires(!std::same_as<M, Mask> && MaskPolicy<M>)
+  requires(!std::same_as<M, Mask> && detail::LikeMask<M>)
       Mask(M mask)  // NOLINT(google-explicit-constructor): every mask is a Mask
-      : held_(new HeldAs<M>(std::move(mask))) {}
+      : held_(held(std::move(mask))) {}
 
   bool allows(Position at) const { return held_->allows(at); }
   Coverage coverage(Tile tile) const { return held_->coverage(tile); }
@@ -49,6 +49,15 @@ class Mask {
     bool asks_every_score() const override { return heed::asks_every_score(mask); }
     M mask;
   };
+
+  template <class M>
+  static const Held* held(M mask) {
+    if constexpr (detail::expect_mask<M>()) {
+      return new HeldAs<M>(std::move(mask));
+    } else {
+      return nullptr;
+    }
+  }
 
   detail::Shared<Held> held_;
 };

@@ -105,6 +105,50 @@ concept MaskPolicy = std::copy_constructible<M> &&
 template <class M>
 concept IntervalMaskPolicy = MaskPolicy<M> && detail::SaysKeys<M>;
 
+namespace detail {
+template <class...>
+inline constexpr bool never = false;
+
+template <class M>
+concept HasAllows = requires {
+  &M::allows;
+};
+template <class M>
+concept HasCallOperator = requires {
+  &M::operator();
+};
+/// A mask, or what is so much like one that a sentence helps more than another overload.
+template <class M>
+concept LikeMask = MaskPolicy<M> || HasAllows<M> || HasCallOperator<M>;
+
+/// True for a mask; anything else fails to compile, with a sentence that says how to make it one.
+/// For functions that would take no mask but `M`: a constraint only says that nothing matches.
+template <class M>
+constexpr bool expect_mask() {
+  if constexpr (MaskPolicy<M>) {
+    return true;
+  } else if constexpr (AllowsPositions<M> || SaysKeys<M> || CalledWithPosition<M> ||
+                       CalledWithQueryAndKey<M>) {
+    static_assert(!std::is_function_v<M>, "a function is a mask by its address: &function");
+    static_assert(std::is_function_v<M>,
+                  "a mask must be copyable: let it share what it cannot copy");
+  } else if constexpr (HasAllows<M>) {
+    static_assert(never<M>,
+                  "a mask's function is `bool allows(heed::Position at) const`: at.query and "
+                  "at.key are the two positions, and the answer is a bool");
+  } else if constexpr (HasCallOperator<M>) {
+    static_assert(never<M>,
+                  "a lambda is a mask if it takes (heed::Index query, heed::Index key) or "
+                  "(heed::Position at), answers with a bool and is not mutable");
+  } else {
+    static_assert(never<M>,
+                  "this is no mask: a mask is a lambda (heed::Index query, heed::Index key) that "
+                  "answers with a bool, or a struct with `bool allows(heed::Position at) const`");
+  }
+  return false;
+}
+}  // namespace detail
+
 /// Whether a mask lets one score through.
 template <MaskPolicy M>
 bool allows(const M& mask, const Position& at) {

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+#include <string>
+#include <vector>
+
+#include <heed/attention.hpp>
+
+using namespace heed;
+using Floats = Tensor<float, 2>;
+using Doubles = Tensor<double, 2>;
+
+#ifdef ALLOWS_OF_TWO_INTS  // a mask's function is `bool allows(heed::Position at) const`
+struct Mine {
+  bool allows(int query, int key) const { return key <= query; }
+};
+Floats misuse(Floats& x) { return attention(x, x, x, Mine{}); }
+#endif
+#ifdef ALLOWS_NOT_CONST  // a mask's function is `bool allows(heed::Position at) const`
+struct Mine {
+  bool allows(Position at) { return at.key <= at.query; }
+};
+Floats misuse(Floats& x) { return attention(x, x, x, Mine{}); }
+#endif
+#ifdef ALLOWS_ANSWERS_INT  // a mask's function is `bool allows(heed::Position at) const`
+struct Mine {
+  int allows(Position at) const { return at.key <= at.query; }
+};
+void misuse(Floats& x, Floats& out) { attention(x, x, x, Mine{}, out); }
+#endif
+#ifdef LAMBDA_ANSWERS_INDEX  // a lambda is a mask if it takes (heed::Index query, heed::Index key)
+Floats misuse(Floats& x) {
+  return attention(x, x, x, [](Index query, Index key) { return query - key; });
+}
+#endif
+#ifdef LAMBDA_OF_THREE  // a lambda is a mask if it takes (heed::Index query, heed::Index key)
+Floats misuse(Floats& x) {
+  return attention(x, x, x, [](Index, Index, Index) { return true; });
+}
+#endif
+#ifdef MUTABLE_LAMBDA  // answers with a bool and is not mutable
+Floats misuse(Floats& x) {
+  return attention(x, x, x, [n = 0](Index, Index) mutable { return ++n % 2 == 0; });
+}
+#endif
+#ifdef NO_MASK  // this is no mask: a mask is a lambda
+struct NoMask {
+  bool visible(Position) const { return true; }
+};
+Floats misuse(Floats& x) { return attention(x, x, x, NoMask{}); }
+#endif
+#ifdef MASK_BY_NAME  // this is no mask: a mask is a lambda
+void misuse(Floats& x, Floats& out) { attention(x, x, x, "causal", out); }
+#endif
+#ifdef MASK_THAT_IS_NOT_COPIED  // a mask must be copyable
+struct Mine {
+  Mine() = default;
+  Mine(const Mine&) = delete;
+  bool allows(Position) const { return true; }
+};
+void misuse(Floats& x, Floats& out) { attention(x, x, x, Mine{}, out); }
+#endif
+#ifdef MASK_MATRIX  // a tensor is no mask by itself: heed::masks::Dense(tensor) makes one of bool
+void misuse(Floats& x, Floats& bias, Floats& out) { attention(x, x, x, bias, out); }
+#endif
+#ifdef MASK_MATRIX_OF_BOOL  // a tensor of bool is no mask by itself: wrap it, heed::masks::Dense
+void misuse(Floats& x, Tensor<bool, 2>& visible) { attention(x, x, x, visible); }
+#endif
+#ifdef OUT_BEFORE_MASK  // the mask comes before the tensor of the result
+void misuse(Floats& x, Floats& out) { attention(x, x, x, out, masks::Causal{}); }
+#endif
+#ifdef CONST_OUT  // the result cannot be written: out is const
+void misuse(Floats& x, const Floats& out) { attention(x, x, x, masks::Causal{}, out); }
+#endif
+#ifdef NESTED_VECTORS  // a vector of vectors is no tensor: flatten it
+Floats misuse(std::vector<std::vector<float>>& x) { return attention(x, x, x); }
+#endif
+#ifdef NESTED_VECTORS_OUT  // a vector of vectors is no tensor: flatten it
+void misuse(Floats& x, std::vector<std::vector<float>>& out) {
+  attention(x, x, x, masks::Causal{}, out);
+}
+#endif
+#ifdef FLAT_VECTORS  // give flat values a shape, heed::TensorView(data, {length, dim})
+auto misuse(std::vector<float>& x) { return attention(x, x, x, masks::Causal{}); }
+#endif
+#ifdef RANK_FIVE  // attention takes (batch, heads, length, dim)
+void misuse(Tensor<float, 5>& x) { attention(x, x, x, masks::Full{}, x); }
+#endif
+#ifdef NO_TENSOR  // this is no tensor: attention takes heed::Tensor
+void misuse(Floats& x) { attention(std::string("queries"), x, x); }
+#endif
+#ifdef FLOAT_AND_DOUBLE  // convert all of them to double, their common type
+Floats misuse(Floats& x, Doubles& keys) { return attention(x, keys, x, masks::Causal{}); }
+#endif
+#ifdef BFLOAT16_AND_FLOAT  // convert all of them to float, their common type
+void misuse(Tensor<bfloat16, 2>& x, Floats& out) { attention(x, x, x, out); }
+#endif
+#ifdef INTEGERS  // attention computes in float or double
+Tensor<int, 2> misuse(Tensor<int, 2>& x) { return attention(x, x, x); }
+#endif
+#ifdef OPTIONS_OF_FLOAT  // the options are of another scalar type than the call
+Doubles misuse(Doubles& x, const AttentionOptions<float>& options) {
+  return attention(x, x, x, masks::Causal{}, options);
+}
+#endif
+#ifdef FUNCTION_BY_NAME  // a function is a mask by its address: &function
+bool before(Index query, Index key);
+Floats misuse(Floats& x) { return attention(x, x, x, before); }
+#endif
+#ifdef LAYER_MASK_OF_TWO_INTS  // a mask's function is `bool allows(heed::Position at) const`
+struct Mine {
+  bool allows(int query, int key) const { return key <= query; }
+};
+Mask misuse() { return Mine{}; }
+#endif
+#ifdef COMBINED_LAMBDA_ANSWERS_INDEX  // answers with a bool and is not mutable
+Floats misuse(Floats& x) {
+  return attention(
+      x, x, x, masks::Causal{} & [](Index query, Index key) { return query - key; });
+}
+#endif
+#ifdef DESCRIBED_NO_MASK  // this is no mask: a mask is a lambda
+std::string misuse() { return describe(3, 8, 8); }
+#endif
+#ifdef CACHE_MASK  // a mask's function is `bool allows(heed::Position at) const`
+struct Mine {
+  bool allows(int query, int key) const { return key <= query; }
+};
+void misuse(Floats& x, KeyValueCache<float>& cache) { attention(x, cache, Mine{}, x); }
+#endif
+#ifdef CACHE_OF_DOUBLE  // the cache holds another scalar type than the queries have
+void misuse(Floats& x, KeyValueCache<double>& cache) { attention(x, cache, masks::Causal{}, x); }
+#endif
+#ifdef PACKED_MASK  // this is no mask: a mask is a lambda
+void misuse(Floats& x, const PackedOffsets& offsets) { packed_attention(x, x, x, offsets, 3, x); }
+#endif
+#ifdef BACKWARD_MASK  // this is no mask: a mask is a lambda
+void misuse(Floats& x, Tensor<float, 1>& lse) {
+  attention_backward(x, x, x, "causal", x, lse, x, x, x, x);
+}
+#endif
+#ifdef BACKWARD_OF_DOUBLE  // convert all of them to double, their common type
+void misuse(Floats& x, Tensor<float, 1>& lse, Doubles& grad) {
+  attention_backward(x, x, x, masks::Causal{}, x, lse, grad, x, x, x);
+}
+#endif
+#ifdef WEIGHTS_OF_NESTED_VECTORS  // a vector of vectors is no tensor: flatten it
+Floats misuse(std::vector<std::vector<float>>& x) {
+  return attention_weights(x, x, masks::Causal{});
+}
+#endif

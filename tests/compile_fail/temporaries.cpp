@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+#include <vector>
+
+#include <heed/attention.hpp>
+#include <heed/generation.hpp>
+#include <heed/tensor.hpp>
+
+using namespace heed;
+using Options = AttentionOptions<float>;
+using Gradients = GradientOptions<float>;
+
+#ifdef VIEW  // a view of a temporary tensor dangles: give the tensor a name first
+TensorView<const float, 2> misuse() { return Tensor<float, 2>({2, 3}).view(); }
+#endif
+#ifdef BIAS  // a bias of a temporary tensor dangles: give the tensor a name first
+void misuse(Options& options) { options.bias = Tensor<float, 2>({2, 3}); }
+#endif
+#ifdef RELATIVE  // a view of a temporary tensor dangles: give the tensor a name first
+void misuse(Options& options, const Tensor<float, 2>& table) {
+  options.relative_bias = relative_bias(table);
+}
+#endif
+#ifdef LOG_SUM_EXP  // a view of a temporary tensor dangles: give the tensor a name first
+void misuse(Options& options) { options.log_sum_exp = Tensor<float, 2>({2, 3}); }
+#endif
+#ifdef MASK  // a mask of temporary values dangles: give them a name first
+RowMask<2> misuse() { return Tensor<bool, 1>({3}); }
+#endif
+#ifdef GRADIENT  // a view of temporary values dangles: give them a name first
+void misuse(Gradients& options) { options.grad_log_sum_exp = std::vector<float>(3); }
+#endif
+#ifdef SESSION  // deleted function
+Session<float> misuse(LanguageModel<float> model()) { return Session<float>(model()); }
+#endif

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: MIT
+// Calls of attention as a user would guess them, who read the README once: each compiles as it is
+// written, and computes what it says.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <vector>
+
+#include <heed/heed.hpp>
+
+using namespace heed;
+
+namespace {
+
+Tensor<float, 4> numbers(const Extents<4>& extents, float step) {
+  Tensor<float, 4> tensor(extents);
+  float value = 0;
+  for (float& x : tensor) x = value = value > 1 ? value - 2.17f : value + step;
+  return tensor;
+}
+
+class Calls : public ::testing::Test {
+ protected:
+  Calls() {
+    attention(q, k, v, masks::Full{}, full);
+    attention(q, k, v, masks::Causal{}, causal);
+  }
+
+  Tensor<float, 4> q = numbers({2, 4, 7, 8}, 0.31f), k = numbers({2, 2, 7, 8}, 0.47f),
+                   v = numbers({2, 2, 7, 8}, 0.73f);
+  Tensor<float, 4> full{{2, 4, 7, 8}}, causal{{2, 4, 7, 8}}, out{{2, 4, 7, 8}};
+};
+
+bool same(const auto& a, const auto& b) {
+  return a.extents() == b.extents() && std::equal(a.begin(), a.end(), b.begin());
+}
+
+TEST_F(Calls, WithoutAMaskEveryoneSeesEveryone) {
+  EXPECT_TRUE(same(attention(q, k, v), full));
+  EXPECT_FALSE(same(full, causal));
+}
+
+TEST_F(Calls, WithoutAMaskIntoATensorOrAView) {
+  attention(q, k, v, out);
+  EXPECT_TRUE(same(out, full));
+  Tensor<float, 4> other(out.extents());
+  attention(q.view(), k, v.view(), other.view());
+  EXPECT_TRUE(same(other, full));
+}
+
+TEST_F(Calls, OptionsAreAlwaysTheLastArgument) {
+  const AttentionOptions<float> soft{.softcap = 2.0f};
+  const auto expected = attention(q, k, v, masks::Full{}, soft);
+  EXPECT_FALSE(same(expected, full));
+  EXPECT_TRUE(same(attention(q, k, v, {.softcap = 2.0f}), expected));
+  EXPECT_TRUE(same(attention(q, k, v, soft), expected));
+  attention(q, k, v, out, {.softcap = 2.0f});
+  EXPECT_TRUE(same(out, expected));
+  attention(q, k, v, out, soft);
+  EXPECT_TRUE(same(out, expected));
+  EXPECT_TRUE(same(attention(q, k, v, masks::Full{}, {.softcap = 2.0f}), expected));
+  EXPECT_TRUE(same(attention(q, k, v, {}), full));
+}
+
+TEST_F(Calls, ALambdaIsAMask) {
+  EXPECT_TRUE(same(attention(q, k, v, [](Index i, Index j) { return j <= i; }), causal));
+  attention(
+      q, k, v, [](Position at) { return at.key <= at.query; }, out);
+  EXPECT_TRUE(same(out, causal));
+  attention(
+      q, k, v, [](auto i, auto j) { return j <= i; }, out);
+  EXPECT_TRUE(same(out, causal));
+}
+
+bool not_later(Index query, Index key) { return key <= query; }
+
+TEST_F(Calls, WhateverIsCalledLikeALambdaIsAMask) {
+  EXPECT_TRUE(same(attention(q, k, v, &not_later), causal));
+  const std::function<bool(Index, Index)> function = not_later;
+  EXPECT_TRUE(same(attention(q, k, v, function), causal));
+}
+
+TEST_F(Calls, ALambdaBesideAMask) {
+  const auto past = [](Index i, Index j) { return j <= i; };
+  const auto even = [](Position at) { return at.key % 2 == 0; };
+  const auto expected = attention(q, k, v, [](Index i, Index j) { return j <= i && j % 2 == 0; });
+  EXPECT_TRUE(same(attention(q, k, v, masks::Causal{} & even), expected));
+  EXPECT_TRUE(same(attention(q, k, v, even & masks::Causal{}), expected));
+  EXPECT_TRUE(same(attention(q, k, v, past & even), expected));
+  EXPECT_TRUE(same(attention(q, k, v, masks::Causal{} & ~(past | even)),
+                   attention(q, k, v, [](Index, Index) { return false; })));
+  EXPECT_TRUE(same(attention(q, k, v, partial(past)), causal));
+}
+
+TEST_F(Calls, ALambdaKeepsWhatItCaptured) {
+  const std::vector<int> documents = {0, 0, 0, 1, 1, 1, 1};
+  const auto same_document = [&](Index i, Index j) {
+    return documents[static_cast<std::size_t>(i)] == documents[static_cast<std::size_t>(j)];
+  };
+  EXPECT_TRUE(same(attention(q, k, v, same_document & masks::Causal{}),
+                   attention(q, k, v, masks::Segments({0, 3, 7}) & masks::Causal{})));
+}
+
+TEST_F(Calls, MasksForHeadsMayBeLambdas) {
+  const Mask all[] = {masks::Causal{}, [](Index i, Index j) { return j <= i; },
+                      [](Position at) { return at.key <= at.query; }, masks::Causal{}};
+  EXPECT_TRUE(same(attention(q, k, v, masks::PerHead({all[0], all[1], all[2], all[3]})), causal));
+  EXPECT_TRUE(same(attention(q, k, v, all[1]), causal));
+}
+
+TEST_F(Calls, DescribeTakesALambda) {
+  const auto past = [](Index i, Index j) { return j <= i; };
+  EXPECT_EQ(describe(past, 3, 3, ascii_on, ascii_off).substr(0, 13), "# . .\n# # .\n#");
+  EXPECT_EQ(statistics(past, {.queries = 7, .keys = 7}).visible, 28);
+}
+
+TEST_F(Calls, FlatMemoryWithExtentsOrStrides) {
+  const std::vector<float> flat(q.begin(), q.end());
+  const TensorView queries(flat.data(), {2, 4, 7, 8});
+  EXPECT_TRUE(same(attention(queries, k, v), full));
+  const TensorView token(flat.data(), Extents<2>{4, 8}, Extents<2>{56, 1});  // of every head
+  EXPECT_EQ(token(3, 2), q(0, 3, 0, 2));
+}
+
+TEST_F(Calls, MatricesAndHeadsWithoutABatch) {
+  const auto head_q = q.view().select(0, 1), head_k = k.view().select(0, 1),
+             head_v = v.view().select(0, 1);
+  const Tensor<float, 3> heads = attention(head_q, head_k, head_v);
+  EXPECT_EQ(heads(3, 6, 7), full(1, 3, 6, 7));
+  const Tensor<float, 2> one =
+      attention(head_q.select(0, 3), head_k.select(0, 1), head_v.select(0, 1), masks::Causal{});
+  EXPECT_EQ(one(5, 1), causal(1, 3, 5, 1));
+}
+
+TEST_F(Calls, DoubleAndBfloat16AreCalledAlike) {
+  const Tensor<double, 2> x = {{1, 0}, {0, 1}, {1, 1}};
+  EXPECT_NEAR(attention(x, x, x)(0, 0), 2 * 0.4011, 1e-4);
+  Tensor<bfloat16, 2> narrow({3, 2}), result({3, 2});
+  for (Index i = 0; i < 6; ++i) narrow.data()[i] = bfloat16(static_cast<float>(x.data()[i]));
+  attention(narrow, narrow, narrow, result);
+  EXPECT_NEAR(result(0, 0), 2 * 0.4011, 1e-2);
+  EXPECT_EQ(attention(narrow, narrow, narrow, {.softcap = 3})(2, 0),
+            attention(narrow, narrow, narrow, masks::Full{}, {.softcap = 3})(2, 0));
+}
+
+TEST_F(Calls, BackwardWithoutAMask) {
+  Tensor<float, 3> lse({2, 4, 7});
+  attention(q, k, v, out, {.log_sum_exp = lse});
+  Tensor<float, 4> dq(q.extents()), dk(k.extents()), dv(v.extents());
+  Tensor<float, 4> expected_q(q.extents()), expected_k(k.extents()), expected_v(v.extents());
+  attention_backward(q, k, v, masks::Full{}, out, lse, q, expected_q, expected_k, expected_v);
+  attention_backward(q, k, v, out, lse, q, dq, dk, dv);
+  EXPECT_TRUE(same(dq, expected_q) && same(dk, expected_k) && same(dv, expected_v));
+  attention_backward(q, k, v, out, lse, q, dq, dk, dv, {.scale = 1.0f});
+  EXPECT_FALSE(same(dq, expected_q));
+}
+
+TEST_F(Calls, BackwardThroughALambda) {
+  Tensor<float, 3> lse({2, 4, 7});
+  const auto past = [](Index i, Index j) { return j <= i; };
+  attention(q, k, v, past, out, {.log_sum_exp = lse});
+  Tensor<float, 4> dq(q.extents()), dk(k.extents()), dv(v.extents()), expected(q.extents());
+  attention_backward(q, k, v, masks::Causal{}, out, lse, q, expected, dk, dv);
+  attention_backward(q, k, v, past, out, lse, q, dq, dk, dv);
+  EXPECT_TRUE(same(dq, expected));
+}
+
+TEST_F(Calls, ACacheAnswersWithANewTensor) {
+  KeyValueCache<float> cache(CacheShape::contiguous(2, 2, 8, 8, 7));
+  cache.append(k, v);
+  EXPECT_TRUE(same(attention(q, cache), full));
+  EXPECT_TRUE(same(attention(q, cache, masks::Causal{}), causal));
+  EXPECT_TRUE(same(attention(q, cache, [](Index i, Index j) { return j <= i; }), causal));
+  attention(q, cache, out);
+  EXPECT_TRUE(same(out, full));
+  attention(q, cache, masks::Causal{}, out, {});
+  EXPECT_TRUE(same(out, causal));
+  EXPECT_TRUE(same(attention(q, cache, {.softcap = 2}), attention(q, k, v, {.softcap = 2})));
+}
+
+TEST_F(Calls, PackedSequencesAnswerWithANewTensor) {
+  const auto heads = q.view().select(0, 0), keys = k.view().select(0, 0),
+             values = v.view().select(0, 0);
+  const std::vector<Index> offsets = {0, 3, 7};
+  const auto past = [](Index i, Index j) { return j <= i; };
+  EXPECT_TRUE(same(packed_attention(heads, keys, values, offsets),
+                   attention(heads, keys, values, masks::Segments(offsets))));
+  const auto packed = packed_attention(heads, keys, values, offsets, past);
+  EXPECT_TRUE(same(packed, packed_attention(heads, keys, values, offsets, masks::Causal{})));
+  Tensor<float, 3> result(packed.extents());
+  packed_attention(heads, keys, values, offsets, result);
+  EXPECT_TRUE(same(result, packed_attention(heads, keys, values, offsets)));
+}
+
+TEST_F(Calls, WeightsForALambdaAndForNoMask) {
+  const auto past = [](Index i, Index j) { return j <= i; };
+  const auto weights = attention_weights(q, k, past);
+  EXPECT_EQ(weights(0, 0, 2, 3), 0.0f);
+  EXPECT_TRUE(same(weights, attention_weights(q, k, masks::Causal{})));
+  EXPECT_TRUE(same(attention_weights(q, k), attention_weights(q, k, masks::Full{})));
+  EXPECT_EQ(summarize_weights(q, k, past).favorite(0, 0, 0), 0);
+  EXPECT_EQ(plan(q, k, past).partial, 8);
+  EXPECT_EQ(heatmap_of(attention_weights(q, k, past, {.batch = 1, .head = 2})).values(0, 6), 0);
+}
+
+TEST_F(Calls, BlocksByContentUnderALambda) {
+  const auto past = [](Index i, Index j) { return j <= i; };
+  EXPECT_TRUE(same(attention(q, k, v, block_top_k(q, k, past, 2, 4)), causal));
+}
+
+TEST(CallsOfLayers, TakeALambda) {
+  Random random(1);
+  const MultiHeadAttention<float> layer({.model_dim = 8, .heads = 2}, random);
+  const SelfAttentionBlock<float> block({.model_dim = 8, .heads = 2}, random);
+  const auto past = [](Index i, Index j) { return j <= i; };
+  Tensor<float, 3> x({1, 5, 8});
+  for (Index i = 0; i < x.size(); ++i) x.data()[i] = static_cast<float>(i % 7);
+  EXPECT_TRUE(same(layer.forward(x, past), layer.forward(x, masks::Causal{})));
+  EXPECT_TRUE(same(layer.forward(x, x, x, past), layer.forward(x, x, x, masks::Causal{})));
+  EXPECT_TRUE(same(layer.weights(x, x, past), layer.weights(x, x, masks::Causal{})));
+  EXPECT_TRUE(same(block.forward(x, past), block.forward(x, masks::Causal{})));
+  MultiHeadAttention<float>::Saved saved;
+  EXPECT_TRUE(same(layer.forward(x, past, saved), layer.forward(x, past)));
+}
+
+TEST(CallsOfModels, TakeALambda) {
+  LanguageModelOptions options;
+  options.vocabulary = 11;
+  options.model_dim = 8;
+  options.heads = 2;
+  options.max_length = 16;
+  Random random(1);
+  const LanguageModel<float> model(options, random);
+  const auto past = [](Index i, Index j) { return j <= i; };
+  const Tokens tokens({1, 4}, {3, 1, 4, 1});
+  EXPECT_TRUE(same(model.forward(tokens, past), model.forward(tokens, masks::Causal{})));
+  EXPECT_TRUE(
+      same(attention_of(model, tokens, past, 0), attention_of(model, tokens, masks::Causal{}, 0)));
+  Session<float> session(model, {.mask = past}), expected(model);
+  EXPECT_TRUE(same(session.logits(tokens), expected.logits(tokens)));
+}
+
+}  // namespace
