@@ -17,7 +17,7 @@ TEST(Config, ExpectsChecksExactlyWhenAsked) {
   HEED_EXPECTS(counted(true));
 #if defined(HEED_CHECKED) || !defined(NDEBUG)
   EXPECT_EQ(evaluations, 1);
-  EXPECT_DEATH(HEED_EXPECTS(counted(false)), "");
+  EXPECT_DEATH(HEED_EXPECTS(counted(false)), "config_test.cpp:[0-9]+: heed expects counted.false.");
 #else
   EXPECT_EQ(evaluations, 0);
 #endif

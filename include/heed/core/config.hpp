@@ -7,6 +7,17 @@
 /// HEED_ALLOW_FAST_MATH  accept -ffast-math, under which NaN, infinity and bit promises do not
 /// hold.
 
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 12
+#error "heed needs g++ 12 or newer, or clang 14"
+#include <g++ 12>  // which no folder holds: the compiler stops here, and the error above stays alone
+#elif defined(__clang_major__) && !defined(__apple_build_version__) && __clang_major__ < 14
+#error "heed needs clang 14 or newer, or g++ 12"
+#include <clang 14>
+#elif __cplusplus < 202002L
+#error "heed needs C++20: compile with -std=c++20"
+#include <C++20>
+#endif
+
 #if (defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)) && \
     !defined(HEED_ALLOW_FAST_MATH)
 #error \
@@ -50,14 +61,21 @@
 
 /// A broken invariant inside the library: checked in debug and sanitizer builds, free otherwise.
 #if defined(HEED_CHECKED) || !defined(NDEBUG)
+#include <cstdio>
+
 #define HEED_EXPECTS(condition)       \
   ((condition) ? static_cast<void>(0) \
                : ::heed::detail::broken_invariant(#condition, __FILE__, __LINE__))
+
+namespace heed::detail {
+/// Tells which invariant broke and where, and stops the program there for a debugger or sanitizer.
+[[noreturn]] __attribute__((cold, noinline)) inline void broken_invariant(const char* condition,
+                                                                          const char* file,
+                                                                          int line) {
+  std::fprintf(stderr, "%s:%d: heed expects %s\n", file, line, condition);
+  __builtin_trap();
+}
+}  // namespace heed::detail
 #else
 #define HEED_EXPECTS(condition) static_cast<void>(0)
 #endif
-
-namespace heed::detail {
-/// Stops the program where an invariant broke, so that a debugger or sanitizer shows the place.
-[[noreturn]] inline void broken_invariant(const char*, const char*, int) { __builtin_trap(); }
-}  // namespace heed::detail

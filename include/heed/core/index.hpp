@@ -3,6 +3,8 @@
 
 #include <cstddef>
 
+#include <heed/core/config.hpp>
+
 namespace heed {
 
 /// Every extent, stride, offset and token position. Signed and 64 bits wide: differences of

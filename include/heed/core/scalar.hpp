@@ -3,6 +3,8 @@
 
 #include <concepts>
 
+#include <heed/core/config.hpp>
+
 namespace heed {
 
 /// What the kernels compute in.
