@@ -48,7 +48,7 @@ TEST(ScoreChangesCheck, SaysWhatDoesNotFit) {
             "attention: bias is (3, 1, 6, 10), expected (batch, heads, queries, keys) = "
             "(2, 4, 6, 10) or 1 in their places");
   EXPECT_EQ(refusal({.dropout = {.probability = 1.5f}}),
-            "attention: dropout has probability 1.500000, expected 0 to 1");
+            "attention: dropout has probability 1.5, expected 0 to 1");
   EXPECT_NE(refusal({.dropout = {.probability = nan}}), "");
 }
 

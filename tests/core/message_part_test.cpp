@@ -25,8 +25,15 @@ TEST(MessagePart, NumbersToTheirEnds) {
   EXPECT_EQ(message(std::numeric_limits<Index>::min()), "-9223372036854775808");
   EXPECT_EQ(message(std::numeric_limits<unsigned long long>::max()), "18446744073709551615");
   EXPECT_EQ(message(-1, ",", -7L, ",", 3u, ",", static_cast<signed char>(-5)), "-1,-7,3,-5");
-  EXPECT_EQ(message(std::numeric_limits<double>::lowest()).size(), 317u);
-  EXPECT_EQ(message(0.25f, " ", -2.0), "0.250000 -2.000000");
+}
+
+TEST(MessagePart, RealNumbersAsAPersonWritesThem) {
+  EXPECT_EQ(message(0.25f, " ", -2.0, " ", 0.1f, " ", 0.1, " ", 1e6), "0.25 -2 0.1 0.1 1000000");
+  EXPECT_EQ(message(1e-6, " ", 0.99999999, " ", 1.0 / 3), "1e-06 0.99999999 0.3333333333333333");
+  EXPECT_EQ(message(1.0f / 3, " ", 1e15, " ", 2.5e15f), "0.33333334 1e+15 2.5e+15");
+  EXPECT_EQ(message(std::numeric_limits<double>::lowest()), "-1.7976931348623157e+308");
+  EXPECT_EQ(message(-std::numeric_limits<double>::infinity(), " ", -0.0), "-inf -0");
+  EXPECT_EQ(message(std::numeric_limits<double>::quiet_NaN()).substr(0, 3), "nan");
 }
 
 TEST(MessagePart, Ranges) {

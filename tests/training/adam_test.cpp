@@ -170,7 +170,7 @@ TEST(Adam, RefusesSettingsThatMakeNoSense) {
     Adam(model, {.beta2 = 2});
     ADD_FAILURE();
   } catch (const ShapeError& error) {
-    EXPECT_STREQ(error.what(), "Adam: beta2 2.000000, expected 0.000000 or more and below 1");
+    EXPECT_STREQ(error.what(), "Adam: beta2 2, expected 0 or more and below 1");
   }
 }
 

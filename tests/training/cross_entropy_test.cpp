@@ -225,7 +225,7 @@ TEST(CrossEntropy, RefusesWhatDoesNotFit) {
                  "cross_entropy: target -1 at 0 of (2); there are 3 classes, and -100 is ignored");
   expect_refused({0}, {}, "cross_entropy: logits are (2, 3), targets (1)");
   expect_refused({0, 1}, {.label_smoothing = 1.5},
-                 "cross_entropy: label_smoothing 1.500000, expected 0 to 1");
+                 "cross_entropy: label_smoothing 1.5, expected 0 to 1");
   expect_refused({0, 1}, {.label_smoothing = NAN},
                  "cross_entropy: label_smoothing nan, expected 0 to 1");
   expect_refused({0, 1}, {.divisor = -1}, "cross_entropy: divisor -1");

@@ -13,6 +13,7 @@
 
 #if HEED_DEFINITIONS
 #include <cstdio>
+#include <cstdlib>
 #include <span>
 #endif
 
@@ -31,7 +32,8 @@ class MessagePart {
   MessagePart(I value)  // NOLINT
       : integer_(static_cast<unsigned long long>(value)),
         kind_(std::is_signed_v<I> ? Kind::integer : Kind::natural) {}
-  MessagePart(double value) : real_(value), kind_(Kind::real) {}  // NOLINT
+  MessagePart(double value) : real_(value), kind_(Kind::real) {}        // NOLINT
+  MessagePart(float value) : real_(value), kind_(Kind::single_real) {}  // NOLINT
   /// Extents, which print as `(2, 4, 10, 64)`.
   template <class Range>
   requires requires(const Range& range) {
@@ -52,7 +54,7 @@ class MessagePart {
   __attribute__((cold)) void append_to(std::string& message) const;
 
  private:
-  enum class Kind { text, letter, integer, natural, real, extents, range };
+  enum class Kind { text, letter, integer, natural, real, single_real, extents, range };
 
   template <class Range>
   static void append_range(std::string& message, const void* range) {
@@ -92,15 +94,33 @@ std::string message(const Parts&... parts) {
 #if HEED_DEFINITIONS
 namespace heed::detail {
 
+/// A number as a person writes it, with the fewest digits that tell it from its neighbors: 2, 0.1,
+/// 1000000, 1e-06. Returns how many characters it wrote, of less than 32.
+HEED_INLINE int write_number(char* text, double value, bool single) {
+  constexpr double whole = 1e15;  // up to here, digits behind the point would be read as such
+  if (value > -whole && value < whole &&
+      value == static_cast<double>(static_cast<long long>(value))) {
+    return std::snprintf(text, 32, "%.0f", value);
+  }
+  int length = 0;
+  for (int digits = 1; digits <= 17; ++digits) {
+    length = std::snprintf(text, 32, "%.*g", digits, value);
+    const double read =
+        single ? static_cast<double>(std::strtof(text, nullptr)) : std::strtod(text, nullptr);
+    if (read == value) break;
+  }
+  return length;
+}
+
 HEED_INLINE void MessagePart::append_to(std::string& message) const {
-  char digits[320];  // of the longest double
+  char digits[32];
   int length = 0;
   if (kind_ == Kind::integer) {
     length = std::snprintf(digits, sizeof digits, "%lld", static_cast<long long>(integer_));
   } else if (kind_ == Kind::natural) {
     length = std::snprintf(digits, sizeof digits, "%llu", integer_);
-  } else if (kind_ == Kind::real) {
-    length = std::snprintf(digits, sizeof digits, "%f", real_);
+  } else if (kind_ == Kind::real || kind_ == Kind::single_real) {
+    length = write_number(digits, real_, kind_ == Kind::single_real);
   } else if (kind_ == Kind::letter) {
     digits[length++] = letter_;
   } else if (kind_ == Kind::text) {
