@@ -32,9 +32,26 @@ TEST(Error, RangesPrintAsExtents) {
   EXPECT_EQ(thrown(std::vector<std::string>{"a", "b"}), "(a, b)");
 }
 
-TEST(Error, IsAnInvalidArgument) {
-  static_assert(std::is_base_of_v<std::invalid_argument, ShapeError>);
+TEST(Error, AWrongShapeIsAWrongArgument) {
+  static_assert(std::is_base_of_v<InvalidArgument, ShapeError>);
+  static_assert(std::is_base_of_v<std::invalid_argument, InvalidArgument>);
+  EXPECT_THROW(throw_shape_error("x"), ShapeError);
   EXPECT_THROW(throw_shape_error("x"), std::invalid_argument);
+  EXPECT_THROW(throw_invalid_argument("x"), InvalidArgument);
+}
+
+TEST(Error, AllOfThemAreCaughtAsOneOrAsTheStandards) {
+  try {
+    throw_invalid_argument("rate ", -1.0);
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "rate -1");
+  }
+  try {
+    throw_shape_error("keys have ", 2);
+  } catch (const std::exception& error) {
+    EXPECT_STREQ(error.what(), "keys have 2");
+    EXPECT_NE(dynamic_cast<const Error*>(&error), nullptr);
+  }
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
@@ -191,10 +192,50 @@ TEST_F(Parallel, AProgramsOwnThreads) {
 }
 
 TEST_F(Parallel, AtLeastOneThread) {
-  EXPECT_THROW(set_thread_count(0), ShapeError);
-  EXPECT_THROW(set_thread_count(-3), ShapeError);
+  EXPECT_THROW(set_thread_count(0), InvalidArgument);
+  EXPECT_THROW(set_thread_count(-3), InvalidArgument);
   set_thread_count(5);
   EXPECT_EQ(thread_count(), 5);
+}
+
+/// Runs ChildCountsWhatTheEnvironmentSays under HEED_THREADS=`value`, which is to be `count`
+/// threads, or nonsense where that is 0.
+int status_under(const char* value, const char* count) {
+  const pid_t child = fork();
+  if (child == 0) {
+    setenv("HEED_THREADS", value, 1);
+    setenv("HEED_TEST_COUNT", count, 1);
+    execl("/proc/self/exe", "parallel",
+          "--gtest_filter=ParallelEnvironment.ChildCountsWhatTheEnvironmentSays", nullptr);
+    _exit(99);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST(ParallelEnvironment, ChildCountsWhatTheEnvironmentSays) {
+  const char* count = std::getenv("HEED_TEST_COUNT");
+  if (count == nullptr) return;
+  if (std::stol(count) > 0) {
+    EXPECT_EQ(thread_count(), std::stol(count));
+    return;
+  }
+  try {
+    thread_count();
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(std::string(error.what()),
+              "HEED_THREADS=" + std::string(std::getenv("HEED_THREADS")) +
+                  ": expected a number of threads, 1 or more");
+  }
+}
+
+TEST(ParallelEnvironment, NonsenseIsRefused) {
+  EXPECT_EQ(status_under("3", "3"), 0);
+  for (const char* value : {"abc", "-3", "0", "2 threads", ""}) {
+    EXPECT_EQ(status_under(value, "0"), 0) << value;
+  }
 }
 
 }  // namespace

@@ -10,9 +10,9 @@
 namespace heed {
 
 /// A cache has no free page for what was to be appended; it is as it was before.
-class CacheFull : public std::length_error {
+class CacheFull : public detail::ErrorAs<std::length_error> {
  public:
-  using std::length_error::length_error;
+  using ErrorAs::ErrorAs;
 };
 
 namespace detail {

@@ -20,10 +20,11 @@
 namespace heed {
 
 /// How many threads, the caller included, work on one call. At first every processor this process
-/// may run on, or what the environment variable HEED_THREADS says. No result depends on it.
+/// may run on, or what the environment variable HEED_THREADS says, where nonsense is an
+/// InvalidArgument on first use. No result depends on it.
 Index thread_count();
 
-/// Sets thread_count for all later calls. Throws ShapeError for fewer than 1.
+/// Sets thread_count for all later calls. Throws InvalidArgument for fewer than 1.
 void set_thread_count(Index count);
 
 /// A program's own threads in place of the built-in pool: `run(context, tasks, task)` calls
@@ -60,8 +61,12 @@ namespace heed::detail {
 
 inline Index default_thread_count() {
   if (const char* wanted = std::getenv("HEED_THREADS")) {
-    const long count = std::strtol(wanted, nullptr, 10);
-    if (count >= 1) return count;
+    char* end = nullptr;
+    const long count = std::strtol(wanted, &end, 10);
+    if (count < 1 || end == wanted || *end != '\0') {
+      throw_invalid_argument("HEED_THREADS=", wanted, ": expected a number of threads, 1 or more");
+    }
+    return count;
   }
   cpu_set_t allowed;
   if (sched_getaffinity(0, sizeof(allowed), &allowed) == 0) return CPU_COUNT(&allowed);
@@ -131,7 +136,7 @@ namespace heed {
 HEED_INLINE Index thread_count() { return detail::ParallelSettings::instance().threads.load(); }
 
 HEED_INLINE void set_thread_count(Index count) {
-  if (count < 1) throw_shape_error("set_thread_count: ", count, " threads; at least 1");
+  if (count < 1) throw_invalid_argument("set_thread_count: ", count, " threads; at least 1");
   detail::ParallelSettings::instance().threads.store(count);
 }
 

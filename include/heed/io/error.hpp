@@ -10,9 +10,9 @@ namespace heed {
 
 /// A file that cannot be read or written, or is not what it should be. The message names the file,
 /// the byte offset where known, and what was found.
-class FileError : public std::runtime_error {
+class FileError : public detail::ErrorAs<std::runtime_error> {
  public:
-  using std::runtime_error::runtime_error;
+  using ErrorAs::ErrorAs;
 };
 
 /// Throws FileError with the parts put together as its message.

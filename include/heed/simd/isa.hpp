@@ -7,8 +7,9 @@
 
 #if HEED_DEFINITIONS
 #include <cstdlib>
-#include <stdexcept>
 #include <string>
+
+#include <heed/core/error.hpp>
 #endif
 
 namespace heed::simd {
@@ -26,11 +27,12 @@ std::string_view name(Isa isa);
 bool supported(Isa isa);
 
 /// The set in use: the best supported one, or what the environment variable HEED_ISA names, or what
-/// `use` chose last. A name in HEED_ISA that is unknown or not supported is an error on first use.
+/// `use` chose last. A name in HEED_ISA that is unknown or not supported is an InvalidArgument
+/// on first use.
 Isa active();
 
 /// Chooses the set for all later calls in this process, for tests and comparisons. Throws
-/// std::invalid_argument when the machine cannot run it. Not to be called beside running kernels.
+/// InvalidArgument when the machine cannot run it. Not to be called beside running kernels.
 void use(Isa isa);
 
 }  // namespace heed::simd
@@ -79,9 +81,11 @@ inline Isa choose() {
   for (const Isa isa : fastest_first) {
     if (wanted ? name(isa) == wanted && supported(isa) : supported(isa)) return isa;
   }
-  throw std::invalid_argument("HEED_ISA=" + std::string(wanted ? wanted : "") +
-                              ": not an instruction set of this machine (scalar, neon, "
-                              "sse2, avx2, avx512, avx512_bf16)");
+  std::string possible;
+  for (const Isa isa : fastest_first) {
+    if (supported(isa)) possible.append(possible.empty() ? "" : ", ").append(name(isa));
+  }
+  throw_invalid_argument("HEED_ISA=", wanted ? wanted : "", ": expected one of ", possible);
 }
 
 /// The choice of this process; the only state of simd/.
@@ -96,7 +100,7 @@ HEED_INLINE Isa active() { return detail::chosen(); }
 
 HEED_INLINE void use(Isa isa) {
   if (!supported(isa)) {
-    throw std::invalid_argument("simd::use: this machine cannot run " + std::string(name(isa)));
+    throw_invalid_argument("simd::use: this machine cannot run ", name(isa));
   }
   detail::chosen() = isa;
 }
