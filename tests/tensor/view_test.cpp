@@ -45,6 +45,63 @@ TEST(View, OfNothing) {
   EXPECT_TRUE(view.reverse(0).permute({1, 0}).slice(0, 0, 0).empty());
 }
 
+TEST(View, RankFollowsFromTheLists) {
+  auto values = counting(24);
+  const TensorView columns(values.data(), {6, 4}, {1, 6});
+  static_assert(std::is_same_v<decltype(columns), const TensorView<float, 2>>);
+  EXPECT_EQ(columns(5, 3), 23);
+  const Index heads = 2, length = 3;
+  const float* constant = values.data();
+  const TensorView packed(constant, {1, heads, length, 4}, {24, 4, 8, 1});
+  static_assert(std::is_same_v<decltype(packed), const TensorView<const float, 4>>);
+  EXPECT_EQ(packed(0, 1, 2, 3), 23);
+}
+
+TEST(View, OfAContainerWithExtents) {
+  auto values = counting(6);
+  const TensorView view(values, {2, 3});
+  static_assert(std::is_same_v<decltype(view), const TensorView<float, 2>>);
+  view(1, 2) = 9;
+  EXPECT_EQ(values[5], 9);
+  const auto& constant = values;
+  static_assert(std::is_same_v<decltype(TensorView(constant, {2, 3})), TensorView<const float, 2>>);
+  const TensorView<const float, 3> reads(values, {3, 1, 2});
+  EXPECT_EQ(reads(2, 0, 0), 4);
+  std::array<int, 4> four = {1, 2, 3, 4};
+  EXPECT_EQ(TensorView(four, {2, 2})(1, 0), 3);
+  EXPECT_EQ(TensorView(std::span(values).subspan(2), {2, 2})(1, 0), 4);
+  EXPECT_THROW(TensorView(values, {2, 2}), ShapeError);
+  EXPECT_THROW(TensorView(values, {2, 4}), ShapeError);
+  EXPECT_THROW(TensorView(values, {-2, -3}), ShapeError);
+}
+
+TEST(View, OfAContainerWithExtentsAndStrides) {
+  auto values = counting(6);
+  EXPECT_EQ(TensorView(values, {3, 2}, {1, 3})(2, 1), 5);
+  EXPECT_EQ(TensorView(values, {2, 2}, {3, 1})(1, 1), 4) << "a part of the values is enough";
+  EXPECT_TRUE(TensorView(values, {0, 9}, {9, 9}).empty());
+  EXPECT_THROW(TensorView(values, {3, 2}, {2, 3}), ShapeError);
+  EXPECT_THROW(TensorView(values, {2, 3}, {3, -1}), ShapeError) << "before the first value";
+}
+
+TEST(View, RowsByIndexAndFill) {
+  auto values = counting(24);
+  const TensorView view(values.data(), {4, 6}, {1, 4});
+  EXPECT_EQ(view[3].extents(), (Extents<1>{6}));
+  EXPECT_EQ(view[3][5], 23);
+  EXPECT_THROW(view[4], ShapeError);
+  view.slice(1, 1, 3).fill(-1);
+  EXPECT_EQ(values[3], 3);
+  EXPECT_EQ(values[4], -1);
+  EXPECT_EQ(values[11], -1);
+  EXPECT_EQ(values[12], 12);
+  view[2].fill(7);
+  EXPECT_EQ(values[2], 7);
+  EXPECT_EQ(values[22], 7);
+  EXPECT_EQ(values[23], 23);
+  TensorView<float, 2>().fill(1);
+}
+
 TEST(View, OperationsEqualTheirMeaning) {
   const std::uint64_t seed = 11;
   for (std::uint64_t stream = 0; stream < 2000; ++stream) {

@@ -80,7 +80,7 @@ constexpr bool expect_tensors() {
   } else if constexpr ((Viewable<ValueOf<Tensors>> || ...)) {
     static_assert(never<Tensors...>,
                   "a vector of vectors is no tensor: flatten it, row behind row in one "
-                  "std::vector<float>, and pass heed::TensorView(flat.data(), {rows, columns})");
+                  "std::vector<float>, and pass heed::TensorView(flat, {rows, columns})");
   } else if constexpr (!(computable<ValueOf<Tensors>> && ...)) {
     static_assert(never<Tensors...>,
                   "attention computes in float or double, and takes bfloat16: convert tensors of "

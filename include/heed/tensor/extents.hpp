@@ -46,6 +46,29 @@ Index element_count(const Extents<Rank>& extents) {
   return count;
 }
 
+/// Refuses extents and strides that span more bytes than an Index counts. What passes can be
+/// sliced, reversed, selected and split without any overflow.
+template <std::size_t Rank>
+void check_reach(const Extents<Rank>& extents, const Extents<Rank>& strides, std::size_t bytes) {
+  row_major_strides<Rank>(extents);  // the element count fits
+  Index low = 0, high = 0, span = 0;
+  bool fits = true;
+  for (std::size_t axis = 0; axis < Rank; ++axis) {
+    if (extents[axis] < 2) continue;
+    Index reach = 0;
+    Index& side = strides[axis] < 0 ? low : high;
+    fits = fits && !__builtin_mul_overflow(extents[axis] - 1, strides[axis], &reach) &&
+           !__builtin_add_overflow(side, reach, &side);
+  }
+  fits = fits && !__builtin_sub_overflow(high, low, &span) &&
+         !__builtin_add_overflow(span, Index{1}, &span) &&
+         !__builtin_mul_overflow(span, static_cast<Index>(bytes), &span);
+  if (!fits) {
+    throw_shape_error("view: strides ", strides, " of extents ", extents,
+                      " span more bytes than an Index counts");
+  }
+}
+
 }  // namespace detail
 
 }  // namespace heed

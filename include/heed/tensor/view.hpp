@@ -11,6 +11,7 @@
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
 #include <heed/tensor/extents.hpp>
+#include <heed/tensor/run.hpp>
 
 namespace heed {
 
@@ -36,6 +37,20 @@ class TensorView {
   TensorView(T* data, const Extents<Rank>& extents, const Extents<Rank>& strides)
       : data_(data), extents_(extents), strides_(strides) {
     check_reach();
+  }
+
+  /// The values of a std::vector, std::array, std::span or Tensor under these extents, row-major.
+  /// Throws ShapeError when there are more or fewer.
+  template <detail::HoldsRun<T> Values>
+  TensorView(Values&& values, const Extents<Rank>& extents)
+      : TensorView(detail::begin_of_run<Values>(values), extents) {
+    detail::check_run_fits(values.size(), extents);
+  }
+  /// The same with strides from the first value on. Throws ShapeError when they leave the values.
+  template <detail::HoldsRun<T> Values>
+  TensorView(Values&& values, const Extents<Rank>& extents, const Extents<Rank>& strides)
+      : TensorView(detail::begin_of_run<Values>(values), extents, strides) {
+    detail::check_run_fits(values.size(), extents, strides);
   }
 
   /// A run of values as a vector.
@@ -66,6 +81,19 @@ class TensorView {
     return data_[offset(at)];
   }
   T& operator[](Index index) const requires(Rank == 1) { return (*this)(index); }
+  /// Row `index`: `select(0, index)`.
+  TensorView<T, Rank - 1> operator[](Index index) const requires(Rank > 1) {
+    return select(0, index);
+  }
+
+  /// Writes `value` into every element.
+  void fill(const value_type& value) const requires(!std::is_const_v<T>) {
+    if constexpr (Rank == 1) {
+      for (Index i = 0; i < extents_[0]; ++i) data_[i * strides_[0]] = value;
+    } else {
+      for (Index i = 0; i < extents_[0]; ++i) select(0, i).fill(value);
+    }
+  }
 
   /// Elements `begin, begin + step, …` below `end` of one axis.
   TensorView slice(std::size_t axis, Index begin, Index end, Index step = 1) const {
@@ -193,27 +221,7 @@ class TensorView {
   T* at_index(std::size_t axis, Index index) const {
     return empty() ? data_ : data_ + index * strides_[axis];
   }
-  /// Refuses extents and strides that span more bytes than an Index counts. What passes can be
-  /// sliced, reversed, selected and split without any overflow.
-  void check_reach() const {
-    detail::row_major_strides<Rank>(extents_);  // the element count fits
-    Index low = 0, high = 0, span = 0;
-    bool fits = true;
-    for (std::size_t axis = 0; axis < Rank; ++axis) {
-      if (extents_[axis] < 2) continue;
-      Index reach = 0;
-      Index& side = strides_[axis] < 0 ? low : high;
-      fits = fits && !__builtin_mul_overflow(extents_[axis] - 1, strides_[axis], &reach) &&
-             !__builtin_add_overflow(side, reach, &side);
-    }
-    fits = fits && !__builtin_sub_overflow(high, low, &span) &&
-           !__builtin_add_overflow(span, Index{1}, &span) &&
-           !__builtin_mul_overflow(span, static_cast<Index>(sizeof(T)), &span);
-    if (!fits) {
-      throw_shape_error("view: strides ", strides_, " of extents ", extents_,
-                        " span more bytes than an Index counts");
-    }
-  }
+  void check_reach() const { detail::check_reach(extents_, strides_, sizeof(T)); }
 
   T* data_ = nullptr;
   Extents<Rank> extents_{};
@@ -222,5 +230,14 @@ class TensorView {
 
 template <class T, std::size_t Rank>
 TensorView(T*, const Index (&)[Rank]) -> TensorView<T, Rank>;
+template <class T, std::size_t Rank>
+TensorView(T*, const Index (&)[Rank], const Index (&)[Rank]) -> TensorView<T, Rank>;
+template <detail::HoldsRun Values, std::size_t Rank>
+TensorView(Values&&, const Index (&)[Rank]) -> TensorView<detail::RunElement<Values>, Rank>;
+template <detail::HoldsRun Values, std::size_t Rank>
+TensorView(Values&&, const Extents<Rank>&) -> TensorView<detail::RunElement<Values>, Rank>;
+template <detail::HoldsRun Values, std::size_t Rank>
+TensorView(Values&&, const Index (&)[Rank], const Index (&)[Rank])
+    -> TensorView<detail::RunElement<Values>, Rank>;
 
 }  // namespace heed

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include <heed/core/error.hpp>
+#include <heed/tensor/extents.hpp>
+
+namespace heed::detail {
+
+/// Values one behind another that someone else holds: std::vector, std::array, std::span, a Tensor.
+/// Not Eigen's matrices, whose columns come first.
+template <class X, class T = const volatile void>
+concept HoldsRun = requires(X& x) {
+  { x.data() } -> std::convertible_to<T*>;
+  { x.size() } -> std::convertible_to<std::size_t>;
+}
+&&!requires(X & x) { x.rows(); };
+
+template <class X>
+using RunElement = std::remove_reference_t<decltype(*std::declval<X&>().data())>;
+
+/// A type that keeps values of its own elsewhere, as std::vector does.
+template <class T>
+concept KeepsValuesElsewhere = requires {
+  typename T::allocator_type;
+};
+
+/// Where the values of `values` begin. `Values` is deduced as by a forwarding reference, so that
+/// what dies at the end of the call is refused.
+template <class Values>
+auto* begin_of_run(std::remove_reference_t<Values>& values) {
+  static_assert(!KeepsValuesElsewhere<RunElement<Values>>,
+                "a vector of vectors is no tensor: flatten it, row behind row in one "
+                "std::vector<float>, and pass heed::TensorView(flat, {rows, columns})");
+  static_assert(std::is_lvalue_reference_v<Values> || std::ranges::enable_borrowed_range<Values>,
+                "a view of temporary values dangles: give them a name first");
+  return values.data();
+}
+
+/// Refuses `count` values that are not as many as the extents hold.
+template <std::size_t Rank>
+void check_run_fits(std::size_t count, const Extents<Rank>& extents) {
+  if (static_cast<Index>(count) != element_count(extents)) {
+    throw_shape_error("view: ", count, " values for extents ", extents);
+  }
+}
+/// Refuses strides from the first value on that leave `count` values.
+template <std::size_t Rank>
+void check_run_fits(std::size_t count, const Extents<Rank>& extents, const Extents<Rank>& strides) {
+  if (element_count(extents) == 0) return;
+  Index last = 0;
+  bool inside = true;
+  for (std::size_t axis = 0; axis < Rank; ++axis) {
+    const Index reach = extents[axis] < 2 ? 0 : (extents[axis] - 1) * strides[axis];
+    inside = inside && reach >= 0;
+    last += reach;
+  }
+  if (!inside || last >= static_cast<Index>(count)) {
+    throw_shape_error("view: strides ", strides, " of extents ", extents, " leave the ", count,
+                      " values");
+  }
+}
+
+}  // namespace heed::detail
