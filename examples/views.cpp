@@ -48,8 +48,8 @@ void slices() {
   std::vector<float> memory(24);
   for (std::size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<float>(i);
 
-  const TensorView view(memory.data(), {4, 6});                                 // row-major
-  const TensorView columns(memory.data(), Extents<2>{6, 4}, Extents<2>{1, 6});  // any strides
+  const TensorView view(memory, {4, 6});                    // row-major, size checked
+  const TensorView columns(memory.data(), {6, 4}, {1, 6});  // a pointer, any strides
   // [/make]
   print("view", view);
   print("columns", columns);
@@ -80,15 +80,21 @@ void copies() {
   const TensorView view(memory.data(), {2, 3});
   // [values]
   const Tensor<float, 2> matrix{{1, 2}, {3, 4}};        // 2 x 2
-  const Tensor<float, 2> zeros({2, 2});                 // 2 x 2 as well, of zeros
+  const Tensor<float, 2> zeros(2, 2);                   // 2 x 2 as well, of zeros; ({2, 2}) too
   const Tensor<float, 2> listed({2, 2}, {1, 2, 3, 4});  // extents, then values in their order
-  const Tensor<float, 1> vector{1, 2, 3};               // two or more; ({3}) is three zeros
+  const Tensor<float, 1> vector{1, 2, 3};               // two or more; (3) is three zeros
   // [/values]
   // [copy]
-  Tensor<float, 2> owned({3, 2});     // 64-byte aligned, zero at birth
+  Tensor<float, 2> owned(3, 2);       // 64-byte aligned, zero at birth
   copy(view.permute({1, 0}), owned);  // any strides on either side
   const auto same = Tensor<float, 2>::copy_of(view.permute({1, 0}));
   // [/copy]
+  // [rows]
+  Tensor<float, 2> scores(5, 8);
+  scores.fill(1);
+  scores[0].fill(0);  // a row is a view; scores[2][3] and scores(2, 3) are one element
+  // [/rows]
+  if (scores[2][3] != scores(2, 3)) std::puts("rows are not where they are");
   print("copy", owned);
   print("copy_of", same.view());
 }

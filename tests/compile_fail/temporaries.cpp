@@ -12,6 +12,9 @@ using Gradients = GradientOptions<float>;
 #ifdef VIEW  // a view of a temporary tensor dangles: give the tensor a name first
 TensorView<const float, 2> misuse() { return Tensor<float, 2>({2, 3}).view(); }
 #endif
+#ifdef ROW  // a view of a temporary tensor dangles: give the tensor a name first
+TensorView<const float, 1> misuse() { return Tensor<float, 2>(2, 3)[0]; }
+#endif
 #ifdef VIEW_OF_VALUES  // a view of temporary values dangles: give them a name first
 void misuse() { TensorView<const float, 2>(std::vector<float>(6), {2, 3}); }
 #endif

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <new>
@@ -107,6 +108,58 @@ TEST(Tensor, UninitializedHasItsExtentsAndCanBeWritten) {
   EXPECT_EQ(tensor(1, 2), 4);
   EXPECT_EQ((Tensor<float, 2>::uninitialized({0, 3}).data()), nullptr);
   EXPECT_THROW((Tensor<float, 1>::uninitialized({-1})), ShapeError);
+}
+
+TEST(Tensor, ExtentsOneByOne) {
+  Tensor<float, 2> matrix(5, 8);
+  EXPECT_EQ(matrix.extents(), (Extents<2>{5, 8}));
+  for (const float value : matrix) EXPECT_EQ(value, 0);
+  const std::size_t rows = 3;
+  EXPECT_EQ((Tensor<double, 3>(rows, 2, 0).extents()), (Extents<3>{3, 2, 0}));
+  EXPECT_EQ((Tensor<bool, 4>(1, 2, Index{3}, 4).size()), 24);
+  EXPECT_EQ((Tensor<float, 1>(7).extent(0)), 7);
+  EXPECT_THROW((Tensor<float, 2>(5, -8)), ShapeError);
+}
+
+TEST(Tensor, ExtentsOneByOneLeaveListsOfValuesAlone) {
+  EXPECT_EQ((Tensor<float, 2>{{1, 2}, {3, 4}}(1, 0)), 3);
+  EXPECT_EQ((Tensor<float, 2>{{1, 2}}.extents()), (Extents<2>{1, 2}));
+  EXPECT_EQ((Tensor<float, 1>{1, 2, 3}[2]), 3);
+  EXPECT_EQ((Tensor<int, 1>{5, 8}.extent(0)), 2);
+  EXPECT_EQ((Tensor<float, 1>({3}).extent(0)), 3);
+  static_assert(!std::is_convertible_v<int, Tensor<float, 1>>, "a number is no tensor");
+  static_assert(!std::is_constructible_v<Tensor<float, 2>, double, double>);
+  static_assert(!std::is_constructible_v<Tensor<bool, 1>, bool>, "true is no extent");
+}
+
+TEST(Tensor, Fill) {
+  Tensor<float, 2> matrix(2, 3);
+  matrix.fill(4);
+  for (const float value : matrix) EXPECT_EQ(value, 4);
+  matrix.fill(0);
+  EXPECT_EQ(matrix(1, 2), 0);
+  Tensor<bool, 1> flags(3);
+  flags.fill(true);
+  EXPECT_TRUE(flags[2]);
+  Tensor<double, 1>().fill(1);
+}
+
+TEST(Tensor, RowsByIndex) {
+  Tensor<int, 3> tensor(2, 3, 4);
+  int next = 0;
+  for (int& value : tensor) value = next++;
+  static_assert(std::is_same_v<decltype(tensor[0]), TensorView<int, 2>>);
+  static_assert(std::is_same_v<decltype(std::as_const(tensor)[0]), TensorView<const int, 2>>);
+  EXPECT_EQ(tensor[1].extents(), (Extents<2>{3, 4}));
+  EXPECT_EQ(tensor[1][2][3], 23);
+  EXPECT_EQ(std::as_const(tensor)[1][0][2], 14);
+  tensor[0][2][1] = -1;
+  EXPECT_EQ(tensor(0, 2, 1), -1);
+  tensor[1].fill(5);
+  EXPECT_EQ(tensor(1, 2, 3), 5);
+  EXPECT_EQ(tensor(0, 2, 3), 11);
+  EXPECT_THROW(tensor[2], ShapeError);
+  EXPECT_THROW(tensor[-1], ShapeError);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <concepts>
 #include <cstddef>
 #include <cstring>
@@ -19,6 +20,13 @@
 
 namespace heed {
 
+namespace detail {
+
+template <class N>
+concept ExtentNumber = std::integral<N> && !std::same_as<N, bool>;
+
+}  // namespace detail
+
 /// A row-major array that owns its values, 64-byte aligned, zero at birth. A value type: copies
 /// copy, moves move. Views of it die with it.
 template <class T, std::size_t Rank>
@@ -34,6 +42,13 @@ class Tensor {
     allocate();
     fill_with_zero();
   }
+  /// The same for extents in braces, `({5, 8})`, which are no tensor to be copied.
+  explicit Tensor(const Index (&extents)[Rank == 0 ? 1 : Rank]) requires(Rank > 0)
+      : Tensor(std::to_array(extents)) {}
+  /// The same extents one by one: `Tensor<float, 2> t(5, 8)`.
+  template <detail::ExtentNumber... Numbers>
+  requires(sizeof...(Numbers) == Rank && Rank > 0) explicit Tensor(Numbers... extents)
+      : Tensor(Extents<Rank>{static_cast<Index>(extents)...}) {}
   /// A tensor whose values are left as the memory happens to hold them, for callers that write
   /// every one.
   static Tensor uninitialized(const Extents<Rank>& extents) {
@@ -49,7 +64,7 @@ class Tensor {
       : Tensor(detail::extents_of_list<Rank>(values)) {
     detail::write_list(values, extents_, 0, data_);
   }
-  /// A vector of two values or more, {1, 2, 3}; {{3}} and ({3}) are extents.
+  /// A vector of two values or more, {1, 2, 3}; (3), ({3}) and {{3}} are extents.
   template <class First, std::same_as<First>... Values>
   requires(Rank == 1 && sizeof...(Values) > 0 && std::convertible_to<First, T>)
       Tensor(First first, Values... values)  // NOLINT
@@ -127,6 +142,11 @@ class Tensor {
   }                                                                          // NOLINT
   operator TensorView<const T, Rank>() const&& { return of_a_temporary(); }  // NOLINT
 
+  /// Writes `value` into every element.
+  void fill(T value) {
+    for (T& element : *this) element = value;
+  }
+
   template <std::convertible_to<Index>... Indices>
   requires(sizeof...(Indices) == Rank) T& operator()(Indices... indices) {
     return data_[offset({static_cast<Index>(indices)...})];
@@ -135,8 +155,17 @@ class Tensor {
   requires(sizeof...(Indices) == Rank) const T& operator()(Indices... indices) const {
     return data_[offset({static_cast<Index>(indices)...})];
   }
-  T& operator[](Index index) requires(Rank == 1) { return data_[offset({index})]; }
-  const T& operator[](Index index) const requires(Rank == 1) { return data_[offset({index})]; }
+  T& operator[](Index index) & requires(Rank == 1) { return data_[offset({index})]; }
+  const T& operator[](Index index) const& requires(Rank == 1) { return data_[offset({index})]; }
+  /// A view of row `index`: `t[2]` of a matrix, `t[0][3]` of what has rank 3. Throws ShapeError
+  /// where there is none.
+  TensorView<T, Rank - 1> operator[](Index index) & requires(Rank > 1) { return view()[index]; }
+  TensorView<const T, Rank - 1> operator[](Index index) const& requires(Rank > 1) {
+    return view()[index];
+  }
+  TensorView<const T, Rank - 1> operator[](Index index) const&& requires(Rank > 1) {
+    return of_a_temporary()[index];
+  }
 
  private:
   template <class, std::size_t>
