@@ -6,18 +6,20 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
-#include <span>
 
 #include <heed/core/error.hpp>
+#include <heed/masks/answers.hpp>
 #include <heed/masks/detail/fit.hpp>
 #include <heed/masks/detail/shared_array.hpp>
 #include <heed/masks/policy.hpp>
 
 namespace heed::masks {
 
-/// A boolean matrix as a mask, one bit a score. Each of batch, heads, queries and keys is either as
-/// long as the tensors' or 1 and then the same for all. Row r describes query r of the call,
-/// wherever that stands; asked outside a call, the last row belongs to the last key. With
+/// A matrix as a mask, one bit a score: bools, true where a query may look, or floating-point
+/// numbers as other libraries add them to the scores, 0 where it may and −inf where it may not;
+/// InvalidArgument for numbers in between, which are a bias. Each of batch, heads, queries and keys
+/// is either as long as the tensors' or 1 and then the same for all. Row r describes query r of the
+/// call, wherever that stands; asked outside a call, the last row belongs to the last key. With
 /// `first_query` the matrix is one of positions: row r describes the query at `first_query` + r,
 /// and it may have more rows and keys than the call.
 /// Rows outside the matrix see nothing; keys outside it are seen by nobody.
@@ -31,13 +33,29 @@ class Dense {
         row_words_((extents.queries + 63) / 64),
         words_(written(extents, row_words_, allowed)) {}
 
-  /// Row-major (batch, heads, queries, keys) values, true where a query may look.
-  Dense(std::span<const bool> allowed, MaskShape extents, std::optional<Index> first_query = {})
+  /// Row-major (batch, heads, queries, keys) values in a std::vector, std::array or std::span.
+  template <detail::ListOfAnswers Values>
+  Dense(const Values& values, MaskShape extents, std::optional<Index> first_query = {})
       : Dense(
-            checked(allowed.size(), extents),
-            [=](Index item, Index head, Index row, Index key) {
-              return allowed[static_cast<std::size_t>(
-                  ((item * extents.heads + head) * extents.queries + row) * extents.keys + key)];
+            checked(values.size(), extents),
+            [&](Index item, Index head, Index row, Index key) {
+              return detail::lets_through(
+                  values[static_cast<std::size_t>(
+                      ((item * extents.heads + head) * extents.queries + row) * extents.keys +
+                      key)],
+                  row, key);
+            },
+            first_query) {}
+
+  /// A tensor or view of (queries, keys), (heads, queries, keys) or (batch, heads, queries, keys),
+  /// or an Eigen matrix or expression.
+  template <detail::MatrixOfAnswers Matrix>
+  explicit Dense(const Matrix& matrix, std::optional<Index> first_query = {})
+      : Dense(
+            detail::mask_shape_of(matrix),
+            [&](Index item, Index head, Index row, Index key) {
+              return detail::lets_through(detail::answer_at(matrix, item, head, row, key), row,
+                                          key);
             },
             first_query) {}
 
