@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <heed/tensor/tensor.hpp>
+
 namespace heed::detail {
 namespace {
 
@@ -24,6 +26,16 @@ TEST(Extents, NothingIsLargeBesideAZero) {
   EXPECT_EQ(element_count<3>({large, large, 0}), 0);
   EXPECT_EQ(element_count<3>({0, large, large}), 0);
   EXPECT_EQ(element_count<3>({3, 1, 5}), 15);
+}
+
+TEST(Extents, ComeApartAsAnArrayDoes) {
+  const auto [rows, columns] = Tensor<float, 2>(5, 8).extents();
+  EXPECT_EQ(rows, 5);
+  EXPECT_EQ(columns, 8);
+  const Extents<2> same{5, 8};
+  EXPECT_EQ(same, (Extents<2>{rows, columns}));
+  EXPECT_NE(same, (Extents<2>{8, 5}));
+  EXPECT_EQ(Extents<3>{}[2], 0);
 }
 
 }  // namespace

@@ -3,15 +3,29 @@
 
 #include <array>
 #include <cstddef>
+#include <type_traits>
 
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
 
 namespace heed {
 
-/// How many elements along each axis; strides and indices have the same form.
+/// How many elements along each axis; strides and indices have the same form. A std::array of
+/// heed's own: what is declared for it in this namespace is found.
 template <std::size_t Rank>
-using Extents = std::array<Index, Rank>;
+struct Extents : std::array<Index, Rank> {};
+
+}  // namespace heed
+
+// `const auto [rows, columns] = matrix.extents();`
+template <std::size_t Rank>
+struct std::tuple_size<heed::Extents<Rank>> : std::integral_constant<std::size_t, Rank> {};
+template <std::size_t I, std::size_t Rank>
+struct std::tuple_element<I, heed::Extents<Rank>> {
+  using type = heed::Index;
+};
+
+namespace heed {
 
 namespace detail {
 

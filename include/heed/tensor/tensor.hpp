@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <array>
 #include <concepts>
 #include <cstddef>
 #include <cstring>
@@ -44,7 +43,7 @@ class Tensor {
   }
   /// The same for extents in braces, `({5, 8})`, which are no tensor to be copied.
   explicit Tensor(const Index (&extents)[Rank == 0 ? 1 : Rank]) requires(Rank > 0)
-      : Tensor(std::to_array(extents)) {}
+      : Tensor(copied(extents)) {}
   /// The same extents one by one: `Tensor<float, 2> t(5, 8)`.
   template <detail::ExtentNumber... Numbers>
   requires(sizeof...(Numbers) == Rank && Rank > 0) explicit Tensor(Numbers... extents)
@@ -171,6 +170,11 @@ class Tensor {
   template <class, std::size_t>
   friend class Tensor;
 
+  static Extents<Rank> copied(const Index* extents) {
+    Extents<Rank> result{};
+    for (std::size_t axis = 0; axis < Rank; ++axis) result[axis] = extents[axis];
+    return result;
+  }
   static TensorView<const T, Rank> of_a_temporary() {
     static_assert(Rank == 0, "a view of a temporary tensor dangles: give the tensor a name first");
     return {};
