@@ -2,10 +2,12 @@
 // What docs/01-views.md shows: views of memory that belongs to someone else.
 #include <array>
 #include <cstdio>
+#include <iostream>
 #include <span>
 #include <vector>
 
 #include <heed/heed.hpp>
+#include <heed/ostream.hpp>
 
 #include "help.hpp"
 
@@ -99,6 +101,15 @@ void copies() {
   print("copy_of", same.view());
 }
 
+void printing() {
+  // [print]
+  Tensor<float, 2> table(300, 50);
+  for (Index i = 0; i < table.size(); ++i) table.data()[i] = static_cast<float>(i) / 4;
+  std::cout << table << '\n'
+            << table.view().slice(0, 0, 2).slice(1, 0, 3) << ' ' << table.extents() << '\n';
+  // [/print]
+}
+
 void anything() {
   // [viewable]
   const std::vector<float> scores = {1, 3, 2};
@@ -123,5 +134,6 @@ int main(int count, char** arguments) {
   slices();
   refusals();
   copies();
+  printing();
   anything();
 }

@@ -5,6 +5,7 @@ cmake_minimum_required(VERSION 3.24)
 set(costly iostream istream ostream sstream fstream regex functional ranges memory thread mutex atomic
     future condition_variable immintrin.h)
 set(costly_in_attention vector algorithm chrono cmath)  # <vector> alone was a sixth of it
+set(roots heed.hpp ostream.hpp)  # of no folder: they may include every folder
 set(reads_files plot/detail/png_pictures.hpp)  # opt-in: the only pictures that are written to files
 
 # ${folder}_may for every row `| `folder/` | … | what it may include |`, which stands above its users.
@@ -53,7 +54,7 @@ foreach(header IN LISTS headers)
     if(included MATCHES "^(unsupported/|eigen3/)*Eigen/" AND NOT header STREQUAL "tensor/eigen.hpp")
       message(SEND_ERROR "${header}: Eigen enters through tensor/eigen.hpp alone")
     endif()
-    if(NOT included MATCHES "^heed/(([a-z]+)/)?" OR header STREQUAL "heed.hpp")
+    if(NOT included MATCHES "^heed/(([a-z]+)/)?" OR header IN_LIST roots)
       continue()
     endif()
     set(other "${CMAKE_MATCH_2}")
