@@ -5,6 +5,7 @@
 #include <heed/pretrained/bert.hpp>
 #include <heed/pretrained/gpt2.hpp>
 #include <heed/pretrained/llama.hpp>
+#include <heed/pretrained/load_model.hpp>
 #include <heed/pretrained/load_weights.hpp>
 #include <heed/pretrained/model_config.hpp>
 #include <heed/pretrained/sentence_encoder.hpp>

@@ -9,6 +9,7 @@
 #include <heed/text/pre_tokenizer.hpp>
 #include <heed/text/special_tokens.hpp>
 #include <heed/text/tokenizer.hpp>
+#include <heed/text/tokenizer_json.hpp>
 #include <heed/text/unicode.hpp>
 #include <heed/text/vocabulary.hpp>
 #include <heed/text/word_piece.hpp>

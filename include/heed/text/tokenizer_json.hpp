@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <heed/core/error.hpp>
+#include <heed/core/index.hpp>
+#include <heed/core/printable.hpp>
+#include <heed/core/text_list.hpp>
+#include <heed/io/error.hpp>
+#include <heed/io/file.hpp>
+#include <heed/io/json_reader.hpp>
+#include <heed/text/byte_pair_encoding.hpp>
+
+namespace heed {
+
+namespace detail {
+
+/// Reads the byte pairs in a tokenizer.json.
+class TokenizerJson {
+ public:
+  TokenizerJson(std::string_view text, const std::string& name) : json_(text, name) {
+    read_entries([&](const std::string& key) {
+      if (key == "model") return read_model();
+      if (key == "added_tokens") return json_.array([&] { read_added(); });
+      if (key == "pre_tokenizer" && json_.peek() == '{') return read_pre_tokenizer();
+      if (key == "normalizer" && json_.peek() != 'n') json_.fail("a normalizer, which is not read");
+      json_.skip();
+    });
+    json_.end();
+  }
+
+  BytePairVocabulary vocabulary() {
+    BytePairVocabulary result;
+    result.pre_tokenizer = pre_tokenizer();
+    result.tokens = tokens();
+    result.merges = std::move(merges_);
+    result.special = std::move(added_.ids);
+    return result;
+  }
+
+ private:
+  struct Numbered {
+    TextList texts;
+    std::vector<Index> ids;
+  };
+
+  /// The entries of an object, none of them twice.
+  template <class Visit>
+  void read_entries(const Visit& visit) {
+    std::set<std::string> seen;
+    json_.object([&](const std::string& key) {
+      if (!seen.insert(key).second) json_.fail(quote(key), " twice");
+      visit(key);
+    });
+  }
+
+  void read_model() {
+    bool typed = false;
+    read_entries([&](const std::string& key) {
+      if (key == "type") {
+        typed = true;
+        return expect_text(key, "BPE");
+      }
+      if (key == "vocab") {
+        return json_.object([&](const std::string& token) { add(vocabulary_, token); });
+      }
+      if (key == "merges") return json_.array([&] { read_merge(); });
+      if (key == "byte_fallback" || key == "ignore_merges") return expect_flag(key, false);
+      const bool affix = key == "continuing_subword_prefix" || key == "end_of_word_suffix";
+      if (affix && json_.peek() == '"') return expect_text(key, "");
+      json_.skip();
+    });
+    if (!typed) json_.fail("no 'type' of the model, expected 'BPE'");
+  }
+  /// "Ġ t", or ["Ġ", "t"].
+  void read_merge() {
+    if (json_.peek() == '"') return merges_.push_back(json_.string());
+    std::string merge;
+    int parts = 0;
+    json_.array([&] {
+      if (parts++ > 0) merge += ' ';
+      merge += json_.string();
+    });
+    if (parts != 2) json_.fail("a merge of ", parts, " tokens, expected 2");
+    merges_.push_back(merge);
+  }
+  void read_added() {
+    std::string content;
+    Index id = -1;
+    read_entries([&](const std::string& key) {
+      if (key == "id") {
+        id = static_cast<Index>(json_.integer());
+      } else if (key == "content") {
+        content = json_.string();
+      } else {
+        json_.skip();
+      }
+    });
+    added_.texts.push_back(content);
+    added_.ids.push_back(id);
+  }
+  void read_pre_tokenizer() {
+    read_entries([&](const std::string& key) {
+      if (key == "type") {
+        const std::string type = json_.string();
+        if (type != "Sequence") steps_ += type + " ";
+      } else if (key == "pretokenizers") {
+        json_.array([&] { read_pre_tokenizer(); });
+      } else if (key == "individual_digits" || key == "use_regex") {
+        expect_flag(key, true);
+      } else if (key == "add_prefix_space") {
+        expect_flag(key, false);
+      } else {
+        json_.skip();
+      }
+    });
+  }
+
+  void add(Numbered& to, const std::string& token) {
+    to.texts.push_back(token);
+    to.ids.push_back(static_cast<Index>(json_.integer()));
+  }
+  void expect_flag(const std::string& key, bool expected) {
+    if (json_.boolean() != expected) {
+      json_.fail(quote(key), " is ", expected ? "false" : "true", ", which is not read");
+    }
+  }
+  void expect_text(const std::string& key, const std::string& expected) {
+    const std::string text = json_.string();
+    if (text != expected)
+      json_.fail(quote(key), " is ", quote(text), ", expected ", quote(expected));
+  }
+
+  PreTokenizer pre_tokenizer() const {
+    if (steps_ == "ByteLevel ") return PreTokenizer::gpt2;
+    if (steps_ == "Digits ByteLevel ") return PreTokenizer::smollm;
+    json_.fail("the pre-tokenizer is ", quote(steps_), ", expected ByteLevel, or Digits before it");
+  }
+  /// The tokens by number; an added token may be in the vocabulary too.
+  TextList tokens() const {
+    constexpr std::uint32_t none = UINT32_MAX;
+    const std::size_t most = vocabulary_.texts.size() + added_.texts.size();
+    std::vector<std::uint32_t> order(most, none);
+    std::size_t count = 0, characters = 0;
+    const auto text = [&](std::size_t i) {
+      const std::size_t first = vocabulary_.texts.size();
+      return i < first ? vocabulary_.texts[i] : added_.texts[i - first];
+    };
+    for (std::size_t i = 0; i < most; ++i) {
+      const std::size_t first = vocabulary_.texts.size();
+      const Index id = i < first ? vocabulary_.ids[i] : added_.ids[i - first];
+      if (id < 0 || id >= static_cast<Index>(most)) {
+        json_.fail("token ", quote(text(i)), " has the number ", id, " of ", most);
+      }
+      std::uint32_t& place = order[static_cast<std::size_t>(id)];
+      if (place != none && (i < first || text(place) != text(i))) {
+        json_.fail("tokens ", quote(text(place)), " and ", quote(text(i)), " have one number, ",
+                   id);
+      }
+      if (place != none) continue;
+      place = static_cast<std::uint32_t>(i);
+      ++count;
+      characters += text(i).size();
+    }
+    TextList tokens;
+    tokens.reserve(count, characters);
+    for (std::size_t id = 0; id < count; ++id) {
+      if (order[id] == none) json_.fail("no token has the number ", id, " of ", count);
+      tokens.push_back(text(order[id]));
+    }
+    return tokens;
+  }
+
+  JsonReader json_;
+  Numbered vocabulary_, added_;
+  TextList merges_;
+  std::string steps_;  // of the pre-tokenizer
+};
+
+}  // namespace detail
+
+/// The tokenizer in a tokenizer.json, as Hugging Face publishes it beside a model: byte-level byte
+/// pairs with the pre-tokenizers of GPT-2 (ByteLevel) or SmolLM2 (Digits, ByteLevel). Added tokens
+/// are its special ones. Throws FileError for any other, and for what cannot be a tokenizer.
+inline BytePairEncoding load_tokenizer(const std::string& path) {
+  auto vocabulary = [&] {
+    const auto bytes = read_file(path);
+    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    return detail::TokenizerJson(text, path).vocabulary();
+  }();
+  try {
+    return BytePairEncoding(std::move(vocabulary));
+  } catch (const ShapeError& error) {
+    throw_file_error(path, ": ", error.what());
+  }
+}
+
+}  // namespace heed

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+#include <heed/pretrained/load_model.hpp>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <heed/generation/generate.hpp>
+#include <heed/generation/session.hpp>
+#include <heed/io/file.hpp>
+#include <heed/masks/causal.hpp>
+#include <heed/masks/full.hpp>
+#include <heed/text/tokenizer.hpp>
+
+#include "pretrained/golden_gguf.hpp"
+#include "pretrained/pretrained_files.hpp"
+#include "support/temporary_file.hpp"
+
+namespace heed::test {
+namespace {
+
+static_assert(Tokenizer<ModelTokenizer>);
+
+/// A golden model's folder, with more files in it.
+class Folder {
+ public:
+  explicit Folder(const std::string& name) {
+    std::filesystem::create_directory(path());
+    for (const char* file : {"config.json", "model.safetensors"}) {
+      std::filesystem::copy(pretrained_golden(name + "/" + file), path() + "/" + file);
+    }
+  }
+  ~Folder() {
+    for (const auto& file : std::filesystem::directory_iterator(path())) {
+      std::filesystem::remove(file.path());
+    }
+  }
+  const std::string& path() const { return place_.path(); }
+  void write(const std::string& name, const std::string& text) const {
+    write_file(path() + "/" + name, std::as_bytes(std::span(text)));
+  }
+
+ private:
+  TemporaryFile place_;
+};
+
+const std::string byte_pairs =
+    R"({"added_tokens": [], "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false},
+        "model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": ["a b"]}})";
+
+TEST(LoadModel, TheFolderSaysWhichModelItIs) {
+  for (const char* name : {"gpt2", "llama"}) {
+    const Folder folder(name);
+    folder.write("tokenizer.json", byte_pairs);
+    const auto loaded = load_model(folder.path());
+    EXPECT_EQ(loaded.architecture, name);
+    const std::string tokens = std::string(name) + "/tokens";
+    EXPECT_LT(largest_difference(
+                  loaded.language_model().forward(pretrained_tokens(tokens), masks::Causal{}),
+                  pretrained_array<float, 3>(std::string(name) + "/out")),
+              1e-5);
+    EXPECT_EQ(loaded.tokenizer->encode("abb"), (std::vector<Index>{2, 1}));
+    EXPECT_EQ(loaded.tokenizer->decode(std::vector<Index>{2, 1}), "abb");
+    EXPECT_THROW(loaded.encoder(), ShapeError);
+  }
+}
+
+TEST(LoadModel, ABertComesWithItsWordPieces) {
+  const Folder folder("bert");
+  const std::string vocabulary = "[PAD]\n[UNK]\n[CLS]\n[SEP]\na\nb\nA\n##b\n";
+  folder.write("vocab.txt", vocabulary);
+  const auto loaded = load_model<double>(folder.path());
+  EXPECT_EQ(loaded.architecture, "bert");
+  EXPECT_EQ(loaded.tokenizer->encode("A ab"), (std::vector<Index>{4, 4, 7}));
+  EXPECT_EQ(loaded.encoder().forward(Tokens({1, 2}, {4, 7}), masks::Full{}).extents(),
+            (Extents<3>{1, 2, 12}));
+  EXPECT_THROW(loaded.language_model(), ShapeError);
+  folder.write("tokenizer_config.json", R"({"do_lower_case": false})");
+  EXPECT_EQ(load_model(folder.path()).tokenizer->encode("A ab"), (std::vector<Index>{6, 4, 7}));
+}
+
+TEST(LoadModel, AGgufHoldsBoth) {
+  const TemporaryFile file;
+  const auto list = [](std::initializer_list<std::string_view> texts) {
+    std::string value = raw<std::uint32_t>(8) + raw<std::uint64_t>(texts.size());
+    for (const auto text : texts) value += gguf_text(text);
+    return value;
+  };
+  GgufFile tokenizer;
+  tokenizer.field("tokenizer.ggml.model", 8, gguf_text("gpt2"));
+  tokenizer.field("tokenizer.ggml.tokens", 9, list({"a", "b", "ab"}));
+  tokenizer.field("tokenizer.ggml.merges", 9, list({"a b"}));
+  const auto write = [&](const GgufChanges& changes) {
+    const std::string text = golden_gguf_text(changes);
+    write_file(file.path(), std::as_bytes(std::span(text)));
+  };
+  write({.more = tokenizer.fields, .more_count = tokenizer.field_count});
+  auto loaded = load_model(file.path());
+  EXPECT_EQ(loaded.architecture, "llama");
+  const auto prompt = loaded.tokenizer->encode("abab");
+  Session<float> session(loaded.language_model());
+  Random random(1);
+  const auto written = generate(session, prompt, Sampler(), {.max_tokens = 3}, random);
+  EXPECT_EQ(written.tokens.size(), 3u);
+  write({});
+  EXPECT_FALSE(load_model(file.path()).tokenizer.has_value());
+  write({.architecture = "mamba"});
+  const auto refusal = file_error_of([&] { load_model(file.path()); });
+  EXPECT_NE(refusal.find("'mamba', expected llama"), std::string::npos) << refusal;
+}
+
+TEST(LoadModel, SaysWhichModelsThereAre) {
+  const Folder folder("gpt2");
+  EXPECT_FALSE(load_model(folder.path()).tokenizer.has_value());
+  folder.write("config.json", R"({"model_type": "mamba"})");
+  const auto refusal = [&] { return file_error_of([&] { load_model(folder.path()); }); };
+  EXPECT_NE(refusal().find("'model_type' is 'mamba', expected bert, gpt2 or llama"),
+            std::string::npos)
+      << refusal();
+  folder.write("config.json", "{}");
+  EXPECT_NE(refusal().find("expected bert, gpt2 or llama"), std::string::npos) << refusal();
+  EXPECT_THROW(load_model("/no/such/model"), FileError);
+  EXPECT_THROW(load_model(folder.path() + "/model.safetensors"), FileError);
+}
+
+TEST(LoadModel, RefusesATokenizerThatIsNotTheModels) {
+  const Folder folder("gpt2");
+  folder.write("tokenizer.json", "{}");
+  EXPECT_THROW(load_model(folder.path()), FileError);
+  std::string tokens = "\"a\": 0, \"b\": 1, \"ab\": 2", large = byte_pairs;
+  std::string more = tokens;
+  for (Index id = 3; id < 200; ++id) {
+    more += ", \"a" + std::to_string(id) + "\": " + std::to_string(id);
+  }
+  large.replace(large.find(tokens), tokens.size(), more);
+  folder.write("tokenizer.json", large);
+  const auto refusal = file_error_of([&] { load_model(folder.path()); });
+  EXPECT_NE(refusal.find("a tokenizer of 200 tokens"), std::string::npos) << refusal;
+}
+
+}  // namespace
+}  // namespace heed::test
