@@ -176,8 +176,7 @@ std::vector<Heatmap> draw_text(const Options& options) {
 
 void write_pictures(const Options& options, const std::vector<Heatmap>& heatmaps) {
   if (!options.svg.empty()) {
-    const std::string svg = to_svg(heatmaps);
-    write_file(options.svg, std::as_bytes(std::span(svg)));
+    write_svg(options.svg, heatmaps);
     std::printf("\nwrote %s\n", options.svg.c_str());
   }
   if (!options.png.empty()) {

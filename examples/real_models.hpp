@@ -4,7 +4,6 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -68,8 +67,7 @@ void show_attention(const Model& model, const heed::Tokens& tokens, const heed::
       "layer " + std::to_string(name.layer) + ", head " + std::to_string(name.head));
   std::fputs(heed::to_terminal(heatmap, heed::detect_terminal()).c_str(), stdout);
   if (svg.empty()) return;
-  const std::string picture = heed::to_svg(heatmap);
-  heed::write_file(svg, std::as_bytes(std::span(picture)));
+  heed::write_svg(svg, heatmap);
 }
 
 }  // namespace example

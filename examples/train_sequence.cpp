@@ -220,15 +220,15 @@ void show(const Results& results, const Task& task, const Options& options) {
   std::printf("%s\n%s\n", to_terminal(charts[1], terminal).c_str(),
               to_terminal(charts[2], terminal).c_str());
   if (options.out.empty()) return;
-  const auto write = [&](const std::string& name, const std::string& svg) {
+  const auto write = [&](const std::string& name, const auto& picture) {
     const std::string path = options.out + "/" + task.name + "_" + name + ".svg";
-    write_file(path, std::as_bytes(std::span(svg)));
+    write_svg(path, picture);
     std::printf("wrote %s\n", path.c_str());
   };
-  write("loss", to_svg(charts[0]));
-  write("attention", to_svg(heatmap));
-  write("generated", to_svg(charts[1]));
-  write("attention_over_time", to_svg(charts[2]));
+  write("loss", charts[0]);
+  write("attention", heatmap);
+  write("generated", charts[1]);
+  write("attention_over_time", charts[2]);
 }
 
 template <class T>

@@ -299,8 +299,8 @@ void show(const EncoderDecoder<T>& model, std::span<const Pair> tried, const Opt
   const Heatmap heatmap = cross_attention_of(model, tried, longest);
   std::printf("\n%s", to_terminal(heatmap, terminal).c_str());
   if (options.out.empty()) return;
-  const std::string svg = to_svg(heatmap), path = options.out + "/translate_attention.svg";
-  write_file(path, std::as_bytes(std::span(svg)));
+  const std::string path = options.out + "/translate_attention.svg";
+  write_svg(path, heatmap);
   std::printf("wrote %s\n", path.c_str());
 }
 
@@ -321,8 +321,8 @@ void show(const Curves& curves, const Options& options) {
               to_terminal(shares, terminal).c_str());
   if (options.out.empty()) return;
   for (const auto& [name, chart] : {std::pair{"loss", &loss}, std::pair{"shares", &shares}}) {
-    const std::string svg = to_svg(*chart), path = options.out + "/translate_" + name + ".svg";
-    write_file(path, std::as_bytes(std::span(svg)));
+    const std::string path = options.out + "/translate_" + name + ".svg";
+    write_svg(path, *chart);
     std::printf("wrote %s\n", path.c_str());
   }
 }

@@ -12,3 +12,4 @@
 #include <heed/plot/svg.hpp>
 #include <heed/plot/terminal.hpp>
 #include <heed/plot/terminal_options.hpp>
+#include <heed/plot/write_picture.hpp>

@@ -12,12 +12,12 @@
 namespace heed {
 
 /// A matrix to look at, with what belongs around it. How it is shown is the writers' affair:
-/// to_terminal, to_svg, write_png.
+/// to_terminal, to_svg, to_html, to_png; write_svg, write_html, write_png.
 struct Heatmap {
-  Tensor<double, 2> values;                // (rows, columns)
-  std::vector<std::string> row_labels;     // none, or one a row; UTF-8
-  std::vector<std::string> column_labels;  // none, or one a column
-  std::string title;
+  Tensor<double, 2> values;                     // (rows, columns)
+  std::vector<std::string> row_labels = {};     // none, or one a row; UTF-8
+  std::vector<std::string> column_labels = {};  // none, or one a column
+  std::string title = {};
   std::string row_title = "query";
   std::string column_title = "key";
   double low = 0;        // the value of the darkest color

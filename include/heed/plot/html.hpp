@@ -12,16 +12,17 @@
 #include <heed/plot/color.hpp>
 #include <heed/plot/detail/svg_elements.hpp>
 #include <heed/plot/detail/text.hpp>
+#include <heed/plot/write_picture.hpp>
 #include <heed/tensor/tensor.hpp>
 
 namespace heed {
 
 /// Attention of all layers and heads over one text, to look at in a browser.
 struct AttentionPage {
-  Tensor<float, 4> weights;               // (layers, heads, queries, keys), each 0 to 1
-  std::vector<std::string> query_labels;  // none, or one a query; UTF-8
-  std::vector<std::string> key_labels;    // none, or one a key
-  std::string title;
+  Tensor<float, 4> weights;                    // (layers, heads, queries, keys), each 0 to 1
+  std::vector<std::string> query_labels = {};  // none, or one a query; UTF-8
+  std::vector<std::string> key_labels = {};    // none, or one a key
+  std::string title = {};
 };
 
 namespace detail {
@@ -228,6 +229,21 @@ inline std::string to_html(const AttentionPage& page) {
          "<div id=\"large\" hidden><h1></h1><canvas></canvas></div><div id=\"tip\" hidden></div>\n"
          "<script>" +
          detail::html_data(page) + std::string(detail::html_script) + "</script></body></html>\n";
+}
+
+/// A page of what to_svg draws: one heatmap or line chart, or several, `columns` of them in a row.
+/// Where the pointer rests, the value of a cell or point shows. Nothing is loaded. Throws what
+/// to_svg throws.
+template <class Pictures, class... Columns>
+requires requires(const Pictures& pictures, Columns... columns) { to_svg(pictures, columns...); }
+std::string to_html(const Pictures& pictures, Columns... columns) {
+  std::string title = "Pictures";
+  if constexpr (requires { pictures.title.empty(); }) {
+    if (!pictures.title.empty()) title = detail::escaped(pictures.title);
+  }
+  return "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'\">\n<title>" +
+         title + "</title></head>\n<body>\n" + to_svg(pictures, columns...) + "</body></html>\n";
 }
 
 }  // namespace heed

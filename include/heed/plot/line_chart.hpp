@@ -24,12 +24,12 @@ struct Series {
 };
 
 /// Lines to look at, with axes and a legend. How it is shown is the writers' affair: to_terminal,
-/// to_svg, write_png.
+/// to_svg, to_html, to_png; write_svg, write_html, write_png.
 struct LineChart {
   std::vector<Series> series;
-  std::string title;
-  std::string x_title;
-  std::string y_title;
+  std::string title = {};
+  std::string x_title = {};
+  std::string y_title = {};
   std::optional<double> low = {};   // ends of the y axis; none: what the values need
   std::optional<double> high = {};  // values beyond are cut off
 };

@@ -135,16 +135,14 @@ class PngLineChart {
 
 }  // namespace detail
 
-/// Writes charts as one PNG picture, `columns` of them in a row; letters beyond ASCII show as "?"
-/// here, not in to_svg and to_terminal. Throws FileError, and ShapeError as to_svg does.
-inline void write_png(const std::string& path, std::span<const LineChart> charts,
-                      Index columns = 2) {
-  detail::write_png_pictures<detail::PngLineChart>(path, charts, columns);
+/// Charts as the bytes of one PNG picture, `columns` of them in a row; letters beyond ASCII show as
+/// "?" here, not in to_svg and to_terminal. Throws ShapeError as to_svg does, and for a side of
+/// more than 32768 pixels.
+inline std::string to_png(std::span<const LineChart> charts, Index columns = 2) {
+  return detail::png_of_pictures<detail::PngLineChart>(charts, columns);
 }
 
-/// Writes one chart as a PNG picture.
-inline void write_png(const std::string& path, const LineChart& chart) {
-  write_png(path, std::span(&chart, 1), 1);
-}
+/// One chart as a PNG picture.
+inline std::string to_png(const LineChart& chart) { return to_png(std::span(&chart, 1), 1); }
 
 }  // namespace heed

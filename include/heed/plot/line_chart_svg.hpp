@@ -9,6 +9,7 @@
 #include <heed/plot/detail/svg_elements.hpp>
 #include <heed/plot/detail/text.hpp>
 #include <heed/plot/line_chart.hpp>
+#include <heed/plot/write_picture.hpp>
 
 namespace heed {
 

@@ -100,17 +100,14 @@ class PngHeatmap {
 
 }  // namespace detail
 
-/// Writes heatmaps as one PNG picture, `columns` of them in a row, with labels, numbers and color
-/// bars; letters beyond ASCII show as "?" here, not in to_svg and to_terminal. Throws FileError,
-/// and ShapeError for labels that do not fit their axis.
-inline void write_png(const std::string& path, std::span<const Heatmap> heatmaps,
-                      Index columns = 2) {
-  detail::write_png_pictures<detail::PngHeatmap>(path, heatmaps, columns);
+/// Heatmaps as the bytes of one PNG picture, `columns` of them in a row, with labels, numbers and
+/// color bars; letters beyond ASCII show as "?" here, not in to_svg and to_terminal. Throws
+/// ShapeError for labels that do not fit their axis and a side of more than 32768 pixels.
+inline std::string to_png(std::span<const Heatmap> heatmaps, Index columns = 2) {
+  return detail::png_of_pictures<detail::PngHeatmap>(heatmaps, columns);
 }
 
-/// Writes one heatmap as a PNG picture.
-inline void write_png(const std::string& path, const Heatmap& heatmap) {
-  write_png(path, std::span(&heatmap, 1), 1);
-}
+/// One heatmap as a PNG picture.
+inline std::string to_png(const Heatmap& heatmap) { return to_png(std::span(&heatmap, 1), 1); }
 
 }  // namespace heed

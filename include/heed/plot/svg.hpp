@@ -11,6 +11,7 @@
 #include <heed/plot/detail/svg_elements.hpp>
 #include <heed/plot/detail/text.hpp>
 #include <heed/plot/heatmap.hpp>
+#include <heed/plot/write_picture.hpp>
 
 namespace heed {
 

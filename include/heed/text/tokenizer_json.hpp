@@ -14,9 +14,9 @@
 #include <heed/core/index.hpp>
 #include <heed/core/printable.hpp>
 #include <heed/core/text_list.hpp>
+#include <heed/io/detail/json_reader.hpp>
 #include <heed/io/error.hpp>
 #include <heed/io/file.hpp>
-#include <heed/io/json_reader.hpp>
 #include <heed/text/byte_pair_encoding.hpp>
 
 namespace heed {

@@ -11,14 +11,15 @@
 #include <heed/core/error.hpp>
 #include <heed/io/file.hpp>
 #include <heed/plot/detail/png_canvas.hpp>
+#include <heed/plot/write_picture.hpp>
 
 namespace heed::detail {
 
-/// Writes pictures as one PNG file, `columns` of them in a row. Picture is made from an Item and
-/// has width(), height() and draw(canvas, x, y). Throws FileError.
+/// The bytes of one PNG file of pictures, `columns` of them in a row. Picture is made from an Item
+/// and has width(), height() and draw(canvas, x, y).
 template <class Picture, class Item>
-void write_png_pictures(const std::string& path, std::span<const Item> items, Index columns) {
-  if (columns < 1) throw_shape_error("write_png: ", columns, " pictures in a row");
+std::string png_of_pictures(std::span<const Item> items, Index columns) {
+  if (columns < 1) throw_shape_error("to_png: ", columns, " pictures in a row");
   std::vector<Picture> pictures;
   for (const Item& item : items) pictures.emplace_back(item);
   struct Corner {
@@ -38,13 +39,14 @@ void write_png_pictures(const std::string& path, std::span<const Item> items, In
   }
   height += row_height;
   if (width > PngCanvas::longest_side || height > PngCanvas::longest_side) {
-    throw_file_error(path, ": a picture of ", width, " x ", height, " pixels");
+    throw_shape_error("to_png: a picture of ", width, " x ", height, " pixels");
   }
   PngCanvas canvas(width, height);
   for (std::size_t i = 0; i < pictures.size(); ++i) {
     pictures[i].draw(canvas, corners[i].x, corners[i].y);
   }
-  write_file(path, canvas.encoded());
+  const auto bytes = canvas.encoded();
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 }  // namespace heed::detail
