@@ -9,7 +9,6 @@
 #include <vector>
 
 #include <heed/core/error.hpp>
-#include <heed/io/file.hpp>
 #include <heed/plot/detail/png_canvas.hpp>
 #include <heed/plot/write_picture.hpp>
 
