@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Any bytes are a vocabulary or a FileError, and are encoded; bytes and byte pairs give them back,
-// characters do where they are UTF-8.
+// Any bytes are a vocabulary or a tokenizer.json, or a FileError, and are encoded; bytes and byte
+// pairs give them back, characters do where they are UTF-8.
 #include <string>
 #include <vector>
 
 #include <heed/text/byte_pair_encoding.hpp>
 #include <heed/text/byte_tokenizer.hpp>
 #include <heed/text/character_tokenizer.hpp>
+#include <heed/text/tokenizer_json.hpp>
 #include <heed/text/word_piece.hpp>
 
 #include "fuzz/fuzz.hpp"
@@ -49,6 +50,16 @@ void read_vocabulary(const std::string& text) {
   }
 }
 
+/// The text as a tokenizer.json.
+void read_tokenizer_json(const std::string& text) {
+  try {
+    const auto tokenizer = heed::parse_tokenizer(text, "x");
+    const auto tokens = tokenizer.encode(text, heed::SpecialTokens::recognized);
+    tokenizer.decode(tokens);
+  } catch (const heed::FileError&) {
+  }
+}
+
 template <class X>
 void round_trip(const X& tokenizer, std::string_view text) {
   const auto tokens = tokenizer.encode(text);
@@ -67,6 +78,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string text(data, data + size);
   read_vocabulary(text);
   read_vocabulary("[UNK]\n" + text);
+  read_tokenizer_json(text);
   round_trip(heed::ByteTokenizer(), text);
   round_trip(gpt2, text);
   round_trip(smollm, text);

@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <heed/io/file.hpp>
@@ -25,11 +27,7 @@ std::string quoted(std::string_view text) {
   return result + "\"";
 }
 
-BytePairEncoding loaded(const std::string& text) {
-  const TemporaryFile file;
-  write_file(file.path(), std::as_bytes(std::span(text)));
-  return load_tokenizer(file.path());
-}
+BytePairEncoding loaded(const std::string& text) { return parse_tokenizer(text, "tokenizer.json"); }
 
 constexpr const char* gpt2_pieces =
     R"({"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true})";
@@ -92,7 +90,10 @@ std::string small(const std::string& from = "", const std::string& to = "") {
 }
 
 TEST(TokenizerJson, ReadsTheSmallestThereIs) {
-  const auto tokenizer = loaded(small());
+  const TemporaryFile file;
+  const std::string text = small();
+  write_file(file.path(), std::as_bytes(std::span(text)));
+  const auto tokenizer = load_tokenizer(file.path());
   EXPECT_EQ(tokenizer.vocabulary_size(), 4);
   EXPECT_EQ(tokenizer.encode("abb<end>", SpecialTokens::recognized), (std::vector<Index>{2, 1, 3}));
 }
@@ -122,6 +123,7 @@ TEST(TokenizerJson, RefusesWhatItWouldReadWrongly) {
   expect("[\"a b\"]", "[\"a c\"]", "a c");
   expect("\"normalizer\": null", "\"model\": {}", "type");
   expect("\"normalizer\": null", "\"added_tokens\": []", "twice");
+  EXPECT_EQ(refusal("BPE", "WordLevel").find("tokenizer.json: byte "), 0u);
   EXPECT_THROW(load_tokenizer("/no/such/tokenizer.json"), FileError);
 }
 

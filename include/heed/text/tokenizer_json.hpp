@@ -185,6 +185,14 @@ class TokenizerJson {
   std::string steps_;  // of the pre-tokenizer
 };
 
+inline BytePairEncoding byte_pairs_of(BytePairVocabulary vocabulary, const std::string& name) {
+  try {
+    return BytePairEncoding(std::move(vocabulary));
+  } catch (const ShapeError& error) {
+    throw_file_error(name, ": ", error.what());
+  }
+}
+
 }  // namespace detail
 
 /// The tokenizer in a tokenizer.json, as Hugging Face publishes it beside a model: byte-level byte
@@ -196,11 +204,11 @@ inline BytePairEncoding load_tokenizer(const std::string& path) {
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     return detail::TokenizerJson(text, path).vocabulary();
   }();
-  try {
-    return BytePairEncoding(std::move(vocabulary));
-  } catch (const ShapeError& error) {
-    throw_file_error(path, ": ", error.what());
-  }
+  return detail::byte_pairs_of(std::move(vocabulary), path);
+}
+/// The same from the text of one; `name` stands in error messages.
+inline BytePairEncoding parse_tokenizer(std::string_view text, const std::string& name) {
+  return detail::byte_pairs_of(detail::TokenizerJson(text, name).vocabulary(), name);
 }
 
 }  // namespace heed
