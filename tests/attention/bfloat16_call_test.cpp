@@ -310,7 +310,8 @@ TEST(Bfloat16Refuses, WhatDoesNotFitBeforeWriting) {
   EXPECT_THROW(attention(in.queries, in.keys, in.values, Full{}, wrong), ShapeError);
   EXPECT_THROW(attention(in.queries, in.keys, in.keys, Full{}, in.queries), ShapeError);
   Tensor<bfloat16, 4> out({1, 1, 20, 9});
-  EXPECT_THROW(attention(in.queries, in.keys, in.values, Full{}, out, {.scale = nan}), ShapeError);
+  EXPECT_THROW(attention(in.queries, in.keys, in.values, Full{}, out, {.scale = nan}),
+               InvalidArgument);
   const TensorView<bfloat16, 4> folded(out.data(), {1, 1, 20, 9}, {0, 0, 0, 1});
   EXPECT_THROW(attention(in.queries, in.keys, in.values, Full{}, folded), ShapeError);
   const TensorView<float, 3> over(reinterpret_cast<float*>(out.data()), {1, 1, 20});

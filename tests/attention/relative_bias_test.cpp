@@ -50,7 +50,7 @@ TEST(RelativeBias, SpreadsATableByDistance) {
   EXPECT_EQ(buckets(-1000), buckets(-128));
   EXPECT_EQ(buckets(1000), buckets(128));
   EXPECT_THROW(relative_bias(Tensor<float, 2>({31, 2})), ShapeError);
-  EXPECT_THROW(relative_bias(table, {.max_distance = 8}), ShapeError);
+  EXPECT_THROW(relative_bias(table, {.max_distance = 8}), InvalidArgument);
 }
 
 }  // namespace

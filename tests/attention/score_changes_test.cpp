@@ -19,7 +19,7 @@ std::string refusal(const AttentionOptions<float>& options) {
   std::string message;
   try {
     attention(in.queries, in.keys, in.values, masks::Full{}, out, options);
-  } catch (const ShapeError& error) {
+  } catch (const InvalidArgument& error) {
     message = error.what();
   }
   for (const float value : out) EXPECT_EQ(value, 8.f) << "written before the refusal";

@@ -194,9 +194,9 @@ TEST(BeamSearch, Refuses) {
       return Tensor<double, 2>({1, 2}, {value, value});
     };
   };
-  EXPECT_THROW(beam_search(with(NAN)), ShapeError);
-  EXPECT_THROW(beam_search(with(INFINITY)), ShapeError);
-  EXPECT_THROW(beam_search(with(-INFINITY)), ShapeError);
+  EXPECT_THROW(beam_search(with(NAN)), InvalidArgument);
+  EXPECT_THROW(beam_search(with(INFINITY)), InvalidArgument);
+  EXPECT_THROW(beam_search(with(-INFINITY)), InvalidArgument);
   for (const Index rows : {0, 2, 1000}) {  // one for the prompt, then one for each beam
     const auto wrong = [&](std::span<const Index> parents, std::span<const Index>) {
       return Tensor<double, 2>({rows < 2 || !parents.empty() ? rows : 1, 2});
@@ -207,10 +207,10 @@ TEST(BeamSearch, Refuses) {
     return Tensor<double, 2>({4, 2});
   };
   EXPECT_THROW(beam_search(too_many_at_once, {.width = 4}), ShapeError);
-  EXPECT_THROW(beam_search(with(0), {.width = 0}), ShapeError);
-  EXPECT_THROW(beam_search(with(0), {.max_tokens = 0}), ShapeError);
-  EXPECT_THROW(beam_search(with(0), {.length_penalty = -1}), ShapeError);
-  EXPECT_THROW(beam_search(with(0), {.results = 0}), ShapeError);
+  EXPECT_THROW(beam_search(with(0), {.width = 0}), InvalidArgument);
+  EXPECT_THROW(beam_search(with(0), {.max_tokens = 0}), InvalidArgument);
+  EXPECT_THROW(beam_search(with(0), {.length_penalty = -1}), InvalidArgument);
+  EXPECT_THROW(beam_search(with(0), {.results = 0}), InvalidArgument);
 }
 
 }  // namespace

@@ -60,7 +60,7 @@ TEST(Generate, TheSamplerSeesPromptAndWhatWasWritten) {
 TEST(Generate, RefusesAnEmptyPrompt) {
   Counter step;
   Random random(1);
-  EXPECT_THROW(generate(step, std::vector<Index>(), Sampler{}, {}, random), ShapeError);
+  EXPECT_THROW(generate(step, std::vector<Index>(), Sampler{}, {}, random), InvalidArgument);
 }
 
 }  // namespace

@@ -83,7 +83,7 @@ void expect_refused(const Sampler& sampler, const std::vector<double>& values,
   try {
     sampler(values, {}, random);
     ADD_FAILURE() << words;
-  } catch (const ShapeError& error) {
+  } catch (const InvalidArgument& error) {
     EXPECT_EQ(error.what(), words);
   }
 }

@@ -137,14 +137,14 @@ TEST(SamplingSteps, NoRunOfNTokensTwice) {
 TEST(SamplingSteps, RefuseSettingsThatMakeNoSense) {
   std::vector<double> logits(3, 0.0);
   const std::vector<Index> history;
-  EXPECT_THROW(Temperature{.temperature = 0}(logits, history), ShapeError);
-  EXPECT_THROW(Temperature{.temperature = NAN}(logits, history), ShapeError);
-  EXPECT_THROW(TopK{.k = 0}(logits, history), ShapeError);
-  EXPECT_THROW(TopP{.p = 1.1}(logits, history), ShapeError);
-  EXPECT_THROW(MinP{.p = -0.1}(logits, history), ShapeError);
-  EXPECT_THROW(MinP{.p = 1.1}(logits, history), ShapeError);
-  EXPECT_THROW(RepetitionPenalty{.penalty = 0}(logits, history), ShapeError);
-  EXPECT_THROW(NoRepeatNgram{.n = 0}(logits, history), ShapeError);
+  EXPECT_THROW(Temperature{.temperature = 0}(logits, history), InvalidArgument);
+  EXPECT_THROW(Temperature{.temperature = NAN}(logits, history), InvalidArgument);
+  EXPECT_THROW(TopK{.k = 0}(logits, history), InvalidArgument);
+  EXPECT_THROW(TopP{.p = 1.1}(logits, history), InvalidArgument);
+  EXPECT_THROW(MinP{.p = -0.1}(logits, history), InvalidArgument);
+  EXPECT_THROW(MinP{.p = 1.1}(logits, history), InvalidArgument);
+  EXPECT_THROW(RepetitionPenalty{.penalty = 0}(logits, history), InvalidArgument);
+  EXPECT_THROW(NoRepeatNgram{.n = 0}(logits, history), InvalidArgument);
 }
 
 }  // namespace

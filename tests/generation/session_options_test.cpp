@@ -11,19 +11,19 @@ TEST(SessionOptions, TakeTheModelsLength) {
   model.max_length = 70;
   EXPECT_EQ(detail::checked_options({}, model).max_length, 70);
   EXPECT_EQ(detail::checked_options({.max_length = 60}, model).max_length, 60);
-  EXPECT_THROW(detail::checked_options({.max_length = 71}, model), ShapeError);
+  EXPECT_THROW(detail::checked_options({.max_length = 71}, model), InvalidArgument);
   model.positions = PositionKind::rotary;
   EXPECT_EQ(detail::checked_options({.max_length = 71}, model).max_length, 71) << "no table";
 }
 
 TEST(SessionOptions, RefuseWhatCannotBe) {
   const LanguageModelOptions model;
-  EXPECT_THROW(detail::checked_options({.batch = 0}, model), ShapeError);
-  EXPECT_THROW(detail::checked_options({.max_length = -1}, model), ShapeError);
-  EXPECT_THROW(detail::checked_options({.page_tokens = -1}, model), ShapeError);
-  EXPECT_THROW(detail::checked_options({.pages = -1}, model), ShapeError);
-  EXPECT_THROW(detail::checked_options({.slide = -1}, model), ShapeError);
-  EXPECT_THROW(detail::checked_options({.max_length = 9, .slide = 10}, model), ShapeError);
+  EXPECT_THROW(detail::checked_options({.batch = 0}, model), InvalidArgument);
+  EXPECT_THROW(detail::checked_options({.max_length = -1}, model), InvalidArgument);
+  EXPECT_THROW(detail::checked_options({.page_tokens = -1}, model), InvalidArgument);
+  EXPECT_THROW(detail::checked_options({.pages = -1}, model), InvalidArgument);
+  EXPECT_THROW(detail::checked_options({.slide = -1}, model), InvalidArgument);
+  EXPECT_THROW(detail::checked_options({.max_length = 9, .slide = 10}, model), InvalidArgument);
 }
 
 TEST(SessionOptions, GiveTheShapeOfCaches) {

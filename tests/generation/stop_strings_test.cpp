@@ -48,7 +48,7 @@ TEST(StopStrings, AnyCutGivesTheSameText) {
 TEST(StopStrings, NoneAndEmpty) {
   StopStrings none({});
   EXPECT_EQ(none.feed("text"), "text");
-  EXPECT_THROW(StopStrings({"a", ""}), ShapeError);
+  EXPECT_THROW(StopStrings({"a", ""}), InvalidArgument);
 }
 
 }  // namespace

@@ -154,7 +154,7 @@ TEST(TranslationSession, WhatFailsLeavesItAsItWas) {
   auto copy = session;
   EXPECT_THROW(session.logits(target), ShapeError) << "too long";
   EXPECT_THROW(session.step(std::vector<Index>{1, 2}), ShapeError) << "two of three";
-  EXPECT_THROW(session.step(std::vector<Index>{1, 2, 13}), ShapeError) << "no such token";
+  EXPECT_THROW(session.step(std::vector<Index>{1, 2, 13}), InvalidArgument) << "no such token";
   EXPECT_THROW(session(std::vector<Index>{1}), ShapeError) << "three sequences";
   EXPECT_THROW(TranslationSession<float>(model, Tokens({1, 3}))({}), ShapeError) << "no tokens";
   EXPECT_THROW(session.truncate(10), ShapeError);

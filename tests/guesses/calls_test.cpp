@@ -7,6 +7,7 @@
 #include <functional>
 #include <vector>
 
+#include <heed/attention/reference.hpp>
 #include <heed/heed.hpp>
 
 using namespace heed;
@@ -107,6 +108,11 @@ TEST_F(Calls, MasksForHeadsMayBeLambdas) {
                       [](Position at) { return at.key <= at.query; }, masks::Causal{}};
   EXPECT_TRUE(same(attention(q, k, v, masks::PerHead({all[0], all[1], all[2], all[3]})), causal));
   EXPECT_TRUE(same(attention(q, k, v, all[1]), causal));
+  const masks::PerHead mixed({masks::Causal{}, [](Index, Index) { return true; }, masks::Full{},
+                              masks::Causal{} & [](Position at) { return at.head == 3; }});
+  EXPECT_EQ(attention(q, k, v, mixed)(1, 0, 2, 3), causal(1, 0, 2, 3));
+  EXPECT_EQ(attention(q, k, v, mixed)(1, 1, 2, 3), full(1, 1, 2, 3));
+  EXPECT_EQ(attention(q, k, v, mixed)(1, 3, 2, 3), causal(1, 3, 2, 3));
 }
 
 TEST_F(Calls, DescribeTakesALambda) {
@@ -177,6 +183,22 @@ TEST_F(Calls, ACacheAnswersWithANewTensor) {
   attention(q, cache, masks::Causal{}, out, {});
   EXPECT_TRUE(same(out, causal));
   EXPECT_TRUE(same(attention(q, cache, {.softcap = 2}), attention(q, k, v, {.softcap = 2})));
+}
+
+TEST_F(Calls, DecodingUnderALambda) {
+  KeyValueCache<float> cache(CacheShape::contiguous(2, 2, 8, 8, 7));
+  const auto past = [](Index i, Index j) { return j <= i; };
+  for (Index token = 0; token < 7; ++token) {
+    const auto at = [&](const auto& tensor) { return tensor.view().slice(2, token, token + 1); };
+    const auto step = decode(at(q), at(k), at(v), cache, past);
+    EXPECT_EQ(step(1, 3, 0, 5), causal(1, 3, token, 5)) << token;
+  }
+}
+
+TEST_F(Calls, TheDefinitionTakesALambdaToo) {
+  reference_attention(
+      q, k, v, [](Index i, Index j) { return j <= i; }, out);
+  for (Index i = 0; i < out.size(); ++i) EXPECT_NEAR(out.data()[i], causal.data()[i], 1e-5);
 }
 
 TEST_F(Calls, PackedSequencesAnswerWithANewTensor) {

@@ -108,7 +108,7 @@ TEST(Dropout, ProbabilityOneDropsAll) {
 TEST(Dropout, RefusesOtherProbabilities) {
   Random random(6);
   for (const double bad : {-0.1, 1.1, std::nan("")}) {
-    EXPECT_THROW(Dropout<float>(bad, random), ShapeError);
+    EXPECT_THROW(Dropout<float>(bad, random), InvalidArgument);
   }
 }
 

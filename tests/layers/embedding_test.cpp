@@ -27,10 +27,10 @@ TEST(Embedding, TakesRowsAndGivesGradientsBackToThem) {
 TEST(Embedding, RefusesTokensOutsideTheVocabulary) {
   Random random(2);
   const Embedding<float> layer({.vocabulary = 5, .dim = 3}, random);
-  EXPECT_THROW(layer.forward(Tokens({1, 1}, {5})), ShapeError);
-  EXPECT_THROW(layer.forward(Tokens({1, 1}, {-1})), ShapeError);
-  EXPECT_THROW((Embedding<float>({.vocabulary = 0, .dim = 3}, random)), ShapeError);
-  EXPECT_THROW((Embedding<float>({.vocabulary = 3, .dim = 0}, random)), ShapeError);
+  EXPECT_THROW(layer.forward(Tokens({1, 1}, {5})), InvalidArgument);
+  EXPECT_THROW(layer.forward(Tokens({1, 1}, {-1})), InvalidArgument);
+  EXPECT_THROW((Embedding<float>({.vocabulary = 0, .dim = 3}, random)), InvalidArgument);
+  EXPECT_THROW((Embedding<float>({.vocabulary = 3, .dim = 0}, random)), InvalidArgument);
   EXPECT_NO_THROW((Embedding<float>({.vocabulary = 1, .dim = 1}, random)));
 }
 

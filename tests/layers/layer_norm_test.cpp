@@ -42,7 +42,7 @@ TEST(LayerNorm, RefusesWhatDoesNotFit) {
   LayerNorm<float>::Saved saved;
   layer.forward(Tensor<float, 2>({4, 3}), saved);
   EXPECT_THROW(layer.backward(Tensor<float, 2>({5, 3}), saved, gradients), ShapeError);
-  EXPECT_THROW(LayerNorm<float>({.dim = 0}), ShapeError);
+  EXPECT_THROW(LayerNorm<float>({.dim = 0}), InvalidArgument);
 }
 
 }  // namespace

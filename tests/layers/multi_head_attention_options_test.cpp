@@ -21,7 +21,7 @@ TEST(MultiHeadAttentionOptions, RefusesWhatCannotBe) {
         {.model_dim = 12, .heads = 4, .key_heads = 3},
         {.model_dim = 12, .heads = 0},
         {.model_dim = 12, .heads = 2, .kdim = 5, .fused = true}}) {
-    EXPECT_THROW(detail::completed(bad), ShapeError);
+    EXPECT_THROW(detail::completed(bad), InvalidArgument);
   }
 }
 

@@ -92,7 +92,7 @@ TEST(MultiHeadAttention, KeepsTheLawsWithABiasThatIsLearned) {
                    {2, 4, 6}, names, false, NoisyCall{});
   check_layer_laws(maker({.model_dim = 6, .heads = 3, .alibi = true}), {2, 5, 6}, separate_names,
                    false, MaskedCall{masks::Causal{}});
-  EXPECT_THROW(maker({.model_dim = 6, .relative_reach = -1})(float{}), ShapeError);
+  EXPECT_THROW(maker({.model_dim = 6, .relative_reach = -1})(float{}), InvalidArgument);
 }
 
 TEST(MultiHeadAttention, MasksOfTwoTextsSeeTheFirstQueryOnTheFirstKey) {
@@ -288,7 +288,7 @@ TEST(MultiHeadAttention, DropsWeightsInTrainingAlone) {
   MultiHeadAttention<float>::Saved saved;
   EXPECT_TRUE(same_bits(layer.forward(x, masks::Causal{}, saved), plain));
   EXPECT_FALSE(same_bits(layer.forward(x, masks::Causal{}, Noise{1}, saved), plain));
-  EXPECT_THROW(maker({.model_dim = 8, .dropout = 1.5})(float{}), ShapeError);
+  EXPECT_THROW(maker({.model_dim = 8, .dropout = 1.5})(float{}), InvalidArgument);
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ TEST(Positions, AreGivenForEveryTokenOrOneRowForAll) {
 }
 
 TEST(Positions, RefuseWhatDoesNotFit) {
-  EXPECT_THROW(Positions(Tensor<Index, 2>({1, 2}, {0, -1})), ShapeError);
+  EXPECT_THROW(Positions(Tensor<Index, 2>({1, 2}, {0, -1})), InvalidArgument);
   const Positions own(Tensor<Index, 2>({2, 3}));
   EXPECT_THROW(own.check("test", {2, 2}), ShapeError);
   EXPECT_THROW(own.check("test", {2, 4}), ShapeError);

@@ -22,7 +22,7 @@ TEST(RMSNorm, TakesRowsOfAnyRank) { expect_any_rank(RMSNorm<float>(37), 37); }
 
 TEST(RMSNorm, RefusesWhatDoesNotFit) {
   EXPECT_THROW(RMSNorm<float>({.dim = 3}).forward(Tensor<float, 3>({1, 2, 4})), ShapeError);
-  EXPECT_THROW(RMSNorm<float>({.dim = 0}), ShapeError);
+  EXPECT_THROW(RMSNorm<float>({.dim = 0}), InvalidArgument);
 }
 
 }  // namespace

@@ -108,10 +108,10 @@ TEST(Rotary, ATokenAloneHasTheSameBits) {
 }
 
 TEST(Rotary, RefusesWhatCannotTurn) {
-  EXPECT_THROW(Rotary({}, 7), ShapeError);
-  EXPECT_THROW(Rotary({.dims = 10}, 8), ShapeError);
-  EXPECT_THROW(Rotary({.base = 0}, 8), ShapeError);
-  EXPECT_THROW(Rotary({.scaling = -1}, 8), ShapeError);
+  EXPECT_THROW(Rotary({}, 7), InvalidArgument);
+  EXPECT_THROW(Rotary({.dims = 10}, 8), InvalidArgument);
+  EXPECT_THROW(Rotary({.base = 0}, 8), InvalidArgument);
+  EXPECT_THROW(Rotary({.scaling = -1}, 8), InvalidArgument);
   Tensor<float, 4> small({1, 1, 1, 4});
   EXPECT_THROW(Rotary({}, 8).apply(small.view()), ShapeError);
 }

@@ -82,7 +82,7 @@ TEST(LineChart, RefusesWhatCannotBeDrawn) {
   for (const auto& [low, high] : {std::pair{1., 1.}, {0., double(NAN)}, {double(-INFINITY), 0.}}) {
     chart.low = low;
     chart.high = high;
-    EXPECT_THROW(detail::check_line_chart(chart), ShapeError) << low << " " << high;
+    EXPECT_THROW(detail::check_line_chart(chart), InvalidArgument) << low << " " << high;
   }
 }
 

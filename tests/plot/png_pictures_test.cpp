@@ -34,7 +34,7 @@ TEST(PngPictures, StandInRows) {
   EXPECT_EQ(size_of(png_of_pictures<Box>(all, 2)), (std::pair{40, 100}));
   EXPECT_EQ(size_of(png_of_pictures<Box>(all, 3)), (std::pair{60, 60}));
   EXPECT_EQ(size_of(png_of_pictures<Box>(std::span<const Index>(), 3)), (std::pair{1, 1}));
-  EXPECT_THROW(png_of_pictures<Box>(all, 0), ShapeError);
+  EXPECT_THROW(png_of_pictures<Box>(all, 0), InvalidArgument);
   const Index huge[] = {40000};
   EXPECT_THROW(png_of_pictures<Box>(std::span<const Index>(huge), 1), ShapeError);
 }

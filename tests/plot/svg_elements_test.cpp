@@ -29,7 +29,7 @@ TEST(SvgElements, PagesHoldPicturesInRows) {
   EXPECT_NE(page.find("width=\"40\" height=\"100\""), std::string::npos) << page;
   EXPECT_NE(page.find("translate(10 0)"), std::string::npos);
   EXPECT_NE(page.find("translate(0 60)"), std::string::npos);
-  EXPECT_THROW(svg_page<Box>(std::span<const int>(sizes), 0), ShapeError);
+  EXPECT_THROW(svg_page<Box>(std::span<const int>(sizes), 0), InvalidArgument);
 }
 
 }  // namespace

@@ -90,7 +90,7 @@ TEST(Svg, PicturesInRows) {
   EXPECT_NE(svg.find("width=\"" + std::to_string(2 * one.width()) + "\" height=\"" +
                      std::to_string(2 * one.height()) + "\""),
             std::string::npos);
-  EXPECT_THROW(to_svg(three, 0), ShapeError);
+  EXPECT_THROW(to_svg(three, 0), InvalidArgument);
 }
 
 TEST(Svg, RefusesLabelsThatDoNotFit) {

@@ -114,7 +114,7 @@ TEST_F(TerminalEnvironment, AWordDecides) {
   EXPECT_EQ(terminal_options("truecolor", file).color, ColorDepth::true_color);
   ::setenv("FORCE_COLOR", "3", 1);
   EXPECT_EQ(terminal_options("never", file).color, ColorDepth::none);
-  EXPECT_THROW(terminal_options("rainbow", file), ShapeError);
+  EXPECT_THROW(terminal_options("rainbow", file), InvalidArgument);
 }
 
 }  // namespace

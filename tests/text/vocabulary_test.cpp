@@ -15,9 +15,9 @@ TEST(Vocabulary, TextsByNumberAndBack) {
   for (Index i = 0; i < 4; ++i) EXPECT_EQ(vocabulary.find(vocabulary.text(i)), i);
   EXPECT_EQ(vocabulary.find("c"), -1);
   EXPECT_EQ(Vocabulary().find(""), -1);
-  EXPECT_THROW(vocabulary.text(4), ShapeError);
-  EXPECT_THROW(vocabulary.text(-1), ShapeError);
-  EXPECT_THROW(Vocabulary({"a", "b", "a"}), ShapeError);
+  EXPECT_THROW(vocabulary.text(4), InvalidArgument);
+  EXPECT_THROW(vocabulary.text(-1), InvalidArgument);
+  EXPECT_THROW(Vocabulary({"a", "b", "a"}), InvalidArgument);
 }
 
 TEST(Vocabulary, ManyTextsInAnyOrder) {

@@ -161,15 +161,15 @@ TEST(Adam, SameBitsForAnyThreads) {
 
 TEST(Adam, RefusesSettingsThatMakeNoSense) {
   const TinyModel<double> model;
-  EXPECT_THROW(Adam(model, {.learning_rate = -1}), ShapeError);
-  EXPECT_THROW(Adam(model, {.learning_rate = NAN}), ShapeError);
-  EXPECT_THROW(Adam(model, {.beta1 = 1}), ShapeError);
-  EXPECT_THROW(Adam(model, {.epsilon = -1}), ShapeError);
-  EXPECT_THROW(AdamW(model, {.weight_decay = -1}), ShapeError);
+  EXPECT_THROW(Adam(model, {.learning_rate = -1}), InvalidArgument);
+  EXPECT_THROW(Adam(model, {.learning_rate = NAN}), InvalidArgument);
+  EXPECT_THROW(Adam(model, {.beta1 = 1}), InvalidArgument);
+  EXPECT_THROW(Adam(model, {.epsilon = -1}), InvalidArgument);
+  EXPECT_THROW(AdamW(model, {.weight_decay = -1}), InvalidArgument);
   try {
     Adam(model, {.beta2 = 2});
     ADD_FAILURE();
-  } catch (const ShapeError& error) {
+  } catch (const InvalidArgument& error) {
     EXPECT_STREQ(error.what(), "Adam: beta2 2, expected 0 or more and below 1");
   }
 }

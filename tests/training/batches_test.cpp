@@ -107,15 +107,15 @@ TEST(Batches, WindowsOfAText) {
 
 TEST(Batches, Refuse) {
   const std::vector<Index> lengths(3, 1);
-  EXPECT_THROW(make_batches(lengths, 0, {.batch_size = 0}), ShapeError);
-  EXPECT_THROW(make_batches(lengths, 0, {.bucket_batches = -1}), ShapeError);
+  EXPECT_THROW(make_batches(lengths, 0, {.batch_size = 0}), InvalidArgument);
+  EXPECT_THROW(make_batches(lengths, 0, {.bucket_batches = -1}), InvalidArgument);
   const std::vector<std::vector<Index>> sequences = {{1, 2}, {}};
-  EXPECT_THROW(next_token_batch(sequences, std::vector<Index>{2}), ShapeError);
-  EXPECT_THROW(next_token_batch(sequences, std::vector<Index>{-1}), ShapeError);
-  EXPECT_THROW(next_token_batch(sequences, std::vector<Index>{1}), ShapeError);
+  EXPECT_THROW(next_token_batch(sequences, std::vector<Index>{2}), InvalidArgument);
+  EXPECT_THROW(next_token_batch(sequences, std::vector<Index>{-1}), InvalidArgument);
+  EXPECT_THROW(next_token_batch(sequences, std::vector<Index>{1}), InvalidArgument);
   Random random(1);
-  EXPECT_THROW(random_windows(lengths, 1, 3, random), ShapeError);
-  EXPECT_THROW(random_windows(lengths, 1, 0, random), ShapeError);
+  EXPECT_THROW(random_windows(lengths, 1, 3, random), InvalidArgument);
+  EXPECT_THROW(random_windows(lengths, 1, 0, random), InvalidArgument);
 }
 
 }  // namespace

@@ -39,8 +39,8 @@ TEST(EarlyStopping, NaNNeverImproves) {
 }
 
 TEST(EarlyStopping, RefusesSettingsThatMakeNoSense) {
-  EXPECT_THROW(EarlyStopping<int>(0, {.patience = 0}), ShapeError);
-  EXPECT_THROW(EarlyStopping<int>(0, {.min_improvement = NAN}), ShapeError);
+  EXPECT_THROW(EarlyStopping<int>(0, {.patience = 0}), InvalidArgument);
+  EXPECT_THROW(EarlyStopping<int>(0, {.min_improvement = NAN}), InvalidArgument);
 }
 
 }  // namespace

@@ -33,11 +33,12 @@ TEST(OptimizerStep, ANormThatOverflowsIsRefused) {
 
 TEST(OptimizerStep, ChecksSettings) {
   EXPECT_NO_THROW(detail::check_setting("test", "x", 0, 0));
-  EXPECT_THROW(detail::check_setting("test", "x", -0.1, 0), ShapeError);
-  EXPECT_THROW(detail::check_setting("test", "x", 1, 0, 1), ShapeError);
+  EXPECT_THROW(detail::check_setting("test", "x", -0.1, 0), InvalidArgument);
+  EXPECT_THROW(detail::check_setting("test", "x", 1, 0, 1), InvalidArgument);
   const TinyModel<double> gradients;
-  EXPECT_THROW(detail::plan_step("test", -1, gradients, {}), ShapeError);
-  EXPECT_THROW(detail::plan_step("test", 1, gradients, {.gradient_scale = 1 / 0.0}), ShapeError);
+  EXPECT_THROW(detail::plan_step("test", -1, gradients, {}), InvalidArgument);
+  EXPECT_THROW(detail::plan_step("test", 1, gradients, {.gradient_scale = 1 / 0.0}),
+               InvalidArgument);
 }
 
 }  // namespace

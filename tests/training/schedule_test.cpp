@@ -88,12 +88,12 @@ TEST(Schedule, CosineOfItsOwn) {
 }
 
 TEST(Schedule, RefusesLengthsThatMakeNoSense) {
-  EXPECT_THROW((Cosine{.steps = 0}(0)), ShapeError);
-  EXPECT_THROW((Cosine{.steps = 3, .restarts = true, .growth = 0}(9)), ShapeError);
-  EXPECT_THROW((Linear{.steps = 0}(0)), ShapeError);
-  EXPECT_THROW((Steps{.every = 0}(0)), ShapeError);
-  EXPECT_THROW(warm_up(-1, Constant{}), ShapeError);
-  EXPECT_THROW(sequence({}), ShapeError);
+  EXPECT_THROW((Cosine{.steps = 0}(0)), InvalidArgument);
+  EXPECT_THROW((Cosine{.steps = 3, .restarts = true, .growth = 0}(9)), InvalidArgument);
+  EXPECT_THROW((Linear{.steps = 0}(0)), InvalidArgument);
+  EXPECT_THROW((Steps{.every = 0}(0)), InvalidArgument);
+  EXPECT_THROW(warm_up(-1, Constant{}), InvalidArgument);
+  EXPECT_THROW(sequence({}), InvalidArgument);
 }
 
 }  // namespace

@@ -57,11 +57,11 @@ TEST(Sgd, RefusesGradientsThatAreNotFinite) {
 
 TEST(Sgd, RefusesSettingsAndShapes) {
   TinyModel<double> model;
-  EXPECT_THROW(Sgd(model, {.momentum = 1}), ShapeError);
-  EXPECT_THROW(Sgd(model, {.weight_decay = -1}), ShapeError);
+  EXPECT_THROW(Sgd(model, {.momentum = 1}), InvalidArgument);
+  EXPECT_THROW(Sgd(model, {.weight_decay = -1}), InvalidArgument);
   Sgd optimizer(model);
-  EXPECT_THROW(optimizer.step(model, model, {.learning_rate = NAN}), ShapeError);
-  EXPECT_THROW(optimizer.step(model, model, {.max_gradient_norm = 0}), ShapeError);
+  EXPECT_THROW(optimizer.step(model, model, {.learning_rate = NAN}), InvalidArgument);
+  EXPECT_THROW(optimizer.step(model, model, {.max_gradient_norm = 0}), InvalidArgument);
   TinyModel<double> other;
   other.bias = Tensor<double, 1>({6});
   EXPECT_THROW(optimizer.step(model, other), ShapeError);

@@ -107,7 +107,7 @@ TEST(Train, AStepOfNaNIsToldAndNotTaken) {
   EXPECT_EQ(optimizer.steps(), 2);
   EXPECT_THROW(
       train(task.layer, optimizer, {.steps = 1, .accumulate = 0}, task, [](const StepInfo&) {}),
-      ShapeError);
+      InvalidArgument);
 }
 
 }  // namespace

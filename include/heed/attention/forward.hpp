@@ -27,9 +27,9 @@ namespace heed {
 /// queries (…, heads, queries, head_dim), keys (…, key heads, keys, head_dim), values (…, key
 /// heads, keys, value_dim), out (…, heads, queries, value_dim). Key heads divide heads: query head
 /// h reads key head h / (heads / key heads). A query that sees no key gives 0 and log-sum-exp −inf.
-/// Throws ShapeError, before anything is written, for shapes, a mask or a scale that do not fit and
-/// for an out that overlaps an input. What exactly is promised: docs/contract.md.
-/// Vaswani et al. 2017; tiled after Dao et al. 2022 (FlashAttention).
+/// Throws, before anything is written, ShapeError for shapes or a mask that do not fit and for an
+/// out that overlaps an input, InvalidArgument for options out of their range. What exactly is
+/// promised: docs/contract.md. Vaswani et al. 2017; tiled after Dao et al. 2022 (FlashAttention).
 ///
 /// Without a mask every query sees every key. A mask is one of heed::masks, a struct of the
 /// caller's (docs/08) or a lambda (Index query, Index key) or (Position) that answers with a bool.

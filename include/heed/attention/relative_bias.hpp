@@ -15,7 +15,7 @@ namespace heed {
 /// Press, Smith, Lewis 2022, "Train Short, Test Long".
 template <class T = float>
 Tensor<T, 1> alibi_slopes(Index heads) {
-  if (heads < 0) throw_shape_error("alibi_slopes: ", heads, " heads");
+  if (heads < 0) throw_invalid_argument("alibi_slopes: ", heads, " heads");
   Index power = 1;
   while (2 * power <= heads) power *= 2;
   Tensor<T, 1> slopes({heads});
@@ -59,8 +59,8 @@ Tensor<ValueOf<Table>, 2> relative_bias(const Table& table, const RelativeBucket
   const auto view = view_of(table);
   if (buckets.count < 4 ||
       buckets.max_distance <= buckets.count / (buckets.bidirectional ? 4 : 2)) {
-    throw_shape_error("relative_bias: ", buckets.count, " buckets up to distance ",
-                      buckets.max_distance);
+    throw_invalid_argument("relative_bias: ", buckets.count, " buckets up to distance ",
+                           buckets.max_distance);
   }
   if (view.extent(0) != buckets.count) {
     throw_shape_error("relative_bias: the table has ", view.extent(0), " rows, expected ",

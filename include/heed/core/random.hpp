@@ -50,9 +50,9 @@ class Random {
     return static_cast<T>((word & 1) != 0 ? -value : value);
   }
 
-  /// Uniform in [0, bound), every value equally likely. Throws ShapeError for a bound below 1.
+  /// Uniform in [0, bound), every value equally likely. Throws InvalidArgument for a bound below 1.
   Index integer(Index bound) {
-    if (bound < 1) throw_shape_error("Random::integer: bound ", bound, ", expected 1 or more");
+    if (bound < 1) throw_invalid_argument("Random::integer: bound ", bound, ", expected 1 or more");
     const auto last = static_cast<std::uint64_t>(bound) - 1;
     std::uint64_t mask = last;
     for (int shift = 1; shift < 64; shift *= 2) mask |= mask >> shift;
@@ -74,13 +74,13 @@ class Random {
             counter_[3],
             static_cast<std::uint32_t>(used_)};
   }
-  /// A generator that goes on where another stood. Throws ShapeError for what no state is.
+  /// A generator that goes on where another stood. Throws InvalidArgument for what no state is.
   static Random from_state(const State& state) {
     Random random(0);
     random.key_ = {state[0], state[1]};
     random.counter_ = {state[2], state[3], state[4], state[5]};
     random.used_ = state[6];
-    if (state[6] > 4) throw_shape_error("Random::from_state: ", state[6], " words used of 4");
+    if (state[6] > 4) throw_invalid_argument("Random::from_state: ", state[6], " words used of 4");
     PhiloxCounter before = random.counter_;
     if (before[0]-- == 0) --before[1];
     random.block_ = philox(before, random.key_);

@@ -16,7 +16,7 @@ namespace heed {
 
 /// Many texts one behind the other in a single run of characters. A text costs its characters and 4
 /// bytes, where a std::string of its own takes 32 and often a piece of the heap. At most 4 GiB of
-/// characters, else ShapeError. What is read from it lives until the list changes.
+/// characters, else InvalidArgument. What is read from it lives until the list changes.
 class TextList {
  public:
   using Iterator = detail::ListIterator<TextList>;
@@ -38,7 +38,7 @@ class TextList {
   }
   void push_back(std::string_view text) {
     if (text.size() > UINT32_MAX - characters_.size()) {
-      throw_shape_error("TextList: more than 4 GiB of characters");
+      throw_invalid_argument("TextList: more than 4 GiB of characters");
     }
     characters_ += text;
     ends_.push_back(static_cast<std::uint32_t>(characters_.size()));

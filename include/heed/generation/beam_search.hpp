@@ -49,10 +49,10 @@ template <class LogProbabilities>
 void check_beam_row(const LogProbabilities& row) {
   bool any = false;
   for (Index token = 0; token < row.extent(0); ++token) {
-    if (row(token) != row(token)) throw_shape_error("beam_search: a logit is NaN or +inf");
+    if (row(token) != row(token)) throw_invalid_argument("beam_search: a logit is NaN or +inf");
     any = any || row(token) > -std::numeric_limits<double>::infinity();
   }
-  if (!any) throw_shape_error("beam_search: no token can follow");
+  if (!any) throw_invalid_argument("beam_search: no token can follow");
 }
 
 /// The best continuations of all beams; equal ones by beam, then by token.
@@ -90,9 +90,9 @@ std::vector<BeamStep> best_steps(const std::vector<Beam>& beams, const Logits& l
 inline void check_beam_options(const BeamOptions& options) {
   if (options.width < 1 || options.max_tokens < 1 || options.results < 1 ||
       !(options.length_penalty >= 0 && options.length_penalty <= 100)) {
-    throw_shape_error("beam_search: width ", options.width, ", max_tokens ", options.max_tokens,
-                      ", results ", options.results, ", length_penalty ", options.length_penalty,
-                      "; expected 1 or more, and 0 to 100");
+    throw_invalid_argument("beam_search: width ", options.width, ", max_tokens ",
+                           options.max_tokens, ", results ", options.results, ", length_penalty ",
+                           options.length_penalty, "; expected 1 or more, and 0 to 100");
   }
 }
 
@@ -104,8 +104,8 @@ inline void check_beam_options(const BeamOptions& options) {
 /// vocabulary) of what follows; the first call has no tokens and stands for the prompt, one row of
 /// logits. Best first; equal scores in the order of beams, then of tokens. Ends when no sequence
 /// that goes on can still be among the results. With a width as large as the number of sequences it
-/// is exhaustive. Throws ShapeError for options that make no sense and for logits of NaN, +inf or
-/// nothing.
+/// is exhaustive. Throws InvalidArgument for options that make no sense and for logits of NaN, +inf
+/// or nothing.
 template <class Step>
 std::vector<Beam> beam_search(Step&& step, const BeamOptions& options = {}) {
   detail::check_beam_options(options);
@@ -153,7 +153,7 @@ std::vector<Beam> beam_search(Step&& step, const BeamOptions& options = {}) {
 }
 
 /// The likeliest continuations of a prompt, by a session of at least `width` sequences, which begin
-/// anew. Throws ShapeError as beam_search and the session do.
+/// anew. Throws InvalidArgument as beam_search and the session do.
 template <class AnySession>
 std::vector<Beam> beam_search(AnySession& session, std::span<const Index> prompt,
                               const BeamOptions& options = {}) {

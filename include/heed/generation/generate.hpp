@@ -29,12 +29,12 @@ struct Generation {
 
 /// Writes tokens behind a prompt. `step(tokens)` reads tokens, the whole prompt first and then one
 /// at a time, and returns the logits of the token that follows: a model with its cache. Every token
-/// is told to `on_token(token)`, which may return false to end it. Throws ShapeError for an empty
-/// prompt and what the sampler cannot draw from.
+/// is told to `on_token(token)`, which may return false to end it. Throws InvalidArgument for an
+/// empty prompt and what the sampler cannot draw from.
 template <class Step, class OnToken>
 Generation generate(Step&& step, std::span<const Index> prompt, const Sampler& sampler,
                     const StopRules& rules, Random& random, OnToken&& on_token) {
-  if (prompt.empty()) throw_shape_error("generate: the prompt is empty");
+  if (prompt.empty()) throw_invalid_argument("generate: the prompt is empty");
   const auto among = [](const std::vector<Index>& tokens, Index token) {
     return std::find(tokens.begin(), tokens.end(), token) != tokens.end();
   };

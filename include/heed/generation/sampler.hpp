@@ -26,7 +26,7 @@ class Sampler {
   explicit Sampler(std::vector<SamplingStep> steps) : steps_(std::move(steps)) {}
 
   /// How likely every token is to be drawn: exactly 0 for what the steps took away. Throws
-  /// ShapeError when a logit is NaN or +inf, and when no token is left.
+  /// InvalidArgument when a logit is NaN or +inf, and when no token is left.
   template <Viewable Logits>
   std::vector<double> distribution(const Logits& logits,
                                    std::span<const Index> history = {}) const {
@@ -46,7 +46,7 @@ class Sampler {
     return values;
   }
 
-  /// A token, drawn with one number of `random`. Throws ShapeError as `distribution` does.
+  /// A token, drawn with one number of `random`. Throws InvalidArgument as `distribution` does.
   template <Viewable Logits>
   Index operator()(const Logits& logits, std::span<const Index> history, Random& random) const {
     const std::vector<double> shares = distribution(logits, history);
@@ -69,11 +69,11 @@ class Sampler {
     bool any = false;
     for (std::size_t i = 0; i < logits.size(); ++i) {
       if (!(logits[i] < std::numeric_limits<double>::infinity())) {
-        throw_shape_error("Sampler: the logit of token ", i, " is ", logits[i], when);
+        throw_invalid_argument("Sampler: the logit of token ", i, " is ", logits[i], when);
       }
       any = any || logits[i] != detail::removed;
     }
-    if (!any) throw_shape_error("Sampler: no token can be chosen of ", logits.size(), when);
+    if (!any) throw_invalid_argument("Sampler: no token can be chosen of ", logits.size(), when);
   }
 
   std::vector<SamplingStep> steps_;

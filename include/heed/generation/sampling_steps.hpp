@@ -57,7 +57,7 @@ inline void remove_rest(std::span<double> logits, std::span<const Index> tokens,
 
 inline void check_between(const char* name, double value, double least, double most) {
   if (value >= least && value <= most) return;
-  throw_shape_error(name, " ", value, ", expected ", least, " to ", most);
+  throw_invalid_argument(name, " ", value, ", expected ", least, " to ", most);
 }
 
 }  // namespace detail
@@ -87,7 +87,7 @@ struct Temperature {
 struct TopK {
   Index k = 40;
   void operator()(std::span<double> logits, std::span<const Index>) const {
-    if (k < 1) throw_shape_error("TopK: k ", k, ", expected 1 or more");
+    if (k < 1) throw_invalid_argument("TopK: k ", k, ", expected 1 or more");
     std::vector<Index> tokens = detail::present(logits);
     if (static_cast<Index>(tokens.size()) <= k) return;
     std::nth_element(tokens.begin(), tokens.begin() + k, tokens.end(), detail::Better{logits});
@@ -164,7 +164,7 @@ struct RepetitionPenalty {
 struct NoRepeatNgram {
   Index n = 3;
   void operator()(std::span<double> logits, std::span<const Index> history) const {
-    if (n < 1) throw_shape_error("NoRepeatNgram: n ", n, ", expected 1 or more");
+    if (n < 1) throw_invalid_argument("NoRepeatNgram: n ", n, ", expected 1 or more");
     const auto before = static_cast<std::size_t>(n - 1);
     if (history.size() < before) return;
     const auto end = history.last(before);

@@ -29,16 +29,16 @@ struct SessionOptions {
 
 namespace detail {
 
-/// With a max_length. Throws ShapeError for what the model cannot.
+/// With a max_length. Throws InvalidArgument for what the model cannot.
 inline SessionOptions checked_options(SessionOptions options, const LanguageModelOptions& model) {
   if (options.max_length == 0) options.max_length = model.max_length;
   const bool table = model.positions == PositionKind::learned;
   if (options.batch < 1 || options.max_length < 1 || options.page_tokens < 0 || options.pages < 0 ||
       options.slide < 0 || options.slide > options.max_length ||
       (table && options.max_length > model.max_length)) {
-    throw_shape_error("Session: batch ", options.batch, ", max_length ", options.max_length,
-                      " (of the model ", model.max_length, "), slide ", options.slide, ", ",
-                      options.pages, " pages of ", options.page_tokens);
+    throw_invalid_argument("Session: batch ", options.batch, ", max_length ", options.max_length,
+                           " (of the model ", model.max_length, "), slide ", options.slide, ", ",
+                           options.pages, " pages of ", options.page_tokens);
   }
   return options;
 }

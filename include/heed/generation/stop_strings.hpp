@@ -15,10 +15,11 @@ namespace heed {
 /// back for as long as it may be the beginning of one of them.
 class StopStrings {
  public:
-  /// Throws ShapeError for an empty string.
+  /// Throws InvalidArgument for an empty string.
   explicit StopStrings(std::vector<std::string> strings) : strings_(std::move(strings)) {
     for (const std::string& string : strings_) {
-      if (string.empty()) throw_shape_error("StopStrings: an empty string would end every text");
+      if (string.empty())
+        throw_invalid_argument("StopStrings: an empty string would end every text");
     }
   }
 

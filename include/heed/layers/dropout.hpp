@@ -37,11 +37,11 @@ struct Dropout {
   using Saved = Noise;
 
   Dropout() = default;
-  /// Takes its stream, which tells it from other layers, from `random`. Throws ShapeError for a
-  /// probability outside 0 to 1.
+  /// Takes its stream, which tells it from other layers, from `random`. Throws InvalidArgument for
+  /// a probability outside 0 to 1.
   Dropout(double share, Random& random) : probability(share), stream(random.bits()) {
     if (!(share >= 0 && share <= 1)) {
-      throw_shape_error("Dropout: probability ", share, ", expected 0 to 1");
+      throw_invalid_argument("Dropout: probability ", share, ", expected 0 to 1");
     }
   }
 

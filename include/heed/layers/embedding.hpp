@@ -35,18 +35,19 @@ struct Embedding {
   Embedding(const EmbeddingOptions& options, Random& random)
       : weight({options.vocabulary, options.dim}) {
     if (options.vocabulary < 1 || options.dim < 1) {
-      throw_shape_error("Embedding: vocabulary ", options.vocabulary, ", dim ", options.dim,
-                        "; expected 1 or more");
+      throw_invalid_argument("Embedding: vocabulary ", options.vocabulary, ", dim ", options.dim,
+                             "; expected 1 or more");
     }
     for (T& value : weight) value = static_cast<T>(options.deviation * random.normal());
   }
 
-  /// Throws ShapeError for a token outside the vocabulary.
+  /// Throws InvalidArgument for a token outside the vocabulary.
   Output forward(const Tokens& tokens) const {
     const Index dim = weight.extent(1);
     for (const Index token : tokens) {
       if (token < 0 || token >= weight.extent(0)) {
-        throw_shape_error("Embedding: token ", token, ", expected 0 to ", weight.extent(0) - 1);
+        throw_invalid_argument("Embedding: token ", token, ", expected 0 to ",
+                               weight.extent(0) - 1);
       }
     }
     auto y = Output::uninitialized({tokens.extent(0), tokens.extent(1), dim});

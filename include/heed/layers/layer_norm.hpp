@@ -33,7 +33,8 @@ struct LayerNorm {
   /// Weight 1, bias 0.
   explicit LayerNorm(const LayerNormOptions& options)
       : weight({options.dim}), epsilon(options.epsilon) {
-    if (options.dim < 1) throw_shape_error("LayerNorm: dim ", options.dim, ", expected 1 or more");
+    if (options.dim < 1)
+      throw_invalid_argument("LayerNorm: dim ", options.dim, ", expected 1 or more");
     for (T& value : weight) value = 1;
     if (options.bias) bias.emplace(Extents<1>{options.dim});
   }

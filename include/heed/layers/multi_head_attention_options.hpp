@@ -33,12 +33,14 @@ struct MultiHeadAttentionOptions {
 
 namespace detail {
 
-/// The options with every 0 replaced by what it stands for. Throws ShapeError for what cannot be.
+/// The options with every 0 replaced by what it stands for. Throws InvalidArgument for what cannot
+/// be.
 inline MultiHeadAttentionOptions completed(MultiHeadAttentionOptions options) {
   const auto refuse = [&](const char* what) {
-    throw_shape_error("MultiHeadAttention: ", what, "; model_dim ", options.model_dim, ", heads ",
-                      options.heads, ", key_heads ", options.key_heads, ", head_dim ",
-                      options.head_dim, ", kdim ", options.kdim, ", vdim ", options.vdim);
+    throw_invalid_argument("MultiHeadAttention: ", what, "; model_dim ", options.model_dim,
+                           ", heads ", options.heads, ", key_heads ", options.key_heads,
+                           ", head_dim ", options.head_dim, ", kdim ", options.kdim, ", vdim ",
+                           options.vdim);
   };
   if (options.model_dim < 1 || options.heads < 1 || options.key_heads < 0 || options.head_dim < 0 ||
       options.kdim < 0 || options.vdim < 0) {

@@ -21,11 +21,11 @@ class Positions {
  public:
   /// Column c of every row is position first + c.
   Positions(Index first = 0) : first_(first) {}  // NOLINT(google-explicit-constructor)
-  /// A number for every token, (batch, tokens), or (1, tokens) for all rows. Throws ShapeError for
-  /// numbers below 0.
+  /// A number for every token, (batch, tokens), or (1, tokens) for all rows. Throws
+  /// InvalidArgument for numbers below 0.
   explicit Positions(Tensor<Index, 2> ids) {
     for (const Index id : ids) {
-      if (id < 0) throw_shape_error("Positions: ", id, ", expected 0 or more");
+      if (id < 0) throw_invalid_argument("Positions: ", id, ", expected 0 or more");
     }
     ids_ = std::make_shared<const Tensor<Index, 2>>(std::move(ids));
   }

@@ -30,7 +30,8 @@ struct RMSNorm {
   /// Weight 1.
   explicit RMSNorm(const RMSNormOptions& options)
       : weight({options.dim}), epsilon(options.epsilon) {
-    if (options.dim < 1) throw_shape_error("RMSNorm: dim ", options.dim, ", expected 1 or more");
+    if (options.dim < 1)
+      throw_invalid_argument("RMSNorm: dim ", options.dim, ", expected 1 or more");
     for (T& value : weight) value = 1;
   }
 

@@ -34,18 +34,18 @@ struct RotaryOptions {
 class Rotary {
  public:
   Rotary() = default;
-  /// Throws ShapeError for dims that are odd or more than head_dim, and for a base or scaling that
-  /// is not positive.
+  /// Throws InvalidArgument for dims that are odd or more than head_dim, and for a base or scaling
+  /// that is not positive.
   Rotary(const RotaryOptions& options, Index head_dim) : options_(options) {
     if (options_.dims == 0) options_.dims = head_dim;
     const Index dims = options_.dims;
     if (dims < 2 || dims % 2 != 0 || dims > head_dim) {
-      throw_shape_error("Rotary: ", dims, " elements of ", head_dim,
-                        " turn; expected an even number");
+      throw_invalid_argument("Rotary: ", dims, " elements of ", head_dim,
+                             " turn; expected an even number");
     }
     if (!(options_.base > 0 && options_.scaling > 0)) {
-      throw_shape_error("Rotary: base ", options_.base, ", scaling ", options_.scaling,
-                        "; expected more than 0");
+      throw_invalid_argument("Rotary: base ", options_.base, ", scaling ", options_.scaling,
+                             "; expected more than 0");
     }
     for (Index i = 0; i < dims / 2; ++i) {
       const double share = -2 * static_cast<double>(i) / static_cast<double>(dims);

@@ -61,7 +61,7 @@ inline void fit_range(Heatmap& heatmap) {
 
 namespace detail {
 
-/// What the writers rely on. Throws ShapeError.
+/// What the writers rely on. Throws InvalidArgument.
 inline void check_heatmap(const Heatmap& heatmap) {
   const auto check = [](const char* what, std::size_t labels, Index extent) {
     if (labels != 0 && static_cast<Index>(labels) != extent) {
@@ -71,8 +71,8 @@ inline void check_heatmap(const Heatmap& heatmap) {
   check("row", heatmap.row_labels.size(), heatmap.values.extent(0));
   check("column", heatmap.column_labels.size(), heatmap.values.extent(1));
   if (!(heatmap.low <= heatmap.high) || heatmap.high - heatmap.low > 1.7e308) {
-    throw_shape_error("heatmap: colors from ", heatmap.low, " to ", heatmap.high,
-                      "; expected a finite range, low first");
+    throw_invalid_argument("heatmap: colors from ", heatmap.low, " to ", heatmap.high,
+                           "; expected a finite range, low first");
   }
 }
 

@@ -52,7 +52,7 @@ namespace detail {
 
 inline bool finite(double value) { return value - value == 0; }
 
-/// What the writers rely on. Throws ShapeError.
+/// What the writers rely on. Throws InvalidArgument.
 inline void check_line_chart(const LineChart& chart) {
   for (const Series& series : chart.series) {
     if (series.x.size() == series.y.size()) continue;
@@ -62,8 +62,8 @@ inline void check_line_chart(const LineChart& chart) {
   const auto refused = [](double end) { return !(end >= -1e300 && end <= 1e300); };
   if ((chart.low && refused(*chart.low)) || (chart.high && refused(*chart.high)) ||
       (chart.low && chart.high && !(*chart.low < *chart.high))) {
-    throw_shape_error("line chart: y from ", chart.low.value_or(0), " to ", chart.high.value_or(0),
-                      "; expected a finite range, low first");
+    throw_invalid_argument("line chart: y from ", chart.low.value_or(0), " to ",
+                           chart.high.value_or(0), "; expected a finite range, low first");
   }
 }
 

@@ -68,7 +68,7 @@ inline TerminalOptions detect_terminal(int descriptor = STDOUT_FILENO) {
 }
 
 /// detect_terminal with the color decided by a word, for a program's --color: "auto", "always",
-/// "never", "256", "truecolor". Throws ShapeError for another word.
+/// "never", "256", "truecolor". Throws InvalidArgument for another word.
 inline TerminalOptions terminal_options(std::string_view color, int descriptor = STDOUT_FILENO) {
   TerminalOptions options = detect_terminal(descriptor);
   if (color == "auto") return options;
@@ -81,7 +81,7 @@ inline TerminalOptions terminal_options(std::string_view color, int descriptor =
   } else if (color == "truecolor") {
     options.color = ColorDepth::true_color;
   } else {
-    throw_shape_error("color '", color, "'; expected auto, always, never, 256 or truecolor");
+    throw_invalid_argument("color '", color, "'; expected auto, always, never, 256 or truecolor");
   }
   return options;
 }

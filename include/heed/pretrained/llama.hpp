@@ -137,12 +137,12 @@ inline PackedMatrix<float> packed_as_stored(const Gguf& file, const std::string&
 /// are stored and are dequantized where they are used, so that a token reads a sixth of the memory,
 /// or a quarter; others are packed as floats. With exact products not one bit of a result changes;
 /// rounded ones are about half as long at work and differ as matrix_product says. The file is the
-/// one that the model was read from; throws ShapeError where it has another number of blocks.
+/// one that the model was read from; throws InvalidArgument where it has another number of blocks.
 inline void pack_as_stored(LanguageModel<float>& model, const Gguf& file,
                            QuantizedProducts products = QuantizedProducts::exact) {
   if (static_cast<Index>(model.blocks.size()) != llama_options(file).blocks ||
       model.head.own.has_value() != file.has_tensor("output.weight")) {
-    throw_shape_error("pack_as_stored: the model was read from another file");
+    throw_invalid_argument("pack_as_stored: the model was read from another file");
   }
   const WeightFile weights(file);
   const detail::WeightMatch names(weights, gguf_llama_names);

@@ -46,7 +46,7 @@ class WeightMatch {
       if (const auto star = theirs.find('*'); star != theirs.npos) theirs.replace(star, 1, number);
       return {prefix_ + theirs + pattern.substr(dot), layer.transposed};
     }
-    throw_shape_error("load_weights: the table has no name for ", quote(ours));
+    throw_invalid_argument("load_weights: the table has no name for ", quote(ours));
   }
 
   /// A weight that is to be read as T.
@@ -148,7 +148,7 @@ Model prototype_of(const WeightFile& file, Options options) {
   Random random(0);
   try {
     return Model(options, random);
-  } catch (const ShapeError& error) {
+  } catch (const InvalidArgument& error) {
     throw_file_error(file.name(), ": ", error.what());
   }
 }

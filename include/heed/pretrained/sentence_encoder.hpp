@@ -28,7 +28,8 @@ struct SentenceBatch {
 template <Scalar T>
 class SentenceEncoder {
  public:
-  /// Throws ShapeError for a vocabulary larger than the model's, or without [CLS], [SEP] or [PAD].
+  /// Throws ShapeError for a vocabulary larger than the model's, InvalidArgument for one without
+  /// [CLS], [SEP] or [PAD].
   SentenceEncoder(Encoder<T> model, WordPiece tokenizer)
       : model_(std::move(model)), tokenizer_(std::move(tokenizer)) {
     if (tokenizer_.vocabulary_size() > model_.input.embedding.weight.extent(0)) {
@@ -45,7 +46,7 @@ class SentenceEncoder {
     auto tokenizer = WordPiece::read(path);
     try {
       return {std::move(model), std::move(tokenizer)};
-    } catch (const ShapeError& error) {
+    } catch (const InvalidArgument& error) {
       throw_file_error(path, ": ", error.what());
     }
   }
@@ -57,8 +58,8 @@ class SentenceEncoder {
   SentenceBatch tokens(std::span<const std::string> sentences, Index max_length = 0) const {
     const Index most = max_length == 0 ? model_.options.max_length : max_length;
     if (most < 2 || most > model_.options.max_length) {
-      throw_shape_error("SentenceEncoder: max_length ", most, ", expected 2 to ",
-                        model_.options.max_length);
+      throw_invalid_argument("SentenceEncoder: max_length ", most, ", expected 2 to ",
+                             model_.options.max_length);
     }
     std::vector<std::vector<Index>> rows;
     SentenceBatch batch;

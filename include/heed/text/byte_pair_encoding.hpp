@@ -36,7 +36,7 @@ struct BytePairVocabulary {
 /// originals' (tokenizers) token for token.
 class BytePairEncoding {
  public:
-  /// Throws ShapeError when a merge names no tokens, or something stands twice.
+  /// Throws InvalidArgument when a merge names no tokens, or something stands twice.
   explicit BytePairEncoding(BytePairVocabulary source) : pre_tokenizer_(source.pre_tokenizer) {
     const Vocabulary vocabulary(std::move(source.tokens));
     const detail::ByteLetters letters;
@@ -81,13 +81,14 @@ class BytePairEncoding {
  private:
   std::string_view text_of(Index token) const {
     if (token < 0 || token >= vocabulary_size()) {
-      throw_shape_error("token ", token, " of ", vocabulary_size());
+      throw_invalid_argument("token ", token, " of ", vocabulary_size());
     }
     return texts_[static_cast<std::size_t>(token)];
   }
 
   void encode_piece(std::string_view piece, std::vector<Index>& tokens) const {
-    if (piece.size() > 0x7fffffff) throw_shape_error("encode: a piece of ", piece.size(), " bytes");
+    if (piece.size() > 0x7fffffff)
+      throw_invalid_argument("encode: a piece of ", piece.size(), " bytes");
     std::vector<std::int32_t> symbols;
     symbols.reserve(piece.size());
     for (const char byte : piece) {
@@ -126,8 +127,8 @@ class BytePairEncoding {
       const Index tokens[] = {vocabulary.find(left), vocabulary.find(right), vocabulary.find(both)};
       for (const Index token : tokens) {
         if (token >= 0) continue;
-        throw_shape_error("merges: ", merges.size(), " is ", quote(text),
-                          ", which names a token that is not in the vocabulary");
+        throw_invalid_argument("merges: ", merges.size(), " is ", quote(text),
+                               ", which names a token that is not in the vocabulary");
       }
       merges.push_back({static_cast<std::int32_t>(tokens[0]), static_cast<std::int32_t>(tokens[1]),
                         static_cast<std::int32_t>(tokens[2])});

@@ -26,7 +26,7 @@ class ByteTokenizer {
     std::string text;
     text.reserve(tokens.size());
     for (const Index token : tokens) {
-      if (token < 0 || token > 255) throw_shape_error("decode: token ", token, " is no byte");
+      if (token < 0 || token > 255) throw_invalid_argument("decode: token ", token, " is no byte");
       text += static_cast<char>(token);
     }
     return text;

@@ -18,7 +18,7 @@ namespace heed {
 /// A token for each character that a text holds, in the order of their codes.
 class CharacterTokenizer {
  public:
-  /// The characters of `text`, which must be UTF-8 (ShapeError).
+  /// The characters of `text`, which must be UTF-8 (InvalidArgument).
   explicit CharacterTokenizer(std::string_view text) {
     std::vector<bool> seen(0x110000);
     for_each(text, [&](char32_t code, std::size_t) { seen[code] = true; });
@@ -35,7 +35,7 @@ class CharacterTokenizer {
     return text;
   }
 
-  /// Throws ShapeError, naming character and byte, when the vocabulary lacks one.
+  /// Throws InvalidArgument, naming character and byte, when the vocabulary lacks one.
   std::vector<Index> encode(std::string_view text) const {
     std::vector<Index> tokens;
     for_each(text, [&](char32_t code, std::size_t at) {
@@ -43,7 +43,8 @@ class CharacterTokenizer {
       if (found == characters_.end() || *found != code) {
         std::string character;
         append_utf8(character, code);
-        throw_shape_error("encode: byte ", at, ": ", quote(character), " is not in the vocabulary");
+        throw_invalid_argument("encode: byte ", at, ": ", quote(character),
+                               " is not in the vocabulary");
       }
       tokens.push_back(found - characters_.begin());
     });
@@ -53,7 +54,7 @@ class CharacterTokenizer {
     std::string text;
     for (const Index token : tokens) {
       if (token < 0 || token >= vocabulary_size()) {
-        throw_shape_error("decode: token ", token, " of ", vocabulary_size());
+        throw_invalid_argument("decode: token ", token, " of ", vocabulary_size());
       }
       append_utf8(text, characters_[static_cast<std::size_t>(token)]);
     }
@@ -65,7 +66,7 @@ class CharacterTokenizer {
   static void for_each(std::string_view text, const Visit& visit) {
     for (std::size_t at = 0; at < text.size();) {
       const Utf8Character next = decode_utf8(text, at);
-      if (!next.valid) throw_shape_error("characters: byte ", at, " is not UTF-8");
+      if (!next.valid) throw_invalid_argument("characters: byte ", at, " is not UTF-8");
       visit(next.code, at);
       at += next.size;
     }

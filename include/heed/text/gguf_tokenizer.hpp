@@ -76,7 +76,7 @@ inline BytePairEncoding read_tokenizer(const Gguf& file) {
     vocabulary.merges = detail::gguf_texts(file, "tokenizer.ggml.merges");
     vocabulary.special = detail::gguf_special_tokens(file, vocabulary.tokens.size());
     return BytePairEncoding(std::move(vocabulary));
-  } catch (const ShapeError& error) {
+  } catch (const InvalidArgument& error) {
     file.fail_at(file.field("tokenizer.ggml.tokens"), "make no tokenizer: ", error.what());
   }
 }

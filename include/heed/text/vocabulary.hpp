@@ -19,18 +19,18 @@ namespace heed {
 class Vocabulary {
  public:
   Vocabulary() = default;
-  /// Throws ShapeError when a text stands twice.
+  /// Throws InvalidArgument when a text stands twice.
   explicit Vocabulary(TextList tokens) : tokens_(std::move(tokens)) {
-    if (tokens_.size() > 0x7fffffff) throw_shape_error("vocabulary: too many tokens");
+    if (tokens_.size() > 0x7fffffff) throw_invalid_argument("vocabulary: too many tokens");
     order_.resize(tokens_.size());
     for (std::size_t i = 0; i < order_.size(); ++i) order_[i] = static_cast<std::uint32_t>(i);
     std::sort(order_.begin(), order_.end(),
               [&](std::uint32_t a, std::uint32_t b) { return tokens_[a] < tokens_[b]; });
     for (std::size_t i = 1; i < order_.size(); ++i) {
       if (tokens_[order_[i]] == tokens_[order_[i - 1]]) {
-        throw_shape_error("vocabulary: ", quote(tokens_[order_[i]]), " twice, as token ",
-                          std::min(order_[i], order_[i - 1]), " and ",
-                          std::max(order_[i], order_[i - 1]));
+        throw_invalid_argument("vocabulary: ", quote(tokens_[order_[i]]), " twice, as token ",
+                               std::min(order_[i], order_[i - 1]), " and ",
+                               std::max(order_[i], order_[i - 1]));
       }
     }
   }
@@ -44,9 +44,9 @@ class Vocabulary {
     return found != order_.end() && tokens_[*found] == text ? static_cast<Index>(*found) : -1;
   }
   const TextList& texts() const { return tokens_; }
-  /// The text of a token; ShapeError when there is none of that number.
+  /// The text of a token; InvalidArgument when there is none of that number.
   std::string_view text(Index token) const {
-    if (token < 0 || token >= size()) throw_shape_error("token ", token, " of ", size());
+    if (token < 0 || token >= size()) throw_invalid_argument("token ", token, " of ", size());
     return tokens_[static_cast<std::size_t>(token)];
   }
 

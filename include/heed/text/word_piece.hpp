@@ -63,10 +63,10 @@ class WordPiece {
   }
 
   Index vocabulary_size() const { return vocabulary_.size(); }
-  /// The token of that name, e.g. "[PAD]"; ShapeError when there is none.
+  /// The token of that name, e.g. "[PAD]"; InvalidArgument when there is none.
   Index token(std::string_view name) const {
     const Index found = vocabulary_.find(name);
-    if (found < 0) throw_shape_error("vocabulary: no token ", quote(name));
+    if (found < 0) throw_invalid_argument("vocabulary: no token ", quote(name));
     return found;
   }
   /// A token's name: "play", "##ing".
@@ -87,7 +87,7 @@ class WordPiece {
   /// `[CLS]`, the text's tokens, `[SEP]`: at most `longest` in all, the rest is cut off.
   std::vector<Index> encode_sentence(std::string_view text, Index longest = 512) const {
     if (longest < 2)
-      throw_shape_error("encode_sentence: at most ", longest, " tokens, less than 2");
+      throw_invalid_argument("encode_sentence: at most ", longest, " tokens, less than 2");
     std::vector<Index> tokens = encode(text);
     if (static_cast<Index>(tokens.size()) > longest - 2) {
       tokens.resize(static_cast<std::size_t>(longest - 2));
@@ -124,7 +124,7 @@ class WordPiece {
                            const WordPieceOptions& options) {
     try {
       return WordPiece(std::move(tokens), options);
-    } catch (const ShapeError& error) {
+    } catch (const InvalidArgument& error) {
       throw_file_error(name, ": ", error.what());
     }
   }

@@ -39,13 +39,13 @@ void shuffle(std::vector<T>& values, Random& random) {
 
 /// The batches of one epoch, as numbers of the items whose lengths are given: every item in exactly
 /// one batch, the last partial batch kept. A pure function of its arguments, so that a position in
-/// the data is an epoch and a batch number. Throws ShapeError for a batch_size below 1 or
+/// the data is an epoch and a batch number. Throws InvalidArgument for a batch_size below 1 or
 /// bucket_batches below 0.
 inline std::vector<std::vector<Index>> make_batches(std::span<const Index> lengths, Index epoch,
                                                     const BatchOptions& options = {}) {
   if (options.batch_size < 1 || options.bucket_batches < 0) {
-    throw_shape_error("make_batches: batch_size ", options.batch_size, ", bucket_batches ",
-                      options.bucket_batches, "; expected 1 or more, 0 or more");
+    throw_invalid_argument("make_batches: batch_size ", options.batch_size, ", bucket_batches ",
+                           options.bucket_batches, "; expected 1 or more, 0 or more");
   }
   std::vector<Index> items(lengths.size());
   std::iota(items.begin(), items.end(), Index{0});
@@ -87,18 +87,18 @@ struct PaddingTokens {
   Index ignored = -100;
 };
 
-/// Chosen sequences of n + 1 tokens as n tokens and n targets each. Throws ShapeError for a number
-/// that is no sequence and for a sequence of no tokens.
+/// Chosen sequences of n + 1 tokens as n tokens and n targets each. Throws InvalidArgument for a
+/// number that is no sequence and for a sequence of no tokens.
 inline TokenBatch next_token_batch(std::span<const std::vector<Index>> sequences,
                                    std::span<const Index> chosen, const PaddingTokens& pad = {}) {
   TokenBatch batch;
   Index longest = 0;
   for (const Index item : chosen) {
     if (item < 0 || item >= static_cast<Index>(sequences.size())) {
-      throw_shape_error("next_token_batch: sequence ", item, " of ", sequences.size());
+      throw_invalid_argument("next_token_batch: sequence ", item, " of ", sequences.size());
     }
     const auto length = static_cast<Index>(sequences[static_cast<std::size_t>(item)].size()) - 1;
-    if (length < 0) throw_shape_error("next_token_batch: sequence ", item, " has no tokens");
+    if (length < 0) throw_invalid_argument("next_token_batch: sequence ", item, " has no tokens");
     batch.lengths.push_back(length);
     longest = std::max(longest, length);
   }
@@ -118,13 +118,13 @@ inline TokenBatch next_token_batch(std::span<const std::vector<Index>> sequences
 }
 
 /// `count` stretches of `length` + 1 tokens from anywhere in a text, as tokens and targets. Throws
-/// ShapeError when the text is shorter than that.
+/// InvalidArgument when the text is shorter than that.
 inline TokenBatch random_windows(std::span<const Index> text, Index count, Index length,
                                  Random& random) {
   const Index places = static_cast<Index>(text.size()) - length;
   if (count < 0 || length < 1 || places < 1) {
-    throw_shape_error("random_windows: ", count, " stretches of ", length, " + 1 tokens from ",
-                      text.size());
+    throw_invalid_argument("random_windows: ", count, " stretches of ", length, " + 1 tokens from ",
+                           text.size());
   }
   TokenBatch batch{Tensor<Index, 2>({count, length}), Tensor<Index, 2>({count, length}),
                    std::vector<Index>(static_cast<std::size_t>(count), length)};

@@ -55,10 +55,10 @@ Index check_cross_entropy(const Logits& logits, const Targets& targets,
                       targets.extents());
   }
   if (!(options.label_smoothing >= 0 && options.label_smoothing <= 1)) {
-    throw_shape_error("cross_entropy: label_smoothing ", options.label_smoothing,
-                      ", expected 0 to 1");
+    throw_invalid_argument("cross_entropy: label_smoothing ", options.label_smoothing,
+                           ", expected 0 to 1");
   }
-  if (options.divisor < 0) throw_shape_error("cross_entropy: divisor ", options.divisor);
+  if (options.divisor < 0) throw_invalid_argument("cross_entropy: divisor ", options.divisor);
   const Index classes = logits.extent(last);
   Index kept = 0, at = 0;
   for_each_row(targets.extents(), [&](const auto& row) {
@@ -67,9 +67,9 @@ Index check_cross_entropy(const Logits& logits, const Targets& targets,
       const auto target = static_cast<Index>(values(i));
       if (target == options.ignored) continue;
       if (target < 0 || target >= classes) {
-        throw_shape_error("cross_entropy: target ", target, " at ", at, " of ", targets.extents(),
-                          "; there are ", classes, " classes, and ", options.ignored,
-                          " is ignored");
+        throw_invalid_argument("cross_entropy: target ", target, " at ", at, " of ",
+                               targets.extents(), "; there are ", classes, " classes, and ",
+                               options.ignored, " is ignored");
       }
       ++kept;
     }
@@ -195,8 +195,8 @@ double compute_cross_entropy(const Logits& logits, const Targets& targets,
 /// Logits of ignored targets are not looked at and get gradients of exactly 0; with nothing kept
 /// the loss is 0. A logit of −inf is a class of probability 0: its gradient is −y / n, and the loss
 /// is +inf where y is not 0, as it is for a row of nothing but −inf. NaN or +inf makes the loss NaN
-/// and the gradients of its row. Throws ShapeError for shapes that do not fit and for targets that
-/// are no class.
+/// and the gradients of its row. Throws ShapeError for shapes that do not fit and InvalidArgument
+/// for targets that are no class.
 template <Viewable Logits, detail::TargetsOf<ViewOf<const Logits>::rank()> Targets>
 auto cross_entropy(const Logits& logits, const Targets& targets,
                    const CrossEntropyOptions& options = {}) {

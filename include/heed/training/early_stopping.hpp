@@ -28,12 +28,12 @@ struct EarlyStoppingState {
 template <class Model>
 class EarlyStopping {
  public:
-  /// Throws ShapeError for a patience below 1 or a min_improvement below 0.
+  /// Throws InvalidArgument for a patience below 1 or a min_improvement below 0.
   explicit EarlyStopping(const Model& model, const EarlyStoppingOptions& options = {})
       : options_(options), best_model_(model) {
     if (options.patience < 1 || !(options.min_improvement >= 0)) {
-      throw_shape_error("EarlyStopping: patience ", options.patience, ", min_improvement ",
-                        options.min_improvement, "; expected 1 or more, 0 or more");
+      throw_invalid_argument("EarlyStopping: patience ", options.patience, ", min_improvement ",
+                             options.min_improvement, "; expected 1 or more, 0 or more");
     }
   }
 

@@ -74,10 +74,10 @@ GradientNorm gradient_norm(const Model& gradients) {
 
 /// Scales gradients down to a global norm of `most` where theirs is larger, and returns theirs.
 /// Gradients whose norm is not finite are left as they are. Pascanu, Mikolov, Bengio 2013. Throws
-/// ShapeError unless `most` is above 0.
+/// InvalidArgument unless `most` is above 0.
 template <HasMembers Model>
 GradientNorm clip_gradient_norm(Model& gradients, double most) {
-  if (!(most > 0)) throw_shape_error("clip_gradient_norm: ", most, ", expected above 0");
+  if (!(most > 0)) throw_invalid_argument("clip_gradient_norm: ", most, ", expected above 0");
   GradientNorm norm = gradient_norm(gradients);
   if (!norm.infinite.empty() || norm.value <= most) return norm;
   const double factor = most / norm.value;

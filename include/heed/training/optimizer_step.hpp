@@ -41,12 +41,12 @@ PlannedStep plan_step(const char* caller, double learning_rate, const Model& gra
   PlannedStep plan;
   plan.learning_rate = options.learning_rate.value_or(learning_rate);
   if (!is_finite(plan.learning_rate) || plan.learning_rate < 0) {
-    throw_shape_error(caller, ": learning rate ", plan.learning_rate,
-                      ", expected a finite number, 0 or more");
+    throw_invalid_argument(caller, ": learning rate ", plan.learning_rate,
+                           ", expected a finite number, 0 or more");
   }
   if (!(options.max_gradient_norm > 0) || !is_finite(options.gradient_scale)) {
-    throw_shape_error(caller, ": max_gradient_norm ", options.max_gradient_norm,
-                      ", gradient_scale ", options.gradient_scale);
+    throw_invalid_argument(caller, ": max_gradient_norm ", options.max_gradient_norm,
+                           ", gradient_scale ", options.gradient_scale);
   }
   GradientNorm norm = gradient_norm(gradients);
   plan.gradient_factor = options.gradient_scale;
@@ -64,8 +64,8 @@ PlannedStep plan_step(const char* caller, double learning_rate, const Model& gra
 inline void check_setting(const char* caller, const char* name, double value, double least,
                           double most = std::numeric_limits<double>::infinity()) {
   if (value >= least && value < most) return;
-  throw_shape_error(caller, ": ", name, " ", value, ", expected ", least, " or more",
-                    most < 2 ? " and below 1" : "");
+  throw_invalid_argument(caller, ": ", name, " ", value, ", expected ", least, " or more",
+                         most < 2 ? " and below 1" : "");
 }
 
 }  // namespace detail

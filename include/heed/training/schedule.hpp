@@ -47,7 +47,8 @@ inline double cos_pi(double x) {
 }
 
 inline void check_steps(const char* what, Index steps, Index least) {
-  if (steps < least) throw_shape_error(what, ": ", steps, " steps, expected ", least, " or more");
+  if (steps < least)
+    throw_invalid_argument(what, ": ", steps, " steps, expected ", least, " or more");
 }
 
 }  // namespace detail
@@ -123,7 +124,7 @@ inline Schedule warm_up(Index steps, Schedule then) {
 /// One schedule after another, each counting from its own begin: {schedule, how many steps}. The
 /// last one goes on.
 inline Schedule sequence(std::vector<std::pair<Schedule, Index>> parts) {
-  if (parts.empty()) throw_shape_error("sequence: no schedules");
+  if (parts.empty()) throw_invalid_argument("sequence: no schedules");
   for (const auto& part : parts) detail::check_steps("sequence", part.second, 0);
   return [parts = std::move(parts)](Index step) {
     std::size_t at = 0;

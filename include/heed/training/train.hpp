@@ -59,7 +59,7 @@ inline double seconds_now() {
 template <HasMembers Model, class Optimizer, class Compute, class OnStep>
 Index train(Model& model, Optimizer& optimizer, const TrainOptions& options, Compute&& compute,
             OnStep&& on_step) {
-  if (options.accumulate < 1) throw_shape_error("train: accumulate ", options.accumulate);
+  if (options.accumulate < 1) throw_invalid_argument("train: accumulate ", options.accumulate);
   Model gradients = zeros_like(model);
   Index step = options.first_step;
   while (step < options.steps) {

@@ -162,8 +162,8 @@ template <class T>
 T decide_scale(const std::optional<T>& scale, Index head_dim) {
   if (!scale) return head_dim == 0 ? T{1} : inverse_square_root<T>(head_dim);
   if (!(*scale - *scale == T{0})) {
-    throw_shape_error("attention: scale must be finite, not ",
-                      *scale != *scale ? "NaN" : "infinite");
+    throw_invalid_argument("attention: scale must be finite, not ",
+                           *scale != *scale ? "NaN" : "infinite");
   }
   return *scale;
 }
@@ -192,7 +192,7 @@ void decide_first_query(AttentionProblem<T>& problem, const AttentionOptions<T>&
   problem.first_queries = options.first_queries;
   problem.last_lines_up = !options.first_query && options.first_queries.empty();
   if (options.first_query && !options.first_queries.empty()) {
-    throw_shape_error("attention: give first_query or first_queries, not both");
+    throw_invalid_argument("attention: give first_query or first_queries, not both");
   }
   if (!options.first_queries.empty() &&
       static_cast<Index>(options.first_queries.size()) != problem.batch()) {
@@ -201,10 +201,11 @@ void decide_first_query(AttentionProblem<T>& problem, const AttentionOptions<T>&
   }
   bool fits = in_range(problem.first_query);
   for (const Index first : options.first_queries) fits = fits && in_range(first);
-  if (!fits) throw_shape_error("attention: first_query ", problem.first_query, " is out of range");
+  if (!fits)
+    throw_invalid_argument("attention: first_query ", problem.first_query, " is out of range");
 }
 
-/// All checks that need no mask; throws ShapeError before anything is written.
+/// All checks that need no mask; throws InvalidArgument before anything is written.
 template <class T>
 AttentionProblem<T> checked_problem(TensorView<const T, 4> queries, TensorView<const T, 4> keys,
                                     TensorView<const T, 4> values, TensorView<T, 4> out,

@@ -49,16 +49,18 @@ void check_per_head(const char* name, std::span<const T> values, Index heads) {
   throw_shape_error("attention: ", values.size(), " ", name, " for ", heads, " heads");
 }
 
-/// The changes that `options` ask of scores (batch, heads, queries, keys). Throws ShapeError.
+/// The changes that `options` ask of scores (batch, heads, queries, keys). Throws ShapeError or
+/// InvalidArgument.
 template <class T>
 ScoreChanges<T> checked_changes(const AttentionOptions<T>& options, const Extents<4>& scores) {
   const T cap = options.softcap * T{2};  // kernels hold it log2(e) times as large
   if (!(cap >= T{0} && cap - cap == T{0})) {
-    throw_shape_error("attention: softcap must be finite and not negative, and twice it finite");
+    throw_invalid_argument(
+        "attention: softcap must be finite and not negative, and twice it finite");
   }
   if (!(options.dropout.probability >= 0 && options.dropout.probability <= 1)) {
-    throw_shape_error("attention: dropout has probability ", options.dropout.probability,
-                      ", expected 0 to 1");
+    throw_invalid_argument("attention: dropout has probability ", options.dropout.probability,
+                           ", expected 0 to 1");
   }
   check_per_head<T>("alibi_slopes", options.alibi_slopes, scores[1]);
   check_per_head<T>("sinks", options.sinks, scores[1]);

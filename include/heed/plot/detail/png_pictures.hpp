@@ -18,7 +18,7 @@ namespace heed::detail {
 /// and has width(), height() and draw(canvas, x, y).
 template <class Picture, class Item>
 std::string png_of_pictures(std::span<const Item> items, Index columns) {
-  if (columns < 1) throw_shape_error("to_png: ", columns, " pictures in a row");
+  if (columns < 1) throw_invalid_argument("to_png: ", columns, " pictures in a row");
   std::vector<Picture> pictures;
   for (const Item& item : items) pictures.emplace_back(item);
   struct Corner {

@@ -71,7 +71,7 @@ inline std::string svg_group(Index x, Index y, const std::string& content) {
 /// width(), height() and content().
 template <class Picture, class Item>
 std::string svg_page(std::span<const Item> items, Index columns) {
-  if (columns < 1) throw_shape_error("to_svg: ", columns, " pictures in a row");
+  if (columns < 1) throw_invalid_argument("to_svg: ", columns, " pictures in a row");
   std::string body;
   Index width = 0, height = 0, x = 0, row_height = 0;
   for (std::size_t i = 0; i < items.size(); ++i) {

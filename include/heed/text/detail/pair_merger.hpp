@@ -25,10 +25,11 @@ struct PairMerge {
 class PairMerger {
  public:
   PairMerger() = default;
-  /// The merges by rank, among tokens 0 to `vocabulary` − 1. ShapeError when a pair stands twice.
+  /// The merges by rank, among tokens 0 to `vocabulary` − 1. InvalidArgument when a pair stands
+  /// twice.
   PairMerger(const std::vector<PairMerge>& merges, Index vocabulary)
       : begins_(static_cast<std::size_t>(vocabulary) + 1) {
-    if (merges.size() > 0x7fffffff) throw_shape_error("merges: too many");
+    if (merges.size() > 0x7fffffff) throw_invalid_argument("merges: too many");
     for (const PairMerge& merge : merges) ++begins_[static_cast<std::size_t>(merge.left) + 1];
     for (std::size_t i = 1; i < begins_.size(); ++i) begins_[i] += begins_[i - 1];
     merges_.resize(merges.size());
@@ -45,8 +46,8 @@ class PairMerger {
       const auto twice = std::adjacent_find(
           first, last, [](const Entry& a, const Entry& b) { return a.right == b.right; });
       if (twice != last)
-        throw_shape_error("merges: ", std::max(twice->rank, (twice + 1)->rank),
-                          " again merges tokens ", left, " and ", twice->right);
+        throw_invalid_argument("merges: ", std::max(twice->rank, (twice + 1)->rank),
+                               " again merges tokens ", left, " and ", twice->right);
     }
   }
 
