@@ -7,10 +7,13 @@
 #include <cstdint>
 #include <limits>
 #include <new>
+#include <string>
 #include <type_traits>
 #include <utility>
 
 #include <tensor/random_view.hpp>
+
+#include "support/sanitizers.hpp"
 
 namespace heed {
 namespace {
@@ -70,7 +73,27 @@ TEST(Tensor, EmptyAndImpossibleExtents) {
   EXPECT_EQ((Tensor<float, 2>().size()), 0);
   EXPECT_THROW((Tensor<float, 1>({-1})), ShapeError);
   EXPECT_THROW((Tensor<float, 2>({large, large})), ShapeError);
-  EXPECT_THROW((Tensor<double, 1>({std::numeric_limits<Index>::max()})), std::bad_alloc);
+}
+
+std::string out_of_memory(const auto& make) {
+  try {
+    make();
+  } catch (const std::bad_alloc& error) {
+    EXPECT_NE(dynamic_cast<const OutOfMemory*>(&error), nullptr);
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Tensor, NoMemoryIsAnErrorThatSaysForWhat) {
+  constexpr Index most = std::numeric_limits<Index>::max(), large = Index{1} << 15;
+  EXPECT_EQ(out_of_memory([] { return Tensor<double, 1>({most}); }),
+            "no memory for a tensor of (9223372036854775807): 9223372036854775808 bytes or more");
+  if (test::sanitized) return;  // whose allocators end the program
+  EXPECT_EQ(out_of_memory([] {
+              return Tensor<float, 4>({large, large, 32 * large, 8});
+            }),
+            "no memory for a tensor of (32768, 32768, 1048576, 8): 36028797018963968 bytes");
 }
 
 TEST(Tensor, CopyOfAnyView) {

@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <initializer_list>
+#include <new>
+#include <span>
 #include <stdexcept>
 
 #include <heed/core/config.hpp>
 #include <heed/core/detail/message_part.hpp>
+#include <heed/core/index.hpp>
+
+#if HEED_DEFINITIONS
+#include <cstdio>
+#endif
 
 namespace heed {
 
@@ -46,10 +54,21 @@ class ShapeError : public InvalidArgument {
   using InvalidArgument::InvalidArgument;
 };
 
+/// No memory for a tensor; the message has its extents and bytes. Made without memory of its own.
+class OutOfMemory : public std::bad_alloc, public Error {
+ public:
+  OutOfMemory(std::span<const Index> extents, std::size_t element_bytes) noexcept;
+  const char* what() const noexcept override { return text_; }
+
+ private:
+  char text_[160];
+};
+
 namespace detail {
 
 [[noreturn]] void throw_invalid(std::initializer_list<MessagePart> parts);
 [[noreturn]] void throw_shape(std::initializer_list<MessagePart> parts);
+[[noreturn]] void throw_out_of_memory(std::span<const Index> extents, std::size_t element_bytes);
 
 }  // namespace detail
 
@@ -67,6 +86,27 @@ template <class... Parts>
 }  // namespace heed
 
 #if HEED_DEFINITIONS
+namespace heed {
+
+__attribute__((cold)) HEED_INLINE OutOfMemory::OutOfMemory(std::span<const Index> extents,
+                                                           std::size_t element_bytes) noexcept {
+  std::size_t bytes = element_bytes, at = 0;
+  bool countable = true;
+  const auto add = [&](const char* text, unsigned long long number, const char* end) {
+    const int length = std::snprintf(text_ + at, sizeof text_ - at, "%s%llu%s", text, number, end);
+    const std::size_t end_of_text = at + static_cast<std::size_t>(length);
+    at = end_of_text < sizeof text_ ? end_of_text : sizeof text_ - 1;
+  };
+  for (std::size_t axis = 0; axis < extents.size(); ++axis) {
+    add(axis == 0 ? "no memory for a tensor of (" : ", ",
+        static_cast<unsigned long long>(extents[axis]), "");
+    countable = countable && !__builtin_mul_overflow(bytes, extents[axis], &bytes);
+  }
+  add("): ", countable ? bytes : std::size_t{1} << 63, countable ? " bytes" : " bytes or more");
+}
+
+}  // namespace heed
+
 namespace heed::detail {
 
 [[noreturn]] __attribute__((cold)) HEED_INLINE void throw_invalid(
@@ -76,6 +116,10 @@ namespace heed::detail {
 [[noreturn]] __attribute__((cold)) HEED_INLINE void throw_shape(
     std::initializer_list<MessagePart> parts) {
   throw ShapeError(joined(parts));
+}
+[[noreturn]] __attribute__((cold)) HEED_INLINE void throw_out_of_memory(
+    std::span<const Index> extents, std::size_t element_bytes) {
+  throw OutOfMemory(extents, element_bytes);
 }
 
 }  // namespace heed::detail

@@ -197,8 +197,14 @@ class Tensor {
   }
   void allocate() {
     const auto count = static_cast<std::size_t>(size());
-    if (count > static_cast<std::size_t>(-1) / 2 / sizeof(T)) throw std::bad_alloc();
-    if (count > 0) data_ = static_cast<T*>(detail::TensorMemory::take(count * sizeof(T)));
+    if (count > static_cast<std::size_t>(-1) / 2 / sizeof(T))
+      detail::throw_out_of_memory(extents_, sizeof(T));
+    if (count == 0) return;
+    try {
+      data_ = static_cast<T*>(detail::TensorMemory::take(count * sizeof(T)));
+    } catch (const std::bad_alloc&) {
+      detail::throw_out_of_memory(extents_, sizeof(T));
+    }
   }
 
   T* data_ = nullptr;
