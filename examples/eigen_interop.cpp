@@ -37,27 +37,30 @@ void run(std::uint64_t seed, Index length) {
   const RowMajor keys = random_matrix<RowMajor>(random, length, dim);
   const Eigen::MatrixXf table = random_matrix<Eigen::MatrixXf>(random, 2 * dim, length);
   const auto values = table.topRows(dim).transpose();  // columns are tokens: looked at sideways
-  Eigen::MatrixXf context = Eigen::MatrixXf::Zero(length, dim);
 
-  attention(queries, keys, values, masks::Causal{}, context);
+  const Eigen::MatrixXf context = attention(queries, 0.5f * keys, values, masks::Causal{});
+  Eigen::MatrixXf ours(length, dim);
+  attention(queries, 0.5f * keys, values, masks::Causal{}, ours);  // into memory of one's own
   // [/in]
   std::puts("1. In: column-major, row-major, half of a table transposed");
   print_memory("queries", queries);
   print_memory("keys", keys);
   print_memory("values", values);
   std::puts("   Out, written in place");
-  print_memory("context", context);
+  print_memory("ours", ours);
+  std::printf("   the same numbers: %s\n", ours == context ? "yes" : "NO");
 
   // [out]
-  const Tensor<float, 2> weights = attention_weights(queries, keys, masks::Causal{});
-  const auto as_eigen = as_matrix(weights);  // an Eigen::Map on the tensor's memory
-  const Eigen::MatrixXf by_hand = as_eigen * values;
+  const Tensor<float, 2> tensor = attention(view_of(queries), keys, keys, masks::Causal{});
+  const auto as_eigen = as_matrix(tensor);  // an Eigen::Map on the tensor's memory
+  const Eigen::MatrixXf weights = attention_weights(queries, 0.5f * keys, masks::Causal{});
+  const Eigen::MatrixXf by_hand = weights * values;
   // [/out]
   std::puts("\n2. A tensor as an Eigen matrix");
-  std::printf("   weights: %s\n",
-              as_eigen.data() == weights.data() ? "same memory, 0 copies" : "COPIED");
-  std::printf("   every row adds up to 1: %s\n",
-              (as_eigen.rowwise().sum().array() - 1).abs().maxCoeff() < 1e-5f ? "yes" : "NO");
+  std::printf("   tensor: %s\n",
+              as_eigen.data() == tensor.data() ? "same memory, 0 copies" : "COPIED");
+  std::printf("   every row of the weights adds up to 1: %s\n",
+              (weights.rowwise().sum().array() - 1).abs().maxCoeff() < 1e-5f ? "yes" : "NO");
   std::printf("   weights * values in Eigen is the context: %s\n",
               by_hand.isApprox(context, 1e-5f) ? "yes" : "NO");
 
@@ -68,7 +71,7 @@ void run(std::uint64_t seed, Index length) {
   // [/heads]
   const Eigen::MatrixXf second = joined.rightCols(dim);
   const auto alone = attention(second, second, second, masks::Causal{});
-  const bool equal = as_matrix(two_heads.view().select(0, 1)) == as_matrix(alone);
+  const bool equal = as_matrix(two_heads.view().select(0, 1)) == alone;
   std::puts("\n3. A fused projection as heads, by strides alone");
   std::printf("   joined %td x %td -> heads (%td, %td, %td): %s\n", joined.rows(), joined.cols(),
               heads.extent(0), heads.extent(1), heads.extent(2),

@@ -36,8 +36,8 @@ inline void expect_attention_takes_eigen() {
       }
     }
   }
-  const auto weights = softmax(queries);
-  EXPECT_NEAR(as_matrix(weights).row(3).sum(), 1, 1e-6);
+  const Eigen::MatrixXf weights = softmax(queries);
+  EXPECT_NEAR(weights.row(3).sum(), 1, 1e-6);
 }
 
 }  // namespace heed::test

@@ -4,16 +4,24 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstddef>
 #include <span>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
+
+#include <heed/tensor/rows.hpp>
 
 // Someone else's container, made known to the library in three lines.
 namespace other {
 struct Image {
   int height, width;
   std::vector<float> pixels;
+};
+// What it will be when it is asked for.
+struct Negative {
+  const Image* of;
 };
 }  // namespace other
 namespace heed {
@@ -24,6 +32,18 @@ struct ViewAdapter<other::Image> {
   }
   static TensorView<const float, 2> view(const other::Image& image) {
     return {image.pixels.data(), {image.height, image.width}};
+  }
+  static other::Image result(const Extents<2>& extents) {
+    return {static_cast<int>(extents[0]), static_cast<int>(extents[1]),
+            std::vector<float>(static_cast<std::size_t>(extents[0] * extents[1]))};
+  }
+};
+template <>
+struct ViewAdapter<other::Negative> {
+  static other::Image evaluated(const other::Negative& negative) {
+    other::Image image = *negative.of;
+    for (float& pixel : image.pixels) pixel = -pixel;
+    return image;
   }
 };
 
@@ -68,6 +88,25 @@ TEST(ViewOf, IsTheSameMemory) {
   view_of(image)(1, 0) = 9;
   EXPECT_EQ(image.pixels[2], 9);
   EXPECT_EQ(view_of(std::as_const(image))(1, 1), 4);
+}
+
+TEST(ViewOf, ResultsAreOfTheContainersKind) {
+  other::Image image{1, 2, {1, 1}};
+  const other::Image votes = softmax(image);
+  EXPECT_EQ(votes.width, 2);
+  EXPECT_EQ(votes.pixels[1], 0.5f);
+  static_assert(std::is_same_v<decltype(softmax(Tensor<double, 3>())), Tensor<double, 3>>);
+}
+
+TEST(ViewOf, ExpressionsAreEvaluatedAndTheRestIsNot) {
+  const other::Image image{1, 2, {1, 2}};
+  const other::Negative negative{&image};
+  static_assert(detail::Expression<other::Negative> && !detail::Expression<other::Image>);
+  static_assert(!Viewable<other::Negative>);
+  EXPECT_EQ(&detail::evaluated(image), &image);
+  EXPECT_EQ(view_of(std::as_const(detail::evaluated(image)))(0, 1), 2);
+  const auto& evaluated = detail::evaluated(negative);
+  EXPECT_EQ(view_of(evaluated)(0, 1), -2);
 }
 
 }  // namespace

@@ -57,7 +57,7 @@ requires(Viewable<Q>&& std::is_arithmetic_v<ComputedIn<ValueOf<Q>>>) struct Call
 
 /// The options of a call with queries Q; of float where those are a mistake.
 template <class Q>
-using OptionsOf = AttentionOptions<typename CallTypes<const Q>::Scalar>;
+using OptionsOf = AttentionOptions<typename CallTypes<const Evaluated<Q>>::Scalar>;
 /// The tensor that such a call returns.
 template <class Q>
 using ResultOf = typename CallTypes<const Q>::Result;

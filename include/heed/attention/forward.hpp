@@ -38,7 +38,10 @@ template <class Q, detail::MeantAsKeys K, class V, class M, detail::MeantAsResul
 void attention(const Q& queries, const K& keys, const V& values, const M& mask, Out&& out,
                const Options& options = {}) {
   using To = std::remove_reference_t<Out>;
-  if constexpr (detail::expect_call_to<Options, M, To, Q, const K, const V>()) {
+  if constexpr (detail::Expression<Q> || detail::Expression<K> || detail::Expression<V>) {
+    attention(detail::evaluated(queries), detail::evaluated(keys), detail::evaluated(values), mask,
+              out, options);
+  } else if constexpr (detail::expect_call_to<Options, M, To, Q, const K, const V>()) {
     using T = ValueOf<Q>;
     const auto query_view = detail::as_rank_4(view_of(queries));
     const auto key_view = detail::as_rank_4(view_of(keys));
@@ -61,15 +64,19 @@ void attention(const Q& queries, const K& keys, const V& values, Out&& out,
   attention(queries, keys, values, masks::Full{}, out, options);
 }
 
-/// The same, with the result as a new tensor of the queries' rank.
+/// The same, with the result as a new tensor of the queries' rank, or a new Eigen matrix if the
+/// queries are Eigen's.
 template <class Q, detail::MeantAsKeys K, class V, detail::MeantAsMask M,
           detail::IsOptions Options = detail::OptionsOf<Q>>
 auto attention(const Q& queries, const K& keys, const V& values, const M& mask,
                const Options& options = {}) {
-  if constexpr (!detail::expect_call<Options, M, Q, const K, const V>()) {
+  if constexpr (detail::Expression<Q> || detail::Expression<K> || detail::Expression<V>) {
+    return attention(detail::evaluated(queries), detail::evaluated(keys), detail::evaluated(values),
+                     mask, options);
+  } else if constexpr (!detail::expect_call<Options, M, Q, const K, const V>()) {
     return detail::ResultOf<Q>();
   } else {
-    detail::ResultOf<Q> out(detail::result_extents(view_of(queries), view_of(values)));
+    auto out = detail::new_result<Q>(detail::result_extents(view_of(queries), view_of(values)));
     attention(queries, keys, values, mask, out, options);
     return out;
   }

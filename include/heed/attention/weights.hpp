@@ -60,11 +60,15 @@ struct WeightRows {
 
 /// The softmax weights that `attention` with the same arguments uses, for chosen rows only:
 /// (rows, keys), in O(rows · keys) memory. Computed again from queries and keys, by the same
-/// kernels, so that they are the same numbers; masked weights are exactly 0.
+/// kernels, so that they are the same numbers; masked weights are exactly 0. Of Eigen's queries an
+/// Eigen matrix.
 template <class Q, class K, class M, detail::IsOptions Options = detail::OptionsOf<Q>>
 auto attention_weights(const Q& queries, const K& keys, const M& mask, const WeightRows& rows,
                        const Options& options = {}) {
-  if constexpr (!detail::expect_weights_call<Options, M, Q, K>()) {
+  if constexpr (detail::Expression<Q> || detail::Expression<K>) {
+    return attention_weights(detail::evaluated(queries), detail::evaluated(keys), mask, rows,
+                             options);
+  } else if constexpr (!detail::expect_weights_call<Options, M, Q, K>()) {
     return Tensor<float, 2>();
   } else {
     const auto problem = detail::weights_problem(queries, keys, mask, options);
@@ -76,8 +80,8 @@ auto attention_weights(const Q& queries, const K& keys, const M& mask, const Wei
       throw_shape_error("attention_weights: batch ", rows.batch, ", head ", rows.head, ", ", count,
                         " rows from ", rows.first, " on of queries ", problem.queries.extents());
     }
-    Tensor<ValueOf<Q>, 2> out({count, problem.key_count()});
-    detail::run_weights(problem, MaskRef(mask), rows.batch, rows.head, rows.first, out.view());
+    auto out = detail::new_result<Q>(Extents<2>{count, problem.key_count()});
+    detail::run_weights(problem, MaskRef(mask), rows.batch, rows.head, rows.first, view_of(out));
     return out;
   }
 }
@@ -88,14 +92,16 @@ auto attention_weights(const Q& queries, const K& keys, const M& mask, const Wei
 template <class Q, class K, detail::MeantAsMask M, detail::IsOptions Options = detail::OptionsOf<Q>>
 auto attention_weights(const Q& queries, const K& keys, const M& mask,
                        const Options& options = {}) {
-  if constexpr (!detail::expect_weights_call<Options, M, Q, K>()) {
+  if constexpr (detail::Expression<Q> || detail::Expression<K>) {
+    return attention_weights(detail::evaluated(queries), detail::evaluated(keys), mask, options);
+  } else if constexpr (!detail::expect_weights_call<Options, M, Q, K>()) {
     return detail::ResultOf<Q>();
   } else {
     const auto problem = detail::weights_problem(queries, keys, mask, options);
     auto extents = view_of(queries).extents();
     extents.back() = problem.key_count();
-    detail::ResultOf<Q> out(extents);
-    const TensorView<ValueOf<Q>, 4> all = detail::as_rank_4(out.view());
+    auto out = detail::new_result<Q>(extents);
+    const TensorView<ValueOf<Q>, 4> all = detail::as_rank_4(view_of(out));
     for (Index item = 0; item < problem.batch(); ++item) {
       for (Index head = 0; head < problem.heads(); ++head) {
         detail::run_weights(problem, MaskRef(mask), item, head, 0,

@@ -27,9 +27,12 @@ struct Heatmap {
 
 /// A heatmap of any matrix. Labels name the rows, and the columns too where there are as many: the
 /// tokens of self-attention. Throws ShapeError when there are labels and not one per row.
-template <Viewable X>
-Heatmap heatmap_of(const X& matrix, std::vector<std::string> labels = {}, std::string title = {}) {
-  const auto view = view_of(matrix);
+template <class X>
+requires Viewable<detail::Evaluated<X>> Heatmap heatmap_of(const X& matrix,
+                                                           std::vector<std::string> labels = {},
+                                                           std::string title = {}) {
+  const auto& values = detail::evaluated(matrix);
+  const auto view = view_of(values);
   static_assert(decltype(view)::rank() == 2, "a heatmap shows a matrix");
   Heatmap heatmap;
   heatmap.values = Tensor<double, 2>({view.extent(0), view.extent(1)});

@@ -45,11 +45,13 @@ using EigenInnerStride =
 template <class Derived>
 void eigen_object(const Eigen::DenseBase<Derived>&);
 
-/// Eigen objects with memory behind them: matrix, array, map, reference, block, row, transpose.
-/// Sums and products are expressions; they need `.eval()` first.
 template <class X>
-concept EigenMemory = requires(const X& x) {
+concept EigenObject = requires(const X& x) {
   eigen_object(x);
+};
+/// Eigen objects with memory behind them: matrix, array, map, reference, block, row, transpose.
+template <class X>
+concept EigenMemory = EigenObject<X> && requires(const X& x) {
   x.data();
   requires(int{X::Flags} & eigen_direct_access) != 0;
 };
@@ -114,6 +116,19 @@ struct ViewAdapter<X> {
     return TensorView<T, 2>(object.data(), {object.rows(), object.cols()},
                             {object.rowStride(), object.colStride()});
   }
+  /// A matrix of zeros in the same storage order.
+  static auto result(const Extents<2>& extents) {
+    constexpr int order = X::IsRowMajor ? detail::eigen_row_major : detail::eigen_column_major;
+    using Matrix = detail::EigenMatrix<typename X::Scalar, detail::eigen_dynamic, order>;
+    return Matrix(Matrix::Zero(extents[0], extents[1]));
+  }
+};
+
+/// Eigen's sums, products and the like. `attention` and `heatmap_of` evaluate them; other functions
+/// want their `.eval()`.
+template <class X>
+requires(detail::EigenObject<X> && !detail::EigenMemory<X>) struct ViewAdapter<X> {
+  static auto evaluated(const X& x) { return x.eval(); }
 };
 
 }  // namespace heed

@@ -211,16 +211,16 @@ auto log_sum_exp(const In& in, const detail::RowOptionsFor<In>& options = {}) {
   return result;
 }
 
-/// The same functions with the result as a new tensor.
+/// The same functions with the result as a new tensor, or a new Eigen matrix of an Eigen matrix.
 template <Viewable In>
 auto softmax(const In& in, const detail::RowOptionsFor<In>& options = {}) {
-  Tensor<ValueOf<In>, ViewOf<const In>::rank()> out(view_of(in).extents());
+  auto out = detail::new_result<In>(view_of(in).extents());
   softmax(in, out, options);
   return out;
 }
 template <Viewable In>
 auto log_softmax(const In& in, const detail::RowOptionsFor<In>& options = {}) {
-  Tensor<ValueOf<In>, ViewOf<const In>::rank()> out(view_of(in).extents());
+  auto out = detail::new_result<In>(view_of(in).extents());
   log_softmax(in, out, options);
   return out;
 }

@@ -17,6 +17,8 @@ namespace heed {
 /// TensorView, and every function of the library takes that container as it is. In whichever order
 /// headers come: a specialization is looked up when a call is compiled, not before.
 /// <heed/tensor/eigen.hpp> does it for Eigen.
+/// With `static result(extents)` beside it, zeros of the container's own kind, functions that
+/// return what they compute return that, and no Tensor.
 template <class Container>
 struct ViewAdapter {};
 
@@ -91,11 +93,47 @@ concept Viewable = requires(X& x) {
   view_of(x);
 };
 
+namespace detail {
+
+/// What has no values in memory yet: its ViewAdapter has `static evaluated(x)` and no view. Eigen's
+/// sum of two matrices is one.
+template <class X>
+concept Expression = requires(const X& x) {
+  ViewAdapter<X>::evaluated(x);
+};
+/// x itself, or what it evaluates to.
+template <class X>
+decltype(auto) evaluated(const X& x) {
+  if constexpr (Expression<X>) {
+    return ViewAdapter<X>::evaluated(x);
+  } else {
+    return (x);
+  }
+}
+template <class X>
+using Evaluated = std::remove_reference_t<decltype(evaluated(std::declval<const X&>()))>;
+
+}  // namespace detail
+
 template <Viewable X>
 using ViewOf = decltype(view_of(std::declval<X&>()));
 
 /// The scalar type behind a Viewable, without const.
 template <Viewable X>
 using ValueOf = typename ViewOf<X>::value_type;
+
+namespace detail {
+
+/// Zeros for the result of a function of X: of its own kind where it has one, else a Tensor.
+template <class X, std::size_t Rank>
+auto new_result(const Extents<Rank>& extents) {
+  if constexpr (requires { ViewAdapter<std::remove_cvref_t<X>>::result(extents); }) {
+    return ViewAdapter<std::remove_cvref_t<X>>::result(extents);
+  } else {
+    return Tensor<ValueOf<X>, Rank>(extents);
+  }
+}
+
+}  // namespace detail
 
 }  // namespace heed
