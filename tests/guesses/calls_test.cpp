@@ -74,6 +74,14 @@ TEST_F(Calls, ALambdaIsAMask) {
   EXPECT_TRUE(same(out, causal));
 }
 
+TEST_F(Calls, ALambdaTakesItsPositionsAsItLikes) {
+  EXPECT_TRUE(same(attention(q, k, v, [](int i, int j) { return j <= i; }), causal));
+  const std::vector<bool> rows = {true, true, true, false, true, true, true};
+  const auto without_fourth = [&](std::size_t, std::size_t j) -> bool { return rows[j]; };
+  EXPECT_TRUE(same(attention(q, k, v, without_fourth),
+                   attention(q, k, v, [](const Position& at) { return at.key != 3; })));
+}
+
 bool not_later(Index query, Index key) { return key <= query; }
 
 TEST_F(Calls, WhateverIsCalledLikeALambdaIsAMask) {

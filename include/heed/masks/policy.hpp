@@ -149,6 +149,10 @@ constexpr bool expect_mask() {
 }
 }  // namespace detail
 
+// A lambda may take its positions as int, or as what indexes its vectors.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wconversion"
+#pragma GCC diagnostic ignored "-Wsign-conversion"
 /// Whether a mask lets one score through.
 template <MaskPolicy M>
 bool allows(const M& mask, const Position& at) {
@@ -162,6 +166,7 @@ bool allows(const M& mask, const Position& at) {
     return mask(at.query, at.key);
   }
 }
+#pragma GCC diagnostic pop
 
 /// The shortcut: tiles answered whole. Tiles of `none` are never computed, `full` ones never asked.
 template <class M>
