@@ -11,7 +11,6 @@ configure_package_config_file(cmake/heedConfig.cmake.in ${PROJECT_BINARY_DIR}/he
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/heedConfigVersion.cmake
   COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/heedConfig.cmake ${PROJECT_BINARY_DIR}/heedConfigVersion.cmake
-              cmake/HeedEigen.cmake
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/heed)
 # heed.pc finds the headers from where it lies, at any depth (lib, lib64, lib/x86_64-linux-gnu).
 if(IS_ABSOLUTE "${CMAKE_INSTALL_INCLUDEDIR}" OR IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
