@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+// Tensors, views and matrices of masks as a user would guess them, who read the README once: each
+// compiles as it is written, and does what it says.
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <sstream>
+#include <vector>
+
+#include <heed/heed.hpp>
+#include <heed/ostream.hpp>
+
+namespace {
+
+TEST(Tensors, MadeFilledAndLookedAt) {
+  heed::Tensor<float, 2> t(5, 8);
+  t.fill(0);
+  t[0].fill(1);
+  t[1][2] = 3;
+  EXPECT_EQ(t(0, 7), 1);
+  EXPECT_EQ(t(1, 2), 3);
+  EXPECT_EQ(t(4, 7), 0);
+  heed::Tensor<float, 4> heads(2, 4, 10, 64);
+  EXPECT_EQ(heads[1][3].extents(), (heed::Extents<2>{10, 64}));
+  EXPECT_EQ(heads[1][3].data_handle(), &heads(1, 3, 0, 0));
+}
+
+TEST(Tensors, AttentionOnVectors) {
+  const long batch = 1, heads = 2, length = 6, dim = 4;
+  std::vector<float> q(48, 0.5f), k(48, 0.25f), v(48, 2), out(48);
+  const heed::TensorView queries(q.data(), {batch, heads, length, dim}, {48, 4, 8, 1});
+  const heed::TensorView keys(k, {batch, heads, length, dim});
+  const heed::TensorView values(v, {batch, heads, length, dim});
+  heed::attention(queries, keys, values, heed::masks::Causal{},
+                  heed::TensorView(out, {batch, heads, length, dim}));
+  for (const float x : out) EXPECT_NEAR(x, 2, 1e-6);
+  EXPECT_THROW(heed::TensorView(q, {batch, heads, length, dim + 1}), heed::ShapeError);
+}
+
+TEST(Tensors, ArePrinted) {
+  heed::Tensor<float, 2> t{{1, 2}, {3, 4}};
+  std::ostringstream out;
+  out << t << t.view()[0] << t.extents() << heed::masks::Causal{};
+  EXPECT_EQ(out.str().rfind("[[1, 2],\n [3, 4]][1, 2](2, 2)██", 0), 0u) << out.str();
+}
+
+TEST(Tensors, MatricesAreMasks) {
+  const heed::Tensor<float, 2> x{{1, 0}, {0, 1}, {1, 1}};
+  heed::Tensor<bool, 2> seen(3, 3);
+  for (heed::Index i = 0; i < 3; ++i) seen[i].slice(0, 0, i + 1).fill(true);
+  const auto expected = heed::attention(x, x, x, heed::masks::Causal{});
+  const auto from_bool = heed::attention(x, x, x, heed::masks::Dense(seen));
+  const auto from_view = heed::attention(x, x, x, heed::masks::Dense(seen.view()));
+  const heed::Tensor<float, 2> bias = heed::additive<float>(heed::masks::Causal{}, 3, 3);
+  const auto from_additive = heed::attention(x, x, x, heed::masks::Dense(bias));
+  EXPECT_EQ(bias(0, 1), -std::numeric_limits<float>::infinity());
+  for (heed::Index i = 0; i < 6; ++i) {
+    EXPECT_EQ(from_bool.data()[i], expected.data()[i]);
+    EXPECT_EQ(from_view.data()[i], expected.data()[i]);
+    EXPECT_EQ(from_additive.data()[i], expected.data()[i]);
+  }
+}
+
+}  // namespace
