@@ -4,7 +4,6 @@
 /// Attention: the fused kernels and every mask. No Eigen, no streams.
 /// The readable definition is its own header: <heed/attention/reference.hpp>.
 #include <heed/attention/additive.hpp>
-#include <heed/attention/arguments.hpp>
 #include <heed/attention/backward.hpp>
 #include <heed/attention/bias_gradient_view.hpp>
 #include <heed/attention/bias_view.hpp>

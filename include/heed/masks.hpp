@@ -2,7 +2,6 @@
 #pragma once
 
 /// Every mask: policies, their combinations, and what can be asked of them.
-#include <heed/masks/answers.hpp>
 #include <heed/masks/block_sparse.hpp>
 #include <heed/masks/causal.hpp>
 #include <heed/masks/chunked.hpp>

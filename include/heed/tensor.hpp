@@ -13,7 +13,6 @@
 #include <heed/tensor/product_group.hpp>
 #include <heed/tensor/row_mask.hpp>
 #include <heed/tensor/rows.hpp>
-#include <heed/tensor/run.hpp>
 #include <heed/tensor/tensor.hpp>
 #include <heed/tensor/view.hpp>
 #include <heed/tensor/view_of.hpp>

@@ -14,6 +14,12 @@ struct Mine {
 };
 Floats misuse(Floats& x) { return attention(x, x, x, Mine{}); }
 #endif
+#ifdef KEYS_OF_AN_INDEX  // a mask's runs of keys are `heed::KeyRange keys(heed::Position at) const`
+struct Mine {
+  KeyRange keys(Index query) const { return {0, query + 1}; }
+};
+Floats misuse(Floats& x) { return attention(x, x, x, Mine{}); }
+#endif
 #ifdef ALLOWS_NOT_CONST  // a mask's function is `bool allows(heed::Position at) const`
 struct Mine {
   bool allows(Position at) { return at.key <= at.query; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/masks/answers.hpp>
+#include <heed/masks/detail/answers.hpp>
 
 #include <gtest/gtest.h>
 

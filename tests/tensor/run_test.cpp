@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/tensor/run.hpp>
+#include <heed/tensor/detail/run.hpp>
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <type_traits>
 
-#include <heed/attention/arguments.hpp>
+#include <heed/attention/detail/arguments.hpp>
 #include <heed/attention/detail/bfloat16_call.hpp>
 #include <heed/attention/detail/call_masks.hpp>
 #include <heed/attention/forward.hpp>

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <type_traits>
 
-#include <heed/attention/arguments.hpp>
+#include <heed/attention/detail/arguments.hpp>
 #include <heed/attention/detail/call_masks.hpp>
 #include <heed/attention/detail/problem.hpp>
 #include <heed/attention/detail/run.hpp>

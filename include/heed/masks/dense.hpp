@@ -8,7 +8,7 @@
 #include <optional>
 
 #include <heed/core/error.hpp>
-#include <heed/masks/answers.hpp>
+#include <heed/masks/detail/answers.hpp>
 #include <heed/masks/detail/fit.hpp>
 #include <heed/masks/detail/shared_array.hpp>
 #include <heed/masks/policy.hpp>

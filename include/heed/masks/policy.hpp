@@ -114,12 +114,16 @@ concept HasAllows = requires {
   &M::allows;
 };
 template <class M>
+concept HasKeys = requires {
+  requires std::is_member_function_pointer_v<decltype(&M::keys)>;
+};
+template <class M>
 concept HasCallOperator = requires {
   &M::operator();
 };
 /// A mask, or what is so much like one that a sentence helps more than another overload.
 template <class M>
-concept LikeMask = MaskPolicy<M> || HasAllows<M> || HasCallOperator<M>;
+concept LikeMask = MaskPolicy<M> || HasAllows<M> || HasKeys<M> || HasCallOperator<M>;
 
 /// True for a mask; anything else fails to compile, with a sentence that says how to make it one.
 /// For functions that would take no mask but `M`: a constraint only says that nothing matches.
@@ -136,6 +140,10 @@ constexpr bool expect_mask() {
     static_assert(never<M>,
                   "a mask's function is `bool allows(heed::Position at) const`: at.query and "
                   "at.key are the two positions, and the answer is a bool");
+  } else if constexpr (HasKeys<M>) {
+    static_assert(never<M>,
+                  "a mask's runs of keys are `heed::KeyRange keys(heed::Position at) const`: the "
+                  "keys {begin, end} that the query at.query sees");
   } else if constexpr (HasCallOperator<M>) {
     static_assert(never<M>,
                   "a lambda is a mask if it takes (heed::Index query, heed::Index key) or "

@@ -10,8 +10,8 @@
 #include <heed/core/config.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
+#include <heed/tensor/detail/run.hpp>
 #include <heed/tensor/extents.hpp>
-#include <heed/tensor/run.hpp>
 
 namespace heed {
 
