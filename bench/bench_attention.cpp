@@ -128,7 +128,7 @@ void add_cases() {
   masked("block_sparse_10%", masks::BlockSparse(32, 32, 128, [](Index row, Index column) {
            return row == column || (row * 7 + column * 3) % 13 == 0;
          }));
-  masked("window_128_or_global", masks::last_n(128) | (masks::Causal{} & masks::GlobalKeys{256}));
+  masked("window_128_or_global", masks::last_n(128) | (masks::Causal{} & masks::EveryNthKey{256}));
   masked("lambda_causal", masks::predicate([](Index query, Index key) { return key <= query; }));
   masked("dense_causal", masks::dense(masks::Causal{}, {1, 1, 4096, 4096}));
 }

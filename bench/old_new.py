@@ -63,11 +63,11 @@ def room(size):
     return buffer, (ctypes.addressof(buffer) + 63) // 64 * 64
 
 
-def forward(heads, key_heads, queries, keys, dim, mask="none", number=0, batch=1, bfloat16=False):
+def forward(heads, kv_heads, queries, keys, dim, mask="none", number=0, batch=1, bfloat16=False):
     """A case: what is called on a library, and the outputs that it writes."""
     q = numbers(batch * heads * queries * dim, 1, bfloat16)
-    k = numbers(batch * key_heads * keys * dim, 2, bfloat16)
-    v = numbers(batch * key_heads * keys * dim, 3, bfloat16)
+    k = numbers(batch * kv_heads * keys * dim, 2, bfloat16)
+    v = numbers(batch * kv_heads * keys * dim, 3, bfloat16)
     bits = numbers(queries * keys // 4 + 1, 4) if mask == "dense" else None
     if bits:  # one key in two, by the parity of random bytes
         raw = (ctypes.c_ubyte * (queries * keys)).from_address(bits[1])
@@ -78,7 +78,7 @@ def forward(heads, key_heads, queries, keys, dim, mask="none", number=0, batch=1
         out = room(size)
         library.c.heed_mask(mask.encode(), number, bits[1] if bits else None, queries, keys)
         call = library.c.heed_forward_bfloat16 if bfloat16 else library.c.heed_forward
-        shape = (batch, heads, key_heads, queries, keys, dim)
+        shape = (batch, heads, kv_heads, queries, keys, dim)
         return lambda: call(q[1], k[1], v[1], out[1], *shape), [(out, size)], (q, k, v, bits)
     return make
 

@@ -101,7 +101,7 @@ class Chat {
 
  private:
   static LanguageModel<float> model_of(const Gguf& file, const Options& options) {
-    auto model = read_llama<float>(file);
+    auto model = load_llama<float>(file);
     pack_as_stored(model, file,
                    options.rounded ? QuantizedProducts::rounded : QuantizedProducts::exact);
     return model;

@@ -114,7 +114,7 @@ void draw_own_masks() {
   std::printf("A dilated window of 4 keys:\n%s\n", describe(Dilated{4}, 12, 12).c_str());
   // [combine]
   const auto every_third = [](Index query, Index key) { return (query + key) % 3 == 0; };
-  const auto combined = (Dilated{4} | every_third) & ~masks::GlobalKeys{5} & masks::Causal{};
+  const auto combined = (Dilated{4} | every_third) & ~masks::EveryNthKey{5} & masks::Causal{};
   // [/combine]
   std::printf("Combined with a lambda, minus every fifth key, causal:\n%s\n",
               describe(combined, 12, 12).c_str());

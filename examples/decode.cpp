@@ -16,10 +16,10 @@ int main(int count, char** arguments) {
   int status = 0;
   if (example::helped(count, arguments, "Attention token by token, with a cache.", status))
     return status;
-  const Index length = 300, heads = 8, key_heads = 2, dim = 32;
+  const Index length = 300, heads = 8, kv_heads = 2, dim = 32;
   Random random(1);
-  Tensor<float, 4> queries({1, heads, length, dim}), keys({1, key_heads, length, dim}),
-      values({1, key_heads, length, dim});
+  Tensor<float, 4> queries({1, heads, length, dim}), keys({1, kv_heads, length, dim}),
+      values({1, kv_heads, length, dim});
   for (auto* tensor : {&queries, &keys, &values}) {
     for (float& x : *tensor) x = random.normal<float>();
   }
@@ -30,7 +30,7 @@ int main(int count, char** arguments) {
 
   Index same = 0;
   // [decode]
-  KeyValueCache<float> cache({.key_heads = key_heads, .head_dim = dim, .pages = 3});
+  KeyValueCache<float> cache({.kv_heads = kv_heads, .head_dim = dim, .pages = 3});
   for (Index token = 0; token < length; ++token) {
     const auto at = [&](const auto& tensor) { return tensor.view().slice(2, token, token + 1); };
     cache.forget(0, token - 99);  // three pages of 96 tokens are enough for a window of 100
@@ -67,7 +67,7 @@ int main(int count, char** arguments) {
   std::printf("two packed texts have the bits of each alone: %d\n", alone);
 
   // Half the memory: keys and values stored as bfloat16.
-  KeyValueCache<float, bfloat16> small(CacheShape::contiguous(1, key_heads, dim, dim, length));
+  KeyValueCache<float, bfloat16> small(CacheShape::contiguous(1, kv_heads, dim, dim, length));
   small.append(keys, values);
   Tensor<float, 4> rough({1, heads, length, dim});
   attention(queries, small, mask, rough);

@@ -39,7 +39,7 @@ void safetensors(const std::string& path) {
     // [/write]
   }
   // [read]
-  const auto file = read_safetensors(path);  // memory-mapped; only the header is read now
+  const auto file = load_safetensors(path);  // memory-mapped; only the header is read now
   const auto again = file.tensor<float, 2>("weights");
   const auto rounded = file.tensor<double, 1>("bias");
   for (const auto& entry : file.entries()) std::printf("%s ", entry.name.c_str());
@@ -51,7 +51,7 @@ void safetensors(const std::string& path) {
 void errors(const std::string& path) {
   // [errors]
   try {
-    const auto weights = read_safetensors(path).tensor<float, 1>("weights");
+    const auto weights = load_safetensors(path).tensor<float, 1>("weights");
   } catch (const FileError& error) {
     std::puts(error.what());
   }
@@ -62,7 +62,7 @@ void arrays(const std::string& path) {
   // [npy]
   const std::vector<double> values = {1, 2, 3};
   write_npy(path, values);
-  const auto array = read_npy<double, 1>(path);
+  const auto array = load_npy<double, 1>(path);
   // [/npy]
   std::printf("%td values\n", array.size());
 }

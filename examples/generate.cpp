@@ -61,10 +61,10 @@ LanguageModel<T> model_of(const Safetensors& file, Index heads) {
     ++blocks;
   }
   Random any(0);
-  return LanguageModel<T>({.vocabulary = embedding[0],
+  return LanguageModel<T>({.vocab_size = embedding[0],
                            .model_dim = embedding[1],
                            .heads = heads,
-                           .blocks = blocks,
+                           .layers = blocks,
                            .hidden_dim = shape_of("model.blocks.0.feed_forward.up.bias")[0],
                            .max_length = shape_of("model.positions.weight")[0]},
                           any);
@@ -87,7 +87,7 @@ void write_from_checkpoint(const Safetensors& file, const Options& options) {
 void write_from_gguf(const Options& options) {
   const auto file = Gguf::open(options.file);
   const auto tokenizer = read_tokenizer(file);
-  auto model = read_llama<float>(file);
+  auto model = load_llama<float>(file);
   pack_as_stored(model, file,
                  options.rounded ? QuantizedProducts::rounded : QuantizedProducts::exact);
   write(model, tokenizer.encode(options.prompt), options, {.max_tokens = options.max_tokens},
@@ -97,7 +97,7 @@ void write_from_gguf(const Options& options) {
 void run(const Options& options) {
   if (options.threads > 0) set_thread_count(options.threads);
   if (options.file.ends_with(".gguf")) return write_from_gguf(options);
-  const Safetensors file = read_safetensors(options.file);
+  const Safetensors file = load_safetensors(options.file);
   const bool wide = file.entry("model.embedding.weight").type == ElementType::f64;
   wide ? write_from_checkpoint<double>(file, options) : write_from_checkpoint<float>(file, options);
 }

@@ -70,8 +70,8 @@ bool check_language_model(const std::string& title, const LanguageModelOptions& 
                           const Options& options) {
   Random random(options.seed);
   LanguageModel<double> model(shape, random);
-  const Tokens tokens = random_tokens(2, 5, shape.vocabulary, random);
-  Tokens targets = random_tokens(2, 5, shape.vocabulary, random);
+  const Tokens tokens = random_tokens(2, 5, shape.vocab_size, random);
+  Tokens targets = random_tokens(2, 5, shape.vocab_size, random);
   const std::vector<Index> lengths = {5, 3};
   targets(1, 3) = targets(1, 4) = -100;
   const Mask mask = masks::Causal{} & masks::Padding(lengths);
@@ -91,37 +91,37 @@ bool check_language_model(const std::string& title, const LanguageModelOptions& 
 
 bool check_gpt(const Options& options) {
   return check_language_model("GPT: learned positions, layer norm, GELU, tied head",
-                              {.vocabulary = 7,
+                              {.vocab_size = 7,
                                .model_dim = 8,
                                .heads = 2,
-                               .blocks = 2,
+                               .layers = 2,
                                .max_length = 6,
                                .dropout = 0.2,
-                               .deviation = 0.5},
+                               .init_std = 0.5},
                               options);
 }
 
 bool check_llama(const Options& options) {
   LanguageModelOptions shape = LanguageModelOptions::llama();
-  shape.vocabulary = 7;
+  shape.vocab_size = 7;
   shape.model_dim = 8;
   shape.heads = 4;
-  shape.key_heads = 2;
+  shape.kv_heads = 2;
   shape.hidden_dim = 12;
-  shape.deviation = 0.5;
+  shape.init_std = 0.5;
   return check_language_model("Llama: rotary positions, RMS norm, SwiGLU, shared key heads", shape,
                               options);
 }
 
 bool check_encoder(const Options& options) {
   Random random(options.seed);
-  const EncoderOptions shape{.vocabulary = 9,
+  const EncoderOptions shape{.vocab_size = 9,
                              .model_dim = 8,
                              .heads = 2,
-                             .blocks = 2,
+                             .layers = 2,
                              .max_length = 6,
                              .dropout = 0.1,
-                             .deviation = 0.5};
+                             .init_std = 0.5};
   Encoder<double> model(shape, random);
   const Tokens tokens = random_tokens(2, 5, 9, random);
   const Mask mask = masks::Padding(std::vector<Index>{5, 3});
@@ -141,8 +141,8 @@ bool check_encoder(const Options& options) {
 
 bool check_encoder_decoder(const Options& options) {
   Random random(options.seed);
-  const EncoderDecoderOptions shape{.source_vocabulary = 6,
-                                    .target_vocabulary = 7,
+  const EncoderDecoderOptions shape{.source_vocab_size = 6,
+                                    .target_vocab_size = 7,
                                     .model_dim = 8,
                                     .heads = 2,
                                     .activation = ActivationKind::silu,  // smooth, unlike ReLU

@@ -133,8 +133,8 @@ std::vector<Heatmap> draw(const Options& options, std::size_t sentence) {
   }
   const std::string layer = options.data + "/layer" + std::to_string(options.layer);
   const Index head = captured_head(options);
-  const auto queries = read_npy<float, 4>(layer + "_queries.npy");
-  const auto keys = read_npy<float, 4>(layer + "_keys.npy");
+  const auto queries = load_npy<float, 4>(layer + "_queries.npy");
+  const auto keys = load_npy<float, 4>(layer + "_keys.npy");
   std::vector<Heatmap> heatmaps;
   for (const auto& [name, title, mask] : chosen_masks(options.mask, lengths)) {
     const auto weights = attention_weights(

@@ -88,7 +88,7 @@ void block() {
   Random random(3);
   const SelfAttentionBlock<float> llama({.model_dim = 64,
                                          .heads = 8,
-                                         .key_heads = 2,
+                                         .kv_heads = 2,
                                          .hidden_dim = 160,
                                          .activation = ActivationKind::silu,
                                          .gated = true,
@@ -110,13 +110,13 @@ void block() {
 /// Whether the last token can tell in which order the others came.
 bool hears_order(PositionKind kind) {
   LanguageModelOptions options;
-  options.vocabulary = 10;
+  options.vocab_size = 10;
   options.model_dim = 32;
   options.heads = 4;
-  options.blocks = 1;
+  options.layers = 1;
   options.max_length = 16;
   options.positions = kind;
-  options.deviation = 0.3;
+  options.init_std = 0.3;
   Random random(5);
   LanguageModel<double> model(options, random);
   if (auto& table = model.blocks[0].attention.score_bias.relative) {
@@ -143,10 +143,10 @@ void positions() {
 void model() {
   // [model]
   LanguageModelOptions options;
-  options.vocabulary = 10;
+  options.vocab_size = 10;
   options.model_dim = 32;
   options.heads = 4;
-  options.blocks = 2;
+  options.layers = 2;
   options.max_length = 16;
   Random random(4);
   LanguageModel<float> model(options, random);
@@ -171,12 +171,12 @@ void model() {
 
 void padded_and_packed() {
   LanguageModelOptions options;  // positions are learned
-  options.vocabulary = 10;
+  options.vocab_size = 10;
   options.model_dim = 32;
   options.heads = 4;
-  options.blocks = 2;
+  options.layers = 2;
   options.max_length = 16;
-  options.deviation = 0.3;
+  options.init_std = 0.3;
   Random random(5);
   const LanguageModel<double> model(options, random);
   // [positions]

@@ -36,7 +36,7 @@ void learned_bias(const Options& options) {
   Random random(options.seed);
   // [bias]
   LanguageModelOptions shape;
-  shape.vocabulary = 10;
+  shape.vocab_size = 10;
   shape.model_dim = 32;
   shape.heads = 2;
   shape.positions = PositionKind::relative;  // a learned bias by distance
@@ -164,7 +164,7 @@ template <class T>
 Retriever<T> trained_retriever(const Options& options, Index kept) {
   std::printf("  %s\n", kept == 0 ? "every token before it:" : "4 blocks of 20, chosen:");
   Random random(options.seed);
-  Retriever<T> model{{{.vocabulary = 160, .dim = 64, .deviation = 1}, random},
+  Retriever<T> model{{{.vocab_size = 160, .dim = 64, .init_std = 1}, random},
                      {{.model_dim = 64, .heads = 4}, random},
                      {{.inputs = 64, .outputs = 4}, random}};
   model.kept = kept;
@@ -281,14 +281,14 @@ void image_grid(const Options& options) {
       "which\n"
       "   cells belong to a bar that lies, which to one that stands?)\n");
   Random random(options.seed);
-  Painter<T> model{Encoder<T>({.vocabulary = 3,
+  Painter<T> model{Encoder<T>({.vocab_size = 3,
                                .model_dim = 32,
                                .heads = 2,
-                               .blocks = 2,
+                               .layers = 2,
                                .hidden_dim = 64,
                                .max_length = 36,
                                .segments = 0,
-                               .deviation = 0.1},
+                               .init_std = 0.1},
                               random),
                    Linear<T>(32, 3, random)};
   AdamW optimizer(model, {.learning_rate = 3e-3});

@@ -66,7 +66,7 @@ std::vector<Shown> of_distance() {
       {"last_n", HEED_WRITTEN(last_n(4)), HEED_WRITTEN(last_n(256))},
       {"Chunked", HEED_WRITTEN(Chunked{4}), HEED_WRITTEN(Chunked{256})},
       {"Strided", HEED_WRITTEN(Strided{3}), HEED_WRITTEN(Strided{64})},
-      {"GlobalKeys", HEED_WRITTEN(GlobalKeys{5}), HEED_WRITTEN(GlobalKeys{128})},
+      {"EveryNthKey", HEED_WRITTEN(EveryNthKey{5}), HEED_WRITTEN(EveryNthKey{128})},
   };
 }
 
@@ -110,8 +110,8 @@ std::vector<Shown> of_tokens() {
 std::vector<Shown> of_masks() {
   return {
       {"And", HEED_WRITTEN(Causal{} & Padding({8})), HEED_WRITTEN(Causal{} & Padding({1400}))},
-      {"Or", HEED_WRITTEN(Causal{} & (last_n(3) | GlobalKeys{5})),
-       HEED_WRITTEN(Causal{} & (last_n(128) | GlobalKeys{512}))},
+      {"Or", HEED_WRITTEN(Causal{} & (last_n(3) | EveryNthKey{5})),
+       HEED_WRITTEN(Causal{} & (last_n(128) | EveryNthKey{512}))},
       {"Not", HEED_WRITTEN(~Chunked{4}), HEED_WRITTEN(~Chunked{256})},
   };
 }

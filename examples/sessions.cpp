@@ -15,13 +15,13 @@ using namespace heed;
 
 LanguageModel<float> small_model() {
   auto options = LanguageModelOptions::llama();
-  options.vocabulary = 50;
+  options.vocab_size = 50;
   options.model_dim = 32;
   options.heads = 4;
-  options.key_heads = 2;
-  options.blocks = 2;
+  options.kv_heads = 2;
+  options.layers = 2;
   options.max_length = 64;
-  options.deviation = 0.3;
+  options.init_std = 0.3;
   Random random(7);
   return {options, random};
 }
@@ -45,7 +45,7 @@ void write_one(const LanguageModel<float>& model) {
 
 void write_some(const LanguageModel<float>& model) {
   // [batch]
-  Session<float> session(model, {.batch = 2, .page_tokens = 16});
+  Session<float> session(model, {.batch = 2, .page_size = 16});
   const std::vector<std::vector<Index>> prompts = {{3, 1, 4, 1, 5}, {9, 2}};
   auto logits = session.prefill(prompts);  // (2, vocabulary): what follows each
   for (int i = 0; i < 4; ++i) {
@@ -62,7 +62,7 @@ void write_some(const LanguageModel<float>& model) {
 
 void search(const LanguageModel<float>& model) {
   // [beams]
-  Session<float> session(model, {.batch = 4, .page_tokens = 16});  // beams share their pages
+  Session<float> session(model, {.batch = 4, .page_size = 16});  // beams share their pages
   const std::vector<Index> prompt = {3, 1, 4, 1, 5};
   const auto beams = beam_search(session, prompt, {.width = 4, .max_tokens = 6, .results = 2});
   // [/beams]

@@ -27,7 +27,7 @@ struct Options {
   Index length = 64;
   Index model_dim = 128;
   Index heads = 4;
-  Index blocks = 4;
+  Index layers = 4;
   Index validations = 20;
   double dropout = 0;
   double learning_rate = 1e-3;
@@ -97,10 +97,10 @@ void run(const Options& options) {
   example::check_can_write(options.save);
   const Text text(options.data + "/shakespeare.txt", options.quick ? 60000 : std::string::npos);
   Random weights(options.seed);
-  LanguageModel<T> model({.vocabulary = static_cast<Index>(text.letters.size()),
+  LanguageModel<T> model({.vocab_size = static_cast<Index>(text.letters.size()),
                           .model_dim = options.model_dim,
                           .heads = options.heads,
-                          .blocks = options.blocks,
+                          .layers = options.layers,
                           .max_length = options.length,
                           .dropout = options.dropout,
                           .attention_dropout = options.dropout},
@@ -181,7 +181,7 @@ int main(int argc, char** argv) {
       ->check(example::at_least(1))
       ->capture_default_str();
   app.add_option("--heads", options.heads)->check(example::at_least(1))->capture_default_str();
-  app.add_option("--blocks", options.blocks)->check(example::at_least(1))->capture_default_str();
+  app.add_option("--layers", options.layers)->check(example::at_least(1))->capture_default_str();
   app.add_option("--dropout", options.dropout, "of activations and of attention weights")
       ->check(CLI::Range(0., 1.))
       ->capture_default_str();
@@ -216,7 +216,7 @@ int main(int argc, char** argv) {
   if (options.quick) {
     options.steps = 120;
     options.model_dim = 32;
-    options.blocks = 2;
+    options.layers = 2;
     options.length = 32;
     options.sample = 120;
   }

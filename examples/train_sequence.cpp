@@ -42,7 +42,7 @@ struct SimpleDecoder {
   };
 
   SimpleDecoder(Index vocabulary, Random& random)
-      : embedding({.vocabulary = vocabulary, .dim = 64}, random),
+      : embedding({.vocab_size = vocabulary, .dim = 64}, random),
         attention({.model_dim = 64, .heads = 8, .fused = true}, random),
         head({.inputs = 64, .outputs = vocabulary}, random) {}
 
@@ -249,12 +249,12 @@ void run(const Options& options) {
       "2. Copies: five tokens, a sign, the five again. Two blocks with positions, norms and\n"
       "   feed-forward parts; warm-up and cosine annealing.\n\n");
   const Task task = copy_task(count, random);
-  LanguageModel<T> model({.vocabulary = 11,
+  LanguageModel<T> model({.vocab_size = 11,
                           .model_dim = 64,
                           .heads = 4,
-                          .blocks = 2,
+                          .layers = 2,
                           .max_length = 10,
-                          .deviation = 0.1},
+                          .init_std = 0.1},
                          random);
   const Index steps = options.epochs * ((count + options.batch_size - 1) / options.batch_size);
   const Schedule schedule =

@@ -29,7 +29,7 @@ struct Options {
   Index pairs = 6000;
   Index tried = 500;
   Index largest_digits = 5;
-  Index blocks = 2;
+  Index layers = 2;
   std::string out;
   std::string color = "auto";
   bool quick = false;
@@ -336,12 +336,12 @@ void run(const Options& options) {
   const std::span tried = std::span(all).first(static_cast<std::size_t>(options.tried));
   const std::span learned = std::span(all).subspan(static_cast<std::size_t>(options.tried));
   // [model]
-  EncoderDecoder<T> model({.source_vocabulary = std::ssize(words),
-                           .target_vocabulary = first_digit + 10,
+  EncoderDecoder<T> model({.source_vocab_size = std::ssize(words),
+                           .target_vocab_size = first_digit + 10,
                            .model_dim = 64,
                            .heads = 4,
-                           .encoder_blocks = options.blocks,
-                           .decoder_blocks = options.blocks,
+                           .encoder_layers = options.layers,
+                           .decoder_layers = options.layers,
                            .hidden_dim = 128,
                            .norm_before = true,
                            .dropout = 0.1},
@@ -395,7 +395,7 @@ int main(int argc, char** argv) {
     options.pairs = 640;
     options.tried = 100;
     options.largest_digits = 3;
-    options.blocks = 1;
+    options.layers = 1;
   }
   try {
     options.quick ? run<double>(options) : run<float>(options);

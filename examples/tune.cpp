@@ -75,10 +75,10 @@ double mean_loss(const LanguageModel<T>& model, std::span<const std::vector<Inde
 template <class T>
 Outcome try_out(const Settings& settings, const Data& data, const Options& options) {
   Random random(options.seed);
-  LanguageModel<T> model({.vocabulary = 10,
+  LanguageModel<T> model({.vocab_size = 10,
                           .model_dim = settings.model_dim,
                           .heads = settings.heads,
-                          .blocks = 2,
+                          .layers = 2,
                           .max_length = 12,
                           .dropout = settings.dropout},
                          random);

@@ -31,15 +31,15 @@ def normal(*shape, sigma=1.0):
     return (sigma * torch.randn(*shape, generator=random)).half().double()
 
 
-def write(name, batch, heads, key_heads, queries, keys, head_dim, value_dim, mask=None,
+def write(name, batch, heads, kv_heads, queries, keys, head_dim, value_dim, mask=None,
           causal=None, scale=None, sigma=1.0):
     """One case. mask: function of (query row, key), both index tensors."""
     q = normal(batch, heads, queries, head_dim, sigma=sigma)
-    k = normal(batch, key_heads, keys, head_dim, sigma=sigma)
-    v = normal(batch, key_heads, keys, value_dim)
+    k = normal(batch, kv_heads, keys, head_dim, sigma=sigma)
+    v = normal(batch, kv_heads, keys, value_dim)
     visible = torch.ones(batch, 1, queries, keys, dtype=torch.bool)
     row, key = torch.arange(queries).view(-1, 1), torch.arange(keys)
-    how = {"scale": scale, "enable_gqa": heads != key_heads}
+    how = {"scale": scale, "enable_gqa": heads != kv_heads}
     if causal == "top_left":
         visible &= key <= row
         out = scaled_dot_product_attention(q, k, v, is_causal=True, **how)
@@ -52,7 +52,7 @@ def write(name, batch, heads, key_heads, queries, keys, head_dim, value_dim, mas
         out = scaled_dot_product_attention(q, k, v, attn_mask=visible, **how)
     else:
         out = scaled_dot_product_attention(q, k, v, **how)
-    wide = k.repeat_interleave(heads // key_heads, dim=1)
+    wide = k.repeat_interleave(heads // kv_heads, dim=1)
     scores = q @ wide.transpose(-1, -2) * (head_dim**-0.5 if scale is None else scale)
     lse = scores.masked_fill(~visible, -torch.inf).logsumexp(-1)
     empty = ~visible.any(-1)
@@ -92,12 +92,12 @@ write("large_scores", 1, 2, 2, 10, 110, 16, 4, sigma=10.0)
 write("many_keys", 1, 1, 1, 2, 1700, 3, 2, causal="bottom_right")
 
 
-def write_gradients(name, batch, heads, key_heads, queries, keys, head_dim, value_dim, mask=None,
+def write_gradients(name, batch, heads, kv_heads, queries, keys, head_dim, value_dim, mask=None,
                     bias=None, scale=None):
     """Gradients of one case. bias: the shape of an additive one."""
     q = normal(batch, heads, queries, head_dim).requires_grad_()
-    k = normal(batch, key_heads, keys, head_dim).requires_grad_()
-    v = normal(batch, key_heads, keys, value_dim).requires_grad_()
+    k = normal(batch, kv_heads, keys, head_dim).requires_grad_()
+    v = normal(batch, kv_heads, keys, value_dim).requires_grad_()
     b = normal(*(bias or (1, 1, 1, 1))).requires_grad_()
     grad_out = normal(batch, heads, queries, value_dim)
     grad_lse = normal(batch, heads, queries)
@@ -108,9 +108,9 @@ def write_gradients(name, batch, heads, key_heads, queries, keys, head_dim, valu
     assert visible.any(-1).all(), "what PyTorch makes of a row that sees nothing is its own affair"
     added = torch.zeros(batch, heads, queries, keys, dtype=torch.double) + (b if bias else 0)
     added = added.masked_fill(~visible, -torch.inf)
-    how = {"scale": scale, "enable_gqa": heads != key_heads}
+    how = {"scale": scale, "enable_gqa": heads != kv_heads}
     out = scaled_dot_product_attention(q, k, v, attn_mask=added, **how)
-    wide = k.repeat_interleave(heads // key_heads, dim=1)
+    wide = k.repeat_interleave(heads // kv_heads, dim=1)
     scores = q @ wide.transpose(-1, -2) * (head_dim**-0.5 if scale is None else scale) + added
     ((out * grad_out).sum() + (scores.logsumexp(-1) * grad_lse).sum()).backward()
     parts = [("queries", q, "<f2"), ("keys", k, "<f2"), ("values", v, "<f2"),

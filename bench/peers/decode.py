@@ -24,17 +24,17 @@ CASES = [  # heads, key heads, queries, keys, dim
 
 
 def run_case(library, case, threads, seconds):
-    heads, key_heads, queries, keys, dim = case
+    heads, kv_heads, queries, keys, dim = case
     torch.manual_seed(0)
     q = torch.randn(1, heads, queries, dim)
-    k = torch.randn(1, key_heads, keys, dim)
-    v = torch.randn(1, key_heads, keys, dim)
+    k = torch.randn(1, kv_heads, keys, dim)
+    v = torch.randn(1, kv_heads, keys, dim)
     out = torch.empty_like(q)
     assert library.heed_mask(b"none", 0, None, queries, keys)
 
     def ours():
         library.heed_forward(q.data_ptr(), k.data_ptr(), v.data_ptr(), out.data_ptr(), 1, heads,
-                             key_heads, queries, keys, dim)
+                             kv_heads, queries, keys, dim)
 
     def theirs():
         with torch.no_grad():
@@ -54,7 +54,7 @@ def run_case(library, case, threads, seconds):
             into.append(timed(call, count, threads))
     bytes_read = (k.numel() + v.numel()) * 4
     middle = [statistics.median(values) for values in times]
-    return {"case": f"{heads}/{key_heads} heads, {queries} of {keys}, D{dim}", "threads": threads,
+    return {"case": f"{heads}/{kv_heads} heads, {queries} of {keys}, D{dim}", "threads": threads,
             "ours_gbytes": bytes_read / middle[0] * 1e-9,
             "memory_gbytes": bytes_read / middle[2] * 1e-9, "ours_ms": middle[0] * 1e3,
             "ratio": statistics.median(b / a for a, b in zip(times[0], times[1])),

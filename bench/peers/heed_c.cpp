@@ -72,21 +72,21 @@ bool heed_mask(const char* name, Index number, const bool* bits, Index queries, 
 
 /// Attention over contiguous (batch, heads, length, dim) float under the chosen mask.
 void heed_forward(const float* q, const float* k, const float* v, float* out, Index batch,
-                  Index heads, Index key_heads, Index queries, Index keys, Index dim) {
+                  Index heads, Index kv_heads, Index queries, Index keys, Index dim) {
   const TensorView<const float, 4> query_view(q, {batch, heads, queries, dim});
-  const TensorView<const float, 4> key_view(k, {batch, key_heads, keys, dim});
-  const TensorView<const float, 4> value_view(v, {batch, key_heads, keys, dim});
+  const TensorView<const float, 4> key_view(k, {batch, kv_heads, keys, dim});
+  const TensorView<const float, 4> value_view(v, {batch, kv_heads, keys, dim});
   const TensorView<float, 4> out_view(out, {batch, heads, queries, dim});
   attention(query_view, key_view, value_view, chosen, out_view);
 }
 
 /// The same over bfloat16, as bits.
 void heed_forward_bfloat16(const bfloat16* q, const bfloat16* k, const bfloat16* v, bfloat16* out,
-                           Index batch, Index heads, Index key_heads, Index queries, Index keys,
+                           Index batch, Index heads, Index kv_heads, Index queries, Index keys,
                            Index dim) {
   const TensorView<const bfloat16, 4> query_view(q, {batch, heads, queries, dim});
-  const TensorView<const bfloat16, 4> key_view(k, {batch, key_heads, keys, dim});
-  const TensorView<const bfloat16, 4> value_view(v, {batch, key_heads, keys, dim});
+  const TensorView<const bfloat16, 4> key_view(k, {batch, kv_heads, keys, dim});
+  const TensorView<const bfloat16, 4> value_view(v, {batch, kv_heads, keys, dim});
   const TensorView<bfloat16, 4> out_view(out, {batch, heads, queries, dim});
   attention(query_view, key_view, value_view, chosen, out_view);
 }

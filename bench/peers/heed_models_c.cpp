@@ -19,7 +19,7 @@ struct Writer {
 
 LanguageModel<float> from_file(const char* path, bool rounded) {
   const auto file = Gguf::open(path);
-  auto model = read_llama<float>(file);
+  auto model = load_llama<float>(file);
   pack_as_stored(model, file, rounded ? QuantizedProducts::rounded : QuantizedProducts::exact);
   return model;
 }
@@ -27,10 +27,10 @@ LanguageModel<float> from_file(const char* path, bool rounded) {
 LanguageModel<float> random_gpt2(Index vocabulary, Index dim, Index heads, Index blocks,
                                  Index length) {
   Random random(1);
-  LanguageModel<float> model({.vocabulary = vocabulary,
+  LanguageModel<float> model({.vocab_size = vocabulary,
                               .model_dim = dim,
                               .heads = heads,
-                              .blocks = blocks,
+                              .layers = blocks,
                               .max_length = length},
                              random);
   model.pack();

@@ -97,11 +97,11 @@ def timed(call, calls, threads):
 
 
 def run_case(library, case, threads, seconds):
-    name, batch, heads, key_heads, queries, keys, dim, mask, window = case
+    name, batch, heads, kv_heads, queries, keys, dim, mask, window = case
     torch.manual_seed(0)
     q = torch.randn(batch, heads, queries, dim)
-    k = torch.randn(batch, key_heads, keys, dim)
-    v = torch.randn(batch, key_heads, keys, dim)
+    k = torch.randn(batch, kv_heads, keys, dim)
+    v = torch.randn(batch, kv_heads, keys, dim)
     out = torch.empty_like(q)
     seen = dense_mask(queries, keys, mask, window)
     dense = None if mask in ("none", "causal", "lambda") else seen
@@ -109,7 +109,7 @@ def run_case(library, case, threads, seconds):
 
     def ours():
         library.heed_forward(q.data_ptr(), k.data_ptr(), v.data_ptr(), out.data_ptr(), batch,
-                             heads, key_heads, queries, keys, dim)
+                             heads, kv_heads, queries, keys, dim)
 
     def theirs():
         with torch.no_grad():

@@ -9,8 +9,8 @@
 #include <heed/masks/create_masks.hpp>
 #include <heed/masks/dense.hpp>
 #include <heed/masks/describe.hpp>
+#include <heed/masks/every_nth_key.hpp>
 #include <heed/masks/full.hpp>
-#include <heed/masks/global_keys.hpp>
 #include <heed/masks/global_tokens.hpp>
 #include <heed/masks/grid_neighborhood.hpp>
 #include <heed/masks/groups.hpp>

@@ -23,7 +23,7 @@ struct ByPosition {
 TEST(BackwardEdges, AFunctionsDerivativeStandsAtItsKey) {
   const Shape shape{.batch = 1,
                     .heads = 2,
-                    .key_heads = 1,
+                    .kv_heads = 1,
                     .queries = 70,
                     .keys = 230,
                     .head_dim = 5,
@@ -54,7 +54,7 @@ TEST(BackwardEdges, GradientsThatLieApartGetEveryNumber) {
   for (const Index keys : {40, 300}) {
     const Shape shape{.batch = 1,
                       .heads = 2,
-                      .key_heads = 2,
+                      .kv_heads = 2,
                       .queries = keys,
                       .keys = keys,
                       .head_dim = 6,
@@ -92,7 +92,7 @@ TEST(BackwardEdges, AQueryThatSeesNoKeyGivesItsGradientToTheSink) {
   for (const Index value_dim : {3, 16, 32}) {
     const Shape shape{.batch = 1,
                       .heads = 2,
-                      .key_heads = 2,
+                      .kv_heads = 2,
                       .queries = 20,
                       .keys = 20,
                       .head_dim = 4,
@@ -150,7 +150,7 @@ TEST(BackwardEdges, AQueryThatSeesNoKeyGivesItsGradientToTheSink) {
 TEST(BackwardEdges, NoItemsAtAll) {
   const Shape shape{.batch = 0,
                     .heads = 2,
-                    .key_heads = 2,
+                    .kv_heads = 2,
                     .queries = 100,
                     .keys = 100,
                     .head_dim = 4,
@@ -164,7 +164,7 @@ TEST(BackwardEdges, NoItemsAtAll) {
 TEST(BackwardEdges, MasksThatDoNotFitAreRefusedBeforeAnythingIsWritten) {
   const Shape shape{.batch = 2,
                     .heads = 1,
-                    .key_heads = 1,
+                    .kv_heads = 1,
                     .queries = 6,
                     .keys = 6,
                     .head_dim = 4,

@@ -23,10 +23,10 @@ struct EverySeventhKey {
 /// A call drawn from a seed.
 struct Draw {
   explicit Draw(std::uint64_t seed) : bits(seed) {
-    const Index key_heads = below(3) + 1;
-    shape = {below(2) + 1, key_heads * (below(3) + 1), key_heads, length(), length(), dim(), dim()};
+    const Index kv_heads = below(3) + 1;
+    shape = {below(2) + 1, kv_heads * (below(3) + 1), kv_heads, length(), length(), dim(), dim()};
     if (shape.batch * shape.heads * shape.queries * shape.keys > 40000) {
-      shape.batch = shape.heads = shape.key_heads = 1;
+      shape.batch = shape.heads = shape.kv_heads = 1;
     }
     which = below(3) == 0 ? 0 : below(2) == 0 ? 1u << below(7) : static_cast<unsigned>(below(128));
     bias = {shape.batch, shape.heads, shape.queries, shape.keys};

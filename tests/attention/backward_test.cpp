@@ -220,7 +220,7 @@ TYPED_TEST(Backward, EmptyExtents) {
   using T = TypeParam;
   for (int axis = 0; axis < 7; ++axis) {
     Shape shape{2, 2, 2, 3, 4, 5, 6};
-    Index* extents[] = {&shape.batch, &shape.heads,    &shape.key_heads, &shape.queries,
+    Index* extents[] = {&shape.batch, &shape.heads,    &shape.kv_heads, &shape.queries,
                         &shape.keys,  &shape.head_dim, &shape.value_dim};
     *extents[axis] = 0;
     if (axis == 2) shape.heads = 0;

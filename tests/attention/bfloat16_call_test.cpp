@@ -54,9 +54,9 @@ TEST_P(Bfloat16Call, IsAccurateForAnyShapeAndMask) {
     const auto upto = [&](Index n) {
       return static_cast<Index>(bits() % static_cast<unsigned>(n));
     };
-    const Index key_heads = 1 + upto(2);
+    const Index kv_heads = 1 + upto(2);
     const Shape shape{
-        1 + upto(2),  key_heads * (1 + upto(3)), key_heads, 1 + upto(140), upto(400), 1 + upto(140),
+        1 + upto(2),  kv_heads * (1 + upto(3)), kv_heads, 1 + upto(140), upto(400), 1 + upto(140),
         1 + upto(140)};
     set_thread_count(1 + upto(3));
     const float range = i % 3 == 0 ? 6.f : 1.f;
@@ -185,7 +185,7 @@ TEST_P(Bfloat16Call, R7ARowDoesNotDependOnTheRowsComputedWithIt) {
     check(Sparse{});
     check(Full{});
     check(masks::SlidingWindow{.left = 201, .right = 0});
-    check(masks::GlobalKeys{7});
+    check(masks::EveryNthKey{7});
   }
 }
 

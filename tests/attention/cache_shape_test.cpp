@@ -11,8 +11,8 @@ namespace {
 TEST(CacheShape, ContiguousIsOnePageASequence) {
   const auto shape = CacheShape::contiguous(3, 2, 64, 32, 1000);
   EXPECT_EQ(shape.pages, 3);
-  EXPECT_EQ(shape.page_tokens, 1056);
-  EXPECT_EQ(CacheShape::contiguous(1, 1, 1, 1, 0).page_tokens, 96);
+  EXPECT_EQ(shape.page_size, 1056);
+  EXPECT_EQ(CacheShape::contiguous(1, 1, 1, 1, 0).page_size, 96);
   EXPECT_NO_THROW(detail::checked(shape));
 }
 
@@ -21,7 +21,7 @@ TEST(CacheShape, LengthsThatNoPageHasAreRefused) {
   for (const Index length : {Index{-1}, Index{-1000}, -most - 1, most, most - 94}) {
     EXPECT_THROW(CacheShape::contiguous(1, 1, 1, 1, length), ShapeError) << length;
   }
-  EXPECT_EQ(CacheShape::contiguous(1, 1, 1, 1, most - 95).page_tokens, most / 96 * 96);
+  EXPECT_EQ(CacheShape::contiguous(1, 1, 1, 1, most - 95).page_size, most / 96 * 96);
   EXPECT_THROW(detail::checked({1, 1, 0, 0, most / 16 * 16, 2}), ShapeError);
 }
 
@@ -30,8 +30,8 @@ TEST(CacheShape, PagesForEverySequence) {
   EXPECT_EQ((CacheShape{3, 2, 64, 32, 48}.for_tokens(97)).pages, 9);
   EXPECT_EQ((CacheShape{3, 2, 64, 32, 48}.for_tokens(96)).pages, 6);
   EXPECT_EQ((CacheShape{1, 1, 1, 1, most - 15}.for_tokens(most)).pages, 2);
-  const auto usual = CacheShape{.batch = 2, .key_heads = 8, .head_dim = 64}.for_tokens(4096);
-  EXPECT_EQ(usual.page_tokens, 96);
+  const auto usual = CacheShape{.batch = 2, .kv_heads = 8, .head_dim = 64}.for_tokens(4096);
+  EXPECT_EQ(usual.page_size, 96);
   EXPECT_EQ(usual.pages, 2 * 43);
   EXPECT_THROW((CacheShape{1000, 1, 1, 1, 16}.for_tokens(most)), ShapeError);
   EXPECT_THROW((CacheShape{1, 1, 1, 1, 16}.for_tokens(-1)), ShapeError);

@@ -31,11 +31,11 @@ class Cached : public ::testing::TestWithParam<simd::Isa> {
 };
 
 template <class Stored>
-void expect_same_bits_as_tensors(Index page_tokens, Index queries, std::uint64_t seed) {
+void expect_same_bits_as_tensors(Index page_size, Index queries, std::uint64_t seed) {
   const Shape shape{2, 4, 2, queries, 230, 20, 12};
-  SCOPED_TRACE("pages of " + std::to_string(page_tokens) + ", " + shape.text());
+  SCOPED_TRACE("pages of " + std::to_string(page_size) + ", " + shape.text());
   const Inputs<float> in(shape, seed);
-  KeyValueCache<float, Stored> cache({2, 2, 20, 12, page_tokens, 2 * (230 / page_tokens + 1)});
+  KeyValueCache<float, Stored> cache({2, 2, 20, 12, page_size, 2 * (230 / page_size + 1)});
   for (Index first = 0; first < 230;) {  // in pieces of 1, 2, 4, … tokens
     const Index last = std::min<Index>(2 * first + 1, 230);
     cache.append(in.keys.view().slice(2, first, last), in.values.view().slice(2, first, last));
@@ -184,7 +184,7 @@ TEST(Decode, TokenByTokenEqualsTheWholeSequence) {
   const Inputs<float> in(shape, 706);
   const auto whole = fused(shape, in, Causal{});
   auto cache = KeyValueCache<float>::for_tokens(
-      {.batch = 2, .key_heads = 2, .head_dim = 16, .value_dim = 12}, 130);
+      {.batch = 2, .kv_heads = 2, .head_dim = 16, .value_dim = 12}, 130);
   Tensor<float, 4> out({2, 4, 130, 12});
   for (Index first = 0; first < 130;) {  // a prompt of 100 tokens, then one by one
     const Index last = first == 0 ? 100 : first + 1;
@@ -213,7 +213,7 @@ TEST(Decode, Bfloat16) {
   const Shape shape{1, 4, 2, 40, 40, 16, 16};
   const NarrowInputs in(shape, 721);
   const auto expected = narrow_attention(shape, in, Causal{});
-  auto cache = KeyValueCache<bfloat16>::for_tokens({.key_heads = 2, .head_dim = 16}, 40);
+  auto cache = KeyValueCache<bfloat16>::for_tokens({.kv_heads = 2, .head_dim = 16}, 40);
   const auto out = decode(in.queries, in.keys, in.values, cache, Causal{});
   EXPECT_EQ(std::memcmp(out.data(), expected.out.data(), sizeof(bfloat16) * 4 * 40 * 16), 0);
 }

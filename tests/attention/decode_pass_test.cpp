@@ -52,16 +52,16 @@ TEST_P(Decode, RowsHaveTheBitsOfPrefill) {
     const auto upto = [&](Index n) {
       return static_cast<Index>(bits() % static_cast<unsigned>(n));
     };
-    const Index group = 1 + upto(9), key_heads = 1 + upto(2);
-    const Shape shape{1 + upto(2),    group * key_heads, key_heads,    20 + upto(60),
-                      80 + upto(400), 1 + upto(140),     1 + upto(140)};
+    const Index group = 1 + upto(9), kv_heads = 1 + upto(2);
+    const Shape shape{1 + upto(2),    group * kv_heads, kv_heads,     20 + upto(60),
+                      80 + upto(400), 1 + upto(140),    1 + upto(140)};
     set_thread_count(1 + upto(3));
     const Index rows = 1 + upto(15);
     const auto seed = bits() % 1000;
     expect_prefill_bits<float>(shape, rows, Causal{}, seed);
     expect_prefill_bits<double>(shape, rows, ByHead{}, seed);
     expect_prefill_bits<float>(shape, rows, masks::SlidingWindow{.left = 30, .right = 0}, seed);
-    expect_prefill_bits<float>(shape, rows, masks::GlobalKeys{7}, seed);
+    expect_prefill_bits<float>(shape, rows, masks::EveryNthKey{7}, seed);
   }
 }
 

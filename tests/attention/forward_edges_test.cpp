@@ -20,7 +20,7 @@ TEST_P(ForwardEdges, OutputsThatLieApartGetEveryNumber) {
   for (const Index queries : {1, 7, 20, 100}) {
     const Shape shape{.batch = 1,
                       .heads = 2,
-                      .key_heads = 2,
+                      .kv_heads = 2,
                       .queries = queries,
                       .keys = 130,
                       .head_dim = 8,
@@ -45,7 +45,7 @@ TEST_P(ForwardEdges, AMaskedValueThatIsNoNumberReachesNothing) {
   for (const Index queries : {1, 4, 30, 100}) {
     const Shape shape{.batch = 1,
                       .heads = 2,
-                      .key_heads = 1,
+                      .kv_heads = 1,
                       .queries = queries,
                       .keys = 101,
                       .head_dim = 6,

@@ -95,7 +95,7 @@ void expect_the_bits_under_masks(const Shape& shape, std::uint64_t seed, T range
   check(ByHead{});
   check(masks::SlidingWindow{.left = 5, .right = 3});
   check(masks::SlidingWindow{.left = 20, .right = 0});
-  check(masks::GlobalKeys{3});
+  check(masks::EveryNthKey{3});
   check(masks::Full{}, {.scale = T{0}});
   std::vector<Index> counts;
   for (Index i = 0; i < shape.batch; ++i) counts.push_back((shape.keys * (i + 1)) / (i + 2));

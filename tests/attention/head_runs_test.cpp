@@ -76,7 +76,7 @@ void expect_the_bits_under_masks(const Inputs<T>& in, std::mt19937_64& bits) {
   expect_the_bits_of_blocks(in, ByHead{});
   expect_the_bits_of_blocks(in, masks::SlidingWindow{.left = 5, .right = 3});
   expect_the_bits_of_blocks(in, masks::SlidingWindow{.left = 20, .right = 0});
-  expect_the_bits_of_blocks(in, masks::GlobalKeys{3});
+  expect_the_bits_of_blocks(in, masks::EveryNthKey{3});
   std::vector<Index> counts;
   for (Index i = 0; i < in.keys.extent(0); ++i) {
     counts.push_back(static_cast<Index>(bits() % static_cast<unsigned>(in.keys.extent(2) + 1)));
@@ -90,12 +90,11 @@ TEST_P(HeadRuns, HaveTheBitsOfBlocks) {
     const auto upto = [&](Index n) {
       return static_cast<Index>(bits() % static_cast<unsigned>(n));
     };
-    const Index key_heads = 1 + upto(3);
+    const Index kv_heads = 1 + upto(3);
     const Index value_dim = upto(2) == 0 ? 16 * upto(9) : 1 + upto(140);
-    const Shape shape{1 + upto(3),  (1 + upto(6)) * key_heads,
-                      key_heads,    4 + upto(61),
-                      1 + upto(96), 1 + upto(140),
-                      value_dim};
+    const Shape shape{
+        1 + upto(3), (1 + upto(6)) * kv_heads, kv_heads, 4 + upto(61), 1 + upto(96), 1 + upto(140),
+        value_dim};
     SCOPED_TRACE(shape.text());
     set_thread_count(1 + upto(3));
     const auto seed = bits() % 1000;

@@ -268,7 +268,7 @@ TEST(KeyValueCache, WhatIsForgottenStaysForgotten) {
 }
 
 TEST(KeyValueCache, IsMadeForSoManyTokens) {
-  auto cache = KeyValueCache<float>::for_tokens({.batch = 2, .key_heads = 2, .head_dim = 4}, 100);
+  auto cache = KeyValueCache<float>::for_tokens({.batch = 2, .kv_heads = 2, .head_dim = 4}, 100);
   EXPECT_EQ(cache.shape().value_dim, 4);
   const Tensor<float, 4> most({2, 2, 100, 4}), more({2, 2, 93, 4});
   cache.append(most, most);

@@ -13,12 +13,12 @@ namespace {
 constexpr Index layers[] = {0, 2, 5};
 
 Tensor<float, 4> captured(Index layer, const char* part) {
-  return read_npy<float, 4>(HEED_EXAMPLE_DATA "/layer" + std::to_string(layer) + "_" + part +
+  return load_npy<float, 4>(HEED_EXAMPLE_DATA "/layer" + std::to_string(layer) + "_" + part +
                             ".npy");
 }
 
 Tensor<float, 4> golden(Index layer, const std::string& mask, const char* part) {
-  return read_npy<float, 4>(HEED_TEST_DATA "/minilm/layer" + std::to_string(layer) + "_" + mask +
+  return load_npy<float, 4>(HEED_TEST_DATA "/minilm/layer" + std::to_string(layer) + "_" + mask +
                             "_" + part + ".npy");
 }
 

@@ -15,9 +15,11 @@ namespace {
 class Fixed final : public NarrowTensors<float>, public NarrowProducts<float> {
  public:
   const NarrowProducts<float>* products() const override { return this; }
-  simd::Strided<float> query_rows(Index, Index, Index, Index) const override { return {}; }
-  simd::Strided<float> key_rows(Index, Index, Index, Index, float*) const override { return {}; }
-  simd::Strided<float> value_rows(Index, Index, Index, Index, float*) const override { return {}; }
+  simd::MatrixRef<float> query_rows(Index, Index, Index, Index) const override { return {}; }
+  simd::MatrixRef<float> key_rows(Index, Index, Index, Index, float*) const override { return {}; }
+  simd::MatrixRef<float> value_rows(Index, Index, Index, Index, float*) const override {
+    return {};
+  }
   float* out_rows(Index) const override { return out_; }
   void put_out(Index, Index, Index first, Index count) const override {
     for (Index i = 0; i < count; ++i) results[first + i] = out_[i];

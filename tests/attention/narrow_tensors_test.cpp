@@ -16,15 +16,15 @@ namespace {
 /// Signed bytes, as a type of one's own would come to the kernels.
 class Bytes final : public NarrowTensors<float> {
  public:
-  simd::Strided<float> query_rows(Index, Index, Index first, Index count) const override {
+  simd::MatrixRef<float> query_rows(Index, Index, Index first, Index count) const override {
     return rows(first, count, queries_);
   }
-  simd::Strided<float> key_rows(Index, Index, Index first, Index count,
-                                float* scratch) const override {
+  simd::MatrixRef<float> key_rows(Index, Index, Index first, Index count,
+                                  float* scratch) const override {
     return rows(first, count, scratch);
   }
-  simd::Strided<float> value_rows(Index, Index, Index first, Index count,
-                                  float* scratch) const override {
+  simd::MatrixRef<float> value_rows(Index, Index, Index first, Index count,
+                                    float* scratch) const override {
     return rows(first, count, scratch);
   }
   float* out_rows(Index) const override { return out_; }
@@ -38,7 +38,7 @@ class Bytes final : public NarrowTensors<float> {
   mutable std::vector<std::int8_t> results = std::vector<std::int8_t>(2 * 30);
 
  private:
-  static simd::Strided<float> rows(Index first, Index count, float* to) {
+  static simd::MatrixRef<float> rows(Index first, Index count, float* to) {
     for (Index i = 0; i < 2 * count; ++i) to[i] = value(first + i / 2, i % 2);
     return {to, 2, 1};
   }

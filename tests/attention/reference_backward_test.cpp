@@ -87,7 +87,7 @@ TEST(ReferenceBackward, EqualsFiniteDifferences) {
   expect_finite_differences({2, 4, 2, 4, 3, 2, 3}, Full{});
   // The first query sees nothing, the second one key.
   expect_finite_differences({1, 2, 1, 5, 4, 3, 2}, Causal{});
-  expect_finite_differences({1, 2, 2, 6, 6, 2, 2}, masks::last_n(2) & masks::GlobalKeys{3});
+  expect_finite_differences({1, 2, 2, 6, 6, 2, 2}, masks::last_n(2) & masks::EveryNthKey{3});
 }
 
 /// The same for everything that changes of scores depend on, alone and together.

@@ -80,9 +80,9 @@ TEST_P(ScoreChanges, ManyMasksAndOddShapes) {
   std::mt19937_64 bits(77);
   const auto upto = [&](Index n) { return static_cast<Index>(bits() % static_cast<unsigned>(n)); };
   for (int i = 0; i < 24; ++i) {
-    const Index group = 1 + upto(3), key_heads = 1 + upto(2);
-    const Shape shape{1 + upto(2),   group * key_heads, key_heads,   1 + upto(140),
-                      1 + upto(220), 1 + upto(70),      1 + upto(40)};
+    const Index group = 1 + upto(3), kv_heads = 1 + upto(2);
+    const Shape shape{1 + upto(2),   group * kv_heads, kv_heads,    1 + upto(140),
+                      1 + upto(220), 1 + upto(70),     1 + upto(40)};
     const auto which = static_cast<unsigned>(bits() % 128);
     Extents<4> bias{shape.batch, shape.heads, shape.queries, shape.keys};
     for (auto& extent : bias) extent = bits() % 3 == 0 ? 1 : extent;

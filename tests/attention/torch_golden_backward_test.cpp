@@ -16,10 +16,10 @@ std::string path_of(const std::string& name, const char* part) {
 /// Inputs are stored in half precision, so float and double hold the very same numbers.
 template <class T, std::size_t Rank>
 Tensor<T, Rank> golden(const std::string& name, const char* part) {
-  return converted<T>(read_npy<float, Rank>(path_of(name, part)));
+  return converted<T>(load_npy<float, Rank>(path_of(name, part)));
 }
 Tensor<double, 4> gradient(const std::string& name, const char* part) {
-  return read_npy<double, 4>(path_of(name, part));
+  return load_npy<double, 4>(path_of(name, part));
 }
 
 template <class T, class M>

@@ -12,7 +12,7 @@ namespace {
 
 template <std::size_t Rank>
 Tensor<double, Rank> golden(const std::string& name, const char* part) {
-  return read_npy<double, Rank>(HEED_TEST_DATA "/torch/" + name + "_" + part + ".npy");
+  return load_npy<double, Rank>(HEED_TEST_DATA "/torch/" + name + "_" + part + ".npy");
 }
 
 /// The inputs are stored in half precision, so float and double hold the very same numbers.
@@ -20,7 +20,7 @@ template <class T>
 Inputs<T> golden_inputs(const std::string& name) {
   Inputs<T> in({}, 0);
   const auto read = [&](const char* part) {
-    const auto tensor = read_npy<float, 4>(HEED_TEST_DATA "/torch/" + name + "_" + part + ".npy");
+    const auto tensor = load_npy<float, 4>(HEED_TEST_DATA "/torch/" + name + "_" + part + ".npy");
     return converted<T>(tensor);
   };
   in.queries = read("queries");

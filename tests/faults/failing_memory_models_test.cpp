@@ -34,12 +34,12 @@ Tokens some_tokens(Index batch, Index length, Index vocabulary) {
 
 LanguageModelOptions tiny_options() {
   auto options = LanguageModelOptions::llama();
-  options.vocabulary = 11;
+  options.vocab_size = 11;
   options.model_dim = 8;
   options.heads = 2;
-  options.key_heads = 1;
+  options.kv_heads = 1;
   options.head_dim = 4;
-  options.blocks = 2;
+  options.layers = 2;
   options.hidden_dim = 9;
   options.max_length = 64;
   return options;
@@ -52,12 +52,12 @@ Model made(const Options& options) {
 }
 
 const auto language_model = made<LanguageModel<float>>(tiny_options());
-const EncoderDecoderOptions translator_options{.source_vocabulary = 5,
-                                               .target_vocabulary = 7,
+const EncoderDecoderOptions translator_options{.source_vocab_size = 5,
+                                               .target_vocab_size = 7,
                                                .model_dim = 8,
                                                .heads = 2,
-                                               .encoder_blocks = 1,
-                                               .decoder_blocks = 1,
+                                               .encoder_layers = 1,
+                                               .decoder_layers = 1,
                                                .hidden_dim = 9,
                                                .max_length = 30};
 const auto translator = made<EncoderDecoder<float>>(translator_options);
@@ -179,7 +179,7 @@ std::string digest(const Open& open) {
 
 TEST_P(FailingMemoryModels, Sessions) {
   const auto make = [] {
-    Open open{Session<float>(language_model, {.batch = 2, .page_tokens = 16}), {}};
+    Open open{Session<float>(language_model, {.batch = 2, .page_size = 16}), {}};
     open.session.prefill(std::vector<std::vector<Index>>{{1, 2, 3}, {4}});
     return open;
   };
@@ -215,7 +215,7 @@ TEST_P(FailingMemoryModels, Generation) {
     return all;
   });
   fail_result([] {
-    TranslationSession<float> session(translator, some_tokens(2, 9, 5), {.page_tokens = 16});
+    TranslationSession<float> session(translator, some_tokens(2, 9, 5), {.page_size = 16});
     return bytes(session.logits(some_tokens(2, 4, 7)));
   });
 }
@@ -235,14 +235,14 @@ TEST_P(FailingMemoryFiles, Texts) {
 
 TEST_P(FailingMemoryFiles, Files) {
   const std::string data = HEED_TEST_DATA "/";
-  fail_result([&] { return bytes(read_npy<float, 2>(data + "npy/f4.npy")); });
+  fail_result([&] { return bytes(load_npy<float, 2>(data + "npy/f4.npy")); });
   const auto names = [](const auto& entries) {
     std::string all;
     for (const auto& entry : entries) all += entry.name;
     return all;
   };
   fail_result([&] {
-    return names(read_safetensors(data + "safetensors/all_types.safetensors").entries());
+    return names(load_safetensors(data + "safetensors/all_types.safetensors").entries());
   });
   fail_result([&] { return names(Gguf::open(data + "gguf/all_types.gguf").tensors()); });
   const std::string path = file("a.npy");

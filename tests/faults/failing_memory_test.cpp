@@ -87,10 +87,10 @@ struct Call {
   Tensor<T, 3> q, k, v, out, dq, dk, dv;
   Tensor<T, 2> lse;
 
-  Call(Index heads, Index key_heads, Index queries, Index keys, Index dim)
+  Call(Index heads, Index kv_heads, Index queries, Index keys, Index dim)
       : q(filled<T, 3>({heads, queries, dim})),
-        k(filled<T, 3>({key_heads, keys, dim}, 2)),
-        v(filled<T, 3>({key_heads, keys, dim}, 3)),
+        k(filled<T, 3>({kv_heads, keys, dim}, 2)),
+        v(filled<T, 3>({kv_heads, keys, dim}, 3)),
         out(q.extents()),
         dq(q.extents()),
         dk(k.extents()),
@@ -225,8 +225,8 @@ TEST_P(FailingMemory, Masks) {
 /// What a cache holds, read by attention, and how many pages are free.
 std::string contents(const KeyValueCache<float>& cache) {
   const CacheShape& shape = cache.shape();
-  const auto queries = filled<float, 4>({shape.batch, shape.key_heads, 1, shape.head_dim});
-  Tensor<float, 4> out({shape.batch, shape.key_heads, 1, shape.value_dim});
+  const auto queries = filled<float, 4>({shape.batch, shape.kv_heads, 1, shape.head_dim});
+  Tensor<float, 4> out({shape.batch, shape.kv_heads, 1, shape.value_dim});
   attention(queries, cache, masks::Full{}, out);
   const auto lengths = cache.lengths(), starts = cache.starts();
   return bytes(out) + bytes(lengths.data(), shape.batch) + bytes(starts.data(), shape.batch) +

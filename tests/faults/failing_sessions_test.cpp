@@ -13,10 +13,10 @@ using Sequences = std::vector<std::vector<Index>>;
 
 LanguageModel<float> session_model(bool norm_before) {
   LanguageModelOptions options;
-  options.vocabulary = 11;
+  options.vocab_size = 11;
   options.model_dim = 8;
   options.heads = 2;
-  options.blocks = 2;
+  options.layers = 2;
   options.max_length = 64;
   options.norm_before = norm_before;
   Random random(1);
@@ -52,10 +52,10 @@ class FailingSessions : public FailingMemory {};
 TEST_P(FailingSessions, AreAsTheyWere) {
   for (const bool norm_before : {false, true}) {
     const auto model = session_model(norm_before);
-    for (const Index page_tokens : {0, 16}) {
+    for (const Index page_size : {0, 16}) {
       const auto make = [&] {
         Reading<Session<float>> reading{
-            Session<float>(model, {.batch = 2, .max_length = 48, .page_tokens = page_tokens})};
+            Session<float>(model, {.batch = 2, .max_length = 48, .page_size = page_size})};
         reading.session.prefill(Sequences{{1, 2, 1}, {2}});
         return reading;
       };
@@ -75,7 +75,7 @@ TEST_P(FailingSessions, AreAsTheyWereWhereTokensLeave) {
   const auto model = session_model(true);
   const auto make = [&] {
     Reading<Session<float>> reading{
-        Session<float>(model, {.batch = 2, .max_length = 16, .slide = 5, .page_tokens = 16})};
+        Session<float>(model, {.batch = 2, .max_length = 16, .slide = 5, .page_size = 16})};
     reading.session.prefill(Sequences{{3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9}, {2}});
     return reading;
   };
@@ -86,18 +86,18 @@ TEST_P(FailingSessions, AreAsTheyWereWhereTokensLeave) {
 
 TEST_P(FailingSessions, OfTranslationsAreAsTheyWere) {
   Random random(1);
-  const EncoderDecoder<float> model({.source_vocabulary = 11,
-                                     .target_vocabulary = 7,
+  const EncoderDecoder<float> model({.source_vocab_size = 11,
+                                     .target_vocab_size = 7,
                                      .model_dim = 8,
                                      .heads = 2,
-                                     .decoder_blocks = 2,
+                                     .decoder_layers = 2,
                                      .max_length = 40,
                                      .norm_before = true},
                                     random);
   using Translation = Reading<TranslationSession<float>>;
   const auto make = [&] {
     Translation reading{
-        TranslationSession<float>(model, Tokens({1, 3}, {1, 2, 3}), {.page_tokens = 16})};
+        TranslationSession<float>(model, Tokens({1, 3}, {1, 2, 3}), {.page_size = 16})};
     reading.session.logits(Tokens({1, 2}, {1, 2}));
     return reading;
   };

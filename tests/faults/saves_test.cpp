@@ -56,10 +56,10 @@ void save_tensors(const std::string& path, float value) {
 void save_run(const std::string& path, float value) {
   Random random(1);
   LanguageModelOptions options;
-  options.vocabulary = 5;
+  options.vocab_size = 5;
   options.model_dim = 4;
   options.heads = 1;
-  options.blocks = 1;
+  options.layers = 1;
   options.hidden_dim = 4;
   options.max_length = 4;
   LanguageModel<float> model(options, random);

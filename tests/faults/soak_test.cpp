@@ -58,16 +58,16 @@ class Flat {
 
 TEST(Soak, ASessionReadsAHundredThousandTokens) {
   LanguageModelOptions options;
-  options.vocabulary = 7;
+  options.vocab_size = 7;
   options.model_dim = 4;
   options.heads = 1;
-  options.blocks = 1;
+  options.layers = 1;
   options.hidden_dim = 4;
   options.max_length = 64;
   options.positions = PositionKind::rotary;
   Random random(1);
   const LanguageModel<float> model(options, random);
-  Session<float> session(model, {.batch = 2, .page_tokens = 16});
+  Session<float> session(model, {.batch = 2, .page_size = 16});
   Flat flat;
   constexpr Index steps = 50000;
   for (Index step = 1; step <= steps; ++step) {

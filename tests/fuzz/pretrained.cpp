@@ -22,9 +22,9 @@ void check(const Read& read) {
 void read_model(const heed::SharedBytes& bytes) {
   const heed::Gguf file(bytes, "x");
   const auto options = heed::llama_options(file);
-  const auto model = heed::read_llama<float>(file);
-  heed::fuzz::require(static_cast<heed::Index>(model.blocks.size()) == options.blocks);
-  heed::fuzz::require(model.input.embedding.weight.extent(0) == options.vocabulary);
+  const auto model = heed::load_llama<float>(file);
+  heed::fuzz::require(static_cast<heed::Index>(model.blocks.size()) == options.layers);
+  heed::fuzz::require(model.input.embedding.weight.extent(0) == options.vocab_size);
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ heed::WordPiece word_pieces() {
 void read_vocabulary(const std::string& text) {
   try {
     const auto pieces = heed::WordPiece::parse(text, "x");
-    for (heed::Index i = 0; i < pieces.vocabulary_size(); ++i) {
+    for (heed::Index i = 0; i < pieces.vocab_size(); ++i) {
       heed::fuzz::require(pieces.token(pieces.name(i)) == i);
     }
     pieces.decode(pieces.encode(std::string_view(text).substr(0, 200)));
@@ -64,7 +64,7 @@ template <class X>
 void round_trip(const X& tokenizer, std::string_view text) {
   const auto tokens = tokenizer.encode(text);
   for (const heed::Index token : tokens) {
-    heed::fuzz::require(token >= 0 && token < tokenizer.vocabulary_size());
+    heed::fuzz::require(token >= 0 && token < tokenizer.vocab_size());
   }
   heed::fuzz::require(tokenizer.decode(tokens) == text);
 }

@@ -20,7 +20,7 @@ TEST(SessionOptions, RefuseWhatCannotBe) {
   const LanguageModelOptions model;
   EXPECT_THROW(detail::checked_options({.batch = 0}, model), InvalidArgument);
   EXPECT_THROW(detail::checked_options({.max_length = -1}, model), InvalidArgument);
-  EXPECT_THROW(detail::checked_options({.page_tokens = -1}, model), InvalidArgument);
+  EXPECT_THROW(detail::checked_options({.page_size = -1}, model), InvalidArgument);
   EXPECT_THROW(detail::checked_options({.pages = -1}, model), InvalidArgument);
   EXPECT_THROW(detail::checked_options({.slide = -1}, model), InvalidArgument);
   EXPECT_THROW(detail::checked_options({.max_length = 9, .slide = 10}, model), InvalidArgument);
@@ -28,20 +28,20 @@ TEST(SessionOptions, RefuseWhatCannotBe) {
 
 TEST(SessionOptions, GiveTheShapeOfCaches) {
   MultiHeadAttentionOptions attention;
-  attention.key_heads = 3;
+  attention.kv_heads = 3;
   attention.head_dim = 5;
   const auto one = detail::cache_shape({.batch = 2, .max_length = 40}, attention);
   EXPECT_EQ(one.pages, 2);
-  EXPECT_GE(one.page_tokens, 40);
-  EXPECT_EQ(one.key_heads, 3);
+  EXPECT_GE(one.page_size, 40);
+  EXPECT_EQ(one.kv_heads, 3);
   EXPECT_EQ(one.head_dim, 5);
   EXPECT_EQ(one.value_dim, 5);
-  const SessionOptions paged{.batch = 2, .max_length = 40, .page_tokens = 16};
+  const SessionOptions paged{.batch = 2, .max_length = 40, .page_size = 16};
   EXPECT_EQ(detail::cache_shape(paged, attention).pages, 6);
   auto few = paged;
   few.pages = 4;
   EXPECT_EQ(detail::cache_shape(few, attention).pages, 4);
-  EXPECT_EQ(detail::cache_shape(few, attention).page_tokens, 16);
+  EXPECT_EQ(detail::cache_shape(few, attention).page_size, 16);
 }
 
 }  // namespace

@@ -15,10 +15,10 @@ using Sequences = std::vector<std::vector<Index>>;
 
 LanguageModelOptions gpt() {
   LanguageModelOptions options;
-  options.vocabulary = 23;
+  options.vocab_size = 23;
   options.model_dim = 24;
   options.heads = 3;
-  options.blocks = 2;
+  options.layers = 2;
   options.max_length = 130;
   return options;
 }
@@ -26,12 +26,12 @@ LanguageModelOptions gpt() {
 /// Grouped heads of a size of their own, rotary positions.
 LanguageModelOptions llama() {
   auto options = LanguageModelOptions::llama();
-  options.vocabulary = 23;
+  options.vocab_size = 23;
   options.model_dim = 20;
   options.heads = 6;
-  options.key_heads = 2;
+  options.kv_heads = 2;
   options.head_dim = 10;
-  options.blocks = 2;
+  options.layers = 2;
   options.hidden_dim = 33;
   options.max_length = 130;
   return options;
@@ -81,14 +81,14 @@ void expect_any_chunks_equal_one_pass(const LanguageModelOptions& options, bool 
   const auto tokens = rows_of({a, b});
   const auto whole = model.forward(tokens, masks::Causal{});
   for (const Index chunk : {1, 2, 7, 64, 101}) {
-    for (const Index page_tokens : {0, 16, 96}) {
-      Session<T> session(model, {.batch = 2, .page_tokens = page_tokens});
+    for (const Index page_size : {0, 16, 96}) {
+      Session<T> session(model, {.batch = 2, .page_size = page_size});
       for (Index first = 0; first < 101; first += chunk) {
         const Index last = std::min<Index>(first + chunk, 101);
         const auto part = Tokens::copy_of(std::as_const(tokens).view().slice(1, first, last));
         ASSERT_TRUE(same_bits(session.logits(part),
                               Tensor<T, 3>::copy_of(whole.view().slice(1, first, last))))
-            << "tokens " << first << " to " << last << ", pages of " << page_tokens;
+            << "tokens " << first << " to " << last << ", pages of " << page_size;
       }
       EXPECT_EQ(session.length(1), 101);
     }
@@ -122,7 +122,7 @@ void expect_batch_equals_each_alone(const LanguageModelOptions& options) {
   const auto model = made<T>(options);
   Sequences sequences = {some_tokens(5, 1), some_tokens(70, 2), some_tokens(1, 3),
                          some_tokens(33, 4)};
-  Session<T> session(model, {.batch = 4, .page_tokens = 16});
+  Session<T> session(model, {.batch = 4, .page_size = 16});
   auto logits = session.prefill(sequences);
   for (Index turn = 0; turn < 4; ++turn) {
     for (Index item = 0; item < 4; ++item) {
@@ -178,7 +178,7 @@ TEST(Session, OtherMasks) {
 
 TEST(Session, ReorderAndTruncate) {
   const auto model = made<float>(llama());
-  Session<float> session(model, {.batch = 3, .page_tokens = 16});
+  Session<float> session(model, {.batch = 3, .page_size = 16});
   const Sequences sequences = {some_tokens(20, 1), some_tokens(9, 2), some_tokens(16, 3)};
   session.prefill(sequences);
   session.reorder(std::vector<Index>{2, 0, 0});
@@ -204,11 +204,11 @@ TEST(Session, WhatFailsLeavesItAsItWas) {
   EXPECT_NO_THROW(Session<float>(model, {.max_length = 1}).prefill(Sequences{{1}}));
   EXPECT_THROW(Session<float>(model, {.max_length = 131}), InvalidArgument)
       << "positions are a table";
-  EXPECT_THROW(Session<float>(model, {.page_tokens = 20}), InvalidArgument);
+  EXPECT_THROW(Session<float>(model, {.page_size = 20}), InvalidArgument);
   constexpr Index most = std::numeric_limits<Index>::max();
   const auto rotary = made<float>(llama());
   EXPECT_THROW(Session<float>(rotary, {.max_length = most}), InvalidArgument);
-  Session<float> session(model, {.batch = 2, .max_length = 64, .page_tokens = 16, .pages = 3});
+  Session<float> session(model, {.batch = 2, .max_length = 64, .page_size = 16, .pages = 3});
   session.prefill(Sequences{some_tokens(5, 1), some_tokens(6, 2)});
   const auto before = session;
   EXPECT_THROW(session.prefill(Sequences{{1}}), ShapeError);
@@ -254,9 +254,9 @@ TEST(Session, GenerateReadsThePromptOnceAndWritesWhatFullPassesWrite) {
 }
 
 TEST(Session, BeamSearchEqualsThatByFullPasses) {
-  for (const Index page_tokens : {0, 16}) {
+  for (const Index page_size : {0, 16}) {
     const auto model = made<float>(gpt());
-    Session<float> session(model, {.batch = 5, .max_length = 40, .page_tokens = page_tokens});
+    Session<float> session(model, {.batch = 5, .max_length = 40, .page_size = page_size});
     const auto prompt = some_tokens(15, 6);
     const BeamOptions options{.width = 4, .max_tokens = 9, .end_token = 7, .results = 3};
     Sequences live;

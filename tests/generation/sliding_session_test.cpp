@@ -14,10 +14,10 @@ using Text = std::vector<Index>;
 
 LanguageModel<float> model_of(PositionKind kind) {
   LanguageModelOptions options;
-  options.vocabulary = 23;
+  options.vocab_size = 23;
   options.model_dim = 24;
   options.heads = 3;
-  options.blocks = 2;
+  options.layers = 2;
   options.max_length = 20;
   options.positions = kind;
   options.relative_reach = 5;
@@ -58,8 +58,8 @@ TEST(SlidingSession, IsAFullPassOverTheWindow) {
                           PositionKind::relative, PositionKind::alibi}) {
     const auto model = model_of(kind);
     for (const Index slide : {1, 7, 10, 20}) {
-      for (const Index page_tokens : {0, 16}) {
-        Session<float> session(model, {.slide = slide, .page_tokens = page_tokens});
+      for (const Index page_size : {0, 16}) {
+        Session<float> session(model, {.slide = slide, .page_size = page_size});
         Text all;
         for (const Index count : {3, 16, 1, 1, 1, 30, 1, 2, 5, 1, 1, 1, 1, 1, 1, 1, 100, 1}) {
           const auto next = some_tokens(count, all.size() + 1);
@@ -76,7 +76,7 @@ TEST(SlidingSession, IsAFullPassOverTheWindow) {
 
 TEST(SlidingSession, EverySequenceSlidesForItself) {
   const auto model = model_of(PositionKind::learned);
-  Session<float> session(model, {.batch = 3, .slide = 6, .page_tokens = 16});
+  Session<float> session(model, {.batch = 3, .slide = 6, .page_size = 16});
   std::vector<Text> all(3), next(3);
   for (std::size_t turn = 0; turn < 12; ++turn) {
     if (turn == 8) {

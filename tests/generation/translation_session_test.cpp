@@ -12,12 +12,12 @@ namespace heed::test {
 namespace {
 
 EncoderDecoderOptions original() {
-  return {.source_vocabulary = 9,
-          .target_vocabulary = 13,
+  return {.source_vocab_size = 9,
+          .target_vocab_size = 13,
           .model_dim = 20,
           .heads = 2,
-          .encoder_blocks = 1,
-          .decoder_blocks = 2,
+          .encoder_layers = 1,
+          .decoder_layers = 2,
           .hidden_dim = 33,
           .max_length = 75};
 }
@@ -57,14 +57,14 @@ void expect_any_chunks_equal_one_pass(const EncoderDecoderOptions& options, bool
   const Index threads = thread_count();
   for (const Index chunk : {1, 2, 7, 64, 71}) {
     set_thread_count(1 + chunk % 3);
-    const Index page_tokens = chunk % 2 == 0 ? 0 : 16;
-    TranslationSession<T> session(model, source, {.page_tokens = page_tokens, .masks = masks});
+    const Index page_size = chunk % 2 == 0 ? 0 : 16;
+    TranslationSession<T> session(model, source, {.page_size = page_size, .masks = masks});
     for (Index first = 0; first < 71; first += chunk) {
       const Index last = std::min<Index>(first + chunk, 71);
       const auto part = Tokens::copy_of(target.view().slice(1, first, last));
       ASSERT_TRUE(same_bits(session.logits(part),
                             Tensor<T, 3>::copy_of(whole.view().slice(1, first, last))))
-          << "tokens " << first << " to " << last << ", pages of " << page_tokens;
+          << "tokens " << first << " to " << last << ", pages of " << page_size;
     }
     EXPECT_EQ(session.length(), 71);
   }

@@ -256,7 +256,7 @@ TEST(CallsOfLayers, TakeALambda) {
 
 TEST(CallsOfModels, TakeALambda) {
   LanguageModelOptions options;
-  options.vocabulary = 11;
+  options.vocab_size = 11;
   options.model_dim = 8;
   options.heads = 2;
   options.max_length = 16;

@@ -31,7 +31,7 @@ TEST(Errors, OneHandlerHasThemAll) {
   EXPECT_EQ(caught([&] { attention(q, k, k, {.scale = NAN}); }),
             "attention: scale must be finite, not NaN");
   EXPECT_EQ(caught([&] { set_thread_count(0); }), "set_thread_count: 0 threads; at least 1");
-  EXPECT_EQ(caught([] { read_safetensors("/nowhere/model"); }),
+  EXPECT_EQ(caught([] { load_safetensors("/nowhere/model"); }),
             "/nowhere/model: No such file or directory");
   KeyValueCache<float> cache(CacheShape{.head_dim = 8, .value_dim = 8, .pages = 0});
   const Tensor<float, 4> token({1, 1, 1, 8});
@@ -46,8 +46,8 @@ TEST(Errors, EachIsTheStandardsToo) {
   EXPECT_THROW(attention(q, narrow, narrow), ShapeError);
   EXPECT_THROW(attention(q, narrow, narrow), InvalidArgument);
   EXPECT_THROW(attention(q, narrow, narrow), std::invalid_argument);
-  EXPECT_THROW(read_safetensors("/nowhere/model"), FileError);
-  EXPECT_THROW(read_safetensors("/nowhere/model"), std::runtime_error);
+  EXPECT_THROW(load_safetensors("/nowhere/model"), FileError);
+  EXPECT_THROW(load_safetensors("/nowhere/model"), std::runtime_error);
   if (test::sanitized) return;  // whose allocators end the program
   const auto eight_tebibytes = [] { return Tensor<float, 4>({1 << 15, 1 << 15, 1 << 20, 8}); };
   EXPECT_THROW(eight_tebibytes(), OutOfMemory);

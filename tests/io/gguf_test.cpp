@@ -48,7 +48,7 @@ TEST(Gguf, MetadataOfEveryType) {  // by tools/make_file_goldens.py
 
 TEST(Gguf, TensorsEqualTheReferencesBitForBit) {
   const Gguf file = Gguf::open(golden);
-  const Safetensors expected = read_safetensors(HEED_TEST_DATA "/gguf/all_types.safetensors");
+  const Safetensors expected = load_safetensors(HEED_TEST_DATA "/gguf/all_types.safetensors");
   for (const char* name : {"Q8_0", "Q4_0", "Q4_1", "Q6_K"}) {
     const auto weights = file.tensor<float, 2>(name);
     const auto reference = expected.tensor<float, 2>(name);

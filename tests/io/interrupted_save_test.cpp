@@ -45,7 +45,7 @@ class InterruptedSave : public ::testing::Test {
   }
   /// The value of all weights of the file, which must load.
   float loaded() const {
-    const Safetensors file = read_safetensors(path_);
+    const Safetensors file = load_safetensors(path_);
     EXPECT_EQ(file.entries().size(), 3u);
     const float value = file.tensor<float, 2>("a")(0, 0);
     for (const char* name : {"a", "b", "c"}) {

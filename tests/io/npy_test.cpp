@@ -53,18 +53,18 @@ void expect_refused(const std::vector<std::byte>& bytes, const std::string& what
 TEST(Npy, ReadsWhatNumpyWrote) {
   // arange(6).reshape(2, 3) · 0.5 in each type and order, by tools/make_npy_goldens.py.
   for (const char* name : {"f4.npy", "f4_fortran.npy", "f2.npy", "f4_v2.npy", "f4_v3.npy"}) {
-    const auto tensor = read_npy<float, 2>(golden(name));
+    const auto tensor = load_npy<float, 2>(golden(name));
     ASSERT_EQ(tensor.extents(), (Extents<2>{2, 3})) << name;
     for (Index i = 0; i < 6; ++i) EXPECT_EQ(tensor.data()[i], 0.5f * static_cast<float>(i)) << name;
   }
-  const auto doubles = read_npy<double, 3>(golden("f8_fortran_3d.npy"));
+  const auto doubles = load_npy<double, 3>(golden("f8_fortran_3d.npy"));
   ASSERT_EQ(doubles.extents(), (Extents<3>{2, 3, 4}));
   for (Index i = 0; i < 24; ++i) EXPECT_EQ(doubles.data()[i], static_cast<double>(i));
-  EXPECT_EQ((read_npy<std::int32_t, 1>(golden("i4.npy"))(2)), -2);
-  EXPECT_EQ((read_npy<std::int64_t, 1>(golden("i8.npy"))(2)), -(std::int64_t{1} << 40));
-  EXPECT_TRUE((read_npy<bool, 1>(golden("b1.npy"))(1)));
-  EXPECT_FALSE((read_npy<bool, 1>(golden("b1.npy"))(0)));
-  EXPECT_EQ((read_npy<float, 2>(golden("empty.npy")).extents()), (Extents<2>{0, 3}));
+  EXPECT_EQ((load_npy<std::int32_t, 1>(golden("i4.npy"))(2)), -2);
+  EXPECT_EQ((load_npy<std::int64_t, 1>(golden("i8.npy"))(2)), -(std::int64_t{1} << 40));
+  EXPECT_TRUE((load_npy<bool, 1>(golden("b1.npy"))(1)));
+  EXPECT_FALSE((load_npy<bool, 1>(golden("b1.npy"))(0)));
+  EXPECT_EQ((load_npy<float, 2>(golden("empty.npy")).extents()), (Extents<2>{0, 3}));
 }
 
 TEST(Npy, RoundTripOfAnyView) {
@@ -73,12 +73,12 @@ TEST(Npy, RoundTripOfAnyView) {
   for (Index i = 0; i < tensor.size(); ++i) tensor.data()[i] = static_cast<float>(i) + 0.25f;
   const auto view = view_of(tensor).permute({2, 0, 1}).reverse(1);
   write_npy(file.path, view);
-  const auto back = read_npy<float, 3>(file.path);
+  const auto back = load_npy<float, 3>(file.path);
   const auto expected = Tensor<float, 3>::copy_of(view);
   ASSERT_EQ(back.extents(), expected.extents());
   EXPECT_EQ(std::memcmp(back.data(), expected.data(), 60 * sizeof(float)), 0);
   write_npy(file.path, std::vector<std::int64_t>{1, 2, 3});  // replaces
-  EXPECT_EQ((read_npy<std::int64_t, 1>(file.path)(2)), 3);
+  EXPECT_EQ((load_npy<std::int64_t, 1>(file.path)(2)), 3);
 }
 
 TEST(Npy, WrongTypeAndRankSayBoth) {
@@ -162,12 +162,12 @@ TEST(Npy, EveryTruncationAndEveryFlippedByteIsAnErrorOrATensor) {
 
 TEST(Npy, FilesThatAreNotThereAreNamed) {
   try {
-    read_npy<float, 1>("/no/such/file.npy");
+    load_npy<float, 1>("/no/such/file.npy");
     ADD_FAILURE();
   } catch (const FileError& error) {
     EXPECT_EQ(std::string(error.what()), "/no/such/file.npy: No such file or directory");
   }
-  EXPECT_THROW((read_npy<float, 1>("/")), FileError);
+  EXPECT_THROW((load_npy<float, 1>("/")), FileError);
   EXPECT_THROW(write_npy("/no/such/folder/x.npy", std::vector<float>{1}), FileError);
 }
 

@@ -16,7 +16,7 @@ const std::string golden = HEED_TEST_DATA "/safetensors/all_types.safetensors";
 
 TEST(Safetensors, ReadsWhatTheReferenceWrote) {
   // arange(6).reshape(2, 3) / 2 - 1 and others, by tools/make_file_goldens.py.
-  const Safetensors file = read_safetensors(golden);
+  const Safetensors file = load_safetensors(golden);
   EXPECT_EQ(file.entries().size(), 11u);
   for (const char* name : {"f64", "f32", "f16", "bf16"}) {
     const auto single = file.tensor<float, 2>(name);
@@ -40,7 +40,7 @@ TEST(Safetensors, ReadsWhatTheReferenceWrote) {
 }
 
 TEST(Safetensors, ErrorsNameFileAndTensor) {
-  const Safetensors file = read_safetensors(golden);
+  const Safetensors file = load_safetensors(golden);
   EXPECT_FALSE(file.contains("missing"));
   EXPECT_EQ(test::error_of([&] { file.tensor<float, 2>("missing"); }),
             golden + ": no tensor 'missing'");
@@ -48,7 +48,7 @@ TEST(Safetensors, ErrorsNameFileAndTensor) {
             golden + ": tensor 'f32': shape (2, 3) has rank 2, expected 1");
   EXPECT_EQ(test::error_of([&] { file.tensor<float, 2>("i32"); }),
             golden + ": tensor 'i32': elements are I32, expected F32");
-  EXPECT_THROW(read_safetensors("/no/such/file"), FileError);
+  EXPECT_THROW(load_safetensors("/no/such/file"), FileError);
 }
 
 TEST(Safetensors, NamesStandOnce) {
@@ -63,9 +63,9 @@ TEST(Safetensors, NamesStandOnce) {
 }
 
 TEST(Safetensors, CopiesShareTheFileAndOutliveIt) {
-  Safetensors copy = [] { return read_safetensors(golden); }();
+  Safetensors copy = [] { return load_safetensors(golden); }();
   const Safetensors second = copy;
-  copy = read_safetensors(golden);
+  copy = load_safetensors(golden);
   EXPECT_EQ((second.tensor<float, 2>("f32")(1, 2)), 1.5f);
   EXPECT_EQ(second.metadata().at("format"), "pt");
 }
@@ -107,7 +107,7 @@ TEST(Safetensors, EveryFlippedByteIsAnErrorOrReadable) {
 
 TEST(Safetensors, TheRealModel) {
   HEED_NEEDS_MODELS();
-  const auto file = read_safetensors(test::model_file("minilm/model.safetensors"));
+  const auto file = load_safetensors(test::model_file("minilm/model.safetensors"));
   EXPECT_EQ((file.tensor<float, 2>("embeddings.word_embeddings.weight").extents()),
             (Extents<2>{30522, 384}));
   EXPECT_EQ((file.tensor<float, 1>("encoder.layer.5.output.dense.bias").extents()),

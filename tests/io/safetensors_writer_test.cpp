@@ -18,7 +18,7 @@ namespace {
 TEST(SafetensorsWriter, WritesTheTensorsOfTheReferenceAgain) {
   // The golden file was written by the reference implementation.
   const auto path = HEED_TEST_DATA "/safetensors/all_types.safetensors";
-  const Safetensors golden = read_safetensors(path);
+  const Safetensors golden = load_safetensors(path);
   const test::TemporaryFile file;
   SafetensorsWriter writer;
   for (const char* name : {"f16", "f64", "bf16", "f32"}) {  // in any order
@@ -34,7 +34,7 @@ TEST(SafetensorsWriter, WritesTheTensorsOfTheReferenceAgain) {
   writer.add_bytes("scalar", scalar.type, scalar.shape(), golden.bytes("scalar"));
   writer.note("note", "café \x01");
   writer.write(file.path());
-  const Safetensors back = read_safetensors(file.path());
+  const Safetensors back = load_safetensors(file.path());
   EXPECT_TRUE(std::ranges::equal(writer.bytes(), read_file(file.path())));
   EXPECT_EQ(back.entries().size(), golden.entries().size());
   for (const SafetensorsEntry& entry : back.entries()) {
@@ -55,7 +55,7 @@ TEST(SafetensorsWriter, AnyViewInAnyOrder) {
   writer.add("w", tensor.view().permute({1, 0}));
   writer.add("step", step);
   writer.write(file.path());
-  const Safetensors back = read_safetensors(file.path());
+  const Safetensors back = load_safetensors(file.path());
   EXPECT_EQ((back.tensor<float, 2>("w")(2, 1)), 6.f);
   EXPECT_EQ((back.tensor<float, 2>("w")(0, 1)), 4.f);
   SafetensorsWriter again;
@@ -69,7 +69,7 @@ TEST(SafetensorsWriter, AnEmptyFile) {
   const test::TemporaryFile file;
   SafetensorsWriter().write(file.path());
   EXPECT_EQ(read_file(file.path()).size(), 16u);
-  EXPECT_TRUE(read_safetensors(file.path()).entries().empty());
+  EXPECT_TRUE(load_safetensors(file.path()).entries().empty());
 }
 
 TEST(SafetensorsWriter, TensorsOfNothingMayHaveAnyExtents) {  // as the reader takes them
@@ -100,7 +100,7 @@ TEST(SafetensorsWriter, RefusedBeforeAnythingIsKept) {
   EXPECT_THROW(writer.write("/no/such/folder/x"), FileError);
   const test::TemporaryFile file;
   writer.write(file.path());
-  EXPECT_EQ(read_safetensors(file.path()).entries().size(), 1u);
+  EXPECT_EQ(load_safetensors(file.path()).entries().size(), 1u);
 }
 
 TEST(SafetensorsWriter, ShapesThatAreNoneAreRefused) {

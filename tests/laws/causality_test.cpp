@@ -344,7 +344,7 @@ void expect_causal_model(const Model& model, const Input& input, const Input& ot
 TEST(Causality, ALayerThatChoosesByContent) {
   Random random(seed);
   for (const bool rotary : {false, true}) {
-    MultiHeadAttentionOptions options{.model_dim = 16, .heads = 4, .key_heads = 2};
+    MultiHeadAttentionOptions options{.model_dim = 16, .heads = 4, .kv_heads = 2};
     if (rotary) options.rotary = RotaryOptions{};
     const Retrieving<float> layer{MultiHeadAttention<float>(options, random)};
     std::mt19937_64 bits(seed);
@@ -385,12 +385,12 @@ Tokens other_tokens(const Tokens& tokens, Index p, bool all, Index vocabulary) {
 void expect_causal_language_model(const LanguageModelOptions& options, const Mask& mask) {
   Random random(seed);
   LanguageModel<float> model(options, random);
-  const Tokens tokens = some_tokens(options.vocabulary);
+  const Tokens tokens = some_tokens(options.vocab_size);
   const Noise noise{.seed = seed};
   for (const Index p : {1, 7, 16, 22}) {
     for (const bool all : {true, false}) {
       expect_causal_model(
-          model, tokens, other_tokens(tokens, p, all, options.vocabulary), p,
+          model, tokens, other_tokens(tokens, p, all, options.vocab_size), p,
           [&](const Tokens& given) { return model.forward(given, mask); },
           [&](const Tokens& given, auto& saved) {
             return model.forward(given, mask, noise, saved);
@@ -401,17 +401,17 @@ void expect_causal_language_model(const LanguageModelOptions& options, const Mas
 
 LanguageModelOptions small_model() {
   LanguageModelOptions options;
-  options.vocabulary = 9;
+  options.vocab_size = 9;
   options.model_dim = 12;
   options.heads = 2;
-  options.blocks = 2;
+  options.layers = 2;
   options.hidden_dim = 10;
   options.max_length = text_length;
   options.relative_reach = 6;
   options.tied_head = false;  // a tied one has gradients for every token there is
   options.dropout = 0.1;
   options.attention_dropout = 0.1;
-  options.deviation = 0.3;
+  options.init_std = 0.3;
   return options;
 }
 
@@ -439,13 +439,13 @@ TEST(Causality, LanguageModelsUnderEveryMask) {
 
 TEST(Causality, EncodersUnderCausalMasks) {
   Random random(seed);
-  const Encoder<float> model({.vocabulary = 9,
+  const Encoder<float> model({.vocab_size = 9,
                               .model_dim = 12,
                               .heads = 2,
-                              .blocks = 2,
+                              .layers = 2,
                               .hidden_dim = 10,
                               .max_length = text_length,
-                              .deviation = 0.3},
+                              .init_std = 0.3},
                              random);
   const Tokens tokens = some_tokens(9);
   for (const Index p : {1, 7, 16, 22}) {
@@ -462,7 +462,7 @@ TEST(Causality, TargetsOfEncoderDecoders) {
   for (const auto positions : {PositionKind::sinusoidal, PositionKind::learned,
                                PositionKind::rotary, PositionKind::relative}) {
     EncoderDecoderOptions options;
-    options.source_vocabulary = options.target_vocabulary = 9;
+    options.source_vocab_size = options.target_vocab_size = 9;
     options.model_dim = 12;
     options.heads = 2;
     options.hidden_dim = 10;

@@ -59,7 +59,7 @@ TEST(MaskMeanings, OfRegularPatterns) {
   for (Index step = 1; step < 8; ++step) {
     expect_means_of_two(Strided{step},
                         [&](Index query, Index key) { return std::abs(query - key) % step == 0; });
-    expect_means_of_two(GlobalKeys{step}, [&](Index, Index key) { return key % step == 0; });
+    expect_means_of_two(EveryNthKey{step}, [&](Index, Index key) { return key % step == 0; });
     expect_means_of_two(Chunked{step}, [&](Index query, Index key) {
       const Index begin = key - key % step;
       return begin <= query && query < begin + step;
@@ -123,7 +123,7 @@ TEST(MaskMeanings, OfLayouts) {
                  const Index row = query - (length - 11);
                  return inside(row, 11) && on(row + batch, key + 2 * head);
                });
-  expect_means(PerHead({Causal{}, GlobalKeys{3}}), [](Index, Index head, Index query, Index key) {
+  expect_means(PerHead({Causal{}, EveryNthKey{3}}), [](Index, Index head, Index query, Index key) {
     return head == 0 ? key <= query : key % 3 == 0;
   });
   expect_means(

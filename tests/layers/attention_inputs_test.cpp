@@ -13,8 +13,7 @@ TEST(AttentionInputs, SameBitsTogetherAndOneByOne) {
   for (const bool fused : {false, true}) {
     for (const bool normed : {false, true}) {
       Random random(3);
-      MultiHeadAttentionOptions options{
-          .model_dim = 24, .heads = 4, .key_heads = 2, .fused = fused};
+      MultiHeadAttentionOptions options{.model_dim = 24, .heads = 4, .kv_heads = 2, .fused = fused};
       if (normed) options.query_key_norm = NormKind::rms;
       options.rotary = RotaryOptions{};
       const MultiHeadAttention<float> layer(options, random);

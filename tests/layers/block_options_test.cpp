@@ -9,13 +9,13 @@ namespace {
 TEST(BlockOptions, ReachThePartsOfABlock) {
   const BlockOptions options{.model_dim = 8,
                              .heads = 2,
-                             .key_heads = 1,
+                             .kv_heads = 1,
                              .norm = NormKind::rms,
                              .bias = false,
                              .rotary = RotaryOptions{.base = 7},
                              .dropout = 0.5};
   const auto attention = detail::attention_options(options);
-  EXPECT_EQ(attention.key_heads, 1);
+  EXPECT_EQ(attention.kv_heads, 1);
   EXPECT_FALSE(attention.bias || attention.output_bias);
   EXPECT_EQ(attention.rotary->base, 7);
   const auto feed_forward = detail::feed_forward_options(options);

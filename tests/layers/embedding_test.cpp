@@ -8,7 +8,7 @@ namespace {
 
 TEST(Embedding, TakesRowsAndGivesGradientsBackToThem) {
   Random random(1);
-  const Embedding<float> layer({.vocabulary = 5, .dim = 3}, random);
+  const Embedding<float> layer({.vocab_size = 5, .dim = 3}, random);
   EXPECT_EQ(parameter_names(layer), std::vector<std::string>{"weight"});
   const Tokens tokens({2, 2}, {4, 0, 4, 2});
   Embedding<float>::Saved saved;
@@ -26,17 +26,17 @@ TEST(Embedding, TakesRowsAndGivesGradientsBackToThem) {
 
 TEST(Embedding, RefusesTokensOutsideTheVocabulary) {
   Random random(2);
-  const Embedding<float> layer({.vocabulary = 5, .dim = 3}, random);
+  const Embedding<float> layer({.vocab_size = 5, .dim = 3}, random);
   EXPECT_THROW(layer.forward(Tokens({1, 1}, {5})), InvalidArgument);
   EXPECT_THROW(layer.forward(Tokens({1, 1}, {-1})), InvalidArgument);
-  EXPECT_THROW((Embedding<float>({.vocabulary = 0, .dim = 3}, random)), InvalidArgument);
-  EXPECT_THROW((Embedding<float>({.vocabulary = 3, .dim = 0}, random)), InvalidArgument);
-  EXPECT_NO_THROW((Embedding<float>({.vocabulary = 1, .dim = 1}, random)));
+  EXPECT_THROW((Embedding<float>({.vocab_size = 0, .dim = 3}, random)), InvalidArgument);
+  EXPECT_THROW((Embedding<float>({.vocab_size = 3, .dim = 0}, random)), InvalidArgument);
+  EXPECT_NO_THROW((Embedding<float>({.vocab_size = 1, .dim = 1}, random)));
 }
 
 TEST(Embedding, StartsNormal) {
   Random random(3);
-  const Embedding<double> layer({.vocabulary = 100, .dim = 100, .deviation = 0.02}, random);
+  const Embedding<double> layer({.vocab_size = 100, .dim = 100, .init_std = 0.02}, random);
   double squares = 0;
   for (const double value : layer.weight) squares += value * value;
   EXPECT_NEAR(std::sqrt(squares / 1e4), 0.02, 0.001);

@@ -80,7 +80,7 @@ void expect_padding_is_absent_in_all_blocks() {
     expect_padding_is_absent<T>({.norm_before = before}, masks::Causal{}, "causal");
     expect_padding_is_absent<T>({.norm_before = before, .fused_projection = true},
                                 masks::Causal{} & padding, "fused");
-    BlockOptions llama{.key_heads = 1,
+    BlockOptions llama{.kv_heads = 1,
                        .activation = ActivationKind::silu,
                        .gated = true,
                        .norm = NormKind::rms,
@@ -135,11 +135,11 @@ void expect_training_without_padding(Model& model, const Train& train, const cha
 TEST(LiveRows, WhatPaddingHoldsChangesNoBitOfALanguageModelsTraining) {
   for (const bool llama : {false, true}) {
     auto options = llama ? LanguageModelOptions::llama() : LanguageModelOptions();
-    options.vocabulary = 9;
+    options.vocab_size = 9;
     options.model_dim = 12;
     options.heads = 2;
-    options.key_heads = 2;
-    options.blocks = 2;
+    options.kv_heads = 2;
+    options.layers = 2;
     options.hidden_dim = 10;
     options.max_length = 6;
     options.tied_head = false;
@@ -163,12 +163,12 @@ TEST(LiveRows, WhatPaddingHoldsChangesNoBitOfALanguageModelsTraining) {
 TEST(LiveRows, WhatPaddingHoldsChangesNoBitOfATranslatorsTraining) {
   for (const bool before : {false, true}) {
     Random random(1);
-    EncoderDecoder<float> model({.source_vocabulary = 7,
-                                 .target_vocabulary = 9,
+    EncoderDecoder<float> model({.source_vocab_size = 7,
+                                 .target_vocab_size = 9,
                                  .model_dim = 12,
                                  .heads = 3,
-                                 .encoder_blocks = 2,
-                                 .decoder_blocks = 2,
+                                 .encoder_layers = 2,
+                                 .decoder_layers = 2,
                                  .hidden_dim = 10,
                                  .norm_before = before,
                                  .dropout = 0.2},
@@ -195,10 +195,10 @@ TEST(LiveRows, WhatPaddingHoldsChangesNoBitOfAnEncodersTraining) {
   for (const bool before : {false, true}) {
     for (const auto positions : {PositionKind::learned, PositionKind::relative}) {
       Random random(1);
-      Encoder<float> model({.vocabulary = 7,
+      Encoder<float> model({.vocab_size = 7,
                             .model_dim = 12,
                             .heads = 3,
-                            .blocks = 2,
+                            .layers = 2,
                             .max_length = 7,
                             .positions = positions,
                             .relative_reach = 3,

@@ -57,7 +57,7 @@ TEST(MultiHeadAttention, KeepsTheLaws) {
 TEST(MultiHeadAttention, KeepsTheLawsFusedGroupedNormedAndTurned) {
   check_layer_laws(maker({.model_dim = 6,
                           .heads = 4,
-                          .key_heads = 2,
+                          .kv_heads = 2,
                           .head_dim = 4,
                           .bias = false,
                           .output_bias = false,

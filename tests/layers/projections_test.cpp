@@ -8,7 +8,7 @@ namespace {
 
 Projections<float> made(bool fused) {
   Random random(1);
-  return {detail::completed({.model_dim = 8, .heads = 4, .key_heads = 2, .fused = fused}), random};
+  return {detail::completed({.model_dim = 8, .heads = 4, .kv_heads = 2, .fused = fused}), random};
 }
 
 TEST(Projections, FusedIsTheThreeSideBySide) {

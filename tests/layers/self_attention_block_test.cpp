@@ -47,7 +47,7 @@ TEST(SelfAttentionBlock, KeepsTheLawsAsLlamaHasIt) {
   check_layer_laws(
       maker({.model_dim = 8,
              .heads = 4,
-             .key_heads = 2,
+             .kv_heads = 2,
              .hidden_dim = 6,
              .activation = ActivationKind::silu,
              .gated = true,

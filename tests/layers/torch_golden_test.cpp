@@ -47,7 +47,7 @@ void expect_parameters_near(const Safetensors& file, const L& gradients) {
 }
 
 Safetensors golden(const std::string& name) {
-  return read_safetensors(HEED_TEST_DATA "/layers/" + name + ".safetensors");
+  return load_safetensors(HEED_TEST_DATA "/layers/" + name + ".safetensors");
 }
 
 template <class T>
@@ -136,7 +136,7 @@ TEST_P(LayerGolden, LlamaBlock) {
   check("llama",
         {.model_dim = 12,
          .heads = 6,
-         .key_heads = 2,
+         .kv_heads = 2,
          .head_dim = 4,
          .hidden_dim = 20,
          .activation = ActivationKind::silu,

@@ -34,7 +34,7 @@ void draw(Tensor<T, 4>& tensor, Random& random) {
 
 struct Shape {
   const char* name;
-  Index batch, heads, key_heads, queries, keys, head_dim, value_dim;
+  Index batch, heads, kv_heads, queries, keys, head_dim, value_dim;
 };
 
 /// Queries, keys and values, and what is made of them in the type T (float for bfloat16).
@@ -42,8 +42,8 @@ template <class From, class T>
 struct Call {
   explicit Call(const Shape& s, Random& random)
       : queries({s.batch, s.heads, s.queries, s.head_dim}),
-        keys({s.batch, s.key_heads, s.keys, s.head_dim}),
-        values({s.batch, s.key_heads, s.keys, s.value_dim}),
+        keys({s.batch, s.kv_heads, s.keys, s.head_dim}),
+        values({s.batch, s.kv_heads, s.keys, s.value_dim}),
         out({s.batch, s.heads, s.queries, s.value_dim}),
         grad_out(out.extents()),
         lse({s.batch, s.heads, s.queries}) {
@@ -90,8 +90,8 @@ template <class T, class Stored>
 void decode(const std::string& type, const Shape& shape) {
   Random random(11);
   Call<T, T> call(shape, random);
-  KeyValueCache<T, Stored> cache(CacheShape::contiguous(
-      shape.batch, shape.key_heads, shape.head_dim, shape.value_dim, shape.keys));
+  KeyValueCache<T, Stored> cache(CacheShape::contiguous(shape.batch, shape.kv_heads, shape.head_dim,
+                                                        shape.value_dim, shape.keys));
   const Index first = shape.keys / 3;
   cache.append(call.keys.view().slice(2, 0, first), call.values.view().slice(2, 0, first));
   cache.append(call.keys.view().slice(2, first, shape.keys),
@@ -125,7 +125,7 @@ void blocks(const std::string& type) {
   block<T>(type + " gpt2", {.model_dim = 48, .heads = 3});
   block<T>(type + " llama", {.model_dim = 40,
                              .heads = 4,
-                             .key_heads = 2,
+                             .kv_heads = 2,
                              .hidden_dim = 72,
                              .activation = ActivationKind::silu,
                              .gated = true,

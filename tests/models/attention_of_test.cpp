@@ -31,10 +31,10 @@ void expect_weights(const Tensor<double, 4>& weights, const Mask& mask, const Ex
 
 TEST(AttentionOf, WeightsOfALayerOfALanguageModel) {
   LanguageModelOptions options;
-  options.vocabulary = 7;
+  options.vocab_size = 7;
   options.model_dim = 6;
   options.heads = 2;
-  options.blocks = 2;
+  options.layers = 2;
   options.max_length = 5;
   Random random(1);
   LanguageModel<double> model(options, random);
@@ -75,10 +75,10 @@ TEST(AttentionOf, WeightsOfALayerOfALanguageModel) {
 
 TEST(AttentionOf, WeightsOfALayerOfAnEncoder) {
   EncoderOptions options;
-  options.vocabulary = 7;
+  options.vocab_size = 7;
   options.model_dim = 6;
   options.heads = 3;
-  options.blocks = 2;
+  options.layers = 2;
   options.max_length = 5;
   Random random(1);
   const Encoder<double> model(options, random);

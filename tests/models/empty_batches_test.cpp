@@ -16,10 +16,10 @@ namespace {
 
 LanguageModelOptions options_of(bool llama) {
   auto options = llama ? LanguageModelOptions::llama() : LanguageModelOptions();
-  options.vocabulary = 7;
+  options.vocab_size = 7;
   options.model_dim = 6;
   options.heads = 3;
-  options.blocks = 2;
+  options.layers = 2;
   options.hidden_dim = 5;
   options.max_length = 4;
   options.dropout = 0.1;
@@ -82,7 +82,7 @@ TEST(EmptyBatches, OfLanguageModels) {
 TEST(EmptyBatches, OfEncoders) {
   Random random(1);
   const Encoder<float> model(
-      {.vocabulary = 7, .model_dim = 6, .heads = 2, .hidden_dim = 5, .max_length = 4}, random);
+      {.vocab_size = 7, .model_dim = 6, .heads = 2, .hidden_dim = 5, .max_length = 4}, random);
   for (const Extents<2>& extents : {Extents<2>{0, 3}, Extents<2>{2, 0}, Extents<2>{2, 3}}) {
     Encoder<float>::Saved saved;
     const masks::Padding nobody(std::vector<Index>(static_cast<std::size_t>(extents[0]), 0));
@@ -100,8 +100,8 @@ TEST(EmptyBatches, OfEncoders) {
 
 TEST(EmptyBatches, OfTranslators) {
   Random random(1);
-  const EncoderDecoder<float> model({.source_vocabulary = 5,
-                                     .target_vocabulary = 7,
+  const EncoderDecoder<float> model({.source_vocab_size = 5,
+                                     .target_vocab_size = 7,
                                      .model_dim = 6,
                                      .heads = 2,
                                      .hidden_dim = 5,

@@ -7,15 +7,15 @@ namespace heed {
 namespace {
 
 TEST(EncoderDecoderOptions, ReachEncoderInputAndBlocks) {
-  const EncoderDecoderOptions options{.source_vocabulary = 5,
-                                      .target_vocabulary = 7,
+  const EncoderDecoderOptions options{.source_vocab_size = 5,
+                                      .target_vocab_size = 7,
                                       .model_dim = 16,
-                                      .encoder_blocks = 3,
+                                      .encoder_layers = 3,
                                       .positions = PositionKind::rotary,
                                       .dropout = 0.1};
-  EXPECT_EQ(detail::encoder_options(options).vocabulary, 5);
+  EXPECT_EQ(detail::encoder_options(options).vocab_size, 5);
   EXPECT_EQ(detail::encoder_options(options).blocks, 3);
-  EXPECT_EQ(detail::target_input_options(options).vocabulary, 7);
+  EXPECT_EQ(detail::target_input_options(options).vocab_size, 7);
   EXPECT_EQ(detail::target_input_options(options).factor, 4);
   EXPECT_EQ(detail::target_input_options(options).deviation, 0.25) << "embeddings start at about 1";
   EXPECT_EQ(detail::encoder_options(options).embedding_factor, 4);

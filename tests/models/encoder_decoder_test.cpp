@@ -8,11 +8,11 @@
 namespace heed::test {
 namespace {
 
-const EncoderDecoderOptions small{.source_vocabulary = 5,
-                                  .target_vocabulary = 7,
+const EncoderDecoderOptions small{.source_vocab_size = 5,
+                                  .target_vocab_size = 7,
                                   .model_dim = 6,
                                   .heads = 2,
-                                  .decoder_blocks = 2,
+                                  .decoder_layers = 2,
                                   .hidden_dim = 5,
                                   .activation = ActivationKind::gelu};
 const Tokens source({2, 4}, {1, 4, 0, 3, 2, 2, 0, 0}), target({2, 3}, {1, 6, 0, 3, 2, 5});
@@ -46,7 +46,7 @@ TEST(EncoderDecoder, GradientsAreRight) {
   other.tied_head = true;
   other.positions = PositionKind::learned;
   other.max_length = 4;
-  other.decoder_blocks = 1;
+  other.decoder_layers = 1;
   expect_all_gradients(other);
   other.positions = PositionKind::relative;
   other.relative_reach = 2;

@@ -8,7 +8,7 @@
 namespace heed::test {
 namespace {
 
-const EncoderOptions small{.vocabulary = 7, .model_dim = 6, .heads = 2, .max_length = 4};
+const EncoderOptions small{.vocab_size = 7, .model_dim = 6, .heads = 2, .max_length = 4};
 const Tokens tokens({2, 4}, {1, 6, 0, 3, 2, 2, 5, 1}), kinds({2, 4}, {0, 0, 1, 1, 0, 1, 1, 1});
 
 void expect_encoder_gradients(const EncoderOptions& options) {

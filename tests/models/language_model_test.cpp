@@ -11,20 +11,20 @@ namespace {
 
 LanguageModelOptions gpt() {
   LanguageModelOptions options;
-  options.vocabulary = 7;
+  options.vocab_size = 7;
   options.model_dim = 6;
   options.heads = 2;
-  options.blocks = 2;
+  options.layers = 2;
   options.max_length = 5;
   return options;
 }
 
 LanguageModelOptions llama() {
   auto options = LanguageModelOptions::llama();
-  options.vocabulary = 7;
+  options.vocab_size = 7;
   options.model_dim = 8;
   options.heads = 4;
-  options.key_heads = 2;
+  options.kv_heads = 2;
   options.hidden_dim = 9;
   return options;
 }
@@ -70,7 +70,7 @@ TEST(LanguageModel, GradientsAreRight) {
 
 TEST(LanguageModel, NamesOfGPT) {
   auto options = gpt();
-  options.blocks = 1;
+  options.layers = 1;
   EXPECT_EQ(parameter_names(made<float>(options)),
             (std::vector<std::string>{"embedding.weight",
                                       "positions.weight",
@@ -107,10 +107,10 @@ TEST(LanguageModel, NamesOfLlama) {
 
 TEST(LanguageModel, CountsAsGPT2Does) {
   LanguageModelOptions options;
-  options.vocabulary = 50257;
+  options.vocab_size = 50257;
   options.model_dim = 768;
   options.heads = 12;
-  options.blocks = 1;
+  options.layers = 1;
   const Index block = 7087872;  // of GPT-2 small, which has 12 and 124439808 in all
   EXPECT_EQ(parameter_count(made<float>(options)) + 11 * block, 124439808);
 }
@@ -183,10 +183,10 @@ TEST(LanguageModel, RefusesTextsThatAreTooLong) {
 /// GPT-2's: norms 1 and 0, biases 0, weights normal, what ends in a residual sum smaller.
 TEST(LanguageModel, StartsAsGPT2Does) {
   auto options = gpt();
-  options.vocabulary = 300;
+  options.vocab_size = 300;
   options.model_dim = 64;
-  options.blocks = 8;
-  options.deviation = 0.1;
+  options.layers = 8;
+  options.init_std = 0.1;
   const auto model = made<double>(options);
   for_each_parameter(
       [&](std::string_view name, const auto& parameter) {

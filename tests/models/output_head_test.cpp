@@ -8,7 +8,7 @@ namespace {
 
 TEST(OutputHead, TiedIsTheTableTransposed) {
   Random random(1);
-  const Embedding<double> embedding({.vocabulary = 5, .dim = 3}, random);
+  const Embedding<double> embedding({.vocab_size = 5, .dim = 3}, random);
   OutputHead<double> tied(3, 5, true, random);
   EXPECT_TRUE(parameter_count(tied) == 0);
   std::mt19937_64 bits(2);

@@ -110,10 +110,10 @@ Tensor<double, 3> at_columns(const Tensor<double, 3>& grad, Index begin, Index t
 
 LanguageModel<double> language_model(PositionKind kind) {
   LanguageModelOptions options;
-  options.vocabulary = 11;
+  options.vocab_size = 11;
   options.model_dim = 16;
   options.heads = 2;
-  options.blocks = 2;
+  options.layers = 2;
   options.max_length = 120;
   options.positions = kind;
   options.relative_reach = 6;
@@ -152,10 +152,10 @@ TEST(PositionsLaw, OfLanguageModels) {
 TEST(PositionsLaw, OfEncoders) {
   for (const auto kind : kinds) {
     Random random(1);
-    Encoder<double> model({.vocabulary = 11,
+    Encoder<double> model({.vocab_size = 11,
                            .model_dim = 16,
                            .heads = 2,
-                           .blocks = 2,
+                           .layers = 2,
                            .max_length = 120,
                            .positions = kind,
                            .relative_reach = 6},
@@ -192,11 +192,11 @@ TEST(PositionsLaw, OfEncoderDecoders) {
   const Index source_length = 7, target_length = 6;
   for (const auto kind : kinds) {
     Random random(1);
-    EncoderDecoder<double> model({.source_vocabulary = 11,
-                                  .target_vocabulary = 11,
+    EncoderDecoder<double> model({.source_vocab_size = 11,
+                                  .target_vocab_size = 11,
                                   .model_dim = 16,
                                   .heads = 2,
-                                  .decoder_blocks = 2,
+                                  .decoder_layers = 2,
                                   .max_length = 14,
                                   .positions = kind,
                                   .relative_reach = 3},

@@ -8,7 +8,7 @@ namespace {
 
 TEST(TokenInput, AddsPositionsToScaledEmbeddings) {
   Random random(1);
-  const TokenInput<double> learned({.vocabulary = 5,
+  const TokenInput<double> learned({.vocab_size = 5,
                                     .model_dim = 2,
                                     .positions = PositionKind::learned,
                                     .max_length = 4,
@@ -18,17 +18,17 @@ TEST(TokenInput, AddsPositionsToScaledEmbeddings) {
   EXPECT_DOUBLE_EQ(x(0, 1, 1),
                    3 * learned.embedding.weight(1, 1) + learned.positions->weight(3, 1));
   const TokenInput<double> sinusoidal(
-      {.vocabulary = 5, .model_dim = 2, .positions = PositionKind::sinusoidal}, random);
+      {.vocab_size = 5, .model_dim = 2, .positions = PositionKind::sinusoidal}, random);
   EXPECT_DOUBLE_EQ(sinusoidal.forward(Tokens({1, 1}, {3}), 9)(0, 0, 0),
                    sinusoidal.embedding.weight(3, 0) + std::sin(9.0));
   EXPECT_EQ(parameter_names(sinusoidal), std::vector<std::string>{"embedding.weight"});
-  const TokenInput<double> plain({.vocabulary = 5, .model_dim = 2}, random);
+  const TokenInput<double> plain({.vocab_size = 5, .model_dim = 2}, random);
   EXPECT_EQ(plain.forward(Tokens({1, 1}, {3}), 9)(0, 0, 0), plain.embedding.weight(3, 0));
 }
 
 TEST(TokenInput, GradientsReachTableAndPositions) {
   Random random(2);
-  const TokenInput<double> input({.vocabulary = 5,
+  const TokenInput<double> input({.vocab_size = 5,
                                   .model_dim = 1,
                                   .positions = PositionKind::learned,
                                   .max_length = 2,
@@ -47,7 +47,7 @@ TEST(TokenInput, GradientsReachTableAndPositions) {
 TEST(TokenInput, AnyFactorActs) {
   for (const double factor : {0.5, 1.0, 2.0, 3.0}) {
     Random random(3);
-    const TokenInput<double> input({.vocabulary = 5, .model_dim = 2, .factor = factor}, random);
+    const TokenInput<double> input({.vocab_size = 5, .model_dim = 2, .factor = factor}, random);
     const auto x = input.forward(Tokens({1, 1}, {3}));
     EXPECT_EQ(x(0, 0, 1), factor * input.embedding.weight(3, 1)) << factor;
   }

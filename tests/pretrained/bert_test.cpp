@@ -20,9 +20,9 @@ Tensor<T, 3> hidden_of(const Encoder<T>& model) {
 
 TEST(Bert, HiddenStatesEqualTransformers) {
   const auto golden = pretrained_array<float, 3>("bert/out");
-  EXPECT_LT(largest_difference(hidden_of(read_bert<float>(pretrained_golden("bert"))), golden),
+  EXPECT_LT(largest_difference(hidden_of(load_bert<float>(pretrained_golden("bert"))), golden),
             1e-5);
-  EXPECT_LT(largest_difference(hidden_of(read_bert<double>(pretrained_golden("bert"))), golden),
+  EXPECT_LT(largest_difference(hidden_of(load_bert<double>(pretrained_golden("bert"))), golden),
             1e-5);
 }
 
@@ -42,8 +42,8 @@ TEST(Bert, RefusesWhatItHasNot) {
         std::string(R"(, "max_position_embeddings": 0)")}) {
     EXPECT_THROW(bert_options(ModelConfig(sizes + more + "}", "config.json")), FileError) << more;
   }
-  EXPECT_THROW(read_bert<float>(pretrained_golden("none")), FileError);
-  EXPECT_THROW(read_bert<float>(pretrained_golden("gpt2")), FileError);
+  EXPECT_THROW(load_bert<float>(pretrained_golden("none")), FileError);
+  EXPECT_THROW(load_bert<float>(pretrained_golden("gpt2")), FileError);
 }
 
 }  // namespace

@@ -57,7 +57,7 @@ inline std::string golden_gguf_text(const GgufChanges& changes = {}) {
   if (!changes.key.empty()) file.field(changes.key, changes.type, changes.value);
   file.fields += changes.more;
   file.field_count += changes.more_count;
-  const auto model = read_llama<float>(pretrained_golden("llama"));
+  const auto model = load_llama<float>(pretrained_golden("llama"));
   const detail::WeightMatch ours(source, gguf_llama_names);
   for_each_parameter(
       [&](std::string_view name, const auto& parameter) {

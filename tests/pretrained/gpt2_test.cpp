@@ -11,11 +11,11 @@ namespace {
 TEST(Gpt2, LogitsEqualTransformers) {
   const auto tokens = pretrained_tokens("gpt2/tokens");
   const auto golden = pretrained_array<float, 3>("gpt2/out");
-  auto model = read_gpt2<float>(pretrained_golden("gpt2"));
+  auto model = load_gpt2<float>(pretrained_golden("gpt2"));
   EXPECT_LT(largest_difference(model.forward(tokens, masks::Causal{}), golden), 1e-5);
   model.pack();
   EXPECT_LT(largest_difference(model.forward(tokens, masks::Causal{}), golden), 1e-5);
-  const auto wide = read_gpt2<double>(pretrained_golden("gpt2"));
+  const auto wide = load_gpt2<double>(pretrained_golden("gpt2"));
   EXPECT_LT(largest_difference(wide.forward(tokens, masks::Causal{}), golden), 1e-5);
 }
 
@@ -34,8 +34,8 @@ TEST(Gpt2, RefusesWhatItHasNot) {
   const std::string endless =
       R"({"vocab_size": 9, "n_embd": 4, "n_head": 2, "n_layer": 3, "n_positions": 1e12})";
   EXPECT_THROW(gpt2_options(ModelConfig(endless, "config.json")), FileError);
-  EXPECT_THROW(read_gpt2<float>(pretrained_golden("none")), FileError);
-  EXPECT_THROW(read_gpt2<float>(pretrained_golden("llama")), FileError);
+  EXPECT_THROW(load_gpt2<float>(pretrained_golden("none")), FileError);
+  EXPECT_THROW(load_gpt2<float>(pretrained_golden("llama")), FileError);
 }
 
 }  // namespace

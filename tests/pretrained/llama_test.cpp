@@ -25,9 +25,9 @@ namespace {
 TEST(Llama, LogitsEqualTransformers) {
   const auto tokens = pretrained_tokens("llama/tokens");
   const auto golden = pretrained_array<float, 3>("llama/out");
-  const auto model = read_llama<float>(pretrained_golden("llama"));
+  const auto model = load_llama<float>(pretrained_golden("llama"));
   EXPECT_LT(largest_difference(model.forward(tokens, masks::Causal{}), golden), 1e-5);
-  const auto wide = read_llama<double>(pretrained_golden("llama"));
+  const auto wide = load_llama<double>(pretrained_golden("llama"));
   EXPECT_LT(largest_difference(wide.forward(tokens, masks::Causal{}), golden), 1e-5);
 }
 
@@ -42,12 +42,12 @@ TEST(Llama, WhatAFileDoesNotSay) {
   EXPECT_FALSE(config("").tied_head);
   EXPECT_TRUE(config(R"(, "tie_word_embeddings": true)").tied_head);
   EXPECT_EQ(config("").rotary.base, 10000);
-  EXPECT_EQ(config("").key_heads, 2);
+  EXPECT_EQ(config("").kv_heads, 2);
   EXPECT_EQ(llama_options(golden_as_gguf({.has_base = false})).rotary.base, 10000);
 }
 
 TEST(Llama, GgufHoldsTheSameModel) {
-  const auto model = read_llama<float>(golden_as_gguf());
+  const auto model = load_llama<float>(golden_as_gguf());
   EXPECT_FALSE(model.options.tied_head);
   EXPECT_LT(largest_difference(model.forward(pretrained_tokens("llama/tokens"), masks::Causal{}),
                                pretrained_array<float, 3>("llama/out")),
@@ -56,7 +56,7 @@ TEST(Llama, GgufHoldsTheSameModel) {
 
 TEST(Llama, RefusesAGgufWithWhatItHasNot) {
   const auto refusal = [](const GgufChanges& changes) {
-    return file_error_of([&] { read_llama<float>(golden_as_gguf(changes)); });
+    return file_error_of([&] { load_llama<float>(golden_as_gguf(changes)); });
   };
   constexpr float infinity = std::numeric_limits<float>::infinity();
   EXPECT_NE(refusal({.architecture = "mamba"}).find("mamba"), std::string::npos);
@@ -131,7 +131,7 @@ TEST(Llama, RefusesWhatItHasNot) {
           "num_attention_heads": 2, "max_position_embeddings": 8)";
   const auto options = llama_options(
       ModelConfig(sizes + R"(, "rope_theta": 5e5, "rope_scaling": null})", "config.json"));
-  EXPECT_EQ(options.key_heads, 2);
+  EXPECT_EQ(options.kv_heads, 2);
   EXPECT_EQ(options.rotary.base, 5e5);
   for (const char* more :
        {R"(, "rope_scaling": {"type": "linear", "factor": 2})", R"(, "attention_bias": true)",
@@ -158,7 +158,7 @@ TEST(Llama, RefusesWhatItHasNot) {
         std::string::npos)
         << length;
   }
-  EXPECT_THROW(read_llama<float>(pretrained_golden("none")), FileError);
+  EXPECT_THROW(load_llama<float>(pretrained_golden("none")), FileError);
 }
 
 /// prompts, tokens and continuations of tests/golden/pretrained/smollm2.json.
@@ -193,7 +193,7 @@ double difference_from_golden(const Tensor<float, 1>& logits, const Tensor<float
 /// Greedy continuations equal, and the largest difference of logits.
 double check_continuations(QuantizedProducts products) {
   const auto file = Gguf::open(model_file("smollm2.gguf"));
-  auto model = read_llama<float>(file);
+  auto model = load_llama<float>(file);
   pack_as_stored(model, file, products);
   const auto golden = golden_continuations();
   const auto logits = pretrained_array<float, 2>("smollm2_logits");
@@ -236,7 +236,7 @@ TEST(Llama, SmolLM2WithRoundedProductsWritesTheSame) {
 /// Without `products`, packed as floats.
 void check_cached(std::optional<QuantizedProducts> products) {
   const auto file = Gguf::open(model_file("smollm2.gguf"));
-  auto model = read_llama<float>(file);
+  auto model = load_llama<float>(file);
   if (products) {
     pack_as_stored(model, file, *products);
   } else {
@@ -244,7 +244,7 @@ void check_cached(std::optional<QuantizedProducts> products) {
   }
   auto sequences = golden_continuations().prompts;
   sequences.resize(4);
-  Session<float> session(model, {.batch = 4, .max_length = 256, .page_tokens = 96});
+  Session<float> session(model, {.batch = 4, .max_length = 256, .page_size = 96});
   auto logits = session.prefill(sequences);
   for (int turn = 0; turn < 4; ++turn) {
     std::vector<Index> next;
@@ -279,7 +279,7 @@ TEST(Llama, SmolLM2WithRoundedProductsCachedEqualsFullPassToo) {
 TEST(Llama, SmolLM2WithWeightsAsStoredHasTheBitsOfFloats) {
   HEED_NEEDS_MODELS();
   const auto file = Gguf::open(model_file("smollm2.gguf"));
-  auto model = read_llama<float>(file), stored = model;
+  auto model = load_llama<float>(file), stored = model;
   model.pack();
   pack_as_stored(stored, file);
   EXPECT_TRUE(stored.head.packed.is_quantized());
@@ -294,7 +294,7 @@ TEST(Llama, SmolLM2WithWeightsAsStoredHasTheBitsOfFloats) {
 
 TEST(Llama, AHeadThatIsTheEmbeddingIsPackedToo) {
   const auto file = golden_as_gguf({.without = "output.weight"});
-  auto model = read_llama<float>(file);
+  auto model = load_llama<float>(file);
   EXPECT_TRUE(model.options.tied_head);
   const auto expected = model.forward(pretrained_tokens("llama/tokens"), masks::Causal{});
   pack_as_stored(model, file);
@@ -305,7 +305,7 @@ TEST(Llama, AHeadThatIsTheEmbeddingIsPackedToo) {
 
 TEST(Llama, WeightsOfOtherTypesArePackedAsFloats) {
   const auto file = golden_as_gguf();
-  auto model = read_llama<float>(file);
+  auto model = load_llama<float>(file);
   const auto expected = model.forward(pretrained_tokens("llama/tokens"), masks::Causal{});
   pack_as_stored(model, file);
   EXPECT_FALSE(model.head.own->packed.empty());

@@ -64,13 +64,13 @@ TEST(LoadWeights, SizesThatAreOnlyClaimedAreNotAllocated) {
   const auto file = weights_of(pretrained_golden("gpt2/model.safetensors"));
   constexpr Index huge = Index{1} << 39;
   auto options = options_of_golden();
-  options.vocabulary = huge;
+  options.vocab_size = huge;
   options.max_length = huge;
   EXPECT_NE(file_error_of([&] { load(file, options); }).find("2 weights"), std::string::npos);
   options = options_of_golden();
-  options.blocks = huge;
+  options.layers = huge;
   EXPECT_THROW(load(file, options), FileError);
-  options.blocks = 0;
+  options.layers = 0;
   EXPECT_THROW(load(file, options), FileError);
   options = options_of_golden();
   options.heads = 5;
@@ -84,7 +84,7 @@ TEST(LoadWeights, ABlockOfMoreWeightsThanTheFileIsNotAllocated) {
   writer.write(path);
   const auto file = weights_of(path);
   auto options = LanguageModelOptions::llama();
-  options.vocabulary = 10;
+  options.vocab_size = 10;
   // Each matrix of a block would fit into the file, all seven would not.
   options.model_dim = options.hidden_dim = 100;
   const auto error = [&] {
@@ -92,7 +92,7 @@ TEST(LoadWeights, ABlockOfMoreWeightsThanTheFileIsNotAllocated) {
   };
   EXPECT_EQ(error(), path + ": a block of dimension 100 cannot be in 40000 bytes");
   for (auto member : {&LanguageModelOptions::model_dim, &LanguageModelOptions::hidden_dim,
-                      &LanguageModelOptions::heads, &LanguageModelOptions::key_heads,
+                      &LanguageModelOptions::heads, &LanguageModelOptions::kv_heads,
                       &LanguageModelOptions::head_dim}) {
     options = LanguageModelOptions::llama();
     options.model_dim = options.hidden_dim = options.head_dim = 4;
@@ -115,7 +115,7 @@ TEST(LoadWeights, ListsFiftyProblemsAndCountsTheRest) {
   const std::string path = ::testing::TempDir() + "load_weights_many.safetensors";
   writer.write(path);
   auto options = options_of_golden();
-  options.blocks = 3000;
+  options.layers = 3000;
   const auto error = file_error_of([&] { load(weights_of(path), options); });
   // 12 weights a block, 2 tables, 2 of the last norm, and the file's own.
   EXPECT_NE(error.find(": 39004 weights of the model"), std::string::npos) << error;
@@ -152,11 +152,11 @@ TEST(LoadWeights, TypesThatAreNotReadAreInTheSameList) {
 /// One head of keys for all queries, and hardly anything but the block in the file.
 TEST(LoadWeights, AsFewKeyHeadsAsThereCanBe) {
   auto options = LanguageModelOptions::llama();
-  options.vocabulary = 3;
+  options.vocab_size = 3;
   options.model_dim = 8;
   options.heads = 4;
-  options.key_heads = 1;
-  options.blocks = 1;
+  options.kv_heads = 1;
+  options.layers = 1;
   options.hidden_dim = 2;
   options.max_length = 1;
   options.tied_head = true;

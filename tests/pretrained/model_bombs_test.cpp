@@ -36,7 +36,7 @@ int read(const GgufFile& file) {
   const std::string text = file.text();
   return outcome(text.size(), [&] {
     const Gguf gguf(SharedBytes(bytes_of(text)), "x");
-    read_llama<float>(gguf);
+    load_llama<float>(gguf);
   });
 }
 

@@ -21,7 +21,7 @@ inline std::string pretrained_golden(const std::string& name) {
 
 template <class T, std::size_t Rank>
 Tensor<T, Rank> pretrained_array(const std::string& name) {
-  return read_npy<T, Rank>(pretrained_golden(name + ".npy"));
+  return load_npy<T, Rank>(pretrained_golden(name + ".npy"));
 }
 
 inline Tensor<Index, 2> pretrained_tokens(const std::string& name) {
@@ -44,7 +44,7 @@ double largest_difference(const Tensor<T, Rank>& a, const Tensor<U, Rank>& b) {
 }
 
 inline WeightFile weights_of(const std::string& path) {
-  return WeightFile(read_safetensors(path), path);
+  return WeightFile(load_safetensors(path), path);
 }
 
 }  // namespace heed::test

@@ -18,7 +18,7 @@ template <class T>
 SentenceEncoder<T> small() {
   std::vector<std::string> tokens = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "."};
   for (char letter = 'a'; tokens.size() < 29; ++letter) tokens.emplace_back(1, letter);
-  return {read_bert<T>(pretrained_golden("bert")), WordPiece(tokens)};
+  return {load_bert<T>(pretrained_golden("bert")), WordPiece(tokens)};
 }
 
 const std::vector<std::string> letters = {"a b c.", "d", "", "e f g h a b c d e f g h i j", "b."};
@@ -35,7 +35,7 @@ void expect_padding_and_batch_change_nothing(const SentenceEncoder<T>& encoder,
                           Tensor<T, 2>::copy_of(together.view().slice(0, row, row + 1))))
         << sentences[at];
     for (Index i = batch.lengths[at]; i < batch.tokens.extent(1); ++i) {
-      batch.tokens(row, i) = (7 * i + row) % encoder.tokenizer().vocabulary_size();
+      batch.tokens(row, i) = (7 * i + row) % encoder.tokenizer().vocab_size();
     }
   }
   EXPECT_TRUE(same_bits(encoder.embed(batch), together)) << "padding of other content";

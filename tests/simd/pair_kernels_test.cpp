@@ -48,8 +48,8 @@ TEST_F(PairKernels, PackPutsColumnsInPairsAndRowsInLanes) {
     for (const Index rows : {1, 15, 16, 64, 80}) {
       for (const bool turned : {false, true}) {
         const Bits from = random_bits(rows * (columns + 3), random);
-        const simd::Strided<std::uint16_t> source{from.data(), turned ? 1 : columns + 3,
-                                                  turned ? rows : 1};
+        const simd::MatrixRef<std::uint16_t> source{from.data(), turned ? 1 : columns + 3,
+                                                    turned ? rows : 1};
         const Index depth = (columns + 1) / 2;
         Bits packed(static_cast<std::size_t>(128 * 2 * depth), 77);
         simd::pair_kernels<float>()->pack(source, rows, columns, packed.data());

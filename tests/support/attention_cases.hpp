@@ -80,7 +80,7 @@ class RestoreSettings {
 struct Shape {
   Index batch = 1;
   Index heads = 1;
-  Index key_heads = 1;
+  Index kv_heads = 1;
   Index queries = 1;
   Index keys = 1;
   Index head_dim = 1;
@@ -88,7 +88,7 @@ struct Shape {
 
   std::string text() const {
     return "batch " + std::to_string(batch) + " heads " + std::to_string(heads) + "/" +
-           std::to_string(key_heads) + " queries " + std::to_string(queries) + " keys " +
+           std::to_string(kv_heads) + " queries " + std::to_string(queries) + " keys " +
            std::to_string(keys) + " head_dim " + std::to_string(head_dim) + " value_dim " +
            std::to_string(value_dim);
   }
@@ -101,9 +101,9 @@ struct Inputs {
     std::mt19937_64 bits(seed);
     queries =
         random_tensor<T, 4>({shape.batch, shape.heads, shape.queries, shape.head_dim}, bits, range);
-    keys = random_tensor<T, 4>({shape.batch, shape.key_heads, shape.keys, shape.head_dim}, bits,
-                               range);
-    values = random_tensor<T, 4>({shape.batch, shape.key_heads, shape.keys, shape.value_dim}, bits,
+    keys =
+        random_tensor<T, 4>({shape.batch, shape.kv_heads, shape.keys, shape.head_dim}, bits, range);
+    values = random_tensor<T, 4>({shape.batch, shape.kv_heads, shape.keys, shape.value_dim}, bits,
                                  range);
   }
   Tensor<T, 4> queries, keys, values;
@@ -161,7 +161,7 @@ RowBounds row_bounds(const Shape& shape, const Inputs<T>& in, const M& mask,
                      const AttentionOptions<T>& options, Index item, Index head, Index query,
                      double lse) {
   const double unit = static_cast<double>(std::numeric_limits<T>::epsilon()) / 2;
-  const Index key_head = head / (shape.heads / shape.key_heads);
+  const Index key_head = head / (shape.heads / shape.kv_heads);
   const double scale = options.scale ? static_cast<double>(*options.scale)
                                      : 1 / std::sqrt(static_cast<double>(shape.head_dim));
   const Index first = !options.first_queries.empty()

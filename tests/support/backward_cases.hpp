@@ -34,8 +34,8 @@ template <class T>
 struct Gradients {
   explicit Gradients(const Shape& shape)
       : queries({shape.batch, shape.heads, shape.queries, shape.head_dim}),
-        keys({shape.batch, shape.key_heads, shape.keys, shape.head_dim}),
-        values({shape.batch, shape.key_heads, shape.keys, shape.value_dim}) {
+        keys({shape.batch, shape.kv_heads, shape.keys, shape.head_dim}),
+        values({shape.batch, shape.kv_heads, shape.keys, shape.value_dim}) {
     // What is not written shows.
     for (auto* tensor : {&queries, &keys, &values}) {
       std::fill(tensor->begin(), tensor->end(), std::numeric_limits<T>::quiet_NaN());
@@ -120,7 +120,7 @@ class GradientBounds {
   };
 
   void add_row(const M& mask, Index b, Index h, Index q, Index position) {
-    const Index kh = h / (shape_.heads / shape_.key_heads);
+    const Index kh = h / (shape_.heads / shape_.kv_heads);
     double largest = -std::numeric_limits<double>::infinity(), sum = 0, seen = 0, absolute = 0;
     for (Index key = 0; key < shape_.keys; ++key) {
       Pair& pair = weights_[static_cast<std::size_t>(key)];
@@ -155,7 +155,7 @@ class GradientBounds {
     }
   }
   void add_pair(Index b, Index h, Index q, Index key, double weight, double grad_weight) {
-    const Index kh = h / (shape_.heads / shape_.key_heads);
+    const Index kh = h / (shape_.heads / shape_.kv_heads);
     for (Index d = 0; d < shape_.value_dim; ++d) {
       bounds.values(b, kh, key, d) +=
           weight * std::fabs(static_cast<double>(loss_.grad_out(b, h, q, d)));

@@ -66,7 +66,7 @@ struct ExactRow {
 template <class M>
 ExactRow exact_row(const Shape& shape, const NarrowInputs& in, const M& mask,
                    const AttentionOptions<float>& options, Index item, Index head, Index query) {
-  const Index key_head = head / (shape.heads / shape.key_heads);
+  const Index key_head = head / (shape.heads / shape.kv_heads);
   const double scale = options.scale
                            ? static_cast<double>(*options.scale)
                            : 1 / std::sqrt(std::max(1., static_cast<double>(shape.head_dim)));

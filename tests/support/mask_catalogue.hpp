@@ -64,7 +64,7 @@ inline auto mask_catalogue(Index length) {
       NamedMask{"Chunked", true, Chunked{5}},
       NamedMask{"Strided", true, Strided{4}},
       NamedMask{"Strided 1", true, Strided{1}},
-      NamedMask{"GlobalKeys", true, GlobalKeys{6}},
+      NamedMask{"EveryNthKey", true, EveryNthKey{6}},
       NamedMask{"Segments", true, partial(Segments({0, 4, 4, 11, length - 2}))},
       NamedMask{"Groups", false, Groups(groups)},
       NamedMask{"consecutive_groups", true, consecutive_groups({5, 8, 6, length - 19})},

@@ -13,11 +13,11 @@ static_assert(Tokenizer<CharacterTokenizer>);
 TEST(CharacterTokenizer, CharactersInTheOrderOfTheirCodes) {
   const CharacterTokenizer tokenizer("été 😀\nba中");
   EXPECT_EQ(tokenizer.characters(), "\n abté中😀");
-  EXPECT_EQ(tokenizer.vocabulary_size(), 8);
+  EXPECT_EQ(tokenizer.vocab_size(), 8);
   EXPECT_EQ(tokenizer.encode("a中\né"), (std::vector<Index>{2, 6, 0, 5}));
   EXPECT_EQ(tokenizer.decode(tokenizer.encode("bébé 😀")), "bébé 😀");
   EXPECT_EQ(CharacterTokenizer(tokenizer.characters()).characters(), tokenizer.characters());
-  EXPECT_EQ(CharacterTokenizer("").vocabulary_size(), 0);
+  EXPECT_EQ(CharacterTokenizer("").vocab_size(), 0);
 }
 
 TEST(CharacterTokenizer, WhatItDoesNotKnowIsNamed) {

@@ -48,7 +48,7 @@ TEST(GgufTokenizer, EqualsTheOriginalOnTheSmallVocabulary) {
 TEST(GgufTokenizer, EqualsTheOriginalOnTheRealVocabulary) {
   HEED_NEEDS_MODELS();
   const auto tokenizer = read_tokenizer(Gguf::open(test::model_file("smollm2.gguf")));
-  EXPECT_EQ(tokenizer.vocabulary_size(), 49152);
+  EXPECT_EQ(tokenizer.vocab_size(), 49152);
   EXPECT_TRUE(tokenizer.is_special(2));
   EXPECT_FALSE(tokenizer.is_special(17));
   EXPECT_FALSE(tokenizer.has_byte(4)) << "this vocabulary lacks some control characters";

@@ -94,7 +94,7 @@ TEST(TokenizerJson, ReadsTheSmallestThereIs) {
   const std::string text = small();
   write_file(file.path(), std::as_bytes(std::span(text)));
   const auto tokenizer = load_tokenizer(file.path());
-  EXPECT_EQ(tokenizer.vocabulary_size(), 4);
+  EXPECT_EQ(tokenizer.vocab_size(), 4);
   EXPECT_EQ(tokenizer.encode("abb<end>", SpecialTokens::recognized), (std::vector<Index>{2, 1, 3}));
 }
 

@@ -14,11 +14,11 @@ struct Lengths {
   std::string decode(std::span<const Index> tokens) const {
     return std::string(static_cast<std::size_t>(tokens[0]), 'x');
   }
-  Index vocabulary_size() const { return 100; }
+  Index vocab_size() const { return 100; }
 };
 struct NoDecode {
   std::vector<Index> encode(std::string_view) const { return {}; }
-  Index vocabulary_size() const { return 0; }
+  Index vocab_size() const { return 0; }
 };
 
 static_assert(Tokenizer<Lengths> && !Tokenizer<NoDecode> && !Tokenizer<int>);

@@ -36,7 +36,7 @@ TEST(WordPiece, EqualsTheOriginalOnTheSmallVocabulary) {
 TEST(WordPiece, EqualsTheOriginalOnTheRealVocabulary) {
   HEED_NEEDS_MODELS();
   const auto tokenizer = WordPiece::read(test::model_file("minilm/vocab.txt"));
-  EXPECT_EQ(tokenizer.vocabulary_size(), 30522);
+  EXPECT_EQ(tokenizer.vocab_size(), 30522);
   test::expect_golden("minilm.ids", [&](const std::string& line) {
     return tokenizer.encode(line, SpecialTokens::recognized);
   });
@@ -115,9 +115,8 @@ TEST(WordPiece, VocabulariesThatAreNone) {
   write_file(file.path(), test::bytes_of("[UNK]\r\na \r\nb"));
   EXPECT_EQ(WordPiece::read(file.path()).encode("b a"), (Ids{2, 1}));
   EXPECT_EQ(WordPiece::parse("[UNK]\na\nb", "x").encode("b a"), (Ids{2, 1}));
-  EXPECT_EQ(WordPiece::parse("[UNK]\na\nb", "x").vocabulary_size(), 3);
-  EXPECT_EQ(WordPiece::parse("[UNK]\na\nb\n", "x").vocabulary_size(), 3)
-      << "no token after the last";
+  EXPECT_EQ(WordPiece::parse("[UNK]\na\nb", "x").vocab_size(), 3);
+  EXPECT_EQ(WordPiece::parse("[UNK]\na\nb\n", "x").vocab_size(), 3) << "no token after the last";
   EXPECT_EQ(test::error_of([] { WordPiece::parse("a", "x"); }), "x: vocabulary: no token '[UNK]'");
 }
 

@@ -17,8 +17,8 @@ const std::string golden = HEED_TEST_DATA "/training/";
 /// 50 steps beside PyTorch's; the worst relative difference.
 template <class Optimizer>
 double difference_from_torch(Optimizer optimizer, TinyModel<double> model, const char* name) {
-  const auto gradients = read_npy<double, 2>(golden + "gradients.npy");
-  const auto expected = read_npy<double, 2>(golden + name + ".npy");
+  const auto gradients = load_npy<double, 2>(golden + "gradients.npy");
+  const auto expected = load_npy<double, 2>(golden + name + ".npy");
   double worst = 0;
   for (Index step = 0; step < 50; ++step) {
     const auto report = optimizer.step(model, tiny_model<double>(&gradients(step, 0)));
@@ -33,7 +33,7 @@ double difference_from_torch(Optimizer optimizer, TinyModel<double> model, const
 }
 
 TinyModel<double> start() {
-  const auto values = read_npy<double, 1>(golden + "start.npy");
+  const auto values = load_npy<double, 1>(golden + "start.npy");
   return tiny_model<double>(values.data());
 }
 

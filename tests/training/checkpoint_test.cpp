@@ -103,7 +103,7 @@ TEST_F(Checkpoint, ResumeIsBitwise) {
 struct DecoderRun {
   Random weights{7};
   LanguageModel<float> model{
-      {.vocabulary = 11, .model_dim = 16, .heads = 2, .blocks = 2, .max_length = 6, .dropout = 0.2},
+      {.vocab_size = 11, .model_dim = 16, .heads = 2, .layers = 2, .max_length = 6, .dropout = 0.2},
       weights};
   AdamW<LanguageModel<float>> optimizer{model};
   TrainingState state{.random = Random(8)};
@@ -316,7 +316,7 @@ TEST_F(Checkpoint, HoldsSoManyNotes) {
             std::string::npos);
   EXPECT_EQ(load_checkpoint(path_, model, optimizer).notes.size(), 4096u);
   SafetensorsWriter notes;  // as save_checkpoint does, but with one note too many
-  const Safetensors saved = read_safetensors(path_);
+  const Safetensors saved = load_safetensors(path_);
   for (const auto& entry : saved.entries()) {
     notes.add_bytes(entry.name, entry.type, entry.shape(), saved.bytes(entry.name));
   }

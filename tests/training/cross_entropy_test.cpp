@@ -43,10 +43,10 @@ long double reference_loss(const Tensor<T, 2>& logits, const std::vector<Index>&
 }
 
 TEST(CrossEntropy, EqualsPyTorch) {
-  const auto logits = read_npy<double, 3>(golden + "logits.npy");
-  const auto targets = read_npy<std::int64_t, 2>(golden + "targets.npy");
-  const auto losses = read_npy<double, 1>(golden + "losses.npy");
-  const auto gradients = read_npy<double, 4>(golden + "grad_logits.npy");
+  const auto logits = load_npy<double, 3>(golden + "logits.npy");
+  const auto targets = load_npy<std::int64_t, 2>(golden + "targets.npy");
+  const auto losses = load_npy<double, 1>(golden + "losses.npy");
+  const auto gradients = load_npy<double, 4>(golden + "grad_logits.npy");
   const double smoothings[] = {0, 0.1, 1};
   for (Index i = 0; i < 3; ++i) {
     const CrossEntropyOptions options{.label_smoothing = smoothings[i]};

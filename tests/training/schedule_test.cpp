@@ -18,7 +18,7 @@ using schedules::Steps;
 using schedules::warm_up;
 
 void expect_torch(const Schedule& schedule, const std::string& name) {
-  const auto expected = read_npy<double, 1>(HEED_TEST_DATA "/training/schedule_" + name + ".npy");
+  const auto expected = load_npy<double, 1>(HEED_TEST_DATA "/training/schedule_" + name + ".npy");
   for (Index step = 0; step < 60; ++step) {
     EXPECT_NEAR(schedule(step), expected(step), 1e-15) << name << " " << step;
   }

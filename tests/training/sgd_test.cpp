@@ -14,9 +14,9 @@ namespace {
 const std::string golden = HEED_TEST_DATA "/training/";
 
 void expect_torch(const SgdOptions& options, const char* name) {
-  const auto values = read_npy<double, 1>(golden + "start.npy");
-  const auto gradients = read_npy<double, 2>(golden + "gradients.npy");
-  const auto expected = read_npy<double, 2>(golden + name + ".npy");
+  const auto values = load_npy<double, 1>(golden + "start.npy");
+  const auto gradients = load_npy<double, 2>(golden + "gradients.npy");
+  const auto expected = load_npy<double, 2>(golden + name + ".npy");
   auto model = tiny_model<double>(values.data());
   Sgd optimizer(model, options);
   for (Index step = 0; step < 50; ++step) {

@@ -43,9 +43,9 @@ void attend_to_cache(const Q& queries, const KeyValueCache<Held, Stored>& cache,
   Index longest = 0;
   for (const Index length : lengths) longest = larger(longest, length);
   const TensorView<const From, 4> keys(nullptr,
-                                       {shape.batch, shape.key_heads, longest, shape.head_dim});
+                                       {shape.batch, shape.kv_heads, longest, shape.head_dim});
   const TensorView<const From, 4> values(nullptr,
-                                         {shape.batch, shape.key_heads, longest, shape.value_dim});
+                                         {shape.batch, shape.kv_heads, longest, shape.value_dim});
   options.key_counts = OwnedArray<Index>::borrowed(lengths);
   Tensor<const Index*, 1> tables({shape.batch});
   CachePages cached_keys, cached_values;
@@ -136,7 +136,7 @@ auto attention(const Q& queries, const KeyValueCache<Held, Stored>& cache,
 }
 
 /// One step of decoding: `append` and `attention` in one call. The next tokens of every sequence,
-/// keys (batch, key_heads, tokens, head_dim) and values likewise, go to the cache, and the queries
+/// keys (batch, kv_heads, tokens, head_dim) and values likewise, go to the cache, and the queries
 /// (batch, heads, queries, head_dim) attend to these and all before them; out (batch, heads,
 /// queries, value_dim). A prompt is the same call with more tokens. Rank 3 and 2 as for
 /// `attention`. Throws what `append` and `attention` throw, and leaves the cache as it was then:

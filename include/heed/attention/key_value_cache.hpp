@@ -35,9 +35,9 @@ class KeyValueCache {
         tables_(shape_.batch),
         lengths_({shape_.batch}),
         starts_({shape_.batch}),
-        keys_({shape_.pages, shape_.key_heads, shape_.page_tokens, shape_.head_dim}),
-        values_({shape_.pages, shape_.key_heads, shape_.page_tokens, shape_.value_dim}) {}
-  /// With pages, of shape.page_tokens, for `length` tokens of every sequence. Throws ShapeError.
+        keys_({shape_.pages, shape_.kv_heads, shape_.page_size, shape_.head_dim}),
+        values_({shape_.pages, shape_.kv_heads, shape_.page_size, shape_.value_dim}) {}
+  /// With pages, of shape.page_size, for `length` tokens of every sequence. Throws ShapeError.
   static KeyValueCache for_tokens(const CacheShape& shape, Index length) {
     return KeyValueCache(shape.for_tokens(length));
   }
@@ -55,7 +55,7 @@ class KeyValueCache {
   std::span<const Index> starts() const { return starts_; }
   Index free_pages() const { return pool_.available(); }
 
-  /// Tokens behind those of one sequence: keys (key_heads, tokens, head_dim), values likewise.
+  /// Tokens behind those of one sequence: keys (kv_heads, tokens, head_dim), values likewise.
   void append(Index item, const TensorView<const T, 3>& keys,
               const TensorView<const T, 3>& values) {
     slot(item);
@@ -69,10 +69,10 @@ class KeyValueCache {
     for (Index page = 0; page < more; ++page) tables_.push(item, pool_.take());
     const Index first = length(item);
     for (Index token = 0; token < tokens; ++token) {
-      const Index page = tables_.of(item)[(first + token) / shape_.page_tokens];
-      const Index at = (first + token) % shape_.page_tokens;
-      for (Index head = 0; head < shape_.key_heads; ++head) {
-        const Index row = (page * shape_.key_heads + head) * shape_.page_tokens + at;
+      const Index page = tables_.of(item)[(first + token) / shape_.page_size];
+      const Index at = (first + token) % shape_.page_size;
+      for (Index head = 0; head < shape_.kv_heads; ++head) {
+        const Index row = (page * shape_.kv_heads + head) * shape_.page_size + at;
         detail::store_row(keys, head, token, keys_.data() + row * shape_.head_dim);
         detail::store_row(values, head, token, values_.data() + row * shape_.value_dim);
       }
@@ -80,7 +80,7 @@ class KeyValueCache {
     lengths_[slot(item)] += tokens;
   }
 
-  /// Tokens behind those of every sequence: keys (batch, key_heads, tokens, head_dim), values
+  /// Tokens behind those of every sequence: keys (batch, kv_heads, tokens, head_dim), values
   /// likewise.
   template <Viewable K, Viewable V>
   void append(const K& keys, const V& values) {
@@ -109,7 +109,7 @@ class KeyValueCache {
       throw_shape_error("KeyValueCache: truncate to ", length, " tokens where there are ",
                         starts_[slot(item)], " to ", this->length(item));
     }
-    const Index keep = (length + shape_.page_tokens - 1) / shape_.page_tokens;
+    const Index keep = (length + shape_.page_size - 1) / shape_.page_size;
     while (tables_.size(item) > keep) {
       if (tables_.last(item) >= 0) pool_.release(tables_.last(item));
       tables_.pop(item);
@@ -120,12 +120,12 @@ class KeyValueCache {
   /// Gives back the pages whose tokens all stand before `position`. Masks need not know: forgotten
   /// tokens are seen by nobody.
   void forget(Index item, Index position) {
-    const Index end = detail::smaller(position, length(item)) / shape_.page_tokens;
-    for (Index page = starts_[slot(item)] / shape_.page_tokens; page < end; ++page) {
+    const Index end = detail::smaller(position, length(item)) / shape_.page_size;
+    for (Index page = starts_[slot(item)] / shape_.page_size; page < end; ++page) {
       pool_.release(tables_.at(item, page));
       tables_.at(item, page) = -1;
     }
-    starts_[slot(item)] = detail::larger(starts_[slot(item)], end * shape_.page_tokens);
+    starts_[slot(item)] = detail::larger(starts_[slot(item)], end * shape_.page_size);
   }
 
   /// Sequence `to` becomes a copy of `from` that shares its pages.
@@ -166,8 +166,8 @@ class KeyValueCache {
     for (Index item = 0; item < shape_.batch; ++item) rows[item] = tables_.of(item);
     const auto& tensor = of_keys ? keys_ : values_;
     return {tensor.data(),       std::is_same_v<Stored, bfloat16>,
-            tensor.extents()[3], shape_.key_heads,
-            shape_.page_tokens,  rows.data()};
+            tensor.extents()[3], shape_.kv_heads,
+            shape_.page_size,    rows.data()};
   }
 
  private:
@@ -180,11 +180,11 @@ class KeyValueCache {
 
   void check_tokens(const TensorView<const T, 3>& keys,
                     const TensorView<const T, 3>& values) const {
-    if (keys.extent(0) != shape_.key_heads || keys.extent(2) != shape_.head_dim ||
-        values.extent(0) != shape_.key_heads || values.extent(2) != shape_.value_dim ||
+    if (keys.extent(0) != shape_.kv_heads || keys.extent(2) != shape_.head_dim ||
+        values.extent(0) != shape_.kv_heads || values.extent(2) != shape_.value_dim ||
         keys.extent(1) != values.extent(1)) {
       throw_shape_error("KeyValueCache: keys ", keys.extents(), " and values ", values.extents(),
-                        ", expected (key_heads, tokens, dim) with ", shape_.key_heads,
+                        ", expected (kv_heads, tokens, dim) with ", shape_.kv_heads,
                         " heads, head_dim ", shape_.head_dim, ", value_dim ", shape_.value_dim);
     }
   }
@@ -196,13 +196,13 @@ class KeyValueCache {
   }
   /// Pages behind its own that `tokens` more of a sequence need.
   Index missing(Index item, Index tokens) const {
-    const Index room = tables_.size(item) * shape_.page_tokens - length(item);
-    return tokens <= room ? 0 : (tokens - room - 1) / shape_.page_tokens + 1;
+    const Index room = tables_.size(item) * shape_.page_size - length(item);
+    return tokens <= room ? 0 : (tokens - room - 1) / shape_.page_size + 1;
   }
   /// How many sequences hold the page that the next token of this one goes to; 0 if it is a new
   /// one.
   Index holders_of_partial_page(Index item) const {
-    return length(item) % shape_.page_tokens == 0 ? 0 : pool_.holders(tables_.last(item));
+    return length(item) % shape_.page_size == 0 ? 0 : pool_.holders(tables_.last(item));
   }
   /// Whether a sequence must copy its last page, when those before it have been appended to: the
   /// last to write to a page has it alone.

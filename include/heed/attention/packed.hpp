@@ -115,7 +115,7 @@ void for_each_sequence(const PackedOffsets& offsets, const Run& run) {
 }  // namespace detail
 
 /// Attention within each of many sequences that stand one behind the other in one buffer: no
-/// padding is stored or computed. queries (heads, tokens, head_dim), keys and values (key_heads,
+/// padding is stored or computed. queries (heads, tokens, head_dim), keys and values (kv_heads,
 /// tokens, dim), out (heads, tokens, value_dim). The mask sees each sequence by itself: positions
 /// count from its begin, and `batch` is its number. As if every sequence were an `attention` call.
 /// Without a mask every query sees every key of its sequence.

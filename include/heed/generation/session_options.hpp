@@ -21,7 +21,7 @@ struct SessionOptions {
   /// 0: what does not fit is a ShapeError.
   Index slide = 0;
   /// Tokens in a page of the caches, as CacheShape has it; 0: one page per sequence, contiguous.
-  Index page_tokens = 0;
+  Index page_size = 0;
   Index pages = 0;  // of every cache; 0: enough for all sequences at full length
   /// Over positions in the sequences; the same for all of them, which change places.
   Mask mask = masks::Causal{};
@@ -33,20 +33,20 @@ namespace detail {
 inline SessionOptions checked_options(SessionOptions options, const LanguageModelOptions& model) {
   if (options.max_length == 0) options.max_length = model.max_length;
   const bool table = model.positions == PositionKind::learned;
-  if (options.batch < 1 || options.max_length < 1 || options.page_tokens < 0 || options.pages < 0 ||
+  if (options.batch < 1 || options.max_length < 1 || options.page_size < 0 || options.pages < 0 ||
       options.slide < 0 || options.slide > options.max_length ||
       (table && options.max_length > model.max_length)) {
     throw_invalid_argument("Session: batch ", options.batch, ", max_length ", options.max_length,
                            " (of the model ", model.max_length, "), slide ", options.slide, ", ",
-                           options.pages, " pages of ", options.page_tokens);
+                           options.pages, " pages of ", options.page_size);
   }
   return options;
 }
 
 inline CacheShape cache_shape(const SessionOptions& options,
                               const MultiHeadAttentionOptions& attention) {
-  const Index heads = attention.key_heads, dim = attention.head_dim;
-  const Index length = options.max_length, page = options.page_tokens;
+  const Index heads = attention.kv_heads, dim = attention.head_dim;
+  const Index length = options.max_length, page = options.page_size;
   if (page == 0) return CacheShape::contiguous(options.batch, heads, dim, dim, length);
   auto shape = CacheShape{options.batch, heads, dim, dim, page}.for_tokens(length);
   if (options.pages > 0) shape.pages = options.pages;

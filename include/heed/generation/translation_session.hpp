@@ -17,8 +17,8 @@ namespace heed {
 
 /// How much a translation session can hold, and who sees whom.
 struct TranslationSessionOptions {
-  Index max_length = 0;   // tokens of each target; 0: the model's
-  Index page_tokens = 0;  // in a page of the caches, as CacheShape has it; 0: one page per sequence
+  Index max_length = 0;  // tokens of each target; 0: the model's
+  Index page_size = 0;   // in a page of the caches, as CacheShape has it; 0: one page per sequence
   /// The target's mask is over positions, the same for all sequences.
   EncoderDecoderMasks masks{masks::Full{}, masks::Causal{}, masks::Full{}};
   /// Of the sources' tokens, and of the targets' to max_length.
@@ -42,8 +42,8 @@ class TranslationSession {
         model.remember(model.encode(sources, options_.masks.source, options_.positions.source));
     for (const auto& block : model.blocks) {
       const auto& attention = block.attention.options;
-      const Index heads = attention.key_heads, dim = attention.head_dim;
-      const Index length = options_.max_length, page = options_.page_tokens;
+      const Index heads = attention.kv_heads, dim = attention.head_dim;
+      const Index length = options_.max_length, page = options_.page_size;
       caches_.emplace_back(page == 0
                                ? CacheShape::contiguous(batch_, heads, dim, dim, length)
                                : CacheShape{batch_, heads, dim, dim, page}.for_tokens(length));
@@ -95,10 +95,10 @@ class TranslationSession {
                                            TranslationSessionOptions options) {
     if (options.max_length == 0) options.max_length = model.options.max_length;
     const bool table = model.options.positions == PositionKind::learned;
-    if (options.max_length < 1 || options.page_tokens < 0 ||
+    if (options.max_length < 1 || options.page_size < 0 ||
         (table && options.max_length > model.options.max_length)) {
       throw_shape_error("TranslationSession: max_length ", options.max_length, " (of the model ",
-                        model.options.max_length, "), pages of ", options.page_tokens);
+                        model.options.max_length, "), pages of ", options.page_size);
     }
     return options;
   }

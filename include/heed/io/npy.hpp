@@ -33,7 +33,7 @@ constexpr std::string_view npy_descr() {
   if constexpr (std::is_same_v<T, bool>) return "|b1";
 }
 
-/// The element at `bytes`, of the file's type, as T; `read_npy` decided that this is possible.
+/// The element at `bytes`, of the file's type, as T; `load_npy` decided that this is possible.
 template <class T>
 T npy_element(const std::byte* bytes, bool half) {
   if constexpr (std::is_same_v<T, float>) {
@@ -98,7 +98,7 @@ Tensor<T, Rank> parse_npy(std::span<const std::byte> bytes, std::string_view nam
 
 /// The array in an .npy file, see parse_npy.
 template <class T, std::size_t Rank>
-Tensor<T, Rank> read_npy(const std::string& path) {
+Tensor<T, Rank> load_npy(const std::string& path) {
   return parse_npy<T, Rank>(read_file(path), path);
 }
 

@@ -127,7 +127,7 @@ class Safetensors {
 };
 
 /// The tensors of a file, memory-mapped: what is not asked for is not read from the disk.
-inline Safetensors read_safetensors(const std::string& path) {
+inline Safetensors load_safetensors(const std::string& path) {
   return Safetensors(SharedBytes(MappedFile(path)), path);
 }
 

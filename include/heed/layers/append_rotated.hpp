@@ -10,7 +10,7 @@ namespace heed {
 
 /// Tokens behind those of one sequence, their keys turned to the positions where they come to
 /// stand: KeyValueCache::append after Rotary::apply from cache.length(item) on, number by number.
-/// keys (key_heads, tokens, head_dim) stay as they are, values (key_heads, tokens, value_dim).
+/// keys (kv_heads, tokens, head_dim) stay as they are, values (kv_heads, tokens, value_dim).
 /// Throws what those throw, and leaves the cache as it was.
 template <Scalar T, class Stored>
 void append_rotated(KeyValueCache<T, Stored>& cache, Index item, const Rotary& rotary,
@@ -20,7 +20,7 @@ void append_rotated(KeyValueCache<T, Stored>& cache, Index item, const Rotary& r
   cache.append(item, turned.view(), values);
 }
 
-/// The same for every sequence, each from its own length on: keys (batch, key_heads, tokens,
+/// The same for every sequence, each from its own length on: keys (batch, kv_heads, tokens,
 /// head_dim), values likewise.
 template <Scalar T, class Stored>
 void append_rotated(KeyValueCache<T, Stored>& cache, const Rotary& rotary,

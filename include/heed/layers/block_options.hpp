@@ -15,7 +15,7 @@ namespace heed {
 struct BlockOptions {
   Index model_dim = 0;
   Index heads = 1;
-  Index key_heads = 0;   // 0: as many as heads
+  Index kv_heads = 0;    // 0: as many as heads
   Index head_dim = 0;    // 0: model_dim / heads
   Index hidden_dim = 0;  // 0: 4 · model_dim
   ActivationKind activation = ActivationKind::gelu_tanh;
@@ -38,7 +38,7 @@ namespace detail {
 inline MultiHeadAttentionOptions attention_options(const BlockOptions& options) {
   return {.model_dim = options.model_dim,
           .heads = options.heads,
-          .key_heads = options.key_heads,
+          .kv_heads = options.kv_heads,
           .head_dim = options.head_dim,
           .bias = options.bias,
           .output_bias = options.bias,

@@ -17,9 +17,9 @@ namespace heed {
 using Tokens = Tensor<Index, 2>;
 
 struct EmbeddingOptions {
-  Index vocabulary = 0;
+  Index vocab_size = 0;
   Index dim = 0;
-  double deviation = 1;  // of the normal distribution that weights start from
+  double init_std = 1;  // of the normal distribution that weights start from
 };
 
 /// A row of its table for every token: (batch, tokens) to (batch, tokens, dim).
@@ -33,12 +33,12 @@ struct Embedding {
 
   Embedding() = default;
   Embedding(const EmbeddingOptions& options, Random& random)
-      : weight({options.vocabulary, options.dim}) {
-    if (options.vocabulary < 1 || options.dim < 1) {
-      throw_invalid_argument("Embedding: vocabulary ", options.vocabulary, ", dim ", options.dim,
+      : weight({options.vocab_size, options.dim}) {
+    if (options.vocab_size < 1 || options.dim < 1) {
+      throw_invalid_argument("Embedding: vocabulary ", options.vocab_size, ", dim ", options.dim,
                              "; expected 1 or more");
     }
-    for (T& value : weight) value = static_cast<T>(options.deviation * random.normal());
+    for (T& value : weight) value = static_cast<T>(options.init_std * random.normal());
   }
 
   /// Throws InvalidArgument for a token outside the vocabulary.

@@ -18,7 +18,7 @@ namespace heed {
 struct LearnedPositionsOptions {
   Index max_length = 0;
   Index dim = 0;
-  double deviation = 0.02;  // of the normal distribution that weights start from
+  double init_std = 0.02;  // of the normal distribution that weights start from
 };
 
 /// Adds a learned vector for its position to every token.
@@ -33,7 +33,7 @@ struct LearnedPositions {
   LearnedPositions() = default;
   LearnedPositions(const LearnedPositionsOptions& options, Random& random)
       : weight({options.max_length, options.dim}) {
-    for (T& value : weight) value = static_cast<T>(options.deviation * random.normal());
+    for (T& value : weight) value = static_cast<T>(options.init_std * random.normal());
   }
 
   /// Throws ShapeError for positions that do not fit x or the table.

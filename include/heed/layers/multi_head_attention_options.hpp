@@ -12,11 +12,11 @@ namespace heed {
 struct MultiHeadAttentionOptions {
   Index model_dim = 0;
   Index heads = 1;
-  Index key_heads = 0;  // 0: as many as heads; fewer are shared by groups of query heads
-  Index head_dim = 0;   // 0: model_dim / heads
-  Index kdim = 0;       // width of what keys come from; 0: model_dim
-  Index vdim = 0;       // width of what values come from; 0: model_dim
-  bool bias = true;     // of the projections to queries, keys and values
+  Index kv_heads = 0;  // 0: as many as heads; fewer are shared by groups of query heads
+  Index head_dim = 0;  // 0: model_dim / heads
+  Index kdim = 0;      // width of what keys come from; 0: model_dim
+  Index vdim = 0;      // width of what values come from; 0: model_dim
+  bool bias = true;    // of the projections to queries, keys and values
   bool output_bias = true;
   bool fused = false;  // one weight for queries, keys and values, in this order
   std::optional<NormKind> query_key_norm = {};
@@ -38,16 +38,16 @@ namespace detail {
 inline MultiHeadAttentionOptions completed(MultiHeadAttentionOptions options) {
   const auto refuse = [&](const char* what) {
     throw_invalid_argument("MultiHeadAttention: ", what, "; model_dim ", options.model_dim,
-                           ", heads ", options.heads, ", key_heads ", options.key_heads,
+                           ", heads ", options.heads, ", kv_heads ", options.kv_heads,
                            ", head_dim ", options.head_dim, ", kdim ", options.kdim, ", vdim ",
                            options.vdim);
   };
-  if (options.model_dim < 1 || options.heads < 1 || options.key_heads < 0 || options.head_dim < 0 ||
+  if (options.model_dim < 1 || options.heads < 1 || options.kv_heads < 0 || options.head_dim < 0 ||
       options.kdim < 0 || options.vdim < 0) {
     refuse("expected positive sizes");
   }
-  if (options.key_heads == 0) options.key_heads = options.heads;
-  if (options.heads % options.key_heads != 0) refuse("key_heads must divide heads");
+  if (options.kv_heads == 0) options.kv_heads = options.heads;
+  if (options.heads % options.kv_heads != 0) refuse("kv_heads must divide heads");
   if (options.head_dim == 0) {
     if (options.model_dim % options.heads != 0) refuse("heads must divide model_dim");
     options.head_dim = options.model_dim / options.heads;

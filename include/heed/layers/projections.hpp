@@ -25,8 +25,8 @@ struct Projections {
   /// Takes completed options.
   Projections(const MultiHeadAttentionOptions& options, Random& random)
       : rows{0, options.heads * options.head_dim,
-             (options.heads + options.key_heads) * options.head_dim,
-             (options.heads + 2 * options.key_heads) * options.head_dim} {
+             (options.heads + options.kv_heads) * options.head_dim,
+             (options.heads + 2 * options.kv_heads) * options.head_dim} {
     if (options.fused) {
       query_key_value.emplace(LinearOptions{options.model_dim, rows[3], options.bias}, random);
       return;

@@ -19,10 +19,10 @@ namespace heed {
 
 /// An encoder's configuration. The defaults are BERT's.
 struct EncoderOptions {
-  Index vocabulary = 0;
+  Index vocab_size = 0;
   Index model_dim = 0;
   Index heads = 1;
-  Index blocks = 1;
+  Index layers = 1;
   Index hidden_dim = 0;  // 0: 4 · model_dim
   Index max_length = 512;
   Index segments =
@@ -36,7 +36,7 @@ struct EncoderOptions {
   bool fused_projection = false;
   double embedding_factor = 1;
   double dropout = 0;
-  double deviation = 0.02;
+  double init_std = 0.02;
 };
 
 /// Tokens that all see each other, under a padding mask: BERT (Devlin et al. 2018). Tokens (batch,
@@ -56,21 +56,21 @@ struct Encoder {
   Encoder() = default;
   Encoder(const EncoderOptions& given, Random& random)
       : options(given),
-        input({.vocabulary = given.vocabulary,
+        input({.vocab_size = given.vocab_size,
                .model_dim = given.model_dim,
                .positions = given.positions,
                .max_length = given.max_length,
-               .deviation = given.deviation,
+               .init_std = given.init_std,
                .factor = given.embedding_factor},
               random),
         dropout(given.dropout, random) {
     const BlockOptions block = block_options();
     if (options.segments > 0) {
-      segments.emplace(EmbeddingOptions{options.segments, options.model_dim, options.deviation},
+      segments.emplace(EmbeddingOptions{options.segments, options.model_dim, options.init_std},
                        random);
     }
     if (options.embedding_norm) embedding_norm.emplace(detail::norm_options(block));
-    for (Index i = 0; i < options.blocks; ++i) blocks.emplace_back(block, random);
+    for (Index i = 0; i < options.layers; ++i) blocks.emplace_back(block, random);
     if (options.norm_before) norm.emplace(detail::norm_options(block));
   }
 

@@ -55,9 +55,9 @@ struct EncoderDecoder {
         encoder(detail::encoder_options(given), random),
         input(detail::target_input_options(given), random) {
     const auto block = detail::block_options(options);
-    for (Index i = 0; i < options.decoder_blocks; ++i) blocks.emplace_back(block, random);
+    for (Index i = 0; i < options.decoder_layers; ++i) blocks.emplace_back(block, random);
     if (options.norm_before) norm.emplace(detail::norm_options(block));
-    head = OutputHead<T>(options.model_dim, options.target_vocabulary, options.tied_head, random);
+    head = OutputHead<T>(options.model_dim, options.target_vocab_size, options.tied_head, random);
   }
 
   /// Logits (batch, target length, target vocabulary).

@@ -12,12 +12,12 @@ namespace heed {
 
 /// An encoder-decoder's configuration. The defaults are the original transformer's.
 struct EncoderDecoderOptions {
-  Index source_vocabulary = 0;
-  Index target_vocabulary = 0;
+  Index source_vocab_size = 0;
+  Index target_vocab_size = 0;
   Index model_dim = 0;
   Index heads = 1;
-  Index encoder_blocks = 1;
-  Index decoder_blocks = 1;
+  Index encoder_layers = 1;
+  Index decoder_layers = 1;
   Index hidden_dim = 0;  // 0: 4 · model_dim
   Index max_length = 512;
   PositionKind positions = PositionKind::sinusoidal;
@@ -35,10 +35,10 @@ struct EncoderDecoderOptions {
 namespace detail {
 
 inline EncoderOptions encoder_options(const EncoderDecoderOptions& options) {
-  return {.vocabulary = options.source_vocabulary,
+  return {.vocab_size = options.source_vocab_size,
           .model_dim = options.model_dim,
           .heads = options.heads,
-          .blocks = options.encoder_blocks,
+          .layers = options.encoder_layers,
           .hidden_dim = options.hidden_dim,
           .max_length = options.max_length,
           .segments = 0,
@@ -50,14 +50,14 @@ inline EncoderOptions encoder_options(const EncoderDecoderOptions& options) {
           .embedding_norm = false,
           .embedding_factor = options.factor(),
           .dropout = options.dropout,
-          .deviation = 1 / options.factor()};
+          .init_std = 1 / options.factor()};
 }
 inline TokenInputOptions target_input_options(const EncoderDecoderOptions& options) {
-  return {.vocabulary = options.target_vocabulary,
+  return {.vocab_size = options.target_vocab_size,
           .model_dim = options.model_dim,
           .positions = options.positions,
           .max_length = options.max_length,
-          .deviation = 1 / options.factor(),
+          .init_std = 1 / options.factor(),
           .factor = options.factor(),
           .dropout = options.dropout};
 }

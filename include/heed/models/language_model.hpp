@@ -36,9 +36,9 @@ struct LanguageModel {
   LanguageModel(const LanguageModelOptions& given, Random& random)
       : options(given), input(detail::token_input_options(given), random) {
     const auto block = detail::block_options(options);
-    for (Index i = 0; i < options.blocks; ++i) blocks.emplace_back(block, random);
+    for (Index i = 0; i < options.layers; ++i) blocks.emplace_back(block, random);
     if (block.norm_before) norm.emplace(detail::norm_options(block));
-    head = OutputHead<T>(options.model_dim, options.vocabulary, options.tied_head, random);
+    head = OutputHead<T>(options.model_dim, options.vocab_size, options.tied_head, random);
     initialize(random);
   }
 
@@ -99,13 +99,13 @@ struct LanguageModel {
   /// Normal weights, those that end in a residual sum smaller by √(2 · blocks), biases 0: GPT-2's.
   void initialize(Random& random) {
     const double residual =
-        1 / std::sqrt(2 * static_cast<double>(std::max<Index>(1, options.blocks)));
+        1 / std::sqrt(2 * static_cast<double>(std::max<Index>(1, options.layers)));
     for (auto& block : blocks) {
       for_each_parameter(
           [&](std::string_view name, auto& parameter) {
             if (name.find("norm") != name.npos) return;
             const bool ends = name == "attention.out.weight" || name == "feed_forward.down.weight";
-            const double deviation = options.deviation * (ends ? residual : 1);
+            const double deviation = options.init_std * (ends ? residual : 1);
             const bool weight = parameter.rank() == 2;
             for (T& value : parameter) {
               value = weight ? static_cast<T>(deviation * random.normal()) : T{0};
@@ -113,7 +113,7 @@ struct LanguageModel {
           },
           block);
     }
-    head.initialize(options.deviation, random);
+    head.initialize(options.init_std, random);
   }
 };
 

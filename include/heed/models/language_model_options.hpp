@@ -11,12 +11,12 @@ namespace heed {
 
 /// A language model's configuration. The defaults are GPT-2's; `llama` gives Llama's.
 struct LanguageModelOptions {
-  Index vocabulary = 0;
+  Index vocab_size = 0;
   Index model_dim = 0;
   Index heads = 1;
-  Index key_heads = 0;  // 0: as many as heads
-  Index head_dim = 0;   // 0: model_dim / heads
-  Index blocks = 1;
+  Index kv_heads = 0;  // 0: as many as heads
+  Index head_dim = 0;  // 0: model_dim / heads
+  Index layers = 1;
   Index hidden_dim = 0;  // 0: 4 · model_dim
   Index max_length = 1024;
   PositionKind positions = PositionKind::learned;
@@ -33,7 +33,7 @@ struct LanguageModelOptions {
   bool tied_head = true;
   double dropout = 0;
   double attention_dropout = 0;  // of the weights
-  double deviation = 0.02;       // of the normal distribution that weights start from
+  double init_std = 0.02;        // of the normal distribution that weights start from
 
   /// Llama's kind: rotary positions, RMS norms, SwiGLU, no biases.
   static LanguageModelOptions llama() {
@@ -53,7 +53,7 @@ namespace detail {
 inline BlockOptions block_options(const LanguageModelOptions& options) {
   BlockOptions block{.model_dim = options.model_dim,
                      .heads = options.heads,
-                     .key_heads = options.key_heads,
+                     .kv_heads = options.kv_heads,
                      .head_dim = options.head_dim,
                      .hidden_dim = options.hidden_dim,
                      .activation = options.activation,
@@ -70,11 +70,11 @@ inline BlockOptions block_options(const LanguageModelOptions& options) {
   return block;
 }
 inline TokenInputOptions token_input_options(const LanguageModelOptions& options) {
-  return {.vocabulary = options.vocabulary,
+  return {.vocab_size = options.vocab_size,
           .model_dim = options.model_dim,
           .positions = options.positions,
           .max_length = options.max_length,
-          .deviation = options.deviation,
+          .init_std = options.init_std,
           .dropout = options.dropout};
 }
 

@@ -18,12 +18,12 @@
 namespace heed {
 
 struct TokenInputOptions {
-  Index vocabulary = 0;
+  Index vocab_size = 0;
   Index model_dim = 0;
   PositionKind positions = PositionKind::none;
-  Index max_length = 0;     // of learned positions
-  double deviation = 0.02;  // that weights start from
-  double factor = 1;        // on the embeddings; the original transformer has √model_dim
+  Index max_length = 0;    // of learned positions
+  double init_std = 0.02;  // that weights start from
+  double factor = 1;       // on the embeddings; the original transformer has √model_dim
   double dropout = 0;
 };
 
@@ -40,13 +40,12 @@ struct TokenInput {
 
   TokenInput() = default;
   TokenInput(const TokenInputOptions& options, Random& random)
-      : embedding({options.vocabulary, options.model_dim, options.deviation}, random),
+      : embedding({options.vocab_size, options.model_dim, options.init_std}, random),
         dropout(options.dropout, random),
         factor(options.factor) {
     if (options.positions == PositionKind::learned) {
       positions.emplace(
-          LearnedPositionsOptions{options.max_length, options.model_dim, options.deviation},
-          random);
+          LearnedPositionsOptions{options.max_length, options.model_dim, options.init_std}, random);
     }
     if (options.positions == PositionKind::sinusoidal) sinusoidal.emplace();
   }

@@ -22,10 +22,10 @@ inline EncoderOptions bert_options(const ModelConfig& config) {
     config.fail_at("position_embedding_type", "is ", quote(positions), ", expected absolute");
   }
   EncoderOptions options;
-  options.vocabulary = config.integer("vocab_size");
+  options.vocab_size = config.integer("vocab_size");
   options.model_dim = config.integer("hidden_size");
   options.heads = config.integer("num_attention_heads");
-  options.blocks = config.integer("num_hidden_layers");
+  options.layers = config.integer("num_hidden_layers");
   options.hidden_dim = config.integer("intermediate_size");
   options.max_length = config.integer("max_position_embeddings");
   options.segments = config.integer("type_vocab_size", 2);
@@ -37,10 +37,10 @@ inline EncoderOptions bert_options(const ModelConfig& config) {
 /// A BERT from a folder with config.json and model.safetensors, as Hugging Face publishes them
 /// (Devlin et al. 2018). Throws FileError.
 template <Scalar T>
-Encoder<T> read_bert(const std::string& folder) {
+Encoder<T> load_bert(const std::string& folder) {
   const auto options = bert_options(ModelConfig::read(folder + "/config.json"));
   const std::string path = folder + "/model.safetensors";
-  const WeightFile file(read_safetensors(path), path);
+  const WeightFile file(load_safetensors(path), path);
   return load_weights<Encoder<T>>(file, bert_names, options);
 }
 

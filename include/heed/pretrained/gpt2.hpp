@@ -24,10 +24,10 @@ inline LanguageModelOptions gpt2_options(const ModelConfig& config) {
     config.fail_at("scale_attn_by_inverse_layer_idx", "is true, expected false");
   }
   LanguageModelOptions options;
-  options.vocabulary = config.integer("vocab_size");
+  options.vocab_size = config.integer("vocab_size");
   options.model_dim = config.integer("n_embd");
   options.heads = config.integer("n_head");
-  options.blocks = config.integer("n_layer");
+  options.layers = config.integer("n_layer");
   options.hidden_dim = config.integer("n_inner", 4 * options.model_dim);
   options.max_length = config.integer("n_positions");
   options.activation = config.activation("activation_function", "gelu_new");
@@ -39,10 +39,10 @@ inline LanguageModelOptions gpt2_options(const ModelConfig& config) {
 /// A GPT-2 from a folder with config.json and model.safetensors, as Hugging Face publishes them
 /// (Radford et al. 2019). Throws FileError.
 template <Scalar T>
-LanguageModel<T> read_gpt2(const std::string& folder) {
+LanguageModel<T> load_gpt2(const std::string& folder) {
   const auto options = gpt2_options(ModelConfig::read(folder + "/config.json"));
   const std::string path = folder + "/model.safetensors";
-  const WeightFile file(read_safetensors(path), path);
+  const WeightFile file(load_safetensors(path), path);
   return load_weights<LanguageModel<T>>(file, gpt2_names, options);
 }
 

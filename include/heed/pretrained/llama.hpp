@@ -39,12 +39,12 @@ inline LanguageModelOptions llama_options(const ModelConfig& config) {
   detail::refuse_unsupported(config);
   detail::check_llama_attention(config);
   auto options = LanguageModelOptions::llama();
-  options.vocabulary = config.integer("vocab_size");
+  options.vocab_size = config.integer("vocab_size");
   options.model_dim = config.integer("hidden_size");
   options.heads = config.integer("num_attention_heads");
-  options.key_heads = config.integer("num_key_value_heads", options.heads);
+  options.kv_heads = config.integer("num_key_value_heads", options.heads);
   options.head_dim = config.integer("head_dim", 0);
-  options.blocks = config.integer("num_hidden_layers");
+  options.layers = config.integer("num_hidden_layers");
   options.hidden_dim = config.integer("intermediate_size");
   options.max_length = config.integer("max_position_embeddings");
   options.activation = config.activation("hidden_act", "silu");
@@ -71,17 +71,17 @@ inline LanguageModelOptions llama_options(const Gguf& file) {
   };
   auto options = LanguageModelOptions::llama();
   const auto table = file.tensor("token_embd.weight").shape();
-  options.vocabulary = table.empty() ? 0 : table[0];
-  if (file.value<Index>("llama.vocab_size", options.vocabulary) != options.vocabulary) {
-    file.fail_at(file.field("llama.vocab_size"), "is not ", options.vocabulary,
+  options.vocab_size = table.empty() ? 0 : table[0];
+  if (file.value<Index>("llama.vocab_size", options.vocab_size) != options.vocab_size) {
+    file.fail_at(file.field("llama.vocab_size"), "is not ", options.vocab_size,
                  ", the rows of 'token_embd.weight'");
   }
   options.model_dim = integer("llama.embedding_length");
   options.heads = integer("llama.attention.head_count");
-  options.key_heads = static_cast<Index>(file.value<std::uint32_t>(
+  options.kv_heads = static_cast<Index>(file.value<std::uint32_t>(
       "llama.attention.head_count_kv", static_cast<std::uint32_t>(options.heads)));
   options.head_dim = static_cast<Index>(file.value<std::uint32_t>("llama.attention.key_length", 0));
-  options.blocks = integer("llama.block_count");
+  options.layers = integer("llama.block_count");
   options.hidden_dim = integer("llama.feed_forward_length");
   options.max_length = integer("llama.context_length");
   options.norm_epsilon =
@@ -101,15 +101,15 @@ inline LanguageModelOptions llama_options(const Gguf& file) {
 /// A Llama from a folder with config.json and model.safetensors, as Hugging Face publishes them
 /// (Touvron et al. 2023). Throws FileError.
 template <Scalar T>
-LanguageModel<T> read_llama(const std::string& folder) {
+LanguageModel<T> load_llama(const std::string& folder) {
   const auto options = llama_options(ModelConfig::read(folder + "/config.json"));
   const std::string path = folder + "/model.safetensors";
   const auto& names = options.tied_head ? tied_llama_names : llama_names;
-  return load_weights<LanguageModel<T>>(WeightFile(read_safetensors(path), path), names, options);
+  return load_weights<LanguageModel<T>>(WeightFile(load_safetensors(path), path), names, options);
 }
 /// The same from a GGUF file, its weights dequantized. Throws FileError.
 template <Scalar T>
-LanguageModel<T> read_llama(const Gguf& file) {
+LanguageModel<T> load_llama(const Gguf& file) {
   return load_weights<LanguageModel<T>>(WeightFile(file), gguf_llama_names, llama_options(file));
 }
 
@@ -140,7 +140,7 @@ inline PackedMatrix<float> packed_as_stored(const Gguf& file, const std::string&
 /// one that the model was read from; throws InvalidArgument where it has another number of blocks.
 inline void pack_as_stored(LanguageModel<float>& model, const Gguf& file,
                            QuantizedProducts products = QuantizedProducts::exact) {
-  if (static_cast<Index>(model.blocks.size()) != llama_options(file).blocks ||
+  if (static_cast<Index>(model.blocks.size()) != llama_options(file).layers ||
       model.head.own.has_value() != file.has_tensor("output.weight")) {
     throw_invalid_argument("pack_as_stored: the model was read from another file");
   }

@@ -41,8 +41,8 @@ struct ModelTokenizer {
   std::string decode(std::span<const Index> tokens) const {
     return std::visit([&](const auto& tokenizer) { return tokenizer.decode(tokens); }, kind);
   }
-  Index vocabulary_size() const {
-    return std::visit([](const auto& tokenizer) { return tokenizer.vocabulary_size(); }, kind);
+  Index vocab_size() const {
+    return std::visit([](const auto& tokenizer) { return tokenizer.vocab_size(); }, kind);
   }
 };
 
@@ -103,14 +103,14 @@ LoadedModel<T> load_folder(const std::string& folder) {
     if (!exists(path)) return {};
     return ModelTokenizer{load_tokenizer(path)};
   };
-  if (architecture == "llama") return {architecture, read_llama<T>(folder), byte_pairs()};
-  if (architecture == "gpt2") return {architecture, read_gpt2<T>(folder), byte_pairs()};
+  if (architecture == "llama") return {architecture, load_llama<T>(folder), byte_pairs()};
+  if (architecture == "gpt2") return {architecture, load_gpt2<T>(folder), byte_pairs()};
   if (architecture != "bert") {
     config.fail_at("model_type", "is ", quote(architecture), ", expected bert, gpt2 or llama");
   }
   std::optional<ModelTokenizer> tokenizer;
   if (exists(folder + "/vocab.txt")) tokenizer = ModelTokenizer{word_piece_in(folder)};
-  return {architecture, read_bert<T>(folder), std::move(tokenizer)};
+  return {architecture, load_bert<T>(folder), std::move(tokenizer)};
 }
 
 template <Scalar T>
@@ -122,7 +122,7 @@ LoadedModel<T> load_gguf(const Gguf& file) {
   }
   std::optional<ModelTokenizer> tokenizer;
   if (file.has_field("tokenizer.ggml.model")) tokenizer = ModelTokenizer{read_tokenizer(file)};
-  return {std::string(architecture), read_llama<T>(file), std::move(tokenizer)};
+  return {std::string(architecture), load_llama<T>(file), std::move(tokenizer)};
 }
 
 }  // namespace detail
@@ -131,15 +131,15 @@ LoadedModel<T> load_gguf(const Gguf& file) {
 /// file says which architecture it is. A folder holds config.json and model.safetensors and, for
 /// the tokenizer, vocab.txt (BERT) or tokenizer.json (GPT-2, Llama). Throws FileError for an
 /// architecture that heed has not, with those that it has, and for what the readers refuse, a
-/// tokenizer of another kind too: read_bert, read_gpt2 and read_llama read the model alone.
+/// tokenizer of another kind too: load_bert, load_gpt2 and load_llama read the model alone.
 template <Scalar T = float>
 LoadedModel<T> load_model(const std::string& path) {
   auto loaded = detail::is_folder(path) ? detail::load_folder<T>(path)
                                         : detail::load_gguf<T>(Gguf::open(path));
   const Index rows = std::visit(
       [](const auto& model) { return model.input.embedding.weight.extent(0); }, loaded.model);
-  if (loaded.tokenizer && loaded.tokenizer->vocabulary_size() > rows) {
-    throw_file_error(path, ": a tokenizer of ", loaded.tokenizer->vocabulary_size(),
+  if (loaded.tokenizer && loaded.tokenizer->vocab_size() > rows) {
+    throw_file_error(path, ": a tokenizer of ", loaded.tokenizer->vocab_size(),
                      " tokens for a model of ", rows);
   }
   return loaded;

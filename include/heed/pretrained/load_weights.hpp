@@ -102,10 +102,10 @@ void check_block_size(const WeightFile& file, const Options& options) {
   const auto dim = static_cast<double>(options.model_dim);
   const auto heads = static_cast<double>(options.heads);
   double inner = dim, key_inner = dim, matrices = 2;
-  if constexpr (requires { options.key_heads; }) {
+  if constexpr (requires { options.kv_heads; }) {
     const double head = options.head_dim > 0 ? static_cast<double>(options.head_dim) : dim / heads;
     inner = heads * head;
-    key_inner = options.key_heads > 0 ? static_cast<double>(options.key_heads) * head : inner;
+    key_inner = options.kv_heads > 0 ? static_cast<double>(options.kv_heads) * head : inner;
     matrices = options.gated ? 3 : 2;
   }
   const double hidden = options.hidden_dim > 0 ? static_cast<double>(options.hidden_dim) : 4 * dim;
@@ -125,7 +125,7 @@ void check_block_size(const WeightFile& file, const Options& options) {
 /// The rows that a table has in the model, where the prototype has one.
 template <class Options>
 Index rows_of(std::string_view name, const Options& options, Index rows) {
-  if (name == "embedding.weight" || name == "head.weight") return options.vocabulary;
+  if (name == "embedding.weight" || name == "head.weight") return options.vocab_size;
   if (name == "positions.weight") return options.max_length;
   if constexpr (requires { options.segments; }) {
     if (name == "segments.weight") return options.segments;
@@ -136,12 +136,12 @@ Index rows_of(std::string_view name, const Options& options, Index rows) {
 /// A model with one block and tables of one row, for the shapes.
 template <class Model, class Options>
 Model prototype_of(const WeightFile& file, Options options) {
-  if (options.blocks < 1 || options.blocks > static_cast<Index>(file.names().size())) {
-    throw_file_error(file.name(), ": ", options.blocks, " blocks, the file has ",
+  if (options.layers < 1 || options.layers > static_cast<Index>(file.names().size())) {
+    throw_file_error(file.name(), ": ", options.layers, " blocks, the file has ",
                      file.names().size(), " tensors");
   }
   check_block_size(file, options);
-  options.vocabulary = options.max_length = options.blocks = 1;
+  options.vocab_size = options.max_length = options.layers = 1;
   if constexpr (requires { options.segments; }) {
     options.segments = std::min<Index>(options.segments, 1);
   }
@@ -170,7 +170,7 @@ Model load_weights(const WeightFile& file, const WeightNames& names, const Optio
         constexpr std::string_view first = "blocks.0.";
         using Weight = typename std::remove_cvref_t<decltype(parameter)>::value_type;
         if (!name.starts_with(first)) return match.template expect<Weight>(name, shape);
-        for (Index i = 0; i < options.blocks; ++i) {
+        for (Index i = 0; i < options.layers; ++i) {
           match.template expect<Weight>(
               detail::message("blocks.", i, ".", name.substr(first.size())), shape);
         }
@@ -178,7 +178,7 @@ Model load_weights(const WeightFile& file, const WeightNames& names, const Optio
       model);
   match.finish();
   const auto block = model.blocks.front();
-  model.blocks.assign(static_cast<std::size_t>(options.blocks), block);
+  model.blocks.assign(static_cast<std::size_t>(options.layers), block);
   model.options = options;
   for_each_parameter(
       [&](std::string_view name, auto& parameter) {

@@ -32,8 +32,8 @@ class SentenceEncoder {
   /// [CLS], [SEP] or [PAD].
   SentenceEncoder(Encoder<T> model, WordPiece tokenizer)
       : model_(std::move(model)), tokenizer_(std::move(tokenizer)) {
-    if (tokenizer_.vocabulary_size() > model_.input.embedding.weight.extent(0)) {
-      throw_shape_error("SentenceEncoder: a vocabulary of ", tokenizer_.vocabulary_size(),
+    if (tokenizer_.vocab_size() > model_.input.embedding.weight.extent(0)) {
+      throw_shape_error("SentenceEncoder: a vocabulary of ", tokenizer_.vocab_size(),
                         " for a model of ", model_.input.embedding.weight.extent(0));
     }
     for (const char* name : {"[CLS]", "[SEP]", "[PAD]"}) static_cast<void>(tokenizer_.token(name));
@@ -42,7 +42,7 @@ class SentenceEncoder {
   /// From a folder with config.json, model.safetensors and vocab.txt. Throws FileError.
   static SentenceEncoder read(const std::string& folder) {
     const std::string path = folder + "/vocab.txt";
-    auto model = read_bert<T>(folder);
+    auto model = load_bert<T>(folder);
     auto tokenizer = WordPiece::read(path);
     try {
       return {std::move(model), std::move(tokenizer)};

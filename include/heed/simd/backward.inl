@@ -27,7 +27,7 @@ struct GradientTask {
 /// sums = matrix rows [key, key + Rows) · packed, by the tile product.
 template <class S, int Rows, int Vectors>
 HEED_SIMD void row_products(const GradientTask<S, Vectors>& task,
-                            const Strided<typename S::Scalar>& matrix, Index key,
+                            const MatrixRef<typename S::Scalar>& matrix, Index key,
                             const typename S::Scalar* packed, Index depth,
                             typename S::V (&sums)[Rows][Vectors]) {
   HEED_UNROLL for (int r = 0; r < Rows; ++r) {

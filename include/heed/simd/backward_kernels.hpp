@@ -7,7 +7,7 @@
 namespace heed::simd {
 
 template <class T>
-struct Strided;
+struct MatrixRef;
 template <class T>
 struct KeyBlock;
 

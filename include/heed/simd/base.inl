@@ -14,7 +14,7 @@
 
 #include <heed/core/index.hpp>
 #include <heed/simd/isa.hpp>
-#include <heed/simd/strided.hpp>
+#include <heed/simd/matrix_ref.hpp>
 
 #define HEED_SIMD_PART 0
 #include <heed/simd/each_isa.inl>

@@ -30,7 +30,7 @@ struct Bfloat16Table {
 #endif
     for (; column < columns; ++column) to[column] = wide(from[column * step]);
   }
-  HEED_KERNEL static void widen(Strided<std::uint16_t> from, Index rows, Index columns, T* to) {
+  HEED_KERNEL static void widen(MatrixRef<std::uint16_t> from, Index rows, Index columns, T* to) {
     if (from.column_stride == 1 && from.row_stride == columns) {
       return widen_row(from.data, 1, rows * columns, to);
     }

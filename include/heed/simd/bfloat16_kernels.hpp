@@ -5,7 +5,7 @@
 
 #include <heed/core/config.hpp>
 #include <heed/core/index.hpp>
-#include <heed/simd/strided.hpp>
+#include <heed/simd/matrix_ref.hpp>
 
 namespace heed::simd {
 
@@ -13,7 +13,7 @@ namespace heed::simd {
 template <class T>
 struct Bfloat16Kernels {
   /// to(row, column) = from(row, column), exactly; `to` is contiguous.
-  void (*widen)(Strided<std::uint16_t> from, Index rows, Index columns, T* to);
+  void (*widen)(MatrixRef<std::uint16_t> from, Index rows, Index columns, T* to);
   /// to[i] = from[i], to the nearest, ties to even; NaN stays NaN.
   void (*narrow)(const T* from, Index count, std::uint16_t* to);
 };

@@ -58,7 +58,7 @@ struct HeadGradientTable {
   }
 
   template <int Rows>
-  HEED_SIMD static void products(const Strided<T>& rows, Index key, const T* packed, Index depth,
+  HEED_SIMD static void products(const MatrixRef<T>& rows, Index key, const T* packed, Index depth,
                                  V (&sums)[Rows][1]) {
     HEED_UNROLL for (int r = 0; r < Rows; ++r) sums[r][0] = S::broadcast(0);
     multiply<S, Rows, 1>(rows.data + key * rows.row_stride, rows.row_stride, 1, packed, S::width,
@@ -106,7 +106,7 @@ struct HeadGradientTable {
   HEED_SIMD static void score_groups(const HeadGradient<T>& head) {
     for (Index lane = 0; lane < head.query_count; lane += S::width) {
       const Index left = head.query_count - lane;
-      const auto pack = [&](const Strided<T>& rows, Index columns, T factor, T* packed) {
+      const auto pack = [&](const MatrixRef<T>& rows, Index columns, T factor, T* packed) {
         pack_lanes<S>(rows.data + lane * rows.row_stride, rows.row_stride, 1, left, columns, factor,
                       packed, S::width);
       };

@@ -5,7 +5,7 @@
 
 #include <heed/core/config.hpp>
 #include <heed/core/index.hpp>
-#include <heed/simd/strided.hpp>
+#include <heed/simd/matrix_ref.hpp>
 
 namespace heed::simd {
 
@@ -13,11 +13,11 @@ namespace heed::simd {
 /// all tensors lie side by side.
 template <class T>
 struct HeadGradient {
-  Strided<T> queries;      // (query, head_dim)
-  Strided<T> keys;         // (key, head_dim)
-  Strided<T> values;       // (key, value_dim)
-  Strided<T> output;       // (query, value_dim)
-  Strided<T> grad_output;  // likewise
+  MatrixRef<T> queries;      // (query, head_dim)
+  MatrixRef<T> keys;         // (key, head_dim)
+  MatrixRef<T> values;       // (key, value_dim)
+  MatrixRef<T> output;       // (query, value_dim)
+  MatrixRef<T> grad_output;  // likewise
   T* grad_queries = nullptr;
   T* grad_keys = nullptr;
   T* grad_values = nullptr;

@@ -6,8 +6,8 @@ template <class T>
 struct HeadGroup {
   using S = Lanes<T>;
   const HeadRun<T>& run;
-  Strided<T> keys;
-  Strided<T> values;
+  MatrixRef<T> keys;
+  MatrixRef<T> values;
   const T* tail;  // of the values, see fill_tail
   const std::uint64_t* words;
   int lane;       // the first query

@@ -157,7 +157,7 @@ struct HeadRunTable {
     }
   }
 
-  HEED_SIMD static void attend_group(Group& group, const Strided<T>& queries, bool guard) {
+  HEED_SIMD static void attend_group(Group& group, const MatrixRef<T>& queries, bool guard) {
     const auto& run = group.run;
     if (group.words != nullptr) group.cut();
     alignas(64) T factors[S::width];
@@ -174,8 +174,8 @@ struct HeadRunTable {
   }
 
   /// What the head behind this one reads.
-  HEED_SIMD static Ahead<T, 3> ahead_of(const HeadRun<T>& run, const Strided<T>& queries,
-                                        const Strided<T>& keys, const Strided<T>& values) {
+  HEED_SIMD static Ahead<T, 3> ahead_of(const HeadRun<T>& run, const MatrixRef<T>& queries,
+                                        const MatrixRef<T>& keys, const MatrixRef<T>& values) {
     Ahead<T, 3> ahead{
         {{queries.data + run.query_head, queries.row_stride, run.query_count, run.head_dim},
          {keys.data + run.key_head, keys.row_stride, run.key_count, run.head_dim},
@@ -187,7 +187,7 @@ struct HeadRunTable {
   HEED_KERNEL static void attend(const HeadRun<T>& run) {
     for (Index head = 0; head < run.heads; ++head) {
       const Index key_head = (run.first_head + head) / run.sharing - run.first_head / run.sharing;
-      Strided<T> queries = run.queries, keys = run.keys, values = run.values;
+      MatrixRef<T> queries = run.queries, keys = run.keys, values = run.values;
       queries.data += head * run.query_head;
       keys.data += key_head * run.key_head;
       values.data += key_head * run.value_head;

@@ -5,7 +5,7 @@
 
 #include <heed/core/config.hpp>
 #include <heed/core/index.hpp>
-#include <heed/simd/strided.hpp>
+#include <heed/simd/matrix_ref.hpp>
 
 namespace heed::simd {
 
@@ -13,9 +13,9 @@ namespace heed::simd {
 /// call for all of them, since a head is over before a call would be worth it.
 template <class T>
 struct HeadRun {
-  Strided<T> queries;    // (query, dim) of the first head
-  Strided<T> keys;       // (key, dim) of the first head's key head
-  Strided<T> values;     // (key, value_dim)
+  MatrixRef<T> queries;  // (query, dim) of the first head
+  MatrixRef<T> keys;     // (key, dim) of the first head's key head
+  MatrixRef<T> values;   // (key, value_dim)
   T* out = nullptr;      // (query, value_dim) of the first head
   Index query_head = 0;  // strides from one head to the next
   Index out_head = 0;

@@ -5,7 +5,7 @@
 
 #include <heed/core/config.hpp>
 #include <heed/core/index.hpp>
-#include <heed/simd/strided.hpp>
+#include <heed/simd/matrix_ref.hpp>
 
 namespace heed::simd {
 
@@ -34,8 +34,8 @@ struct ScoreChange {
 /// Up to `key_block` consecutive keys with their values.
 template <class T>
 struct KeyBlock {
-  Strided<T> keys;    // (key, dim)
-  Strided<T> values;  // (key, value_dim)
+  MatrixRef<T> keys;    // (key, dim)
+  MatrixRef<T> values;  // (key, value_dim)
   Index count = 0;
   const std::uint64_t* words = nullptr;    // lane word of each key; null: all queries see all keys
   bool guard_values = false;               // some value is NaN or Inf where a lane word has a 0
@@ -72,7 +72,7 @@ struct Kernels {
   /// Queries in one tile; a block of query_block queries is query_block / tile_lanes tiles.
   Index tile_lanes;
   /// packed[tile][column][lane] = rows(lane, column) · factor; lanes past `count` repeat the last.
-  void (*pack)(Strided<T> rows, Index count, Index columns, T factor, T* packed);
+  void (*pack)(MatrixRef<T> rows, Index count, Index columns, T factor, T* packed);
   /// out(lane, column) = transposed[tile][column][lane] · factors[lane] + 0.
   void (*unpack)(const T* transposed, Index count, Index columns, const T* factors, T* out,
                  Index row_stride, Index column_stride);
@@ -88,7 +88,7 @@ struct Kernels {
   void (*merge)(const SoftmaxState<T>& total, const SoftmaxState<T>& part, Index count,
                 Index value_dim);
   /// Whether every element of `rows` × `columns` is finite.
-  bool (*all_finite)(Strided<T> matrix, Index rows, Index columns);
+  bool (*all_finite)(MatrixRef<T> matrix, Index rows, Index columns);
   /// out[i] = 2^in[i] by the kernels' own exponential; for weights and for measuring its error.
   void (*exp2)(const T* in, T* out, Index count);
 };

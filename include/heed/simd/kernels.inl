@@ -8,7 +8,7 @@ struct Table {
   static constexpr int vectors = HEED_SIMD_VECTORS;
   static constexpr int lanes = vectors * S::width;
 
-  HEED_KERNEL static void pack(Strided<T> rows, Index count, Index columns, T factor, T* packed) {
+  HEED_KERNEL static void pack(MatrixRef<T> rows, Index count, Index columns, T factor, T* packed) {
     for (Index lane = 0; lane < count; lane += S::width) {
       T* tile = packed + lane / lanes * lanes * columns + lane % lanes;
       pack_lanes<S>(rows.data + lane * rows.row_stride, rows.row_stride, rows.column_stride,
@@ -176,7 +176,7 @@ struct Table {
     }
   }
 
-  HEED_KERNEL static bool all_finite(Strided<T> matrix, Index rows, Index columns) {
+  HEED_KERNEL static bool all_finite(MatrixRef<T> matrix, Index rows, Index columns) {
     constexpr int together = 4;  // rows with sums apart, so that additions overlap
     V sums[together];
     HEED_UNROLL for (int r = 0; r < together; ++r) sums[r] = S::broadcast(0);

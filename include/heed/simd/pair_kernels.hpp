@@ -7,13 +7,13 @@
 #include <heed/core/index.hpp>
 #include <heed/simd/decode_kernels.hpp>
 #include <heed/simd/kernels.hpp>
-#include <heed/simd/strided.hpp>
+#include <heed/simd/matrix_ref.hpp>
 
 namespace heed::simd {
 
 /// Up to `key_block` consecutive keys with their values, in bfloat16, from an even position on.
 struct PairKeys {
-  Strided<std::uint16_t> keys;            // (key, dim), column_stride 1, an even number of columns
+  MatrixRef<std::uint16_t> keys;          // (key, dim), column_stride 1, an even number of columns
   const std::uint16_t* values = nullptr;  // [key / 2][value_dim][2], a vector's room behind it
   Index count = 0;
   const std::uint64_t* words = nullptr;  // lane word of each key; null: all queries see all keys
@@ -57,9 +57,9 @@ template <class T>
 struct PairKernels {
   /// packed[tile][column / 2][lane][column % 2] = rows(lane, column), an odd last column beside
   /// zeros; lanes past `count` repeat the last.
-  void (*pack)(Strided<std::uint16_t> rows, Index count, Index columns, std::uint16_t* packed);
+  void (*pack)(MatrixRef<std::uint16_t> rows, Index count, Index columns, std::uint16_t* packed);
   /// pairs[row / 2][column][row % 2] = rows(row, column), an odd last row beside zeros.
-  void (*zip)(Strided<std::uint16_t> rows, Index count, Index columns, std::uint16_t* pairs);
+  void (*zip)(MatrixRef<std::uint16_t> rows, Index count, Index columns, std::uint16_t* pairs);
   /// Whether there is no NaN and no infinity.
   bool (*all_finite)(const std::uint16_t* values, Index count);
   /// As Kernels::attend.

@@ -8,7 +8,7 @@ struct PairTable {
   static constexpr int vectors = HEED_SIMD_VECTORS;
   static constexpr Index lanes = vectors * S::width;
 
-  HEED_SIMD static std::uint16_t element(const Strided<std::uint16_t>& rows, Index row,
+  HEED_SIMD static std::uint16_t element(const MatrixRef<std::uint16_t>& rows, Index row,
                                          Index column) {
     return rows.data[row * rows.row_stride + column * rows.column_stride];
   }
@@ -26,7 +26,7 @@ struct PairTable {
     }
   }
 
-  HEED_KERNEL static void pack(Strided<std::uint16_t> rows, Index count, Index columns,
+  HEED_KERNEL static void pack(MatrixRef<std::uint16_t> rows, Index count, Index columns,
                                std::uint16_t* packed) {
     const Index depth = (columns + 1) / 2;
     for (Index lane = 0; lane < count; lane += S::width) {
@@ -47,7 +47,7 @@ struct PairTable {
     }
   }
 
-  HEED_KERNEL static void zip(Strided<std::uint16_t> rows, Index count, Index columns,
+  HEED_KERNEL static void zip(MatrixRef<std::uint16_t> rows, Index count, Index columns,
                               std::uint16_t* pairs) {
     for (Index row = 0; row < count; row += 2, pairs += 2 * columns) {
       const bool alone = row + 1 == count;

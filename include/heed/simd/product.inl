@@ -8,7 +8,7 @@ struct ProductTable {
   // One row alone keeps the multiplier busy with more columns.
   static constexpr int single_row_vectors = panel / S::width < 8 ? panel / S::width : 8;
 
-  HEED_KERNEL static void pack(Strided<T> b, Index depth, Index columns, T* packed) {
+  HEED_KERNEL static void pack(MatrixRef<T> b, Index depth, Index columns, T* packed) {
     Index column = 0;
     if (b.column_stride == 1 && columns == panel) {  // a row at a time: memory is read on and on
       for (Index k = 0; k < depth; ++k) {

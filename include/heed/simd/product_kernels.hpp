@@ -14,7 +14,7 @@ template <class T>
 struct ProductKernels {
   /// packed[k][column] = b(k, column), panel_columns apart, for columns ≤ panel_columns; what
   /// stands past them is 0 as far as a tile reads it.
-  void (*pack)(Strided<T> b, Index depth, Index columns, T* packed);
+  void (*pack)(MatrixRef<T> b, Index depth, Index columns, T* packed);
   void (*tile)(const ProductTile<T>& tile);
   /// packed[k][column] = the weights of `depth` terms, a multiple of 32. Null for double, as is the
   /// next.

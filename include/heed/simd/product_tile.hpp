@@ -2,7 +2,7 @@
 #pragma once
 
 #include <heed/core/index.hpp>
-#include <heed/simd/strided.hpp>
+#include <heed/simd/matrix_ref.hpp>
 
 namespace heed::simd {
 
@@ -17,12 +17,12 @@ inline constexpr Index product_block = 512;
 /// and product_block terms.
 template <class T>
 struct ProductTile {
-  Strided<T> a;       // (row, k)
-  const T* b;         // [k][column]; whole vectors of columns can be read
-  Index b_stride;     // from one k to the next
-  Strided<T> addend;  // without data: 0
-  T* out;             // may be the addend
-  Index out_row;      // strides of out
+  MatrixRef<T> a;       // (row, k)
+  const T* b;           // [k][column]; whole vectors of columns can be read
+  Index b_stride;       // from one k to the next
+  MatrixRef<T> addend;  // without data: 0
+  T* out;               // may be the addend
+  Index out_row;        // strides of out
   Index out_column;
   Index rows;
   Index columns;

@@ -42,7 +42,7 @@ struct RowProduct {
 
 /// tail[row] = the columns of a row that are left over from whole vectors, and zeros.
 template <class S>
-HEED_KERNEL void fill_tail(const Strided<typename S::Scalar>& rows, Index count, Index columns,
+HEED_KERNEL void fill_tail(const MatrixRef<typename S::Scalar>& rows, Index count, Index columns,
                            typename S::Scalar* tail) {
   const Index left = columns % S::width;
   if (left == 0) return;

@@ -26,7 +26,7 @@ struct ProductOptions {
 namespace detail {
 
 template <class T>
-simd::Strided<T> strided(const TensorView<const T, 2>& view) {
+simd::MatrixRef<T> strided(const TensorView<const T, 2>& view) {
   return {view.data_handle(), view.stride(0), view.stride(1)};
 }
 

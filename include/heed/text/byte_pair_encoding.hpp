@@ -51,7 +51,7 @@ class BytePairEncoding {
     read_texts(vocabulary.texts());
   }
 
-  Index vocabulary_size() const { return static_cast<Index>(texts_.size()); }
+  Index vocab_size() const { return static_cast<Index>(texts_.size()); }
   /// Whether the vocabulary has a token for this byte alone.
   bool has_byte(unsigned char byte) const { return bytes_[byte] >= 0; }
   /// The bytes of a token, which may be part of a character; a special token's name.
@@ -80,8 +80,8 @@ class BytePairEncoding {
 
  private:
   std::string_view text_of(Index token) const {
-    if (token < 0 || token >= vocabulary_size()) {
-      throw_invalid_argument("token ", token, " of ", vocabulary_size());
+    if (token < 0 || token >= vocab_size()) {
+      throw_invalid_argument("token ", token, " of ", vocab_size());
     }
     return texts_[static_cast<std::size_t>(token)];
   }

@@ -14,7 +14,7 @@ namespace heed {
 /// A token for each byte, 0 to 255: any text, no vocabulary.
 class ByteTokenizer {
  public:
-  Index vocabulary_size() const { return 256; }
+  Index vocab_size() const { return 256; }
 
   std::vector<Index> encode(std::string_view text) const {
     std::vector<Index> tokens;

@@ -27,7 +27,7 @@ class CharacterTokenizer {
     }
   }
 
-  Index vocabulary_size() const { return static_cast<Index>(characters_.size()); }
+  Index vocab_size() const { return static_cast<Index>(characters_.size()); }
   /// Every character once: a tokenizer made of this is the same one.
   std::string characters() const {
     std::string text;
@@ -53,8 +53,8 @@ class CharacterTokenizer {
   std::string decode(std::span<const Index> tokens) const {
     std::string text;
     for (const Index token : tokens) {
-      if (token < 0 || token >= vocabulary_size()) {
-        throw_invalid_argument("decode: token ", token, " of ", vocabulary_size());
+      if (token < 0 || token >= vocab_size()) {
+        throw_invalid_argument("decode: token ", token, " of ", vocab_size());
       }
       append_utf8(text, characters_[static_cast<std::size_t>(token)]);
     }

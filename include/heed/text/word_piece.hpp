@@ -62,7 +62,7 @@ class WordPiece {
     return of_file(lines_of(text, name), name, options);
   }
 
-  Index vocabulary_size() const { return vocabulary_.size(); }
+  Index vocab_size() const { return vocabulary_.size(); }
   /// The token of that name, e.g. "[PAD]"; InvalidArgument when there is none.
   Index token(std::string_view name) const {
     const Index found = vocabulary_.find(name);

@@ -127,7 +127,7 @@ void write_checkpoint(const std::string& path, const Model& model, const Optimiz
 template <class Model, class Optimizer>
 TrainingState read_checkpoint(const std::string& path, Model& model, Optimizer& optimizer,
                               EarlyStopping<Model>* stopping) {
-  const Safetensors file = read_safetensors(path);
+  const Safetensors file = load_safetensors(path);
   const auto notes = file.metadata();
   TrainingState state = noted_state(path, notes);
   const auto optimizer_steps = noted_number<Index>(path, notes, "optimizer_steps");
@@ -157,7 +157,7 @@ void save_weights(const std::string& path, const Model& model) {
 /// untouched, that lists tensors which are missing, too many or of another shape or type.
 template <HasMembers Model>
 void load_weights(const std::string& path, Model& model) {
-  const Safetensors file = read_safetensors(path);
+  const Safetensors file = load_safetensors(path);
   detail::ParameterMatch match(file);
   match.expect("", model);
   match.finish(path);

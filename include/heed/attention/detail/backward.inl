@@ -24,11 +24,11 @@ class BackwardPieces {
         mask_(mask),
         rows_(problem),
         chunks_((call_.key_count() + backward_chunk - 1) / backward_chunk),
-        key_heads_(call_.batch() * problem.key_heads()) {}
+        kv_heads_(call_.batch() * problem.kv_heads()) {}
 
   void run_alone() {
     for (Index i = 0; i < rows_.count(); ++i) rows_.fill(i);
-    make_groups(key_heads_, 1);
+    make_groups(kv_heads_, 1);
     for (Index i = 0; i < groups_; ++i) run_group(i);
     run_changes();
   }
@@ -38,9 +38,9 @@ class BackwardPieces {
     for (Index i = 0; i < problem_.group() * rows_.blocks(); ++i) {
       rows_.fill(key_head * problem_.group() * rows_.blocks() + i);
     }
-    whole_ = key_heads_;
+    whole_ = kv_heads_;
     group_size_ = 1;
-    groups_of_item_ = problem_.key_heads();
+    groups_of_item_ = problem_.kv_heads();
     run_group(key_head);
   }
 
@@ -70,9 +70,9 @@ class BackwardPieces {
 
   void run_heads() {
     const Index threads = thread_count();
-    const Index split = chunks_ < 2 || threads == 1 ? 0 : key_heads_ % threads + threads;
-    make_groups(key_heads_ > split ? key_heads_ - split : 0, threads);
-    const Index pieces = (key_heads_ - whole_) * chunks_;
+    const Index split = chunks_ < 2 || threads == 1 ? 0 : kv_heads_ % threads + threads;
+    make_groups(kv_heads_ > split ? kv_heads_ - split : 0, threads);
+    const Index pieces = (kv_heads_ - whole_) * chunks_;
     if (pieces == 0) {
       parallel_for(groups_, [&](Index i) { run_group(i); });
       return;
@@ -94,19 +94,19 @@ class BackwardPieces {
 
   KeyChunkPass<T> pass(Index key_head, Index chunk) const {
     const Index first = chunk * backward_chunk, left = call_.key_count() - first;
-    return KeyChunkPass<T>(problem_, mask_, rows_, key_head / problem_.key_heads(),
-                           key_head % problem_.key_heads(), first,
+    return KeyChunkPass<T>(problem_, mask_, rows_, key_head / problem_.kv_heads(),
+                           key_head % problem_.kv_heads(), first,
                            first + smaller(left, backward_chunk));
   }
   /// The query head that is number `member` among those of a key head.
   Index head_of(Index key_head, Index member) const {
-    return key_head % problem_.key_heads() * problem_.group() + member;
+    return key_head % problem_.kv_heads() * problem_.group() + member;
   }
 
   /// The first `whole` key heads are not split. One at a time keeps its queries in the caches;
   /// heads of an item go together where the mask's answers are worth sharing.
   void make_groups(Index whole, Index threads) {
-    const Index heads = problem_.key_heads();
+    const Index heads = problem_.kv_heads();
     whole_ = whole;
     group_size_ = 1;
     if (mask_.shares_lane_words() && heads > 0) {
@@ -122,9 +122,9 @@ class BackwardPieces {
 
   /// A group of whole key heads, chunk by chunk: what is known of the mask is of one chunk.
   void run_group(Index group) const {
-    const Index item_end = (group / groups_of_item_ + 1) * problem_.key_heads();
+    const Index item_end = (group / groups_of_item_ + 1) * problem_.kv_heads();
     const Index first =
-        group / groups_of_item_ * problem_.key_heads() + group % groups_of_item_ * group_size_;
+        group / groups_of_item_ * problem_.kv_heads() + group % groups_of_item_ * group_size_;
     const Index end = smaller(smaller(first + group_size_, item_end), whole_);
     for (Index key_head = first; key_head < end; ++key_head) {
       for (Index member = 0; member < problem_.group(); ++member) {
@@ -193,7 +193,7 @@ class BackwardPieces {
   Block block_of(Index key_head, Index member, Index block) const {
     const auto& out = problem_.grad_queries;
     const Index row = block * simd::query_block, left = call_.query_count() - row;
-    return {out.data_handle() + key_head / problem_.key_heads() * out.stride(0) +
+    return {out.data_handle() + key_head / problem_.kv_heads() * out.stride(0) +
                 head_of(key_head, member) * out.stride(1) + row * out.stride(2),
             row, smaller(left, simd::query_block)};
   }
@@ -221,7 +221,7 @@ class BackwardPieces {
   const MaskRef& mask_;
   const BackwardRows<T> rows_;
   Index chunks_;
-  Index key_heads_;  // over the whole batch
+  Index kv_heads_;   // over the whole batch
   Index whole_ = 0;  // key heads that are not split
   Index groups_ = 0;
   Index groups_of_item_ = 0;

@@ -30,9 +30,9 @@ struct BackwardProblem {
   TensorView<T, 4> grad_values;
   GradientOptions<T> more;
 
-  Index key_heads() const { return forward.keys.extent(1); }
+  Index kv_heads() const { return forward.keys.extent(1); }
   /// Query heads that read one key head.
-  Index group() const { return key_heads() == 0 ? 0 : forward.heads() / key_heads(); }
+  Index group() const { return kv_heads() == 0 ? 0 : forward.heads() / kv_heads(); }
 };
 
 template <class A, class B, std::size_t Rank>

@@ -140,8 +140,8 @@ class Bfloat16Products final : public NarrowProducts<T> {
 
   /// The run's rows where they lie, if a kernel can read `columns` columns of them there; or
   /// copied.
-  static simd::Strided<std::uint16_t> rows_of(const Bfloat16Rows& rows, const Run& run,
-                                              Index columns, std::uint16_t* to) {
+  static simd::MatrixRef<std::uint16_t> rows_of(const Bfloat16Rows& rows, const Run& run,
+                                                Index columns, std::uint16_t* to) {
     if (run.kept == nullptr && columns == rows.columns() && rows.column_stride() == 1 &&
         rows.in_one_piece(run.first, run.count)) {
       return {rows.at(run.first), rows.row_stride(), 1};

@@ -27,19 +27,19 @@ class Bfloat16Tensors final : public NarrowTensors<T> {
 
   const NarrowProducts<T>* products() const override { return products_; }
 
-  simd::Strided<T> query_rows(Index item, Index head, Index first, Index count) const override {
+  simd::MatrixRef<T> query_rows(Index item, Index head, Index first, Index count) const override {
     return widened(strided_rows(views_.queries, item, head, first), count, views_.queries.extent(3),
                    memory(count * views_.queries.extent(3)));
   }
-  simd::Strided<T> key_rows(Index item, Index head, Index first, Index count,
-                            T* scratch) const override {
+  simd::MatrixRef<T> key_rows(Index item, Index head, Index first, Index count,
+                              T* scratch) const override {
     const auto* pages = views_.cached_keys;
     if (pages != nullptr) return pages->rows(item, head, first, count, scratch);
     return widened(strided_rows(views_.keys, item, head, first), count, views_.keys.extent(3),
                    scratch);
   }
-  simd::Strided<T> value_rows(Index item, Index head, Index first, Index count,
-                              T* scratch) const override {
+  simd::MatrixRef<T> value_rows(Index item, Index head, Index first, Index count,
+                                T* scratch) const override {
     const auto* pages = views_.cached_values;
     if (pages != nullptr) return pages->rows(item, head, first, count, scratch);
     return widened(strided_rows(views_.values, item, head, first), count, views_.values.extent(3),
@@ -69,8 +69,8 @@ class Bfloat16Tensors final : public NarrowTensors<T> {
     return reinterpret_cast<T*>(Scratch::of_this_thread<Rows>(bytes));
   }
 
-  simd::Strided<T> widened(const simd::Strided<bfloat16>& from, Index rows, Index columns,
-                           T* to) const {
+  simd::MatrixRef<T> widened(const simd::MatrixRef<bfloat16>& from, Index rows, Index columns,
+                             T* to) const {
     kernels_.widen(
         {from.data == nullptr ? nullptr : &from.data->bits, from.row_stride, from.column_stride},
         rows, columns, to);

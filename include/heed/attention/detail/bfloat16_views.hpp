@@ -39,7 +39,7 @@ class Bfloat16Rows {
   /// Whether `row_stride` leads from each of the tokens [first, first + count) to the next.
   bool in_one_piece(Index first, Index count) const {
     return pages_ == nullptr ||
-           first / pages_->page_tokens == (first + count - 1) / pages_->page_tokens;
+           first / pages_->page_size == (first + count - 1) / pages_->page_size;
   }
   /// Copies a row, with zeros behind its columns.
   void copy(Index token, Index padded, std::uint16_t* to) const {

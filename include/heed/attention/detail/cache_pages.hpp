@@ -18,25 +18,25 @@ struct CachePages {
   bool narrow = false;  // bfloat16
   Index dim = 0;
   Index heads = 0;
-  Index page_tokens = 0;
+  Index page_size = 0;
   const Index* const* tables = nullptr;  // [item][page of the sequence]
 
-  Index page_size() const { return heads * page_tokens * dim; }
+  Index page_numbers() const { return heads * page_size * dim; }
   /// Where a token stands, in elements.
   Index offset(Index item, Index head, Index token) const {
-    const Index page = tables[item][token / page_tokens];
-    return page * page_size() + (head * page_tokens + token % page_tokens) * dim;
+    const Index page = tables[item][token / page_size];
+    return page * page_numbers() + (head * page_size + token % page_size) * dim;
   }
 
   /// The tokens [first, first + count): where they lie, if that is in one piece of T, or copied and
   /// widened to `scratch`, (count, dim).
   template <class T>
-  simd::Strided<T> rows(Index item, Index head, Index first, Index count, T* scratch) const {
-    if (!narrow && first / page_tokens == (first + count - 1) / page_tokens) {
+  simd::MatrixRef<T> rows(Index item, Index head, Index first, Index count, T* scratch) const {
+    if (!narrow && first / page_size == (first + count - 1) / page_size) {
       return {static_cast<const T*>(data) + offset(item, head, first), dim, 1};
     }
     for (Index token = first; token < first + count;) {
-      const Index end = (token / page_tokens + 1) * page_tokens;
+      const Index end = (token / page_size + 1) * page_size;
       const Index piece = (end < first + count ? end : first + count) - token;
       const Index from = offset(item, head, token);
       T* to = scratch + (token - first) * dim;

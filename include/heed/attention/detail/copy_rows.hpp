@@ -11,8 +11,8 @@ namespace heed::detail {
 
 /// Rows from `row` on of one (batch, head) of a tensor, as kernels read them.
 template <class T>
-simd::Strided<T> strided_rows(const TensorView<const T, 4>& tensor, Index item, Index head,
-                              Index row) {
+simd::MatrixRef<T> strided_rows(const TensorView<const T, 4>& tensor, Index item, Index head,
+                                Index row) {
   return {tensor.data_handle() + item * tensor.stride(0) + head * tensor.stride(1) +
               row * tensor.stride(2),
           tensor.stride(2), tensor.stride(3)};
@@ -26,7 +26,7 @@ void clear_numbers(T* to, Index count) {
 
 /// Copies rows side by side, `padded` apart, with zeros behind their columns.
 template <class T>
-void copy_rows(const simd::Strided<T>& from, Index rows, Index columns, T* to, Index padded) {
+void copy_rows(const simd::MatrixRef<T>& from, Index rows, Index columns, T* to, Index padded) {
   for (Index row = 0; row < rows; ++row, to += padded) {
     const T* source = from.data + row * from.row_stride;
     if (from.column_stride == 1 && columns > 0) {
@@ -42,8 +42,8 @@ void copy_rows(const simd::Strided<T>& from, Index rows, Index columns, T* to, I
 
 /// Copies the rows `kept[0]`, `kept[1]`, … (ascending) side by side; forward within one array too.
 template <class T>
-void gather_rows(const simd::Strided<T>& from, const Index* kept, Index count, Index columns, T* to,
-                 Index padded) {
+void gather_rows(const simd::MatrixRef<T>& from, const Index* kept, Index count, Index columns,
+                 T* to, Index padded) {
   for (Index row = 0; row < count; ++row) {
     const T* source = from.data + kept[row] * from.row_stride;
     if (source == to + row * padded) continue;

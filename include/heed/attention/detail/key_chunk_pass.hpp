@@ -147,7 +147,7 @@ class KeyChunkPass {
     block.count = drop_unseen(scratch_.words, block.count, scratch_.kept);
     if (block.count == 0) return;
     const Index head_dim = call_.head_dim(), value_dim = call_.value_dim();
-    const auto gather = [&](const simd::Strided<T>& from, Index columns, T* to, Index padded) {
+    const auto gather = [&](const simd::MatrixRef<T>& from, Index columns, T* to, Index padded) {
       gather_rows(from, scratch_.kept, block.count, columns, to, padded);
     };
     const Index head_row = scratch_.head_row, value_row = scratch_.value_row;

@@ -3,7 +3,7 @@
 
 #include <heed/attention/detail/narrow_products.hpp>
 #include <heed/core/index.hpp>
-#include <heed/simd/strided.hpp>
+#include <heed/simd/matrix_ref.hpp>
 
 namespace heed::detail {
 
@@ -14,12 +14,12 @@ template <class T>
 class NarrowTensors {
  public:
   /// Queries [first, first + count) of a head, widened; until this thread's next call.
-  virtual simd::Strided<T> query_rows(Index item, Index head, Index first, Index count) const = 0;
+  virtual simd::MatrixRef<T> query_rows(Index item, Index head, Index first, Index count) const = 0;
   /// Keys, or values, [first, first + count) of a key head, widened to `scratch`, (count, dim).
-  virtual simd::Strided<T> key_rows(Index item, Index head, Index first, Index count,
-                                    T* scratch) const = 0;
-  virtual simd::Strided<T> value_rows(Index item, Index head, Index first, Index count,
+  virtual simd::MatrixRef<T> key_rows(Index item, Index head, Index first, Index count,
                                       T* scratch) const = 0;
+  virtual simd::MatrixRef<T> value_rows(Index item, Index head, Index first, Index count,
+                                        T* scratch) const = 0;
   /// Room for `count` rows of output, (count, value_dim), until this thread's next call …
   virtual T* out_rows(Index count) const = 0;
   /// … and its way, rounded, to the rows [first, first + count) of a head.

@@ -104,7 +104,8 @@ class PreparedQueries {
   }
 
   /// Rows where they lie, if they do so in whole vectors; else copied to `to`.
-  simd::Strided<T> aligned(const simd::Strided<T>& from, Index columns, T* to, Index padded) const {
+  simd::MatrixRef<T> aligned(const simd::MatrixRef<T>& from, Index columns, T* to,
+                             Index padded) const {
     if (from.column_stride == 1 && columns == padded && from.row_stride == padded &&
         reinterpret_cast<std::uintptr_t>(from.data) % 64 == 0) {
       return from;
@@ -117,8 +118,8 @@ class PreparedQueries {
   const BackwardRows<T>& rows_;
   bool after_softcap_;
   const simd::Kernels<T>& kernels_;
-  simd::Strided<T> queries_;
-  simd::Strided<T> gradient_;
+  simd::MatrixRef<T> queries_;
+  simd::MatrixRef<T> gradient_;
   simd::BackwardQueries<T> block_;
   std::optional<ForwardScratch<T>> tile_;
   std::optional<ScoreChangeBlock<T>> changes_;

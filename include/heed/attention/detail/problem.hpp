@@ -67,17 +67,18 @@ struct AttentionProblem {
     return last_lines_up ? key_count_of(item) - query_count() : first_query;
   }
   /// Some consecutive queries of one head; of a narrow call until the thread's next request.
-  simd::Strided<T> query_rows(Index item, Index head, Index first, Index count) const {
+  simd::MatrixRef<T> query_rows(Index item, Index head, Index first, Index count) const {
     if (narrow != nullptr) return narrow->query_rows(item, head, first, count);
     return strided_rows(queries, item, head, first);
   }
   /// Some consecutive keys of one head, or their values; `scratch` is room to bring them together.
-  simd::Strided<T> key_rows(Index item, Index head, Index first, Index count, T* scratch) const {
+  simd::MatrixRef<T> key_rows(Index item, Index head, Index first, Index count, T* scratch) const {
     if (narrow != nullptr) return narrow->key_rows(item, head, first, count, scratch);
     if (cached_keys != nullptr) return cached_keys->rows(item, head, first, count, scratch);
     return strided_rows(keys, item, head, first);
   }
-  simd::Strided<T> value_rows(Index item, Index head, Index first, Index count, T* scratch) const {
+  simd::MatrixRef<T> value_rows(Index item, Index head, Index first, Index count,
+                                T* scratch) const {
     if (narrow != nullptr) return narrow->value_rows(item, head, first, count, scratch);
     if (cached_values != nullptr) return cached_values->rows(item, head, first, count, scratch);
     return strided_rows(values, item, head, first);
@@ -97,10 +98,10 @@ void check_queries_and_keys(const TensorView<const T, 4>& queries,
                       keys.extent(3));
   }
   const Index heads = queries.extent(1);
-  const Index key_heads = keys.extent(1);
-  if (key_heads == 0 ? heads != 0 : heads % key_heads != 0) {
+  const Index kv_heads = keys.extent(1);
+  if (kv_heads == 0 ? heads != 0 : heads % kv_heads != 0) {
     throw_shape_error("attention: ", heads, " query heads do not divide into groups over ",
-                      key_heads, " key heads");
+                      kv_heads, " key heads");
   }
 }
 

@@ -168,7 +168,7 @@ class QueryBlockPass {
     for (Index i = 0; i < block.count; ++i) scratch_.words[i] = block.words[i];
     block.words = scratch_.words;
     block.count = drop_unseen(scratch_.words, block.count, scratch_.kept);
-    const auto together = [&](simd::Strided<T>& rows, Index columns, T* to) {
+    const auto together = [&](simd::MatrixRef<T>& rows, Index columns, T* to) {
       gather_rows(rows, scratch_.kept, block.count, columns, to, columns);
       rows = {to, columns, 1};
     };

@@ -73,7 +73,7 @@ class ProductPieces {
            problem_.a.row_stride * static_cast<Index>(sizeof(T)) % 4096 == 0;
   }
   /// The rows of a from `row` on, its columns from k on, where they lie.
-  simd::Strided<T> rows_of_a(Index row, Index k) const {
+  simd::MatrixRef<T> rows_of_a(Index row, Index k) const {
     auto rows = problem_.a;
     rows.data += row * rows.row_stride + k * rows.column_stride;
     return rows;
@@ -107,7 +107,7 @@ class ProductPieces {
     return 1;
   }
   /// Where copy_tiles put a tile.
-  simd::Strided<T> copied_tile(const T* scratch) const {
+  simd::MatrixRef<T> copied_tile(const T* scratch) const {
     if (problem_.a.column_stride == 1) return {scratch, copied_row, 1};
     return {scratch, 1, tile_rows};
   }
@@ -168,8 +168,8 @@ bool transpose_pays(const ProductProblem<T>& problem) {
 
 template <class T>
 ProductProblem<T> transposed(ProductProblem<T> problem) {
-  const auto flipped = [](simd::Strided<T> matrix) {
-    return simd::Strided<T>{matrix.data, matrix.column_stride, matrix.row_stride};
+  const auto flipped = [](simd::MatrixRef<T> matrix) {
+    return simd::MatrixRef<T>{matrix.data, matrix.column_stride, matrix.row_stride};
   };
   const auto a = problem.a;
   problem.a = flipped(problem.b);

@@ -2,18 +2,18 @@
 #pragma once
 
 #include <heed/core/index.hpp>
+#include <heed/simd/matrix_ref.hpp>
 #include <heed/simd/quantized_panel.hpp>
-#include <heed/simd/strided.hpp>
 
 namespace heed::detail {
 
 /// A checked product: out = addend + a · b.
 template <class T>
 struct ProductProblem {
-  simd::Strided<T> a;       // (rows, depth)
-  simd::Strided<T> b;       // (depth, columns); unread if packed
-  const T* packed;          // b as PackedMatrix has it, or null
-  simd::Strided<T> addend;  // (rows, columns); without data: 0
+  simd::MatrixRef<T> a;       // (rows, depth)
+  simd::MatrixRef<T> b;       // (depth, columns); unread if packed
+  const T* packed;            // b as PackedMatrix has it, or null
+  simd::MatrixRef<T> addend;  // (rows, columns); without data: 0
   T* out;
   Index out_row;  // strides of out
   Index out_column;

@@ -12,7 +12,7 @@ simd::ProductTile<T> tile_of(const ProductProblem<T>& p, Index row, Index rows, 
                              Index k, Index depth) {
   const Index column = panel * simd::panel_columns;
   T* out = p.out + row * p.out_row + column * p.out_column;
-  simd::Strided<T> addend{out, p.out_row, p.out_column};
+  simd::MatrixRef<T> addend{out, p.out_row, p.out_column};
   if (k == 0) {
     addend = p.addend;
     if (addend.data != nullptr) {

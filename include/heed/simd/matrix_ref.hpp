@@ -8,7 +8,7 @@ namespace heed::simd {
 /// A matrix as a kernel reads it: element (row, column) at `data[row * row_stride + column *
 /// column_stride]`, any strides.
 template <class T>
-struct Strided {
+struct MatrixRef {
   const T* data = nullptr;
   Index row_stride = 0;
   Index column_stride = 1;

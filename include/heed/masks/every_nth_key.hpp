@@ -11,7 +11,7 @@ namespace heed::masks {
 
 /// Every `step`-th key of the sequence (0, step, 2·step, …), for every query: with a window the
 /// sparse mask "neighbors and every stride-th token".
-struct GlobalKeys {
+struct EveryNthKey {
   static constexpr bool depends_on_head = false;
   Index step = 1;
 
@@ -26,7 +26,7 @@ struct GlobalKeys {
     }
   }
   void check(MaskShape) const {
-    if (step < 1) throw_shape_error("GlobalKeys: step ", step, "; expected at least 1");
+    if (step < 1) throw_shape_error("EveryNthKey: step ", step, "; expected at least 1");
   }
 };
 

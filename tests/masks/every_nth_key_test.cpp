@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
-#include <heed/masks/global_keys.hpp>
+#include <heed/masks/every_nth_key.hpp>
 
 #include <gtest/gtest.h>
 
 namespace heed::masks {
 namespace {
 
-TEST(GlobalKeys, EveryNthKeyForEveryone) {
-  const GlobalKeys keys{4};
+TEST(EveryNthKey, EveryNthKeyForEveryone) {
+  const EveryNthKey keys{4};
   EXPECT_TRUE(keys.allows({0, 0, 1, 8}));
   EXPECT_FALSE(keys.allows({0, 0, 8, 7}));
   EXPECT_EQ(keys.coverage({0, 0, 0, 63, 5, 7}), Coverage::none);
   EXPECT_EQ(keys.coverage({0, 0, 0, 63, 8, 8}), Coverage::full);
-  EXPECT_THROW(GlobalKeys{-1}.check({}), ShapeError);
+  EXPECT_THROW(EveryNthKey{-1}.check({}), ShapeError);
 }
 
 }  // namespace
