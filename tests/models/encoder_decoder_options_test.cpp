@@ -14,12 +14,12 @@ TEST(EncoderDecoderOptions, ReachEncoderInputAndBlocks) {
                                       .positions = PositionKind::rotary,
                                       .dropout = 0.1};
   EXPECT_EQ(detail::encoder_options(options).vocab_size, 5);
-  EXPECT_EQ(detail::encoder_options(options).blocks, 3);
+  EXPECT_EQ(detail::encoder_options(options).layers, 3);
   EXPECT_EQ(detail::target_input_options(options).vocab_size, 7);
   EXPECT_EQ(detail::target_input_options(options).factor, 4);
-  EXPECT_EQ(detail::target_input_options(options).deviation, 0.25) << "embeddings start at about 1";
+  EXPECT_EQ(detail::target_input_options(options).init_std, 0.25) << "embeddings start at about 1";
   EXPECT_EQ(detail::encoder_options(options).embedding_factor, 4);
-  EXPECT_EQ(detail::encoder_options(options).deviation, 0.25);
+  EXPECT_EQ(detail::encoder_options(options).init_std, 0.25);
   EXPECT_TRUE(detail::block_options(options).rotary.has_value());
   EXPECT_EQ(detail::block_options(options).dropout, 0.1);
 }

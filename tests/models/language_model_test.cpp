@@ -59,7 +59,7 @@ TEST(LanguageModel, GradientsAreRight) {
   after.norm_before = false;
   after.positions = PositionKind::sinusoidal;
   after.tied_head = false;
-  after.blocks = 1;
+  after.layers = 1;
   expect_model_gradients(after);
   after.positions = PositionKind::relative;
   after.relative_reach = 2;

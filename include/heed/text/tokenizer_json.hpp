@@ -188,7 +188,7 @@ class TokenizerJson {
 inline BytePairEncoding byte_pairs_of(BytePairVocabulary vocabulary, const std::string& name) {
   try {
     return BytePairEncoding(std::move(vocabulary));
-  } catch (const ShapeError& error) {
+  } catch (const InvalidArgument& error) {
     throw_file_error(name, ": ", error.what());
   }
 }
