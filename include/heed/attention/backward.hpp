@@ -50,18 +50,17 @@ using GradientsOf = GradientOptions<typename CallTypes<const Q>::Scalar>;
 template <class Options, class M, class Q, class K, class V, class Out, class Lse, class GradOut,
           class... Gradients>
 constexpr bool expect_backward() {
-  if constexpr (!expect_call<Options, M, Q, const K, const V>()) {
-    return false;
-  } else if constexpr (!(expect_output<std::remove_reference_t<Gradients>>() && ...)) {
-    return false;
-  } else if constexpr (std::is_same_v<ValueOf<Q>, bfloat16>) {
-    return true;
-  } else if constexpr (!expect_tensors<Q, const Out, const Lse, const GradOut,
-                                       std::remove_reference_t<Gradients>...>()) {
-    return false;
-  } else {
-    return expect_ranks<const Out, const GradOut, std::remove_reference_t<Gradients>...>();
+  if constexpr (expect_call<Options, M, Q, const K, const V>()) {
+    if constexpr ((expect_output<std::remove_reference_t<Gradients>>() && ...)) {
+      if constexpr (std::is_same_v<ValueOf<Q>, bfloat16>) {
+        return true;
+      } else if constexpr (expect_tensors<Q, const Out, const Lse, const GradOut,
+                                          std::remove_reference_t<Gradients>...>()) {
+        return expect_ranks<const Out, const GradOut, std::remove_reference_t<Gradients>...>();
+      }
+    }
   }
+  return false;
 }
 
 }  // namespace detail

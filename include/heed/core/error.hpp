@@ -86,6 +86,8 @@ template <class... Parts>
 }  // namespace heed
 
 #if HEED_DEFINITIONS
+// Defined in one unit of heed::compiled, inline everywhere else.
+// NOLINTBEGIN(misc-definitions-in-headers)
 namespace heed {
 
 __attribute__((cold)) HEED_INLINE OutOfMemory::OutOfMemory(std::span<const Index> extents,
@@ -123,4 +125,5 @@ namespace heed::detail {
 }
 
 }  // namespace heed::detail
+// NOLINTEND(misc-definitions-in-headers)
 #endif

@@ -57,6 +57,8 @@ bool worth_sharing(Index nanoseconds);
 }  // namespace heed
 
 #if HEED_DEFINITIONS
+// Defined in one unit of heed::compiled, inline everywhere else.
+// NOLINTBEGIN(misc-definitions-in-headers)
 namespace heed::detail {
 
 inline Index default_thread_count() {
@@ -166,4 +168,5 @@ HEED_INLINE void parallel_for(Index count, FunctionRef<void(Index)> body) {
 }
 
 }  // namespace heed
+// NOLINTEND(misc-definitions-in-headers)
 #endif

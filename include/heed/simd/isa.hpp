@@ -38,6 +38,8 @@ void use(Isa isa);
 }  // namespace heed::simd
 
 #if HEED_DEFINITIONS
+// Defined in one unit of heed::compiled, inline everywhere else.
+// NOLINTBEGIN(misc-definitions-in-headers)
 
 // The choice among the instruction sets of this architecture at run time.
 
@@ -139,5 +141,5 @@ HEED_INLINE void use(Isa isa) {
       break;                           \
   }                                    \
   __builtin_unreachable()
-
+// NOLINTEND(misc-definitions-in-headers)
 #endif  // HEED_DEFINITIONS

@@ -163,15 +163,12 @@ constexpr bool expect_options() {
 /// Whether to compile a call on: true, or an error has been said.
 template <class Options, class M, class Q, class... Others>
 constexpr bool expect_call() {
-  if constexpr (!expect_call_mask<M>()) {
-    return false;
-  } else if constexpr (!expect_tensors<const Q, Others...>()) {
-    return false;
-  } else if constexpr (!expect_ranks<const Q, Others...>()) {
-    return false;
-  } else {
-    return expect_options<Options, Q>();
+  if constexpr (expect_call_mask<M>()) {
+    if constexpr (expect_tensors<const Q, Others...>()) {
+      if constexpr (expect_ranks<const Q, Others...>()) return expect_options<Options, Q>();
+    }
   }
+  return false;
 }
 /// The same for one that writes to `Out`.
 template <class Options, class M, class Out, class Q, class... Others>

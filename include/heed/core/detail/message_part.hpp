@@ -92,6 +92,8 @@ std::string message(const Parts&... parts) {
 }  // namespace heed::detail
 
 #if HEED_DEFINITIONS
+// Defined in one unit of heed::compiled, inline everywhere else.
+// NOLINTBEGIN(misc-definitions-in-headers)
 namespace heed::detail {
 
 /// A number as a person writes it, with the fewest digits that tell it from its neighbors: 2, 0.1,
@@ -141,4 +143,5 @@ HEED_INLINE std::string joined(std::initializer_list<MessagePart> parts) {
 }
 
 }  // namespace heed::detail
+// NOLINTEND(misc-definitions-in-headers)
 #endif

@@ -46,14 +46,12 @@ MaskShape mask_shape_of(const Matrix& matrix) {
 
 template <class Matrix>
 auto answer_at(const Matrix& matrix, Index item, Index head, Index row, Index key) {
-  if constexpr (!TensorOfAnswers<Matrix>) {
-    return matrix(row, key);
-  } else if constexpr (Matrix::rank() == 2) {
-    return matrix(row, key);
-  } else if constexpr (Matrix::rank() == 3) {
-    return matrix(head, row, key);
+  if constexpr (TensorOfAnswers<Matrix>) {
+    if constexpr (Matrix::rank() == 4) return matrix(item, head, row, key);
+    if constexpr (Matrix::rank() == 3) return matrix(head, row, key);
+    if constexpr (Matrix::rank() == 2) return matrix(row, key);
   } else {
-    return matrix(item, head, row, key);
+    return matrix(row, key);
   }
 }
 
