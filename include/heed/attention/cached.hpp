@@ -70,14 +70,6 @@ void attend_to_cache(const Q& queries, const KeyValueCache<Held, Stored>& cache,
   }
 }
 
-/// The extents of a result: those of the queries with the width of the cache's values.
-template <class Q, std::size_t Rank, class Cache>
-Extents<Rank> result_extents(const TensorView<Q, Rank>& queries, const Cache& cache) {
-  Extents<Rank> extents = queries.extents();
-  extents[Rank - 1] = cache.shape().value_dim;
-  return extents;
-}
-
 /// Takes tokens that were appended to every sequence back, unless they are kept.
 template <class Cache>
 struct Appended {
@@ -124,7 +116,8 @@ auto attention(const Q& queries, const KeyValueCache<Held, Stored>& cache, const
   if constexpr (!detail::expect_call<Options, M, Q>()) {
     return detail::ResultOf<Q>();
   } else {
-    detail::ResultOf<Q> out(detail::result_extents(view_of(queries), cache));
+    detail::ResultOf<Q> out(
+        detail::with_width(view_of(queries).extents(), cache.shape().value_dim));
     attention(queries, cache, mask, out, options);
     return out;
   }
@@ -171,7 +164,8 @@ auto decode(const Q& queries, const K& keys, const V& values, KeyValueCache<Held
   if constexpr (!detail::expect_call<Options, M, Q>()) {
     return detail::ResultOf<Q>();
   } else {
-    detail::ResultOf<Q> out(detail::result_extents(view_of(queries), cache));
+    detail::ResultOf<Q> out(
+        detail::with_width(view_of(queries).extents(), cache.shape().value_dim));
     decode(queries, keys, values, cache, mask, out, options);
     return out;
   }

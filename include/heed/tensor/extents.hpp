@@ -60,6 +60,13 @@ Index element_count(const Extents<Rank>& extents) {
   return count;
 }
 
+/// Extents with another width.
+template <std::size_t Rank>
+Extents<Rank> with_width(Extents<Rank> extents, Index width) {
+  extents[Rank - 1] = width;
+  return extents;
+}
+
 /// Refuses extents and strides that span more bytes than an Index counts. What passes can be
 /// sliced, reversed, selected and split without any overflow.
 template <std::size_t Rank>

@@ -104,9 +104,7 @@ template <class Q, class V, std::size_t Rank, std::size_t RankOfValues>
 Extents<Rank> result_extents(const TensorView<Q, Rank>& queries,
                              const TensorView<V, RankOfValues>& values) {
   static_assert(Rank == RankOfValues, "attention: queries and values must have one rank");
-  Extents<Rank> extents = queries.extents();
-  extents[Rank - 1] = values.extent(RankOfValues - 1);
-  return extents;
+  return with_width(queries.extents(), values.extent(RankOfValues - 1));
 }
 
 /// True for ranks with a length and a dim, and heads and a batch before them or not.

@@ -51,8 +51,6 @@ class BackwardPieces {
   }
 
  private:
-  static Index smaller(Index a, Index b) { return a < b ? a : b; }
-
   /// The gradients of what changes scores, where they are wanted.
   void run_changes() const {
     const auto& more = problem_.more;

@@ -78,13 +78,6 @@ Tensor<T, 2> owned_rows(X&& x) {
   return std::move(tensor).reshaped(extents);
 }
 
-/// Extents with another width.
-template <std::size_t Rank>
-Extents<Rank> with_width(Extents<Rank> extents, Index width) {
-  extents[Rank - 1] = width;
-  return extents;
-}
-
 /// Calls visit(first, last) for runs of rows that together are all of them, on several threads when
 /// there is enough to do.
 template <class Visit>
