@@ -112,7 +112,7 @@ class Plan:
     def drop(self, errors):
         """Drops the faults on the lines that `errors` names; returns how many."""
         for lines in ([line for line in errors.splitlines() if " error:" in line], errors.splitlines()):
-            places = set(re.findall(r"include/heed/(\w+/[\w.]+):(\d+)", "\n".join(lines)))
+            places = set(re.findall(r"include/heed/([\w/]+\.\w+):(\d+)", "\n".join(lines)))
             named = [m for m in self.mutants if m["status"] != "does not compile" and
                      any((m["file"], str(k)) in places for k in range(m["first"], m["last"] + 1))]
             for mutant in named:
