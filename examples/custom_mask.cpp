@@ -32,15 +32,15 @@ struct Dilated {
 // [/meaning]
 
 // [keys]
-/// A window that widens as the text goes on: each query sees the later half of what stands before
-/// it. One run of keys a query, which only moves right from one query to the next.
+/// A window that grows with the text: each query sees the second half of the tokens before it, and
+/// itself. Each query has one range of keys, and the ranges only move right.
 struct LaterHalf {
   KeyRange keys(Position at) const { return {at.query / 2, at.query + 1}; }
 };
 // [/keys]
 
 // [coverage]
-/// The same, and it knows which tiles it leaves empty: those are never computed.
+/// The same mask with coverage: tiles that it leaves empty are never computed.
 struct DilatedTiles : Dilated {
   Coverage coverage(Tile tile) const {
     const bool after = tile.first_key > tile.last_query;
@@ -51,12 +51,12 @@ struct DilatedTiles : Dilated {
 // [/coverage]
 
 // [lanes]
-/// The same, and it answers for 64 queries at once: bit i is the query first_query + i.
+/// The same mask with answers for 64 queries at once: bit i is for the query first_query + i.
 struct DilatedLanes : DilatedTiles {
   static constexpr bool depends_on_head = false;
   void lane_words(Tile tile, std::uint64_t* words) const {
     for (Index key = tile.first_key; key <= tile.last_key; ++key) {
-      const Index lane = key - tile.first_query;  // of the query at this key's position
+      const Index lane = key - tile.first_query;  // the lane whose query is at this key
       const std::uint64_t even = 0x5555555555555555u << (lane & 1);
       *words++ = even & lanes_between(lane, lane + 2 * count - 1);
     }
@@ -65,7 +65,7 @@ struct DilatedLanes : DilatedTiles {
 // [/lanes]
 
 // [check]
-/// Dilated windows of their own size for every head. What arrays must match, `check` says.
+/// A dilated window of another size for each head. `check` refuses calls that do not fit.
 struct DilatedHeads {
   std::vector<Index> counts;
   bool allows(Position at) const {

@@ -36,11 +36,11 @@ void run(std::uint64_t seed, Index length) {
   const Eigen::MatrixXf queries = random_matrix<Eigen::MatrixXf>(random, length, dim);
   const RowMajor keys = random_matrix<RowMajor>(random, length, dim);
   const Eigen::MatrixXf table = random_matrix<Eigen::MatrixXf>(random, 2 * dim, length);
-  const auto values = table.topRows(dim).transpose();  // columns are tokens: looked at sideways
+  const auto values = table.topRows(dim).transpose();  // columns are tokens
 
   const Eigen::MatrixXf context = attention(queries, 0.5f * keys, values, masks::Causal{});
   Eigen::MatrixXf ours(length, dim);
-  attention(queries, 0.5f * keys, values, masks::Causal{}, ours);  // into memory of one's own
+  attention(queries, 0.5f * keys, values, masks::Causal{}, ours);  // into your own memory
   // [/in]
   std::puts("1. In: column-major, row-major, half of a table transposed");
   print_memory("queries", queries);

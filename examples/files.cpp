@@ -35,7 +35,7 @@ void safetensors(const std::string& path) {
     writer.add("weights", weights);
     writer.add("bias", bias, ElementType::bf16);  // rounded to the nearest
     writer.note("step", "1000");
-    writer.write(path);  // whole or not at all
+    writer.write(path);  // completely or not at all
     // [/write]
   }
   // [read]

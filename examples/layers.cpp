@@ -59,7 +59,7 @@ void linear() {
   const auto x = random_input({2, 3, 4}, random);  // (batch, tokens, inputs), or any rank
 
   Linear<float>::Saved saved;
-  const auto y = layer.forward(x, saved);  // layer.forward(x) keeps nothing: inference
+  const auto y = layer.forward(x, saved);  // layer.forward(x) stores nothing: inference
   auto gradients = zeros_like(layer);      // the gradient of a layer is a layer
   const auto grad_x = layer.backward(y, saved, gradients);
   for_each_parameter(
@@ -153,7 +153,7 @@ void model() {
   AdamW optimizer(model, {.learning_rate = 3e-3});
   auto gradients = zeros_like(model);
 
-  Tokens text({4, 16});  // rows that count up by 3; the task is to go on
+  Tokens text({4, 16});  // rows that count up by 3, to be continued
   for (Index i = 0; i < text.size(); ++i) text.data()[i] = (i / 16 + 3 * (i % 16)) % 10;
   const auto input = Tokens::copy_of(text.view().slice(1, 0, 15));
   const auto target = Tokens::copy_of(text.view().slice(1, 1, 16));
@@ -182,7 +182,7 @@ void padded_and_packed() {
   // [positions]
   const Tokens alone({1, 3}, {7, 2, 5});
   const Tokens left({1, 5}, {0, 0, 7, 2, 5});          // 0 is padding
-  const Tokens packed({1, 7}, {9, 1, 4, 8, 7, 2, 5});  // behind a document of 4 tokens
+  const Tokens packed({1, 7}, {9, 1, 4, 8, 7, 2, 5});  // after a document of 4 tokens
   const masks::Padding padding({2}, {5});
   const masks::Segments documents({0, 4, 7});
   const auto expected = model.forward(alone, masks::Causal{});

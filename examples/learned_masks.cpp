@@ -73,9 +73,8 @@ void learned_bias(const Options& options) {
 }
 
 // [content]
-/// Attention that looks at few blocks of tokens: those whose keys fit a token's query, of what the
-/// token may see. The mask is made anew for every batch; gradients flow through what it lets
-/// through.
+/// Attention to a few blocks of tokens: of those that a token may see, the ones whose keys fit its
+/// query best. The mask is made anew for every batch; visible scores have gradients.
 template <class T>
 struct Retriever {
   struct Saved {
@@ -238,7 +237,7 @@ Images some_images(Index count, Random& random) {
 }
 
 // [grid]
-/// Cells see their neighbors, and of these only what belongs to their image.
+/// A cell sees those of its neighbors that belong to its image.
 Mask mask_of(const Images& images) {
   const auto inside = masks::valid_cells(std::ssize(images.sizes), Images::side, Images::side,
                                          [&](Index item, Index row, Index column) {

@@ -35,7 +35,7 @@ void print(const char* name, const std::vector<Index>& tokens) {
 void write_one(const LanguageModel<float>& model) {
   const std::vector<Index> prompt = {3, 1, 4, 1, 5};
   // [generate]
-  Session<float> session(model);  // the caches; the model stays where it is
+  Session<float> session(model);  // holds the caches, refers to the model
   const Sampler sampler{samplers::Temperature{0.8}, samplers::TopK{.k = 10}, samplers::TopP{0.9}};
   Random random(1);  // the same tokens on every machine and with any number of threads
   const auto written = generate(session, prompt, sampler, {.max_tokens = 8}, random);
@@ -47,7 +47,7 @@ void write_some(const LanguageModel<float>& model) {
   // [batch]
   Session<float> session(model, {.batch = 2, .page_size = 16});
   const std::vector<std::vector<Index>> prompts = {{3, 1, 4, 1, 5}, {9, 2}};
-  auto logits = session.prefill(prompts);  // (2, vocabulary): what follows each
+  auto logits = session.prefill(prompts);  // (2, vocabulary): for the next token of each
   for (int i = 0; i < 4; ++i) {
     std::vector<Index> next;
     for (Index item = 0; item < 2; ++item) {

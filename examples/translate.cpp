@@ -155,7 +155,7 @@ Tokens likeliest(const Tensor<T, 3>& logits) {
 }
 
 // [free]
-/// What the model says on its own: it reads its own digits, one more at every step.
+/// The model's own output: it reads the digits that it wrote, one more at every step.
 template <class T>
 Tokens free_running(const EncoderDecoder<T>& model, const Batch& batch, Index steps) {
   TranslationSession<T> session(

@@ -14,7 +14,7 @@
 namespace {
 
 // [image]
-struct Image {  // someone's own container
+struct Image {  // your own container
   heed::Index height, width;
   std::vector<float> pixels;
 };
