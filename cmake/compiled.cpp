@@ -2,7 +2,6 @@
 // The definitions behind heed::compiled, in one translation unit.
 #define HEED_COMPILED_SOURCE
 #include <heed/attention/backward.hpp>
-#include <heed/attention/detail/bfloat16_call.hpp>
 #include <heed/attention/forward.hpp>
 #include <heed/attention/weights.hpp>
 #include <heed/core/detail/message_part.hpp>
@@ -16,15 +15,14 @@
 
 namespace heed::detail {
 
-template AttentionProblem<float> checked_problem<float>(TensorView<const float, 4>,
-                                                        TensorView<const float, 4>,
-                                                        TensorView<const float, 4>,
-                                                        TensorView<float, 4>,
+template AttentionProblem<float> checked_problem<float>(const Operand<float>&,
+                                                        const Operand<float>&,
+                                                        const Operand<float>&, const Result<float>&,
                                                         const AttentionOptions<float>&);
-template AttentionProblem<double> checked_problem<double>(TensorView<const double, 4>,
-                                                          TensorView<const double, 4>,
-                                                          TensorView<const double, 4>,
-                                                          TensorView<double, 4>,
+template AttentionProblem<double> checked_problem<double>(const Operand<double>&,
+                                                          const Operand<double>&,
+                                                          const Operand<double>&,
+                                                          const Result<double>&,
                                                           const AttentionOptions<double>&);
 
 }  // namespace heed::detail

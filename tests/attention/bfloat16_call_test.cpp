@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The contract for bfloat16 tensors.
-#include <heed/attention/detail/bfloat16_call.hpp>
+#include <heed/attention/forward.hpp>
 
 #include <algorithm>
 #include <limits>
 
-#include <heed/attention/forward.hpp>
 #include <heed/masks.hpp>
 
 #include "support/bfloat16_cases.hpp"

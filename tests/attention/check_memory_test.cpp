@@ -13,12 +13,12 @@ TEST(CheckMemory, RefusesAnOutputThatMeetsAnInputOrItself) {
   const TensorView<const float, 4> in = a;
   const TensorView<float, 4> same = a, other = b;
   const TensorView<const float, 4> none;
-  EXPECT_NO_THROW(check_memory(other, in, in, in));
-  EXPECT_THROW(check_memory(same, in, none, none), ShapeError);
-  EXPECT_THROW(check_memory(same, none, in, none), ShapeError);
-  EXPECT_THROW(check_memory(same, none, none, in), ShapeError);
+  EXPECT_NO_THROW(check_memory<float>(other, in, in, in));
+  EXPECT_THROW(check_memory<float>(same, in, none, none), ShapeError);
+  EXPECT_THROW(check_memory<float>(same, none, in, none), ShapeError);
+  EXPECT_THROW(check_memory<float>(same, none, none, in), ShapeError);
   const TensorView<float, 4> folded(b.data(), {1, 1, 4, 4}, {0, 0, 0, 1});
-  EXPECT_THROW(check_memory(folded, in, in, in), ShapeError);
+  EXPECT_THROW(check_memory<float>(folded, in, in, in), ShapeError);
 }
 
 }  // namespace

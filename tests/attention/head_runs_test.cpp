@@ -54,13 +54,14 @@ void expect_the_bits_of_blocks(const Inputs<T>& in, const M& mask, bool columns_
                                                           in.values.view(), target, options);
     const MaskRef erased(mask);
     if (way == 0) {
-      ASSERT_TRUE(heed::detail::HeadRuns<T>::take(problem));
-      heed::detail::run_head_runs(problem, erased, true);
+      const auto plan = heed::detail::plan_of(problem, erased);
+      ASSERT_EQ(plan.grouping, AttentionPlan::Grouping::one_kernel_call);
+      heed::detail::run_planned(problem, erased, plan);
       continue;
     }
     for (Index item = 0; item < batch; ++item) {
       for (Index head = 0; head < heads; ++head) {
-        heed::detail::QueryBlockPass<T>(problem, erased, item, head, 0, rows).run();
+        heed::detail::QueryBlockPass<T>(problem, erased, nullptr, item, head, 0, rows).run();
       }
     }
   }

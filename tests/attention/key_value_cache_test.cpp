@@ -23,12 +23,14 @@ Tensor<float, 3> tokens(Index count, float mark) {
 
 /// The first number of every token of a sequence, in its keys or its values.
 std::vector<float> contents(const KeyValueCache<float>& cache, Index item, bool of_keys = true) {
-  Tensor<const Index*, 1> rows({cache.shape().batch});
-  const auto pages = cache.pages(of_keys, rows);
+  Tensor<const Index*, 1> tables({cache.shape().batch});
+  cache.find_pages(tables);
+  const auto tokens = of_keys ? cache.keys<float>(tables, cache.length(item))
+                              : cache.values<float>(tables, cache.length(item));
   std::vector<float> result;
   for (Index token = cache.starts()[static_cast<std::size_t>(item)]; token < cache.length(item);
        ++token) {
-    result.push_back(static_cast<const float*>(pages.data)[pages.offset(item, 1, token)]);
+    result.push_back(tokens(item, 1, token, 0));
   }
   return result;
 }

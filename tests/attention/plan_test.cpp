@@ -1,12 +1,22 @@
 // SPDX-License-Identifier: MIT
+// What `plan` tells, and that no plan changes a bit.
 #include <heed/attention/plan.hpp>
 
-#include <gtest/gtest.h>
+#include <string>
+#include <vector>
 
+#include <heed/attention/detail/head_runs.hpp>
 #include <heed/masks.hpp>
 
-namespace heed {
+#include "support/bfloat16_cases.hpp"
+#include "support/score_changes.hpp"
+
+namespace heed::test {
 namespace {
+
+using Lanes = AttentionPlan::Lanes;
+using Products = AttentionPlan::Products;
+using Grouping = AttentionPlan::Grouping;
 
 TEST(Plan, CountsTilesAsTheKernelVisitsThem) {
   const Tensor<float, 4> q({2, 3, 128, 4}), k({2, 3, 192, 4});
@@ -21,18 +31,208 @@ TEST(Plan, CountsTilesAsTheKernelVisitsThem) {
   EXPECT_EQ(causal.full, 6 * 1);
   const auto top = plan(q, k, masks::Causal{}, {.first_query = top_left});
   EXPECT_EQ(top.skipped, 6 * 1);
-  const auto lambda = plan(q, k, masks::predicate([](Index, Index) { return false; }));
+  const auto lambda = plan(q, k, [](Index, Index) { return false; });
   EXPECT_EQ(lambda.partial, lambda.tiles());
 }
 
-TEST(Plan, NamesTheKernelsAndThreads) {
+TEST(Plan, RefusesWhatTheCallRefuses) {
   const Tensor<double, 2> q({5, 4});
-  const auto result = plan(q, q, masks::Full{});
-  EXPECT_EQ(result.isa, simd::active());
-  EXPECT_EQ(result.threads, thread_count());
   EXPECT_THROW(plan(q, Tensor<double, 2>({5, 3}), masks::Full{}), ShapeError);
+  EXPECT_THROW(plan(q, q, Tensor<double, 2>({4, 4}), masks::Full{}), ShapeError);
+  EXPECT_THROW(plan(q, q, masks::Full{}, {.softcap = -1}), InvalidArgument);
   EXPECT_EQ(plan(Tensor<float, 2>({0, 4}), Tensor<float, 2>({0, 4}), masks::Full{}).tiles(), 0);
 }
 
+TEST(Plan, TellsWhichKernelsRunAndOnHowManyThreads) {
+  RestoreSettings restore;
+  set_thread_count(3);
+  const auto of = [](Index batch, Index heads, Index queries, Index keys, const auto& mask) {
+    const Tensor<float, 4> q({batch, heads, queries, 64}), k({batch, 2, keys, 64});
+    return plan(q, k, mask);
+  };
+  const auto prefill = of(1, 8, 1000, 1000, masks::Causal{});
+  EXPECT_EQ(prefill.isa, simd::active());
+  EXPECT_EQ(prefill.lanes, Lanes::queries);
+  EXPECT_EQ(prefill.grouping, Grouping::each_head);
+  EXPECT_EQ(prefill.pieces, 8 * 16);
+  EXPECT_EQ(prefill.threads, 3);
+  EXPECT_EQ(prefill.products, Products::scalar);
+  EXPECT_EQ(of(1, 2, 40, 100, masks::Causal{}).threads, 1) << "too little to wake others for";
+
+  const auto asked = of(1, 8, 1000, 1000, [](Index q, Index k) { return k <= q; });
+  EXPECT_EQ(asked.grouping, Grouping::shared_mask);
+  EXPECT_GT(asked.heads, 1);
+  EXPECT_NE(std::string(asked.why), prefill.why);
+
+#if defined(HEED_COMPILED)
+  const auto brief = of(20, 8, 20, 20, masks::Causal{});
+  EXPECT_EQ(brief.grouping, Grouping::one_kernel_call);
+  EXPECT_EQ(brief.heads, 8);
+  EXPECT_EQ(brief.pieces, 20);
+#endif
+
+  if (!simd::supported(simd::Isa::avx2)) return;  // sse2 alone decodes as it prefills, header-only
+  const auto step = of(1, 8, 1, 9000, masks::Causal{});
+  EXPECT_EQ(step.lanes, Lanes::keys);
+  EXPECT_EQ(step.grouping, Grouping::shared_keys);
+  EXPECT_EQ(step.heads, 4);
+  EXPECT_EQ(step.pieces, 2 * 6);
+  EXPECT_EQ(step.threads, 3);
+}
+
+TEST(Plan, TellsOfCachesWhatIsKept) {
+  KeyValueCache<float> cache(
+      {.batch = 1, .kv_heads = 1, .head_dim = 4, .value_dim = 4, .page_size = 32, .pages = 20});
+  const Tensor<float, 4> some({1, 1, 500, 4}), q({1, 1, 100, 4});
+  cache.append(some, some);
+  EXPECT_EQ(plan(q, cache, masks::Full{}).full, 2 * 6);
+  cache.forget(0, 200);
+  const auto later = plan(q, cache, masks::Full{});
+  EXPECT_EQ(later.skipped, 2 * 2);
+  EXPECT_EQ(later.partial, 0);
+}
+
+TEST(Plan, TellsWhyBfloat16IsOrIsNotMultipliedInPairs) {
+  RestoreSettings restore;
+  const Tensor<bfloat16, 4> x({1, 2, 70, 8});
+  for (const simd::Isa isa : supported_sets()) {
+    simd::use(isa);
+    const auto plain = plan(x, x, x, masks::Causal{});
+    EXPECT_EQ(plain.products == Products::bfloat16_pairs, isa == simd::Isa::avx512_bf16);
+    EXPECT_EQ(plan(x, x, masks::Causal{}, {.softcap = 5}).products, Products::scalar);
+    EXPECT_EQ(plan(x, x, masks::Causal{}, {.scale = 0}).products, Products::scalar);
+    EXPECT_FALSE(std::string(plain.why_products).empty());
+  }
+}
+
+/// Every plan that fits a call: lanes, grouping, heads, threads.
+template <class T>
+std::vector<AttentionPlan> plans_of(const heed::detail::AttentionProblem<T>& problem,
+                                    const MaskRef& mask) {
+  const AttentionPlan own = heed::detail::plan_of(problem, mask);
+  std::vector<AttentionPlan> plans;
+  const auto add = [&](Lanes lanes, Grouping grouping, Index most) {
+    for (Index heads = 1; heads <= (mask.depends_on_head() ? std::min<Index>(1, most) : most);
+         ++heads) {
+      for (const Index threads : {1, 3}) {
+        AttentionPlan plan = own;
+        plan.lanes = lanes;
+        plan.grouping = grouping;
+        plan.heads = heads;
+        plan.threads = threads;
+        plans.push_back(plan);
+      }
+    }
+  };
+  add(Lanes::queries, Grouping::shared_mask, problem.heads());
+  if (simd::decode_kernels<T>().attend != nullptr) {
+    const Index sharing = problem.heads() / problem.keys.extent(1);
+    add(Lanes::keys, Grouping::shared_keys, std::min(sharing, 64 / problem.query_count()));
+  }
+#if defined(HEED_COMPILED)  // which has kernels for short sequences
+  if (heed::detail::HeadRuns<T>::take(problem)) {
+    add(Lanes::queries, Grouping::one_kernel_call, problem.heads());
+  }
+#endif
+  return plans;
+}
+
+/// Expects every plan of a call to give the bits of its own. X: what tensors are stored as.
+template <class X, class T, class M>
+void expect_plans_agree(const Inputs<T>& in, const M& mask, AttentionOptions<T> options = {}) {
+  const auto stored = [](const Tensor<T, 4>& tensor) {
+    Tensor<X, 4> copy(tensor.extents());
+    for (Index i = 0; i < copy.size(); ++i) copy.data()[i] = X(tensor.data()[i]);
+    return copy;
+  };
+  const Tensor<X, 4> q = stored(in.queries), k = stored(in.keys), v = stored(in.values);
+  const Extents<4> extents = heed::detail::with_width(q.extents(), v.extent(3));
+  const MaskRef erased(mask);
+  const auto run = [&](const AttentionPlan* plan, Tensor<X, 4>& out, Tensor<T, 3>& lse) {
+    options.log_sum_exp = lse;
+    const auto problem =
+        heed::detail::checked_call<X>(q.view(), k.view(), v.view(), out.view(), options);
+    if (plan == nullptr) {
+      heed::detail::run_attention(problem, erased);
+    } else {
+      heed::detail::run_planned(problem, erased, *plan);
+    }
+    return plans_of(problem, erased);
+  };
+  Tensor<X, 4> expected(extents);
+  Tensor<T, 3> expected_lse({extents[0], extents[1], extents[2]});
+  const auto plans = run(nullptr, expected, expected_lse);
+  for (const AttentionPlan& plan : plans) {
+    Tensor<X, 4> out(extents);
+    Tensor<T, 3> lse(expected_lse.extents());
+    run(&plan, out, lse);
+    const auto told = [&] {
+      return std::string("lanes ") + (plan.lanes == Lanes::keys ? "keys" : "queries") +
+             ", grouping " + std::to_string(static_cast<int>(plan.grouping)) + ", heads " +
+             std::to_string(plan.heads) + ", threads " + std::to_string(plan.threads);
+    };
+    EXPECT_TRUE(same_bits(out, expected)) << told();
+    EXPECT_TRUE(same_bits(lse, expected_lse)) << told();
+  }
+}
+
+/// Every head another mask.
+struct ByHead {
+  bool allows(Position at) const { return at.key <= at.query && at.key % (at.head + 2) != 1; }
+};
+
+template <class X, class T>
+void expect_plans_agree_under_masks(const Inputs<T>& in, const AttentionOptions<T>& options = {}) {
+  expect_plans_agree<X>(in, masks::Full{}, options);
+  expect_plans_agree<X>(in, masks::Causal{}, options);
+  expect_plans_agree<X>(in, masks::SlidingWindow{.left = 30, .right = 2}, options);
+  expect_plans_agree<X>(in, masks::Causal{} & masks::EveryNthKey{5}, options);
+  expect_plans_agree<X>(in, masks::predicate([](Index q, Index k) { return (q + k) % 3 != 0; }),
+                        options);
+  expect_plans_agree<X>(in, ByHead{}, options);
+}
+
+class EveryPlan : public ::testing::TestWithParam<simd::Isa> {
+ protected:
+  void SetUp() override {
+    simd::use(GetParam());
+    set_thread_count(3);
+  }
+  RestoreSettings restore_;
+};
+
+TEST_P(EveryPlan, GivesTheSameBits) {
+  for (const Shape& shape : {Shape{2, 6, 3, 5, 90, 24, 17}, Shape{1, 4, 2, 1, 1700, 8, 9},
+                             Shape{1, 4, 1, 16, 200, 33, 32}, Shape{1, 2, 2, 70, 130, 16, 16}}) {
+    SCOPED_TRACE(shape.text());
+    expect_plans_agree_under_masks<float>(Inputs<float>(shape, 1301));
+    expect_plans_agree_under_masks<double>(Inputs<double>(shape, 1302));
+    expect_plans_agree_under_masks<bfloat16>(Inputs<float>(shape, 1303));
+  }
+}
+
+TEST_P(EveryPlan, GivesTheSameBitsWhereScoresChange) {
+  const Shape shape{2, 4, 2, 7, 150, 20, 12};
+  const Inputs<float> in(shape, 1304);
+  Tensor<float, 4> bias({1, 4, 7, 150});
+  for (Index i = 0; i < bias.size(); ++i) bias.data()[i] = static_cast<float>(i % 17) / 9 - 1;
+  const std::vector<float> sinks = {0.5f, -1, 2, 0};
+  AttentionOptions<float> options;
+  options.softcap = 3;
+  options.bias = bias;
+  options.alibi_slopes = alibi_slopes<float>(4);
+  options.sinks = sinks;
+  options.dropout = {.probability = 0.2f, .seed = 5};
+  expect_plans_agree_under_masks<float>(in, options);
+  options.score_function = [](float score, Position at) {
+    return score - 0.01f * static_cast<float>(at.key % 7);
+  };
+  expect_plans_agree_under_masks<float>(in, options);
+  expect_plans_agree_under_masks<bfloat16>(in, options);
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryIsa, EveryPlan, ::testing::ValuesIn(supported_sets()),
+                         [](const auto& set) { return std::string(simd::name(set.param)); });
+
 }  // namespace
-}  // namespace heed
+}  // namespace heed::test

@@ -29,7 +29,7 @@ TEST(QueryBlockPass, AnyRunOfRowsGivesTheRowsOfTheWhole) {
                                           {}};
   for (Index row = 0; row < 100; row += 23) {
     const Index rows = std::min<Index>(23, 100 - row);
-    detail::QueryBlockPass<float>(problem, mask, 0, 1, row, rows).run();
+    detail::QueryBlockPass<float>(problem, mask, nullptr, 0, 1, row, rows).run();
   }
   EXPECT_EQ(std::memcmp(&out(0, 1, 0, 0), &whole.out(0, 1, 0, 0), 900 * sizeof(float)), 0);
   for (Index i = 0; i < 900; ++i) EXPECT_EQ(out.data()[i], 0.f) << "the other head is untouched";

@@ -43,18 +43,6 @@ TEST_P(DecodeKernels, ScoresAreRowsTimesKeys) {
   }
 }
 
-TEST_P(DecodeKernels, WidenIsExact) {
-  std::vector<std::uint16_t> narrow;
-  for (unsigned i = 0; i < 65536; i += 7) narrow.push_back(static_cast<std::uint16_t>(i));
-  std::vector<float> wide(narrow.size());
-  simd::decode_kernels<float>().widen(narrow.data(), static_cast<Index>(narrow.size()),
-                                      wide.data());
-  for (std::size_t i = 0; i < narrow.size(); ++i) {
-    const float expected = float_of_bfloat16(narrow[i]);
-    ASSERT_EQ(std::memcmp(&wide[i], &expected, 4), 0) << narrow[i];
-  }
-}
-
 INSTANTIATE_TEST_SUITE_P(EveryIsa, DecodeKernels, ::testing::ValuesIn(supported_sets()),
                          [](const auto& set) { return std::string(simd::name(set.param)); });
 

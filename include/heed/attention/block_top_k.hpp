@@ -112,7 +112,7 @@ void choose_blocks(const AttentionProblem<T>& problem, const M& mask, Index item
                    Index block, Index count, std::uint64_t* choices) {
   const Index keys = problem.key_count_of(item),
               block_words = ContentBlocks::words_per_block(problem.query_count());
-  const auto head_keys = problem.keys.select(0, item).select(0, problem.key_head(head));
+  const auto head_keys = problem.keys.view().select(0, item).select(0, problem.key_head(head));
   BlockMeans<T> means(head_keys.slice(0, 0, keys), block);
   Tensor<SumOf<T>, 1> gates({means.blocks()});
   Tensor<bool, 1> open({means.blocks()});
@@ -138,7 +138,7 @@ void choose_blocks(const AttentionProblem<T>& problem, const M& mask, Index item
       --left;
     }
     if (left > 0) {
-      const auto head_queries = problem.queries.select(0, item).select(0, head);
+      const auto head_queries = problem.queries.view().select(0, item).select(0, head);
       means.gates([&](Index d) { return head_queries(row, d); }, first, past, gates.data());
     }
     for (; left > 0; --left) take(best_block(gates.data(), open.data(), first, past));

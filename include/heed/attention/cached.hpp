@@ -6,7 +6,6 @@
 #include <type_traits>
 
 #include <heed/attention/detail/arguments.hpp>
-#include <heed/attention/detail/bfloat16_call.hpp>
 #include <heed/attention/detail/call_masks.hpp>
 #include <heed/attention/forward.hpp>
 #include <heed/attention/key_value_cache.hpp>
@@ -19,14 +18,29 @@ namespace heed {
 
 namespace detail {
 
-/// A call on a problem that has been checked: `run(MaskRef)` computes it.
+/// Calls run(MaskRef) with a mask under which nobody sees what a cache has forgotten.
 template <class Cache, class M, class Run>
-void attend_to_held(const Cache& cache, const M& mask, const Run& run) {
+auto with_forgotten(const Cache& cache, const M& mask, const Run& run) {
   bool forgotten = false;
   for (const Index start : cache.starts()) forgotten = forgotten || start > 0;
   if (!forgotten) return run(MaskRef(mask));
-  const auto held = mask & masks::Padding(cache.starts(), cache.lengths());
-  run(MaskRef(held));
+  const auto kept = mask & masks::Padding(cache.starts(), cache.lengths());
+  return run(MaskRef(kept));
+}
+
+/// The checked call of queries to a cache of `lengths` tokens, whose pages `tables` will name.
+template <class Q, class Cache, class M, class Out, class T>
+AttentionProblem<T> cache_call(const Q& queries, const Cache& cache, std::span<const Index> lengths,
+                               const Tensor<const Index*, 1>& tables, const M& mask, const Out& out,
+                               AttentionOptions<T> options) {
+  Index longest = 0;
+  for (const Index length : lengths) longest = larger(longest, length);
+  options.key_counts = OwnedArray<Index>::borrowed(lengths);
+  auto problem =
+      checked_call<ValueOf<Q>>(as_rank_4(view_of(queries)), cache.template keys<T>(tables, longest),
+                               cache.template values<T>(tables, longest), out, options);
+  check_mask_fits(mask, problem);
+  return problem;
 }
 
 /// Attention to a cache that has `lengths` tokens once `append()` was called, which comes behind
@@ -34,40 +48,17 @@ void attend_to_held(const Cache& cache, const M& mask, const Run& run) {
 template <class Q, class Held, class Stored, class M, class Out, class T, class Append>
 void attend_to_cache(const Q& queries, const KeyValueCache<Held, Stored>& cache,
                      std::span<const Index> lengths, const M& mask, Out& out,
-                     AttentionOptions<T> options, const Append& append) {
+                     const AttentionOptions<T>& options, const Append& append) {
   using From = ValueOf<Q>;
-  constexpr bool narrow = std::is_same_v<From, bfloat16>;
-  static_assert(narrow ? std::is_same_v<Stored, bfloat16> : std::is_same_v<Held, From>,
+  static_assert(std::is_same_v<From, bfloat16> ? std::is_same_v<Stored, bfloat16>
+                                               : std::is_same_v<Held, From>,
                 "attention: the cache holds another scalar type than the queries have");
-  const CacheShape& shape = cache.shape();
-  Index longest = 0;
-  for (const Index length : lengths) longest = larger(longest, length);
-  const TensorView<const From, 4> keys(nullptr,
-                                       {shape.batch, shape.kv_heads, longest, shape.head_dim});
-  const TensorView<const From, 4> values(nullptr,
-                                         {shape.batch, shape.kv_heads, longest, shape.value_dim});
-  options.key_counts = OwnedArray<Index>::borrowed(lengths);
-  Tensor<const Index*, 1> tables({shape.batch});
-  CachePages cached_keys, cached_values;
-  const auto finish = [&](const auto& problem, const auto& run) {
-    check_mask_fits(mask, problem);
-    append();
-    cached_keys = cache.pages(true, tables);
-    cached_values = cache.pages(false, tables);
-    attend_to_held(cache, mask, run);
-  };
-  const TensorView<const From, 4> query_view = as_rank_4(view_of(queries));
-  if constexpr (narrow) {
-    const Bfloat16Views views{query_view,   keys,          values, as_rank_4(view_of(out)),
-                              &cached_keys, &cached_values};
-    const auto problem = checked_bfloat16_problem<T>(views, options);
-    finish(problem, [&](const MaskRef& held) { run_bfloat16(views, problem, held); });
-  } else {
-    auto problem = checked_problem<T>(query_view, keys, values, as_rank_4(view_of(out)), options);
-    problem.cached_keys = &cached_keys;
-    problem.cached_values = &cached_values;
-    finish(problem, [&](const MaskRef& held) { run_attention(problem, held); });
-  }
+  Tensor<const Index*, 1> tables({cache.shape().batch});
+  const auto problem =
+      cache_call(queries, cache, lengths, tables, mask, as_rank_4(view_of(out)), options);
+  append();
+  cache.find_pages(tables);
+  with_forgotten(cache, mask, [&](const MaskRef& kept) { run_attention(problem, kept); });
 }
 
 /// Takes tokens that were appended to every sequence back, unless they are kept.

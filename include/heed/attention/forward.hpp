@@ -4,7 +4,6 @@
 #include <type_traits>
 
 #include <heed/attention/detail/arguments.hpp>
-#include <heed/attention/detail/bfloat16_call.hpp>
 #include <heed/attention/detail/call_masks.hpp>
 #include <heed/attention/detail/problem.hpp>
 #include <heed/attention/detail/run.hpp>
@@ -42,19 +41,11 @@ void attention(const Q& queries, const K& keys, const V& values, const M& mask, 
     attention(detail::evaluated(queries), detail::evaluated(keys), detail::evaluated(values), mask,
               out, options);
   } else if constexpr (detail::expect_call_to<Options, M, To, Q, const K, const V>()) {
-    using T = ValueOf<Q>;
-    const auto query_view = detail::as_rank_4(view_of(queries));
-    const auto key_view = detail::as_rank_4(view_of(keys));
-    const auto value_view = detail::as_rank_4(view_of(values));
-    const auto out_view = detail::as_rank_4(view_of(out));
-    if constexpr (std::is_same_v<T, bfloat16>) {
-      detail::bfloat16_attention({query_view, key_view, value_view, out_view}, mask, options);
-    } else {
-      const auto problem =
-          detail::checked_problem<T>(query_view, key_view, value_view, out_view, options);
-      detail::check_mask_fits(mask, problem);
-      detail::run_attention(problem, MaskRef(mask));
-    }
+    const auto problem = detail::checked_call<ValueOf<Q>>(
+        detail::as_rank_4(view_of(queries)), detail::as_rank_4(view_of(keys)),
+        detail::as_rank_4(view_of(values)), detail::as_rank_4(view_of(out)), options);
+    detail::check_mask_fits(mask, problem);
+    detail::run_attention(problem, MaskRef(mask));
   }
 }
 template <class Q, detail::MeantAsKeys K, class V, detail::TakesResult Out,

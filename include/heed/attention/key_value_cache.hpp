@@ -7,7 +7,7 @@
 #include <type_traits>
 
 #include <heed/attention/cache_shape.hpp>
-#include <heed/attention/detail/cache_pages.hpp>
+#include <heed/attention/detail/operands.hpp>
 #include <heed/attention/detail/page_tables.hpp>
 #include <heed/attention/page_pool.hpp>
 #include <heed/core/bfloat16.hpp>
@@ -73,8 +73,8 @@ class KeyValueCache {
       const Index at = (first + token) % shape_.page_size;
       for (Index head = 0; head < shape_.kv_heads; ++head) {
         const Index row = (page * shape_.kv_heads + head) * shape_.page_size + at;
-        detail::store_row(keys, head, token, keys_.data() + row * shape_.head_dim);
-        detail::store_row(values, head, token, values_.data() + row * shape_.value_dim);
+        store_row(keys, head, token, keys_.data() + row * shape_.head_dim);
+        store_row(values, head, token, values_.data() + row * shape_.value_dim);
       }
     }
     lengths_[slot(item)] += tokens;
@@ -161,16 +161,41 @@ class KeyValueCache {
     }
   }
 
-  /// Where attention finds keys or values; `rows` receives a pointer per sequence.
-  detail::CachePages pages(bool of_keys, Tensor<const Index*, 1>& rows) const {
-    for (Index item = 0; item < shape_.batch; ++item) rows[item] = tables_.of(item);
-    const auto& tensor = of_keys ? keys_ : values_;
-    return {tensor.data(),       std::is_same_v<Stored, bfloat16>,
-            tensor.extents()[3], shape_.kv_heads,
-            shape_.page_size,    rows.data()};
+  /// Keys and values of up to `length` tokens as attention in T reads them, through `tables`, which
+  /// `find_pages` fills in.
+  template <class Compute>
+  detail::Operand<Compute> keys(const Tensor<const Index*, 1>& tables, Index length) const {
+    return {keys_.data(),
+            shape_.page_size,
+            tables.data(),
+            {shape_.batch, shape_.kv_heads, length, shape_.head_dim}};
+  }
+  template <class Compute>
+  detail::Operand<Compute> values(const Tensor<const Index*, 1>& tables, Index length) const {
+    return {values_.data(),
+            shape_.page_size,
+            tables.data(),
+            {shape_.batch, shape_.kv_heads, length, shape_.value_dim}};
+  }
+  void find_pages(Tensor<const Index*, 1>& tables) const {
+    for (Index item = 0; item < shape_.batch; ++item) tables[item] = tables_.of(item);
   }
 
  private:
+  /// One head's part of a token.
+  static void store_row(const TensorView<const T, 3>& from, Index head, Index token, Stored* to) {
+    if constexpr (std::is_same_v<T, Stored>) {
+      if (from.stride(2) == 1 && from.extent(2) > 0) {
+        std::memcpy(to, &from(head, token, 0),
+                    static_cast<std::size_t>(from.extent(2)) * sizeof(T));
+        return;
+      }
+    }
+    for (Index d = 0; d < from.extent(2); ++d) {
+      to[d] = Stored(static_cast<ComputedIn<Stored>>(from(head, token, d)));
+    }
+  }
+
   Index slot(Index item) const {
     if (item < 0 || item >= shape_.batch) {
       throw_shape_error("KeyValueCache: sequence ", item, " of ", shape_.batch);

@@ -61,10 +61,10 @@ AttentionProblem<T> one_sequence(const AttentionProblem<T>& packed, const Packed
   const Index first = offsets.queries[at], last = offsets.queries[at + 1];
   const Index first_key = offsets.keys[at], last_key = offsets.keys[at + 1];
   AttentionProblem<T> one = packed;
-  one.queries = packed.queries.slice(2, first, last);
-  one.out = packed.out.slice(2, first, last);
-  one.keys = packed.keys.slice(2, first_key, last_key);
-  one.values = packed.values.slice(2, first_key, last_key);
+  one.queries = packed.queries.slice(first, last);
+  one.out = packed.out.slice(first, last);
+  one.keys = packed.keys.slice(first_key, last_key);
+  one.values = packed.values.slice(first_key, last_key);
   if (packed.log_sum_exp.given()) one.log_sum_exp = packed.log_sum_exp.view().slice(2, first, last);
   one.item_offset = sequence;
   return one;
@@ -126,9 +126,7 @@ void packed_attention(const Q& queries, const K& keys, const V& values,
                       const Options& options = {}) {
   using To = std::remove_reference_t<Out>;
   if constexpr (detail::expect_call_to<Options, M, To, Q, const K, const V>()) {
-    using T = ValueOf<Q>;
-    static_assert(Scalar<T>, "packed_attention computes in float or double");
-    const auto packed = detail::checked_problem<T>(
+    const auto packed = detail::checked_call<ValueOf<Q>>(
         detail::as_rank_4(view_of(queries)), detail::as_rank_4(view_of(keys)),
         detail::as_rank_4(view_of(values)), detail::as_rank_4(view_of(out)), options);
     detail::check_packed(packed, offsets, options);

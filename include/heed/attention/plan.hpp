@@ -1,64 +1,87 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <heed/attention/cached.hpp>
 #include <heed/attention/detail/call_masks.hpp>
+#include <heed/attention/detail/plan.hpp>
+#include <heed/attention/forward.hpp>
+#include <heed/attention/key_value_cache.hpp>
 #include <heed/attention/options.hpp>
-#include <heed/attention/weights.hpp>
-#include <heed/core/parallel.hpp>
-#include <heed/simd/isa.hpp>
 #include <heed/simd/kernels.hpp>
 
 namespace heed {
 
-/// What an attention call would do: nothing is chosen unseen. Tiles are query_block queries by
-/// key_block keys, counted over batch and heads.
-struct AttentionPlan {
-  simd::Isa isa = simd::Isa::scalar;
-  Index threads = 1;
-  Index skipped = 0;  // no query sees a key: never touched
-  Index partial = 0;  // looked at score by score
-  Index full = 0;     // run without a mask
-
-  Index tiles() const { return skipped + partial + full; }
-  /// Share of tiles that are computed.
-  double computed_share() const {
-    return tiles() == 0 ? 0.0 : static_cast<double>(partial + full) / static_cast<double>(tiles());
-  }
-};
-
 namespace detail {
 
+/// The plan of a checked call, with the tiles that its mask leaves.
 template <class T>
-AttentionPlan plan_of(const AttentionProblem<T>& problem, const MaskRef& mask) {
-  AttentionPlan result{simd::active(), thread_count()};
+AttentionPlan counted_plan(const AttentionProblem<T>& problem, const MaskRef& mask) {
+  AttentionPlan plan = plan_of(problem, mask);
   const auto last_of = [](Index first, Index step, Index end) {
-    return (first + step < end ? first + step : end) - 1;
+    return smaller(first + step, end) - 1;
   };
   for (Index item = 0; item < problem.batch(); ++item) {
     for (Index head = 0; head < problem.heads(); ++head) {
       for (Index row = 0; row < problem.query_count(); row += simd::query_block) {
         const Index last_row = last_of(row, simd::query_block, problem.query_count());
-        for (Index key = 0; key < problem.key_count(); key += simd::key_block) {
-          const Index last_key = last_of(key, simd::key_block, problem.key_count());
+        for (Index key = 0; key < problem.key_count_of(item); key += simd::key_block) {
+          const Index last_key = last_of(key, simd::key_block, problem.key_count_of(item));
           const Coverage coverage =
               mask.coverage(tile_of(problem, item, head, row, last_row - row + 1, key, last_key));
-          ++(coverage == Coverage::none   ? result.skipped
-             : coverage == Coverage::full ? result.full
-                                          : result.partial);
+          ++(coverage == Coverage::none   ? plan.skipped
+             : coverage == Coverage::full ? plan.full
+                                          : plan.partial);
         }
       }
     }
   }
-  return result;
+  return plan;
 }
 
 }  // namespace detail
 
-/// The plan of `attention(queries, keys, …, mask, …, options)`.
-template <class Q, class K, class M, detail::IsOptions Options = detail::OptionsOf<Q>>
+/// How `attention(queries, keys, values, mask, …, options)` is computed, and why: nothing is chosen
+/// unseen. Throws what the call throws.
+template <class Q, detail::MeantAsKeys K, class V, detail::MeantAsMask M,
+          detail::IsOptions Options = detail::OptionsOf<Q>>
+AttentionPlan plan(const Q& queries, const K& keys, const V& values, const M& mask,
+                   const Options& options = {}) {
+  if constexpr (detail::Expression<Q> || detail::Expression<K> || detail::Expression<V>) {
+    return plan(detail::evaluated(queries), detail::evaluated(keys), detail::evaluated(values),
+                mask, options);
+  } else if constexpr (detail::expect_call<Options, M, Q, const K, const V>()) {
+    const auto query_view = detail::as_rank_4(view_of(queries));
+    const auto value_view = detail::as_rank_4(view_of(values));
+    const TensorView<ValueOf<Q>, 4> no_memory(
+        nullptr, detail::with_width(query_view.extents(), value_view.extent(3)));
+    const auto problem = detail::checked_call<ValueOf<Q>>(
+        query_view, detail::as_rank_4(view_of(keys)), value_view, no_memory, options);
+    detail::check_mask_fits(mask, problem);
+    return detail::counted_plan(problem, MaskRef(mask));
+  } else {
+    return {};
+  }
+}
+/// The same for values that are as wide as the keys.
+template <class Q, detail::MeantAsKeys K, detail::MeantAsMask M,
+          detail::IsOptions Options = detail::OptionsOf<Q>>
 AttentionPlan plan(const Q& queries, const K& keys, const M& mask, const Options& options = {}) {
-  if constexpr (detail::expect_weights_call<Options, M, Q, K>()) {
-    return detail::plan_of(detail::weights_problem(queries, keys, mask, options), MaskRef(mask));
+  return plan(queries, keys, keys, mask, options);
+}
+/// The same for `attention(queries, cache, mask, …, options)`.
+template <class Q, class Held, class Stored, detail::MeantAsMask M,
+          detail::IsOptions Options = detail::OptionsOf<Q>>
+AttentionPlan plan(const Q& queries, const KeyValueCache<Held, Stored>& cache, const M& mask,
+                   const Options& options = {}) {
+  if constexpr (detail::expect_call<Options, M, Q>()) {
+    const Tensor<const Index*, 1> tables({cache.shape().batch});
+    const TensorView<ValueOf<Q>, 4> no_memory(
+        nullptr,
+        detail::with_width(detail::as_rank_4(view_of(queries)).extents(), cache.shape().value_dim));
+    const auto problem =
+        detail::cache_call(queries, cache, cache.lengths(), tables, mask, no_memory, options);
+    return detail::with_forgotten(
+        cache, mask, [&](const MaskRef& kept) { return detail::counted_plan(problem, kept); });
   } else {
     return {};
   }

@@ -16,6 +16,8 @@ namespace detail {
 // std::min and std::max come with all of <algorithm>: a tenth of the time that attention.hpp takes.
 constexpr Index smaller(Index a, Index b) { return b < a ? b : a; }
 constexpr Index larger(Index a, Index b) { return a < b ? b : a; }
+/// How many parts of `size`, the last of which may be smaller, hold `count`.
+constexpr Index parts_of(Index count, Index size) { return (count + size - 1) / size; }
 /// The sum of two counts, or the largest Index where that is less.
 constexpr Index sum_or_most(Index a, Index b) {
   Index sum = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Between bfloat16 and float. Included by part.inl.
+// Between bfloat16 and T; double is only read. Included by part.inl.
 
 template <class T>
 struct Bfloat16Table {
@@ -11,7 +11,7 @@ struct Bfloat16Table {
 #endif
 
   HEED_SIMD static T wide(std::uint16_t bits) {
-    return __builtin_bit_cast(T, std::uint32_t{bits} << 16);
+    return static_cast<T>(__builtin_bit_cast(float, std::uint32_t{bits} << 16));
   }
   /// As core/half.hpp.
   HEED_SIMD static std::uint16_t narrowed(T value) {
@@ -23,9 +23,11 @@ struct Bfloat16Table {
   HEED_SIMD static void widen_row(const std::uint16_t* from, Index step, Index columns, T* to) {
     Index column = 0;
 #if HEED_SIMD_BYTES != 0
-    for (; step == 1 && column + S::width <= columns; column += S::width) {
-      const auto halves = *reinterpret_cast<const Halves*>(from + column);
-      S::store(to + column, (typename S::V)(__builtin_convertvector(halves, Wholes) << 16));
+    if constexpr (sizeof(T) == 4) {
+      for (; step == 1 && column + S::width <= columns; column += S::width) {
+        const auto halves = *reinterpret_cast<const Halves*>(from + column);
+        S::store(to + column, (typename S::V)(__builtin_convertvector(halves, Wholes) << 16));
+      }
     }
 #endif
     for (; column < columns; ++column) to[column] = wide(from[column * step]);
@@ -57,6 +59,11 @@ struct Bfloat16Table {
 template <class T>
 const Bfloat16Kernels<T>& bfloat16_table() {
   using K = Bfloat16Table<T>;
-  static constexpr Bfloat16Kernels<T> entries{K::widen, K::narrow};
-  return entries;
+  if constexpr (sizeof(T) == 4) {
+    static constexpr Bfloat16Kernels<T> entries{K::widen, K::narrow};
+    return entries;
+  } else {
+    static constexpr Bfloat16Kernels<T> entries{K::widen, nullptr};
+    return entries;
+  }
 }

@@ -9,12 +9,12 @@
 
 namespace heed::simd {
 
-/// The kernels between bfloat16, as bits, and T = float.
+/// The kernels between bfloat16, as bits, and T.
 template <class T>
 struct Bfloat16Kernels {
   /// to(row, column) = from(row, column), exactly; `to` is contiguous.
   void (*widen)(MatrixRef<std::uint16_t> from, Index rows, Index columns, T* to);
-  /// to[i] = from[i], to the nearest, ties to even; NaN stays NaN.
+  /// to[i] = from[i], to the nearest, ties to even; NaN stays NaN. T = float alone.
   void (*narrow)(const T* from, Index count, std::uint16_t* to);
 };
 

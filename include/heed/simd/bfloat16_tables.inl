@@ -35,6 +35,7 @@ const PairKernels<T>* pair_kernels() {
 #if defined(HEED_COMPILED_SOURCE)
 template const PairKernels<float>* pair_kernels<float>();
 template const Bfloat16Kernels<float>& bfloat16_kernels<float>();
+template const Bfloat16Kernels<double>& bfloat16_kernels<double>();
 #endif
 
 }  // namespace heed::simd

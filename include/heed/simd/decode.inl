@@ -110,34 +110,15 @@ struct DecodeTable {
     }
     DecodeValues<T>::add(keys, rows);
   }
-
-  HEED_KERNEL static void widen(const std::uint16_t* from, Index count, T* to) {
-    Index i = 0;
-#if HEED_SIMD_BYTES != 0
-    if constexpr (sizeof(T) == 4) {
-      typedef std::uint16_t Half
-          __attribute__((vector_size(HEED_SIMD_BYTES / 2), aligned(2), may_alias));
-      typedef std::uint32_t Whole __attribute__((vector_size(HEED_SIMD_BYTES)));
-      for (; i + S::width <= count; i += S::width) {
-        const auto half = *reinterpret_cast<const Half*>(from + i);
-        S::store(to + i, (typename S::V)(__builtin_convertvector(half, Whole) << 16));
-      }
-    }
-#endif
-    for (; i < count; ++i) {
-      to[i] = static_cast<T>(__builtin_bit_cast(float, std::uint32_t{from[i]} << 16));
-    }
-  }
 };
 
 template <class T>
 const DecodeKernels<T>& decode_table() {
-  using K = DecodeTable<T>;
 #if HEED_SIMD_BYTES == 16 && defined(__x86_64__) && !HEED_SIMD_ALL_KERNELS
   // Code is compile time: header-only programs on machines without AVX2 decode as they prefill.
-  static constexpr DecodeKernels<T> entries{nullptr, nullptr, K::widen};
+  static constexpr DecodeKernels<T> entries{nullptr, nullptr};
 #else
-  static constexpr DecodeKernels<T> entries{DecodeScores<T>::scores, K::attend, K::widen};
+  static constexpr DecodeKernels<T> entries{DecodeScores<T>::scores, DecodeTable<T>::attend};
 #endif
   return entries;
 }

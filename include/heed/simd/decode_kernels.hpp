@@ -38,14 +38,12 @@ struct QueryRows {
 /// The decoding kernels of one instruction set for one scalar type.
 template <class T>
 struct DecodeKernels {
-  // The first two are null where few queries are computed as many are, with the same bits.
+  // Both are null where few queries are computed as many are, with the same bits.
   /// rows.scores of a block of keys, changed by its ScoreChange.
   void (*scores)(const KeyBlock<T>& keys, const QueryRows<T>& rows);
   /// Takes the block of keys, whose scores stand in rows.scores, into the softmax.
   /// Values have column_stride 1.
   void (*attend)(const KeyBlock<T>& keys, const QueryRows<T>& rows);
-  /// bfloat16 to T, exactly.
-  void (*widen)(const std::uint16_t* from, Index count, T* to);
 };
 
 /// The decoding kernels of the active instruction set.

@@ -35,9 +35,9 @@ struct BackwardProblem {
   Index group() const { return kv_heads() == 0 ? 0 : forward.heads() / kv_heads(); }
 };
 
-template <class A, class B, std::size_t Rank>
-void check_same_extents(const char* name, const TensorView<A, Rank>& view, const char* like,
-                        const TensorView<B, Rank>& expected) {
+template <class View, class Expected>
+void check_same_extents(const char* name, const View& view, const char* like,
+                        const Expected& expected) {
   if (view.extents() != expected.extents()) {
     throw_shape_error("attention_backward: ", name, " is ", view.extents(), ", ", like, " ",
                       expected.extents());
@@ -78,25 +78,26 @@ void for_each_written(const BackwardProblem<T>& problem, const Visit& visit) {
   visit("grad_sinks", TensorView<T, 1>(more.grad_sinks));
 }
 
-/// Calls visit(name, view) for everything that is read.
+/// Calls visit(name, addresses) for everything that is read.
 template <class T, class Visit>
 void for_each_read(const BackwardProblem<T>& problem, const Visit& visit) {
-  const auto& changes = problem.forward.changes;
-  visit("queries", problem.forward.queries);
-  visit("keys", problem.forward.keys);
-  visit("values", problem.forward.values);
-  visit("output", problem.output);
-  visit("log_sum_exp", problem.log_sum_exp);
-  visit("grad_output", problem.grad_output);
+  const auto& call = problem.forward;
+  const auto& changes = call.changes;
+  visit("queries", call.queries.bytes());
+  visit("keys", call.keys.bytes());
+  visit("values", call.values.bytes());
+  visit("output", byte_range(problem.output));
+  visit("log_sum_exp", byte_range(problem.log_sum_exp));
+  visit("grad_output", byte_range(problem.grad_output));
   if (problem.more.grad_log_sum_exp.given()) {
-    visit("grad_log_sum_exp", problem.more.grad_log_sum_exp.view());
+    visit("grad_log_sum_exp", byte_range(problem.more.grad_log_sum_exp.view()));
   }
-  if (changes.bias.given()) visit("bias", changes.bias.view());
-  visit("relative_bias", changes.relative_bias);
-  visit("alibi_slopes", TensorView<const T, 1>(changes.alibi_slopes));
-  visit("sinks", TensorView<const T, 1>(changes.sinks));
-  visit("first_queries", TensorView<const Index, 1>(problem.forward.first_queries));
-  visit("key_counts", TensorView<const Index, 1>(problem.forward.key_counts));
+  if (changes.bias.given()) visit("bias", byte_range(changes.bias.view()));
+  visit("relative_bias", byte_range(changes.relative_bias));
+  visit("alibi_slopes", byte_range(TensorView<const T, 1>(changes.alibi_slopes)));
+  visit("sinks", byte_range(TensorView<const T, 1>(changes.sinks)));
+  visit("first_queries", byte_range(TensorView<const Index, 1>(call.first_queries)));
+  visit("key_counts", byte_range(TensorView<const Index, 1>(call.key_counts)));
 }
 
 /// A gradient that is written shares memory with nothing, not even itself.
@@ -107,13 +108,15 @@ void check_written(const BackwardProblem<T>& problem) {
       throw_shape_error("attention_backward: elements of ", name, " share memory (extents ",
                         written.extents(), ", strides ", written.strides(), ")");
     }
-    const auto apart = [&](const char* other, const auto& view) {
-      if (std::string_view(other) != name && overlaps(written, view)) {
+    const ByteRange range = byte_range(written);
+    const auto apart = [&](const char* other, const ByteRange& bytes) {
+      if (std::string_view(other) != name && meet(range, bytes)) {
         throw_shape_error("attention_backward: ", name, " overlaps ", other);
       }
     };
     for_each_read(problem, apart);
-    for_each_written(problem, apart);
+    for_each_written(problem,
+                     [&](const char* other, const auto& view) { apart(other, byte_range(view)); });
   });
 }
 
@@ -151,9 +154,8 @@ void check_gradients(const BackwardProblem<T>& problem) {
 
 /// The forward call that gradients are asked of: shapes and options checked, without an output.
 template <class T>
-AttentionProblem<T> differentiated_problem(const TensorView<const T, 4>& queries,
-                                           const TensorView<const T, 4>& keys,
-                                           const TensorView<const T, 4>& values,
+AttentionProblem<T> differentiated_problem(const Operand<T>& queries, const Operand<T>& keys,
+                                           const Operand<T>& values,
                                            const AttentionOptions<T>& options) {
   const TensorView<const T, 4> no_values(nullptr,
                                          {keys.extent(0), keys.extent(1), keys.extent(2), 0});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <heed/attention/detail/operands.hpp>
 #include <heed/attention/detail/score_changes.hpp>
 #include <heed/core/error.hpp>
 #include <heed/tensor/overlap.hpp>
@@ -8,16 +9,19 @@
 namespace heed::detail {
 
 /// Fails unless `out` can be written while the inputs are read.
-template <class In, class Out>
-void check_memory(const TensorView<Out, 4>& out, const TensorView<const In, 4>& queries,
-                  const TensorView<const In, 4>& keys, const TensorView<const In, 4>& values) {
-  if (has_internal_overlap(out)) {
+template <class T>
+void check_memory(const Result<T>& out, const Operand<T>& queries, const Operand<T>& keys,
+                  const Operand<T>& values) {
+  if (has_internal_overlap(out.extents(), out.strides())) {
     throw_shape_error("attention: elements of out share memory (extents ", out.extents(),
                       ", strides ", out.strides(), ")");
   }
-  if (overlaps(out, queries)) throw_shape_error("attention: out overlaps queries");
-  if (overlaps(out, keys)) throw_shape_error("attention: out overlaps keys");
-  if (overlaps(out, values)) throw_shape_error("attention: out overlaps values");
+  const auto apart = [&](const char* name, const Operand<T>& read) {
+    if (meet(out.bytes(), read.bytes())) throw_shape_error("attention: out overlaps ", name);
+  };
+  apart("queries", queries);
+  apart("keys", keys);
+  apart("values", values);
 }
 
 /// Fails if something written shares memory with what changes scores.

@@ -8,6 +8,7 @@
 #include <heed/attention/detail/copy_rows.hpp>
 #include <heed/attention/detail/decode_scratch.hpp>
 #include <heed/attention/detail/key_blocks.hpp>
+#include <heed/attention/detail/pair_blocks.hpp>
 #include <heed/attention/detail/problem.hpp>
 #include <heed/attention/detail/row_changes.hpp>
 #include <heed/masks/detail/mask_ref.hpp>
@@ -21,8 +22,9 @@ template <class T>
 class DecodePass {
  public:
   /// Heads times queries are at most decode_rows; with a mask that depends on the head, heads = 1.
-  DecodePass(const AttentionProblem<T>& problem, const MaskRef& mask, Index item, Index head,
-             Index heads)
+  /// `pairs`: null, or what multiplies the call's bfloat16 in pairs.
+  DecodePass(const AttentionProblem<T>& problem, const MaskRef& mask,
+             const simd::PairKernels<T>* pairs, Index item, Index head, Index heads)
       : problem_(problem),
         mask_(mask),
         kernels_(simd::decode_kernels<T>()),
@@ -30,6 +32,7 @@ class DecodePass {
         scratch_(DecodeScratch<T>::of_this_thread(rows_, problem.head_dim(), problem.value_dim(),
                                                   problem.changes.any())),
         changes_(problem, scratch_, item, head),
+        pairs_(problem, pairs, rows_),
         item_(item),
         head_(head) {}
 
@@ -66,17 +69,15 @@ class DecodePass {
 
   /// The rows times what packed queries are multiplied by.
   void scale_queries() const {
-    if (const auto* narrow = products_of(problem_.narrow)) {
-      for (Index row = 0; row < rows_; ++row) {
-        narrow->copy_query(item_, head_ + row / problem_.query_count(),
-                           row % problem_.query_count(), row, scratch_.rows);
-      }
-      return;
-    }
     const T factor = query_factor(problem_);
     const Index columns = problem_.head_dim(), queries = problem_.query_count();
     for (Index row = 0; row < rows_; ++row) {
-      const auto from = problem_.query_rows(item_, head_ + row / queries, row % queries, 1);
+      const Index head = head_ + row / queries, query = row % queries;
+      if (pairs_) {
+        pairs_.copy_query(item_, head, query, row);
+        continue;
+      }
+      const auto from = problem_.queries.rows(item_, head, query, 1, scratch_.keys);
       for (Index d = 0; d < columns; ++d) {
         scratch_.rows[row * columns + d] = product(from.data[d * from.column_stride], factor);
       }
@@ -84,9 +85,9 @@ class DecodePass {
   }
 
   void take_block(const VisibleKeys& seen, const RowStates<T>& states) {
-    if (const auto* narrow = products_of(problem_.narrow)) {
-      const simd::PairKeys pairs = narrow->bring(item_, problem_.key_head(head_), seen);
-      return narrow->decode(pairs, query_rows(states, pairs.words, pairs.count));
+    if (pairs_) {
+      const simd::PairKeys pairs = pairs_.bring(item_, problem_.key_head(head_), seen);
+      return pairs_.decode(pairs, query_rows(states, pairs.words, pairs.count));
     }
     simd::KeyBlock<T> block = bring(seen);
     simd::QueryRows<T> rows =
@@ -134,8 +135,8 @@ class DecodePass {
   simd::KeyBlock<T> bring(const VisibleKeys& seen) {
     const Index key_head = problem_.key_head(head_), columns = problem_.value_dim();
     simd::KeyBlock<T> block{
-        problem_.key_rows(item_, key_head, seen.first, seen.count, scratch_.keys),
-        problem_.value_rows(item_, key_head, seen.first, seen.count, scratch_.values), seen.count};
+        problem_.keys.rows(item_, key_head, seen.first, seen.count, scratch_.keys),
+        problem_.values.rows(item_, key_head, seen.first, seen.count, scratch_.values), seen.count};
     if (seen.words != nullptr && seen.words != scratch_.words) {
       for (Index i = 0; i < seen.count; ++i) scratch_.words[i] = seen.words[i];
     }
@@ -156,12 +157,8 @@ class DecodePass {
   /// Where the key block after this one lies, if it lies anywhere as it is.
   const T* next_keys(Index after) const {
     const Index next = (after / simd::key_block + 1) * simd::key_block;
-    const CachePages* cached = problem_.cached_keys;
-    if (next >= problem_.key_count_of(item_) || problem_.narrow != nullptr ||
-        (cached != nullptr && cached->narrow)) {
-      return nullptr;
-    }
-    return problem_.key_rows(item_, problem_.key_head(head_), next, 1, nullptr).data;
+    if (next >= problem_.key_count_of(item_) || problem_.keys.is_bfloat16()) return nullptr;
+    return problem_.keys.rows(item_, problem_.key_head(head_), next).data;
   }
 
   void turn_words(const std::uint64_t* words, Index count) const {
@@ -181,6 +178,7 @@ class DecodePass {
   Index rows_;
   DecodeScratch<T> scratch_;
   RowChanges<T> changes_;
+  PairBlocks<T> pairs_;
   Index item_;
   Index head_;
   Index positions_[simd::key_block];

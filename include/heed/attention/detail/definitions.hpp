@@ -8,7 +8,6 @@
 
 #if HEED_DEFINITIONS
 #include <heed/attention/detail/backward.inl>
-#include <heed/attention/detail/bfloat16_call.inl>
 #include <heed/attention/detail/decode.inl>
 #include <heed/attention/detail/forward.inl>
 #include <heed/attention/detail/run_backward.inl>

@@ -1,28 +1,33 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <heed/attention/detail/decode.inl>
 #include <heed/attention/detail/head_runs.hpp>
 #include <heed/attention/detail/query_block_pass.hpp>
 #include <heed/attention/detail/run.hpp>
 #include <heed/core/parallel.hpp>
+#include <heed/simd/isa.hpp>
 
 namespace heed::detail {
 
-/// Below about this many multiply-adds a call stays on its own thread: waking another costs more.
-inline constexpr double parallel_threshold = 2e6;
+/// What multiplies pairs of bfloat16 in a call with this plan; null: nothing does.
+template <class T>
+const simd::PairKernels<T>* pairs_of(const AttentionProblem<T>& problem,
+                                     const AttentionPlan& plan) {
+  return plan.products == AttentionPlan::Products::bfloat16_pairs ? problem.pairs : nullptr;
+}
 
-/// How a call is cut into pieces for threads: batch items, groups of heads, blocks of queries.
+/// Lanes of queries: batch items, groups of heads and blocks of queries are pieces for threads.
 template <class T>
 class ForwardPieces {
  public:
-  ForwardPieces(const AttentionProblem<T>& problem, const MaskRef& mask)
+  ForwardPieces(const AttentionProblem<T>& problem, const MaskRef& mask, const AttentionPlan& plan)
       : problem_(problem),
         mask_(mask),
-        blocks_((problem.query_count() + simd::query_block - 1) / simd::query_block),
-        group_(group_of_heads()),
-        groups_(group_ == 0 ? 0 : (problem.heads() + group_ - 1) / group_) {}
-
-  Index count() const { return problem_.batch() * groups_ * blocks_; }
+        pairs_(pairs_of(problem, plan)),
+        blocks_(parts_of(problem.query_count(), simd::query_block)),
+        group_(plan.heads),
+        groups_(parts_of(problem.heads(), group_)) {}
 
   /// The last blocks of a head come first: under causal masks they cost most.
   void run(Index piece) const {
@@ -31,7 +36,7 @@ class ForwardPieces {
     const Index head = piece / blocks_ % groups_ * group_;
     const Index end = smaller(head + group_, problem_.heads());
     if (end - head == 1) return pass(item, head, row).run();
-    SharedLaneWords shared((problem_.key_count() + simd::key_block - 1) / simd::key_block);
+    SharedLaneWords shared(parts_of(problem_.key_count(), simd::key_block));
     for (Index each = head; each < end; ++each) {
       auto one = pass(item, each, row);
       one.share(shared);
@@ -42,49 +47,155 @@ class ForwardPieces {
  private:
   QueryBlockPass<T> pass(Index item, Index head, Index row) const {
     const Index rows = smaller(simd::query_block, problem_.query_count() - row);
-    return QueryBlockPass<T>(problem_, mask_, item, head, row, rows);
-  }
-
-  /// One head at a time keeps its keys in the caches. Heads go together where the mask's answers
-  /// are worth sharing, in as large groups as leave every thread some four pieces.
-  Index group_of_heads() const {
-    const Index heads = problem_.heads();
-    if (!mask_.shares_lane_words() || heads < 2) return smaller(1, heads);
-    const Index wanted = 4 * thread_count();
-    const Index each = problem_.batch() * blocks_;
-    const Index groups = each == 0 ? 1 : smaller(heads, (wanted + each - 1) / each);
-    return (heads + groups - 1) / groups;
+    return QueryBlockPass<T>(problem_, mask_, pairs_, item, head, row, rows);
   }
 
   const AttentionProblem<T>& problem_;
   const MaskRef& mask_;
+  const simd::PairKernels<T>* pairs_;
   Index blocks_;
   Index group_;
   Index groups_;
 };
 
+// What a call's plan is made of. ------------------------------------------------------------------
+
+/// Below about this many multiply-adds a call stays on its own thread: waking another costs more.
+inline constexpr double parallel_threshold = 2e6;
+/// From so many bytes of keys and values on other threads help a decoding call to read.
+inline constexpr double parallel_bytes = 1 << 20;
+/// Calls with at most this many queries have keys in their lanes.
+inline constexpr Index most_decoded_queries = 15;
+
 template <class T>
-void run_attention(const AttentionProblem<T>& problem, const MaskRef& mask) {
-  if (problem.query_count() == 0 || problem.heads() == 0) return;
-  const double work = static_cast<double>(problem.batch() * problem.heads()) *
-                      static_cast<double>(problem.query_count()) *
-                      static_cast<double>(problem.key_count()) *
-                      static_cast<double>(problem.head_dim() + problem.value_dim());
+double work_of(const AttentionProblem<T>& problem) {
+  return static_cast<double>(problem.batch() * problem.heads()) *
+         static_cast<double>(problem.query_count()) * static_cast<double>(problem.key_count()) *
+         static_cast<double>(problem.head_dim() + problem.value_dim());
+}
+
+/// Products of pairs are right where scores are not changed and are scaled, after the products, by
+/// no such factor that products overflow where scores do not. It depends on nothing but the
+/// options, so that all parts of a sequence are computed alike.
+template <class T>
+void plan_products(const AttentionProblem<T>& problem, AttentionPlan& plan) {
+  if (!problem.keys.is_bfloat16()) return;
+  const T size = problem.scale < T{0} ? -problem.scale : problem.scale;
+  if (!problem.queries.is_bfloat16()) {
+    plan.why_products = "the cache's bfloat16 is read as the scalar type of the queries";
+  } else if (problem.pairs == nullptr) {
+    plan.why_products = "the instruction set has no products of bfloat16: they are made of float";
+  } else if (problem.changes.any() || !(size > T{1e-6f})) {
+    plan.why_products = "scores are changed, or scaled by next to nothing: products are of float";
+  } else {
+    plan.products = AttentionPlan::Products::bfloat16_pairs;
+    plan.why_products = "all tensors are of bfloat16, and so are the CPU's products";
+  }
+}
+
+/// Lanes of keys, in chunks.
+template <class T>
+void plan_decoding(const AttentionProblem<T>& problem, const MaskRef& mask, AttentionPlan& plan) {
+  const Index kv_heads = problem.keys.extent(1), sharing = problem.heads() / kv_heads;
+  plan.lanes = AttentionPlan::Lanes::keys;
+  plan.why = "there are few queries: the lanes of vectors hold keys";
+  if (sharing > 1 && !mask.depends_on_head()) {
+    plan.grouping = AttentionPlan::Grouping::shared_keys;
+    plan.heads = smaller(sharing, decode_rows / problem.query_count());
+  }
+  const double tokens =
+      static_cast<double>(problem.batch() * kv_heads) * static_cast<double>(problem.key_count());
+  const double bytes =
+      tokens * static_cast<double>(problem.head_dim() + problem.value_dim()) * sizeof(T);
+  if (bytes >= parallel_bytes) plan.threads = thread_count();
+}
+
+/// Lanes of queries. One head at a time keeps its keys in the caches; heads go together where the
+/// mask's answers are worth sharing, in as large groups as leave every thread some four pieces.
+template <class T>
+void plan_blocks(const AttentionProblem<T>& problem, const MaskRef& mask, AttentionPlan& plan) {
+  const Index heads = problem.heads();
+  plan.why = "blocks of queries meet blocks of keys";
+  if (mask.shares_lane_words() && heads > 1) {
+    const Index each = problem.batch() * parts_of(problem.query_count(), simd::query_block);
+    const Index groups = each == 0 ? 1 : smaller(heads, parts_of(4 * thread_count(), each));
+    plan.grouping = AttentionPlan::Grouping::shared_mask;
+    plan.heads = parts_of(heads, groups);
+    plan.why = "blocks of queries meet blocks of keys; the mask is asked once for several heads";
+  }
+}
+
+/// Pieces of work that a plan makes of a call.
+template <class T>
+Index pieces_of(const AttentionProblem<T>& problem, const AttentionPlan& plan) {
+  if (plan.lanes == AttentionPlan::Lanes::keys) {
+    const Index kv_heads = problem.keys.extent(1);
+    return problem.batch() * kv_heads * parts_of(problem.heads() / kv_heads, plan.heads) *
+           parts_of(problem.key_count(), simd::key_chunk);
+  }
+  const bool whole = plan.grouping == AttentionPlan::Grouping::one_kernel_call;
+  return problem.batch() * parts_of(problem.heads(), plan.heads) *
+         (whole ? 1 : parts_of(problem.query_count(), simd::query_block));
+}
+
+template <class T>
+AttentionPlan plan_of(const AttentionProblem<T>& problem, const MaskRef& mask) {
+  AttentionPlan plan;
+  plan.isa = simd::active();
+  if (problem.query_count() == 0 || problem.heads() == 0 || problem.batch() == 0) return plan;
+  plan_products(problem, plan);
+  if (work_of(problem) >= parallel_threshold) plan.threads = thread_count();
+  if (HEED_SIMD_ALL_KERNELS && HeadRuns<T>::take(problem)) {
+    plan.grouping = AttentionPlan::Grouping::one_kernel_call;
+    plan.heads = heads_together(problem.batch(), problem.heads(), mask);
+    plan.why = "sequences are short: the mask is asked once, and a kernel takes several heads";
+  } else if (simd::decode_kernels<T>().attend != nullptr &&
+             problem.query_count() <= most_decoded_queries) {
+    plan_decoding(problem, mask, plan);
+  } else {
+    plan_blocks(problem, mask, plan);
+  }
+  plan.pieces = pieces_of(problem, plan);
+  return plan;
+}
+
+// What follows a plan. ----------------------------------------------------------------------------
+
+/// Calls run(i) for 0 ≤ i < count, on the threads of the plan.
+template <class Run>
+void share_out(const AttentionPlan& plan, Index count, const Run& run) {
+  if (plan.threads > 1) return parallel_for(count, run);
+  for (Index i = 0; i < count; ++i) run(i);
+}
+
+template <class T>
+void run_planned(const AttentionProblem<T>& problem, const MaskRef& mask,
+                 const AttentionPlan& plan) {
+  const Index pieces = pieces_of(problem, plan);
 #if HEED_SIMD_ALL_KERNELS
-  if (HeadRuns<T>::take(problem)) {
-    return run_head_runs(problem, mask, work >= parallel_threshold);
+  if (plan.grouping == AttentionPlan::Grouping::one_kernel_call) {
+    const HeadRuns<T> heads(problem, mask, plan.heads);
+    return share_out(plan, pieces, [&](Index piece) { heads.run(piece); });
   }
 #endif
-  const bool decodes = simd::decode_kernels<T>().attend != nullptr;
-  if (decodes && problem.query_count() <= most_decoded_queries) {
-    return run_decode(problem, mask, work >= parallel_threshold);
+  if (plan.lanes == AttentionPlan::Lanes::keys) {
+    HEED_EXPECTS(plan.heads * problem.query_count() <= decode_rows);
+    const Decode<T> decode(problem, mask, pairs_of(problem, plan), plan.heads);
+    share_out(plan, pieces, [&](Index piece) { decode.take_chunk(piece); });
+    const Index heads = problem.batch() * problem.heads();
+    if (work_of(problem) >= parallel_threshold) {
+      return parallel_for(heads, [&](Index head) { decode.finish(head); });
+    }
+    for (Index head = 0; head < heads; ++head) decode.finish(head);
+    return;
   }
-  const ForwardPieces<T> pieces(problem, mask);
-  if (work < parallel_threshold) {
-    for (Index piece = 0; piece < pieces.count(); ++piece) pieces.run(piece);
-  } else {
-    parallel_for(pieces.count(), [&](Index piece) { pieces.run(piece); });
-  }
+  const ForwardPieces<T> blocks(problem, mask, plan);
+  share_out(plan, pieces, [&](Index piece) { blocks.run(piece); });
+}
+
+template <class T>
+void run_attention(const AttentionProblem<T>& problem, const MaskRef& mask) {
+  run_planned(problem, mask, plan_of(problem, mask));
 }
 
 /// Weights of `out.extent(0)` rows from `row` on of one head.
@@ -92,16 +203,18 @@ template <class T>
 void run_weights(const AttentionProblem<T>& problem, const MaskRef& mask, Index item, Index head,
                  Index row, const TensorView<T, 2>& out) {
   const Index rows = out.extent(0);
-  const Index blocks = (rows + simd::query_block - 1) / simd::query_block;
-  parallel_for(blocks, [&](Index block) {
-    const Index first = block * simd::query_block;
-    const Index end = first + simd::query_block < rows ? first + simd::query_block : rows;
-    QueryBlockPass<T>(problem, mask, item, head, row + first, end - first)
+  parallel_for(parts_of(rows, simd::query_block), [&](Index block) {
+    const Index first = block * simd::query_block, end = smaller(first + simd::query_block, rows);
+    QueryBlockPass<T>(problem, mask, nullptr, item, head, row + first, end - first)
         .run_weights(out.slice(0, first, end));
   });
 }
 
 #if defined(HEED_COMPILED_SOURCE)
+template AttentionPlan plan_of(const AttentionProblem<float>&, const MaskRef&);
+template AttentionPlan plan_of(const AttentionProblem<double>&, const MaskRef&);
+template void run_planned(const AttentionProblem<float>&, const MaskRef&, const AttentionPlan&);
+template void run_planned(const AttentionProblem<double>&, const MaskRef&, const AttentionPlan&);
 template void run_attention(const AttentionProblem<float>&, const MaskRef&);
 template void run_attention(const AttentionProblem<double>&, const MaskRef&);
 template void run_weights(const AttentionProblem<float>&, const MaskRef&, Index, Index, Index,

@@ -124,9 +124,9 @@ class HeadGradients {
   simd::HeadGradient<T> task(Index item, Index head, const VisibleKeys& seen,
                              const Arrays& arrays) const {
     simd::HeadGradient<T> task;
-    task.queries = strided_rows(call_.queries, item, head, 0);
-    task.keys = strided_rows(call_.keys, item, head, seen.first);
-    task.values = strided_rows(call_.values, item, head, seen.first);
+    task.queries = call_.queries.rows(item, head, 0);
+    task.keys = call_.keys.rows(item, head, seen.first);
+    task.values = call_.values.rows(item, head, seen.first);
     task.output = strided_rows(problem_.output, item, head, 0);
     task.grad_output = strided_rows(problem_.grad_output, item, head, 0);
     task.grad_queries = row_of(problem_.grad_queries, item, head, 0);

@@ -8,6 +8,7 @@
 #include <heed/attention/detail/output_factors.hpp>
 #include <heed/attention/detail/problem.hpp>
 #include <heed/attention/detail/query_block_pass.hpp>
+#include <heed/core/config.hpp>
 #include <heed/core/detail/scratch.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/masks/detail/mask_ref.hpp>
@@ -31,21 +32,17 @@ inline Index heads_together(Index batch, Index heads, const MaskRef& mask) {
 template <class T>
 class HeadRuns {
  public:
-  HeadRuns(const AttentionProblem<T>& problem, const MaskRef& mask)
-      : problem_(problem),
-        mask_(mask),
-        group_(heads_together(problem.batch(), problem.heads(), mask)) {}
+  /// `group` heads in one call of the kernel.
+  HeadRuns(const AttentionProblem<T>& problem, const MaskRef& mask, Index group)
+      : problem_(problem), mask_(mask), group_(group) {}
 
   /// Whether a call is one for HeadRuns.
   static bool take(const AttentionProblem<T>& problem) {
     return problem.query_count() >= fewest_queries && problem.query_count() <= simd::query_block &&
            problem.key_count() > 0 && problem.key_count() <= simd::key_block &&
-           !problem.changes.any() && problem.changes.sinks.empty() &&
-           problem.cached_keys == nullptr && problem.cached_values == nullptr &&
-           problem.narrow == nullptr;
+           !problem.changes.any() && problem.changes.sinks.empty() && problem.queries.is_view() &&
+           problem.keys.is_view() && problem.values.is_view();
   }
-
-  Index count() const { return problem_.batch() * groups(); }
 
   void run(Index piece) const {
     const Index item = piece / groups(), head = piece % groups() * group_;
@@ -56,7 +53,7 @@ class HeadRuns {
     const VisibleKeys seen = keys == 0 ? VisibleKeys{} : visible_keys(mask_, tile, arrays.words);
     if (seen.count == 0 || seen.holes) {
       for (Index each = head; each < head + heads; ++each) {
-        QueryBlockPass<T>(problem_, mask_, item, each, 0, problem_.query_count()).run();
+        QueryBlockPass<T>(problem_, mask_, nullptr, item, each, 0, problem_.query_count()).run();
       }
       return;
     }
@@ -92,16 +89,16 @@ class HeadRuns {
     std::uint64_t* words;
   };
 
-  Index groups() const { return (problem_.heads() + group_ - 1) / group_; }
+  Index groups() const { return parts_of(problem_.heads(), group_); }
 
   simd::HeadRun<T> task(Index item, Index head, Index heads, const VisibleKeys& seen,
                         const Arrays& arrays) const {
     const auto& p = problem_;
     simd::HeadRun<T> run;
-    run.queries = strided_rows(p.queries, item, head, 0);
-    run.keys = strided_rows(p.keys, item, p.key_head(head), seen.first);
-    run.values = strided_rows(p.values, item, p.key_head(head), seen.first);
-    run.out = p.out.data_handle() + item * p.out.stride(0) + head * p.out.stride(1);
+    run.queries = p.queries.rows(item, head, 0);
+    run.keys = p.keys.rows(item, p.key_head(head), seen.first);
+    run.values = p.values.rows(item, p.key_head(head), seen.first);
+    run.out = p.out.rows(item, head, 0);
     run.query_head = p.queries.stride(1);
     run.key_head = p.keys.stride(1);
     run.value_head = p.values.stride(1);
@@ -150,15 +147,5 @@ class HeadRuns {
   const MaskRef& mask_;
   Index group_;
 };
-
-template <class T>
-void run_head_runs(const AttentionProblem<T>& problem, const MaskRef& mask, bool in_parallel) {
-  const HeadRuns<T> runs(problem, mask);
-  if (in_parallel) {
-    parallel_for(runs.count(), [&](Index piece) { runs.run(piece); });
-  } else {
-    for (Index piece = 0; piece < runs.count(); ++piece) runs.run(piece);
-  }
-}
 
 }  // namespace heed::detail

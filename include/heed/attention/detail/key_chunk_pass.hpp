@@ -122,9 +122,9 @@ class KeyChunkPass {
   }
 
   void take_keys(const VisibleKeys& seen) {
-    simd::KeyBlock<T> block{strided_rows(call_.keys, item_, key_head_, seen.first),
-                            strided_rows(call_.values, item_, key_head_, seen.first), seen.count,
-                            seen.words, false};
+    simd::KeyBlock<T> block{call_.keys.rows(item_, key_head_, seen.first),
+                            call_.values.rows(item_, key_head_, seen.first), seen.count, seen.words,
+                            false};
     const Index offset = seen.first - first_;
     const simd::KeyGradients<T> gradients{scratch_.chunk.keys + offset * scratch_.head_row,
                                           scratch_.chunk.values + offset * scratch_.value_row};

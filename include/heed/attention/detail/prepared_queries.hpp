@@ -34,8 +34,8 @@ class PreparedQueries {
     const auto& call = problem_.forward;
     const Index head_dim = call.head_dim(), value_dim = call.value_dim();
     count_ = count;
-    queries_ = aligned(strided_rows(call.queries, item, head, row), head_dim, scratch.queries,
-                       scratch.head_row);
+    queries_ =
+        aligned(call.queries.rows(item, head, row), head_dim, scratch.queries, scratch.head_row);
     gradient_ = aligned(strided_rows(problem_.grad_output, item, head, row), value_dim,
                         scratch.grad_output, scratch.value_row);
     if (call.changes.any()) {

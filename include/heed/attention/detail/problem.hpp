@@ -5,14 +5,13 @@
 #include <limits>
 #include <type_traits>
 
-#include <heed/attention/detail/cache_pages.hpp>
 #include <heed/attention/detail/check_memory.hpp>
-#include <heed/attention/detail/copy_rows.hpp>
-#include <heed/attention/detail/narrow_tensors.hpp>
+#include <heed/attention/detail/operands.hpp>
 #include <heed/attention/detail/score_changes.hpp>
 #include <heed/attention/options.hpp>
 #include <heed/core/config.hpp>
 #include <heed/core/error.hpp>
+#include <heed/simd/pair_kernels.hpp>
 #include <heed/tensor/overlap.hpp>
 #include <heed/tensor/view_of.hpp>
 
@@ -32,24 +31,22 @@ TensorView<T, 4> as_rank_4(const TensorView<T, Rank>& view) {
   }
 }
 
-/// An attention call after its checks: all views of rank 4, every option decided.
+/// An attention call after its checks: all tensors of rank 4, every option decided.
 template <class T>
 struct AttentionProblem {
-  TensorView<const T, 4> queries;  // (batch, heads, queries, head_dim)
-  TensorView<const T, 4> keys;     // (batch, key heads, keys, head_dim)
-  TensorView<const T, 4> values;   // (batch, key heads, keys, value_dim)
-  TensorView<T, 4> out;            // (batch, heads, queries, value_dim)
-  PerQueryView<T> log_sum_exp;     // (batch, heads, queries)
+  Operand<T> queries;           // (batch, heads, queries, head_dim)
+  Operand<T> keys;              // (batch, key heads, keys, head_dim)
+  Operand<T> values;            // (batch, key heads, keys, value_dim)
+  Result<T> out;                // (batch, heads, queries, value_dim)
+  PerQueryView<T> log_sum_exp;  // (batch, heads, queries)
   T scale = 0;
   Index first_query = 0;
   std::span<const Index> first_queries;
   ScoreChanges<T> changes;
-  std::span<const Index> key_counts = {};     // of each batch item; empty: all keys
-  Index item_offset = 0;                      // what masks see of batch item 0
-  bool last_lines_up = false;                 // the last query with the last key, item by item
-  const CachePages* cached_keys = nullptr;    // where keys and values lie, if not in the views,
-  const CachePages* cached_values = nullptr;  // whose extents hold in any case
-  const NarrowTensors<T>* narrow = nullptr;   // tensors of a narrower type, if the call's are
+  std::span<const Index> key_counts = {};       // of each batch item; empty: all keys
+  Index item_offset = 0;                        // what masks see of batch item 0
+  bool last_lines_up = false;                   // the last query with the last key, item by item
+  const simd::PairKernels<T>* pairs = nullptr;  // of tensors of bfloat16, where the CPU has such
 
   Index batch() const { return queries.extent(0); }
   Index heads() const { return queries.extent(1); }
@@ -66,29 +63,11 @@ struct AttentionProblem {
     if (!first_queries.empty()) return first_queries[static_cast<std::size_t>(item)];
     return last_lines_up ? key_count_of(item) - query_count() : first_query;
   }
-  /// Some consecutive queries of one head; of a narrow call until the thread's next request.
-  simd::MatrixRef<T> query_rows(Index item, Index head, Index first, Index count) const {
-    if (narrow != nullptr) return narrow->query_rows(item, head, first, count);
-    return strided_rows(queries, item, head, first);
-  }
-  /// Some consecutive keys of one head, or their values; `scratch` is room to bring them together.
-  simd::MatrixRef<T> key_rows(Index item, Index head, Index first, Index count, T* scratch) const {
-    if (narrow != nullptr) return narrow->key_rows(item, head, first, count, scratch);
-    if (cached_keys != nullptr) return cached_keys->rows(item, head, first, count, scratch);
-    return strided_rows(keys, item, head, first);
-  }
-  simd::MatrixRef<T> value_rows(Index item, Index head, Index first, Index count,
-                                T* scratch) const {
-    if (narrow != nullptr) return narrow->value_rows(item, head, first, count, scratch);
-    if (cached_values != nullptr) return cached_values->rows(item, head, first, count, scratch);
-    return strided_rows(values, item, head, first);
-  }
 };
 
 /// Fails unless queries and keys can be multiplied and heads can be grouped.
 template <class T>
-void check_queries_and_keys(const TensorView<const T, 4>& queries,
-                            const TensorView<const T, 4>& keys) {
+void check_queries_and_keys(const Operand<T>& queries, const Operand<T>& keys) {
   if (keys.extent(0) != queries.extent(0)) {
     throw_shape_error("attention: queries have a batch of ", queries.extent(0), ", keys of ",
                       keys.extent(0));
@@ -106,7 +85,7 @@ void check_queries_and_keys(const TensorView<const T, 4>& queries,
 }
 
 template <class T>
-void check_values(const TensorView<const T, 4>& keys, const TensorView<const T, 4>& values) {
+void check_values(const Operand<T>& keys, const Operand<T>& values) {
   if (values.extent(2) != keys.extent(2)) {
     throw_shape_error("attention: keys have ", keys.extent(2), " tokens, values ",
                       values.extent(2));
@@ -126,8 +105,7 @@ void check_out(const AttentionProblem<T>& problem) {
     throw_shape_error("attention: out is ", problem.out.extents(), ", expected (batch, heads, ",
                       "queries, value_dim) = ", expected);
   }
-  // Without memory of its own `out` is a narrow call's, whose tensors are checked themselves.
-  if (problem.out.data_handle()) check_memory(problem.out, queries, problem.keys, problem.values);
+  check_memory(problem.out, queries, problem.keys, problem.values);
 }
 
 template <class T>
@@ -142,8 +120,9 @@ void check_log_sum_exp(const AttentionProblem<T>& problem) {
   if (has_internal_overlap(view)) {
     throw_shape_error("attention: elements of log_sum_exp share memory");
   }
-  if (overlaps(view, problem.queries) || overlaps(view, problem.keys) ||
-      overlaps(view, problem.values) || overlaps(view, problem.out)) {
+  const ByteRange written = byte_range(view);
+  if (meet(written, problem.queries.bytes()) || meet(written, problem.keys.bytes()) ||
+      meet(written, problem.values.bytes()) || meet(written, problem.out.bytes())) {
     throw_shape_error("attention: log_sum_exp overlaps another tensor of the call");
   }
 }
@@ -208,8 +187,8 @@ void decide_first_query(AttentionProblem<T>& problem, const AttentionOptions<T>&
 
 /// All checks that need no mask; throws InvalidArgument before anything is written.
 template <class T>
-AttentionProblem<T> checked_problem(TensorView<const T, 4> queries, TensorView<const T, 4> keys,
-                                    TensorView<const T, 4> values, TensorView<T, 4> out,
+AttentionProblem<T> checked_problem(const Operand<T>& queries, const Operand<T>& keys,
+                                    const Operand<T>& values, const Result<T>& out,
                                     const AttentionOptions<T>& options) {
   AttentionProblem<T> problem{queries, keys, values, out, options.log_sum_exp, 0, 0, {}, {}};
   check_queries_and_keys(queries, keys);
@@ -226,24 +205,37 @@ AttentionProblem<T> checked_problem(TensorView<const T, 4> queries, TensorView<c
     check_apart(name, written, problem.changes);
     check_apart(name, written, problem.first_queries, problem.key_counts);
   };
-  check_written("out", byte_range(out));
+  check_written("out", out.bytes());
   if (problem.log_sum_exp.given()) {
     check_written("log_sum_exp", byte_range(problem.log_sum_exp.view()));
   }
   return problem;
 }
 
+/// The same of queries stored as X, with what multiplies such numbers.
+template <class X>
+AttentionProblem<ComputedIn<X>> checked_call(const Operand<ComputedIn<X>>& queries,
+                                             const Operand<ComputedIn<X>>& keys,
+                                             const Operand<ComputedIn<X>>& values,
+                                             const Result<ComputedIn<X>>& out,
+                                             const AttentionOptions<ComputedIn<X>>& options) {
+  using T = ComputedIn<X>;
+  auto problem = checked_problem<T>(queries, keys, values, out, options);
+  if constexpr (std::is_same_v<X, bfloat16>) problem.pairs = simd::pair_kernels<T>();
+  return problem;
+}
+
 #if !HEED_DEFINITIONS
 // heed::compiled holds these: a fifth of the time that a unit with one call takes to compile.
-extern template AttentionProblem<float> checked_problem<float>(TensorView<const float, 4>,
-                                                               TensorView<const float, 4>,
-                                                               TensorView<const float, 4>,
-                                                               TensorView<float, 4>,
+extern template AttentionProblem<float> checked_problem<float>(const Operand<float>&,
+                                                               const Operand<float>&,
+                                                               const Operand<float>&,
+                                                               const Result<float>&,
                                                                const AttentionOptions<float>&);
-extern template AttentionProblem<double> checked_problem<double>(TensorView<const double, 4>,
-                                                                 TensorView<const double, 4>,
-                                                                 TensorView<const double, 4>,
-                                                                 TensorView<double, 4>,
+extern template AttentionProblem<double> checked_problem<double>(const Operand<double>&,
+                                                                 const Operand<double>&,
+                                                                 const Operand<double>&,
+                                                                 const Result<double>&,
                                                                  const AttentionOptions<double>&);
 #endif
 

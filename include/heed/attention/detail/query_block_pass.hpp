@@ -10,6 +10,7 @@
 #include <heed/attention/detail/forward_scratch.hpp>
 #include <heed/attention/detail/key_blocks.hpp>
 #include <heed/attention/detail/output_factors.hpp>
+#include <heed/attention/detail/pair_blocks.hpp>
 #include <heed/attention/detail/problem.hpp>
 #include <heed/attention/detail/score_change_block.hpp>
 #include <heed/masks/detail/mask_ref.hpp>
@@ -26,14 +27,16 @@ template <class T>
 class QueryBlockPass {
  public:
   /// Rows [row, row + rows) of one head, rows ≤ query_block. Which rows go together decides no bit.
-  QueryBlockPass(const AttentionProblem<T>& problem, const MaskRef& mask, Index item, Index head,
-                 Index row, Index rows)
+  /// `pairs`: null, or what multiplies the call's bfloat16 in pairs.
+  QueryBlockPass(const AttentionProblem<T>& problem, const MaskRef& mask,
+                 const simd::PairKernels<T>* pairs, Index item, Index head, Index row, Index rows)
       : problem_(problem),
         mask_(mask),
         kernels_(simd::kernels<T>()),
         scratch_(ForwardScratch<T>::of_this_thread(problem.head_dim(), problem.value_dim(),
                                                    problem.changes.any())),
         changes_(problem, scratch_, item, head, row, rows),
+        pairs_(problem, pairs, 0),
         item_(item),
         head_(head),
         row_(row),
@@ -87,11 +90,11 @@ class QueryBlockPass {
  private:
   /// Packs the queries and takes every visible key into the total; false if there was none.
   bool take_all_keys() {
-    if (const auto* narrow = products_of(problem_.narrow)) {
-      narrow->pack(item_, head_, row_, rows_, scratch_.packed);
+    if (pairs_) {
+      pairs_.pack(item_, head_, row_, rows_);
     } else {
-      kernels_.pack(problem_.query_rows(item_, head_, row_, rows_), rows_, problem_.head_dim(),
-                    query_factor(problem_), scratch_.packed);
+      kernels_.pack(problem_.queries.rows(item_, head_, row_, rows_, scratch_.keys), rows_,
+                    problem_.head_dim(), query_factor(problem_), scratch_.packed);
     }
     clear(scratch_.total);
     bool fresh = true;
@@ -142,12 +145,10 @@ class QueryBlockPass {
 
   void take_block(const VisibleKeys& seen, const simd::SoftmaxState<T>& state, bool first) {
     const Index key_head = problem_.key_head(head_);
-    if (const auto* narrow = products_of(problem_.narrow)) {
-      return narrow->attend(narrow->bring(item_, key_head, seen), queries(), state, first);
-    }
+    if (pairs_) return pairs_.attend(item_, key_head, seen, queries(), state, first);
     simd::KeyBlock<T> block{
-        problem_.key_rows(item_, key_head, seen.first, seen.count, scratch_.keys),
-        problem_.value_rows(item_, key_head, seen.first, seen.count, scratch_.values), seen.count,
+        problem_.keys.rows(item_, key_head, seen.first, seen.count, scratch_.keys),
+        problem_.values.rows(item_, key_head, seen.first, seen.count, scratch_.values), seen.count,
         seen.words, false};
     if (seen.holes) gather(block);
     if (problem_.changes.any()) {
@@ -184,7 +185,7 @@ class QueryBlockPass {
 
   void write_weights(const VisibleKeys& seen, const TensorView<T, 2>& out) {
     simd::KeyBlock<T> block{
-        problem_.key_rows(item_, problem_.key_head(head_), seen.first, seen.count, scratch_.keys),
+        problem_.keys.rows(item_, problem_.key_head(head_), seen.first, seen.count, scratch_.keys),
         {},
         seen.count,
         seen.words,
@@ -205,12 +206,10 @@ class QueryBlockPass {
   void write(bool seen) {
     find_factors();
     const auto& out = problem_.out;
-    const auto* narrow = problem_.narrow;
     const Index columns = problem_.value_dim();
-    const Index step = narrow ? columns : out.stride(2), column_step = narrow ? 1 : out.stride(3);
-    T* to = narrow
-                ? narrow->out_rows(rows_)
-                : out.data_handle() + item_ * out.stride(0) + head_ * out.stride(1) + row_ * step;
+    const bool rounds = out.is_bfloat16();  // out of an array that is no longer in use
+    const Index step = rounds ? columns : out.stride(2), column_step = rounds ? 1 : out.stride(3);
+    T* to = rounds ? scratch_.values : out.rows(item_, head_, row_);
     if (seen) {
       kernels_.unpack(scratch_.total.output, rows_, columns, scratch_.factors, to, step,
                       column_step);
@@ -219,7 +218,7 @@ class QueryBlockPass {
       if (seen && saw_keys(scratch_.factors[i])) continue;
       for (Index d = 0; d < columns; ++d) to[i * step + d * column_step] = T{0};
     }
-    if (narrow) narrow->put_out(item_, head_, row_, rows_);
+    if (rounds) out.round(to, rows_, item_, head_, row_);
     if (problem_.log_sum_exp.given()) write_log_sum_exp();
   }
   void write_log_sum_exp() const {
@@ -235,6 +234,7 @@ class QueryBlockPass {
   const simd::Kernels<T>& kernels_;
   ForwardScratch<T> scratch_;
   ScoreChangeBlock<T> changes_;
+  PairBlocks<T> pairs_;
   Index item_;
   Index head_;
   Index row_;

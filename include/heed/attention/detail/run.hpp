@@ -2,7 +2,7 @@
 #pragma once
 
 #include <heed/attention/detail/backward_problem.hpp>
-#include <heed/attention/detail/bfloat16_views.hpp>
+#include <heed/attention/detail/plan.hpp>
 #include <heed/attention/detail/problem.hpp>
 #include <heed/core/index.hpp>
 #include <heed/masks/detail/mask_ref.hpp>
@@ -12,13 +12,18 @@
 /// <heed/attention/detail/definitions.hpp> or in the library where HEED_COMPILED is set.
 namespace heed::detail {
 
+/// How a call is to be computed.
+template <class T>
+AttentionPlan plan_of(const AttentionProblem<T>& problem, const MaskRef& mask);
+
+/// Computes a call as a plan says that fits it.
+template <class T>
+void run_planned(const AttentionProblem<T>& problem, const MaskRef& mask,
+                 const AttentionPlan& plan);
+
+/// Both.
 template <class T>
 void run_attention(const AttentionProblem<T>& problem, const MaskRef& mask);
-
-/// The same for tensors of bfloat16; the problem has their extents and no data.
-template <class T>
-void run_bfloat16(const Bfloat16Views& views, const AttentionProblem<T>& problem,
-                  const MaskRef& mask);
 
 /// Weights of the rows [row, row + out.extent(0)) of one head, into out (rows, keys).
 template <class T>

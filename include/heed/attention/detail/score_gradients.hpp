@@ -50,9 +50,9 @@ class ScoreGradientTiles {
       if (!met) queries_.prepare(scratch_, item, head, row, count);
       met = true;
       const Index key_head = call_.key_head(head);
-      simd::KeyBlock<T> block{strided_rows(call_.keys, item, key_head, seen.first),
-                              strided_rows(call_.values, item, key_head, seen.first), seen.count,
-                              seen.words, false};
+      simd::KeyBlock<T> block{call_.keys.rows(item, key_head, seen.first),
+                              call_.values.rows(item, key_head, seen.first), seen.count, seen.words,
+                              false};
       queries_.change(block, seen.first, nullptr);
       kernels_.grad_scores(block, queries_.block(false));
       take(seen.first, seen.count, count, scratch_.grad_scores);

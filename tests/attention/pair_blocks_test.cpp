@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include <heed/attention/detail/bfloat16_products.hpp>
+#include <heed/attention/detail/pair_blocks.hpp>
 
 #include "support/bfloat16_cases.hpp"
 
 namespace heed::test {
 namespace {
 
-class Bfloat16Products : public ::testing::Test {
+class PairBlocks : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!simd::supported(simd::Isa::avx512_bf16)) GTEST_SKIP() << "no products of pairs here";
@@ -20,12 +20,13 @@ class Bfloat16Products : public ::testing::Test {
   }
   Tensor<bfloat16, 4> queries_{Extents<4>{1, 1, 2, 4}}, keys_{Extents<4>{1, 1, 40, 4}};
   Tensor<bfloat16, 4> values_{Extents<4>{1, 1, 40, 3}}, out_{Extents<4>{1, 1, 2, 3}};
-  detail::Bfloat16Views views_{queries_, keys_, values_, out_};
+  detail::AttentionProblem<float> problem_ = detail::checked_call<bfloat16>(
+      queries_.view(), keys_.view(), values_.view(), out_.view(), {});
   RestoreSettings restore_;
 };
 
-TEST_F(Bfloat16Products, KeysComeInPairsWhateverIsSeen) {
-  const detail::Bfloat16Products<float> products(views_, *simd::pair_kernels<float>(), 1.f);
+TEST_F(PairBlocks, KeysComeInPairsWhateverIsSeen) {
+  const detail::PairBlocks<float> products(problem_, simd::pair_kernels<float>(), 0);
   // Keys 5 … 8: their pairs begin at 4, which nobody sees.
   const auto odd = products.bring(0, 0, {5, 4, nullptr, false});
   EXPECT_EQ(odd.count, 5);

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include <heed/attention/detail/copy_rows.hpp>
+#include <heed/core/bfloat16.hpp>
+#include <heed/core/index.hpp>
+#include <heed/simd/bfloat16_kernels.hpp>
+#include <heed/simd/matrix_ref.hpp>
+#include <heed/tensor/overlap.hpp>
+#include <heed/tensor/view.hpp>
+
+namespace heed::detail {
+
+/// A tensor that a call reads, (batch, heads, length, dim): in a view or in the pages of a cache,
+/// as the T that the call computes in or as bfloat16. The one place that knows where rows lie.
+template <class T>
+class Operand {
+ public:
+  Operand() = default;
+  /// Of T or of bfloat16.
+  template <class X>
+  Operand(const TensorView<X, 4>& view)  // NOLINT(google-explicit-constructor)
+      : Operand(view.data_handle(), view.extents(), view.strides()) {}
+  /// Pages of consecutive tokens, each [head][token][dim], of which `tables[item]` names those of a
+  /// batch item in order.
+  template <class X>
+  Operand(const X* pages, Index page_size, const Index* const* tables, const Extents<4>& extents)
+      : Operand(pages, extents,
+                {extents[1] * page_size * extents[3], page_size * extents[3], extents[3], 1}) {
+    tables_ = tables;
+    page_size_ = page_size;
+  }
+
+  const Extents<4>& extents() const { return extents_; }
+  Index extent(std::size_t axis) const { return extents_[axis]; }
+  Index stride(std::size_t axis) const { return strides_[axis]; }
+  bool is_bfloat16() const { return kernels_ != nullptr; }
+  /// Whether all rows can be read where they lie, as a view of T.
+  bool is_view() const { return kernels_ == nullptr && tables_ == nullptr; }
+  /// That view.
+  TensorView<const T, 4> view() const {
+    HEED_EXPECTS(is_view());
+    return {static_cast<const T*>(data_), extents_, strides_};
+  }
+  T operator()(Index item, Index head, Index token, Index column) const {
+    return static_cast<const T*>(data_)[offset(item, head, token) + column * strides_[3]];
+  }
+  /// The addresses of a view; nothing else can reach a cache's pages.
+  ByteRange bytes() const {
+    if (tables_ != nullptr) return {};
+    return byte_range(data_, extents_, strides_, is_bfloat16() ? sizeof(bfloat16) : sizeof(T));
+  }
+  /// The tokens [first, end) of a view.
+  Operand slice(Index first, Index end) const {
+    Operand some = *this;
+    some.extents_[2] = end - first;
+    if (end > first) some.data_ = static_cast<const char*>(data_) + first * strides_[2] * width();
+    return some;
+  }
+
+  /// Rows of a view from token `first` of a head on.
+  simd::MatrixRef<T> rows(Index item, Index head, Index first) const {
+    return {static_cast<const T*>(data_) + offset(item, head, first), strides_[2], strides_[3]};
+  }
+  /// The tokens [first, first + count) of a head in T: where they lie, or brought to `scratch`,
+  /// (count, dim).
+  simd::MatrixRef<T> rows(Index item, Index head, Index first, Index count, T* scratch) const {
+    if (kernels_ == nullptr && in_one_piece(first, count)) return rows(item, head, first);
+    const Index dim = extents_[3];
+    for (Index token = first; dim > 0 && token < first + count;) {
+      const Index some = smaller(end_of_piece(token), first + count) - token;
+      T* to = scratch + (token - first) * dim;
+      if (kernels_ != nullptr) {
+        kernels_->widen({bits(item, head, token), strides_[2], strides_[3]}, some, dim, to);
+      } else {
+        copy_rows(rows(item, head, token), some, dim, to, dim);
+      }
+      token += some;
+    }
+    return {scratch, dim, 1};
+  }
+
+  /// The numbers of a token, of an operand of bfloat16.
+  const std::uint16_t* bits(Index item, Index head, Index token) const {
+    return static_cast<const std::uint16_t*>(data_) + offset(item, head, token);
+  }
+  /// Whether stride(2) leads from each of the tokens [first, first + count) to the next.
+  bool in_one_piece(Index first, Index count) const {
+    return tables_ == nullptr || end_of_piece(first) >= first + count;
+  }
+
+ private:
+  template <class X>
+  Operand(const X* data, const Extents<4>& extents, const Extents<4>& strides)
+      : data_(data), extents_(extents), strides_(strides) {
+    if constexpr (!std::is_same_v<std::remove_const_t<X>, T>) {
+      static_assert(std::is_same_v<std::remove_const_t<X>, bfloat16>);
+      kernels_ = &simd::bfloat16_kernels<T>();
+    }
+  }
+
+  Index width() const { return static_cast<Index>(is_bfloat16() ? sizeof(bfloat16) : sizeof(T)); }
+  Index offset(Index item, Index head, Index token) const {
+    if (tables_ == nullptr) {
+      return item * strides_[0] + head * strides_[1] + token * strides_[2];
+    }
+    return tables_[item][token / page_size_] * strides_[0] + head * strides_[1] +
+           token % page_size_ * strides_[2];
+  }
+  /// The first token that does not lie behind the one before it.
+  Index end_of_piece(Index token) const {
+    return tables_ == nullptr ? extents_[2] : (token / page_size_ + 1) * page_size_;
+  }
+
+  const void* data_ = nullptr;
+  Extents<4> extents_{};
+  Extents<4> strides_{};
+  const simd::Bfloat16Kernels<T>* kernels_ = nullptr;  // not null: bfloat16, and what reads it
+  const Index* const* tables_ = nullptr;               // not null: pages
+  Index page_size_ = 0;
+};
+
+/// The tensor that a call writes, (batch, heads, queries, value_dim): of T, or of bfloat16 that
+/// results are rounded to once.
+template <class T>
+class Result {
+ public:
+  Result() = default;
+  template <class X>
+  Result(const TensorView<X, 4>& view)  // NOLINT(google-explicit-constructor)
+      : data_(view.data_handle()), extents_(view.extents()), strides_(view.strides()) {
+    if constexpr (!std::is_same_v<X, T>) {
+      static_assert(std::is_same_v<X, bfloat16>);
+      kernels_ = &simd::bfloat16_kernels<T>();
+    }
+  }
+
+  const Extents<4>& extents() const { return extents_; }
+  const Extents<4>& strides() const { return strides_; }
+  Index stride(std::size_t axis) const { return strides_[axis]; }
+  bool is_bfloat16() const { return kernels_ != nullptr; }
+  T& operator()(Index item, Index head, Index query, Index column) const {
+    return rows(item, head, query)[column * strides_[3]];
+  }
+  ByteRange bytes() const {
+    return byte_range(data_, extents_, strides_, is_bfloat16() ? sizeof(bfloat16) : sizeof(T));
+  }
+  /// The queries [first, end).
+  Result slice(Index first, Index end) const {
+    Result some = *this;
+    const auto width = static_cast<Index>(is_bfloat16() ? sizeof(bfloat16) : sizeof(T));
+    some.extents_[2] = end - first;
+    if (end > first) some.data_ = static_cast<char*>(data_) + first * strides_[2] * width;
+    return some;
+  }
+
+  /// The row of a query in a tensor of T.
+  T* rows(Index item, Index head, Index query) const {
+    return static_cast<T*>(data_) + offset(item, head, query);
+  }
+  /// Rounds `count` rows, (count, value_dim), into the rows from `query` on of a head.
+  void round(const T* from, Index count, Index item, Index head, Index query) const {
+    const Index columns = extents_[3];
+    for (Index row = 0; columns > 0 && row < count; ++row, from += columns) {
+      bfloat16* to = static_cast<bfloat16*>(data_) + offset(item, head, query + row);
+      if (strides_[3] == 1) {
+        kernels_->narrow(from, columns, &to->bits);
+      } else {
+        for (Index d = 0; d < columns; ++d)
+          to[d * strides_[3]] = bfloat16(static_cast<float>(from[d]));
+      }
+    }
+  }
+
+ private:
+  Index offset(Index item, Index head, Index query) const {
+    return item * strides_[0] + head * strides_[1] + query * strides_[2];
+  }
+
+  void* data_ = nullptr;
+  Extents<4> extents_{};
+  Extents<4> strides_{};
+  const simd::Bfloat16Kernels<T>* kernels_ = nullptr;  // not null: bfloat16, and what writes it
+};
+
+}  // namespace heed::detail
