@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace heed::detail {
 namespace {
 
@@ -40,6 +42,16 @@ TEST(Product, PolynomialByHorner) {
   EXPECT_EQ(polynomial(coefficients, 2.0), 5 - 4 + 12);
   constexpr double constant[] = {7};
   EXPECT_EQ(polynomial(constant, 100.0), 7);
+}
+
+TEST(WholePower, IsRepeatedMultiplication) {
+  EXPECT_EQ(whole_power(0.5, 0), 1);
+  EXPECT_EQ(whole_power(-3, 5), -243);
+  EXPECT_EQ(whole_power(2, 1000), std::ldexp(1.0, 1000));
+  for (const Index exponent : {1, 2, 7, 1000, 123456}) {
+    EXPECT_NEAR(whole_power(0.999, exponent) / std::pow(0.999, double(exponent)), 1,
+                1.2e-16 * static_cast<double>(exponent));
+  }
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/generation/sampling_steps.hpp>
+#include <heed/generation/sampler.hpp>
 
 #include <gtest/gtest.h>
 

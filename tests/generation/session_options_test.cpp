@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/generation/session_options.hpp>
+#include <heed/generation/session.hpp>
 
 #include <gtest/gtest.h>
 

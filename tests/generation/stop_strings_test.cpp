@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/generation/stop_strings.hpp>
+#include <heed/generation/generate.hpp>
 
 #include <gtest/gtest.h>
 

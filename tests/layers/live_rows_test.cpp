@@ -9,7 +9,7 @@
 #include <heed/models/encoder.hpp>
 #include <heed/models/encoder_decoder.hpp>
 #include <heed/models/language_model.hpp>
-#include <heed/training/cross_entropy.hpp>
+#include <heed/training/losses.hpp>
 
 #include "laws/layer_laws.hpp"
 

@@ -5,9 +5,9 @@
 
 #include <heed/masks.hpp>
 #include <heed/models.hpp>
-#include <heed/training/adam.hpp>
-#include <heed/training/batches.hpp>
-#include <heed/training/cross_entropy.hpp>
+#include <heed/training/losses.hpp>
+#include <heed/training/optimizers.hpp>
+#include <heed/training/train.hpp>
 
 #include "laws/layer_laws.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/training/batches.hpp>
+#include <heed/training/train.hpp>
 
 #include <gtest/gtest.h>
 

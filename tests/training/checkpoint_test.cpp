@@ -12,11 +12,8 @@
 #include <heed/core/parallel.hpp>
 #include <heed/masks/causal.hpp>
 #include <heed/models/language_model.hpp>
-#include <heed/training/adam.hpp>
-#include <heed/training/batches.hpp>
-#include <heed/training/cross_entropy.hpp>
-#include <heed/training/early_stopping.hpp>
-#include <heed/training/sgd.hpp>
+#include <heed/training/losses.hpp>
+#include <heed/training/optimizers.hpp>
 #include <heed/training/train.hpp>
 
 #include "support/file_error.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/training/cross_entropy.hpp>
+#include <heed/training/losses.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/training/early_stopping.hpp>
+#include <heed/training/train.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/training/mean_squared_error.hpp>
+#include <heed/training/losses.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/training/detail/parameter_match.hpp>
+#include <heed/training/checkpoint.hpp>
 
 #include <gtest/gtest.h>
 

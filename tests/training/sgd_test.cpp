@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/training/sgd.hpp>
+#include <heed/training/optimizers.hpp>
 
 #include <gtest/gtest.h>
 

@@ -7,9 +7,8 @@
 #include <vector>
 
 #include <training/tiny_model.hpp>
-#include <heed/training/adam.hpp>
-#include <heed/training/mean_squared_error.hpp>
-#include <heed/training/sgd.hpp>
+#include <heed/training/losses.hpp>
+#include <heed/training/optimizers.hpp>
 
 namespace heed {
 namespace {

@@ -21,10 +21,10 @@ struct BeamOptions {
   Index max_tokens = 100;
   Index end_token = -1;       // ends a sequence, and is its last token; -1: none
   double length_penalty = 1;  // sequences are compared by log-probability / lengthᵖ
-  Index results = 1;          // how many are returned
+  Index results = 1;          // the most sequences returned
 };
 
-/// A sequence that a beam search found.
+/// A sequence found by beam search.
 struct Beam {
   std::vector<Index> tokens;
   double log_probability = 0;
@@ -34,7 +34,7 @@ struct Beam {
 
 namespace detail {
 
-/// A beam that goes on: which beam of the step before, and the token behind it.
+/// A continued beam: its index in the step before, and the token appended.
 struct BeamStep {
   Index parent = 0, token = 0;
   double log_probability = 0;
@@ -44,7 +44,7 @@ inline double beam_score(double log_probability, Index length, double penalty) {
   return log_probability / detail::exp(penalty * detail::log(static_cast<double>(length)));
 }
 
-/// Refuses logits that say nothing: NaN or +inf, or no class at all.
+/// Throws InvalidArgument for logits of NaN or +inf, and for a row without any possible token.
 template <class LogProbabilities>
 void check_beam_row(const LogProbabilities& row) {
   bool any = false;
@@ -98,14 +98,15 @@ inline void check_beam_options(const BeamOptions& options) {
 
 }  // namespace detail
 
-/// The likeliest sequences that a model would write, by keeping the `width` likeliest at every
-/// length. `step(parents, tokens)` appends to sequence parents[i] of the last call tokens[i], as
-/// the new sequence i (a cache is reordered by `parents`), and returns logits (sequences,
-/// vocabulary) of what follows; the first call has no tokens and stands for the prompt, one row of
-/// logits. Best first; equal scores in the order of beams, then of tokens. Ends when no sequence
-/// that goes on can still be among the results. With a width as large as the number of sequences it
-/// is exhaustive. Throws InvalidArgument for options that make no sense and for logits of NaN, +inf
-/// or nothing.
+/// The most likely sequences of a model, found by keeping the `width` most likely ones at every
+/// length. `step(parents, tokens)` makes new sequence i of sequence parents[i] of the last call and
+/// tokens[i] (a cache is reordered by `parents`), and returns logits (sequences, vocabulary) of the
+/// next token; the first call has no tokens and stands for the prompt, one row of logits.
+///
+/// Best first; equal scores in the order of beams, then of tokens. Ends as soon as no unfinished
+/// sequence can be among the results. With a width as large as the number of all sequences the
+/// search is exhaustive. Throws InvalidArgument for invalid options and for logits that are NaN,
+/// +inf, or −inf throughout.
 template <class Step>
 std::vector<Beam> beam_search(Step&& step, const BeamOptions& options = {}) {
   detail::check_beam_options(options);
@@ -152,8 +153,8 @@ std::vector<Beam> beam_search(Step&& step, const BeamOptions& options = {}) {
   return ended;
 }
 
-/// The likeliest continuations of a prompt, by a session of at least `width` sequences, which begin
-/// anew. Throws InvalidArgument as beam_search and the session do.
+/// The most likely continuations of a prompt, with a session of at least `width` sequences, which
+/// are cleared first. Throws as the other beam_search and the session do.
 template <class AnySession>
 std::vector<Beam> beam_search(AnySession& session, std::span<const Index> prompt,
                               const BeamOptions& options = {}) {

@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <span>
+#include <string>
+#include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <heed/core/error.hpp>
@@ -12,25 +15,72 @@
 
 namespace heed {
 
-/// When writing ends.
+/// Ends a streamed text at the first of some strings, however the text is cut into pieces: the end
+/// of the text is held back while it may be the beginning of one of them.
+class StopStrings {
+ public:
+  /// Throws InvalidArgument for an empty string.
+  explicit StopStrings(std::vector<std::string> strings) : strings_(std::move(strings)) {
+    for (const std::string& string : strings_) {
+      if (string.empty())
+        throw_invalid_argument("StopStrings: an empty string would end every text");
+    }
+  }
+
+  /// Appends the next piece and returns the text that can be shown now: it lies before any stop
+  /// string and cannot be part of one.
+  std::string feed(std::string_view piece) {
+    if (stopped_) return {};
+    held_ += piece;
+    std::size_t stop = std::string::npos;
+    for (const std::string& string : strings_) stop = std::min(stop, held_.find(string));
+    stopped_ = stop != std::string::npos;
+    if (stopped_) return std::exchange(held_, {}).substr(0, stop);
+    std::size_t open = 0;
+    for (const std::string& string : strings_) open = std::max(open, open_end(string));
+    std::string shown = held_.substr(0, held_.size() - open);
+    held_.erase(0, shown.size());
+    return shown;
+  }
+
+  /// Whether a stop string was found.
+  bool stopped() const { return stopped_; }
+  /// The text still held back, for when the stream ends without a stop string.
+  std::string finish() { return std::exchange(held_, {}); }
+
+ private:
+  /// The number of bytes at the end of the held text that may begin `string`.
+  std::size_t open_end(std::string_view string) const {
+    for (std::size_t length = std::min(string.size() - 1, held_.size()); length > 0; --length) {
+      if (std::string_view(held_).ends_with(string.substr(0, length))) return length;
+    }
+    return 0;
+  }
+
+  std::vector<std::string> strings_;
+  std::string held_;
+  bool stopped_ = false;
+};
+
+/// Conditions that end generation.
 struct StopRules {
   Index max_tokens = 100;
-  std::vector<Index> tokens = {};                  // any of these ends it, and is not written
-  std::vector<std::vector<Index>> sequences = {};  // these end it too, and stay in what is written
+  std::vector<Index> tokens = {};                  // any of these ends it, and is not returned
+  std::vector<std::vector<Index>> sequences = {};  // these end it too, and are returned
 };
 
 enum class StopReason { max_tokens, token, sequence, caller };
 
-/// What was written, and why it ended there.
+/// The tokens generated, and the condition that ended them.
 struct Generation {
   std::vector<Index> tokens;
   StopReason reason = StopReason::max_tokens;
 };
 
-/// Writes tokens behind a prompt. `step(tokens)` reads tokens, the whole prompt first and then one
-/// at a time, and returns the logits of the token that follows: a model with its cache. Every token
-/// is told to `on_token(token)`, which may return false to end it. Throws InvalidArgument for an
-/// empty prompt and what the sampler cannot draw from.
+/// Generates tokens after a prompt. `step(tokens)` reads tokens, first the whole prompt and then
+/// one at a time, and returns the logits of the next token: a model with its cache.
+/// `on_token(token)` is called for every token and may return false to end generation. Throws
+/// InvalidArgument for an empty prompt and for logits that the sampler cannot draw from.
 template <class Step, class OnToken>
 Generation generate(Step&& step, std::span<const Index> prompt, const Sampler& sampler,
                     const StopRules& rules, Random& random, OnToken&& on_token) {

@@ -6,21 +6,71 @@
 #include <utility>
 #include <vector>
 
+#include <heed/attention/cache_shape.hpp>
 #include <heed/attention/key_value_cache.hpp>
 #include <heed/core/error.hpp>
-#include <heed/generation/session_options.hpp>
 #include <heed/layers/cached_attention.hpp>
+#include <heed/layers/multi_head_attention_options.hpp>
+#include <heed/masks/causal.hpp>
+#include <heed/masks/mask.hpp>
 #include <heed/models/language_model.hpp>
+#include <heed/models/language_model_options.hpp>
 
 namespace heed {
 
-/// Reading and writing with a language model some tokens at a time: the keys and values of every
-/// block are kept in caches, so that a token is computed once. Logits have the bits of the model's
-/// forward pass on the whole sequences, however these are cut into calls and whatever stands in the
-/// other sequences. `Stored` may be bfloat16: half the memory, other bits.
-/// Every call either happens or throws (ShapeError, CacheFull, what memory that runs out throws)
-/// and leaves the session as it was. The model is not copied. Sequences of unequal length need no
-/// padding: a token's position is its place in its own sequence.
+/// Capacity, mask and memory layout of a session.
+struct SessionOptions {
+  Index batch = 1;
+  Index max_length = 0;  // tokens of each sequence; 0: the model's
+  /// Above 0, a sequence without room for its next tokens slides: its oldest tokens leave, in the
+  /// smallest multiple of `slide` that makes room, and the others are read again at positions 0, 1,
+  /// … The logits are those of a forward pass over the tokens that stay. With 1 the fewest tokens
+  /// leave, but every new token costs a full pass; max_length / 2 costs one pass per that many
+  /// tokens. 0: tokens without room are a ShapeError.
+  Index slide = 0;
+  /// Tokens per page of the caches, as in CacheShape; 0: one contiguous page per sequence.
+  Index page_size = 0;
+  Index pages = 0;  // in each cache; 0: enough for all sequences at full length
+  /// Over positions within a sequence, the same mask for every sequence: reorder() moves them.
+  Mask mask = masks::Causal{};
+};
+
+namespace detail {
+
+/// The options with max_length filled in. Throws InvalidArgument for options that the model does
+/// not support.
+inline SessionOptions checked_options(SessionOptions options, const LanguageModelOptions& model) {
+  if (options.max_length == 0) options.max_length = model.max_length;
+  const bool table = model.positions == PositionKind::learned;
+  if (options.batch < 1 || options.max_length < 1 || options.page_size < 0 || options.pages < 0 ||
+      options.slide < 0 || options.slide > options.max_length ||
+      (table && options.max_length > model.max_length)) {
+    throw_invalid_argument("Session: batch ", options.batch, ", max_length ", options.max_length,
+                           " (of the model ", model.max_length, "), slide ", options.slide, ", ",
+                           options.pages, " pages of ", options.page_size);
+  }
+  return options;
+}
+
+inline CacheShape cache_shape(const SessionOptions& options,
+                              const MultiHeadAttentionOptions& attention) {
+  const Index heads = attention.kv_heads, dim = attention.head_dim;
+  const Index length = options.max_length, page = options.page_size;
+  if (page == 0) return CacheShape::contiguous(options.batch, heads, dim, dim, length);
+  auto shape = CacheShape{options.batch, heads, dim, dim, page}.for_tokens(length);
+  if (options.pages > 0) shape.pages = options.pages;
+  return shape;
+}
+
+}  // namespace detail
+
+/// Reads and generates with a language model a few tokens at a time. Caches keep the keys and
+/// values of every block, so that each token is computed once. Logits have the bits of the model's
+/// forward pass on the whole sequences, however these are cut into calls and whatever the other
+/// sequences hold. `Stored` may be bfloat16: half the memory, other bits. Every call either
+/// succeeds or throws (ShapeError, CacheFull, OutOfMemory) and leaves the session as it was. The
+/// model is referenced, not copied. Sequences of unequal length need no padding: a token's position
+/// is its place in its own sequence.
 template <Scalar T, class Stored = T>
 class Session {
  public:
@@ -36,14 +86,14 @@ class Session {
   }
 
   Index batch() const { return options_.batch; }
-  /// Tokens of a sequence so far, less those that left it.
+  /// The number of tokens in a sequence, without those that slid out of it.
   Index length(Index item = 0) const {
     check_item(item);
     return lengths_[static_cast<std::size_t>(item)];
   }
 
-  /// Reads the next tokens of every sequence (none for some, if need be) and gives the logits of
-  /// what follows each, (batch, vocabulary); 0 where there were none.
+  /// Reads the next tokens of every sequence, possibly none for some, and returns the logits of the
+  /// token after them: (batch, vocabulary), rows of 0 where there were none.
   Tensor<T, 2> prefill(std::span<const std::vector<Index>> tokens) {
     check_batch(tokens);
     if (options_.slide > 0 && !fits(tokens)) return slide(tokens);
@@ -60,13 +110,14 @@ class Session {
       return result;
     });
   }
-  /// One token for every sequence.
+  /// The same with one token for every sequence.
   Tensor<T, 2> step(std::span<const Index> tokens) {
     std::vector<std::vector<Index>> each;
     for (const Index token : tokens) each.push_back({token});
     return prefill(each);
   }
-  /// The next tokens of the one sequence, as `generate` asks for them: logits (vocabulary).
+  /// The interface of `generate`, for a session of one sequence: the logits (vocabulary) after
+  /// `tokens`.
   Tensor<T, 1> operator()(std::span<const Index> tokens) {
     if (batch() != 1) throw_shape_error("Session: one sequence wanted, there are ", batch());
     const std::vector<Index> next(tokens.begin(), tokens.end());
@@ -74,7 +125,8 @@ class Session {
     const Index vocabulary = logits.extent(1);
     return std::move(logits).reshaped(Extents<1>{vocabulary});
   }
-  /// The logits behind every one of the next tokens, which must fit: (batch, tokens, vocabulary).
+  /// The logits after every one of the next tokens, (batch, tokens, vocabulary). The tokens must
+  /// fit.
   Tensor<T, 3> logits(const Tokens& tokens) {
     std::vector<std::vector<Index>> rows;
     for (Index item = 0; item < tokens.extent(0); ++item) {
@@ -88,7 +140,7 @@ class Session {
     });
   }
 
-  /// Sequence i becomes what sequence parents[i] was.
+  /// Replaces sequence i by a copy of sequence parents[i], for all i at once: beam search.
   void reorder(std::span<const Index> parents) {
     if (static_cast<Index>(parents.size()) != batch()) {
       throw_shape_error("Session: ", parents.size(), " parents for a batch of ", batch());
@@ -105,7 +157,7 @@ class Session {
     lengths_ = std::move(lengths);
     texts_ = std::move(texts);
   }
-  /// Takes the last tokens of a sequence back, down to `length`; 0 begins anew.
+  /// Shortens a sequence to its first `length` tokens; 0 starts anew.
   void truncate(Index item, Index length) {
     check_item(item);
     if (length < 0 || length > this->length(item)) {
@@ -141,7 +193,8 @@ class Session {
     }
     return true;
   }
-  /// prefill where the oldest tokens leave. In a copy: what fails must leave this one as it was.
+  /// prefill where old tokens leave. Works on a copy, so that a failure leaves this session as it
+  /// was.
   Tensor<T, 2> slide(std::span<const std::vector<Index>> tokens) {
     Session other = *this;
     std::vector<std::vector<Index>> next(tokens.begin(), tokens.end());
@@ -179,8 +232,8 @@ class Session {
     return ragged;
   }
 
-  /// Reads tokens: `finish(logits)` of the logits behind all of them, (1, tokens, vocabulary), or
-  /// the last ones of their sequences.
+  /// Reads tokens and returns `finish(logits)` of the logits (1, tokens, vocabulary) after all of
+  /// them, or after the last ones of their sequences.
   template <class Finish>
   auto advance(const Ragged& next, bool last, const Finish& finish) {
     try {
@@ -199,7 +252,7 @@ class Session {
       throw;
     }
   }
-  /// What comes out of the last block, (1, tokens, model_dim); advances the caches.
+  /// The output of the last block, (1, tokens, model_dim); advances the caches.
   Tensor<T, 3> hidden(const Tokens& tokens, const std::vector<Index>& counts, bool last) {
     auto x = embedded(tokens, counts);
     for (std::size_t i = 0; i < caches_.size(); ++i) {

@@ -15,24 +15,25 @@
 
 namespace heed {
 
-/// How much a translation session can hold, and who sees whom.
+/// Capacity, masks and memory layout of a translation session.
 struct TranslationSessionOptions {
   Index max_length = 0;  // tokens of each target; 0: the model's
-  Index page_size = 0;   // in a page of the caches, as CacheShape has it; 0: one page per sequence
-  /// The target's mask is over positions, the same for all sequences.
+  Index page_size = 0;   // tokens per page of the caches, as in CacheShape; 0: one per sequence
+  /// The target's mask is over positions within a sequence, the same for all sequences.
   EncoderDecoderMasks masks{masks::Full{}, masks::Causal{}, masks::Full{}};
-  /// Of the sources' tokens, and of the targets' to max_length.
+  /// Positions of the sources' tokens, and of the targets' up to max_length.
   EncoderDecoderPositions positions = {};
 };
 
-/// Writing with an encoder-decoder some tokens at a time: the sources are read once, and the keys
-/// and values of what was written stay in caches. Logits have the bits of the model's forward pass
-/// on the whole targets, however these are cut into calls. Every call either happens or throws
-/// ShapeError and leaves the session as it was. The model is not copied.
+/// Generates with an encoder-decoder a few tokens at a time. The sources are read once; caches keep
+/// the keys and values of the targets so far. Logits have the bits of the model's forward pass on
+/// the whole targets, however these are cut into calls. Every call either succeeds or throws
+/// ShapeError and leaves the session as it was. The model is referenced, not copied.
 template <Scalar T>
 class TranslationSession {
  public:
-  /// `sources` (batch, length). Throws ShapeError for targets that the model has no positions for.
+  /// `sources` has extents (batch, length). Throws ShapeError for targets longer than the model's
+  /// positions.
   TranslationSession(const EncoderDecoder<T>&& model, const Tokens& sources,
                      const TranslationSessionOptions& = {}) = delete;  // name the model
   TranslationSession(const EncoderDecoder<T>& model, const Tokens& sources,
@@ -51,15 +52,15 @@ class TranslationSession {
   }
 
   Index batch() const { return batch_; }
-  /// Target tokens read so far, the same number for every sequence.
+  /// The number of target tokens read so far, the same for every sequence.
   Index length() const { return length_; }
 
-  /// Reads the next tokens of every target, (batch, tokens): the logits behind each of them,
-  /// (batch, tokens, vocabulary).
+  /// Reads the next tokens of every target, (batch, tokens), and returns the logits after each of
+  /// them: (batch, tokens, vocabulary).
   Tensor<T, 3> logits(const Tokens& tokens) {
     return advance(tokens, [](Tensor<T, 3>&& logits) { return std::move(logits); });
   }
-  /// One token for every target: the logits of what follows, (batch, vocabulary).
+  /// The same with one token for every target: the logits after it, (batch, vocabulary).
   Tensor<T, 2> step(std::span<const Index> tokens) {
     Tokens column({static_cast<Index>(tokens.size()), 1});
     std::copy(tokens.begin(), tokens.end(), column.data());
@@ -67,7 +68,7 @@ class TranslationSession {
     const Extents<2> rows = {next.extent(0), next.extent(2)};
     return std::move(next).reshaped(rows);
   }
-  /// The next tokens of the one target, as `generate` asks for them: logits (vocabulary).
+  /// The interface of `generate`, for one target: the logits (vocabulary) after `tokens`.
   Tensor<T, 1> operator()(std::span<const Index> tokens) {
     if (batch_ != 1 || tokens.empty()) {
       throw_shape_error("TranslationSession: ", tokens.size(), " tokens for one of ", batch_,
@@ -80,7 +81,7 @@ class TranslationSession {
     });
   }
 
-  /// Takes the last tokens back, down to `length`; 0 begins anew.
+  /// Shortens all targets to their first `length` tokens; 0 starts anew.
   void truncate(Index length) {
     if (length < 0 || length > length_) {
       throw_shape_error("TranslationSession: truncate to ", length, " tokens where there are ",
@@ -103,7 +104,7 @@ class TranslationSession {
     return options;
   }
 
-  /// Reads tokens: `finish(logits)` of the logits behind all of them.
+  /// Reads tokens and returns `finish(logits)` of the logits after all of them.
   template <class Finish>
   auto advance(const Tokens& tokens, const Finish& finish) {
     if (tokens.extent(0) != batch_ || tokens.extent(1) > options_.max_length - length_) {

@@ -4,35 +4,104 @@
 #include <algorithm>
 #include <bit>
 #include <charconv>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <map>
+#include <set>
+#include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <vector>
 
+#include <heed/core/detail/problem_list.hpp>
 #include <heed/core/printable.hpp>
 #include <heed/core/random.hpp>
 #include <heed/io/safetensors.hpp>
 #include <heed/io/safetensors_writer.hpp>
 #include <heed/layers/parameters.hpp>
-#include <heed/training/detail/parameter_match.hpp>
-#include <heed/training/early_stopping.hpp>
+#include <heed/training/train.hpp>
+
+namespace heed::detail {
+
+/// Compares the names, types and shapes of a model's parameters with those of a file, then reads
+/// them.
+class ParameterMatch {
+ public:
+  explicit ParameterMatch(const Safetensors& file) : file_(file) {}
+
+  /// Adds the parameters of a model, which must not move until read().
+  template <class Model>
+  void expect(const std::string& prefix, Model& model) {
+    for_each_parameter(
+        [&](std::string_view name, auto& parameter) {
+          using T = typename std::remove_cvref_t<decltype(parameter)>::value_type;
+          const std::string full = prefix + std::string(name);
+          expected_.insert(full);
+          if (!file_.contains(full)) {
+            return problems_.add("missing: ", full, " ", parameter.extents());
+          }
+          const SafetensorsEntry& entry = file_.entry(full);
+          const auto& extents = parameter.extents();
+          const auto shape = entry.shape();
+          if (!std::equal(extents.begin(), extents.end(), shape.begin(), shape.end()) ||
+              entry.type != element_type_of<T>()) {
+            problems_.add("other shape or type: ", full, " is ", name_of(entry.type), " ", shape,
+                          ", expected ", name_of(element_type_of<T>()), " ", extents);
+          }
+          found_.push_back({parameter.data(), file_.bytes(full)});
+        },
+        model);
+  }
+
+  /// Throws FileError with a list of all differences, if there are any; the first 50 by name.
+  void finish(const std::string& path) {
+    for (const SafetensorsEntry& entry : file_.entries()) {
+      if (!expected_.contains(entry.name)) {
+        problems_.add("not in the model: ", printable(entry.name), " ", entry.shape());
+      }
+    }
+    if (problems_.count() == 0) return;
+    throw_file_error(path, ": does not match the model:\n  ", problems_.text());
+  }
+  /// Reads every expected parameter. After finish() nothing can fail.
+  void read() const noexcept {
+    for (const Found& found : found_) {
+      if (!found.from.empty()) std::memcpy(found.to, found.from.data(), found.from.size());
+    }
+  }
+
+ private:
+  struct Found {
+    void* to;
+    std::span<const std::byte> from;
+  };
+
+  const Safetensors& file_;
+  std::set<std::string> expected_;
+  std::vector<Found> found_;
+  ProblemList problems_{"\n  "};
+};
+
+}  // namespace heed::detail
 
 namespace heed {
 
-/// Where a training run stands, besides weights and moments. Schedules and batches are functions of
-/// these numbers (and of settings that the program has).
+/// The position of a training run, apart from weights and moments. Schedules and batches are
+/// functions of these numbers and of the program's own settings.
 struct TrainingState {
   Index step = 0;
   Index epoch = 0;
   Index batch = 0;  // of the epoch
   Random random{0};
-  /// What else a program wants to find again: names and UTF-8 texts, metadata `note.NAME`.
+  /// A program's own notes: names and UTF-8 texts, stored as metadata `note.NAME`.
   std::map<std::string, std::string> notes = {};
 };
 
 namespace detail {
 
-/// Adds every parameter, its name behind `prefix`.
+/// Adds every parameter under `prefix` and its name.
 template <class Model>
 void add_parameters(SafetensorsWriter& writer, const std::string& prefix, const Model& model) {
   for_each_parameter(
@@ -42,10 +111,10 @@ void add_parameters(SafetensorsWriter& writer, const std::string& prefix, const 
       model);
 }
 
-/// Notes of its own that a checkpoint may hold: each takes many times what it takes in a file.
+/// The most notes of a program in a checkpoint: each takes many times its bytes in the file.
 inline constexpr std::size_t most_notes = 4096;
 
-/// A whole number that a note holds. Throws FileError.
+/// The whole number in a note. Throws FileError.
 template <class Integer>
 Integer noted_number(const std::string& path, const Notes& notes, const std::string& key) {
   if (!notes.contains(key)) throw_file_error(path, ": no checkpoint: '", key, "' is not noted");
@@ -77,7 +146,7 @@ inline EarlyStoppingState noted_stopping(const std::string& path, const Notes& n
   return state;
 }
 
-/// Where a run stood and its random numbers.
+/// The position of the run and its random numbers.
 inline TrainingState noted_state(const std::string& path, const Notes& notes) {
   const auto number = [&](const std::string& key) { return noted_number<Index>(path, notes, key); };
   if (number("heed_checkpoint") != 1) throw_file_error(path, ": a checkpoint of another version");
@@ -144,8 +213,8 @@ TrainingState read_checkpoint(const std::string& path, Model& model, Optimizer& 
 
 }  // namespace detail
 
-/// Writes the parameters of a model as a safetensors file under their names, whole or not at all.
-/// Throws FileError.
+/// Writes the parameters of a model under their names as a safetensors file, completely or not at
+/// all. Throws FileError.
 template <HasMembers Model>
 void save_weights(const std::string& path, const Model& model) {
   SafetensorsWriter writer;
@@ -153,8 +222,8 @@ void save_weights(const std::string& path, const Model& model) {
   writer.write(path);
 }
 
-/// Reads what save_weights wrote into a model of the same shape. Throws FileError, the model
-/// untouched, that lists tensors which are missing, too many or of another shape or type.
+/// Reads a file of save_weights into a model of the same shape. Throws FileError, with the model
+/// unchanged, and lists tensors that are missing, unknown, or of another shape or type.
 template <HasMembers Model>
 void load_weights(const std::string& path, Model& model) {
   const Safetensors file = load_safetensors(path);
@@ -164,25 +233,25 @@ void load_weights(const std::string& path, Model& model) {
   match.read();
 }
 
-/// Writes all that a run needs to go on with the same bits: weights (as `model.…`), the optimizer's
-/// moments (`optimizer.…`) and steps, and where the run stands; whole or not at all. Throws
-/// FileError.
+/// Writes everything that a run needs to continue with the same bits: weights (as `model.…`), the
+/// optimizer's moments (`optimizer.…`) and steps, and the position of the run; completely or not at
+/// all. Throws FileError.
 template <HasMembers Model, HasMembers Optimizer>
 void save_checkpoint(const std::string& path, const Model& model, const Optimizer& optimizer,
                      const TrainingState& state) {
   detail::write_checkpoint<Model>(path, model, optimizer, state, nullptr);
 }
-/// The same with what early stopping remembers: its best weights (`stopping.best_model.…`), their
-/// loss, and how long it has waited since.
+/// The same with the state of early stopping: its best weights (`stopping.best_model.…`), their
+/// loss, and the number of evaluations since.
 template <HasMembers Model, HasMembers Optimizer>
 void save_checkpoint(const std::string& path, const Model& model, const Optimizer& optimizer,
                      const TrainingState& state, const EarlyStopping<Model>& stopping) {
   detail::write_checkpoint(path, model, optimizer, state, &stopping);
 }
 
-/// Reads what save_checkpoint wrote into a model and an optimizer of the same shapes. Throws
-/// FileError, both untouched, for what is no checkpoint or does not match; what was written with
-/// early stopping is read with it.
+/// Reads a file of save_checkpoint into a model and an optimizer of the same shapes. A checkpoint
+/// written with early stopping must be read with it. Throws FileError, with both unchanged, for a
+/// file that is no checkpoint or does not match.
 template <HasMembers Model, HasMembers Optimizer>
 TrainingState load_checkpoint(const std::string& path, Model& model, Optimizer& optimizer) {
   return detail::read_checkpoint<Model, Optimizer>(path, model, optimizer, nullptr);

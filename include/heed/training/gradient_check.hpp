@@ -16,7 +16,7 @@
 
 namespace heed {
 
-/// Numbers that a loss depends on, and what is claimed to be its gradient.
+/// A tensor that a loss depends on, and the gradient to check for it.
 struct CheckedGradient {
   std::string name;
   std::span<double> values;
@@ -25,11 +25,11 @@ struct CheckedGradient {
 
 /// Options of gradient_check.
 struct GradientCheckOptions {
-  double step = 3e-4;  // of the difference quotients
-  Index most = 0;      // elements tried of each tensor, evenly chosen; 0: all
+  double step = 3e-4;  // of the finite differences
+  Index most = 0;      // elements checked per tensor, evenly spaced; 0: all
 };
 
-/// The element whose claimed gradient is furthest from the difference quotient.
+/// The result of a gradient check: the element with the largest error.
 struct GradientCheckReport {
   double worst = 0;   // |claimed − measured| over the norm of all measured gradients
   std::string name;   // of the tensor
@@ -39,10 +39,10 @@ struct GradientCheckReport {
   Index checked = 0;  // elements
 };
 
-/// Compares gradients with difference quotients of `loss` over five points, whose error falls with
-/// the fourth power of the step: right gradients of a smooth function agree to about 1e-11. Values
-/// are moved and put back. NaN anywhere makes `worst` NaN. Throws ShapeError when values and
-/// gradient differ in number.
+/// Compares gradients with five-point finite differences of `loss`, whose error falls with the
+/// fourth power of the step: correct gradients of a smooth function agree to about 1e-11. Values
+/// are changed and restored. NaN anywhere makes `worst` NaN. Throws ShapeError when the numbers of
+/// values and gradients differ.
 inline GradientCheckReport gradient_check(std::span<const CheckedGradient> tensors,
                                           FunctionRef<double()> loss,
                                           const GradientCheckOptions& options = {}) {
@@ -84,7 +84,7 @@ inline GradientCheckReport gradient_check(std::span<const CheckedGradient> tenso
 
 namespace detail {
 
-/// The parameters of a model beside their gradients, by name.
+/// The parameters of a model with their gradients, by name.
 template <class Model>
 std::vector<CheckedGradient> checked_gradients(Model& model, const Model& gradients) {
   std::vector<CheckedGradient> tensors;
@@ -99,8 +99,8 @@ std::vector<CheckedGradient> checked_gradients(Model& model, const Model& gradie
 
 }  // namespace detail
 
-/// Checks the parameters of a model of doubles: `loss()` reads the model, `gradients` are what
-/// backward made of it.
+/// Checks all parameters of a model in double: `loss()` evaluates the model, `gradients` come from
+/// its backward pass.
 template <HasMembers Model>
 GradientCheckReport gradient_check(Model& model, const Model& gradients, FunctionRef<double()> loss,
                                    const GradientCheckOptions& options = {}) {
@@ -108,9 +108,9 @@ GradientCheckReport gradient_check(Model& model, const Model& gradients, Functio
       std::span<const CheckedGradient>(detail::checked_gradients(model, gradients)), loss, options);
 }
 
-/// Checks a layer of doubles with forward(input, saved) and backward(grad_out, saved, gradients),
-/// and its input under the name "input", for a random mixture of its outputs as the loss. More
-/// arguments stand behind the input in forward, and nowhere in backward.
+/// Checks a layer in double through forward(input, more..., saved) and backward(grad_out, saved,
+/// gradients), and its input under the name "input". The loss is a random weighted sum of the
+/// outputs.
 template <HasMembers Layer, std::size_t Rank, class... More>
 GradientCheckReport gradient_check_layer(Layer& layer, Tensor<double, Rank> input, Random random,
                                          const GradientCheckOptions& options, const More&... more) {

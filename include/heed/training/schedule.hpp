@@ -8,12 +8,12 @@
 #include <heed/core/detail/product.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
-#include <heed/training/detail/whole_power.hpp>
 
 namespace heed {
 
-/// A learning rate for every step from 0 on: a pure function of the step, so that a checkpoint
-/// needs nothing but the step. Any callable is one: the types below, what composes them, a lambda.
+/// The learning rate of every step, counted from 0: a pure function of the step, so that a
+/// checkpoint needs nothing but the step. Any callable will do: the types below, their
+/// combinations, or a lambda.
 using Schedule = std::function<double(Index step)>;
 
 namespace detail {
@@ -61,9 +61,9 @@ struct Constant {
   double operator()(Index) const { return rate; }
 };
 
-/// From `rate` down to `least` along half a cosine in `steps` steps: rate at step 0, least at
-/// `steps` and after. With restarts it begins again instead, each time `growth` times as long.
-/// Loshchilov and Hutter 2017; CosineAnnealingLR and CosineAnnealingWarmRestarts of PyTorch.
+/// Falls from `rate` to `least` along half a cosine over `steps` steps, and stays there. With
+/// restarts it begins again instead, each time `growth` times as long. Loshchilov and Hutter 2017;
+/// CosineAnnealingLR and CosineAnnealingWarmRestarts of PyTorch.
 struct Cosine {
   double rate = 1e-3;
   double least = 0;
@@ -86,7 +86,7 @@ struct Cosine {
   }
 };
 
-/// From `rate` to `last` along a straight line in `steps` steps.
+/// Falls from `rate` to `last` along a straight line over `steps` steps, and stays there.
 struct Linear {
   double rate = 1e-3;
   double last = 0;
@@ -99,7 +99,7 @@ struct Linear {
   }
 };
 
-/// `rate`, times `factor` after every `every` steps.
+/// `rate`, multiplied by `factor` after every `every` steps. StepLR of PyTorch.
 struct Steps {
   double rate = 1e-3;
   double factor = 0.1;
@@ -111,8 +111,8 @@ struct Steps {
   }
 };
 
-/// `then`, begun after `steps` steps of linear warm-up towards its first rate: step s has
-/// (s + 1) / (steps + 1) of it, so that no step is lost on a rate of 0. Goyal et al. 2017.
+/// Linear warm-up over `steps` steps, then `then` from its own step 0. Step s has (s + 1) / (steps
+/// + 1) of the first rate of `then`, so that no step is lost on a rate of 0. Goyal et al. 2017.
 inline Schedule warm_up(Index steps, Schedule then) {
   detail::check_steps("warm_up", steps, 0);
   return [steps, then = std::move(then)](Index step) {
@@ -121,8 +121,8 @@ inline Schedule warm_up(Index steps, Schedule then) {
   };
 }
 
-/// One schedule after another, each counting from its own begin: {schedule, how many steps}. The
-/// last one goes on.
+/// Schedules one after another as pairs {schedule, number of steps}, each counting from its own
+/// step 0. The last one has no end.
 inline Schedule sequence(std::vector<std::pair<Schedule, Index>> parts) {
   if (parts.empty()) throw_invalid_argument("sequence: no schedules");
   for (const auto& part : parts) detail::check_steps("sequence", part.second, 0);

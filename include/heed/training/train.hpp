@@ -1,43 +1,238 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <concepts>
+#include <cstdint>
 #include <ctime>
 #include <limits>
+#include <numeric>
+#include <span>
 #include <string>
+#include <tuple>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 #include <heed/core/error.hpp>
+#include <heed/core/index.hpp>
+#include <heed/core/random.hpp>
 #include <heed/layers/parameters.hpp>
-#include <heed/training/optimizer_step.hpp>
+#include <heed/tensor/tensor.hpp>
+#include <heed/training/optimizers.hpp>
 #include <heed/training/schedule.hpp>
 
 namespace heed {
 
-/// What a part of a step cost: the loss of a batch, and how many tokens it was the mean of.
+/// Options of make_batches.
+struct BatchOptions {
+  Index batch_size = 32;
+  bool shuffle = true;
+  std::uint64_t seed = 0;
+  /// Groups items of similar length to save padding: each window of this many batches of shuffled
+  /// items is sorted by length before it is cut into batches. 0: no grouping.
+  Index bucket_batches = 0;
+};
+
+namespace detail {
+
+/// Shuffles in place, after Fisher and Yates.
+template <class T>
+void shuffle(std::vector<T>& values, Random& random) {
+  for (std::size_t i = values.size(); i > 1; --i) {
+    std::swap(values[i - 1],
+              values[static_cast<std::size_t>(random.integer(static_cast<Index>(i)))]);
+  }
+}
+
+}  // namespace detail
+
+/// The batches of one epoch, as indices into `lengths`: every item is in exactly one batch, and the
+/// last batch may be smaller. A pure function of its arguments, so that an epoch and a batch number
+/// are a position in the data. Throws InvalidArgument for a batch_size below 1 or bucket_batches
+/// below 0.
+inline std::vector<std::vector<Index>> make_batches(std::span<const Index> lengths, Index epoch,
+                                                    const BatchOptions& options = {}) {
+  if (options.batch_size < 1 || options.bucket_batches < 0) {
+    throw_invalid_argument("make_batches: batch_size ", options.batch_size, ", bucket_batches ",
+                           options.bucket_batches, "; expected 1 or more, 0 or more");
+  }
+  std::vector<Index> items(lengths.size());
+  std::iota(items.begin(), items.end(), Index{0});
+  Random random(options.seed, static_cast<std::uint64_t>(epoch));
+  if (options.shuffle) detail::shuffle(items, random);
+  const auto size = static_cast<std::size_t>(options.batch_size);
+  if (options.bucket_batches > 0) {
+    const std::size_t window = size * static_cast<std::size_t>(options.bucket_batches);
+    for (std::size_t begin = 0; begin < items.size(); begin += window) {
+      const auto end = std::min(items.size(), begin + window);
+      std::stable_sort(items.begin() + static_cast<Index>(begin),
+                       items.begin() + static_cast<Index>(end), [&](Index a, Index b) {
+                         return lengths[static_cast<std::size_t>(a)] <
+                                lengths[static_cast<std::size_t>(b)];
+                       });
+    }
+  }
+  std::vector<std::vector<Index>> batches;
+  for (std::size_t begin = 0; begin < items.size(); begin += size) {
+    const auto end = std::min(items.size(), begin + size);
+    batches.emplace_back(items.begin() + static_cast<Index>(begin),
+                         items.begin() + static_cast<Index>(end));
+  }
+  if (options.shuffle && options.bucket_batches > 0) detail::shuffle(batches, random);
+  return batches;
+}
+
+/// A batch of sequences, padded to the longest; the target of every token is the token after it.
+struct TokenBatch {
+  Tensor<Index, 2> tokens;     // (batch, length)
+  Tensor<Index, 2> targets;    // (batch, length); `ignored` after the end of a sequence
+  std::vector<Index> lengths;  // (batch): tokens that are not padding
+};
+
+/// The values after the end of a sequence.
+struct PaddingTokens {
+  Index padding = 0;
+  Index ignored = -100;
+};
+
+/// A batch of the chosen sequences: a sequence of n + 1 tokens gives n tokens and n targets. Throws
+/// InvalidArgument for an index without a sequence and for an empty sequence.
+inline TokenBatch next_token_batch(std::span<const std::vector<Index>> sequences,
+                                   std::span<const Index> chosen, const PaddingTokens& pad = {}) {
+  TokenBatch batch;
+  Index longest = 0;
+  for (const Index item : chosen) {
+    if (item < 0 || item >= static_cast<Index>(sequences.size())) {
+      throw_invalid_argument("next_token_batch: sequence ", item, " of ", sequences.size());
+    }
+    const auto length = static_cast<Index>(sequences[static_cast<std::size_t>(item)].size()) - 1;
+    if (length < 0) throw_invalid_argument("next_token_batch: sequence ", item, " has no tokens");
+    batch.lengths.push_back(length);
+    longest = std::max(longest, length);
+  }
+  const auto rows = static_cast<Index>(chosen.size());
+  batch.tokens = Tensor<Index, 2>({rows, longest});
+  batch.targets = Tensor<Index, 2>({rows, longest});
+  std::fill(batch.tokens.begin(), batch.tokens.end(), pad.padding);
+  std::fill(batch.targets.begin(), batch.targets.end(), pad.ignored);
+  for (std::size_t row = 0; row < chosen.size(); ++row) {
+    const auto& sequence = sequences[static_cast<std::size_t>(chosen[row])];
+    for (Index i = 0; i < batch.lengths[row]; ++i) {
+      batch.tokens(row, i) = sequence[static_cast<std::size_t>(i)];
+      batch.targets(row, i) = sequence[static_cast<std::size_t>(i + 1)];
+    }
+  }
+  return batch;
+}
+
+/// `count` windows of `length` tokens, with their targets, from random places of a text. Throws
+/// InvalidArgument when the text has fewer than `length` + 1 tokens.
+inline TokenBatch random_windows(std::span<const Index> text, Index count, Index length,
+                                 Random& random) {
+  const Index places = static_cast<Index>(text.size()) - length;
+  if (count < 0 || length < 1 || places < 1) {
+    throw_invalid_argument("random_windows: ", count, " stretches of ", length, " + 1 tokens from ",
+                           text.size());
+  }
+  TokenBatch batch{Tensor<Index, 2>({count, length}), Tensor<Index, 2>({count, length}),
+                   std::vector<Index>(static_cast<std::size_t>(count), length)};
+  for (Index row = 0; row < count; ++row) {
+    const Index begin = random.integer(places);
+    for (Index i = 0; i < length; ++i) {
+      batch.tokens(row, i) = text[static_cast<std::size_t>(begin + i)];
+      batch.targets(row, i) = text[static_cast<std::size_t>(begin + i + 1)];
+    }
+  }
+  return batch;
+}
+
+/// Options of EarlyStopping.
+struct EarlyStoppingOptions {
+  Index patience = 5;          // evaluations without improvement before training stops
+  double min_improvement = 0;  // by which a loss must fall to count as one
+};
+
+/// The state of EarlyStopping apart from its weights, as a checkpoint stores it.
+struct EarlyStoppingState {
+  double best_loss = std::numeric_limits<double>::infinity();
+  Index best_evaluation = 0;
+  Index evaluations = 0;
+};
+
+/// Watches a validation loss, keeps the weights of the best evaluation, and tells when to stop:
+/// after `patience` evaluations without improvement.
+template <class Model>
+class EarlyStopping {
+ public:
+  /// Throws InvalidArgument for a patience below 1 or a min_improvement below 0.
+  explicit EarlyStopping(const Model& model, const EarlyStoppingOptions& options = {})
+      : options_(options), best_model_(model) {
+    if (options.patience < 1 || !(options.min_improvement >= 0)) {
+      throw_invalid_argument("EarlyStopping: patience ", options.patience, ", min_improvement ",
+                             options.min_improvement, "; expected 1 or more, 0 or more");
+    }
+  }
+
+  /// Records an evaluation; true when training should stop. A NaN is no improvement.
+  bool update(double loss, const Model& model) {
+    auto& [best_loss, best_evaluation, evaluations] = state_;
+    const bool first = evaluations == 0;
+    if (loss < best_loss - options_.min_improvement || (first && loss <= best_loss)) {
+      best_model_ = Model(model);  // first, and whole: memory may run out
+      best_loss = loss;
+      best_evaluation = evaluations + 1;
+    }
+    ++evaluations;
+    return evaluations - best_evaluation >= options_.patience;
+  }
+
+  /// The weights of the best evaluation; before the first one, those given to the constructor.
+  const Model& best_model() const { return best_model_; }
+  /// +inf before the first evaluation that was not NaN.
+  double best_loss() const { return state_.best_loss; }
+  /// Which evaluation was the best, counted from 1; 0: none.
+  Index best_evaluation() const { return state_.best_evaluation; }
+  Index evaluations() const { return state_.evaluations; }
+
+  const EarlyStoppingState& state() const { return state_; }
+  /// Continues from a loaded checkpoint.
+  void set_state(const EarlyStoppingState& state) { state_ = state; }
+  /// The weights that a checkpoint stores.
+  static auto members(auto& stopping) {
+    return std::tuple{member("best_model", stopping.best_model_)};
+  }
+
+ private:
+  EarlyStoppingOptions options_;
+  Model best_model_;
+  EarlyStoppingState state_;
+};
+
+/// The loss of a batch, and the number of tokens that it is the mean of.
 struct BatchLoss {
   double loss = 0;
   Index tokens = 0;
 };
 
-/// What a training loop tells after every step.
+/// A report of train after every step.
 struct StepInfo {
   Index step = 0;  // counted from 0
   double loss = 0;
   double learning_rate = 0;
   double tokens_per_second = 0;  // of this step
   double gradient_norm = 0;      // before clipping
-  bool taken = true;             // false: gradients were not finite, nothing was changed
-  std::string refused_by = {};   // then the first parameter whose gradient was not
+  bool taken = true;             // false: the gradients were not finite, no weight has changed
+  std::string refused_by = {};   // then the first parameter with such a gradient
 };
 
 /// Options of train.
 struct TrainOptions {
   Index steps = 1000;
-  Index first_step = 0;  // after a checkpoint: how many were taken before
+  Index first_step = 0;  // after a checkpoint: the number of steps already taken
   Schedule schedule = schedules::Constant{};
   double max_gradient_norm = std::numeric_limits<double>::infinity();
-  Index accumulate = 1;  // batches a step
+  Index accumulate = 1;  // batches per step
 };
 
 namespace detail {
@@ -52,10 +247,10 @@ inline double seconds_now() {
 
 }  // namespace detail
 
-/// The loop of training: `compute(batch, gradients)` runs batch number `batch` forward and
-/// backward, adds to `gradients` and returns a BatchLoss; `on_step(info)` hears of every step and
-/// may return false to end the loop. Returns the number of steps taken so far, `first_step`
-/// included. It is short so that it can be copied where it does not fit.
+/// A training loop. `compute(batch, gradients)` runs batch number `batch` forward and backward,
+/// adds to `gradients` and returns a BatchLoss. `on_step(info)` is called after every step and may
+/// return false to end the loop. Returns the number of steps taken so far, `first_step` included.
+/// Short on purpose: copy it where it does not fit.
 template <HasMembers Model, class Optimizer, class Compute, class OnStep>
 Index train(Model& model, Optimizer& optimizer, const TrainOptions& options, Compute&& compute,
             OnStep&& on_step) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <heed/core/index.hpp>
+
 namespace heed::detail {
 
 /// a · b, rounded here. Compilers may fuse `a * b + c` into one rounding, depending on their flags
@@ -31,6 +33,15 @@ inline T polynomial(const T (&coefficients)[n], T x) {
   T sum = coefficients[n - 1];
   for (unsigned i = n - 1; i-- > 0;) sum = product(sum, x) + coefficients[i];
   return sum;
+}
+
+/// base to the power of a whole number ≥ 0, by squaring: the same bits with every math library.
+inline double whole_power(double base, Index exponent) {
+  double result = 1;
+  for (; exponent > 0; exponent /= 2, base *= base) {
+    if (exponent % 2 == 1) result *= base;
+  }
+  return result;
 }
 
 }  // namespace heed::detail

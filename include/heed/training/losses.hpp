@@ -21,17 +21,54 @@
 
 namespace heed {
 
+/// A loss and its gradient with respect to the predictions.
+template <Scalar T, std::size_t Rank>
+struct MeanSquaredError {
+  double loss = 0;
+  Tensor<T, Rank> grad_predictions;
+};
+
+/// Mean squared error over all elements, with its gradient: `auto [loss, grad_predictions] =
+/// mean_squared_error(predictions, targets)`. Computed in double, in row-major order; 0 for no
+/// elements. Throws ShapeError when the extents differ.
+template <Viewable Predictions, Viewable Targets>
+auto mean_squared_error(const Predictions& predictions, const Targets& targets) {
+  using T = ValueOf<const Predictions>;
+  constexpr std::size_t rank = ViewOf<const Predictions>::rank();
+  static_assert(std::is_same_v<T, ValueOf<const Targets>> && rank == ViewOf<const Targets>::rank(),
+                "mean_squared_error: predictions and targets must have one scalar type and rank");
+  const TensorView<const T, rank> from = view_of(predictions), to = view_of(targets);
+  if (from.extents() != to.extents()) {
+    throw_shape_error("mean_squared_error: predictions are ", from.extents(), ", targets ",
+                      to.extents());
+  }
+  MeanSquaredError<T, rank> result{0, Tensor<T, rank>(from.extents())};
+  const auto count = static_cast<double>(from.size());
+  T* gradient = result.grad_predictions.data();
+  detail::for_each_row(from.extents(), [&](const Extents<rank>& at) {
+    const auto predicted = detail::row_at(from, at), target = detail::row_at(to, at);
+    for (Index i = 0; i < predicted.extent(0); ++i) {
+      const double difference = static_cast<double>(predicted(i)) - static_cast<double>(target(i));
+      result.loss += difference * difference;
+      *gradient++ = static_cast<T>(2 * difference / count);
+    }
+  });
+  if (from.size() > 0) result.loss /= count;
+  return result;
+}
+
 /// Options of cross_entropy.
 struct CrossEntropyOptions {
-  /// A target that takes no part: padding.
+  /// The target of positions that do not count: padding.
   Index ignored = -100;
-  /// How much of the target is spread evenly over all classes, 0 to 1. Szegedy et al. 2016.
+  /// The share of every target that is spread evenly over all classes, 0 to 1. Szegedy et al. 2016.
   double label_smoothing = 0;
-  /// What the sum over targets is divided by; 0: how many are kept. For batches computed in parts.
+  /// The divisor of the sum over targets; 0: the number of targets that count. Set it where one
+  /// batch is computed in parts.
   Index divisor = 0;
 };
 
-/// A loss and what it asks of the logits.
+/// A loss and its gradient with respect to the logits.
 template <Scalar T, std::size_t Rank>
 struct CrossEntropy {
   double loss = 0;
@@ -44,7 +81,7 @@ template <class Targets, std::size_t Rank>
 concept TargetsOf = Viewable<const Targets> && std::integral<ValueOf<const Targets>> &&
     (ViewOf<const Targets>::rank() + 1 == Rank);
 
-/// Refuses what cannot be computed; how many targets are kept.
+/// Checks the arguments of a call and returns the number of targets that count.
 template <class Logits, class Targets>
 Index check_cross_entropy(const Logits& logits, const Targets& targets,
                           const CrossEntropyOptions& options) {
@@ -77,7 +114,7 @@ Index check_cross_entropy(const Logits& logits, const Targets& targets,
   return kept;
 }
 
-/// One target with its logits.
+/// One target that counts, with its logits.
 template <class T>
 struct CrossEntropyRow {
   TensorView<const T, 1> logits;
@@ -86,7 +123,7 @@ struct CrossEntropyRow {
   double loss = 0;
 };
 
-/// What all rows of a call share.
+/// Settings that all rows of a call share.
 struct CrossEntropyCall {
   double smoothing = 0;
   double divisor = 1;
@@ -104,7 +141,7 @@ void finish_gradient(T* powers, Index classes, Index target, double sum,
   powers[target] = static_cast<T>(at_target / call.divisor);
 }
 
-/// A row of nothing but −inf, where no probabilities are: p counts as 0.
+/// A row of nothing but −inf has no probabilities: p counts as 0.
 template <class T>
 void empty_row(CrossEntropyRow<T>& row, const CrossEntropyCall& call) {
   const Index classes = row.logits.extent(0);
@@ -152,7 +189,7 @@ void compute_row(CrossEntropyRow<T>& row, T* buffer, const CrossEntropyCall& cal
   if (row.gradient != nullptr) finish_gradient(powers, classes, row.target, sum, call);
 }
 
-/// The loss; gradients too where `gradients` is not empty, which is zero at first.
+/// The loss, and the gradients too where `gradients` is not empty; it must be zero before the call.
 template <class T, class Logits, class Targets, std::size_t Rank>
 double compute_cross_entropy(const Logits& logits, const Targets& targets,
                              const TensorView<T, Rank>& gradients,
@@ -188,15 +225,15 @@ double compute_cross_entropy(const Logits& logits, const Targets& targets,
 
 }  // namespace detail
 
-/// Cross-entropy of logits (…, classes) and class numbers `targets` (…), the mean over targets that
-/// are not `ignored`, with its gradient: `auto [loss, grad_logits] = cross_entropy(logits,
+/// Cross-entropy of logits (…, classes) and class numbers `targets` (…): the mean over all targets
+/// that are not `ignored`, with its gradient: `auto [loss, grad_logits] = cross_entropy(logits,
 /// targets)`. Rows are summed in double, so that 200,000 classes are as accurate as ten.
 ///
-/// Logits of ignored targets are not looked at and get gradients of exactly 0; with nothing kept
-/// the loss is 0. A logit of −inf is a class of probability 0: its gradient is −y / n, and the loss
-/// is +inf where y is not 0, as it is for a row of nothing but −inf. NaN or +inf makes the loss NaN
-/// and the gradients of its row. Throws ShapeError for shapes that do not fit and InvalidArgument
-/// for targets that are no class.
+/// Logits of ignored targets are not read and get gradients of exactly 0; if every target is
+/// ignored, the loss is 0. A logit of −inf is a class of probability 0: its gradient is −y / n, and
+/// the loss is +inf where y is not 0. A row of nothing but −inf has a loss of +inf too. NaN or +inf
+/// makes the loss and the gradients of its row NaN. Throws ShapeError for shapes that do not match
+/// and InvalidArgument for targets that are not a class number.
 template <Viewable Logits, detail::TargetsOf<ViewOf<const Logits>::rank()> Targets>
 auto cross_entropy(const Logits& logits, const Targets& targets,
                    const CrossEntropyOptions& options = {}) {
@@ -209,7 +246,7 @@ auto cross_entropy(const Logits& logits, const Targets& targets,
   return result;
 }
 
-/// The loss of cross_entropy alone, the same bits: validation.
+/// The loss of cross_entropy without gradients, with the same bits: for validation.
 template <Viewable Logits, detail::TargetsOf<ViewOf<const Logits>::rank()> Targets>
 double cross_entropy_loss(const Logits& logits, const Targets& targets,
                           const CrossEntropyOptions& options = {}) {

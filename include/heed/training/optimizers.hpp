@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include <heed/core/detail/product.hpp>
+#include <heed/core/error.hpp>
+#include <heed/core/function_ref.hpp>
+#include <heed/core/parallel.hpp>
+#include <heed/layers/parameters.hpp>
+#include <heed/simd/training_kernels.hpp>
+#include <heed/tensor/detail/definitions.hpp>
+
+namespace heed {
+
+namespace detail {
+
+/// Calls body(stretch, begin, end) for consecutive ranges of 0 … count - 1, on several threads
+/// where there are more than one. The borders depend on `count` alone, and so do the bits of every
+/// sum.
+inline void for_each_stretch(Index count, FunctionRef<void(Index, Index, Index)> body) {
+  constexpr Index stretch = 16384;
+  const auto one = [&](Index at) { body(at, at * stretch, std::min(count, (at + 1) * stretch)); };
+  const Index stretches = (count + stretch - 1) / stretch;
+  if (stretches == 1) {
+    one(0);
+  } else if (stretches > 1) {
+    parallel_for(stretches, one);
+  }
+}
+
+/// Σ x² in double, in an order that depends on `count` alone.
+template <class T>
+double sum_of_squares(const T* values, Index count) {
+  // At most one for every stretch of for_each_stretch.
+  std::vector<double> partial(static_cast<std::size_t>(count / 16384 + 1), 0.0);
+  const auto& kernels = simd::training_kernels<T>();
+  for_each_stretch(count, [&](Index stretch, Index begin, Index end) {
+    partial[static_cast<std::size_t>(stretch)] =
+        kernels.sum_of_squares(values + begin, end - begin);
+  });
+  double sum = 0;
+  for (const double part : partial) sum += part;
+  return sum;
+}
+
+inline bool is_finite(double value) { return value - value == 0; }
+
+}  // namespace detail
+
+/// The global norm of a model's gradients.
+struct GradientNorm {
+  double value = 0;      // root of the sum of squares over all parameters
+  std::string infinite;  // the first parameter whose gradient holds NaN or an infinity; else empty
+};
+
+/// The global norm of gradients, summed in double in an order that no thread count changes.
+template <HasMembers Model>
+GradientNorm gradient_norm(const Model& gradients) {
+  GradientNorm norm;
+  for_each_parameter(
+      [&](std::string_view name, const auto& gradient) {
+        const double sum = detail::sum_of_squares(gradient.data(), gradient.size());
+        if (!detail::is_finite(sum) && norm.infinite.empty()) norm.infinite = std::string(name);
+        norm.value += sum;
+      },
+      gradients);
+  norm.value = std::sqrt(norm.value);
+  return norm;
+}
+
+/// Scales gradients down to a global norm of `most` where it is larger, and returns the norm from
+/// before. Gradients whose norm is not finite stay as they are. Pascanu, Mikolov, Bengio 2013.
+/// Throws InvalidArgument unless `most` is above 0.
+template <HasMembers Model>
+GradientNorm clip_gradient_norm(Model& gradients, double most) {
+  if (!(most > 0)) throw_invalid_argument("clip_gradient_norm: ", most, ", expected above 0");
+  GradientNorm norm = gradient_norm(gradients);
+  if (!norm.infinite.empty() || norm.value <= most) return norm;
+  const double factor = most / norm.value;
+  for_each_parameter(
+      [&](std::string_view, auto& gradient) {
+        auto* values = gradient.data();
+        detail::for_each_stretch(gradient.size(), [&](Index, Index begin, Index end) {
+          for (Index i = begin; i < end; ++i) {
+            using T = std::remove_reference_t<decltype(*values)>;
+            values[i] = static_cast<T>(static_cast<double>(values[i]) * factor);
+          }
+        });
+      },
+      gradients);
+  return norm;
+}
+
+/// Options of one step of an optimizer.
+struct StepOptions {
+  std::optional<double> learning_rate = {};  // instead of the optimizer's: from a schedule
+  /// Gradients with a larger global norm are scaled down to this one.
+  double max_gradient_norm = std::numeric_limits<double>::infinity();
+  /// A factor on the gradients: 1 / parts where they were accumulated over several parts.
+  double gradient_scale = 1;
+};
+
+/// The result of one step of an optimizer.
+struct StepReport {
+  bool taken = true;            // false: nothing was changed, the gradients were not finite
+  double gradient_norm = 0;     // global, scaled, before clipping
+  std::string refused_by = {};  // the first parameter whose gradient holds NaN or an infinity
+};
+
+namespace detail {
+
+/// The checked numbers of one step, ready for an optimizer's formulas.
+struct PlannedStep {
+  StepReport report;
+  double learning_rate = 0;
+  double gradient_factor = 1;  // scale and clipping in one
+};
+
+template <class Model>
+PlannedStep plan_step(const char* caller, double learning_rate, const Model& gradients,
+                      const StepOptions& options) {
+  PlannedStep plan;
+  plan.learning_rate = options.learning_rate.value_or(learning_rate);
+  if (!is_finite(plan.learning_rate) || plan.learning_rate < 0) {
+    throw_invalid_argument(caller, ": learning rate ", plan.learning_rate,
+                           ", expected a finite number, 0 or more");
+  }
+  if (!(options.max_gradient_norm > 0) || !is_finite(options.gradient_scale)) {
+    throw_invalid_argument(caller, ": max_gradient_norm ", options.max_gradient_norm,
+                           ", gradient_scale ", options.gradient_scale);
+  }
+  GradientNorm norm = gradient_norm(gradients);
+  plan.gradient_factor = options.gradient_scale;
+  plan.report.gradient_norm = norm.value * std::fabs(options.gradient_scale);
+  if (!is_finite(plan.report.gradient_norm)) {
+    plan.report.taken = false;
+    plan.report.refused_by = norm.infinite;
+  } else if (plan.report.gradient_norm > options.max_gradient_norm) {
+    plan.gradient_factor *= options.max_gradient_norm / plan.report.gradient_norm;
+  }
+  return plan;
+}
+
+/// Throws InvalidArgument for a setting outside [least, most).
+inline void check_setting(const char* caller, const char* name, double value, double least,
+                          double most = std::numeric_limits<double>::infinity()) {
+  if (value >= least && value < most) return;
+  throw_invalid_argument(caller, ": ", name, " ", value, ", expected ", least, " or more",
+                         most < 2 ? " and below 1" : "");
+}
+
+}  // namespace detail
+
+/// Options of Sgd.
+struct SgdOptions {
+  double learning_rate = 1e-2;
+  double momentum = 0;
+  double weight_decay = 0;  // added to the gradient, times the weight
+  bool nesterov = false;
+};
+
+/// Stochastic gradient descent with momentum, as torch.optim.SGD computes it: v ← μ v + g,
+/// w ← w − rate · v, or w − rate · (g + μ v) after Nesterov. Sutskever et al. 2013.
+template <HasMembers Model>
+class Sgd {
+ public:
+  /// Throws InvalidArgument for negative settings and a momentum of 1 or more.
+  explicit Sgd(const Model& model, const SgdOptions& options = {})
+      : options_(options), velocity_(zeros_like(model)) {
+    detail::check_setting("Sgd", "learning_rate", options.learning_rate, 0);
+    detail::check_setting("Sgd", "momentum", options.momentum, 0, 1);
+    detail::check_setting("Sgd", "weight_decay", options.weight_decay, 0);
+  }
+
+  const SgdOptions& options() const { return options_; }
+  Index steps() const { return steps_; }
+  /// Continues from a loaded checkpoint.
+  void set_steps(Index steps) { steps_ = steps; }
+  /// The tensors that a checkpoint stores.
+  static auto members(auto& optimizer) {
+    return std::tuple{member("velocity", optimizer.velocity_)};
+  }
+
+  /// Moves the weights along the gradients. Gradients that are not finite change nothing; the
+  /// report says so. Throws ShapeError, before the first write, when shapes differ.
+  StepReport step(Model& model, const Model& gradients, const StepOptions& options = {}) {
+    const auto plan = detail::plan_step("Sgd", options_.learning_rate, gradients, options);
+    if (!plan.report.taken) return plan.report;
+    for_each_parameter(
+        [&](std::string_view, auto& weights, const auto& gradient, auto& velocity) {
+          update(weights.data(), gradient.data(), velocity.data(), weights.size(), plan);
+        },
+        model, gradients, velocity_);
+    ++steps_;
+    return plan.report;
+  }
+
+ private:
+  template <class T>
+  void update(T* weights, const T* gradient, T* velocity, Index count,
+              const detail::PlannedStep& plan) const {
+    const auto rate = static_cast<T>(plan.learning_rate);
+    const auto factor = static_cast<T>(plan.gradient_factor);
+    const auto momentum = static_cast<T>(options_.momentum);
+    const auto decay = static_cast<T>(options_.weight_decay);
+    const bool nesterov = options_.nesterov;
+    detail::for_each_stretch(count, [&](Index, Index begin, Index end) {
+      for (Index i = begin; i < end; ++i) {
+        const T slope = factor * gradient[i] + decay * weights[i];
+        velocity[i] = momentum * velocity[i] + slope;
+        weights[i] -= rate * (nesterov ? slope + momentum * velocity[i] : velocity[i]);
+      }
+    });
+  }
+
+  SgdOptions options_;
+  Model velocity_;
+  Index steps_ = 0;
+};
+
+/// Options of Adam.
+struct AdamOptions {
+  double learning_rate = 1e-3;
+  double beta1 = 0.9;    // of the mean of gradients
+  double beta2 = 0.999;  // of the mean of their squares
+  double epsilon = 1e-8;
+  double weight_decay = 0;
+  /// Whether the decay is applied to the weights directly (AdamW) or added to the gradient.
+  bool decoupled = false;
+  /// Whether parameters of rank 1 (biases, norms) decay too, as they do in PyTorch by default.
+  bool decay_vectors = true;
+};
+
+/// Adam as torch.optim.Adam computes it. Kingma and Ba 2015.
+template <HasMembers Model>
+class Adam {
+ public:
+  /// Throws InvalidArgument for negative settings and betas of 1 or more.
+  explicit Adam(const Model& model, const AdamOptions& options = {})
+      : options_(options), first_moment_(zeros_like(model)), second_moment_(first_moment_) {
+    detail::check_setting("Adam", "learning_rate", options.learning_rate, 0);
+    detail::check_setting("Adam", "beta1", options.beta1, 0, 1);
+    detail::check_setting("Adam", "beta2", options.beta2, 0, 1);
+    detail::check_setting("Adam", "epsilon", options.epsilon, 0);
+    detail::check_setting("Adam", "weight_decay", options.weight_decay, 0);
+  }
+
+  const AdamOptions& options() const { return options_; }
+  Index steps() const { return steps_; }
+  /// Continues from a loaded checkpoint.
+  void set_steps(Index steps) { steps_ = steps; }
+  /// The tensors that a checkpoint stores.
+  static auto members(auto& optimizer) {
+    return std::tuple{member("first_moment", optimizer.first_moment_),
+                      member("second_moment", optimizer.second_moment_)};
+  }
+
+  /// Moves the weights along the gradients. Gradients that are not finite change nothing; the
+  /// report says so. Throws ShapeError, before the first write, when shapes differ.
+  StepReport step(Model& model, const Model& gradients, const StepOptions& options = {}) {
+    const auto plan = detail::plan_step("Adam", options_.learning_rate, gradients, options);
+    if (!plan.report.taken) return plan.report;
+    for_each_parameter(
+        [&](std::string_view, auto& weights, const auto& gradient, auto& first, auto& second) {
+          const bool decays = options_.decay_vectors || weights.rank() > 1;
+          update(weights.data(), gradient.data(), first.data(), second.data(), weights.size(), plan,
+                 decays ? options_.weight_decay : 0);
+        },
+        model, gradients, first_moment_, second_moment_);
+    ++steps_;
+    return plan.report;
+  }
+
+ private:
+  template <class T>
+  void update(T* weights, const T* gradient, T* first, T* second, Index count,
+              const detail::PlannedStep& plan, double weight_decay) const {
+    const double corrected1 = 1 - detail::whole_power(options_.beta1, steps_ + 1);
+    const double corrected2 = 1 - detail::whole_power(options_.beta2, steps_ + 1);
+    const simd::AdamUpdate<T> numbers{
+        .factor = static_cast<T>(plan.gradient_factor),
+        .added = static_cast<T>(options_.decoupled ? 0 : weight_decay),
+        .keep1 = static_cast<T>(1 - options_.beta1),
+        .beta2 = static_cast<T>(options_.beta2),
+        .keep2 = static_cast<T>(1 - options_.beta2),
+        .inverse_root = static_cast<T>(1 / std::sqrt(corrected2)),
+        .epsilon = static_cast<T>(options_.epsilon),
+        .rate = static_cast<T>(plan.learning_rate / corrected1),
+        .shrink = static_cast<T>(options_.decoupled ? 1 - plan.learning_rate * weight_decay : 1)};
+    const auto& kernels = simd::training_kernels<T>();
+    detail::for_each_stretch(count, [&](Index, Index begin, Index end) {
+      kernels.adam(numbers, weights + begin, gradient + begin, first + begin, second + begin,
+                   end - begin);
+    });
+  }
+
+  AdamOptions options_;
+  Model first_moment_, second_moment_;
+  Index steps_ = 0;
+};
+
+/// Options of AdamW: Adam's, with PyTorch's default decay.
+struct AdamWOptions {
+  double learning_rate = 1e-3;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  double weight_decay = 1e-2;
+  bool decay_vectors = true;
+};
+
+/// Adam with weight decay applied to the weights directly, as torch.optim.AdamW computes it.
+/// Loshchilov and Hutter 2019.
+template <HasMembers Model>
+class AdamW : public Adam<Model> {
+ public:
+  explicit AdamW(const Model& model, const AdamWOptions& options = {})
+      : Adam<Model>(model, {.learning_rate = options.learning_rate,
+                            .beta1 = options.beta1,
+                            .beta2 = options.beta2,
+                            .epsilon = options.epsilon,
+                            .weight_decay = options.weight_decay,
+                            .decoupled = true,
+                            .decay_vectors = options.decay_vectors}) {}
+};
+
+}  // namespace heed
