@@ -83,7 +83,7 @@ class Chat {
   explicit Chat(const Options& options)
       : options_(options),
         file_(Gguf::open(example::model_path(options.model, "smollm2.gguf"))),
-        tokenizer_(read_tokenizer(file_)),
+        tokenizer_(load_tokenizer(file_)),
         template_(tokenizer_),
         model_(model_of(file_, options)),
         session_(model_, {.max_length = options_.max_length,

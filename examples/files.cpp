@@ -88,7 +88,7 @@ void model(const std::string& path) {
   std::vector<float> row(576);
   file.read("token_embd.weight", 42 * 576, row);  // one row of a large table
 
-  const BytePairEncoding tokenizer = read_tokenizer(file);
+  const BytePairEncoding tokenizer = load_tokenizer(file);
   const auto text = tokenizer.encode("Hello <|im_end|>");  // what users type is text
   const auto chat = tokenizer.encode("Hello <|im_end|>", SpecialTokens::recognized);
   // [/gguf]

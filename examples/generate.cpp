@@ -86,7 +86,7 @@ void write_from_checkpoint(const Safetensors& file, const Options& options) {
 
 void write_from_gguf(const Options& options) {
   const auto file = Gguf::open(options.file);
-  const auto tokenizer = read_tokenizer(file);
+  const auto tokenizer = load_tokenizer(file);
   auto model = load_llama<float>(file);
   pack_as_stored(model, file,
                  options.rounded ? QuantizedProducts::rounded : QuantizedProducts::exact);

@@ -228,7 +228,7 @@ TEST_P(FailingMemoryFiles, Texts) {
     return bytes(tokens) + tokenizer.decode(tokens);
   };
   fail_result([&] { return both_ways(WordPiece::read(data + "small_vocab.txt")); });
-  fail_result([&] { return both_ways(read_tokenizer(Gguf::open(data + "small_bpe.gguf"))); });
+  fail_result([&] { return both_ways(load_tokenizer(Gguf::open(data + "small_bpe.gguf"))); });
   fail_result([&] { return both_ways(CharacterTokenizer(text)); });
   fail_result([&] { return both_ways(ByteTokenizer()); });
 }

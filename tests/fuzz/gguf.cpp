@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Any bytes give metadata, tensors and perhaps a tokenizer, or a FileError.
 #include <heed/io/gguf.hpp>
-#include <heed/text/gguf_tokenizer.hpp>
+#include <heed/text/load_tokenizer.hpp>
 
 #include "fuzz/fuzz.hpp"
 #include "support/gguf_mutation.hpp"
@@ -43,7 +43,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     read_tensor(*file, file->tensor(tensor.name));
   }
   try {
-    const auto tokenizer = heed::read_tokenizer(*file);
+    const auto tokenizer = heed::load_tokenizer(*file);
     const auto tokens = tokenizer.encode("It's 12 <|im_end|>\n\n", heed::SpecialTokens::recognized);
     tokenizer.decode(tokens);
   } catch (const heed::FileError&) {

@@ -5,9 +5,8 @@
 #include <vector>
 
 #include <heed/text/byte_pair_encoding.hpp>
-#include <heed/text/byte_tokenizer.hpp>
-#include <heed/text/character_tokenizer.hpp>
-#include <heed/text/tokenizer_json.hpp>
+#include <heed/text/load_tokenizer.hpp>
+#include <heed/text/tokenizer.hpp>
 #include <heed/text/word_piece.hpp>
 
 #include "fuzz/fuzz.hpp"

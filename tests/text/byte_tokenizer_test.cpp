@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include <heed/text/byte_tokenizer.hpp>
+#include <heed/text/tokenizer.hpp>
 
 #include <gtest/gtest.h>
-
-#include <heed/text/tokenizer.hpp>
 
 namespace heed {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/text/gguf_tokenizer.hpp>
+#include <heed/text/load_tokenizer.hpp>
 
 #include <gtest/gtest.h>
 
@@ -39,7 +39,7 @@ void expect_equal(const BytePairEncoding& tokenizer, const std::string& name) {
 }
 
 TEST(GgufTokenizer, EqualsTheOriginalOnTheSmallVocabulary) {
-  expect_equal(read_tokenizer(Gguf::open(test::text_golden("small_bpe.gguf"))), "small_gpt2.ids");
+  expect_equal(load_tokenizer(Gguf::open(test::text_golden("small_bpe.gguf"))), "small_gpt2.ids");
   BytePairVocabulary vocabulary = small_vocabulary();
   vocabulary.pre_tokenizer = PreTokenizer::smollm;
   expect_equal(BytePairEncoding(vocabulary), "small_smollm.ids");
@@ -47,7 +47,7 @@ TEST(GgufTokenizer, EqualsTheOriginalOnTheSmallVocabulary) {
 
 TEST(GgufTokenizer, EqualsTheOriginalOnTheRealVocabulary) {
   HEED_NEEDS_MODELS();
-  const auto tokenizer = read_tokenizer(Gguf::open(test::model_file("smollm2.gguf")));
+  const auto tokenizer = load_tokenizer(Gguf::open(test::model_file("smollm2.gguf")));
   EXPECT_EQ(tokenizer.vocab_size(), 49152);
   EXPECT_TRUE(tokenizer.is_special(2));
   EXPECT_FALSE(tokenizer.is_special(17));
@@ -67,7 +67,7 @@ std::string verdict(const std::string& model, const std::string& pre, const std:
              test::raw(8u) + test::raw<std::uint64_t>(1) + test::gguf_text("a b"));
   file.field("tokenizer.ggml.token_type", 9, types);
   return test::error_of([&] {
-    const auto tokenizer = read_tokenizer(Gguf(SharedBytes(test::bytes_of(file.text())), "x"));
+    const auto tokenizer = load_tokenizer(Gguf(SharedBytes(test::bytes_of(file.text())), "x"));
     EXPECT_EQ(tokenizer.encode("abc"), std::vector<Index>{2});
     EXPECT_EQ(tokenizer.encode("ab", SpecialTokens::recognized), (std::vector<Index>{0, 1}));
   });
@@ -91,11 +91,11 @@ TEST(GgufTokenizer, ErrorsNameTheField) {
               test::raw(8u) + test::raw<std::uint64_t>(2) + std::string(16, '\0'));
   empty.field("tokenizer.ggml.merges", 9, test::raw(8u) + test::raw<std::uint64_t>(0));
   EXPECT_EQ(
-      test::error_of([&] { read_tokenizer(Gguf(SharedBytes(test::bytes_of(empty.text())), "x")); }),
+      test::error_of([&] { load_tokenizer(Gguf(SharedBytes(test::bytes_of(empty.text())), "x")); }),
       "x: byte 113: 'tokenizer.ggml.tokens' make no tokenizer: vocabulary: '' twice, as token 0 "
       "and 1");
   EXPECT_EQ(test::error_of([] {
-              read_tokenizer(Gguf(SharedBytes(test::bytes_of(test::GgufFile().text())), "x"));
+              load_tokenizer(Gguf(SharedBytes(test::bytes_of(test::GgufFile().text())), "x"));
             }),
             "x: no field 'tokenizer.ggml.model'");
 }

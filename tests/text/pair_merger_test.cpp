@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/text/detail/pair_merger.hpp>
+#include <heed/text/byte_pair_encoding.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/text/pre_tokenizer.hpp>
+#include <heed/text/byte_pair_encoding.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/text/special_tokens.hpp>
+#include <heed/text/vocabulary.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/text/tokenizer_json.hpp>
+#include <heed/text/load_tokenizer.hpp>
 
 #include <gtest/gtest.h>
 

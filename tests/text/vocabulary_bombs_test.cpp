@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include <heed/text/character_tokenizer.hpp>
-#include <heed/text/gguf_tokenizer.hpp>
+#include <heed/text/load_tokenizer.hpp>
+#include <heed/text/tokenizer.hpp>
 #include <heed/text/word_piece.hpp>
 
 #include "support/gguf_file.hpp"
@@ -50,7 +50,7 @@ int read(const Texts& tokens, const Texts& merges, std::int8_t type) {
   const std::string text = file.text();
   return outcome(text.size(), [&] {
     const Gguf gguf(SharedBytes(test::bytes_of(text)), "x");
-    const auto tokenizer = read_tokenizer(gguf);
+    const auto tokenizer = load_tokenizer(gguf);
     static_cast<void>(tokenizer.decode(tokenizer.encode("ab")));
   });
 }

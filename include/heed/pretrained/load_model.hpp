@@ -23,9 +23,8 @@
 #include <heed/pretrained/llama.hpp>
 #include <heed/pretrained/model_config.hpp>
 #include <heed/text/byte_pair_encoding.hpp>
-#include <heed/text/gguf_tokenizer.hpp>
-#include <heed/text/special_tokens.hpp>
-#include <heed/text/tokenizer_json.hpp>
+#include <heed/text/load_tokenizer.hpp>
+#include <heed/text/vocabulary.hpp>
 #include <heed/text/word_piece.hpp>
 
 namespace heed {
@@ -121,7 +120,7 @@ LoadedModel<T> load_gguf(const Gguf& file) {
                  ", expected llama (bert and gpt2 are read from folders)");
   }
   std::optional<ModelTokenizer> tokenizer;
-  if (file.has_field("tokenizer.ggml.model")) tokenizer = ModelTokenizer{read_tokenizer(file)};
+  if (file.has_field("tokenizer.ggml.model")) tokenizer = ModelTokenizer{load_tokenizer(file)};
   return {std::string(architecture), load_llama<T>(file), std::move(tokenizer)};
 }
 

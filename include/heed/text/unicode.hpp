@@ -11,17 +11,17 @@
 
 namespace heed::unicode {
 
-/// What a character is to the tokenizers.
+/// The classes of a character that the tokenizers tell apart.
 class Classes {
  public:
   constexpr explicit Classes(std::uint8_t flags) : flags_(flags) {}
   bool letter() const { return has(1); }        // \p{L}
   bool number() const { return has(2); }        // \p{N}
-  bool digit() const { return has(4); }         // stands alone where digits are split
+  bool digit() const { return has(4); }         // a piece of its own where digits are split
   bool space() const { return has(8); }         // \s
   bool dropped() const { return has(16); }      // control characters that BERT leaves out
   bool punctuation() const { return has(32); }  // BERT's
-  bool mark() const { return has(64); }  // an accent, of which nothing is left without accents
+  bool mark() const { return has(64); }         // an accent, removed by without_accents
   bool operator==(const Classes&) const = default;
 
  private:
@@ -35,7 +35,7 @@ using heed::detail::packed_character_classes;
 using heed::detail::packed_lower_case;
 using heed::detail::packed_without_accents;
 
-/// Reads the numbers of the packed tables.
+/// A reader of the numbers in the packed tables.
 class PackedNumbers {
  public:
   explicit PackedNumbers(std::string_view text) : text_(text) {}
@@ -65,7 +65,7 @@ class PackedNumbers {
   std::size_t at_ = 0;
 };
 
-/// The flags of every character, as runs.
+/// The flags of every character, stored as runs.
 class ClassTable {
  public:
   ClassTable() {
@@ -93,7 +93,7 @@ class ClassTable {
   std::uint8_t ascii_[128] = {};
 };
 
-/// Characters that become others.
+/// A mapping of characters to others, as of upper case to lower case.
 class CharacterMapping {
  public:
   explicit CharacterMapping(std::string_view packed) {
@@ -109,7 +109,7 @@ class CharacterMapping {
       runs_.push_back(run);
     }
   }
-  /// Calls visit with each letter that `code` becomes, `code` itself where it stays.
+  /// Calls visit with each letter that `code` maps to, or with `code` itself.
   template <class Visit>
   void apply(char32_t code, const Visit& visit) const {
     const auto next = std::upper_bound(runs_.begin(), runs_.end(), code,
@@ -142,8 +142,8 @@ inline Classes classes_of(char32_t code) {
   return Classes(table.flags(code));
 }
 
-/// Calls visit with what is left of a character without its accents (of its canonical
-/// decomposition without nonspacing marks): "é" gives "e", an accent alone nothing.
+/// Calls visit with the letters of a character without accents (its canonical decomposition without
+/// nonspacing marks): "é" gives "e", an accent alone nothing.
 template <class Visit>
 void without_accents(char32_t code, const Visit& visit) {
   if (classes_of(code).mark()) return;

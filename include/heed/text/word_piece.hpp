@@ -15,27 +15,26 @@
 #include <heed/core/text_list.hpp>
 #include <heed/core/utf8.hpp>
 #include <heed/io/file.hpp>
-#include <heed/text/special_tokens.hpp>
 #include <heed/text/unicode.hpp>
 #include <heed/text/vocabulary.hpp>
 
 namespace heed {
 
-/// How text is prepared before it is cut into pieces; BERT's defaults for models "uncased".
+/// Options for preparing text; the defaults are those of BERT's "uncased" models.
 struct WordPieceOptions {
   bool lower_case = true;
   bool strip_accents = true;
-  bool split_cjk = true;     // each Chinese character is a word
+  bool split_cjk = true;     // every Chinese character is a word
   Index longest_word = 100;  // characters; a longer word is unknown
 };
 
-/// BERT's tokenizer: words and punctuation, each cut greedily into the longest pieces that the
-/// vocabulary has; pieces inside a word begin with `##`. Equal to the original's
-/// (transformers' BertTokenizer) token for token.
-/// Schuster and Nakajima, Japanese and Korean voice search, 2012; Devlin et al., BERT, 2019.
+/// BERT's tokenizer: words and punctuation, each cut greedily into the longest pieces in the
+/// vocabulary; pieces inside a word begin with `##`. Same tokens as the original (transformers'
+/// BertTokenizer). Schuster and Nakajima, Japanese and Korean voice search, 2012; Devlin et al.,
+/// BERT, 2019.
 class WordPiece {
  public:
-  /// The tokens by number. `[UNK]` must be there; `[CLS]`, `[SEP]`, `[PAD]`, `[MASK]` may be.
+  /// The tokens by number. `[UNK]` is required; `[CLS]`, `[SEP]`, `[PAD]`, `[MASK]` are optional.
   explicit WordPiece(TextList tokens, const WordPieceOptions& options = {})
       : options_(options), vocabulary_(std::move(tokens)) {
     std::vector<Index> special;
@@ -48,7 +47,7 @@ class WordPiece {
       longest_token_ = std::max(longest_token_, vocabulary_.text(i).size());
     }
   }
-  /// From a vocab.txt: a token a line. Throws FileError.
+  /// Reads a vocab.txt with one token per line. Throws FileError.
   static WordPiece read(const std::string& path, const WordPieceOptions& options = {}) {
     const auto lines = [&] {
       const auto bytes = read_file(path);
@@ -56,14 +55,14 @@ class WordPiece {
     };
     return of_file(lines(), path, options);
   }
-  /// The same from the text of one; `name` stands in error messages.
+  /// The same from the file's text; `name` appears in error messages.
   static WordPiece parse(std::string_view text, const std::string& name,
                          const WordPieceOptions& options = {}) {
     return of_file(lines_of(text, name), name, options);
   }
 
   Index vocab_size() const { return vocabulary_.size(); }
-  /// The token of that name, e.g. "[PAD]"; InvalidArgument when there is none.
+  /// The token with a name, e.g. "[PAD]". Throws InvalidArgument if there is none.
   Index token(std::string_view name) const {
     const Index found = vocabulary_.find(name);
     if (found < 0) throw_invalid_argument("vocabulary: no token ", quote(name));
@@ -84,7 +83,7 @@ class WordPiece {
     }
     return tokens;
   }
-  /// `[CLS]`, the text's tokens, `[SEP]`: at most `longest` in all, the rest is cut off.
+  /// `[CLS]`, the tokens of the text, `[SEP]`, cut to at most `longest` tokens in all.
   std::vector<Index> encode_sentence(std::string_view text, Index longest = 512) const {
     if (longest < 2)
       throw_invalid_argument("encode_sentence: at most ", longest, " tokens, less than 2");
@@ -96,7 +95,7 @@ class WordPiece {
     tokens.push_back(token("[SEP]"));
     return tokens;
   }
-  /// Words with a space between; what encoding dropped is not there again.
+  /// The words with single spaces between them; anything that encoding dropped stays lost.
   std::string decode(std::span<const Index> tokens) const {
     std::string text;
     for (const Index token : tokens) {
@@ -109,7 +108,7 @@ class WordPiece {
   }
 
  private:
-  /// Calls visit(line, byte where it begins) for each line, without white space at its end.
+  /// Calls visit(line, its first byte) for each line, without trailing white space.
   template <class Visit>
   static void for_each_line(std::string_view text, const Visit& visit) {
     for (std::size_t begin = 0; begin < text.size();) {
@@ -129,7 +128,7 @@ class WordPiece {
     }
   }
   static TextList lines_of(std::string_view text, const std::string& name) {
-    // A million lines of two bytes would take more memory than they have: most stand twice.
+    // A million lines of two bytes would take far more memory than they have: most are duplicates.
     std::vector<bool> seen(1 << 18);
     std::size_t count = 0, characters = 0;
     for_each_line(text, [&](std::string_view line, std::size_t begin) {
@@ -147,7 +146,7 @@ class WordPiece {
     return lines;
   }
 
-  /// The blocks that BERT calls Chinese; its own code leaves out 2B820 to 2B91F.
+  /// The blocks that BERT treats as Chinese; its own code leaves out 2B820 to 2B91F.
   static bool is_cjk(char32_t code) {
     const auto in = [code](char32_t first, char32_t last) { return code >= first && code <= last; };
     return in(0x3400, 0x4dbf) || in(0x4e00, 0x9fff) || in(0xf900, 0xfaff) || in(0x20000, 0x2a6df) ||
@@ -187,7 +186,7 @@ class WordPiece {
     if (alone) flush(word, tokens);
   }
 
-  /// Cuts a word into pieces, or into one unknown token.
+  /// Appends the pieces of a word, or one unknown token, and clears the word.
   void flush(std::string& word, std::vector<Index>& tokens) const {
     if (word.empty()) return;
     const auto is_start = [&](std::size_t at) { return (word[at] & 0xc0) != 0x80; };

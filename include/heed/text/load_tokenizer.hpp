@@ -17,13 +17,14 @@
 #include <heed/io/detail/json_reader.hpp>
 #include <heed/io/error.hpp>
 #include <heed/io/file.hpp>
+#include <heed/io/gguf.hpp>
 #include <heed/text/byte_pair_encoding.hpp>
 
 namespace heed {
 
 namespace detail {
 
-/// Reads the byte pairs in a tokenizer.json.
+/// Parser of a tokenizer.json with byte pairs.
 class TokenizerJson {
  public:
   TokenizerJson(std::string_view text, const std::string& name) : json_(text, name) {
@@ -52,7 +53,7 @@ class TokenizerJson {
     std::vector<Index> ids;
   };
 
-  /// The entries of an object, none of them twice.
+  /// Visits the entries of an object and refuses duplicates.
   template <class Visit>
   void read_entries(const Visit& visit) {
     std::set<std::string> seen;
@@ -80,7 +81,7 @@ class TokenizerJson {
     });
     if (!typed) json_.fail("no 'type' of the model, expected 'BPE'");
   }
-  /// "Ġ t", or ["Ġ", "t"].
+  /// A merge, "Ġ t" or ["Ġ", "t"].
   void read_merge() {
     if (json_.peek() == '"') return merges_.push_back(json_.string());
     std::string merge;
@@ -144,7 +145,7 @@ class TokenizerJson {
     if (steps_ == "Digits ByteLevel ") return PreTokenizer::smollm;
     json_.fail("the pre-tokenizer is ", quote(steps_), ", expected ByteLevel, or Digits before it");
   }
-  /// The tokens by number; an added token may be in the vocabulary too.
+  /// The tokens by number; an added token may also be in the vocabulary.
   TextList tokens() const {
     constexpr std::uint32_t none = UINT32_MAX;
     const std::size_t most = vocabulary_.texts.size() + added_.texts.size();
@@ -195,9 +196,9 @@ inline BytePairEncoding byte_pairs_of(BytePairVocabulary vocabulary, const std::
 
 }  // namespace detail
 
-/// The tokenizer in a tokenizer.json, as Hugging Face publishes it beside a model: byte-level byte
-/// pairs with the pre-tokenizers of GPT-2 (ByteLevel) or SmolLM2 (Digits, ByteLevel). Added tokens
-/// are its special ones. Throws FileError for any other, and for what cannot be a tokenizer.
+/// Loads a tokenizer.json, as Hugging Face publishes it with a model: byte-level byte pairs with
+/// the pre-tokenizer of GPT-2 (ByteLevel) or SmolLM2 (Digits, ByteLevel). Added tokens are special
+/// tokens. Throws FileError for any other tokenizer and for invalid files.
 inline BytePairEncoding load_tokenizer(const std::string& path) {
   auto vocabulary = [&] {
     const auto bytes = read_file(path);
@@ -206,9 +207,74 @@ inline BytePairEncoding load_tokenizer(const std::string& path) {
   }();
   return detail::byte_pairs_of(std::move(vocabulary), path);
 }
-/// The same from the text of one; `name` stands in error messages.
+/// The same from the file's text; `name` appears in error messages.
 inline BytePairEncoding parse_tokenizer(std::string_view text, const std::string& name) {
   return detail::byte_pairs_of(detail::TokenizerJson(text, name).vocabulary(), name);
+}
+
+namespace detail {
+
+/// The texts in an array of a GGUF file.
+inline TextList gguf_texts(const Gguf& file, std::string_view key) {
+  std::size_t count = 0, characters = 0;
+  file.for_each<std::string_view>(key, [&](std::string_view text) {
+    ++count;
+    characters += text.size();
+  });
+  TextList texts;
+  texts.reserve(count, characters);
+  file.for_each<std::string_view>(key, [&](std::string_view text) { texts.push_back(text); });
+  return texts;
+}
+
+/// The numbers of the special tokens.
+inline std::vector<Index> gguf_special_tokens(const Gguf& file, std::size_t tokens) {
+  constexpr const char* key = "tokenizer.ggml.token_type";
+  std::vector<Index> special;
+  if (!file.has_field(key)) return special;
+  Index at = 0, count = 0;
+  const auto for_each_special = [&](const auto& visit) {
+    at = 0;
+    file.for_each<std::int64_t>(key, [&](std::int64_t type) {
+      constexpr std::int64_t control = 3, user_defined = 4;
+      if (type == control || type == user_defined) visit(at);
+      ++at;
+    });
+  };
+  for_each_special([&](Index) { ++count; });
+  if (static_cast<std::size_t>(at) != tokens) {
+    file.fail_at(file.field(key), "has ", at, " types for ", tokens, " tokens");
+  }
+  special.reserve(static_cast<std::size_t>(count));
+  for_each_special([&](Index token) { special.push_back(token); });
+  return special;
+}
+
+}  // namespace detail
+
+/// Loads the tokenizer in the metadata of a GGUF file: byte-level byte pairs
+/// (`tokenizer.ggml.model` is gpt2) with the pre-tokenizer gpt-2 or smollm. Throws FileError, with
+/// the field's name, for any other.
+inline BytePairEncoding load_tokenizer(const Gguf& file) {
+  const auto model = file.value<std::string_view>("tokenizer.ggml.model");
+  if (model != "gpt2") {
+    file.fail_at(file.field("tokenizer.ggml.model"), "is ", quote(model), ", expected 'gpt2'");
+  }
+  const auto pre = file.value<std::string_view>("tokenizer.ggml.pre", "gpt-2");
+  if (pre != "gpt-2" && pre != "smollm") {
+    file.fail_at(file.field("tokenizer.ggml.pre"), "is ", quote(pre),
+                 ", expected 'gpt-2' or 'smollm'");
+  }
+  try {
+    BytePairVocabulary vocabulary;
+    vocabulary.pre_tokenizer = pre == "smollm" ? PreTokenizer::smollm : PreTokenizer::gpt2;
+    vocabulary.tokens = detail::gguf_texts(file, "tokenizer.ggml.tokens");
+    vocabulary.merges = detail::gguf_texts(file, "tokenizer.ggml.merges");
+    vocabulary.special = detail::gguf_special_tokens(file, vocabulary.tokens.size());
+    return BytePairEncoding(std::move(vocabulary));
+  } catch (const InvalidArgument& error) {
+    file.fail_at(file.field("tokenizer.ggml.tokens"), "make no tokenizer: ", error.what());
+  }
 }
 
 }  // namespace heed
