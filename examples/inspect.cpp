@@ -131,7 +131,7 @@ void inspect_gguf(const SharedBytes& bytes, const std::string& path) {
   for (const GgufField& field : file.fields()) print_field(field.key, shown(field));
   // [/gguf]
   std::vector<Row> rows;
-  for (const GgufTensor& tensor : file.tensors()) {
+  for (const GgufTensor& tensor : file.entries()) {
     rows.push_back({printable(tensor.name), std::string(tensor.type->name),
                     shape_of(tensor.shape()), count_of(tensor.shape()), tensor.end - tensor.begin});
   }

@@ -2,7 +2,7 @@
 # <heed/FOLDER.hpp> includes every public header of its folder but the opt-in ones and none of detail/;
 # heed.hpp includes every umbrella; neither reaches an opt-in header that is a program's own choice.
 cmake_minimum_required(VERSION 3.24)
-set(gguf io/dequantize.hpp io/gguf.hpp io/gguf_field.hpp io/gguf_header.hpp io/gguf_type.hpp)
+set(gguf io/gguf.hpp io/gguf_header.hpp)
 set(out_of_folder tensor/eigen.hpp attention/reference.hpp attention/reference_backward.hpp plot/line_chart_png.hpp
     plot/png.hpp ${gguf})
 set(out_of_heed tensor/eigen.hpp plot/line_chart_png.hpp plot/png.hpp ${gguf} text.hpp pretrained.hpp)

@@ -11,7 +11,7 @@
 
 #include <heed/core/index.hpp>
 #include <heed/core/parallel.hpp>
-#include <heed/io/error.hpp>
+#include <heed/io/file.hpp>
 #include <heed/tensor/tensor.hpp>
 
 namespace heed::test {

@@ -244,7 +244,7 @@ TEST_P(FailingMemoryFiles, Files) {
   fail_result([&] {
     return names(load_safetensors(data + "safetensors/all_types.safetensors").entries());
   });
-  fail_result([&] { return names(Gguf::open(data + "gguf/all_types.gguf").tensors()); });
+  fail_result([&] { return names(Gguf::open(data + "gguf/all_types.gguf").entries()); });
   const std::string path = file("a.npy");
   const auto written = [&](const auto& write) {
     fail_every_allocation(

@@ -11,8 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include <heed/io/error.hpp>
-#include <heed/io/shared_bytes.hpp>
+#include <heed/io/file.hpp>
 
 #include "support/mutation.hpp"
 

@@ -39,8 +39,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!file) return 0;
   heed::fuzz::require(heed::test::GgufPieces(std::string(data, data + size)).is_of(*file));
   for (const heed::GgufField& field : file->fields()) read_field(file->field(field.key));
-  for (const heed::GgufTensor& tensor : file->tensors()) {
-    read_tensor(*file, file->tensor(tensor.name));
+  for (const heed::GgufTensor& tensor : file->entries()) {
+    read_tensor(*file, file->entry(tensor.name));
   }
   try {
     const auto tokenizer = heed::load_tokenizer(*file);

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include <heed/io/safetensors.hpp>
-#include <heed/io/safetensors_writer.hpp>
 
 #include "fuzz/fuzz.hpp"
 #include "support/safetensors_mutation.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/io/dequantize.hpp>
+#include <heed/io/gguf.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/io/gguf_field.hpp>
+#include <heed/io/gguf_header.hpp>
 
 #include <gtest/gtest.h>
 

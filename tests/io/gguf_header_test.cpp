@@ -48,11 +48,11 @@ TEST(GgufHeader, ReadsFieldsAndTensors) {
   EXPECT_EQ(header.version, 3u);
   ASSERT_EQ(header.fields.size(), 1u);
   EXPECT_EQ(header.fields[0].key, "a");
-  ASSERT_EQ(header.tensors.size(), 1u);
-  EXPECT_EQ(header.tensors[0].shape()[0], 2);
-  EXPECT_EQ(header.tensors[0].shape()[1], 3);
-  EXPECT_EQ(header.tensors[0].end, text.size());
-  EXPECT_EQ(header.tensors[0].begin % 32, 0u);
+  ASSERT_EQ(header.entries.size(), 1u);
+  EXPECT_EQ(header.entries[0].shape()[0], 2);
+  EXPECT_EQ(header.entries[0].shape()[1], 3);
+  EXPECT_EQ(header.entries[0].end, text.size());
+  EXPECT_EQ(header.entries[0].begin % 32, 0u);
   GgufFile second = good();
   second.version = 2;
   EXPECT_EQ(verdict(second.text()), "accepted");

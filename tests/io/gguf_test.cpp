@@ -104,13 +104,13 @@ TEST(Gguf, TensorsOfNothingMayHaveAnyExtents) {  // 2^124 · 0 weights; found by
   file.data = std::string(24, '\0');
   const Gguf read(SharedBytes(test::bytes_of(file.text())), "x");
   for (const char* name : {"t", "u"}) {
-    EXPECT_EQ(read.tensor(name).size(), 0);
+    EXPECT_EQ(read.entry(name).size(), 0);
     read.read(name, 0, {});
     float weight = 0;
     EXPECT_THROW(read.read(name, 0, {&weight, 1}), ShapeError);
     EXPECT_TRUE((read.tensor<float, 3>(name).empty()));
   }
-  EXPECT_EQ(read.tensor("v").size(), 6);
+  EXPECT_EQ(read.entry("v").size(), 6);
 }
 
 TEST(Gguf, NothingStandsTwice) {
@@ -138,7 +138,7 @@ TEST(Gguf, EveryTruncationIsAnError) {
   const auto good = read_file(golden);
   std::size_t end = 0;  // of the last tensor; only padding follows
   const Gguf whole = Gguf::open(golden);
-  for (const GgufTensor& tensor : whole.tensors()) end = std::max(end, tensor.end);
+  for (const GgufTensor& tensor : whole.entries()) end = std::max(end, tensor.end);
   EXPECT_LT(good.size() - end, 32u);
   for (std::size_t size = 0; size < end; ++size) {
     std::vector<std::byte> part(good.begin(), good.begin() + static_cast<Index>(size));
@@ -165,7 +165,7 @@ TEST(Gguf, EveryFlippedByteIsAnErrorOrReadable) {
         if (field.holds<double>()) field.values<double>();
         if (field.holds<bool>()) field.values<bool>();
       }
-      for (const GgufTensor& tensor : file.tensors()) {
+      for (const GgufTensor& tensor : file.entries()) {
         if (tensor.rank == 2 && is_dequantizable(*tensor.type)) file.tensor<float, 2>(tensor.name);
       }
     } catch (const FileError&) {
@@ -184,7 +184,7 @@ TEST(Gguf, EveryWeightOfTheRealModel) {
   std::string name, expected;
   std::size_t compared = 0;
   while (sums >> name >> expected) {
-    const GgufTensor& tensor = file.tensor(name);
+    const GgufTensor& tensor = file.entry(name);
     std::vector<float> weights(static_cast<std::size_t>(
         tensor.rank == 1 ? tensor.extents[0] : tensor.extents[0] * tensor.extents[1]));
     file.read(name, 0, weights);
@@ -197,7 +197,7 @@ TEST(Gguf, EveryWeightOfTheRealModel) {
     EXPECT_EQ(text, expected) << name;
     ++compared;
   }
-  EXPECT_EQ(compared, file.tensors().size());
+  EXPECT_EQ(compared, file.entries().size());
 }
 
 }  // namespace

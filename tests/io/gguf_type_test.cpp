@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include <heed/io/gguf_type.hpp>
+#include <heed/io/gguf_header.hpp>
 
 #include <gtest/gtest.h>
 
-#include <heed/io/dequantize.hpp>
+#include <heed/io/gguf.hpp>
 
 namespace heed {
 namespace {

@@ -15,7 +15,6 @@
 #include <vector>
 
 #include <heed/io/safetensors.hpp>
-#include <heed/io/safetensors_writer.hpp>
 
 namespace heed {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/io/mapped_file.hpp>
+#include <heed/io/file.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/io/notes.hpp>
+#include <heed/io/safetensors.hpp>
 
 #include <gtest/gtest.h>
 

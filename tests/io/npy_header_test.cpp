@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/io/npy_header.hpp>
+#include <heed/io/npy.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/io/safetensors_header.hpp>
+#include <heed/io/safetensors.hpp>
 
 #include <gtest/gtest.h>
 

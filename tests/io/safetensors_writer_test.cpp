@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include <heed/io/safetensors_writer.hpp>
+#include <heed/io/safetensors.hpp>
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <string>
 #include <vector>
-
-#include <heed/io/safetensors.hpp>
 
 #include "support/file_bytes.hpp"
 #include "support/temporary_file.hpp"

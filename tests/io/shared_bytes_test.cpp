@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/io/shared_bytes.hpp>
+#include <heed/io/file.hpp>
 
 #include <gtest/gtest.h>
 

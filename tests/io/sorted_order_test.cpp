@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/io/detail/sorted_order.hpp>
+#include <heed/io/detail/tensor_file.hpp>
 
 #include <gtest/gtest.h>
 

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include <heed/io/file.hpp>
 #include <heed/io/gguf.hpp>
-#include <heed/io/shared_bytes.hpp>
 #include <heed/pretrained/llama.hpp>
 
 #include "pretrained/pretrained_files.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <heed/pretrained/load_weights.hpp>
 
-#include <heed/io/safetensors_writer.hpp>
+#include <heed/io/safetensors.hpp>
 #include <heed/pretrained/gpt2.hpp>
 #include <heed/pretrained/llama.hpp>
 

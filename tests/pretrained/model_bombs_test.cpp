@@ -96,8 +96,7 @@ TEST_F(ModelBombs, SafetensorsOfManyNames) {
   EXPECT_EQ(outcome(file.size(),
                     [&] {
                       const Safetensors read(SharedBytes(bytes_of(file)), "x");
-                      load_weights<LanguageModel<float>>(WeightFile(read, "x"), gpt2_names,
-                                                         options);
+                      load_weights<LanguageModel<float>>(WeightFile(read), gpt2_names, options);
                     }),
             refused);
 }

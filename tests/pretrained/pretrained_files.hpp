@@ -43,8 +43,6 @@ double largest_difference(const Tensor<T, Rank>& a, const Tensor<U, Rank>& b) {
   return most;
 }
 
-inline WeightFile weights_of(const std::string& path) {
-  return WeightFile(load_safetensors(path), path);
-}
+inline WeightFile weights_of(const std::string& path) { return WeightFile(load_safetensors(path)); }
 
 }  // namespace heed::test

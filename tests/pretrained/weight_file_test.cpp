@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include <heed/io/safetensors_writer.hpp>
+#include <heed/io/safetensors.hpp>
 
 #include "pretrained/pretrained_files.hpp"
 #include "support/gguf_file.hpp"
@@ -84,7 +84,7 @@ TEST(WeightFile, FindsWeightsThatAreNotFiniteWhenAsked) {
   writer.add("i", Tensor<std::int64_t, 1>({1}, {7}));
   const Safetensors read(SharedBytes(writer.bytes()), "x");
   const auto byte = read.entry("a").begin + 24;
-  EXPECT_EQ(file_error_of([&] { WeightFile(read, "x").check_finite(); }),
+  EXPECT_EQ(file_error_of([&] { WeightFile(read).check_finite(); }),
             "x: byte " + std::to_string(byte) + ": tensor 'a': a weight is -inf");
   weights_of(pretrained_golden("llama/model.safetensors")).check_finite();
 }

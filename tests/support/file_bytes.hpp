@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include <heed/io/error.hpp>
+#include <heed/io/file.hpp>
 
 namespace heed::test {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include <heed/io/error.hpp>
+#include <heed/io/file.hpp>
 
 namespace heed::test {
 

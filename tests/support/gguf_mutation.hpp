@@ -36,7 +36,7 @@ class GgufPieces {
         while (element < at) piece.texts.push_back(take_text(file, element));
       }
     }
-    for (std::size_t i = 0; i < gguf.tensors().size(); ++i) {
+    for (std::size_t i = 0; i < gguf.entries().size(); ++i) {
       Tensor& piece = tensors_.emplace_back();
       piece.name = take_text(file, at);
       piece.extents.resize(take<std::uint32_t>(file, at));
@@ -50,7 +50,7 @@ class GgufPieces {
 
   /// Whether heed's reader found the same: this one is a second and simple parser.
   bool is_of(const Gguf& gguf) const {
-    bool same = gguf.fields().size() == fields_.size() && gguf.tensors().size() == tensors_.size();
+    bool same = gguf.fields().size() == fields_.size() && gguf.entries().size() == tensors_.size();
     for (std::size_t i = 0; same && i < fields_.size(); ++i) {
       const GgufField& field = gguf.fields()[i];
       same = field.key == fields_[i].key && field.is_array == (fields_[i].type == 9);
@@ -62,7 +62,7 @@ class GgufPieces {
       }
     }
     for (std::size_t i = 0; same && i < tensors_.size(); ++i) {
-      const GgufTensor& tensor = gguf.tensors()[i];
+      const GgufTensor& tensor = gguf.entries()[i];
       same = tensor.name == tensors_[i].name && tensor.type->id == tensors_[i].type &&
              std::equal(tensor.shape().rbegin(), tensor.shape().rend(), tensors_[i].extents.begin(),
                         tensors_[i].extents.end(), [](Index a, std::uint64_t b) {

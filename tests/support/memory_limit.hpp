@@ -15,7 +15,7 @@
 #include <new>
 #include <string>
 
-#include <heed/io/error.hpp>
+#include <heed/io/file.hpp>
 
 #include "support/sanitizers.hpp"
 

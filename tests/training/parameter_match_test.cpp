@@ -7,7 +7,7 @@
 #include <string>
 
 #include <training/tiny_model.hpp>
-#include <heed/io/safetensors_writer.hpp>
+#include <heed/io/safetensors.hpp>
 
 namespace heed::detail {
 namespace {

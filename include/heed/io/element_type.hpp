@@ -13,8 +13,8 @@
 
 namespace heed {
 
-/// What the elements of a tensor in a safetensors file are; wider types stand first, as the tensors
-/// of a file do.
+/// The element type of a tensor in a safetensors file, widest first, which is also the order of the
+/// tensors in a file.
 enum class ElementType : std::uint8_t { f64, i64, f32, i32, f16, bf16, u8, boolean };
 
 namespace detail {
@@ -38,7 +38,7 @@ inline const ElementTypeRow& row_of(ElementType type) {
   return element_types[static_cast<std::size_t>(type)];
 }
 
-/// The value at `bytes`, whatever its alignment.
+/// The value at `bytes`, at any alignment.
 template <class T>
 T unaligned(const std::byte* bytes) {
   T value{};
@@ -48,13 +48,13 @@ T unaligned(const std::byte* bytes) {
 
 }  // namespace detail
 
-/// The name that files use: "BF16".
+/// The type's name in files, e.g. "BF16".
 inline std::string_view name_of(ElementType type) { return detail::row_of(type).name; }
 
 /// Bytes of one element.
 inline std::size_t width_of(ElementType type) { return detail::row_of(type).width; }
 
-/// The type with that name in files, if it is one of ours.
+/// The type with that name in files; nothing for types that heed does not have.
 inline std::optional<ElementType> element_type(std::string_view name) {
   for (const auto& row : detail::element_types) {
     if (row.name == name) return row.type;
@@ -62,7 +62,7 @@ inline std::optional<ElementType> element_type(std::string_view name) {
   return std::nullopt;
 }
 
-/// The type that holds exactly the values of T.
+/// The type with exactly the values of T.
 template <class T>
 constexpr ElementType element_type_of() {
   if constexpr (std::is_same_v<T, float>) return ElementType::f32;
@@ -73,8 +73,8 @@ constexpr ElementType element_type_of() {
   if constexpr (std::is_same_v<T, bool>) return ElementType::boolean;
 }
 
-/// Whether `read_element<T>` gives a meaning to elements of this type: floating-point types become
-/// float or double (only F64 to float rounds), every other type stays what it is.
+/// Whether elements of this type can be read as T: floating-point types as float or double (only
+/// F64 to float rounds), any other type as itself.
 template <class T>
 bool is_readable_as(ElementType type) {
   if (type == element_type_of<T>()) return true;
@@ -83,7 +83,7 @@ bool is_readable_as(ElementType type) {
   return std::is_floating_point_v<T> && floating;
 }
 
-/// The element of that type at `bytes`, as T; is_readable_as<T>(type) must hold.
+/// The element at `bytes` as T. is_readable_as<T>(type) must be true.
 template <class T>
 T read_element(ElementType type, const std::byte* bytes) {
   if constexpr (std::is_same_v<T, bool>) {
@@ -98,8 +98,8 @@ T read_element(ElementType type, const std::byte* bytes) {
   }
 }
 
-/// Puts `value` at `bytes` as that type, rounded to the nearest where it is narrower;
-/// is_readable_as<T>(type) must hold.
+/// Writes `value` to `bytes` as that type, rounded to nearest if it is narrower.
+/// is_readable_as<T>(type) must be true.
 template <class T>
 void write_element(ElementType type, T value, std::byte* bytes) {
   const auto put = [&](auto narrow) { std::memcpy(bytes, &narrow, sizeof(narrow)); };

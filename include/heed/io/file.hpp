@@ -2,6 +2,7 @@
 #pragma once
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,9 +17,23 @@
 #include <utility>
 #include <vector>
 
-#include <heed/io/error.hpp>
+#include <heed/core/detail/shared.hpp>
+#include <heed/core/error.hpp>
 
 namespace heed {
+
+/// A file that cannot be read or written, or has invalid contents. The message names the file, the
+/// byte offset where known, and the fault.
+class FileError : public detail::ErrorAs<std::runtime_error> {
+ public:
+  using ErrorAs::ErrorAs;
+};
+
+/// Throws FileError with a message made of the parts.
+template <class... Parts>
+[[noreturn]] void throw_file_error(const Parts&... parts) {
+  throw FileError(detail::message(parts...));
+}
 
 namespace detail {
 
@@ -43,11 +58,11 @@ inline std::string folder_of(const std::string& path) {
   return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
 }
 
-/// Pieces of a file, in order.
+/// Consecutive parts of a file.
 using FileParts = std::span<const std::span<const std::byte>>;
 
-/// A new file in the folder of `path`, with the permissions that new files get; its name goes to
-/// `name`. Negative, with errno set, when that fails.
+/// Creates a new file in the folder of `path`, with the usual permissions of new files; its name
+/// goes to `name`. Returns a descriptor, or a negative number with errno set.
 inline int create_beside(const std::string& path, std::string& name) {
   for (int attempt = 0; attempt < 1000; ++attempt) {
     name = path + "." + std::to_string(::getpid()) + "-" + std::to_string(attempt) + ".tmp";
@@ -57,8 +72,8 @@ inline int create_beside(const std::string& path, std::string& name) {
   return -1;
 }
 
-/// Writes the parts one after another and brings them to the disk; the reason when that fails, else
-/// empty.
+/// Writes the parts in order and flushes them to the disk. Returns the reason for a failure,
+/// otherwise an empty string.
 inline std::string write_and_sync(int descriptor, FileParts parts) {
   for (std::span<const std::byte> bytes : parts) {
     while (!bytes.empty()) {
@@ -71,7 +86,7 @@ inline std::string write_and_sync(int descriptor, FileParts parts) {
   return ::fsync(descriptor) == 0 ? std::string() : std::strerror(errno);
 }
 
-/// A regular file, open for reading; anything else is refused, without waiting on it.
+/// Opens a regular file for reading; anything else is refused, without waiting on it.
 inline OpenFile open_regular(const std::string& path) {
   OpenFile file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   if (!file.valid()) throw_file_error(path, ": ", std::strerror(errno));
@@ -87,7 +102,8 @@ inline std::size_t size_of(const OpenFile& file, const std::string& path) {
   return static_cast<std::size_t>(status.st_size);
 }
 
-/// A file may claim any size at no cost to the disk.
+/// Allocates memory for a file. A file may claim any size at no cost to the disk, hence the
+/// FileError.
 inline std::vector<std::byte> room_for(std::size_t size, const std::string& path) {
   try {
     return std::vector<std::byte>(size);
@@ -99,7 +115,8 @@ inline std::vector<std::byte> room_for(std::size_t size, const std::string& path
 
 }  // namespace detail
 
-/// A whole regular file; a pipe or a device is refused, without waiting on it. Throws FileError.
+/// The contents of a regular file; a pipe or a device is refused, without waiting on it. Throws
+/// FileError.
 inline std::vector<std::byte> read_file(const std::string& path) {
   const detail::OpenFile file = detail::open_regular(path);
   std::vector<std::byte> bytes = detail::room_for(detail::size_of(file, path), path);
@@ -114,9 +131,9 @@ inline std::vector<std::byte> read_file(const std::string& path) {
   return bytes;
 }
 
-/// Puts a file in place whole or not at all: written beside the old one, brought to the disk, then
-/// renamed over it, so that a crash at any moment leaves the old file or the new. A file that is
-/// replaced passes on its permissions. Throws FileError.
+/// Writes a file completely or not at all: the new file is written beside the old one, flushed to
+/// the disk, then renamed over it, so that a crash at any moment leaves either the old file or the
+/// new one. A replaced file passes on its permissions. Throws FileError.
 inline void write_file_parts(const std::string& path, detail::FileParts parts) {
   std::string temporary;
   const detail::OpenFile file(detail::create_beside(path, temporary));
@@ -138,9 +155,66 @@ inline void write_file_parts(const std::string& path, detail::FileParts parts) {
       ::open(detail::folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (folder.valid()) ::fsync(folder.get());
 }
-/// The same for bytes that lie in one place.
+/// The same for one contiguous part.
 inline void write_file(const std::string& path, std::span<const std::byte> bytes) {
   write_file_parts(path, detail::FileParts(&bytes, 1));
 }
+
+/// A regular file mapped into memory, read-only, for the lifetime of this object: pages are read
+/// from the disk on first access and shared with other processes that map the file. Replacing the
+/// file (as `write_file` does) leaves the mapping intact. If another process truncates the file in
+/// place, reading the lost part ends the program with SIGBUS; where that can happen, use
+/// `read_file`. Throws FileError.
+class MappedFile {
+ public:
+  /// Maps nothing.
+  MappedFile() = default;
+  explicit MappedFile(const std::string& path) {
+    const detail::OpenFile file = detail::open_regular(path);
+    size_ = detail::size_of(file, path);
+    if (size_ == 0) return;
+    void* address = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.get(), 0);
+    if (address == MAP_FAILED) throw_file_error(path, ": ", std::strerror(errno));
+    data_ = static_cast<const std::byte*>(address);
+  }
+  MappedFile(MappedFile&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  MappedFile& operator=(MappedFile&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+  ~MappedFile() {
+    if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
+  }
+
+  std::span<const std::byte> bytes() const { return {data_, size_}; }
+
+ private:
+  const std::byte* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+/// The bytes of a file, mapped or in memory, shared by all copies of this object and freed with the
+/// last one.
+class SharedBytes {
+ public:
+  SharedBytes() : SharedBytes(std::vector<std::byte>()) {}
+  explicit SharedBytes(MappedFile file) : owner_(new Owner{std::move(file), {}}) {}
+  explicit SharedBytes(std::vector<std::byte> bytes)
+      : owner_(new Owner{MappedFile(), std::move(bytes)}) {}
+
+  std::span<const std::byte> get() const {
+    const auto mapped = owner_->file.bytes();
+    return mapped.empty() ? std::span<const std::byte>(owner_->bytes) : mapped;
+  }
+
+ private:
+  struct Owner {
+    MappedFile file;
+    std::vector<std::byte> bytes;
+  };
+  detail::Shared<Owner> owner_;
+};
 
 }  // namespace heed

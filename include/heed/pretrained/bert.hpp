@@ -39,8 +39,7 @@ inline EncoderOptions bert_options(const ModelConfig& config) {
 template <Scalar T>
 Encoder<T> load_bert(const std::string& folder) {
   const auto options = bert_options(ModelConfig::read(folder + "/config.json"));
-  const std::string path = folder + "/model.safetensors";
-  const WeightFile file(load_safetensors(path), path);
+  const WeightFile file(load_safetensors(folder + "/model.safetensors"));
   return load_weights<Encoder<T>>(file, bert_names, options);
 }
 

@@ -41,8 +41,7 @@ inline LanguageModelOptions gpt2_options(const ModelConfig& config) {
 template <Scalar T>
 LanguageModel<T> load_gpt2(const std::string& folder) {
   const auto options = gpt2_options(ModelConfig::read(folder + "/config.json"));
-  const std::string path = folder + "/model.safetensors";
-  const WeightFile file(load_safetensors(path), path);
+  const WeightFile file(load_safetensors(folder + "/model.safetensors"));
   return load_weights<LanguageModel<T>>(file, gpt2_names, options);
 }
 

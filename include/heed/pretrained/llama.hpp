@@ -70,7 +70,7 @@ inline LanguageModelOptions llama_options(const Gguf& file) {
     return static_cast<Index>(file.value<std::uint32_t>(key));
   };
   auto options = LanguageModelOptions::llama();
-  const auto table = file.tensor("token_embd.weight").shape();
+  const auto table = file.entry("token_embd.weight").shape();
   options.vocab_size = table.empty() ? 0 : table[0];
   if (file.value<Index>("llama.vocab_size", options.vocab_size) != options.vocab_size) {
     file.fail_at(file.field("llama.vocab_size"), "is not ", options.vocab_size,
@@ -90,7 +90,7 @@ inline LanguageModelOptions llama_options(const Gguf& file) {
   options.rotary.dims =
       static_cast<Index>(file.value<std::uint32_t>("llama.rope.dimension_count", 0));
   options.rotary.pairing = RotaryPairing::interleaved;
-  options.tied_head = !file.has_tensor("output.weight");
+  options.tied_head = !file.contains("output.weight");
   const Index head_dim = options.head_dim > 0 ? options.head_dim
                          : options.heads > 0  ? options.model_dim / options.heads
                                               : 0;
@@ -103,9 +103,9 @@ inline LanguageModelOptions llama_options(const Gguf& file) {
 template <Scalar T>
 LanguageModel<T> load_llama(const std::string& folder) {
   const auto options = llama_options(ModelConfig::read(folder + "/config.json"));
-  const std::string path = folder + "/model.safetensors";
+  const WeightFile file(load_safetensors(folder + "/model.safetensors"));
   const auto& names = options.tied_head ? tied_llama_names : llama_names;
-  return load_weights<LanguageModel<T>>(WeightFile(load_safetensors(path), path), names, options);
+  return load_weights<LanguageModel<T>>(file, names, options);
 }
 /// The same from a GGUF file, its weights dequantized. Throws FileError.
 template <Scalar T>
@@ -119,7 +119,7 @@ namespace detail {
 /// else empty.
 inline PackedMatrix<float> packed_as_stored(const Gguf& file, const std::string& name,
                                             QuantizedProducts products) {
-  const GgufTensor& tensor = file.tensor(name);
+  const GgufTensor& tensor = file.entry(name);
   if (tensor.rank != 2) return {};
   const Index columns = tensor.extents[0], rows = tensor.extents[1];
   const auto blocks = [&]<class Block>(Block) {
@@ -141,7 +141,7 @@ inline PackedMatrix<float> packed_as_stored(const Gguf& file, const std::string&
 inline void pack_as_stored(LanguageModel<float>& model, const Gguf& file,
                            QuantizedProducts products = QuantizedProducts::exact) {
   if (static_cast<Index>(model.blocks.size()) != llama_options(file).layers ||
-      model.head.own.has_value() != file.has_tensor("output.weight")) {
+      model.head.own.has_value() != file.contains("output.weight")) {
     throw_invalid_argument("pack_as_stored: the model was read from another file");
   }
   const WeightFile weights(file);

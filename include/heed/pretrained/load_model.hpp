@@ -14,7 +14,7 @@
 #include <heed/core/error.hpp>
 #include <heed/core/printable.hpp>
 #include <heed/core/scalar.hpp>
-#include <heed/io/error.hpp>
+#include <heed/io/file.hpp>
 #include <heed/io/gguf.hpp>
 #include <heed/models/encoder.hpp>
 #include <heed/models/language_model.hpp>

@@ -14,7 +14,7 @@
 #include <heed/core/error.hpp>
 #include <heed/core/printable.hpp>
 #include <heed/core/random.hpp>
-#include <heed/io/error.hpp>
+#include <heed/io/file.hpp>
 #include <heed/layers/parameters.hpp>
 #include <heed/pretrained/weight_file.hpp>
 #include <heed/pretrained/weight_names.hpp>

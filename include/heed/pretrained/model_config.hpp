@@ -12,7 +12,6 @@
 #include <heed/core/index.hpp>
 #include <heed/core/printable.hpp>
 #include <heed/io/detail/json_reader.hpp>
-#include <heed/io/error.hpp>
 #include <heed/io/file.hpp>
 #include <heed/layers/activation.hpp>
 

@@ -13,97 +13,91 @@
 
 #include <heed/core/index.hpp>
 #include <heed/core/printable.hpp>
-#include <heed/io/error.hpp>
+#include <heed/io/file.hpp>
 #include <heed/io/gguf.hpp>
 #include <heed/io/safetensors.hpp>
 
 namespace heed {
 
-/// Weights by name, in whichever format they came.
+/// Weights by name, from a safetensors or a GGUF file.
 class WeightFile {
- public:
-  WeightFile(Safetensors file, std::string name) : name_(std::move(name)), file_(std::move(file)) {}
-  explicit WeightFile(Gguf file) : name_(file.name()), file_(std::move(file)) {}
+  // First, since the functions below deduce their results from it.
+  template <class Visit>
+  decltype(auto) visit(const Visit& visit) const {
+    const auto* gguf = std::get_if<Gguf>(&file_);
+    return gguf != nullptr ? visit(*gguf) : visit(*std::get_if<Safetensors>(&file_));
+  }
 
-  const std::string& name() const { return name_; }
-  /// Which live as long as this.
+ public:
+  explicit WeightFile(Safetensors file) : file_(std::move(file)) {}
+  explicit WeightFile(Gguf file) : file_(std::move(file)) {}
+
+  /// The file's name in error messages.
+  const std::string& name() const {
+    return visit([](const auto& file) -> const std::string& { return file.name(); });
+  }
+  /// The names of all weights, valid as long as this object.
   std::vector<std::string_view> names() const {
     std::vector<std::string_view> all;
-    if (const auto* gguf = std::get_if<Gguf>(&file_)) {
-      all.reserve(gguf->tensors().size());
-      for (const auto& tensor : gguf->tensors()) all.push_back(tensor.name);
-    } else {
-      const auto& entries = std::get<Safetensors>(file_).entries();
-      all.reserve(entries.size());
-      for (const auto& entry : entries) all.push_back(entry.name);
-    }
+    for_each_entry([&](const auto& entry) { all.push_back(entry.name); });
     return all;
   }
   bool contains(std::string_view name) const {
-    if (const auto* gguf = std::get_if<Gguf>(&file_)) return gguf->has_tensor(name);
-    return std::get<Safetensors>(file_).contains(name);
+    return visit([&](const auto& file) { return file.contains(name); });
   }
-  /// Lives as long as the file.
+  /// The shape of a tensor, valid as long as this object.
   std::span<const Index> shape(std::string_view name) const {
-    if (const auto* gguf = std::get_if<Gguf>(&file_)) return gguf->tensor(name).shape();
-    return std::get<Safetensors>(file_).entry(name).shape();
+    return visit([&](const auto& file) { return file.entry(name).shape(); });
   }
-  /// What the file calls the type of a tensor's weights.
+  /// The file's name for the type of a tensor's weights.
   std::string_view type(std::string_view name) const {
-    if (const auto* gguf = std::get_if<Gguf>(&file_)) return gguf->tensor(name).type->name;
-    return name_of(std::get<Safetensors>(file_).entry(name).type);
+    return visit([&](const auto& file) { return file.entry(name).type_name(); });
   }
   /// Whether `tensor` reads weights of that type as T.
   template <class T>
   bool is_readable(std::string_view name) const {
-    if (const auto* gguf = std::get_if<Gguf>(&file_)) {
-      return is_dequantizable(*gguf->tensor(name).type);
-    }
-    return is_readable_as<T>(std::get<Safetensors>(file_).entry(name).type);
+    return visit([&](const auto& file) { return file.entry(name).template is_readable_as<T>(); });
   }
-  /// Bytes of all weights.
+  /// The size of all weights in bytes.
   std::size_t bytes() const {
     std::size_t sum = 0;
-    if (const auto* gguf = std::get_if<Gguf>(&file_)) {
-      for (const auto& tensor : gguf->tensors()) sum += tensor.end - tensor.begin;
-    } else {
-      for (const auto& entry : std::get<Safetensors>(file_).entries()) {
-        sum += entry.end - entry.begin;
-      }
-    }
+    for_each_entry([&](const auto& entry) { sum += entry.end - entry.begin; });
     return sum;
   }
-  /// The weights as T, dequantized where they are quantized.
+  /// The weights as T, dequantized if they are quantized.
   template <class T, std::size_t Rank>
   Tensor<T, Rank> tensor(std::string_view name) const {
-    if (const auto* gguf = std::get_if<Gguf>(&file_)) return gguf->tensor<T, Rank>(name);
-    return std::get<Safetensors>(file_).template tensor<T, Rank>(name);
+    return visit([&](const auto& file) { return file.template tensor<T, Rank>(name); });
   }
 
-  /// Throws FileError for a weight that is NaN or infinite, naming tensor and byte. Reading a model
-  /// does not ask, as it would touch every weight twice. Weights of types that heed does not read
-  /// are passed over.
+  /// Throws FileError for a weight that is NaN or infinite, with its tensor and byte. Loading a
+  /// model does not check this, since it would read every weight twice. Weights of types that heed
+  /// does not read are skipped.
   void check_finite() const {
-    if (const auto* gguf = std::get_if<Gguf>(&file_)) {
-      for (const auto& tensor : gguf->tensors()) check_finite(*gguf, tensor);
-    } else {
-      for (const auto& entry : std::get<Safetensors>(file_).entries()) check_finite(entry);
-    }
+    for_each_entry([&](const auto& entry) { check_finite(entry); });
   }
 
  private:
+  template <class Visit>
+  void for_each_entry(const Visit& visit_entry) const {
+    visit([&](const auto& file) {
+      for (const auto& entry : file.entries()) visit_entry(entry);
+    });
+  }
+
   void check_finite(std::string_view name, std::size_t byte, double weight) const {
     if (std::isfinite(weight)) return;
-    throw_file_error(name_, ": byte ", byte, ": tensor ", quote(name), ": a weight is ", weight);
+    throw_file_error(this->name(), ": byte ", byte, ": tensor ", quote(name), ": a weight is ",
+                     weight);
   }
-  void check_finite(const Gguf& file, const GgufTensor& tensor) const {
+  void check_finite(const GgufTensor& tensor) const {
     if (!is_dequantizable(*tensor.type)) return;
     const Index block = tensor.type->block_bytes, length = tensor.type->block_length;
     const Index size = tensor.size();
     float part[1024];
     for (Index first = 0; first < size; first += 1024) {
       const auto count = static_cast<std::size_t>(std::min<Index>(1024, size - first));
-      file.read(tensor.name, first, std::span(part, count));
+      std::get<Gguf>(file_).read(tensor.name, first, std::span(part, count));
       for (std::size_t i = 0; i < count; ++i) {
         const Index at = (first + static_cast<Index>(i)) / length * block;
         check_finite(tensor.name, tensor.begin + static_cast<std::size_t>(at),
@@ -120,7 +114,6 @@ class WeightFile {
     }
   }
 
-  std::string name_;
   std::variant<Safetensors, Gguf> file_;
 };
 

@@ -15,7 +15,6 @@
 #include <heed/core/printable.hpp>
 #include <heed/core/text_list.hpp>
 #include <heed/io/detail/json_reader.hpp>
-#include <heed/io/error.hpp>
 #include <heed/io/file.hpp>
 #include <heed/io/gguf.hpp>
 #include <heed/text/byte_pair_encoding.hpp>

@@ -19,7 +19,6 @@
 #include <heed/core/printable.hpp>
 #include <heed/core/random.hpp>
 #include <heed/io/safetensors.hpp>
-#include <heed/io/safetensors_writer.hpp>
 #include <heed/layers/parameters.hpp>
 #include <heed/training/train.hpp>
 

@@ -10,16 +10,16 @@
 #include <system_error>
 
 #include <heed/core/utf8.hpp>
-#include <heed/io/error.hpp>
+#include <heed/io/file.hpp>
 
 namespace heed::detail {
 
-/// Reads JSON (RFC 8259) value by value, in the order it is written, into whatever the caller makes
-/// of it. Strict: well-formed UTF-8, no lone surrogates, at most 16 levels. Takes no memory but for
-/// the strings it returns. Whoever reads an object refuses names that come twice.
+/// Reads JSON (RFC 8259) value by value, in order, without building a tree. Strict: well-formed
+/// UTF-8, no lone surrogates, at most 16 levels. Allocates nothing but the strings it returns.
+/// Callers refuse duplicate names themselves.
 class JsonReader {
  public:
-  /// `name` and `offset`, where the text begins in its file, stand in errors.
+  /// `name`, and `offset`, the position of the text in its file, appear in errors.
   JsonReader(std::string_view text, std::string_view name, std::size_t offset = 0)
       : text_(text), name_(name), offset_(offset) {}
 
@@ -27,10 +27,10 @@ class JsonReader {
   [[noreturn]] void fail(const Parts&... parts) const {
     throw_file_error(name_, ": byte ", offset_ + at_, ": ", parts...);
   }
-  /// Where the next character stands in `text`.
+  /// The position of the next character in `text`.
   std::size_t at() const { return at_; }
 
-  /// What the next value begins with: `{`, `[`, `"`, `t`, `f`, `n`, a digit or `-`.
+  /// The first character of the next value: `{`, `[`, `"`, `t`, `f`, `n`, a digit or `-`.
   char peek() {
     while (at_ < text_.size() &&
            (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\r' || text_[at_] == '\t')) {
@@ -39,7 +39,7 @@ class JsonReader {
     return at_ < text_.size() ? text_[at_] : '\0';
   }
 
-  /// An object: `visit(name)` is called for each of its entries and reads the value.
+  /// Reads an object: `visit(name)` is called for each entry and must read its value.
   template <class Visit>
   void object(const Visit& visit) {
     list('{', '}', [&] {
@@ -48,7 +48,7 @@ class JsonReader {
       visit(name);
     });
   }
-  /// An array: `visit()` is called for each of its values and reads it.
+  /// Reads an array: `visit()` is called for each value and must read it.
   template <class Visit>
   void array(const Visit& visit) {
     list('[', ']', visit);
@@ -82,7 +82,7 @@ class JsonReader {
     return false;
   }
 
-  /// Any value, to be left out.
+  /// Skips any value.
   void skip() {
     const char next = peek();
     if (next == '{') return object([&](const std::string&) { skip(); });
@@ -94,7 +94,7 @@ class JsonReader {
     }
   }
 
-  /// Nothing but white space may follow.
+  /// Checks that only white space follows.
   void end() {
     peek();
     if (at_ != text_.size()) fail("something follows the value");
@@ -130,14 +130,14 @@ class JsonReader {
     --depth_;
   }
 
-  /// The characters from here to the quote that ends a string, escapes as they are written.
+  /// The number of characters up to the quote that ends a string, escapes counted as written.
   std::size_t quoted_size() const {
     std::size_t end = at_;
     while (end < text_.size() && text_[end] != '"') end += text_[end] == '\\' ? 2 : 1;
     return std::min(end, text_.size()) - at_;
   }
 
-  /// A number in JSON's form, which is narrower than that of from_chars.
+  /// A number in JSON's syntax, which is stricter than that of from_chars.
   template <class T>
   T number(std::string_view wanted) {
     peek();
@@ -163,7 +163,7 @@ class JsonReader {
     return value;
   }
 
-  /// A backslash and what follows it.
+  /// Reads an escape sequence.
   void escape(std::string& value) {
     constexpr std::string_view letters = "\"\\/bfnrt", meanings = "\"\\/\b\f\n\r\t";
     const char letter = at_ + 1 < text_.size() ? text_[at_ + 1] : '\0';

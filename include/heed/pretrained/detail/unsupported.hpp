@@ -8,7 +8,7 @@
 
 #include <heed/core/index.hpp>
 #include <heed/core/printable.hpp>
-#include <heed/io/error.hpp>
+#include <heed/io/file.hpp>
 #include <heed/io/gguf.hpp>
 #include <heed/pretrained/model_config.hpp>
 

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <heed/core/detail/shared.hpp>
+#include <heed/core/function_ref.hpp>
+#include <heed/core/printable.hpp>
+#include <heed/io/file.hpp>
+#include <heed/tensor/tensor.hpp>
+
+namespace heed::detail {
+
+/// The numbers 0 to count − 1, sorted by `less`. One function for everything that files list:
+/// sorting is slow to compile.
+inline std::vector<std::size_t> sorted_order(std::size_t count,
+                                             FunctionRef<bool(std::size_t, std::size_t)> less) {
+  std::vector<std::size_t> order(count);
+  for (std::size_t i = 0; i < count; ++i) order[i] = i;
+  std::sort(order.begin(), order.end(), less);
+  return order;
+}
+
+/// Finds entries by name in O(log n), without hashing names that a file may choose. `name` is the
+/// member of the entries that holds it, e.g. &GgufTensor::name.
+template <auto name>
+class NameIndex {
+ public:
+  NameIndex() = default;
+  template <class Entry>
+  explicit NameIndex(const std::vector<Entry>& entries)
+      : order_(sorted_order(entries.size(), [&](std::size_t a, std::size_t b) {
+          return entries[a].*name < entries[b].*name;
+        })) {}
+
+  /// An entry with the same name as another one, or null.
+  template <class Entry>
+  const Entry* twice(const std::vector<Entry>& entries) const {
+    for (std::size_t i = 1; i < order_.size(); ++i) {
+      const Entry& entry = entries[order_[i]];
+      if (entry.*name == entries[order_[i - 1]].*name) return &entry;
+    }
+    return nullptr;
+  }
+
+  /// The entry with that name, or null.
+  template <class Entry>
+  const Entry* find(const std::vector<Entry>& entries, std::string_view wanted) const {
+    const auto found = std::lower_bound(
+        order_.begin(), order_.end(), wanted,
+        [&](std::size_t i, std::string_view text) { return entries[i].*name < text; });
+    const bool there = found != order_.end() && entries[*found].*name == wanted;
+    return there ? &entries[*found] : nullptr;
+  }
+
+ private:
+  std::vector<std::size_t> order_;
+};
+
+/// Tensors by name in the bytes of a file: the common part of Safetensors and Gguf. `Header` reads
+/// everything but the tensors' data; its `entries` have name, rank, extents, begin and end.
+template <class Header>
+class TensorFile {
+ public:
+  using Entry = typename decltype(Header::entries)::value_type;
+
+  /// The file's name in error messages, usually its path.
+  const std::string& name() const { return name_; }
+  /// All tensors, in the order of the file.
+  std::span<const Entry> entries() const { return header_->entries; }
+  bool contains(std::string_view name) const { return find(name) != nullptr; }
+  /// Throws FileError if there is no tensor with that name.
+  const Entry& entry(std::string_view name) const {
+    const Entry* found = find(name);
+    if (found == nullptr) throw_file_error(name_, ": no tensor ", quote(name));
+    return *found;
+  }
+  /// The data of a tensor as stored: row-major, little-endian, at any alignment.
+  std::span<const std::byte> bytes(std::string_view name) const {
+    const Entry& found = entry(name);
+    return bytes_.get().subspan(found.begin, found.end - found.begin);
+  }
+
+ protected:
+  TensorFile(SharedBytes bytes, std::string name)
+      : bytes_(std::move(bytes)), name_(std::move(name)), header_(new Contents(bytes_, name_)) {}
+
+  const Header& header() const { return *header_; }
+  const std::byte* data() const { return bytes_.get().data(); }
+  /// A tensor with the same name as another one, or null.
+  const Entry* twice() const { return header_->by_name.twice(header_->entries); }
+  /// The shape of a tensor. Throws FileError if its rank is another one.
+  template <std::size_t Rank>
+  Extents<Rank> extents_of(const Entry& entry) const {
+    if (entry.rank != Rank) {
+      throw_file_error(name_, ": tensor ", quote(entry.name), ": shape ", entry.shape(),
+                       " has rank ", entry.shape().size(), ", expected ", Rank);
+    }
+    Extents<Rank> extents{};
+    std::copy_n(entry.extents.begin(), Rank, extents.begin());
+    return extents;
+  }
+
+ private:
+  struct Contents : Header {
+    Contents(const SharedBytes& bytes, const std::string& name)
+        : Header(bytes.get(), name), by_name(Header::entries) {}
+    NameIndex<&Entry::name> by_name;
+  };
+
+  const Entry* find(std::string_view name) const {
+    return header_->by_name.find(header_->entries, name);
+  }
+
+  SharedBytes bytes_;
+  std::string name_;
+  Shared<Contents> header_;
+};
+
+}  // namespace heed::detail
