@@ -2,9 +2,7 @@
 // Any bytes as a GGUF file give a Llama, as a config.json the options of a model, or a FileError.
 #include <string_view>
 
-#include <heed/pretrained/bert.hpp>
-#include <heed/pretrained/gpt2.hpp>
-#include <heed/pretrained/llama.hpp>
+#include <heed/pretrained/load_model.hpp>
 
 #include "fuzz/fuzz.hpp"
 #include "support/gguf_mutation.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/pretrained/bert.hpp>
+#include <heed/pretrained/load_model.hpp>
 
 #include <heed/masks/padding.hpp>
 

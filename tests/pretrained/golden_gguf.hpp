@@ -11,7 +11,7 @@
 
 #include <heed/io/file.hpp>
 #include <heed/io/gguf.hpp>
-#include <heed/pretrained/llama.hpp>
+#include <heed/pretrained/load_model.hpp>
 
 #include "pretrained/pretrained_files.hpp"
 #include "support/gguf_file.hpp"

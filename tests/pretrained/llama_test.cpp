@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/pretrained/llama.hpp>
+#include <heed/pretrained/load_model.hpp>
 
 #include <array>
 #include <cmath>

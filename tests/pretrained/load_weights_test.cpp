@@ -2,8 +2,7 @@
 #include <heed/pretrained/load_weights.hpp>
 
 #include <heed/io/safetensors.hpp>
-#include <heed/pretrained/gpt2.hpp>
-#include <heed/pretrained/llama.hpp>
+#include <heed/pretrained/load_model.hpp>
 
 #include "pretrained/pretrained_files.hpp"
 #include "support/attention_cases.hpp"

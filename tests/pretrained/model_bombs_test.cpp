@@ -4,9 +4,7 @@
 
 #include <string>
 
-#include <heed/pretrained/bert.hpp>
-#include <heed/pretrained/gpt2.hpp>
-#include <heed/pretrained/llama.hpp>
+#include <heed/pretrained/load_model.hpp>
 
 #include "pretrained/pretrained_files.hpp"
 #include "support/gguf_file.hpp"

@@ -8,7 +8,7 @@
 
 #include <heed/io/npy.hpp>
 #include <heed/io/safetensors.hpp>
-#include <heed/pretrained/weight_file.hpp>
+#include <heed/pretrained/load_weights.hpp>
 
 #include "support/file_error.hpp"
 

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include <heed/pretrained/detail/unsupported.hpp>
+#include <heed/pretrained/model_config.hpp>
 
 #include <string>
 
-#include <heed/pretrained/bert.hpp>
-#include <heed/pretrained/gpt2.hpp>
-#include <heed/pretrained/llama.hpp>
+#include <heed/pretrained/load_model.hpp>
 
 #include "pretrained/pretrained_files.hpp"
 

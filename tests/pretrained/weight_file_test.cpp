@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/pretrained/weight_file.hpp>
+#include <heed/pretrained/load_weights.hpp>
 
 #include <cmath>
 #include <limits>

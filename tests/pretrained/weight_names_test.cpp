@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/pretrained/weight_names.hpp>
+#include <heed/pretrained/load_weights.hpp>
 
 #include <gtest/gtest.h>
 

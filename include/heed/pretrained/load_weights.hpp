@@ -2,28 +2,252 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
+#include <cstddef>
 #include <set>
 #include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <heed/core/detail/problem_list.hpp>
 #include <heed/core/error.hpp>
+#include <heed/core/index.hpp>
 #include <heed/core/printable.hpp>
 #include <heed/core/random.hpp>
 #include <heed/io/file.hpp>
+#include <heed/io/gguf.hpp>
+#include <heed/io/safetensors.hpp>
 #include <heed/layers/parameters.hpp>
-#include <heed/pretrained/weight_file.hpp>
-#include <heed/pretrained/weight_names.hpp>
 
 namespace heed {
 
+/// Weights by name, from a safetensors or a GGUF file.
+class WeightFile {
+  // First, since the functions below deduce their results from it.
+  template <class Visit>
+  decltype(auto) visit(const Visit& visit) const {
+    const auto* gguf = std::get_if<Gguf>(&file_);
+    return gguf != nullptr ? visit(*gguf) : visit(*std::get_if<Safetensors>(&file_));
+  }
+
+ public:
+  explicit WeightFile(Safetensors file) : file_(std::move(file)) {}
+  explicit WeightFile(Gguf file) : file_(std::move(file)) {}
+
+  /// The file's name in error messages.
+  const std::string& name() const {
+    return visit([](const auto& file) -> const std::string& { return file.name(); });
+  }
+  /// The names of all weights, valid as long as this object.
+  std::vector<std::string_view> names() const {
+    std::vector<std::string_view> all;
+    for_each_entry([&](const auto& entry) { all.push_back(entry.name); });
+    return all;
+  }
+  bool contains(std::string_view name) const {
+    return visit([&](const auto& file) { return file.contains(name); });
+  }
+  /// The shape of a tensor, valid as long as this object.
+  std::span<const Index> shape(std::string_view name) const {
+    return visit([&](const auto& file) { return file.entry(name).shape(); });
+  }
+  /// The file's name for the type of a tensor's weights.
+  std::string_view type(std::string_view name) const {
+    return visit([&](const auto& file) { return file.entry(name).type_name(); });
+  }
+  /// Whether `tensor` reads weights of that type as T.
+  template <class T>
+  bool is_readable(std::string_view name) const {
+    return visit([&](const auto& file) { return file.entry(name).template is_readable_as<T>(); });
+  }
+  /// The size of all weights in bytes.
+  std::size_t bytes() const {
+    std::size_t sum = 0;
+    for_each_entry([&](const auto& entry) { sum += entry.end - entry.begin; });
+    return sum;
+  }
+  /// The weights as T, dequantized if they are quantized.
+  template <class T, std::size_t Rank>
+  Tensor<T, Rank> tensor(std::string_view name) const {
+    return visit([&](const auto& file) { return file.template tensor<T, Rank>(name); });
+  }
+
+  /// Throws FileError for a weight that is NaN or infinite, with its tensor and byte. Loading a
+  /// model does not check this, since it would read every weight twice. Weights of types that heed
+  /// does not read are skipped.
+  void check_finite() const {
+    for_each_entry([&](const auto& entry) { check_finite(entry); });
+  }
+
+ private:
+  template <class Visit>
+  void for_each_entry(const Visit& visit_entry) const {
+    visit([&](const auto& file) {
+      for (const auto& entry : file.entries()) visit_entry(entry);
+    });
+  }
+
+  void check_finite(std::string_view name, std::size_t byte, double weight) const {
+    if (std::isfinite(weight)) return;
+    throw_file_error(this->name(), ": byte ", byte, ": tensor ", quote(name), ": a weight is ",
+                     weight);
+  }
+  void check_finite(const GgufTensor& tensor) const {
+    if (!is_dequantizable(*tensor.type)) return;
+    const Index block = tensor.type->block_bytes, length = tensor.type->block_length;
+    const Index size = tensor.size();
+    float part[1024];
+    for (Index first = 0; first < size; first += 1024) {
+      const auto count = static_cast<std::size_t>(std::min<Index>(1024, size - first));
+      std::get<Gguf>(file_).read(tensor.name, first, std::span(part, count));
+      for (std::size_t i = 0; i < count; ++i) {
+        const Index at = (first + static_cast<Index>(i)) / length * block;
+        check_finite(tensor.name, tensor.begin + static_cast<std::size_t>(at),
+                     static_cast<double>(part[i]));
+      }
+    }
+  }
+  void check_finite(const SafetensorsEntry& entry) const {
+    if (!is_readable_as<double>(entry.type)) return;
+    const auto bytes = std::get<Safetensors>(file_).bytes(entry.name);
+    for (std::size_t at = 0; at < bytes.size(); at += width_of(entry.type)) {
+      check_finite(entry.name, entry.begin + at,
+                   read_element<double>(entry.type, bytes.data() + at));
+    }
+  }
+
+  std::variant<Safetensors, Gguf> file_;
+};
+
+/// The name of a layer in heed and in a published model; `*` is the number of the block. The last
+/// part, `weight` or `bias`, is the same in both.
+struct WeightName {
+  std::string_view ours, theirs;
+  bool transposed = false;  // their matrices are (inputs, outputs)
+};
+
+/// The names of an architecture's weights.
+struct WeightNames {
+  std::span<const WeightName> layers;
+  /// Names in a file that heed ignores; `*` is a number here too.
+  std::span<const std::string_view> left_out;
+  /// An optional prefix of all names in a file, as of a model that is part of a larger one.
+  std::string_view prefix;
+};
+
 namespace detail {
 
-/// Finds the weights of a model in a file, and writes down what does not fit.
+inline constexpr WeightName bert_layers[] = {
+    {"embedding", "embeddings.word_embeddings"},
+    {"positions", "embeddings.position_embeddings"},
+    {"segments", "embeddings.token_type_embeddings"},
+    {"embedding_norm", "embeddings.LayerNorm"},
+    {"blocks.*.attention.query", "encoder.layer.*.attention.self.query"},
+    {"blocks.*.attention.key", "encoder.layer.*.attention.self.key"},
+    {"blocks.*.attention.value", "encoder.layer.*.attention.self.value"},
+    {"blocks.*.attention.out", "encoder.layer.*.attention.output.dense"},
+    {"blocks.*.attention_norm", "encoder.layer.*.attention.output.LayerNorm"},
+    {"blocks.*.feed_forward.up", "encoder.layer.*.intermediate.dense"},
+    {"blocks.*.feed_forward.down", "encoder.layer.*.output.dense"},
+    {"blocks.*.feed_forward_norm", "encoder.layer.*.output.LayerNorm"},
+};
+inline constexpr std::string_view bert_left_out[] = {
+    "embeddings.position_ids",
+    "pooler.dense.weight",
+    "pooler.dense.bias",
+    "cls.predictions.bias",
+    "cls.predictions.transform.dense.weight",
+    "cls.predictions.transform.dense.bias",
+    "cls.predictions.transform.LayerNorm.weight",
+    "cls.predictions.transform.LayerNorm.bias",
+    "cls.predictions.decoder.weight",
+    "cls.predictions.decoder.bias",
+    "cls.seq_relationship.weight",
+    "cls.seq_relationship.bias",
+};
+
+inline constexpr WeightName gpt2_layers[] = {
+    {"embedding", "wte"},
+    {"positions", "wpe"},
+    {"blocks.*.attention_norm", "h.*.ln_1"},
+    {"blocks.*.attention.query_key_value", "h.*.attn.c_attn", true},
+    {"blocks.*.attention.out", "h.*.attn.c_proj", true},
+    {"blocks.*.feed_forward_norm", "h.*.ln_2"},
+    {"blocks.*.feed_forward.up", "h.*.mlp.c_fc", true},
+    {"blocks.*.feed_forward.down", "h.*.mlp.c_proj", true},
+    {"norm", "ln_f"},
+};
+/// Masks as tensors, and the head, which is a copy of the embedding.
+inline constexpr std::string_view gpt2_left_out[] = {"h.*.attn.bias", "h.*.attn.masked_bias",
+                                                     "lm_head.weight"};
+
+inline constexpr WeightName llama_layers[] = {
+    {"embedding", "model.embed_tokens"},
+    {"blocks.*.attention_norm", "model.layers.*.input_layernorm"},
+    {"blocks.*.attention.query", "model.layers.*.self_attn.q_proj"},
+    {"blocks.*.attention.key", "model.layers.*.self_attn.k_proj"},
+    {"blocks.*.attention.value", "model.layers.*.self_attn.v_proj"},
+    {"blocks.*.attention.out", "model.layers.*.self_attn.o_proj"},
+    {"blocks.*.feed_forward_norm", "model.layers.*.post_attention_layernorm"},
+    {"blocks.*.feed_forward.gate", "model.layers.*.mlp.gate_proj"},
+    {"blocks.*.feed_forward.up", "model.layers.*.mlp.up_proj"},
+    {"blocks.*.feed_forward.down", "model.layers.*.mlp.down_proj"},
+    {"norm", "model.norm"},
+    {"head", "lm_head"},
+};
+inline constexpr std::string_view llama_left_out[] = {
+    "model.layers.*.self_attn.rotary_emb.inv_freq"};
+/// With a tied head, a file may hold a second copy of the embedding.
+inline constexpr std::string_view tied_llama_left_out[] = {
+    "model.layers.*.self_attn.rotary_emb.inv_freq", "lm_head.weight"};
+
+inline constexpr WeightName gguf_llama_layers[] = {
+    {"embedding", "token_embd"},
+    {"blocks.*.attention_norm", "blk.*.attn_norm"},
+    {"blocks.*.attention.query", "blk.*.attn_q"},
+    {"blocks.*.attention.key", "blk.*.attn_k"},
+    {"blocks.*.attention.value", "blk.*.attn_v"},
+    {"blocks.*.attention.out", "blk.*.attn_output"},
+    {"blocks.*.feed_forward_norm", "blk.*.ffn_norm"},
+    {"blocks.*.feed_forward.gate", "blk.*.ffn_gate"},
+    {"blocks.*.feed_forward.up", "blk.*.ffn_up"},
+    {"blocks.*.feed_forward.down", "blk.*.ffn_down"},
+    {"norm", "output_norm"},
+    {"head", "output"},
+};
+
+/// A name whose first number between dots is replaced by `*`, and that number.
+struct NumberedName {
+  std::string pattern, number;
+};
+inline NumberedName numbered(std::string_view name) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  for (std::size_t dot = name.find('.'); dot != name.npos; dot = name.find('.', dot + 1)) {
+    std::size_t end = dot + 1;
+    while (end < name.size() && is_digit(name[end])) ++end;
+    if (end == dot + 1 || end == name.size() || name[end] != '.') continue;
+    return {std::string(name.substr(0, dot + 1)) + "*" + std::string(name.substr(end)),
+            std::string(name.substr(dot + 1, end - dot - 1))};
+  }
+  return {std::string(name), ""};
+}
+
+}  // namespace detail
+
+inline constexpr WeightNames bert_names{detail::bert_layers, detail::bert_left_out, "bert."};
+inline constexpr WeightNames gpt2_names{detail::gpt2_layers, detail::gpt2_left_out, "transformer."};
+inline constexpr WeightNames llama_names{detail::llama_layers, detail::llama_left_out, ""};
+inline constexpr WeightNames tied_llama_names{detail::llama_layers, detail::tied_llama_left_out,
+                                              ""};
+inline constexpr WeightNames gguf_llama_names{detail::gguf_llama_layers, {}, ""};
+
+namespace detail {
+
+/// Finds the weights of a model in a file and collects all differences.
 class WeightMatch {
  public:
   WeightMatch(const WeightFile& file, const WeightNames& names) : file_(file), names_(names) {
@@ -36,7 +260,7 @@ class WeightMatch {
     std::string name;
     bool transposed = false;
   };
-  /// What the file calls a parameter of ours.
+  /// The file's name for a parameter of a heed model.
   Found name_of(std::string_view ours) const {
     const auto [pattern, number] = numbered(ours);
     const std::size_t dot = pattern.rfind('.');
@@ -49,7 +273,7 @@ class WeightMatch {
     throw_invalid_argument("load_weights: the table has no name for ", quote(ours));
   }
 
-  /// A weight that is to be read as T.
+  /// Expects a weight with a shape, readable as T.
   template <class T>
   void expect(std::string_view ours, std::vector<Index> shape) {
     const Found found = name_of(ours);
@@ -64,7 +288,7 @@ class WeightMatch {
                     ", which is not read");
     }
   }
-  /// Throws FileError with everything that did not fit, if anything; the first 50 by name.
+  /// Throws FileError with all differences, if there are any; the first 50 by name.
   void finish() {
     for (const auto& name : file_.names()) {
       if (!used_.contains(name) && !left_out(name))
@@ -91,8 +315,8 @@ class WeightMatch {
   ProblemList problems_{"; "};
 };
 
-/// Refuses sizes that a file merely claims: a block of more weights than the file's tensors have
-/// together, so that what the shapes are taken from is never larger than they are.
+/// Throws FileError for sizes that the file cannot have: a block with more weights than all tensors
+/// of the file together. The prototype is therefore never larger than the file's tensors.
 template <class Options>
 void check_block_size(const WeightFile& file, const Options& options) {
   if (options.model_dim < 1 || options.heads < 1) {
@@ -122,7 +346,7 @@ void check_block_size(const WeightFile& file, const Options& options) {
                    file.bytes(), " bytes");
 }
 
-/// The rows that a table has in the model, where the prototype has one.
+/// The number of rows of a table in the model; the prototype's tables have one.
 template <class Options>
 Index rows_of(std::string_view name, const Options& options, Index rows) {
   if (name == "embedding.weight" || name == "head.weight") return options.vocab_size;
@@ -133,7 +357,7 @@ Index rows_of(std::string_view name, const Options& options, Index rows) {
   return rows;
 }
 
-/// A model with one block and tables of one row, for the shapes.
+/// A model with one block and tables of one row, for the shapes of its parameters.
 template <class Model, class Options>
 Model prototype_of(const WeightFile& file, Options options) {
   if (options.layers < 1 || options.layers > static_cast<Index>(file.names().size())) {
@@ -155,10 +379,9 @@ Model prototype_of(const WeightFile& file, Options options) {
 
 }  // namespace detail
 
-/// A model with the weights of a file under their published names. Throws FileError, which lists
-/// weights that are missing, have another shape, a type that heed does not read, or are not the
-/// model's. Nothing larger than the file's own tensors as floats is allocated, whatever the options
-/// say.
+/// Builds a model and loads its weights from a file with published names. Throws FileError with a
+/// list of weights that are missing, unknown, of another shape, or of a type that heed does not
+/// read. Never allocates more than the file's own tensors take as floats, whatever the options say.
 template <class Model, class Options>
 Model load_weights(const WeightFile& file, const WeightNames& names, const Options& options) {
   auto model = detail::prototype_of<Model>(file, options);

@@ -12,24 +12,24 @@
 #include <heed/masks/padding.hpp>
 #include <heed/models/encoder.hpp>
 #include <heed/models/pooling.hpp>
-#include <heed/pretrained/bert.hpp>
+#include <heed/pretrained/load_model.hpp>
 #include <heed/text/word_piece.hpp>
 
 namespace heed {
 
-/// Sentences of one length in word pieces, shorter ones padded.
+/// Sentences as word pieces, padded to the longest.
 struct SentenceBatch {
   Tokens tokens;
-  std::vector<Index> lengths;  // of the sentences in tokens; what is behind is padding
+  std::vector<Index> lengths;  // of the sentences in tokens, without padding
 };
 
-/// Sentences to vectors of length 1 whose products say how alike they are: a BERT, the mean over
-/// the tokens, its direction. Reimers and Gurevych, Sentence-BERT, 2019.
+/// Turns sentences into vectors of length 1 whose dot products measure similarity: a BERT, the mean
+/// over its tokens, normalized. Reimers and Gurevych, Sentence-BERT, 2019.
 template <Scalar T>
 class SentenceEncoder {
  public:
-  /// Throws ShapeError for a vocabulary larger than the model's, InvalidArgument for one without
-  /// [CLS], [SEP] or [PAD].
+  /// Throws ShapeError for a vocabulary larger than the model's, and InvalidArgument for one
+  /// without [CLS], [SEP] or [PAD].
   SentenceEncoder(Encoder<T> model, WordPiece tokenizer)
       : model_(std::move(model)), tokenizer_(std::move(tokenizer)) {
     if (tokenizer_.vocab_size() > model_.input.embedding.weight.extent(0)) {
@@ -39,7 +39,7 @@ class SentenceEncoder {
     for (const char* name : {"[CLS]", "[SEP]", "[PAD]"}) static_cast<void>(tokenizer_.token(name));
     model_.pack();
   }
-  /// From a folder with config.json, model.safetensors and vocab.txt. Throws FileError.
+  /// Loads a folder with config.json, model.safetensors and vocab.txt. Throws FileError.
   static SentenceEncoder read(const std::string& folder) {
     const std::string path = folder + "/vocab.txt";
     auto model = load_bert<T>(folder);
@@ -54,7 +54,7 @@ class SentenceEncoder {
   const Encoder<T>& model() const { return model_; }
   const WordPiece& tokenizer() const { return tokenizer_; }
 
-  /// [CLS] sentence [SEP], cut to max_length tokens; 0: what the model can.
+  /// Tokens of [CLS] sentence [SEP], cut to max_length; 0: the longest that the model supports.
   SentenceBatch tokens(std::span<const std::string> sentences, Index max_length = 0) const {
     const Index most = max_length == 0 ? model_.options.max_length : max_length;
     if (most < 2 || most > model_.options.max_length) {
@@ -65,13 +65,9 @@ class SentenceEncoder {
     SentenceBatch batch;
     Index longest = 0;
     for (const std::string& sentence : sentences) {
-      std::vector<Index> row = tokenizer_.encode(sentence);
-      row.resize(std::min(row.size(), static_cast<std::size_t>(most - 2)));
-      row.insert(row.begin(), tokenizer_.token("[CLS]"));
-      row.push_back(tokenizer_.token("[SEP]"));
-      batch.lengths.push_back(static_cast<Index>(row.size()));
+      rows.push_back(tokenizer_.encode_sentence(sentence, most));
+      batch.lengths.push_back(static_cast<Index>(rows.back().size()));
       longest = std::max(longest, batch.lengths.back());
-      rows.push_back(std::move(row));
     }
     batch.tokens = Tokens({static_cast<Index>(rows.size()), longest});
     std::fill(batch.tokens.begin(), batch.tokens.end(), tokenizer_.token("[PAD]"));
@@ -82,7 +78,8 @@ class SentenceEncoder {
     return batch;
   }
 
-  /// (sentences, dim). A sentence's vector has the same bits in any batch and behind any padding.
+  /// The vectors, (sentences, dim). A sentence's vector has the same bits in any batch and with any
+  /// padding.
   Tensor<T, 2> embed(const SentenceBatch& batch) const {
     const auto hidden = model_.forward(batch.tokens, masks::Padding(batch.lengths));
     auto vectors = mean_pool(hidden, std::span<const Index>(batch.lengths));
