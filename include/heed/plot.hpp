@@ -2,14 +2,11 @@
 #pragma once
 
 /// Pictures of matrices and lines, in the terminal, as SVG and as HTML. PNG is opt-in:
-/// <heed/plot/png.hpp>, <heed/plot/line_chart_png.hpp>.
+/// <heed/plot/png.hpp>.
 #include <heed/plot/color.hpp>
 #include <heed/plot/heatmap.hpp>
 #include <heed/plot/html.hpp>
 #include <heed/plot/line_chart.hpp>
-#include <heed/plot/line_chart_svg.hpp>
-#include <heed/plot/line_chart_terminal.hpp>
 #include <heed/plot/svg.hpp>
 #include <heed/plot/terminal.hpp>
-#include <heed/plot/terminal_options.hpp>
 #include <heed/plot/write_picture.hpp>

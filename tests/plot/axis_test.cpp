@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/plot/detail/axis.hpp>
+#include <heed/plot/line_chart.hpp>
 
 #include <gtest/gtest.h>
 

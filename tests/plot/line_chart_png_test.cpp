@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/plot/line_chart_png.hpp>
+#include <heed/plot/png.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/plot/line_chart_svg.hpp>
+#include <heed/plot/svg.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/plot/line_chart_terminal.hpp>
+#include <heed/plot/terminal.hpp>
 
 #include <gtest/gtest.h>
 

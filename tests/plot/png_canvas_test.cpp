@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/plot/detail/png_canvas.hpp>
+#include <heed/plot/png.hpp>
 
 #include <gtest/gtest.h>
 

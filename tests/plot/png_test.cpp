@@ -8,8 +8,6 @@
 #include <tuple>
 #include <vector>
 
-#include <heed/plot/line_chart_png.hpp>
-
 #include "plot/golden_pictures.hpp"
 
 #pragma GCC diagnostic push

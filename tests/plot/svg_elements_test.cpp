@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/plot/detail/svg_elements.hpp>
+#include <heed/plot/svg.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/plot/terminal_options.hpp>
+#include <heed/plot/terminal.hpp>
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

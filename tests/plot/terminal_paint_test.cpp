@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/plot/detail/terminal_paint.hpp>
+#include <heed/plot/terminal.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/plot/detail/text.hpp>
+#include <heed/plot/detail/drawing.hpp>
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include <heed/plot.hpp>
-#include <heed/plot/line_chart_png.hpp>
 #include <heed/plot/png.hpp>
 
 #include "support/temporary_file.hpp"

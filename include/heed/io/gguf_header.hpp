@@ -209,9 +209,7 @@ struct GgufField {
   }
 };
 
-}  // namespace heed
-
-namespace heed::detail {
+namespace detail {
 
 /// Reads the fields of a file in order and never past its end: a field that does not fit is a
 /// FileError with the file's name and the byte.
@@ -261,9 +259,7 @@ class ByteReader {
   std::size_t at_ = 0;
 };
 
-}  // namespace heed::detail
-
-namespace heed {
+}  // namespace detail
 
 /// One tensor of a GGUF file.
 struct GgufTensor {

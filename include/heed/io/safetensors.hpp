@@ -279,10 +279,6 @@ class SafetensorsHeader {
   std::vector<SafetensorsEntry> entries_;
 };
 
-}  // namespace detail
-
-namespace detail {
-
 /// The contents of a safetensors file apart from the tensors' data.
 struct SafetensorsContents {
   SafetensorsContents(std::span<const std::byte> bytes, const std::string& name) {

@@ -7,7 +7,7 @@
 
 namespace heed {
 
-/// A color of 8 bits a channel, sRGB.
+/// An sRGB color with 8 bits per channel.
 struct Color {
   std::uint8_t red = 0;
   std::uint8_t green = 0;
@@ -15,9 +15,9 @@ struct Color {
   friend bool operator==(const Color&, const Color&) = default;
 };
 
-/// The viridis color map at `share` in [0, 1] (clamped; NaN is gray): perceptually even and legible
-/// to color-blind readers. By van der Walt and Smith (CC0); 33 of its 256 colors joined by straight
-/// lines, which no channel leaves by more than two levels.
+/// The viridis color map at `share` in [0, 1] (clamped; NaN is gray): perceptually uniform and
+/// readable for color-blind people. By van der Walt and Smith (CC0); 33 of its 256 colors,
+/// interpolated linearly, at most two levels off in any channel.
 inline Color viridis(double share) {
   constexpr int last = 32;
   constexpr Color stops[last + 1] = {
@@ -38,7 +38,7 @@ inline Color viridis(double share) {
   return {mix(a.red, b.red), mix(a.green, b.green), mix(a.blue, b.blue)};
 }
 
-/// How light a color looks, 0 black to 1 white: relative luminance of WCAG 2.
+/// The relative luminance of a color (WCAG 2), 0 black to 1 white.
 inline double luminance(const Color& color) {
   const auto linear = [](std::uint8_t channel) {
     const double share = channel / 255.0;
@@ -47,13 +47,13 @@ inline double luminance(const Color& color) {
   return 0.2126 * linear(color.red) + 0.7152 * linear(color.green) + 0.0722 * linear(color.blue);
 }
 
-/// Contrast of two colors, 1 (none) to 21; 4.5 is what WCAG 2 asks of text.
+/// The contrast of two colors, 1 (none) to 21; WCAG 2 asks for 4.5 in text.
 inline double contrast(const Color& a, const Color& b) {
   const double first = luminance(a) + 0.05, second = luminance(b) + 0.05;
   return first > second ? first / second : second / first;
 }
 
-/// Black or white, whichever is easier to read on `background`; a contrast of 4.5 at least.
+/// Black or white, whichever is easier to read on `background`; the contrast is at least 4.5.
 inline Color text_color_on(const Color& background) {
   constexpr Color black{0, 0, 0}, white{255, 255, 255};
   return contrast(black, background) > contrast(white, background) ? black : white;

@@ -11,12 +11,12 @@
 
 namespace heed {
 
-/// A matrix to look at, with what belongs around it. How it is shown is the writers' affair:
-/// to_terminal, to_svg, to_html, to_png; write_svg, write_html, write_png.
+/// A matrix to draw, with labels and titles. Functions that draw it: to_terminal, to_svg, to_html,
+/// to_png; write_svg, write_html, write_png.
 struct Heatmap {
   Tensor<double, 2> values;                     // (rows, columns)
-  std::vector<std::string> row_labels = {};     // none, or one a row; UTF-8
-  std::vector<std::string> column_labels = {};  // none, or one a column
+  std::vector<std::string> row_labels = {};     // none, or one per row; UTF-8
+  std::vector<std::string> column_labels = {};  // none, or one per column
   std::string title = {};
   std::string row_title = "query";
   std::string column_title = "key";
@@ -25,8 +25,8 @@ struct Heatmap {
   bool numbers = false;  // write each value into its cell
 };
 
-/// A heatmap of any matrix. Labels name the rows, and the columns too where there are as many: the
-/// tokens of self-attention. Throws ShapeError when there are labels and not one per row.
+/// A heatmap of any matrix. The labels name its rows, and its columns too if there are as many: the
+/// tokens of self-attention. Throws ShapeError for labels that are not one per row.
 template <class X>
 requires Viewable<detail::Evaluated<X>> Heatmap heatmap_of(const X& matrix,
                                                            std::vector<std::string> labels = {},
@@ -51,7 +51,7 @@ requires Viewable<detail::Evaluated<X>> Heatmap heatmap_of(const X& matrix,
   return heatmap;
 }
 
-/// Sets the range of colors to the smallest and largest finite value.
+/// Sets the range of the colors to the smallest and the largest finite value.
 inline void fit_range(Heatmap& heatmap) {
   bool first = true;
   for (const double value : heatmap.values) {
@@ -64,7 +64,7 @@ inline void fit_range(Heatmap& heatmap) {
 
 namespace detail {
 
-/// What the writers rely on. Throws InvalidArgument.
+/// Checks labels and range before drawing. Throws ShapeError and InvalidArgument.
 inline void check_heatmap(const Heatmap& heatmap) {
   const auto check = [](const char* what, std::size_t labels, Index extent) {
     if (labels != 0 && static_cast<Index>(labels) != extent) {
@@ -79,14 +79,15 @@ inline void check_heatmap(const Heatmap& heatmap) {
   }
 }
 
-/// Where a value lies between low and high, 0 to 1 inside; low for all when the two are one.
+/// The place of a value between low and high, 0 to 1 inside; 0 if the two are equal.
 inline double share_of(const Heatmap& heatmap, double value) {
   const double range = heatmap.high - heatmap.low;
   if (value != value) return value;
   return range == 0 ? 0.0 : (value - heatmap.low) / range;
 }
 
-/// The heatmap in blocks of factor × factor values, each as its mean (NaN left out), unlabeled.
+/// The heatmap without labels, with each block of factor × factor values replaced by its mean
+/// (without NaN).
 inline Heatmap shrunk(const Heatmap& heatmap, Index factor) {
   const Index rows = heatmap.values.extent(0), columns = heatmap.values.extent(1);
   Heatmap small;

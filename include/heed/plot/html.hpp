@@ -10,24 +10,24 @@
 
 #include <heed/core/error.hpp>
 #include <heed/plot/color.hpp>
-#include <heed/plot/detail/svg_elements.hpp>
-#include <heed/plot/detail/text.hpp>
+#include <heed/plot/detail/drawing.hpp>
+#include <heed/plot/svg.hpp>
 #include <heed/plot/write_picture.hpp>
 #include <heed/tensor/tensor.hpp>
 
 namespace heed {
 
-/// Attention of all layers and heads over one text, to look at in a browser.
+/// The attention weights of all layers and heads for one text, to explore in a browser.
 struct AttentionPage {
   Tensor<float, 4> weights;                    // (layers, heads, queries, keys), each 0 to 1
-  std::vector<std::string> query_labels = {};  // none, or one a query; UTF-8
-  std::vector<std::string> key_labels = {};    // none, or one a key
+  std::vector<std::string> query_labels = {};  // none, or one per query; UTF-8
+  std::vector<std::string> key_labels = {};    // none, or one per key
   std::string title = {};
 };
 
 namespace detail {
 
-/// A JSON string that may stand inside <script>.
+/// A JSON string that is safe inside <script>.
 inline std::string json_string(std::string_view text) {
   std::string result = "\"";
   for (const Glyph& glyph : glyphs(text)) {
@@ -42,7 +42,7 @@ inline std::string json_string(std::string_view text) {
   return result + "\"";
 }
 
-/// Labels as a JSON list; numbers in place of none.
+/// Labels as a JSON list, or numbers if there are none.
 inline std::string json_labels(const std::vector<std::string>& labels, Index count) {
   std::string list = "[";
   for (Index i = 0; i < count; ++i) {
@@ -169,7 +169,7 @@ document.onkeydown=event=>{
 };
 )";
 
-/// The thumbnails: a row a layer, a column a head.
+/// The thumbnails: one row per layer, one column per head.
 inline std::string html_table(Index layers, Index heads) {
   std::string text = "<table><thead><tr><th></th>";
   for (Index head = 0; head < heads; ++head) {
@@ -189,7 +189,7 @@ inline std::string html_table(Index layers, Index heads) {
   return text + "</table>\n";
 }
 
-/// The constants that the script reads.
+/// The constants of the script.
 inline std::string html_data(const AttentionPage& page) {
   const auto& extents = page.weights.extents();
   std::string text = "'use strict';const layers=" + std::to_string(extents[0]) +
@@ -206,9 +206,9 @@ inline std::string html_data(const AttentionPage& page) {
 
 }  // namespace detail
 
-/// One HTML file of all layers and heads as thumbnails; a click enlarges one, and where the pointer
-/// rests, query, key and weight are shown. Everything is inside: the page loads nothing, and its
-/// content security policy forbids that it does. Throws ShapeError for labels that do not fit.
+/// An HTML file with all layers and heads as thumbnails; a click enlarges one, and query, key and
+/// weight under the pointer are shown. The page is self-contained: it loads nothing, and its
+/// content security policy forbids it. Throws ShapeError for labels that do not fit.
 inline std::string to_html(const AttentionPage& page) {
   const auto check = [](const char* what, std::size_t labels, Index extent) {
     if (labels != 0 && static_cast<Index>(labels) != extent) {
@@ -231,9 +231,9 @@ inline std::string to_html(const AttentionPage& page) {
          detail::html_data(page) + std::string(detail::html_script) + "</script></body></html>\n";
 }
 
-/// A page of what to_svg draws: one heatmap or line chart, or several, `columns` of them in a row.
-/// Where the pointer rests, the value of a cell or point shows. Nothing is loaded. Throws what
-/// to_svg throws.
+/// An HTML page around to_svg of the same arguments: one heatmap or line chart, or several,
+/// `columns` of them in a row. The value of the cell or point under the pointer is shown. Nothing
+/// is loaded. Throws as to_svg does.
 template <class Pictures, class... Columns>
 requires requires(const Pictures& pictures, Columns... columns) { to_svg(pictures, columns...); }
 std::string to_html(const Pictures& pictures, Columns... columns) {

@@ -9,32 +9,88 @@
 #include <vector>
 
 #include <heed/core/error.hpp>
+#include <heed/core/index.hpp>
 #include <heed/plot/color.hpp>
-#include <heed/plot/detail/axis.hpp>
+#include <heed/plot/detail/drawing.hpp>
 #include <heed/tensor/view_of.hpp>
 
 namespace heed {
 
-/// One line of a chart: points in the order they are joined. A point that is not finite is left
-/// out and breaks the line.
+namespace detail {
+
+/// An axis of a chart: its range and the round numbers along it.
+struct Axis {
+  double low = 0;
+  double high = 1;
+  double step = 1;  // between ticks
+  std::vector<double> ticks;
+
+  /// The place of a value, 0 at the low end and 1 at the high end.
+  double share(double value) const { return (value - low) / (high - low); }
+
+  /// The text of a tick, with as many digits as the step needs.
+  std::string label(double tick) const {
+    if (std::fabs(tick) < step / 2) tick = 0;  // a rounding error, and never "-0"
+    if (step >= 1e6 || step < 1e-4) return brief(tick);
+    const int decimals = step >= 1 ? 0 : static_cast<int>(std::ceil(-std::log10(step) - 1e-9));
+    return fixed(tick, decimals);
+  }
+};
+
+/// The smallest step of 1, 2 or 5 times a power of ten that cuts `range` into at most `parts`
+/// parts.
+inline double round_step(double range, Index parts) {
+  const double least = range / static_cast<double>(parts);
+  const double power = std::pow(10, std::floor(std::log10(least)));
+  for (const double factor : {1., 2., 5.}) {
+    if (factor * power >= least * (1 - 1e-9)) return factor * power;
+  }
+  return 10 * power;
+}
+
+/// An axis for finite values from `low` to `high` with at most about `parts` + 1 ticks; with
+/// `widen`, its ends move out to ticks. A range of one value is widened around it.
+inline Axis make_axis(double low, double high, Index parts, bool widen) {
+  const double size = std::fmax(std::fabs(low), std::fabs(high));
+  if (!(high - low > 1e-12 * size) || high - low < 1e-300) {
+    const double margin = size < 1e-290 ? 1 : size / 2;
+    low -= margin;
+    high += margin;
+  }
+  Axis axis{low, high, round_step(high - low, parts), {}};
+  const double first =
+      widen ? std::floor(low / axis.step + 1e-9) : std::ceil(low / axis.step - 1e-9);
+  const double last =
+      widen ? std::ceil(high / axis.step - 1e-9) : std::floor(high / axis.step + 1e-9);
+  for (double at = first; at <= last; ++at) axis.ticks.push_back(at * axis.step);
+  if (widen) {
+    axis.low = first * axis.step;
+    axis.high = last * axis.step;
+  }
+  return axis;
+}
+
+}  // namespace detail
+
+/// A line of a chart: points in drawing order. A point that is not finite breaks the line.
 struct Series {
-  std::string name;  // in the legend; empty: not there
+  std::string name;  // in the legend; empty: no entry
   std::vector<double> x;
   std::vector<double> y;
 };
 
-/// Lines to look at, with axes and a legend. How it is shown is the writers' affair: to_terminal,
-/// to_svg, to_html, to_png; write_svg, write_html, write_png.
+/// Lines to draw, with axes and a legend. Functions that draw it: to_terminal, to_svg, to_html,
+/// to_png; write_svg, write_html, write_png.
 struct LineChart {
   std::vector<Series> series;
   std::string title = {};
   std::string x_title = {};
   std::string y_title = {};
-  std::optional<double> low = {};   // ends of the y axis; none: what the values need
-  std::optional<double> high = {};  // values beyond are cut off
+  std::optional<double> low = {};   // ends of the y axis; none: from the values
+  std::optional<double> high = {};  // lines outside are cut off
 };
 
-/// A line through the values of any vector, at x = first, first + 1, …
+/// A line through the values of a vector, at x = first, first + 1, …
 template <Viewable Y>
 Series series_of(const Y& values, std::string name = {}, double first = 0) {
   const auto view = view_of(values);
@@ -52,7 +108,7 @@ namespace detail {
 
 inline bool finite(double value) { return value - value == 0; }
 
-/// What the writers rely on. Throws InvalidArgument.
+/// Checks series and range before drawing. Throws ShapeError and InvalidArgument.
 inline void check_line_chart(const LineChart& chart) {
   for (const Series& series : chart.series) {
     if (series.x.size() == series.y.size()) continue;
@@ -72,7 +128,7 @@ struct ChartAxes {
   Axis x, y;
 };
 
-/// Axes that hold every finite point, with at most about so many ticks.
+/// Axes around all finite points, with at most about so many parts.
 inline ChartAxes axes_of(const LineChart& chart, Index x_parts, Index y_parts) {
   check_line_chart(chart);
   bool first = true, whole = true;  // whole: every x is an integer, as steps and positions are
@@ -98,12 +154,12 @@ inline ChartAxes axes_of(const LineChart& chart, Index x_parts, Index y_parts) {
   return {make_axis(left, right, x_parts, false), make_axis(low, high, y_parts, !fixed_range)};
 }
 
-/// A point as shares of the axes: (0, 0) is the low end of both.
+/// A point relative to the axes: (0, 0) is the low end of both.
 struct ChartPoint {
   double x = 0, y = 0;
 };
 
-/// The points of a line in runs without a gap. Those past the ends of the y axis are among them.
+/// The points of a line, in runs between gaps, including points above and below the y axis.
 inline std::vector<std::vector<ChartPoint>> runs_of(const Series& series, const ChartAxes& axes) {
   std::vector<std::vector<ChartPoint>> runs(1);
   for (std::size_t i = 0; i < series.x.size(); ++i) {
@@ -120,7 +176,7 @@ inline std::vector<std::vector<ChartPoint>> runs_of(const Series& series, const 
 
 inline bool inside(const ChartPoint& point) { return point.y >= 0 && point.y <= 1; }
 
-/// Cuts the line from a to b down to the part with y in [0, 1]; false if there is none.
+/// Clips the line from a to b to y in [0, 1]; false if nothing is left.
 inline bool clip(ChartPoint& a, ChartPoint& b) {
   if ((a.y < 0 && b.y < 0) || (a.y > 1 && b.y > 1)) return false;
   const auto cut = [](ChartPoint& outside, const ChartPoint& other) {
@@ -134,8 +190,8 @@ inline bool clip(ChartPoint& a, ChartPoint& b) {
   return true;
 }
 
-/// The color of the i-th line: Okabe and Ito's palette, which color-blind readers tell apart, its
-/// lightest colors left out.
+/// The color of the i-th line: the palette of Okabe and Ito for color-blind readers, without its
+/// lightest colors.
 inline Color line_color(std::size_t i) {
   constexpr Color colors[] = {{0, 114, 178},  {213, 94, 0},  {0, 158, 115}, {204, 121, 167},
                               {86, 180, 233}, {230, 159, 0}, {68, 68, 68}};

@@ -7,9 +7,9 @@
 
 #include <heed/io/file.hpp>
 
-// Pictures as files: heatmaps, line charts, several of either in rows of so many columns, and for
-// HTML an AttentionPage. A file is written whole or not at all. All throw FileError, and what the
-// to_… of the same name throws, which gives the same bytes as a string.
+// Pictures as files: heatmaps, line charts, several of either in rows of so many columns, and
+// AttentionPage for HTML. The bytes are those of the to_… function of the same name, and a file is
+// written completely or not at all. All throw FileError, and the errors of to_….
 
 namespace heed {
 
@@ -21,25 +21,24 @@ inline void write_picture(const std::string& path, const std::string& bytes) {
 
 }  // namespace detail
 
-/// write_svg(path, heatmap), write_svg(path, chart), write_svg(path, charts, 3).
+/// Writes an SVG file: write_svg(path, heatmap), write_svg(path, chart), write_svg(path, charts,
+/// 3).
 template <class... Pictures>
 void write_svg(const std::string& path, const Pictures&... pictures) {
   detail::write_picture(path, to_svg(pictures...));
 }
 
-/// The same as a page for a browser; also write_html(path, attention_page).
+/// Writes an HTML file; also write_html(path, attention_page).
 template <class... Pictures>
 void write_html(const std::string& path, const Pictures&... pictures) {
   detail::write_picture(path, to_html(pictures...));
 }
 
-/// The same as pixels.
+/// Writes a PNG file.
 template <class... Pictures>
 void write_png(const std::string& path, const Pictures&... pictures) {
   constexpr bool drawn = requires { to_png(pictures...); };
-  static_assert(drawn,
-                "write_png draws heatmaps with <heed/plot/png.hpp> and line charts with "
-                "<heed/plot/line_chart_png.hpp>, which need stb");
+  static_assert(drawn, "write_png needs <heed/plot/png.hpp>, and that header needs stb");
   if constexpr (drawn) detail::write_picture(path, to_png(pictures...));
 }
 

@@ -186,12 +186,6 @@ const Options& checked_options(const Options& options, const std::string& name) 
   return options;
 }
 
-}  // namespace detail
-
-}  // namespace heed
-
-namespace heed::detail {
-
 /// An entry that changes a model's results, and the two values with which it does not.
 struct NeutralEntry {
   std::string_view key;
@@ -351,4 +345,6 @@ inline void check_llama_attention(const Gguf& file, Index max_length, Index head
       [&](double length) { return length == static_cast<double>(head_dim); }, head_dim);
 }
 
-}  // namespace heed::detail
+}  // namespace detail
+
+}  // namespace heed

@@ -22,7 +22,9 @@
 #include <heed/text/unicode.hpp>
 #include <heed/text/vocabulary.hpp>
 
-namespace heed::detail {
+namespace heed {
+
+namespace detail {
 
 /// The letters of GPT-2's vocabulary for bytes, which make every token visible text: printable
 /// bytes stand for themselves, the others, in order, for U+0100 and up (a space is "Ġ").
@@ -163,9 +165,7 @@ class PairMerger {
   std::vector<Entry> merges_;          // by left token, then right
 };
 
-}  // namespace heed::detail
-
-namespace heed {
+}  // namespace detail
 
 /// The rule that cuts text into pieces before merging; merges never cross pieces.
 enum class PreTokenizer {

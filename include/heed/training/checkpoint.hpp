@@ -22,7 +22,9 @@
 #include <heed/layers/parameters.hpp>
 #include <heed/training/train.hpp>
 
-namespace heed::detail {
+namespace heed {
+
+namespace detail {
 
 /// Compares the names, types and shapes of a model's parameters with those of a file, then reads
 /// them.
@@ -83,9 +85,7 @@ class ParameterMatch {
   ProblemList problems_{"\n  "};
 };
 
-}  // namespace heed::detail
-
-namespace heed {
+}  // namespace detail
 
 /// The position of a training run, apart from weights and moments. Schedules and batches are
 /// functions of these numbers and of the program's own settings.

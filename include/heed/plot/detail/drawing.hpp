@@ -1,57 +1,28 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <charconv>
-#include <cstdint>
+#include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
+#include <heed/core/utf8.hpp>
 
 namespace heed::detail {
 
-/// One character as it is drawn: UTF-8 with the accents that combine with it, and the columns a
-/// terminal gives it.
+/// A character as drawn: UTF-8 with its combining accents, and its width in a terminal.
 struct Glyph {
   std::string bytes;
   Index width = 1;
 };
 
-/// Takes one code point off the front of `text`; U+FFFD, and one byte, for what is no UTF-8.
-inline char32_t take_code_point(std::string_view& text) {
-  const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
-  const unsigned char lead = byte(0);
-  const std::size_t length = lead < 0x80   ? 1
-                             : lead < 0xc2 ? 0
-                             : lead < 0xe0 ? 2
-                             : lead < 0xf0 ? 3
-                             : lead < 0xf5 ? 4
-                                           : 0;
-  constexpr char32_t lead_bits[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
-  char32_t code = length == 0 ? 0 : lead & lead_bits[length];
-  bool valid = length != 0 && length <= text.size();
-  for (std::size_t at = 1; valid && at < length; ++at) {
-    valid = (byte(at) & 0xc0) == 0x80;
-    code = code << 6 | (byte(at) & 0x3f);
-  }
-  const bool overlong = (length == 3 && code < 0x800) || (length == 4 && code < 0x10000);
-  const bool no_character = (code >= 0xd800 && code <= 0xdfff) || code > 0x10ffff;
-  valid = valid && !overlong && !no_character;
-  text.remove_prefix(valid ? length : 1);
-  return valid ? code : U'\ufffd';
-}
-
-inline std::string utf8(char32_t code) {
-  const auto tail = [&](int shift) { return static_cast<char>(0x80 | (code >> shift & 0x3f)); };
-  if (code < 0x80) return {static_cast<char>(code)};
-  if (code < 0x800) return {static_cast<char>(0xc0 | code >> 6), tail(0)};
-  if (code < 0x10000) return {static_cast<char>(0xe0 | code >> 12), tail(6), tail(0)};
-  return {static_cast<char>(0xf0 | code >> 18), tail(12), tail(6), tail(0)};
-}
-
-/// Columns of a code point in a terminal: 0 combining, 2 wide East Asian and pictographs, else 1.
-/// The large blocks of Unicode's EastAsianWidth, not every exception.
+/// The width of a code point in a terminal: 0 combining, 2 wide East Asian and pictographs,
+/// otherwise 1. From the large blocks of Unicode's EastAsianWidth, without every exception.
 inline Index code_point_width(char32_t code) {
   struct Block {
     char32_t first, last;
@@ -69,26 +40,25 @@ inline Index code_point_width(char32_t code) {
   return 1;
 }
 
-/// What is drawn for a text, safe for terminals and XML: a control character becomes its picture
-/// (␊ for a new line, ␛ for escape), a byte that is no UTF-8 becomes U+FFFD.
+/// The characters of a text, safe for terminals and XML: control characters become their symbols (␊
+/// for a line break, ␛ for escape), bytes that are not UTF-8 become U+FFFD.
 inline std::vector<Glyph> glyphs(std::string_view text) {
   std::vector<Glyph> result;
-  while (!text.empty()) {
-    char32_t code = take_code_point(text);
+  for (std::size_t at = 0; at < text.size();) {
+    const Utf8Character next = decode_utf8(text, at);
+    at += next.size;
+    char32_t code = next.code;
     if (code < 0x20) code += 0x2400;
     if (code == 0x7f) code = 0x2421;
     if ((code >= 0x80 && code < 0xa0) || (code & 0xfffe) == 0xfffe) code = 0xfffd;
     const Index width = code_point_width(code);
-    if (width == 0 && !result.empty()) {
-      result.back().bytes += utf8(code);
-    } else {
-      result.push_back({utf8(code), width});
-    }
+    if (width != 0 || result.empty()) result.push_back({"", width});
+    append_utf8(result.back().bytes, code);
   }
   return result;
 }
 
-/// Columns a text takes in a terminal.
+/// The width of a text in a terminal.
 inline Index text_width(std::string_view text) {
   Index width = 0;
   for (const Glyph& glyph : glyphs(text)) width += glyph.width;
@@ -99,7 +69,7 @@ inline std::string spaces(Index count) {
   return std::string(static_cast<std::size_t>(count > 0 ? count : 0), ' ');
 }
 
-/// The text in exactly `width` columns: filled with spaces, or cut with an ellipsis at its end.
+/// The text in exactly `width` columns, padded with spaces or cut with an ellipsis.
 inline std::string fitted(std::string_view text, Index width) {
   const bool cut = text_width(text) > width;
   const Index room = cut ? width - 1 : width;
@@ -114,7 +84,7 @@ inline std::string fitted(std::string_view text, Index width) {
   return result + spaces(room - used);
 }
 
-/// A number with `decimals` digits behind the point, in every locale the same.
+/// A number with `decimals` digits after the point, the same in every locale.
 inline std::string fixed(double value, int decimals) {
   char buffer[400];
   const auto end =
@@ -122,7 +92,7 @@ inline std::string fixed(double value, int decimals) {
   return std::string(buffer, end.ptr);
 }
 
-/// A number as short as it reads well, four digits at most: "0.5", "12", "1e-09".
+/// A number in at most four significant digits: "0.5", "12", "1e-09".
 inline std::string brief(double value) {
   char buffer[64];
   const auto end =
@@ -130,8 +100,8 @@ inline std::string brief(double value) {
   return std::string(buffer, end.ptr);
 }
 
-/// A value for a cell, two digits that matter: ".96", "1.0", "-.05", "12"; "·" for an exact zero,
-/// which a masked weight is and a small one is not.
+/// A value for a cell in two significant digits: ".96", "1.0", "-.05", "12"; "·" for an exact zero,
+/// which is a masked weight and not merely a small one.
 inline std::string cell_text(double value) {
   if (value == 0) return "·";
   if (value != value) return "NaN";
@@ -141,6 +111,35 @@ inline std::string cell_text(double value) {
   std::string text = fixed(size, size < 0.995 ? 2 : size < 9.95 ? 1 : 0);
   if (text[0] == '0') text.erase(0, 1);
   return value < 0 ? "-" + text : text;
+}
+
+/// The places of several pictures in one: rows of `columns`, each as high as its highest picture.
+struct PictureGrid {
+  struct Corner {
+    Index x, y;
+  };
+  std::vector<Corner> corners;
+  Index width = 0, height = 0;
+};
+
+/// Throws InvalidArgument, with the caller's name, for columns below 1.
+template <class Picture>
+PictureGrid grid_of(const char* caller, std::span<const Picture> pictures, Index columns) {
+  if (columns < 1) throw_invalid_argument(caller, ": ", columns, " pictures in a row");
+  PictureGrid grid;
+  Index x = 0, row_height = 0;
+  for (std::size_t i = 0; i < pictures.size(); ++i) {
+    if (i % static_cast<std::size_t>(columns) == 0) {
+      grid.height += row_height;
+      x = row_height = 0;
+    }
+    grid.corners.push_back({x, grid.height});
+    x += pictures[i].width();
+    grid.width = std::max(grid.width, x);
+    row_height = std::max(row_height, pictures[i].height());
+  }
+  grid.height += row_height;
+  return grid;
 }
 
 }  // namespace heed::detail
