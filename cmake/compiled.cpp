@@ -4,7 +4,6 @@
 #include <heed/attention/backward.hpp>
 #include <heed/attention/forward.hpp>
 #include <heed/attention/weights.hpp>
-#include <heed/core/detail/message_part.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/simd/isa.hpp>

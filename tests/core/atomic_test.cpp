@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/core/detail/atomic.hpp>
+#include <heed/core/detail/shared.hpp>
 
 #include <gtest/gtest.h>
 

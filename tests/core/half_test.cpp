@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/core/half.hpp>
+#include <heed/core/bfloat16.hpp>
 
 #include <gtest/gtest.h>
 

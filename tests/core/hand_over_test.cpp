@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/core/detail/hand_over.hpp>
+#include <heed/core/detail/thread_pool.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/core/detail/message_part.hpp>
+#include <heed/core/error.hpp>
 
 #include <gtest/gtest.h>
 

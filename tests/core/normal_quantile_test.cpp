@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/core/detail/normal_quantile.hpp>
+#include <heed/core/random.hpp>
 
 #include <gtest/gtest.h>
 

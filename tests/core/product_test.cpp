@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/core/detail/product.hpp>
+#include <heed/core/detail/math.hpp>
 
 #include <gtest/gtest.h>
 

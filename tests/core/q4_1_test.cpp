@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/core/q4_1.hpp>
+#include <heed/core/quantized.hpp>
 
 #include <gtest/gtest.h>
 

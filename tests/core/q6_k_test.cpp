@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/core/q6_k.hpp>
+#include <heed/core/quantized.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/core/q8_0.hpp>
+#include <heed/core/quantized.hpp>
 
 #include <gtest/gtest.h>
 

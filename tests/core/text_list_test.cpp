@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/core/text_list.hpp>
+#include <heed/core/text.hpp>
 
 #include <gtest/gtest.h>
 

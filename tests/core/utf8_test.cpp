@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/core/utf8.hpp>
+#include <heed/core/text.hpp>
 
 #include <gtest/gtest.h>
 

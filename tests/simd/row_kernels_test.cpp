@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-#include <heed/core/detail/product.hpp>
+#include <heed/core/detail/math.hpp>
 #include <heed/core/philox.hpp>
 
 #include "support/attention_cases.hpp"

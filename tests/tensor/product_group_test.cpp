@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include <heed/core/q4_1.hpp>
+#include <heed/core/quantized.hpp>
 
 #include "support/attention_cases.hpp"
 

@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-#include <heed/core/half.hpp>
+#include <heed/core/bfloat16.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/core/random.hpp>
 #include <heed/tensor/matrix_product.hpp>

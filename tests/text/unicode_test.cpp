@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include <heed/core/utf8.hpp>
+#include <heed/core/text.hpp>
 
 namespace heed::unicode {
 namespace {

@@ -5,8 +5,7 @@
 
 #include <heed/attention/detail/problem.hpp>
 #include <heed/attention/options.hpp>
-#include <heed/core/detail/exp.hpp>
-#include <heed/core/detail/log.hpp>
+#include <heed/core/detail/math.hpp>
 #include <heed/core/error.hpp>
 #include <heed/tensor/overlap.hpp>
 #include <heed/tensor/view_of.hpp>

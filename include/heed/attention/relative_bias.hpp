@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <heed/core/detail/exp.hpp>
-#include <heed/core/detail/log.hpp>
+#include <heed/core/detail/math.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
 #include <heed/tensor/tensor.hpp>

@@ -3,17 +3,57 @@
 
 #include <cstdint>
 
-#include <heed/core/half.hpp>
-
 namespace heed {
 
-/// The upper half of a float: its range, 8 bits of precision, half the memory. For storing; numbers
-/// are computed with as floats.
+/// IEEE binary16 to float, exactly.
+inline float float_of_half(std::uint16_t half) {
+  const std::uint32_t sign = static_cast<std::uint32_t>(half >> 15) << 31;
+  const std::uint32_t exponent = half >> 10 & 31, mantissa = half & 1023;
+  if (exponent == 0) {  // zero or subnormal: mantissa · 2^-24
+    const float value = static_cast<float>(mantissa) * 0x1p-24f;
+    return sign != 0 ? -value : value;
+  }
+  const std::uint32_t wide = exponent == 31 ? 255 : exponent + 112;
+  return __builtin_bit_cast(float, sign | wide << 23 | mantissa << 13);
+}
+
+/// float to IEEE binary16, to nearest, ties to even; infinity above 65504, NaN stays NaN.
+inline std::uint16_t half_of_float(float value) {
+  const auto bits = __builtin_bit_cast(std::uint32_t, value);
+  const std::uint32_t sign = bits >> 16 & 0x8000, size = bits & 0x7fffffff;
+  std::uint32_t half = 0;
+  if (size > 0x7f800000) {
+    half = 0x7e00 | (size >> 13 & 1023);
+  } else if (size >= 0x477ff000) {  // rounds to 65536 or more
+    half = 0x7c00;
+  } else if (size < 0x38800000) {  // subnormal: adding 0.5 leaves units of 2^-24 in the last bits
+    const float shifted = __builtin_bit_cast(float, size) + 0.5f;
+    half = __builtin_bit_cast(std::uint32_t, shifted) - 0x3f000000;
+  } else {
+    half = (size - 0x38000000 + 0xfff + (size >> 13 & 1)) >> 13;
+  }
+  return static_cast<std::uint16_t>(sign | half);
+}
+
+/// bfloat16, the upper half of a float, to float, exactly.
+inline float float_of_bfloat16(std::uint16_t bits) {
+  return __builtin_bit_cast(float, static_cast<std::uint32_t>(bits) << 16);
+}
+
+/// float to bfloat16, to nearest, ties to even; NaN stays NaN.
+inline std::uint16_t bfloat16_of_float(float value) {
+  const auto bits = __builtin_bit_cast(std::uint32_t, value);
+  if ((bits & 0x7fffffff) > 0x7f800000) return static_cast<std::uint16_t>(bits >> 16 | 0x40);
+  return static_cast<std::uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+/// A bfloat16: the upper half of a float, with its range, 8 bits of precision and half the memory.
+/// A storage format: computation is in float.
 struct bfloat16 {
   std::uint16_t bits = 0;
 
   constexpr bfloat16() = default;
-  /// To the nearest, ties to even; NaN stays NaN.
+  /// To nearest, ties to even; NaN stays NaN.
   explicit bfloat16(float value) : bits(bfloat16_of_float(value)) {}
   /// Exact.
   operator float() const { return float_of_bfloat16(bits); }  // NOLINT: as built-in types
@@ -30,7 +70,7 @@ struct ComputedInType<bfloat16> {
 };
 }  // namespace detail
 
-/// What numbers stored as T are computed in: float for bfloat16, else T itself.
+/// The type in which numbers stored as T are computed: float for bfloat16, otherwise T itself.
 template <class T>
 using ComputedIn = typename detail::ComputedInType<T>::type;
 

@@ -7,6 +7,14 @@
 /// HEED_ALLOW_FAST_MATH  accept -ffast-math, under which NaN, infinity and bit promises do not
 /// hold.
 
+#define HEED_VERSION_MAJOR 0
+#define HEED_VERSION_MINOR 1
+#define HEED_VERSION_PATCH 0
+/// "0.1.0".
+#define HEED_VERSION HEED_VERSION_OF(HEED_VERSION_MAJOR, HEED_VERSION_MINOR, HEED_VERSION_PATCH)
+#define HEED_VERSION_OF(major, minor, patch) HEED_VERSION_TEXT(major, minor, patch)
+#define HEED_VERSION_TEXT(major, minor, patch) #major "." #minor "." #patch
+
 #if defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 12
 #error "heed needs g++ 12 or newer, or clang 14"
 #include <g++ 12>  // which no folder holds: the compiler stops here, and the error above stays alone
@@ -30,7 +38,7 @@
 #define HEED_INLINE inline
 #endif
 
-/// True when the definitions (`*.inl`) are to be seen by this translation unit.
+/// True if this translation unit needs the definitions (`*.inl`).
 #if !defined(HEED_COMPILED) || defined(HEED_COMPILED_SOURCE)
 #define HEED_DEFINITIONS 1
 #else
@@ -59,7 +67,7 @@
     "heed: without optimization clang makes kernels some forty times slower; add -O1 or more, or link heed::compiled, which is always optimized")
 #endif
 
-/// A broken invariant inside the library: checked in debug and sanitizer builds, free otherwise.
+/// Checks an internal invariant in debug and sanitizer builds; free otherwise.
 #if defined(HEED_CHECKED) || !defined(NDEBUG)
 #include <cstdio>
 
@@ -68,7 +76,8 @@
                : ::heed::detail::broken_invariant(#condition, __FILE__, __LINE__))
 
 namespace heed::detail {
-/// Tells which invariant broke and where, and stops the program there for a debugger or sanitizer.
+/// Prints a broken invariant and its place, and stops the program there for a debugger or
+/// sanitizer.
 [[noreturn]] __attribute__((cold, noinline)) inline void broken_invariant(const char* condition,
                                                                           const char* file,
                                                                           int line) {

@@ -7,13 +7,13 @@
 
 namespace heed {
 
-/// Every extent, stride, offset and token position. Signed and 64 bits wide: differences of
-/// positions are ordinary numbers and offsets past 2^31 elements are ordinary offsets.
+/// The type of all extents, strides, offsets and token positions. Signed and 64 bits wide:
+/// differences of positions need no casts, and offsets may exceed 2^31 elements.
 using Index = std::ptrdiff_t;
 
 namespace detail {
 
-// std::min and std::max come with all of <algorithm>: a tenth of the time that attention.hpp takes.
+// std::min and std::max need <algorithm>: a tenth of the compile time of attention.hpp.
 constexpr Index smaller(Index a, Index b) { return b < a ? b : a; }
 constexpr Index larger(Index a, Index b) { return a < b ? b : a; }
 /// How many parts of `size`, the last of which may be smaller, hold `count`.

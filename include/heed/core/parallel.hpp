@@ -12,44 +12,44 @@
 #include <cstdlib>
 #include <exception>
 
-#include <heed/core/detail/atomic.hpp>
+#include <heed/core/detail/shared.hpp>
 #include <heed/core/detail/thread_pool.hpp>
 #include <heed/core/error.hpp>
 #endif
 
 namespace heed {
 
-/// How many threads, the caller included, work on one call. At first every processor this process
-/// may run on, or what the environment variable HEED_THREADS says, where nonsense is an
-/// InvalidArgument on first use. No result depends on it.
+/// The number of threads, including the caller, that work on one call. The default is the number of
+/// processors this process may use, or the environment variable HEED_THREADS, where an invalid
+/// value is an InvalidArgument on first use. Results do not depend on it.
 Index thread_count();
 
 /// Sets thread_count for all later calls. Throws InvalidArgument for fewer than 1.
 void set_thread_count(Index count);
 
-/// A program's own threads in place of the built-in pool: `run(context, tasks, task)` calls
-/// task(0) … task(tasks - 1), each once, on whatever threads and in whatever order it likes, and
-/// returns when all have returned. Tasks do not wait for one another and may throw. While `run`
-/// waits for them, its thread must not begin other work that calls heed.
+/// An executor that replaces the built-in thread pool: `run(context, tasks, task)` calls task(0) …
+/// task(tasks - 1), each once, on any threads in any order, and returns when all have returned.
+/// Tasks do not wait for one another and may throw. While `run` waits for them, its thread must not
+/// begin other work that calls heed.
 struct Executor {
   void (*run)(void* context, Index tasks, FunctionRef<void(Index)> task) = nullptr;
   void* context = nullptr;
 };
 
-/// Hands all later parallel work to `executor`; an empty one brings the built-in pool back. Not to
-/// be called beside running calls.
+/// Uses `executor` for all later parallel work; an empty one restores the built-in pool. Must not
+/// be called during other calls.
 void set_executor(Executor executor);
 
-/// Calls body(0) … body(count - 1), each once, on up to thread_count threads, handing out indices
-/// in ascending order: put the costliest first. Returns when all are done; the first exception
-/// thrown by a body is thrown here and indices not begun are dropped. Nested calls, and calls from
-/// several threads at once while the pool is taken, run on their caller alone.
+/// Calls body(0) … body(count - 1), each once, on up to thread_count threads, in ascending order:
+/// put the most expensive first. Returns when all are done; the first exception of a body is
+/// rethrown here, and indices not yet begun are dropped. Nested calls run on their caller alone,
+/// and so do calls from other threads while the pool is busy.
 void parallel_for(Index count, FunctionRef<void(Index)> body);
 
 namespace detail {
 
-/// Whether work that takes one thread so many nanoseconds is worth a parallel_for: above 16 µs
-/// always, below 2 µs never, between them as long as the pool's threads have answered fast enough.
+/// Whether work of this duration on one thread is worth a parallel_for: always above 16 µs, never
+/// below 2 µs, in between if the pool's threads have recently responded fast enough.
 bool worth_sharing(Index nanoseconds);
 
 }  // namespace detail
@@ -87,14 +87,14 @@ struct ParallelSettings {
   }
 };
 
-/// Whether this thread works on a parallel_for.
+/// Whether this thread is inside a parallel_for.
 inline bool& inside_parallel_for() {
   thread_local bool inside = false;
   return inside;
 }
 
-/// One parallel_for of `threads` tasks: each begins with its own index, then indices are handed out
-/// in order to whoever asks. The first error is kept.
+/// One parallel_for of `threads` tasks: each begins with its own index, then takes the next ones in
+/// order. Keeps the first error.
 class IndexQueue {
  public:
   IndexQueue(Index count, Index threads, FunctionRef<void(Index)> body)
@@ -112,7 +112,7 @@ class IndexQueue {
   }
 
  private:
-  /// Writes only where it may give something: else the line stays where others read it.
+  /// Writes only if an index may be left: otherwise the cache line stays shared.
   Index next() { return next_.load() < count_ ? next_.fetch_add(1) : count_; }
   void call(Index i) {
     if (failed_.load() != 0) return;

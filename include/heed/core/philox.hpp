@@ -9,9 +9,9 @@ namespace heed {
 using PhiloxCounter = std::array<std::uint32_t, 4>;
 using PhiloxKey = std::array<std::uint32_t, 2>;
 
-/// 128 random bits for every counter and key: a pure function, so that numbers can belong to
-/// positions (seed, layer, head, query, key) and not to the order in which they are drawn.
-/// Philox4x32-10, Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", 2011.
+/// 128 random bits for every counter and key: a pure function, so that random numbers can belong to
+/// positions (seed, layer, head, query, key) instead of an order of drawing. Philox4x32-10, Salmon,
+/// Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", 2011.
 constexpr PhiloxCounter philox(PhiloxCounter counter, PhiloxKey key) {
   for (int round = 0; round < 10; ++round) {
     const std::uint64_t a = std::uint64_t{0xD2511F53} * counter[0];

@@ -7,11 +7,12 @@
 
 namespace heed {
 
-/// What the kernels compute in.
+/// The types that the kernels compute in.
 template <class T>
 concept Scalar = std::same_as<T, float> || std::same_as<T, double>;
 
-/// What the readable references compute in: anything with the field operations, `long double` too.
+/// The types that the reference implementations compute in: any floating-point type, `long double`
+/// too.
 template <class T>
 concept ReferenceScalar = std::floating_point<T>;
 

@@ -7,8 +7,7 @@
 #include <type_traits>
 #include <vector>
 
-#include <heed/core/detail/exp.hpp>
-#include <heed/core/detail/log.hpp>
+#include <heed/core/detail/math.hpp>
 #include <heed/core/error.hpp>
 #include <heed/tensor/rows.hpp>
 #include <heed/tensor/tensor.hpp>

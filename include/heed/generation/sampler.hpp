@@ -10,8 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include <heed/core/detail/exp.hpp>
-#include <heed/core/detail/log.hpp>
+#include <heed/core/detail/math.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
 #include <heed/core/random.hpp>

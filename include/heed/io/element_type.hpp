@@ -9,7 +9,7 @@
 #include <string_view>
 #include <type_traits>
 
-#include <heed/core/half.hpp>
+#include <heed/core/bfloat16.hpp>
 
 namespace heed {
 

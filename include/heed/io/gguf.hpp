@@ -11,15 +11,12 @@
 #include <utility>
 #include <vector>
 
+#include <heed/core/bfloat16.hpp>
 #include <heed/core/detail/shared.hpp>
-#include <heed/core/half.hpp>
 #include <heed/core/index.hpp>
-#include <heed/core/printable.hpp>
-#include <heed/core/q4_0.hpp>
-#include <heed/core/q4_1.hpp>
-#include <heed/core/q6_k.hpp>
-#include <heed/core/q8_0.hpp>
+#include <heed/core/quantized.hpp>
 #include <heed/core/scalar.hpp>
+#include <heed/core/text.hpp>
 #include <heed/io/detail/tensor_file.hpp>
 #include <heed/io/element_type.hpp>
 #include <heed/io/file.hpp>

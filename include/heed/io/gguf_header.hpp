@@ -15,8 +15,7 @@
 #include <vector>
 
 #include <heed/core/index.hpp>
-#include <heed/core/printable.hpp>
-#include <heed/core/utf8.hpp>
+#include <heed/core/text.hpp>
 #include <heed/io/detail/tensor_file.hpp>
 #include <heed/io/element_type.hpp>
 #include <heed/io/file.hpp>

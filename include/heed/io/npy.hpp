@@ -13,7 +13,7 @@
 #include <type_traits>
 #include <vector>
 
-#include <heed/core/half.hpp>
+#include <heed/core/bfloat16.hpp>
 #include <heed/core/index.hpp>
 #include <heed/io/file.hpp>
 #include <heed/tensor/tensor.hpp>

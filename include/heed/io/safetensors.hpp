@@ -14,12 +14,9 @@
 #include <utility>
 #include <vector>
 
-#include <heed/core/detail/list_iterator.hpp>
 #include <heed/core/detail/shared.hpp>
 #include <heed/core/index.hpp>
-#include <heed/core/printable.hpp>
-#include <heed/core/text_list.hpp>
-#include <heed/core/utf8.hpp>
+#include <heed/core/text.hpp>
 #include <heed/io/detail/json_reader.hpp>
 #include <heed/io/detail/tensor_file.hpp>
 #include <heed/io/element_type.hpp>

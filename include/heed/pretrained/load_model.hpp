@@ -11,8 +11,8 @@
 #include <vector>
 
 #include <heed/core/error.hpp>
-#include <heed/core/printable.hpp>
 #include <heed/core/scalar.hpp>
+#include <heed/core/text.hpp>
 #include <heed/io/file.hpp>
 #include <heed/io/gguf.hpp>
 #include <heed/models/encoder.hpp>

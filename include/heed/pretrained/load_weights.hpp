@@ -13,11 +13,10 @@
 #include <variant>
 #include <vector>
 
-#include <heed/core/detail/problem_list.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
-#include <heed/core/printable.hpp>
 #include <heed/core/random.hpp>
+#include <heed/core/text.hpp>
 #include <heed/io/file.hpp>
 #include <heed/io/gguf.hpp>
 #include <heed/io/safetensors.hpp>

@@ -11,7 +11,7 @@
 #include <variant>
 
 #include <heed/core/index.hpp>
-#include <heed/core/printable.hpp>
+#include <heed/core/text.hpp>
 #include <heed/io/detail/json_reader.hpp>
 #include <heed/io/file.hpp>
 #include <heed/io/gguf.hpp>

@@ -10,9 +10,7 @@
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
 #include <heed/core/parallel.hpp>
-#include <heed/core/q4_0.hpp>
-#include <heed/core/q4_1.hpp>
-#include <heed/core/q8_0.hpp>
+#include <heed/core/quantized.hpp>
 #include <heed/core/scalar.hpp>
 #include <heed/simd/product_kernels.hpp>
 #include <heed/simd/quantized_panel.hpp>

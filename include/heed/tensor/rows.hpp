@@ -5,8 +5,7 @@
 #include <limits>
 #include <type_traits>
 
-#include <heed/core/detail/exp.hpp>
-#include <heed/core/detail/log.hpp>
+#include <heed/core/detail/math.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/scalar.hpp>
 #include <heed/tensor/detail/for_each_row.hpp>

@@ -16,9 +16,7 @@
 
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
-#include <heed/core/printable.hpp>
-#include <heed/core/text_list.hpp>
-#include <heed/core/utf8.hpp>
+#include <heed/core/text.hpp>
 #include <heed/text/unicode.hpp>
 #include <heed/text/vocabulary.hpp>
 

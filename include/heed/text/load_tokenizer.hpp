@@ -12,8 +12,7 @@
 
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
-#include <heed/core/printable.hpp>
-#include <heed/core/text_list.hpp>
+#include <heed/core/text.hpp>
 #include <heed/io/detail/json_reader.hpp>
 #include <heed/io/file.hpp>
 #include <heed/io/gguf.hpp>

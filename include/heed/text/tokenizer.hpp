@@ -11,8 +11,7 @@
 
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
-#include <heed/core/printable.hpp>
-#include <heed/core/utf8.hpp>
+#include <heed/core/text.hpp>
 
 namespace heed {
 

@@ -11,8 +11,7 @@
 
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
-#include <heed/core/printable.hpp>
-#include <heed/core/text_list.hpp>
+#include <heed/core/text.hpp>
 
 namespace heed {
 

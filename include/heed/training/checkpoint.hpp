@@ -15,9 +15,8 @@
 #include <type_traits>
 #include <vector>
 
-#include <heed/core/detail/problem_list.hpp>
-#include <heed/core/printable.hpp>
 #include <heed/core/random.hpp>
+#include <heed/core/text.hpp>
 #include <heed/io/safetensors.hpp>
 #include <heed/layers/parameters.hpp>
 #include <heed/training/train.hpp>

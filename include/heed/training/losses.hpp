@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <vector>
 
-#include <heed/core/detail/log.hpp>
+#include <heed/core/detail/math.hpp>
 #include <heed/core/detail/scratch.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/parallel.hpp>

@@ -10,7 +10,7 @@
 #include <tuple>
 #include <vector>
 
-#include <heed/core/detail/product.hpp>
+#include <heed/core/detail/math.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/function_ref.hpp>
 #include <heed/core/parallel.hpp>

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include <heed/core/detail/product.hpp>
+#include <heed/core/detail/math.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
 

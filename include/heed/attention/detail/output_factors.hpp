@@ -4,7 +4,7 @@
 #include <limits>
 
 #include <heed/attention/detail/score_change_block.hpp>
-#include <heed/core/detail/product.hpp>
+#include <heed/core/detail/math.hpp>
 #include <heed/simd/kernels.hpp>
 
 namespace heed::detail {

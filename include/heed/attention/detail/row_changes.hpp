@@ -6,7 +6,7 @@
 #include <heed/attention/detail/decode_scratch.hpp>
 #include <heed/attention/detail/problem.hpp>
 #include <heed/attention/detail/score_change_block.hpp>
-#include <heed/core/detail/product.hpp>
+#include <heed/core/detail/math.hpp>
 #include <heed/simd/decode_kernels.hpp>
 #include <heed/simd/dropout_kernels.hpp>
 

@@ -6,7 +6,7 @@
 #include <heed/attention/detail/forward_scratch.hpp>
 #include <heed/attention/detail/problem.hpp>
 #include <heed/attention/detail/score_units.hpp>
-#include <heed/core/detail/product.hpp>
+#include <heed/core/detail/math.hpp>
 #include <heed/simd/dropout_kernels.hpp>
 #include <heed/simd/kernels.hpp>
 

@@ -4,7 +4,7 @@
 #include <span>
 
 #include <heed/attention/options.hpp>
-#include <heed/core/detail/product.hpp>
+#include <heed/core/detail/math.hpp>
 #include <heed/core/error.hpp>
 
 namespace heed::detail {

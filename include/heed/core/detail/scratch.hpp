@@ -10,14 +10,14 @@
 
 namespace heed::detail {
 
-/// A thread's own working memory: 64-byte aligned, kept between calls so that hot paths do not
-/// allocate, growing to the largest request. Contents are unspecified. Freed when the thread ends,
-/// yet there for whatever computes after that, in destructors of thread_local and static objects:
-/// it has no destructor itself, and asks to be freed whenever it holds memory anew.
+/// Working memory of a thread: 64-byte aligned, kept between calls so that hot paths do not
+/// allocate, grown to the largest request. Contents are unspecified. Freed when the thread ends,
+/// yet available to computations after that, in destructors of thread_local and static objects: it
+/// has no destructor itself, and registers for release whenever it allocates anew.
 class Scratch {
  public:
-  /// The calling thread's memory, at least `bytes` of it; another piece for every `Purpose`, so
-  /// that what one holds survives requests for the other. Throws std::bad_alloc.
+  /// At least `bytes` of the calling thread's memory. Each `Purpose` has memory of its own, so that
+  /// one keeps its contents through requests for another. Throws std::bad_alloc.
   template <class Purpose = void>
   static std::byte* of_this_thread(std::size_t bytes) {
     thread_local constinit Scratch scratch;
@@ -47,8 +47,8 @@ class Scratch {
   std::size_t bytes_ = 0;
 };
 
-/// Carves arrays out of one piece of memory, each 64-byte aligned. First count with a null base,
-/// then hand out with the real one.
+/// Divides memory into arrays, each 64-byte aligned. First count with a null base, then divide the
+/// real one.
 class Carver {
  public:
   explicit Carver(std::byte* base) : base_(base) {}

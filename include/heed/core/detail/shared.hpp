@@ -3,19 +3,35 @@
 
 #include <utility>
 
-#include <heed/core/detail/atomic.hpp>
 #include <heed/core/index.hpp>
 
 namespace heed::detail {
 
-/// A value that never changes and that copies share, or none; the last one deletes it. What makes
-/// masks with arrays cheap to copy (`a & b` copies both) and files too, and std::shared_ptr without
-/// <memory>.
+/// The operations of std::atomic that heed needs, sequentially consistent, without the compile time
+/// of <atomic>.
+template <class T>
+class Atomic {
+ public:
+  constexpr explicit Atomic(T value) : value_(value) {}
+  Atomic(const Atomic&) = delete;
+  Atomic& operator=(const Atomic&) = delete;
+
+  T load() const { return __atomic_load_n(&value_, __ATOMIC_SEQ_CST); }
+  void store(T value) { __atomic_store_n(&value_, value, __ATOMIC_SEQ_CST); }
+  T exchange(T value) { return __atomic_exchange_n(&value_, value, __ATOMIC_SEQ_CST); }
+  T fetch_add(T value) { return __atomic_fetch_add(&value_, value, __ATOMIC_SEQ_CST); }
+
+ private:
+  T value_;
+};
+
+/// An immutable value shared by its copies and deleted with the last one, or no value. Makes masks
+/// with arrays (`a & b` copies both) and files cheap to copy; a std::shared_ptr without <memory>.
 template <class T>
 class Shared {
  public:
   Shared() = default;
-  /// Takes `owned`, made by new, which nobody else deletes.
+  /// Takes ownership of `owned`, which must come from new.
   explicit Shared(const T* owned) : value_(owned), users_(make_users(owned)) {}
   Shared(const Shared& other) : value_(other.value_), users_(other.users_) {
     if (users_ != nullptr) users_->fetch_add(1);

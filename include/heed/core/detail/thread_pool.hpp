@@ -8,32 +8,63 @@
 #include <new>
 #include <type_traits>
 
-#include <heed/core/detail/atomic.hpp>
-#include <heed/core/detail/hand_over.hpp>
+#include <heed/core/detail/shared.hpp>
 #include <heed/core/function_ref.hpp>
 #include <heed/core/index.hpp>
 
 namespace heed::detail {
 
-/// Threads that stay: woken by a job they find seats in, spinning a little before they sleep, since
+/// The recent latency of another thread that is given work, and the work that is therefore worth
+/// sharing. Processors with a common cache respond within 0.3 µs, others within 1 µs or more, and a
+/// virtual machine may move from one kind to the other while it runs (measured: a token of a small
+/// model gains an eighth from a second thread on one kind and loses as much on the other).
+class HandOver {
+ public:
+  /// Records that a thread began this long after the work was there.
+  void note(Index nanoseconds) {
+    const Index before = expected_.load();
+    const Index seen = nanoseconds < longest ? nanoseconds : longest;
+    expected_.store(before + (seen - before) / 4);
+  }
+  /// Records that no thread came before the work was done.
+  void note_nobody() { note(longest); }
+
+  Index expected() const { return expected_.load(); }
+
+  /// Whether work of this duration on one thread is worth a second one. Says yes now and then in
+  /// any case, to measure the latency again.
+  bool pays(Index nanoseconds) {
+    if (nanoseconds < 2000) return false;
+    if (nanoseconds >= 16000 || nanoseconds >= 16 * expected_.load()) return true;
+    return declined_.fetch_add(1) % 256 >= 240;  // some in a row: the first wakes a thread
+  }
+
+ private:
+  static constexpr Index longest = 4000;
+
+  Atomic<Index> expected_{500};
+  Atomic<Index> declined_{0};
+};
+
+/// A pool of persistent threads. A job wakes them; before they sleep they spin a little, since
 /// waking a sleeping thread costs tens of microseconds.
 class ThreadPool {
  public:
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  /// Never destroyed: static objects may compute in their destructors, and other threads while
-  /// these run. It closes where it would be, as the program ends or the library that holds this
-  /// code is unloaded.
+  /// The pool of the process. Never destroyed: static objects may compute in their destructors, and
+  /// other threads meanwhile. It closes at the time of its destruction: as the program ends or the
+  /// library that holds this code is unloaded.
   static ThreadPool& instance() {
     static_assert(std::is_trivially_destructible_v<ThreadPool>);
     static ThreadPool pool;
     return pool;
   }
 
-  /// task(0) … task(tasks - 1), each once: 0 and what no worker comes for in time on the caller,
-  /// the others on workers. False when the pool is taken (or its threads are in another process):
-  /// nothing was run then.
+  /// Calls task(0) … task(tasks - 1), each once: 0, and those that no worker takes in time, on the
+  /// caller, the others on workers. Returns false, without a call, if the pool is busy or its
+  /// threads are in another process.
   bool run(Index tasks, FunctionRef<void(Index)> task) {
     if (forked_.load() != 0 || stop_.load() != 0 || taken_.exchange(1) != 0) return false;
     if (worker_count_.load() < tasks - 1) hire(tasks - 1);
@@ -70,8 +101,8 @@ class ThreadPool {
     static const Closing closing{*this};
   }
 
-  /// Ends the threads, for good. A job that runs meanwhile comes to its end: they finish the tasks
-  /// they have begun, and its caller does the others.
+  /// Ends the threads for good. A running job is completed: threads finish the tasks they have
+  /// begun, and its caller does the others.
   void close() {
     if (forked_.load() != 0) return;
     pthread_mutex_lock(&mutex_);
@@ -105,7 +136,7 @@ class ThreadPool {
     pthread_mutex_unlock(&mutex_);
   }
 
-  /// Up to so many workers: fewer where there is no memory for more, or the pool was closed.
+  /// Starts threads up to that number; fewer if there is no memory for more, or the pool is closed.
   void hire(Index workers) {
     pthread_mutex_lock(&mutex_);
     const Index before = worker_count_.load();
@@ -124,9 +155,9 @@ class ThreadPool {
     pthread_mutex_unlock(&mutex_);
   }
 
-  /// For who has locked. Linux likes to wake a thread on the processor of its waker, where it waits
-  /// for milliseconds behind it while another processor idles (measured: no gain from a second
-  /// thread in 2 of 3 calls below 1 ms). So workers are let run anywhere but there.
+  /// Keeps the workers off the caller's processor; the caller holds the mutex. Linux likes to wake
+  /// a thread on the processor of its waker, where it waits for milliseconds while another
+  /// processor idles (measured: no gain from a second thread in 2 of 3 calls below 1 ms).
   void keep_off_the_callers_processor() {
     cpu_set_t allowed;
     const int here = sched_getcpu();
@@ -153,7 +184,7 @@ class ThreadPool {
     }
   }
 
-  /// True once there may be a seat, false when the pool ends.
+  /// Waits for work: true once there may be some, false when the pool ends.
   bool wait_for_seats() {
     for (Index spins = 0; spins < spins_before_sleep; ++spins) {
       if (stop_.load() != 0) return false;

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <system_error>
 
-#include <heed/core/utf8.hpp>
+#include <heed/core/text.hpp>
 #include <heed/io/file.hpp>
 
 namespace heed::detail {

@@ -11,7 +11,7 @@
 
 #include <heed/core/detail/shared.hpp>
 #include <heed/core/function_ref.hpp>
-#include <heed/core/printable.hpp>
+#include <heed/core/text.hpp>
 #include <heed/io/file.hpp>
 #include <heed/tensor/tensor.hpp>
 
@@ -121,6 +121,33 @@ class TensorFile {
   SharedBytes bytes_;
   std::string name_;
   Shared<Contents> header_;
+};
+
+/// Problems for one error message: the first 50 of them, and the number of the others.
+class ProblemList {
+ public:
+  /// `separator` is written between two problems.
+  explicit ProblemList(const char* separator) : separator_(separator) {}
+
+  template <class... Parts>
+  void add(const Parts&... parts) {
+    if (++count_ > listed) return;
+    if (count_ > 1) text_ += separator_;
+    text_ += message(parts...);
+  }
+
+  Index count() const { return count_; }
+  std::string text() const {
+    if (count_ <= listed) return text_;
+    return message(text_, separator_, "and ", count_ - listed, " more");
+  }
+
+ private:
+  static constexpr Index listed = 50;
+
+  const char* separator_;
+  std::string text_;
+  Index count_ = 0;
 };
 
 }  // namespace heed::detail

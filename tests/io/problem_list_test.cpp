@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/core/detail/problem_list.hpp>
+#include <heed/io/detail/tensor_file.hpp>
 
 #include <gtest/gtest.h>
 
