@@ -114,4 +114,4 @@ bites_added(coverage "hello.cpp does not print 'shelf'" docs/coverage.md "| a ro
 bites_replaced(coverage "scores.cpp does not say '.sinks'" examples/scores.cpp "[.]sinks" ".drains")
 bites_replaced(coverage "decode.cpp does not print 'two packed" examples/golden/decode.txt "two packed" "some packed")
 bites_added(coverage "no file in the row" docs/coverage.md "| a row | | |")
-bites_added(coverage "no test Adam.Flies" docs/coverage.md "| a row | | `tests/training/adam_test.cpp` `Adam.Flies` |")
+bites_added(coverage "no test Adam.Flies" docs/coverage.md "| a row | | `tests/training/optimizers_test.cpp` `Adam.Flies` |")

@@ -3,11 +3,84 @@
 
 #include <gtest/gtest.h>
 
+#include <gtest/gtest.h>
+
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 
 namespace heed {
 namespace {
+
+TEST(Half, SomeValues) {
+  EXPECT_EQ(float_of_half(0x3c00), 1.f);
+  EXPECT_EQ(float_of_half(0xc000), -2.f);
+  EXPECT_EQ(float_of_half(0x7bff), 65504.f);
+  EXPECT_EQ(float_of_half(0x0001), 0x1p-24f);
+  EXPECT_EQ(float_of_half(0x8400), -0x1p-14f);
+  EXPECT_TRUE(std::signbit(float_of_half(0x8000)));
+  EXPECT_EQ(float_of_half(0x7c00), INFINITY);
+  EXPECT_TRUE(std::isnan(float_of_half(0x7e01)));
+  EXPECT_EQ(half_of_float(65519.9f), 0x7bff);
+  EXPECT_EQ(half_of_float(65520.f), 0x7c00);
+  EXPECT_EQ(half_of_float(-INFINITY), 0xfc00);
+}
+
+TEST(Half, EveryHalfComesBackAndMeansItsFormula) {
+  for (std::uint32_t bits = 0; bits < 65536; ++bits) {
+    const auto half = static_cast<std::uint16_t>(bits);
+    const float value = float_of_half(half);
+    const int exponent = half >> 10 & 31, mantissa = half & 1023;
+    if (exponent == 31 && mantissa != 0) {
+      EXPECT_TRUE(std::isnan(value));
+      EXPECT_TRUE(std::isnan(float_of_half(half_of_float(value))));
+      continue;
+    }
+    if (exponent < 31) {
+      const double size =
+          exponent == 0 ? std::ldexp(mantissa, -24) : std::ldexp(1024 + mantissa, exponent - 25);
+      EXPECT_EQ(static_cast<double>(value), half >= 0x8000 ? -size : size) << bits;
+    }
+    EXPECT_EQ(half_of_float(value), half);
+  }
+}
+
+/// Between two neighbors, what lies nearer the lower goes there, the middle to the even one.
+template <class ToFloat, class OfFloat>
+void expect_nearest_even(std::uint16_t last, const ToFloat& wide, const OfFloat& narrow) {
+  for (std::uint16_t low = 0; low < last; ++low) {
+    const auto high = static_cast<std::uint16_t>(low + 1);
+    const float middle =
+        static_cast<float>((static_cast<double>(wide(low)) + static_cast<double>(wide(high))) / 2);
+    const std::uint16_t even = low % 2 == 0 ? low : high;
+    ASSERT_EQ(narrow(middle), even) << low;
+    ASSERT_EQ(narrow(std::nextafter(middle, 0.f)), low) << low;
+    ASSERT_EQ(narrow(std::nextafter(middle, INFINITY)), high) << low;
+    ASSERT_EQ(narrow(-middle), even | 0x8000) << low;
+  }
+}
+
+TEST(Half, RoundsToNearestEven) { expect_nearest_even(0x7bff, float_of_half, half_of_float); }
+
+TEST(Bfloat16, RoundsToNearestEven) {
+  expect_nearest_even(0x7f7f, float_of_bfloat16, bfloat16_of_float);
+  EXPECT_EQ(bfloat16_of_float(INFINITY), 0x7f80);
+  EXPECT_EQ(bfloat16_of_float(3.4e38f), 0x7f80) << "the nearest is beyond the largest";
+}
+
+TEST(Bfloat16, EveryOneComesBackAndNanStaysNan) {
+  for (std::uint32_t bits = 0; bits < 65536; ++bits) {
+    const float value = float_of_bfloat16(static_cast<std::uint16_t>(bits));
+    if (std::isnan(value)) {
+      EXPECT_TRUE(std::isnan(float_of_bfloat16(bfloat16_of_float(value))));
+    } else {
+      EXPECT_EQ(bfloat16_of_float(value), bits);
+    }
+  }
+  // A NaN whose payload lies in the dropped bits alone.
+  EXPECT_TRUE(std::isnan(float_of_bfloat16(bfloat16_of_float(std::bit_cast<float>(0x7f800001u)))));
+}
 
 TEST(Bfloat16, RoundsToTheNearestEven) {
   EXPECT_EQ(float(bfloat16(1.f)), 1.f);

@@ -3,10 +3,151 @@
 
 #include <gtest/gtest.h>
 
+#include <gtest/gtest.h>
+
 #include <cmath>
+#include <set>
+
+#include <heed/core/random.hpp>
 
 namespace heed {
 namespace {
+
+using namespace samplers;
+
+constexpr double gone = -std::numeric_limits<double>::infinity();
+
+std::set<Index> kept_by(const SamplingStep& step, std::vector<double> logits,
+                        const std::vector<Index>& history = {}) {
+  const std::vector<double> before = logits;
+  step(logits, history);
+  std::set<Index> kept;
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    if (logits[i] == gone) continue;
+    EXPECT_EQ(logits[i], before[i]) << "what stays keeps its logit";
+    kept.insert(static_cast<Index>(i));
+  }
+  return kept;
+}
+
+/// Logits with ties and with tokens that are gone already.
+std::vector<double> random_logits(Random& random) {
+  std::vector<double> logits(static_cast<std::size_t>(1 + random.integer(200)));
+  for (double& logit : logits) {
+    logit = random.integer(8) == 0 ? gone : static_cast<double>(random.integer(40)) / 4;
+  }
+  logits[static_cast<std::size_t>(random.integer(static_cast<Index>(logits.size())))] = 3;
+  return logits;
+}
+
+/// The rank of a token, 0 the best: how many come before it.
+std::size_t rank_of(const std::vector<double>& logits, std::size_t token) {
+  std::size_t rank = 0;
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    rank += logits[i] > logits[token] || (logits[i] == logits[token] && i < token);
+  }
+  return rank;
+}
+
+TEST(SamplingSteps, KeptSetsAreThoseOfTheirDefinitions) {
+  Random random(1);
+  for (int round = 0; round < 300; ++round) {
+    const std::vector<double> logits = random_logits(random);
+    const Index k = 1 + random.integer(50);
+    const double p = random.uniform();
+    long double total = 0, most = gone;
+    for (const double logit : logits) total += std::exp(static_cast<long double>(logit));
+    for (const double logit : logits) most = std::fmax(most, static_cast<long double>(logit));
+    std::set<Index> top_k, top_p, min_p, greedy;
+    for (std::size_t i = 0; i < logits.size(); ++i) {
+      if (logits[i] == gone) continue;
+      long double before = 0;
+      for (std::size_t j = 0; j < logits.size(); ++j) {
+        const bool better = logits[j] > logits[i] || (logits[j] == logits[i] && j < i);
+        if (better) before += std::exp(static_cast<long double>(logits[j]));
+      }
+      const auto token = static_cast<Index>(i);
+      const std::size_t rank = rank_of(logits, i);
+      if (rank == 0) greedy.insert(token);
+      if (static_cast<Index>(rank) < k) top_k.insert(token);
+      if (rank == 0 || before < p * total) top_p.insert(token);
+      if (std::exp(static_cast<long double>(logits[i]) - most) >= p) min_p.insert(token);
+    }
+    EXPECT_EQ(kept_by(Greedy{}, logits), greedy);
+    EXPECT_EQ(kept_by(TopK{.k = k}, logits), top_k) << k;
+    EXPECT_EQ(kept_by(TopP{.p = p}, logits), top_p) << p;
+    EXPECT_EQ(kept_by(MinP{.p = p}, logits), min_p) << p;
+  }
+}
+
+TEST(SamplingSteps, TiesBreakToTheLowerToken) {
+  const std::vector<double> logits = {1, 3, 3, 2, 3};
+  EXPECT_EQ(kept_by(Greedy{}, logits), (std::set<Index>{1}));
+  EXPECT_EQ(kept_by(TopK{.k = 2}, logits), (std::set<Index>{1, 2}));
+  EXPECT_EQ(kept_by(TopP{.p = 0.1}, logits), (std::set<Index>{1}));
+}
+
+TEST(SamplingSteps, EndsOfTheirRanges) {
+  const std::vector<double> logits = {0, gone, 2, -400};
+  const std::set<Index> all = {0, 2, 3};
+  EXPECT_EQ(kept_by(TopK{.k = 99}, logits), all);
+  EXPECT_EQ(kept_by(TopP{.p = 0}, logits), (std::set<Index>{2}));
+  EXPECT_EQ(kept_by(TopP{.p = 1}, logits), all);
+  EXPECT_EQ(kept_by(MinP{.p = 0}, logits), all);
+  EXPECT_EQ(kept_by(MinP{.p = 1}, logits), (std::set<Index>{2}));
+}
+
+TEST(SamplingSteps, TemperatureAndRepetition) {
+  std::vector<double> logits = {2, -2, 1, gone, 4};
+  Temperature{.temperature = 0.5}(logits, {});
+  EXPECT_EQ(logits, (std::vector<double>{4, -4, 2, gone, 8}));
+  const std::vector<Index> history = {4, 0, 1, 1, 3, 0, 77, -1};
+  RepetitionPenalty{.penalty = 2}(logits, history);
+  EXPECT_EQ(logits, (std::vector<double>{2, -8, 2, gone, 4})) << "once, however often it came";
+  RepetitionPenalty{.penalty = 4, .last = 3}(logits, history);
+  EXPECT_EQ(logits, (std::vector<double>{0.5, -8, 2, gone, 4}));
+}
+
+TEST(SamplingSteps, NoRunOfNTokensTwice) {
+  const std::vector<double> logits(5, 0.0);
+  const std::vector<Index> history = {1, 2, 3, 1, 2, 4, 0, 1, 2};
+  EXPECT_EQ(kept_by(NoRepeatNgram{.n = 3}, logits, history), (std::set<Index>{0, 1, 2}));
+  EXPECT_EQ(kept_by(NoRepeatNgram{.n = 2}, logits, history), (std::set<Index>{0, 1, 2}));
+  EXPECT_EQ(kept_by(NoRepeatNgram{.n = 1}, logits, {3, 3}), (std::set<Index>{0, 1, 2, 4}));
+  EXPECT_EQ(kept_by(NoRepeatNgram{.n = 20}, logits, history).size(), 5u);
+  // Every continuation that is left makes no run of the history come twice.
+  Random random(2);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<Index> text;
+    for (Index i = random.integer(40); i > 0; --i) text.push_back(random.integer(5));
+    for (const Index n : {1, 2, 3}) {
+      const auto kept = kept_by(NoRepeatNgram{.n = n}, logits, text);
+      for (Index token = 0; token < 5; ++token) {
+        std::vector<Index> longer = text;
+        longer.push_back(token);
+        bool repeats = false;
+        for (std::size_t at = 0; at + static_cast<std::size_t>(n) < longer.size(); ++at) {
+          repeats = repeats || std::equal(longer.end() - n, longer.end(),
+                                          longer.begin() + static_cast<Index>(at));
+        }
+        EXPECT_EQ(kept.count(token) == 0, repeats);
+      }
+    }
+  }
+}
+
+TEST(SamplingSteps, RefuseSettingsThatMakeNoSense) {
+  std::vector<double> logits(3, 0.0);
+  const std::vector<Index> history;
+  EXPECT_THROW(Temperature{.temperature = 0}(logits, history), InvalidArgument);
+  EXPECT_THROW(Temperature{.temperature = NAN}(logits, history), InvalidArgument);
+  EXPECT_THROW(TopK{.k = 0}(logits, history), InvalidArgument);
+  EXPECT_THROW(TopP{.p = 1.1}(logits, history), InvalidArgument);
+  EXPECT_THROW(MinP{.p = -0.1}(logits, history), InvalidArgument);
+  EXPECT_THROW(MinP{.p = 1.1}(logits, history), InvalidArgument);
+  EXPECT_THROW(RepetitionPenalty{.penalty = 0}(logits, history), InvalidArgument);
+  EXPECT_THROW(NoRepeatNgram{.n = 0}(logits, history), InvalidArgument);
+}
 
 using namespace samplers;
 

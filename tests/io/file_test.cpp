@@ -1,19 +1,33 @@
 // SPDX-License-Identifier: MIT
 #include <heed/io/file.hpp>
 
+#include <gtest/gtest.h>
+
 #include <sys/resource.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "support/file_bytes.hpp"
 #include "support/sanitizers.hpp"
+#include "support/temporary_file.hpp"
 
 namespace heed {
 namespace {
+
+TEST(FileError, MessageIsThePartsInARow) {
+  try {
+    throw_file_error("weights.npy", ": byte ", 17, ": shape ", std::vector<Index>{2, 3});
+    ADD_FAILURE();
+  } catch (const std::runtime_error& error) {
+    EXPECT_STREQ(error.what(), "weights.npy: byte 17: shape (2, 3)");
+  }
+}
 
 namespace fs = std::filesystem;
 
@@ -128,6 +142,52 @@ TEST(Folder, OfAPath) {
   EXPECT_EQ(detail::folder_of("x"), ".");
   EXPECT_EQ(detail::folder_of("/x"), "/");
   EXPECT_EQ(detail::folder_of("a/b/x"), "a/b");
+}
+
+using test::bytes_of;
+
+std::string_view text_of(const MappedFile& file) {
+  return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
+}
+
+TEST(MappedFile, ShowsTheFileAndKeepsItWhenItIsReplaced) {
+  const test::TemporaryFile file;
+  write_file(file.path(), bytes_of("old"));
+  MappedFile old(file.path());
+  EXPECT_EQ(text_of(old), "old");
+  write_file(file.path(), bytes_of("newer"));
+  EXPECT_EQ(text_of(old), "old");
+  EXPECT_EQ(text_of(MappedFile(file.path())), "newer");
+
+  const std::byte* where = old.bytes().data();
+  MappedFile moved = std::move(old);
+  EXPECT_EQ(moved.bytes().data(), where);
+  EXPECT_TRUE(old.bytes().empty());  // NOLINT: what was moved from holds nothing
+  old = std::move(moved);
+  EXPECT_EQ(text_of(old), "old");
+}
+
+TEST(MappedFile, EmptyFilesAndWhatIsNoFile) {
+  const test::TemporaryFile file;
+  write_file(file.path(), {});
+  EXPECT_TRUE(MappedFile(file.path()).bytes().empty());
+  EXPECT_THROW(MappedFile("/"), FileError);
+  EXPECT_EQ(test::error_of([] { MappedFile("/no/such/file"); }),
+            "/no/such/file: No such file or directory");
+}
+
+TEST(SharedBytes, LiveUntilTheLastCopyGoes) {
+  const test::TemporaryFile file;
+  write_file(file.path(), test::bytes_of("mapped"));
+  EXPECT_TRUE(SharedBytes().get().empty());
+  SharedBytes kept;
+  {
+    const SharedBytes first{MappedFile(file.path())};
+    kept = first;
+  }
+  EXPECT_TRUE(std::ranges::equal(kept.get(), test::bytes_of("mapped")));
+  kept = SharedBytes(test::bytes_of("in memory"));
+  EXPECT_TRUE(std::ranges::equal(kept.get(), test::bytes_of("in memory")));
 }
 
 }  // namespace

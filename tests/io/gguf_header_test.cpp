@@ -3,9 +3,106 @@
 
 #include <gtest/gtest.h>
 
+#include <gtest/gtest.h>
+
 #include <string>
 
+#include <heed/io/gguf.hpp>
+
+#include "support/file_bytes.hpp"
 #include "support/gguf_file.hpp"
+
+namespace heed::detail {
+namespace {
+
+TEST(ByteReader, FieldsOneAfterAnother) {
+  const std::string file =
+      test::raw<std::uint32_t>(7) + test::raw<std::uint64_t>(2) + "ab" + test::raw(1.5f);
+  ByteReader reader(std::as_bytes(std::span(file)), "x");
+  EXPECT_EQ(reader.number<std::uint32_t>("a number"), 7u);
+  EXPECT_EQ(reader.text("text"), "ab");
+  EXPECT_EQ(reader.at(), 14u);
+  EXPECT_EQ(reader.number<float>("a number"), 1.5f);
+  EXPECT_EQ(reader.left(), 0u);
+  EXPECT_EQ(test::error_of([&] { reader.number<std::uint8_t>("the end"); }),
+            "x: byte 18: the file ends inside the end");
+}
+
+TEST(ByteReader, LengthsAndCountsThatTheFileCannotHold) {
+  for (const std::uint64_t size : {std::uint64_t{3}, std::uint64_t{1} << 63, ~std::uint64_t{0}}) {
+    const std::string file = test::raw(size) + "ab";
+    const auto reader = [&] { return ByteReader(std::as_bytes(std::span(file)), "x"); };
+    EXPECT_EQ(test::error_of([&] { reader().text("a name"); }),
+              "x: byte 8: a name of " + std::to_string(size) + " bytes, the file has 2 more");
+    EXPECT_EQ(test::error_of([&] { reader().count(1, "the count"); }),
+              "x: byte 8: the count is " + std::to_string(size) + ", the file has 2 more bytes");
+  }
+  const std::string file = test::raw<std::uint64_t>(2) + std::string(8, '\0');
+  EXPECT_EQ(ByteReader(std::as_bytes(std::span(file)), "x").count(4, "the count"), 2u);
+  EXPECT_THROW(ByteReader(std::as_bytes(std::span(file)), "x").count(5, "the count"), FileError);
+}
+
+}  // namespace
+}  // namespace heed::detail
+
+namespace heed {
+namespace {
+
+TEST(GgufType, TheTableHoldsEachNumberOnceAndSizesOfOurBlocks) {
+  for (const GgufType& type : detail::gguf_types) {
+    EXPECT_EQ(gguf_type(type.id), &type) << type.name;
+    EXPECT_GT(type.block_bytes, 0);
+  }
+  for (const std::uint32_t unknown : {4u, 5u, 31u, 36u, 42u, 4294967295u}) {
+    EXPECT_EQ(gguf_type(unknown), nullptr);
+  }
+  const auto expect_block = [](std::uint32_t id, Index length, std::size_t bytes) {
+    EXPECT_EQ(gguf_type(id)->block_length, length);
+    EXPECT_EQ(gguf_type(id)->block_bytes, static_cast<Index>(bytes));
+    EXPECT_TRUE(is_dequantizable(*gguf_type(id)));
+  };
+  expect_block(2, Q4_0::length, sizeof(Q4_0));
+  expect_block(3, Q4_1::length, sizeof(Q4_1));
+  expect_block(8, Q8_0::length, sizeof(Q8_0));
+  expect_block(14, Q6_K::length, sizeof(Q6_K));
+}
+
+GgufField field_of(GgufValueType type, const std::string& value, std::size_t count = 1) {
+  return {"k", type, count != 1, count, reinterpret_cast<const std::byte*>(value.data())};
+}
+
+TEST(GgufField, IntegersOfEveryWidthAndWhatDoesNotFit) {
+  const std::string minus = test::raw<std::int64_t>(-3), large = test::raw(~std::uint64_t{0});
+  const GgufField field = field_of(GgufValueType::i64, minus);
+  EXPECT_EQ(field.values<std::int8_t>()[0], -3);
+  EXPECT_EQ(test::error_of([&] { field.values<std::uint32_t>(); }), "'k': -3 is out of range");
+  EXPECT_EQ(field_of(GgufValueType::u64, large).values<std::uint64_t>()[0], ~std::uint64_t{0});
+  EXPECT_THROW(field_of(GgufValueType::u64, large).values<std::int64_t>(), FileError);
+  const std::string bytes = "\x80\xff";
+  EXPECT_EQ(field_of(GgufValueType::i8, bytes, 2).values<int>(), (std::vector<int>{-128, -1}));
+  EXPECT_EQ(field_of(GgufValueType::u8, bytes, 2).values<int>(), (std::vector<int>{128, 255}));
+}
+
+TEST(GgufField, EveryKindStaysItsKind) {
+  const std::string half = test::raw(0.5f), one = test::raw<std::uint8_t>(1),
+                    text = test::gguf_text("ab");
+  const GgufField real = field_of(GgufValueType::f32, half),
+                  boolean = field_of(GgufValueType::boolean, one),
+                  words = field_of(GgufValueType::text, text);
+  EXPECT_EQ(real.values<double>()[0], 0.5);
+  EXPECT_EQ(boolean.values<bool>()[0], true);
+  EXPECT_EQ(words.values<std::string_view>()[0], "ab");
+  EXPECT_EQ(test::error_of([&] { real.values<int>(); }), "'k' is f32, expected an integer");
+  EXPECT_EQ(test::error_of([&] { boolean.values<int>(); }), "'k' is bool, expected an integer");
+  EXPECT_EQ(test::error_of([&] { words.values<bool>(); }), "'k' is text, expected bool");
+  EXPECT_EQ(test::error_of([&] { real.values<std::string_view>(); }), "'k' is f32, expected text");
+  EXPECT_EQ(test::error_of([&] { words.values<float>(); }),
+            "'k' is text, expected a floating-point number");
+  EXPECT_THROW(field_of(GgufValueType::array, text).values<int>(), FileError);
+}
+
+}  // namespace
+}  // namespace heed
 
 namespace heed::detail {
 namespace {

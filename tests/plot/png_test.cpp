@@ -3,12 +3,97 @@
 
 #include <gtest/gtest.h>
 
+#include <gtest/gtest.h>
+
 #include <filesystem>
 #include <set>
+#include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "plot/golden_pictures.hpp"
+
+namespace heed::detail {
+namespace {
+
+constexpr Color black{0, 0, 0}, white{255, 255, 255};
+
+Index black_pixels(const PngCanvas& canvas) {
+  Index count = 0;
+  for (Index y = 0; y < canvas.height(); ++y) {
+    for (Index x = 0; x < canvas.width(); ++x) count += canvas.at(x, y) == black;
+  }
+  return count;
+}
+
+TEST(PngCanvas, RectanglesAreClipped) {
+  PngCanvas canvas(10, 8);
+  EXPECT_EQ(canvas.at(9, 7), white);
+  canvas.rectangle(8, 6, 100, 100, black);
+  canvas.rectangle(-5, -5, 6, 7, black);
+  EXPECT_EQ(black_pixels(canvas), 2 * 2 + 1 * 2);
+  EXPECT_EQ(canvas.at(0, 1), black);
+  EXPECT_EQ(canvas.at(9, 7), black);
+}
+
+TEST(PngCanvas, TextStaysInItsBox) {
+  for (const char* words : {"[CLS] mouse 0123456789", "\x1b\xff日", "gjpqy,;"}) {
+    const Index length = PngCanvas::text_length(words);
+    PngCanvas canvas(length + 40, 60), upwards(60, length + 40);
+    canvas.text(20, 20, words, black);
+    upwards.text_upwards(20, length + 20, words, black);
+    EXPECT_GT(black_pixels(canvas), 20);
+    for (Index y = 0; y < canvas.height(); ++y) {
+      for (Index x = 0; x < canvas.width(); ++x) {
+        const bool inside = x >= 20 && x < 20 + length && y >= 18 && y < 20 + 24;
+        ASSERT_TRUE(inside || canvas.at(x, y) == white) << words << " " << x << " " << y;
+        // The same text turned a quarter to the left, pixel for pixel.
+        ASSERT_EQ(canvas.at(x, y), upwards.at(y, length + 39 - x)) << x << " " << y;
+      }
+    }
+  }
+}
+
+TEST(PngCanvas, EncodesWhatAPngMayHold) {
+  const auto bytes = PngCanvas(3, 2).encoded();
+  ASSERT_GT(bytes.size(), 8u);
+  EXPECT_EQ(bytes[1], std::byte{'P'});
+  EXPECT_TRUE(PngCanvas(40000, 1).encoded().empty());
+}
+
+struct Box {
+  explicit Box(Index size) : size_(size) {}
+  Index width() const { return size_; }
+  Index height() const { return 2 * size_; }
+  void draw(PngCanvas& canvas, Index x, Index y) const {
+    canvas.rectangle(x, y, size_, size_, {1, 2, 3});
+  }
+  Index size_;
+};
+
+/// Width and height, as the header of a PNG file holds them.
+std::pair<int, int> size_of(const std::string& png) {
+  const auto number = [&](std::size_t at) {
+    return static_cast<unsigned char>(png.at(at + 2)) * 256 +
+           static_cast<unsigned char>(png.at(at + 3));
+  };
+  return {number(16), number(20)};
+}
+
+TEST(PngPictures, StandInRows) {
+  const Index sizes[] = {10, 30, 20};
+  const std::span<const Index> all(sizes);
+  EXPECT_EQ(size_of(png_of_pictures<Box>(all, 2)), (std::pair{40, 100}));
+  EXPECT_EQ(size_of(png_of_pictures<Box>(all, 3)), (std::pair{60, 60}));
+  EXPECT_EQ(size_of(png_of_pictures<Box>(std::span<const Index>(), 3)), (std::pair{1, 1}));
+  EXPECT_THROW(png_of_pictures<Box>(all, 0), InvalidArgument);
+  const Index huge[] = {40000};
+  EXPECT_THROW(png_of_pictures<Box>(std::span<const Index>(huge), 1), ShapeError);
+}
+
+}  // namespace
+}  // namespace heed::detail
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wconversion"

@@ -3,14 +3,138 @@
 
 #include <gtest/gtest.h>
 
+#include <gtest/gtest.h>
+
+#include <chrono>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
 #include <heed/text/tokenizer.hpp>
 
+namespace heed::detail {
+namespace {
+
+TEST(ByteLetters, EveryByteHasItsLetterAndComesBack) {
+  const ByteLetters letters;
+  std::set<std::string> seen;
+  for (int byte = 0; byte < 256; ++byte) {
+    const std::string bytes(1, static_cast<char>(byte));
+    seen.insert(letters.write(bytes));
+    EXPECT_EQ(letters.read(letters.write(bytes)), bytes);
+  }
+  EXPECT_EQ(seen.size(), 256u);
+  EXPECT_EQ(letters.write(" a\n~\x7f\xa0\xad\xff"), "ĠaĊ~ġłŃÿ");
+}
+
+TEST(ByteLetters, LettersThatStandForNoByte) {
+  const ByteLetters letters;
+  for (const char* text : {" ", "a b", "中", "\u0144", "\xff"})
+    EXPECT_EQ(letters.read(text), std::nullopt);
+  EXPECT_EQ(letters.read(""), "");
+}
+
+/// The definition: find the pair of the lowest rank, leftmost; merge; again.
+std::vector<std::int32_t> merged_slowly(const std::vector<PairMerge>& merges,
+                                        std::vector<std::int32_t> tokens) {
+  for (;;) {
+    std::size_t best = merges.size(), where = 0;
+    for (std::size_t i = 0; i + 1 < tokens.size(); ++i) {
+      for (std::size_t rank = 0; rank < best; ++rank) {
+        if (merges[rank].left == tokens[i] && merges[rank].right == tokens[i + 1]) {
+          best = rank;
+          where = i;
+        }
+      }
+    }
+    if (best == merges.size()) return tokens;
+    tokens[where] = merges[best].result;
+    tokens.erase(tokens.begin() + static_cast<Index>(where) + 1);
+  }
+}
+
+TEST(PairMerger, EqualsTheDefinition) {
+  const std::uint64_t seed = 20261126;
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937_64 bits(seed);
+  for (int round = 0; round < 2000; ++round) {
+    const auto letters = static_cast<std::int32_t>(2 + bits() % 3);
+    std::vector<PairMerge> merges;
+    std::int32_t tokens = letters;
+    for (std::uint64_t i = 0; i < bits() % 30; ++i) {
+      const auto left = static_cast<std::int32_t>(bits() % static_cast<unsigned>(tokens));
+      const auto right = static_cast<std::int32_t>(bits() % static_cast<unsigned>(tokens));
+      bool there = false;
+      for (const PairMerge& merge : merges)
+        there = there || (merge.left == left && merge.right == right);
+      if (!there) merges.push_back({left, right, tokens++});
+    }
+    std::shuffle(merges.begin(), merges.end(), bits);  // ranks need not follow how tokens are made
+    const PairMerger merger(merges, tokens);
+    std::vector<std::int32_t> text(bits() % 40);
+    for (auto& token : text)
+      token = static_cast<std::int32_t>(bits() % static_cast<unsigned>(letters));
+    auto result = text;
+    merger.merge(result);
+    ASSERT_EQ(result, merged_slowly(merges, text)) << round;
+  }
+}
+
+TEST(PairMerger, AMegabyteWithoutASpaceTakesASecondNotADay) {
+  std::vector<PairMerge> merges;
+  for (std::int32_t i = 0; i < 20; ++i) merges.push_back({i, i, i + 1});
+  const PairMerger merger(merges, 21);
+  std::vector<std::int32_t> text(1 << 20, 0);
+  const auto start = std::chrono::steady_clock::now();
+  merger.merge(text);
+  EXPECT_EQ(text, std::vector<std::int32_t>{20});
+  EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), 20);
+}
+
+}  // namespace
+}  // namespace heed::detail
+
 namespace heed {
 namespace {
+
+std::vector<std::string> pieces(std::string_view text, PreTokenizer kind = PreTokenizer::gpt2) {
+  std::vector<std::string> result;
+  for_each_piece(text, kind, [&](std::string_view piece) { result.emplace_back(piece); });
+  return result;
+}
+using Pieces = std::vector<std::string>;
+
+TEST(PreTokenizer, WordsNumbersAndTheRestTakeTheSpaceBefore) {
+  EXPECT_EQ(pieces("Hello world 2024 !? été"), (Pieces{"Hello", " world", " 2024", " !?", " été"}));
+  EXPECT_EQ(pieces("a1_b"), (Pieces{"a", "1", "_", "b"}));
+  EXPECT_EQ(pieces(""), Pieces{});
+}
+
+TEST(PreTokenizer, Contractions) {
+  EXPECT_EQ(pieces("I'll we've it's DON'T"),
+            (Pieces{"I", "'ll", " we", "'ve", " it", "'s", " DON", "'", "T"}));
+  EXPECT_EQ(pieces("'sx ''s 's"), (Pieces{"'s", "x", " ''", "s", " '", "s"}));
+}
+
+TEST(PreTokenizer, WhiteSpaceLeavesItsLastToWhatFollows) {
+  EXPECT_EQ(pieces("a  b"), (Pieces{"a", " ", " b"}));
+  EXPECT_EQ(pieces("a\n\nb"), (Pieces{"a", "\n", "\n", "b"}));
+  EXPECT_EQ(pieces("a \t"), (Pieces{"a", " \t"}));
+  EXPECT_EQ(pieces("a\u3000\u3000b"), (Pieces{"a", "\u3000", "\u3000", "b"}));
+  EXPECT_EQ(pieces(" "), Pieces{" "});
+  EXPECT_EQ(pieces(" \n a"), (Pieces{" \n", " a"}));
+}
+
+TEST(PreTokenizer, DigitsAlone) {
+  EXPECT_EQ(pieces("ab 12c", PreTokenizer::smollm), (Pieces{"ab", " ", "1", "2", "c"}));
+  EXPECT_EQ(pieces("a  ½x", PreTokenizer::smollm), (Pieces{"a", "  ", "½", "x"}));
+  EXPECT_EQ(pieces("12", PreTokenizer::smollm), (Pieces{"1", "2"}));
+}
+
+TEST(PreTokenizer, BytesThatAreNoCharacterBelongToTheRest) {
+  EXPECT_EQ(pieces("a\xff!\xc3 b"), (Pieces{"a", "\xff!\xc3", " b"}));
+}
 
 static_assert(Tokenizer<BytePairEncoding>);
 using Ids = std::vector<Index>;

@@ -3,15 +3,63 @@
 
 #include <gtest/gtest.h>
 
+#include <gtest/gtest.h>
+
 #include <cmath>
+#include <core/bits.hpp>
 #include <cstdlib>
 #include <limits>
 
-#include <core/bits.hpp>
 #include <heed/core/random.hpp>
 
 namespace heed::detail {
 namespace {
+
+// (1 + 2⁻³⁰)² − 1 − 2⁻²⁹ is 2⁻⁶⁰ in one rounding and 0 when the product is rounded first.
+constexpr double near_one = 1 + 0x1p-30;
+constexpr double minus_square = -(1 + 0x1p-29);
+constexpr float near_one_float = 1 + 0x1p-14f;
+constexpr float minus_square_float = -(1 + 0x1p-13f);
+
+#if defined(__x86_64__)
+__attribute__((target("fma"), noinline)) double with_fma(double a, double c) {
+  return product(a, a) + c;
+}
+__attribute__((target("fma"), noinline)) float with_fma(float a, float c) {
+  return product(a, a) + c;
+}
+
+TEST(Product, IsNotFusedWhereTheProcessorCould) {
+  if (!__builtin_cpu_supports("fma")) GTEST_SKIP() << "no FMA instructions here";
+  EXPECT_EQ(with_fma(near_one, minus_square), 0.0);
+  EXPECT_EQ(with_fma(near_one_float, minus_square_float), 0.0f);
+}
+#endif
+
+TEST(Product, RoundsBeforeTheSum) {
+  volatile double a = near_one, c = minus_square;
+  EXPECT_EQ(product<double>(a, a) + c, 0.0);
+  EXPECT_EQ(__builtin_fma(a, a, c), 0x1p-60);
+  volatile float b = near_one_float, d = minus_square_float;
+  EXPECT_EQ(product<float>(b, b) + d, 0.0f);
+}
+
+TEST(Product, PolynomialByHorner) {
+  constexpr double coefficients[] = {5, -2, 3};
+  EXPECT_EQ(polynomial(coefficients, 2.0), 5 - 4 + 12);
+  constexpr double constant[] = {7};
+  EXPECT_EQ(polynomial(constant, 100.0), 7);
+}
+
+TEST(WholePower, IsRepeatedMultiplication) {
+  EXPECT_EQ(whole_power(0.5, 0), 1);
+  EXPECT_EQ(whole_power(-3, 5), -243);
+  EXPECT_EQ(whole_power(2, 1000), std::ldexp(1.0, 1000));
+  for (const Index exponent : {1, 2, 7, 1000, 123456}) {
+    EXPECT_NEAR(whole_power(0.999, exponent) / std::pow(0.999, double(exponent)), 1,
+                1.2e-16 * static_cast<double>(exponent));
+  }
+}
 
 using heed::test::BitHash;
 using heed::test::ulps;
@@ -96,6 +144,48 @@ TEST(Exp, TheSameBitsOnEveryCompilerAndFlag) {
     hash.add(exp(-128 * random.uniform<float>()));
   }
   EXPECT_EQ(hash.value(), 0xf52211150a291f1au);
+}
+
+TEST(Log, ToOneUnitFromSubnormalsToTheLargest) {
+  Random random(1);
+  double worst = 0, worst_float = 0;
+  for (int i = 0; i < 300000; ++i) {
+    const double mantissa = 1 + random.uniform();
+    const double wide = std::ldexp(mantissa, static_cast<int>(random.integer(2097)) - 1074);
+    const double close_to_one = 1 + std::ldexp(mantissa - 1.5, -static_cast<int>(i % 50));
+    for (const double x : {wide, close_to_one}) {
+      if (x == 0) continue;
+      worst = std::fmax(worst, ulps(log(x), std::log(static_cast<long double>(x))));
+      const auto f = static_cast<float>(x);
+      if (!(f > 0) || std::isinf(f)) continue;
+      worst_float = std::fmax(worst_float, ulps(log(f), std::log(static_cast<long double>(f))));
+    }
+  }
+  EXPECT_LE(worst, 1.0);
+  EXPECT_LE(worst_float, 0.501);
+}
+
+TEST(Log, SpecialValues) {
+  EXPECT_EQ(log(1.0), 0.0);
+  EXPECT_EQ(log(0.0), -infinity);
+  EXPECT_EQ(log(-0.0), -infinity);
+  EXPECT_EQ(log(infinity), infinity);
+  EXPECT_TRUE(std::isnan(log(-1.0)));
+  EXPECT_TRUE(std::isnan(log(-infinity)));
+  EXPECT_TRUE(std::isnan(log(std::nan(""))));
+  EXPECT_TRUE(std::isnan(log(-1.0f)));
+  EXPECT_EQ(log(0.0f), -std::numeric_limits<float>::infinity());
+}
+
+TEST(Log, TheSameBitsOnEveryCompilerAndFlag) {
+  Random random(2);
+  BitHash hash;
+  for (int i = 0; i < 100000; ++i) {
+    const double mantissa = 1 + random.uniform();
+    hash.add(log(std::ldexp(mantissa, static_cast<int>(random.integer(2097)) - 1074)));
+    hash.add(log(random.uniform<float>()));
+  }
+  EXPECT_EQ(hash.value(), 0xa8df5b1509c16efcu);
 }
 
 }  // namespace

@@ -3,16 +3,177 @@
 
 #include <gtest/gtest.h>
 
+#include <gtest/gtest.h>
+
 #include <cmath>
 #include <cstring>
-
 #include <training/tiny_model.hpp>
+
 #include <heed/io/npy.hpp>
 
 namespace heed {
 namespace {
 
+struct Large {
+  Tensor<float, 1> first{{70001}};
+  Tensor<float, 2> second{Extents<2>{3, 20000}};
+  static auto members(auto& model) {
+    return std::tuple{member("first", model.first), member("second", model.second)};
+  }
+};
+
+Large random_large() {
+  Large model;
+  Random random(1);
+  for (float& value : model.first) value = random.normal<float>();
+  for (float& value : model.second) value = 100 * random.normal<float>();
+  return model;
+}
+
+TEST(GradientNorm, AgreesWithLongDoubleForAnyThreads) {
+  const Large model = random_large();
+  long double exact = 0;
+  for (const float value : model.first) exact += static_cast<long double>(value) * value;
+  for (const float value : model.second) exact += static_cast<long double>(value) * value;
+  const auto expected = static_cast<double>(std::sqrt(exact));
+  const Index threads = thread_count();
+  set_thread_count(1);
+  const double one = gradient_norm(model).value;
+  EXPECT_NEAR(one / expected, 1, 1e-14);
+  for (const Index count : {2, 3, 5}) {
+    set_thread_count(count);
+    EXPECT_EQ(gradient_norm(model).value, one);
+  }
+  set_thread_count(threads);
+}
+
+TEST(GradientNorm, FloatsDoNotOverflow) {
+  Large model;
+  model.first(7) = 3e38f;
+  model.second(2, 5) = -2e38f;
+  const auto norm = gradient_norm(model);
+  EXPECT_TRUE(norm.infinite.empty());
+  EXPECT_NEAR(norm.value / std::hypot(3e38, 2e38), 1, 1e-6);
+}
+
+TEST(GradientNorm, NamesTheFirstThatIsNotFinite) {
+  Large model = random_large();
+  model.second(2, 19999) = NAN;
+  EXPECT_EQ(gradient_norm(model).infinite, "second");
+  model.first(70000) = -INFINITY;
+  EXPECT_EQ(gradient_norm(model).infinite, "first");
+}
+
+TEST(ClipGradientNorm, ScalesWhatIsTooLong) {
+  Large model = random_large();
+  const double norm = gradient_norm(model).value;
+  const Large before = model;
+  EXPECT_EQ(clip_gradient_norm(model, norm).value, norm);
+  EXPECT_EQ(std::memcmp(model.first.data(), before.first.data(), 70001 * sizeof(float)), 0);
+  EXPECT_EQ(clip_gradient_norm(model, 2.5).value, norm);
+  EXPECT_NEAR(gradient_norm(model).value, 2.5, 1e-6);
+  EXPECT_NEAR(model.second(1, 1) / before.second(1, 1), 2.5 / norm, 1e-8);
+}
+
+TEST(ClipGradientNorm, LeavesWhatIsNotFinite) {
+  Large model = random_large();
+  model.first(3) = INFINITY;
+  const Large before = model;
+  const auto norm = clip_gradient_norm(model, 1);
+  EXPECT_EQ(norm.infinite, "first");
+  EXPECT_EQ(std::memcmp(model.second.data(), before.second.data(), 60000 * sizeof(float)), 0);
+  EXPECT_THROW(clip_gradient_norm(model, 0), InvalidArgument);
+  EXPECT_THROW(clip_gradient_norm(model, NAN), InvalidArgument);
+}
+
+TEST(OptimizerStep, PlansRateScaleAndClipping) {
+  Random random(1);
+  const auto gradients = random_tiny_model<double>(random);
+  const double norm = gradient_norm(gradients).value;
+  const auto plain = detail::plan_step("test", 0.5, gradients, {});
+  EXPECT_EQ(plain.learning_rate, 0.5);
+  EXPECT_EQ(plain.gradient_factor, 1);
+  EXPECT_EQ(plain.report.gradient_norm, norm);
+  const auto clipped = detail::plan_step(
+      "test", 0.5, gradients, {.learning_rate = 2, .max_gradient_norm = 1, .gradient_scale = -2});
+  EXPECT_EQ(clipped.learning_rate, 2);
+  EXPECT_DOUBLE_EQ(clipped.report.gradient_norm, 2 * norm);
+  EXPECT_DOUBLE_EQ(clipped.gradient_factor, -1 / norm);
+}
+
+TEST(OptimizerStep, ANormThatOverflowsIsRefused) {
+  TinyModel<double> gradients;
+  gradients.bias(0) = 1e200;
+  const auto plan = detail::plan_step("test", 0.5, gradients, {});
+  EXPECT_FALSE(plan.report.taken);
+  EXPECT_EQ(plan.report.refused_by, "bias");
+}
+
+TEST(OptimizerStep, ChecksSettings) {
+  EXPECT_NO_THROW(detail::check_setting("test", "x", 0, 0));
+  EXPECT_THROW(detail::check_setting("test", "x", -0.1, 0), InvalidArgument);
+  EXPECT_THROW(detail::check_setting("test", "x", 1, 0, 1), InvalidArgument);
+  const TinyModel<double> gradients;
+  EXPECT_THROW(detail::plan_step("test", -1, gradients, {}), InvalidArgument);
+  EXPECT_THROW(detail::plan_step("test", 1, gradients, {.gradient_scale = 1 / 0.0}),
+               InvalidArgument);
+}
+
 const std::string golden = HEED_TEST_DATA "/training/";
+
+void expect_torch(const SgdOptions& options, const char* name) {
+  const auto values = load_npy<double, 1>(golden + "start.npy");
+  const auto gradients = load_npy<double, 2>(golden + "gradients.npy");
+  const auto expected = load_npy<double, 2>(golden + name + ".npy");
+  auto model = tiny_model<double>(values.data());
+  Sgd optimizer(model, options);
+  for (Index step = 0; step < 50; ++step) {
+    optimizer.step(model, tiny_model<double>(&gradients(step, 0)));
+    for (Index i = 0; i < 17; ++i) {
+      const double ours = i < 12 ? model.weight.data()[i] : model.bias(i - 12);
+      EXPECT_NEAR(ours / expected(step, i), 1, 1e-12) << name << " step " << step;
+    }
+  }
+}
+
+TEST(Sgd, EqualsPyTorchForFiftySteps) {
+  expect_torch({.learning_rate = 0.05}, "sgd");
+  expect_torch({.learning_rate = 0.05, .momentum = 0.9}, "sgd_momentum");
+  expect_torch({.learning_rate = 0.05, .momentum = 0.8, .weight_decay = 0.02, .nesterov = true},
+               "sgd_nesterov");
+}
+
+TEST(Sgd, RefusesGradientsThatAreNotFinite) {
+  Random random(1);
+  auto model = random_tiny_model<double>(random);
+  auto gradients = random_tiny_model<double>(random);
+  Sgd optimizer(model, {.momentum = 0.9});
+  const auto before = model;
+  gradients.weight(2, 1) = NAN;
+  const auto report = optimizer.step(model, gradients);
+  EXPECT_FALSE(report.taken);
+  EXPECT_EQ(report.refused_by, "weight");
+  EXPECT_EQ(optimizer.steps(), 0);
+  for (Index i = 0; i < 12; ++i) EXPECT_EQ(model.weight.data()[i], before.weight.data()[i]);
+  for_each_parameter(
+      [](std::string_view name, const auto& velocity) {
+        EXPECT_EQ(name.substr(0, 9), "velocity.");
+        for (const double value : velocity) EXPECT_EQ(value, 0);
+      },
+      optimizer);
+}
+
+TEST(Sgd, RefusesSettingsAndShapes) {
+  TinyModel<double> model;
+  EXPECT_THROW(Sgd(model, {.momentum = 1}), InvalidArgument);
+  EXPECT_THROW(Sgd(model, {.weight_decay = -1}), InvalidArgument);
+  Sgd optimizer(model);
+  EXPECT_THROW(optimizer.step(model, model, {.learning_rate = NAN}), InvalidArgument);
+  EXPECT_THROW(optimizer.step(model, model, {.max_gradient_norm = 0}), InvalidArgument);
+  TinyModel<double> other;
+  other.bias = Tensor<double, 1>({6});
+  EXPECT_THROW(optimizer.step(model, other), ShapeError);
+}
 
 /// 50 steps beside PyTorch's; the worst relative difference.
 template <class Optimizer>

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <gtest/gtest.h>
+
 #include <vector>
 
 namespace heed::detail {
