@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/// What everything stands on: indices, errors, random numbers, threads.
+/// The basis of all folders: indices, errors, number formats, random numbers, threads, text.
 #include <heed/core/bfloat16.hpp>
 #include <heed/core/config.hpp>
 #include <heed/core/error.hpp>
