@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/layers/detail/live_rows.hpp>
+#include <heed/layers/detail/rows.hpp>
 
 #include <limits>
 

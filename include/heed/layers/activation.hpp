@@ -5,8 +5,7 @@
 #include <utility>
 
 #include <heed/core/scalar.hpp>
-#include <heed/layers/detail/live_rows.hpp>
-#include <heed/layers/detail/row_work.hpp>
+#include <heed/layers/detail/rows.hpp>
 #include <heed/layers/parameters.hpp>
 #include <heed/simd/row_kernels.hpp>
 #include <heed/tensor/detail/definitions.hpp>

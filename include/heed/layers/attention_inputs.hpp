@@ -3,7 +3,7 @@
 
 #include <heed/attention/backward.hpp>
 #include <heed/core/scalar.hpp>
-#include <heed/layers/detail/live_rows.hpp>
+#include <heed/layers/detail/rows.hpp>
 #include <heed/tensor/tensor.hpp>
 
 namespace heed {

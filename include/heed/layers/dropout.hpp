@@ -12,7 +12,7 @@
 #include <heed/core/philox.hpp>
 #include <heed/core/random.hpp>
 #include <heed/core/scalar.hpp>
-#include <heed/layers/detail/row_work.hpp>
+#include <heed/layers/detail/rows.hpp>
 #include <heed/layers/parameters.hpp>
 #include <heed/simd/row_kernels.hpp>
 #include <heed/tensor/detail/definitions.hpp>

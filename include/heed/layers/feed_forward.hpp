@@ -9,7 +9,7 @@
 #include <heed/core/random.hpp>
 #include <heed/core/scalar.hpp>
 #include <heed/layers/activation.hpp>
-#include <heed/layers/detail/live_rows.hpp>
+#include <heed/layers/detail/rows.hpp>
 #include <heed/layers/dropout.hpp>
 #include <heed/layers/linear.hpp>
 #include <heed/tensor/arithmetic.hpp>

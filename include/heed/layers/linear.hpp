@@ -10,8 +10,7 @@
 #include <heed/core/error.hpp>
 #include <heed/core/random.hpp>
 #include <heed/core/scalar.hpp>
-#include <heed/layers/detail/live_rows.hpp>
-#include <heed/layers/detail/row_work.hpp>
+#include <heed/layers/detail/rows.hpp>
 #include <heed/layers/parameters.hpp>
 #include <heed/tensor/matrix_product.hpp>
 #include <heed/tensor/packed_matrix.hpp>

@@ -14,7 +14,7 @@
 #include <heed/core/scalar.hpp>
 #include <heed/layers/attention_inputs.hpp>
 #include <heed/layers/detail/head_norm.hpp>
-#include <heed/layers/detail/live_rows.hpp>
+#include <heed/layers/detail/rows.hpp>
 #include <heed/layers/dropout.hpp>
 #include <heed/layers/linear.hpp>
 #include <heed/layers/norm.hpp>

@@ -3,7 +3,7 @@
 
 #include <heed/core/error.hpp>
 #include <heed/core/scalar.hpp>
-#include <heed/layers/detail/row_work.hpp>
+#include <heed/layers/detail/rows.hpp>
 #include <heed/simd/norm_kernels.hpp>
 #include <heed/simd/row_kernels.hpp>
 #include <heed/tensor/detail/definitions.hpp>

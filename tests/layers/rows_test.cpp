@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/layers/detail/row_work.hpp>
+#include <heed/layers/detail/rows.hpp>
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 namespace heed {
 namespace {
 
-TEST(RowWork, RunsCoverEveryRowOnce) {
+TEST(Rows, RunsCoverEveryRowOnce) {
   for (const Index width : {1, 5000}) {
     for (const Index rows : {0, 1, 31, 32, 33, 200}) {
       std::vector<int> seen(static_cast<std::size_t>(rows));
@@ -20,7 +20,7 @@ TEST(RowWork, RunsCoverEveryRowOnce) {
   }
 }
 
-TEST(RowWork, RowsLieWhereTheyAreUnlessTheyAreScattered) {
+TEST(Rows, RowsLieWhereTheyAreUnlessTheyAreScattered) {
   Tensor<float, 4> x({2, 3, 1, 4});
   for (Index i = 0; i < x.size(); ++i) x.data()[i] = static_cast<float>(i);
   const detail::Rows<float> all(x), part(x.view().slice(0, 1, 2)),
@@ -32,7 +32,7 @@ TEST(RowWork, RowsLieWhereTheyAreUnlessTheyAreScattered) {
   EXPECT_EQ(scattered.view()(5, 1), x(1, 2, 0, 1));
 }
 
-TEST(RowWork, ATemporaryTensorIsItsOwnCopy) {
+TEST(Rows, ATemporaryTensorIsItsOwnCopy) {
   Tensor<float, 3> x({2, 3, 4});
   const float* data = x.data();
   EXPECT_NE(detail::owned<float>(x).data(), data);
@@ -40,7 +40,7 @@ TEST(RowWork, ATemporaryTensorIsItsOwnCopy) {
   EXPECT_EQ(detail::owned_rows<float>(std::move(x)).data(), data);
 }
 
-TEST(RowWork, SumsAreOfAllRows) {
+TEST(Rows, SumsAreOfAllRows) {
   for (const Index width : {3, 4000}) {
     const auto sum =
         detail::sum_row_runs<double>(300, width, [&](Index first, Index last, double* to) {
