@@ -11,7 +11,6 @@
 #include <heed/layers/dropout.hpp>
 #include <heed/layers/embedding.hpp>
 #include <heed/layers/feed_forward.hpp>
-#include <heed/layers/layer_norm.hpp>
 #include <heed/layers/learned_positions.hpp>
 #include <heed/layers/linear.hpp>
 #include <heed/layers/multi_head_attention.hpp>
@@ -21,7 +20,6 @@
 #include <heed/layers/positions.hpp>
 #include <heed/layers/projections.hpp>
 #include <heed/layers/residual.hpp>
-#include <heed/layers/rms_norm.hpp>
 #include <heed/layers/rotary.hpp>
 #include <heed/layers/score_bias.hpp>
 #include <heed/layers/self_attention_block.hpp>

@@ -6,18 +6,96 @@
 namespace heed::test {
 namespace {
 
-auto maker(NormKind kind) {
-  return [kind](auto scalar) { return Norm<decltype(scalar)>({.kind = kind, .dim = 7}); };
+auto maker(const NormOptions& options) {
+  return [options](auto scalar) { return Norm<decltype(scalar)>(options); };
 }
 
 TEST(Norm, KeepsTheLawsAsEitherKind) {
-  check_layer_laws(maker(NormKind::layer), {2, 3, 7}, {"weight", "bias"});
-  check_layer_laws(maker(NormKind::rms), {2, 3, 7}, {"weight"});
+  for (const Index dim : {3, 6, 37}) {
+    check_layer_laws(maker({.dim = dim}), {2, 3, dim}, {"weight", "bias"});
+  }
+  check_layer_laws(maker({.dim = 5, .bias = false}), {1, 2, 5}, {"weight"});
+  check_layer_laws(maker({.kind = NormKind::rms, .dim = 9}), {2, 3, 9}, {"weight"});
 }
 
 TEST(Norm, TakesRowsOfAnyRankAsEitherKind) {
-  expect_any_rank(maker(NormKind::layer)(float{}), 7);
-  expect_any_rank(maker(NormKind::rms)(float{}), 7);
+  expect_any_rank(LayerNorm<float>(37), 37);
+  expect_any_rank(RMSNorm<float>(37), 37);
+}
+
+TEST(Norm, ARowHasTheSameBitsInAnyShape) {
+  const Norm<double> norm({.dim = 4});
+  std::mt19937_64 bits(1);
+  const auto x = random_tensor<double, 3>({2, 3, 12}, bits);  // heads of 4 side by side
+  const auto heads = x.view().split(2, 4);
+  Norm<double>::Saved saved, saved_head;
+  const auto y = norm.forward(heads, saved);
+  auto gradients = zeros_like(norm), head_gradients = gradients;
+  const auto grad_x = norm.backward(heads, saved, gradients);
+  for (Index head = 0; head < 3; ++head) {
+    const auto of_head = [&](const Tensor<double, 4>& all) {
+      return Tensor<double, 3>::copy_of(all.view().select(2, head));
+    };
+    const auto x_of_head = Tensor<double, 3>::copy_of(heads.select(2, head));
+    EXPECT_TRUE(same_bits(norm.forward(x_of_head, saved_head), of_head(y))) << head;
+    EXPECT_TRUE(same_bits(norm.backward(x_of_head, saved_head, head_gradients), of_head(grad_x)))
+        << head;
+  }
+  for (Index i = 0; i < 4; ++i) EXPECT_NEAR(gradients.weight[i], head_gradients.weight[i], 1e-12);
+}
+
+TEST(Norm, TheNamedKindsAreTheSameNorms) {
+  std::mt19937_64 bits(2);
+  const auto x = random_tensor<float, 3>({2, 3, 8}, bits);
+  const LayerNorm<float> layer(8);
+  const RMSNorm<float> rms(8);
+  EXPECT_TRUE(same_bits(layer.forward(x), Norm<float>({.dim = 8}).forward(x)));
+  EXPECT_TRUE(same_bits(
+      rms.forward(x), Norm<float>({.kind = NormKind::rms, .dim = 8, .epsilon = 1e-6}).forward(x)));
+  EXPECT_FALSE(LayerNorm<float>(8, 1e-5, false).bias || rms.bias);
+  EXPECT_EQ(RMSNorm<float>().kind, NormKind::rms);
+  const Norm<float> held = rms;  // as a block holds it
+  EXPECT_TRUE(same_bits(held.forward(x), rms.forward(x)));
+}
+
+TEST(LayerNorm, BringsRowsToMeanZeroAndVarianceOne) {
+  const LayerNorm<double> layer(4, 0);
+  const auto y = layer.forward(Tensor<double, 3>({1, 1, 4}, {1, 2, 3, 6}));
+  double sum = 0, squares = 0;
+  for (const double value : y) {
+    sum += value;
+    squares += value * value;
+  }
+  EXPECT_NEAR(sum, 0, 1e-15);
+  EXPECT_NEAR(squares, 4, 1e-14);
+}
+
+TEST(LayerNorm, AConstantRowIsZero) {
+  const LayerNorm<float> layer(3);
+  for (const float value : layer.forward(Tensor<float, 3>({1, 1, 3}, {7, 7, 7})))
+    EXPECT_EQ(value, 0);
+}
+
+TEST(RMSNorm, BringsRowsToMeanSquareOne) {
+  const RMSNorm<double> layer(2, 0);
+  const auto y = layer.forward(Tensor<double, 3>({1, 1, 2}, {3, 4}));
+  EXPECT_NEAR(y(0, 0, 0), 3 / std::sqrt(12.5), 1e-15);
+  EXPECT_NEAR(y(0, 0, 1), 4 / std::sqrt(12.5), 1e-15);
+}
+
+TEST(Norm, RefusesWhatDoesNotFit) {
+  EXPECT_THROW(LayerNorm<float>(3).forward(Tensor<float, 3>({1, 2, 4})), ShapeError);
+  EXPECT_THROW(LayerNorm<float>(0), InvalidArgument);
+  try {
+    RMSNorm<float>(3).forward(Tensor<float, 3>({1, 2, 4}));
+    ADD_FAILURE();
+  } catch (const ShapeError& error) {
+    EXPECT_STREQ(error.what(), "RMSNorm: x is (1, 2, 4), expected 3 as the last extent");
+  }
+  LayerNorm<float> layer(3), gradients(3);
+  LayerNorm<float>::Saved saved;
+  layer.forward(Tensor<float, 2>({4, 3}), saved);
+  EXPECT_THROW(layer.backward(Tensor<float, 2>({5, 3}), saved, gradients), ShapeError);
 }
 
 }  // namespace

@@ -154,7 +154,7 @@ TEST(LoadWeights, EveryParameterHasItsWeights) {
       model);
   EXPECT_EQ(bytes, file.bytes());
   const auto norm = file.tensor<float, 1>("transformer.h.1.ln_2.bias");
-  EXPECT_TRUE(same_bits(*model.blocks[1].feed_forward_residual.norm.layer->bias, norm));
+  EXPECT_TRUE(same_bits(*model.blocks[1].feed_forward_residual.norm.bias, norm));
   const auto up = file.tensor<float, 2>("transformer.h.1.mlp.c_fc.weight");
   EXPECT_EQ(model.blocks[1].feed_forward.up.weight(3, 2), up(2, 3)) << "theirs are transposed";
 }

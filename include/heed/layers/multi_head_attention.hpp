@@ -13,7 +13,6 @@
 #include <heed/core/random.hpp>
 #include <heed/core/scalar.hpp>
 #include <heed/layers/attention_inputs.hpp>
-#include <heed/layers/detail/head_norm.hpp>
 #include <heed/layers/detail/rows.hpp>
 #include <heed/layers/dropout.hpp>
 #include <heed/layers/linear.hpp>
@@ -229,21 +228,30 @@ struct MultiHeadAttention {
     auto grads = detail::input_gradients(
         *this, saved, out.backward(grad, saved.context, gradients.out), grad_bias);
     score_bias.accumulate(grad_bias, gradients.score_bias);
-    grads.queries =
-        detail::head_norm_backward(query_norm, options.head_dim, std::move(grads.queries),
-                                   saved.query_norm, gradients.query_norm);
-    grads.keys = detail::head_norm_backward(key_norm, options.head_dim, std::move(grads.keys),
-                                            saved.key_norm, gradients.key_norm);
+    grads.queries = before_norm(query_norm, grads.queries, saved.query_norm, gradients.query_norm);
+    grads.keys = before_norm(key_norm, grads.keys, saved.key_norm, gradients.key_norm);
     auto& to = gradients.projections;
     projections.backward(Projection::query, grads.queries, saved.query, to, grad_query);
     projections.backward(Projection::key, grads.keys, key_of(saved), to, grad_key);
     projections.backward(Projection::value, grads.values, value_of(saved), to, grad_value);
   }
+  /// Each head of queries or keys normed for itself (Dehghani et al. 2023), where there is a norm.
   Tensor<T, 3> normed(Projection which, Tensor<T, 3> rows, Saved* saved) const {
     const bool of_keys = which == Projection::key;
-    auto* kept = !saved ? nullptr : of_keys ? &saved->key_norm : &saved->query_norm;
-    return detail::head_norm(of_keys ? key_norm : query_norm, options.head_dim, std::move(rows),
-                             kept);
+    const auto& norm = of_keys ? key_norm : query_norm;
+    if (!norm) return rows;
+    const auto heads = rows.view().split(2, options.head_dim);
+    auto y = saved ? norm->forward(heads, of_keys ? saved->key_norm : saved->query_norm)
+                   : norm->forward(heads);
+    return std::move(y).reshaped(rows.extents());
+  }
+  /// The gradient by queries or keys before their norm, from that behind it.
+  Tensor<T, 3> before_norm(const std::optional<Norm<T>>& norm, Tensor<T, 3>& grad,
+                           const typename Norm<T>::Saved& saved,
+                           std::optional<Norm<T>>& gradients) const {
+    if (!norm) return std::move(grad);
+    const auto heads = grad.view().split(2, options.head_dim);
+    return norm->backward(heads, saved, *gradients).reshaped(grad.extents());
   }
 };
 

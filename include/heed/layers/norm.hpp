@@ -4,9 +4,14 @@
 #include <optional>
 #include <tuple>
 
+#include <heed/core/error.hpp>
 #include <heed/core/scalar.hpp>
-#include <heed/layers/layer_norm.hpp>
-#include <heed/layers/rms_norm.hpp>
+#include <heed/layers/detail/rows.hpp>
+#include <heed/layers/parameters.hpp>
+#include <heed/simd/norm_kernels.hpp>
+#include <heed/simd/row_kernels.hpp>
+#include <heed/tensor/detail/definitions.hpp>
+#include <heed/tensor/tensor.hpp>
 #include <heed/tensor/view_of.hpp>
 
 namespace heed {
@@ -17,46 +22,123 @@ struct NormOptions {
   NormKind kind = NormKind::layer;
   Index dim = 0;
   double epsilon = 1e-5;
-  bool bias = true;  // of LayerNorm; RMSNorm has none
+  bool bias = true;  // of layer norms; RMS norms have none
 };
 
-/// LayerNorm or RMSNorm, by choice at run time: what blocks and models hold.
+/// Layer norm, y = (x − mean) / √(variance + ε) · weight + bias (Ba, Kiros, Hinton 2016), or RMS
+/// norm, y = x / √(mean of x² + ε) · weight (Zhang and Sennrich 2019), along the last axis of a
+/// tensor or view of any rank. The kind is chosen at run time; LayerNorm and RMSNorm fix it.
 template <Scalar T>
 struct Norm {
   using Input = Tensor<T, 3>;
   using Output = Tensor<T, 3>;
-  using Saved = detail::NormSaved<T>;
+  struct Saved {
+    Tensor<T, 2> normalized;  // (rows, dim): y before weight and bias
+    Tensor<T, 1> factors;     // one a row: 1 / √(… + ε)
+  };
 
   Norm() = default;
-  explicit Norm(const NormOptions& options) {
-    if (options.kind == NormKind::layer) {
-      layer.emplace(LayerNormOptions{options.dim, options.epsilon, options.bias});
-    } else {
-      rms.emplace(RMSNormOptions{options.dim, options.epsilon});
+  /// Weight 1, bias 0. Throws InvalidArgument for a dim below 1.
+  explicit Norm(const NormOptions& options) : epsilon(options.epsilon), kind(options.kind) {
+    if (options.dim < 1) {
+      throw_invalid_argument(name(), ": dim ", options.dim, ", expected 1 or more");
     }
+    weight = Tensor<T, 1>({options.dim});
+    for (T& value : weight) value = 1;
+    if (options.bias && kind == NormKind::layer) bias.emplace(Extents<1>{options.dim});
   }
 
+  /// Throws ShapeError where the last extent is not dim.
   template <Viewable X>
   auto forward(const X& x) const {
-    return layer ? layer->forward(x) : rms->forward(x);
+    return normed(x, nullptr);
   }
   template <Viewable X>
   auto forward(const X& x, Saved& saved) const {
-    return layer ? layer->forward(x, saved) : rms->forward(x, saved);
+    return normed(x, &saved);
   }
   template <Viewable G>
   auto backward(const G& grad, const Saved& saved, Norm& gradients) const {
-    return layer ? layer->backward(grad, saved, *gradients.layer)
-                 : rms->backward(grad, saved, *gradients.rms);
+    const Index width = weight.extent(0);
+    const detail::Rows<T> grads(grad);
+    if (grads.view().extents() != saved.normalized.extents()) {
+      throw_shape_error(name(), ": a gradient of ", view_of(grad).extents(), " where forward saw ",
+                        saved.normalized.extents());
+    }
+    const T* values = grads.view().data_handle();
+    auto grad_x = Tensor<T, ViewOf<const G>::rank()>::uninitialized(view_of(grad).extents());
+    const auto run = kernel_run();
+    const auto sums = detail::sum_row_runs<T>(
+        grads.view().extent(0), 2 * width, [&](Index first, Index last, T* sum) {
+          const Index at = first * width;
+          simd::norm_kernels<T>().backward(
+              run, last - first,
+              {values + at, saved.normalized.data() + at, saved.factors.data() + first,
+               grad_x.data() + at, sum, bias ? sum + width : nullptr});
+        });
+    const auto& rows = simd::row_kernels<T>();
+    rows.add(sums.data(), gradients.weight.data(), width);
+    if (bias) rows.add(sums.data() + width, gradients.bias->data(), width);
+    return grad_x;
   }
 
-  /// The names are those of the norm it is, without a level of their own.
   static auto members(auto& norm) {
-    return std::tuple{member("", norm.layer), member("", norm.rms)};
+    return std::tuple{member("weight", norm.weight), member("bias", norm.bias)};
   }
 
-  std::optional<LayerNorm<T>> layer;
-  std::optional<RMSNorm<T>> rms;
+  Tensor<T, 1> weight;
+  std::optional<Tensor<T, 1>> bias;
+  double epsilon = 1e-5;
+  NormKind kind = NormKind::layer;
+
+ private:
+  const char* name() const { return kind == NormKind::layer ? "LayerNorm" : "RMSNorm"; }
+  simd::NormRun<T> kernel_run() const {
+    return {weight.extent(0), weight.data(), bias ? bias->data() : nullptr, static_cast<T>(epsilon),
+            kind == NormKind::layer};
+  }
+  template <Viewable X>
+  auto normed(const X& x, Saved* saved) const {
+    const Index width = weight.extent(0);
+    const auto extents = view_of(x).extents();
+    if (extents.back() != width) {
+      throw_shape_error(name(), ": x is ", extents, ", expected ", width, " as the last extent");
+    }
+    const detail::Rows<T> from(x);
+    const T* values = from.view().data_handle();
+    const Index rows = from.view().extent(0);
+    auto y = Tensor<T, ViewOf<const X>::rank()>::uninitialized(extents);
+    T *normalized = nullptr, *factors = nullptr;
+    if (saved != nullptr) {
+      saved->normalized = Tensor<T, 2>::uninitialized({rows, width});
+      saved->factors = Tensor<T, 1>({rows});
+      normalized = saved->normalized.data();
+      factors = saved->factors.data();
+    }
+    const auto run = kernel_run();
+    detail::for_row_runs(rows, width, [&](Index first, Index last) {
+      const Index at = first * width;
+      simd::norm_kernels<T>().forward(run, last - first, values + at,
+                                      normalized ? normalized + at : nullptr,
+                                      factors ? factors + first : nullptr, y.data() + at);
+    });
+    return y;
+  }
+};
+
+/// A Norm that is a layer norm: `LayerNorm<float> norm(dim)`.
+template <Scalar T>
+struct LayerNorm : Norm<T> {
+  LayerNorm() = default;
+  explicit LayerNorm(Index dim, double eps = 1e-5, bool has_bias = true)
+      : Norm<T>({NormKind::layer, dim, eps, has_bias}) {}
+};
+
+/// A Norm that is an RMS norm: `RMSNorm<float> norm(dim)`.
+template <Scalar T>
+struct RMSNorm : Norm<T> {
+  RMSNorm() { this->kind = NormKind::rms; }
+  explicit RMSNorm(Index dim, double eps = 1e-6) : Norm<T>({NormKind::rms, dim, eps}) {}
 };
 
 }  // namespace heed
