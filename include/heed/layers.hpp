@@ -2,7 +2,6 @@
 #pragma once
 
 /// Layers: values with parameters, forward and backward.
-#include <heed/layers/activation.hpp>
 #include <heed/layers/append_rotated.hpp>
 #include <heed/layers/attention_inputs.hpp>
 #include <heed/layers/block_options.hpp>
@@ -11,7 +10,6 @@
 #include <heed/layers/dropout.hpp>
 #include <heed/layers/embedding.hpp>
 #include <heed/layers/feed_forward.hpp>
-#include <heed/layers/learned_positions.hpp>
 #include <heed/layers/linear.hpp>
 #include <heed/layers/multi_head_attention.hpp>
 #include <heed/layers/multi_head_attention_options.hpp>
@@ -23,4 +21,3 @@
 #include <heed/layers/rotary.hpp>
 #include <heed/layers/score_bias.hpp>
 #include <heed/layers/self_attention_block.hpp>
-#include <heed/layers/sinusoidal_positions.hpp>

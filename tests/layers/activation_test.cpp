@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/layers/activation.hpp>
+#include <heed/layers/feed_forward.hpp>
 
 #include "laws/any_rank.hpp"
 

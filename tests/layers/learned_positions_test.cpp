@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/layers/learned_positions.hpp>
+#include <heed/layers/embedding.hpp>
 
 #include "laws/layer_laws.hpp"
 

@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <tuple>
+#include <utility>
 
 #include <heed/core/error.hpp>
 #include <heed/core/random.hpp>
 #include <heed/core/scalar.hpp>
 #include <heed/layers/parameters.hpp>
+#include <heed/layers/positions.hpp>
 #include <heed/simd/row_kernels.hpp>
 #include <heed/tensor/detail/definitions.hpp>
 #include <heed/tensor/tensor.hpp>
 
 namespace heed {
 
-/// Token numbers, (batch, tokens).
+/// Numbers of tokens in a vocabulary, (batch, tokens).
 using Tokens = Tensor<Index, 2>;
 
 struct EmbeddingOptions {
@@ -22,7 +26,7 @@ struct EmbeddingOptions {
   double init_std = 1;  // of the normal distribution that weights start from
 };
 
-/// A row of its table for every token: (batch, tokens) to (batch, tokens, dim).
+/// Each token replaced by its row in a learned table: (batch, tokens) to (batch, tokens, dim).
 template <Scalar T>
 struct Embedding {
   using Input = Tokens;
@@ -62,7 +66,7 @@ struct Embedding {
     return forward(tokens);
   }
 
-  /// Tokens have no gradient: only the table's accumulates, in the order of the tokens.
+  /// Adds to the gradient of the table, in the order of the tokens. Tokens have no gradient.
   void backward(const Output& grad, const Saved& saved, Embedding& gradients) const {
     const Index dim = weight.extent(1);
     const auto add = simd::row_kernels<T>().add;
@@ -74,6 +78,143 @@ struct Embedding {
   static auto members(auto& layer) { return std::tuple{member("weight", layer.weight)}; }
 
   Tensor<T, 2> weight;  // (vocabulary, dim)
+};
+
+struct LearnedPositionsOptions {
+  Index max_length = 0;
+  Index dim = 0;
+  double init_std = 0.02;  // of the normal distribution that weights start from
+};
+
+/// Learned positions: each token plus the vector of its position. x is (batch, tokens, dim).
+template <Scalar T>
+struct LearnedPositions {
+  using Input = Tensor<T, 3>;
+  using Output = Tensor<T, 3>;
+  struct Saved {
+    Positions positions;
+  };
+
+  LearnedPositions() = default;
+  LearnedPositions(const LearnedPositionsOptions& options, Random& random)
+      : weight({options.max_length, options.dim}) {
+    for (T& value : weight) value = static_cast<T>(options.init_std * random.normal());
+  }
+
+  /// Throws ShapeError where the positions do not fit x or the table.
+  Output forward(Input x, const Positions& positions = {}) const {
+    check(x, positions);
+    const auto add = simd::row_kernels<T>().add;
+    for_each_run(x, positions, [&](Index first, T* rows, Index size) {
+      add(weight.data() + first * weight.extent(1), rows, size);
+    });
+    return x;
+  }
+  Output forward(Input x, Saved& saved, const Positions& positions = {}) const {
+    saved.positions = positions;
+    return forward(std::move(x), positions);
+  }
+
+  Input backward(Output grad, const Saved& saved, LearnedPositions& gradients) const {
+    const auto add = simd::row_kernels<T>().add;
+    for_each_run(grad, saved.positions, [&](Index first, const T* rows, Index size) {
+      add(rows, gradients.weight.data() + first * weight.extent(1), size);
+    });
+    return grad;
+  }
+
+  static auto members(auto& layer) { return std::tuple{member("weight", layer.weight)}; }
+
+  Tensor<T, 2> weight;  // (max_length, dim)
+
+ private:
+  void check(const Input& x, const Positions& positions) const {
+    const Index tokens = x.extent(1), length = weight.extent(0), first = positions.first();
+    if (x.extent(2) != weight.extent(1)) {
+      throw_shape_error("LearnedPositions: x is ", x.extents(), ", the table ", weight.extents());
+    }
+    if (positions.are_columns()) {
+      if (first >= 0 && tokens <= length - first) return;
+      throw_shape_error("LearnedPositions: ", tokens, " tokens from position ", first,
+                        " where max_length is ", length);
+    }
+    positions.check("LearnedPositions", {x.extent(0), tokens});
+    for (Index item = 0; item < x.extent(0); ++item) {
+      for (Index token = 0; token < tokens; ++token) {
+        if (positions.at(item, token) < length) continue;
+        throw_shape_error("LearnedPositions: token ", token, " of row ", item, " at position ",
+                          positions.at(item, token), " where max_length is ", length);
+      }
+    }
+  }
+  /// Calls run(position, values, count) for each stretch of tokens at consecutive positions: a
+  /// whole row of x where positions are columns, else each token.
+  template <class Run>
+  static void for_each_run(Input& x, const Positions& positions, const Run& run) {
+    const Index tokens = x.extent(1), dim = x.extent(2);
+    const Index together = positions.are_columns() ? tokens : 1;
+    for (Index item = 0; item < x.extent(0); ++item) {
+      for (Index token = 0; token < tokens; token += together) {
+        run(positions.at(item, token), x.data() + (item * tokens + token) * dim, together * dim);
+      }
+    }
+  }
+};
+
+/// Sinusoidal positions: the token at position p plus sin(p / base^(2i / dim)) in element 2i and
+/// the cosine of the same in element 2i + 1. Vaswani et al. 2017. No parameters.
+template <Scalar T>
+struct SinusoidalPositions {
+  using Input = Tensor<T, 3>;
+  using Output = Tensor<T, 3>;
+  struct Saved {};
+
+  /// The vectors of `length` positions from `first` on, (length, dim).
+  Tensor<T, 2> table(Index length, Index dim, Index first = 0) const {
+    Tensor<T, 2> rows({length, dim});
+    for (Index i = 0; i < dim; ++i) {
+      const double frequency =
+          std::pow(base, -static_cast<double>(i - i % 2) / static_cast<double>(dim));
+      for (Index p = 0; p < length; ++p) {
+        const double angle = static_cast<double>(first + p) * frequency;
+        rows(p, i) = static_cast<T>(i % 2 == 0 ? std::sin(angle) : std::cos(angle));
+      }
+    }
+    return rows;
+  }
+
+  /// Throws ShapeError where the positions do not fit x.
+  Output forward(Input x, const Positions& positions = {}) const {
+    const Index tokens = x.extent(1), dim = x.extent(2);
+    positions.check("SinusoidalPositions", {x.extent(0), tokens});
+    const auto add = simd::row_kernels<T>().add;
+    if (positions.are_columns()) {
+      const auto rows = table(tokens, dim, positions.first());
+      for (Index item = 0; item < x.extent(0); ++item) {
+        add(rows.data(), x.data() + item * rows.size(), rows.size());
+      }
+      return x;
+    }
+    Index last = 0;
+    for (Index i = 0; i < x.extent(0) * tokens; ++i) {
+      last = std::max(last, positions.at(i / tokens, i % tokens));
+    }
+    const bool few = last < x.extent(0) * tokens;  // then every sine is computed once
+    const auto rows = table(few ? last + 1 : 0, dim);
+    for (Index i = 0; i < x.extent(0) * tokens; ++i) {
+      const Index at = positions.at(i / tokens, i % tokens);
+      add(few ? rows.data() + at * dim : table(1, dim, at).data(), x.data() + i * dim, dim);
+    }
+    return x;
+  }
+  Output forward(Input x, Saved&, const Positions& positions = {}) const {
+    return forward(std::move(x), positions);
+  }
+  Input backward(Output grad, const Saved&, SinusoidalPositions&) const { return grad; }
+
+  static auto members(auto&) { return std::tuple{}; }
+
+  double base = 10000;
 };
 
 }  // namespace heed

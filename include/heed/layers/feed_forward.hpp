@@ -8,29 +8,85 @@
 
 #include <heed/core/random.hpp>
 #include <heed/core/scalar.hpp>
-#include <heed/layers/activation.hpp>
 #include <heed/layers/detail/rows.hpp>
 #include <heed/layers/dropout.hpp>
 #include <heed/layers/linear.hpp>
+#include <heed/layers/parameters.hpp>
+#include <heed/simd/row_kernels.hpp>
 #include <heed/tensor/arithmetic.hpp>
+#include <heed/tensor/detail/definitions.hpp>
 #include <heed/tensor/product_group.hpp>
 #include <heed/tensor/tensor.hpp>
 #include <heed/tensor/view_of.hpp>
 
 namespace heed {
 
+/// relu: max(0, x); gelu: x Φ(x), exact; gelu_tanh: GELU by its tanh approximation, as GPT-2 has
+/// it; silu: x / (1 + e⁻ˣ).
+using ActivationKind = simd::Activation;
+
+/// A function of each number of a tensor or view of any rank: ReLU, GELU in both forms, SiLU. No
+/// parameters.
+template <Scalar T>
+struct Activation {
+  using Input = Tensor<T, 3>;
+  using Output = Tensor<T, 3>;
+  struct Saved {
+    Tensor<T, 2> slopes;  // (rows, width): the derivative at each input
+  };
+
+  Activation() = default;
+  explicit Activation(ActivationKind which) : kind(which) {}
+
+  template <class X>
+  auto forward(X&& x) const {
+    auto y = detail::owned<T>(std::forward<X>(x));
+    activate(detail::as_rows(y), nullptr);
+    return y;
+  }
+  template <class X>
+  auto forward(X&& x, Saved& saved) const {
+    auto y = detail::owned<T>(std::forward<X>(x));
+    saved.slopes = Tensor<T, 2>::uninitialized(detail::row_extents(y.extents()));
+    activate(detail::as_rows(y), saved.slopes.data());
+    return y;
+  }
+  template <class G>
+  auto backward(G&& grad, const Saved& saved, Activation&) const {
+    auto grad_x = detail::owned<T>(std::forward<G>(grad));
+    detail::multiply_live(grad_x, saved.slopes, grad_x);
+    return grad_x;
+  }
+
+  static auto members(auto&) { return std::tuple{}; }
+
+  ActivationKind kind = ActivationKind::relu;
+
+ private:
+  void activate(const TensorView<T, 2>& x, T* slopes) const {
+    const Index width = x.extent(1);
+    detail::for_row_runs(x.extent(0), 8 * width, [&](Index first, Index last) {
+      T* at = x.data_handle() + first * width;
+      simd::row_kernels<T>().activate(kind, at, at, slopes ? slopes + first * width : nullptr,
+                                      (last - first) * width);
+    });
+  }
+};
+
 struct FeedForwardOptions {
   Index model_dim = 0;
   Index hidden_dim = 0;
   ActivationKind activation = ActivationKind::relu;
-  /// activation(gate · x) ⊙ (up · x) inside: SwiGLU with silu, GeGLU with gelu. Shazeer 2020.
+  /// activation(gate · x) ⊙ (up · x) in the middle: SwiGLU with silu, GeGLU with gelu. Shazeer
+  /// 2020.
   bool gated = false;
   bool bias = true;
   double dropout = 0;  // after the activation
 };
 
-/// down(activation(up(x))), or down(activation(gate(x)) ⊙ up(x)): what a block does to each token
-/// alone. x (…, model_dim) is a tensor or view of any rank, and the result has its shape.
+/// The part of a block that sees each token alone: down(activation(up(x))), or gated
+/// down(activation(gate(x)) ⊙ up(x)). x (…, model_dim) is a tensor or view of any rank; the result
+/// has its shape.
 template <Scalar T>
 struct FeedForward {
   using Input = Tensor<T, 3>;
@@ -38,8 +94,7 @@ struct FeedForward {
   struct Saved {
     Tensor<T, 2> input;  // (rows, model_dim)
     typename Activation<T>::Saved activation;
-    Tensor<T, 2> activated;  // gated only, as is `up`
-    Tensor<T, 2> up;
+    Tensor<T, 2> activated, up;  // where gated
     typename Dropout<T>::Saved dropout;
     typename Linear<T>::Saved down;
   };
@@ -75,6 +130,7 @@ struct FeedForward {
     return shaped(rows_backward(rows.view(), saved, gradients), view_of(grad).extents());
   }
 
+  /// Lays the weights out for inference; see Linear::pack.
   void pack() {
     up.pack();
     down.pack();
@@ -93,7 +149,7 @@ struct FeedForward {
   Dropout<T> dropout;
 
  private:
-  /// Rows with the leading axes of `extents`.
+  /// The rows in the shape of `extents`, but for their width.
   template <std::size_t Rank>
   static Tensor<T, Rank> shaped(Tensor<T, 2> rows, const Extents<Rank>& extents) {
     const Index width = rows.extent(1);
@@ -142,7 +198,7 @@ struct FeedForward {
     group.run();
     return both;
   }
-  /// gates = activation(gates) ⊙ raised, row by row: a row stays in the first-level cache.
+  /// gates = activation(gates) ⊙ raised, one row at a time, since a row fits the first-level cache.
   void activate_and_multiply(Tensor<T, 2>& gates, const Tensor<T, 2>& raised) const {
     const Index width = gates.extent(1);
     const auto& kernels = simd::row_kernels<T>();

@@ -2,13 +2,9 @@
 #pragma once
 
 #include <heed/layers/block_options.hpp>
+#include <heed/layers/positions.hpp>
 
 namespace heed {
-
-/// How a model knows where its tokens stand. Learned and sinusoidal positions are added to the
-/// embeddings; the others act inside attention, by distance: rotary ones turn queries and keys,
-/// relative ones (learned, T5's kind) and ALiBi's are added to the scores.
-enum class PositionKind { none, learned, sinusoidal, rotary, relative, alibi };
 
 namespace detail {
 

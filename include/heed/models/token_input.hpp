@@ -10,9 +10,7 @@
 #include <heed/core/scalar.hpp>
 #include <heed/layers/dropout.hpp>
 #include <heed/layers/embedding.hpp>
-#include <heed/layers/learned_positions.hpp>
 #include <heed/layers/positions.hpp>
-#include <heed/layers/sinusoidal_positions.hpp>
 #include <heed/models/position_kind.hpp>
 
 namespace heed {

@@ -15,7 +15,7 @@
 #include <heed/io/detail/json_reader.hpp>
 #include <heed/io/file.hpp>
 #include <heed/io/gguf.hpp>
-#include <heed/layers/activation.hpp>
+#include <heed/layers/feed_forward.hpp>
 
 namespace heed {
 
