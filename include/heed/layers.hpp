@@ -2,8 +2,6 @@
 #pragma once
 
 /// Layers: values with parameters, forward and backward.
-#include <heed/layers/append_rotated.hpp>
-#include <heed/layers/attention_inputs.hpp>
 #include <heed/layers/block_options.hpp>
 #include <heed/layers/cached_attention.hpp>
 #include <heed/layers/cross_attention_block.hpp>
@@ -12,12 +10,9 @@
 #include <heed/layers/feed_forward.hpp>
 #include <heed/layers/linear.hpp>
 #include <heed/layers/multi_head_attention.hpp>
-#include <heed/layers/multi_head_attention_options.hpp>
 #include <heed/layers/norm.hpp>
 #include <heed/layers/parameters.hpp>
 #include <heed/layers/positions.hpp>
-#include <heed/layers/projections.hpp>
 #include <heed/layers/residual.hpp>
 #include <heed/layers/rotary.hpp>
-#include <heed/layers/score_bias.hpp>
 #include <heed/layers/self_attention_block.hpp>

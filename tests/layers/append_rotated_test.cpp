@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/layers/append_rotated.hpp>
+#include <heed/layers/cached_attention.hpp>
 
 #include <heed/attention/cached.hpp>
 #include <heed/masks/causal.hpp>

@@ -291,5 +291,46 @@ TEST(MultiHeadAttention, DropsWeightsInTrainingAlone) {
   EXPECT_THROW(maker({.model_dim = 8, .dropout = 1.5})(float{}), InvalidArgument);
 }
 
+/// The three are computed together where queries and keys have one input, else one by one.
+TEST(AttentionInputs, SameBitsTogetherAndOneByOne) {
+  for (const bool fused : {false, true}) {
+    for (const bool normed : {false, true}) {
+      Random random(3);
+      MultiHeadAttentionOptions options{.model_dim = 24, .heads = 4, .kv_heads = 2, .fused = fused};
+      if (normed) options.query_key_norm = NormKind::rms;
+      options.rotary = RotaryOptions{};
+      const MultiHeadAttention<float> layer(options, random);
+      std::mt19937_64 bits(4);
+      const auto x = random_tensor<float, 3>({2, 5, 24}, bits);
+      const auto same_x = x;
+      const auto together = layer.inputs(x, x, x, 7), apart = layer.inputs(x, same_x, same_x, 7);
+      EXPECT_TRUE(same_bits(together.queries, apart.queries)) << fused << normed;
+      EXPECT_TRUE(same_bits(together.keys, apart.keys)) << fused << normed;
+      EXPECT_TRUE(same_bits(together.values, apart.values)) << fused << normed;
+      EXPECT_EQ(together.queries.extents(), (Extents<3>{2, 5, 24}));
+      EXPECT_EQ(together.keys.extents(), (Extents<3>{2, 5, 12}));
+    }
+  }
+}
+
+TEST(MultiHeadAttentionOptions, ZerosStandForTheUsual) {
+  const auto options = detail::completed({.model_dim = 12, .heads = 3});
+  EXPECT_EQ(options.kv_heads, 3);
+  EXPECT_EQ(options.head_dim, 4);
+  EXPECT_EQ(options.kdim, 12);
+  EXPECT_EQ(options.vdim, 12);
+}
+
+TEST(MultiHeadAttentionOptions, RefusesWhatCannotBe) {
+  for (const MultiHeadAttentionOptions& bad :
+       {MultiHeadAttentionOptions{.model_dim = 0},
+        {.model_dim = 10, .heads = 3},
+        {.model_dim = 12, .heads = 4, .kv_heads = 3},
+        {.model_dim = 12, .heads = 0},
+        {.model_dim = 12, .heads = 2, .kdim = 5, .fused = true}}) {
+    EXPECT_THROW(detail::completed(bad), InvalidArgument);
+  }
+}
+
 }  // namespace
 }  // namespace heed::test

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include <heed/layers/score_bias.hpp>
+#include <heed/layers/multi_head_attention.hpp>
 
 #include <cmath>
 
-#include <heed/layers/multi_head_attention.hpp>
 #include <heed/masks/full.hpp>
 
 #include "laws/layer_laws.hpp"

@@ -10,7 +10,7 @@
 #include <heed/attention/key_value_cache.hpp>
 #include <heed/core/error.hpp>
 #include <heed/layers/cached_attention.hpp>
-#include <heed/layers/multi_head_attention_options.hpp>
+#include <heed/layers/multi_head_attention.hpp>
 #include <heed/masks/causal.hpp>
 #include <heed/masks/mask.hpp>
 #include <heed/models/language_model.hpp>

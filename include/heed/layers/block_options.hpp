@@ -4,7 +4,7 @@
 #include <optional>
 
 #include <heed/layers/feed_forward.hpp>
-#include <heed/layers/multi_head_attention_options.hpp>
+#include <heed/layers/multi_head_attention.hpp>
 #include <heed/layers/norm.hpp>
 #include <heed/layers/rotary.hpp>
 

@@ -8,21 +8,49 @@
 #include <heed/attention/cached.hpp>
 #include <heed/attention/key_value_cache.hpp>
 #include <heed/core/error.hpp>
+#include <heed/core/scalar.hpp>
 #include <heed/layers/multi_head_attention.hpp>
 #include <heed/layers/positions.hpp>
+#include <heed/layers/rotary.hpp>
 #include <heed/layers/self_attention_block.hpp>
+#include <heed/tensor/tensor.hpp>
 
 namespace heed {
 
+/// Appends tokens to one sequence of a cache, their keys rotated to their new positions: the same
+/// numbers as Rotary::apply from cache.length(item) on and then KeyValueCache::append. Takes keys
+/// (kv_heads, tokens, head_dim), which it leaves as they are, and values (kv_heads, tokens,
+/// value_dim). Throws the errors of those two and then leaves the cache as it was.
+template <Scalar T, class Stored>
+void append_rotated(KeyValueCache<T, Stored>& cache, Index item, const Rotary& rotary,
+                    const TensorView<const T, 3>& keys, const TensorView<const T, 3>& values) {
+  auto rotated = Tensor<T, 3>::copy_of(keys);
+  rotary.apply(rotated.view().with_leading_axis(), cache.length(item));
+  cache.append(item, rotated.view(), values);
+}
+
+/// The same for every sequence, each from its own length on: keys (batch, kv_heads, tokens,
+/// head_dim), values (batch, kv_heads, tokens, value_dim).
+template <Scalar T, class Stored>
+void append_rotated(KeyValueCache<T, Stored>& cache, const Rotary& rotary,
+                    const TensorView<const T, 4>& keys, const TensorView<const T, 4>& values) {
+  auto rotated = Tensor<T, 4>::copy_of(keys);
+  for (Index item = 0; item < keys.extent(0) && item < cache.shape().batch; ++item) {
+    rotary.apply(rotated.view().slice(0, item, item + 1), cache.length(item));
+  }
+  cache.append(rotated, values);
+}
+
 namespace detail {
 
-/// Rows `first` … first + count − 1 of (…, heads · head_dim) as (heads, count, head_dim).
+/// A view of rows first to first + count − 1 of (…, heads · head_dim) as (heads, count, head_dim).
 template <class Rows>
 auto heads_of_rows(Rows& rows, Index first, Index count, Index head_dim) {
   return as_rows(rows).slice(0, first, first + count).split(1, head_dim).permute({1, 0, 2});
 }
 
-/// Keys turned to their positions, and values, (1, tokens, …), to the end of their sequences.
+/// Appends keys, which it rotates to their positions, and values, (1, tokens, …), to their
+/// sequences.
 template <Scalar T, class Stored>
 void append_tokens(const MultiHeadAttention<T>& layer, Tensor<T, 3> keys,
                    const Tensor<T, 3>& values, std::span<const Index> counts,
@@ -40,7 +68,7 @@ void append_tokens(const MultiHeadAttention<T>& layer, Tensor<T, 3> keys,
   }
 }
 
-/// The rows of x, (1, tokens, width), that are the last of their sequences, or all the others.
+/// The rows of x (1, tokens, width) that are the last of their sequences, or all other rows.
 template <Scalar T>
 Tensor<T, 3> rows_of_sequences(const Tensor<T, 3>& x, std::span<const Index> counts, bool last) {
   Index ends = 0;
@@ -57,8 +85,8 @@ Tensor<T, 3> rows_of_sequences(const Tensor<T, 3>& x, std::span<const Index> cou
   return rows;
 }
 
-/// Queries of sequences with different numbers of new tokens, padded to one number behind them, and
-/// their results without the padding.
+/// Attention where sequences have different numbers of new tokens: queries are padded at the end to
+/// one number, and the padding's results are dropped.
 template <Scalar T, class Stored>
 void attend_ragged(const MultiHeadAttention<T>& layer, const Tensor<T, 3>& queries,
                    std::span<const Index> counts, const KeyValueCache<T, Stored>& cache,
@@ -88,11 +116,12 @@ void attend_ragged(const MultiHeadAttention<T>& layer, const Tensor<T, 3>& queri
 
 }  // namespace detail
 
-/// Self-attention of the next tokens of some sequences to these and all before them, whose keys and
-/// values are in the cache: x (1, tokens, model_dim) holds counts[0] tokens of the first sequence,
-/// then counts[1] of the second … Appends to the cache. The mask, and `positions`, go by a token's
-/// place in its sequence; the bits are those of `forward` on the whole sequences. Throws ShapeError
-/// for counts that do not fit and CacheFull; the cache may then hold the tokens of some sequences.
+/// Self-attention of the next tokens of several sequences over themselves and all tokens before
+/// them, whose keys and values are in the cache. x (1, tokens, model_dim) holds counts[0] tokens of
+/// the first sequence, then counts[1] of the second, and so on; their keys and values are appended
+/// to the cache. The mask and `positions` use a token's place in its sequence. Same bits as
+/// `forward` on whole sequences. Throws ShapeError for counts that do not fit, and CacheFull; the
+/// cache may then hold the new tokens of some sequences.
 template <Scalar T, class Stored>
 Tensor<T, 3> cached_attention(const MultiHeadAttention<T>& layer, const Tensor<T, 3>& x,
                               std::span<const Index> counts, KeyValueCache<T, Stored>& cache,
@@ -134,9 +163,9 @@ Tensor<T, 3> cached_attention(const MultiHeadAttention<T>& layer, const Tensor<T
   return layer.out.forward(context);
 }
 
-/// A block for the last tokens of some sequences, in the order of the sequences that have any,
-/// where nothing needs what comes out behind the others: of these only keys and values are
-/// computed. Otherwise as cached_attention within the block, of which it has the bits.
+/// The outputs of a block, with cached_attention inside, for only the last new token of each
+/// sequence that has new ones. For the other tokens only keys and values are computed, which saves
+/// most of the work of the last block of a prompt. Same bits as the whole block.
 template <Scalar T, class Stored>
 Tensor<T, 3> last_tokens_forward(const SelfAttentionBlock<T>& block, const Tensor<T, 3>& x,
                                  std::span<const Index> counts, KeyValueCache<T, Stored>& cache,

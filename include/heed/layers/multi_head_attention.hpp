@@ -1,40 +1,266 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
+#include <heed/attention/backward.hpp>
 #include <heed/attention/forward.hpp>
+#include <heed/attention/gradient_options.hpp>
+#include <heed/attention/options.hpp>
+#include <heed/attention/relative_bias.hpp>
 #include <heed/attention/weights.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/random.hpp>
 #include <heed/core/scalar.hpp>
-#include <heed/layers/attention_inputs.hpp>
 #include <heed/layers/detail/rows.hpp>
 #include <heed/layers/dropout.hpp>
 #include <heed/layers/linear.hpp>
 #include <heed/layers/norm.hpp>
+#include <heed/layers/parameters.hpp>
 #include <heed/layers/positions.hpp>
-#include <heed/layers/projections.hpp>
 #include <heed/layers/rotary.hpp>
-#include <heed/layers/score_bias.hpp>
 #include <heed/masks/mask.hpp>
+#include <heed/simd/row_kernels.hpp>
+#include <heed/tensor/detail/definitions.hpp>
+#include <heed/tensor/product_group.hpp>
+#include <heed/tensor/tensor.hpp>
 
 namespace heed {
 
-/// Attention of tokens over themselves (self) or over others (cross), under any mask: project,
-/// attend, project back. Vaswani et al. 2017; grouped heads after Ainslie et al. 2023. Rotary turns
-/// by `positions`; the mask goes by columns, the last query on the last key or options.top_left.
+struct MultiHeadAttentionOptions {
+  Index model_dim = 0;
+  Index heads = 1;
+  Index kv_heads = 0;  // 0: as many as heads; fewer are shared by groups of query heads
+  Index head_dim = 0;  // 0: model_dim / heads
+  Index kdim = 0;      // width of the inputs of keys; 0: model_dim
+  Index vdim = 0;      // width of the inputs of values; 0: model_dim
+  bool bias = true;    // of the projections to queries, keys and values
+  bool output_bias = true;
+  bool fused = false;  // one weight for queries, keys and values, in this order
+  std::optional<NormKind> query_key_norm = {};
+  double norm_epsilon = 1e-6;
+  std::optional<double> scale = {};  // default 1 / √head_dim
+  std::optional<RotaryOptions> rotary = {};
+  Index relative_reach = 0;  // above 0: a learned bias by distance, up to so far either way
+  bool alibi = false;        // a fixed one, falling with distance
+  double dropout = 0;        // of the weights, in training
+  /// The mask sees the first query at position 0, for queries and keys of two texts. Otherwise it
+  /// sees the last query at the position of the last key.
+  bool top_left = false;
+};
+
+namespace detail {
+
+/// The options with their defaults in place of every 0. Throws InvalidArgument for sizes that make
+/// no layer.
+inline MultiHeadAttentionOptions completed(MultiHeadAttentionOptions options) {
+  const auto refuse = [&](const char* what) {
+    throw_invalid_argument("MultiHeadAttention: ", what, "; model_dim ", options.model_dim,
+                           ", heads ", options.heads, ", kv_heads ", options.kv_heads,
+                           ", head_dim ", options.head_dim, ", kdim ", options.kdim, ", vdim ",
+                           options.vdim);
+  };
+  if (options.model_dim < 1 || options.heads < 1 || options.kv_heads < 0 || options.head_dim < 0 ||
+      options.kdim < 0 || options.vdim < 0) {
+    refuse("expected positive sizes");
+  }
+  if (options.kv_heads == 0) options.kv_heads = options.heads;
+  if (options.heads % options.kv_heads != 0) refuse("kv_heads must divide heads");
+  if (options.head_dim == 0) {
+    if (options.model_dim % options.heads != 0) refuse("heads must divide model_dim");
+    options.head_dim = options.model_dim / options.heads;
+  }
+  if (options.kdim == 0) options.kdim = options.model_dim;
+  if (options.vdim == 0) options.vdim = options.model_dim;
+  if (options.relative_reach < 0) refuse("relative_reach is 0 or more");
+  if (!(options.dropout >= 0 && options.dropout <= 1)) refuse("dropout is a share, 0 to 1");
+  if (options.fused && (options.kdim != options.model_dim || options.vdim != options.model_dim)) {
+    refuse("a fused projection has one input");
+  }
+  return options;
+}
+
+}  // namespace detail
+
+enum class Projection { query, key, value };
+
+/// The linear maps from tokens to queries, keys and values: three layers, or a fused one with their
+/// outputs side by side. Separate layers may have different inputs.
+template <Scalar T>
+struct Projections {
+  Projections() = default;
+  /// Takes options that detail::completed gave.
+  Projections(const MultiHeadAttentionOptions& options, Random& random)
+      : rows{0, options.heads * options.head_dim,
+             (options.heads + options.kv_heads) * options.head_dim,
+             (options.heads + 2 * options.kv_heads) * options.head_dim} {
+    if (options.fused) {
+      query_key_value.emplace(LinearOptions{options.model_dim, rows[3], options.bias}, random);
+      return;
+    }
+    query.emplace(LinearOptions{options.model_dim, rows[1], options.bias}, random);
+    key.emplace(LinearOptions{options.kdim, rows[2] - rows[1], options.bias}, random);
+    value.emplace(LinearOptions{options.vdim, rows[3] - rows[2], options.bias}, random);
+  }
+
+  Tensor<T, 3> forward(Projection which, const Tensor<T, 3>& x) const {
+    ProductGroup<T> group(detail::as_rows(x));
+    auto y = join(group, which, x);
+    group.run();
+    return y;
+  }
+  /// Queries, keys and values of one input, computed together with the same bits.
+  std::array<Tensor<T, 3>, 3> forward(const Tensor<T, 3>& x) const {
+    ProductGroup<T> group(detail::as_rows(x));
+    std::array all{join(group, Projection::query, x), join(group, Projection::key, x),
+                   join(group, Projection::value, x)};
+    group.run();
+    return all;
+  }
+
+  /// The backward pass of one projection; adds the gradient of its input x to grad_x.
+  void backward(Projection which, const Tensor<T, 3>& grad, const Tensor<T, 3>& x,
+                Projections& gradients, Tensor<T, 3>& grad_x) const {
+    const auto grad_rows = detail::as_rows(grad);
+    if (!query_key_value) {
+      const Linear<T>& layer = separate(*this, which);
+      layer.accumulate(grad, x, separate(gradients, which));
+      matrix_product(grad_rows, layer.weight, detail::as_rows(grad_x), {.accumulate = true});
+      return;
+    }
+    const auto [first, last] = range(which);
+    auto& whole = *gradients.query_key_value;
+    detail::accumulate_weight<T>(grad_rows, detail::as_rows(x),
+                                 whole.weight.view().slice(0, first, last));
+    if (whole.bias) {
+      const T one = 1;
+      const TensorView<const T, 2> ones(&one, {1, grad_rows.extent(0)}, {0, 0});
+      matrix_product(ones, grad_rows, whole.bias->view().slice(0, first, last).with_leading_axis(),
+                     {.accumulate = true});
+    }
+    matrix_product(grad_rows, query_key_value->weight.view().slice(0, first, last),
+                   detail::as_rows(grad_x), {.accumulate = true});
+  }
+
+  void pack() {
+    if (query) query->pack();
+    if (key) key->pack();
+    if (value) value->pack();
+    if (!query_key_value) return;
+    for (const auto which : {Projection::query, Projection::key, Projection::value}) {
+      const auto [first, last] = range(which);
+      packed_parts[static_cast<std::size_t>(which)] = PackedMatrix<T>(transposed(first, last));
+    }
+  }
+
+  static auto members(auto& layer) {
+    if constexpr (!std::is_const_v<std::remove_reference_t<decltype(layer)>>) {
+      layer.packed_parts = {};
+    }
+    return std::tuple{member("query", layer.query), member("key", layer.key),
+                      member("value", layer.value),
+                      member("query_key_value", layer.query_key_value)};
+  }
+
+  std::optional<Linear<T>> query, key, value, query_key_value;
+  std::array<Index, 4> rows{};  // the first row of each in the fused weight, and the number of rows
+  std::array<PackedMatrix<T>, 3> packed_parts;
+
+ private:
+  /// See Linear::join.
+  Tensor<T, 3> join(ProductGroup<T>& group, Projection which, const Tensor<T, 3>& x) const {
+    if (!query_key_value) return separate(*this, which).join(group, x);
+    const auto& whole = *query_key_value;
+    const auto [first, last] = range(which);
+    if (x.extent(2) != whole.weight.extent(1)) {
+      throw_shape_error("MultiHeadAttention: x is ", x.extents(), ", expected ",
+                        whole.weight.extent(1), " as the last extent");
+    }
+    auto y = Tensor<T, 3>::uninitialized({x.extent(0), x.extent(1), last - first});
+    ProductOptions<T> options;
+    if (whole.bias) options.bias = whole.bias->view().slice(0, first, last);
+    const auto& packed = packed_parts[static_cast<std::size_t>(which)];
+    if (packed.empty()) {
+      group.add(transposed(first, last), detail::as_rows(y), options);
+    } else {
+      group.add(packed, detail::as_rows(y), options);
+    }
+    return y;
+  }
+  static auto& separate(auto& self, Projection which) {
+    if (which == Projection::query) return *self.query;
+    return which == Projection::key ? *self.key : *self.value;
+  }
+  std::array<Index, 2> range(Projection which) const {
+    const auto at = static_cast<std::size_t>(which);
+    return {rows[at], rows[at + 1]};
+  }
+  TensorView<const T, 2> transposed(Index first, Index last) const {
+    return query_key_value->weight.view().slice(0, first, last).permute({1, 0});
+  }
+};
+
+/// Queries, keys and values as the kernel takes them, (batch, tokens, heads · head_dim): projected,
+/// normed and rotated.
+template <Scalar T>
+struct AttentionInputs {
+  Tensor<T, 3> queries, keys, values;
+};
+
+/// A bias that attention adds to its scores, by the distance of a key from its query: learned
+/// (Shaw et al. 2018, Raffel et al. 2020), or ALiBi's fixed slopes (Press et al. 2022).
+template <Scalar T>
+struct ScoreBias {
+  ScoreBias() = default;
+  explicit ScoreBias(const MultiHeadAttentionOptions& options) {
+    if (options.relative_reach > 0) {
+      relative.emplace(Extents<2>{options.heads, 2 * options.relative_reach + 1});
+    }
+    if (options.alibi) slopes = alibi_slopes<T>(options.heads);
+  }
+
+  /// Sets the bias in options for the kernel, which refer to the numbers here.
+  void apply(AttentionOptions<T>& kernel) const {
+    if (relative) kernel.relative_bias = relative->view();
+    kernel.alibi_slopes = OwnedArray<T>::borrowed(slopes);
+  }
+  /// Options with which a backward pass writes the gradient of the learned bias to `buffer`.
+  GradientOptions<T> gradient_options(Tensor<T, 2>& buffer) const {
+    GradientOptions<T> wanted;
+    if (!relative) return wanted;
+    buffer = Tensor<T, 2>(relative->extents());
+    wanted.grad_relative_bias = buffer.view();
+    return wanted;
+  }
+  void accumulate(const Tensor<T, 2>& buffer, ScoreBias& gradients) const {
+    if (!relative) return;
+    simd::row_kernels<T>().add(buffer.data(), gradients.relative->data(), buffer.size());
+  }
+
+  static auto members(auto& bias) { return std::tuple{member("relative_bias", bias.relative)}; }
+
+  /// (heads, 2 · reach + 1), a number for each distance key − query = −reach … reach; distances
+  /// beyond use the ends. Starts at 0. `relative_bias(table, buckets)` makes one from T5's table.
+  std::optional<Tensor<T, 2>> relative;
+  Tensor<T, 1> slopes;  // one a head
+};
+
+/// Self-attention (tokens over themselves) or cross-attention (over other tokens), under any mask:
+/// project, attend, project back. Vaswani et al. 2017; grouped heads after Ainslie et al. 2023.
+/// Rotary positions use `positions`; the mask always uses columns, see options.top_left.
 template <Scalar T>
 struct MultiHeadAttention {
   using Input = Tensor<T, 3>;
   using Output = Tensor<T, 3>;
   struct Saved {
     Input query;
-    std::optional<Input> key, value;  // where they are not the query, and not the key
+    std::optional<Input> key, value;  // none: the key is the query, the value is the key
     AttentionInputs<T> inputs;
     typename Norm<T>::Saved query_norm, key_norm;
     Tensor<T, 3> context, log_sum_exp;
@@ -64,13 +290,13 @@ struct MultiHeadAttention {
     return attend(in.queries, in, mask);
   }
   /// Cross-attention: keys come from `key` (batch, keys, kdim), values from `value` (batch, keys,
-  /// vdim), often one memory for both.
+  /// vdim); often both are one memory.
   Output forward(const Input& query, const Input& key, const Input& value, const Mask& mask) const {
     const auto in = inputs(query, key, value);
     return attend(in.queries, in, mask);
   }
-  /// The same, and the weights: a Tensor<T, 4> becomes (batch, heads, queries, keys), a Tensor<T,
-  /// 3> their mean over heads, (batch, queries, keys).
+  /// The same with the weights of attention: a Tensor<T, 4> receives all, (batch, heads, queries,
+  /// keys), a Tensor<T, 3> their mean over heads, (batch, queries, keys).
   template <std::size_t Rank>
   Output forward(const Input& query, const Input& key, const Input& value, const Mask& mask,
                  Tensor<T, Rank>& weights) const {
@@ -106,7 +332,8 @@ struct MultiHeadAttention {
     backward_inputs(grad, saved, gradients, grad_x, grad_x, grad_x);
     return grad_x;
   }
-  /// Of cross-attention; adds to grad_key and grad_value, which may be one: a memory's.
+  /// For cross-attention: returns the gradient of the query and adds those of key and value, which
+  /// may be one tensor, to grad_key and grad_value.
   Input backward(const Output& grad, const Saved& saved, MultiHeadAttention& gradients,
                  Input& grad_key, Input& grad_value) const {
     Input grad_query(saved.query.extents());
@@ -114,7 +341,7 @@ struct MultiHeadAttention {
     return grad_query;
   }
 
-  /// What the kernel takes, for callers with a cache: rotary positions turn queries and keys.
+  /// The inputs of the kernel, for callers with a cache of their own.
   AttentionInputs<T> inputs(const Input& query, const Input& key, const Input& value,
                             const Positions& positions = {}, Saved* saved = nullptr) const {
     auto in = projected(query, key, value, saved);
@@ -122,7 +349,7 @@ struct MultiHeadAttention {
     if (rotary) rotary->apply(heads_of(in.keys), positions);
     return in;
   }
-  /// The same before their positions turn them.
+  /// The same before rotary positions.
   AttentionInputs<T> projected(const Input& query, const Input& key, const Input& value,
                                Saved* saved = nullptr) const {
     if (&query != &key || &key != &value) {
@@ -133,30 +360,30 @@ struct MultiHeadAttention {
     return {normed(Projection::query, std::move(queries), saved),
             normed(Projection::key, std::move(keys), saved), std::move(values)};
   }
-  /// Keys and values alone: those of a memory are computed once for many queries.
+  /// Keys and values alone, computed once for many queries over one memory.
   AttentionInputs<T> memory_inputs(const Input& memory, const Positions& positions = {}) const {
     AttentionInputs<T> in{{}, keys(memory), projections.forward(Projection::value, memory)};
     if (rotary) rotary->apply(heads_of(in.keys), positions);
     return in;
   }
-  /// Queries, or keys, before their positions turn them.
+  /// Queries, or keys, before rotary positions.
   Tensor<T, 3> queries(const Input& x, Saved* saved = nullptr) const {
     return normed(Projection::query, projections.forward(Projection::query, x), saved);
   }
   Tensor<T, 3> keys(const Input& memory, Saved* saved = nullptr) const {
     return normed(Projection::key, projections.forward(Projection::key, memory), saved);
   }
-  /// Attention of x over keys and values that memory_inputs gave: the same bits as over the memory.
-  /// `first`: the position of the first query, where options.top_left.
+  /// Attention of x over keys and values from memory_inputs, with the bits of attention over the
+  /// memory. `first`: the position of the first query, where options.top_left is set.
   Output forward(const Input& x, const AttentionInputs<T>& memory, const Mask& mask,
                  Index first = 0) const {
     auto rows = queries(x);
     if (rotary) rotary->apply(heads_of(rows), first);
     return attend(rows, memory, mask, first);
   }
-  /// (batch, tokens, heads · head_dim) as (batch, heads, tokens, head_dim), on the same memory.
+  /// A view of (batch, tokens, heads · head_dim) as (batch, heads, tokens, head_dim).
   auto heads_of(auto& x) const { return x.view().split(2, options.head_dim).permute({0, 2, 1, 3}); }
-  /// The options the kernels are called with; weights are dropped where the noise has a seed.
+  /// The options of the kernel; weights are dropped where the noise has a seed.
   AttentionOptions<T> kernel_options(const Noise& noise = {}, Index first = 0) const {
     AttentionOptions<T> kernel;
     if (options.top_left) kernel.first_query = first;
@@ -167,7 +394,7 @@ struct MultiHeadAttention {
     score_bias.apply(kernel);
     return kernel;
   }
-  /// All weights, (batch, heads, queries, keys): for looking at.
+  /// All weights of attention, (batch, heads, queries, keys), for inspection.
   Tensor<T, 4> weights(const Input& query, const Input& key, const Mask& mask,
                        const Positions& positions = {}) const {
     auto q = queries(query), k = keys(key);
@@ -176,6 +403,7 @@ struct MultiHeadAttention {
     return attention_weights(heads_of(q), heads_of(k), mask, kernel_options());
   }
 
+  /// Lays the weights out for inference; see Linear::pack.
   void pack() {
     projections.pack();
     out.pack();
@@ -193,7 +421,7 @@ struct MultiHeadAttention {
   std::optional<Rotary> rotary;
   ScoreBias<T> score_bias;
   Linear<T> out;
-  std::uint32_t stream = 0;  // of dropout, which tells it from other layers
+  std::uint32_t stream = 0;  // of dropout: another one in every layer
 
  private:
   Output attend(const Tensor<T, 3>& rows, const AttentionInputs<T>& in, const Mask& mask,
@@ -225,8 +453,8 @@ struct MultiHeadAttention {
   void backward_inputs(const Output& grad, const Saved& saved, MultiHeadAttention& gradients,
                        Input& grad_query, Input& grad_key, Input& grad_value) const {
     Tensor<T, 2> grad_bias;
-    auto grads = detail::input_gradients(
-        *this, saved, out.backward(grad, saved.context, gradients.out), grad_bias);
+    auto grads =
+        kernel_gradients(saved, out.backward(grad, saved.context, gradients.out), grad_bias);
     score_bias.accumulate(grad_bias, gradients.score_bias);
     grads.queries = before_norm(query_norm, grads.queries, saved.query_norm, gradients.query_norm);
     grads.keys = before_norm(key_norm, grads.keys, saved.key_norm, gradients.key_norm);
@@ -234,6 +462,24 @@ struct MultiHeadAttention {
     projections.backward(Projection::query, grads.queries, saved.query, to, grad_query);
     projections.backward(Projection::key, grads.keys, key_of(saved), to, grad_key);
     projections.backward(Projection::value, grads.values, value_of(saved), to, grad_value);
+  }
+  /// The gradients of the kernel's inputs before rotary positions, from that of its output; that of
+  /// the score bias goes to grad_bias.
+  AttentionInputs<T> kernel_gradients(const Saved& saved, const Tensor<T, 3>& grad_context,
+                                      Tensor<T, 2>& grad_bias) const {
+    const auto& in = saved.inputs;
+    const auto like = [](const auto& x) { return Tensor<T, 3>::uninitialized(x.extents()); };
+    AttentionInputs<T> grads{like(in.queries), like(in.keys), like(in.values)};
+    attention_backward(heads_of(in.queries), heads_of(in.keys), heads_of(in.values), *saved.mask,
+                       heads_of(saved.context),
+                       detail::lse_of_live_queries(saved.log_sum_exp, grad_context),
+                       heads_of(grad_context), heads_of(grads.queries), heads_of(grads.keys),
+                       heads_of(grads.values), kernel_options(saved.noise),
+                       score_bias.gradient_options(grad_bias));
+    for (auto* rows : {&grads.queries, &grads.keys}) {
+      if (rotary) rotary->undo(heads_of(*rows), saved.positions);
+    }
+    return grads;
   }
   /// Each head of queries or keys normed for itself (Dehghani et al. 2023), where there is a norm.
   Tensor<T, 3> normed(Projection which, Tensor<T, 3> rows, Saved* saved) const {
