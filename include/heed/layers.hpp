@@ -2,9 +2,8 @@
 #pragma once
 
 /// Layers: values with parameters, forward and backward.
-#include <heed/layers/block_options.hpp>
+#include <heed/layers/blocks.hpp>
 #include <heed/layers/cached_attention.hpp>
-#include <heed/layers/cross_attention_block.hpp>
 #include <heed/layers/dropout.hpp>
 #include <heed/layers/embedding.hpp>
 #include <heed/layers/feed_forward.hpp>
@@ -13,6 +12,4 @@
 #include <heed/layers/norm.hpp>
 #include <heed/layers/parameters.hpp>
 #include <heed/layers/positions.hpp>
-#include <heed/layers/residual.hpp>
 #include <heed/layers/rotary.hpp>
-#include <heed/layers/self_attention_block.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/layers/block_options.hpp>
+#include <heed/layers/blocks.hpp>
 
 #include <gtest/gtest.h>
 

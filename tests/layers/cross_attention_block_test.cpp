@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/layers/cross_attention_block.hpp>
+#include <heed/layers/blocks.hpp>
 
 #include <heed/masks.hpp>
 

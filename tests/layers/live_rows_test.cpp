@@ -3,8 +3,7 @@
 
 #include <limits>
 
-#include <heed/layers/cross_attention_block.hpp>
-#include <heed/layers/self_attention_block.hpp>
+#include <heed/layers/blocks.hpp>
 #include <heed/masks.hpp>
 #include <heed/models/encoder.hpp>
 #include <heed/models/encoder_decoder.hpp>

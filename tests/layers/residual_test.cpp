@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/layers/residual.hpp>
+#include <heed/layers/blocks.hpp>
 
 #include "laws/layer_laws.hpp"
 
@@ -14,9 +14,9 @@ Tensor<double, 3> twice(const Tensor<double, 3>& x) {
 
 TEST(Residual, AddsThePartOfTheNormOrNormsTheSum) {
   Random random(1);
-  const NormOptions norm{.dim = 4};
   const Tensor<double, 3> x({1, 1, 4}, {1, 5, -2, 3});
-  const Residual<double> before(norm, true, 0, random), after(norm, false, 0, random);
+  const Residual<double> before({.model_dim = 4}, random),
+      after({.model_dim = 4, .norm_before = false}, random);
   const auto normed = before.norm.forward(x);
   const auto y = before.forward(x, twice);
   for (Index i = 0; i < 4; ++i) EXPECT_NEAR(y(0, 0, i), x(0, 0, i) + 2 * normed(0, 0, i), 1e-15);
@@ -27,7 +27,7 @@ TEST(Residual, AddsThePartOfTheNormOrNormsTheSum) {
 
 TEST(Residual, DropsThePartAlone) {
   Random random(2);
-  const Residual<double> residual({.dim = 4}, true, 1, random);
+  const Residual<double> residual({.model_dim = 4, .dropout = 1}, random);
   const Tensor<double, 3> x({1, 1, 4}, {1, 5, -2, 3});
   Residual<double>::Saved saved;
   EXPECT_TRUE(same_bits(residual.forward(x, Noise{3}, saved, twice), x));

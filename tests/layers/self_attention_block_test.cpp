@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/layers/self_attention_block.hpp>
+#include <heed/layers/blocks.hpp>
 
 #include <heed/masks.hpp>
 

@@ -2,8 +2,7 @@
 // Blocks equal what PyTorch and transformers compute in float64 for the same numbers, forward and
 // gradients, with every instruction set. Files by tools/make_layer_goldens.py.
 #include <heed/io/safetensors.hpp>
-#include <heed/layers/cross_attention_block.hpp>
-#include <heed/layers/self_attention_block.hpp>
+#include <heed/layers/blocks.hpp>
 #include <heed/masks.hpp>
 
 #include "laws/layer_laws.hpp"

@@ -9,10 +9,10 @@
 #include <heed/attention/key_value_cache.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/scalar.hpp>
+#include <heed/layers/blocks.hpp>
 #include <heed/layers/multi_head_attention.hpp>
 #include <heed/layers/positions.hpp>
 #include <heed/layers/rotary.hpp>
-#include <heed/layers/self_attention_block.hpp>
 #include <heed/tensor/tensor.hpp>
 
 namespace heed {

@@ -6,8 +6,8 @@
 
 #include <heed/core/error.hpp>
 #include <heed/core/scalar.hpp>
+#include <heed/layers/blocks.hpp>
 #include <heed/layers/positions.hpp>
-#include <heed/layers/self_attention_block.hpp>
 #include <heed/masks/mask.hpp>
 #include <heed/models/encoder.hpp>
 #include <heed/models/language_model.hpp>

@@ -8,10 +8,10 @@
 
 #include <heed/core/random.hpp>
 #include <heed/core/scalar.hpp>
+#include <heed/layers/blocks.hpp>
 #include <heed/layers/embedding.hpp>
 #include <heed/layers/norm.hpp>
 #include <heed/layers/positions.hpp>
-#include <heed/layers/self_attention_block.hpp>
 #include <heed/masks/mask.hpp>
 #include <heed/models/token_input.hpp>
 

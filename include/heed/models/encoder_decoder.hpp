@@ -9,7 +9,7 @@
 
 #include <heed/core/random.hpp>
 #include <heed/core/scalar.hpp>
-#include <heed/layers/cross_attention_block.hpp>
+#include <heed/layers/blocks.hpp>
 #include <heed/layers/norm.hpp>
 #include <heed/layers/positions.hpp>
 #include <heed/masks/mask.hpp>

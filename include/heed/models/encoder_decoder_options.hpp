@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include <heed/layers/block_options.hpp>
+#include <heed/layers/blocks.hpp>
 #include <heed/models/encoder.hpp>
 #include <heed/models/position_kind.hpp>
 #include <heed/models/token_input.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <heed/layers/block_options.hpp>
+#include <heed/layers/blocks.hpp>
 #include <heed/layers/positions.hpp>
 
 namespace heed {

@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include <heed/core/random.hpp>
+#include <heed/core/scalar.hpp>
+#include <heed/layers/dropout.hpp>
+#include <heed/layers/feed_forward.hpp>
+#include <heed/layers/multi_head_attention.hpp>
+#include <heed/layers/norm.hpp>
+#include <heed/layers/parameters.hpp>
+#include <heed/layers/positions.hpp>
+#include <heed/layers/rotary.hpp>
+#include <heed/masks/mask.hpp>
+#include <heed/tensor/arithmetic.hpp>
+#include <heed/tensor/tensor.hpp>
+
+namespace heed {
+
+/// The parts of a transformer block. The defaults are GPT-2's.
+struct BlockOptions {
+  Index model_dim = 0;
+  Index heads = 1;
+  Index kv_heads = 0;    // 0: as many as heads
+  Index head_dim = 0;    // 0: model_dim / heads
+  Index hidden_dim = 0;  // 0: 4 · model_dim
+  ActivationKind activation = ActivationKind::gelu_tanh;
+  bool gated = false;
+  NormKind norm = NormKind::layer;
+  double norm_epsilon = 1e-5;
+  bool norm_before = true;
+  bool bias = true;
+  bool fused_projection = false;
+  std::optional<NormKind> query_key_norm = {};
+  std::optional<RotaryOptions> rotary = {};
+  Index relative_reach = 0;  // above 0: a learned bias by distance, up to so far either way
+  bool alibi = false;
+  double dropout = 0;            // after attention, inside and after the feed-forward part
+  double attention_dropout = 0;  // of the weights
+};
+
+namespace detail {
+
+inline MultiHeadAttentionOptions attention_options(const BlockOptions& options) {
+  return {.model_dim = options.model_dim,
+          .heads = options.heads,
+          .kv_heads = options.kv_heads,
+          .head_dim = options.head_dim,
+          .bias = options.bias,
+          .output_bias = options.bias,
+          .fused = options.fused_projection,
+          .query_key_norm = options.query_key_norm,
+          .norm_epsilon = options.norm_epsilon,
+          .rotary = options.rotary,
+          .relative_reach = options.relative_reach,
+          .alibi = options.alibi,
+          .dropout = options.attention_dropout};
+}
+/// Attention over a memory: positions act in the tokens' own attention alone.
+inline MultiHeadAttentionOptions cross_attention_options(const BlockOptions& options) {
+  auto cross = attention_options(options);
+  cross.rotary.reset();
+  cross.relative_reach = 0;
+  cross.alibi = false;
+  cross.fused = false;
+  cross.top_left = true;
+  return cross;
+}
+inline FeedForwardOptions feed_forward_options(const BlockOptions& options) {
+  return {.model_dim = options.model_dim,
+          .hidden_dim = options.hidden_dim == 0 ? 4 * options.model_dim : options.hidden_dim,
+          .activation = options.activation,
+          .gated = options.gated,
+          .bias = options.bias,
+          .dropout = options.dropout};
+}
+inline NormOptions norm_options(const BlockOptions& options) {
+  return {options.norm, options.model_dim, options.norm_epsilon, options.bias};
+}
+
+}  // namespace detail
+
+/// The residual connection around a part of a block: x + dropout(part(norm(x))) with the norm
+/// before (GPT-2, Llama; Xiong et al. 2020), or norm(x + dropout(part(x))) with the norm after (the
+/// original transformer, BERT).
+template <Scalar T>
+struct Residual {
+  struct Saved {
+    typename Norm<T>::Saved norm;
+    typename Dropout<T>::Saved dropout;
+  };
+
+  Residual() = default;
+  Residual(const BlockOptions& options, Random& random)
+      : norm(detail::norm_options(options)),
+        dropout(options.dropout, random),
+        norm_before(options.norm_before) {}
+
+  /// `part` maps a tensor to one of the same extents.
+  template <class Part>
+  Tensor<T, 3> forward(Tensor<T, 3> x, const Part& part) const {
+    if (norm_before) {
+      x += part(norm.forward(x));
+      return x;
+    }
+    auto sum = part(x);
+    return norm.forward(sum += x);
+  }
+  template <class Part>
+  Tensor<T, 3> forward(Tensor<T, 3> x, const Noise& noise, Saved& saved, const Part& part) const {
+    if (norm_before) {
+      x += dropout.forward(part(norm.forward(x, saved.norm)), noise, saved.dropout);
+      return x;
+    }
+    auto sum = dropout.forward(part(x), noise, saved.dropout);
+    return norm.forward(sum += x, saved.norm);
+  }
+  /// Around a layer, with the arguments of its forward between x and the noise.
+  template <class Layer, class... How>
+  Tensor<T, 3> forward(Tensor<T, 3> x, const Noise& noise, Saved& saved, const Layer& layer,
+                       typename Layer::Saved& saved_layer, const How&... how) const {
+    return forward(std::move(x), noise, saved, [&](Tensor<T, 3> in) {
+      return layer.forward(std::move(in), how..., noise, saved_layer);
+    });
+  }
+
+  /// `part` maps the gradient of the part's output to that of its input.
+  template <class Part>
+  Tensor<T, 3> backward(Tensor<T, 3> grad, const Saved& saved, Residual& gradients,
+                        const Part& part) const {
+    if (norm_before) {
+      grad += norm.backward(part(dropout.backward(grad, saved.dropout, gradients.dropout)),
+                            saved.norm, gradients.norm);
+      return grad;
+    }
+    grad = norm.backward(grad, saved.norm, gradients.norm);
+    grad += part(dropout.backward(grad, saved.dropout, gradients.dropout));
+    return grad;
+  }
+  /// Around a layer, with the gradients of other inputs that its backward adds to.
+  template <class Layer, class... Others>
+  Tensor<T, 3> backward(Tensor<T, 3> grad, const Saved& saved, Residual& gradients,
+                        const Layer& layer, const typename Layer::Saved& saved_layer,
+                        Layer& layer_gradients, Others&... others) const {
+    return backward(std::move(grad), saved, gradients, [&](const Tensor<T, 3>& g) {
+      return layer.backward(g, saved_layer, layer_gradients, others...);
+    });
+  }
+
+  static auto members(auto& layer) { return std::tuple{member("", layer.norm)}; }
+
+  Norm<T> norm;
+  Dropout<T> dropout;
+  bool norm_before = true;
+};
+
+/// Attention of the tokens over each other, then a feed-forward part for each. Under a causal mask
+/// it is a decoder's block, under a padding mask an encoder's; only the mask differs.
+template <Scalar T>
+struct SelfAttentionBlock {
+  using Input = Tensor<T, 3>;
+  using Output = Tensor<T, 3>;
+  struct Saved {
+    typename Residual<T>::Saved attention_residual, feed_forward_residual;
+    typename MultiHeadAttention<T>::Saved attention;
+    typename FeedForward<T>::Saved feed_forward;
+  };
+
+  SelfAttentionBlock() = default;
+  SelfAttentionBlock(const BlockOptions& options, Random& random)
+      : attention_residual(options, random),
+        attention(detail::attention_options(options), random),
+        feed_forward_residual(options, random),
+        feed_forward(detail::feed_forward_options(options), random) {}
+
+  Output forward(Input x, const Mask& mask, const Positions& positions = {}) const {
+    return forward_around(std::move(x),
+                          [&](const Input& in) { return attention.forward(in, mask, positions); });
+  }
+  /// The block around another way to attend, `attend(tokens)`: with a cache, for example.
+  template <class Attend>
+  Output forward_around(Input x, const Attend& attend) const {
+    x = attention_residual.forward(std::move(x), attend);
+    return feed_forward_residual.forward(std::move(x),
+                                         [&](const Input& in) { return feed_forward.forward(in); });
+  }
+  Output forward(Input x, const Mask& mask, Saved& saved) const {
+    return forward(std::move(x), mask, Noise{}, saved);
+  }
+  Output forward(Input x, const Mask& mask, const Noise& noise, Saved& saved) const {
+    return forward(std::move(x), mask, {}, noise, saved);
+  }
+  Output forward(Input x, const Mask& mask, const Positions& positions, const Noise& noise,
+                 Saved& saved) const {
+    x = attention_residual.forward(std::move(x), noise, saved.attention_residual, attention,
+                                   saved.attention, mask, positions);
+    return feed_forward_residual.forward(std::move(x), noise, saved.feed_forward_residual,
+                                         feed_forward, saved.feed_forward);
+  }
+
+  Input backward(Output grad, const Saved& saved, SelfAttentionBlock& gradients) const {
+    grad = feed_forward_residual.backward(std::move(grad), saved.feed_forward_residual,
+                                          gradients.feed_forward_residual, feed_forward,
+                                          saved.feed_forward, gradients.feed_forward);
+    return attention_residual.backward(std::move(grad), saved.attention_residual,
+                                       gradients.attention_residual, attention, saved.attention,
+                                       gradients.attention);
+  }
+
+  /// Lays the weights out for inference; see Linear::pack.
+  void pack() {
+    attention.pack();
+    feed_forward.pack();
+  }
+
+  static auto members(auto& block) {
+    return std::tuple{member("attention_norm", block.attention_residual),
+                      member("attention", block.attention),
+                      member("feed_forward_norm", block.feed_forward_residual),
+                      member("feed_forward", block.feed_forward)};
+  }
+
+  Residual<T> attention_residual;
+  MultiHeadAttention<T> attention;
+  Residual<T> feed_forward_residual;
+  FeedForward<T> feed_forward;
+};
+
+/// Names for the two uses of the block.
+template <Scalar T>
+using EncoderBlock = SelfAttentionBlock<T>;
+template <Scalar T>
+using DecoderBlock = SelfAttentionBlock<T>;
+
+/// A decoder's block beside an encoder: attention of the tokens over each other, then over a memory
+/// (batch, memory tokens, model_dim), then a feed-forward part. The memory's mask sees token i at
+/// position i, whatever the number of tokens on either side. Positions act in the first attention
+/// alone.
+template <Scalar T>
+struct CrossAttentionBlock {
+  using Input = Tensor<T, 3>;
+  using Output = Tensor<T, 3>;
+  struct Saved {
+    typename Residual<T>::Saved attention_residual, cross_residual, feed_forward_residual;
+    typename MultiHeadAttention<T>::Saved attention, cross_attention;
+    typename FeedForward<T>::Saved feed_forward;
+  };
+
+  CrossAttentionBlock() = default;
+  CrossAttentionBlock(const BlockOptions& options, Random& random)
+      : attention_residual(options, random),
+        attention(detail::attention_options(options), random),
+        cross_residual(options, random),
+        cross_attention(detail::cross_attention_options(options), random),
+        feed_forward_residual(options, random),
+        feed_forward(detail::feed_forward_options(options), random) {}
+
+  Output forward(Input x, const Input& memory, const Mask& mask, const Mask& memory_mask,
+                 const Positions& positions = {}) const {
+    return forward(std::move(x), cross_attention.memory_inputs(memory), mask, memory_mask,
+                   positions);
+  }
+  /// The same over keys and values that cross_attention.memory_inputs computed once.
+  Output forward(Input x, const AttentionInputs<T>& memory, const Mask& mask,
+                 const Mask& memory_mask, const Positions& positions = {}) const {
+    return forward_around(
+        std::move(x), [&](const Input& in) { return attention.forward(in, mask, positions); },
+        [&](const Input& in) { return cross_attention.forward(in, memory, memory_mask); });
+  }
+  /// The block around other ways to attend: `attend(tokens)` to each other, with a cache, for
+  /// example, and `attend_memory(tokens)`.
+  template <class Attend, class AttendMemory>
+  Output forward_around(Input x, const Attend& attend, const AttendMemory& attend_memory) const {
+    x = attention_residual.forward(std::move(x), attend);
+    x = cross_residual.forward(std::move(x), attend_memory);
+    return feed_forward_residual.forward(std::move(x),
+                                         [&](const Input& in) { return feed_forward.forward(in); });
+  }
+  Output forward(Input x, const Input& memory, const Mask& mask, const Mask& memory_mask,
+                 Saved& saved) const {
+    return forward(std::move(x), memory, mask, memory_mask, Noise{}, saved);
+  }
+  Output forward(Input x, const Input& memory, const Mask& mask, const Mask& memory_mask,
+                 const Noise& noise, Saved& saved) const {
+    return forward(std::move(x), memory, mask, memory_mask, {}, noise, saved);
+  }
+  Output forward(Input x, const Input& memory, const Mask& mask, const Mask& memory_mask,
+                 const Positions& positions, const Noise& noise, Saved& saved) const {
+    x = attention_residual.forward(std::move(x), noise, saved.attention_residual, attention,
+                                   saved.attention, mask, positions);
+    x = cross_residual.forward(std::move(x), noise, saved.cross_residual, cross_attention,
+                               saved.cross_attention, memory, memory, memory_mask);
+    return feed_forward_residual.forward(std::move(x), noise, saved.feed_forward_residual,
+                                         feed_forward, saved.feed_forward);
+  }
+
+  /// Adds the gradient of the memory to grad_memory, which all blocks of a decoder share.
+  Input backward(Output grad, const Saved& saved, CrossAttentionBlock& gradients,
+                 Input& grad_memory) const {
+    grad = feed_forward_residual.backward(std::move(grad), saved.feed_forward_residual,
+                                          gradients.feed_forward_residual, feed_forward,
+                                          saved.feed_forward, gradients.feed_forward);
+    grad = cross_residual.backward(std::move(grad), saved.cross_residual, gradients.cross_residual,
+                                   cross_attention, saved.cross_attention,
+                                   gradients.cross_attention, grad_memory, grad_memory);
+    return attention_residual.backward(std::move(grad), saved.attention_residual,
+                                       gradients.attention_residual, attention, saved.attention,
+                                       gradients.attention);
+  }
+
+  /// Lays the weights out for inference; see Linear::pack.
+  void pack() {
+    attention.pack();
+    cross_attention.pack();
+    feed_forward.pack();
+  }
+
+  static auto members(auto& block) {
+    return std::tuple{member("attention_norm", block.attention_residual),
+                      member("attention", block.attention),
+                      member("cross_attention_norm", block.cross_residual),
+                      member("cross_attention", block.cross_attention),
+                      member("feed_forward_norm", block.feed_forward_residual),
+                      member("feed_forward", block.feed_forward)};
+  }
+
+  Residual<T> attention_residual;
+  MultiHeadAttention<T> attention;
+  Residual<T> cross_residual;
+  MultiHeadAttention<T> cross_attention;
+  Residual<T> feed_forward_residual;
+  FeedForward<T> feed_forward;
+};
+
+}  // namespace heed
