@@ -61,13 +61,14 @@ LanguageModel<T> model_of(const Safetensors& file, Index heads) {
     ++blocks;
   }
   Random any(0);
-  return LanguageModel<T>({.vocab_size = embedding[0],
-                           .model_dim = embedding[1],
-                           .heads = heads,
-                           .layers = blocks,
-                           .hidden_dim = shape_of("model.blocks.0.feed_forward.up.bias")[0],
-                           .max_length = shape_of("model.positions.weight")[0]},
-                          any);
+  return LanguageModel<T>(
+      {.vocab_size = embedding[0],
+       .layers = blocks,
+       .max_length = shape_of("model.positions.weight")[0],
+       .block = {.model_dim = embedding[1],
+                 .heads = heads,
+                 .hidden_dim = shape_of("model.blocks.0.feed_forward.up.bias")[0]}},
+      any);
 }
 
 template <class T>

@@ -92,22 +92,17 @@ bool check_language_model(const std::string& title, const LanguageModelOptions& 
 bool check_gpt(const Options& options) {
   return check_language_model("GPT: learned positions, layer norm, GELU, tied head",
                               {.vocab_size = 7,
-                               .model_dim = 8,
-                               .heads = 2,
                                .layers = 2,
                                .max_length = 6,
-                               .dropout = 0.2,
-                               .init_std = 0.5},
+                               .init_std = 0.5,
+                               .block = {.model_dim = 8, .heads = 2, .dropout = 0.2}},
                               options);
 }
 
 bool check_llama(const Options& options) {
-  LanguageModelOptions shape = LanguageModelOptions::llama();
+  auto shape =
+      LanguageModelOptions::llama({.model_dim = 8, .heads = 4, .kv_heads = 2, .hidden_dim = 12});
   shape.vocab_size = 7;
-  shape.model_dim = 8;
-  shape.heads = 4;
-  shape.kv_heads = 2;
-  shape.hidden_dim = 12;
   shape.init_std = 0.5;
   return check_language_model("Llama: rotary positions, RMS norm, SwiGLU, shared key heads", shape,
                               options);
@@ -115,13 +110,11 @@ bool check_llama(const Options& options) {
 
 bool check_encoder(const Options& options) {
   Random random(options.seed);
-  const EncoderOptions shape{.vocab_size = 9,
-                             .model_dim = 8,
-                             .heads = 2,
-                             .layers = 2,
-                             .max_length = 6,
-                             .dropout = 0.1,
-                             .init_std = 0.5};
+  auto shape = EncoderOptions::bert({.model_dim = 8, .heads = 2, .dropout = 0.1});
+  shape.vocab_size = 9;
+  shape.layers = 2;
+  shape.max_length = 6;
+  shape.init_std = 0.5;
   Encoder<double> model(shape, random);
   const Tokens tokens = random_tokens(2, 5, 9, random);
   const Mask mask = masks::Padding(std::vector<Index>{5, 3});
@@ -143,11 +136,11 @@ bool check_encoder_decoder(const Options& options) {
   Random random(options.seed);
   const EncoderDecoderOptions shape{.source_vocab_size = 6,
                                     .target_vocab_size = 7,
-                                    .model_dim = 8,
-                                    .heads = 2,
-                                    .activation = ActivationKind::silu,  // smooth, unlike ReLU
-                                    .norm_before = true,
-                                    .dropout = 0.1};
+                                    .block = {.model_dim = 8,
+                                              .heads = 2,
+                                              .activation = ActivationKind::silu,
+                                              .positions = PositionKind::sinusoidal,
+                                              .dropout = 0.1}};
   EncoderDecoder<double> model(shape, random);
   const Tokens source = random_tokens(2, 4, 6, random), target = random_tokens(2, 5, 7, random);
   const Tokens targets = random_tokens(2, 5, 7, random);

@@ -153,10 +153,10 @@ std::vector<Heatmap> draw_text(const Options& options) {
   std::vector<std::string> pieces;
   for (const Index token : batch.tokens) pieces.push_back(encoder.tokenizer().name(token));
   if (options.layer < 0 || options.layer >= std::ssize(blocks) || options.head < 0 ||
-      options.head >= encoder.model().options.heads) {
+      options.head >= encoder.model().options.block.heads) {
     throw std::invalid_argument("there are layers 0 to " + std::to_string(blocks.size() - 1) +
                                 " and heads 0 to " +
-                                std::to_string(encoder.model().options.heads - 1));
+                                std::to_string(encoder.model().options.block.heads - 1));
   }
   const auto layer = static_cast<std::size_t>(options.layer);
   auto x = encoder.model().embedded(batch.tokens);

@@ -94,7 +94,7 @@ void block() {
                                          .gated = true,
                                          .norm = NormKind::rms,
                                          .bias = false,
-                                         .rotary = RotaryOptions{}},
+                                         .positions = PositionKind::rotary},
                                         random);
   const auto x = random_input({1, 100, 64}, random);
   const auto whole = llama.forward(x, masks::Causal{});
@@ -111,11 +111,8 @@ void block() {
 bool hears_order(PositionKind kind) {
   LanguageModelOptions options;
   options.vocab_size = 10;
-  options.model_dim = 32;
-  options.heads = 4;
-  options.layers = 1;
   options.max_length = 16;
-  options.positions = kind;
+  options.block = {.model_dim = 32, .heads = 4, .positions = kind};
   options.init_std = 0.3;
   Random random(5);
   LanguageModel<double> model(options, random);
@@ -144,10 +141,9 @@ void model() {
   // [model]
   LanguageModelOptions options;
   options.vocab_size = 10;
-  options.model_dim = 32;
-  options.heads = 4;
   options.layers = 2;
   options.max_length = 16;
+  options.block = {.model_dim = 32, .heads = 4};
   Random random(4);
   LanguageModel<float> model(options, random);
   AdamW optimizer(model, {.learning_rate = 3e-3});
@@ -172,10 +168,9 @@ void model() {
 void padded_and_packed() {
   LanguageModelOptions options;  // positions are learned
   options.vocab_size = 10;
-  options.model_dim = 32;
-  options.heads = 4;
   options.layers = 2;
   options.max_length = 16;
+  options.block = {.model_dim = 32, .heads = 4};
   options.init_std = 0.3;
   Random random(5);
   const LanguageModel<double> model(options, random);

@@ -37,10 +37,10 @@ void learned_bias(const Options& options) {
   // [bias]
   LanguageModelOptions shape;
   shape.vocab_size = 10;
-  shape.model_dim = 32;
-  shape.heads = 2;
-  shape.positions = PositionKind::relative;  // a learned bias by distance
-  shape.relative_reach = 8;                  // keys farther away share the last number
+  shape.block = {.model_dim = 32,
+                 .heads = 2,
+                 .positions = PositionKind::relative,  // a learned bias by distance
+                 .relative_reach = 8};                 // keys farther away share the last number
   LanguageModel<T> model(shape, random);
   // [/bias]
   AdamW optimizer(model, {.learning_rate = 1e-2});
@@ -281,13 +281,16 @@ void image_grid(const Options& options) {
       "   cells belong to a bar that lies, which to one that stands?)\n");
   Random random(options.seed);
   Painter<T> model{Encoder<T>({.vocab_size = 3,
-                               .model_dim = 32,
-                               .heads = 2,
                                .layers = 2,
-                               .hidden_dim = 64,
                                .max_length = 36,
-                               .segments = 0,
-                               .init_std = 0.1},
+                               .embedding_norm = true,
+                               .init_std = 0.1,
+                               .block = {.model_dim = 32,
+                                         .heads = 2,
+                                         .hidden_dim = 64,
+                                         .activation = ActivationKind::gelu,
+                                         .norm_epsilon = 1e-12,
+                                         .norm_before = false}},
                               random),
                    Linear<T>(32, 3, random)};
   AdamW optimizer(model, {.learning_rate = 3e-3});

@@ -14,11 +14,8 @@ namespace {
 using namespace heed;
 
 LanguageModel<float> small_model() {
-  auto options = LanguageModelOptions::llama();
+  auto options = LanguageModelOptions::llama({.model_dim = 32, .heads = 4, .kv_heads = 2});
   options.vocab_size = 50;
-  options.model_dim = 32;
-  options.heads = 4;
-  options.kv_heads = 2;
   options.layers = 2;
   options.max_length = 64;
   options.init_std = 0.3;

@@ -98,12 +98,12 @@ void run(const Options& options) {
   const Text text(options.data + "/shakespeare.txt", options.quick ? 60000 : std::string::npos);
   Random weights(options.seed);
   LanguageModel<T> model({.vocab_size = static_cast<Index>(text.letters.size()),
-                          .model_dim = options.model_dim,
-                          .heads = options.heads,
                           .layers = options.layers,
                           .max_length = options.length,
-                          .dropout = options.dropout,
-                          .attention_dropout = options.dropout},
+                          .block = {.model_dim = options.model_dim,
+                                    .heads = options.heads,
+                                    .dropout = options.dropout,
+                                    .attention_dropout = options.dropout}},
                          weights);
   for (auto& block : model.blocks) block.feed_forward.dropout.probability = 0;  // as nanoGPT
   std::printf("%zu letters of text, %zu different ones; a model of %td numbers\n",

@@ -250,11 +250,10 @@ void run(const Options& options) {
       "   feed-forward parts; warm-up and cosine annealing.\n\n");
   const Task task = copy_task(count, random);
   LanguageModel<T> model({.vocab_size = 11,
-                          .model_dim = 64,
-                          .heads = 4,
                           .layers = 2,
                           .max_length = 10,
-                          .init_std = 0.1},
+                          .init_std = 0.1,
+                          .block = {.model_dim = 64, .heads = 4}},
                          random);
   const Index steps = options.epochs * ((count + options.batch_size - 1) / options.batch_size);
   const Schedule schedule =

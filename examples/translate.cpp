@@ -338,13 +338,15 @@ void run(const Options& options) {
   // [model]
   EncoderDecoder<T> model({.source_vocab_size = std::ssize(words),
                            .target_vocab_size = first_digit + 10,
-                           .model_dim = 64,
-                           .heads = 4,
                            .encoder_layers = options.layers,
                            .decoder_layers = options.layers,
-                           .hidden_dim = 128,
-                           .norm_before = true,
-                           .dropout = 0.1},
+                           .block = {.model_dim = 64,
+                                     .heads = 4,
+                                     .hidden_dim = 128,
+                                     .activation = ActivationKind::relu,
+                                     .norm_before = true,
+                                     .positions = PositionKind::sinusoidal,
+                                     .dropout = 0.1}},
                           random);
   // [/model]
   std::printf("%td numbers in words to learn from, %td others to be tried on; %td parameters.\n\n",

@@ -76,11 +76,11 @@ template <class T>
 Outcome try_out(const Settings& settings, const Data& data, const Options& options) {
   Random random(options.seed);
   LanguageModel<T> model({.vocab_size = 10,
-                          .model_dim = settings.model_dim,
-                          .heads = settings.heads,
                           .layers = 2,
                           .max_length = 12,
-                          .dropout = settings.dropout},
+                          .block = {.model_dim = settings.model_dim,
+                                    .heads = settings.heads,
+                                    .dropout = settings.dropout}},
                          random);
   AdamW optimizer(model);
   // [early_stopping]

@@ -28,10 +28,9 @@ LanguageModel<float> random_gpt2(Index vocabulary, Index dim, Index heads, Index
                                  Index length) {
   Random random(1);
   LanguageModel<float> model({.vocab_size = vocabulary,
-                              .model_dim = dim,
-                              .heads = heads,
                               .layers = blocks,
-                              .max_length = length},
+                              .max_length = length,
+                              .block = {.model_dim = dim, .heads = heads}},
                              random);
   model.pack();
   return model;

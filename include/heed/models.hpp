@@ -5,10 +5,7 @@
 #include <heed/models/attention_of.hpp>
 #include <heed/models/encoder.hpp>
 #include <heed/models/encoder_decoder.hpp>
-#include <heed/models/encoder_decoder_options.hpp>
 #include <heed/models/language_model.hpp>
-#include <heed/models/language_model_options.hpp>
 #include <heed/models/output_head.hpp>
 #include <heed/models/pooling.hpp>
-#include <heed/models/position_kind.hpp>
 #include <heed/models/token_input.hpp>

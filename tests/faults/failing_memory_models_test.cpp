@@ -35,12 +35,12 @@ Tokens some_tokens(Index batch, Index length, Index vocabulary) {
 LanguageModelOptions tiny_options() {
   auto options = LanguageModelOptions::llama();
   options.vocab_size = 11;
-  options.model_dim = 8;
-  options.heads = 2;
-  options.kv_heads = 1;
-  options.head_dim = 4;
+  options.block.model_dim = 8;
+  options.block.heads = 2;
+  options.block.kv_heads = 1;
+  options.block.head_dim = 4;
   options.layers = 2;
-  options.hidden_dim = 9;
+  options.block.hidden_dim = 9;
   options.max_length = 64;
   return options;
 }
@@ -52,14 +52,11 @@ Model made(const Options& options) {
 }
 
 const auto language_model = made<LanguageModel<float>>(tiny_options());
-const EncoderDecoderOptions translator_options{.source_vocab_size = 5,
-                                               .target_vocab_size = 7,
-                                               .model_dim = 8,
-                                               .heads = 2,
-                                               .encoder_layers = 1,
-                                               .decoder_layers = 1,
-                                               .hidden_dim = 9,
-                                               .max_length = 30};
+const EncoderDecoderOptions translator_options{
+    .source_vocab_size = 5,
+    .target_vocab_size = 7,
+    .max_length = 30,
+    .block = {.model_dim = 8, .heads = 2, .hidden_dim = 9, .norm_before = false}};
 const auto translator = made<EncoderDecoder<float>>(translator_options);
 
 const EncoderDecoderMasks translation_masks{masks::Full{}, masks::Causal{}, masks::Full{}};

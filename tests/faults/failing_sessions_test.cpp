@@ -14,11 +14,11 @@ using Sequences = std::vector<std::vector<Index>>;
 LanguageModel<float> session_model(bool norm_before) {
   LanguageModelOptions options;
   options.vocab_size = 11;
-  options.model_dim = 8;
-  options.heads = 2;
+  options.block.model_dim = 8;
+  options.block.heads = 2;
   options.layers = 2;
   options.max_length = 64;
-  options.norm_before = norm_before;
+  options.block.norm_before = norm_before;
   Random random(1);
   LanguageModel<float> model(options, random);
   scatter_parameters(model, 2);
@@ -88,11 +88,9 @@ TEST_P(FailingSessions, OfTranslationsAreAsTheyWere) {
   Random random(1);
   const EncoderDecoder<float> model({.source_vocab_size = 11,
                                      .target_vocab_size = 7,
-                                     .model_dim = 8,
-                                     .heads = 2,
                                      .decoder_layers = 2,
                                      .max_length = 40,
-                                     .norm_before = true},
+                                     .block = {.model_dim = 8, .heads = 2}},
                                     random);
   using Translation = Reading<TranslationSession<float>>;
   const auto make = [&] {

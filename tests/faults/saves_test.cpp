@@ -57,10 +57,10 @@ void save_run(const std::string& path, float value) {
   Random random(1);
   LanguageModelOptions options;
   options.vocab_size = 5;
-  options.model_dim = 4;
-  options.heads = 1;
+  options.block.model_dim = 4;
+  options.block.heads = 1;
   options.layers = 1;
-  options.hidden_dim = 4;
+  options.block.hidden_dim = 4;
   options.max_length = 4;
   LanguageModel<float> model(options, random);
   for_each_parameter([&](std::string_view,

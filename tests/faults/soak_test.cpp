@@ -59,12 +59,12 @@ class Flat {
 TEST(Soak, ASessionReadsAHundredThousandTokens) {
   LanguageModelOptions options;
   options.vocab_size = 7;
-  options.model_dim = 4;
-  options.heads = 1;
+  options.block.model_dim = 4;
+  options.block.heads = 1;
   options.layers = 1;
-  options.hidden_dim = 4;
+  options.block.hidden_dim = 4;
   options.max_length = 64;
-  options.positions = PositionKind::rotary;
+  options.block.positions = PositionKind::rotary;
   Random random(1);
   const LanguageModel<float> model(options, random);
   Session<float> session(model, {.batch = 2, .page_size = 16});

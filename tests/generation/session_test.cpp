@@ -21,7 +21,7 @@ TEST(SessionOptions, TakeTheModelsLength) {
   EXPECT_EQ(detail::checked_options({}, model).max_length, 70);
   EXPECT_EQ(detail::checked_options({.max_length = 60}, model).max_length, 60);
   EXPECT_THROW(detail::checked_options({.max_length = 71}, model), InvalidArgument);
-  model.positions = PositionKind::rotary;
+  model.block.positions = PositionKind::rotary;
   EXPECT_EQ(detail::checked_options({.max_length = 71}, model).max_length, 71) << "no table";
 }
 
@@ -58,8 +58,8 @@ using Sequences = std::vector<std::vector<Index>>;
 LanguageModelOptions gpt() {
   LanguageModelOptions options;
   options.vocab_size = 23;
-  options.model_dim = 24;
-  options.heads = 3;
+  options.block.model_dim = 24;
+  options.block.heads = 3;
   options.layers = 2;
   options.max_length = 130;
   return options;
@@ -69,12 +69,12 @@ LanguageModelOptions gpt() {
 LanguageModelOptions llama() {
   auto options = LanguageModelOptions::llama();
   options.vocab_size = 23;
-  options.model_dim = 20;
-  options.heads = 6;
-  options.kv_heads = 2;
-  options.head_dim = 10;
+  options.block.model_dim = 20;
+  options.block.heads = 6;
+  options.block.kv_heads = 2;
+  options.block.head_dim = 10;
   options.layers = 2;
-  options.hidden_dim = 33;
+  options.block.hidden_dim = 33;
   options.max_length = 130;
   return options;
 }
@@ -145,17 +145,17 @@ TEST(Session, AnyChunksEqualOnePass) {
     expect_any_chunks_equal_one_pass<double>(llama(), packed);
   }
   auto other = llama();
-  other.positions = PositionKind::sinusoidal;
-  other.norm_before = false;
-  other.fused_projection = true;
-  other.query_key_norm = NormKind::rms;
+  other.block.positions = PositionKind::sinusoidal;
+  other.block.norm_before = false;
+  other.block.fused_projection = true;
+  other.block.query_key_norm = NormKind::rms;
   expect_any_chunks_equal_one_pass<float>(other, true);
-  other.positions = PositionKind::relative;
-  other.relative_reach = 20;
+  other.block.positions = PositionKind::relative;
+  other.block.relative_reach = 20;
   expect_any_chunks_equal_one_pass<float>(other, false);
-  other.positions = PositionKind::alibi;
+  other.block.positions = PositionKind::alibi;
   expect_any_chunks_equal_one_pass<float>(other, false);
-  other.positions = PositionKind::none;
+  other.block.positions = PositionKind::none;
   expect_any_chunks_equal_one_pass<float>(other, true);
 }
 

@@ -15,12 +15,12 @@ using Text = std::vector<Index>;
 LanguageModel<float> model_of(PositionKind kind) {
   LanguageModelOptions options;
   options.vocab_size = 23;
-  options.model_dim = 24;
-  options.heads = 3;
+  options.block.model_dim = 24;
+  options.block.heads = 3;
   options.layers = 2;
   options.max_length = 20;
-  options.positions = kind;
-  options.relative_reach = 5;
+  options.block.positions = kind;
+  options.block.relative_reach = 5;
   Random random(1);
   LanguageModel<float> model(options, random);
   scatter_parameters(model, 2);

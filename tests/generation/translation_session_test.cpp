@@ -12,14 +12,12 @@ namespace heed::test {
 namespace {
 
 EncoderDecoderOptions original() {
-  return {.source_vocab_size = 9,
-          .target_vocab_size = 13,
-          .model_dim = 20,
-          .heads = 2,
-          .encoder_layers = 1,
-          .decoder_layers = 2,
-          .hidden_dim = 33,
-          .max_length = 75};
+  auto options = EncoderDecoderOptions::original({.model_dim = 20, .heads = 2, .hidden_dim = 33});
+  options.source_vocab_size = 9;
+  options.target_vocab_size = 13;
+  options.decoder_layers = 2;
+  options.max_length = 75;
+  return options;
 }
 
 template <class T>
@@ -76,19 +74,19 @@ TEST(TranslationSession, AnyChunksEqualOnePass) {
     expect_any_chunks_equal_one_pass<float>(original(), packed);
     expect_any_chunks_equal_one_pass<double>(original(), packed);
     auto other = original();
-    other.norm_before = true;
+    other.block.norm_before = true;
     other.tied_head = true;
-    other.positions = PositionKind::learned;
-    other.activation = ActivationKind::gelu;
+    other.block.positions = PositionKind::learned;
+    other.block.activation = ActivationKind::gelu;
     expect_any_chunks_equal_one_pass<float>(other, packed);
-    other.positions = PositionKind::rotary;
-    other.heads = 5;
+    other.block.positions = PositionKind::rotary;
+    other.block.heads = 5;
     expect_any_chunks_equal_one_pass<float>(other, packed);
     expect_any_chunks_equal_one_pass<double>(other, packed);
-    other.positions = PositionKind::relative;
-    other.relative_reach = 9;
+    other.block.positions = PositionKind::relative;
+    other.block.relative_reach = 9;
     expect_any_chunks_equal_one_pass<float>(other, packed);
-    other.positions = PositionKind::alibi;
+    other.block.positions = PositionKind::alibi;
     expect_any_chunks_equal_one_pass<float>(other, packed);
   }
 }
@@ -142,7 +140,7 @@ TEST(TranslationSession, WhatFailsLeavesItAsItWas) {
   const auto model = made<float>(original());
   const Tokens source = some_tokens(3, 18, 9, 3), target = some_tokens(3, 9, 13, 4);
   auto learned = original();
-  learned.positions = PositionKind::learned;
+  learned.block.positions = PositionKind::learned;
   const auto short_model = made<float>(learned);
   EXPECT_THROW(TranslationSession<float>(short_model, source, {.max_length = 76}), ShapeError);
   EXPECT_THROW(TranslationSession<float>(model, source, {.max_length = -1}), ShapeError);
@@ -189,8 +187,8 @@ TEST(TranslationSession, PaddedOnTheLeftIsAsAlone) {
   for (const auto kind : {PositionKind::none, PositionKind::learned, PositionKind::sinusoidal,
                           PositionKind::rotary, PositionKind::relative, PositionKind::alibi}) {
     auto options = original();
-    options.positions = kind;
-    options.relative_reach = 4;
+    options.block.positions = kind;
+    options.block.relative_reach = 4;
     const auto model = made<double>(options);
     const Tokens source = some_tokens(2, 8, 9, 3), target = some_tokens(2, 9, 13, 4);
     const std::vector<Index> source_begins = {3, 0}, target_begins = {0, 4};

@@ -257,8 +257,7 @@ TEST(CallsOfLayers, TakeALambda) {
 TEST(CallsOfModels, TakeALambda) {
   LanguageModelOptions options;
   options.vocab_size = 11;
-  options.model_dim = 8;
-  options.heads = 2;
+  options.block = {.model_dim = 8, .heads = 2};
   options.max_length = 16;
   Random random(1);
   const LanguageModel<float> model(options, random);

@@ -345,7 +345,7 @@ TEST(Causality, ALayerThatChoosesByContent) {
   Random random(seed);
   for (const bool rotary : {false, true}) {
     MultiHeadAttentionOptions options{.model_dim = 16, .heads = 4, .kv_heads = 2};
-    if (rotary) options.rotary = RotaryOptions{};
+    if (rotary) options.positions = PositionKind::rotary;
     const Retrieving<float> layer{MultiHeadAttention<float>(options, random)};
     std::mt19937_64 bits(seed);
     const auto x = random_tensor<float, 3>({2, text_length, 16}, bits);
@@ -402,15 +402,15 @@ void expect_causal_language_model(const LanguageModelOptions& options, const Mas
 LanguageModelOptions small_model() {
   LanguageModelOptions options;
   options.vocab_size = 9;
-  options.model_dim = 12;
-  options.heads = 2;
+  options.block.model_dim = 12;
+  options.block.heads = 2;
   options.layers = 2;
-  options.hidden_dim = 10;
+  options.block.hidden_dim = 10;
   options.max_length = text_length;
-  options.relative_reach = 6;
+  options.block.relative_reach = 6;
   options.tied_head = false;  // a tied one has gradients for every token there is
-  options.dropout = 0.1;
-  options.attention_dropout = 0.1;
+  options.block.dropout = 0.1;
+  options.block.attention_dropout = 0.1;
   options.init_std = 0.3;
   return options;
 }
@@ -420,17 +420,17 @@ TEST(Causality, LanguageModelsWithEveryKindOfPosition) {
                                PositionKind::rotary, PositionKind::relative, PositionKind::alibi}) {
     SCOPED_TRACE(static_cast<int>(positions));
     auto options = small_model();
-    options.positions = positions;
+    options.block.positions = positions;
     expect_causal_language_model(options, masks::Causal{});
     options.tied_head = true;
-    options.norm_before = false;
+    options.block.norm_before = false;
     expect_causal_language_model(options, masks::Causal{});
   }
 }
 
 TEST(Causality, LanguageModelsUnderEveryMask) {
   auto options = small_model();
-  options.positions = PositionKind::rotary;
+  options.block.positions = PositionKind::rotary;
   for_each_mask(text_length, [&](const auto& named) {
     SCOPED_TRACE(named.name);
     expect_causal_language_model(options, named.mask & masks::Causal{});
@@ -439,14 +439,12 @@ TEST(Causality, LanguageModelsUnderEveryMask) {
 
 TEST(Causality, EncodersUnderCausalMasks) {
   Random random(seed);
-  const Encoder<float> model({.vocab_size = 9,
-                              .model_dim = 12,
-                              .heads = 2,
-                              .layers = 2,
-                              .hidden_dim = 10,
-                              .max_length = text_length,
-                              .init_std = 0.3},
-                             random);
+  auto options = EncoderOptions::bert({.model_dim = 12, .heads = 2, .hidden_dim = 10});
+  options.vocab_size = 9;
+  options.layers = 2;
+  options.max_length = text_length;
+  options.init_std = 0.3;
+  const Encoder<float> model(options, random);
   const Tokens tokens = some_tokens(9);
   for (const Index p : {1, 7, 16, 22}) {
     expect_causal_model(
@@ -461,13 +459,10 @@ TEST(Causality, EncodersUnderCausalMasks) {
 TEST(Causality, TargetsOfEncoderDecoders) {
   for (const auto positions : {PositionKind::sinusoidal, PositionKind::learned,
                                PositionKind::rotary, PositionKind::relative}) {
-    EncoderDecoderOptions options;
+    auto options = EncoderDecoderOptions::original({.model_dim = 12, .heads = 2, .hidden_dim = 10});
     options.source_vocab_size = options.target_vocab_size = 9;
-    options.model_dim = 12;
-    options.heads = 2;
-    options.hidden_dim = 10;
     options.max_length = text_length;
-    options.positions = positions;
+    options.block.positions = positions;
     Random random(seed);
     const EncoderDecoder<float> model(options, random);
     const Tokens tokens = some_tokens(9);

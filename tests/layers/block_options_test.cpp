@@ -12,12 +12,17 @@ TEST(BlockOptions, ReachThePartsOfABlock) {
                              .kv_heads = 1,
                              .norm = NormKind::rms,
                              .bias = false,
-                             .rotary = RotaryOptions{.base = 7},
+                             .positions = PositionKind::rotary,
+                             .rotary = {.base = 7},
                              .dropout = 0.5};
   const auto attention = detail::attention_options(options);
   EXPECT_EQ(attention.kv_heads, 1);
   EXPECT_FALSE(attention.bias || attention.output_bias);
-  EXPECT_EQ(attention.rotary->base, 7);
+  EXPECT_EQ(attention.positions, PositionKind::rotary);
+  EXPECT_EQ(attention.rotary.base, 7);
+  const auto cross = detail::cross_attention_options(options);
+  EXPECT_EQ(cross.positions, PositionKind::none);
+  EXPECT_TRUE(cross.top_left);
   const auto feed_forward = detail::feed_forward_options(options);
   EXPECT_EQ(feed_forward.hidden_dim, 32);
   EXPECT_EQ(feed_forward.dropout, 0.5);

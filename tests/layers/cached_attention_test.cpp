@@ -11,7 +11,7 @@ namespace {
 
 MultiHeadAttention<double> made() {
   Random random(1);
-  return {{.model_dim = 16, .heads = 4, .kv_heads = 2, .rotary = RotaryOptions{}}, random};
+  return {{.model_dim = 16, .heads = 4, .kv_heads = 2, .positions = PositionKind::rotary}, random};
 }
 
 TEST(CachedAttention, UnevenTokensGiveTheBitsOfWholeSequences) {

@@ -85,7 +85,7 @@ void expect_padding_is_absent_in_all_blocks() {
                        .norm = NormKind::rms,
                        .norm_before = before,
                        .bias = false,
-                       .rotary = RotaryOptions{}};
+                       .positions = PositionKind::rotary};
     llama.query_key_norm = NormKind::rms;
     expect_padding_is_absent<T>(llama, masks::Causal{}, "llama");
   }
@@ -135,14 +135,14 @@ TEST(LiveRows, WhatPaddingHoldsChangesNoBitOfALanguageModelsTraining) {
   for (const bool llama : {false, true}) {
     auto options = llama ? LanguageModelOptions::llama() : LanguageModelOptions();
     options.vocab_size = 9;
-    options.model_dim = 12;
-    options.heads = 2;
-    options.kv_heads = 2;
+    options.block.model_dim = 12;
+    options.block.heads = 2;
+    options.block.kv_heads = 2;
     options.layers = 2;
-    options.hidden_dim = 10;
+    options.block.hidden_dim = 10;
     options.max_length = 6;
     options.tied_head = false;
-    options.dropout = 0.2;
+    options.block.dropout = 0.2;
     Random random(1);
     LanguageModel<float> model(options, random);
     const Tokens tokens({3, 6}, {1, 5, 2, 3, 8, 4, 7, 0, 0, 0, 0, 0, 2, 6, 6, 0, 0, 0});
@@ -164,13 +164,15 @@ TEST(LiveRows, WhatPaddingHoldsChangesNoBitOfATranslatorsTraining) {
     Random random(1);
     EncoderDecoder<float> model({.source_vocab_size = 7,
                                  .target_vocab_size = 9,
-                                 .model_dim = 12,
-                                 .heads = 3,
                                  .encoder_layers = 2,
                                  .decoder_layers = 2,
-                                 .hidden_dim = 10,
-                                 .norm_before = before,
-                                 .dropout = 0.2},
+                                 .block = {.model_dim = 12,
+                                           .heads = 3,
+                                           .hidden_dim = 10,
+                                           .activation = ActivationKind::relu,
+                                           .norm_before = before,
+                                           .positions = PositionKind::sinusoidal,
+                                           .dropout = 0.2}},
                                 random);
     // An item of nothing but padding is the last.
     const Tokens source({3, 4}, {1, 5, 2, 3, 6, 0, 0, 0, 0, 0, 0, 0});
@@ -194,16 +196,15 @@ TEST(LiveRows, WhatPaddingHoldsChangesNoBitOfAnEncodersTraining) {
   for (const bool before : {false, true}) {
     for (const auto positions : {PositionKind::learned, PositionKind::relative}) {
       Random random(1);
-      Encoder<float> model({.vocab_size = 7,
-                            .model_dim = 12,
-                            .heads = 3,
-                            .layers = 2,
-                            .max_length = 7,
-                            .positions = positions,
-                            .relative_reach = 3,
-                            .norm_before = before,
-                            .dropout = 0.2},
-                           random);
+      auto options = EncoderOptions::bert({.model_dim = 12,
+                                           .heads = 3,
+                                           .positions = positions,
+                                           .relative_reach = 3,
+                                           .dropout = 0.2});
+      options.vocab_size = options.max_length = 7;
+      options.layers = 2;
+      options.block.norm_before = before;
+      Encoder<float> model(options, random);
       Tokens tokens({4, 7});
       std::mt19937_64 bits(2);
       auto grad = random_tensor<float, 3>({4, 7, 12}, bits);

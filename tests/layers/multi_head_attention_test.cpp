@@ -64,7 +64,8 @@ TEST(MultiHeadAttention, KeepsTheLawsFusedGroupedNormedAndTurned) {
                           .fused = true,
                           .query_key_norm = NormKind::rms,
                           .scale = 0.7,
-                          .rotary = RotaryOptions{.base = 50}}),
+                          .positions = PositionKind::rotary,
+                          .rotary = {.base = 50}}),
                    {2, 4, 6},
                    {"query_key_value.weight", "query_norm.weight", "key_norm.weight", "out.weight"},
                    false, MaskedCall{masks::Causal{} & masks::Padding({4, 3})});
@@ -86,13 +87,20 @@ TEST(MultiHeadAttention, KeepsTheLawsWithABiasThatIsLearned) {
   auto names = separate_names;
   names.insert(names.end() - 2, "relative_bias");
   const Mask mask = masks::Padding({7, 5});
-  check_layer_laws(maker({.model_dim = 6, .heads = 2, .relative_reach = 3}), {2, 7, 6}, names,
-                   false, MaskedCall{mask});
-  check_layer_laws(maker({.model_dim = 6, .heads = 2, .relative_reach = 9, .dropout = 0.4}),
+  check_layer_laws(
+      maker({.model_dim = 6, .heads = 2, .positions = PositionKind::relative, .relative_reach = 3}),
+      {2, 7, 6}, names, false, MaskedCall{mask});
+  check_layer_laws(maker({.model_dim = 6,
+                          .heads = 2,
+                          .positions = PositionKind::relative,
+                          .relative_reach = 9,
+                          .dropout = 0.4}),
                    {2, 4, 6}, names, false, NoisyCall{});
-  check_layer_laws(maker({.model_dim = 6, .heads = 3, .alibi = true}), {2, 5, 6}, separate_names,
-                   false, MaskedCall{masks::Causal{}});
-  EXPECT_THROW(maker({.model_dim = 6, .relative_reach = -1})(float{}), InvalidArgument);
+  check_layer_laws(maker({.model_dim = 6, .heads = 3, .positions = PositionKind::alibi}), {2, 5, 6},
+                   separate_names, false, MaskedCall{masks::Causal{}});
+  EXPECT_THROW(
+      maker({.model_dim = 6, .positions = PositionKind::relative, .relative_reach = 0})(float{}),
+      InvalidArgument);
 }
 
 TEST(MultiHeadAttention, MasksOfTwoTextsSeeTheFirstQueryOnTheFirstKey) {
@@ -230,7 +238,8 @@ TEST(MultiHeadAttention, QueryKeyValueOfOneTensorAreSelfAttention) {
 }
 
 TEST(MultiHeadAttention, ATokenIsTheSameWhateverComesAfterIt) {
-  const auto layer = maker({.model_dim = 32, .heads = 4, .rotary = RotaryOptions{}})(float{});
+  const auto layer =
+      maker({.model_dim = 32, .heads = 4, .positions = PositionKind::rotary})(float{});
   std::mt19937_64 bits(3);
   const auto x = random_tensor<float, 3>({2, 130, 32}, bits);
   const auto whole = layer.forward(x, masks::Causal{});
@@ -298,7 +307,7 @@ TEST(AttentionInputs, SameBitsTogetherAndOneByOne) {
       Random random(3);
       MultiHeadAttentionOptions options{.model_dim = 24, .heads = 4, .kv_heads = 2, .fused = fused};
       if (normed) options.query_key_norm = NormKind::rms;
-      options.rotary = RotaryOptions{};
+      options.positions = PositionKind::rotary;
       const MultiHeadAttention<float> layer(options, random);
       std::mt19937_64 bits(4);
       const auto x = random_tensor<float, 3>({2, 5, 24}, bits);

@@ -12,17 +12,23 @@ namespace {
 
 TEST(ScoreBias, StartsAtNothing) {
   EXPECT_FALSE(ScoreBias<float>(MultiHeadAttentionOptions{}).relative);
-  const ScoreBias<float> learned(MultiHeadAttentionOptions{.heads = 2, .relative_reach = 3});
+  const ScoreBias<float> learned(MultiHeadAttentionOptions{
+      .heads = 2, .positions = PositionKind::relative, .relative_reach = 3});
   EXPECT_EQ(learned.relative->extents(), (Extents<2>{2, 7}));
   for (const float value : *learned.relative) EXPECT_EQ(value, 0);
-  const ScoreBias<double> alibi(MultiHeadAttentionOptions{.heads = 2, .alibi = true});
+  const ScoreBias<double> alibi(
+      MultiHeadAttentionOptions{.heads = 2, .positions = PositionKind::alibi});
   EXPECT_TRUE(same_bits(alibi.slopes, alibi_slopes<double>(2)));
 }
 
 /// Weights of a layer whose queries and keys are 0 are the softmax of its bias.
 TEST(ScoreBias, IsAddedByDistanceHeldAtTheEnds) {
   Random random(1);
-  MultiHeadAttention<double> layer({.model_dim = 4, .heads = 2, .bias = false, .relative_reach = 2},
+  MultiHeadAttention<double> layer({.model_dim = 4,
+                                    .heads = 2,
+                                    .bias = false,
+                                    .positions = PositionKind::relative,
+                                    .relative_reach = 2},
                                    random);
   for (double& value : layer.projections.query->weight) value = 0;
   auto& bias = *layer.score_bias.relative;

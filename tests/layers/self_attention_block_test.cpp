@@ -53,7 +53,7 @@ TEST(SelfAttentionBlock, KeepsTheLawsAsLlamaHasIt) {
              .gated = true,
              .norm = NormKind::rms,
              .bias = false,
-             .rotary = RotaryOptions{}}),
+             .positions = PositionKind::rotary}),
       {1, 3, 8},
       {"attention_norm.weight", "attention.query.weight", "attention.key.weight",
        "attention.value.weight", "attention.out.weight", "feed_forward_norm.weight",

@@ -142,7 +142,7 @@ TEST_P(LayerGolden, LlamaBlock) {
          .gated = true,
          .norm = NormKind::rms,
          .bias = false,
-         .rotary = RotaryOptions{}},
+         .positions = PositionKind::rotary},
         masks::Causal{});
 }
 

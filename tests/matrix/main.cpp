@@ -131,7 +131,7 @@ void blocks(const std::string& type) {
                              .gated = true,
                              .norm = NormKind::rms,
                              .bias = false,
-                             .rotary = RotaryOptions{}});
+                             .positions = PositionKind::rotary});
 }
 
 }  // namespace

@@ -32,8 +32,8 @@ void expect_weights(const Tensor<double, 4>& weights, const Mask& mask, const Ex
 TEST(AttentionOf, WeightsOfALayerOfALanguageModel) {
   LanguageModelOptions options;
   options.vocab_size = 7;
-  options.model_dim = 6;
-  options.heads = 2;
+  options.block.model_dim = 6;
+  options.block.heads = 2;
   options.layers = 2;
   options.max_length = 5;
   Random random(1);
@@ -74,10 +74,10 @@ TEST(AttentionOf, WeightsOfALayerOfALanguageModel) {
 }
 
 TEST(AttentionOf, WeightsOfALayerOfAnEncoder) {
-  EncoderOptions options;
+  auto options = EncoderOptions::bert();
   options.vocab_size = 7;
-  options.model_dim = 6;
-  options.heads = 3;
+  options.block.model_dim = 6;
+  options.block.heads = 3;
   options.layers = 2;
   options.max_length = 5;
   Random random(1);

@@ -17,12 +17,12 @@ namespace {
 LanguageModelOptions options_of(bool llama) {
   auto options = llama ? LanguageModelOptions::llama() : LanguageModelOptions();
   options.vocab_size = 7;
-  options.model_dim = 6;
-  options.heads = 3;
+  options.block.model_dim = 6;
+  options.block.heads = 3;
   options.layers = 2;
-  options.hidden_dim = 5;
+  options.block.hidden_dim = 5;
   options.max_length = 4;
-  options.dropout = 0.1;
+  options.block.dropout = 0.1;
   return options;
 }
 
@@ -81,8 +81,10 @@ TEST(EmptyBatches, OfLanguageModels) {
 
 TEST(EmptyBatches, OfEncoders) {
   Random random(1);
-  const Encoder<float> model(
-      {.vocab_size = 7, .model_dim = 6, .heads = 2, .hidden_dim = 5, .max_length = 4}, random);
+  auto options = EncoderOptions::bert({.model_dim = 6, .heads = 2, .hidden_dim = 5});
+  options.vocab_size = 7;
+  options.max_length = 4;
+  const Encoder<float> model(options, random);
   for (const Extents<2>& extents : {Extents<2>{0, 3}, Extents<2>{2, 0}, Extents<2>{2, 3}}) {
     Encoder<float>::Saved saved;
     const masks::Padding nobody(std::vector<Index>(static_cast<std::size_t>(extents[0]), 0));
@@ -100,13 +102,11 @@ TEST(EmptyBatches, OfEncoders) {
 
 TEST(EmptyBatches, OfTranslators) {
   Random random(1);
-  const EncoderDecoder<float> model({.source_vocab_size = 5,
-                                     .target_vocab_size = 7,
-                                     .model_dim = 6,
-                                     .heads = 2,
-                                     .hidden_dim = 5,
-                                     .dropout = 0.1},
-                                    random);
+  auto options = EncoderDecoderOptions::original(
+      {.model_dim = 6, .heads = 2, .hidden_dim = 5, .dropout = 0.1});
+  options.source_vocab_size = 5;
+  options.target_vocab_size = 7;
+  const EncoderDecoder<float> model(options, random);
   for (const Index batch : {0, 2}) {
     for (const Index sources : {0, 3}) {
       for (const Index targets : {0, 1, 2}) {

@@ -10,11 +10,13 @@ namespace {
 
 const EncoderDecoderOptions small{.source_vocab_size = 5,
                                   .target_vocab_size = 7,
-                                  .model_dim = 6,
-                                  .heads = 2,
                                   .decoder_layers = 2,
-                                  .hidden_dim = 5,
-                                  .activation = ActivationKind::gelu};
+                                  .block = {.model_dim = 6,
+                                            .heads = 2,
+                                            .hidden_dim = 5,
+                                            .activation = ActivationKind::gelu,
+                                            .norm_before = false,
+                                            .positions = PositionKind::sinusoidal}};
 const Tokens source({2, 4}, {1, 4, 0, 3, 2, 2, 0, 0}), target({2, 3}, {1, 6, 0, 3, 2, 5});
 
 EncoderDecoderMasks some_masks() {
@@ -42,15 +44,50 @@ void expect_all_gradients(const EncoderDecoderOptions& options) {
 TEST(EncoderDecoder, GradientsAreRight) {
   expect_all_gradients(small);
   auto other = small;
-  other.norm_before = true;
+  other.block.norm_before = true;
   other.tied_head = true;
-  other.positions = PositionKind::learned;
+  other.block.positions = PositionKind::learned;
   other.max_length = 4;
   other.decoder_layers = 1;
   expect_all_gradients(other);
-  other.positions = PositionKind::relative;
-  other.relative_reach = 2;
+  other.block.positions = PositionKind::relative;
+  other.block.relative_reach = 2;
   expect_all_gradients(other);
+}
+
+TEST(EncoderDecoder, OptionsReachEncoderInputAndBlocks) {
+  Random random(1);
+  const EncoderDecoder<float> model({.source_vocab_size = 5,
+                                     .target_vocab_size = 7,
+                                     .encoder_layers = 3,
+                                     .block = {.model_dim = 16,
+                                               .heads = 4,
+                                               .kv_heads = 2,
+                                               .positions = PositionKind::rotary,
+                                               .rotary = {.base = 7},
+                                               .dropout = 0.1}},
+                                    random);
+  EXPECT_EQ(model.encoder.options.vocab_size, 5);
+  EXPECT_EQ(model.encoder.blocks.size(), 3u);
+  EXPECT_EQ(model.encoder.input.factor, 4);
+  EXPECT_EQ(model.encoder.options.init_std, 0.25) << "embeddings start at about 1";
+  EXPECT_EQ(model.encoder.dropout.probability, 0.1);
+  EXPECT_EQ(model.input.embedding.weight.extent(0), 7);
+  EXPECT_EQ(model.input.factor, 4);
+  for (const auto* attention : {&model.encoder.blocks[0].attention, &model.blocks[0].attention}) {
+    EXPECT_TRUE(attention->rotary.has_value());
+    EXPECT_EQ(attention->options.kv_heads, 2);
+    EXPECT_EQ(attention->options.rotary.base, 7);
+  }
+  EXPECT_FALSE(model.blocks[0].cross_attention.rotary.has_value());
+}
+
+TEST(EncoderDecoder, TheOriginalsPreset) {
+  const auto options = EncoderDecoderOptions::original({.model_dim = 8});
+  EXPECT_EQ(options.block.model_dim, 8);
+  EXPECT_EQ(options.block.positions, PositionKind::sinusoidal);
+  EXPECT_EQ(options.block.activation, ActivationKind::relu);
+  EXPECT_FALSE(options.block.norm_before || options.tied_head);
 }
 
 TEST(EncoderDecoder, Names) {

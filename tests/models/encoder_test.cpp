@@ -8,7 +8,12 @@
 namespace heed::test {
 namespace {
 
-const EncoderOptions small{.vocab_size = 7, .model_dim = 6, .heads = 2, .max_length = 4};
+const EncoderOptions small = [] {
+  auto options = EncoderOptions::bert({.model_dim = 6, .heads = 2});
+  options.vocab_size = 7;
+  options.max_length = 4;
+  return options;
+}();
 const Tokens tokens({2, 4}, {1, 6, 0, 3, 2, 2, 5, 1}), kinds({2, 4}, {0, 0, 1, 1, 0, 1, 1, 1});
 
 void expect_encoder_gradients(const EncoderOptions& options) {
@@ -30,14 +35,14 @@ void expect_encoder_gradients(const EncoderOptions& options) {
 TEST(Encoder, GradientsAreRight) {
   expect_encoder_gradients(small);
   auto other = small;
-  other.norm_before = true;
-  other.model_dim = 8;
+  other.block.norm_before = true;
+  other.block.model_dim = 8;
   other.segments = 0;
   other.embedding_norm = false;
-  other.positions = PositionKind::rotary;
+  other.block.positions = PositionKind::rotary;
   expect_encoder_gradients(other);
-  other.positions = PositionKind::relative;
-  other.relative_reach = 2;
+  other.block.positions = PositionKind::relative;
+  other.block.relative_reach = 2;
   expect_encoder_gradients(other);
 }
 

@@ -12,8 +12,8 @@ namespace {
 LanguageModelOptions gpt() {
   LanguageModelOptions options;
   options.vocab_size = 7;
-  options.model_dim = 6;
-  options.heads = 2;
+  options.block.model_dim = 6;
+  options.block.heads = 2;
   options.layers = 2;
   options.max_length = 5;
   return options;
@@ -22,10 +22,10 @@ LanguageModelOptions gpt() {
 LanguageModelOptions llama() {
   auto options = LanguageModelOptions::llama();
   options.vocab_size = 7;
-  options.model_dim = 8;
-  options.heads = 4;
-  options.kv_heads = 2;
-  options.hidden_dim = 9;
+  options.block.model_dim = 8;
+  options.block.heads = 4;
+  options.block.kv_heads = 2;
+  options.block.hidden_dim = 9;
   return options;
 }
 
@@ -56,16 +56,26 @@ TEST(LanguageModel, GradientsAreRight) {
   expect_model_gradients(gpt());
   expect_model_gradients(llama());
   auto after = gpt();
-  after.norm_before = false;
-  after.positions = PositionKind::sinusoidal;
+  after.block.norm_before = false;
+  after.block.positions = PositionKind::sinusoidal;
   after.tied_head = false;
   after.layers = 1;
   expect_model_gradients(after);
-  after.positions = PositionKind::relative;
-  after.relative_reach = 2;
+  after.block.positions = PositionKind::relative;
+  after.block.relative_reach = 2;
   expect_model_gradients(after);
-  after.positions = PositionKind::alibi;
+  after.block.positions = PositionKind::alibi;
   expect_model_gradients(after);
+}
+
+TEST(LanguageModel, LlamasPresetKeepsTheSizes) {
+  const auto options = LanguageModelOptions::llama({.model_dim = 8, .heads = 4, .kv_heads = 2});
+  EXPECT_EQ(options.block.kv_heads, 2);
+  EXPECT_EQ(options.block.norm, NormKind::rms);
+  EXPECT_EQ(options.block.positions, PositionKind::rotary);
+  EXPECT_TRUE(options.block.gated && options.block.norm_before);
+  EXPECT_FALSE(options.block.bias || options.tied_head);
+  EXPECT_EQ(LanguageModelOptions().block.positions, PositionKind::learned);
 }
 
 TEST(LanguageModel, NamesOfGPT) {
@@ -108,8 +118,8 @@ TEST(LanguageModel, NamesOfLlama) {
 TEST(LanguageModel, CountsAsGPT2Does) {
   LanguageModelOptions options;
   options.vocab_size = 50257;
-  options.model_dim = 768;
-  options.heads = 12;
+  options.block.model_dim = 768;
+  options.block.heads = 12;
   options.layers = 1;
   const Index block = 7087872;  // of GPT-2 small, which has 12 and 124439808 in all
   EXPECT_EQ(parameter_count(made<float>(options)) + 11 * block, 124439808);
@@ -117,7 +127,7 @@ TEST(LanguageModel, CountsAsGPT2Does) {
 
 TEST(LanguageModel, LogitsDependOnWhatCameBeforeAlone) {
   for (auto options : {gpt(), llama()}) {
-    options.model_dim = 64;
+    options.block.model_dim = 64;
     options.max_length = 200;
     auto model = made<float>(options);
     Tokens text({2, 150});
@@ -166,7 +176,7 @@ TEST(LanguageModel, FloatAndDoubleStartAlike) {
 
 TEST(LanguageModel, DropoutIsRepeatable) {
   auto options = gpt();
-  options.dropout = 0.2;
+  options.block.dropout = 0.2;
   const auto model = made<float>(options);
   LanguageModel<float>::Saved a, b;
   const auto first = model.forward(tokens, masks::Causal{}, Noise{1}, a);
@@ -184,7 +194,7 @@ TEST(LanguageModel, RefusesTextsThatAreTooLong) {
 TEST(LanguageModel, StartsAsGPT2Does) {
   auto options = gpt();
   options.vocab_size = 300;
-  options.model_dim = 64;
+  options.block.model_dim = 64;
   options.layers = 8;
   options.init_std = 0.1;
   const auto model = made<double>(options);

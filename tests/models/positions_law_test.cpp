@@ -111,12 +111,12 @@ Tensor<double, 3> at_columns(const Tensor<double, 3>& grad, Index begin, Index t
 LanguageModel<double> language_model(PositionKind kind) {
   LanguageModelOptions options;
   options.vocab_size = 11;
-  options.model_dim = 16;
-  options.heads = 2;
+  options.block.model_dim = 16;
+  options.block.heads = 2;
   options.layers = 2;
   options.max_length = 120;
-  options.positions = kind;
-  options.relative_reach = 6;
+  options.block.positions = kind;
+  options.block.relative_reach = 6;
   Random random(1);
   LanguageModel<double> model(options, random);
   scatter_parameters(model, 2);
@@ -152,14 +152,12 @@ TEST(PositionsLaw, OfLanguageModels) {
 TEST(PositionsLaw, OfEncoders) {
   for (const auto kind : kinds) {
     Random random(1);
-    Encoder<double> model({.vocab_size = 11,
-                           .model_dim = 16,
-                           .heads = 2,
-                           .layers = 2,
-                           .max_length = 120,
-                           .positions = kind,
-                           .relative_reach = 6},
-                          random);
+    auto options =
+        EncoderOptions::bert({.model_dim = 16, .heads = 2, .positions = kind, .relative_reach = 6});
+    options.vocab_size = 11;
+    options.layers = 2;
+    options.max_length = 120;
+    Encoder<double> model(options, random);
     scatter_parameters(model, 2);
     for (const Index length : {5, 110}) {
       const auto text = row_of(length, 4, 11);
@@ -194,12 +192,14 @@ TEST(PositionsLaw, OfEncoderDecoders) {
     Random random(1);
     EncoderDecoder<double> model({.source_vocab_size = 11,
                                   .target_vocab_size = 11,
-                                  .model_dim = 16,
-                                  .heads = 2,
                                   .decoder_layers = 2,
                                   .max_length = 14,
-                                  .positions = kind,
-                                  .relative_reach = 3},
+                                  .block = {.model_dim = 16,
+                                            .heads = 2,
+                                            .activation = ActivationKind::relu,
+                                            .norm_before = false,
+                                            .positions = kind,
+                                            .relative_reach = 3}},
                                  random);
     scatter_parameters(model, 2);
     const auto source = row_of(source_length, 5, 11), target = row_of(target_length, 6, 11);

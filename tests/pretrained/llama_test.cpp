@@ -41,9 +41,9 @@ TEST(Llama, WhatAFileDoesNotSay) {
   };
   EXPECT_FALSE(config("").tied_head);
   EXPECT_TRUE(config(R"(, "tie_word_embeddings": true)").tied_head);
-  EXPECT_EQ(config("").rotary.base, 10000);
-  EXPECT_EQ(config("").kv_heads, 2);
-  EXPECT_EQ(llama_options(golden_as_gguf({.has_base = false})).rotary.base, 10000);
+  EXPECT_EQ(config("").block.rotary.base, 10000);
+  EXPECT_EQ(config("").block.kv_heads, 2);
+  EXPECT_EQ(llama_options(golden_as_gguf({.has_base = false})).block.rotary.base, 10000);
 }
 
 TEST(Llama, GgufHoldsTheSameModel) {
@@ -131,8 +131,8 @@ TEST(Llama, RefusesWhatItHasNot) {
           "num_attention_heads": 2, "max_position_embeddings": 8)";
   const auto options = llama_options(
       ModelConfig(sizes + R"(, "rope_theta": 5e5, "rope_scaling": null})", "config.json"));
-  EXPECT_EQ(options.kv_heads, 2);
-  EXPECT_EQ(options.rotary.base, 5e5);
+  EXPECT_EQ(options.block.kv_heads, 2);
+  EXPECT_EQ(options.block.rotary.base, 5e5);
   for (const char* more :
        {R"(, "rope_scaling": {"type": "linear", "factor": 2})", R"(, "attention_bias": true)",
         R"(, "rope_parameters": {"rope_type": "llama3"})", R"(, "mlp_bias": true)",

@@ -198,7 +198,7 @@ TEST(LoadWeights, SizesThatAreOnlyClaimedAreNotAllocated) {
   options.layers = 0;
   EXPECT_THROW(load(file, options), FileError);
   options = options_of_golden();
-  options.heads = 5;
+  options.block.heads = 5;
   EXPECT_THROW(load(file, options), FileError);
 }
 
@@ -211,24 +211,23 @@ TEST(LoadWeights, ABlockOfMoreWeightsThanTheFileIsNotAllocated) {
   auto options = LanguageModelOptions::llama();
   options.vocab_size = 10;
   // Each matrix of a block would fit into the file, all seven would not.
-  options.model_dim = options.hidden_dim = 100;
+  options.block.model_dim = options.block.hidden_dim = 100;
   const auto error = [&] {
     return file_error_of([&] { load_weights<LanguageModel<float>>(file, llama_names, options); });
   };
   EXPECT_EQ(error(), path + ": a block of dimension 100 cannot be in 40000 bytes");
-  for (auto member : {&LanguageModelOptions::model_dim, &LanguageModelOptions::hidden_dim,
-                      &LanguageModelOptions::heads, &LanguageModelOptions::kv_heads,
-                      &LanguageModelOptions::head_dim}) {
+  for (auto member : {&BlockOptions::model_dim, &BlockOptions::hidden_dim, &BlockOptions::heads,
+                      &BlockOptions::kv_heads, &BlockOptions::head_dim}) {
     options = LanguageModelOptions::llama();
-    options.model_dim = options.hidden_dim = options.head_dim = 4;
-    options.*member = Index{1} << 39;
+    options.block.model_dim = options.block.hidden_dim = options.block.head_dim = 4;
+    options.block.*member = Index{1} << 39;
     EXPECT_NE(error().find("cannot be in"), std::string::npos) << error();
   }
   options = LanguageModelOptions::llama();
-  options.hidden_dim = Index{1} << 39;
+  options.block.hidden_dim = Index{1} << 39;
   EXPECT_NE(error().find("dimension 0"), std::string::npos) << error();
-  options.model_dim = 4;
-  options.heads = 0;
+  options.block.model_dim = 4;
+  options.block.heads = 0;
   EXPECT_NE(error().find("0 heads"), std::string::npos) << error();
 }
 
@@ -278,11 +277,11 @@ TEST(LoadWeights, TypesThatAreNotReadAreInTheSameList) {
 TEST(LoadWeights, AsFewKeyHeadsAsThereCanBe) {
   auto options = LanguageModelOptions::llama();
   options.vocab_size = 3;
-  options.model_dim = 8;
-  options.heads = 4;
-  options.kv_heads = 1;
+  options.block.model_dim = 8;
+  options.block.heads = 4;
+  options.block.kv_heads = 1;
   options.layers = 1;
-  options.hidden_dim = 2;
+  options.block.hidden_dim = 2;
   options.max_length = 1;
   options.tied_head = true;
   EXPECT_NO_THROW(heed::detail::checked_options(options, "a file")) << "texts of one token";

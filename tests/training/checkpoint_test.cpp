@@ -148,9 +148,11 @@ TEST_F(Checkpoint, ResumeIsBitwise) {
 /// A decoder with dropout, as a program would make it anew after a restart.
 struct DecoderRun {
   Random weights{7};
-  LanguageModel<float> model{
-      {.vocab_size = 11, .model_dim = 16, .heads = 2, .layers = 2, .max_length = 6, .dropout = 0.2},
-      weights};
+  LanguageModel<float> model{{.vocab_size = 11,
+                              .layers = 2,
+                              .max_length = 6,
+                              .block = {.model_dim = 16, .heads = 2, .dropout = 0.2}},
+                             weights};
   AdamW<LanguageModel<float>> optimizer{model};
   TrainingState state{.random = Random(8)};
   std::vector<double> losses;

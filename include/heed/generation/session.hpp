@@ -14,7 +14,7 @@
 #include <heed/masks/causal.hpp>
 #include <heed/masks/mask.hpp>
 #include <heed/models/language_model.hpp>
-#include <heed/models/language_model_options.hpp>
+#include <heed/models/language_model.hpp>
 
 namespace heed {
 
@@ -41,7 +41,7 @@ namespace detail {
 /// not support.
 inline SessionOptions checked_options(SessionOptions options, const LanguageModelOptions& model) {
   if (options.max_length == 0) options.max_length = model.max_length;
-  const bool table = model.positions == PositionKind::learned;
+  const bool table = model.block.positions == PositionKind::learned;
   if (options.batch < 1 || options.max_length < 1 || options.page_size < 0 || options.pages < 0 ||
       options.slide < 0 || options.slide > options.max_length ||
       (table && options.max_length > model.max_length)) {
@@ -267,7 +267,7 @@ class Session {
     return x;
   }
   Tensor<T, 3> embedded(const Tokens& tokens, const std::vector<Index>& counts) const {
-    auto x = Tensor<T, 3>::uninitialized({1, tokens.size(), model_->options.model_dim});
+    auto x = Tensor<T, 3>::uninitialized({1, tokens.size(), model_->options.block.model_dim});
     Index row = 0;
     for (Index item = 0; item < batch(); ++item) {
       const Index count = counts[static_cast<std::size_t>(item)];

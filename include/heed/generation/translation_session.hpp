@@ -95,7 +95,7 @@ class TranslationSession {
   static TranslationSessionOptions checked(const EncoderDecoder<T>& model,
                                            TranslationSessionOptions options) {
     if (options.max_length == 0) options.max_length = model.options.max_length;
-    const bool table = model.options.positions == PositionKind::learned;
+    const bool table = model.options.block.positions == PositionKind::learned;
     if (options.max_length < 1 || options.page_size < 0 ||
         (table && options.max_length > model.options.max_length)) {
       throw_shape_error("TranslationSession: max_length ", options.max_length, " (of the model ",

@@ -20,7 +20,8 @@
 
 namespace heed {
 
-/// The parts of a transformer block. The defaults are GPT-2's.
+/// The parts of a transformer block, for a block alone and for every block of a model. The defaults
+/// are GPT-2's.
 struct BlockOptions {
   Index model_dim = 0;
   Index heads = 1;
@@ -35,9 +36,10 @@ struct BlockOptions {
   bool bias = true;
   bool fused_projection = false;
   std::optional<NormKind> query_key_norm = {};
-  std::optional<RotaryOptions> rotary = {};
-  Index relative_reach = 0;  // above 0: a learned bias by distance, up to so far either way
-  bool alibi = false;
+  /// Learned and sinusoidal positions are added by the model, before its first block.
+  PositionKind positions = PositionKind::learned;
+  RotaryOptions rotary = {};     // where positions are rotary
+  Index relative_reach = 128;    // where positions are relative: longer distances count as this one
   double dropout = 0;            // after attention, inside and after the feed-forward part
   double attention_dropout = 0;  // of the weights
 };
@@ -54,17 +56,15 @@ inline MultiHeadAttentionOptions attention_options(const BlockOptions& options) 
           .fused = options.fused_projection,
           .query_key_norm = options.query_key_norm,
           .norm_epsilon = options.norm_epsilon,
+          .positions = options.positions,
           .rotary = options.rotary,
           .relative_reach = options.relative_reach,
-          .alibi = options.alibi,
           .dropout = options.attention_dropout};
 }
 /// Attention over a memory: positions act in the tokens' own attention alone.
 inline MultiHeadAttentionOptions cross_attention_options(const BlockOptions& options) {
   auto cross = attention_options(options);
-  cross.rotary.reset();
-  cross.relative_reach = 0;
-  cross.alibi = false;
+  cross.positions = PositionKind::none;
   cross.fused = false;
   cross.top_left = true;
   return cross;

@@ -46,10 +46,11 @@ struct MultiHeadAttentionOptions {
   std::optional<NormKind> query_key_norm = {};
   double norm_epsilon = 1e-6;
   std::optional<double> scale = {};  // default 1 / √head_dim
-  std::optional<RotaryOptions> rotary = {};
-  Index relative_reach = 0;  // above 0: a learned bias by distance, up to so far either way
-  bool alibi = false;        // a fixed one, falling with distance
-  double dropout = 0;        // of the weights, in training
+  /// Rotary, relative or ALiBi. The other kinds are added to embeddings and do nothing here.
+  PositionKind positions = PositionKind::none;
+  RotaryOptions rotary = {};   // where positions are rotary
+  Index relative_reach = 128;  // where positions are relative: longer distances count as this one
+  double dropout = 0;          // of the weights, in training
   /// The mask sees the first query at position 0, for queries and keys of two texts. Otherwise it
   /// sees the last query at the position of the last key.
   bool top_left = false;
@@ -78,7 +79,9 @@ inline MultiHeadAttentionOptions completed(MultiHeadAttentionOptions options) {
   }
   if (options.kdim == 0) options.kdim = options.model_dim;
   if (options.vdim == 0) options.vdim = options.model_dim;
-  if (options.relative_reach < 0) refuse("relative_reach is 0 or more");
+  if (options.positions == PositionKind::relative && options.relative_reach < 1) {
+    refuse("relative_reach is 1 or more");
+  }
   if (!(options.dropout >= 0 && options.dropout <= 1)) refuse("dropout is a share, 0 to 1");
   if (options.fused && (options.kdim != options.model_dim || options.vdim != options.model_dim)) {
     refuse("a fused projection has one input");
@@ -219,10 +222,10 @@ template <Scalar T>
 struct ScoreBias {
   ScoreBias() = default;
   explicit ScoreBias(const MultiHeadAttentionOptions& options) {
-    if (options.relative_reach > 0) {
+    if (options.positions == PositionKind::relative) {
       relative.emplace(Extents<2>{options.heads, 2 * options.relative_reach + 1});
     }
-    if (options.alibi) slopes = alibi_slopes<T>(options.heads);
+    if (options.positions == PositionKind::alibi) slopes = alibi_slopes<T>(options.heads);
   }
 
   /// Sets the bias in options for the kernel, which refer to the numbers here.
@@ -280,7 +283,9 @@ struct MultiHeadAttention {
       query_norm.emplace(norm);
       key_norm.emplace(norm);
     }
-    if (options.rotary) rotary.emplace(*options.rotary, options.head_dim);
+    if (options.positions == PositionKind::rotary) {
+      rotary.emplace(options.rotary, options.head_dim);
+    }
     if (options.dropout > 0) stream = random.bits();
   }
 

@@ -17,30 +17,29 @@
 
 namespace heed {
 
-/// An encoder's configuration. The defaults are BERT's.
+/// An encoder's configuration; `bert` gives BERT's.
 struct EncoderOptions {
   Index vocab_size = 0;
-  Index model_dim = 0;
-  Index heads = 1;
-  Index layers = 1;
-  Index hidden_dim = 0;  // 0: 4 · model_dim
-  Index max_length = 512;
-  Index segments =
-      2;  // kinds of token beside the token itself (first and second sentence); 0: none
-  PositionKind positions = PositionKind::learned;
-  Index relative_reach = 128;  // where positions are relative: distances beyond count as this one
-  ActivationKind activation = ActivationKind::gelu;
-  double norm_epsilon = 1e-12;
-  bool norm_before = false;
-  bool embedding_norm = true;
-  bool fused_projection = false;
-  double embedding_factor = 1;
-  double dropout = 0;
-  double init_std = 0.02;
+  Index layers = 1;             // blocks
+  Index max_length = 512;       // of learned positions
+  Index segments = 0;           // kinds of token, such as first and second sentence; 0: none
+  bool embedding_norm = false;  // a norm of what goes into the first block
+  double embedding_factor = 1;  // on the embeddings
+  double init_std = 0.02;       // of the normal distribution that embeddings start from
+  BlockOptions block = {};      // its dropout is that of the embeddings too
+
+  /// BERT's kind of a block with the given sizes: norms after its parts, exact GELU.
+  static EncoderOptions bert(BlockOptions block = {}) {
+    block.activation = ActivationKind::gelu;
+    block.norm_epsilon = 1e-12;
+    block.norm_before = false;
+    return {.segments = 2, .embedding_norm = true, .block = block};
+  }
 };
 
-/// Tokens that all see each other, under a padding mask: BERT (Devlin et al. 2018). Tokens (batch,
-/// length) to hidden states (batch, length, model_dim), for pooling or a head.
+/// An encoder, in which tokens see each other under a padding mask: BERT (Devlin et al. 2018), by
+/// its options. Tokens (batch, length) to hidden states (batch, length, model_dim), for pooling or
+/// a head.
 template <Scalar T>
 struct Encoder {
   using Input = Tokens;
@@ -57,31 +56,31 @@ struct Encoder {
   Encoder(const EncoderOptions& given, Random& random)
       : options(given),
         input({.vocab_size = given.vocab_size,
-               .model_dim = given.model_dim,
-               .positions = given.positions,
+               .model_dim = given.block.model_dim,
+               .positions = given.block.positions,
                .max_length = given.max_length,
                .init_std = given.init_std,
                .factor = given.embedding_factor},
               random),
-        dropout(given.dropout, random) {
-    const BlockOptions block = block_options();
+        dropout(given.block.dropout, random) {
+    const BlockOptions& block = options.block;
     if (options.segments > 0) {
-      segments.emplace(EmbeddingOptions{options.segments, options.model_dim, options.init_std},
+      segments.emplace(EmbeddingOptions{options.segments, block.model_dim, options.init_std},
                        random);
     }
     if (options.embedding_norm) embedding_norm.emplace(detail::norm_options(block));
     for (Index i = 0; i < options.layers; ++i) blocks.emplace_back(block, random);
-    if (options.norm_before) norm.emplace(detail::norm_options(block));
+    if (block.norm_before) norm.emplace(detail::norm_options(block));
   }
 
-  /// `kinds`: the segment of every token; empty: all 0. `positions` as LanguageModel takes them.
+  /// `kinds`: the segment of each token; empty: all 0. `positions`: see LanguageModel::forward.
   Output forward(const Tokens& tokens, const Mask& mask, const Tokens& kinds = {},
                  const Positions& positions = {}) const {
     auto x = embedded(tokens, kinds, positions);
     for (const auto& block : blocks) x = block.forward(std::move(x), mask, positions);
     return norm ? norm->forward(x) : x;
   }
-  /// What goes into the first block.
+  /// The input of the first block.
   Output embedded(const Tokens& tokens, const Tokens& kinds = {},
                   const Positions& positions = {}) const {
     auto x = input.forward(tokens, positions);
@@ -138,21 +137,9 @@ struct Encoder {
   std::optional<Norm<T>> embedding_norm;
   Dropout<T> dropout;
   std::vector<SelfAttentionBlock<T>> blocks;
-  std::optional<Norm<T>> norm;  // after the last block, where blocks have theirs before
+  std::optional<Norm<T>> norm;  // after the last block, where blocks have their norms before
 
  private:
-  BlockOptions block_options() const {
-    BlockOptions block{.model_dim = options.model_dim,
-                       .heads = options.heads,
-                       .hidden_dim = options.hidden_dim,
-                       .activation = options.activation,
-                       .norm_epsilon = options.norm_epsilon,
-                       .norm_before = options.norm_before,
-                       .fused_projection = options.fused_projection,
-                       .dropout = options.dropout};
-    detail::set_positions(block, options.positions, {}, options.relative_reach);
-    return block;
-  }
   static Tokens segments_of(const Tokens& tokens, const Tokens& kinds) {
     if (kinds.extents() == tokens.extents()) return kinds;
     if (!kinds.empty()) {

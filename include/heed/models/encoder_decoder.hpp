@@ -14,28 +14,51 @@
 #include <heed/layers/positions.hpp>
 #include <heed/masks/mask.hpp>
 #include <heed/models/encoder.hpp>
-#include <heed/models/encoder_decoder_options.hpp>
 #include <heed/models/output_head.hpp>
 #include <heed/models/token_input.hpp>
 
 namespace heed {
 
-/// Who sees whom in an encoder-decoder: source tokens each other, target tokens each other
-/// (causal), target tokens the source.
+/// An encoder-decoder's configuration; `original` gives the original transformer's.
+struct EncoderDecoderOptions {
+  Index source_vocab_size = 0;
+  Index target_vocab_size = 0;
+  Index encoder_layers = 1;  // blocks
+  Index decoder_layers = 1;
+  Index max_length = 512;   // of learned positions; sessions take it as their default
+  bool tied_head = false;   // logits by the table of target embeddings
+  BlockOptions block = {};  // of both sides; its dropout is that of the embeddings too
+
+  /// The original kind of a block with the given sizes: sinusoidal positions, norms after its
+  /// parts, ReLU.
+  static EncoderDecoderOptions original(BlockOptions block = {}) {
+    block.positions = PositionKind::sinusoidal;
+    block.activation = ActivationKind::relu;
+    block.norm_before = false;
+    return {.block = block};
+  }
+
+  /// Embeddings start with a standard deviation of 1 / √model_dim and are multiplied by √model_dim.
+  double factor() const { return std::sqrt(static_cast<double>(block.model_dim)); }
+};
+
+/// The masks of an encoder-decoder: for source tokens over each other, for target tokens over each
+/// other (causal), and for target tokens over the source.
 struct EncoderDecoderMasks {
   Mask source;
   Mask target;
   Mask memory;
 };
 
-/// Where tokens stand in their texts, as LanguageModel takes it.
+/// Positions of source and target tokens; see LanguageModel::forward.
 struct EncoderDecoderPositions {
   Positions source = {};
   Positions target = {};
 };
 
-/// From one sequence to another, as in translation: an encoder reads the source, a decoder predicts
-/// the target's next token from its beginning and the encoder's output. Vaswani et al. 2017.
+/// A model from one sequence to another, as in translation: an encoder reads the source, and a
+/// decoder predicts each next token of the target from the tokens before it and the encoder's
+/// output. Vaswani et al. 2017.
 template <Scalar T>
 struct EncoderDecoder {
   using Output = Tensor<T, 3>;
@@ -52,12 +75,25 @@ struct EncoderDecoder {
   EncoderDecoder() = default;
   EncoderDecoder(const EncoderDecoderOptions& given, Random& random)
       : options(given),
-        encoder(detail::encoder_options(given), random),
-        input(detail::target_input_options(given), random) {
-    const auto block = detail::block_options(options);
+        encoder({.vocab_size = given.source_vocab_size,
+                 .layers = given.encoder_layers,
+                 .max_length = given.max_length,
+                 .embedding_factor = given.factor(),
+                 .init_std = 1 / given.factor(),
+                 .block = given.block},
+                random),
+        input({.vocab_size = given.target_vocab_size,
+               .model_dim = given.block.model_dim,
+               .positions = given.block.positions,
+               .max_length = given.max_length,
+               .init_std = 1 / given.factor(),
+               .factor = given.factor(),
+               .dropout = given.block.dropout},
+              random) {
+    const BlockOptions& block = options.block;
     for (Index i = 0; i < options.decoder_layers; ++i) blocks.emplace_back(block, random);
-    if (options.norm_before) norm.emplace(detail::norm_options(block));
-    head = OutputHead<T>(options.model_dim, options.target_vocab_size, options.tied_head, random);
+    if (block.norm_before) norm.emplace(detail::norm_options(block));
+    head = OutputHead<T>(block.model_dim, options.target_vocab_size, options.tied_head, random);
   }
 
   /// Logits (batch, target length, target vocabulary).
@@ -88,7 +124,8 @@ struct EncoderDecoder {
     return forward(source, target, masks, Noise{}, saved);
   }
 
-  /// The parts of forward, for generation: the source is read once, and so are its keys and values.
+  /// The parts of forward, for generation: the source, and its keys and values in each block, are
+  /// computed once.
   Memory encode(const Tokens& source, const Mask& mask, const Positions& positions = {}) const {
     return encoder.forward(source, mask, {}, positions);
   }

@@ -13,11 +13,30 @@
 #include <heed/layers/norm.hpp>
 #include <heed/layers/positions.hpp>
 #include <heed/masks/mask.hpp>
-#include <heed/models/language_model_options.hpp>
 #include <heed/models/output_head.hpp>
 #include <heed/models/token_input.hpp>
 
 namespace heed {
+
+/// A language model's configuration. The defaults are GPT-2's; `llama` gives Llama's.
+struct LanguageModelOptions {
+  Index vocab_size = 0;
+  Index layers = 1;         // blocks
+  Index max_length = 1024;  // of learned positions; sessions take it as their default
+  bool tied_head = true;    // logits by the table of embeddings
+  double init_std = 0.02;   // of the normal distribution that weights start from
+  BlockOptions block = {};  // its dropout is that of the embeddings too
+
+  /// Llama's kind of a block with the given sizes: rotary positions, RMS norms, SwiGLU, no biases.
+  static LanguageModelOptions llama(BlockOptions block = {}) {
+    block.positions = PositionKind::rotary;
+    block.activation = ActivationKind::silu;
+    block.gated = true;
+    block.norm = NormKind::rms;
+    block.bias = false;
+    return {.tied_head = false, .block = block};
+  }
+};
 
 /// A decoder that predicts the next token: GPT-2 (Radford et al. 2019) or Llama (Touvron et al.
 /// 2023), by its options. Tokens (batch, length) to logits (batch, length, vocabulary).
@@ -34,17 +53,24 @@ struct LanguageModel {
 
   LanguageModel() = default;
   LanguageModel(const LanguageModelOptions& given, Random& random)
-      : options(given), input(detail::token_input_options(given), random) {
-    const auto block = detail::block_options(options);
+      : options(given),
+        input({.vocab_size = given.vocab_size,
+               .model_dim = given.block.model_dim,
+               .positions = given.block.positions,
+               .max_length = given.max_length,
+               .init_std = given.init_std,
+               .dropout = given.block.dropout},
+              random) {
+    const BlockOptions& block = options.block;
     for (Index i = 0; i < options.layers; ++i) blocks.emplace_back(block, random);
     if (block.norm_before) norm.emplace(detail::norm_options(block));
-    head = OutputHead<T>(options.model_dim, options.vocab_size, options.tied_head, random);
+    head = OutputHead<T>(block.model_dim, options.vocab_size, options.tied_head, random);
     initialize(random);
   }
 
-  /// The mask is as a rule masks::Causal{}, often with padding. Where this stands on the left, or
-  /// documents are packed, `positions` make a text's logits those that it has alone. Throws
-  /// ShapeError for positions of other tokens, or past a table of max_length.
+  /// The mask is usually masks::Causal{}, often with padding. With padding on the left, or packed
+  /// documents, pass `positions_of(…)`: then a text has the logits that it has alone. Throws
+  /// ShapeError for positions of other tokens, and for learned positions from max_length on.
   Output forward(const Tokens& tokens, const Mask& mask, const Positions& positions = {}) const {
     auto x = input.forward(tokens, positions);
     for (const auto& block : blocks) x = block.forward(std::move(x), mask, positions);
@@ -96,7 +122,8 @@ struct LanguageModel {
   OutputHead<T> head;
 
  private:
-  /// Normal weights, those that end in a residual sum smaller by √(2 · blocks), biases 0: GPT-2's.
+  /// As GPT-2 starts: weights normal, smaller by √(2 · blocks) where they end in a residual sum,
+  /// and biases 0.
   void initialize(Random& random) {
     const double residual =
         1 / std::sqrt(2 * static_cast<double>(std::max<Index>(1, options.layers)));

@@ -11,7 +11,6 @@
 #include <heed/layers/dropout.hpp>
 #include <heed/layers/embedding.hpp>
 #include <heed/layers/positions.hpp>
-#include <heed/models/position_kind.hpp>
 
 namespace heed {
 

@@ -35,16 +35,17 @@ inline EncoderOptions bert_options(const ModelConfig& config) {
   if (positions != "absolute") {
     config.fail_at("position_embedding_type", "is ", quote(positions), ", expected absolute");
   }
-  EncoderOptions options;
+  auto options = EncoderOptions::bert();
+  BlockOptions& block = options.block;
   options.vocab_size = config.integer("vocab_size");
-  options.model_dim = config.integer("hidden_size");
-  options.heads = config.integer("num_attention_heads");
+  block.model_dim = config.integer("hidden_size");
+  block.heads = config.integer("num_attention_heads");
   options.layers = config.integer("num_hidden_layers");
-  options.hidden_dim = config.integer("intermediate_size");
+  block.hidden_dim = config.integer("intermediate_size");
   options.max_length = config.integer("max_position_embeddings");
   options.segments = config.integer("type_vocab_size", 2);
-  options.activation = config.activation("hidden_act", "gelu");
-  options.norm_epsilon = config.real("layer_norm_eps", 1e-12);
+  block.activation = config.activation("hidden_act", "gelu");
+  block.norm_epsilon = config.real("layer_norm_eps", 1e-12);
   return detail::checked_options(options, config.name());
 }
 
@@ -68,15 +69,16 @@ inline LanguageModelOptions gpt2_options(const ModelConfig& config) {
     config.fail_at("scale_attn_by_inverse_layer_idx", "is true, expected false");
   }
   LanguageModelOptions options;
+  BlockOptions& block = options.block;
   options.vocab_size = config.integer("vocab_size");
-  options.model_dim = config.integer("n_embd");
-  options.heads = config.integer("n_head");
+  block.model_dim = config.integer("n_embd");
+  block.heads = config.integer("n_head");
   options.layers = config.integer("n_layer");
-  options.hidden_dim = config.integer("n_inner", 4 * options.model_dim);
+  block.hidden_dim = config.integer("n_inner", 4 * block.model_dim);
   options.max_length = config.integer("n_positions");
-  options.activation = config.activation("activation_function", "gelu_new");
-  options.norm_epsilon = config.real("layer_norm_epsilon", 1e-5);
-  options.fused_projection = true;
+  block.activation = config.activation("activation_function", "gelu_new");
+  block.norm_epsilon = config.real("layer_norm_epsilon", 1e-5);
+  block.fused_projection = true;
   return detail::checked_options(options, config.name());
 }
 
@@ -113,17 +115,18 @@ inline LanguageModelOptions llama_options(const ModelConfig& config) {
   detail::refuse_unsupported(config);
   detail::check_llama_attention(config);
   auto options = LanguageModelOptions::llama();
+  BlockOptions& block = options.block;
   options.vocab_size = config.integer("vocab_size");
-  options.model_dim = config.integer("hidden_size");
-  options.heads = config.integer("num_attention_heads");
-  options.kv_heads = config.integer("num_key_value_heads", options.heads);
-  options.head_dim = config.integer("head_dim", 0);
+  block.model_dim = config.integer("hidden_size");
+  block.heads = config.integer("num_attention_heads");
+  block.kv_heads = config.integer("num_key_value_heads", block.heads);
+  block.head_dim = config.integer("head_dim", 0);
   options.layers = config.integer("num_hidden_layers");
-  options.hidden_dim = config.integer("intermediate_size");
+  block.hidden_dim = config.integer("intermediate_size");
   options.max_length = config.integer("max_position_embeddings");
-  options.activation = config.activation("hidden_act", "silu");
-  options.norm_epsilon = config.real("rms_norm_eps", 1e-6);
-  options.rotary.base = config.real("rope_parameters.rope_theta", config.real("rope_theta", 10000));
+  block.activation = config.activation("hidden_act", "silu");
+  block.norm_epsilon = config.real("rms_norm_eps", 1e-6);
+  block.rotary.base = config.real("rope_parameters.rope_theta", config.real("rope_theta", 10000));
   options.tied_head = config.flag("tie_word_embeddings", false);
   return detail::checked_options(options, config.name());
 }
@@ -144,30 +147,31 @@ inline LanguageModelOptions llama_options(const Gguf& file) {
     return static_cast<Index>(file.value<std::uint32_t>(key));
   };
   auto options = LanguageModelOptions::llama();
+  BlockOptions& block = options.block;
   const auto table = file.entry("token_embd.weight").shape();
   options.vocab_size = table.empty() ? 0 : table[0];
   if (file.value<Index>("llama.vocab_size", options.vocab_size) != options.vocab_size) {
     file.fail_at(file.field("llama.vocab_size"), "is not ", options.vocab_size,
                  ", the rows of 'token_embd.weight'");
   }
-  options.model_dim = integer("llama.embedding_length");
-  options.heads = integer("llama.attention.head_count");
-  options.kv_heads = static_cast<Index>(file.value<std::uint32_t>(
-      "llama.attention.head_count_kv", static_cast<std::uint32_t>(options.heads)));
-  options.head_dim = static_cast<Index>(file.value<std::uint32_t>("llama.attention.key_length", 0));
+  block.model_dim = integer("llama.embedding_length");
+  block.heads = integer("llama.attention.head_count");
+  block.kv_heads = static_cast<Index>(file.value<std::uint32_t>(
+      "llama.attention.head_count_kv", static_cast<std::uint32_t>(block.heads)));
+  block.head_dim = static_cast<Index>(file.value<std::uint32_t>("llama.attention.key_length", 0));
   options.layers = integer("llama.block_count");
-  options.hidden_dim = integer("llama.feed_forward_length");
+  block.hidden_dim = integer("llama.feed_forward_length");
   options.max_length = integer("llama.context_length");
-  options.norm_epsilon =
+  block.norm_epsilon =
       static_cast<double>(file.value<float>("llama.attention.layer_norm_rms_epsilon"));
-  options.rotary.base = static_cast<double>(file.value<float>("llama.rope.freq_base", 10000));
-  options.rotary.dims =
+  block.rotary.base = static_cast<double>(file.value<float>("llama.rope.freq_base", 10000));
+  block.rotary.dims =
       static_cast<Index>(file.value<std::uint32_t>("llama.rope.dimension_count", 0));
-  options.rotary.pairing = RotaryPairing::interleaved;
+  block.rotary.pairing = RotaryPairing::interleaved;
   options.tied_head = !file.contains("output.weight");
-  const Index head_dim = options.head_dim > 0 ? options.head_dim
-                         : options.heads > 0  ? options.model_dim / options.heads
-                                              : 0;
+  const Index head_dim = block.head_dim > 0 ? block.head_dim
+                         : block.heads > 0  ? block.model_dim / block.heads
+                                            : 0;
   detail::check_llama_attention(file, options.max_length, head_dim);
   return detail::checked_options(options, file.name());
 }

@@ -20,6 +20,7 @@
 #include <heed/io/file.hpp>
 #include <heed/io/gguf.hpp>
 #include <heed/io/safetensors.hpp>
+#include <heed/layers/blocks.hpp>
 #include <heed/layers/parameters.hpp>
 
 namespace heed {
@@ -318,20 +319,18 @@ class WeightMatch {
 /// of the file together. The prototype is therefore never larger than the file's tensors.
 template <class Options>
 void check_block_size(const WeightFile& file, const Options& options) {
-  if (options.model_dim < 1 || options.heads < 1) {
-    throw_file_error(file.name(), ": a model of dimension ", options.model_dim, " with ",
-                     options.heads, " heads");
+  const BlockOptions& block = options.block;
+  if (block.model_dim < 1 || block.heads < 1) {
+    throw_file_error(file.name(), ": a model of dimension ", block.model_dim, " with ", block.heads,
+                     " heads");
   }
-  const auto dim = static_cast<double>(options.model_dim);
-  const auto heads = static_cast<double>(options.heads);
-  double inner = dim, key_inner = dim, matrices = 2;
-  if constexpr (requires { options.kv_heads; }) {
-    const double head = options.head_dim > 0 ? static_cast<double>(options.head_dim) : dim / heads;
-    inner = heads * head;
-    key_inner = options.kv_heads > 0 ? static_cast<double>(options.kv_heads) * head : inner;
-    matrices = options.gated ? 3 : 2;
-  }
-  const double hidden = options.hidden_dim > 0 ? static_cast<double>(options.hidden_dim) : 4 * dim;
+  const auto dim = static_cast<double>(block.model_dim);
+  const auto heads = static_cast<double>(block.heads);
+  const double head = block.head_dim > 0 ? static_cast<double>(block.head_dim) : dim / heads;
+  const double inner = heads * head;
+  const double key_inner = block.kv_heads > 0 ? static_cast<double>(block.kv_heads) * head : inner;
+  const double matrices = block.gated ? 3 : 2;
+  const double hidden = block.hidden_dim > 0 ? static_cast<double>(block.hidden_dim) : 4 * dim;
   const double weights = dim * (2 * inner + 2 * key_inner + matrices * hidden);
   double most = 0;
   for (const auto& name : file.names()) {
@@ -341,7 +340,7 @@ void check_block_size(const WeightFile& file, const Options& options) {
   }
   most = std::min(most, 2 * static_cast<double>(file.bytes()));  // no type we read is denser
   if (weights <= most) return;
-  throw_file_error(file.name(), ": a block of dimension ", options.model_dim, " cannot be in ",
+  throw_file_error(file.name(), ": a block of dimension ", block.model_dim, " cannot be in ",
                    file.bytes(), " bytes");
 }
 

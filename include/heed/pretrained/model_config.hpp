@@ -179,10 +179,8 @@ const Options& checked_options(const Options& options, const std::string& name) 
     if (value > 0 && std::isfinite(value)) return;
     throw_file_error(name, ": ", what, " is ", value, ", expected a number above 0");
   };
-  positive("the norms' epsilon", options.norm_epsilon);
-  if constexpr (requires { options.rotary; }) {
-    positive("the base of rotary positions", options.rotary.base);
-  }
+  positive("the norms' epsilon", options.block.norm_epsilon);
+  positive("the base of rotary positions", options.block.rotary.base);
   return options;
 }
 
