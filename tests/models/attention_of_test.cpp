@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include <heed/models/attention_of.hpp>
+#include <heed/models/language_model.hpp>
 
 #include <heed/masks.hpp>
+#include <heed/models/encoder.hpp>
 
 #include "laws/layer_laws.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/models/output_head.hpp>
+#include <heed/models/model_ends.hpp>
 
 #include "laws/layer_laws.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/models/pooling.hpp>
+#include <heed/models/encoder.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/models/token_input.hpp>
+#include <heed/models/model_ends.hpp>
 
 #include "laws/layer_laws.hpp"
 

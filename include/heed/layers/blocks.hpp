@@ -4,7 +4,9 @@
 #include <optional>
 #include <tuple>
 #include <utility>
+#include <vector>
 
+#include <heed/core/error.hpp>
 #include <heed/core/random.hpp>
 #include <heed/core/scalar.hpp>
 #include <heed/layers/dropout.hpp>
@@ -234,6 +236,29 @@ template <Scalar T>
 using EncoderBlock = SelfAttentionBlock<T>;
 template <Scalar T>
 using DecoderBlock = SelfAttentionBlock<T>;
+
+namespace detail {
+
+/// The weights of attention in one block, for the input x of the first.
+template <Scalar T>
+Tensor<T, 4> attention_of_block(const std::vector<SelfAttentionBlock<T>>& blocks, Tensor<T, 3> x,
+                                const Mask& mask, Index layer, const Positions& positions) {
+  if (layer < 0 || layer >= static_cast<Index>(blocks.size())) {
+    throw_shape_error("attention_of: layer ", layer, " of ", blocks.size());
+  }
+  const auto last = static_cast<std::size_t>(layer);
+  for (std::size_t i = 0; i < last; ++i) {
+    x = blocks[i].forward(std::move(x), mask, positions);
+  }
+  Tensor<T, 4> weights;
+  blocks[last].forward_around(std::move(x), [&](const Tensor<T, 3>& in) {
+    weights = blocks[last].attention.weights(in, in, mask, positions);
+    return in;
+  });
+  return weights;
+}
+
+}  // namespace detail
 
 /// A decoder's block beside an encoder: attention of the tokens over each other, then over a memory
 /// (batch, memory tokens, model_dim), then a feed-forward part. The memory's mask sees token i at

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include <heed/core/error.hpp>
 #include <heed/core/random.hpp>
 #include <heed/core/scalar.hpp>
 #include <heed/layers/blocks.hpp>
@@ -13,7 +15,10 @@
 #include <heed/layers/norm.hpp>
 #include <heed/layers/positions.hpp>
 #include <heed/masks/mask.hpp>
-#include <heed/models/token_input.hpp>
+#include <heed/models/model_ends.hpp>
+#include <heed/simd/row_kernels.hpp>
+#include <heed/tensor/detail/definitions.hpp>
+#include <heed/tensor/tensor.hpp>
 
 namespace heed {
 
@@ -148,5 +153,64 @@ struct Encoder {
     return Tokens(tokens.extents());
   }
 };
+
+/// The weights of attention in one block of an encoder; see attention_of for language models.
+template <Scalar T>
+Tensor<T, 4> attention_of(const Encoder<T>& model, const Tokens& tokens, const Mask& mask,
+                          Index layer, const Positions& positions = {}) {
+  return detail::attention_of_block(model.blocks, model.embedded(tokens, {}, positions), mask,
+                                    layer, positions);
+}
+
+namespace detail {
+
+inline void check_lengths(std::span<const Index> lengths, Index batch, Index tokens) {
+  if (static_cast<Index>(lengths.size()) != batch) {
+    throw_shape_error("mean_pool: ", lengths.size(), " lengths for a batch of ", batch);
+  }
+  for (const Index length : lengths) {
+    if (length < 0 || length > tokens) {
+      throw_shape_error("mean_pool: length ", length, ", expected 0 to ", tokens);
+    }
+  }
+}
+
+}  // namespace detail
+
+/// The mean of the first lengths[b] tokens of each item, (batch, tokens, dim) to (batch, dim); 0
+/// for an item without tokens. Tokens from lengths[b] on are not read. Throws ShapeError for
+/// lengths that do not fit.
+template <Scalar T>
+Tensor<T, 2> mean_pool(const Tensor<T, 3>& x, std::span<const Index> lengths) {
+  detail::check_lengths(lengths, x.extent(0), x.extent(1));
+  const Index dim = x.extent(2);
+  Tensor<T, 2> means({x.extent(0), dim});
+  for (Index item = 0; item < x.extent(0); ++item) {
+    const Index length = lengths[static_cast<std::size_t>(item)];
+    T* mean = means.data() + item * dim;
+    for (Index token = 0; token < length; ++token) {
+      simd::row_kernels<T>().add(x.data() + (item * x.extent(1) + token) * dim, mean, dim);
+    }
+    for (Index d = 0; d < dim && length > 0; ++d) mean[d] /= static_cast<T>(length);
+  }
+  return means;
+}
+
+/// The gradient of mean_pool's input (batch, tokens, dim).
+template <Scalar T>
+Tensor<T, 3> mean_pool_backward(const Tensor<T, 2>& grad, std::span<const Index> lengths,
+                                Index tokens) {
+  detail::check_lengths(lengths, grad.extent(0), tokens);
+  Tensor<T, 3> grad_x({grad.extent(0), tokens, grad.extent(1)});
+  for (Index item = 0; item < grad.extent(0); ++item) {
+    const Index length = lengths[static_cast<std::size_t>(item)];
+    for (Index token = 0; token < length; ++token) {
+      for (Index d = 0; d < grad.extent(1); ++d) {
+        grad_x(item, token, d) = grad(item, d) / static_cast<T>(length);
+      }
+    }
+  }
+  return grad_x;
+}
 
 }  // namespace heed

@@ -14,8 +14,7 @@
 #include <heed/layers/positions.hpp>
 #include <heed/masks/mask.hpp>
 #include <heed/models/encoder.hpp>
-#include <heed/models/output_head.hpp>
-#include <heed/models/token_input.hpp>
+#include <heed/models/model_ends.hpp>
 
 namespace heed {
 

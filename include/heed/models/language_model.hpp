@@ -13,8 +13,7 @@
 #include <heed/layers/norm.hpp>
 #include <heed/layers/positions.hpp>
 #include <heed/masks/mask.hpp>
-#include <heed/models/output_head.hpp>
-#include <heed/models/token_input.hpp>
+#include <heed/models/model_ends.hpp>
 
 namespace heed {
 
@@ -143,5 +142,15 @@ struct LanguageModel {
     head.initialize(options.init_std, random);
   }
 };
+
+/// The weights of attention in one block: how much each token attends to each other, (batch, heads,
+/// tokens, tokens). For inspection; computes the blocks before it. Throws ShapeError for a layer
+/// that does not exist.
+template <Scalar T>
+Tensor<T, 4> attention_of(const LanguageModel<T>& model, const Tokens& tokens, const Mask& mask,
+                          Index layer, const Positions& positions = {}) {
+  return detail::attention_of_block(model.blocks, model.input.forward(tokens, positions), mask,
+                                    layer, positions);
+}
 
 }  // namespace heed

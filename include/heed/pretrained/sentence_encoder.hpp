@@ -11,7 +11,6 @@
 #include <heed/core/error.hpp>
 #include <heed/masks/padding.hpp>
 #include <heed/models/encoder.hpp>
-#include <heed/models/pooling.hpp>
 #include <heed/pretrained/load_model.hpp>
 #include <heed/text/word_piece.hpp>
 

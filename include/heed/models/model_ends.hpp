@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <optional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include <heed/core/random.hpp>
+#include <heed/core/scalar.hpp>
+#include <heed/layers/detail/rows.hpp>
+#include <heed/layers/dropout.hpp>
+#include <heed/layers/embedding.hpp>
+#include <heed/layers/linear.hpp>
+#include <heed/layers/parameters.hpp>
+#include <heed/layers/positions.hpp>
+#include <heed/tensor/matrix_product.hpp>
+#include <heed/tensor/packed_matrix.hpp>
+#include <heed/tensor/tensor.hpp>
+
+// The two ends of a model, before its first block and after its last.
+namespace heed {
+
+/// The options of TokenInput, which models fill in.
+struct TokenInputOptions {
+  Index vocab_size = 0;
+  Index model_dim = 0;
+  PositionKind positions = PositionKind::none;
+  Index max_length = 0;    // of learned positions
+  double init_std = 0.02;  // of the normal distribution that weights start from
+  double factor = 1;       // on the embeddings; √model_dim in the original transformer
+  double dropout = 0;
+};
+
+/// The input of the first block: embeddings of the tokens, plus learned or sinusoidal positions.
+template <Scalar T>
+struct TokenInput {
+  using Input = Tokens;
+  using Output = Tensor<T, 3>;
+  struct Saved {
+    typename Embedding<T>::Saved embedding;
+    typename LearnedPositions<T>::Saved positions;
+    typename Dropout<T>::Saved dropout;
+  };
+
+  TokenInput() = default;
+  TokenInput(const TokenInputOptions& options, Random& random)
+      : embedding({options.vocab_size, options.model_dim, options.init_std}, random),
+        dropout(options.dropout, random),
+        factor(options.factor) {
+    if (options.positions == PositionKind::learned) {
+      positions.emplace(
+          LearnedPositionsOptions{options.max_length, options.model_dim, options.init_std}, random);
+    }
+    if (options.positions == PositionKind::sinusoidal) sinusoidal.emplace();
+  }
+
+  /// Throws ShapeError for positions that do not fit the tokens, whatever the kind of positions.
+  Output forward(const Tokens& tokens, const Positions& at = {}) const {
+    at.check("TokenInput", tokens.extents());
+    auto x = scaled(embedding.forward(tokens));
+    if (positions) x = positions->forward(std::move(x), at);
+    if (sinusoidal) x = sinusoidal->forward(std::move(x), at);
+    return x;
+  }
+  Output forward(const Tokens& tokens, const Positions& at, const Noise& noise,
+                 Saved& saved) const {
+    auto x = forward(tokens, at);
+    saved.embedding.tokens = tokens;
+    saved.positions.positions = at;
+    return dropout.forward(std::move(x), noise, saved.dropout);
+  }
+  Output forward(const Tokens& tokens, const Noise& noise, Saved& saved) const {
+    return forward(tokens, {}, noise, saved);
+  }
+
+  void backward(Output grad, const Saved& saved, TokenInput& gradients) const {
+    grad = dropout.backward(std::move(grad), saved.dropout, gradients.dropout);
+    if (positions) {
+      grad = positions->backward(std::move(grad), saved.positions, *gradients.positions);
+    }
+    embedding.backward(scaled(std::move(grad)), saved.embedding, gradients.embedding);
+  }
+
+  static auto members(auto& input) {
+    return std::tuple{member("embedding", input.embedding), member("positions", input.positions)};
+  }
+
+  Embedding<T> embedding;
+  std::optional<LearnedPositions<T>> positions;
+  std::optional<SinusoidalPositions<T>> sinusoidal;
+  Dropout<T> dropout;
+  double factor = 1;
+
+ private:
+  Output scaled(Output x) const {
+    if (factor == 1) return x;
+    for (T& value : x) value *= static_cast<T>(factor);
+    return x;
+  }
+};
+
+/// Logits from the output of the last block, one per token of the vocabulary, by a weight of its
+/// own or, tied, by the table of embeddings (Press and Wolf 2017). A tied head gets the table in
+/// every call, so the table has one owner and one name.
+template <Scalar T>
+struct OutputHead {
+  using Output = Tensor<T, 3>;
+  struct Saved {
+    Tensor<T, 3> input;
+  };
+
+  OutputHead() = default;
+  OutputHead(Index model_dim, Index vocabulary, bool tied, Random& random) {
+    if (!tied) own.emplace(LinearOptions{model_dim, vocabulary, false}, random);
+  }
+
+  Output forward(const Tensor<T, 3>& x, const Embedding<T>& embedding) const {
+    if (own) return own->forward(x);
+    auto logits = Output::uninitialized({x.extent(0), x.extent(1), embedding.weight.extent(0)});
+    if (packed.empty()) {
+      matrix_product(detail::as_rows(x), embedding.weight.view().permute({1, 0}),
+                     detail::as_rows(logits));
+    } else {
+      matrix_product(detail::as_rows(x), packed, detail::as_rows(logits));
+    }
+    return logits;
+  }
+  Output forward(Tensor<T, 3> x, const Embedding<T>& embedding, Saved& saved) const {
+    auto logits = forward(x, embedding);
+    saved.input = std::move(x);
+    return logits;
+  }
+
+  Tensor<T, 3> backward(const Output& grad, const Embedding<T>& embedding, const Saved& saved,
+                        OutputHead& gradients, Embedding<T>& grad_embedding) const {
+    if (own) return own->backward(grad, saved.input, *gradients.own);
+    detail::accumulate_weight<T>(detail::as_rows(grad), detail::as_rows(saved.input),
+                                 grad_embedding.weight);
+    auto grad_x = Tensor<T, 3>::uninitialized(saved.input.extents());
+    matrix_product(detail::as_rows(grad), embedding.weight, detail::as_rows(grad_x));
+    return grad_x;
+  }
+
+  void initialize(double deviation, Random& random) {
+    if (!own) return;
+    for (T& value : own->weight) value = static_cast<T>(deviation * random.normal());
+  }
+  /// Lays the weight out for inference; see Linear::pack.
+  void pack(const Embedding<T>& embedding) {
+    if (own) {
+      own->pack();
+    } else if (!packed.is_quantized()) {
+      packed = PackedMatrix<T>(embedding.weight.view().permute({1, 0}));
+    }
+  }
+
+  static auto members(auto& head) {
+    if constexpr (!std::is_const_v<std::remove_reference_t<decltype(head)>>) head.packed = {};
+    return std::tuple{member("", head.own)};
+  }
+
+  std::optional<Linear<T>> own;
+  PackedMatrix<T> packed;  // of a tied head
+};
+
+}  // namespace heed
