@@ -20,16 +20,16 @@
 
 namespace heed {
 
-/// What makes a training pass drop: a number of its own for every step. Without a seed nothing is
+/// The randomness of one training pass: a seed, a new one for every step. Without a seed nothing is
 /// dropped, as in inference.
 struct Noise {
   std::optional<std::uint64_t> seed = {};
 };
 
-/// Sets elements of a tensor or view of any rank to 0 with a probability and divides the others by
-/// what is left of 1, in training alone. Which ones is a pure function of seed, layer and position
-/// (Philox), so that backward and a resumed run draw the same. Probability 0 changes no bit.
-/// Srivastava et al. 2014.
+/// Dropout, in training alone: elements of a tensor or view of any rank become 0 with a given
+/// probability, and all others are divided by 1 − probability. The choice is a pure function of
+/// seed, layer and position (Philox), so backward and a resumed run repeat it. Probability 0
+/// changes no bit. Srivastava et al. 2014.
 template <Scalar T>
 struct Dropout {
   using Input = Tensor<T, 3>;
@@ -37,8 +37,8 @@ struct Dropout {
   using Saved = Noise;
 
   Dropout() = default;
-  /// Takes its stream, which tells it from other layers, from `random`. Throws InvalidArgument for
-  /// a probability outside 0 to 1.
+  /// Takes its stream, a number that differs from layer to layer, from `random`. Throws
+  /// InvalidArgument for a probability outside 0 to 1.
   Dropout(double share, Random& random) : probability(share), stream(random.bits()) {
     if (!(share >= 0 && share <= 1)) {
       throw_invalid_argument("Dropout: probability ", share, ", expected 0 to 1");
@@ -74,7 +74,7 @@ struct Dropout {
 
   static auto members(auto&) { return std::tuple{}; }
 
-  double probability = 0;
+  double probability = 0;  // of an element to become 0
   std::uint32_t stream = 0;
 
  private:
@@ -86,7 +86,7 @@ struct Dropout {
   }
   void drop(T* x, Index size, const Noise& noise) const {
     if (!noise.seed || probability == 0) return;
-    const double least = std::ceil(probability * 0x1p32);  // of the words that are kept
+    const double least = std::ceil(probability * 0x1p32);  // word that is kept
     if (least >= 0x1p32) return static_cast<void>(std::fill_n(x, size, T{0}));
     const simd::DropRun<T> drop{
         stream,

@@ -17,7 +17,7 @@
 
 namespace heed {
 
-/// Numbers of tokens in a vocabulary, (batch, tokens).
+/// Tokens, (batch, tokens), as indices into a vocabulary.
 using Tokens = Tensor<Index, 2>;
 
 struct EmbeddingOptions {

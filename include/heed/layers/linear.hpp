@@ -26,9 +26,9 @@ struct LinearOptions {
   bool bias = true;
 };
 
-/// y = x · weightᵀ + bias along the last axis: (…, inputs) of any rank and strides, a Tensor or a
-/// view, to a tensor (…, outputs). The weight is (outputs, inputs), as PyTorch has it. A row's
-/// output has the same bits whatever other rows are computed with it.
+/// y = x · weightᵀ + bias along the last axis: x (…, inputs), a tensor or view of any rank and
+/// strides, to a tensor (…, outputs). The weight is (outputs, inputs), as in PyTorch. The bits of a
+/// row's output do not depend on the other rows.
 template <Scalar T>
 struct Linear {
   using Input = Tensor<T, 3>;
@@ -62,8 +62,8 @@ struct Linear {
       matrix_product(rows.view(), b, y, options);
     });
   }
-  /// Makes `forward` one of a group of products with x on the left; what it gives is written when
-  /// the group runs.
+  /// Adds `forward` to a group of products with x on the left; the result is written when the group
+  /// runs.
   template <Viewable X>
   auto join(ProductGroup<T>& group, const X& x) const {
     return multiplied(x, [&](const auto& b, const TensorView<T, 2>& y, const auto& options) {
@@ -77,12 +77,12 @@ struct Linear {
     return y;
   }
 
-  /// The gradient of x, of the rank of grad (…, outputs).
+  /// Returns the gradient of x, in the shape of x with the rank of grad (…, outputs).
   template <Viewable G>
   auto backward(const G& grad, const Saved& saved, Linear& gradients) const {
     return backward(grad, saved.input, gradients);
   }
-  /// The same where the input is kept elsewhere, as by layers that share one.
+  /// The same for an input that the caller keeps, as layers do that share one.
   template <Viewable G, Viewable X>
   auto backward(const G& grad, const X& input, Linear& gradients) const {
     const detail::Rows<T> grads(grad);
@@ -92,7 +92,7 @@ struct Linear {
     matrix_product(grads.view(), weight, detail::as_rows(grad_input));
     return grad_input;
   }
-  /// Parameter gradients alone.
+  /// Adds the gradients of the parameters alone.
   template <Viewable G, Viewable X>
   void accumulate(const G& grad, const X& input, Linear& gradients) const {
     const detail::Rows<T> grads(grad), inputs(input);
@@ -105,9 +105,9 @@ struct Linear {
                    {.accumulate = true});
   }
 
-  /// Lays the weight out once for inference: one token then reads it straight through. A copy,
-  /// dropped as soon as `members` hands the parameters out for writing; call again after writing to
-  /// `weight` directly. Blocks packed as a file stores them stay.
+  /// Makes a copy of the weight in the order in which inference reads it, which makes single tokens
+  /// fast. `members` drops the copy as soon as it hands the parameters out for writing; call again
+  /// after writing to `weight` directly. Does nothing where quantized blocks of a file are packed.
   void pack() {
     if (!packed.is_quantized()) packed = PackedMatrix<T>(weight.view().permute({1, 0}));
   }
@@ -122,7 +122,7 @@ struct Linear {
   PackedMatrix<T> packed;
 
  private:
-  /// What multiply(b, y, options) writes to the rows y of a tensor of shape (…, outputs).
+  /// A tensor (…, outputs) whose rows y multiply(b, y, options) writes; b is the right factor.
   template <class X, class Multiply>
   auto multiplied(const X& x, const Multiply& multiply) const {
     const auto extents = view_of(x).extents();

@@ -17,28 +17,28 @@
 namespace heed {
 
 /// A named part of a layer: a Tensor (a parameter), another layer, or a std::vector or
-/// std::optional of layers or Tensors. An empty name leaves the names below without a level of its
-/// own.
+/// std::optional of layers or Tensors. With an empty name, the part adds no level to the names of
+/// its own parts.
 template <class Part>
 struct Member {
   std::string_view name;
   Part& part;
 };
 
-/// Lists a part for `members`.
+/// An entry of the list that `members` returns.
 template <class Part>
 Member<Part> member(std::string_view name, Part& part) {
   return {name, part};
 }
 
-/// A layer lists its parts once, for const and non-const layers alike:
+/// A type that lists its parts, once for const and non-const layers:
 ///
 ///     static auto members(auto& layer) {
 ///       return std::tuple{member("weight", layer.weight), member("bias", layer.bias)};
 ///     }
 ///
-/// and everything that meets parameters comes from that list: optimizers, gradients, clipping,
-/// checkpoints, counting. What is not listed (configuration) is no parameter.
+/// Optimizers, gradients, clipping, checkpoints and counting all read that list. Configuration is
+/// not listed.
 template <class L>
 concept HasMembers = requires(L& layer) {
   std::remove_const_t<L>::members(layer);
@@ -59,7 +59,7 @@ struct IsOptional : std::false_type {};
 template <class T>
 struct IsOptional<std::optional<T>> : std::true_type {};
 
-/// Adds ".part" to a name for as long as it lives; a part without a name adds nothing.
+/// Adds ".part" to a name during its own lifetime; a part without a name adds nothing.
 class NamePart {
  public:
   NamePart(std::string& name, std::string_view part) : name_(name), length_(name.size()) {
@@ -78,7 +78,7 @@ class NamePart {
 template <class Visit, class Part, class... Others>
 void visit_parameters(std::string& name, Visit& visit, Part& part, Others&... others);
 
-/// The members of one list, beside the same members of the others, from the `at`-th on.
+/// Visits the members of one list from number `at` on, each beside its counterparts in the others.
 template <std::size_t at, class Visit, class List, class... Lists>
 void visit_members(std::string& name, Visit& visit, const List& list, const Lists&... lists) {
   if constexpr (at < std::tuple_size_v<List>) {
@@ -90,7 +90,7 @@ void visit_members(std::string& name, Visit& visit, const List& list, const List
   }
 }
 
-/// Calls visit(name, part, the same part of the others …) for every Tensor below.
+/// Calls visit(name, tensor, its counterparts in the others …) for every Tensor in a part.
 template <class Visit, class Part, class... Others>
 void visit_parameters(std::string& name, Visit& visit, Part& part, Others&... others) {
   using Plain = std::remove_const_t<Part>;
@@ -119,10 +119,10 @@ void visit_parameters(std::string& name, Visit& visit, Part& part, Others&... ot
 
 }  // namespace detail
 
-/// Calls visit(name, parameter, the same parameter of the others …) for every parameter of a model,
-/// in the order `members` list them, with names like `blocks.3.attention.query.weight`. Parameters
-/// are Tensors of any rank. Several models of one type are walked side by side (weights, gradients,
-/// moments); throws ShapeError, before the first visit, when they differ in shape.
+/// Calls visit(name, parameter, its counterparts in the other models …) for every parameter of a
+/// model, in the order of `members`, with names like `blocks.3.attention.query.weight`. Parameters
+/// are Tensors of any rank. The other models are of the same type, such as gradients and moments
+/// beside weights. Throws ShapeError, before the first visit, where models differ in shape.
 template <class Visit, HasMembers Model, class... Others>
 requires(
     std::same_as<std::remove_const_t<Model>,
@@ -144,7 +144,7 @@ requires(
   detail::visit_parameters(name, visit, model, others...);
 }
 
-/// How many numbers a model learns.
+/// The number of numbers in all parameters of a model.
 template <HasMembers Model>
 Index parameter_count(const Model& model) {
   Index count = 0;
@@ -153,7 +153,7 @@ Index parameter_count(const Model& model) {
   return count;
 }
 
-/// Sets every parameter to 0: gradients before a step.
+/// Sets every parameter to 0, as gradients are before a step.
 template <HasMembers Model>
 void set_zero(Model& model) {
   for_each_parameter(
@@ -163,7 +163,7 @@ void set_zero(Model& model) {
       model);
 }
 
-/// A model of the same shape and configuration with parameters of 0: gradients, moments.
+/// A model of the same shape and configuration whose parameters are 0, for gradients or moments.
 template <HasMembers Model>
 Model zeros_like(const Model& model) {
   Model zeros = model;

@@ -16,21 +16,21 @@
 
 namespace heed {
 
-/// Which two elements of a head turn together: i and i + dims / 2 (Llama's files), or 2i and 2i + 1
-/// (the paper).
+/// The pairs of elements of a head that rotate together: i and i + dims / 2 (half_split, as in
+/// Llama's files), or 2i and 2i + 1 (interleaved, as in the paper).
 enum class RotaryPairing { half_split, interleaved };
 
 struct RotaryOptions {
   double base = 10000;
-  /// Positions are divided by this: above 1 stretches a model to longer texts (Chen et al. 2023).
+  /// Divides positions: above 1 it stretches a model to longer texts (Chen et al. 2023).
   double scaling = 1;
   RotaryPairing pairing = RotaryPairing::half_split;
-  /// How many elements of a head turn, the first ones; 0: all.
+  /// The number of elements of a head that rotate, from the first on; 0: all.
   Index dims = 0;
 };
 
-/// Rotary positions: pair i of a query or key at position p is turned by p · base^(−2i / dims), so
-/// that scores depend on the distance of positions alone. Su et al. 2021.
+/// Rotary positions: pair i of a query or key at position p is rotated by the angle
+/// p · base^(−2i / dims), so that scores depend on the distance of positions alone. Su et al. 2021.
 class Rotary {
  public:
   Rotary() = default;
@@ -41,7 +41,7 @@ class Rotary {
     const Index dims = options_.dims;
     if (dims < 2 || dims % 2 != 0 || dims > head_dim) {
       throw_invalid_argument("Rotary: ", dims, " elements of ", head_dim,
-                             " turn; expected an even number");
+                             " rotate; expected an even number");
     }
     if (!(options_.base > 0 && options_.scaling > 0)) {
       throw_invalid_argument("Rotary: base ", options_.base, ", scaling ", options_.scaling,
@@ -56,29 +56,29 @@ class Rotary {
     }
   }
 
-  /// Turns queries or keys (batch, heads, tokens, head_dim) in place. Throws ShapeError for
+  /// Rotates queries or keys (batch, heads, tokens, head_dim) in place. Throws ShapeError for
   /// positions of other tokens.
   template <Scalar T>
   void apply(const TensorView<T, 4>& x, const Positions& positions = {}) const {
-    turn(x, positions, 1);
+    rotate(x, positions, 1);
   }
-  /// Turns them back, which is what gradients need.
+  /// Rotates them back, as the backward pass does with gradients.
   template <Scalar T>
   void undo(const TensorView<T, 4>& x, const Positions& positions = {}) const {
-    turn(x, positions, -1);
+    rotate(x, positions, -1);
   }
 
  private:
-  /// By an angle of so many positions.
-  struct Turn {
-    Turn(Index positions, double frequency) {
+  /// The rotation of one pair by the angle of a number of positions.
+  struct Rotation {
+    Rotation(Index positions, double frequency) {
       const double angle = static_cast<double>(positions) * frequency;
       cosine = std::cos(angle);
       sine = std::sin(angle);
     }
-    /// Both turns, one after the other.
-    Turn then(const Turn& other) const {
-      Turn both = *this;
+    /// Both rotations, one after the other.
+    Rotation then(const Rotation& other) const {
+      Rotation both = *this;
       both.cosine = detail::product(cosine, other.cosine) - detail::product(sine, other.sine);
       both.sine = detail::product(sine, other.cosine) + detail::product(cosine, other.sine);
       return both;
@@ -86,92 +86,94 @@ class Rotary {
     double cosine, sine;
   };
 
-  // Positions from multiple to multiple of this share what is costly, a sine and a cosine in double
-  // for every pair. A position's turn, and its bits, depend on the position alone.
+  // A sine and a cosine in double are costly: they are computed at multiples of `stretch` alone,
+  // and the positions between follow by products. The rotation of a position, and its bits, depend
+  // on the position alone.
   static constexpr Index stretch = 16;
 
   template <Scalar T>
-  void turn(const TensorView<T, 4>& x, const Positions& positions, double direction) const {
+  void rotate(const TensorView<T, 4>& x, const Positions& positions, double direction) const {
     const auto pairs = static_cast<Index>(frequencies_.size());
     if (x.extent(3) < 2 * pairs) {
       throw_shape_error("Rotary: heads of ", x.extent(3), ", expected ", 2 * pairs);
     }
     positions.check("Rotary", {x.extent(0), x.extent(2)});
-    if (positions.are_columns()) return turn_columns(x, positions.first(), direction);
+    if (positions.are_columns()) return rotate_columns(x, positions.first(), direction);
     const Index tokens = x.extent(2), pieces = (tokens + stretch - 1) / stretch;
     parallel_for(x.extent(0) * pieces, [&](Index at) {
       const Index row = at / pieces, begin = at % pieces * stretch;
       const auto own = x.slice(0, row, row + 1);
-      std::vector<Turn> start;
-      std::vector<T> turns(static_cast<std::size_t>(2 * pairs));
-      Index from = -1;  // where `start` turns to
+      std::vector<Rotation> start;
+      std::vector<T> rotations(static_cast<std::size_t>(2 * pairs));
+      Index from = -1;  // the position of `start`
       for (Index token = begin; token < std::min(begin + stretch, tokens); ++token) {
         const Index position = positions.at(row, token), step = position % stretch;
         if (position - step != from) start = starts(from = position - step);
-        turns_at(start, step, direction, turns.data());
-        turn_token(own, token, turns.data(), pairs);
+        cosines_and_sines(start, step, direction, rotations.data());
+        rotate_token(own, token, rotations.data(), pairs);
       }
     });
   }
   template <Scalar T>
-  void turn_columns(const TensorView<T, 4>& x, Index first, double direction) const {
+  void rotate_columns(const TensorView<T, 4>& x, Index first, double direction) const {
     const auto pairs = static_cast<Index>(frequencies_.size());
     const Index tokens = x.extent(2), before = (first < 0 ? first - stretch + 1 : first) / stretch;
     const Index stretches = tokens == 0 ? 0 : (first + tokens - 1 - before * stretch) / stretch + 1;
     parallel_for(stretches, [&](Index at) {
       const Index begin = (before + at) * stretch;  // a position
       const auto start = starts(begin);
-      std::vector<T> turns(static_cast<std::size_t>(2 * pairs));
+      std::vector<T> rotations(static_cast<std::size_t>(2 * pairs));
       const Index end = std::min(begin + stretch, first + tokens);
       for (Index position = std::max(begin, first); position < end; ++position) {
-        turns_at(start, position - begin, direction, turns.data());
-        turn_token(x, position - first, turns.data(), pairs);
+        cosines_and_sines(start, position - begin, direction, rotations.data());
+        rotate_token(x, position - first, rotations.data(), pairs);
       }
     });
   }
 
-  /// The turns to a position, one a pair.
-  std::vector<Turn> starts(Index position) const {
-    std::vector<Turn> start;
+  /// The rotations to a position, one a pair.
+  std::vector<Rotation> starts(Index position) const {
+    std::vector<Rotation> start;
     for (const double frequency : frequencies_) start.emplace_back(position, frequency);
     return start;
   }
-  /// Cosines and sines, one a pair, of the position so many steps further.
+  /// Cosines, then sines, one a pair, of the rotations `step` positions behind `start`.
   template <Scalar T>
-  void turns_at(const std::vector<Turn>& start, Index step, double direction, T* turns) const {
+  void cosines_and_sines(const std::vector<Rotation>& start, Index step, double direction,
+                         T* rotations) const {
     const std::size_t pairs = start.size(), first = static_cast<std::size_t>(step) * pairs;
     for (std::size_t i = 0; i < pairs; ++i) {
-      const Turn turn = start[i].then(steps_[first + i]);
-      turns[i] = static_cast<T>(turn.cosine);
-      turns[pairs + i] = static_cast<T>(direction * turn.sine);
+      const Rotation rotation = start[i].then(steps_[first + i]);
+      rotations[i] = static_cast<T>(rotation.cosine);
+      rotations[pairs + i] = static_cast<T>(direction * rotation.sine);
     }
   }
 
-  /// All heads of a token.
+  /// Rotates all heads of a token.
   template <Scalar T>
-  void turn_token(const TensorView<T, 4>& x, Index token, const T* turns, Index pairs) const {
-    const auto turn_vectors = simd::row_kernels<T>().turn;
+  void rotate_token(const TensorView<T, 4>& x, Index token, const T* rotations, Index pairs) const {
+    const auto rotate_vectors = simd::row_kernels<T>().turn;
     const bool vectors = options_.pairing == RotaryPairing::half_split && x.stride(3) == 1;
     for (Index item = 0; item < x.extent(0); ++item) {
       for (Index head = 0; head < x.extent(1); ++head) {
         T* row = &x(item, head, token, 0);
         if (vectors) {
-          turn_vectors(turns, turns + pairs, row, row + pairs, pairs);
+          rotate_vectors(rotations, rotations + pairs, row, row + pairs, pairs);
         } else {
-          turn_row(row, x.stride(3), turns, pairs);
+          rotate_row(row, x.stride(3), rotations, pairs);
         }
       }
     }
   }
 
   template <Scalar T>
-  void turn_row(T* row, Index stride, const T* turns, Index pairs) const {
+  void rotate_row(T* row, Index stride, const T* rotations, Index pairs) const {
     const bool split = options_.pairing == RotaryPairing::half_split;
     const Index apart = (split ? pairs : 1) * stride;
     for (Index i = 0; i < pairs; ++i) {
       T& a = row[(split ? i : 2 * i) * stride];
       T& b = (&a)[apart];
-      const T cosine = turns[i], sine = turns[pairs + i], before = a;
+      const T cosine = rotations[i], sine = rotations[pairs + i], before = a;
       a = detail::product(a, cosine) - detail::product(b, sine);
       b = detail::product(b, cosine) + detail::product(before, sine);
     }
@@ -179,7 +181,7 @@ class Rotary {
 
   RotaryOptions options_;
   std::vector<double> frequencies_;
-  std::vector<Turn> steps_;  // [step][pair], by 0 … stretch - 1 positions
+  std::vector<Rotation> steps_;  // [step][pair], by 0 … stretch - 1 positions
 };
 
 }  // namespace heed

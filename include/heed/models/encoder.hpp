@@ -33,7 +33,7 @@ struct EncoderOptions {
   double init_std = 0.02;       // of the normal distribution that embeddings start from
   BlockOptions block = {};      // its dropout is that of the embeddings too
 
-  /// BERT's kind of a block with the given sizes: norms after its parts, exact GELU.
+  /// BERT's: the given block with norms after its parts and exact GELU.
   static EncoderOptions bert(BlockOptions block = {}) {
     block.activation = ActivationKind::gelu;
     block.norm_epsilon = 1e-12;

@@ -28,8 +28,8 @@ struct EncoderDecoderOptions {
   bool tied_head = false;   // logits by the table of target embeddings
   BlockOptions block = {};  // of both sides; its dropout is that of the embeddings too
 
-  /// The original kind of a block with the given sizes: sinusoidal positions, norms after its
-  /// parts, ReLU.
+  /// The original transformer's: the given block with sinusoidal positions, norms after its parts
+  /// and ReLU.
   static EncoderDecoderOptions original(BlockOptions block = {}) {
     block.positions = PositionKind::sinusoidal;
     block.activation = ActivationKind::relu;

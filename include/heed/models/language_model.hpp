@@ -26,7 +26,7 @@ struct LanguageModelOptions {
   double init_std = 0.02;   // of the normal distribution that weights start from
   BlockOptions block = {};  // its dropout is that of the embeddings too
 
-  /// Llama's kind of a block with the given sizes: rotary positions, RMS norms, SwiGLU, no biases.
+  /// Llama's: the given block with rotary positions, RMS norms, SwiGLU and no biases.
   static LanguageModelOptions llama(BlockOptions block = {}) {
     block.positions = PositionKind::rotary;
     block.activation = ActivationKind::silu;
