@@ -14,7 +14,6 @@
 #include <heed/masks/causal.hpp>
 #include <heed/masks/mask.hpp>
 #include <heed/models/language_model.hpp>
-#include <heed/models/language_model.hpp>
 
 namespace heed {
 
