@@ -12,7 +12,7 @@
 #include <string>
 
 #include <heed/attention.hpp>
-#include <heed/attention/reference_backward.hpp>
+#include <heed/attention/reference.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/core/random.hpp>
 

@@ -5,10 +5,7 @@
 /// The readable definition is its own header: <heed/attention/reference.hpp>.
 #include <heed/attention/additive.hpp>
 #include <heed/attention/backward.hpp>
-#include <heed/attention/bias_gradient_view.hpp>
-#include <heed/attention/bias_view.hpp>
 #include <heed/attention/block_top_k.hpp>
-#include <heed/attention/cache_shape.hpp>
 #include <heed/attention/cached.hpp>
 #include <heed/attention/forward.hpp>
 #include <heed/attention/gradient_options.hpp>
@@ -16,13 +13,8 @@
 #include <heed/attention/merge.hpp>
 #include <heed/attention/options.hpp>
 #include <heed/attention/packed.hpp>
-#include <heed/attention/packed_backward.hpp>
-#include <heed/attention/page_pool.hpp>
-#include <heed/attention/per_query_input.hpp>
 #include <heed/attention/plan.hpp>
 #include <heed/attention/relative_bias.hpp>
 #include <heed/attention/score_function.hpp>
-#include <heed/attention/weight_dropout.hpp>
-#include <heed/attention/weight_summary.hpp>
 #include <heed/attention/weights.hpp>
 #include <heed/masks.hpp>

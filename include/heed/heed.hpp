@@ -7,7 +7,6 @@
 /// <heed/io/gguf.hpp>, <heed/text.hpp>, <heed/pretrained.hpp>.
 #include <heed/attention.hpp>
 #include <heed/attention/reference.hpp>
-#include <heed/attention/reference_backward.hpp>
 #include <heed/core.hpp>
 #include <heed/generation.hpp>
 #include <heed/io.hpp>

@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include <heed/masks/combine.hpp>
 #include <heed/masks/describe.hpp>
 #include <heed/masks/mask.hpp>
-#include <heed/masks/partial.hpp>
 #include <heed/tensor/tensor.hpp>
 #include <heed/tensor/view.hpp>
 

@@ -6,12 +6,9 @@
 #include <heed/tensor/copy.hpp>
 #include <heed/tensor/eigen_views.hpp>
 #include <heed/tensor/extents.hpp>
-#include <heed/tensor/layout.hpp>
 #include <heed/tensor/matrix_product.hpp>
 #include <heed/tensor/overlap.hpp>
 #include <heed/tensor/packed_matrix.hpp>
-#include <heed/tensor/product_group.hpp>
-#include <heed/tensor/row_mask.hpp>
 #include <heed/tensor/rows.hpp>
 #include <heed/tensor/tensor.hpp>
 #include <heed/tensor/view.hpp>

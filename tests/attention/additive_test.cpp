@@ -11,12 +11,9 @@
 #include <heed/attention/forward.hpp>
 #include <heed/core/bfloat16.hpp>
 #include <heed/core/random.hpp>
-#include <heed/masks/causal.hpp>
 #include <heed/masks/combine.hpp>
 #include <heed/masks/dense.hpp>
-#include <heed/masks/full.hpp>
-#include <heed/masks/padding.hpp>
-#include <heed/masks/sliding_window.hpp>
+#include <heed/masks/intervals.hpp>
 
 namespace heed {
 namespace {

@@ -3,7 +3,6 @@
 #include <heed/attention/backward.hpp>
 
 #include <heed/attention/packed.hpp>
-#include <heed/attention/packed_backward.hpp>
 #include <heed/masks.hpp>
 
 #include "support/backward_cases.hpp"

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include <heed/attention/detail/backward_problem.hpp>
+#include <heed/attention/detail/backward_call.hpp>
 
 #include <functional>
 
-#include <heed/masks/causal.hpp>
-#include <heed/masks/padding.hpp>
+#include <heed/masks/intervals.hpp>
 
 #include "support/backward_cases.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/attention/detail/backward_rows.hpp>
+#include <heed/attention/detail/backward_pass.hpp>
 
 #include "support/backward_cases.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/attention/detail/backward_scratch.hpp>
+#include <heed/attention/detail/workspace.hpp>
 
 #include <gtest/gtest.h>
 

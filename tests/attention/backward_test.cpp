@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include <heed/attention/backward.hpp>
 
-#include <heed/masks/causal.hpp>
 #include <heed/masks/combine.hpp>
-#include <heed/masks/full.hpp>
-#include <heed/masks/padding.hpp>
+#include <heed/masks/intervals.hpp>
 
 #include "support/backward_cases.hpp"
 

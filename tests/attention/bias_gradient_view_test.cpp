@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/attention/bias_gradient_view.hpp>
+#include <heed/attention/gradient_options.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/attention/bias_view.hpp>
+#include <heed/attention/options.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/attention/cache_shape.hpp>
+#include <heed/attention/key_value_cache.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include <heed/attention/detail/call_masks.hpp>
+#include <heed/attention/detail/call.hpp>
 
 #include <gtest/gtest.h>
 
 #include <heed/attention.hpp>
 #include <heed/attention/reference.hpp>
-#include <heed/attention/reference_backward.hpp>
 #include <heed/masks.hpp>
 
 #include "support/attention_cases.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/attention/detail/check_memory.hpp>
+#include <heed/attention/detail/call.hpp>
 
 #include <gtest/gtest.h>
 

@@ -5,8 +5,7 @@
 #include <vector>
 
 #include <heed/attention/forward.hpp>
-#include <heed/masks/causal.hpp>
-#include <heed/masks/full.hpp>
+#include <heed/masks/intervals.hpp>
 
 #include "support/attention_cases.hpp"
 

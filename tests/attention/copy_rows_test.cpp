@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/attention/detail/copy_rows.hpp>
+#include <heed/attention/detail/operands.hpp>
 
 #include <gtest/gtest.h>
 

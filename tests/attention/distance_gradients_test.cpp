@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/attention/detail/distance_gradients.hpp>
+#include <heed/attention/detail/score_gradients.hpp>
 
 #include <heed/masks.hpp>
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <heed/attention/forward.hpp>
 
-#include <heed/masks/causal.hpp>
-#include <heed/masks/full.hpp>
+#include <heed/masks/intervals.hpp>
 
 #include "support/attention_cases.hpp"
 

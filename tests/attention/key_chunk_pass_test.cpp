@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include <heed/attention/detail/key_chunk_pass.hpp>
+#include <heed/attention/detail/backward_pass.hpp>
 
-#include <heed/masks/causal.hpp>
+#include <heed/masks/intervals.hpp>
 
 #include "support/backward_cases.hpp"
 

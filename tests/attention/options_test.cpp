@@ -9,7 +9,7 @@
 
 #include <heed/attention/forward.hpp>
 #include <heed/attention/relative_bias.hpp>
-#include <heed/masks/causal.hpp>
+#include <heed/masks/intervals.hpp>
 
 namespace heed {
 namespace {

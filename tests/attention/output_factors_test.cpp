@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/attention/detail/output_factors.hpp>
+#include <heed/attention/detail/forward_pass.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/attention/packed_backward.hpp>
+#include <heed/attention/packed.hpp>
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/attention/detail/pair_blocks.hpp>
+#include <heed/attention/detail/forward_pass.hpp>
 
 #include "support/bfloat16_cases.hpp"
 

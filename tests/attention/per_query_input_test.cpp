@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/attention/per_query_input.hpp>
+#include <heed/attention/gradient_options.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include <heed/attention/detail/prepared_queries.hpp>
+#include <heed/attention/detail/backward_pass.hpp>
 
-#include <heed/masks/full.hpp>
+#include <heed/masks/intervals.hpp>
 
 #include "support/backward_cases.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include <heed/attention/detail/problem.hpp>
+#include <heed/attention/detail/call.hpp>
 
-#include <heed/masks/causal.hpp>
+#include <heed/masks/intervals.hpp>
 
 #include "support/attention_cases.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/attention/detail/query_block_pass.hpp>
+#include <heed/attention/detail/forward_pass.hpp>
 
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include <heed/attention/reference_backward.hpp>
+#include <heed/attention/reference.hpp>
 
-#include <heed/masks/causal.hpp>
-#include <heed/masks/full.hpp>
+#include <heed/masks/intervals.hpp>
 
 #include "support/backward_cases.hpp"
 #include "support/changed_gradients.hpp"

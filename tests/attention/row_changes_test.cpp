@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include <heed/attention/detail/row_changes.hpp>
+#include <heed/attention/detail/score_mod.hpp>
 
-#include <heed/masks/full.hpp>
+#include <heed/masks/intervals.hpp>
 
 #include "support/score_changes.hpp"
 

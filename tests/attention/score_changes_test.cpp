@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include <heed/attention/detail/score_changes.hpp>
+#include <heed/attention/detail/call.hpp>
 
 #include <limits>
 
-#include <heed/masks/full.hpp>
+#include <heed/masks/intervals.hpp>
 
 #include "support/score_changes.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/attention/detail/score_units.hpp>
+#include <heed/attention/detail/call.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include <heed/attention/detail/seeing_queries.hpp>
+#include <heed/attention/detail/visible_keys.hpp>
 
 #include <gtest/gtest.h>
 
-#include <heed/masks/causal.hpp>
+#include <heed/masks/intervals.hpp>
 
 namespace heed::detail {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/attention/weight_summary.hpp>
+#include <heed/attention/weights.hpp>
 
 #include <heed/masks.hpp>
 

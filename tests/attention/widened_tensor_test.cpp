@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/attention/detail/widened_tensor.hpp>
+#include <heed/attention/detail/backward_call.hpp>
 
 #include <string>
 

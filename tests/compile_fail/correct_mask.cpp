@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <heed/masks/causal.hpp>
+#include <heed/masks/intervals.hpp>
 
 bool use() { return heed::allows(heed::masks::Causal{}, {}); }

@@ -8,7 +8,7 @@
 #include <heed/core/bfloat16.hpp>
 #include <heed/generation/beam_search.hpp>
 #include <heed/generation/generate.hpp>
-#include <heed/masks/sliding_window.hpp>
+#include <heed/masks/intervals.hpp>
 
 #include "laws/layer_laws.hpp"
 

@@ -2,8 +2,8 @@
 #include <heed/generation/translation_session.hpp>
 
 #include <heed/generation/generate.hpp>
-#include <heed/masks/padding.hpp>
-#include <heed/masks/predicate.hpp>
+#include <heed/masks/intervals.hpp>
+#include <heed/masks/mask.hpp>
 #include <heed/tensor/copy.hpp>
 
 #include "laws/layer_laws.hpp"

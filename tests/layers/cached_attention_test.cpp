@@ -2,7 +2,7 @@
 #include <heed/layers/cached_attention.hpp>
 
 #include <heed/attention/cached.hpp>
-#include <heed/masks/causal.hpp>
+#include <heed/masks/intervals.hpp>
 
 #include "laws/layer_laws.hpp"
 #include "support/attention_calls.hpp"

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include <heed/masks/full.hpp>
+#include <heed/masks/intervals.hpp>
 
 #include "laws/layer_laws.hpp"
 

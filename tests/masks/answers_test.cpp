@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/masks/detail/answers.hpp>
+#include <heed/masks/dense.hpp>
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,6 @@
 #include <vector>
 
 #include <heed/core/bfloat16.hpp>
-#include <heed/masks/dense.hpp>
 #include <heed/tensor/eigen.hpp>
 #include <heed/tensor/tensor.hpp>
 

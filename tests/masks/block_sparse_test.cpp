@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/masks/block_sparse.hpp>
+#include <heed/masks/sparse.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/masks/causal.hpp>
+#include <heed/masks/intervals.hpp>
 
 #include <gtest/gtest.h>
 

@@ -3,10 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include <heed/masks/causal.hpp>
-#include <heed/masks/full.hpp>
+#include <heed/masks/intervals.hpp>
 #include <heed/masks/mask.hpp>
-#include <heed/masks/padding.hpp>
 
 namespace user {
 

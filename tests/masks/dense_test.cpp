@@ -11,7 +11,7 @@
 #include <vector>
 
 #include <heed/core/bfloat16.hpp>
-#include <heed/masks/causal.hpp>
+#include <heed/masks/intervals.hpp>
 #include <heed/tensor/eigen.hpp>
 #include <heed/tensor/tensor.hpp>
 

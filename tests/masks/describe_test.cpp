@@ -3,12 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include <heed/masks/causal.hpp>
-#include <heed/masks/padding.hpp>
-#include <heed/masks/partial.hpp>
-#include <heed/masks/predicate.hpp>
-#include <heed/masks/segments.hpp>
-#include <heed/masks/strided.hpp>
+#include <heed/masks/combine.hpp>
+#include <heed/masks/intervals.hpp>
+#include <heed/masks/mask.hpp>
+#include <heed/masks/sparse.hpp>
 
 namespace heed::masks {
 namespace {

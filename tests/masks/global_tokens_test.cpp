@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/masks/global_tokens.hpp>
+#include <heed/masks/sparse.hpp>
 
 #include <gtest/gtest.h>
 

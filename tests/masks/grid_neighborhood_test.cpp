@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/masks/grid_neighborhood.hpp>
+#include <heed/masks/sparse.hpp>
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <heed/masks/causal.hpp>
+#include <heed/masks/intervals.hpp>
 
 namespace heed::masks {
 namespace {

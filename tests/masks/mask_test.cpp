@@ -5,8 +5,7 @@
 
 #include <utility>
 
-#include <heed/masks/causal.hpp>
-#include <heed/masks/full.hpp>
+#include <heed/masks/intervals.hpp>
 
 namespace heed::masks {
 namespace {

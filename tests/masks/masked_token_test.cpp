@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/masks/masked_token.hpp>
+#include <heed/masks/tokens.hpp>
 
 #include <gtest/gtest.h>
 

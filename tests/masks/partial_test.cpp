@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/masks/partial.hpp>
+#include <heed/masks/combine.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include <heed/masks/per_head.hpp>
+#include <heed/masks/mask.hpp>
 
 #include <gtest/gtest.h>
 
 #include <cstdint>
 
-#include <heed/masks/causal.hpp>
-#include <heed/masks/full.hpp>
+#include <heed/masks/intervals.hpp>
 
 namespace heed::masks {
 namespace {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-#include <heed/masks/predicate.hpp>
+#include <heed/masks/mask.hpp>
 
 #include <gtest/gtest.h>
 
 #include <cstddef>
 #include <vector>
 
-#include <heed/masks/causal.hpp>
 #include <heed/masks/combine.hpp>
+#include <heed/masks/intervals.hpp>
 
 namespace heed::masks {
 namespace {

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include <heed/masks/dense.hpp>
-#include <heed/masks/groups.hpp>
-#include <heed/masks/padding.hpp>
+#include <heed/masks/intervals.hpp>
+#include <heed/masks/tokens.hpp>
 
 namespace heed::masks {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/masks/valid_keys.hpp>
+#include <heed/masks/tokens.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <heed/pretrained/load_model.hpp>
 
-#include <heed/masks/padding.hpp>
+#include <heed/masks/intervals.hpp>
 
 #include "pretrained/pretrained_files.hpp"
 

@@ -11,7 +11,7 @@
 #include <heed/generation/session.hpp>
 #include <heed/io/detail/json_reader.hpp>
 #include <heed/io/file.hpp>
-#include <heed/masks/causal.hpp>
+#include <heed/masks/intervals.hpp>
 
 #include "pretrained/golden_gguf.hpp"
 #include "pretrained/pretrained_files.hpp"

@@ -8,8 +8,7 @@
 #include <heed/generation/generate.hpp>
 #include <heed/generation/session.hpp>
 #include <heed/io/file.hpp>
-#include <heed/masks/causal.hpp>
-#include <heed/masks/full.hpp>
+#include <heed/masks/intervals.hpp>
 #include <heed/text/tokenizer.hpp>
 
 #include "pretrained/golden_gguf.hpp"

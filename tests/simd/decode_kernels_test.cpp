@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/simd/decode_kernels.hpp>
+#include <heed/simd/attention_kernels.hpp>
 
 #include <vector>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/simd/head_gradient_kernels.hpp>
+#include <heed/simd/backward_kernels.hpp>
 
 #include <cmath>
 #include <vector>

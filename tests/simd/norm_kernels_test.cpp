@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/simd/norm_kernels.hpp>
+#include <heed/simd/row_kernels.hpp>
 
 #include <gtest/gtest.h>
 

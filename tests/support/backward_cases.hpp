@@ -11,7 +11,7 @@
 #include <vector>
 
 #include <heed/attention/backward.hpp>
-#include <heed/attention/reference_backward.hpp>
+#include <heed/attention/reference.hpp>
 
 #include "support/attention_cases.hpp"
 

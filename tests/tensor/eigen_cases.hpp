@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include <heed/masks/causal.hpp>
+#include <heed/masks/intervals.hpp>
 #include <heed/tensor/rows.hpp>
 
 namespace heed::test {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/tensor/layout.hpp>
+#include <heed/tensor/overlap.hpp>
 
 #include <gtest/gtest.h>
 

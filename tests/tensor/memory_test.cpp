@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/tensor/detail/memory.hpp>
+#include <heed/tensor/tensor.hpp>
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,6 @@
 #include <fstream>
 #include <thread>
 #include <vector>
-
-#include <heed/tensor/tensor.hpp>
 
 #include "support/sanitizers.hpp"
 

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include <heed/tensor/detail/nested_list.hpp>
+#include <heed/tensor/tensor.hpp>
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
-
-#include <heed/tensor/tensor.hpp>
 
 namespace heed {
 namespace {

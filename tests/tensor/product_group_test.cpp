@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/tensor/product_group.hpp>
+#include <heed/tensor/matrix_product.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/tensor/detail/product_list.inl>
+#include <heed/tensor/detail/gemm.inl>
 
 #include <gtest/gtest.h>
 

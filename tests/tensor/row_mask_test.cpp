@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/tensor/row_mask.hpp>
+#include <heed/tensor/rows.hpp>
 
 #include <gtest/gtest.h>
 

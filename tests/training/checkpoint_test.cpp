@@ -15,7 +15,7 @@
 
 #include <heed/core/parallel.hpp>
 #include <heed/io/safetensors.hpp>
-#include <heed/masks/causal.hpp>
+#include <heed/masks/intervals.hpp>
 #include <heed/models/language_model.hpp>
 #include <heed/training/losses.hpp>
 #include <heed/training/optimizers.hpp>

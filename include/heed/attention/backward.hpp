@@ -4,17 +4,16 @@
 #include <type_traits>
 
 #include <heed/attention/detail/arguments.hpp>
-#include <heed/attention/detail/backward_problem.hpp>
-#include <heed/attention/detail/call_masks.hpp>
+#include <heed/attention/detail/backward_call.hpp>
+#include <heed/attention/detail/call.hpp>
 #include <heed/attention/detail/run.hpp>
-#include <heed/attention/detail/widened_tensor.hpp>
 #include <heed/attention/gradient_options.hpp>
 #include <heed/attention/options.hpp>
 #include <heed/core/bfloat16.hpp>
 #include <heed/core/config.hpp>
 #include <heed/core/scalar.hpp>
 #include <heed/masks/detail/mask_ref.hpp>
-#include <heed/masks/full.hpp>
+#include <heed/masks/intervals.hpp>
 #include <heed/tensor/view_of.hpp>
 
 namespace heed {

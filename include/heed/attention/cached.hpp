@@ -6,12 +6,11 @@
 #include <type_traits>
 
 #include <heed/attention/detail/arguments.hpp>
-#include <heed/attention/detail/call_masks.hpp>
+#include <heed/attention/detail/call.hpp>
 #include <heed/attention/forward.hpp>
 #include <heed/attention/key_value_cache.hpp>
 #include <heed/masks/combine.hpp>
-#include <heed/masks/full.hpp>
-#include <heed/masks/padding.hpp>
+#include <heed/masks/intervals.hpp>
 #include <heed/tensor/tensor.hpp>
 
 namespace heed {

@@ -4,14 +4,13 @@
 #include <type_traits>
 
 #include <heed/attention/detail/arguments.hpp>
-#include <heed/attention/detail/call_masks.hpp>
-#include <heed/attention/detail/problem.hpp>
+#include <heed/attention/detail/call.hpp>
 #include <heed/attention/detail/run.hpp>
 #include <heed/attention/options.hpp>
 #include <heed/core/config.hpp>
 #include <heed/core/scalar.hpp>
 #include <heed/masks/detail/mask_ref.hpp>
-#include <heed/masks/full.hpp>
+#include <heed/masks/intervals.hpp>
 #include <heed/tensor/tensor.hpp>
 #include <heed/tensor/view_of.hpp>
 

@@ -1,21 +1,162 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <cstring>
+#include <limits>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <type_traits>
+#include <utility>
 
-#include <heed/attention/cache_shape.hpp>
 #include <heed/attention/detail/operands.hpp>
-#include <heed/attention/detail/page_tables.hpp>
-#include <heed/attention/page_pool.hpp>
 #include <heed/core/bfloat16.hpp>
 #include <heed/core/error.hpp>
+#include <heed/core/index.hpp>
 #include <heed/tensor/tensor.hpp>
 #include <heed/tensor/view_of.hpp>
 
 namespace heed {
+
+/// What a KeyValueCache holds and in which pieces. `KeyValueCache<T>::for_tokens` counts the pages.
+struct CacheShape {
+  static constexpr Index same_as_keys = -1;
+  Index batch = 1;  // sequences
+  Index kv_heads = 1;
+  Index head_dim = 1;
+  Index value_dim = same_as_keys;  // same_as_keys: head_dim
+  /// Tokens in a page, a multiple of 16. Multiples of 96 are read without copying.
+  Index page_size = 96;
+  /// Pages in all, for all sequences.
+  Index pages = 1;
+
+  /// One page per sequence, of at least `length` tokens: a contiguous cache. Throws ShapeError for
+  /// lengths that are negative or too long to round up.
+  static CacheShape contiguous(Index batch, Index kv_heads, Index head_dim, Index value_dim,
+                               Index length) {
+    if (length < 0 || length > std::numeric_limits<Index>::max() - 95) {
+      throw_shape_error("KeyValueCache: a length of ", length, " tokens");
+    }
+    const Index tokens = detail::larger((length + 95) / 96 * 96, 96);
+    return {batch, kv_heads, head_dim, value_dim, tokens, batch};
+  }
+  /// The same with pages enough for every sequence to have `length` tokens. Throws ShapeError where
+  /// they cannot be counted.
+  CacheShape for_tokens(Index length) const {
+    CacheShape shape = *this;
+    const bool sizes = batch >= 0 && length >= 0 && page_size > 0;
+    if (!sizes || __builtin_mul_overflow(batch, length / page_size + (length % page_size > 0),
+                                         &shape.pages)) {
+      throw_shape_error("KeyValueCache: a batch of ", batch, " with ", length,
+                        " tokens in pages of ", page_size);
+    }
+    return shape;
+  }
+};
+
+namespace detail {
+
+/// The shape with a value_dim, unless no cache can have it.
+inline CacheShape checked(CacheShape shape) {
+  if (shape.value_dim == CacheShape::same_as_keys) shape.value_dim = shape.head_dim;
+  if (shape.batch < 0 || shape.kv_heads < 0 || shape.head_dim < 0 || shape.value_dim < 0 ||
+      shape.pages < 0 || shape.page_size < 16 || shape.page_size % 16 != 0) {
+    throw_shape_error("KeyValueCache: batch ", shape.batch, ", kv_heads ", shape.kv_heads,
+                      ", dims ", shape.head_dim, " and ", shape.value_dim, ", ", shape.pages,
+                      " pages of ", shape.page_size, " tokens (a multiple of 16)");
+  }
+  Index tokens = 0;
+  if (__builtin_mul_overflow(shape.pages, shape.page_size, &tokens)) {
+    throw_shape_error("KeyValueCache: ", shape.pages, " pages of ", shape.page_size,
+                      " tokens are more than an Index counts");
+  }
+  return shape;
+}
+
+}  // namespace detail
+
+/// A cache has no free page for what was to be appended; it is as it was before.
+class CacheFull : public detail::ErrorAs<std::length_error> {
+ public:
+  using ErrorAs::ErrorAs;
+};
+
+namespace detail {
+
+/// Pages by number, each with the count of sequences that hold it.
+class PagePool {
+ public:
+  explicit PagePool(Index pages) : holders_({pages}), free_({pages}), available_(pages) {
+    for (Index i = 0; i < pages; ++i) free_[i] = pages - 1 - i;
+  }
+
+  Index available() const { return available_; }
+  Index holders(Index page) const { return holders_[page]; }
+
+  /// A page nobody holds, now held once. There must be one.
+  Index take() {
+    HEED_EXPECTS(available_ > 0);
+    const Index page = free_[--available_];
+    holders_[page] = 1;
+    return page;
+  }
+  void hold(Index page) { ++holders_[page]; }
+  void release(Index page) {
+    if (--holders_[page] == 0) free_[available_++] = page;
+  }
+
+ private:
+  Tensor<Index, 1> holders_;
+  Tensor<Index, 1> free_;  // the first `available_`, the next to be taken last
+  Index available_;
+};
+
+/// Which pages the sequences of a cache stand on, in order: a list of page numbers for each.
+class PageTables {
+ public:
+  explicit PageTables(Index sequences) : sizes_({sequences}), pages_({sequences, 0}) {}
+
+  Index size(Index sequence) const { return sizes_[sequence]; }
+  /// The pages of a sequence; valid until there is room for more.
+  const Index* of(Index sequence) const { return pages_.data() + sequence * pages_.extent(1); }
+  Index& at(Index sequence, Index i) { return pages_.data()[sequence * pages_.extent(1) + i]; }
+  Index last(Index sequence) const { return of(sequence)[size(sequence) - 1]; }
+
+  /// Room for `count` pages of every sequence, so that pushing that many cannot fail.
+  void make_room(Index count) {
+    if (count > pages_.extent(1)) widen(larger(count, larger(2 * pages_.extent(1), 8)));
+  }
+  /// Where there is room.
+  void push(Index sequence, Index page) {
+    HEED_EXPECTS(size(sequence) < pages_.extent(1));
+    at(sequence, sizes_[sequence]++) = page;
+  }
+  void pop(Index sequence) { --sizes_[sequence]; }
+  void clear(Index sequence) { sizes_[sequence] = 0; }
+  /// Makes the list of `to` that of `from` in `tables`, which has the same width or less.
+  void copy(const PageTables& tables, Index from, Index to) {
+    sizes_[to] = 0;
+    for (Index i = 0; i < tables.size(from); ++i) push(to, tables.of(from)[i]);
+  }
+
+ private:
+  void widen(Index wider) {
+    Tensor<Index, 2> pages({pages_.extent(0), wider});
+    for (Index sequence = 0; sequence < pages_.extent(0); ++sequence) {
+      const Index count = sizes_[sequence];
+      if (count == 0) continue;
+      std::memcpy(pages.data() + sequence * wider, of(sequence),
+                  static_cast<std::size_t>(count) * sizeof(Index));
+    }
+    pages_ = std::move(pages);
+  }
+
+  Tensor<Index, 1> sizes_;
+  Tensor<Index, 2> pages_;  // rows as wide as the longest list ever, the ends unused
+};
+
+}  // namespace detail
 
 /// Keys and values of the tokens so far, for attention one token, or some, at a time. Sequences
 /// grow by `append` and shrink by `truncate`; their pages can be shared (`fork`, `reorder`) and are

@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include <heed/attention/detail/problem.hpp>
+#include <heed/attention/detail/call.hpp>
 #include <heed/attention/options.hpp>
 #include <heed/core/detail/math.hpp>
 #include <heed/core/error.hpp>

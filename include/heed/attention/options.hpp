@@ -1,17 +1,119 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstdint>
 #include <optional>
 
-#include <heed/attention/bias_view.hpp>
 #include <heed/attention/detail/owned_array.hpp>
 #include <heed/attention/score_function.hpp>
-#include <heed/attention/weight_dropout.hpp>
+#include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
+#include <heed/core/philox.hpp>
+#include <heed/masks/policy.hpp>
+#include <heed/simd/attention_kernels.hpp>
 #include <heed/tensor/tensor.hpp>
 #include <heed/tensor/view.hpp>
 
 namespace heed {
+
+/// Dropout of attention weights, for training: each weight is zero with this probability, the
+/// others are divided by what is left. Which ones is a function of seed, layer and position alone:
+/// the same for every tiling, thread count and platform, in the forward pass and in the backward
+/// one. The probability is rounded to a multiple of 1/65536, the division to match. 0: no dropout.
+struct WeightDropout {
+  float probability = 0;
+  std::uint64_t seed = 0;
+  std::uint64_t layer = 0;  // tells layers of one seed apart
+};
+
+namespace detail {
+
+/// A WeightDropout in the units it is decided in: of 65536 equally likely draws the first `dropped`
+/// ones are dropped.
+struct DropoutDraws {
+  std::uint32_t dropped = 0;
+  PhiloxKey key{};
+
+  explicit DropoutDraws(const WeightDropout& dropout)
+      : dropped(static_cast<std::uint32_t>(dropout.probability * 65536.0f + 0.5f)) {
+    const std::uint64_t mixed = dropout.seed + dropout.layer * 0x9E3779B97F4A7C15u;
+    key = {static_cast<std::uint32_t>(mixed), static_cast<std::uint32_t>(mixed >> 32)};
+  }
+
+  double factor() const { return dropped == 65536 ? 0.0 : 65536.0 / (65536.0 - dropped); }
+
+  /// Bit i: whether the weight of key 8·group + i stays. One Philox block decides eight keys.
+  unsigned keep(const Position& at, Index group) const {
+    const auto low = [](Index value) { return static_cast<std::uint32_t>(value); };
+    const auto words = philox({low(group), low(at.query), low(at.head), low(at.batch)}, key);
+    unsigned bits = 0;
+    for (unsigned i = 0; i < 8; ++i) {
+      const std::uint32_t draw = words[i / 2] >> (i % 2 * 16) & 0xFFFF;
+      bits |= static_cast<unsigned>(draw >= dropped) << i;
+    }
+    return bits;
+  }
+
+  /// The counters of several groups or queries from a position on, for the kernels.
+  simd::DropoutLanes lanes(const Position& at, Index group, std::uint32_t group_step,
+                           std::uint32_t query_step, Index count) const {
+    const auto low = [](Index value) { return static_cast<std::uint32_t>(value); };
+    return {low(group), low(at.query),    low(at.head), low(at.batch), group_step,
+            query_step, {key[0], key[1]}, dropped,      count};
+  }
+};
+
+}  // namespace detail
+
+/// Whether dropout leaves the weight at a position (absolute, as masks see it).
+inline bool keeps(const WeightDropout& dropout, const Position& at) {
+  return (detail::DropoutDraws(dropout).keep(at, at.key >> 3) >> (at.key & 7) & 1) != 0;
+}
+
+/// A bias on scores, (batch, heads, queries, keys); any of the four may be 1 and holds for all
+/// then. Converts from views and tensors of rank 4, 3 (heads, queries, keys), 2 (queries, keys) and
+/// 1 (keys). Empty: none. A bias of −inf takes its key away from its query, as the additive masks
+/// of other libraries do; a mask does it without reading anything.
+template <class T>
+class BiasView {
+ public:
+  BiasView() = default;
+  BiasView(TensorView<const T, 4> view) : view_(view), given_(true) {}           // NOLINT
+  BiasView(TensorView<const T, 3> view) : BiasView(view.with_leading_axis()) {}  // NOLINT
+  BiasView(TensorView<const T, 2> view) : BiasView(view.with_leading_axis()) {}  // NOLINT
+  BiasView(TensorView<const T, 1> view) : BiasView(view.with_leading_axis()) {}  // NOLINT
+  template <std::size_t Rank>
+  BiasView(const Tensor<T, Rank>& tensor) : BiasView(tensor.view()) {}  // NOLINT
+  template <std::size_t Rank>
+  BiasView(const Tensor<T, Rank>&&) {  // NOLINT
+    static_assert(Rank == 0, "a bias of a temporary tensor dangles: give the tensor a name first");
+  }
+  template <std::size_t Rank>
+  BiasView(const TensorView<T, Rank>& view)  // NOLINT
+      : BiasView(TensorView<const T, Rank>(view)) {}
+
+  bool given() const { return given_; }
+  const TensorView<const T, 4>& view() const { return view_; }
+
+  /// The bias with its extents of 1 repeated. Throws ShapeError where an extent is neither.
+  BiasView over(const Extents<4>& scores) const {
+    if (!given_) return {};
+    BiasView result = *this;
+    for (std::size_t axis = 0; axis < 4; ++axis) {
+      if (view_.extent(axis) == scores[axis]) continue;
+      if (view_.extent(axis) != 1) {
+        throw_shape_error("attention: bias is ", view_.extents(), ", expected (batch, heads, ",
+                          "queries, keys) = ", scores, " or 1 in their places");
+      }
+      result.view_ = result.view_.broadcast(axis, scores[axis]);
+    }
+    return result;
+  }
+
+ private:
+  TensorView<const T, 4> view_;
+  bool given_ = false;
+};
 
 /// `first_query` for causal masks that line up the first query with the first key ("top-left");
 /// without it the last query lines up with the last key ("bottom-right").

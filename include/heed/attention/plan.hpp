@@ -2,12 +2,12 @@
 #pragma once
 
 #include <heed/attention/cached.hpp>
-#include <heed/attention/detail/call_masks.hpp>
-#include <heed/attention/detail/plan.hpp>
+#include <heed/attention/detail/call.hpp>
+#include <heed/attention/detail/run.hpp>
 #include <heed/attention/forward.hpp>
 #include <heed/attention/key_value_cache.hpp>
 #include <heed/attention/options.hpp>
-#include <heed/simd/kernels.hpp>
+#include <heed/simd/attention_kernels.hpp>
 
 namespace heed {
 

@@ -5,9 +5,9 @@
 #include <limits>
 #include <vector>
 
-#include <heed/attention/detail/call_masks.hpp>
-#include <heed/attention/detail/problem.hpp>
-#include <heed/attention/detail/score_units.hpp>
+#include <heed/attention/detail/backward_call.hpp>
+#include <heed/attention/detail/call.hpp>
+#include <heed/attention/gradient_options.hpp>
 #include <heed/attention/options.hpp>
 #include <heed/tensor/tensor.hpp>
 #include <heed/tensor/view_of.hpp>
@@ -139,6 +139,172 @@ void reference_attention(const Q& queries, const K& keys, const V& values, const
           }
           problem.out(item, head, query, d) = sum;
         }
+      }
+    }
+  }
+}
+
+namespace detail {
+
+/// One visible score on its way forward: s = f(cap · tanh(scale · q · k / cap) + biases), and its
+/// derivatives with respect to the biases and to scale · q · k.
+template <class T>
+struct ReferenceScore {
+  T score = 0;
+  T by_bias = 1;
+  T by_product = 1;
+};
+
+template <class T>
+ReferenceScore<T> reference_score(const AttentionProblem<T>& call, const Position& at,
+                                  Index query) {
+  const auto& changes = call.changes;
+  ReferenceScore<T> result{reference_product(call, at, query)};
+  if (changes.softcap != T{0}) {
+    const T tanh = std::tanh(result.score / changes.softcap);
+    result.score = changes.softcap * tanh;
+    result.by_product = 1 - tanh * tanh;
+  }
+  if (changes.bias.given()) {
+    result.score =
+        reference_sum(call, result.score, changes.bias.view()(at.batch, at.head, query, at.key));
+  }
+  if (changes.along_diagonals()) {
+    result.score =
+        reference_sum(call, result.score, changes.at_distance(at.head, at.key - at.query));
+  }
+  if (changes.function.given()) {
+    result.by_bias = changes.function.derivative(result.score, at);
+    result.by_product *= result.by_bias;
+    result.score = changes.function.value(result.score, at);
+  }
+  result.score = within_range(result.score);
+  return result;
+}
+
+/// Adds the gradient of a score to those of the biases it holds, each wanted or not.
+template <class T>
+void reference_biases(const BackwardProblem<T>& problem, const Position& at, Index query, T grad) {
+  const auto& more = problem.more;
+  const Index distance = at.key - at.query;
+  if (more.grad_bias.given()) {
+    const auto& out = more.grad_bias.view();
+    out(out.extent(0) == 1 ? 0 : at.batch, out.extent(1) == 1 ? 0 : at.head,
+        out.extent(2) == 1 ? 0 : query, out.extent(3) == 1 ? 0 : at.key) += grad;
+  }
+  if (!more.grad_alibi_slopes.empty()) {
+    more.grad_alibi_slopes[static_cast<std::size_t>(at.head)] -=
+        grad * static_cast<T>(distance < 0 ? -distance : distance);
+  }
+  const auto& relative = more.grad_relative_bias;
+  if (relative.extent(1) == 0) return;
+  const Index reach = relative.extent(1) / 2;
+  const Index within = distance < -reach ? -reach : distance > reach ? reach : distance;
+  relative(relative.extent(0) == 1 ? 0 : at.head, within + reach) += grad;
+}
+
+/// What one visible pair gives: its weight P = exp(s − lse) is known again from the log-sum-exp,
+/// and the gradient of s is P · (dP − delta), with dP = dO · v. Dropout leaves some of P and dP.
+template <class T>
+void reference_pair(const BackwardProblem<T>& problem, const Position& at, Index query, T delta) {
+  const auto& call = problem.forward;
+  const Index item = at.batch, head = at.head, key = at.key, key_head = call.key_head(head);
+  const auto score = reference_score(call, at, query);
+  T left = 1;
+  if (call.changes.drops()) {
+    const DropoutDraws draws(call.changes.dropout);
+    left = keeps(call.changes.dropout, at) ? static_cast<T>(draws.factor()) : T{0};
+  }
+  T grad_weight = 0;
+  for (Index d = 0; d < call.value_dim(); ++d) {
+    grad_weight += problem.grad_output(item, head, query, d) * call.values(item, key_head, key, d);
+  }
+  const T weight = std::exp(score.score - problem.log_sum_exp(item, head, query));
+  const T grad_score = weight * (grad_weight * left - delta);
+  for (Index d = 0; d < call.value_dim(); ++d) {
+    problem.grad_values(item, key_head, key, d) +=
+        weight * left * problem.grad_output(item, head, query, d);
+  }
+  const T grad_product = call.scale * grad_score * score.by_product;
+  for (Index d = 0; d < call.head_dim(); ++d) {
+    problem.grad_queries(item, head, query, d) += grad_product * call.keys(item, key_head, key, d);
+    problem.grad_keys(item, key_head, key, d) += grad_product * call.queries(item, head, query, d);
+  }
+  reference_biases(problem, at, query, grad_score * score.by_bias);
+}
+
+/// delta = Σ_d dO · O, less the gradient of the log-sum-exp: the derivative of P's denominator.
+template <class T>
+T reference_delta(const BackwardProblem<T>& problem, Index item, Index head, Index query) {
+  T delta = 0;
+  for (Index d = 0; d < problem.forward.value_dim(); ++d) {
+    delta += problem.grad_output(item, head, query, d) * problem.output(item, head, query, d);
+  }
+  const auto& given = problem.more.grad_log_sum_exp;
+  return given.given() ? delta - given.view()(item, head, query) : delta;
+}
+
+/// A sink is a key without value: dP = 0, so that its gradient is −P · delta. A query that sees no
+/// key has output 0, whatever its grad_output holds.
+template <class T>
+void reference_sink(const BackwardProblem<T>& problem, Index item, Index head, Index query, T delta,
+                    bool sees) {
+  if (problem.more.grad_sinks.empty()) return;
+  const auto index = static_cast<std::size_t>(head);
+  if (!sees) {
+    const auto& given = problem.more.grad_log_sum_exp;
+    delta = given.given() ? -given.view()(item, head, query) : T{0};
+  }
+  const T weight = std::exp(within_range(problem.forward.changes.sinks[index]) -
+                            problem.log_sum_exp(item, head, query));
+  problem.more.grad_sinks[index] -= weight * delta;
+}
+
+template <class T, std::size_t Rank>
+void write_zeros(const TensorView<T, Rank>& view) {
+  for (Index i = 0; i < view.extent(0); ++i) {
+    if constexpr (Rank == 1) {
+      view(i) = T{0};
+    } else {
+      write_zeros(view.select(0, i));
+    }
+  }
+}
+
+}  // namespace detail
+
+/// The definition of the gradients of attention, as the formulas read: pair by pair of a query and
+/// a key it sees. Same arguments as `attention_backward`, any floating-point type, plain loops; the
+/// measure that the fused kernel is tested against. A masked pair is not looked at, and a query
+/// with log-sum-exp −inf, which saw nothing, has gradient 0 and adds nothing to any other.
+template <Viewable Q, Viewable K, Viewable V, MaskPolicy M, Viewable Out, Viewable Lse,
+          Viewable GradOut, Viewable GradQ, Viewable GradK, Viewable GradV>
+void reference_backward(const Q& queries, const K& keys, const V& values, const M& mask,
+                        const Out& output, const Lse& log_sum_exp, const GradOut& grad_output,
+                        GradQ&& grad_queries, GradK&& grad_keys, GradV&& grad_values,
+                        const AttentionOptions<ValueOf<Q>>& options = {},
+                        const GradientOptions<ValueOf<Q>>& gradients = {}) {
+  using T = ValueOf<Q>;
+  const auto problem =
+      detail::checked_backward_problem<T>(queries, keys, values, output, log_sum_exp, grad_output,
+                                          grad_queries, grad_keys, grad_values, options, gradients);
+  const auto& call = problem.forward;
+  detail::check_mask_fits(mask, call);
+  detail::for_each_written(problem,
+                           [](const char*, const auto& view) { detail::write_zeros(view); });
+  for (Index item = 0; item < call.batch(); ++item) {
+    for (Index head = 0; head < call.heads(); ++head) {
+      for (Index query = 0; query < call.query_count(); ++query) {
+        if (problem.log_sum_exp(item, head, query) == -std::numeric_limits<T>::infinity()) continue;
+        const T delta = detail::reference_delta(problem, item, head, query);
+        Position at = detail::position_of(call, item, head, query, 0);
+        bool sees = false;
+        for (; at.key < call.key_count_of(item); ++at.key) {
+          if (!allows(mask, at)) continue;
+          detail::reference_pair(problem, at, query, delta);
+          sees = true;
+        }
+        detail::reference_sink(problem, item, head, query, delta, sees);
       }
     }
   }

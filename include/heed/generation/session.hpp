@@ -6,12 +6,11 @@
 #include <utility>
 #include <vector>
 
-#include <heed/attention/cache_shape.hpp>
 #include <heed/attention/key_value_cache.hpp>
 #include <heed/core/error.hpp>
 #include <heed/layers/cached_attention.hpp>
 #include <heed/layers/multi_head_attention.hpp>
-#include <heed/masks/causal.hpp>
+#include <heed/masks/intervals.hpp>
 #include <heed/masks/mask.hpp>
 #include <heed/models/language_model.hpp>
 

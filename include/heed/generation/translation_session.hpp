@@ -9,8 +9,7 @@
 #include <heed/attention/key_value_cache.hpp>
 #include <heed/core/error.hpp>
 #include <heed/layers/cached_attention.hpp>
-#include <heed/masks/causal.hpp>
-#include <heed/masks/full.hpp>
+#include <heed/masks/intervals.hpp>
 #include <heed/models/encoder_decoder.hpp>
 
 namespace heed {

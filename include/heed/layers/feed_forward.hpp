@@ -15,7 +15,7 @@
 #include <heed/simd/row_kernels.hpp>
 #include <heed/tensor/arithmetic.hpp>
 #include <heed/tensor/detail/definitions.hpp>
-#include <heed/tensor/product_group.hpp>
+#include <heed/tensor/matrix_product.hpp>
 #include <heed/tensor/tensor.hpp>
 #include <heed/tensor/view_of.hpp>
 

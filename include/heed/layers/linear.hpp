@@ -14,7 +14,6 @@
 #include <heed/layers/parameters.hpp>
 #include <heed/tensor/matrix_product.hpp>
 #include <heed/tensor/packed_matrix.hpp>
-#include <heed/tensor/product_group.hpp>
 #include <heed/tensor/tensor.hpp>
 #include <heed/tensor/view_of.hpp>
 

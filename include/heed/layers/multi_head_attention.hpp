@@ -28,7 +28,7 @@
 #include <heed/masks/mask.hpp>
 #include <heed/simd/row_kernels.hpp>
 #include <heed/tensor/detail/definitions.hpp>
-#include <heed/tensor/product_group.hpp>
+#include <heed/tensor/matrix_product.hpp>
 #include <heed/tensor/tensor.hpp>
 
 namespace heed {

@@ -8,7 +8,6 @@
 #include <heed/core/scalar.hpp>
 #include <heed/layers/detail/rows.hpp>
 #include <heed/layers/parameters.hpp>
-#include <heed/simd/norm_kernels.hpp>
 #include <heed/simd/row_kernels.hpp>
 #include <heed/tensor/detail/definitions.hpp>
 #include <heed/tensor/tensor.hpp>

@@ -5,9 +5,8 @@
 #include <utility>
 
 #include <heed/core/error.hpp>
-#include <heed/masks/padding.hpp>
-#include <heed/masks/segments.hpp>
-#include <heed/masks/valid_keys.hpp>
+#include <heed/masks/intervals.hpp>
+#include <heed/masks/tokens.hpp>
 #include <heed/tensor/tensor.hpp>
 
 namespace heed {

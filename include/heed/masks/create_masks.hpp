@@ -4,9 +4,9 @@
 #include <concepts>
 
 #include <heed/core/error.hpp>
-#include <heed/masks/causal.hpp>
 #include <heed/masks/combine.hpp>
-#include <heed/masks/valid_keys.hpp>
+#include <heed/masks/intervals.hpp>
+#include <heed/masks/tokens.hpp>
 
 namespace heed::masks {
 

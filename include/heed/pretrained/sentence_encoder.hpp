@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <heed/core/error.hpp>
-#include <heed/masks/padding.hpp>
+#include <heed/masks/intervals.hpp>
 #include <heed/models/encoder.hpp>
 #include <heed/pretrained/load_model.hpp>
 #include <heed/text/word_piece.hpp>

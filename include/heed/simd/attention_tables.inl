@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// The kernels of attention, by instruction set.
+// The kernels of attention and its backward pass, by instruction set.
 
+#include <heed/simd/attention_kernels.hpp>
+#include <heed/simd/backward_kernels.hpp>
 #include <heed/simd/base.inl>
-#include <heed/simd/decode_kernels.hpp>
-#include <heed/simd/dropout_kernels.hpp>
-#include <heed/simd/head_run_kernels.hpp>
 
 #define HEED_SIMD_PART 1
 #include <heed/simd/each_isa.inl>
@@ -61,6 +60,80 @@ template const DecodeKernels<float>& decode_kernels<float>();
 template const DecodeKernels<double>& decode_kernels<double>();
 template const HeadRunKernels<float>& head_run_kernels<float>();
 template const HeadRunKernels<double>& head_run_kernels<double>();
+#endif
+
+}  // namespace heed::simd
+
+// Of its backward pass.
+
+#define HEED_SIMD_PART 2
+#include <heed/simd/each_isa.inl>
+
+namespace heed::simd {
+namespace detail {
+
+template <class T>
+const BackwardKernels<T>& backward_kernels_of(Isa isa) {
+  HEED_SIMD_TABLE_OF(isa, backward_table);
+}
+#if HEED_SIMD_ALL_KERNELS
+template <class T>
+const HeadGradientKernels<T>& head_gradient_kernels_of(Isa isa) {
+  HEED_SIMD_TABLE_OF(isa, head_gradient_table);
+}
+#endif
+
+}  // namespace detail
+
+template <class T>
+const BackwardKernels<T>& backward_kernels() {
+  return detail::backward_kernels_of<T>(active());
+}
+#if HEED_SIMD_ALL_KERNELS
+template <class T>
+const HeadGradientKernels<T>& head_gradient_kernels() {
+  return detail::head_gradient_kernels_of<T>(active());
+}
+#endif
+#if defined(HEED_COMPILED_SOURCE)
+template const BackwardKernels<float>& backward_kernels<float>();
+template const BackwardKernels<double>& backward_kernels<double>();
+template const HeadGradientKernels<float>& head_gradient_kernels<float>();
+template const HeadGradientKernels<double>& head_gradient_kernels<double>();
+#endif
+
+}  // namespace heed::simd
+
+// Of tensors of bfloat16.
+
+#define HEED_SIMD_PART 4
+#include <heed/simd/each_isa.inl>
+
+namespace heed::simd {
+namespace detail {
+
+template <class T>
+const Bfloat16Kernels<T>& bfloat16_kernels_of(Isa isa) {
+  HEED_SIMD_TABLE_OF(isa, bfloat16_table);
+}
+
+}  // namespace detail
+
+template <class T>
+const Bfloat16Kernels<T>& bfloat16_kernels() {
+  return detail::bfloat16_kernels_of<T>(active());
+}
+template <class T>
+const PairKernels<T>* pair_kernels() {
+#if defined(__x86_64__)
+  if (active() == Isa::avx512_bf16) return avx512_kernels::pair_table<T>();
+#endif
+  return nullptr;
+}
+#if defined(HEED_COMPILED_SOURCE)
+template const PairKernels<float>* pair_kernels<float>();
+template const Bfloat16Kernels<float>& bfloat16_kernels<float>();
+template const Bfloat16Kernels<double>& bfloat16_kernels<double>();
 #endif
 
 }  // namespace heed::simd

@@ -4,11 +4,8 @@
 // The kernels of layers and training, by instruction set.
 
 #include <heed/simd/base.inl>
-#include <heed/simd/norm_kernels.hpp>
 #include <heed/simd/product_kernels.hpp>
-#include <heed/simd/rounded_kernels.hpp>
 #include <heed/simd/row_kernels.hpp>
-#include <heed/simd/training_kernels.hpp>
 
 #define HEED_SIMD_PART 3
 #include <heed/simd/each_isa.inl>

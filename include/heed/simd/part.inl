@@ -11,7 +11,6 @@ namespace HEED_SIMD_NAMESPACE {
 
 #if HEED_SIMD_PART == 0
 #include <heed/simd/lanes.inl>
-#include <heed/simd/partial.inl>
 #include <heed/simd/philox.inl>
 // The tile: 6 rows by HEED_SIMD_VECTORS vectors of sums stay in registers. The sse2 set, which has
 // to work out a fused multiply-add, waits for that and not for loads: 2 rows do, and compile
@@ -25,51 +24,28 @@ inline constexpr int tile_rows = 6;
 template <class S>
 inline constexpr int tile_stride{HEED_SIMD_VECTORS * S::width};
 #elif HEED_SIMD_PART == 1
-#include <heed/simd/attend.inl>
-#include <heed/simd/kernels.inl>
-// After the Table of kernels.inl.
-#include <heed/simd/decode_scores.inl>
-#include <heed/simd/decode_values.inl>
-// After decode_scores.inl and decode_values.inl.
-#include <heed/simd/decode.inl>
+#include <heed/simd/attend_queries.inl>
+// After the Table of attend_queries.inl.
+#include <heed/simd/attend_keys.inl>
 #include <heed/simd/dropout.inl>
 #if HEED_SIMD_ALL_KERNELS
-#include <heed/simd/ahead.inl>
-#include <heed/simd/head_group.inl>
-#include <heed/simd/row_products.inl>
-// After the RowProduct of row_products.inl.
-#include <heed/simd/head_run.inl>
+#include <heed/simd/short_sequences.inl>
 #endif
 #elif HEED_SIMD_PART == 2
 #include <heed/simd/backward.inl>
-#include <heed/simd/backward_table.inl>
 #if HEED_SIMD_ALL_KERNELS
 #include <heed/simd/head_gradient.inl>
 #endif
 #elif HEED_SIMD_PART == 3
 #include <heed/simd/activation.inl>
-#include <heed/simd/drop.inl>
-#include <heed/simd/product.inl>
-#include <heed/simd/quantized_words.inl>
-// After the ProductTable of product.inl.
-#include <heed/simd/quantized_product.inl>
-#include <heed/simd/rounded_rows.inl>
-// After rounded_rows.inl.
-#include <heed/simd/rounded_product.inl>
-// After drop.inl.
-#include <heed/simd/row.inl>
-#include <heed/simd/training.inl>
-// After row.inl and training.inl.
-#include <heed/simd/norm.inl>
+#include <heed/simd/gemm.inl>
+// After activation.inl and gemm.inl.
+#include <heed/simd/rows.inl>
 #elif HEED_SIMD_PART == 4
 #include <heed/simd/bfloat16.inl>
 #if HEED_SIMD_BYTES == 64
 #include <heed/simd/pairs.inl>
 // After pairs.inl.
-#include <heed/simd/attend_pairs.inl>
-// After attend_pairs.inl.
-#include <heed/simd/pair_table.inl>
-// After pair_table.inl.
 #include <heed/simd/pair_decode.inl>
 #endif
 #endif

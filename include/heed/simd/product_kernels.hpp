@@ -1,12 +1,73 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstdint>
+
 #include <heed/core/config.hpp>
 #include <heed/core/index.hpp>
-#include <heed/simd/product_tile.hpp>
-#include <heed/simd/quantized_panel.hpp>
+#include <heed/simd/matrix_ref.hpp>
 
 namespace heed::simd {
+
+/// Columns of the right-hand matrix that stand side by side when it is packed.
+inline constexpr Index panel_columns = 64;
+/// Rows of the left-hand matrix in one tile.
+inline constexpr Index product_rows = 6;
+/// Terms of a sum that make one partial sum; partial sums are added in order. Decides bits.
+inline constexpr Index product_block = 512;
+
+/// out(r, c) = addend(r, c) + Σ_k a(r, k) · b[k][c]: at most product_rows × panel_columns elements
+/// and product_block terms.
+template <class T>
+struct ProductTile {
+  MatrixRef<T> a;       // (row, k)
+  const T* b;           // [k][column]; whole vectors of columns can be read
+  Index b_stride;       // from one k to the next
+  MatrixRef<T> addend;  // without data: 0
+  T* out;               // may be the addend
+  Index out_row;        // strides of out
+  Index out_column;
+  Index rows;
+  Index columns;
+  Index depth;
+};
+
+/// What the codes of quantized weights are: 4 bits, 0 to 15; 4 bits for -8 to 7; 8 bits with a
+/// sign.
+enum class QuantizedCodes : std::uint8_t { nibbles, signed_nibbles, bytes };
+
+}  // namespace heed::simd
+
+namespace heed {
+
+/// How products with quantized weights are computed: with the bits of the product with the
+/// dequantized floats, or with the left-hand rows rounded to 16 bits (simd::RoundedRows), which
+/// takes about half the time.
+enum class QuantizedProducts : std::uint8_t { exact, rounded };
+
+}  // namespace heed
+
+namespace heed::simd {
+
+/// Quantized weights of panel_columns columns, in blocks of 32 terms, as a product reads them: for
+/// every block a scale per column and, for nibbles, a least value per column, both in half
+/// precision, then words of 32 bits per column with the codes. A weight is scale · code (+ least),
+/// rounded once. For exact products the codes follow one another from the lowest bits of the first
+/// word. For rounded ones, terms i and i + 16 of a block make pair i, since integer products come
+/// in pairs: pairs follow one another, 4 of nibbles or 2 of bytes to a word, the second of a pair
+/// 16 bits above the first.
+struct QuantizedPanel {
+  static constexpr Index terms = 32;  // in a block
+
+  const std::uint8_t* blocks = nullptr;
+  QuantizedCodes codes = QuantizedCodes::nibbles;
+  QuantizedProducts products = QuantizedProducts::exact;
+
+  static constexpr Index block_bytes(QuantizedCodes codes) {
+    const Index halves = codes == QuantizedCodes::nibbles ? 2 : 1;
+    return panel_columns * (2 * halves + (codes == QuantizedCodes::bytes ? terms : terms / 2));
+  }
+};
 
 /// The matrix product's kernels. An element's bits depend on its own row of a and column of b
 /// alone: not on the tile it was computed in, nor on which of the two matrices is called a.
@@ -26,5 +87,46 @@ struct ProductKernels {
 /// The kernels of the active instruction set.
 template <class T>
 const ProductKernels<T>& product_kernels();
+
+/// Rows of a left-hand matrix, rounded to 16 bits with a scale for every block of 32 terms: an
+/// error of at most 1/65534 of the block's largest magnitude. A block that is not finite is NaN.
+struct RoundedRows {
+  struct Block {
+    float scale;
+    float sum;           // scale · total
+    std::int32_t total;  // of the rounded values
+  };
+  const std::int32_t* pairs;  // [row][pair]: values i and i + 16 of a block
+  Index pair_stride;          // from row to row
+  const Block* blocks;        // [row][block]
+  Index block_stride;
+};
+
+/// A block of a QuantizedPanel taken apart.
+struct UnpackedBlock {
+  float scale[panel_columns];
+  float least[panel_columns];  // of nibbles only
+  std::int32_t pairs[QuantizedPanel::terms / 2 * panel_columns];
+};
+
+/// The kernels of products of rounded rows with quantized weights; T is float. An element's bits
+/// depend on its own row and column alone.
+template <class T>
+struct RoundedKernels {
+  /// Rounds a row of `depth` terms, a multiple of 32.
+  void (*round_row)(const T* x, Index step, Index depth, std::int32_t* pairs,
+                    RoundedRows::Block* blocks);
+  /// Takes the codes of `depth` terms apart, for `tile`.
+  void (*unpack)(const QuantizedPanel& panel, Index depth, UnpackedBlock* to);
+  /// A tile, whose own a and b are not read, of unpacked blocks of such codes.
+  void (*tile)(const ProductTile<T>& tile, const RoundedRows& a, const UnpackedBlock* blocks,
+               QuantizedCodes codes);
+  /// A tile of one row with the blocks as they are stored.
+  void (*row)(const ProductTile<T>& tile, const RoundedRows& a, const QuantizedPanel& panel);
+};
+
+/// The kernels of the active instruction set.
+template <class T>
+const RoundedKernels<T>& rounded_kernels();
 
 }  // namespace heed::simd

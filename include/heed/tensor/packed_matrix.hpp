@@ -13,7 +13,6 @@
 #include <heed/core/quantized.hpp>
 #include <heed/core/scalar.hpp>
 #include <heed/simd/product_kernels.hpp>
-#include <heed/simd/quantized_panel.hpp>
 #include <heed/tensor/detail/definitions.hpp>
 #include <heed/tensor/tensor.hpp>
 #include <heed/tensor/view_of.hpp>

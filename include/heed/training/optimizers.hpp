@@ -15,7 +15,7 @@
 #include <heed/core/function_ref.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/layers/parameters.hpp>
-#include <heed/simd/training_kernels.hpp>
+#include <heed/simd/row_kernels.hpp>
 #include <heed/tensor/detail/definitions.hpp>
 
 namespace heed {

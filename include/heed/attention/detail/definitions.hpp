@@ -7,11 +7,7 @@
 #include <heed/core/config.hpp>
 
 #if HEED_DEFINITIONS
-#include <heed/attention/detail/backward.inl>
-#include <heed/attention/detail/decode.inl>
-#include <heed/attention/detail/forward.inl>
-#include <heed/attention/detail/run_backward.inl>
+#include <heed/attention/detail/backward_schedule.inl>
+#include <heed/attention/detail/schedule.inl>
 #include <heed/simd/attention_tables.inl>
-#include <heed/simd/backward_tables.inl>
-#include <heed/simd/bfloat16_tables.inl>
 #endif

@@ -13,8 +13,8 @@
 #include <heed/core/scalar.hpp>
 #include <heed/simd/row_kernels.hpp>
 #include <heed/tensor/detail/definitions.hpp>
-#include <heed/tensor/layout.hpp>
 #include <heed/tensor/matrix_product.hpp>
+#include <heed/tensor/overlap.hpp>
 #include <heed/tensor/tensor.hpp>
 #include <heed/tensor/view_of.hpp>
 

@@ -7,8 +7,5 @@
 
 #if HEED_DEFINITIONS
 #include <heed/simd/layer_tables.inl>
-#include <heed/tensor/detail/matrix_product.inl>
-#include <heed/tensor/detail/product_list.inl>
-#include <heed/tensor/detail/product_tile.inl>
-#include <heed/tensor/detail/rounded_product.inl>
+#include <heed/tensor/detail/gemm.inl>
 #endif

@@ -3,7 +3,7 @@
 
 #include <heed/core/index.hpp>
 #include <heed/simd/matrix_ref.hpp>
-#include <heed/simd/quantized_panel.hpp>
+#include <heed/simd/product_kernels.hpp>
 
 namespace heed::detail {
 

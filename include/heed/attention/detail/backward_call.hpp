@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+#include <type_traits>
+
+#include <heed/attention/detail/call.hpp>
+#include <heed/attention/detail/operands.hpp>
+#include <heed/attention/gradient_options.hpp>
+#include <heed/attention/options.hpp>
+#include <heed/core/bfloat16.hpp>
+#include <heed/core/error.hpp>
+#include <heed/core/parallel.hpp>
+#include <heed/simd/attention_kernels.hpp>
+#include <heed/tensor/overlap.hpp>
+#include <heed/tensor/tensor.hpp>
+#include <heed/tensor/view_of.hpp>
+
+namespace heed::detail {
+
+template <class X, class... Others>
+inline constexpr bool one_scalar_type = (std::is_same_v<ValueOf<X>, ValueOf<Others>> && ...);
+
+/// A call of attention_backward after its checks: all views of rank 4 or 3, every option decided.
+template <class T>
+struct BackwardProblem {
+  AttentionProblem<T> forward;  // its `out` and `log_sum_exp` are not used
+  TensorView<const T, 4> output;
+  TensorView<const T, 3> log_sum_exp;
+  TensorView<const T, 4> grad_output;
+  TensorView<T, 4> grad_queries;
+  TensorView<T, 4> grad_keys;
+  TensorView<T, 4> grad_values;
+  GradientOptions<T> more;
+
+  Index kv_heads() const { return forward.keys.extent(1); }
+  /// Query heads that read one key head.
+  Index group() const { return kv_heads() == 0 ? 0 : forward.heads() / kv_heads(); }
+};
+
+template <class View, class Expected>
+void check_same_extents(const char* name, const View& view, const char* like,
+                        const Expected& expected) {
+  if (view.extents() != expected.extents()) {
+    throw_shape_error("attention_backward: ", name, " is ", view.extents(), ", ", like, " ",
+                      expected.extents());
+  }
+}
+
+template <class T>
+void check_output(const BackwardProblem<T>& problem) {
+  const auto& forward = problem.forward;
+  const Extents<4> output{forward.batch(), forward.heads(), forward.query_count(),
+                          forward.value_dim()};
+  const Extents<3> rows{output[0], output[1], output[2]};
+  if (problem.output.extents() != output) {
+    throw_shape_error("attention_backward: output is ", problem.output.extents(),
+                      ", expected (batch, heads, queries, value_dim) = ", output);
+  }
+  check_same_extents("grad_output", problem.grad_output, "output is", problem.output);
+  if (problem.log_sum_exp.extents() != rows) {
+    throw_shape_error("attention_backward: log_sum_exp is ", problem.log_sum_exp.extents(),
+                      ", expected (batch, heads, queries) = ", rows);
+  }
+  if (problem.more.grad_log_sum_exp.given()) {
+    check_same_extents("grad_log_sum_exp", problem.more.grad_log_sum_exp.view(), "log_sum_exp is",
+                       problem.log_sum_exp);
+  }
+}
+
+/// Calls visit(name, view) for every gradient that is written.
+template <class T, class Visit>
+void for_each_written(const BackwardProblem<T>& problem, const Visit& visit) {
+  const auto& more = problem.more;
+  visit("grad_queries", problem.grad_queries);
+  visit("grad_keys", problem.grad_keys);
+  visit("grad_values", problem.grad_values);
+  if (more.grad_bias.given()) visit("grad_bias", more.grad_bias.view());
+  visit("grad_relative_bias", more.grad_relative_bias);
+  visit("grad_alibi_slopes", TensorView<T, 1>(more.grad_alibi_slopes));
+  visit("grad_sinks", TensorView<T, 1>(more.grad_sinks));
+}
+
+/// Calls visit(name, addresses) for everything that is read.
+template <class T, class Visit>
+void for_each_read(const BackwardProblem<T>& problem, const Visit& visit) {
+  const auto& call = problem.forward;
+  const auto& changes = call.changes;
+  visit("queries", call.queries.bytes());
+  visit("keys", call.keys.bytes());
+  visit("values", call.values.bytes());
+  visit("output", byte_range(problem.output));
+  visit("log_sum_exp", byte_range(problem.log_sum_exp));
+  visit("grad_output", byte_range(problem.grad_output));
+  if (problem.more.grad_log_sum_exp.given()) {
+    visit("grad_log_sum_exp", byte_range(problem.more.grad_log_sum_exp.view()));
+  }
+  if (changes.bias.given()) visit("bias", byte_range(changes.bias.view()));
+  visit("relative_bias", byte_range(changes.relative_bias));
+  visit("alibi_slopes", byte_range(TensorView<const T, 1>(changes.alibi_slopes)));
+  visit("sinks", byte_range(TensorView<const T, 1>(changes.sinks)));
+  visit("first_queries", byte_range(TensorView<const Index, 1>(call.first_queries)));
+  visit("key_counts", byte_range(TensorView<const Index, 1>(call.key_counts)));
+}
+
+/// A gradient that is written shares memory with nothing, not even itself.
+template <class T>
+void check_written(const BackwardProblem<T>& problem) {
+  for_each_written(problem, [&](const char* name, const auto& written) {
+    if (has_internal_overlap(written)) {
+      throw_shape_error("attention_backward: elements of ", name, " share memory (extents ",
+                        written.extents(), ", strides ", written.strides(), ")");
+    }
+    const ByteRange range = byte_range(written);
+    const auto apart = [&](const char* other, const ByteRange& bytes) {
+      if (std::string_view(other) != name && meet(range, bytes)) {
+        throw_shape_error("attention_backward: ", name, " overlaps ", other);
+      }
+    };
+    for_each_read(problem, apart);
+    for_each_written(problem,
+                     [&](const char* other, const auto& view) { apart(other, byte_range(view)); });
+  });
+}
+
+/// Gradients of what changes scores: asked for only where it was given, and of its shape.
+template <class T>
+void check_more(const BackwardProblem<T>& problem, const AttentionOptions<T>& options) {
+  const auto& more = problem.more;
+  const auto& changes = problem.forward.changes;
+  if (more.grad_bias.given()) {
+    check_same_extents("grad_bias", more.grad_bias.view(), "bias is", options.bias.view());
+  }
+  if (more.grad_relative_bias.extent(1) > 0) {
+    check_same_extents("grad_relative_bias", more.grad_relative_bias, "relative_bias is",
+                       options.relative_bias);
+  }
+  const auto check_span = [](const char* name, std::size_t wanted, std::size_t given) {
+    if (wanted == 0 || wanted == given) return;
+    throw_shape_error("attention_backward: ", static_cast<Index>(wanted), " ", name, " for ",
+                      static_cast<Index>(given), " of the call");
+  };
+  check_span("grad_alibi_slopes", more.grad_alibi_slopes.size(), changes.alibi_slopes.size());
+  check_span("grad_sinks", more.grad_sinks.size(), changes.sinks.size());
+  if (changes.function.given() && !changes.function.differentiable()) {
+    throw_shape_error("attention_backward: score_function has no derivative(score, position)");
+  }
+}
+
+template <class T>
+void check_gradients(const BackwardProblem<T>& problem) {
+  check_same_extents("grad_queries", problem.grad_queries, "queries are", problem.forward.queries);
+  check_same_extents("grad_keys", problem.grad_keys, "keys are", problem.forward.keys);
+  check_same_extents("grad_values", problem.grad_values, "values are", problem.forward.values);
+  check_written(problem);
+}
+
+/// The forward call that gradients are asked of: shapes and options checked, without an output.
+template <class T>
+AttentionProblem<T> differentiated_problem(const Operand<T>& queries, const Operand<T>& keys,
+                                           const Operand<T>& values,
+                                           const AttentionOptions<T>& options) {
+  const TensorView<const T, 4> no_values(nullptr,
+                                         {keys.extent(0), keys.extent(1), keys.extent(2), 0});
+  const TensorView<T, 4> no_out(nullptr,
+                                {queries.extent(0), queries.extent(1), queries.extent(2), 0});
+  AttentionOptions<T> without = options;  // whose arrays are shared with it
+  without.log_sum_exp = {};
+  auto problem = checked_problem<T>(queries, keys, no_values, no_out, without);
+  check_values(keys, values);
+  problem.values = values;
+  return problem;
+}
+
+/// All checks that need no mask; throws ShapeError before anything is written.
+template <class T>
+void check_backward_problem(const BackwardProblem<T>& problem, const AttentionOptions<T>& options) {
+  check_output(problem);
+  check_more(problem, options);
+  check_gradients(problem);
+}
+
+/// A call's arguments as a checked problem.
+template <class T, class Q, class K, class V, class Out, class Lse, class GradOut, class GradQ,
+          class GradK, class GradV>
+BackwardProblem<T> checked_backward_problem(const Q& queries, const K& keys, const V& values,
+                                            const Out& output, const Lse& log_sum_exp,
+                                            const GradOut& grad_output, GradQ& grad_queries,
+                                            GradK& grad_keys, GradV& grad_values,
+                                            const AttentionOptions<T>& options,
+                                            const GradientOptions<T>& gradients) {
+  static_assert(one_scalar_type<Q, K, V, Out, Lse, GradOut, GradQ, GradK, GradV>,
+                "attention_backward: all tensors must have one scalar type");
+  const BackwardProblem<T> problem{
+      differentiated_problem<T>(as_rank_4(view_of(queries)), as_rank_4(view_of(keys)),
+                                as_rank_4(view_of(values)), options),
+      as_rank_4(view_of(output)),
+      as_rank_3(view_of(log_sum_exp)),
+      as_rank_4(view_of(grad_output)),
+      as_rank_4(view_of(grad_queries)),
+      as_rank_4(view_of(grad_keys)),
+      as_rank_4(view_of(grad_values)),
+      gradients};
+  check_backward_problem(problem, options);
+  return problem;
+}
+
+/// A tensor that a computation in T = float reads: a copy of bfloat16 numbers, exactly, or a tensor
+/// of float as it lies.
+template <class T>
+class WidenedTensor {
+ public:
+  template <Viewable X>
+  explicit WidenedTensor(const X& tensor) {
+    const auto view = as_rank_4(view_of(tensor));
+    if constexpr (std::is_same_v<ValueOf<X>, T>) {
+      view_ = view;
+    } else {
+      static_assert(std::is_same_v<ValueOf<X>, bfloat16>, "a tensor of bfloat16, or as computed");
+      narrow_ = view;
+      copy_ = Tensor<T, 4>(view.extents());
+      widen();
+      view_ = copy_.view();
+    }
+  }
+  WidenedTensor(const WidenedTensor&) = delete;
+  WidenedTensor& operator=(const WidenedTensor&) = delete;
+
+  const TensorView<const T, 4>& view() const { return view_; }
+
+  /// Fails where `written` shares memory with the tensor that was copied; `call`, `written_name`
+  /// and `name` say what these are.
+  template <class Written>
+  void check_apart(const char* call, const char* written_name, const Written& written,
+                   const char* name) const {
+    if (!overlaps(written, narrow_)) return;
+    throw_shape_error(call, ": ", written_name, " overlaps ", name);
+  }
+
+ private:
+  void widen() {
+    const Index heads = narrow_.extent(1), rows = narrow_.extent(2), columns = narrow_.extent(3);
+    if (copy_.size() == 0) return;
+    parallel_for(narrow_.extent(0) * heads, [&](Index i) {
+      const auto from = strided_rows(narrow_, i / heads, i % heads, 0);
+      simd::bfloat16_kernels<T>().widen({&from.data->bits, from.row_stride, from.column_stride},
+                                        rows, columns, copy_.data() + i * rows * columns);
+    });
+  }
+
+  TensorView<const bfloat16, 4> narrow_;
+  Tensor<T, 4> copy_;
+  TensorView<const T, 4> view_;
+};
+
+}  // namespace heed::detail

@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+
+#include <heed/attention/detail/backward_call.hpp>
+#include <heed/attention/detail/call.hpp>
+#include <heed/attention/detail/operands.hpp>
+#include <heed/attention/detail/score_mod.hpp>
+#include <heed/attention/detail/visible_keys.hpp>
+#include <heed/attention/detail/workspace.hpp>
+#include <heed/core/detail/scratch.hpp>
+#include <heed/masks/detail/mask_ref.hpp>
+#include <heed/simd/attention_kernels.hpp>
+#include <heed/simd/backward_kernels.hpp>
+
+namespace heed::detail {
+
+/// What the backward pass knows of every query before it meets a key: log-sum-exp in units of log2,
+/// delta = Σ dO·O − the gradient of the log-sum-exp, and whether it saw any key at all. O(queries)
+/// memory of the calling thread.
+template <class T>
+class BackwardRows {
+ public:
+  explicit BackwardRows(const BackwardProblem<T>& problem)
+      : problem_(problem),
+        kernels_(simd::backward_kernels<T>()),
+        blocks_((problem.forward.query_count() + simd::query_block - 1) / simd::query_block) {
+    const auto carve = [&](Carver carver) {
+      log_sum_exp_ = carver.take<T>(count() * simd::query_block);
+      delta_ = carver.take<T>(count() * simd::query_block);
+      seeing_ = carver.take<std::uint64_t>(count());
+      silent_ = carver.take<std::uint64_t>(count());
+      return carver.used();
+    };
+    carve(Carver(Scratch::of_this_thread<BackwardRows>(carve(Carver(nullptr)))));
+  }
+
+  /// Blocks of queries of one head, and of all of them.
+  Index blocks() const { return blocks_; }
+  Index count() const { return problem_.forward.batch() * problem_.forward.heads() * blocks_; }
+
+  /// Which of the `count` holds the row `row` of a head.
+  Index index_of(Index item, Index head, Index row) const {
+    return (item * problem_.forward.heads() + head) * blocks_ + row / simd::query_block;
+  }
+
+  /// Fills in one block of the `count`.
+  void fill(Index index) const {
+    const auto& call = problem_.forward;
+    const Index item = index / blocks_ / call.heads();
+    const Index head = index / blocks_ % call.heads();
+    const Index row = index % blocks_ * simd::query_block;
+    const Index left = call.query_count() - row;
+    const Index rows = left < simd::query_block ? left : simd::query_block;
+    T* lse = log_sum_exp_ + index * simd::query_block;
+    T* delta = delta_ + index * simd::query_block;
+    silent_[index] = find_dots(item, head, row, rows, delta);
+    std::uint64_t seeing = 0;
+    for (Index i = 0; i < rows; ++i) {
+      const T value = problem_.log_sum_exp(item, head, row + i);
+      const bool sees = !(value == -std::numeric_limits<T>::infinity());
+      seeing |= static_cast<std::uint64_t>(sees) << i;
+      lse[i] = sees ? static_cast<T>(static_cast<double>(value) * bits_per_nat) : T{0};
+      const auto& more = problem_.more.grad_log_sum_exp;
+      if (more.given()) delta[i] -= more.view()(item, head, row + i);
+    }
+    // Kernels compute whole tiles: lanes past the last query hold numbers.
+    for (Index i = rows; i < simd::query_block; ++i) lse[i] = delta[i] = T{0};
+    seeing_[index] = seeing;
+  }
+
+  const T* log_sum_exp(Index index) const { return log_sum_exp_ + index * simd::query_block; }
+  const T* delta(Index index) const { return delta_ + index * simd::query_block; }
+  /// One bit a query of the block: whether it saw a key.
+  std::uint64_t seeing(Index index) const { return seeing_[index]; }
+  /// One bit a query of the block: whether its output is exactly 0, as when it saw no key but a
+  /// sink.
+  std::uint64_t silent(Index index) const { return silent_[index]; }
+
+ private:
+  /// Σ dO · O of every row, and the rows whose output is 0.
+  std::uint64_t find_dots(Index item, Index head, Index row, Index rows, T* delta) const {
+    const auto& call = problem_.forward;
+    const auto scratch =
+        BackwardScratch<T>::of_this_thread(call.head_dim(), call.value_dim(), kernels_.row_lanes);
+    T* output = scratch.packed_gradient;  // not in use yet, and as large
+    copy_rows(strided_rows(problem_.grad_output, item, head, row), rows, call.value_dim(),
+              scratch.grad_output, scratch.value_row);
+    copy_rows(strided_rows(problem_.output, item, head, row), rows, call.value_dim(), output,
+              scratch.value_row);
+    kernels_.row_dots(scratch.grad_output, output, scratch.value_row, rows, delta);
+    std::uint64_t silent = 0;
+    for (Index i = 0; i < rows; ++i) {
+      bool zero = true;
+      for (Index d = 0; zero && d < call.value_dim(); ++d) {
+        zero = output[i * scratch.value_row + d] == T{0};
+      }
+      silent |= static_cast<std::uint64_t>(zero) << i;
+    }
+    return silent;
+  }
+
+  const BackwardProblem<T>& problem_;
+  const simd::BackwardKernels<T>& kernels_;
+  Index blocks_;
+  T* log_sum_exp_ = nullptr;
+  T* delta_ = nullptr;
+  std::uint64_t* seeing_ = nullptr;
+  std::uint64_t* silent_ = nullptr;
+};
+
+/// A block of queries made ready for the backward kernels: rows that lie in whole vectors, and
+/// transposed.
+template <class T>
+class PreparedQueries {
+ public:
+  /// `after_softcap`: gradients of scores are wanted as biases have them, not in front of a
+  /// softcap.
+  PreparedQueries(const BackwardProblem<T>& problem, const BackwardRows<T>& rows,
+                  bool after_softcap = false)
+      : problem_(problem),
+        rows_(rows),
+        after_softcap_(after_softcap),
+        kernels_(simd::kernels<T>()) {}
+
+  /// Rows [row, row + count) of one head, in the arrays of `scratch`; the gradient starts from 0.
+  void prepare(const BackwardScratch<T>& scratch, Index item, Index head, Index row, Index count) {
+    const auto& call = problem_.forward;
+    const Index head_dim = call.head_dim(), value_dim = call.value_dim();
+    count_ = count;
+    queries_ =
+        aligned(call.queries.rows(item, head, row), head_dim, scratch.queries, scratch.head_row);
+    gradient_ = aligned(strided_rows(problem_.grad_output, item, head, row), value_dim,
+                        scratch.grad_output, scratch.value_row);
+    if (call.changes.any()) {
+      tile_.emplace(ForwardScratch<T>::of_this_thread(0, 0, true));
+      changes_.emplace(call, *tile_, item, head, row, count);
+      first_ = {item + call.item_offset, head, call.first_query_of(item) + row, 0};
+    }
+    kernels_.pack(queries_, count, head_dim, query_factor(call), scratch.packed_queries);
+    kernels_.pack(gradient_, count, value_dim, T{1}, scratch.packed_gradient);
+    clear_numbers(scratch.grad_queries, head_dim * simd::query_block);
+    const Index index = rows_.index_of(item, head, row);
+    block_ = {queries_.data,
+              gradient_.data,
+              scratch.packed_queries,
+              scratch.packed_gradient,
+              rows_.log_sum_exp(index),
+              rows_.delta(index),
+              scratch.probabilities,
+              scratch.grad_scores,
+              scratch.grad_queries,
+              count,
+              head_dim,
+              value_dim,
+              false,
+              nullptr,
+              nullptr,
+              after_softcap_};
+    checked_ = false;
+  }
+
+  /// Gives a block of keys what changes its scores, if anything does. Key i of it is key
+  /// `first_key + (kept ? kept[i] : i)`.
+  void change(simd::KeyBlock<T>& block, Index first_key, const Index* kept) {
+    if (!problem_.forward.changes.any()) return;
+    simd::QueryBlock<T> queries{block_.packed_queries, tile_->probabilities, tile_->scores, count_,
+                                block_.head_dim,       block_.value_dim};
+    changes_->change(block, queries, first_key, kept);
+    block_.scores = tile_->scores;
+    if (problem_.forward.changes.function.given()) find_slopes(block, queries, first_key, kept);
+  }
+
+  /// The block for a kernel call. NaN and Inf are looked for where it is `partly` masked: there
+  /// they must not meet a 0.
+  const simd::BackwardQueries<T>& block(bool partly) {
+    if (partly && !checked_) {
+      block_.guard_rows = !kernels_.all_finite(queries_, count_, block_.head_dim) ||
+                          !kernels_.all_finite(gradient_, count_, block_.value_dim);
+      checked_ = true;
+    }
+    return block_;
+  }
+
+ private:
+  /// The derivatives of a user's function at the scores that go into it.
+  void find_slopes(const simd::KeyBlock<T>& block, simd::QueryBlock<T> queries, Index first_key,
+                   const Index* kept) {
+    Index keys[simd::key_block];
+    for (Index i = 0; i < block.count; ++i) keys[i] = first_key + (kept ? kept[i] : i);
+    queries.scores = tile_->probabilities;
+    kernels_.scores(block, queries);
+    const Index lanes = kernels_.tile_lanes;
+    problem_.forward.changes.function.to_derivatives({queries.scores, lanes * simd::key_block,
+                                                      lanes, keys, block.count, block.words, first_,
+                                                      count_});
+    block_.slopes = queries.scores;
+  }
+
+  /// Rows where they lie, if they do so in whole vectors; else copied to `to`.
+  simd::MatrixRef<T> aligned(const simd::MatrixRef<T>& from, Index columns, T* to,
+                             Index padded) const {
+    if (from.column_stride == 1 && columns == padded && from.row_stride == padded &&
+        reinterpret_cast<std::uintptr_t>(from.data) % 64 == 0) {
+      return from;
+    }
+    copy_rows(from, count_, columns, to, padded);
+    return {to, padded, 1};
+  }
+
+  const BackwardProblem<T>& problem_;
+  const BackwardRows<T>& rows_;
+  bool after_softcap_;
+  const simd::Kernels<T>& kernels_;
+  simd::MatrixRef<T> queries_;
+  simd::MatrixRef<T> gradient_;
+  simd::BackwardQueries<T> block_;
+  std::optional<ForwardScratch<T>> tile_;
+  std::optional<ScoreChangeBlock<T>> changes_;
+  Position first_;  // of the first query
+  Index count_ = 0;
+  bool checked_ = false;
+};
+
+}  // namespace heed::detail
+
+// The fused backward pass around the instruction-set kernels of simd/: one chunk of keys meets the
+// queries that see it. Nothing here depends on the instruction set.
+
+namespace heed::detail {
+
+/// Where the share that a chunk of keys has in the gradient of one head's queries goes: added to
+/// grad_queries, or to a place of its own, (queries, head_dim), with a flag for every block of
+/// queries that was written.
+template <class T>
+struct QueryShare {
+  T* own = nullptr;
+  unsigned char* written = nullptr;
+};
+
+/// The fused backward pass of one chunk of keys of one key head.
+template <class T>
+class KeyChunkPass {
+ public:
+  /// Keys [first, end) of a key head; first is a multiple of backward_chunk, and end is the next
+  /// one or the last key's end.
+  KeyChunkPass(const BackwardProblem<T>& problem, const MaskRef& mask, const BackwardRows<T>& rows,
+               Index item, Index key_head, Index first, Index end)
+      : problem_(problem),
+        call_(problem.forward),
+        mask_(mask),
+        rows_(rows),
+        forward_kernels_(simd::kernels<T>()),
+        kernels_(simd::backward_kernels<T>()),
+        scratch_(BackwardScratch<T>::of_this_thread(call_.head_dim(), call_.value_dim(),
+                                                    kernels_.row_lanes)),
+        item_(item),
+        key_head_(key_head),
+        first_(first),
+        end_(end),
+        queries_(problem, rows) {}
+
+  /// Takes what queries see of the chunk from `shared` rather than from the mask; of one batch item
+  /// and these keys, for any head.
+  void share(SharedLaneWords& shared) { shared_ = &shared; }
+
+  /// Starts the gradients of keys and values: from 0, or from what `pause` wrote.
+  void begin() const {
+    clear_numbers(scratch_.chunk.keys, (end_ - first_) * scratch_.head_row);
+    clear_numbers(scratch_.chunk.values, (end_ - first_) * scratch_.value_row);
+  }
+  void resume() const {
+    copy_rows<T>(strided_rows<T>(problem_.grad_keys, item_, key_head_, first_), end_ - first_,
+                 call_.head_dim(), scratch_.chunk.keys, scratch_.head_row);
+    copy_rows<T>(strided_rows<T>(problem_.grad_values, item_, key_head_, first_), end_ - first_,
+                 call_.value_dim(), scratch_.chunk.values, scratch_.value_row);
+  }
+
+  /// Takes in the queries of one head, block by block.
+  void take_head(Index head, const QueryShare<T>& share) {
+    head_ = head;
+    for (Index block = 0; block < rows_.blocks(); ++block) {
+      row_ = block * simd::query_block;
+      const Index left = call_.query_count() - row_;
+      row_count_ = left < simd::query_block ? left : simd::query_block;
+      if (!take_block()) continue;
+      put_grad_queries(share);
+      if (share.written != nullptr) share.written[block] = 1;
+    }
+  }
+
+  /// Writes the gradients of keys and values; `pause`: as they are, for `resume`.
+  void finish() const { put_chunk(call_.scale); }
+  void pause() const { put_chunk(T{1}); }
+
+ private:
+  Tile tile(Index first_key, Index last_key) const {
+    return tile_of(call_, item_, head_, row_, row_count_, first_key, last_key);
+  }
+
+  VisibleKeys visible(const Tile& part) const {
+    if (shared_ == nullptr) return visible_keys(mask_, part, scratch_.words);
+    constexpr Index blocks = backward_chunk / simd::key_block;
+    return shared_->visible_keys(
+        mask_, part,
+        row_ / simd::query_block * blocks + (part.first_key - first_) / simd::key_block);
+  }
+
+  /// The chunk meets one block of queries; false if none of them sees a key of it.
+  bool take_block() {
+    const Index there = call_.key_count_of(item_), end = there < end_ ? there : end_;
+    if (end <= first_) return false;
+    const Coverage coverage = mask_.coverage(tile(first_, end - 1));
+    if (coverage == Coverage::none) return false;
+    const std::uint64_t seeing = rows_.seeing(rows_.index_of(item_, head_, row_));
+    bool met = false;
+    for (Index key = first_; key < end; key += simd::key_block) {
+      const Index last = (key + simd::key_block < end ? key + simd::key_block : end) - 1;
+      const Tile part = tile(key, last);
+      const VisibleKeys all = coverage == Coverage::full
+                                  ? VisibleKeys{key, part.keys(), nullptr, false}
+                                  : visible(part);
+      const VisibleKeys seen = keys_seen_by(all, part, seeing, scratch_.words);
+      if (seen.count == 0) continue;
+      if (!met) queries_.prepare(scratch_, item_, head_, row_, row_count_);
+      met = true;
+      take_keys(seen);
+    }
+    return met;
+  }
+
+  void take_keys(const VisibleKeys& seen) {
+    simd::KeyBlock<T> block{call_.keys.rows(item_, key_head_, seen.first),
+                            call_.values.rows(item_, key_head_, seen.first), seen.count, seen.words,
+                            false};
+    const Index offset = seen.first - first_;
+    const simd::KeyGradients<T> gradients{scratch_.chunk.keys + offset * scratch_.head_row,
+                                          scratch_.chunk.values + offset * scratch_.value_row};
+    if (seen.holes) return take_gathered(block, gradients, seen.first);
+    queries_.change(block, seen.first, nullptr);
+    kernels_.backward(block, queries_.block(block.words != nullptr), gradients, guard_keys(block));
+  }
+
+  bool guard_keys(const simd::KeyBlock<T>& block) const {
+    return block.words != nullptr &&
+           !forward_kernels_.all_finite(block.keys, block.count, call_.head_dim());
+  }
+
+  /// A run with keys that nobody sees: the others go next to each other, with the gradients they
+  /// have so far, and the gradients back.
+  void take_gathered(simd::KeyBlock<T>& block, const simd::KeyGradients<T>& gradients,
+                     Index first_key) {
+    for (Index i = 0; i < block.count; ++i) scratch_.words[i] = block.words[i];
+    block.words = scratch_.words;
+    block.count = drop_unseen(scratch_.words, block.count, scratch_.kept);
+    if (block.count == 0) return;
+    const Index head_dim = call_.head_dim(), value_dim = call_.value_dim();
+    const auto gather = [&](const simd::MatrixRef<T>& from, Index columns, T* to, Index padded) {
+      gather_rows(from, scratch_.kept, block.count, columns, to, padded);
+    };
+    const Index head_row = scratch_.head_row, value_row = scratch_.value_row;
+    gather(block.keys, head_dim, scratch_.keys, head_dim);
+    gather(block.values, value_dim, scratch_.values, value_dim);
+    gather({gradients.keys, head_row}, head_row, scratch_.gathered.keys, head_row);
+    gather({gradients.values, value_row}, value_row, scratch_.gathered.values, value_row);
+    block.keys = {scratch_.keys, head_dim, 1};
+    block.values = {scratch_.values, value_dim, 1};
+    queries_.change(block, first_key, scratch_.kept);
+    kernels_.backward(block, queries_.block(block.words != nullptr), scratch_.gathered,
+                      guard_keys(block));
+    scatter_rows(scratch_.gathered.keys, scratch_.kept, block.count, gradients.keys, head_row);
+    scatter_rows(scratch_.gathered.values, scratch_.kept, block.count, gradients.values, value_row);
+  }
+
+  void put_grad_queries(const QueryShare<T>& share) const {
+    const Index head_dim = call_.head_dim();
+    if (share.own != nullptr) {
+      kernels_.unpack(scratch_.grad_queries, row_count_, head_dim, call_.scale,
+                      share.own + row_ * head_dim, head_dim);
+      return;
+    }
+    kernels_.unpack(scratch_.grad_queries, row_count_, head_dim, call_.scale, scratch_.rows,
+                    scratch_.head_row);
+    put(problem_.grad_queries, head_, row_, scratch_.rows, scratch_.head_row, row_count_, T{1},
+        true);
+  }
+  void put_chunk(T key_factor) const {
+    put(problem_.grad_keys, key_head_, first_, scratch_.chunk.keys, scratch_.head_row,
+        end_ - first_, key_factor, false);
+    put(problem_.grad_values, key_head_, first_, scratch_.chunk.values, scratch_.value_row,
+        end_ - first_, T{1}, false);
+  }
+  void put(const TensorView<T, 4>& out, Index head, Index row, const T* from, Index from_stride,
+           Index rows, T factor, bool accumulate) const {
+    kernels_.put_rows(
+        from, from_stride, rows, out.extent(3), factor, accumulate,
+        out.data_handle() + item_ * out.stride(0) + head * out.stride(1) + row * out.stride(2),
+        out.stride(2), out.stride(3));
+  }
+
+  const BackwardProblem<T>& problem_;
+  const AttentionProblem<T>& call_;
+  const MaskRef& mask_;
+  const BackwardRows<T>& rows_;
+  const simd::Kernels<T>& forward_kernels_;
+  const simd::BackwardKernels<T>& kernels_;
+  BackwardScratch<T> scratch_;
+  Index item_;
+  Index key_head_;
+  Index first_;
+  Index end_;
+  Index head_ = 0;
+  Index row_ = 0;
+  Index row_count_ = 0;
+  PreparedQueries<T> queries_;
+  SharedLaneWords* shared_ = nullptr;
+};
+
+}  // namespace heed::detail

@@ -1,0 +1,422 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+#include <heed/attention/detail/backward_call.hpp>
+#include <heed/attention/detail/backward_pass.hpp>
+#include <heed/attention/detail/call.hpp>
+#include <heed/attention/detail/operands.hpp>
+#include <heed/attention/detail/run.hpp>
+#include <heed/attention/detail/schedule.inl>
+#include <heed/attention/detail/score_gradients.hpp>
+#include <heed/attention/detail/score_mod.hpp>
+#include <heed/attention/detail/visible_keys.hpp>
+#include <heed/core/detail/scratch.hpp>
+#include <heed/core/parallel.hpp>
+#include <heed/masks/detail/mask_ref.hpp>
+#include <heed/simd/backward_kernels.hpp>
+
+namespace heed::detail {
+
+/// The backward pass of a call with short sequences, as HeadRuns is the forward: the mask is asked
+/// once for all heads of a batch item, and a head is one call of a kernel. The same bits.
+template <class T>
+class HeadGradients {
+ public:
+  /// `fallback(key_head)` computes one of all key heads of the batch, where a kernel gives it back.
+  HeadGradients(const BackwardProblem<T>& problem, const MaskRef& mask,
+                FunctionRef<void(Index)> fallback)
+      : problem_(problem),
+        call_(problem.forward),
+        mask_(mask),
+        fallback_(fallback),
+        group_(heads_together(call_.batch(), call_.heads(), mask)) {}
+
+  /// Whether a call is one for HeadGradients.
+  static bool take(const BackwardProblem<T>& problem) {
+    const auto& call = problem.forward;
+    const auto& more = problem.more;
+    const auto together = [](const auto& tensor) { return tensor.stride(3) == 1; };
+    return call.query_count() > 0 && call.query_count() <= simd::query_block &&
+           call.key_count() > 0 && call.key_count() <= simd::key_block && problem.group() == 1 &&
+           !call.changes.any() && call.changes.sinks.empty() && !more.grad_log_sum_exp.given() &&
+           together(call.queries) && together(call.keys) && together(call.values) &&
+           together(problem.output) && together(problem.grad_output) &&
+           together(problem.grad_queries) && together(problem.grad_keys) &&
+           together(problem.grad_values);
+  }
+
+  Index count() const { return call_.batch() * groups(); }
+
+  void run(Index piece) const {
+    const Index item = piece / groups(), head = piece % groups() * group_;
+    const Index left = call_.heads() - head, end = head + (left < group_ ? left : group_);
+    const Arrays arrays(call_);
+    const Index keys = call_.key_count_of(item);
+    const Tile tile = tile_of(call_, item, head, 0, call_.query_count(), 0, keys - 1);
+    const VisibleKeys seen = keys == 0 ? VisibleKeys{} : visible_keys(mask_, tile, arrays.words);
+    std::uint64_t anyone = lanes_between(0, call_.query_count() - 1);
+    if (seen.words != nullptr) {
+      anyone = 0;
+      for (Index i = 0; i < seen.count; ++i) anyone |= seen.words[i];
+    }
+    for (Index each = head; each < end; ++each) {
+      const bool plain = seen.count > 0 && !seen.holes;
+      if (!plain || (anyone & ~take_log_sum_exp(item, each, arrays)) != 0 ||
+          !simd::head_gradient_kernels<T>().backward(task(item, each, seen, arrays))) {
+        fallback_(item * call_.heads() + each);
+        continue;
+      }
+      clear_keys(item, each, 0, seen.first);
+      clear_keys(item, each, seen.first + seen.count, call_.key_count());
+    }
+  }
+
+ private:
+  /// One thread's arrays; vectors hold up to 16 numbers.
+  struct Arrays {
+    explicit Arrays(const AttentionProblem<T>& call) {
+      const auto carve = [&](Carver carver) {
+        packed_queries = carver.take<T>(16 * call.head_dim());
+        packed_gradient = carver.take<T>(16 * call.value_dim());
+        probabilities = carver.take<T>(simd::key_block * simd::query_block);
+        grad_scores = carver.take<T>(simd::key_block * simd::query_block);
+        key_tail = carver.take<T>(simd::key_block * 16);
+        query_tail = carver.take<T>(simd::query_block * 16);
+        gradient_tail = carver.take<T>(simd::query_block * 16);
+        log_sum_exp = carver.take<T>(simd::query_block);
+        words = carver.take<std::uint64_t>(simd::key_block);
+        return carver.used();
+      };
+      carve(Carver(Scratch::of_this_thread<HeadGradients>(carve(Carver(nullptr)))));
+    }
+    T* packed_queries;
+    T* packed_gradient;
+    T* probabilities;
+    T* grad_scores;
+    T* key_tail;
+    T* query_tail;
+    T* gradient_tail;
+    T* log_sum_exp;
+    std::uint64_t* words;
+  };
+
+  Index groups() const { return (call_.heads() + group_ - 1) / group_; }
+
+  /// The log-sum-exp of the head in units of log2; one bit a query that saw a key.
+  std::uint64_t take_log_sum_exp(Index item, Index head, const Arrays& arrays) const {
+    std::uint64_t seeing = 0;
+    for (Index i = 0; i < call_.query_count(); ++i) {
+      const T value = problem_.log_sum_exp(item, head, i);
+      const bool sees = !(value == -std::numeric_limits<T>::infinity());
+      seeing |= static_cast<std::uint64_t>(sees) << i;
+      arrays.log_sum_exp[i] =
+          sees ? static_cast<T>(static_cast<double>(value) * bits_per_nat) : T{0};
+    }
+    for (Index i = call_.query_count(); i < simd::query_block; ++i) arrays.log_sum_exp[i] = T{0};
+    return seeing;
+  }
+
+  static T* row_of(const TensorView<T, 4>& tensor, Index item, Index head, Index row) {
+    return tensor.data_handle() + item * tensor.stride(0) + head * tensor.stride(1) +
+           row * tensor.stride(2);
+  }
+
+  simd::HeadGradient<T> task(Index item, Index head, const VisibleKeys& seen,
+                             const Arrays& arrays) const {
+    simd::HeadGradient<T> task;
+    task.queries = call_.queries.rows(item, head, 0);
+    task.keys = call_.keys.rows(item, head, seen.first);
+    task.values = call_.values.rows(item, head, seen.first);
+    task.output = strided_rows(problem_.output, item, head, 0);
+    task.grad_output = strided_rows(problem_.grad_output, item, head, 0);
+    task.grad_queries = row_of(problem_.grad_queries, item, head, 0);
+    task.grad_keys = row_of(problem_.grad_keys, item, head, seen.first);
+    task.grad_values = row_of(problem_.grad_values, item, head, seen.first);
+    task.grad_query_row = problem_.grad_queries.stride(2);
+    task.grad_key_row = problem_.grad_keys.stride(2);
+    task.grad_value_row = problem_.grad_values.stride(2);
+    task.log_sum_exp = arrays.log_sum_exp;
+    task.words = seen.words;
+    task.query_count = call_.query_count();
+    task.key_count = seen.count;
+    task.head_dim = call_.head_dim();
+    task.value_dim = call_.value_dim();
+    task.query_factor = query_factor(call_);
+    task.scale = call_.scale;
+    task.packed_queries = arrays.packed_queries;
+    task.packed_gradient = arrays.packed_gradient;
+    task.probabilities = arrays.probabilities;
+    task.grad_scores = arrays.grad_scores;
+    task.key_tail = arrays.key_tail;
+    task.query_tail = arrays.query_tail;
+    task.gradient_tail = arrays.gradient_tail;
+    return task;
+  }
+
+  /// Keys that nobody sees have gradients of 0.
+  void clear_keys(Index item, Index head, Index first, Index end) const {
+    for (Index key = first; key < end; ++key) {
+      T* of_key = row_of(problem_.grad_keys, item, head, key);
+      T* of_value = row_of(problem_.grad_values, item, head, key);
+      for (Index d = 0; d < call_.head_dim(); ++d) of_key[d] = T{0};
+      for (Index d = 0; d < call_.value_dim(); ++d) of_value[d] = T{0};
+    }
+  }
+
+  const BackwardProblem<T>& problem_;
+  const AttentionProblem<T>& call_;
+  const MaskRef& mask_;
+  FunctionRef<void(Index)> fallback_;
+  Index group_;
+};
+
+/// How a call is cut into pieces for threads. A key head is taken whole where there are plenty, so
+/// that its chunks of keys add to grad_queries one after the other. The last heads are split: their
+/// chunks are pieces, each with a share of grad_queries of its own, and the shares are added in the
+/// order of the chunks. Both ways add the same numbers in the same order.
+template <class T>
+class BackwardPieces {
+ public:
+  BackwardPieces(const BackwardProblem<T>& problem, const MaskRef& mask)
+      : problem_(problem),
+        call_(problem.forward),
+        mask_(mask),
+        rows_(problem),
+        chunks_((call_.key_count() + backward_chunk - 1) / backward_chunk),
+        kv_heads_(call_.batch() * problem.kv_heads()) {}
+
+  void run_alone() {
+    for (Index i = 0; i < rows_.count(); ++i) rows_.fill(i);
+    make_groups(kv_heads_, 1);
+    for (Index i = 0; i < groups_; ++i) run_group(i);
+    run_changes();
+  }
+
+  /// One key head, where the others are not taken this way.
+  void run_one(Index key_head) {
+    for (Index i = 0; i < problem_.group() * rows_.blocks(); ++i) {
+      rows_.fill(key_head * problem_.group() * rows_.blocks() + i);
+    }
+    whole_ = kv_heads_;
+    group_size_ = 1;
+    groups_of_item_ = problem_.kv_heads();
+    run_group(key_head);
+  }
+
+  void run() {
+    parallel_for(rows_.count(), [&](Index i) { rows_.fill(i); });
+    run_heads();
+    run_changes();
+  }
+
+ private:
+  /// The gradients of what changes scores, where they are wanted.
+  void run_changes() const {
+    const auto& more = problem_.more;
+    if (more.grad_bias.given()) {
+      const BiasGradient<T> bias(problem_, mask_, rows_);
+      parallel_for(bias.tasks(), [&](Index i) { bias.run(i); });
+    }
+    if (more.grad_relative_bias.extent(1) > 0 || !more.grad_alibi_slopes.empty()) {
+      const DistanceGradients<T> distances(problem_, mask_, rows_);
+      parallel_for(distances.tasks(), [&](Index i) { distances.run(i); });
+      distances.finish();
+    }
+    if (!more.grad_sinks.empty()) run_sink_gradients(problem_, rows_);
+  }
+
+  void run_heads() {
+    const Index threads = thread_count();
+    const Index split = chunks_ < 2 || threads == 1 ? 0 : kv_heads_ % threads + threads;
+    make_groups(kv_heads_ > split ? kv_heads_ - split : 0, threads);
+    const Index pieces = (kv_heads_ - whole_) * chunks_;
+    if (pieces == 0) {
+      parallel_for(groups_, [&](Index i) { run_group(i); });
+      return;
+    }
+    const Index wave = smaller(4 * threads, pieces);
+    take_shares(wave);
+    for (Index member = 0; member < problem_.group(); ++member) {
+      for (Index first = 0; first < pieces; first += wave) {
+        const Index end = smaller(first + wave, pieces);
+        const Index before = member == 0 && first == 0 ? groups_ : 0;
+        clear_written(end - first);
+        parallel_for(before + end - first, [&](Index i) {
+          i < before ? run_group(i) : run_piece(member, first + i - before, i - before);
+        });
+        add_shares(member, first, end);
+      }
+    }
+  }
+
+  KeyChunkPass<T> pass(Index key_head, Index chunk) const {
+    const Index first = chunk * backward_chunk, left = call_.key_count() - first;
+    return KeyChunkPass<T>(problem_, mask_, rows_, key_head / problem_.kv_heads(),
+                           key_head % problem_.kv_heads(), first,
+                           first + smaller(left, backward_chunk));
+  }
+  /// The query head that is number `member` among those of a key head.
+  Index head_of(Index key_head, Index member) const {
+    return key_head % problem_.kv_heads() * problem_.group() + member;
+  }
+
+  /// The first `whole` key heads are not split. One at a time keeps its queries in the caches;
+  /// heads of an item go together where the mask's answers are worth sharing.
+  void make_groups(Index whole, Index threads) {
+    const Index heads = problem_.kv_heads();
+    whole_ = whole;
+    group_size_ = 1;
+    if (mask_.shares_lane_words() && heads > 0) {
+      const Index wanted = threads == 1 ? 1 : 2 * threads;
+      const Index each = (whole + wanted - 1) / wanted;
+      group_size_ = each < 1 ? 1 : each < heads ? each : heads;
+    }
+    groups_of_item_ = (heads + group_size_ - 1) / group_size_;
+    groups_ = heads == 0 ? 0
+                         : whole / heads * groups_of_item_ +
+                               (whole % heads + group_size_ - 1) / group_size_;
+  }
+
+  /// A group of whole key heads, chunk by chunk: what is known of the mask is of one chunk.
+  void run_group(Index group) const {
+    const Index item_end = (group / groups_of_item_ + 1) * problem_.kv_heads();
+    const Index first =
+        group / groups_of_item_ * problem_.kv_heads() + group % groups_of_item_ * group_size_;
+    const Index end = smaller(smaller(first + group_size_, item_end), whole_);
+    for (Index key_head = first; key_head < end; ++key_head) {
+      for (Index member = 0; member < problem_.group(); ++member) {
+        for (Index block = 0; block < rows_.blocks(); ++block) clear(key_head, member, block);
+      }
+    }
+    const bool share = mask_.shares_lane_words() && (end - first) * problem_.group() > 1;
+    SharedLaneWords shared(share ? rows_.blocks() * (backward_chunk / simd::key_block) : 0);
+    for (Index chunk = 0; chunk < chunks_; ++chunk) {
+      shared.forget();
+      for (Index key_head = first; key_head < end; ++key_head) {
+        auto one = pass(key_head, chunk);
+        if (share) one.share(shared);
+        one.begin();
+        for (Index member = 0; member < problem_.group(); ++member) {
+          one.take_head(head_of(key_head, member), {});
+        }
+        one.finish();
+      }
+    }
+  }
+
+  /// One chunk of one split key head and one of its query heads, with the share `slot`.
+  void run_piece(Index member, Index piece, Index slot) const {
+    auto one = pass(whole_ + piece / chunks_, piece % chunks_);
+    member == 0 ? one.begin() : one.resume();
+    one.take_head(head_of(whole_ + piece / chunks_, member),
+                  {shares_ + slot * share_size(), written_ + slot * rows_.blocks()});
+    member + 1 == problem_.group() ? one.finish() : one.pause();
+  }
+
+  Index share_size() const { return call_.query_count() * call_.head_dim(); }
+  void take_shares(Index wave) {
+    const auto carve = [&](Carver carver) {
+      shares_ = carver.take<T>(wave * share_size());
+      written_ = carver.take<unsigned char>(wave * rows_.blocks());
+      return carver.used();
+    };
+    carve(Carver(Scratch::of_this_thread<BackwardPieces>(carve(Carver(nullptr)))));
+  }
+  void clear_written(Index count) const {
+    for (Index i = 0; i < count * rows_.blocks(); ++i) written_[i] = 0;
+  }
+
+  /// grad_queries += the shares of the pieces [first, end), in their order; from 0 where a head's
+  /// first chunk is among them.
+  void add_shares(Index member, Index first, Index end) const {
+    const Index first_head = first / chunks_, last_head = (end - 1) / chunks_;
+    parallel_for((last_head - first_head + 1) * rows_.blocks(), [&](Index i) {
+      const Index head = first_head + i / rows_.blocks(), block = i % rows_.blocks();
+      const Index from = head * chunks_ < first ? first : head * chunks_;
+      const Index to = (head + 1) * chunks_ < end ? (head + 1) * chunks_ : end;
+      if (from == head * chunks_) clear(whole_ + head, member, block);
+      for (Index piece = from; piece < to; ++piece) {
+        if (written_[(piece - first) * rows_.blocks() + block] == 0) continue;
+        put_block(whole_ + head, member, block, shares_ + (piece - first) * share_size());
+      }
+    });
+  }
+
+  struct Block {
+    T* data;
+    Index row;
+    Index rows;
+  };
+  Block block_of(Index key_head, Index member, Index block) const {
+    const auto& out = problem_.grad_queries;
+    const Index row = block * simd::query_block, left = call_.query_count() - row;
+    return {out.data_handle() + key_head / problem_.kv_heads() * out.stride(0) +
+                head_of(key_head, member) * out.stride(1) + row * out.stride(2),
+            row, smaller(left, simd::query_block)};
+  }
+  void put_block(Index key_head, Index member, Index block, const T* share) const {
+    const Block to = block_of(key_head, member, block);
+    simd::backward_kernels<T>().put_rows(
+        share + to.row * call_.head_dim(), call_.head_dim(), to.rows, call_.head_dim(), T{1}, true,
+        to.data, problem_.grad_queries.stride(2), problem_.grad_queries.stride(3));
+  }
+  void clear(Index key_head, Index member, Index block) const {
+    const auto& out = problem_.grad_queries;
+    const Block to = block_of(key_head, member, block);
+    for (Index i = 0; i < to.rows; ++i) {
+      T* row = to.data + i * out.stride(2);
+      if (out.stride(3) == 1) {
+        clear_numbers(row, call_.head_dim());
+        continue;
+      }
+      for (Index d = 0; d < call_.head_dim(); ++d) row[d * out.stride(3)] = T{0};
+    }
+  }
+
+  const BackwardProblem<T>& problem_;
+  const AttentionProblem<T>& call_;
+  const MaskRef& mask_;
+  const BackwardRows<T> rows_;
+  Index chunks_;
+  Index kv_heads_;   // over the whole batch
+  Index whole_ = 0;  // key heads that are not split
+  Index groups_ = 0;
+  Index groups_of_item_ = 0;
+  Index group_size_ = 1;  // key heads
+  T* shares_ = nullptr;
+  unsigned char* written_ = nullptr;
+};
+
+/// Below about this many multiply-adds a call stays on its own thread: waking another costs more.
+inline constexpr double backward_parallel_threshold = 2e6;
+
+template <class T>
+void run_backward(const BackwardProblem<T>& problem, const MaskRef& mask) {
+  const auto& call = problem.forward;
+  const double work = static_cast<double>(call.batch() * call.heads()) *
+                      static_cast<double>(call.query_count()) *
+                      static_cast<double>(call.key_count()) *
+                      static_cast<double>(3 * call.head_dim() + 2 * call.value_dim());
+  const bool alone = work < backward_parallel_threshold;
+#if HEED_SIMD_ALL_KERNELS
+  if (HeadGradients<T>::take(problem)) {
+    auto fallback = [&](Index head) { BackwardPieces<T>(problem, mask).run_one(head); };
+    const HeadGradients<T> heads(problem, mask, fallback);
+    for (Index i = 0; alone && i < heads.count(); ++i) heads.run(i);
+    if (!alone) parallel_for(heads.count(), [&](Index i) { heads.run(i); });
+    return;
+  }
+#endif
+  BackwardPieces<T> pieces(problem, mask);
+  alone ? pieces.run_alone() : pieces.run();
+}
+
+#ifdef HEED_COMPILED_SOURCE
+template void run_backward<float>(const BackwardProblem<float>&, const MaskRef&);
+template void run_backward<double>(const BackwardProblem<double>&, const MaskRef&);
+#endif
+
+}  // namespace heed::detail

@@ -1,0 +1,417 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <limits>
+#include <span>
+#include <type_traits>
+
+#include <heed/attention/detail/operands.hpp>
+#include <heed/attention/options.hpp>
+#include <heed/core/config.hpp>
+#include <heed/core/detail/math.hpp>
+#include <heed/core/error.hpp>
+#include <heed/masks/policy.hpp>
+#include <heed/simd/attention_kernels.hpp>
+#include <heed/tensor/overlap.hpp>
+#include <heed/tensor/view_of.hpp>
+
+namespace heed::detail {
+
+/// What a call does to its scores beyond scale and mask: AttentionOptions after their checks.
+template <class T>
+struct ScoreChanges {
+  T softcap = 0;
+  std::span<const T> alibi_slopes;       // (heads)
+  TensorView<const T, 2> relative_bias;  // (heads, distances), no distances: none
+  BiasView<T> bias;                      // (batch, heads, queries, keys)
+  ScoreFunction<T> function;
+  std::span<const T> sinks;  // (heads)
+  WeightDropout dropout;
+
+  bool along_diagonals() const { return !alibi_slopes.empty() || relative_bias.extent(1) > 0; }
+  bool any_bias() const { return along_diagonals() || bias.given(); }
+  bool drops() const { return DropoutDraws(dropout).dropped > 0; }
+  /// Whether scores or weights change; sinks change sums alone.
+  bool any() const { return softcap != T{0} || any_bias() || function.given() || drops(); }
+
+  /// The biases that depend on head and key − query.
+  T at_distance(Index head, Index distance) const {
+    T sum = 0;
+    if (!alibi_slopes.empty()) {
+      const Index away = distance < 0 ? -distance : distance;
+      sum = -product(alibi_slopes[static_cast<std::size_t>(head)], static_cast<T>(away));
+    }
+    if (relative_bias.extent(1) > 0) {
+      const Index reach = relative_bias.extent(1) / 2;
+      const Index within = distance < -reach ? -reach : distance > reach ? reach : distance;
+      sum += relative_bias(head, within + reach);
+    }
+    return sum;
+  }
+};
+
+/// Fails unless there is nothing or one number per head.
+template <class T>
+void check_per_head(const char* name, std::span<const T> values, Index heads) {
+  if (values.empty() || static_cast<Index>(values.size()) == heads) return;
+  throw_shape_error("attention: ", values.size(), " ", name, " for ", heads, " heads");
+}
+
+/// The changes that `options` ask of scores (batch, heads, queries, keys). Throws ShapeError or
+/// InvalidArgument.
+template <class T>
+ScoreChanges<T> checked_changes(const AttentionOptions<T>& options, const Extents<4>& scores) {
+  const T cap = options.softcap * T{2};  // kernels hold it log2(e) times as large
+  if (!(cap >= T{0} && cap - cap == T{0})) {
+    throw_invalid_argument(
+        "attention: softcap must be finite and not negative, and twice it finite");
+  }
+  if (!(options.dropout.probability >= 0 && options.dropout.probability <= 1)) {
+    throw_invalid_argument("attention: dropout has probability ", options.dropout.probability,
+                           ", expected 0 to 1");
+  }
+  check_per_head<T>("alibi_slopes", options.alibi_slopes, scores[1]);
+  check_per_head<T>("sinks", options.sinks, scores[1]);
+  ScoreChanges<T> changes{options.softcap,        options.alibi_slopes,
+                          options.relative_bias,  options.bias.over(scores),
+                          options.score_function, options.sinks,
+                          options.dropout};
+  auto& relative = changes.relative_bias;
+  if (relative.extent(0) == 0 && relative.extent(1) == 0) return changes;
+  if (relative.extent(1) % 2 == 0) {
+    throw_shape_error("attention: relative_bias has ", relative.extent(1),
+                      " distances, expected an odd number: -r to r");
+  }
+  if (relative.extent(0) == 1 && scores[1] != 1) relative = relative.broadcast(0, scores[1]);
+  if (relative.extent(0) != scores[1]) {
+    throw_shape_error("attention: relative_bias has ", relative.extent(0), " rows for ", scores[1],
+                      " heads");
+  }
+  return changes;
+}
+
+/// Fails unless `out` can be written while the inputs are read.
+template <class T>
+void check_memory(const Result<T>& out, const Operand<T>& queries, const Operand<T>& keys,
+                  const Operand<T>& values) {
+  if (has_internal_overlap(out.extents(), out.strides())) {
+    throw_shape_error("attention: elements of out share memory (extents ", out.extents(),
+                      ", strides ", out.strides(), ")");
+  }
+  const auto apart = [&](const char* name, const Operand<T>& read) {
+    if (meet(out.bytes(), read.bytes())) throw_shape_error("attention: out overlaps ", name);
+  };
+  apart("queries", queries);
+  apart("keys", keys);
+  apart("values", values);
+}
+
+/// Fails if something written shares memory with what changes scores.
+template <class T>
+void check_apart(const char* name, ByteRange written, const ScoreChanges<T>& changes) {
+  const auto apart = [&](const char* other, ByteRange read) {
+    if (meet(written, read)) throw_shape_error("attention: ", name, " overlaps ", other);
+  };
+  const auto of = [](std::span<const T> numbers) {
+    return byte_range(TensorView<const T, 1>(numbers));
+  };
+  if (changes.bias.given()) apart("bias", byte_range(changes.bias.view()));
+  apart("relative_bias", byte_range(changes.relative_bias));
+  apart("alibi_slopes", of(changes.alibi_slopes));
+  apart("sinks", of(changes.sinks));
+}
+
+/// The same of positions.
+inline void check_apart(const char* name, ByteRange written, std::span<const Index> first_queries,
+                        std::span<const Index> key_counts) {
+  const auto apart = [&](const char* other, std::span<const Index> read) {
+    if (meet(written, byte_range(TensorView<const Index, 1>(read)))) {
+      throw_shape_error("attention: ", name, " overlaps ", other);
+    }
+  };
+  apart("first_queries", first_queries);
+  apart("key_counts", key_counts);
+}
+
+/// A rank-2 (length, dim) or rank-3 (heads, length, dim) view as rank 4 (batch, heads, length,
+/// dim).
+template <class T, std::size_t Rank>
+TensorView<T, 4> as_rank_4(const TensorView<T, Rank>& view) {
+  static_assert(Rank >= 2 && Rank <= 4,
+                "attention takes views of (batch, heads, length, dim), (heads, length, dim) or "
+                "(length, dim)");
+  if constexpr (Rank == 4) {
+    return view;
+  } else {
+    return as_rank_4(view.with_leading_axis());
+  }
+}
+
+/// An attention call after its checks: all tensors of rank 4, every option decided.
+template <class T>
+struct AttentionProblem {
+  Operand<T> queries;           // (batch, heads, queries, head_dim)
+  Operand<T> keys;              // (batch, key heads, keys, head_dim)
+  Operand<T> values;            // (batch, key heads, keys, value_dim)
+  Result<T> out;                // (batch, heads, queries, value_dim)
+  PerQueryView<T> log_sum_exp;  // (batch, heads, queries)
+  T scale = 0;
+  Index first_query = 0;
+  std::span<const Index> first_queries;
+  ScoreChanges<T> changes;
+  std::span<const Index> key_counts = {};       // of each batch item; empty: all keys
+  Index item_offset = 0;                        // what masks see of batch item 0
+  bool last_lines_up = false;                   // the last query with the last key, item by item
+  const simd::PairKernels<T>* pairs = nullptr;  // of tensors of bfloat16, where the CPU has such
+
+  Index batch() const { return queries.extent(0); }
+  Index heads() const { return queries.extent(1); }
+  Index query_count() const { return queries.extent(2); }
+  Index key_count() const { return keys.extent(2); }
+  Index head_dim() const { return queries.extent(3); }
+  Index value_dim() const { return values.extent(3); }
+  /// The key head that query head `head` reads.
+  Index key_head(Index head) const { return head / (heads() / keys.extent(1)); }
+  Index key_count_of(Index item) const {
+    return key_counts.empty() ? key_count() : key_counts[static_cast<std::size_t>(item)];
+  }
+  Index first_query_of(Index item) const {
+    if (!first_queries.empty()) return first_queries[static_cast<std::size_t>(item)];
+    return last_lines_up ? key_count_of(item) - query_count() : first_query;
+  }
+};
+
+/// Fails unless queries and keys can be multiplied and heads can be grouped.
+template <class T>
+void check_queries_and_keys(const Operand<T>& queries, const Operand<T>& keys) {
+  if (keys.extent(0) != queries.extent(0)) {
+    throw_shape_error("attention: queries have a batch of ", queries.extent(0), ", keys of ",
+                      keys.extent(0));
+  }
+  if (keys.extent(3) != queries.extent(3)) {
+    throw_shape_error("attention: queries have head_dim ", queries.extent(3), ", keys ",
+                      keys.extent(3));
+  }
+  const Index heads = queries.extent(1);
+  const Index kv_heads = keys.extent(1);
+  if (kv_heads == 0 ? heads != 0 : heads % kv_heads != 0) {
+    throw_shape_error("attention: ", heads, " query heads do not divide into groups over ",
+                      kv_heads, " key heads");
+  }
+}
+
+template <class T>
+void check_values(const Operand<T>& keys, const Operand<T>& values) {
+  if (values.extent(2) != keys.extent(2)) {
+    throw_shape_error("attention: keys have ", keys.extent(2), " tokens, values ",
+                      values.extent(2));
+  }
+  if (values.extent(0) != keys.extent(0) || values.extent(1) != keys.extent(1)) {
+    throw_shape_error("attention: keys are (batch, heads) (", keys.extent(0), ", ", keys.extent(1),
+                      "), values (", values.extent(0), ", ", values.extent(1), ")");
+  }
+}
+
+template <class T>
+void check_out(const AttentionProblem<T>& problem) {
+  const auto& queries = problem.queries;
+  const Extents<4> expected{queries.extent(0), queries.extent(1), queries.extent(2),
+                            problem.value_dim()};
+  if (problem.out.extents() != expected) {
+    throw_shape_error("attention: out is ", problem.out.extents(), ", expected (batch, heads, ",
+                      "queries, value_dim) = ", expected);
+  }
+  check_memory(problem.out, queries, problem.keys, problem.values);
+}
+
+template <class T>
+void check_log_sum_exp(const AttentionProblem<T>& problem) {
+  if (!problem.log_sum_exp.given()) return;
+  const auto& view = problem.log_sum_exp.view();
+  const Extents<3> expected{problem.batch(), problem.heads(), problem.query_count()};
+  if (view.extents() != expected) {
+    throw_shape_error("attention: log_sum_exp is ", view.extents(),
+                      ", expected (batch, heads, queries) = ", expected);
+  }
+  if (has_internal_overlap(view)) {
+    throw_shape_error("attention: elements of log_sum_exp share memory");
+  }
+  const ByteRange written = byte_range(view);
+  if (meet(written, problem.queries.bytes()) || meet(written, problem.keys.bytes()) ||
+      meet(written, problem.values.bytes()) || meet(written, problem.out.bytes())) {
+    throw_shape_error("attention: log_sum_exp overlaps another tensor of the call");
+  }
+}
+
+/// 1 / √head_dim. A builtin: <cmath> would cost users a tenth of this header's compile time.
+template <class T>
+T inverse_square_root(Index head_dim) {
+  if constexpr (std::is_same_v<T, long double>) {
+    return T{1} / __builtin_sqrtl(static_cast<T>(head_dim));
+  } else {
+    return static_cast<T>(1 / __builtin_sqrt(static_cast<double>(head_dim)));
+  }
+}
+
+/// The scale to use; refuses NaN and infinity.
+template <class T>
+T decide_scale(const std::optional<T>& scale, Index head_dim) {
+  if (!scale) return head_dim == 0 ? T{1} : inverse_square_root<T>(head_dim);
+  if (!(*scale - *scale == T{0})) {
+    throw_invalid_argument("attention: scale must be finite, not ",
+                           *scale != *scale ? "NaN" : "infinite");
+  }
+  return *scale;
+}
+
+template <class T>
+void take_key_counts(AttentionProblem<T>& problem, std::span<const Index> counts) {
+  problem.key_counts = counts;
+  if (counts.empty()) return;
+  if (static_cast<Index>(counts.size()) != problem.batch()) {
+    throw_shape_error("attention: ", counts.size(), " key_counts for a batch of ", problem.batch());
+  }
+  for (const Index count : counts) {
+    if (count < 0 || count > problem.key_count()) {
+      throw_shape_error("attention: a key_count of ", count, " where there are ",
+                        problem.key_count(), " keys");
+    }
+  }
+}
+
+/// Takes the positions from the options; refuses some that would overflow position arithmetic.
+template <class T>
+void decide_first_query(AttentionProblem<T>& problem, const AttentionOptions<T>& options) {
+  constexpr Index limit = std::numeric_limits<Index>::max() / 4;
+  const auto in_range = [](Index first) { return first > -limit && first < limit; };
+  problem.first_query = options.first_query.value_or(problem.key_count() - problem.query_count());
+  problem.first_queries = options.first_queries;
+  problem.last_lines_up = !options.first_query && options.first_queries.empty();
+  if (options.first_query && !options.first_queries.empty()) {
+    throw_invalid_argument("attention: give first_query or first_queries, not both");
+  }
+  if (!options.first_queries.empty() &&
+      static_cast<Index>(options.first_queries.size()) != problem.batch()) {
+    throw_shape_error("attention: ", options.first_queries.size(), " first_queries for a batch of ",
+                      problem.batch());
+  }
+  bool fits = in_range(problem.first_query);
+  for (const Index first : options.first_queries) fits = fits && in_range(first);
+  if (!fits)
+    throw_invalid_argument("attention: first_query ", problem.first_query, " is out of range");
+}
+
+/// All checks that need no mask; throws InvalidArgument before anything is written.
+template <class T>
+AttentionProblem<T> checked_problem(const Operand<T>& queries, const Operand<T>& keys,
+                                    const Operand<T>& values, const Result<T>& out,
+                                    const AttentionOptions<T>& options) {
+  AttentionProblem<T> problem{queries, keys, values, out, options.log_sum_exp, 0, 0, {}, {}};
+  check_queries_and_keys(queries, keys);
+  check_values(keys, values);
+  check_out(problem);
+  check_log_sum_exp(problem);
+  problem.scale = decide_scale(options.scale, problem.head_dim());
+  take_key_counts(problem, options.key_counts);
+  decide_first_query(problem, options);
+  problem.changes = checked_changes(
+      options,
+      Extents<4>{problem.batch(), problem.heads(), problem.query_count(), problem.key_count()});
+  const auto check_written = [&](const char* name, ByteRange written) {
+    check_apart(name, written, problem.changes);
+    check_apart(name, written, problem.first_queries, problem.key_counts);
+  };
+  check_written("out", out.bytes());
+  if (problem.log_sum_exp.given()) {
+    check_written("log_sum_exp", byte_range(problem.log_sum_exp.view()));
+  }
+  return problem;
+}
+
+/// The same of queries stored as X, with what multiplies such numbers.
+template <class X>
+AttentionProblem<ComputedIn<X>> checked_call(const Operand<ComputedIn<X>>& queries,
+                                             const Operand<ComputedIn<X>>& keys,
+                                             const Operand<ComputedIn<X>>& values,
+                                             const Result<ComputedIn<X>>& out,
+                                             const AttentionOptions<ComputedIn<X>>& options) {
+  using T = ComputedIn<X>;
+  auto problem = checked_problem<T>(queries, keys, values, out, options);
+  if constexpr (std::is_same_v<X, bfloat16>) problem.pairs = simd::pair_kernels<T>();
+  return problem;
+}
+
+#if !HEED_DEFINITIONS
+// heed::compiled holds these: a fifth of the time that a unit with one call takes to compile.
+extern template AttentionProblem<float> checked_problem<float>(const Operand<float>&,
+                                                               const Operand<float>&,
+                                                               const Operand<float>&,
+                                                               const Result<float>&,
+                                                               const AttentionOptions<float>&);
+extern template AttentionProblem<double> checked_problem<double>(const Operand<double>&,
+                                                                 const Operand<double>&,
+                                                                 const Operand<double>&,
+                                                                 const Result<double>&,
+                                                                 const AttentionOptions<double>&);
+#endif
+
+// Kernels count in powers of 2: log2(e), and ln(2) for the way back.
+inline constexpr double bits_per_nat = 1.4426950408889634074;
+inline constexpr double nats_per_bit = 0.69314718055994530942;
+
+/// What queries are multiplied by before their products with keys, so that scores come in the
+/// kernels' units.
+template <class T>
+T query_factor(const AttentionProblem<T>& problem) {
+  const auto scale = static_cast<double>(problem.scale);
+  if (problem.changes.softcap != T{0}) {  // tanh_of_log2 takes 2·log2(e)·score / softcap
+    return static_cast<T>(scale * 2 * bits_per_nat / static_cast<double>(problem.changes.softcap));
+  }
+  if (problem.changes.function.given()) return problem.scale;
+  return static_cast<T>(scale * bits_per_nat);
+}
+
+/// A score, or ±inf where the kernels' units have none for it: it is log2(e) times as large there.
+template <class T>
+T within_range(T score) {
+  const T bits = score * static_cast<T>(bits_per_nat);
+  return bits - bits == T{0} ? score : bits;
+}
+
+/// What masks are asked about in a call: `rows` queries of a head from `row` on, some of the keys.
+template <class T>
+Tile tile_of(const AttentionProblem<T>& problem, Index item, Index head, Index row, Index rows,
+             Index first_key, Index last_key) {
+  const Index call = problem.first_query_of(item), first = call + row;
+  return {item + problem.item_offset, head, first, first + rows - 1, first_key, last_key, call};
+}
+
+/// One score of a call.
+template <class T>
+Position position_of(const AttentionProblem<T>& problem, Index item, Index head, Index query,
+                     Index key) {
+  const Index call = problem.first_query_of(item);
+  return {item + problem.item_offset, head, call + query, key, call};
+}
+
+/// What a mask of a call has to fit.
+template <class T>
+MaskShape mask_shape_of(const AttentionProblem<T>& problem) {
+  MaskShape shape{problem.batch(), problem.heads(), problem.query_count(), problem.key_count()};
+  if (shape.batch == 0) return shape;
+  Index last = shape.first_query = problem.first_query_of(0);
+  for (Index item = 1; item < shape.batch; ++item) {
+    shape.first_query = smaller(shape.first_query, problem.first_query_of(item));
+    last = larger(last, problem.first_query_of(item));
+  }
+  shape.last_query = last + shape.queries - 1;
+  return shape;
+}
+
+template <class T, MaskPolicy M>
+void check_mask_fits(const M& mask, const AttentionProblem<T>& problem) {
+  check_mask(mask, mask_shape_of(problem));
+}
+
+}  // namespace heed::detail

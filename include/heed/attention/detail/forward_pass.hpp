@@ -1,0 +1,456 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+#include <heed/attention/detail/call.hpp>
+#include <heed/attention/detail/score_mod.hpp>
+#include <heed/attention/detail/visible_keys.hpp>
+#include <heed/attention/detail/workspace.hpp>
+#include <heed/core/detail/math.hpp>
+#include <heed/core/detail/scratch.hpp>
+#include <heed/masks/detail/mask_ref.hpp>
+#include <heed/simd/attention_kernels.hpp>
+
+namespace heed::detail {
+
+/// Takes a head's sink into the sums: e^sink, after a move of the maximum to the larger of both.
+/// The move itself, which the outputs have not made, goes into the factors.
+template <class T>
+void add_sink(T sink, const simd::SoftmaxState<T>& state, T* factors) {
+  const T score = static_cast<T>(static_cast<double>(sink) * bits_per_nat);
+  T moves[simd::query_block], shares[simd::query_block];
+  for (Index lane = 0; lane < simd::query_block; ++lane) {
+    const T old = state.maximum[lane];
+    if (score > old) state.maximum[lane] = score;
+    moves[lane] = old - state.maximum[lane];
+    shares[lane] = score - state.maximum[lane];
+  }
+  simd::kernels<T>().exp2(moves, moves, simd::query_block);
+  simd::kernels<T>().exp2(shares, shares, simd::query_block);
+  for (Index lane = 0; lane < simd::query_block; ++lane) {
+    state.sum[lane] = product(state.sum[lane], moves[lane]) + shares[lane];
+    factors[lane] *= moves[lane];
+  }
+}
+
+/// What the outputs of a block of queries are multiplied by: 1 / sum, +0 for a lane that saw no
+/// key, -0 for one that saw keys of which the sink leaves nothing; for the lanes of `rows` queries
+/// and what stands in a vector with them. `sink`: null or the head's.
+template <class T>
+void find_output_factors(const T* sink, const simd::SoftmaxState<T>& state, Index rows,
+                         T* factors) {
+  constexpr Index widest = 16;  // lanes of a vector
+  const Index lanes = sink != nullptr ? simd::query_block : (rows + widest - 1) / widest * widest;
+  bool seen[simd::query_block];
+  for (Index lane = 0; lane < lanes; ++lane) {
+    seen[lane] = state.sum[lane] != T{0};  // NaN too
+    factors[lane] = seen[lane] ? T{1} : T{0};
+  }
+  if (sink != nullptr) add_sink(*sink, state, factors);
+  for (Index lane = 0; lane < lanes; ++lane) {
+    if (!seen[lane]) continue;
+    factors[lane] /= state.sum[lane];
+    if (factors[lane] == T{0}) factors[lane] = -T{0};
+  }
+}
+/// Whether a lane saw a key.
+template <class T>
+bool saw_keys(T factor) {
+  return factor != T{0} || __builtin_signbit(factor) != 0;
+}
+
+/// ln 2 · (maximum + log2(sum)): the log-sum-exp of a row, -inf for one that saw no key.
+template <class T>
+T log_sum_exp_of(T maximum, T sum) {
+  if (sum == T{0}) return -std::numeric_limits<T>::infinity();
+  return static_cast<T>((static_cast<double>(maximum) + __builtin_log2(static_cast<double>(sum))) *
+                        nats_per_bit);
+}
+
+/// A call on tensors of bfloat16 as kernels that multiply pairs of numbers take it. Keys 2i and
+/// 2i + 1 make a pair wherever they are met, since pairs decide bits. Memory of the thread.
+template <class T>
+class PairBlocks {
+ public:
+  /// Room for `rows` decoded rows of queries. Without kernels, null, nothing of it may be used.
+  PairBlocks(const AttentionProblem<T>& problem, const simd::PairKernels<T>* kernels, Index rows)
+      : problem_(problem), kernels_(kernels) {
+    if (kernels_ == nullptr) return;
+    const Index depth = whole_pairs(problem.head_dim()), columns = problem.value_dim();
+    const auto carve = [&](Carver carver) {
+      keys_ = carver.take<std::uint16_t>(simd::key_block * depth);
+      values_ = carver.take<std::uint16_t>(simd::key_block * columns);
+      pairs_ = carver.take<std::uint16_t>(simd::key_block * columns + a_vector);
+      packed_ = carver.take<std::uint16_t>(simd::row_keys * depth);
+      rows_ = carver.take<std::uint16_t>(rows * depth);
+      probabilities_ = carver.take<std::uint16_t>(rows * simd::row_keys);
+      words_ = carver.take<std::uint64_t>(simd::key_block);
+      kept_ = carver.take<Index>(simd::key_block);
+      return carver.used();
+    };
+    carve(Carver(Scratch::of_this_thread<PairBlocks>(carve(Carver(nullptr)))));
+  }
+
+  /// Whether products are those of pairs.
+  explicit operator bool() const { return kernels_ != nullptr; }
+
+  /// Packs the queries [first, first + count) of a head for `attend`.
+  void pack(Index item, Index head, Index first, Index count) const {
+    const auto& queries = problem_.queries;
+    kernels_->pack({queries.bits(item, head, first), queries.stride(2), queries.stride(3)}, count,
+                   problem_.head_dim(), packed_);
+  }
+  /// Takes the seen keys of a key head into the softmax of the packed queries, whose scratch and
+  /// shape `queries` tells.
+  void attend(Index item, Index key_head, const VisibleKeys& seen,
+              const simd::QueryBlock<T>& queries, const simd::SoftmaxState<T>& state,
+              bool first) const {
+    const simd::PairQueries<T> block{packed_,       queries.probabilities, query_factor(problem_),
+                                     queries.count, queries.head_dim,      queries.value_dim};
+    kernels_->attend(bring(item, key_head, seen), block, state, first);
+  }
+
+  /// Copies one query to a row for `decode`.
+  void copy_query(Index item, Index head, Index query, Index row) const {
+    const Index depth = whole_pairs(problem_.head_dim());
+    copy(problem_.queries, item, head, query, depth, rows_ + row * depth);
+  }
+  /// Keys that some query sees, with their values; whole pairs.
+  simd::PairKeys bring(Index item, Index key_head, const VisibleKeys& seen) const {
+    const Index columns = problem_.value_dim();
+    const Run run = whole(seen);
+    simd::PairKeys block;
+    block.count = run.count;
+    block.words = run.words;
+    block.keys =
+        rows_of(problem_.keys, item, key_head, run, whole_pairs(problem_.head_dim()), keys_);
+    kernels_->zip(rows_of(problem_.values, item, key_head, run, columns, values_), run.count,
+                  columns, pairs_);
+    block.values = pairs_;
+    block.guard_values =
+        run.words != nullptr && !kernels_->all_finite(pairs_, whole_pairs(run.count) * columns);
+    return block;
+  }
+  /// Takes the keys into the softmax of the copied rows, whose states and shape `rows` tells.
+  void decode(const simd::PairKeys& keys, const simd::QueryRows<T>& rows) const {
+    simd::PairRows<T> pairs;
+    pairs.rows = rows_;
+    pairs.packed = packed_;
+    pairs.scores = rows.scores;
+    pairs.probabilities = probabilities_;
+    pairs.maximum = rows.maximum;
+    pairs.sum = rows.sum;
+    pairs.output = rows.output;
+    pairs.output_stride = rows.output_stride;
+    pairs.visible = rows.visible;
+    pairs.factor = query_factor(problem_);
+    pairs.count = rows.count;
+    pairs.head_dim = rows.head_dim;
+    pairs.depth = whole_pairs(rows.head_dim) / 2;
+    pairs.value_dim = rows.value_dim;
+    kernels_->decode(keys, pairs);
+  }
+
+ private:
+  static constexpr Index a_vector = 32;  // of the widest, in numbers of bfloat16
+
+  static Index whole_pairs(Index count) { return (count + 1) / 2 * 2; }
+
+  /// Keys in whole pairs: the seen ones and their partners.
+  struct Run {
+    Index first = 0;  // even
+    Index count = 0;
+    const std::uint64_t* words = nullptr;
+    const Index* kept = nullptr;  // not null: only the keys first + kept[0], first + kept[1], …
+  };
+  Run whole(const VisibleKeys& seen) const {
+    const Index before = seen.first % 2;
+    Run run{seen.first - before, seen.count + before, seen.words, nullptr};
+    if (before != 0 || seen.holes) {
+      words_[0] = 0;
+      for (Index i = 0; i < seen.count; ++i) {
+        words_[before + i] = seen.words != nullptr ? seen.words[i] : ~std::uint64_t{0};
+      }
+      run.words = words_;
+    }
+    if (!seen.holes) return run;
+    const Index end = run.count;
+    run.count = 0;
+    for (Index key = 0; key < end; key += 2) {
+      const Index last = key + 1 < end ? key + 1 : key;
+      if ((words_[key] | words_[last]) == 0) continue;
+      for (Index each = key; each <= last; ++each) {
+        kept_[run.count] = each;
+        words_[run.count++] = words_[each];
+      }
+    }
+    run.kept = kept_;
+    return run;
+  }
+
+  /// Copies a row of an operand, with zeros behind its columns.
+  static void copy(const Operand<T>& operand, Index item, Index head, Index token, Index padded,
+                   std::uint16_t* to) {
+    const std::uint16_t* from = operand.bits(item, head, token);
+    const Index columns = operand.extent(3), step = operand.stride(3);
+    for (Index d = 0; d < padded; ++d) to[d] = d < columns ? from[d * step] : std::uint16_t{0};
+  }
+  /// The run's rows where they lie, if a kernel can read `columns` columns of them there; or
+  /// copied.
+  static simd::MatrixRef<std::uint16_t> rows_of(const Operand<T>& operand, Index item, Index head,
+                                                const Run& run, Index columns, std::uint16_t* to) {
+    if (run.kept == nullptr && columns == operand.extent(3) && operand.stride(3) == 1 &&
+        operand.in_one_piece(run.first, run.count)) {
+      return {operand.bits(item, head, run.first), operand.stride(2), 1};
+    }
+    for (Index i = 0; i < run.count; ++i) {
+      const Index token = run.first + (run.kept != nullptr ? run.kept[i] : i);
+      copy(operand, item, head, token, columns, to + i * columns);
+    }
+    return {to, columns, 1};
+  }
+
+  const AttentionProblem<T>& problem_;
+  const simd::PairKernels<T>* kernels_;
+  std::uint16_t* keys_ = nullptr;
+  std::uint16_t* values_ = nullptr;
+  std::uint16_t* pairs_ = nullptr;  // [key / 2][value_dim][2]
+  std::uint16_t* packed_ = nullptr;
+  std::uint16_t* rows_ = nullptr;
+  std::uint16_t* probabilities_ = nullptr;
+  std::uint64_t* words_ = nullptr;
+  Index* kept_ = nullptr;
+};
+
+}  // namespace heed::detail
+
+// The fused forward pass around the instruction-set kernels of simd/: which keys a block of
+// queries meets, and in which order. Nothing here depends on the instruction set, and no result
+// depends on which queries share a block.
+
+namespace heed::detail {
+
+/// The fused forward pass of one block of queries of one head.
+template <class T>
+class QueryBlockPass {
+ public:
+  /// Rows [row, row + rows) of one head, rows ≤ query_block. Which rows go together decides no bit.
+  /// `pairs`: null, or what multiplies the call's bfloat16 in pairs.
+  QueryBlockPass(const AttentionProblem<T>& problem, const MaskRef& mask,
+                 const simd::PairKernels<T>* pairs, Index item, Index head, Index row, Index rows)
+      : problem_(problem),
+        mask_(mask),
+        kernels_(simd::kernels<T>()),
+        scratch_(ForwardScratch<T>::of_this_thread(problem.head_dim(), problem.value_dim(),
+                                                   problem.changes.any())),
+        changes_(problem, scratch_, item, head, row, rows),
+        pairs_(problem, pairs, 0),
+        item_(item),
+        head_(head),
+        row_(row),
+        rows_(rows) {}
+
+  /// Takes what the rows see of the keys from `shared` rather than from the mask; of one batch item
+  /// and these rows, for any head.
+  void share(SharedLaneWords& shared) { shared_ = &shared; }
+
+  /// Output and log-sum-exp of the rows from the states that decoding left of every chunk of keys,
+  /// `step` rows from one chunk to the next.
+  void finish(RowStates<T> states, Index step) {
+    const Index columns = problem_.value_dim(), padded = padded_value_dim(columns);
+    clear(scratch_.total);
+    bool fresh = true;
+    for (Index first = 0; first < problem_.key_count_of(item_); first += simd::key_chunk) {
+      const auto& state = fresh ? scratch_.total : scratch_.chunk;
+      if (!fresh) clear(state);
+      for (Index row = 0; row < rows_; ++row) {
+        state.maximum[row] = states.maximum[row];
+        state.sum[row] = states.sum[row];
+      }
+      kernels_.pack({states.output, padded, 1}, rows_, columns, T{1}, state.output);
+      if (!fresh) kernels_.merge(scratch_.total, state, rows_, columns);
+      fresh = false;
+      states = states.from(step, columns);
+    }
+    write(!fresh);
+  }
+
+  /// Output and log-sum-exp of the rows.
+  void run() {
+    const bool seen = take_all_keys();
+    write(seen);
+  }
+
+  /// Weights of the rows: `to(row, key)` in `out`, every element written.
+  void run_weights(const TensorView<T, 2>& out) {
+    take_all_keys();
+    find_factors();
+    for (Index row = 0; row < rows_; ++row) {
+      for (Index key = 0; key < out.extent(1); ++key) out(row, key) = T{0};
+    }
+    for (Index key = 0; key < problem_.key_count_of(item_); key += simd::key_block) {
+      const Index last = smaller(key + simd::key_block, problem_.key_count_of(item_)) - 1;
+      const VisibleKeys seen = visible_keys(mask_, tile(key, last), scratch_.words);
+      if (seen.count > 0) write_weights(seen, out);
+    }
+  }
+
+ private:
+  /// Packs the queries and takes every visible key into the total; false if there was none.
+  bool take_all_keys() {
+    if (pairs_) {
+      pairs_.pack(item_, head_, row_, rows_);
+    } else {
+      kernels_.pack(problem_.queries.rows(item_, head_, row_, rows_, scratch_.keys), rows_,
+                    problem_.head_dim(), query_factor(problem_), scratch_.packed);
+    }
+    clear(scratch_.total);
+    bool fresh = true;
+    for (Index first = 0; first < problem_.key_count_of(item_); first += simd::key_chunk) {
+      const auto& state = fresh ? scratch_.total : scratch_.chunk;
+      if (!fresh) clear(state);
+      if (!take_chunk(first, state)) continue;
+      if (!fresh) kernels_.merge(scratch_.total, state, rows_, problem_.value_dim());
+      fresh = false;
+    }
+    return !fresh;
+  }
+
+  Tile tile(Index first_key, Index last_key) const {
+    return tile_of(problem_, item_, head_, row_, rows_, first_key, last_key);
+  }
+
+  /// No key seen yet. All lanes, also those past the last query: kernels compute whole tiles.
+  static void clear(const simd::SoftmaxState<T>& state) {
+    for (Index lane = 0; lane < simd::query_block; ++lane) {
+      state.maximum[lane] = std::numeric_limits<T>::lowest();
+      state.sum[lane] = 0;
+    }
+  }
+
+  /// Takes the keys of the chunk that begins at `first` into `state`; false if none is seen.
+  bool take_chunk(Index first, const simd::SoftmaxState<T>& state) {
+    const Index end = smaller(first + simd::key_chunk, problem_.key_count_of(item_));
+    const Coverage coverage = mask_.coverage(tile(first, end - 1));
+    if (coverage == Coverage::none) return false;
+    bool fresh = true;
+    for (Index key = first; key < end; key += simd::key_block) {
+      const Index last = smaller(key + simd::key_block, end) - 1;
+      const VisibleKeys seen = coverage == Coverage::full
+                                   ? VisibleKeys{key, last - key + 1, nullptr, false}
+                                   : visible(tile(key, last));
+      if (seen.count == 0) continue;
+      take_block(seen, state, fresh);
+      fresh = false;
+    }
+    return !fresh;
+  }
+
+  VisibleKeys visible(const Tile& part) const {
+    return shared_ != nullptr ? shared_->visible_keys(mask_, part, part.first_key / simd::key_block)
+                              : visible_keys(mask_, part, scratch_.words);
+  }
+
+  void take_block(const VisibleKeys& seen, const simd::SoftmaxState<T>& state, bool first) {
+    const Index key_head = problem_.key_head(head_);
+    if (pairs_) return pairs_.attend(item_, key_head, seen, queries(), state, first);
+    simd::KeyBlock<T> block{
+        problem_.keys.rows(item_, key_head, seen.first, seen.count, scratch_.keys),
+        problem_.values.rows(item_, key_head, seen.first, seen.count, scratch_.values), seen.count,
+        seen.words, false};
+    if (seen.holes) gather(block);
+    if (problem_.changes.any()) {
+      changes_.change(block, queries(), seen.first, seen.holes ? scratch_.kept : nullptr);
+    }
+    block.guard_values = block.words != nullptr &&
+                         !kernels_.all_finite(block.values, block.count, problem_.value_dim());
+    kernels_.attend(block, queries(), state, first);
+  }
+  simd::QueryBlock<T> queries() const {
+    return {scratch_.packed, scratch_.probabilities, scratch_.scores,
+            rows_,           problem_.head_dim(),    problem_.value_dim()};
+  }
+
+  /// Copies the keys that some query sees, and their values, next to each other.
+  void gather(simd::KeyBlock<T>& block) {
+    // The words move forward in the thread's own array, which they may stand in already.
+    for (Index i = 0; i < block.count; ++i) scratch_.words[i] = block.words[i];
+    block.words = scratch_.words;
+    block.count = drop_unseen(scratch_.words, block.count, scratch_.kept);
+    const auto together = [&](simd::MatrixRef<T>& rows, Index columns, T* to) {
+      gather_rows(rows, scratch_.kept, block.count, columns, to, columns);
+      rows = {to, columns, 1};
+    };
+    together(block.keys, problem_.head_dim(), scratch_.keys);
+    together(block.values, problem_.value_dim(), scratch_.values);
+  }
+
+  void find_factors() {
+    const auto& sinks = problem_.changes.sinks;
+    const T* sink = sinks.empty() ? nullptr : &sinks[static_cast<std::size_t>(head_)];
+    find_output_factors(sink, scratch_.total, rows_, scratch_.factors);
+  }
+
+  void write_weights(const VisibleKeys& seen, const TensorView<T, 2>& out) {
+    simd::KeyBlock<T> block{
+        problem_.keys.rows(item_, problem_.key_head(head_), seen.first, seen.count, scratch_.keys),
+        {},
+        seen.count,
+        seen.words,
+        false};
+    if (problem_.changes.any()) changes_.change(block, queries(), seen.first, nullptr);
+    kernels_.probabilities(block, queries(), scratch_.total.maximum);
+    for (Index row = 0; row < rows_; ++row) {
+      const Index lane = row % kernels_.tile_lanes;
+      const T* from = scratch_.probabilities + (row - lane) * simd::key_block + lane;
+      for (Index key = 0; key < seen.count; ++key) {
+        // A sum with 0 has no minus zero.
+        out(row, seen.first + key) = from[key * kernels_.tile_lanes] * scratch_.factors[row] + T{0};
+      }
+    }
+  }
+
+  /// out = output / sum, lse = ln 2 · (maximum + log2(sum)); unless `seen`, no key was seen at all.
+  void write(bool seen) {
+    find_factors();
+    const auto& out = problem_.out;
+    const Index columns = problem_.value_dim();
+    const bool rounds = out.is_bfloat16();  // out of an array that is no longer in use
+    const Index step = rounds ? columns : out.stride(2), column_step = rounds ? 1 : out.stride(3);
+    T* to = rounds ? scratch_.values : out.rows(item_, head_, row_);
+    if (seen) {
+      kernels_.unpack(scratch_.total.output, rows_, columns, scratch_.factors, to, step,
+                      column_step);
+    }
+    for (Index i = 0; i < rows_; ++i) {
+      if (seen && saw_keys(scratch_.factors[i])) continue;
+      for (Index d = 0; d < columns; ++d) to[i * step + d * column_step] = T{0};
+    }
+    if (rounds) out.round(to, rows_, item_, head_, row_);
+    if (problem_.log_sum_exp.given()) write_log_sum_exp();
+  }
+  void write_log_sum_exp() const {
+    const auto& view = problem_.log_sum_exp.view();
+    for (Index i = 0; i < rows_; ++i) {
+      view(item_, head_, row_ + i) =
+          log_sum_exp_of(scratch_.total.maximum[i], scratch_.total.sum[i]);
+    }
+  }
+
+  const AttentionProblem<T>& problem_;
+  const MaskRef& mask_;
+  const simd::Kernels<T>& kernels_;
+  ForwardScratch<T> scratch_;
+  ScoreChangeBlock<T> changes_;
+  PairBlocks<T> pairs_;
+  Index item_;
+  Index head_;
+  Index row_;
+  Index rows_;
+  SharedLaneWords* shared_ = nullptr;
+};
+
+}  // namespace heed::detail

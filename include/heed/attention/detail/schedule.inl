@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+
+#include <heed/attention/detail/call.hpp>
+#include <heed/attention/detail/decode_pass.hpp>
+#include <heed/attention/detail/forward_pass.hpp>
+#include <heed/attention/detail/run.hpp>
+#include <heed/attention/detail/visible_keys.hpp>
+#include <heed/core/config.hpp>
+#include <heed/core/detail/scratch.hpp>
+#include <heed/core/parallel.hpp>
+#include <heed/masks/detail/mask_ref.hpp>
+#include <heed/simd/attention_kernels.hpp>
+#include <heed/simd/isa.hpp>
+
+namespace heed::detail {
+
+/// Heads of a batch item that one piece takes: as many as share the mask's answers, and leave every
+/// thread some four pieces.
+inline Index heads_together(Index batch, Index heads, const MaskRef& mask) {
+  constexpr Index most = 16;
+  if (mask.depends_on_head() || batch == 0) return 1;
+  const Index pieces = (4 * thread_count() + batch - 1) / batch;
+  const Index each = (heads + pieces - 1) / pieces;
+  return each < most ? each : most;
+}
+
+/// A call with short sequences, one block of queries and one of keys at most: what is done once a
+/// block of queries elsewhere would cost more here than the attention itself. So the mask is asked
+/// once for all heads of a batch item, and the kernel takes them in one call. The same bits.
+template <class T>
+class HeadRuns {
+ public:
+  /// `group` heads in one call of the kernel.
+  HeadRuns(const AttentionProblem<T>& problem, const MaskRef& mask, Index group)
+      : problem_(problem), mask_(mask), group_(group) {}
+
+  /// Whether a call is one for HeadRuns.
+  static bool take(const AttentionProblem<T>& problem) {
+    return problem.query_count() >= fewest_queries && problem.query_count() <= simd::query_block &&
+           problem.key_count() > 0 && problem.key_count() <= simd::key_block &&
+           !problem.changes.any() && problem.changes.sinks.empty() && problem.queries.is_view() &&
+           problem.keys.is_view() && problem.values.is_view();
+  }
+
+  void run(Index piece) const {
+    const Index item = piece / groups(), head = piece % groups() * group_;
+    const Index left = problem_.heads() - head, heads = left < group_ ? left : group_;
+    const Arrays arrays(problem_, group_);
+    const Index keys = problem_.key_count_of(item);
+    const Tile tile = tile_of(problem_, item, head, 0, problem_.query_count(), 0, keys - 1);
+    const VisibleKeys seen = keys == 0 ? VisibleKeys{} : visible_keys(mask_, tile, arrays.words);
+    if (seen.count == 0 || seen.holes) {
+      for (Index each = head; each < head + heads; ++each) {
+        QueryBlockPass<T>(problem_, mask_, nullptr, item, each, 0, problem_.query_count()).run();
+      }
+      return;
+    }
+    simd::head_run_kernels<T>().attend(task(item, head, heads, seen, arrays));
+    if (problem_.log_sum_exp.given()) write_log_sum_exp(item, head, heads, arrays);
+  }
+
+ private:
+  // Fewer are decoded, whose lanes are keys.
+  static constexpr Index fewest_queries = 4;
+
+  /// One thread's arrays. Lanes past the last query belong to whole vectors, of up to 16 numbers.
+  struct Arrays {
+    Arrays(const AttentionProblem<T>& problem, Index group) {
+      const auto carve = [&](Carver carver) {
+        packed = carver.take<T>(16 * problem.head_dim());
+        probabilities = carver.take<T>(16 * simd::key_block);
+        output = carver.take<T>(16 * problem.value_dim());
+        tail = carver.take<T>(16 * simd::key_block);
+        maximum = carver.take<T>(group * simd::query_block);
+        sum = carver.take<T>(group * simd::query_block);
+        words = carver.take<std::uint64_t>(simd::key_block);
+        return carver.used();
+      };
+      carve(Carver(Scratch::of_this_thread<HeadRuns>(carve(Carver(nullptr)))));
+    }
+    T* packed;
+    T* probabilities;
+    T* output;
+    T* tail;
+    T* maximum;
+    T* sum;
+    std::uint64_t* words;
+  };
+
+  Index groups() const { return parts_of(problem_.heads(), group_); }
+
+  simd::HeadRun<T> task(Index item, Index head, Index heads, const VisibleKeys& seen,
+                        const Arrays& arrays) const {
+    const auto& p = problem_;
+    simd::HeadRun<T> run;
+    run.queries = p.queries.rows(item, head, 0);
+    run.keys = p.keys.rows(item, p.key_head(head), seen.first);
+    run.values = p.values.rows(item, p.key_head(head), seen.first);
+    run.out = p.out.rows(item, head, 0);
+    run.query_head = p.queries.stride(1);
+    run.key_head = p.keys.stride(1);
+    run.value_head = p.values.stride(1);
+    run.out_head = p.out.stride(1);
+    run.out_row = p.out.stride(2);
+    run.out_column = p.out.stride(3);
+    run.heads = heads;
+    run.first_head = head;
+    run.sharing = p.heads() / p.keys.extent(1);
+    run.query_count = p.query_count();
+    run.key_count = seen.count;
+    run.head_dim = p.head_dim();
+    run.value_dim = p.value_dim();
+    run.query_factor = query_factor(p);
+    run.words = seen.words;
+    run.packed = arrays.packed;
+    run.probabilities = arrays.probabilities;
+    run.output = arrays.output;
+    run.tail = arrays.tail;
+    run.maximum = arrays.maximum;
+    run.sum = arrays.sum;
+    run.from_memory = from_memory();
+    return run;
+  }
+
+  bool from_memory() const {
+    constexpr double caches = 8 << 20;
+    const auto& p = problem_;
+    const Index numbers =
+        p.query_count() * p.head_dim() + p.key_count() * (p.head_dim() + p.value_dim());
+    return static_cast<double>(p.batch() * p.heads()) * static_cast<double>(numbers) * sizeof(T) >
+           caches;
+  }
+
+  void write_log_sum_exp(Index item, Index head, Index heads, const Arrays& arrays) const {
+    const auto& view = problem_.log_sum_exp.view();
+    for (Index i = 0; i < heads; ++i) {
+      for (Index row = 0; row < problem_.query_count(); ++row) {
+        const Index at = i * simd::query_block + row;
+        view(item, head + i, row) = log_sum_exp_of(arrays.maximum[at], arrays.sum[at]);
+      }
+    }
+  }
+
+  const AttentionProblem<T>& problem_;
+  const MaskRef& mask_;
+  Index group_;
+};
+
+/// What multiplies pairs of bfloat16 in a call with this plan; null: nothing does.
+template <class T>
+const simd::PairKernels<T>* pairs_of(const AttentionProblem<T>& problem,
+                                     const AttentionPlan& plan) {
+  return plan.products == AttentionPlan::Products::bfloat16_pairs ? problem.pairs : nullptr;
+}
+
+/// Lanes of queries: batch items, groups of heads and blocks of queries are pieces for threads.
+template <class T>
+class ForwardPieces {
+ public:
+  ForwardPieces(const AttentionProblem<T>& problem, const MaskRef& mask, const AttentionPlan& plan)
+      : problem_(problem),
+        mask_(mask),
+        pairs_(pairs_of(problem, plan)),
+        blocks_(parts_of(problem.query_count(), simd::query_block)),
+        group_(plan.heads),
+        groups_(parts_of(problem.heads(), group_)) {}
+
+  /// The last blocks of a head come first: under causal masks they cost most.
+  void run(Index piece) const {
+    const Index row = (blocks_ - 1 - piece % blocks_) * simd::query_block;
+    const Index item = piece / blocks_ / groups_;
+    const Index head = piece / blocks_ % groups_ * group_;
+    const Index end = smaller(head + group_, problem_.heads());
+    if (end - head == 1) return pass(item, head, row).run();
+    SharedLaneWords shared(parts_of(problem_.key_count(), simd::key_block));
+    for (Index each = head; each < end; ++each) {
+      auto one = pass(item, each, row);
+      one.share(shared);
+      one.run();
+    }
+  }
+
+ private:
+  QueryBlockPass<T> pass(Index item, Index head, Index row) const {
+    const Index rows = smaller(simd::query_block, problem_.query_count() - row);
+    return QueryBlockPass<T>(problem_, mask_, pairs_, item, head, row, rows);
+  }
+
+  const AttentionProblem<T>& problem_;
+  const MaskRef& mask_;
+  const simd::PairKernels<T>* pairs_;
+  Index blocks_;
+  Index group_;
+  Index groups_;
+};
+
+// What a call's plan is made of. ------------------------------------------------------------------
+
+/// Below about this many multiply-adds a call stays on its own thread: waking another costs more.
+inline constexpr double parallel_threshold = 2e6;
+/// From so many bytes of keys and values on other threads help a decoding call to read.
+inline constexpr double parallel_bytes = 1 << 20;
+/// Calls with at most this many queries have keys in their lanes.
+inline constexpr Index most_decoded_queries = 15;
+
+template <class T>
+double work_of(const AttentionProblem<T>& problem) {
+  return static_cast<double>(problem.batch() * problem.heads()) *
+         static_cast<double>(problem.query_count()) * static_cast<double>(problem.key_count()) *
+         static_cast<double>(problem.head_dim() + problem.value_dim());
+}
+
+/// Products of pairs are right where scores are not changed and are scaled, after the products, by
+/// no such factor that products overflow where scores do not. It depends on nothing but the
+/// options, so that all parts of a sequence are computed alike.
+template <class T>
+void plan_products(const AttentionProblem<T>& problem, AttentionPlan& plan) {
+  if (!problem.keys.is_bfloat16()) return;
+  const T size = problem.scale < T{0} ? -problem.scale : problem.scale;
+  if (!problem.queries.is_bfloat16()) {
+    plan.why_products = "the cache's bfloat16 is read as the scalar type of the queries";
+  } else if (problem.pairs == nullptr) {
+    plan.why_products = "the instruction set has no products of bfloat16: they are made of float";
+  } else if (problem.changes.any() || !(size > T{1e-6f})) {
+    plan.why_products = "scores are changed, or scaled by next to nothing: products are of float";
+  } else {
+    plan.products = AttentionPlan::Products::bfloat16_pairs;
+    plan.why_products = "all tensors are of bfloat16, and so are the CPU's products";
+  }
+}
+
+/// Lanes of keys, in chunks.
+template <class T>
+void plan_decoding(const AttentionProblem<T>& problem, const MaskRef& mask, AttentionPlan& plan) {
+  const Index kv_heads = problem.keys.extent(1), sharing = problem.heads() / kv_heads;
+  plan.lanes = AttentionPlan::Lanes::keys;
+  plan.why = "there are few queries: the lanes of vectors hold keys";
+  if (sharing > 1 && !mask.depends_on_head()) {
+    plan.grouping = AttentionPlan::Grouping::shared_keys;
+    plan.heads = smaller(sharing, decode_rows / problem.query_count());
+  }
+  const double tokens =
+      static_cast<double>(problem.batch() * kv_heads) * static_cast<double>(problem.key_count());
+  const double bytes =
+      tokens * static_cast<double>(problem.head_dim() + problem.value_dim()) * sizeof(T);
+  if (bytes >= parallel_bytes) plan.threads = thread_count();
+}
+
+/// Lanes of queries. One head at a time keeps its keys in the caches; heads go together where the
+/// mask's answers are worth sharing, in as large groups as leave every thread some four pieces.
+template <class T>
+void plan_blocks(const AttentionProblem<T>& problem, const MaskRef& mask, AttentionPlan& plan) {
+  const Index heads = problem.heads();
+  plan.why = "blocks of queries meet blocks of keys";
+  if (mask.shares_lane_words() && heads > 1) {
+    const Index each = problem.batch() * parts_of(problem.query_count(), simd::query_block);
+    const Index groups = each == 0 ? 1 : smaller(heads, parts_of(4 * thread_count(), each));
+    plan.grouping = AttentionPlan::Grouping::shared_mask;
+    plan.heads = parts_of(heads, groups);
+    plan.why = "blocks of queries meet blocks of keys; the mask is asked once for several heads";
+  }
+}
+
+/// Pieces of work that a plan makes of a call.
+template <class T>
+Index pieces_of(const AttentionProblem<T>& problem, const AttentionPlan& plan) {
+  if (plan.lanes == AttentionPlan::Lanes::keys) {
+    const Index kv_heads = problem.keys.extent(1);
+    return problem.batch() * kv_heads * parts_of(problem.heads() / kv_heads, plan.heads) *
+           parts_of(problem.key_count(), simd::key_chunk);
+  }
+  const bool whole = plan.grouping == AttentionPlan::Grouping::one_kernel_call;
+  return problem.batch() * parts_of(problem.heads(), plan.heads) *
+         (whole ? 1 : parts_of(problem.query_count(), simd::query_block));
+}
+
+template <class T>
+AttentionPlan plan_of(const AttentionProblem<T>& problem, const MaskRef& mask) {
+  AttentionPlan plan;
+  plan.isa = simd::active();
+  if (problem.query_count() == 0 || problem.heads() == 0 || problem.batch() == 0) return plan;
+  plan_products(problem, plan);
+  if (work_of(problem) >= parallel_threshold) plan.threads = thread_count();
+  if (HEED_SIMD_ALL_KERNELS && HeadRuns<T>::take(problem)) {
+    plan.grouping = AttentionPlan::Grouping::one_kernel_call;
+    plan.heads = heads_together(problem.batch(), problem.heads(), mask);
+    plan.why = "sequences are short: the mask is asked once, and a kernel takes several heads";
+  } else if (simd::decode_kernels<T>().attend != nullptr &&
+             problem.query_count() <= most_decoded_queries) {
+    plan_decoding(problem, mask, plan);
+  } else {
+    plan_blocks(problem, mask, plan);
+  }
+  plan.pieces = pieces_of(problem, plan);
+  return plan;
+}
+
+// What follows a plan. ----------------------------------------------------------------------------
+
+/// Calls run(i) for 0 ≤ i < count, on the threads of the plan.
+template <class Run>
+void share_out(const AttentionPlan& plan, Index count, const Run& run) {
+  if (plan.threads > 1) return parallel_for(count, run);
+  for (Index i = 0; i < count; ++i) run(i);
+}
+
+template <class T>
+void run_planned(const AttentionProblem<T>& problem, const MaskRef& mask,
+                 const AttentionPlan& plan) {
+  const Index pieces = pieces_of(problem, plan);
+#if HEED_SIMD_ALL_KERNELS
+  if (plan.grouping == AttentionPlan::Grouping::one_kernel_call) {
+    const HeadRuns<T> heads(problem, mask, plan.heads);
+    return share_out(plan, pieces, [&](Index piece) { heads.run(piece); });
+  }
+#endif
+  if (plan.lanes == AttentionPlan::Lanes::keys) {
+    HEED_EXPECTS(plan.heads * problem.query_count() <= decode_rows);
+    const Decode<T> decode(problem, mask, pairs_of(problem, plan), plan.heads);
+    share_out(plan, pieces, [&](Index piece) { decode.take_chunk(piece); });
+    const Index heads = problem.batch() * problem.heads();
+    if (work_of(problem) >= parallel_threshold) {
+      return parallel_for(heads, [&](Index head) { decode.finish(head); });
+    }
+    for (Index head = 0; head < heads; ++head) decode.finish(head);
+    return;
+  }
+  const ForwardPieces<T> blocks(problem, mask, plan);
+  share_out(plan, pieces, [&](Index piece) { blocks.run(piece); });
+}
+
+template <class T>
+void run_attention(const AttentionProblem<T>& problem, const MaskRef& mask) {
+  run_planned(problem, mask, plan_of(problem, mask));
+}
+
+/// Weights of `out.extent(0)` rows from `row` on of one head.
+template <class T>
+void run_weights(const AttentionProblem<T>& problem, const MaskRef& mask, Index item, Index head,
+                 Index row, const TensorView<T, 2>& out) {
+  const Index rows = out.extent(0);
+  parallel_for(parts_of(rows, simd::query_block), [&](Index block) {
+    const Index first = block * simd::query_block, end = smaller(first + simd::query_block, rows);
+    QueryBlockPass<T>(problem, mask, nullptr, item, head, row + first, end - first)
+        .run_weights(out.slice(0, first, end));
+  });
+}
+
+#if defined(HEED_COMPILED_SOURCE)
+template AttentionPlan plan_of(const AttentionProblem<float>&, const MaskRef&);
+template AttentionPlan plan_of(const AttentionProblem<double>&, const MaskRef&);
+template void run_planned(const AttentionProblem<float>&, const MaskRef&, const AttentionPlan&);
+template void run_planned(const AttentionProblem<double>&, const MaskRef&, const AttentionPlan&);
+template void run_attention(const AttentionProblem<float>&, const MaskRef&);
+template void run_attention(const AttentionProblem<double>&, const MaskRef&);
+template void run_weights(const AttentionProblem<float>&, const MaskRef&, Index, Index, Index,
+                          const TensorView<float, 2>&);
+template void run_weights(const AttentionProblem<double>&, const MaskRef&, Index, Index, Index,
+                          const TensorView<double, 2>&);
+#endif
+
+}  // namespace heed::detail

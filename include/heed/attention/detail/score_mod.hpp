@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+
+#include <heed/attention/detail/call.hpp>
+#include <heed/attention/detail/workspace.hpp>
+#include <heed/core/detail/math.hpp>
+#include <heed/simd/attention_kernels.hpp>
+
+namespace heed::detail {
+
+/// Makes the ScoreChange of blocks of keys for one block of queries: biases gathered into a tile or
+/// a line, dropout's decisions as bits, a user's function run. No number depends on which keys or
+/// queries stand together.
+template <class T>
+class ScoreChangeBlock {
+ public:
+  /// Rows [row, row + rows) of one head.
+  ScoreChangeBlock(const AttentionProblem<T>& problem, const ForwardScratch<T>& scratch, Index item,
+                   Index head, Index row, Index rows)
+      : problem_(problem),
+        changes_(problem.changes),
+        kernels_(simd::kernels<T>()),
+        scratch_(scratch),
+        first_{item + problem.item_offset, head, problem.first_query_of(item) + row, 0},
+        row_(row),
+        rows_(rows),
+        unit_(changes_.function.given() ? T{1} : static_cast<T>(bits_per_nat)) {}
+
+  /// Gives the block its change. Key i of it is key `first_key + (kept ? kept[i] : i)`.
+  void change(simd::KeyBlock<T>& block, const simd::QueryBlock<T>& queries, Index first_key,
+              const Index* kept) {
+    change_ = {};
+    change_.cap = product(changes_.softcap, unit_);
+    for (Index i = 0; i < block.count; ++i) keys_[i] = first_key + (kept ? kept[i] : i);
+    if (changes_.bias.given() || (changes_.any_bias() && kept)) {
+      make_tile(block.count, kept == nullptr);
+    } else if (changes_.any_bias()) {
+      make_line(block.count);
+    }
+    if (changes_.drops()) drop(block.count);
+    block.change = &change_;
+    if (changes_.function.given()) run_function(block, queries);
+  }
+
+ private:
+  T on_diagonal(Index key, Index query) const {
+    return product(changes_.at_distance(first_.head, key - first_.query - query), unit_);
+  }
+
+  /// Biases that depend on key − query alone: one line, of which every key takes a window, shifted
+  /// by one from key to key.
+  void make_line(Index count) {
+    const Index length = count - 1 + simd::query_block;
+    for (Index i = 0; i < length; ++i) {
+      scratch_.bias[i] = on_diagonal(keys_[0], i - (count - 1));
+    }
+    change_.bias = scratch_.bias + count - 1;
+    change_.bias_row = -1;
+    change_.bias_tile = kernels_.tile_lanes;
+  }
+
+  /// All biases, [tile][key][lane].
+  void make_tile(Index count, bool contiguous) {
+    const Index lanes = kernels_.tile_lanes;
+    const auto& view = changes_.bias.view();
+    if (changes_.bias.given() && contiguous) {
+      const T* from = view.data_handle() + first_.batch * view.stride(0) +
+                      first_.head * view.stride(1) + row_ * view.stride(2) +
+                      keys_[0] * view.stride(3);
+      kernels_.pack({from, view.stride(2), view.stride(3)}, rows_, count, unit_, scratch_.bias);
+    }
+    for (Index query = 0; query < rows_; ++query) {
+      T* to = scratch_.bias + query / lanes * lanes * count + query % lanes;
+      for (Index key = 0; key < count; ++key) {
+        T& bias = to[key * lanes];
+        if (!contiguous) {
+          bias = !changes_.bias.given()
+                     ? T{0}
+                     : product(view(first_.batch, first_.head, row_ + query, keys_[key]), unit_);
+        }
+        if (changes_.along_diagonals()) bias += on_diagonal(keys_[key], query);
+      }
+      if (contiguous && !changes_.along_diagonals()) break;
+    }
+    change_.bias = scratch_.bias;
+    change_.bias_row = lanes;
+    change_.bias_tile = lanes * count;
+  }
+
+  void drop(Index count) {
+    const DropoutDraws draws(changes_.dropout);
+    const auto& kernels = simd::dropout_kernels<>();
+    std::uint64_t words[8] = {};  // of the eight keys of a group, a bit for each query
+    Index group = -1;
+    for (Index key = 0; key < count; ++key) {
+      if (keys_[key] >> 3 != group) {
+        group = keys_[key] >> 3;
+        kernels.draw(draws.lanes(first_, group, 0, 1, rows_), words);
+      }
+      scratch_.keep[key] = words[keys_[key] & 7];
+    }
+    change_.keep = scratch_.keep;
+    change_.keep_factor = static_cast<T>(draws.factor());
+  }
+
+  void run_function(const simd::KeyBlock<T>& block, const simd::QueryBlock<T>& queries) {
+    kernels_.scores(block, queries);
+    const Index lanes = kernels_.tile_lanes;
+    const Index step = lanes * simd::key_block;
+    changes_.function.to_values(
+        {queries.scores, step, lanes, keys_, block.count, block.words, first_, rows_});
+    for (Index lane = 0; lane < rows_; lane += lanes) {
+      T* tile = queries.scores + lane / lanes * step;
+      for (Index i = 0; i < block.count * lanes; ++i) {
+        tile[i] = product(tile[i], static_cast<T>(bits_per_nat));
+      }
+    }
+    change_.given = true;
+  }
+
+  const AttentionProblem<T>& problem_;
+  const ScoreChanges<T>& changes_;
+  const simd::Kernels<T>& kernels_;
+  const ForwardScratch<T>& scratch_;
+  Position first_;  // of the block's first query
+  Index row_;
+  Index rows_;
+  T unit_;  // scores are in powers of 2, or of e where a user's function sees them
+  Index keys_[simd::key_block];
+  simd::ScoreChange<T> change_;
+};
+
+/// Makes the ScoreChange of blocks of keys for rows of queries: what ScoreChangeBlock does for
+/// lanes of queries, number by number the same.
+template <class T>
+class RowChanges {
+ public:
+  /// Rows: the queries of head `head`, then those of the next one, and so on.
+  RowChanges(const AttentionProblem<T>& problem, const DecodeScratch<T>& scratch, Index item,
+             Index head)
+      : problem_(problem),
+        changes_(problem.changes),
+        scratch_(scratch),
+        first_{item + problem.item_offset, head, problem.first_query_of(item), 0},
+        unit_(changes_.function.given() ? T{1} : static_cast<T>(bits_per_nat)) {}
+
+  /// Gives the block its change; `keys` are the positions of its keys.
+  void change(simd::KeyBlock<T>& block, const Index* keys, Index rows) {
+    change_ = {};
+    change_.cap = product(changes_.softcap, unit_);
+    if (changes_.any_bias()) {
+      for (Index row = 0; row < rows; ++row) make_biases(keys, block.count, row);
+      change_.bias = scratch_.bias;
+      change_.bias_row = simd::row_keys;
+    }
+    if (changes_.drops()) {
+      const DropoutDraws draws(changes_.dropout);
+      for (Index row = 0; row < rows; ++row) drop(draws, keys, block.count, row);
+      change_.keep = scratch_.keep;
+      change_.keep_factor = static_cast<T>(draws.factor());
+    }
+    block.change = &change_;
+  }
+
+  /// Runs the user's function, if there is one, on the scores of the block.
+  void run_function(const simd::QueryRows<T>& rows, const Index* keys, Index count,
+                    const std::uint64_t* visible) const {
+    if (!changes_.function.given()) return;
+    const Index lanes = simd::kernels<T>().tile_lanes;
+    for (Index row = 0; row < rows.count; ++row) {
+      const Position at = position(row);
+      for (Index key = 0; key < count; ++key) {
+        T& score = rows.scores[(key / lanes * rows.count + row) * lanes + key % lanes];
+        if (visible == nullptr || (visible[2 * row + (key >> 6)] >> (key & 63) & 1) != 0) {
+          score = changes_.function.value(score, {at.batch, at.head, at.query, keys[key]});
+        }
+        score = product(score, static_cast<T>(bits_per_nat));
+      }
+    }
+  }
+
+ private:
+  Position position(Index row) const {
+    const Index queries = problem_.query_count();
+    return {first_.batch, first_.head + row / queries, first_.query + row % queries, 0};
+  }
+
+  void make_biases(const Index* keys, Index count, Index row) const {
+    const Position at = position(row);
+    const Index query = row % problem_.query_count();
+    const auto& view = changes_.bias.view();
+    for (Index key = 0; key < count; ++key) {
+      T bias = 0;
+      if (changes_.bias.given()) bias = product(view(at.batch, at.head, query, keys[key]), unit_);
+      if (changes_.along_diagonals()) {
+        bias += product(changes_.at_distance(at.head, keys[key] - at.query), unit_);
+      }
+      scratch_.bias[row * simd::row_keys + key] = bias;
+    }
+  }
+
+  void drop(const DropoutDraws& draws, const Index* keys, Index count, Index row) const {
+    std::uint64_t* keep = scratch_.keep + 2 * row;
+    keep[0] = keep[1] = 0;
+    if (count == 0) return;
+    const Index first = keys[0] >> 3, groups = (keys[count - 1] >> 3) - first + 1;
+    std::uint64_t words[8];  // of draw i of a group's eight, a bit for each group
+    simd::dropout_kernels<>().draw(draws.lanes(position(row), first, 1, 0, groups), words);
+    for (Index key = 0; key < count; ++key) {
+      const std::uint64_t bit = words[keys[key] & 7] >> ((keys[key] >> 3) - first) & 1;
+      keep[key >> 6] |= bit << (key & 63);
+    }
+  }
+
+  const AttentionProblem<T>& problem_;
+  const ScoreChanges<T>& changes_;
+  const DecodeScratch<T>& scratch_;
+  Position first_;
+  T unit_;
+  simd::ScoreChange<T> change_;
+};
+
+}  // namespace heed::detail

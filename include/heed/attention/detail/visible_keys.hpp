@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+
+#include <heed/core/detail/scratch.hpp>
+#include <heed/core/index.hpp>
+#include <heed/masks/detail/mask_ref.hpp>
+#include <heed/masks/policy.hpp>
+#include <heed/simd/attention_kernels.hpp>
+
+namespace heed::detail {
+
+/// A run of keys that some query of a block sees, ready for a kernel.
+struct VisibleKeys {
+  Index first = 0;
+  Index count = 0;
+  const std::uint64_t* words = nullptr;  // one lane word a key; null: every query sees every key
+  bool holes = false;                    // keys inside the run that no query sees
+};
+
+/// The part of the key block [first, last] that the queries of `tile` see; count 0 when nothing.
+/// `words` has room for a key block. What is cut off adds nothing to any row, so that the cut
+/// changes no bit.
+inline VisibleKeys visible_keys(const MaskRef& mask, const Tile& tile, std::uint64_t* words) {
+  const Coverage coverage = mask.coverage(tile);
+  if (coverage == Coverage::none) return {};
+  if (coverage == Coverage::full) return {tile.first_key, tile.keys(), nullptr, false};
+  mask.lane_words(tile, words);
+  const std::uint64_t everyone = lanes_between(0, tile.queries() - 1);
+  Index first = tile.keys();
+  Index last = -1;
+  Index seen = 0;
+  bool full = true;
+  for (Index i = 0; i < tile.keys(); ++i) {
+    words[i] &= everyone;
+    full = full && words[i] == everyone;
+    if (words[i] == 0) continue;
+    if (first > i) first = i;
+    last = i;
+    ++seen;
+  }
+  if (seen == 0) return {};
+  const Index count = last - first + 1;
+  return {tile.first_key + first, count, full ? nullptr : words + first, seen < count};
+}
+
+/// What blocks of queries see of key blocks, found for one head and kept for the others: of masks
+/// that are asked about every score (MaskRef::shares_lane_words). Memory of the thread, a key
+/// block's for every tile.
+class SharedLaneWords {
+ public:
+  /// Room for so many tiles, none known.
+  explicit SharedLaneWords(Index tiles) : tiles_(tiles) {
+    const auto carve = [&](Carver carver) {
+      seen_ = carver.take<Entry>(tiles);
+      words_ = carver.take<std::uint64_t>(tiles * simd::key_block);
+      return carver.used();
+    };
+    carve(Carver(Scratch::of_this_thread<SharedLaneWords>(carve(Carver(nullptr)))));
+    forget();
+  }
+
+  void forget() {
+    for (Index i = 0; i < tiles_; ++i) seen_[i].known = false;
+  }
+
+  /// The part of the tile's key block that is seen; the mask is asked on the first call for
+  /// `index`.
+  VisibleKeys visible_keys(const MaskRef& mask, const Tile& tile, Index index) {
+    Entry& entry = seen_[index];
+    if (!entry.known) {
+      entry = {detail::visible_keys(mask, tile, words_ + index * simd::key_block), true};
+    }
+    return entry.keys;
+  }
+
+ private:
+  struct Entry {
+    VisibleKeys keys;
+    bool known;
+  };
+  Index tiles_;
+  Entry* seen_ = nullptr;
+  std::uint64_t* words_ = nullptr;
+};
+
+/// Moves the visible keys of a run with holes together: their indices to `kept`, their words to the
+/// front. Returns how many there are.
+inline Index drop_unseen(std::uint64_t* words, Index count, Index* kept) {
+  Index seen = 0;
+  for (Index i = 0; i < count; ++i) {
+    if (words[i] == 0) continue;
+    kept[seen] = i;
+    words[seen++] = words[i];
+  }
+  return seen;
+}
+
+/// Of the keys that a block of queries sees, those that the queries of `tile` with a bit in
+/// `seeing` see; the others' log-sum-exp says that they saw nothing. `words` has room for a key
+/// block.
+inline VisibleKeys keys_seen_by(VisibleKeys seen, const Tile& tile, std::uint64_t seeing,
+                                std::uint64_t* words) {
+  if (seeing == lanes_between(0, tile.queries() - 1)) return seen;
+  std::uint64_t any = 0;
+  for (Index i = 0; i < seen.count; ++i) {
+    words[i] = seen.words == nullptr ? seeing : seen.words[i] & seeing;
+    any |= words[i];
+  }
+  seen.words = words;
+  if (any == 0) seen.count = 0;
+  return seen;
+}
+
+}  // namespace heed::detail

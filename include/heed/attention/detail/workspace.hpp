@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <heed/core/detail/scratch.hpp>
+#include <heed/simd/attention_kernels.hpp>
+#include <heed/simd/backward_kernels.hpp>
+
+namespace heed::detail {
+
+/// One thread's arrays for one block of queries.
+template <class T>
+struct ForwardScratch {
+  /// `changes`: room for a ScoreChange too.
+  ForwardScratch(Carver carver, Index head_dim, Index value_dim, bool changes)
+      : packed(carver.take<T>(simd::query_block * head_dim)),
+        probabilities(carver.take<T>(simd::query_block * simd::key_block)),
+        total{carver.take<T>(simd::query_block), carver.take<T>(simd::query_block),
+              carver.take<T>(simd::query_block * value_dim)},
+        chunk{carver.take<T>(simd::query_block), carver.take<T>(simd::query_block),
+              carver.take<T>(simd::query_block * value_dim)},
+        factors(carver.take<T>(simd::query_block)),
+        keys(carver.take<T>(simd::key_block * head_dim)),
+        values(carver.take<T>(simd::key_block * value_dim)),
+        words(carver.take<std::uint64_t>(simd::key_block)),
+        kept(carver.take<Index>(simd::key_block)),
+        scores(carver.take<T>(changes ? simd::query_block * simd::key_block : 0)),
+        bias(carver.take<T>(changes ? simd::query_block * simd::key_block : 0)),
+        keep(carver.take<std::uint64_t>(changes ? simd::key_block : 0)),
+        bytes(carver.used()) {}
+
+  static ForwardScratch of_this_thread(Index head_dim, Index value_dim, bool changes = false) {
+    const ForwardScratch sizes(Carver(nullptr), head_dim, value_dim, changes);
+    return {Carver(Scratch::of_this_thread(sizes.bytes)), head_dim, value_dim, changes};
+  }
+
+  T* packed;
+  T* probabilities;
+  simd::SoftmaxState<T> total;
+  simd::SoftmaxState<T> chunk;
+  T* factors;
+  T* keys;
+  T* values;
+  std::uint64_t* words;
+  Index* kept;
+  T* scores;
+  T* bias;
+  std::uint64_t* keep;
+  std::size_t bytes;
+};
+
+/// Rows of queries that are decoded together at most: heads that share a key head, times queries.
+inline constexpr Index decode_rows = 64;
+
+/// value_dim as decoded outputs have it: whole vectors of any instruction set.
+inline Index padded_value_dim(Index value_dim) { return (value_dim + 15) / 16 * 16; }
+
+/// One thread's arrays for some rows of queries meeting a block of keys.
+template <class T>
+struct DecodeScratch {
+  DecodeScratch(Carver carver, Index row_count, Index head_dim, Index value_dim, bool changes)
+      : rows(carver.take<T>(row_count * head_dim)),
+        packed(carver.take<T>(simd::row_keys * head_dim)),
+        scores(carver.take<T>(simd::row_keys * row_count)),
+        probabilities(carver.take<T>(simd::row_keys * row_count)),
+        tail(carver.take<T>(simd::key_block * 16 + 16 * head_dim)),
+        keys(carver.take<T>(simd::key_block * head_dim)),
+        values(carver.take<T>(simd::key_block * value_dim)),
+        words(carver.take<std::uint64_t>(simd::key_block)),
+        visible(carver.take<std::uint64_t>(2 * row_count)),
+        kept(carver.take<Index>(simd::key_block)),
+        bias(carver.take<T>(changes ? simd::row_keys * row_count : 0)),
+        keep(carver.take<std::uint64_t>(changes ? 2 * row_count : 0)),
+        bytes(carver.used()) {}
+
+  static DecodeScratch of_this_thread(Index row_count, Index head_dim, Index value_dim,
+                                      bool changes) {
+    const DecodeScratch sizes(Carver(nullptr), row_count, head_dim, value_dim, changes);
+    return {Carver(Scratch::of_this_thread(sizes.bytes)), row_count, head_dim, value_dim, changes};
+  }
+
+  T* rows;
+  T* packed;
+  T* scores;
+  T* probabilities;
+  T* tail;
+  T* keys;
+  T* values;
+  std::uint64_t* words;
+  std::uint64_t* visible;
+  Index* kept;
+  T* bias;
+  std::uint64_t* keep;
+  std::size_t bytes;
+};
+
+/// The softmax of some rows of queries over one chunk of keys: row by row, as decoding makes them.
+template <class T>
+struct RowStates {
+  T* maximum = nullptr;  // [row]
+  T* sum = nullptr;      // [row]
+  T* output = nullptr;   // [row][padded_value_dim]
+
+  /// The states of the rows from `row` on.
+  RowStates from(Index row, Index value_dim) const {
+    return {maximum + row, sum + row, output + row * padded_value_dim(value_dim)};
+  }
+};
+
+/// Keys that a task of the backward pass takes together, from absolute multiples of this on: their
+/// gradients stay in the caches while all queries pass by. The gradient of a query is summed chunk
+/// by chunk, in order, so that chunks may go to different threads.
+inline constexpr Index backward_chunk = 2 * simd::key_block;
+
+/// One thread's arrays for one chunk of keys and one block of queries at a time. `head_row` and
+/// `value_row` are the dims padded to whole vectors.
+template <class T>
+struct BackwardScratch {
+  BackwardScratch(Carver carver, Index head_dim, Index value_dim, Index row_lanes)
+      : head_row((head_dim + row_lanes - 1) / row_lanes * row_lanes),
+        value_row((value_dim + row_lanes - 1) / row_lanes * row_lanes),
+        queries(carver.take<T>(simd::query_block * head_row)),
+        grad_output(carver.take<T>(simd::query_block * value_row)),
+        packed_queries(carver.take<T>(simd::query_block * head_dim)),
+        packed_gradient(carver.take<T>(simd::query_block * value_row)),
+        probabilities(carver.take<T>(simd::query_block * simd::key_block)),
+        grad_scores(carver.take<T>(simd::query_block * simd::key_block)),
+        grad_queries(carver.take<T>(simd::query_block * head_dim)),
+        rows(carver.take<T>(simd::query_block * head_row)),
+        chunk{carver.take<T>(backward_chunk * head_row),
+              carver.take<T>(backward_chunk * value_row)},
+        keys(carver.take<T>(simd::key_block * head_dim)),
+        values(carver.take<T>(simd::key_block * value_dim)),
+        gathered{carver.take<T>(simd::key_block * head_row),
+                 carver.take<T>(simd::key_block * value_row)},
+        words(carver.take<std::uint64_t>(simd::key_block)),
+        kept(carver.take<Index>(simd::key_block)),
+        bytes(carver.used()) {}
+
+  static BackwardScratch of_this_thread(Index head_dim, Index value_dim, Index row_lanes) {
+    const BackwardScratch sizes(Carver(nullptr), head_dim, value_dim, row_lanes);
+    return {Carver(Scratch::of_this_thread<BackwardScratch>(sizes.bytes)), head_dim, value_dim,
+            row_lanes};
+  }
+
+  Index head_row;
+  Index value_row;
+  T* queries;
+  T* grad_output;
+  T* packed_queries;
+  T* packed_gradient;
+  T* probabilities;
+  T* grad_scores;
+  T* grad_queries;
+  T* rows;
+  simd::KeyGradients<T> chunk;
+  T* keys;
+  T* values;
+  simd::KeyGradients<T> gathered;
+  std::uint64_t* words;
+  Index* kept;
+  std::size_t bytes;
+};
+
+}  // namespace heed::detail

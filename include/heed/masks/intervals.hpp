@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <limits>
+#include <utility>
+
+#include <heed/core/error.hpp>
+#include <heed/masks/detail/fit.hpp>
+#include <heed/masks/detail/floor_division.hpp>
+#include <heed/masks/detail/shared_array.hpp>
+#include <heed/masks/policy.hpp>
+
+namespace heed::masks {
+
+/// No mask: every query sees every key.
+struct Full {
+  static constexpr bool depends_on_head = false;
+
+  bool allows(Position at) const { return keys(at).has(at.key); }
+  KeyRange keys(Position) const { return {0, std::numeric_limits<Index>::max()}; }
+};
+
+}  // namespace heed::masks
+
+namespace heed::masks {
+
+/// Look-ahead mask of a decoder: a query sees its own position and those before it.
+struct Causal {
+  static constexpr bool depends_on_head = false;
+
+  bool allows(Position at) const { return keys(at).has(at.key); }
+  KeyRange keys(Position at) const { return {0, at.query + 1}; }
+};
+
+}  // namespace heed::masks
+
+namespace heed::masks {
+
+/// A window side without a bound.
+inline constexpr Index unbounded = -1;
+
+/// Local attention: a query sees keys from `left` before its own position to `right` after it,
+/// both ends included, so that 0 means itself only. `unbounded` opens a side; other negative
+/// numbers are refused. Beltagy et al. 2020 (Longformer); windows count as in FlashAttention.
+struct SlidingWindow {
+  static constexpr bool depends_on_head = false;
+  Index left = unbounded;
+  Index right = 0;
+
+  bool allows(Position at) const { return keys(at).has(at.key); }
+  // A huge side, another way to say unbounded, cannot overflow.
+  KeyRange keys(Position at) const {
+    constexpr Index all = std::numeric_limits<Index>::max();
+    const bool from_the_start = left == unbounded || left >= at.query;
+    const bool to_the_end = right == unbounded || (at.query >= 0 && right >= all - at.query);
+    return {from_the_start ? 0 : at.query - left, to_the_end ? all : at.query + right + 1};
+  }
+  void check(MaskShape) const {
+    if (left < unbounded || right < unbounded) {
+      throw_shape_error("SlidingWindow: left ", left, ", right ", right,
+                        "; expected 0 or more, or unbounded (-1)");
+    }
+  }
+};
+
+/// The last `count` keys up to and with the query's own position.
+inline SlidingWindow last_n(Index count) {
+  if (count < 1) throw_shape_error("last_n: ", count, " keys; expected at least 1, itself");
+  return {count - 1, 0};
+}
+
+}  // namespace heed::masks
+
+namespace heed::masks {
+
+/// Prefix language model: the first `length` keys are seen by everyone, the rest is causal.
+/// One length for all sequences, or one per batch item. Raffel et al. 2020 (T5).
+class Prefix {
+ public:
+  static constexpr bool depends_on_head = false;
+
+  explicit Prefix(Index length) : lengths_({length}), shared_(true) {}
+  explicit Prefix(detail::SharedArray<Index> lengths)
+      : lengths_(std::move(lengths)), shared_(false) {}
+
+  /// The prefix of an item; none for an item that was not given.
+  Index length(Index item) const {
+    return shared_ ? lengths_[0] : lengths_.has(item) ? lengths_[item] : 0;
+  }
+
+  bool allows(Position at) const { return keys(at).has(at.key); }
+  KeyRange keys(Position at) const {
+    const Index end = length(at.batch);
+    return {0, end > at.query ? end : at.query + 1};
+  }
+  void check(MaskShape shape) const {
+    if (!shared_ && !shape.has_batch(lengths_.size())) {
+      throw_shape_error("Prefix: ", lengths_.size(), " lengths for a batch of ", shape.batch);
+    }
+    for (const Index length : lengths_) {
+      if (length < 0) throw_shape_error("Prefix: length ", length, " must not be negative");
+      if (length > shape.keys && !shape.partial) {
+        throw_shape_error("Prefix: names ", length, " tokens, the call has ", shape.keys,
+                          "; a prefix comes in one piece, or as partial(mask)");
+      }
+    }
+  }
+
+ private:
+  detail::SharedArray<Index> lengths_;
+  bool shared_;
+};
+
+}  // namespace heed::masks
+
+namespace heed::masks {
+
+/// Blocks of `size` consecutive positions that see only themselves (block-local attention).
+struct Chunked {
+  static constexpr bool depends_on_head = false;
+  Index size = 1;
+
+  bool allows(Position at) const { return keys(at).has(at.key); }
+  KeyRange keys(Position at) const {
+    const Index begin = detail::floor_divide(at.query, size) * size;
+    return {begin, begin + size};
+  }
+  void check(MaskShape) const {
+    if (size < 1) throw_shape_error("Chunked: size ", size, "; expected at least 1");
+  }
+};
+
+}  // namespace heed::masks
+
+namespace heed::masks {
+
+/// Sequences of unequal length in one batch: of batch item b only the keys [begin, end) are real.
+/// Says nothing about queries; the rows of padded queries hold numbers nobody reads.
+class Padding {
+ public:
+  static constexpr bool depends_on_head = false;
+
+  /// Right padding: item b has `lengths[b]` real keys at its front.
+  explicit Padding(detail::SharedArray<Index> lengths) : ends_(std::move(lengths)) {}
+
+  /// Padding on both sides: item b's real keys are [begins[b], ends[b]).
+  Padding(detail::SharedArray<Index> begins, detail::SharedArray<Index> ends)
+      : begins_(std::move(begins)), ends_(std::move(ends)) {
+    if (begins_.size() != ends_.size()) {
+      throw_shape_error("Padding: ", begins_.size(), " begins and ", ends_.size(), " ends");
+    }
+  }
+
+  /// The real keys of an item; none for an item that was not given.
+  Index begin(Index item) const { return begins_.has(item) ? begins_[item] : 0; }
+  Index end(Index item) const { return ends_.has(item) ? ends_[item] : 0; }
+
+  bool allows(Position at) const { return keys(at).has(at.key); }
+  KeyRange keys(Position at) const { return {begin(at.batch), end(at.batch)}; }
+  void check(MaskShape shape) const {
+    if (!shape.has_batch(ends_.size())) {
+      throw_shape_error("Padding: ", ends_.size(), " lengths for a batch of ", shape.batch);
+    }
+    for (Index item = 0; item < ends_.size(); ++item) {
+      const bool there = end(item) <= shape.keys || shape.partial;
+      if (begin(item) < 0 || end(item) < 0 || !there) {
+        throw_shape_error("Padding: item ", item, " has keys [", begin(item), ", ", end(item),
+                          ") of ", shape.keys, there ? "" : "; partial(mask) for keys to come");
+      }
+    }
+  }
+
+ private:
+  detail::SharedArray<Index> begins_;
+  detail::SharedArray<Index> ends_;
+};
+
+}  // namespace heed::masks
+
+namespace heed::masks {
+
+/// Documents packed one after another into one sequence: each sees itself only. `offsets` are the
+/// borders 0, end of the first, …, total; positions outside see nothing and are seen by nobody.
+/// Combine with Causal for packed training batches.
+class Segments {
+ public:
+  static constexpr bool depends_on_head = false;
+
+  explicit Segments(detail::SharedArray<Index> offsets) : offsets_(std::move(offsets)) {
+    if (offsets_.size() == 0 || offsets_[0] != 0) {
+      throw_shape_error("Segments: offsets must begin with 0");
+    }
+    for (Index i = 1; i < offsets_.size(); ++i) {
+      if (offsets_[i] < offsets_[i - 1]) {
+        throw_shape_error("Segments: offsets fall from ", offsets_[i - 1], " to ", offsets_[i]);
+      }
+    }
+  }
+
+  /// Where the document of a position begins, for positions up to the last offset.
+  Index begin(Index position) const { return offsets_[segment(position)]; }
+
+  bool allows(Position at) const { return keys(at).has(at.key); }
+  KeyRange keys(Position at) const {
+    if (at.query < 0) return {};
+    if (at.query >= total()) return {total(), total()};
+    const Index own = segment(at.query);
+    return {offsets_[own], offsets_[own + 1]};
+  }
+  void check(MaskShape shape) const { detail::check_describes("Segments", total(), shape); }
+
+ private:
+  Index total() const { return offsets_[offsets_.size() - 1]; }
+  /// The last segment that begins at or before a position inside; empty segments hold none.
+  Index segment(Index position) const {
+    Index low = 0, high = offsets_.size() - 1;
+    while (low + 1 < high) {
+      const Index middle = low + (high - low) / 2;
+      (offsets_[middle] <= position ? low : high) = middle;
+    }
+    return low;
+  }
+
+  detail::SharedArray<Index> offsets_;
+};
+
+}  // namespace heed::masks

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <utility>
+
+#include <heed/core/error.hpp>
+#include <heed/masks/detail/fit.hpp>
+#include <heed/masks/detail/shared_array.hpp>
+#include <heed/masks/policy.hpp>
+
+namespace heed::masks {
+
+/// Tokens see the tokens of their own group, wherever those stand: speakers of a dialogue, turns,
+/// documents in any order. `ids[i]` is the group of position i; positions outside see nothing.
+class Groups {
+ public:
+  static constexpr bool depends_on_head = false;
+
+  explicit Groups(detail::SharedArray<Index> ids) : ids_(std::move(ids)) {}
+
+  bool allows(Position at) const {
+    return ids_.has(at.query) && ids_.has(at.key) && ids_[at.query] == ids_[at.key];
+  }
+  Coverage coverage(Tile tile) const {
+    const Range queries = range(tile.first_query, tile.last_query);
+    const Range keys = range(tile.first_key, tile.last_key);
+    if (queries.empty || keys.empty || keys.highest < queries.lowest ||
+        keys.lowest > queries.highest) {
+      return Coverage::none;
+    }
+    const bool one_group = queries.lowest == queries.highest && keys.lowest == keys.highest;
+    return one_group && !queries.clipped && !keys.clipped ? Coverage::full : Coverage::partial;
+  }
+  void lane_words(Tile tile, std::uint64_t* words) const {
+    const Index first = tile.first_query < 0 ? -tile.first_query : 0;
+    const Index past =
+        tile.last_query < ids_.size() ? tile.queries() : ids_.size() - tile.first_query;
+    for (Index key = tile.first_key; key <= tile.last_key; ++key) {
+      std::uint64_t word = 0;
+      for (Index lane = first; ids_.has(key) && lane < past; ++lane) {
+        word |= std::uint64_t{ids_[tile.first_query + lane] == ids_[key]} << lane;
+      }
+      *words++ = word;
+    }
+  }
+  void check(MaskShape shape) const { detail::check_describes("Groups", ids_.size(), shape); }
+
+ private:
+  struct Range {
+    Index lowest = 0, highest = 0;
+    bool empty = true, clipped = false;
+  };
+  Range range(Index first, Index last) const {
+    Range range;
+    for (Index position = first; position <= last; ++position) {
+      if (!ids_.has(position)) {
+        range.clipped = true;
+        continue;
+      }
+      const Index group = ids_[position];
+      if (range.empty || group < range.lowest) range.lowest = group;
+      if (range.empty || group > range.highest) range.highest = group;
+      range.empty = false;
+    }
+    return range;
+  }
+
+  detail::SharedArray<Index> ids_;
+};
+
+/// Groups that follow one another, by their sizes: the turns of a dialogue, 5, 8, 6, 10 tokens.
+inline Groups consecutive_groups(const detail::SharedArray<Index>& sizes) {
+  Index total = 0;
+  for (const Index size : sizes) {
+    if (size < 0 || size > std::numeric_limits<Index>::max() - total) {
+      throw_shape_error("consecutive_groups: size ", size);
+    }
+    total += size;
+  }
+  return Groups(detail::SharedArray<Index>::filled(total, [&](Index* ids) {
+    for (Index group = 0; group < sizes.size(); ++group) {
+      for (Index i = 0; i < sizes[group]; ++i) *ids++ = group;
+    }
+  }));
+}
+
+}  // namespace heed::masks
+
+namespace heed::masks {
+
+/// Masked language modeling: a token that was replaced by [MASK] does not see itself, everyone else
+/// sees everyone. Devlin et al. 2019 (BERT). `masked` lists the replaced positions.
+class MaskedToken {
+ public:
+  static constexpr bool depends_on_head = false;
+
+  explicit MaskedToken(const detail::SharedArray<Index>& masked) : masked_(masked) {
+    if (masked_.size() > 0 && masked_[0] < 0) {
+      throw_shape_error("MaskedToken: position ", masked_[0], " must not be negative");
+    }
+  }
+
+  bool allows(Position at) const { return at.key != at.query || !masked_.has(at.query); }
+  Coverage coverage(Tile tile) const {
+    const Index first = tile.first_query > tile.first_key ? tile.first_query : tile.first_key;
+    const Index last = tile.last_query < tile.last_key ? tile.last_query : tile.last_key;
+    if (masked_.count(first, last) == 0) return Coverage::full;
+    return tile.queries() == 1 && tile.keys() == 1 ? Coverage::none : Coverage::partial;
+  }
+  void lane_words(Tile tile, std::uint64_t* words) const {
+    for (Index i = 0; i < tile.keys(); ++i) words[i] = ~std::uint64_t{0};
+    const Index first = tile.first_query > tile.first_key ? tile.first_query : tile.first_key;
+    for (Index i = masked_.rank(first); i < masked_.size(); ++i) {
+      if (masked_[i] > tile.last_query || masked_[i] > tile.last_key) return;
+      words[masked_[i] - tile.first_key] ^= std::uint64_t{1} << (masked_[i] - tile.first_query);
+    }
+  }
+  void check(MaskShape shape) const {
+    if (masked_.size() > 0) detail::check_names("MaskedToken", masked_[masked_.size() - 1], shape);
+  }
+
+ private:
+  detail::PositionSet masked_;
+};
+
+}  // namespace heed::masks
+
+namespace heed::masks {
+
+/// Keys that are there or not, one by one, for each batch item: padding wherever it stands (left,
+/// right, inside), cells of an image grid that are filled. What was not given is not there.
+/// Coverage is exact, by running counts.
+class ValidKeys {
+ public:
+  static constexpr bool depends_on_head = false;
+
+  /// `valid(item, key)` for every key of every item.
+  template <std::predicate<Index, Index> Valid>
+  ValidKeys(Index batch, Index keys, Valid valid)
+      : batch_(batch), keys_(keys), counts_(counted(batch, keys, valid)) {}
+
+  Index batch() const { return batch_; }
+  Index keys() const { return keys_; }
+  /// How many keys of an item are there before this one.
+  Index before(Index item, Index key) const { return key > 0 ? count(item, 0, key - 1) : 0; }
+
+  bool allows(Position at) const { return count(at.batch, at.key, at.key) == 1; }
+  Coverage coverage(Tile tile) const {
+    const Index valid = count(tile.batch, tile.first_key, tile.last_key);
+    if (valid == 0) return Coverage::none;
+    return valid == tile.keys() ? Coverage::full : Coverage::partial;
+  }
+  void lane_words(Tile tile, std::uint64_t* words) const {
+    for (Index key = tile.first_key; key <= tile.last_key; ++key) {
+      *words++ = count(tile.batch, key, key) == 1 ? ~std::uint64_t{0} : 0;
+    }
+  }
+  void check(MaskShape shape) const {
+    if (!shape.has_batch(batch_) || (keys_ != shape.keys && !shape.partial)) {
+      throw_shape_error("ValidKeys: made for (batch, keys) (", batch_, ", ", keys_,
+                        "), used with (", shape.batch, ", ", shape.keys,
+                        "); partial(mask) for other keys on purpose");
+    }
+  }
+
+ private:
+  template <class Valid>
+  static detail::SharedArray<Index> counted(Index batch, Index keys, Valid& valid) {
+    constexpr Index limit = std::numeric_limits<Index>::max() / 2;
+    if (batch < 0 || keys < 0 || (batch > 0 && keys > limit / batch - 1)) {
+      throw_shape_error("ValidKeys: ", batch, " items of ", keys, " keys");
+    }
+    return detail::SharedArray<Index>::filled(batch * (keys + 1), [&](Index* counts) {
+      for (Index item = 0; item < batch; ++item) {
+        Index count = 0;
+        *counts++ = count;
+        for (Index key = 0; key < keys; ++key) *counts++ = count += valid(item, key) ? 1 : 0;
+      }
+    });
+  }
+  /// Valid keys of an item in [first, last], first >= 0.
+  Index count(Index item, Index first, Index last) const {
+    if (item < 0 || item >= batch_ || first >= keys_) return 0;
+    const Index row = item * (keys_ + 1);
+    return counts_[row + (last < keys_ ? last + 1 : keys_)] - counts_[row + first];
+  }
+
+  Index batch_;
+  Index keys_;
+  detail::SharedArray<Index> counts_;  // [item][key]: valid keys before it
+};
+
+/// Cells of an image grid that are filled, `valid(item, row, column)`: positions run along the
+/// rows, position = row · columns + column, as for GridNeighborhood.
+template <std::predicate<Index, Index, Index> Valid>
+ValidKeys valid_cells(Index batch, Index rows, Index columns, Valid valid) {
+  if (rows < 0 || columns < 0) throw_shape_error("valid_cells: ", rows, " × ", columns, " cells");
+  return ValidKeys(batch, rows * columns, [&](Index item, Index cell) {
+    return valid(item, cell / columns, cell % columns);
+  });
+}
+
+/// Token ids one after another: a vector, array or span of integers.
+template <class Ids>
+concept TokenIds = requires(const Ids& ids) {
+  requires std::integral<typename decltype(std::span(ids))::value_type>;
+};
+template <TokenIds Ids>
+using TokenOf = typename decltype(std::span(std::declval<const Ids&>()))::value_type;
+
+/// Padding found in the tokens themselves: `tokens` holds rows of `length` ids, one per batch item;
+/// every id but `pad` is a real key.
+template <TokenIds Ids>
+ValidKeys padding_of_tokens(const Ids& tokens, Index length, TokenOf<Ids> pad) {
+  const std::span ids(tokens);
+  const auto count = static_cast<Index>(ids.size());
+  if (length < 0 || (length == 0 ? count != 0 : count % length != 0)) {
+    throw_shape_error("padding_of_tokens: ", count, " ids are not rows of ", length);
+  }
+  return ValidKeys(length == 0 ? 0 : count / length, length, [&](Index item, Index key) {
+    return ids[static_cast<std::size_t>(item * length + key)] != pad;
+  });
+}
+
+}  // namespace heed::masks
+
+namespace heed::masks {
+
+/// Speculative decoding over a tree of drafts: the first `cached` positions are the accepted text,
+/// causal among themselves and seen by every node; node i stands at position cached + i and sees
+/// itself and its ancestors. `parents[i]` < i is the node before it, -1 the end of the text.
+/// Miao et al. 2024 (SpecInfer).
+class Tree {
+ public:
+  static constexpr bool depends_on_head = false;
+
+  Tree(Index cached, detail::SharedArray<Index> parents)
+      : cached_(cached), parents_(std::move(parents)) {
+    if (cached < 0) throw_shape_error("Tree: ", cached, " cached tokens");
+    for (Index node = 0; node < parents_.size(); ++node) {
+      if (parents_[node] < -1 || parents_[node] >= node) {
+        throw_shape_error("Tree: node ", node, " has parent ", parents_[node],
+                          "; expected -1 or an earlier node");
+      }
+    }
+  }
+
+  bool allows(Position at) const {
+    if (at.query < cached_ || at.key < cached_) return at.key <= at.query && at.query < end();
+    const Index key = at.key - cached_;
+    Index node = at.query < end() ? at.query - cached_ : -1;
+    while (node > key) node = parents_[node];
+    return node == key;
+  }
+  Coverage coverage(Tile tile) const {
+    if (tile.first_key > tile.last_query || tile.first_query >= end()) return Coverage::none;
+    const bool all_cached = tile.last_key < cached_ && tile.last_key <= tile.first_query;
+    return all_cached && tile.last_query < end() ? Coverage::full : Coverage::partial;
+  }
+  /// The cached text by its diagonal, then every query's ancestors once.
+  void lane_words(Tile tile, std::uint64_t* words) const {
+    for (Index key = tile.first_key; key <= tile.last_key; ++key) {
+      words[key - tile.first_key] =
+          key < cached_ ? lanes_between(key - tile.first_query, end() - 1 - tile.first_query) : 0;
+    }
+    for (Index query = tile.first_query; query <= tile.last_query && query < end(); ++query) {
+      for (Index node = query - cached_; node >= 0 && node + cached_ >= tile.first_key;
+           node = parents_[node]) {
+        if (node + cached_ > tile.last_key) continue;
+        words[node + cached_ - tile.first_key] |= std::uint64_t{1} << (query - tile.first_query);
+      }
+    }
+  }
+  void check(MaskShape shape) const { detail::check_describes("Tree", end(), shape); }
+
+ private:
+  Index end() const { return cached_ + parents_.size(); }
+
+  Index cached_;
+  detail::SharedArray<Index> parents_;
+};
+
+}  // namespace heed::masks

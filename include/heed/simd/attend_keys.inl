@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: MIT
+// Scores of a few queries over a block of keys, lanes being keys. Included by part.inl.
+
+/// Rows of queries that meet a piece of keys or values at a time.
+inline constexpr int decoded_at_once = 4;
+
+/// Bytes from one address to another, for `fetch`. Of numbers, since they belong to no one array.
+template <class T>
+HEED_SIMD std::uintptr_t distance(const T* from, const T* to) {
+  return reinterpret_cast<std::uintptr_t>(to) - reinterpret_cast<std::uintptr_t>(from);
+}
+/// Asks for the line that will be read in the place of `at` a tile of keys later. Into the second
+/// cache: the first one has too few places for lines on their way (measured: 14 of 24 GB/s).
+template <class T>
+HEED_SIMD void fetch(const T* at, std::uintptr_t ahead) {
+  const std::uintptr_t address = reinterpret_cast<std::uintptr_t>(at) + ahead;
+  __builtin_prefetch(reinterpret_cast<const void*>(address), 0, 2);  // NOLINT: it may end beyond
+}
+
+template <class T>
+struct DecodeScores {
+  using S = Lanes<T>;
+  static constexpr int vectors = HEED_SIMD_VECTORS;
+  static constexpr Index lanes = vectors * S::width;
+  // Tiles of one vector where there are kernels for them.
+  static constexpr int narrow = vectors == 4 ? 1 : vectors;
+  // Code is compile time: header-only programs turn keys on the fastest set only.
+  static constexpr bool turns_keys =
+      HEED_SIMD_BYTES == 64 || (HEED_SIMD_ALL_KERNELS && tile_rows > 2);
+
+  /// Scores of the first `Rows` rows over one vector of keys, which are turned in
+  /// registers, width × width numbers at a time, and kept in rows.packed if there are more rows.
+  template <int Rows>
+  HEED_KERNEL static void score_turned(const KeyBlock<T>& keys, const QueryRows<T>& rows, Index key,
+                                       std::uintptr_t ahead) {
+    const T* from[S::width];
+    HEED_UNROLL for (int i = 0; i < S::width; ++i) {
+      from[i] = row_or_last(keys.keys.data, keys.keys.row_stride, keys.count, key + i);
+    }
+    const T* row[Rows];
+    typename S::V scores[Rows];
+    HEED_UNROLL for (int r = 0; r < Rows; ++r) {
+      row[r] = row_or_last(rows.rows, rows.head_dim, rows.count, r);
+      scores[r] = S::broadcast(0);
+    }
+    T* packed = rows.packed + key / lanes * lanes * rows.head_dim + key % lanes;
+    Index d = 0;
+    for (; d + S::width <= rows.head_dim; d += S::width) {
+      typename S::V turned[S::width];
+      HEED_UNROLL for (int i = 0; i < S::width; ++i) turned[i] = S::load(from[i] + d);
+      transpose<S>(turned);
+      HEED_UNROLL for (int i = 0; i < S::width; ++i) {
+        fetch(from[i] + d, ahead);
+        HEED_UNROLL for (int r = 0; r < Rows; ++r) {
+          scores[r] = S::fma(S::broadcast(row[r][d + i]), turned[i], scores[r]);
+        }
+      }
+      if (rows.count <= Rows) continue;
+      HEED_UNROLL for (int i = 0; i < S::width; ++i) S::store(packed + (d + i) * lanes, turned[i]);
+    }
+    if (d < rows.head_dim) {
+      pack_lanes<S>(from[0] + d, keys.keys.row_stride, 1, keys.count - key, rows.head_dim - d, 1,
+                    packed + d * lanes, lanes);
+    }
+    for (; d < rows.head_dim; ++d) {
+      const auto turned = S::load(packed + d * lanes);
+      HEED_UNROLL for (int r = 0; r < Rows; ++r) {
+        scores[r] = S::fma(S::broadcast(row[r][d]), turned, scores[r]);
+      }
+    }
+    T* to = rows.scores + key / lanes * lanes * rows.count + key % lanes;
+    HEED_UNROLL for (int r = 0; r < Rows; ++r) {
+      if (r < rows.count) S::store(to + r * lanes, scores[r]);
+    }
+  }
+
+  /// Keys and queries change places: the scores of the rows from `row` on over `narrow` vectors of
+  /// packed keys.
+  HEED_SIMD static TileTask<S, narrow> packed_task(const KeyBlock<T>& keys,
+                                                   const QueryRows<T>& rows, Index row, Index key) {
+    const Index tile = key / lanes * lanes, within = key % lanes;
+    KeyBlock<T> queries;
+    queries.keys = {rows.rows + row * rows.head_dim, rows.head_dim, 1};
+    queries.count = rows.count - row;
+    queries.change = keys.change;
+    const T* bias = nullptr;
+    if (keys.change && keys.change->bias) {
+      bias = keys.change->bias + row * keys.change->bias_row + key;
+    }
+    return {queries,
+            rows.packed + tile * rows.head_dim + within,
+            rows.scores + tile * rows.count + row * lanes + within,
+            nullptr,
+            nullptr,
+            nullptr,
+            nullptr,
+            bias,
+            rows.head_dim,
+            0,
+            0};
+  }
+
+  /// The scores of a whole tile of `narrow` vectors from keys as they lie.
+  HEED_SIMD static void score_lying(const KeyBlock<T>& keys, const QueryRows<T>& rows, Index key) {
+    const auto& lying = keys.keys;
+    for (Index from = key; from < key + narrow * S::width && from < keys.count; from += S::width) {
+      const T* at = lying.data + from * lying.row_stride;
+      const std::uintptr_t ahead = from + S::width < keys.count
+                                       ? distance(at, at + S::width * lying.row_stride)
+                                       : distance(at, keys.values.data);
+      if (HEED_SIMD_ALL_KERNELS && rows.count == 1) {
+        score_turned<HEED_SIMD_ALL_KERNELS ? 1 : decoded_at_once>(keys, rows, from, ahead);
+      } else {
+        score_turned<decoded_at_once>(keys, rows, from, ahead);
+      }
+    }
+    const Index done = rows.count < decoded_at_once ? rows.count : decoded_at_once;
+    if (keys.change) change_scores(packed_task(keys, rows, 0, key), 0, done);
+    if (done < rows.count) {
+      score_block<S, narrow>(packed_task(keys, rows, done, key), nullptr);
+    }
+  }
+
+  HEED_KERNEL static void scores(const KeyBlock<T>& keys, const QueryRows<T>& rows) {
+    const bool lying = turns_keys && keys.keys.column_stride == 1;
+    if (!lying) Table<T>::pack(keys.keys, keys.count, rows.head_dim, 1, rows.packed);
+    for (Index key = 0; key < keys.count; key += narrow * S::width) {
+      if constexpr (turns_keys) {
+        if (lying) {
+          score_lying(keys, rows, key);
+          continue;
+        }
+      }
+      score_block<S, narrow>(packed_task(keys, rows, 0, key), nullptr);
+    }
+  }
+};
+
+// Outputs of a few queries over a block of values, lanes being columns of values.
+
+template <class T>
+struct DecodeValues {
+  using S = Lanes<T>;
+  static constexpr int vectors = HEED_SIMD_VECTORS;
+  static constexpr Index lanes = vectors * S::width;
+  // Tiles of one vector where there are kernels for them.
+  static constexpr int narrow = vectors == 4 ? 1 : vectors;
+  // Code is compile time: header-only programs have no kernel of one row.
+  static constexpr bool one_alone = HEED_SIMD_ALL_KERNELS;
+  /// Keys whose values are added to all rows before the next ones: they stay in the first cache.
+  static constexpr Index value_tile = 16;
+
+  /// output[row] += Σ_key p · value for some rows and columns and the keys [key, end).
+  template <int Rows, int Vectors>
+  HEED_KERNEL static void add_rows(const QueryRows<T>& rows, Index row, const T* values,
+                                   Index stride, Index key, Index end, Index d,
+                                   std::uintptr_t ahead) {
+    const T* weights[Rows];
+    T* out[Rows];
+    typename S::V sums[Rows][Vectors];
+    HEED_UNROLL for (int r = 0; r < Rows; ++r) {
+      const Index at = row + r < rows.count ? row + r : rows.count - 1;
+      weights[r] = rows.probabilities + at * row_keys;
+      out[r] = rows.output + at * rows.output_stride + d;
+      HEED_UNROLL for (int j = 0; j < Vectors; ++j) sums[r][j] = S::load(out[r] + j * S::width);
+    }
+    for (; key < end; ++key) {
+      const T* at = values + key * stride;
+      typename S::V columns[Vectors];
+      HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
+        columns[j] = S::load(at + j * S::width);
+        if (row == 0) fetch(at + j * S::width, ahead);
+      }
+      HEED_UNROLL for (int r = 0; r < Rows; ++r) {
+        const auto weight = S::broadcast(weights[r][key]);
+        HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
+          sums[r][j] = S::fma(weight, columns[j], sums[r][j]);
+        }
+      }
+    }
+    HEED_UNROLL for (int r = 0; r < Rows; ++r) {
+      HEED_UNROLL for (int j = 0; j < Vectors; ++j) S::store(out[r] + j * S::width, sums[r][j]);
+    }
+  }
+
+  /// add_rows for all rows.
+  template <int Vectors>
+  HEED_SIMD static void add_columns(const QueryRows<T>& rows, const T* values, Index stride,
+                                    Index key, Index end, Index d, std::uintptr_t ahead) {
+    Index row = 0;
+    for (; row + 1 < rows.count; row += decoded_at_once) {
+      add_rows<decoded_at_once, Vectors>(rows, row, values, stride, key, end, d, ahead);
+    }
+    if (row < rows.count) {
+      add_rows<one_alone && Vectors == vectors ? 1 : decoded_at_once, Vectors>(
+          rows, row, values, stride, key, end, d, ahead);
+    }
+  }
+
+  /// The last columns, too few for a vector, behind zeros.
+  HEED_SIMD static void fill_tail(const KeyBlock<T>& keys, const QueryRows<T>& rows, Index d) {
+    for (Index key = 0; key < keys.count; ++key) {
+      T* to = rows.tail + key * narrow * S::width;
+      for (Index i = 0; i < narrow * S::width; ++i) {
+        to[i] =
+            d + i < rows.value_dim ? keys.values.data[key * keys.values.row_stride + d + i] : T{0};
+      }
+    }
+  }
+
+  /// As add_values_guarded: a masked pair is not touched at all.
+  HEED_KERNEL static void add_guarded(const KeyBlock<T>& keys, const QueryRows<T>& rows) {
+    for (Index row = 0; row < rows.count; ++row) {
+      for (Index d = 0; d < rows.value_dim; ++d) {
+        auto sum = S::broadcast(rows.output[row * rows.output_stride + d]);
+        for (Index key = 0; key < keys.count; ++key) {
+          if ((rows.visible[2 * row + (key >> 6)] >> (key & 63) & 1) == 0) continue;
+          sum = S::fma(S::broadcast(keys.values.data[key * keys.values.row_stride + d]),
+                       S::broadcast(rows.probabilities[row * row_keys + key]), sum);
+        }
+        T spill[S::width];
+        S::store(spill, sum);
+        rows.output[row * rows.output_stride + d] = spill[0];
+      }
+    }
+  }
+
+  HEED_KERNEL static void add(const KeyBlock<T>& keys, const QueryRows<T>& rows) {
+    if (keys.guard_values) return add_guarded(keys, rows);
+    const auto& values = keys.values;
+    constexpr Index narrow_lanes = narrow * S::width;
+    const Index whole = rows.value_dim / narrow_lanes * narrow_lanes;
+    for (Index key = 0; key < keys.count; key += value_tile) {
+      const Index end = key + value_tile < keys.count ? key + value_tile : keys.count;
+      const T* at = values.data + key * values.row_stride;
+      const T* next = end < keys.count ? at + value_tile * values.row_stride : rows.next_keys;
+      const std::uintptr_t ahead = next ? distance(at, next) : 0;
+      Index d = 0;
+      for (; d + lanes <= whole; d += lanes) {
+        add_columns<vectors>(rows, values.data + d, values.row_stride, key, end, d, ahead);
+      }
+      for (; d < whole; d += narrow_lanes) {
+        add_columns<narrow>(rows, values.data + d, values.row_stride, key, end, d, ahead);
+      }
+    }
+    if (whole == rows.value_dim) return;
+    fill_tail(keys, rows, whole);
+    add_columns<narrow>(rows, rows.tail, narrow_lanes, 0, keys.count, whole, 0);
+  }
+};
+
+// A few queries over a block of keys, lanes being keys. What decides bits is what decides them in
+// attend.inl: a score is one chain of multiply-adds over head_dim, a sum one chain over the keys of
+// a block, an output one chain over keys.
+
+template <class T>
+struct DecodeTable {
+  using S = Lanes<T>;
+  static constexpr Index lanes = DecodeScores<T>::lanes;
+
+  HEED_SIMD static typename S::V score_at(const QueryRows<T>& rows, Index row, Index key) {
+    return S::load(rows.scores + (key / lanes * rows.count + row) * lanes + key % lanes);
+  }
+  HEED_SIMD static typename S::M seen(const std::uint64_t* bits, Index key) {
+    return S::lanes(bits[key >> 6] >> (key & 63));
+  }
+
+  /// Probabilities of a row by `maximum`.
+  HEED_KERNEL static void soften_row(const KeyBlock<T>& keys, const QueryRows<T>& rows, Index row,
+                                     T maximum) {
+    T* out = rows.probabilities + row * row_keys;
+    for (Index key = 0; key < keys.count; key += S::width) {
+      auto x = score_at(rows, row, key) - S::broadcast(maximum);
+      if (rows.visible) {
+        x = S::select(seen(rows.visible + 2 * row, key), x, S::broadcast(masked_exponent<T>));
+      }
+      S::store(out + key, exp2<S>(x));
+    }
+  }
+
+  /// Sums of the probabilities of `count` rows, key by key, side by side: a sum waits for itself.
+  HEED_SIMD static void sum_rows(const QueryRows<T>& rows, Index row, Index count, Index keys,
+                                 T (&totals)[decoded_at_once]) {
+    const T* at[decoded_at_once];
+    HEED_UNROLL for (int r = 0; r < decoded_at_once; ++r) {
+      at[r] = row_or_last(rows.probabilities + row * row_keys, row_keys, count, r);
+      totals[r] = 0;
+    }
+    for (Index key = 0; key < keys; ++key) {
+      HEED_UNROLL for (int r = 0; r < decoded_at_once; ++r) totals[r] += at[r][key];
+    }
+  }
+
+  HEED_KERNEL static T largest_of_row(const KeyBlock<T>& keys, const QueryRows<T>& rows,
+                                      Index row) {
+    const auto lowest = S::broadcast(std::numeric_limits<T>::lowest());
+    auto largest = lowest;
+    for (Index key = 0; key < keys.count; key += S::width) {
+      std::uint64_t bits = ~std::uint64_t{0};
+      if (rows.visible) bits = rows.visible[2 * row + (key >> 6)] >> (key & 63);
+      if (keys.count - key < S::width) bits &= ~(~std::uint64_t{0} << (keys.count - key));
+      largest = S::max(largest, S::select(S::lanes(bits), score_at(rows, row, key), lowest));
+    }
+    T found[S::width];
+    S::store(found, largest);
+    for (const T x : found) {
+      if (!(found[0] > x)) found[0] = x;  // as S::max: a NaN in the second operand stays
+    }
+    return found[0];
+  }
+
+  /// Moves the maximum of a row to that of this block; see rescale in attend.inl.
+  HEED_SIMD static void rescale_row(const KeyBlock<T>& keys, const QueryRows<T>& rows, Index row,
+                                    T found) {
+    T factor[S::width], sum[S::width], total[decoded_at_once];
+    S::store(factor, exp2<S>(S::broadcast(rows.maximum[row] - found)));
+    rows.maximum[row] = found;
+    soften_row(keys, rows, row, found);
+    sum_rows(rows, row, 1, keys.count, total);
+    S::store(sum,
+             S::fma(S::broadcast(rows.sum[row]), S::broadcast(factor[0]), S::broadcast(total[0])));
+    rows.sum[row] = sum[0];
+    T* output = rows.output + row * rows.output_stride;
+    for (Index d = 0; d < rows.output_stride; d += S::width) {
+      S::store(output + d, S::load(output + d) * S::broadcast(factor[0]));
+    }
+  }
+
+  /// The softmax of some rows.
+  HEED_KERNEL static void soften(const KeyBlock<T>& keys, const QueryRows<T>& rows, Index row,
+                                 Index count) {
+    for (Index r = row; r < row + count; ++r) soften_row(keys, rows, r, rows.maximum[r]);
+    T totals[decoded_at_once];
+    sum_rows(rows, row, count, keys.count, totals);
+    for (Index r = row; r < row + count; ++r) {
+      if (totals[r - row] > lazy_limit<T>) {
+        rescale_row(keys, rows, r, largest_of_row(keys, rows, r));
+      } else {
+        rows.sum[r] += totals[r - row];
+      }
+      if (keys.change && keys.change->keep) drop(keys, rows, r);
+    }
+  }
+
+  /// Dropout, after the sums.
+  HEED_SIMD static void drop(const KeyBlock<T>& keys, const QueryRows<T>& rows, Index row) {
+    T* out = rows.probabilities + row * row_keys;
+    const std::uint64_t* keep = keys.change->keep + 2 * row;
+    for (Index key = 0; key < keys.count; key += S::width) {
+      const auto x = S::load(out + key) * S::broadcast(keys.change->keep_factor);
+      S::store(out + key, S::select(seen(keep, key), x, S::broadcast(0)));
+    }
+  }
+
+  HEED_KERNEL static void attend(const KeyBlock<T>& keys, const QueryRows<T>& rows) {
+    constexpr Index step = decoded_at_once;
+    for (Index row = 0; row < rows.count; row += step) {
+      soften(keys, rows, row, rows.count - row < step ? rows.count - row : step);
+    }
+    DecodeValues<T>::add(keys, rows);
+  }
+};
+
+template <class T>
+const DecodeKernels<T>& decode_table() {
+#if HEED_SIMD_BYTES == 16 && defined(__x86_64__) && !HEED_SIMD_ALL_KERNELS
+  // Code is compile time: header-only programs on machines without AVX2 decode as they prefill.
+  static constexpr DecodeKernels<T> entries{nullptr, nullptr};
+#else
+  static constexpr DecodeKernels<T> entries{DecodeScores<T>::scores, DecodeTable<T>::attend};
+#endif
+  return entries;
+}

@@ -1,0 +1,487 @@
+// SPDX-License-Identifier: MIT
+// Softmax attention of a block of queries over a block of keys. Included by part.inl.
+// Scores stand transposed, Sᵀ = K·Qᵀ: a row per key, a lane per query, so that the maximum, the
+// exponential and the sums need no operation across lanes. docs/03-attention.md derives it.
+
+/// Log2 of the probability of a masked score: so small that 2^x is exactly 0.
+template <class T>
+inline constexpr T masked_exponent = static_cast<T>(-2 * LaneTypes<T>::bias);
+
+/// One tile of queries taking in one block of keys: `Vectors` vectors of lanes, standing side by
+/// side in rows that are `tile_stride` lanes long.
+template <class S, int Vectors>
+struct TileTask {
+  using T = typename S::Scalar;
+  using V = typename S::V;
+  static constexpr int lanes = Vectors * S::width;
+  static constexpr int stride = tile_stride<S>;
+
+  KeyBlock<T> block;
+  const T* packed;   // [head_dim][lane]
+  T* scores;         // [key][lane], before the softmax; may be where the probabilities go
+  T* probabilities;  // [key][lane]
+  T* output;         // [value_dim][lane]
+  T* maximum;        // [lane]
+  T* sum;            // [lane]
+  const T* bias;     // (key, lane), of a ScoreChange
+  Index head_dim;
+  Index value_dim;
+  int first_lane;  // where this tile begins in the lane words
+
+  HEED_SIMD typename S::M lanes_of(std::uint64_t word, int vector) const {
+    return S::lanes(word >> (first_lane + vector * S::width));
+  }
+  HEED_SIMD typename S::M visible(Index key, int vector) const {
+    return lanes_of(block.words[key], vector);
+  }
+};
+
+// From the product to probabilities.
+
+/// The softcap and the bias of a ScoreChange, on the scores of `rows` keys just stored. A loop, not
+/// registers: it is the same for all tiles, and code is compile time.
+template <class S, int Vectors>
+HEED_KERNEL void change_scores(const TileTask<S, Vectors>& task, Index key, Index rows) {
+  const auto& change = *task.block.change;
+  for (Index row = key; row < key + rows; ++row) {
+    HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
+      auto* at = task.scores + row * task.stride + j * S::width;
+      auto score = S::load(at);
+      if (change.cap != 0) score = tanh_of_log2<S>(score) * S::broadcast(change.cap);
+      if (change.bias) score = score + S::load(task.bias + row * change.bias_row + j * S::width);
+      S::store(at, score);
+    }
+  }
+}
+
+/// Stores the scores of `Rows` keys, changed.
+template <class S, int Rows, int Vectors>
+HEED_SIMD void store_scores(const TileTask<S, Vectors>& task, Index key,
+                            const typename S::V (&scores)[Rows][Vectors]) {
+  HEED_UNROLL for (int r = 0; r < Rows; ++r) {
+    HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
+      S::store(task.scores + (key + r) * task.stride + j * S::width, scores[r][j]);
+    }
+  }
+  if (task.block.change) change_scores(task, key, Rows);
+}
+
+/// Makes probabilities 2^(s - m) of the scores of `Rows` keys while they are in registers; stores
+/// them and adds them to `totals` key by key.
+template <class S, int Rows, int Vectors>
+HEED_SIMD void store_probabilities(const TileTask<S, Vectors>& task, Index key,
+                                   typename S::V (&scores)[Rows][Vectors],
+                                   typename S::Scalar* totals) {
+  using T = typename S::Scalar;
+  HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
+    const auto maximum = S::load(task.maximum + j * S::width);
+    HEED_UNROLL for (int r = 0; r < Rows; ++r) scores[r][j] = scores[r][j] - maximum;
+  }
+  if (task.block.words) {
+    HEED_UNROLL for (int r = 0; r < Rows; ++r) {
+      HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
+        const auto hidden = S::broadcast(masked_exponent<T>);
+        scores[r][j] = S::select(task.visible(key + r, j), scores[r][j], hidden);
+      }
+    }
+  }
+  T* out = task.probabilities + key * task.stride;
+  HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
+    auto total = S::load(totals + j * S::width);
+    HEED_UNROLL for (int r = 0; r < Rows; ++r) {
+      const auto x = exp2<S>(scores[r][j]);
+      total = total + x;
+      S::store(out + r * task.stride + j * S::width, x);
+    }
+    S::store(totals + j * S::width, total);
+  }
+}
+
+/// Scores of the keys [key, key + Rows), by the tile product; with `totals`, their probabilities.
+template <class S, int Rows, int Vectors>
+HEED_KERNEL void score_rows(const TileTask<S, Vectors>& task, Index key,
+                            typename S::Scalar* totals) {
+  typename S::V scores[Rows][Vectors];
+  HEED_UNROLL for (int r = 0; r < Rows; ++r) {
+    HEED_UNROLL for (int j = 0; j < Vectors; ++j) scores[r][j] = S::broadcast(0);
+  }
+  const auto& keys = task.block.keys;
+  multiply<S, Rows, Vectors>(keys.data + key * keys.row_stride, keys.row_stride, keys.column_stride,
+                             task.packed, task.stride, task.head_dim, scores);
+  if (totals) {
+    store_probabilities(task, key, scores, totals);
+  } else {
+    store_scores(task, key, scores);
+  }
+}
+
+/// score_rows for all keys of the block: probabilities and their `totals`, or, without `totals`,
+/// scores.
+template <class S, int Vectors>
+HEED_SIMD void score_block(const TileTask<S, Vectors>& task, typename S::Scalar* totals) {
+  const Index count = task.block.count;
+  Index key = 0;
+  for (; key + tile_rows <= count; key += tile_rows) {
+    score_rows<S, tile_rows, Vectors>(task, key, totals);
+  }
+  for (; key + 2 <= count; key += 2) score_rows<S, 2, Vectors>(task, key, totals);
+  if (key < count) score_rows<S, 1, Vectors>(task, key, totals);
+}
+
+/// Probabilities of the stored scores of one vector of lanes, and their sum key by key.
+template <class S, int Vectors>
+HEED_KERNEL typename S::V soften(const TileTask<S, Vectors>& task, int vector,
+                                 typename S::V maximum) {
+  using T = typename S::Scalar;
+  const auto* change = task.block.change;
+  const std::uint64_t* keep = change && change->keep ? change->keep + task.block.cut : nullptr;
+  auto total = S::broadcast(0);
+  for (Index key = 0; key < task.block.count; ++key) {
+    const Index at = key * task.stride + vector * S::width;
+    auto x = S::load(task.scores + at) - maximum;
+    if (task.block.words) {
+      x = S::select(task.visible(key, vector), x, S::broadcast(masked_exponent<T>));
+    }
+    x = exp2<S>(x);
+    total = total + x;
+    if (keep) {
+      x = S::select(task.lanes_of(keep[key], vector), x * S::broadcast(change->keep_factor),
+                    S::broadcast(0));
+    }
+    S::store(task.probabilities + at, x);
+  }
+  return total;
+}
+
+/// The largest visible score of every lane of a vector, by the stored scores.
+template <class S, int Vectors>
+HEED_SIMD typename S::V largest_score(const TileTask<S, Vectors>& task, int vector) {
+  const auto lowest = S::broadcast(std::numeric_limits<typename S::Scalar>::lowest());
+  auto largest = lowest;
+  for (Index key = 0; key < task.block.count; ++key) {
+    auto x = S::load(task.scores + key * task.stride + vector * S::width);
+    if (task.block.words) x = S::select(task.visible(key, vector), x, lowest);
+    largest = S::max(largest, x);
+  }
+  return largest;
+}
+
+/// Moves the maximum of the lanes that need it to the maximum of this block and makes
+/// probabilities of the stored scores. A lane needs it when its sum over this block by the old
+/// maximum (`block_sum`) passes the lazy limit; in a fresh state every lane does.
+template <class S, int Vectors>
+HEED_KERNEL void rescale(const TileTask<S, Vectors>& task, bool first,
+                         const typename S::Scalar* block_sum) {
+  using T = typename S::Scalar;
+  for (int j = 0; j < Vectors; ++j) {
+    const int lane = j * S::width;
+    const auto old = S::load(task.maximum + lane);
+    const auto found = largest_score(task, j);
+    const auto moves = first ? S::greater(found, old)
+                             : S::greater(S::load(block_sum + lane), S::broadcast(lazy_limit<T>));
+    const auto maximum = S::select(moves, found, old);
+    const auto factor = exp2<S>(old - maximum);
+    const auto total = soften(task, j, maximum);
+    S::store(task.maximum + lane, maximum);
+    S::store(task.sum + lane, first ? total : S::fma(S::load(task.sum + lane), factor, total));
+    for (Index d = 0; !first && d < task.value_dim; ++d) {
+      T* at = task.output + d * task.stride + lane;
+      S::store(at, S::load(at) * factor);
+    }
+  }
+}
+
+/// Probabilities of the block by the maxima as they stand, and their sum in every lane.
+template <class S, int Vectors>
+HEED_SIMD void sum_block(const TileTask<S, Vectors>& task, typename S::Scalar* totals) {
+  if (task.block.change) {
+    for (int j = 0; j < Vectors; ++j) {
+      const auto maximum = S::load(task.maximum + j * S::width);
+      S::store(totals + j * S::width, soften(task, j, maximum));
+    }
+  } else {
+    for (int lane = 0; lane < task.lanes; ++lane) totals[lane] = 0;
+    score_block(task, totals);
+  }
+}
+
+/// output += Vᵀ·P over the block, by the tile product.
+template <class S, int Vectors>
+HEED_SIMD void add_values(const TileTask<S, Vectors>& task, bool accumulate) {
+  const auto& values = task.block.values;
+  tile_products<S, Vectors>(values.data, values.column_stride, values.row_stride,
+                            task.probabilities, task.stride, task.block.count, task.output,
+                            task.stride, task.value_dim, accumulate);
+}
+
+/// add_values where a masked value is NaN or Inf: a masked pair is not touched at all. Selected by
+/// mask and not by p == 0, since an underflowed p times a visible Inf is still NaN.
+template <class S, int Vectors>
+HEED_KERNEL void add_values_guarded(const TileTask<S, Vectors>& task, bool accumulate) {
+  const auto& values = task.block.values;
+  for (Index d = 0; d < task.value_dim; ++d) {
+    for (int j = 0; j < Vectors; ++j) {
+      auto* at = task.output + d * task.stride + j * S::width;
+      auto sum = accumulate ? S::load(at) : S::broadcast(0);
+      for (Index key = 0; key < task.block.count; ++key) {
+        const auto value =
+            S::broadcast(values.data[key * values.row_stride + d * values.column_stride]);
+        const auto p = S::load(task.probabilities + key * task.stride + j * S::width);
+        sum = S::select(task.visible(key, j), S::fma(value, p, sum), sum);
+      }
+      S::store(at, sum);
+    }
+  }
+}
+
+/// One block of keys into the softmax of one tile of queries.
+template <class S, int Vectors>
+HEED_KERNEL void attend_tile(const TileTask<S, Vectors>& task, bool first) {
+  using T = typename S::Scalar;
+  const auto* change = task.block.change;
+  alignas(64) T totals[task.lanes];
+  if (change && !change->given) score_block<S, Vectors>(task, nullptr);
+  bool settled = !first;
+  if (!first) {
+    sum_block(task, totals);
+    for (const T total : totals) settled = settled && !(total > lazy_limit<T>);
+  }
+  if (settled) {
+    for (int j = 0; j < Vectors; ++j) {
+      T* sum = task.sum + j * S::width;
+      S::store(sum, S::load(sum) + S::load(totals + j * S::width));
+    }
+  } else {
+    if (!change) score_block<S, Vectors>(task, nullptr);
+    rescale(task, first, totals);
+  }
+  if (task.block.guard_values) {
+    add_values_guarded(task, !first);
+  } else {
+    add_values(task, !first);
+  }
+}
+
+// The entries of Kernels.
+
+template <class T>
+struct Table {
+  using S = Lanes<T>;
+  using V = typename S::V;
+  static constexpr int vectors = HEED_SIMD_VECTORS;
+  static constexpr int lanes = vectors * S::width;
+
+  HEED_KERNEL static void pack(MatrixRef<T> rows, Index count, Index columns, T factor, T* packed) {
+    for (Index lane = 0; lane < count; lane += S::width) {
+      T* tile = packed + lane / lanes * lanes * columns + lane % lanes;
+      pack_lanes<S>(rows.data + lane * rows.row_stride, rows.row_stride, rows.column_stride,
+                    count - lane, columns, factor, tile, lanes);
+    }
+    // Wide tiles compute whole tiles: what stands past the last vector must be a number.
+    const Index end = (count + S::width - 1) / S::width * S::width;
+    if (end % lanes == 0 || vectors == 4) return;
+    T* tile = packed + end / lanes * lanes * columns;
+    for (Index column = 0; column < columns; ++column) {
+      for (Index lane = end % lanes; lane < lanes; ++lane) tile[column * lanes + lane] = 0;
+    }
+  }
+
+  HEED_KERNEL static void unpack(const T* transposed, Index count, Index columns, const T* factors,
+                                 T* out, Index row_stride, Index column_stride) {
+    for (Index lane = 0; lane < count; lane += S::width) {
+      const T* tile = transposed + lane / lanes * lanes * columns + lane % lanes;
+      unpack_lanes<S>(tile, lanes, count - lane, columns, factors + lane, out + lane * row_stride,
+                      row_stride, column_stride);
+    }
+  }
+
+  template <int Vectors>
+  HEED_SIMD static TileTask<S, Vectors> task_of(const KeyBlock<T>& keys,
+                                                const QueryBlock<T>& queries,
+                                                const SoftmaxState<T>& state, Index lane) {
+    const Index tile = lane / lanes * lanes, within = lane % lanes;
+    T* scores = queries.probabilities;
+    const T* bias = nullptr;
+    if (keys.change) {
+      scores = queries.scores + tile * key_block + keys.cut * lanes + within;
+      if (keys.change->bias) {
+        bias = keys.change->bias + tile / lanes * keys.change->bias_tile +
+               keys.cut * keys.change->bias_row + within;
+      }
+    }
+    return {keys,
+            queries.packed + tile * queries.head_dim + within,
+            scores,
+            queries.probabilities,
+            state.output + tile * queries.value_dim + within,
+            state.maximum + lane,
+            state.sum + lane,
+            bias,
+            queries.head_dim,
+            queries.value_dim,
+            static_cast<int>(lane)};
+  }
+
+  /// The block without the keys at its ends that none of the lanes [lane, lane + width) sees.
+  HEED_SIMD static KeyBlock<T> seen_by(KeyBlock<T> block, Index lane, int width) {
+    if (block.words == nullptr) return block;
+    const std::uint64_t mask = ~std::uint64_t{0} >> (64 - width) << lane;
+    Index first = 0;
+    while (first < block.count && (block.words[first] & mask) == 0) ++first;
+    while (block.count > first && (block.words[block.count - 1] & mask) == 0) --block.count;
+    block.keys.data += first * block.keys.row_stride;
+    block.values.data += first * block.values.row_stride;
+    block.words += first;
+    block.count -= first;
+    block.cut += first;
+    return block;
+  }
+
+  template <int Vectors>
+  HEED_SIMD static void attend_lanes(const KeyBlock<T>& keys, const QueryBlock<T>& queries,
+                                     const SoftmaxState<T>& state, Index lane, bool first) {
+    const auto seen = seen_by(keys, lane, Vectors * S::width);
+    const auto task = task_of<Vectors>(seen, queries, state, lane);
+    if (seen.count > 0) {
+      attend_tile(task, first);
+    } else if (first) {
+      for (Index d = 0; d < queries.value_dim; ++d) {
+        for (int j = 0; j < Vectors; ++j) {
+          S::store(task.output + d * task.stride + j * S::width, S::broadcast(0));
+        }
+      }
+    }
+  }
+
+  /// Whether a tile is better done vector by vector: it has few queries, or a mask such as the
+  /// causal diagonal leaves its vectors unequal work. The width of a tile decides no bit.
+  HEED_SIMD static bool narrow_pays(const KeyBlock<T>& keys, Index lane, Index left) {
+    if (vectors < 4) return false;
+    if (left <= 3 * S::width) return true;
+    if (keys.words == nullptr) return false;
+    Index narrow = 0;
+    for (int j = 0; j < vectors; ++j) {
+      narrow += seen_by(keys, lane + j * S::width, S::width).count;
+    }
+    return 5 * narrow < 4 * vectors * seen_by(keys, lane, lanes).count;
+  }
+
+  HEED_KERNEL static void attend(const KeyBlock<T>& keys, const QueryBlock<T>& queries,
+                                 const SoftmaxState<T>& state, bool first) {
+    for (Index tile = 0; tile < queries.count; tile += lanes) {
+      const Index left = queries.count - tile < lanes ? queries.count - tile : lanes;
+      if constexpr (vectors == 4) {
+        if (narrow_pays(keys, tile, left)) {
+          for (Index lane = 0; lane < left; lane += S::width) {
+            attend_lanes<1>(keys, queries, state, tile + lane, first);
+          }
+          continue;
+        }
+      }
+      attend_lanes<vectors>(keys, queries, state, tile, first);
+    }
+  }
+
+  HEED_KERNEL static void scores(const KeyBlock<T>& keys, const QueryBlock<T>& queries) {
+    for (Index lane = 0; lane < queries.count; lane += lanes) {
+      score_block<S, vectors>(task_of<vectors>(keys, queries, {}, lane), nullptr);
+    }
+  }
+
+  HEED_KERNEL static void probabilities(const KeyBlock<T>& keys, const QueryBlock<T>& queries,
+                                        T* maximum) {
+    constexpr int narrow = vectors == 4 ? 1 : vectors;
+    constexpr int step = narrow * S::width;
+    T totals[step] = {};
+    for (Index lane = 0; lane < queries.count; lane += step) {
+      auto task = task_of<narrow>(keys, queries, {maximum, maximum, queries.probabilities}, lane);
+      task.probabilities += lane / lanes * lanes * key_block + lane % lanes;
+      if (keys.change && !keys.change->given) score_block<S, narrow>(task, nullptr);
+      sum_block(task, totals);
+    }
+  }
+
+  HEED_KERNEL static void merge(const SoftmaxState<T>& total, const SoftmaxState<T>& part,
+                                Index count, Index value_dim) {
+    for (Index lane = 0; lane < count; lane += S::width) {
+      const auto old = S::load(total.maximum + lane);
+      const auto other = S::load(part.maximum + lane);
+      const auto maximum = S::max(old, other);
+      const auto keep = exp2<S>(old - maximum);
+      const auto add = exp2<S>(other - maximum);
+      S::store(total.maximum + lane, maximum);
+      S::store(total.sum + lane,
+               S::fma(S::load(part.sum + lane), add, S::load(total.sum + lane) * keep));
+      const Index offset = lane / lanes * lanes * value_dim + lane % lanes;
+      for (Index d = 0; d < value_dim; ++d) {
+        T* at = total.output + offset + d * lanes;
+        const T* from = part.output + offset + d * lanes;
+        S::store(at, S::fma(S::load(from), add, S::load(at) * keep));
+      }
+    }
+  }
+
+  /// sums[r] += 0 · row r: NaN where a row holds anything but finite numbers.
+  template <int Rows>
+  HEED_SIMD static void add_zero_times(const T* at, Index row_stride, Index columns, V* sums) {
+    const V zero = S::broadcast(0);
+    Index column = 0;
+    for (; column + S::width <= columns; column += S::width) {
+      HEED_UNROLL for (int r = 0; r < Rows; ++r) {
+        sums[r] = S::fma(S::load(at + r * row_stride + column), zero, sums[r]);
+      }
+    }
+    const Index left = columns - column;
+    HEED_UNROLL for (int r = 0; r < Rows; ++r) {
+      if (left > 0) {
+        sums[r] = S::fma(load_first<S>(at + r * row_stride + column, left), zero, sums[r]);
+      }
+    }
+  }
+
+  HEED_KERNEL static bool all_finite(MatrixRef<T> matrix, Index rows, Index columns) {
+    constexpr int together = 4;  // rows with sums apart, so that additions overlap
+    V sums[together];
+    HEED_UNROLL for (int r = 0; r < together; ++r) sums[r] = S::broadcast(0);
+    const bool lines = matrix.column_stride == 1;
+    Index row = 0;
+    for (; lines && row + together <= rows; row += together) {
+      add_zero_times<together>(matrix.data + row * matrix.row_stride, matrix.row_stride, columns,
+                               sums);
+    }
+    for (; lines && row < rows; ++row) {
+      add_zero_times<1>(matrix.data + row * matrix.row_stride, 0, columns, sums);
+    }
+    T sum = 0;
+    for (; row < rows; ++row) {
+      const T* at = matrix.data + row * matrix.row_stride;
+      for (Index column = 0; column < columns; ++column) {
+        sum += at[column * matrix.column_stride] * T{0};
+      }
+    }
+    T spill[S::width];
+    S::store(spill, (sums[0] + sums[1]) + (sums[2] + sums[3]));
+    for (const T lane : spill) sum += lane;
+    return sum == 0;
+  }
+
+  HEED_KERNEL static void exp2_of(const T* in, T* out, Index count) {
+    Index i = 0;
+    for (; i + S::width <= count; i += S::width) S::store(out + i, exp2<S>(S::load(in + i)));
+    if (i == count) return;
+    T spill[S::width] = {};
+    for (Index j = i; j < count; ++j) spill[j - i] = in[j];
+    S::store(spill, exp2<S>(S::load(spill)));
+    for (Index j = i; j < count; ++j) out[j] = spill[j - i];
+  }
+};
+
+/// The set's kernels behind pointers.
+template <class T>
+const Kernels<T>& table() {
+  using K = Table<T>;
+  static constexpr Kernels<T> entries{K::lanes,  K::pack,       K::unpack,
+                                      K::scores, K::attend,     K::probabilities,
+                                      K::merge,  K::all_finite, K::exp2_of};
+  return entries;
+}

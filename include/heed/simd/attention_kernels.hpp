@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+
+#include <heed/core/config.hpp>
+#include <heed/core/index.hpp>
+#include <heed/simd/matrix_ref.hpp>
+
+namespace heed::simd {
+
+/// Queries are worked on in blocks of this many: one bit each in a 64-bit lane word.
+inline constexpr Index query_block = 64;
+/// Keys come in blocks that start at absolute multiples of this (a multiple of the tile's 6 rows).
+inline constexpr Index key_block = 96;
+/// Softmax sums are kept per chunk of this many keys and then merged in key order, so that a
+/// decoder that splits its keys over threads at chunk borders gets the same bits.
+inline constexpr Index key_chunk = 16 * key_block;
+
+/// What happens to scores between the product and the mask, and to probabilities after the sums,
+/// in units of log2. Arrays have a row per key of the block before any key was cut off its ends.
+template <class T>
+struct ScoreChange {
+  bool given = false;  // QueryBlock::scores holds changed scores already
+  T cap = 0;           // not 0: cap · tanh(score · ln(2) / 2), queries being packed for that
+  const T* bias =
+      nullptr;  // null, or added: element (key, lane) of a tile at key · bias_row + lane
+  Index bias_row = 0;
+  Index bias_tile = 0;                  // from one tile's bias to the next
+  const std::uint64_t* keep = nullptr;  // null, or dropout: a bit for each weight that stays
+  T keep_factor = 1;                    // and what it is multiplied by
+};
+
+/// Up to `key_block` consecutive keys with their values.
+template <class T>
+struct KeyBlock {
+  MatrixRef<T> keys;    // (key, dim)
+  MatrixRef<T> values;  // (key, value_dim)
+  Index count = 0;
+  const std::uint64_t* words = nullptr;    // lane word of each key; null: all queries see all keys
+  bool guard_values = false;               // some value is NaN or Inf where a lane word has a 0
+  const ScoreChange<T>* change = nullptr;  // null: plain scores
+  Index cut = 0;  // keys cut off in front: rows of the arrays of `change` to pass over
+};
+
+/// Softmax in progress for one block of queries over some keys, in units of log2:
+/// maximum m, sum l of 2^(s - m) and their value-weighted sum, `output`, transposed.
+/// A lane that saw no key yet has m = lowest(), l = 0, output = 0.
+template <class T>
+struct SoftmaxState {
+  T* maximum = nullptr;  // [lane]
+  T* sum = nullptr;      // [lane]
+  T* output = nullptr;   // [tile][value_dim][lane of tile]
+};
+
+/// A block of queries: its packed rows, its shape and the scratch its probabilities go to.
+template <class T>
+struct QueryBlock {
+  const T* packed = nullptr;   // [tile][head_dim][lane of tile], scaled by scale · log2(e)
+  T* probabilities = nullptr;  // [key_block][lane of tile], scratch
+  T* scores = nullptr;         // [tile][key_block][lane of tile], scratch; for a ScoreChange only
+  Index count = 0;             // queries, at most query_block
+  Index head_dim = 0;
+  Index value_dim = 0;
+};
+
+/// The instruction-set kernels of one set for one scalar type. Plain functions behind pointers:
+/// nothing here depends on a user's type, so they compile once. All of them work lane by lane; no
+/// result depends on which other lanes are computed with it.
+template <class T>
+struct Kernels {
+  /// Queries in one tile; a block of query_block queries is query_block / tile_lanes tiles.
+  Index tile_lanes;
+  /// packed[tile][column][lane] = rows(lane, column) · factor; lanes past `count` repeat the last.
+  void (*pack)(MatrixRef<T> rows, Index count, Index columns, T factor, T* packed);
+  /// out(lane, column) = transposed[tile][column][lane] · factors[lane] + 0.
+  void (*unpack)(const T* transposed, Index count, Index columns, const T* factors, T* out,
+                 Index row_stride, Index column_stride);
+  /// The changed scores of a block, to QueryBlock::scores, where a user's function may change them
+  /// further before `attend` takes them as given.
+  void (*scores)(const KeyBlock<T>& keys, const QueryBlock<T>& queries);
+  /// Takes one block of keys into the softmax. `first`: the state is fresh and its output unset.
+  void (*attend)(const KeyBlock<T>& keys, const QueryBlock<T>& queries,
+                 const SoftmaxState<T>& state, bool first);
+  /// probabilities[tile][key of key_block][lane] = 2^(s - maximum[lane]), 0 where masked.
+  void (*probabilities)(const KeyBlock<T>& keys, const QueryBlock<T>& queries, T* maximum);
+  /// total = total ⊕ part, the log-sum-exp merge of two sets of keys.
+  void (*merge)(const SoftmaxState<T>& total, const SoftmaxState<T>& part, Index count,
+                Index value_dim);
+  /// Whether every element of `rows` × `columns` is finite.
+  bool (*all_finite)(MatrixRef<T> matrix, Index rows, Index columns);
+  /// out[i] = 2^in[i] by the kernels' own exponential; for weights and for measuring its error.
+  void (*exp2)(const T* in, T* out, Index count);
+};
+
+/// The kernels of the active instruction set.
+template <class T>
+const Kernels<T>& kernels();
+
+/// How many times 2^40 a block's sum may exceed the running maximum before it is moved
+/// ("lazy maximum"): far below overflow, and harmless to accuracy, which is relative.
+template <class T>
+inline constexpr T lazy_limit = static_cast<T>(1099511627776.0);
+
+/// Keys of a block that rows of scores have room for: key_block, rounded up to whole tiles.
+inline constexpr Index row_keys = 128;
+
+/// A few rows of queries meeting one block of keys, lanes being keys: for decoding, where a block
+/// of queries would leave its lanes empty. The same chains of additions as in QueryBlock's kernels,
+/// so the same bits. In a ScoreChange, `bias` and `keep` are (row, key) here.
+template <class T>
+struct QueryRows {
+  const T* rows = nullptr;                 // [row][head_dim], scaled as packed queries are
+  T* packed = nullptr;                     // [tile of keys][head_dim][lane], scratch
+  T* scores = nullptr;                     // [tile of keys][row][lane], scratch
+  T* probabilities = nullptr;              // [row][row_keys], scratch
+  T* tail = nullptr;                       // [key_block][a vector], scratch
+  T* maximum = nullptr;                    // [row], as in SoftmaxState
+  T* sum = nullptr;                        // [row]
+  T* output = nullptr;                     // [row][output_stride], from zeros on
+  Index output_stride = 0;                 // value_dim, rounded up to a multiple of 16
+  const std::uint64_t* visible = nullptr;  // [row][2]: a bit per key; null: all are seen
+  Index count = 0;
+  Index head_dim = 0;
+  Index value_dim = 0;
+  const T* next_keys = nullptr;  // where the block after this one begins, if that is known
+};
+
+/// The decoding kernels of one instruction set for one scalar type.
+template <class T>
+struct DecodeKernels {
+  // Both are null where few queries are computed as many are, with the same bits.
+  /// rows.scores of a block of keys, changed by its ScoreChange.
+  void (*scores)(const KeyBlock<T>& keys, const QueryRows<T>& rows);
+  /// Takes the block of keys, whose scores stand in rows.scores, into the softmax.
+  /// Values have column_stride 1.
+  void (*attend)(const KeyBlock<T>& keys, const QueryRows<T>& rows);
+};
+
+/// The decoding kernels of the active instruction set.
+template <class T>
+const DecodeKernels<T>& decode_kernels();
+
+/// Some heads of one batch item with few queries and few keys, whose queries see the same keys: one
+/// call for all of them, since a head is over before a call would be worth it.
+template <class T>
+struct HeadRun {
+  MatrixRef<T> queries;  // (query, dim) of the first head
+  MatrixRef<T> keys;     // (key, dim) of the first head's key head
+  MatrixRef<T> values;   // (key, value_dim)
+  T* out = nullptr;      // (query, value_dim) of the first head
+  Index query_head = 0;  // strides from one head to the next
+  Index out_head = 0;
+  Index key_head = 0;  // from one key head to the next
+  Index value_head = 0;
+  Index out_row = 0;  // strides of out
+  Index out_column = 0;
+  Index heads = 0;
+  Index first_head = 0;   // head `first_head` + i reads key head (first_head + i) / sharing,
+  Index sharing = 1;      // counted from that of first_head
+  Index query_count = 0;  // at most query_block
+  Index key_count = 0;    // at most key_block
+  Index head_dim = 0;
+  Index value_dim = 0;
+  T query_factor = 0;                    // scale · log2(e)
+  const std::uint64_t* words = nullptr;  // lane word of each key; null: all queries see all keys
+  T* packed = nullptr;                   // [head_dim][a vector], scratch
+  T* probabilities = nullptr;            // [key_block][a vector], scratch
+  T* output = nullptr;                   // [value_dim][a vector], scratch
+  T* tail = nullptr;                     // [key_block][a vector], scratch
+  T* maximum = nullptr;      // [head][query_block]: as in SoftmaxState, for the log-sum-exp
+  T* sum = nullptr;          // [head][query_block]
+  bool from_memory = false;  // the call's tensors are more than caches hold
+};
+
+/// The kernels for short sequences of one instruction set for one scalar type. The same chains of
+/// additions as in QueryBlock's kernels, so the same bits.
+template <class T>
+struct HeadRunKernels {
+  /// Attention of all heads of the run, its output included.
+  void (*attend)(const HeadRun<T>& run);
+};
+
+/// The kernels for short sequences of the active instruction set.
+template <class T>
+const HeadRunKernels<T>& head_run_kernels();
+
+/// Up to `key_block` consecutive keys with their values, in bfloat16, from an even position on.
+struct PairKeys {
+  MatrixRef<std::uint16_t> keys;          // (key, dim), column_stride 1, an even number of columns
+  const std::uint16_t* values = nullptr;  // [key / 2][value_dim][2], a vector's room behind it
+  Index count = 0;
+  const std::uint64_t* words = nullptr;  // lane word of each key; null: all queries see all keys
+  bool guard_values = false;             // some value is NaN or Inf where a lane word has a 0
+};
+
+/// A block of queries and the scratch its scores go to, for sums of type T.
+template <class T>
+struct PairQueries {
+  const std::uint16_t* packed = nullptr;  // [tile][head_dim / 2][lane of tile][2]
+  T* scores = nullptr;                    // [key_block][lane of tile], scratch
+  T factor = 0;                           // scores times this are in units of log2
+  Index count = 0;
+  Index head_dim = 0;
+  Index value_dim = 0;
+};
+
+/// A few rows of queries meeting a block of keys, as QueryRows.
+template <class T>
+struct PairRows {
+  const std::uint16_t* rows = nullptr;     // [row][2 · depth], zeros behind head_dim
+  std::uint16_t* packed = nullptr;         // [tile of keys][depth][lane][2], scratch
+  T* scores = nullptr;                     // [tile of keys][row][lane], scratch
+  std::uint16_t* probabilities = nullptr;  // [row][row_keys], scratch
+  T* maximum = nullptr;                    // [row], as in SoftmaxState
+  T* sum = nullptr;                        // [row]
+  T* output = nullptr;                     // [row][output_stride], from zeros on
+  Index output_stride = 0;                 // value_dim, rounded up to a multiple of 16
+  const std::uint64_t* visible = nullptr;  // [row][2]: a bit per key; null: all are seen
+  T factor = 0;
+  Index count = 0;
+  Index head_dim = 0;
+  Index depth = 0;  // pairs of head_dim
+  Index value_dim = 0;
+};
+
+/// The kernels of a processor that multiplies bfloat16 in pairs and sums in T = float. Scores are
+/// exact products summed in float, weights are rounded to bfloat16. Queries and keys are attended
+/// to in tiles of Kernels<T>::tile_lanes, and states are those of Kernels<T>.
+template <class T>
+struct PairKernels {
+  /// packed[tile][column / 2][lane][column % 2] = rows(lane, column), an odd last column beside
+  /// zeros; lanes past `count` repeat the last.
+  void (*pack)(MatrixRef<std::uint16_t> rows, Index count, Index columns, std::uint16_t* packed);
+  /// pairs[row / 2][column][row % 2] = rows(row, column), an odd last row beside zeros.
+  void (*zip)(MatrixRef<std::uint16_t> rows, Index count, Index columns, std::uint16_t* pairs);
+  /// Whether there is no NaN and no infinity.
+  bool (*all_finite)(const std::uint16_t* values, Index count);
+  /// As Kernels::attend.
+  void (*attend)(const PairKeys& keys, const PairQueries<T>& queries, const SoftmaxState<T>& state,
+                 bool first);
+  /// As DecodeKernels::scores and attend; of `keys` what is in PairRows as bits is not in words.
+  void (*decode)(const PairKeys& keys, const PairRows<T>& rows);
+};
+
+/// The pair kernels of the active instruction set; null where it has none.
+template <class T>
+const PairKernels<T>* pair_kernels();
+
+/// The kernels between bfloat16, as bits, and T.
+template <class T>
+struct Bfloat16Kernels {
+  /// to(row, column) = from(row, column), exactly; `to` is contiguous.
+  void (*widen)(MatrixRef<std::uint16_t> from, Index rows, Index columns, T* to);
+  /// to[i] = from[i], to the nearest, ties to even; NaN stays NaN. T = float alone.
+  void (*narrow)(const T* from, Index count, std::uint16_t* to);
+};
+
+/// The bfloat16 kernels of the active instruction set.
+template <class T>
+const Bfloat16Kernels<T>& bfloat16_kernels();
+
+/// Philox counters {group, query, head, batch}, one a lane: lane i has group + i · group_step and
+/// query + i · query_step, modulo 2³².
+struct DropoutLanes {
+  std::uint32_t group = 0;
+  std::uint32_t query = 0;
+  std::uint32_t head = 0;
+  std::uint32_t batch = 0;
+  std::uint32_t group_step = 0;
+  std::uint32_t query_step = 0;
+  std::uint32_t key[2] = {0, 0};  // of the generator
+  std::uint32_t dropped = 0;      // of the 65536 values of a draw, the first so many are dropped
+  Index lanes = 0;                // at most 64
+};
+
+/// The kernels of dropout on attention weights of one instruction set. Wide: the type whose vectors
+/// have the lanes of 64-bit products.
+template <class Wide>
+struct DropoutKernels {
+  /// Bit l of words[i]: whether draw i of lane l, bits 16·i … 16·i + 15 of its 128, is at least
+  /// `dropped`. Bits from `lanes` on are unspecified.
+  void (*draw)(const DropoutLanes& counters, std::uint64_t (&words)[8]);
+};
+
+/// The dropout kernels of the active instruction set.
+template <class Wide = double>
+const DropoutKernels<Wide>& dropout_kernels();
+
+}  // namespace heed::simd

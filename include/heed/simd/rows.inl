@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: MIT
+// What layers do with rows. Included by part.inl.
+
+template <class T>
+struct RowTable {
+  using S = Lanes<T>;
+  using V = typename S::V;
+
+  /// The last, partial vector of a row, filled up with zeros.
+  HEED_SIMD static V load_part(const T* from, Index count) {
+    T spill[S::width] = {};
+    for (Index i = 0; i < count; ++i) spill[i] = from[i];
+    return S::load(spill);
+  }
+  HEED_SIMD static V load_some(const T* from, Index count) {
+    return count >= S::width ? S::load(from) : load_part(from, count);
+  }
+  HEED_SIMD static void store_some(T* to, V value, Index count) {
+    if (count >= S::width) return S::store(to, value);
+    T spill[S::width];
+    S::store(spill, value);
+    for (Index i = 0; i < count; ++i) to[i] = spill[i];
+  }
+
+  HEED_KERNEL static void add(const T* x, T* to, Index count) {
+    for (Index i = 0; i < count; i += S::width) {
+      const Index left = count - i;
+      store_some(to + i, load_some(to + i, left) + load_some(x + i, left), left);
+    }
+  }
+  HEED_KERNEL static void multiply(const T* a, const T* b, T* out, Index count) {
+    for (Index i = 0; i < count; i += S::width) {
+      const Index left = count - i;
+      store_some(out + i, load_some(a + i, left) * load_some(b + i, left), left);
+    }
+  }
+  HEED_KERNEL static void shift_scale(const T* x, T shift, T factor, T* out, Index count) {
+    for (Index i = 0; i < count; i += S::width) {
+      const Index left = count - i;
+      const V shifted = load_some(x + i, left) - S::broadcast(shift);
+      store_some(out + i, shifted * S::broadcast(factor), left);
+    }
+  }
+
+  HEED_KERNEL static void turn(const T* cosines, const T* sines, T* a, T* b, Index count) {
+    for (Index i = 0; i < count; i += S::width) {
+      const Index left = count - i;
+      const V cosine = load_some(cosines + i, left), sine = load_some(sines + i, left);
+      const V real = load_some(a + i, left), imaginary = load_some(b + i, left);
+      store_some(a + i, real * cosine - imaginary * sine, left);
+      store_some(b + i, imaginary * cosine + real * sine, left);
+    }
+  }
+
+  template <Activation f>
+  HEED_SIMD static void activate_as(const T* x, T* out, T* slopes, Index count) {
+    if (slopes == nullptr) {
+      for (Index i = 0; i < count; i += S::width) {
+        const Index left = count - i;
+        store_some(out + i, activation<f, S>(load_some(x + i, left)), left);
+      }
+      return;
+    }
+    for (Index i = 0; i < count; i += S::width) {
+      const Index left = count - i;
+      V slope;
+      store_some(out + i, activation<f, S>(load_some(x + i, left), &slope), left);
+      store_some(slopes + i, slope, left);
+    }
+  }
+  HEED_KERNEL static void activate(Activation f, const T* x, T* out, T* slopes, Index count) {
+    switch (f) {
+      case Activation::relu:
+        return activate_as<Activation::relu>(x, out, slopes, count);
+      case Activation::gelu:
+        return activate_as<Activation::gelu>(x, out, slopes, count);
+      case Activation::gelu_tanh:
+        return activate_as<Activation::gelu_tanh>(x, out, slopes, count);
+      case Activation::silu:
+        return activate_as<Activation::silu>(x, out, slopes, count);
+    }
+  }
+};
+
+/// The set's row functions behind pointers.
+template <class T>
+const RowKernels<T>& row_table() {
+  using K = RowTable<T>;
+  static constexpr RowKernels<T> entries{K::add,  K::multiply, K::shift_scale,
+                                         K::turn, K::activate, DropTable<T>::drop};
+  return entries;
+}
+
+// What losses and optimizers do with runs of numbers.
+
+/// √x, rounded correctly.
+template <class S>
+HEED_SIMD typename S::V square_root(typename S::V x) {
+#if HEED_SIMD_BYTES == 0
+  if constexpr (sizeof(typename S::Scalar) == 4) return __builtin_sqrtf(x);
+  return static_cast<typename S::V>(__builtin_sqrt(x));
+#elif HEED_SIMD_BYTES == 64 && defined(__clang__)
+  if constexpr (sizeof(typename S::Scalar) == 4)
+    return __builtin_ia32_sqrtps512(x, 4);
+  else
+    return __builtin_ia32_sqrtpd512(x, 4);
+#elif HEED_SIMD_BYTES == 64
+  if constexpr (sizeof(typename S::Scalar) == 4)
+    return __builtin_ia32_sqrtps512_mask(x, x, static_cast<unsigned short>(-1), 4);
+  else
+    return __builtin_ia32_sqrtpd512_mask(x, x, static_cast<unsigned char>(-1), 4);
+#elif HEED_SIMD_BYTES == 32
+  if constexpr (sizeof(typename S::Scalar) == 4)
+    return __builtin_ia32_sqrtps256(x);
+  else
+    return __builtin_ia32_sqrtpd256(x);
+#elif defined(__aarch64__)
+  if constexpr (sizeof(typename S::Scalar) == 4)
+    return (typename S::V)vsqrtq_f32((float32x4_t)x);
+  else
+    return (typename S::V)vsqrtq_f64((float64x2_t)x);
+#else
+  if constexpr (sizeof(typename S::Scalar) == 4)
+    return __builtin_ia32_sqrtps(x);
+  else
+    return __builtin_ia32_sqrtpd(x);
+#endif
+}
+
+template <class T>
+struct TrainingTable {
+  using S = Lanes<T>;
+  using V = typename S::V;
+  using Rows = RowTable<T>;
+
+  /// Sums in double of 16 running totals, so that additions overlap and fill vectors.
+  template <bool squared>
+  HEED_SIMD static double double_sum(const T* x, Index count) {
+    constexpr int ways = 16;
+    double sums[ways] = {};
+    Index i = 0;
+    for (; i + ways <= count; i += ways) {
+      HEED_UNROLL for (int way = 0; way < ways; ++way) {
+        const auto value = static_cast<double>(x[i + way]);
+        sums[way] += squared ? value * value : value;
+      }
+    }
+    for (int way = 0; i < count; ++i, ++way) {
+      const auto value = static_cast<double>(x[i]);
+      sums[way] += squared ? value * value : value;
+    }
+    for (int half = ways / 2; half > 0; half /= 2) {
+      for (int way = 0; way < half; ++way) sums[way] += sums[way + half];
+    }
+    return sums[0];
+  }
+  HEED_KERNEL static double sum_of_squares(const T* x, Index count) {
+    return double_sum<true>(x, count);
+  }
+  HEED_KERNEL static double sum(const T* x, Index count) { return double_sum<false>(x, count); }
+
+  HEED_KERNEL static T maximum(const T* x, Index count) {
+    const T lowest = -std::numeric_limits<T>::infinity();
+    V most = S::broadcast(lowest);
+    Index i = 0;
+    // The largest so far stands second, where a NaN would stay: so none gets there.
+    for (; i + S::width <= count; i += S::width) most = S::max(S::load(x + i), most);
+    T spill[S::width];
+    S::store(spill, most);
+    T result = lowest;
+    for (const T lane : spill) result = lane > result ? lane : result;
+    for (; i < count; ++i) result = x[i] > result ? x[i] : result;
+    return result;
+  }
+
+  HEED_KERNEL static void exponentials(const T* x, T shift, T* out, Index count) {
+    const auto down = S::broadcast(shift);
+    for (Index i = 0; i < count; i += S::width) {
+      const Index left = count - i;
+      Rows::store_some(out + i, exp<S>(Rows::load_some(x + i, left) - down), left);
+    }
+  }
+
+  HEED_KERNEL static void adam(const AdamUpdate<T>& update, T* weights, const T* gradient, T* first,
+                               T* second, Index count) {
+    for (Index i = 0; i < count; i += S::width) {
+      const Index left = count - i;
+      const V weight = Rows::load_some(weights + i, left);
+      const V slope = S::fma(S::broadcast(update.added), weight,
+                             S::broadcast(update.factor) * Rows::load_some(gradient + i, left));
+      V mean = Rows::load_some(first + i, left);
+      mean = S::fma(S::broadcast(update.keep1), slope - mean, mean);
+      const V square = S::fma(S::broadcast(update.keep2) * slope, slope,
+                              S::broadcast(update.beta2) * Rows::load_some(second + i, left));
+      const V size = S::fma(square_root<S>(square), S::broadcast(update.inverse_root),
+                            S::broadcast(update.epsilon));
+      const V moved =
+          S::broadcast(update.shrink) * weight - S::broadcast(update.rate) * (mean / size);
+      Rows::store_some(first + i, mean, left);
+      Rows::store_some(second + i, square, left);
+      Rows::store_some(weights + i, moved, left);
+    }
+  }
+};
+
+/// The set's training functions behind pointers.
+template <class T>
+const TrainingKernels<T>& training_table() {
+  using K = TrainingTable<T>;
+  static constexpr TrainingKernels<T> entries{K::sum_of_squares, K::sum, K::maximum,
+                                              K::exponentials, K::adam};
+  return entries;
+}
+
+// Norms of rows and their gradients. Included by part.inl, after row.inl and training.inl.
+
+template <class T>
+struct NormTable {
+  using S = Lanes<T>;
+  using V = typename S::V;
+  using Rows = RowTable<T>;
+  static constexpr int ways = 4;  // independent sums, so that additions overlap
+
+  struct Plain {
+    const T* x;
+    HEED_SIMD V term(V sum, Index i, Index left) const {
+      return sum + Rows::load_some(x + i, left);
+    }
+  };
+  struct Product {
+    const T* a;
+    const T* b;
+    HEED_SIMD V term(V sum, Index i, Index left) const {
+      return S::fma(Rows::load_some(a + i, left), Rows::load_some(b + i, left), sum);
+    }
+  };
+  struct Square {
+    const T* x;
+    T center;
+    HEED_SIMD V term(V sum, Index i, Index left) const {
+      if (left >= S::width) {
+        const auto difference = S::load(x + i) - S::broadcast(center);
+        return S::fma(difference, difference, sum);
+      }
+      T spill[S::width];
+      for (int lane = 0; lane < S::width; ++lane) spill[lane] = lane < left ? x[i + lane] : center;
+      const auto difference = S::load(spill) - S::broadcast(center);
+      return S::fma(difference, difference, sum);
+    }
+  };
+  template <class Terms>
+  HEED_SIMD static T sum_of(const Terms& terms, Index count) {
+    V sums[ways];
+    HEED_UNROLL for (int way = 0; way < ways; ++way) sums[way] = S::broadcast(0);
+    Index i = 0;
+    for (; i + ways * S::width <= count; i += ways * S::width) {
+      HEED_UNROLL for (int way = 0; way < ways; ++way) {
+        sums[way] = terms.term(sums[way], i + way * S::width, S::width);
+      }
+    }
+    for (int way = 0; i < count; i += S::width, ++way) {
+      sums[way] = terms.term(sums[way], i, count - i);
+    }
+    T spill[S::width];
+    S::store(spill, (sums[0] + sums[1]) + (sums[2] + sums[3]));
+    HEED_UNROLL for (int half = S::width / 2; half > 0; half /= 2) {
+      HEED_UNROLL for (int lane = 0; lane < half; ++lane) spill[lane] += spill[lane + half];
+    }
+    return spill[0];
+  }
+
+  HEED_SIMD static T root(T x) {
+    T spill[S::width];
+    S::store(spill, square_root<S>(S::broadcast(x)));
+    return spill[0];
+  }
+
+  HEED_KERNEL static void forward(const NormRun<T>& run, Index rows, const T* x, T* normalized,
+                                  T* factors, T* y) {
+    const Index width = run.width;
+    const auto count = static_cast<T>(width);
+    for (Index row = 0; row < rows; ++row, x += width, y += width) {
+      const T mean = run.centered ? sum_of(Plain{x}, width) / count : T{0};
+      const T factor = T{1} / root(sum_of(Square{x, mean}, width) / count + run.epsilon);
+      for (Index i = 0; i < width; i += S::width) {
+        const Index left = width - i;
+        V value = (Rows::load_some(x + i, left) - S::broadcast(mean)) * S::broadcast(factor);
+        if (normalized) Rows::store_some(normalized + i, value, left);
+        value = value * Rows::load_some(run.weight + i, left);
+        if (run.bias) value = value + Rows::load_some(run.bias + i, left);
+        Rows::store_some(y + i, value, left);
+      }
+      if (normalized) normalized += width;
+      if (factors) factors[row] = factor;
+    }
+  }
+
+  HEED_SIMD static bool all_zero(const T* row, Index width) {
+    Index i = 0;
+    while (i < width && row[i] == 0) ++i;
+    return i == width;
+  }
+  /// h = grad · weight into grad_x, and what a row adds to the gradients of weight and bias.
+  HEED_SIMD static void scale_row(const NormRun<T>& run, const NormGradientRun<T>& at) {
+    for (Index i = 0; i < run.width; i += S::width) {
+      const Index left = run.width - i;
+      const V grad = Rows::load_some(at.grad + i, left);
+      const V normal = Rows::load_some(at.normalized + i, left);
+      Rows::store_some(at.grad_x + i, grad * Rows::load_some(run.weight + i, left), left);
+      const V weight = Rows::load_some(at.grad_weight + i, left);
+      Rows::store_some(at.grad_weight + i, S::fma(grad, normal, weight), left);
+      if (at.grad_bias == nullptr) continue;
+      Rows::store_some(at.grad_bias + i, Rows::load_some(at.grad_bias + i, left) + grad, left);
+    }
+  }
+  HEED_KERNEL static void backward(const NormRun<T>& run, Index rows,
+                                   const NormGradientRun<T>& gradients) {
+    const Index width = run.width;
+    const auto count = static_cast<T>(width);
+    auto at = gradients;
+    for (; rows > 0; --rows, at.grad += width, at.normalized += width, at.grad_x += width) {
+      const T factor = *at.factors++;
+      if (all_zero(at.grad, width)) {
+        for (Index i = 0; i < width; ++i) at.grad_x[i] = 0;
+        continue;
+      }
+      scale_row(run, at);
+      const T mean = run.centered ? sum_of(Plain{at.grad_x}, width) / count : T{0};
+      const T slope = sum_of(Product{at.grad_x, at.normalized}, width) / count;
+      const auto down = S::broadcast(-slope);
+      for (Index i = 0; i < width; i += S::width) {
+        const Index left = width - i;
+        V value = Rows::load_some(at.grad_x + i, left) - S::broadcast(mean);
+        value = S::fma(down, Rows::load_some(at.normalized + i, left), value);
+        Rows::store_some(at.grad_x + i, value * S::broadcast(factor), left);
+      }
+    }
+  }
+};
+
+/// The set's norms behind pointers.
+template <class T>
+const NormKernels<T>& norm_table() {
+  static constexpr NormKernels<T> entries{NormTable<T>::forward, NormTable<T>::backward};
+  return entries;
+}

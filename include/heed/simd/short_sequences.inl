@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: MIT
+// Memory that will be needed soon. Included by part.inl.
+
+/// Some matrices that the next piece of work touches, fetched a few lines at a time in the course
+/// of this one: pieces that are short and many are nothing that a processor guesses by itself.
+template <class T, int count>
+struct Ahead {
+  struct Rows {
+    const T* data;
+    Index stride;
+    Index rows;
+    Index columns;
+  };
+  Rows matrices[count];
+  int which = 0;
+  Index row = 0;
+  Index column = 0;
+
+  HEED_SIMD void fetch() {
+    constexpr Index line = 64 / static_cast<Index>(sizeof(T)), lines = 24;
+    for (Index i = 0; i < lines && which < count; ++i) {
+      const Rows& matrix = matrices[which];
+      __builtin_prefetch(matrix.data + row * matrix.stride + column);
+      column += line;
+      if (column < matrix.columns) continue;
+      column = 0;
+      if (++row < matrix.rows) continue;
+      row = 0;
+      ++which;
+    }
+  }
+};
+
+/// One vector of queries of one head.
+template <class T>
+struct HeadGroup {
+  using S = Lanes<T>;
+  const HeadRun<T>& run;
+  MatrixRef<T> keys;
+  MatrixRef<T> values;
+  const T* tail;  // of the values, see fill_tail
+  const std::uint64_t* words;
+  int lane;       // the first query
+  Index count;    // keys from the first to the last that one of the queries sees
+  Index all_see;  // so many of them, the first ones, are seen by every query
+  Index queries;  // at most a vector
+  T* out;
+  T* maximum;
+  T* sum;
+  Ahead<T, 3>* ahead;
+
+  HEED_SIMD typename S::M visible(Index key) const { return S::lanes(words[key] >> lane); }
+  /// Leaves out the keys at both ends that no query of the group sees.
+  HEED_SIMD void cut() {
+    const std::uint64_t whole = ~std::uint64_t{0} >> (64 - queries) << lane;
+    Index first = 0;
+    while (first < count && (words[first] & whole) == 0) ++first;
+    while (count > first && (words[count - 1] & whole) == 0) --count;
+    keys.data += first * keys.row_stride;
+    values.data += first * values.row_stride;
+    tail += first * S::width;
+    words += first;
+    count -= first;
+    all_see = 0;
+    while (all_see < count && (words[all_see] & whole) == whole) {
+      ++all_see;
+    }
+  }
+};
+
+// Products whose right side is rows of a tensor as they lie: lanes are its columns.
+
+/// out(row, column) = factor(row) · Σ_k a(row, k) · b(k, column) + 0.
+template <class T>
+struct RowProduct {
+  const T* a;
+  Index a_row;
+  Index a_step;
+  const T* b;  // columns side by side
+  Index b_row;
+  const T* tail;  // [k][a vector]: the columns that do not fill one, see fill_tail
+  Index depth;
+  Index columns;
+  T* out;  // columns side by side
+  Index out_row;
+  const T* factors;
+  Index factor_step;  // 0: one for all rows
+
+  /// The same for the k from `first` to `end` alone.
+  HEED_SIMD RowProduct between(Index first, Index end) const {
+    RowProduct part = *this;
+    part.a += first * a_step;
+    part.b += first * b_row;
+    part.tail += first * a_vector;
+    part.depth = end - first;
+    return part;
+  }
+  /// The same from row `row` on.
+  HEED_SIMD RowProduct from(Index row) const {
+    RowProduct part = *this;
+    part.a += row * a_row;
+    part.out += row * out_row;
+    part.factors += row * factor_step;
+    return part;
+  }
+
+ private:
+  static constexpr Index a_vector = Lanes<T>::width;
+};
+
+/// tail[row] = the columns of a row that are left over from whole vectors, and zeros.
+template <class S>
+HEED_KERNEL void fill_tail(const MatrixRef<typename S::Scalar>& rows, Index count, Index columns,
+                           typename S::Scalar* tail) {
+  const Index left = columns % S::width;
+  if (left == 0) return;
+  for (Index row = 0; row < count; ++row) {
+    S::store(tail + row * S::width,
+             load_first<S>(rows.data + row * rows.row_stride + columns - left, left));
+  }
+}
+
+template <class S, int Rows, int Vectors>
+HEED_SIMD void put_sums(const RowProduct<typename S::Scalar>& task, Index column, Index left,
+                        typename S::V (&sums)[Rows][Vectors]) {
+  HEED_UNROLL for (int r = 0; r < Rows; ++r) {
+    auto* to = task.out + r * task.out_row + column;
+    const auto factor = S::broadcast(task.factors[r * task.factor_step]);
+    HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
+      const auto x = sums[r][j] * factor + S::broadcast(0);
+      if (left >= S::width) {
+        S::store(to + j * S::width, x);
+      } else {
+        store_first<S>(to, x, left);
+      }
+    }
+  }
+}
+
+/// `Rows` rows of the product and `Vectors` vectors of columns, or what is left past those.
+template <class S, int Rows, int Vectors>
+HEED_KERNEL void put_product(const RowProduct<typename S::Scalar>& task, Index column) {
+  typename S::V sums[Rows][Vectors];
+  HEED_UNROLL for (int r = 0; r < Rows; ++r) {
+    HEED_UNROLL for (int j = 0; j < Vectors; ++j) sums[r][j] = S::broadcast(0);
+  }
+  const Index left = task.columns - column;
+  const bool whole = left >= S::width;
+  multiply<S, Rows, Vectors>(task.a, task.a_row, task.a_step, whole ? task.b + column : task.tail,
+                             whole ? task.b_row : S::width, task.depth, sums);
+  put_sums<S>(task, column, left, sums);
+}
+
+template <class S, int Rows>
+HEED_SIMD void put_product_rows(const RowProduct<typename S::Scalar>& task) {
+  constexpr int wide = HEED_SIMD_VECTORS;
+  Index column = 0;
+  for (; column + wide * S::width <= task.columns; column += wide * S::width) {
+    put_product<S, Rows, wide>(task, column);
+  }
+  for (; wide > 2 && column + 2 * S::width <= task.columns; column += 2 * S::width) {
+    put_product<S, Rows, 2>(task, column);
+  }
+  for (; column < task.columns; column += S::width) put_product<S, Rows, 1>(task, column);
+}
+
+// Attention of short sequences, head by head in one call. A vector of queries at a time meets the
+// keys that they see, at most one block of them: scores, their maximum, probabilities, and then the
+// values, whose rows are read as they lie.
+
+template <class T>
+struct HeadRunTable {
+  using S = Lanes<T>;
+  using V = typename S::V;
+  // Keys at a time: with one vector of queries each, enough sums to keep the multiplier busy.
+  static constexpr int key_rows = 8;
+
+  using Group = HeadGroup<T>;
+
+  /// Scores of the keys [key, key + Rows), and the largest so far of every query.
+  template <int Rows>
+  HEED_KERNEL static V score_keys(const Group& group, Index key, V largest) {
+    V scores[Rows][1];
+    HEED_UNROLL for (int r = 0; r < Rows; ++r) scores[r][0] = S::broadcast(0);
+    const auto& keys = group.keys;
+    multiply<S, Rows, 1>(keys.data + key * keys.row_stride, keys.row_stride, keys.column_stride,
+                         group.run.packed, S::width, group.run.head_dim, scores);
+    const auto lowest = S::broadcast(std::numeric_limits<T>::lowest());
+    HEED_UNROLL for (int r = 0; r < Rows; ++r) {
+      S::store(group.run.probabilities + (key + r) * S::width, scores[r][0]);
+      auto x = scores[r][0];
+      if (key + r >= group.all_see) x = S::select(group.visible(key + r), x, lowest);
+      largest = S::max(largest, x);
+    }
+    return largest;
+  }
+
+  HEED_SIMD static V score_all(const Group& group) {
+    V largest = S::broadcast(std::numeric_limits<T>::lowest());
+    Index key = 0;
+    for (; key + key_rows <= group.count; key += key_rows) {
+      group.ahead->fetch();
+      largest = score_keys<key_rows>(group, key, largest);
+    }
+    for (; key + 2 <= group.count; key += 2) largest = score_keys<2>(group, key, largest);
+    if (key < group.count) largest = score_keys<1>(group, key, largest);
+    return largest;
+  }
+
+  /// Probabilities of the stored scores; what the outputs are to be multiplied by.
+  HEED_KERNEL static void soften_all(const Group& group, V largest, T* factors) {
+    const auto lowest = S::broadcast(std::numeric_limits<T>::lowest());
+    const auto maximum = S::select(S::greater(largest, lowest), largest, lowest);
+    auto total = S::broadcast(0);
+    T* at = group.run.probabilities;
+    Index key = 0;
+    for (; key < group.all_see; ++key, at += S::width) {
+      const auto p = exp2<S>(S::load(at) - maximum);
+      total = total + p;
+      S::store(at, p);
+    }
+    for (; key < group.count; ++key, at += S::width) {
+      const auto x = S::load(at) - maximum;
+      const auto p = exp2<S>(S::select(group.visible(key), x, S::broadcast(masked_exponent<T>)));
+      total = total + p;
+      S::store(at, p);
+    }
+    // 1 / sum; 0 for a query that saw no key, NaN for NaN.
+    const auto some = S::greater(total, S::broadcast(0));
+    const auto inverse = S::broadcast(1) / S::select(some, total, S::broadcast(1));
+    S::store(factors, S::select(some, inverse, total));
+    S::store(group.maximum, maximum);
+    S::store(group.sum, total);
+  }
+
+  /// The queries from `query` on, `Rows` of them: the keys at the ends that none of them sees are
+  /// left out, since their probabilities are 0.
+  template <int Rows>
+  HEED_SIMD static void put_rows(const Group& group, const RowProduct<T>& product, Index query) {
+    Index first = 0, end = group.count;
+    if (group.words != nullptr) {
+      const std::uint64_t some = ((std::uint64_t{1} << Rows) - 1) << (group.lane + query);
+      while (end > 0 && (group.words[end - 1] & some) == 0) --end;
+      while (first < end && (group.words[first] & some) == 0) ++first;
+    }
+    put_product_rows<S, Rows>(product.from(query).between(first, end));
+  }
+
+  /// The outputs from rows of values as they lie.
+  HEED_SIMD static void put_by_rows(const Group& group, const T* factors) {
+    const auto& run = group.run;
+    const RowProduct<T> product{run.probabilities,
+                                1,
+                                S::width,
+                                group.values.data,
+                                group.values.row_stride,
+                                group.tail,
+                                group.count,
+                                run.value_dim,
+                                group.out,
+                                run.out_row,
+                                factors,
+                                1};
+    Index query = 0;
+    for (; query + tile_rows <= group.queries; query += tile_rows) {
+      group.ahead->fetch();
+      put_rows<tile_rows>(group, product, query);
+    }
+    for (; query + 2 <= group.queries; query += 2) put_rows<2>(group, product, query);
+    if (query < group.queries) put_rows<1>(group, product, query);
+  }
+
+  template <int Rows>
+  HEED_KERNEL static void add_columns(const Group& group, Index d) {
+    V sums[Rows][1];
+    HEED_UNROLL for (int r = 0; r < Rows; ++r) sums[r][0] = S::broadcast(0);
+    const auto& values = group.values;
+    multiply<S, Rows, 1>(values.data + d * values.column_stride, values.column_stride,
+                         values.row_stride, group.run.probabilities, S::width, group.count, sums);
+    HEED_UNROLL for (int r = 0; r < Rows; ++r) {
+      S::store(group.run.output + (d + r) * S::width, sums[r][0]);
+    }
+  }
+
+  /// As add_values_guarded: a masked pair is not touched at all.
+  HEED_KERNEL static void add_columns_guarded(const Group& group) {
+    const auto& values = group.values;
+    for (Index d = 0; d < group.run.value_dim; ++d) {
+      auto sum = S::broadcast(0);
+      for (Index key = 0; key < group.count; ++key) {
+        const auto value =
+            S::broadcast(values.data[key * values.row_stride + d * values.column_stride]);
+        const auto p = S::load(group.run.probabilities + key * S::width);
+        sum = S::select(group.visible(key), S::fma(value, p, sum), sum);
+      }
+      S::store(group.run.output + d * S::width, sum);
+    }
+  }
+
+  /// The outputs by way of their transpose: for values of any strides, NaN and Inf.
+  HEED_SIMD static void put_by_columns(const Group& group, const T* factors, bool guard) {
+    const Index columns = group.run.value_dim;
+    if (guard) {
+      add_columns_guarded(group);
+    } else {
+      Index d = 0;
+      for (; d + key_rows <= columns; d += key_rows) add_columns<key_rows>(group, d);
+      for (; d + 2 <= columns; d += 2) add_columns<2>(group, d);
+      if (d < columns) add_columns<1>(group, d);
+    }
+    unpack_lanes<S>(group.run.output, S::width, group.queries, columns, factors, group.out,
+                    group.run.out_row, group.run.out_column);
+  }
+
+  /// A query that saw nothing has an output of 0, whatever the values are.
+  HEED_SIMD static void clear_unseeing(const Group& group, const T* factors) {
+    for (Index i = 0; i < group.queries; ++i) {
+      if (factors[i] != 0) continue;
+      for (Index d = 0; d < group.run.value_dim; ++d) {
+        group.out[i * group.run.out_row + d * group.run.out_column] = 0;
+      }
+    }
+  }
+
+  HEED_SIMD static void attend_group(Group& group, const MatrixRef<T>& queries, bool guard) {
+    const auto& run = group.run;
+    if (group.words != nullptr) group.cut();
+    alignas(64) T factors[S::width];
+    pack_lanes<S>(queries.data + group.lane * queries.row_stride, queries.row_stride,
+                  queries.column_stride, group.queries, run.head_dim, run.query_factor, run.packed,
+                  S::width);
+    soften_all(group, score_all(group), factors);
+    if (group.values.column_stride == 1 && run.out_column == 1 && !guard) {
+      put_by_rows(group, factors);
+    } else {
+      put_by_columns(group, factors, guard);
+    }
+    clear_unseeing(group, factors);
+  }
+
+  /// What the head behind this one reads.
+  HEED_SIMD static Ahead<T, 3> ahead_of(const HeadRun<T>& run, const MatrixRef<T>& queries,
+                                        const MatrixRef<T>& keys, const MatrixRef<T>& values) {
+    Ahead<T, 3> ahead{
+        {{queries.data + run.query_head, queries.row_stride, run.query_count, run.head_dim},
+         {keys.data + run.key_head, keys.row_stride, run.key_count, run.head_dim},
+         {values.data + run.value_head, values.row_stride, run.key_count, run.value_dim}}};
+    if (!run.from_memory) ahead.which = 3;
+    return ahead;
+  }
+
+  HEED_KERNEL static void attend(const HeadRun<T>& run) {
+    for (Index head = 0; head < run.heads; ++head) {
+      const Index key_head = (run.first_head + head) / run.sharing - run.first_head / run.sharing;
+      MatrixRef<T> queries = run.queries, keys = run.keys, values = run.values;
+      queries.data += head * run.query_head;
+      keys.data += key_head * run.key_head;
+      values.data += key_head * run.value_head;
+      const bool guard =
+          run.words != nullptr && !Table<T>::all_finite(values, run.key_count, run.value_dim);
+      if (values.column_stride == 1) fill_tail<S>(values, run.key_count, run.value_dim, run.tail);
+      Ahead<T, 3> ahead = ahead_of(run, queries, keys, values);
+      for (Index lane = 0; lane < run.query_count; lane += S::width) {
+        const Index left = run.query_count - lane;
+        Group group{run,
+                    keys,
+                    values,
+                    run.tail,
+                    run.words,
+                    static_cast<int>(lane),
+                    run.key_count,
+                    run.key_count,
+                    left < S::width ? left : S::width,
+                    run.out + head * run.out_head + lane * run.out_row,
+                    run.maximum + head * query_block + lane,
+                    run.sum + head * query_block + lane,
+                    &ahead};
+        attend_group(group, queries, guard);
+      }
+    }
+  }
+};
+
+/// The set's kernels for short sequences behind pointers.
+template <class T>
+const HeadRunKernels<T>& head_run_table() {
+  using K = HeadRunTable<T>;
+  static constexpr HeadRunKernels<T> entries{K::attend};
+  return entries;
+}

@@ -1,0 +1,462 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+#include <heed/core/detail/scratch.hpp>
+#include <heed/core/index.hpp>
+#include <heed/core/parallel.hpp>
+#include <heed/simd/product_kernels.hpp>
+#include <heed/tensor/detail/product_problem.hpp>
+
+namespace heed::detail {
+
+/// How the result of a product is cut into pieces for threads: groups of panels (64 columns each)
+/// by chunks of rows. No cut decides a bit.
+class ProductCut {
+ public:
+  static constexpr Index max_group = 4;  // panels
+
+  struct Piece {
+    Index first, last;  // panels
+    Index row, end;     // rows
+  };
+
+  ProductCut() = default;
+  /// About `wanted` pieces.
+  ProductCut(Index rows, Index columns, Index wanted)
+      : rows_(rows), panels_((columns + simd::panel_columns - 1) / simd::panel_columns) {
+    const Index threads = thread_count();
+    const Index most_chunks = larger(1, rows / rows_worth_packing);
+    group_ = smaller(max_group, larger(1, panels_ * most_chunks / wanted));
+    groups_ = (panels_ + group_ - 1) / group_;
+    group_ = (panels_ + groups_ - 1) / groups_;
+    groups_ = (panels_ + group_ - 1) / group_;
+    Index chunks = smaller(most_chunks, (wanted + groups_ - 1) / groups_);
+    while (chunks < most_chunks && groups_ * chunks % threads != 0) ++chunks;
+    chunk_ = (rows + chunks - 1) / chunks;
+    chunk_ = (chunk_ + simd::product_rows - 1) / simd::product_rows * simd::product_rows;
+    chunks_ = (rows + chunk_ - 1) / larger(1, chunk_);
+  }
+
+  Index count() const { return groups_ * chunks_; }
+  Piece piece(Index index) const {
+    const Index first = index / chunks_ * group_, row = index % chunks_ * chunk_;
+    return {first, smaller(first + group_, panels_), row, smaller(row + chunk_, rows_)};
+  }
+
+ private:
+  static constexpr Index rows_worth_packing = 96;
+
+  Index rows_ = 0;
+  Index panels_ = 0;
+  Index group_ = 1;
+  Index groups_ = 0;
+  Index chunk_ = 1;
+  Index chunks_ = 0;
+};
+
+/// The work of products that are computed together.
+class ProductWork {
+ public:
+  void add(Index rows, Index columns, Index depth) {
+    // To read a weight takes as long as to multiply some rows with it.
+    work_ +=
+        static_cast<double>(rows + 4) * static_cast<double>(columns) * static_cast<double>(depth);
+  }
+  bool parallel() const { return detail::worth_sharing(static_cast<Index>(work_ / 100)); }
+  /// Handing out pieces one by one would be a good part of the work.
+  bool is_small() const { return work_ < 4e6; }
+  /// How many pieces are wanted for several threads.
+  Index pieces() const { return thread_count() * (is_small() ? 1 : 3); }
+
+ private:
+  double work_ = 0;  // multiplications
+};
+
+/// A tile without a and b: some rows of panel `panel`, terms k … k + depth − 1.
+template <class T>
+simd::ProductTile<T> tile_of(const ProductProblem<T>& p, Index row, Index rows, Index panel,
+                             Index k, Index depth) {
+  const Index column = panel * simd::panel_columns;
+  T* out = p.out + row * p.out_row + column * p.out_column;
+  simd::MatrixRef<T> addend{out, p.out_row, p.out_column};
+  if (k == 0) {
+    addend = p.addend;
+    if (addend.data != nullptr) {
+      addend.data += row * addend.row_stride + column * addend.column_stride;
+    }
+  }
+  return {{},           nullptr, 0,
+          addend,       out,     p.out_row,
+          p.out_column, rows,    smaller(simd::panel_columns, p.columns - column),
+          depth};
+}
+
+/// The quantized panel `index` from term k on.
+template <class T>
+simd::QuantizedPanel quantized_panel_of(const ProductProblem<T>& problem, Index index, Index k) {
+  constexpr Index terms = simd::QuantizedPanel::terms;
+  auto panel = problem.quantized;
+  const Index block = index * (problem.depth / terms) + k / terms;
+  panel.blocks += block * simd::QuantizedPanel::block_bytes(panel.codes);
+  return panel;
+}
+
+/// Products that are computed together: threads are woken once, for the pieces of all.
+template <class T>
+class ProductList {
+ public:
+  /// The problem must outlive the list.
+  void add(const ProductProblem<T>& problem) {
+    problems_[count_++] = &problem;
+    work_.add(problem.rows, problem.columns, problem.depth);
+  }
+  Index count() const { return count_; }
+  const ProductProblem<T>& operator[](Index index) const { return *problems_[index]; }
+
+  /// Calls run(problem, piece) for all pieces, on the pool's threads where these are worth waking.
+  template <class Run>
+  void for_each_piece(const Run& run) const {
+    if (work_.parallel()) return share_pieces(run);
+    for (Index i = 0; i < count_; ++i) {
+      const ProductCut cut((*this)[i].rows, (*this)[i].columns, 1);
+      for (Index piece = 0; piece < cut.count(); ++piece) run((*this)[i], cut.piece(piece));
+    }
+  }
+
+ private:
+  template <class Run>
+  void share_pieces(const Run& run) const {
+    ProductCut cuts[most_products];
+    for (Index i = 0; i < count_; ++i) {
+      cuts[i] = ProductCut((*this)[i].rows, (*this)[i].columns, work_.pieces());
+    }
+    if (work_.is_small()) return share_evenly(cuts, run);
+    Index pieces = 0;
+    for (Index i = 0; i < count_; ++i) pieces += cuts[i].count();
+    parallel_for(pieces, [&](Index piece) {
+      Index i = 0;
+      for (; piece >= cuts[i].count(); ++i) piece -= cuts[i].count();
+      run((*this)[i], cuts[i].piece(piece));
+    });
+  }
+  /// A part of every product to each thread, the same ones in every call: weights stay in the
+  /// caches of the threads that read them. Handing out pieces one by one would take too long.
+  template <class Run>
+  void share_evenly(const ProductCut* cuts, const Run& run) const {
+    const Index threads = thread_count();
+    parallel_for(threads, [&](Index thread) {
+      for (Index i = 0; i < count_; ++i) {
+        const Index first = i % 2 == 0 ? thread : threads - 1 - thread;  // the last have least
+        for (Index at = first; at < cuts[i].count(); at += threads) {
+          run((*this)[i], cuts[i].piece(at));
+        }
+      }
+    });
+  }
+
+  const ProductProblem<T>* problems_[most_products];
+  Index count_ = 0;
+  ProductWork work_;
+};
+
+/// A product piece by piece: within a piece and a block of depth the panels stay in the
+/// second-level cache while the rows pass by, six at a time, in the first.
+template <class T>
+class ProductPieces {
+ public:
+  explicit ProductPieces(const ProductProblem<T>& problem)
+      : problem_(problem), kernels_(simd::product_kernels<T>()) {}
+
+  void run(const ProductCut::Piece& piece) const {
+    Index k = 0;
+    do {  // once even without depth: out is the addend then
+      run_block(piece, k, smaller(problem_.depth - k, simd::product_block));
+      k += simd::product_block;
+    } while (k < problem_.depth);
+  }
+
+ private:
+  static constexpr Index panel = simd::panel_columns;
+  static constexpr Index tile_rows = simd::product_rows;
+  static constexpr Index max_group = ProductCut::max_group;
+  // A row of copied a, with one cache line more so that rows do not fall on the same cache sets.
+  static constexpr Index copied_row = simd::product_block + 64 / static_cast<Index>(sizeof(T));
+  // Tiles of a transposed a that are copied at a time: 48 rows are whole cache lines.
+  static constexpr Index max_tiles = 8;
+  static constexpr Index panel_size = panel * simd::product_block;
+
+  bool quantized() const { return problem_.quantized.blocks != nullptr; }
+  /// A block of panel `index` of b, as it lies or packed into `scratch`.
+  const T* panel_of(Index index, Index rows, Index k, Index depth, T* scratch,
+                    Index& stride) const {
+    const Index first = index * panel;
+    const Index columns = smaller(panel, problem_.columns - first);
+    stride = panel;
+    if (quantized()) {
+      kernels_.dequantize(quantized_panel_of(problem_, index, k), depth, scratch);
+      return scratch;
+    }
+    if (problem_.packed != nullptr) return problem_.packed + first * problem_.depth + k * panel;
+    const auto& b = problem_.b;
+    const T* from = b.data + k * b.row_stride + first * b.column_stride;
+    // Rows that lie close together are as good as packed ones.
+    constexpr Index near = 512 / static_cast<Index>(sizeof(T));
+    const bool close = -near <= b.row_stride && b.row_stride <= near;
+    if (b.column_stride == 1 && columns == panel && (close || rows <= 2 * tile_rows)) {
+      stride = b.row_stride;
+      return from;
+    }
+    kernels_.pack({from, b.row_stride, b.column_stride}, depth, columns, scratch);
+    return scratch;
+  }
+
+  /// Whether six rows of a would be slow where they lie: a multiple of 4 KiB apart they share cache
+  /// sets, and those of a transposed a touch a line for every element.
+  bool worth_copying() const {
+    return problem_.a.column_stride != 1 ||
+           problem_.a.row_stride * static_cast<Index>(sizeof(T)) % 4096 == 0;
+  }
+  /// The rows of a from `row` on, its columns from k on, where they lie.
+  simd::MatrixRef<T> rows_of_a(Index row, Index k) const {
+    auto rows = problem_.a;
+    rows.data += row * rows.row_stride + k * rows.column_stride;
+    return rows;
+  }
+  /// Tiles of a next to each other, from the `rows` from `row` on: as many as there are of whole
+  /// ones if a is transposed, where they share lines, else one. Returns their number.
+  Index copy_tiles(Index row, Index rows, Index k, Index depth, T* scratch) const {
+    const auto a = rows_of_a(row, k);
+    if (a.column_stride == 1) {
+      for (Index r = 0; r < smaller(rows, tile_rows); ++r) {
+        std::memcpy(scratch + r * copied_row, a.data + r * a.row_stride,
+                    static_cast<std::size_t>(depth) * sizeof(T));
+      }
+      return 1;
+    }
+    if (a.row_stride == 1 && rows >= tile_rows) {  // whole words, not number by number
+      const Index tiles = smaller(rows / tile_rows, max_tiles);
+      for (Index i = 0; i < depth; ++i) {
+        for (Index tile = 0; tile < tiles; ++tile) {
+          std::memcpy(scratch + tile * tile_rows * copied_row + i * tile_rows,
+                      a.data + i * a.column_stride + tile * tile_rows, tile_rows * sizeof(T));
+        }
+      }
+      return tiles;
+    }
+    for (Index i = 0; i < depth; ++i) {
+      for (Index r = 0; r < smaller(rows, tile_rows); ++r) {
+        scratch[i * tile_rows + r] = a.data[r * a.row_stride + i * a.column_stride];
+      }
+    }
+    return 1;
+  }
+  /// Where copy_tiles put a tile.
+  simd::MatrixRef<T> copied_tile(const T* scratch) const {
+    if (problem_.a.column_stride == 1) return {scratch, copied_row, 1};
+    return {scratch, 1, tile_rows};
+  }
+
+  void run_block(const ProductCut::Piece& piece, Index k, Index depth) const {
+    const Index first = piece.first, last = piece.last, end = piece.end;
+    Index row = piece.row;
+    T* scratch = reinterpret_cast<T*>(Scratch::of_this_thread<ProductPieces>(
+        static_cast<std::size_t>(max_group * panel_size + max_tiles * tile_rows * copied_row) *
+        sizeof(T)));
+    T* copied = scratch + max_group * panel_size;
+    const T* b[max_group];
+    Index b_stride[max_group];
+    const bool as_stored = quantized() && end - row == 1;  // one row reads the blocks themselves
+    for (Index i = first; i < last && !as_stored; ++i) {
+      b[i - first] =
+          panel_of(i, end - row, k, depth, scratch + (i - first) * panel_size, b_stride[i - first]);
+    }
+    const bool copying = last - first > 1 && worth_copying();
+    Index at = 0, tiles = 0;  // of those copied
+    for (; row < end; row += tile_rows) {
+      const Index rows = smaller(tile_rows, end - row);
+      auto a = rows_of_a(row, k);
+      if (copying && rows > 1) {
+        if (++at >= tiles) {
+          tiles = copy_tiles(row, end - row, k, depth, copied);
+          at = 0;
+        }
+        a = copied_tile(copied + at * tile_rows * copied_row);
+      }
+      for (Index i = first; i < last; ++i) {
+        auto tile = tile_of(problem_, row, rows, i, k, depth);
+        tile.a = a;
+        if (as_stored) {
+          kernels_.quantized_row(tile, quantized_panel_of(problem_, i, k));
+          continue;
+        }
+        tile.b = b[i - first];
+        tile.b_stride = b_stride[i - first];
+        kernels_.tile(tile);
+      }
+    }
+  }
+
+  const ProductProblem<T>& problem_;
+  const simd::ProductKernels<T>& kernels_;
+};
+
+/// outᵀ = bᵀ · aᵀ has the same bits. It pays where a has few rows and b would have to be packed
+/// number by number: that costs more than their product, and packing a costs nothing.
+template <class T>
+bool transpose_pays(const ProductProblem<T>& problem) {
+  if (problem.packed != nullptr || problem.quantized.blocks != nullptr) return false;
+  constexpr Index few = 64 / static_cast<Index>(sizeof(T));
+  if (problem.out_row == 1 && problem.out_column != 1) return problem.columns > few;
+  return problem.rows <= few && problem.b.column_stride != 1 && problem.b.row_stride != 1;
+}
+
+template <class T>
+ProductProblem<T> transposed(ProductProblem<T> problem) {
+  const auto flipped = [](simd::MatrixRef<T> matrix) {
+    return simd::MatrixRef<T>{matrix.data, matrix.column_stride, matrix.row_stride};
+  };
+  const auto a = problem.a;
+  problem.a = flipped(problem.b);
+  problem.b = flipped(a);
+  problem.addend = flipped(problem.addend);
+  std::swap(problem.out_row, problem.out_column);
+  std::swap(problem.rows, problem.columns);
+  return problem;
+}
+
+// A template, so that programs without products are spared the compile time of the kernels.
+template <class T>
+void run_products(const ProductProblem<T>* problems, Index count) {
+  ProductProblem<T> flipped[most_products];
+  ProductList<T> exact, rounded;
+  for (Index i = 0; i < count; ++i) {
+    const auto* problem = problems + i;
+    if (problem->rows == 0 || problem->columns == 0) continue;
+    if (transpose_pays(*problem)) problem = &(flipped[i] = transposed(*problem));
+    (problem->quantized.products == QuantizedProducts::rounded ? rounded : exact).add(*problem);
+  }
+  exact.for_each_piece([](const ProductProblem<T>& problem, const ProductCut::Piece& piece) {
+    ProductPieces<T>(problem).run(piece);
+  });
+  if constexpr (std::is_same_v<T, float>) run_rounded_products(rounded);
+}
+#if defined(HEED_COMPILED_SOURCE)
+template void run_products(const ProductProblem<float>* problems, Index count);
+template void run_products(const ProductProblem<double>* problems, Index count);
+#endif
+
+/// A product of rounded rows with quantized weights, piece by piece; T is float.
+template <class T>
+class RoundedPieces {
+ public:
+  RoundedPieces(const ProductProblem<T>& problem, const simd::RoundedRows& rounded)
+      : problem_(problem), rounded_(rounded), kernels_(simd::rounded_kernels<T>()) {}
+
+  void run(const ProductCut::Piece& piece) const {
+    for (Index k = 0; k < problem_.depth; k += simd::product_block) {
+      run_block(piece, k, smaller(problem_.depth - k, simd::product_block));
+    }
+  }
+
+ private:
+  using Block = simd::UnpackedBlock;
+  static constexpr Index terms = simd::QuantizedPanel::terms;
+  static constexpr Index panel_blocks = simd::product_block / terms;
+
+  simd::RoundedRows rows_from(Index row, Index k) const {
+    auto rows = rounded_;
+    rows.pairs += row * rows.pair_stride + k / 2;
+    rows.blocks += row * rows.block_stride + k / terms;
+    return rows;
+  }
+
+  void run_block(const ProductCut::Piece& piece, Index k, Index depth) const {
+    if (piece.end - piece.row == 1) {
+      for (Index i = piece.first; i < piece.last; ++i) {
+        kernels_.row(tile_of(problem_, piece.row, 1, i, k, depth), rows_from(piece.row, k),
+                     quantized_panel_of(problem_, i, k));
+      }
+      return;
+    }
+    auto* blocks = reinterpret_cast<Block*>(Scratch::of_this_thread<RoundedPieces>(
+        static_cast<std::size_t>(ProductCut::max_group * panel_blocks) * sizeof(Block)));
+    for (Index i = piece.first; i < piece.last; ++i) {
+      kernels_.unpack(quantized_panel_of(problem_, i, k), depth,
+                      blocks + (i - piece.first) * panel_blocks);
+    }
+    for (Index row = piece.row; row < piece.end; row += simd::product_rows) {
+      const Index rows = smaller(simd::product_rows, piece.end - row);
+      for (Index i = piece.first; i < piece.last; ++i) {
+        kernels_.tile(tile_of(problem_, row, rows, i, k, depth), rows_from(row, k),
+                      blocks + (i - piece.first) * panel_blocks, problem_.quantized.codes);
+      }
+    }
+  }
+
+  const ProductProblem<T>& problem_;
+  const simd::RoundedRows& rounded_;
+  const simd::RoundedKernels<T>& kernels_;
+};
+
+/// At most slab_rows rows of products with quantized weights: their a is rounded once.
+template <class T>
+void run_rounded_slab(const ProductList<T>& products) {
+  const ProductProblem<T>& first = products[0];  // all have its rows and depth
+  using Block = simd::RoundedRows::Block;
+  const Index pairs = first.depth / 2, blocks = first.depth / simd::QuantizedPanel::terms;
+  const auto carve = [&](Carver carver, std::int32_t*& pair, Block*& block) {
+    pair = carver.take<std::int32_t>(first.rows * pairs);
+    block = carver.take<Block>(first.rows * blocks);
+    return carver.used();
+  };
+  std::int32_t* pair = nullptr;
+  Block* block = nullptr;
+  const std::size_t bytes = carve(Carver(nullptr), pair, block);
+  carve(Carver(Scratch::of_this_thread<Block>(bytes)), pair, block);
+  const auto round_row = simd::rounded_kernels<T>().round_row;
+  const auto round = [&](Index row) {
+    round_row(first.a.data + row * first.a.row_stride, first.a.column_stride, first.depth,
+              pair + row * pairs, block + row * blocks);
+  };
+  if (first.rows * first.depth < 50000) {
+    for (Index row = 0; row < first.rows; ++row) round(row);
+  } else {
+    constexpr Index chunk = 16;
+    parallel_for((first.rows + chunk - 1) / chunk, [&](Index i) {
+      const Index end = smaller((i + 1) * chunk, first.rows);
+      for (Index row = i * chunk; row < end; ++row) round(row);
+    });
+  }
+  const simd::RoundedRows rounded{pair, pairs, block, blocks};
+  products.for_each_piece([&](const ProductProblem<T>& problem, const ProductCut::Piece& piece) {
+    RoundedPieces<T>(problem, rounded).run(piece);
+  });
+}
+
+/// Rounded rows are kept for some rows at a time, so that memory does not grow with their number.
+template <class T>
+void run_rounded_products(const ProductList<T>& products) {
+  constexpr Index slab_rows = 768;
+  const Index rows = products.count() == 0 ? 0 : products[0].rows;
+  for (Index row = 0; row < rows; row += slab_rows) {
+    ProductProblem<T> parts[most_products];
+    ProductList<T> slab;
+    for (Index i = 0; i < products.count(); ++i) {
+      auto& part = parts[i] = products[i];
+      part.rows = smaller(slab_rows, rows - row);
+      part.a.data += row * part.a.row_stride;
+      if (part.addend.data != nullptr) part.addend.data += row * part.addend.row_stride;
+      part.out += row * part.out_row;
+      slab.add(part);
+    }
+    run_rounded_slab(slab);
+  }
+}
+
+}  // namespace heed::detail
