@@ -254,6 +254,23 @@ TEST(CallsOfLayers, TakeALambda) {
   EXPECT_TRUE(same(layer.forward(x, past, saved), layer.forward(x, past)));
 }
 
+TEST(CallsOfModels, AreMadeOfSizes) {
+  Random random(1);
+  const LanguageModel<float> gpt(
+      {.vocab_size = 11, .layers = 2, .block = {.model_dim = 8, .heads = 2}}, random);
+  auto options = LanguageModelOptions::llama({.model_dim = 8, .heads = 4, .kv_heads = 2});
+  options.vocab_size = 11;
+  const LanguageModel<float> llama(options, random);
+  const Encoder<float> encoder(
+      {.vocab_size = 11, .layers = 2, .block = {.model_dim = 8, .heads = 2}}, random);
+  const Tokens tokens({1, 4}, {3, 1, 4, 1});
+  EXPECT_EQ(gpt.forward(tokens, masks::Causal{}).extent(2), 11);
+  EXPECT_EQ(llama.forward(tokens, masks::Causal{}).extent(2), 11);
+  const Tensor<float, 3> hidden = encoder.forward(tokens, masks::Full{});
+  EXPECT_EQ(LayerNorm<float>(8).forward(hidden).extents(), hidden.extents());
+  EXPECT_EQ(RMSNorm<float>(8, 1e-5).forward(hidden).extents(), hidden.extents());
+}
+
 TEST(CallsOfModels, TakeALambda) {
   LanguageModelOptions options;
   options.vocab_size = 11;
