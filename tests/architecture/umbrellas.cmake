@@ -3,7 +3,7 @@
 # heed.hpp includes every umbrella; neither reaches an opt-in header that is a program's own choice.
 cmake_minimum_required(VERSION 3.24)
 set(gguf io/gguf.hpp io/gguf_header.hpp)
-set(out_of_folder tensor/eigen.hpp attention/reference.hpp attention/reference_backward.hpp plot/png.hpp ${gguf})
+set(out_of_folder tensor/eigen.hpp attention/reference.hpp plot/png.hpp ${gguf})
 set(out_of_heed tensor/eigen.hpp plot/png.hpp ${gguf} text.hpp pretrained.hpp)
 
 # check UMBRELLA WANTED...: the includes of UMBRELLA hold WANTED, and nothing of out_of_folder.
