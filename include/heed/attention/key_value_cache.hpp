@@ -356,9 +356,9 @@ class KeyValueCache {
   }
   void check_room(Index pages) const {
     if (pages <= pool_.available()) return;
-    throw CacheFull(detail::message("KeyValueCache: ", pages, " more pages wanted, ",
-                                    pool_.available(), " of ", shape_.pages,
-                                    " free: truncate or forget tokens, or make it of more pages"));
+    detail::raise(CacheFull(detail::message(
+        "KeyValueCache: ", pages, " more pages wanted, ", pool_.available(), " of ", shape_.pages,
+        " free: truncate or forget tokens, or make it of more pages")));
   }
   /// Pages behind its own that `tokens` more of a sequence need.
   Index missing(Index item, Index tokens) const {

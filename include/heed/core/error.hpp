@@ -12,6 +12,7 @@
 #include <type_traits>
 
 #include <heed/core/config.hpp>
+#include <heed/core/detail/exceptions.hpp>
 #include <heed/core/index.hpp>
 
 #if HEED_DEFINITIONS
@@ -238,15 +239,15 @@ HEED_INLINE std::string joined(std::initializer_list<MessagePart> parts) {
 
 [[noreturn]] __attribute__((cold)) HEED_INLINE void throw_invalid(
     std::initializer_list<MessagePart> parts) {
-  throw InvalidArgument(joined(parts));
+  raise(InvalidArgument(joined(parts)));
 }
 [[noreturn]] __attribute__((cold)) HEED_INLINE void throw_shape(
     std::initializer_list<MessagePart> parts) {
-  throw ShapeError(joined(parts));
+  raise(ShapeError(joined(parts)));
 }
 [[noreturn]] __attribute__((cold)) HEED_INLINE void throw_out_of_memory(
     std::span<const Index> extents, std::size_t element_bytes) {
-  throw OutOfMemory(extents, element_bytes);
+  raise(OutOfMemory(extents, element_bytes));
 }
 
 }  // namespace heed::detail

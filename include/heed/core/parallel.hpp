@@ -116,12 +116,16 @@ class IndexQueue {
   Index next() { return next_.load() < count_ ? next_.fetch_add(1) : count_; }
   void call(Index i) {
     if (failed_.load() != 0) return;
+#if HEED_EXCEPTIONS
     try {
       body_(i);
     } catch (...) {
       if (failed_.exchange(1) == 0) error_ = std::current_exception();
       next_.store(count_);
     }
+#else
+    body_(i);
+#endif
   }
 
   const Index count_;

@@ -234,21 +234,19 @@ class Session {
   /// them, or after the last ones of their sequences.
   template <class Finish>
   auto advance(const Ragged& next, bool last, const Finish& finish) {
-    try {
-      auto x = hidden(next.tokens, next.counts, last);
-      if (model_->norm) x = model_->norm->forward(x);
-      auto result = finish(model_->head.forward(x, model_->input.embedding));
-      const Index* token = next.tokens.data();
-      for (std::size_t item = 0; item < texts_.size(); token += next.counts[item++]) {
-        texts_[item].insert(texts_[item].end(), token, token + next.counts[item]);
-      }
-      for (std::size_t item = 0; item < lengths_.size(); ++item)
-        lengths_[item] += next.counts[item];
-      return result;
-    } catch (...) {
+    detail::OnFailure step_back([&] {
       for (Index item = 0; item < batch(); ++item) truncate(item, length(item));
-      throw;
+    });
+    auto x = hidden(next.tokens, next.counts, last);
+    if (model_->norm) x = model_->norm->forward(x);
+    auto result = finish(model_->head.forward(x, model_->input.embedding));
+    const Index* token = next.tokens.data();
+    for (std::size_t item = 0; item < texts_.size(); token += next.counts[item++]) {
+      texts_[item].insert(texts_[item].end(), token, token + next.counts[item]);
     }
+    for (std::size_t item = 0; item < lengths_.size(); ++item) lengths_[item] += next.counts[item];
+    step_back.done();
+    return result;
   }
   /// The output of the last block, (1, tokens, model_dim); advances the caches.
   Tensor<T, 3> hidden(const Tokens& tokens, const std::vector<Index>& counts, bool last) {

@@ -110,18 +110,15 @@ class TranslationSession {
       throw_shape_error("TranslationSession: tokens ", tokens.extents(), " for ", batch_,
                         " sequences with ", length_, " of ", options_.max_length, " tokens");
     }
-    try {
-      auto x = model_->input.forward(tokens,
-                                     options_.positions.target.columns(length_, tokens.extent(1)));
-      for (std::size_t i = 0; i < caches_.size(); ++i) x = block(i, std::move(x));
-      if (model_->norm) x = model_->norm->forward(x);
-      auto result = finish(model_->head.forward(x, model_->input.embedding));
-      length_ += tokens.extent(1);
-      return result;
-    } catch (...) {
-      take_back(length_);
-      throw;
-    }
+    detail::OnFailure step_back([&] { take_back(length_); });
+    auto x =
+        model_->input.forward(tokens, options_.positions.target.columns(length_, tokens.extent(1)));
+    for (std::size_t i = 0; i < caches_.size(); ++i) x = block(i, std::move(x));
+    if (model_->norm) x = model_->norm->forward(x);
+    auto result = finish(model_->head.forward(x, model_->input.embedding));
+    length_ += tokens.extent(1);
+    step_back.done();
+    return result;
   }
   Tensor<T, 3> block(std::size_t i, Tensor<T, 3> x) {
     const auto& block = model_->blocks[i];

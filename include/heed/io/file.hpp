@@ -32,7 +32,7 @@ class FileError : public detail::ErrorAs<std::runtime_error> {
 /// Throws FileError with a message made of the parts.
 template <class... Parts>
 [[noreturn]] void throw_file_error(const Parts&... parts) {
-  throw FileError(detail::message(parts...));
+  detail::raise(FileError(detail::message(parts...)));
 }
 
 namespace detail {
@@ -105,12 +105,14 @@ inline std::size_t size_of(const OpenFile& file, const std::string& path) {
 /// Allocates memory for a file. A file may claim any size at no cost to the disk, hence the
 /// FileError.
 inline std::vector<std::byte> room_for(std::size_t size, const std::string& path) {
-  try {
-    return std::vector<std::byte>(size);
-  } catch (const std::bad_alloc&) {
-  } catch (const std::length_error&) {
-  }
-  throw_file_error(path, ": no memory for its ", size, " bytes");
+  const auto refused = [&](const std::exception&) -> std::vector<std::byte> {
+    throw_file_error(path, ": no memory for its ", size, " bytes");
+  };
+  return handled<std::length_error>(
+      [&] {
+        return handled<std::bad_alloc>([&] { return std::vector<std::byte>(size); }, refused);
+      },
+      refused);
 }
 
 }  // namespace detail

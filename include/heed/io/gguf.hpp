@@ -210,11 +210,9 @@ class Gguf : public detail::TensorFile<detail::GgufContents> {
   }
   template <class Call>
   auto with_byte_of(const GgufField& field, const Call& call) const {
-    try {
-      return call();
-    } catch (const FileError& error) {
+    return detail::handled<FileError>(call, [&](const FileError& error) -> decltype(call()) {
       throw_file_error(name(), ": byte ", byte_of(field), ": ", error.what());
-    }
+    });
   }
 };
 

@@ -368,11 +368,10 @@ Model prototype_of(const WeightFile& file, Options options) {
     options.segments = std::min<Index>(options.segments, 1);
   }
   Random random(0);
-  try {
-    return Model(options, random);
-  } catch (const InvalidArgument& error) {
-    throw_file_error(file.name(), ": ", error.what());
-  }
+  return handled<InvalidArgument>([&] { return Model(options, random); },
+                                  [&](const InvalidArgument& error) -> Model {
+                                    throw_file_error(file.name(), ": ", error.what());
+                                  });
 }
 
 }  // namespace detail

@@ -43,11 +43,11 @@ class SentenceEncoder {
     const std::string path = folder + "/vocab.txt";
     auto model = load_bert<T>(folder);
     auto tokenizer = WordPiece::read(path);
-    try {
-      return {std::move(model), std::move(tokenizer)};
-    } catch (const InvalidArgument& error) {
-      throw_file_error(path, ": ", error.what());
-    }
+    return detail::handled<InvalidArgument>(
+        [&] { return SentenceEncoder(std::move(model), std::move(tokenizer)); },
+        [&](const InvalidArgument& error) -> SentenceEncoder {
+          throw_file_error(path, ": ", error.what());
+        });
   }
 
   const Encoder<T>& model() const { return model_; }

@@ -372,11 +372,9 @@ class Tensor {
     if (count > static_cast<std::size_t>(-1) / 2 / sizeof(T))
       detail::throw_out_of_memory(extents_, sizeof(T));
     if (count == 0) return;
-    try {
-      data_ = static_cast<T*>(detail::TensorMemory::take(count * sizeof(T)));
-    } catch (const std::bad_alloc&) {
-      detail::throw_out_of_memory(extents_, sizeof(T));
-    }
+    data_ = detail::handled<std::bad_alloc>(
+        [&] { return static_cast<T*>(detail::TensorMemory::take(count * sizeof(T))); },
+        [&](const std::bad_alloc&) -> T* { detail::throw_out_of_memory(extents_, sizeof(T)); });
   }
 
   T* data_ = nullptr;

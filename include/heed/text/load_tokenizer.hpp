@@ -185,11 +185,10 @@ class TokenizerJson {
 };
 
 inline BytePairEncoding byte_pairs_of(BytePairVocabulary vocabulary, const std::string& name) {
-  try {
-    return BytePairEncoding(std::move(vocabulary));
-  } catch (const InvalidArgument& error) {
-    throw_file_error(name, ": ", error.what());
-  }
+  return handled<InvalidArgument>([&] { return BytePairEncoding(std::move(vocabulary)); },
+                                  [&](const InvalidArgument& error) -> BytePairEncoding {
+                                    throw_file_error(name, ": ", error.what());
+                                  });
 }
 
 }  // namespace detail
@@ -263,16 +262,18 @@ inline BytePairEncoding load_tokenizer(const Gguf& file) {
     file.fail_at(file.field("tokenizer.ggml.pre"), "is ", quote(pre),
                  ", expected 'gpt-2' or 'smollm'");
   }
-  try {
+  const auto read = [&] {
     BytePairVocabulary vocabulary;
     vocabulary.pre_tokenizer = pre == "smollm" ? PreTokenizer::smollm : PreTokenizer::gpt2;
     vocabulary.tokens = detail::gguf_texts(file, "tokenizer.ggml.tokens");
     vocabulary.merges = detail::gguf_texts(file, "tokenizer.ggml.merges");
     vocabulary.special = detail::gguf_special_tokens(file, vocabulary.tokens.size());
     return BytePairEncoding(std::move(vocabulary));
-  } catch (const InvalidArgument& error) {
-    file.fail_at(file.field("tokenizer.ggml.tokens"), "make no tokenizer: ", error.what());
-  }
+  };
+  return detail::handled<InvalidArgument>(
+      read, [&](const InvalidArgument& error) -> BytePairEncoding {
+        file.fail_at(file.field("tokenizer.ggml.tokens"), "make no tokenizer: ", error.what());
+      });
 }
 
 }  // namespace heed

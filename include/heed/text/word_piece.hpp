@@ -119,11 +119,10 @@ class WordPiece {
   }
   static WordPiece of_file(TextList tokens, const std::string& name,
                            const WordPieceOptions& options) {
-    try {
-      return WordPiece(std::move(tokens), options);
-    } catch (const InvalidArgument& error) {
-      throw_file_error(name, ": ", error.what());
-    }
+    return detail::handled<InvalidArgument>([&] { return WordPiece(std::move(tokens), options); },
+                                            [&](const InvalidArgument& error) -> WordPiece {
+                                              throw_file_error(name, ": ", error.what());
+                                            });
   }
   static TextList lines_of(std::string_view text, const std::string& name) {
     // A million lines of two bytes would take far more memory than they have: most are duplicates.

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include <heed/core/detail/exceptions.hpp>
 #include <heed/core/index.hpp>
 
 namespace heed::detail {
@@ -54,12 +55,10 @@ class Shared {
 
  private:
   static Atomic<Index>* make_users(const T* owned) {
-    try {
-      return new Atomic<Index>(1);
-    } catch (...) {
-      delete owned;
-      throw;
-    }
+    OnFailure without([&] { delete owned; });
+    auto* users = new Atomic<Index>(1);
+    without.done();
+    return users;
   }
 
   const T* value_ = nullptr;

@@ -90,7 +90,7 @@ class SharedArray {
   }
 
   static std::size_t bytes_of(std::size_t count) {
-    if (count > PTRDIFF_MAX / sizeof(T)) throw std::bad_alloc();
+    if (count > PTRDIFF_MAX / sizeof(T)) raise(std::bad_alloc());
     return count * sizeof(T);
   }
 

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <utility>
+
+/// 1 unless the program is built with -fno-exceptions.
+#if defined(__cpp_exceptions)
+#define HEED_EXCEPTIONS 1
+#else
+#define HEED_EXCEPTIONS 0
+#include <cstdio>
+#include <cstdlib>
+#endif
+
+namespace heed {
+
+#if !HEED_EXCEPTIONS
+/// Receives the message of an error, and must not return. A program built with -fno-exceptions has
+/// one instead of exceptions; the default prints the message to stderr and aborts.
+using ErrorHandler = void (*)(const char* message);
+
+namespace detail {
+inline ErrorHandler& error_handler() {
+  static ErrorHandler handler = [](const char* message) { std::fprintf(stderr, "%s\n", message); };
+  return handler;
+}
+}  // namespace detail
+
+/// Sets the handler and returns the one before. Not for threads: set it when the program starts.
+inline ErrorHandler set_error_handler(ErrorHandler handler) {
+  return std::exchange(detail::error_handler(), handler);
+}
+#endif
+
+namespace detail {
+
+/// Throws an error, or hands it to the handler of a program without exceptions.
+template <class E>
+[[noreturn]] void raise(const E& error) {
+#if HEED_EXCEPTIONS
+  throw error;
+#else
+  error_handler()(error.what());
+  std::abort();
+#endif
+}
+
+/// The result of body(); of handle(error) if it throws an E.
+template <class E, class Body, class Handle>
+auto handled(const Body& body, const Handle& handle) -> decltype(body()) {
+#if HEED_EXCEPTIONS
+  try {
+    return body();
+  } catch (const E& error) {
+    return handle(error);
+  }
+#else
+  static_cast<void>(handle);
+  return body();
+#endif
+}
+
+/// Calls undo() at the end of a scope that is not left by way of `done`.
+template <class Undo>
+class OnFailure {
+ public:
+  explicit OnFailure(Undo undo) : undo_(std::move(undo)) {}
+  ~OnFailure() {
+    if (!done_) undo_();
+  }
+  OnFailure(const OnFailure&) = delete;
+  OnFailure& operator=(const OnFailure&) = delete;
+  void done() { done_ = true; }
+
+ private:
+  Undo undo_;
+  bool done_ = false;
+};
+
+}  // namespace detail
+}  // namespace heed
