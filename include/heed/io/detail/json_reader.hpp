@@ -12,7 +12,33 @@
 #include <heed/core/text.hpp>
 #include <heed/io/file.hpp>
 
+#if !defined(__cpp_lib_to_chars)
+#include <locale.h>
+#include <stdlib.h>
+
+#include <cerrno>
+#endif
+
 namespace heed::detail {
+
+/// std::from_chars.
+template <class T>
+std::from_chars_result read_number(const char* first, const char* last, T& value) {
+  return std::from_chars(first, last, value);
+}
+#if !defined(__cpp_lib_to_chars)
+/// The same for a double, which libc++ 14 cannot read.
+inline std::from_chars_result read_number(const char* first, const char* last, double& value) {
+  const std::string text(first, last);
+  const auto plain = ::newlocale(LC_ALL_MASK, "C", nullptr);
+  char* end = nullptr;
+  errno = 0;
+  value = ::strtod_l(text.c_str(), &end, plain);
+  const bool fits = errno != ERANGE || (value != 0 && value - value == 0);  // subnormal
+  ::freelocale(plain);
+  return {first + (end - text.c_str()), fits ? std::errc() : std::errc::result_out_of_range};
+}
+#endif
 
 /// Reads JSON (RFC 8259) value by value, in order, without building a tree. Strict: well-formed
 /// UTF-8, no lone surrogates, at most 16 levels. Allocates nothing but the strings it returns.
@@ -157,7 +183,7 @@ class JsonReader {
       fail("expected ", wanted);
     }
     T value{};
-    const auto [stop, error] = std::from_chars(text_.data() + at_, text_.data() + last, value);
+    const auto [stop, error] = read_number(text_.data() + at_, text_.data() + last, value);
     if (error != std::errc() || stop != text_.data() + last) fail("expected ", wanted, " in range");
     at_ = last;
     return value;
