@@ -14,15 +14,18 @@
 namespace heed {
 namespace {
 
-TEST(PerQueryView, TakesTensorsOfRankOneToThree) {
-  Tensor<float, 1> one({5});
-  Tensor<float, 2> two({4, 5});
-  Tensor<float, 3> three({3, 4, 5});
-  EXPECT_EQ(PerQueryView<float>(one).view().extents(), (Extents<3>{1, 1, 5}));
-  EXPECT_EQ(PerQueryView<float>(two).view().extents(), (Extents<3>{1, 4, 5}));
-  EXPECT_EQ(PerQueryView<float>(three.view().reverse(2)).view().stride(2), -1);
-  PerQueryView<float>(one).view()(0, 0, 4) = 7;
-  EXPECT_EQ(one(4), 7);
+TEST(Bias, ExtentsOfOneAreRepeated) {
+  const Tensor<float, 3> per_head({2, 1, 3}, {1, 2, 3, 4, 5, 6});
+  const auto bias = detail::broadcast_bias<float>(per_head, {5, 2, 7, 3});
+  EXPECT_EQ(bias.view().extents(), (Extents<4>{5, 2, 7, 3}));
+  EXPECT_EQ(bias.view()(4, 1, 6, 2), 6.f);
+  EXPECT_EQ(bias.view()(0, 0, 3, 1), 2.f);
+  EXPECT_FALSE(detail::broadcast_bias<float>({}, {1, 2, 3, 4}).given());
+}
+
+TEST(Bias, OtherExtentsAreRefused) {
+  const Tensor<double, 2> bias({4, 5});
+  EXPECT_THROW(detail::broadcast_bias<double>(bias, {1, 1, 4, 6}), ShapeError);
 }
 
 TEST(Options, OutliveTheArraysTheyWereMadeOf) {

@@ -69,14 +69,14 @@ TEST(Problem, OutputThatSharesMemoryIsRefused) {
   auto apart = rows(20, 25);
   attention(q, k, v, Causal{}, apart);
   attention(q, q, q, Causal{}, apart);  // inputs may be one tensor
-  PerQueryView<float> on_out(TensorView<float, 1>(&memory(0, 0, 22, 0), {5}));
+  const TensorView<float, 1> on_out(&memory(0, 0, 22, 0), {5});
   refuse(q, k, v, apart, "log_sum_exp overlaps", {.log_sum_exp = on_out});
 }
 
 TEST(Problem, NothingWrittenSharesMemoryWithWhatChangesScores) {
   Tensor<float, 4> q({1, 1, 5, 8}), own({1, 1, 5, 8}), memory({1, 1, 6, 8});
   const auto out = memory.view().slice(2, 0, 5);
-  const auto lse = PerQueryView<float>(TensorView<float, 1>(memory.data(), {5}));
+  const TensorView<float, 1> lse(memory.data(), {5});
   float* last = memory.data() + 4;  // in both of them
   const TensorView<const float, 2> table(last, {1, 1}), bias(last, {5, 5}, {0, 0});
   const auto one = OwnedArray<float>::borrowed({last, 1});

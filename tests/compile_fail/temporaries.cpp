@@ -18,7 +18,7 @@ TensorView<const float, 1> misuse() { return Tensor<float, 2>(2, 3)[0]; }
 #ifdef VIEW_OF_VALUES  // a view of temporary values dangles: give them a name first
 void misuse() { TensorView<const float, 2>(std::vector<float>(6), {2, 3}); }
 #endif
-#ifdef BIAS  // a bias of a temporary tensor dangles: give the tensor a name first
+#ifdef BIAS  // a view of temporary values dangles: give them a name first
 void misuse(Options& options) { options.bias = Tensor<float, 2>({2, 3}); }
 #endif
 #ifdef RELATIVE  // a view of a temporary tensor dangles: give the tensor a name first
@@ -26,7 +26,7 @@ void misuse(Options& options, const Tensor<float, 2>& table) {
   options.relative_bias = relative_bias(table);
 }
 #endif
-#ifdef LOG_SUM_EXP  // a view of a temporary tensor dangles: give the tensor a name first
+#ifdef LOG_SUM_EXP  // a view of temporary values dangles: give them a name first
 void misuse(Options& options) { options.log_sum_exp = Tensor<float, 2>({2, 3}); }
 #endif
 #ifdef MASK  // a mask of temporary values dangles: give them a name first

@@ -109,5 +109,23 @@ TEST(ViewOf, ExpressionsAreEvaluatedAndTheRestIsNot) {
   EXPECT_EQ(view_of(evaluated)(0, 1), -2);
 }
 
+TEST(OptionalView, TakesEveryRankUpToItsOwn) {
+  const Tensor<float, 3> three({2, 3, 4});
+  Tensor<float, 2> two({3, 4});
+  const std::vector<float> one(4);
+  using Read = OptionalView<const float, 3>;
+  EXPECT_EQ(Read(three).view().extents(), (Extents<3>{2, 3, 4}));
+  EXPECT_EQ(Read(two).view().extents(), (Extents<3>{1, 3, 4}));
+  EXPECT_EQ(Read(one).view().extents(), (Extents<3>{1, 1, 4}));
+  EXPECT_EQ(Read(three.view().reverse(2)).view().stride(2), -1);
+  EXPECT_TRUE(Read(one).given());
+  EXPECT_FALSE(Read().given());
+  OptionalView<float, 4> written(two);
+  written.view()(0, 0, 2, 3) = 7;
+  EXPECT_EQ(two(2, 3), 7);
+}
+static_assert(!std::is_constructible_v<OptionalView<const float, 3>, Tensor<double, 3>&>);
+static_assert(!std::is_constructible_v<OptionalView<float, 3>, const Tensor<float, 3>&>);
+
 }  // namespace
 }  // namespace heed

@@ -11,8 +11,8 @@
 #include <heed/core/philox.hpp>
 #include <heed/masks/policy.hpp>
 #include <heed/simd/attention_kernels.hpp>
-#include <heed/tensor/tensor.hpp>
 #include <heed/tensor/view.hpp>
+#include <heed/tensor/view_of.hpp>
 
 namespace heed {
 
@@ -70,80 +70,9 @@ inline bool keeps(const WeightDropout& dropout, const Position& at) {
   return (detail::DropoutDraws(dropout).keep(at, at.key >> 3) >> (at.key & 7) & 1) != 0;
 }
 
-/// A bias on scores, (batch, heads, queries, keys); any of the four may be 1 and holds for all
-/// then. Converts from views and tensors of rank 4, 3 (heads, queries, keys), 2 (queries, keys) and
-/// 1 (keys). Empty: none. A bias of −inf takes its key away from its query, as the additive masks
-/// of other libraries do; a mask does it without reading anything.
-template <class T>
-class BiasView {
- public:
-  BiasView() = default;
-  BiasView(TensorView<const T, 4> view) : view_(view), given_(true) {}           // NOLINT
-  BiasView(TensorView<const T, 3> view) : BiasView(view.with_leading_axis()) {}  // NOLINT
-  BiasView(TensorView<const T, 2> view) : BiasView(view.with_leading_axis()) {}  // NOLINT
-  BiasView(TensorView<const T, 1> view) : BiasView(view.with_leading_axis()) {}  // NOLINT
-  template <std::size_t Rank>
-  BiasView(const Tensor<T, Rank>& tensor) : BiasView(tensor.view()) {}  // NOLINT
-  template <std::size_t Rank>
-  BiasView(const Tensor<T, Rank>&&) {  // NOLINT
-    static_assert(Rank == 0, "a bias of a temporary tensor dangles: give the tensor a name first");
-  }
-  template <std::size_t Rank>
-  BiasView(const TensorView<T, Rank>& view)  // NOLINT
-      : BiasView(TensorView<const T, Rank>(view)) {}
-
-  bool given() const { return given_; }
-  const TensorView<const T, 4>& view() const { return view_; }
-
-  /// The bias with its extents of 1 repeated. Throws ShapeError where an extent is neither.
-  BiasView over(const Extents<4>& scores) const {
-    if (!given_) return {};
-    BiasView result = *this;
-    for (std::size_t axis = 0; axis < 4; ++axis) {
-      if (view_.extent(axis) == scores[axis]) continue;
-      if (view_.extent(axis) != 1) {
-        throw_shape_error("attention: bias is ", view_.extents(), ", expected (batch, heads, ",
-                          "queries, keys) = ", scores, " or 1 in their places");
-      }
-      result.view_ = result.view_.broadcast(axis, scores[axis]);
-    }
-    return result;
-  }
-
- private:
-  TensorView<const T, 4> view_;
-  bool given_ = false;
-};
-
 /// `first_query` for causal masks that line up the first query with the first key ("top-left");
 /// without it the last query lines up with the last key ("bottom-right").
 inline constexpr Index top_left = 0;
-
-/// One value per query, (batch, heads, queries); converts from views and tensors of rank 1
-/// (queries) and 2 (heads, queries) too. Empty: not wanted.
-template <class T>
-class PerQueryView {
- public:
-  PerQueryView() = default;
-  PerQueryView(TensorView<T, 3> view) : view_(view), given_(true) {}               // NOLINT
-  PerQueryView(TensorView<T, 2> view) : PerQueryView(view.with_leading_axis()) {}  // NOLINT
-  PerQueryView(TensorView<T, 1> view)                                              // NOLINT
-      : PerQueryView(view.with_leading_axis().with_leading_axis()) {}
-  PerQueryView(Tensor<T, 3>& tensor) : PerQueryView(tensor.view()) {}  // NOLINT
-  PerQueryView(Tensor<T, 2>& tensor) : PerQueryView(tensor.view()) {}  // NOLINT
-  PerQueryView(Tensor<T, 1>& tensor) : PerQueryView(tensor.view()) {}  // NOLINT
-  template <std::size_t Rank>
-  PerQueryView(const Tensor<T, Rank>&&) {  // NOLINT
-    static_assert(Rank == 0, "a view of a temporary tensor dangles: give the tensor a name first");
-  }
-
-  bool given() const { return given_; }
-  const TensorView<T, 3>& view() const { return view_; }
-
- private:
-  TensorView<T, 3> view_;
-  bool given_ = false;
-};
 
 /// How attention is computed, beyond its tensors and mask. Every default is the usual one. Keeps
 /// its arrays and its score_function; tensors (log_sum_exp, relative_bias, bias) it looks at, which
@@ -160,8 +89,9 @@ struct AttentionOptions {
   /// How many keys each batch item has, of those the tensors hold; the others are not looked at.
   /// Default: all. The last query lines up with the last of these, unless first_query is given.
   OwnedArray<Index> key_counts = {};
-  /// Receives ln Σ exp(score) over visible keys, −inf for a query that sees none.
-  PerQueryView<T> log_sum_exp = {};
+  /// Receives ln Σ exp(score) over visible keys, −inf for a query that sees none: (batch, heads,
+  /// queries), or rank 2 or 1 without the leading axes.
+  OptionalView<T, 3> log_sum_exp = {};
 
   // Changes of scores, any of them together, in this order: scale, softcap, biases, score_function,
   // mask, softmax with sinks, dropout.
@@ -173,8 +103,10 @@ struct AttentionOptions {
   /// (heads or 1, 2·r + 1): what is added at distance key − query = −r … r, the ends holding for
   /// everything beyond. A view: `relative_bias` makes the tensor of a T5 table.
   TensorView<const T, 2> relative_bias = {};
-  /// Added to scores.
-  BiasView<T> bias = {};
+  /// Added to scores: (batch, heads, queries, keys), or rank 3 to 1 without the leading axes. An
+  /// extent of 1 holds for all. A bias of −inf takes its key away from its query, as the additive
+  /// masks of other libraries do; a mask does it without reading anything.
+  OptionalView<const T, 4> bias = {};
   /// A user's function of score and position.
   ScoreFunction<T> score_function = {};
   /// One per head: e^sink stands in the sum that weights are divided by, as a key without value.

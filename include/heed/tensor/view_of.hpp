@@ -136,4 +136,41 @@ auto new_result(const Extents<Rank>& extents) {
 
 }  // namespace detail
 
+namespace detail {
+
+/// A view with axes of extent 1 in front, up to `Rank` of them.
+template <std::size_t Rank, class T, std::size_t Given>
+TensorView<T, Rank> with_leading_axes(const TensorView<T, Given>& view) {
+  static_assert(Given <= Rank, "the tensor has more axes than it may have here");
+  if constexpr (Given == Rank) {
+    return view;
+  } else {
+    return with_leading_axes<Rank>(view.with_leading_axis());
+  }
+}
+
+}  // namespace detail
+
+/// A view of `Rank` axes, or none. Made of everything `view_of` understands that holds T, of that
+/// rank or less: missing leading axes have extent 1. `const T` only reads.
+template <class T, std::size_t Rank>
+class OptionalView {
+ public:
+  OptionalView() = default;
+  template <class X>
+  requires(Viewable<X>&& std::is_convertible_v<typename ViewOf<X>::element_type*, T*>)
+      OptionalView(X&& tensor)  // NOLINT(google-explicit-constructor): a tensor is a view of itself
+      : view_(detail::with_leading_axes<Rank>(view_of(tensor))), given_(true) {
+    static_assert(std::is_lvalue_reference_v<X> || !detail::OwnsValues<std::remove_cvref_t<X>>,
+                  "a view of temporary values dangles: give them a name first");
+  }
+
+  bool given() const { return given_; }
+  const TensorView<T, Rank>& view() const { return view_; }
+
+ private:
+  TensorView<T, Rank> view_;
+  bool given_ = false;
+};
+
 }  // namespace heed

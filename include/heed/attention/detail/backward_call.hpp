@@ -196,7 +196,7 @@ BackwardProblem<T> checked_backward_problem(const Q& queries, const K& keys, con
       differentiated_problem<T>(as_rank_4(view_of(queries)), as_rank_4(view_of(keys)),
                                 as_rank_4(view_of(values)), options),
       as_rank_4(view_of(output)),
-      as_rank_3(view_of(log_sum_exp)),
+      with_leading_axes<3>(view_of(log_sum_exp)),
       as_rank_4(view_of(grad_output)),
       as_rank_4(view_of(grad_queries)),
       as_rank_4(view_of(grad_keys)),

@@ -24,7 +24,7 @@ struct ScoreChanges {
   T softcap = 0;
   std::span<const T> alibi_slopes;       // (heads)
   TensorView<const T, 2> relative_bias;  // (heads, distances), no distances: none
-  BiasView<T> bias;                      // (batch, heads, queries, keys)
+  OptionalView<const T, 4> bias;         // (batch, heads, queries, keys)
   ScoreFunction<T> function;
   std::span<const T> sinks;  // (heads)
   WeightDropout dropout;
@@ -58,6 +58,23 @@ void check_per_head(const char* name, std::span<const T> values, Index heads) {
   throw_shape_error("attention: ", values.size(), " ", name, " for ", heads, " heads");
 }
 
+/// A bias with its extents of 1 repeated. Throws ShapeError where an extent is neither.
+template <class T>
+OptionalView<const T, 4> broadcast_bias(const OptionalView<const T, 4>& bias,
+                                        const Extents<4>& scores) {
+  if (!bias.given()) return {};
+  auto view = bias.view();
+  for (std::size_t axis = 0; axis < 4; ++axis) {
+    if (view.extent(axis) == scores[axis]) continue;
+    if (view.extent(axis) != 1) {
+      throw_shape_error("attention: bias is ", bias.view().extents(), ", expected (batch, heads, ",
+                        "queries, keys) = ", scores, " or 1 in their places");
+    }
+    view = view.broadcast(axis, scores[axis]);
+  }
+  return view;
+}
+
 /// The changes that `options` ask of scores (batch, heads, queries, keys). Throws ShapeError or
 /// InvalidArgument.
 template <class T>
@@ -74,7 +91,7 @@ ScoreChanges<T> checked_changes(const AttentionOptions<T>& options, const Extent
   check_per_head<T>("alibi_slopes", options.alibi_slopes, scores[1]);
   check_per_head<T>("sinks", options.sinks, scores[1]);
   ScoreChanges<T> changes{options.softcap,        options.alibi_slopes,
-                          options.relative_bias,  options.bias.over(scores),
+                          options.relative_bias,  broadcast_bias(options.bias, scores),
                           options.score_function, options.sinks,
                           options.dropout};
   auto& relative = changes.relative_bias;
@@ -151,11 +168,11 @@ TensorView<T, 4> as_rank_4(const TensorView<T, Rank>& view) {
 /// An attention call after its checks: all tensors of rank 4, every option decided.
 template <class T>
 struct AttentionProblem {
-  Operand<T> queries;           // (batch, heads, queries, head_dim)
-  Operand<T> keys;              // (batch, key heads, keys, head_dim)
-  Operand<T> values;            // (batch, key heads, keys, value_dim)
-  Result<T> out;                // (batch, heads, queries, value_dim)
-  PerQueryView<T> log_sum_exp;  // (batch, heads, queries)
+  Operand<T> queries;              // (batch, heads, queries, head_dim)
+  Operand<T> keys;                 // (batch, key heads, keys, head_dim)
+  Operand<T> values;               // (batch, key heads, keys, value_dim)
+  Result<T> out;                   // (batch, heads, queries, value_dim)
+  OptionalView<T, 3> log_sum_exp;  // (batch, heads, queries)
   T scale = 0;
   Index first_query = 0;
   std::span<const Index> first_queries;
