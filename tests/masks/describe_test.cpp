@@ -33,11 +33,11 @@ TEST(Describe, StatisticsOfTiles) {
 
 TEST(Describe, RefusesSizesThatAreNone) {
   EXPECT_THROW(describe(Causal{}, 5, -2), ShapeError);
-  EXPECT_THROW(statistics(Causal{}, {.tile_keys = 0}), ShapeError);
+  EXPECT_THROW(statistics(Causal{}, {.tile_keys = 0}), InvalidArgument);
 }
 
 TEST(Describe, RefusesWhatDoesNotFit) {
-  EXPECT_THROW(describe(Strided{0}, 5, 5), ShapeError) << "was a division by 0";
+  EXPECT_THROW(describe(Strided{0}, 5, 5), InvalidArgument) << "was a division by 0";
   EXPECT_THROW(describe(Segments({0, 4}), 5, 5), ShapeError);
   EXPECT_NE(describe(partial(Segments({0, 4})), 5, 5), "");
   EXPECT_NE(describe(Padding({3, 4, 5}), {.queries = 5, .keys = 5, .batch = 2}), "");

@@ -12,7 +12,7 @@ TEST(EveryNthKey, EveryNthKeyForEveryone) {
   EXPECT_FALSE(keys.allows({0, 0, 8, 7}));
   EXPECT_EQ(keys.coverage({0, 0, 0, 63, 5, 7}), Coverage::none);
   EXPECT_EQ(keys.coverage({0, 0, 0, 63, 8, 8}), Coverage::full);
-  EXPECT_THROW(EveryNthKey{-1}.check({}), ShapeError);
+  EXPECT_THROW(EveryNthKey{-1}.check({}), InvalidArgument);
 }
 
 }  // namespace

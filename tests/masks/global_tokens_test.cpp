@@ -13,7 +13,7 @@ TEST(GlobalTokens, SeeAllAndAreSeenByAll) {
   EXPECT_FALSE(mask.allows({0, 0, 3, 4}));
   EXPECT_FALSE(mask.allows({0, 0, -1, 100}));
   EXPECT_EQ(GlobalTokens({}).coverage({0, 0, 0, 9, 0, 9}), Coverage::none);
-  EXPECT_THROW(GlobalTokens({3, -1}), ShapeError);
+  EXPECT_THROW(GlobalTokens({3, -1}), InvalidArgument);
 }
 
 TEST(GlobalTokens, AFarPositionCostsNoMemory) {

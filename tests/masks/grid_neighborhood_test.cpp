@@ -15,8 +15,8 @@ TEST(GridNeighborhood, CellsAtMostRadiusAway) {
   EXPECT_FALSE(grid.allows({0, 0, 20, 20})) << "outside";
   EXPECT_EQ(grid.coverage({0, 0, at(0, 0), at(0, 4), at(2, 0), at(3, 4)}), Coverage::none);
   EXPECT_EQ(grid.coverage({0, 0, at(1, 1), at(1, 2), at(1, 1), at(1, 2)}), Coverage::full);
-  EXPECT_THROW((GridNeighborhood{0, 5, 1}.check({})), ShapeError);
-  EXPECT_THROW((GridNeighborhood{4, 5, -1}.check({})), ShapeError);
+  EXPECT_THROW((GridNeighborhood{0, 5, 1}.check({})), InvalidArgument);
+  EXPECT_THROW((GridNeighborhood{4, 5, -1}.check({})), InvalidArgument);
 }
 
 TEST(GridNeighborhood, OfOneColumnFromBeforeItsBeginning) {

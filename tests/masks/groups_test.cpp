@@ -12,7 +12,7 @@ TEST(Groups, TurnsOfADialogue) {
   EXPECT_FALSE(turns.allows({0, 0, 4, 5}));
   EXPECT_TRUE(turns.allows({0, 0, 28, 19}));
   EXPECT_FALSE(turns.allows({0, 0, 29, 29})) << "outside";
-  EXPECT_THROW(consecutive_groups({3, -1}), ShapeError);
+  EXPECT_THROW(consecutive_groups({3, -1}), InvalidArgument);
 }
 
 TEST(Groups, InAnyOrder) {

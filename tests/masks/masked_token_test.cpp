@@ -13,7 +13,7 @@ TEST(MaskedToken, DoesNotSeeItself) {
   EXPECT_TRUE(mask.allows({0, 0, 2, 5}));
   EXPECT_EQ(mask.coverage({0, 0, 5, 5, 5, 5}), Coverage::none);
   EXPECT_EQ(mask.coverage({0, 0, 0, 9, 3, 4}), Coverage::full);
-  EXPECT_THROW(MaskedToken({-1}), ShapeError);
+  EXPECT_THROW(MaskedToken({-1}), InvalidArgument);
 }
 
 }  // namespace

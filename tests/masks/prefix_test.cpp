@@ -17,7 +17,7 @@ TEST(Prefix, SeenByAllTheRestCausal) {
   EXPECT_FALSE(each.allows({0, 0, 0, 1}));
   EXPECT_TRUE(each.allows({1, 0, 0, 4}));
   EXPECT_THROW(each.check({3, 1, 9, 9}), ShapeError);
-  EXPECT_THROW(Prefix(-1).check({1, 1, 9, 9}), ShapeError);
+  EXPECT_THROW(Prefix(-1).check({1, 1, 9, 9}), InvalidArgument);
 }
 
 }  // namespace

@@ -13,9 +13,9 @@ TEST(Segments, DocumentsSeeThemselves) {
   EXPECT_TRUE(documents.allows({0, 0, 4, 3}));
   EXPECT_FALSE(documents.allows({0, 0, 5, 5})) << "outside";
   EXPECT_FALSE(documents.allows({0, 0, -1, 0})) << "outside";
-  EXPECT_THROW(Segments({1, 3}), ShapeError);
-  EXPECT_THROW(Segments({0, 3, 2}), ShapeError);
-  EXPECT_THROW(Segments({}), ShapeError);
+  EXPECT_THROW(Segments({1, 3}), InvalidArgument);
+  EXPECT_THROW(Segments({0, 3, 2}), InvalidArgument);
+  EXPECT_THROW(Segments({}), InvalidArgument);
 }
 
 TEST(Segments, HugeSegmentsCostNoMemory) {

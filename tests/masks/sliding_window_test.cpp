@@ -24,14 +24,14 @@ TEST(SlidingWindow, LastNCountsTheQueryItself) {
   EXPECT_TRUE(last_n(3).allows({0, 0, 9, 7}));
   EXPECT_FALSE(last_n(3).allows({0, 0, 9, 6}));
   EXPECT_FALSE(last_n(3).allows({0, 0, 9, 10}));
-  EXPECT_THROW(last_n(0), ShapeError);
+  EXPECT_THROW(last_n(0), InvalidArgument);
 }
 
 TEST(SlidingWindow, OpenSidesAndRefusedNumbers) {
   EXPECT_TRUE((SlidingWindow{.left = unbounded, .right = 0}.allows({0, 0, 1000, 0})));
   EXPECT_NO_THROW((SlidingWindow{.left = unbounded, .right = unbounded}.check({})));
-  EXPECT_THROW((SlidingWindow{.left = -2}.check({})), ShapeError);
-  EXPECT_THROW((SlidingWindow{.left = 0, .right = -3}.check({})), ShapeError);
+  EXPECT_THROW((SlidingWindow{.left = -2}.check({})), InvalidArgument);
+  EXPECT_THROW((SlidingWindow{.left = 0, .right = -3}.check({})), InvalidArgument);
 }
 
 TEST(SlidingWindow, AHugeSideIsAnOpenOne) {

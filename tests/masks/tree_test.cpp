@@ -24,9 +24,9 @@ TEST(Tree, NodesSeeTheTextAndTheirAncestors) {
   EXPECT_FALSE(tree.allows({0, 0, 11, 13})) << "a descendant";
   EXPECT_FALSE(tree.allows({0, 0, 14, 3})) << "no such node";
   EXPECT_EQ(tree.coverage({0, 0, 10, 13, 0, 9}), Coverage::full);
-  EXPECT_THROW(Tree(0, {0}), ShapeError);
-  EXPECT_THROW(Tree(0, {-1, 2}), ShapeError);
-  EXPECT_THROW(Tree(-1, {}), ShapeError);
+  EXPECT_THROW(Tree(0, {0}), InvalidArgument);
+  EXPECT_THROW(Tree(0, {-1, 2}), InvalidArgument);
+  EXPECT_THROW(Tree(-1, {}), InvalidArgument);
 }
 
 TEST(Tree, LaneWordsAreWhatItAllowsForAnyTree) {

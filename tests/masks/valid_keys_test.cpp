@@ -31,7 +31,7 @@ TEST(ValidKeys, CellsOfAGrid) {
   EXPECT_TRUE(mask.allows({0, 0, 9, 4})) << "row 1, column 1";
   EXPECT_FALSE(mask.allows({0, 0, 9, 3}));
   EXPECT_EQ(mask.keys(), 6);
-  EXPECT_THROW(valid_cells(1, -2, -3, on_the_diagonal), ShapeError);
+  EXPECT_THROW(valid_cells(1, -2, -3, on_the_diagonal), InvalidArgument);
 }
 
 TEST(ValidKeys, RefusesNegativeSizesAndKnowsWhereItEnds) {

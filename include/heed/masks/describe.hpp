@@ -48,8 +48,8 @@ namespace detail {
 template <MaskPolicy M>
 MaskStatistics counted(const M& mask, const MaskWindow& window) {
   if (window.queries < 0 || window.keys < 0 || window.tile_queries < 1 || window.tile_keys < 1) {
-    throw_shape_error("statistics: ", window.queries, " queries and ", window.keys,
-                      " keys in tiles of ", window.tile_queries, " × ", window.tile_keys);
+    throw_invalid_argument("statistics: ", window.queries, " queries and ", window.keys,
+                           " keys in tiles of ", window.tile_queries, " × ", window.tile_keys);
   }
   check_mask(mask, MaskShape{MaskShape::unknown, MaskShape::unknown, window.queries, window.keys,
                              window.first_query});
@@ -102,8 +102,9 @@ std::string described(const M& mask, const MaskWindow& window, const char* on, c
 
 }  // namespace detail
 
-/// Counts scores one by one and tiles by the mask's own coverage. Throws ShapeError for negative
-/// sizes, empty tiles and a mask that does not fit the window, of an unknown batch and heads.
+/// Counts scores one by one and tiles by the mask's own coverage. Throws InvalidArgument for
+/// negative sizes and empty tiles, ShapeError for a mask that does not fit the window, of an
+/// unknown batch and heads.
 template <class M>
 MaskStatistics statistics(const M& mask, const MaskWindow& window) {
   if constexpr (detail::expect_mask<M>()) {

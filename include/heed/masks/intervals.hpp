@@ -57,15 +57,15 @@ struct SlidingWindow {
   }
   void check(MaskShape) const {
     if (left < unbounded || right < unbounded) {
-      throw_shape_error("SlidingWindow: left ", left, ", right ", right,
-                        "; expected 0 or more, or unbounded (-1)");
+      throw_invalid_argument("SlidingWindow: left ", left, ", right ", right,
+                             "; expected 0 or more, or unbounded (-1)");
     }
   }
 };
 
 /// The last `count` keys up to and with the query's own position.
 inline SlidingWindow last_n(Index count) {
-  if (count < 1) throw_shape_error("last_n: ", count, " keys; expected at least 1, itself");
+  if (count < 1) throw_invalid_argument("last_n: ", count, " keys; expected at least 1, itself");
   return {count - 1, 0};
 }
 
@@ -98,7 +98,7 @@ class Prefix {
       throw_shape_error("Prefix: ", lengths_.size(), " lengths for a batch of ", shape.batch);
     }
     for (const Index length : lengths_) {
-      if (length < 0) throw_shape_error("Prefix: length ", length, " must not be negative");
+      if (length < 0) throw_invalid_argument("Prefix: length ", length, " must not be negative");
       if (length > shape.keys && !shape.partial) {
         throw_shape_error("Prefix: names ", length, " tokens, the call has ", shape.keys,
                           "; a prefix comes in one piece, or as partial(mask)");
@@ -126,7 +126,7 @@ struct Chunked {
     return {begin, begin + size};
   }
   void check(MaskShape) const {
-    if (size < 1) throw_shape_error("Chunked: size ", size, "; expected at least 1");
+    if (size < 1) throw_invalid_argument("Chunked: size ", size, "; expected at least 1");
   }
 };
 
@@ -188,11 +188,12 @@ class Segments {
 
   explicit Segments(detail::SharedArray<Index> offsets) : offsets_(std::move(offsets)) {
     if (offsets_.size() == 0 || offsets_[0] != 0) {
-      throw_shape_error("Segments: offsets must begin with 0");
+      throw_invalid_argument("Segments: offsets must begin with 0");
     }
     for (Index i = 1; i < offsets_.size(); ++i) {
       if (offsets_[i] < offsets_[i - 1]) {
-        throw_shape_error("Segments: offsets fall from ", offsets_[i - 1], " to ", offsets_[i]);
+        throw_invalid_argument("Segments: offsets fall from ", offsets_[i - 1], " to ",
+                               offsets_[i]);
       }
     }
   }

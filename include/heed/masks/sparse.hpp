@@ -38,7 +38,7 @@ struct Strided {
     }
   }
   void check(MaskShape) const {
-    if (step < 1) throw_shape_error("Strided: step ", step, "; expected at least 1");
+    if (step < 1) throw_invalid_argument("Strided: step ", step, "; expected at least 1");
   }
 };
 
@@ -63,7 +63,7 @@ struct EveryNthKey {
     }
   }
   void check(MaskShape) const {
-    if (step < 1) throw_shape_error("EveryNthKey: step ", step, "; expected at least 1");
+    if (step < 1) throw_invalid_argument("EveryNthKey: step ", step, "; expected at least 1");
   }
 };
 
@@ -175,7 +175,7 @@ class GlobalTokens {
 
   explicit GlobalTokens(const detail::SharedArray<Index>& positions) : positions_(positions) {
     if (positions_.size() > 0 && positions_[0] < 0) {
-      throw_shape_error("GlobalTokens: position ", positions_[0], " must not be negative");
+      throw_invalid_argument("GlobalTokens: position ", positions_[0], " must not be negative");
     }
   }
 
@@ -251,7 +251,7 @@ struct GridNeighborhood {
   void check(MaskShape shape) const {
     constexpr Index limit = std::numeric_limits<Index>::max() / 4;
     if (rows < 1 || columns < 1 || radius < 0 || rows > limit / columns) {
-      throw_shape_error("GridNeighborhood: ", rows, " × ", columns, " cells, radius ", radius);
+      throw_invalid_argument("GridNeighborhood: ", rows, " × ", columns, " cells, radius ", radius);
     }
     detail::check_describes("GridNeighborhood", rows * columns, shape);
   }

@@ -78,7 +78,7 @@ inline Groups consecutive_groups(const detail::SharedArray<Index>& sizes) {
   Index total = 0;
   for (const Index size : sizes) {
     if (size < 0 || size > std::numeric_limits<Index>::max() - total) {
-      throw_shape_error("consecutive_groups: size ", size);
+      throw_invalid_argument("consecutive_groups: size ", size);
     }
     total += size;
   }
@@ -101,7 +101,7 @@ class MaskedToken {
 
   explicit MaskedToken(const detail::SharedArray<Index>& masked) : masked_(masked) {
     if (masked_.size() > 0 && masked_[0] < 0) {
-      throw_shape_error("MaskedToken: position ", masked_[0], " must not be negative");
+      throw_invalid_argument("MaskedToken: position ", masked_[0], " must not be negative");
     }
   }
 
@@ -199,7 +199,8 @@ class ValidKeys {
 /// rows, position = row · columns + column, as for GridNeighborhood.
 template <std::predicate<Index, Index, Index> Valid>
 ValidKeys valid_cells(Index batch, Index rows, Index columns, Valid valid) {
-  if (rows < 0 || columns < 0) throw_shape_error("valid_cells: ", rows, " × ", columns, " cells");
+  if (rows < 0 || columns < 0)
+    throw_invalid_argument("valid_cells: ", rows, " × ", columns, " cells");
   return ValidKeys(batch, rows * columns, [&](Index item, Index cell) {
     return valid(item, cell / columns, cell % columns);
   });
@@ -241,11 +242,11 @@ class Tree {
 
   Tree(Index cached, detail::SharedArray<Index> parents)
       : cached_(cached), parents_(std::move(parents)) {
-    if (cached < 0) throw_shape_error("Tree: ", cached, " cached tokens");
+    if (cached < 0) throw_invalid_argument("Tree: ", cached, " cached tokens");
     for (Index node = 0; node < parents_.size(); ++node) {
       if (parents_[node] < -1 || parents_[node] >= node) {
-        throw_shape_error("Tree: node ", node, " has parent ", parents_[node],
-                          "; expected -1 or an earlier node");
+        throw_invalid_argument("Tree: node ", node, " has parent ", parents_[node],
+                               "; expected -1 or an earlier node");
       }
     }
   }
