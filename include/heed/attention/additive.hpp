@@ -8,9 +8,10 @@
 
 namespace heed {
 
-/// A mask as other libraries have it, to be added to the scores: (queries, keys) of 0 where a query
-/// may look and −inf where it may not. The queries are the last ones of the keys; batch item 0 and
-/// head 0. masks::Dense reads it back. Throws ShapeError for a mask that does not fit.
+/// The mask in the additive form of other libraries: (queries, keys) of 0 where a query may look
+/// and −inf where it may not, to be added to the scores. The last query lines up with the last key;
+/// the mask is evaluated for batch item 0, head 0. masks::Dense reads the result back. Throws
+/// ShapeError for a mask that does not fit.
 template <class T, class M>
 Tensor<T, 2> additive(const M& mask, Index queries, Index keys) {
   Tensor<T, 2> result(queries, keys);

@@ -20,7 +20,7 @@ namespace heed {
 
 namespace detail {
 
-/// attention_backward of bfloat16 tensors, widened.
+/// attention_backward for bfloat16 tensors, widened to T.
 template <class T, class M, class Lse, class GradQ, class GradK, class GradV>
 void narrow_backward(const WidenedTensor<T>& queries, const WidenedTensor<T>& keys,
                      const WidenedTensor<T>& values, const M& mask, const WidenedTensor<T>& output,
@@ -45,7 +45,7 @@ void narrow_backward(const WidenedTensor<T>& queries, const WidenedTensor<T>& ke
 template <class Q>
 using GradientsOf = GradientOptions<typename CallTypes<const Q>::Scalar>;
 
-/// As expect_call, for attention_backward. What narrow tensors come with may be wider.
+/// expect_call for attention_backward. With bfloat16 queries, the other tensors may be wider.
 template <class Options, class M, class Q, class K, class V, class Out, class Lse, class GradOut,
           class... Gradients>
 constexpr bool expect_backward() {
@@ -64,29 +64,31 @@ constexpr bool expect_backward() {
 
 }  // namespace detail
 
-/// Gradients of attention, fused: what `grad_output`, the gradient of a loss with respect to the
-/// output, means for queries, keys and values. The scores are computed again, tile by tile, from
-/// queries, keys and the log-sum-exp; tiles that the mask lets nothing through are not computed.
+/// Fused gradients of attention: from `grad_output`, the gradient of a loss with respect to the
+/// output, computes the gradients with respect to queries, keys and values. The scores are
+/// recomputed tile by tile from queries, keys and the log-sum-exp; tiles in which the mask hides
+/// everything are skipped.
 ///
-/// Queries, keys, values, mask and options are those of the forward call (options.log_sum_exp is
-/// not used), `output` and `log_sum_exp` are what it gave; log_sum_exp is (…, heads, queries). The
-/// gradients have the shapes of what they belong to and are overwritten; where query heads share a
-/// key head, its gradients are their sum. A query with log-sum-exp −inf, which saw no key, has
-/// gradient 0 and adds nothing to any other, whatever its grad_output holds.
+/// Pass the queries, keys, values, mask and options of the forward call (options.log_sum_exp is
+/// ignored), and the `output` and `log_sum_exp` it produced; log_sum_exp is (…, heads, queries).
+/// Each gradient has the shape of its tensor and is overwritten; where query heads share a key
+/// head, that head's gradients are sums over them. A query with log-sum-exp −inf, which saw no key,
+/// has gradient 0 and contributes nothing to any other gradient, whatever its grad_output holds.
 ///
-/// Whatever changes scores in the options is differentiated through, dropout with the weights that
-/// the forward call dropped; `gradients` asks for the gradients of biases, slopes and sinks too.
+/// Every score modification in the options is differentiated through, and dropout drops the same
+/// weights as in the forward call; `gradients` requests the gradients of biases, slopes and sinks.
 ///
-/// bfloat16 queries, keys and values, with output and grad_output in bfloat16 or float, are
-/// computed with as float, in copies: log_sum_exp, options and gradients are float. Where the
-/// forward call rounded weights to bfloat16, so are the gradients': by 2^-8 of a row's.
+/// bfloat16 queries, keys and values, with output and grad_output in bfloat16 or float, are copied
+/// to float and computed in float; log_sum_exp, options and gradients are float. Where the forward
+/// call rounded its weights to bfloat16, the gradients of a row are off by up to 2^-8 of their
+/// value.
 ///
-/// Any strides; memory is O(length), and at most 4 · threads arrays of (queries, head_dim) where
-/// heads are fewer than threads. Bits do not depend on threads, batch or neighbors. Throws
-/// ShapeError, before anything is written, for shapes, a mask or a scale that do not fit, for a
-/// gradient that overlaps another tensor of the call or itself, and for a score_function without a
-/// derivative.
-/// Dao et al. 2022 (FlashAttention), algorithm 4; docs/04-backward.md derives it.
+/// Any strides. Memory is O(length), plus at most 4 · threads arrays of (queries, head_dim) when
+/// there are fewer heads than threads. The bits of the result do not depend on thread count, batch
+/// or neighboring rows. Throws ShapeError, before the first write, for shapes, a mask or a scale
+/// that do not fit, for a gradient that overlaps itself or another tensor of the call, and for a
+/// score_function without a derivative. Dao et al. 2022 (FlashAttention), algorithm 4;
+/// docs/04-backward.md derives it.
 ///
 /// Without a mask, as in the forward call, every query sees every key.
 template <class Q, class K, class V, class M, class Out, class Lse, class GradOut, class GradQ,

@@ -16,8 +16,9 @@
 
 namespace heed {
 
-/// A mask made of content: for every query of every head, the blocks of keys that it chose. Made by
-/// block_top_k, for the queries, keys and positions of one call. Shows no key of other queries.
+/// A mask computed from content: for every query of every head, the key blocks it selected.
+/// block_top_k makes it for the queries, keys and positions of one call. Queries outside that call
+/// see no key.
 class ContentBlocks {
  public:
   bool allows(Position at) const {
@@ -25,7 +26,7 @@ class ContentBlocks {
     return has(at.batch, at.head) && column < columns_ &&
            (lanes(at.batch, at.head, column, at.query) & 1) != 0;
   }
-  /// Exact, by a look at one word for each block and 64 queries of the tile.
+  /// Exact; reads one word per key block and 64 queries of the tile.
   Coverage coverage(Tile tile) const {
     if (!has(tile.batch, tile.head)) return Coverage::none;
     const Index last = detail::smaller(tile.last_key / block_, columns_ - 1);
@@ -60,9 +61,9 @@ class ContentBlocks {
     }
   }
 
-  /// `choose(item, head, choices)` switches bits on: bit row % 64 of
-  /// choices[column · words_per_block(queries) + row / 64] says whether query `row` looks into
-  /// block `column`. Heads are done side by side.
+  /// `choose(item, head, choices)` sets bits: bit row % 64 of choices[column ·
+  /// words_per_block(queries) + row / 64] says whether query `row` sees block `column`. Heads run
+  /// in parallel.
   template <class Choose>
   static ContentBlocks made(MaskShape shape, Index block, detail::SharedArray<Index> first_queries,
                             const Choose& choose) {
@@ -89,7 +90,7 @@ class ContentBlocks {
   bool has(Index item, Index head) const {
     return first_queries_.has(item) && head >= 0 && head < made_for_.heads;
   }
-  /// Which of the 64 queries from `first` on look into a block.
+  /// A bit for each of the 64 queries from `first` on: whether it sees the block.
   std::uint64_t lanes(Index item, Index head, Index column, Index first) const {
     const Index row = first - first_queries_[item];
     if (row <= -64 || row >= made_for_.queries || made_for_.queries == 0) return 0;
@@ -100,20 +101,20 @@ class ContentBlocks {
 
   MaskShape made_for_;
   Index block_;
-  Index columns_;      // blocks of keys
-  Index block_words_;  // of the queries of one block
+  Index columns_;      // key blocks
+  Index block_words_;  // words per key block
   detail::SharedArray<Index> first_queries_;
-  detail::SharedArray<std::uint64_t> words_;  // [item][head][block][query / 64], a bit a query
+  detail::SharedArray<std::uint64_t> words_;  // [item][head][block][query / 64], one bit per query
 };
 
 namespace detail {
 
-/// What sums of T are kept in.
+/// The type in which sums of T are accumulated.
 template <class T>
 using SumOf = decltype(T{} + double{});
 
-/// The mean key of every block of one head, of the keys that a query sees. Sums run from the first
-/// key to the last, so that a mean has the same bits whatever follows it.
+/// The mean key of every block of one head, over the keys that a query sees. Sums run from the
+/// first key to the last, so that later keys do not change the bits of a mean.
 template <class T>
 class BlockMeans {
  public:
@@ -129,8 +130,8 @@ class BlockMeans {
 
   Index blocks() const { return means_.extent(1); }
 
-  /// Whether the query at `at` sees a key of a block; its mean is then that of the keys it sees,
-  /// unless only the answer is asked for.
+  /// Whether the query at `at` sees any key of a block. With `mean_too`, the block's mean is then
+  /// updated to the mean of the keys it sees.
   template <MaskPolicy M>
   bool look(const M& mask, Position at, Index column, bool mean_too) {
     const Index first = column * block_, past = smaller(first + block_, keys_.extent(0));
@@ -151,7 +152,7 @@ class BlockMeans {
     if (mean_too) whole_(column) = whole;
     return some;
   }
-  /// query · mean for the blocks [first, past).
+  /// gates[column] = query · mean of block `column`, for the blocks [first, past).
   template <class Query>
   void gates(const Query& query, Index first, Index past, Sum* gates) const {
     for (Index column = first; column < past; ++column) gates[column] = 0;
@@ -179,12 +180,12 @@ class BlockMeans {
   TensorView<const T, 2> keys_;
   Index block_;
   Tensor<Sum, 2> means_;    // (dim, blocks)
-  Tensor<Sum, 1> mean_;     // room for one
-  Tensor<bool, 1> summed_;  // the keys that are in the means
-  Tensor<bool, 1> whole_;   // blocks whose mean is of all their keys
+  Tensor<Sum, 1> mean_;     // scratch for one mean
+  Tensor<bool, 1> summed_;  // the keys included in the means
+  Tensor<bool, 1> whole_;   // blocks whose mean includes all their keys
 };
 
-/// Of the blocks still open, the one with the largest gate: the first of equals; NaN is above all.
+/// The open block with the largest gate: the first among equals; NaN ranks above everything.
 template <class Sum>
 Index best_block(const Sum* gates, const bool* open, Index first, Index past) {
   Index best = -1;
@@ -198,7 +199,7 @@ Index best_block(const Sum* gates, const bool* open, Index first, Index past) {
   return best;
 }
 
-/// The choices of one head's queries, as ContentBlocks::made wants them.
+/// The choices of one head's queries, in the format of ContentBlocks::made.
 template <class T, MaskPolicy M>
 void choose_blocks(const AttentionProblem<T>& problem, const M& mask, Index item, Index head,
                    Index block, Index count, std::uint64_t* choices) {
@@ -240,7 +241,7 @@ void choose_blocks(const AttentionProblem<T>& problem, const M& mask, Index item
 template <class T, class M>
 ContentBlocks chosen(const AttentionProblem<T>& problem, const M& mask, Index block, Index count) {
   const MaskShape shape = mask_shape_of(problem);
-  block = smaller(block, larger(1, shape.keys));  // more is the same
+  block = smaller(block, larger(1, shape.keys));  // a larger block is the same block
   return ContentBlocks::made(
       shape, block,
       SharedArray<Index>::made(shape.batch,
@@ -252,20 +253,21 @@ ContentBlocks chosen(const AttentionProblem<T>& problem, const M& mask, Index bl
 
 }  // namespace detail
 
-/// Content-adaptive block-sparse attention: of `mask`, what every query chooses by content. Keys
-/// form blocks [i · block, (i + 1) · block) of positions; a query's gate of a block is its product
-/// with the mean of those keys of the block that `mask` shows it, and it keeps the `count` blocks
-/// with the largest gates. Its own block, in which it stands, is the first of them if it sees any
-/// of it; lower blocks come first among equals, and NaN before all, so that nothing hides it.
+/// Content-adaptive block-sparse attention: narrows `mask` to the key blocks that every query
+/// selects by content. Keys form blocks [i · block, (i + 1) · block) of positions. The gate of a
+/// block is the product of the query with the mean of the block's keys that `mask` shows it; the
+/// query keeps the `count` blocks with the largest gates. The block that contains the query's own
+/// position always comes first among them if the query sees any key of it. Among equal gates the
+/// lower block wins; NaN ranks above everything, so that it is never hidden.
 ///
-/// The result is a mask for `attention` on the same tensors and options, and lets through nothing
-/// that `mask` does not: a choice depends on nothing that its query may not see. Under Causal
-/// neither the past nor token by token differs by a bit, whatever comes later; padding, other
-/// texts of a pack, heads and batch items have no part in it where `mask` hides them.
+/// The result is a mask for `attention` on the same tensors and options. It shows nothing that
+/// `mask` hides, and a choice depends on nothing that its query may not see: under Causal, later
+/// tokens change no bit of it, and decoding token by token makes the same choices; padding, other
+/// sequences of a pack, other heads and batch items have no influence where `mask` hides them.
 ///
-/// Costs queries · keys / block · head_dim for each head. The choice has no gradient. Throws
-/// ShapeError for what attention refuses. After Lu et al. 2025 (MoBA), whose choice this is under
-/// Causal.
+/// Costs queries · keys / block · head_dim per head. The choice has no gradient. Throws ShapeError
+/// for the arguments that attention refuses. After Lu et al. 2025 (MoBA), which makes this choice
+/// under Causal.
 template <class Q, class K, class M, detail::IsOptions Options = detail::OptionsOf<Q>>
 auto block_top_k(const Q& queries, const K& keys, const M& mask, Index block, Index count,
                  const Options& options = {}) {

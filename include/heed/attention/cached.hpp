@@ -17,7 +17,7 @@ namespace heed {
 
 namespace detail {
 
-/// Calls run(MaskRef) with a mask under which nobody sees what a cache has forgotten.
+/// Calls run(MaskRef) with the mask that also hides the tokens forgotten by a cache.
 template <class Cache, class M, class Run>
 auto with_forgotten(const Cache& cache, const M& mask, const Run& run) {
   bool forgotten = false;
@@ -27,7 +27,7 @@ auto with_forgotten(const Cache& cache, const M& mask, const Run& run) {
   return run(MaskRef(kept));
 }
 
-/// The checked call of queries to a cache of `lengths` tokens, whose pages `tables` will name.
+/// The checked call of queries against a cache of `lengths` tokens, whose pages `tables` will list.
 template <class Q, class Cache, class M, class Out, class T>
 AttentionProblem<T> cache_call(const Q& queries, const Cache& cache, std::span<const Index> lengths,
                                const Tensor<const Index*, 1>& tables, const M& mask, const Out& out,
@@ -42,8 +42,8 @@ AttentionProblem<T> cache_call(const Q& queries, const Cache& cache, std::span<c
   return problem;
 }
 
-/// Attention to a cache that has `lengths` tokens once `append()` was called, which comes behind
-/// every check and before anything is written.
+/// Attention over a cache that will hold `lengths` tokens after `append()`, which is called after
+/// every check and before the first write.
 template <class Q, class Held, class Stored, class M, class Out, class T, class Append>
 void attend_to_cache(const Q& queries, const KeyValueCache<Held, Stored>& cache,
                      std::span<const Index> lengths, const M& mask, Out& out,
@@ -60,11 +60,11 @@ void attend_to_cache(const Q& queries, const KeyValueCache<Held, Stored>& cache,
   with_forgotten(cache, mask, [&](const MaskRef& kept) { run_attention(problem, kept); });
 }
 
-/// Takes tokens that were appended to every sequence back, unless they are kept.
+/// Removes the tokens appended to every sequence again, unless `kept` is set.
 template <class Cache>
 struct Appended {
   Cache& cache;
-  Index tokens;  // of each sequence
+  Index tokens;  // per sequence
   bool kept = false;
   ~Appended() {
     if (kept) return;
@@ -76,13 +76,13 @@ struct Appended {
 
 }  // namespace detail
 
-/// Attention of queries (batch, heads, queries, head_dim) to the tokens of a cache; out (batch,
-/// heads, queries, value_dim). Positions are those of the sequences: unless `first_query` says
-/// otherwise the last query is the last token, so append first, then attend, with the mask that
-/// serves the whole sequence. Each batch item sees its own length; what is beyond it, or forgotten,
-/// is as masked. The bits are those of `attention` on the same keys and values in tensors; float
-/// and double queries see stored bfloat16 as their own type, bfloat16 queries want it.
-/// Without a mask every query sees every token.
+/// Attention of queries (batch, heads, queries, head_dim) over the tokens of a cache; out (batch,
+/// heads, queries, value_dim). Positions are positions in the sequences: unless `first_query` is
+/// set, the last query is the last token, so append first, then attend, with the mask for the whole
+/// sequence. Each batch item has its own length; tokens past it and forgotten tokens are masked.
+/// The bits are those of `attention` with the same keys and values in tensors. A cache that stores
+/// bfloat16 serves float and double queries, computed in their own type; bfloat16 queries require
+/// such a cache. Without a mask every query sees every token.
 template <class Q, class Held, class Stored, class M, detail::MeantAsResult Out,
           detail::IsOptions Options = detail::OptionsOf<Q>>
 void attention(const Q& queries, const KeyValueCache<Held, Stored>& cache, const M& mask, Out&& out,
@@ -98,7 +98,7 @@ void attention(const Q& queries, const KeyValueCache<Held, Stored>& cache, Out&&
   attention(queries, cache, masks::Full{}, out, options);
 }
 
-/// The same, with the result as a new tensor of the queries' rank.
+/// The same, returning a new tensor of the queries' rank.
 template <class Q, class Held, class Stored, detail::MeantAsMask M,
           detail::IsOptions Options = detail::OptionsOf<Q>>
 auto attention(const Q& queries, const KeyValueCache<Held, Stored>& cache, const M& mask,
@@ -118,12 +118,12 @@ auto attention(const Q& queries, const KeyValueCache<Held, Stored>& cache,
   return attention(queries, cache, masks::Full{}, options);
 }
 
-/// One step of decoding: `append` and `attention` in one call. The next tokens of every sequence,
-/// keys (batch, kv_heads, tokens, head_dim) and values likewise, go to the cache, and the queries
-/// (batch, heads, queries, head_dim) attend to these and all before them; out (batch, heads,
+/// One decoding step, `append` and `attention` in one call: appends the next tokens of every
+/// sequence, keys (batch, kv_heads, tokens, head_dim) and values likewise, then lets the queries
+/// (batch, heads, queries, head_dim) attend to them and to all tokens before; out (batch, heads,
 /// queries, value_dim). A prompt is the same call with more tokens. Rank 3 and 2 as for
-/// `attention`. Throws what `append` and `attention` throw, and leaves the cache as it was then:
-/// shapes, options and the mask are checked before anything is written.
+/// `attention`. Throws the errors of `append` and `attention` and then leaves the cache unchanged:
+/// shapes, options and the mask are checked before the first write.
 template <class Q, class K, class V, class Held, class Stored, class M, detail::MeantAsResult Out,
           detail::IsOptions Options = detail::OptionsOf<Q>>
 void decode(const Q& queries, const K& keys, const V& values, KeyValueCache<Held, Stored>& cache,
@@ -146,7 +146,7 @@ void decode(const Q& queries, const K& keys, const V& values, KeyValueCache<Held
   }
 }
 
-/// The same, with the result as a new tensor of the queries' rank.
+/// The same, returning a new tensor of the queries' rank.
 template <class Q, class K, class V, class Held, class Stored, class M,
           detail::IsOptions Options = detail::OptionsOf<Q>>
 auto decode(const Q& queries, const K& keys, const V& values, KeyValueCache<Held, Stored>& cache,

@@ -16,21 +16,21 @@
 
 namespace heed {
 
-/// Attention, fused: out = softmax(scale · queries · keysᵀ, masked) · values, without ever holding
-/// the scores. Exact, in the inputs' own scalar type (bfloat16: in float, with weights rounded to
-/// bfloat16 where the CPU multiplies those, and results rounded once); tiles that the mask lets
-/// nothing through are not computed; memory is O(length).
+/// Fused attention: out = softmax(scale · queries · keysᵀ, masked) · values, without storing the
+/// scores. Exact, in the scalar type of the inputs. bfloat16 is computed in float, with weights
+/// rounded to bfloat16 where the CPU multiplies bfloat16, and results are rounded once. Tiles in
+/// which the mask hides everything are skipped; memory is O(length).
 ///
-/// Shapes (batch, heads, length, dim), or rank 3 or 2 without the leading axes, any strides:
-/// queries (…, heads, queries, head_dim), keys (…, key heads, keys, head_dim), values (…, key
-/// heads, keys, value_dim), out (…, heads, queries, value_dim). Key heads divide heads: query head
-/// h reads key head h / (heads / key heads). A query that sees no key gives 0 and log-sum-exp −inf.
-/// Throws, before anything is written, ShapeError for shapes or a mask that do not fit and for an
-/// out that overlaps an input, InvalidArgument for options out of their range. What exactly is
-/// promised: docs/contract.md. Vaswani et al. 2017; tiled after Dao et al. 2022 (FlashAttention).
+/// Shapes: (batch, heads, length, dim), or rank 3 or 2 without the leading axes, any strides.
+/// queries (…, heads, queries, head_dim), keys (…, kv_heads, keys, head_dim), values (…, kv_heads,
+/// keys, value_dim), out (…, heads, queries, value_dim). kv_heads divides heads: query head h reads
+/// key head h / (heads / kv_heads). A query that sees no key gives 0 and log-sum-exp −inf. Throws,
+/// before the first write, ShapeError for shapes or a mask that do not fit and for an out that
+/// overlaps an input, InvalidArgument for options out of range. The exact guarantees:
+/// docs/contract.md. Vaswani et al. 2017; tiled after Dao et al. 2022 (FlashAttention).
 ///
-/// Without a mask every query sees every key. A mask is one of heed::masks, a struct of the
-/// caller's (docs/08) or a lambda (Index query, Index key) or (Position) that answers with a bool.
+/// A mask is one of heed::masks, a struct of your own (docs/08), or a lambda of (Index query, Index
+/// key) or (Position) that returns bool. Without a mask every query sees every key.
 template <class Q, detail::MeantAsKeys K, class V, class M, detail::MeantAsResult Out,
           detail::IsOptions Options = detail::OptionsOf<Q>>
 void attention(const Q& queries, const K& keys, const V& values, const M& mask, Out&& out,
@@ -54,8 +54,7 @@ void attention(const Q& queries, const K& keys, const V& values, Out&& out,
   attention(queries, keys, values, masks::Full{}, out, options);
 }
 
-/// The same, with the result as a new tensor of the queries' rank, or a new Eigen matrix if the
-/// queries are Eigen's.
+/// The same, returning a new tensor of the queries' rank, or a new Eigen matrix for Eigen queries.
 template <class Q, detail::MeantAsKeys K, class V, detail::MeantAsMask M,
           detail::IsOptions Options = detail::OptionsOf<Q>>
 auto attention(const Q& queries, const K& keys, const V& values, const M& mask,

@@ -19,20 +19,20 @@
 
 namespace heed {
 
-/// What a KeyValueCache holds and in which pieces. `KeyValueCache<T>::for_tokens` counts the pages.
+/// The sizes of a KeyValueCache and of its pages. `KeyValueCache<T>::for_tokens` counts the pages.
 struct CacheShape {
   static constexpr Index same_as_keys = -1;
   Index batch = 1;  // sequences
   Index kv_heads = 1;
   Index head_dim = 1;
   Index value_dim = same_as_keys;  // same_as_keys: head_dim
-  /// Tokens in a page, a multiple of 16. Multiples of 96 are read without copying.
+  /// Tokens per page, a multiple of 16. Pages of a multiple of 96 are read without copying.
   Index page_size = 96;
-  /// Pages in all, for all sequences.
+  /// Total number of pages, for all sequences.
   Index pages = 1;
 
-  /// One page per sequence, of at least `length` tokens: a contiguous cache. Throws ShapeError for
-  /// lengths that are negative or too long to round up.
+  /// A contiguous cache: one page per sequence, of at least `length` tokens. Throws ShapeError for
+  /// a length that is negative or too large to round up.
   static CacheShape contiguous(Index batch, Index kv_heads, Index head_dim, Index value_dim,
                                Index length) {
     if (length < 0 || length > std::numeric_limits<Index>::max() - 95) {
@@ -41,8 +41,8 @@ struct CacheShape {
     const Index tokens = detail::larger((length + 95) / 96 * 96, 96);
     return {batch, kv_heads, head_dim, value_dim, tokens, batch};
   }
-  /// The same with pages enough for every sequence to have `length` tokens. Throws ShapeError where
-  /// they cannot be counted.
+  /// The same shape, with enough pages for `length` tokens in every sequence. Throws ShapeError if
+  /// the page count overflows.
   CacheShape for_tokens(Index length) const {
     CacheShape shape = *this;
     const bool sizes = batch >= 0 && length >= 0 && page_size > 0;
@@ -57,7 +57,7 @@ struct CacheShape {
 
 namespace detail {
 
-/// The shape with a value_dim, unless no cache can have it.
+/// The shape with value_dim filled in; throws if no cache can have this shape.
 inline CacheShape checked(CacheShape shape) {
   if (shape.value_dim == CacheShape::same_as_keys) shape.value_dim = shape.head_dim;
   if (shape.batch < 0 || shape.kv_heads < 0 || shape.head_dim < 0 || shape.value_dim < 0 ||
@@ -76,7 +76,7 @@ inline CacheShape checked(CacheShape shape) {
 
 }  // namespace detail
 
-/// A cache has no free page for what was to be appended; it is as it was before.
+/// The cache has too few free pages for an operation; the cache is unchanged.
 class CacheFull : public detail::ErrorAs<std::length_error> {
  public:
   using ErrorAs::ErrorAs;
@@ -84,7 +84,7 @@ class CacheFull : public detail::ErrorAs<std::length_error> {
 
 namespace detail {
 
-/// Pages by number, each with the count of sequences that hold it.
+/// The pages by number, each with a count of the sequences that hold it.
 class PagePool {
  public:
   explicit PagePool(Index pages) : holders_({pages}), free_({pages}), available_(pages) {
@@ -94,7 +94,7 @@ class PagePool {
   Index available() const { return available_; }
   Index holders(Index page) const { return holders_[page]; }
 
-  /// A page nobody holds, now held once. There must be one.
+  /// A free page, now held once. There must be one.
   Index take() {
     HEED_EXPECTS(available_ > 0);
     const Index page = free_[--available_];
@@ -108,33 +108,34 @@ class PagePool {
 
  private:
   Tensor<Index, 1> holders_;
-  Tensor<Index, 1> free_;  // the first `available_`, the next to be taken last
+  Tensor<Index, 1> free_;  // the first `available_` are free; the last of them is taken next
   Index available_;
 };
 
-/// Which pages the sequences of a cache stand on, in order: a list of page numbers for each.
+/// The page table of every sequence: its page numbers in order.
 class PageTables {
  public:
   explicit PageTables(Index sequences) : sizes_({sequences}), pages_({sequences, 0}) {}
 
   Index size(Index sequence) const { return sizes_[sequence]; }
-  /// The pages of a sequence; valid until there is room for more.
+  /// The pages of a sequence; valid until the next make_room.
   const Index* of(Index sequence) const { return pages_.data() + sequence * pages_.extent(1); }
   Index& at(Index sequence, Index i) { return pages_.data()[sequence * pages_.extent(1) + i]; }
   Index last(Index sequence) const { return of(sequence)[size(sequence) - 1]; }
 
-  /// Room for `count` pages of every sequence, so that pushing that many cannot fail.
+  /// Reserves room for `count` pages in every sequence, so that pushing that many cannot fail.
   void make_room(Index count) {
     if (count > pages_.extent(1)) widen(larger(count, larger(2 * pages_.extent(1), 8)));
   }
-  /// Where there is room.
+  /// Requires room.
   void push(Index sequence, Index page) {
     HEED_EXPECTS(size(sequence) < pages_.extent(1));
     at(sequence, sizes_[sequence]++) = page;
   }
   void pop(Index sequence) { --sizes_[sequence]; }
   void clear(Index sequence) { sizes_[sequence] = 0; }
-  /// Makes the list of `to` that of `from` in `tables`, which has the same width or less.
+  /// Copies the list of `from` in `tables`, which must not be wider than this one, to the list of
+  /// `to`.
   void copy(const PageTables& tables, Index from, Index to) {
     sizes_[to] = 0;
     for (Index i = 0; i < tables.size(from); ++i) push(to, tables.of(from)[i]);
@@ -153,17 +154,16 @@ class PageTables {
   }
 
   Tensor<Index, 1> sizes_;
-  Tensor<Index, 2> pages_;  // rows as wide as the longest list ever, the ends unused
+  Tensor<Index, 2> pages_;  // rows as wide as the longest list so far, unused at the end
 };
 
 }  // namespace detail
 
-/// Keys and values of the tokens so far, for attention one token, or some, at a time. Sequences
-/// grow by `append` and shrink by `truncate`; their pages can be shared (`fork`, `reorder`) and are
-/// copied when one of them is written to. `forget` gives back the pages of tokens that a sliding
-/// window has left behind. Stored as T or, in half the memory of float, as bfloat16.
-/// Every change happens or throws (ShapeError, CacheFull, bad_alloc) and leaves the cache as it
-/// was.
+/// Keys and values of all tokens so far, for attention one or several tokens at a time. Sequences
+/// grow by `append` and shrink by `truncate`. Sequences can share pages (`fork`, `reorder`); a
+/// shared page is copied when one of them writes to it. `forget` frees the pages of tokens that a
+/// sliding window has left behind. Stored as T, or as bfloat16 in half the memory of float. Every
+/// operation succeeds, or throws (ShapeError, CacheFull, bad_alloc) and leaves the cache unchanged.
 template <class T, class Stored = T>
 class KeyValueCache {
   static_assert(std::is_same_v<Stored, T> || std::is_same_v<Stored, bfloat16>,
@@ -178,25 +178,26 @@ class KeyValueCache {
         starts_({shape_.batch}),
         keys_({shape_.pages, shape_.kv_heads, shape_.page_size, shape_.head_dim}),
         values_({shape_.pages, shape_.kv_heads, shape_.page_size, shape_.value_dim}) {}
-  /// With pages, of shape.page_size, for `length` tokens of every sequence. Throws ShapeError.
+  /// A cache with enough pages, of shape.page_size, for `length` tokens in every sequence. Throws
+  /// ShapeError.
   static KeyValueCache for_tokens(const CacheShape& shape, Index length) {
     return KeyValueCache(shape.for_tokens(length));
   }
   KeyValueCache(const KeyValueCache&) = default;
   KeyValueCache(KeyValueCache&&) noexcept = default;
   KeyValueCache& operator=(KeyValueCache&&) noexcept = default;
-  /// Whole or not at all, where memory runs out.
+  /// Leaves this cache unchanged if memory runs out.
   KeyValueCache& operator=(const KeyValueCache& other) { return *this = KeyValueCache(other); }
 
   const CacheShape& shape() const { return shape_; }
-  /// Tokens of each sequence, forgotten ones included: the position of the next one.
+  /// Number of tokens of each sequence, including forgotten ones: the position of its next token.
   std::span<const Index> lengths() const { return lengths_; }
   Index length(Index item) const { return lengths_[slot(item)]; }
   /// The first token of each sequence that is not forgotten.
   std::span<const Index> starts() const { return starts_; }
   Index free_pages() const { return pool_.available(); }
 
-  /// Tokens behind those of one sequence: keys (kv_heads, tokens, head_dim), values likewise.
+  /// Appends tokens to one sequence: keys (kv_heads, tokens, head_dim), values likewise.
   void append(Index item, const TensorView<const T, 3>& keys,
               const TensorView<const T, 3>& values) {
     slot(item);
@@ -221,8 +222,7 @@ class KeyValueCache {
     lengths_[slot(item)] += tokens;
   }
 
-  /// Tokens behind those of every sequence: keys (batch, kv_heads, tokens, head_dim), values
-  /// likewise.
+  /// Appends tokens to every sequence: keys (batch, kv_heads, tokens, head_dim), values likewise.
   template <Viewable K, Viewable V>
   void append(const K& keys, const V& values) {
     const TensorView<const T, 4> k = view_of(keys), v = view_of(values);
@@ -244,7 +244,7 @@ class KeyValueCache {
     for (Index i = 0; i < shape_.batch; ++i) append(i, k.select(0, i), v.select(0, i));
   }
 
-  /// Takes the last tokens back, down to `length`.
+  /// Removes tokens from the end, down to `length`.
   void truncate(Index item, Index length) {
     if (length < starts_[slot(item)] || length > this->length(item)) {
       throw_shape_error("KeyValueCache: truncate to ", length, " tokens where there are ",
@@ -258,8 +258,8 @@ class KeyValueCache {
     lengths_[slot(item)] = length;
   }
 
-  /// Gives back the pages whose tokens all stand before `position`. Masks need not know: forgotten
-  /// tokens are seen by nobody.
+  /// Frees the pages whose tokens all precede `position`. No mask has to account for this: no query
+  /// sees a forgotten token.
   void forget(Index item, Index position) {
     const Index end = detail::smaller(position, length(item)) / shape_.page_size;
     for (Index page = starts_[slot(item)] / shape_.page_size; page < end; ++page) {
@@ -269,7 +269,7 @@ class KeyValueCache {
     starts_[slot(item)] = detail::larger(starts_[slot(item)], end * shape_.page_size);
   }
 
-  /// Sequence `to` becomes a copy of `from` that shares its pages.
+  /// Makes sequence `to` a copy of `from` that shares its pages.
   void fork(Index from, Index to) {
     if (slot(from) == slot(to)) return;
     hold(tables_, from);
@@ -283,8 +283,10 @@ class KeyValueCache {
     detail::PageTables tables;
     Tensor<Index, 1> lengths, starts;
   };
-  /// Sequence i becomes what sequence parents[i] was, with `places()` of now taking no memory.
+  /// The current page tables, lengths and starts, for `reorder`.
   Places places() const { return {tables_, lengths_, starts_}; }
+  /// Makes each sequence i a copy of the former sequence parents[i]. Given the current `places()`,
+  /// it allocates nothing.
   void reorder(std::span<const Index> parents) { reorder(parents, places()); }
   void reorder(std::span<const Index> parents, const Places& now) {
     if (static_cast<Index>(parents.size()) != shape_.batch) {
@@ -302,8 +304,8 @@ class KeyValueCache {
     }
   }
 
-  /// Keys and values of up to `length` tokens as attention in T reads them, through `tables`, which
-  /// `find_pages` fills in.
+  /// Keys and values of up to `length` tokens, as attention in Compute reads them, through
+  /// `tables`, which `find_pages` fills in.
   template <class Compute>
   detail::Operand<Compute> keys(const Tensor<const Index*, 1>& tables, Index length) const {
     return {keys_.data(),
@@ -323,7 +325,7 @@ class KeyValueCache {
   }
 
  private:
-  /// One head's part of a token.
+  /// Stores one head's part of a token.
   static void store_row(const TensorView<const T, 3>& from, Index head, Index token, Stored* to) {
     if constexpr (std::is_same_v<T, Stored>) {
       if (from.stride(2) == 1 && from.extent(2) > 0) {
@@ -360,18 +362,18 @@ class KeyValueCache {
         "KeyValueCache: ", pages, " more pages wanted, ", pool_.available(), " of ", shape_.pages,
         " free: truncate or forget tokens, or make it of more pages")));
   }
-  /// Pages behind its own that `tokens` more of a sequence need.
+  /// New pages needed to append `tokens` to a sequence.
   Index missing(Index item, Index tokens) const {
     const Index room = tables_.size(item) * shape_.page_size - length(item);
     return tokens <= room ? 0 : (tokens - room - 1) / shape_.page_size + 1;
   }
-  /// How many sequences hold the page that the next token of this one goes to; 0 if it is a new
-  /// one.
+  /// Number of sequences that hold the page where this sequence's next token goes; 0 for a new
+  /// page.
   Index holders_of_partial_page(Index item) const {
     return length(item) % shape_.page_size == 0 ? 0 : pool_.holders(tables_.last(item));
   }
-  /// Whether a sequence must copy its last page, when those before it have been appended to: the
-  /// last to write to a page has it alone.
+  /// Whether a sequence must copy its last page when every sequence before it has been appended to:
+  /// the last of those that share a page writes to it without a copy.
   bool copies_in_its_turn(Index item) const {
     Index holders = holders_of_partial_page(item);
     for (Index i = 0; i < item && holders > 1; ++i) {
@@ -379,7 +381,7 @@ class KeyValueCache {
     }
     return holders > 1;
   }
-  /// Puts a copy in the place of a sequence's last page, which others hold too.
+  /// Replaces a sequence's last page, which others hold too, by a copy.
   void own_last_page(Index item) {
     Index& last = tables_.at(item, tables_.size(item) - 1);
     const Index copy = pool_.take();

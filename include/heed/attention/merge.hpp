@@ -34,10 +34,11 @@ void check_parts(const TensorView<T, 4>& out, const TensorView<T, 3>& lse,
 
 }  // namespace detail
 
-/// Attention of the same queries to two disjoint sets of keys, as one: `out` and `log_sum_exp` take
-/// in `other` and `other_log_sum_exp`. Shapes as `attention` writes them (any rank it takes); a set
-/// that a query sees nothing of (log-sum-exp −inf) changes nothing. For keys that come from
-/// different places: a shared prompt, another machine, an older window.
+/// Merges attention over two disjoint sets of keys: `out` and `log_sum_exp` absorb `other` and
+/// `other_log_sum_exp`, as if the same queries had attended to both sets at once. Shapes as
+/// `attention` writes them, of any rank it takes. A set of which a query sees nothing (log-sum-exp
+/// −inf) changes nothing. For keys in different places: a shared prompt, another machine, an older
+/// window.
 template <Viewable Out, Viewable Lse, Viewable Other, Viewable OtherLse>
 void merge(Out&& out, Lse&& log_sum_exp, const Other& other, const OtherLse& other_log_sum_exp) {
   using T = ValueOf<Out>;
@@ -56,7 +57,7 @@ void merge(Out&& out, Lse&& log_sum_exp, const Other& other, const OtherLse& oth
         const double keep = detail::exp(mine - larger), add = detail::exp(theirs - larger);
         const double sum = keep + add;
         for (Index d = 0; d < to.extent(3); ++d) {
-          // A part with weight 0 is absent, whatever it holds.
+          // A part with weight 0 counts as absent, whatever it holds.
           const double kept = keep == 0.0 ? 0.0 : keep * static_cast<double>(to(b, h, q, d));
           to(b, h, q, d) =
               static_cast<T>((kept + add * static_cast<double>(from(b, h, q, d))) / sum);

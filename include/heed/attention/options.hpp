@@ -16,20 +16,20 @@
 
 namespace heed {
 
-/// Dropout of attention weights, for training: each weight is zero with this probability, the
-/// others are divided by what is left. Which ones is a function of seed, layer and position alone:
-/// the same for every tiling, thread count and platform, in the forward pass and in the backward
-/// one. The probability is rounded to a multiple of 1/65536, the division to match. 0: no dropout.
+/// Dropout of attention weights, for training: each weight becomes zero with this probability; the
+/// others are divided by one minus it. The choice is a function of seed, layer and position alone:
+/// the same for every tiling, thread count and platform, and in the forward and backward pass. The
+/// probability is rounded to a multiple of 1/65536, and the divisor matches. 0: no dropout.
 struct WeightDropout {
   float probability = 0;
   std::uint64_t seed = 0;
-  std::uint64_t layer = 0;  // tells layers of one seed apart
+  std::uint64_t layer = 0;  // distinguishes layers that share a seed
 };
 
 namespace detail {
 
-/// A WeightDropout in the units it is decided in: of 65536 equally likely draws the first `dropped`
-/// ones are dropped.
+/// A WeightDropout in units of its draws: of 65536 equally likely values, the first `dropped` are
+/// dropped.
 struct DropoutDraws {
   std::uint32_t dropped = 0;
   PhiloxKey key{};
@@ -65,53 +65,54 @@ struct DropoutDraws {
 
 }  // namespace detail
 
-/// Whether dropout leaves the weight at a position (absolute, as masks see it).
+/// Whether dropout keeps the weight at a position (absolute, as masks see it).
 inline bool keeps(const WeightDropout& dropout, const Position& at) {
   return (detail::DropoutDraws(dropout).keep(at, at.key >> 3) >> (at.key & 7) & 1) != 0;
 }
 
-/// `first_query` for causal masks that line up the first query with the first key ("top-left");
-/// without it the last query lines up with the last key ("bottom-right").
+/// `first_query` for causal masks that align the first query with the first key ("top-left"); the
+/// default aligns the last query with the last key ("bottom-right").
 inline constexpr Index top_left = 0;
 
-/// How attention is computed, beyond its tensors and mask. Every default is the usual one. Keeps
-/// its arrays and its score_function; tensors (log_sum_exp, relative_bias, bias) it looks at, which
-/// does not compile for temporary ones.
+/// Options of attention beyond its tensors and mask. Every default is the usual choice. Owns its
+/// arrays and its score_function, but refers to its tensors (log_sum_exp, relative_bias, bias), so
+/// temporary tensors do not compile.
 template <class T>
 struct AttentionOptions {
   /// Factor on queries · keys; any finite value. Default 1 / √head_dim.
   std::optional<T> scale = {};
   /// Absolute position of the first query, as masks see it. Default keys − queries: the last query
-  /// lines up with the last key, as in decoding with a cache. `top_left` for the other convention.
+  /// aligns with the last key, as in decoding with a cache. `top_left` for the other convention.
   std::optional<Index> first_query = {};
-  /// One first query per batch item in place of `first_query`, for sequences of unequal history.
+  /// One first query per batch item instead of `first_query`, for sequences with histories of
+  /// different lengths.
   OwnedArray<Index> first_queries = {};
-  /// How many keys each batch item has, of those the tensors hold; the others are not looked at.
-  /// Default: all. The last query lines up with the last of these, unless first_query is given.
+  /// Number of keys of each batch item; keys in the tensors past it are not read. Default: all.
+  /// Unless first_query is given, the last query aligns with the last of these keys.
   OwnedArray<Index> key_counts = {};
   /// Receives ln Σ exp(score) over visible keys, −inf for a query that sees none: (batch, heads,
   /// queries), or rank 2 or 1 without the leading axes.
   OptionalView<T, 3> log_sum_exp = {};
 
-  // Changes of scores, any of them together, in this order: scale, softcap, biases, score_function,
-  // mask, softmax with sinks, dropout.
+  // Score modifications. They combine freely and apply in this order: scale, softcap, biases,
+  // score_function, mask, softmax with sinks, dropout.
 
-  /// Above 0: scores become softcap · tanh(score / softcap).
+  /// If above 0, scores become softcap · tanh(score / softcap).
   T softcap = 0;
-  /// One per head (alibi_slopes(heads)): − slope · |query − key| is added.
+  /// One per head (see alibi_slopes(heads)): adds −slope · |query − key|.
   OwnedArray<T> alibi_slopes = {};
-  /// (heads or 1, 2·r + 1): what is added at distance key − query = −r … r, the ends holding for
-  /// everything beyond. A view: `relative_bias` makes the tensor of a T5 table.
+  /// (heads or 1, 2·r + 1): the bias at distance key − query = −r … r; the two ends apply to
+  /// everything beyond. A view: `relative_bias` builds the tensor from a T5 table.
   TensorView<const T, 2> relative_bias = {};
-  /// Added to scores: (batch, heads, queries, keys), or rank 3 to 1 without the leading axes. An
-  /// extent of 1 holds for all. A bias of −inf takes its key away from its query, as the additive
-  /// masks of other libraries do; a mask does it without reading anything.
+  /// Added to the scores: (batch, heads, queries, keys), or rank 3 to 1 without the leading axes; an
+  /// axis of extent 1 is broadcast. A bias of −inf hides a key from a query, like the additive masks
+  /// of other libraries; a mask does so without reading memory.
   OptionalView<const T, 4> bias = {};
-  /// A user's function of score and position.
+  /// A user-defined function of score and position.
   ScoreFunction<T> score_function = {};
-  /// One per head: e^sink stands in the sum that weights are divided by, as a key without value.
+  /// One per head: adds e^sink to the sum that weights are divided by, like a key without a value.
   OwnedArray<T> sinks = {};
-  /// Drops weights; for training.
+  /// Drops weights at random; for training.
   WeightDropout dropout = {};
 };
 

@@ -15,9 +15,9 @@
 
 namespace heed {
 
-/// Where the sequences of a packed batch begin and end: sequence s has the queries [queries[s],
-/// queries[s + 1]) and the keys [keys[s], keys[s + 1]). One array for both in self-attention.
-/// Refers to arrays that have a name, which must outlive it, and keeps temporary ones.
+/// The borders of the sequences in a packed batch: sequence s has the queries [queries[s],
+/// queries[s + 1]) and the keys [keys[s], keys[s + 1]). Self-attention needs one array for both.
+/// Refers to named arrays, which must outlive it; keeps temporary ones.
 struct PackedOffsets {
   template <class Offsets>
   requires(std::is_convertible_v<const Offsets&, std::span<const Index>>)
@@ -73,7 +73,7 @@ AttentionProblem<T> one_sequence(const AttentionProblem<T>& packed, const Packed
   return one;
 }
 
-/// Fails for what cannot be told apart by sequence.
+/// Refuses a call that cannot be split by sequence.
 template <class T>
 void check_packed(const AttentionProblem<T>& packed, const PackedOffsets& offsets,
                   const AttentionOptions<T>& options) {
@@ -90,7 +90,8 @@ void check_packed(const AttentionProblem<T>& packed, const PackedOffsets& offset
   }
 }
 
-/// What a mask has to fit: the largest sequence, and wherever queries of any stand.
+/// The shape a mask has to fit: the size of the largest sequence and the range of all query
+/// positions.
 template <class T>
 MaskShape packed_mask_shape(const AttentionProblem<T>& packed, const PackedOffsets& offsets) {
   MaskShape all{offsets.count(), packed.heads(), 0, 0};
@@ -104,8 +105,8 @@ MaskShape packed_mask_shape(const AttentionProblem<T>& packed, const PackedOffse
   return all;
 }
 
-/// Calls run(sequence). Many sequences: one each for the threads. A few: the threads share one
-/// after the other.
+/// Calls run(sequence). Many sequences run in parallel, one per thread at a time; a few run in
+/// order, each on all threads.
 template <class Run>
 void for_each_sequence(const PackedOffsets& offsets, const Run& run) {
   if (offsets.count() >= 4 * thread_count()) {
@@ -117,10 +118,10 @@ void for_each_sequence(const PackedOffsets& offsets, const Run& run) {
 
 }  // namespace detail
 
-/// Attention within each of many sequences that stand one behind the other in one buffer: no
-/// padding is stored or computed. queries (heads, tokens, head_dim), keys and values (kv_heads,
-/// tokens, dim), out (heads, tokens, value_dim). The mask sees each sequence by itself: positions
-/// count from its begin, and `batch` is its number. As if every sequence were an `attention` call.
+/// Attention within each of many sequences stored back to back in one buffer: no padding is stored
+/// or computed. queries (heads, tokens, head_dim), keys and values (kv_heads, tokens, dim), out
+/// (heads, tokens, value_dim). The result is that of one `attention` call per sequence. The mask
+/// sees every sequence by itself: positions count from its start, and `batch` is its number.
 /// Without a mask every query sees every key of its sequence.
 template <class Q, class K, class V, class M, detail::MeantAsResult Out,
           detail::IsOptions Options = detail::OptionsOf<Q>>
@@ -147,7 +148,7 @@ void packed_attention(const Q& queries, const K& keys, const V& values,
   packed_attention(queries, keys, values, offsets, masks::Full{}, out, options);
 }
 
-/// The same, with the result as a new tensor of the queries' rank.
+/// The same, returning a new tensor of the queries' rank.
 template <class Q, class K, class V, detail::MeantAsMask M,
           detail::IsOptions Options = detail::OptionsOf<Q>>
 auto packed_attention(const Q& queries, const K& keys, const V& values,
@@ -168,7 +169,8 @@ auto packed_attention(const Q& queries, const K& keys, const V& values,
 
 namespace detail {
 
-/// A gradient of something that all sequences share: summed over them in double, in their order.
+/// The gradient of an input that all sequences share: summed over the sequences in order, in
+/// double.
 template <class T>
 class SequenceSum {
  public:
@@ -177,7 +179,7 @@ class SequenceSum {
     for (double& value : total_) value = 0;
   }
 
-  /// Where one sequence's gradient goes before it is added.
+  /// The gradient of one sequence, before it is added.
   TensorView<T, 2> part() { return part_.view(); }
   void add() {
     for (Index i = 0; i < part_.size(); ++i) {
@@ -216,7 +218,7 @@ BackwardProblem<T> one_sequence(const BackwardProblem<T>& packed, const PackedOf
   return one;
 }
 
-/// The sequences one after the other, and the gradients that they share.
+/// Runs the sequences in order and sums the gradients they share.
 template <class T>
 void run_packed_sums(const BackwardProblem<T>& packed, const PackedOffsets& offsets,
                      const MaskRef& mask) {
@@ -242,11 +244,11 @@ void run_packed_sums(const BackwardProblem<T>& packed, const PackedOffsets& offs
 
 }  // namespace detail
 
-/// Gradients of packed_attention: as if every sequence were an attention_backward call, with
-/// nothing computed between sequences. Gradients of slopes, sinks and the relative table are their
-/// sums over all sequences. `output` and `log_sum_exp` are what packed_attention gave; shapes are
-/// those of its tensors, and the gradients' those of what they belong to. Throws ShapeError, before
-/// anything is written, for what attention_backward or packed_attention refuse.
+/// Gradients of packed_attention, those of one attention_backward call per sequence; nothing is
+/// computed across sequences. Gradients of slopes, sinks and the relative table are sums over all
+/// sequences. `output` and `log_sum_exp` are the results of packed_attention, with their shapes;
+/// each gradient has the shape of its tensor. Throws ShapeError, before the first write, for the
+/// arguments that attention_backward or packed_attention refuses.
 template <class Q, class K, class V, class M, class Out, class Lse, class GradOut, class GradQ,
           class GradK, class GradV, detail::IsOptions Options = detail::OptionsOf<Q>>
 void packed_attention_backward(const Q& queries, const K& keys, const V& values,

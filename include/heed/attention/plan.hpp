@@ -13,7 +13,7 @@ namespace heed {
 
 namespace detail {
 
-/// The plan of a checked call, with the tiles that its mask leaves.
+/// The plan of a checked call, including the tile counts under its mask.
 template <class T>
 AttentionPlan counted_plan(const AttentionProblem<T>& problem, const MaskRef& mask) {
   AttentionPlan plan = plan_of(problem, mask);
@@ -40,8 +40,8 @@ AttentionPlan counted_plan(const AttentionProblem<T>& problem, const MaskRef& ma
 
 }  // namespace detail
 
-/// How `attention(queries, keys, values, mask, …, options)` is computed, and why: nothing is chosen
-/// unseen. Throws what the call throws.
+/// The plan of `attention(queries, keys, values, mask, …, options)`: how the call is computed, and
+/// why. No choice is hidden. Throws the errors of the call.
 template <class Q, detail::MeantAsKeys K, class V, detail::MeantAsMask M,
           detail::IsOptions Options = detail::OptionsOf<Q>>
 AttentionPlan plan(const Q& queries, const K& keys, const V& values, const M& mask,
@@ -62,7 +62,7 @@ AttentionPlan plan(const Q& queries, const K& keys, const V& values, const M& ma
     return {};
   }
 }
-/// The same for values that are as wide as the keys.
+/// The same for values as wide as the keys.
 template <class Q, detail::MeantAsKeys K, detail::MeantAsMask M,
           detail::IsOptions Options = detail::OptionsOf<Q>>
 AttentionPlan plan(const Q& queries, const K& keys, const M& mask, const Options& options = {}) {

@@ -16,8 +16,8 @@ namespace heed {
 
 namespace detail {
 
-/// scale · q · k. Where that overflows in the units of the kernels, which multiply queries first,
-/// it is what it is there: ±inf or NaN.
+/// scale · q · k. The kernels scale the queries first; where that overflows in their units, the
+/// result here is the same ±inf or NaN.
 template <class T>
 T reference_product(const AttentionProblem<T>& problem, const Position& at, Index query) {
   const T factor = query_factor(problem);
@@ -34,14 +34,14 @@ T reference_product(const AttentionProblem<T>& problem, const Position& at, Inde
   return factor == T{0} ? T{0} : bits * (problem.scale / factor);
 }
 
-/// A score and what is added to it, as the kernels' units have room for them.
+/// The sum of a score and a bias; ±inf where the kernels' units, which are larger, have overflowed.
 template <class T>
 T reference_sum(const AttentionProblem<T>& problem, T score, T bias) {
   if (problem.changes.function.given()) return score + bias;
   return within_range(within_range(score) + within_range(bias));
 }
 
-/// scale → softcap → biases → the user's function.
+/// scale → softcap → biases → score function.
 template <class T>
 T reference_changed(const AttentionProblem<T>& problem, const Position& at, Index query) {
   const auto& changes = problem.changes;
@@ -57,7 +57,7 @@ T reference_changed(const AttentionProblem<T>& problem, const Position& at, Inde
   return within_range(score);
 }
 
-/// One row of scores as the definition has them, −inf where the mask forbids.
+/// One row of scores by definition, −inf where the mask hides the key.
 template <class T, MaskPolicy M>
 void reference_scores(const AttentionProblem<T>& problem, const M& mask, Index item, Index head,
                       Index query, std::vector<T>& scores) {
@@ -71,7 +71,8 @@ void reference_scores(const AttentionProblem<T>& problem, const M& mask, Index i
   }
 }
 
-/// Zeros for the weights that dropout takes, the others divided by the share that stays.
+/// Sets the weights that dropout drops to zero and divides the others by the probability of
+/// staying.
 template <class T>
 void reference_dropout(const AttentionProblem<T>& problem, Position at, std::vector<T>& weights) {
   if (!problem.changes.drops()) return;
@@ -104,10 +105,10 @@ T reference_softmax(std::vector<T>& scores, T sink = -std::numeric_limits<T>::in
 
 }  // namespace detail
 
-/// The definition of attention, as the formula reads: every score, a softmax over each row, a
-/// weighted sum of values. Same arguments as `attention`, any floating-point type, plain loops,
-/// O(keys) memory; the measure that the fused kernel is tested against. A masked key is not looked
-/// at: its values are skipped, not multiplied by 0.
+/// Attention by definition, as the formula reads: every score, a softmax over each row, a weighted
+/// sum of values. Same arguments as `attention`, any floating-point type, plain loops, O(keys)
+/// memory. The tests compare the fused kernel with it. A masked key is not read: its value is
+/// skipped, not multiplied by 0.
 template <Viewable Q, Viewable K, Viewable V, MaskPolicy M, Viewable Out>
 void reference_attention(const Q& queries, const K& keys, const V& values, const M& mask, Out&& out,
                          const AttentionOptions<ValueOf<Q>>& options = {}) {
@@ -146,7 +147,7 @@ void reference_attention(const Q& queries, const K& keys, const V& values, const
 
 namespace detail {
 
-/// One visible score on its way forward: s = f(cap · tanh(scale · q · k / cap) + biases), and its
+/// One visible score of the forward pass, s = f(cap · tanh(scale · q · k / cap) + biases), and its
 /// derivatives with respect to the biases and to scale · q · k.
 template <class T>
 struct ReferenceScore {
@@ -182,7 +183,7 @@ ReferenceScore<T> reference_score(const AttentionProblem<T>& call, const Positio
   return result;
 }
 
-/// Adds the gradient of a score to those of the biases it holds, each wanted or not.
+/// Adds the gradient of a score to the gradients of its biases, where wanted.
 template <class T>
 void reference_biases(const BackwardProblem<T>& problem, const Position& at, Index query, T grad) {
   const auto& more = problem.more;
@@ -203,8 +204,9 @@ void reference_biases(const BackwardProblem<T>& problem, const Position& at, Ind
   relative(relative.extent(0) == 1 ? 0 : at.head, within + reach) += grad;
 }
 
-/// What one visible pair gives: its weight P = exp(s − lse) is known again from the log-sum-exp,
-/// and the gradient of s is P · (dP − delta), with dP = dO · v. Dropout leaves some of P and dP.
+/// Adds the gradients of one visible pair. Its weight P = exp(s − lse) is recomputed from the
+/// log-sum-exp; the gradient of s is P · (dP − delta), with dP = dO · v. Dropout drops some of P
+/// and dP.
 template <class T>
 void reference_pair(const BackwardProblem<T>& problem, const Position& at, Index query, T delta) {
   const auto& call = problem.forward;
@@ -233,7 +235,7 @@ void reference_pair(const BackwardProblem<T>& problem, const Position& at, Index
   reference_biases(problem, at, query, grad_score * score.by_bias);
 }
 
-/// delta = Σ_d dO · O, less the gradient of the log-sum-exp: the derivative of P's denominator.
+/// delta = Σ_d dO · O minus the gradient of the log-sum-exp: the derivative of P's denominator.
 template <class T>
 T reference_delta(const BackwardProblem<T>& problem, Index item, Index head, Index query) {
   T delta = 0;
@@ -244,8 +246,8 @@ T reference_delta(const BackwardProblem<T>& problem, Index item, Index head, Ind
   return given.given() ? delta - given.view()(item, head, query) : delta;
 }
 
-/// A sink is a key without value: dP = 0, so that its gradient is −P · delta. A query that sees no
-/// key has output 0, whatever its grad_output holds.
+/// A sink is a key without a value: dP = 0, so its gradient is −P · delta. A query that sees no key
+/// has output 0, whatever its grad_output holds.
 template <class T>
 void reference_sink(const BackwardProblem<T>& problem, Index item, Index head, Index query, T delta,
                     bool sees) {
@@ -273,10 +275,10 @@ void write_zeros(const TensorView<T, Rank>& view) {
 
 }  // namespace detail
 
-/// The definition of the gradients of attention, as the formulas read: pair by pair of a query and
-/// a key it sees. Same arguments as `attention_backward`, any floating-point type, plain loops; the
-/// measure that the fused kernel is tested against. A masked pair is not looked at, and a query
-/// with log-sum-exp −inf, which saw nothing, has gradient 0 and adds nothing to any other.
+/// The gradients of attention by definition, as the formulas read: pair by pair of a query and a
+/// key it sees. Same arguments as `attention_backward`, any floating-point type, plain loops. The
+/// tests compare the fused kernel with it. A masked pair is not read. A query with log-sum-exp
+/// −inf, which saw no key, has gradient 0 and contributes nothing to any other gradient.
 template <Viewable Q, Viewable K, Viewable V, MaskPolicy M, Viewable Out, Viewable Lse,
           Viewable GradOut, Viewable GradQ, Viewable GradK, Viewable GradV>
 void reference_backward(const Q& queries, const K& keys, const V& values, const M& mask,

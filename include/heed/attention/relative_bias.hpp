@@ -9,9 +9,9 @@
 
 namespace heed {
 
-/// The slopes of ALiBi for AttentionOptions::alibi_slopes: 2^(−8·(h + 1) / heads) for a power of
-/// two; for other numbers those of the power of two below, then every second one of the next.
-/// Press, Smith, Lewis 2022, "Train Short, Test Long".
+/// The slopes of ALiBi, for AttentionOptions::alibi_slopes: 2^(−8·(h + 1) / heads) for a power of
+/// two. Other head counts take the slopes of the power of two below, then every second slope of the
+/// next power of two. Press, Smith, Lewis 2022, "Train Short, Test Long".
 template <class T = float>
 Tensor<T, 1> alibi_slopes(Index heads) {
   if (heads < 0) throw_invalid_argument("alibi_slopes: ", heads, " heads");
@@ -27,9 +27,9 @@ Tensor<T, 1> alibi_slopes(Index heads) {
   return slopes;
 }
 
-/// How T5 sorts distances into buckets: the nearer half of them one distance each, the others
-/// growing by a factor up to max_distance, the last one holding everything beyond.
-/// Raffel et al. 2020.
+/// The distance buckets of T5: the nearer half of the buckets hold one distance each; the others
+/// grow geometrically up to max_distance, and the last one holds everything beyond. Raffel et al.
+/// 2020.
 struct RelativeBuckets {
   Index count = 32;
   Index max_distance = 128;
@@ -51,7 +51,7 @@ struct RelativeBuckets {
   }
 };
 
-/// A learned table of bucket values, (buckets, heads), spread out by distance for
+/// A learned bucket table, (buckets, heads), expanded by distance for
 /// AttentionOptions::relative_bias: (heads, 2 · max_distance + 1).
 template <Viewable Table>
 Tensor<ValueOf<Table>, 2> relative_bias(const Table& table, const RelativeBuckets& buckets = {}) {

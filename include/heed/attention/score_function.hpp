@@ -15,8 +15,8 @@
 
 namespace heed {
 
-/// Scores of one head on their way through a user's function: one for every key of `keys` and every
-/// of `queries` consecutive queries.
+/// The scores of one head on which a score function runs: `key_count` keys by `queries` consecutive
+/// queries.
 template <class T>
 struct ScoreTile {
   T* scores = nullptr;  // [key][lane], keys `lanes` apart; 64 / lanes such tiles,
@@ -43,12 +43,13 @@ struct ScoreTile {
   }
 };
 
-/// A user's function of a score and its position: a callable `T(T, Position)`, or an object with
-/// `T value(T, Position) const` and `T derivative(T, Position) const` (∂value/∂score), which the
-/// backward pass needs. It is called for visible scores only, after scale, softcap and biases, in
-/// no particular order and from several threads. A score that is −∞ by then, by a bias say, stays
-/// so without a call: its key is gone. Kept as a copy, which copies share; std::ref for a callable
-/// that cannot be copied. Plain captures of up to four pointers take no memory.
+/// A user-defined function of a score and its position: a callable `T(T, Position)`, or an object
+/// with `T value(T, Position) const` and `T derivative(T, Position) const` (∂value/∂score), which
+/// the backward pass needs. It is called for visible scores only, after scale, softcap and biases,
+/// in no particular order and from several threads. A score that is already −∞, from a bias for
+/// example, stays −∞ without a call: its key is hidden. The callable is copied, and copies of the
+/// ScoreFunction share it; use std::ref for a callable that cannot be copied. Trivially copyable
+/// captures of up to four pointers allocate no memory.
 template <class T>
 class ScoreFunction {
   template <class F>
@@ -89,9 +90,9 @@ class ScoreFunction {
 
   bool given() const { return value_ != nullptr; }
   bool differentiable() const { return derivative_ != nullptr; }
-  /// Every visible score of the tile becomes its value.
+  /// Replaces every visible score of the tile by its value.
   void to_values(const ScoreTile<T>& tile) const { value_(object(), tile); }
-  /// Every visible score of the tile becomes the derivative there.
+  /// Replaces every visible score of the tile by the derivative at it.
   void to_derivatives(const ScoreTile<T>& tile) const { derivative_(object(), tile); }
 
   T value(T score, const Position& at) const {

@@ -19,7 +19,7 @@ namespace heed {
 
 namespace detail {
 
-/// As expect_call, for what asks about weights and knows no bfloat16.
+/// expect_call for the functions on weights, which do not take bfloat16.
 template <class Options, class M, class Q, class K>
 constexpr bool expect_weights_call() {
   if constexpr (!expect_call<Options, M, Q, const K>()) {
@@ -30,7 +30,7 @@ constexpr bool expect_weights_call() {
   }
 }
 
-/// A problem of queries and keys alone: values and output of width 0.
+/// A problem of queries and keys alone: values and output have width 0.
 template <class Q, class K, class M>
 AttentionProblem<ValueOf<Q>> weights_problem(const Q& queries, const K& keys, const M& mask,
                                              const OptionsOf<Q>& options) {
@@ -48,7 +48,7 @@ AttentionProblem<ValueOf<Q>> weights_problem(const Q& queries, const K& keys, co
 
 }  // namespace detail
 
-/// Which rows of the weights to look at: some queries of one head of one batch item.
+/// The rows of the weights to compute: some queries of one head of one batch item.
 struct WeightRows {
   static constexpr Index to_the_end = -1;
   Index batch = 0;
@@ -57,10 +57,9 @@ struct WeightRows {
   Index count = to_the_end;
 };
 
-/// The softmax weights that `attention` with the same arguments uses, for chosen rows only:
-/// (rows, keys), in O(rows · keys) memory. Computed again from queries and keys, by the same
-/// kernels, so that they are the same numbers; masked weights are exactly 0. Of Eigen's queries an
-/// Eigen matrix.
+/// The softmax weights of chosen rows, (rows, keys), in O(rows · keys) memory. They are recomputed
+/// from queries and keys by the kernels of `attention`, so they are the numbers that `attention`
+/// uses with the same arguments; masked weights are exactly 0. Eigen queries give an Eigen matrix.
 template <class Q, class K, class M, detail::IsOptions Options = detail::OptionsOf<Q>>
 auto attention_weights(const Q& queries, const K& keys, const M& mask, const WeightRows& rows,
                        const Options& options = {}) {
@@ -85,9 +84,9 @@ auto attention_weights(const Q& queries, const K& keys, const M& mask, const Wei
   }
 }
 
-/// All softmax weights, (…, queries, keys) with the queries' leading axes: as large as the score
-/// matrix that `attention` never holds, so for small inputs and for looking. Without a mask every
-/// query sees every key.
+/// All softmax weights, (…, queries, keys) with the leading axes of the queries. They are as large
+/// as the score matrix that `attention` never stores: for small inputs and for inspection. Without
+/// a mask every query sees every key.
 template <class Q, class K, detail::MeantAsMask M, detail::IsOptions Options = detail::OptionsOf<Q>>
 auto attention_weights(const Q& queries, const K& keys, const M& mask,
                        const Options& options = {}) {
@@ -115,7 +114,7 @@ auto attention_weights(const Q& queries, const K& keys, const Options& options =
   return attention_weights(queries, keys, masks::Full{}, options);
 }
 
-/// The mean of weights (batch, heads, queries, keys) over their heads, (batch, queries, keys).
+/// The mean of weights (batch, heads, queries, keys) over the heads: (batch, queries, keys).
 template <class T>
 Tensor<T, 3> mean_over_heads(const Tensor<T, 4>& weights) {
   const Index heads = weights.extent(1), map = weights.extent(2) * weights.extent(3);
@@ -133,7 +132,7 @@ Tensor<T, 3> mean_over_heads(const Tensor<T, 4>& weights) {
 
 namespace detail {
 
-/// Weights as they are, rank 4, or their mean over the heads, rank 3.
+/// The weights unchanged for rank 4, or their mean over the heads for rank 3.
 template <std::size_t Rank, class T>
 Tensor<T, Rank> all_or_mean(Tensor<T, 4> weights) {
   static_assert(Rank == 3 || Rank == 4, "weights are of rank 4, or 3 for the mean over heads");
@@ -143,12 +142,12 @@ Tensor<T, Rank> all_or_mean(Tensor<T, 4> weights) {
 
 }  // namespace detail
 
-/// What one can say about all softmax weights without holding them.
+/// Statistics of all softmax weights, computed without storing them.
 template <class T>
 struct WeightSummary {
-  Tensor<T, 3> key_sums;      // (batch, heads, keys): what each key received from all queries
-  Tensor<T, 3> largest;       // (batch, heads, queries): the largest weight of each query,
-  Tensor<Index, 3> favorite;  // and the key that has it, the first of equals; −1: none seen
+  Tensor<T, 3> key_sums;  // (batch, heads, keys): the sum of each key's weights over the queries
+  Tensor<T, 3> largest;   // (batch, heads, queries): the largest weight of each query,
+  Tensor<Index, 3> favorite;  // and its key, the first among equals; −1: no key seen
 };
 
 namespace detail {
@@ -186,9 +185,9 @@ WeightSummary<T> summary_of(const AttentionProblem<T>& problem, const MaskRef& m
 
 }  // namespace detail
 
-/// The summary of the weights that `attention` with the same arguments uses: to drop keys that
-/// nobody looks at from a cache, or to see where a head looks. O(64 · keys) memory beside the
-/// result; sums run over queries in order, in double.
+/// The summary of the weights that `attention` uses with the same arguments: to evict keys from a
+/// cache that no query attends to, or to see where a head looks. O(64 · keys) memory beside the
+/// result; sums run over the queries in order, in double.
 template <class Q, class K, class M, detail::IsOptions Options = detail::OptionsOf<Q>>
 auto summarize_weights(const Q& queries, const K& keys, const M& mask,
                        const Options& options = {}) {
