@@ -11,8 +11,8 @@
 #include <heed/tensor/tensor.hpp>
 #include <heed/tensor/view_of.hpp>
 
-/// What a call of attention is given, told apart by its types, and refused in one sentence: the
-/// first error of a compiler is what to change, and nothing behind it is compiled.
+/// The arguments of an attention call, classified by type. A mistake is refused in one sentence:
+/// the first compiler error says what to change, and nothing after it is compiled.
 
 namespace heed {
 
@@ -33,8 +33,8 @@ inline constexpr bool is_options<AttentionOptions<T>> = true;
 template <class X>
 concept IsOptions = is_options<X>;
 
-/// What stands where a mask may stand: a tensor there takes the result, options are options, and
-/// whatever else is a mask or a mistake.
+/// Classify the argument where a mask may stand: a tensor receives the result, options are options,
+/// and anything else is a mask or a mistake.
 template <class X>
 concept TakesResult = Viewable<X> && !MaskPolicy<std::remove_cvref_t<X>>;
 template <class X>
@@ -55,10 +55,10 @@ requires(Viewable<Q>&& std::is_arithmetic_v<ComputedIn<ValueOf<Q>>>) struct Call
   using Result = Tensor<ValueOf<Q>, ViewOf<Q>::rank()>;
 };
 
-/// The options of a call with queries Q; of float where those are a mistake.
+/// The options type of a call with queries Q; float where Q is a mistake.
 template <class Q>
 using OptionsOf = AttentionOptions<typename CallTypes<const Evaluated<Q>>::Scalar>;
-/// The tensor that such a call returns.
+/// The type of the tensor that such a call returns.
 template <class Q>
 using ResultOf = typename CallTypes<const Q>::Result;
 
@@ -70,7 +70,7 @@ inline constexpr bool all_same = (std::is_same_v<X, Others> && ...);
 template <std::size_t Rank>
 inline constexpr bool call_rank = Rank >= 2 && Rank <= 4;
 
-/// True for tensors that one call may have, whatever they are to it.
+/// True for tensors that may be passed to one call together, in any role.
 template <class... Tensors>
 constexpr bool expect_tensors() {
   if constexpr (!(Viewable<Tensors> && ...)) {
@@ -99,7 +99,7 @@ constexpr bool expect_tensors() {
   return false;
 }
 
-/// The extents of a result: those of the queries with the width of the values.
+/// The extents of a result: those of the queries, with the width of the values.
 template <class Q, class V, std::size_t Rank, std::size_t RankOfValues>
 Extents<Rank> result_extents(const TensorView<Q, Rank>& queries,
                              const TensorView<V, RankOfValues>& values) {
@@ -107,7 +107,7 @@ Extents<Rank> result_extents(const TensorView<Q, Rank>& queries,
   return with_width(queries.extents(), values.extent(RankOfValues - 1));
 }
 
-/// True for ranks with a length and a dim, and heads and a batch before them or not.
+/// True for ranks of (length, dim), with or without heads and a batch before them.
 template <class... Tensors>
 constexpr bool expect_ranks() {
   constexpr bool expected = (call_rank<ViewOf<Tensors>::rank()> && ...);
@@ -117,7 +117,7 @@ constexpr bool expect_ranks() {
   return expected;
 }
 
-/// True for a tensor that a result can be written to.
+/// True for a tensor to which a result can be written.
 template <class Out>
 constexpr bool expect_output() {
   if constexpr (MaskPolicy<Out>) {
@@ -135,7 +135,7 @@ constexpr bool expect_output() {
   return false;
 }
 
-/// True for a mask; see expect_mask, which knows no tensors.
+/// True for a mask; adds to expect_mask the sentence for tensors.
 template <class M>
 constexpr bool expect_call_mask() {
   if constexpr (Viewable<M> && !MaskPolicy<M>) {
@@ -148,7 +148,7 @@ constexpr bool expect_call_mask() {
   }
 }
 
-/// True for options of the type that a call with queries Q computes in.
+/// True for options of the scalar type in which a call with queries Q computes.
 template <class Options, class Q>
 constexpr bool expect_options() {
   constexpr bool expected = std::is_same_v<Options, OptionsOf<Q>>;
@@ -158,7 +158,7 @@ constexpr bool expect_options() {
   return expected;
 }
 
-/// Whether to compile a call on: true, or an error has been said.
+/// Whether to compile the body of a call: true, or a static_assert has failed.
 template <class Options, class M, class Q, class... Others>
 constexpr bool expect_call() {
   if constexpr (expect_call_mask<M>()) {
@@ -168,7 +168,7 @@ constexpr bool expect_call() {
   }
   return false;
 }
-/// The same for one that writes to `Out`.
+/// The same for a call that writes to `Out`.
 template <class Options, class M, class Out, class Q, class... Others>
 constexpr bool expect_call_to() {
   if constexpr (!expect_output<Out>()) {

@@ -22,7 +22,7 @@ namespace heed::detail {
 template <class X, class... Others>
 inline constexpr bool one_scalar_type = (std::is_same_v<ValueOf<X>, ValueOf<Others>> && ...);
 
-/// A call of attention_backward after its checks: all views of rank 4 or 3, every option decided.
+/// A checked call of attention_backward: all views of rank 4 or 3, every option decided.
 template <class T>
 struct BackwardProblem {
   AttentionProblem<T> forward;  // its `out` and `log_sum_exp` are not used
@@ -35,7 +35,7 @@ struct BackwardProblem {
   GradientOptions<T> more;
 
   Index kv_heads() const { return forward.keys.extent(1); }
-  /// Query heads that read one key head.
+  /// Number of query heads that share one key head.
   Index group() const { return kv_heads() == 0 ? 0 : forward.heads() / kv_heads(); }
 };
 
@@ -69,7 +69,7 @@ void check_output(const BackwardProblem<T>& problem) {
   }
 }
 
-/// Calls visit(name, view) for every gradient that is written.
+/// Calls visit(name, view) for every gradient to write.
 template <class T, class Visit>
 void for_each_written(const BackwardProblem<T>& problem, const Visit& visit) {
   const auto& more = problem.more;
@@ -82,7 +82,7 @@ void for_each_written(const BackwardProblem<T>& problem, const Visit& visit) {
   visit("grad_sinks", TensorView<T, 1>(more.grad_sinks));
 }
 
-/// Calls visit(name, addresses) for everything that is read.
+/// Calls visit(name, addresses) for every tensor to read.
 template <class T, class Visit>
 void for_each_read(const BackwardProblem<T>& problem, const Visit& visit) {
   const auto& call = problem.forward;
@@ -104,7 +104,7 @@ void for_each_read(const BackwardProblem<T>& problem, const Visit& visit) {
   visit("key_counts", byte_range(TensorView<const Index, 1>(call.key_counts)));
 }
 
-/// A gradient that is written shares memory with nothing, not even itself.
+/// Refuses a gradient that shares memory with any other tensor, or with itself.
 template <class T>
 void check_written(const BackwardProblem<T>& problem) {
   for_each_written(problem, [&](const char* name, const auto& written) {
@@ -124,7 +124,7 @@ void check_written(const BackwardProblem<T>& problem) {
   });
 }
 
-/// Gradients of what changes scores: asked for only where it was given, and of its shape.
+/// Refuses gradients of score modifications that the call does not use, and wrong shapes.
 template <class T>
 void check_more(const BackwardProblem<T>& problem, const AttentionOptions<T>& options) {
   const auto& more = problem.more;
@@ -156,7 +156,7 @@ void check_gradients(const BackwardProblem<T>& problem) {
   check_written(problem);
 }
 
-/// The forward call that gradients are asked of: shapes and options checked, without an output.
+/// The forward call to differentiate: shapes and options checked, without an output.
 template <class T>
 AttentionProblem<T> differentiated_problem(const Operand<T>& queries, const Operand<T>& keys,
                                            const Operand<T>& values,
@@ -165,7 +165,7 @@ AttentionProblem<T> differentiated_problem(const Operand<T>& queries, const Oper
                                          {keys.extent(0), keys.extent(1), keys.extent(2), 0});
   const TensorView<T, 4> no_out(nullptr,
                                 {queries.extent(0), queries.extent(1), queries.extent(2), 0});
-  AttentionOptions<T> without = options;  // whose arrays are shared with it
+  AttentionOptions<T> without = options;  // shares its arrays
   without.log_sum_exp = {};
   auto problem = checked_problem<T>(queries, keys, no_values, no_out, without);
   check_values(keys, values);
@@ -173,7 +173,7 @@ AttentionProblem<T> differentiated_problem(const Operand<T>& queries, const Oper
   return problem;
 }
 
-/// All checks that need no mask; throws ShapeError before anything is written.
+/// All checks that need no mask; throws ShapeError before the first write.
 template <class T>
 void check_backward_problem(const BackwardProblem<T>& problem, const AttentionOptions<T>& options) {
   check_output(problem);
@@ -181,7 +181,7 @@ void check_backward_problem(const BackwardProblem<T>& problem, const AttentionOp
   check_gradients(problem);
 }
 
-/// A call's arguments as a checked problem.
+/// The arguments of a call as a checked problem.
 template <class T, class Q, class K, class V, class Out, class Lse, class GradOut, class GradQ,
           class GradK, class GradV>
 BackwardProblem<T> checked_backward_problem(const Q& queries, const K& keys, const V& values,
@@ -206,8 +206,8 @@ BackwardProblem<T> checked_backward_problem(const Q& queries, const K& keys, con
   return problem;
 }
 
-/// A tensor that a computation in T = float reads: a copy of bfloat16 numbers, exactly, or a tensor
-/// of float as it lies.
+/// An input of a computation in T = float: an exact copy of bfloat16 numbers, or a float tensor in
+/// place.
 template <class T>
 class WidenedTensor {
  public:
@@ -229,8 +229,8 @@ class WidenedTensor {
 
   const TensorView<const T, 4>& view() const { return view_; }
 
-  /// Fails where `written` shares memory with the tensor that was copied; `call`, `written_name`
-  /// and `name` say what these are.
+  /// Throws if `written` shares memory with the tensor that was copied; `call`, `written_name` and
+  /// `name` are for the message.
   template <class Written>
   void check_apart(const char* call, const char* written_name, const Written& written,
                    const char* name) const {

@@ -19,8 +19,8 @@
 
 namespace heed::detail {
 
-/// What the backward pass knows of every query before it meets a key: log-sum-exp in units of log2,
-/// delta = Σ dO·O − the gradient of the log-sum-exp, and whether it saw any key at all. O(queries)
+/// Per-query data that the backward pass computes before any key: the log-sum-exp in units of log2,
+/// delta = Σ dO·O − the gradient of the log-sum-exp, and whether the query saw any key. O(queries)
 /// memory of the calling thread.
 template <class T>
 class BackwardRows {
@@ -39,16 +39,16 @@ class BackwardRows {
     carve(Carver(Scratch::of_this_thread<BackwardRows>(carve(Carver(nullptr)))));
   }
 
-  /// Blocks of queries of one head, and of all of them.
+  /// Number of query blocks in one head, and in all heads.
   Index blocks() const { return blocks_; }
   Index count() const { return problem_.forward.batch() * problem_.forward.heads() * blocks_; }
 
-  /// Which of the `count` holds the row `row` of a head.
+  /// The index, among the `count`, of the block that holds row `row` of a head.
   Index index_of(Index item, Index head, Index row) const {
     return (item * problem_.forward.heads() + head) * blocks_ + row / simd::query_block;
   }
 
-  /// Fills in one block of the `count`.
+  /// Fills in block `index` of the `count`.
   void fill(Index index) const {
     const auto& call = problem_.forward;
     const Index item = index / blocks_ / call.heads();
@@ -68,21 +68,21 @@ class BackwardRows {
       const auto& more = problem_.more.grad_log_sum_exp;
       if (more.given()) delta[i] -= more.view()(item, head, row + i);
     }
-    // Kernels compute whole tiles: lanes past the last query hold numbers.
+    // Kernels compute whole tiles, so the lanes past the last query hold numbers.
     for (Index i = rows; i < simd::query_block; ++i) lse[i] = delta[i] = T{0};
     seeing_[index] = seeing;
   }
 
   const T* log_sum_exp(Index index) const { return log_sum_exp_ + index * simd::query_block; }
   const T* delta(Index index) const { return delta_ + index * simd::query_block; }
-  /// One bit a query of the block: whether it saw a key.
+  /// One bit per query of the block: whether it saw a key.
   std::uint64_t seeing(Index index) const { return seeing_[index]; }
-  /// One bit a query of the block: whether its output is exactly 0, as when it saw no key but a
+  /// One bit per query of the block: whether its output is exactly 0, as when it saw no key but a
   /// sink.
   std::uint64_t silent(Index index) const { return silent_[index]; }
 
  private:
-  /// Σ dO · O of every row, and the rows whose output is 0.
+  /// Computes Σ dO · O of every row; returns the rows whose output is 0.
   std::uint64_t find_dots(Index item, Index head, Index row, Index rows, T* delta) const {
     const auto& call = problem_.forward;
     const auto scratch =
@@ -113,13 +113,13 @@ class BackwardRows {
   std::uint64_t* silent_ = nullptr;
 };
 
-/// A block of queries made ready for the backward kernels: rows that lie in whole vectors, and
-/// transposed.
+/// A block of queries prepared for the backward kernels: rows padded to whole vectors, and the same
+/// rows transposed.
 template <class T>
 class PreparedQueries {
  public:
-  /// `after_softcap`: gradients of scores are wanted as biases have them, not in front of a
-  /// softcap.
+  /// With `after_softcap`, score gradients are taken with respect to the softcapped scores, as
+  /// biases need them, not the scores before the softcap.
   PreparedQueries(const BackwardProblem<T>& problem, const BackwardRows<T>& rows,
                   bool after_softcap = false)
       : problem_(problem),
@@ -127,7 +127,8 @@ class PreparedQueries {
         after_softcap_(after_softcap),
         kernels_(simd::kernels<T>()) {}
 
-  /// Rows [row, row + count) of one head, in the arrays of `scratch`; the gradient starts from 0.
+  /// Prepares rows [row, row + count) of one head in the arrays of `scratch`; the gradient starts
+  /// at 0.
   void prepare(const BackwardScratch<T>& scratch, Index item, Index head, Index row, Index count) {
     const auto& call = problem_.forward;
     const Index head_dim = call.head_dim(), value_dim = call.value_dim();
@@ -164,7 +165,7 @@ class PreparedQueries {
     checked_ = false;
   }
 
-  /// Gives a block of keys what changes its scores, if anything does. Key i of it is key
+  /// Attaches the score modifications, if any, to a block of keys. Key i of the block is key
   /// `first_key + (kept ? kept[i] : i)`.
   void change(simd::KeyBlock<T>& block, Index first_key, const Index* kept) {
     if (!problem_.forward.changes.any()) return;
@@ -175,8 +176,8 @@ class PreparedQueries {
     if (problem_.forward.changes.function.given()) find_slopes(block, queries, first_key, kept);
   }
 
-  /// The block for a kernel call. NaN and Inf are looked for where it is `partly` masked: there
-  /// they must not meet a 0.
+  /// The block for a kernel call. A `partly` masked block is checked for NaN and Inf, which must
+  /// not meet a 0 there.
   const simd::BackwardQueries<T>& block(bool partly) {
     if (partly && !checked_) {
       block_.guard_rows = !kernels_.all_finite(queries_, count_, block_.head_dim) ||
@@ -187,7 +188,7 @@ class PreparedQueries {
   }
 
  private:
-  /// The derivatives of a user's function at the scores that go into it.
+  /// The derivatives of the score function at its input scores.
   void find_slopes(const simd::KeyBlock<T>& block, simd::QueryBlock<T> queries, Index first_key,
                    const Index* kept) {
     Index keys[simd::key_block];
@@ -201,7 +202,7 @@ class PreparedQueries {
     block_.slopes = queries.scores;
   }
 
-  /// Rows where they lie, if they do so in whole vectors; else copied to `to`.
+  /// Rows in place if they fill whole vectors; otherwise copied to `to`.
   simd::MatrixRef<T> aligned(const simd::MatrixRef<T>& from, Index columns, T* to,
                              Index padded) const {
     if (from.column_stride == 1 && columns == padded && from.row_stride == padded &&
@@ -233,21 +234,21 @@ class PreparedQueries {
 
 namespace heed::detail {
 
-/// Where the share that a chunk of keys has in the gradient of one head's queries goes: added to
-/// grad_queries, or to a place of its own, (queries, head_dim), with a flag for every block of
-/// queries that was written.
+/// The destination of one key chunk's contribution to the query gradient of one head: added to
+/// grad_queries, or written to an array `own`, (queries, head_dim), with a flag in `written` for
+/// every query block.
 template <class T>
 struct QueryShare {
   T* own = nullptr;
   unsigned char* written = nullptr;
 };
 
-/// The fused backward pass of one chunk of keys of one key head.
+/// The fused backward pass over one chunk of keys of one key head.
 template <class T>
 class KeyChunkPass {
  public:
-  /// Keys [first, end) of a key head; first is a multiple of backward_chunk, and end is the next
-  /// one or the last key's end.
+  /// Keys [first, end) of a key head. `first` is a multiple of backward_chunk; `end` is the next
+  /// multiple or the end of the last key.
   KeyChunkPass(const BackwardProblem<T>& problem, const MaskRef& mask, const BackwardRows<T>& rows,
                Index item, Index key_head, Index first, Index end)
       : problem_(problem),
@@ -264,11 +265,11 @@ class KeyChunkPass {
         end_(end),
         queries_(problem, rows) {}
 
-  /// Takes what queries see of the chunk from `shared` rather than from the mask; of one batch item
-  /// and these keys, for any head.
+  /// Uses `shared` instead of the mask to find the visible keys of the chunk. Valid for one batch
+  /// item and these keys, for any head.
   void share(SharedLaneWords& shared) { shared_ = &shared; }
 
-  /// Starts the gradients of keys and values: from 0, or from what `pause` wrote.
+  /// Starts the gradients of keys and values: from 0, or from the values that `pause` wrote.
   void begin() const {
     clear_numbers(scratch_.chunk.keys, (end_ - first_) * scratch_.head_row);
     clear_numbers(scratch_.chunk.values, (end_ - first_) * scratch_.value_row);
@@ -280,7 +281,7 @@ class KeyChunkPass {
                  call_.value_dim(), scratch_.chunk.values, scratch_.value_row);
   }
 
-  /// Takes in the queries of one head, block by block.
+  /// Adds the queries of one head, block by block.
   void take_head(Index head, const QueryShare<T>& share) {
     head_ = head;
     for (Index block = 0; block < rows_.blocks(); ++block) {
@@ -293,7 +294,7 @@ class KeyChunkPass {
     }
   }
 
-  /// Writes the gradients of keys and values; `pause`: as they are, for `resume`.
+  /// `finish` writes the gradients of keys and values; `pause` writes them unscaled, for `resume`.
   void finish() const { put_chunk(call_.scale); }
   void pause() const { put_chunk(T{1}); }
 
@@ -310,7 +311,7 @@ class KeyChunkPass {
         row_ / simd::query_block * blocks + (part.first_key - first_) / simd::key_block);
   }
 
-  /// The chunk meets one block of queries; false if none of them sees a key of it.
+  /// Processes one block of queries; false if none of them sees a key of the chunk.
   bool take_block() {
     const Index there = call_.key_count_of(item_), end = there < end_ ? there : end_;
     if (end <= first_) return false;
@@ -350,8 +351,8 @@ class KeyChunkPass {
            !forward_kernels_.all_finite(block.keys, block.count, call_.head_dim());
   }
 
-  /// A run with keys that nobody sees: the others go next to each other, with the gradients they
-  /// have so far, and the gradients back.
+  /// Processes a range that contains keys no query sees: gathers the visible keys and their
+  /// gradients so far, then scatters the gradients back.
   void take_gathered(simd::KeyBlock<T>& block, const simd::KeyGradients<T>& gradients,
                      Index first_key) {
     for (Index i = 0; i < block.count; ++i) scratch_.words[i] = block.words[i];

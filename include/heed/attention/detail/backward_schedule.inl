@@ -20,12 +20,12 @@
 
 namespace heed::detail {
 
-/// The backward pass of a call with short sequences, as HeadRuns is the forward: the mask is asked
-/// once for all heads of a batch item, and a head is one call of a kernel. The same bits.
+/// The backward pass of a call with short sequences, the counterpart of HeadRuns: the mask is asked
+/// once for all heads of a batch item, and every head is one kernel call. The same bits.
 template <class T>
 class HeadGradients {
  public:
-  /// `fallback(key_head)` computes one of all key heads of the batch, where a kernel gives it back.
+  /// `fallback(key_head)` computes one key head, numbered over the batch, that a kernel refuses.
   HeadGradients(const BackwardProblem<T>& problem, const MaskRef& mask,
                 FunctionRef<void(Index)> fallback)
       : problem_(problem),
@@ -34,7 +34,7 @@ class HeadGradients {
         fallback_(fallback),
         group_(heads_together(call_.batch(), call_.heads(), mask)) {}
 
-  /// Whether a call is one for HeadGradients.
+  /// Whether HeadGradients takes a call.
   static bool take(const BackwardProblem<T>& problem) {
     const auto& call = problem.forward;
     const auto& more = problem.more;
@@ -75,7 +75,7 @@ class HeadGradients {
   }
 
  private:
-  /// One thread's arrays; vectors hold up to 16 numbers.
+  /// One thread's arrays; a vector holds up to 16 numbers.
   struct Arrays {
     explicit Arrays(const AttentionProblem<T>& call) {
       const auto carve = [&](Carver carver) {
@@ -105,7 +105,8 @@ class HeadGradients {
 
   Index groups() const { return (call_.heads() + group_ - 1) / group_; }
 
-  /// The log-sum-exp of the head in units of log2; one bit a query that saw a key.
+  /// Copies the log-sum-exp of the head, in units of log2; returns one bit per query that saw a
+  /// key.
   std::uint64_t take_log_sum_exp(Index item, Index head, const Arrays& arrays) const {
     std::uint64_t seeing = 0;
     for (Index i = 0; i < call_.query_count(); ++i) {
@@ -156,7 +157,7 @@ class HeadGradients {
     return task;
   }
 
-  /// Keys that nobody sees have gradients of 0.
+  /// Sets the gradients of keys that no query sees to 0.
   void clear_keys(Index item, Index head, Index first, Index end) const {
     for (Index key = first; key < end; ++key) {
       T* of_key = row_of(problem_.grad_keys, item, head, key);
@@ -173,10 +174,10 @@ class HeadGradients {
   Index group_;
 };
 
-/// How a call is cut into pieces for threads. A key head is taken whole where there are plenty, so
-/// that its chunks of keys add to grad_queries one after the other. The last heads are split: their
-/// chunks are pieces, each with a share of grad_queries of its own, and the shares are added in the
-/// order of the chunks. Both ways add the same numbers in the same order.
+/// The schedule of a backward call over threads. Where key heads are plenty, each is one task, so
+/// that its chunks of keys add to grad_queries in order. The last heads are split: every chunk is a
+/// task with its own share of grad_queries, and the shares are added in the order of the chunks.
+/// Both ways add the same numbers in the same order.
 template <class T>
 class BackwardPieces {
  public:
@@ -195,7 +196,7 @@ class BackwardPieces {
     run_changes();
   }
 
-  /// One key head, where the others are not taken this way.
+  /// Computes one key head on its own, as the fallback of HeadGradients.
   void run_one(Index key_head) {
     for (Index i = 0; i < problem_.group() * rows_.blocks(); ++i) {
       rows_.fill(key_head * problem_.group() * rows_.blocks() + i);
@@ -213,7 +214,7 @@ class BackwardPieces {
   }
 
  private:
-  /// The gradients of what changes scores, where they are wanted.
+  /// Computes the gradients of score modifications, where wanted.
   void run_changes() const {
     const auto& more = problem_.more;
     if (more.grad_bias.given()) {
@@ -258,13 +259,13 @@ class BackwardPieces {
                            key_head % problem_.kv_heads(), first,
                            first + smaller(left, backward_chunk));
   }
-  /// The query head that is number `member` among those of a key head.
+  /// The query head number `member` among those that share a key head.
   Index head_of(Index key_head, Index member) const {
     return key_head % problem_.kv_heads() * problem_.group() + member;
   }
 
-  /// The first `whole` key heads are not split. One at a time keeps its queries in the caches;
-  /// heads of an item go together where the mask's answers are worth sharing.
+  /// Groups the first `whole` key heads, which are not split. One head at a time keeps its queries
+  /// in the caches; heads of an item are grouped where sharing the mask's answers is worth it.
   void make_groups(Index whole, Index threads) {
     const Index heads = problem_.kv_heads();
     whole_ = whole;
@@ -280,7 +281,7 @@ class BackwardPieces {
                                (whole % heads + group_size_ - 1) / group_size_;
   }
 
-  /// A group of whole key heads, chunk by chunk: what is known of the mask is of one chunk.
+  /// A group of whole key heads, chunk by chunk: the cached mask answers are those of one chunk.
   void run_group(Index group) const {
     const Index item_end = (group / groups_of_item_ + 1) * problem_.kv_heads();
     const Index first =
@@ -329,7 +330,7 @@ class BackwardPieces {
     for (Index i = 0; i < count * rows_.blocks(); ++i) written_[i] = 0;
   }
 
-  /// grad_queries += the shares of the pieces [first, end), in their order; from 0 where a head's
+  /// grad_queries += the shares of the tasks [first, end), in order; starts from 0 where a head's
   /// first chunk is among them.
   void add_shares(Index member, Index first, Index end) const {
     const Index first_head = first / chunks_, last_head = (end - 1) / chunks_;
@@ -390,7 +391,7 @@ class BackwardPieces {
   unsigned char* written_ = nullptr;
 };
 
-/// Below about this many multiply-adds a call stays on its own thread: waking another costs more.
+/// Calls below about this many multiply-adds stay on their own thread: waking another costs more.
 inline constexpr double backward_parallel_threshold = 2e6;
 
 template <class T>

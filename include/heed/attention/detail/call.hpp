@@ -18,7 +18,7 @@
 
 namespace heed::detail {
 
-/// What a call does to its scores beyond scale and mask: AttentionOptions after their checks.
+/// The score modifications of a call beyond scale and mask: AttentionOptions after their checks.
 template <class T>
 struct ScoreChanges {
   T softcap = 0;
@@ -32,10 +32,10 @@ struct ScoreChanges {
   bool along_diagonals() const { return !alibi_slopes.empty() || relative_bias.extent(1) > 0; }
   bool any_bias() const { return along_diagonals() || bias.given(); }
   bool drops() const { return DropoutDraws(dropout).dropped > 0; }
-  /// Whether scores or weights change; sinks change sums alone.
+  /// Whether any score or weight changes; sinks change only sums.
   bool any() const { return softcap != T{0} || any_bias() || function.given() || drops(); }
 
-  /// The biases that depend on head and key − query.
+  /// The sum of the biases that depend on the head and on key − query.
   T at_distance(Index head, Index distance) const {
     T sum = 0;
     if (!alibi_slopes.empty()) {
@@ -51,7 +51,7 @@ struct ScoreChanges {
   }
 };
 
-/// Fails unless there is nothing or one number per head.
+/// Throws unless `values` is empty or holds one number per head.
 template <class T>
 void check_per_head(const char* name, std::span<const T> values, Index heads) {
   if (values.empty() || static_cast<Index>(values.size()) == heads) return;
@@ -75,8 +75,8 @@ OptionalView<const T, 4> broadcast_bias(const OptionalView<const T, 4>& bias,
   return view;
 }
 
-/// The changes that `options` ask of scores (batch, heads, queries, keys). Throws ShapeError or
-/// InvalidArgument.
+/// The score modifications in `options` for scores (batch, heads, queries, keys). Throws ShapeError
+/// or InvalidArgument.
 template <class T>
 ScoreChanges<T> checked_changes(const AttentionOptions<T>& options, const Extents<4>& scores) {
   const T cap = options.softcap * T{2};  // kernels hold it log2(e) times as large
@@ -108,7 +108,7 @@ ScoreChanges<T> checked_changes(const AttentionOptions<T>& options, const Extent
   return changes;
 }
 
-/// Fails unless `out` can be written while the inputs are read.
+/// Throws unless `out` can be written while the inputs are read.
 template <class T>
 void check_memory(const Result<T>& out, const Operand<T>& queries, const Operand<T>& keys,
                   const Operand<T>& values) {
@@ -124,7 +124,7 @@ void check_memory(const Result<T>& out, const Operand<T>& queries, const Operand
   apart("values", values);
 }
 
-/// Fails if something written shares memory with what changes scores.
+/// Throws if `written` shares memory with an input of the score modifications.
 template <class T>
 void check_apart(const char* name, ByteRange written, const ScoreChanges<T>& changes) {
   const auto apart = [&](const char* other, ByteRange read) {
@@ -139,7 +139,7 @@ void check_apart(const char* name, ByteRange written, const ScoreChanges<T>& cha
   apart("sinks", of(changes.sinks));
 }
 
-/// The same of positions.
+/// Throws if `written` shares memory with the positions.
 inline void check_apart(const char* name, ByteRange written, std::span<const Index> first_queries,
                         std::span<const Index> key_counts) {
   const auto apart = [&](const char* other, std::span<const Index> read) {
@@ -165,22 +165,22 @@ TensorView<T, 4> as_rank_4(const TensorView<T, Rank>& view) {
   }
 }
 
-/// An attention call after its checks: all tensors of rank 4, every option decided.
+/// A checked attention call: all tensors of rank 4, every option decided.
 template <class T>
 struct AttentionProblem {
   Operand<T> queries;              // (batch, heads, queries, head_dim)
-  Operand<T> keys;                 // (batch, key heads, keys, head_dim)
-  Operand<T> values;               // (batch, key heads, keys, value_dim)
+  Operand<T> keys;                 // (batch, kv_heads, keys, head_dim)
+  Operand<T> values;               // (batch, kv_heads, keys, value_dim)
   Result<T> out;                   // (batch, heads, queries, value_dim)
   OptionalView<T, 3> log_sum_exp;  // (batch, heads, queries)
   T scale = 0;
   Index first_query = 0;
   std::span<const Index> first_queries;
   ScoreChanges<T> changes;
-  std::span<const Index> key_counts = {};       // of each batch item; empty: all keys
-  Index item_offset = 0;                        // what masks see of batch item 0
-  bool last_lines_up = false;                   // the last query with the last key, item by item
-  const simd::PairKernels<T>* pairs = nullptr;  // of tensors of bfloat16, where the CPU has such
+  std::span<const Index> key_counts = {};       // per batch item; empty: all keys
+  Index item_offset = 0;                        // the batch index that masks see for item 0
+  bool last_lines_up = false;                   // the last query aligns with the last key, per item
+  const simd::PairKernels<T>* pairs = nullptr;  // for bfloat16 tensors, if the CPU has them
 
   Index batch() const { return queries.extent(0); }
   Index heads() const { return queries.extent(1); }
@@ -199,7 +199,7 @@ struct AttentionProblem {
   }
 };
 
-/// Fails unless queries and keys can be multiplied and heads can be grouped.
+/// Throws unless queries and keys can be multiplied and query heads divide evenly among key heads.
 template <class T>
 void check_queries_and_keys(const Operand<T>& queries, const Operand<T>& keys) {
   if (keys.extent(0) != queries.extent(0)) {
@@ -297,7 +297,7 @@ void take_key_counts(AttentionProblem<T>& problem, std::span<const Index> counts
   }
 }
 
-/// Takes the positions from the options; refuses some that would overflow position arithmetic.
+/// Takes the positions from the options; refuses those that would overflow position arithmetic.
 template <class T>
 void decide_first_query(AttentionProblem<T>& problem, const AttentionOptions<T>& options) {
   constexpr Index limit = std::numeric_limits<Index>::max() / 4;
@@ -319,7 +319,7 @@ void decide_first_query(AttentionProblem<T>& problem, const AttentionOptions<T>&
     throw_invalid_argument("attention: first_query ", problem.first_query, " is out of range");
 }
 
-/// All checks that need no mask; throws InvalidArgument before anything is written.
+/// All checks that need no mask; throws InvalidArgument before the first write.
 template <class T>
 AttentionProblem<T> checked_problem(const Operand<T>& queries, const Operand<T>& keys,
                                     const Operand<T>& values, const Result<T>& out,
@@ -346,7 +346,7 @@ AttentionProblem<T> checked_problem(const Operand<T>& queries, const Operand<T>&
   return problem;
 }
 
-/// The same of queries stored as X, with what multiplies such numbers.
+/// The same for queries stored as X, with the kernels that multiply such numbers.
 template <class X>
 AttentionProblem<ComputedIn<X>> checked_call(const Operand<ComputedIn<X>>& queries,
                                              const Operand<ComputedIn<X>>& keys,
@@ -360,7 +360,7 @@ AttentionProblem<ComputedIn<X>> checked_call(const Operand<ComputedIn<X>>& queri
 }
 
 #if !HEED_DEFINITIONS
-// heed::compiled holds these: a fifth of the time that a unit with one call takes to compile.
+// Instantiated in heed::compiled: a fifth of the compile time of a unit with one call.
 extern template AttentionProblem<float> checked_problem<float>(const Operand<float>&,
                                                                const Operand<float>&,
                                                                const Operand<float>&,
@@ -373,12 +373,11 @@ extern template AttentionProblem<double> checked_problem<double>(const Operand<d
                                                                  const AttentionOptions<double>&);
 #endif
 
-// Kernels count in powers of 2: log2(e), and ln(2) for the way back.
+// Kernels count in powers of 2: log2(e), and ln(2) to convert back.
 inline constexpr double bits_per_nat = 1.4426950408889634074;
 inline constexpr double nats_per_bit = 0.69314718055994530942;
 
-/// What queries are multiplied by before their products with keys, so that scores come in the
-/// kernels' units.
+/// The factor on queries before their products with keys, which puts scores in the kernels' units.
 template <class T>
 T query_factor(const AttentionProblem<T>& problem) {
   const auto scale = static_cast<double>(problem.scale);
@@ -389,14 +388,14 @@ T query_factor(const AttentionProblem<T>& problem) {
   return static_cast<T>(scale * bits_per_nat);
 }
 
-/// A score, or ±inf where the kernels' units have none for it: it is log2(e) times as large there.
+/// A score, or ±inf if it overflows in the kernels' units, where it is log2(e) times as large.
 template <class T>
 T within_range(T score) {
   const T bits = score * static_cast<T>(bits_per_nat);
   return bits - bits == T{0} ? score : bits;
 }
 
-/// What masks are asked about in a call: `rows` queries of a head from `row` on, some of the keys.
+/// The mask tile of `rows` queries of a head from `row` on and keys [first_key, last_key].
 template <class T>
 Tile tile_of(const AttentionProblem<T>& problem, Index item, Index head, Index row, Index rows,
              Index first_key, Index last_key) {
@@ -404,7 +403,7 @@ Tile tile_of(const AttentionProblem<T>& problem, Index item, Index head, Index r
   return {item + problem.item_offset, head, first, first + rows - 1, first_key, last_key, call};
 }
 
-/// One score of a call.
+/// The position of one score of a call.
 template <class T>
 Position position_of(const AttentionProblem<T>& problem, Index item, Index head, Index query,
                      Index key) {
@@ -412,7 +411,7 @@ Position position_of(const AttentionProblem<T>& problem, Index item, Index head,
   return {item + problem.item_offset, head, call + query, key, call};
 }
 
-/// What a mask of a call has to fit.
+/// The shape that the mask of a call has to fit.
 template <class T>
 MaskShape mask_shape_of(const AttentionProblem<T>& problem) {
   MaskShape shape{problem.batch(), problem.heads(), problem.query_count(), problem.key_count()};

@@ -16,13 +16,14 @@
 
 namespace heed::detail {
 
-/// A few queries of the heads [head, head + heads), which read one key head, over one chunk of
-/// keys: keys and values are read once for all of them. Row h · queries + q is query q of head h.
+/// Attention of a few queries of the heads [head, head + heads), which share one key head, over one
+/// chunk of keys: keys and values are read once for all of them. Row h · queries + q is query q of
+/// head h.
 template <class T>
 class DecodePass {
  public:
-  /// Heads times queries are at most decode_rows; with a mask that depends on the head, heads = 1.
-  /// `pairs`: null, or what multiplies the call's bfloat16 in pairs.
+  /// heads · queries is at most decode_rows; heads = 1 with a mask that depends on the head.
+  /// `pairs`: null, or the kernels for bfloat16 pairs.
   DecodePass(const AttentionProblem<T>& problem, const MaskRef& mask,
              const simd::PairKernels<T>* pairs, Index item, Index head, Index heads)
       : problem_(problem),
@@ -36,7 +37,7 @@ class DecodePass {
         item_(item),
         head_(head) {}
 
-  /// Takes the keys of the chunk that begins at `first` into fresh states.
+  /// Processes the chunk of keys that begins at `first`, into fresh states.
   void run(Index first, const RowStates<T>& states) {
     clear(states);
     const Index left = problem_.key_count_of(item_) - first;
@@ -67,7 +68,7 @@ class DecodePass {
     for (Index i = 0; i < size; ++i) states.output[i] = 0;
   }
 
-  /// The rows times what packed queries are multiplied by.
+  /// Scales the rows by the factor of packed queries.
   void scale_queries() const {
     const T factor = query_factor(problem_);
     const Index columns = problem_.head_dim(), queries = problem_.query_count();
@@ -109,7 +110,7 @@ class DecodePass {
     kernels_.attend(block, rows);
   }
 
-  /// The rows, with the lane words of `count` keys, if there are any.
+  /// The rows, with the lane words of `count` keys, if any.
   simd::QueryRows<T> query_rows(const RowStates<T>& states, const std::uint64_t* words,
                                 Index count) const {
     // A lane word holds the queries of a key; rows of scores need the keys of a query.
@@ -130,8 +131,8 @@ class DecodePass {
             nullptr};
   }
 
-  /// The seen keys and their values: where they lie, or side by side where only some are seen or
-  /// values are not contiguous.
+  /// The visible keys and their values: in place, or gathered where only some are visible or values
+  /// are not contiguous.
   simd::KeyBlock<T> bring(const VisibleKeys& seen) {
     const Index key_head = problem_.key_head(head_), columns = problem_.value_dim();
     simd::KeyBlock<T> block{
@@ -154,7 +155,7 @@ class DecodePass {
     return block;
   }
 
-  /// Where the key block after this one lies, if it lies anywhere as it is.
+  /// The address of the next key block, if it can be read in place.
   const T* next_keys(Index after) const {
     const Index next = (after / simd::key_block + 1) * simd::key_block;
     if (next >= problem_.key_count_of(item_) || problem_.keys.is_bfloat16()) return nullptr;
@@ -184,13 +185,13 @@ class DecodePass {
   Index positions_[simd::key_block];
 };
 
-/// A call with few queries: first every (batch item, group of heads, chunk of keys) by itself, then
-/// every head's chunks together, in key order. The states of all chunks are kept in between:
-/// keys / key_chunk times the size of the output.
+/// A call with few queries, in two steps: first every (batch item, group of heads, chunk of keys)
+/// by itself, then a merge of every head's chunks in key order. The states of all chunks are stored
+/// in between: keys / key_chunk times the size of the output.
 template <class T>
 class Decode {
  public:
-  /// `group` heads that read one key head are taken together.
+  /// `group` heads that share one key head are processed together.
   Decode(const AttentionProblem<T>& problem, const MaskRef& mask, const simd::PairKernels<T>* pairs,
          Index group)
       : problem_(problem),
@@ -209,10 +210,10 @@ class Decode {
     carve(Carver(Scratch::of_this_thread<Decode>(carve(Carver(nullptr)))));
   }
 
-  /// The first step: pieces of batch items, key heads, groups of heads and chunks.
+  /// The first step: one task per batch item, key head, group of heads and chunk.
   void take_chunk(Index piece) const {
     const Index chunk = piece % chunks_, group = piece / chunks_ % groups_;
-    const Index key_head = piece / chunks_ / groups_;  // of all batch items
+    const Index key_head = piece / chunks_ / groups_;  // over all batch items
     const Index item = key_head / problem_.keys.extent(1);
     const Index head = key_head % problem_.keys.extent(1) * sharing_ + group * group_;
     const Index left = sharing_ - group * group_;
@@ -222,7 +223,7 @@ class Decode {
         .run(first, states(item, head, chunk));
   }
 
-  /// The second step: one piece per head of the batch.
+  /// The second step: one task per head of the batch.
   void finish(Index head_of_batch) const {
     const Index item = head_of_batch / problem_.heads(), head = head_of_batch % problem_.heads();
     QueryBlockPass<T>(problem_, mask_, nullptr, item, head, 0, problem_.query_count())
@@ -238,11 +239,11 @@ class Decode {
   const AttentionProblem<T>& problem_;
   const MaskRef& mask_;
   const simd::PairKernels<T>* pairs_;
-  Index sharing_;  // query heads that read one key head
+  Index sharing_;  // query heads per key head
   Index group_;
   Index groups_;
   Index chunks_;
-  Index rows_;  // of all heads and batch items
+  Index rows_;  // over all heads and batch items
   RowStates<T> states_;
 };
 

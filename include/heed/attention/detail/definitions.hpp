@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/// What <heed/attention/detail/run.hpp> declares and the kernels behind it, for programs that
-/// compile them. Public headers end with this line; nothing that stands in an .inl includes such a
-/// header.
+/// Definitions of the functions declared in <heed/attention/detail/run.hpp>, and of their kernels,
+/// for programs that compile them. Public headers end with this include; no .inl file may include
+/// such a header.
 #include <heed/core/config.hpp>
 
 #if HEED_DEFINITIONS

@@ -16,8 +16,8 @@
 
 namespace heed::detail {
 
-/// Takes a head's sink into the sums: e^sink, after a move of the maximum to the larger of both.
-/// The move itself, which the outputs have not made, goes into the factors.
+/// Adds a head's sink to the sums: e^sink, after the maximum moves to the larger of both. The
+/// outputs have not made that move; the factors include it.
 template <class T>
 void add_sink(T sink, const simd::SoftmaxState<T>& state, T* factors) {
   const T score = static_cast<T>(static_cast<double>(sink) * bits_per_nat);
@@ -36,9 +36,9 @@ void add_sink(T sink, const simd::SoftmaxState<T>& state, T* factors) {
   }
 }
 
-/// What the outputs of a block of queries are multiplied by: 1 / sum, +0 for a lane that saw no
-/// key, -0 for one that saw keys of which the sink leaves nothing; for the lanes of `rows` queries
-/// and what stands in a vector with them. `sink`: null or the head's.
+/// The factors on the outputs of a block of queries: 1 / sum; +0 for a lane that saw no key; -0 for
+/// a lane that saw keys, but to which the sink leaves nothing. Computed for the lanes of `rows`
+/// queries and for those that share a vector with them. `sink`: null or the head's.
 template <class T>
 void find_output_factors(const T* sink, const simd::SoftmaxState<T>& state, Index rows,
                          T* factors) {
@@ -70,12 +70,12 @@ T log_sum_exp_of(T maximum, T sum) {
                         nats_per_bit);
 }
 
-/// A call on tensors of bfloat16 as kernels that multiply pairs of numbers take it. Keys 2i and
-/// 2i + 1 make a pair wherever they are met, since pairs decide bits. Memory of the thread.
+/// A bfloat16 call in the form that the pair kernels take. Keys 2i and 2i + 1 always form a pair,
+/// since pairs decide bits. Memory of the thread.
 template <class T>
 class PairBlocks {
  public:
-  /// Room for `rows` decoded rows of queries. Without kernels, null, nothing of it may be used.
+  /// Room for `rows` decoded rows of queries. With `kernels` null, nothing else may be called.
   PairBlocks(const AttentionProblem<T>& problem, const simd::PairKernels<T>* kernels, Index rows)
       : problem_(problem), kernels_(kernels) {
     if (kernels_ == nullptr) return;
@@ -94,7 +94,7 @@ class PairBlocks {
     carve(Carver(Scratch::of_this_thread<PairBlocks>(carve(Carver(nullptr)))));
   }
 
-  /// Whether products are those of pairs.
+  /// Whether products are computed in pairs.
   explicit operator bool() const { return kernels_ != nullptr; }
 
   /// Packs the queries [first, first + count) of a head for `attend`.
@@ -103,8 +103,8 @@ class PairBlocks {
     kernels_->pack({queries.bits(item, head, first), queries.stride(2), queries.stride(3)}, count,
                    problem_.head_dim(), packed_);
   }
-  /// Takes the seen keys of a key head into the softmax of the packed queries, whose scratch and
-  /// shape `queries` tells.
+  /// Adds the visible keys of a key head to the softmax of the packed queries. `queries` gives
+  /// their shape and scratch.
   void attend(Index item, Index key_head, const VisibleKeys& seen,
               const simd::QueryBlock<T>& queries, const simd::SoftmaxState<T>& state,
               bool first) const {
@@ -118,7 +118,7 @@ class PairBlocks {
     const Index depth = whole_pairs(problem_.head_dim());
     copy(problem_.queries, item, head, query, depth, rows_ + row * depth);
   }
-  /// Keys that some query sees, with their values; whole pairs.
+  /// The keys that some query sees, with their values, in whole pairs.
   simd::PairKeys bring(Index item, Index key_head, const VisibleKeys& seen) const {
     const Index columns = problem_.value_dim();
     const Run run = whole(seen);
@@ -134,7 +134,7 @@ class PairBlocks {
         run.words != nullptr && !kernels_->all_finite(pairs_, whole_pairs(run.count) * columns);
     return block;
   }
-  /// Takes the keys into the softmax of the copied rows, whose states and shape `rows` tells.
+  /// Adds the keys to the softmax of the copied rows. `rows` gives their shape and states.
   void decode(const simd::PairKeys& keys, const simd::QueryRows<T>& rows) const {
     simd::PairRows<T> pairs;
     pairs.rows = rows_;
@@ -155,11 +155,11 @@ class PairBlocks {
   }
 
  private:
-  static constexpr Index a_vector = 32;  // of the widest, in numbers of bfloat16
+  static constexpr Index a_vector = 32;  // the widest vector, in bfloat16 numbers
 
   static Index whole_pairs(Index count) { return (count + 1) / 2 * 2; }
 
-  /// Keys in whole pairs: the seen ones and their partners.
+  /// A range of keys in whole pairs: the visible keys and their partners.
   struct Run {
     Index first = 0;  // even
     Index count = 0;
@@ -191,14 +191,14 @@ class PairBlocks {
     return run;
   }
 
-  /// Copies a row of an operand, with zeros behind its columns.
+  /// Copies a row of an operand, with zeros after its columns.
   static void copy(const Operand<T>& operand, Index item, Index head, Index token, Index padded,
                    std::uint16_t* to) {
     const std::uint16_t* from = operand.bits(item, head, token);
     const Index columns = operand.extent(3), step = operand.stride(3);
     for (Index d = 0; d < padded; ++d) to[d] = d < columns ? from[d * step] : std::uint16_t{0};
   }
-  /// The run's rows where they lie, if a kernel can read `columns` columns of them there; or
+  /// The range's rows: in place if a kernel can read `columns` columns of them there, otherwise
   /// copied.
   static simd::MatrixRef<std::uint16_t> rows_of(const Operand<T>& operand, Index item, Index head,
                                                 const Run& run, Index columns, std::uint16_t* to) {
@@ -227,8 +227,8 @@ class PairBlocks {
 
 }  // namespace heed::detail
 
-// The fused forward pass around the instruction-set kernels of simd/: which keys a block of
-// queries meets, and in which order. Nothing here depends on the instruction set, and no result
+// The fused forward pass around the instruction-set kernels of simd/: the keys that a block of
+// queries meets, and their order. Nothing here depends on the instruction set, and no result
 // depends on which queries share a block.
 
 namespace heed::detail {
@@ -237,8 +237,8 @@ namespace heed::detail {
 template <class T>
 class QueryBlockPass {
  public:
-  /// Rows [row, row + rows) of one head, rows ≤ query_block. Which rows go together decides no bit.
-  /// `pairs`: null, or what multiplies the call's bfloat16 in pairs.
+  /// Rows [row, row + rows) of one head, rows ≤ query_block. The grouping of rows decides no bit.
+  /// `pairs`: null, or the kernels for bfloat16 pairs.
   QueryBlockPass(const AttentionProblem<T>& problem, const MaskRef& mask,
                  const simd::PairKernels<T>* pairs, Index item, Index head, Index row, Index rows)
       : problem_(problem),
@@ -253,12 +253,12 @@ class QueryBlockPass {
         row_(row),
         rows_(rows) {}
 
-  /// Takes what the rows see of the keys from `shared` rather than from the mask; of one batch item
-  /// and these rows, for any head.
+  /// Uses `shared` instead of the mask to find the visible keys. Valid for one batch item and these
+  /// rows, for any head.
   void share(SharedLaneWords& shared) { shared_ = &shared; }
 
-  /// Output and log-sum-exp of the rows from the states that decoding left of every chunk of keys,
-  /// `step` rows from one chunk to the next.
+  /// Writes output and log-sum-exp of the rows from the states that decoding left for every chunk
+  /// of keys; consecutive chunks are `step` rows apart.
   void finish(RowStates<T> states, Index step) {
     const Index columns = problem_.value_dim(), padded = padded_value_dim(columns);
     clear(scratch_.total);
@@ -278,13 +278,13 @@ class QueryBlockPass {
     write(!fresh);
   }
 
-  /// Output and log-sum-exp of the rows.
+  /// Computes output and log-sum-exp of the rows.
   void run() {
     const bool seen = take_all_keys();
     write(seen);
   }
 
-  /// Weights of the rows: `to(row, key)` in `out`, every element written.
+  /// Computes the weights of the rows: `to(row, key)` in `out`, every element written.
   void run_weights(const TensorView<T, 2>& out) {
     take_all_keys();
     find_factors();
@@ -299,7 +299,7 @@ class QueryBlockPass {
   }
 
  private:
-  /// Packs the queries and takes every visible key into the total; false if there was none.
+  /// Packs the queries and adds every visible key to the total; false if there was none.
   bool take_all_keys() {
     if (pairs_) {
       pairs_.pack(item_, head_, row_, rows_);
@@ -323,7 +323,8 @@ class QueryBlockPass {
     return tile_of(problem_, item_, head_, row_, rows_, first_key, last_key);
   }
 
-  /// No key seen yet. All lanes, also those past the last query: kernels compute whole tiles.
+  /// The state before any key. Covers all lanes, also those past the last query: kernels compute
+  /// whole tiles.
   static void clear(const simd::SoftmaxState<T>& state) {
     for (Index lane = 0; lane < simd::query_block; ++lane) {
       state.maximum[lane] = std::numeric_limits<T>::lowest();
@@ -331,7 +332,7 @@ class QueryBlockPass {
     }
   }
 
-  /// Takes the keys of the chunk that begins at `first` into `state`; false if none is seen.
+  /// Processes the chunk of keys that begins at `first`, into `state`; false if no key is visible.
   bool take_chunk(Index first, const simd::SoftmaxState<T>& state) {
     const Index end = smaller(first + simd::key_chunk, problem_.key_count_of(item_));
     const Coverage coverage = mask_.coverage(tile(first, end - 1));
@@ -374,9 +375,9 @@ class QueryBlockPass {
             rows_,           problem_.head_dim(),    problem_.value_dim()};
   }
 
-  /// Copies the keys that some query sees, and their values, next to each other.
+  /// Gathers the keys that some query sees, and their values.
   void gather(simd::KeyBlock<T>& block) {
-    // The words move forward in the thread's own array, which they may stand in already.
+    // The words move forward within the thread's own array, which may hold them already.
     for (Index i = 0; i < block.count; ++i) scratch_.words[i] = block.words[i];
     block.words = scratch_.words;
     block.count = drop_unseen(scratch_.words, block.count, scratch_.kept);
@@ -407,18 +408,19 @@ class QueryBlockPass {
       const Index lane = row % kernels_.tile_lanes;
       const T* from = scratch_.probabilities + (row - lane) * simd::key_block + lane;
       for (Index key = 0; key < seen.count; ++key) {
-        // A sum with 0 has no minus zero.
+        // Adding 0 turns minus zero into plus zero.
         out(row, seen.first + key) = from[key * kernels_.tile_lanes] * scratch_.factors[row] + T{0};
       }
     }
   }
 
-  /// out = output / sum, lse = ln 2 · (maximum + log2(sum)); unless `seen`, no key was seen at all.
+  /// out = output / sum, lse = ln 2 · (maximum + log2(sum)). `seen`: whether any key was visible at
+  /// all.
   void write(bool seen) {
     find_factors();
     const auto& out = problem_.out;
     const Index columns = problem_.value_dim();
-    const bool rounds = out.is_bfloat16();  // out of an array that is no longer in use
+    const bool rounds = out.is_bfloat16();  // from an array no longer in use
     const Index step = rounds ? columns : out.stride(2), column_step = rounds ? 1 : out.stride(3);
     T* to = rounds ? scratch_.values : out.rows(item_, head_, row_);
     if (seen) {

@@ -14,7 +14,7 @@
 
 namespace heed::detail {
 
-/// Rows from `row` on of one (batch, head) of a tensor, as kernels read them.
+/// The rows of one (batch, head) of a tensor, from `row` on, for kernels.
 template <class T>
 simd::MatrixRef<T> strided_rows(const TensorView<const T, 4>& tensor, Index item, Index head,
                                 Index row) {
@@ -23,13 +23,13 @@ simd::MatrixRef<T> strided_rows(const TensorView<const T, 4>& tensor, Index item
           tensor.stride(2), tensor.stride(3)};
 }
 
-/// Sets `count` numbers to +0. A loop of stores is not made wide by every compiler at -O2.
+/// Sets `count` numbers to +0. memset, since not every compiler vectorizes a loop of stores at -O2.
 template <class T>
 void clear_numbers(T* to, Index count) {
   if (count > 0) __builtin_memset(to, 0, static_cast<std::size_t>(count) * sizeof(T));
 }
 
-/// Copies rows side by side, `padded` apart, with zeros behind their columns.
+/// Copies rows to consecutive rows `padded` apart, with zeros after their columns.
 template <class T>
 void copy_rows(const simd::MatrixRef<T>& from, Index rows, Index columns, T* to, Index padded) {
   for (Index row = 0; row < rows; ++row, to += padded) {
@@ -45,7 +45,8 @@ void copy_rows(const simd::MatrixRef<T>& from, Index rows, Index columns, T* to,
   }
 }
 
-/// Copies the rows `kept[0]`, `kept[1]`, … (ascending) side by side; forward within one array too.
+/// Copies the rows `kept[0]`, `kept[1]`, … (ascending) to consecutive rows; source and target may
+/// be the same array.
 template <class T>
 void gather_rows(const simd::MatrixRef<T>& from, const Index* kept, Index count, Index columns,
                  T* to, Index padded) {
@@ -56,7 +57,7 @@ void gather_rows(const simd::MatrixRef<T>& from, const Index* kept, Index count,
   }
 }
 
-/// The way back: row 0, 1, … to the rows `kept[0]`, `kept[1]`, …
+/// The inverse: copies rows 0, 1, … to the rows `kept[0]`, `kept[1]`, …
 template <class T>
 void scatter_rows(const T* from, const Index* kept, Index count, T* to, Index padded) {
   for (Index row = 0; row < count; ++row) {
@@ -64,17 +65,17 @@ void scatter_rows(const T* from, const Index* kept, Index count, T* to, Index pa
   }
 }
 
-/// A tensor that a call reads, (batch, heads, length, dim): in a view or in the pages of a cache,
-/// as the T that the call computes in or as bfloat16. The one place that knows where rows lie.
+/// An input tensor of a call, (batch, heads, length, dim): a view or the pages of a cache, in the T
+/// of the computation or in bfloat16. The only class that knows the memory layout of rows.
 template <class T>
 class Operand {
  public:
   Operand() = default;
-  /// Of T or of bfloat16.
+  /// A view of T or bfloat16.
   template <class X>
   Operand(const TensorView<X, 4>& view)  // NOLINT(google-explicit-constructor)
       : Operand(view.data_handle(), view.extents(), view.strides()) {}
-  /// Pages of consecutive tokens, each [head][token][dim], of which `tables[item]` names those of a
+  /// Pages of consecutive tokens, each [head][token][dim]; `tables[item]` lists the pages of a
   /// batch item in order.
   template <class X>
   Operand(const X* pages, Index page_size, const Index* const* tables, const Extents<4>& extents)
@@ -88,7 +89,7 @@ class Operand {
   Index extent(std::size_t axis) const { return extents_[axis]; }
   Index stride(std::size_t axis) const { return strides_[axis]; }
   bool is_bfloat16() const { return kernels_ != nullptr; }
-  /// Whether all rows can be read where they lie, as a view of T.
+  /// Whether all rows can be read in place, as a view of T.
   bool is_view() const { return kernels_ == nullptr && tables_ == nullptr; }
   /// That view.
   TensorView<const T, 4> view() const {
@@ -98,7 +99,7 @@ class Operand {
   T operator()(Index item, Index head, Index token, Index column) const {
     return static_cast<const T*>(data_)[offset(item, head, token) + column * strides_[3]];
   }
-  /// The addresses of a view; nothing else can reach a cache's pages.
+  /// The addresses of a view. Empty for pages, which no other tensor can alias.
   ByteRange bytes() const {
     if (tables_ != nullptr) return {};
     return byte_range(data_, extents_, strides_, is_bfloat16() ? sizeof(bfloat16) : sizeof(T));
@@ -111,12 +112,12 @@ class Operand {
     return some;
   }
 
-  /// Rows of a view from token `first` of a head on.
+  /// The rows of a view from token `first` of a head on.
   simd::MatrixRef<T> rows(Index item, Index head, Index first) const {
     return {static_cast<const T*>(data_) + offset(item, head, first), strides_[2], strides_[3]};
   }
-  /// The tokens [first, first + count) of a head in T: where they lie, or brought to `scratch`,
-  /// (count, dim).
+  /// The tokens [first, first + count) of a head in T: in place, or copied to `scratch`, (count,
+  /// dim).
   simd::MatrixRef<T> rows(Index item, Index head, Index first, Index count, T* scratch) const {
     if (kernels_ == nullptr && in_one_piece(first, count)) return rows(item, head, first);
     const Index dim = extents_[3];
@@ -133,11 +134,11 @@ class Operand {
     return {scratch, dim, 1};
   }
 
-  /// The numbers of a token, of an operand of bfloat16.
+  /// The bits of a token in a bfloat16 operand.
   const std::uint16_t* bits(Index item, Index head, Index token) const {
     return static_cast<const std::uint16_t*>(data_) + offset(item, head, token);
   }
-  /// Whether stride(2) leads from each of the tokens [first, first + count) to the next.
+  /// Whether the tokens [first, first + count) are all stride(2) apart.
   bool in_one_piece(Index first, Index count) const {
     return tables_ == nullptr || end_of_piece(first) >= first + count;
   }
@@ -160,7 +161,7 @@ class Operand {
     return tables_[item][token / page_size_] * strides_[0] + head * strides_[1] +
            token % page_size_ * strides_[2];
   }
-  /// The first token that does not lie behind the one before it.
+  /// The end of the contiguous run that contains `token`.
   Index end_of_piece(Index token) const {
     return tables_ == nullptr ? extents_[2] : (token / page_size_ + 1) * page_size_;
   }
@@ -168,13 +169,13 @@ class Operand {
   const void* data_ = nullptr;
   Extents<4> extents_{};
   Extents<4> strides_{};
-  const simd::Bfloat16Kernels<T>* kernels_ = nullptr;  // not null: bfloat16, and what reads it
-  const Index* const* tables_ = nullptr;               // not null: pages
+  const simd::Bfloat16Kernels<T>* kernels_ = nullptr;  // null: of T; else reads bfloat16
+  const Index* const* tables_ = nullptr;               // null: a view; else pages
   Index page_size_ = 0;
 };
 
-/// The tensor that a call writes, (batch, heads, queries, value_dim): of T, or of bfloat16 that
-/// results are rounded to once.
+/// The output tensor of a call, (batch, heads, queries, value_dim): of T, or of bfloat16, to which
+/// results are rounded once.
 template <class T>
 class Result {
  public:
@@ -211,7 +212,7 @@ class Result {
   T* rows(Index item, Index head, Index query) const {
     return static_cast<T*>(data_) + offset(item, head, query);
   }
-  /// Rounds `count` rows, (count, value_dim), into the rows from `query` on of a head.
+  /// Rounds `count` rows, (count, value_dim), to the rows of a head from `query` on.
   void round(const T* from, Index count, Index item, Index head, Index query) const {
     const Index columns = extents_[3];
     for (Index row = 0; columns > 0 && row < count; ++row, from += columns) {
@@ -233,7 +234,7 @@ class Result {
   void* data_ = nullptr;
   Extents<4> extents_{};
   Extents<4> strides_{};
-  const simd::Bfloat16Kernels<T>* kernels_ = nullptr;  // not null: bfloat16, and what writes it
+  const simd::Bfloat16Kernels<T>* kernels_ = nullptr;  // null: of T; else writes bfloat16
 };
 
 }  // namespace heed::detail

@@ -11,9 +11,9 @@
 
 namespace heed {
 
-/// A few numbers that options keep, one a head or one a batch item: made of anything that converts
-/// to a span, which it copies, so that nothing has to outlive it. Copies share the numbers. Empty:
-/// not given.
+/// A few numbers owned by options, one per head or per batch item. Converts from anything that
+/// converts to a span and copies it, so the source need not outlive it. Copies share the numbers.
+/// Empty: not given.
 template <class T>
 class OwnedArray {
  public:
@@ -26,7 +26,7 @@ class OwnedArray {
       OwnedArray(const Values& values)  // NOLINT(google-explicit-constructor): a list converts
       : OwnedArray(std::span<const T>(values), 0) {}
 
-  /// Refers to `values`, which must outlive it and its copies: no copy, no memory.
+  /// Refers to `values`, which must outlive it and its copies: no copy, no allocation.
   static OwnedArray borrowed(std::span<const T> values) {
     OwnedArray array;
     array.data_ = values.data();

@@ -17,8 +17,8 @@
 
 namespace heed::detail {
 
-/// Heads of a batch item that one piece takes: as many as share the mask's answers, and leave every
-/// thread some four pieces.
+/// Number of heads of a batch item in one task: as many as share the mask's answers while every
+/// thread still has about four tasks.
 inline Index heads_together(Index batch, Index heads, const MaskRef& mask) {
   constexpr Index most = 16;
   if (mask.depends_on_head() || batch == 0) return 1;
@@ -27,17 +27,18 @@ inline Index heads_together(Index batch, Index heads, const MaskRef& mask) {
   return each < most ? each : most;
 }
 
-/// A call with short sequences, one block of queries and one of keys at most: what is done once a
-/// block of queries elsewhere would cost more here than the attention itself. So the mask is asked
-/// once for all heads of a batch item, and the kernel takes them in one call. The same bits.
+/// The schedule of calls with short sequences, at most one block of queries and one of keys. Here
+/// the per-block work of the other schedules would cost more than the attention itself, so the mask
+/// is asked once for all heads of a batch item, and one kernel call takes many heads. The same
+/// bits.
 template <class T>
 class HeadRuns {
  public:
-  /// `group` heads in one call of the kernel.
+  /// `group` heads go into one kernel call.
   HeadRuns(const AttentionProblem<T>& problem, const MaskRef& mask, Index group)
       : problem_(problem), mask_(mask), group_(group) {}
 
-  /// Whether a call is one for HeadRuns.
+  /// Whether HeadRuns takes a call.
   static bool take(const AttentionProblem<T>& problem) {
     return problem.query_count() >= fewest_queries && problem.query_count() <= simd::query_block &&
            problem.key_count() > 0 && problem.key_count() <= simd::key_block &&
@@ -63,10 +64,10 @@ class HeadRuns {
   }
 
  private:
-  // Fewer are decoded, whose lanes are keys.
+  // Fewer queries are decoded, with keys in the lanes.
   static constexpr Index fewest_queries = 4;
 
-  /// One thread's arrays. Lanes past the last query belong to whole vectors, of up to 16 numbers.
+  /// One thread's arrays. Lanes past the last query fill up whole vectors of up to 16 numbers.
   struct Arrays {
     Arrays(const AttentionProblem<T>& problem, Index group) {
       const auto carve = [&](Carver carver) {
@@ -149,14 +150,15 @@ class HeadRuns {
   Index group_;
 };
 
-/// What multiplies pairs of bfloat16 in a call with this plan; null: nothing does.
+/// The kernels for bfloat16 pairs in a call with this plan; null: none.
 template <class T>
 const simd::PairKernels<T>* pairs_of(const AttentionProblem<T>& problem,
                                      const AttentionPlan& plan) {
   return plan.products == AttentionPlan::Products::bfloat16_pairs ? problem.pairs : nullptr;
 }
 
-/// Lanes of queries: batch items, groups of heads and blocks of queries are pieces for threads.
+/// The schedule with queries in the lanes: a task is a batch item, a group of heads and a block of
+/// queries.
 template <class T>
 class ForwardPieces {
  public:
@@ -168,7 +170,7 @@ class ForwardPieces {
         group_(plan.heads),
         groups_(parts_of(problem.heads(), group_)) {}
 
-  /// The last blocks of a head come first: under causal masks they cost most.
+  /// A head's last blocks come first: under causal masks they cost most.
   void run(Index piece) const {
     const Index row = (blocks_ - 1 - piece % blocks_) * simd::query_block;
     const Index item = piece / blocks_ / groups_;
@@ -197,11 +199,11 @@ class ForwardPieces {
   Index groups_;
 };
 
-// What a call's plan is made of. ------------------------------------------------------------------
+// How a plan is made. ---------------------------------------------------------------------------
 
-/// Below about this many multiply-adds a call stays on its own thread: waking another costs more.
+/// Calls below about this many multiply-adds stay on their own thread: waking another costs more.
 inline constexpr double parallel_threshold = 2e6;
-/// From so many bytes of keys and values on other threads help a decoding call to read.
+/// From this many bytes of keys and values on, other threads help a decoding call to read them.
 inline constexpr double parallel_bytes = 1 << 20;
 /// Calls with at most this many queries have keys in their lanes.
 inline constexpr Index most_decoded_queries = 15;
@@ -213,9 +215,9 @@ double work_of(const AttentionProblem<T>& problem) {
          static_cast<double>(problem.head_dim() + problem.value_dim());
 }
 
-/// Products of pairs are right where scores are not changed and are scaled, after the products, by
-/// no such factor that products overflow where scores do not. It depends on nothing but the
-/// options, so that all parts of a sequence are computed alike.
+/// bfloat16 pairs are used only where scores have no modification, and where the scale, applied
+/// after the products, lets no product overflow whose score would not. The choice depends on the
+/// options alone, so all parts of a sequence are computed alike.
 template <class T>
 void plan_products(const AttentionProblem<T>& problem, AttentionPlan& plan) {
   if (!problem.keys.is_bfloat16()) return;
@@ -232,7 +234,7 @@ void plan_products(const AttentionProblem<T>& problem, AttentionPlan& plan) {
   }
 }
 
-/// Lanes of keys, in chunks.
+/// Keys in the lanes, chunk by chunk.
 template <class T>
 void plan_decoding(const AttentionProblem<T>& problem, const MaskRef& mask, AttentionPlan& plan) {
   const Index kv_heads = problem.keys.extent(1), sharing = problem.heads() / kv_heads;
@@ -249,8 +251,8 @@ void plan_decoding(const AttentionProblem<T>& problem, const MaskRef& mask, Atte
   if (bytes >= parallel_bytes) plan.threads = thread_count();
 }
 
-/// Lanes of queries. One head at a time keeps its keys in the caches; heads go together where the
-/// mask's answers are worth sharing, in as large groups as leave every thread some four pieces.
+/// Queries in the lanes. One head at a time keeps its keys in the caches; heads are grouped where
+/// sharing the mask's answers is worth it, in groups that leave every thread about four tasks.
 template <class T>
 void plan_blocks(const AttentionProblem<T>& problem, const MaskRef& mask, AttentionPlan& plan) {
   const Index heads = problem.heads();
@@ -264,7 +266,7 @@ void plan_blocks(const AttentionProblem<T>& problem, const MaskRef& mask, Attent
   }
 }
 
-/// Pieces of work that a plan makes of a call.
+/// Number of tasks in a planned call.
 template <class T>
 Index pieces_of(const AttentionProblem<T>& problem, const AttentionPlan& plan) {
   if (plan.lanes == AttentionPlan::Lanes::keys) {
@@ -298,7 +300,7 @@ AttentionPlan plan_of(const AttentionProblem<T>& problem, const MaskRef& mask) {
   return plan;
 }
 
-// What follows a plan. ----------------------------------------------------------------------------
+// How a plan is followed. -----------------------------------------------------------------------
 
 /// Calls run(i) for 0 ≤ i < count, on the threads of the plan.
 template <class Run>
@@ -337,7 +339,7 @@ void run_attention(const AttentionProblem<T>& problem, const MaskRef& mask) {
   run_planned(problem, mask, plan_of(problem, mask));
 }
 
-/// Weights of `out.extent(0)` rows from `row` on of one head.
+/// Computes the weights of `out.extent(0)` rows of one head, from `row` on.
 template <class T>
 void run_weights(const AttentionProblem<T>& problem, const MaskRef& mask, Index item, Index head,
                  Index row, const TensorView<T, 2>& out) {

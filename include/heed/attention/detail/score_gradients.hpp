@@ -13,13 +13,13 @@
 #include <heed/masks/detail/mask_ref.hpp>
 #include <heed/simd/backward_kernels.hpp>
 
-// Gradients of what changes scores: biases, relative biases, ALiBi's slopes, sinks. They are sums
-// over scores that several heads, items or queries share, so that the scores are computed once
-// more, every sum by one task, in a fixed order and in double.
+// Gradients of score modifications: biases, relative biases, ALiBi slopes, sinks. Each is a sum
+// over scores that several heads, items or queries share. The scores are therefore computed a
+// second time, and every sum is made by one task, in a fixed order and in double.
 
 namespace heed::detail {
 
-/// The gradients of scores of some blocks, as biases have them.
+/// The score gradients of some blocks, with respect to the softcapped scores, as biases need them.
 template <class T>
 class ScoreGradientTiles {
  public:
@@ -33,8 +33,9 @@ class ScoreGradientTiles {
                                                     kernels_.row_lanes)),
         queries_(problem, rows, true) {}
 
-  /// One block of queries of one head meets the keys [first, end), from a multiple of key_block on.
-  /// Calls take(first_key, keys, queries, grad_scores): [key][lane], 0 where masked.
+  /// Processes one block of queries of one head and the keys [first, end), starting at a multiple
+  /// of key_block. Calls take(first_key, keys, queries, grad_scores); grad_scores is [key][lane], 0
+  /// where masked.
   template <class Take>
   void run(Index item, Index head, Index row, Index first, Index end, const Take& take) {
     const Index left = call_.query_count() - row;
@@ -69,8 +70,8 @@ class ScoreGradientTiles {
   PreparedQueries<T> queries_;
 };
 
-/// The gradient of the bias. A task makes a tile of it, at most query_block by backward_chunk, from
-/// all the scores that hold it.
+/// The gradient of the bias. A task computes one tile of it, at most query_block by backward_chunk,
+/// from all scores the tile applies to.
 template <class T>
 class BiasGradient {
  public:
@@ -124,7 +125,7 @@ class BiasGradient {
     Range items, heads, blocks, keys;
   };
 
-  /// One index of an axis, or all of them where the bias holds for all.
+  /// One index of an axis, or all of them if the bias is broadcast along it.
   static Range along(Index extent, Index index, Index all) {
     return extent == 1 ? Range{0, all} : Range{index, index + 1};
   }
@@ -160,9 +161,9 @@ class BiasGradient {
   Index chunks_;
 };
 
-/// The gradients of relative_bias and alibi_slopes, which hold for scores at one distance. A task
-/// makes sums per distance of one block of queries of one head; `finish` adds them up in order.
-/// Memory of the calling thread: (heads, queries / query_block, distances) numbers.
+/// The gradients of relative_bias and alibi_slopes, which apply to all scores at one distance. A
+/// task computes the sums per distance of one block of queries of one head; `finish` adds them up
+/// in order. Memory of the calling thread: (heads, queries / query_block, distances) numbers.
 template <class T>
 class DistanceGradients {
  public:
@@ -216,7 +217,8 @@ class DistanceGradients {
   }
 
  private:
-  /// A score's share: at its distance, and behind all of those − |distance| times it for the slope.
+  /// Adds a score's gradient at its distance and, after all distances, −|distance| times it for the
+  /// slope.
   void add(double* sums, Index distance, double grad) const {
     sums[distances_] -= grad * static_cast<double>(distance < 0 ? -distance : distance);
     if (distances_ == 0) return;
@@ -239,8 +241,8 @@ class DistanceGradients {
   double* sums_ = nullptr;
 };
 
-/// The gradient of the sinks: a sink is a key without value, whose dP is 0, so that every query
-/// gives −P · delta. In the order of the queries.
+/// The gradient of the sinks. A sink is a key without a value, so its dP is 0 and every query
+/// contributes −P · delta, in the order of the queries.
 template <class T>
 void run_sink_gradients(const BackwardProblem<T>& problem, const BackwardRows<T>& rows) {
   const auto& call = problem.forward;

@@ -10,9 +10,9 @@
 
 namespace heed::detail {
 
-/// Makes the ScoreChange of blocks of keys for one block of queries: biases gathered into a tile or
-/// a line, dropout's decisions as bits, a user's function run. No number depends on which keys or
-/// queries stand together.
+/// Builds the ScoreChange of key blocks for one block of queries: gathers biases into a tile or a
+/// line, turns dropout's decisions into bits, runs the score function. No number depends on which
+/// keys or queries are processed together.
 template <class T>
 class ScoreChangeBlock {
  public:
@@ -28,7 +28,8 @@ class ScoreChangeBlock {
         rows_(rows),
         unit_(changes_.function.given() ? T{1} : static_cast<T>(bits_per_nat)) {}
 
-  /// Gives the block its change. Key i of it is key `first_key + (kept ? kept[i] : i)`.
+  /// Attaches the change to the block. Key i of the block is key `first_key + (kept ? kept[i] :
+  /// i)`.
   void change(simd::KeyBlock<T>& block, const simd::QueryBlock<T>& queries, Index first_key,
               const Index* kept) {
     change_ = {};
@@ -49,7 +50,7 @@ class ScoreChangeBlock {
     return product(changes_.at_distance(first_.head, key - first_.query - query), unit_);
   }
 
-  /// Biases that depend on key − query alone: one line, of which every key takes a window, shifted
+  /// Biases that depend only on key − query: one line, of which every key takes a window, shifted
   /// by one from key to key.
   void make_line(Index count) {
     const Index length = count - 1 + simd::query_block;
@@ -92,7 +93,7 @@ class ScoreChangeBlock {
   void drop(Index count) {
     const DropoutDraws draws(changes_.dropout);
     const auto& kernels = simd::dropout_kernels<>();
-    std::uint64_t words[8] = {};  // of the eight keys of a group, a bit for each query
+    std::uint64_t words[8] = {};  // of the eight keys of a group, one bit per query
     Index group = -1;
     for (Index key = 0; key < count; ++key) {
       if (keys_[key] >> 3 != group) {
@@ -127,17 +128,17 @@ class ScoreChangeBlock {
   Position first_;  // of the block's first query
   Index row_;
   Index rows_;
-  T unit_;  // scores are in powers of 2, or of e where a user's function sees them
+  T unit_;  // scores are in powers of 2, or of e for a score function
   Index keys_[simd::key_block];
   simd::ScoreChange<T> change_;
 };
 
-/// Makes the ScoreChange of blocks of keys for rows of queries: what ScoreChangeBlock does for
-/// lanes of queries, number by number the same.
+/// Builds the ScoreChange of key blocks for rows of queries; the same numbers as ScoreChangeBlock
+/// computes for lanes of queries.
 template <class T>
 class RowChanges {
  public:
-  /// Rows: the queries of head `head`, then those of the next one, and so on.
+  /// Rows: the queries of head `head`, then those of the next head, and so on.
   RowChanges(const AttentionProblem<T>& problem, const DecodeScratch<T>& scratch, Index item,
              Index head)
       : problem_(problem),
@@ -146,7 +147,7 @@ class RowChanges {
         first_{item + problem.item_offset, head, problem.first_query_of(item), 0},
         unit_(changes_.function.given() ? T{1} : static_cast<T>(bits_per_nat)) {}
 
-  /// Gives the block its change; `keys` are the positions of its keys.
+  /// Attaches the change to the block; `keys` are the positions of its keys.
   void change(simd::KeyBlock<T>& block, const Index* keys, Index rows) {
     change_ = {};
     change_.cap = product(changes_.softcap, unit_);
@@ -164,7 +165,7 @@ class RowChanges {
     block.change = &change_;
   }
 
-  /// Runs the user's function, if there is one, on the scores of the block.
+  /// Runs the score function, if there is one, on the scores of the block.
   void run_function(const simd::QueryRows<T>& rows, const Index* keys, Index count,
                     const std::uint64_t* visible) const {
     if (!changes_.function.given()) return;
@@ -206,7 +207,7 @@ class RowChanges {
     keep[0] = keep[1] = 0;
     if (count == 0) return;
     const Index first = keys[0] >> 3, groups = (keys[count - 1] >> 3) - first + 1;
-    std::uint64_t words[8];  // of draw i of a group's eight, a bit for each group
+    std::uint64_t words[8];  // of draw i of a group's eight, one bit per group
     simd::dropout_kernels<>().draw(draws.lanes(position(row), first, 1, 0, groups), words);
     for (Index key = 0; key < count; ++key) {
       const std::uint64_t bit = words[keys[key] & 7] >> ((keys[key] >> 3) - first) & 1;

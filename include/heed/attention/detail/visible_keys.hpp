@@ -11,17 +11,16 @@
 
 namespace heed::detail {
 
-/// A run of keys that some query of a block sees, ready for a kernel.
+/// A range of keys that some query of a block sees, ready for a kernel.
 struct VisibleKeys {
   Index first = 0;
   Index count = 0;
-  const std::uint64_t* words = nullptr;  // one lane word a key; null: every query sees every key
-  bool holes = false;                    // keys inside the run that no query sees
+  const std::uint64_t* words = nullptr;  // one lane word per key; null: every query sees every key
+  bool holes = false;                    // some keys in the range are seen by no query
 };
 
-/// The part of the key block [first, last] that the queries of `tile` see; count 0 when nothing.
-/// `words` has room for a key block. What is cut off adds nothing to any row, so that the cut
-/// changes no bit.
+/// The range of keys in the tile's key block that its queries see; count 0 if none. `words` has
+/// room for a key block. The keys cut off add nothing to any row, so the cut changes no bit.
 inline VisibleKeys visible_keys(const MaskRef& mask, const Tile& tile, std::uint64_t* words) {
   const Coverage coverage = mask.coverage(tile);
   if (coverage == Coverage::none) return {};
@@ -45,12 +44,12 @@ inline VisibleKeys visible_keys(const MaskRef& mask, const Tile& tile, std::uint
   return {tile.first_key + first, count, full ? nullptr : words + first, seen < count};
 }
 
-/// What blocks of queries see of key blocks, found for one head and kept for the others: of masks
-/// that are asked about every score (MaskRef::shares_lane_words). Memory of the thread, a key
-/// block's for every tile.
+/// The visible keys of query blocks and key blocks, computed for one head and cached for the
+/// others: for masks that are asked about every score (MaskRef::shares_lane_words). Memory of the
+/// thread, one key block of words per tile.
 class SharedLaneWords {
  public:
-  /// Room for so many tiles, none known.
+  /// Room for `tiles` tiles, none computed yet.
   explicit SharedLaneWords(Index tiles) : tiles_(tiles) {
     const auto carve = [&](Carver carver) {
       seen_ = carver.take<Entry>(tiles);
@@ -65,8 +64,7 @@ class SharedLaneWords {
     for (Index i = 0; i < tiles_; ++i) seen_[i].known = false;
   }
 
-  /// The part of the tile's key block that is seen; the mask is asked on the first call for
-  /// `index`.
+  /// The visible range of the tile's key block; the mask is asked on the first call for `index`.
   VisibleKeys visible_keys(const MaskRef& mask, const Tile& tile, Index index) {
     Entry& entry = seen_[index];
     if (!entry.known) {
@@ -85,8 +83,8 @@ class SharedLaneWords {
   std::uint64_t* words_ = nullptr;
 };
 
-/// Moves the visible keys of a run with holes together: their indices to `kept`, their words to the
-/// front. Returns how many there are.
+/// Compacts the visible keys of a range with holes: their indices to `kept`, their words to the
+/// front. Returns their number.
 inline Index drop_unseen(std::uint64_t* words, Index count, Index* kept) {
   Index seen = 0;
   for (Index i = 0; i < count; ++i) {
@@ -97,9 +95,9 @@ inline Index drop_unseen(std::uint64_t* words, Index count, Index* kept) {
   return seen;
 }
 
-/// Of the keys that a block of queries sees, those that the queries of `tile` with a bit in
-/// `seeing` see; the others' log-sum-exp says that they saw nothing. `words` has room for a key
-/// block.
+/// Narrows the keys that a block of queries sees to those seen by the queries with a bit in
+/// `seeing`; the log-sum-exp of the other queries says that they saw no key. `words` has room for a
+/// key block.
 inline VisibleKeys keys_seen_by(VisibleKeys seen, const Tile& tile, std::uint64_t seeing,
                                 std::uint64_t* words) {
   if (seeing == lanes_between(0, tile.queries() - 1)) return seen;

@@ -13,7 +13,7 @@ namespace heed::detail {
 /// One thread's arrays for one block of queries.
 template <class T>
 struct ForwardScratch {
-  /// `changes`: room for a ScoreChange too.
+  /// `changes`: with room for a ScoreChange.
   ForwardScratch(Carver carver, Index head_dim, Index value_dim, bool changes)
       : packed(carver.take<T>(simd::query_block * head_dim)),
         probabilities(carver.take<T>(simd::query_block * simd::key_block)),
@@ -51,13 +51,13 @@ struct ForwardScratch {
   std::size_t bytes;
 };
 
-/// Rows of queries that are decoded together at most: heads that share a key head, times queries.
+/// The maximum number of query rows decoded together: heads that share a key head, times queries.
 inline constexpr Index decode_rows = 64;
 
-/// value_dim as decoded outputs have it: whole vectors of any instruction set.
+/// The value_dim of decoded outputs: padded to whole vectors of any instruction set.
 inline Index padded_value_dim(Index value_dim) { return (value_dim + 15) / 16 * 16; }
 
-/// One thread's arrays for some rows of queries meeting a block of keys.
+/// One thread's arrays for some rows of queries and one block of keys.
 template <class T>
 struct DecodeScratch {
   DecodeScratch(Carver carver, Index row_count, Index head_dim, Index value_dim, bool changes)
@@ -96,7 +96,7 @@ struct DecodeScratch {
   std::size_t bytes;
 };
 
-/// The softmax of some rows of queries over one chunk of keys: row by row, as decoding makes them.
+/// The softmax states of some rows of queries over one chunk of keys, row by row, as in decoding.
 template <class T>
 struct RowStates {
   T* maximum = nullptr;  // [row]
@@ -109,9 +109,9 @@ struct RowStates {
   }
 };
 
-/// Keys that a task of the backward pass takes together, from absolute multiples of this on: their
-/// gradients stay in the caches while all queries pass by. The gradient of a query is summed chunk
-/// by chunk, in order, so that chunks may go to different threads.
+/// Number of keys that a task of the backward pass processes together, starting at absolute
+/// multiples of it: their gradients stay in the caches while all queries pass by. The gradient of a
+/// query is summed chunk by chunk, in order, so chunks may run on different threads.
 inline constexpr Index backward_chunk = 2 * simd::key_block;
 
 /// One thread's arrays for one chunk of keys and one block of queries at a time. `head_row` and
