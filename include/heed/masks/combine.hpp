@@ -10,7 +10,7 @@ namespace heed {
 
 namespace detail {
 
-/// Lane words of `first` joined with those of `second`, by pieces that fit on the stack.
+/// Joins the lane words of `first` with those of `second`, in parts that fit on the stack.
 template <class A, class B, class Join>
 void join_lane_words(const A& first, const B& second, const Tile& tile, std::uint64_t* words,
                      Join join) {
@@ -25,9 +25,10 @@ void join_lane_words(const A& first, const B& second, const Tile& tile, std::uin
   }
 }
 
-/// What a combination answers where its parts leave a tile open: exact for the tiles that kernels
-/// ask about, by a look at the lane words, where these are cheap. The union of two runs of keys is
-/// no run, and a run less another one may be empty though neither is.
+/// Coverage of a combination where its parts leave a tile open: read from the lane words if these
+/// are cheap, and then exact for the tiles that kernels ask about. Needed because the union of two
+/// ranges of keys may be no range, and the difference of two ranges may be empty although neither
+/// is.
 template <class M>
 Coverage coverage_by_lanes(const M& mask, const Tile& tile) {
   constexpr Index most_keys = 96, piece = 16;
@@ -47,14 +48,15 @@ Coverage coverage_by_lanes(const M& mask, const Tile& tile) {
   }
   return any == 0 ? Coverage::none : Coverage::full;
 }
-/// A mask beside what is one, or nearly.
+/// Two types of which one is a mask and the other is a mask or resembles one.
 template <class A, class B>
 concept LikeMasks = LikeMask<A> && LikeMask<B> &&(MaskPolicy<A> || MaskPolicy<B>);
 template <class A, class B>
 constexpr bool expect_masks() {
   return expect_mask<A>() && expect_mask<B>();
 }
-/// What a combination that does not compile is, so that it is the only error.
+/// The result type of a combination that does not compile, so that the combination is the only
+/// error.
 struct AnyMask {
   bool allows(Position) const { return true; }
 };
@@ -65,7 +67,7 @@ struct AnyMask {
 
 namespace heed::masks {
 
-/// Both masks allow: of two runs of keys what they share, one run.
+/// Both masks allow. Two ranges of keys combine to their intersection, again a range.
 template <MaskPolicy A, MaskPolicy B>
 struct And {
   A first;
@@ -100,7 +102,7 @@ struct And {
   }
 };
 
-/// Either mask allows. A tile is full when one of them fills it.
+/// Either mask allows. A tile is full if one of them fills it.
 template <MaskPolicy A, MaskPolicy B>
 struct Or {
   A first;
@@ -180,7 +182,7 @@ Not<M> operator~(M mask) {
 
 }  // namespace heed::masks
 
-// Two masks of a user's own namespace combine too, under `using namespace heed`.
+// Masks in a user's own namespace combine too, under `using namespace heed`.
 namespace heed {
 using masks::operator&;
 using masks::operator|;
@@ -189,7 +191,7 @@ using masks::operator~;
 
 namespace heed::masks {
 
-/// A mask that says nothing about some tokens on purpose; made by `partial`.
+/// A mask that deliberately says nothing about some tokens; made by `partial`.
 template <MaskPolicy M>
 struct Partial {
   M mask;
@@ -206,8 +208,8 @@ struct Partial {
   }
 };
 
-/// The mask for calls whose tokens it does not all describe, or that lack tokens which it names:
-/// the same answers, without the refusal. Batch and heads must fit all the same.
+/// Permits a mask for calls with tokens that it does not describe, or without tokens that it names:
+/// the same answers, without the refusal. Batch and heads must still fit.
 template <MaskPolicy M>
 Partial<M> partial(M mask) {
   return {std::move(mask)};

@@ -10,17 +10,17 @@
 
 namespace heed::masks {
 
-/// The three masks of an encoder-decoder over one batch of padded token ids.
+/// The three masks of an encoder-decoder for one batch of padded token ids.
 struct TranslationMasks {
   ValidKeys source;               // encoder: every real source token
-  And<Causal, ValidKeys> target;  // decoder on itself: real tokens up to its own position
-  ValidKeys memory;               // decoder on the encoder's output: every real source token
+  And<Causal, ValidKeys> target;  // decoder self-attention: real tokens up to its own position
+  ValidKeys memory;               // cross-attention to the encoder: every real source token
 };
 
-/// Source, target and memory masks from token ids: rows of `source_length` and `target_length`, one
-/// per batch item, where `pad` marks what is not there. The target mask hides keys that are
-/// padding; a common recipe masks the rows of padded queries instead, so that a real token would
-/// see padding that stands before it.
+/// Source, target and memory masks from token ids: rows of `source_length` and `target_length` ids,
+/// one per batch item, with `pad` at padded positions. The target mask hides padded keys. A common
+/// recipe masks the rows of padded queries instead, which lets a real token see the padding before
+/// it.
 template <TokenIds Source, TokenIds Target>
 TranslationMasks create_masks(const Source& source, Index source_length, const Target& target,
                               Index target_length, TokenOf<Source> pad) {

@@ -21,7 +21,7 @@ concept ListOfAnswers = requires(const Values& values, std::size_t i) {
   { values[i] } -> std::convertible_to<float>;
 };
 
-/// A Tensor or a view, told by what it can do: masks know nothing of tensors.
+/// A Tensor or a view, recognized by its members: masks do not include tensors.
 template <class Matrix>
 concept TensorOfAnswers = requires(const Matrix& matrix) {
   Matrix::rank();
@@ -60,11 +60,11 @@ auto answer_at(const Matrix& matrix, Index item, Index head, Index row, Index ke
   }
 }
 
-/// The largest number that hides a key: −inf, and PyTorch's `finfo.min` of float and bfloat16,
-/// which a bias of floats counts as −inf too.
+/// Values up to this one hide a key: −inf, and PyTorch's `finfo.min` of float and bfloat16, which a
+/// float bias treats as −inf too.
 inline constexpr double largest_hiding = -2.4e38;
 
-/// What a value of a mask says: a bool itself, 0 yes and −inf no.
+/// Whether a mask value shows its key: a bool itself, 0 yes and −inf no.
 template <class T>
 bool lets_through(const T& value, Index row, Index key) {
   if constexpr (std::is_same_v<T, bool>) {
@@ -86,14 +86,14 @@ bool lets_through(const T& value, Index row, Index key) {
 
 namespace heed::masks {
 
-/// A matrix as a mask, one bit a score: bools, true where a query may look, or floating-point
-/// numbers as other libraries add them to the scores, 0 where it may and −inf where it may not;
-/// InvalidArgument for numbers in between, which are a bias. Each of batch, heads, queries and keys
-/// is either as long as the tensors' or 1 and then the same for all. Row r describes query r of the
-/// call, wherever that stands; asked outside a call, the last row belongs to the last key. With
-/// `first_query` the matrix is one of positions: row r describes the query at `first_query` + r,
-/// and it may have more rows and keys than the call.
-/// Rows outside the matrix see nothing; keys outside it are seen by nobody.
+/// A matrix as a mask, stored as one bit per score. Its values are bools, true where a query may
+/// look, or floating-point numbers in the additive form of other libraries, 0 where it may and −inf
+/// where it may not; InvalidArgument for numbers in between, which make a bias. Each of batch,
+/// heads, queries and keys has the extent of the tensors, or 1 and is broadcast. Row r describes
+/// query r of the call, at whatever position; outside a call, the last row belongs to the last key.
+/// With `first_query` the rows are positions: row r describes the query at `first_query` + r, and
+/// the matrix may have more rows and keys than the call. Queries outside the matrix see no key;
+/// keys outside it are seen by no query.
 class Dense {
  public:
   /// `allowed(batch, head, row, key)` for every element of `extents`.
@@ -210,7 +210,7 @@ class Dense {
           }
         });
   }
-  /// A matrix of positions has those of the call, and may have more.
+  /// Checks that a matrix of positions contains those of the call; it may have more.
   void check_positions(Index first, const MaskShape& shape) const {
     const Index from = shape.first_query < 0 ? 0 : shape.first_query;
     if (extents_.queries != 1 && (first > from || shape.last_query - first >= extents_.queries)) {
@@ -227,7 +227,7 @@ class Dense {
     if (first_query_ != no_call) return first_query_;
     return call_first_query == no_call ? extents_.keys - extents_.queries : call_first_query;
   }
-  /// The bits of a key's rows; null for a key, head or item outside the matrix.
+  /// The bits of a key's rows; null if key, head or item is outside the matrix.
   const std::uint64_t* column(Index item, Index head, Index key) const {
     if (extents_.batch == 1) item = 0;
     if (extents_.heads == 1) head = 0;
@@ -237,7 +237,7 @@ class Dense {
     const Index at = ((item * extents_.heads + head) * extents_.keys + key) * row_words_;
     return inside ? words_.begin() + at : nullptr;
   }
-  /// 64 rows of one column from the tile's first query on.
+  /// 64 rows of one column, from the tile's first query on.
   std::uint64_t lanes(const Tile& tile, Index key) const {
     const std::uint64_t* bits = column(tile.batch, tile.head, key);
     if (bits == nullptr) return 0;
@@ -250,10 +250,10 @@ class Dense {
   MaskShape extents_;
   Index first_query_;  // no_call: row 0 is the first query of the call
   Index row_words_;
-  detail::SharedArray<std::uint64_t> words_;  // [batch][head][key][row / 64], one bit a row
+  detail::SharedArray<std::uint64_t> words_;  // [batch][head][key][row / 64], one bit per row
 };
 
-/// Any mask written out for tensors of `shape`, as bits.
+/// Any mask evaluated for tensors of `shape`, as bits.
 template <MaskPolicy M>
 Dense dense(const M& mask, MaskShape shape, std::optional<Index> first_query = {}) {
   check_mask(mask, shape);

@@ -8,7 +8,7 @@
 
 namespace heed {
 
-/// How much of the scores a mask lets through, and how much a tiled kernel has to compute.
+/// The share of scores that a mask lets through, and of tiles that a kernel computes.
 struct MaskStatistics {
   Index visible = 0;  // scores
   Index scores = 0;
@@ -27,7 +27,8 @@ struct MaskStatistics {
   }
 };
 
-/// What `describe` looks at: one head, queries lined up with the end of the keys unless told.
+/// The part of a mask that `describe` draws: one head, with the last query at the last key by
+/// default.
 struct MaskWindow {
   Index queries = 16;
   Index keys = 16;
@@ -102,9 +103,9 @@ std::string described(const M& mask, const MaskWindow& window, const char* on, c
 
 }  // namespace detail
 
-/// Counts scores one by one and tiles by the mask's own coverage. Throws InvalidArgument for
-/// negative sizes and empty tiles, ShapeError for a mask that does not fit the window, of an
-/// unknown batch and heads.
+/// Counts scores one by one, and tiles by the mask's own coverage. Throws InvalidArgument for
+/// negative sizes and empty tiles, and ShapeError for a mask that does not fit the window; batch
+/// and heads count as unknown.
 template <class M>
 MaskStatistics statistics(const M& mask, const MaskWindow& window) {
   if constexpr (detail::expect_mask<M>()) {
@@ -114,9 +115,9 @@ MaskStatistics statistics(const M& mask, const MaskWindow& window) {
   }
 }
 
-/// A mask as text: a row per query, `on` where it may look and `off` where it may not (blanks at
-/// the end of a row left away), then the share of scores that are visible and the tiles that a
-/// kernel computes. `ascii_on` and `ascii_off` for where there are only plain characters.
+/// A mask as text: one row per query, `on` where it may look and `off` where it may not (trailing
+/// blanks removed), then the share of visible scores and the tiles that a kernel computes. Use
+/// `ascii_on` and `ascii_off` where only ASCII can be printed.
 template <class M>
 std::string describe(const M& mask, const MaskWindow& window, const char* on = "██",
                      const char* off = "· ") {

@@ -24,7 +24,7 @@ struct Full {
 
 namespace heed::masks {
 
-/// Look-ahead mask of a decoder: a query sees its own position and those before it.
+/// The look-ahead mask of a decoder: a query sees its own position and those before it.
 struct Causal {
   static constexpr bool depends_on_head = false;
 
@@ -39,16 +39,16 @@ namespace heed::masks {
 /// A window side without a bound.
 inline constexpr Index unbounded = -1;
 
-/// Local attention: a query sees keys from `left` before its own position to `right` after it,
-/// both ends included, so that 0 means itself only. `unbounded` opens a side; other negative
-/// numbers are refused. Beltagy et al. 2020 (Longformer); windows count as in FlashAttention.
+/// Local attention: a query sees keys from `left` before its own position to `right` after it, both
+/// ends included; 0 means itself only. `unbounded` opens a side; other negative numbers are
+/// refused. Beltagy et al. 2020 (Longformer); windows count as in FlashAttention.
 struct SlidingWindow {
   static constexpr bool depends_on_head = false;
   Index left = unbounded;
   Index right = 0;
 
   bool allows(Position at) const { return keys(at).has(at.key); }
-  // A huge side, another way to say unbounded, cannot overflow.
+  // A huge side, which means unbounded too, cannot overflow.
   KeyRange keys(Position at) const {
     constexpr Index all = std::numeric_limits<Index>::max();
     const bool from_the_start = left == unbounded || left >= at.query;
@@ -63,7 +63,7 @@ struct SlidingWindow {
   }
 };
 
-/// The last `count` keys up to and with the query's own position.
+/// The last `count` keys up to and including the query's own position.
 inline SlidingWindow last_n(Index count) {
   if (count < 1) throw_invalid_argument("last_n: ", count, " keys; expected at least 1, itself");
   return {count - 1, 0};
@@ -73,8 +73,8 @@ inline SlidingWindow last_n(Index count) {
 
 namespace heed::masks {
 
-/// Prefix language model: the first `length` keys are seen by everyone, the rest is causal.
-/// One length for all sequences, or one per batch item. Raffel et al. 2020 (T5).
+/// Prefix language model: every query sees the first `length` keys; the rest is causal. One length
+/// for all sequences, or one per batch item. Raffel et al. 2020 (T5).
 class Prefix {
  public:
   static constexpr bool depends_on_head = false;
@@ -83,7 +83,7 @@ class Prefix {
   explicit Prefix(detail::SharedArray<Index> lengths)
       : lengths_(std::move(lengths)), shared_(false) {}
 
-  /// The prefix of an item; none for an item that was not given.
+  /// The prefix length of an item; 0 for an item without one.
   Index length(Index item) const {
     return shared_ ? lengths_[0] : lengths_.has(item) ? lengths_[item] : 0;
   }
@@ -115,7 +115,7 @@ class Prefix {
 
 namespace heed::masks {
 
-/// Blocks of `size` consecutive positions that see only themselves (block-local attention).
+/// Block-local attention: blocks of `size` consecutive positions that see only themselves.
 struct Chunked {
   static constexpr bool depends_on_head = false;
   Index size = 1;
@@ -134,16 +134,16 @@ struct Chunked {
 
 namespace heed::masks {
 
-/// Sequences of unequal length in one batch: of batch item b only the keys [begin, end) are real.
-/// Says nothing about queries; the rows of padded queries hold numbers nobody reads.
+/// Padding for sequences of unequal length in one batch: only the keys [begin, end) of batch item b
+/// are real. Queries are not restricted; the rows of padded queries hold meaningless numbers.
 class Padding {
  public:
   static constexpr bool depends_on_head = false;
 
-  /// Right padding: item b has `lengths[b]` real keys at its front.
+  /// Right padding: the first `lengths[b]` keys of item b are real.
   explicit Padding(detail::SharedArray<Index> lengths) : ends_(std::move(lengths)) {}
 
-  /// Padding on both sides: item b's real keys are [begins[b], ends[b]).
+  /// Padding on both sides: the real keys of item b are [begins[b], ends[b]).
   Padding(detail::SharedArray<Index> begins, detail::SharedArray<Index> ends)
       : begins_(std::move(begins)), ends_(std::move(ends)) {
     if (begins_.size() != ends_.size()) {
@@ -179,8 +179,8 @@ class Padding {
 
 namespace heed::masks {
 
-/// Documents packed one after another into one sequence: each sees itself only. `offsets` are the
-/// borders 0, end of the first, …, total; positions outside see nothing and are seen by nobody.
+/// Documents packed back to back into one sequence: each sees only itself. `offsets` are the
+/// borders 0, end of the first, …, total; positions outside see nothing and are seen by nothing.
 /// Combine with Causal for packed training batches.
 class Segments {
  public:
@@ -198,7 +198,7 @@ class Segments {
     }
   }
 
-  /// Where the document of a position begins, for positions up to the last offset.
+  /// The start of the document that contains a position, for positions up to the last offset.
   Index begin(Index position) const { return offsets_[segment(position)]; }
 
   bool allows(Position at) const { return keys(at).has(at.key); }
@@ -212,7 +212,8 @@ class Segments {
 
  private:
   Index total() const { return offsets_[offsets_.size() - 1]; }
-  /// The last segment that begins at or before a position inside; empty segments hold none.
+  /// The last segment that begins at or before a position inside the offsets; an empty segment
+  /// contains none.
   Index segment(Index position) const {
     Index low = 0, high = offsets_.size() - 1;
     while (low + 1 < high) {

@@ -12,21 +12,21 @@
 
 namespace heed::masks {
 
-/// Coverage of a mask that does not say: always `partial`.
+/// Coverage of a mask that cannot tell: always `partial`.
 struct UnknownCoverage {
   Coverage operator()(const Tile&) const { return Coverage::partial; }
 };
 
-/// What `predicate` takes: a callable of a Position, or of a query's and a key's.
+/// The argument of `predicate`: a callable of a Position, or of a query's and a key's position.
 template <class F>
 concept MaskCallable = std::predicate<const F&, Position> || std::predicate<const F&, Index, Index>;
 
-/// Any callable as a mask; made by `predicate`. Copies share the callable: a lambda that captures
-/// cannot be assigned, as a mask must, and may have captured an array.
+/// Any callable as a mask; made by `predicate`. Copies share the callable, because a lambda with
+/// captures cannot be assigned, as a mask must be, and because it may have captured an array.
 template <MaskCallable Allows, class Cover = UnknownCoverage>
 class Predicate {
  public:
-  /// A callable of two positions answers for all heads at once.
+  /// A callable of two positions gives one answer for all heads.
   static constexpr bool depends_on_head = std::predicate<const Allows&, Position>;
 
   explicit Predicate(Allows allowed, Cover cover = {})
@@ -50,7 +50,8 @@ class Predicate {
 };
 
 /// A mask from a lambda, `(Position)` or `(Index query, Index key)`. Without `coverage`, a callable
-/// of a Tile, every score is asked about. Keys and queries outside the tensors are never asked.
+/// of a Tile, the lambda is asked about every score. It is never asked about keys and queries
+/// outside the tensors.
 template <MaskCallable Allows>
 Predicate<Allows> predicate(Allows allows) {
   return Predicate<Allows>(std::move(allows));
@@ -65,8 +66,9 @@ Predicate<Allows, Cover> predicate(Allows allows, Cover coverage) {
 namespace heed {
 using masks::predicate;
 
-/// Any mask as one type, for layers, containers and choices at run time. Erased per tile: kernels
-/// pay one indirect call a tile, none a score. Copies share the mask, which nobody can change.
+/// Any mask as one type, for layers, containers and choices at run time. Type erasure works per
+/// tile: kernels pay one indirect call per tile, none per score. Copies share the mask, which is
+/// immutable.
 class Mask {
  public:
   template <class M>
@@ -125,7 +127,7 @@ using heed::Mask;
 
 namespace heed::masks {
 
-/// A mask for each head, in order of heads; a head without one sees nothing.
+/// One mask per head, in order of heads; a head without a mask sees nothing.
 class PerHead {
  public:
   static constexpr bool depends_on_head = true;

@@ -14,18 +14,18 @@ namespace heed {
 inline constexpr Index no_call = std::numeric_limits<Index>::min();
 
 /// One score: query `query` looks at key `key`. Positions are absolute: a query's offset
-/// (AttentionOptions::first_query) is added already, so a mask never needs to know it. A query
-/// position is negative when there are more queries than keys and the last ones line up.
+/// (AttentionOptions::first_query) is already added, so a mask need not know it. Query positions
+/// are negative if there are more queries than keys and the last ones align.
 struct Position {
   Index batch = 0;
   Index head = 0;
   Index query = 0;
   Index key = 0;
-  /// Where the first query of the call stands, for masks whose rows are the call's (Dense).
+  /// The position of the call's first query, for masks whose rows are those of the call (Dense).
   Index call_first_query = no_call;
 };
 
-/// A rectangle of scores of one head. Absolute positions; both ends belong to the tile.
+/// A rectangle of scores of one head. Positions are absolute; both ends are included.
 struct Tile {
   Index batch = 0;
   Index head = 0;
@@ -40,29 +40,29 @@ struct Tile {
 };
 
 /// How much of a tile a mask lets through. `none` and `full` are promises; `partial` is always a
-/// legal answer and costs a look at every score.
+/// correct answer, and costs a look at every score.
 enum class Coverage : std::uint8_t { none, partial, full };
 
-/// What a mask is applied to, for checking it against the tensors.
+/// The shape of a call, against which a mask is checked.
 struct MaskShape {
-  /// A batch or heads that nobody knows: `describe` draws one head of one item.
+  /// An unknown batch or number of heads: `describe` draws one head of one item.
   static constexpr Index unknown = -1;
 
   Index batch = 0;
   Index heads = 0;
   Index queries = 0;
   Index keys = 0;
-  /// The lowest and the highest position at which any query stands.
+  /// The lowest and highest position of any query.
   Index first_query = keys - queries;
   Index last_query = first_query + queries - 1;
-  /// Inside partial(mask): queries and keys need not fit.
+  /// True inside partial(mask): queries and keys need not fit.
   bool partial = false;
 
   bool has_batch(Index count) const { return batch == count || batch == unknown; }
   bool has_heads(Index count) const { return heads == count || heads == unknown; }
 };
 
-/// The keys begin, …, end − 1; none where end <= begin.
+/// The keys begin, …, end − 1; none if end <= begin.
 struct KeyRange {
   Index begin = 0;
   Index end = 0;
@@ -75,7 +75,7 @@ template <class M>
 concept AllowsPositions = requires(const M& mask, Position at) {
   { mask.allows(at) } -> std::same_as<bool>;
 };
-// A bool and nothing that becomes one: a matrix of scores is called with two numbers too.
+// Exactly bool, not just convertible: a matrix of scores can be called with two numbers too.
 template <class M>
 concept CalledWithPosition = requires(const M& mask, Position at) {
   { mask(at) } -> std::same_as<bool>;
@@ -90,18 +90,18 @@ concept SaysKeys = requires(const M& mask, Position at) {
 };
 }  // namespace detail
 
-/// The meaning of a mask: who may attend to whom. A struct with `allows` (`true` lets a score
-/// through) or with `keys` (see IntervalMaskPolicy), or a callable of a Position or of a query's
-/// and a key's: a lambda is a mask.
+/// The concept of a mask: which query may attend to which key. A mask is a struct with `allows`
+/// (`true` lets a score through) or with `keys` (see IntervalMaskPolicy), or a callable of a
+/// Position or of a query's and a key's position. A lambda is a mask.
 template <class M>
 concept MaskPolicy = std::copy_constructible<M> &&
     (detail::AllowsPositions<M> || detail::CalledWithPosition<M> ||
      detail::CalledWithQueryAndKey<M> || detail::SaysKeys<M>);
 
-/// A mask that shows each query one run of keys: `KeyRange keys(Position of a query)`, whose `key`
-/// says nothing. From one query to the next neither end of the run may go back. That alone makes a
-/// mask fast: coverage follows from the first and the last query of a tile, lane words from one
-/// walk over it.
+/// A mask that shows each query one range of keys: `KeyRange keys(Position)`, called with the
+/// position of a query; the `key` of that position is meaningless. From one query to the next,
+/// neither end of the range may decrease. This alone makes a mask fast: coverage follows from the
+/// first and last query of a tile, lane words from one walk over it.
 template <class M>
 concept IntervalMaskPolicy = MaskPolicy<M> && detail::SaysKeys<M>;
 
@@ -121,12 +121,12 @@ template <class M>
 concept HasCallOperator = requires {
   &M::operator();
 };
-/// A mask, or what is so much like one that a sentence helps more than another overload.
+/// A mask, or a type so close to one that an error message helps more than another overload.
 template <class M>
 concept LikeMask = MaskPolicy<M> || HasAllows<M> || HasKeys<M> || HasCallOperator<M>;
 
-/// True for a mask; anything else fails to compile, with a sentence that says how to make it one.
-/// For functions that would take no mask but `M`: a constraint only says that nothing matches.
+/// True for a mask; any other type fails to compile, with a sentence that says how to make it a
+/// mask. For functions on unconstrained `M`: a constraint would only report that nothing matches.
 template <class M>
 constexpr bool expect_mask() {
   if constexpr (MaskPolicy<M>) {
@@ -157,7 +157,7 @@ constexpr bool expect_mask() {
 }
 }  // namespace detail
 
-// A lambda may take its positions as int, or as what indexes its vectors.
+// A lambda may take its positions as int, or as the index type of its vectors.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wconversion"
 #pragma GCC diagnostic ignored "-Wsign-conversion"
@@ -176,7 +176,8 @@ bool allows(const M& mask, const Position& at) {
 }
 #pragma GCC diagnostic pop
 
-/// The shortcut: tiles answered whole. Tiles of `none` are never computed, `full` ones never asked.
+/// The shortcut: a mask that classifies whole tiles. Tiles of `none` are never computed, and `full`
+/// tiles are computed without asking.
 template <class M>
 concept TiledMaskPolicy = MaskPolicy<M> && requires(const M& mask, Tile tile) {
   { mask.coverage(tile) } -> std::same_as<Coverage>;
@@ -189,7 +190,7 @@ concept LaneMaskPolicy = MaskPolicy<M> && requires(const M& mask, Tile tile, std
   { mask.lane_words(tile, words) } -> std::same_as<void>;
 };
 
-/// A mask that can tell whether it fits the tensors; throws ShapeError when it does not.
+/// A mask that checks whether it fits the tensors; throws ShapeError if it does not.
 template <class M>
 concept CheckedMaskPolicy = MaskPolicy<M> && requires(const M& mask, MaskShape shape) {
   { mask.check(shape) } -> std::same_as<void>;
@@ -197,14 +198,14 @@ concept CheckedMaskPolicy = MaskPolicy<M> && requires(const M& mask, MaskShape s
 
 namespace detail {
 
-/// The keys of one query of a tile.
+/// The keys that one query of a tile sees.
 template <IntervalMaskPolicy M>
 KeyRange keys_of(const M& mask, const Tile& tile, Index query) {
   return mask.keys({tile.batch, tile.head, query, 0, tile.call_first_query});
 }
 
-/// Exact. Queries whose runs end behind the tile's first key are its last ones, and of these the
-/// first one's run begins leftmost.
+/// Exact. The queries whose ranges end after the tile's first key are the last queries of the tile,
+/// and the first of these has the leftmost begin.
 template <IntervalMaskPolicy M>
 Coverage interval_coverage(const M& mask, const Tile& tile) {
   const KeyRange first = keys_of(mask, tile, tile.first_query);
@@ -234,7 +235,7 @@ Coverage interval_coverage(const M& mask, const Tile& tile) {
 
 }  // namespace detail
 
-/// Coverage of a tile by any mask; `partial` for one that does not say.
+/// Coverage of a tile by any mask; `partial` for a mask that cannot tell.
 template <MaskPolicy M>
 Coverage coverage_of(const M& mask, const Tile& tile) {
   if constexpr (TiledMaskPolicy<M>) {
@@ -246,8 +247,8 @@ Coverage coverage_of(const M& mask, const Tile& tile) {
   }
 }
 
-/// The lane word of queries `first … last` relative to a tile's first query, clipped to its 64
-/// lanes: how masks that see an interval of queries per key write their lane words.
+/// The lane word with the queries `first … last` set, relative to a tile's first query and clipped
+/// to its 64 lanes: for masks in which the queries that see a key form an interval.
 inline std::uint64_t lanes_between(Index first, Index last) {
   if (first < 0) first = 0;
   if (last > 63) last = 63;
@@ -257,8 +258,8 @@ inline std::uint64_t lanes_between(Index first, Index last) {
 
 namespace detail {
 
-/// The first row from `from` on that is not `past`, which the first ones are: steps that double,
-/// then halving.
+/// The first row from `from` on that is not `past`; all `past` rows come first. Exponential search,
+/// then bisection.
 template <class Past>
 Index first_not_past(Index from, Index rows, const Past& past) {
   for (Index step = 1; from < rows; step *= 2) {
@@ -275,8 +276,8 @@ Index first_not_past(Index from, Index rows, const Past& past) {
   return rows;
 }
 
-/// Of a tile's queries those whose run has begun at a key are the first ones, and so are those
-/// whose run has ended there: words change where one more does.
+/// The queries whose range has begun at a key are the first ones of the tile, and so are those
+/// whose range has ended there. A word changes only where another range begins or ends.
 template <IntervalMaskPolicy M>
 void interval_lane_words(const M& mask, const Tile& tile, std::uint64_t* words) {
   const Index rows = tile.queries(), end = tile.last_key + 1;
@@ -323,15 +324,15 @@ void fill_lane_words(const M& mask, const Tile& tile, std::uint64_t* words) {
   }
 }
 
-/// Refuses a mask that does not fit the tensors; masks without `check` fit all.
+/// Throws if a mask does not fit the tensors; a mask without `check` fits all.
 template <MaskPolicy M>
 void check_mask(const M& mask, const MaskShape& shape) {
   if constexpr (CheckedMaskPolicy<M>) mask.check(shape);
 }
 
-/// Whether a mask may answer differently for different heads; yes for one that does not say
-/// `static constexpr bool depends_on_head = false`. A callable of a query's and a key's position
-/// answers for all heads at once.
+/// Whether a mask may give different answers for different heads; true unless it declares `static
+/// constexpr bool depends_on_head = false`. A callable of a query's and a key's position gives one
+/// answer for all heads.
 template <MaskPolicy M>
 bool depends_on_head(const M& mask) {
   if constexpr (requires {
@@ -347,8 +348,9 @@ bool depends_on_head(const M& mask) {
   }
 }
 
-/// Whether lane words of a mask are found by asking `allows` about every score, which costs about
-/// as much as the attention of one head: kernels then ask once for all heads, if none differs.
+/// Whether the lane words of a mask come from asking `allows` about every score. That costs about
+/// as much as the attention of one head, so kernels ask once for all heads if the mask does not
+/// depend on the head.
 template <MaskPolicy M>
 bool asks_every_score(const M& mask) {
   if constexpr (requires {
@@ -360,7 +362,7 @@ bool asks_every_score(const M& mask) {
   }
 }
 
-/// The lane word from bit `row` on of a row of `words` words; bits outside it are 0. `row` > -64.
+/// The lane word from bit `row` > -64 on of a row of `words` words; bits outside the row are 0.
 inline std::uint64_t lanes_from(const std::uint64_t* bits, Index words, Index row) {
   if (row < 0) return bits[0] << -row;
   const Index word = row / 64, shift = row % 64;

@@ -13,7 +13,7 @@
 
 namespace heed::masks {
 
-/// Every `step`-th key, counted from the query's own position, before and after it; combine with
+/// Every `step`-th key before and after the query, counted from its own position. Combine with
 /// Causal for the strided pattern of Child et al. 2019 (Sparse Transformers).
 struct Strided {
   static constexpr bool depends_on_head = false;
@@ -46,8 +46,8 @@ struct Strided {
 
 namespace heed::masks {
 
-/// Every `step`-th key of the sequence (0, step, 2·step, …), for every query: with a window the
-/// sparse mask "neighbors and every stride-th token".
+/// Every `step`-th key of the sequence (0, step, 2·step, …), for every query. Combined with a
+/// window, the sparse mask "neighbors and every stride-th token".
 struct EveryNthKey {
   static constexpr bool depends_on_head = false;
   Index step = 1;
@@ -71,9 +71,9 @@ struct EveryNthKey {
 
 namespace heed::masks {
 
-/// A coarse mask: squares of `block` × `block` scores, on or off. Square (row, column) holds
+/// A coarse mask of `block` × `block` squares of scores, on or off. Square (row, column) holds
 /// queries [row · block, …) and keys [column · block, …); positions outside the layout see nothing.
-/// Coverage costs O(1), by running counts. Zaheer et al. 2020 (BigBird).
+/// Coverage costs O(1), by prefix sums. Zaheer et al. 2020 (BigBird).
 class BlockSparse {
  public:
   static constexpr bool depends_on_head = false;
@@ -134,7 +134,7 @@ class BlockSparse {
       }
     });
   }
-  /// The lanes of a tile whose queries see a column of squares.
+  /// The lanes of a tile's queries that see a column of squares.
   std::uint64_t column_word(const Tile& tile, Index column) const {
     const Index last_query = clip(tile.last_query, rows_);
     std::uint64_t word = 0;
@@ -160,15 +160,15 @@ class BlockSparse {
   Index rows_;
   Index columns_;
   Index block_;
-  detail::SharedArray<Index> counts_;  // squares that are on above and left of a corner
+  detail::SharedArray<Index> counts_;  // number of squares on above and left of a corner
 };
 
 }  // namespace heed::masks
 
 namespace heed::masks {
 
-/// A few tokens that see everyone and are seen by everyone (such as [CLS]); combine with a window
-/// by |. Beltagy et al. 2020 (Longformer).
+/// A few tokens that see all tokens and are seen by all (such as [CLS]); combine with a window by
+/// |. Beltagy et al. 2020 (Longformer).
 class GlobalTokens {
  public:
   static constexpr bool depends_on_head = false;
@@ -214,7 +214,7 @@ namespace heed::masks {
 
 /// Neighborhood attention on an image: position = row · columns + column, and a cell sees the cells
 /// at most `radius` rows and columns away. Positions outside the grid see nothing. Hassani et al.
-/// 2023 (NAT), without its shifted windows at the border; `& ValidKeys` for cells that are empty.
+/// 2023 (NAT), without its shifted windows at the border. Add `& ValidKeys` for empty cells.
 struct GridNeighborhood {
   static constexpr bool depends_on_head = false;
   Index rows = 1;
@@ -260,13 +260,13 @@ struct GridNeighborhood {
   struct Box {
     Index top, bottom, left, right;
   };
-  /// The smallest box of cells around a run of positions.
+  /// The bounding box of the cells [first, last].
   Box box(Index first, Index last) const {
     const Index top = first / columns, bottom = last / columns;
     return {top, bottom, top == bottom ? first % columns : 0,
             top == bottom ? last % columns : columns - 1};
   }
-  /// The queries of a tile near one cell: a run of lanes in each of its rows.
+  /// The queries of a tile near one cell: an interval of lanes in each row of the grid.
   std::uint64_t word(const Tile& tile, Index row, Index column) const {
     const Index first_query = tile.first_query < 0 ? 0 : tile.first_query;
     const Index left = column < radius ? 0 : column - radius;

@@ -15,7 +15,7 @@
 
 namespace heed::masks {
 
-/// Tokens see the tokens of their own group, wherever those stand: speakers of a dialogue, turns,
+/// Tokens see the tokens of their own group, at any position: speakers of a dialogue, turns,
 /// documents in any order. `ids[i]` is the group of position i; positions outside see nothing.
 class Groups {
  public:
@@ -73,7 +73,7 @@ class Groups {
   detail::SharedArray<Index> ids_;
 };
 
-/// Groups that follow one another, by their sizes: the turns of a dialogue, 5, 8, 6, 10 tokens.
+/// Consecutive groups of the given sizes: the turns of a dialogue of 5, 8, 6, 10 tokens.
 inline Groups consecutive_groups(const detail::SharedArray<Index>& sizes) {
   Index total = 0;
   for (const Index size : sizes) {
@@ -93,8 +93,8 @@ inline Groups consecutive_groups(const detail::SharedArray<Index>& sizes) {
 
 namespace heed::masks {
 
-/// Masked language modeling: a token that was replaced by [MASK] does not see itself, everyone else
-/// sees everyone. Devlin et al. 2019 (BERT). `masked` lists the replaced positions.
+/// Masked language modeling: a token replaced by [MASK] does not see itself; otherwise every token
+/// sees every token. Devlin et al. 2019 (BERT). `masked` lists the replaced positions.
 class MaskedToken {
  public:
   static constexpr bool depends_on_head = false;
@@ -132,9 +132,9 @@ class MaskedToken {
 
 namespace heed::masks {
 
-/// Keys that are there or not, one by one, for each batch item: padding wherever it stands (left,
-/// right, inside), cells of an image grid that are filled. What was not given is not there.
-/// Coverage is exact, by running counts.
+/// Keys that are valid or not, one by one, per batch item: padding anywhere (left, right, inside),
+/// or the filled cells of an image grid. Keys that were not given are not valid. Coverage is exact,
+/// by prefix sums.
 class ValidKeys {
  public:
   static constexpr bool depends_on_head = false;
@@ -146,7 +146,7 @@ class ValidKeys {
 
   Index batch() const { return batch_; }
   Index keys() const { return keys_; }
-  /// How many keys of an item are there before this one.
+  /// Number of valid keys of an item before this one.
   Index before(Index item, Index key) const { return key > 0 ? count(item, 0, key - 1) : 0; }
 
   bool allows(Position at) const { return count(at.batch, at.key, at.key) == 1; }
@@ -183,7 +183,7 @@ class ValidKeys {
       }
     });
   }
-  /// Valid keys of an item in [first, last], first >= 0.
+  /// Number of valid keys of an item in [first, last], first >= 0.
   Index count(Index item, Index first, Index last) const {
     if (item < 0 || item >= batch_ || first >= keys_) return 0;
     const Index row = item * (keys_ + 1);
@@ -192,11 +192,11 @@ class ValidKeys {
 
   Index batch_;
   Index keys_;
-  detail::SharedArray<Index> counts_;  // [item][key]: valid keys before it
+  detail::SharedArray<Index> counts_;  // [item][key]: number of valid keys before it
 };
 
-/// Cells of an image grid that are filled, `valid(item, row, column)`: positions run along the
-/// rows, position = row · columns + column, as for GridNeighborhood.
+/// The filled cells of an image grid, `valid(item, row, column)`: position = row · columns +
+/// column, as for GridNeighborhood.
 template <std::predicate<Index, Index, Index> Valid>
 ValidKeys valid_cells(Index batch, Index rows, Index columns, Valid valid) {
   if (rows < 0 || columns < 0)
@@ -206,7 +206,7 @@ ValidKeys valid_cells(Index batch, Index rows, Index columns, Valid valid) {
   });
 }
 
-/// Token ids one after another: a vector, array or span of integers.
+/// A list of token ids: a vector, array or span of integers.
 template <class Ids>
 concept TokenIds = requires(const Ids& ids) {
   requires std::integral<typename decltype(std::span(ids))::value_type>;
@@ -214,8 +214,8 @@ concept TokenIds = requires(const Ids& ids) {
 template <TokenIds Ids>
 using TokenOf = typename decltype(std::span(std::declval<const Ids&>()))::value_type;
 
-/// Padding found in the tokens themselves: `tokens` holds rows of `length` ids, one per batch item;
-/// every id but `pad` is a real key.
+/// Padding derived from token ids: `tokens` holds rows of `length` ids, one per batch item; every
+/// id but `pad` is a real key.
 template <TokenIds Ids>
 ValidKeys padding_of_tokens(const Ids& tokens, Index length, TokenOf<Ids> pad) {
   const std::span ids(tokens);
@@ -232,10 +232,10 @@ ValidKeys padding_of_tokens(const Ids& tokens, Index length, TokenOf<Ids> pad) {
 
 namespace heed::masks {
 
-/// Speculative decoding over a tree of drafts: the first `cached` positions are the accepted text,
-/// causal among themselves and seen by every node; node i stands at position cached + i and sees
-/// itself and its ancestors. `parents[i]` < i is the node before it, -1 the end of the text.
-/// Miao et al. 2024 (SpecInfer).
+/// Speculative decoding over a tree of drafts. The first `cached` positions are the accepted text,
+/// causal among themselves and seen by every node. Node i stands at position cached + i and sees
+/// itself and its ancestors; `parents[i]` < i is the node before it, -1 the end of the text. Miao
+/// et al. 2024 (SpecInfer).
 class Tree {
  public:
   static constexpr bool depends_on_head = false;

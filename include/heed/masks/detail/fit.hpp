@@ -6,14 +6,14 @@
 
 namespace heed::detail {
 
-/// One more than the last position of a call, its queries' or its keys': what a mask that describes
-/// a sequence has to describe.
+/// One more than the last position of a call's queries and keys: the number of tokens that a mask
+/// over a sequence has to describe.
 inline Index token_count(const MaskShape& shape) {
   return shape.last_query < shape.keys ? shape.keys : shape.last_query + 1;
 }
 
-/// Fails for a mask that describes fewer positions than a call has. More are a sequence of which
-/// the call has the begin: in a cache that grows, in a prompt that comes in pieces.
+/// Throws if a mask describes fewer positions than a call has. More are allowed: the call then has
+/// the start of the sequence, as with a growing cache or a prompt in parts.
 inline void check_describes(const char* name, const char* what, Index described, Index needed,
                             const MaskShape& shape) {
   if (described >= needed || shape.partial) return;
@@ -25,7 +25,7 @@ inline void check_describes(const char* name, Index described, const MaskShape& 
   check_describes(name, "tokens", described, token_count(shape), shape);
 }
 
-/// Fails for a mask that names a token that a call does not have.
+/// Throws if a mask names a token that the call lacks.
 inline void check_names(const char* name, Index token, const MaskShape& shape) {
   if (token < token_count(shape) || shape.partial) return;
   throw_shape_error(name, ": names token ", token, ", the call has ", token_count(shape),

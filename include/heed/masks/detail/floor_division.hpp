@@ -6,8 +6,8 @@
 
 namespace heed::detail {
 
-/// ⌊a / b⌋, also for negative positions, which C++ would round towards zero. Throws InvalidArgument
-/// for b < 1, which a mask that was not checked may bring.
+/// ⌊a / b⌋, also for negative positions, which C++ would round toward zero. Throws InvalidArgument
+/// for b < 1, possible in an unchecked mask.
 inline Index floor_divide(Index a, Index b) {
   if (b < 1) throw_invalid_argument("a mask divides positions by ", b, "; expected at least 1");
   const Index quotient = a / b;

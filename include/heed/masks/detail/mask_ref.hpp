@@ -7,8 +7,8 @@
 
 namespace heed {
 
-/// Any mask as a kernel sees it: a pointer and three functions, called once per tile and never
-/// per score. It does not own the mask, which must outlive the call it is passed to.
+/// Any mask as kernels see it: a pointer and three functions, called once per tile and never per
+/// score. Does not own the mask, which must outlive the call.
 class MaskRef {
  public:
   template <MaskPolicy M>
@@ -25,7 +25,8 @@ class MaskRef {
 
   Coverage coverage(const Tile& tile) const { return coverage_(mask_, tile); }
   void lane_words(const Tile& tile, std::uint64_t* words) const { lane_words_(mask_, tile, words); }
-  /// Whether lane words are worth keeping from one head to the next: costly, and the same for all.
+  /// Whether to cache lane words from one head to the next: they are costly, and the same for all
+  /// heads.
   bool shares_lane_words() const { return asks_every_score_ && !depends_on_head_; }
   /// Whether heads may see different keys.
   bool depends_on_head() const { return depends_on_head_; }

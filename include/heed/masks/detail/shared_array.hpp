@@ -13,15 +13,15 @@
 
 namespace heed::detail {
 
-/// What a list of T can be made from: a std::vector, a std::span, whatever has data() and size().
+/// A source for a list of T: a std::vector, a std::span, anything with data() and size().
 template <class Values, class T>
 concept ListOf = requires(const Values& values) {
   { values.data() } -> std::convertible_to<const T*>;
   { values.size() } -> std::convertible_to<std::size_t>;
 };
 
-/// An array that never changes and that copies share: what masks take lists as, and keep lengths,
-/// bits and layouts in. Its own storage, since <vector> is a sixth of the compile time of
+/// An immutable array shared by its copies. Masks take lists in it, and store lengths, bits and
+/// layouts. It has its own storage, since <vector> is a sixth of the compile time of
 /// <heed/attention.hpp>.
 template <class T>
 class SharedArray {
@@ -40,14 +40,14 @@ class SharedArray {
   SharedArray(const Values& values)  // NOLINT(google-explicit-constructor)
       : SharedArray(values.data(), values.size()) {}
 
-  /// `make(i)` for every i < count, in order.
+  /// The array of `make(i)` for every i < count, called in order.
   template <class Make>
   static SharedArray made(Index count, const Make& make) {
     SharedArray array(count);
     for (Index i = 0; i < count; ++i) array.block_->add(make(i));
     return array;
   }
-  /// What `fill` makes of `count` zeros.
+  /// `count` zeros as modified by `fill`.
   template <class Fill>
   static SharedArray filled(Index count, const Fill& fill) {
     SharedArray zeros = made(count, [](Index) { return T{}; });
@@ -56,7 +56,7 @@ class SharedArray {
   }
 
   Index size() const { return size_; }
-  /// Whether `at` is an index of the array; a single comparison also for negative ones.
+  /// Whether `at` is an index of the array; a single comparison, also for negative numbers.
   bool has(Index at) const {
     return static_cast<std::size_t>(at) < static_cast<std::size_t>(size_);
   }
@@ -80,7 +80,7 @@ class SharedArray {
     }
 
     T* values;
-    mutable std::size_t size = 0;  // grows while the array is made, by its only owner
+    mutable std::size_t size = 0;  // grows during construction, while there is a single owner
   };
 
   explicit SharedArray(Index count)
@@ -99,8 +99,8 @@ class SharedArray {
   Index size_ = 0;
 };
 
-/// A few token positions in any order, for counting those in a range: memory by their number, not
-/// by how far out they lie.
+/// A few token positions, given in any order, to count those in a range. Memory grows with their
+/// number, not with their values.
 class PositionSet {
  public:
   explicit PositionSet(const SharedArray<Index>& positions)
@@ -109,7 +109,7 @@ class PositionSet {
 
   Index size() const { return size_; }
   Index operator[](Index rank) const { return sorted_[rank]; }
-  /// How many members are smaller than `position`: the rank of the first that is not.
+  /// Number of members below `position`: the index of the first member that is not.
   Index rank(Index position) const {
     Index low = 0, high = size_;
     while (low < high) {
@@ -126,14 +126,14 @@ class PositionSet {
     const Index at = rank(position);
     return at < size() && sorted_[at] == position;
   }
-  /// Members in [first, last].
+  /// Number of members in [first, last].
   Index count(Index first, Index last) const {
     return first > last ? 0 : rank(last) - rank(first) + (has(last) ? 1 : 0);
   }
 
  private:
-  /// Writes the positions in ascending order, each once, and returns how many. Shell sort:
-  /// <algorithm> costs every user of masks a tenth of a second.
+  /// Writes the distinct positions in ascending order and returns their number. Shell sort:
+  /// <algorithm> costs every user of masks a tenth of a second of compile time.
   static Index sort(const SharedArray<Index>& positions, Index* values) {
     const Index count = positions.size();
     for (Index i = 0; i < count; ++i) values[i] = positions[i];
