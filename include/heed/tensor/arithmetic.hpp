@@ -12,7 +12,7 @@
 
 namespace heed {
 
-/// sum += term, element by element. Throws ShapeError when extents differ.
+/// sum += term, element by element. Throws ShapeError if the extents differ.
 template <Scalar T, std::size_t Rank>
 Tensor<T, Rank>& operator+=(Tensor<T, Rank>& sum, const Tensor<T, Rank>& term) {
   if (sum.extents() != term.extents()) {

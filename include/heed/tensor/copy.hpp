@@ -31,8 +31,8 @@ void copy_row(const TensorView<From, 1>& from, const TensorView<To, 1>& to) {
 }  // namespace detail
 
 /// Copies values between views of equal extents and any strides; scalars convert (float to double
-/// and back). Throws ShapeError, before anything is written, when extents differ, when the two
-/// overlap, or when elements of `to` share memory.
+/// and back). Throws ShapeError, before the first write, if extents differ, if the two views
+/// overlap, or if elements of `to` share memory.
 template <Viewable From, Viewable To>
 void copy(const From& from, To&& to) {
   const auto source = view_of(from);

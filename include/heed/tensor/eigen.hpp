@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// Eigen, and the door to it. Debian and Ubuntu keep Eigen in /usr/include/eigen3, which compilers
-// search only when told; the second form finds it there without a flag.
+// Eigen itself, and its adapter. Debian and Ubuntu keep Eigen in /usr/include/eigen3, which
+// compilers search only when told to; the second form finds it there without a flag.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wconversion"
 #pragma GCC diagnostic ignored "-Wsign-conversion"

@@ -7,8 +7,8 @@
 #include <heed/tensor/view.hpp>
 #include <heed/tensor/view_of.hpp>
 
-// Names alone: who has no use for Eigen is spared the second it takes to compile, who has includes
-// it, before heed or after.
+// Forward declarations only: programs without Eigen are spared the second it takes to compile;
+// programs with Eigen include it, before heed or after.
 namespace Eigen {
 template <typename Derived>
 class DenseBase;
@@ -29,7 +29,7 @@ namespace detail {
 inline constexpr int eigen_dynamic = -1, eigen_row_major = 1, eigen_column_major = 0,
                      eigen_unaligned = 0, eigen_direct_access = 0x40;
 
-/// An Eigen matrix type of scalars T, const if T is.
+/// An Eigen matrix type of scalars T; const if T is.
 template <class T, int Columns, int Order>
 using EigenMatrix = std::conditional_t<
     std::is_const_v<T>,
@@ -37,7 +37,7 @@ using EigenMatrix = std::conditional_t<
                         Columns>,
     Eigen::Matrix<std::remove_const_t<T>, eigen_dynamic, Columns, Order, eigen_dynamic, Columns>>;
 
-/// Eigen's type, but looked into only where T is known.
+/// Eigen's type, instantiated only once T is known.
 template <class T>
 using EigenInnerStride =
     std::conditional_t<std::is_void_v<T>, void, Eigen::InnerStride<eigen_dynamic>>;
@@ -49,7 +49,7 @@ template <class X>
 concept EigenObject = requires(const X& x) {
   eigen_object(x);
 };
-/// Eigen objects with memory behind them: matrix, array, map, reference, block, row, transpose.
+/// Eigen objects in memory: matrix, array, map, reference, block, row, transpose.
 template <class X>
 concept EigenMemory = EigenObject<X> && requires(const X& x) {
   x.data();
@@ -67,7 +67,7 @@ using VectorMap = Eigen::Map<detail::EigenMatrix<T, 1, detail::eigen_column_majo
                              detail::eigen_unaligned, detail::EigenInnerStride<T>>;
 
 /// A (rows, columns) view as an Eigen matrix on the same memory, any strides. Nothing is copied;
-/// the memory must outlive it.
+/// the memory must outlive the result.
 template <class T>
 MatrixMap<T> as_matrix(const TensorView<T, 2>& view) {
   return MatrixMap<T>(view.data_handle(), view.extent(0), view.extent(1),
@@ -95,7 +95,7 @@ template <class T>
 VectorMap<const T> as_vector(const Tensor<T, 1>& tensor) {
   return as_vector(tensor.view());
 }
-// Of a temporary tensor: refused, since an Eigen::Map must not outlive the values.
+// Temporary tensors are refused, since an Eigen::Map must not outlive the values.
 template <class T>
 MatrixMap<const T> as_matrix(const Tensor<T, 2>&& tensor) {
   return as_matrix(std::move(tensor).view());
@@ -105,9 +105,9 @@ VectorMap<const T> as_vector(const Tensor<T, 1>&& tensor) {
   return as_vector(std::move(tensor).view());
 }
 
-/// Eigen's memory as a (rows, columns) view, row- or column-major, with Eigen's own strides.
-/// Vectors too are (n, 1) or (1, n), as in Eigen; `.select(1, 0)` makes a rank-1 view of a column
-/// vector.
+/// An Eigen object as a (rows, columns) view on its memory, row- or column-major, with Eigen's own
+/// strides. Vectors are (n, 1) or (1, n) too, as in Eigen; `.select(1, 0)` makes a rank-1 view of a
+/// column vector.
 template <detail::EigenMemory X>
 struct ViewAdapter<X> {
   template <class Object>
@@ -124,8 +124,8 @@ struct ViewAdapter<X> {
   }
 };
 
-/// Eigen's sums, products and the like. `attention` and `heatmap_of` evaluate them; other functions
-/// want their `.eval()`.
+/// Eigen expressions: sums, products and the like. `attention` and `heatmap_of` evaluate them;
+/// other functions require `.eval()`.
 template <class X>
 requires(detail::EigenObject<X> && !detail::EigenMemory<X>) struct ViewAdapter<X> {
   static auto evaluated(const X& x) { return x.eval(); }

@@ -10,8 +10,8 @@
 
 namespace heed {
 
-/// How many elements along each axis; strides and indices have the same form. A std::array of
-/// heed's own: what is declared for it in this namespace is found.
+/// The number of elements along each axis; strides and indices have the same type. Derived from
+/// std::array so that argument-dependent lookup finds the functions of this namespace.
 template <std::size_t Rank>
 struct Extents : std::array<Index, Rank> {};
 
@@ -29,7 +29,7 @@ namespace heed {
 
 namespace detail {
 
-/// Row-major strides of `extents`, in elements. Throws ShapeError on a negative extent or when the
+/// Row-major strides of `extents`, in elements. Throws ShapeError for a negative extent, and if the
 /// number of elements does not fit into an Index.
 template <std::size_t Rank>
 Extents<Rank> row_major_strides(const Extents<Rank>& extents) {
@@ -49,7 +49,7 @@ Extents<Rank> row_major_strides(const Extents<Rank>& extents) {
   return strides;
 }
 
-/// How many elements these extents hold; the other extents do not matter when one is 0.
+/// The number of elements; 0 if any extent is 0, whatever the others are.
 template <std::size_t Rank>
 Index element_count(const Extents<Rank>& extents) {
   Index count = 1;
@@ -60,15 +60,15 @@ Index element_count(const Extents<Rank>& extents) {
   return count;
 }
 
-/// Extents with another width.
+/// The extents with another width.
 template <std::size_t Rank>
 Extents<Rank> with_width(Extents<Rank> extents, Index width) {
   extents[Rank - 1] = width;
   return extents;
 }
 
-/// Refuses extents and strides that span more bytes than an Index counts. What passes can be
-/// sliced, reversed, selected and split without any overflow.
+/// Refuses extents and strides that span more bytes than an Index counts. Accepted views can be
+/// sliced, reversed, selected and split without overflow.
 template <std::size_t Rank>
 void check_reach(const Extents<Rank>& extents, const Extents<Rank>& strides, std::size_t bytes) {
   row_major_strides<Rank>(extents);  // the element count fits

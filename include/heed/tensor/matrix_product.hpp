@@ -15,10 +15,10 @@
 
 namespace heed {
 
-/// What a matrix product is added to.
+/// Options of a matrix product.
 template <class T>
 struct ProductOptions {
-  /// out += a · b in place of out = a · b.
+  /// out += a · b instead of out = a · b.
   bool accumulate = false;
   /// One number per column of out, added to every row; empty: none. Not with `accumulate`.
   TensorView<const T, 1> bias = {};
@@ -85,10 +85,10 @@ ProductProblem<T> problem_of(const TensorView<const T, 2>& a, const PackedMatrix
 
 /// out = a · b (+ bias), or out += a · b: a (rows, depth), b (depth, columns), out (rows, columns),
 /// float or double, any strides, so a transpose is `.permute({1, 0})`. The sum over depth runs in
-/// order with fused multiply-adds, in partial sums of 512 terms added in order: an output row has
-/// the same bits for any number of rows, threads and chunks, packed or not, b · a transposed or
-/// not. Throws ShapeError, before anything is written, for shapes that do not fit and for an out
-/// that overlaps an input.
+/// order with fused multiply-adds, in partial sums of 512 terms that are added in order. An output
+/// row has the same bits for any number of rows, threads and chunks, packed or not, b · a
+/// transposed or not. Throws ShapeError, before the first write, for shapes that do not fit and for
+/// an out that overlaps an input.
 template <Viewable A, Viewable B, Viewable Out>
 void matrix_product(const A& a, const B& b, Out&& out,
                     const ProductOptions<ValueOf<const A>>& options = {}) {
@@ -101,8 +101,7 @@ void matrix_product(const A& a, const B& b, Out&& out,
   detail::run_products(&problem, 1);
 }
 
-/// The same with a matrix packed before; the same bits, but for quantized blocks with rounded
-/// products.
+/// The same with a packed matrix; the same bits, except for quantized blocks with rounded products.
 template <Viewable A, Scalar T, Viewable Out>
 void matrix_product(const A& a, const PackedMatrix<T>& b, Out&& out,
                     const std::type_identity_t<ProductOptions<T>>& options = {}) {
@@ -126,9 +125,9 @@ Tensor<ValueOf<const A>, 2> matrix_product(const A& a, const B& b) {
   return out;
 }
 
-/// Products of one left side a (rows, depth) with several right sides, each with an out of its own,
-/// in one go: `add` them, then `run`. The same bits as one by one; threads are woken once, and what
-/// the products share of a is done once.
+/// Products of one left side a (rows, depth) with several right sides, each with its own out,
+/// computed together: `add` them, then `run`. The same bits as one by one; threads are woken once,
+/// and work on a that the products share is done once.
 template <Scalar T>
 class ProductGroup {
  public:
@@ -136,8 +135,8 @@ class ProductGroup {
 
   explicit ProductGroup(TensorView<const T, 2> a) : a_(a) {}
 
-  /// See matrix_product; nothing is written yet. Throws ShapeError as it does, and for an out that
-  /// another product of the group reads or writes, and for more than `most` products.
+  /// See matrix_product; nothing is written yet. Throws ShapeError like matrix_product, and for an
+  /// out that another product of the group reads or writes, and for more than `most` products.
   void add(TensorView<const T, 2> b, TensorView<T, 2> out, const ProductOptions<T>& options = {}) {
     add(detail::problem_of<T>(a_, b, out, options), out, detail::byte_range(b), options);
   }
@@ -145,7 +144,7 @@ class ProductGroup {
     add(detail::problem_of<T>(a_, b, out, options), out, {}, options);
   }
 
-  /// Computes what was added.
+  /// Computes the added products.
   void run() const { detail::run_products(problems_, count_); }
 
  private:

@@ -11,7 +11,7 @@
 
 namespace heed {
 
-/// Whether the elements lie one after another in row-major order, as in a Tensor.
+/// Whether the elements are contiguous in row-major order, as in a Tensor.
 template <class T, std::size_t Rank>
 bool is_row_major(const TensorView<T, Rank>& view) {
   if (view.empty()) return true;
@@ -23,7 +23,7 @@ bool is_row_major(const TensorView<T, Rank>& view) {
   return true;
 }
 
-/// The elements of a row-major view as one run of memory. Throws ShapeError for other views.
+/// The elements of a row-major view as a span. Throws ShapeError for other views.
 template <class T, std::size_t Rank>
 std::span<T> as_span(const TensorView<T, Rank>& view) {
   if (!is_row_major(view)) {
@@ -33,8 +33,8 @@ std::span<T> as_span(const TensorView<T, Rank>& view) {
   return {view.data_handle(), static_cast<std::size_t>(view.size())};
 }
 
-/// Axes `axis` and `axis + 1` as one, the opposite of TensorView::split. Throws ShapeError when the
-/// memory in between makes that impossible without copying.
+/// Axes `axis` and `axis + 1` merged into one, the inverse of TensorView::split. Throws ShapeError
+/// if the strides make that impossible without copying.
 template <class T, std::size_t Rank>
 requires(Rank > 1) TensorView<T, Rank - 1> merge_axes(const TensorView<T, Rank>& view,
                                                       std::size_t axis) {
@@ -62,13 +62,13 @@ requires(Rank > 1) TensorView<T, Rank - 1> merge_axes(const TensorView<T, Rank>&
 
 namespace detail {
 
-/// The addresses [begin, end) between the first and the last byte a view can reach.
+/// The addresses [begin, end) that span the first and last byte of a view.
 struct ByteRange {
   std::uintptr_t begin = 0;
   std::uintptr_t end = 0;
 };
 
-/// The same of elements of `size` bytes.
+/// The same for elements of `size` bytes.
 template <std::size_t Rank>
 ByteRange byte_range(const void* data, const Extents<Rank>& extents, const Extents<Rank>& strides,
                      std::size_t size) {
@@ -94,9 +94,9 @@ inline bool meet(const ByteRange& a, const ByteRange& b) {
 
 }  // namespace detail
 
-/// Whether two views may share memory: the ranges of addresses they span intersect. Views that
-/// interleave without meeting (even and odd columns of one matrix) count as overlapping; views
-/// without elements overlap nothing.
+/// Whether two views may share memory: their address ranges intersect. Interleaved views without a
+/// common element (even and odd columns of one matrix) count as overlapping; views without elements
+/// overlap nothing.
 template <class A, std::size_t RankA, class B, std::size_t RankB>
 bool overlaps(const TensorView<A, RankA>& a, const TensorView<B, RankB>& b) {
   return detail::meet(detail::byte_range(a), detail::byte_range(b));
@@ -107,7 +107,7 @@ namespace detail {
 template <std::size_t Rank>
 bool has_internal_overlap(const Extents<Rank>& extents, const Extents<Rank>& strides) {
   if (element_count(extents) == 0) return false;
-  // Axes from the smallest step up: each must step over all that those before it reach.
+  // Axes in order of step size: each step must exceed the reach of all smaller ones.
   std::array<bool, Rank> done{};
   Index reach = 0;
   for (std::size_t round = 0; round < Rank; ++round) {
@@ -131,8 +131,8 @@ bool has_internal_overlap(const Extents<Rank>& extents, const Extents<Rank>& str
 }  // namespace detail
 
 /// Whether two indices of one view may name the same element, as with a stride of 0. Such a view
-/// can be read but not written. Exact for views whose axes nest, which slices, permutations and
-/// reversals of contiguous memory do; others count as overlapping.
+/// can be read but not written. Exact for views whose axes nest, as do slices, permutations and
+/// reversals of contiguous memory; others count as overlapping.
 template <class T, std::size_t Rank>
 bool has_internal_overlap(const TensorView<T, Rank>& view) {
   return detail::has_internal_overlap(view.extents(), view.strides());

@@ -19,9 +19,9 @@
 
 namespace heed {
 
-/// A matrix laid out once for many products with it on the right, as weights are in inference: one
-/// row times it reads its memory straight through. A copy; it does not follow the matrix it was
-/// made from. Same bits in every product as that matrix.
+/// A right-hand matrix packed once for many products, as weights are in inference: multiplying one
+/// row by it reads its memory sequentially. A copy; it does not follow later changes of the source
+/// matrix. Every product has the same bits as with the source matrix.
 template <Scalar T>
 class PackedMatrix {
  public:
@@ -44,12 +44,13 @@ class PackedMatrix {
     });
   }
 
-  /// Packs the transpose of a quantized matrix, (columns, rows) in blocks Q4_0, Q4_1 or Q8_0 at
-  /// any alignment, as it is stored: 4.5, 5 or 8.5 bits a weight instead of 32. Exact products
-  /// have the bits of the dequantized matrix; for rounded ones the left-hand rows are rounded to 16
-  /// bits in blocks of 32 terms, with an error of at most 1/65534 of the block's largest magnitude,
-  /// and a result row still has the same bits in any company. Throws ShapeError for rows that are
-  /// no multiple of 32 and for bytes that are not that many blocks.
+  /// Packs the transpose of a quantized matrix, (columns, rows) in blocks Q4_0, Q4_1 or Q8_0 at any
+  /// alignment, in the stored precision: 4.5, 5 or 8.5 bits per weight instead of 32. Exact
+  /// products have the bits of the dequantized matrix. For rounded products the left-hand rows are
+  /// rounded to 16 bits in blocks of 32 terms, with an error of at most 1/65534 of the block's
+  /// largest magnitude; a result row still has the same bits whatever rows accompany it. Throws
+  /// ShapeError for rows that are not a multiple of 32, and for bytes that are not the right number
+  /// of blocks.
   template <class Block>
   static PackedMatrix transposed_blocks(std::span<const std::byte> bytes, Index rows, Index columns,
                                         QuantizedProducts products = QuantizedProducts::exact) {
@@ -89,7 +90,7 @@ class PackedMatrix {
   bool empty() const { return rows_ == 0 || columns_ == 0; }
   /// [panel][row][panel_columns]
   const T* data() const { return values_.data(); }
-  /// Whether it holds quantized blocks, [panel][rows / 32], and no `data`.
+  /// Whether the matrix is quantized: it then has blocks, [panel][rows / 32], and no `data`.
   bool is_quantized() const { return !blocks_.empty(); }
   simd::QuantizedPanel blocks() const { return {blocks_.data(), codes_, products_}; }
 
@@ -100,7 +101,7 @@ class PackedMatrix {
       : std::is_same_v<Block, Q4_0> ? simd::QuantizedCodes::signed_nibbles
                                     : simd::QuantizedCodes::bytes;
 
-  /// Puts a block of one column where the panel has it, which begins as 0.
+  /// Adds a block of one column to its place in the panel, which starts as zeros.
   template <class Block>
   void lay_out(const Block& block, Index lane, std::uint8_t* to) const {
     constexpr bool bytes = codes_of<Block> == simd::QuantizedCodes::bytes;
@@ -115,7 +116,7 @@ class PackedMatrix {
       std::uint32_t code, word;
       if constexpr (bytes) {
         code = static_cast<std::uint8_t>(block.values[term]);
-      } else {  // the file has terms i and i + 16 in a byte
+      } else {  // the file has terms i and i + 16 in one byte
         code = block.values[term % half] >> (term < half ? 0 : 4) & 15u;
       }
       Index in_word = 32 / bits, place = term, shift = 0;  // of the code

@@ -16,9 +16,9 @@
 
 namespace heed {
 
-/// Which elements of a rank-`Rank` tensor a row function looks at: true counts. Made from a bool
-/// view or tensor of that rank or less; axes line up at the last one, and a missing axis or one of
-/// extent 1 holds for all indices. Empty: all count.
+/// A mask for the row functions over a rank-`Rank` tensor: an element counts where it is true.
+/// Converts from a bool view or tensor of that rank or less; axes are aligned at the last one, and
+/// a missing axis or one of extent 1 is broadcast. Empty: all elements count.
 template <std::size_t Rank>
 class RowMask {
  public:
@@ -46,7 +46,7 @@ class RowMask {
 
   bool given() const { return given_; }
 
-  /// The mask of every element of a tensor of these extents. Throws ShapeError if it does not fit.
+  /// The mask broadcast to a tensor of these extents. Throws ShapeError if it does not fit.
   TensorView<const bool, Rank> fitted(const char* caller, const Extents<Rank>& extents) const {
     auto result = view_;
     for (std::size_t axis = 0; axis < Rank; ++axis) {
@@ -69,7 +69,7 @@ template <std::size_t Rank>
 struct RowOptions {
   /// Divides every element first: below 1 sharpens, above 1 flattens. Finite and above 0.
   double temperature = 1;
-  /// true where an element counts. What it hides is not looked at, NaN or not.
+  /// True where an element counts. Hidden elements are not read, NaN or not.
   RowMask<Rank> mask = {};
 };
 
@@ -79,30 +79,30 @@ namespace detail {
 template <class X>
 using RowOptionsFor = RowOptions<ViewOf<const X>::rank()>;
 
-/// One row with its options, ready to be normalized. Differences, exponentials and sums are doubles
-/// for float rows too.
+/// One row with its options, ready to be normalized. Differences, exponentials and sums are
+/// doubles, for float rows too.
 template <class T>
 struct Row {
   TensorView<const T, 1> values;
-  TensorView<const bool, 1> mask;  // stays unread unless masked
+  TensorView<const bool, 1> mask;  // not read unless masked
   bool masked = false;
   double temperature = 1;
 
   bool visible(Index i) const { return !masked || mask(i); }
-  /// (x − max) / temperature: subtracted first, so that large elements lose nothing.
+  /// (x − max) / temperature: subtracted first, so that large elements lose no precision.
   double shifted(Index i, double maximum) const {
     return (static_cast<double>(values(i)) - maximum) / temperature;
   }
 };
 
-/// What softmax needs to know of a row: its largest visible element and Σ exp(shifted).
+/// The statistics of a row that softmax needs: its largest visible element and Σ exp(shifted).
 struct RowSum {
   double maximum = -std::numeric_limits<double>::infinity();
   double sum = 0;
 
-  /// Nothing is visible, or nothing above −inf: such a row has no distribution.
+  /// No visible element is above −inf: such a row has no distribution.
   bool empty() const { return maximum == -std::numeric_limits<double>::infinity(); }
-  /// A visible NaN or +inf: every visible result is NaN.
+  /// A visible element is NaN or +inf: every visible result is NaN.
   bool broken() const { return sum != sum; }
 };
 
@@ -119,7 +119,7 @@ double row_maximum(const Row<T>& row) {
   return maximum;
 }
 
-/// Maximum and sum of a row; `each(i, power)` is told every visible element's exp(shifted).
+/// Maximum and sum of a row; calls `each(i, power)` with every visible element's exp(shifted).
 template <class T, class Each>
 RowSum sum_row(const Row<T>& row, const Each& each) {
   RowSum result{row_maximum(row), 0};
@@ -141,7 +141,7 @@ RowSum sum_row(const Row<T>& row, const Each& each) {
   return result;
 }
 
-/// Refuses what cannot be computed, then calls visit(row, index of the row) for every row.
+/// Refuses invalid arguments, then calls visit(row, index of the row) for every row.
 template <class In, class Visit>
 void visit_rows(const char* caller, const In& in, const RowOptions<In::rank()>& options,
                 const Visit& visit) {
@@ -160,7 +160,8 @@ void visit_rows(const char* caller, const In& in, const RowOptions<In::rank()>& 
   });
 }
 
-/// Refuses an output that does not fit the input. It may be the input itself, seen the same way.
+/// Refuses an output that does not fit the input. It may be the input itself, with the same
+/// strides.
 template <class In, class Out>
 void check_row_output(const char* caller, const In& in, const Out& out) {
   static_assert(In::rank() == Out::rank(), "row functions: in and out must have one rank");
@@ -212,11 +213,11 @@ T log_sum_exp_row(const Row<T>& row) {
 
 }  // namespace detail
 
-/// The vote: exp(x / temperature) over its sum along the last axis. `out` has the extents of `in`
-/// and may be `in`. Masked elements are exactly 0, and so is a row with nothing visible; a visible
-/// NaN or +inf makes every visible element of its row NaN. Relative error at most
-/// u · (8 + |x − max|), with a temperature u · (8 + 2 |x − max| / temperature). Throws ShapeError
-/// before anything is written.
+/// The softmax: exp(x / temperature) divided by its sum along the last axis. `out` has the extents
+/// of `in` and may be `in`. Masked elements are exactly 0, and so is a row without visible
+/// elements; a visible NaN or +inf makes every visible element of its row NaN. Relative error at
+/// most u · (8 + |x − max|), with a temperature u · (8 + 2 |x − max| / temperature). Throws
+/// ShapeError before the first write.
 template <Viewable In, Viewable Out>
 void softmax(const In& in, Out&& out, const detail::RowOptionsFor<In>& options = {}) {
   const auto target = view_of(out);
@@ -228,8 +229,8 @@ void softmax(const In& in, Out&& out, const detail::RowOptionsFor<In>& options =
 }
 
 /// x / temperature − log Σ exp(x / temperature) along the last axis. `out` has the extents of `in`
-/// and may be `in`. Masked elements are −inf, and so is a row with nothing visible; NaN and +inf as
-/// for softmax. Throws ShapeError before anything is written.
+/// and may be `in`. Masked elements are −inf, and so is a row without visible elements; NaN and
+/// +inf as for softmax. Throws ShapeError before the first write.
 template <Viewable In, Viewable Out>
 void log_softmax(const In& in, Out&& out, const detail::RowOptionsFor<In>& options = {}) {
   const auto target = view_of(out);
@@ -240,9 +241,9 @@ void log_softmax(const In& in, Out&& out, const detail::RowOptionsFor<In>& optio
   });
 }
 
-/// log Σ exp(x / temperature) along the last axis, which the result does not have (a rank-1 input
-/// gives one element, rank 1). −inf for a row with nothing visible, NaN for one with a visible NaN
-/// or +inf. Throws ShapeError for a temperature or mask that does not fit.
+/// log Σ exp(x / temperature) along the last axis, which the result lacks (a rank-1 input gives one
+/// element, rank 1). −inf for a row without visible elements, NaN for one with a visible NaN or
+/// +inf. Throws ShapeError for a temperature or mask that does not fit.
 template <Viewable In>
 auto log_sum_exp(const In& in, const detail::RowOptionsFor<In>& options = {}) {
   using T = ValueOf<In>;
@@ -258,7 +259,7 @@ auto log_sum_exp(const In& in, const detail::RowOptionsFor<In>& options = {}) {
   return result;
 }
 
-/// The same functions with the result as a new tensor, or a new Eigen matrix of an Eigen matrix.
+/// The same functions, returning a new tensor, or a new Eigen matrix for an Eigen matrix.
 template <Viewable In>
 auto softmax(const In& in, const detail::RowOptionsFor<In>& options = {}) {
   auto out = detail::new_result<In>(view_of(in).extents());

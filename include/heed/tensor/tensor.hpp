@@ -29,18 +29,18 @@ namespace heed {
 
 namespace detail {
 
-/// Blocks of tensors that died, kept by the thread they died on for the next ones of their size: a
-/// training step makes and drops the same tensors every time, and fetching their pages from the
-/// system anew cost a fifth of it, and of small models a quarter: the allocator gives the end of
-/// its memory back after every step. At most `most_bytes` a thread; the oldest go first. Blocks
-/// up to 4 KiB are kept in lists by their size, since aligned ones cost the allocator a tenth of
-/// the time that a small model takes for a token. Under an address sanitizer all blocks are the
-/// allocator's.
+/// A cache of freed tensor memory, kept by the thread that freed it for the next tensors of the
+/// same size. A training step allocates and frees the same tensors every time; fetching their pages
+/// from the system each time cost a fifth of the step, and a quarter for small models, because the
+/// allocator returns the end of its memory after every step. Keeps at most `most_bytes` per thread
+/// and drops the oldest blocks first. Blocks up to 4 KiB are kept in lists by size, since aligned
+/// ones cost the allocator a tenth of the time that a small model takes for a token. Under an
+/// address sanitizer all blocks come from the allocator.
 class TensorMemory {
  public:
   static constexpr std::size_t most_bytes = std::size_t{1} << 30;
 
-  /// 64-byte aligned, at least `bytes`. Throws std::bad_alloc.
+  /// 64-byte aligned memory of at least `bytes` bytes. Throws std::bad_alloc.
   static void* take(std::size_t bytes) {
     const std::size_t size = rounded(bytes);
     if (keeps && alive()) {
@@ -48,13 +48,13 @@ class TensorMemory {
     }
     return ::operator new(size, alignment);
   }
-  /// Gives back what `take(bytes)` gave.
+  /// Frees memory from `take(bytes)`.
   static void give(void* memory, std::size_t bytes) noexcept {
     const std::size_t size = rounded(bytes);
     if (memory == nullptr || !keeps || !alive()) return release(memory);
     of_this_thread().keep({memory, size});
   }
-  /// How many bytes this thread keeps in large blocks.
+  /// Number of bytes this thread keeps in large blocks.
   static std::size_t kept_bytes() { return alive() ? of_this_thread().bytes_ : 0; }
 
  private:
@@ -72,7 +72,7 @@ class TensorMemory {
   static constexpr bool keeps = true;
 #endif
 
-  /// Small blocks of one size, each holding the address of the next.
+  /// A list of small blocks of one size, each holding the address of the next.
   struct List {
     void* first = nullptr;
     int length = 0;
@@ -87,15 +87,15 @@ class TensorMemory {
     alive() = false;
   }
 
-  /// Sizes in steps of an eighth of a power of two, so that lengths that differ a little share
-  /// blocks; small ones in steps of a line.
+  /// Rounds sizes up to steps of an eighth of a power of two, so that slightly different lengths
+  /// share blocks; small sizes to cache lines.
   static std::size_t rounded(std::size_t bytes) {
     if (bytes < small) return bytes == 0 ? line : (bytes + line - 1) / line * line;
     const std::size_t step = std::bit_floor(bytes) / 8;
     return (bytes + step - 1) / step * step;
   }
   static void release(void* memory) noexcept { ::operator delete(memory, alignment); }
-  /// False once the thread's blocks are gone: static tensors die later than they.
+  /// False after the thread's blocks are destroyed: static tensors are destroyed later.
   static bool& alive() {
     thread_local bool value = true;
     return value;
@@ -150,7 +150,7 @@ class TensorMemory {
   std::size_t bytes_ = 0;
 };
 
-/// Values as they are written: {{1, 2}, {3, 4}} of rank 2.
+/// Values written as nested lists: {{1, 2}, {3, 4}} has rank 2.
 template <class T, std::size_t Rank>
 struct NestedListOf {
   using Type = std::initializer_list<typename NestedListOf<T, Rank - 1>::Type>;
@@ -198,8 +198,8 @@ concept ExtentNumber = std::integral<N> && !std::same_as<N, bool>;
 
 }  // namespace detail
 
-/// A row-major array that owns its values, 64-byte aligned, zero at birth. A value type: copies
-/// copy, moves move. Views of it die with it.
+/// A row-major array that owns its values, 64-byte aligned and initialized to zero. A value type:
+/// copies copy, moves move. Views of it become invalid with it.
 template <class T, std::size_t Rank>
 class Tensor {
   static_assert(std::is_trivially_copyable_v<T>, "Tensor holds plain values (float, double, …)");
@@ -213,15 +213,14 @@ class Tensor {
     allocate();
     fill_with_zero();
   }
-  /// The same for extents in braces, `({5, 8})`, which are no tensor to be copied.
+  /// The same for extents in braces, `({5, 8})`, which could otherwise be read as a tensor to copy.
   explicit Tensor(const Index (&extents)[Rank == 0 ? 1 : Rank]) requires(Rank > 0)
       : Tensor(copied(extents)) {}
   /// The same extents one by one: `Tensor<float, 2> t(5, 8)`.
   template <detail::ExtentNumber... Numbers>
   requires(sizeof...(Numbers) == Rank && Rank > 0) explicit Tensor(Numbers... extents)
       : Tensor(Extents<Rank>{static_cast<Index>(extents)...}) {}
-  /// A tensor whose values are left as the memory happens to hold them, for callers that write
-  /// every one.
+  /// A tensor with uninitialized values, for callers that write every one.
   static Tensor uninitialized(const Extents<Rank>& extents) {
     detail::row_major_strides<Rank>(extents);
     Tensor result;
@@ -229,8 +228,8 @@ class Tensor {
     result.allocate();
     return result;
   }
-  /// The values themselves, list in list: {{1, 2}, {3, 4}} is 2 × 2, and {{2, 2}} 1 × 2. Extents go
-  /// into parentheses. Throws ShapeError for lists of different lengths.
+  /// A tensor from its values, as nested lists: {{1, 2}, {3, 4}} is 2 × 2, and {{2, 2}} is 1 × 2.
+  /// Extents go in parentheses. Throws ShapeError for lists of different lengths.
   Tensor(const detail::NestedList<T, Rank>& values) requires(Rank > 1)  // NOLINT
       : Tensor(detail::extents_of_list<Rank>(values)) {
     detail::write_list(values, extents_, 0, data_);
@@ -241,7 +240,7 @@ class Tensor {
       Tensor(First first, Values... values)  // NOLINT
       : Tensor(Extents<1>{static_cast<Index>(sizeof...(Values)) + 1},
                {static_cast<T>(first), static_cast<T>(values)...}) {}
-  /// The given values in row-major order, as many as the extents hold.
+  /// The given values in row-major order, as many as the extents require.
   Tensor(const Extents<Rank>& extents, std::initializer_list<T> values) : Tensor(extents) {
     if (static_cast<Index>(values.size()) != size()) {
       throw_shape_error("tensor: ", values.size(), " values for extents ", extents);
@@ -276,8 +275,8 @@ class Tensor {
     return result;
   }
 
-  /// The same values in the same order under other extents, without a copy; this tensor is empty
-  /// then. Throws ShapeError when the numbers of elements differ.
+  /// The same values in the same order under other extents, without a copy; this tensor is left
+  /// empty. Throws ShapeError if the numbers of elements differ.
   template <std::size_t Other>
   Tensor<T, Other> reshaped(const Extents<Other>& extents) && {
     detail::row_major_strides<Other>(extents);
@@ -313,7 +312,7 @@ class Tensor {
   }                                                                          // NOLINT
   operator TensorView<const T, Rank>() const&& { return of_a_temporary(); }  // NOLINT
 
-  /// Writes `value` into every element.
+  /// Sets every element to `value`.
   void fill(T value) {
     for (T& element : *this) element = value;
   }
@@ -328,8 +327,8 @@ class Tensor {
   }
   T& operator[](Index index) & requires(Rank == 1) { return data_[offset({index})]; }
   const T& operator[](Index index) const& requires(Rank == 1) { return data_[offset({index})]; }
-  /// A view of row `index`: `t[2]` of a matrix, `t[0][3]` of what has rank 3. Throws ShapeError
-  /// where there is none.
+  /// A view of row `index`: `t[2]` of a matrix, `t[0][3]` of a rank-3 tensor. Throws ShapeError for
+  /// an index out of range.
   TensorView<T, Rank - 1> operator[](Index index) & requires(Rank > 1) { return view()[index]; }
   TensorView<const T, Rank - 1> operator[](Index index) const& requires(Rank > 1) {
     return view()[index];

@@ -15,9 +15,9 @@
 
 namespace heed {
 
-/// A rectangular window on someone else's values: pointer, extents and strides, nothing owned.
-/// Any stride is legal: 0 (broadcast), negative (reversed), non-unit in the last axis. The words
-/// are those of std::mdspan; strides count elements. `TensorView<const T, Rank>` only reads.
+/// A non-owning, rectangular view of values: pointer, extents and strides. Any stride is legal: 0
+/// (broadcast), negative (reversed), non-unit in the last axis. The terms are those of std::mdspan;
+/// strides count elements. `TensorView<const T, Rank>` only reads.
 template <class T, std::size_t Rank>
 class TensorView {
   static_assert(Rank > 0, "a TensorView has at least one axis");
@@ -26,7 +26,7 @@ class TensorView {
   using element_type = T;
   using value_type = std::remove_const_t<T>;
 
-  /// A view of nothing: no memory, every extent 0.
+  /// An empty view: no memory, every extent 0.
   constexpr TensorView() = default;
 
   /// Row-major values at `data`.
@@ -40,25 +40,26 @@ class TensorView {
   }
 
   /// The values of a std::vector, std::array, std::span or Tensor under these extents, row-major.
-  /// Throws ShapeError when there are more or fewer.
+  /// Throws ShapeError if the number of values differs.
   template <detail::HoldsRun<T> Values>
   TensorView(Values&& values, const Extents<Rank>& extents)
       : TensorView(detail::begin_of_run<Values>(values), extents) {
     detail::check_run_fits(values.size(), extents);
   }
-  /// The same with strides from the first value on. Throws ShapeError when they leave the values.
+  /// The same with strides, counted from the first value. Throws ShapeError if they leave the
+  /// values.
   template <detail::HoldsRun<T> Values>
   TensorView(Values&& values, const Extents<Rank>& extents, const Extents<Rank>& strides)
       : TensorView(detail::begin_of_run<Values>(values), extents, strides) {
     detail::check_run_fits(values.size(), extents, strides);
   }
 
-  /// A run of values as a vector.
+  /// A span of values as a vector.
   TensorView(std::span<T> values)  // NOLINT(google-explicit-constructor): spans are rank-1 views
       requires(Rank == 1)
       : TensorView(values.data(), {static_cast<Index>(values.size())}) {}
 
-  /// A view that writes is also a view that reads.
+  /// A read-only view of a writable one.
   template <class U>
   requires(std::is_const_v<T>&& std::is_same_v<U, value_type>)
       TensorView(const TensorView<U, Rank>& other)  // NOLINT(google-explicit-constructor)
@@ -86,7 +87,7 @@ class TensorView {
     return select(0, index);
   }
 
-  /// Writes `value` into every element.
+  /// Sets every element to `value`.
   void fill(const value_type& value) const requires(!std::is_const_v<T>) {
     if constexpr (Rank == 1) {
       for (Index i = 0; i < extents_[0]; ++i) data_[i * strides_[0]] = value;
@@ -106,12 +107,12 @@ class TensorView {
     TensorView result = *this;
     if (count > 0) result.data_ = at_index(axis, begin);
     result.extents_[axis] = count;
-    // With one element left the step means nothing and its product may not fit.
+    // With one element left the step is meaningless, and its product may not fit.
     if (count > 1) result.strides_[axis] *= step;
     return result;
   }
 
-  /// Axes in another order: axis `i` of the result is axis `order[i]` of this.
+  /// Axes in another order: axis `i` of the result is axis `order[i]` of this view.
   TensorView permute(const Extents<Rank>& order) const {
     TensorView result = *this;
     std::array<bool, Rank> seen{};
@@ -127,7 +128,7 @@ class TensorView {
     return result;
   }
 
-  /// One axis back to front.
+  /// One axis in reverse order.
   TensorView reverse(std::size_t axis) const {
     check_axis(axis);
     TensorView result = *this;
@@ -152,7 +153,7 @@ class TensorView {
     return result;
   }
 
-  /// One axis as two: `inner` consecutive elements become the new axis `axis + 1`.
+  /// One axis split into two: `inner` consecutive elements become the new axis `axis + 1`.
   TensorView<T, Rank + 1> split(std::size_t axis, Index inner) const {
     check_axis(axis);
     if (inner < 1 || extents_[axis] % inner != 0) {
@@ -174,7 +175,7 @@ class TensorView {
     return {data_, extents, strides};
   }
 
-  /// The sub-view at one index of one axis, which disappears.
+  /// The sub-view at one index of one axis, which is removed.
   TensorView<T, Rank - 1> select(std::size_t axis, Index index) const requires(Rank > 1) {
     check_axis(axis);
     if (index < 0 || index >= extents_[axis]) {
@@ -191,7 +192,7 @@ class TensorView {
     return {at_index(axis, index), extents, strides};
   }
 
-  /// The same values behind a new leading axis of extent 1.
+  /// The same values with a new leading axis of extent 1.
   TensorView<T, Rank + 1> with_leading_axis() const {
     Extents<Rank + 1> extents{1};
     Extents<Rank + 1> strides{};
@@ -217,7 +218,8 @@ class TensorView {
   void check_axis(std::size_t axis) const {
     if (axis >= Rank) throw_shape_error("view: axis ", axis, " of a view of rank ", Rank);
   }
-  /// Where index `index` of one axis begins; a view without elements points nowhere and stays put.
+  /// The address of index `index` of one axis; a view without elements has none and keeps its
+  /// pointer.
   T* at_index(std::size_t axis, Index index) const {
     return empty() ? data_ : data_ + index * strides_[axis];
   }

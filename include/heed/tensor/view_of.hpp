@@ -13,19 +13,18 @@
 
 namespace heed {
 
-/// How to look at someone else's container: specialize it with `static view(container)` returning a
-/// TensorView, and every function of the library takes that container as it is. In whichever order
-/// headers come: a specialization is looked up when a call is compiled, not before.
-/// <heed/tensor/eigen.hpp> does it for Eigen.
-/// With `static result(extents)` beside it, zeros of the container's own kind, functions that
-/// return what they compute return that, and no Tensor.
+/// The adapter for a foreign container: specialize it with `static view(container)`, which returns
+/// a TensorView, and every function of the library accepts that container. The order of includes
+/// does not matter: a specialization is looked up when a call is compiled, not before.
+/// <heed/tensor/eigen.hpp> adapts Eigen. If the adapter also has `static result(extents)`, which
+/// returns zeros of the container's own kind, functions return that kind instead of a Tensor.
 template <class Container>
 struct ViewAdapter {};
 
 namespace detail {
 
-/// A std::vector, told by what it can do: <vector> is a sixth of the compile time of
-/// <heed/attention.hpp>. Not std::string, and not std::vector<bool>, which holds bits.
+/// A std::vector, recognized by its members: <vector> is a sixth of the compile time of
+/// <heed/attention.hpp>. Excludes std::string, and std::vector<bool>, which holds bits.
 template <class X>
 concept VectorLike = requires(std::remove_const_t<X>& x) {
   typename X::allocator_type;
@@ -34,7 +33,7 @@ concept VectorLike = requires(std::remove_const_t<X>& x) {
 }
 &&!requires(X & x) { x.c_str(); };
 
-/// What ends with its values, told from views of them.
+/// Whether X owns its values, as opposed to a view of them.
 template <class X>
 inline constexpr bool owns_values = VectorLike<X>;
 template <class T, std::size_t Rank>
@@ -47,8 +46,8 @@ concept OwnsValues = owns_values<X>;
 }  // namespace detail
 
 /// `view_of(x)`: the view of anything that holds values: a view itself, a Tensor, a span, an array,
-/// a std::vector, what has a ViewAdapter (Eigen matrices once <heed/tensor/eigen.hpp> is included).
-/// Nothing is copied; the values must outlive the view.
+/// a std::vector, or a type with a ViewAdapter (Eigen matrices if <heed/tensor/eigen.hpp> is
+/// included). Nothing is copied; the values must outlive the view.
 template <class T, std::size_t Rank>
 TensorView<T, Rank> view_of(const TensorView<T, Rank>& view) {
   return view;
@@ -87,7 +86,7 @@ TensorView<const typename X::value_type, 1> view_of(const X&&) {
   return {};
 }
 
-/// What public functions take: everything `view_of` understands.
+/// The argument type of public functions: everything `view_of` accepts.
 template <class X>
 concept Viewable = requires(X& x) {
   view_of(x);
@@ -95,13 +94,13 @@ concept Viewable = requires(X& x) {
 
 namespace detail {
 
-/// What has no values in memory yet: its ViewAdapter has `static evaluated(x)` and no view. Eigen's
-/// sum of two matrices is one.
+/// A type without values in memory, such as Eigen's sum of two matrices: its ViewAdapter has
+/// `static evaluated(x)` and no view.
 template <class X>
 concept Expression = requires(const X& x) {
   ViewAdapter<X>::evaluated(x);
 };
-/// x itself, or what it evaluates to.
+/// x itself, or the result of evaluating it.
 template <class X>
 decltype(auto) evaluated(const X& x) {
   if constexpr (Expression<X>) {
@@ -118,13 +117,14 @@ using Evaluated = std::remove_reference_t<decltype(evaluated(std::declval<const 
 template <Viewable X>
 using ViewOf = decltype(view_of(std::declval<X&>()));
 
-/// The scalar type behind a Viewable, without const.
+/// The scalar type of a Viewable, without const.
 template <Viewable X>
 using ValueOf = typename ViewOf<X>::value_type;
 
 namespace detail {
 
-/// Zeros for the result of a function of X: of its own kind where it has one, else a Tensor.
+/// Zeros for the result of a function of X: of X's own kind if its adapter makes results, otherwise
+/// a Tensor.
 template <class X, std::size_t Rank>
 auto new_result(const Extents<Rank>& extents) {
   if constexpr (requires { ViewAdapter<std::remove_cvref_t<X>>::result(extents); }) {

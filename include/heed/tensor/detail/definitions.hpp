@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/// Matrix products and the kernels of rows, for programs that compile them. Public headers end with
-/// this line; nothing that stands in an .inl includes such a header.
+/// Definitions of matrix products and row kernels, for programs that compile them. Public headers
+/// end with this include; no .inl file may include such a header.
 #include <heed/core/config.hpp>
 
 #if HEED_DEFINITIONS

@@ -25,7 +25,7 @@ void for_each_row(const Extents<Rank>& extents, Visit&& visit) {
   }
 }
 
-/// The last axis of a view, at one index of the others.
+/// The last axis of a view, at one index of the other axes.
 template <class T, std::size_t Rank>
 TensorView<T, 1> row_at(const TensorView<T, Rank>& view, const Extents<Rank>& at) {
   constexpr std::size_t last = Rank - 1;

@@ -15,8 +15,8 @@
 
 namespace heed::detail {
 
-/// How the result of a product is cut into pieces for threads: groups of panels (64 columns each)
-/// by chunks of rows. No cut decides a bit.
+/// How the result of a product is divided into tasks: groups of panels (64 columns each) by chunks
+/// of rows. The division decides no bit.
 class ProductCut {
  public:
   static constexpr Index max_group = 4;  // panels
@@ -27,7 +27,7 @@ class ProductCut {
   };
 
   ProductCut() = default;
-  /// About `wanted` pieces.
+  /// Makes about `wanted` tasks.
   ProductCut(Index rows, Index columns, Index wanted)
       : rows_(rows), panels_((columns + simd::panel_columns - 1) / simd::panel_columns) {
     const Index threads = thread_count();
@@ -60,18 +60,18 @@ class ProductCut {
   Index chunks_ = 0;
 };
 
-/// The work of products that are computed together.
+/// The total work of products that are computed together.
 class ProductWork {
  public:
   void add(Index rows, Index columns, Index depth) {
-    // To read a weight takes as long as to multiply some rows with it.
+    // Reading a weight takes as long as multiplying a few rows with it.
     work_ +=
         static_cast<double>(rows + 4) * static_cast<double>(columns) * static_cast<double>(depth);
   }
   bool parallel() const { return detail::worth_sharing(static_cast<Index>(work_ / 100)); }
-  /// Handing out pieces one by one would be a good part of the work.
+  /// Whether handing out tasks one by one would cost a good part of the work.
   bool is_small() const { return work_ < 4e6; }
-  /// How many pieces are wanted for several threads.
+  /// Number of tasks to make for several threads.
   Index pieces() const { return thread_count() * (is_small() ? 1 : 3); }
 
  private:
@@ -107,7 +107,7 @@ simd::QuantizedPanel quantized_panel_of(const ProductProblem<T>& problem, Index 
   return panel;
 }
 
-/// Products that are computed together: threads are woken once, for the pieces of all.
+/// Products that are computed together: threads are woken once, for the tasks of all of them.
 template <class T>
 class ProductList {
  public:
@@ -119,7 +119,7 @@ class ProductList {
   Index count() const { return count_; }
   const ProductProblem<T>& operator[](Index index) const { return *problems_[index]; }
 
-  /// Calls run(problem, piece) for all pieces, on the pool's threads where these are worth waking.
+  /// Calls run(problem, piece) for all tasks, on the pool's threads if waking them is worth it.
   template <class Run>
   void for_each_piece(const Run& run) const {
     if (work_.parallel()) return share_pieces(run);
@@ -145,8 +145,8 @@ class ProductList {
       run((*this)[i], cuts[i].piece(piece));
     });
   }
-  /// A part of every product to each thread, the same ones in every call: weights stay in the
-  /// caches of the threads that read them. Handing out pieces one by one would take too long.
+  /// Gives each thread a part of every product, the same part in every call, so that weights stay
+  /// in the caches of the threads that read them. Handing out tasks one by one would take too long.
   template <class Run>
   void share_evenly(const ProductCut* cuts, const Run& run) const {
     const Index threads = thread_count();
@@ -165,8 +165,8 @@ class ProductList {
   ProductWork work_;
 };
 
-/// A product piece by piece: within a piece and a block of depth the panels stay in the
-/// second-level cache while the rows pass by, six at a time, in the first.
+/// Computes a product task by task. Within a task and a depth block the panels stay in the
+/// second-level cache, while the rows pass through the first, six at a time.
 template <class T>
 class ProductPieces {
  public:
@@ -175,7 +175,7 @@ class ProductPieces {
 
   void run(const ProductCut::Piece& piece) const {
     Index k = 0;
-    do {  // once even without depth: out is the addend then
+    do {  // runs once even without depth: out is then the addend
       run_block(piece, k, smaller(problem_.depth - k, simd::product_block));
       k += simd::product_block;
     } while (k < problem_.depth);
@@ -185,14 +185,14 @@ class ProductPieces {
   static constexpr Index panel = simd::panel_columns;
   static constexpr Index tile_rows = simd::product_rows;
   static constexpr Index max_group = ProductCut::max_group;
-  // A row of copied a, with one cache line more so that rows do not fall on the same cache sets.
+  // A copied row of a, with one more cache line so that rows do not fall on the same cache sets.
   static constexpr Index copied_row = simd::product_block + 64 / static_cast<Index>(sizeof(T));
   // Tiles of a transposed a that are copied at a time: 48 rows are whole cache lines.
   static constexpr Index max_tiles = 8;
   static constexpr Index panel_size = panel * simd::product_block;
 
   bool quantized() const { return problem_.quantized.blocks != nullptr; }
-  /// A block of panel `index` of b, as it lies or packed into `scratch`.
+  /// A depth block of panel `index` of b, in place or packed into `scratch`.
   const T* panel_of(Index index, Index rows, Index k, Index depth, T* scratch,
                     Index& stride) const {
     const Index first = index * panel;
@@ -205,7 +205,7 @@ class ProductPieces {
     if (problem_.packed != nullptr) return problem_.packed + first * problem_.depth + k * panel;
     const auto& b = problem_.b;
     const T* from = b.data + k * b.row_stride + first * b.column_stride;
-    // Rows that lie close together are as good as packed ones.
+    // Rows close together in memory are as good as packed ones.
     constexpr Index near = 512 / static_cast<Index>(sizeof(T));
     const bool close = -near <= b.row_stride && b.row_stride <= near;
     if (b.column_stride == 1 && columns == panel && (close || rows <= 2 * tile_rows)) {
@@ -216,20 +216,20 @@ class ProductPieces {
     return scratch;
   }
 
-  /// Whether six rows of a would be slow where they lie: a multiple of 4 KiB apart they share cache
-  /// sets, and those of a transposed a touch a line for every element.
+  /// Whether reading six rows of a in place would be slow: rows a multiple of 4 KiB apart share
+  /// cache sets, and rows of a transposed a touch a cache line per element.
   bool worth_copying() const {
     return problem_.a.column_stride != 1 ||
            problem_.a.row_stride * static_cast<Index>(sizeof(T)) % 4096 == 0;
   }
-  /// The rows of a from `row` on, its columns from k on, where they lie.
+  /// The rows of a from `row` on and its columns from k on, in place.
   simd::MatrixRef<T> rows_of_a(Index row, Index k) const {
     auto rows = problem_.a;
     rows.data += row * rows.row_stride + k * rows.column_stride;
     return rows;
   }
-  /// Tiles of a next to each other, from the `rows` from `row` on: as many as there are of whole
-  /// ones if a is transposed, where they share lines, else one. Returns their number.
+  /// Copies tiles of a side by side, starting with `row`: all whole tiles of the `rows` rows if a
+  /// is transposed, since they share cache lines, otherwise one tile. Returns their number.
   Index copy_tiles(Index row, Index rows, Index k, Index depth, T* scratch) const {
     const auto a = rows_of_a(row, k);
     if (a.column_stride == 1) {
@@ -239,7 +239,7 @@ class ProductPieces {
       }
       return 1;
     }
-    if (a.row_stride == 1 && rows >= tile_rows) {  // whole words, not number by number
+    if (a.row_stride == 1 && rows >= tile_rows) {  // whole words, not single numbers
       const Index tiles = smaller(rows / tile_rows, max_tiles);
       for (Index i = 0; i < depth; ++i) {
         for (Index tile = 0; tile < tiles; ++tile) {
@@ -256,7 +256,7 @@ class ProductPieces {
     }
     return 1;
   }
-  /// Where copy_tiles put a tile.
+  /// The copy that copy_tiles made of a tile.
   simd::MatrixRef<T> copied_tile(const T* scratch) const {
     if (problem_.a.column_stride == 1) return {scratch, copied_row, 1};
     return {scratch, 1, tile_rows};
@@ -277,7 +277,7 @@ class ProductPieces {
           panel_of(i, end - row, k, depth, scratch + (i - first) * panel_size, b_stride[i - first]);
     }
     const bool copying = last - first > 1 && worth_copying();
-    Index at = 0, tiles = 0;  // of those copied
+    Index at = 0, tiles = 0;  // among the copied tiles
     for (; row < end; row += tile_rows) {
       const Index rows = smaller(tile_rows, end - row);
       auto a = rows_of_a(row, k);
@@ -306,8 +306,9 @@ class ProductPieces {
   const simd::ProductKernels<T>& kernels_;
 };
 
-/// outᵀ = bᵀ · aᵀ has the same bits. It pays where a has few rows and b would have to be packed
-/// number by number: that costs more than their product, and packing a costs nothing.
+/// Whether to compute outᵀ = bᵀ · aᵀ, which has the same bits. It pays where a has few rows and b
+/// would have to be packed number by number: that costs more than the product, and packing a costs
+/// nothing.
 template <class T>
 bool transpose_pays(const ProductProblem<T>& problem) {
   if (problem.packed != nullptr || problem.quantized.blocks != nullptr) return false;
@@ -351,7 +352,7 @@ template void run_products(const ProductProblem<float>* problems, Index count);
 template void run_products(const ProductProblem<double>* problems, Index count);
 #endif
 
-/// A product of rounded rows with quantized weights, piece by piece; T is float.
+/// Computes a product of rounded rows with quantized weights, task by task; T is float.
 template <class T>
 class RoundedPieces {
  public:
@@ -404,7 +405,7 @@ class RoundedPieces {
   const simd::RoundedKernels<T>& kernels_;
 };
 
-/// At most slab_rows rows of products with quantized weights: their a is rounded once.
+/// Computes at most slab_rows rows of products with quantized weights; their a is rounded once.
 template <class T>
 void run_rounded_slab(const ProductList<T>& products) {
   const ProductProblem<T>& first = products[0];  // all have its rows and depth
@@ -439,7 +440,8 @@ void run_rounded_slab(const ProductList<T>& products) {
   });
 }
 
-/// Rounded rows are kept for some rows at a time, so that memory does not grow with their number.
+/// Products with quantized weights, a limited number of rows at a time, so that the memory for
+/// rounded rows does not grow with their number.
 template <class T>
 void run_rounded_products(const ProductList<T>& products) {
   constexpr Index slab_rows = 768;

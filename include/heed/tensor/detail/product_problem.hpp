@@ -11,8 +11,8 @@ namespace heed::detail {
 template <class T>
 struct ProductProblem {
   simd::MatrixRef<T> a;       // (rows, depth)
-  simd::MatrixRef<T> b;       // (depth, columns); unread if packed
-  const T* packed;            // b as PackedMatrix has it, or null
+  simd::MatrixRef<T> b;       // (depth, columns); not read if packed
+  const T* packed;            // b in the layout of PackedMatrix, or null
   simd::MatrixRef<T> addend;  // (rows, columns); without data: 0
   T* out;
   Index out_row;  // strides of out
@@ -20,14 +20,14 @@ struct ProductProblem {
   Index rows;
   Index columns;
   Index depth;
-  simd::QuantizedPanel quantized = {};  // b in blocks, in place of packed; float only
+  simd::QuantizedPanel quantized = {};  // b in blocks, instead of packed; float only
 };
 
-/// Products that can be computed together, in checked problems.
+/// Maximum number of products computed together.
 inline constexpr Index most_products = 4;
 
-/// The products of up to most_products checked problems with the same a, none of which writes what
-/// another reads or writes; in the library when HEED_COMPILED is set.
+/// Computes up to most_products checked problems with the same a; none may write memory that
+/// another reads or writes. Defined in the library if HEED_COMPILED is set.
 template <class T>
 void run_products(const ProductProblem<T>* problems, Index count);
 

@@ -12,8 +12,8 @@
 
 namespace heed::detail {
 
-/// Values one behind another that someone else holds: std::vector, std::array, std::span, a Tensor.
-/// Not Eigen's matrices, whose columns come first.
+/// A container of contiguous values: std::vector, std::array, std::span, a Tensor. Not an Eigen
+/// matrix, which is column-major.
 template <class X, class T = const volatile void>
 concept HoldsRun = requires(X& x) {
   { x.data() } -> std::convertible_to<T*>;
@@ -24,14 +24,14 @@ concept HoldsRun = requires(X& x) {
 template <class X>
 using RunElement = std::remove_reference_t<decltype(*std::declval<X&>().data())>;
 
-/// A type that keeps values of its own elsewhere, as std::vector does.
+/// A type that allocates its values, like std::vector.
 template <class T>
 concept KeepsValuesElsewhere = requires {
   typename T::allocator_type;
 };
 
-/// Where the values of `values` begin. `Values` is deduced as by a forwarding reference, so that
-/// what dies at the end of the call is refused.
+/// The address of the first value. `Values` is deduced as by a forwarding reference, so that
+/// temporaries that own their values are refused.
 template <class Values>
 auto* begin_of_run(std::remove_reference_t<Values>& values) {
   static_assert(!KeepsValuesElsewhere<RunElement<Values>>,
@@ -42,14 +42,14 @@ auto* begin_of_run(std::remove_reference_t<Values>& values) {
   return values.data();
 }
 
-/// Refuses `count` values that are not as many as the extents hold.
+/// Throws if `count` differs from the element count of the extents.
 template <std::size_t Rank>
 void check_run_fits(std::size_t count, const Extents<Rank>& extents) {
   if (static_cast<Index>(count) != element_count(extents)) {
     throw_shape_error("view: ", count, " values for extents ", extents);
   }
 }
-/// Refuses strides from the first value on that leave `count` values.
+/// Throws if the strides, counted from the first value, leave `count` values.
 template <std::size_t Rank>
 void check_run_fits(std::size_t count, const Extents<Rank>& extents, const Extents<Rank>& strides) {
   if (element_count(extents) == 0) return;
