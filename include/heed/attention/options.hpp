@@ -104,9 +104,9 @@ struct AttentionOptions {
   /// (heads or 1, 2·r + 1): the bias at distance key − query = −r … r; the two ends apply to
   /// everything beyond. A view: `relative_bias` builds the tensor from a T5 table.
   TensorView<const T, 2> relative_bias = {};
-  /// Added to the scores: (batch, heads, queries, keys), or rank 3 to 1 without the leading axes; an
-  /// axis of extent 1 is broadcast. A bias of −inf hides a key from a query, like the additive masks
-  /// of other libraries; a mask does so without reading memory.
+  /// Added to the scores: (batch, heads, queries, keys), or rank 3 to 1 without the leading axes;
+  /// an axis of extent 1 is broadcast. A bias of −inf hides a key from a query, like the additive
+  /// masks of other libraries; a mask does so without reading memory.
   OptionalView<const T, 4> bias = {};
   /// A user-defined function of score and position.
   ScoreFunction<T> score_function = {};
