@@ -112,6 +112,18 @@ TEST(BlockTopK, AttendsAsItsDenseForm) {
   EXPECT_TRUE(same_bits(all.out, fused(shape, in, masks::Causal{}).out));
 }
 
+TEST(BlockTopK, BlocksOfWhichNothingIsSeenAreNotChosen) {
+  // The mask hides keys 4 … 7, a whole block, and can tell so only key by key. The block before it
+  // has a gate below 0, which is above nothing all the same.
+  Tensor<float, 4> queries({1, 1, 12, 1}), keys({1, 1, 12, 1}), values({1, 1, 12, 1});
+  queries.fill(1);
+  keys.fill(-1);
+  for (Index key = 0; key < 4; ++key) values(0, 0, key, 0) = 8;
+  const auto gap = [](Index query, Index key) { return key <= query && (key < 4 || key > 7); };
+  const auto out = attention(queries, keys, values, block_top_k(queries, keys, gap, 4, 2));
+  EXPECT_FLOAT_EQ(out(0, 0, 11, 0), 4) << "four keys of its own block, four of the first";
+}
+
 /// Queries [first, past) over the keys up to them, as in decoding.
 template <class T>
 Inputs<T> part(const Inputs<T>& in, Index first, Index past) {

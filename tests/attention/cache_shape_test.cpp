@@ -47,6 +47,7 @@ TEST(CacheShape, ValuesAreAsWideAsKeysUnlessTheyAreTold) {
 TEST(CacheShape, PagesAreMultiplesOfSixteenTokens) {
   EXPECT_THROW(detail::checked({1, 1, 1, 1, 20, 1}), ShapeError);
   EXPECT_THROW(detail::checked({-1, 1, 1, 1, 16, 1}), ShapeError);
+  EXPECT_THROW(detail::checked({1, 1, 1, 1, 16, -1}), ShapeError);
 }
 
 }  // namespace

@@ -136,6 +136,11 @@ TEST(FusedMasks, MasksThatDoNotFitAreRefused) {
   refuse(masks::Strided{0}, "Strided: step 0");
   refuse(masks::Chunked{0}, "Chunked: size 0");
   refuse(Mask(masks::dense(masks::Causal{}, {2, 2, length, length - 1})), "Dense: mask of");
+  const auto all = [](Index, Index) { return true; };
+  refuse(masks::BlockSparse(1, 2, length - 1, all), "BlockSparse: describes 140 queries");
+  EXPECT_THROW(attention(in.queries, in.keys, in.values, masks::BlockSparse(1, 2, length, all), out,
+                         {.first_query = 5}),
+               ShapeError);
   refuse(masks::Groups(std::vector<Index>(length - 1)), "Groups: describes 140 tokens");
   refuse(masks::Causal{} & ~masks::Segments({0, 9}), "Segments: describes 9 tokens");
   refuse(masks::PerHead({masks::Causal{}, masks::Prefix(length + 1)}), "Prefix: names 142 tokens");

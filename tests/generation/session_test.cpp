@@ -258,6 +258,8 @@ TEST(Session, WhatFailsLeavesItAsItWas) {
   EXPECT_THROW(session.prefill(Sequences{some_tokens(60, 1), {}}), ShapeError) << "too long";
   EXPECT_THROW(session.prefill(Sequences{some_tokens(20, 1), some_tokens(20, 1)}), CacheFull);
   EXPECT_THROW(session(std::vector<Index>{1}), ShapeError) << "two sequences";
+  EXPECT_THROW(session.logits(Tokens({1, 2})), ShapeError) << "two sequences";
+  EXPECT_THROW(session.logits(Tokens({3, 2})), ShapeError) << "two sequences";
   EXPECT_THROW(session.reorder(std::vector<Index>{0}), ShapeError);
   EXPECT_THROW(session.reorder(std::vector<Index>{0, 2}), ShapeError);
   EXPECT_THROW(session.truncate(0, 6), ShapeError);

@@ -197,20 +197,23 @@ TEST(LanguageModel, StartsAsGPT2Does) {
   options.block.model_dim = 64;
   options.layers = 8;
   options.init_std = 0.1;
-  const auto model = made<double>(options);
-  for_each_parameter(
-      [&](std::string_view name, const auto& parameter) {
-        double squares = 0;
-        for (const double value : parameter) squares += value * value;
-        const double size = std::sqrt(squares / static_cast<double>(parameter.size()));
-        const bool ends = name.ends_with("out.weight") || name.ends_with("down.weight");
-        const double expected = name.ends_with("norm.weight") ? 1
-                                : name.ends_with("bias")      ? 0
-                                : ends                        ? 0.1 / 4
-                                                              : 0.1;
-        EXPECT_NEAR(size, expected, 0.1 * expected) << name;
-      },
-      model);
+  for (const bool tied : {true, false}) {
+    options.tied_head = tied;
+    const auto model = made<double>(options);
+    for_each_parameter(
+        [&](std::string_view name, const auto& parameter) {
+          double squares = 0;
+          for (const double value : parameter) squares += value * value;
+          const double size = std::sqrt(squares / static_cast<double>(parameter.size()));
+          const bool ends = name.ends_with("out.weight") || name.ends_with("down.weight");
+          const double expected = name.ends_with("norm.weight") ? 1
+                                  : name.ends_with("bias")      ? 0
+                                  : ends                        ? 0.1 / 4
+                                                                : 0.1;
+          EXPECT_NEAR(size, expected, 0.1 * expected) << name;
+        },
+        model);
+  }
 }
 
 }  // namespace

@@ -22,7 +22,12 @@ TEST(Isa, TheBestSupportedSetIsActive) {
   EXPECT_EQ(simd::active(), pairs ? Isa::avx512_bf16 : supported_sets().back());
 }
 
-TEST(Isa, EveryMachineRunsTheScalarSet) { EXPECT_TRUE(simd::supported(Isa::scalar)); }
+TEST(Isa, EveryMachineRunsTheScalarSet) {
+  EXPECT_TRUE(simd::supported(Isa::scalar));
+#if defined(__x86_64__)
+  EXPECT_TRUE(simd::supported(Isa::sse2));
+#endif
+}
 
 TEST(Isa, UseChangesTheKernels) {
   const RestoreSettings restore;

@@ -68,6 +68,7 @@ TEST(CharacterTokenizer, WhatItDoesNotKnowIsNamed) {
   EXPECT_THROW(CharacterTokenizer("\xff"), InvalidArgument);
   EXPECT_THROW(tokenizer.decode(std::vector<Index>{3}), InvalidArgument);
   EXPECT_THROW(tokenizer.decode(std::vector<Index>{-1}), InvalidArgument);
+  EXPECT_EQ(tokenizer.decode(std::vector<Index>{0, 2, 1}), "acb");
 }
 
 }  // namespace

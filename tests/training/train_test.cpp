@@ -118,7 +118,9 @@ TEST(Batches, Refuse) {
   EXPECT_THROW(make_batches(lengths, 0, {.batch_size = 0}), InvalidArgument);
   EXPECT_THROW(make_batches(lengths, 0, {.bucket_batches = -1}), InvalidArgument);
   const std::vector<std::vector<Index>> sequences = {{1, 2}, {}};
-  EXPECT_THROW(next_token_batch(sequences, std::vector<Index>{2}), InvalidArgument);
+  for (const Index past : {static_cast<Index>(sequences.size()), Index{7}}) {
+    EXPECT_THROW(next_token_batch(sequences, std::vector<Index>{past}), InvalidArgument);
+  }
   EXPECT_THROW(next_token_batch(sequences, std::vector<Index>{-1}), InvalidArgument);
   EXPECT_THROW(next_token_batch(sequences, std::vector<Index>{1}), InvalidArgument);
   Random random(1);
