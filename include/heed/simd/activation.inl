@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Functions of one number between linear layers, and their slopes. Included by part.inl.
+// Activation functions between linear layers, and their slopes. Included by part.inl.
 
-/// e^x within about two units in the last place: the rounding error of x · log2(e) is made up for.
+/// e^x within about two units in the last place: compensates the rounding error of x · log2(e).
 template <class S>
 HEED_SIMD typename S::V exp(typename S::V x) {
   using Float = typename S::Scalar;
@@ -10,7 +10,7 @@ HEED_SIMD typename S::V exp(typename S::V x) {
   constexpr auto low = sizeof(Float) == 4
                            ? static_cast<Float>(log2_of_e - static_cast<double>(high))
                            : static_cast<Float>(2.0355273740931033e-17);
-  constexpr Float limit = sizeof(Float) == 4 ? 200 : 2000;  // infinities stay out of differences
+  constexpr Float limit = sizeof(Float) == 4 ? 200 : 2000;  // keeps infinities out of differences
   x = S::min(S::broadcast(limit), S::max(S::broadcast(-limit), x));
   const auto scaled = x * S::broadcast(high);
   auto rest = S::fma(x, S::broadcast(high), S::broadcast(0) - scaled);
@@ -25,8 +25,8 @@ HEED_SIMD typename S::V sigmoid(typename S::V x) {
   return S::broadcast(1) / (S::broadcast(1) + exp<S>(S::broadcast(0) - x));
 }
 
-/// G(y) = 2 Φ(-t) e^(t²/2) (t + 4) / 4 with y = (t - 4) / (t + 4): smooth for all t >= 0, and so a
-/// polynomial; interpolated in Chebyshev nodes to 1.3e-8 (float) and 4e-18 (double).
+/// G(y) = 2 Φ(-t) e^(t²/2) (t + 4) / 4 with y = (t - 4) / (t + 4): smooth for all t >= 0, and so
+/// close to a polynomial; interpolated at Chebyshev nodes to 1.3e-8 (float) and 4e-18 (double).
 template <class Float>
 struct TailCoefficients;
 template <>
@@ -50,7 +50,7 @@ struct TailCoefficients<double> {
       9.58847632675076092e-10,  -1.25568646434708305e-9, -3.61383746017522472e-10};
 };
 
-/// The normal distribution at x and, in `density`, its derivative there.
+/// The normal distribution at x, and its derivative there in `density`.
 template <class S>
 HEED_SIMD typename S::V normal_distribution(typename S::V x, typename S::V& density) {
   using Float = typename S::Scalar;
@@ -59,7 +59,7 @@ HEED_SIMD typename S::V normal_distribution(typename S::V x, typename S::V& dens
   const auto positive = S::greater(x, zero);
   const auto t = S::min(S::broadcast(64), S::select(positive, x, zero - x));
   const auto square = t * t;
-  const auto rest = S::fma(t, t, zero - square);  // what rounding took from the square
+  const auto rest = S::fma(t, t, zero - square);  // the rounding error of the square
   const auto half = S::broadcast(static_cast<Float>(0.5));
   const auto bell = exp<S>(zero - half * square) * S::fma(rest, zero - half, S::broadcast(1));
   density = bell * S::broadcast(static_cast<Float>(0.39894228040143267794));
@@ -73,7 +73,7 @@ HEED_SIMD typename S::V normal_distribution(typename S::V x, typename S::V& dens
   return S::select(positive, S::broadcast(1) - tail, tail);
 }
 
-/// f(x), and f'(x) in `slope` unless that is null: what the two share is computed once.
+/// f(x), and f'(x) in `slope` unless null; computes their common parts once.
 template <Activation f, class S>
 HEED_SIMD typename S::V activation(typename S::V x, typename S::V* slope = nullptr) {
   using Float = typename S::Scalar;
@@ -87,7 +87,7 @@ HEED_SIMD typename S::V activation(typename S::V x, typename S::V* slope = nullp
     if (slope) *slope = S::fma(x * s, one - s, s);
     return x * s;
   } else if constexpr (f == Activation::gelu_tanh) {
-    // (1 + tanh(u)) / 2 is sigmoid(2u), which cancels nowhere.
+    // (1 + tanh(u)) / 2 is sigmoid(2u), which has no cancellation.
     const auto c = S::broadcast(static_cast<Float>(1.5957691216057307117));  // 2 √(2/π)
     const auto cubic = S::broadcast(static_cast<Float>(0.044715));
     const auto s = sigmoid<S>(c * S::fma(cubic * x * x, x, x));
@@ -124,7 +124,7 @@ struct DropTable {
     __builtin_memcpy(words, pairs, sizeof(words));
   }
 
-  /// Without a branch, which would be taken at random.
+  /// Branch-free: a branch would be taken at random.
   HEED_SIMD static T kept(T value, bool keep) {
     using Bits = std::make_unsigned_t<typename LaneTypes<T>::Int>;
     const auto mask = static_cast<Bits>(Bits{0} - static_cast<Bits>(keep));

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
-// Scores of a few queries over a block of keys, lanes being keys. Included by part.inl.
+// Scores of a few queries over a block of keys, with keys in the lanes. Included by part.inl.
 
-/// Rows of queries that meet a piece of keys or values at a time.
+/// Number of query rows that meet a group of keys or values at a time.
 inline constexpr int decoded_at_once = 4;
 
-/// Bytes from one address to another, for `fetch`. Of numbers, since they belong to no one array.
+/// The distance in bytes between two addresses, for `fetch`. As integers, since the pointers may
+/// belong to different arrays.
 template <class T>
 HEED_SIMD std::uintptr_t distance(const T* from, const T* to) {
   return reinterpret_cast<std::uintptr_t>(to) - reinterpret_cast<std::uintptr_t>(from);
 }
-/// Asks for the line that will be read in the place of `at` a tile of keys later. Into the second
-/// cache: the first one has too few places for lines on their way (measured: 14 of 24 GB/s).
+/// Prefetches the line at the place of `at`, one tile of keys later. Into the second-level cache:
+/// the first has too few slots for pending lines (measured: 14 of 24 GB/s).
 template <class T>
 HEED_SIMD void fetch(const T* at, std::uintptr_t ahead) {
   const std::uintptr_t address = reinterpret_cast<std::uintptr_t>(at) + ahead;
@@ -22,14 +23,14 @@ struct DecodeScores {
   using S = Lanes<T>;
   static constexpr int vectors = HEED_SIMD_VECTORS;
   static constexpr Index lanes = vectors * S::width;
-  // Tiles of one vector where there are kernels for them.
+  // Tiles of one vector, where such kernels exist.
   static constexpr int narrow = vectors == 4 ? 1 : vectors;
-  // Code is compile time: header-only programs turn keys on the fastest set only.
+  // To save compile time, header-only programs transpose keys on the fastest set only.
   static constexpr bool turns_keys =
       HEED_SIMD_BYTES == 64 || (HEED_SIMD_ALL_KERNELS && tile_rows > 2);
 
-  /// Scores of the first `Rows` rows over one vector of keys, which are turned in
-  /// registers, width × width numbers at a time, and kept in rows.packed if there are more rows.
+  /// Scores of the first `Rows` rows over one vector of keys. The keys are transposed in registers,
+  /// width × width numbers at a time, and kept in rows.packed if more rows follow.
   template <int Rows>
   HEED_KERNEL static void score_turned(const KeyBlock<T>& keys, const QueryRows<T>& rows, Index key,
                                        std::uintptr_t ahead) {
@@ -74,8 +75,8 @@ struct DecodeScores {
     }
   }
 
-  /// Keys and queries change places: the scores of the rows from `row` on over `narrow` vectors of
-  /// packed keys.
+  /// The task with keys and queries swapped: the scores of the rows from `row` on over `narrow`
+  /// vectors of packed keys.
   HEED_SIMD static TileTask<S, narrow> packed_task(const KeyBlock<T>& keys,
                                                    const QueryRows<T>& rows, Index row, Index key) {
     const Index tile = key / lanes * lanes, within = key % lanes;
@@ -100,7 +101,7 @@ struct DecodeScores {
             0};
   }
 
-  /// The scores of a whole tile of `narrow` vectors from keys as they lie.
+  /// The scores of a whole tile of `narrow` vectors, from keys read in place.
   HEED_SIMD static void score_lying(const KeyBlock<T>& keys, const QueryRows<T>& rows, Index key) {
     const auto& lying = keys.keys;
     for (Index from = key; from < key + narrow * S::width && from < keys.count; from += S::width) {
@@ -136,18 +137,19 @@ struct DecodeScores {
   }
 };
 
-// Outputs of a few queries over a block of values, lanes being columns of values.
+// Outputs of a few queries over a block of values, with columns of values in the lanes.
 
 template <class T>
 struct DecodeValues {
   using S = Lanes<T>;
   static constexpr int vectors = HEED_SIMD_VECTORS;
   static constexpr Index lanes = vectors * S::width;
-  // Tiles of one vector where there are kernels for them.
+  // Tiles of one vector, where such kernels exist.
   static constexpr int narrow = vectors == 4 ? 1 : vectors;
-  // Code is compile time: header-only programs have no kernel of one row.
+  // To save compile time, header-only programs have no kernel of one row.
   static constexpr bool one_alone = HEED_SIMD_ALL_KERNELS;
-  /// Keys whose values are added to all rows before the next ones: they stay in the first cache.
+  /// Number of keys whose values are added to all rows before the next ones: they stay in the
+  /// first-level cache.
   static constexpr Index value_tile = 16;
 
   /// output[row] += Σ_key p · value for some rows and columns and the keys [key, end).
@@ -197,7 +199,7 @@ struct DecodeValues {
     }
   }
 
-  /// The last columns, too few for a vector, behind zeros.
+  /// Copies the last columns, too few for a vector, to a vector padded with zeros.
   HEED_SIMD static void fill_tail(const KeyBlock<T>& keys, const QueryRows<T>& rows, Index d) {
     for (Index key = 0; key < keys.count; ++key) {
       T* to = rows.tail + key * narrow * S::width;
@@ -208,7 +210,7 @@ struct DecodeValues {
     }
   }
 
-  /// As add_values_guarded: a masked pair is not touched at all.
+  /// Like add_values_guarded: a masked pair is not touched at all.
   HEED_KERNEL static void add_guarded(const KeyBlock<T>& keys, const QueryRows<T>& rows) {
     for (Index row = 0; row < rows.count; ++row) {
       for (Index d = 0; d < rows.value_dim; ++d) {
@@ -249,9 +251,9 @@ struct DecodeValues {
   }
 };
 
-// A few queries over a block of keys, lanes being keys. What decides bits is what decides them in
-// attend.inl: a score is one chain of multiply-adds over head_dim, a sum one chain over the keys of
-// a block, an output one chain over keys.
+// A few queries over a block of keys, with keys in the lanes. The order of operations, which
+// decides bits, is that of attend_queries.inl: a score is one chain of multiply-adds over head_dim,
+// a sum one chain over the keys of a block, an output one chain over keys.
 
 template <class T>
 struct DecodeTable {
@@ -265,7 +267,7 @@ struct DecodeTable {
     return S::lanes(bits[key >> 6] >> (key & 63));
   }
 
-  /// Probabilities of a row by `maximum`.
+  /// The probabilities of a row relative to `maximum`.
   HEED_KERNEL static void soften_row(const KeyBlock<T>& keys, const QueryRows<T>& rows, Index row,
                                      T maximum) {
     T* out = rows.probabilities + row * row_keys;
@@ -278,7 +280,8 @@ struct DecodeTable {
     }
   }
 
-  /// Sums of the probabilities of `count` rows, key by key, side by side: a sum waits for itself.
+  /// Sums the probabilities of `count` rows, key by key, side by side, since each addition waits
+  /// for the one before it.
   HEED_SIMD static void sum_rows(const QueryRows<T>& rows, Index row, Index count, Index keys,
                                  T (&totals)[decoded_at_once]) {
     const T* at[decoded_at_once];
@@ -304,12 +307,12 @@ struct DecodeTable {
     T found[S::width];
     S::store(found, largest);
     for (const T x : found) {
-      if (!(found[0] > x)) found[0] = x;  // as S::max: a NaN in the second operand stays
+      if (!(found[0] > x)) found[0] = x;  // like S::max: a NaN in the second operand stays
     }
     return found[0];
   }
 
-  /// Moves the maximum of a row to that of this block; see rescale in attend.inl.
+  /// Moves the maximum of a row to that of this block; see rescale in attend_queries.inl.
   HEED_SIMD static void rescale_row(const KeyBlock<T>& keys, const QueryRows<T>& rows, Index row,
                                     T found) {
     T factor[S::width], sum[S::width], total[decoded_at_once];
@@ -364,7 +367,7 @@ struct DecodeTable {
 template <class T>
 const DecodeKernels<T>& decode_table() {
 #if HEED_SIMD_BYTES == 16 && defined(__x86_64__) && !HEED_SIMD_ALL_KERNELS
-  // Code is compile time: header-only programs on machines without AVX2 decode as they prefill.
+  // To save compile time, header-only programs on machines without AVX2 decode as they prefill.
   static constexpr DecodeKernels<T> entries{nullptr, nullptr};
 #else
   static constexpr DecodeKernels<T> entries{DecodeScores<T>::scores, DecodeTable<T>::attend};

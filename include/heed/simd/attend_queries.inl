@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Softmax attention of a block of queries over a block of keys. Included by part.inl.
-// Scores stand transposed, Sᵀ = K·Qᵀ: a row per key, a lane per query, so that the maximum, the
-// exponential and the sums need no operation across lanes. docs/03-attention.md derives it.
+// Softmax attention of a block of queries over a block of keys. Included by part.inl. Scores are
+// transposed, Sᵀ = K·Qᵀ: a row per key, a lane per query, so that the maximum, the exponential and
+// the sums need no operation across lanes. docs/03-attention.md derives it.
 
 /// Log2 of the probability of a masked score: so small that 2^x is exactly 0.
 template <class T>
 inline constexpr T masked_exponent = static_cast<T>(-2 * LaneTypes<T>::bias);
 
-/// One tile of queries taking in one block of keys: `Vectors` vectors of lanes, standing side by
-/// side in rows that are `tile_stride` lanes long.
+/// One tile of queries and one block of keys: `Vectors` vectors of lanes, side by side in rows that
+/// are `tile_stride` lanes long.
 template <class S, int Vectors>
 struct TileTask {
   using T = typename S::Scalar;
@@ -18,7 +18,7 @@ struct TileTask {
 
   KeyBlock<T> block;
   const T* packed;   // [head_dim][lane]
-  T* scores;         // [key][lane], before the softmax; may be where the probabilities go
+  T* scores;         // [key][lane], before the softmax; may alias the probabilities
   T* probabilities;  // [key][lane]
   T* output;         // [value_dim][lane]
   T* maximum;        // [lane]
@@ -26,7 +26,7 @@ struct TileTask {
   const T* bias;     // (key, lane), of a ScoreChange
   Index head_dim;
   Index value_dim;
-  int first_lane;  // where this tile begins in the lane words
+  int first_lane;  // first lane of this tile in the lane words
 
   HEED_SIMD typename S::M lanes_of(std::uint64_t word, int vector) const {
     return S::lanes(word >> (first_lane + vector * S::width));
@@ -38,8 +38,8 @@ struct TileTask {
 
 // From the product to probabilities.
 
-/// The softcap and the bias of a ScoreChange, on the scores of `rows` keys just stored. A loop, not
-/// registers: it is the same for all tiles, and code is compile time.
+/// Applies the softcap and the bias of a ScoreChange to the scores of `rows` keys just stored. A
+/// loop over memory, not registers: it is the same for all tiles, which saves compile time.
 template <class S, int Vectors>
 HEED_KERNEL void change_scores(const TileTask<S, Vectors>& task, Index key, Index rows) {
   const auto& change = *task.block.change;
@@ -54,7 +54,7 @@ HEED_KERNEL void change_scores(const TileTask<S, Vectors>& task, Index key, Inde
   }
 }
 
-/// Stores the scores of `Rows` keys, changed.
+/// Stores the scores of `Rows` keys, modified.
 template <class S, int Rows, int Vectors>
 HEED_SIMD void store_scores(const TileTask<S, Vectors>& task, Index key,
                             const typename S::V (&scores)[Rows][Vectors]) {
@@ -66,8 +66,8 @@ HEED_SIMD void store_scores(const TileTask<S, Vectors>& task, Index key,
   if (task.block.change) change_scores(task, key, Rows);
 }
 
-/// Makes probabilities 2^(s - m) of the scores of `Rows` keys while they are in registers; stores
-/// them and adds them to `totals` key by key.
+/// Turns the scores of `Rows` keys, still in registers, into probabilities 2^(s - m); stores them
+/// and adds them to `totals` key by key.
 template <class S, int Rows, int Vectors>
 HEED_SIMD void store_probabilities(const TileTask<S, Vectors>& task, Index key,
                                    typename S::V (&scores)[Rows][Vectors],
@@ -153,7 +153,7 @@ HEED_KERNEL typename S::V soften(const TileTask<S, Vectors>& task, int vector,
   return total;
 }
 
-/// The largest visible score of every lane of a vector, by the stored scores.
+/// The largest visible score of every lane of a vector, among the stored scores.
 template <class S, int Vectors>
 HEED_SIMD typename S::V largest_score(const TileTask<S, Vectors>& task, int vector) {
   const auto lowest = S::broadcast(std::numeric_limits<typename S::Scalar>::lowest());
@@ -166,9 +166,9 @@ HEED_SIMD typename S::V largest_score(const TileTask<S, Vectors>& task, int vect
   return largest;
 }
 
-/// Moves the maximum of the lanes that need it to the maximum of this block and makes
-/// probabilities of the stored scores. A lane needs it when its sum over this block by the old
-/// maximum (`block_sum`) passes the lazy limit; in a fresh state every lane does.
+/// Moves the maximum, in the lanes that need it, to the maximum of this block, and turns the stored
+/// scores into probabilities. A lane needs it if its sum over this block relative to the old
+/// maximum (`block_sum`) exceeds the lazy limit; in a fresh state every lane does.
 template <class S, int Vectors>
 HEED_KERNEL void rescale(const TileTask<S, Vectors>& task, bool first,
                          const typename S::Scalar* block_sum) {
@@ -191,7 +191,7 @@ HEED_KERNEL void rescale(const TileTask<S, Vectors>& task, bool first,
   }
 }
 
-/// Probabilities of the block by the maxima as they stand, and their sum in every lane.
+/// Probabilities of the block relative to the current maxima, and their sum in every lane.
 template <class S, int Vectors>
 HEED_SIMD void sum_block(const TileTask<S, Vectors>& task, typename S::Scalar* totals) {
   if (task.block.change) {
@@ -234,7 +234,7 @@ HEED_KERNEL void add_values_guarded(const TileTask<S, Vectors>& task, bool accum
   }
 }
 
-/// One block of keys into the softmax of one tile of queries.
+/// Adds one block of keys to the softmax of one tile of queries.
 template <class S, int Vectors>
 HEED_KERNEL void attend_tile(const TileTask<S, Vectors>& task, bool first) {
   using T = typename S::Scalar;
@@ -277,7 +277,7 @@ struct Table {
       pack_lanes<S>(rows.data + lane * rows.row_stride, rows.row_stride, rows.column_stride,
                     count - lane, columns, factor, tile, lanes);
     }
-    // Wide tiles compute whole tiles: what stands past the last vector must be a number.
+    // Wide tiles compute whole tiles: the lanes past the last vector must hold numbers.
     const Index end = (count + S::width - 1) / S::width * S::width;
     if (end % lanes == 0 || vectors == 4) return;
     T* tile = packed + end / lanes * lanes * columns;
@@ -353,8 +353,8 @@ struct Table {
     }
   }
 
-  /// Whether a tile is better done vector by vector: it has few queries, or a mask such as the
-  /// causal diagonal leaves its vectors unequal work. The width of a tile decides no bit.
+  /// Whether a tile is faster vector by vector: it has few queries, or a mask such as the causal
+  /// diagonal gives its vectors unequal work. The width of a tile decides no bit.
   HEED_SIMD static bool narrow_pays(const KeyBlock<T>& keys, Index lane, Index left) {
     if (vectors < 4) return false;
     if (left <= 3 * S::width) return true;
@@ -421,7 +421,7 @@ struct Table {
     }
   }
 
-  /// sums[r] += 0 · row r: NaN where a row holds anything but finite numbers.
+  /// sums[r] += 0 · row r: NaN if a row holds a number that is not finite.
   template <int Rows>
   HEED_SIMD static void add_zero_times(const T* at, Index row_stride, Index columns, V* sums) {
     const V zero = S::broadcast(0);
@@ -440,7 +440,7 @@ struct Table {
   }
 
   HEED_KERNEL static bool all_finite(MatrixRef<T> matrix, Index rows, Index columns) {
-    constexpr int together = 4;  // rows with sums apart, so that additions overlap
+    constexpr int together = 4;  // rows with separate sums, so that additions overlap
     V sums[together];
     HEED_UNROLL for (int r = 0; r < together; ++r) sums[r] = S::broadcast(0);
     const bool lines = matrix.column_stride == 1;

@@ -9,26 +9,28 @@
 
 namespace heed::simd {
 
-/// Queries are worked on in blocks of this many: one bit each in a 64-bit lane word.
+/// Number of queries in a block: one bit each in a 64-bit lane word.
 inline constexpr Index query_block = 64;
-/// Keys come in blocks that start at absolute multiples of this (a multiple of the tile's 6 rows).
+/// Number of keys in a block; blocks start at absolute multiples of it. A multiple of the tile's 6
+/// rows.
 inline constexpr Index key_block = 96;
 /// Softmax sums are kept per chunk of this many keys and then merged in key order, so that a
 /// decoder that splits its keys over threads at chunk borders gets the same bits.
 inline constexpr Index key_chunk = 16 * key_block;
 
-/// What happens to scores between the product and the mask, and to probabilities after the sums,
-/// in units of log2. Arrays have a row per key of the block before any key was cut off its ends.
+/// Score modifications between the product and the mask, and dropout of probabilities after the
+/// sums, in units of log2. Arrays have one row per key of the block, before any keys are cut off
+/// its ends.
 template <class T>
 struct ScoreChange {
-  bool given = false;  // QueryBlock::scores holds changed scores already
-  T cap = 0;           // not 0: cap · tanh(score · ln(2) / 2), queries being packed for that
+  bool given = false;  // QueryBlock::scores holds the changed scores already
+  T cap = 0;           // not 0: cap · tanh(score · ln(2) / 2), with queries packed for that
   const T* bias =
       nullptr;  // null, or added: element (key, lane) of a tile at key · bias_row + lane
   Index bias_row = 0;
-  Index bias_tile = 0;                  // from one tile's bias to the next
-  const std::uint64_t* keep = nullptr;  // null, or dropout: a bit for each weight that stays
-  T keep_factor = 1;                    // and what it is multiplied by
+  Index bias_tile = 0;                  // distance between the biases of two tiles
+  const std::uint64_t* keep = nullptr;  // null, or dropout: one bit per weight, set if it stays
+  T keep_factor = 1;                    // the factor on weights that stay
 };
 
 /// Up to `key_block` consecutive keys with their values.
@@ -37,15 +39,15 @@ struct KeyBlock {
   MatrixRef<T> keys;    // (key, dim)
   MatrixRef<T> values;  // (key, value_dim)
   Index count = 0;
-  const std::uint64_t* words = nullptr;    // lane word of each key; null: all queries see all keys
+  const std::uint64_t* words = nullptr;    // lane word per key; null: all queries see all keys
   bool guard_values = false;               // some value is NaN or Inf where a lane word has a 0
   const ScoreChange<T>* change = nullptr;  // null: plain scores
-  Index cut = 0;  // keys cut off in front: rows of the arrays of `change` to pass over
+  Index cut = 0;  // keys cut off in front: rows to skip in the arrays of `change`
 };
 
-/// Softmax in progress for one block of queries over some keys, in units of log2:
-/// maximum m, sum l of 2^(s - m) and their value-weighted sum, `output`, transposed.
-/// A lane that saw no key yet has m = lowest(), l = 0, output = 0.
+/// The running softmax of one block of queries over some keys, in units of log2: maximum m, sum l
+/// of 2^(s - m), and the weighted sum of values, `output`, transposed. A lane that has seen no key
+/// has m = lowest(), l = 0, output = 0.
 template <class T>
 struct SoftmaxState {
   T* maximum = nullptr;  // [lane]
@@ -53,33 +55,35 @@ struct SoftmaxState {
   T* output = nullptr;   // [tile][value_dim][lane of tile]
 };
 
-/// A block of queries: its packed rows, its shape and the scratch its probabilities go to.
+/// A block of queries: its packed rows, its shape and its scratch.
 template <class T>
 struct QueryBlock {
   const T* packed = nullptr;   // [tile][head_dim][lane of tile], scaled by scale · log2(e)
   T* probabilities = nullptr;  // [key_block][lane of tile], scratch
-  T* scores = nullptr;         // [tile][key_block][lane of tile], scratch; for a ScoreChange only
+  T* scores = nullptr;         // [tile][key_block][lane of tile], scratch; for ScoreChange only
   Index count = 0;             // queries, at most query_block
   Index head_dim = 0;
   Index value_dim = 0;
 };
 
-/// The instruction-set kernels of one set for one scalar type. Plain functions behind pointers:
-/// nothing here depends on a user's type, so they compile once. All of them work lane by lane; no
-/// result depends on which other lanes are computed with it.
+/// The kernels of one instruction set for one scalar type. They are plain functions behind
+/// pointers: nothing here depends on a user's type, so they compile once. All work lane by lane; no
+/// result depends on the other lanes computed with it.
 template <class T>
 struct Kernels {
-  /// Queries in one tile; a block of query_block queries is query_block / tile_lanes tiles.
+  /// Number of queries in one tile; a block of query_block queries is query_block / tile_lanes
+  /// tiles.
   Index tile_lanes;
-  /// packed[tile][column][lane] = rows(lane, column) · factor; lanes past `count` repeat the last.
+  /// packed[tile][column][lane] = rows(lane, column) · factor; lanes past `count` repeat the last
+  /// row.
   void (*pack)(MatrixRef<T> rows, Index count, Index columns, T factor, T* packed);
   /// out(lane, column) = transposed[tile][column][lane] · factors[lane] + 0.
   void (*unpack)(const T* transposed, Index count, Index columns, const T* factors, T* out,
                  Index row_stride, Index column_stride);
-  /// The changed scores of a block, to QueryBlock::scores, where a user's function may change them
-  /// further before `attend` takes them as given.
+  /// Computes the modified scores of a block into QueryBlock::scores, where a score function may
+  /// modify them further before `attend` reads them.
   void (*scores)(const KeyBlock<T>& keys, const QueryBlock<T>& queries);
-  /// Takes one block of keys into the softmax. `first`: the state is fresh and its output unset.
+  /// Adds one block of keys to the softmax. `first`: the state is fresh and its output unset.
   void (*attend)(const KeyBlock<T>& keys, const QueryBlock<T>& queries,
                  const SoftmaxState<T>& state, bool first);
   /// probabilities[tile][key of key_block][lane] = 2^(s - maximum[lane]), 0 where masked.
@@ -97,43 +101,43 @@ struct Kernels {
 template <class T>
 const Kernels<T>& kernels();
 
-/// How many times 2^40 a block's sum may exceed the running maximum before it is moved
-/// ("lazy maximum"): far below overflow, and harmless to accuracy, which is relative.
+/// The lazy maximum: a block's sum may exceed the running maximum by this factor, 2^40, before the
+/// maximum moves. It is far below overflow, and harmless to accuracy, which is relative.
 template <class T>
 inline constexpr T lazy_limit = static_cast<T>(1099511627776.0);
 
-/// Keys of a block that rows of scores have room for: key_block, rounded up to whole tiles.
+/// Number of keys for which rows of scores have room: key_block, rounded up to whole tiles.
 inline constexpr Index row_keys = 128;
 
-/// A few rows of queries meeting one block of keys, lanes being keys: for decoding, where a block
-/// of queries would leave its lanes empty. The same chains of additions as in QueryBlock's kernels,
-/// so the same bits. In a ScoreChange, `bias` and `keep` are (row, key) here.
+/// A few rows of queries and one block of keys, with keys in the lanes: for decoding, where a block
+/// of queries would leave its lanes empty. The chains of additions are those of QueryBlock's
+/// kernels, so the bits are the same. In a ScoreChange, `bias` and `keep` are (row, key) here.
 template <class T>
 struct QueryRows {
-  const T* rows = nullptr;                 // [row][head_dim], scaled as packed queries are
+  const T* rows = nullptr;                 // [row][head_dim], scaled like packed queries
   T* packed = nullptr;                     // [tile of keys][head_dim][lane], scratch
   T* scores = nullptr;                     // [tile of keys][row][lane], scratch
   T* probabilities = nullptr;              // [row][row_keys], scratch
   T* tail = nullptr;                       // [key_block][a vector], scratch
   T* maximum = nullptr;                    // [row], as in SoftmaxState
   T* sum = nullptr;                        // [row]
-  T* output = nullptr;                     // [row][output_stride], from zeros on
+  T* output = nullptr;                     // [row][output_stride], starts as zeros
   Index output_stride = 0;                 // value_dim, rounded up to a multiple of 16
-  const std::uint64_t* visible = nullptr;  // [row][2]: a bit per key; null: all are seen
+  const std::uint64_t* visible = nullptr;  // [row][2]: one bit per key; null: all are seen
   Index count = 0;
   Index head_dim = 0;
   Index value_dim = 0;
-  const T* next_keys = nullptr;  // where the block after this one begins, if that is known
+  const T* next_keys = nullptr;  // where the next block begins, if known
 };
 
 /// The decoding kernels of one instruction set for one scalar type.
 template <class T>
 struct DecodeKernels {
-  // Both are null where few queries are computed as many are, with the same bits.
-  /// rows.scores of a block of keys, changed by its ScoreChange.
+  // Both are null where few queries are computed like many, with the same bits.
+  /// Computes rows.scores of a block of keys, modified by its ScoreChange.
   void (*scores)(const KeyBlock<T>& keys, const QueryRows<T>& rows);
-  /// Takes the block of keys, whose scores stand in rows.scores, into the softmax.
-  /// Values have column_stride 1.
+  /// Adds the block of keys, whose scores are in rows.scores, to the softmax. Values have
+  /// column_stride 1.
   void (*attend)(const KeyBlock<T>& keys, const QueryRows<T>& rows);
 };
 
@@ -141,43 +145,43 @@ struct DecodeKernels {
 template <class T>
 const DecodeKernels<T>& decode_kernels();
 
-/// Some heads of one batch item with few queries and few keys, whose queries see the same keys: one
-/// call for all of them, since a head is over before a call would be worth it.
+/// Some heads of one batch item with few queries and few keys, whose queries see the same keys. One
+/// call computes all of them, since a single head is too short to be worth a call.
 template <class T>
 struct HeadRun {
   MatrixRef<T> queries;  // (query, dim) of the first head
   MatrixRef<T> keys;     // (key, dim) of the first head's key head
   MatrixRef<T> values;   // (key, value_dim)
   T* out = nullptr;      // (query, value_dim) of the first head
-  Index query_head = 0;  // strides from one head to the next
+  Index query_head = 0;  // stride between heads
   Index out_head = 0;
-  Index key_head = 0;  // from one key head to the next
+  Index key_head = 0;  // stride between key heads
   Index value_head = 0;
-  Index out_row = 0;  // strides of out
+  Index out_row = 0;  // stride of rows of out
   Index out_column = 0;
   Index heads = 0;
   Index first_head = 0;   // head `first_head` + i reads key head (first_head + i) / sharing,
-  Index sharing = 1;      // counted from that of first_head
+  Index sharing = 1;      // counted from the key head of first_head
   Index query_count = 0;  // at most query_block
   Index key_count = 0;    // at most key_block
   Index head_dim = 0;
   Index value_dim = 0;
   T query_factor = 0;                    // scale · log2(e)
-  const std::uint64_t* words = nullptr;  // lane word of each key; null: all queries see all keys
+  const std::uint64_t* words = nullptr;  // lane word per key; null: all queries see all keys
   T* packed = nullptr;                   // [head_dim][a vector], scratch
   T* probabilities = nullptr;            // [key_block][a vector], scratch
   T* output = nullptr;                   // [value_dim][a vector], scratch
   T* tail = nullptr;                     // [key_block][a vector], scratch
   T* maximum = nullptr;      // [head][query_block]: as in SoftmaxState, for the log-sum-exp
   T* sum = nullptr;          // [head][query_block]
-  bool from_memory = false;  // the call's tensors are more than caches hold
+  bool from_memory = false;  // the tensors of the call exceed the caches
 };
 
-/// The kernels for short sequences of one instruction set for one scalar type. The same chains of
-/// additions as in QueryBlock's kernels, so the same bits.
+/// The kernels for short sequences of one instruction set for one scalar type. The chains of
+/// additions are those of QueryBlock's kernels, so the bits are the same.
 template <class T>
 struct HeadRunKernels {
-  /// Attention of all heads of the run, its output included.
+  /// Attention of all heads of the run, including its output.
   void (*attend)(const HeadRun<T>& run);
 };
 
@@ -185,16 +189,16 @@ struct HeadRunKernels {
 template <class T>
 const HeadRunKernels<T>& head_run_kernels();
 
-/// Up to `key_block` consecutive keys with their values, in bfloat16, from an even position on.
+/// Up to `key_block` consecutive keys with their values, in bfloat16, starting at an even position.
 struct PairKeys {
   MatrixRef<std::uint16_t> keys;          // (key, dim), column_stride 1, an even number of columns
-  const std::uint16_t* values = nullptr;  // [key / 2][value_dim][2], a vector's room behind it
+  const std::uint16_t* values = nullptr;  // [key / 2][value_dim][2], plus room for a vector
   Index count = 0;
-  const std::uint64_t* words = nullptr;  // lane word of each key; null: all queries see all keys
+  const std::uint64_t* words = nullptr;  // lane word per key; null: all queries see all keys
   bool guard_values = false;             // some value is NaN or Inf where a lane word has a 0
 };
 
-/// A block of queries and the scratch its scores go to, for sums of type T.
+/// A block of queries and the scratch for its scores, with sums of type T.
 template <class T>
 struct PairQueries {
   const std::uint16_t* packed = nullptr;  // [tile][head_dim / 2][lane of tile][2]
@@ -205,54 +209,55 @@ struct PairQueries {
   Index value_dim = 0;
 };
 
-/// A few rows of queries meeting a block of keys, as QueryRows.
+/// A few rows of queries and a block of keys, like QueryRows.
 template <class T>
 struct PairRows {
-  const std::uint16_t* rows = nullptr;     // [row][2 · depth], zeros behind head_dim
+  const std::uint16_t* rows = nullptr;     // [row][2 · depth], zeros after head_dim
   std::uint16_t* packed = nullptr;         // [tile of keys][depth][lane][2], scratch
   T* scores = nullptr;                     // [tile of keys][row][lane], scratch
   std::uint16_t* probabilities = nullptr;  // [row][row_keys], scratch
   T* maximum = nullptr;                    // [row], as in SoftmaxState
   T* sum = nullptr;                        // [row]
-  T* output = nullptr;                     // [row][output_stride], from zeros on
+  T* output = nullptr;                     // [row][output_stride], starts as zeros
   Index output_stride = 0;                 // value_dim, rounded up to a multiple of 16
-  const std::uint64_t* visible = nullptr;  // [row][2]: a bit per key; null: all are seen
+  const std::uint64_t* visible = nullptr;  // [row][2]: one bit per key; null: all are seen
   T factor = 0;
   Index count = 0;
   Index head_dim = 0;
-  Index depth = 0;  // pairs of head_dim
+  Index depth = 0;  // pairs in head_dim
   Index value_dim = 0;
 };
 
 /// The kernels of a processor that multiplies bfloat16 in pairs and sums in T = float. Scores are
-/// exact products summed in float, weights are rounded to bfloat16. Queries and keys are attended
-/// to in tiles of Kernels<T>::tile_lanes, and states are those of Kernels<T>.
+/// exact products summed in float; weights are rounded to bfloat16. Tiles have
+/// Kernels<T>::tile_lanes queries, or keys in decoding, and states are those of Kernels<T>.
 template <class T>
 struct PairKernels {
-  /// packed[tile][column / 2][lane][column % 2] = rows(lane, column), an odd last column beside
-  /// zeros; lanes past `count` repeat the last.
+  /// packed[tile][column / 2][lane][column % 2] = rows(lane, column), with zeros beside an odd last
+  /// column; lanes past `count` repeat the last row.
   void (*pack)(MatrixRef<std::uint16_t> rows, Index count, Index columns, std::uint16_t* packed);
-  /// pairs[row / 2][column][row % 2] = rows(row, column), an odd last row beside zeros.
+  /// pairs[row / 2][column][row % 2] = rows(row, column), with zeros beside an odd last row.
   void (*zip)(MatrixRef<std::uint16_t> rows, Index count, Index columns, std::uint16_t* pairs);
-  /// Whether there is no NaN and no infinity.
+  /// Whether no value is NaN or infinite.
   bool (*all_finite)(const std::uint16_t* values, Index count);
-  /// As Kernels::attend.
+  /// Like Kernels::attend.
   void (*attend)(const PairKeys& keys, const PairQueries<T>& queries, const SoftmaxState<T>& state,
                  bool first);
-  /// As DecodeKernels::scores and attend; of `keys` what is in PairRows as bits is not in words.
+  /// Like DecodeKernels::scores and attend together. The visible keys are those of the bits in
+  /// PairRows, not of the words in `keys`.
   void (*decode)(const PairKeys& keys, const PairRows<T>& rows);
 };
 
-/// The pair kernels of the active instruction set; null where it has none.
+/// The pair kernels of the active instruction set; null if it has none.
 template <class T>
 const PairKernels<T>* pair_kernels();
 
-/// The kernels between bfloat16, as bits, and T.
+/// Conversions between bfloat16, as bits, and T.
 template <class T>
 struct Bfloat16Kernels {
   /// to(row, column) = from(row, column), exactly; `to` is contiguous.
   void (*widen)(MatrixRef<std::uint16_t> from, Index rows, Index columns, T* to);
-  /// to[i] = from[i], to the nearest, ties to even; NaN stays NaN. T = float alone.
+  /// to[i] = from[i], rounded to nearest, ties to even; NaN stays NaN. T = float only.
   void (*narrow)(const T* from, Index count, std::uint16_t* to);
 };
 
@@ -260,7 +265,7 @@ struct Bfloat16Kernels {
 template <class T>
 const Bfloat16Kernels<T>& bfloat16_kernels();
 
-/// Philox counters {group, query, head, batch}, one a lane: lane i has group + i · group_step and
+/// Philox counters {group, query, head, batch}, one per lane: lane i has group + i · group_step and
 /// query + i · query_step, modulo 2³².
 struct DropoutLanes {
   std::uint32_t group = 0;
@@ -270,7 +275,7 @@ struct DropoutLanes {
   std::uint32_t group_step = 0;
   std::uint32_t query_step = 0;
   std::uint32_t key[2] = {0, 0};  // of the generator
-  std::uint32_t dropped = 0;      // of the 65536 values of a draw, the first so many are dropped
+  std::uint32_t dropped = 0;      // of the 65536 values of a draw, the first `dropped` are dropped
   Index lanes = 0;                // at most 64
 };
 

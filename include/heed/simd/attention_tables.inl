@@ -64,7 +64,7 @@ template const HeadRunKernels<double>& head_run_kernels<double>();
 
 }  // namespace heed::simd
 
-// Of its backward pass.
+// The kernels of the backward pass.
 
 #define HEED_SIMD_PART 2
 #include <heed/simd/each_isa.inl>
@@ -104,7 +104,7 @@ template const HeadGradientKernels<double>& head_gradient_kernels<double>();
 
 }  // namespace heed::simd
 
-// Of tensors of bfloat16.
+// The kernels for bfloat16 tensors.
 
 #define HEED_SIMD_PART 4
 #include <heed/simd/each_isa.inl>

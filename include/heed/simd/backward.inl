@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 // Gradients of attention for a block of queries and a block of keys. Included by part.inl.
-// Probabilities P and the gradient of the scores dS stand transposed, a row per key and a lane per
-// query, as in attend.inl. docs/04-backward.md derives the five products.
+// Probabilities P and the score gradients dS are transposed, a row per key and a lane per query, as
+// in attend_queries.inl. docs/04-backward.md derives the five products.
 
-/// A tile of queries, `Vectors` vectors of lanes, meeting one block of keys.
+/// A tile of queries, `Vectors` vectors of lanes, and one block of keys.
 template <class S, int Vectors>
 struct GradientTask {
   using T = typename S::Scalar;
   KeyBlock<T> block;
   BackwardQueries<T> queries;
-  Index lane;  // where this tile begins in the block of queries
+  Index lane;  // first lane of this tile in the block of queries
 
   HEED_SIMD typename S::M lanes_of(std::uint64_t word, int vector) const {
     return S::lanes(word >> (lane + vector * S::width));
@@ -17,7 +17,7 @@ struct GradientTask {
   HEED_SIMD typename S::M visible(Index key, int vector) const {
     return lanes_of(block.words[key], vector);
   }
-  /// Where this tile's lanes stand in arrays that hold `rows` rows for every whole tile.
+  /// The offset of this tile's lanes in arrays that hold `rows` rows for every whole tile.
   HEED_SIMD Index in_tiles(Index rows) const {
     constexpr Index whole = tile_stride<S>;
     return lane / whole * whole * rows + lane % whole;
@@ -88,10 +88,10 @@ HEED_KERNEL void grad_score_rows(const GradientTask<S, Vectors>& task, Index key
   }
 }
 
-// Gradients of scores that a ScoreChange changes.
+// Gradients of scores that a ScoreChange modifies.
 
-/// P of changed scores, and in the place of dS the derivative of the scores with respect to their
-/// products: 1 − tanh² of a softcap, times that of a user's function.
+/// P of modified scores, and, in the place of dS, the derivative of the scores with respect to
+/// their products: 1 − tanh² of the softcap times the derivative of the score function.
 template <class S, int Rows, int Vectors>
 HEED_SIMD void finish_changed_probabilities(const GradientTask<S, Vectors>& task, Index key,
                                             typename S::V (&scores)[Rows][Vectors]) {
@@ -128,7 +128,7 @@ HEED_SIMD void finish_changed_probabilities(const GradientTask<S, Vectors>& task
   }
 }
 
-/// dS = P · (dP − delta) · slope, with dP and the P that multiplies dO as dropout leaves them.
+/// dS = P · (dP − delta) · slope, with dropout applied to dP and to the P that multiplies dO.
 template <class S, int Rows, int Vectors>
 HEED_SIMD void finish_changed_grad_scores(const GradientTask<S, Vectors>& task, Index key,
                                           typename S::V (&gradient)[Rows][Vectors]) {
@@ -154,7 +154,7 @@ HEED_SIMD void finish_changed_grad_scores(const GradientTask<S, Vectors>& task, 
   }
 }
 
-/// grad_score_rows under a ScoreChange.
+/// grad_score_rows with a ScoreChange.
 template <class S, int Rows, int Vectors>
 HEED_KERNEL void changed_grad_score_rows(const GradientTask<S, Vectors>& task, Index key) {
   const auto& queries = task.queries;
@@ -167,7 +167,7 @@ HEED_KERNEL void changed_grad_score_rows(const GradientTask<S, Vectors>& task, I
   finish_changed_grad_scores<S, Rows, Vectors>(task, key, sums);
 }
 
-/// P and dS for the keys [key, key + Rows), by plain scores or changed ones.
+/// P and dS for the keys [key, key + Rows), with or without a ScoreChange.
 template <class S, int Rows, int Vectors>
 HEED_SIMD void any_grad_score_rows(const GradientTask<S, Vectors>& task, Index key) {
   if (task.block.change) {
@@ -193,7 +193,7 @@ struct LaneRange {
   Index end = 0;
 };
 
-/// The lanes between the first and the last that sees one of the keys [key, key + rows).
+/// The range from the first to the last lane that sees one of the keys [key, key + rows).
 template <class T>
 HEED_SIMD LaneRange seeing_lanes(const KeyBlock<T>& block, Index key, Index rows, Index count) {
   if (block.words == nullptr) return {0, count};
@@ -303,7 +303,7 @@ struct BackwardTable {
   using S = Lanes<T>;
   static constexpr int vectors = HEED_SIMD_VECTORS;
   static constexpr int lanes = vectors * S::width;
-  // Tiles of one vector finish rows where four stand side by side.
+  // With four vectors side by side, tiles of one vector finish the rows.
   static constexpr int row_lanes = vectors == 4 ? S::width : lanes;
 
   HEED_KERNEL static void unpack(const T* packed, Index count, Index columns, T factor, T* rows,
@@ -364,8 +364,8 @@ struct BackwardTable {
     }
   }
 
-  /// P and dS where the lanes [lane, lane + Vectors · width) meet the keys that one of them sees,
-  /// and, unless `scores_only`, the gradients of their queries.
+  /// P and dS of the lanes [lane, lane + Vectors · width) and the keys that one of them sees, and,
+  /// unless `scores_only`, the gradients of their queries.
   template <int Vectors>
   HEED_SIMD static void take_lanes(const KeyBlock<T>& keys, BackwardQueries<T> queries, Index lane,
                                    bool scores_only, bool guard_keys) {

@@ -12,9 +12,9 @@ namespace heed::simd {
 
 template <class T>
 struct MatrixRef;
-/// A block of at most query_block queries in the backward pass: rows as they are multiplied lane by
-/// lane, and the same rows transposed, a lane per query. Transposed rows are query_block lanes
-/// long; what stands past `count` is computed and not used.
+/// A block of at most query_block queries in the backward pass: its rows, to be multiplied lane by
+/// lane, and the same rows transposed, with a lane per query. Transposed rows are query_block lanes
+/// long; lanes past `count` are computed and not used.
 template <class T>
 struct BackwardQueries {
   const T* queries = nullptr;          // [query][head_dim, padded by zeros to row_lanes]
@@ -31,22 +31,22 @@ struct BackwardQueries {
   Index value_dim = 0;
   bool guard_rows = false;     // some query or grad_output is NaN or Inf
   const T* scores = nullptr;   // [tile][key_block][lane of tile], where a ScoreChange is given
-  const T* slopes = nullptr;   // likewise: the derivatives of a user's function
-  bool after_softcap = false;  // grad_scores are those of the softcap's results
+  const T* slopes = nullptr;   // likewise: the derivatives of a score function
+  bool after_softcap = false;  // grad_scores are for the softcapped scores
 };
 
-/// Gradients of a block of keys and of their values, added to; keys not yet times scale.
+/// The gradients of a block of keys and of their values, added to; keys not yet times scale.
 template <class T>
 struct KeyGradients {
   T* keys = nullptr;    // [key][head_dim, padded by zeros to row_lanes]
   T* values = nullptr;  // [key][value_dim, padded likewise]
 };
 
-/// The backward pass of one instruction set for one scalar type; like Kernels, and apart from it so
-/// that programs which only look do not compile it.
+/// The backward kernels of one instruction set for one scalar type; like Kernels, and separate from
+/// it so that programs without training do not compile them.
 template <class T>
 struct BackwardKernels {
-  /// Rows that stand beside lanes are padded to a multiple of this.
+  /// Rows that are read beside lanes are padded to a multiple of this.
   Index row_lanes;
   /// rows[lane][column, padded to `row_stride`] = packed[column][lane] · factor + 0.
   void (*unpack)(const T* packed, Index count, Index columns, T factor, T* rows, Index row_stride);
@@ -55,10 +55,10 @@ struct BackwardKernels {
   /// out(row, column) = from[row][column] · factor + (out(row, column) if `accumulate`, else 0).
   void (*put_rows)(const T* from, Index from_stride, Index rows, Index columns, T factor,
                    bool accumulate, T* out, Index row_stride, Index column_stride);
-  /// Probabilities, and the gradient of the scores: 0 where masked.
+  /// Computes probabilities and score gradients, 0 where masked.
   void (*grad_scores)(const KeyBlock<T>& keys, const BackwardQueries<T>& queries);
-  /// Adds what one block of queries and one block of keys, `guard_keys` where a lane word has a 0
-  /// and a key is NaN or Inf, give to the gradients of queries, keys and values.
+  /// Adds the contributions of one block of queries and one block of keys to the gradients of
+  /// queries, keys and values. `guard_keys`: a key is NaN or Inf where a lane word has a 0.
   void (*backward)(const KeyBlock<T>& keys, const BackwardQueries<T>& queries,
                    const KeyGradients<T>& gradients, bool guard_keys);
 };
@@ -67,8 +67,8 @@ struct BackwardKernels {
 template <class T>
 const BackwardKernels<T>& backward_kernels();
 
-/// One head with few queries and few keys in the backward pass: one call for all of it. Columns of
-/// all tensors lie side by side.
+/// One head with few queries and few keys in the backward pass, computed in one call. Columns of
+/// all tensors are contiguous.
 template <class T>
 struct HeadGradient {
   MatrixRef<T> queries;      // (query, head_dim)
@@ -79,11 +79,11 @@ struct HeadGradient {
   T* grad_queries = nullptr;
   T* grad_keys = nullptr;
   T* grad_values = nullptr;
-  Index grad_query_row = 0;  // from one row to the next
+  Index grad_query_row = 0;  // stride between rows
   Index grad_key_row = 0;
   Index grad_value_row = 0;
-  const T* log_sum_exp = nullptr;        // [query_block], in units of log2; 0 for who saw nothing
-  const std::uint64_t* words = nullptr;  // a bit of each key for each query; null: all see all
+  const T* log_sum_exp = nullptr;        // [query_block], in units of log2; 0: saw no key
+  const std::uint64_t* words = nullptr;  // per query, one bit per key; null: all see all
   Index query_count = 0;                 // at most query_block
   Index key_count = 0;                   // at most key_block
   Index head_dim = 0;
@@ -99,12 +99,12 @@ struct HeadGradient {
   T* gradient_tail = nullptr;    // [query_block][a vector], scratch
 };
 
-/// The backward kernels for short sequences of one instruction set for one scalar type. The same
-/// chains of additions as in BackwardKernels, so the same bits.
+/// The backward kernels for short sequences of one instruction set for one scalar type. The chains
+/// of additions are those of BackwardKernels, so the bits are the same.
 template <class T>
 struct HeadGradientKernels {
-  /// The gradients of one head. False, and nothing is written, where a NaN or an Inf stands beside
-  /// masked scores, which it must not meet.
+  /// Computes the gradients of one head. Returns false, and writes nothing, where a NaN or Inf is
+  /// next to masked scores, which it must not meet.
   bool (*backward)(const HeadGradient<T>& head);
 };
 

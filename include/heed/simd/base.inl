@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// Vectors and the tile product of every instruction set: what all kernels stand on.
+// Vectors and the tile product of every instruction set: the base of all kernels.
 
 #include <cstdint>
 #include <limits>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Between bfloat16 and T; double is only read. Included by part.inl.
+// Conversions between bfloat16 and T; double is only read. Included by part.inl.
 
 template <class T>
 struct Bfloat16Table {
@@ -13,7 +13,7 @@ struct Bfloat16Table {
   HEED_SIMD static T wide(std::uint16_t bits) {
     return static_cast<T>(__builtin_bit_cast(float, std::uint32_t{bits} << 16));
   }
-  /// As core/bfloat16.hpp.
+  /// Like core/bfloat16.hpp.
   HEED_SIMD static std::uint16_t narrowed(T value) {
     const auto bits = __builtin_bit_cast(std::uint32_t, value);
     if ((bits & 0x7fffffff) > 0x7f800000) return static_cast<std::uint16_t>(bits >> 16 | 0x40);

@@ -8,9 +8,9 @@ struct DropoutTable {
   using U = typename Philox::U;
   static constexpr int width = Philox::width;
 
-  /// A bit for every lane that is at least `dropped`, both below 2^32.
+  /// One bit per lane, set if its draw is at least `dropped`, both below 2^32.
   HEED_SIMD static std::uint64_t kept(U draws, std::uint64_t dropped) {
-    const U below = draws - dropped;  // its highest bits
+    const U below = draws - dropped;  // negative, with its top bit set, if dropped
     constexpr std::uint64_t all = (std::uint64_t{1} << width) - 1;
 #if HEED_SIMD_BYTES == 0 || !defined(__x86_64__)
     return below >> 63 ^ all;

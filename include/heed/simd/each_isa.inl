@@ -7,8 +7,8 @@
 #define HEED_KERNEL __attribute__((noinline))
 #define HEED_UNROLL _Pragma("GCC unroll 64")
 
-// Units built with other flags keep kernels of their own, so that the linker never hands one
-// unit's machine code to the other.
+// Units built with other flags have kernels of their own, so that the linker never gives one unit
+// the machine code of another.
 #if defined(__AVX512F__)
 #define HEED_FLAGS_TAG built_for_avx512
 #elif defined(__AVX2__)
@@ -18,7 +18,7 @@
 #endif
 
 // Bits are decided by explicit fused multiply-adds; the compiler must not fuse others on its own.
-// g++ optimizes kernels whatever the program is built with: -O0 would make them forty times slower.
+// g++ optimizes kernels in every build type: -O0 would make them forty times slower.
 #if defined(__clang__)
 #pragma float_control(push)
 #pragma clang fp contract(off)
@@ -26,7 +26,8 @@
 #pragma GCC push_options
 #pragma GCC optimize("O2", "fp-contract=off")
 #if !HEED_SIMD_ALL_KERNELS
-// 7 % of a program's compile time, and no measured speed, in loops that are written as vectors.
+// These passes cost 7 % of a program's compile time, and bring no measured speed in loops that are
+// written as vectors.
 #pragma GCC optimize("no-thread-jumps", "no-tree-vrp", "no-gcse", "no-tree-dominator-opts")
 #endif
 #endif

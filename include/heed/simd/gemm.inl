@@ -5,12 +5,12 @@ template <class T>
 struct ProductTable {
   using S = Lanes<T>;
   static constexpr int panel = static_cast<int>(panel_columns);
-  // One row alone keeps the multiplier busy with more columns.
+  // A single row needs more columns to keep the multiplier busy.
   static constexpr int single_row_vectors = panel / S::width < 8 ? panel / S::width : 8;
 
   HEED_KERNEL static void pack(MatrixRef<T> b, Index depth, Index columns, T* packed) {
     Index column = 0;
-    if (b.column_stride == 1 && columns == panel) {  // a row at a time: memory is read on and on
+    if (b.column_stride == 1 && columns == panel) {  // row by row, to read memory sequentially
       for (Index k = 0; k < depth; ++k) {
         HEED_UNROLL for (int at = 0; at < panel; at += S::width) {
           S::store(packed + k * panel + at, S::load(b.data + k * b.row_stride + at));
@@ -46,7 +46,7 @@ struct ProductTable {
     finish<Rows, Vectors>(tile, row, lane, sums);
   }
 
-  /// Adds the addend to sums and writes them out, as many columns as there are.
+  /// Adds the addend to the sums and writes them out, for as many columns as exist.
   template <int Rows, int Vectors>
   HEED_SIMD static void finish(const ProductTile<T>& tile, Index row, Index lane,
                                typename S::V (&sums)[Rows][Vectors]) {
@@ -133,7 +133,7 @@ struct QuantizedWords {
     return __builtin_ia32_vcvtph2ps512_mask(load<Signed>(from), V{},
                                             static_cast<unsigned short>(-1), 4);
 #else
-    // A product moves the exponent; infinities and NaN are their own.
+    // A product moves the exponent; infinities and NaN need a special case.
     const Unsigned halves = widened(load<Halves>(from));
     const Unsigned magnitude = (halves & 0x7fff) << 13;
     const V moved = __builtin_bit_cast(V, magnitude) * S::broadcast(0x1p112f);
@@ -146,16 +146,15 @@ struct QuantizedWords {
   static constexpr bool has_least(QuantizedCodes codes) { return codes == QuantizedCodes::nibbles; }
 };
 
-// Products with weights in blocks of codes. Included by part.inl after product.inl's table and
-// quantized_words.inl.
+// Products with weights in blocks of codes.
 
-/// The product with quantized weights, which are read as they are stored.
+/// The product with quantized weights, read as they are stored.
 struct QuantizedProduct : QuantizedWords {
   static constexpr int vectors = 4;
-  static constexpr Index read_ahead = 4096;  // bytes; measured, 6 % more weights a second
+  static constexpr Index read_ahead = 4096;  // bytes; measured: 6 % more weights per second
 
 #if HEED_SIMD_BYTES == 64
-  /// Entries 0 to 15 of a table: a permutation reads no more than the lowest 4 bits.
+  /// Entries 0 to 15 of a table: a permutation reads only the lowest 4 bits.
   HEED_SIMD static V entries(V table, Words indices) {
 #if defined(__clang__)
     return __builtin_ia32_permvarsf512(table, indices);
@@ -209,7 +208,7 @@ struct QuantizedProduct : QuantizedWords {
         }
         HEED_UNROLL for (int i = 0; i < in_word; ++i) {
           HEED_UNROLL for (int j = 0; j < vectors; ++j) {
-            // The product has at most 19 bits: rounded once, with or without fusing.
+            // The product has at most 19 bits: rounded once, fused or not.
             const V number = code<Codes>(held[j], i);
             if constexpr (least_too) {
               use(term + i, j, S::fma(number, scale[j], least[j]));
@@ -289,7 +288,7 @@ const ProductKernels<T>& product_table() {
 
 struct RowRounding : QuantizedWords {
   static constexpr Index pairs = terms / 2;
-  static constexpr float least_maximum = 0x1p-100f;  // of a block; below, it counts as 0
+  static constexpr float least_maximum = 0x1p-100f;  // of a block; smaller counts as 0
 
   /// Rounds 32 numbers to 16 bits: values i and i + 16 make pair i.
   HEED_SIMD static void round_block(const float* x, std::int32_t* to, RoundedRows::Block& block) {
@@ -304,7 +303,7 @@ struct RowRounding : QuantizedWords {
     const auto maximum = __builtin_bit_cast(float, largest);
     const bool finite = maximum < __builtin_inff(), rounds = finite && maximum >= least_maximum;
     const float inverse = rounds ? 32767 / maximum : 0;
-    // Adding 1.5 · 2^23 rounds to an integer that stands in the low bits.
+    // Adding 1.5 · 2^23 rounds to an integer in the low bits.
     const auto shifter = S::broadcast(0x1.8p23f);
     const auto rounded = [&](const float* from) __attribute__((always_inline)) {
       const V value = rounds ? S::load(from) : V{};
@@ -337,10 +336,9 @@ struct RowRounding : QuantizedWords {
   }
 };
 
-// Products of rounded rows with weights in blocks of codes. Included by part.inl after
-// product.inl's table and rounded_rows.inl.
+// Products of rounded rows with weights in blocks of codes.
 
-/// The product of rounded rows with quantized weights: sums of integer products for 32 terms at a
+/// The product of rounded rows with quantized weights: sums of integer products over 32 terms at a
 /// time, exact in any order, then fused multiply-adds for each block. `Vnni`: the set has vpdpwssd.
 template <bool Vnni>
 struct RoundedProduct : RowRounding {
@@ -348,7 +346,7 @@ struct RoundedProduct : RowRounding {
   typedef std::int16_t Shorts __attribute__((vector_size(HEED_SIMD_BYTES)));
 #endif
   static constexpr int row_vectors = 4;      // of columns, in a product of one row
-  static constexpr Index read_ahead = 4096;  // bytes; measured, 6 % more weights a second
+  static constexpr Index read_ahead = 4096;  // bytes; measured: 6 % more weights per second
 
   /// sums + a·b + a'·b': a lane holds two numbers of 16 bits.
   HEED_SIMD static Words add_products(Words a, Words b, Words sums) {
@@ -385,7 +383,8 @@ struct RoundedProduct : RowRounding {
   static constexpr int pairs_in_word(QuantizedCodes codes) {
     return codes == QuantizedCodes::bytes ? 2 : 4;
   }
-  /// What a sum of products with codes from 0 on begins with, where the least code stands for less.
+  /// The start value of a sum of products with codes read as 0 to 15: corrects for signed nibbles,
+  /// whose code 0 stands for −8.
   HEED_SIMD static Words start(QuantizedCodes codes, std::int32_t total) {
     return spread(codes == QuantizedCodes::signed_nibbles ? -8 * total : 0);
   }
@@ -408,7 +407,7 @@ struct RoundedProduct : RowRounding {
     }
   }
 
-  /// One row with the blocks as they are stored.
+  /// One row, with the blocks as stored.
   template <QuantizedCodes Codes>
   HEED_KERNEL static void row(const ProductTile<float>& tile, const RoundedRows& a,
                               const QuantizedPanel& panel) {
@@ -448,7 +447,7 @@ struct RoundedProduct : RowRounding {
     }
   }
 
-  /// Takes the codes of a panel apart, once for many rows.
+  /// Unpacks the codes of a panel, once for many rows.
   template <QuantizedCodes Codes>
   HEED_KERNEL static void unpack_as(const std::uint8_t* from, Index depth, UnpackedBlock* to) {
     constexpr int in_word = pairs_in_word(Codes);

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
-// Gradients of attention for short sequences, a head in one call. Included by part.inl, after
-// backward_table.inl. docs/04-backward.md derives the five products.
+// Gradients of attention for short sequences, one head per call. Included by part.inl, after
+// backward.inl. docs/04-backward.md derives the five products.
 
 template <class T>
 struct HeadGradientTable {
   using S = Lanes<T>;
   using V = typename S::V;
-  static constexpr int key_rows = 8;  // as in HeadRunTable
+  static constexpr int key_rows = 8;  // like HeadRunTable
 
   /// One vector of queries.
   struct Group {
     const HeadGradient<T>& head;
     Index lane;     // the first query
     Index queries;  // at most a vector
-    Index first;    // the keys [first, end) are those that some query of the group sees
+    Index first;    // some query of the group sees each key of [first, end)
     Index end;
     Index all_see;  // every query sees the keys [first, all_see)
     V log_sum_exp;
@@ -102,7 +102,7 @@ struct HeadGradientTable {
     for (key = group.end; key < group.head.key_count; ++key) clear(key);
   }
 
-  /// P and dS, and their packed queries, of all groups.
+  /// P and dS of all groups, and their packed queries.
   HEED_SIMD static void score_groups(const HeadGradient<T>& head) {
     for (Index lane = 0; lane < head.query_count; lane += S::width) {
       const Index left = head.query_count - lane;
@@ -147,7 +147,7 @@ struct HeadGradientTable {
     if (query < head.query_count) put_queries<1>(head, product, query);
   }
 
-  /// `Rows` keys of a product whose left side is P or dS, over the queries that see one of them.
+  /// `Rows` keys of a product with P or dS on its left, over the queries that see one of them.
   template <int Rows>
   HEED_SIMD static void put_keys(const HeadGradient<T>& head, const RowProduct<T>& product,
                                  Index key) {

@@ -14,25 +14,26 @@
 
 namespace heed::simd {
 
-/// Instruction sets the kernels exist in, slowest first. Results are the same bits for any batch,
-/// tiling and thread count within one set; sets differ among each other in the last bits.
+/// The instruction sets that the kernels are compiled for, slowest first. Within one set, results
+/// have the same bits for any batch, tiling and thread count; different sets differ in the last
+/// bits.
 enum class Isa { scalar, neon, sse2, avx2, avx512, avx512_bf16 };
 
-/// The name as HEED_ISA takes it: "scalar", "neon", "sse2", "avx2", "avx512",
-/// "avx512_bf16": the same as avx512, with the products of bfloat16 and integer pairs.
+/// The name in HEED_ISA: "scalar", "neon", "sse2", "avx2", "avx512" or "avx512_bf16", which is
+/// avx512 plus products of bfloat16 and integer pairs.
 std::string_view name(Isa isa);
 
-/// Whether this machine, and this build, can run the set. Header-only programs on x86 and AArch64
-/// leave `scalar` out, which is there for checking; heed::compiled has it.
+/// Whether this machine and this build can run the set. Header-only programs on x86 and AArch64
+/// leave out `scalar`, which is for checking; heed::compiled has it.
 bool supported(Isa isa);
 
-/// The set in use: the best supported one, or what the environment variable HEED_ISA names, or what
-/// `use` chose last. A name in HEED_ISA that is unknown or not supported is an InvalidArgument
-/// on first use.
+/// The set in use: the one that `use` chose last, else the one that the environment variable
+/// HEED_ISA names, else the best supported one. An unknown or unsupported name in HEED_ISA is an
+/// InvalidArgument on first use.
 Isa active();
 
 /// Chooses the set for all later calls in this process, for tests and comparisons. Throws
-/// InvalidArgument when the machine cannot run it. Not to be called beside running kernels.
+/// InvalidArgument if the machine cannot run it. Must not be called while kernels run.
 void use(Isa isa);
 
 }  // namespace heed::simd
@@ -75,7 +76,7 @@ HEED_INLINE bool supported(Isa isa) {
 
 namespace detail {
 
-/// The best supported set, or the one that HEED_ISA asks for.
+/// The best supported set, or the one that HEED_ISA names.
 inline Isa choose() {
   constexpr Isa fastest_first[] = {Isa::avx512_bf16, Isa::avx512, Isa::avx2,
                                    Isa::sse2,        Isa::neon,   Isa::scalar};

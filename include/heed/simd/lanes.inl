@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Vectors of `bytes` bytes and the few operations on them that kernels use. Written on the vector
-// extensions of GCC and Clang; builtins only where those cannot say it (fused multiply-add, and
-// min/max with the hardware's rule that a NaN in the second operand stays; NEON's keep either).
+// Vectors of `bytes` bytes and the few operations that kernels need. Written with the vector
+// extensions of GCC and Clang; builtins only where those have no equivalent (fused multiply-add,
+// and min/max with the hardware's rule that a NaN in the second operand stays; NEON keeps either).
 // Included by part.inl.
 
 template <class Float>
@@ -20,7 +20,7 @@ struct LaneTypes<double> {
 };
 
 #if HEED_SIMD_BYTES == 0
-/// One lane: the same kernels without any vector, for checking and for unknown machines.
+/// One lane: the same kernels without vectors, for checking and for unknown machines.
 template <class Float>
 struct Lanes {
   using Scalar = Float;
@@ -155,7 +155,7 @@ struct Lanes {
       return (V)vminq_f64((float64x2_t)a, (float64x2_t)b);
   }
 #else
-  // No fused multiply-add in SSE2: two roundings, the same ones in every lane.
+  // SSE2 has no fused multiply-add: two roundings, the same ones in every lane.
   HEED_SIMD static V fused(V a, V b, V c) { return a * b + c; }
   HEED_SIMD static V larger(V a, V b) { return a > b ? a : b; }
   HEED_SIMD static V smaller(V a, V b) { return a < b ? a : b; }
@@ -196,8 +196,8 @@ HEED_SIMD SplitPower<S> split_power(typename S::V x) {
   using Float = typename S::Scalar;
   using Types = LaneTypes<Float>;
   using C = Exp2Coefficients<Float>;
-  // Adding 1.5 · 2^mantissa rounds to an integer that stands in the low bits; the bias beside it
-  // makes those bits an exponent.
+  // Adding 1.5 · 2^mantissa rounds to an integer in the low bits; the bias added with it makes
+  // those bits an exponent.
   constexpr auto shifter =
       static_cast<Float>(std::int64_t{3} << (Types::mantissa_bits - 1)) + Types::bias;
   const auto shifted = x + S::broadcast(shifter);
@@ -233,7 +233,7 @@ HEED_SIMD typename S::V tanh_of_log2(typename S::V x) {
   return above_1 / (above_1 + S::broadcast(Float{2}));
 }
 
-// Vectors whose last lanes lie outside of an array.
+// Vectors whose last lanes lie outside an array.
 
 /// The first `count` numbers of `from`, fewer than a vector; 0 in the other lanes.
 template <class S>
@@ -252,7 +252,7 @@ HEED_SIMD typename S::V load_first(const typename S::Scalar* from, Index count) 
 #endif
 }
 
-/// The first `count` lanes, fewer than all, to `to`.
+/// Stores the first `count` lanes, fewer than all, to `to`.
 template <class S>
 HEED_SIMD void store_first(typename S::Scalar* to, typename S::V value, Index count) {
 #if HEED_SIMD_BYTES == 64

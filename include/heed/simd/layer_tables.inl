@@ -13,8 +13,8 @@
 namespace heed::simd {
 namespace detail {
 
-// The tables of layers are templates all the way: a program of attention alone is spared their
-// compile time.
+// All tables of layers are templates, so that a program of attention alone is spared their compile
+// time.
 template <class T>
 const ProductKernels<T>& product_kernels_of(Isa isa) {
   HEED_SIMD_TABLE_OF(isa, product_table);
@@ -22,7 +22,7 @@ const ProductKernels<T>& product_kernels_of(Isa isa) {
 template <class T>
 const RoundedKernels<T>& rounded_kernels_of(Isa isa) {
 #if defined(__x86_64__)
-  // Whatever has products of bfloat16 pairs has those of integers too.
+  // A set with products of bfloat16 pairs has those of integer pairs too.
   if (isa == Isa::avx512_bf16) return avx512_kernels::rounded_table<T, true>();
 #endif
   HEED_SIMD_TABLE_OF(isa, rounded_table);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What decode.inl does, in products of pairs: a few queries over a block of keys, lanes being keys,
-// then columns of values. Included by part.inl, after pair_table.inl.
+// The counterpart of attend_keys.inl for bfloat16 pairs: a few queries over a block of keys, with
+// keys in the lanes, then columns of values. Included by part.inl, after pairs.inl.
 
 template <class T>
 struct PairDecodeTable {
@@ -47,7 +47,7 @@ struct PairDecodeTable {
     return (key / lanes * rows.count + row) * lanes + key % lanes;
   }
 
-  /// Probabilities of a row by `maximum`; their sum, key by key.
+  /// The probabilities of a row relative to `maximum`, and their sum, key by key.
   HEED_KERNEL static T soften_row(Index count, const PairRows<T>& rows, Index row, T maximum) {
     std::uint16_t* out = rows.probabilities + row * row_keys;
     const auto base = PairTask<T, 1>::base_of(S::broadcast(maximum));
@@ -125,7 +125,7 @@ struct PairDecodeTable {
     if (row < rows.count) add_rows<1, Vectors>(keys, rows, row, d);
   }
 
-  /// As add_pairs_guarded.
+  /// Like add_pairs_guarded.
   HEED_KERNEL static void add_guarded(const PairKeys& keys, const PairRows<T>& rows) {
     for (Index row = 0; row < rows.count; ++row) {
       for (Index d = 0; d < rows.value_dim; d += S::width) {

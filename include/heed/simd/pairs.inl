@@ -2,7 +2,7 @@
 // Vectors of bfloat16 pairs and the tile product on them, a·b + a'·b' + c in one instruction.
 // Included by part.inl.
 
-/// Two bfloat16 to a lane of T = float.
+/// Two bfloat16 per lane of T = float.
 template <class T>
 struct Pairs {
   using S = Lanes<T>;
@@ -23,7 +23,7 @@ struct Pairs {
   HEED_SIMD static V spread(const std::uint16_t* at) {
     return *reinterpret_cast<const Word*>(at) - V{};
   }
-  /// The elements of two rows in turns.
+  /// Stores the elements of two rows alternately.
   HEED_SIMD static void store_zipped(V low, V high, std::uint16_t* to) {
     zip(low, high, to, std::make_integer_sequence<int, step>());
   }
@@ -63,13 +63,14 @@ HEED_SIMD void multiply_pairs(const std::uint16_t* a, Index a_row, Index a_step,
 }
 
 /// A probability as bfloat16, in a float: 2^(x + weight_offset) rounded to 8 bits, for x as
-/// `weight_exponent` makes it. Exactly 0 from x <= -127 on, 1 for the maximum, NaN for NaN.
-/// 2^f is c0 · (1 + …) with c0 = 181/128, so that the sum that rounds to a multiple of 1/128 has
-/// an exact term; the fit's relative error is 1.0e-4, a fortieth of the rounding's.
+/// `weight` computes it. Exactly 0 from x <= -127 on, 1 for the maximum, NaN for NaN. 2^f is c0 ·
+/// (1 + …) with c0 = 181/128, so that the sum that rounds to a multiple of 1/128 has an exact term;
+/// the fit's relative error is 1.0e-4, a fortieth of the rounding error.
 template <class S>
 HEED_SIMD typename S::V narrow_weight(typename S::V x) {
   constexpr float shifter = 0x1.8p23f + 127, unit = 0x1.8p16f;
-  // Past the lazy limit, where the maximum moves; and a block's sum is far from overflow.
+  // 48 exceeds the lazy limit, past which the maximum moves, and keeps a block's sum far from
+  // overflow.
   x = S::min(S::broadcast(48), S::max(S::broadcast(-127), x));
   const auto shifted = x + S::broadcast(shifter);
   const auto f = x - (shifted - S::broadcast(shifter));
@@ -81,22 +82,22 @@ HEED_SIMD typename S::V narrow_weight(typename S::V x) {
 /// log2(181 / 128).
 inline constexpr float weight_offset = 0x1.ffd79ap-2f;
 
-/// Bits of two probabilities as a pair.
+/// The bits of two probabilities as a pair.
 template <class P>
 HEED_SIMD typename P::V pair_of(typename P::S::V low, typename P::S::V high) {
   typedef std::uint32_t U __attribute__((vector_size(HEED_SIMD_BYTES)));
   return (typename P::V)((U)low >> 16 | (U)high);
 }
 
-// What scores.inl and attend.inl do, in products of pairs. Pairs stand along head_dim for scores
-// and along keys for values. Which two keys make a pair decides bits: it is always an even position
-// and the next one.
+// The counterpart of attend_queries.inl for bfloat16 pairs. Pairs run along head_dim for scores and
+// along keys for values. Which two keys form a pair decides bits: it is always an even position and
+// the next one.
 
 /// So small that narrow_weight is exactly 0.
 template <class T>
 inline constexpr T masked_pair_exponent{-254};
 
-/// One tile of queries taking in one block of keys.
+/// One tile of queries and one block of keys.
 template <class T, int Vectors>
 struct PairTask {
   using S = Lanes<T>;
@@ -104,7 +105,7 @@ struct PairTask {
   static constexpr Index stride = tile_stride<S>;
 
   PairKeys keys;
-  Index first;                   // the first key that a lane of the tile sees, even
+  Index first;                   // the first key that a lane of the tile sees, made even
   Index count;                   // keys from there on
   const std::uint16_t* packed;   // [head_dim / 2][lane][2]
   T* scores;                     // [key][lane], scratch
@@ -113,7 +114,7 @@ struct PairTask {
   T* maximum;                    // [lane]
   T* sum;                        // [lane]
   T factor;
-  Index depth;  // pairs of head_dim
+  Index depth;  // pairs in head_dim
   Index value_dim;
   int first_lane;
 
@@ -128,7 +129,7 @@ struct PairTask {
       x = S::select(visible(key, vector), x, S::broadcast(masked_pair_exponent<T>));
     return narrow_weight<S>(x);
   }
-  /// What `weight` adds to scores.
+  /// The term that `weight` adds to scores.
   HEED_SIMD static typename S::V base_of(typename S::V maximum) {
     return S::broadcast(0) - (maximum + S::broadcast(weight_offset));
   }
@@ -157,8 +158,8 @@ HEED_SIMD void weigh_pair_rows(const PairTask<T, Vectors>& task, Index key,
   }
 }
 
-/// Scores of the keys [key, key + Rows); then probabilities, and their sums key by key, or, without
-/// `totals`, the scores.
+/// Scores of the keys [key, key + Rows); with `totals`, their probabilities and sums key by key;
+/// without, the scores.
 template <int Rows, class T, int Vectors>
 HEED_KERNEL void score_pair_rows(const PairTask<T, Vectors>& task, Index key, T* totals) {
   using S = Lanes<T>;
@@ -194,7 +195,7 @@ HEED_SIMD void score_pair_block(const PairTask<T, Vectors>& task, T* totals) {
   if (key < task.count) score_pair_rows<1>(task, key, totals);
 }
 
-/// Probabilities of one vector's stored scores, over them; and their sum.
+/// Probabilities of one vector's stored scores, which they overwrite; and their sum.
 template <bool Masked, class T, int Vectors>
 HEED_SIMD typename Lanes<T>::V soften_pairs(const PairTask<T, Vectors>& task, int vector,
                                             typename Lanes<T>::V maximum) {
@@ -216,9 +217,9 @@ HEED_SIMD typename Lanes<T>::V soften_pairs(const PairTask<T, Vectors>& task, in
   return total;
 }
 
-/// The larger of the maximum so far and the one found, which is a rounded product; those that
-/// `weight` takes it from are not rounded. Where a rounding may outgrow weights, the maximum stands
-/// below it, so that the largest score has a weight.
+/// The larger of the maximum so far and the one found. The maximum is a rounded product, but the
+/// products that `weight` subtracts it from are not rounded. Where that rounding could exceed the
+/// range of weights, the maximum is lowered so that the largest score still has a weight.
 template <class S>
 HEED_SIMD typename S::V pair_maximum(typename S::V old, typename S::V found) {
   const auto size = S::max(found, S::broadcast(0) - found);
@@ -226,7 +227,7 @@ HEED_SIMD typename S::V pair_maximum(typename S::V old, typename S::V found) {
   return S::max(old, S::select(S::greater(size, S::broadcast(0x1p24f)), low, found));
 }
 
-/// As `rescale` in attend.inl.
+/// Like `rescale` in attend_queries.inl.
 template <class T, int Vectors>
 HEED_KERNEL void rescale_pairs(const PairTask<T, Vectors>& task, bool first, const T* block_sum) {
   using S = Lanes<T>;
@@ -278,7 +279,7 @@ HEED_KERNEL void add_pair_rows(const PairTask<T, Vectors>& task, Index d, bool a
   }
 }
 
-/// As `add_values_guarded` in attend.inl: halves of pairs that are masked count as 0.
+/// Like `add_values_guarded` in attend_queries.inl: masked halves of pairs count as 0.
 template <class T, int Vectors>
 HEED_KERNEL void add_pairs_guarded(const PairTask<T, Vectors>& task, bool accumulate) {
   using S = Lanes<T>;
@@ -299,7 +300,7 @@ HEED_KERNEL void add_pairs_guarded(const PairTask<T, Vectors>& task, bool accumu
   }
 }
 
-/// One block of keys into the softmax of one tile of queries.
+/// Adds one block of keys to the softmax of one tile of queries.
 template <class T, int Vectors>
 HEED_KERNEL void attend_pair_tile(const PairTask<T, Vectors>& task, bool first) {
   using S = Lanes<T>;
@@ -339,7 +340,7 @@ struct PairTable {
     return rows.data[row * rows.row_stride + column * rows.column_stride];
   }
 
-  /// 16 rows by 32 columns, as pairs, by a transpose.
+  /// Packs 16 rows by 32 columns, as pairs, by a transpose.
   HEED_KERNEL static void pack_square(const std::uint16_t* rows, Index row_stride, Index count,
                                       std::uint16_t* packed) {
     typename S::V pairs[S::width];
@@ -390,7 +391,7 @@ struct PairTable {
   }
 
   HEED_KERNEL static bool all_finite(const std::uint16_t* values, Index count) {
-    typename P::Halves carries{};  // an exponent of ones, plus one, carries into the sign's place
+    typename P::Halves carries{};  // an exponent of all ones, plus one, carries into the sign bit
     std::uint32_t carry = 0;
     Index i = 0;
     for (; i + P::step <= count; i += P::step) {
@@ -401,8 +402,8 @@ struct PairTable {
     return (carry & 0x8000) == 0;
   }
 
-  /// Keys that some of the lanes [lane, lane + width) see: from `first` on, a whole number of pairs
-  /// in front cut off, `count` of them.
+  /// The keys that some of the lanes [lane, lane + width) see: `count` keys from `first` on, after
+  /// cutting off whole pairs in front.
   struct Seen {
     Index first;
     Index count;
@@ -440,7 +441,7 @@ struct PairTable {
         first);
   }
 
-  /// As Table::narrow_pays.
+  /// Like Table::narrow_pays.
   HEED_SIMD static bool narrow_pays(const PairKeys& keys, Index lane, Index left) {
     if (left <= 3 * S::width) return true;
     if (keys.words == nullptr) return false;

@@ -12,8 +12,8 @@ namespace HEED_SIMD_NAMESPACE {
 #if HEED_SIMD_PART == 0
 #include <heed/simd/lanes.inl>
 #include <heed/simd/philox.inl>
-// The tile: 6 rows by HEED_SIMD_VECTORS vectors of sums stay in registers. The sse2 set, which has
-// to work out a fused multiply-add, waits for that and not for loads: 2 rows do, and compile
+// The tile: 6 rows by HEED_SIMD_VECTORS vectors of sums stay in registers. The sse2 set has to
+// emulate a fused multiply-add and waits for that, not for loads: 2 rows suffice, and compile
 // faster.
 #if defined(__x86_64__) && HEED_SIMD_BYTES == 16
 inline constexpr int tile_rows = 2;

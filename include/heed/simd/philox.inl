@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Philox (core/philox.hpp), a counter a lane. Included by part.inl.
+// Philox (core/philox.hpp), one counter per lane. Included by part.inl.
 
 /// Wide: the type whose vectors have the lanes of 64-bit products.
 template <class Wide>
@@ -8,7 +8,7 @@ struct PhiloxLanes {
   static constexpr int width = Lanes<Wide>::width;
   typedef std::uint64_t U __attribute__((vector_size(HEED_SIMD_BYTES)));
 
-  /// Products of the lower halves of the lanes: the compilers do not see them in a · b.
+  /// Products of the lower halves of the lanes; compilers do not recognize them in a · b.
   HEED_SIMD static U multiply(U a, U b) {
 #if HEED_SIMD_BYTES == 16
     asm("pmuludq %1, %0" : "+x"(a) : "x"(b));
@@ -25,7 +25,7 @@ struct PhiloxLanes {
     for (int i = 0; i < width; ++i) lanes[i] = first + static_cast<std::uint64_t>(i);
     return lanes;
   }
-  /// Lanes a0 b0 a1 b1 …, in two vectors.
+  /// Interleaves lanes, a0 b0 a1 b1 …, in two vectors.
   template <int... Lane>
   HEED_SIMD static void interleave(U& a, U& b, std::integer_sequence<int, Lane...>) {
     const U low = __builtin_shufflevector(a, b, ((Lane & 1) * width + Lane / 2)...);
@@ -42,7 +42,8 @@ struct PhiloxLanes {
   HEED_SIMD static void interleave(U&, U&, std::integer_sequence<int, Lane...>) {}
 #endif
 
-  /// Counters to random bits, in the lower halves of the lanes; the upper ones never count.
+  /// Turns counters into random bits, in the lower halves of the lanes; the upper halves are
+  /// ignored.
   HEED_SIMD static void mix(U (&c)[4], const std::uint32_t (&start)[2]) {
     std::uint32_t key[2] = {start[0], start[1]};
     for (int round = 0; round < 10; ++round) {

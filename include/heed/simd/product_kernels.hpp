@@ -9,11 +9,11 @@
 
 namespace heed::simd {
 
-/// Columns of the right-hand matrix that stand side by side when it is packed.
+/// Number of columns in a panel of a packed right-hand matrix.
 inline constexpr Index panel_columns = 64;
-/// Rows of the left-hand matrix in one tile.
+/// Number of rows of the left-hand matrix in one tile.
 inline constexpr Index product_rows = 6;
-/// Terms of a sum that make one partial sum; partial sums are added in order. Decides bits.
+/// Number of terms in one partial sum; partial sums are added in order. Decides bits.
 inline constexpr Index product_block = 512;
 
 /// out(r, c) = addend(r, c) + Σ_k a(r, k) · b[k][c]: at most product_rows × panel_columns elements
@@ -22,18 +22,17 @@ template <class T>
 struct ProductTile {
   MatrixRef<T> a;       // (row, k)
   const T* b;           // [k][column]; whole vectors of columns can be read
-  Index b_stride;       // from one k to the next
+  Index b_stride;       // stride between two k
   MatrixRef<T> addend;  // without data: 0
   T* out;               // may be the addend
-  Index out_row;        // strides of out
+  Index out_row;        // stride of rows of out
   Index out_column;
   Index rows;
   Index columns;
   Index depth;
 };
 
-/// What the codes of quantized weights are: 4 bits, 0 to 15; 4 bits for -8 to 7; 8 bits with a
-/// sign.
+/// The codes of quantized weights: 4 bits, 0 to 15; 4 bits for -8 to 7; 8 bits, signed.
 enum class QuantizedCodes : std::uint8_t { nibbles, signed_nibbles, bytes };
 
 }  // namespace heed::simd
@@ -49,15 +48,15 @@ enum class QuantizedProducts : std::uint8_t { exact, rounded };
 
 namespace heed::simd {
 
-/// Quantized weights of panel_columns columns, in blocks of 32 terms, as a product reads them: for
-/// every block a scale per column and, for nibbles, a least value per column, both in half
-/// precision, then words of 32 bits per column with the codes. A weight is scale · code (+ least),
-/// rounded once. For exact products the codes follow one another from the lowest bits of the first
-/// word. For rounded ones, terms i and i + 16 of a block make pair i, since integer products come
-/// in pairs: pairs follow one another, 4 of nibbles or 2 of bytes to a word, the second of a pair
-/// 16 bits above the first.
+/// Quantized weights of panel_columns columns, in blocks of 32 terms, as products read them. Every
+/// block has a scale per column and, for nibbles, a minimum per column, both in half precision,
+/// then 32-bit words per column with the codes. A weight is scale · code (+ minimum), rounded once.
+/// For exact products the codes follow one another from the lowest bits of the first word. For
+/// rounded products, terms i and i + 16 of a block form pair i, since integer products come in
+/// pairs; a word has 4 pairs of nibbles or 2 of bytes, the second of each pair 16 bits above the
+/// first.
 struct QuantizedPanel {
-  static constexpr Index terms = 32;  // in a block
+  static constexpr Index terms = 32;  // per block
 
   const std::uint8_t* blocks = nullptr;
   QuantizedCodes codes = QuantizedCodes::nibbles;
@@ -69,18 +68,18 @@ struct QuantizedPanel {
   }
 };
 
-/// The matrix product's kernels. An element's bits depend on its own row of a and column of b
-/// alone: not on the tile it was computed in, nor on which of the two matrices is called a.
+/// The kernels of the matrix product. An element's bits depend only on its own row of a and column
+/// of b: not on its tile, nor on which of the two matrices is called a.
 template <class T>
 struct ProductKernels {
-  /// packed[k][column] = b(k, column), panel_columns apart, for columns ≤ panel_columns; what
-  /// stands past them is 0 as far as a tile reads it.
+  /// packed[k][column] = b(k, column), panel_columns apart, for columns ≤ panel_columns; zeros
+  /// follow as far as a tile reads.
   void (*pack)(MatrixRef<T> b, Index depth, Index columns, T* packed);
   void (*tile)(const ProductTile<T>& tile);
-  /// packed[k][column] = the weights of `depth` terms, a multiple of 32. Null for double, as is the
+  /// packed[k][column] = the weights of `depth` terms, a multiple of 32. Null for double, like the
   /// next.
   void (*dequantize)(const QuantizedPanel& panel, Index depth, T* packed);
-  /// A tile of one row, its b in blocks: the bits of the tile on what dequantize gives.
+  /// A tile of one row with its b in blocks: the bits of the tile on the output of dequantize.
   void (*quantized_row)(const ProductTile<T>& tile, const QuantizedPanel& panel);
 };
 
@@ -88,8 +87,8 @@ struct ProductKernels {
 template <class T>
 const ProductKernels<T>& product_kernels();
 
-/// Rows of a left-hand matrix, rounded to 16 bits with a scale for every block of 32 terms: an
-/// error of at most 1/65534 of the block's largest magnitude. A block that is not finite is NaN.
+/// Rows of a left-hand matrix, rounded to 16 bits with one scale per block of 32 terms: an error of
+/// at most 1/65534 of the block's largest magnitude. A block that is not finite is NaN.
 struct RoundedRows {
   struct Block {
     float scale;
@@ -97,31 +96,31 @@ struct RoundedRows {
     std::int32_t total;  // of the rounded values
   };
   const std::int32_t* pairs;  // [row][pair]: values i and i + 16 of a block
-  Index pair_stride;          // from row to row
+  Index pair_stride;          // stride between rows
   const Block* blocks;        // [row][block]
   Index block_stride;
 };
 
-/// A block of a QuantizedPanel taken apart.
+/// An unpacked block of a QuantizedPanel.
 struct UnpackedBlock {
   float scale[panel_columns];
-  float least[panel_columns];  // of nibbles only
+  float least[panel_columns];  // nibbles only
   std::int32_t pairs[QuantizedPanel::terms / 2 * panel_columns];
 };
 
-/// The kernels of products of rounded rows with quantized weights; T is float. An element's bits
-/// depend on its own row and column alone.
+/// The kernels for products of rounded rows with quantized weights; T is float. An element's bits
+/// depend only on its own row and column.
 template <class T>
 struct RoundedKernels {
   /// Rounds a row of `depth` terms, a multiple of 32.
   void (*round_row)(const T* x, Index step, Index depth, std::int32_t* pairs,
                     RoundedRows::Block* blocks);
-  /// Takes the codes of `depth` terms apart, for `tile`.
+  /// Unpacks the codes of `depth` terms for `tile`.
   void (*unpack)(const QuantizedPanel& panel, Index depth, UnpackedBlock* to);
-  /// A tile, whose own a and b are not read, of unpacked blocks of such codes.
+  /// A tile of rounded rows and unpacked blocks; the a and b of `tile` are not read.
   void (*tile)(const ProductTile<T>& tile, const RoundedRows& a, const UnpackedBlock* blocks,
                QuantizedCodes codes);
-  /// A tile of one row with the blocks as they are stored.
+  /// A tile of one row, with the blocks as stored.
   void (*row)(const ProductTile<T>& tile, const RoundedRows& a, const QuantizedPanel& panel);
 };
 

@@ -8,22 +8,22 @@
 
 namespace heed::simd {
 
-/// Functions applied to one number at a time between linear layers: max(0, x); x Φ(x) with the
-/// normal distribution Φ, exactly or by tanh (Hendrycks and Gimpel 2016); x / (1 + e⁻ˣ).
+/// Activation functions between linear layers: max(0, x); x Φ(x) with the normal distribution Φ,
+/// exact or by tanh (Hendrycks and Gimpel 2016); x / (1 + e⁻ˣ).
 enum class Activation { relu, gelu, gelu_tanh, silu };
 
-/// Which numbers dropout keeps: of the draws of Philox (core/philox.hpp), those of at least
+/// The numbers that activation dropout keeps: those whose Philox draw (core/philox.hpp) is at least
 /// `least`.
 template <class T>
 struct DropRun {
   std::uint32_t stream = 0;
   std::uint32_t key[2] = {0, 0};
   std::uint32_t least = 0;
-  T scale = 1;  // of what is kept
+  T scale = 1;  // on numbers that are kept
 };
 
-/// What layers do with rows of contiguous numbers. An element's bits do not depend on where in a
-/// row or in memory it stands.
+/// Layer functions on rows of contiguous numbers. An element's bits do not depend on its place in
+/// the row or in memory.
 template <class T>
 struct RowKernels {
   /// to += x
@@ -36,8 +36,8 @@ struct RowKernels {
   void (*turn)(const T* cosines, const T* sines, T* a, T* b, Index count);
   /// out = f(x), and slopes = f'(x) unless null; out may be x
   void (*activate)(Activation f, const T* x, T* out, T* slopes, Index count);
-  /// x[i] = x[i] · scale where it is kept, else +0: by word i % 4 of the counter
-  /// {four + i / 4 in two halves, stream, 0}.
+  /// x[i] = x[i] · scale if it is kept, else +0; decided by word i % 4 of the counter {four + i / 4
+  /// in two halves, stream, 0}.
   void (*drop)(const DropRun<T>& run, std::uint64_t four, T* x, Index count);
 };
 
@@ -45,9 +45,9 @@ struct RowKernels {
 template <class T>
 const RowKernels<T>& row_kernels();
 
-/// Rows of `width` numbers brought to mean 0 (if centered) and mean square 1:
-/// n = (x − mean) · factor with factor = 1 / √(mean (x − mean)² + epsilon), then
-/// y = n · weight + bias. Ba et al. 2016; not centered, Zhang and Sennrich 2019.
+/// Normalizes rows of `width` numbers to mean 0 (if centered) and mean square 1: n = (x − mean) ·
+/// factor with factor = 1 / √(mean (x − mean)² + epsilon), then y = n · weight + bias. Ba et al.
+/// 2016; not centered, Zhang and Sennrich 2019.
 template <class T>
 struct NormRun {
   Index width;
@@ -57,25 +57,25 @@ struct NormRun {
   bool centered;
 };
 
-/// What the backward pass of a norm reads and writes, rows of contiguous numbers.
+/// Inputs and outputs of the backward pass of a norm, rows of contiguous numbers.
 template <class T>
 struct NormGradientRun {
   const T* grad;        // of y
   const T* normalized;  // n
   const T* factors;
   T* grad_x;
-  T* grad_weight;  // added to, as is grad_bias
+  T* grad_weight;  // added to, like grad_bias
   T* grad_bias;    // null: none
 };
 
 /// Norms of contiguous rows. A row's bits do not depend on the other rows.
 template <class T>
 struct NormKernels {
-  /// Writes y, and n and the factors where they are not null.
+  /// Writes y; and n and the factors unless they are null.
   void (*forward)(const NormRun<T>& run, Index rows, const T* x, T* normalized, T* factors, T* y);
-  /// With h = grad · weight: grad_x = factor · (h − mean(h) − n · mean(h · n)), without mean(h)
-  /// where not centered; grad_weight += Σ grad · n and grad_bias += Σ grad, row after row. A row of
-  /// grad that is all 0 gives 0 and adds nothing, whatever n is there.
+  /// With h = grad · weight: grad_x = factor · (h − mean(h) − n · mean(h · n)), without mean(h) if
+  /// not centered; grad_weight += Σ grad · n and grad_bias += Σ grad, row by row. A row of grad
+  /// that is all 0 gives 0 and adds nothing, whatever its n.
   void (*backward)(const NormRun<T>& run, Index rows, const NormGradientRun<T>& gradients);
 };
 
@@ -83,21 +83,21 @@ struct NormKernels {
 template <class T>
 const NormKernels<T>& norm_kernels();
 
-/// The numbers of one step of Adam, the same for all weights.
+/// The constants of one step of Adam, the same for all weights.
 template <class T>
 struct AdamUpdate {
-  T factor;        // of gradients
-  T added;         // weight decay that is added to the gradient
+  T factor;        // on gradients
+  T added;         // weight decay added to the gradient
   T keep1;         // 1 − β1
   T beta2, keep2;  // β2, 1 − β2
   T inverse_root;  // 1 / √(1 − β2ᵗ)
   T epsilon;
   T rate;    // learning rate / (1 − β1ᵗ)
-  T shrink;  // of weights: 1 − learning rate · decoupled decay
+  T shrink;  // on weights: 1 − learning rate · decoupled decay
 };
 
-/// What training does with runs of contiguous numbers. An element's bits do not depend on where in
-/// a run or in memory it stands; every sum has one order, given by `count` alone.
+/// Training functions on arrays of contiguous numbers. An element's bits do not depend on its place
+/// in the array or in memory; every sum has one order, given by `count` alone.
 template <class T>
 struct TrainingKernels {
   /// Σ x² in double.

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// What layers do with rows. Included by part.inl.
+// Layer functions on rows. Included by part.inl.
 
 template <class T>
 struct RowTable {
   using S = Lanes<T>;
   using V = typename S::V;
 
-  /// The last, partial vector of a row, filled up with zeros.
+  /// The last, partial vector of a row, padded with zeros.
   HEED_SIMD static V load_part(const T* from, Index count) {
     T spill[S::width] = {};
     for (Index i = 0; i < count; ++i) spill[i] = from[i];
@@ -91,9 +91,9 @@ const RowKernels<T>& row_table() {
   return entries;
 }
 
-// What losses and optimizers do with runs of numbers.
+// Functions of losses and optimizers on arrays of numbers.
 
-/// √x, rounded correctly.
+/// √x, correctly rounded.
 template <class S>
 HEED_SIMD typename S::V square_root(typename S::V x) {
 #if HEED_SIMD_BYTES == 0
@@ -133,7 +133,7 @@ struct TrainingTable {
   using V = typename S::V;
   using Rows = RowTable<T>;
 
-  /// Sums in double of 16 running totals, so that additions overlap and fill vectors.
+  /// The sum in double of 16 running totals, so that additions overlap and fill vectors.
   template <bool squared>
   HEED_SIMD static double double_sum(const T* x, Index count) {
     constexpr int ways = 16;
@@ -163,7 +163,7 @@ struct TrainingTable {
     const T lowest = -std::numeric_limits<T>::infinity();
     V most = S::broadcast(lowest);
     Index i = 0;
-    // The largest so far stands second, where a NaN would stay: so none gets there.
+    // The largest so far is the second operand, where a NaN would stay, so no NaN can enter it.
     for (; i + S::width <= count; i += S::width) most = S::max(S::load(x + i), most);
     T spill[S::width];
     S::store(spill, most);
@@ -212,7 +212,7 @@ const TrainingKernels<T>& training_table() {
   return entries;
 }
 
-// Norms of rows and their gradients. Included by part.inl, after row.inl and training.inl.
+// Norms of rows and their gradients.
 
 template <class T>
 struct NormTable {
@@ -300,7 +300,7 @@ struct NormTable {
     while (i < width && row[i] == 0) ++i;
     return i == width;
   }
-  /// h = grad · weight into grad_x, and what a row adds to the gradients of weight and bias.
+  /// Writes h = grad · weight to grad_x, and adds a row to the gradients of weight and bias.
   HEED_SIMD static void scale_row(const NormRun<T>& run, const NormGradientRun<T>& at) {
     for (Index i = 0; i < run.width; i += S::width) {
       const Index left = run.width - i;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Memory that will be needed soon. Included by part.inl.
+// Prefetching. Included by part.inl.
 
-/// Some matrices that the next piece of work touches, fetched a few lines at a time in the course
-/// of this one: pieces that are short and many are nothing that a processor guesses by itself.
+/// Prefetches the matrices of the next task, a few lines at a time during the current one: tasks
+/// are too short and too many for the processor to predict their addresses.
 template <class T, int count>
 struct Ahead {
   struct Rows {
@@ -42,7 +42,7 @@ struct HeadGroup {
   const std::uint64_t* words;
   int lane;       // the first query
   Index count;    // keys from the first to the last that one of the queries sees
-  Index all_see;  // so many of them, the first ones, are seen by every query
+  Index all_see;  // the number of keys at the front that every query sees
   Index queries;  // at most a vector
   T* out;
   T* maximum;
@@ -50,7 +50,7 @@ struct HeadGroup {
   Ahead<T, 3>* ahead;
 
   HEED_SIMD typename S::M visible(Index key) const { return S::lanes(words[key] >> lane); }
-  /// Leaves out the keys at both ends that no query of the group sees.
+  /// Cuts off the keys at both ends that no query of the group sees.
   HEED_SIMD void cut() {
     const std::uint64_t whole = ~std::uint64_t{0} >> (64 - queries) << lane;
     Index first = 0;
@@ -68,7 +68,7 @@ struct HeadGroup {
   }
 };
 
-// Products whose right side is rows of a tensor as they lie: lanes are its columns.
+// Products whose right side is rows of a tensor read in place: lanes are its columns.
 
 /// out(row, column) = factor(row) · Σ_k a(row, k) · b(k, column) + 0.
 template <class T>
@@ -76,17 +76,17 @@ struct RowProduct {
   const T* a;
   Index a_row;
   Index a_step;
-  const T* b;  // columns side by side
+  const T* b;  // contiguous columns
   Index b_row;
   const T* tail;  // [k][a vector]: the columns that do not fill one, see fill_tail
   Index depth;
   Index columns;
-  T* out;  // columns side by side
+  T* out;  // contiguous columns
   Index out_row;
   const T* factors;
-  Index factor_step;  // 0: one for all rows
+  Index factor_step;  // 0: one factor for all rows
 
-  /// The same for the k from `first` to `end` alone.
+  /// The product restricted to the k from `first` to `end`.
   HEED_SIMD RowProduct between(Index first, Index end) const {
     RowProduct part = *this;
     part.a += first * a_step;
@@ -95,7 +95,7 @@ struct RowProduct {
     part.depth = end - first;
     return part;
   }
-  /// The same from row `row` on.
+  /// The product from row `row` on.
   HEED_SIMD RowProduct from(Index row) const {
     RowProduct part = *this;
     part.a += row * a_row;
@@ -108,7 +108,7 @@ struct RowProduct {
   static constexpr Index a_vector = Lanes<T>::width;
 };
 
-/// tail[row] = the columns of a row that are left over from whole vectors, and zeros.
+/// tail[row] = the columns of a row left over from whole vectors, then zeros.
 template <class S>
 HEED_KERNEL void fill_tail(const MatrixRef<typename S::Scalar>& rows, Index count, Index columns,
                            typename S::Scalar* tail) {
@@ -137,7 +137,7 @@ HEED_SIMD void put_sums(const RowProduct<typename S::Scalar>& task, Index column
   }
 }
 
-/// `Rows` rows of the product and `Vectors` vectors of columns, or what is left past those.
+/// `Rows` rows of the product and `Vectors` vectors of columns, or the rest past those.
 template <class S, int Rows, int Vectors>
 HEED_KERNEL void put_product(const RowProduct<typename S::Scalar>& task, Index column) {
   typename S::V sums[Rows][Vectors];
@@ -164,9 +164,9 @@ HEED_SIMD void put_product_rows(const RowProduct<typename S::Scalar>& task) {
   for (; column < task.columns; column += S::width) put_product<S, Rows, 1>(task, column);
 }
 
-// Attention of short sequences, head by head in one call. A vector of queries at a time meets the
-// keys that they see, at most one block of them: scores, their maximum, probabilities, and then the
-// values, whose rows are read as they lie.
+// Attention of short sequences, head by head in one call. One vector of queries at a time meets the
+// keys it sees, at most one block of them: scores, their maximum, probabilities, then the values,
+// whose rows are read in place.
 
 template <class T>
 struct HeadRunTable {
@@ -177,7 +177,7 @@ struct HeadRunTable {
 
   using Group = HeadGroup<T>;
 
-  /// Scores of the keys [key, key + Rows), and the largest so far of every query.
+  /// Scores of the keys [key, key + Rows), and the running maximum of every query.
   template <int Rows>
   HEED_KERNEL static V score_keys(const Group& group, Index key, V largest) {
     V scores[Rows][1];
@@ -207,7 +207,7 @@ struct HeadRunTable {
     return largest;
   }
 
-  /// Probabilities of the stored scores; what the outputs are to be multiplied by.
+  /// Probabilities of the stored scores, and the factors on the outputs.
   HEED_KERNEL static void soften_all(const Group& group, V largest, T* factors) {
     const auto lowest = S::broadcast(std::numeric_limits<T>::lowest());
     const auto maximum = S::select(S::greater(largest, lowest), largest, lowest);
@@ -233,8 +233,8 @@ struct HeadRunTable {
     S::store(group.sum, total);
   }
 
-  /// The queries from `query` on, `Rows` of them: the keys at the ends that none of them sees are
-  /// left out, since their probabilities are 0.
+  /// `Rows` queries from `query` on. Keys at the ends that none of them sees are left out, since
+  /// their probabilities are 0.
   template <int Rows>
   HEED_SIMD static void put_rows(const Group& group, const RowProduct<T>& product, Index query) {
     Index first = 0, end = group.count;
@@ -246,7 +246,7 @@ struct HeadRunTable {
     put_product_rows<S, Rows>(product.from(query).between(first, end));
   }
 
-  /// The outputs from rows of values as they lie.
+  /// The outputs from rows of values read in place.
   HEED_SIMD static void put_by_rows(const Group& group, const T* factors) {
     const auto& run = group.run;
     const RowProduct<T> product{run.probabilities,
@@ -282,7 +282,7 @@ struct HeadRunTable {
     }
   }
 
-  /// As add_values_guarded: a masked pair is not touched at all.
+  /// Like add_values_guarded: a masked pair is not touched at all.
   HEED_KERNEL static void add_columns_guarded(const Group& group) {
     const auto& values = group.values;
     for (Index d = 0; d < group.run.value_dim; ++d) {
@@ -312,7 +312,7 @@ struct HeadRunTable {
                     group.run.out_row, group.run.out_column);
   }
 
-  /// A query that saw nothing has an output of 0, whatever the values are.
+  /// Sets the output of a query that saw no key to 0, whatever the values are.
   HEED_SIMD static void clear_unseeing(const Group& group, const T* factors) {
     for (Index i = 0; i < group.queries; ++i) {
       if (factors[i] != 0) continue;
@@ -338,7 +338,7 @@ struct HeadRunTable {
     clear_unseeing(group, factors);
   }
 
-  /// What the head behind this one reads.
+  /// The matrices that the next head reads, to prefetch.
   HEED_SIMD static Ahead<T, 3> ahead_of(const HeadRun<T>& run, const MatrixRef<T>& queries,
                                         const MatrixRef<T>& keys, const MatrixRef<T>& values) {
     Ahead<T, 3> ahead{

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The one matrix product under everything, and transposes. Included by part.inl.
+// The one matrix product behind all others, and transposes. Included by part.inl.
 
 /// Lanes of a tile: `Vectors` vectors side by side.
 template <class S, int Vectors>
@@ -66,7 +66,7 @@ HEED_KERNEL void tile_products(const typename S::Scalar* a, Index a_row, Index a
   }
 }
 
-/// One step of a transpose: blocks of `Step` lanes change places between rows i and i + Step.
+/// One step of a transpose: swaps blocks of `Step` lanes between rows i and i + Step.
 template <class S, int Step, int... Lane>
 HEED_SIMD void exchange(typename S::V& low, typename S::V& high,
                         std::integer_sequence<int, Lane...>) {
@@ -99,7 +99,7 @@ HEED_SIMD const T* row_or_last(const T* source, Index row_stride, Index count, I
   return source + (row < count ? row : count - 1) * row_stride;
 }
 
-/// Whether so many columns, fewer than a vector, are better transposed than moved one by one.
+/// Whether a partial vector of `columns` columns is faster to transpose than to move one by one.
 template <class S>
 HEED_SIMD bool transposing_pays(Index columns) {
   return 4 * columns >= S::width;
