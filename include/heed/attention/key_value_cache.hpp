@@ -19,6 +19,8 @@
 
 namespace heed {
 
+// Sizes and errors. -------------------------------------------------------------------------------
+
 /// The sizes of a KeyValueCache and of its pages. `KeyValueCache<T>::for_tokens` counts the pages.
 struct CacheShape {
   static constexpr Index same_as_keys = -1;
@@ -81,6 +83,8 @@ class CacheFull : public detail::ErrorAs<std::length_error> {
  public:
   using ErrorAs::ErrorAs;
 };
+
+// Pages. ------------------------------------------------------------------------------------------
 
 namespace detail {
 
@@ -158,6 +162,8 @@ class PageTables {
 };
 
 }  // namespace detail
+
+// The cache. --------------------------------------------------------------------------------------
 
 /// Keys and values of all tokens so far, for attention one or several tokens at a time. Sequences
 /// grow by `append` and shrink by `truncate`. Sequences can share pages (`fork`, `reorder`); a

@@ -15,6 +15,8 @@
 
 namespace heed {
 
+// The forward pass. -------------------------------------------------------------------------------
+
 /// The borders of the sequences in a packed batch: sequence s has the queries [queries[s],
 /// queries[s + 1]) and the keys [keys[s], keys[s + 1]). Self-attention needs one array for both.
 /// Refers to named arrays, which must outlive it; keeps temporary ones.
@@ -166,6 +168,8 @@ auto packed_attention(const Q& queries, const K& keys, const V& values,
                       const PackedOffsets& offsets, const Options& options = {}) {
   return packed_attention(queries, keys, values, offsets, masks::Full{}, options);
 }
+
+// The backward pass. ------------------------------------------------------------------------------
 
 namespace detail {
 

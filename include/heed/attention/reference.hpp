@@ -14,6 +14,8 @@
 
 namespace heed {
 
+// The forward pass. -------------------------------------------------------------------------------
+
 namespace detail {
 
 /// scale · q · k. The kernels scale the queries first; where that overflows in their units, the
@@ -144,6 +146,8 @@ void reference_attention(const Q& queries, const K& keys, const V& values, const
     }
   }
 }
+
+// The backward pass. ------------------------------------------------------------------------------
 
 namespace detail {
 

@@ -17,6 +17,8 @@
 
 namespace heed {
 
+// Weights. ----------------------------------------------------------------------------------------
+
 namespace detail {
 
 /// expect_call for the functions on weights, which do not take bfloat16.
@@ -141,6 +143,8 @@ Tensor<T, Rank> all_or_mean(Tensor<T, 4> weights) {
 }
 
 }  // namespace detail
+
+// Statistics of weights. --------------------------------------------------------------------------
 
 /// Statistics of all softmax weights, computed without storing them.
 template <class T>

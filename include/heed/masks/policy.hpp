@@ -10,6 +10,8 @@
 
 namespace heed {
 
+// Scores, tiles and calls. ------------------------------------------------------------------------
+
 /// `call_first_query` of a Position or Tile that belongs to no call.
 inline constexpr Index no_call = std::numeric_limits<Index>::min();
 
@@ -69,6 +71,8 @@ struct KeyRange {
 
   bool has(Index key) const { return begin <= key && key < end; }
 };
+
+// The concept of a mask. --------------------------------------------------------------------------
 
 namespace detail {
 template <class M>
@@ -156,6 +160,8 @@ constexpr bool expect_mask() {
   return false;
 }
 }  // namespace detail
+
+// Asking any mask. -------------------------------------------------------------------------------
 
 // A lambda may take its positions as int, or as the index type of its vectors.
 #pragma GCC diagnostic push

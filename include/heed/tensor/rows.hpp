@@ -16,6 +16,8 @@
 
 namespace heed {
 
+// Options. ----------------------------------------------------------------------------------------
+
 /// A mask for the row functions over a rank-`Rank` tensor: an element counts where it is true.
 /// Converts from a bool view or tensor of that rank or less; axes are aligned at the last one, and
 /// a missing axis or one of extent 1 is broadcast. Empty: all elements count.
@@ -78,6 +80,8 @@ namespace detail {
 /// The options of row functions on X.
 template <class X>
 using RowOptionsFor = RowOptions<ViewOf<const X>::rank()>;
+
+// One row at a time. ------------------------------------------------------------------------------
 
 /// One row with its options, ready to be normalized. Differences, exponentials and sums are
 /// doubles, for float rows too.
@@ -212,6 +216,8 @@ T log_sum_exp_row(const Row<T>& row) {
 }
 
 }  // namespace detail
+
+// Functions of all rows. --------------------------------------------------------------------------
 
 /// The softmax: exp(x / temperature) divided by its sum along the last axis. `out` has the extents
 /// of `in` and may be `in`. Masked elements are exactly 0, and so is a row without visible

@@ -27,6 +27,8 @@
 
 namespace heed {
 
+// Memory. -----------------------------------------------------------------------------------------
+
 namespace detail {
 
 /// A cache of freed tensor memory, kept by the thread that freed it for the next tensors of the
@@ -150,6 +152,8 @@ class TensorMemory {
   std::size_t bytes_ = 0;
 };
 
+// Nested lists of values. -------------------------------------------------------------------------
+
 /// Values written as nested lists: {{1, 2}, {3, 4}} has rank 2.
 template <class T, std::size_t Rank>
 struct NestedListOf {
@@ -197,6 +201,8 @@ template <class N>
 concept ExtentNumber = std::integral<N> && !std::same_as<N, bool>;
 
 }  // namespace detail
+
+// The tensor. -------------------------------------------------------------------------------------
 
 /// A row-major array that owns its values, 64-byte aligned and initialized to zero. A value type:
 /// copies copy, moves move. Views of it become invalid with it.

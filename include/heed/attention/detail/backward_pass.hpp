@@ -19,6 +19,8 @@
 
 namespace heed::detail {
 
+// Queries, prepared for the backward kernels. -----------------------------------------------------
+
 /// Per-query data that the backward pass computes before any key: the log-sum-exp in units of log2,
 /// delta = Σ dO·O − the gradient of the log-sum-exp, and whether the query saw any key. O(queries)
 /// memory of the calling thread.

@@ -20,6 +20,8 @@
 
 namespace heed::detail {
 
+// Short sequences. --------------------------------------------------------------------------------
+
 /// The backward pass of a call with short sequences, the counterpart of HeadRuns: the mask is asked
 /// once for all heads of a batch item, and every head is one kernel call. The same bits.
 template <class T>
@@ -173,6 +175,8 @@ class HeadGradients {
   FunctionRef<void(Index)> fallback_;
   Index group_;
 };
+
+// All other calls. --------------------------------------------------------------------------------
 
 /// The schedule of a backward call over threads. Where key heads are plenty, each is one task, so
 /// that its chunks of keys add to grad_queries in order. The last heads are split: every chunk is a

@@ -18,6 +18,8 @@
 
 namespace heed::detail {
 
+// Score modifications. ----------------------------------------------------------------------------
+
 /// The score modifications of a call beyond scale and mask: AttentionOptions after their checks.
 template <class T>
 struct ScoreChanges {
@@ -108,6 +110,8 @@ ScoreChanges<T> checked_changes(const AttentionOptions<T>& options, const Extent
   return changes;
 }
 
+// Memory that a call writes. ----------------------------------------------------------------------
+
 /// Throws unless `out` can be written while the inputs are read.
 template <class T>
 void check_memory(const Result<T>& out, const Operand<T>& queries, const Operand<T>& keys,
@@ -150,6 +154,8 @@ inline void check_apart(const char* name, ByteRange written, std::span<const Ind
   apart("first_queries", first_queries);
   apart("key_counts", key_counts);
 }
+
+// The problem and its checks. ---------------------------------------------------------------------
 
 /// A rank-2 (length, dim) or rank-3 (heads, length, dim) view as rank 4 (batch, heads, length,
 /// dim).
@@ -372,6 +378,8 @@ extern template AttentionProblem<double> checked_problem<double>(const Operand<d
                                                                  const Result<double>&,
                                                                  const AttentionOptions<double>&);
 #endif
+
+// The units of kernels, and the positions of masks. -----------------------------------------------
 
 // Kernels count in powers of 2: log2(e), and ln(2) to convert back.
 inline constexpr double bits_per_nat = 1.4426950408889634074;

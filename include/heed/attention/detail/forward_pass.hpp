@@ -16,6 +16,8 @@
 
 namespace heed::detail {
 
+// From softmax states to results. -----------------------------------------------------------------
+
 /// Adds a head's sink to the sums: e^sink, after the maximum moves to the larger of both. The
 /// outputs have not made that move; the factors include it.
 template <class T>
@@ -69,6 +71,8 @@ T log_sum_exp_of(T maximum, T sum) {
   return static_cast<T>((static_cast<double>(maximum) + __builtin_log2(static_cast<double>(sum))) *
                         nats_per_bit);
 }
+
+// Products of bfloat16 pairs. ---------------------------------------------------------------------
 
 /// A bfloat16 call in the form that the pair kernels take. Keys 2i and 2i + 1 always form a pair,
 /// since pairs decide bits. Memory of the thread.

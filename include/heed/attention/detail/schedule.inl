@@ -199,7 +199,7 @@ class ForwardPieces {
   Index groups_;
 };
 
-// How a plan is made. ---------------------------------------------------------------------------
+// How a plan is made. -----------------------------------------------------------------------------
 
 /// Calls below about this many multiply-adds stay on their own thread: waking another costs more.
 inline constexpr double parallel_threshold = 2e6;
@@ -300,7 +300,7 @@ AttentionPlan plan_of(const AttentionProblem<T>& problem, const MaskRef& mask) {
   return plan;
 }
 
-// How a plan is followed. -----------------------------------------------------------------------
+// How a plan is followed. -------------------------------------------------------------------------
 
 /// Calls run(i) for 0 ≤ i < count, on the threads of the plan.
 template <class Run>

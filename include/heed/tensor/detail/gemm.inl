@@ -15,6 +15,8 @@
 
 namespace heed::detail {
 
+// Division into tasks. ----------------------------------------------------------------------------
+
 /// How the result of a product is divided into tasks: groups of panels (64 columns each) by chunks
 /// of rows. The division decides no bit.
 class ProductCut {
@@ -164,6 +166,8 @@ class ProductList {
   Index count_ = 0;
   ProductWork work_;
 };
+
+// Products in floating point. ---------------------------------------------------------------------
 
 /// Computes a product task by task. Within a task and a depth block the panels stay in the
 /// second-level cache, while the rows pass through the first, six at a time.
@@ -351,6 +355,8 @@ void run_products(const ProductProblem<T>* problems, Index count) {
 template void run_products(const ProductProblem<float>* problems, Index count);
 template void run_products(const ProductProblem<double>* problems, Index count);
 #endif
+
+// Products of rounded rows with quantized weights. ------------------------------------------------
 
 /// Computes a product of rounded rows with quantized weights, task by task; T is float.
 template <class T>
