@@ -13,7 +13,7 @@ struct HeadGradientTable {
     const HeadGradient<T>& head;
     Index lane;     // the first query
     Index queries;  // at most a vector
-    Index first;    // some query of the group sees each key of [first, end)
+    Index first;    // the keys [first, end) that some query of the group sees
     Index end;
     Index all_see;  // every query sees the keys [first, all_see)
     V log_sum_exp;
