@@ -151,8 +151,8 @@ TensorView<T, Rank> with_leading_axes(const TensorView<T, Given>& view) {
 
 }  // namespace detail
 
-/// A view of `Rank` axes, or none. Made of everything `view_of` understands that holds T, of that
-/// rank or less: missing leading axes have extent 1. `const T` only reads.
+/// An optional view of rank `Rank`. Converts from anything `view_of` accepts that holds T, of that
+/// rank or less: missing leading axes have extent 1. With `const T` it only reads.
 template <class T, std::size_t Rank>
 class OptionalView {
  public:

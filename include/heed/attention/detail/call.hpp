@@ -60,7 +60,8 @@ void check_per_head(const char* name, std::span<const T> values, Index heads) {
   throw_shape_error("attention: ", values.size(), " ", name, " for ", heads, " heads");
 }
 
-/// A bias with its extents of 1 repeated. Throws ShapeError where an extent is neither.
+/// The bias broadcast to `scores`. Throws ShapeError for an extent that is neither 1 nor that of
+/// the scores.
 template <class T>
 OptionalView<const T, 4> broadcast_bias(const OptionalView<const T, 4>& bias,
                                         const Extents<4>& scores) {
