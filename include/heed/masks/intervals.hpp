@@ -20,10 +20,6 @@ struct Full {
   KeyRange keys(Position) const { return {0, std::numeric_limits<Index>::max()}; }
 };
 
-}  // namespace heed::masks
-
-namespace heed::masks {
-
 /// The look-ahead mask of a decoder: a query sees its own position and those before it.
 struct Causal {
   static constexpr bool depends_on_head = false;
@@ -31,10 +27,6 @@ struct Causal {
   bool allows(Position at) const { return keys(at).has(at.key); }
   KeyRange keys(Position at) const { return {0, at.query + 1}; }
 };
-
-}  // namespace heed::masks
-
-namespace heed::masks {
 
 /// A window side without a bound.
 inline constexpr Index unbounded = -1;
@@ -68,10 +60,6 @@ inline SlidingWindow last_n(Index count) {
   if (count < 1) throw_invalid_argument("last_n: ", count, " keys; expected at least 1, itself");
   return {count - 1, 0};
 }
-
-}  // namespace heed::masks
-
-namespace heed::masks {
 
 /// Prefix language model: every query sees the first `length` keys; the rest is causal. One length
 /// for all sequences, or one per batch item. Raffel et al. 2020 (T5).
@@ -111,10 +99,6 @@ class Prefix {
   bool shared_;
 };
 
-}  // namespace heed::masks
-
-namespace heed::masks {
-
 /// Block-local attention: blocks of `size` consecutive positions that see only themselves.
 struct Chunked {
   static constexpr bool depends_on_head = false;
@@ -129,10 +113,6 @@ struct Chunked {
     if (size < 1) throw_invalid_argument("Chunked: size ", size, "; expected at least 1");
   }
 };
-
-}  // namespace heed::masks
-
-namespace heed::masks {
 
 /// Padding for sequences of unequal length in one batch: only the keys [begin, end) of batch item b
 /// are real. Queries are not restricted; the rows of padded queries hold meaningless numbers.
@@ -174,10 +154,6 @@ class Padding {
   detail::SharedArray<Index> begins_;
   detail::SharedArray<Index> ends_;
 };
-
-}  // namespace heed::masks
-
-namespace heed::masks {
 
 /// Documents packed back to back into one sequence: each sees only itself. `offsets` are the
 /// borders 0, end of the first, …, total; positions outside see nothing and are seen by nothing.

@@ -42,10 +42,6 @@ struct Strided {
   }
 };
 
-}  // namespace heed::masks
-
-namespace heed::masks {
-
 /// Every `step`-th key of the sequence (0, step, 2·step, …), for every query. Combined with a
 /// window, the sparse mask "neighbors and every stride-th token".
 struct EveryNthKey {
@@ -66,10 +62,6 @@ struct EveryNthKey {
     if (step < 1) throw_invalid_argument("EveryNthKey: step ", step, "; expected at least 1");
   }
 };
-
-}  // namespace heed::masks
-
-namespace heed::masks {
 
 /// A coarse mask of `block` × `block` squares of scores, on or off. Square (row, column) holds
 /// queries [row · block, …) and keys [column · block, …); positions outside the layout see nothing.
@@ -163,10 +155,6 @@ class BlockSparse {
   detail::SharedArray<Index> counts_;  // number of squares on above and left of a corner
 };
 
-}  // namespace heed::masks
-
-namespace heed::masks {
-
 /// A few tokens that see all tokens and are seen by all (such as [CLS]); combine with a window by
 /// |. Beltagy et al. 2020 (Longformer).
 class GlobalTokens {
@@ -207,10 +195,6 @@ class GlobalTokens {
  private:
   detail::PositionSet positions_;
 };
-
-}  // namespace heed::masks
-
-namespace heed::masks {
 
 /// Neighborhood attention on an image: position = row · columns + column, and a cell sees the cells
 /// at most `radius` rows and columns away. Positions outside the grid see nothing. Hassani et al.

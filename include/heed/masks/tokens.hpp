@@ -89,10 +89,6 @@ inline Groups consecutive_groups(const detail::SharedArray<Index>& sizes) {
   }));
 }
 
-}  // namespace heed::masks
-
-namespace heed::masks {
-
 /// Masked language modeling: a token replaced by [MASK] does not see itself; otherwise every token
 /// sees every token. Devlin et al. 2019 (BERT). `masked` lists the replaced positions.
 class MaskedToken {
@@ -127,10 +123,6 @@ class MaskedToken {
  private:
   detail::PositionSet masked_;
 };
-
-}  // namespace heed::masks
-
-namespace heed::masks {
 
 /// Keys that are valid or not, one by one, per batch item: padding anywhere (left, right, inside),
 /// or the filled cells of an image grid. Keys that were not given are not valid. Coverage is exact,
@@ -227,10 +219,6 @@ ValidKeys padding_of_tokens(const Ids& tokens, Index length, TokenOf<Ids> pad) {
     return ids[static_cast<std::size_t>(item * length + key)] != pad;
   });
 }
-
-}  // namespace heed::masks
-
-namespace heed::masks {
 
 /// Speculative decoding over a tree of drafts. The first `cached` positions are the accepted text,
 /// causal among themselves and seen by every node. Node i stands at position cached + i and sees

@@ -229,12 +229,8 @@ class PreparedQueries {
   bool checked_ = false;
 };
 
-}  // namespace heed::detail
-
 // The fused backward pass around the instruction-set kernels of simd/: one chunk of keys meets the
 // queries that see it. Nothing here depends on the instruction set.
-
-namespace heed::detail {
 
 /// The destination of one key chunk's contribution to the query gradient of one head: added to
 /// grad_queries, or written to an array `own`, (queries, head_dim), with a flag in `written` for

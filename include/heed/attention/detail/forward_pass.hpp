@@ -229,13 +229,9 @@ class PairBlocks {
   Index* kept_ = nullptr;
 };
 
-}  // namespace heed::detail
-
 // The fused forward pass around the instruction-set kernels of simd/: the keys that a block of
 // queries meets, and their order. Nothing here depends on the instruction set, and no result
 // depends on which queries share a block.
-
-namespace heed::detail {
 
 /// The fused forward pass of one block of queries of one head.
 template <class T>

@@ -47,10 +47,6 @@ inline double whole_power(double base, Index exponent) {
   return result;
 }
 
-}  // namespace heed::detail
-
-namespace heed::detail {
-
 /// 2ᵏ for normal results, −1022 ≤ k ≤ 1023.
 inline double power_of_two(std::int64_t k) {
   return std::bit_cast<double>(static_cast<std::uint64_t>(k + 1023) << 52);
