@@ -121,6 +121,17 @@ TEST(Packed, TheResultMayBeANewTensor) {
   EXPECT_THROW(packed_attention(q, k, v, {keys, offsets}, masks::Full{}), ShapeError);
 }
 
+TEST(Packed, WithoutAMaskEveryQueryWorksOnItsSequence) {
+  const Tensor<float, 3> q({1, 3, 1}, {1, 2, 3}), k({1, 3, 1}, {1, -1, 2}), v({1, 3, 1}, {5, 6, 7});
+  const std::vector<Index> offsets = {0, 1, 3};
+  Tensor<float, 3> out({1, 3, 1});
+  packed_attention(q, k, v, offsets, out);
+  EXPECT_TRUE(same_bits(out, packed_attention(q, k, v, offsets, masks::Full{})));
+  EXPECT_TRUE(same_bits(out, packed_attention(q, k, v, offsets)));
+  EXPECT_EQ(out(0, 0, 0), 5.f) << "a sequence of one";
+  EXPECT_GT(out(0, 2, 0), 6.9f) << "nearly all to the larger key";
+}
+
 TEST(Packed, RefusesOffsetsThatDoNotFit) {
   Tensor<float, 3> x({1, 10, 4}), out({1, 10, 4});
   std::fill(out.begin(), out.end(), 5.f);

@@ -16,6 +16,9 @@ TEST(ValidKeys, PaddingWhereverItStands) {
   EXPECT_FALSE(mask.allows({0, 0, 0, 0}));
   EXPECT_TRUE(mask.allows({0, 0, 0, 1}));
   EXPECT_FALSE(mask.allows({0, 0, 0, 2}));
+  EXPECT_EQ(mask.before(0, 3), 1);
+  EXPECT_EQ(mask.before(0, 1), 0);
+  EXPECT_EQ(mask.before(1, 3), 3);
   EXPECT_EQ(mask.coverage({1, 0, 0, 9, 0, 2}), Coverage::full);
   EXPECT_EQ(mask.coverage({1, 0, 0, 9, 3, 3}), Coverage::none);
   EXPECT_NO_THROW(mask.check({2, 1, 4, 4}));
