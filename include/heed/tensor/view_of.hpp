@@ -134,10 +134,6 @@ auto new_result(const Extents<Rank>& extents) {
   }
 }
 
-}  // namespace detail
-
-namespace detail {
-
 /// A view with axes of extent 1 in front, up to `Rank` of them.
 template <std::size_t Rank, class T, std::size_t Given>
 TensorView<T, Rank> with_leading_axes(const TensorView<T, Given>& view) {
@@ -149,6 +145,10 @@ TensorView<T, Rank> with_leading_axes(const TensorView<T, Given>& view) {
   }
 }
 
+/// What a view of T can be made of, const or not.
+template <class X, class T>
+concept ViewedAs = Viewable<X> && std::is_convertible_v<typename ViewOf<X>::element_type*, T*>;
+
 }  // namespace detail
 
 /// An optional view of rank `Rank`. Converts from anything `view_of` accepts that holds T, of that
@@ -157,9 +157,8 @@ template <class T, std::size_t Rank>
 class OptionalView {
  public:
   OptionalView() = default;
-  template <class X>
-  requires(Viewable<X>&& std::is_convertible_v<typename ViewOf<X>::element_type*, T*>)
-      OptionalView(X&& tensor)  // NOLINT(google-explicit-constructor): a tensor is a view of itself
+  template <detail::ViewedAs<T> X>
+  OptionalView(X&& tensor)  // NOLINT: a tensor converts; an OptionalView is not Viewable
       : view_(detail::with_leading_axes<Rank>(view_of(tensor))), given_(true) {
     static_assert(std::is_lvalue_reference_v<X> || !detail::OwnsValues<std::remove_cvref_t<X>>,
                   "a view of temporary values dangles: give them a name first");

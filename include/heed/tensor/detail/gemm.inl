@@ -335,27 +335,6 @@ ProductProblem<T> transposed(ProductProblem<T> problem) {
   return problem;
 }
 
-// A template, so that programs without products are spared the compile time of the kernels.
-template <class T>
-void run_products(const ProductProblem<T>* problems, Index count) {
-  ProductProblem<T> flipped[most_products];
-  ProductList<T> exact, rounded;
-  for (Index i = 0; i < count; ++i) {
-    const auto* problem = problems + i;
-    if (problem->rows == 0 || problem->columns == 0) continue;
-    if (transpose_pays(*problem)) problem = &(flipped[i] = transposed(*problem));
-    (problem->quantized.products == QuantizedProducts::rounded ? rounded : exact).add(*problem);
-  }
-  exact.for_each_piece([](const ProductProblem<T>& problem, const ProductCut::Piece& piece) {
-    ProductPieces<T>(problem).run(piece);
-  });
-  if constexpr (std::is_same_v<T, float>) run_rounded_products(rounded);
-}
-#if defined(HEED_COMPILED_SOURCE)
-template void run_products(const ProductProblem<float>* problems, Index count);
-template void run_products(const ProductProblem<double>* problems, Index count);
-#endif
-
 // Products of rounded rows with quantized weights. ------------------------------------------------
 
 /// Computes a product of rounded rows with quantized weights, task by task; T is float.
@@ -466,5 +445,28 @@ void run_rounded_products(const ProductList<T>& products) {
     run_rounded_slab(slab);
   }
 }
+
+// Both kinds of products. -------------------------------------------------------------------------
+
+// A template, so that programs without products are spared the compile time of the kernels.
+template <class T>
+void run_products(const ProductProblem<T>* problems, Index count) {
+  ProductProblem<T> flipped[most_products];
+  ProductList<T> exact, rounded;
+  for (Index i = 0; i < count; ++i) {
+    const auto* problem = problems + i;
+    if (problem->rows == 0 || problem->columns == 0) continue;
+    if (transpose_pays(*problem)) problem = &(flipped[i] = transposed(*problem));
+    (problem->quantized.products == QuantizedProducts::rounded ? rounded : exact).add(*problem);
+  }
+  exact.for_each_piece([](const ProductProblem<T>& problem, const ProductCut::Piece& piece) {
+    ProductPieces<T>(problem).run(piece);
+  });
+  if constexpr (std::is_same_v<T, float>) run_rounded_products(rounded);
+}
+#if defined(HEED_COMPILED_SOURCE)
+template void run_products(const ProductProblem<float>* problems, Index count);
+template void run_products(const ProductProblem<double>* problems, Index count);
+#endif
 
 }  // namespace heed::detail
