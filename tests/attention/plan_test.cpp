@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <heed/attention/detail/schedule.inl>
+#include <heed/attention/detail/short_sequences.hpp>
 #include <heed/masks.hpp>
 
 #include "support/bfloat16_cases.hpp"

@@ -32,7 +32,7 @@ TEST(Describe, StatisticsOfTiles) {
 }
 
 TEST(Describe, RefusesSizesThatAreNone) {
-  EXPECT_THROW(describe(Causal{}, 5, -2), ShapeError);
+  EXPECT_THROW(describe(Causal{}, 5, -2), InvalidArgument);
   EXPECT_THROW(statistics(Causal{}, {.tile_keys = 0}), InvalidArgument);
 }
 

@@ -18,7 +18,7 @@ bool any_score(Index, Index, Index, Index) { return true; }
 std::string refusal(const Mask& mask, const MaskShape& shape) {
   try {
     mask.check(shape);
-  } catch (const ShapeError& error) {
+  } catch (const InvalidArgument& error) {
     return error.what();
   }
   return {};

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+#include <heed/attention/detail/backward_call.hpp>
+#include <heed/attention/detail/backward_pass.hpp>
+#include <heed/attention/detail/call.hpp>
+#include <heed/attention/detail/forward_pass.hpp>
+#include <heed/attention/detail/operands.hpp>
+#include <heed/attention/detail/visible_keys.hpp>
+#include <heed/core/detail/scratch.hpp>
+#include <heed/core/function_ref.hpp>
+#include <heed/core/parallel.hpp>
+#include <heed/masks/detail/mask_ref.hpp>
+#include <heed/simd/attention_kernels.hpp>
+#include <heed/simd/backward_kernels.hpp>
+
+namespace heed::detail {
+
+/// Number of heads of a batch item in one task: as many as share the mask's answers while every
+/// thread still has about four tasks.
+inline Index heads_together(Index batch, Index heads, const MaskRef& mask) {
+  constexpr Index most = 16;
+  if (mask.depends_on_head() || batch == 0) return 1;
+  const Index pieces = (4 * thread_count() + batch - 1) / batch;
+  const Index each = (heads + pieces - 1) / pieces;
+  return each < most ? each : most;
+}
+
+/// The schedule of calls with short sequences, at most one block of queries and one of keys. Here
+/// the per-block work of the other schedules would cost more than the attention itself, so the mask
+/// is asked once for all heads of a batch item, and one kernel call takes many heads. The same
+/// bits.
+template <class T>
+class HeadRuns {
+ public:
+  /// `group` heads go into one kernel call.
+  HeadRuns(const AttentionProblem<T>& problem, const MaskRef& mask, Index group)
+      : problem_(problem), mask_(mask), group_(group) {}
+
+  /// Whether HeadRuns takes a call.
+  static bool take(const AttentionProblem<T>& problem) {
+    return problem.query_count() >= fewest_queries && problem.query_count() <= simd::query_block &&
+           problem.key_count() > 0 && problem.key_count() <= simd::key_block &&
+           !problem.changes.any() && problem.changes.sinks.empty() && problem.queries.is_view() &&
+           problem.keys.is_view() && problem.values.is_view();
+  }
+
+  void run(Index piece) const {
+    const Index item = piece / groups(), head = piece % groups() * group_;
+    const Index left = problem_.heads() - head, heads = left < group_ ? left : group_;
+    const Arrays arrays(problem_, group_);
+    const Index keys = problem_.key_count_of(item);
+    const Tile tile = tile_of(problem_, item, head, 0, problem_.query_count(), 0, keys - 1);
+    const VisibleKeys seen = keys == 0 ? VisibleKeys{} : visible_keys(mask_, tile, arrays.words);
+    if (seen.count == 0 || seen.holes) {
+      for (Index each = head; each < head + heads; ++each) {
+        QueryBlockPass<T>(problem_, mask_, nullptr, item, each, 0, problem_.query_count()).run();
+      }
+      return;
+    }
+    simd::head_run_kernels<T>().attend(task(item, head, heads, seen, arrays));
+    if (problem_.log_sum_exp.given()) write_log_sum_exp(item, head, heads, arrays);
+  }
+
+ private:
+  // Fewer queries are decoded, with keys in the lanes.
+  static constexpr Index fewest_queries = 4;
+
+  /// One thread's arrays. Lanes past the last query fill up whole vectors of up to 16 numbers.
+  struct Arrays {
+    Arrays(const AttentionProblem<T>& problem, Index group) {
+      const auto carve = [&](Carver carver) {
+        packed = carver.take<T>(16 * problem.head_dim());
+        probabilities = carver.take<T>(16 * simd::key_block);
+        output = carver.take<T>(16 * problem.value_dim());
+        tail = carver.take<T>(16 * simd::key_block);
+        maximum = carver.take<T>(group * simd::query_block);
+        sum = carver.take<T>(group * simd::query_block);
+        words = carver.take<std::uint64_t>(simd::key_block);
+        return carver.used();
+      };
+      carve(Carver(Scratch::of_this_thread<HeadRuns>(carve(Carver(nullptr)))));
+    }
+    T* packed;
+    T* probabilities;
+    T* output;
+    T* tail;
+    T* maximum;
+    T* sum;
+    std::uint64_t* words;
+  };
+
+  Index groups() const { return parts_of(problem_.heads(), group_); }
+
+  simd::HeadRun<T> task(Index item, Index head, Index heads, const VisibleKeys& seen,
+                        const Arrays& arrays) const {
+    const auto& p = problem_;
+    simd::HeadRun<T> run;
+    run.queries = p.queries.rows(item, head, 0);
+    run.keys = p.keys.rows(item, p.key_head(head), seen.first);
+    run.values = p.values.rows(item, p.key_head(head), seen.first);
+    run.out = p.out.rows(item, head, 0);
+    run.query_head = p.queries.stride(1);
+    run.key_head = p.keys.stride(1);
+    run.value_head = p.values.stride(1);
+    run.out_head = p.out.stride(1);
+    run.out_row = p.out.stride(2);
+    run.out_column = p.out.stride(3);
+    run.heads = heads;
+    run.first_head = head;
+    run.sharing = p.heads() / p.keys.extent(1);
+    run.query_count = p.query_count();
+    run.key_count = seen.count;
+    run.head_dim = p.head_dim();
+    run.value_dim = p.value_dim();
+    run.query_factor = query_factor(p);
+    run.words = seen.words;
+    run.packed = arrays.packed;
+    run.probabilities = arrays.probabilities;
+    run.output = arrays.output;
+    run.tail = arrays.tail;
+    run.maximum = arrays.maximum;
+    run.sum = arrays.sum;
+    run.from_memory = from_memory();
+    return run;
+  }
+
+  bool from_memory() const {
+    constexpr double caches = 8 << 20;
+    const auto& p = problem_;
+    const Index numbers =
+        p.query_count() * p.head_dim() + p.key_count() * (p.head_dim() + p.value_dim());
+    return static_cast<double>(p.batch() * p.heads()) * static_cast<double>(numbers) * sizeof(T) >
+           caches;
+  }
+
+  void write_log_sum_exp(Index item, Index head, Index heads, const Arrays& arrays) const {
+    const auto& view = problem_.log_sum_exp.view();
+    for (Index i = 0; i < heads; ++i) {
+      for (Index row = 0; row < problem_.query_count(); ++row) {
+        const Index at = i * simd::query_block + row;
+        view(item, head + i, row) = log_sum_exp_of(arrays.maximum[at], arrays.sum[at]);
+      }
+    }
+  }
+
+  const AttentionProblem<T>& problem_;
+  const MaskRef& mask_;
+  Index group_;
+};
+
+// The backward pass. ------------------------------------------------------------------------------
+
+/// The backward pass of a call with short sequences, the counterpart of HeadRuns: the mask is asked
+/// once for all heads of a batch item, and every head is one kernel call. The same bits.
+template <class T>
+class HeadGradients {
+ public:
+  /// `fallback(key_head)` computes one key head, numbered over the batch, that a kernel refuses.
+  HeadGradients(const BackwardProblem<T>& problem, const MaskRef& mask,
+                FunctionRef<void(Index)> fallback)
+      : problem_(problem),
+        call_(problem.forward),
+        mask_(mask),
+        fallback_(fallback),
+        group_(heads_together(call_.batch(), call_.heads(), mask)) {}
+
+  /// Whether HeadGradients takes a call.
+  static bool take(const BackwardProblem<T>& problem) {
+    const auto& call = problem.forward;
+    const auto& more = problem.more;
+    const auto together = [](const auto& tensor) { return tensor.stride(3) == 1; };
+    return call.query_count() > 0 && call.query_count() <= simd::query_block &&
+           call.key_count() > 0 && call.key_count() <= simd::key_block && problem.group() == 1 &&
+           !call.changes.any() && call.changes.sinks.empty() && !more.grad_log_sum_exp.given() &&
+           together(call.queries) && together(call.keys) && together(call.values) &&
+           together(problem.output) && together(problem.grad_output) &&
+           together(problem.grad_queries) && together(problem.grad_keys) &&
+           together(problem.grad_values);
+  }
+
+  Index count() const { return call_.batch() * groups(); }
+
+  void run(Index piece) const {
+    const Index item = piece / groups(), head = piece % groups() * group_;
+    const Index left = call_.heads() - head, end = head + (left < group_ ? left : group_);
+    const Arrays arrays(call_);
+    const Index keys = call_.key_count_of(item);
+    const Tile tile = tile_of(call_, item, head, 0, call_.query_count(), 0, keys - 1);
+    const VisibleKeys seen = keys == 0 ? VisibleKeys{} : visible_keys(mask_, tile, arrays.words);
+    std::uint64_t anyone = lanes_between(0, call_.query_count() - 1);
+    if (seen.words != nullptr) {
+      anyone = 0;
+      for (Index i = 0; i < seen.count; ++i) anyone |= seen.words[i];
+    }
+    for (Index each = head; each < end; ++each) {
+      const bool plain = seen.count > 0 && !seen.holes;
+      if (!plain || (anyone & ~take_log_sum_exp(item, each, arrays)) != 0 ||
+          !simd::head_gradient_kernels<T>().backward(task(item, each, seen, arrays))) {
+        fallback_(item * call_.heads() + each);
+        continue;
+      }
+      clear_keys(item, each, 0, seen.first);
+      clear_keys(item, each, seen.first + seen.count, call_.key_count());
+    }
+  }
+
+ private:
+  /// One thread's arrays; a vector holds up to 16 numbers.
+  struct Arrays {
+    explicit Arrays(const AttentionProblem<T>& call) {
+      const auto carve = [&](Carver carver) {
+        packed_queries = carver.take<T>(16 * call.head_dim());
+        packed_gradient = carver.take<T>(16 * call.value_dim());
+        probabilities = carver.take<T>(simd::key_block * simd::query_block);
+        grad_scores = carver.take<T>(simd::key_block * simd::query_block);
+        key_tail = carver.take<T>(simd::key_block * 16);
+        query_tail = carver.take<T>(simd::query_block * 16);
+        gradient_tail = carver.take<T>(simd::query_block * 16);
+        log_sum_exp = carver.take<T>(simd::query_block);
+        words = carver.take<std::uint64_t>(simd::key_block);
+        return carver.used();
+      };
+      carve(Carver(Scratch::of_this_thread<HeadGradients>(carve(Carver(nullptr)))));
+    }
+    T* packed_queries;
+    T* packed_gradient;
+    T* probabilities;
+    T* grad_scores;
+    T* key_tail;
+    T* query_tail;
+    T* gradient_tail;
+    T* log_sum_exp;
+    std::uint64_t* words;
+  };
+
+  Index groups() const { return (call_.heads() + group_ - 1) / group_; }
+
+  /// Copies the log-sum-exp of the head, in units of log2; returns one bit per query that saw a
+  /// key.
+  std::uint64_t take_log_sum_exp(Index item, Index head, const Arrays& arrays) const {
+    std::uint64_t seeing = 0;
+    for (Index i = 0; i < call_.query_count(); ++i) {
+      const T value = problem_.log_sum_exp(item, head, i);
+      const bool sees = !(value == -std::numeric_limits<T>::infinity());
+      seeing |= static_cast<std::uint64_t>(sees) << i;
+      arrays.log_sum_exp[i] =
+          sees ? static_cast<T>(static_cast<double>(value) * bits_per_nat) : T{0};
+    }
+    for (Index i = call_.query_count(); i < simd::query_block; ++i) arrays.log_sum_exp[i] = T{0};
+    return seeing;
+  }
+
+  static T* row_of(const TensorView<T, 4>& tensor, Index item, Index head, Index row) {
+    return tensor.data_handle() + item * tensor.stride(0) + head * tensor.stride(1) +
+           row * tensor.stride(2);
+  }
+
+  simd::HeadGradient<T> task(Index item, Index head, const VisibleKeys& seen,
+                             const Arrays& arrays) const {
+    simd::HeadGradient<T> task;
+    task.queries = call_.queries.rows(item, head, 0);
+    task.keys = call_.keys.rows(item, head, seen.first);
+    task.values = call_.values.rows(item, head, seen.first);
+    task.output = strided_rows(problem_.output, item, head, 0);
+    task.grad_output = strided_rows(problem_.grad_output, item, head, 0);
+    task.grad_queries = row_of(problem_.grad_queries, item, head, 0);
+    task.grad_keys = row_of(problem_.grad_keys, item, head, seen.first);
+    task.grad_values = row_of(problem_.grad_values, item, head, seen.first);
+    task.grad_query_row = problem_.grad_queries.stride(2);
+    task.grad_key_row = problem_.grad_keys.stride(2);
+    task.grad_value_row = problem_.grad_values.stride(2);
+    task.log_sum_exp = arrays.log_sum_exp;
+    task.words = seen.words;
+    task.query_count = call_.query_count();
+    task.key_count = seen.count;
+    task.head_dim = call_.head_dim();
+    task.value_dim = call_.value_dim();
+    task.query_factor = query_factor(call_);
+    task.scale = call_.scale;
+    task.packed_queries = arrays.packed_queries;
+    task.packed_gradient = arrays.packed_gradient;
+    task.probabilities = arrays.probabilities;
+    task.grad_scores = arrays.grad_scores;
+    task.key_tail = arrays.key_tail;
+    task.query_tail = arrays.query_tail;
+    task.gradient_tail = arrays.gradient_tail;
+    return task;
+  }
+
+  /// Sets the gradients of keys that no query sees to 0.
+  void clear_keys(Index item, Index head, Index first, Index end) const {
+    for (Index key = first; key < end; ++key) {
+      T* of_key = row_of(problem_.grad_keys, item, head, key);
+      T* of_value = row_of(problem_.grad_values, item, head, key);
+      for (Index d = 0; d < call_.head_dim(); ++d) of_key[d] = T{0};
+      for (Index d = 0; d < call_.value_dim(); ++d) of_value[d] = T{0};
+    }
+  }
+
+  const BackwardProblem<T>& problem_;
+  const AttentionProblem<T>& call_;
+  const MaskRef& mask_;
+  FunctionRef<void(Index)> fallback_;
+  Index group_;
+};
+
+}  // namespace heed::detail
