@@ -132,6 +132,32 @@ TEST(Packed, WithoutAMaskEveryQueryWorksOnItsSequence) {
   EXPECT_GT(out(0, 2, 0), 6.9f) << "nearly all to the larger key";
 }
 
+TEST(Packed, Bfloat16SequencesAreAsAlone) {
+  std::mt19937_64 bits(806);
+  const auto some = [&](const Extents<3>& extents) {
+    Tensor<bfloat16, 3> tensor(extents);
+    for (bfloat16& value : tensor) value = bfloat16(random_tensor<float, 1>({1}, bits)[0]);
+    return tensor;
+  };
+  const auto q = some({2, 100, 8}), k = some({1, 100, 8}), v = some({1, 100, 6});
+  const std::vector<Index> offsets = {0, 3, 70, 100};
+  Tensor<bfloat16, 3> out({2, 100, 6});
+  packed_attention(q, k, v, offsets, masks::Causal{}, out);
+  for (std::size_t i = 0; i + 1 < offsets.size(); ++i) {
+    const auto part = [&](const Tensor<bfloat16, 3>& all) {
+      return all.view().slice(1, offsets[i], offsets[i + 1]);
+    };
+    const auto alone = attention(part(q), part(k), part(v), masks::Causal{});
+    for (Index head = 0; head < 2; ++head) {
+      for (Index row = 0; row < alone.extent(1); ++row) {
+        for (Index d = 0; d < 6; ++d) {
+          EXPECT_EQ(out(head, offsets[i] + row, d).bits, alone(head, row, d).bits);
+        }
+      }
+    }
+  }
+}
+
 TEST(Packed, RefusesOffsetsThatDoNotFit) {
   Tensor<float, 3> x({1, 10, 4}), out({1, 10, 4});
   std::fill(out.begin(), out.end(), 5.f);

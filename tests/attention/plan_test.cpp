@@ -54,7 +54,7 @@ TEST(Plan, TellsWhichKernelsRunAndOnHowManyThreads) {
   EXPECT_EQ(prefill.isa, simd::active());
   EXPECT_EQ(prefill.lanes, Lanes::queries);
   EXPECT_EQ(prefill.grouping, Grouping::each_head);
-  EXPECT_EQ(prefill.pieces, 8 * 16);
+  EXPECT_EQ(prefill.tasks, 8 * 16);
   EXPECT_EQ(prefill.threads, 3);
   EXPECT_EQ(prefill.products, Products::scalar);
   EXPECT_EQ(of(1, 2, 40, 100, masks::Causal{}).threads, 1) << "too little to wake others for";
@@ -68,7 +68,7 @@ TEST(Plan, TellsWhichKernelsRunAndOnHowManyThreads) {
   const auto brief = of(20, 8, 20, 20, masks::Causal{});
   EXPECT_EQ(brief.grouping, Grouping::one_kernel_call);
   EXPECT_EQ(brief.heads, 8);
-  EXPECT_EQ(brief.pieces, 20);
+  EXPECT_EQ(brief.tasks, 20);
 #endif
 
   if (!simd::supported(simd::Isa::avx2)) return;  // sse2 alone decodes as it prefills, header-only
@@ -76,7 +76,7 @@ TEST(Plan, TellsWhichKernelsRunAndOnHowManyThreads) {
   EXPECT_EQ(step.lanes, Lanes::keys);
   EXPECT_EQ(step.grouping, Grouping::shared_keys);
   EXPECT_EQ(step.heads, 4);
-  EXPECT_EQ(step.pieces, 2 * 6);
+  EXPECT_EQ(step.tasks, 2 * 6);
   EXPECT_EQ(step.threads, 3);
 }
 

@@ -31,10 +31,10 @@ struct AttentionPlan {
   Products products = Products::scalar;
   Grouping grouping = Grouping::each_head;
   Index heads = 1;                                  // per task
-  Index pieces = 0;                                 // tasks, distributed over the threads
+  Index tasks = 0;                                  // of the call
   Index threads = 1;                                // that share the tasks
   const char* why = "there is nothing to compute";  // reason for lanes and grouping
-  const char* why_products = "all tensors have the scalar type computed in";
+  const char* why_products = "all tensors are stored in the scalar type";
 
   // Counts of tiles of 64 queries by 96 keys, over batch and heads; filled in by `plan` only.
   Index skipped = 0;  // no query sees a key: never computed

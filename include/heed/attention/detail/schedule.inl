@@ -26,9 +26,9 @@ const simd::PairKernels<T>* pairs_of(const AttentionProblem<T>& problem,
 /// The schedule with queries in the lanes: a task is a batch item, a group of heads and a block of
 /// queries.
 template <class T>
-class ForwardPieces {
+class ForwardTasks {
  public:
-  ForwardPieces(const AttentionProblem<T>& problem, const MaskRef& mask, const AttentionPlan& plan)
+  ForwardTasks(const AttentionProblem<T>& problem, const MaskRef& mask, const AttentionPlan& plan)
       : problem_(problem),
         mask_(mask),
         pairs_(pairs_of(problem, plan)),
@@ -37,10 +37,10 @@ class ForwardPieces {
         groups_(parts_of(problem.heads(), group_)) {}
 
   /// A head's last blocks come first: under causal masks they cost most.
-  void run(Index piece) const {
-    const Index row = (blocks_ - 1 - piece % blocks_) * simd::query_block;
-    const Index item = piece / blocks_ / groups_;
-    const Index head = piece / blocks_ % groups_ * group_;
+  void run(Index task) const {
+    const Index row = (blocks_ - 1 - task % blocks_) * simd::query_block;
+    const Index item = task / blocks_ / groups_;
+    const Index head = task / blocks_ % groups_ * group_;
     const Index end = smaller(head + group_, problem_.heads());
     if (end - head == 1) return pass(item, head, row).run();
     SharedLaneWords shared(parts_of(problem_.key_count(), simd::key_block));
@@ -89,14 +89,16 @@ void plan_products(const AttentionProblem<T>& problem, AttentionPlan& plan) {
   if (!problem.keys.is_bfloat16()) return;
   const T size = problem.scale < T{0} ? -problem.scale : problem.scale;
   if (!problem.queries.is_bfloat16()) {
-    plan.why_products = "the cache's bfloat16 is read as the scalar type of the queries";
+    plan.why_products = "bfloat16 keys and values are widened to the scalar type of the queries";
   } else if (problem.pairs == nullptr) {
-    plan.why_products = "the instruction set has no products of bfloat16: they are made of float";
+    plan.why_products =
+        "this instruction set has no bfloat16 products: operands are widened to float";
   } else if (problem.changes.any() || !(size > T{1e-6f})) {
-    plan.why_products = "scores are changed, or scaled by next to nothing: products are of float";
+    plan.why_products =
+        "scores are modified, or scaled by less than 1e-6: operands are widened to float";
   } else {
     plan.products = AttentionPlan::Products::bfloat16_pairs;
-    plan.why_products = "all tensors are of bfloat16, and so are the CPU's products";
+    plan.why_products = "all tensors are bfloat16, and the CPU multiplies bfloat16 pairs";
   }
 }
 
@@ -105,7 +107,7 @@ template <class T>
 void plan_decoding(const AttentionProblem<T>& problem, const MaskRef& mask, AttentionPlan& plan) {
   const Index kv_heads = problem.keys.extent(1), sharing = problem.heads() / kv_heads;
   plan.lanes = AttentionPlan::Lanes::keys;
-  plan.why = "there are few queries: the lanes of vectors hold keys";
+  plan.why = "few queries: vector lanes hold keys";
   if (sharing > 1 && !mask.depends_on_head()) {
     plan.grouping = AttentionPlan::Grouping::shared_keys;
     plan.heads = smaller(sharing, decode_rows / problem.query_count());
@@ -134,7 +136,7 @@ void plan_blocks(const AttentionProblem<T>& problem, const MaskRef& mask, Attent
 
 /// Number of tasks in a planned call.
 template <class T>
-Index pieces_of(const AttentionProblem<T>& problem, const AttentionPlan& plan) {
+Index tasks_of(const AttentionProblem<T>& problem, const AttentionPlan& plan) {
   if (plan.lanes == AttentionPlan::Lanes::keys) {
     const Index kv_heads = problem.keys.extent(1);
     return problem.batch() * kv_heads * parts_of(problem.heads() / kv_heads, plan.heads) *
@@ -155,14 +157,14 @@ AttentionPlan plan_of(const AttentionProblem<T>& problem, const MaskRef& mask) {
   if (HEED_SIMD_ALL_KERNELS && HeadRuns<T>::take(problem)) {
     plan.grouping = AttentionPlan::Grouping::one_kernel_call;
     plan.heads = heads_together(problem.batch(), problem.heads(), mask);
-    plan.why = "sequences are short: the mask is asked once, and a kernel takes several heads";
+    plan.why = "short sequences: the mask is asked once, and one kernel call takes several heads";
   } else if (simd::decode_kernels<T>().attend != nullptr &&
              problem.query_count() <= most_decoded_queries) {
     plan_decoding(problem, mask, plan);
   } else {
     plan_blocks(problem, mask, plan);
   }
-  plan.pieces = pieces_of(problem, plan);
+  plan.tasks = tasks_of(problem, plan);
   return plan;
 }
 
@@ -178,17 +180,17 @@ void share_out(const AttentionPlan& plan, Index count, const Run& run) {
 template <class T>
 void run_planned(const AttentionProblem<T>& problem, const MaskRef& mask,
                  const AttentionPlan& plan) {
-  const Index pieces = pieces_of(problem, plan);
+  const Index tasks = tasks_of(problem, plan);
 #if HEED_SIMD_ALL_KERNELS
   if (plan.grouping == AttentionPlan::Grouping::one_kernel_call) {
     const HeadRuns<T> heads(problem, mask, plan.heads);
-    return share_out(plan, pieces, [&](Index piece) { heads.run(piece); });
+    return share_out(plan, tasks, [&](Index task) { heads.run(task); });
   }
 #endif
   if (plan.lanes == AttentionPlan::Lanes::keys) {
     HEED_EXPECTS(plan.heads * problem.query_count() <= decode_rows);
     const Decode<T> decode(problem, mask, pairs_of(problem, plan), plan.heads);
-    share_out(plan, pieces, [&](Index piece) { decode.take_chunk(piece); });
+    share_out(plan, tasks, [&](Index task) { decode.take_chunk(task); });
     const Index heads = problem.batch() * problem.heads();
     if (work_of(problem) >= parallel_threshold) {
       return parallel_for(heads, [&](Index head) { decode.finish(head); });
@@ -196,8 +198,8 @@ void run_planned(const AttentionProblem<T>& problem, const MaskRef& mask,
     for (Index head = 0; head < heads; ++head) decode.finish(head);
     return;
   }
-  const ForwardPieces<T> blocks(problem, mask, plan);
-  share_out(plan, pieces, [&](Index piece) { blocks.run(piece); });
+  const ForwardTasks<T> blocks(problem, mask, plan);
+  share_out(plan, tasks, [&](Index task) { blocks.run(task); });
 }
 
 template <class T>
