@@ -31,7 +31,11 @@ class TensorView {
 
   /// Row-major values at `data`.
   TensorView(T* data, const Extents<Rank>& extents)
-      : TensorView(data, extents, detail::row_major_strides<Rank>(extents)) {}
+      : data_(data), extents_(extents), strides_(detail::row_major_strides<Rank>(extents)) {
+    Index bytes = 0;  // of all elements, whose number fits; an empty view may still reach too far
+    const bool fits = !__builtin_mul_overflow(extents_[0] * strides_[0], Index{sizeof(T)}, &bytes);
+    if (!fits || bytes == 0) check_reach();
+  }
 
   /// Values at `data`, element (i, j, …) at `data[i * strides[0] + j * strides[1] + …]`.
   TensorView(T* data, const Extents<Rank>& extents, const Extents<Rank>& strides)
