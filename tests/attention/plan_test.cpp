@@ -120,6 +120,7 @@ std::vector<AttentionPlan> plans_of(const heed::detail::AttentionProblem<T>& pro
         plan.grouping = grouping;
         plan.heads = heads;
         plan.threads = threads;
+        plan.tasks = 0;  // to be counted
         plans.push_back(plan);
       }
     }

@@ -121,8 +121,9 @@ void check_memory(const Result<T>& out, const Operand<T>& queries, const Operand
     throw_shape_error("attention: elements of out share memory (extents ", out.extents(),
                       ", strides ", out.strides(), ")");
   }
+  const ByteRange written = out.bytes();
   const auto apart = [&](const char* name, const Operand<T>& read) {
-    if (meet(out.bytes(), read.bytes())) throw_shape_error("attention: out overlaps ", name);
+    if (meet(written, read.bytes())) throw_shape_error("attention: out overlaps ", name);
   };
   apart("queries", queries);
   apart("keys", keys);

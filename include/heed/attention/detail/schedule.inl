@@ -180,7 +180,7 @@ void share_out(const AttentionPlan& plan, Index count, const Run& run) {
 template <class T>
 void run_planned(const AttentionProblem<T>& problem, const MaskRef& mask,
                  const AttentionPlan& plan) {
-  const Index tasks = tasks_of(problem, plan);
+  const Index tasks = plan.tasks > 0 ? plan.tasks : tasks_of(problem, plan);
 #if HEED_SIMD_ALL_KERNELS
   if (plan.grouping == AttentionPlan::Grouping::one_kernel_call) {
     const HeadRuns<T> heads(problem, mask, plan.heads);
