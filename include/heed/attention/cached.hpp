@@ -17,6 +17,16 @@ namespace heed {
 
 namespace detail {
 
+/// True for a cache whose numbers queries Q can meet.
+template <class Q, class Held, class Stored>
+constexpr bool expect_cache() {
+  using From = ValueOf<Q>;
+  constexpr bool expected = std::is_same_v<From, bfloat16> ? std::is_same_v<Stored, bfloat16>
+                                                           : std::is_same_v<Held, From>;
+  static_assert(expected, "attention: the cache holds another scalar type than the queries have");
+  return expected;
+}
+
 /// Calls run(MaskRef) with the mask that also hides the tokens forgotten by a cache.
 template <class Cache, class M, class Run>
 auto with_forgotten(const Cache& cache, const M& mask, const Run& run) {
@@ -48,16 +58,14 @@ template <class Q, class Held, class Stored, class M, class Out, class T, class 
 void attend_to_cache(const Q& queries, const KeyValueCache<Held, Stored>& cache,
                      std::span<const Index> lengths, const M& mask, Out& out,
                      const AttentionOptions<T>& options, const Append& append) {
-  using From = ValueOf<Q>;
-  static_assert(std::is_same_v<From, bfloat16> ? std::is_same_v<Stored, bfloat16>
-                                               : std::is_same_v<Held, From>,
-                "attention: the cache holds another scalar type than the queries have");
-  Tensor<const Index*, 1> tables({cache.shape().batch});
-  const auto problem =
-      cache_call(queries, cache, lengths, tables, mask, as_rank_4(view_of(out)), options);
-  append();
-  cache.find_pages(tables);
-  with_forgotten(cache, mask, [&](const MaskRef& kept) { run_attention(problem, kept); });
+  if constexpr (expect_cache<Q, Held, Stored>()) {
+    Tensor<const Index*, 1> tables({cache.shape().batch});
+    const auto problem =
+        cache_call(queries, cache, lengths, tables, mask, as_rank_4(view_of(out)), options);
+    append();
+    cache.find_pages(tables);
+    with_forgotten(cache, mask, [&](const MaskRef& kept) { run_attention(problem, kept); });
+  }
 }
 
 /// Removes the tokens appended to every sequence again, unless `kept` is set.
