@@ -73,20 +73,19 @@ template <class Q, class Held, class Stored, detail::MeantAsMask M,
           detail::IsOptions Options = detail::OptionsOf<Q>>
 AttentionPlan plan(const Q& queries, const KeyValueCache<Held, Stored>& cache, const M& mask,
                    const Options& options = {}) {
-  if constexpr (!detail::expect_call<Options, M, Q>()) {
-    return {};
-  } else if constexpr (!detail::expect_cache<Q, Held, Stored>()) {
-    return {};
-  } else {
-    const Tensor<const Index*, 1> tables({cache.shape().batch});
-    const TensorView<ValueOf<Q>, 4> no_memory(
-        nullptr,
-        detail::with_width(detail::as_rank_4(view_of(queries)).extents(), cache.shape().value_dim));
-    const auto problem =
-        detail::cache_call(queries, cache, cache.lengths(), tables, mask, no_memory, options);
-    return detail::with_forgotten(
-        cache, mask, [&](const MaskRef& kept) { return detail::counted_plan(problem, kept); });
+  if constexpr (detail::expect_call<Options, M, Q>()) {
+    if constexpr (detail::expect_cache<Q, Held, Stored>()) {
+      const Tensor<const Index*, 1> tables({cache.shape().batch});
+      const TensorView<ValueOf<Q>, 4> no_memory(
+          nullptr, detail::with_width(detail::as_rank_4(view_of(queries)).extents(),
+                                      cache.shape().value_dim));
+      const auto problem =
+          detail::cache_call(queries, cache, cache.lengths(), tables, mask, no_memory, options);
+      return detail::with_forgotten(
+          cache, mask, [&](const MaskRef& kept) { return detail::counted_plan(problem, kept); });
+    }
   }
+  return {};
 }
 
 }  // namespace heed
