@@ -12,11 +12,6 @@ namespace {
 
 using masks::Causal;
 
-/// Every head another mask.
-struct ByHead {
-  bool allows(Position at) const { return at.key <= at.query && at.key % (at.head + 2) != 1; }
-};
-
 class HeadRuns : public ::testing::TestWithParam<simd::Isa> {
  protected:
   void SetUp() override { simd::use(GetParam()); }

@@ -177,11 +177,6 @@ void expect_plans_agree(const Inputs<T>& in, const M& mask, AttentionOptions<T> 
   }
 }
 
-/// Every head another mask.
-struct ByHead {
-  bool allows(Position at) const { return at.key <= at.query && at.key % (at.head + 2) != 1; }
-};
-
 template <class X, class T>
 void expect_plans_agree_under_masks(const Inputs<T>& in, const AttentionOptions<T>& options = {}) {
   expect_plans_agree<X>(in, masks::Full{}, options);

@@ -50,6 +50,11 @@ bool same_bits(const Tensor<T, Rank>& a, const Tensor<T, Rank>& b) {
           std::memcmp(a.data(), b.data(), static_cast<std::size_t>(a.size()) * sizeof(T)) == 0);
 }
 
+/// Every head another mask.
+struct ByHead {
+  bool allows(Position at) const { return at.key <= at.query && at.key % (at.head + 2) != 1; }
+};
+
 /// The instruction sets of this machine, slowest first.
 inline std::vector<simd::Isa> supported_sets() {
   std::vector<simd::Isa> sets;
