@@ -9,6 +9,7 @@
 #include <heed/attention/detail/call.hpp>
 #include <heed/attention/forward.hpp>
 #include <heed/attention/key_value_cache.hpp>
+#include <heed/core/detail/exceptions.hpp>
 #include <heed/masks/combine.hpp>
 #include <heed/masks/intervals.hpp>
 #include <heed/tensor/tensor.hpp>
@@ -67,20 +68,6 @@ void attend_to_cache(const Q& queries, const KeyValueCache<Held, Stored>& cache,
     with_forgotten(cache, mask, [&](const MaskRef& kept) { run_attention(problem, kept); });
   }
 }
-
-/// Removes the tokens appended to every sequence again, unless `kept` is set.
-template <class Cache>
-struct Appended {
-  Cache& cache;
-  Index tokens;  // per sequence
-  bool kept = false;
-  ~Appended() {
-    if (kept) return;
-    for (Index item = 0; item < cache.shape().batch; ++item) {
-      cache.truncate(item, cache.length(item) - tokens);
-    }
-  }
-};
 
 }  // namespace detail
 
@@ -145,12 +132,17 @@ void decode(const Q& queries, const K& keys, const V& values, KeyValueCache<Held
     const TensorView<const Held, 4> more_values = detail::as_rank_4(view_of(values));
     auto lengths = Tensor<Index, 1>::copy_of(TensorView<const Index, 1>(cache.lengths()));
     for (Index& length : lengths) length = detail::sum_or_most(length, more_keys.extent(2));
-    detail::Appended<KeyValueCache<Held, Stored>> appended{cache, 0};
+    Index appended = 0;  // per sequence
+    detail::OnFailure kept([&] {
+      for (Index item = 0; item < cache.shape().batch; ++item) {
+        cache.truncate(item, cache.length(item) - appended);
+      }
+    });
     detail::attend_to_cache(queries, cache, lengths, mask, out, options, [&] {
       cache.append(more_keys, more_values);
-      appended.tokens = more_keys.extent(2);
+      appended = more_keys.extent(2);
     });
-    appended.kept = true;
+    kept.done();
   }
 }
 

@@ -166,11 +166,7 @@ TensorView<T, 4> as_rank_4(const TensorView<T, Rank>& view) {
   static_assert(Rank >= 2 && Rank <= 4,
                 "attention takes views of (batch, heads, length, dim), (heads, length, dim) or "
                 "(length, dim)");
-  if constexpr (Rank == 4) {
-    return view;
-  } else {
-    return as_rank_4(view.with_leading_axis());
-  }
+  return with_leading_axes<4>(view);
 }
 
 /// A checked attention call: all tensors of rank 4, every option decided.

@@ -102,7 +102,7 @@ class Operand {
   /// The addresses of a view. Empty for pages, which no other tensor can alias.
   ByteRange bytes() const {
     if (tables_ != nullptr) return {};
-    return byte_range(data_, extents_, strides_, is_bfloat16() ? sizeof(bfloat16) : sizeof(T));
+    return byte_range(data_, extents_, strides_, static_cast<std::size_t>(width()));
   }
   /// The tokens [first, end) of a view.
   Operand slice(Index first, Index end) const {
@@ -197,14 +197,13 @@ class Result {
     return rows(item, head, query)[column * strides_[3]];
   }
   ByteRange bytes() const {
-    return byte_range(data_, extents_, strides_, is_bfloat16() ? sizeof(bfloat16) : sizeof(T));
+    return byte_range(data_, extents_, strides_, static_cast<std::size_t>(width()));
   }
   /// The queries [first, end).
   Result slice(Index first, Index end) const {
     Result some = *this;
-    const auto width = static_cast<Index>(is_bfloat16() ? sizeof(bfloat16) : sizeof(T));
     some.extents_[2] = end - first;
-    if (end > first) some.data_ = static_cast<char*>(data_) + first * strides_[2] * width;
+    if (end > first) some.data_ = static_cast<char*>(data_) + first * strides_[2] * width();
     return some;
   }
 
@@ -227,6 +226,7 @@ class Result {
   }
 
  private:
+  Index width() const { return static_cast<Index>(is_bfloat16() ? sizeof(bfloat16) : sizeof(T)); }
   Index offset(Index item, Index head, Index query) const {
     return item * strides_[0] + head * strides_[1] + query * strides_[2];
   }

@@ -170,36 +170,33 @@ AttentionPlan plan_of(const AttentionProblem<T>& problem, const MaskRef& mask) {
 
 // How a plan is followed. -------------------------------------------------------------------------
 
-/// Calls run(i) for 0 ≤ i < count, on the threads of the plan.
+/// Calls run(i) for 0 ≤ i < count, on all threads or on this one.
 template <class Run>
-void share_out(const AttentionPlan& plan, Index count, const Run& run) {
-  if (plan.threads > 1) return parallel_for(count, run);
+void share_out(bool all_threads, Index count, const Run& run) {
+  if (all_threads) return parallel_for(count, run);
   for (Index i = 0; i < count; ++i) run(i);
 }
 
 template <class T>
 void run_planned(const AttentionProblem<T>& problem, const MaskRef& mask,
                  const AttentionPlan& plan) {
+  const bool shared = plan.threads > 1;
   const Index tasks = plan.tasks > 0 ? plan.tasks : tasks_of(problem, plan);
 #if HEED_SIMD_ALL_KERNELS
   if (plan.grouping == AttentionPlan::Grouping::one_kernel_call) {
     const HeadRuns<T> heads(problem, mask, plan.heads);
-    return share_out(plan, tasks, [&](Index task) { heads.run(task); });
+    return share_out(shared, tasks, [&](Index task) { heads.run(task); });
   }
 #endif
   if (plan.lanes == AttentionPlan::Lanes::keys) {
     HEED_EXPECTS(plan.heads * problem.query_count() <= decode_rows);
     const Decode<T> decode(problem, mask, pairs_of(problem, plan), plan.heads);
-    share_out(plan, tasks, [&](Index task) { decode.take_chunk(task); });
-    const Index heads = problem.batch() * problem.heads();
-    if (work_of(problem) >= parallel_threshold) {
-      return parallel_for(heads, [&](Index head) { decode.finish(head); });
-    }
-    for (Index head = 0; head < heads; ++head) decode.finish(head);
-    return;
+    share_out(shared, tasks, [&](Index task) { decode.take_chunk(task); });
+    return share_out(work_of(problem) >= parallel_threshold, problem.batch() * problem.heads(),
+                     [&](Index head) { decode.finish(head); });
   }
   const ForwardTasks<T> blocks(problem, mask, plan);
-  share_out(plan, tasks, [&](Index task) { blocks.run(task); });
+  share_out(shared, tasks, [&](Index task) { blocks.run(task); });
 }
 
 template <class T>
