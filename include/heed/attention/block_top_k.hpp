@@ -83,7 +83,7 @@ class ContentBlocks {
   ContentBlocks(MaskShape shape, Index block, detail::SharedArray<Index> first_queries)
       : made_for_(shape),
         block_(block),
-        columns_((shape.keys + block - 1) / block),
+        columns_(detail::parts_of(shape.keys, block)),
         block_words_(words_per_block(shape.queries)),
         first_queries_(std::move(first_queries)) {}
 
@@ -123,7 +123,7 @@ class BlockMeans {
   BlockMeans(const TensorView<const T, 2>& keys, Index block)
       : keys_(keys),
         block_(block),
-        means_({keys.extent(1), (keys.extent(0) + block - 1) / block}),
+        means_({keys.extent(1), parts_of(keys.extent(0), block)}),
         mean_({keys.extent(1)}),
         summed_({keys.extent(0)}),
         whole_({blocks()}) {}

@@ -256,7 +256,7 @@ class KeyValueCache {
       throw_shape_error("KeyValueCache: truncate to ", length, " tokens where there are ",
                         starts_[slot(item)], " to ", this->length(item));
     }
-    const Index keep = (length + shape_.page_size - 1) / shape_.page_size;
+    const Index keep = detail::parts_of(length, shape_.page_size);
     while (tables_.size(item) > keep) {
       if (tables_.last(item) >= 0) pool_.release(tables_.last(item));
       tables_.pop(item);

@@ -201,7 +201,7 @@ class Session {
       const auto count = static_cast<Index>(all.size());
       const Index over = lengths_[item] + count - options_.max_length;
       if (over <= 0) continue;
-      const Index leaving = (over + options_.slide - 1) / options_.slide * options_.slide;
+      const Index leaving = detail::parts_of(over, options_.slide) * options_.slide;
       all.insert(all.begin(), texts_[item].begin(), texts_[item].end());
       all.erase(all.begin(), all.begin() + leaving);
       other.truncate(static_cast<Index>(item), 0);

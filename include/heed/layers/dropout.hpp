@@ -95,7 +95,7 @@ struct Dropout {
         static_cast<T>(1 / (1 - probability))};
     const auto& kernels = simd::row_kernels<T>();
     constexpr Index width = 256;  // a multiple of the four numbers of a counter
-    detail::for_row_runs((size + width - 1) / width, width, [&](Index first, Index last) {
+    detail::for_row_runs(detail::parts_of(size, width), width, [&](Index first, Index last) {
       const Index begin = first * width;
       const Index end = last * width < size ? last * width : size;
       kernels.drop(drop, static_cast<std::uint64_t>(begin / 4), x + begin, end - begin);

@@ -99,7 +99,7 @@ class Rotary {
     }
     positions.check("Rotary", {x.extent(0), x.extent(2)});
     if (positions.are_columns()) return rotate_columns(x, positions.first(), direction);
-    const Index tokens = x.extent(2), pieces = (tokens + stretch - 1) / stretch;
+    const Index tokens = x.extent(2), pieces = detail::parts_of(tokens, stretch);
     parallel_for(x.extent(0) * pieces, [&](Index at) {
       const Index row = at / pieces, begin = at % pieces * stretch;
       const auto own = x.slice(0, row, row + 1);

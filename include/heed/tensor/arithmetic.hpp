@@ -21,9 +21,9 @@ Tensor<T, Rank>& operator+=(Tensor<T, Rank>& sum, const Tensor<T, Rank>& term) {
   constexpr Index chunk = 1 << 15;
   const Index count = sum.size();
   const auto add = simd::row_kernels<T>().add;
-  parallel_for((count + chunk - 1) / chunk, [&](Index i) {
+  parallel_for(detail::parts_of(count, chunk), [&](Index i) {
     const Index first = i * chunk, left = count - first;
-    add(term.data() + first, sum.data() + first, left < chunk ? left : chunk);
+    add(term.data() + first, sum.data() + first, detail::smaller(left, chunk));
   });
   return sum;
 }

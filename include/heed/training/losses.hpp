@@ -210,7 +210,7 @@ double compute_cross_entropy(const Logits& logits, const Targets& targets,
   // As many rows as are worth waking a thread for.
   const Index classes = logits.extent(Rank - 1);
   const Index rows_a_task = std::max<Index>(1, 16384 / classes);
-  parallel_for((kept + rows_a_task - 1) / rows_a_task, [&](Index task) {
+  parallel_for(parts_of(kept, rows_a_task), [&](Index task) {
     const auto bytes = static_cast<std::size_t>(classes) * sizeof(T);
     auto* buffer = reinterpret_cast<T*>(Scratch::of_this_thread<CrossEntropyCall>(bytes));
     for (Index i = task * rows_a_task; i < std::min(kept, (task + 1) * rows_a_task); ++i) {

@@ -28,7 +28,7 @@ namespace detail {
 inline void for_each_stretch(Index count, FunctionRef<void(Index, Index, Index)> body) {
   constexpr Index stretch = 16384;
   const auto one = [&](Index at) { body(at, at * stretch, std::min(count, (at + 1) * stretch)); };
-  const Index stretches = (count + stretch - 1) / stretch;
+  const Index stretches = parts_of(count, stretch);
   if (stretches == 1) {
     one(0);
   } else if (stretches > 1) {

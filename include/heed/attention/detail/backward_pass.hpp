@@ -30,7 +30,7 @@ class BackwardRows {
   explicit BackwardRows(const BackwardProblem<T>& problem)
       : problem_(problem),
         kernels_(simd::backward_kernels<T>()),
-        blocks_((problem.forward.query_count() + simd::query_block - 1) / simd::query_block) {
+        blocks_(parts_of(problem.forward.query_count(), simd::query_block)) {
     const auto carve = [&](Carver carver) {
       log_sum_exp_ = carver.take<T>(count() * simd::query_block);
       delta_ = carver.take<T>(count() * simd::query_block);

@@ -32,7 +32,7 @@ class BackwardPieces {
         call_(problem.forward),
         mask_(mask),
         rows_(problem),
-        chunks_((call_.key_count() + backward_chunk - 1) / backward_chunk),
+        chunks_(parts_of(call_.key_count(), backward_chunk)),
         kv_heads_(call_.batch() * problem.kv_heads()) {}
 
   void run_alone() {
@@ -118,13 +118,12 @@ class BackwardPieces {
     group_size_ = 1;
     if (mask_.shares_lane_words() && heads > 0) {
       const Index wanted = threads == 1 ? 1 : 2 * threads;
-      const Index each = (whole + wanted - 1) / wanted;
+      const Index each = parts_of(whole, wanted);
       group_size_ = each < 1 ? 1 : each < heads ? each : heads;
     }
-    groups_of_item_ = (heads + group_size_ - 1) / group_size_;
-    groups_ = heads == 0 ? 0
-                         : whole / heads * groups_of_item_ +
-                               (whole % heads + group_size_ - 1) / group_size_;
+    groups_of_item_ = parts_of(heads, group_size_);
+    groups_ =
+        heads == 0 ? 0 : whole / heads * groups_of_item_ + parts_of(whole % heads, group_size_);
   }
 
   /// A group of whole key heads, chunk by chunk: the cached mask answers are those of one chunk.

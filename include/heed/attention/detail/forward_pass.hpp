@@ -45,7 +45,7 @@ template <class T>
 void find_output_factors(const T* sink, const simd::SoftmaxState<T>& state, Index rows,
                          T* factors) {
   constexpr Index widest = 16;  // lanes of a vector
-  const Index lanes = sink != nullptr ? simd::query_block : (rows + widest - 1) / widest * widest;
+  const Index lanes = sink != nullptr ? simd::query_block : parts_of(rows, widest) * widest;
   bool seen[simd::query_block];
   for (Index lane = 0; lane < lanes; ++lane) {
     seen[lane] = state.sum[lane] != T{0};  // NaN too

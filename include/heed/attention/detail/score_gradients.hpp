@@ -82,8 +82,7 @@ class BiasGradient {
         rows_(rows),
         out_(problem.more.grad_bias.view()),
         blocks_(out_.extent(2) == 1 ? 1 : rows.blocks()),
-        chunks_(out_.extent(3) == 1 ? 1
-                                    : (call_.key_count() + backward_chunk - 1) / backward_chunk) {}
+        chunks_(out_.extent(3) == 1 ? 1 : parts_of(call_.key_count(), backward_chunk)) {}
 
   Index tasks() const { return out_.extent(0) * out_.extent(1) * blocks_ * chunks_; }
 

@@ -24,9 +24,9 @@ namespace heed::detail {
 inline Index heads_together(Index batch, Index heads, const MaskRef& mask) {
   constexpr Index most = 16;
   if (mask.depends_on_head() || batch == 0) return 1;
-  const Index pieces = (4 * thread_count() + batch - 1) / batch;
-  const Index each = (heads + pieces - 1) / pieces;
-  return each < most ? each : most;
+  const Index pieces = parts_of(4 * thread_count(), batch);
+  const Index each = parts_of(heads, pieces);
+  return smaller(each, most);
 }
 
 /// The schedule of calls with short sequences, at most one block of queries and one of keys. Here
@@ -237,7 +237,7 @@ class HeadGradients {
     std::uint64_t* words;
   };
 
-  Index groups() const { return (call_.heads() + group_ - 1) / group_; }
+  Index groups() const { return parts_of(call_.heads(), group_); }
 
   /// Copies the log-sum-exp of the head, in units of log2; returns one bit per query that saw a
   /// key.

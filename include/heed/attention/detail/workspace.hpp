@@ -119,8 +119,8 @@ inline constexpr Index backward_chunk = 2 * simd::key_block;
 template <class T>
 struct BackwardScratch {
   BackwardScratch(Carver carver, Index head_dim, Index value_dim, Index row_lanes)
-      : head_row((head_dim + row_lanes - 1) / row_lanes * row_lanes),
-        value_row((value_dim + row_lanes - 1) / row_lanes * row_lanes),
+      : head_row(parts_of(head_dim, row_lanes) * row_lanes),
+        value_row(parts_of(value_dim, row_lanes) * row_lanes),
         queries(carver.take<T>(simd::query_block * head_row)),
         grad_output(carver.take<T>(simd::query_block * value_row)),
         packed_queries(carver.take<T>(simd::query_block * head_dim)),

@@ -88,7 +88,7 @@ Tensor<T, 2> owned_rows(X&& x) {
 /// there is enough work for them.
 template <Index run = 32, class Visit>
 void for_row_runs(Index rows, Index width, const Visit& visit) {
-  const Index runs = (rows + run - 1) / run;
+  const Index runs = parts_of(rows, run);
   const auto one = [&](Index i) { visit(i * run, (i + 1) * run < rows ? (i + 1) * run : rows); };
   if (rows * width < 65536) {
     for (Index i = 0; i < runs; ++i) one(i);
@@ -102,7 +102,7 @@ void for_row_runs(Index rows, Index width, const Visit& visit) {
 template <Scalar T, class Add>
 Tensor<T, 1> sum_row_runs(Index rows, Index width, const Add& add) {
   constexpr Index run = 128;
-  Tensor<T, 2> partial({(rows + run - 1) / run, width});
+  Tensor<T, 2> partial({parts_of(rows, run), width});
   for_row_runs<run>(rows, width, [&](Index first, Index last) {
     add(first, last, partial.data() + first / run * width);
   });

@@ -31,17 +31,17 @@ class ProductCut {
   ProductCut() = default;
   /// Makes about `wanted` tasks.
   ProductCut(Index rows, Index columns, Index wanted)
-      : rows_(rows), panels_((columns + simd::panel_columns - 1) / simd::panel_columns) {
+      : rows_(rows), panels_(parts_of(columns, simd::panel_columns)) {
     const Index threads = thread_count();
     const Index most_chunks = larger(1, rows / rows_worth_packing);
     group_ = smaller(max_group, larger(1, panels_ * most_chunks / wanted));
-    groups_ = (panels_ + group_ - 1) / group_;
-    group_ = (panels_ + groups_ - 1) / groups_;
-    groups_ = (panels_ + group_ - 1) / group_;
-    Index chunks = smaller(most_chunks, (wanted + groups_ - 1) / groups_);
+    groups_ = parts_of(panels_, group_);
+    group_ = parts_of(panels_, groups_);
+    groups_ = parts_of(panels_, group_);
+    Index chunks = smaller(most_chunks, parts_of(wanted, groups_));
     while (chunks < most_chunks && groups_ * chunks % threads != 0) ++chunks;
-    chunk_ = (rows + chunks - 1) / chunks;
-    chunk_ = (chunk_ + simd::product_rows - 1) / simd::product_rows * simd::product_rows;
+    chunk_ = parts_of(rows, chunks);
+    chunk_ = parts_of(chunk_, simd::product_rows) * simd::product_rows;
     chunks_ = (rows + chunk_ - 1) / larger(1, chunk_);
   }
 
@@ -414,7 +414,7 @@ void run_rounded_slab(const ProductList<T>& products) {
     for (Index row = 0; row < first.rows; ++row) round(row);
   } else {
     constexpr Index chunk = 16;
-    parallel_for((first.rows + chunk - 1) / chunk, [&](Index i) {
+    parallel_for(parts_of(first.rows, chunk), [&](Index i) {
       const Index end = smaller((i + 1) * chunk, first.rows);
       for (Index row = i * chunk; row < end; ++row) round(row);
     });
