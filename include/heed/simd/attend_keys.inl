@@ -312,21 +312,14 @@ struct DecodeTable {
     return found[0];
   }
 
-  /// Moves the maximum of a row to that of this block; see rescale in attend_queries.inl.
+  /// Moves the maximum of a row to that of this block.
   HEED_SIMD static void rescale_row(const KeyBlock<T>& keys, const QueryRows<T>& rows, Index row,
                                     T found) {
-    T factor[S::width], sum[S::width], total[decoded_at_once];
-    S::store(factor, exp2<S>(S::broadcast(rows.maximum[row] - found)));
-    rows.maximum[row] = found;
+    const auto factor = move_maximum<S>(rows, row, found);
+    T total[decoded_at_once];
     soften_row(keys, rows, row, found);
     sum_rows(rows, row, 1, keys.count, total);
-    S::store(sum,
-             S::fma(S::broadcast(rows.sum[row]), S::broadcast(factor[0]), S::broadcast(total[0])));
-    rows.sum[row] = sum[0];
-    T* output = rows.output + row * rows.output_stride;
-    for (Index d = 0; d < rows.output_stride; d += S::width) {
-      S::store(output + d, S::load(output + d) * S::broadcast(factor[0]));
-    }
+    rows.sum[row] = rescaled_sum<S>(rows.sum[row], factor, total[0]);
   }
 
   /// The softmax of some rows.

@@ -9,8 +9,9 @@ inline constexpr T masked_exponent = static_cast<T>(-2 * LaneTypes<T>::bias);
 
 /// One tile of queries and one block of keys: `Vectors` vectors of lanes, side by side in rows that
 /// are `tile_stride` lanes long.
-template <class S, int Vectors>
+template <class Lanes, int Vectors>
 struct TileTask {
+  using S = Lanes;
   using T = typename S::Scalar;
   using V = typename S::V;
   static constexpr int lanes = Vectors * S::width;
@@ -166,29 +167,10 @@ HEED_SIMD typename S::V largest_score(const TileTask<S, Vectors>& task, int vect
   return largest;
 }
 
-/// Moves the maximum, in the lanes that need it, to the maximum of this block, and turns the stored
-/// scores into probabilities. A lane needs it if its sum over this block relative to the old
-/// maximum (`block_sum`) exceeds the lazy limit; in a fresh state every lane does.
 template <class S, int Vectors>
-HEED_KERNEL void rescale(const TileTask<S, Vectors>& task, bool first,
-                         const typename S::Scalar* block_sum) {
-  using T = typename S::Scalar;
-  for (int j = 0; j < Vectors; ++j) {
-    const int lane = j * S::width;
-    const auto old = S::load(task.maximum + lane);
-    const auto found = largest_score(task, j);
-    const auto moves = first ? S::greater(found, old)
-                             : S::greater(S::load(block_sum + lane), S::broadcast(lazy_limit<T>));
-    const auto maximum = S::select(moves, found, old);
-    const auto factor = exp2<S>(old - maximum);
-    const auto total = soften(task, j, maximum);
-    S::store(task.maximum + lane, maximum);
-    S::store(task.sum + lane, first ? total : S::fma(S::load(task.sum + lane), factor, total));
-    for (Index d = 0; !first && d < task.value_dim; ++d) {
-      T* at = task.output + d * task.stride + lane;
-      S::store(at, S::load(at) * factor);
-    }
-  }
+HEED_SIMD typename S::V raised_maximum(const TileTask<S, Vectors>&, typename S::V,
+                                       typename S::V found) {
+  return found;
 }
 
 /// Probabilities of the block relative to the current maxima, and their sum in every lane.
@@ -234,32 +216,23 @@ HEED_KERNEL void add_values_guarded(const TileTask<S, Vectors>& task, bool accum
   }
 }
 
-/// Adds one block of keys to the softmax of one tile of queries.
 template <class S, int Vectors>
-HEED_KERNEL void attend_tile(const TileTask<S, Vectors>& task, bool first) {
-  using T = typename S::Scalar;
-  const auto* change = task.block.change;
-  alignas(64) T totals[task.lanes];
-  if (change && !change->given) score_block<S, Vectors>(task, nullptr);
-  bool settled = !first;
-  if (!first) {
-    sum_block(task, totals);
-    for (const T total : totals) settled = settled && !(total > lazy_limit<T>);
-  }
-  if (settled) {
-    for (int j = 0; j < Vectors; ++j) {
-      T* sum = task.sum + j * S::width;
-      S::store(sum, S::load(sum) + S::load(totals + j * S::width));
-    }
-  } else {
-    if (!change) score_block<S, Vectors>(task, nullptr);
-    rescale(task, first, totals);
-  }
+HEED_SIMD void add_block(const TileTask<S, Vectors>& task, bool accumulate) {
   if (task.block.guard_values) {
-    add_values_guarded(task, !first);
+    add_values_guarded(task, accumulate);
   } else {
-    add_values(task, !first);
+    add_values(task, accumulate);
   }
+}
+
+template <class S, int Vectors>
+HEED_SIMD void score_modified(const TileTask<S, Vectors>& task) {
+  const auto* change = task.block.change;
+  if (change && !change->given) score_block<S, Vectors>(task, nullptr);
+}
+template <class S, int Vectors>
+HEED_SIMD void score_again(const TileTask<S, Vectors>& task) {
+  if (!task.block.change) score_block<S, Vectors>(task, nullptr);
 }
 
 // The entries of Kernels.

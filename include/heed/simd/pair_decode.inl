@@ -70,7 +70,7 @@ struct PairDecodeTable {
     return total;
   }
 
-  /// The softmax of one row; see rescale_pairs.
+  /// The softmax of one row.
   HEED_SIMD static void soften(Index count, const PairRows<T>& rows, Index row) {
     T total = soften_row(count, rows, row, rows.maximum[row]);
     if (!(total > lazy_limit<T>)) {
@@ -82,19 +82,11 @@ struct PairDecodeTable {
       const T x = rows.scores[score_at(rows, row, key)] * rows.factor;
       if (seen(rows, row, key) && !(found > x)) found = x;
     }
-    T factor[S::width], sum[S::width], maximum[S::width];
-    const auto old = S::broadcast(rows.maximum[row]);
-    S::store(maximum, pair_maximum<S>(old, S::broadcast(found)));
-    S::store(factor, exp2<S>(old - S::broadcast(maximum[0])));
-    rows.maximum[row] = maximum[0];
+    T maximum[S::width];
+    S::store(maximum, pair_maximum<S>(S::broadcast(rows.maximum[row]), S::broadcast(found)));
+    const auto factor = move_maximum<S>(rows, row, maximum[0]);
     total = soften_row(count, rows, row, maximum[0]);
-    S::store(sum,
-             S::fma(S::broadcast(rows.sum[row]), S::broadcast(factor[0]), S::broadcast(total)));
-    rows.sum[row] = sum[0];
-    T* output = rows.output + row * rows.output_stride;
-    for (Index d = 0; d < rows.output_stride; d += S::width) {
-      S::store(output + d, S::load(output + d) * S::broadcast(factor[0]));
-    }
+    rows.sum[row] = rescaled_sum<S>(rows.sum[row], factor, total);
   }
 
   /// output += probabilities · values for some rows and columns.

@@ -98,8 +98,9 @@ template <class T>
 inline constexpr T masked_pair_exponent{-254};
 
 /// One tile of queries and one block of keys.
-template <class T, int Vectors>
+template <class Scalar, int Vectors>
 struct PairTask {
+  using T = Scalar;
   using S = Lanes<T>;
   static constexpr int lanes = Vectors * S::width;
   static constexpr Index stride = tile_stride<S>;
@@ -227,33 +228,42 @@ HEED_SIMD typename S::V pair_maximum(typename S::V old, typename S::V found) {
   return S::max(old, S::select(S::greater(size, S::broadcast(0x1p24f)), low, found));
 }
 
-/// Like `rescale` in attend_queries.inl.
+// What the online softmax does with a tile, as for TileTask.
+
 template <class T, int Vectors>
-HEED_KERNEL void rescale_pairs(const PairTask<T, Vectors>& task, bool first, const T* block_sum) {
+HEED_SIMD typename Lanes<T>::V largest_score(const PairTask<T, Vectors>& task, int vector) {
   using S = Lanes<T>;
-  for (int j = 0; j < Vectors; ++j) {
-    const int lane = j * S::width;
-    const auto old = S::load(task.maximum + lane);
-    const auto lowest = S::broadcast(std::numeric_limits<T>::lowest());
-    auto found = lowest;
-    for (Index key = 0; key < task.count; ++key) {
-      auto x = S::load(task.scores + key * task.stride + lane) * S::broadcast(task.factor);
-      if (task.keys.words) x = S::select(task.visible(key, j), x, lowest);
-      found = S::max(found, x);
-    }
-    const auto moves = first ? S::greater(found, old)
-                             : S::greater(S::load(block_sum + lane), S::broadcast(lazy_limit<T>));
-    const auto maximum = S::select(moves, pair_maximum<S>(old, found), old);
-    const auto factor = exp2<S>(old - maximum);
-    const auto total = task.keys.words ? soften_pairs<true>(task, j, maximum)
-                                       : soften_pairs<false>(task, j, maximum);
-    S::store(task.maximum + lane, maximum);
-    S::store(task.sum + lane, first ? total : S::fma(S::load(task.sum + lane), factor, total));
-    for (Index d = 0; !first && d < task.value_dim; ++d) {
-      T* at = task.output + d * task.stride + lane;
-      S::store(at, S::load(at) * factor);
-    }
+  const auto lowest = S::broadcast(std::numeric_limits<T>::lowest());
+  auto found = lowest;
+  for (Index key = 0; key < task.count; ++key) {
+    const T* at = task.scores + key * task.stride + vector * S::width;
+    auto x = S::load(at) * S::broadcast(task.factor);
+    if (task.keys.words) x = S::select(task.visible(key, vector), x, lowest);
+    found = S::max(found, x);
   }
+  return found;
+}
+template <class T, int Vectors>
+HEED_SIMD typename Lanes<T>::V raised_maximum(const PairTask<T, Vectors>&, typename Lanes<T>::V old,
+                                              typename Lanes<T>::V found) {
+  return pair_maximum<Lanes<T>>(old, found);
+}
+template <class T, int Vectors>
+HEED_SIMD typename Lanes<T>::V soften(const PairTask<T, Vectors>& task, int vector,
+                                      typename Lanes<T>::V maximum) {
+  return task.keys.words ? soften_pairs<true>(task, vector, maximum)
+                         : soften_pairs<false>(task, vector, maximum);
+}
+template <class T, int Vectors>
+HEED_SIMD void score_modified(const PairTask<T, Vectors>&) {}
+template <class T, int Vectors>
+HEED_SIMD void sum_block(const PairTask<T, Vectors>& task, T* totals) {
+  for (int lane = 0; lane < task.lanes; ++lane) totals[lane] = 0;
+  score_pair_block(task, totals);
+}
+template <class T, int Vectors>
+HEED_SIMD void score_again(const PairTask<T, Vectors>& task) {
+  score_pair_block<T, Vectors>(task, nullptr);
 }
 
 /// output rows [d, d + Rows) (+)= values · probabilities.
@@ -300,30 +310,13 @@ HEED_KERNEL void add_pairs_guarded(const PairTask<T, Vectors>& task, bool accumu
   }
 }
 
-/// Adds one block of keys to the softmax of one tile of queries.
 template <class T, int Vectors>
-HEED_KERNEL void attend_pair_tile(const PairTask<T, Vectors>& task, bool first) {
-  using S = Lanes<T>;
-  alignas(64) T totals[PairTask<T, Vectors>::lanes] = {};
-  bool settled = !first;
-  if (!first) {
-    score_pair_block(task, totals);
-    for (const T total : totals) settled = settled && !(total > lazy_limit<T>);
-  }
-  if (settled) {
-    for (int j = 0; j < Vectors; ++j) {
-      T* sum = task.sum + j * S::width;
-      S::store(sum, S::load(sum) + S::load(totals + j * S::width));
-    }
-  } else {
-    score_pair_block<T, Vectors>(task, nullptr);
-    rescale_pairs(task, first, totals);
-  }
-  if (task.keys.guard_values) return add_pairs_guarded(task, !first);
+HEED_SIMD void add_block(const PairTask<T, Vectors>& task, bool accumulate) {
+  if (task.keys.guard_values) return add_pairs_guarded(task, accumulate);
   Index d = 0;
-  for (; d + 6 <= task.value_dim; d += 6) add_pair_rows<6>(task, d, !first);
-  for (; d + 2 <= task.value_dim; d += 2) add_pair_rows<2>(task, d, !first);
-  if (d < task.value_dim) add_pair_rows<1>(task, d, !first);
+  for (; d + 6 <= task.value_dim; d += 6) add_pair_rows<6>(task, d, accumulate);
+  for (; d + 2 <= task.value_dim; d += 2) add_pair_rows<2>(task, d, accumulate);
+  if (d < task.value_dim) add_pair_rows<1>(task, d, accumulate);
 }
 
 // The entries of PairKernels.
@@ -433,12 +426,13 @@ struct PairTable {
       }
       return;
     }
-    attend_pair_tile<T, Vectors>(
-        {keys, seen.first, seen.count, queries.packed + tile * 2 * depth + 2 * within,
-         queries.scores + within, reinterpret_cast<std::uint16_t*>(queries.scores) + 2 * within,
-         output, state.maximum + lane, state.sum + lane, queries.factor, depth, queries.value_dim,
-         static_cast<int>(lane)},
-        first);
+    attend_tile(PairTask<T, Vectors>{keys, seen.first, seen.count,
+                                     queries.packed + tile * 2 * depth + 2 * within,
+                                     queries.scores + within,
+                                     reinterpret_cast<std::uint16_t*>(queries.scores) + 2 * within,
+                                     output, state.maximum + lane, state.sum + lane, queries.factor,
+                                     depth, queries.value_dim, static_cast<int>(lane)},
+                first);
   }
 
   /// Like Table::narrow_pays.

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+// The online softmax (Milakov and Gimelshein 2018) with a maximum that moves lazily, written once
+// for tiles of queries and for rows, in the scalar type and in bfloat16 pairs. Included by
+// part.inl.
+
+/// Moves the maxima of a tile, in the lanes that need it, to the maximum of a block of keys, and
+/// turns the stored scores into probabilities. A lane needs it if its sum over this block relative
+/// to the old maximum (`block_sum`) exceeds the lazy limit; in a fresh state every lane does.
+/// Of a vector of lanes, largest_score(task, j) is the largest visible score,
+/// raised_maximum(task, old, found) the maximum that this makes, and soften(task, j, maximum) turns
+/// the scores into probabilities and returns their sums.
+template <class Task>
+HEED_KERNEL void rescale(const Task& task, bool first, const typename Task::T* block_sum) {
+  using S = typename Task::S;
+  for (int j = 0; j < Task::lanes / S::width; ++j) {
+    const int lane = j * S::width;
+    const auto old = S::load(task.maximum + lane);
+    const auto found = largest_score(task, j);
+    const auto moves =
+        first ? S::greater(found, old)
+              : S::greater(S::load(block_sum + lane), S::broadcast(lazy_limit<typename Task::T>));
+    const auto maximum = S::select(moves, raised_maximum(task, old, found), old);
+    const auto factor = exp2<S>(old - maximum);
+    const auto total = soften(task, j, maximum);
+    S::store(task.maximum + lane, maximum);
+    S::store(task.sum + lane, first ? total : S::fma(S::load(task.sum + lane), factor, total));
+    for (Index d = 0; !first && d < task.value_dim; ++d) {
+      auto* at = task.output + d * task.stride + lane;
+      S::store(at, S::load(at) * factor);
+    }
+  }
+}
+
+/// Adds one block of keys to the softmax of one tile of queries: score_modified(task) stores scores
+/// that are modified, sum_block(task, totals) makes probabilities relative to the current maxima
+/// and sums them, score_again(task) stores the scores unless they are, and add_block(task,
+/// accumulate) adds the values.
+template <class Task>
+HEED_KERNEL void attend_tile(const Task& task, bool first) {
+  using S = typename Task::S;
+  using T = typename Task::T;
+  alignas(64) T totals[Task::lanes];
+  score_modified(task);
+  bool settled = !first;
+  if (!first) {
+    sum_block(task, totals);
+    for (const T total : totals) settled = settled && !(total > lazy_limit<T>);
+  }
+  if (settled) {
+    for (int lane = 0; lane < Task::lanes; lane += S::width) {
+      S::store(task.sum + lane, S::load(task.sum + lane) + S::load(totals + lane));
+    }
+  } else {
+    score_again(task);
+    rescale(task, first, totals);
+  }
+  add_block(task, !first);
+}
+
+/// Moves the maximum of one row of `rows` and scales its output; returns the factor.
+template <class S, class Rows>
+HEED_SIMD typename S::V move_maximum(const Rows& rows, Index row, typename S::Scalar maximum) {
+  const auto factor = exp2<S>(S::broadcast(rows.maximum[row] - maximum));
+  rows.maximum[row] = maximum;
+  auto* output = rows.output + row * rows.output_stride;
+  for (Index d = 0; d < rows.output_stride; d += S::width) {
+    S::store(output + d, S::load(output + d) * factor);
+  }
+  return factor;
+}
+/// sum · factor + total.
+template <class S>
+HEED_SIMD typename S::Scalar rescaled_sum(typename S::Scalar sum, typename S::V factor,
+                                          typename S::Scalar total) {
+  typename S::Scalar result[S::width];
+  S::store(result, S::fma(S::broadcast(sum), factor, S::broadcast(total)));
+  return result[0];
+}
