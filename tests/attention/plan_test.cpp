@@ -111,7 +111,7 @@ std::vector<AttentionPlan> plans_of(const heed::detail::AttentionProblem<T>& pro
                                     const MaskRef& mask) {
   const AttentionPlan own = heed::detail::plan_of(problem, mask);
   std::vector<AttentionPlan> plans;
-  const auto add = [&](Lanes lanes, Grouping grouping, Index most) {
+  const auto add = [&](Lanes lanes, Grouping grouping, Index most, Index row_step = 1) {
     for (Index heads = 1; heads <= (mask.depends_on_head() ? std::min<Index>(1, most) : most);
          ++heads) {
       for (const Index threads : {1, 3}) {
@@ -120,12 +120,18 @@ std::vector<AttentionPlan> plans_of(const heed::detail::AttentionProblem<T>& pro
         plan.grouping = grouping;
         plan.heads = heads;
         plan.threads = threads;
+        plan.row_step = row_step;
         plan.tasks = 0;  // to be counted
         plans.push_back(plan);
       }
     }
   };
   add(Lanes::queries, Grouping::shared_mask, problem.heads());
+  for (const Index step : {2, 3, 7}) {
+    if (mask.knows_steps() && !problem.changes.any()) {
+      add(Lanes::queries, Grouping::shared_mask, problem.heads(), step);
+    }
+  }
   if (simd::decode_kernels<T>().attend != nullptr) {
     const Index sharing = problem.heads() / problem.keys.extent(1);
     add(Lanes::keys, Grouping::shared_keys, std::min(sharing, 64 / problem.query_count()));
@@ -170,7 +176,8 @@ void expect_plans_agree(const Inputs<T>& in, const M& mask, AttentionOptions<T> 
     const auto told = [&] {
       return std::string("lanes ") + (plan.lanes == Lanes::keys ? "keys" : "queries") +
              ", grouping " + std::to_string(static_cast<int>(plan.grouping)) + ", heads " +
-             std::to_string(plan.heads) + ", threads " + std::to_string(plan.threads);
+             std::to_string(plan.heads) + ", threads " + std::to_string(plan.threads) +
+             ", row step " + std::to_string(plan.row_step);
     };
     EXPECT_TRUE(same_bits(out, expected)) << told();
     EXPECT_TRUE(same_bits(lse, expected_lse)) << told();
@@ -183,6 +190,10 @@ void expect_plans_agree_under_masks(const Inputs<T>& in, const AttentionOptions<
   expect_plans_agree<X>(in, masks::Causal{}, options);
   expect_plans_agree<X>(in, masks::SlidingWindow{.left = 30, .right = 2}, options);
   expect_plans_agree<X>(in, masks::Causal{} & masks::EveryNthKey{5}, options);
+  expect_plans_agree<X>(in, masks::Causal{} & masks::Strided{2}, options);
+  expect_plans_agree<X>(in, Mask(masks::Causal{}) & Mask(masks::Strided{3}), options);
+  const auto odd = [](Index, Index key) { return key % 2 == 1; };
+  expect_plans_agree<X>(in, masks::Strided{4} & odd & masks::last_n(40), options);
   expect_plans_agree<X>(in, masks::predicate([](Index q, Index k) { return (q + k) % 3 != 0; }),
                         options);
   expect_plans_agree<X>(in, ByHead{}, options);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <utility>
 
+#include <heed/masks/detail/spaced.hpp>
 #include <heed/masks/policy.hpp>
 
 namespace heed {
@@ -99,6 +100,19 @@ struct And {
   void check(MaskShape shape) const {
     check_mask(first, shape);
     check_mask(second, shape);
+  }
+  /// The larger step if it is a multiple of the other.
+  Index query_step() const requires(detail::TellsQueryStep<A> || detail::TellsQueryStep<B>) {
+    const Index a = heed::query_step(first), b = heed::query_step(second);
+    const Index more = detail::larger(a, b), less = detail::smaller(a, b);
+    return less > 0 && more % less == 0 ? more : 1;
+  }
+  auto spaced(Index origin, Index step) const
+      requires(detail::TellsQueryStep<A> || detail::TellsQueryStep<B>) {
+    using SpacedA = decltype(detail::spaced(first, origin, step));
+    using SpacedB = decltype(detail::spaced(second, origin, step));
+    return And<SpacedA, SpacedB>{detail::spaced(first, origin, step),
+                                 detail::spaced(second, origin, step)};
   }
 };
 

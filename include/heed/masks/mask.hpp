@@ -8,6 +8,7 @@
 #include <heed/core/detail/shared.hpp>
 #include <heed/core/error.hpp>
 #include <heed/masks/detail/shared_array.hpp>
+#include <heed/masks/detail/spaced.hpp>
 #include <heed/masks/policy.hpp>
 
 namespace heed::masks {
@@ -82,6 +83,13 @@ class Mask {
   void check(MaskShape shape) const { held_->check(shape); }
   bool depends_on_head() const { return held_->depends_on_head(); }
   bool asks_every_score() const { return held_->asks_every_score(); }
+  Index query_step() const { return held_->query_step(); }
+  Coverage spaced_coverage(const Tile& tile, Index step) const {
+    return held_->spaced_coverage(tile, step);
+  }
+  void spaced_lane_words(const Tile& tile, Index step, std::uint64_t* words) const {
+    held_->spaced_lane_words(tile, step, words);
+  }
 
  private:
   struct Held {
@@ -92,6 +100,9 @@ class Mask {
     virtual void check(const MaskShape& shape) const = 0;
     virtual bool depends_on_head() const = 0;
     virtual bool asks_every_score() const = 0;
+    virtual Index query_step() const = 0;
+    virtual Coverage spaced_coverage(const Tile& tile, Index step) const = 0;
+    virtual void spaced_lane_words(const Tile& tile, Index step, std::uint64_t* words) const = 0;
   };
   template <class M>
   struct HeldAs final : Held {
@@ -104,6 +115,13 @@ class Mask {
     void check(const MaskShape& shape) const override { check_mask(mask, shape); }
     bool depends_on_head() const override { return heed::depends_on_head(mask); }
     bool asks_every_score() const override { return heed::asks_every_score(mask); }
+    Index query_step() const override { return heed::query_step(mask); }
+    Coverage spaced_coverage(const Tile& tile, Index step) const override {
+      return detail::spaced_coverage(mask, tile, step);
+    }
+    void spaced_lane_words(const Tile& tile, Index step, std::uint64_t* words) const override {
+      detail::spaced_lane_words(mask, tile, step, words);
+    }
     M mask;
   };
 

@@ -368,6 +368,20 @@ bool asks_every_score(const M& mask) {
   }
 }
 
+/// The distance between queries that see keys of one kind, such as those of one parity; 1 for a
+/// mask that does not say. Kernels then put such queries into one block, which leaves out all other
+/// keys. See Strided.
+template <MaskPolicy M>
+Index query_step(const M& mask) {
+  if constexpr (requires {
+                  { mask.query_step() } -> std::convertible_to<Index>;
+                }) {
+    return mask.query_step();
+  } else {
+    return 1;
+  }
+}
+
 /// The lane word from bit `row` > -64 on of a row of `words` words; bits outside the row are 0.
 inline std::uint64_t lanes_from(const std::uint64_t* bits, Index words, Index row) {
   if (row < 0) return bits[0] << -row;

@@ -9,7 +9,43 @@
 #include <heed/masks/detail/fit.hpp>
 #include <heed/masks/detail/floor_division.hpp>
 #include <heed/masks/detail/shared_array.hpp>
+#include <heed/masks/detail/spaced.hpp>
 #include <heed/masks/policy.hpp>
+
+namespace heed::detail {
+
+/// Strided for every `by`-th query: query origin + i is query origin + i · by there.
+struct SpacedStrided {
+  static constexpr bool depends_on_head = false;
+  Index step;
+  Index origin;
+  Index by;
+
+  bool sees(Index lane, Index key) const {
+    return floor_modulo(origin + lane * by - key, step) == 0;
+  }
+  bool allows(Position at) const { return sees(at.query - origin, at.key); }
+  Coverage coverage(Tile tile) const {
+    if (by % step == 0 && !has_multiple(tile.first_key - origin, tile.last_key - origin, step)) {
+      return Coverage::none;
+    }
+    return step == 1 ? Coverage::full : Coverage::partial;
+  }
+  void lane_words(Tile tile, std::uint64_t* words) const {
+    const Index from = tile.first_query - origin;
+    const Index period = by % step == 0 ? 1 : step < 64 ? step : 64;
+    for (Index key = tile.first_key; key <= tile.last_key; ++key) {
+      std::uint64_t word = 0;
+      for (Index first = 0; first < period; ++first) {
+        if (!sees(from + first, key)) continue;
+        for (Index lane = first; lane < 64; lane += period) word |= std::uint64_t{1} << lane;
+      }
+      *words++ = word;
+    }
+  }
+};
+
+}  // namespace heed::detail
 
 namespace heed::masks {
 
@@ -40,6 +76,10 @@ struct Strided {
   void check(MaskShape) const {
     if (step < 1) throw_invalid_argument("Strided: step ", step, "; expected at least 1");
   }
+
+  /// Queries this far apart see the same keys.
+  Index query_step() const { return step; }
+  detail::SpacedStrided spaced(Index origin, Index by) const { return {step, origin, by}; }
 };
 
 /// Every `step`-th key of the sequence (0, step, 2·step, …), for every query. Combined with a

@@ -102,10 +102,10 @@ class PairBlocks {
   explicit operator bool() const { return kernels_ != nullptr; }
 
   /// Packs the queries [first, first + count) of a head for `attend`.
-  void pack(Index item, Index head, Index first, Index count) const {
+  void pack(Index item, Index head, Index first, Index count, Index step) const {
     const auto& queries = problem_.queries;
-    kernels_->pack({queries.bits(item, head, first), queries.stride(2), queries.stride(3)}, count,
-                   problem_.head_dim(), packed_);
+    kernels_->pack({queries.bits(item, head, first), queries.stride(2) * step, queries.stride(3)},
+                   count, problem_.head_dim(), packed_);
   }
   /// Adds the visible keys of a key head to the softmax of the packed queries. `queries` gives
   /// their shape and scratch.
@@ -237,10 +237,12 @@ class PairBlocks {
 template <class T>
 class QueryBlockPass {
  public:
-  /// Rows [row, row + rows) of one head, rows ≤ query_block. The grouping of rows decides no bit.
+  /// `rows` rows of one head from `row` on, `step` apart, rows ≤ query_block. The grouping of rows
+  /// decides no bit; steps above 1 are for masks that know them and scores without modification.
   /// `pairs`: null, or the kernels for bfloat16 pairs.
   QueryBlockPass(const AttentionProblem<T>& problem, const MaskRef& mask,
-                 const simd::PairKernels<T>* pairs, Index item, Index head, Index row, Index rows)
+                 const simd::PairKernels<T>* pairs, Index item, Index head, Index row, Index rows,
+                 Index step = 1)
       : problem_(problem),
         mask_(mask),
         kernels_(simd::kernels<T>()),
@@ -251,7 +253,8 @@ class QueryBlockPass {
         item_(item),
         head_(head),
         row_(row),
-        rows_(rows) {}
+        rows_(rows),
+        step_(step) {}
 
   /// Uses `shared` instead of the mask to find the visible keys. Valid for one batch item and these
   /// rows, for any head.
@@ -302,10 +305,10 @@ class QueryBlockPass {
   /// Packs the queries and adds every visible key to the total; false if there was none.
   bool take_all_keys() {
     if (pairs_) {
-      pairs_.pack(item_, head_, row_, rows_);
+      pairs_.pack(item_, head_, row_, rows_, step_);
     } else {
-      kernels_.pack(problem_.queries.rows(item_, head_, row_, rows_, scratch_.keys), rows_,
-                    problem_.head_dim(), query_factor(problem_), scratch_.packed);
+      kernels_.pack(problem_.queries.spaced_rows(item_, head_, row_, rows_, step_, scratch_.keys),
+                    rows_, problem_.head_dim(), query_factor(problem_), scratch_.packed);
     }
     clear(scratch_.total);
     bool fresh = true;
@@ -335,7 +338,7 @@ class QueryBlockPass {
   /// Processes the chunk of keys that begins at `first`, into `state`; false if no key is visible.
   bool take_chunk(Index first, const simd::SoftmaxState<T>& state) {
     const Index end = smaller(first + simd::key_chunk, problem_.key_count_of(item_));
-    const Coverage coverage = mask_.coverage(tile(first, end - 1));
+    const Coverage coverage = mask_.coverage(tile(first, end - 1), step_);
     if (coverage == Coverage::none) return false;
     bool fresh = true;
     for (Index key = first; key < end; key += simd::key_block) {
@@ -351,8 +354,9 @@ class QueryBlockPass {
   }
 
   VisibleKeys visible(const Tile& part) const {
-    return shared_ != nullptr ? shared_->visible_keys(mask_, part, part.first_key / simd::key_block)
-                              : visible_keys(mask_, part, scratch_.words);
+    return shared_ != nullptr
+               ? shared_->visible_keys(mask_, part, part.first_key / simd::key_block, step_)
+               : visible_keys(mask_, part, scratch_.words, step_);
   }
 
   void take_block(const VisibleKeys& seen, const simd::SoftmaxState<T>& state, bool first) {
@@ -381,6 +385,9 @@ class QueryBlockPass {
     for (Index i = 0; i < block.count; ++i) scratch_.words[i] = block.words[i];
     block.words = scratch_.words;
     block.count = drop_unseen(scratch_.words, block.count, scratch_.kept);
+    bool full = true;
+    for (Index i = 0; i < block.count; ++i) full = full && scratch_.words[i] == everyone();
+    if (full) block.words = nullptr;
     const auto together = [&](simd::MatrixRef<T>& rows, Index columns, T* to) {
       gather_rows(rows, scratch_.kept, block.count, columns, to, columns);
       rows = {to, columns, 1};
@@ -388,6 +395,8 @@ class QueryBlockPass {
     together(block.keys, problem_.head_dim(), scratch_.keys);
     together(block.values, problem_.value_dim(), scratch_.values);
   }
+
+  std::uint64_t everyone() const { return lanes_between(0, rows_ - 1); }
 
   void find_factors() {
     const auto& sinks = problem_.changes.sinks;
@@ -421,7 +430,8 @@ class QueryBlockPass {
     const auto& out = problem_.out;
     const Index columns = problem_.value_dim();
     const bool rounds = out.is_bfloat16();  // from an array no longer in use
-    const Index step = rounds ? columns : out.stride(2), column_step = rounds ? 1 : out.stride(3);
+    const Index step = rounds ? columns : out.stride(2) * step_;
+    const Index column_step = rounds ? 1 : out.stride(3);
     T* to = rounds ? scratch_.values : out.rows(item_, head_, row_);
     if (seen) {
       kernels_.unpack(scratch_.total.output, rows_, columns, scratch_.factors, to, step,
@@ -431,13 +441,13 @@ class QueryBlockPass {
       if (seen && saw_keys(scratch_.factors[i])) continue;
       for (Index d = 0; d < columns; ++d) to[i * step + d * column_step] = T{0};
     }
-    if (rounds) out.round(to, rows_, item_, head_, row_);
+    if (rounds) out.round(to, rows_, item_, head_, row_, step_);
     if (problem_.log_sum_exp.given()) write_log_sum_exp();
   }
   void write_log_sum_exp() const {
     const auto& view = problem_.log_sum_exp.view();
     for (Index i = 0; i < rows_; ++i) {
-      view(item_, head_, row_ + i) =
+      view(item_, head_, row_ + i * step_) =
           log_sum_exp_of(scratch_.total.maximum[i], scratch_.total.sum[i]);
     }
   }
@@ -452,6 +462,7 @@ class QueryBlockPass {
   Index head_;
   Index row_;
   Index rows_;
+  Index step_;
   SharedLaneWords* shared_ = nullptr;
 };
 

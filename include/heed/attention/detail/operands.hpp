@@ -116,6 +116,19 @@ class Operand {
   simd::MatrixRef<T> rows(Index item, Index head, Index first) const {
     return {static_cast<const T*>(data_) + offset(item, head, first), strides_[2], strides_[3]};
   }
+  /// `count` rows of a view from token `first` of a head on, `step` tokens apart, in T: in place,
+  /// or copied to `scratch`, (count, dim).
+  simd::MatrixRef<T> spaced_rows(Index item, Index head, Index first, Index count, Index step,
+                                 T* scratch) const {
+    if (kernels_ == nullptr) {
+      return {rows(item, head, first).data, strides_[2] * step, strides_[3]};
+    }
+    if (extents_[3] > 0) {
+      kernels_->widen({bits(item, head, first), strides_[2] * step, strides_[3]}, count,
+                      extents_[3], scratch);
+    }
+    return {scratch, extents_[3], 1};
+  }
   /// The tokens [first, first + count) of a head in T: in place, or copied to `scratch`, (count,
   /// dim).
   simd::MatrixRef<T> rows(Index item, Index head, Index first, Index count, T* scratch) const {
@@ -212,10 +225,11 @@ class Result {
     return static_cast<T*>(data_) + offset(item, head, query);
   }
   /// Rounds `count` rows, (count, value_dim), to the rows of a head from `query` on.
-  void round(const T* from, Index count, Index item, Index head, Index query) const {
+  void round(const T* from, Index count, Index item, Index head, Index query,
+             Index step = 1) const {
     const Index columns = extents_[3];
     for (Index row = 0; columns > 0 && row < count; ++row, from += columns) {
-      bfloat16* to = static_cast<bfloat16*>(data_) + offset(item, head, query + row);
+      bfloat16* to = static_cast<bfloat16*>(data_) + offset(item, head, query + row * step);
       if (strides_[3] == 1) {
         kernels_->narrow(from, columns, &to->bits);
       } else {

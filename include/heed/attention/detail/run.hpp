@@ -31,6 +31,7 @@ struct AttentionPlan {
   Products products = Products::scalar;
   Grouping grouping = Grouping::each_head;
   Index heads = 1;                                  // per task
+  Index row_step = 1;                               // between the queries of a task
   Index tasks = 0;                                  // of the call
   Index threads = 1;                                // that share the tasks
   const char* why = "there is nothing to compute";  // reason for lanes and grouping

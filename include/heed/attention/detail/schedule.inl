@@ -32,13 +32,21 @@ class ForwardTasks {
       : problem_(problem),
         mask_(mask),
         pairs_(pairs_of(problem, plan)),
-        blocks_(parts_of(problem.query_count(), simd::query_block)),
+        step_(plan.row_step),
+        blocks_(step_ * blocks_per_residue(problem, step_)),
         group_(plan.heads),
         groups_(parts_of(problem.heads(), group_)) {}
 
+  /// Blocks of the queries r, r + step, r + 2 · step, …, for each r below the step.
+  static Index blocks_per_residue(const AttentionProblem<T>& problem, Index step) {
+    return parts_of(parts_of(problem.query_count(), step), simd::query_block);
+  }
+
   /// A head's last blocks come first: under causal masks they cost most.
   void run(Index task) const {
-    const Index row = (blocks_ - 1 - task % blocks_) * simd::query_block;
+    const Index block = blocks_ - 1 - task % blocks_;
+    const Index row = block / step_ * simd::query_block * step_ + block % step_;
+    if (row >= problem_.query_count()) return;
     const Index item = task / blocks_ / groups_;
     const Index head = task / blocks_ % groups_ * group_;
     const Index end = smaller(head + group_, problem_.heads());
@@ -53,13 +61,15 @@ class ForwardTasks {
 
  private:
   QueryBlockPass<T> pass(Index item, Index head, Index row) const {
-    const Index rows = smaller(simd::query_block, problem_.query_count() - row);
-    return QueryBlockPass<T>(problem_, mask_, pairs_, item, head, row, rows);
+    const Index left = parts_of(problem_.query_count() - row, step_);
+    return QueryBlockPass<T>(problem_, mask_, pairs_, item, head, row,
+                             smaller(simd::query_block, left), step_);
   }
 
   const AttentionProblem<T>& problem_;
   const MaskRef& mask_;
   const simd::PairKernels<T>* pairs_;
+  Index step_;
   Index blocks_;
   Index group_;
   Index groups_;
@@ -123,7 +133,8 @@ void plan_decoding(const AttentionProblem<T>& problem, const MaskRef& mask, Atte
 /// sharing the mask's answers is worth it, in groups that leave every thread about four tasks.
 template <class T>
 void plan_blocks(const AttentionProblem<T>& problem, const MaskRef& mask, AttentionPlan& plan) {
-  const Index heads = problem.heads();
+  constexpr Index longest_step = 8;
+  const Index heads = problem.heads(), step = mask.query_step();
   plan.why = "blocks of queries meet blocks of keys";
   if (mask.shares_lane_words() && heads > 1) {
     const Index each = problem.batch() * parts_of(problem.query_count(), simd::query_block);
@@ -131,6 +142,11 @@ void plan_blocks(const AttentionProblem<T>& problem, const MaskRef& mask, Attent
     plan.grouping = AttentionPlan::Grouping::shared_mask;
     plan.heads = parts_of(heads, groups);
     plan.why = "blocks of queries meet blocks of keys; the mask is asked once for several heads";
+  }
+  if (step > 1 && step <= longest_step && problem.query_count() >= simd::query_block &&
+      !problem.changes.any()) {
+    plan.row_step = step;
+    plan.why = "blocks of queries a step of the mask apart leave out keys that none of them sees";
   }
 }
 
@@ -144,7 +160,9 @@ Index tasks_of(const AttentionProblem<T>& problem, const AttentionPlan& plan) {
   }
   const bool whole = plan.grouping == AttentionPlan::Grouping::one_kernel_call;
   return problem.batch() * parts_of(problem.heads(), plan.heads) *
-         (whole ? 1 : parts_of(problem.query_count(), simd::query_block));
+         (whole ? 1
+                : plan.row_step *
+                      parts_of(parts_of(problem.query_count(), plan.row_step), simd::query_block));
 }
 
 template <class T>

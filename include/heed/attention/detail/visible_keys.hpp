@@ -20,12 +20,14 @@ struct VisibleKeys {
 };
 
 /// The range of keys in the tile's key block that its queries see; count 0 if none. `words` has
-/// room for a key block. The keys cut off add nothing to any row, so the cut changes no bit.
-inline VisibleKeys visible_keys(const MaskRef& mask, const Tile& tile, std::uint64_t* words) {
-  const Coverage coverage = mask.coverage(tile);
+/// room for a key block. The keys cut off add nothing to any row, so the cut changes no bit. The
+/// queries are `step` apart: those from the tile's first one on, as many as it has.
+inline VisibleKeys visible_keys(const MaskRef& mask, const Tile& tile, std::uint64_t* words,
+                                Index step = 1) {
+  const Coverage coverage = mask.coverage(tile, step);
   if (coverage == Coverage::none) return {};
   if (coverage == Coverage::full) return {tile.first_key, tile.keys(), nullptr, false};
-  mask.lane_words(tile, words);
+  mask.lane_words(tile, step, words);
   const std::uint64_t everyone = lanes_between(0, tile.queries() - 1);
   Index first = tile.keys();
   Index last = -1;
@@ -65,10 +67,10 @@ class SharedLaneWords {
   }
 
   /// The visible range of the tile's key block; the mask is asked on the first call for `index`.
-  VisibleKeys visible_keys(const MaskRef& mask, const Tile& tile, Index index) {
+  VisibleKeys visible_keys(const MaskRef& mask, const Tile& tile, Index index, Index step = 1) {
     Entry& entry = seen_[index];
     if (!entry.known) {
-      entry = {detail::visible_keys(mask, tile, words_ + index * simd::key_block), true};
+      entry = {detail::visible_keys(mask, tile, words_ + index * simd::key_block, step), true};
     }
     return entry.keys;
   }
