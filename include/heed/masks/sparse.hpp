@@ -32,8 +32,15 @@ struct SpacedStrided {
     return step == 1 ? Coverage::full : Coverage::partial;
   }
   void lane_words(Tile tile, std::uint64_t* words) const {
-    const Index from = tile.first_query - origin;
-    const Index period = by % step == 0 ? 1 : step < 64 ? step : 64;
+    if (by % step == 0) {  // all queries see the same keys
+      Index before_next = floor_modulo(origin - tile.first_key, step);
+      for (Index key = tile.first_key; key <= tile.last_key; ++key) {
+        *words++ = before_next == 0 ? ~std::uint64_t{0} : 0;
+        before_next = (before_next == 0 ? step : before_next) - 1;
+      }
+      return;
+    }
+    const Index from = tile.first_query - origin, period = step < 64 ? step : 64;
     for (Index key = tile.first_key; key <= tile.last_key; ++key) {
       std::uint64_t word = 0;
       for (Index first = 0; first < period; ++first) {

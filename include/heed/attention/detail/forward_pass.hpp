@@ -379,7 +379,7 @@ class QueryBlockPass {
             rows_,           problem_.head_dim(),    problem_.value_dim()};
   }
 
-  /// Gathers the keys that some query sees, and their values.
+  /// Gathers the keys that some query sees, and their values; in place if they are evenly spaced.
   void gather(simd::KeyBlock<T>& block) {
     // The words move forward within the thread's own array, which may hold them already.
     for (Index i = 0; i < block.count; ++i) scratch_.words[i] = block.words[i];
@@ -388,7 +388,15 @@ class QueryBlockPass {
     bool full = true;
     for (Index i = 0; i < block.count; ++i) full = full && scratch_.words[i] == everyone();
     if (full) block.words = nullptr;
+    const Index* kept = scratch_.kept;
+    const Index apart = block.count > 1 ? kept[1] - kept[0] : 1;
+    bool regular = true;
+    for (Index i = 1; i < block.count; ++i) regular = regular && kept[i] - kept[i - 1] == apart;
     const auto together = [&](simd::MatrixRef<T>& rows, Index columns, T* to) {
+      if (regular) {
+        rows = {rows.data + kept[0] * rows.row_stride, rows.row_stride * apart, rows.column_stride};
+        return;
+      }
       gather_rows(rows, scratch_.kept, block.count, columns, to, columns);
       rows = {to, columns, 1};
     };
