@@ -133,7 +133,7 @@ void plan_decoding(const AttentionProblem<T>& problem, const MaskRef& mask, Atte
 /// sharing the mask's answers is worth it, in groups that leave every thread about four tasks.
 template <class T>
 void plan_blocks(const AttentionProblem<T>& problem, const MaskRef& mask, AttentionPlan& plan) {
-  constexpr Index longest_step = 8;
+  constexpr Index fewest_rows = 32;  // of a block, before its empty lanes cost more than its keys
   const Index heads = problem.heads(), step = mask.query_step();
   plan.why = "blocks of queries meet blocks of keys";
   if (mask.shares_lane_words() && heads > 1) {
@@ -143,8 +143,7 @@ void plan_blocks(const AttentionProblem<T>& problem, const MaskRef& mask, Attent
     plan.heads = parts_of(heads, groups);
     plan.why = "blocks of queries meet blocks of keys; the mask is asked once for several heads";
   }
-  if (step > 1 && step <= longest_step && problem.query_count() >= simd::query_block &&
-      !problem.changes.any()) {
+  if (step > 1 && step <= problem.query_count() / fewest_rows && !problem.changes.any()) {
     plan.row_step = step;
     plan.why = "blocks of queries a step of the mask apart leave out keys that none of them sees";
   }
