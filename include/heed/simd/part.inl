@@ -25,6 +25,7 @@ template <class S>
 inline constexpr int tile_stride{HEED_SIMD_VECTORS * S::width};
 #elif HEED_SIMD_PART == 1
 #include <heed/simd/online_softmax.inl>
+// After attend_tile of online_softmax.inl.
 #include <heed/simd/attend_queries.inl>
 // After the Table of attend_queries.inl.
 #include <heed/simd/attend_keys.inl>
