@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <vector>
 
-#include <heed/simd/isa.hpp>
+#include <heed/kernels/isa.hpp>
 
 // What this machine can do, measured in the run it is compared with: absolute figures of a shared
 // machine mean nothing an hour later.

@@ -6,10 +6,10 @@
 #include <heed/attention/weights.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/parallel.hpp>
-#include <heed/simd/attention_kernels.hpp>
-#include <heed/simd/isa.hpp>
-#include <heed/simd/product_kernels.hpp>
-#include <heed/simd/row_kernels.hpp>
+#include <heed/kernels/attention_kernels.hpp>
+#include <heed/kernels/isa.hpp>
+#include <heed/kernels/product_kernels.hpp>
+#include <heed/kernels/row_kernels.hpp>
 #include <heed/tensor/matrix_product.hpp>
 
 namespace heed::detail {

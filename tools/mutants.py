@@ -27,13 +27,13 @@ from mutant_tests import LISTENER, PREFIX, ROOT, Build, Tests, put
 from mutation import Reader, planted
 
 FOLDERS = ["core", "masks", "tensor", "io", "text", "generation", "training", "plot", "layers", "models",
-           "attention", "pretrained", "simd"]
+           "attention", "pretrained", "kernels"]
 # Folders of tests that exercise a folder of include/; its own comes first.
 NEAR = {"core": ["tensor", "attention", "io", "layers", "training"], "masks": ["laws", "attention"],
         "tensor": ["layers", "attention", "training"], "io": ["text", "pretrained"], "text": ["generation", "pretrained"],
         "generation": ["models"], "training": ["layers", "models"], "plot": [], "layers": ["generation", "models", "training"],
         "models": ["generation", "pretrained", "training"], "attention": ["layers", "laws", "generation"],
-        "pretrained": [], "simd": ["attention", "layers", "tensor"]}
+        "pretrained": [], "kernels": ["attention", "layers", "tensor"]}
 
 
 class Plan:

@@ -11,7 +11,7 @@ import sys
 
 include = pathlib.Path(__file__).resolve().parent.parent / "include"
 done = set()
-part = None  # the last "#define HEED_SIMD_PART": other parts of simd/part.inl are left out
+part = None  # the last "#define HEED_SIMD_PART": other parts of kernels/part.inl are left out
 
 
 def expand(name):

@@ -10,10 +10,10 @@
 #include <heed/core.hpp>
 #include <heed/generation.hpp>
 #include <heed/io.hpp>
+#include <heed/kernels.hpp>
 #include <heed/layers.hpp>
 #include <heed/masks.hpp>
 #include <heed/models.hpp>
 #include <heed/plot.hpp>
-#include <heed/simd.hpp>
 #include <heed/tensor.hpp>
 #include <heed/training.hpp>

@@ -38,8 +38,8 @@ foreach(folder IN LISTS folders)
   file(GLOB_RECURSE headers RELATIVE ${INCLUDE}/heed ${INCLUDE}/heed/${folder}/*.hpp)
   list(REMOVE_ITEM headers ${out_of_folder})
   list(FILTER headers EXCLUDE REGEX "/detail/")
-  if(folder STREQUAL "simd")
-    set(headers simd/isa.hpp)  # all else there is kernels
+  if(folder STREQUAL "kernels")
+    set(headers kernels/isa.hpp)  # all else there is kernels
   endif()
   check(${folder}.hpp out_of_folder ${headers})
 endforeach()

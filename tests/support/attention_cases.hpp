@@ -15,7 +15,7 @@
 #include <heed/attention/forward.hpp>
 #include <heed/attention/reference.hpp>
 #include <heed/core/parallel.hpp>
-#include <heed/simd/isa.hpp>
+#include <heed/kernels/isa.hpp>
 
 namespace heed::test {
 

@@ -9,8 +9,8 @@
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
 #include <heed/core/philox.hpp>
+#include <heed/kernels/attention_kernels.hpp>
 #include <heed/masks/policy.hpp>
-#include <heed/simd/attention_kernels.hpp>
 #include <heed/tensor/view.hpp>
 #include <heed/tensor/view_of.hpp>
 

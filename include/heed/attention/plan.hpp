@@ -7,7 +7,7 @@
 #include <heed/attention/forward.hpp>
 #include <heed/attention/key_value_cache.hpp>
 #include <heed/attention/options.hpp>
-#include <heed/simd/attention_kernels.hpp>
+#include <heed/kernels/attention_kernels.hpp>
 
 namespace heed {
 

@@ -9,9 +9,9 @@
 #include <heed/core/error.hpp>
 #include <heed/core/random.hpp>
 #include <heed/core/scalar.hpp>
+#include <heed/kernels/row_kernels.hpp>
 #include <heed/layers/parameters.hpp>
 #include <heed/layers/positions.hpp>
-#include <heed/simd/row_kernels.hpp>
 #include <heed/tensor/detail/definitions.hpp>
 #include <heed/tensor/tensor.hpp>
 

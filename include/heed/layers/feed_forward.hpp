@@ -8,11 +8,11 @@
 
 #include <heed/core/random.hpp>
 #include <heed/core/scalar.hpp>
+#include <heed/kernels/row_kernels.hpp>
 #include <heed/layers/detail/rows.hpp>
 #include <heed/layers/dropout.hpp>
 #include <heed/layers/linear.hpp>
 #include <heed/layers/parameters.hpp>
-#include <heed/simd/row_kernels.hpp>
 #include <heed/tensor/arithmetic.hpp>
 #include <heed/tensor/detail/definitions.hpp>
 #include <heed/tensor/matrix_product.hpp>

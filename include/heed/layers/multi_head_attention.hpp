@@ -18,6 +18,7 @@
 #include <heed/core/error.hpp>
 #include <heed/core/random.hpp>
 #include <heed/core/scalar.hpp>
+#include <heed/kernels/row_kernels.hpp>
 #include <heed/layers/detail/rows.hpp>
 #include <heed/layers/dropout.hpp>
 #include <heed/layers/linear.hpp>
@@ -26,7 +27,6 @@
 #include <heed/layers/positions.hpp>
 #include <heed/layers/rotary.hpp>
 #include <heed/masks/mask.hpp>
-#include <heed/simd/row_kernels.hpp>
 #include <heed/tensor/detail/definitions.hpp>
 #include <heed/tensor/matrix_product.hpp>
 #include <heed/tensor/tensor.hpp>

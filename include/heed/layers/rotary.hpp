@@ -9,8 +9,8 @@
 #include <heed/core/error.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/core/scalar.hpp>
+#include <heed/kernels/row_kernels.hpp>
 #include <heed/layers/positions.hpp>
-#include <heed/simd/row_kernels.hpp>
 #include <heed/tensor/detail/definitions.hpp>
 #include <heed/tensor/view.hpp>
 

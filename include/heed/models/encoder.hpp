@@ -10,13 +10,13 @@
 #include <heed/core/error.hpp>
 #include <heed/core/random.hpp>
 #include <heed/core/scalar.hpp>
+#include <heed/kernels/row_kernels.hpp>
 #include <heed/layers/blocks.hpp>
 #include <heed/layers/embedding.hpp>
 #include <heed/layers/norm.hpp>
 #include <heed/layers/positions.hpp>
 #include <heed/masks/mask.hpp>
 #include <heed/models/model_ends.hpp>
-#include <heed/simd/row_kernels.hpp>
 #include <heed/tensor/detail/definitions.hpp>
 #include <heed/tensor/tensor.hpp>
 

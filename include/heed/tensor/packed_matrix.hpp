@@ -12,7 +12,7 @@
 #include <heed/core/parallel.hpp>
 #include <heed/core/quantized.hpp>
 #include <heed/core/scalar.hpp>
-#include <heed/simd/product_kernels.hpp>
+#include <heed/kernels/product_kernels.hpp>
 #include <heed/tensor/detail/definitions.hpp>
 #include <heed/tensor/tensor.hpp>
 #include <heed/tensor/view_of.hpp>

@@ -14,8 +14,8 @@
 #include <heed/core/error.hpp>
 #include <heed/core/function_ref.hpp>
 #include <heed/core/parallel.hpp>
+#include <heed/kernels/row_kernels.hpp>
 #include <heed/layers/parameters.hpp>
-#include <heed/simd/row_kernels.hpp>
 #include <heed/tensor/detail/definitions.hpp>
 
 namespace heed {

@@ -12,7 +12,7 @@
 #include <heed/core/bfloat16.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/parallel.hpp>
-#include <heed/simd/attention_kernels.hpp>
+#include <heed/kernels/attention_kernels.hpp>
 #include <heed/tensor/overlap.hpp>
 #include <heed/tensor/tensor.hpp>
 #include <heed/tensor/view_of.hpp>

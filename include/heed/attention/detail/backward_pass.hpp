@@ -13,9 +13,9 @@
 #include <heed/attention/detail/visible_keys.hpp>
 #include <heed/attention/detail/workspace.hpp>
 #include <heed/core/detail/scratch.hpp>
+#include <heed/kernels/attention_kernels.hpp>
+#include <heed/kernels/backward_kernels.hpp>
 #include <heed/masks/detail/mask_ref.hpp>
-#include <heed/simd/attention_kernels.hpp>
-#include <heed/simd/backward_kernels.hpp>
 
 namespace heed::detail {
 

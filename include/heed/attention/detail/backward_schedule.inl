@@ -15,8 +15,8 @@
 #include <heed/attention/detail/visible_keys.hpp>
 #include <heed/core/detail/scratch.hpp>
 #include <heed/core/parallel.hpp>
+#include <heed/kernels/backward_kernels.hpp>
 #include <heed/masks/detail/mask_ref.hpp>
-#include <heed/simd/backward_kernels.hpp>
 
 namespace heed::detail {
 

@@ -11,8 +11,8 @@
 #include <heed/core/config.hpp>
 #include <heed/core/detail/math.hpp>
 #include <heed/core/error.hpp>
+#include <heed/kernels/attention_kernels.hpp>
 #include <heed/masks/policy.hpp>
-#include <heed/simd/attention_kernels.hpp>
 #include <heed/tensor/overlap.hpp>
 #include <heed/tensor/view_of.hpp>
 

@@ -11,8 +11,8 @@
 #include <heed/attention/detail/visible_keys.hpp>
 #include <heed/attention/detail/workspace.hpp>
 #include <heed/core/parallel.hpp>
+#include <heed/kernels/attention_kernels.hpp>
 #include <heed/masks/detail/mask_ref.hpp>
-#include <heed/simd/attention_kernels.hpp>
 
 namespace heed::detail {
 

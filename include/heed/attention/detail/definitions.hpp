@@ -9,5 +9,5 @@
 #if HEED_DEFINITIONS
 #include <heed/attention/detail/backward_schedule.inl>
 #include <heed/attention/detail/schedule.inl>
-#include <heed/simd/attention_tables.inl>
+#include <heed/kernels/attention_tables.inl>
 #endif

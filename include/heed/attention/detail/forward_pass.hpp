@@ -11,8 +11,8 @@
 #include <heed/attention/detail/workspace.hpp>
 #include <heed/core/detail/math.hpp>
 #include <heed/core/detail/scratch.hpp>
+#include <heed/kernels/attention_kernels.hpp>
 #include <heed/masks/detail/mask_ref.hpp>
-#include <heed/simd/attention_kernels.hpp>
 
 namespace heed::detail {
 

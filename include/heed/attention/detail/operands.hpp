@@ -7,8 +7,8 @@
 
 #include <heed/core/bfloat16.hpp>
 #include <heed/core/index.hpp>
-#include <heed/simd/attention_kernels.hpp>
-#include <heed/simd/matrix_ref.hpp>
+#include <heed/kernels/attention_kernels.hpp>
+#include <heed/kernels/matrix_ref.hpp>
 #include <heed/tensor/overlap.hpp>
 #include <heed/tensor/view.hpp>
 

@@ -10,9 +10,9 @@
 #include <heed/core/config.hpp>
 #include <heed/core/detail/scratch.hpp>
 #include <heed/core/parallel.hpp>
+#include <heed/kernels/attention_kernels.hpp>
+#include <heed/kernels/isa.hpp>
 #include <heed/masks/detail/mask_ref.hpp>
-#include <heed/simd/attention_kernels.hpp>
-#include <heed/simd/isa.hpp>
 
 namespace heed::detail {
 

@@ -10,8 +10,8 @@
 #include <heed/attention/detail/workspace.hpp>
 #include <heed/core/detail/scratch.hpp>
 #include <heed/core/parallel.hpp>
+#include <heed/kernels/backward_kernels.hpp>
 #include <heed/masks/detail/mask_ref.hpp>
-#include <heed/simd/backward_kernels.hpp>
 
 // Gradients of score modifications: biases, relative biases, ALiBi slopes, sinks. Each is a sum
 // over scores that several heads, items or queries share. The scores are therefore computed a

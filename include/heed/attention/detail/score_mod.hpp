@@ -6,7 +6,7 @@
 #include <heed/attention/detail/call.hpp>
 #include <heed/attention/detail/workspace.hpp>
 #include <heed/core/detail/math.hpp>
-#include <heed/simd/attention_kernels.hpp>
+#include <heed/kernels/attention_kernels.hpp>
 
 namespace heed::detail {
 

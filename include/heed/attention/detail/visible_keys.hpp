@@ -5,9 +5,9 @@
 
 #include <heed/core/detail/scratch.hpp>
 #include <heed/core/index.hpp>
+#include <heed/kernels/attention_kernels.hpp>
 #include <heed/masks/detail/mask_ref.hpp>
 #include <heed/masks/policy.hpp>
-#include <heed/simd/attention_kernels.hpp>
 
 namespace heed::detail {
 

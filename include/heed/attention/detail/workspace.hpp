@@ -5,8 +5,8 @@
 #include <cstdint>
 
 #include <heed/core/detail/scratch.hpp>
-#include <heed/simd/attention_kernels.hpp>
-#include <heed/simd/backward_kernels.hpp>
+#include <heed/kernels/attention_kernels.hpp>
+#include <heed/kernels/backward_kernels.hpp>
 
 namespace heed::detail {
 

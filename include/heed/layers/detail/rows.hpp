@@ -11,7 +11,7 @@
 #include <heed/core/error.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/core/scalar.hpp>
-#include <heed/simd/row_kernels.hpp>
+#include <heed/kernels/row_kernels.hpp>
 #include <heed/tensor/detail/definitions.hpp>
 #include <heed/tensor/matrix_product.hpp>
 #include <heed/tensor/overlap.hpp>

@@ -6,6 +6,6 @@
 #include <heed/core/config.hpp>
 
 #if HEED_DEFINITIONS
-#include <heed/simd/layer_tables.inl>
+#include <heed/kernels/layer_tables.inl>
 #include <heed/tensor/detail/gemm.inl>
 #endif

@@ -10,7 +10,7 @@
 #include <heed/core/detail/scratch.hpp>
 #include <heed/core/index.hpp>
 #include <heed/core/parallel.hpp>
-#include <heed/simd/product_kernels.hpp>
+#include <heed/kernels/product_kernels.hpp>
 #include <heed/tensor/detail/product_problem.hpp>
 
 namespace heed::detail {

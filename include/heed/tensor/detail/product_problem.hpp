@@ -2,8 +2,8 @@
 #pragma once
 
 #include <heed/core/index.hpp>
-#include <heed/simd/matrix_ref.hpp>
-#include <heed/simd/product_kernels.hpp>
+#include <heed/kernels/matrix_ref.hpp>
+#include <heed/kernels/product_kernels.hpp>
 
 namespace heed::detail {
 

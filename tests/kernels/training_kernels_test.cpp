@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/simd/row_kernels.hpp>
+#include <heed/kernels/row_kernels.hpp>
 
 #include <gtest/gtest.h>
 

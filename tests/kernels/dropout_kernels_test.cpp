@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/simd/attention_kernels.hpp>
+#include <heed/kernels/attention_kernels.hpp>
 
 #include <heed/core/philox.hpp>
 

@@ -5,8 +5,8 @@
 
 #include <heed/core/config.hpp>
 #include <heed/core/index.hpp>
-#include <heed/simd/attention_kernels.hpp>
-#include <heed/simd/matrix_ref.hpp>
+#include <heed/kernels/attention_kernels.hpp>
+#include <heed/kernels/matrix_ref.hpp>
 
 namespace heed::simd {
 

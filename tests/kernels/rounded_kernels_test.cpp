@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/simd/product_kernels.hpp>
+#include <heed/kernels/product_kernels.hpp>
 
 #include <gtest/gtest.h>
 

@@ -3,12 +3,12 @@
 
 // The kernels of layers and training, by instruction set.
 
-#include <heed/simd/base.inl>
-#include <heed/simd/product_kernels.hpp>
-#include <heed/simd/row_kernels.hpp>
+#include <heed/kernels/base.inl>
+#include <heed/kernels/product_kernels.hpp>
+#include <heed/kernels/row_kernels.hpp>
 
 #define HEED_SIMD_PART 3
-#include <heed/simd/each_isa.inl>
+#include <heed/kernels/each_isa.inl>
 
 namespace heed::simd {
 namespace detail {

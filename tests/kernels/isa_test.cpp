@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/simd/isa.hpp>
+#include <heed/kernels/isa.hpp>
 
 #include <sys/wait.h>
 #include <unistd.h>

@@ -5,7 +5,7 @@
 
 #include <heed/core/config.hpp>
 #include <heed/core/index.hpp>
-#include <heed/simd/matrix_ref.hpp>
+#include <heed/kernels/matrix_ref.hpp>
 
 namespace heed::simd {
 

@@ -3,12 +3,12 @@
 
 // The kernels of attention and its backward pass, by instruction set.
 
-#include <heed/simd/attention_kernels.hpp>
-#include <heed/simd/backward_kernels.hpp>
-#include <heed/simd/base.inl>
+#include <heed/kernels/attention_kernels.hpp>
+#include <heed/kernels/backward_kernels.hpp>
+#include <heed/kernels/base.inl>
 
 #define HEED_SIMD_PART 1
-#include <heed/simd/each_isa.inl>
+#include <heed/kernels/each_isa.inl>
 
 namespace heed::simd {
 namespace detail {
@@ -67,7 +67,7 @@ template const HeadRunKernels<double>& head_run_kernels<double>();
 // The kernels of the backward pass.
 
 #define HEED_SIMD_PART 2
-#include <heed/simd/each_isa.inl>
+#include <heed/kernels/each_isa.inl>
 
 namespace heed::simd {
 namespace detail {
@@ -107,7 +107,7 @@ template const HeadGradientKernels<double>& head_gradient_kernels<double>();
 // The kernels for bfloat16 tensors.
 
 #define HEED_SIMD_PART 4
-#include <heed/simd/each_isa.inl>
+#include <heed/kernels/each_isa.inl>
 
 namespace heed::simd {
 namespace detail {

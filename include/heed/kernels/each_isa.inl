@@ -41,21 +41,21 @@ inline namespace HEED_FLAGS_TAG {
 #define HEED_SIMD_NAMESPACE scalar_kernels
 #define HEED_SIMD_BYTES 0
 #define HEED_SIMD_VECTORS 4
-#include <heed/simd/part.inl>
+#include <heed/kernels/part.inl>
 #endif
 
 #if defined(__aarch64__)
 #define HEED_SIMD_NAMESPACE neon_kernels
 #define HEED_SIMD_BYTES 16
 #define HEED_SIMD_VECTORS 4
-#include <heed/simd/part.inl>
+#include <heed/kernels/part.inl>
 #endif
 
 #if defined(__x86_64__)
 #define HEED_SIMD_NAMESPACE sse2_kernels
 #define HEED_SIMD_BYTES 16
 #define HEED_SIMD_VECTORS 2
-#include <heed/simd/part.inl>
+#include <heed/kernels/part.inl>
 
 #if defined(__clang__)
 #pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
@@ -66,7 +66,7 @@ inline namespace HEED_FLAGS_TAG {
 #define HEED_SIMD_NAMESPACE avx2_kernels
 #define HEED_SIMD_BYTES 32
 #define HEED_SIMD_VECTORS 2
-#include <heed/simd/part.inl>
+#include <heed/kernels/part.inl>
 #if defined(__clang__)
 #pragma clang attribute pop
 #pragma clang attribute push( \
@@ -79,7 +79,7 @@ inline namespace HEED_FLAGS_TAG {
 #define HEED_SIMD_NAMESPACE avx512_kernels
 #define HEED_SIMD_BYTES 64
 #define HEED_SIMD_VECTORS 4
-#include <heed/simd/part.inl>
+#include <heed/kernels/part.inl>
 #if defined(__clang__)
 #pragma clang attribute pop
 #else

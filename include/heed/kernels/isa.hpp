@@ -91,7 +91,7 @@ inline Isa choose() {
   throw_invalid_argument("HEED_ISA=", wanted ? wanted : "", ": expected one of ", possible);
 }
 
-/// The choice of this process; the only state of simd/.
+/// The choice of this process; the only state of kernels/.
 inline Isa& chosen() {
   static Isa isa = choose();
   return isa;

@@ -10,8 +10,8 @@
 namespace HEED_SIMD_NAMESPACE {
 
 #if HEED_SIMD_PART == 0
-#include <heed/simd/lanes.inl>
-#include <heed/simd/philox.inl>
+#include <heed/kernels/lanes.inl>
+#include <heed/kernels/philox.inl>
 // The tile: 6 rows by HEED_SIMD_VECTORS vectors of sums stay in registers. The sse2 set has to
 // emulate a fused multiply-add and waits for that, not for loads: 2 rows suffice, and compile
 // faster.
@@ -20,35 +20,35 @@ inline constexpr int tile_rows = 2;
 #else
 inline constexpr int tile_rows = 6;
 #endif
-#include <heed/simd/tile.inl>
+#include <heed/kernels/tile.inl>
 template <class S>
 inline constexpr int tile_stride{HEED_SIMD_VECTORS * S::width};
 #elif HEED_SIMD_PART == 1
-#include <heed/simd/online_softmax.inl>
+#include <heed/kernels/online_softmax.inl>
 // After attend_tile of online_softmax.inl.
-#include <heed/simd/attend_queries.inl>
+#include <heed/kernels/attend_queries.inl>
 // After the Table of attend_queries.inl.
-#include <heed/simd/attend_keys.inl>
-#include <heed/simd/dropout.inl>
+#include <heed/kernels/attend_keys.inl>
+#include <heed/kernels/dropout.inl>
 #if HEED_SIMD_ALL_KERNELS
-#include <heed/simd/short_sequences.inl>
+#include <heed/kernels/short_sequences.inl>
 #endif
 #elif HEED_SIMD_PART == 2
-#include <heed/simd/backward.inl>
+#include <heed/kernels/backward.inl>
 #if HEED_SIMD_ALL_KERNELS
-#include <heed/simd/head_gradient.inl>
+#include <heed/kernels/head_gradient.inl>
 #endif
 #elif HEED_SIMD_PART == 3
-#include <heed/simd/activation.inl>
-#include <heed/simd/gemm.inl>
+#include <heed/kernels/activation.inl>
+#include <heed/kernels/gemm.inl>
 // After activation.inl and gemm.inl.
-#include <heed/simd/rows.inl>
+#include <heed/kernels/rows.inl>
 #elif HEED_SIMD_PART == 4
-#include <heed/simd/bfloat16.inl>
+#include <heed/kernels/bfloat16.inl>
 #if HEED_SIMD_BYTES == 64
-#include <heed/simd/pairs.inl>
+#include <heed/kernels/pairs.inl>
 // After pairs.inl.
-#include <heed/simd/pair_decode.inl>
+#include <heed/kernels/pair_decode.inl>
 #endif
 #endif
 

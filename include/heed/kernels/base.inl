@@ -13,8 +13,8 @@
 #endif
 
 #include <heed/core/index.hpp>
-#include <heed/simd/isa.hpp>
-#include <heed/simd/matrix_ref.hpp>
+#include <heed/kernels/isa.hpp>
+#include <heed/kernels/matrix_ref.hpp>
 
 #define HEED_SIMD_PART 0
-#include <heed/simd/each_isa.inl>
+#include <heed/kernels/each_isa.inl>
