@@ -229,7 +229,7 @@ class PreparedQueries {
   bool checked_ = false;
 };
 
-// The fused backward pass around the instruction-set kernels of simd/: one chunk of keys meets the
+// The fused backward pass around the kernels of kernels/: one chunk of keys meets the
 // queries that see it. Nothing here depends on the instruction set.
 
 /// The destination of one key chunk's contribution to the query gradient of one head: added to

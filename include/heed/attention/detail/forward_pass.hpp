@@ -229,7 +229,7 @@ class PairBlocks {
   Index* kept_ = nullptr;
 };
 
-// The fused forward pass around the instruction-set kernels of simd/: the keys that a block of
+// The fused forward pass around the kernels of kernels/: the keys that a block of
 // queries meets, and their order. Nothing here depends on the instruction set, and no result
 // depends on which queries share a block.
 
