@@ -35,6 +35,19 @@ TEST(Plan, CountsTilesAsTheKernelVisitsThem) {
   EXPECT_EQ(lambda.partial, lambda.tiles());
 }
 
+TEST(Plan, CountsBlocksOfQueriesAStepApart) {
+  const Tensor<float, 2> x({130, 4});  // 65 queries of each parity: two blocks, of 64 and 1
+  const auto strided = plan(x, x, masks::Strided{2});
+  EXPECT_EQ(strided.row_step, 2);
+  EXPECT_EQ(strided.partial, 2 * 2 * 2);
+  EXPECT_EQ(strided.tiles(), strided.partial);
+  // Even queries of the first block meet keys on both sides of 96, as does query 128 alone.
+  const auto causal = plan(x, x, masks::Causal{} & masks::Strided{2}, {.first_query = top_left});
+  EXPECT_EQ(causal.tiles(), 8);
+  EXPECT_EQ(causal.skipped, 0);
+  EXPECT_EQ(plan(x, x, masks::Causal{} & masks::Strided{5}).row_step, 1) << "26 queries a block";
+}
+
 TEST(Plan, RefusesWhatTheCallRefuses) {
   const Tensor<double, 2> q({5, 4});
   EXPECT_THROW(plan(q, Tensor<double, 2>({5, 3}), masks::Full{}), ShapeError);

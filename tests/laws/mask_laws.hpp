@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <heed/masks.hpp>
+#include <heed/masks/detail/mask_ref.hpp>
 
 // What every mask must obey, a user's too: include this, call check_mask_laws(mask, "name").
 

@@ -13,27 +13,37 @@ namespace heed {
 
 namespace detail {
 
+/// Adds the tiles of one block to the counts: `rows` queries from `row` on, the plan's row_step
+/// apart, against all keys.
+template <class T>
+void count_tiles(const AttentionProblem<T>& problem, const MaskRef& mask, Index item, Index head,
+                 Index row, Index rows, AttentionPlan& plan) {
+  const Index keys = problem.key_count_of(item);
+  for (Index key = 0; key < keys; key += simd::key_block) {
+    const Index last_key = smaller(key + simd::key_block, keys) - 1;
+    const Tile tile = tile_of(problem, item, head, row, rows, key, last_key);
+    const Coverage coverage = mask.coverage(tile, plan.row_step);
+    ++(coverage == Coverage::none   ? plan.skipped
+       : coverage == Coverage::full ? plan.full
+                                    : plan.partial);
+  }
+}
+
 /// The plan of a checked call, including the tile counts under its mask.
 template <class T>
 AttentionPlan counted_plan(const AttentionProblem<T>& problem, const MaskRef& mask) {
   AttentionPlan plan = plan_of(problem, mask);
-  const auto last_of = [](Index first, Index step, Index end) {
-    return smaller(first + step, end) - 1;
-  };
-  for (Index item = 0; item < problem.batch(); ++item) {
-    for (Index head = 0; head < problem.heads(); ++head) {
-      for (Index row = 0; row < problem.query_count(); row += simd::query_block) {
-        const Index last_row = last_of(row, simd::query_block, problem.query_count());
-        for (Index key = 0; key < problem.key_count_of(item); key += simd::key_block) {
-          const Index last_key = last_of(key, simd::key_block, problem.key_count_of(item));
-          const Coverage coverage =
-              mask.coverage(tile_of(problem, item, head, row, last_row - row + 1, key, last_key));
-          ++(coverage == Coverage::none   ? plan.skipped
-             : coverage == Coverage::full ? plan.full
-                                          : plan.partial);
-        }
+  const Index count = problem.query_count(), step = plan.row_step;
+  const auto count_head = [&](Index item, Index head) {
+    for (Index first = 0; first < count; first += step * simd::query_block) {
+      for (Index row = first; row < smaller(first + step, count); ++row) {
+        const Index rows = smaller(simd::query_block, parts_of(count - row, step));
+        count_tiles(problem, mask, item, head, row, rows, plan);
       }
     }
+  };
+  for (Index item = 0; item < problem.batch(); ++item) {
+    for (Index head = 0; head < problem.heads(); ++head) count_head(item, head);
   }
   return plan;
 }

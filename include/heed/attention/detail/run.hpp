@@ -32,7 +32,7 @@ struct AttentionPlan {
   Grouping grouping = Grouping::each_head;
   Index heads = 1;                                  // per task
   Index row_step = 1;                               // between the queries of a task
-  Index tasks = 0;                                  // of the call
+  Index tasks = 0;                                  // of the call; 0: not counted yet
   Index threads = 1;                                // that share the tasks
   const char* why = "there is nothing to compute";  // reason for lanes and grouping
   const char* why_products = "all tensors are stored in the scalar type";

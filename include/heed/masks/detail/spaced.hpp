@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include <heed/masks/detail/floor_division.hpp>
 #include <heed/masks/policy.hpp>
 
 namespace heed::detail {
@@ -52,6 +53,44 @@ class Spaced {
     tile.first_query = spread(tile.first_query);
     tile.last_query = tile.first_query + queries - 1;
     return tile;
+  }
+};
+
+/// Strided for every `by`-th query: query origin + i is query origin + i · by there.
+struct SpacedStrided {
+  static constexpr bool depends_on_head = false;
+  Index step;
+  Index origin;
+  Index by;
+
+  bool sees(Index lane, Index key) const {
+    return floor_modulo(origin + lane * by - key, step) == 0;
+  }
+  bool allows(Position at) const { return sees(at.query - origin, at.key); }
+  Coverage coverage(Tile tile) const {
+    if (by % step == 0 && !has_multiple(tile.first_key - origin, tile.last_key - origin, step)) {
+      return Coverage::none;
+    }
+    return step == 1 ? Coverage::full : Coverage::partial;
+  }
+  void lane_words(Tile tile, std::uint64_t* words) const {
+    if (by % step == 0) {  // all queries see the same keys
+      Index before_next = floor_modulo(origin - tile.first_key, step);
+      for (Index key = tile.first_key; key <= tile.last_key; ++key) {
+        *words++ = before_next == 0 ? ~std::uint64_t{0} : 0;
+        before_next = (before_next == 0 ? step : before_next) - 1;
+      }
+      return;
+    }
+    const Index from = tile.first_query - origin, period = step < 64 ? step : 64;
+    for (Index key = tile.first_key; key <= tile.last_key; ++key) {
+      std::uint64_t word = 0;
+      for (Index first = 0; first < period; ++first) {
+        if (!sees(from + first, key)) continue;
+        for (Index lane = first; lane < 64; lane += period) word |= std::uint64_t{1} << lane;
+      }
+      *words++ = word;
+    }
   }
 };
 
