@@ -14,14 +14,11 @@
 
 namespace heed::detail {
 
-template AttentionProblem<float> checked_problem<float>(const Operand<float>&,
-                                                        const Operand<float>&,
-                                                        const Operand<float>&, const Result<float>&,
-                                                        const AttentionOptions<float>&);
-template AttentionProblem<double> checked_problem<double>(const Operand<double>&,
-                                                          const Operand<double>&,
-                                                          const Operand<double>&,
-                                                          const Result<double>&,
-                                                          const AttentionOptions<double>&);
+template AttentionArgs<float> checked_args<float>(const Operand<float>&, const Operand<float>&,
+                                                  const Operand<float>&, const Result<float>&,
+                                                  const AttentionOptions<float>&);
+template AttentionArgs<double> checked_args<double>(const Operand<double>&, const Operand<double>&,
+                                                    const Operand<double>&, const Result<double>&,
+                                                    const AttentionOptions<double>&);
 
 }  // namespace heed::detail

@@ -56,7 +56,7 @@ void refuse(const std::string& what, const std::function<void(Call&)>& change) {
   });
 }
 
-TEST(BackwardProblem, AGoodCallIsTaken) {
+TEST(BackwardArgs, AGoodCallIsTaken) {
   Call call;
   std::fill(call.memory.begin(), call.memory.end(), 0.5f);
   call.run();
@@ -66,7 +66,7 @@ TEST(BackwardProblem, AGoodCallIsTaken) {
   call.run();
 }
 
-TEST(BackwardProblem, ShapesThatDoNotFit) {
+TEST(BackwardArgs, ShapesThatDoNotFit) {
   refuse("queries have a batch of 1, keys of 2", [](Call& call) {
     call.keys = {call.keys.data_handle(), {2, 1, 5, 4}};
   });
@@ -88,7 +88,7 @@ TEST(BackwardProblem, ShapesThatDoNotFit) {
          [](Call& call) { call.grad_values = call.at(9, 1, 4, 2); });
 }
 
-TEST(BackwardProblem, ValuesThatDoNotFit) {
+TEST(BackwardArgs, ValuesThatDoNotFit) {
   refuse("scale must be finite, not NaN", [](Call& call) { call.options.scale = NAN; });
   refuse("first_query",
          [](Call& call) { call.options.first_query = std::numeric_limits<Index>::max(); });
@@ -96,7 +96,7 @@ TEST(BackwardProblem, ValuesThatDoNotFit) {
   EXPECT_THROW(call.run(masks::Padding({1, 2})), ShapeError);
 }
 
-TEST(BackwardProblem, GradientsOfWhatWasNotGivenAreRefused) {
+TEST(BackwardArgs, GradientsOfWhatWasNotGivenAreRefused) {
   const Inputs<float> in({1, 2, 1, 3, 5, 4, 2}, 1);
   const Loss<float> loss({1, 2, 1, 3, 5, 4, 2}, 1);
   const auto message = [&](const AttentionOptions<float>& options,
@@ -134,7 +134,7 @@ TEST(BackwardProblem, GradientsOfWhatWasNotGivenAreRefused) {
             "attention_backward: score_function has no derivative(score, position)");
 }
 
-TEST(BackwardProblem, GradientsThatShareMemoryAreRefused) {
+TEST(BackwardArgs, GradientsThatShareMemoryAreRefused) {
   const auto grad_queries_on = [](auto place) {
     return [=](Call& call) { call.grad_queries = {place(call), {1, 2, 3, 4}}; };
   };

@@ -13,10 +13,10 @@ TEST(BackwardRows, DeltaLogSumExpAndWhoSees) {
   Loss<double> forward(shape, 2);  // any output and log-sum-exp will do
   forward.grad_lse(1, 2, 65) = -std::numeric_limits<double>::infinity();
   Gradients<double> written(shape);
-  const auto problem = detail::checked_backward_problem<double>(
+  const auto args = detail::checked_backward_args<double>(
       in.queries, in.keys, in.values, forward.grad_out, forward.grad_lse, loss.grad_out,
       written.queries, written.keys, written.values, {}, {.grad_log_sum_exp = loss.grad_lse});
-  const detail::BackwardRows<double> rows(problem);
+  const detail::BackwardRows<double> rows(args);
   ASSERT_EQ(rows.blocks(), 2);
   ASSERT_EQ(rows.count(), 12);
   for (Index i = 0; i < 12; ++i) rows.fill(i);

@@ -114,9 +114,9 @@ TEST(BackwardShapes, EveryViewOfEveryGradient) {
   constexpr unsigned which = Changes<double>::all;
   const Inputs<double> in(shape, 3);
   const Loss<double> loss(shape, 3);
-  const Changes<double> changes(shape, 3);
-  const auto expected = fused_changed(shape, in, loss, masks::Causal{}, changes, which);
-  const auto forward = fused(shape, in, masks::Causal{}, changes.options(which));
+  const Changes<double> score_mods(shape, 3);
+  const auto expected = fused_changed(shape, in, loss, masks::Causal{}, score_mods, which);
+  const auto forward = fused(shape, in, masks::Causal{}, score_mods.options(which));
   Tensor<double, 4> bias({110, 70, 4, 2}), queries({70, 2, 4, 24}), keys({110, 12, 2, 2}),
       values({2, 2, 110, 9});
   Tensor<double, 2> relative({19, 8});
@@ -125,12 +125,12 @@ TEST(BackwardShapes, EveryViewOfEveryGradient) {
   const auto query_view = queries.view().permute({1, 2, 0, 3}).slice(3, 0, 24, 2).reverse(3);
   const auto key_view = keys.view().permute({3, 2, 0, 1});
   const auto value_view = values.view().reverse(2);
-  ChangedGradients<double> rest(shape, changes);
+  ChangedGradients<double> rest(shape, score_mods);
   auto wanted = rest.options(which, loss);
   wanted.grad_bias = bias_view;
   wanted.grad_relative_bias = relative_view;
   attention_backward(in.queries, in.keys, in.values, masks::Causal{}, forward.out, forward.lse,
-                     loss.grad_out, query_view, key_view, value_view, changes.options(which),
+                     loss.grad_out, query_view, key_view, value_view, score_mods.options(which),
                      wanted);
   const auto same = [](const auto& view, const Tensor<double, 4>& tensor) {
     return same_bits(Tensor<double, 4>::copy_of(view), tensor);

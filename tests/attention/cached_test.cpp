@@ -11,7 +11,7 @@
 #include <heed/tensor/copy.hpp>
 
 #include "support/bfloat16_cases.hpp"
-#include "support/score_changes.hpp"
+#include "support/score_mods.hpp"
 
 namespace heed::test {
 namespace {
@@ -46,10 +46,10 @@ void expect_same_bits_as_tensors(Index page_size, Index queries, std::uint64_t s
     expected_in.keys = rounded_to_bfloat16(in.keys);
     expected_in.values = rounded_to_bfloat16(in.values);
   }
-  const Changes<float> changes(shape, seed);
+  const Changes<float> score_mods(shape, seed);
   const auto mask = Causal{} & predicate([](Index q, Index k) { return (q + 2 * k) % 5 != 1; });
   for (const unsigned which : {0u, 127u}) {
-    auto options = changes.options(which);
+    auto options = score_mods.options(which);
     const auto expected = fused(shape, expected_in, mask, options);
     Result<float> result(shape);
     options.log_sum_exp = result.lse;

@@ -6,7 +6,7 @@
 
 #include <heed/masks.hpp>
 
-#include "support/score_changes.hpp"
+#include "support/score_mods.hpp"
 
 namespace heed::test {
 namespace {

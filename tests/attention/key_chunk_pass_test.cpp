@@ -15,12 +15,12 @@ TEST(KeyChunkPass, SharesOfChunksAddUpAndGradientsSurviveAPause) {
   const auto forward = fused(shape, in, masks::Causal{});
   const auto expected = fused_gradients(shape, in, loss, masks::Causal{});
   Gradients<float> result(shape);
-  const auto problem = detail::checked_backward_problem<float>(
+  const auto args = detail::checked_backward_args<float>(
       in.queries, in.keys, in.values, forward.out, forward.lse, loss.grad_out, result.queries,
       result.keys, result.values, {}, {.grad_log_sum_exp = loss.grad_lse});
   const masks::Causal causal;
   const MaskRef mask(causal);
-  const detail::BackwardRows<float> rows(problem);
+  const detail::BackwardRows<float> rows(args);
   for (Index i = 0; i < rows.count(); ++i) rows.fill(i);
   std::fill(result.queries.begin(), result.queries.end(), 0.f);
   for (Index first = 0; first < shape.keys; first += detail::backward_chunk) {
@@ -28,7 +28,7 @@ TEST(KeyChunkPass, SharesOfChunksAddUpAndGradientsSurviveAPause) {
     for (const Index head : {0, 1}) {
       Tensor<float, 2> share({shape.queries, shape.head_dim});
       std::vector<unsigned char> written(3, 0);
-      detail::KeyChunkPass<float> pass(problem, mask, rows, 0, 0, first, end);
+      detail::KeyChunkPass<float> pass(args, mask, rows, 0, 0, first, end);
       head == 0 ? pass.begin() : pass.resume();
       pass.take_head(head, {share.data(), written.data()});
       head == 0 ? pass.pause() : pass.finish();

@@ -87,8 +87,8 @@ TEST(Operand, RowsWithinAPageAreReadWhereTheyLieAndOthersCopied) {
   const Pages<float> pages;
   const auto operand = pages.operand<float>(2);
   EXPECT_FALSE(operand.is_view());
-  EXPECT_TRUE(operand.in_one_piece(4, 12));
-  EXPECT_FALSE(operand.in_one_piece(4, 13));
+  EXPECT_TRUE(operand.is_contiguous(4, 12));
+  EXPECT_FALSE(operand.is_contiguous(4, 13));
   EXPECT_EQ(*operand.rows(0, 1, 4, 12, nullptr).data, 96 + 48 + 12);
   expect_rows(operand, 0, 1, 14, 4, pages.number(2, 1));
   EXPECT_EQ(operand.bytes().begin, operand.bytes().end) << "nobody else reaches pages";

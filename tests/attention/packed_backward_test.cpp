@@ -22,15 +22,15 @@ struct Packed {
         shape{1, 4, 2, offsets.back(), offsets.back(), 12, 10},
         in(shape, 811),
         loss(shape, 811),
-        changes(shape, 812) {}
+        score_mods(shape, 812) {}
 
   template <class M>
   ChangedGradients<double> gradients(const M& mask, unsigned which) const {
     Result<double> forward(shape);
-    auto options = changes.options(which);
+    auto options = score_mods.options(which);
     options.log_sum_exp = forward.lse;
     packed_attention(in.queries, in.keys, in.values, offsets, mask, forward.out, options);
-    ChangedGradients<double> result(shape, changes);
+    ChangedGradients<double> result(shape, score_mods);
     packed_attention_backward(in.queries, in.keys, in.values, offsets, mask, forward.out,
                               forward.lse, loss.grad_out, result.tensors.queries,
                               result.tensors.keys, result.tensors.values, options,
@@ -42,13 +42,13 @@ struct Packed {
   Shape shape;
   Inputs<double> in;
   Loss<double> loss;
-  Changes<double> changes;
+  Changes<double> score_mods;
 };
 
 /// Every sequence as a call of its own; what sequences share is added up.
 template <class MaskOf>
 ChangedGradients<double> one_by_one(const Packed& packed, const MaskOf& mask_of, unsigned which) {
-  ChangedGradients<double> whole(packed.shape, packed.changes);
+  ChangedGradients<double> whole(packed.shape, packed.score_mods);
   std::fill(whole.slopes.begin(), whole.slopes.end(), 0);
   std::fill(whole.sinks.begin(), whole.sinks.end(), 0);
   std::fill(whole.relative.begin(), whole.relative.end(), 0);
@@ -69,7 +69,7 @@ ChangedGradients<double> one_by_one(const Packed& packed, const MaskOf& mask_of,
     Loss<double> loss(shape, 0);
     loss.grad_out = copy(packed.loss.grad_out);
     loss.grad_lse = copy(packed.loss.grad_lse);
-    const auto one = fused_changed(shape, in, loss, mask, packed.changes, which);
+    const auto one = fused_changed(shape, in, loss, mask, packed.score_mods, which);
     const auto put = [&](const Tensor<double, 4>& from, Tensor<double, 4>& to) {
       const auto part = of(to);
       for (Index h = 0; h < part.extent(1); ++h) {
@@ -144,7 +144,7 @@ TEST(PackedBackward, UserFunctionsAndDropoutSeeTheSequenceAsForward) {
     move(moved.keys, direction.keys);
     move(moved.values, direction.values);
     Result<double> forward(packed.shape);
-    auto options = packed.changes.options(which);
+    auto options = packed.score_mods.options(which);
     options.log_sum_exp = forward.lse;
     packed_attention(moved.queries, moved.keys, moved.values, packed.offsets, ByNumber{},
                      forward.out, options);

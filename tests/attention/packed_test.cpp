@@ -5,7 +5,7 @@
 
 #include <heed/masks.hpp>
 
-#include "support/score_changes.hpp"
+#include "support/score_mods.hpp"
 
 namespace heed::test {
 namespace {
@@ -19,14 +19,14 @@ TEST(Packed, EverySequenceIsAsAlone) {
   const std::vector<Index> offsets = {0, 5, 5, 6, 140, 203, 300};
   const Shape shape{1, 4, 2, 300, 300, 12, 10};
   const Inputs<float> in(shape, 801);
-  const Changes<float> changes(shape, 802);
+  const Changes<float> score_mods(shape, 802);
   const RestoreSettings restore;
   // Everything but a bias tensor, which belongs to scores and not to sequences; dropout apart,
   // since alone every sequence is number 0.
   for (const unsigned which : {0u, 1u | 2u | 4u | 16u | 32u}) {
     for (const Index threads : {1, 3}) {
       set_thread_count(threads);
-      auto options = changes.options(which);
+      auto options = score_mods.options(which);
       Tensor<float, 4> out({1, 4, 300, 10});
       Tensor<float, 3> lse({1, 4, 300});
       options.log_sum_exp = lse;
@@ -39,7 +39,7 @@ TEST(Packed, EverySequenceIsAsAlone) {
         const auto mask =
             predicate([=](Index q, Index k) { return k <= q && k % 4 != number % 4; });
         const auto alone =
-            attention(of(in.queries), of(in.keys), of(in.values), mask, changes.options(which));
+            attention(of(in.queries), of(in.keys), of(in.values), mask, score_mods.options(which));
         for (Index h = 0; h < 4; ++h) {
           for (Index q = offsets[s]; q < offsets[s + 1]; ++q) {
             ASSERT_EQ(std::memcmp(&alone(0, h, q - offsets[s], 0), &out(0, h, q, 0), 40), 0)

@@ -20,13 +20,13 @@ class PairBlocks : public ::testing::Test {
   }
   Tensor<bfloat16, 4> queries_{Extents<4>{1, 1, 2, 4}}, keys_{Extents<4>{1, 1, 40, 4}};
   Tensor<bfloat16, 4> values_{Extents<4>{1, 1, 40, 3}}, out_{Extents<4>{1, 1, 2, 3}};
-  detail::AttentionProblem<float> problem_ = detail::checked_call<bfloat16>(
+  detail::AttentionArgs<float> args_ = detail::checked_call<bfloat16>(
       queries_.view(), keys_.view(), values_.view(), out_.view(), {});
   RestoreSettings restore_;
 };
 
 TEST_F(PairBlocks, KeysComeInPairsWhateverIsSeen) {
-  const detail::PairBlocks<float> products(problem_, simd::pair_kernels<float>(), 0);
+  const detail::PairBlocks<float> products(args_, simd::pair_kernels<float>(), 0);
   // Keys 5 … 8: their pairs begin at 4, which nobody sees.
   const auto odd = products.bring(0, 0, {5, 4, nullptr, false});
   EXPECT_EQ(odd.count, 5);

@@ -9,7 +9,7 @@
 #include <heed/masks.hpp>
 
 #include "support/bfloat16_cases.hpp"
-#include "support/score_changes.hpp"
+#include "support/score_mods.hpp"
 
 namespace heed::test {
 namespace {
@@ -120,9 +120,9 @@ TEST(Plan, TellsWhyBfloat16IsOrIsNotMultipliedInPairs) {
 
 /// Every plan that fits a call: lanes, grouping, heads, threads.
 template <class T>
-std::vector<AttentionPlan> plans_of(const heed::detail::AttentionProblem<T>& problem,
+std::vector<AttentionPlan> plans_of(const heed::detail::AttentionArgs<T>& args,
                                     const MaskRef& mask) {
-  const AttentionPlan own = heed::detail::plan_of(problem, mask);
+  const AttentionPlan own = heed::detail::plan_of(args, mask);
   std::vector<AttentionPlan> plans;
   const auto add = [&](Lanes lanes, Grouping grouping, Index most, Index row_step = 1) {
     for (Index heads = 1; heads <= (mask.depends_on_head() ? std::min<Index>(1, most) : most);
@@ -139,19 +139,19 @@ std::vector<AttentionPlan> plans_of(const heed::detail::AttentionProblem<T>& pro
       }
     }
   };
-  add(Lanes::queries, Grouping::shared_mask, problem.heads());
+  add(Lanes::queries, Grouping::shared_mask, args.heads());
   for (const Index step : {2, 3, 7}) {
-    if (mask.knows_steps() && !problem.changes.any()) {
-      add(Lanes::queries, Grouping::shared_mask, problem.heads(), step);
+    if (mask.knows_steps() && !args.score_mods.any()) {
+      add(Lanes::queries, Grouping::shared_mask, args.heads(), step);
     }
   }
   if (simd::decode_kernels<T>().attend != nullptr) {
-    const Index sharing = problem.heads() / problem.keys.extent(1);
-    add(Lanes::keys, Grouping::shared_keys, std::min(sharing, 64 / problem.query_count()));
+    const Index sharing = args.heads() / args.keys.extent(1);
+    add(Lanes::keys, Grouping::shared_keys, std::min(sharing, 64 / args.query_count()));
   }
 #if defined(HEED_COMPILED)  // which has kernels for short sequences
-  if (heed::detail::HeadRuns<T>::take(problem)) {
-    add(Lanes::queries, Grouping::one_kernel_call, problem.heads());
+  if (heed::detail::ShortForward<T>::take(args)) {
+    add(Lanes::queries, Grouping::one_kernel_call, args.heads());
   }
 #endif
   return plans;
@@ -170,14 +170,14 @@ void expect_plans_agree(const Inputs<T>& in, const M& mask, AttentionOptions<T> 
   const MaskRef erased(mask);
   const auto run = [&](const AttentionPlan* plan, Tensor<X, 4>& out, Tensor<T, 3>& lse) {
     options.log_sum_exp = lse;
-    const auto problem =
+    const auto args =
         heed::detail::checked_call<X>(q.view(), k.view(), v.view(), out.view(), options);
     if (plan == nullptr) {
-      heed::detail::run_attention(problem, erased);
+      heed::detail::run_attention(args, erased);
     } else {
-      heed::detail::run_planned(problem, erased, *plan);
+      heed::detail::run_planned(args, erased, *plan);
     }
-    return plans_of(problem, erased);
+    return plans_of(args, erased);
   };
   Tensor<X, 4> expected(extents);
   Tensor<T, 3> expected_lse({extents[0], extents[1], extents[2]});

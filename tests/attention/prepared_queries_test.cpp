@@ -16,13 +16,13 @@ TEST(PreparedQueries, AlignedRowsStayWhereTheyAreAndOthersAreCopied) {
   loss.grad_out(0, 0, 66, 2) = INFINITY;
   const auto forward = fused(shape, in, masks::Full{});
   Gradients<float> written(shape);
-  const auto problem = detail::checked_backward_problem<float>(
+  const auto args = detail::checked_backward_args<float>(
       in.queries, in.keys, in.values, forward.out, forward.lse, loss.grad_out, written.queries,
       written.keys, written.values, {}, {});
-  const detail::BackwardRows<float> rows(problem);
+  const detail::BackwardRows<float> rows(args);
   for (Index i = 0; i < rows.count(); ++i) rows.fill(i);
   const auto scratch = detail::BackwardScratch<float>::of_this_thread(2 * lanes, 3, lanes);
-  detail::PreparedQueries<float> queries(problem, rows);
+  detail::PreparedQueries<float> queries(args, rows);
   queries.prepare(scratch, 0, 0, 0, 64);
   EXPECT_EQ(queries.block(false).queries, in.queries.data());
   EXPECT_EQ(queries.block(false).grad_output, scratch.grad_output);

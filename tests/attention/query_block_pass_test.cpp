@@ -18,18 +18,18 @@ TEST(QueryBlockPass, AnyRunOfRowsGivesTheRowsOfTheWhole) {
   Tensor<float, 4> out({1, 2, 100, 9});
   const masks::Causal causal;
   const MaskRef mask(causal);
-  detail::AttentionProblem<float> problem{view_of(in.queries),
-                                          view_of(in.keys),
-                                          view_of(in.values),
-                                          out.view(),
-                                          {},
-                                          1 / std::sqrt(7.f),
-                                          20,
-                                          {},
-                                          {}};
+  detail::AttentionArgs<float> args{view_of(in.queries),
+                                    view_of(in.keys),
+                                    view_of(in.values),
+                                    out.view(),
+                                    {},
+                                    1 / std::sqrt(7.f),
+                                    20,
+                                    {},
+                                    {}};
   for (Index row = 0; row < 100; row += 23) {
     const Index rows = std::min<Index>(23, 100 - row);
-    detail::QueryBlockPass<float>(problem, mask, nullptr, 0, 1, row, rows).run();
+    detail::QueryBlockPass<float>(args, mask, nullptr, 0, 1, row, rows).run();
   }
   EXPECT_EQ(std::memcmp(&out(0, 1, 0, 0), &whole.out(0, 1, 0, 0), 900 * sizeof(float)), 0);
   for (Index i = 0; i < 900; ++i) EXPECT_EQ(out.data()[i], 0.f) << "the other head is untouched";

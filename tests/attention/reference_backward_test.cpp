@@ -97,10 +97,10 @@ TEST(ReferenceBackward, ChangesOfScoresEqualFiniteDifferences) {
   const Loss<T> loss(shape, 6);
   for (unsigned which : {1u, 2u, 4u, 8u, 16u, 32u, 64u, 17u, 95u, 127u}) {
     SCOPED_TRACE("changes " + std::to_string(which));
-    Changes<T> changes(shape, 6, {1, 2, 5, 6});
+    Changes<T> score_mods(shape, 6, {1, 2, 5, 6});
     const auto loss_now = [&] {
       Result<T> result(shape);
-      auto options = changes.options(which);
+      auto options = score_mods.options(which);
       options.log_sum_exp = result.lse;
       reference_attention(in.queries, in.keys, in.values, Causal{}, result.out, options);
       T sum = 0;
@@ -112,7 +112,7 @@ TEST(ReferenceBackward, ChangesOfScoresEqualFiniteDifferences) {
       }
       return sum;
     };
-    const auto gradients = reference_changed(shape, in, loss, Causal{}, changes, which);
+    const auto gradients = reference_modified(shape, in, loss, Causal{}, score_mods, which);
     const auto check = [&](const char* name, auto& values, const auto& gradient) {
       const T h = 1e-3L;
       T norm = 0, worst = 0;
@@ -134,10 +134,11 @@ TEST(ReferenceBackward, ChangesOfScoresEqualFiniteDifferences) {
     check("queries", in.queries, gradients.tensors.queries);
     check("keys", in.keys, gradients.tensors.keys);
     check("values", in.values, gradients.tensors.values);
-    if (which & Changes<T>::alibi) check("slopes", changes.slopes, gradients.slopes);
-    if (which & Changes<T>::relative) check("relative", changes.relative_table, gradients.relative);
-    if (which & Changes<T>::bias) check("bias", changes.bias_table, gradients.bias);
-    if (which & Changes<T>::sinks) check("sinks", changes.sink_scores, gradients.sinks);
+    if (which & Changes<T>::alibi) check("slopes", score_mods.slopes, gradients.slopes);
+    if (which & Changes<T>::relative)
+      check("relative", score_mods.relative_table, gradients.relative);
+    if (which & Changes<T>::bias) check("bias", score_mods.bias_table, gradients.bias);
+    if (which & Changes<T>::sinks) check("sinks", score_mods.sink_scores, gradients.sinks);
   }
 }
 

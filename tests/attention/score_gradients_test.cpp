@@ -83,12 +83,12 @@ TYPED_TEST(ScoreGradients, ThreadsChangeNoBit) {
   const Loss<T> loss(shape, 9);
   const unsigned all = Changes<T>::all;
   for (const Extents<4>& bias : {Extents<4>{1, 4, 150, 500}, Extents<4>{1, 1, 1, 500}}) {
-    const Changes<T> changes(shape, 9, bias);
+    const Changes<T> score_mods(shape, 9, bias);
     set_thread_count(1);
-    const auto expected = fused_changed(shape, in, loss, Causal{}, changes, all);
+    const auto expected = fused_changed(shape, in, loss, Causal{}, score_mods, all);
     for (const Index threads : {2, 3, 7, 8}) {
       set_thread_count(threads);
-      fused_changed(shape, in, loss, Causal{}, changes, all)
+      fused_changed(shape, in, loss, Causal{}, score_mods, all)
           .with(expected, all, [&](const char* name, const auto& got, const auto& want) {
             EXPECT_EQ(std::memcmp(got.data(), want.data(), got.size() * sizeof(T)), 0)
                 << name << " threads " << threads;
@@ -110,13 +110,13 @@ TYPED_TEST(ScoreGradients, MaskedAndBlindDataReachNoGradient) {
   };
   Inputs<T> in(shape, 10);
   Loss<T> loss(shape, 10);
-  Changes<T> changes(shape, 10);
-  const auto expected = fused_changed(shape, in, loss, Some{}, changes, all);
+  Changes<T> score_mods(shape, 10);
+  const auto expected = fused_changed(shape, in, loss, Some{}, score_mods, all);
   for (Index key = 0; key < shape.keys; ++key) {
     for (Index q = 0; q < shape.queries; ++q) {
       // By default query 99 stands on key 149.
       if (Some{}.allows({0, 0, q + 50, key})) continue;
-      for (Index h = 0; h < 2; ++h) changes.bias_table(0, h, q, key) = nan;
+      for (Index h = 0; h < 2; ++h) score_mods.bias_table(0, h, q, key) = nan;
     }
     if (key % 3 == 1) continue;
     for (Index d = 0; d < 8; ++d) in.keys(0, 0, key, d) = nan;
@@ -129,7 +129,7 @@ TYPED_TEST(ScoreGradients, MaskedAndBlindDataReachNoGradient) {
       for (Index d = 0; d < 5; ++d) loss.grad_out(0, h, q, d) = nan;
     }
   }
-  fused_changed(shape, in, loss, Some{}, changes, all)
+  fused_changed(shape, in, loss, Some{}, score_mods, all)
       .with(expected, all, [&](const char* name, const auto& got, const auto& want) {
         EXPECT_EQ(std::memcmp(got.data(), want.data(), got.size() * sizeof(T)), 0) << name;
       });
@@ -139,8 +139,8 @@ TEST(ScoreGradientsSums, RowsOfTheBiasGradientAddUpToTheGradientOfTheLogSumExp) 
   const Shape shape{1, 1, 1, 80, 130, 8, 5};
   const Inputs<double> in(shape, 11);
   const Loss<double> loss(shape, 11);
-  const Changes<double> changes(shape, 11);
-  const auto result = fused_changed(shape, in, loss, Causal{}, changes, Changes<double>::bias);
+  const Changes<double> score_mods(shape, 11);
+  const auto result = fused_changed(shape, in, loss, Causal{}, score_mods, Changes<double>::bias);
   for (Index q = 0; q < shape.queries; ++q) {
     double sum = 0;
     for (Index key = 0; key < shape.keys; ++key) sum += result.bias(0, 0, q, key);

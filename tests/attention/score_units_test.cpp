@@ -9,16 +9,16 @@ namespace heed::detail {
 namespace {
 
 TEST(ScoreUnits, QueriesAreMultipliedIntoTheKernelsUnits) {
-  AttentionProblem<double> problem;
-  problem.scale = 0.5;
-  EXPECT_DOUBLE_EQ(query_factor(problem), 0.5 * bits_per_nat);
-  problem.changes.softcap = 10;
-  EXPECT_DOUBLE_EQ(query_factor(problem), 0.1 * bits_per_nat);
+  AttentionArgs<double> args;
+  args.scale = 0.5;
+  EXPECT_DOUBLE_EQ(query_factor(args), 0.5 * bits_per_nat);
+  args.score_mods.softcap = 10;
+  EXPECT_DOUBLE_EQ(query_factor(args), 0.1 * bits_per_nat);
   const auto same = [](double score, Position) { return score; };
-  problem.changes.function = same;
-  EXPECT_DOUBLE_EQ(query_factor(problem), 0.1 * bits_per_nat) << "the softcap comes first";
-  problem.changes.softcap = 0;
-  EXPECT_EQ(query_factor(problem), 0.5) << "a function sees natural units";
+  args.score_mods.function = same;
+  EXPECT_DOUBLE_EQ(query_factor(args), 0.1 * bits_per_nat) << "the softcap comes first";
+  args.score_mods.softcap = 0;
+  EXPECT_EQ(query_factor(args), 0.5) << "a function sees natural units";
   EXPECT_DOUBLE_EQ(bits_per_nat * nats_per_bit, 1);
 }
 

@@ -33,9 +33,9 @@ TEST(WidenedTensor, KnowsTheMemoryItCopied) {
   Tensor<float, 4> memory({1, 1, 2, 4}), other({1, 1, 2, 4});
   const TensorView<bfloat16, 2> narrow(reinterpret_cast<bfloat16*>(memory.data()), {4, 4});
   const WidenedTensor<float> copy(narrow);
-  EXPECT_NO_THROW(copy.check_apart("call", "out", other.view(), "keys"));
+  EXPECT_NO_THROW(copy.check_no_alias("call", "out", other.view(), "keys"));
   try {
-    copy.check_apart("call", "out", memory.view(), "keys");
+    copy.check_no_alias("call", "out", memory.view(), "keys");
     FAIL() << "an overlap was not found";
   } catch (const ShapeError& error) {
     EXPECT_EQ(std::string(error.what()), "call: out overlaps keys");

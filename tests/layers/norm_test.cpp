@@ -30,7 +30,7 @@ TEST(Norm, ARowHasTheSameBitsInAnyShape) {
   const auto heads = x.view().split(2, 4);
   Norm<double>::Saved saved, saved_head;
   const auto y = norm.forward(heads, saved);
-  auto gradients = zeros_like(norm), head_gradients = gradients;
+  auto gradients = zeros_like(norm), short_backward = gradients;
   const auto grad_x = norm.backward(heads, saved, gradients);
   for (Index head = 0; head < 3; ++head) {
     const auto of_head = [&](const Tensor<double, 4>& all) {
@@ -38,10 +38,10 @@ TEST(Norm, ARowHasTheSameBitsInAnyShape) {
     };
     const auto x_of_head = Tensor<double, 3>::copy_of(heads.select(2, head));
     EXPECT_TRUE(same_bits(norm.forward(x_of_head, saved_head), of_head(y))) << head;
-    EXPECT_TRUE(same_bits(norm.backward(x_of_head, saved_head, head_gradients), of_head(grad_x)))
+    EXPECT_TRUE(same_bits(norm.backward(x_of_head, saved_head, short_backward), of_head(grad_x)))
         << head;
   }
-  for (Index i = 0; i < 4; ++i) EXPECT_NEAR(gradients.weight[i], head_gradients.weight[i], 1e-12);
+  for (Index i = 0; i < 4; ++i) EXPECT_NEAR(gradients.weight[i], short_backward.weight[i], 1e-12);
 }
 
 TEST(Norm, TheNamedKindsAreTheSameNorms) {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "support/backward_cases.hpp"
-#include "support/score_changes.hpp"
+#include "support/score_mods.hpp"
 
 namespace heed::test {
 
@@ -72,8 +72,8 @@ ChangedGradients<T> fused_changed(const Shape& shape, const Inputs<T>& in, const
 
 /// The references, forward and backward.
 template <class T, class M>
-ChangedGradients<T> reference_changed(const Shape& shape, const Inputs<T>& in, const Loss<T>& loss,
-                                      const M& mask, const Changes<T>& changes, unsigned which) {
+ChangedGradients<T> reference_modified(const Shape& shape, const Inputs<T>& in, const Loss<T>& loss,
+                                       const M& mask, const Changes<T>& changes, unsigned which) {
   Result<T> forward(shape);
   auto options = changes.options(which);
   options.log_sum_exp = forward.lse;
@@ -114,7 +114,7 @@ void expect_changed_gradients(const Shape& shape, const M& mask, unsigned which,
   const Changes<T> changes(shape, which, bias_extents);
   const auto wide = changes.template as<W>();
   const auto expected =
-      reference_changed<W>(shape, widened<W>(in), widened<W>(loss), mask, wide, which);
+      reference_modified<W>(shape, widened<W>(in), widened<W>(loss), mask, wide, which);
   double lse = 0;
   for (const T value : fused(shape, in, mask, changes.options(which)).lse) {
     if (std::isfinite(value)) lse = std::max(lse, std::fabs(static_cast<double>(value)));

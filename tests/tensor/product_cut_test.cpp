@@ -10,7 +10,7 @@
 namespace heed::detail {
 namespace {
 
-TEST(ProductCut, PiecesCoverEveryPanelAndRowOnce) {
+TEST(ProductCut, TasksCoverEveryPanelAndRowOnce) {
   const test::RestoreSettings restore;
   for (const Index threads : {1, 2, 3, 8}) {
     set_thread_count(threads);
@@ -21,12 +21,12 @@ TEST(ProductCut, PiecesCoverEveryPanelAndRowOnce) {
         std::vector<int> seen(static_cast<std::size_t>(rows * panels), 0);
         const ProductCut cut(rows, columns, wanted);
         for (Index i = 0; i < cut.count(); ++i) {
-          const auto piece = cut.piece(i);
-          ASSERT_LE(piece.last - piece.first, ProductCut::max_group);
-          ASSERT_LT(piece.first, piece.last);
-          ASSERT_LT(piece.row, piece.end) << "a piece of nothing";
-          for (Index panel = piece.first; panel < piece.last; ++panel) {
-            for (Index row = piece.row; row < piece.end; ++row) {
+          const auto task = cut.task(i);
+          ASSERT_LE(task.last - task.first, ProductCut::max_group);
+          ASSERT_LT(task.first, task.last);
+          ASSERT_LT(task.row, task.end) << "a task of nothing";
+          for (Index panel = task.first; panel < task.last; ++panel) {
+            for (Index row = task.row; row < task.end; ++row) {
               ++seen[static_cast<std::size_t>(panel * rows + row)];
             }
           }
@@ -38,7 +38,7 @@ TEST(ProductCut, PiecesCoverEveryPanelAndRowOnce) {
   }
 }
 
-TEST(ProductCut, AsManyPiecesAsWantedWhereThereAre) {
+TEST(ProductCut, AsManyTasksAsWantedWhereThereAre) {
   EXPECT_EQ(ProductCut(1, 128, 1).count(), 1);
   EXPECT_EQ(ProductCut(1, 128, 2).count(), 2);
   EXPECT_GE(ProductCut(512, 512, 4).count(), 4);

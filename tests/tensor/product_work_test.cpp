@@ -18,8 +18,8 @@ TEST(ProductWork, SmallWorkStaysOnOneThreadAndLargeWorkDoesNot) {
   for (int i = 0; i < 4; ++i) large.add(1, 2048, 512);  // each for itself is not large
   EXPECT_TRUE(large.parallel());
   EXPECT_FALSE(large.is_small());
-  EXPECT_EQ(small.pieces(), 4);
-  EXPECT_EQ(large.pieces(), 12);
+  EXPECT_EQ(small.tasks(), 4);
+  EXPECT_EQ(large.tasks(), 12);
   set_thread_count(1);
   EXPECT_FALSE(large.parallel());
 }

@@ -22,24 +22,25 @@ namespace detail {
 
 /// attention_backward for bfloat16 tensors, widened to T.
 template <class T, class M, class Lse, class GradQ, class GradK, class GradV>
-void narrow_backward(const WidenedTensor<T>& queries, const WidenedTensor<T>& keys,
-                     const WidenedTensor<T>& values, const M& mask, const WidenedTensor<T>& output,
-                     const Lse& log_sum_exp, const WidenedTensor<T>& grad_output,
-                     GradQ& grad_queries, GradK& grad_keys, GradV& grad_values,
-                     const AttentionOptions<T>& options, const GradientOptions<T>& gradients) {
-  const auto problem = checked_backward_problem<T>(
+void bfloat16_backward(const WidenedTensor<T>& queries, const WidenedTensor<T>& keys,
+                       const WidenedTensor<T>& values, const M& mask,
+                       const WidenedTensor<T>& output, const Lse& log_sum_exp,
+                       const WidenedTensor<T>& grad_output, GradQ& grad_queries, GradK& grad_keys,
+                       GradV& grad_values, const AttentionOptions<T>& options,
+                       const GradientOptions<T>& gradients) {
+  const auto args = checked_backward_args<T>(
       queries.view(), keys.view(), values.view(), output.view(), log_sum_exp, grad_output.view(),
       grad_queries, grad_keys, grad_values, options, gradients);
-  for_each_written(problem, [&](const char* name, const auto& written) {
+  for_each_written(args, [&](const char* name, const auto& written) {
     const char* call = "attention_backward";
-    queries.check_apart(call, name, written, "queries");
-    keys.check_apart(call, name, written, "keys");
-    values.check_apart(call, name, written, "values");
-    output.check_apart(call, name, written, "output");
-    grad_output.check_apart(call, name, written, "grad_output");
+    queries.check_no_alias(call, name, written, "queries");
+    keys.check_no_alias(call, name, written, "keys");
+    values.check_no_alias(call, name, written, "values");
+    output.check_no_alias(call, name, written, "output");
+    grad_output.check_no_alias(call, name, written, "grad_output");
   });
-  check_mask_fits(mask, problem.forward);
-  run_backward(problem, MaskRef(mask));
+  check_mask_fits(mask, args.forward);
+  run_backward(args, MaskRef(mask));
 }
 
 template <class Q>
@@ -103,15 +104,15 @@ void attention_backward(const Q& queries, const K& keys, const V& values, const 
     return;
   } else if constexpr (std::is_same_v<ValueOf<Q>, bfloat16>) {
     using Wide = detail::WidenedTensor<float>;
-    detail::narrow_backward<float>(Wide(queries), Wide(keys), Wide(values), mask, Wide(output),
-                                   log_sum_exp, Wide(grad_output), grad_queries, grad_keys,
-                                   grad_values, options, gradients);
+    detail::bfloat16_backward<float>(Wide(queries), Wide(keys), Wide(values), mask, Wide(output),
+                                     log_sum_exp, Wide(grad_output), grad_queries, grad_keys,
+                                     grad_values, options, gradients);
   } else {
-    const auto problem = detail::checked_backward_problem<ValueOf<Q>>(
+    const auto args = detail::checked_backward_args<ValueOf<Q>>(
         queries, keys, values, output, log_sum_exp, grad_output, grad_queries, grad_keys,
         grad_values, options, gradients);
-    detail::check_mask_fits(mask, problem.forward);
-    detail::run_backward(problem, MaskRef(mask));
+    detail::check_mask_fits(mask, args.forward);
+    detail::run_backward(args, MaskRef(mask));
   }
 }
 template <class Q, class K, class V, detail::TakesResult Out, class Lse, class GradOut, class GradQ,

@@ -201,21 +201,20 @@ Index best_block(const Sum* gates, const bool* open, Index first, Index past) {
 
 /// The choices of one head's queries, in the format of ContentBlocks::made.
 template <class T, MaskPolicy M>
-void choose_blocks(const AttentionProblem<T>& problem, const M& mask, Index item, Index head,
-                   Index block, Index count, std::uint64_t* choices) {
-  const Index keys = problem.key_count_of(item),
-              block_words = ContentBlocks::words_per_block(problem.query_count());
-  const auto head_keys = problem.keys.view().select(0, item).select(0, problem.key_head(head));
+void choose_blocks(const AttentionArgs<T>& args, const M& mask, Index item, Index head, Index block,
+                   Index count, std::uint64_t* choices) {
+  const Index keys = args.key_count_of(item),
+              block_words = ContentBlocks::words_per_block(args.query_count());
+  const auto head_keys = args.keys.view().select(0, item).select(0, args.key_head(head));
   BlockMeans<T> means(head_keys.slice(0, 0, keys), block);
   Tensor<SumOf<T>, 1> gates({means.blocks()});
   Tensor<bool, 1> open({means.blocks()});
-  for (Index row = 0; row < problem.query_count(); ++row) {
-    const Index query = problem.first_query_of(item) + row;
+  for (Index row = 0; row < args.query_count(); ++row) {
+    const Index query = args.first_query_of(item) + row;
     const Index own = query < 0 || query >= keys ? -1 : query / block;
     Index first = means.blocks(), past = 0, left = 0;
     for (Index column = 0; column < means.blocks(); ++column) {
-      open(column) =
-          means.look(mask, position_of(problem, item, head, row, 0), column, column != own);
+      open(column) = means.look(mask, position_of(args, item, head, row, 0), column, column != own);
       if (!open(column)) continue;
       first = smaller(first, column);
       past = column + 1;
@@ -231,7 +230,7 @@ void choose_blocks(const AttentionProblem<T>& problem, const M& mask, Index item
       --left;
     }
     if (left > 0) {
-      const auto head_queries = problem.queries.view().select(0, item).select(0, head);
+      const auto head_queries = args.queries.view().select(0, item).select(0, head);
       means.gates([&](Index d) { return head_queries(row, d); }, first, past, gates.data());
     }
     for (; left > 0; --left) take(best_block(gates.data(), open.data(), first, past));
@@ -239,15 +238,14 @@ void choose_blocks(const AttentionProblem<T>& problem, const M& mask, Index item
 }
 
 template <class T, class M>
-ContentBlocks chosen(const AttentionProblem<T>& problem, const M& mask, Index block, Index count) {
-  const MaskShape shape = mask_shape_of(problem);
+ContentBlocks chosen(const AttentionArgs<T>& args, const M& mask, Index block, Index count) {
+  const MaskShape shape = mask_shape_of(args);
   block = smaller(block, larger(1, shape.keys));  // a larger block is the same block
   return ContentBlocks::made(
       shape, block,
-      SharedArray<Index>::made(shape.batch,
-                               [&](Index item) { return problem.first_query_of(item); }),
+      SharedArray<Index>::made(shape.batch, [&](Index item) { return args.first_query_of(item); }),
       [&](Index item, Index head, std::uint64_t* choices) {
-        choose_blocks<T>(problem, mask, item, head, block, count, choices);
+        choose_blocks<T>(args, mask, item, head, block, count, choices);
       });
 }
 
@@ -275,8 +273,8 @@ auto block_top_k(const Q& queries, const K& keys, const M& mask, Index block, In
     if (block < 1 || count < 1) {
       throw_shape_error("block_top_k: ", count, " blocks of ", block, "; both must be at least 1");
     }
-    const auto problem = detail::weights_problem(queries, keys, mask, options);
-    return masks::And<M, ContentBlocks>{mask, detail::chosen(problem, mask, block, count)};
+    const auto args = detail::weights_args(queries, keys, mask, options);
+    return masks::And<M, ContentBlocks>{mask, detail::chosen(args, mask, block, count)};
   } else {
     return masks::Full{};
   }

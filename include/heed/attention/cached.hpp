@@ -40,17 +40,17 @@ auto with_forgotten(const Cache& cache, const M& mask, const Run& run) {
 
 /// The checked call of queries against a cache of `lengths` tokens, whose pages `tables` will list.
 template <class Q, class Cache, class M, class Out, class T>
-AttentionProblem<T> cache_call(const Q& queries, const Cache& cache, std::span<const Index> lengths,
-                               const Tensor<const Index*, 1>& tables, const M& mask, const Out& out,
-                               AttentionOptions<T> options) {
+AttentionArgs<T> cache_call(const Q& queries, const Cache& cache, std::span<const Index> lengths,
+                            const Tensor<const Index*, 1>& tables, const M& mask, const Out& out,
+                            AttentionOptions<T> options) {
   Index longest = 0;
   for (const Index length : lengths) longest = larger(longest, length);
   options.key_counts = OwnedArray<Index>::borrowed(lengths);
-  auto problem =
+  auto args =
       checked_call<ValueOf<Q>>(as_rank_4(view_of(queries)), cache.template keys<T>(tables, longest),
                                cache.template values<T>(tables, longest), out, options);
-  check_mask_fits(mask, problem);
-  return problem;
+  check_mask_fits(mask, args);
+  return args;
 }
 
 /// Attention over a cache that will hold `lengths` tokens after `append()`, which is called after
@@ -61,11 +61,11 @@ void attend_to_cache(const Q& queries, const KeyValueCache<Held, Stored>& cache,
                      const AttentionOptions<T>& options, const Append& append) {
   if constexpr (expect_cache<Q, Held, Stored>()) {
     Tensor<const Index*, 1> tables({cache.shape().batch});
-    const auto problem =
+    const auto args =
         cache_call(queries, cache, lengths, tables, mask, as_rank_4(view_of(out)), options);
     append();
     cache.find_pages(tables);
-    with_forgotten(cache, mask, [&](const MaskRef& kept) { run_attention(problem, kept); });
+    with_forgotten(cache, mask, [&](const MaskRef& kept) { run_attention(args, kept); });
   }
 }
 

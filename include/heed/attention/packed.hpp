@@ -60,12 +60,12 @@ inline void check_offsets(const char* name, std::span<const Index> offsets, Inde
 }
 
 template <class T>
-AttentionProblem<T> one_sequence(const AttentionProblem<T>& packed, const PackedOffsets& offsets,
-                                 Index sequence) {
+AttentionArgs<T> one_sequence(const AttentionArgs<T>& packed, const PackedOffsets& offsets,
+                              Index sequence) {
   const auto at = static_cast<std::size_t>(sequence);
   const Index first = offsets.queries[at], last = offsets.queries[at + 1];
   const Index first_key = offsets.keys[at], last_key = offsets.keys[at + 1];
-  AttentionProblem<T> one = packed;
+  AttentionArgs<T> one = packed;
   one.queries = packed.queries.slice(first, last);
   one.out = packed.out.slice(first, last);
   one.keys = packed.keys.slice(first_key, last_key);
@@ -77,7 +77,7 @@ AttentionProblem<T> one_sequence(const AttentionProblem<T>& packed, const Packed
 
 /// Refuses a call that cannot be split by sequence.
 template <class T>
-void check_packed(const AttentionProblem<T>& packed, const PackedOffsets& offsets,
+void check_packed(const AttentionArgs<T>& packed, const PackedOffsets& offsets,
                   const AttentionOptions<T>& options) {
   check_offsets("query", offsets.queries, packed.query_count());
   check_offsets("key", offsets.keys, packed.key_count());
@@ -95,7 +95,7 @@ void check_packed(const AttentionProblem<T>& packed, const PackedOffsets& offset
 /// The shape a mask has to fit: the size of the largest sequence and the range of all query
 /// positions.
 template <class T>
-MaskShape packed_mask_shape(const AttentionProblem<T>& packed, const PackedOffsets& offsets) {
+MaskShape packed_mask_shape(const AttentionArgs<T>& packed, const PackedOffsets& offsets) {
   MaskShape all{offsets.count(), packed.heads(), 0, 0};
   for (Index s = 0; s < offsets.count(); ++s) {
     const MaskShape one = mask_shape_of(one_sequence(packed, offsets, s));
@@ -203,12 +203,12 @@ class SequenceSum {
 };
 
 template <class T>
-BackwardProblem<T> one_sequence(const BackwardProblem<T>& packed, const PackedOffsets& offsets,
-                                Index sequence) {
+BackwardArgs<T> one_sequence(const BackwardArgs<T>& packed, const PackedOffsets& offsets,
+                             Index sequence) {
   const auto at = static_cast<std::size_t>(sequence);
   const Index first = offsets.queries[at], last = offsets.queries[at + 1];
   const Index first_key = offsets.keys[at], last_key = offsets.keys[at + 1];
-  BackwardProblem<T> one = packed;
+  BackwardArgs<T> one = packed;
   one.forward = one_sequence(packed.forward, offsets, sequence);
   one.output = packed.output.slice(2, first, last);
   one.log_sum_exp = packed.log_sum_exp.slice(2, first, last);
@@ -224,7 +224,7 @@ BackwardProblem<T> one_sequence(const BackwardProblem<T>& packed, const PackedOf
 
 /// Runs the sequences in order and sums the gradients they share.
 template <class T>
-void run_packed_sums(const BackwardProblem<T>& packed, const PackedOffsets& offsets,
+void run_packed_sums(const BackwardArgs<T>& packed, const PackedOffsets& offsets,
                      const MaskRef& mask) {
   const auto row_of = [](std::span<T> values) {
     return TensorView<T, 1>(values).with_leading_axis();
@@ -264,7 +264,7 @@ void packed_attention_backward(const Q& queries, const K& keys, const V& values,
   if constexpr (detail::expect_backward<Options, M, Q, K, V, Out, Lse, GradOut, GradQ, GradK,
                                         GradV>()) {
     static_assert(Scalar<ValueOf<Q>>, "packed_attention_backward computes in float or double");
-    const auto packed = detail::checked_backward_problem<ValueOf<Q>>(
+    const auto packed = detail::checked_backward_args<ValueOf<Q>>(
         queries, keys, values, output, log_sum_exp, grad_output, grad_queries, grad_keys,
         grad_values, options, gradients);
     detail::check_packed(packed.forward, offsets, options);

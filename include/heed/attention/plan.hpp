@@ -16,12 +16,12 @@ namespace detail {
 /// Adds the tiles of one block to the counts: `rows` queries from `row` on, the plan's row_step
 /// apart, against all keys.
 template <class T>
-void count_tiles(const AttentionProblem<T>& problem, const MaskRef& mask, Index item, Index head,
+void count_tiles(const AttentionArgs<T>& args, const MaskRef& mask, Index item, Index head,
                  Index row, Index rows, AttentionPlan& plan) {
-  const Index keys = problem.key_count_of(item);
+  const Index keys = args.key_count_of(item);
   for (Index key = 0; key < keys; key += simd::key_block) {
     const Index last_key = smaller(key + simd::key_block, keys) - 1;
-    const Tile tile = tile_of(problem, item, head, row, rows, key, last_key);
+    const Tile tile = tile_of(args, item, head, row, rows, key, last_key);
     const Coverage coverage = mask.coverage(tile, plan.row_step);
     ++(coverage == Coverage::none   ? plan.skipped
        : coverage == Coverage::full ? plan.full
@@ -31,19 +31,19 @@ void count_tiles(const AttentionProblem<T>& problem, const MaskRef& mask, Index 
 
 /// The plan of a checked call, including the tile counts under its mask.
 template <class T>
-AttentionPlan counted_plan(const AttentionProblem<T>& problem, const MaskRef& mask) {
-  AttentionPlan plan = plan_of(problem, mask);
-  const Index count = problem.query_count(), step = plan.row_step;
+AttentionPlan counted_plan(const AttentionArgs<T>& args, const MaskRef& mask) {
+  AttentionPlan plan = plan_of(args, mask);
+  const Index count = args.query_count(), step = plan.row_step;
   const auto count_head = [&](Index item, Index head) {
     for (Index first = 0; first < count; first += step * simd::query_block) {
       for (Index row = first; row < smaller(first + step, count); ++row) {
         const Index rows = smaller(simd::query_block, parts_of(count - row, step));
-        count_tiles(problem, mask, item, head, row, rows, plan);
+        count_tiles(args, mask, item, head, row, rows, plan);
       }
     }
   };
-  for (Index item = 0; item < problem.batch(); ++item) {
-    for (Index head = 0; head < problem.heads(); ++head) count_head(item, head);
+  for (Index item = 0; item < args.batch(); ++item) {
+    for (Index head = 0; head < args.heads(); ++head) count_head(item, head);
   }
   return plan;
 }
@@ -64,10 +64,10 @@ AttentionPlan plan(const Q& queries, const K& keys, const V& values, const M& ma
     const auto value_view = detail::as_rank_4(view_of(values));
     const TensorView<ValueOf<Q>, 4> no_memory(
         nullptr, detail::with_width(query_view.extents(), value_view.extent(3)));
-    const auto problem = detail::checked_call<ValueOf<Q>>(
-        query_view, detail::as_rank_4(view_of(keys)), value_view, no_memory, options);
-    detail::check_mask_fits(mask, problem);
-    return detail::counted_plan(problem, MaskRef(mask));
+    const auto args = detail::checked_call<ValueOf<Q>>(query_view, detail::as_rank_4(view_of(keys)),
+                                                       value_view, no_memory, options);
+    detail::check_mask_fits(mask, args);
+    return detail::counted_plan(args, MaskRef(mask));
   } else {
     return {};
   }
@@ -89,10 +89,10 @@ AttentionPlan plan(const Q& queries, const KeyValueCache<Held, Stored>& cache, c
       const TensorView<ValueOf<Q>, 4> no_memory(
           nullptr, detail::with_width(detail::as_rank_4(view_of(queries)).extents(),
                                       cache.shape().value_dim));
-      const auto problem =
+      const auto args =
           detail::cache_call(queries, cache, cache.lengths(), tables, mask, no_memory, options);
       return detail::with_forgotten(
-          cache, mask, [&](const MaskRef& kept) { return detail::counted_plan(problem, kept); });
+          cache, mask, [&](const MaskRef& kept) { return detail::counted_plan(args, kept); });
     }
   }
   return {};

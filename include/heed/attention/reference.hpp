@@ -21,53 +21,54 @@ namespace detail {
 /// scale · q · k. The kernels scale the queries first; where that overflows in their units, the
 /// result here is the same ±inf or NaN.
 template <class T>
-T reference_product(const AttentionProblem<T>& problem, const Position& at, Index query) {
-  const T factor = query_factor(problem);
+T reference_product(const AttentionArgs<T>& args, const Position& at, Index query) {
+  const T factor = query_factor(args);
   T dot = 0, bits = 0;
-  for (Index d = 0; d < problem.head_dim(); ++d) {
-    const T q = problem.queries(at.batch, at.head, query, d);
-    const T k = problem.keys(at.batch, problem.key_head(at.head), at.key, d);
+  for (Index d = 0; d < args.head_dim(); ++d) {
+    const T q = args.queries(at.batch, at.head, query, d);
+    const T k = args.keys(at.batch, args.key_head(at.head), at.key, d);
     dot += q * k;
     bits += q * factor * k;
   }
   if (!(bits - bits == T{0})) return bits;
-  const T score = dot * problem.scale;
+  const T score = dot * args.scale;
   if (score - score == T{0}) return score;
-  return factor == T{0} ? T{0} : bits * (problem.scale / factor);
+  return factor == T{0} ? T{0} : bits * (args.scale / factor);
 }
 
 /// The sum of a score and a bias; ±inf where the kernels' units, which are larger, have overflowed.
 template <class T>
-T reference_sum(const AttentionProblem<T>& problem, T score, T bias) {
-  if (problem.changes.function.given()) return score + bias;
+T reference_sum(const AttentionArgs<T>& args, T score, T bias) {
+  if (args.score_mods.function.given()) return score + bias;
   return within_range(within_range(score) + within_range(bias));
 }
 
 /// scale → softcap → biases → score function.
 template <class T>
-T reference_changed(const AttentionProblem<T>& problem, const Position& at, Index query) {
-  const auto& changes = problem.changes;
-  T score = reference_product(problem, at, query);
-  if (changes.softcap != T{0}) score = changes.softcap * std::tanh(score / changes.softcap);
-  if (changes.bias.given()) {
-    score = reference_sum(problem, score, changes.bias.view()(at.batch, at.head, query, at.key));
+T reference_modified(const AttentionArgs<T>& args, const Position& at, Index query) {
+  const auto& score_mods = args.score_mods;
+  T score = reference_product(args, at, query);
+  if (score_mods.softcap != T{0})
+    score = score_mods.softcap * std::tanh(score / score_mods.softcap);
+  if (score_mods.bias.given()) {
+    score = reference_sum(args, score, score_mods.bias.view()(at.batch, at.head, query, at.key));
   }
-  if (changes.along_diagonals()) {
-    score = reference_sum(problem, score, changes.at_distance(at.head, at.key - at.query));
+  if (score_mods.along_diagonals()) {
+    score = reference_sum(args, score, score_mods.at_distance(at.head, at.key - at.query));
   }
-  if (changes.function.given()) score = changes.function.value(score, at);
+  if (score_mods.function.given()) score = score_mods.function.value(score, at);
   return within_range(score);
 }
 
 /// One row of scores by definition, −inf where the mask hides the key.
 template <class T, MaskPolicy M>
-void reference_scores(const AttentionProblem<T>& problem, const M& mask, Index item, Index head,
+void reference_scores(const AttentionArgs<T>& args, const M& mask, Index item, Index head,
                       Index query, std::vector<T>& scores) {
-  for (Index key = 0; key < problem.key_count(); ++key) {
+  for (Index key = 0; key < args.key_count(); ++key) {
     T score = -std::numeric_limits<T>::infinity();
-    const Position at = position_of(problem, item, head, query, key);
-    if (key < problem.key_count_of(item) && allows(mask, at)) {
-      score = reference_changed(problem, at, query);
+    const Position at = position_of(args, item, head, query, key);
+    if (key < args.key_count_of(item) && allows(mask, at)) {
+      score = reference_modified(args, at, query);
     }
     scores[static_cast<std::size_t>(key)] = score;
   }
@@ -76,12 +77,12 @@ void reference_scores(const AttentionProblem<T>& problem, const M& mask, Index i
 /// Sets the weights that dropout drops to zero and divides the others by the probability of
 /// staying.
 template <class T>
-void reference_dropout(const AttentionProblem<T>& problem, Position at, std::vector<T>& weights) {
-  if (!problem.changes.drops()) return;
-  const T factor = static_cast<T>(DropoutDraws(problem.changes.dropout).factor());
-  for (at.key = 0; at.key < problem.key_count(); ++at.key) {
+void reference_dropout(const AttentionArgs<T>& args, Position at, std::vector<T>& weights) {
+  if (!args.score_mods.drops()) return;
+  const T factor = static_cast<T>(DropoutDraws(args.score_mods.dropout).factor());
+  for (at.key = 0; at.key < args.key_count(); ++at.key) {
     T& weight = weights[static_cast<std::size_t>(at.key)];
-    weight = keeps(problem.changes.dropout, at) ? weight * factor : T{0};
+    weight = keeps(args.score_mods.dropout, at) ? weight * factor : T{0};
   }
 }
 
@@ -115,32 +116,32 @@ template <Viewable Q, Viewable K, Viewable V, MaskPolicy M, Viewable Out>
 void reference_attention(const Q& queries, const K& keys, const V& values, const M& mask, Out&& out,
                          const AttentionOptions<ValueOf<Q>>& options = {}) {
   using T = ValueOf<Q>;
-  const auto problem = detail::checked_problem<T>(
+  const auto args = detail::checked_args<T>(
       detail::as_rank_4(view_of(queries)), detail::as_rank_4(view_of(keys)),
       detail::as_rank_4(view_of(values)), detail::as_rank_4(view_of(out)), options);
-  detail::check_mask_fits(mask, problem);
-  std::vector<T> weights(static_cast<std::size_t>(problem.key_count()));
-  for (Index item = 0; item < problem.batch(); ++item) {
-    for (Index head = 0; head < problem.heads(); ++head) {
-      for (Index query = 0; query < problem.query_count(); ++query) {
-        detail::reference_scores(problem, mask, item, head, query, weights);
-        const auto& sinks = problem.changes.sinks;
+  detail::check_mask_fits(mask, args);
+  std::vector<T> weights(static_cast<std::size_t>(args.key_count()));
+  for (Index item = 0; item < args.batch(); ++item) {
+    for (Index head = 0; head < args.heads(); ++head) {
+      for (Index query = 0; query < args.query_count(); ++query) {
+        detail::reference_scores(args, mask, item, head, query, weights);
+        const auto& sinks = args.score_mods.sinks;
         const T lse =
             sinks.empty()
                 ? detail::reference_softmax(weights)
                 : detail::reference_softmax(
                       weights, detail::within_range(sinks[static_cast<std::size_t>(head)]));
-        if (problem.log_sum_exp.given()) problem.log_sum_exp.view()(item, head, query) = lse;
-        Position at = detail::position_of(problem, item, head, query, 0);
-        detail::reference_dropout(problem, at, weights);
-        for (Index d = 0; d < problem.value_dim(); ++d) {
+        if (args.log_sum_exp.given()) args.log_sum_exp.view()(item, head, query) = lse;
+        Position at = detail::position_of(args, item, head, query, 0);
+        detail::reference_dropout(args, at, weights);
+        for (Index d = 0; d < args.value_dim(); ++d) {
           T sum = 0;
-          for (at.key = 0; at.key < problem.key_count_of(item); ++at.key) {
+          for (at.key = 0; at.key < args.key_count_of(item); ++at.key) {
             if (!allows(mask, at)) continue;
             sum += weights[static_cast<std::size_t>(at.key)] *
-                   problem.values(item, problem.key_head(head), at.key, d);
+                   args.values(item, args.key_head(head), at.key, d);
           }
-          problem.out(item, head, query, d) = sum;
+          args.out(item, head, query, d) = sum;
         }
       }
     }
@@ -161,27 +162,26 @@ struct ReferenceScore {
 };
 
 template <class T>
-ReferenceScore<T> reference_score(const AttentionProblem<T>& call, const Position& at,
-                                  Index query) {
-  const auto& changes = call.changes;
+ReferenceScore<T> reference_score(const AttentionArgs<T>& call, const Position& at, Index query) {
+  const auto& score_mods = call.score_mods;
   ReferenceScore<T> result{reference_product(call, at, query)};
-  if (changes.softcap != T{0}) {
-    const T tanh = std::tanh(result.score / changes.softcap);
-    result.score = changes.softcap * tanh;
+  if (score_mods.softcap != T{0}) {
+    const T tanh = std::tanh(result.score / score_mods.softcap);
+    result.score = score_mods.softcap * tanh;
     result.by_product = 1 - tanh * tanh;
   }
-  if (changes.bias.given()) {
+  if (score_mods.bias.given()) {
     result.score =
-        reference_sum(call, result.score, changes.bias.view()(at.batch, at.head, query, at.key));
+        reference_sum(call, result.score, score_mods.bias.view()(at.batch, at.head, query, at.key));
   }
-  if (changes.along_diagonals()) {
+  if (score_mods.along_diagonals()) {
     result.score =
-        reference_sum(call, result.score, changes.at_distance(at.head, at.key - at.query));
+        reference_sum(call, result.score, score_mods.at_distance(at.head, at.key - at.query));
   }
-  if (changes.function.given()) {
-    result.by_bias = changes.function.derivative(result.score, at);
+  if (score_mods.function.given()) {
+    result.by_bias = score_mods.function.derivative(result.score, at);
     result.by_product *= result.by_bias;
-    result.score = changes.function.value(result.score, at);
+    result.score = score_mods.function.value(result.score, at);
   }
   result.score = within_range(result.score);
   return result;
@@ -189,8 +189,8 @@ ReferenceScore<T> reference_score(const AttentionProblem<T>& call, const Positio
 
 /// Adds the gradient of a score to the gradients of its biases, where wanted.
 template <class T>
-void reference_biases(const BackwardProblem<T>& problem, const Position& at, Index query, T grad) {
-  const auto& more = problem.more;
+void reference_biases(const BackwardArgs<T>& args, const Position& at, Index query, T grad) {
+  const auto& more = args.more;
   const Index distance = at.key - at.query;
   if (more.grad_bias.given()) {
     const auto& out = more.grad_bias.view();
@@ -212,58 +212,58 @@ void reference_biases(const BackwardProblem<T>& problem, const Position& at, Ind
 /// log-sum-exp; the gradient of s is P · (dP − delta), with dP = dO · v. Dropout drops some of P
 /// and dP.
 template <class T>
-void reference_pair(const BackwardProblem<T>& problem, const Position& at, Index query, T delta) {
-  const auto& call = problem.forward;
+void reference_pair(const BackwardArgs<T>& args, const Position& at, Index query, T delta) {
+  const auto& call = args.forward;
   const Index item = at.batch, head = at.head, key = at.key, key_head = call.key_head(head);
   const auto score = reference_score(call, at, query);
   T left = 1;
-  if (call.changes.drops()) {
-    const DropoutDraws draws(call.changes.dropout);
-    left = keeps(call.changes.dropout, at) ? static_cast<T>(draws.factor()) : T{0};
+  if (call.score_mods.drops()) {
+    const DropoutDraws draws(call.score_mods.dropout);
+    left = keeps(call.score_mods.dropout, at) ? static_cast<T>(draws.factor()) : T{0};
   }
   T grad_weight = 0;
   for (Index d = 0; d < call.value_dim(); ++d) {
-    grad_weight += problem.grad_output(item, head, query, d) * call.values(item, key_head, key, d);
+    grad_weight += args.grad_output(item, head, query, d) * call.values(item, key_head, key, d);
   }
-  const T weight = std::exp(score.score - problem.log_sum_exp(item, head, query));
+  const T weight = std::exp(score.score - args.log_sum_exp(item, head, query));
   const T grad_score = weight * (grad_weight * left - delta);
   for (Index d = 0; d < call.value_dim(); ++d) {
-    problem.grad_values(item, key_head, key, d) +=
-        weight * left * problem.grad_output(item, head, query, d);
+    args.grad_values(item, key_head, key, d) +=
+        weight * left * args.grad_output(item, head, query, d);
   }
   const T grad_product = call.scale * grad_score * score.by_product;
   for (Index d = 0; d < call.head_dim(); ++d) {
-    problem.grad_queries(item, head, query, d) += grad_product * call.keys(item, key_head, key, d);
-    problem.grad_keys(item, key_head, key, d) += grad_product * call.queries(item, head, query, d);
+    args.grad_queries(item, head, query, d) += grad_product * call.keys(item, key_head, key, d);
+    args.grad_keys(item, key_head, key, d) += grad_product * call.queries(item, head, query, d);
   }
-  reference_biases(problem, at, query, grad_score * score.by_bias);
+  reference_biases(args, at, query, grad_score * score.by_bias);
 }
 
 /// delta = Σ_d dO · O minus the gradient of the log-sum-exp: the derivative of P's denominator.
 template <class T>
-T reference_delta(const BackwardProblem<T>& problem, Index item, Index head, Index query) {
+T reference_delta(const BackwardArgs<T>& args, Index item, Index head, Index query) {
   T delta = 0;
-  for (Index d = 0; d < problem.forward.value_dim(); ++d) {
-    delta += problem.grad_output(item, head, query, d) * problem.output(item, head, query, d);
+  for (Index d = 0; d < args.forward.value_dim(); ++d) {
+    delta += args.grad_output(item, head, query, d) * args.output(item, head, query, d);
   }
-  const auto& given = problem.more.grad_log_sum_exp;
+  const auto& given = args.more.grad_log_sum_exp;
   return given.given() ? delta - given.view()(item, head, query) : delta;
 }
 
 /// A sink is a key without a value: dP = 0, so its gradient is −P · delta. A query that sees no key
 /// has output 0, whatever its grad_output holds.
 template <class T>
-void reference_sink(const BackwardProblem<T>& problem, Index item, Index head, Index query, T delta,
+void reference_sink(const BackwardArgs<T>& args, Index item, Index head, Index query, T delta,
                     bool sees) {
-  if (problem.more.grad_sinks.empty()) return;
+  if (args.more.grad_sinks.empty()) return;
   const auto index = static_cast<std::size_t>(head);
   if (!sees) {
-    const auto& given = problem.more.grad_log_sum_exp;
+    const auto& given = args.more.grad_log_sum_exp;
     delta = given.given() ? -given.view()(item, head, query) : T{0};
   }
-  const T weight = std::exp(within_range(problem.forward.changes.sinks[index]) -
-                            problem.log_sum_exp(item, head, query));
-  problem.more.grad_sinks[index] -= weight * delta;
+  const T weight = std::exp(within_range(args.forward.score_mods.sinks[index]) -
+                            args.log_sum_exp(item, head, query));
+  args.more.grad_sinks[index] -= weight * delta;
 }
 
 template <class T, std::size_t Rank>
@@ -291,26 +291,25 @@ void reference_backward(const Q& queries, const K& keys, const V& values, const 
                         const AttentionOptions<ValueOf<Q>>& options = {},
                         const GradientOptions<ValueOf<Q>>& gradients = {}) {
   using T = ValueOf<Q>;
-  const auto problem =
-      detail::checked_backward_problem<T>(queries, keys, values, output, log_sum_exp, grad_output,
-                                          grad_queries, grad_keys, grad_values, options, gradients);
-  const auto& call = problem.forward;
+  const auto args =
+      detail::checked_backward_args<T>(queries, keys, values, output, log_sum_exp, grad_output,
+                                       grad_queries, grad_keys, grad_values, options, gradients);
+  const auto& call = args.forward;
   detail::check_mask_fits(mask, call);
-  detail::for_each_written(problem,
-                           [](const char*, const auto& view) { detail::write_zeros(view); });
+  detail::for_each_written(args, [](const char*, const auto& view) { detail::write_zeros(view); });
   for (Index item = 0; item < call.batch(); ++item) {
     for (Index head = 0; head < call.heads(); ++head) {
       for (Index query = 0; query < call.query_count(); ++query) {
-        if (problem.log_sum_exp(item, head, query) == -std::numeric_limits<T>::infinity()) continue;
-        const T delta = detail::reference_delta(problem, item, head, query);
+        if (args.log_sum_exp(item, head, query) == -std::numeric_limits<T>::infinity()) continue;
+        const T delta = detail::reference_delta(args, item, head, query);
         Position at = detail::position_of(call, item, head, query, 0);
         bool sees = false;
         for (; at.key < call.key_count_of(item); ++at.key) {
           if (!allows(mask, at)) continue;
-          detail::reference_pair(problem, at, query, delta);
+          detail::reference_pair(args, at, query, delta);
           sees = true;
         }
-        detail::reference_sink(problem, item, head, query, delta, sees);
+        detail::reference_sink(args, item, head, query, delta, sees);
       }
     }
   }

@@ -32,10 +32,10 @@ constexpr bool expect_weights_call() {
   }
 }
 
-/// A problem of queries and keys alone: values and output have width 0.
+/// A call of queries and keys alone: values and output have width 0.
 template <class Q, class K, class M>
-AttentionProblem<ValueOf<Q>> weights_problem(const Q& queries, const K& keys, const M& mask,
-                                             const OptionsOf<Q>& options) {
+AttentionArgs<ValueOf<Q>> weights_args(const Q& queries, const K& keys, const M& mask,
+                                       const OptionsOf<Q>& options) {
   using T = ValueOf<Q>;
   const TensorView<const T, 4> query_view = as_rank_4(view_of(queries));
   const TensorView<const T, 4> key_view = as_rank_4(view_of(keys));
@@ -43,9 +43,9 @@ AttentionProblem<ValueOf<Q>> weights_problem(const Q& queries, const K& keys, co
       nullptr, {key_view.extent(0), key_view.extent(1), key_view.extent(2), 0});
   const TensorView<T, 4> no_out(
       nullptr, {query_view.extent(0), query_view.extent(1), query_view.extent(2), 0});
-  const auto problem = checked_problem<T>(query_view, key_view, no_values, no_out, options);
-  check_mask_fits(mask, problem);
-  return problem;
+  const auto args = checked_args<T>(query_view, key_view, no_values, no_out, options);
+  check_mask_fits(mask, args);
+  return args;
 }
 
 }  // namespace detail
@@ -71,17 +71,16 @@ auto attention_weights(const Q& queries, const K& keys, const M& mask, const Wei
   } else if constexpr (!detail::expect_weights_call<Options, M, Q, K>()) {
     return Tensor<float, 2>();
   } else {
-    const auto problem = detail::weights_problem(queries, keys, mask, options);
-    const Index length = problem.query_count();
+    const auto args = detail::weights_args(queries, keys, mask, options);
+    const Index length = args.query_count();
     const Index count = rows.count == WeightRows::to_the_end ? length - rows.first : rows.count;
-    if (rows.batch < 0 || rows.batch >= problem.batch() || rows.head < 0 ||
-        rows.head >= problem.heads() || rows.first < 0 || count < 0 ||
-        rows.first > length - count) {
+    if (rows.batch < 0 || rows.batch >= args.batch() || rows.head < 0 ||
+        rows.head >= args.heads() || rows.first < 0 || count < 0 || rows.first > length - count) {
       throw_shape_error("attention_weights: batch ", rows.batch, ", head ", rows.head, ", ", count,
-                        " rows from ", rows.first, " on of queries ", problem.queries.extents());
+                        " rows from ", rows.first, " on of queries ", args.queries.extents());
     }
-    auto out = detail::new_result<Q>(Extents<2>{count, problem.key_count()});
-    detail::run_weights(problem, MaskRef(mask), rows.batch, rows.head, rows.first, view_of(out));
+    auto out = detail::new_result<Q>(Extents<2>{count, args.key_count()});
+    detail::run_weights(args, MaskRef(mask), rows.batch, rows.head, rows.first, view_of(out));
     return out;
   }
 }
@@ -97,14 +96,14 @@ auto attention_weights(const Q& queries, const K& keys, const M& mask,
   } else if constexpr (!detail::expect_weights_call<Options, M, Q, K>()) {
     return detail::ResultOf<Q>();
   } else {
-    const auto problem = detail::weights_problem(queries, keys, mask, options);
+    const auto args = detail::weights_args(queries, keys, mask, options);
     auto extents = view_of(queries).extents();
-    extents.back() = problem.key_count();
+    extents.back() = args.key_count();
     auto out = detail::new_result<Q>(extents);
     const TensorView<ValueOf<Q>, 4> all = detail::as_rank_4(view_of(out));
-    for (Index item = 0; item < problem.batch(); ++item) {
-      for (Index head = 0; head < problem.heads(); ++head) {
-        detail::run_weights(problem, MaskRef(mask), item, head, 0,
+    for (Index item = 0; item < args.batch(); ++item) {
+      for (Index head = 0; head < args.heads(); ++head) {
+        detail::run_weights(args, MaskRef(mask), item, head, 0,
                             all.select(0, item).select(0, head));
       }
     }
@@ -157,18 +156,18 @@ struct WeightSummary {
 namespace detail {
 
 template <class T>
-WeightSummary<T> summary_of(const AttentionProblem<T>& problem, const MaskRef& mask) {
-  const Index rows = problem.query_count(), columns = problem.key_count();
-  WeightSummary<T> result{Tensor<T, 3>({problem.batch(), problem.heads(), columns}),
-                          Tensor<T, 3>({problem.batch(), problem.heads(), rows}),
-                          Tensor<Index, 3>({problem.batch(), problem.heads(), rows})};
+WeightSummary<T> summary_of(const AttentionArgs<T>& args, const MaskRef& mask) {
+  const Index rows = args.query_count(), columns = args.key_count();
+  WeightSummary<T> result{Tensor<T, 3>({args.batch(), args.heads(), columns}),
+                          Tensor<T, 3>({args.batch(), args.heads(), rows}),
+                          Tensor<Index, 3>({args.batch(), args.heads(), rows})};
   Tensor<T, 2> weights({simd::query_block, columns});
-  for (Index item = 0; item < problem.batch(); ++item) {
-    for (Index head = 0; head < problem.heads(); ++head) {
+  for (Index item = 0; item < args.batch(); ++item) {
+    for (Index head = 0; head < args.heads(); ++head) {
       Tensor<double, 1> sums({columns});
       for (Index first = 0; first < rows; first += simd::query_block) {
         const Index count = first + simd::query_block < rows ? simd::query_block : rows - first;
-        run_weights(problem, mask, item, head, first, weights.view().slice(0, 0, count));
+        run_weights(args, mask, item, head, first, weights.view().slice(0, 0, count));
         for (Index row = 0; row < count; ++row) {
           T& largest = result.largest(item, head, first + row) = 0;
           Index& favorite = result.favorite(item, head, first + row) = -1;
@@ -196,8 +195,8 @@ template <class Q, class K, class M, detail::IsOptions Options = detail::Options
 auto summarize_weights(const Q& queries, const K& keys, const M& mask,
                        const Options& options = {}) {
   if constexpr (detail::expect_weights_call<Options, M, Q, K>()) {
-    const auto problem = detail::weights_problem(queries, keys, mask, options);
-    return detail::summary_of(problem, MaskRef(mask));
+    const auto args = detail::weights_args(queries, keys, mask, options);
+    return detail::summary_of(args, MaskRef(mask));
   } else {
     return WeightSummary<float>();
   }

@@ -32,8 +32,8 @@ struct DecodeScores {
   /// Scores of the first `Rows` rows over one vector of keys. The keys are transposed in registers,
   /// width × width numbers at a time, and kept in rows.packed if more rows follow.
   template <int Rows>
-  HEED_KERNEL static void score_turned(const KeyBlock<T>& keys, const QueryRows<T>& rows, Index key,
-                                       std::uintptr_t ahead) {
+  HEED_KERNEL static void score_transposed(const KeyBlock<T>& keys, const QueryRows<T>& rows,
+                                           Index key, std::uintptr_t ahead) {
     const T* from[S::width];
     HEED_UNROLL for (int i = 0; i < S::width; ++i) {
       from[i] = row_or_last(keys.keys.data, keys.keys.row_stride, keys.count, key + i);
@@ -47,26 +47,27 @@ struct DecodeScores {
     T* packed = rows.packed + key / lanes * lanes * rows.head_dim + key % lanes;
     Index d = 0;
     for (; d + S::width <= rows.head_dim; d += S::width) {
-      typename S::V turned[S::width];
-      HEED_UNROLL for (int i = 0; i < S::width; ++i) turned[i] = S::load(from[i] + d);
-      transpose<S>(turned);
+      typename S::V transposed[S::width];
+      HEED_UNROLL for (int i = 0; i < S::width; ++i) transposed[i] = S::load(from[i] + d);
+      transpose<S>(transposed);
       HEED_UNROLL for (int i = 0; i < S::width; ++i) {
         fetch(from[i] + d, ahead);
         HEED_UNROLL for (int r = 0; r < Rows; ++r) {
-          scores[r] = S::fma(S::broadcast(row[r][d + i]), turned[i], scores[r]);
+          scores[r] = S::fma(S::broadcast(row[r][d + i]), transposed[i], scores[r]);
         }
       }
       if (rows.count <= Rows) continue;
-      HEED_UNROLL for (int i = 0; i < S::width; ++i) S::store(packed + (d + i) * lanes, turned[i]);
+      HEED_UNROLL for (int i = 0; i < S::width; ++i)
+          S::store(packed + (d + i) * lanes, transposed[i]);
     }
     if (d < rows.head_dim) {
       pack_lanes<S>(from[0] + d, keys.keys.row_stride, 1, keys.count - key, rows.head_dim - d, 1,
                     packed + d * lanes, lanes);
     }
     for (; d < rows.head_dim; ++d) {
-      const auto turned = S::load(packed + d * lanes);
+      const auto transposed = S::load(packed + d * lanes);
       HEED_UNROLL for (int r = 0; r < Rows; ++r) {
-        scores[r] = S::fma(S::broadcast(row[r][d]), turned, scores[r]);
+        scores[r] = S::fma(S::broadcast(row[r][d]), transposed, scores[r]);
       }
     }
     T* to = rows.scores + key / lanes * lanes * rows.count + key % lanes;
@@ -83,10 +84,10 @@ struct DecodeScores {
     KeyBlock<T> queries;
     queries.keys = {rows.rows + row * rows.head_dim, rows.head_dim, 1};
     queries.count = rows.count - row;
-    queries.change = keys.change;
+    queries.score_mod = keys.score_mod;
     const T* bias = nullptr;
-    if (keys.change && keys.change->bias) {
-      bias = keys.change->bias + row * keys.change->bias_row + key;
+    if (keys.score_mod && keys.score_mod->bias) {
+      bias = keys.score_mod->bias + row * keys.score_mod->bias_row + key;
     }
     return {queries,
             rows.packed + tile * rows.head_dim + within,
@@ -110,13 +111,13 @@ struct DecodeScores {
                                        ? distance(at, at + S::width * lying.row_stride)
                                        : distance(at, keys.values.data);
       if (HEED_SIMD_ALL_KERNELS && rows.count == 1) {
-        score_turned<HEED_SIMD_ALL_KERNELS ? 1 : decoded_at_once>(keys, rows, from, ahead);
+        score_transposed<HEED_SIMD_ALL_KERNELS ? 1 : decoded_at_once>(keys, rows, from, ahead);
       } else {
-        score_turned<decoded_at_once>(keys, rows, from, ahead);
+        score_transposed<decoded_at_once>(keys, rows, from, ahead);
       }
     }
     const Index done = rows.count < decoded_at_once ? rows.count : decoded_at_once;
-    if (keys.change) change_scores(packed_task(keys, rows, 0, key), 0, done);
+    if (keys.score_mod) modify_scores(packed_task(keys, rows, 0, key), 0, done);
     if (done < rows.count) {
       score_block<S, narrow>(packed_task(keys, rows, done, key), nullptr);
     }
@@ -268,8 +269,8 @@ struct DecodeTable {
   }
 
   /// The probabilities of a row relative to `maximum`.
-  HEED_KERNEL static void soften_row(const KeyBlock<T>& keys, const QueryRows<T>& rows, Index row,
-                                     T maximum) {
+  HEED_KERNEL static void exponentiate_row(const KeyBlock<T>& keys, const QueryRows<T>& rows,
+                                           Index row, T maximum) {
     T* out = rows.probabilities + row * row_keys;
     for (Index key = 0; key < keys.count; key += S::width) {
       auto x = score_at(rows, row, key) - S::broadcast(maximum);
@@ -317,15 +318,15 @@ struct DecodeTable {
                                     T found) {
     const auto factor = move_maximum<S>(rows, row, found);
     T total[decoded_at_once];
-    soften_row(keys, rows, row, found);
+    exponentiate_row(keys, rows, row, found);
     sum_rows(rows, row, 1, keys.count, total);
     rows.sum[row] = rescaled_sum<S>(rows.sum[row], factor, total[0]);
   }
 
   /// The softmax of some rows.
-  HEED_KERNEL static void soften(const KeyBlock<T>& keys, const QueryRows<T>& rows, Index row,
-                                 Index count) {
-    for (Index r = row; r < row + count; ++r) soften_row(keys, rows, r, rows.maximum[r]);
+  HEED_KERNEL static void exponentiate(const KeyBlock<T>& keys, const QueryRows<T>& rows, Index row,
+                                       Index count) {
+    for (Index r = row; r < row + count; ++r) exponentiate_row(keys, rows, r, rows.maximum[r]);
     T totals[decoded_at_once];
     sum_rows(rows, row, count, keys.count, totals);
     for (Index r = row; r < row + count; ++r) {
@@ -334,16 +335,16 @@ struct DecodeTable {
       } else {
         rows.sum[r] += totals[r - row];
       }
-      if (keys.change && keys.change->keep) drop(keys, rows, r);
+      if (keys.score_mod && keys.score_mod->keep) drop(keys, rows, r);
     }
   }
 
   /// Dropout, after the sums.
   HEED_SIMD static void drop(const KeyBlock<T>& keys, const QueryRows<T>& rows, Index row) {
     T* out = rows.probabilities + row * row_keys;
-    const std::uint64_t* keep = keys.change->keep + 2 * row;
+    const std::uint64_t* keep = keys.score_mod->keep + 2 * row;
     for (Index key = 0; key < keys.count; key += S::width) {
-      const auto x = S::load(out + key) * S::broadcast(keys.change->keep_factor);
+      const auto x = S::load(out + key) * S::broadcast(keys.score_mod->keep_factor);
       S::store(out + key, S::select(seen(keep, key), x, S::broadcast(0)));
     }
   }
@@ -351,7 +352,7 @@ struct DecodeTable {
   HEED_KERNEL static void attend(const KeyBlock<T>& keys, const QueryRows<T>& rows) {
     constexpr Index step = decoded_at_once;
     for (Index row = 0; row < rows.count; row += step) {
-      soften(keys, rows, row, rows.count - row < step ? rows.count - row : step);
+      exponentiate(keys, rows, row, rows.count - row < step ? rows.count - row : step);
     }
     DecodeValues<T>::add(keys, rows);
   }

@@ -24,7 +24,7 @@ struct TileTask {
   T* output;         // [value_dim][lane]
   T* maximum;        // [lane]
   T* sum;            // [lane]
-  const T* bias;     // (key, lane), of a ScoreChange
+  const T* bias;     // (key, lane), of a ScoreModArrays
   Index head_dim;
   Index value_dim;
   int first_lane;  // first lane of this tile in the lane words
@@ -39,17 +39,18 @@ struct TileTask {
 
 // From the product to probabilities.
 
-/// Applies the softcap and the bias of a ScoreChange to the scores of `rows` keys just stored. A
+/// Applies the softcap and the bias of a ScoreModArrays to the scores of `rows` keys just stored. A
 /// loop over memory, not registers: it is the same for all tiles, which saves compile time.
 template <class S, int Vectors>
-HEED_KERNEL void change_scores(const TileTask<S, Vectors>& task, Index key, Index rows) {
-  const auto& change = *task.block.change;
+HEED_KERNEL void modify_scores(const TileTask<S, Vectors>& task, Index key, Index rows) {
+  const auto& score_mod = *task.block.score_mod;
   for (Index row = key; row < key + rows; ++row) {
     HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
       auto* at = task.scores + row * task.stride + j * S::width;
       auto score = S::load(at);
-      if (change.cap != 0) score = tanh_of_log2<S>(score) * S::broadcast(change.cap);
-      if (change.bias) score = score + S::load(task.bias + row * change.bias_row + j * S::width);
+      if (score_mod.cap != 0) score = tanh_of_log2<S>(score) * S::broadcast(score_mod.cap);
+      if (score_mod.bias)
+        score = score + S::load(task.bias + row * score_mod.bias_row + j * S::width);
       S::store(at, score);
     }
   }
@@ -64,7 +65,7 @@ HEED_SIMD void store_scores(const TileTask<S, Vectors>& task, Index key,
       S::store(task.scores + (key + r) * task.stride + j * S::width, scores[r][j]);
     }
   }
-  if (task.block.change) change_scores(task, key, Rows);
+  if (task.block.score_mod) modify_scores(task, key, Rows);
 }
 
 /// Turns the scores of `Rows` keys, still in registers, into probabilities 2^(s - m); stores them
@@ -131,11 +132,12 @@ HEED_SIMD void score_block(const TileTask<S, Vectors>& task, typename S::Scalar*
 
 /// Probabilities of the stored scores of one vector of lanes, and their sum key by key.
 template <class S, int Vectors>
-HEED_KERNEL typename S::V soften(const TileTask<S, Vectors>& task, int vector,
-                                 typename S::V maximum) {
+HEED_KERNEL typename S::V exponentiate(const TileTask<S, Vectors>& task, int vector,
+                                       typename S::V maximum) {
   using T = typename S::Scalar;
-  const auto* change = task.block.change;
-  const std::uint64_t* keep = change && change->keep ? change->keep + task.block.cut : nullptr;
+  const auto* score_mod = task.block.score_mod;
+  const std::uint64_t* keep =
+      score_mod && score_mod->keep ? score_mod->keep + task.block.cut : nullptr;
   auto total = S::broadcast(0);
   for (Index key = 0; key < task.block.count; ++key) {
     const Index at = key * task.stride + vector * S::width;
@@ -146,7 +148,7 @@ HEED_KERNEL typename S::V soften(const TileTask<S, Vectors>& task, int vector,
     x = exp2<S>(x);
     total = total + x;
     if (keep) {
-      x = S::select(task.lanes_of(keep[key], vector), x * S::broadcast(change->keep_factor),
+      x = S::select(task.lanes_of(keep[key], vector), x * S::broadcast(score_mod->keep_factor),
                     S::broadcast(0));
     }
     S::store(task.probabilities + at, x);
@@ -176,10 +178,10 @@ HEED_SIMD typename S::V raised_maximum(const TileTask<S, Vectors>&, typename S::
 /// Probabilities of the block relative to the current maxima, and their sum in every lane.
 template <class S, int Vectors>
 HEED_SIMD void sum_block(const TileTask<S, Vectors>& task, typename S::Scalar* totals) {
-  if (task.block.change) {
+  if (task.block.score_mod) {
     for (int j = 0; j < Vectors; ++j) {
       const auto maximum = S::load(task.maximum + j * S::width);
-      S::store(totals + j * S::width, soften(task, j, maximum));
+      S::store(totals + j * S::width, exponentiate(task, j, maximum));
     }
   } else {
     for (int lane = 0; lane < task.lanes; ++lane) totals[lane] = 0;
@@ -227,12 +229,12 @@ HEED_SIMD void add_block(const TileTask<S, Vectors>& task, bool accumulate) {
 
 template <class S, int Vectors>
 HEED_SIMD void score_modified(const TileTask<S, Vectors>& task) {
-  const auto* change = task.block.change;
-  if (change && !change->given) score_block<S, Vectors>(task, nullptr);
+  const auto* score_mod = task.block.score_mod;
+  if (score_mod && !score_mod->given) score_block<S, Vectors>(task, nullptr);
 }
 template <class S, int Vectors>
 HEED_SIMD void score_again(const TileTask<S, Vectors>& task) {
-  if (!task.block.change) score_block<S, Vectors>(task, nullptr);
+  if (!task.block.score_mod) score_block<S, Vectors>(task, nullptr);
 }
 
 // The entries of Kernels.
@@ -275,11 +277,11 @@ struct Table {
     const Index tile = lane / lanes * lanes, within = lane % lanes;
     T* scores = queries.probabilities;
     const T* bias = nullptr;
-    if (keys.change) {
+    if (keys.score_mod) {
       scores = queries.scores + tile * key_block + keys.cut * lanes + within;
-      if (keys.change->bias) {
-        bias = keys.change->bias + tile / lanes * keys.change->bias_tile +
-               keys.cut * keys.change->bias_row + within;
+      if (keys.score_mod->bias) {
+        bias = keys.score_mod->bias + tile / lanes * keys.score_mod->bias_tile +
+               keys.cut * keys.score_mod->bias_row + within;
       }
     }
     return {keys,
@@ -328,7 +330,7 @@ struct Table {
 
   /// Whether a tile is faster vector by vector: it has few queries, or a mask such as the causal
   /// diagonal gives its vectors unequal work. The width of a tile decides no bit.
-  HEED_SIMD static bool narrow_pays(const KeyBlock<T>& keys, Index lane, Index left) {
+  HEED_SIMD static bool single_vector_pays(const KeyBlock<T>& keys, Index lane, Index left) {
     if (vectors < 4) return false;
     if (left <= 3 * S::width) return true;
     if (keys.words == nullptr) return false;
@@ -344,7 +346,7 @@ struct Table {
     for (Index tile = 0; tile < queries.count; tile += lanes) {
       const Index left = queries.count - tile < lanes ? queries.count - tile : lanes;
       if constexpr (vectors == 4) {
-        if (narrow_pays(keys, tile, left)) {
+        if (single_vector_pays(keys, tile, left)) {
           for (Index lane = 0; lane < left; lane += S::width) {
             attend_lanes<1>(keys, queries, state, tile + lane, first);
           }
@@ -369,7 +371,7 @@ struct Table {
     for (Index lane = 0; lane < queries.count; lane += step) {
       auto task = task_of<narrow>(keys, queries, {maximum, maximum, queries.probabilities}, lane);
       task.probabilities += lane / lanes * lanes * key_block + lane % lanes;
-      if (keys.change && !keys.change->given) score_block<S, narrow>(task, nullptr);
+      if (keys.score_mod && !keys.score_mod->given) score_block<S, narrow>(task, nullptr);
       sum_block(task, totals);
     }
   }

@@ -22,7 +22,7 @@ inline constexpr Index key_chunk = 16 * key_block;
 /// sums, in units of log2. Arrays have one row per key of the block, before any keys are cut off
 /// its ends.
 template <class T>
-struct ScoreChange {
+struct ScoreModArrays {
   bool given = false;  // QueryBlock::scores holds the changed scores already
   T cap = 0;           // not 0: cap · tanh(score · ln(2) / 2), with queries packed for that
   const T* bias =
@@ -39,10 +39,10 @@ struct KeyBlock {
   MatrixRef<T> keys;    // (key, dim)
   MatrixRef<T> values;  // (key, value_dim)
   Index count = 0;
-  const std::uint64_t* words = nullptr;    // lane word per key; null: all queries see all keys
-  bool guard_values = false;               // some value is NaN or Inf where a lane word has a 0
-  const ScoreChange<T>* change = nullptr;  // null: plain scores
-  Index cut = 0;  // keys cut off in front: rows to skip in the arrays of `change`
+  const std::uint64_t* words = nullptr;  // lane word per key; null: all queries see all keys
+  bool guard_values = false;             // some value is NaN or Inf where a lane word has a 0
+  const ScoreModArrays<T>* score_mod = nullptr;  // null: plain scores
+  Index cut = 0;  // keys cut off in front: rows to skip in the arrays of `score_mod`
 };
 
 /// The running softmax of one block of queries over some keys, in units of log2: maximum m, sum l
@@ -60,7 +60,7 @@ template <class T>
 struct QueryBlock {
   const T* packed = nullptr;   // [tile][head_dim][lane of tile], scaled by scale · log2(e)
   T* probabilities = nullptr;  // [key_block][lane of tile], scratch
-  T* scores = nullptr;         // [tile][key_block][lane of tile], scratch; for ScoreChange only
+  T* scores = nullptr;         // [tile][key_block][lane of tile], scratch; for ScoreModArrays only
   Index count = 0;             // queries, at most query_block
   Index head_dim = 0;
   Index value_dim = 0;
@@ -111,7 +111,7 @@ inline constexpr Index row_keys = 128;
 
 /// A few rows of queries and one block of keys, with keys in the lanes: for decoding, where a block
 /// of queries would leave its lanes empty. The chains of additions are those of QueryBlock's
-/// kernels, so the bits are the same. In a ScoreChange, `bias` and `keep` are (row, key) here.
+/// kernels, so the bits are the same. In a ScoreModArrays, `bias` and `keep` are (row, key) here.
 template <class T>
 struct QueryRows {
   const T* rows = nullptr;                 // [row][head_dim], scaled like packed queries
@@ -134,7 +134,7 @@ struct QueryRows {
 template <class T>
 struct DecodeKernels {
   // Both are null where few queries are computed like many, with the same bits.
-  /// Computes rows.scores of a block of keys, modified by its ScoreChange.
+  /// Computes rows.scores of a block of keys, modified by its ScoreModArrays.
   void (*scores)(const KeyBlock<T>& keys, const QueryRows<T>& rows);
   /// Adds the block of keys, whose scores are in rows.scores, to the softmax. Values have
   /// column_stride 1.
@@ -148,7 +148,7 @@ const DecodeKernels<T>& decode_kernels();
 /// Some heads of one batch item with few queries and few keys, whose queries see the same keys. One
 /// call computes all of them, since a single head is too short to be worth a call.
 template <class T>
-struct HeadRun {
+struct ShortForwardArgs {
   MatrixRef<T> queries;  // (query, dim) of the first head
   MatrixRef<T> keys;     // (key, dim) of the first head's key head
   MatrixRef<T> values;   // (key, value_dim)
@@ -180,14 +180,14 @@ struct HeadRun {
 /// The kernels for short sequences of one instruction set for one scalar type. The chains of
 /// additions are those of QueryBlock's kernels, so the bits are the same.
 template <class T>
-struct HeadRunKernels {
+struct ShortForwardKernels {
   /// Attention of all heads of the run, including its output.
-  void (*attend)(const HeadRun<T>& run);
+  void (*attend)(const ShortForwardArgs<T>& run);
 };
 
 /// The kernels for short sequences of the active instruction set.
 template <class T>
-const HeadRunKernels<T>& head_run_kernels();
+const ShortForwardKernels<T>& short_forward_kernels();
 
 /// Up to `key_block` consecutive keys with their values, in bfloat16, starting at an even position.
 struct PairKeys {

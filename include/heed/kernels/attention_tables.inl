@@ -23,8 +23,8 @@ const DecodeKernels<T>& decode_kernels_of(Isa isa) {
 }
 #if HEED_SIMD_ALL_KERNELS
 template <class T>
-const HeadRunKernels<T>& head_run_kernels_of(Isa isa) {
-  HEED_SIMD_TABLE_OF(isa, head_run_table);
+const ShortForwardKernels<T>& short_forward_kernels_of(Isa isa) {
+  HEED_SIMD_TABLE_OF(isa, short_forward_table);
 }
 #endif
 template <class T>
@@ -44,8 +44,8 @@ const DecodeKernels<T>& decode_kernels() {
 }
 #if HEED_SIMD_ALL_KERNELS
 template <class T>
-const HeadRunKernels<T>& head_run_kernels() {
-  return detail::head_run_kernels_of<T>(active());
+const ShortForwardKernels<T>& short_forward_kernels() {
+  return detail::short_forward_kernels_of<T>(active());
 }
 #endif
 template <class T>
@@ -58,8 +58,8 @@ template const Kernels<float>& kernels<float>();
 template const Kernels<double>& kernels<double>();
 template const DecodeKernels<float>& decode_kernels<float>();
 template const DecodeKernels<double>& decode_kernels<double>();
-template const HeadRunKernels<float>& head_run_kernels<float>();
-template const HeadRunKernels<double>& head_run_kernels<double>();
+template const ShortForwardKernels<float>& short_forward_kernels<float>();
+template const ShortForwardKernels<double>& short_forward_kernels<double>();
 #endif
 
 }  // namespace heed::simd
@@ -78,8 +78,8 @@ const BackwardKernels<T>& backward_kernels_of(Isa isa) {
 }
 #if HEED_SIMD_ALL_KERNELS
 template <class T>
-const HeadGradientKernels<T>& head_gradient_kernels_of(Isa isa) {
-  HEED_SIMD_TABLE_OF(isa, head_gradient_table);
+const ShortBackwardKernels<T>& short_backward_kernels_of(Isa isa) {
+  HEED_SIMD_TABLE_OF(isa, short_backward_table);
 }
 #endif
 
@@ -91,15 +91,15 @@ const BackwardKernels<T>& backward_kernels() {
 }
 #if HEED_SIMD_ALL_KERNELS
 template <class T>
-const HeadGradientKernels<T>& head_gradient_kernels() {
-  return detail::head_gradient_kernels_of<T>(active());
+const ShortBackwardKernels<T>& short_backward_kernels() {
+  return detail::short_backward_kernels_of<T>(active());
 }
 #endif
 #if defined(HEED_COMPILED_SOURCE)
 template const BackwardKernels<float>& backward_kernels<float>();
 template const BackwardKernels<double>& backward_kernels<double>();
-template const HeadGradientKernels<float>& head_gradient_kernels<float>();
-template const HeadGradientKernels<double>& head_gradient_kernels<double>();
+template const ShortBackwardKernels<float>& short_backward_kernels<float>();
+template const ShortBackwardKernels<double>& short_backward_kernels<double>();
 #endif
 
 }  // namespace heed::simd

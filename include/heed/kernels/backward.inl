@@ -88,17 +88,17 @@ HEED_KERNEL void grad_score_rows(const GradientTask<S, Vectors>& task, Index key
   }
 }
 
-// Gradients of scores that a ScoreChange modifies.
+// Gradients of scores that a ScoreModArrays modifies.
 
 /// P of modified scores, and, in the place of dS, the derivative of the scores with respect to
 /// their products: 1 − tanh² of the softcap times the derivative of the score function.
 template <class S, int Rows, int Vectors>
-HEED_SIMD void finish_changed_probabilities(const GradientTask<S, Vectors>& task, Index key,
-                                            typename S::V (&scores)[Rows][Vectors]) {
-  const auto& change = *task.block.change;
+HEED_SIMD void finish_modified_probabilities(const GradientTask<S, Vectors>& task, Index key,
+                                             typename S::V (&scores)[Rows][Vectors]) {
+  const auto& score_mod = *task.block.score_mod;
   const auto& queries = task.queries;
   const Index row = task.block.cut + key;
-  const Index biased = task.lane / tile_stride<S> * change.bias_tile + row * change.bias_row +
+  const Index biased = task.lane / tile_stride<S> * score_mod.bias_tile + row * score_mod.bias_row +
                        task.lane % tile_stride<S>;
   const Index given = task.in_tiles(key_block) + row * tile_stride<S>;
   HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
@@ -108,15 +108,15 @@ HEED_SIMD void finish_changed_probabilities(const GradientTask<S, Vectors>& task
       const Index tiled = given + r * tile_stride<S> + j * S::width;
       auto score = scores[r][j];
       auto slope = S::broadcast(1);
-      if (change.cap != 0) {
+      if (score_mod.cap != 0) {
         const auto tanh = tanh_of_log2<S>(score);
-        score = tanh * S::broadcast(change.cap);
+        score = tanh * S::broadcast(score_mod.cap);
         if (!queries.after_softcap) slope = slope - tanh * tanh;
       }
-      if (change.bias) {
-        score = score + S::load(change.bias + biased + r * change.bias_row + j * S::width);
+      if (score_mod.bias) {
+        score = score + S::load(score_mod.bias + biased + r * score_mod.bias_row + j * S::width);
       }
-      if (change.given) {
+      if (score_mod.given) {
         score = S::load(queries.scores + tiled);
         slope = slope * S::load(queries.slopes + tiled);
       }
@@ -130,20 +130,20 @@ HEED_SIMD void finish_changed_probabilities(const GradientTask<S, Vectors>& task
 
 /// dS = P · (dP − delta) · slope, with dropout applied to dP and to the P that multiplies dO.
 template <class S, int Rows, int Vectors>
-HEED_SIMD void finish_changed_grad_scores(const GradientTask<S, Vectors>& task, Index key,
-                                          typename S::V (&gradient)[Rows][Vectors]) {
-  const auto& change = *task.block.change;
+HEED_SIMD void finish_modified_grad_scores(const GradientTask<S, Vectors>& task, Index key,
+                                           typename S::V (&gradient)[Rows][Vectors]) {
+  const auto& score_mod = *task.block.score_mod;
   const auto& queries = task.queries;
   const auto none = S::broadcast(0);
-  const auto factor = S::broadcast(change.keep_factor);
+  const auto factor = S::broadcast(score_mod.keep_factor);
   HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
     const auto delta = S::load(queries.delta + task.lane + j * S::width);
     HEED_UNROLL for (int r = 0; r < Rows; ++r) {
       const Index at = (key + r) * query_block + task.lane + j * S::width;
       const auto p = S::load(queries.probabilities + at);
       auto grad_weight = gradient[r][j];
-      if (change.keep) {
-        const auto keep = task.lanes_of(change.keep[task.block.cut + key + r], j);
+      if (score_mod.keep) {
+        const auto keep = task.lanes_of(score_mod.keep[task.block.cut + key + r], j);
         grad_weight = S::select(keep, grad_weight * factor, none);
         S::store(queries.probabilities + at, S::select(keep, p * factor, none));
       }
@@ -154,24 +154,24 @@ HEED_SIMD void finish_changed_grad_scores(const GradientTask<S, Vectors>& task, 
   }
 }
 
-/// grad_score_rows with a ScoreChange.
+/// grad_score_rows with a ScoreModArrays.
 template <class S, int Rows, int Vectors>
-HEED_KERNEL void changed_grad_score_rows(const GradientTask<S, Vectors>& task, Index key) {
+HEED_KERNEL void modified_grad_score_rows(const GradientTask<S, Vectors>& task, Index key) {
   const auto& queries = task.queries;
   typename S::V sums[Rows][Vectors] = {};
-  if (!task.block.change->given || task.block.change->cap != 0) {
+  if (!task.block.score_mod->given || task.block.score_mod->cap != 0) {
     row_products(task, task.block.keys, key, queries.packed_queries, queries.head_dim, sums);
   }
-  finish_changed_probabilities<S, Rows, Vectors>(task, key, sums);
+  finish_modified_probabilities<S, Rows, Vectors>(task, key, sums);
   row_products(task, task.block.values, key, queries.packed_gradient, queries.value_dim, sums);
-  finish_changed_grad_scores<S, Rows, Vectors>(task, key, sums);
+  finish_modified_grad_scores<S, Rows, Vectors>(task, key, sums);
 }
 
-/// P and dS for the keys [key, key + Rows), with or without a ScoreChange.
+/// P and dS for the keys [key, key + Rows), with or without a ScoreModArrays.
 template <class S, int Rows, int Vectors>
 HEED_SIMD void any_grad_score_rows(const GradientTask<S, Vectors>& task, Index key) {
-  if (task.block.change) {
-    changed_grad_score_rows<S, Rows, Vectors>(task, key);
+  if (task.block.score_mod) {
+    modified_grad_score_rows<S, Rows, Vectors>(task, key);
   } else {
     grad_score_rows<S, Rows, Vectors>(task, key);
   }
@@ -390,7 +390,7 @@ struct BackwardTable {
     for (Index tile = 0; tile < queries.count; tile += lanes) {
       const Index left = queries.count - tile < lanes ? queries.count - tile : lanes;
       if constexpr (vectors == 4) {
-        if (Table<T>::narrow_pays(keys, tile, left)) {
+        if (Table<T>::single_vector_pays(keys, tile, left)) {
           for (Index lane = tile; lane < tile + left; lane += S::width) {
             take_lanes<1>(keys, queries, lane, scores_only, guard_keys);
           }

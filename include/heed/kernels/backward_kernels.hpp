@@ -30,7 +30,7 @@ struct BackwardQueries {
   Index head_dim = 0;
   Index value_dim = 0;
   bool guard_rows = false;     // some query or grad_output is NaN or Inf
-  const T* scores = nullptr;   // [tile][key_block][lane of tile], where a ScoreChange is given
+  const T* scores = nullptr;   // [tile][key_block][lane of tile], where a ScoreModArrays is given
   const T* slopes = nullptr;   // likewise: the derivatives of a score function
   bool after_softcap = false;  // grad_scores are for the softcapped scores
 };
@@ -70,7 +70,7 @@ const BackwardKernels<T>& backward_kernels();
 /// One head with few queries and few keys in the backward pass, computed in one call. Columns of
 /// all tensors are contiguous.
 template <class T>
-struct HeadGradient {
+struct ShortBackwardArgs {
   MatrixRef<T> queries;      // (query, head_dim)
   MatrixRef<T> keys;         // (key, head_dim)
   MatrixRef<T> values;       // (key, value_dim)
@@ -102,14 +102,14 @@ struct HeadGradient {
 /// The backward kernels for short sequences of one instruction set for one scalar type. The chains
 /// of additions are those of BackwardKernels, so the bits are the same.
 template <class T>
-struct HeadGradientKernels {
+struct ShortBackwardKernels {
   /// Computes the gradients of one head. Returns false, and writes nothing, where a NaN or Inf is
   /// next to masked scores, which it must not meet.
-  bool (*backward)(const HeadGradient<T>& head);
+  bool (*backward)(const ShortBackwardArgs<T>& head);
 };
 
 /// The backward kernels for short sequences of the active instruction set.
 template <class T>
-const HeadGradientKernels<T>& head_gradient_kernels();
+const ShortBackwardKernels<T>& short_backward_kernels();
 
 }  // namespace heed::simd

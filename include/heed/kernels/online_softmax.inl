@@ -7,8 +7,8 @@
 /// turns the stored scores into probabilities. A lane needs it if its sum over this block relative
 /// to the old maximum (`block_sum`) exceeds the lazy limit; in a fresh state every lane does.
 /// Of a vector of lanes, largest_score(task, j) is the largest visible score,
-/// raised_maximum(task, old, found) the maximum that this makes, and soften(task, j, maximum) turns
-/// the scores into probabilities and returns their sums.
+/// raised_maximum(task, old, found) the maximum that this makes, and exponentiate(task, j, maximum)
+/// turns the scores into probabilities and returns their sums.
 template <class Task>
 HEED_KERNEL void rescale(const Task& task, bool first, const typename Task::T* block_sum) {
   using S = typename Task::S;
@@ -21,7 +21,7 @@ HEED_KERNEL void rescale(const Task& task, bool first, const typename Task::T* b
               : S::greater(S::load(block_sum + lane), S::broadcast(lazy_limit<typename Task::T>));
     const auto maximum = S::select(moves, raised_maximum(task, old, found), old);
     const auto factor = exp2<S>(old - maximum);
-    const auto total = soften(task, j, maximum);
+    const auto total = exponentiate(task, j, maximum);
     S::store(task.maximum + lane, maximum);
     S::store(task.sum + lane, first ? total : S::fma(S::load(task.sum + lane), factor, total));
     for (Index d = 0; !first && d < task.value_dim; ++d) {

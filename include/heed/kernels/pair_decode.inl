@@ -48,7 +48,8 @@ struct PairDecodeTable {
   }
 
   /// The probabilities of a row relative to `maximum`, and their sum, key by key.
-  HEED_KERNEL static T soften_row(Index count, const PairRows<T>& rows, Index row, T maximum) {
+  HEED_KERNEL static T exponentiate_row(Index count, const PairRows<T>& rows, Index row,
+                                        T maximum) {
     std::uint16_t* out = rows.probabilities + row * row_keys;
     const auto base = PairTask<T, 1>::base_of(S::broadcast(maximum));
     T weights[row_keys];
@@ -59,7 +60,7 @@ struct PairDecodeTable {
         const auto bits = rows.visible[2 * row + (key >> 6)] >> (key & 63);
         x = S::select(S::lanes(bits), x, S::broadcast(masked_pair_exponent<T>));
       }
-      S::store(weights + key, narrow_weight<S>(x));
+      S::store(weights + key, bfloat16_weight<S>(x));
     }
     T total = 0;
     for (Index key = 0; key < count; ++key) {
@@ -71,8 +72,8 @@ struct PairDecodeTable {
   }
 
   /// The softmax of one row.
-  HEED_SIMD static void soften(Index count, const PairRows<T>& rows, Index row) {
-    T total = soften_row(count, rows, row, rows.maximum[row]);
+  HEED_SIMD static void exponentiate(Index count, const PairRows<T>& rows, Index row) {
+    T total = exponentiate_row(count, rows, row, rows.maximum[row]);
     if (!(total > lazy_limit<T>)) {
       rows.sum[row] += total;
       return;
@@ -85,7 +86,7 @@ struct PairDecodeTable {
     T maximum[S::width];
     S::store(maximum, pair_maximum<S>(S::broadcast(rows.maximum[row]), S::broadcast(found)));
     const auto factor = move_maximum<S>(rows, row, maximum[0]);
-    total = soften_row(count, rows, row, maximum[0]);
+    total = exponentiate_row(count, rows, row, maximum[0]);
     rows.sum[row] = rescaled_sum<S>(rows.sum[row], factor, total);
   }
 
@@ -137,7 +138,7 @@ struct PairDecodeTable {
 
   HEED_KERNEL static void decode(const PairKeys& keys, const PairRows<T>& rows) {
     score(keys, rows);
-    for (Index row = 0; row < rows.count; ++row) soften(keys.count, rows, row);
+    for (Index row = 0; row < rows.count; ++row) exponentiate(keys.count, rows, row);
     if (keys.guard_values && rows.visible != nullptr) return add_guarded(keys, rows);
     Index d = 0;
     for (; d + lanes <= rows.value_dim; d += lanes) add_columns<vectors>(keys, rows, d);

@@ -67,7 +67,7 @@ HEED_SIMD void multiply_pairs(const std::uint16_t* a, Index a_row, Index a_step,
 /// (1 + …) with c0 = 181/128, so that the sum that rounds to a multiple of 1/128 has an exact term;
 /// the fit's relative error is 1.0e-4, a fortieth of the rounding error.
 template <class S>
-HEED_SIMD typename S::V narrow_weight(typename S::V x) {
+HEED_SIMD typename S::V bfloat16_weight(typename S::V x) {
   constexpr float shifter = 0x1.8p23f + 127, unit = 0x1.8p16f;
   // 48 exceeds the lazy limit, past which the maximum moves, and keeps a block's sum far from
   // overflow.
@@ -93,7 +93,7 @@ HEED_SIMD typename P::V pair_of(typename P::S::V low, typename P::S::V high) {
 // along keys for values. Which two keys form a pair decides bits: it is always an even position and
 // the next one.
 
-/// So small that narrow_weight is exactly 0.
+/// So small that bfloat16_weight is exactly 0.
 template <class T>
 inline constexpr T masked_pair_exponent{-254};
 
@@ -128,7 +128,7 @@ struct PairTask {
     auto x = S::fma(score, S::broadcast(factor), base);
     if constexpr (Masked)
       x = S::select(visible(key, vector), x, S::broadcast(masked_pair_exponent<T>));
-    return narrow_weight<S>(x);
+    return bfloat16_weight<S>(x);
   }
   /// The term that `weight` adds to scores.
   HEED_SIMD static typename S::V base_of(typename S::V maximum) {
@@ -198,8 +198,8 @@ HEED_SIMD void score_pair_block(const PairTask<T, Vectors>& task, T* totals) {
 
 /// Probabilities of one vector's stored scores, which they overwrite; and their sum.
 template <bool Masked, class T, int Vectors>
-HEED_SIMD typename Lanes<T>::V soften_pairs(const PairTask<T, Vectors>& task, int vector,
-                                            typename Lanes<T>::V maximum) {
+HEED_SIMD typename Lanes<T>::V exponentiate_pairs(const PairTask<T, Vectors>& task, int vector,
+                                                  typename Lanes<T>::V maximum) {
   using S = Lanes<T>;
   using P = Pairs<T>;
   const auto base = task.base_of(maximum);
@@ -249,10 +249,10 @@ HEED_SIMD typename Lanes<T>::V raised_maximum(const PairTask<T, Vectors>&, typen
   return pair_maximum<Lanes<T>>(old, found);
 }
 template <class T, int Vectors>
-HEED_SIMD typename Lanes<T>::V soften(const PairTask<T, Vectors>& task, int vector,
-                                      typename Lanes<T>::V maximum) {
-  return task.keys.words ? soften_pairs<true>(task, vector, maximum)
-                         : soften_pairs<false>(task, vector, maximum);
+HEED_SIMD typename Lanes<T>::V exponentiate(const PairTask<T, Vectors>& task, int vector,
+                                            typename Lanes<T>::V maximum) {
+  return task.keys.words ? exponentiate_pairs<true>(task, vector, maximum)
+                         : exponentiate_pairs<false>(task, vector, maximum);
 }
 template <class T, int Vectors>
 HEED_SIMD void score_modified(const PairTask<T, Vectors>&) {}
@@ -435,8 +435,8 @@ struct PairTable {
                 first);
   }
 
-  /// Like Table::narrow_pays.
-  HEED_SIMD static bool narrow_pays(const PairKeys& keys, Index lane, Index left) {
+  /// Like Table::single_vector_pays.
+  HEED_SIMD static bool single_vector_pays(const PairKeys& keys, Index lane, Index left) {
     if (left <= 3 * S::width) return true;
     if (keys.words == nullptr) return false;
     Index narrow = 0;
@@ -450,7 +450,7 @@ struct PairTable {
                                  const SoftmaxState<T>& state, bool first) {
     for (Index tile = 0; tile < queries.count; tile += lanes) {
       const Index left = queries.count - tile < lanes ? queries.count - tile : lanes;
-      if (narrow_pays(keys, tile, left)) {
+      if (single_vector_pays(keys, tile, left)) {
         for (Index lane = 0; lane < left; lane += S::width) {
           attend_lanes<1>(keys, queries, state, tile + lane, first);
         }

@@ -31,12 +31,12 @@ inline constexpr int tile_stride{HEED_SIMD_VECTORS * S::width};
 #include <heed/kernels/attend_keys.inl>
 #include <heed/kernels/dropout.inl>
 #if HEED_SIMD_ALL_KERNELS
-#include <heed/kernels/short_sequences.inl>
+#include <heed/kernels/short_forward.inl>
 #endif
 #elif HEED_SIMD_PART == 2
 #include <heed/kernels/backward.inl>
 #if HEED_SIMD_ALL_KERNELS
-#include <heed/kernels/head_gradient.inl>
+#include <heed/kernels/short_backward.inl>
 #endif
 #elif HEED_SIMD_PART == 3
 #include <heed/kernels/activation.inl>

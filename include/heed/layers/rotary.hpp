@@ -99,9 +99,9 @@ class Rotary {
     }
     positions.check("Rotary", {x.extent(0), x.extent(2)});
     if (positions.are_columns()) return rotate_columns(x, positions.first(), direction);
-    const Index tokens = x.extent(2), pieces = detail::parts_of(tokens, stretch);
-    parallel_for(x.extent(0) * pieces, [&](Index at) {
-      const Index row = at / pieces, begin = at % pieces * stretch;
+    const Index tokens = x.extent(2), tasks = detail::parts_of(tokens, stretch);
+    parallel_for(x.extent(0) * tasks, [&](Index at) {
+      const Index row = at / tasks, begin = at % tasks * stretch;
       const auto own = x.slice(0, row, row + 1);
       std::vector<Rotation> start;
       std::vector<T> rotations(static_cast<std::size_t>(2 * pairs));

@@ -6,7 +6,7 @@
 #include <heed/core/config.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/scalar.hpp>
-#include <heed/tensor/detail/product_problem.hpp>
+#include <heed/tensor/detail/product_args.hpp>
 #include <heed/tensor/overlap.hpp>
 #include <heed/tensor/packed_matrix.hpp>
 #include <heed/tensor/tensor.hpp>
@@ -33,8 +33,8 @@ simd::MatrixRef<T> strided(const TensorView<const T, 2>& view) {
 
 /// Checks everything but b, whose extents are (depth, columns).
 template <class T>
-ProductProblem<T> checked_product(const TensorView<const T, 2>& a, Index depth, Index columns,
-                                  const TensorView<T, 2>& out, const ProductOptions<T>& options) {
+ProductArgs<T> checked_product(const TensorView<const T, 2>& a, Index depth, Index columns,
+                               const TensorView<T, 2>& out, const ProductOptions<T>& options) {
   if (a.extent(1) != depth) {
     throw_shape_error("matrix_product: a is ", a.extents(), ", b ", Extents<2>{depth, columns});
   }
@@ -46,7 +46,7 @@ ProductProblem<T> checked_product(const TensorView<const T, 2>& a, Index depth, 
     throw_shape_error("matrix_product: elements of out share memory");
   }
   if (overlaps(a, out)) throw_shape_error("matrix_product: out overlaps a");
-  ProductProblem<T> problem{
+  ProductArgs<T> args{
       strided(a),  {},      nullptr, {}, out.data_handle(), out.stride(0), out.stride(1),
       a.extent(0), columns, depth,   {}};
   const bool biased = options.bias.data_handle() != nullptr;
@@ -57,28 +57,28 @@ ProductProblem<T> checked_product(const TensorView<const T, 2>& a, Index depth, 
                         " columns");
     }
     if (overlaps(options.bias, out)) throw_shape_error("matrix_product: out overlaps the bias");
-    problem.addend = {options.bias.data_handle(), 0, options.bias.stride(0)};
+    args.addend = {options.bias.data_handle(), 0, options.bias.stride(0)};
   }
-  if (options.accumulate) problem.addend = {problem.out, problem.out_row, problem.out_column};
-  return problem;
+  if (options.accumulate) args.addend = {args.out, args.out_row, args.out_column};
+  return args;
 }
 
 /// The checked product with b, a view or packed.
 template <class T>
-ProductProblem<T> problem_of(const TensorView<const T, 2>& a, const TensorView<const T, 2>& b,
-                             const TensorView<T, 2>& out, const ProductOptions<T>& options) {
-  auto problem = checked_product<T>(a, b.extent(0), b.extent(1), out, options);
+ProductArgs<T> args_of(const TensorView<const T, 2>& a, const TensorView<const T, 2>& b,
+                       const TensorView<T, 2>& out, const ProductOptions<T>& options) {
+  auto args = checked_product<T>(a, b.extent(0), b.extent(1), out, options);
   if (overlaps(b, out)) throw_shape_error("matrix_product: out overlaps b");
-  problem.b = strided(b);
-  return problem;
+  args.b = strided(b);
+  return args;
 }
 template <class T>
-ProductProblem<T> problem_of(const TensorView<const T, 2>& a, const PackedMatrix<T>& b,
-                             const TensorView<T, 2>& out, const ProductOptions<T>& options) {
-  auto problem = checked_product<T>(a, b.rows(), b.columns(), out, options);
-  problem.packed = b.data();
-  problem.quantized = b.blocks();
-  return problem;
+ProductArgs<T> args_of(const TensorView<const T, 2>& a, const PackedMatrix<T>& b,
+                       const TensorView<T, 2>& out, const ProductOptions<T>& options) {
+  auto args = checked_product<T>(a, b.rows(), b.columns(), out, options);
+  args.packed = b.data();
+  args.quantized = b.blocks();
+  return args;
 }
 
 }  // namespace detail
@@ -96,9 +96,9 @@ void matrix_product(const A& a, const B& b, Out&& out,
   static_assert(Scalar<T>, "matrix_product computes in float or double");
   static_assert(std::is_same_v<T, ValueOf<const B>> && std::is_same_v<T, ValueOf<Out>>,
                 "matrix_product: a, b and out must have one scalar type");
-  const auto problem =
-      detail::problem_of<T>(view_of(a), TensorView<const T, 2>(view_of(b)), view_of(out), options);
-  detail::run_products(&problem, 1);
+  const auto args =
+      detail::args_of<T>(view_of(a), TensorView<const T, 2>(view_of(b)), view_of(out), options);
+  detail::run_products(&args, 1);
 }
 
 /// The same with a packed matrix; the same bits, except for quantized blocks with rounded products.
@@ -107,8 +107,8 @@ void matrix_product(const A& a, const PackedMatrix<T>& b, Out&& out,
                     const std::type_identity_t<ProductOptions<T>>& options = {}) {
   static_assert(std::is_same_v<T, ValueOf<const A>> && std::is_same_v<T, ValueOf<Out>>,
                 "matrix_product: a, b and out must have one scalar type");
-  const auto problem = detail::problem_of<T>(view_of(a), b, view_of(out), options);
-  detail::run_products(&problem, 1);
+  const auto args = detail::args_of<T>(view_of(a), b, view_of(out), options);
+  detail::run_products(&args, 1);
 }
 
 /// The product as a new tensor.
@@ -138,10 +138,10 @@ class ProductGroup {
   /// See matrix_product; nothing is written yet. Throws ShapeError like matrix_product, and for an
   /// out that another product of the group reads or writes, and for more than `most` products.
   void add(TensorView<const T, 2> b, TensorView<T, 2> out, const ProductOptions<T>& options = {}) {
-    add(detail::problem_of<T>(a_, b, out, options), out, detail::byte_range(b), options);
+    add(detail::args_of<T>(a_, b, out, options), out, detail::byte_range(b), options);
   }
   void add(const PackedMatrix<T>& b, TensorView<T, 2> out, const ProductOptions<T>& options = {}) {
-    add(detail::problem_of<T>(a_, b, out, options), out, {}, options);
+    add(detail::args_of<T>(a_, b, out, options), out, {}, options);
   }
 
   /// Computes the added products.
@@ -152,7 +152,7 @@ class ProductGroup {
     detail::ByteRange out, b, bias;
   };
 
-  void add(const detail::ProductProblem<T>& problem, const TensorView<T, 2>& out,
+  void add(const detail::ProductArgs<T>& args, const TensorView<T, 2>& out,
            const detail::ByteRange& b, const ProductOptions<T>& options) {
     if (count_ == most) throw_shape_error("ProductGroup: more than ", most, " products");
     const Memory mine{detail::byte_range(out), b, detail::byte_range(options.bias)};
@@ -167,12 +167,12 @@ class ProductGroup {
       }
     }
     memory_[count_] = mine;
-    problems_[count_++] = problem;
+    problems_[count_++] = args;
   }
 
   TensorView<const T, 2> a_;
   Memory memory_[most];
-  detail::ProductProblem<T> problems_[most];
+  detail::ProductArgs<T> problems_[most];
   Index count_ = 0;
 };
 

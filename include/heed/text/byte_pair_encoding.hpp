@@ -183,7 +183,7 @@ class Gpt2Pieces {
   /// The next piece, empty at the end.
   std::string_view next() {
     const std::size_t begin = at_;
-    if (begin < text_.size()) at_ = end_of_piece(begin);
+    if (begin < text_.size()) at_ = contiguous_end(begin);
     return text_.substr(begin, at_ - begin);
   }
 
@@ -204,7 +204,7 @@ class Gpt2Pieces {
     return {kind, at + character.size};
   }
 
-  std::size_t end_of_piece(std::size_t begin) const {
+  std::size_t contiguous_end(std::size_t begin) const {
     if (text_[begin] == '\'') {
       for (const std::string_view ending : {"'s", "'t", "'re", "'ve", "'m", "'ll", "'d"}) {
         if (text_.substr(begin, ending.size()) == ending) return begin + ending.size();
@@ -235,7 +235,7 @@ class Gpt2Pieces {
 
 /// Calls visit(piece) for the pieces of a text in order; joined they are the text again.
 template <class Visit>
-void for_each_piece(std::string_view text, PreTokenizer kind, const Visit& visit) {
+void for_each_task(std::string_view text, PreTokenizer kind, const Visit& visit) {
   const auto cut = [&](std::string_view part) {
     detail::Gpt2Pieces pieces(part);
     for (auto piece = pieces.next(); !piece.empty(); piece = pieces.next()) visit(piece);
@@ -295,8 +295,8 @@ class BytePairEncoding {
                             SpecialTokens special = SpecialTokens::as_text) const {
     std::vector<Index> tokens;
     const auto plain = [&](std::string_view part) {
-      for_each_piece(part, pre_tokenizer_,
-                     [&](std::string_view piece) { encode_piece(piece, tokens); });
+      for_each_task(part, pre_tokenizer_,
+                    [&](std::string_view piece) { encode_piece(piece, tokens); });
     };
     if (special == SpecialTokens::as_text) {
       plain(text);

@@ -24,8 +24,8 @@ inline constexpr bool one_scalar_type = (std::is_same_v<ValueOf<X>, ValueOf<Othe
 
 /// A checked call of attention_backward: all views of rank 4 or 3, every option decided.
 template <class T>
-struct BackwardProblem {
-  AttentionProblem<T> forward;  // its `out` and `log_sum_exp` are not used
+struct BackwardArgs {
+  AttentionArgs<T> forward;  // its `out` and `log_sum_exp` are not used
   TensorView<const T, 4> output;
   TensorView<const T, 3> log_sum_exp;
   TensorView<const T, 4> grad_output;
@@ -49,33 +49,33 @@ void check_same_extents(const char* name, const View& view, const char* like,
 }
 
 template <class T>
-void check_output(const BackwardProblem<T>& problem) {
-  const auto& forward = problem.forward;
+void check_output(const BackwardArgs<T>& args) {
+  const auto& forward = args.forward;
   const Extents<4> output{forward.batch(), forward.heads(), forward.query_count(),
                           forward.value_dim()};
   const Extents<3> rows{output[0], output[1], output[2]};
-  if (problem.output.extents() != output) {
-    throw_shape_error("attention_backward: output is ", problem.output.extents(),
+  if (args.output.extents() != output) {
+    throw_shape_error("attention_backward: output is ", args.output.extents(),
                       ", expected (batch, heads, queries, value_dim) = ", output);
   }
-  check_same_extents("grad_output", problem.grad_output, "output is", problem.output);
-  if (problem.log_sum_exp.extents() != rows) {
-    throw_shape_error("attention_backward: log_sum_exp is ", problem.log_sum_exp.extents(),
+  check_same_extents("grad_output", args.grad_output, "output is", args.output);
+  if (args.log_sum_exp.extents() != rows) {
+    throw_shape_error("attention_backward: log_sum_exp is ", args.log_sum_exp.extents(),
                       ", expected (batch, heads, queries) = ", rows);
   }
-  if (problem.more.grad_log_sum_exp.given()) {
-    check_same_extents("grad_log_sum_exp", problem.more.grad_log_sum_exp.view(), "log_sum_exp is",
-                       problem.log_sum_exp);
+  if (args.more.grad_log_sum_exp.given()) {
+    check_same_extents("grad_log_sum_exp", args.more.grad_log_sum_exp.view(), "log_sum_exp is",
+                       args.log_sum_exp);
   }
 }
 
 /// Calls visit(name, view) for every gradient to write.
 template <class T, class Visit>
-void for_each_written(const BackwardProblem<T>& problem, const Visit& visit) {
-  const auto& more = problem.more;
-  visit("grad_queries", problem.grad_queries);
-  visit("grad_keys", problem.grad_keys);
-  visit("grad_values", problem.grad_values);
+void for_each_written(const BackwardArgs<T>& args, const Visit& visit) {
+  const auto& more = args.more;
+  visit("grad_queries", args.grad_queries);
+  visit("grad_keys", args.grad_keys);
+  visit("grad_values", args.grad_values);
   if (more.grad_bias.given()) visit("grad_bias", more.grad_bias.view());
   visit("grad_relative_bias", more.grad_relative_bias);
   visit("grad_alibi_slopes", TensorView<T, 1>(more.grad_alibi_slopes));
@@ -84,30 +84,30 @@ void for_each_written(const BackwardProblem<T>& problem, const Visit& visit) {
 
 /// Calls visit(name, addresses) for every tensor to read.
 template <class T, class Visit>
-void for_each_read(const BackwardProblem<T>& problem, const Visit& visit) {
-  const auto& call = problem.forward;
-  const auto& changes = call.changes;
+void for_each_read(const BackwardArgs<T>& args, const Visit& visit) {
+  const auto& call = args.forward;
+  const auto& score_mods = call.score_mods;
   visit("queries", call.queries.bytes());
   visit("keys", call.keys.bytes());
   visit("values", call.values.bytes());
-  visit("output", byte_range(problem.output));
-  visit("log_sum_exp", byte_range(problem.log_sum_exp));
-  visit("grad_output", byte_range(problem.grad_output));
-  if (problem.more.grad_log_sum_exp.given()) {
-    visit("grad_log_sum_exp", byte_range(problem.more.grad_log_sum_exp.view()));
+  visit("output", byte_range(args.output));
+  visit("log_sum_exp", byte_range(args.log_sum_exp));
+  visit("grad_output", byte_range(args.grad_output));
+  if (args.more.grad_log_sum_exp.given()) {
+    visit("grad_log_sum_exp", byte_range(args.more.grad_log_sum_exp.view()));
   }
-  if (changes.bias.given()) visit("bias", byte_range(changes.bias.view()));
-  visit("relative_bias", byte_range(changes.relative_bias));
-  visit("alibi_slopes", byte_range(TensorView<const T, 1>(changes.alibi_slopes)));
-  visit("sinks", byte_range(TensorView<const T, 1>(changes.sinks)));
+  if (score_mods.bias.given()) visit("bias", byte_range(score_mods.bias.view()));
+  visit("relative_bias", byte_range(score_mods.relative_bias));
+  visit("alibi_slopes", byte_range(TensorView<const T, 1>(score_mods.alibi_slopes)));
+  visit("sinks", byte_range(TensorView<const T, 1>(score_mods.sinks)));
   visit("first_queries", byte_range(TensorView<const Index, 1>(call.first_queries)));
   visit("key_counts", byte_range(TensorView<const Index, 1>(call.key_counts)));
 }
 
 /// Refuses a gradient that shares memory with any other tensor, or with itself.
 template <class T>
-void check_written(const BackwardProblem<T>& problem) {
-  for_each_written(problem, [&](const char* name, const auto& written) {
+void check_written(const BackwardArgs<T>& args) {
+  for_each_written(args, [&](const char* name, const auto& written) {
     if (has_internal_overlap(written)) {
       throw_shape_error("attention_backward: elements of ", name, " share memory (extents ",
                         written.extents(), ", strides ", written.strides(), ")");
@@ -118,17 +118,17 @@ void check_written(const BackwardProblem<T>& problem) {
         throw_shape_error("attention_backward: ", name, " overlaps ", other);
       }
     };
-    for_each_read(problem, apart);
-    for_each_written(problem,
+    for_each_read(args, apart);
+    for_each_written(args,
                      [&](const char* other, const auto& view) { apart(other, byte_range(view)); });
   });
 }
 
 /// Refuses gradients of score modifications that the call does not use, and wrong shapes.
 template <class T>
-void check_more(const BackwardProblem<T>& problem, const AttentionOptions<T>& options) {
-  const auto& more = problem.more;
-  const auto& changes = problem.forward.changes;
+void check_more(const BackwardArgs<T>& args, const AttentionOptions<T>& options) {
+  const auto& more = args.more;
+  const auto& score_mods = args.forward.score_mods;
   if (more.grad_bias.given()) {
     check_same_extents("grad_bias", more.grad_bias.view(), "bias is", options.bias.view());
   }
@@ -141,60 +141,59 @@ void check_more(const BackwardProblem<T>& problem, const AttentionOptions<T>& op
     throw_shape_error("attention_backward: ", static_cast<Index>(wanted), " ", name, " for ",
                       static_cast<Index>(given), " of the call");
   };
-  check_span("grad_alibi_slopes", more.grad_alibi_slopes.size(), changes.alibi_slopes.size());
-  check_span("grad_sinks", more.grad_sinks.size(), changes.sinks.size());
-  if (changes.function.given() && !changes.function.differentiable()) {
+  check_span("grad_alibi_slopes", more.grad_alibi_slopes.size(), score_mods.alibi_slopes.size());
+  check_span("grad_sinks", more.grad_sinks.size(), score_mods.sinks.size());
+  if (score_mods.function.given() && !score_mods.function.differentiable()) {
     throw_shape_error("attention_backward: score_function has no derivative(score, position)");
   }
 }
 
 template <class T>
-void check_gradients(const BackwardProblem<T>& problem) {
-  check_same_extents("grad_queries", problem.grad_queries, "queries are", problem.forward.queries);
-  check_same_extents("grad_keys", problem.grad_keys, "keys are", problem.forward.keys);
-  check_same_extents("grad_values", problem.grad_values, "values are", problem.forward.values);
-  check_written(problem);
+void check_gradients(const BackwardArgs<T>& args) {
+  check_same_extents("grad_queries", args.grad_queries, "queries are", args.forward.queries);
+  check_same_extents("grad_keys", args.grad_keys, "keys are", args.forward.keys);
+  check_same_extents("grad_values", args.grad_values, "values are", args.forward.values);
+  check_written(args);
 }
 
 /// The forward call to differentiate: shapes and options checked, without an output.
 template <class T>
-AttentionProblem<T> differentiated_problem(const Operand<T>& queries, const Operand<T>& keys,
-                                           const Operand<T>& values,
-                                           const AttentionOptions<T>& options) {
+AttentionArgs<T> differentiated_args(const Operand<T>& queries, const Operand<T>& keys,
+                                     const Operand<T>& values, const AttentionOptions<T>& options) {
   const TensorView<const T, 4> no_values(nullptr,
                                          {keys.extent(0), keys.extent(1), keys.extent(2), 0});
   const TensorView<T, 4> no_out(nullptr,
                                 {queries.extent(0), queries.extent(1), queries.extent(2), 0});
   AttentionOptions<T> without = options;  // shares its arrays
   without.log_sum_exp = {};
-  auto problem = checked_problem<T>(queries, keys, no_values, no_out, without);
+  auto args = checked_args<T>(queries, keys, no_values, no_out, without);
   check_values(keys, values);
-  problem.values = values;
-  return problem;
+  args.values = values;
+  return args;
 }
 
 /// All checks that need no mask; throws ShapeError before the first write.
 template <class T>
-void check_backward_problem(const BackwardProblem<T>& problem, const AttentionOptions<T>& options) {
-  check_output(problem);
-  check_more(problem, options);
-  check_gradients(problem);
+void check_backward_args(const BackwardArgs<T>& args, const AttentionOptions<T>& options) {
+  check_output(args);
+  check_more(args, options);
+  check_gradients(args);
 }
 
-/// The arguments of a call as a checked problem.
+/// The checked arguments of a call.
 template <class T, class Q, class K, class V, class Out, class Lse, class GradOut, class GradQ,
           class GradK, class GradV>
-BackwardProblem<T> checked_backward_problem(const Q& queries, const K& keys, const V& values,
-                                            const Out& output, const Lse& log_sum_exp,
-                                            const GradOut& grad_output, GradQ& grad_queries,
-                                            GradK& grad_keys, GradV& grad_values,
-                                            const AttentionOptions<T>& options,
-                                            const GradientOptions<T>& gradients) {
+BackwardArgs<T> checked_backward_args(const Q& queries, const K& keys, const V& values,
+                                      const Out& output, const Lse& log_sum_exp,
+                                      const GradOut& grad_output, GradQ& grad_queries,
+                                      GradK& grad_keys, GradV& grad_values,
+                                      const AttentionOptions<T>& options,
+                                      const GradientOptions<T>& gradients) {
   static_assert(one_scalar_type<Q, K, V, Out, Lse, GradOut, GradQ, GradK, GradV>,
                 "attention_backward: all tensors must have one scalar type");
-  const BackwardProblem<T> problem{
-      differentiated_problem<T>(as_rank_4(view_of(queries)), as_rank_4(view_of(keys)),
-                                as_rank_4(view_of(values)), options),
+  const BackwardArgs<T> args{
+      differentiated_args<T>(as_rank_4(view_of(queries)), as_rank_4(view_of(keys)),
+                             as_rank_4(view_of(values)), options),
       as_rank_4(view_of(output)),
       with_leading_axes<3>(view_of(log_sum_exp)),
       as_rank_4(view_of(grad_output)),
@@ -202,8 +201,8 @@ BackwardProblem<T> checked_backward_problem(const Q& queries, const K& keys, con
       as_rank_4(view_of(grad_keys)),
       as_rank_4(view_of(grad_values)),
       gradients};
-  check_backward_problem(problem, options);
-  return problem;
+  check_backward_args(args, options);
+  return args;
 }
 
 /// An input of a computation in T = float: an exact copy of bfloat16 numbers, or a float tensor in
@@ -232,8 +231,8 @@ class WidenedTensor {
   /// Throws if `written` shares memory with the tensor that was copied; `call`, `written_name` and
   /// `name` are for the message.
   template <class Written>
-  void check_apart(const char* call, const char* written_name, const Written& written,
-                   const char* name) const {
+  void check_no_alias(const char* call, const char* written_name, const Written& written,
+                      const char* name) const {
     if (!overlaps(written, narrow_)) return;
     throw_shape_error(call, ": ", written_name, " overlaps ", name);
   }

@@ -27,10 +27,10 @@ namespace heed::detail {
 template <class T>
 class BackwardRows {
  public:
-  explicit BackwardRows(const BackwardProblem<T>& problem)
-      : problem_(problem),
+  explicit BackwardRows(const BackwardArgs<T>& args)
+      : args_(args),
         kernels_(simd::backward_kernels<T>()),
-        blocks_(parts_of(problem.forward.query_count(), simd::query_block)) {
+        blocks_(parts_of(args.forward.query_count(), simd::query_block)) {
     const auto carve = [&](Carver carver) {
       log_sum_exp_ = carver.take<T>(count() * simd::query_block);
       delta_ = carver.take<T>(count() * simd::query_block);
@@ -43,16 +43,16 @@ class BackwardRows {
 
   /// Number of query blocks in one head, and in all heads.
   Index blocks() const { return blocks_; }
-  Index count() const { return problem_.forward.batch() * problem_.forward.heads() * blocks_; }
+  Index count() const { return args_.forward.batch() * args_.forward.heads() * blocks_; }
 
   /// The index, among the `count`, of the block that holds row `row` of a head.
   Index index_of(Index item, Index head, Index row) const {
-    return (item * problem_.forward.heads() + head) * blocks_ + row / simd::query_block;
+    return (item * args_.forward.heads() + head) * blocks_ + row / simd::query_block;
   }
 
   /// Fills in block `index` of the `count`.
   void fill(Index index) const {
-    const auto& call = problem_.forward;
+    const auto& call = args_.forward;
     const Index item = index / blocks_ / call.heads();
     const Index head = index / blocks_ % call.heads();
     const Index row = index % blocks_ * simd::query_block;
@@ -63,11 +63,11 @@ class BackwardRows {
     silent_[index] = find_dots(item, head, row, rows, delta);
     std::uint64_t seeing = 0;
     for (Index i = 0; i < rows; ++i) {
-      const T value = problem_.log_sum_exp(item, head, row + i);
+      const T value = args_.log_sum_exp(item, head, row + i);
       const bool sees = !(value == -std::numeric_limits<T>::infinity());
       seeing |= static_cast<std::uint64_t>(sees) << i;
       lse[i] = sees ? static_cast<T>(static_cast<double>(value) * bits_per_nat) : T{0};
-      const auto& more = problem_.more.grad_log_sum_exp;
+      const auto& more = args_.more.grad_log_sum_exp;
       if (more.given()) delta[i] -= more.view()(item, head, row + i);
     }
     // Kernels compute whole tiles, so the lanes past the last query hold numbers.
@@ -86,13 +86,13 @@ class BackwardRows {
  private:
   /// Computes Σ dO · O of every row; returns the rows whose output is 0.
   std::uint64_t find_dots(Index item, Index head, Index row, Index rows, T* delta) const {
-    const auto& call = problem_.forward;
+    const auto& call = args_.forward;
     const auto scratch =
         BackwardScratch<T>::of_this_thread(call.head_dim(), call.value_dim(), kernels_.row_lanes);
     T* output = scratch.packed_gradient;  // not in use yet, and as large
-    copy_rows(strided_rows(problem_.grad_output, item, head, row), rows, call.value_dim(),
+    copy_rows(strided_rows(args_.grad_output, item, head, row), rows, call.value_dim(),
               scratch.grad_output, scratch.value_row);
-    copy_rows(strided_rows(problem_.output, item, head, row), rows, call.value_dim(), output,
+    copy_rows(strided_rows(args_.output, item, head, row), rows, call.value_dim(), output,
               scratch.value_row);
     kernels_.row_dots(scratch.grad_output, output, scratch.value_row, rows, delta);
     std::uint64_t silent = 0;
@@ -106,7 +106,7 @@ class BackwardRows {
     return silent;
   }
 
-  const BackwardProblem<T>& problem_;
+  const BackwardArgs<T>& args_;
   const simd::BackwardKernels<T>& kernels_;
   Index blocks_;
   T* log_sum_exp_ = nullptr;
@@ -122,26 +122,23 @@ class PreparedQueries {
  public:
   /// With `after_softcap`, score gradients are taken with respect to the softcapped scores, as
   /// biases need them, not the scores before the softcap.
-  PreparedQueries(const BackwardProblem<T>& problem, const BackwardRows<T>& rows,
+  PreparedQueries(const BackwardArgs<T>& args, const BackwardRows<T>& rows,
                   bool after_softcap = false)
-      : problem_(problem),
-        rows_(rows),
-        after_softcap_(after_softcap),
-        kernels_(simd::kernels<T>()) {}
+      : args_(args), rows_(rows), after_softcap_(after_softcap), kernels_(simd::kernels<T>()) {}
 
   /// Prepares rows [row, row + count) of one head in the arrays of `scratch`; the gradient starts
   /// at 0.
   void prepare(const BackwardScratch<T>& scratch, Index item, Index head, Index row, Index count) {
-    const auto& call = problem_.forward;
+    const auto& call = args_.forward;
     const Index head_dim = call.head_dim(), value_dim = call.value_dim();
     count_ = count;
     queries_ =
         aligned(call.queries.rows(item, head, row), head_dim, scratch.queries, scratch.head_row);
-    gradient_ = aligned(strided_rows(problem_.grad_output, item, head, row), value_dim,
+    gradient_ = aligned(strided_rows(args_.grad_output, item, head, row), value_dim,
                         scratch.grad_output, scratch.value_row);
-    if (call.changes.any()) {
+    if (call.score_mods.any()) {
       tile_.emplace(ForwardScratch<T>::of_this_thread(0, 0, true));
-      changes_.emplace(call, *tile_, item, head, row, count);
+      score_mods_.emplace(call, *tile_, item, head, row, count);
       first_ = {item + call.item_offset, head, call.first_query_of(item) + row, 0};
     }
     kernels_.pack(queries_, count, head_dim, query_factor(call), scratch.packed_queries);
@@ -169,13 +166,13 @@ class PreparedQueries {
 
   /// Attaches the score modifications, if any, to a block of keys. Key i of the block is key
   /// `first_key + (kept ? kept[i] : i)`.
-  void change(simd::KeyBlock<T>& block, Index first_key, const Index* kept) {
-    if (!problem_.forward.changes.any()) return;
+  void attach(simd::KeyBlock<T>& block, Index first_key, const Index* kept) {
+    if (!args_.forward.score_mods.any()) return;
     simd::QueryBlock<T> queries{block_.packed_queries, tile_->probabilities, tile_->scores, count_,
                                 block_.head_dim,       block_.value_dim};
-    changes_->change(block, queries, first_key, kept);
+    score_mods_->attach(block, queries, first_key, kept);
     block_.scores = tile_->scores;
-    if (problem_.forward.changes.function.given()) find_slopes(block, queries, first_key, kept);
+    if (args_.forward.score_mods.function.given()) find_slopes(block, queries, first_key, kept);
   }
 
   /// The block for a kernel call. A `partly` masked block is checked for NaN and Inf, which must
@@ -198,7 +195,7 @@ class PreparedQueries {
     queries.scores = tile_->probabilities;
     kernels_.scores(block, queries);
     const Index lanes = kernels_.tile_lanes;
-    problem_.forward.changes.function.to_derivatives({queries.scores, lanes * simd::key_block,
+    args_.forward.score_mods.function.to_derivatives({queries.scores, lanes * simd::key_block,
                                                       lanes, keys, block.count, block.words, first_,
                                                       count_});
     block_.slopes = queries.scores;
@@ -215,7 +212,7 @@ class PreparedQueries {
     return {to, padded, 1};
   }
 
-  const BackwardProblem<T>& problem_;
+  const BackwardArgs<T>& args_;
   const BackwardRows<T>& rows_;
   bool after_softcap_;
   const simd::Kernels<T>& kernels_;
@@ -223,7 +220,7 @@ class PreparedQueries {
   simd::MatrixRef<T> gradient_;
   simd::BackwardQueries<T> block_;
   std::optional<ForwardScratch<T>> tile_;
-  std::optional<ScoreChangeBlock<T>> changes_;
+  std::optional<ScoreModBlock<T>> score_mods_;
   Position first_;  // of the first query
   Index count_ = 0;
   bool checked_ = false;
@@ -247,10 +244,10 @@ class KeyChunkPass {
  public:
   /// Keys [first, end) of a key head. `first` is a multiple of backward_chunk; `end` is the next
   /// multiple or the end of the last key.
-  KeyChunkPass(const BackwardProblem<T>& problem, const MaskRef& mask, const BackwardRows<T>& rows,
+  KeyChunkPass(const BackwardArgs<T>& args, const MaskRef& mask, const BackwardRows<T>& rows,
                Index item, Index key_head, Index first, Index end)
-      : problem_(problem),
-        call_(problem.forward),
+      : args_(args),
+        call_(args.forward),
         mask_(mask),
         rows_(rows),
         forward_kernels_(simd::kernels<T>()),
@@ -261,7 +258,7 @@ class KeyChunkPass {
         key_head_(key_head),
         first_(first),
         end_(end),
-        queries_(problem, rows) {}
+        queries_(args, rows) {}
 
   /// Uses `shared` instead of the mask to find the visible keys of the chunk. Valid for one batch
   /// item and these keys, for any head.
@@ -273,9 +270,9 @@ class KeyChunkPass {
     clear_numbers(scratch_.chunk.values, (end_ - first_) * scratch_.value_row);
   }
   void resume() const {
-    copy_rows<T>(strided_rows<T>(problem_.grad_keys, item_, key_head_, first_), end_ - first_,
+    copy_rows<T>(strided_rows<T>(args_.grad_keys, item_, key_head_, first_), end_ - first_,
                  call_.head_dim(), scratch_.chunk.keys, scratch_.head_row);
-    copy_rows<T>(strided_rows<T>(problem_.grad_values, item_, key_head_, first_), end_ - first_,
+    copy_rows<T>(strided_rows<T>(args_.grad_values, item_, key_head_, first_), end_ - first_,
                  call_.value_dim(), scratch_.chunk.values, scratch_.value_row);
   }
 
@@ -340,7 +337,7 @@ class KeyChunkPass {
     const simd::KeyGradients<T> gradients{scratch_.chunk.keys + offset * scratch_.head_row,
                                           scratch_.chunk.values + offset * scratch_.value_row};
     if (seen.holes) return take_gathered(block, gradients, seen.first);
-    queries_.change(block, seen.first, nullptr);
+    queries_.attach(block, seen.first, nullptr);
     kernels_.backward(block, queries_.block(block.words != nullptr), gradients, guard_keys(block));
   }
 
@@ -368,7 +365,7 @@ class KeyChunkPass {
     gather({gradients.values, value_row}, value_row, scratch_.gathered.values, value_row);
     block.keys = {scratch_.keys, head_dim, 1};
     block.values = {scratch_.values, value_dim, 1};
-    queries_.change(block, first_key, scratch_.kept);
+    queries_.attach(block, first_key, scratch_.kept);
     kernels_.backward(block, queries_.block(block.words != nullptr), scratch_.gathered,
                       guard_keys(block));
     scatter_rows(scratch_.gathered.keys, scratch_.kept, block.count, gradients.keys, head_row);
@@ -384,13 +381,12 @@ class KeyChunkPass {
     }
     kernels_.unpack(scratch_.grad_queries, row_count_, head_dim, call_.scale, scratch_.rows,
                     scratch_.head_row);
-    put(problem_.grad_queries, head_, row_, scratch_.rows, scratch_.head_row, row_count_, T{1},
-        true);
+    put(args_.grad_queries, head_, row_, scratch_.rows, scratch_.head_row, row_count_, T{1}, true);
   }
   void put_chunk(T key_factor) const {
-    put(problem_.grad_keys, key_head_, first_, scratch_.chunk.keys, scratch_.head_row,
-        end_ - first_, key_factor, false);
-    put(problem_.grad_values, key_head_, first_, scratch_.chunk.values, scratch_.value_row,
+    put(args_.grad_keys, key_head_, first_, scratch_.chunk.keys, scratch_.head_row, end_ - first_,
+        key_factor, false);
+    put(args_.grad_values, key_head_, first_, scratch_.chunk.values, scratch_.value_row,
         end_ - first_, T{1}, false);
   }
   void put(const TensorView<T, 4>& out, Index head, Index row, const T* from, Index from_stride,
@@ -401,8 +397,8 @@ class KeyChunkPass {
         out.stride(2), out.stride(3));
   }
 
-  const BackwardProblem<T>& problem_;
-  const AttentionProblem<T>& call_;
+  const BackwardArgs<T>& args_;
+  const AttentionArgs<T>& call_;
   const MaskRef& mask_;
   const BackwardRows<T>& rows_;
   const simd::Kernels<T>& forward_kernels_;

@@ -25,74 +25,74 @@ namespace heed::detail {
 /// task with its own share of grad_queries, and the shares are added in the order of the chunks.
 /// Both ways add the same numbers in the same order.
 template <class T>
-class BackwardPieces {
+class BackwardTasks {
  public:
-  BackwardPieces(const BackwardProblem<T>& problem, const MaskRef& mask)
-      : problem_(problem),
-        call_(problem.forward),
+  BackwardTasks(const BackwardArgs<T>& args, const MaskRef& mask)
+      : args_(args),
+        call_(args.forward),
         mask_(mask),
-        rows_(problem),
+        rows_(args),
         chunks_(parts_of(call_.key_count(), backward_chunk)),
-        kv_heads_(call_.batch() * problem.kv_heads()) {}
+        kv_heads_(call_.batch() * args.kv_heads()) {}
 
   void run_alone() {
     for (Index i = 0; i < rows_.count(); ++i) rows_.fill(i);
     make_groups(kv_heads_, 1);
     for (Index i = 0; i < groups_; ++i) run_group(i);
-    run_changes();
+    run_score_mods();
   }
 
-  /// Computes one key head on its own, as the fallback of HeadGradients.
+  /// Computes one key head on its own, as the fallback of ShortBackward.
   void run_one(Index key_head) {
-    for (Index i = 0; i < problem_.group() * rows_.blocks(); ++i) {
-      rows_.fill(key_head * problem_.group() * rows_.blocks() + i);
+    for (Index i = 0; i < args_.group() * rows_.blocks(); ++i) {
+      rows_.fill(key_head * args_.group() * rows_.blocks() + i);
     }
     whole_ = kv_heads_;
     group_size_ = 1;
-    groups_of_item_ = problem_.kv_heads();
+    groups_of_item_ = args_.kv_heads();
     run_group(key_head);
   }
 
   void run() {
     parallel_for(rows_.count(), [&](Index i) { rows_.fill(i); });
     run_heads();
-    run_changes();
+    run_score_mods();
   }
 
  private:
   /// Computes the gradients of score modifications, where wanted.
-  void run_changes() const {
-    const auto& more = problem_.more;
+  void run_score_mods() const {
+    const auto& more = args_.more;
     if (more.grad_bias.given()) {
-      const BiasGradient<T> bias(problem_, mask_, rows_);
+      const BiasGradient<T> bias(args_, mask_, rows_);
       parallel_for(bias.tasks(), [&](Index i) { bias.run(i); });
     }
     if (more.grad_relative_bias.extent(1) > 0 || !more.grad_alibi_slopes.empty()) {
-      const DistanceGradients<T> distances(problem_, mask_, rows_);
+      const DistanceGradients<T> distances(args_, mask_, rows_);
       parallel_for(distances.tasks(), [&](Index i) { distances.run(i); });
       distances.finish();
     }
-    if (!more.grad_sinks.empty()) run_sink_gradients(problem_, rows_);
+    if (!more.grad_sinks.empty()) run_sink_gradients(args_, rows_);
   }
 
   void run_heads() {
     const Index threads = thread_count();
     const Index split = chunks_ < 2 || threads == 1 ? 0 : kv_heads_ % threads + threads;
     make_groups(kv_heads_ > split ? kv_heads_ - split : 0, threads);
-    const Index pieces = (kv_heads_ - whole_) * chunks_;
-    if (pieces == 0) {
+    const Index tasks = (kv_heads_ - whole_) * chunks_;
+    if (tasks == 0) {
       parallel_for(groups_, [&](Index i) { run_group(i); });
       return;
     }
-    const Index wave = smaller(4 * threads, pieces);
+    const Index wave = smaller(4 * threads, tasks);
     take_shares(wave);
-    for (Index member = 0; member < problem_.group(); ++member) {
-      for (Index first = 0; first < pieces; first += wave) {
-        const Index end = smaller(first + wave, pieces);
+    for (Index member = 0; member < args_.group(); ++member) {
+      for (Index first = 0; first < tasks; first += wave) {
+        const Index end = smaller(first + wave, tasks);
         const Index before = member == 0 && first == 0 ? groups_ : 0;
         clear_written(end - first);
         parallel_for(before + end - first, [&](Index i) {
-          i < before ? run_group(i) : run_piece(member, first + i - before, i - before);
+          i < before ? run_group(i) : run_task(member, first + i - before, i - before);
         });
         add_shares(member, first, end);
       }
@@ -101,19 +101,19 @@ class BackwardPieces {
 
   KeyChunkPass<T> pass(Index key_head, Index chunk) const {
     const Index first = chunk * backward_chunk, left = call_.key_count() - first;
-    return KeyChunkPass<T>(problem_, mask_, rows_, key_head / problem_.kv_heads(),
-                           key_head % problem_.kv_heads(), first,
+    return KeyChunkPass<T>(args_, mask_, rows_, key_head / args_.kv_heads(),
+                           key_head % args_.kv_heads(), first,
                            first + smaller(left, backward_chunk));
   }
   /// The query head number `member` among those that share a key head.
   Index head_of(Index key_head, Index member) const {
-    return key_head % problem_.kv_heads() * problem_.group() + member;
+    return key_head % args_.kv_heads() * args_.group() + member;
   }
 
   /// Groups the first `whole` key heads, which are not split. One head at a time keeps its queries
   /// in the caches; heads of an item are grouped where sharing the mask's answers is worth it.
   void make_groups(Index whole, Index threads) {
-    const Index heads = problem_.kv_heads();
+    const Index heads = args_.kv_heads();
     whole_ = whole;
     group_size_ = 1;
     if (mask_.shares_lane_words() && heads > 0) {
@@ -128,16 +128,16 @@ class BackwardPieces {
 
   /// A group of whole key heads, chunk by chunk: the cached mask answers are those of one chunk.
   void run_group(Index group) const {
-    const Index item_end = (group / groups_of_item_ + 1) * problem_.kv_heads();
+    const Index item_end = (group / groups_of_item_ + 1) * args_.kv_heads();
     const Index first =
-        group / groups_of_item_ * problem_.kv_heads() + group % groups_of_item_ * group_size_;
+        group / groups_of_item_ * args_.kv_heads() + group % groups_of_item_ * group_size_;
     const Index end = smaller(smaller(first + group_size_, item_end), whole_);
     for (Index key_head = first; key_head < end; ++key_head) {
-      for (Index member = 0; member < problem_.group(); ++member) {
+      for (Index member = 0; member < args_.group(); ++member) {
         for (Index block = 0; block < rows_.blocks(); ++block) clear(key_head, member, block);
       }
     }
-    const bool share = mask_.shares_lane_words() && (end - first) * problem_.group() > 1;
+    const bool share = mask_.shares_lane_words() && (end - first) * args_.group() > 1;
     SharedLaneWords shared(share ? rows_.blocks() * (backward_chunk / simd::key_block) : 0);
     for (Index chunk = 0; chunk < chunks_; ++chunk) {
       shared.forget();
@@ -145,7 +145,7 @@ class BackwardPieces {
         auto one = pass(key_head, chunk);
         if (share) one.share(shared);
         one.begin();
-        for (Index member = 0; member < problem_.group(); ++member) {
+        for (Index member = 0; member < args_.group(); ++member) {
           one.take_head(head_of(key_head, member), {});
         }
         one.finish();
@@ -154,12 +154,12 @@ class BackwardPieces {
   }
 
   /// One chunk of one split key head and one of its query heads, with the share `slot`.
-  void run_piece(Index member, Index piece, Index slot) const {
-    auto one = pass(whole_ + piece / chunks_, piece % chunks_);
+  void run_task(Index member, Index task, Index slot) const {
+    auto one = pass(whole_ + task / chunks_, task % chunks_);
     member == 0 ? one.begin() : one.resume();
-    one.take_head(head_of(whole_ + piece / chunks_, member),
+    one.take_head(head_of(whole_ + task / chunks_, member),
                   {shares_ + slot * share_size(), written_ + slot * rows_.blocks()});
-    member + 1 == problem_.group() ? one.finish() : one.pause();
+    member + 1 == args_.group() ? one.finish() : one.pause();
   }
 
   Index share_size() const { return call_.query_count() * call_.head_dim(); }
@@ -169,7 +169,7 @@ class BackwardPieces {
       written_ = carver.take<unsigned char>(wave * rows_.blocks());
       return carver.used();
     };
-    carve(Carver(Scratch::of_this_thread<BackwardPieces>(carve(Carver(nullptr)))));
+    carve(Carver(Scratch::of_this_thread<BackwardTasks>(carve(Carver(nullptr)))));
   }
   void clear_written(Index count) const {
     for (Index i = 0; i < count * rows_.blocks(); ++i) written_[i] = 0;
@@ -184,9 +184,9 @@ class BackwardPieces {
       const Index from = head * chunks_ < first ? first : head * chunks_;
       const Index to = (head + 1) * chunks_ < end ? (head + 1) * chunks_ : end;
       if (from == head * chunks_) clear(whole_ + head, member, block);
-      for (Index piece = from; piece < to; ++piece) {
-        if (written_[(piece - first) * rows_.blocks() + block] == 0) continue;
-        put_block(whole_ + head, member, block, shares_ + (piece - first) * share_size());
+      for (Index task = from; task < to; ++task) {
+        if (written_[(task - first) * rows_.blocks() + block] == 0) continue;
+        put_block(whole_ + head, member, block, shares_ + (task - first) * share_size());
       }
     });
   }
@@ -197,9 +197,9 @@ class BackwardPieces {
     Index rows;
   };
   Block block_of(Index key_head, Index member, Index block) const {
-    const auto& out = problem_.grad_queries;
+    const auto& out = args_.grad_queries;
     const Index row = block * simd::query_block, left = call_.query_count() - row;
-    return {out.data_handle() + key_head / problem_.kv_heads() * out.stride(0) +
+    return {out.data_handle() + key_head / args_.kv_heads() * out.stride(0) +
                 head_of(key_head, member) * out.stride(1) + row * out.stride(2),
             row, smaller(left, simd::query_block)};
   }
@@ -207,10 +207,10 @@ class BackwardPieces {
     const Block to = block_of(key_head, member, block);
     simd::backward_kernels<T>().put_rows(
         share + to.row * call_.head_dim(), call_.head_dim(), to.rows, call_.head_dim(), T{1}, true,
-        to.data, problem_.grad_queries.stride(2), problem_.grad_queries.stride(3));
+        to.data, args_.grad_queries.stride(2), args_.grad_queries.stride(3));
   }
   void clear(Index key_head, Index member, Index block) const {
-    const auto& out = problem_.grad_queries;
+    const auto& out = args_.grad_queries;
     const Block to = block_of(key_head, member, block);
     for (Index i = 0; i < to.rows; ++i) {
       T* row = to.data + i * out.stride(2);
@@ -222,8 +222,8 @@ class BackwardPieces {
     }
   }
 
-  const BackwardProblem<T>& problem_;
-  const AttentionProblem<T>& call_;
+  const BackwardArgs<T>& args_;
+  const AttentionArgs<T>& call_;
   const MaskRef& mask_;
   const BackwardRows<T> rows_;
   Index chunks_;
@@ -240,29 +240,29 @@ class BackwardPieces {
 inline constexpr double backward_parallel_threshold = 2e6;
 
 template <class T>
-void run_backward(const BackwardProblem<T>& problem, const MaskRef& mask) {
-  const auto& call = problem.forward;
+void run_backward(const BackwardArgs<T>& args, const MaskRef& mask) {
+  const auto& call = args.forward;
   const double work = static_cast<double>(call.batch() * call.heads()) *
                       static_cast<double>(call.query_count()) *
                       static_cast<double>(call.key_count()) *
                       static_cast<double>(3 * call.head_dim() + 2 * call.value_dim());
   const bool alone = work < backward_parallel_threshold;
 #if HEED_SIMD_ALL_KERNELS
-  if (HeadGradients<T>::take(problem)) {
-    auto fallback = [&](Index head) { BackwardPieces<T>(problem, mask).run_one(head); };
-    const HeadGradients<T> heads(problem, mask, fallback);
+  if (ShortBackward<T>::take(args)) {
+    auto fallback = [&](Index head) { BackwardTasks<T>(args, mask).run_one(head); };
+    const ShortBackward<T> heads(args, mask, fallback);
     for (Index i = 0; alone && i < heads.count(); ++i) heads.run(i);
     if (!alone) parallel_for(heads.count(), [&](Index i) { heads.run(i); });
     return;
   }
 #endif
-  BackwardPieces<T> pieces(problem, mask);
-  alone ? pieces.run_alone() : pieces.run();
+  BackwardTasks<T> tasks(args, mask);
+  alone ? tasks.run_alone() : tasks.run();
 }
 
 #ifdef HEED_COMPILED_SOURCE
-template void run_backward<float>(const BackwardProblem<float>&, const MaskRef&);
-template void run_backward<double>(const BackwardProblem<double>&, const MaskRef&);
+template void run_backward<float>(const BackwardArgs<float>&, const MaskRef&);
+template void run_backward<double>(const BackwardArgs<double>&, const MaskRef&);
 #endif
 
 }  // namespace heed::detail

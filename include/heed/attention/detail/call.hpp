@@ -22,7 +22,7 @@ namespace heed::detail {
 
 /// The score modifications of a call beyond scale and mask: AttentionOptions after their checks.
 template <class T>
-struct ScoreChanges {
+struct ScoreMods {
   T softcap = 0;
   std::span<const T> alibi_slopes;       // (heads)
   TensorView<const T, 2> relative_bias;  // (heads, distances), no distances: none
@@ -34,7 +34,7 @@ struct ScoreChanges {
   bool along_diagonals() const { return !alibi_slopes.empty() || relative_bias.extent(1) > 0; }
   bool any_bias() const { return along_diagonals() || bias.given(); }
   bool drops() const { return DropoutDraws(dropout).dropped > 0; }
-  /// Whether any score or weight changes; sinks change only sums.
+  /// Whether any score or weight is modified; sinks modify only sums.
   bool any() const { return softcap != T{0} || any_bias() || function.given() || drops(); }
 
   /// The sum of the biases that depend on the head and on key − query.
@@ -81,7 +81,7 @@ OptionalView<const T, 4> broadcast_bias(const OptionalView<const T, 4>& bias,
 /// The score modifications in `options` for scores (batch, heads, queries, keys). Throws ShapeError
 /// or InvalidArgument.
 template <class T>
-ScoreChanges<T> checked_changes(const AttentionOptions<T>& options, const Extents<4>& scores) {
+ScoreMods<T> checked_score_mods(const AttentionOptions<T>& options, const Extents<4>& scores) {
   const T cap = options.softcap * T{2};  // kernels hold it log2(e) times as large
   if (!(cap >= T{0} && cap - cap == T{0})) {
     throw_invalid_argument(
@@ -93,12 +93,12 @@ ScoreChanges<T> checked_changes(const AttentionOptions<T>& options, const Extent
   }
   check_per_head<T>("alibi_slopes", options.alibi_slopes, scores[1]);
   check_per_head<T>("sinks", options.sinks, scores[1]);
-  ScoreChanges<T> changes{options.softcap,        options.alibi_slopes,
+  ScoreMods<T> score_mods{options.softcap,        options.alibi_slopes,
                           options.relative_bias,  broadcast_bias(options.bias, scores),
                           options.score_function, options.sinks,
                           options.dropout};
-  auto& relative = changes.relative_bias;
-  if (relative.extent(0) == 0 && relative.extent(1) == 0) return changes;
+  auto& relative = score_mods.relative_bias;
+  if (relative.extent(0) == 0 && relative.extent(1) == 0) return score_mods;
   if (relative.extent(1) % 2 == 0) {
     throw_shape_error("attention: relative_bias has ", relative.extent(1),
                       " distances, expected an odd number: -r to r");
@@ -108,7 +108,7 @@ ScoreChanges<T> checked_changes(const AttentionOptions<T>& options, const Extent
     throw_shape_error("attention: relative_bias has ", relative.extent(0), " rows for ", scores[1],
                       " heads");
   }
-  return changes;
+  return score_mods;
 }
 
 // Memory that a call writes. ----------------------------------------------------------------------
@@ -132,22 +132,23 @@ void check_memory(const Result<T>& out, const Operand<T>& queries, const Operand
 
 /// Throws if `written` shares memory with an input of the score modifications.
 template <class T>
-void check_apart(const char* name, ByteRange written, const ScoreChanges<T>& changes) {
+void check_no_alias(const char* name, ByteRange written, const ScoreMods<T>& score_mods) {
   const auto apart = [&](const char* other, ByteRange read) {
     if (meet(written, read)) throw_shape_error("attention: ", name, " overlaps ", other);
   };
   const auto of = [](std::span<const T> numbers) {
     return byte_range(TensorView<const T, 1>(numbers));
   };
-  if (changes.bias.given()) apart("bias", byte_range(changes.bias.view()));
-  apart("relative_bias", byte_range(changes.relative_bias));
-  apart("alibi_slopes", of(changes.alibi_slopes));
-  apart("sinks", of(changes.sinks));
+  if (score_mods.bias.given()) apart("bias", byte_range(score_mods.bias.view()));
+  apart("relative_bias", byte_range(score_mods.relative_bias));
+  apart("alibi_slopes", of(score_mods.alibi_slopes));
+  apart("sinks", of(score_mods.sinks));
 }
 
 /// Throws if `written` shares memory with the positions.
-inline void check_apart(const char* name, ByteRange written, std::span<const Index> first_queries,
-                        std::span<const Index> key_counts) {
+inline void check_no_alias(const char* name, ByteRange written,
+                           std::span<const Index> first_queries,
+                           std::span<const Index> key_counts) {
   const auto apart = [&](const char* other, std::span<const Index> read) {
     if (meet(written, byte_range(TensorView<const Index, 1>(read)))) {
       throw_shape_error("attention: ", name, " overlaps ", other);
@@ -157,7 +158,7 @@ inline void check_apart(const char* name, ByteRange written, std::span<const Ind
   apart("key_counts", key_counts);
 }
 
-// The problem and its checks. ---------------------------------------------------------------------
+// The arguments and their checks. --------------------------------------------------------------
 
 /// A rank-2 (length, dim) or rank-3 (heads, length, dim) view as rank 4 (batch, heads, length,
 /// dim).
@@ -171,7 +172,7 @@ TensorView<T, 4> as_rank_4(const TensorView<T, Rank>& view) {
 
 /// A checked attention call: all tensors of rank 4, every option decided.
 template <class T>
-struct AttentionProblem {
+struct AttentionArgs {
   Operand<T> queries;              // (batch, heads, queries, head_dim)
   Operand<T> keys;                 // (batch, kv_heads, keys, head_dim)
   Operand<T> values;               // (batch, kv_heads, keys, value_dim)
@@ -180,7 +181,7 @@ struct AttentionProblem {
   T scale = 0;
   Index first_query = 0;
   std::span<const Index> first_queries;
-  ScoreChanges<T> changes;
+  ScoreMods<T> score_mods;
   std::span<const Index> key_counts = {};       // per batch item; empty: all keys
   Index item_offset = 0;                        // the batch index that masks see for item 0
   bool last_lines_up = false;                   // the last query aligns with the last key, per item
@@ -235,22 +236,22 @@ void check_values(const Operand<T>& keys, const Operand<T>& values) {
 }
 
 template <class T>
-void check_out(const AttentionProblem<T>& problem) {
-  const auto& queries = problem.queries;
+void check_out(const AttentionArgs<T>& args) {
+  const auto& queries = args.queries;
   const Extents<4> expected{queries.extent(0), queries.extent(1), queries.extent(2),
-                            problem.value_dim()};
-  if (problem.out.extents() != expected) {
-    throw_shape_error("attention: out is ", problem.out.extents(), ", expected (batch, heads, ",
+                            args.value_dim()};
+  if (args.out.extents() != expected) {
+    throw_shape_error("attention: out is ", args.out.extents(), ", expected (batch, heads, ",
                       "queries, value_dim) = ", expected);
   }
-  check_memory(problem.out, queries, problem.keys, problem.values);
+  check_memory(args.out, queries, args.keys, args.values);
 }
 
 template <class T>
-void check_log_sum_exp(const AttentionProblem<T>& problem) {
-  if (!problem.log_sum_exp.given()) return;
-  const auto& view = problem.log_sum_exp.view();
-  const Extents<3> expected{problem.batch(), problem.heads(), problem.query_count()};
+void check_log_sum_exp(const AttentionArgs<T>& args) {
+  if (!args.log_sum_exp.given()) return;
+  const auto& view = args.log_sum_exp.view();
+  const Extents<3> expected{args.batch(), args.heads(), args.query_count()};
   if (view.extents() != expected) {
     throw_shape_error("attention: log_sum_exp is ", view.extents(),
                       ", expected (batch, heads, queries) = ", expected);
@@ -259,8 +260,8 @@ void check_log_sum_exp(const AttentionProblem<T>& problem) {
     throw_shape_error("attention: elements of log_sum_exp share memory");
   }
   const ByteRange written = byte_range(view);
-  if (meet(written, problem.queries.bytes()) || meet(written, problem.keys.bytes()) ||
-      meet(written, problem.values.bytes()) || meet(written, problem.out.bytes())) {
+  if (meet(written, args.queries.bytes()) || meet(written, args.keys.bytes()) ||
+      meet(written, args.values.bytes()) || meet(written, args.out.bytes())) {
     throw_shape_error("attention: log_sum_exp overlaps another tensor of the call");
   }
 }
@@ -287,94 +288,93 @@ T decide_scale(const std::optional<T>& scale, Index head_dim) {
 }
 
 template <class T>
-void take_key_counts(AttentionProblem<T>& problem, std::span<const Index> counts) {
-  problem.key_counts = counts;
+void take_key_counts(AttentionArgs<T>& args, std::span<const Index> counts) {
+  args.key_counts = counts;
   if (counts.empty()) return;
-  if (static_cast<Index>(counts.size()) != problem.batch()) {
-    throw_shape_error("attention: ", counts.size(), " key_counts for a batch of ", problem.batch());
+  if (static_cast<Index>(counts.size()) != args.batch()) {
+    throw_shape_error("attention: ", counts.size(), " key_counts for a batch of ", args.batch());
   }
   for (const Index count : counts) {
-    if (count < 0 || count > problem.key_count()) {
-      throw_shape_error("attention: a key_count of ", count, " where there are ",
-                        problem.key_count(), " keys");
+    if (count < 0 || count > args.key_count()) {
+      throw_shape_error("attention: a key_count of ", count, " where there are ", args.key_count(),
+                        " keys");
     }
   }
 }
 
 /// Takes the positions from the options; refuses those that would overflow position arithmetic.
 template <class T>
-void decide_first_query(AttentionProblem<T>& problem, const AttentionOptions<T>& options) {
+void decide_first_query(AttentionArgs<T>& args, const AttentionOptions<T>& options) {
   constexpr Index limit = std::numeric_limits<Index>::max() / 4;
   const auto in_range = [](Index first) { return first > -limit && first < limit; };
-  problem.first_query = options.first_query.value_or(problem.key_count() - problem.query_count());
-  problem.first_queries = options.first_queries;
-  problem.last_lines_up = !options.first_query && options.first_queries.empty();
+  args.first_query = options.first_query.value_or(args.key_count() - args.query_count());
+  args.first_queries = options.first_queries;
+  args.last_lines_up = !options.first_query && options.first_queries.empty();
   if (options.first_query && !options.first_queries.empty()) {
     throw_invalid_argument("attention: give first_query or first_queries, not both");
   }
   if (!options.first_queries.empty() &&
-      static_cast<Index>(options.first_queries.size()) != problem.batch()) {
+      static_cast<Index>(options.first_queries.size()) != args.batch()) {
     throw_shape_error("attention: ", options.first_queries.size(), " first_queries for a batch of ",
-                      problem.batch());
+                      args.batch());
   }
-  bool fits = in_range(problem.first_query);
+  bool fits = in_range(args.first_query);
   for (const Index first : options.first_queries) fits = fits && in_range(first);
   if (!fits)
-    throw_invalid_argument("attention: first_query ", problem.first_query, " is out of range");
+    throw_invalid_argument("attention: first_query ", args.first_query, " is out of range");
 }
 
 /// All checks that need no mask; throws InvalidArgument before the first write.
 template <class T>
-AttentionProblem<T> checked_problem(const Operand<T>& queries, const Operand<T>& keys,
-                                    const Operand<T>& values, const Result<T>& out,
-                                    const AttentionOptions<T>& options) {
-  AttentionProblem<T> problem{queries, keys, values, out, options.log_sum_exp, 0, 0, {}, {}};
+AttentionArgs<T> checked_args(const Operand<T>& queries, const Operand<T>& keys,
+                              const Operand<T>& values, const Result<T>& out,
+                              const AttentionOptions<T>& options) {
+  AttentionArgs<T> args{queries, keys, values, out, options.log_sum_exp, 0, 0, {}, {}};
   check_queries_and_keys(queries, keys);
   check_values(keys, values);
-  check_out(problem);
-  check_log_sum_exp(problem);
-  problem.scale = decide_scale(options.scale, problem.head_dim());
-  take_key_counts(problem, options.key_counts);
-  decide_first_query(problem, options);
-  problem.changes = checked_changes(
-      options,
-      Extents<4>{problem.batch(), problem.heads(), problem.query_count(), problem.key_count()});
+  check_out(args);
+  check_log_sum_exp(args);
+  args.scale = decide_scale(options.scale, args.head_dim());
+  take_key_counts(args, options.key_counts);
+  decide_first_query(args, options);
+  args.score_mods = checked_score_mods(
+      options, Extents<4>{args.batch(), args.heads(), args.query_count(), args.key_count()});
   const auto check_written = [&](const char* name, ByteRange written) {
-    check_apart(name, written, problem.changes);
-    check_apart(name, written, problem.first_queries, problem.key_counts);
+    check_no_alias(name, written, args.score_mods);
+    check_no_alias(name, written, args.first_queries, args.key_counts);
   };
   check_written("out", out.bytes());
-  if (problem.log_sum_exp.given()) {
-    check_written("log_sum_exp", byte_range(problem.log_sum_exp.view()));
+  if (args.log_sum_exp.given()) {
+    check_written("log_sum_exp", byte_range(args.log_sum_exp.view()));
   }
-  return problem;
+  return args;
 }
 
 /// The same for queries stored as X, with the kernels that multiply such numbers.
 template <class X>
-AttentionProblem<ComputedIn<X>> checked_call(const Operand<ComputedIn<X>>& queries,
-                                             const Operand<ComputedIn<X>>& keys,
-                                             const Operand<ComputedIn<X>>& values,
-                                             const Result<ComputedIn<X>>& out,
-                                             const AttentionOptions<ComputedIn<X>>& options) {
+AttentionArgs<ComputedIn<X>> checked_call(const Operand<ComputedIn<X>>& queries,
+                                          const Operand<ComputedIn<X>>& keys,
+                                          const Operand<ComputedIn<X>>& values,
+                                          const Result<ComputedIn<X>>& out,
+                                          const AttentionOptions<ComputedIn<X>>& options) {
   using T = ComputedIn<X>;
-  auto problem = checked_problem<T>(queries, keys, values, out, options);
-  if constexpr (std::is_same_v<X, bfloat16>) problem.pairs = simd::pair_kernels<T>();
-  return problem;
+  auto args = checked_args<T>(queries, keys, values, out, options);
+  if constexpr (std::is_same_v<X, bfloat16>) args.pairs = simd::pair_kernels<T>();
+  return args;
 }
 
 #if !HEED_DEFINITIONS
 // Instantiated in heed::compiled: a fifth of the compile time of a unit with one call.
-extern template AttentionProblem<float> checked_problem<float>(const Operand<float>&,
-                                                               const Operand<float>&,
-                                                               const Operand<float>&,
-                                                               const Result<float>&,
-                                                               const AttentionOptions<float>&);
-extern template AttentionProblem<double> checked_problem<double>(const Operand<double>&,
-                                                                 const Operand<double>&,
-                                                                 const Operand<double>&,
-                                                                 const Result<double>&,
-                                                                 const AttentionOptions<double>&);
+extern template AttentionArgs<float> checked_args<float>(const Operand<float>&,
+                                                         const Operand<float>&,
+                                                         const Operand<float>&,
+                                                         const Result<float>&,
+                                                         const AttentionOptions<float>&);
+extern template AttentionArgs<double> checked_args<double>(const Operand<double>&,
+                                                           const Operand<double>&,
+                                                           const Operand<double>&,
+                                                           const Result<double>&,
+                                                           const AttentionOptions<double>&);
 #endif
 
 // The units of kernels, and the positions of masks. -----------------------------------------------
@@ -385,12 +385,12 @@ inline constexpr double nats_per_bit = 0.69314718055994530942;
 
 /// The factor on queries before their products with keys, which puts scores in the kernels' units.
 template <class T>
-T query_factor(const AttentionProblem<T>& problem) {
-  const auto scale = static_cast<double>(problem.scale);
-  if (problem.changes.softcap != T{0}) {  // tanh_of_log2 takes 2·log2(e)·score / softcap
-    return static_cast<T>(scale * 2 * bits_per_nat / static_cast<double>(problem.changes.softcap));
+T query_factor(const AttentionArgs<T>& args) {
+  const auto scale = static_cast<double>(args.scale);
+  if (args.score_mods.softcap != T{0}) {  // tanh_of_log2 takes 2·log2(e)·score / softcap
+    return static_cast<T>(scale * 2 * bits_per_nat / static_cast<double>(args.score_mods.softcap));
   }
-  if (problem.changes.function.given()) return problem.scale;
+  if (args.score_mods.function.given()) return args.scale;
   return static_cast<T>(scale * bits_per_nat);
 }
 
@@ -403,37 +403,36 @@ T within_range(T score) {
 
 /// The mask tile of `rows` queries of a head from `row` on and keys [first_key, last_key].
 template <class T>
-Tile tile_of(const AttentionProblem<T>& problem, Index item, Index head, Index row, Index rows,
+Tile tile_of(const AttentionArgs<T>& args, Index item, Index head, Index row, Index rows,
              Index first_key, Index last_key) {
-  const Index call = problem.first_query_of(item), first = call + row;
-  return {item + problem.item_offset, head, first, first + rows - 1, first_key, last_key, call};
+  const Index call = args.first_query_of(item), first = call + row;
+  return {item + args.item_offset, head, first, first + rows - 1, first_key, last_key, call};
 }
 
 /// The position of one score of a call.
 template <class T>
-Position position_of(const AttentionProblem<T>& problem, Index item, Index head, Index query,
-                     Index key) {
-  const Index call = problem.first_query_of(item);
-  return {item + problem.item_offset, head, call + query, key, call};
+Position position_of(const AttentionArgs<T>& args, Index item, Index head, Index query, Index key) {
+  const Index call = args.first_query_of(item);
+  return {item + args.item_offset, head, call + query, key, call};
 }
 
 /// The shape that the mask of a call has to fit.
 template <class T>
-MaskShape mask_shape_of(const AttentionProblem<T>& problem) {
-  MaskShape shape{problem.batch(), problem.heads(), problem.query_count(), problem.key_count()};
+MaskShape mask_shape_of(const AttentionArgs<T>& args) {
+  MaskShape shape{args.batch(), args.heads(), args.query_count(), args.key_count()};
   if (shape.batch == 0) return shape;
-  Index last = shape.first_query = problem.first_query_of(0);
+  Index last = shape.first_query = args.first_query_of(0);
   for (Index item = 1; item < shape.batch; ++item) {
-    shape.first_query = smaller(shape.first_query, problem.first_query_of(item));
-    last = larger(last, problem.first_query_of(item));
+    shape.first_query = smaller(shape.first_query, args.first_query_of(item));
+    last = larger(last, args.first_query_of(item));
   }
   shape.last_query = last + shape.queries - 1;
   return shape;
 }
 
 template <class T, MaskPolicy M>
-void check_mask_fits(const M& mask, const AttentionProblem<T>& problem) {
-  check_mask(mask, mask_shape_of(problem));
+void check_mask_fits(const M& mask, const AttentionArgs<T>& args) {
+  check_mask(mask, mask_shape_of(args));
 }
 
 }  // namespace heed::detail

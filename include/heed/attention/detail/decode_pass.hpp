@@ -24,23 +24,23 @@ class DecodePass {
  public:
   /// heads · queries is at most decode_rows; heads = 1 with a mask that depends on the head.
   /// `pairs`: null, or the kernels for bfloat16 pairs.
-  DecodePass(const AttentionProblem<T>& problem, const MaskRef& mask,
-             const simd::PairKernels<T>* pairs, Index item, Index head, Index heads)
-      : problem_(problem),
+  DecodePass(const AttentionArgs<T>& args, const MaskRef& mask, const simd::PairKernels<T>* pairs,
+             Index item, Index head, Index heads)
+      : args_(args),
         mask_(mask),
         kernels_(simd::decode_kernels<T>()),
-        rows_(heads * problem.query_count()),
-        scratch_(DecodeScratch<T>::of_this_thread(rows_, problem.head_dim(), problem.value_dim(),
-                                                  problem.changes.any())),
-        changes_(problem, scratch_, item, head),
-        pairs_(problem, pairs, rows_),
+        rows_(heads * args.query_count()),
+        scratch_(DecodeScratch<T>::of_this_thread(rows_, args.head_dim(), args.value_dim(),
+                                                  args.score_mods.any())),
+        score_mods_(args, scratch_, item, head),
+        pairs_(args, pairs, rows_),
         item_(item),
         head_(head) {}
 
   /// Processes the chunk of keys that begins at `first`, into fresh states.
   void run(Index first, const RowStates<T>& states) {
     clear(states);
-    const Index left = problem_.key_count_of(item_) - first;
+    const Index left = args_.key_count_of(item_) - first;
     const Index end = first + (left < simd::key_chunk ? left : simd::key_chunk);
     const Coverage coverage = mask_.coverage(tile(first, end - 1));
     if (coverage == Coverage::none) return;
@@ -56,7 +56,7 @@ class DecodePass {
 
  private:
   Tile tile(Index first_key, Index last_key) const {
-    return tile_of(problem_, item_, head_, 0, problem_.query_count(), first_key, last_key);
+    return tile_of(args_, item_, head_, 0, args_.query_count(), first_key, last_key);
   }
 
   void clear(const RowStates<T>& states) const {
@@ -64,21 +64,21 @@ class DecodePass {
       states.maximum[row] = std::numeric_limits<T>::lowest();
       states.sum[row] = 0;
     }
-    const Index size = rows_ * padded_value_dim(problem_.value_dim());
+    const Index size = rows_ * padded_value_dim(args_.value_dim());
     for (Index i = 0; i < size; ++i) states.output[i] = 0;
   }
 
   /// Scales the rows by the factor of packed queries.
   void scale_queries() const {
-    const T factor = query_factor(problem_);
-    const Index columns = problem_.head_dim(), queries = problem_.query_count();
+    const T factor = query_factor(args_);
+    const Index columns = args_.head_dim(), queries = args_.query_count();
     for (Index row = 0; row < rows_; ++row) {
       const Index head = head_ + row / queries, query = row % queries;
       if (pairs_) {
         pairs_.copy_query(item_, head, query, row);
         continue;
       }
-      const auto from = problem_.queries.rows(item_, head, query, 1, scratch_.keys);
+      const auto from = args_.queries.rows(item_, head, query, 1, scratch_.keys);
       for (Index d = 0; d < columns; ++d) {
         scratch_.rows[row * columns + d] = product(from.data[d * from.column_stride], factor);
       }
@@ -87,26 +87,25 @@ class DecodePass {
 
   void take_block(const VisibleKeys& seen, const RowStates<T>& states) {
     if (pairs_) {
-      const simd::PairKeys pairs = pairs_.bring(item_, problem_.key_head(head_), seen);
+      const simd::PairKeys pairs = pairs_.bring(item_, args_.key_head(head_), seen);
       return pairs_.decode(pairs, query_rows(states, pairs.words, pairs.count));
     }
     simd::KeyBlock<T> block = bring(seen);
     simd::QueryRows<T> rows =
         query_rows(states, seen.words != nullptr ? scratch_.words : nullptr, block.count);
     rows.next_keys = next_keys(seen.first);
-    if (problem_.changes.any()) {
+    if (args_.score_mods.any()) {
       for (Index i = 0; i < block.count; ++i) {
         positions_[i] = seen.first + (seen.holes ? scratch_.kept[i] : i);
       }
-      changes_.change(block, positions_, rows_);
+      score_mods_.attach(block, positions_, rows_);
     }
     kernels_.scores(block, rows);
-    if (problem_.changes.any()) {
-      changes_.run_function(rows, positions_, block.count, rows.visible);
+    if (args_.score_mods.any()) {
+      score_mods_.run_function(rows, positions_, block.count, rows.visible);
     }
-    block.guard_values =
-        seen.words != nullptr &&
-        !simd::kernels<T>().all_finite(block.values, block.count, problem_.value_dim());
+    block.guard_values = seen.words != nullptr && !simd::kernels<T>().all_finite(
+                                                      block.values, block.count, args_.value_dim());
     kernels_.attend(block, rows);
   }
 
@@ -114,7 +113,7 @@ class DecodePass {
   simd::QueryRows<T> query_rows(const RowStates<T>& states, const std::uint64_t* words,
                                 Index count) const {
     // A lane word holds the queries of a key; rows of scores need the keys of a query.
-    if (words != nullptr) turn_words(words, count);
+    if (words != nullptr) transpose_words(words, count);
     return {scratch_.rows,
             scratch_.packed,
             scratch_.scores,
@@ -123,30 +122,30 @@ class DecodePass {
             states.maximum,
             states.sum,
             states.output,
-            padded_value_dim(problem_.value_dim()),
+            padded_value_dim(args_.value_dim()),
             words != nullptr ? scratch_.visible : nullptr,
             rows_,
-            problem_.head_dim(),
-            problem_.value_dim(),
+            args_.head_dim(),
+            args_.value_dim(),
             nullptr};
   }
 
   /// The visible keys and their values: in place, or gathered where only some are visible or values
   /// are not contiguous.
   simd::KeyBlock<T> bring(const VisibleKeys& seen) {
-    const Index key_head = problem_.key_head(head_), columns = problem_.value_dim();
+    const Index key_head = args_.key_head(head_), columns = args_.value_dim();
     simd::KeyBlock<T> block{
-        problem_.keys.rows(item_, key_head, seen.first, seen.count, scratch_.keys),
-        problem_.values.rows(item_, key_head, seen.first, seen.count, scratch_.values), seen.count};
+        args_.keys.rows(item_, key_head, seen.first, seen.count, scratch_.keys),
+        args_.values.rows(item_, key_head, seen.first, seen.count, scratch_.values), seen.count};
     if (seen.words != nullptr && seen.words != scratch_.words) {
       for (Index i = 0; i < seen.count; ++i) scratch_.words[i] = seen.words[i];
     }
     if (seen.holes) {
       block.count = drop_unseen(scratch_.words, block.count, scratch_.kept);
-      gather_rows(block.keys, scratch_.kept, block.count, problem_.head_dim(), scratch_.keys,
-                  problem_.head_dim());
+      gather_rows(block.keys, scratch_.kept, block.count, args_.head_dim(), scratch_.keys,
+                  args_.head_dim());
       gather_rows(block.values, scratch_.kept, block.count, columns, scratch_.values, columns);
-      block.keys = {scratch_.keys, problem_.head_dim(), 1};
+      block.keys = {scratch_.keys, args_.head_dim(), 1};
       block.values = {scratch_.values, columns, 1};
     } else if (block.values.column_stride != 1 && block.values.data != scratch_.values) {
       copy_rows(block.values, block.count, columns, scratch_.values, columns);
@@ -158,12 +157,12 @@ class DecodePass {
   /// The address of the next key block, if it can be read in place.
   const T* next_keys(Index after) const {
     const Index next = (after / simd::key_block + 1) * simd::key_block;
-    if (next >= problem_.key_count_of(item_) || problem_.keys.is_bfloat16()) return nullptr;
-    return problem_.keys.rows(item_, problem_.key_head(head_), next).data;
+    if (next >= args_.key_count_of(item_) || args_.keys.is_bfloat16()) return nullptr;
+    return args_.keys.rows(item_, args_.key_head(head_), next).data;
   }
 
-  void turn_words(const std::uint64_t* words, Index count) const {
-    const Index queries = problem_.query_count();
+  void transpose_words(const std::uint64_t* words, Index count) const {
+    const Index queries = args_.query_count();
     for (Index row = 0; row < rows_; ++row) {
       std::uint64_t* bits = scratch_.visible + 2 * row;
       bits[0] = bits[1] = 0;
@@ -173,12 +172,12 @@ class DecodePass {
     }
   }
 
-  const AttentionProblem<T>& problem_;
+  const AttentionArgs<T>& args_;
   const MaskRef& mask_;
   const simd::DecodeKernels<T>& kernels_;
   Index rows_;
   DecodeScratch<T> scratch_;
-  RowChanges<T> changes_;
+  RowScoreMod<T> score_mods_;
   PairBlocks<T> pairs_;
   Index item_;
   Index head_;
@@ -192,51 +191,51 @@ template <class T>
 class Decode {
  public:
   /// `group` heads that share one key head are processed together.
-  Decode(const AttentionProblem<T>& problem, const MaskRef& mask, const simd::PairKernels<T>* pairs,
+  Decode(const AttentionArgs<T>& args, const MaskRef& mask, const simd::PairKernels<T>* pairs,
          Index group)
-      : problem_(problem),
+      : args_(args),
         mask_(mask),
         pairs_(pairs),
-        sharing_(problem.heads() / problem.keys.extent(1)),
+        sharing_(args.heads() / args.keys.extent(1)),
         group_(group),
         groups_(parts_of(sharing_, group_)),
-        chunks_(parts_of(problem.key_count(), simd::key_chunk)),
-        rows_(problem.batch() * problem.heads() * problem.query_count()) {
+        chunks_(parts_of(args.key_count(), simd::key_chunk)),
+        rows_(args.batch() * args.heads() * args.query_count()) {
     const auto carve = [&](Carver carver) {
       states_ = {carver.take<T>(rows_ * chunks_), carver.take<T>(rows_ * chunks_),
-                 carver.take<T>(rows_ * chunks_ * padded_value_dim(problem.value_dim()))};
+                 carver.take<T>(rows_ * chunks_ * padded_value_dim(args.value_dim()))};
       return carver.used();
     };
     carve(Carver(Scratch::of_this_thread<Decode>(carve(Carver(nullptr)))));
   }
 
   /// The first step: one task per batch item, key head, group of heads and chunk.
-  void take_chunk(Index piece) const {
-    const Index chunk = piece % chunks_, group = piece / chunks_ % groups_;
-    const Index key_head = piece / chunks_ / groups_;  // over all batch items
-    const Index item = key_head / problem_.keys.extent(1);
-    const Index head = key_head % problem_.keys.extent(1) * sharing_ + group * group_;
+  void take_chunk(Index index) const {
+    const Index chunk = index % chunks_, group = index / chunks_ % groups_;
+    const Index key_head = index / chunks_ / groups_;  // over all batch items
+    const Index item = key_head / args_.keys.extent(1);
+    const Index head = key_head % args_.keys.extent(1) * sharing_ + group * group_;
     const Index left = sharing_ - group * group_;
     const Index first = chunk * simd::key_chunk;
-    if (first >= problem_.key_count_of(item)) return;
-    DecodePass<T>(problem_, mask_, pairs_, item, head, smaller(left, group_))
+    if (first >= args_.key_count_of(item)) return;
+    DecodePass<T>(args_, mask_, pairs_, item, head, smaller(left, group_))
         .run(first, states(item, head, chunk));
   }
 
   /// The second step: one task per head of the batch.
   void finish(Index head_of_batch) const {
-    const Index item = head_of_batch / problem_.heads(), head = head_of_batch % problem_.heads();
-    QueryBlockPass<T>(problem_, mask_, nullptr, item, head, 0, problem_.query_count())
+    const Index item = head_of_batch / args_.heads(), head = head_of_batch % args_.heads();
+    QueryBlockPass<T>(args_, mask_, nullptr, item, head, 0, args_.query_count())
         .finish(states(item, head, 0), rows_);
   }
 
  private:
   RowStates<T> states(Index item, Index head, Index chunk) const {
-    const Index row = (item * problem_.heads() + head) * problem_.query_count();
-    return states_.from(chunk * rows_ + row, problem_.value_dim());
+    const Index row = (item * args_.heads() + head) * args_.query_count();
+    return states_.from(chunk * rows_ + row, args_.value_dim());
   }
 
-  const AttentionProblem<T>& problem_;
+  const AttentionArgs<T>& args_;
   const MaskRef& mask_;
   const simd::PairKernels<T>* pairs_;
   Index sharing_;  // query heads per key head

@@ -80,10 +80,10 @@ template <class T>
 class PairBlocks {
  public:
   /// Room for `rows` decoded rows of queries. With `kernels` null, nothing else may be called.
-  PairBlocks(const AttentionProblem<T>& problem, const simd::PairKernels<T>* kernels, Index rows)
-      : problem_(problem), kernels_(kernels) {
+  PairBlocks(const AttentionArgs<T>& args, const simd::PairKernels<T>* kernels, Index rows)
+      : args_(args), kernels_(kernels) {
     if (kernels_ == nullptr) return;
-    const Index depth = whole_pairs(problem.head_dim()), columns = problem.value_dim();
+    const Index depth = whole_pairs(args.head_dim()), columns = args.value_dim();
     const auto carve = [&](Carver carver) {
       keys_ = carver.take<std::uint16_t>(simd::key_block * depth);
       values_ = carver.take<std::uint16_t>(simd::key_block * columns);
@@ -103,36 +103,35 @@ class PairBlocks {
 
   /// Packs the queries [first, first + count) of a head for `attend`.
   void pack(Index item, Index head, Index first, Index count, Index step) const {
-    const auto& queries = problem_.queries;
+    const auto& queries = args_.queries;
     kernels_->pack({queries.bits(item, head, first), queries.stride(2) * step, queries.stride(3)},
-                   count, problem_.head_dim(), packed_);
+                   count, args_.head_dim(), packed_);
   }
   /// Adds the visible keys of a key head to the softmax of the packed queries. `queries` gives
   /// their shape and scratch.
   void attend(Index item, Index key_head, const VisibleKeys& seen,
               const simd::QueryBlock<T>& queries, const simd::SoftmaxState<T>& state,
               bool first) const {
-    const simd::PairQueries<T> block{packed_,       queries.probabilities, query_factor(problem_),
+    const simd::PairQueries<T> block{packed_,       queries.probabilities, query_factor(args_),
                                      queries.count, queries.head_dim,      queries.value_dim};
     kernels_->attend(bring(item, key_head, seen), block, state, first);
   }
 
   /// Copies one query to a row for `decode`.
   void copy_query(Index item, Index head, Index query, Index row) const {
-    const Index depth = whole_pairs(problem_.head_dim());
-    copy(problem_.queries, item, head, query, depth, rows_ + row * depth);
+    const Index depth = whole_pairs(args_.head_dim());
+    copy(args_.queries, item, head, query, depth, rows_ + row * depth);
   }
   /// The keys that some query sees, with their values, in whole pairs.
   simd::PairKeys bring(Index item, Index key_head, const VisibleKeys& seen) const {
-    const Index columns = problem_.value_dim();
+    const Index columns = args_.value_dim();
     const Run run = whole(seen);
     simd::PairKeys block;
     block.count = run.count;
     block.words = run.words;
-    block.keys =
-        rows_of(problem_.keys, item, key_head, run, whole_pairs(problem_.head_dim()), keys_);
-    kernels_->zip(rows_of(problem_.values, item, key_head, run, columns, values_), run.count,
-                  columns, pairs_);
+    block.keys = rows_of(args_.keys, item, key_head, run, whole_pairs(args_.head_dim()), keys_);
+    kernels_->zip(rows_of(args_.values, item, key_head, run, columns, values_), run.count, columns,
+                  pairs_);
     block.values = pairs_;
     block.guard_values =
         run.words != nullptr && !kernels_->all_finite(pairs_, whole_pairs(run.count) * columns);
@@ -150,7 +149,7 @@ class PairBlocks {
     pairs.output = rows.output;
     pairs.output_stride = rows.output_stride;
     pairs.visible = rows.visible;
-    pairs.factor = query_factor(problem_);
+    pairs.factor = query_factor(args_);
     pairs.count = rows.count;
     pairs.head_dim = rows.head_dim;
     pairs.depth = whole_pairs(rows.head_dim) / 2;
@@ -207,7 +206,7 @@ class PairBlocks {
   static simd::MatrixRef<std::uint16_t> rows_of(const Operand<T>& operand, Index item, Index head,
                                                 const Run& run, Index columns, std::uint16_t* to) {
     if (run.kept == nullptr && columns == operand.extent(3) && operand.stride(3) == 1 &&
-        operand.in_one_piece(run.first, run.count)) {
+        operand.is_contiguous(run.first, run.count)) {
       return {operand.bits(item, head, run.first), operand.stride(2), 1};
     }
     for (Index i = 0; i < run.count; ++i) {
@@ -217,7 +216,7 @@ class PairBlocks {
     return {to, columns, 1};
   }
 
-  const AttentionProblem<T>& problem_;
+  const AttentionArgs<T>& args_;
   const simd::PairKernels<T>* kernels_;
   std::uint16_t* keys_ = nullptr;
   std::uint16_t* values_ = nullptr;
@@ -240,16 +239,16 @@ class QueryBlockPass {
   /// `rows` rows of one head from `row` on, `step` apart, rows ≤ query_block. The grouping of rows
   /// decides no bit; steps above 1 are for masks that know them and scores without modification.
   /// `pairs`: null, or the kernels for bfloat16 pairs.
-  QueryBlockPass(const AttentionProblem<T>& problem, const MaskRef& mask,
+  QueryBlockPass(const AttentionArgs<T>& args, const MaskRef& mask,
                  const simd::PairKernels<T>* pairs, Index item, Index head, Index row, Index rows,
                  Index step = 1)
-      : problem_(problem),
+      : args_(args),
         mask_(mask),
         kernels_(simd::kernels<T>()),
-        scratch_(ForwardScratch<T>::of_this_thread(problem.head_dim(), problem.value_dim(),
-                                                   problem.changes.any())),
-        changes_(problem, scratch_, item, head, row, rows),
-        pairs_(problem, pairs, 0),
+        scratch_(ForwardScratch<T>::of_this_thread(args.head_dim(), args.value_dim(),
+                                                   args.score_mods.any())),
+        score_mods_(args, scratch_, item, head, row, rows),
+        pairs_(args, pairs, 0),
         item_(item),
         head_(head),
         row_(row),
@@ -263,10 +262,10 @@ class QueryBlockPass {
   /// Writes output and log-sum-exp of the rows from the states that decoding left for every chunk
   /// of keys; consecutive chunks are `step` rows apart.
   void finish(RowStates<T> states, Index step) {
-    const Index columns = problem_.value_dim(), padded = padded_value_dim(columns);
+    const Index columns = args_.value_dim(), padded = padded_value_dim(columns);
     clear(scratch_.total);
     bool fresh = true;
-    for (Index first = 0; first < problem_.key_count_of(item_); first += simd::key_chunk) {
+    for (Index first = 0; first < args_.key_count_of(item_); first += simd::key_chunk) {
       const auto& state = fresh ? scratch_.total : scratch_.chunk;
       if (!fresh) clear(state);
       for (Index row = 0; row < rows_; ++row) {
@@ -294,8 +293,8 @@ class QueryBlockPass {
     for (Index row = 0; row < rows_; ++row) {
       for (Index key = 0; key < out.extent(1); ++key) out(row, key) = T{0};
     }
-    for (Index key = 0; key < problem_.key_count_of(item_); key += simd::key_block) {
-      const Index last = smaller(key + simd::key_block, problem_.key_count_of(item_)) - 1;
+    for (Index key = 0; key < args_.key_count_of(item_); key += simd::key_block) {
+      const Index last = smaller(key + simd::key_block, args_.key_count_of(item_)) - 1;
       const VisibleKeys seen = visible_keys(mask_, tile(key, last), scratch_.words);
       if (seen.count > 0) write_weights(seen, out);
     }
@@ -307,23 +306,23 @@ class QueryBlockPass {
     if (pairs_) {
       pairs_.pack(item_, head_, row_, rows_, step_);
     } else {
-      kernels_.pack(problem_.queries.spaced_rows(item_, head_, row_, rows_, step_, scratch_.keys),
-                    rows_, problem_.head_dim(), query_factor(problem_), scratch_.packed);
+      kernels_.pack(args_.queries.spaced_rows(item_, head_, row_, rows_, step_, scratch_.keys),
+                    rows_, args_.head_dim(), query_factor(args_), scratch_.packed);
     }
     clear(scratch_.total);
     bool fresh = true;
-    for (Index first = 0; first < problem_.key_count_of(item_); first += simd::key_chunk) {
+    for (Index first = 0; first < args_.key_count_of(item_); first += simd::key_chunk) {
       const auto& state = fresh ? scratch_.total : scratch_.chunk;
       if (!fresh) clear(state);
       if (!take_chunk(first, state)) continue;
-      if (!fresh) kernels_.merge(scratch_.total, state, rows_, problem_.value_dim());
+      if (!fresh) kernels_.merge(scratch_.total, state, rows_, args_.value_dim());
       fresh = false;
     }
     return !fresh;
   }
 
   Tile tile(Index first_key, Index last_key) const {
-    return tile_of(problem_, item_, head_, row_, rows_, first_key, last_key);
+    return tile_of(args_, item_, head_, row_, rows_, first_key, last_key);
   }
 
   /// The state before any key. Covers all lanes, also those past the last query: kernels compute
@@ -337,7 +336,7 @@ class QueryBlockPass {
 
   /// Processes the chunk of keys that begins at `first`, into `state`; false if no key is visible.
   bool take_chunk(Index first, const simd::SoftmaxState<T>& state) {
-    const Index end = smaller(first + simd::key_chunk, problem_.key_count_of(item_));
+    const Index end = smaller(first + simd::key_chunk, args_.key_count_of(item_));
     const Coverage coverage = mask_.coverage(tile(first, end - 1), step_);
     if (coverage == Coverage::none) return false;
     bool fresh = true;
@@ -360,23 +359,23 @@ class QueryBlockPass {
   }
 
   void take_block(const VisibleKeys& seen, const simd::SoftmaxState<T>& state, bool first) {
-    const Index key_head = problem_.key_head(head_);
+    const Index key_head = args_.key_head(head_);
     if (pairs_) return pairs_.attend(item_, key_head, seen, queries(), state, first);
     simd::KeyBlock<T> block{
-        problem_.keys.rows(item_, key_head, seen.first, seen.count, scratch_.keys),
-        problem_.values.rows(item_, key_head, seen.first, seen.count, scratch_.values), seen.count,
+        args_.keys.rows(item_, key_head, seen.first, seen.count, scratch_.keys),
+        args_.values.rows(item_, key_head, seen.first, seen.count, scratch_.values), seen.count,
         seen.words, false};
     if (seen.holes) gather(block);
-    if (problem_.changes.any()) {
-      changes_.change(block, queries(), seen.first, seen.holes ? scratch_.kept : nullptr);
+    if (args_.score_mods.any()) {
+      score_mods_.attach(block, queries(), seen.first, seen.holes ? scratch_.kept : nullptr);
     }
     block.guard_values = block.words != nullptr &&
-                         !kernels_.all_finite(block.values, block.count, problem_.value_dim());
+                         !kernels_.all_finite(block.values, block.count, args_.value_dim());
     kernels_.attend(block, queries(), state, first);
   }
   simd::QueryBlock<T> queries() const {
     return {scratch_.packed, scratch_.probabilities, scratch_.scores,
-            rows_,           problem_.head_dim(),    problem_.value_dim()};
+            rows_,           args_.head_dim(),       args_.value_dim()};
   }
 
   /// Gathers the keys that some query sees, and their values; in place if they are evenly spaced.
@@ -400,26 +399,26 @@ class QueryBlockPass {
       gather_rows(rows, scratch_.kept, block.count, columns, to, columns);
       rows = {to, columns, 1};
     };
-    together(block.keys, problem_.head_dim(), scratch_.keys);
-    together(block.values, problem_.value_dim(), scratch_.values);
+    together(block.keys, args_.head_dim(), scratch_.keys);
+    together(block.values, args_.value_dim(), scratch_.values);
   }
 
   std::uint64_t everyone() const { return lanes_between(0, rows_ - 1); }
 
   void find_factors() {
-    const auto& sinks = problem_.changes.sinks;
+    const auto& sinks = args_.score_mods.sinks;
     const T* sink = sinks.empty() ? nullptr : &sinks[static_cast<std::size_t>(head_)];
     find_output_factors(sink, scratch_.total, rows_, scratch_.factors);
   }
 
   void write_weights(const VisibleKeys& seen, const TensorView<T, 2>& out) {
     simd::KeyBlock<T> block{
-        problem_.keys.rows(item_, problem_.key_head(head_), seen.first, seen.count, scratch_.keys),
+        args_.keys.rows(item_, args_.key_head(head_), seen.first, seen.count, scratch_.keys),
         {},
         seen.count,
         seen.words,
         false};
-    if (problem_.changes.any()) changes_.change(block, queries(), seen.first, nullptr);
+    if (args_.score_mods.any()) score_mods_.attach(block, queries(), seen.first, nullptr);
     kernels_.probabilities(block, queries(), scratch_.total.maximum);
     for (Index row = 0; row < rows_; ++row) {
       const Index lane = row % kernels_.tile_lanes;
@@ -435,8 +434,8 @@ class QueryBlockPass {
   /// all.
   void write(bool seen) {
     find_factors();
-    const auto& out = problem_.out;
-    const Index columns = problem_.value_dim();
+    const auto& out = args_.out;
+    const Index columns = args_.value_dim();
     const bool rounds = out.is_bfloat16();  // from an array no longer in use
     const Index step = rounds ? columns : out.stride(2) * step_;
     const Index column_step = rounds ? 1 : out.stride(3);
@@ -450,21 +449,21 @@ class QueryBlockPass {
       for (Index d = 0; d < columns; ++d) to[i * step + d * column_step] = T{0};
     }
     if (rounds) out.round(to, rows_, item_, head_, row_, step_);
-    if (problem_.log_sum_exp.given()) write_log_sum_exp();
+    if (args_.log_sum_exp.given()) write_log_sum_exp();
   }
   void write_log_sum_exp() const {
-    const auto& view = problem_.log_sum_exp.view();
+    const auto& view = args_.log_sum_exp.view();
     for (Index i = 0; i < rows_; ++i) {
       view(item_, head_, row_ + i * step_) =
           log_sum_exp_of(scratch_.total.maximum[i], scratch_.total.sum[i]);
     }
   }
 
-  const AttentionProblem<T>& problem_;
+  const AttentionArgs<T>& args_;
   const MaskRef& mask_;
   const simd::Kernels<T>& kernels_;
   ForwardScratch<T> scratch_;
-  ScoreChangeBlock<T> changes_;
+  ScoreModBlock<T> score_mods_;
   PairBlocks<T> pairs_;
   Index item_;
   Index head_;

@@ -132,10 +132,10 @@ class Operand {
   /// The tokens [first, first + count) of a head in T: in place, or copied to `scratch`, (count,
   /// dim).
   simd::MatrixRef<T> rows(Index item, Index head, Index first, Index count, T* scratch) const {
-    if (kernels_ == nullptr && in_one_piece(first, count)) return rows(item, head, first);
+    if (kernels_ == nullptr && is_contiguous(first, count)) return rows(item, head, first);
     const Index dim = extents_[3];
     for (Index token = first; dim > 0 && token < first + count;) {
-      const Index some = smaller(end_of_piece(token), first + count) - token;
+      const Index some = smaller(contiguous_end(token), first + count) - token;
       T* to = scratch + (token - first) * dim;
       if (kernels_ != nullptr) {
         kernels_->widen({bits(item, head, token), strides_[2], strides_[3]}, some, dim, to);
@@ -152,8 +152,8 @@ class Operand {
     return static_cast<const std::uint16_t*>(data_) + offset(item, head, token);
   }
   /// Whether the tokens [first, first + count) are all stride(2) apart.
-  bool in_one_piece(Index first, Index count) const {
-    return tables_ == nullptr || end_of_piece(first) >= first + count;
+  bool is_contiguous(Index first, Index count) const {
+    return tables_ == nullptr || contiguous_end(first) >= first + count;
   }
 
  private:
@@ -175,7 +175,7 @@ class Operand {
            token % page_size_ * strides_[2];
   }
   /// The end of the contiguous run that contains `token`.
-  Index end_of_piece(Index token) const {
+  Index contiguous_end(Index token) const {
     return tables_ == nullptr ? extents_[2] : (token / page_size_ + 1) * page_size_;
   }
 

@@ -59,24 +59,23 @@ namespace detail {
 
 /// Plans a call.
 template <class T>
-AttentionPlan plan_of(const AttentionProblem<T>& problem, const MaskRef& mask);
+AttentionPlan plan_of(const AttentionArgs<T>& args, const MaskRef& mask);
 
 /// Computes a call by a plan that fits it.
 template <class T>
-void run_planned(const AttentionProblem<T>& problem, const MaskRef& mask,
-                 const AttentionPlan& plan);
+void run_planned(const AttentionArgs<T>& args, const MaskRef& mask, const AttentionPlan& plan);
 
 /// Plans and computes a call.
 template <class T>
-void run_attention(const AttentionProblem<T>& problem, const MaskRef& mask);
+void run_attention(const AttentionArgs<T>& args, const MaskRef& mask);
 
 /// Computes the weights of the rows [row, row + out.extent(0)) of one head, into out (rows, keys).
 template <class T>
-void run_weights(const AttentionProblem<T>& problem, const MaskRef& mask, Index item, Index head,
+void run_weights(const AttentionArgs<T>& args, const MaskRef& mask, Index item, Index head,
                  Index row, const TensorView<T, 2>& out);
 
 template <class T>
-void run_backward(const BackwardProblem<T>& problem, const MaskRef& mask);
+void run_backward(const BackwardArgs<T>& args, const MaskRef& mask);
 
 }  // namespace detail
 

@@ -18,9 +18,8 @@ namespace heed::detail {
 
 /// The kernels for bfloat16 pairs in a call with this plan; null: none.
 template <class T>
-const simd::PairKernels<T>* pairs_of(const AttentionProblem<T>& problem,
-                                     const AttentionPlan& plan) {
-  return plan.products == AttentionPlan::Products::bfloat16_pairs ? problem.pairs : nullptr;
+const simd::PairKernels<T>* pairs_of(const AttentionArgs<T>& args, const AttentionPlan& plan) {
+  return plan.products == AttentionPlan::Products::bfloat16_pairs ? args.pairs : nullptr;
 }
 
 /// The schedule with queries in the lanes: a task is a batch item, a group of heads and a block of
@@ -28,30 +27,30 @@ const simd::PairKernels<T>* pairs_of(const AttentionProblem<T>& problem,
 template <class T>
 class ForwardTasks {
  public:
-  ForwardTasks(const AttentionProblem<T>& problem, const MaskRef& mask, const AttentionPlan& plan)
-      : problem_(problem),
+  ForwardTasks(const AttentionArgs<T>& args, const MaskRef& mask, const AttentionPlan& plan)
+      : args_(args),
         mask_(mask),
-        pairs_(pairs_of(problem, plan)),
+        pairs_(pairs_of(args, plan)),
         step_(plan.row_step),
-        blocks_(step_ * blocks_per_residue(problem, step_)),
+        blocks_(step_ * blocks_per_residue(args, step_)),
         group_(plan.heads),
-        groups_(parts_of(problem.heads(), group_)) {}
+        groups_(parts_of(args.heads(), group_)) {}
 
   /// Blocks of the queries r, r + step, r + 2 · step, …, for each r below the step.
-  static Index blocks_per_residue(const AttentionProblem<T>& problem, Index step) {
-    return parts_of(parts_of(problem.query_count(), step), simd::query_block);
+  static Index blocks_per_residue(const AttentionArgs<T>& args, Index step) {
+    return parts_of(parts_of(args.query_count(), step), simd::query_block);
   }
 
   /// A head's last blocks come first: under causal masks they cost most.
   void run(Index task) const {
     const Index block = blocks_ - 1 - task % blocks_;
     const Index row = block / step_ * simd::query_block * step_ + block % step_;
-    if (row >= problem_.query_count()) return;
+    if (row >= args_.query_count()) return;
     const Index item = task / blocks_ / groups_;
     const Index head = task / blocks_ % groups_ * group_;
-    const Index end = smaller(head + group_, problem_.heads());
+    const Index end = smaller(head + group_, args_.heads());
     if (end - head == 1) return pass(item, head, row).run();
-    SharedLaneWords shared(parts_of(problem_.key_count(), simd::key_block));
+    SharedLaneWords shared(parts_of(args_.key_count(), simd::key_block));
     for (Index each = head; each < end; ++each) {
       auto one = pass(item, each, row);
       one.share(shared);
@@ -61,12 +60,12 @@ class ForwardTasks {
 
  private:
   QueryBlockPass<T> pass(Index item, Index head, Index row) const {
-    const Index left = parts_of(problem_.query_count() - row, step_);
-    return QueryBlockPass<T>(problem_, mask_, pairs_, item, head, row,
+    const Index left = parts_of(args_.query_count() - row, step_);
+    return QueryBlockPass<T>(args_, mask_, pairs_, item, head, row,
                              smaller(simd::query_block, left), step_);
   }
 
-  const AttentionProblem<T>& problem_;
+  const AttentionArgs<T>& args_;
   const MaskRef& mask_;
   const simd::PairKernels<T>* pairs_;
   Index step_;
@@ -85,25 +84,25 @@ inline constexpr double parallel_bytes = 1 << 20;
 inline constexpr Index most_decoded_queries = 15;
 
 template <class T>
-double work_of(const AttentionProblem<T>& problem) {
-  return static_cast<double>(problem.batch() * problem.heads()) *
-         static_cast<double>(problem.query_count()) * static_cast<double>(problem.key_count()) *
-         static_cast<double>(problem.head_dim() + problem.value_dim());
+double work_of(const AttentionArgs<T>& args) {
+  return static_cast<double>(args.batch() * args.heads()) *
+         static_cast<double>(args.query_count()) * static_cast<double>(args.key_count()) *
+         static_cast<double>(args.head_dim() + args.value_dim());
 }
 
 /// bfloat16 pairs are used only where scores have no modification, and where the scale, applied
 /// after the products, lets no product overflow whose score would not. The choice depends on the
 /// options alone, so all parts of a sequence are computed alike.
 template <class T>
-void plan_products(const AttentionProblem<T>& problem, AttentionPlan& plan) {
-  if (!problem.keys.is_bfloat16()) return;
-  const T size = problem.scale < T{0} ? -problem.scale : problem.scale;
-  if (!problem.queries.is_bfloat16()) {
+void plan_products(const AttentionArgs<T>& args, AttentionPlan& plan) {
+  if (!args.keys.is_bfloat16()) return;
+  const T size = args.scale < T{0} ? -args.scale : args.scale;
+  if (!args.queries.is_bfloat16()) {
     plan.why_products = "bfloat16 keys and values are widened to the scalar type of the queries";
-  } else if (problem.pairs == nullptr) {
+  } else if (args.pairs == nullptr) {
     plan.why_products =
         "this instruction set has no bfloat16 products: operands are widened to float";
-  } else if (problem.changes.any() || !(size > T{1e-6f})) {
+  } else if (args.score_mods.any() || !(size > T{1e-6f})) {
     plan.why_products =
         "scores are modified, or scaled by less than 1e-6: operands are widened to float";
   } else {
@@ -114,36 +113,35 @@ void plan_products(const AttentionProblem<T>& problem, AttentionPlan& plan) {
 
 /// Keys in the lanes, chunk by chunk.
 template <class T>
-void plan_decoding(const AttentionProblem<T>& problem, const MaskRef& mask, AttentionPlan& plan) {
-  const Index kv_heads = problem.keys.extent(1), sharing = problem.heads() / kv_heads;
+void plan_decoding(const AttentionArgs<T>& args, const MaskRef& mask, AttentionPlan& plan) {
+  const Index kv_heads = args.keys.extent(1), sharing = args.heads() / kv_heads;
   plan.lanes = AttentionPlan::Lanes::keys;
   plan.why = "few queries: vector lanes hold keys";
   if (sharing > 1 && !mask.depends_on_head()) {
     plan.grouping = AttentionPlan::Grouping::shared_keys;
-    plan.heads = smaller(sharing, decode_rows / problem.query_count());
+    plan.heads = smaller(sharing, decode_rows / args.query_count());
   }
   const double tokens =
-      static_cast<double>(problem.batch() * kv_heads) * static_cast<double>(problem.key_count());
-  const double bytes =
-      tokens * static_cast<double>(problem.head_dim() + problem.value_dim()) * sizeof(T);
+      static_cast<double>(args.batch() * kv_heads) * static_cast<double>(args.key_count());
+  const double bytes = tokens * static_cast<double>(args.head_dim() + args.value_dim()) * sizeof(T);
   if (bytes >= parallel_bytes) plan.threads = thread_count();
 }
 
 /// Queries in the lanes. One head at a time keeps its keys in the caches; heads are grouped where
 /// sharing the mask's answers is worth it, in groups that leave every thread about four tasks.
 template <class T>
-void plan_blocks(const AttentionProblem<T>& problem, const MaskRef& mask, AttentionPlan& plan) {
+void plan_blocks(const AttentionArgs<T>& args, const MaskRef& mask, AttentionPlan& plan) {
   constexpr Index fewest_rows = 32;  // of a block, before its empty lanes cost more than its keys
-  const Index heads = problem.heads(), step = mask.query_step();
+  const Index heads = args.heads(), step = mask.query_step();
   plan.why = "blocks of queries meet blocks of keys";
   if (mask.shares_lane_words() && heads > 1) {
-    const Index each = problem.batch() * parts_of(problem.query_count(), simd::query_block);
+    const Index each = args.batch() * parts_of(args.query_count(), simd::query_block);
     const Index groups = each == 0 ? 1 : smaller(heads, parts_of(4 * thread_count(), each));
     plan.grouping = AttentionPlan::Grouping::shared_mask;
     plan.heads = parts_of(heads, groups);
     plan.why = "blocks of queries meet blocks of keys; the mask is asked once for several heads";
   }
-  if (step > 1 && step <= problem.query_count() / fewest_rows && !problem.changes.any()) {
+  if (step > 1 && step <= args.query_count() / fewest_rows && !args.score_mods.any()) {
     plan.row_step = step;
     plan.why = "blocks of queries a step of the mask apart leave out keys that none of them sees";
   }
@@ -151,37 +149,37 @@ void plan_blocks(const AttentionProblem<T>& problem, const MaskRef& mask, Attent
 
 /// Number of tasks in a planned call.
 template <class T>
-Index tasks_of(const AttentionProblem<T>& problem, const AttentionPlan& plan) {
+Index tasks_of(const AttentionArgs<T>& args, const AttentionPlan& plan) {
   if (plan.lanes == AttentionPlan::Lanes::keys) {
-    const Index kv_heads = problem.keys.extent(1);
-    return problem.batch() * kv_heads * parts_of(problem.heads() / kv_heads, plan.heads) *
-           parts_of(problem.key_count(), simd::key_chunk);
+    const Index kv_heads = args.keys.extent(1);
+    return args.batch() * kv_heads * parts_of(args.heads() / kv_heads, plan.heads) *
+           parts_of(args.key_count(), simd::key_chunk);
   }
   const bool whole = plan.grouping == AttentionPlan::Grouping::one_kernel_call;
-  return problem.batch() * parts_of(problem.heads(), plan.heads) *
+  return args.batch() * parts_of(args.heads(), plan.heads) *
          (whole ? 1
                 : plan.row_step *
-                      parts_of(parts_of(problem.query_count(), plan.row_step), simd::query_block));
+                      parts_of(parts_of(args.query_count(), plan.row_step), simd::query_block));
 }
 
 template <class T>
-AttentionPlan plan_of(const AttentionProblem<T>& problem, const MaskRef& mask) {
+AttentionPlan plan_of(const AttentionArgs<T>& args, const MaskRef& mask) {
   AttentionPlan plan;
   plan.isa = simd::active();
-  if (problem.query_count() == 0 || problem.heads() == 0 || problem.batch() == 0) return plan;
-  plan_products(problem, plan);
-  if (work_of(problem) >= parallel_threshold) plan.threads = thread_count();
-  if (HEED_SIMD_ALL_KERNELS && HeadRuns<T>::take(problem)) {
+  if (args.query_count() == 0 || args.heads() == 0 || args.batch() == 0) return plan;
+  plan_products(args, plan);
+  if (work_of(args) >= parallel_threshold) plan.threads = thread_count();
+  if (HEED_SIMD_ALL_KERNELS && ShortForward<T>::take(args)) {
     plan.grouping = AttentionPlan::Grouping::one_kernel_call;
-    plan.heads = heads_together(problem.batch(), problem.heads(), mask);
+    plan.heads = heads_together(args.batch(), args.heads(), mask);
     plan.why = "short sequences: the mask is asked once, and one kernel call takes several heads";
   } else if (simd::decode_kernels<T>().attend != nullptr &&
-             problem.query_count() <= most_decoded_queries) {
-    plan_decoding(problem, mask, plan);
+             args.query_count() <= most_decoded_queries) {
+    plan_decoding(args, mask, plan);
   } else {
-    plan_blocks(problem, mask, plan);
+    plan_blocks(args, mask, plan);
   }
-  plan.tasks = tasks_of(problem, plan);
+  plan.tasks = tasks_of(args, plan);
   return plan;
 }
 
@@ -195,54 +193,53 @@ void share_out(bool all_threads, Index count, const Run& run) {
 }
 
 template <class T>
-void run_planned(const AttentionProblem<T>& problem, const MaskRef& mask,
-                 const AttentionPlan& plan) {
+void run_planned(const AttentionArgs<T>& args, const MaskRef& mask, const AttentionPlan& plan) {
   const bool shared = plan.threads > 1;
-  const Index tasks = plan.tasks > 0 ? plan.tasks : tasks_of(problem, plan);
+  const Index tasks = plan.tasks > 0 ? plan.tasks : tasks_of(args, plan);
 #if HEED_SIMD_ALL_KERNELS
   if (plan.grouping == AttentionPlan::Grouping::one_kernel_call) {
-    const HeadRuns<T> heads(problem, mask, plan.heads);
+    const ShortForward<T> heads(args, mask, plan.heads);
     return share_out(shared, tasks, [&](Index task) { heads.run(task); });
   }
 #endif
   if (plan.lanes == AttentionPlan::Lanes::keys) {
-    HEED_EXPECTS(plan.heads * problem.query_count() <= decode_rows);
-    const Decode<T> decode(problem, mask, pairs_of(problem, plan), plan.heads);
+    HEED_EXPECTS(plan.heads * args.query_count() <= decode_rows);
+    const Decode<T> decode(args, mask, pairs_of(args, plan), plan.heads);
     share_out(shared, tasks, [&](Index task) { decode.take_chunk(task); });
-    return share_out(work_of(problem) >= parallel_threshold, problem.batch() * problem.heads(),
+    return share_out(work_of(args) >= parallel_threshold, args.batch() * args.heads(),
                      [&](Index head) { decode.finish(head); });
   }
-  const ForwardTasks<T> blocks(problem, mask, plan);
+  const ForwardTasks<T> blocks(args, mask, plan);
   share_out(shared, tasks, [&](Index task) { blocks.run(task); });
 }
 
 template <class T>
-void run_attention(const AttentionProblem<T>& problem, const MaskRef& mask) {
-  run_planned(problem, mask, plan_of(problem, mask));
+void run_attention(const AttentionArgs<T>& args, const MaskRef& mask) {
+  run_planned(args, mask, plan_of(args, mask));
 }
 
 /// Computes the weights of `out.extent(0)` rows of one head, from `row` on.
 template <class T>
-void run_weights(const AttentionProblem<T>& problem, const MaskRef& mask, Index item, Index head,
+void run_weights(const AttentionArgs<T>& args, const MaskRef& mask, Index item, Index head,
                  Index row, const TensorView<T, 2>& out) {
   const Index rows = out.extent(0);
   parallel_for(parts_of(rows, simd::query_block), [&](Index block) {
     const Index first = block * simd::query_block, end = smaller(first + simd::query_block, rows);
-    QueryBlockPass<T>(problem, mask, nullptr, item, head, row + first, end - first)
+    QueryBlockPass<T>(args, mask, nullptr, item, head, row + first, end - first)
         .run_weights(out.slice(0, first, end));
   });
 }
 
 #if defined(HEED_COMPILED_SOURCE)
-template AttentionPlan plan_of(const AttentionProblem<float>&, const MaskRef&);
-template AttentionPlan plan_of(const AttentionProblem<double>&, const MaskRef&);
-template void run_planned(const AttentionProblem<float>&, const MaskRef&, const AttentionPlan&);
-template void run_planned(const AttentionProblem<double>&, const MaskRef&, const AttentionPlan&);
-template void run_attention(const AttentionProblem<float>&, const MaskRef&);
-template void run_attention(const AttentionProblem<double>&, const MaskRef&);
-template void run_weights(const AttentionProblem<float>&, const MaskRef&, Index, Index, Index,
+template AttentionPlan plan_of(const AttentionArgs<float>&, const MaskRef&);
+template AttentionPlan plan_of(const AttentionArgs<double>&, const MaskRef&);
+template void run_planned(const AttentionArgs<float>&, const MaskRef&, const AttentionPlan&);
+template void run_planned(const AttentionArgs<double>&, const MaskRef&, const AttentionPlan&);
+template void run_attention(const AttentionArgs<float>&, const MaskRef&);
+template void run_attention(const AttentionArgs<double>&, const MaskRef&);
+template void run_weights(const AttentionArgs<float>&, const MaskRef&, Index, Index, Index,
                           const TensorView<float, 2>&);
-template void run_weights(const AttentionProblem<double>&, const MaskRef&, Index, Index, Index,
+template void run_weights(const AttentionArgs<double>&, const MaskRef&, Index, Index, Index,
                           const TensorView<double, 2>&);
 #endif
 

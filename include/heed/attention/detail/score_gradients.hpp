@@ -23,15 +23,14 @@ namespace heed::detail {
 template <class T>
 class ScoreGradientTiles {
  public:
-  ScoreGradientTiles(const BackwardProblem<T>& problem, const MaskRef& mask,
-                     const BackwardRows<T>& rows)
-      : call_(problem.forward),
+  ScoreGradientTiles(const BackwardArgs<T>& args, const MaskRef& mask, const BackwardRows<T>& rows)
+      : call_(args.forward),
         mask_(mask),
         rows_(rows),
         kernels_(simd::backward_kernels<T>()),
         scratch_(BackwardScratch<T>::of_this_thread(call_.head_dim(), call_.value_dim(),
                                                     kernels_.row_lanes)),
-        queries_(problem, rows, true) {}
+        queries_(args, rows, true) {}
 
   /// Processes one block of queries of one head and the keys [first, end), starting at a multiple
   /// of key_block. Calls take(first_key, keys, queries, grad_scores); grad_scores is [key][lane], 0
@@ -55,14 +54,14 @@ class ScoreGradientTiles {
       simd::KeyBlock<T> block{call_.keys.rows(item, key_head, seen.first),
                               call_.values.rows(item, key_head, seen.first), seen.count, seen.words,
                               false};
-      queries_.change(block, seen.first, nullptr);
+      queries_.attach(block, seen.first, nullptr);
       kernels_.grad_scores(block, queries_.block(false));
       take(seen.first, seen.count, count, scratch_.grad_scores);
     }
   }
 
  private:
-  const AttentionProblem<T>& call_;
+  const AttentionArgs<T>& call_;
   const MaskRef& mask_;
   const BackwardRows<T>& rows_;
   const simd::BackwardKernels<T>& kernels_;
@@ -75,12 +74,12 @@ class ScoreGradientTiles {
 template <class T>
 class BiasGradient {
  public:
-  BiasGradient(const BackwardProblem<T>& problem, const MaskRef& mask, const BackwardRows<T>& rows)
-      : problem_(problem),
-        call_(problem.forward),
+  BiasGradient(const BackwardArgs<T>& args, const MaskRef& mask, const BackwardRows<T>& rows)
+      : args_(args),
+        call_(args.forward),
         mask_(mask),
         rows_(rows),
-        out_(problem.more.grad_bias.view()),
+        out_(args.more.grad_bias.view()),
         blocks_(out_.extent(2) == 1 ? 1 : rows.blocks()),
         chunks_(out_.extent(3) == 1 ? 1 : parts_of(call_.key_count(), backward_chunk)) {}
 
@@ -95,7 +94,7 @@ class BiasGradient {
     auto* sums =
         reinterpret_cast<double*>(Scratch::of_this_thread<BiasGradient>(size * sizeof(double)));
     for (std::size_t i = 0; i < size; ++i) sums[i] = 0;
-    ScoreGradientTiles<T> tiles(problem_, mask_, rows_);
+    ScoreGradientTiles<T> tiles(args_, mask_, rows_);
     for (Index item = place.items.first; item < place.items.end; ++item) {
       for (Index head = place.heads.first; head < place.heads.end; ++head) {
         for (Index block = place.blocks.first; block < place.blocks.end; ++block) {
@@ -151,8 +150,8 @@ class BiasGradient {
     }
   }
 
-  const BackwardProblem<T>& problem_;
-  const AttentionProblem<T>& call_;
+  const BackwardArgs<T>& args_;
+  const AttentionArgs<T>& call_;
   const MaskRef& mask_;
   const BackwardRows<T>& rows_;
   const TensorView<T, 4>& out_;
@@ -166,13 +165,12 @@ class BiasGradient {
 template <class T>
 class DistanceGradients {
  public:
-  DistanceGradients(const BackwardProblem<T>& problem, const MaskRef& mask,
-                    const BackwardRows<T>& rows)
-      : problem_(problem),
-        call_(problem.forward),
+  DistanceGradients(const BackwardArgs<T>& args, const MaskRef& mask, const BackwardRows<T>& rows)
+      : args_(args),
+        call_(args.forward),
         mask_(mask),
         rows_(rows),
-        distances_(problem.more.grad_relative_bias.extent(1)) {
+        distances_(args.more.grad_relative_bias.extent(1)) {
     const auto size = static_cast<std::size_t>(tasks() * (distances_ + 1));
     sums_ = reinterpret_cast<double*>(
         Scratch::of_this_thread<DistanceGradients>(size * sizeof(double)));
@@ -184,7 +182,7 @@ class DistanceGradients {
     const Index head = task / rows_.blocks(), row = task % rows_.blocks() * simd::query_block;
     double* sums = sums_ + task * (distances_ + 1);
     for (Index i = 0; i <= distances_; ++i) sums[i] = 0;
-    ScoreGradientTiles<T> tiles(problem_, mask_, rows_);
+    ScoreGradientTiles<T> tiles(args_, mask_, rows_);
     for (Index item = 0; item < call_.batch(); ++item) {
       const Index at = call_.first_query_of(item) + row;
       tiles.run(item, head, row, 0, call_.key_count(),
@@ -200,7 +198,7 @@ class DistanceGradients {
   }
 
   void finish() const {
-    const auto& relative = problem_.more.grad_relative_bias;
+    const auto& relative = args_.more.grad_relative_bias;
     for (Index distance = 0; distance < distances_; ++distance) {
       for (Index line = 0; line < relative.extent(0); ++line) {
         const bool shared = relative.extent(0) == 1;
@@ -208,7 +206,7 @@ class DistanceGradients {
         relative(line, distance) = static_cast<T>(sum(first, end, distance));
       }
     }
-    const auto& slopes = problem_.more.grad_alibi_slopes;
+    const auto& slopes = args_.more.grad_alibi_slopes;
     for (std::size_t head = 0; head < slopes.size(); ++head) {
       const auto index = static_cast<Index>(head);
       slopes[head] = static_cast<T>(sum(index, index + 1, distances_));
@@ -232,8 +230,8 @@ class DistanceGradients {
     return total;
   }
 
-  const BackwardProblem<T>& problem_;
-  const AttentionProblem<T>& call_;
+  const BackwardArgs<T>& args_;
+  const AttentionArgs<T>& call_;
   const MaskRef& mask_;
   const BackwardRows<T>& rows_;
   Index distances_;
@@ -243,12 +241,12 @@ class DistanceGradients {
 /// The gradient of the sinks. A sink is a key without a value, so its dP is 0 and every query
 /// contributes −P · delta, in the order of the queries.
 template <class T>
-void run_sink_gradients(const BackwardProblem<T>& problem, const BackwardRows<T>& rows) {
-  const auto& call = problem.forward;
-  const auto& given = problem.more.grad_log_sum_exp;
+void run_sink_gradients(const BackwardArgs<T>& args, const BackwardRows<T>& rows) {
+  const auto& call = args.forward;
+  const auto& given = args.more.grad_log_sum_exp;
   for (Index head = 0; head < call.heads(); ++head) {
     const auto index = static_cast<std::size_t>(head);
-    const T sink = static_cast<T>(static_cast<double>(call.changes.sinks[index]) * bits_per_nat);
+    const T sink = static_cast<T>(static_cast<double>(call.score_mods.sinks[index]) * bits_per_nat);
     double total = 0;
     for (Index item = 0; item < call.batch(); ++item) {
       for (Index row = 0; row < call.query_count(); ++row) {
@@ -262,7 +260,7 @@ void run_sink_gradients(const BackwardProblem<T>& problem, const BackwardRows<T>
         total -= static_cast<double>(weight) * static_cast<double>(delta);
       }
     }
-    problem.more.grad_sinks[index] = static_cast<T>(total);
+    args.more.grad_sinks[index] = static_cast<T>(total);
   }
 }
 

@@ -24,8 +24,8 @@ namespace heed::detail {
 inline Index heads_together(Index batch, Index heads, const MaskRef& mask) {
   constexpr Index most = 16;
   if (mask.depends_on_head() || batch == 0) return 1;
-  const Index pieces = parts_of(4 * thread_count(), batch);
-  const Index each = parts_of(heads, pieces);
+  const Index groups = parts_of(4 * thread_count(), batch);
+  const Index each = parts_of(heads, groups);
   return smaller(each, most);
 }
 
@@ -34,35 +34,35 @@ inline Index heads_together(Index batch, Index heads, const MaskRef& mask) {
 /// is asked once for all heads of a batch item, and one kernel call takes many heads. The same
 /// bits.
 template <class T>
-class HeadRuns {
+class ShortForward {
  public:
   /// `group` heads go into one kernel call.
-  HeadRuns(const AttentionProblem<T>& problem, const MaskRef& mask, Index group)
-      : problem_(problem), mask_(mask), group_(group) {}
+  ShortForward(const AttentionArgs<T>& args, const MaskRef& mask, Index group)
+      : args_(args), mask_(mask), group_(group) {}
 
-  /// Whether HeadRuns takes a call.
-  static bool take(const AttentionProblem<T>& problem) {
-    return problem.query_count() >= fewest_queries && problem.query_count() <= simd::query_block &&
-           problem.key_count() > 0 && problem.key_count() <= simd::key_block &&
-           !problem.changes.any() && problem.changes.sinks.empty() && problem.queries.is_view() &&
-           problem.keys.is_view() && problem.values.is_view();
+  /// Whether ShortForward takes a call.
+  static bool take(const AttentionArgs<T>& args) {
+    return args.query_count() >= fewest_queries && args.query_count() <= simd::query_block &&
+           args.key_count() > 0 && args.key_count() <= simd::key_block && !args.score_mods.any() &&
+           args.score_mods.sinks.empty() && args.queries.is_view() && args.keys.is_view() &&
+           args.values.is_view();
   }
 
-  void run(Index piece) const {
-    const Index item = piece / groups(), head = piece % groups() * group_;
-    const Index left = problem_.heads() - head, heads = left < group_ ? left : group_;
-    const Arrays arrays(problem_, group_);
-    const Index keys = problem_.key_count_of(item);
-    const Tile tile = tile_of(problem_, item, head, 0, problem_.query_count(), 0, keys - 1);
+  void run(Index index) const {
+    const Index item = index / groups(), head = index % groups() * group_;
+    const Index left = args_.heads() - head, heads = left < group_ ? left : group_;
+    const Arrays arrays(args_, group_);
+    const Index keys = args_.key_count_of(item);
+    const Tile tile = tile_of(args_, item, head, 0, args_.query_count(), 0, keys - 1);
     const VisibleKeys seen = keys == 0 ? VisibleKeys{} : visible_keys(mask_, tile, arrays.words);
     if (seen.count == 0 || seen.holes) {
       for (Index each = head; each < head + heads; ++each) {
-        QueryBlockPass<T>(problem_, mask_, nullptr, item, each, 0, problem_.query_count()).run();
+        QueryBlockPass<T>(args_, mask_, nullptr, item, each, 0, args_.query_count()).run();
       }
       return;
     }
-    simd::head_run_kernels<T>().attend(task(item, head, heads, seen, arrays));
-    if (problem_.log_sum_exp.given()) write_log_sum_exp(item, head, heads, arrays);
+    simd::short_forward_kernels<T>().attend(task(item, head, heads, seen, arrays));
+    if (args_.log_sum_exp.given()) write_log_sum_exp(item, head, heads, arrays);
   }
 
  private:
@@ -71,18 +71,18 @@ class HeadRuns {
 
   /// One thread's arrays. Lanes past the last query fill up whole vectors of up to 16 numbers.
   struct Arrays {
-    Arrays(const AttentionProblem<T>& problem, Index group) {
+    Arrays(const AttentionArgs<T>& args, Index group) {
       const auto carve = [&](Carver carver) {
-        packed = carver.take<T>(16 * problem.head_dim());
+        packed = carver.take<T>(16 * args.head_dim());
         probabilities = carver.take<T>(16 * simd::key_block);
-        output = carver.take<T>(16 * problem.value_dim());
+        output = carver.take<T>(16 * args.value_dim());
         tail = carver.take<T>(16 * simd::key_block);
         maximum = carver.take<T>(group * simd::query_block);
         sum = carver.take<T>(group * simd::query_block);
         words = carver.take<std::uint64_t>(simd::key_block);
         return carver.used();
       };
-      carve(Carver(Scratch::of_this_thread<HeadRuns>(carve(Carver(nullptr)))));
+      carve(Carver(Scratch::of_this_thread<ShortForward>(carve(Carver(nullptr)))));
     }
     T* packed;
     T* probabilities;
@@ -93,12 +93,12 @@ class HeadRuns {
     std::uint64_t* words;
   };
 
-  Index groups() const { return parts_of(problem_.heads(), group_); }
+  Index groups() const { return parts_of(args_.heads(), group_); }
 
-  simd::HeadRun<T> task(Index item, Index head, Index heads, const VisibleKeys& seen,
-                        const Arrays& arrays) const {
-    const auto& p = problem_;
-    simd::HeadRun<T> run;
+  simd::ShortForwardArgs<T> task(Index item, Index head, Index heads, const VisibleKeys& seen,
+                                 const Arrays& arrays) const {
+    const auto& p = args_;
+    simd::ShortForwardArgs<T> run;
     run.queries = p.queries.rows(item, head, 0);
     run.keys = p.keys.rows(item, p.key_head(head), seen.first);
     run.values = p.values.rows(item, p.key_head(head), seen.first);
@@ -130,7 +130,7 @@ class HeadRuns {
 
   bool from_memory() const {
     constexpr double caches = 8 << 20;
-    const auto& p = problem_;
+    const auto& p = args_;
     const Index numbers =
         p.query_count() * p.head_dim() + p.key_count() * (p.head_dim() + p.value_dim());
     return static_cast<double>(p.batch() * p.heads()) * static_cast<double>(numbers) * sizeof(T) >
@@ -138,54 +138,52 @@ class HeadRuns {
   }
 
   void write_log_sum_exp(Index item, Index head, Index heads, const Arrays& arrays) const {
-    const auto& view = problem_.log_sum_exp.view();
+    const auto& view = args_.log_sum_exp.view();
     for (Index i = 0; i < heads; ++i) {
-      for (Index row = 0; row < problem_.query_count(); ++row) {
+      for (Index row = 0; row < args_.query_count(); ++row) {
         const Index at = i * simd::query_block + row;
         view(item, head + i, row) = log_sum_exp_of(arrays.maximum[at], arrays.sum[at]);
       }
     }
   }
 
-  const AttentionProblem<T>& problem_;
+  const AttentionArgs<T>& args_;
   const MaskRef& mask_;
   Index group_;
 };
 
 // The backward pass. ------------------------------------------------------------------------------
 
-/// The backward pass of a call with short sequences, the counterpart of HeadRuns: the mask is asked
-/// once for all heads of a batch item, and every head is one kernel call. The same bits.
+/// The backward pass of a call with short sequences, the counterpart of ShortForward: the mask is
+/// asked once for all heads of a batch item, and every head is one kernel call. The same bits.
 template <class T>
-class HeadGradients {
+class ShortBackward {
  public:
   /// `fallback(key_head)` computes one key head, numbered over the batch, that a kernel refuses.
-  HeadGradients(const BackwardProblem<T>& problem, const MaskRef& mask,
-                FunctionRef<void(Index)> fallback)
-      : problem_(problem),
-        call_(problem.forward),
+  ShortBackward(const BackwardArgs<T>& args, const MaskRef& mask, FunctionRef<void(Index)> fallback)
+      : args_(args),
+        call_(args.forward),
         mask_(mask),
         fallback_(fallback),
         group_(heads_together(call_.batch(), call_.heads(), mask)) {}
 
-  /// Whether HeadGradients takes a call.
-  static bool take(const BackwardProblem<T>& problem) {
-    const auto& call = problem.forward;
-    const auto& more = problem.more;
+  /// Whether ShortBackward takes a call.
+  static bool take(const BackwardArgs<T>& args) {
+    const auto& call = args.forward;
+    const auto& more = args.more;
     const auto together = [](const auto& tensor) { return tensor.stride(3) == 1; };
     return call.query_count() > 0 && call.query_count() <= simd::query_block &&
-           call.key_count() > 0 && call.key_count() <= simd::key_block && problem.group() == 1 &&
-           !call.changes.any() && call.changes.sinks.empty() && !more.grad_log_sum_exp.given() &&
-           together(call.queries) && together(call.keys) && together(call.values) &&
-           together(problem.output) && together(problem.grad_output) &&
-           together(problem.grad_queries) && together(problem.grad_keys) &&
-           together(problem.grad_values);
+           call.key_count() > 0 && call.key_count() <= simd::key_block && args.group() == 1 &&
+           !call.score_mods.any() && call.score_mods.sinks.empty() &&
+           !more.grad_log_sum_exp.given() && together(call.queries) && together(call.keys) &&
+           together(call.values) && together(args.output) && together(args.grad_output) &&
+           together(args.grad_queries) && together(args.grad_keys) && together(args.grad_values);
   }
 
   Index count() const { return call_.batch() * groups(); }
 
-  void run(Index piece) const {
-    const Index item = piece / groups(), head = piece % groups() * group_;
+  void run(Index index) const {
+    const Index item = index / groups(), head = index % groups() * group_;
     const Index left = call_.heads() - head, end = head + (left < group_ ? left : group_);
     const Arrays arrays(call_);
     const Index keys = call_.key_count_of(item);
@@ -199,7 +197,7 @@ class HeadGradients {
     for (Index each = head; each < end; ++each) {
       const bool plain = seen.count > 0 && !seen.holes;
       if (!plain || (anyone & ~take_log_sum_exp(item, each, arrays)) != 0 ||
-          !simd::head_gradient_kernels<T>().backward(task(item, each, seen, arrays))) {
+          !simd::short_backward_kernels<T>().backward(task(item, each, seen, arrays))) {
         fallback_(item * call_.heads() + each);
         continue;
       }
@@ -211,7 +209,7 @@ class HeadGradients {
  private:
   /// One thread's arrays; a vector holds up to 16 numbers.
   struct Arrays {
-    explicit Arrays(const AttentionProblem<T>& call) {
+    explicit Arrays(const AttentionArgs<T>& call) {
       const auto carve = [&](Carver carver) {
         packed_queries = carver.take<T>(16 * call.head_dim());
         packed_gradient = carver.take<T>(16 * call.value_dim());
@@ -224,7 +222,7 @@ class HeadGradients {
         words = carver.take<std::uint64_t>(simd::key_block);
         return carver.used();
       };
-      carve(Carver(Scratch::of_this_thread<HeadGradients>(carve(Carver(nullptr)))));
+      carve(Carver(Scratch::of_this_thread<ShortBackward>(carve(Carver(nullptr)))));
     }
     T* packed_queries;
     T* packed_gradient;
@@ -244,7 +242,7 @@ class HeadGradients {
   std::uint64_t take_log_sum_exp(Index item, Index head, const Arrays& arrays) const {
     std::uint64_t seeing = 0;
     for (Index i = 0; i < call_.query_count(); ++i) {
-      const T value = problem_.log_sum_exp(item, head, i);
+      const T value = args_.log_sum_exp(item, head, i);
       const bool sees = !(value == -std::numeric_limits<T>::infinity());
       seeing |= static_cast<std::uint64_t>(sees) << i;
       arrays.log_sum_exp[i] =
@@ -259,20 +257,20 @@ class HeadGradients {
            row * tensor.stride(2);
   }
 
-  simd::HeadGradient<T> task(Index item, Index head, const VisibleKeys& seen,
-                             const Arrays& arrays) const {
-    simd::HeadGradient<T> task;
+  simd::ShortBackwardArgs<T> task(Index item, Index head, const VisibleKeys& seen,
+                                  const Arrays& arrays) const {
+    simd::ShortBackwardArgs<T> task;
     task.queries = call_.queries.rows(item, head, 0);
     task.keys = call_.keys.rows(item, head, seen.first);
     task.values = call_.values.rows(item, head, seen.first);
-    task.output = strided_rows(problem_.output, item, head, 0);
-    task.grad_output = strided_rows(problem_.grad_output, item, head, 0);
-    task.grad_queries = row_of(problem_.grad_queries, item, head, 0);
-    task.grad_keys = row_of(problem_.grad_keys, item, head, seen.first);
-    task.grad_values = row_of(problem_.grad_values, item, head, seen.first);
-    task.grad_query_row = problem_.grad_queries.stride(2);
-    task.grad_key_row = problem_.grad_keys.stride(2);
-    task.grad_value_row = problem_.grad_values.stride(2);
+    task.output = strided_rows(args_.output, item, head, 0);
+    task.grad_output = strided_rows(args_.grad_output, item, head, 0);
+    task.grad_queries = row_of(args_.grad_queries, item, head, 0);
+    task.grad_keys = row_of(args_.grad_keys, item, head, seen.first);
+    task.grad_values = row_of(args_.grad_values, item, head, seen.first);
+    task.grad_query_row = args_.grad_queries.stride(2);
+    task.grad_key_row = args_.grad_keys.stride(2);
+    task.grad_value_row = args_.grad_values.stride(2);
     task.log_sum_exp = arrays.log_sum_exp;
     task.words = seen.words;
     task.query_count = call_.query_count();
@@ -294,15 +292,15 @@ class HeadGradients {
   /// Sets the gradients of keys that no query sees to 0.
   void clear_keys(Index item, Index head, Index first, Index end) const {
     for (Index key = first; key < end; ++key) {
-      T* of_key = row_of(problem_.grad_keys, item, head, key);
-      T* of_value = row_of(problem_.grad_values, item, head, key);
+      T* of_key = row_of(args_.grad_keys, item, head, key);
+      T* of_value = row_of(args_.grad_values, item, head, key);
       for (Index d = 0; d < call_.head_dim(); ++d) of_key[d] = T{0};
       for (Index d = 0; d < call_.value_dim(); ++d) of_value[d] = T{0};
     }
   }
 
-  const BackwardProblem<T>& problem_;
-  const AttentionProblem<T>& call_;
+  const BackwardArgs<T>& args_;
+  const AttentionArgs<T>& call_;
   const MaskRef& mask_;
   FunctionRef<void(Index)> fallback_;
   Index group_;

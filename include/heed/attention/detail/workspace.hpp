@@ -13,8 +13,8 @@ namespace heed::detail {
 /// One thread's arrays for one block of queries.
 template <class T>
 struct ForwardScratch {
-  /// `changes`: with room for a ScoreChange.
-  ForwardScratch(Carver carver, Index head_dim, Index value_dim, bool changes)
+  /// `score_mods`: with room for a ScoreModArrays.
+  ForwardScratch(Carver carver, Index head_dim, Index value_dim, bool score_mods)
       : packed(carver.take<T>(simd::query_block * head_dim)),
         probabilities(carver.take<T>(simd::query_block * simd::key_block)),
         total{carver.take<T>(simd::query_block), carver.take<T>(simd::query_block),
@@ -26,14 +26,14 @@ struct ForwardScratch {
         values(carver.take<T>(simd::key_block * value_dim)),
         words(carver.take<std::uint64_t>(simd::key_block)),
         kept(carver.take<Index>(simd::key_block)),
-        scores(carver.take<T>(changes ? simd::query_block * simd::key_block : 0)),
-        bias(carver.take<T>(changes ? simd::query_block * simd::key_block : 0)),
-        keep(carver.take<std::uint64_t>(changes ? simd::key_block : 0)),
+        scores(carver.take<T>(score_mods ? simd::query_block * simd::key_block : 0)),
+        bias(carver.take<T>(score_mods ? simd::query_block * simd::key_block : 0)),
+        keep(carver.take<std::uint64_t>(score_mods ? simd::key_block : 0)),
         bytes(carver.used()) {}
 
-  static ForwardScratch of_this_thread(Index head_dim, Index value_dim, bool changes = false) {
-    const ForwardScratch sizes(Carver(nullptr), head_dim, value_dim, changes);
-    return {Carver(Scratch::of_this_thread(sizes.bytes)), head_dim, value_dim, changes};
+  static ForwardScratch of_this_thread(Index head_dim, Index value_dim, bool score_mods = false) {
+    const ForwardScratch sizes(Carver(nullptr), head_dim, value_dim, score_mods);
+    return {Carver(Scratch::of_this_thread(sizes.bytes)), head_dim, value_dim, score_mods};
   }
 
   T* packed;
@@ -60,7 +60,7 @@ inline Index padded_value_dim(Index value_dim) { return (value_dim + 15) / 16 * 
 /// One thread's arrays for some rows of queries and one block of keys.
 template <class T>
 struct DecodeScratch {
-  DecodeScratch(Carver carver, Index row_count, Index head_dim, Index value_dim, bool changes)
+  DecodeScratch(Carver carver, Index row_count, Index head_dim, Index value_dim, bool score_mods)
       : rows(carver.take<T>(row_count * head_dim)),
         packed(carver.take<T>(simd::row_keys * head_dim)),
         scores(carver.take<T>(simd::row_keys * row_count)),
@@ -71,14 +71,15 @@ struct DecodeScratch {
         words(carver.take<std::uint64_t>(simd::key_block)),
         visible(carver.take<std::uint64_t>(2 * row_count)),
         kept(carver.take<Index>(simd::key_block)),
-        bias(carver.take<T>(changes ? simd::row_keys * row_count : 0)),
-        keep(carver.take<std::uint64_t>(changes ? 2 * row_count : 0)),
+        bias(carver.take<T>(score_mods ? simd::row_keys * row_count : 0)),
+        keep(carver.take<std::uint64_t>(score_mods ? 2 * row_count : 0)),
         bytes(carver.used()) {}
 
   static DecodeScratch of_this_thread(Index row_count, Index head_dim, Index value_dim,
-                                      bool changes) {
-    const DecodeScratch sizes(Carver(nullptr), row_count, head_dim, value_dim, changes);
-    return {Carver(Scratch::of_this_thread(sizes.bytes)), row_count, head_dim, value_dim, changes};
+                                      bool score_mods) {
+    const DecodeScratch sizes(Carver(nullptr), row_count, head_dim, value_dim, score_mods);
+    return {Carver(Scratch::of_this_thread(sizes.bytes)), row_count, head_dim, value_dim,
+            score_mods};
   }
 
   T* rows;

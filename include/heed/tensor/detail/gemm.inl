@@ -11,7 +11,7 @@
 #include <heed/core/index.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/kernels/product_kernels.hpp>
-#include <heed/tensor/detail/product_problem.hpp>
+#include <heed/tensor/detail/product_args.hpp>
 
 namespace heed::detail {
 
@@ -23,7 +23,7 @@ class ProductCut {
  public:
   static constexpr Index max_group = 4;  // panels
 
-  struct Piece {
+  struct Task {
     Index first, last;  // panels
     Index row, end;     // rows
   };
@@ -46,7 +46,7 @@ class ProductCut {
   }
 
   Index count() const { return groups_ * chunks_; }
-  Piece piece(Index index) const {
+  Task task(Index index) const {
     const Index first = index / chunks_ * group_, row = index % chunks_ * chunk_;
     return {first, smaller(first + group_, panels_), row, smaller(row + chunk_, rows_)};
   }
@@ -74,7 +74,7 @@ class ProductWork {
   /// Whether handing out tasks one by one would cost a good part of the work.
   bool is_small() const { return work_ < 4e6; }
   /// Number of tasks to make for several threads.
-  Index pieces() const { return thread_count() * (is_small() ? 1 : 3); }
+  Index tasks() const { return thread_count() * (is_small() ? 1 : 3); }
 
  private:
   double work_ = 0;  // multiplications
@@ -82,8 +82,8 @@ class ProductWork {
 
 /// A tile without a and b: some rows of panel `panel`, terms k … k + depth − 1.
 template <class T>
-simd::ProductTile<T> tile_of(const ProductProblem<T>& p, Index row, Index rows, Index panel,
-                             Index k, Index depth) {
+simd::ProductTile<T> tile_of(const ProductArgs<T>& p, Index row, Index rows, Index panel, Index k,
+                             Index depth) {
   const Index column = panel * simd::panel_columns;
   T* out = p.out + row * p.out_row + column * p.out_column;
   simd::MatrixRef<T> addend{out, p.out_row, p.out_column};
@@ -101,10 +101,10 @@ simd::ProductTile<T> tile_of(const ProductProblem<T>& p, Index row, Index rows, 
 
 /// The quantized panel `index` from term k on.
 template <class T>
-simd::QuantizedPanel quantized_panel_of(const ProductProblem<T>& problem, Index index, Index k) {
+simd::QuantizedPanel quantized_panel_of(const ProductArgs<T>& args, Index index, Index k) {
   constexpr Index terms = simd::QuantizedPanel::terms;
-  auto panel = problem.quantized;
-  const Index block = index * (problem.depth / terms) + k / terms;
+  auto panel = args.quantized;
+  const Index block = index * (args.depth / terms) + k / terms;
   panel.blocks += block * simd::QuantizedPanel::block_bytes(panel.codes);
   return panel;
 }
@@ -113,38 +113,38 @@ simd::QuantizedPanel quantized_panel_of(const ProductProblem<T>& problem, Index 
 template <class T>
 class ProductList {
  public:
-  /// The problem must outlive the list.
-  void add(const ProductProblem<T>& problem) {
-    problems_[count_++] = &problem;
-    work_.add(problem.rows, problem.columns, problem.depth);
+  /// The arguments must outlive the list.
+  void add(const ProductArgs<T>& args) {
+    problems_[count_++] = &args;
+    work_.add(args.rows, args.columns, args.depth);
   }
   Index count() const { return count_; }
-  const ProductProblem<T>& operator[](Index index) const { return *problems_[index]; }
+  const ProductArgs<T>& operator[](Index index) const { return *problems_[index]; }
 
-  /// Calls run(problem, piece) for all tasks, on the pool's threads if waking them is worth it.
+  /// Calls run(args, task) for all tasks, on the pool's threads if waking them is worth it.
   template <class Run>
-  void for_each_piece(const Run& run) const {
-    if (work_.parallel()) return share_pieces(run);
+  void for_each_task(const Run& run) const {
+    if (work_.parallel()) return share_tasks(run);
     for (Index i = 0; i < count_; ++i) {
       const ProductCut cut((*this)[i].rows, (*this)[i].columns, 1);
-      for (Index piece = 0; piece < cut.count(); ++piece) run((*this)[i], cut.piece(piece));
+      for (Index task = 0; task < cut.count(); ++task) run((*this)[i], cut.task(task));
     }
   }
 
  private:
   template <class Run>
-  void share_pieces(const Run& run) const {
+  void share_tasks(const Run& run) const {
     ProductCut cuts[most_products];
     for (Index i = 0; i < count_; ++i) {
-      cuts[i] = ProductCut((*this)[i].rows, (*this)[i].columns, work_.pieces());
+      cuts[i] = ProductCut((*this)[i].rows, (*this)[i].columns, work_.tasks());
     }
     if (work_.is_small()) return share_evenly(cuts, run);
-    Index pieces = 0;
-    for (Index i = 0; i < count_; ++i) pieces += cuts[i].count();
-    parallel_for(pieces, [&](Index piece) {
+    Index tasks = 0;
+    for (Index i = 0; i < count_; ++i) tasks += cuts[i].count();
+    parallel_for(tasks, [&](Index task) {
       Index i = 0;
-      for (; piece >= cuts[i].count(); ++i) piece -= cuts[i].count();
-      run((*this)[i], cuts[i].piece(piece));
+      for (; task >= cuts[i].count(); ++i) task -= cuts[i].count();
+      run((*this)[i], cuts[i].task(task));
     });
   }
   /// Gives each thread a part of every product, the same part in every call, so that weights stay
@@ -156,13 +156,13 @@ class ProductList {
       for (Index i = 0; i < count_; ++i) {
         const Index first = i % 2 == 0 ? thread : threads - 1 - thread;  // the last have least
         for (Index at = first; at < cuts[i].count(); at += threads) {
-          run((*this)[i], cuts[i].piece(at));
+          run((*this)[i], cuts[i].task(at));
         }
       }
     });
   }
 
-  const ProductProblem<T>* problems_[most_products];
+  const ProductArgs<T>* problems_[most_products];
   Index count_ = 0;
   ProductWork work_;
 };
@@ -172,17 +172,17 @@ class ProductList {
 /// Computes a product task by task. Within a task and a depth block the panels stay in the
 /// second-level cache, while the rows pass through the first, six at a time.
 template <class T>
-class ProductPieces {
+class ProductTasks {
  public:
-  explicit ProductPieces(const ProductProblem<T>& problem)
-      : problem_(problem), kernels_(simd::product_kernels<T>()) {}
+  explicit ProductTasks(const ProductArgs<T>& args)
+      : args_(args), kernels_(simd::product_kernels<T>()) {}
 
-  void run(const ProductCut::Piece& piece) const {
+  void run(const ProductCut::Task& task) const {
     Index k = 0;
     do {  // runs once even without depth: out is then the addend
-      run_block(piece, k, smaller(problem_.depth - k, simd::product_block));
+      run_block(task, k, smaller(args_.depth - k, simd::product_block));
       k += simd::product_block;
-    } while (k < problem_.depth);
+    } while (k < args_.depth);
   }
 
  private:
@@ -195,19 +195,19 @@ class ProductPieces {
   static constexpr Index max_tiles = 8;
   static constexpr Index panel_size = panel * simd::product_block;
 
-  bool quantized() const { return problem_.quantized.blocks != nullptr; }
+  bool quantized() const { return args_.quantized.blocks != nullptr; }
   /// A depth block of panel `index` of b, in place or packed into `scratch`.
   const T* panel_of(Index index, Index rows, Index k, Index depth, T* scratch,
                     Index& stride) const {
     const Index first = index * panel;
-    const Index columns = smaller(panel, problem_.columns - first);
+    const Index columns = smaller(panel, args_.columns - first);
     stride = panel;
     if (quantized()) {
-      kernels_.dequantize(quantized_panel_of(problem_, index, k), depth, scratch);
+      kernels_.dequantize(quantized_panel_of(args_, index, k), depth, scratch);
       return scratch;
     }
-    if (problem_.packed != nullptr) return problem_.packed + first * problem_.depth + k * panel;
-    const auto& b = problem_.b;
+    if (args_.packed != nullptr) return args_.packed + first * args_.depth + k * panel;
+    const auto& b = args_.b;
     const T* from = b.data + k * b.row_stride + first * b.column_stride;
     // Rows close together in memory are as good as packed ones.
     constexpr Index near = 512 / static_cast<Index>(sizeof(T));
@@ -223,12 +223,12 @@ class ProductPieces {
   /// Whether reading six rows of a in place would be slow: rows a multiple of 4 KiB apart share
   /// cache sets, and rows of a transposed a touch a cache line per element.
   bool worth_copying() const {
-    return problem_.a.column_stride != 1 ||
-           problem_.a.row_stride * static_cast<Index>(sizeof(T)) % 4096 == 0;
+    return args_.a.column_stride != 1 ||
+           args_.a.row_stride * static_cast<Index>(sizeof(T)) % 4096 == 0;
   }
   /// The rows of a from `row` on and its columns from k on, in place.
   simd::MatrixRef<T> rows_of_a(Index row, Index k) const {
-    auto rows = problem_.a;
+    auto rows = args_.a;
     rows.data += row * rows.row_stride + k * rows.column_stride;
     return rows;
   }
@@ -262,14 +262,14 @@ class ProductPieces {
   }
   /// The copy that copy_tiles made of a tile.
   simd::MatrixRef<T> copied_tile(const T* scratch) const {
-    if (problem_.a.column_stride == 1) return {scratch, copied_row, 1};
+    if (args_.a.column_stride == 1) return {scratch, copied_row, 1};
     return {scratch, 1, tile_rows};
   }
 
-  void run_block(const ProductCut::Piece& piece, Index k, Index depth) const {
-    const Index first = piece.first, last = piece.last, end = piece.end;
-    Index row = piece.row;
-    T* scratch = reinterpret_cast<T*>(Scratch::of_this_thread<ProductPieces>(
+  void run_block(const ProductCut::Task& task, Index k, Index depth) const {
+    const Index first = task.first, last = task.last, end = task.end;
+    Index row = task.row;
+    T* scratch = reinterpret_cast<T*>(Scratch::of_this_thread<ProductTasks>(
         static_cast<std::size_t>(max_group * panel_size + max_tiles * tile_rows * copied_row) *
         sizeof(T)));
     T* copied = scratch + max_group * panel_size;
@@ -293,10 +293,10 @@ class ProductPieces {
         a = copied_tile(copied + at * tile_rows * copied_row);
       }
       for (Index i = first; i < last; ++i) {
-        auto tile = tile_of(problem_, row, rows, i, k, depth);
+        auto tile = tile_of(args_, row, rows, i, k, depth);
         tile.a = a;
         if (as_stored) {
-          kernels_.quantized_row(tile, quantized_panel_of(problem_, i, k));
+          kernels_.quantized_row(tile, quantized_panel_of(args_, i, k));
           continue;
         }
         tile.b = b[i - first];
@@ -306,7 +306,7 @@ class ProductPieces {
     }
   }
 
-  const ProductProblem<T>& problem_;
+  const ProductArgs<T>& args_;
   const simd::ProductKernels<T>& kernels_;
 };
 
@@ -314,39 +314,39 @@ class ProductPieces {
 /// would have to be packed number by number: that costs more than the product, and packing a costs
 /// nothing.
 template <class T>
-bool transpose_pays(const ProductProblem<T>& problem) {
-  if (problem.packed != nullptr || problem.quantized.blocks != nullptr) return false;
+bool transpose_pays(const ProductArgs<T>& args) {
+  if (args.packed != nullptr || args.quantized.blocks != nullptr) return false;
   constexpr Index few = 64 / static_cast<Index>(sizeof(T));
-  if (problem.out_row == 1 && problem.out_column != 1) return problem.columns > few;
-  return problem.rows <= few && problem.b.column_stride != 1 && problem.b.row_stride != 1;
+  if (args.out_row == 1 && args.out_column != 1) return args.columns > few;
+  return args.rows <= few && args.b.column_stride != 1 && args.b.row_stride != 1;
 }
 
 template <class T>
-ProductProblem<T> transposed(ProductProblem<T> problem) {
+ProductArgs<T> transposed(ProductArgs<T> args) {
   const auto flipped = [](simd::MatrixRef<T> matrix) {
     return simd::MatrixRef<T>{matrix.data, matrix.column_stride, matrix.row_stride};
   };
-  const auto a = problem.a;
-  problem.a = flipped(problem.b);
-  problem.b = flipped(a);
-  problem.addend = flipped(problem.addend);
-  std::swap(problem.out_row, problem.out_column);
-  std::swap(problem.rows, problem.columns);
-  return problem;
+  const auto a = args.a;
+  args.a = flipped(args.b);
+  args.b = flipped(a);
+  args.addend = flipped(args.addend);
+  std::swap(args.out_row, args.out_column);
+  std::swap(args.rows, args.columns);
+  return args;
 }
 
 // Products of rounded rows with quantized weights. ------------------------------------------------
 
 /// Computes a product of rounded rows with quantized weights, task by task; T is float.
 template <class T>
-class RoundedPieces {
+class RoundedTasks {
  public:
-  RoundedPieces(const ProductProblem<T>& problem, const simd::RoundedRows& rounded)
-      : problem_(problem), rounded_(rounded), kernels_(simd::rounded_kernels<T>()) {}
+  RoundedTasks(const ProductArgs<T>& args, const simd::RoundedRows& rounded)
+      : args_(args), rounded_(rounded), kernels_(simd::rounded_kernels<T>()) {}
 
-  void run(const ProductCut::Piece& piece) const {
-    for (Index k = 0; k < problem_.depth; k += simd::product_block) {
-      run_block(piece, k, smaller(problem_.depth - k, simd::product_block));
+  void run(const ProductCut::Task& task) const {
+    for (Index k = 0; k < args_.depth; k += simd::product_block) {
+      run_block(task, k, smaller(args_.depth - k, simd::product_block));
     }
   }
 
@@ -362,30 +362,30 @@ class RoundedPieces {
     return rows;
   }
 
-  void run_block(const ProductCut::Piece& piece, Index k, Index depth) const {
-    if (piece.end - piece.row == 1) {
-      for (Index i = piece.first; i < piece.last; ++i) {
-        kernels_.row(tile_of(problem_, piece.row, 1, i, k, depth), rows_from(piece.row, k),
-                     quantized_panel_of(problem_, i, k));
+  void run_block(const ProductCut::Task& task, Index k, Index depth) const {
+    if (task.end - task.row == 1) {
+      for (Index i = task.first; i < task.last; ++i) {
+        kernels_.row(tile_of(args_, task.row, 1, i, k, depth), rows_from(task.row, k),
+                     quantized_panel_of(args_, i, k));
       }
       return;
     }
-    auto* blocks = reinterpret_cast<Block*>(Scratch::of_this_thread<RoundedPieces>(
+    auto* blocks = reinterpret_cast<Block*>(Scratch::of_this_thread<RoundedTasks>(
         static_cast<std::size_t>(ProductCut::max_group * panel_blocks) * sizeof(Block)));
-    for (Index i = piece.first; i < piece.last; ++i) {
-      kernels_.unpack(quantized_panel_of(problem_, i, k), depth,
-                      blocks + (i - piece.first) * panel_blocks);
+    for (Index i = task.first; i < task.last; ++i) {
+      kernels_.unpack(quantized_panel_of(args_, i, k), depth,
+                      blocks + (i - task.first) * panel_blocks);
     }
-    for (Index row = piece.row; row < piece.end; row += simd::product_rows) {
-      const Index rows = smaller(simd::product_rows, piece.end - row);
-      for (Index i = piece.first; i < piece.last; ++i) {
-        kernels_.tile(tile_of(problem_, row, rows, i, k, depth), rows_from(row, k),
-                      blocks + (i - piece.first) * panel_blocks, problem_.quantized.codes);
+    for (Index row = task.row; row < task.end; row += simd::product_rows) {
+      const Index rows = smaller(simd::product_rows, task.end - row);
+      for (Index i = task.first; i < task.last; ++i) {
+        kernels_.tile(tile_of(args_, row, rows, i, k, depth), rows_from(row, k),
+                      blocks + (i - task.first) * panel_blocks, args_.quantized.codes);
       }
     }
   }
 
-  const ProductProblem<T>& problem_;
+  const ProductArgs<T>& args_;
   const simd::RoundedRows& rounded_;
   const simd::RoundedKernels<T>& kernels_;
 };
@@ -393,7 +393,7 @@ class RoundedPieces {
 /// Computes at most slab_rows rows of products with quantized weights; their a is rounded once.
 template <class T>
 void run_rounded_slab(const ProductList<T>& products) {
-  const ProductProblem<T>& first = products[0];  // all have its rows and depth
+  const ProductArgs<T>& first = products[0];  // all have its rows and depth
   using Block = simd::RoundedRows::Block;
   const Index pairs = first.depth / 2, blocks = first.depth / simd::QuantizedPanel::terms;
   const auto carve = [&](Carver carver, std::int32_t*& pair, Block*& block) {
@@ -420,8 +420,8 @@ void run_rounded_slab(const ProductList<T>& products) {
     });
   }
   const simd::RoundedRows rounded{pair, pairs, block, blocks};
-  products.for_each_piece([&](const ProductProblem<T>& problem, const ProductCut::Piece& piece) {
-    RoundedPieces<T>(problem, rounded).run(piece);
+  products.for_each_task([&](const ProductArgs<T>& args, const ProductCut::Task& task) {
+    RoundedTasks<T>(args, rounded).run(task);
   });
 }
 
@@ -432,7 +432,7 @@ void run_rounded_products(const ProductList<T>& products) {
   constexpr Index slab_rows = 768;
   const Index rows = products.count() == 0 ? 0 : products[0].rows;
   for (Index row = 0; row < rows; row += slab_rows) {
-    ProductProblem<T> parts[most_products];
+    ProductArgs<T> parts[most_products];
     ProductList<T> slab;
     for (Index i = 0; i < products.count(); ++i) {
       auto& part = parts[i] = products[i];
@@ -450,23 +450,23 @@ void run_rounded_products(const ProductList<T>& products) {
 
 // A template, so that programs without products are spared the compile time of the kernels.
 template <class T>
-void run_products(const ProductProblem<T>* problems, Index count) {
-  ProductProblem<T> flipped[most_products];
+void run_products(const ProductArgs<T>* problems, Index count) {
+  ProductArgs<T> flipped[most_products];
   ProductList<T> exact, rounded;
   for (Index i = 0; i < count; ++i) {
-    const auto* problem = problems + i;
-    if (problem->rows == 0 || problem->columns == 0) continue;
-    if (transpose_pays(*problem)) problem = &(flipped[i] = transposed(*problem));
-    (problem->quantized.products == QuantizedProducts::rounded ? rounded : exact).add(*problem);
+    const auto* args = problems + i;
+    if (args->rows == 0 || args->columns == 0) continue;
+    if (transpose_pays(*args)) args = &(flipped[i] = transposed(*args));
+    (args->quantized.products == QuantizedProducts::rounded ? rounded : exact).add(*args);
   }
-  exact.for_each_piece([](const ProductProblem<T>& problem, const ProductCut::Piece& piece) {
-    ProductPieces<T>(problem).run(piece);
+  exact.for_each_task([](const ProductArgs<T>& args, const ProductCut::Task& task) {
+    ProductTasks<T>(args).run(task);
   });
   if constexpr (std::is_same_v<T, float>) run_rounded_products(rounded);
 }
 #if defined(HEED_COMPILED_SOURCE)
-template void run_products(const ProductProblem<float>* problems, Index count);
-template void run_products(const ProductProblem<double>* problems, Index count);
+template void run_products(const ProductArgs<float>* problems, Index count);
+template void run_products(const ProductArgs<double>* problems, Index count);
 #endif
 
 }  // namespace heed::detail

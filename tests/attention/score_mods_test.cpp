@@ -5,7 +5,7 @@
 
 #include <heed/masks/intervals.hpp>
 
-#include "support/score_changes.hpp"
+#include "support/score_mods.hpp"
 
 namespace heed::test {
 namespace {
@@ -61,14 +61,14 @@ TEST(ScoreChangesCheck, OutMustNotOverlapBias) {
                ShapeError);
 }
 
-TEST(ScoreChanges, DistancesBeyondTheTableTakeItsEnds) {
+TEST(ScoreMods, DistancesBeyondTheTableTakeItsEnds) {
   const Tensor<float, 2> table({1, 5}, {1, 2, 3, 4, 5});
-  detail::ScoreChanges<float> changes;
-  changes.relative_bias = table.view();
-  EXPECT_EQ(changes.at_distance(0, -7), 1.f);
-  EXPECT_EQ(changes.at_distance(0, 0), 3.f);
-  EXPECT_EQ(changes.at_distance(0, 1), 4.f);
-  EXPECT_EQ(changes.at_distance(0, 99), 5.f);
+  detail::ScoreMods<float> score_mods;
+  score_mods.relative_bias = table.view();
+  EXPECT_EQ(score_mods.at_distance(0, -7), 1.f);
+  EXPECT_EQ(score_mods.at_distance(0, 0), 3.f);
+  EXPECT_EQ(score_mods.at_distance(0, 1), 4.f);
+  EXPECT_EQ(score_mods.at_distance(0, 99), 5.f);
 }
 
 }  // namespace

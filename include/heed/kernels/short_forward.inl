@@ -35,7 +35,7 @@ struct Ahead {
 template <class T>
 struct HeadGroup {
   using S = Lanes<T>;
-  const HeadRun<T>& run;
+  const ShortForwardArgs<T>& run;
   MatrixRef<T> keys;
   MatrixRef<T> values;
   const T* tail;  // of the values, see fill_tail
@@ -169,7 +169,7 @@ HEED_SIMD void put_product_rows(const RowProduct<typename S::Scalar>& task) {
 // whose rows are read in place.
 
 template <class T>
-struct HeadRunTable {
+struct ShortForwardTable {
   using S = Lanes<T>;
   using V = typename S::V;
   // Keys at a time: with one vector of queries each, enough sums to keep the multiplier busy.
@@ -208,7 +208,7 @@ struct HeadRunTable {
   }
 
   /// Probabilities of the stored scores, and the factors on the outputs.
-  HEED_KERNEL static void soften_all(const Group& group, V largest, T* factors) {
+  HEED_KERNEL static void exponentiate_all(const Group& group, V largest, T* factors) {
     const auto lowest = S::broadcast(std::numeric_limits<T>::lowest());
     const auto maximum = S::select(S::greater(largest, lowest), largest, lowest);
     auto total = S::broadcast(0);
@@ -329,7 +329,7 @@ struct HeadRunTable {
     pack_lanes<S>(queries.data + group.lane * queries.row_stride, queries.row_stride,
                   queries.column_stride, group.queries, run.head_dim, run.query_factor, run.packed,
                   S::width);
-    soften_all(group, score_all(group), factors);
+    exponentiate_all(group, score_all(group), factors);
     if (group.values.column_stride == 1 && run.out_column == 1 && !guard) {
       put_by_rows(group, factors);
     } else {
@@ -339,7 +339,7 @@ struct HeadRunTable {
   }
 
   /// The matrices that the next head reads, to prefetch.
-  HEED_SIMD static Ahead<T, 3> ahead_of(const HeadRun<T>& run, const MatrixRef<T>& queries,
+  HEED_SIMD static Ahead<T, 3> ahead_of(const ShortForwardArgs<T>& run, const MatrixRef<T>& queries,
                                         const MatrixRef<T>& keys, const MatrixRef<T>& values) {
     Ahead<T, 3> ahead{
         {{queries.data + run.query_head, queries.row_stride, run.query_count, run.head_dim},
@@ -349,7 +349,7 @@ struct HeadRunTable {
     return ahead;
   }
 
-  HEED_KERNEL static void attend(const HeadRun<T>& run) {
+  HEED_KERNEL static void attend(const ShortForwardArgs<T>& run) {
     for (Index head = 0; head < run.heads; ++head) {
       const Index key_head = (run.first_head + head) / run.sharing - run.first_head / run.sharing;
       MatrixRef<T> queries = run.queries, keys = run.keys, values = run.values;
@@ -383,8 +383,8 @@ struct HeadRunTable {
 
 /// The set's kernels for short sequences behind pointers.
 template <class T>
-const HeadRunKernels<T>& head_run_table() {
-  using K = HeadRunTable<T>;
-  static constexpr HeadRunKernels<T> entries{K::attend};
+const ShortForwardKernels<T>& short_forward_table() {
+  using K = ShortForwardTable<T>;
+  static constexpr ShortForwardKernels<T> entries{K::attend};
   return entries;
 }

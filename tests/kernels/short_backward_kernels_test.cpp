@@ -9,7 +9,7 @@
 namespace heed::test {
 namespace {
 
-class HeadGradientKernels : public ::testing::TestWithParam<simd::Isa> {
+class ShortBackwardKernels : public ::testing::TestWithParam<simd::Isa> {
  protected:
   void SetUp() override { simd::use(GetParam()); }
   RestoreSettings restore_;
@@ -47,7 +47,7 @@ struct Head {
   std::vector<std::uint64_t> words;
 };
 
-TEST_P(HeadGradientKernels, BackwardIsTheDerivative) {
+TEST_P(ShortBackwardKernels, BackwardIsTheDerivative) {
   Head head;
   Tensor<double, 2> out({Head::rows, Head::columns}), dp({Head::rows, Head::keys});
   std::vector<double> lse(64, 0.0), packed_q(16 * 6), packed_g(16 * 9), p(96 * 64), ds(96 * 64);
@@ -64,7 +64,7 @@ TEST_P(HeadGradientKernels, BackwardIsTheDerivative) {
     lse[static_cast<std::size_t>(i)] = std::log2(total);
   }
   Tensor<double, 2> gq(head.q.extents()), gk(head.k.extents()), gv(head.v.extents());
-  simd::HeadGradient<double> task;
+  simd::ShortBackwardArgs<double> task;
   task.queries = {head.q.data(), Head::dim, 1};
   task.keys = {head.k.data(), Head::dim, 1};
   task.values = {head.v.data(), Head::columns, 1};
@@ -90,7 +90,7 @@ TEST_P(HeadGradientKernels, BackwardIsTheDerivative) {
   task.key_tail = key_tail.data();
   task.query_tail = query_tail.data();
   task.gradient_tail = gradient_tail.data();
-  ASSERT_TRUE(simd::head_gradient_kernels<double>().backward(task));
+  ASSERT_TRUE(simd::short_backward_kernels<double>().backward(task));
 
   Tensor<double, 2> expected_q(gq.extents()), expected_k(gk.extents()), expected_v(gv.extents());
   for (Index i = 0; i < Head::rows; ++i) {
@@ -114,11 +114,11 @@ TEST_P(HeadGradientKernels, BackwardIsTheDerivative) {
 
   head.k(6, 0) = NAN;  // which the last query alone sees
   gq(0, 0) = 77;
-  EXPECT_FALSE(simd::head_gradient_kernels<double>().backward(task));
+  EXPECT_FALSE(simd::short_backward_kernels<double>().backward(task));
   EXPECT_EQ(gq(0, 0), 77);
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryIsa, HeadGradientKernels, ::testing::ValuesIn(supported_sets()),
+INSTANTIATE_TEST_SUITE_P(EveryIsa, ShortBackwardKernels, ::testing::ValuesIn(supported_sets()),
                          [](const auto& set) { return std::string(simd::name(set.param)); });
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include <heed/attention/weights.hpp>
 #include <heed/masks.hpp>
 
-#include "support/score_changes.hpp"
+#include "support/score_mods.hpp"
 
 namespace heed::test {
 namespace {
@@ -41,17 +41,17 @@ void expect_matches(const Shape& shape, const M& mask, unsigned which, std::uint
   SCOPED_TRACE(shape.text() + " changes " + std::to_string(which) + " seed " +
                std::to_string(seed) + " isa " + std::string(simd::name(simd::active())));
   const Inputs<T> in(shape, seed);
-  const Changes<T> changes(shape, seed + 1, bias_extents);
-  const auto result = fused(shape, in, mask, changes.options(which));
+  const Changes<T> score_mods(shape, seed + 1, bias_extents);
+  const auto result = fused(shape, in, mask, score_mods.options(which));
   // The same formula by plain loops, in this type and in a wider one.
-  const auto wide_changes = changes.template as<W>();
+  const auto wide_changes = score_mods.template as<W>();
   Result<W> expected(shape);
   auto options = wide_changes.options(which);
   options.log_sum_exp = expected.lse;
   reference_attention(converted<W>(in.queries), converted<W>(in.keys), converted<W>(in.values),
                       mask, expected.out, options);
   Result<T> plain(shape);
-  auto same = changes.options(which);
+  auto same = score_mods.options(which);
   same.log_sum_exp = plain.lse;
   reference_attention(in.queries, in.keys, in.values, mask, plain.out, same);
   const double unit = static_cast<double>(std::numeric_limits<T>::epsilon());
@@ -61,13 +61,13 @@ void expect_matches(const Shape& shape, const M& mask, unsigned which, std::uint
   EXPECT_LE(worst(result.lse, expected.lse), times * worst(plain.lse, expected.lse) + 8 * unit);
 }
 
-class ScoreChanges : public ::testing::TestWithParam<simd::Isa> {
+class ScoreMods : public ::testing::TestWithParam<simd::Isa> {
  protected:
   void SetUp() override { simd::use(GetParam()); }
   RestoreSettings restore_;
 };
 
-TEST_P(ScoreChanges, EachAndAllTogetherEqualTheReference) {
+TEST_P(ScoreMods, EachAndAllTogetherEqualTheReference) {
   const Shape shape{2, 4, 2, 70, 110, 12, 9};
   const Extents<4> whole{2, 4, 70, 110};
   for (const unsigned which : {1u, 2u, 4u, 8u, 16u, 32u, 64u, 127u, 47u, 14u, 3u, 17u, 100u}) {
@@ -76,7 +76,7 @@ TEST_P(ScoreChanges, EachAndAllTogetherEqualTheReference) {
   }
 }
 
-TEST_P(ScoreChanges, ManyMasksAndOddShapes) {
+TEST_P(ScoreMods, ManyMasksAndOddShapes) {
   std::mt19937_64 bits(77);
   const auto upto = [&](Index n) { return static_cast<Index>(bits() % static_cast<unsigned>(n)); };
   for (int i = 0; i < 24; ++i) {
@@ -105,20 +105,20 @@ TEST_P(ScoreChanges, ManyMasksAndOddShapes) {
   }
 }
 
-TEST_P(ScoreChanges, RowsAreInvariant) {
+TEST_P(ScoreMods, RowsAreInvariant) {
   // Whole = in chunks = one by one, for any threads, with every change at once.
   const Shape shape{1, 2, 1, 90, 1700, 20, 11};
   const Inputs<float> in(shape, 61);
-  const Changes<float> changes(shape, 62);
+  const Changes<float> score_mods(shape, 62);
   const auto mask = Causal{} & predicate([](Index q, Index k) { return (3 * q + k) % 11 != 0; });
-  const auto whole = fused(shape, in, mask, changes.options(Changes<float>::all));
+  const auto whole = fused(shape, in, mask, score_mods.options(Changes<float>::all));
   for (const Index chunk : {1, 5, 37}) {
     set_thread_count(chunk % 4 + 1);
     for (Index first = 0; first < shape.queries; first += chunk) {
       const Index end = std::min(first + chunk, shape.queries);
-      auto options = changes.options(Changes<float>::all);
+      auto options = score_mods.options(Changes<float>::all);
       options.first_query = shape.keys - shape.queries + first;
-      options.bias = changes.bias_table.view().slice(2, first, end);
+      options.bias = score_mods.bias_table.view().slice(2, first, end);
       const auto part = attention(in.queries.view().slice(2, first, end), in.keys.view(),
                                   in.values.view(), mask, options);
       for (Index head = 0; head < 2; ++head) {
@@ -131,33 +131,33 @@ TEST_P(ScoreChanges, RowsAreInvariant) {
   }
 }
 
-TEST_P(ScoreChanges, MaskedBiasesAreNotLookedAt) {
+TEST_P(ScoreMods, MaskedBiasesAreNotLookedAt) {
   const Shape shape{1, 2, 2, 70, 130, 8, 7};
   const Inputs<float> in(shape, 63);
   for (const float poison :
        {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(), 1e38f}) {
-    Changes<float> changes(shape, 64);
-    const auto expected = fused(shape, in, Holes{}, changes.options(127));
+    Changes<float> score_mods(shape, 64);
+    const auto expected = fused(shape, in, Holes{}, score_mods.options(127));
     for (Index h = 0; h < 2; ++h) {
       for (Index q = 0; q < 70; ++q) {
         for (Index k = 0; k < 130; ++k) {
-          if (!Holes{}.allows({0, h, q + 60, k})) changes.bias_table(0, h, q, k) = poison;
+          if (!Holes{}.allows({0, h, q + 60, k})) score_mods.bias_table(0, h, q, k) = poison;
         }
       }
     }
-    const auto result = fused(shape, in, Holes{}, changes.options(127));
+    const auto result = fused(shape, in, Holes{}, score_mods.options(127));
     EXPECT_TRUE(same_bits(result.out, expected.out));
     EXPECT_TRUE(same_bits(result.lse, expected.lse));
   }
 }
 
-TEST_P(ScoreChanges, WeightsAreTheOnesUsed) {
+TEST_P(ScoreMods, WeightsAreTheOnesUsed) {
   const Shape shape{1, 3, 3, 40, 150, 8, 1};
   const Inputs<float> in(shape, 65);
   Inputs<float> ones = in;
   std::fill(ones.values.begin(), ones.values.end(), 1.f);
-  const Changes<float> changes(shape, 66);
-  const auto options = changes.options(127);
+  const Changes<float> score_mods(shape, 66);
+  const auto options = score_mods.options(127);
   const auto weights = attention_weights(in.queries, in.keys, Holes{}, options);
   const auto sums = fused(shape, ones, Holes{}, options);
   for (Index h = 0; h < 3; ++h) {
@@ -176,7 +176,7 @@ TEST_P(ScoreChanges, WeightsAreTheOnesUsed) {
   }
 }
 
-TEST_P(ScoreChanges, ABiasOfMinusInfinityTakesKeysAway) {
+TEST_P(ScoreMods, ABiasOfMinusInfinityTakesKeysAway) {
   const Shape shape{1, 1, 1, 70, 200, 8, 7};
   const Inputs<float> in(shape, 67);
   Tensor<float, 2> bias({70, 200});
@@ -201,7 +201,7 @@ TEST_P(ScoreChanges, ABiasOfMinusInfinityTakesKeysAway) {
   }
 }
 
-TEST_P(ScoreChanges, AFunctionIsCalledForVisibleScoresOnly) {
+TEST_P(ScoreMods, AFunctionIsCalledForVisibleScoresOnly) {
   const Shape shape{1, 2, 1, 33, 47, 5, 4};
   const Inputs<float> in(shape, 68);
   set_thread_count(1);
@@ -223,7 +223,7 @@ TEST_P(ScoreChanges, AFunctionIsCalledForVisibleScoresOnly) {
   }
 }
 
-TEST_P(ScoreChanges, DropoutAtItsEnds) {
+TEST_P(ScoreMods, DropoutAtItsEnds) {
   const Shape shape{1, 1, 1, 20, 30, 5, 4};
   const Inputs<float> in(shape, 69);
   const auto plain = fused(shape, in, Causal{});
@@ -234,7 +234,7 @@ TEST_P(ScoreChanges, DropoutAtItsEnds) {
   EXPECT_TRUE(same_bits(none.lse, plain.lse));
 }
 
-TEST_P(ScoreChanges, ASinkIsTheLogSumExpOfARowWithoutKeys) {
+TEST_P(ScoreMods, ASinkIsTheLogSumExpOfARowWithoutKeys) {
   const Shape shape{1, 2, 1, 5, 20, 5, 4};
   const Inputs<float> in(shape, 70);
   const float sinks[] = {0.5f, -200.f};
@@ -248,7 +248,7 @@ TEST_P(ScoreChanges, ASinkIsTheLogSumExpOfARowWithoutKeys) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryIsa, ScoreChanges, ::testing::ValuesIn(supported_sets()),
+INSTANTIATE_TEST_SUITE_P(EveryIsa, ScoreMods, ::testing::ValuesIn(supported_sets()),
                          [](const auto& set) { return std::string(simd::name(set.param)); });
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace {
 
 using masks::Causal;
 
-class HeadGradients : public ::testing::TestWithParam<simd::Isa> {
+class ShortBackward : public ::testing::TestWithParam<simd::Isa> {
  protected:
   void SetUp() override { simd::use(GetParam()); }
   RestoreSettings restore_;
@@ -97,7 +97,7 @@ void expect_the_bits_under_masks(const Shape& shape, std::uint64_t seed, T range
   check(Causal{}, {.key_counts = counts});
 }
 
-TEST_P(HeadGradients, HaveTheBitsOfChunks) {
+TEST_P(ShortBackward, HaveTheBitsOfChunks) {
   std::mt19937_64 bits(1301);
   for (int i = 0; i < 25; ++i) {
     const auto upto = [&](Index n) {
@@ -112,7 +112,7 @@ TEST_P(HeadGradients, HaveTheBitsOfChunks) {
   expect_the_bits_under_masks<float>({2, 3, 3, 64, 64, 64, 64}, 7, 1);
 }
 
-TEST_P(HeadGradients, NaNReachesWhoSeesItAndNobodyElse) {
+TEST_P(ShortBackward, NaNReachesWhoSeesItAndNobodyElse) {
   const Shape shape{1, 2, 2, 20, 20, 8, 16};
   for (const float value : {NAN, INFINITY}) {
     for (int which = 0; which < 4; ++which) {
@@ -142,7 +142,7 @@ TEST_P(HeadGradients, NaNReachesWhoSeesItAndNobodyElse) {
   }
 }
 
-TEST_P(HeadGradients, RowsThatSawNothingByTheirScores) {
+TEST_P(ShortBackward, RowsThatSawNothingByTheirScores) {
   const Shape shape{1, 1, 1, 6, 9, 4, 8};
   Step<float> step(shape, 1303);
   for (Index d = 0; d < 4; ++d) step.in.queries(0, 0, 2, d) = -1e30f;
@@ -152,11 +152,11 @@ TEST_P(HeadGradients, RowsThatSawNothingByTheirScores) {
   for (Index d = 0; d < 4; ++d) EXPECT_EQ(to.queries(0, 0, 2, d), 0.0f);
 }
 
-TEST_P(HeadGradients, LeaveTheRestToOthers) {
+TEST_P(ShortBackward, LeaveTheRestToOthers) {
   const auto takes = [](const Shape& shape, const AttentionOptions<float>& options = {}) {
     const Step<float> step(shape, 1);
     Gradients<float> to(step.in);
-    return heed::detail::HeadGradients<float>::take(heed::detail::checked_backward_problem<float>(
+    return heed::detail::ShortBackward<float>::take(heed::detail::checked_backward_args<float>(
         step.in.queries, step.in.keys, step.in.values, step.made.out, step.made.lse, step.grad,
         to.queries, to.keys, to.values, options, GradientOptions<float>{}));
   };
@@ -167,7 +167,7 @@ TEST_P(HeadGradients, LeaveTheRestToOthers) {
   EXPECT_FALSE(takes({1, 2, 2, 64, 96, 8, 8}, {.softcap = 3}));
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryIsa, HeadGradients, ::testing::ValuesIn(supported_sets()),
+INSTANTIATE_TEST_SUITE_P(EveryIsa, ShortBackward, ::testing::ValuesIn(supported_sets()),
                          [](const auto& set) { return std::string(simd::name(set.param)); });
 
 }  // namespace

@@ -3,14 +3,14 @@
 // backward.inl. docs/04-backward.md derives the five products.
 
 template <class T>
-struct HeadGradientTable {
+struct ShortBackwardTable {
   using S = Lanes<T>;
   using V = typename S::V;
-  static constexpr int key_rows = 8;  // like HeadRunTable
+  static constexpr int key_rows = 8;  // like ShortForwardTable
 
   /// One vector of queries.
   struct Group {
-    const HeadGradient<T>& head;
+    const ShortBackwardArgs<T>& head;
     Index lane;     // the first query
     Index queries;  // at most a vector
     Index first;    // the keys [first, end) that some query of the group sees
@@ -35,7 +35,7 @@ struct HeadGradientTable {
   }
 
   /// delta = Σ_d dO · O of the queries of a group.
-  HEED_KERNEL static V deltas(const HeadGradient<T>& head, Index lane) {
+  HEED_KERNEL static V deltas(const ShortBackwardArgs<T>& head, Index lane) {
     V rows[S::width];
     const Index left = head.value_dim % S::width;
     HEED_UNROLL for (int i = 0; i < S::width; ++i) {
@@ -103,7 +103,7 @@ struct HeadGradientTable {
   }
 
   /// P and dS of all groups, and their packed queries.
-  HEED_SIMD static void score_groups(const HeadGradient<T>& head) {
+  HEED_SIMD static void score_groups(const ShortBackwardArgs<T>& head) {
     for (Index lane = 0; lane < head.query_count; lane += S::width) {
       const Index left = head.query_count - lane;
       const auto pack = [&](const MatrixRef<T>& rows, Index columns, T factor, T* packed) {
@@ -122,7 +122,7 @@ struct HeadGradientTable {
 
   /// grad_queries = scale · dSᵀ · K for `Rows` queries, over the keys that one of them sees.
   template <int Rows>
-  HEED_SIMD static void put_queries(const HeadGradient<T>& head, const RowProduct<T>& product,
+  HEED_SIMD static void put_queries(const ShortBackwardArgs<T>& head, const RowProduct<T>& product,
                                     Index query) {
     Index first = 0, end = head.key_count;
     if (head.words != nullptr) {
@@ -132,7 +132,7 @@ struct HeadGradientTable {
     }
     put_product_rows<S, Rows>(product.from(query).between(first, end));
   }
-  HEED_SIMD static void put_all_queries(const HeadGradient<T>& head) {
+  HEED_SIMD static void put_all_queries(const ShortBackwardArgs<T>& head) {
     const RowProduct<T> product{head.grad_scores,     1,
                                 query_block,          head.keys.data,
                                 head.keys.row_stride, head.key_tail,
@@ -149,7 +149,7 @@ struct HeadGradientTable {
 
   /// `Rows` keys of a product with P or dS on its left, over the queries that see one of them.
   template <int Rows>
-  HEED_SIMD static void put_keys(const HeadGradient<T>& head, const RowProduct<T>& product,
+  HEED_SIMD static void put_keys(const ShortBackwardArgs<T>& head, const RowProduct<T>& product,
                                  Index key) {
     Index first = 0, end = head.query_count;
     if (head.words != nullptr) {
@@ -160,7 +160,8 @@ struct HeadGradientTable {
     }
     put_product_rows<S, Rows>(product.from(key).between(first, end));
   }
-  HEED_SIMD static void put_all_keys(const HeadGradient<T>& head, const RowProduct<T>& product) {
+  HEED_SIMD static void put_all_keys(const ShortBackwardArgs<T>& head,
+                                     const RowProduct<T>& product) {
     Index key = 0;
     for (; key + tile_rows <= head.key_count; key += tile_rows) {
       put_keys<tile_rows>(head, product, key);
@@ -169,14 +170,14 @@ struct HeadGradientTable {
     if (key < head.key_count) put_keys<1>(head, product, key);
   }
 
-  HEED_SIMD static bool must_guard(const HeadGradient<T>& head) {
+  HEED_SIMD static bool must_guard(const ShortBackwardArgs<T>& head) {
     return head.words != nullptr &&
            !(Table<T>::all_finite(head.keys, head.key_count, head.head_dim) &&
              Table<T>::all_finite(head.queries, head.query_count, head.head_dim) &&
              Table<T>::all_finite(head.grad_output, head.query_count, head.value_dim));
   }
 
-  HEED_KERNEL static bool backward(const HeadGradient<T>& head) {
+  HEED_KERNEL static bool backward(const ShortBackwardArgs<T>& head) {
     if (must_guard(head)) return false;
     fill_tail<S>(head.keys, head.key_count, head.head_dim, head.key_tail);
     fill_tail<S>(head.queries, head.query_count, head.head_dim, head.query_tail);
@@ -196,8 +197,8 @@ struct HeadGradientTable {
 
 /// The set's backward kernels for short sequences behind pointers.
 template <class T>
-const HeadGradientKernels<T>& head_gradient_table() {
-  using K = HeadGradientTable<T>;
-  static constexpr HeadGradientKernels<T> entries{K::backward};
+const ShortBackwardKernels<T>& short_backward_table() {
+  using K = ShortBackwardTable<T>;
+  static constexpr ShortBackwardKernels<T> entries{K::backward};
   return entries;
 }

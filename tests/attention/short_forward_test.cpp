@@ -12,7 +12,7 @@ namespace {
 
 using masks::Causal;
 
-class HeadRuns : public ::testing::TestWithParam<simd::Isa> {
+class ShortForward : public ::testing::TestWithParam<simd::Isa> {
  protected:
   void SetUp() override { simd::use(GetParam()); }
   RestoreSettings restore_;
@@ -27,7 +27,7 @@ Tensor<T, Rank> plain_nans(Tensor<T, Rank> tensor) {
   return tensor;
 }
 
-/// The call done by HeadRuns and, into `other`, block by block.
+/// The call done by ShortForward and, into `other`, block by block.
 template <class T, class M>
 void expect_the_bits_of_blocks(const Inputs<T>& in, const M& mask, bool columns_apart = false,
                                AttentionOptions<T> options = {}) {
@@ -45,18 +45,18 @@ void expect_the_bits_of_blocks(const Inputs<T>& in, const M& mask, bool columns_
     options.log_sum_exp = lse[way];
     const TensorView<T, 4> target =
         columns_apart ? out[way].view().permute({0, 1, 3, 2}) : out[way].view();
-    const auto problem = heed::detail::checked_problem<T>(in.queries.view(), in.keys.view(),
-                                                          in.values.view(), target, options);
+    const auto args = heed::detail::checked_args<T>(in.queries.view(), in.keys.view(),
+                                                    in.values.view(), target, options);
     const MaskRef erased(mask);
     if (way == 0) {
-      const auto plan = heed::detail::plan_of(problem, erased);
+      const auto plan = heed::detail::plan_of(args, erased);
       ASSERT_EQ(plan.grouping, AttentionPlan::Grouping::one_kernel_call);
-      heed::detail::run_planned(problem, erased, plan);
+      heed::detail::run_planned(args, erased, plan);
       continue;
     }
     for (Index item = 0; item < batch; ++item) {
       for (Index head = 0; head < heads; ++head) {
-        heed::detail::QueryBlockPass<T>(problem, erased, nullptr, item, head, 0, rows).run();
+        heed::detail::QueryBlockPass<T>(args, erased, nullptr, item, head, 0, rows).run();
       }
     }
   }
@@ -80,7 +80,7 @@ void expect_the_bits_under_masks(const Inputs<T>& in, std::mt19937_64& bits) {
   expect_the_bits_of_blocks(in, Causal{}, false, {.key_counts = counts});
 }
 
-TEST_P(HeadRuns, HaveTheBitsOfBlocks) {
+TEST_P(ShortForward, HaveTheBitsOfBlocks) {
   std::mt19937_64 bits(1201);
   for (int i = 0; i < 40; ++i) {
     const auto upto = [&](Index n) {
@@ -99,7 +99,7 @@ TEST_P(HeadRuns, HaveTheBitsOfBlocks) {
   }
 }
 
-TEST_P(HeadRuns, NaNAndInfinityReachWhoSeesThem) {
+TEST_P(ShortForward, NaNAndInfinityReachWhoSeesThem) {
   const float special[] = {NAN, INFINITY, -INFINITY, 3e38f};
   for (const Index value_dim : {16, 9}) {
     const Shape shape{2, 4, 2, 21, 33, 24, value_dim};
@@ -120,7 +120,7 @@ TEST_P(HeadRuns, NaNAndInfinityReachWhoSeesThem) {
   }
 }
 
-TEST_P(HeadRuns, ScoresOfMinusInfinityCountAsMasked) {
+TEST_P(ShortForward, ScoresOfMinusInfinityCountAsMasked) {
   const Shape shape{1, 1, 1, 5, 8, 4, 16};
   Inputs<float> in(shape, 1203);
   for (Index d = 0; d < 4; ++d) in.queries(0, 0, 2, d) = -1e30f;
@@ -132,12 +132,12 @@ TEST_P(HeadRuns, ScoresOfMinusInfinityCountAsMasked) {
   for (Index d = 0; d < 16; ++d) EXPECT_EQ(result.out(0, 0, 2, d), 0.0f);
 }
 
-TEST_P(HeadRuns, LeaveTheRestToOthers) {
-  using heed::detail::HeadRuns;
+TEST_P(ShortForward, LeaveTheRestToOthers) {
+  using heed::detail::ShortForward;
   const auto takes = [](const Shape& shape, AttentionOptions<float> options = {}) {
     const Inputs<float> in(shape, 1);
     Tensor<float, 4> out({shape.batch, shape.heads, shape.queries, shape.value_dim});
-    return HeadRuns<float>::take(heed::detail::checked_problem<float>(
+    return ShortForward<float>::take(heed::detail::checked_args<float>(
         in.queries.view(), in.keys.view(), in.values.view(), out.view(), options));
   };
   EXPECT_TRUE(takes({1, 1, 1, 64, 96, 8, 8}));
@@ -150,12 +150,12 @@ TEST_P(HeadRuns, LeaveTheRestToOthers) {
   EXPECT_FALSE(takes({1, 1, 1, 64, 96, 8, 8}, {.sinks = sinks}));
 }
 
-TEST_P(HeadRuns, MatchTheReference) {
+TEST_P(ShortForward, MatchTheReference) {
   expect_matches_reference<float>({3, 8, 8, 10, 10, 8, 8}, Causal{}, 1204);
   expect_matches_reference<double>({2, 6, 2, 33, 40, 20, 32}, Causal{}, 1205);
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryIsa, HeadRuns, ::testing::ValuesIn(supported_sets()),
+INSTANTIATE_TEST_SUITE_P(EveryIsa, ShortForward, ::testing::ValuesIn(supported_sets()),
                          [](const auto& set) { return std::string(simd::name(set.param)); });
 
 }  // namespace

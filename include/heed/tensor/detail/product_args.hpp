@@ -9,7 +9,7 @@ namespace heed::detail {
 
 /// A checked product: out = addend + a · b.
 template <class T>
-struct ProductProblem {
+struct ProductArgs {
   simd::MatrixRef<T> a;       // (rows, depth)
   simd::MatrixRef<T> b;       // (depth, columns); not read if packed
   const T* packed;            // b in the layout of PackedMatrix, or null
@@ -26,9 +26,9 @@ struct ProductProblem {
 /// Maximum number of products computed together.
 inline constexpr Index most_products = 4;
 
-/// Computes up to most_products checked problems with the same a; none may write memory that
+/// Computes up to most_products checked products with the same a; none may write memory that
 /// another reads or writes. Defined in the library if HEED_COMPILED is set.
 template <class T>
-void run_products(const ProductProblem<T>* problems, Index count);
+void run_products(const ProductArgs<T>* problems, Index count);
 
 }  // namespace heed::detail

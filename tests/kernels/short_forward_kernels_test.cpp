@@ -9,14 +9,14 @@
 namespace heed::test {
 namespace {
 
-class HeadRunKernels : public ::testing::TestWithParam<simd::Isa> {
+class ShortForwardKernels : public ::testing::TestWithParam<simd::Isa> {
  protected:
   void SetUp() override { simd::use(GetParam()); }
   RestoreSettings restore_;
 };
 
 /// Three heads over two key heads, written out: query i sees the keys up to i + 1.
-TEST_P(HeadRunKernels, AttendIsSoftmaxOfEveryHead) {
+TEST_P(ShortForwardKernels, AttendIsSoftmaxOfEveryHead) {
   const Index heads = 3, rows = 5, keys = 7, dim = 6, columns = 16;
   std::mt19937_64 bits(1);
   const auto q = random_tensor<double, 3>({heads, rows, dim}, bits);
@@ -29,7 +29,7 @@ TEST_P(HeadRunKernels, AttendIsSoftmaxOfEveryHead) {
     words.push_back(key < 2 ? ~std::uint64_t{0} : ~std::uint64_t{0} << (key - 1));
   }
   Tensor<double, 3> out({heads, rows, columns});
-  simd::HeadRun<double> run;
+  simd::ShortForwardArgs<double> run;
   run.queries = {q.data(), dim, 1};
   run.keys = {k.data(), dim, 1};
   run.values = {v.data(), columns, 1};
@@ -54,7 +54,7 @@ TEST_P(HeadRunKernels, AttendIsSoftmaxOfEveryHead) {
   run.output = output.data();
   run.maximum = maximum.data();
   run.sum = sum.data();
-  simd::head_run_kernels<double>().attend(run);
+  simd::short_forward_kernels<double>().attend(run);
   for (Index head = 0; head < heads; ++head) {
     const Index key_head = head == 0 ? 0 : 1;
     for (Index row = 0; row < rows; ++row) {
@@ -77,7 +77,7 @@ TEST_P(HeadRunKernels, AttendIsSoftmaxOfEveryHead) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryIsa, HeadRunKernels, ::testing::ValuesIn(supported_sets()),
+INSTANTIATE_TEST_SUITE_P(EveryIsa, ShortForwardKernels, ::testing::ValuesIn(supported_sets()),
                          [](const auto& set) { return std::string(simd::name(set.param)); });
 
 }  // namespace
