@@ -8,7 +8,6 @@
 #include <heed/attention/block_top_k.hpp>
 #include <heed/attention/cached.hpp>
 #include <heed/attention/forward.hpp>
-#include <heed/attention/gradient_options.hpp>
 #include <heed/attention/key_value_cache.hpp>
 #include <heed/attention/merge.hpp>
 #include <heed/attention/options.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/attention/detail/owned_array.hpp>
+#include <heed/attention/options.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,20 +1,67 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <concepts>
+#include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
+#include <span>
+#include <type_traits>
 
-#include <heed/attention/detail/owned_array.hpp>
 #include <heed/attention/score_function.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
 #include <heed/core/philox.hpp>
 #include <heed/kernels/attention_kernels.hpp>
+#include <heed/masks/detail/shared_array.hpp>
 #include <heed/masks/policy.hpp>
 #include <heed/tensor/view.hpp>
 #include <heed/tensor/view_of.hpp>
 
 namespace heed {
+
+/// A few numbers owned by options, one per head or per batch item. Converts from anything that
+/// converts to a span and copies it, so the source need not outlive it. Copies share the numbers.
+/// Empty: not given.
+template <class T>
+class OwnedArray {
+ public:
+  OwnedArray() = default;
+  OwnedArray(std::initializer_list<T> values)  // NOLINT(google-explicit-constructor)
+      : OwnedArray(std::span<const T>(values.begin(), values.size()), 0) {}
+  template <class Values>
+  requires(!std::same_as<Values, OwnedArray> &&
+           std::is_convertible_v<const Values&, std::span<const T>>)
+      OwnedArray(const Values& values)  // NOLINT(google-explicit-constructor): a list converts
+      : OwnedArray(std::span<const T>(values), 0) {}
+
+  /// Refers to `values`, which must outlive it and its copies: no copy, no allocation.
+  static OwnedArray borrowed(std::span<const T> values) {
+    OwnedArray array;
+    array.data_ = values.data();
+    array.size_ = values.size();
+    return array;
+  }
+
+  const T* data() const { return data_; }
+  std::size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  const T* begin() const { return data_; }
+  const T* end() const { return data_ + size_; }
+  const T& operator[](std::size_t at) const { return data_[at]; }
+
+ private:
+  OwnedArray(std::span<const T> values, int) : size_(values.size()) {
+    if (values.empty()) return;
+    owned_ = detail::SharedArray<T>(values.data(), values.data() + values.size());
+    data_ = owned_.data();
+  }
+
+  detail::SharedArray<T> owned_;
+  const T* data_ = nullptr;
+  std::size_t size_ = 0;
+};
 
 /// Dropout of attention weights, for training: each weight becomes zero with this probability; the
 /// others are divided by one minus it. The choice is a function of seed, layer and position alone:
@@ -114,6 +161,25 @@ struct AttentionOptions {
   OwnedArray<T> sinks = {};
   /// Drops weights at random; for training.
   WeightDropout dropout = {};
+};
+
+/// Further inputs and outputs of attention_backward, beside the gradients of output, queries, keys
+/// and values. Every default is "none". An output is overwritten, has the shape of its
+/// AttentionOptions counterpart, and is a sum where that value applied to several scores.
+template <class T>
+struct GradientOptions {
+  /// In: the gradient of the loss with respect to log_sum_exp, if the loss depends on it: (batch,
+  /// heads, queries), or rank 2 or 1 without the leading axes.
+  OptionalView<const T, 3> grad_log_sum_exp = {};
+  /// Out: the gradient of options.bias, with the bias's own extents: 1 for a broadcast axis.
+  /// Computes the scores a second time.
+  OptionalView<T, 4> grad_bias = {};
+  /// Out: the gradients of options.relative_bias and alibi_slopes. Compute the scores a second
+  /// time.
+  TensorView<T, 2> grad_relative_bias = {};
+  std::span<T> grad_alibi_slopes = {};
+  /// Out: the gradient of options.sinks.
+  std::span<T> grad_sinks = {};
 };
 
 }  // namespace heed

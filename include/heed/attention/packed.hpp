@@ -5,9 +5,8 @@
 #include <type_traits>
 
 #include <heed/attention/backward.hpp>
-#include <heed/attention/detail/owned_array.hpp>
 #include <heed/attention/forward.hpp>
-#include <heed/attention/gradient_options.hpp>
+#include <heed/attention/options.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/core/scalar.hpp>
 #include <heed/masks/intervals.hpp>

@@ -11,7 +11,6 @@
 
 #include <heed/attention/backward.hpp>
 #include <heed/attention/forward.hpp>
-#include <heed/attention/gradient_options.hpp>
 #include <heed/attention/options.hpp>
 #include <heed/attention/relative_bias.hpp>
 #include <heed/attention/weights.hpp>
