@@ -3,6 +3,7 @@
 
 #include <heed/masks.hpp>
 #include <heed/models/encoder.hpp>
+#include <heed/models/encoder_decoder.hpp>
 
 #include "laws/layer_laws.hpp"
 
@@ -85,6 +86,73 @@ TEST(AttentionOf, WeightsOfALayerOfAnEncoder) {
   const Encoder<double> model(options, random);
   const Mask mask = masks::Padding({4, 3});
   expect_weights(attention_of(model, tokens, mask, 1), mask, {2, 3, 4, 4});
+}
+
+/// All layers at once are each layer alone, bit for bit.
+template <class Model>
+void expect_layers(const Tensor<double, 5>& all, const Model& model, const Tokens& some,
+                   const Mask& mask, const Positions& positions = {}) {
+  ASSERT_EQ(all.extent(0), static_cast<Index>(model.blocks.size()));
+  for (Index layer = 0; layer < all.extent(0); ++layer) {
+    const auto one = attention_of(model, some, mask, layer, positions);
+    const auto same = Tensor<double, 4>::copy_of(all.view().select(0, layer));
+    EXPECT_TRUE(same_bits(one, same)) << layer;
+  }
+}
+
+TEST(AttentionOf, AllLayersAtOnce) {
+  LanguageModelOptions options{.vocab_size = 7, .layers = 3, .max_length = 5};
+  options.block.model_dim = 6;
+  options.block.heads = 2;
+  Random random(3);
+  LanguageModel<double> model(options, random);
+  scatter_parameters(model, 4);
+  expect_layers(attention_of(model, tokens, masks::Causal{}), model, tokens, masks::Causal{});
+  const Positions later(1);
+  expect_layers(attention_of(model, tokens, masks::Causal{}, later), model, tokens, masks::Causal{},
+                later);
+  auto bert = EncoderOptions::bert();
+  bert.vocab_size = 7;
+  bert.block = options.block;
+  bert.layers = 2;
+  const Encoder<double> encoder(bert, random);
+  const Mask padding = masks::Padding({4, 3});
+  expect_layers(attention_of(encoder, tokens, padding), encoder, tokens, padding);
+  const Tokens second({2, 4}, {0, 0, 1, 1, 0, 1, 1, 0});
+  EXPECT_FALSE(same_bits(attention_of(encoder, tokens, padding, second),
+                         attention_of(encoder, tokens, padding)))
+      << "segments are part of what tokens are";
+}
+
+TEST(AttentionOf, AllAttentionOfAnEncoderDecoder) {
+  auto options = EncoderDecoderOptions::original();
+  options.source_vocab_size = options.target_vocab_size = 7;
+  options.encoder_layers = 2;
+  options.decoder_layers = 3;
+  options.block.model_dim = 6;
+  options.block.heads = 2;
+  Random random(5);
+  EncoderDecoder<double> model(options, random);
+  scatter_parameters(model, 6);
+  const Tokens target({2, 3}, {1, 2, 3, 4, 5, 6});
+  const EncoderDecoderMasks masks{masks::Padding({4, 3}), masks::Causal{}, masks::Padding({4, 3})};
+  const auto all = attention_of(model, tokens, target, masks);
+  expect_layers(all.source, model.encoder, tokens, masks.source);
+  EncoderDecoder<double>::Saved saved;
+  model.forward(tokens, target, masks, saved);
+  for (Index layer = 0; layer < 3; ++layer) {
+    const auto at = static_cast<std::size_t>(layer);
+    const auto own = Tensor<double, 4>::copy_of(all.target.view().select(0, layer));
+    const auto memory = Tensor<double, 4>::copy_of(all.memory.view().select(0, layer));
+    expect_weights(own, masks.target, {2, 2, 3, 3});
+    expect_weights(memory, masks.memory, {2, 2, 3, 4});
+    const auto& block = model.blocks[at];
+    const auto& from = saved.blocks[at];
+    EXPECT_TRUE(same_bits(
+        own, block.attention.weights(from.attention.query, from.attention.query, masks.target)));
+    EXPECT_TRUE(same_bits(memory, block.cross_attention.weights(from.cross_attention.query,
+                                                                saved.memory, masks.memory)));
+  }
 }
 
 }  // namespace

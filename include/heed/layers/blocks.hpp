@@ -258,6 +258,34 @@ Tensor<T, 4> attention_of_block(const std::vector<SelfAttentionBlock<T>>& blocks
   return weights;
 }
 
+/// Puts the weights of one block, (batch, heads, queries, keys), into those of all `layers`.
+template <Scalar T>
+void put_layer(const Tensor<T, 4>& weights, std::size_t layer, std::size_t layers,
+               Tensor<T, 5>& all) {
+  if (layer == 0) {
+    all = Tensor<T, 5>({static_cast<Index>(layers), weights.extent(0), weights.extent(1),
+                        weights.extent(2), weights.extent(3)});
+  }
+  T* to = all.data() + static_cast<Index>(layer) * weights.size();
+  for (Index i = 0; i < weights.size(); ++i) to[i] = weights.data()[i];
+}
+
+/// The weights of attention in all blocks, (layers, batch, heads, tokens, tokens), each block
+/// computed once.
+template <Scalar T>
+Tensor<T, 5> attention_of_blocks(const std::vector<SelfAttentionBlock<T>>& blocks, Tensor<T, 3> x,
+                                 const Mask& mask, const Positions& positions) {
+  Tensor<T, 5> all;
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    const auto& attention = blocks[i].attention;
+    x = blocks[i].forward_around(std::move(x), [&](const Tensor<T, 3>& in) {
+      put_layer(attention.weights(in, in, mask, positions), i, blocks.size(), all);
+      return attention.forward(in, mask, positions);
+    });
+  }
+  return all;
+}
+
 }  // namespace detail
 
 /// A decoder's block beside an encoder: attention of the tokens over each other, then over a memory

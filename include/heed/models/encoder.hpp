@@ -162,6 +162,15 @@ Tensor<T, 4> attention_of(const Encoder<T>& model, const Tokens& tokens, const M
                                     layer, positions);
 }
 
+/// The weights of attention in all blocks of an encoder, (layers, batch, heads, tokens, tokens).
+/// `kinds`: see Encoder::forward.
+template <Scalar T>
+Tensor<T, 5> attention_of(const Encoder<T>& model, const Tokens& tokens, const Mask& mask,
+                          const Tokens& kinds = {}, const Positions& positions = {}) {
+  return detail::attention_of_blocks(model.blocks, model.embedded(tokens, kinds, positions), mask,
+                                     positions);
+}
+
 namespace detail {
 
 inline void check_lengths(std::span<const Index> lengths, Index batch, Index tokens) {

@@ -180,4 +180,40 @@ struct EncoderDecoder {
   OutputHead<T> head;
 };
 
+/// The weights of attention in an EncoderDecoder, each (layers, batch, heads, queries, keys).
+template <Scalar T>
+struct EncoderDecoderAttention {
+  Tensor<T, 5> source;  // of source tokens to each other, in the encoder
+  Tensor<T, 5> target;  // of target tokens to each other, in the decoder
+  Tensor<T, 5> memory;  // of target tokens to source tokens
+};
+
+/// The weights of all attention of `forward` with the same arguments; computes each block once.
+template <Scalar T>
+EncoderDecoderAttention<T> attention_of(const EncoderDecoder<T>& model, const Tokens& source,
+                                        const Tokens& target, const EncoderDecoderMasks& masks,
+                                        const EncoderDecoderPositions& positions = {}) {
+  EncoderDecoderAttention<T> all;
+  all.source = attention_of(model.encoder, source, masks.source, Tokens{}, positions.source);
+  const auto memory = model.encode(source, masks.source, positions.source);
+  auto x = model.input.forward(target, positions.target);
+  const std::size_t layers = model.blocks.size();
+  for (std::size_t i = 0; i < layers; ++i) {
+    const auto& own = model.blocks[i].attention;
+    const auto& cross = model.blocks[i].cross_attention;
+    x = model.blocks[i].forward_around(
+        std::move(x),
+        [&](const Tensor<T, 3>& in) {
+          detail::put_layer(own.weights(in, in, masks.target, positions.target), i, layers,
+                            all.target);
+          return own.forward(in, masks.target, positions.target);
+        },
+        [&](const Tensor<T, 3>& in) {
+          detail::put_layer(cross.weights(in, memory, masks.memory), i, layers, all.memory);
+          return cross.forward(in, memory, memory, masks.memory);
+        });
+  }
+  return all;
+}
+
 }  // namespace heed

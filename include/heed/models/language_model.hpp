@@ -153,4 +153,13 @@ Tensor<T, 4> attention_of(const LanguageModel<T>& model, const Tokens& tokens, c
                                     layer, positions);
 }
 
+/// The weights of attention in all blocks, (layers, batch, heads, tokens, tokens); computes each
+/// block once.
+template <Scalar T>
+Tensor<T, 5> attention_of(const LanguageModel<T>& model, const Tokens& tokens, const Mask& mask,
+                          const Positions& positions = {}) {
+  return detail::attention_of_blocks(model.blocks, model.input.forward(tokens, positions), mask,
+                                     positions);
+}
+
 }  // namespace heed
