@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: MIT
+// All attention of a real model over any sentence, or over a pair of them: one HTML page to explore
+// in a browser, and the same as text.
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include <heed/heed.hpp>
+#include <heed/pretrained.hpp>
+#include <heed/text.hpp>
+
+#include "command_line.hpp"
+#include "real_models.hpp"
+
+namespace {
+
+using namespace heed;
+
+struct Options {
+  std::string model, head, html, svg;
+  std::vector<std::string> sentences;
+  Index threads = 0;
+};
+
+/// The tokens of one text or a pair, and which of the two each belongs to.
+struct Text {
+  std::vector<Index> tokens, kinds;
+  std::vector<std::string> labels;
+
+  void add(std::vector<Index> more, Index kind) {
+    for (const Index token : more) {
+      tokens.push_back(token);
+      kinds.push_back(kind);
+    }
+  }
+  static Tokens row(const std::vector<Index>& values) {
+    Tokens row({1, static_cast<Index>(values.size())});
+    std::copy(values.begin(), values.end(), row.data());
+    return row;
+  }
+};
+
+/// The texts of byte-level tokens; the tokens of one character are numbered: 我1 我2.
+std::vector<std::string> byte_labels(const ModelTokenizer& tokenizer,
+                                     const std::vector<Index>& tokens) {
+  std::vector<std::string> labels;
+  for (std::size_t first = 0; first < tokens.size();) {
+    std::string bytes = tokenizer.decode({&tokens[first], 1});
+    std::size_t end = first + 1;
+    while (complete_utf8(bytes) < bytes.size() && end < tokens.size()) {
+      bytes += tokenizer.decode({&tokens[end++], 1});
+    }
+    for (std::size_t i = first; i < end; ++i) {
+      const std::string number = end - first > 1 ? std::to_string(i - first + 1) : "";
+      labels.push_back(example::label_of(bytes) + number);
+    }
+    first = end;
+  }
+  return labels;
+}
+
+/// [CLS] first [SEP] second [SEP] for a BERT; the texts one after the other for a language model.
+Text text_of(const ModelTokenizer& tokenizer, const std::vector<std::string>& sentences) {
+  Text text;
+  const auto* words = std::get_if<WordPiece>(&tokenizer.kind);
+  for (std::size_t i = 0; i < sentences.size(); ++i) {
+    const Index kind = i > 0 ? 1 : 0;
+    if (words != nullptr) {
+      auto tokens = words->encode_sentence(sentences[i]);
+      if (i > 0) tokens.erase(tokens.begin());
+      text.add(std::move(tokens), kind);
+    } else {
+      text.add(tokenizer.encode((i > 0 ? " " : "") + sentences[i]), kind);
+    }
+  }
+  if (words == nullptr) {
+    text.labels = byte_labels(tokenizer, text.tokens);
+  } else {
+    for (const Index token : text.tokens) text.labels.emplace_back(words->name(token));
+  }
+  return text;
+}
+
+/// (layers, heads, tokens, tokens)
+Tensor<float, 4> weights_of(const LoadedModel<float>& loaded, const Text& text) {
+  const Tokens tokens = Text::row(text.tokens);
+  const auto of = [&](const auto& all) {
+    return Tensor<float, 4>::copy_of(all.view().select(1, 0));
+  };
+  if (const auto* encoder = std::get_if<Encoder<float>>(&loaded.model)) {
+    return of(attention_of(*encoder, tokens, masks::Full{}, Text::row(text.kinds)));
+  }
+  return of(attention_of(loaded.language_model(), tokens, masks::Causal{}));
+}
+
+/// What half of a head's weight, or more, goes to.
+struct Habit {
+  char letter;
+  const char* meaning;
+};
+constexpr Habit habits[] = {{'s', "the token itself"},
+                            {'p', "the token before"},
+                            {'n', "the token after"},
+                            {'f', "the first token"},
+                            {'l', "the last token"}};
+
+char habit_of(const TensorView<const float, 2>& weights) {
+  const Index count = weights.extent(0), last = count - 1;
+  double sums[5] = {};
+  for (Index query = 0; query < count; ++query) {
+    // The ends have no token before or after them, and tell nothing of the first and last.
+    sums[0] += static_cast<double>(weights(query, query));
+    if (query > 0) sums[1] += static_cast<double>(weights(query, query - 1));
+    if (query < last) sums[2] += static_cast<double>(weights(query, query + 1));
+    sums[3] += static_cast<double>(weights(query, 0));
+    sums[4] += static_cast<double>(weights(query, last));
+  }
+  const auto* most = std::max_element(sums, sums + 5);
+  return *most >= 0.5 * static_cast<double>(count) ? habits[most - sums].letter : '.';
+}
+
+/// A row per layer, a letter per head.
+void show_habits(const Tensor<float, 4>& weights) {
+  std::printf("What each head looks at (half of its weight or more):");
+  for (const Habit& habit : habits) std::printf("  %c %s", habit.letter, habit.meaning);
+  std::printf("  . many\n\nhead     ");
+  for (Index head = 0; head < weights.extent(1); ++head) std::printf("%3td", head);
+  for (Index layer = 0; layer < weights.extent(0); ++layer) {
+    std::printf("\nlayer %2td ", layer);
+    for (Index head = 0; head < weights.extent(1); ++head) {
+      std::printf("  %c", habit_of(weights.view().select(0, layer).select(0, head)));
+    }
+  }
+  std::printf("\n");
+}
+
+example::HeadName head_of(const Tensor<float, 4>& weights, const Options& options) {
+  const auto name = example::head_name(options.head);
+  const auto [layer, head] = name;
+  if (layer < 0 || layer >= weights.extent(0) || head < 0 || head >= weights.extent(1)) {
+    throw std::invalid_argument("--head " + options.head + ": the model has " +
+                                std::to_string(weights.extent(0)) + " layers of " +
+                                std::to_string(weights.extent(1)) + " heads");
+  }
+  return name;
+}
+
+void show_head(const Tensor<float, 4>& weights, const example::HeadName& name, const Text& text,
+               const std::string& svg) {
+  const auto [layer, head] = name;
+  const auto heatmap =
+      heatmap_of(weights.view().select(0, layer).select(0, head), text.labels,
+                 "layer " + std::to_string(layer) + ", head " + std::to_string(head));
+  std::printf("\n%s", to_terminal(heatmap, detect_terminal()).c_str());
+  if (svg.empty()) return;
+  write_svg(svg, heatmap);
+  std::printf("wrote %s\n", svg.c_str());
+}
+
+void run(const Options& options) {
+  if (options.threads > 0) set_thread_count(options.threads);
+  example::check_can_write(options.html);
+  example::check_can_write(options.svg);
+  // [explore]
+  const auto loaded = load_model(example::model_path(options.model, "minilm"));
+  if (!loaded.tokenizer) throw std::invalid_argument("the model has no tokenizer beside it");
+  const Text text = text_of(*loaded.tokenizer, options.sentences);
+  if (text.tokens.empty()) throw std::invalid_argument("the sentence has no tokens");
+  const auto weights = weights_of(loaded, text);
+  // [/explore]
+  const auto large = head_of(weights, options);
+  show_habits(weights);
+  show_head(weights, large, text, options.svg);
+  if (options.html.empty()) return;
+  std::string title = options.sentences[0];
+  if (options.sentences.size() > 1) title += " / " + options.sentences[1];
+  write_html(options.html, AttentionPage{weights, text.labels, text.labels, title});
+  std::printf("wrote %s: open it in a browser\n", options.html.c_str());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  options.sentences = {"The cat sat on the mat because it was tired."};
+  options.head = "0.0";
+  bool quick = false;
+  CLI::App app(
+      "All attention of a real model over any sentence, or over a pair: one HTML page to explore "
+      "in a browser, and the same as text.");
+  app.add_option("sentences", options.sentences, "one or two")->expected(1, 2);
+  app.add_option("--model", options.model,
+                 "a folder as Hugging Face publishes it, or a .gguf file; default: minilm in "
+                 "$HEED_MODELS");
+  app.add_option("--head", options.head, "LAYER.HEAD, shown large")->capture_default_str();
+  app.add_option("--html", options.html, "write the page to this file");
+  app.add_option("--svg", options.svg, "write the large head as an SVG picture to this file");
+  app.add_option("--threads", options.threads, "threads to compute with; 0: all")
+      ->check(example::at_least(0));
+  app.add_flag("--quick", quick, "taken for uniformity: one sentence is quick");
+  int status = 0;
+  if (!example::parse(app, argc, argv, status)) return status;
+  try {
+    run(options);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "explore: %s\n", error.what());
+    return 1;
+  }
+}
