@@ -37,7 +37,7 @@ run_example() {
       [[ " $* " != *" --text "* ]] || [ -f "${HEED_MODELS:-}/minilm/vocab.txt" ] || return 0
       set -- "$@" --quick ;;
     chat) [ -f "${HEED_MODELS:-}/smollm2.gguf" ] || return 0 ;;
-    embed) [ -f "${HEED_MODELS:-}/minilm/vocab.txt" ] || return 0 ;;
+    embed | explore) [ -f "${HEED_MODELS:-}/minilm/vocab.txt" ] || return 0 ;;
     *) ! grep -q -- --quick <<<"$help" || set -- "$@" --quick ;;
   esac
   "$program" "$@"
