@@ -3,6 +3,7 @@
 
 /// Pictures of matrices and lines, in the terminal, as SVG and as HTML. PNG is opt-in:
 /// <heed/plot/png.hpp>.
+#include <heed/plot/attention_page.hpp>
 #include <heed/plot/color.hpp>
 #include <heed/plot/heatmap.hpp>
 #include <heed/plot/html.hpp>

@@ -37,6 +37,39 @@ TEST(Color, ViridisGrowsLighterAndClamps) {
   EXPECT_EQ(viridis(std::numeric_limits<double>::quiet_NaN()), (Color{128, 128, 128}));
 }
 
+TEST(Color, MapsHaveThePublishedColors) {
+  // Entries of matplotlib's tables of 256, between our stops too.
+  const auto near = [](ColorMap map, int entry, Color expected) {
+    const Color got = color_of(map, entry / 255.0);
+    EXPECT_NEAR(got.red, expected.red, 3) << entry;
+    EXPECT_NEAR(got.green, expected.green, 3) << entry;
+    EXPECT_NEAR(got.blue, expected.blue, 3) << entry;
+  };
+  near(ColorMap::magma, 0, {0, 0, 4});
+  near(ColorMap::magma, 40, {41, 17, 90});
+  near(ColorMap::magma, 100, {137, 40, 129});
+  near(ColorMap::magma, 128, {183, 55, 121});
+  near(ColorMap::magma, 190, {251, 133, 96});
+  near(ColorMap::magma, 255, {252, 253, 191});
+  near(ColorMap::blues, 0, {247, 251, 255});
+  near(ColorMap::blues, 40, {216, 231, 245});
+  near(ColorMap::blues, 100, {151, 198, 223});
+  near(ColorMap::blues, 128, {106, 174, 214});
+  near(ColorMap::blues, 190, {34, 114, 182});
+  near(ColorMap::blues, 255, {8, 48, 107});
+  near(ColorMap::diverging, 0, {5, 48, 97});
+  near(ColorMap::diverging, 40, {52, 128, 185});
+  near(ColorMap::diverging, 100, {204, 226, 239});
+  near(ColorMap::diverging, 128, {247, 246, 246});
+  near(ColorMap::diverging, 190, {230, 134, 106});
+  near(ColorMap::diverging, 255, {103, 0, 31});
+  for (int entry = 0; entry < 256; ++entry) {
+    const auto level = static_cast<std::uint8_t>(entry);
+    near(ColorMap::gray, entry, {level, level, level});
+    EXPECT_EQ(color_of(ColorMap::viridis, entry / 255.0), viridis(entry / 255.0));
+  }
+}
+
 TEST(Color, TextIsLegibleOnEveryColor) {
   for (int step = 0; step <= 1000; ++step) {
     const Color back = viridis(step / 1000.0);

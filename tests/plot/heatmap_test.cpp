@@ -34,6 +34,11 @@ TEST(Heatmap, RangeOfTheFiniteValues) {
   fit_range(heatmap);
   EXPECT_EQ(heatmap.low, 1);
   EXPECT_EQ(heatmap.high, 4);
+  Heatmap both[] = {heatmap, heatmap_of(counting(1, 9))};
+  fit_range(both);
+  EXPECT_EQ(both[0].low, 0) << "a color means the same in all of them";
+  EXPECT_EQ(both[0].high, 8);
+  EXPECT_EQ(both[1].high, 8);
   Heatmap empty;
   fit_range(empty);
   EXPECT_EQ(empty.high, 1);
@@ -65,7 +70,13 @@ TEST(Heatmap, Shares) {
   EXPECT_EQ(detail::share_of(heatmap, 1), 0.5);
   EXPECT_EQ(detail::share_of(heatmap, 7), 2);
   EXPECT_TRUE(std::isnan(detail::share_of(heatmap, NAN)));
-  heatmap.low = 3;
+  heatmap.colors = ColorMap::diverging;
+  EXPECT_EQ(detail::share_of(heatmap, 0), 0.5);
+  EXPECT_EQ(detail::share_of(heatmap, -3), 0);
+  heatmap.low = heatmap.high = 0;
+  EXPECT_EQ(detail::share_of(heatmap, 0), 0.5);
+  heatmap.colors = ColorMap::viridis;
+  heatmap.low = heatmap.high = 3;
   EXPECT_EQ(detail::share_of(heatmap, 5), 0);
 }
 
@@ -73,7 +84,7 @@ TEST(Heatmap, ShrunkToMeans) {
   auto matrix = counting(3, 5);  // 0 1 2 3 4 / 5 6 7 8 9 / 10 11 12 13 14
   matrix(0, 0) = NAN;
   matrix(2, 4) = NAN;
-  const Heatmap small = detail::shrunk(heatmap_of(matrix, {"a", "b", "c"}, "t"), 2);
+  const Heatmap small = detail::shrunk(heatmap_of(matrix, {"a", "b", "c"}, "t"), 2, 2);
   ASSERT_EQ(small.values.extents(), (Extents<2>{2, 3}));
   EXPECT_EQ(small.values(0, 0), (1. + 5 + 6) / 3);
   EXPECT_EQ(small.values(0, 2), (4. + 9) / 2);
@@ -84,8 +95,16 @@ TEST(Heatmap, ShrunkToMeans) {
   Heatmap ranged = heatmap_of(matrix);
   ranged.low = -2;
   ranged.high = 20;
-  EXPECT_EQ(detail::shrunk(ranged, 2).low, -2);
-  EXPECT_EQ(detail::shrunk(ranged, 2).high, 20);
+  EXPECT_EQ(detail::shrunk(ranged, 2, 2).low, -2);
+  EXPECT_EQ(detail::shrunk(ranged, 2, 2).high, 20);
+  ranged.values(0, 1) = ranged.values(1, 0) = -INFINITY;
+  EXPECT_EQ(detail::shrunk(ranged, 2, 2).values(0, 0), 6) << "the only one that is not masked";
+  ranged.values(1, 1) = -INFINITY;
+  EXPECT_EQ(detail::shrunk(ranged, 2, 2).values(0, 0), -INFINITY);
+  ranged = heatmap_of(counting(3, 5));
+  ranged.categories = {"off", "on"};
+  EXPECT_EQ(detail::shrunk(ranged, 3, 2).values(0, 0), 11) << "the most";
+  EXPECT_EQ(detail::shrunk_note(ranged, 3, 2), "a cell is the most of 3 x 2");
 }
 
 }  // namespace

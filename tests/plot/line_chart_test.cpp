@@ -9,6 +9,8 @@
 #include <set>
 #include <tuple>
 
+#include <heed/plot/detail/axis.hpp>
+
 namespace heed::detail {
 namespace {
 
@@ -41,6 +43,19 @@ TEST(Axis, StepsAreOneTwoOrFiveTimesAPowerOfTen) {
   EXPECT_DOUBLE_EQ(round_step(11, 10), 2);
   EXPECT_DOUBLE_EQ(round_step(0.03, 10), 0.005);
   EXPECT_DOUBLE_EQ(round_step(7e-9, 1), 1e-8);
+}
+
+TEST(Axis, PowersOfTen) {
+  EXPECT_EQ(labels(make_log_axis(0.0004, 2, 6, true)),
+            (Labels{"0.0001", "0.001", "0.01", "0.1", "1", "10"}));
+  const Axis axis = make_log_axis(1, 1000, 5, true);
+  EXPECT_NEAR(axis.share(10), 1. / 3, 1e-12);
+  EXPECT_TRUE(std::isnan(axis.share(0)));
+  EXPECT_TRUE(std::isnan(axis.share(-1)));
+  EXPECT_EQ(axis.minor_ticks.size(), 3u * 8);
+  EXPECT_LE(make_log_axis(1e-300, 1e300, 5, true).ticks.size(), 6u);
+  EXPECT_EQ(labels(make_log_axis(2, 5, 5, false)), (Labels{"2", "5"}));
+  EXPECT_LT(make_log_axis(3, 3, 5, true).low, 3);
 }
 
 TEST(Axis, OneValueAndHugeOnes) {

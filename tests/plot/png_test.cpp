@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <set>
 #include <string>
@@ -37,24 +39,6 @@ TEST(PngCanvas, RectanglesAreClipped) {
   EXPECT_EQ(canvas.at(9, 7), black);
 }
 
-TEST(PngCanvas, TextStaysInItsBox) {
-  for (const char* words : {"[CLS] mouse 0123456789", "\x1b\xff日", "gjpqy,;"}) {
-    const Index length = PngCanvas::text_length(words);
-    PngCanvas canvas(length + 40, 60), upwards(60, length + 40);
-    canvas.text(20, 20, words, black);
-    upwards.text_upwards(20, length + 20, words, black);
-    EXPECT_GT(black_pixels(canvas), 20);
-    for (Index y = 0; y < canvas.height(); ++y) {
-      for (Index x = 0; x < canvas.width(); ++x) {
-        const bool inside = x >= 20 && x < 20 + length && y >= 18 && y < 20 + 24;
-        ASSERT_TRUE(inside || canvas.at(x, y) == white) << words << " " << x << " " << y;
-        // The same text turned a quarter to the left, pixel for pixel.
-        ASSERT_EQ(canvas.at(x, y), upwards.at(y, length + 39 - x)) << x << " " << y;
-      }
-    }
-  }
-}
-
 TEST(PngCanvas, EncodesWhatAPngMayHold) {
   const auto bytes = PngCanvas(3, 2).encoded();
   ASSERT_GT(bytes.size(), 8u);
@@ -62,34 +46,107 @@ TEST(PngCanvas, EncodesWhatAPngMayHold) {
   EXPECT_TRUE(PngCanvas(40000, 1).encoded().empty());
 }
 
-struct Box {
-  explicit Box(Index size) : size_(size) {}
-  Index width() const { return size_; }
-  Index height() const { return 2 * size_; }
-  void draw(PngCanvas& canvas, Index x, Index y) const {
-    canvas.rectangle(x, y, size_, size_, {1, 2, 3});
-  }
-  Index size_;
-};
-
-/// Width and height, as the header of a PNG file holds them.
-std::pair<int, int> size_of(const std::string& png) {
-  const auto number = [&](std::size_t at) {
-    return static_cast<unsigned char>(png.at(at + 2)) * 256 +
-           static_cast<unsigned char>(png.at(at + 3));
-  };
-  return {number(16), number(20)};
+TEST(PngCanvas, OutlinesAreFilledAsPlacedAndTurned) {
+  Outline square;
+  add_box(square, 0, 0, 2, 1);
+  PngCanvas level(20, 20), upright(20, 20), half(20, 20);
+  level.fill(square, {3, 4}, {5, 0}, {0, 5}, black);
+  EXPECT_EQ(black_pixels(level), 50);
+  EXPECT_EQ(level.at(3, 4), black);
+  EXPECT_EQ(level.at(12, 8), black);
+  upright.fill(square, {3, 14}, {0, -5}, {5, 0}, black);  // reads upwards
+  EXPECT_EQ(black_pixels(upright), 50);
+  EXPECT_EQ(upright.at(3, 13), black);
+  EXPECT_EQ(upright.at(7, 4), black);
+  half.fill(square, {3.5, 4}, {5, 0}, {0, 5}, black);
+  EXPECT_NEAR(half.at(3, 5).red, 128, 3) << "smooth edges";
+  level.fill(square, {-100, -100}, {5, 0}, {0, 5}, black);
+  level.fill({}, {0, 0}, {5, 0}, {0, 5}, black);
+  EXPECT_EQ(black_pixels(level), 50);
 }
 
-TEST(PngPictures, StandInRows) {
-  const Index sizes[] = {10, 30, 20};
-  const std::span<const Index> all(sizes);
-  EXPECT_EQ(size_of(png_of_pictures<Box>(all, 2)), (std::pair{40, 100}));
-  EXPECT_EQ(size_of(png_of_pictures<Box>(all, 3)), (std::pair{60, 60}));
-  EXPECT_EQ(size_of(png_of_pictures<Box>(std::span<const Index>(), 3)), (std::pair{1, 1}));
-  EXPECT_THROW(png_of_pictures<Box>(all, 0), InvalidArgument);
-  const Index huge[] = {40000};
-  EXPECT_THROW(png_of_pictures<Box>(std::span<const Index>(huge), 1), ShapeError);
+/// The texts of a picture alone, black on white.
+PngCanvas drawn(const std::vector<PictureText>& texts, Index width, Index height,
+                const PngOptions& options) {
+  Picture picture;
+  picture.width = width;
+  picture.height = height;
+  picture.texts = texts;
+  return PngWriter(picture, options).canvas();
+}
+
+TEST(PngFonts, LettersStayInTheirBox) {
+  for (const bool system : {false, true}) {
+    for (const char* words : {"[CLS] mouse 0123456789", "gjpqyÄÉ,;", "WWWWMMMM", "我爱学习人工智能",
+                              "\x1b\xff日", "Жщ Ω → …"}) {
+      for (const bool bold : {false, true}) {
+        for (const int angle : {0, 90}) {
+          const PictureText text{.at = {20, angle == 0 ? 30.0 : 200.0},
+                                 .words = words,
+                                 .angle = angle,
+                                 .color = black,
+                                 .bold = bold};
+          const auto canvas = drawn({text}, 260, 220, {.system_fonts = system});
+          const auto corners = text.corners();
+          const Point& a = corners[0];
+          const Point& b = corners[2];
+          Index dark = 0;
+          for (Index y = 0; y < canvas.height(); ++y) {
+            for (Index x = 0; x < canvas.width(); ++x) {
+              if (canvas.at(x, y) == white) continue;
+              ++dark;
+              const auto px = static_cast<double>(x), py = static_cast<double>(y);
+              // Up to a pixel of smoothing, and of bearing that letters have at their sides.
+              ASSERT_TRUE(px >= std::min(a.x, b.x) - 2 && px <= std::max(a.x, b.x) + 2 &&
+                          py >= std::min(a.y, b.y) - 2 && py <= std::max(a.y, b.y) + 2)
+                  << words << " " << x << " " << y;
+            }
+          }
+          EXPECT_GT(dark, 40) << words;
+        }
+      }
+    }
+  }
+}
+
+TEST(PngFonts, NoteSaysWhatCouldNotBeDrawn) {
+  std::string note;
+  const auto note_of = [&](const char* words, const PngOptions& options) {
+    drawn({{.at = {5, 20}, .words = words}}, 200, 40, options);
+    return note;
+  };
+  PngOptions none{.system_fonts = false, .note = &note};
+  EXPECT_EQ(note_of("cat", none), "no font was found: letters are coarse");
+  EXPECT_EQ(note_of("我爱我", none), "no font was found: letters are coarse; no font has 我爱");
+  none.fonts = {"/no/such/font.ttf"};
+  EXPECT_EQ(note_of("a", none),
+            "no font in /no/such/font.ttf; no font was found: letters are coarse");
+  const PngOptions system{.note = &note};
+  const std::string latin = note_of("cat", system);
+  if (latin.empty()) {
+    EXPECT_EQ(note_of("\U000f0000", system), "no font has \U000f0000") << "of private use";
+  } else {
+    EXPECT_EQ(latin, "no font was found: letters are coarse");
+  }
+}
+
+TEST(PngFonts, AFontFromAFileIsAskedFirst) {
+  const std::string path = "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf";
+  if (!std::filesystem::exists(path)) GTEST_SKIP() << "no " << path;
+  std::string note = "before";
+  const PngOptions given{.fonts = {path}, .system_fonts = false, .note = &note};
+  const auto smooth = drawn({{.at = {5, 30}, .words = "Ünï Жщ Ω", .size = 20}}, 200, 40, given);
+  EXPECT_EQ(note, "");
+  std::set<int> grays;
+  for (Index y = 0; y < 40; ++y) {
+    for (Index x = 0; x < 200; ++x) grays.insert(smooth.at(x, y).red);
+  }
+  EXPECT_GT(grays.size(), 20u) << "smooth edges";
+  // What is no font is passed over.
+  const std::string text = test::golden_picture("terminal.txt");
+  EXPECT_FALSE(Font::read(text).has_value());
+  EXPECT_FALSE(Font::read("/no/such/font.ttf").has_value());
+  EXPECT_TRUE(Font::read(path)->has(U'Ж'));
 }
 
 }  // namespace
@@ -158,18 +215,21 @@ class PngTest : public ::testing::Test {
 TEST_F(PngTest, HoldsTheColorsOfItsCells) {
   write_png(path_, small());
   const Picture picture = decoded();
-  for (const double value : {0., 0.3, 1.}) EXPECT_TRUE(has(picture, viridis(value))) << value;
+  const auto cells = detail::picture_of(small()).cells.front();
+  for (Index cell = 0; cell < 6; ++cell) EXPECT_TRUE(has(picture, cells.color(cell))) << cell;
+  EXPECT_TRUE(has(picture, viridis(1)));
   EXPECT_TRUE(has(picture, {255, 255, 255}));
-  EXPECT_TRUE(has(picture, {34, 34, 34})) << "labels";
 }
 
 TEST_F(PngTest, PicturesInRows) {
   const Heatmap three[] = {small(), small(), small()};
-  const detail::PngHeatmap one(three[0]);
+  const auto one = detail::picture_of(three[0]);
   write_png(path_, three, 2);
-  const Picture picture = decoded();
-  EXPECT_EQ(picture.width, 2 * one.width());
-  EXPECT_EQ(picture.height, 2 * one.height());
+  EXPECT_EQ(decoded().width, 2 * one.width) << "as large as to_svg's";
+  EXPECT_EQ(decoded().height, 2 * one.height);
+  write_png(path_, three, 3, PngOptions{.scale = 2});
+  EXPECT_EQ(decoded().width, 6 * one.width);
+  EXPECT_EQ(decoded().height, 2 * one.height);
 }
 
 TEST_F(PngTest, AnySizeOfMatrix) {
@@ -203,18 +263,21 @@ TEST_F(PngTest, WholePicturesAsTheyWereLookedAt) {
     EXPECT_TRUE(pixels_of(path_) == pixels_of(test::golden_picture(name)))
         << name << " is drawn otherwise";
   };
-  write_png(path_, test::golden_heatmaps(), 2);
+  const PngOptions everywhere{.system_fonts = false};  // the same letters on any machine
+  write_png(path_, test::golden_heatmaps(), 2, everywhere);
   expect_same("heatmaps.png");
-  write_png(path_, test::golden_charts(), 2);
+  write_png(path_, test::golden_charts(), 2, everywhere);
   expect_same("charts.png");
 }
 
 TEST_F(PngTest, Refuses) {
   Heatmap heatmap = small();
   EXPECT_THROW(write_png("/no/such/folder/x.png", heatmap), FileError);
-  heatmap.values = Tensor<double, 2>({2, 40000});
-  heatmap.column_labels.clear();
-  EXPECT_THROW(write_png(path_, heatmap), ShapeError);
+  const std::vector<Heatmap> wide(100, heatmap);
+  EXPECT_THROW(write_png(path_, wide, 100, PngOptions{.scale = 2}), ShapeError);
+  for (const double scale : {0., -1., 21., double(NAN)}) {
+    EXPECT_THROW(to_png(heatmap, {.scale = scale}), InvalidArgument) << scale;
+  }
   heatmap.row_labels.pop_back();
   EXPECT_THROW(write_png(path_, heatmap), ShapeError);
 }

@@ -5,39 +5,10 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
 #include <vector>
 
-namespace heed::detail {
-namespace {
-
-struct Box {
-  explicit Box(int size) : size_(size) {}
-  Index width() const { return size_; }
-  Index height() const { return 2 * size_; }
-  std::string content() const { return svg_rectangle(0, 0, size_, size_, {1, 2, 255}); }
-  Index size_;
-};
-
-TEST(SvgElements, Elements) {
-  EXPECT_EQ(escaped("a<b>&\"c\"\n"), "a&lt;b&gt;&amp;&quot;c&quot;␊");
-  EXPECT_EQ(svg_rectangle(1, -2, 3, 4, {0, 16, 255}),
-            "<rect x=\"1\" y=\"-2\" width=\"3\" height=\"4\" fill=\"#0010ff\"/>");
-  EXPECT_EQ(svg_text(1, 2, "<", "a=\"b\""), "<text x=\"1\" y=\"2\" a=\"b\">&lt;</text>\n");
-  EXPECT_EQ(svg_turned(-90, 1, 2), "transform=\"rotate(-90 1 2)\"");
-  EXPECT_EQ(svg_group(1, 2, "x"), "<g transform=\"translate(1 2)\">\nx</g>\n");
-}
-
-TEST(SvgElements, PagesHoldPicturesInRows) {
-  const int sizes[] = {10, 30, 20};
-  const std::string page = svg_page<Box>(std::span<const int>(sizes), 2);
-  EXPECT_NE(page.find("width=\"40\" height=\"100\""), std::string::npos) << page;
-  EXPECT_NE(page.find("translate(10 0)"), std::string::npos);
-  EXPECT_NE(page.find("translate(0 60)"), std::string::npos);
-  EXPECT_THROW(svg_page<Box>(std::span<const int>(sizes), 0), InvalidArgument);
-}
-
-}  // namespace
-}  // namespace heed::detail
+#include <heed/plot/detail/markup.hpp>
 
 namespace heed {
 namespace {
@@ -103,28 +74,72 @@ TEST(Svg, IsWellFormedWhateverTheLabelsHold) {
 TEST(Svg, EveryCellHasColorNumberAndHoverText) {
   const std::string svg = to_svg(small());
   EXPECT_EQ(count(svg, "<title>"), 6u);
-  EXPECT_NE(svg.find("fill=\"#fde725\"/><text"), std::string::npos) << "1 is the brightest";
-  EXPECT_NE(svg.find(">1.0</text><title>a → x: 1</title>"), std::string::npos);
+  EXPECT_NE(svg.find("fill=\"#fde725\"><title>a → x: 1</title>"), std::string::npos)
+      << "1 is the brightest";
   EXPECT_NE(svg.find("<title>b → ␁: 0.125</title>"), std::string::npos);
-  EXPECT_NE(svg.find(">query</text>"), std::string::npos);
-  EXPECT_NE(svg.find(">key</text>"), std::string::npos);
+  EXPECT_NE(svg.find(">.12</text>"), std::string::npos);
+  EXPECT_EQ(count(svg, ">·</text>"), 0u) << "masked cells are hatched";
+  EXPECT_EQ(count(svg, "l34 -34"), 4u);
+  for (const char* words : {">query</text>", ">key</text>", ">masked (exactly 0)</text>"}) {
+    EXPECT_NE(svg.find(words), std::string::npos) << words;
+  }
   Heatmap plain = small();
   plain.numbers = false;
-  EXPECT_EQ(to_svg(plain).find(">1.0<"), std::string::npos);
+  EXPECT_EQ(to_svg(plain).find(">.12<"), std::string::npos);
 }
 
 TEST(Svg, PicturesInRows) {
   const Heatmap three[] = {small(), small(), small()};
-  const detail::SvgHeatmap one(three[0]);
+  const auto one = detail::picture_of(three[0]);
   const std::string svg = to_svg(three, 2);
   expect_well_formed(svg);
-  const std::string width = std::to_string(one.width()), height = std::to_string(one.height());
-  EXPECT_NE(svg.find("translate(" + width + " 0)"), std::string::npos);
-  EXPECT_NE(svg.find("translate(0 " + height + ")"), std::string::npos);
-  EXPECT_NE(svg.find("width=\"" + std::to_string(2 * one.width()) + "\" height=\"" +
-                     std::to_string(2 * one.height()) + "\""),
+  EXPECT_NE(svg.find("width=\"" + std::to_string(2 * one.width) + "\" height=\"" +
+                     std::to_string(2 * one.height) + "\""),
             std::string::npos);
   EXPECT_THROW(to_svg(three, 0), InvalidArgument);
+}
+
+TEST(Svg, SizesOfLargeMatrices) {
+  const auto bytes = [](Index size) {
+    Heatmap heatmap;
+    heatmap.values = Tensor<double, 2>({size, size});
+    for (Index i = 0; i < size * size; ++i) {
+      heatmap.values.data()[i] = static_cast<double>(i % 997) / 997;
+    }
+    const std::string svg = to_svg(heatmap);
+    expect_well_formed(svg);
+    return svg.size();
+  };
+  EXPECT_LE(bytes(89), 800'000u) << "the most cells that are drawn one by one";
+  EXPECT_LE(bytes(300), 200'000u);
+  EXPECT_LE(bytes(1024), 1'500'000u);
+  EXPECT_LE(bytes(1500), 1'500'000u);
+}
+
+TEST(Svg, TheImageOfManyCellsHoldsTheirLevels) {
+  Heatmap heatmap;
+  heatmap.values = Tensor<double, 2>({1, 9000});
+  heatmap.high = 2;
+  for (Index i = 0; i < 9000; ++i) heatmap.values(0, i) = i < 4500 ? 2 : 1e-9;
+  const std::string svg = to_svg(heatmap);
+  EXPECT_NE(svg.find("mean of 1 x 9"), std::string::npos);
+  heatmap.values = Tensor<double, 2>({10, 900});
+  for (double& value : heatmap.values) value = 2;
+  // A row of the image: the filter 0, then level 252 = 0xfc, in base64 at one of three places.
+  EXPECT_GT(count(to_svg(heatmap), "/Pz8/Pz8"), 1000u);
+  EXPECT_EQ(count(to_svg(heatmap), "<image"), 1u);
+  EXPECT_EQ(to_svg(heatmap), to_svg(heatmap));
+}
+
+TEST(Svg, Base64) {
+  const auto text = [](std::vector<std::uint8_t> bytes) {
+    return detail::base64_of(std::span<const std::uint8_t>(bytes));
+  };
+  EXPECT_EQ(text({}), "");
+  EXPECT_EQ(text({0x66}), "Zg==");
+  EXPECT_EQ(text({0x66, 0x6f}), "Zm8=");
+  EXPECT_EQ(text({0x66, 0x6f, 0x6f}), "Zm9v");
+  EXPECT_EQ(text({0, 0, 0x80, 0x3f}), "AACAPw==");
 }
 
 TEST(Svg, RefusesLabelsThatDoNotFit) {

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <heed/core/error.hpp>
+#include <heed/core/index.hpp>
+#include <heed/plot/color.hpp>
 #include <heed/tensor/tensor.hpp>
 #include <heed/tensor/view_of.hpp>
 
@@ -15,14 +18,20 @@ namespace heed {
 /// to_png; write_svg, write_html, write_png.
 struct Heatmap {
   Tensor<double, 2> values;                     // (rows, columns)
-  std::vector<std::string> row_labels = {};     // none, or one per row; UTF-8
-  std::vector<std::string> column_labels = {};  // none, or one per column
+  std::vector<std::string> row_labels = {};     // none: numbers from 0; or one per row; UTF-8
+  std::vector<std::string> column_labels = {};  // the same for columns
   std::string title = {};
   std::string row_title = "query";
   std::string column_title = "key";
-  double low = 0;        // the value of the darkest color
-  double high = 1;       // the value of the brightest one
-  bool numbers = false;  // write each value into its cell
+  double low = 0;                       // the value of the first color
+  double high = 1;                      // the value of the last one
+  bool numbers = false;                 // write each value into its cell
+  ColorMap colors = ColorMap::viridis;  // diverging: 0 has the middle color
+  /// Draw cells that are exactly 0 as masked, not as small, if no value is below 0. Cells that are
+  /// -infinity always are.
+  bool zeros_are_masked = true;
+  /// Names of the values 0, 1, 2, …: a legend in place of the color bar.
+  std::vector<std::string> categories = {};
 };
 
 /// A heatmap of any matrix. The labels name its rows, and its columns too if there are as many: the
@@ -51,64 +60,55 @@ requires Viewable<detail::Evaluated<X>> Heatmap heatmap_of(const X& matrix,
   return heatmap;
 }
 
-/// Sets the range of the colors to the smallest and the largest finite value.
-inline void fit_range(Heatmap& heatmap) {
+/// Sets the range of the colors of all these heatmaps to the smallest and the largest finite value
+/// among them, so that a color means the same in each.
+inline void fit_range(std::span<Heatmap> heatmaps) {
   bool first = true;
-  for (const double value : heatmap.values) {
-    if (value - value != 0) continue;  // NaN, infinities
-    if (first || value < heatmap.low) heatmap.low = value;
-    if (first || value > heatmap.high) heatmap.high = value;
-    first = false;
+  double low = 0, high = 1;
+  for (const Heatmap& heatmap : heatmaps) {
+    for (const double value : heatmap.values) {
+      if (value - value != 0) continue;  // NaN, infinities
+      if (first || value < low) low = value;
+      if (first || value > high) high = value;
+      first = false;
+    }
+  }
+  for (Heatmap& heatmap : heatmaps) {
+    if (first) continue;
+    heatmap.low = low;
+    heatmap.high = high;
   }
 }
+
+/// Sets the range of the colors to the smallest and the largest finite value.
+inline void fit_range(Heatmap& heatmap) { fit_range(std::span(&heatmap, 1)); }
 
 namespace detail {
 
 /// Checks labels and range before drawing. Throws ShapeError and InvalidArgument.
-inline void check_heatmap(const Heatmap& heatmap) {
-  const auto check = [](const char* what, std::size_t labels, Index extent) {
-    if (labels != 0 && static_cast<Index>(labels) != extent) {
-      throw_shape_error("heatmap: ", labels, " ", what, " labels for ", extent, " ", what, "s");
-    }
-  };
-  check("row", heatmap.row_labels.size(), heatmap.values.extent(0));
-  check("column", heatmap.column_labels.size(), heatmap.values.extent(1));
-  if (!(heatmap.low <= heatmap.high) || heatmap.high - heatmap.low > 1.7e308) {
-    throw_invalid_argument("heatmap: colors from ", heatmap.low, " to ", heatmap.high,
-                           "; expected a finite range, low first");
-  }
-}
+void check_heatmap(const Heatmap& heatmap);
 
-/// The place of a value between low and high, 0 to 1 inside; 0 if the two are equal.
-inline double share_of(const Heatmap& heatmap, double value) {
-  const double range = heatmap.high - heatmap.low;
-  if (value != value) return value;
-  return range == 0 ? 0.0 : (value - heatmap.low) / range;
-}
+/// The values of the first and of the last color.
+struct ColorRange {
+  double low = 0, high = 1;
+};
+ColorRange range_of(const Heatmap& heatmap);
 
-/// The heatmap without labels, with each block of factor × factor values replaced by its mean
-/// (without NaN).
-inline Heatmap shrunk(const Heatmap& heatmap, Index factor) {
-  const Index rows = heatmap.values.extent(0), columns = heatmap.values.extent(1);
-  Heatmap small;
-  small.title = heatmap.title;
-  small.row_title = heatmap.row_title;
-  small.column_title = heatmap.column_title;
-  small.low = heatmap.low;
-  small.high = heatmap.high;
-  small.values = Tensor<double, 2>({(rows + factor - 1) / factor, (columns + factor - 1) / factor});
-  Tensor<double, 2> counts(small.values.extents());
-  for (Index row = 0; row < rows; ++row) {
-    for (Index column = 0; column < columns; ++column) {
-      const double value = heatmap.values(row, column);
-      if (value != value) continue;
-      small.values(row / factor, column / factor) += value;
-      counts(row / factor, column / factor) += 1;
-    }
-  }
-  for (Index i = 0; i < small.values.size(); ++i) small.values.data()[i] /= counts.data()[i];
-  return small;
-}
+/// The place of a value between low and high, 0 to 1 inside; 0 if the two are equal, and the middle
+/// of diverging colors.
+double share_of(const Heatmap& heatmap, double value);
+
+/// True for a cell that is drawn as masked.
+bool is_masked(const Heatmap& heatmap, double value);
+/// "masked (exactly 0)"
+std::string masked_meaning(const Heatmap& heatmap);
+
+/// The heatmap without labels, with each block of rows × columns values replaced by its mean
+/// (without NaN and -infinity, if there are others), or for categories by its largest value.
+Heatmap shrunk(const Heatmap& heatmap, Index rows, Index columns);
+
+/// "a cell is the mean of 2 x 3"
+std::string shrunk_note(const Heatmap& heatmap, Index rows, Index columns);
 
 }  // namespace detail
 

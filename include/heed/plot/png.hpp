@@ -7,7 +7,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <exception>
 #include <span>
 #include <string>
@@ -18,8 +17,11 @@
 #include <heed/core/index.hpp>
 #include <heed/plot/color.hpp>
 #include <heed/plot/detail/drawing.hpp>
+#include <heed/plot/detail/picture.hpp>
 #include <heed/plot/heatmap.hpp>
 #include <heed/plot/line_chart.hpp>
+#include <heed/plot/png_fonts.hpp>
+#include <heed/plot/svg.hpp>
 #include <heed/plot/write_picture.hpp>
 
 #pragma GCC diagnostic push
@@ -28,13 +30,6 @@
 #pragma GCC diagnostic ignored "-Wconversion"
 #pragma GCC diagnostic ignored "-Wsign-conversion"
 #pragma GCC diagnostic ignored "-Wshadow"
-#ifndef INCLUDE_STB_EASY_FONT_H
-#if __has_include(<stb/stb_easy_font.h>)
-#include <stb/stb_easy_font.h>
-#else
-#include <stb_easy_font.h>
-#endif
-#endif
 #ifndef INCLUDE_STB_IMAGE_WRITE_H
 #define STB_IMAGE_WRITE_STATIC
 #define STB_IMAGE_WRITE_IMPLEMENTATION
@@ -50,12 +45,9 @@ namespace heed {
 
 namespace detail {
 
-/// A white canvas of pixels with rectangles, lines and text. Parts outside it are not drawn.
+/// A white canvas of pixels. Parts of what is drawn outside it are not drawn.
 class PngCanvas {
  public:
-  /// Pixels of the canvas per pixel of the font.
-  static constexpr Index font_scale = 2;
-  static constexpr Index letter_height = 7 * font_scale;
   /// The most pixels along one side of a file.
   static constexpr Index longest_side = 1 << 15;
 
@@ -75,28 +67,25 @@ class PngCanvas {
     const Index right = std::min(x + width, width_), bottom = std::min(y + height, height_);
     for (Index row = std::max<Index>(y, 0); row < bottom; ++row) {
       for (Index column = std::max<Index>(x, 0); column < right; ++column) {
-        std::uint8_t* pixel = pixels_.data() + (row * width_ + column) * 3;
-        pixel[0] = color.red;
-        pixel[1] = color.green;
-        pixel[2] = color.blue;
+        blend(column, row, 1, color);
       }
     }
   }
 
   /// Draws a line with round ends and smooth edges.
-  void line(double x0, double y0, double x1, double y1, double thickness, const Color& color) {
+  void line(const Point& from, const Point& to, double thickness, const Color& color) {
     const double reach = thickness / 2 + 0.5;
-    const double dx = x1 - x0, dy = y1 - y0, square = dx * dx + dy * dy;
+    const double dx = to.x - from.x, dy = to.y - from.y, square = dx * dx + dy * dy;
     const auto first = [&](double a, double b) {
       return std::max<Index>(0, static_cast<Index>(std::min(a, b) - reach));
     };
     const auto last = [&](double a, double b, Index extent) {
       return std::min(extent - 1, static_cast<Index>(std::max(a, b) + reach));
     };
-    for (Index row = first(y0, y1); row <= last(y0, y1, height_); ++row) {
-      for (Index column = first(x0, x1); column <= last(x0, x1, width_); ++column) {
-        const double x = static_cast<double>(column) + 0.5 - x0;
-        const double y = static_cast<double>(row) + 0.5 - y0;
+    for (Index row = first(from.y, to.y); row <= last(from.y, to.y, height_); ++row) {
+      for (Index column = first(from.x, to.x); column <= last(from.x, to.x, width_); ++column) {
+        const double x = static_cast<double>(column) + 0.5 - from.x;
+        const double y = static_cast<double>(row) + 0.5 - from.y;
         const double along = square == 0 ? 0 : std::clamp((x * dx + y * dy) / square, 0., 1.);
         const double away = std::hypot(x - along * dx, y - along * dy);
         blend(column, row, std::clamp(reach - away, 0., 1.), color);
@@ -104,22 +93,55 @@ class PngCanvas {
     }
   }
 
-  /// The width of a text in pixels.
-  static Index text_length(std::string_view text) {
-    std::string letters = plain(text);
-    return font_scale * stb_easy_font_width(letters.data());
-  }
-  /// Draws text with its top left corner at (x, y).
-  void text(Index x, Index y, std::string_view words, const Color& color) {
-    for_each_box(words, [&](Index left, Index top, Index width, Index height) {
-      rectangle(x + left, y + top, width, height, color);
-    });
-  }
-  /// Draws text upwards, with its bottom left corner at (x, y).
-  void text_upwards(Index x, Index y, std::string_view words, const Color& color) {
-    for_each_box(words, [&](Index left, Index top, Index width, Index height) {
-      rectangle(x + top, y - left - width, height, width, color);
-    });
+  /// Fills an outline with smooth edges: its point p goes to origin + p.x · right + p.y · down.
+  void fill(const Outline& outline, const Point& origin, const Point& right, const Point& down,
+            const Color& color) {
+    if (outline.pieces.empty()) return;
+    const auto placed = [&](const Point& p) {
+      return Point{origin.x + p.x * right.x + p.y * down.x,
+                   origin.y + p.x * right.y + p.y * down.y};
+    };
+    double left = 1e9, top = 1e9, far = -1e9, low = -1e9;
+    for (const auto& piece : outline.pieces) {
+      for (const Point& p : {piece.to, piece.kind >= 3 ? piece.first : piece.to,
+                             piece.kind == 4 ? piece.second : piece.to}) {
+        const Point at = placed(p);
+        left = std::min(left, at.x);
+        top = std::min(top, at.y);
+        far = std::max(far, at.x);
+        low = std::max(low, at.y);
+      }
+    }
+    if (!(left > -1e6 && top > -1e6 && far < 1e6 && low < 1e6)) return;
+    left = std::floor(left);
+    top = std::floor(top);
+    const int width = static_cast<int>(far - left) + 2, height = static_cast<int>(low - top) + 2;
+    constexpr double fine = 32;  // stb has whole numbers
+    std::vector<stbtt_vertex> vertices;
+    for (const auto& piece : outline.pieces) {
+      const auto whole = [&](const Point& p, stbtt_int16& x, stbtt_int16& y) {
+        const Point at = placed(p);
+        x = static_cast<stbtt_int16>(std::lround((at.x - left) * fine));
+        y = static_cast<stbtt_int16>(std::lround((at.y - top) * fine));
+      };
+      stbtt_vertex vertex = {};
+      vertex.type = static_cast<unsigned char>(piece.kind);
+      whole(piece.to, vertex.x, vertex.y);
+      whole(piece.first, vertex.cx, vertex.cy);
+      whole(piece.second, vertex.cx1, vertex.cy1);
+      vertices.push_back(vertex);
+    }
+    std::vector<unsigned char> shares(static_cast<std::size_t>(width * height));
+    stbtt__bitmap bitmap = {width, height, width, shares.data()};
+    constexpr auto scale = static_cast<float>(1 / fine);
+    stbtt_Rasterize(&bitmap, 0.2f, vertices.data(), static_cast<int>(vertices.size()), scale, scale,
+                    0, 0, 0, 0, 0, nullptr);
+    for (int y = 0; y < height; ++y) {
+      for (int x = 0; x < width; ++x) {
+        const double share = shares[static_cast<std::size_t>(y * width + x)] / 255.0;
+        blend(static_cast<Index>(left) + x, static_cast<Index>(top) + y, share, color);
+      }
+    }
   }
 
   /// The bytes of a PNG file; empty if the picture is too large for one.
@@ -151,6 +173,7 @@ class PngCanvas {
 
  private:
   void blend(Index x, Index y, double share, const Color& color) {
+    if (share <= 0 || x < 0 || y < 0 || x >= width_ || y >= height_) return;
     std::uint8_t* pixel = pixels_.data() + (y * width_ + x) * 3;
     for (const std::uint8_t channel : {color.red, color.green, color.blue}) {
       *pixel = static_cast<std::uint8_t>(*pixel + share * (channel - *pixel) + 0.5);
@@ -158,279 +181,191 @@ class PngCanvas {
     }
   }
 
-  /// The text in ASCII, as the font needs it: "?" for other characters, a point for the middle dot.
-  static std::string plain(std::string_view text) {
-    std::string result;
-    for (const Glyph& glyph : glyphs(text)) {
-      const bool known = glyph.bytes.size() == 1;
-      result += known ? glyph.bytes[0] : glyph.bytes == "·" ? '.' : '?';
-    }
-    return result;
-  }
-
-  /// Calls draw(left, top, width, height) for the rectangles of the letters.
-  template <class Draw>
-  static void for_each_box(std::string_view words, const Draw& draw) {
-    std::string letters = plain(words);
-    constexpr std::size_t corner_bytes = 16, box_bytes = 4 * corner_bytes;
-    std::vector<char> corners(letters.size() * 40 * box_bytes + box_bytes);
-    const int boxes = stb_easy_font_print(0, 0, letters.data(), nullptr, corners.data(),
-                                          static_cast<int>(corners.size()));
-    for (int box = 0; box < boxes; ++box) {
-      float first[2], third[2];
-      const char* begin = corners.data() + static_cast<std::size_t>(box) * box_bytes;
-      std::memcpy(first, begin, sizeof(first));
-      std::memcpy(third, begin + 2 * corner_bytes, sizeof(third));
-      draw(static_cast<Index>(first[0]) * font_scale, static_cast<Index>(first[1]) * font_scale,
-           static_cast<Index>(third[0] - first[0]) * font_scale,
-           static_cast<Index>(third[1] - first[1]) * font_scale);
-    }
-  }
-
   Index width_, height_;
   std::vector<std::uint8_t> pixels_;
 };
 
-/// The bytes of one PNG file of pictures, `columns` of them in a row. Picture is constructible from
-/// an Item and has width(), height() and draw(canvas, x, y).
-template <class Picture, class Item>
-std::string png_of_pictures(std::span<const Item> items, Index columns) {
-  std::vector<Picture> pictures;
-  for (const Item& item : items) pictures.emplace_back(item);
-  const PictureGrid grid = grid_of("to_png", std::span<const Picture>(pictures), columns);
-  const Index width = std::max<Index>(1, grid.width), height = std::max<Index>(1, grid.height);
-  if (width > PngCanvas::longest_side || height > PngCanvas::longest_side) {
-    throw_shape_error("to_png: a picture of ", width, " x ", height, " pixels");
+/// Draws a picture on a canvas.
+class PngWriter {
+ public:
+  PngWriter(const Picture& picture, const PngOptions& options)
+      : scale_(options.scale),
+        fonts_(options),
+        canvas_(pixels(static_cast<double>(picture.width)),
+                pixels(static_cast<double>(picture.height))) {
+    for (const PictureCells& cells : picture.cells) draw(cells);
+    for (const PictureBox& box : picture.boxes) {
+      draw_box(box.at, {box.at.x + box.width, box.at.y + box.height}, box.color);
+    }
+    for (const PictureLine& line : picture.lines) draw(line);
+    for (const PictureMark& mark : picture.marks) {
+      if (mark.visible) draw(mark);
+    }
+    for (const PictureText& text : picture.texts) draw(text);
+    if (options.note != nullptr) *options.note = fonts_.note();
   }
-  PngCanvas canvas(width, height);
-  for (std::size_t i = 0; i < pictures.size(); ++i) {
-    pictures[i].draw(canvas, grid.corners[i].x, grid.corners[i].y);
+
+  const PngCanvas& canvas() const { return canvas_; }
+
+ private:
+  /// At least one: an empty picture is a pixel.
+  Index pixels(double length) const {
+    return std::max<Index>(1, static_cast<Index>(std::ceil(length * scale_ - 1e-9)));
   }
-  const auto bytes = canvas.encoded();
+  Point scaled(const Point& point) const { return {point.x * scale_, point.y * scale_}; }
+
+  void draw_box(const Point& from, const Point& to, const Color& color) {
+    const auto x = static_cast<Index>(std::lround(from.x * scale_));
+    const auto y = static_cast<Index>(std::lround(from.y * scale_));
+    canvas_.rectangle(x, y, std::lround(to.x * scale_) - x, std::lround(to.y * scale_) - y, color);
+  }
+
+  void draw(const PictureCells& cells) {
+    const auto width = static_cast<double>(cells.cell_width);
+    const auto height = static_cast<double>(cells.cell_height);
+    for (Index cell = 0; cell < cells.rows * cells.columns; ++cell) {
+      const Point from{cells.at.x + width * static_cast<double>(cell % cells.columns),
+                       cells.at.y + height * static_cast<double>(cell / cells.columns)};
+      draw_box(from, {from.x + width, from.y + height}, cells.color(cell));
+      if (!cells.hatched) continue;
+      if (cells.levels[static_cast<std::size_t>(cell)] != PictureCells::masked) continue;
+      const double inside = 0.5;  // so that the ends stay in the cell
+      canvas_.line(scaled({from.x + inside, from.y + height - inside}),
+                   scaled({from.x + width - inside, from.y + inside}), scale_, hatch_color);
+    }
+  }
+
+  void draw(const PictureLine& line) {
+    const double width = line.width * scale_;
+    for (std::size_t i = 1; i < line.points.size(); ++i) {
+      const Point &a = line.points[i - 1], &b = line.points[i];
+      if (line.width == 1 && (a.x == b.x || a.y == b.y)) {  // sharp
+        const double x = std::floor(std::min(a.x, b.x)), y = std::floor(std::min(a.y, b.y));
+        draw_box({x, y},
+                 {a.x == b.x ? x + 1 : std::max(a.x, b.x), a.y == b.y ? y + 1 : std::max(a.y, b.y)},
+                 line.color);
+      } else if (line.dash == 0) {
+        canvas_.line(scaled(a), scaled(b), width, line.color);
+      }
+    }
+    if (line.dash > 0) draw_dashes(line, width);
+  }
+
+  void draw_dashes(const PictureLine& line, double width) {
+    const auto& pattern = dash_patterns[line.dash];
+    std::size_t part = 0;
+    double left = pattern[0];
+    for (std::size_t i = 1; i < line.points.size(); ++i) {
+      Point a = line.points[i - 1];
+      const Point b = line.points[i];
+      double length = std::hypot(b.x - a.x, b.y - a.y);
+      while (length > 0) {
+        const double step = std::min(left, length), along = step / length;
+        const Point next{a.x + along * (b.x - a.x), a.y + along * (b.y - a.y)};
+        if (part % 2 == 0) canvas_.line(scaled(a), scaled(next), width, line.color);
+        a = next;
+        length -= step;
+        left -= step;
+        if (left <= 1e-9) left = pattern[++part % 4];
+      }
+    }
+  }
+
+  void draw(const PictureMark& mark) {
+    const Point center = scaled(mark.at);
+    const auto corners = mark_corners(mark.shape);
+    if (corners.empty()) {
+      canvas_.line(center, center, 8.6 * scale_, mark.color);
+      canvas_.line(center, center, 5.4 * scale_, {255, 255, 255});
+      return;
+    }
+    Outline shape;
+    for (const Point& corner : corners) {
+      shape.pieces.push_back({shape.pieces.empty() ? 1 : 2, corner, {}, {}});
+    }
+    shape.pieces.push_back({2, corners.front(), {}, {}});
+    const bool cross = mark.shape % mark_shapes == 1;
+    canvas_.fill(shape, center, {scale_, 0}, {0, scale_},
+                 cross ? mark.color : Color{255, 255, 255});
+    for (std::size_t i = 0; !cross && i < corners.size(); ++i) {
+      const Point &a = corners[i], &b = corners[(i + 1) % corners.size()];
+      canvas_.line(scaled({mark.at.x + a.x, mark.at.y + a.y}),
+                   scaled({mark.at.x + b.x, mark.at.y + b.y}), 1.6 * scale_, mark.color);
+    }
+  }
+
+  /// Draws letters no wider than the place that was measured for them.
+  void draw(const PictureText& text) {
+    std::vector<Outline> outlines;
+    double ems = 0;
+    for (const Glyph& glyph : glyphs(text.words)) {
+      outlines.push_back(fonts_.outline(glyph));
+      ems += outlines.back().advance;
+    }
+    const double size = text.size * scale_, room = text.width() * scale_;
+    const double weight = text.bold ? 0.045 * size : 0;
+    const double narrow = std::min(1.0, ems > 0 ? (room - weight) / (ems * size) : 1.0);
+    const double radians = text.angle * 3.14159265358979323846 / 180;
+    const Point along{std::cos(radians), -std::sin(radians)};
+    const Point right{along.x * size * narrow, along.y * size * narrow};
+    const Point down{-along.y * size, along.x * size};
+    Point at = scaled(text.at);
+    const auto move = [&](double by) { at = {at.x + by * right.x, at.y + by * right.y}; };
+    move(-text.anchor * ems);
+    for (const Outline& outline : outlines) {
+      canvas_.fill(outline, at, right, down, text.color);
+      if (text.bold) {  // no second font file: a second letter beside the first
+        canvas_.fill(outline, {at.x + weight * along.x, at.y + weight * along.y}, right, down,
+                     text.color);
+      }
+      move(outline.advance);
+    }
+  }
+
+  double scale_;
+  Fonts fonts_;
+  PngCanvas canvas_;
+};
+
+/// The bytes of a PNG file.
+inline std::string png_of(const Picture& picture, const PngOptions& options) {
+  if (!(options.scale >= 0.1 && options.scale <= 20)) {
+    throw_invalid_argument("to_png: scale ", options.scale, "; expected 0.1 to 20");
+  }
+  const double longest = PngCanvas::longest_side / options.scale;
+  if (static_cast<double>(std::max(picture.width, picture.height)) > longest) {
+    throw_shape_error("to_png: a picture of ", picture.width, " x ", picture.height,
+                      " pixels, scaled by ", options.scale);
+  }
+  const auto bytes = PngWriter(picture, options).canvas().encoded();
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// Lays one heatmap out in pixels and draws it.
-class PngHeatmap {
- public:
-  explicit PngHeatmap(const Heatmap& heatmap) : heatmap_(heatmap) {
-    check_heatmap(heatmap);
-    const Index longest = std::max<Index>(1, std::max(rows(), columns()));
-    cell_ = heatmap.numbers ? 52 : std::clamp<Index>(720 / longest, 1, 52);
-    left_ = 44 + longest_label(heatmap.row_labels);
-    top_ = (heatmap.title.empty() ? 16 : 48) + longest_label(heatmap.column_labels) + 12;
-    const Index bar = 120, title = PngCanvas::text_length(heatmap.title) + 24;
-    width_ = left_ + std::max(cell_ * columns() + bar, title);
-    height_ = top_ + std::max<Index>(cell_ * rows(), bar_length) + 44;
-  }
-
-  Index width() const { return width_; }
-  Index height() const { return height_; }
-
-  void draw(PngCanvas& canvas, Index x, Index y) const {
-    const Index left = x + left_, top = y + top_;
-    constexpr Color ink{34, 34, 34}, quiet{102, 102, 102};
-    canvas.text(left, y + 16, heatmap_.title, ink);
-    for (std::size_t row = 0; row < heatmap_.row_labels.size(); ++row) {
-      const std::string& label = heatmap_.row_labels[row];
-      canvas.text(left - 10 - PngCanvas::text_length(label), middle(top, row), label, ink);
-    }
-    for (std::size_t column = 0; column < heatmap_.column_labels.size(); ++column) {
-      canvas.text_upwards(middle(left, column), top - 8, heatmap_.column_labels[column], ink);
-    }
-    const Index down = (cell_ * rows() + PngCanvas::text_length(heatmap_.row_title)) / 2;
-    canvas.text_upwards(x + 10, top + down, heatmap_.row_title, quiet);
-    const Index across = (cell_ * columns() - PngCanvas::text_length(heatmap_.column_title)) / 2;
-    canvas.text(left + across, top + cell_ * rows() + 14, heatmap_.column_title, quiet);
-    for (Index row = 0; row < rows(); ++row) {
-      for (Index column = 0; column < columns(); ++column) {
-        draw_cell(canvas, left + cell_ * column, top + cell_ * row, heatmap_.values(row, column));
-      }
-    }
-    draw_bar(canvas, left + cell_ * columns() + 24, top);
-  }
-
- private:
-  static constexpr Index bar_length = 240;
-
-  Index rows() const { return heatmap_.values.extent(0); }
-  Index columns() const { return heatmap_.values.extent(1); }
-  static Index longest_label(const std::vector<std::string>& labels) {
-    Index longest = 0;
-    for (const auto& label : labels) longest = std::max(longest, PngCanvas::text_length(label));
-    return longest;
-  }
-  Index middle(Index begin, std::size_t at) const {
-    return begin + cell_ * static_cast<Index>(at) + (cell_ - PngCanvas::letter_height) / 2;
-  }
-
-  void draw_cell(PngCanvas& canvas, Index x, Index y, double value) const {
-    const Color back = viridis(share_of(heatmap_, value));
-    canvas.rectangle(x, y, cell_, cell_, back);
-    if (!heatmap_.numbers) return;
-    const std::string number = cell_text(value);
-    canvas.text(x + (cell_ - PngCanvas::text_length(number)) / 2,
-                y + (cell_ - PngCanvas::letter_height) / 2, number, text_color_on(back));
-  }
-
-  void draw_bar(PngCanvas& canvas, Index x, Index y) const {
-    for (Index at = 0; at < bar_length; ++at) {
-      canvas.rectangle(x, y + at, 16, 1, viridis(1 - (static_cast<double>(at) + 0.5) / bar_length));
-    }
-    for (const Index tick : {0, 1, 2}) {
-      const double share = 1 - static_cast<double>(tick) / 2;
-      const double value = heatmap_.low + (heatmap_.high - heatmap_.low) * share;
-      canvas.text(x + 26, y + (bar_length - PngCanvas::letter_height) * tick / 2, brief(value),
-                  {34, 34, 34});
-    }
-  }
-
-  const Heatmap& heatmap_;
-  Index cell_ = 0, left_ = 0, top_ = 0, width_ = 0, height_ = 0;
-};
-
 }  // namespace detail
 
-/// Heatmaps as the bytes of one PNG picture, `columns` of them in a row, with labels, numbers and
-/// color bars. Letters beyond ASCII become "?"; to_svg and to_terminal show them. Throws ShapeError
-/// for labels that do not fit their axis and for a side of more than 32768 pixels.
-inline std::string to_png(std::span<const Heatmap> heatmaps, Index columns = 2) {
-  return detail::png_of_pictures<detail::PngHeatmap>(heatmaps, columns);
+/// Heatmaps as the bytes of one PNG picture: to_svg's, of the same size where the scale is 1, with
+/// smooth letters of a font. Throws as to_svg does, InvalidArgument for a scale that is not from
+/// 0.1 to 20, and ShapeError for a side of more than 32768 pixels.
+inline std::string to_png(std::span<const Heatmap> heatmaps, Index columns = 2,
+                          const PngOptions& options = {}) {
+  return detail::png_of(detail::page_of("to_png", heatmaps, columns), options);
 }
 
 /// One heatmap as a PNG picture.
-inline std::string to_png(const Heatmap& heatmap) { return to_png(std::span(&heatmap, 1), 1); }
+inline std::string to_png(const Heatmap& heatmap, const PngOptions& options = {}) {
+  return detail::png_of(detail::picture_of(heatmap), options);
+}
 
-namespace detail {
-
-/// Lays one chart out in pixels and draws it.
-class PngLineChart {
- public:
-  explicit PngLineChart(const LineChart& chart) : chart_(chart), axes_(axes_of(chart, 10, 6)) {
-    for (const double tick : axes_.y.ticks) {
-      left_ = std::max(left_, 52 + PngCanvas::text_length(axes_.y.label(tick)));
-    }
-    top_ = chart.title.empty() ? 24 : 56;
-    Index legend = 32;
-    for (const Series& series : chart.series) {
-      if (!series.name.empty()) {
-        legend = std::max(legend, 80 + PngCanvas::text_length(series.name));
-      }
-    }
-    width_ = left_ + std::max(plot_width + legend, PngCanvas::text_length(chart.title) + 24);
-    height_ = top_ + plot_height + (chart.x_title.empty() ? 44 : 72);
-  }
-
-  Index width() const { return width_; }
-  Index height() const { return height_; }
-
-  void draw(PngCanvas& canvas, Index x, Index y) const {
-    const Index left = x + left_, top = y + top_;
-    canvas.text(left, y + 20, chart_.title, ink);
-    draw_axes(canvas, left, top);
-    for (std::size_t i = 0; i < chart_.series.size(); ++i) draw_series(canvas, left, top, i);
-    const Index across = (plot_width - PngCanvas::text_length(chart_.x_title)) / 2;
-    canvas.text(left + across, top + plot_height + 44, chart_.x_title, quiet);
-    const Index down = (plot_height + PngCanvas::text_length(chart_.y_title)) / 2;
-    canvas.text_upwards(x + 10, top + down, chart_.y_title, quiet);
-    draw_legend(canvas, left + plot_width + 20, top);
-  }
-
- private:
-  static constexpr Index plot_width = 840, plot_height = 450;
-  static constexpr Color ink{34, 34, 34}, quiet{102, 102, 102}, grid{221, 221, 221};
-  static constexpr std::size_t most_marks = 60;
-  static constexpr double thickness = 2.6;
-
-  static double across(Index left, double share) {
-    return static_cast<double>(left) + share * static_cast<double>(plot_width);
-  }
-  static double down(Index top, double share) {
-    return static_cast<double>(top) + (1 - share) * static_cast<double>(plot_height);
-  }
-
-  void draw_axes(PngCanvas& canvas, Index left, Index top) const {
-    for (const double tick : axes_.y.ticks) {
-      const double share = axes_.y.share(tick);
-      if (share < -1e-9 || share > 1 + 1e-9) continue;
-      const auto y = static_cast<Index>(down(top, share));
-      const std::string label = axes_.y.label(tick);
-      canvas.rectangle(left, y, plot_width, 1, grid);
-      canvas.text(left - 12 - PngCanvas::text_length(label), y - PngCanvas::letter_height / 2,
-                  label, ink);
-    }
-    canvas.rectangle(left, top + plot_height, plot_width, 1, quiet);
-    for (const double tick : axes_.x.ticks) {
-      const auto x = static_cast<Index>(across(left, axes_.x.share(tick)));
-      const std::string label = axes_.x.label(tick);
-      canvas.rectangle(x, top + plot_height, 1, 7, quiet);
-      canvas.text(x - PngCanvas::text_length(label) / 2, top + plot_height + 14, label, ink);
-    }
-  }
-
-  void draw_series(PngCanvas& canvas, Index left, Index top, std::size_t i) const {
-    for (const auto& run : runs_of(chart_.series[i], axes_)) {
-      for (std::size_t at = 0; at < run.size(); ++at) {
-        ChartPoint a = run[at == 0 ? 0 : at - 1], b = run[at];
-        if (at > 0 && clip(a, b)) {
-          canvas.line(across(left, a.x), down(top, a.y), across(left, b.x), down(top, b.y),
-                      thickness, line_color(i));
-        }
-        if (chart_.series[i].x.size() <= most_marks && inside(run[at])) {
-          mark(canvas, i, across(left, run[at].x), down(top, run[at].y));
-        }
-      }
-    }
-  }
-
-  /// Draws a dot, cross, square or triangle, by the number of the line.
-  static void mark(PngCanvas& canvas, std::size_t i, double x, double y) {
-    const Color color = line_color(i);
-    const auto stroke = [&](double x0, double y0, double x1, double y1) {
-      canvas.line(x + x0, y + y0, x + x1, y + y1, thickness, color);
-    };
-    constexpr double r = 5;
-    if (i % 4 == 0) {
-      canvas.line(x, y, x, y, 2 * r, color);
-    } else if (i % 4 == 1) {
-      stroke(-r, -r, r, r);
-      stroke(-r, r, r, -r);
-    } else {
-      const double peak = i % 4 == 2 ? r : 0;  // half the upper edge
-      stroke(-r, r, r, r);
-      stroke(r, r, peak, -r);
-      stroke(peak, -r, -peak, -r);
-      stroke(-peak, -r, -r, r);
-    }
-  }
-
-  void draw_legend(PngCanvas& canvas, Index x, Index y) const {
-    for (std::size_t i = 0; i < chart_.series.size(); ++i) {
-      const Series& series = chart_.series[i];
-      if (series.name.empty()) continue;
-      const auto left = static_cast<double>(x), middle = static_cast<double>(y + 8);
-      canvas.line(left, middle, left + 36, middle, thickness, line_color(i));
-      if (series.x.size() <= most_marks) mark(canvas, i, left + 18, middle);
-      canvas.text(x + 46, y + 8 - PngCanvas::letter_height / 2, series.name, ink);
-      y += 28;
-    }
-  }
-
-  const LineChart& chart_;
-  ChartAxes axes_;
-  Index left_ = 52, top_ = 0, width_ = 0, height_ = 0;
-};
-
-}  // namespace detail
-
-/// Charts as the bytes of one PNG picture, `columns` of them in a row. Letters beyond ASCII become
-/// "?"; to_svg and to_terminal show them. Throws as to_svg does, and ShapeError for a side of more
-/// than 32768 pixels.
-inline std::string to_png(std::span<const LineChart> charts, Index columns = 2) {
-  return detail::png_of_pictures<detail::PngLineChart>(charts, columns);
+/// Charts as the bytes of one PNG picture: to_svg's. Throws as to_svg does, and as to_png of
+/// heatmaps does.
+inline std::string to_png(std::span<const LineChart> charts, Index columns = 2,
+                          const PngOptions& options = {}) {
+  return detail::png_of(detail::page_of("to_png", charts, columns), options);
 }
 
 /// One chart as a PNG picture.
-inline std::string to_png(const LineChart& chart) { return to_png(std::span(&chart, 1), 1); }
+inline std::string to_png(const LineChart& chart, const PngOptions& options = {}) {
+  return detail::png_of(detail::picture_of(chart), options);
+}
 
 }  // namespace heed

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include <heed/core/index.hpp>
+#include <heed/plot/color.hpp>
+#include <heed/plot/line_chart.hpp>
+
+// Axes of charts and what lies between them. Definitions: axis.inl.
+
+namespace heed::detail {
+
+/// An axis of a chart: its range and the round numbers along it.
+struct Axis {
+  double low = 0;  // of a logarithmic axis too: a value, and not its logarithm
+  double high = 1;
+  double step = 1;  // between ticks
+  std::vector<double> ticks;
+  std::vector<double> minor_ticks = {};  // between them, without a number
+  bool log = false;
+
+  /// The place of a value, 0 at the low end and 1 at the high end; NaN where a logarithmic axis has
+  /// none.
+  double share(double value) const;
+
+  /// The text of a tick, with as many digits as the step needs.
+  std::string label(double tick) const;
+};
+
+/// The smallest step of 1, 2 or 5 times a power of ten that cuts `range` into at most `parts`
+/// parts.
+double round_step(double range, Index parts);
+
+/// An axis for finite values from `low` to `high` with at most about `parts` + 1 ticks; with
+/// `widen`, its ends move out to ticks. A range of one value is widened around it.
+Axis make_axis(double low, double high, Index parts, bool widen);
+
+/// The same with powers of ten an equal step apart; `low` is above 0.
+Axis make_log_axis(double low, double high, Index parts, bool widen);
+
+/// Both axes of a chart.
+struct ChartAxes {
+  Axis x, y;
+};
+
+/// Checks series and range before drawing. Throws ShapeError and InvalidArgument.
+void check_line_chart(const LineChart& chart);
+
+/// Axes around all finite points, with at most about so many parts.
+ChartAxes axes_of(const LineChart& chart, Index x_parts, Index y_parts);
+
+/// A point relative to the axes: (0, 0) is the low end of both.
+struct ChartPoint {
+  double x = 0, y = 0;
+};
+
+/// The points of a line, in runs between gaps, including points above and below the y axis.
+std::vector<std::vector<ChartPoint>> runs_of(const Series& series, const ChartAxes& axes);
+
+inline bool inside(const ChartPoint& point) { return point.y >= 0 && point.y <= 1; }
+
+/// Clips the line from a to b to y in [0, 1]; false if nothing is left.
+bool clip(ChartPoint& a, ChartPoint& b);
+
+/// How the i-th line is drawn: with the next of seven colors, of five marks, and dashed from the
+/// eighth on. No two of the first 35 are alike.
+struct LineStyle {
+  Color color = {};
+  std::size_t mark = 0, dash = 0;
+};
+LineStyle line_style(std::size_t i);
+
+/// The color of the i-th line: the palette of Okabe and Ito for color-blind readers, without its
+/// lightest colors.
+Color line_color(std::size_t i);
+
+/// True if half of the points or more of a series lie on those of another one before it: it hides
+/// that one unless it is drawn with gaps.
+bool hides_another(const LineChart& chart, std::size_t series);
+
+}  // namespace heed::detail

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <heed/core/index.hpp>
+#include <heed/plot/color.hpp>
+
+// A picture that is laid out: everything in it has its place and size in pixels. Heatmaps and
+// charts are laid out once, and SVG and PNG draw the same places. Definitions: picture.inl.
+
+namespace heed {
+
+struct Heatmap;
+struct LineChart;
+
+namespace detail {
+
+struct Point {
+  double x = 0, y = 0;
+};
+
+inline constexpr Color ink{34, 34, 34}, quiet_ink{102, 102, 102};
+/// Heights above and below the baseline that letters of a font of size 1 take.
+inline constexpr double text_ascent = 0.88, text_descent = 0.24;
+inline constexpr double text_height = text_ascent + text_descent;
+
+struct PictureText {
+  Point at = {};  // on the baseline
+  std::string words = {};
+  double size = 13;   // of the font
+  double anchor = 0;  // what of the text stands at `at`: 0 its begin, 0.5 its middle, 1 its end
+  int angle = 0;      // degrees to the left: 90 reads upwards
+  Color color = ink;
+  bool bold = false;
+
+  double width() const;
+  /// The corners of the box around the letters, in order.
+  std::array<Point, 4> corners() const;
+};
+
+/// A rectangle of one color.
+struct PictureBox {
+  Point at = {};
+  double width = 0, height = 0;
+  Color color = {};
+};
+
+/// A line through points; dash is a number of `dash_patterns`.
+struct PictureLine {
+  std::vector<Point> points;
+  Color color = {};
+  double width = 1;
+  std::size_t dash = 0;
+};
+/// Lengths of strokes and gaps; a solid line first.
+inline constexpr std::array<std::array<double, 4>, 4> dash_patterns = {
+    {{0, 0, 0, 0}, {6, 6, 6, 6}, {2, 3, 2, 3}, {9, 3, 2, 3}}};
+
+/// The sign of a point: a shape of `mark_shapes`, or none that is visible. SVG shows the title
+/// under the pointer.
+struct PictureMark {
+  Point at = {};
+  std::size_t shape = 0;
+  Color color = {};
+  bool visible = true;
+  std::string title = {};
+};
+/// Corners of marks around (0, 0); a circle has none.
+inline constexpr std::size_t mark_shapes = 5;
+std::vector<Point> mark_corners(std::size_t shape);
+
+/// A matrix of cells. A level is a number of the palette: an odd number of them are values, so that
+/// one is the middle.
+struct PictureCells {
+  static constexpr std::uint8_t levels_of_values = 253, masked = 254, no_number = 255;
+
+  Point at = {};
+  Index rows = 0, columns = 0;
+  Index cell_width = 1, cell_height = 1;
+  std::array<Color, 256> palette = {};
+  std::vector<std::uint8_t> levels = {};
+  std::vector<std::string> titles = {};  // none, or one per cell
+  bool hatched = false;                  // masked cells have a stroke
+
+  Color color(Index cell) const { return palette[levels[static_cast<std::size_t>(cell)]]; }
+};
+inline constexpr Color hatch_color{178, 170, 156};
+
+/// Drawn in this order: cells, boxes, lines, marks, texts.
+struct Picture {
+  Index width = 0, height = 0;
+  std::vector<PictureCells> cells = {};
+  std::vector<PictureBox> boxes = {};
+  std::vector<PictureLine> lines = {};
+  std::vector<PictureMark> marks = {};
+  std::vector<PictureText> texts = {};
+};
+
+/// Lays a heatmap out. Throws ShapeError and InvalidArgument for what check_heatmap refuses.
+Picture picture_of(const Heatmap& heatmap);
+/// Lays a chart out. Throws ShapeError and InvalidArgument for what check_line_chart refuses.
+Picture picture_of(const LineChart& chart);
+
+/// Several pictures in one: rows of `columns`, each as high as its highest picture. Throws
+/// InvalidArgument, with the caller's name, for columns below 1.
+Picture page_of(const char* caller, std::span<const Picture> pictures, Index columns);
+
+/// The same of what is to be laid out.
+template <class Item>
+Picture page_of(const char* caller, std::span<const Item> items, Index columns) {
+  std::vector<Picture> pictures;
+  for (const Item& item : items) pictures.push_back(picture_of(item));
+  return page_of(caller, std::span<const Picture>(pictures), columns);
+}
+
+/// Places for items of these widths, one after the other in lines of `room` pixels, and where the
+/// last line ends.
+struct Flow {
+  std::vector<Point> places;
+  double height = 0;
+};
+Flow flow_of(const std::vector<double>& widths, double room, double line_height);
+
+/// Adds a title above a picture of this width; the height that it takes.
+double add_title(Picture& picture, const std::string& title);
+
+/// An SVG file.
+std::string svg_of(const Picture& picture);
+
+}  // namespace detail
+
+}  // namespace heed
