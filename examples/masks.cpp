@@ -2,12 +2,19 @@
 // Every mask, drawn: a row per query, a column per key, a block where the query may look.
 #include <cstddef>
 #include <cstdio>
+#include <exception>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 
 #include <heed/masks.hpp>
+#include <heed/plot.hpp>
+#if __has_include(<stb/stb_easy_font.h>) || __has_include(<stb_easy_font.h>)
+#include <heed/plot/png.hpp>
+#define HEED_EXAMPLE_PNG 1
+#endif
 
 #include "command_line.hpp"
 
@@ -133,6 +140,38 @@ void print(const Shown& shown, bool ascii) {
               100 * large.computed_share());
 }
 
+/// A panel of the gallery, in tiles small enough to tell which of them a kernel skips.
+Heatmap panel(const Written& written) {
+  const MaskWindow window{
+      .queries = drawn_length, .keys = drawn_length, .tile_queries = 4, .tile_keys = 4};
+  return heatmap_of(written.mask, window, written.code);
+}
+
+struct Files {
+  std::string svg, png, html;
+};
+
+void check(const Files& files) {
+  for (const std::string& file : {files.svg, files.png, files.html}) {
+    example::check_can_write(file);
+  }
+#ifndef HEED_EXAMPLE_PNG
+  if (!files.png.empty()) {
+    throw std::invalid_argument("--png: built without stb (Debian, Ubuntu: libstb-dev)");
+  }
+#endif
+}
+
+void write(const Files& files, const std::vector<Heatmap>& panels) {
+  constexpr Index columns = 4;
+  const auto said = [](const std::string& file) { std::printf("wrote %s\n", file.c_str()); };
+  if (!files.svg.empty()) write_svg(files.svg, panels, columns), said(files.svg);
+  if (!files.html.empty()) write_html(files.html, panels, columns), said(files.html);
+#ifdef HEED_EXAMPLE_PNG
+  if (!files.png.empty()) write_png(files.png, panels, columns), said(files.png);
+#endif
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -142,22 +181,30 @@ int main(int count, char** arguments) {
       "how many tiles of 64 queries by 96 keys a kernel touches.");
   bool ascii = false, quick = false;
   std::string only;
+  Files files;
   app.add_flag("--ascii", ascii, "# and . in place of blocks");
   app.add_flag("--quick", quick, "the same; for tests");
   app.add_option("--only", only, "only masks whose name or code contains this");
+  app.add_option("--svg", files.svg, "also write the masks as an SVG picture to this file");
+  app.add_option("--png", files.png, "the same as PNG");
+  app.add_option("--html", files.html, "the same as an HTML page");
   int status = 0;
   if (!example::parse(app, count, arguments, status)) return status;
-  bool found = false;
-  for (const auto& masks : {of_distance(), of_sequences(), of_tokens(), of_masks()}) {
-    for (const Shown& shown : masks) {
-      const bool named = std::string(shown.name).find(only) != std::string::npos;
-      if (!named && shown.drawn.code.find(only) == std::string::npos) continue;
-      found = true;
-      print(shown, ascii);
+  try {
+    check(files);
+    std::vector<Heatmap> panels;
+    for (const auto& masks : {of_distance(), of_sequences(), of_tokens(), of_masks()}) {
+      for (const Shown& shown : masks) {
+        const bool named = std::string(shown.name).find(only) != std::string::npos;
+        if (!named && shown.drawn.code.find(only) == std::string::npos) continue;
+        panels.push_back(panel(shown.drawn));
+        print(shown, ascii);
+      }
     }
-  }
-  if (!found) {
-    std::fprintf(stderr, "masks: no mask is called %s\n", only.c_str());
+    if (panels.empty()) throw std::invalid_argument("no mask is called " + only);
+    write(files, panels);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "masks: %s\n", error.what());
     return 1;
   }
 }

@@ -8,6 +8,7 @@
 #include <heed/plot/heatmap.hpp>
 #include <heed/plot/html.hpp>
 #include <heed/plot/line_chart.hpp>
+#include <heed/plot/mask_heatmap.hpp>
 #include <heed/plot/svg.hpp>
 #include <heed/plot/terminal.hpp>
 #include <heed/plot/write_picture.hpp>

@@ -89,6 +89,7 @@ class HeatmapLayout {
 
  private:
   static constexpr double margin = 16, bar_gap = 20, bar_width = 14, tick_size = 11;
+  static constexpr Color frame_color{170, 170, 170};
   static constexpr double smallest_label = 7, largest_label = 13;
   static constexpr Index most_numbers = 64;         // rows and columns with numbers in cells
   static constexpr std::size_t most_titles = 8000;  // cells that show their value under the pointer
@@ -226,7 +227,20 @@ class HeatmapLayout {
       }
     }
     palette_ = cells.palette;
+    draw_frame(static_cast<double>(columns() * cell_width_),
+               static_cast<double>(rows() * cell_height_));
     picture_.cells.push_back(std::move(cells));
+  }
+
+  /// The edge of the cells, which may be white.
+  void draw_frame(double width, double height) {
+    const double left = left_ - 1, top = top_ - 1, right = left_ + width, bottom = top_ + height;
+    for (const auto& [from, to] : {std::pair<Point, Point>{{left, top}, {right + 1, top}},
+                                   {{left, bottom}, {right + 1, bottom}},
+                                   {{left, top}, {left, bottom + 1}},
+                                   {{right, top}, {right, bottom + 1}}}) {
+      picture_.lines.push_back({.points = {from, to}, .color = frame_color});
+    }
   }
 
   std::uint8_t level_of(double value) const {
@@ -386,7 +400,9 @@ class HeatmapLayout {
       cell.hatched = true;
       picture_.cells.push_back(std::move(cell));
     } else {
-      picture_.boxes.push_back({.at = at, .width = size, .height = size, .color = color});
+      picture_.boxes.push_back({.at = at, .width = size, .height = size, .color = frame_color});
+      picture_.boxes.push_back(
+          {.at = {at.x + 1, at.y + 1}, .width = size - 2, .height = size - 2, .color = color});
     }
   }
 
