@@ -51,8 +51,8 @@ Heatmap heatmap_of(const M& mask, const MaskWindow& window, std::string title = 
     throw_invalid_argument("heatmap_of: ", window.queries, " queries and ", window.keys,
                            " keys in tiles of ", window.tile_queries, " × ", window.tile_keys);
   }
-  check_mask(mask, MaskShape{MaskShape::unknown, MaskShape::unknown, window.queries,
-                                     window.keys, window.first_query});
+  check_mask(mask, MaskShape{MaskShape::unknown, MaskShape::unknown, window.queries, window.keys,
+                             window.first_query});
   Heatmap heatmap;
   heatmap.values = Tensor<double, 2>({window.queries, window.keys});
   for (Index query = 0; query < window.queries; ++query) {

@@ -97,50 +97,30 @@ class PngCanvas {
   void fill(const Outline& outline, const Point& origin, const Point& right, const Point& down,
             const Color& color) {
     if (outline.pieces.empty()) return;
-    const auto placed = [&](const Point& p) {
-      return Point{origin.x + p.x * right.x + p.y * down.x,
-                   origin.y + p.x * right.y + p.y * down.y};
+    const auto place = [&](Point& p) {
+      p = {origin.x + p.x * right.x + p.y * down.x, origin.y + p.x * right.y + p.y * down.y};
     };
-    double left = 1e9, top = 1e9, far = -1e9, low = -1e9;
-    for (const auto& piece : outline.pieces) {
-      for (const Point& p : {piece.to, piece.kind >= 3 ? piece.first : piece.to,
-                             piece.kind == 4 ? piece.second : piece.to}) {
-        const Point at = placed(p);
-        left = std::min(left, at.x);
-        top = std::min(top, at.y);
-        far = std::max(far, at.x);
-        low = std::max(low, at.y);
+    Outline placed = outline;
+    Point first{1e9, 1e9}, last{-1e9, -1e9};
+    for (auto& piece : placed.pieces) {
+      // Where a piece has no such point, its end takes the place, inside of all others.
+      if (piece.kind < 3) piece.first = piece.to;
+      if (piece.kind < 4) piece.second = piece.to;
+      for (Point* p : {&piece.to, &piece.first, &piece.second}) {
+        place(*p);
+        first = {std::min(first.x, p->x), std::min(first.y, p->y)};
+        last = {std::max(last.x, p->x), std::max(last.y, p->y)};
       }
     }
-    if (!(left > -1e6 && top > -1e6 && far < 1e6 && low < 1e6)) return;
-    left = std::floor(left);
-    top = std::floor(top);
-    const int width = static_cast<int>(far - left) + 2, height = static_cast<int>(low - top) + 2;
-    constexpr double fine = 32;  // stb has whole numbers
-    std::vector<stbtt_vertex> vertices;
-    for (const auto& piece : outline.pieces) {
-      const auto whole = [&](const Point& p, stbtt_int16& x, stbtt_int16& y) {
-        const Point at = placed(p);
-        x = static_cast<stbtt_int16>(std::lround((at.x - left) * fine));
-        y = static_cast<stbtt_int16>(std::lround((at.y - top) * fine));
-      };
-      stbtt_vertex vertex = {};
-      vertex.type = static_cast<unsigned char>(piece.kind);
-      whole(piece.to, vertex.x, vertex.y);
-      whole(piece.first, vertex.cx, vertex.cy);
-      whole(piece.second, vertex.cx1, vertex.cy1);
-      vertices.push_back(vertex);
-    }
-    std::vector<unsigned char> shares(static_cast<std::size_t>(width * height));
-    stbtt__bitmap bitmap = {width, height, width, shares.data()};
-    constexpr auto scale = static_cast<float>(1 / fine);
-    stbtt_Rasterize(&bitmap, 0.2f, vertices.data(), static_cast<int>(vertices.size()), scale, scale,
-                    0, 0, 0, 0, 0, nullptr);
-    for (int y = 0; y < height; ++y) {
-      for (int x = 0; x < width; ++x) {
-        const double share = shares[static_cast<std::size_t>(y * width + x)] / 255.0;
-        blend(static_cast<Index>(left) + x, static_cast<Index>(top) + y, share, color);
-      }
+    const double most = 1000;  // pixels of a letter, for stb's 16 bits
+    if (!(last.x - first.x < most && last.y - first.y < most)) return;
+    first = {std::floor(first.x), std::floor(first.y)};
+    const auto width = static_cast<std::size_t>(last.x - first.x) + 2;
+    const auto height = static_cast<std::size_t>(last.y - first.y) + 2;
+    const std::vector<unsigned char> shares = coverage(placed, first, width, height);
+    for (std::size_t i = 0; i < shares.size(); ++i) {
+      blend(static_cast<Index>(first.x) + static_cast<Index>(i % width),
+            static_cast<Index>(first.y) + static_cast<Index>(i / width), shares[i] / 255.0, color);
     }
   }
 
@@ -172,6 +152,32 @@ class PngCanvas {
   }
 
  private:
+  /// How much of each pixel of a box, 0 to 255, lies in an outline.
+  static std::vector<unsigned char> coverage(const Outline& outline, const Point& corner,
+                                             std::size_t width, std::size_t height) {
+    constexpr double fine = 32;  // stb has whole numbers
+    std::vector<stbtt_vertex> vertices;
+    for (const auto& piece : outline.pieces) {
+      const auto whole = [&](const Point& at, stbtt_int16& x, stbtt_int16& y) {
+        x = static_cast<stbtt_int16>(std::lround((at.x - corner.x) * fine));
+        y = static_cast<stbtt_int16>(std::lround((at.y - corner.y) * fine));
+      };
+      stbtt_vertex vertex = {};
+      vertex.type = static_cast<unsigned char>(piece.kind);
+      whole(piece.to, vertex.x, vertex.y);
+      whole(piece.first, vertex.cx, vertex.cy);
+      whole(piece.second, vertex.cx1, vertex.cy1);
+      vertices.push_back(vertex);
+    }
+    std::vector<unsigned char> shares(width * height);
+    stbtt__bitmap bitmap = {static_cast<int>(width), static_cast<int>(height),
+                            static_cast<int>(width), shares.data()};
+    constexpr auto scale = static_cast<float>(1 / fine);
+    stbtt_Rasterize(&bitmap, 0.2f, vertices.data(), static_cast<int>(vertices.size()), scale, scale,
+                    0, 0, 0, 0, 0, nullptr);
+    return shares;
+  }
+
   void blend(Index x, Index y, double share, const Color& color) {
     if (share <= 0 || x < 0 || y < 0 || x >= width_ || y >= height_) return;
     std::uint8_t* pixel = pixels_.data() + (y * width_ + x) * 3;
@@ -224,8 +230,7 @@ class PngWriter {
     const auto width = static_cast<double>(cells.cell_width);
     const auto height = static_cast<double>(cells.cell_height);
     for (Index cell = 0; cell < cells.rows * cells.columns; ++cell) {
-      const Point from{cells.at.x + width * static_cast<double>(cell % cells.columns),
-                       cells.at.y + height * static_cast<double>(cell / cells.columns)};
+      const Point from = cells.corner(cell);
       draw_box(from, {from.x + width, from.y + height}, cells.color(cell));
       if (!cells.hatched) continue;
       if (cells.levels[static_cast<std::size_t>(cell)] != PictureCells::masked) continue;

@@ -107,35 +107,46 @@ HEED_INLINE void check_line_chart(const LineChart& chart) {
   }
 }
 
+/// The ends of both axes around the points that they have a place for.
+struct ChartRange {
+  bool empty = true, whole = true;  // whole: every x is an integer, as steps and positions are
+  double left = 0, right = 1, low = 0, high = 1;
+
+  void add(double x, double y) {
+    whole = whole && x == std::floor(x);
+    left = empty || x < left ? x : left;
+    right = empty || x > right ? x : right;
+    low = empty || y < low ? y : low;
+    high = empty || y > high ? y : high;
+    empty = false;
+  }
+};
+
 HEED_INLINE ChartAxes axes_of(const LineChart& chart, Index x_parts, Index y_parts) {
   check_line_chart(chart);
-  bool first = true, whole = true;  // whole: every x is an integer, as steps and positions are
-  double left = 0, right = 1, low = 0, high = 1;
+  ChartRange range;
+  const auto placed = [](double value, bool log) {
+    return value <= 1e300 && value >= -1e300 && (!log || value > 0);
+  };
   for (const Series& series : chart.series) {
     for (std::size_t i = 0; i < series.x.size(); ++i) {
-      const double x = series.x[i], y = series.y[i];
-      if (!(x >= -1e300 && x <= 1e300 && y >= -1e300 && y <= 1e300)) continue;
-      if ((chart.log_x && x <= 0) || (chart.log_y && y <= 0)) continue;
-      whole = whole && x == std::floor(x);
-      left = first || x < left ? x : left;
-      right = first || x > right ? x : right;
-      low = first || y < low ? y : low;
-      high = first || y > high ? y : high;
-      first = false;
+      if (!placed(series.x[i], chart.log_x) || !placed(series.y[i], chart.log_y)) continue;
+      range.add(series.x[i], series.y[i]);
     }
   }
-  if (whole && !first && right - left < static_cast<double>(x_parts)) {
-    x_parts = std::max<Index>(1, static_cast<Index>(right - left));
+  if (range.whole && !range.empty && range.right - range.left < static_cast<double>(x_parts)) {
+    x_parts = std::max<Index>(1, static_cast<Index>(range.right - range.left));
   }
-  const bool fixed_range = chart.low && chart.high;
-  low = chart.low.value_or(chart.high && low >= *chart.high ? *chart.high - 1 : low);
-  high = chart.high.value_or(high <= low && chart.low ? low + 1 : high);
-  if (first && chart.log_x) left = 0.1;
-  if (first && chart.log_y && !(low > 0)) low = high > 0.1 ? 0.1 : high / 10;
-  return {chart.log_x ? make_log_axis(left, right, x_parts, false)
-                      : make_axis(left, right, x_parts, false),
-          chart.log_y ? make_log_axis(low, high, y_parts, !fixed_range)
-                      : make_axis(low, high, y_parts, !fixed_range)};
+  const bool widen = !(chart.low && chart.high);
+  const bool above = chart.high && range.low >= *chart.high;  // all values are above the high end
+  double low = chart.low.value_or(above ? *chart.high - 1 : range.low);
+  const double high = chart.high.value_or(range.high <= low && chart.low ? low + 1 : range.high);
+  if (range.empty && chart.log_x) range.left = 0.1;
+  if (chart.log_y && !(low > 0)) low = high > 0.1 ? 0.1 : high / 10;
+  return {chart.log_x ? make_log_axis(range.left, range.right, x_parts, false)
+                      : make_axis(range.left, range.right, x_parts, false),
+          chart.log_y ? make_log_axis(low, high, y_parts, widen)
+                      : make_axis(low, high, y_parts, widen)};
 }
 
 HEED_INLINE std::vector<std::vector<ChartPoint>> runs_of(const Series& series,

@@ -88,6 +88,11 @@ struct PictureCells {
   bool hatched = false;                  // masked cells have a stroke
 
   Color color(Index cell) const { return palette[levels[static_cast<std::size_t>(cell)]]; }
+  Point corner(Index cell) const {
+    const Index row = cell / columns, column = cell % columns;
+    return {at.x + static_cast<double>(column * cell_width),
+            at.y + static_cast<double>(row * cell_height)};
+  }
 };
 inline constexpr Color hatch_color{178, 170, 156};
 

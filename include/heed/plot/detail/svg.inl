@@ -189,8 +189,7 @@ class SvgWriter {
     std::string hatches;
     for (Index cell = 0; cell < cells.rows * cells.columns; ++cell) {
       const auto i = static_cast<std::size_t>(cell);
-      const Point corner{cells.at.x + width * static_cast<double>(cell % cells.columns),
-                         cells.at.y + height * static_cast<double>(cell / cells.columns)};
+      const Point corner = cells.corner(cell);
       text_ += "<path d=\"M" + place(corner) + size + "\" fill=\"" + hex(cells.color(cell)) + "\"" +
                (cells.titles.empty() ? "/>\n" : ">" + titled(cells.titles[i]) + "</path>\n");
       if (cells.hatched && cells.levels[i] == PictureCells::masked) {
