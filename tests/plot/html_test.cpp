@@ -106,6 +106,47 @@ TEST(Html, ABrowserShowsThumbnailsEnlargesAndTellsWeights) {
       << told;
 }
 
+TEST(Html, ABrowserDrawsNoTextOverAnother) {
+  // Boxes of the letters as the browser's font draws them, turned as their texts are.
+  const std::string probe = R"(
+    const texts=[...document.querySelectorAll('svg text')];
+    const svg=document.querySelector('svg'),wide=svg.width.baseVal.value,high=svg.height.baseVal.value;
+    const boxes=texts.map(t=>{
+      const b=t.getBBox(),m=t.getCTM(),y=Number(t.getAttribute('y'));
+      const size=parseFloat(getComputedStyle(t).fontSize),top=y-.74*size,bottom=y+.2*size;
+      return [[b.x,top],[b.x+b.width,top],[b.x+b.width,bottom],[b.x,bottom]].map(
+        ([x,y])=>[m.a*x+m.c*y+m.e,m.b*x+m.d*y+m.f]);
+    });
+    const parted=(a,b)=>a.some((p,i)=>{
+      const q=a[(i+1)%4],length=Math.hypot(q[0]-p[0],q[1]-p[1]);
+      return b.every(r=>(q[0]-p[0])*(r[1]-p[1])-(q[1]-p[1])*(r[0]-p[0])<=length/2);
+    });
+    let bad=[];
+    boxes.forEach((a,i)=>{
+      if(a.some(p=>p[0]<0||p[1]<0||p[0]>wide||p[1]>high))bad.push(texts[i].textContent+' is outside');
+      for(let j=0;j<i;++j)if(!parted(a,boxes[j])&&!parted(boxes[j],a))
+        bad.push(texts[i].textContent+' over '+texts[j].textContent);
+    });
+    document.body.innerHTML='<p>'+texts.length+' texts: '+bad.slice(0,9).join(', ')+'.</p>';)";
+  std::vector<Heatmap> heatmaps;
+  for (const Index size : {12, 38, 66, 200}) {
+    std::vector<std::string> labels;
+    for (Index i = 0; i < size; ++i) {
+      labels.push_back(std::vector{"the", "internationalization", "我", "学习", "##s"}[i % 5]);
+    }
+    heatmaps.push_back(heatmap_of(Tensor<float, 2>({size, size}), labels, "我爱学习人工智能"));
+    heatmaps.back().values(0, 0) = 1;
+  }
+  const std::string page = "<!DOCTYPE html><meta charset=\"utf-8\"><body style=\"margin:0\">" +
+                           to_svg(heatmaps) + "<script></script></body>";
+  const std::string shown = shown_by_chromium(page, probe);
+  if (shown.empty()) GTEST_SKIP() << "no chromium";
+  const auto at = shown.find("<p>");
+  ASSERT_NE(at, std::string::npos) << shown.substr(0, 500);
+  EXPECT_NE(shown.find(" texts: .</p>", at), std::string::npos)
+      << shown.substr(at, shown.find("</p>", at) - at);
+}
+
 TEST(Html, AnySizeAndNaN) {
   AttentionPage empty;
   EXPECT_NE(to_html(empty).find("data=''"), std::string::npos);

@@ -227,6 +227,7 @@ TEST_F(PngTest, PicturesInRows) {
   write_png(path_, three, 2);
   EXPECT_EQ(decoded().width, 2 * one.width) << "as large as to_svg's";
   EXPECT_EQ(decoded().height, 2 * one.height);
+  EXPECT_TRUE(to_png(three, 2) == to_png(three, 2)) << "the same bytes each time";
   write_png(path_, three, 3, PngOptions{.scale = 2});
   EXPECT_EQ(decoded().width, 6 * one.width);
   EXPECT_EQ(decoded().height, 2 * one.height);

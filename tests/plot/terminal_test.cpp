@@ -273,6 +273,7 @@ TEST(Terminal, NothingIsWiderThanTheTerminal) {
       for (const ColorDepth color : {ColorDepth::none, ColorDepth::true_color}) {
         Heatmap heatmap = ramp(4, columns);
         heatmap.numbers = true;
+        heatmap.title = "a title that takes more columns than the narrowest of the terminals has";
         heatmap.row_labels = {"a", "bb", "a label that is much too long for a margin", "日本語"};
         std::string text = to_terminal(heatmap, {color, width});
         EXPECT_LE(drawn_width(text), width) << columns << " columns";

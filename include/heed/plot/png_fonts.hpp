@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -56,8 +57,10 @@ struct PngOptions {
   /// They are trusted: a broken file may do harm.
   std::vector<std::string> fonts = {};
   /// Then ask the fonts of the system: DejaVu Sans, Noto Sans, Liberation Sans, Arial, Helvetica,
-  /// and then every other file, by name, in /usr/share/fonts, /usr/local/share/fonts, ~/.fonts,
-  /// ~/.local/share/fonts, /System/Library/Fonts and /Library/Fonts.
+  /// then files with names of Chinese, Japanese and Korean fonts (CJK, wqy, PingFang, …), then
+  /// others by name, at most 40 files in all. They are looked for in /usr/share/fonts,
+  /// /usr/local/share/fonts, ~/.fonts, ~/.local/share/fonts, /System/Library/Fonts and
+  /// /Library/Fonts.
   bool system_fonts = true;
   /// Where not null: gets one line on what could not be drawn well, and nothing if all could be. If
   /// there is no font, ASCII is drawn in coarse letters of pixels; a box is a letter of no font.
@@ -168,6 +171,8 @@ class Fonts {
   }
 
  private:
+  static constexpr std::size_t most_files = 40;  // a letter of no font asks all of them
+
   bool read_next() {
     while (!paths_.empty()) {
       const std::string path = paths_.back();
@@ -206,13 +211,21 @@ class Fonts {
       }
     }
     std::sort(found.begin(), found.end());
+    if (found.size() > most_files) found.resize(most_files);
     for (auto& [rank, path] : found) paths_.push_back(std::move(path));
   }
+  /// Common faces first, then those with Chinese, Japanese and Korean letters.
   static std::size_t rank(const std::string& name) {
     constexpr std::string_view first[] = {"DejaVuSans", "NotoSans-Regular",
                                           "LiberationSans-Regular", "Arial", "Helvetica"};
+    constexpr std::string_view parts[] = {"CJK",      "wqy",   "Fallback", "SourceHan", "PingFang",
+                                          "Hiragino", "uming", "Unifont",  "unifont"};
     const auto at = std::find(std::begin(first), std::end(first), name);
-    return static_cast<std::size_t>(at - std::begin(first));
+    const auto part = std::find_if(std::begin(parts), std::end(parts), [&](std::string_view word) {
+      return name.find(word) != std::string::npos;
+    });
+    if (at != std::end(first)) return static_cast<std::size_t>(at - std::begin(first));
+    return std::size(first) + static_cast<std::size_t>(part - std::begin(parts));
   }
 
   /// A letter of stb_easy_font, whose capitals are 7 of its pixels high.

@@ -153,7 +153,9 @@ class TerminalHeatmap {
       : heatmap_(heatmap), depth_(options.color) {
     check_heatmap(heatmap);
     lay_out(options.width);
-    if (!heatmap_.title.empty()) add(std::string(text_of(heatmap_.title)));
+    if (!heatmap_.title.empty()) {
+      add(fitted(heatmap_.title, std::min(options.width, text_width(heatmap_.title))));
+    }
     column_labels();
     const Index step = half_blocks_ ? 2 : 1;
     for (Index row = 0; row < rows(); row += step) draw_row(row);
