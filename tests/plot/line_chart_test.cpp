@@ -54,6 +54,7 @@ TEST(Axis, PowersOfTen) {
   EXPECT_TRUE(std::isnan(axis.share(-1)));
   EXPECT_EQ(axis.minor_ticks.size(), 3u * 8);
   EXPECT_LE(make_log_axis(1e-300, 1e300, 5, true).ticks.size(), 6u);
+  EXPECT_NEAR(make_log_axis(1e-300, 1e300, 5, true).share(1), 0.5, 1e-12);
   EXPECT_EQ(labels(make_log_axis(2, 5, 5, false)), (Labels{"2", "5"}));
   EXPECT_LT(make_log_axis(3, 3, 5, true).low, 3);
 }

@@ -113,7 +113,8 @@ class PngCanvas {
       }
     }
     const double most = 1000;  // pixels of a letter, for stb's 16 bits
-    if (!(last.x - first.x < most && last.y - first.y < most)) return;
+    const double wide = last.x - first.x, high = last.y - first.y;
+    if (!(wide >= 0 && wide < most && high >= 0 && high < most)) return;
     first = {std::floor(first.x), std::floor(first.y)};
     const auto width = static_cast<std::size_t>(last.x - first.x) + 2;
     const auto height = static_cast<std::size_t>(last.y - first.y) + 2;

@@ -19,7 +19,9 @@ namespace heed::detail {
 HEED_INLINE double Axis::share(double value) const {
   if (!log) return (value - low) / (high - low);
   if (!(value > 0)) return std::numeric_limits<double>::quiet_NaN();
-  return std::log10(value / low) / std::log10(high / low);
+  // Not of quotients, which may be infinite.
+  const double begin = std::log10(low);
+  return (std::log10(value) - begin) / (std::log10(high) - begin);
 }
 
 HEED_INLINE std::string Axis::label(double tick) const {
