@@ -62,11 +62,11 @@ HEED_INLINE std::string base64_of(std::span<const std::uint8_t> bytes) {
 class TinyPng {
  public:
   explicit TinyPng(const PictureCells& cells) {
-    for (const int byte : {137, 80, 78, 71, 13, 10, 26, 10}) add(static_cast<std::uint32_t>(byte));
+    for (const std::uint32_t byte : {137u, 80u, 78u, 71u, 13u, 10u, 26u, 10u}) add(byte);
     begin("IHDR", 13);
     number(static_cast<std::uint32_t>(cells.columns));
     number(static_cast<std::uint32_t>(cells.rows));
-    for (const std::uint32_t byte : {8, 3, 0, 0, 0}) add(byte);  // a palette of 8 bits
+    for (const std::uint32_t byte : {8u, 3u, 0u, 0u, 0u}) add(byte);  // a palette of 8 bits
     end();
     begin("PLTE", 3 * cells.palette.size());
     for (const Color& color : cells.palette) {
