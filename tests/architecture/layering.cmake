@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # A folder includes only what the table of docs/architecture.md allows it, files include one another in
-# no circle, .inl files are included by definitions.hpp and by .inl files, Eigen enters by one header, and what <heed/attention.hpp> pulls in stays cheap to compile.
+# no circle, .inl files are included by definitions.hpp, by .inl files and, as detail/NAME.inl, by NAME.hpp,
+# Eigen enters by one header, and what <heed/attention.hpp> pulls in stays cheap to compile.
 cmake_minimum_required(VERSION 3.24)
 set(costly iostream istream ostream sstream fstream regex functional ranges memory thread mutex atomic
     future condition_variable immintrin.h)
@@ -109,7 +110,8 @@ endif()
 
 foreach(header IN LISTS headers)
   foreach(included IN LISTS ${header}_includes)
-    if(included MATCHES "\\.inl$" AND NOT header MATCHES "\\.inl$|/definitions\\.hpp$")
+    string(REGEX REPLACE "(detail/)?([^/]+)\\.hpp$" "detail/\\2.inl" own "heed/${header}")
+    if(included MATCHES "\\.inl$" AND NOT included STREQUAL own AND NOT header MATCHES "\\.inl$|/definitions\\.hpp$")
       message(SEND_ERROR "${header}: includes <${included}>, which definitions.hpp is for")
     endif()
   endforeach()

@@ -64,7 +64,7 @@ std::string file_with(const std::string& json, std::size_t data) {
 }
 
 std::string verdict(const std::string& file) {
-  return test::error_of([&] { SafetensorsHeader(std::as_bytes(std::span(file)), "x"); });
+  return test::error_of([&] { SafetensorsContents(std::as_bytes(std::span(file)), "x"); });
 }
 
 /// A header with one tensor of 6 bytes.
@@ -75,9 +75,9 @@ TEST(SafetensorsHeader, ReadsEntriesInTheirOrder) {
       R"( {"b":{"dtype":"U8","shape":[2,1],"data_offsets":[2,4]},"__metadata__":{"k":"v"},)"
       R"("a":{"data_offsets":[0,2],"shape":[],"dtype":"F16"},"c":{"dtype":"F32","shape":[0,9],"data_offsets":[4,4]}}  )",
       4);
-  SafetensorsHeader header(std::as_bytes(std::span(file)), "x");
-  EXPECT_EQ(header.metadata(), R"({"k":"v"})");
-  const auto entries = header.take_entries();
+  const SafetensorsContents header(std::as_bytes(std::span(file)), "x");
+  EXPECT_EQ(header.metadata, R"({"k":"v"})");
+  const auto entries = header.entries;
   ASSERT_EQ(entries.size(), 3u);
   EXPECT_EQ(entries[1].name, "a");
   EXPECT_EQ(entries[1].type, ElementType::f16);

@@ -1,22 +1,15 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <cstddef>
-#include <cstdio>
-#include <cstring>
-#include <new>
+#include <initializer_list>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <heed/core/config.hpp>
 #include <heed/core/detail/shared.hpp>
 #include <heed/core/error.hpp>
 
@@ -29,138 +22,36 @@ class FileError : public detail::ErrorAs<std::runtime_error> {
   using ErrorAs::ErrorAs;
 };
 
-/// Throws FileError with a message made of the parts.
-template <class... Parts>
-[[noreturn]] void throw_file_error(const Parts&... parts) {
-  detail::raise(FileError(detail::message(parts...)));
-}
-
 namespace detail {
 
-/// Closes a file descriptor at the end of a scope.
-class OpenFile {
- public:
-  explicit OpenFile(int descriptor) : descriptor_(descriptor) {}
-  OpenFile(OpenFile&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
-  OpenFile& operator=(OpenFile&&) = delete;
-  ~OpenFile() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-  int get() const { return descriptor_; }
-  bool valid() const { return descriptor_ >= 0; }
+[[noreturn]] void throw_file(std::initializer_list<MessagePart> parts);
 
- private:
-  int descriptor_;
-};
-
-inline std::string folder_of(const std::string& path) {
-  const auto slash = path.rfind('/');
-  return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
-}
+/// The folder of a file: "." for a name without slashes.
+std::string folder_of(const std::string& path);
+/// Bytes of a regular file; anything else is a FileError.
+std::size_t size_of(const std::string& path);
 
 /// Consecutive parts of a file.
 using FileParts = std::span<const std::span<const std::byte>>;
 
-/// Creates a new file in the folder of `path`, with the usual permissions of new files; its name
-/// goes to `name`. Returns a descriptor, or a negative number with errno set.
-inline int create_beside(const std::string& path, std::string& name) {
-  for (int attempt = 0; attempt < 1000; ++attempt) {
-    name = path + "." + std::to_string(::getpid()) + "-" + std::to_string(attempt) + ".tmp";
-    const int file = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (file >= 0 || errno != EEXIST) return file;
-  }
-  return -1;
-}
-
-/// Writes the parts in order and flushes them to the disk. Returns the reason for a failure,
-/// otherwise an empty string.
-inline std::string write_and_sync(int descriptor, FileParts parts) {
-  for (std::span<const std::byte> bytes : parts) {
-    while (!bytes.empty()) {
-      const ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
-      if (written < 0 && errno == EINTR) continue;
-      if (written < 0) return std::strerror(errno);
-      bytes = bytes.subspan(static_cast<std::size_t>(written));
-    }
-  }
-  return ::fsync(descriptor) == 0 ? std::string() : std::strerror(errno);
-}
-
-/// Opens a regular file for reading; anything else is refused, without waiting on it.
-inline OpenFile open_regular(const std::string& path) {
-  OpenFile file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
-  if (!file.valid()) throw_file_error(path, ": ", std::strerror(errno));
-  struct stat status {};
-  if (::fstat(file.get(), &status) != 0) throw_file_error(path, ": ", std::strerror(errno));
-  if (!S_ISREG(status.st_mode)) throw_file_error(path, ": not a regular file");
-  return file;
-}
-
-inline std::size_t size_of(const OpenFile& file, const std::string& path) {
-  struct stat status {};
-  if (::fstat(file.get(), &status) != 0) throw_file_error(path, ": ", std::strerror(errno));
-  return static_cast<std::size_t>(status.st_size);
-}
-
-/// Allocates memory for a file. A file may claim any size at no cost to the disk, hence the
-/// FileError.
-inline std::vector<std::byte> room_for(std::size_t size, const std::string& path) {
-  const auto refused = [&](const std::exception&) -> std::vector<std::byte> {
-    throw_file_error(path, ": no memory for its ", size, " bytes");
-  };
-  return handled<std::length_error>(
-      [&] {
-        return handled<std::bad_alloc>([&] { return std::vector<std::byte>(size); }, refused);
-      },
-      refused);
-}
-
 }  // namespace detail
+
+/// Throws FileError with a message made of the parts.
+template <class... Parts>
+[[noreturn]] __attribute__((cold)) void throw_file_error(const Parts&... parts) {
+  detail::throw_file({detail::MessagePart(parts)...});
+}
 
 /// The contents of a regular file; a pipe or a device is refused, without waiting on it. Throws
 /// FileError.
-inline std::vector<std::byte> read_file(const std::string& path) {
-  const detail::OpenFile file = detail::open_regular(path);
-  std::vector<std::byte> bytes = detail::room_for(detail::size_of(file, path), path);
-  std::size_t have = 0;
-  while (have < bytes.size()) {
-    const ssize_t got = ::read(file.get(), bytes.data() + have, bytes.size() - have);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) throw_file_error(path, ": ", std::strerror(errno));
-    if (got == 0) throw_file_error(path, ": ended at byte ", have, " of ", bytes.size());
-    have += static_cast<std::size_t>(got);
-  }
-  return bytes;
-}
+std::vector<std::byte> read_file(const std::string& path);
 
 /// Writes a file completely or not at all: the new file is written beside the old one, flushed to
 /// the disk, then renamed over it, so that a crash at any moment leaves either the old file or the
 /// new one. A replaced file passes on its permissions. Throws FileError.
-inline void write_file_parts(const std::string& path, detail::FileParts parts) {
-  std::string temporary;
-  const detail::OpenFile file(detail::create_beside(path, temporary));
-  if (!file.valid()) throw_file_error(path, ": ", std::strerror(errno));
-  struct stat old {};
-  const bool replaces = ::stat(path.c_str(), &old) == 0;
-  std::string failure = detail::write_and_sync(file.get(), parts);
-  if (failure.empty() && replaces && ::fchmod(file.get(), old.st_mode & 07777) != 0) {
-    failure = std::strerror(errno);
-  }
-  if (failure.empty() && std::rename(temporary.c_str(), path.c_str()) != 0) {
-    failure = std::strerror(errno);
-  }
-  if (!failure.empty()) {
-    ::unlink(temporary.c_str());
-    throw_file_error(path, ": ", failure);
-  }
-  const detail::OpenFile folder(
-      ::open(detail::folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (folder.valid()) ::fsync(folder.get());
-}
+void write_file_parts(const std::string& path, detail::FileParts parts);
 /// The same for one contiguous part.
-inline void write_file(const std::string& path, std::span<const std::byte> bytes) {
-  write_file_parts(path, detail::FileParts(&bytes, 1));
-}
+void write_file(const std::string& path, std::span<const std::byte> bytes);
 
 /// A regular file mapped into memory, read-only, for the lifetime of this object: pages are read
 /// from the disk on first access and shared with other processes that map the file. Replacing the
@@ -171,14 +62,7 @@ class MappedFile {
  public:
   /// Maps nothing.
   MappedFile() = default;
-  explicit MappedFile(const std::string& path) {
-    const detail::OpenFile file = detail::open_regular(path);
-    size_ = detail::size_of(file, path);
-    if (size_ == 0) return;
-    void* address = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.get(), 0);
-    if (address == MAP_FAILED) throw_file_error(path, ": ", std::strerror(errno));
-    data_ = static_cast<const std::byte*>(address);
-  }
+  explicit MappedFile(const std::string& path);
   MappedFile(MappedFile&& other) noexcept
       : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
   MappedFile& operator=(MappedFile&& other) noexcept {
@@ -186,9 +70,7 @@ class MappedFile {
     std::swap(size_, other.size_);
     return *this;
   }
-  ~MappedFile() {
-    if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
-  }
+  ~MappedFile();
 
   std::span<const std::byte> bytes() const { return {data_, size_}; }
 
@@ -201,10 +83,9 @@ class MappedFile {
 /// last one.
 class SharedBytes {
  public:
-  SharedBytes() : SharedBytes(std::vector<std::byte>()) {}
-  explicit SharedBytes(MappedFile file) : owner_(new Owner{std::move(file), {}}) {}
-  explicit SharedBytes(std::vector<std::byte> bytes)
-      : owner_(new Owner{MappedFile(), std::move(bytes)}) {}
+  SharedBytes();
+  explicit SharedBytes(MappedFile file);
+  explicit SharedBytes(std::vector<std::byte> bytes);
 
   std::span<const std::byte> get() const {
     const auto mapped = owner_->file.bytes();
@@ -220,3 +101,7 @@ class SharedBytes {
 };
 
 }  // namespace heed
+
+#if HEED_DEFINITIONS
+#include <heed/io/detail/file.inl>
+#endif

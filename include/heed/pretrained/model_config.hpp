@@ -34,7 +34,7 @@ class ModelConfig {
     json.end();
   }
   static ModelConfig read(const std::string& path) {
-    const std::size_t size = detail::size_of(detail::open_regular(path), path);
+    const std::size_t size = detail::size_of(path);
     if (size > longest_text) {
       throw_file_error(path, ": ", size, " bytes, expected at most ", longest_text);
     }

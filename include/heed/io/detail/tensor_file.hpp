@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <string>
@@ -9,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include <heed/core/config.hpp>
 #include <heed/core/detail/shared.hpp>
 #include <heed/core/function_ref.hpp>
 #include <heed/core/text.hpp>
@@ -19,13 +19,10 @@ namespace heed::detail {
 
 /// The numbers 0 to count − 1, sorted by `less`. One function for everything that files list:
 /// sorting is slow to compile.
-inline std::vector<std::size_t> sorted_order(std::size_t count,
-                                             FunctionRef<bool(std::size_t, std::size_t)> less) {
-  std::vector<std::size_t> order(count);
-  for (std::size_t i = 0; i < count; ++i) order[i] = i;
-  std::sort(order.begin(), order.end(), less);
-  return order;
-}
+std::vector<std::size_t> sorted_order(std::size_t count,
+                                      FunctionRef<bool(std::size_t, std::size_t)> less);
+/// The place of the first number of `order` that is not less than what is looked for.
+std::size_t lower_place(const std::vector<std::size_t>& order, FunctionRef<bool(std::size_t)> less);
 
 /// Finds entries by name in O(log n), without hashing names that a file may choose. `name` is the
 /// member of the entries that holds it, e.g. &GgufTensor::name.
@@ -52,11 +49,10 @@ class NameIndex {
   /// The entry with that name, or null.
   template <class Entry>
   const Entry* find(const std::vector<Entry>& entries, std::string_view wanted) const {
-    const auto found = std::lower_bound(
-        order_.begin(), order_.end(), wanted,
-        [&](std::size_t i, std::string_view text) { return entries[i].*name < text; });
-    const bool there = found != order_.end() && entries[*found].*name == wanted;
-    return there ? &entries[*found] : nullptr;
+    const std::size_t place =
+        lower_place(order_, [&](std::size_t i) { return entries[i].*name < wanted; });
+    const bool there = place < order_.size() && entries[order_[place]].*name == wanted;
+    return there ? &entries[order_[place]] : nullptr;
   }
 
  private:
@@ -103,7 +99,7 @@ class TensorFile {
                        " has rank ", entry.shape().size(), ", expected ", Rank);
     }
     Extents<Rank> extents{};
-    std::copy_n(entry.extents.begin(), Rank, extents.begin());
+    for (std::size_t axis = 0; axis < Rank; ++axis) extents[axis] = entry.extents[axis];
     return extents;
   }
 
@@ -137,10 +133,7 @@ class ProblemList {
   }
 
   Index count() const { return count_; }
-  std::string text() const {
-    if (count_ <= listed) return text_;
-    return message(text_, separator_, "and ", count_ - listed, " more");
-  }
+  std::string text() const;
 
  private:
   static constexpr Index listed = 50;
@@ -151,3 +144,7 @@ class ProblemList {
 };
 
 }  // namespace heed::detail
+
+#if HEED_DEFINITIONS
+#include <heed/io/detail/tensor_file.inl>
+#endif
