@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <memory>
 #include <utility>
 
+#include <heed/core/detail/shared.hpp>
 #include <heed/core/error.hpp>
 #include <heed/masks/intervals.hpp>
 #include <heed/masks/tokens.hpp>
@@ -32,7 +32,7 @@ class Positions {
     for (const Index id : ids) {
       if (id < 0) throw_invalid_argument("Positions: ", id, ", expected 0 or more");
     }
-    ids_ = std::make_shared<const Tensor<Index, 2>>(std::move(ids));
+    ids_ = detail::Shared<Tensor<Index, 2>>(new Tensor<Index, 2>(std::move(ids)));
   }
 
   /// Whether they are columns from a first position on, the same in every row.
@@ -71,7 +71,7 @@ class Positions {
 
  private:
   Index first_ = 0;
-  std::shared_ptr<const Tensor<Index, 2>> ids_;
+  detail::Shared<Tensor<Index, 2>> ids_;
 };
 
 namespace detail {
