@@ -9,3 +9,9 @@
 #include <heed/io/detail/npy.inl>
 #include <heed/io/detail/safetensors.inl>
 #include <heed/io/detail/tensor_file.inl>
+#include <heed/training.hpp>
+#include <heed/training/detail/checkpoint.inl>
+#include <heed/training/detail/gradient_check.inl>
+#include <heed/training/detail/optimizers.inl>
+#include <heed/training/detail/schedule.inl>
+#include <heed/training/detail/train.inl>

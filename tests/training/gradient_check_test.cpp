@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <training/tiny_model.hpp>
 
 namespace heed {

@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <training/tiny_model.hpp>
 #include <vector>
 

@@ -1,22 +1,19 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <algorithm>
-#include <bit>
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <map>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <vector>
 
+#include <heed/core/config.hpp>
 #include <heed/core/random.hpp>
-#include <heed/core/text.hpp>
+#include <heed/io/detail/tensor_file.hpp>
+#include <heed/io/element_type.hpp>
 #include <heed/io/safetensors.hpp>
 #include <heed/layers/parameters.hpp>
 #include <heed/training/train.hpp>
@@ -37,40 +34,16 @@ class ParameterMatch {
     for_each_parameter(
         [&](std::string_view name, auto& parameter) {
           using T = typename std::remove_cvref_t<decltype(parameter)>::value_type;
-          const std::string full = prefix + std::string(name);
-          expected_.insert(full);
-          if (!file_.contains(full)) {
-            return problems_.add("missing: ", full, " ", parameter.extents());
-          }
-          const SafetensorsEntry& entry = file_.entry(full);
           const auto& extents = parameter.extents();
-          const auto shape = entry.shape();
-          if (!std::equal(extents.begin(), extents.end(), shape.begin(), shape.end()) ||
-              entry.type != element_type_of<T>()) {
-            problems_.add("other shape or type: ", full, " is ", name_of(entry.type), " ", shape,
-                          ", expected ", name_of(element_type_of<T>()), " ", extents);
-          }
-          found_.push_back({parameter.data(), file_.bytes(full)});
+          expect(prefix + std::string(name), element_type_of<T>(), extents, parameter.data());
         },
         model);
   }
 
   /// Throws FileError with a list of all differences, if there are any; the first 50 by name.
-  void finish(const std::string& path) {
-    for (const SafetensorsEntry& entry : file_.entries()) {
-      if (!expected_.contains(entry.name)) {
-        problems_.add("not in the model: ", printable(entry.name), " ", entry.shape());
-      }
-    }
-    if (problems_.count() == 0) return;
-    throw_file_error(path, ": does not match the model:\n  ", problems_.text());
-  }
+  void finish(const std::string& path);
   /// Reads every expected parameter. After finish() nothing can fail.
-  void read() const noexcept {
-    for (const Found& found : found_) {
-      if (!found.from.empty()) std::memcpy(found.to, found.from.data(), found.from.size());
-    }
-  }
+  void read() const noexcept;
 
  private:
   struct Found {
@@ -78,8 +51,10 @@ class ParameterMatch {
     std::span<const std::byte> from;
   };
 
+  void expect(const std::string& name, ElementType type, std::span<const Index> extents, void* to);
+
   const Safetensors& file_;
-  std::set<std::string> expected_;
+  std::vector<std::string> expected_;
   std::vector<Found> found_;
   ProblemList problems_{"\n  "};
 };
@@ -109,81 +84,26 @@ void add_parameters(SafetensorsWriter& writer, const std::string& prefix, const 
       model);
 }
 
-/// The most notes of a program in a checkpoint: each takes many times its bytes in the file.
-inline constexpr std::size_t most_notes = 4096;
-
-/// The whole number in a note. Throws FileError.
-template <class Integer>
-Integer noted_number(const std::string& path, const Notes& notes, const std::string& key) {
-  if (!notes.contains(key)) throw_file_error(path, ": no checkpoint: '", key, "' is not noted");
-  const std::string text = notes.at(key);
-  Integer value{};
-  const char* end = text.data() + text.size();
-  const auto [stop, failure] = std::from_chars(text.data(), end, value);
-  if (failure != std::errc() || stop != end || value < 0) {
-    throw_file_error(path, ": no checkpoint: '", key, "' is ", quote(text));
-  }
-  return value;
-}
-
 /// Adds the state of early stopping; the best loss by its bits.
-inline void note_stopping(SafetensorsWriter& writer, const EarlyStoppingState& state) {
-  writer.note("best_loss_bits", std::to_string(std::bit_cast<std::uint64_t>(state.best_loss)));
-  writer.note("best_evaluation", std::to_string(state.best_evaluation));
-  writer.note("evaluations", std::to_string(state.evaluations));
-}
-inline EarlyStoppingState noted_stopping(const std::string& path, const Notes& notes) {
-  const EarlyStoppingState state{
-      std::bit_cast<double>(noted_number<std::uint64_t>(path, notes, "best_loss_bits")),
-      noted_number<Index>(path, notes, "best_evaluation"),
-      noted_number<Index>(path, notes, "evaluations")};
-  if (state.best_evaluation > state.evaluations || state.best_loss != state.best_loss) {
-    throw_file_error(path, ": no checkpoint: evaluation ", state.best_evaluation, " of ",
-                     state.evaluations, " is the best, with a loss of ", state.best_loss);
-  }
-  return state;
-}
+void note_stopping(SafetensorsWriter& writer, const EarlyStoppingState& state);
+EarlyStoppingState noted_stopping(const std::string& path, const Notes& notes);
 
 /// The position of the run and its random numbers.
-inline TrainingState noted_state(const std::string& path, const Notes& notes) {
-  const auto number = [&](const std::string& key) { return noted_number<Index>(path, notes, key); };
-  if (number("heed_checkpoint") != 1) throw_file_error(path, ": a checkpoint of another version");
-  TrainingState state{.step = number("step"), .epoch = number("epoch"), .batch = number("batch")};
-  Random::State random{};
-  for (std::size_t i = 0; i < random.size(); ++i) {
-    random[i] = noted_number<std::uint32_t>(path, notes, "random_" + std::to_string(i));
-  }
-  if (random.back() > 4) throw_file_error(path, ": no checkpoint: 'random_6' is ", random.back());
-  state.random = Random::from_state(random);
-  for (const auto& [key, text] : notes) {
-    if (!key.starts_with("note.")) continue;
-    if (state.notes.size() == most_notes) {
-      throw_file_error(path, ": no checkpoint: more than ", most_notes, " notes");
-    }
-    state.notes[std::string(key.substr(5))] = text;
-  }
-  return state;
-}
+TrainingState noted_state(const std::string& path, const Notes& notes);
+/// The steps of the optimizer.
+Index noted_optimizer_steps(const std::string& path, const Notes& notes);
+/// Adds the position of the run, its random numbers and the program's own notes. Throws FileError
+/// for too many of these.
+void note_state(SafetensorsWriter& writer, const std::string& path, const TrainingState& state,
+                Index optimizer_steps);
 
 template <class Model, class Optimizer>
 void write_checkpoint(const std::string& path, const Model& model, const Optimizer& optimizer,
                       const TrainingState& state, const EarlyStopping<Model>* stopping) {
-  if (state.notes.size() > most_notes) {
-    throw_file_error(path, ": ", state.notes.size(), " notes, at most ", most_notes);
-  }
   SafetensorsWriter writer;
+  note_state(writer, path, state, optimizer.steps());
   add_parameters(writer, "model.", model);
   add_parameters(writer, "optimizer.", optimizer);
-  writer.note("heed_checkpoint", "1");
-  writer.note("optimizer_steps", std::to_string(optimizer.steps()));
-  writer.note("step", std::to_string(state.step));
-  writer.note("epoch", std::to_string(state.epoch));
-  writer.note("batch", std::to_string(state.batch));
-  const Random::State random = state.random.state();
-  for (std::size_t i = 0; i < random.size(); ++i) {
-    writer.note("random_" + std::to_string(i), std::to_string(random[i]));
-  }
-  for (const auto& [key, text] : state.notes) writer.note("note." + key, text);
   if (stopping != nullptr) {
     add_parameters(writer, "stopping.", *stopping);
     note_stopping(writer, stopping->state());
@@ -197,7 +117,7 @@ TrainingState read_checkpoint(const std::string& path, Model& model, Optimizer& 
   const Safetensors file = load_safetensors(path);
   const auto notes = file.metadata();
   TrainingState state = noted_state(path, notes);
-  const auto optimizer_steps = noted_number<Index>(path, notes, "optimizer_steps");
+  const Index optimizer_steps = noted_optimizer_steps(path, notes);
   ParameterMatch match(file);
   match.expect("model.", model);
   match.expect("optimizer.", optimizer);
@@ -261,3 +181,7 @@ TrainingState load_checkpoint(const std::string& path, Model& model, Optimizer& 
 }
 
 }  // namespace heed
+
+#if HEED_DEFINITIONS
+#include <heed/training/detail/checkpoint.inl>
+#endif

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <algorithm>
-#include <cmath>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include <heed/core/config.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/function_ref.hpp>
 #include <heed/core/random.hpp>
@@ -43,44 +42,9 @@ struct GradientCheckReport {
 /// fourth power of the step: correct gradients of a smooth function agree to about 1e-11. Values
 /// are changed and restored. NaN anywhere makes `worst` NaN. Throws ShapeError when the numbers of
 /// values and gradients differ.
-inline GradientCheckReport gradient_check(std::span<const CheckedGradient> tensors,
-                                          FunctionRef<double()> loss,
-                                          const GradientCheckOptions& options = {}) {
-  GradientCheckReport report;
-  double squares = 0, largest = -1;
-  for (const CheckedGradient& tensor : tensors) {
-    if (tensor.values.size() != tensor.gradient.size()) {
-      throw_shape_error("gradient_check: ", tensor.name, " has ", tensor.values.size(),
-                        " values and a gradient of ", tensor.gradient.size());
-    }
-    const auto count = static_cast<Index>(tensor.values.size());
-    const Index tried = options.most > 0 ? std::min(options.most, count) : count;
-    for (Index i = 0; i < tried; ++i) {
-      const auto at = static_cast<std::size_t>(i * count / tried);
-      double& value = tensor.values[at];
-      const double kept = value, h = options.step;
-      const auto moved = [&](double by) {
-        value = kept + by;
-        return loss();
-      };
-      const double outer = moved(2 * h) - moved(-2 * h), inner = moved(h) - moved(-h);
-      value = kept;
-      const double measured = (8 * inner - outer) / (12 * h);
-      const double difference = std::fabs(tensor.gradient[at] - measured);
-      squares += measured * measured;
-      ++report.checked;
-      if (difference <= largest || largest != largest) continue;
-      largest = difference;
-      report.name = tensor.name;
-      report.element = static_cast<Index>(at);
-      report.claimed = tensor.gradient[at];
-      report.measured = measured;
-    }
-  }
-  report.norm = std::sqrt(squares);
-  if (report.checked > 0) report.worst = report.norm == 0 ? largest : largest / report.norm;
-  return report;
-}
+GradientCheckReport gradient_check(std::span<const CheckedGradient> tensors,
+                                   FunctionRef<double()> loss,
+                                   const GradientCheckOptions& options = {});
 
 namespace detail {
 
@@ -134,3 +98,7 @@ GradientCheckReport gradient_check_layer(Layer& layer, Tensor<double, Rank> inpu
 }
 
 }  // namespace heed
+
+#if HEED_DEFINITIONS
+#include <heed/training/detail/gradient_check.inl>
+#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -10,6 +9,7 @@
 #include <tuple>
 #include <vector>
 
+#include <heed/core/config.hpp>
 #include <heed/core/detail/math.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/function_ref.hpp>
@@ -25,16 +25,7 @@ namespace detail {
 /// Calls body(stretch, begin, end) for consecutive ranges of 0 … count - 1, on several threads
 /// where there are more than one. The borders depend on `count` alone, and so do the bits of every
 /// sum.
-inline void for_each_stretch(Index count, FunctionRef<void(Index, Index, Index)> body) {
-  constexpr Index stretch = 16384;
-  const auto one = [&](Index at) { body(at, at * stretch, std::min(count, (at + 1) * stretch)); };
-  const Index stretches = parts_of(count, stretch);
-  if (stretches == 1) {
-    one(0);
-  } else if (stretches > 1) {
-    parallel_for(stretches, one);
-  }
-}
+void for_each_stretch(Index count, FunctionRef<void(Index, Index, Index)> body);
 
 /// Σ x² in double, in an order that depends on `count` alone.
 template <class T>
@@ -150,12 +141,8 @@ PlannedStep plan_step(const char* caller, double learning_rate, const Model& gra
 }
 
 /// Throws InvalidArgument for a setting outside [least, most).
-inline void check_setting(const char* caller, const char* name, double value, double least,
-                          double most = std::numeric_limits<double>::infinity()) {
-  if (value >= least && value < most) return;
-  throw_invalid_argument(caller, ": ", name, " ", value, ", expected ", least, " or more",
-                         most < 2 ? " and below 1" : "");
-}
+void check_setting(const char* caller, const char* name, double value, double least,
+                   double most = std::numeric_limits<double>::infinity());
 
 }  // namespace detail
 
@@ -333,3 +320,7 @@ class AdamW : public Adam<Model> {
 };
 
 }  // namespace heed
+
+#if HEED_DEFINITIONS
+#include <heed/training/detail/optimizers.inl>
+#endif

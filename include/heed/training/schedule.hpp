@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include <heed/core/detail/math.hpp>
+#include <heed/core/config.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
 
@@ -19,37 +19,9 @@ using Schedule = std::function<double(Index step)>;
 namespace detail {
 
 /// cos(π x) for x in [0, 1], the same bits with every math library; within 2 ULP of 1.
-inline double cos_pi(double x) {
-  const bool mirrored = x > 0.5;
-  const double y = mirrored ? 1 - x : x;  // in [0, 1/2], exact
-  constexpr double pi = 3.14159265358979323846;
-  double value = 0;
-  if (y <= 0.25) {
-    const double t = pi * y, square = product(t, t);
-    constexpr double terms[] = {1.0,
-                                -1.0 / 2,
-                                1.0 / 24,
-                                -1.0 / 720,
-                                1.0 / 40320,
-                                -1.0 / 3628800,
-                                1.0 / 479001600,
-                                -1.0 / 87178291200.0,
-                                1.0 / 20922789888000.0};
-    value = polynomial(terms, square);
-  } else {
-    const double t = pi * (0.5 - y), square = product(t, t);
-    constexpr double terms[] = {
-        1.0,          -1.0 / 6,        1.0 / 120,          -1.0 / 5040,
-        1.0 / 362880, -1.0 / 39916800, 1.0 / 6227020800.0, -1.0 / 1307674368000.0};
-    value = product(t, polynomial(terms, square));
-  }
-  return mirrored ? -value : value;
-}
+double cos_pi(double x);
 
-inline void check_steps(const char* what, Index steps, Index least) {
-  if (steps < least)
-    throw_invalid_argument(what, ": ", steps, " steps, expected ", least, " or more");
-}
+void check_steps(const char* what, Index steps, Index least);
 
 }  // namespace detail
 
@@ -71,19 +43,7 @@ struct Cosine {
   bool restarts = false;
   Index growth = 1;
 
-  double operator()(Index step) const {
-    detail::check_steps("Cosine", steps, 1);
-    detail::check_steps("Cosine growth", growth, 1);
-    Index length = steps;
-    if (restarts && growth == 1) step %= length;
-    while (restarts && step >= length) {
-      step -= length;
-      length *= growth;
-    }
-    const double share =
-        step >= length ? 1 : static_cast<double>(step) / static_cast<double>(length);
-    return least + (rate - least) * (1 + detail::cos_pi(share)) / 2;
-  }
+  double operator()(Index step) const;
 };
 
 /// Falls from `rate` to `last` along a straight line over `steps` steps, and stays there.
@@ -92,11 +52,7 @@ struct Linear {
   double last = 0;
   Index steps = 1;
 
-  double operator()(Index step) const {
-    detail::check_steps("Linear", steps, 1);
-    if (step >= steps) return last;
-    return rate + (last - rate) * (static_cast<double>(step) / static_cast<double>(steps));
-  }
+  double operator()(Index step) const;
 };
 
 /// `rate`, multiplied by `factor` after every `every` steps. StepLR of PyTorch.
@@ -105,34 +61,21 @@ struct Steps {
   double factor = 0.1;
   Index every = 1;
 
-  double operator()(Index step) const {
-    detail::check_steps("Steps", every, 1);
-    return rate * detail::whole_power(factor, step / every);
-  }
+  double operator()(Index step) const;
 };
 
 /// Linear warm-up over `steps` steps, then `then` from its own step 0. Step s has (s + 1) / (steps
 /// + 1) of the first rate of `then`, so that no step is lost on a rate of 0. Goyal et al. 2017.
-inline Schedule warm_up(Index steps, Schedule then) {
-  detail::check_steps("warm_up", steps, 0);
-  return [steps, then = std::move(then)](Index step) {
-    if (step >= steps) return then(step - steps);
-    return then(0) * (static_cast<double>(step + 1) / static_cast<double>(steps + 1));
-  };
-}
+Schedule warm_up(Index steps, Schedule then);
 
 /// Schedules one after another as pairs {schedule, number of steps}, each counting from its own
 /// step 0. The last one has no end.
-inline Schedule sequence(std::vector<std::pair<Schedule, Index>> parts) {
-  if (parts.empty()) throw_invalid_argument("sequence: no schedules");
-  for (const auto& part : parts) detail::check_steps("sequence", part.second, 0);
-  return [parts = std::move(parts)](Index step) {
-    std::size_t at = 0;
-    for (; at + 1 < parts.size() && step >= parts[at].second; ++at) step -= parts[at].second;
-    return parts[at].first(step);
-  };
-}
+Schedule sequence(std::vector<std::pair<Schedule, Index>> parts);
 
 }  // namespace schedules
 
 }  // namespace heed
+
+#if HEED_DEFINITIONS
+#include <heed/training/detail/schedule.inl>
+#endif

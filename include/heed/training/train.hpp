@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <algorithm>
 #include <concepts>
 #include <cstdint>
-#include <ctime>
 #include <limits>
-#include <numeric>
 #include <span>
 #include <string>
 #include <tuple>
@@ -14,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include <heed/core/config.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
 #include <heed/core/random.hpp>
@@ -51,37 +49,8 @@ void shuffle(std::vector<T>& values, Random& random) {
 /// last batch may be smaller. A pure function of its arguments, so that an epoch and a batch number
 /// are a position in the data. Throws InvalidArgument for a batch_size below 1 or bucket_batches
 /// below 0.
-inline std::vector<std::vector<Index>> make_batches(std::span<const Index> lengths, Index epoch,
-                                                    const BatchOptions& options = {}) {
-  if (options.batch_size < 1 || options.bucket_batches < 0) {
-    throw_invalid_argument("make_batches: batch_size ", options.batch_size, ", bucket_batches ",
-                           options.bucket_batches, "; expected 1 or more, 0 or more");
-  }
-  std::vector<Index> items(lengths.size());
-  std::iota(items.begin(), items.end(), Index{0});
-  Random random(options.seed, static_cast<std::uint64_t>(epoch));
-  if (options.shuffle) detail::shuffle(items, random);
-  const auto size = static_cast<std::size_t>(options.batch_size);
-  if (options.bucket_batches > 0) {
-    const std::size_t window = size * static_cast<std::size_t>(options.bucket_batches);
-    for (std::size_t begin = 0; begin < items.size(); begin += window) {
-      const auto end = std::min(items.size(), begin + window);
-      std::stable_sort(items.begin() + static_cast<Index>(begin),
-                       items.begin() + static_cast<Index>(end), [&](Index a, Index b) {
-                         return lengths[static_cast<std::size_t>(a)] <
-                                lengths[static_cast<std::size_t>(b)];
-                       });
-    }
-  }
-  std::vector<std::vector<Index>> batches;
-  for (std::size_t begin = 0; begin < items.size(); begin += size) {
-    const auto end = std::min(items.size(), begin + size);
-    batches.emplace_back(items.begin() + static_cast<Index>(begin),
-                         items.begin() + static_cast<Index>(end));
-  }
-  if (options.shuffle && options.bucket_batches > 0) detail::shuffle(batches, random);
-  return batches;
-}
+std::vector<std::vector<Index>> make_batches(std::span<const Index> lengths, Index epoch,
+                                             const BatchOptions& options = {});
 
 /// A batch of sequences, padded to the longest; the target of every token is the token after it.
 struct TokenBatch {
@@ -98,54 +67,12 @@ struct PaddingTokens {
 
 /// A batch of the chosen sequences: a sequence of n + 1 tokens gives n tokens and n targets. Throws
 /// InvalidArgument for an index without a sequence and for an empty sequence.
-inline TokenBatch next_token_batch(std::span<const std::vector<Index>> sequences,
-                                   std::span<const Index> chosen, const PaddingTokens& pad = {}) {
-  TokenBatch batch;
-  Index longest = 0;
-  for (const Index item : chosen) {
-    if (item < 0 || item >= static_cast<Index>(sequences.size())) {
-      throw_invalid_argument("next_token_batch: sequence ", item, " of ", sequences.size());
-    }
-    const auto length = static_cast<Index>(sequences[static_cast<std::size_t>(item)].size()) - 1;
-    if (length < 0) throw_invalid_argument("next_token_batch: sequence ", item, " has no tokens");
-    batch.lengths.push_back(length);
-    longest = std::max(longest, length);
-  }
-  const auto rows = static_cast<Index>(chosen.size());
-  batch.tokens = Tensor<Index, 2>({rows, longest});
-  batch.targets = Tensor<Index, 2>({rows, longest});
-  std::fill(batch.tokens.begin(), batch.tokens.end(), pad.padding);
-  std::fill(batch.targets.begin(), batch.targets.end(), pad.ignored);
-  for (std::size_t row = 0; row < chosen.size(); ++row) {
-    const auto& sequence = sequences[static_cast<std::size_t>(chosen[row])];
-    for (Index i = 0; i < batch.lengths[row]; ++i) {
-      batch.tokens(row, i) = sequence[static_cast<std::size_t>(i)];
-      batch.targets(row, i) = sequence[static_cast<std::size_t>(i + 1)];
-    }
-  }
-  return batch;
-}
+TokenBatch next_token_batch(std::span<const std::vector<Index>> sequences,
+                            std::span<const Index> chosen, const PaddingTokens& pad = {});
 
 /// `count` windows of `length` tokens, with their targets, from random places of a text. Throws
 /// InvalidArgument when the text has fewer than `length` + 1 tokens.
-inline TokenBatch random_windows(std::span<const Index> text, Index count, Index length,
-                                 Random& random) {
-  const Index places = static_cast<Index>(text.size()) - length;
-  if (count < 0 || length < 1 || places < 1) {
-    throw_invalid_argument("random_windows: ", count, " stretches of ", length, " + 1 tokens from ",
-                           text.size());
-  }
-  TokenBatch batch{Tensor<Index, 2>({count, length}), Tensor<Index, 2>({count, length}),
-                   std::vector<Index>(static_cast<std::size_t>(count), length)};
-  for (Index row = 0; row < count; ++row) {
-    const Index begin = random.integer(places);
-    for (Index i = 0; i < length; ++i) {
-      batch.tokens(row, i) = text[static_cast<std::size_t>(begin + i)];
-      batch.targets(row, i) = text[static_cast<std::size_t>(begin + i + 1)];
-    }
-  }
-  return batch;
-}
+TokenBatch random_windows(std::span<const Index> text, Index count, Index length, Random& random);
 
 /// Options of EarlyStopping.
 struct EarlyStoppingOptions {
@@ -239,11 +166,7 @@ namespace detail {
 
 /// Seconds of a clock that only goes forward. Not <chrono>: that is a tenth of what heed.hpp takes
 /// to compile.
-inline double seconds_now() {
-  std::timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
+double seconds_now();
 
 }  // namespace detail
 
@@ -287,3 +210,7 @@ Index train(Model& model, Optimizer& optimizer, const TrainOptions& options, Com
 }
 
 }  // namespace heed
+
+#if HEED_DEFINITIONS
+#include <heed/training/detail/train.inl>
+#endif
