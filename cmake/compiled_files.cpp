@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The definitions behind heed::compiled that are no kernels. Included by name, since
 // HEED_COMPILED_SOURCE would compile the kernels a second time.
+#include <heed/generation.hpp>
+#include <heed/generation/detail/beam_search.inl>
+#include <heed/generation/detail/generate.inl>
+#include <heed/generation/detail/sampler.inl>
 #include <heed/io.hpp>
 #include <heed/io/detail/element_type.inl>
 #include <heed/io/detail/file.inl>

@@ -2,14 +2,13 @@
 #pragma once
 
 #include <algorithm>
-#include <limits>
 #include <span>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
-#include <heed/core/detail/math.hpp>
+#include <heed/core/config.hpp>
 #include <heed/core/error.hpp>
-#include <heed/tensor/rows.hpp>
 #include <heed/tensor/tensor.hpp>
 
 namespace heed {
@@ -39,60 +38,23 @@ struct BeamStep {
   double log_probability = 0;
 };
 
-inline double beam_score(double log_probability, Index length, double penalty) {
-  return log_probability / detail::exp(penalty * detail::log(static_cast<double>(length)));
-}
+double beam_score(double log_probability, Index length, double penalty);
 
-/// Throws InvalidArgument for logits of NaN or +inf, and for a row without any possible token.
-template <class LogProbabilities>
-void check_beam_row(const LogProbabilities& row) {
-  bool any = false;
-  for (Index token = 0; token < row.extent(0); ++token) {
-    if (row(token) != row(token)) throw_invalid_argument("beam_search: a logit is NaN or +inf");
-    any = any || row(token) > -std::numeric_limits<double>::infinity();
-  }
-  if (!any) throw_invalid_argument("beam_search: no token can follow");
-}
-
-/// The best continuations of all beams; equal ones by beam, then by token.
+/// Throws InvalidArgument for an invalid option.
+void check_beam_options(const BeamOptions& options);
+/// The best continuations of all beams; equal ones by beam, then by token. Throws InvalidArgument
+/// for logits of NaN or +inf, and for a row without any possible token.
+std::vector<BeamStep> best_steps(const std::vector<Beam>& beams, Tensor<double, 2> logits,
+                                 Index most);
 template <class Logits>
 std::vector<BeamStep> best_steps(const std::vector<Beam>& beams, const Logits& logits, Index most) {
-  if (logits.extent(0) != static_cast<Index>(beams.size())) {
-    throw_shape_error("beam_search: logits of ", logits.extent(0), " sequences, expected ",
-                      beams.size());
-  }
   Tensor<double, 2> values({logits.extent(0), logits.extent(1)});
   for (Index row = 0; row < logits.extent(0); ++row) {
-    for (Index i = 0; i < logits.extent(1); ++i)
+    for (Index i = 0; i < logits.extent(1); ++i) {
       values(row, i) = static_cast<double>(logits(row, i));
-  }
-  log_softmax(values, values);
-  std::vector<BeamStep> steps;
-  for (Index row = 0; row < values.extent(0); ++row) {
-    check_beam_row(values.view().select(0, row));
-    for (Index token = 0; token < values.extent(1); ++token) {
-      const double own = values(row, token);
-      if (own == -std::numeric_limits<double>::infinity()) continue;
-      steps.push_back({row, token, beams[static_cast<std::size_t>(row)].log_probability + own});
     }
   }
-  const auto better = [](const BeamStep& a, const BeamStep& b) {
-    if (a.log_probability != b.log_probability) return a.log_probability > b.log_probability;
-    return a.parent != b.parent ? a.parent < b.parent : a.token < b.token;
-  };
-  const Index kept = std::min(most, static_cast<Index>(steps.size()));
-  std::partial_sort(steps.begin(), steps.begin() + kept, steps.end(), better);
-  steps.resize(static_cast<std::size_t>(kept));
-  return steps;
-}
-
-inline void check_beam_options(const BeamOptions& options) {
-  if (options.width < 1 || options.max_tokens < 1 || options.results < 1 ||
-      !(options.length_penalty >= 0 && options.length_penalty <= 100)) {
-    throw_invalid_argument("beam_search: width ", options.width, ", max_tokens ",
-                           options.max_tokens, ", results ", options.results, ", length_penalty ",
-                           options.length_penalty, "; expected 1 or more, and 0 to 100");
-  }
+  return best_steps(beams, std::move(values), most);
 }
 
 }  // namespace detail
@@ -183,3 +145,7 @@ std::vector<Beam> beam_search(AnySession& session, std::span<const Index> prompt
 }
 
 }  // namespace heed
+
+#if HEED_DEFINITIONS
+#include <heed/generation/detail/beam_search.inl>
+#endif

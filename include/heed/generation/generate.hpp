@@ -20,28 +20,11 @@ namespace heed {
 class StopStrings {
  public:
   /// Throws InvalidArgument for an empty string.
-  explicit StopStrings(std::vector<std::string> strings) : strings_(std::move(strings)) {
-    for (const std::string& string : strings_) {
-      if (string.empty())
-        throw_invalid_argument("StopStrings: an empty string would end every text");
-    }
-  }
+  explicit StopStrings(std::vector<std::string> strings);
 
   /// Appends the next piece and returns the text that can be shown now: it lies before any stop
   /// string and cannot be part of one.
-  std::string feed(std::string_view piece) {
-    if (stopped_) return {};
-    held_ += piece;
-    std::size_t stop = std::string::npos;
-    for (const std::string& string : strings_) stop = std::min(stop, held_.find(string));
-    stopped_ = stop != std::string::npos;
-    if (stopped_) return std::exchange(held_, {}).substr(0, stop);
-    std::size_t open = 0;
-    for (const std::string& string : strings_) open = std::max(open, open_end(string));
-    std::string shown = held_.substr(0, held_.size() - open);
-    held_.erase(0, shown.size());
-    return shown;
-  }
+  std::string feed(std::string_view piece);
 
   /// Whether a stop string was found.
   bool stopped() const { return stopped_; }
@@ -50,12 +33,7 @@ class StopStrings {
 
  private:
   /// The number of bytes at the end of the held text that may begin `string`.
-  std::size_t open_end(std::string_view string) const {
-    for (std::size_t length = std::min(string.size() - 1, held_.size()); length > 0; --length) {
-      if (std::string_view(held_).ends_with(string.substr(0, length))) return length;
-    }
-    return 0;
-  }
+  std::size_t open_end(std::string_view string) const;
 
   std::vector<std::string> strings_;
   std::string held_;
@@ -128,3 +106,7 @@ Generation generate(Step&& step, std::span<const Index> prompt, const Sampler& s
 }
 
 }  // namespace heed
+
+#if HEED_DEFINITIONS
+#include <heed/generation/detail/generate.inl>
+#endif
