@@ -6,6 +6,8 @@
 #include <heed/attention/weights.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/parallel.hpp>
+#include <heed/core/random.hpp>
+#include <heed/core/text.hpp>
 #include <heed/kernels/attention_kernels.hpp>
 #include <heed/kernels/isa.hpp>
 #include <heed/kernels/product_kernels.hpp>

@@ -5,13 +5,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include <heed/core/config.hpp>
 #include <heed/core/error.hpp>
 
 namespace heed {
@@ -63,60 +63,19 @@ inline void append_utf8(std::string& text, char32_t code) {
 }
 
 /// Whether the whole text is well-formed UTF-8.
-inline bool is_utf8(std::string_view text) {
-  for (std::size_t at = 0; at < text.size();) {
-    const Utf8Character next = decode_utf8(text, at);
-    if (!next.valid) return false;
-    at += next.size;
-  }
-  return true;
-}
+bool is_utf8(std::string_view text);
 
 /// The number of leading bytes of `text` that can be shown now: all but a truncated last character
 /// that may still be completed, as when text arrives token by token.
-inline std::size_t complete_utf8(std::string_view text) {
-  for (std::size_t back = 1; back <= 3 && back <= text.size(); ++back) {
-    const auto lead = static_cast<unsigned char>(text[text.size() - back]);
-    if ((lead & 0xc0) == 0x80) continue;
-    const std::size_t needs = lead < 0xc2 || lead > 0xf4 ? 1
-                              : lead < 0xe0              ? 2
-                              : lead < 0xf0              ? 3
-                                                         : 4;
-    return needs > back ? text.size() - back : text.size();
-  }
-  return text.size();
-}
+std::size_t complete_utf8(std::string_view text);
 
 /// Untrusted text as one line that is safe to show: control characters, marks that change the
 /// direction of writing and bytes that are not UTF-8 become `\x0a` for each byte; at most about
 /// `longest` bytes, then "…".
-inline std::string printable(std::string_view text, std::size_t longest = 80) {
-  const auto unsafe = [](char32_t code) {
-    return code < 0x20 || (code >= 0x7f && code < 0xa0) || (code >= 0x200b && code <= 0x200f) ||
-           (code >= 0x2028 && code <= 0x202e) || (code >= 0x2060 && code <= 0x206f) ||
-           code == 0xfeff;
-  };
-  std::string shown;
-  for (std::size_t at = 0; at < text.size();) {
-    const Utf8Character next = decode_utf8(text, at);
-    if (shown.size() + next.size > longest) return shown + "…";
-    const std::string_view bytes = text.substr(at, next.size);
-    at += next.size;
-    if (next.valid && !unsafe(next.code)) {
-      shown += bytes;
-      continue;
-    }
-    for (const char byte : bytes) {
-      constexpr std::string_view digits = "0123456789abcdef";
-      const auto value = static_cast<unsigned char>(byte);
-      shown += {'\\', 'x', digits[value >> 4], digits[value & 15]};
-    }
-  }
-  return shown;
-}
+std::string printable(std::string_view text, std::size_t longest = 80);
 
 /// The same in single quotation marks, for names in messages.
-inline std::string quote(std::string_view text) { return "'" + printable(text) + "'"; }
+std::string quote(std::string_view text);
 
 namespace detail {
 
@@ -152,7 +111,7 @@ class TextList {
   using Iterator = detail::ListIterator<TextList>;
 
   TextList() = default;
-  TextList(std::initializer_list<std::string_view> texts) { append(texts); }
+  TextList(std::initializer_list<std::string_view> texts);
   /// From a container of std::string, std::string_view or const char*.
   template <class Texts>
   requires requires(const Texts& texts) {
@@ -162,17 +121,8 @@ class TextList {
   TextList(const Texts& texts) { append(texts); }
 
   /// Reserves memory for `count` texts of `characters` characters in total.
-  void reserve(std::size_t count, std::size_t characters) {
-    ends_.reserve(count);
-    characters_.reserve(characters);
-  }
-  void push_back(std::string_view text) {
-    if (text.size() > UINT32_MAX - characters_.size()) {
-      throw_invalid_argument("TextList: more than 4 GiB of characters");
-    }
-    characters_ += text;
-    ends_.push_back(static_cast<std::uint32_t>(characters_.size()));
-  }
+  void reserve(std::size_t count, std::size_t characters);
+  void push_back(std::string_view text);
   void emplace_back(std::string_view text) { push_back(text); }
 
   std::size_t size() const { return ends_.size(); }
@@ -203,3 +153,7 @@ class TextList {
 };
 
 }  // namespace heed
+
+#if HEED_DEFINITIONS
+#include <heed/core/detail/text.inl>
+#endif
