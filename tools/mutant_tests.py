@@ -90,9 +90,11 @@ class Build:
         put(self.work / "listener.cpp", LISTENER)
         self.precompile()
         with_mutant = ["-include", self.work / "mutant.hpp", "-c"]
-        if not (self.work / "compiled.o").exists():
-            self.until_it_compiles("cmake/compiled.cpp", "-O2", "-DHEED_COMPILED", *with_mutant,
-                                   ROOT / "cmake/compiled.cpp", "-o", self.work / "compiled.o")
+        for source in sorted((ROOT / "cmake").glob("compiled*.cpp")):
+            target = self.work / f"{source.stem}.o"
+            if not target.exists():
+                self.until_it_compiles(f"cmake/{source.name}", "-O2", "-DHEED_COMPILED", *with_mutant, source, "-o",
+                                       target)
         self.until_it_compiles("the listener", "-O1", *with_mutant, self.work / "listener.cpp", "-o",
                                self.work / "listener.o")
         self.precompile()
@@ -167,7 +169,7 @@ class Build:
 
     def link(self, folder, objects):
         exe = self.work / f"test_{folder}"
-        objects = [*objects, self.work / "compiled.o", self.work / "listener.o"]
+        objects = [*objects, *sorted(self.work.glob("compiled*.o")), self.work / "listener.o"]
         if not exe.exists() or exe.stat().st_mtime < max(o.stat().st_mtime for o in objects):
             subprocess.run(["g++", *map(str, objects), "-o", str(exe), "-lgtest", "-lpthread"], check=True)
             print(f"{time.strftime('%H:%M:%S')} built {exe.name}", flush=True)
