@@ -13,6 +13,13 @@
 #include <heed/io/detail/npy.inl>
 #include <heed/io/detail/safetensors.inl>
 #include <heed/io/detail/tensor_file.inl>
+#include <heed/text.hpp>
+#include <heed/text/detail/byte_pair_encoding.inl>
+#include <heed/text/detail/load_tokenizer.inl>
+#include <heed/text/detail/tokenizer.inl>
+#include <heed/text/detail/unicode.inl>
+#include <heed/text/detail/vocabulary.inl>
+#include <heed/text/detail/word_piece.inl>
 #include <heed/training.hpp>
 #include <heed/training/detail/checkpoint.inl>
 #include <heed/training/detail/gradient_check.inl>

@@ -100,7 +100,7 @@ namespace {
 
 std::vector<std::string> pieces(std::string_view text, PreTokenizer kind = PreTokenizer::gpt2) {
   std::vector<std::string> result;
-  for_each_task(text, kind, [&](std::string_view piece) { result.emplace_back(piece); });
+  for_each_piece(text, kind, [&](std::string_view piece) { result.emplace_back(piece); });
   return result;
 }
 using Pieces = std::vector<std::string>;

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include <heed/core/text.hpp>
+#include <heed/text/detail/packed_numbers.hpp>
 #include <heed/text/detail/unicode_tables.hpp>
 
 namespace heed::detail {
@@ -20,7 +21,7 @@ TEST(UnicodeTables, HoldDigitsOfTheirNumbersAndEndWithOne) {
     EXPECT_EQ(
         table.find_first_not_of("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz+-"),
         std::string_view::npos);
-    unicode::detail::PackedNumbers numbers(table);
+    PackedNumbers numbers(table);
     std::size_t count = 0;
     for (; numbers.more(); ++count) numbers.next();
     EXPECT_GT(count, 500u);
@@ -29,7 +30,7 @@ TEST(UnicodeTables, HoldDigitsOfTheirNumbersAndEndWithOne) {
 
 TEST(UnicodeTables, RunsLieInsideUnicode) {
   char32_t first = 0;
-  for (unicode::detail::PackedNumbers numbers(packed_character_classes); numbers.more();) {
+  for (PackedNumbers numbers(packed_character_classes); numbers.more();) {
     first += numbers.next();
     EXPECT_LT(numbers.next(), 128u);
   }

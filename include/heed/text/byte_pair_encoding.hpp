@@ -1,23 +1,19 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <queue>
 #include <span>
 #include <string>
 #include <string_view>
-#include <tuple>
-#include <utility>
 #include <vector>
 
-#include <heed/core/error.hpp>
+#include <heed/core/config.hpp>
+#include <heed/core/function_ref.hpp>
 #include <heed/core/index.hpp>
 #include <heed/core/text.hpp>
-#include <heed/text/unicode.hpp>
 #include <heed/text/vocabulary.hpp>
 
 namespace heed {
@@ -28,33 +24,11 @@ namespace detail {
 /// bytes stand for themselves, the others, in order, for U+0100 and up (a space is "Ġ").
 class ByteLetters {
  public:
-  ByteLetters() {
-    bytes_.fill(-1);
-    char32_t next = 0x100;
-    for (char32_t byte = 0; byte < 256; ++byte) {
-      const bool prints = (byte > ' ' && byte <= '~') || (byte >= 0xa1 && byte != 0xad);
-      letters_[byte] = prints ? byte : next++;
-      bytes_[letters_[byte]] = static_cast<std::int16_t>(byte);
-    }
-  }
+  ByteLetters();
 
-  std::string write(std::string_view bytes) const {
-    std::string letters;
-    for (const char byte : bytes) append_utf8(letters, letters_[static_cast<unsigned char>(byte)]);
-    return letters;
-  }
+  std::string write(std::string_view bytes) const;
   /// The bytes of a text in these letters; nothing if it has any other letter.
-  std::optional<std::string> read(std::string_view letters) const {
-    std::string bytes;
-    bytes.reserve(letters.size());  // growing step by step would take three times as much
-    for (std::size_t at = 0; at < letters.size();) {
-      const Utf8Character next = decode_utf8(letters, at);
-      if (!next.valid || next.code >= bytes_.size() || bytes_[next.code] < 0) return std::nullopt;
-      bytes += static_cast<char>(bytes_[next.code]);
-      at += next.size;
-    }
-    return bytes;
-  }
+  std::optional<std::string> read(std::string_view letters) const;
 
  private:
   std::array<char32_t, 256> letters_;
@@ -72,92 +46,16 @@ class PairMerger {
  public:
   PairMerger() = default;
   /// Merges by rank, of tokens 0 to `vocabulary` − 1. Throws InvalidArgument for a duplicate pair.
-  PairMerger(const std::vector<PairMerge>& merges, Index vocabulary)
-      : begins_(static_cast<std::size_t>(vocabulary) + 1) {
-    if (merges.size() > 0x7fffffff) throw_invalid_argument("merges: too many");
-    for (const PairMerge& merge : merges) ++begins_[static_cast<std::size_t>(merge.left) + 1];
-    for (std::size_t i = 1; i < begins_.size(); ++i) begins_[i] += begins_[i - 1];
-    merges_.resize(merges.size());
-    std::vector<std::uint32_t> at(begins_);
-    for (std::size_t rank = 0; rank < merges.size(); ++rank) {
-      const PairMerge& merge = merges[rank];
-      merges_[at[static_cast<std::size_t>(merge.left)]++] = {
-          merge.right, static_cast<std::int32_t>(rank), merge.result};
-    }
-    for (std::size_t left = 0; left + 1 < begins_.size(); ++left) {
-      const auto first = merges_.begin() + static_cast<Index>(begins_[left]);
-      const auto last = merges_.begin() + static_cast<Index>(begins_[left + 1]);
-      std::sort(first, last, [](const Entry& a, const Entry& b) { return a.right < b.right; });
-      const auto twice = std::adjacent_find(
-          first, last, [](const Entry& a, const Entry& b) { return a.right == b.right; });
-      if (twice != last)
-        throw_invalid_argument("merges: ", std::max(twice->rank, (twice + 1)->rank),
-                               " again merges tokens ", left, " and ", twice->right);
-    }
-  }
+  PairMerger(const std::vector<PairMerge>& merges, Index vocabulary);
 
   /// Merges the tokens of a piece in place.
-  void merge(std::vector<std::int32_t>& tokens) const {
-    std::vector<Symbol> symbols(tokens.size());
-    std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> queue;
-    const auto size = static_cast<std::int32_t>(tokens.size());
-    for (std::int32_t i = 0; i < size; ++i) {
-      const auto at = static_cast<std::size_t>(i);
-      symbols[at] = {tokens[at], i - 1, i + 1 < size ? i + 1 : -1};
-    }
-    for (std::int32_t i = 0; i + 1 < size; ++i) consider(symbols, i, queue);
-    while (!queue.empty()) {
-      const Candidate best = queue.top();
-      queue.pop();
-      Symbol& left = symbols[static_cast<std::size_t>(best.at)];
-      if (left.token != best.left || left.next < 0) continue;  // one of the two is gone
-      Symbol& right = symbols[static_cast<std::size_t>(left.next)];
-      if (right.token != best.right) continue;
-      left.token = best.result;
-      right.token = -1;
-      left.next = right.next;
-      if (left.next >= 0) symbols[static_cast<std::size_t>(left.next)].previous = best.at;
-      consider(symbols, left.previous, queue);
-      consider(symbols, best.at, queue);
-    }
-    std::size_t count = 0;
-    for (const Symbol& symbol : symbols) {
-      if (symbol.token >= 0) tokens[count++] = symbol.token;
-    }
-    tokens.resize(count);
-  }
+  void merge(std::vector<std::int32_t>& tokens) const;
 
  private:
   struct Entry {
     std::int32_t right, rank, result;
   };
-  struct Symbol {
-    std::int32_t token, previous, next;
-  };
-  struct Candidate {
-    std::int32_t rank, at, left, right, result;
-    bool operator>(const Candidate& other) const {
-      return std::tie(rank, at) > std::tie(other.rank, other.at);
-    }
-  };
-  using Queue = std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>>;
-
-  /// Queues the merge of the symbol at `at` with the next one, if the two have a merge.
-  void consider(const std::vector<Symbol>& symbols, std::int32_t at, Queue& queue) const {
-    if (at < 0) return;
-    const Symbol& left = symbols[static_cast<std::size_t>(at)];
-    if (left.next < 0) return;
-    const std::int32_t right = symbols[static_cast<std::size_t>(left.next)].token;
-    const auto first =
-        merges_.begin() + static_cast<Index>(begins_[static_cast<std::size_t>(left.token)]);
-    const auto last =
-        merges_.begin() + static_cast<Index>(begins_[static_cast<std::size_t>(left.token) + 1]);
-    const auto found = std::lower_bound(
-        first, last, right,
-        [](const Entry& entry, std::int32_t wanted) { return entry.right < wanted; });
-    if (found == last || found->right != right) return;
-    queue.push({found->rank, at, left.token, right, found->result});
-  }
+  struct Work;
 
   std::vector<std::uint32_t> begins_;  // of each left token's merges
   std::vector<Entry> merges_;          // by left token, then right
@@ -171,89 +69,9 @@ enum class PreTokenizer {
   smollm  // every digit alone, the text between digits as gpt2
 };
 
-namespace detail {
-
-/// Cuts text like the regular expression of GPT-2,
-///   's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
-/// Radford et al., Language models are unsupervised multitask learners, 2019.
-class Gpt2Pieces {
- public:
-  explicit Gpt2Pieces(std::string_view text) : text_(text) {}
-
-  /// The next piece, empty at the end.
-  std::string_view next() {
-    const std::size_t begin = at_;
-    if (begin < text_.size()) at_ = contiguous_end(begin);
-    return text_.substr(begin, at_ - begin);
-  }
-
- private:
-  enum class Kind { letter, number, space, other };
-
-  struct Next {
-    Kind kind;
-    std::size_t end;
-  };
-  Next look(std::size_t at) const {
-    const Utf8Character character = decode_utf8(text_, at);
-    const auto classes = unicode::classes_of(character.code);
-    const Kind kind = classes.letter()   ? Kind::letter
-                      : classes.number() ? Kind::number
-                      : classes.space()  ? Kind::space
-                                         : Kind::other;
-    return {kind, at + character.size};
-  }
-
-  std::size_t contiguous_end(std::size_t begin) const {
-    if (text_[begin] == '\'') {
-      for (const std::string_view ending : {"'s", "'t", "'re", "'ve", "'m", "'ll", "'d"}) {
-        if (text_.substr(begin, ending.size()) == ending) return begin + ending.size();
-      }
-    }
-    std::size_t first = begin;
-    if (text_[begin] == ' ' && begin + 1 < text_.size() && look(begin + 1).kind != Kind::space) {
-      ++first;
-    }
-    const Kind kind = look(first).kind;
-    std::size_t end = first, last = first;  // of the run, and where its last character begins
-    while (end < text_.size()) {
-      const Next next = look(end);
-      if (next.kind != kind) break;
-      last = end;
-      end = next.end;
-    }
-    // A run of white space leaves its last character to the following piece.
-    const bool leaves = kind == Kind::space && end < text_.size() && last > first;
-    return leaves ? last : end;
-  }
-
-  std::string_view text_;
-  std::size_t at_ = 0;
-};
-
-}  // namespace detail
-
 /// Calls visit(piece) for the pieces of a text in order; joined they are the text again.
-template <class Visit>
-void for_each_task(std::string_view text, PreTokenizer kind, const Visit& visit) {
-  const auto cut = [&](std::string_view part) {
-    detail::Gpt2Pieces pieces(part);
-    for (auto piece = pieces.next(); !piece.empty(); piece = pieces.next()) visit(piece);
-  };
-  if (kind == PreTokenizer::gpt2) return cut(text);
-  std::size_t begin = 0;
-  for (std::size_t at = 0; at < text.size();) {
-    const Utf8Character character = decode_utf8(text, at);
-    const std::size_t end = at + character.size;
-    if (unicode::classes_of(character.code).digit()) {
-      cut(text.substr(begin, at - begin));
-      visit(text.substr(at, character.size));
-      begin = end;
-    }
-    at = end;
-  }
-  cut(text.substr(begin));
-}
+void for_each_piece(std::string_view text, PreTokenizer kind,
+                    FunctionRef<void(std::string_view)> visit);
 
 /// The parts of a byte-level byte-pair encoding, as tokenizer files store them.
 struct BytePairVocabulary {
@@ -270,19 +88,7 @@ struct BytePairVocabulary {
 class BytePairEncoding {
  public:
   /// Throws InvalidArgument for a merge of unknown tokens and for duplicates.
-  explicit BytePairEncoding(BytePairVocabulary source) : pre_tokenizer_(source.pre_tokenizer) {
-    const Vocabulary vocabulary(std::move(source.tokens));
-    const detail::ByteLetters letters;
-    for (std::size_t byte = 0; byte < bytes_.size(); ++byte) {
-      const auto value = static_cast<char>(byte);
-      bytes_[byte] = static_cast<std::int32_t>(vocabulary.find(letters.write({&value, 1})));
-    }
-    // Each source is freed before the next is read: a file of many short texts must not take many
-    // times its size.
-    read_merges(std::move(source.merges), vocabulary);
-    read_special(std::move(source.special), vocabulary);
-    read_texts(vocabulary.texts());
-  }
+  explicit BytePairEncoding(BytePairVocabulary source);
 
   Index vocab_size() const { return static_cast<Index>(texts_.size()); }
   /// Whether the vocabulary has a token for this single byte.
@@ -292,82 +98,19 @@ class BytePairEncoding {
   bool is_special(Index token) const { return special_.contains(token); }
 
   std::vector<Index> encode(std::string_view text,
-                            SpecialTokens special = SpecialTokens::as_text) const {
-    std::vector<Index> tokens;
-    const auto plain = [&](std::string_view part) {
-      for_each_task(part, pre_tokenizer_,
-                    [&](std::string_view piece) { encode_piece(piece, tokens); });
-    };
-    if (special == SpecialTokens::as_text) {
-      plain(text);
-    } else {
-      special_.split(texts_, text, plain, [&](Index token) { tokens.push_back(token); });
-    }
-    return tokens;
-  }
-  std::string decode(std::span<const Index> tokens) const {
-    std::string result;
-    for (const Index token : tokens) result += text_of(token);
-    return result;
-  }
+                            SpecialTokens special = SpecialTokens::as_text) const;
+  std::string decode(std::span<const Index> tokens) const;
 
  private:
-  std::string_view text_of(Index token) const {
-    if (token < 0 || token >= vocab_size()) {
-      throw_invalid_argument("token ", token, " of ", vocab_size());
-    }
-    return texts_[static_cast<std::size_t>(token)];
-  }
+  std::string_view text_of(Index token) const;
 
-  void encode_piece(std::string_view piece, std::vector<Index>& tokens) const {
-    if (piece.size() > 0x7fffffff)
-      throw_invalid_argument("encode: a piece of ", piece.size(), " bytes");
-    std::vector<std::int32_t> symbols;
-    symbols.reserve(piece.size());
-    for (const char byte : piece) {
-      const std::int32_t token = bytes_[static_cast<unsigned char>(byte)];
-      if (token >= 0) symbols.push_back(token);
-    }
-    merger_.merge(symbols);
-    tokens.insert(tokens.end(), symbols.begin(), symbols.end());
-  }
+  void encode_piece(std::string_view piece, std::vector<Index>& tokens) const;
 
-  void read_texts(const TextList& tokens) {
-    texts_.reserve(tokens.size(), tokens.characters());
-    const detail::ByteLetters letters;
-    for (std::size_t i = 0; i < tokens.size(); ++i) {
-      // A text in other letters stands for itself, as the names of special tokens do.
-      const auto bytes = letters.read(tokens[i]);
-      const bool name = !bytes || special_.contains(static_cast<Index>(i));
-      texts_.push_back(name ? tokens[i] : std::string_view(*bytes));
-    }
-  }
+  void read_texts(const TextList& tokens);
 
-  void read_special(std::vector<Index> special, const Vocabulary& vocabulary) {
-    for (const Index token : special) static_cast<void>(vocabulary.text(token));
-    special_ = detail::SpecialTokenFinder(vocabulary.texts(), special);
-  }
+  void read_special(std::vector<Index> special, const Vocabulary& vocabulary);
 
-  void read_merges(TextList texts, const Vocabulary& vocabulary) {  // NOLINT: gone when read
-    std::vector<detail::PairMerge> merges;
-    merges.reserve(texts.size());
-    std::string both;
-    for (const std::string_view text : texts) {
-      const std::size_t space = text.find(' ');
-      const std::string_view left = text.substr(0, space);
-      const std::string_view right = space == text.npos ? "" : text.substr(space + 1);
-      both.assign(left).append(right);
-      const Index tokens[] = {vocabulary.find(left), vocabulary.find(right), vocabulary.find(both)};
-      for (const Index token : tokens) {
-        if (token >= 0) continue;
-        throw_invalid_argument("merges: ", merges.size(), " is ", quote(text),
-                               ", which names a token that is not in the vocabulary");
-      }
-      merges.push_back({static_cast<std::int32_t>(tokens[0]), static_cast<std::int32_t>(tokens[1]),
-                        static_cast<std::int32_t>(tokens[2])});
-    }
-    merger_ = detail::PairMerger(merges, vocabulary.size());
-  }
+  void read_merges(TextList texts, const Vocabulary& vocabulary);
 
   PreTokenizer pre_tokenizer_;
   detail::SpecialTokenFinder special_;
@@ -377,3 +120,7 @@ class BytePairEncoding {
 };
 
 }  // namespace heed
+
+#if HEED_DEFINITIONS
+#include <heed/text/detail/byte_pair_encoding.inl>
+#endif

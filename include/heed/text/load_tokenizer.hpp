@@ -1,279 +1,29 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <set>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
-#include <heed/core/error.hpp>
-#include <heed/core/index.hpp>
-#include <heed/core/text.hpp>
-#include <heed/io/detail/json_reader.hpp>
-#include <heed/io/file.hpp>
+#include <heed/core/config.hpp>
 #include <heed/io/gguf.hpp>
 #include <heed/text/byte_pair_encoding.hpp>
 
 namespace heed {
 
-namespace detail {
-
-/// Parser of a tokenizer.json with byte pairs.
-class TokenizerJson {
- public:
-  TokenizerJson(std::string_view text, const std::string& name) : json_(text, name) {
-    read_entries([&](const std::string& key) {
-      if (key == "model") return read_model();
-      if (key == "added_tokens") return json_.array([&] { read_added(); });
-      if (key == "pre_tokenizer" && json_.peek() == '{') return read_pre_tokenizer();
-      if (key == "normalizer" && json_.peek() != 'n') json_.fail("a normalizer, which is not read");
-      json_.skip();
-    });
-    json_.end();
-  }
-
-  BytePairVocabulary vocabulary() {
-    BytePairVocabulary result;
-    result.pre_tokenizer = pre_tokenizer();
-    result.tokens = tokens();
-    result.merges = std::move(merges_);
-    result.special = std::move(added_.ids);
-    return result;
-  }
-
- private:
-  struct Numbered {
-    TextList texts;
-    std::vector<Index> ids;
-  };
-
-  /// Visits the entries of an object and refuses duplicates.
-  template <class Visit>
-  void read_entries(const Visit& visit) {
-    std::set<std::string> seen;
-    json_.object([&](const std::string& key) {
-      if (!seen.insert(key).second) json_.fail(quote(key), " twice");
-      visit(key);
-    });
-  }
-
-  void read_model() {
-    bool typed = false;
-    read_entries([&](const std::string& key) {
-      if (key == "type") {
-        typed = true;
-        return expect_text(key, "BPE");
-      }
-      if (key == "vocab") {
-        return json_.object([&](const std::string& token) { add(vocabulary_, token); });
-      }
-      if (key == "merges") return json_.array([&] { read_merge(); });
-      if (key == "byte_fallback" || key == "ignore_merges") return expect_flag(key, false);
-      const bool affix = key == "continuing_subword_prefix" || key == "end_of_word_suffix";
-      if (affix && json_.peek() == '"') return expect_text(key, "");
-      json_.skip();
-    });
-    if (!typed) json_.fail("no 'type' of the model, expected 'BPE'");
-  }
-  /// A merge, "Ġ t" or ["Ġ", "t"].
-  void read_merge() {
-    if (json_.peek() == '"') return merges_.push_back(json_.string());
-    std::string merge;
-    int parts = 0;
-    json_.array([&] {
-      if (parts++ > 0) merge += ' ';
-      merge += json_.string();
-    });
-    if (parts != 2) json_.fail("a merge of ", parts, " tokens, expected 2");
-    merges_.push_back(merge);
-  }
-  void read_added() {
-    std::string content;
-    Index id = -1;
-    read_entries([&](const std::string& key) {
-      if (key == "id") {
-        id = static_cast<Index>(json_.integer());
-      } else if (key == "content") {
-        content = json_.string();
-      } else {
-        json_.skip();
-      }
-    });
-    added_.texts.push_back(content);
-    added_.ids.push_back(id);
-  }
-  void read_pre_tokenizer() {
-    read_entries([&](const std::string& key) {
-      if (key == "type") {
-        const std::string type = json_.string();
-        if (type != "Sequence") steps_ += type + " ";
-      } else if (key == "pretokenizers") {
-        json_.array([&] { read_pre_tokenizer(); });
-      } else if (key == "individual_digits" || key == "use_regex") {
-        expect_flag(key, true);
-      } else if (key == "add_prefix_space") {
-        expect_flag(key, false);
-      } else {
-        json_.skip();
-      }
-    });
-  }
-
-  void add(Numbered& to, const std::string& token) {
-    to.texts.push_back(token);
-    to.ids.push_back(static_cast<Index>(json_.integer()));
-  }
-  void expect_flag(const std::string& key, bool expected) {
-    if (json_.boolean() != expected) {
-      json_.fail(quote(key), " is ", expected ? "false" : "true", ", which is not read");
-    }
-  }
-  void expect_text(const std::string& key, const std::string& expected) {
-    const std::string text = json_.string();
-    if (text != expected)
-      json_.fail(quote(key), " is ", quote(text), ", expected ", quote(expected));
-  }
-
-  PreTokenizer pre_tokenizer() const {
-    if (steps_ == "ByteLevel ") return PreTokenizer::gpt2;
-    if (steps_ == "Digits ByteLevel ") return PreTokenizer::smollm;
-    json_.fail("the pre-tokenizer is ", quote(steps_), ", expected ByteLevel, or Digits before it");
-  }
-  /// The tokens by number; an added token may also be in the vocabulary.
-  TextList tokens() const {
-    constexpr std::uint32_t none = UINT32_MAX;
-    const std::size_t most = vocabulary_.texts.size() + added_.texts.size();
-    std::vector<std::uint32_t> order(most, none);
-    std::size_t count = 0, characters = 0;
-    const auto text = [&](std::size_t i) {
-      const std::size_t first = vocabulary_.texts.size();
-      return i < first ? vocabulary_.texts[i] : added_.texts[i - first];
-    };
-    for (std::size_t i = 0; i < most; ++i) {
-      const std::size_t first = vocabulary_.texts.size();
-      const Index id = i < first ? vocabulary_.ids[i] : added_.ids[i - first];
-      if (id < 0 || id >= static_cast<Index>(most)) {
-        json_.fail("token ", quote(text(i)), " has the number ", id, " of ", most);
-      }
-      std::uint32_t& place = order[static_cast<std::size_t>(id)];
-      if (place != none && (i < first || text(place) != text(i))) {
-        json_.fail("tokens ", quote(text(place)), " and ", quote(text(i)), " have one number, ",
-                   id);
-      }
-      if (place != none) continue;
-      place = static_cast<std::uint32_t>(i);
-      ++count;
-      characters += text(i).size();
-    }
-    TextList tokens;
-    tokens.reserve(count, characters);
-    for (std::size_t id = 0; id < count; ++id) {
-      if (order[id] == none) json_.fail("no token has the number ", id, " of ", count);
-      tokens.push_back(text(order[id]));
-    }
-    return tokens;
-  }
-
-  JsonReader json_;
-  Numbered vocabulary_, added_;
-  TextList merges_;
-  std::string steps_;  // of the pre-tokenizer
-};
-
-inline BytePairEncoding byte_pairs_of(BytePairVocabulary vocabulary, const std::string& name) {
-  return handled<InvalidArgument>([&] { return BytePairEncoding(std::move(vocabulary)); },
-                                  [&](const InvalidArgument& error) -> BytePairEncoding {
-                                    throw_file_error(name, ": ", error.what());
-                                  });
-}
-
-}  // namespace detail
-
 /// Loads a tokenizer.json, as Hugging Face publishes it with a model: byte-level byte pairs with
 /// the pre-tokenizer of GPT-2 (ByteLevel) or SmolLM2 (Digits, ByteLevel). Added tokens are special
 /// tokens. Throws FileError for any other tokenizer and for invalid files.
-inline BytePairEncoding load_tokenizer(const std::string& path) {
-  auto vocabulary = [&] {
-    const auto bytes = read_file(path);
-    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    return detail::TokenizerJson(text, path).vocabulary();
-  }();
-  return detail::byte_pairs_of(std::move(vocabulary), path);
-}
+BytePairEncoding load_tokenizer(const std::string& path);
 /// The same from the file's text; `name` appears in error messages.
-inline BytePairEncoding parse_tokenizer(std::string_view text, const std::string& name) {
-  return detail::byte_pairs_of(detail::TokenizerJson(text, name).vocabulary(), name);
-}
-
-namespace detail {
-
-/// The texts in an array of a GGUF file.
-inline TextList gguf_texts(const Gguf& file, std::string_view key) {
-  std::size_t count = 0, characters = 0;
-  file.for_each<std::string_view>(key, [&](std::string_view text) {
-    ++count;
-    characters += text.size();
-  });
-  TextList texts;
-  texts.reserve(count, characters);
-  file.for_each<std::string_view>(key, [&](std::string_view text) { texts.push_back(text); });
-  return texts;
-}
-
-/// The numbers of the special tokens.
-inline std::vector<Index> gguf_special_tokens(const Gguf& file, std::size_t tokens) {
-  constexpr const char* key = "tokenizer.ggml.token_type";
-  std::vector<Index> special;
-  if (!file.has_field(key)) return special;
-  Index at = 0, count = 0;
-  const auto for_each_special = [&](const auto& visit) {
-    at = 0;
-    file.for_each<std::int64_t>(key, [&](std::int64_t type) {
-      constexpr std::int64_t control = 3, user_defined = 4;
-      if (type == control || type == user_defined) visit(at);
-      ++at;
-    });
-  };
-  for_each_special([&](Index) { ++count; });
-  if (static_cast<std::size_t>(at) != tokens) {
-    file.fail_at(file.field(key), "has ", at, " types for ", tokens, " tokens");
-  }
-  special.reserve(static_cast<std::size_t>(count));
-  for_each_special([&](Index token) { special.push_back(token); });
-  return special;
-}
-
-}  // namespace detail
+BytePairEncoding parse_tokenizer(std::string_view text, const std::string& name);
 
 /// Loads the tokenizer in the metadata of a GGUF file: byte-level byte pairs
 /// (`tokenizer.ggml.model` is gpt2) with the pre-tokenizer gpt-2 or smollm. Throws FileError, with
 /// the field's name, for any other.
-inline BytePairEncoding load_tokenizer(const Gguf& file) {
-  const auto model = file.value<std::string_view>("tokenizer.ggml.model");
-  if (model != "gpt2") {
-    file.fail_at(file.field("tokenizer.ggml.model"), "is ", quote(model), ", expected 'gpt2'");
-  }
-  const auto pre = file.value<std::string_view>("tokenizer.ggml.pre", "gpt-2");
-  if (pre != "gpt-2" && pre != "smollm") {
-    file.fail_at(file.field("tokenizer.ggml.pre"), "is ", quote(pre),
-                 ", expected 'gpt-2' or 'smollm'");
-  }
-  const auto read = [&] {
-    BytePairVocabulary vocabulary;
-    vocabulary.pre_tokenizer = pre == "smollm" ? PreTokenizer::smollm : PreTokenizer::gpt2;
-    vocabulary.tokens = detail::gguf_texts(file, "tokenizer.ggml.tokens");
-    vocabulary.merges = detail::gguf_texts(file, "tokenizer.ggml.merges");
-    vocabulary.special = detail::gguf_special_tokens(file, vocabulary.tokens.size());
-    return BytePairEncoding(std::move(vocabulary));
-  };
-  return detail::handled<InvalidArgument>(
-      read, [&](const InvalidArgument& error) -> BytePairEncoding {
-        file.fail_at(file.field("tokenizer.ggml.tokens"), "make no tokenizer: ", error.what());
-      });
-}
+BytePairEncoding load_tokenizer(const Gguf& file);
 
 }  // namespace heed
+
+#if HEED_DEFINITIONS
+#include <heed/text/detail/load_tokenizer.inl>
+#endif
