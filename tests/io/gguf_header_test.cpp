@@ -7,6 +7,7 @@
 
 #include <string>
 
+#include <heed/core/quantized.hpp>
 #include <heed/io/gguf.hpp>
 
 #include "support/file_bytes.hpp"
@@ -112,7 +113,7 @@ using test::GgufFile;
 using test::raw;
 
 std::string verdict(const std::string& file) {
-  return test::error_of([&] { GgufHeader(std::as_bytes(std::span(file)), "x"); });
+  return test::error_of([&] { GgufContents(std::as_bytes(std::span(file)), "x"); });
 }
 void expect_says(const GgufFile& file, const std::string& words) {
   const std::string said = verdict(file.text());
@@ -141,7 +142,7 @@ GgufFile with_tensor(std::initializer_list<std::uint64_t> shape, std::uint32_t t
 
 TEST(GgufHeader, ReadsFieldsAndTensors) {
   const std::string text = good().text();
-  const GgufHeader header(std::as_bytes(std::span(text)), "x");
+  const GgufContents header(std::as_bytes(std::span(text)), "x");
   EXPECT_EQ(header.version, 3u);
   ASSERT_EQ(header.fields.size(), 1u);
   EXPECT_EQ(header.fields[0].key, "a");

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include <heed/core/quantized.hpp>
 #include <heed/io/safetensors.hpp>
 
 #include "support/gguf_file.hpp"

@@ -11,92 +11,33 @@
 #include <utility>
 #include <vector>
 
-#include <heed/core/bfloat16.hpp>
+#include <heed/core/config.hpp>
 #include <heed/core/detail/shared.hpp>
 #include <heed/core/index.hpp>
-#include <heed/core/quantized.hpp>
 #include <heed/core/scalar.hpp>
 #include <heed/core/text.hpp>
 #include <heed/io/detail/tensor_file.hpp>
-#include <heed/io/element_type.hpp>
 #include <heed/io/file.hpp>
 #include <heed/io/gguf_header.hpp>
 #include <heed/tensor/tensor.hpp>
 
 namespace heed {
 
-namespace detail {
-
-/// Weights `first` … of a row of blocks; blocks that are only partly needed go through a buffer.
-template <class Block>
-void dequantize_blocks(const std::byte* blocks, Index first, std::span<float> out) {
-  const auto size = static_cast<Index>(out.size());
-  for (Index done = 0; done < size;) {
-    const Index at = first + done, skipped = at % Block::length;
-    const auto block = unaligned<Block>(blocks + at / Block::length * Index{sizeof(Block)});
-    const Index count = std::min(Block::length - skipped, size - done);
-    if (count == Block::length) {
-      block.dequantize(out.data() + done);
-    } else {
-      float weights[Block::length];
-      block.dequantize(weights);
-      std::copy_n(weights + skipped, count, out.data() + done);
-    }
-    done += count;
-  }
-}
-
-template <class Element, class ToFloat>
-void widen(const std::byte* from, Index first, std::span<float> out, const ToFloat& to_float) {
-  from += first * Index{sizeof(Element)};
-  for (float& value : out) {
-    value = to_float(unaligned<Element>(from));
-    from += sizeof(Element);
-  }
-}
-
-}  // namespace detail
-
 /// Weights `first` … first + out.size() − 1 of a tensor that begins at `data`, as floats: exact for
 /// F32, F16 and BF16, otherwise rounded as the format defines. The type must be dequantizable and
 /// the range must lie inside the tensor.
-inline void dequantize(const GgufType& type, const std::byte* data, Index first,
-                       std::span<float> out) {
-  switch (type.id) {
-    case 0:
-      return detail::widen<float>(data, first, out, [](float x) { return x; });
-    case 1:
-      return detail::widen<std::uint16_t>(data, first, out, float_of_half);
-    case 2:
-      return detail::dequantize_blocks<Q4_0>(data, first, out);
-    case 3:
-      return detail::dequantize_blocks<Q4_1>(data, first, out);
-    case 8:
-      return detail::dequantize_blocks<Q8_0>(data, first, out);
-    case 14:
-      return detail::dequantize_blocks<Q6_K>(data, first, out);
-    case 28:
-      return detail::widen<double>(data, first, out,
-                                   [](double x) { return static_cast<float>(x); });
-    default:
-      return detail::widen<std::uint16_t>(data, first, out, float_of_bfloat16);
-  }
-}
+void dequantize(const GgufType& type, const std::byte* data, Index first, std::span<float> out);
 
 namespace detail {
 
 /// The contents of a GGUF file apart from the weights.
 struct GgufContents {
-  GgufContents(std::span<const std::byte> bytes, const std::string& name) {
-    GgufHeader header(bytes, name);
-    version = header.version;
-    fields = std::move(header.fields);
-    entries = std::move(header.entries);
-    by_key = NameIndex<&GgufField::key>(fields);
-  }
+  /// Reads and checks all of a file but the weights.
+  GgufContents(std::span<const std::byte> bytes, const std::string& name);
+
   std::uint32_t version = 0;
-  std::vector<GgufField> fields;
-  std::vector<GgufTensor> entries;
+  std::vector<GgufField> fields;    // in the file's order
+  std::vector<GgufTensor> entries;  // in the file's order
   NameIndex<&GgufField::key> by_key;
 };
 
@@ -108,25 +49,16 @@ struct GgufContents {
 class Gguf : public detail::TensorFile<detail::GgufContents> {
  public:
   /// `name` appears in error messages.
-  Gguf(SharedBytes bytes, std::string name) : TensorFile(std::move(bytes), std::move(name)) {
-    const GgufField* key = header().by_key.twice(header().fields);
-    if (key != nullptr) fail_at_text(key->key, quote(key->key), " twice");
-    const GgufTensor* tensor = twice();
-    if (tensor != nullptr) fail_at_text(tensor->name, "tensor ", quote(tensor->name), " twice");
-  }
+  Gguf(SharedBytes bytes, std::string name);
   /// A memory-mapped file: the disk is read only where data is asked for.
-  static Gguf open(const std::string& path) { return Gguf(SharedBytes(MappedFile(path)), path); }
+  static Gguf open(const std::string& path);
 
   std::uint32_t version() const { return header().version; }
   /// In the order of the file.
   std::span<const GgufField> fields() const { return header().fields; }
 
   bool has_field(std::string_view key) const { return find_field(key) != nullptr; }
-  const GgufField& field(std::string_view key) const {
-    const GgufField* found = find_field(key);
-    if (found == nullptr) throw_file_error(name(), ": no field ", quote(key));
-    return *found;
-  }
+  const GgufField& field(std::string_view key) const;
   /// The value of a field as T: std::string_view (which lives as long as the file), bool, float,
   /// double, or any integer. Throws FileError if the field is missing, an array, or of another
   /// type.
@@ -180,24 +112,10 @@ class Gguf : public detail::TensorFile<detail::GgufContents> {
     return result;
   }
   /// Weights `first` … first + out.size() − 1 of the tensor in row-major order, dequantized.
-  void read(std::string_view name, Index first, std::span<float> out) const {
-    const GgufTensor& found = entry(name);
-    if (!is_dequantizable(*found.type)) {
-      throw_file_error(this->name(), ": tensor ", quote(name), ": type ", found.type->name,
-                       " is not read");
-    }
-    const Index size = found.size();
-    if (first < 0 || first > size || static_cast<Index>(out.size()) > size - first) {
-      throw_shape_error("read: weights ", first, " to ", first + static_cast<Index>(out.size()),
-                        " of ", quote(name), ", which has ", size);
-    }
-    dequantize(*found.type, data() + found.begin, first, out);
-  }
+  void read(std::string_view name, Index first, std::span<float> out) const;
 
  private:
-  const GgufField* find_field(std::string_view key) const {
-    return header().by_key.find(header().fields, key);
-  }
+  const GgufField* find_field(std::string_view key) const;
   /// `text` is a part of the file.
   template <class... Parts>
   [[noreturn]] void fail_at_text(std::string_view text, const Parts&... parts) const {
@@ -217,3 +135,7 @@ class Gguf : public detail::TensorFile<detail::GgufContents> {
 };
 
 }  // namespace heed
+
+#if HEED_DEFINITIONS
+#include <heed/io/detail/gguf.inl>
+#endif
