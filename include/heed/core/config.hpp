@@ -3,7 +3,7 @@
 
 /// Build-wide switches. A program sets none of them to use heed; see docs/architecture.md.
 ///
-/// HEED_COMPILED       defined by the target heed::compiled: kernels are linked, not included.
+/// HEED_COMPILED       defined by the target heed::compiled: definitions are linked, not included.
 /// HEED_ALLOW_FAST_MATH  accept -ffast-math, under which NaN, infinity and bit promises do not
 /// hold.
 
