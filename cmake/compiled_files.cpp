@@ -5,6 +5,7 @@
 #include <heed/io.hpp>
 #include <heed/io/detail/json_reader.hpp>
 #include <heed/io/gguf.hpp>
+#include <heed/pretrained.hpp>
 #include <heed/text.hpp>
 #include <heed/training.hpp>
 
@@ -19,6 +20,8 @@
 #include <heed/io/detail/npy.inl>
 #include <heed/io/detail/safetensors.inl>
 #include <heed/io/detail/tensor_file.inl>
+#include <heed/pretrained/detail/load_model.inl>
+#include <heed/pretrained/detail/model_config.inl>
 #include <heed/text/detail/byte_pair_encoding.inl>
 #include <heed/text/detail/load_tokenizer.inl>
 #include <heed/text/detail/tokenizer.inl>

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// Definitions of <heed/pretrained/load_model.hpp>, which includes this file.
+
+#include <string>
+#include <sys/stat.h>
+#include <utility>
+#include <vector>
+
+#include <heed/core/error.hpp>
+#include <heed/core/quantized.hpp>
+#include <heed/core/text.hpp>
+#include <heed/tensor/packed_matrix.hpp>
+
+namespace heed {
+
+HEED_INLINE EncoderOptions bert_options(const ModelConfig& config) {
+  config.expect_kind("bert");
+  detail::refuse_unsupported(config);
+  if (config.flag("is_decoder", false)) config.fail_at("is_decoder", "is true, expected false");
+  const auto positions = config.text("position_embedding_type", "absolute");
+  if (positions != "absolute") {
+    config.fail_at("position_embedding_type", "is ", quote(positions), ", expected absolute");
+  }
+  auto options = EncoderOptions::bert();
+  BlockOptions& block = options.block;
+  options.vocab_size = config.integer("vocab_size");
+  block.model_dim = config.integer("hidden_size");
+  block.heads = config.integer("num_attention_heads");
+  options.layers = config.integer("num_hidden_layers");
+  block.hidden_dim = config.integer("intermediate_size");
+  options.max_length = config.integer("max_position_embeddings");
+  options.segments = config.integer("type_vocab_size", 2);
+  block.activation = config.activation("hidden_act", "gelu");
+  block.norm_epsilon = config.real("layer_norm_eps", 1e-12);
+  return detail::checked_options(options, config.name());
+}
+
+HEED_INLINE LanguageModelOptions gpt2_options(const ModelConfig& config) {
+  config.expect_kind("gpt2");
+  detail::refuse_unsupported(config);
+  for (const char* key : {"scale_attn_weights", "tie_word_embeddings"}) {
+    if (!config.flag(key, true)) config.fail_at(key, "is false, expected true");
+  }
+  if (config.flag("scale_attn_by_inverse_layer_idx", false)) {
+    config.fail_at("scale_attn_by_inverse_layer_idx", "is true, expected false");
+  }
+  LanguageModelOptions options;
+  BlockOptions& block = options.block;
+  options.vocab_size = config.integer("vocab_size");
+  block.model_dim = config.integer("n_embd");
+  block.heads = config.integer("n_head");
+  options.layers = config.integer("n_layer");
+  block.hidden_dim = config.integer("n_inner", 4 * block.model_dim);
+  options.max_length = config.integer("n_positions");
+  block.activation = config.activation("activation_function", "gelu_new");
+  block.norm_epsilon = config.real("layer_norm_epsilon", 1e-5);
+  block.fused_projection = true;
+  return detail::checked_options(options, config.name());
+}
+
+namespace detail {
+
+/// Throws FileError for attention settings in a Llama's config.json that heed does not support.
+inline void check_llama_attention(const ModelConfig& config) {
+  for (const char* key : {"rope_parameters.rope_type", "rope_parameters.type",
+                          "rope_scaling.rope_type", "rope_scaling.type"}) {
+    const auto rotary = config.text(key, "default");
+    if (rotary != "default") config.fail_at(key, "is ", quote(rotary), ", expected default");
+  }
+  if (!config.flag("use_sliding_window", true) || !config.has("sliding_window")) return;
+  const double window = config.real("sliding_window");
+  if (!(window >= config.real("max_position_embeddings"))) {
+    config.fail_at("sliding_window", "is ", window, ", expected max_position_embeddings or more");
+  }
+}
+
+}  // namespace detail
+
+HEED_INLINE LanguageModelOptions llama_options(const ModelConfig& config) {
+  config.expect_kind("llama");
+  detail::refuse_unsupported(config);
+  detail::check_llama_attention(config);
+  auto options = LanguageModelOptions::llama();
+  BlockOptions& block = options.block;
+  options.vocab_size = config.integer("vocab_size");
+  block.model_dim = config.integer("hidden_size");
+  block.heads = config.integer("num_attention_heads");
+  block.kv_heads = config.integer("num_key_value_heads", block.heads);
+  block.head_dim = config.integer("head_dim", 0);
+  options.layers = config.integer("num_hidden_layers");
+  block.hidden_dim = config.integer("intermediate_size");
+  options.max_length = config.integer("max_position_embeddings");
+  block.activation = config.activation("hidden_act", "silu");
+  block.norm_epsilon = config.real("rms_norm_eps", 1e-6);
+  block.rotary.base = config.real("rope_parameters.rope_theta", config.real("rope_theta", 10000));
+  options.tied_head = config.flag("tie_word_embeddings", false);
+  return detail::checked_options(options, config.name());
+}
+
+HEED_INLINE LanguageModelOptions llama_options(const Gguf& file) {
+  const auto expect = [&](const char* key, std::string_view expected) {
+    const auto value = file.value<std::string_view>(key, expected);
+    if (value == expected) return;
+    file.fail_at(file.field(key), "is ", quote(value), ", expected ", expected);
+  };
+  static_cast<void>(file.field("general.architecture"));
+  expect("general.architecture", "llama");
+  expect("llama.rope.scaling.type", "none");
+  detail::refuse_unsupported_llama(file);
+  const auto integer = [&](const char* key) {
+    return static_cast<Index>(file.value<std::uint32_t>(key));
+  };
+  auto options = LanguageModelOptions::llama();
+  BlockOptions& block = options.block;
+  const auto table = file.entry("token_embd.weight").shape();
+  options.vocab_size = table.empty() ? 0 : table[0];
+  if (file.value<Index>("llama.vocab_size", options.vocab_size) != options.vocab_size) {
+    file.fail_at(file.field("llama.vocab_size"), "is not ", options.vocab_size,
+                 ", the rows of 'token_embd.weight'");
+  }
+  block.model_dim = integer("llama.embedding_length");
+  block.heads = integer("llama.attention.head_count");
+  block.kv_heads = static_cast<Index>(file.value<std::uint32_t>(
+      "llama.attention.head_count_kv", static_cast<std::uint32_t>(block.heads)));
+  block.head_dim = static_cast<Index>(file.value<std::uint32_t>("llama.attention.key_length", 0));
+  options.layers = integer("llama.block_count");
+  block.hidden_dim = integer("llama.feed_forward_length");
+  options.max_length = integer("llama.context_length");
+  block.norm_epsilon =
+      static_cast<double>(file.value<float>("llama.attention.layer_norm_rms_epsilon"));
+  block.rotary.base = static_cast<double>(file.value<float>("llama.rope.freq_base", 10000));
+  block.rotary.dims =
+      static_cast<Index>(file.value<std::uint32_t>("llama.rope.dimension_count", 0));
+  block.rotary.pairing = RotaryPairing::interleaved;
+  options.tied_head = !file.contains("output.weight");
+  const Index head_dim = block.head_dim > 0 ? block.head_dim
+                         : block.heads > 0  ? block.model_dim / block.heads
+                                            : 0;
+  detail::check_llama_attention(file, options.max_length, head_dim);
+  return detail::checked_options(options, file.name());
+}
+
+namespace detail {
+
+/// The transpose of a matrix in a file, packed in its stored type if heed multiplies with that
+/// type; otherwise empty.
+inline PackedMatrix<float> packed_as_stored(const Gguf& file, const std::string& name,
+                                            QuantizedProducts products) {
+  const GgufTensor& tensor = file.entry(name);
+  if (tensor.rank != 2) return {};
+  const Index columns = tensor.extents[0], rows = tensor.extents[1];
+  const auto blocks = [&]<class Block>(Block) {
+    return PackedMatrix<float>::transposed_blocks<Block>(file.bytes(name), rows, columns, products);
+  };
+  if (tensor.type->name == "Q4_1") return blocks(Q4_1{});
+  if (tensor.type->name == "Q4_0") return blocks(Q4_0{});
+  if (tensor.type->name == "Q8_0") return blocks(Q8_0{});
+  return {};
+}
+
+}  // namespace detail
+
+HEED_INLINE void pack_as_stored(LanguageModel<float>& model, const Gguf& file,
+                                QuantizedProducts products) {
+  if (static_cast<Index>(model.blocks.size()) != llama_options(file).layers ||
+      model.head.own.has_value() != file.contains("output.weight")) {
+    throw_invalid_argument("pack_as_stored: the model was read from another file");
+  }
+  const WeightFile weights(file);
+  const detail::WeightMatch names(weights, gguf_llama_names);
+  const auto pack = [&](Linear<float>& layer, const std::string& name) {
+    layer.packed = detail::packed_as_stored(file, names.name_of(name + ".weight").name, products);
+    if (layer.packed.empty()) layer.pack();
+  };
+  for (std::size_t i = 0; i < model.blocks.size(); ++i) {
+    auto& block = model.blocks[i];
+    const std::string attention = detail::message("blocks.", i, ".attention.");
+    const std::string feed_forward = detail::message("blocks.", i, ".feed_forward.");
+    pack(*block.attention.projections.query, attention + "query");
+    pack(*block.attention.projections.key, attention + "key");
+    pack(*block.attention.projections.value, attention + "value");
+    pack(block.attention.out, attention + "out");
+    pack(*block.feed_forward.gate, feed_forward + "gate");
+    pack(block.feed_forward.up, feed_forward + "up");
+    pack(block.feed_forward.down, feed_forward + "down");
+  }
+  if (model.head.own) return pack(*model.head.own, "head");
+  model.head.packed =
+      detail::packed_as_stored(file, names.name_of("embedding.weight").name, products);
+  if (model.head.packed.empty()) model.head.pack(model.input.embedding);
+}
+
+HEED_INLINE std::vector<Index> ModelTokenizer::encode(std::string_view text,
+                                                      SpecialTokens special) const {
+  return std::visit([&](const auto& tokenizer) { return tokenizer.encode(text, special); }, kind);
+}
+
+HEED_INLINE std::string ModelTokenizer::decode(std::span<const Index> tokens) const {
+  return std::visit([&](const auto& tokenizer) { return tokenizer.decode(tokens); }, kind);
+}
+
+HEED_INLINE Index ModelTokenizer::vocab_size() const {
+  return std::visit([](const auto& tokenizer) { return tokenizer.vocab_size(); }, kind);
+}
+
+namespace detail {
+
+HEED_INLINE bool is_folder(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+HEED_INLINE bool exists(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0;
+}
+
+HEED_INLINE WordPiece word_piece_in(const std::string& folder) {
+  WordPieceOptions options;
+  if (const std::string path = folder + "/tokenizer_config.json"; exists(path)) {
+    const auto config = ModelConfig::read(path);
+    options.lower_case = config.flag("do_lower_case", true);
+    options.strip_accents = config.flag("strip_accents", options.lower_case);
+    options.split_cjk = config.flag("tokenize_chinese_chars", true);
+  }
+  return WordPiece::read(folder + "/vocab.txt", options);
+}
+
+}  // namespace detail
+
+}  // namespace heed
