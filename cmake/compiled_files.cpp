@@ -5,6 +5,7 @@
 #include <heed/io.hpp>
 #include <heed/io/detail/json_reader.hpp>
 #include <heed/io/gguf.hpp>
+#include <heed/layers/positions.hpp>
 #include <heed/pretrained.hpp>
 #include <heed/text.hpp>
 #include <heed/training.hpp>
@@ -20,6 +21,7 @@
 #include <heed/io/detail/npy.inl>
 #include <heed/io/detail/safetensors.inl>
 #include <heed/io/detail/tensor_file.inl>
+#include <heed/layers/detail/positions.inl>
 #include <heed/pretrained/detail/load_model.inl>
 #include <heed/pretrained/detail/model_config.inl>
 #include <heed/text/detail/byte_pair_encoding.inl>
