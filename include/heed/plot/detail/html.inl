@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -42,14 +43,33 @@ HEED_INLINE std::string json_labels(const std::vector<std::string>& labels, Inde
   return list + "]";
 }
 
-/// Floats as base64 of their little-endian bytes.
-HEED_INLINE std::string base64_of(const Tensor<float, 4>& values) {
+/// The most weights that a page holds as they are; those of longer texts take a byte each.
+inline constexpr Index most_exact_weights = 500000;
+
+/// The square root of a weight in 254 steps: small weights keep their size, and 0, which is masked,
+/// stays alone. 255 is NaN.
+HEED_INLINE std::uint8_t weight_byte(float weight) {
+  if (!(weight == weight)) return 255;
+  if (weight <= 0) return 0;
+  const double steps = 254 * std::sqrt(static_cast<double>(weight)) + 0.5;
+  return steps < 1     ? std::uint8_t{1}
+         : steps > 254 ? std::uint8_t{254}
+                       : static_cast<std::uint8_t>(steps);
+}
+
+/// The weights of one head as base64: of little-endian floats, or of a byte each.
+HEED_INLINE std::string base64_of(const TensorView<const float, 2>& weights, bool exact) {
   std::vector<std::uint8_t> bytes;
-  bytes.reserve(static_cast<std::size_t>(values.size()) * 4);
-  for (const float value : values) {
-    const auto bits = std::bit_cast<std::uint32_t>(value);
-    for (const int shift : {0, 8, 16, 24})
-      bytes.push_back(static_cast<std::uint8_t>(bits >> shift));
+  for (Index query = 0; query < weights.extent(0); ++query) {
+    for (Index key = 0; key < weights.extent(1); ++key) {
+      if (!exact) {
+        bytes.push_back(weight_byte(weights(query, key)));
+        continue;
+      }
+      const auto bits = std::bit_cast<std::uint32_t>(weights(query, key));
+      for (const int shift : {0, 8, 16, 24})
+        bytes.push_back(static_cast<std::uint8_t>(bits >> shift));
+    }
   }
   return base64_of(std::span<const std::uint8_t>(bytes));
 }
@@ -61,86 +81,208 @@ table{border-spacing:6px}th{font-weight:400;color:#666;text-align:right;white-sp
 thead th{text-align:center}
 canvas{display:block;image-rendering:pixelated}
 td canvas{width:88px;height:88px;cursor:zoom-in;border:1px solid #ccc}
-td canvas:focus{outline:3px solid #0072b2}
+td canvas:focus,button:focus{outline:3px solid #0072b2}
+button{font:inherit;margin:0 6px 12px 0;padding:2px 10px}
+button[aria-pressed=true]{background:#0072b2;color:#fff}
 #large{position:fixed;inset:0;background:#fff;overflow:auto;padding:20px}
 #large[hidden]{display:none}
 #tip{position:fixed;background:#222;color:#fff;padding:3px 8px;border-radius:4px;
 pointer-events:none;white-space:pre;z-index:2}
 )";
 
-inline constexpr std::string_view html_script = R"(
-const bytes=Uint8Array.from(atob(data),c=>c.charCodeAt(0));
-const view=new DataView(bytes.buffer),area=queries*keys;
-const weight=(layer,head,q,k)=>view.getFloat32(4*((layer*heads+head)*area+q*keys+k),true);
-const color=w=>w!==w?'#808080':colors[Math.max(0,Math.min(255,Math.round(255*w)))];
-const tip=document.getElementById('tip'),large=document.getElementById('large');
-let shown=null;
-function show(event,layer,head,q,k){
+/// Reads weights when they are looked at, and paints a head as one image.
+inline constexpr std::string_view html_weights_script = R"(
+const area=queries*keys,read={},masked=[226,221,210];
+function weightsOf(layer,head){
+  const at=layer*heads+head;
+  if(!read[at]){
+    const text=atob(data[at]),bytes=new Uint8Array(text.length);
+    for(let i=0;i<bytes.length;++i)bytes[i]=text.charCodeAt(i);
+    read[at]=exact?new Float32Array(bytes.buffer):
+      Float32Array.from(bytes,b=>b===255?NaN:(b/254)**2);
+  }
+  return read[at];
+}
+const hidden=new Set();
+/// Weights without the keys left out: the others of a query add up to 1 again.
+function shownOf(layer,head){
+  const all=weightsOf(layer,head);
+  if(!hidden.size)return all;
+  const some=Float32Array.from(all);
+  for(let q=0;q<queries;++q){
+    let left=0;
+    for(let k=0;k<keys;++k)if(hidden.has(k))some[q*keys+k]=0;else left+=some[q*keys+k];
+    if(left>0)for(let k=0;k<keys;++k)some[q*keys+k]/=left;
+  }
+  return some;
+}
+const colorOf=w=>w!==w?[128,128,128]:w===0?masked:colors[Math.max(0,Math.min(255,Math.round(255*w)))];
+const css=w=>'rgb('+colorOf(w)+')';
+/// The largest weight of each `block` by `block` cells, as an image.
+function imageOf(weights,block){
+  const wide=Math.ceil(keys/block),high=Math.ceil(queries/block),most=new Float32Array(wide*high);
+  for(let q=0;q<queries;++q)for(let k=0;k<keys;++k){
+    const w=weights[q*keys+k],at=Math.floor(q/block)*wide+Math.floor(k/block);
+    if(!(w<=most[at]))most[at]=w;
+  }
+  const canvas=document.createElement('canvas');
+  canvas.width=wide;canvas.height=high;
+  if(!wide||!high)return canvas;
+  const image=new ImageData(wide,high);
+  for(let i=0;i<most.length;++i){image.data.set(colorOf(most[i]),4*i);image.data[4*i+3]=255}
+  canvas.getContext('2d').putImageData(image,0,0);
+  return canvas;
+}
+const say=w=>exact&&!hidden.size?String(Number(w.toPrecision(4))):
+  w===0?'0':(exact?'':'\u2248 ')+Number(w.toPrecision(exact?4:2));
+)";
+
+/// One head, large: as a heatmap, or as lines from query to key.
+inline constexpr std::string_view html_large_script = R"(
+const byId=id=>document.getElementById(id),tip=byId('tip'),large=byId('large');
+const canvas=large.querySelector('canvas'),context=canvas.getContext('2d');
+const font='13px system-ui,sans-serif';
+let shown=null,weights=null,lines=false,values=false,picked=null;
+const wide=list=>{let most=0;for(const t of list)most=Math.max(most,context.measureText(t).width);
+  return most};
+function tell(event,layer,head,q,k,w){
   tip.textContent='layer '+layer+', head '+head+'\nquery '+queryLabels[q]+' \u2192 key '+
-    keyLabels[k]+'\nweight '+Number(weight(layer,head,q,k).toPrecision(4));
+    keyLabels[k]+'\nweight '+say(w);
   tip.hidden=false;
   tip.style.left=Math.min(event.clientX+14,innerWidth-tip.offsetWidth-8)+'px';
   tip.style.top=Math.min(event.clientY+14,innerHeight-tip.offsetHeight-8)+'px';
 }
-function hover(canvas,left,top,cell,layer,head){
-  canvas.onmousemove=event=>{
-    const box=canvas.getBoundingClientRect();
-    const k=Math.floor(((event.clientX-box.left)*canvas.width/box.width-left)/cell);
-    const q=Math.floor(((event.clientY-box.top)*canvas.height/box.height-top)/cell);
-    if(q>=0&&q<queries&&k>=0&&k<keys)show(event,layer,head,q,k);else tip.hidden=true;
-  };
-  canvas.onmouseleave=()=>{tip.hidden=true};
-}
-function paint(context,left,top,cell,layer,head){
-  for(let q=0;q<queries;++q)for(let k=0;k<keys;++k){
-    context.fillStyle=color(weight(layer,head,q,k));
-    context.fillRect(left+cell*k,top+cell*q,cell,cell);
-  }
-}
-function enlarge(layer,head){
-  shown=[layer,head];tip.hidden=true;
-  const canvas=large.querySelector('canvas'),context=canvas.getContext('2d');
-  const font='13px system-ui,sans-serif';context.font=font;
+function drawHeatmap(){
+  context.font=font;
   const cell=Math.max(2,Math.min(34,Math.floor(660/Math.max(queries,keys))));
-  const named=cell>=10,wide=list=>Math.max(0,...list.map(t=>context.measureText(t).width));
-  const left=named?Math.ceil(wide(queryLabels))+34:34;
-  const top=named?Math.ceil(wide(keyLabels)*.71)+16:8;
-  canvas.width=left+cell*keys+(named?top:8);canvas.height=top+cell*queries+28;
-  context.font=font;context.fillStyle='#222';
-  if(named){
-    context.textAlign='right';
-    queryLabels.forEach((t,q)=>context.fillText(t,left-8,top+cell*(q+.5)+4));
-    context.textAlign='left';
-    keyLabels.forEach((t,k)=>{context.save();context.translate(left+cell*(k+.5)+2,top-7);
-      context.rotate(-Math.PI/4);context.fillText(t,0,0);context.restore()});
+  const left=Math.ceil(wide(queryLabels))+34;
+  const slanted=Math.ceil(wide(keyLabels)*.71)+16,top=Math.max(slanted,20);
+  canvas.width=left+cell*keys+Math.max(slanted,100);canvas.height=top+cell*queries+28;
+  context.font=font;context.fillStyle='#222';context.textAlign='right';
+  for(let q=0;q<queries;q+=Math.ceil(14/cell))context.fillText(queryLabels[q],left-8,top+cell*(q+.5)+4);
+  context.textAlign='left';
+  for(let k=0;k<keys;k+=Math.ceil(20/cell)){
+    context.save();context.translate(left+cell*(k+.5)+2,top-7);context.rotate(-Math.PI/4);
+    context.fillStyle=hidden.has(k)?'#bbb':'#222';context.fillText(keyLabels[k],0,0);context.restore();
   }
   context.textAlign='center';context.fillStyle='#666';
   context.fillText('key',left+cell*keys/2,top+cell*queries+20);
   context.save();context.translate(14,top+cell*queries/2);context.rotate(-Math.PI/2);
   context.fillText('query',0,0);context.restore();
-  paint(context,left,top,cell,layer,head);
-  hover(canvas,left,top,cell,layer,head);
-  large.querySelector('h1').textContent='layer '+layer+', head '+head;
-  large.hidden=false;
+  context.imageSmoothingEnabled=false;
+  if(area)context.drawImage(imageOf(weights,1),left,top,cell*keys,cell*queries);
+  if(values&&cell>=26){
+    context.font='11px system-ui,sans-serif';
+    for(let q=0;q<queries;++q)for(let k=0;k<keys;++k){
+      const w=weights[q*keys+k];
+      context.fillStyle=w>.55?'#000':w===0?'#999':'#fff';
+      context.fillText(w===0?'\u00b7':w.toFixed(2).replace(/^0/,''),left+cell*(k+.5),top+cell*(q+.5)+4);
+    }
+  }
+  drawBar(left+cell*keys+24,top);
+  canvas.at=(x,y)=>[Math.floor((y-top)/cell),Math.floor((x-left)/cell)];
 }
+function drawBar(x,top){
+  const high=Math.min(240,Math.max(80,canvas.height-top-28));
+  for(let i=0;i<high;++i){context.fillStyle=css(1-(i+.5)/high);context.fillRect(x,top+i,12,1)}
+  context.font='11px system-ui,sans-serif';context.fillStyle='#222';context.textAlign='left';
+  for(const w of [1,.5,0])context.fillText(w,x+18,top+4+(high-4)*(1-w)+4);
+  if(!weights.includes(0))return;
+  context.fillStyle=css(0);context.fillRect(x,top+high+12,12,12);
+  context.fillStyle='#222';context.fillText('exactly 0',x+18,top+high+22);
+}
+function drawLines(){
+  const row=18,gap=260;
+  context.font=font;
+  const left=Math.ceil(wide(queryLabels))+34,right=left+gap;
+  canvas.width=right+Math.ceil(wide(keyLabels))+24;
+  canvas.height=row*Math.max(queries,keys)+12;
+  context.font=font;context.strokeStyle='#0072b2';context.lineWidth=2;
+  for(let q=0;q<queries;++q)for(let k=0;k<keys;++k){
+    const w=weights[q*keys+k];
+    if(!(w>.02)||(picked&&!(picked[0]==='q'?picked[1]===q:picked[1]===k)))continue;
+    context.globalAlpha=Math.min(1,w);
+    context.beginPath();context.moveTo(left,row*(q+.5)+6);context.lineTo(right,row*(k+.5)+6);
+    context.stroke();
+  }
+  context.globalAlpha=1;
+  const words=(list,x,align,kind)=>list.forEach((t,i)=>{
+    context.textAlign=align;
+    context.fillStyle=kind==='k'&&hidden.has(i)?'#bbb':'#222';
+    context.font=(picked&&picked[0]===kind&&picked[1]===i?'bold ':'')+font;
+    context.fillText(t,x,row*(i+.5)+10);
+  });
+  words(queryLabels,left-8,'right','q');words(keyLabels,right+8,'left','k');
+  canvas.at=(x,y)=>{const i=Math.floor((y-6)/row);return x<left+gap/2?[i,-1]:[-1,i]};
+}
+function draw(){
+  weights=shownOf(...shown);
+  lines?drawLines():drawHeatmap();
+  large.querySelector('h1').textContent='layer '+shown[0]+', head '+shown[1];
+  byId('lines').setAttribute('aria-pressed',lines);
+  byId('values').setAttribute('aria-pressed',values);
+  byId('all').disabled=!hidden.size;
+}
+function enlarge(layer,head){shown=[layer,head];picked=null;tip.hidden=true;draw();large.hidden=false}
 function close(){large.hidden=true;tip.hidden=true;shown=null}
-for(const canvas of document.querySelectorAll('td canvas')){
-  const layer=Number(canvas.dataset.layer),head=Number(canvas.dataset.head);
-  canvas.width=keys;canvas.height=queries;
-  paint(canvas.getContext('2d'),0,0,1,layer,head);
-  hover(canvas,0,0,1,layer,head);
-  canvas.onclick=()=>enlarge(layer,head);
-  canvas.onkeydown=event=>{if(event.key==='Enter'){enlarge(layer,head);event.stopPropagation()}};
+function pointed(event){
+  const box=canvas.getBoundingClientRect();
+  const [q,k]=canvas.at(event.clientX-box.left,event.clientY-box.top);
+  return [q<queries?q:-1,k<keys?k:-1];
 }
-large.onclick=event=>{if(event.target.tagName!=='CANVAS')close()};
+canvas.onmousemove=event=>{
+  const [q,k]=pointed(event);
+  if(lines){
+    const now=q>=0?['q',q]:k>=0?['k',k]:null;
+    if(String(now)!==String(picked)){picked=now;draw()}
+  }else if(q>=0&&k>=0)tell(event,...shown,q,k,weights[q*keys+k]);else tip.hidden=true;
+};
+canvas.onmouseleave=()=>{tip.hidden=true;if(picked){picked=null;draw()}};
+canvas.onclick=event=>{
+  const k=pointed(event)[1];
+  if(k<0)return;
+  hidden.has(k)?hidden.delete(k):hidden.add(k);
+  tip.hidden=true;draw();
+};
+const toggle={l:()=>{lines=!lines;picked=null},v:()=>{values=!values},a:()=>hidden.clear()};
+for(const [id,key] of [['lines','l'],['values','v'],['all','a']])
+  byId(id).onclick=()=>{toggle[key]();draw()};
+byId('back').onclick=close;
 document.onkeydown=event=>{
   if(!shown)return;
   const step={ArrowLeft:[0,-1],ArrowRight:[0,1],ArrowUp:[-1,0],ArrowDown:[1,0]}[event.key];
-  if(event.key==='Escape')close();
+  if(event.key==='Escape')return close();
+  if(toggle[event.key]){toggle[event.key]();draw()}
   if(!step)return;
   event.preventDefault();
   enlarge((shown[0]+step[0]+layers)%layers,(shown[1]+step[1]+heads)%heads);
 };
+)";
+
+/// The thumbnails of all heads, each painted when it comes into sight.
+inline constexpr std::string_view html_thumbnails_script = R"(
+function paint(small){
+  if(small.painted)return;
+  small.painted=true;
+  const image=imageOf(weightsOf(...small.place),Math.ceil(Math.max(queries,keys)/176));
+  small.width=image.width;small.height=image.height;
+  if(area)small.getContext('2d').drawImage(image,0,0);
+}
+const seen=new IntersectionObserver(all=>{for(const one of all)if(one.isIntersecting){
+  seen.unobserve(one.target);setTimeout(()=>paint(one.target))}});
+for(const small of document.querySelectorAll('td canvas')){
+  const [layer,head]=small.place=[Number(small.dataset.layer),Number(small.dataset.head)];
+  area<20000?paint(small):seen.observe(small);
+  small.onmousemove=event=>{
+    const box=small.getBoundingClientRect();
+    const k=Math.floor((event.clientX-box.left)*keys/box.width);
+    const q=Math.floor((event.clientY-box.top)*queries/box.height);
+    if(q>=0&&q<queries&&k>=0&&k<keys)tell(event,layer,head,q,k,weightsOf(layer,head)[q*keys+k]);
+  };
+  small.onmouseleave=()=>{tip.hidden=true};
+  small.onclick=()=>enlarge(layer,head);
+  small.onkeydown=event=>{if(event.key==='Enter'){enlarge(layer,head);event.stopPropagation()}};
+}
 )";
 
 /// The thumbnails: one row per layer, one column per head.
@@ -163,6 +305,13 @@ HEED_INLINE std::string html_table(Index layers, Index heads) {
   return text + "</table>\n";
 }
 
+inline constexpr std::string_view html_large = R"(<div id="large" hidden><h1></h1>
+<p>Arrow keys: other heads and layers. Click a key to leave it out. Escape: back.</p>
+<button id="back">Back</button><button id="lines">Lines (l)</button><button id="values">Values (v)</button>
+<button id="all" disabled>All keys (a)</button>
+<canvas></canvas></div><div id="tip" hidden></div>
+)";
+
 /// The constants of the script.
 HEED_INLINE std::string html_data(const AttentionPage& page) {
   const auto& extents = page.weights.extents();
@@ -173,9 +322,18 @@ HEED_INLINE std::string html_data(const AttentionPage& page) {
                      ",\nqueryLabels=" + json_labels(page.query_labels, extents[2]) +
                      ",\nkeyLabels=" + json_labels(page.key_labels, extents[3]) + ",\ncolors=[";
   for (int level = 0; level < 256; ++level) {
-    text += (level > 0 ? ",'" : "'") + hex(viridis(level / 255.0)) + "'";
+    const Color color = viridis(level / 255.0);
+    text += (level > 0 ? ",[" : "[") + std::to_string(color.red) + "," +
+            std::to_string(color.green) + "," + std::to_string(color.blue) + "]";
   }
-  return text + "],\ndata='" + base64_of(page.weights) + "';";
+  const bool exact = page.weights.size() <= most_exact_weights;
+  text += "],\nexact=" + std::string(exact ? "true" : "false") + ",\ndata=[";
+  for (Index layer = 0; layer < extents[0]; ++layer) {
+    for (Index head = 0; head < extents[1]; ++head) {
+      text += "'" + base64_of(page.weights.view().select(0, layer).select(0, head), exact) + "',\n";
+    }
+  }
+  return text + "];";
 }
 
 HEED_INLINE std::string html_of(const AttentionPage& page) {
@@ -191,13 +349,11 @@ HEED_INLINE std::string html_of(const AttentionPage& page) {
          "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
          "style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n<title>" +
          title + "</title>\n<style>" + std::string(html_style) + "</style></head>\n<body><h1>" +
-         title +
-         "</h1>\n<p>A row looks, a column is looked at. Click to enlarge; arrow keys move on, "
-         "Escape closes.</p>\n" +
-         html_table(page.weights.extent(0), page.weights.extent(1)) +
-         "<div id=\"large\" hidden><h1></h1><canvas></canvas></div><div id=\"tip\" hidden></div>\n"
-         "<script>" +
-         html_data(page) + std::string(html_script) + "</script></body></html>\n";
+         title + "</h1>\n<p>A row looks, a column is looked at. Click to enlarge one.</p>\n" +
+         html_table(page.weights.extent(0), page.weights.extent(1)) + std::string(html_large) +
+         "<script>" + html_data(page) + std::string(html_weights_script) +
+         std::string(html_large_script) + std::string(html_thumbnails_script) +
+         "</script></body></html>\n";
 }
 
 HEED_INLINE std::string html_around(const std::string& title, const std::string& svg) {
