@@ -106,6 +106,9 @@ bites_added(snippets "has not the lines" README.md "<!-- lines: examples/golden/
 bites_added(snippets "no file examples/none.cpp" README.md "<!-- snippet: examples/none.cpp -->\n```cpp\nint x;\n```\n")
 bites_added(snippets "has no region nowhere" README.md "<!-- snippet: examples/hello.cpp#nowhere -->\n```cpp\nint x;\n```\n")
 
+bites(snippets "has no row for extra" examples/extra.cpp "// SPDX-License-Identifier: MIT\n")
+bites_added(snippets "rows for" examples/README.md "| to do nothing | `none` | nothing |")
+
 bites_added(coverage "no file examples/none.cpp" docs/coverage.md "| a row | `examples/none.cpp` | |")
 bites_added(coverage "nothing says what examples/hello.cpp" docs/coverage.md "| a row | `examples/hello.cpp` | |")
 bites_added(coverage "nothing says what examples/hello.cpp" docs/coverage.md "| a row | `examples/hello.cpp` `heatmap_of` | |")

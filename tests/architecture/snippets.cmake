@@ -6,6 +6,7 @@
 #   <!-- lines: FILE -->           the block is some lines of FILE, one after the other
 # Every block of C++ is one of these, but in the pages named here; so is every block without a language,
 # or it is `printed with models`, which shell_blocks.sh compares, as it runs every block of sh.
+# examples/README.md has a row for every example, and none for another.
 cmake_minimum_required(VERSION 3.24)
 set(sketches "docs/00-quickstart.md$")
 file(GLOB pages ${ROOT}/README.md ${ROOT}/docs/*.md)
@@ -85,4 +86,18 @@ foreach(page ${pages})
 endforeach()
 if(checked LESS 10)
   message(SEND_ERROR "only ${checked} snippets were compared")
+endif()
+file(READ ${ROOT}/examples/README.md rows)
+file(GLOB examples RELATIVE ${ROOT}/examples ${ROOT}/examples/*.cpp)
+foreach(example ${examples})
+  string(REPLACE ".cpp" "" example ${example})
+  if(NOT rows MATCHES "\n[|][^|\n]*[|] `${example}` [|]")
+    message(SEND_ERROR "examples/README.md has no row for ${example}")
+  endif()
+endforeach()
+string(REGEX MATCHALL "\n[|][^|\n]*[|] `" rows "${rows}")
+list(LENGTH rows rows)
+list(LENGTH examples examples)
+if(NOT rows EQUAL examples)
+  message(SEND_ERROR "examples/README.md has ${rows} rows for ${examples} examples")
 endif()
