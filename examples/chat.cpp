@@ -15,7 +15,7 @@
 #include <heed/text.hpp>
 
 #include "character_stream.hpp"
-#include "command_line.hpp"
+#include "common.hpp"
 #include "real_models.hpp"
 
 namespace {
@@ -23,9 +23,10 @@ namespace {
 using namespace heed;
 
 struct Options {
-  std::string model, prompt, attention, svg;
+  example::ShownHead attention;
+  std::string model, prompt;
   std::string system = "You are a helpful AI assistant named SmolLM, trained by Hugging Face";
-  Index max_tokens = 256, max_length = 2048, threads = 0;
+  Index max_tokens = 256, max_length = 2048;
   double temperature = 0, top_p = 0.9, repetition = 1;
   std::uint64_t seed = 1;
   bool rounded = false, quick = false;
@@ -95,7 +96,7 @@ class Chat {
   void turn(const std::string& text) {
     template_.say(unread_, "user", text);
     template_.open(unread_, "assistant\n");
-    if (!options_.attention.empty()) show_attention();
+    if (options_.attention.wanted()) show_attention();
     answer();
   }
 
@@ -112,8 +113,7 @@ class Chat {
     std::copy(unread_.begin(), unread_.end(), tokens.data());
     std::vector<std::string> labels;
     for (const Index token : unread_) labels.push_back(example::label_of(tokenizer_.text(token)));
-    example::show_attention(model_, tokens, masks::Causal{}, example::head_name(options_.attention),
-                            labels, options_.svg);
+    example::show_attention(model_, tokens, masks::Causal{}, options_.attention, labels);
   }
 
   void answer() {
@@ -154,12 +154,7 @@ class Chat {
 };
 
 void run(const Options& options) {
-  if (options.threads > 0) set_thread_count(options.threads);
-  if (options.attention.empty() && !options.svg.empty()) {
-    throw std::invalid_argument(
-        "--svg is a picture of --attention LAYER.HEAD, which was not given");
-  }
-  example::check_can_write(options.svg);
+  options.attention.check();
   Chat chat(options);
   if (!options.prompt.empty()) return chat.turn(options.prompt);
   std::fprintf(stderr, "Say something; an empty line ends it.\n");
@@ -190,20 +185,10 @@ int main(int argc, char** argv) {
   app.add_option("--repetition", options.repetition, "penalty for tokens that came before; 1: none")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  app.add_option("--attention", options.attention,
-                 "LAYER.HEAD: also show which tokens of the prompt it looks at");
-  app.add_option("--svg", options.svg, "with --attention: also write an SVG picture to this file");
+  options.attention.add_options(app, "tokens of the prompt");
   app.add_option("--seed", options.seed, "of what is drawn")->capture_default_str();
-  app.add_option("--threads", options.threads, "threads to compute with; 0: all")
-      ->check(example::at_least(0));
+  example::add_threads(app);
   app.add_flag("--rounded", options.rounded, "faster: round what weights are multiplied with");
   app.add_flag("--quick", options.quick, "short answers: 16 tokens");
-  int status = 0;
-  if (!example::parse(app, argc, argv, status)) return status;
-  try {
-    run(options);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "chat: %s\n", error.what());
-    return 1;
-  }
+  return example::run(app, argc, argv, [&] { run(options); });
 }

@@ -1,32 +1,44 @@
 // SPDX-License-Identifier: MIT
-// What the examples with options share: one exit status for all wrong calls, and checks of what was
-// given that come before the work, not after it.
+// What the examples with options share: one exit status for all that is refused, options of the
+// same names, and checks of what was given that come before the work, not after it.
 #pragma once
 
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <exception>
 #include <filesystem>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 
 #include <CLI/CLI.hpp>
 
 #include <heed/core/index.hpp>
+#include <heed/core/parallel.hpp>
 
 namespace example {
 
-/// Reads the command line. False when the program is to end with `status`: 0 after --help, 2 when
-/// the call was wrong, which has been said.
-inline bool parse(CLI::App& app, int count, char** arguments, int& status) {
+/// Reads the command line and runs the example. 0 after --help; 2, and one line, where the call or
+/// what it names was refused; else what `run` returns, 0 if nothing.
+template <class Run>
+int run(CLI::App& app, int count, char** arguments, const Run& run) {
   try {
     app.parse(count, arguments);
-    return true;
+    if constexpr (std::is_void_v<decltype(run())>) {
+      run();
+      return 0;
+    } else {
+      return run();
+    }
   } catch (const CLI::ParseError& error) {
-    status = app.exit(error) == 0 ? 0 : 2;
-    return false;
+    return app.exit(error) == 0 ? 0 : 2;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s: %s\n", std::filesystem::path(arguments[0]).stem().c_str(),
+                 error.what());
+    return 2;
   }
 }
 
@@ -39,6 +51,23 @@ inline CLI::Validator at_least(heed::Index least) {
                                                                     : text + " is not " + name;
   };
   return CLI::Validator(check, name);
+}
+
+/// --threads, which says how many all computations take.
+inline void add_threads(CLI::App& app) {
+  app.add_option_function<heed::Index>(
+         "--threads",
+         [](heed::Index threads) {
+           if (threads > 0) heed::set_thread_count(threads);
+         },
+         "threads to compute with; 0: all")
+      ->check(at_least(0))
+      ->default_str("0");
+}
+
+/// --color, for terminal_options.
+inline void add_color(CLI::App& app, std::string& color) {
+  app.add_option("--color", color, "auto, always, never, 256 or truecolor")->capture_default_str();
 }
 
 /// Throws when a file of this name could not be written; an empty name is none.

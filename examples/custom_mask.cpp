@@ -16,7 +16,7 @@
 #include <heed/core/parallel.hpp>
 #include <heed/core/random.hpp>
 
-#include "command_line.hpp"
+#include "common.hpp"
 
 using namespace heed;
 
@@ -173,20 +173,18 @@ void time_them(const Run& run) {
 int main(int count, char** arguments) {
   CLI::App app("A mask of one's own, faster each time it says more about itself.");
   bool quick = false;
-  Index length = 0, threads = 0;
+  Index length = 0;
   std::uint64_t seed = 1;
   app.add_flag("--quick", quick, "1024 tokens unless told, no timings; for tests");
   app.add_option("--length", length, "tokens; 4096 unless told")->check(CLI::Range(8, 65536));
   app.add_option("--seed", seed, "of the random tokens");
-  app.add_option("--threads", threads, "to use; all unless told")->check(CLI::Range(1, 1024));
-  int status = 0;
-  if (!example::parse(app, count, arguments, status)) return status;
-
-  if (threads > 0) set_thread_count(threads);
-  if (length == 0) length = quick ? 1024 : 4096;
-  Run run{Tensor<float, 4>({1, 4, length, 64}), !quick};
-  Random random(seed);
-  for (float& value : run.tokens) value = random.uniform<float>();
-  draw_own_masks();
-  time_them(run);
+  example::add_threads(app);
+  return example::run(app, count, arguments, [&] {
+    if (length == 0) length = quick ? 1024 : 4096;
+    Run run{Tensor<float, 4>({1, 4, length, 64}), !quick};
+    Random random(seed);
+    for (float& value : run.tokens) value = random.uniform<float>();
+    draw_own_masks();
+    time_them(run);
+  });
 }

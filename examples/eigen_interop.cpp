@@ -9,7 +9,7 @@
 #include <heed/heed.hpp>
 #include <heed/tensor/eigen.hpp>
 
-#include "command_line.hpp"
+#include "common.hpp"
 
 namespace {
 
@@ -90,13 +90,5 @@ int main(int argc, char** argv) {
   app.add_option("--seed", seed, "of the random matrices")->capture_default_str();
   app.add_option("--length", length, "tokens")->check(CLI::PositiveNumber)->capture_default_str();
   app.add_flag("--quick", quick, "every example takes it; this one is quick as it is");
-  int status = 0;
-  if (!example::parse(app, argc, argv, status)) return status;
-  try {
-    run(seed, length);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "eigen_interop: %s\n", error.what());
-    return 1;
-  }
-  return 0;
+  return example::run(app, argc, argv, [&] { run(seed, length); });
 }

@@ -13,7 +13,7 @@
 #include <heed/pretrained.hpp>
 #include <heed/text.hpp>
 
-#include "command_line.hpp"
+#include "common.hpp"
 #include "real_models.hpp"
 
 namespace {
@@ -21,10 +21,10 @@ namespace {
 using namespace heed;
 
 struct Options {
-  std::string model, attention, svg;
+  example::ShownHead attention;
+  std::string model;
   std::string query = "Which animal was sleepy?";
   std::vector<std::string> sentences;
-  Index threads = 0;
   std::uint64_t seed = 1;
   bool quick = false;
 };
@@ -47,16 +47,11 @@ void show_attention(const Options& options, const SentenceEncoder<float>& encode
   for (const Index token : batch.tokens) labels.push_back(encoder.tokenizer().name(token));
   std::printf("\n");
   example::show_attention(encoder.model(), batch.tokens, masks::Padding(batch.lengths),
-                          example::head_name(options.attention), labels, options.svg);
+                          options.attention, labels);
 }
 
 void run(const Options& options) {
-  if (options.threads > 0) set_thread_count(options.threads);
-  if (options.attention.empty() && !options.svg.empty()) {
-    throw std::invalid_argument(
-        "--svg is a picture of --attention LAYER.HEAD, which was not given");
-  }
-  example::check_can_write(options.svg);
+  options.attention.check();
   // [read]
   const auto encoder = SentenceEncoder<float>::read(example::model_path(options.model, "minilm"));
   // [/read]
@@ -81,7 +76,7 @@ void run(const Options& options) {
                    [&](std::size_t a, std::size_t b) { return nearness[a] > nearness[b]; });
   std::printf("%s\n", options.query.c_str());
   for (const std::size_t i : order) std::printf("  %6.3f  %s\n", nearness[i], sentences[i].c_str());
-  if (!options.attention.empty()) show_attention(options, encoder);
+  if (options.attention.wanted()) show_attention(options, encoder);
 }
 
 }  // namespace
@@ -95,19 +90,9 @@ int main(int argc, char** argv) {
   app.add_option("--query", options.query, "what the sentences are compared with")
       ->capture_default_str();
   app.add_option("sentences", options.sentences, "default: eight of ours");
-  app.add_option("--attention", options.attention,
-                 "LAYER.HEAD: also show which word pieces of the query it looks at");
-  app.add_option("--svg", options.svg, "with --attention: also write an SVG picture to this file");
+  options.attention.add_options(app, "word pieces of the query");
   app.add_option("--seed", options.seed, "taken for uniformity: nothing here is random");
-  app.add_option("--threads", options.threads, "threads to compute with; 0: all")
-      ->check(example::at_least(0));
+  example::add_threads(app);
   app.add_flag("--quick", options.quick, "four sentences at most");
-  int status = 0;
-  if (!example::parse(app, argc, argv, status)) return status;
-  try {
-    run(options);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "embed: %s\n", error.what());
-    return 1;
-  }
+  return example::run(app, argc, argv, [&] { run(options); });
 }

@@ -15,7 +15,8 @@
 #include <heed/pretrained.hpp>
 #include <heed/text.hpp>
 
-#include "command_line.hpp"
+#include "common.hpp"
+#include "pictures.hpp"
 #include "real_models.hpp"
 
 namespace {
@@ -23,9 +24,9 @@ namespace {
 using namespace heed;
 
 struct Options {
-  std::string model, head, html, svg;
+  std::string model, head, html;
+  example::Pictures large;
   std::vector<std::string> sentences;
-  Index threads = 0;
 };
 
 /// The tokens of one text or a pair, and which of the two each belongs to.
@@ -152,21 +153,18 @@ example::HeadName head_of(const Tensor<float, 4>& weights, const Options& option
 }
 
 void show_head(const Tensor<float, 4>& weights, const example::HeadName& name, const Text& text,
-               const std::string& svg) {
+               const example::Pictures& pictures) {
   const auto [layer, head] = name;
   const auto heatmap =
       heatmap_of(weights.view().select(0, layer).select(0, head), text.labels,
                  "layer " + std::to_string(layer) + ", head " + std::to_string(head));
   std::printf("\n%s", to_terminal(heatmap, detect_terminal()).c_str());
-  if (svg.empty()) return;
-  write_svg(svg, heatmap);
-  std::printf("wrote %s\n", svg.c_str());
+  pictures.write(heatmap);
 }
 
 void run(const Options& options) {
-  if (options.threads > 0) set_thread_count(options.threads);
   example::check_can_write(options.html);
-  example::check_can_write(options.svg);
+  options.large.check();
   // [explore]
   const auto loaded = load_model(example::model_path(options.model, "minilm"));
   if (!loaded.tokenizer) throw std::invalid_argument("the model has no tokenizer beside it");
@@ -176,7 +174,7 @@ void run(const Options& options) {
   // [/explore]
   const auto large = head_of(weights, options);
   show_habits(weights);
-  show_head(weights, large, text, options.svg);
+  show_head(weights, large, text, options.large);
   if (options.html.empty()) return;
   std::string title = options.sentences[0];
   if (options.sentences.size() > 1) title += " / " + options.sentences[1];
@@ -200,16 +198,9 @@ int main(int argc, char** argv) {
                  "$HEED_MODELS");
   app.add_option("--head", options.head, "LAYER.HEAD, shown large")->capture_default_str();
   app.add_option("--html", options.html, "write the page to this file");
-  app.add_option("--svg", options.svg, "write the large head as an SVG picture to this file");
-  app.add_option("--threads", options.threads, "threads to compute with; 0: all")
-      ->check(example::at_least(0));
+  app.add_option("--svg", options.large.svg, "write the large head to this file as SVG");
+  app.add_option("--png", options.large.png, "the same as PNG");
+  example::add_threads(app);
   app.add_flag("--quick", quick, "taken for uniformity: one sentence is quick");
-  int status = 0;
-  if (!example::parse(app, argc, argv, status)) return status;
-  try {
-    run(options);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "explore: %s\n", error.what());
-    return 1;
-  }
+  return example::run(app, argc, argv, [&] { run(options); });
 }

@@ -123,6 +123,6 @@ int main(int count, char** arguments) {
     model(gguf);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "files: %s\n", error.what());
-    return 1;
+    return 2;
   }
 }

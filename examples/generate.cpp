@@ -13,7 +13,7 @@
 #include <heed/text.hpp>
 
 #include "character_stream.hpp"
-#include "command_line.hpp"
+#include "common.hpp"
 
 namespace {
 
@@ -21,7 +21,7 @@ using namespace heed;
 
 struct Options {
   std::string file, prompt = "\n";
-  Index max_tokens = 200, top_k = 0, threads = 0;
+  Index max_tokens = 200, top_k = 0;
   double temperature = 0.8, top_p = 0.95;
   std::uint64_t seed = 1;
   bool rounded = false;
@@ -96,7 +96,6 @@ void write_from_gguf(const Options& options) {
 }
 
 void run(const Options& options) {
-  if (options.threads > 0) set_thread_count(options.threads);
   if (options.file.ends_with(".gguf")) return write_from_gguf(options);
   const Safetensors file = load_safetensors(options.file);
   const bool wide = file.entry("model.embedding.weight").type == ElementType::f64;
@@ -124,16 +123,6 @@ int main(int argc, char** argv) {
   app.add_option("--seed", options.seed, "of what is drawn")->capture_default_str();
   app.add_flag("--rounded", options.rounded,
                "of GGUF: faster, round what weights are multiplied with");
-  app.add_option("--threads", options.threads, "threads to compute with; 0: all")
-      ->check(example::at_least(0))
-      ->capture_default_str();
-  int status = 0;
-  if (!example::parse(app, argc, argv, status)) return status;
-  try {
-    run(options);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "generate: %s\n", error.what());
-    return 1;
-  }
-  return 0;
+  example::add_threads(app);
+  return example::run(app, argc, argv, [&] { run(options); });
 }

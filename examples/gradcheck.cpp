@@ -12,7 +12,7 @@
 
 #include <heed/heed.hpp>
 
-#include "command_line.hpp"
+#include "common.hpp"
 
 namespace {
 
@@ -20,7 +20,6 @@ using namespace heed;
 
 struct Options {
   std::uint64_t seed = 1;
-  Index threads = 0;
   std::string model = "all";
   bool quick = false;
 };
@@ -158,7 +157,6 @@ bool check_encoder_decoder(const Options& options) {
 }
 
 bool run(const Options& options) {
-  if (options.threads > 0) set_thread_count(options.threads);
   const auto wanted = [&](const char* name) {
     return options.model == "all" || options.model == name;
   };
@@ -180,16 +178,7 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember({"all", "gpt", "llama", "encoder", "translation"}))
       ->capture_default_str();
   app.add_option("--seed", options.seed, "of weights and data")->capture_default_str();
-  app.add_option("--threads", options.threads, "threads to compute with; 0: all")
-      ->check(example::at_least(0))
-      ->capture_default_str();
+  example::add_threads(app);
   app.add_flag("--quick", options.quick, "three elements of each parameter, no figures");
-  int status = 0;
-  if (!example::parse(app, argc, argv, status)) return status;
-  try {
-    return run(options) ? 0 : 1;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "gradcheck: %s\n", error.what());
-    return 1;
-  }
+  return example::run(app, argc, argv, [&] { return run(options) ? 0 : 1; });
 }

@@ -16,12 +16,9 @@
 #include <heed/heed.hpp>
 #include <heed/pretrained.hpp>
 #include <heed/text.hpp>
-#if __has_include(<stb/stb_easy_font.h>) || __has_include(<stb_easy_font.h>)
-#include <heed/plot/png.hpp>
-#define HEED_EXAMPLE_PNG 1
-#endif
 
-#include "command_line.hpp"
+#include "common.hpp"
+#include "pictures.hpp"
 #include "real_models.hpp"
 
 namespace {
@@ -34,11 +31,9 @@ struct Options {
   Index sentence = 1;
   std::string text;
   std::string mask = "all";
-  std::string svg;
-  std::string png;
+  example::Pictures pictures;
   std::string color = "auto";
   std::string data = HEED_EXAMPLE_DATA;
-  Index threads = 0;
   bool quick = false;
 };
 
@@ -174,25 +169,8 @@ std::vector<Heatmap> draw_text(const Options& options) {
   return heatmaps;
 }
 
-void write_pictures(const Options& options, const std::vector<Heatmap>& heatmaps) {
-  if (!options.svg.empty()) {
-    write_svg(options.svg, heatmaps);
-    std::printf("\nwrote %s\n", options.svg.c_str());
-  }
-  if (!options.png.empty()) {
-#ifdef HEED_EXAMPLE_PNG
-    write_png(options.png, heatmaps);
-    std::printf("\nwrote %s\n", options.png.c_str());
-#else
-    throw std::invalid_argument("--png: built without stb (Debian, Ubuntu: libstb-dev)");
-#endif
-  }
-}
-
 void run(const Options& options) {
-  if (options.threads > 0) set_thread_count(options.threads);
-  example::check_can_write(options.svg);
-  example::check_can_write(options.png);
+  options.pictures.check();
   const auto terminal = terminal_options(options.color);
   const auto sentences = read_lines(options.data + "/sentences.txt");
   const auto sentence = chosen_sentence(options, sentences);
@@ -205,7 +183,8 @@ void run(const Options& options) {
   std::printf(
       "\nTry --layer 0 --head 2 (looks one word back), --layer 2 --head 8 (one ahead), "
       "--sentence 2,\n--mask causal, --svg heatmap.svg; --help says more.\n");
-  write_pictures(options, heatmaps);
+  if (options.pictures.any()) std::printf("\n");
+  options.pictures.write(heatmaps);
 }
 
 }  // namespace
@@ -230,22 +209,10 @@ int main(int argc, char** argv) {
   app.add_option("--mask", options.mask, "all, none, causal, padding or combined")
       ->check(CLI::IsMember({"all", "none", "causal", "padding", "combined"}))
       ->capture_default_str();
-  app.add_option("--svg", options.svg, "also write an SVG picture to this file");
-  app.add_option("--png", options.png, "also write a PNG picture to this file");
-  app.add_option("--color", options.color, "auto, always, never, 256 or truecolor")
-      ->capture_default_str();
+  options.pictures.add_options(app);
+  example::add_color(app, options.color);
   app.add_option("--data", options.data, "folder of the captured tensors");
-  app.add_option("--threads", options.threads, "threads to compute with; 0: all")
-      ->check(example::at_least(0))
-      ->capture_default_str();
+  example::add_threads(app);
   app.add_flag("--quick", options.quick, "every example takes it; this one is quick as it is");
-  int status = 0;
-  if (!example::parse(app, argc, argv, status)) return status;
-  try {
-    run(options);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "heatmap: %s\n", error.what());
-    return 1;
-  }
-  return 0;
+  return example::run(app, argc, argv, [&] { run(options); });
 }

@@ -186,7 +186,7 @@ int main(int count, char** arguments) {
     inspect(arguments[1]);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", printable(error.what(), 500).c_str());
-    return 1;
+    return 2;
   }
   return 0;
 }

@@ -15,7 +15,7 @@
 
 #include <heed/heed.hpp>
 
-#include "command_line.hpp"
+#include "common.hpp"
 
 namespace {
 
@@ -23,7 +23,6 @@ using namespace heed;
 
 struct Options {
   std::uint64_t seed = 1;
-  Index threads = 0;
   bool quick = false;
 };
 
@@ -330,7 +329,6 @@ void image_grid(const Options& options) {
 
 template <class T>
 void run(const Options& options) {
-  if (options.threads > 0) set_thread_count(options.threads);
   learned_bias<T>(options);
   content_mask<T>(options);
   image_grid<T>(options);
@@ -343,17 +341,8 @@ int main(int argc, char** argv) {
   CLI::App app(
       "Masks that are learned, made of content, or of two dimensions, inside models that train.");
   app.add_option("--seed", options.seed, "of data and weights")->capture_default_str();
-  app.add_option("--threads", options.threads, "threads to compute with; 0: all")
-      ->check(example::at_least(0))
-      ->capture_default_str();
+  example::add_threads(app);
   app.add_flag("--quick", options.quick, "fewer steps; in double");
-  int status = 0;
-  if (!example::parse(app, argc, argv, status)) return status;
-  try {
-    options.quick ? run<double>(options) : run<float>(options);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "learned_masks: %s\n", error.what());
-    return 1;
-  }
-  return 0;
+  return example::run(app, argc, argv,
+                      [&] { options.quick ? run<double>(options) : run<float>(options); });
 }

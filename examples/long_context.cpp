@@ -15,7 +15,7 @@
 #include <heed/core/parallel.hpp>
 #include <heed/core/random.hpp>
 
-#include "command_line.hpp"
+#include "common.hpp"
 
 using namespace heed;
 
@@ -87,35 +87,34 @@ Line run(Index length, Index window, Random& random) {
 
 int main(int argc, char** argv) {
   Index longest = 65536, window = 1024;
-  int threads = 0;
   std::uint64_t seed = 1;
   bool quick = false;
   CLI::App app{
       "Attention over long sequences: window and global tokens, time and memory by length."};
   app.add_option("--length", longest, "the longest sequence")->check(CLI::Range(1024, 1 << 22));
   app.add_option("--window", window, "tokens each token sees")->check(CLI::PositiveNumber);
-  app.add_option("--threads", threads, "threads; default: all")->check(CLI::PositiveNumber);
+  example::add_threads(app);
   app.add_option("--seed", seed, "of the numbers");
   app.add_flag("--quick", quick, "short sequences, no times: the same output everywhere");
-  int status = 0;
-  if (!example::parse(app, argc, argv, status)) return status;
-  if (threads > 0) set_thread_count(threads);
-  Random random(seed);
-  const Index last = quick ? 8192 : longest;
-  std::printf("2 heads of 64, each token sees the last %td and four global tokens\n\n", window);
-  std::printf("  tokens   tiles computed   a score matrix   new memory beside tensors");
-  std::printf(quick ? "\n" : "      time   per token\n");
-  for (Index length = 1024; length <= last; length *= 2) {
-    const Line line = run(length, window, random);
-    const double matrix = static_cast<double>(length) * static_cast<double>(length) * 4 / (1 << 20);
-    std::printf("%8td   %12.1f %%   %10.0f MiB   ", length, 100 * line.share, matrix);
-    if (quick) {
-      std::printf("%s\n", line.bytes < (1 << 20) ? "less than 1 MiB" : "more than 1 MiB");
-    } else {
-      std::printf("%17.1f KiB   %8.1f ms   %6.2f us\n", static_cast<double>(line.bytes) / 1024,
-                  line.seconds * 1e3, line.seconds * 1e6 / static_cast<double>(length));
+  return example::run(app, argc, argv, [&] {
+    Random random(seed);
+    const Index last = quick ? 8192 : longest;
+    std::printf("2 heads of 64, each token sees the last %td and four global tokens\n\n", window);
+    std::printf("  tokens   tiles computed   a score matrix   new memory beside tensors");
+    std::printf(quick ? "\n" : "      time   per token\n");
+    for (Index length = 1024; length <= last; length *= 2) {
+      const Line line = run(length, window, random);
+      const double matrix =
+          static_cast<double>(length) * static_cast<double>(length) * 4 / (1 << 20);
+      std::printf("%8td   %12.1f %%   %10.0f MiB   ", length, 100 * line.share, matrix);
+      if (quick) {
+        std::printf("%s\n", line.bytes < (1 << 20) ? "less than 1 MiB" : "more than 1 MiB");
+      } else {
+        std::printf("%17.1f KiB   %8.1f ms   %6.2f us\n", static_cast<double>(line.bytes) / 1024,
+                    line.seconds * 1e3, line.seconds * 1e6 / static_cast<double>(length));
+      }
     }
-  }
-  if (!quick)
-    std::printf("\nThe first call made the threads' own arrays; later ones need no more.\n");
+    if (!quick)
+      std::printf("\nThe first call made the threads' own arrays; later ones need no more.\n");
+  });
 }

@@ -11,12 +11,9 @@
 
 #include <heed/masks.hpp>
 #include <heed/plot.hpp>
-#if __has_include(<stb/stb_easy_font.h>) || __has_include(<stb_easy_font.h>)
-#include <heed/plot/png.hpp>
-#define HEED_EXAMPLE_PNG 1
-#endif
 
-#include "command_line.hpp"
+#include "common.hpp"
+#include "pictures.hpp"
 
 namespace {
 
@@ -147,31 +144,6 @@ Heatmap panel(const Written& written) {
   return heatmap_of(written.mask, window, written.code);
 }
 
-struct Files {
-  std::string svg, png, html;
-};
-
-void check(const Files& files) {
-  for (const std::string& file : {files.svg, files.png, files.html}) {
-    example::check_can_write(file);
-  }
-#ifndef HEED_EXAMPLE_PNG
-  if (!files.png.empty()) {
-    throw std::invalid_argument("--png: built without stb (Debian, Ubuntu: libstb-dev)");
-  }
-#endif
-}
-
-void write(const Files& files, const std::vector<Heatmap>& panels) {
-  constexpr Index columns = 4;
-  const auto said = [](const std::string& file) { std::printf("wrote %s\n", file.c_str()); };
-  if (!files.svg.empty()) write_svg(files.svg, panels, columns), said(files.svg);
-  if (!files.html.empty()) write_html(files.html, panels, columns), said(files.html);
-#ifdef HEED_EXAMPLE_PNG
-  if (!files.png.empty()) write_png(files.png, panels, columns), said(files.png);
-#endif
-}
-
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -181,17 +153,13 @@ int main(int count, char** arguments) {
       "how many tiles of 64 queries by 96 keys a kernel touches.");
   bool ascii = false, quick = false;
   std::string only;
-  Files files;
+  example::Pictures pictures;
   app.add_flag("--ascii", ascii, "# and . in place of blocks");
   app.add_flag("--quick", quick, "the same; for tests");
   app.add_option("--only", only, "only masks whose name or code contains this");
-  app.add_option("--svg", files.svg, "also write the masks as an SVG picture to this file");
-  app.add_option("--png", files.png, "the same as PNG");
-  app.add_option("--html", files.html, "the same as an HTML page");
-  int status = 0;
-  if (!example::parse(app, count, arguments, status)) return status;
-  try {
-    check(files);
+  pictures.add_options(app, "the masks");
+  return example::run(app, count, arguments, [&] {
+    pictures.check();
     std::vector<Heatmap> panels;
     for (const auto& masks : {of_distance(), of_sequences(), of_tokens(), of_masks()}) {
       for (const Shown& shown : masks) {
@@ -202,9 +170,6 @@ int main(int count, char** arguments) {
       }
     }
     if (panels.empty()) throw std::invalid_argument("no mask is called " + only);
-    write(files, panels);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "masks: %s\n", error.what());
-    return 1;
-  }
+    pictures.write(panels, 4);
+  });
 }

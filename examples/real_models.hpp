@@ -10,6 +10,8 @@
 
 #include <heed/heed.hpp>
 
+#include "pictures.hpp"
+
 namespace example {
 
 using heed::Index;
@@ -52,11 +54,32 @@ inline std::string label_of(const std::string& text) {
   return heed::printable(label);
 }
 
-/// Prints which tokens of the first sequence a head looks at, and writes it as SVG where asked.
+/// --attention LAYER.HEAD and the pictures of it.
+struct ShownHead {
+  std::string head;
+  Pictures pictures;
+
+  void add_options(CLI::App& app, const std::string& of) {
+    app.add_option("--attention", head, "LAYER.HEAD: also show which " + of + " it looks at");
+    pictures.add_options(app, "it");
+  }
+  bool wanted() const { return !head.empty(); }
+  /// Before the work.
+  void check() const {
+    if (head.empty() && pictures.any()) {
+      throw std::invalid_argument(
+          "--svg, --png and --html are pictures of --attention LAYER.HEAD, which was not given");
+    }
+    if (wanted()) static_cast<void>(head_name(head));
+    pictures.check();
+  }
+};
+
+/// Prints which tokens of the first sequence a head looks at, and writes pictures where asked.
 template <class Model>
 void show_attention(const Model& model, const heed::Tokens& tokens, const heed::Mask& mask,
-                    const HeadName& name, const std::vector<std::string>& labels,
-                    const std::string& svg) {
+                    const ShownHead& options, const std::vector<std::string>& labels) {
+  const HeadName name = head_name(options.head);
   const auto weights = heed::attention_of(model, tokens, mask, name.layer);
   if (name.head < 0 || name.head >= weights.extent(1)) {
     throw std::invalid_argument("head " + std::to_string(name.head) + " of " +
@@ -66,8 +89,7 @@ void show_attention(const Model& model, const heed::Tokens& tokens, const heed::
       weights.view().select(0, 0).select(0, name.head), labels,
       "layer " + std::to_string(name.layer) + ", head " + std::to_string(name.head));
   std::fputs(heed::to_terminal(heatmap, heed::detect_terminal()).c_str(), stdout);
-  if (svg.empty()) return;
-  heed::write_svg(svg, heatmap);
+  options.pictures.write(heatmap);
 }
 
 }  // namespace example

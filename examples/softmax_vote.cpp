@@ -14,7 +14,7 @@
 
 #include <heed/heed.hpp>
 
-#include "command_line.hpp"
+#include "common.hpp"
 
 namespace {
 
@@ -180,19 +180,13 @@ int main(int argc, char** argv) {
   CLI::App app(
       "Softmax as a vote: masks, temperature, and why attention divides by the root of d.");
   app.add_option("--seed", seed, "of the random vectors in part 4")->capture_default_str();
-  app.add_option("--color", color, "auto, always, never, 256 or truecolor")->capture_default_str();
+  example::add_color(app, color);
   app.add_flag("--quick", quick, "fewer random vectors");
-  int status = 0;
-  if (!example::parse(app, argc, argv, status)) return status;
-  try {
+  return example::run(app, argc, argv, [&] {
     const TerminalOptions terminal = terminal_options(color);
     print_vote();
     print_masks();
     print_temperatures(terminal);
     print_root_d(seed, quick ? 500 : 5000);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "softmax_vote: %s\n", error.what());
-    return 1;
-  }
-  return 0;
+  });
 }

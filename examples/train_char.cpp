@@ -13,7 +13,7 @@
 
 #include <heed/heed.hpp>
 
-#include "command_line.hpp"
+#include "common.hpp"
 
 namespace {
 
@@ -21,7 +21,6 @@ using namespace heed;
 
 struct Options {
   std::uint64_t seed = 1;
-  Index threads = 0;
   Index steps = 2000;
   Index batch_size = 12;
   Index length = 64;
@@ -93,7 +92,6 @@ std::string sample(const LanguageModel<T>& model, const Text& text, const Option
 
 template <class T>
 void run(const Options& options) {
-  if (options.threads > 0) set_thread_count(options.threads);
   example::check_can_write(options.save);
   const Text text(options.data + "/shakespeare.txt", options.quick ? 60000 : std::string::npos);
   Random weights(options.seed);
@@ -204,27 +202,18 @@ int main(int argc, char** argv) {
   app.add_option("--resume", options.resume, "go on from a checkpoint, with the same bits")
       ->check(CLI::ExistingFile);
   app.add_option("--seed", options.seed, "of weights, windows and samples")->capture_default_str();
-  app.add_option("--threads", options.threads, "threads to compute with; 0: all")
-      ->check(example::at_least(0))
-      ->capture_default_str();
+  example::add_threads(app);
   app.add_option("--data", options.data, "folder of shakespeare.txt");
-  app.add_option("--color", options.color, "auto, always, never, 256 or truecolor")
-      ->capture_default_str();
+  example::add_color(app, options.color);
   app.add_flag("--quick", options.quick, "a smaller model and text, few steps; in double");
-  int status = 0;
-  if (!example::parse(app, argc, argv, status)) return status;
-  if (options.quick) {
-    options.steps = 120;
-    options.model_dim = 32;
-    options.layers = 2;
-    options.length = 32;
-    options.sample = 120;
-  }
-  try {
+  return example::run(app, argc, argv, [&] {
+    if (options.quick) {
+      options.steps = 120;
+      options.model_dim = 32;
+      options.layers = 2;
+      options.length = 32;
+      options.sample = 120;
+    }
     options.quick ? run<double>(options) : run<float>(options);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "train_char: %s\n", error.what());
-    return 1;
-  }
-  return 0;
+  });
 }

@@ -15,7 +15,8 @@
 
 #include <heed/heed.hpp>
 
-#include "command_line.hpp"
+#include "common.hpp"
+#include "pictures.hpp"
 
 namespace {
 
@@ -23,10 +24,9 @@ using namespace heed;
 
 struct Options {
   std::uint64_t seed = 1;
-  Index threads = 0;
   Index epochs = 20;
   Index batch_size = 32;
-  std::string out;
+  example::PictureFolder folder;
   std::string color = "auto";
   bool quick = false;
 };
@@ -219,11 +219,8 @@ void show(const Results& results, const Task& task, const Options& options) {
               to_terminal(heatmap, terminal).c_str());
   std::printf("%s\n%s\n", to_terminal(charts[1], terminal).c_str(),
               to_terminal(charts[2], terminal).c_str());
-  if (options.out.empty()) return;
   const auto write = [&](const std::string& name, const auto& picture) {
-    const std::string path = options.out + "/" + task.name + "_" + name + ".svg";
-    write_svg(path, picture);
-    std::printf("wrote %s\n", path.c_str());
+    options.folder.write(task.name + "_" + name, picture);
   };
   write("loss", charts[0]);
   write("attention", heatmap);
@@ -233,8 +230,7 @@ void show(const Results& results, const Task& task, const Options& options) {
 
 template <class T>
 void run(const Options& options) {
-  if (options.threads > 0) set_thread_count(options.threads);
-  example::make_folder(options.out);
+  options.folder.check();
   Random random(options.seed);
   const Index count = options.quick ? 320 : 1000;
   std::printf(
@@ -271,25 +267,14 @@ int main(int argc, char** argv) {
       "A small decoder learns random sequences of ten tokens, as far as they can be learned, and\n"
       "then to copy. A log line an epoch, and four pictures of each run.");
   app.add_option("--seed", options.seed, "of data, weights and order")->capture_default_str();
-  app.add_option("--threads", options.threads, "threads to compute with; 0: all")
-      ->check(example::at_least(0))
-      ->capture_default_str();
+  example::add_threads(app);
   app.add_option("--epochs", options.epochs)->check(example::at_least(1))->capture_default_str();
   app.add_option("--batch", options.batch_size, "sequences a step")
       ->check(example::at_least(1))
       ->capture_default_str();
-  app.add_option("--out", options.out,
-                 "also write the pictures as SVG into this folder, made if need be");
-  app.add_option("--color", options.color, "auto, always, never, 256 or truecolor")
-      ->capture_default_str();
+  options.folder.add_options(app);
+  example::add_color(app, options.color);
   app.add_flag("--quick", options.quick, "fewer sequences; in double, no times");
-  int status = 0;
-  if (!example::parse(app, argc, argv, status)) return status;
-  try {
-    options.quick ? run<double>(options) : run<float>(options);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "train_sequence: %s\n", error.what());
-    return 1;
-  }
-  return 0;
+  return example::run(app, argc, argv,
+                      [&] { options.quick ? run<double>(options) : run<float>(options); });
 }

@@ -15,7 +15,8 @@
 
 #include <heed/heed.hpp>
 
-#include "command_line.hpp"
+#include "common.hpp"
+#include "pictures.hpp"
 
 namespace {
 
@@ -23,14 +24,13 @@ using namespace heed;
 
 struct Options {
   std::uint64_t seed = 1;
-  Index threads = 0;
   Index epochs = 8;
   Index batch_size = 32;
   Index pairs = 6000;
   Index tried = 500;
   Index largest_digits = 5;
   Index layers = 2;
-  std::string out;
+  example::PictureFolder folder;
   std::string color = "auto";
   bool quick = false;
 };
@@ -298,10 +298,7 @@ void show(const EncoderDecoder<T>& model, std::span<const Pair> tried, const Opt
   const TerminalOptions terminal = terminal_options(options.color);
   const Heatmap heatmap = cross_attention_of(model, tried, longest);
   std::printf("\n%s", to_terminal(heatmap, terminal).c_str());
-  if (options.out.empty()) return;
-  const std::string path = options.out + "/translate_attention.svg";
-  write_svg(path, heatmap);
-  std::printf("wrote %s\n", path.c_str());
+  options.folder.write("translate_attention", heatmap);
 }
 
 void show(const Curves& curves, const Options& options) {
@@ -319,18 +316,13 @@ void show(const Curves& curves, const Options& options) {
   const TerminalOptions terminal = terminal_options(options.color);
   std::printf("\n%s\n%s", to_terminal(loss, terminal).c_str(),
               to_terminal(shares, terminal).c_str());
-  if (options.out.empty()) return;
-  for (const auto& [name, chart] : {std::pair{"loss", &loss}, std::pair{"shares", &shares}}) {
-    const std::string path = options.out + "/translate_" + name + ".svg";
-    write_svg(path, *chart);
-    std::printf("wrote %s\n", path.c_str());
-  }
+  options.folder.write("translate_loss", loss);
+  options.folder.write("translate_shares", shares);
 }
 
 template <class T>
 void run(const Options& options) {
-  if (options.threads > 0) set_thread_count(options.threads);
-  example::make_folder(options.out);
+  options.folder.check();
   Random random(options.seed);
   const auto all = random_pairs(options.pairs + options.tried, options.largest_digits, random);
   const std::span tried = std::span(all).first(static_cast<std::size_t>(options.tried));
@@ -374,9 +366,7 @@ int main(int argc, char** argv) {
       "memory masks over padded batches, teacher forcing beside free running, and a picture of\n"
       "the words each digit looks at.");
   app.add_option("--seed", options.seed, "of data, weights and order")->capture_default_str();
-  app.add_option("--threads", options.threads, "threads to compute with; 0: all")
-      ->check(example::at_least(0))
-      ->capture_default_str();
+  example::add_threads(app);
   app.add_option("--epochs", options.epochs)->check(CLI::Range(1, 1000))->capture_default_str();
   app.add_option("--batch", options.batch_size, "pairs a step")
       ->check(CLI::Range(1, 10000))
@@ -384,26 +374,18 @@ int main(int argc, char** argv) {
   app.add_option("--pairs", options.pairs, "numbers to learn from")
       ->check(CLI::Range(1, 50000))
       ->capture_default_str();
-  app.add_option("--out", options.out,
-                 "also write the pictures as SVG into this folder, made if need be");
-  app.add_option("--color", options.color, "auto, always, never, 256 or truecolor")
-      ->capture_default_str();
+  options.folder.add_options(app);
+  example::add_color(app, options.color);
   app.add_flag("--quick", options.quick,
                "numbers below 1000, one block, 8 epochs; in double, no times");
-  int status = 0;
-  if (!example::parse(app, argc, argv, status)) return status;
-  if (options.quick) {
-    options.epochs = 8;
-    options.pairs = 640;
-    options.tried = 100;
-    options.largest_digits = 3;
-    options.layers = 1;
-  }
-  try {
+  return example::run(app, argc, argv, [&] {
+    if (options.quick) {
+      options.epochs = 8;
+      options.pairs = 640;
+      options.tried = 100;
+      options.largest_digits = 3;
+      options.layers = 1;
+    }
     options.quick ? run<double>(options) : run<float>(options);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "translate: %s\n", error.what());
-    return 1;
-  }
-  return 0;
+  });
 }

@@ -14,7 +14,7 @@
 
 #include <heed/heed.hpp>
 
-#include "command_line.hpp"
+#include "common.hpp"
 
 namespace {
 
@@ -22,7 +22,6 @@ using namespace heed;
 
 struct Options {
   std::uint64_t seed = 1;
-  Index threads = 0;
   Index epochs = 30;
   Index patience = 3;
   bool quick = false;
@@ -137,7 +136,6 @@ const Settings& best_of(const std::vector<Outcome>& outcomes) {
 
 template <class T>
 void run(Options options) {
-  if (options.threads > 0) set_thread_count(options.threads);
   Random random(options.seed, 1);
   const Index count = options.quick ? 160 : 1000;
   const Data data{waves(count, random), waves(count / 4, random)};
@@ -200,18 +198,10 @@ int main(int argc, char** argv) {
       ->check(example::at_least(1))
       ->capture_default_str();
   app.add_option("--seed", options.seed, "of data and weights")->capture_default_str();
-  app.add_option("--threads", options.threads, "threads to compute with; 0: all")
-      ->check(example::at_least(0))
-      ->capture_default_str();
+  example::add_threads(app);
   app.add_flag("--quick", options.quick, "less data, few epochs; in double");
-  int status = 0;
-  if (!example::parse(app, argc, argv, status)) return status;
-  if (options.quick) options.epochs = 5;
-  try {
+  return example::run(app, argc, argv, [&] {
+    if (options.quick) options.epochs = 5;
     options.quick ? run<double>(options) : run<float>(options);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "tune: %s\n", error.what());
-    return 1;
-  }
-  return 0;
+  });
 }
