@@ -3,18 +3,20 @@
 
 // Opt-in, not part of <heed/plot.hpp>: needs stb (Debian, Ubuntu: libstb-dev).
 
+#include <dirent.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <iterator>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -92,11 +94,12 @@ inline void add_box(Outline& outline, double left, double top, double right, dou
 /// A font file in memory.
 class Font {
  public:
-  /// None for a file that is missing or holds no outlines.
+  /// None for a file that is missing, cannot be read or holds no outlines.
   static std::optional<Font> read(const std::string& path) {
-    std::error_code error;
-    const auto size = std::filesystem::file_size(path, error);
-    if (error || size < 12 || size > (std::uintmax_t{1} << 28)) return {};
+    struct stat status {};
+    if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return {};
+    if (status.st_size < 12 || status.st_size > (1 << 28)) return {};
+    if (::access(path.c_str(), R_OK) != 0) return {};
     Font font;
     font.bytes_ = read_file(path);
     const auto* data = reinterpret_cast<const unsigned char*>(font.bytes_.data());
@@ -189,9 +192,10 @@ class Fonts {
     return false;
   }
 
+  using Ranked = std::vector<std::pair<std::size_t, std::string>>;
+
   /// Adds the files of the system's folders: common sans-serif faces, then all others by name.
   void find() {
-    namespace fs = std::filesystem;
     const char* home = std::getenv("HOME");
     std::vector<std::string> folders = {"/usr/share/fonts", "/usr/local/share/fonts"};
     if (home != nullptr) {
@@ -199,20 +203,31 @@ class Fonts {
       folders.push_back(std::string(home) + "/.local/share/fonts");
     }
     folders.insert(folders.end(), {"/System/Library/Fonts", "/Library/Fonts"});
-    std::vector<std::pair<std::size_t, std::string>> found;
-    for (const std::string& folder : folders) {
-      std::error_code error;
-      const auto options = fs::directory_options::skip_permission_denied;
-      for (fs::recursive_directory_iterator at(folder, options, error), end; at != end && !error;
-           at.increment(error)) {
-        const std::string kind = at->path().extension().string();
-        if (kind != ".ttf" && kind != ".otf" && kind != ".ttc") continue;
-        found.emplace_back(rank(at->path().stem().string()), at->path().string());
-      }
-    }
+    Ranked found;
+    for (const std::string& folder : folders) add_fonts(folder, found);
     std::sort(found.begin(), found.end());
     if (found.size() > most_files) found.resize(most_files);
     for (auto& [rank, path] : found) paths_.push_back(std::move(path));
+  }
+  /// Adds the fonts in a folder and in those below it; links to folders are not followed. Not by
+  /// std::filesystem, whose iterators end the program when memory runs out.
+  static void add_fonts(const std::string& folder, Ranked& found) {
+    const auto close = [](DIR* open) { ::closedir(open); };
+    const std::unique_ptr<DIR, decltype(close)> open(::opendir(folder.c_str()), close);
+    if (open == nullptr) return;
+    while (const dirent* entry = ::readdir(open.get())) {
+      const std::string name = entry->d_name, path = folder + "/" + name;
+      if (name == "." || name == "..") continue;
+      struct stat status {};
+      if (::lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) {
+        add_fonts(path, found);
+        continue;
+      }
+      const std::size_t dot = std::min(name.rfind('.'), name.size());
+      const std::string kind = name.substr(dot);
+      if (kind != ".ttf" && kind != ".otf" && kind != ".ttc") continue;
+      found.emplace_back(rank(name.substr(0, dot)), path);
+    }
   }
   /// Common faces first, then those with Chinese, Japanese and Korean letters.
   static std::size_t rank(const std::string& name) {
