@@ -119,16 +119,17 @@ class Font {
     stbtt_GetGlyphHMetrics(&info_, glyph, &advance, &bearing);
     Outline outline;
     outline.advance = advance * scale;
-    stbtt_vertex* vertices = nullptr;
-    const int count = stbtt_GetGlyphShape(&info_, glyph, &vertices);
+    stbtt_vertex* shape = nullptr;
+    const int count = stbtt_GetGlyphShape(&info_, glyph, &shape);
+    const auto free = [this](stbtt_vertex* vertices) { stbtt_FreeShape(&info_, vertices); };
+    const std::unique_ptr<stbtt_vertex, decltype(free)> vertices(shape, free);
     for (int i = 0; i < count; ++i) {
-      const stbtt_vertex& v = vertices[i];
+      const stbtt_vertex& v = shape[i];
       outline.pieces.push_back({v.type,
                                 {v.x * scale, -v.y * scale},
                                 {v.cx * scale, -v.cy * scale},
                                 {v.cx1 * scale, -v.cy1 * scale}});
     }
-    stbtt_FreeShape(&info_, vertices);
     return outline;
   }
 
@@ -216,7 +217,9 @@ class Fonts {
     const std::unique_ptr<DIR, decltype(close)> open(::opendir(folder.c_str()), close);
     if (open == nullptr) return;
     while (const dirent* entry = ::readdir(open.get())) {
-      const std::string name = entry->d_name, path = folder + "/" + name;
+      const std::string name = entry->d_name;
+      std::string path = folder;
+      path.append("/").append(name);
       if (name == "." || name == "..") continue;
       struct stat status {};
       if (::lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) {
@@ -226,7 +229,7 @@ class Fonts {
       const std::size_t dot = std::min(name.rfind('.'), name.size());
       const std::string kind = name.substr(dot);
       if (kind != ".ttf" && kind != ".otf" && kind != ".ttc") continue;
-      found.emplace_back(rank(name.substr(0, dot)), path);
+      found.emplace_back(rank(name.substr(0, dot)), std::move(path));
     }
   }
   /// Common faces first, then those with Chinese, Japanese and Korean letters.
