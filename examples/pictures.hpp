@@ -31,7 +31,6 @@ inline void check_png(bool asked) {
   }
 }
 
-/// Writes one file, by write_svg, write_png or write_html, and says so.
 inline void say_written(const std::string& path) { std::printf("wrote %s\n", path.c_str()); }
 
 /// --svg FILE, --png FILE and --html FILE.

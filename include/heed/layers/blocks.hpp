@@ -271,9 +271,9 @@ void put_layer(const Tensor<T, 4>& weights, std::size_t layer, std::size_t layer
 }
 
 /// The weights of attention in all blocks, (layers, batch, heads, tokens, tokens), each block
-/// computed once.
+/// computed once. x, the input of the first, becomes the output of the last.
 template <Scalar T>
-Tensor<T, 5> attention_of_blocks(const std::vector<SelfAttentionBlock<T>>& blocks, Tensor<T, 3> x,
+Tensor<T, 5> attention_of_blocks(const std::vector<SelfAttentionBlock<T>>& blocks, Tensor<T, 3>& x,
                                  const Mask& mask, const Positions& positions) {
   Tensor<T, 5> all;
   for (std::size_t i = 0; i < blocks.size(); ++i) {

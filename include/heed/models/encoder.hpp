@@ -167,8 +167,8 @@ Tensor<T, 4> attention_of(const Encoder<T>& model, const Tokens& tokens, const M
 template <Scalar T>
 Tensor<T, 5> attention_of(const Encoder<T>& model, const Tokens& tokens, const Mask& mask,
                           const Tokens& kinds = {}, const Positions& positions = {}) {
-  return detail::attention_of_blocks(model.blocks, model.embedded(tokens, kinds, positions), mask,
-                                     positions);
+  auto x = model.embedded(tokens, kinds, positions);
+  return detail::attention_of_blocks(model.blocks, x, mask, positions);
 }
 
 namespace detail {

@@ -194,8 +194,10 @@ EncoderDecoderAttention<T> attention_of(const EncoderDecoder<T>& model, const To
                                         const Tokens& target, const EncoderDecoderMasks& masks,
                                         const EncoderDecoderPositions& positions = {}) {
   EncoderDecoderAttention<T> all;
-  all.source = attention_of(model.encoder, source, masks.source, Tokens{}, positions.source);
-  const auto memory = model.encode(source, masks.source, positions.source);
+  const Encoder<T>& encoder = model.encoder;
+  auto memory = encoder.embedded(source, {}, positions.source);
+  all.source = detail::attention_of_blocks(encoder.blocks, memory, masks.source, positions.source);
+  if (encoder.norm) memory = encoder.norm->forward(memory);
   auto x = model.input.forward(target, positions.target);
   const std::size_t layers = model.blocks.size();
   for (std::size_t i = 0; i < layers; ++i) {

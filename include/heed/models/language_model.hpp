@@ -158,8 +158,8 @@ Tensor<T, 4> attention_of(const LanguageModel<T>& model, const Tokens& tokens, c
 template <Scalar T>
 Tensor<T, 5> attention_of(const LanguageModel<T>& model, const Tokens& tokens, const Mask& mask,
                           const Positions& positions = {}) {
-  return detail::attention_of_blocks(model.blocks, model.input.forward(tokens, positions), mask,
-                                     positions);
+  auto x = model.input.forward(tokens, positions);
+  return detail::attention_of_blocks(model.blocks, x, mask, positions);
 }
 
 }  // namespace heed
