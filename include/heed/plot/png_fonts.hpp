@@ -141,11 +141,10 @@ class Font {
 /// The fonts of a picture, read when a letter needs them.
 class Fonts {
  public:
-  explicit Fonts(const PngOptions& options) : paths_(options.fonts) {
-    given_ = paths_.size();
-    if (options.system_fonts) find();
-    std::reverse(paths_.begin(), paths_.end());  // the next one last
-  }
+  explicit Fonts(const PngOptions& options)
+      : paths_(options.fonts.rbegin(), options.fonts.rend()),  // the next one last
+        given_(paths_.size()),
+        look_further_(options.system_fonts) {}
 
   /// The outline of a character, from the first font that has it.
   Outline outline(const Glyph& glyph) {
@@ -178,7 +177,12 @@ class Fonts {
   static constexpr std::size_t most_files = 40;  // a letter of no font asks all of them
 
   bool read_next() {
-    while (!paths_.empty()) {
+    while (!paths_.empty() || look_further_) {
+      if (paths_.empty()) {
+        look_further_ = false;
+        find();
+        continue;
+      }
       const std::string path = paths_.back();
       paths_.pop_back();
       const bool given = given_ > 0;
@@ -208,7 +212,7 @@ class Fonts {
     for (const std::string& folder : folders) add_fonts(folder, found);
     std::sort(found.begin(), found.end());
     if (found.size() > most_files) found.resize(most_files);
-    for (auto& [rank, path] : found) paths_.push_back(std::move(path));
+    for (std::size_t i = found.size(); i-- > 0;) paths_.push_back(std::move(found[i].second));
   }
   /// Adds the fonts in a folder and in those below it; links to folders are not followed. Not by
   /// std::filesystem, whose iterators end the program when memory runs out.
@@ -268,7 +272,8 @@ class Fonts {
   }
 
   std::vector<std::string> paths_;  // not read yet, the next one last
-  std::size_t given_ = 0;           // of them by the user
+  std::size_t given_;               // of them by the user
+  bool look_further_;               // in the folders of the system
   std::vector<Font> fonts_;
   bool coarse_ = false;
   std::string missing_, unread_;
