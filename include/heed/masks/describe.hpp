@@ -47,13 +47,18 @@ inline constexpr const char* ascii_off = ". ";
 namespace detail {
 
 template <MaskPolicy M>
-MaskStatistics counted(const M& mask, const MaskWindow& window) {
+void check_window(const char* caller, const M& mask, const MaskWindow& window) {
   if (window.queries < 0 || window.keys < 0 || window.tile_queries < 1 || window.tile_keys < 1) {
-    throw_invalid_argument("statistics: ", window.queries, " queries and ", window.keys,
+    throw_invalid_argument(caller, ": ", window.queries, " queries and ", window.keys,
                            " keys in tiles of ", window.tile_queries, " × ", window.tile_keys);
   }
   check_mask(mask, MaskShape{MaskShape::unknown, MaskShape::unknown, window.queries, window.keys,
                              window.first_query});
+}
+
+template <MaskPolicy M>
+MaskStatistics counted(const M& mask, const MaskWindow& window) {
+  check_window("statistics", mask, window);
   MaskStatistics result;
   const Index end = window.first_query + window.queries;
   for (Index query = window.first_query; query < end; ++query) {

@@ -47,12 +47,7 @@ void add_tiles(Heatmap& heatmap, const M& mask, const MaskWindow& window) {
 /// ShapeError for a mask that does not fit the window; batch and heads count as unknown.
 template <MaskPolicy M>
 Heatmap heatmap_of(const M& mask, const MaskWindow& window, std::string title = {}) {
-  if (window.queries < 0 || window.keys < 0 || window.tile_queries < 1 || window.tile_keys < 1) {
-    throw_invalid_argument("heatmap_of: ", window.queries, " queries and ", window.keys,
-                           " keys in tiles of ", window.tile_queries, " × ", window.tile_keys);
-  }
-  check_mask(mask, MaskShape{MaskShape::unknown, MaskShape::unknown, window.queries, window.keys,
-                             window.first_query});
+  detail::check_window("heatmap_of", mask, window);
   Heatmap heatmap;
   heatmap.values = Tensor<double, 2>({window.queries, window.keys});
   for (Index query = 0; query < window.queries; ++query) {
