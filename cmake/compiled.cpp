@@ -13,6 +13,7 @@
 #include <heed/kernels/product_kernels.hpp>
 #include <heed/kernels/row_kernels.hpp>
 #include <heed/tensor/matrix_product.hpp>
+#include <heed/tensor/tensor.hpp>
 
 namespace heed::detail {
 
