@@ -15,6 +15,10 @@
 
 namespace heed {
 
+namespace detail {
+struct AcceptedView {};
+}  // namespace detail
+
 /// A non-owning, rectangular view of values: pointer, extents and strides. Any stride is legal: 0
 /// (broadcast), negative (reversed), non-unit in the last axis. The terms are those of std::mdspan;
 /// strides count elements. `TensorView<const T, Rank>` only reads.
@@ -176,7 +180,7 @@ class TensorView {
         strides[to] = strides_[axis];
       }
     }
-    return {data_, extents, strides};
+    return {Accepted{}, data_, extents, strides};
   }
 
   /// The sub-view at one index of one axis, which is removed.
@@ -193,7 +197,7 @@ class TensorView {
       extents[to] = extents_[from];
       strides[to++] = strides_[from];
     }
-    return {at_index(axis, index), extents, strides};
+    return {Accepted{}, at_index(axis, index), extents, strides};
   }
 
   /// The same values with a new leading axis of extent 1.
@@ -204,12 +208,17 @@ class TensorView {
       extents[axis + 1] = extents_[axis];
       strides[axis + 1] = strides_[axis];
     }
-    return {data_, extents, strides};
+    return {Accepted{}, data_, extents, strides};
   }
 
  private:
   template <class, std::size_t>
   friend class TensorView;
+
+  using Accepted = detail::AcceptedView;
+  /// A part of an accepted view, or the same values under other axes: its reach is no larger.
+  TensorView(Accepted, T* data, const Extents<Rank>& extents, const Extents<Rank>& strides)
+      : data_(data), extents_(extents), strides_(strides) {}
 
   Index offset(const Extents<Rank>& at) const {
     Index sum = 0;
