@@ -20,8 +20,8 @@ class PairBlocks : public ::testing::Test {
   }
   Tensor<bfloat16, 4> queries_{Extents<4>{1, 1, 2, 4}}, keys_{Extents<4>{1, 1, 40, 4}};
   Tensor<bfloat16, 4> values_{Extents<4>{1, 1, 40, 3}}, out_{Extents<4>{1, 1, 2, 3}};
-  detail::AttentionArgs<float> args_ = detail::checked_call<bfloat16>(
-      queries_.view(), keys_.view(), values_.view(), out_.view(), {});
+  detail::AttentionArgs<float> args_ =
+      detail::checked_args<float>(queries_.view(), keys_.view(), values_.view(), out_.view(), {});
   RestoreSettings restore_;
 };
 

@@ -171,7 +171,7 @@ void expect_plans_agree(const Inputs<T>& in, const M& mask, AttentionOptions<T> 
   const auto run = [&](const AttentionPlan* plan, Tensor<X, 4>& out, Tensor<T, 3>& lse) {
     options.log_sum_exp = lse;
     const auto args =
-        heed::detail::checked_call<X>(q.view(), k.view(), v.view(), out.view(), options);
+        heed::detail::checked_args<T>(q.view(), k.view(), v.view(), out.view(), options);
     if (plan == nullptr) {
       heed::detail::run_attention(args, erased);
     } else {

@@ -38,8 +38,9 @@ void bfloat16_backward(const WidenedTensor<T>& queries, const WidenedTensor<T>& 
     output.check_no_alias(call, name, written, "output");
     grad_output.check_no_alias(call, name, written, "grad_output");
   });
-  check_mask_fits(mask, args.forward);
-  run_backward(args, MaskRef(mask));
+  const MaskRef reference(mask);
+  check_mask_fits(reference, args.forward);
+  run_backward(args, reference);
 }
 
 template <class Q>
@@ -110,8 +111,9 @@ void attention_backward(const Q& queries, const K& keys, const V& values, const 
     const auto args = detail::checked_backward_args<ValueOf<Q>>(
         queries, keys, values, output, log_sum_exp, grad_output, grad_queries, grad_keys,
         grad_values, options, gradients);
-    detail::check_mask_fits(mask, args.forward);
-    detail::run_backward(args, MaskRef(mask));
+    const MaskRef reference(mask);
+    detail::check_mask_fits(reference, args.forward);
+    detail::run_backward(args, reference);
   }
 }
 template <class Q, class K, class V, detail::TakesResult Out, class Lse, class GradOut, class GradQ,

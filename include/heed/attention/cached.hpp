@@ -46,10 +46,9 @@ AttentionArgs<T> cache_call(const Q& queries, const Cache& cache, std::span<cons
   Index longest = 0;
   for (const Index length : lengths) longest = larger(longest, length);
   options.key_counts = OwnedArray<Index>::borrowed(lengths);
-  auto args =
-      checked_call<ValueOf<Q>>(as_rank_4(view_of(queries)), cache.template keys<T>(tables, longest),
-                               cache.template values<T>(tables, longest), out, options);
-  check_mask_fits(mask, args);
+  auto args = checked_args<T>(as_rank_4(view_of(queries)), cache.template keys<T>(tables, longest),
+                              cache.template values<T>(tables, longest), out, options);
+  check_mask_fits(MaskRef(mask), args);
   return args;
 }
 

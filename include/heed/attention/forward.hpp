@@ -40,11 +40,9 @@ void attention(const Q& queries, const K& keys, const V& values, const M& mask, 
     attention(detail::evaluated(queries), detail::evaluated(keys), detail::evaluated(values), mask,
               out, options);
   } else if constexpr (detail::expect_call_to<Options, M, To, Q, const K, const V>()) {
-    const auto args = detail::checked_call<ValueOf<Q>>(
-        detail::as_rank_4(view_of(queries)), detail::as_rank_4(view_of(keys)),
-        detail::as_rank_4(view_of(values)), detail::as_rank_4(view_of(out)), options);
-    detail::check_mask_fits(mask, args);
-    detail::run_attention(args, MaskRef(mask));
+    detail::attend(detail::as_rank_4(view_of(queries)), detail::as_rank_4(view_of(keys)),
+                   detail::as_rank_4(view_of(values)), detail::as_rank_4(view_of(out)), options,
+                   MaskRef(mask));
   }
 }
 template <class Q, detail::MeantAsKeys K, class V, detail::TakesResult Out,

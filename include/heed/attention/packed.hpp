@@ -131,7 +131,7 @@ void packed_attention(const Q& queries, const K& keys, const V& values,
                       const Options& options = {}) {
   using To = std::remove_reference_t<Out>;
   if constexpr (detail::expect_call_to<Options, M, To, Q, const K, const V>()) {
-    const auto packed = detail::checked_call<ValueOf<Q>>(
+    const auto packed = detail::checked_args<ComputedIn<ValueOf<Q>>>(
         detail::as_rank_4(view_of(queries)), detail::as_rank_4(view_of(keys)),
         detail::as_rank_4(view_of(values)), detail::as_rank_4(view_of(out)), options);
     detail::check_packed(packed, offsets, options);

@@ -64,10 +64,11 @@ AttentionPlan plan(const Q& queries, const K& keys, const V& values, const M& ma
     const auto value_view = detail::as_rank_4(view_of(values));
     const TensorView<ValueOf<Q>, 4> no_memory(
         nullptr, detail::with_width(query_view.extents(), value_view.extent(3)));
-    const auto args = detail::checked_call<ValueOf<Q>>(query_view, detail::as_rank_4(view_of(keys)),
-                                                       value_view, no_memory, options);
-    detail::check_mask_fits(mask, args);
-    return detail::counted_plan(args, MaskRef(mask));
+    const auto args = detail::checked_args<ComputedIn<ValueOf<Q>>>(
+        query_view, detail::as_rank_4(view_of(keys)), value_view, no_memory, options);
+    const MaskRef reference(mask);
+    detail::check_mask_fits(reference, args);
+    return detail::counted_plan(args, reference);
   } else {
     return {};
   }

@@ -118,7 +118,7 @@ void reference_attention(const Q& queries, const K& keys, const V& values, const
   const auto args = detail::checked_args<T>(
       detail::as_rank_4(view_of(queries)), detail::as_rank_4(view_of(keys)),
       detail::as_rank_4(view_of(values)), detail::as_rank_4(view_of(out)), options);
-  detail::check_mask_fits(mask, args);
+  detail::check_mask_fits(MaskRef(mask), args);
   std::vector<T> weights(static_cast<std::size_t>(args.key_count()));
   for (Index item = 0; item < args.batch(); ++item) {
     for (Index head = 0; head < args.heads(); ++head) {
@@ -294,7 +294,7 @@ void reference_backward(const Q& queries, const K& keys, const V& values, const 
       detail::checked_backward_args<T>(queries, keys, values, output, log_sum_exp, grad_output,
                                        grad_queries, grad_keys, grad_values, options, gradients);
   const auto& call = args.forward;
-  detail::check_mask_fits(mask, call);
+  detail::check_mask_fits(MaskRef(mask), call);
   detail::for_each_written(args, [](const char*, const auto& view) { detail::write_zeros(view); });
   for (Index item = 0; item < call.batch(); ++item) {
     for (Index head = 0; head < call.heads(); ++head) {

@@ -44,7 +44,7 @@ AttentionArgs<ValueOf<Q>> weights_args(const Q& queries, const K& keys, const M&
   const TensorView<T, 4> no_out(
       nullptr, {query_view.extent(0), query_view.extent(1), query_view.extent(2), 0});
   const auto args = checked_args<T>(query_view, key_view, no_values, no_out, options);
-  check_mask_fits(mask, args);
+  check_mask_fits(MaskRef(mask), args);
   return args;
 }
 

@@ -12,6 +12,7 @@
 #include <heed/core/detail/math.hpp>
 #include <heed/core/error.hpp>
 #include <heed/kernels/attention_kernels.hpp>
+#include <heed/masks/detail/mask_ref.hpp>
 #include <heed/masks/policy.hpp>
 #include <heed/tensor/overlap.hpp>
 #include <heed/tensor/view_of.hpp>
@@ -347,19 +348,9 @@ AttentionArgs<T> checked_args(const Operand<T>& queries, const Operand<T>& keys,
   if (args.log_sum_exp.given()) {
     check_written("log_sum_exp", byte_range(args.log_sum_exp.view()));
   }
-  return args;
-}
-
-/// The same for queries stored as X, with the kernels that multiply such numbers.
-template <class X>
-AttentionArgs<ComputedIn<X>> checked_call(const Operand<ComputedIn<X>>& queries,
-                                          const Operand<ComputedIn<X>>& keys,
-                                          const Operand<ComputedIn<X>>& values,
-                                          const Result<ComputedIn<X>>& out,
-                                          const AttentionOptions<ComputedIn<X>>& options) {
-  using T = ComputedIn<X>;
-  auto args = checked_args<T>(queries, keys, values, out, options);
-  if constexpr (std::is_same_v<X, bfloat16>) args.pairs = simd::pair_kernels<T>();
+  if constexpr (std::is_same_v<T, float>) {
+    if (queries.is_bfloat16()) args.pairs = simd::pair_kernels<T>();
+  }
   return args;
 }
 
@@ -430,9 +421,9 @@ MaskShape mask_shape_of(const AttentionArgs<T>& args) {
   return shape;
 }
 
-template <class T, MaskPolicy M>
-void check_mask_fits(const M& mask, const AttentionArgs<T>& args) {
-  check_mask(mask, mask_shape_of(args));
+template <class T>
+void check_mask_fits(const MaskRef& mask, const AttentionArgs<T>& args) {
+  mask.check(mask_shape_of(args));
 }
 
 }  // namespace heed::detail

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <type_traits>
+
 #include <heed/attention/detail/backward_call.hpp>
 #include <heed/attention/detail/call.hpp>
 #include <heed/core/index.hpp>
@@ -68,6 +70,14 @@ void run_planned(const AttentionArgs<T>& args, const MaskRef& mask, const Attent
 /// Plans and computes a call.
 template <class T>
 void run_attention(const AttentionArgs<T>& args, const MaskRef& mask);
+
+/// Checks, plans and computes a call.
+template <class T>
+void attend(const std::type_identity_t<Operand<T>>& queries,
+            const std::type_identity_t<Operand<T>>& keys,
+            const std::type_identity_t<Operand<T>>& values,
+            const std::type_identity_t<Result<T>>& out, const AttentionOptions<T>& options,
+            const MaskRef& mask);
 
 /// Computes the weights of the rows [row, row + out.extent(0)) of one head, into out (rows, keys).
 template <class T>

@@ -218,6 +218,17 @@ void run_attention(const AttentionArgs<T>& args, const MaskRef& mask) {
   run_planned(args, mask, plan_of(args, mask));
 }
 
+template <class T>
+void attend(const std::type_identity_t<Operand<T>>& queries,
+            const std::type_identity_t<Operand<T>>& keys,
+            const std::type_identity_t<Operand<T>>& values,
+            const std::type_identity_t<Result<T>>& out, const AttentionOptions<T>& options,
+            const MaskRef& mask) {
+  const auto args = checked_args<T>(queries, keys, values, out, options);
+  check_mask_fits(mask, args);
+  run_attention(args, mask);
+}
+
 /// Computes the weights of `out.extent(0)` rows of one head, from `row` on.
 template <class T>
 void run_weights(const AttentionArgs<T>& args, const MaskRef& mask, Index item, Index head,
@@ -237,6 +248,11 @@ template void run_planned(const AttentionArgs<float>&, const MaskRef&, const Att
 template void run_planned(const AttentionArgs<double>&, const MaskRef&, const AttentionPlan&);
 template void run_attention(const AttentionArgs<float>&, const MaskRef&);
 template void run_attention(const AttentionArgs<double>&, const MaskRef&);
+template void attend<float>(const Operand<float>&, const Operand<float>&, const Operand<float>&,
+                            const Result<float>&, const AttentionOptions<float>&, const MaskRef&);
+template void attend<double>(const Operand<double>&, const Operand<double>&, const Operand<double>&,
+                             const Result<double>&, const AttentionOptions<double>&,
+                             const MaskRef&);
 template void run_weights(const AttentionArgs<float>&, const MaskRef&, Index, Index, Index,
                           const TensorView<float, 2>&);
 template void run_weights(const AttentionArgs<double>&, const MaskRef&, Index, Index, Index,

@@ -8,7 +8,7 @@
 
 namespace heed {
 
-/// Any mask as kernels see it: a pointer and three functions, called once per tile and never per
+/// Any mask as kernels see it: a pointer and its functions, called once per tile and never per
 /// score. Does not own the mask, which must outlive the call.
 class MaskRef {
  public:
@@ -20,6 +20,9 @@ class MaskRef {
         }),
         lane_words_([](const void* self, const Tile& tile, std::uint64_t* words) {
           fill_lane_words(*static_cast<const M*>(self), tile, words);
+        }),
+        check_([](const void* self, const MaskShape& shape) {
+          check_mask(*static_cast<const M*>(self), shape);
         }),
         depends_on_head_(heed::depends_on_head(mask)),
         asks_every_score_(heed::asks_every_score(mask)),
@@ -35,6 +38,8 @@ class MaskRef {
     }
   }
 
+  /// Throws if the mask does not fit the tensors.
+  void check(const MaskShape& shape) const { check_(mask_, shape); }
   Coverage coverage(const Tile& tile) const { return coverage_(mask_, tile); }
   void lane_words(const Tile& tile, std::uint64_t* words) const { lane_words_(mask_, tile, words); }
   /// Whether to cache lane words from one head to the next: they are costly, and the same for all
@@ -58,6 +63,7 @@ class MaskRef {
   const void* mask_;
   Coverage (*coverage_)(const void*, const Tile&);
   void (*lane_words_)(const void*, const Tile&, std::uint64_t*);
+  void (*check_)(const void*, const MaskShape&);
   bool depends_on_head_;
   bool asks_every_score_;
   Index query_step_;
