@@ -104,7 +104,7 @@ class Chat {
   static LanguageModel<float> model_of(const Gguf& file, const Options& options) {
     auto model = load_llama<float>(file);
     pack_as_stored(model, file,
-                   options.rounded ? QuantizedProducts::rounded : QuantizedProducts::exact);
+                   options.rounded ? QuantizedProducts::int16 : QuantizedProducts::exact);
     return model;
   }
 

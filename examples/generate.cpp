@@ -90,7 +90,7 @@ void write_from_gguf(const Options& options) {
   const auto tokenizer = load_tokenizer(file);
   auto model = load_llama<float>(file);
   pack_as_stored(model, file,
-                 options.rounded ? QuantizedProducts::rounded : QuantizedProducts::exact);
+                 options.rounded ? QuantizedProducts::int16 : QuantizedProducts::exact);
   write(model, tokenizer.encode(options.prompt), options, {.max_tokens = options.max_tokens},
         [&](Index token) { return tokenizer.text(token); });
 }

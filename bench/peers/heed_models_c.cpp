@@ -20,7 +20,7 @@ struct Writer {
 LanguageModel<float> from_file(const char* path, bool rounded) {
   const auto file = Gguf::open(path);
   auto model = load_llama<float>(file);
-  pack_as_stored(model, file, rounded ? QuantizedProducts::rounded : QuantizedProducts::exact);
+  pack_as_stored(model, file, rounded ? QuantizedProducts::int16 : QuantizedProducts::exact);
   return model;
 }
 

@@ -9,7 +9,7 @@ namespace {
 TEST(PagePool, APageIsFreeWhenItsLastHolderLetsGo) {
   PagePool pool(2);
   const Index page = pool.take();
-  pool.hold(page);
+  pool.retain(page);
   EXPECT_EQ(pool.holders(page), 2);
   EXPECT_EQ(pool.available(), 1);
   pool.release(page);

@@ -122,7 +122,7 @@ void check_rows(double u) {
     kernels.multiply(a.data(), b.data(), product.data(), count);
     kernels.shift_scale(a.data(), T{0.5}, T{3}, scaled.data(), count);
     Tensor<T, 1> real = b, imaginary = a;
-    kernels.turn(a.data(), b.data(), real.data(), imaginary.data(), count);
+    kernels.rotate(a.data(), b.data(), real.data(), imaginary.data(), count);
     for (Index i = 0; i < count; ++i) {
       ASSERT_EQ(added[i], a[i] + b[i]);
       ASSERT_EQ(product[i], a[i] * b[i]);

@@ -230,7 +230,7 @@ TEST(Llama, SmolLM2ContinuesAsTransformersDoes) {
 
 TEST(Llama, SmolLM2WithRoundedProductsWritesTheSame) {
   HEED_NEEDS_MODELS();
-  EXPECT_LT(check_continuations(QuantizedProducts::rounded), 2e-2);
+  EXPECT_LT(check_continuations(QuantizedProducts::int16), 2e-2);
 }
 
 /// Without `products`, packed as floats.
@@ -273,7 +273,7 @@ TEST(Llama, SmolLM2CachedEqualsFullPassAndBatchEqualsEachAlone) {
 
 TEST(Llama, SmolLM2WithRoundedProductsCachedEqualsFullPassToo) {
   HEED_NEEDS_MODELS();
-  check_cached(QuantizedProducts::rounded);
+  check_cached(QuantizedProducts::int16);
 }
 
 TEST(Llama, SmolLM2WithWeightsAsStoredHasTheBitsOfFloats) {

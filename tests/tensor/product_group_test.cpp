@@ -84,9 +84,9 @@ TEST(ProductGroup, RoundedAndExactProductsTogether) {
     set_thread_count(threads);
     for (const Index rows : {1, 9, 800}) {  // 800: rounded in two runs of rows
       const auto a = random_matrix<float>(rows, 320, 1);
-      const auto first = quantized(320, 192, QuantizedProducts::rounded, 2);
+      const auto first = quantized(320, 192, QuantizedProducts::int16, 2);
       const auto second = quantized(320, 65, QuantizedProducts::exact, 3);
-      const auto third = quantized(320, 64, QuantizedProducts::rounded, 4);
+      const auto third = quantized(320, 64, QuantizedProducts::int16, 4);
       auto x = poisoned<float>(rows, 192), y = poisoned<float>(rows, 65),
            z = poisoned<float>(rows, 64);
       ProductGroup<float> group(a);

@@ -6,7 +6,6 @@
 #include <heed/attention/detail/arguments.hpp>
 #include <heed/attention/detail/backward_call.hpp>
 #include <heed/attention/detail/call.hpp>
-#include <heed/attention/detail/run.hpp>
 #include <heed/attention/options.hpp>
 #include <heed/core/bfloat16.hpp>
 #include <heed/core/config.hpp>

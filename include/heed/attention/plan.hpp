@@ -3,7 +3,6 @@
 
 #include <heed/attention/cached.hpp>
 #include <heed/attention/detail/call.hpp>
-#include <heed/attention/detail/run.hpp>
 #include <heed/attention/forward.hpp>
 #include <heed/attention/key_value_cache.hpp>
 #include <heed/attention/options.hpp>

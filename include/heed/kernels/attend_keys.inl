@@ -13,8 +13,8 @@ HEED_SIMD std::uintptr_t distance(const T* from, const T* to) {
 /// Prefetches the line at the place of `at`, one tile of keys later. Into the second-level cache:
 /// the first has too few slots for pending lines (measured: 14 of 24 GB/s).
 template <class T>
-HEED_SIMD void fetch(const T* at, std::uintptr_t ahead) {
-  const std::uintptr_t address = reinterpret_cast<std::uintptr_t>(at) + ahead;
+HEED_SIMD void prefetch(const T* at, std::uintptr_t offset) {
+  const std::uintptr_t address = reinterpret_cast<std::uintptr_t>(at) + offset;
   __builtin_prefetch(reinterpret_cast<const void*>(address), 0, 2);  // NOLINT: it may end beyond
 }
 
@@ -26,14 +26,14 @@ struct DecodeScores {
   // Tiles of one vector, where such kernels exist.
   static constexpr int narrow = vectors == 4 ? 1 : vectors;
   // To save compile time, header-only programs transpose keys on the fastest set only.
-  static constexpr bool turns_keys =
+  static constexpr bool transposes_keys =
       HEED_SIMD_BYTES == 64 || (HEED_SIMD_ALL_KERNELS && tile_rows > 2);
 
   /// Scores of the first `Rows` rows over one vector of keys. The keys are transposed in registers,
   /// width × width numbers at a time, and kept in rows.packed if more rows follow.
   template <int Rows>
   HEED_KERNEL static void score_transposed(const KeyBlock<T>& keys, const QueryRows<T>& rows,
-                                           Index key, std::uintptr_t ahead) {
+                                           Index key, std::uintptr_t offset) {
     const T* from[S::width];
     HEED_UNROLL for (int i = 0; i < S::width; ++i) {
       from[i] = row_or_last(keys.keys.data, keys.keys.row_stride, keys.count, key + i);
@@ -51,7 +51,7 @@ struct DecodeScores {
       HEED_UNROLL for (int i = 0; i < S::width; ++i) transposed[i] = S::load(from[i] + d);
       transpose<S>(transposed);
       HEED_UNROLL for (int i = 0; i < S::width; ++i) {
-        fetch(from[i] + d, ahead);
+        prefetch(from[i] + d, offset);
         HEED_UNROLL for (int r = 0; r < Rows; ++r) {
           scores[r] = S::fma(S::broadcast(row[r][d + i]), transposed[i], scores[r]);
         }
@@ -107,13 +107,13 @@ struct DecodeScores {
     const auto& lying = keys.keys;
     for (Index from = key; from < key + narrow * S::width && from < keys.count; from += S::width) {
       const T* at = lying.data + from * lying.row_stride;
-      const std::uintptr_t ahead = from + S::width < keys.count
-                                       ? distance(at, at + S::width * lying.row_stride)
-                                       : distance(at, keys.values.data);
+      const std::uintptr_t offset = from + S::width < keys.count
+                                        ? distance(at, at + S::width * lying.row_stride)
+                                        : distance(at, keys.values.data);
       if (HEED_SIMD_ALL_KERNELS && rows.count == 1) {
-        score_transposed<HEED_SIMD_ALL_KERNELS ? 1 : decoded_at_once>(keys, rows, from, ahead);
+        score_transposed<HEED_SIMD_ALL_KERNELS ? 1 : decoded_at_once>(keys, rows, from, offset);
       } else {
-        score_transposed<decoded_at_once>(keys, rows, from, ahead);
+        score_transposed<decoded_at_once>(keys, rows, from, offset);
       }
     }
     const Index done = rows.count < decoded_at_once ? rows.count : decoded_at_once;
@@ -124,10 +124,10 @@ struct DecodeScores {
   }
 
   HEED_KERNEL static void scores(const KeyBlock<T>& keys, const QueryRows<T>& rows) {
-    const bool lying = turns_keys && keys.keys.column_stride == 1;
+    const bool lying = transposes_keys && keys.keys.column_stride == 1;
     if (!lying) Table<T>::pack(keys.keys, keys.count, rows.head_dim, 1, rows.packed);
     for (Index key = 0; key < keys.count; key += narrow * S::width) {
-      if constexpr (turns_keys) {
+      if constexpr (transposes_keys) {
         if (lying) {
           score_lying(keys, rows, key);
           continue;
@@ -157,7 +157,7 @@ struct DecodeValues {
   template <int Rows, int Vectors>
   HEED_KERNEL static void add_rows(const QueryRows<T>& rows, Index row, const T* values,
                                    Index stride, Index key, Index end, Index d,
-                                   std::uintptr_t ahead) {
+                                   std::uintptr_t offset) {
     const T* weights[Rows];
     T* out[Rows];
     typename S::V sums[Rows][Vectors];
@@ -172,7 +172,7 @@ struct DecodeValues {
       typename S::V columns[Vectors];
       HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
         columns[j] = S::load(at + j * S::width);
-        if (row == 0) fetch(at + j * S::width, ahead);
+        if (row == 0) prefetch(at + j * S::width, offset);
       }
       HEED_UNROLL for (int r = 0; r < Rows; ++r) {
         const auto weight = S::broadcast(weights[r][key]);
@@ -189,14 +189,14 @@ struct DecodeValues {
   /// add_rows for all rows.
   template <int Vectors>
   HEED_SIMD static void add_columns(const QueryRows<T>& rows, const T* values, Index stride,
-                                    Index key, Index end, Index d, std::uintptr_t ahead) {
+                                    Index key, Index end, Index d, std::uintptr_t offset) {
     Index row = 0;
     for (; row + 1 < rows.count; row += decoded_at_once) {
-      add_rows<decoded_at_once, Vectors>(rows, row, values, stride, key, end, d, ahead);
+      add_rows<decoded_at_once, Vectors>(rows, row, values, stride, key, end, d, offset);
     }
     if (row < rows.count) {
       add_rows<one_alone && Vectors == vectors ? 1 : decoded_at_once, Vectors>(
-          rows, row, values, stride, key, end, d, ahead);
+          rows, row, values, stride, key, end, d, offset);
     }
   }
 
@@ -237,13 +237,13 @@ struct DecodeValues {
       const Index end = key + value_tile < keys.count ? key + value_tile : keys.count;
       const T* at = values.data + key * values.row_stride;
       const T* next = end < keys.count ? at + value_tile * values.row_stride : rows.next_keys;
-      const std::uintptr_t ahead = next ? distance(at, next) : 0;
+      const std::uintptr_t offset = next ? distance(at, next) : 0;
       Index d = 0;
       for (; d + lanes <= whole; d += lanes) {
-        add_columns<vectors>(rows, values.data + d, values.row_stride, key, end, d, ahead);
+        add_columns<vectors>(rows, values.data + d, values.row_stride, key, end, d, offset);
       }
       for (; d < whole; d += narrow_lanes) {
-        add_columns<narrow>(rows, values.data + d, values.row_stride, key, end, d, ahead);
+        add_columns<narrow>(rows, values.data + d, values.row_stride, key, end, d, offset);
       }
     }
     if (whole == rows.value_dim) return;

@@ -151,7 +151,7 @@ struct QuantizedWords {
 /// The product with quantized weights, read as they are stored.
 struct QuantizedProduct : QuantizedWords {
   static constexpr int vectors = 4;
-  static constexpr Index read_ahead = 4096;  // bytes; measured: 6 % more weights per second
+  static constexpr Index prefetch_bytes = 4096;  // measured: 6 % more weights per second
 
 #if HEED_SIMD_BYTES == 64
   /// Entries 0 to 15 of a table: a permutation reads only the lowest 4 bits.
@@ -204,7 +204,7 @@ struct QuantizedProduct : QuantizedWords {
         Words held[vectors];
         HEED_UNROLL for (int j = 0; j < vectors; ++j) {
           held[j] = load<Words>(words + 4 * j * S::width);
-          __builtin_prefetch(words + 4 * j * S::width + read_ahead);
+          __builtin_prefetch(words + 4 * j * S::width + prefetch_bytes);
         }
         HEED_UNROLL for (int i = 0; i < in_word; ++i) {
           HEED_UNROLL for (int j = 0; j < vectors; ++j) {
@@ -291,7 +291,7 @@ struct RowRounding : QuantizedWords {
   static constexpr float least_maximum = 0x1p-100f;  // of a block; smaller counts as 0
 
   /// Rounds 32 numbers to 16 bits: values i and i + 16 make pair i.
-  HEED_SIMD static void round_block(const float* x, std::int32_t* to, RoundedRows::Block& block) {
+  HEED_SIMD static void round_block(const float* x, std::int32_t* to, Int16Rows::Block& block) {
     Words maxima{}, totals{};
     for (Index i = 0; i < terms; i += S::width) {
       const Words bits = __builtin_bit_cast(Words, S::load(x + i)) & 0x7fffffff;
@@ -323,7 +323,7 @@ struct RowRounding : QuantizedWords {
     block.sum = block.scale * static_cast<float>(block.total);
   }
   HEED_KERNEL static void round_row(const float* x, Index step, Index depth, std::int32_t* to,
-                                    RoundedRows::Block* blocks) {
+                                    Int16Rows::Block* blocks) {
     for (Index first = 0; first < depth; first += terms, ++blocks) {
       float held[terms];
       const float* from = x + first * step;
@@ -336,17 +336,17 @@ struct RowRounding : QuantizedWords {
   }
 };
 
-// Products of rounded rows with weights in blocks of codes.
+// Products of int16 rows with weights in blocks of codes.
 
-/// The product of rounded rows with quantized weights: sums of integer products over 32 terms at a
+/// The product of int16 rows with quantized weights: sums of integer products over 32 terms at a
 /// time, exact in any order, then fused multiply-adds for each block. `Vnni`: the set has vpdpwssd.
 template <bool Vnni>
-struct RoundedProduct : RowRounding {
+struct Int16Product : RowRounding {
 #if HEED_SIMD_BYTES != 0
   typedef std::int16_t Shorts __attribute__((vector_size(HEED_SIMD_BYTES)));
 #endif
-  static constexpr int row_vectors = 4;      // of columns, in a product of one row
-  static constexpr Index read_ahead = 4096;  // bytes; measured: 6 % more weights per second
+  static constexpr int row_vectors = 4;          // of columns, in a product of one row
+  static constexpr Index prefetch_bytes = 4096;  // measured: 6 % more weights per second
 
   /// sums + a·b + a'·b': a lane holds two numbers of 16 bits.
   HEED_SIMD static Words add_products(Words a, Words b, Words sums) {
@@ -391,10 +391,9 @@ struct RoundedProduct : RowRounding {
 
   /// Finishes a block of terms: total += (sum · scale of the row) · scale (+ least · row's sum).
   template <bool Least, int Rows, int Vectors>
-  HEED_SIMD static void add_block(const Words (&sums)[Rows][Vectors],
-                                  const RoundedRows::Block* block, Index block_stride,
-                                  const V (&scale)[Vectors], const V (&least)[Vectors],
-                                  V (&totals)[Rows][Vectors]) {
+  HEED_SIMD static void add_block(const Words (&sums)[Rows][Vectors], const Int16Rows::Block* block,
+                                  Index block_stride, const V (&scale)[Vectors],
+                                  const V (&least)[Vectors], V (&totals)[Rows][Vectors]) {
     HEED_UNROLL for (int r = 0; r < Rows; ++r) {
       const auto& of_row = block[r * block_stride];
       const V factor = S::broadcast(of_row.scale);
@@ -409,7 +408,7 @@ struct RoundedProduct : RowRounding {
 
   /// One row, with the blocks as stored.
   template <QuantizedCodes Codes>
-  HEED_KERNEL static void row(const ProductTile<float>& tile, const RoundedRows& a,
+  HEED_KERNEL static void row(const ProductTile<float>& tile, const Int16Rows& a,
                               const QuantizedPanel& panel) {
     constexpr int vectors = row_vectors, in_word = pairs_in_word(Codes);
     for (Index lane = 0; lane < tile.columns; lane += vectors * S::width) {
@@ -430,7 +429,7 @@ struct RoundedProduct : RowRounding {
           Words held[vectors];
           HEED_UNROLL for (int j = 0; j < vectors; ++j) {
             held[j] = load<Words>(words + 4 * j * S::width);
-            __builtin_prefetch(words + 4 * j * S::width + read_ahead);
+            __builtin_prefetch(words + 4 * j * S::width + prefetch_bytes);
           }
           HEED_UNROLL for (int k = 0; k < in_word; ++k) {
             const Words value = spread(pair[p + k]);
@@ -472,7 +471,7 @@ struct RoundedProduct : RowRounding {
   }
 
   template <bool Least, int Rows, int Vectors>
-  HEED_KERNEL static void part(const ProductTile<float>& tile, const RoundedRows& a,
+  HEED_KERNEL static void part(const ProductTile<float>& tile, const Int16Rows& a,
                                const UnpackedBlock* block, QuantizedCodes codes, Index row,
                                Index lane) {
     V totals[Rows][Vectors], scale[Vectors], least[Vectors];
@@ -480,7 +479,7 @@ struct RoundedProduct : RowRounding {
       HEED_UNROLL for (int j = 0; j < Vectors; ++j) totals[r][j] = S::broadcast(0);
     }
     const std::int32_t* pair = a.pairs + row * a.pair_stride;
-    const RoundedRows::Block* of_row = a.blocks + row * a.block_stride;
+    const Int16Rows::Block* of_row = a.blocks + row * a.block_stride;
     for (Index i = 0; i < tile.depth / terms; ++i, ++block, ++of_row) {
       Words sums[Rows][Vectors];
       HEED_UNROLL for (int r = 0; r < Rows; ++r) {
@@ -511,7 +510,7 @@ struct RoundedProduct : RowRounding {
   }
 
   template <bool Least>
-  HEED_SIMD static void rows(const ProductTile<float>& tile, const RoundedRows& a,
+  HEED_SIMD static void rows(const ProductTile<float>& tile, const Int16Rows& a,
                              const UnpackedBlock* blocks, QuantizedCodes codes) {
     constexpr int vectors = HEED_SIMD_VECTORS;
     for (Index lane = 0; lane < tile.columns; lane += vectors * S::width) {
@@ -526,8 +525,8 @@ struct RoundedProduct : RowRounding {
     }
   }
 
-  static void rounded_row(const ProductTile<float>& tile, const RoundedRows& a,
-                          const QuantizedPanel& panel) {
+  static void int16_row(const ProductTile<float>& tile, const Int16Rows& a,
+                        const QuantizedPanel& panel) {
     switch (panel.codes) {
       case QuantizedCodes::nibbles:
         return row<QuantizedCodes::nibbles>(tile, a, panel);
@@ -547,18 +546,17 @@ struct RoundedProduct : RowRounding {
         return unpack_as<QuantizedCodes::bytes>(panel.blocks, depth, to);
     }
   }
-  static void rounded_tile(const ProductTile<float>& tile, const RoundedRows& a,
-                           const UnpackedBlock* blocks, QuantizedCodes codes) {
+  static void int16_tile(const ProductTile<float>& tile, const Int16Rows& a,
+                         const UnpackedBlock* blocks, QuantizedCodes codes) {
     return has_least(codes) ? rows<true>(tile, a, blocks, codes)
                             : rows<false>(tile, a, blocks, codes);
   }
 };
 
-/// The set's product of rounded rows behind pointers.
+/// The set's product of int16 rows behind pointers.
 template <class T, bool Vnni = false>
-const RoundedKernels<T>& rounded_table() {
-  using K = RoundedProduct<Vnni>;
-  static constexpr RoundedKernels<T> entries{K::round_row, K::unpack, K::rounded_tile,
-                                             K::rounded_row};
+const Int16Kernels<T>& int16_table() {
+  using K = Int16Product<Vnni>;
+  static constexpr Int16Kernels<T> entries{K::round_row, K::unpack, K::int16_tile, K::int16_row};
   return entries;
 }

@@ -20,12 +20,12 @@ const ProductKernels<T>& product_kernels_of(Isa isa) {
   HEED_SIMD_TABLE_OF(isa, product_table);
 }
 template <class T>
-const RoundedKernels<T>& rounded_kernels_of(Isa isa) {
+const Int16Kernels<T>& int16_kernels_of(Isa isa) {
 #if defined(__x86_64__)
   // A set with products of bfloat16 pairs has those of integer pairs too.
-  if (isa == Isa::avx512_bf16) return avx512_kernels::rounded_table<T, true>();
+  if (isa == Isa::avx512_bf16) return avx512_kernels::int16_table<T, true>();
 #endif
-  HEED_SIMD_TABLE_OF(isa, rounded_table);
+  HEED_SIMD_TABLE_OF(isa, int16_table);
 }
 template <class T>
 const RowKernels<T>& row_kernels_of(Isa isa) {
@@ -47,8 +47,8 @@ const ProductKernels<T>& product_kernels() {
   return detail::product_kernels_of<T>(active());
 }
 template <class T>
-const RoundedKernels<T>& rounded_kernels() {
-  return detail::rounded_kernels_of<T>(active());
+const Int16Kernels<T>& int16_kernels() {
+  return detail::int16_kernels_of<T>(active());
 }
 template <class T>
 const RowKernels<T>& row_kernels() {
@@ -65,7 +65,7 @@ const TrainingKernels<T>& training_kernels() {
 #if defined(HEED_COMPILED_SOURCE)
 template const ProductKernels<float>& product_kernels<float>();
 template const ProductKernels<double>& product_kernels<double>();
-template const RoundedKernels<float>& rounded_kernels<float>();
+template const Int16Kernels<float>& int16_kernels<float>();
 template const RowKernels<float>& row_kernels<float>();
 template const RowKernels<double>& row_kernels<double>();
 template const NormKernels<float>& norm_kernels<float>();

@@ -40,9 +40,9 @@ enum class QuantizedCodes : std::uint8_t { nibbles, signed_nibbles, bytes };
 namespace heed {
 
 /// How products with quantized weights are computed: with the bits of the product with the
-/// dequantized floats, or with the left-hand rows rounded to 16 bits (simd::RoundedRows), which
+/// dequantized floats, or with the left-hand rows rounded to 16 bits (simd::Int16Rows), which
 /// takes about half the time.
-enum class QuantizedProducts : std::uint8_t { exact, rounded };
+enum class QuantizedProducts : std::uint8_t { exact, int16 };
 
 }  // namespace heed
 
@@ -52,7 +52,7 @@ namespace heed::simd {
 /// block has a scale per column and, for nibbles, a minimum per column, both in half precision,
 /// then 32-bit words per column with the codes. A weight is scale · code (+ minimum), rounded once.
 /// For exact products the codes follow one another from the lowest bits of the first word. For
-/// rounded products, terms i and i + 16 of a block form pair i, since integer products come in
+/// int16 products, terms i and i + 16 of a block form pair i, since integer products come in
 /// pairs; a word has 4 pairs of nibbles or 2 of bytes, the second of each pair 16 bits above the
 /// first.
 struct QuantizedPanel {
@@ -89,7 +89,7 @@ const ProductKernels<T>& product_kernels();
 
 /// Rows of a left-hand matrix, rounded to 16 bits with one scale per block of 32 terms: an error of
 /// at most 1/65534 of the block's largest magnitude. A block that is not finite is NaN.
-struct RoundedRows {
+struct Int16Rows {
   struct Block {
     float scale;
     float sum;           // scale · total
@@ -108,24 +108,24 @@ struct UnpackedBlock {
   std::int32_t pairs[QuantizedPanel::terms / 2 * panel_columns];
 };
 
-/// The kernels for products of rounded rows with quantized weights; T is float. An element's bits
+/// The kernels for products of int16 rows with quantized weights; T is float. An element's bits
 /// depend only on its own row and column.
 template <class T>
-struct RoundedKernels {
+struct Int16Kernels {
   /// Rounds a row of `depth` terms, a multiple of 32.
   void (*round_row)(const T* x, Index step, Index depth, std::int32_t* pairs,
-                    RoundedRows::Block* blocks);
+                    Int16Rows::Block* blocks);
   /// Unpacks the codes of `depth` terms for `tile`.
   void (*unpack)(const QuantizedPanel& panel, Index depth, UnpackedBlock* to);
-  /// A tile of rounded rows and unpacked blocks; the a and b of `tile` are not read.
-  void (*tile)(const ProductTile<T>& tile, const RoundedRows& a, const UnpackedBlock* blocks,
+  /// A tile of int16 rows and unpacked blocks; the a and b of `tile` are not read.
+  void (*tile)(const ProductTile<T>& tile, const Int16Rows& a, const UnpackedBlock* blocks,
                QuantizedCodes codes);
   /// A tile of one row, with the blocks as stored.
-  void (*row)(const ProductTile<T>& tile, const RoundedRows& a, const QuantizedPanel& panel);
+  void (*row)(const ProductTile<T>& tile, const Int16Rows& a, const QuantizedPanel& panel);
 };
 
 /// The kernels of the active instruction set.
 template <class T>
-const RoundedKernels<T>& rounded_kernels();
+const Int16Kernels<T>& int16_kernels();
 
 }  // namespace heed::simd

@@ -42,7 +42,7 @@ struct RowTable {
     }
   }
 
-  HEED_KERNEL static void turn(const T* cosines, const T* sines, T* a, T* b, Index count) {
+  HEED_KERNEL static void rotate(const T* cosines, const T* sines, T* a, T* b, Index count) {
     for (Index i = 0; i < count; i += S::width) {
       const Index left = count - i;
       const V cosine = load_some(cosines + i, left), sine = load_some(sines + i, left);
@@ -86,8 +86,8 @@ struct RowTable {
 template <class T>
 const RowKernels<T>& row_table() {
   using K = RowTable<T>;
-  static constexpr RowKernels<T> entries{K::add,  K::multiply, K::shift_scale,
-                                         K::turn, K::activate, DropTable<T>::drop};
+  static constexpr RowKernels<T> entries{K::add,    K::multiply, K::shift_scale,
+                                         K::rotate, K::activate, DropTable<T>::drop};
   return entries;
 }
 

@@ -4,7 +4,7 @@
 /// Prefetches the matrices of the next task, a few lines at a time during the current one: tasks
 /// are too short and too many for the processor to predict their addresses.
 template <class T, int count>
-struct Ahead {
+struct Prefetch {
   struct Rows {
     const T* data;
     Index stride;
@@ -47,7 +47,7 @@ struct HeadGroup {
   T* out;
   T* maximum;
   T* sum;
-  Ahead<T, 3>* ahead;
+  Prefetch<T, 3>* prefetch;
 
   HEED_SIMD typename S::M visible(Index key) const { return S::lanes(words[key] >> lane); }
   /// Cuts off the keys at both ends that no query of the group sees.
@@ -199,7 +199,7 @@ struct ShortForwardTable {
     V largest = S::broadcast(std::numeric_limits<T>::lowest());
     Index key = 0;
     for (; key + key_rows <= group.count; key += key_rows) {
-      group.ahead->fetch();
+      group.prefetch->fetch();
       largest = score_keys<key_rows>(group, key, largest);
     }
     for (; key + 2 <= group.count; key += 2) largest = score_keys<2>(group, key, largest);
@@ -263,7 +263,7 @@ struct ShortForwardTable {
                                 1};
     Index query = 0;
     for (; query + tile_rows <= group.queries; query += tile_rows) {
-      group.ahead->fetch();
+      group.prefetch->fetch();
       put_rows<tile_rows>(group, product, query);
     }
     for (; query + 2 <= group.queries; query += 2) put_rows<2>(group, product, query);
@@ -339,14 +339,15 @@ struct ShortForwardTable {
   }
 
   /// The matrices that the next head reads, to prefetch.
-  HEED_SIMD static Ahead<T, 3> ahead_of(const ShortForwardArgs<T>& run, const MatrixRef<T>& queries,
-                                        const MatrixRef<T>& keys, const MatrixRef<T>& values) {
-    Ahead<T, 3> ahead{
+  HEED_SIMD static Prefetch<T, 3> prefetch_of(const ShortForwardArgs<T>& run,
+                                              const MatrixRef<T>& queries, const MatrixRef<T>& keys,
+                                              const MatrixRef<T>& values) {
+    Prefetch<T, 3> prefetch{
         {{queries.data + run.query_head, queries.row_stride, run.query_count, run.head_dim},
          {keys.data + run.key_head, keys.row_stride, run.key_count, run.head_dim},
          {values.data + run.value_head, values.row_stride, run.key_count, run.value_dim}}};
-    if (!run.from_memory) ahead.which = 3;
-    return ahead;
+    if (!run.from_memory) prefetch.which = 3;
+    return prefetch;
   }
 
   HEED_KERNEL static void attend(const ShortForwardArgs<T>& run) {
@@ -359,7 +360,7 @@ struct ShortForwardTable {
       const bool guard =
           run.words != nullptr && !Table<T>::all_finite(values, run.key_count, run.value_dim);
       if (values.column_stride == 1) fill_tail<S>(values, run.key_count, run.value_dim, run.tail);
-      Ahead<T, 3> ahead = ahead_of(run, queries, keys, values);
+      Prefetch<T, 3> prefetch = prefetch_of(run, queries, keys, values);
       for (Index lane = 0; lane < run.query_count; lane += S::width) {
         const Index left = run.query_count - lane;
         Group group{run,
@@ -374,7 +375,7 @@ struct ShortForwardTable {
                     run.out + head * run.out_head + lane * run.out_row,
                     run.maximum + head * query_block + lane,
                     run.sum + head * query_block + lane,
-                    &ahead};
+                    &prefetch};
         attend_group(group, queries, guard);
       }
     }

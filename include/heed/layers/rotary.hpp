@@ -152,7 +152,7 @@ class Rotary {
   /// Rotates all heads of a token.
   template <Scalar T>
   void rotate_token(const TensorView<T, 4>& x, Index token, const T* rotations, Index pairs) const {
-    const auto rotate_vectors = simd::row_kernels<T>().turn;
+    const auto rotate_vectors = simd::row_kernels<T>().rotate;
     const bool vectors = options_.pairing == RotaryPairing::half_split && x.stride(3) == 1;
     for (Index item = 0; item < x.extent(0); ++item) {
       for (Index head = 0; head < x.extent(1); ++head) {
@@ -169,10 +169,10 @@ class Rotary {
   template <Scalar T>
   void rotate_row(T* row, Index stride, const T* rotations, Index pairs) const {
     const bool split = options_.pairing == RotaryPairing::half_split;
-    const Index apart = (split ? pairs : 1) * stride;
+    const Index distance = (split ? pairs : 1) * stride;
     for (Index i = 0; i < pairs; ++i) {
       T& a = row[(split ? i : 2 * i) * stride];
-      T& b = (&a)[apart];
+      T& b = (&a)[distance];
       const T cosine = rotations[i], sine = rotations[pairs + i], before = a;
       a = detail::product(a, cosine) - detail::product(b, sine);
       b = detail::product(b, cosine) + detail::product(before, sine);

@@ -221,8 +221,8 @@ struct GridNeighborhood {
     if (first_query > last_query || tile.first_key > last_key) return Coverage::none;
     const Box queries = box(first_query, last_query);
     const Box keys = box(tile.first_key, last_key);
-    if (apart(queries.top, queries.bottom, keys.top, keys.bottom) > radius ||
-        apart(queries.left, queries.right, keys.left, keys.right) > radius) {
+    if (distance(queries.top, queries.bottom, keys.top, keys.bottom) > radius ||
+        distance(queries.left, queries.right, keys.left, keys.right) > radius) {
       return Coverage::none;
     }
     const bool whole = first_query == tile.first_query && last_query == tile.last_query &&
@@ -269,7 +269,7 @@ struct GridNeighborhood {
     return word;
   }
   /// Smallest and largest distance between members of two ranges.
-  static Index apart(Index first, Index last, Index other_first, Index other_last) {
+  static Index distance(Index first, Index last, Index other_first, Index other_last) {
     return detail::larger(0, detail::larger(other_first - last, first - other_last));
   }
   static Index reach(Index first, Index last, Index other_first, Index other_last) {

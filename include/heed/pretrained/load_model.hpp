@@ -74,7 +74,7 @@ LanguageModel<T> load_llama(const Gguf& file) {
 
 /// Packs a Llama for inference with the file's own weights: Q4_0, Q4_1 and Q8_0 stay quantized and
 /// are dequantized where they are used, so that a token reads a sixth or a quarter of the memory;
-/// other types are packed as floats. Exact products give the same bits as before; rounded products
+/// other types are packed as floats. Exact products give the same bits as before; int16 products
 /// take about half the time and differ as described at matrix_product. The model must come from
 /// `file`; throws InvalidArgument if the two have different numbers of blocks or different heads.
 void pack_as_stored(LanguageModel<float>& model, const Gguf& file,

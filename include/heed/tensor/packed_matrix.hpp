@@ -46,7 +46,7 @@ class PackedMatrix {
 
   /// Packs the transpose of a quantized matrix, (columns, rows) in blocks Q4_0, Q4_1 or Q8_0 at any
   /// alignment, in the stored precision: 4.5, 5 or 8.5 bits per weight instead of 32. Exact
-  /// products have the bits of the dequantized matrix. For rounded products the left-hand rows are
+  /// products have the bits of the dequantized matrix. For int16 products the left-hand rows are
   /// rounded to 16 bits in blocks of 32 terms, with an error of at most 1/65534 of the block's
   /// largest magnitude; a result row still has the same bits whatever rows accompany it. Throws
   /// ShapeError for rows that are not a multiple of 32, and for bytes that are not the right number
@@ -120,7 +120,7 @@ class PackedMatrix {
         code = block.values[term % half] >> (term < half ? 0 : 4) & 15u;
       }
       Index in_word = 32 / bits, place = term, shift = 0;  // of the code
-      if (products_ == QuantizedProducts::rounded) {
+      if (products_ == QuantizedProducts::int16) {
         in_word /= 2;  // pairs
         place = term % half;
         shift = term / half * 16;

@@ -112,14 +112,15 @@ void check_written(const BackwardArgs<T>& args) {
                         written.extents(), ", strides ", written.strides(), ")");
     }
     const ByteRange range = byte_range(written);
-    const auto apart = [&](const char* other, const ByteRange& bytes) {
+    const auto check_separate = [&](const char* other, const ByteRange& bytes) {
       if (std::string_view(other) != name && meet(range, bytes)) {
         throw_shape_error("attention_backward: ", name, " overlaps ", other);
       }
     };
-    for_each_read(args, apart);
-    for_each_written(args,
-                     [&](const char* other, const auto& view) { apart(other, byte_range(view)); });
+    for_each_read(args, check_separate);
+    for_each_written(args, [&](const char* other, const auto& view) {
+      check_separate(other, byte_range(view));
+    });
   });
 }
 

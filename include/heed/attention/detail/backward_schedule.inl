@@ -8,7 +8,6 @@
 #include <heed/attention/detail/backward_pass.hpp>
 #include <heed/attention/detail/call.hpp>
 #include <heed/attention/detail/operands.hpp>
-#include <heed/attention/detail/run.hpp>
 #include <heed/attention/detail/score_gradients.hpp>
 #include <heed/attention/detail/score_mod.hpp>
 #include <heed/attention/detail/short_sequences.hpp>

@@ -17,6 +17,50 @@
 #include <heed/tensor/overlap.hpp>
 #include <heed/tensor/view_of.hpp>
 
+namespace heed::simd {
+enum class Isa;
+}
+
+namespace heed {
+
+/// The plan of an attention call: `plan` returns it and the engine follows it. Only `products`
+/// affects the bits of the result.
+struct AttentionPlan {
+  /// The contents of a vector's lanes: 64 queries against blocks of 96 keys, or, when queries are
+  /// few, the keys of a block.
+  enum class Lanes { queries, keys };
+  /// The arithmetic of scores and weighted sums: in the call's scalar type, or, for bfloat16, by
+  /// the CPU's instruction for bfloat16 pairs, with weights rounded to bfloat16.
+  enum class Products { scalar, bfloat16_pairs };
+  /// The heads in one task: one; several that share the answers of the mask; several that share one
+  /// key head; or all heads of short sequences, in one kernel call.
+  enum class Grouping { each_head, shared_mask, shared_keys, one_kernel_call };
+
+  simd::Isa isa{};
+  Lanes lanes = Lanes::queries;
+  Products products = Products::scalar;
+  Grouping grouping = Grouping::each_head;
+  Index heads = 1;                                  // per task
+  Index row_step = 1;                               // between the queries of a task
+  Index tasks = 0;                                  // of the call; 0: not counted yet
+  Index threads = 1;                                // that share the tasks
+  const char* why = "there is nothing to compute";  // reason for lanes and grouping
+  const char* why_products = "all tensors are stored in the scalar type";
+
+  // Counts of tiles of 64 queries by 96 keys, over batch and heads; filled in by `plan` only.
+  Index skipped = 0;  // no query sees a key: never computed
+  Index partial = 0;  // masked score by score
+  Index full = 0;     // computed without a mask
+
+  Index tiles() const { return skipped + partial + full; }
+  /// The share of tiles that are computed.
+  double computed_share() const {
+    return tiles() == 0 ? 0.0 : static_cast<double>(partial + full) / static_cast<double>(tiles());
+  }
+};
+
+}  // namespace heed
+
 namespace heed::detail {
 
 // Score modifications. ----------------------------------------------------------------------------
@@ -123,40 +167,40 @@ void check_memory(const Result<T>& out, const Operand<T>& queries, const Operand
                       ", strides ", out.strides(), ")");
   }
   const ByteRange written = out.bytes();
-  const auto apart = [&](const char* name, const Operand<T>& read) {
+  const auto check_separate = [&](const char* name, const Operand<T>& read) {
     if (meet(written, read.bytes())) throw_shape_error("attention: out overlaps ", name);
   };
-  apart("queries", queries);
-  apart("keys", keys);
-  apart("values", values);
+  check_separate("queries", queries);
+  check_separate("keys", keys);
+  check_separate("values", values);
 }
 
 /// Throws if `written` shares memory with an input of the score modifications.
 template <class T>
 void check_no_alias(const char* name, ByteRange written, const ScoreMods<T>& score_mods) {
-  const auto apart = [&](const char* other, ByteRange read) {
+  const auto check_separate = [&](const char* other, ByteRange read) {
     if (meet(written, read)) throw_shape_error("attention: ", name, " overlaps ", other);
   };
   const auto of = [](std::span<const T> numbers) {
     return byte_range(TensorView<const T, 1>(numbers));
   };
-  if (score_mods.bias.given()) apart("bias", byte_range(score_mods.bias.view()));
-  apart("relative_bias", byte_range(score_mods.relative_bias));
-  apart("alibi_slopes", of(score_mods.alibi_slopes));
-  apart("sinks", of(score_mods.sinks));
+  if (score_mods.bias.given()) check_separate("bias", byte_range(score_mods.bias.view()));
+  check_separate("relative_bias", byte_range(score_mods.relative_bias));
+  check_separate("alibi_slopes", of(score_mods.alibi_slopes));
+  check_separate("sinks", of(score_mods.sinks));
 }
 
 /// Throws if `written` shares memory with the positions.
 inline void check_no_alias(const char* name, ByteRange written,
                            std::span<const Index> first_queries,
                            std::span<const Index> key_counts) {
-  const auto apart = [&](const char* other, std::span<const Index> read) {
+  const auto check_separate = [&](const char* other, std::span<const Index> read) {
     if (meet(written, byte_range(TensorView<const Index, 1>(read)))) {
       throw_shape_error("attention: ", name, " overlaps ", other);
     }
   };
-  apart("first_queries", first_queries);
-  apart("key_counts", key_counts);
+  check_separate("first_queries", first_queries);
+  check_separate("key_counts", key_counts);
 }
 
 // The arguments and their checks. --------------------------------------------------------------
@@ -425,5 +469,39 @@ template <class T>
 void check_mask_fits(const MaskRef& mask, const AttentionArgs<T>& args) {
   mask.check(mask_shape_of(args));
 }
+
+// What the engine does with a checked call. -------------------------------------------------------
+// Defined in the two schedules, which <heed/attention/detail/definitions.hpp> includes.
+
+template <class T>
+struct BackwardArgs;
+
+/// Plans a call.
+template <class T>
+AttentionPlan plan_of(const AttentionArgs<T>& args, const MaskRef& mask);
+
+/// Computes a call by a plan that fits it.
+template <class T>
+void run_planned(const AttentionArgs<T>& args, const MaskRef& mask, const AttentionPlan& plan);
+
+/// Plans and computes a call.
+template <class T>
+void run_attention(const AttentionArgs<T>& args, const MaskRef& mask);
+
+/// Checks, plans and computes a call.
+template <class T>
+void attend(const std::type_identity_t<Operand<T>>& queries,
+            const std::type_identity_t<Operand<T>>& keys,
+            const std::type_identity_t<Operand<T>>& values,
+            const std::type_identity_t<Result<T>>& out, const AttentionOptions<T>& options,
+            const MaskRef& mask);
+
+/// Computes the weights of the rows [row, row + out.extent(0)) of one head, into out (rows, keys).
+template <class T>
+void run_weights(const AttentionArgs<T>& args, const MaskRef& mask, Index item, Index head,
+                 Index row, const TensorView<T, 2>& out);
+
+template <class T>
+void run_backward(const BackwardArgs<T>& args, const MaskRef& mask);
 
 }  // namespace heed::detail

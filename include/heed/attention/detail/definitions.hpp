@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/// Definitions of the functions declared in <heed/attention/detail/run.hpp>, and of their kernels,
+/// Definitions of the functions declared in <heed/attention/detail/call.hpp>, and of their kernels,
 /// for programs that compile them. Public headers end with this include; no .inl file may include
 /// such a header.
 #include <heed/core/config.hpp>

@@ -388,12 +388,13 @@ class QueryBlockPass {
     for (Index i = 0; i < block.count; ++i) full = full && scratch_.words[i] == everyone();
     if (full) block.words = nullptr;
     const Index* kept = scratch_.kept;
-    const Index apart = block.count > 1 ? kept[1] - kept[0] : 1;
+    const Index spacing = block.count > 1 ? kept[1] - kept[0] : 1;
     bool regular = true;
-    for (Index i = 1; i < block.count; ++i) regular = regular && kept[i] - kept[i - 1] == apart;
+    for (Index i = 1; i < block.count; ++i) regular = regular && kept[i] - kept[i - 1] == spacing;
     const auto together = [&](simd::MatrixRef<T>& rows, Index columns, T* to) {
       if (regular) {
-        rows = {rows.data + kept[0] * rows.row_stride, rows.row_stride * apart, rows.column_stride};
+        rows = {rows.data + kept[0] * rows.row_stride, rows.row_stride * spacing,
+                rows.column_stride};
         return;
       }
       gather_rows(rows, scratch_.kept, block.count, columns, to, columns);

@@ -4,7 +4,6 @@
 #include <heed/attention/detail/call.hpp>
 #include <heed/attention/detail/decode_pass.hpp>
 #include <heed/attention/detail/forward_pass.hpp>
-#include <heed/attention/detail/run.hpp>
 #include <heed/attention/detail/short_sequences.hpp>
 #include <heed/attention/detail/visible_keys.hpp>
 #include <heed/core/config.hpp>

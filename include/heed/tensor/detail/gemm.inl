@@ -335,14 +335,14 @@ ProductArgs<T> transposed(ProductArgs<T> args) {
   return args;
 }
 
-// Products of rounded rows with quantized weights. ------------------------------------------------
+// Products of int16 rows with quantized weights. ------------------------------------------------
 
-/// Computes a product of rounded rows with quantized weights, task by task; T is float.
+/// Computes a product of int16 rows with quantized weights, task by task; T is float.
 template <class T>
-class RoundedTasks {
+class Int16Tasks {
  public:
-  RoundedTasks(const ProductArgs<T>& args, const simd::RoundedRows& rounded)
-      : args_(args), rounded_(rounded), kernels_(simd::rounded_kernels<T>()) {}
+  Int16Tasks(const ProductArgs<T>& args, const simd::Int16Rows& rounded)
+      : args_(args), rounded_(rounded), kernels_(simd::int16_kernels<T>()) {}
 
   void run(const ProductCut::Task& task) const {
     for (Index k = 0; k < args_.depth; k += simd::product_block) {
@@ -355,7 +355,7 @@ class RoundedTasks {
   static constexpr Index terms = simd::QuantizedPanel::terms;
   static constexpr Index panel_blocks = simd::product_block / terms;
 
-  simd::RoundedRows rows_from(Index row, Index k) const {
+  simd::Int16Rows rows_from(Index row, Index k) const {
     auto rows = rounded_;
     rows.pairs += row * rows.pair_stride + k / 2;
     rows.blocks += row * rows.block_stride + k / terms;
@@ -370,7 +370,7 @@ class RoundedTasks {
       }
       return;
     }
-    auto* blocks = reinterpret_cast<Block*>(Scratch::of_this_thread<RoundedTasks>(
+    auto* blocks = reinterpret_cast<Block*>(Scratch::of_this_thread<Int16Tasks>(
         static_cast<std::size_t>(ProductCut::max_group * panel_blocks) * sizeof(Block)));
     for (Index i = task.first; i < task.last; ++i) {
       kernels_.unpack(quantized_panel_of(args_, i, k), depth,
@@ -386,15 +386,15 @@ class RoundedTasks {
   }
 
   const ProductArgs<T>& args_;
-  const simd::RoundedRows& rounded_;
-  const simd::RoundedKernels<T>& kernels_;
+  const simd::Int16Rows& rounded_;
+  const simd::Int16Kernels<T>& kernels_;
 };
 
 /// Computes at most slab_rows rows of products with quantized weights; their a is rounded once.
 template <class T>
-void run_rounded_slab(const ProductList<T>& products) {
+void run_int16_slab(const ProductList<T>& products) {
   const ProductArgs<T>& first = products[0];  // all have its rows and depth
-  using Block = simd::RoundedRows::Block;
+  using Block = simd::Int16Rows::Block;
   const Index pairs = first.depth / 2, blocks = first.depth / simd::QuantizedPanel::terms;
   const auto carve = [&](Carver carver, std::int32_t*& pair, Block*& block) {
     pair = carver.take<std::int32_t>(first.rows * pairs);
@@ -405,7 +405,7 @@ void run_rounded_slab(const ProductList<T>& products) {
   Block* block = nullptr;
   const std::size_t bytes = carve(Carver(nullptr), pair, block);
   carve(Carver(Scratch::of_this_thread<Block>(bytes)), pair, block);
-  const auto round_row = simd::rounded_kernels<T>().round_row;
+  const auto round_row = simd::int16_kernels<T>().round_row;
   const auto round = [&](Index row) {
     round_row(first.a.data + row * first.a.row_stride, first.a.column_stride, first.depth,
               pair + row * pairs, block + row * blocks);
@@ -419,16 +419,16 @@ void run_rounded_slab(const ProductList<T>& products) {
       for (Index row = i * chunk; row < end; ++row) round(row);
     });
   }
-  const simd::RoundedRows rounded{pair, pairs, block, blocks};
+  const simd::Int16Rows rounded{pair, pairs, block, blocks};
   products.for_each_task([&](const ProductArgs<T>& args, const ProductCut::Task& task) {
-    RoundedTasks<T>(args, rounded).run(task);
+    Int16Tasks<T>(args, rounded).run(task);
   });
 }
 
 /// Products with quantized weights, a limited number of rows at a time, so that the memory for
-/// rounded rows does not grow with their number.
+/// int16 rows does not grow with their number.
 template <class T>
-void run_rounded_products(const ProductList<T>& products) {
+void run_int16_products(const ProductList<T>& products) {
   constexpr Index slab_rows = 768;
   const Index rows = products.count() == 0 ? 0 : products[0].rows;
   for (Index row = 0; row < rows; row += slab_rows) {
@@ -442,7 +442,7 @@ void run_rounded_products(const ProductList<T>& products) {
       part.out += row * part.out_row;
       slab.add(part);
     }
-    run_rounded_slab(slab);
+    run_int16_slab(slab);
   }
 }
 
@@ -457,12 +457,12 @@ void run_products(const ProductArgs<T>* problems, Index count) {
     const auto* args = problems + i;
     if (args->rows == 0 || args->columns == 0) continue;
     if (transpose_pays(*args)) args = &(flipped[i] = transposed(*args));
-    (args->quantized.products == QuantizedProducts::rounded ? rounded : exact).add(*args);
+    (args->quantized.products == QuantizedProducts::int16 ? rounded : exact).add(*args);
   }
   exact.for_each_task([](const ProductArgs<T>& args, const ProductCut::Task& task) {
     ProductTasks<T>(args).run(task);
   });
-  if constexpr (std::is_same_v<T, float>) run_rounded_products(rounded);
+  if constexpr (std::is_same_v<T, float>) run_int16_products(rounded);
 }
 #if defined(HEED_COMPILED_SOURCE)
 template void run_products(const ProductArgs<float>* problems, Index count);

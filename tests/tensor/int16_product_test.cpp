@@ -57,10 +57,10 @@ std::vector<Block> random_blocks(Index count) {
 template <class Block>
 PackedMatrix<float> packed(const std::vector<Block>& blocks, Index rows, Index columns) {
   return PackedMatrix<float>::transposed_blocks<Block>(std::as_bytes(std::span(blocks)), rows,
-                                                       columns, QuantizedProducts::rounded);
+                                                       columns, QuantizedProducts::int16);
 }
 
-/// A row in blocks, rounded as RoundedRows says.
+/// A row in blocks, rounded as Int16Rows says.
 struct Rounded {
   std::vector<int> values;
   std::vector<float> scales, sums;
@@ -138,7 +138,7 @@ void check_bits(Index rows, Index columns, Index count) {
   }
 }
 
-TEST(RoundedProduct, HasTheBitsOfItsDefinition) {
+TEST(Int16Product, HasTheBitsOfItsDefinition) {
   for (const Index rows : {32, 96, 512, 1536 + 32}) {
     for (const Index columns : {1, 5, 64, 150}) {
       for (const Index count : {1, 2, 7, 13}) {
@@ -183,13 +183,13 @@ void check_error() {
   }
 }
 
-TEST(RoundedProduct, IsWithin16BitsOfTheDequantizedOne) {
+TEST(Int16Product, IsWithin16BitsOfTheDequantizedOne) {
   check_error<Q4_0>();
   check_error<Q4_1>();
   check_error<Q8_0>();
 }
 
-TEST(RoundedProduct, ARowHasTheSameBitsInAnyCompany) {
+TEST(Int16Product, ARowHasTheSameBitsInAnyCompany) {
   constexpr Index rows = 544, columns = 300, count = 1000;  // more rows than are rounded at once
   const auto matrix = packed(random_blocks<Q4_1>(rows / terms * columns), rows, columns);
   std::mt19937_64 bits(4);
@@ -212,7 +212,7 @@ TEST(RoundedProduct, ARowHasTheSameBitsInAnyCompany) {
   }
 }
 
-TEST(RoundedProduct, WritesThroughAnyStrides) {
+TEST(Int16Product, WritesThroughAnyStrides) {
   constexpr Index rows = 64, columns = 70, count = 8;
   const auto matrix = packed(random_blocks<Q8_0>(rows / terms * columns), rows, columns);
   std::mt19937_64 bits(5);
@@ -223,7 +223,7 @@ TEST(RoundedProduct, WritesThroughAnyStrides) {
   EXPECT_TRUE(test::same_bits(Tensor<float, 2>::copy_of(across.view().permute({1, 0})), expected));
 }
 
-TEST(RoundedProduct, NotFiniteNumbersStayInTheirRow) {
+TEST(Int16Product, NotFiniteNumbersStayInTheirRow) {
   constexpr Index rows = 64, columns = 70;
   const auto matrix = packed(random_blocks<Q4_0>(rows / terms * columns), rows, columns);
   std::mt19937_64 bits(6);

@@ -12,9 +12,9 @@
 namespace heed::test {
 namespace {
 
-using simd::RoundedRows;
+using simd::Int16Rows;
 
-TEST(RoundedKernels, RoundARowInPairsWithTheSameBitsInEverySet) {
+TEST(Int16Kernels, RoundARowInPairsWithTheSameBitsInEverySet) {
   constexpr Index depth = 96;
   std::mt19937_64 bits(1);
   auto x = random_tensor<float, 1>({depth}, bits);
@@ -23,8 +23,8 @@ TEST(RoundedKernels, RoundARowInPairsWithTheSameBitsInEverySet) {
   for (const auto isa : supported_sets()) {
     simd::use(isa);
     std::vector<std::int32_t> pairs(depth / 2);
-    std::vector<RoundedRows::Block> blocks(depth / 32);
-    simd::rounded_kernels<float>().round_row(x.data(), 1, depth, pairs.data(), blocks.data());
+    std::vector<Int16Rows::Block> blocks(depth / 32);
+    simd::int16_kernels<float>().round_row(x.data(), 1, depth, pairs.data(), blocks.data());
     for (Index block = 0; block < depth / 32; ++block) {
       const float* from = x.data() + 32 * block;
       float largest = 0;
@@ -44,7 +44,7 @@ TEST(RoundedKernels, RoundARowInPairsWithTheSameBitsInEverySet) {
   }
 }
 
-TEST(RoundedKernels, UnpackCodesPairByPair) {
+TEST(Int16Kernels, UnpackCodesPairByPair) {
   std::vector<std::uint8_t> stored(64 * 20, 0);
   const auto set_half = [&](Index at, std::uint16_t half) {
     stored[static_cast<std::size_t>(at)] = static_cast<std::uint8_t>(half);
@@ -60,8 +60,7 @@ TEST(RoundedKernels, UnpackCodesPairByPair) {
   for (const auto isa : supported_sets()) {
     simd::use(isa);
     simd::UnpackedBlock block;
-    simd::rounded_kernels<float>().unpack({stored.data(), simd::QuantizedCodes::nibbles}, 32,
-                                          &block);
+    simd::int16_kernels<float>().unpack({stored.data(), simd::QuantizedCodes::nibbles}, 32, &block);
     EXPECT_EQ(block.scale[5], 1);
     EXPECT_EQ(block.least[5], -2);
     EXPECT_EQ(block.scale[4], 0);
