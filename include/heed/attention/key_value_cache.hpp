@@ -105,7 +105,7 @@ class PagePool {
     holders_[page] = 1;
     return page;
   }
-  void hold(Index page) { ++holders_[page]; }
+  void retain(Index page) { ++holders_[page]; }
   void release(Index page) {
     if (--holders_[page] == 0) free_[available_++] = page;
   }
@@ -278,7 +278,7 @@ class KeyValueCache {
   /// Makes sequence `to` a copy of `from` that shares its pages.
   void fork(Index from, Index to) {
     if (slot(from) == slot(to)) return;
-    hold(tables_, from);
+    retain(tables_, from);
     drop(to);
     tables_.copy(tables_, from, to);
     lengths_[slot(to)] = lengths_[slot(from)];
@@ -300,7 +300,7 @@ class KeyValueCache {
                         shape_.batch);
     }
     for (const Index parent : parents) slot(parent);
-    for (const Index parent : parents) hold(now.tables, parent);
+    for (const Index parent : parents) retain(now.tables, parent);
     for (Index item = 0; item < shape_.batch; ++item) drop(item);
     for (Index item = 0; item < shape_.batch; ++item) {
       const Index parent = parents[static_cast<std::size_t>(item)];
@@ -402,9 +402,9 @@ class KeyValueCache {
     std::memcpy(tensor.data() + to * size, tensor.data() + from * size,
                 static_cast<std::size_t>(size) * sizeof(Stored));
   }
-  void hold(const detail::PageTables& tables, Index item) {
+  void retain(const detail::PageTables& tables, Index item) {
     for (Index i = 0; i < tables.size(item); ++i) {
-      if (tables.of(item)[i] >= 0) pool_.hold(tables.of(item)[i]);
+      if (tables.of(item)[i] >= 0) pool_.retain(tables.of(item)[i]);
     }
   }
   void drop(Index item) {
