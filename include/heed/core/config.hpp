@@ -45,6 +45,17 @@
 #define HEED_DEFINITIONS 0
 #endif
 
+/// Declares a class template of which heed::compiled has the code for float and double: units that
+/// link it do not compile theirs. Not with _GLIBCXX_DEBUG, where members of models have other
+/// sizes.
+#if defined(HEED_COMPILED) && !defined(_GLIBCXX_DEBUG)
+#define HEED_LINKED_TEMPLATE(kind, name) \
+  extern template kind name<float>;      \
+  extern template kind name<double>;
+#else
+#define HEED_LINKED_TEMPLATE(kind, name)
+#endif
+
 // The scalar set is for machines without another one, and for checking the others: heed::compiled
 // has it everywhere, header-only units on x86 and AArch64 are spared its compile time.
 #if (!defined(__x86_64__) && !defined(__aarch64__)) || defined(HEED_COMPILED_SOURCE)

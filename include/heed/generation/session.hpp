@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <heed/attention/key_value_cache.hpp>
+#include <heed/core/config.hpp>
 #include <heed/core/error.hpp>
 #include <heed/layers/cached_attention.hpp>
 #include <heed/layers/multi_head_attention.hpp>
@@ -282,5 +283,7 @@ class Session {
   std::vector<std::vector<Index>> texts_;  // the tokens in the caches
   std::vector<KeyValueCache<T, Stored>> caches_;
 };
+
+HEED_LINKED_TEMPLATE(class, Session)
 
 }  // namespace heed

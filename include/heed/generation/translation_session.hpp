@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <heed/attention/key_value_cache.hpp>
+#include <heed/core/config.hpp>
 #include <heed/core/error.hpp>
 #include <heed/layers/cached_attention.hpp>
 #include <heed/masks/intervals.hpp>
@@ -152,5 +153,7 @@ class TranslationSession {
   std::vector<AttentionInputs<T>> memory_;
   std::vector<KeyValueCache<T>> caches_;
 };
+
+HEED_LINKED_TEMPLATE(class, TranslationSession)
 
 }  // namespace heed

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include <heed/core/config.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/random.hpp>
 #include <heed/core/scalar.hpp>
@@ -387,5 +388,9 @@ struct CrossAttentionBlock {
   Residual<T> feed_forward_residual;
   FeedForward<T> feed_forward;
 };
+
+HEED_LINKED_TEMPLATE(struct, Residual)
+HEED_LINKED_TEMPLATE(struct, SelfAttentionBlock)
+HEED_LINKED_TEMPLATE(struct, CrossAttentionBlock)
 
 }  // namespace heed

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include <heed/core/config.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/random.hpp>
 #include <heed/core/scalar.hpp>
@@ -216,5 +217,9 @@ struct SinusoidalPositions {
 
   double base = 10000;
 };
+
+HEED_LINKED_TEMPLATE(struct, Embedding)
+HEED_LINKED_TEMPLATE(struct, LearnedPositions)
+HEED_LINKED_TEMPLATE(struct, SinusoidalPositions)
 
 }  // namespace heed

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include <heed/core/config.hpp>
 #include <heed/core/random.hpp>
 #include <heed/core/scalar.hpp>
 #include <heed/kernels/row_kernels.hpp>
@@ -219,5 +220,8 @@ struct FeedForward {
     });
   }
 };
+
+HEED_LINKED_TEMPLATE(struct, Activation)
+HEED_LINKED_TEMPLATE(struct, FeedForward)
 
 }  // namespace heed

@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <heed/core/config.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/random.hpp>
 #include <heed/core/scalar.hpp>
@@ -141,5 +142,7 @@ struct Linear {
     return y;
   }
 };
+
+HEED_LINKED_TEMPLATE(struct, Linear)
 
 }  // namespace heed

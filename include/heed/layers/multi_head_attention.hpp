@@ -14,6 +14,7 @@
 #include <heed/attention/options.hpp>
 #include <heed/attention/relative_bias.hpp>
 #include <heed/attention/weights.hpp>
+#include <heed/core/config.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/random.hpp>
 #include <heed/core/scalar.hpp>
@@ -504,5 +505,9 @@ struct MultiHeadAttention {
     return norm->backward(heads, saved, *gradients).reshaped(grad.extents());
   }
 };
+
+HEED_LINKED_TEMPLATE(struct, Projections)
+HEED_LINKED_TEMPLATE(struct, ScoreBias)
+HEED_LINKED_TEMPLATE(struct, MultiHeadAttention)
 
 }  // namespace heed

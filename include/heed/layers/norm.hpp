@@ -4,6 +4,7 @@
 #include <optional>
 #include <tuple>
 
+#include <heed/core/config.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/scalar.hpp>
 #include <heed/kernels/row_kernels.hpp>
@@ -139,5 +140,9 @@ struct RMSNorm : Norm<T> {
   RMSNorm() { this->kind = NormKind::rms; }
   explicit RMSNorm(Index dim, double eps = 1e-6) : Norm<T>({NormKind::rms, dim, eps}) {}
 };
+
+HEED_LINKED_TEMPLATE(struct, Norm)
+HEED_LINKED_TEMPLATE(struct, LayerNorm)
+HEED_LINKED_TEMPLATE(struct, RMSNorm)
 
 }  // namespace heed

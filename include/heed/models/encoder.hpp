@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include <heed/core/config.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/random.hpp>
 #include <heed/core/scalar.hpp>
@@ -221,5 +222,7 @@ Tensor<T, 3> mean_pool_backward(const Tensor<T, 2>& grad, std::span<const Index>
   }
   return grad_x;
 }
+
+HEED_LINKED_TEMPLATE(struct, Encoder)
 
 }  // namespace heed

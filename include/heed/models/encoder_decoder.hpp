@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include <heed/core/config.hpp>
 #include <heed/core/random.hpp>
 #include <heed/core/scalar.hpp>
 #include <heed/layers/blocks.hpp>
@@ -217,5 +218,7 @@ EncoderDecoderAttention<T> attention_of(const EncoderDecoder<T>& model, const To
   }
   return all;
 }
+
+HEED_LINKED_TEMPLATE(struct, EncoderDecoder)
 
 }  // namespace heed

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include <heed/core/config.hpp>
 #include <heed/core/random.hpp>
 #include <heed/core/scalar.hpp>
 #include <heed/layers/blocks.hpp>
@@ -161,5 +162,7 @@ Tensor<T, 5> attention_of(const LanguageModel<T>& model, const Tokens& tokens, c
   auto x = model.input.forward(tokens, positions);
   return detail::attention_of_blocks(model.blocks, x, mask, positions);
 }
+
+HEED_LINKED_TEMPLATE(struct, LanguageModel)
 
 }  // namespace heed

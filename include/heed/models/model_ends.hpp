@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <heed/core/config.hpp>
 #include <heed/core/random.hpp>
 #include <heed/core/scalar.hpp>
 #include <heed/layers/detail/rows.hpp>
@@ -163,5 +164,8 @@ struct OutputHead {
   std::optional<Linear<T>> own;
   PackedMatrix<T> packed;  // of a tied head
 };
+
+HEED_LINKED_TEMPLATE(struct, TokenInput)
+HEED_LINKED_TEMPLATE(struct, OutputHead)
 
 }  // namespace heed

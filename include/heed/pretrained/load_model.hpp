@@ -174,6 +174,14 @@ LoadedModel<T> load_model(const std::string& path) {
   return loaded;
 }
 
+#if defined(HEED_COMPILED)
+extern template LoadedModel<float> load_model(const std::string&);
+extern template LanguageModel<float> load_llama(const std::string&);
+extern template LanguageModel<float> load_llama(const Gguf&);
+extern template LanguageModel<float> load_gpt2(const std::string&);
+extern template Encoder<float> load_bert(const std::string&);
+#endif
+
 }  // namespace heed
 
 #if HEED_DEFINITIONS
