@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "support/attention_cases.hpp"
+#include "support/bfloat16_cases.hpp"
 
 namespace heed::test {
 namespace {
@@ -18,14 +18,25 @@ using simd::Isa;
 
 TEST(Isa, TheBestSupportedSetIsActive) {
   if (std::getenv("HEED_ISA") != nullptr) return;  // chosen from outside
-  const bool pairs = simd::supported(Isa::avx512_bf16);
-  EXPECT_EQ(simd::active(), pairs ? Isa::avx512_bf16 : supported_sets().back());
+  Isa best = supported_sets().back();
+  for (const Isa isa : {Isa::avx512_bf16, Isa::amx}) {
+    if (simd::supported(isa)) best = isa;
+  }
+  EXPECT_EQ(simd::active(), best);
 }
 
 TEST(Isa, EveryMachineRunsTheScalarSet) {
   EXPECT_TRUE(simd::supported(Isa::scalar));
 #if defined(__x86_64__)
   EXPECT_TRUE(simd::supported(Isa::sse2));
+#endif
+}
+
+TEST(Isa, TilesHaveATwinWhereverTheirOtherKernelsRun) {
+#if defined(__x86_64__) && defined(__linux__)
+  EXPECT_EQ(simd::supported(Isa::amx_twin), simd::supported(Isa::avx512));
+#else
+  EXPECT_FALSE(simd::supported(Isa::amx) || simd::supported(Isa::amx_twin));
 #endif
 }
 
@@ -37,10 +48,13 @@ TEST(Isa, UseChangesTheKernels) {
   }
   EXPECT_EQ(simd::name(Isa::avx512), "avx512");
   EXPECT_EQ(simd::name(Isa::avx512_bf16), "avx512_bf16");
+  EXPECT_EQ(simd::name(Isa::amx), "amx");
+  EXPECT_EQ(simd::name(Isa::amx_twin), "amx_twin");
 }
 
 TEST(Isa, ASetTheMachineLacksIsRefused) {
-  for (const Isa isa : {Isa::neon, Isa::sse2, Isa::avx2, Isa::avx512, Isa::avx512_bf16}) {
+  for (const Isa isa :
+       {Isa::neon, Isa::sse2, Isa::avx2, Isa::avx512, Isa::avx512_bf16, Isa::amx, Isa::amx_twin}) {
     if (simd::supported(isa)) continue;
     EXPECT_THROW(simd::use(isa), std::invalid_argument);
   }
@@ -65,7 +79,7 @@ TEST(Isa, ChildRunsWhatTheEnvironmentNames) {
 }
 
 TEST(Isa, TheEnvironmentChoosesAndNonsenseIsRefused) {
-  for (const Isa isa : supported_sets()) {
+  for (const Isa isa : bfloat16_sets()) {
     EXPECT_EQ(status_under(std::string(simd::name(isa)).c_str()), 0);
   }
   EXPECT_NE(status_under("avx1024"), 0);

@@ -12,7 +12,9 @@ namespace heed::test {
 /// The instruction sets of this machine, those too that only bfloat16 tells apart.
 inline std::vector<simd::Isa> bfloat16_sets() {
   auto sets = supported_sets();
-  if (simd::supported(simd::Isa::avx512_bf16)) sets.push_back(simd::Isa::avx512_bf16);
+  for (const auto isa : {simd::Isa::avx512_bf16, simd::Isa::amx, simd::Isa::amx_twin}) {
+    if (simd::supported(isa)) sets.push_back(isa);
+  }
   return sets;
 }
 

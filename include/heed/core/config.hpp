@@ -72,6 +72,13 @@
 #define HEED_SIMD_ALL_KERNELS 0
 #endif
 
+// So do kernels on tiles, which Linux alone grants: in heed::compiled they are sets of their own.
+#if HEED_SIMD_ALL_KERNELS && defined(__x86_64__) && defined(__linux__)
+#define HEED_SIMD_HAS_TILES 1
+#else
+#define HEED_SIMD_HAS_TILES 0
+#endif
+
 // clang has no way to optimize some functions of a unit that it is told not to optimize.
 #if defined(__clang__) && !defined(__OPTIMIZE__) && !defined(HEED_COMPILED)
 #pragma message( \

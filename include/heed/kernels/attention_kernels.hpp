@@ -252,6 +252,21 @@ struct PairKernels {
 template <class T>
 const PairKernels<T>* pair_kernels();
 
+/// The matrix product of a processor that multiplies bfloat16 in tiles and sums in T = float.
+template <class T>
+struct TileKernels {
+  /// sums(row, lane) (+)= Σ_k a(row, k) · b(k, lane). `a` holds [rows][depth], `b` [depth /
+  /// 2][lanes][2], `sums` [rows][lanes]; strides count elements. rows and lanes are multiples of
+  /// 16, depth of 32. Each 32 terms are two chains of fused multiply-adds from zero, over even and
+  /// odd k, added up and then added to the sum; denormal numbers count as zero.
+  void (*multiply)(const std::uint16_t* a, Index a_row, Index rows, const std::uint16_t* b,
+                   Index b_row, Index lanes, Index depth, T* sums, Index sums_row, bool accumulate);
+};
+
+/// The tile kernels of the active instruction set; null if it has none.
+template <class T>
+const TileKernels<T>* tile_kernels();
+
 /// Conversions between bfloat16, as bits, and T.
 template <class T>
 struct Bfloat16Kernels {

@@ -126,12 +126,24 @@ const Bfloat16Kernels<T>& bfloat16_kernels() {
 template <class T>
 const PairKernels<T>* pair_kernels() {
 #if defined(__x86_64__)
-  if (active() == Isa::avx512_bf16) return avx512_kernels::pair_table<T>();
+  if (active() == Isa::avx512_bf16 || active() == Isa::amx) {
+    return avx512_kernels::pair_table<T>();
+  }
+#endif
+  return nullptr;
+}
+template <class T>
+const TileKernels<T>* tile_kernels() {
+#if HEED_SIMD_HAS_TILES
+  using namespace avx512_kernels;
+  if (active() == Isa::amx) return tile_table<HardwareTiles, T>();
+  if (active() == Isa::amx_twin) return tile_table<TwinTiles<T>, T>();
 #endif
   return nullptr;
 }
 #if defined(HEED_COMPILED_SOURCE)
 template const PairKernels<float>* pair_kernels<float>();
+template const TileKernels<float>* tile_kernels<float>();
 template const Bfloat16Kernels<float>& bfloat16_kernels<float>();
 template const Bfloat16Kernels<double>& bfloat16_kernels<double>();
 #endif

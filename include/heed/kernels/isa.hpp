@@ -10,21 +10,30 @@
 #include <string>
 
 #include <heed/core/error.hpp>
+#if HEED_SIMD_HAS_TILES
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 #endif
 
 namespace heed::simd {
 
 /// The instruction sets that the kernels are compiled for, slowest first. Within one set, results
 /// have the same bits for any batch, tiling and thread count; different sets differ in the last
-/// bits.
-enum class Isa { scalar, neon, sse2, avx2, avx512, avx512_bf16 };
+/// bits. `amx_twin` has the bits of `amx` on any machine with avx512, and is for checking: its
+/// products of bfloat16 are a hundred times slower.
+enum class Isa { scalar, neon, sse2, avx2, avx512, avx512_bf16, amx, amx_twin };
 
-/// The name in HEED_ISA: "scalar", "neon", "sse2", "avx2", "avx512" or "avx512_bf16", which is
-/// avx512 plus products of bfloat16 and integer pairs.
+/// The name in HEED_ISA, as spelled above: "scalar", …, "avx512_bf16", which is avx512 plus
+/// products of bfloat16 and integer pairs, "amx", which is avx512_bf16 with products of bfloat16
+/// tiles, and "amx_twin".
 std::string_view name(Isa isa);
 
-/// Whether this machine and this build can run the set. Header-only programs on x86 and AArch64
-/// leave out `scalar`, which is for checking; heed::compiled has it.
+/// Whether this machine and this build can run the set. Header-only programs leave out `amx` and
+/// `amx_twin` and, on x86 and AArch64, `scalar`, which is for checking; heed::compiled has them.
+/// Asking for `amx` asks the operating system, once, to let this process use tiles: larger frames
+/// of signal handlers are the price, and a refusal means no.
 bool supported(Isa isa);
 
 /// The set in use: the one that `use` chose last, else the one that the environment variable
@@ -47,9 +56,26 @@ void use(Isa isa);
 namespace heed::simd {
 
 HEED_INLINE std::string_view name(Isa isa) {
-  constexpr std::string_view names[] = {"scalar", "neon", "sse2", "avx2", "avx512", "avx512_bf16"};
+  constexpr std::string_view names[] = {"scalar", "neon",        "sse2", "avx2",
+                                        "avx512", "avx512_bf16", "amx",  "amx_twin"};
   return names[static_cast<int>(isa)];
 }
+
+#if HEED_SIMD_HAS_TILES
+namespace detail {
+
+/// Whether the processor multiplies tiles of bfloat16, and the system lets this process use them.
+inline bool tiles_granted() {
+  unsigned a = 0, b = 0, c = 0, features = 0;
+  constexpr unsigned bfloat16_tiles = 1u << 22, tiles = 1u << 24;
+  if (__get_cpuid_count(7, 0, &a, &b, &c, &features) == 0) return false;
+  if ((features & bfloat16_tiles) == 0 || (features & tiles) == 0) return false;
+  constexpr long request_permission = 0x1023, tile_data = 18;  // of arch_prctl(2)
+  return syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
+}
+
+}  // namespace detail
+#endif
 
 HEED_INLINE bool supported(Isa isa) {
   if (isa == Isa::scalar) return HEED_SIMD_HAS_SCALAR == 1;
@@ -67,6 +93,14 @@ HEED_INLINE bool supported(Isa isa) {
     case Isa::avx512_bf16:
       return supported(Isa::avx512) && __builtin_cpu_supports("avx512bf16") &&
              __builtin_cpu_supports("avx512vnni");
+#if HEED_SIMD_HAS_TILES
+    case Isa::amx: {
+      static const bool granted = supported(Isa::avx512_bf16) && detail::tiles_granted();
+      return granted;
+    }
+    case Isa::amx_twin:
+      return supported(Isa::avx512);
+#endif
     default:
       break;
   }
@@ -78,8 +112,8 @@ namespace detail {
 
 /// The best supported set, or the one that HEED_ISA names.
 inline Isa choose() {
-  constexpr Isa fastest_first[] = {Isa::avx512_bf16, Isa::avx512, Isa::avx2,
-                                   Isa::sse2,        Isa::neon,   Isa::scalar};
+  constexpr Isa fastest_first[] = {Isa::amx,  Isa::avx512_bf16, Isa::avx512, Isa::avx2,
+                                   Isa::sse2, Isa::neon,        Isa::scalar, Isa::amx_twin};
   const char* wanted = std::getenv("HEED_ISA");
   for (const Isa isa : fastest_first) {
     if (wanted ? name(isa) == wanted && supported(isa) : supported(isa)) return isa;
@@ -119,6 +153,8 @@ HEED_INLINE void use(Isa isa) {
     return avx2_kernels::table<T>();   \
   case Isa::avx512:                    \
   case Isa::avx512_bf16:               \
+  case Isa::amx:                       \
+  case Isa::amx_twin:                  \
     return avx512_kernels::table<T>();
 #elif defined(__aarch64__)
 #define HEED_SIMD_VECTOR_TABLES(table) \

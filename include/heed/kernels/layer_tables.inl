@@ -23,7 +23,7 @@ template <class T>
 const Int16Kernels<T>& int16_kernels_of(Isa isa) {
 #if defined(__x86_64__)
   // A set with products of bfloat16 pairs has those of integer pairs too.
-  if (isa == Isa::avx512_bf16) return avx512_kernels::int16_table<T, true>();
+  if (isa == Isa::avx512_bf16 || isa == Isa::amx) return avx512_kernels::int16_table<T, true>();
 #endif
   HEED_SIMD_TABLE_OF(isa, int16_table);
 }

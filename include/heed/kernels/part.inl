@@ -49,6 +49,9 @@ inline constexpr int tile_stride{HEED_SIMD_VECTORS * S::width};
 #include <heed/kernels/pairs.inl>
 // After pairs.inl.
 #include <heed/kernels/pair_decode.inl>
+#if HEED_SIMD_HAS_TILES
+#include <heed/kernels/amx.inl>
+#endif
 #endif
 #endif
 

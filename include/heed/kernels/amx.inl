@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT
+// Tiles: registers of 16 rows by 64 bytes, the instruction that multiplies them as bfloat16 pairs,
+// and the matrix product on them. A processor has them as AMX; a twin in plain vectors computes the
+// same bits anywhere, slowly, so that kernels on tiles are tested where no processor has them.
+// Included by part.inl, after pairs.inl.
+
+/// bfloat16 numbers in a row of a tile, and thus the terms that one instruction adds up. Terms come
+/// in groups of this many, which start at absolute multiples: where a group starts decides bits.
+inline constexpr Index tile_terms = 32;
+/// Rows of a tile, and floats in one of them.
+inline constexpr Index tile_side = 16;
+
+HEED_SIMD Index whole_terms(Index count) {
+  return (count + tile_terms - 1) / tile_terms * tile_terms;
+}
+
+/// What one instruction adds to one row of sums. Both halves of the pairs are chains of fused
+/// multiply-adds that start at zero; the two are added to each other, then to the sums. Denormal
+/// numbers count as zero, results too. Observed on Sapphire Rapids, bit by bit: Intel's manual
+/// (tdpbf16ps) leaves the order open.
+template <class T>
+struct TileChains {
+  using S = Lanes<T>;
+  using P = Pairs<T>;
+  using V = typename S::V;
+  using M = typename S::M;
+
+  /// A denormal number becomes a zero of its sign.
+  HEED_SIMD static V flushed(V x) {
+    const M denormal = ((M)x & 0x7f800000) == 0;
+    return (V)((M)x & (~denormal | std::numeric_limits<std::int32_t>::min()));
+  }
+  HEED_SIMD static V first_of(typename P::V pairs) { return flushed((V)(pairs << 16)); }
+  HEED_SIMD static V second_of(typename P::V pairs) { return flushed((V)(pairs & ~0xffff)); }
+
+  HEED_SIMD void add(typename P::V a, typename P::V b) {
+    first = flushed(S::fma(first_of(a), first_of(b), first));
+    second = flushed(S::fma(second_of(a), second_of(b), second));
+  }
+  HEED_SIMD V added_to(V sums) const { return flushed(flushed(sums) + flushed(first + second)); }
+
+  V first{};
+  V second{};
+};
+
+/// The processor's eight tiles. They are in use while the object lives, so nothing of them is left
+/// when a kernel returns. Addresses are any, `stride` is the distance of rows in bytes. Assembler,
+/// since the intrinsics of g++ 12 do not say that they read memory.
+class HardwareTiles {
+ public:
+  HardwareTiles() {
+    static constexpr Layout all{};
+    asm volatile("ldtilecfg %0" ::"m"(all));
+  }
+  ~HardwareTiles() { asm volatile("tilerelease" ::: "memory"); }
+  HardwareTiles(const HardwareTiles&) = delete;
+  HardwareTiles& operator=(const HardwareTiles&) = delete;
+
+  template <int Tile>
+  HEED_SIMD void zero() {
+    asm volatile("tilezero %%tmm%c0" ::"i"(Tile));
+  }
+  template <int Tile>
+  HEED_SIMD void load(const void* rows, Index stride) {
+    asm volatile("tileloadd (%0,%1,1), %%tmm%c2" ::"r"(rows), "r"(stride), "i"(Tile) : "memory");
+  }
+  template <int Tile>
+  HEED_SIMD void store(void* rows, Index stride) {
+    asm volatile("tilestored %%tmm%c2, (%0,%1,1)" ::"r"(rows), "r"(stride), "i"(Tile) : "memory");
+  }
+  /// sums(row, lane) += Σ_k a(row, k) · b(k, lane): a row of `A` holds 32 numbers, a row of `B` a
+  /// pair of numbers for each of 16 lanes.
+  template <int Sums, int A, int B>
+  HEED_SIMD void multiply() {
+    asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(Sums), "i"(A), "i"(B));
+  }
+
+ private:
+  /// Eight tiles of full size.
+  struct alignas(64) Layout {
+    std::uint8_t palette = 1;
+    std::uint8_t start_row = 0;
+    std::uint8_t reserved[14] = {};
+    std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+    std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+  };
+};
+
+/// The same tiles in memory.
+template <class T>
+class TwinTiles {
+  using P = Pairs<T>;
+  using V = typename P::V;
+
+ public:
+  template <int Tile>
+  HEED_SIMD void zero() {
+    for (V& row : tiles_[Tile]) row = V{};
+  }
+  template <int Tile>
+  HEED_SIMD void load(const void* rows, Index stride) {
+    load_rows(tiles_[Tile], static_cast<const char*>(rows), stride);
+  }
+  template <int Tile>
+  HEED_SIMD void store(void* rows, Index stride) {
+    store_rows(tiles_[Tile], static_cast<char*>(rows), stride);
+  }
+  template <int Sums, int A, int B>
+  HEED_SIMD void multiply() {
+    multiply_rows(tiles_[Sums], tiles_[A], tiles_[B]);
+  }
+
+ private:
+  HEED_KERNEL static void load_rows(V* tile, const char* rows, Index stride) {
+    for (Index row = 0; row < tile_side; ++row) {
+      tile[row] = P::load(reinterpret_cast<const std::uint16_t*>(rows + row * stride));
+    }
+  }
+  HEED_KERNEL static void store_rows(const V* tile, char* rows, Index stride) {
+    for (Index row = 0; row < tile_side; ++row) {
+      P::store(reinterpret_cast<std::uint16_t*>(rows + row * stride), tile[row]);
+    }
+  }
+  HEED_KERNEL static void multiply_rows(V* sums, const V* a, const V* b) {
+    for (Index row = 0; row < tile_side; ++row) {
+      TileChains<T> chains;
+      for (int k = 0; k < tile_side; ++k) chains.add(a[row][k] - V{}, b[k]);
+      sums[row] = (V)chains.added_to((typename P::S::V)sums[row]);
+    }
+  }
+
+  V tiles_[8][tile_side] = {};
+};
+
+/// A matrix for tiles, and the distance of its rows in elements.
+template <class Element>
+struct TileRows {
+  Element* data;
+  Index stride;
+};
+
+/// sums(row, lane) (+)= Σ_k a(row, k) · b(k, lane) for as many tiles of rows as `Row` counts and
+/// one tile of lanes. A row of a holds `depth` numbers, a row of b pairs of numbers, lane by lane;
+/// depth is a multiple of tile_terms.
+template <int... Row, class Tiles, class T>
+HEED_SIMD void multiply_tiles(std::integer_sequence<int, Row...>, Tiles& tiles,
+                              TileRows<const std::uint16_t> a, TileRows<const std::uint16_t> b,
+                              Index depth, TileRows<T> sums, bool accumulate) {
+  constexpr auto element = static_cast<Index>(sizeof(std::uint16_t));
+  const auto sums_stride = sums.stride * static_cast<Index>(sizeof(T));
+  if (accumulate) {
+    (tiles.template load<Row>(sums.data + Row * tile_side * sums.stride, sums_stride), ...);
+  } else {
+    (tiles.template zero<Row>(), ...);
+  }
+  for (Index k = 0; k < depth; k += tile_terms) {
+    tiles.template load<6>(b.data + k / 2 * b.stride, b.stride * element);
+    ((tiles.template load<4 + Row % 2>(a.data + Row * tile_side * a.stride + k, a.stride * element),
+      tiles.template multiply<Row, 4 + Row % 2, 6>()),
+     ...);
+  }
+  (tiles.template store<Row>(sums.data + Row * tile_side * sums.stride, sums_stride), ...);
+}
+
+/// multiply_tiles for any number of tiles of rows: up to four at once, so that an instruction need
+/// not wait for the one before, and shared out evenly.
+template <class Tiles, class T>
+HEED_SIMD void multiply_tiles(Tiles& tiles, TileRows<const std::uint16_t> a, Index row_tiles,
+                              TileRows<const std::uint16_t> b, Index depth, TileRows<T> sums,
+                              bool accumulate) {
+  while (row_tiles > 0) {
+    const Index parts = (row_tiles + 3) / 4, some = (row_tiles + parts - 1) / parts;
+    switch (some) {
+      case 4:
+        multiply_tiles(std::make_integer_sequence<int, 4>(), tiles, a, b, depth, sums, accumulate);
+        break;
+      case 3:
+        multiply_tiles(std::make_integer_sequence<int, 3>(), tiles, a, b, depth, sums, accumulate);
+        break;
+      case 2:
+        multiply_tiles(std::make_integer_sequence<int, 2>(), tiles, a, b, depth, sums, accumulate);
+        break;
+      default:
+        multiply_tiles(std::make_integer_sequence<int, 1>(), tiles, a, b, depth, sums, accumulate);
+        break;
+    }
+    a.data += some * tile_side * a.stride;
+    sums.data += some * tile_side * sums.stride;
+    row_tiles -= some;
+  }
+}
+
+// The entries of TileKernels.
+
+template <class Tiles, class T>
+struct TileProduct {
+  HEED_KERNEL static void multiply(const std::uint16_t* a, Index a_row, Index rows,
+                                   const std::uint16_t* b, Index b_row, Index lanes, Index depth,
+                                   T* sums, Index sums_row, bool accumulate) {
+    Tiles tiles;
+    for (Index lane = 0; lane < lanes; lane += tile_side) {
+      multiply_tiles(tiles, {a, a_row}, rows / tile_side, {b + 2 * lane, b_row}, depth,
+                     TileRows<T>{sums + lane, sums_row}, accumulate);
+    }
+  }
+};
+
+template <class Tiles, class T>
+const TileKernels<T>* tile_table() {
+  static constexpr TileKernels<T> entries{TileProduct<Tiles, T>::multiply};
+  return &entries;
+}
