@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The contract for bfloat16 tensors.
 #include <heed/attention/forward.hpp>
+#include <heed/attention/plan.hpp>
 
 #include <algorithm>
 #include <limits>
@@ -262,6 +263,23 @@ TEST_P(Bfloat16Call, R8AnyStridesGiveTheSameBits) {
   }
 }
 
+TEST_P(Bfloat16Call, DenormalNumbersCountAsZeroWherePairsAreMultiplied) {
+  const Shape shape{1, 1, 1, 20, 40, 8, 9};
+  NarrowInputs in(shape, 714);
+  std::fill(in.values.begin(), in.values.end(), bfloat16(0x1p-130f));
+  const auto values = narrow_attention(shape, in, Causal{});
+  const auto products = plan(in.queries, in.keys, in.values, Causal{}).products;
+  const bool scalar = products == AttentionPlan::Products::scalar;
+  for (const bfloat16 x : values.out) EXPECT_EQ(float{x}, scalar ? 0x1p-130f : 0.f);
+  // One of the scores is 0.97 if its key counts.
+  NarrowInputs large(shape, 715);
+  std::fill(large.queries.begin(), large.queries.end(), bfloat16(0x1p119f));
+  std::fill(large.keys.begin(), large.keys.end(), bfloat16(0.f));
+  large.keys(0, 0, 0, 0) = bfloat16(0x1.fp-127f);
+  const auto lse = narrow_attention(shape, large, Full{}, {.scale = 128.f}).lse;
+  for (const float x : lse) EXPECT_EQ(x > std::log(40.f) + 0.01f, scalar) << x;
+}
+
 TEST_P(Bfloat16Call, EmptyExtents) {
   expect_narrow_is_accurate({1, 2, 1, 20, 0, 8, 9}, Full{}, 714);
   expect_narrow_is_accurate({1, 2, 1, 20, 33, 0, 9}, Full{}, 715);
@@ -300,6 +318,25 @@ TEST_P(Bfloat16Call, ChangesOfScoresAreThoseOfFloat) {
   const auto quadratic = [](float score, const Position&) { return score * score; };
   check({.score_function = quadratic});
   check({.softcap = 3, .alibi_slopes = slopes, .sinks = sinks});
+}
+
+TEST(Bfloat16Tiles, OfTheProcessorAndOfItsTwinGiveTheSameBits) {
+  if (!simd::supported(simd::Isa::amx)) GTEST_SKIP() << "no amx here";
+  const RestoreSettings restore;
+  for (const Shape& shape : {Shape{1, 4, 2, 150, 1700, 64, 64}, Shape{2, 2, 1, 70, 211, 80, 33},
+                             Shape{1, 8, 2, 3, 500, 128, 128}, Shape{1, 2, 2, 16, 31, 5, 7}}) {
+    const NarrowInputs in(shape, 719, 4.f);
+    const auto agree = [&](const auto& mask) {
+      simd::use(simd::Isa::amx);
+      const auto hardware = narrow_attention(shape, in, mask);
+      simd::use(simd::Isa::amx_twin);
+      EXPECT_TRUE(same_rows(narrow_attention(shape, in, mask), hardware, 0)) << shape.text();
+    };
+    agree(Full{});
+    agree(Causal{});
+    agree(Sparse{});
+    agree(masks::SlidingWindow{.left = 40, .right = 0});
+  }
 }
 
 TEST(Bfloat16Refuses, WhatDoesNotFitBeforeWriting) {

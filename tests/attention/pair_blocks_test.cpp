@@ -9,14 +9,16 @@ namespace {
 class PairBlocks : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (!simd::supported(simd::Isa::avx512_bf16)) GTEST_SKIP() << "no products of pairs here";
-    simd::use(simd::Isa::avx512_bf16);
     for (Index i = 0; i < 40; ++i) {
       for (Index d = 0; d < 4; ++d) {
         keys_(0, 0, i, d).bits = static_cast<std::uint16_t>(10 * i + d);
         if (d < 3) values_(0, 0, i, d).bits = static_cast<std::uint16_t>(1000 + 10 * i + d);
       }
     }
+  }
+  void use(simd::Isa isa) {
+    if (!simd::supported(isa)) GTEST_SKIP() << "no " << simd::name(isa) << " here";
+    simd::use(isa);
   }
   Tensor<bfloat16, 4> queries_{Extents<4>{1, 1, 2, 4}}, keys_{Extents<4>{1, 1, 40, 4}};
   Tensor<bfloat16, 4> values_{Extents<4>{1, 1, 40, 3}}, out_{Extents<4>{1, 1, 2, 3}};
@@ -26,6 +28,8 @@ class PairBlocks : public ::testing::Test {
 };
 
 TEST_F(PairBlocks, KeysComeInPairsWhateverIsSeen) {
+  use(simd::Isa::avx512_bf16);
+  if (IsSkipped()) return;
   const detail::PairBlocks<float> products(args_, simd::pair_kernels<float>(), 0);
   // Keys 5 … 8: their pairs begin at 4, which nobody sees.
   const auto odd = products.bring(0, 0, {5, 4, nullptr, false});
@@ -53,6 +57,55 @@ TEST_F(PairBlocks, KeysComeInPairsWhateverIsSeen) {
   EXPECT_EQ(plain.words, nullptr);
   EXPECT_EQ(plain.count, 7);
   EXPECT_FALSE(plain.guard_values);
+}
+
+TEST_F(PairBlocks, KeysOfTilesComeInGroupsOf32WhateverIsSeen) {
+  use(simd::Isa::amx_twin);
+  if (IsSkipped()) return;
+  const auto& kernels = *simd::pair_kernels<float>();
+  const detail::PairBlocks<float> products(args_, &kernels, 0);
+  // Keys 34 and 35: their group begins at 32.
+  const auto late = products.bring(0, 0, {34, 2, nullptr, false}, kernels.turn);
+  ASSERT_EQ(late.count, 4);
+  EXPECT_EQ(late.words[1], 0u);
+  EXPECT_NE(late.words[2], 0u);
+  EXPECT_EQ(late.keys.column_stride, 1);
+  for (Index i = 0; i < 4; ++i) {
+    const std::uint16_t* row = late.keys.data + i * late.keys.row_stride;
+    EXPECT_EQ(row[3], 10 * (32 + i) + 3);
+    for (Index d = 4; d < 32; ++d) EXPECT_EQ(row[d], 0) << "columns come in groups too";
+    EXPECT_EQ(late.values[2 * 32 + i], 1000 + 10 * (32 + i) + 2) << "turned";
+  }
+  EXPECT_EQ(late.values[4], 0) << "no more keys";
+  // The third key of 40 alone: the second group is not brought at all.
+  std::uint64_t words[40] = {};
+  words[2] = 3;
+  const auto one = products.bring(0, 0, {0, 40, words, true}, kernels.turn);
+  ASSERT_EQ(one.count, 32);
+  EXPECT_EQ(one.words[2], 3u);
+  EXPECT_EQ(one.words[3], 0u);
+  EXPECT_EQ(one.values[31], 1310);
+  // For decoding values are zipped.
+  const auto zipped = products.bring(0, 0, {0, 5, nullptr, false});
+  EXPECT_EQ(zipped.values[1], 1010);
+  EXPECT_EQ(zipped.values[2 * 6], 1040);
+  EXPECT_EQ(zipped.values[2 * 6 + 1], 0);
+  EXPECT_EQ(zipped.values[3 * 32 - 1], 0);
+}
+
+TEST_F(PairBlocks, TilesReadKeysInPlaceWhereTheirRowsExist) {
+  use(simd::Isa::amx_twin);
+  if (IsSkipped()) return;
+  Tensor<bfloat16, 4> queries({1, 1, 2, 32}), keys({1, 1, 40, 32});
+  const auto args =
+      detail::checked_call<bfloat16>(queries.view(), keys.view(), values_.view(), out_.view(), {});
+  const detail::PairBlocks<float> products(args, simd::pair_kernels<float>(), 0);
+  const auto place = [&](Index count) {
+    return products.bring(0, 0, {0, count, nullptr, false}).keys.data;
+  };
+  EXPECT_EQ(place(32), &keys(0, 0, 0, 0).bits);
+  EXPECT_EQ(place(20), &keys(0, 0, 0, 0).bits);
+  EXPECT_NE(place(33), &keys(0, 0, 0, 0).bits) << "a tile of 16 keys would end past the tensor";
 }
 
 }  // namespace

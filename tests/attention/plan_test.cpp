@@ -105,13 +105,15 @@ TEST(Plan, TellsOfCachesWhatIsKept) {
   EXPECT_EQ(later.partial, 0);
 }
 
-TEST(Plan, TellsWhyBfloat16IsOrIsNotMultipliedInPairs) {
+TEST(Plan, TellsHowBfloat16IsMultipliedAndWhy) {
   RestoreSettings restore;
   const Tensor<bfloat16, 4> x({1, 2, 70, 8});
-  for (const simd::Isa isa : supported_sets()) {
+  for (const simd::Isa isa : bfloat16_sets()) {
     simd::use(isa);
     const auto plain = plan(x, x, x, masks::Causal{});
-    EXPECT_EQ(plain.products == Products::bfloat16_pairs, isa == simd::Isa::avx512_bf16);
+    EXPECT_EQ(plain.products, isa == simd::Isa::avx512_bf16 ? Products::bfloat16_pairs
+                              : isa >= simd::Isa::amx       ? Products::bfloat16_tiles
+                                                            : Products::scalar);
     EXPECT_EQ(plan(x, x, masks::Causal{}, {.softcap = 5}).products, Products::scalar);
     EXPECT_EQ(plan(x, x, masks::Causal{}, {.scale = 0}).products, Products::scalar);
     EXPECT_FALSE(std::string(plain.why_products).empty());
@@ -251,7 +253,7 @@ TEST_P(EveryPlan, GivesTheSameBitsWhereScoresChange) {
   expect_plans_agree_under_masks<bfloat16>(in, options);
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryIsa, EveryPlan, ::testing::ValuesIn(supported_sets()),
+INSTANTIATE_TEST_SUITE_P(EveryIsa, EveryPlan, ::testing::ValuesIn(bfloat16_sets()),
                          [](const auto& set) { return std::string(simd::name(set.param)); });
 
 }  // namespace

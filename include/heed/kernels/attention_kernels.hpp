@@ -189,10 +189,11 @@ struct ShortForwardKernels {
 template <class T>
 const ShortForwardKernels<T>& short_forward_kernels();
 
-/// Up to `key_block` consecutive keys with their values, in bfloat16, starting at an even position.
+/// Up to `key_block` consecutive keys with their values, in bfloat16, in groups that start at
+/// absolute multiples of PairKernels::group.
 struct PairKeys {
-  MatrixRef<std::uint16_t> keys;          // (key, dim), column_stride 1, an even number of columns
-  const std::uint16_t* values = nullptr;  // [key / 2][value_dim][2], plus room for a vector
+  MatrixRef<std::uint16_t> keys;          // (key, dim), column_stride 1, whole groups of columns
+  const std::uint16_t* values = nullptr;  // as `turn` or `zip` leave them, plus room for a tile
   Index count = 0;
   const std::uint64_t* words = nullptr;  // lane word per key; null: all queries see all keys
   bool guard_values = false;             // some value is NaN or Inf where a lane word has a 0
@@ -201,7 +202,7 @@ struct PairKeys {
 /// A block of queries and the scratch for its scores, with sums of type T.
 template <class T>
 struct PairQueries {
-  const std::uint16_t* packed = nullptr;  // [tile][head_dim / 2][lane of tile][2]
+  const std::uint16_t* packed = nullptr;  // as `pack` leaves them
   T* scores = nullptr;                    // [key_block][lane of tile], scratch
   T factor = 0;                           // scores times this are in units of log2
   Index count = 0;
@@ -213,9 +214,9 @@ struct PairQueries {
 template <class T>
 struct PairRows {
   const std::uint16_t* rows = nullptr;     // [row][2 · depth], zeros after head_dim
-  std::uint16_t* packed = nullptr;         // [tile of keys][depth][lane][2], scratch
+  std::uint16_t* packed = nullptr;         // [row_keys][2 · depth], scratch
   T* scores = nullptr;                     // [tile of keys][row][lane], scratch
-  std::uint16_t* probabilities = nullptr;  // [row][row_keys], scratch
+  std::uint16_t* probabilities = nullptr;  // [row][row_keys], whole tiles of 16 rows, scratch
   T* maximum = nullptr;                    // [row], as in SoftmaxState
   T* sum = nullptr;                        // [row]
   T* output = nullptr;                     // [row][output_stride], starts as zeros
@@ -224,20 +225,32 @@ struct PairRows {
   T factor = 0;
   Index count = 0;
   Index head_dim = 0;
-  Index depth = 0;  // pairs in head_dim
+  Index depth = 0;  // pairs in the whole groups of head_dim
   Index value_dim = 0;
 };
 
-/// The kernels of a processor that multiplies bfloat16 in pairs and sums in T = float. Scores are
-/// exact products summed in float; weights are rounded to bfloat16. Tiles have
-/// Kernels<T>::tile_lanes queries, or keys in decoding, and states are those of Kernels<T>.
+/// The kernels of a processor that multiplies bfloat16 in pairs or in tiles of pairs, and sums in T
+/// = float. Scores are exact products summed in float; weights are rounded to bfloat16. Tiles of
+/// queries, or of keys in decoding, have Kernels<T>::tile_lanes, and states are those of
+/// Kernels<T>.
 template <class T>
 struct PairKernels {
-  /// packed[tile][column / 2][lane][column % 2] = rows(lane, column), with zeros beside an odd last
-  /// column; lanes past `count` repeat the last row.
+  /// The terms that one instruction adds to a sum: keys, and columns of queries and keys, come in
+  /// groups of this many, a power of two, filled up with zeros. Which keys share a group decides
+  /// bits.
+  Index group;
+  /// Rows of keys are read in multiples of this power of two; what the rows after the last key hold
+  /// decides no bit.
+  Index key_step;
+  /// packed[tile][column / 2][lane][column % 2] = rows(lane, column), with zeros up to a whole
+  /// group of columns; lanes past `count` repeat the last row.
   void (*pack)(MatrixRef<std::uint16_t> rows, Index count, Index columns, std::uint16_t* packed);
-  /// pairs[row / 2][column][row % 2] = rows(row, column), with zeros beside an odd last row.
+  /// pairs[row / 2][column][row % 2] = rows(row, column), with zeros up to a whole group of rows:
+  /// values for `decode`.
   void (*zip)(MatrixRef<std::uint16_t> rows, Index count, Index columns, std::uint16_t* pairs);
+  /// Values for `attend`: like `zip` where pairs are multiplied, and for tiles turned[column][row]
+  /// = rows(row, column), with zeros up to a whole group of rows.
+  void (*turn)(MatrixRef<std::uint16_t> rows, Index count, Index columns, std::uint16_t* turned);
   /// Whether no value is NaN or infinite.
   bool (*all_finite)(const std::uint16_t* values, Index count);
   /// Like Kernels::attend.

@@ -126,9 +126,12 @@ const Bfloat16Kernels<T>& bfloat16_kernels() {
 template <class T>
 const PairKernels<T>* pair_kernels() {
 #if defined(__x86_64__)
-  if (active() == Isa::avx512_bf16 || active() == Isa::amx) {
-    return avx512_kernels::pair_table<T>();
-  }
+  if (active() == Isa::avx512_bf16) return avx512_kernels::pair_table<T>();
+#endif
+#if HEED_SIMD_HAS_TILES
+  using namespace avx512_kernels;
+  if (active() == Isa::amx) return tile_pair_table<HardwareTiles, T>();
+  if (active() == Isa::amx_twin) return tile_pair_table<TwinTiles<T>, T>();
 #endif
   return nullptr;
 }

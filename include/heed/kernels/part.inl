@@ -51,6 +51,8 @@ inline constexpr int tile_stride{HEED_SIMD_VECTORS * S::width};
 #include <heed/kernels/pair_decode.inl>
 #if HEED_SIMD_HAS_TILES
 #include <heed/kernels/amx.inl>
+// After amx.inl.
+#include <heed/kernels/amx_attention.inl>
 #endif
 #endif
 #endif

@@ -30,8 +30,9 @@ struct AttentionPlan {
   /// few, the keys of a block.
   enum class Lanes { queries, keys };
   /// The arithmetic of scores and weighted sums: in the call's scalar type, or, for bfloat16, by
-  /// the CPU's instruction for bfloat16 pairs, with weights rounded to bfloat16.
-  enum class Products { scalar, bfloat16_pairs };
+  /// the CPU's instruction for bfloat16 pairs or the one for tiles of them, with weights rounded to
+  /// bfloat16.
+  enum class Products { scalar, bfloat16_pairs, bfloat16_tiles };
   /// The heads in one task: one; several that share the answers of the mask; several that share one
   /// key head; or all heads of short sequences, in one kernel call.
   enum class Grouping { each_head, shared_mask, shared_keys, one_kernel_call };

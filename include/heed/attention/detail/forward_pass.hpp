@@ -74,8 +74,9 @@ T log_sum_exp_of(T maximum, T sum) {
 
 // Products of bfloat16 pairs. ---------------------------------------------------------------------
 
-/// A bfloat16 call in the form that the pair kernels take. Keys 2i and 2i + 1 always form a pair,
-/// since pairs decide bits. Memory of the thread.
+/// A bfloat16 call in the form that the pair kernels take. A key is always in the same group of
+/// keys, at the same place, since groups decide bits: pairs 2i and 2i + 1, or all 32 keys of a
+/// tile. Memory of the thread.
 template <class T>
 class PairBlocks {
  public:
@@ -83,14 +84,14 @@ class PairBlocks {
   PairBlocks(const AttentionArgs<T>& args, const simd::PairKernels<T>* kernels, Index rows)
       : args_(args), kernels_(kernels) {
     if (kernels_ == nullptr) return;
-    const Index depth = whole_pairs(args.head_dim()), columns = args.value_dim();
+    const Index depth = whole(args.head_dim()), columns = args.value_dim();
     const auto carve = [&](Carver carver) {
       keys_ = carver.take<std::uint16_t>(simd::key_block * depth);
       values_ = carver.take<std::uint16_t>(simd::key_block * columns);
-      pairs_ = carver.take<std::uint16_t>(simd::key_block * columns + a_vector);
+      pairs_ = carver.take<std::uint16_t>(simd::key_block * (columns + a_tile));
       packed_ = carver.take<std::uint16_t>(simd::row_keys * depth);
       rows_ = carver.take<std::uint16_t>(rows * depth);
-      probabilities_ = carver.take<std::uint16_t>(rows * simd::row_keys);
+      probabilities_ = carver.take<std::uint16_t>(parts_of(rows, a_tile) * a_tile * simd::row_keys);
       words_ = carver.take<std::uint64_t>(simd::key_block);
       kept_ = carver.take<Index>(simd::key_block);
       return carver.used();
@@ -98,7 +99,7 @@ class PairBlocks {
     carve(Carver(Scratch::of_this_thread<PairBlocks>(carve(Carver(nullptr)))));
   }
 
-  /// Whether products are computed in pairs.
+  /// Whether products are computed in pairs, or in tiles of pairs.
   explicit operator bool() const { return kernels_ != nullptr; }
 
   /// Packs the queries [first, first + count) of a head for `attend`.
@@ -114,28 +115,37 @@ class PairBlocks {
               bool first) const {
     const simd::PairQueries<T> block{packed_,       queries.probabilities, query_factor(args_),
                                      queries.count, queries.head_dim,      queries.value_dim};
-    kernels_->attend(bring(item, key_head, seen), block, state, first);
+    kernels_->attend(bring(item, key_head, seen, kernels_->turn), block, state, first);
   }
 
   /// Copies one query to a row for `decode`.
   void copy_query(Index item, Index head, Index query, Index row) const {
-    const Index depth = whole_pairs(args_.head_dim());
+    const Index depth = whole(args_.head_dim());
     copy(args_.queries, item, head, query, depth, rows_ + row * depth);
   }
-  /// The keys that some query sees, with their values, in whole pairs.
-  simd::PairKeys bring(Index item, Index key_head, const VisibleKeys& seen) const {
-    const Index columns = args_.value_dim();
+  /// PairKernels::turn or zip.
+  using Arrange = void (*)(simd::MatrixRef<std::uint16_t> rows, Index count, Index columns,
+                           std::uint16_t* arranged);
+  /// The keys that some query sees, with their values, in whole groups.
+  simd::PairKeys bring(Index item, Index key_head, const VisibleKeys& seen, Arrange arrange) const {
+    const Index columns = args_.value_dim(), limit = args_.key_count_of(item);
     const Run run = whole(seen);
+    const Index read = rounded_up(run.count, kernels_->key_step);
     simd::PairKeys block;
     block.count = run.count;
     block.words = run.words;
-    block.keys = rows_of(args_.keys, item, key_head, run, whole_pairs(args_.head_dim()), keys_);
-    kernels_->zip(rows_of(args_.values, item, key_head, run, columns, values_), run.count, columns,
-                  pairs_);
+    block.keys = rows_of(args_.keys, item, key_head, run, whole(args_.head_dim()),
+                         run.first + read <= limit ? read : 0, keys_);
+    arrange(rows_of(args_.values, item, key_head, run, columns, run.count, values_), run.count,
+            columns, pairs_);
     block.values = pairs_;
     block.guard_values =
-        run.words != nullptr && !kernels_->all_finite(pairs_, whole_pairs(run.count) * columns);
+        run.words != nullptr && !kernels_->all_finite(pairs_, whole(run.count) * columns);
     return block;
+  }
+  /// The same for `decode`.
+  simd::PairKeys bring(Index item, Index key_head, const VisibleKeys& seen) const {
+    return bring(item, key_head, seen, kernels_->zip);
   }
   /// Adds the keys to the softmax of the copied rows. `rows` gives their shape and states.
   void decode(const simd::PairKeys& keys, const simd::QueryRows<T>& rows) const {
@@ -152,46 +162,53 @@ class PairBlocks {
     pairs.factor = query_factor(args_);
     pairs.count = rows.count;
     pairs.head_dim = rows.head_dim;
-    pairs.depth = whole_pairs(rows.head_dim) / 2;
+    pairs.depth = whole(rows.head_dim) / 2;
     pairs.value_dim = rows.value_dim;
     kernels_->decode(keys, pairs);
   }
 
  private:
-  static constexpr Index a_vector = 32;  // the widest vector, in bfloat16 numbers
+  static constexpr Index a_tile = 16;  // rows of a tile, which may lie past the last one
 
-  static Index whole_pairs(Index count) { return (count + 1) / 2 * 2; }
+  /// Rounded up to a multiple of a power of two.
+  static Index rounded_up(Index count, Index step) { return (count + step - 1) & -step; }
+  /// Rounded up to whole groups.
+  Index whole(Index count) const { return rounded_up(count, kernels_->group); }
 
-  /// A range of keys in whole pairs: the visible keys and their partners.
+  /// A range of keys in whole groups: the visible keys and their companions.
   struct Run {
-    Index first = 0;  // even
+    Index first = 0;  // a multiple of the group
     Index count = 0;
     const std::uint64_t* words = nullptr;
     const Index* kept = nullptr;  // not null: only the keys first + kept[0], first + kept[1], …
   };
   Run whole(const VisibleKeys& seen) const {
-    const Index before = seen.first % 2;
+    const Index before = seen.first & (kernels_->group - 1);
     Run run{seen.first - before, seen.count + before, seen.words, nullptr};
     if (before != 0 || seen.holes) {
-      words_[0] = 0;
+      for (Index i = 0; i < before; ++i) words_[i] = 0;
       for (Index i = 0; i < seen.count; ++i) {
         words_[before + i] = seen.words != nullptr ? seen.words[i] : ~std::uint64_t{0};
       }
       run.words = words_;
     }
-    if (!seen.holes) return run;
+    if (seen.holes) keep_seen(run);
+    return run;
+  }
+  /// Drops the groups that no query sees.
+  void keep_seen(Run& run) const {
     const Index end = run.count;
     run.count = 0;
-    for (Index key = 0; key < end; key += 2) {
-      const Index last = key + 1 < end ? key + 1 : key;
-      if ((words_[key] | words_[last]) == 0) continue;
-      for (Index each = key; each <= last; ++each) {
+    for (Index key = 0; key < end; key += kernels_->group) {
+      const Index last = smaller(key + kernels_->group, end);
+      bool seen = false;
+      for (Index each = key; each < last; ++each) seen = seen || words_[each] != 0;
+      for (Index each = key; seen && each < last; ++each) {
         kept_[run.count] = each;
         words_[run.count++] = words_[each];
       }
     }
     run.kept = kept_;
-    return run;
   }
 
   /// Copies a row of an operand, with zeros after its columns.
@@ -201,12 +218,13 @@ class PairBlocks {
     const Index columns = operand.extent(3), step = operand.stride(3);
     for (Index d = 0; d < padded; ++d) to[d] = d < columns ? from[d * step] : std::uint16_t{0};
   }
-  /// The range's rows: in place if a kernel can read `columns` columns of them there, otherwise
-  /// copied.
+  /// The range's rows: in place if a kernel can read `columns` columns of `read` rows there,
+  /// otherwise, or if `read` is 0, copied.
   static simd::MatrixRef<std::uint16_t> rows_of(const Operand<T>& operand, Index item, Index head,
-                                                const Run& run, Index columns, std::uint16_t* to) {
-    if (run.kept == nullptr && columns == operand.extent(3) && operand.stride(3) == 1 &&
-        operand.is_contiguous(run.first, run.count)) {
+                                                const Run& run, Index columns, Index read,
+                                                std::uint16_t* to) {
+    if (run.kept == nullptr && read > 0 && columns == operand.extent(3) && operand.stride(3) == 1 &&
+        operand.is_contiguous(run.first, read)) {
       return {operand.bits(item, head, run.first), operand.stride(2), 1};
     }
     for (Index i = 0; i < run.count; ++i) {

@@ -15,10 +15,10 @@
 
 namespace heed::detail {
 
-/// The kernels for bfloat16 pairs in a call with this plan; null: none.
+/// The kernels for bfloat16 pairs, or tiles of them, in a call with this plan; null: none.
 template <class T>
 const simd::PairKernels<T>* pairs_of(const AttentionArgs<T>& args, const AttentionPlan& plan) {
-  return plan.products == AttentionPlan::Products::bfloat16_pairs ? args.pairs : nullptr;
+  return plan.products != AttentionPlan::Products::scalar ? args.pairs : nullptr;
 }
 
 /// The schedule with queries in the lanes: a task is a batch item, a group of heads and a block of
@@ -89,9 +89,9 @@ double work_of(const AttentionArgs<T>& args) {
          static_cast<double>(args.head_dim() + args.value_dim());
 }
 
-/// bfloat16 pairs are used only where scores have no modification, and where the scale, applied
-/// after the products, lets no product overflow whose score would not. The choice depends on the
-/// options alone, so all parts of a sequence are computed alike.
+/// bfloat16 pairs and tiles are used only where scores have no modification, and where the scale,
+/// applied after the products, lets no product overflow whose score would not. The choice depends
+/// on the options alone, so all parts of a sequence are computed alike.
 template <class T>
 void plan_products(const AttentionArgs<T>& args, AttentionPlan& plan) {
   if (!args.keys.is_bfloat16()) return;
@@ -104,9 +104,14 @@ void plan_products(const AttentionArgs<T>& args, AttentionPlan& plan) {
   } else if (args.score_mods.any() || !(size > T{1e-6f})) {
     plan.why_products =
         "scores are modified, or scaled by less than 1e-6: operands are widened to float";
-  } else {
+  } else if (plan.isa == simd::Isa::avx512_bf16) {
     plan.products = AttentionPlan::Products::bfloat16_pairs;
     plan.why_products = "all tensors are bfloat16, and the CPU multiplies bfloat16 pairs";
+  } else {
+    plan.products = AttentionPlan::Products::bfloat16_tiles;
+    plan.why_products = plan.isa == simd::Isa::amx
+                            ? "all tensors are bfloat16, and the CPU multiplies bfloat16 tiles"
+                            : "all tensors are bfloat16, and its tiles are imitated, for tests";
   }
 }
 

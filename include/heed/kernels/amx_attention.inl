@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: MIT
+// The counterpart of pairs.inl and pair_decode.inl for tiles. Lanes are queries where there are
+// many, so keys are the rows of tiles as they lie in memory, probabilities leave the softmax as the
+// pairs of keys that the second product reads, and values alone are turned. Keys keep their places
+// in groups of tile_terms, which start at absolute multiples: a masked key is a term of zero.
+// Included by part.inl, after amx.inl.
+
+/// A tile of queries and one block of keys. Scores pass through memory between tiles and softmax;
+/// `values` of the keys are [value_dim][whole_terms(count)], with zeros after the last key.
+template <class Tiles, class Scalar>
+struct AmxTask : PairTask<Scalar, 1> {
+  using T = Scalar;
+  using P = Pairs<T>;
+
+  Tiles* tiles;
+
+  HEED_SIMD Index value_stride() const { return whole_terms(this->keys.count); }
+  HEED_SIMD const std::uint16_t* values(Index d) const {
+    return this->keys.values + d * value_stride() + this->first;
+  }
+};
+
+// What the online softmax does with a tile, as for PairTask.
+
+template <class Tiles, class T>
+HEED_SIMD void score_again(const AmxTask<Tiles, T>& task) {
+  const auto& keys = task.keys.keys;
+  multiply_tiles(*task.tiles, {keys.data + task.first * keys.row_stride, keys.row_stride},
+                 (task.count + tile_side - 1) / tile_side, {task.packed, 2 * task.stride},
+                 2 * task.depth, TileRows<T>{task.scores, task.stride}, false);
+}
+template <class Tiles, class T>
+HEED_SIMD void sum_block(const AmxTask<Tiles, T>& task, T* totals) {
+  using S = Lanes<T>;
+  score_again(task);
+  S::store(totals, exponentiate(task, 0, S::load(task.maximum)));
+}
+
+/// Output rows [d, d + rows) (+)= values · probabilities, for fewer rows than a tile has.
+template <class Tiles, class T>
+HEED_KERNEL void add_last_rows(const AmxTask<Tiles, T>& task, Index d, Index rows, Index depth,
+                               bool accumulate) {
+  using S = Lanes<T>;
+  alignas(64) T sums[tile_side * tile_side] = {};
+  for (Index r = 0; accumulate && r < rows; ++r) {
+    S::store(sums + r * tile_side, S::load(task.output + (d + r) * task.stride));
+  }
+  multiply_tiles(*task.tiles, {task.values(d), task.value_stride()}, 1,
+                 {task.probabilities, 2 * task.stride}, depth, TileRows<T>{sums, tile_side},
+                 accumulate);
+  for (Index r = 0; r < rows; ++r) {
+    S::store(task.output + (d + r) * task.stride, S::load(sums + r * tile_side));
+  }
+}
+
+/// Like add_pairs_guarded: masked halves of pairs count as 0.
+template <class Tiles, class T>
+HEED_KERNEL void add_tiles_guarded(const AmxTask<Tiles, T>& task, bool accumulate) {
+  using S = Lanes<T>;
+  using P = Pairs<T>;
+  for (Index d = 0; d < task.value_dim; ++d) {
+    const std::uint16_t* values = task.values(d);
+    T* at = task.output + d * task.stride;
+    auto sum = accumulate ? S::load(at) : S::broadcast(0);
+    for (Index group = 0; group < task.count; group += tile_terms) {
+      TileChains<T> chains;
+      const Index left = task.count - group, end = group + (left < tile_terms ? left : tile_terms);
+      for (Index key = group; key < end; key += 2) {
+        auto seen = (typename P::V)task.visible(key, 0) & 0xffff;
+        if (key + 1 < end) seen |= (typename P::V)task.visible(key + 1, 0) << 16;
+        chains.add(P::spread(values + key) & seen, P::load(task.probabilities + key * task.stride));
+      }
+      sum = chains.added_to(sum);
+    }
+    S::store(at, sum);
+  }
+}
+
+template <class Tiles, class T>
+HEED_SIMD void add_block(const AmxTask<Tiles, T>& task, bool accumulate) {
+  using P = Pairs<T>;
+  if (task.keys.guard_values) return add_tiles_guarded(task, accumulate);
+  const Index depth = whole_terms(task.count);
+  for (Index key = task.count + task.count % 2; key < depth; key += 2) {
+    P::store(task.probabilities + key * task.stride, typename P::V{});
+  }
+  const Index whole = task.value_dim / tile_side, d = whole * tile_side;
+  multiply_tiles(*task.tiles, {task.values(0), task.value_stride()}, whole,
+                 {task.probabilities, 2 * task.stride}, depth,
+                 TileRows<T>{task.output, task.stride}, accumulate);
+  if (d < task.value_dim) add_last_rows(task, d, task.value_dim - d, depth, accumulate);
+}
+
+// The entries of PairKernels.
+
+template <class Tiles, class T>
+struct TileTable {
+  using S = Lanes<T>;
+  using P = Pairs<T>;
+  using Pair = PairTable<T>;
+  static constexpr Index lanes = Pair::lanes;  // of packed queries
+
+  HEED_SIMD static void clear(std::uint16_t* from, Index count) {
+    for (Index i = 0; i < count; i += P::step) P::store(from + i, typename P::V{});
+  }
+
+  HEED_KERNEL static void pack(MatrixRef<std::uint16_t> rows, Index count, Index columns,
+                               std::uint16_t* packed) {
+    Pair::pack(rows, count, columns, packed);
+    const Index used = (columns + 1) / 2, depth = whole_terms(columns) / 2;
+    clear(packed + used * 2 * lanes, (depth - used) * 2 * lanes);
+  }
+
+  HEED_KERNEL static void zip(MatrixRef<std::uint16_t> rows, Index count, Index columns,
+                              std::uint16_t* pairs) {
+    Pair::zip(rows, count, columns, pairs);
+    for (Index i = (count + count % 2) * columns; i < whole_terms(count) * columns; ++i)
+      pairs[i] = 0;
+  }
+
+  /// Turns 16 columns of 32 rows, `count` of which exist.
+  HEED_KERNEL static void turn_square(const std::uint16_t* rows, Index row_stride, Index count,
+                                      std::uint16_t* turned, Index stride) {
+    typedef std::uint16_t Row
+        __attribute__((vector_size(HEED_SIMD_BYTES / 2), aligned(2), may_alias));
+    typedef std::uint32_t Words __attribute__((vector_size(HEED_SIMD_BYTES)));
+    typename S::V pairs[S::width];
+    HEED_UNROLL for (int i = 0; i < S::width; ++i) {
+      Row low{}, high{};
+      const std::uint16_t* at = rows + 2 * i * row_stride;
+      if (2 * i < count) low = *reinterpret_cast<const Row*>(at);
+      if (2 * i + 1 < count) high = *reinterpret_cast<const Row*>(at + row_stride);
+      pairs[i] = (typename S::V)(__builtin_convertvector(low, Words) |
+                                 __builtin_convertvector(high, Words) << 16);
+    }
+    transpose<S>(pairs);
+    HEED_UNROLL for (int i = 0; i < S::width; ++i) {
+      P::store(turned + i * stride, (typename P::V)pairs[i]);
+    }
+  }
+  HEED_KERNEL static void turn(MatrixRef<std::uint16_t> rows, Index count, Index columns,
+                               std::uint16_t* turned) {
+    const Index stride = whole_terms(count);
+    Index column = 0;
+    for (; rows.column_stride == 1 && column + tile_side <= columns; column += tile_side) {
+      for (Index row = 0; row < count; row += tile_terms) {
+        turn_square(rows.data + row * rows.row_stride + column, rows.row_stride, count - row,
+                    turned + column * stride + row, stride);
+      }
+    }
+    for (; column < columns; ++column) {
+      for (Index row = 0; row < stride; ++row) {
+        turned[column * stride + row] =
+            row < count ? Pair::element(rows, row, column) : std::uint16_t{0};
+      }
+    }
+  }
+
+  HEED_SIMD static void attend_lanes(Tiles& tiles, const PairKeys& keys,
+                                     const PairQueries<T>& queries, const SoftmaxState<T>& state,
+                                     Index lane, bool first) {
+    auto seen = Pair::seen_by(keys, lane, tile_side);
+    T* output = state.output + lane;
+    if (seen.count == 0) {
+      for (Index d = 0; first && d < queries.value_dim; ++d) {
+        S::store(output + d * lanes, S::broadcast(0));
+      }
+      return;
+    }
+    const Index before = seen.first % tile_terms;
+    AmxTask<Tiles, T> task{
+        {keys, seen.first - before, seen.count + before, queries.packed + 2 * lane, queries.scores,
+         reinterpret_cast<std::uint16_t*>(queries.scores), output, state.maximum + lane,
+         state.sum + lane, queries.factor, whole_terms(queries.head_dim) / 2, queries.value_dim,
+         static_cast<int>(lane)},
+        &tiles};
+    attend_tile(task, first);
+  }
+  HEED_KERNEL static void attend(const PairKeys& keys, const PairQueries<T>& queries,
+                                 const SoftmaxState<T>& state, bool first) {
+    Tiles tiles;
+    for (Index lane = 0; lane < queries.count; lane += tile_side) {
+      attend_lanes(tiles, keys, queries, state, lane, first);
+    }
+  }
+
+  /// Scores of a few queries: products with the queries in the lanes, then turned.
+  HEED_KERNEL static void score_rows(Tiles& tiles, const PairKeys& keys, const PairRows<T>& rows) {
+    const Index depth = 2 * rows.depth;
+    Pair::pack({rows.rows, depth, 1}, rows.count, depth, rows.packed);
+    for (Index row = 0; row < rows.count; row += tile_side) {
+      alignas(64) T scores[key_block * tile_side];
+      multiply_tiles(tiles, {keys.keys.data, keys.keys.row_stride},
+                     (keys.count + tile_side - 1) / tile_side, {rows.packed + 2 * row, 2 * lanes},
+                     depth, TileRows<T>{scores, tile_side}, false);
+      const Index some = rows.count - row < tile_side ? rows.count - row : tile_side;
+      for (Index key = 0; key < keys.count; key += S::width) {
+        typename S::V turned[S::width];
+        HEED_UNROLL for (int i = 0; i < S::width; ++i) {
+          turned[i] = S::load(scores + (key + i) * tile_side);
+        }
+        transpose<S>(turned);
+        for (Index i = 0; i < some; ++i) {
+          S::store(rows.scores + PairDecodeTable<T>::score_at(rows, row + i, key), turned[i]);
+        }
+      }
+    }
+  }
+
+  /// output += probabilities · values for up to 16 rows from `row` on.
+  HEED_KERNEL static void add_rows(Tiles& tiles, const PairKeys& keys, const PairRows<T>& rows,
+                                   Index row) {
+    const Index some = rows.count - row < tile_side ? rows.count - row : tile_side;
+    alignas(64) T sums[tile_side * tile_side] = {};
+    for (Index d = 0; d < rows.value_dim; d += tile_side) {
+      T* out = rows.output + row * rows.output_stride + d;
+      for (Index i = 0; i < some; ++i) {
+        S::store(sums + i * tile_side, S::load(out + i * rows.output_stride));
+      }
+      multiply_tiles(tiles, {rows.probabilities + row * row_keys, row_keys}, 1,
+                     {keys.values + 2 * d, 2 * rows.value_dim}, whole_terms(keys.count),
+                     TileRows<T>{sums, tile_side}, true);
+      for (Index i = 0; i < some; ++i) {
+        S::store(out + i * rows.output_stride, S::load(sums + i * tile_side));
+      }
+    }
+  }
+
+  /// Like add_tiles_guarded, for one row.
+  HEED_KERNEL static void add_row_guarded(const PairKeys& keys, const PairRows<T>& rows,
+                                          Index row) {
+    for (Index d = 0; d < rows.value_dim; d += S::width) {
+      T* at = rows.output + row * rows.output_stride + d;
+      auto sum = S::load(at);
+      for (Index group = 0; group < keys.count; group += tile_terms) {
+        TileChains<T> chains;
+        const Index left = keys.count - group;
+        const Index end = group + (left < tile_terms ? left : tile_terms);
+        for (Index key = group; key < end; key += 2) {
+          const bool low = PairDecodeTable<T>::seen(rows, row, key);
+          const bool high = key + 1 < end && PairDecodeTable<T>::seen(rows, row, key + 1);
+          const std::int32_t halves = (low ? 0xffff : 0) | (high ? ~0xffff : 0);
+          chains.add(P::spread(rows.probabilities + row * row_keys + key),
+                     P::load(keys.values + key * rows.value_dim + 2 * d) & halves);
+        }
+        sum = chains.added_to(sum);
+      }
+      S::store(at, sum);
+    }
+  }
+
+  HEED_KERNEL static void decode(const PairKeys& keys, const PairRows<T>& rows) {
+    Tiles tiles;
+    score_rows(tiles, keys, rows);
+    for (Index row = 0; row < rows.count; ++row) {
+      PairDecodeTable<T>::exponentiate(keys.count, rows, row);
+      std::uint16_t* probabilities = rows.probabilities + row * row_keys;
+      for (Index key = keys.count; key < whole_terms(keys.count); ++key) probabilities[key] = 0;
+    }
+    const bool guarded = keys.guard_values && rows.visible != nullptr;
+    for (Index row = 0; row < rows.count; row += guarded ? 1 : tile_side) {
+      if (guarded) {
+        add_row_guarded(keys, rows, row);
+      } else {
+        add_rows(tiles, keys, rows, row);
+      }
+    }
+  }
+};
+
+template <class Tiles, class T>
+const PairKernels<T>* tile_pair_table() {
+  using K = TileTable<Tiles, T>;
+  static constexpr PairKernels<T> entries{tile_terms, tile_side, K::pack,
+                                          K::zip,     K::turn,   PairTable<T>::all_finite,
+                                          K::attend,  K::decode};
+  return &entries;
+}
