@@ -25,9 +25,8 @@ namespace heed::simd {
 /// products of bfloat16 are a hundred times slower.
 enum class Isa { scalar, neon, sse2, avx2, avx512, avx512_bf16, amx, amx_twin };
 
-/// The name in HEED_ISA, as spelled above: "scalar", …, "avx512_bf16", which is avx512 plus
-/// products of bfloat16 and integer pairs, "amx", which is avx512_bf16 with products of bfloat16
-/// tiles, and "amx_twin".
+/// The name in HEED_ISA, as spelled above: "scalar", …, "avx512_bf16" and "amx", which are avx512
+/// with products of bfloat16 pairs and of bfloat16 tiles, and "amx_twin".
 std::string_view name(Isa isa);
 
 /// Whether this machine and this build can run the set. Header-only programs leave out `amx` and
@@ -37,7 +36,8 @@ std::string_view name(Isa isa);
 bool supported(Isa isa);
 
 /// The set in use: the one that `use` chose last, else the one that the environment variable
-/// HEED_ISA names, else the best supported one. An unknown or unsupported name in HEED_ISA is an
+/// HEED_ISA names, else the best supported one, which on processors of Intel is not avx512_bf16:
+/// they multiply pairs more slowly than floats. An unknown or unsupported name in HEED_ISA is an
 /// InvalidArgument on first use.
 Isa active();
 
@@ -91,8 +91,7 @@ HEED_INLINE bool supported(Isa isa) {
       return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
              __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
     case Isa::avx512_bf16:
-      return supported(Isa::avx512) && __builtin_cpu_supports("avx512bf16") &&
-             __builtin_cpu_supports("avx512vnni");
+      return supported(Isa::avx512) && __builtin_cpu_supports("avx512bf16");
 #if HEED_SIMD_HAS_TILES
     case Isa::amx: {
       static const bool granted = supported(Isa::avx512_bf16) && detail::tiles_granted();
@@ -110,13 +109,24 @@ HEED_INLINE bool supported(Isa isa) {
 
 namespace detail {
 
+/// Whether the processor multiplies pairs of bfloat16 faster than floats. AMD's do it at twice the
+/// rate (Zen 4), Intel's at half of it (Sapphire Rapids, where tiles are the fast way).
+inline bool pairs_pay() {
+#if defined(__x86_64__)
+  return !__builtin_cpu_is("intel");
+#else
+  return true;
+#endif
+}
+
 /// The best supported set, or the one that HEED_ISA names.
 inline Isa choose() {
   constexpr Isa fastest_first[] = {Isa::amx,  Isa::avx512_bf16, Isa::avx512, Isa::avx2,
                                    Isa::sse2, Isa::neon,        Isa::scalar, Isa::amx_twin};
   const char* wanted = std::getenv("HEED_ISA");
   for (const Isa isa : fastest_first) {
-    if (wanted ? name(isa) == wanted && supported(isa) : supported(isa)) return isa;
+    const bool fits = wanted ? name(isa) == wanted : isa != Isa::avx512_bf16 || pairs_pay();
+    if (fits && supported(isa)) return isa;
   }
   std::string possible;
   for (const Isa isa : fastest_first) {

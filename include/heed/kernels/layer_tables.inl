@@ -22,8 +22,11 @@ const ProductKernels<T>& product_kernels_of(Isa isa) {
 template <class T>
 const Int16Kernels<T>& int16_kernels_of(Isa isa) {
 #if defined(__x86_64__)
-  // A set with products of bfloat16 pairs has those of integer pairs too.
-  if (isa == Isa::avx512_bf16 || isa == Isa::amx) return avx512_kernels::int16_table<T, true>();
+  // The instruction for integer pairs changes no bit: any processor's is used that has it. The
+  // twin, which is for tests, does without.
+  if (isa >= Isa::avx512 && isa != Isa::amx_twin && __builtin_cpu_supports("avx512vnni")) {
+    return avx512_kernels::int16_table<T, true>();
+  }
 #endif
   HEED_SIMD_TABLE_OF(isa, int16_table);
 }
