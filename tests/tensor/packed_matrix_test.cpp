@@ -74,6 +74,24 @@ struct RandomBlocks {
   }
 };
 
+/// bfloat16 weights of any size: subnormal, infinite and NaN too.
+template <>
+struct RandomBlocks<bfloat16> {
+  std::vector<std::byte> bytes;
+  Tensor<float, 2> matrix;
+
+  RandomBlocks(Index rows, Index columns) : matrix({columns, rows}) {
+    Random random(3);
+    for (float& weight : matrix) {
+      bfloat16 number(static_cast<float>(random.normal()));
+      if (random.integer(400) == 0) number.bits = static_cast<std::uint16_t>(random.integer(65536));
+      weight = static_cast<float>(number);
+      const auto* from = reinterpret_cast<const std::byte*>(&number.bits);
+      bytes.insert(bytes.end(), from, from + 2);
+    }
+  }
+};
+
 template <class Block>
 void check_blocks(Index rows, Index columns) {
   const RandomBlocks<Block> blocks(rows, columns);
@@ -84,7 +102,7 @@ void check_blocks(Index rows, Index columns) {
   const auto weights = blocks.matrix.view().permute({1, 0});
   std::mt19937_64 bits(1);
   const test::RestoreSettings restore;
-  for (const Index count : {1, 2, 7, 100}) {
+  for (const Index count : {1, 2, 6, 7, 100}) {
     const auto x = test::random_tensor<float, 2>({count, rows}, bits);
     const auto bias = test::random_tensor<float, 1>({columns}, bits);
     for (const auto isa : test::supported_sets()) {
@@ -110,6 +128,19 @@ TEST(PackedMatrix, ProductsWithBlocksHaveTheBitsOfTheDequantizedMatrix) {
   }
 }
 
+TEST(PackedMatrix, ProductsWithBfloat16HaveTheBitsOfTheWidenedMatrix) {
+  for (const Index rows : {1, 2, 33, 512, 1536 + 31}) {
+    for (const Index columns : {1, 5, 64, 300}) check_blocks<bfloat16>(rows, columns);
+  }
+}
+
+TEST(PackedMatrix, Bfloat16TakesTwoBytesAWeight) {
+  const std::vector<std::byte> bytes(2 * 129 * 64);
+  const auto packed = PackedMatrix<float>::transposed_blocks<bfloat16>(std::span(bytes), 129, 64);
+  EXPECT_EQ(packed.byte_count(), 2 * 130 * 64);
+  EXPECT_EQ(PackedMatrix<float>(Tensor<float, 2>({129, 64})).byte_count(), 4 * 129 * 64);
+}
+
 TEST(PackedMatrix, RefusesBlocksThatDoNotFit) {
   const std::vector<std::byte> bytes(20 * 6);
   const auto pack = [&](Index rows, Index columns) {
@@ -120,6 +151,8 @@ TEST(PackedMatrix, RefusesBlocksThatDoNotFit) {
            {64, 2}, {64, 4}, {33, 3}, {0, 3}, {64, 0}, {64, -3}, {Index{1} << 62, 3}}) {
     EXPECT_THROW(pack(rows, columns), ShapeError) << rows << " x " << columns;
   }
+  EXPECT_THROW(PackedMatrix<float>::transposed_blocks<bfloat16>(std::span(bytes), 30, 3),
+               ShapeError);
 }
 
 }  // namespace

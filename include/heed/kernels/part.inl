@@ -41,6 +41,8 @@ inline constexpr int tile_stride{HEED_SIMD_VECTORS * S::width};
 #elif HEED_SIMD_PART == 3
 #include <heed/kernels/activation.inl>
 #include <heed/kernels/gemm.inl>
+// After gemm.inl.
+#include <heed/kernels/gemm_int16.inl>
 // After activation.inl and gemm.inl.
 #include <heed/kernels/rows.inl>
 #elif HEED_SIMD_PART == 4

@@ -7,6 +7,7 @@
 #include <span>
 #include <type_traits>
 
+#include <heed/core/bfloat16.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
 #include <heed/core/parallel.hpp>
@@ -44,20 +45,20 @@ class PackedMatrix {
     });
   }
 
-  /// Packs the transpose of a quantized matrix, (columns, rows) in blocks Q4_0, Q4_1 or Q8_0 at any
-  /// alignment, in the stored precision: 4.5, 5 or 8.5 bits per weight instead of 32. Exact
-  /// products have the bits of the dequantized matrix. For int16 products the left-hand rows are
-  /// rounded to 16 bits in blocks of 32 terms, with an error of at most 1/65534 of the block's
-  /// largest magnitude; a result row still has the same bits whatever rows accompany it. Throws
-  /// ShapeError for rows that are not a multiple of 32, and for bytes that are not the right number
-  /// of blocks.
+  /// Packs the transpose of a matrix (columns, rows) in the precision in which it is stored, at any
+  /// alignment: in blocks Q4_0, Q4_1 or Q8_0, or as numbers of type bfloat16, 4.5, 5, 8.5 or 16
+  /// bits per weight instead of 32. Exact products have the bits of the widened matrix. For int16
+  /// products, which bfloat16 does not have, the left-hand rows are rounded to 16 bits in blocks of
+  /// 32 terms, with an error of at most 1/65534 of the block's largest magnitude; a result row
+  /// still has the same bits whatever rows accompany it. Throws ShapeError for rows that are not
+  /// whole blocks, and for bytes that are not the right number of blocks.
   template <class Block>
   static PackedMatrix transposed_blocks(std::span<const std::byte> bytes, Index rows, Index columns,
                                         QuantizedProducts products = QuantizedProducts::exact) {
     static_assert(std::is_same_v<T, float>, "PackedMatrix: blocks stand for floats");
-    constexpr Index terms = simd::QuantizedPanel::terms;
-    const Index per_column = rows / terms;
-    if (rows < 1 || columns < 1 || rows % terms != 0 ||
+    constexpr Index length = length_of<Block>;
+    const Index per_column = rows / length;
+    if (rows < 1 || columns < 1 || rows % length != 0 ||
         static_cast<Index>(bytes.size() / sizeof(Block)) / per_column != columns ||
         bytes.size() != static_cast<std::size_t>(per_column * columns) * sizeof(Block)) {
       throw_shape_error("PackedMatrix: ", bytes.size(), " bytes of blocks for (", rows, ", ",
@@ -67,19 +68,21 @@ class PackedMatrix {
     packed.rows_ = rows;
     packed.columns_ = columns;
     packed.codes_ = codes_of<Block>;
-    packed.products_ = products;
-    const Index block_bytes = simd::QuantizedPanel::block_bytes(packed.codes_);
+    if (packed.codes_ != simd::QuantizedCodes::bfloat16) packed.products_ = products;
+    const Index panel_bytes = simd::QuantizedPanel::bytes(packed.codes_, rows);
     const Index panels = (columns + simd::panel_columns - 1) / simd::panel_columns;
-    packed.blocks_ = Tensor<std::uint8_t, 1>({panels * per_column * block_bytes});
-    parallel_for(columns, [&](Index column) {
-      const Index panel = column / simd::panel_columns, lane = column % simd::panel_columns;
-      for (Index i = 0; i < per_column; ++i) {
-        Block block;
-        std::memcpy(
-            &block,
-            bytes.data() + static_cast<std::size_t>(column * per_column + i) * sizeof(Block),
-            sizeof(Block));
-        packed.lay_out(block, lane, packed.blocks_.data() + (panel * per_column + i) * block_bytes);
+    packed.blocks_ = Tensor<std::uint8_t, 1>({panels * panel_bytes});
+    parallel_for(panels, [&](Index panel) {
+      const Index first = panel * simd::panel_columns;
+      for (Index column = first; column < columns && column < first + simd::panel_columns;
+           ++column) {
+        const std::byte* from =
+            bytes.data() + static_cast<std::size_t>(column * per_column) * sizeof(Block);
+        for (Index i = 0; i < per_column; ++i, from += sizeof(Block)) {
+          Block block;
+          std::memcpy(&block, from, sizeof(Block));
+          packed.lay_out(block, i, column - first, packed.blocks_.data() + panel * panel_bytes);
+        }
       }
     });
     return packed;
@@ -87,23 +90,36 @@ class PackedMatrix {
 
   Index rows() const { return rows_; }
   Index columns() const { return columns_; }
+  /// Bytes of memory that the weights take.
+  Index byte_count() const {
+    return values_.size() * static_cast<Index>(sizeof(T)) + blocks_.size();
+  }
   bool empty() const { return rows_ == 0 || columns_ == 0; }
   /// [panel][row][panel_columns]
   const T* data() const { return values_.data(); }
-  /// Whether the matrix is quantized: it then has blocks, [panel][rows / 32], and no `data`.
+  /// Whether the matrix is in blocks, [panel][block], and has no `data`.
   bool is_quantized() const { return !blocks_.empty(); }
   simd::QuantizedPanel blocks() const { return {blocks_.data(), codes_, products_}; }
 
  private:
   template <class Block>
   static constexpr simd::QuantizedCodes codes_of =
-      std::is_same_v<Block, Q4_1>   ? simd::QuantizedCodes::nibbles
-      : std::is_same_v<Block, Q4_0> ? simd::QuantizedCodes::signed_nibbles
-                                    : simd::QuantizedCodes::bytes;
-
-  /// Adds a block of one column to its place in the panel, which starts as zeros.
+      std::is_same_v<Block, Q4_1>       ? simd::QuantizedCodes::nibbles
+      : std::is_same_v<Block, Q4_0>     ? simd::QuantizedCodes::signed_nibbles
+      : std::is_same_v<Block, bfloat16> ? simd::QuantizedCodes::bfloat16
+                                        : simd::QuantizedCodes::bytes;
   template <class Block>
-  void lay_out(const Block& block, Index lane, std::uint8_t* to) const {
+  static constexpr Index length_of =
+      std::is_same_v<Block, bfloat16> ? 1 : simd::QuantizedPanel::terms;
+
+  /// Adds block `i` of a column to its place in the panel, which starts as zeros.
+  static void lay_out(bfloat16 weight, Index i, Index lane, std::uint8_t* panel) {
+    std::memcpy(panel + 4 * (i / 2 * simd::panel_columns + lane) + (i % 2 == 0 ? 2 : 0),
+                &weight.bits, 2);
+  }
+  template <class Block>
+  void lay_out(const Block& block, Index i, Index lane, std::uint8_t* to) const {
+    to += i * simd::QuantizedPanel::block_bytes(codes_);
     constexpr bool bytes = codes_of<Block> == simd::QuantizedCodes::bytes;
     std::memcpy(to + 2 * lane, &block.scale, 2);
     to += 2 * simd::panel_columns;
