@@ -102,10 +102,8 @@ class Chat {
 
  private:
   static LanguageModel<float> model_of(const Gguf& file, const Options& options) {
-    auto model = load_llama<float>(file);
-    pack_as_stored(model, file,
-                   options.rounded ? QuantizedProducts::int16 : QuantizedProducts::exact);
-    return model;
+    return load_packed_llama(file,
+                             options.rounded ? QuantizedProducts::int16 : QuantizedProducts::exact);
   }
 
   void show_attention() const {

@@ -88,9 +88,8 @@ void write_from_checkpoint(const Safetensors& file, const Options& options) {
 void write_from_gguf(const Options& options) {
   const auto file = Gguf::open(options.file);
   const auto tokenizer = load_tokenizer(file);
-  auto model = load_llama<float>(file);
-  pack_as_stored(model, file,
-                 options.rounded ? QuantizedProducts::int16 : QuantizedProducts::exact);
+  const auto model = load_packed_llama(
+      file, options.rounded ? QuantizedProducts::int16 : QuantizedProducts::exact);
   write(model, tokenizer.encode(options.prompt), options, {.max_tokens = options.max_tokens},
         [&](Index token) { return tokenizer.text(token); });
 }

@@ -18,10 +18,8 @@ struct Writer {
 };
 
 LanguageModel<float> from_file(const char* path, bool rounded) {
-  const auto file = Gguf::open(path);
-  auto model = load_llama<float>(file);
-  pack_as_stored(model, file, rounded ? QuantizedProducts::int16 : QuantizedProducts::exact);
-  return model;
+  return load_packed_llama(Gguf::open(path),
+                           rounded ? QuantizedProducts::int16 : QuantizedProducts::exact);
 }
 
 LanguageModel<float> random_gpt2(Index vocabulary, Index dim, Index heads, Index blocks,

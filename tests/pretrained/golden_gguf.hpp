@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include <heed/core/bfloat16.hpp>
 #include <heed/io/file.hpp>
 #include <heed/io/gguf.hpp>
 #include <heed/pretrained/load_model.hpp>
@@ -37,9 +38,10 @@ struct GgufChanges {
   std::string_view without = "";  // a tensor
   std::string more = {};          // fields as they stand in a file, so many
   std::uint64_t more_count = 0;
+  std::uint32_t matrices = 0;  // their type: F32, 1 for F16, 30 for BF16
 };
 
-/// The bytes of the golden Llama as a GGUF file of F32.
+/// The bytes of the golden Llama as a GGUF file.
 inline std::string golden_gguf_text(const GgufChanges& changes = {}) {
   const auto source = weights_of(pretrained_golden("llama/model.safetensors"));
   GgufFile file;
@@ -72,7 +74,8 @@ inline std::string golden_gguf_text(const GgufChanges& changes = {}) {
                       values.data() + (turns ? interleaved_row(i, 4) : i) * row);
         }
         file.data.resize((file.data.size() + 31) / 32 * 32, '\0');
-        const std::uint32_t type = gguf_name == changes.other_type ? 26 : 0;
+        const std::uint32_t as_given = parameter.rank() == 1 ? 0 : changes.matrices;
+        const std::uint32_t type = gguf_name == changes.other_type ? 26 : as_given;
         if (parameter.rank() == 1) {
           file.tensor(gguf_name, {static_cast<std::uint64_t>(rows)}, type, file.data.size());
         } else {
@@ -80,7 +83,13 @@ inline std::string golden_gguf_text(const GgufChanges& changes = {}) {
                       {static_cast<std::uint64_t>(row), static_cast<std::uint64_t>(rows)}, type,
                       file.data.size());
         }
-        file.data.append(reinterpret_cast<const char*>(values.data()), 4 * values.size());
+        for (const float value : values) {
+          if (type == 0 || type == 26) {
+            file.data += raw(value);
+          } else {
+            file.data += raw(type == 1 ? half_of_float(value) : bfloat16_of_float(value));
+          }
+        }
       },
       model);
   return file.text();

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <limits>
 #include <optional>
 
@@ -12,12 +13,14 @@
 #include <heed/io/detail/json_reader.hpp>
 #include <heed/io/file.hpp>
 #include <heed/masks/intervals.hpp>
+#include <heed/training/optimizers.hpp>
 
 #include "pretrained/golden_gguf.hpp"
 #include "pretrained/pretrained_files.hpp"
 #include "support/attention_cases.hpp"
 #include "support/gguf_file.hpp"
 #include "support/models.hpp"
+#include "support/temporary_file.hpp"
 
 namespace heed::test {
 namespace {
@@ -193,8 +196,7 @@ double difference_from_golden(const Tensor<float, 1>& logits, const Tensor<float
 /// Greedy continuations equal, and the largest difference of logits.
 double check_continuations(QuantizedProducts products) {
   const auto file = Gguf::open(model_file("smollm2.gguf"));
-  auto model = load_llama<float>(file);
-  pack_as_stored(model, file, products);
+  const auto model = load_packed_llama(file, products);
   const auto golden = golden_continuations();
   const auto logits = pretrained_array<float, 2>("smollm2_logits");
   EXPECT_EQ(golden.prompts.size(), 10u);
@@ -236,12 +238,8 @@ TEST(Llama, SmolLM2WithRoundedProductsWritesTheSame) {
 /// Without `products`, packed as floats.
 void check_cached(std::optional<QuantizedProducts> products) {
   const auto file = Gguf::open(model_file("smollm2.gguf"));
-  auto model = load_llama<float>(file);
-  if (products) {
-    pack_as_stored(model, file, *products);
-  } else {
-    model.pack();
-  }
+  auto model = products ? load_packed_llama(file, *products) : load_llama<float>(file);
+  if (!products) model.pack();
   auto sequences = golden_continuations().prompts;
   sequences.resize(4);
   Session<float> session(model, {.batch = 4, .max_length = 256, .page_size = 96});
@@ -279,9 +277,9 @@ TEST(Llama, SmolLM2WithRoundedProductsCachedEqualsFullPassToo) {
 TEST(Llama, SmolLM2WithWeightsAsStoredHasTheBitsOfFloats) {
   HEED_NEEDS_MODELS();
   const auto file = Gguf::open(model_file("smollm2.gguf"));
-  auto model = load_llama<float>(file), stored = model;
+  auto model = load_llama<float>(file);
   model.pack();
-  pack_as_stored(stored, file);
+  const auto stored = load_packed_llama(file);
   EXPECT_TRUE(stored.head.packed.is_quantized());
   EXPECT_TRUE(stored.blocks[29].feed_forward.down.packed.is_quantized());
   Session<float> a(model, {.max_length = 64}), b(stored, {.max_length = 64});
@@ -292,36 +290,100 @@ TEST(Llama, SmolLM2WithWeightsAsStoredHasTheBitsOfFloats) {
   }
 }
 
-TEST(Llama, AHeadThatIsTheEmbeddingIsPackedToo) {
-  const auto file = golden_as_gguf({.without = "output.weight"});
-  auto model = load_llama<float>(file);
-  EXPECT_TRUE(model.options.tied_head);
-  const auto expected = model.forward(pretrained_tokens("llama/tokens"), masks::Causal{});
-  pack_as_stored(model, file);
-  EXPECT_FALSE(model.head.packed.empty());
-  EXPECT_TRUE(
-      same_bits(model.forward(pretrained_tokens("llama/tokens"), masks::Causal{}), expected));
-}
+/// The golden Llama in a folder, its matrices of type `matrices`.
+class LlamaFolder {
+ public:
+  explicit LlamaFolder(ElementType matrices) {
+    std::filesystem::create_directory(path());
+    std::filesystem::copy(pretrained_golden("llama/config.json"), path() + "/config.json");
+    const auto model = load_llama<float>(pretrained_golden("llama"));
+    const auto source = weights_of(pretrained_golden("llama/model.safetensors"));
+    const detail::WeightMatch names(source, llama_names);
+    SafetensorsWriter writer;
+    for_each_parameter(
+        [&](std::string_view name, const auto& parameter) {
+          const bool matrix = parameter.rank() == 2;
+          writer.add(names.name_of(name).name, parameter, matrix ? matrices : ElementType::f32);
+        },
+        model);
+    writer.write(path() + "/model.safetensors");
+  }
+  ~LlamaFolder() {
+    std::filesystem::remove(path() + "/config.json");
+    std::filesystem::remove(path() + "/model.safetensors");
+  }
+  const std::string& path() const { return place_.path(); }
 
-TEST(Llama, WeightsOfOtherTypesArePackedAsFloats) {
-  const auto file = golden_as_gguf();
-  auto model = load_llama<float>(file);
-  const auto expected = model.forward(pretrained_tokens("llama/tokens"), masks::Causal{});
-  pack_as_stored(model, file);
-  EXPECT_FALSE(model.head.own->packed.empty());
-  EXPECT_FALSE(model.head.own->packed.is_quantized());
+ private:
+  TemporaryFile place_;
+};
+
+std::vector<const Linear<float>*> layers_of(const LanguageModel<float>& model) {
+  std::vector<const Linear<float>*> layers;
   for (const auto& block : model.blocks) {
+    const auto& projections = block.attention.projections;
     for (const auto* layer :
-         {&*block.attention.projections.query, &*block.attention.projections.key,
-          &*block.attention.projections.value, &block.attention.out, &*block.feed_forward.gate,
-          &block.feed_forward.up, &block.feed_forward.down}) {
-      EXPECT_FALSE(layer->packed.empty());
+         {&*projections.query, &*projections.key, &*projections.value, &block.attention.out,
+          &*block.feed_forward.gate, &block.feed_forward.up, &block.feed_forward.down}) {
+      layers.push_back(layer);
     }
   }
+  if (model.head.own) layers.push_back(&*model.head.own);
+  return layers;
+}
+
+/// A packed model has the logits of the model with float weights, in a session too, and nothing
+/// but the packed weights, which take `width` bytes each.
+void check_packed(const LanguageModel<float>& packed, const LanguageModel<float>& model,
+                  Index width) {
+  const auto tokens = pretrained_tokens("llama/tokens");
   EXPECT_TRUE(
-      same_bits(model.forward(pretrained_tokens("llama/tokens"), masks::Causal{}), expected));
-  model.blocks.pop_back();
-  EXPECT_THROW(pack_as_stored(model, file), InvalidArgument);
+      same_bits(packed.forward(tokens, masks::Causal{}), model.forward(tokens, masks::Causal{})));
+  Session<float> a(model, {.max_length = 16}), b(packed, {.max_length = 16});
+  const std::vector<Index> prompt = {3, 1, 4, 1, 5};
+  EXPECT_TRUE(same_bits(a(prompt), b(prompt)));
+  for (const Index token : {9, 2, 6}) {
+    EXPECT_TRUE(same_bits(a(std::vector<Index>{token}), b(std::vector<Index>{token})));
+  }
+  for (const auto* layer : layers_of(packed)) {
+    EXPECT_TRUE(layer->weight.empty());
+    const Index rows = layer->packed.rows(), pairs = (rows + 1) / 2;
+    const Index columns = (layer->packed.columns() + 63) / 64 * 64;  // whole panels
+    EXPECT_EQ(layer->packed.byte_count(), columns * (width == 2 ? 4 * pairs : 4 * rows));
+  }
+}
+
+TEST(Llama, PackedWeightsOfEveryTypeHaveTheBitsOfFloats) {
+  for (const auto& [type, width] :
+       {std::pair{ElementType::bf16, 2}, {ElementType::f16, 4}, {ElementType::f32, 4}}) {
+    SCOPED_TRACE(name_of(type));
+    const LlamaFolder folder(type);
+    check_packed(load_packed_llama(folder.path()), load_llama<float>(folder.path()), width);
+  }
+  for (const auto& [type, width] : {std::pair{30u, 2}, {1u, 4}, {0u, 4}}) {
+    SCOPED_TRACE(type);
+    for (const char* without : {"", "output.weight"}) {
+      const auto file = golden_as_gguf({.without = without, .matrices = type});
+      const auto packed = load_packed_llama(file);
+      EXPECT_EQ(packed.options.tied_head, *without != 0);
+      check_packed(packed, load_llama<float>(file), width);
+    }
+  }
+}
+
+TEST(Llama, PackedWeightsAreForInference) {
+  const auto file = golden_as_gguf({.matrices = 30});
+  auto packed = load_packed_llama(file);
+  const auto expected = packed.forward(pretrained_tokens("llama/tokens"), masks::Causal{});
+  EXPECT_THROW(parameter_count(packed), InvalidArgument);
+  EXPECT_THROW(set_zero(packed), InvalidArgument);
+  EXPECT_THROW(AdamW{packed}, InvalidArgument);
+  packed.pack();
+  EXPECT_TRUE(
+      same_bits(packed.forward(pretrained_tokens("llama/tokens"), masks::Causal{}), expected));
+  EXPECT_EQ(
+      file_error_of([&] { load_packed_llama(golden_as_gguf({.without = "blk.1.ffn_up.weight"})); }),
+      "golden.gguf: 1 weight of the model and the file differ: no 'blk.1.ffn_up.weight'");
 }
 
 }  // namespace

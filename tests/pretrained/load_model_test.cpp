@@ -13,6 +13,7 @@
 
 #include "pretrained/golden_gguf.hpp"
 #include "pretrained/pretrained_files.hpp"
+#include "support/attention_cases.hpp"
 #include "support/temporary_file.hpp"
 
 namespace heed::test {
@@ -61,6 +62,12 @@ TEST(LoadModel, TheFolderSaysWhichModelItIs) {
     EXPECT_EQ(loaded.tokenizer->encode("abb"), (std::vector<Index>{2, 1}));
     EXPECT_EQ(loaded.tokenizer->decode(std::vector<Index>{2, 1}), "abb");
     EXPECT_THROW(loaded.encoder(), ShapeError);
+    const auto packed = load_packed_model(folder.path());
+    EXPECT_EQ(packed.tokenizer->encode("abb"), (std::vector<Index>{2, 1}));
+    EXPECT_FALSE(packed.language_model().blocks[0].feed_forward.up.packed.empty());
+    EXPECT_TRUE(
+        same_bits(packed.language_model().forward(pretrained_tokens(tokens), masks::Causal{}),
+                  loaded.language_model().forward(pretrained_tokens(tokens), masks::Causal{})));
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include <heed/core/parallel.hpp>
 #include <heed/pretrained/load_model.hpp>
 
 #include "pretrained/pretrained_files.hpp"
@@ -51,6 +52,45 @@ TEST_F(ModelBombs, GgufLlamasThatClaimOrListMuch) {
   for (std::uint64_t i = 0; i < 100'000; ++i) many.tensor(short_name(i), {}, 24, 32 * i);
   many.data = std::string(32 * 100'000, '\0');
   EXPECT_EQ(read(many), refused);
+}
+
+/// A Llama of eight blocks, whose matrices are zeros of type BF16.
+GgufFile bfloat16_llama() {
+  constexpr std::uint32_t dim = 256;
+  GgufFile file = llama_file(dim, 4, 8);
+  file.tensors.clear();
+  file.tensor_count = 0;
+  const auto add = [&](const std::string& name, std::initializer_list<std::uint64_t> shape) {
+    const bool matrix = shape.size() == 2;
+    file.tensor(name + ".weight", shape, matrix ? 30 : 0, file.data.size());
+    std::size_t bytes = matrix ? 2 : 4;
+    for (const std::uint64_t extent : shape) bytes *= extent;
+    file.data.resize(file.data.size() + bytes);
+  };
+  add("token_embd", {dim, 32});
+  add("output_norm", {dim});
+  for (int i = 0; i < 8; ++i) {
+    const std::string block = "blk." + std::to_string(i) + ".";
+    for (const char* norm : {"attn_norm", "ffn_norm"}) add(block + norm, {dim});
+    for (const char* matrix :
+         {"attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down"}) {
+      add(block + matrix, {dim, dim});
+    }
+  }
+  return file;
+}
+
+TEST_F(ModelBombs, PackedLlamasAreNeverWidenedAsAWhole) {
+  const std::string text = bfloat16_llama().text();
+  const Gguf file(SharedBytes(bytes_of(text)), "x");
+  const auto in_memory_of = [&](double files, const auto& load) {  // beside one MiB
+    return outcome(static_cast<std::size_t>(files / 4 * static_cast<double>(text.size())), [&] {
+      set_thread_count(1);
+      load();
+    });
+  };
+  EXPECT_EQ(in_memory_of(1.3, [&] { load_packed_llama(file); }), opened);
+  EXPECT_EQ(in_memory_of(1.3, [&] { load_llama<float>(file); }), out_of_memory);
 }
 
 TEST_F(ModelBombs, ConfigsThatListMuch) {

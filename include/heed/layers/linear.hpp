@@ -107,17 +107,23 @@ struct Linear {
 
   /// Makes a copy of the weight in the order in which inference reads it, which makes single tokens
   /// fast. `members` drops the copy as soon as it hands the parameters out for writing; call again
-  /// after writing to `weight` directly. Does nothing where quantized blocks of a file are packed.
+  /// after writing to `weight` directly. Does nothing where the weight is only packed.
   void pack() {
-    if (!packed.is_quantized()) packed = PackedMatrix<T>(weight.view().permute({1, 0}));
+    if (!weight.empty()) packed = PackedMatrix<T>(weight.view().permute({1, 0}));
   }
 
+  /// Throws InvalidArgument where the weight is only packed: it can neither be read nor changed.
   static auto members(auto& layer) {
+    if (layer.weight.empty() && !layer.packed.empty()) {
+      throw_invalid_argument(
+          "Linear: the weight is only packed, for inference; load the model "
+          "with float weights to read or change them");
+    }
     if constexpr (!std::is_const_v<std::remove_reference_t<decltype(layer)>>) layer.packed = {};
     return std::tuple{member("weight", layer.weight), member("bias", layer.bias)};
   }
 
-  Tensor<T, 2> weight;
+  Tensor<T, 2> weight;  // empty where it is only packed, as a loader for inference leaves it
   std::optional<Tensor<T, 1>> bias;
   PackedMatrix<T> packed;
 
@@ -126,12 +132,12 @@ struct Linear {
   template <class X, class Multiply>
   auto multiplied(const X& x, const Multiply& multiply) const {
     const auto extents = view_of(x).extents();
-    if (extents.back() != weight.extent(1)) {
-      throw_shape_error("Linear: x is ", extents, ", expected ", weight.extent(1),
-                        " as the last extent");
+    const Index inputs = weight.empty() ? packed.rows() : weight.extent(1);
+    if (extents.back() != inputs) {
+      throw_shape_error("Linear: x is ", extents, ", expected ", inputs, " as the last extent");
     }
     auto y = Tensor<T, ViewOf<const X>::rank()>::uninitialized(
-        detail::with_width(extents, weight.extent(0)));
+        detail::with_width(extents, weight.empty() ? packed.columns() : weight.extent(0)));
     ProductOptions<T> options;
     if (bias) options.bias = bias->view();
     if (packed.empty()) {

@@ -78,6 +78,12 @@ class NamePart {
 template <class Visit, class Part, class... Others>
 void visit_parameters(std::string& name, Visit& visit, Part& part, Others&... others);
 
+/// Visits nothing.
+struct NoVisit {
+  template <class Part>
+  void operator()(std::string_view, Part&) const {}
+};
+
 /// Visits the members of one list from number `at` on, each beside its counterparts in the others.
 template <std::size_t at, class Visit, class List, class... Lists>
 void visit_members(std::string& name, Visit& visit, const List& list, const Lists&... lists) {
@@ -130,7 +136,10 @@ requires(
                                                                             Model& model,
                                                                             Others&... others) {
   std::string name;
-  if constexpr (sizeof...(Others) > 0) {
+  if constexpr (sizeof...(Others) == 0) {
+    const detail::NoVisit none;
+    detail::visit_parameters(name, none, model);  // `members` may throw
+  } else {
     const auto check = [](std::string_view of, const auto& first, const auto&... rest) {
       const auto one = [&](const auto& other) {
         if (other.extents() == first.extents()) return;

@@ -72,13 +72,17 @@ LanguageModel<T> load_llama(const Gguf& file) {
   return load_weights<LanguageModel<T>>(WeightFile(file), gguf_llama_names, llama_options(file));
 }
 
-/// Packs a Llama for inference with the file's own weights: Q4_0, Q4_1 and Q8_0 stay quantized and
-/// are dequantized where they are used, so that a token reads a sixth or a quarter of the memory;
-/// other types are packed as floats. Exact products give the same bits as before; int16 products
-/// take about half the time and differ as described at matrix_product. The model must come from
-/// `file`; throws InvalidArgument if the two have different numbers of blocks or different heads.
-void pack_as_stored(LanguageModel<float>& model, const Gguf& file,
-                    QuantizedProducts products = QuantizedProducts::exact);
+/// Loads a Llama for inference, from a GGUF file or a folder: the weights of its matrix products
+/// are only packed, in the type in which the file stores them, and never widened as a whole. Q4_0,
+/// Q4_1, Q8_0 and BF16 take 4.5, 5, 8.5 and 16 bits a weight; other types are packed as floats. The
+/// table of embeddings is in floats, beside the packed copy of a tied head. Exact products give the
+/// same bits as load_llama; int16 products are for quantized blocks, take about half the time and
+/// differ as described at matrix_product. Throws FileError; reading or writing the parameters of
+/// the model is an InvalidArgument.
+LanguageModel<float> load_packed_llama(const Gguf& file,
+                                       QuantizedProducts products = QuantizedProducts::exact);
+LanguageModel<float> load_packed_llama(const std::string& folder,
+                                       QuantizedProducts products = QuantizedProducts::exact);
 
 /// The tokenizer of a loaded model.
 struct ModelTokenizer {
@@ -123,8 +127,8 @@ bool exists(const std::string& path);
 /// The vocab.txt of a BERT, with the settings of a tokenizer_config.json beside it.
 WordPiece word_piece_in(const std::string& folder);
 
-template <Scalar T>
-LoadedModel<T> load_folder(const std::string& folder) {
+template <Scalar T, class LoadLlama>
+LoadedModel<T> load_folder(const std::string& folder, const LoadLlama& llama) {
   const auto config = ModelConfig::read(folder + "/config.json");
   const std::string architecture = config.text("model_type", "");
   const auto byte_pairs = [&]() -> std::optional<ModelTokenizer> {
@@ -132,7 +136,7 @@ LoadedModel<T> load_folder(const std::string& folder) {
     if (!exists(path)) return {};
     return ModelTokenizer{load_tokenizer(path)};
   };
-  if (architecture == "llama") return {architecture, load_llama<T>(folder), byte_pairs()};
+  if (architecture == "llama") return {architecture, llama(folder), byte_pairs()};
   if (architecture == "gpt2") return {architecture, load_gpt2<T>(folder), byte_pairs()};
   if (architecture != "bert") {
     config.fail_at("model_type", "is ", quote(architecture), ", expected bert, gpt2 or llama");
@@ -142,8 +146,8 @@ LoadedModel<T> load_folder(const std::string& folder) {
   return {architecture, load_bert<T>(folder), std::move(tokenizer)};
 }
 
-template <Scalar T>
-LoadedModel<T> load_gguf(const Gguf& file) {
+template <Scalar T, class LoadLlama>
+LoadedModel<T> load_gguf(const Gguf& file, const LoadLlama& llama) {
   const auto architecture = file.value<std::string_view>("general.architecture");
   if (architecture != "llama") {
     file.fail_at(file.field("general.architecture"), "is ", quote(architecture),
@@ -151,7 +155,21 @@ LoadedModel<T> load_gguf(const Gguf& file) {
   }
   std::optional<ModelTokenizer> tokenizer;
   if (file.has_field("tokenizer.ggml.model")) tokenizer = ModelTokenizer{load_tokenizer(file)};
-  return {std::string(architecture), load_llama<T>(file), std::move(tokenizer)};
+  return {std::string(architecture), llama(file), std::move(tokenizer)};
+}
+
+/// Loads a model; `llama` makes that of a folder or a Gguf.
+template <Scalar T, class LoadLlama>
+LoadedModel<T> load_with(const std::string& path, const LoadLlama& llama) {
+  auto loaded =
+      is_folder(path) ? load_folder<T>(path, llama) : load_gguf<T>(Gguf::open(path), llama);
+  const Index rows = std::visit(
+      [](const auto& model) { return model.input.embedding.weight.extent(0); }, loaded.model);
+  if (loaded.tokenizer && loaded.tokenizer->vocab_size() > rows) {
+    throw_file_error(path, ": a tokenizer of ", loaded.tokenizer->vocab_size(),
+                     " tokens for a model of ", rows);
+  }
+  return loaded;
 }
 
 }  // namespace detail
@@ -163,16 +181,13 @@ LoadedModel<T> load_gguf(const Gguf& file) {
 /// without a tokenizer.
 template <Scalar T = float>
 LoadedModel<T> load_model(const std::string& path) {
-  auto loaded = detail::is_folder(path) ? detail::load_folder<T>(path)
-                                        : detail::load_gguf<T>(Gguf::open(path));
-  const Index rows = std::visit(
-      [](const auto& model) { return model.input.embedding.weight.extent(0); }, loaded.model);
-  if (loaded.tokenizer && loaded.tokenizer->vocab_size() > rows) {
-    throw_file_error(path, ": a tokenizer of ", loaded.tokenizer->vocab_size(),
-                     " tokens for a model of ", rows);
-  }
-  return loaded;
+  return detail::load_with<T>(path, [](const auto& from) { return load_llama<T>(from); });
 }
+
+/// The same for inference: a Llama as load_packed_llama has it, other models with float weights in
+/// the order in which inference reads them (`pack`).
+LoadedModel<float> load_packed_model(const std::string& path,
+                                     QuantizedProducts products = QuantizedProducts::exact);
 
 #if defined(HEED_COMPILED)
 extern template LoadedModel<float> load_model(const std::string&);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <set>
 #include <span>
 #include <string>
@@ -69,6 +70,10 @@ class WeightFile {
     std::size_t sum = 0;
     for_each_entry([&](const auto& entry) { sum += entry.end - entry.begin; });
     return sum;
+  }
+  /// The weights as the file stores them: row-major, at any alignment.
+  std::span<const std::byte> stored(std::string_view name) const {
+    return visit([&](const auto& file) { return file.bytes(name); });
   }
   /// The weights as T, dequantized if they are quantized.
   template <class T, std::size_t Rank>
@@ -374,35 +379,45 @@ Model prototype_of(const WeightFile& file, Options options) {
                                   });
 }
 
-}  // namespace detail
+/// Which parameters of a model are loaded: without the matrices, those of layers that multiply with
+/// their rows are checked and left empty.
+enum class LoadedPart : std::uint8_t { all, without_matrices };
 
-/// Builds a model and loads its weights from a file with published names. Throws FileError with a
-/// list of weights that are missing, unknown, of another shape, or of a type that heed does not
-/// read. Never allocates more than the file's own tensors take as floats, whatever the options say.
+/// See load_weights.
 template <class Model, class Options>
-Model load_weights(const WeightFile& file, const WeightNames& names, const Options& options) {
-  auto model = detail::prototype_of<Model>(file, options);
-  detail::WeightMatch match(file, names);
+Model load_part(const WeightFile& file, const WeightNames& names, const Options& options,
+                LoadedPart part) {
+  auto model = prototype_of<Model>(file, options);
+  WeightMatch match(file, names);
+  const auto is_left = [&](std::string_view name, std::size_t rank) {
+    return part == LoadedPart::without_matrices && rank == 2 && name != "embedding.weight";
+  };
   for_each_parameter(
       [&](std::string_view name, const auto& parameter) {
         std::vector<Index> shape(parameter.extents().begin(), parameter.extents().end());
-        shape[0] = detail::rows_of(name, options, shape[0]);
+        shape[0] = rows_of(name, options, shape[0]);
         constexpr std::string_view first = "blocks.0.";
         using Weight = typename std::remove_cvref_t<decltype(parameter)>::value_type;
         if (!name.starts_with(first)) return match.template expect<Weight>(name, shape);
         for (Index i = 0; i < options.layers; ++i) {
-          match.template expect<Weight>(
-              detail::message("blocks.", i, ".", name.substr(first.size())), shape);
+          match.template expect<Weight>(message("blocks.", i, ".", name.substr(first.size())),
+                                        shape);
         }
       },
       model);
   match.finish();
+  for_each_parameter(
+      [&](std::string_view name, auto& parameter) {
+        if (is_left(name, parameter.rank())) parameter = {};
+      },
+      model);
   const auto block = model.blocks.front();
   model.blocks.assign(static_cast<std::size_t>(options.layers), block);
   model.options = options;
   for_each_parameter(
       [&](std::string_view name, auto& parameter) {
         using Parameter = std::remove_reference_t<decltype(parameter)>;
+        if (is_left(name, Parameter::rank())) return;
         const auto found = match.name_of(name);
         auto weights = file.tensor<typename Parameter::value_type, Parameter::rank()>(found.name);
         if constexpr (Parameter::rank() == 2) {
@@ -414,6 +429,16 @@ Model load_weights(const WeightFile& file, const WeightNames& names, const Optio
       },
       model);
   return model;
+}
+
+}  // namespace detail
+
+/// Builds a model and loads its weights from a file with published names. Throws FileError with a
+/// list of weights that are missing, unknown, of another shape, or of a type that heed does not
+/// read. Never allocates more than the file's own tensors take as floats, whatever the options say.
+template <class Model, class Options>
+Model load_weights(const WeightFile& file, const WeightNames& names, const Options& options) {
+  return detail::load_part<Model>(file, names, options, detail::LoadedPart::all);
 }
 
 }  // namespace heed

@@ -6,8 +6,10 @@
 #include <string>
 #include <sys/stat.h>
 #include <utility>
+#include <variant>
 #include <vector>
 
+#include <heed/core/bfloat16.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/quantized.hpp>
 #include <heed/core/text.hpp>
@@ -145,51 +147,73 @@ HEED_INLINE LanguageModelOptions llama_options(const Gguf& file) {
 namespace detail {
 
 /// The transpose of a matrix in a file, packed in its stored type if heed multiplies with that
-/// type; otherwise empty.
-inline PackedMatrix<float> packed_as_stored(const Gguf& file, const std::string& name,
+/// type, otherwise as floats.
+inline PackedMatrix<float> packed_as_stored(const WeightFile& file, const std::string& name,
                                             QuantizedProducts products) {
-  const GgufTensor& tensor = file.entry(name);
-  if (tensor.rank != 2) return {};
-  const Index columns = tensor.extents[0], rows = tensor.extents[1];
+  const auto shape = file.shape(name);
+  const auto type = file.type(name);
   const auto blocks = [&]<class Block>(Block) {
-    return PackedMatrix<float>::transposed_blocks<Block>(file.bytes(name), rows, columns, products);
+    return PackedMatrix<float>::transposed_blocks<Block>(file.stored(name), shape[1], shape[0],
+                                                         products);
   };
-  if (tensor.type->name == "Q4_1") return blocks(Q4_1{});
-  if (tensor.type->name == "Q4_0") return blocks(Q4_0{});
-  if (tensor.type->name == "Q8_0") return blocks(Q8_0{});
-  return {};
+  if (type == "Q4_1") return blocks(Q4_1{});
+  if (type == "Q4_0") return blocks(Q4_0{});
+  if (type == "Q8_0") return blocks(Q8_0{});
+  if (type == "BF16") return blocks(bfloat16{});
+  const auto weights = file.tensor<float, 2>(name);
+  return PackedMatrix<float>(weights.view().permute({1, 0}));
+}
+
+inline LanguageModel<float> packed_llama(const WeightFile& file, const WeightNames& names,
+                                         const LanguageModelOptions& options,
+                                         QuantizedProducts products) {
+  auto model = load_part<LanguageModel<float>>(file, names, options, LoadedPart::without_matrices);
+  const WeightMatch match(file, names);
+  const auto packed = [&](const std::string& name) {
+    return packed_as_stored(file, match.name_of(name + ".weight").name, products);
+  };
+  for (std::size_t i = 0; i < model.blocks.size(); ++i) {
+    auto& block = model.blocks[i];
+    const std::string attention = message("blocks.", i, ".attention.");
+    const std::string feed_forward = message("blocks.", i, ".feed_forward.");
+    block.attention.projections.query->packed = packed(attention + "query");
+    block.attention.projections.key->packed = packed(attention + "key");
+    block.attention.projections.value->packed = packed(attention + "value");
+    block.attention.out.packed = packed(attention + "out");
+    block.feed_forward.gate->packed = packed(feed_forward + "gate");
+    block.feed_forward.up.packed = packed(feed_forward + "up");
+    block.feed_forward.down.packed = packed(feed_forward + "down");
+  }
+  if (model.head.own) {
+    model.head.own->packed = packed("head");
+  } else {
+    model.head.packed = packed("embedding");
+  }
+  return model;
 }
 
 }  // namespace detail
 
-HEED_INLINE void pack_as_stored(LanguageModel<float>& model, const Gguf& file,
-                                QuantizedProducts products) {
-  if (static_cast<Index>(model.blocks.size()) != llama_options(file).layers ||
-      model.head.own.has_value() != file.contains("output.weight")) {
-    throw_invalid_argument("pack_as_stored: the model was read from another file");
+HEED_INLINE LanguageModel<float> load_packed_llama(const Gguf& file, QuantizedProducts products) {
+  return detail::packed_llama(WeightFile(file), gguf_llama_names, llama_options(file), products);
+}
+
+HEED_INLINE LanguageModel<float> load_packed_llama(const std::string& folder,
+                                                   QuantizedProducts products) {
+  const auto options = llama_options(ModelConfig::read(folder + "/config.json"));
+  const WeightFile file(load_safetensors(folder + "/model.safetensors"));
+  return detail::packed_llama(file, options.tied_head ? tied_llama_names : llama_names, options,
+                              products);
+}
+
+HEED_INLINE LoadedModel<float> load_packed_model(const std::string& path,
+                                                 QuantizedProducts products) {
+  auto loaded = detail::load_with<float>(
+      path, [&](const auto& from) { return load_packed_llama(from, products); });
+  if (loaded.architecture != "llama") {
+    std::visit([](auto& model) { model.pack(); }, loaded.model);
   }
-  const WeightFile weights(file);
-  const detail::WeightMatch names(weights, gguf_llama_names);
-  const auto pack = [&](Linear<float>& layer, const std::string& name) {
-    layer.packed = detail::packed_as_stored(file, names.name_of(name + ".weight").name, products);
-    if (layer.packed.empty()) layer.pack();
-  };
-  for (std::size_t i = 0; i < model.blocks.size(); ++i) {
-    auto& block = model.blocks[i];
-    const std::string attention = detail::message("blocks.", i, ".attention.");
-    const std::string feed_forward = detail::message("blocks.", i, ".feed_forward.");
-    pack(*block.attention.projections.query, attention + "query");
-    pack(*block.attention.projections.key, attention + "key");
-    pack(*block.attention.projections.value, attention + "value");
-    pack(block.attention.out, attention + "out");
-    pack(*block.feed_forward.gate, feed_forward + "gate");
-    pack(block.feed_forward.up, feed_forward + "up");
-    pack(block.feed_forward.down, feed_forward + "down");
-  }
-  if (model.head.own) return pack(*model.head.own, "head");
-  model.head.packed =
-      detail::packed_as_stored(file, names.name_of("embedding.weight").name, products);
-  if (model.head.packed.empty()) model.head.pack(model.input.embedding);
+  return loaded;
 }
 
 HEED_INLINE std::vector<Index> ModelTokenizer::encode(std::string_view text,
