@@ -371,6 +371,22 @@ TEST(Llama, PackedWeightsOfEveryTypeHaveTheBitsOfFloats) {
   }
 }
 
+TEST(Llama, Bfloat16ProductsAreCloseAndTheSameInAnyCall) {
+  const LlamaFolder folder(ElementType::bf16);
+  const auto rounded = load_packed_llama(folder.path(), QuantizedProducts::bfloat16);
+  const auto tokens = pretrained_tokens("llama/tokens");
+  const auto all = rounded.forward(tokens, masks::Causal{});
+  const double difference =
+      largest_difference(all, load_packed_llama(folder.path()).forward(tokens, masks::Causal{}));
+  EXPECT_GT(difference, 1e-5);
+  EXPECT_LT(difference, 2e-2);
+  Session<float> session(rounded, {.max_length = 64});
+  for (Index i = 0; i < tokens.extent(1); ++i) {
+    EXPECT_TRUE(same_bits(session(std::vector<Index>{tokens(0, i)}),
+                          Tensor<float, 1>::copy_of(all.view().select(0, 0).select(0, i))));
+  }
+}
+
 TEST(Llama, PackedWeightsAreForInference) {
   const auto file = golden_as_gguf({.matrices = 30});
   auto packed = load_packed_llama(file);

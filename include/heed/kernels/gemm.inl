@@ -148,8 +148,8 @@ struct QuantizedWords {
 
 // Products with bfloat16 weights.
 
-/// The product with bfloat16 weights, widened in registers: the bits of the float product.
-struct Bfloat16Product : QuantizedWords {
+/// Vectors of bfloat16 weights, a word with two terms per column.
+struct Bfloat16Words : QuantizedWords {
   static constexpr int vectors = 4;              // of columns, in a product of one row
   static constexpr Index prefetch_bytes = 4096;  // as for codes
 
@@ -159,59 +159,75 @@ struct Bfloat16Product : QuantizedWords {
   }
   HEED_SIMD static V second(Unsigned words) { return __builtin_bit_cast(V, words << 16); }
 
-  /// sums[r][lane] += a(r) · b[lane] for one term.
-  template <int Rows, int Vectors>
-  HEED_SIMD static void add_term(const float* a, Index a_row, const V (&b)[Vectors],
-                                 V (&sums)[Rows][Vectors]) {
-    HEED_UNROLL for (int r = 0; r < Rows; ++r) {
-      const V value = S::broadcast(a[r * a_row]);
-      HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
-        sums[r][j] = S::fma(value, b[j], sums[r][j]);
-      }
-    }
-  }
-
-  template <int Rows, int Vectors>
+  /// `rows.add(row, k, words, sums)` adds the terms k and k + 1 to the sums of some rows.
+  template <int Rows, int Vectors, class AddRows>
   HEED_KERNEL static void part(const ProductTile<float>& tile, const std::uint8_t* blocks,
-                               Index row, Index lane) {
-    V sums[Rows][Vectors], weights[Vectors];
+                               const AddRows& rows, Index row, Index lane) {
+    V sums[Rows][Vectors];
     HEED_UNROLL for (int r = 0; r < Rows; ++r) {
       HEED_UNROLL for (int j = 0; j < Vectors; ++j) sums[r][j] = S::broadcast(0);
     }
-    const Index a_row = tile.a.row_stride, a_step = tile.a.column_stride;
-    const float* a = tile.a.data + row * a_row;
     const std::uint8_t* words = blocks + 4 * lane;
-    for (Index k = 0; k < tile.depth; k += 2) {
+    for (Index k = 0; k < tile.depth; k += 2, words += 4 * panel_columns) {
       Unsigned held[Vectors];
       HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
         held[j] = load<Unsigned>(words + 4 * j * S::width);
         __builtin_prefetch(words + 4 * j * S::width + prefetch_bytes);
-        weights[j] = first(held[j]);
       }
-      add_term(a, a_row, weights, sums);
-      if (k + 1 == tile.depth) break;
-      HEED_UNROLL for (int j = 0; j < Vectors; ++j) weights[j] = second(held[j]);
-      add_term(a + a_step, a_row, weights, sums);
-      a += 2 * a_step;
-      words += 4 * panel_columns;
+      rows.add(row, k, held, sums);
     }
     ProductTable<float>::finish<Rows, Vectors>(tile, row, lane, sums);
   }
-
-  template <int Rows, int Vectors>
+  template <int Rows, int Vectors, class AddRows>
   HEED_SIMD static void across(const ProductTile<float>& tile, const std::uint8_t* blocks,
-                               Index row) {
+                               const AddRows& rows, Index row) {
     for (Index lane = 0; lane < tile.columns; lane += Vectors * S::width) {
-      part<Rows, Vectors>(tile, blocks, row, lane);
+      part<Rows, Vectors>(tile, blocks, rows, row, lane);
     }
   }
-  HEED_KERNEL static void tile(const ProductTile<float>& tile, const std::uint8_t* blocks) {
+  template <class AddRows>
+  HEED_SIMD static void tile(const ProductTile<float>& tile, const std::uint8_t* blocks,
+                             const AddRows& rows) {
     Index row = 0;
     for (; row + product_rows <= tile.rows; row += product_rows) {
-      across<product_rows, HEED_SIMD_VECTORS>(tile, blocks, row);
+      across<product_rows, HEED_SIMD_VECTORS>(tile, blocks, rows, row);
     }
-    for (; row + 2 <= tile.rows; row += 2) across<2, HEED_SIMD_VECTORS>(tile, blocks, row);
-    if (row < tile.rows) across<1, vectors>(tile, blocks, row);
+    for (; row + 2 <= tile.rows; row += 2) across<2, HEED_SIMD_VECTORS>(tile, blocks, rows, row);
+    if (row < tile.rows) across<1, vectors>(tile, blocks, rows, row);
+  }
+};
+
+/// The product with bfloat16 weights, widened in registers: the bits of the float product.
+struct Bfloat16Product : Bfloat16Words {
+  struct FloatRows {
+    MatrixRef<float> a;
+    Index depth;
+
+    template <int Rows, int Vectors>
+    HEED_SIMD void add(Index row, Index k, const Unsigned (&words)[Vectors],
+                       V (&sums)[Rows][Vectors]) const {
+      const float* from = a.data + row * a.row_stride + k * a.column_stride;
+      V weights[Vectors];
+      HEED_UNROLL for (int j = 0; j < Vectors; ++j) weights[j] = first(words[j]);
+      add_term(from, weights, sums);
+      if (k + 1 == depth) return;
+      HEED_UNROLL for (int j = 0; j < Vectors; ++j) weights[j] = second(words[j]);
+      add_term(from + a.column_stride, weights, sums);
+    }
+    template <int Rows, int Vectors>
+    HEED_SIMD void add_term(const float* from, const V (&weights)[Vectors],
+                            V (&sums)[Rows][Vectors]) const {
+      HEED_UNROLL for (int r = 0; r < Rows; ++r) {
+        const V value = S::broadcast(from[r * a.row_stride]);
+        HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
+          sums[r][j] = S::fma(value, weights[j], sums[r][j]);
+        }
+      }
+    }
+  };
+
+  HEED_KERNEL static void tile(const ProductTile<float>& tile, const std::uint8_t* blocks) {
+    Bfloat16Words::tile(tile, blocks, FloatRows{tile.a, tile.depth});
   }
 
   HEED_KERNEL static void unpack(const std::uint8_t* blocks, Index depth, float* packed) {

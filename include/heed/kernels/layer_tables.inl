@@ -31,6 +31,13 @@ const Int16Kernels<T>& int16_kernels_of(Isa isa) {
   HEED_SIMD_TABLE_OF(isa, int16_table);
 }
 template <class T>
+const RoundedKernels<T>& rounded_kernels_of(Isa isa) {
+#if defined(__x86_64__)
+  if (isa == Isa::avx512_bf16) return avx512_kernels::rounded_table<T, true>();
+#endif
+  HEED_SIMD_TABLE_OF(isa, rounded_table);
+}
+template <class T>
 const RowKernels<T>& row_kernels_of(Isa isa) {
   HEED_SIMD_TABLE_OF(isa, row_table);
 }
@@ -54,6 +61,10 @@ const Int16Kernels<T>& int16_kernels() {
   return detail::int16_kernels_of<T>(active());
 }
 template <class T>
+const RoundedKernels<T>& rounded_kernels() {
+  return detail::rounded_kernels_of<T>(active());
+}
+template <class T>
 const RowKernels<T>& row_kernels() {
   return detail::row_kernels_of<T>(active());
 }
@@ -69,6 +80,7 @@ const TrainingKernels<T>& training_kernels() {
 template const ProductKernels<float>& product_kernels<float>();
 template const ProductKernels<double>& product_kernels<double>();
 template const Int16Kernels<float>& int16_kernels<float>();
+template const RoundedKernels<float>& rounded_kernels<float>();
 template const RowKernels<float>& row_kernels<float>();
 template const RowKernels<double>& row_kernels<double>();
 template const NormKernels<float>& norm_kernels<float>();

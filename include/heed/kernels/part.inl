@@ -42,6 +42,7 @@ inline constexpr int tile_stride{HEED_SIMD_VECTORS * S::width};
 #include <heed/kernels/activation.inl>
 #include <heed/kernels/gemm.inl>
 // After gemm.inl.
+#include <heed/kernels/gemm_bfloat16.inl>
 #include <heed/kernels/gemm_int16.inl>
 // After activation.inl and gemm.inl.
 #include <heed/kernels/rows.inl>

@@ -40,10 +40,11 @@ enum class QuantizedCodes : std::uint8_t { nibbles, signed_nibbles, bytes, bfloa
 
 namespace heed {
 
-/// How products with quantized weights are computed: with the bits of the product with the
-/// dequantized floats, or with the left-hand rows rounded to 16 bits (simd::Int16Rows), which
-/// takes about half the time.
-enum class QuantizedProducts : std::uint8_t { exact, int16 };
+/// How products with weights narrower than float are computed: with the bits of the product with
+/// the widened floats, or faster, with the left-hand rows rounded too. Quantized weights have
+/// products with rows of 16-bit integers (simd::Int16Rows), bfloat16 weights with rows of bfloat16;
+/// either kind has exact products where the other's rounding is chosen.
+enum class QuantizedProducts : std::uint8_t { exact, int16, bfloat16 };
 
 }  // namespace heed
 
@@ -139,5 +140,22 @@ struct Int16Kernels {
 /// The kernels of the active instruction set.
 template <class T>
 const Int16Kernels<T>& int16_kernels();
+
+/// The kernels for products of rows rounded to bfloat16, to nearest, with bfloat16 weights; T is
+/// float. Terms are added in order with fused multiply-adds, and a term of 0 where their number is
+/// odd: the bits of the float product of the rounded rows, except that the set avx512_bf16 takes
+/// subnormal numbers, partial sums included, as 0.
+template <class T>
+struct RoundedKernels {
+  /// Rounds a row of `depth` terms, in pairs like those of a QuantizedPanel.
+  void (*round_row)(const T* x, Index step, Index depth, std::uint32_t* pairs);
+  /// A tile of such rows, `a_stride` pairs apart; the a and b of `tile` are not read.
+  void (*tile)(const ProductTile<T>& tile, const std::uint32_t* a, Index a_stride,
+               const QuantizedPanel& panel);
+};
+
+/// The kernels of the active instruction set.
+template <class T>
+const RoundedKernels<T>& rounded_kernels();
 
 }  // namespace heed::simd

@@ -101,7 +101,7 @@ void matrix_product(const A& a, const B& b, Out&& out,
   detail::run_products(&args, 1);
 }
 
-/// The same with a packed matrix; the same bits, except for quantized blocks with int16 products.
+/// The same with a packed matrix; the same bits, except for products with rounded rows.
 template <Viewable A, Scalar T, Viewable Out>
 void matrix_product(const A& a, const PackedMatrix<T>& b, Out&& out,
                     const std::type_identity_t<ProductOptions<T>>& options = {}) {

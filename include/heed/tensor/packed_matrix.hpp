@@ -48,10 +48,11 @@ class PackedMatrix {
   /// Packs the transpose of a matrix (columns, rows) in the precision in which it is stored, at any
   /// alignment: in blocks Q4_0, Q4_1 or Q8_0, or as numbers of type bfloat16, 4.5, 5, 8.5 or 16
   /// bits per weight instead of 32. Exact products have the bits of the widened matrix. For int16
-  /// products, which bfloat16 does not have, the left-hand rows are rounded to 16 bits in blocks of
-  /// 32 terms, with an error of at most 1/65534 of the block's largest magnitude; a result row
-  /// still has the same bits whatever rows accompany it. Throws ShapeError for rows that are not
-  /// whole blocks, and for bytes that are not the right number of blocks.
+  /// products with blocks, the left-hand rows are rounded to 16 bits in blocks of 32 terms, with an
+  /// error of at most 1/65534 of the block's largest magnitude; for bfloat16 products with
+  /// bfloat16, to 8 bits, with an error of at most 1/512 of each number. A result row still has the
+  /// same bits whatever rows accompany it. Throws ShapeError for rows that are not whole blocks,
+  /// and for bytes that are not the right number of blocks.
   template <class Block>
   static PackedMatrix transposed_blocks(std::span<const std::byte> bytes, Index rows, Index columns,
                                         QuantizedProducts products = QuantizedProducts::exact) {
@@ -68,7 +69,9 @@ class PackedMatrix {
     packed.rows_ = rows;
     packed.columns_ = columns;
     packed.codes_ = codes_of<Block>;
-    if (packed.codes_ != simd::QuantizedCodes::bfloat16) packed.products_ = products;
+    const auto rounded =
+        std::is_same_v<Block, bfloat16> ? QuantizedProducts::bfloat16 : QuantizedProducts::int16;
+    if (products == rounded) packed.products_ = products;
     const Index panel_bytes = simd::QuantizedPanel::bytes(packed.codes_, rows);
     const Index panels = (columns + simd::panel_columns - 1) / simd::panel_columns;
     packed.blocks_ = Tensor<std::uint8_t, 1>({panels * panel_bytes});

@@ -338,7 +338,7 @@ ProductArgs<T> transposed(ProductArgs<T> args) {
   return args;
 }
 
-// Products of int16 rows with quantized weights. ------------------------------------------------
+// Products of rounded rows. -----------------------------------------------------------------------
 
 /// Computes a product of int16 rows with quantized weights, task by task; T is float.
 template <class T>
@@ -393,25 +393,82 @@ class Int16Tasks {
   const simd::Int16Kernels<T>& kernels_;
 };
 
-/// Computes at most slab_rows rows of products with quantized weights; their a is rounded once.
+/// Rows of a slab as int16, and the products with them.
 template <class T>
-void run_int16_slab(const ProductList<T>& products) {
-  const ProductArgs<T>& first = products[0];  // all have its rows and depth
+class Int16Slab {
+ public:
+  Int16Slab(Index rows, Index depth) : kernels_(simd::int16_kernels<T>()) {
+    const Index pairs = depth / 2, blocks = depth / simd::QuantizedPanel::terms;
+    const auto carve = [&](Carver carver) {
+      pairs_ = carver.take<std::int32_t>(rows * pairs);
+      blocks_ = carver.take<Block>(rows * blocks);
+      return carver.used();
+    };
+    const std::size_t bytes = carve(Carver(nullptr));
+    carve(Carver(Scratch::of_this_thread<Int16Slab>(bytes)));
+    rows_ = {pairs_, pairs, blocks_, blocks};
+  }
+
+  void round(Index row, const T* x, Index step, Index depth) const {
+    kernels_.round_row(x, step, depth, pairs_ + row * rows_.pair_stride,
+                       blocks_ + row * rows_.block_stride);
+  }
+  void run(const ProductArgs<T>& args, const ProductCut::Task& task) const {
+    Int16Tasks<T>(args, rows_).run(task);
+  }
+
+ private:
   using Block = simd::Int16Rows::Block;
-  const Index pairs = first.depth / 2, blocks = first.depth / simd::QuantizedPanel::terms;
-  const auto carve = [&](Carver carver, std::int32_t*& pair, Block*& block) {
-    pair = carver.take<std::int32_t>(first.rows * pairs);
-    block = carver.take<Block>(first.rows * blocks);
-    return carver.used();
-  };
-  std::int32_t* pair = nullptr;
-  Block* block = nullptr;
-  const std::size_t bytes = carve(Carver(nullptr), pair, block);
-  carve(Carver(Scratch::of_this_thread<Block>(bytes)), pair, block);
-  const auto round_row = simd::int16_kernels<T>().round_row;
+
+  const simd::Int16Kernels<T>& kernels_;
+  std::int32_t* pairs_ = nullptr;
+  Block* blocks_ = nullptr;
+  simd::Int16Rows rows_{};
+};
+
+/// Rows of a slab as bfloat16, and the products with them.
+template <class T>
+class Bfloat16Slab {
+ public:
+  Bfloat16Slab(Index rows, Index depth)
+      : kernels_(simd::rounded_kernels<T>()), stride_(parts_of(depth, 2) + apart) {
+    pairs_ = reinterpret_cast<std::uint32_t*>(Scratch::of_this_thread<Bfloat16Slab>(
+        static_cast<std::size_t>(rows * stride_) * sizeof(std::uint32_t)));
+  }
+
+  void round(Index row, const T* x, Index step, Index depth) const {
+    kernels_.round_row(x, step, depth, pairs_ + row * stride_);
+  }
+  /// Within a depth block the panels stay in the second-level cache, while rows pass through the
+  /// first.
+  void run(const ProductArgs<T>& args, const ProductCut::Task& task) const {
+    for (Index k = 0; k < args.depth; k += simd::product_block) {
+      const Index depth = smaller(args.depth - k, simd::product_block);
+      for (Index row = task.row; row < task.end; row += simd::product_rows) {
+        const Index rows = smaller(simd::product_rows, task.end - row);
+        for (Index i = task.first; i < task.last; ++i) {
+          kernels_.tile(tile_of(args, row, rows, i, k, depth), pairs_ + row * stride_ + k / 2,
+                        stride_, quantized_panel_of(args, i, k));
+        }
+      }
+    }
+  }
+
+ private:
+  static constexpr Index apart = 16;  // a cache line, so that rows do not fall on the same sets
+
+  const simd::RoundedKernels<T>& kernels_;
+  Index stride_;
+  std::uint32_t* pairs_;
+};
+
+/// Computes the products of at most slab_rows rows; their a is rounded once.
+template <template <class> class Slab, class T>
+void run_slab(const ProductList<T>& products) {
+  const ProductArgs<T>& first = products[0];  // all have its rows and depth
+  const Slab<T> slab(first.rows, first.depth);
   const auto round = [&](Index row) {
-    round_row(first.a.data + row * first.a.row_stride, first.a.column_stride, first.depth,
-              pair + row * pairs, block + row * blocks);
+    slab.round(row, first.a.data + row * first.a.row_stride, first.a.column_stride, first.depth);
   };
   if (first.rows * first.depth < 50000) {
     for (Index row = 0; row < first.rows; ++row) round(row);
@@ -422,16 +479,14 @@ void run_int16_slab(const ProductList<T>& products) {
       for (Index row = i * chunk; row < end; ++row) round(row);
     });
   }
-  const simd::Int16Rows rounded{pair, pairs, block, blocks};
-  products.for_each_task([&](const ProductArgs<T>& args, const ProductCut::Task& task) {
-    Int16Tasks<T>(args, rounded).run(task);
-  });
+  products.for_each_task(
+      [&](const ProductArgs<T>& args, const ProductCut::Task& task) { slab.run(args, task); });
 }
 
-/// Products with quantized weights, a limited number of rows at a time, so that the memory for
-/// int16 rows does not grow with their number.
-template <class T>
-void run_int16_products(const ProductList<T>& products) {
+/// Products of rounded rows, a limited number of rows at a time, so that the memory for the rounded
+/// ones does not grow with their number.
+template <template <class> class Slab, class T>
+void run_rounded_products(const ProductList<T>& products) {
   constexpr Index slab_rows = 768;
   const Index rows = products.count() == 0 ? 0 : products[0].rows;
   for (Index row = 0; row < rows; row += slab_rows) {
@@ -445,27 +500,34 @@ void run_int16_products(const ProductList<T>& products) {
       part.out += row * part.out_row;
       slab.add(part);
     }
-    run_int16_slab(slab);
+    run_slab<Slab>(slab);
   }
 }
 
-// Both kinds of products. -------------------------------------------------------------------------
+// All kinds of products. --------------------------------------------------------------------------
 
 // A template, so that programs without products are spared the compile time of the kernels.
 template <class T>
 void run_products(const ProductArgs<T>* problems, Index count) {
   ProductArgs<T> flipped[most_products];
-  ProductList<T> exact, rounded;
+  ProductList<T> exact, int16, bfloat16;
   for (Index i = 0; i < count; ++i) {
     const auto* args = problems + i;
     if (args->rows == 0 || args->columns == 0) continue;
     if (transpose_pays(*args)) args = &(flipped[i] = transposed(*args));
-    (args->quantized.products == QuantizedProducts::int16 ? rounded : exact).add(*args);
+    const auto products = args->quantized.products;
+    auto& list = products == QuantizedProducts::int16      ? int16
+                 : products == QuantizedProducts::bfloat16 ? bfloat16
+                                                           : exact;
+    list.add(*args);
   }
   exact.for_each_task([](const ProductArgs<T>& args, const ProductCut::Task& task) {
     ProductTasks<T>(args).run(task);
   });
-  if constexpr (std::is_same_v<T, float>) run_int16_products(rounded);
+  if constexpr (std::is_same_v<T, float>) {
+    run_rounded_products<Int16Slab>(int16);
+    run_rounded_products<Bfloat16Slab>(bfloat16);
+  }
 }
 #if defined(HEED_COMPILED_SOURCE)
 template void run_products(const ProductArgs<float>* problems, Index count);

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include <heed/core/bfloat16.hpp>
+#include <heed/core/parallel.hpp>
+#include <heed/core/random.hpp>
+#include <heed/tensor/matrix_product.hpp>
+
+#include "support/attention_cases.hpp"
+
+namespace heed {
+namespace {
+
+std::vector<simd::Isa> all_sets() {
+  auto sets = test::supported_sets();
+  if (simd::supported(simd::Isa::avx512_bf16)) sets.push_back(simd::Isa::avx512_bf16);
+  return sets;
+}
+
+/// Random bfloat16 weights (columns, rows).
+std::vector<bfloat16> random_weights(Index count) {
+  Random random(3);
+  std::vector<bfloat16> weights;
+  for (Index i = 0; i < count; ++i) weights.emplace_back(static_cast<float>(random.normal()));
+  return weights;
+}
+
+PackedMatrix<float> packed(const std::vector<bfloat16>& weights, Index rows, Index columns,
+                           QuantizedProducts products = QuantizedProducts::bfloat16) {
+  return PackedMatrix<float>::transposed_blocks<bfloat16>(std::as_bytes(std::span(weights)), rows,
+                                                          columns, products);
+}
+
+/// One element of a product, in plain words.
+float element(const float* row, const bfloat16* column, Index depth, float addend, bool fuses) {
+  float out = addend, partial = 0;
+  for (Index k = 0; k < depth; ++k) {
+    const float a = bfloat16(row[k]), b = column[k];
+    const volatile float product = a * b;
+    partial = fuses ? std::fma(a, b, partial) : product + partial;
+    if (k % 512 == 511 || k + 1 == depth) {
+      out += partial;
+      partial = 0;
+    }
+  }
+  return out;
+}
+
+void check_bits(Index rows, Index columns, Index count) {
+  SCOPED_TRACE(::testing::Message() << rows << " x " << columns << ", " << count << " rows");
+  const auto weights = random_weights(rows * columns);
+  const auto matrix = packed(weights, rows, columns);
+  std::mt19937_64 bits(1);
+  const auto x = test::random_tensor<float, 2>({count, rows}, bits);
+  const auto bias = test::random_tensor<float, 1>({columns}, bits);
+  const test::RestoreSettings restore;
+  for (const auto isa : all_sets()) {
+    simd::use(isa);
+    const bool fuses = isa != simd::Isa::sse2 && isa != simd::Isa::scalar;
+    Tensor<float, 2> out({count, columns});
+    matrix_product(x, matrix, out, {.bias = bias});
+    for (Index i = 0; i < count; ++i) {
+      for (Index c = 0; c < columns; ++c) {
+        ASSERT_EQ(out(i, c),
+                  element(x.data() + i * rows, &weights[static_cast<std::size_t>(c * rows)], rows,
+                          bias(c), fuses))
+            << simd::name(isa) << " " << i << " " << c;
+      }
+    }
+    matrix_product(x, matrix, out);
+    const float once = out(0, 0);
+    matrix_product(x, matrix, out, {.accumulate = true});
+    ASSERT_EQ(out(0, 0), element(x.data(), weights.data(), rows, once, fuses));
+  }
+}
+
+TEST(Bfloat16Product, HasTheBitsOfItsDefinitionOnEverySet) {
+  for (const Index rows : {1, 2, 512 + 31}) {
+    for (const Index columns : {1, 150}) {
+      for (const Index count : {1, 2, 7}) check_bits(rows, columns, count);
+    }
+  }
+}
+
+TEST(Bfloat16Product, IsWithin8BitsOfTheExactOne) {
+  constexpr Index rows = 577, columns = 70, count = 9;
+  const auto weights = random_weights(rows * columns);
+  std::mt19937_64 bits(2);
+  const auto x = test::random_tensor<float, 2>({count, rows}, bits);
+  const auto exact = matrix_product(x, packed(weights, rows, columns, QuantizedProducts::exact));
+  const auto out = matrix_product(x, packed(weights, rows, columns));
+  double most = 0;
+  for (Index i = 0; i < count; ++i) {
+    for (Index c = 0; c < columns; ++c) {
+      double absolute = 0;
+      for (Index k = 0; k < rows; ++k) {
+        const auto weight = static_cast<float>(weights[static_cast<std::size_t>(c * rows + k)]);
+        absolute += std::abs(static_cast<double>(x(i, k)) * static_cast<double>(weight));
+      }
+      const double error =
+          std::abs(static_cast<double>(out(i, c)) - static_cast<double>(exact(i, c)));
+      ASSERT_LE(error, absolute * (1.0 / 512 + 8e-6)) << i << " " << c;
+      most = std::max(most, error / absolute);
+    }
+  }
+  EXPECT_GT(most, 1e-5);  // the rows are rounded
+}
+
+TEST(Bfloat16Product, ARowHasTheSameBitsInAnyCompany) {
+  constexpr Index rows = 545, columns = 130, count = 780;  // more rows than are rounded at once
+  const auto matrix = packed(random_weights(rows * columns), rows, columns);
+  std::mt19937_64 bits(4);
+  const auto x = test::random_tensor<float, 2>({count, rows}, bits);
+  const auto across = Tensor<float, 2>::copy_of(x.view().permute({1, 0}));
+  const test::RestoreSettings restore;
+  for (const auto isa : all_sets()) {
+    simd::use(isa);
+    set_thread_count(1);
+    const auto all = matrix_product(x, matrix);
+    for (const Index row : {0, 5, 767, 768, 779}) {
+      const auto alone = matrix_product(x.view().slice(0, row, row + 1), matrix);
+      ASSERT_TRUE(std::equal(alone.data(), alone.data() + columns, all.data() + row * columns));
+    }
+    for (const Index threads : {2, 8}) {
+      set_thread_count(threads);
+      ASSERT_TRUE(test::same_bits(matrix_product(x, matrix), all));
+      ASSERT_TRUE(test::same_bits(matrix_product(across.view().permute({1, 0}), matrix), all));
+    }
+    Tensor<float, 2> turned({columns, count});
+    matrix_product(x, matrix, turned.view().permute({1, 0}));
+    ASSERT_TRUE(test::same_bits(Tensor<float, 2>::copy_of(turned.view().permute({1, 0})), all));
+  }
+}
+
+TEST(Bfloat16Product, NumbersThatAreNotOrdinary) {
+  constexpr Index rows = 65, columns = 70;
+  const auto matrix = packed(random_weights(rows * columns), rows, columns);
+  std::mt19937_64 bits(6);
+  const auto x = test::random_tensor<float, 2>({7, rows}, bits);
+  const test::RestoreSettings restore;
+  for (const auto isa : all_sets()) {
+    simd::use(isa);
+    auto spoiled = Tensor<float, 2>::copy_of(x);
+    const auto before = matrix_product(x, matrix);
+    spoiled(1, 3) = std::numeric_limits<float>::quiet_NaN();
+    spoiled(2, 64) = __builtin_bit_cast(float, 0x7f800001);  // a NaN in the last bit alone
+    spoiled(3, 40) = std::numeric_limits<float>::infinity();
+    for (Index k = 0; k < rows; ++k) spoiled(5, k) = 1e-40f;  // subnormal
+    const auto after = matrix_product(spoiled, matrix);
+    for (Index c = 0; c < columns; ++c) {
+      ASSERT_TRUE(std::isnan(after(1, c)) && std::isnan(after(2, c))) << simd::name(isa);
+      ASSERT_TRUE(std::isinf(after(3, c)));
+      ASSERT_LT(std::abs(after(5, c)), 1e-38f);
+      for (const Index row : {0, 4, 6}) ASSERT_EQ(after(row, c), before(row, c));
+    }
+  }
+}
+
+TEST(Bfloat16Product, GroupsMixAllKinds) {
+  constexpr Index rows = 96, columns = 70;
+  const auto weights = random_weights(rows * columns);
+  const std::vector<std::byte> zeros(sizeof(Q8_0) * rows / 32 * columns);
+  const auto blocks = PackedMatrix<float>::transposed_blocks<Q8_0>(std::span(zeros), rows, columns,
+                                                                   QuantizedProducts::int16);
+  const auto rounded = packed(weights, rows, columns);
+  const auto exact = packed(weights, rows, columns, QuantizedProducts::int16);  // has no such
+  std::mt19937_64 bits(7);
+  const auto x = test::random_tensor<float, 2>({5, rows}, bits);
+  Tensor<float, 2> a({5, columns}), b({5, columns}), c({5, columns});
+  ProductGroup<float> group(x.view());
+  group.add(rounded, a.view());
+  group.add(blocks, b.view());
+  group.add(exact, c.view());
+  group.run();
+  EXPECT_TRUE(test::same_bits(a, matrix_product(x, rounded)));
+  EXPECT_TRUE(std::all_of(b.begin(), b.end(), [](float value) { return value == 0; }));
+  Tensor<float, 2> wide({columns, rows});
+  std::copy(weights.begin(), weights.end(), wide.data());
+  EXPECT_TRUE(test::same_bits(c, matrix_product(x, wide.view().permute({1, 0}))));
+}
+
+}  // namespace
+}  // namespace heed
