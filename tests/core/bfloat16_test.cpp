@@ -84,6 +84,8 @@ TEST(Bfloat16, EveryOneComesBackAndNanStaysNan) {
 
 TEST(Bfloat16, RoundsToTheNearestEven) {
   EXPECT_EQ(float(bfloat16(1.f)), 1.f);
+  EXPECT_EQ(float(float16(1.f + 0x1p-10f)), 1.f + 0x1p-10f);
+  EXPECT_EQ(float(float16(1.f + 0x1p-11f)), 1.f);
   EXPECT_EQ(float(bfloat16(1.f + 0x1p-8f)), 1.f);
   EXPECT_EQ(float(bfloat16(1.f + 0x1.8p-7f)), 1.f + 0x1p-6f);
   EXPECT_EQ(float(bfloat16(-std::numeric_limits<float>::infinity())),

@@ -59,6 +59,18 @@ struct bfloat16 {
   operator float() const { return float_of_bfloat16(bits); }  // NOLINT: as built-in types
 };
 
+/// An IEEE binary16: half the memory of a float, 11 bits of precision, magnitudes up to 65504. A
+/// storage format of weights.
+struct float16 {
+  std::uint16_t bits = 0;
+
+  constexpr float16() = default;
+  /// To nearest, ties to even; infinity above 65504, NaN stays NaN.
+  explicit float16(float value) : bits(half_of_float(value)) {}
+  /// Exact.
+  operator float() const { return float_of_half(bits); }  // NOLINT: as built-in types
+};
+
 namespace detail {
 template <class T>
 struct ComputedInType {

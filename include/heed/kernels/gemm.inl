@@ -126,15 +126,12 @@ struct QuantizedWords {
     return vector;
   }
 
-  /// Half precision as float.
-  HEED_SIMD static V from_halves(const std::uint8_t* from) {
+  /// Half precision as float, from the low bits of each lane.
+  HEED_SIMD static V from_half_bits(Unsigned halves) {
 #if HEED_SIMD_BYTES == 64
-    typedef std::int16_t Signed __attribute__((vector_size(32)));
-    return __builtin_ia32_vcvtph2ps512_mask(load<Signed>(from), V{},
-                                            static_cast<unsigned short>(-1), 4);
+    return from_halves((Signed) __builtin_convertvector(halves, Halves));
 #else
     // A product moves the exponent; infinities and NaN need a special case.
-    const Unsigned halves = widened(load<Halves>(from));
     const Unsigned magnitude = (halves & 0x7fff) << 13;
     const V moved = __builtin_bit_cast(V, magnitude) * S::broadcast(0x1p112f);
     const Unsigned special = magnitude >= 0x0f800000 ? Unsigned{} + 0x7f800000u : Unsigned{};
@@ -142,22 +139,41 @@ struct QuantizedWords {
         V, __builtin_bit_cast(Unsigned, moved) | special | (halves & 0x8000) << 16);
 #endif
   }
+  HEED_SIMD static V from_halves(const std::uint8_t* from) {
+#if HEED_SIMD_BYTES == 64
+    return from_halves(load<Signed>(from));
+#else
+    return from_half_bits(widened(load<Halves>(from)));
+#endif
+  }
+#if HEED_SIMD_BYTES == 64
+  typedef std::int16_t Signed __attribute__((vector_size(32)));
+  HEED_SIMD static V from_halves(Signed halves) {
+    return __builtin_ia32_vcvtph2ps512_mask(halves, V{}, static_cast<unsigned short>(-1), 4);
+  }
+#endif
 
   static constexpr bool has_least(QuantizedCodes codes) { return codes == QuantizedCodes::nibbles; }
 };
 
-// Products with bfloat16 weights.
+// Products with weights of 16 bits.
 
-/// Vectors of bfloat16 weights, a word with two terms per column.
-struct Bfloat16Words : QuantizedWords {
+/// Vectors of weights in pairs, a word with two terms per column.
+struct PairWords : QuantizedWords {
   static constexpr int vectors = 4;              // of columns, in a product of one row
   static constexpr Index prefetch_bytes = 4096;  // as for codes
 
   /// The two terms in each word.
+  template <QuantizedCodes Codes>
   HEED_SIMD static V first(Unsigned words) {
+    if constexpr (Codes == QuantizedCodes::half) return from_half_bits(words >> 16);
     return __builtin_bit_cast(V, words & (Unsigned{} + 0xffff0000u));
   }
-  HEED_SIMD static V second(Unsigned words) { return __builtin_bit_cast(V, words << 16); }
+  template <QuantizedCodes Codes>
+  HEED_SIMD static V second(Unsigned words) {
+    if constexpr (Codes == QuantizedCodes::half) return from_half_bits(words & 0xffff);
+    return __builtin_bit_cast(V, words << 16);
+  }
 
   /// `rows.add(row, k, words, sums)` adds the terms k and k + 1 to the sums of some rows.
   template <int Rows, int Vectors, class AddRows>
@@ -197,8 +213,9 @@ struct Bfloat16Words : QuantizedWords {
   }
 };
 
-/// The product with bfloat16 weights, widened in registers: the bits of the float product.
-struct Bfloat16Product : Bfloat16Words {
+/// The product with weights of 16 bits, widened in registers: the bits of the float product.
+template <QuantizedCodes Codes>
+struct PairProduct : PairWords {
   struct FloatRows {
     MatrixRef<float> a;
     Index depth;
@@ -208,10 +225,10 @@ struct Bfloat16Product : Bfloat16Words {
                        V (&sums)[Rows][Vectors]) const {
       const float* from = a.data + row * a.row_stride + k * a.column_stride;
       V weights[Vectors];
-      HEED_UNROLL for (int j = 0; j < Vectors; ++j) weights[j] = first(words[j]);
+      HEED_UNROLL for (int j = 0; j < Vectors; ++j) weights[j] = first<Codes>(words[j]);
       add_term(from, weights, sums);
       if (k + 1 == depth) return;
-      HEED_UNROLL for (int j = 0; j < Vectors; ++j) weights[j] = second(words[j]);
+      HEED_UNROLL for (int j = 0; j < Vectors; ++j) weights[j] = second<Codes>(words[j]);
       add_term(from + a.column_stride, weights, sums);
     }
     template <int Rows, int Vectors>
@@ -227,16 +244,16 @@ struct Bfloat16Product : Bfloat16Words {
   };
 
   HEED_KERNEL static void tile(const ProductTile<float>& tile, const std::uint8_t* blocks) {
-    Bfloat16Words::tile(tile, blocks, FloatRows{tile.a, tile.depth});
+    PairWords::tile(tile, blocks, FloatRows{tile.a, tile.depth});
   }
 
   HEED_KERNEL static void unpack(const std::uint8_t* blocks, Index depth, float* packed) {
     for (Index k = 0; k < depth; k += 2, blocks += 4 * panel_columns) {
       for (Index lane = 0; lane < panel_columns; lane += S::width) {
         const auto held = load<Unsigned>(blocks + 4 * lane);
-        S::store(packed + k * panel_columns + lane, first(held));
+        S::store(packed + k * panel_columns + lane, first<Codes>(held));
         if (k + 1 == depth) continue;
-        S::store(packed + (k + 1) * panel_columns + lane, second(held));
+        S::store(packed + (k + 1) * panel_columns + lane, second<Codes>(held));
       }
     }
   }
@@ -355,7 +372,9 @@ struct QuantizedProduct : QuantizedWords {
       case QuantizedCodes::bytes:
         return row<QuantizedCodes::bytes>(tile, panel.blocks);
       case QuantizedCodes::bfloat16:
-        return Bfloat16Product::tile(tile, panel.blocks);
+        return PairProduct<QuantizedCodes::bfloat16>::tile(tile, panel.blocks);
+      case QuantizedCodes::half:
+        return PairProduct<QuantizedCodes::half>::tile(tile, panel.blocks);
     }
   }
   static void dequantize(const QuantizedPanel& panel, Index depth, float* packed) {
@@ -367,7 +386,9 @@ struct QuantizedProduct : QuantizedWords {
       case QuantizedCodes::bytes:
         return unpack<QuantizedCodes::bytes>(panel.blocks, depth, packed);
       case QuantizedCodes::bfloat16:
-        return Bfloat16Product::unpack(panel.blocks, depth, packed);
+        return PairProduct<QuantizedCodes::bfloat16>::unpack(panel.blocks, depth, packed);
+      case QuantizedCodes::half:
+        return PairProduct<QuantizedCodes::half>::unpack(panel.blocks, depth, packed);
     }
   }
 };

@@ -6,7 +6,9 @@
 /// halves first, each rounded like a fused multiply-add. So both ways give the same bits, except
 /// that the instruction takes subnormal numbers as 0.
 template <bool Dots>
-struct RoundedProduct : Bfloat16Words {
+struct RoundedProduct : PairWords {
+  static constexpr auto codes = QuantizedCodes::bfloat16;
+
   /// sums + a·b + a'·b' for the pairs in the lanes.
   HEED_SIMD static V add_products(Unsigned a, Unsigned b, V sums) {
 #if HEED_SIMD_BYTES == 64
@@ -14,7 +16,8 @@ struct RoundedProduct : Bfloat16Words {
     asm("vdpbf16ps %2, %1, %0" : "+v"(sums) : "v"(a), "v"(b));
     return sums;
 #else
-    return S::fma(second(a), second(b), S::fma(first(a), first(b), sums));
+    return S::fma(second<codes>(a), second<codes>(b),
+                  S::fma(first<codes>(a), first<codes>(b), sums));
 #endif
   }
 
@@ -37,7 +40,7 @@ struct RoundedProduct : Bfloat16Words {
         V weights[Vectors];
         HEED_UNROLL for (int half = 0; half < 2; ++half) {
           HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
-            weights[j] = half == 0 ? first(words[j]) : second(words[j]);
+            weights[j] = half == 0 ? first<codes>(words[j]) : second<codes>(words[j]);
           }
           HEED_UNROLL for (int r = 0; r < Rows; ++r) {
             const std::uint32_t pair = from[r * stride];
@@ -54,7 +57,7 @@ struct RoundedProduct : Bfloat16Words {
 
   HEED_KERNEL static void tile(const ProductTile<float>& tile, const std::uint32_t* a,
                                Index a_stride, const QuantizedPanel& panel) {
-    Bfloat16Words::tile(tile, panel.blocks, PairRows{a, a_stride});
+    PairWords::tile(tile, panel.blocks, PairRows{a, a_stride});
   }
 
   /// A number rounded to bfloat16 in the upper half of its bits; see core/bfloat16.hpp.

@@ -251,8 +251,8 @@ struct Int16Product : RowRounding {
         return row<QuantizedCodes::signed_nibbles>(tile, a, panel);
       case QuantizedCodes::bytes:
         return row<QuantizedCodes::bytes>(tile, a, panel);
-      case QuantizedCodes::bfloat16:
-        return;  // has no int16 products
+      default:
+        return;  // pairs have no int16 products
     }
   }
   static void unpack(const QuantizedPanel& panel, Index depth, UnpackedBlock* to) {
@@ -263,8 +263,8 @@ struct Int16Product : RowRounding {
         return unpack_as<QuantizedCodes::signed_nibbles>(panel.blocks, depth, to);
       case QuantizedCodes::bytes:
         return unpack_as<QuantizedCodes::bytes>(panel.blocks, depth, to);
-      case QuantizedCodes::bfloat16:
-        return;  // has no int16 products
+      default:
+        return;  // pairs have no int16 products
     }
   }
   static void int16_tile(const ProductTile<float>& tile, const Int16Rows& a,

@@ -33,8 +33,8 @@ struct ProductTile {
 };
 
 /// The codes of quantized weights: 4 bits, 0 to 15; 4 bits for -8 to 7; 8 bits, signed; the weight
-/// itself as a bfloat16.
-enum class QuantizedCodes : std::uint8_t { nibbles, signed_nibbles, bytes, bfloat16 };
+/// itself as a bfloat16 or in half precision.
+enum class QuantizedCodes : std::uint8_t { nibbles, signed_nibbles, bytes, bfloat16, half };
 
 }  // namespace heed::simd
 
@@ -58,7 +58,7 @@ namespace heed::simd {
 /// pairs; a word has 4 pairs of nibbles or 2 of bytes, the second of each pair 16 bits above the
 /// first.
 ///
-/// A block of bfloat16 weights has two terms and no scale: a word per column, with the first term
+/// A block of weights of 16 bits has two terms and no scale: a word per column, with the first term
 /// in its upper half, since the products of pairs add that one first. Where the number of terms is
 /// odd, the last lower halves are 0.
 struct QuantizedPanel {
@@ -68,14 +68,17 @@ struct QuantizedPanel {
   QuantizedCodes codes = QuantizedCodes::nibbles;
   QuantizedProducts products = QuantizedProducts::exact;
 
+  static constexpr bool has_pairs(QuantizedCodes codes) {
+    return codes == QuantizedCodes::bfloat16 || codes == QuantizedCodes::half;
+  }
   static constexpr Index block_bytes(QuantizedCodes codes) {
-    if (codes == QuantizedCodes::bfloat16) return 4 * panel_columns;
+    if (has_pairs(codes)) return 4 * panel_columns;
     const Index halves = codes == QuantizedCodes::nibbles ? 2 : 1;
     return panel_columns * (2 * halves + (codes == QuantizedCodes::bytes ? terms : terms / 2));
   }
   /// The size of a panel of `depth` terms.
   static constexpr Index bytes(QuantizedCodes codes, Index depth) {
-    const Index per_block = codes == QuantizedCodes::bfloat16 ? 2 : terms;
+    const Index per_block = has_pairs(codes) ? 2 : terms;
     return (depth + per_block - 1) / per_block * block_bytes(codes);
   }
 };
@@ -88,11 +91,11 @@ struct ProductKernels {
   /// follow as far as a tile reads.
   void (*pack)(MatrixRef<T> b, Index depth, Index columns, T* packed);
   void (*tile)(const ProductTile<T>& tile);
-  /// packed[k][column] = the weights of `depth` terms, whole blocks or for bfloat16 any number.
+  /// packed[k][column] = the weights of `depth` terms, whole blocks or for pairs any number.
   /// Null for double, like the next.
   void (*dequantize)(const QuantizedPanel& panel, Index depth, T* packed);
-  /// A tile with its b in blocks: the bits of the tile on the output of dequantize. For codes, the
-  /// tile has one row.
+  /// A tile with its b in blocks: the bits of the tile on the output of dequantize. Without pairs,
+  /// the tile has one row.
   void (*quantized_tile)(const ProductTile<T>& tile, const QuantizedPanel& panel);
 };
 

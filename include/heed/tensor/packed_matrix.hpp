@@ -46,7 +46,7 @@ class PackedMatrix {
   }
 
   /// Packs the transpose of a matrix (columns, rows) in the precision in which it is stored, at any
-  /// alignment: in blocks Q4_0, Q4_1 or Q8_0, or as numbers of type bfloat16, 4.5, 5, 8.5 or 16
+  /// alignment: in blocks Q4_0, Q4_1 or Q8_0, or as bfloat16 or float16, at 4.5, 5, 8.5 or 16
   /// bits per weight instead of 32. Exact products have the bits of the widened matrix. For int16
   /// products with blocks, the left-hand rows are rounded to 16 bits in blocks of 32 terms, with an
   /// error of at most 1/65534 of the block's largest magnitude; for bfloat16 products with
@@ -110,19 +110,25 @@ class PackedMatrix {
       std::is_same_v<Block, Q4_1>       ? simd::QuantizedCodes::nibbles
       : std::is_same_v<Block, Q4_0>     ? simd::QuantizedCodes::signed_nibbles
       : std::is_same_v<Block, bfloat16> ? simd::QuantizedCodes::bfloat16
+      : std::is_same_v<Block, float16>  ? simd::QuantizedCodes::half
                                         : simd::QuantizedCodes::bytes;
   template <class Block>
-  static constexpr Index length_of =
-      std::is_same_v<Block, bfloat16> ? 1 : simd::QuantizedPanel::terms;
+  static constexpr Index length_of = simd::QuantizedPanel::has_pairs(codes_of<Block>)
+                                         ? 1
+                                         : simd::QuantizedPanel::terms;
 
   /// Adds block `i` of a column to its place in the panel, which starts as zeros.
-  static void lay_out(bfloat16 weight, Index i, Index lane, std::uint8_t* panel) {
-    std::memcpy(panel + 4 * (i / 2 * simd::panel_columns + lane) + (i % 2 == 0 ? 2 : 0),
-                &weight.bits, 2);
-  }
   template <class Block>
   void lay_out(const Block& block, Index i, Index lane, std::uint8_t* to) const {
-    to += i * simd::QuantizedPanel::block_bytes(codes_);
+    if constexpr (length_of<Block> == 1) {
+      const Index words = i / 2 * simd::panel_columns + lane;
+      std::memcpy(to + 4 * words + (i % 2 == 0 ? 2 : 0), &block.bits, 2);
+    } else {
+      lay_out_codes(block, lane, to + i * simd::QuantizedPanel::block_bytes(codes_));
+    }
+  }
+  template <class Block>
+  void lay_out_codes(const Block& block, Index lane, std::uint8_t* to) const {
     constexpr bool bytes = codes_of<Block> == simd::QuantizedCodes::bytes;
     std::memcpy(to + 2 * lane, &block.scale, 2);
     to += 2 * simd::panel_columns;

@@ -160,6 +160,7 @@ inline PackedMatrix<float> packed_as_stored(const WeightFile& file, const std::s
   if (type == "Q4_0") return blocks(Q4_0{});
   if (type == "Q8_0") return blocks(Q8_0{});
   if (type == "BF16") return blocks(bfloat16{});
+  if (type == "F16") return blocks(float16{});
   const auto weights = file.tensor<float, 2>(name);
   return PackedMatrix<float>(weights.view().permute({1, 0}));
 }
