@@ -56,9 +56,10 @@ inline std::vector<Heatmap> golden_heatmaps() {
   return all;
 }
 
-/// Three lines with a gap and points that stand alone; a long one that is cut off; nothing.
+/// Three lines with a gap and points that stand alone; a long one that is cut off; nothing; bars, a
+/// line by the second axis, and one that coincides with it.
 inline std::vector<LineChart> golden_charts() {
-  std::vector<LineChart> all(3);
+  std::vector<LineChart> all(4);
   all[0].series = {{"training", {0, 10, 20, 30, 40}, {4.2, 2.5, 1.9, 1.6, 1.5}},
                    {"held out", {0, 10, 20, 30, 40}, {4.3, 2.9, NAN, 2.6, 2.8}},
                    {"chance", {0, 40}, {3.3, 3.3}}};
@@ -73,6 +74,16 @@ inline std::vector<LineChart> golden_charts() {
   all[1].series = {wave};
   all[1].low = -100;
   all[1].high = 150;
+  all[3].series = {{"mean", {0, 1, 2, 3}, {0.8, 0.4, -0.2, 0.6}, true},
+                   {"first", {0, 1, 2, 3}, {0.5, 0.7, 0.1, NAN}, true},
+                   {"time", {0, 1, 2, 3}, {12, 350, 20, 80}, false, true},
+                   {"the same", {0, 1, 2, 3}, {12, 350, 20, 80}, false, true}};
+  all[3].title = "Bars";
+  all[3].x_title = "mask";
+  all[3].y_title = "share found";
+  all[3].x_labels = {"Causal", "Padding", "window of eight", "我爱学习人工智能"};
+  all[3].right_title = "milliseconds";
+  all[3].log_right = true;
   all[2].title = "a chart of nothing, with a title that is wider than the lines would have been";
   return all;
 }

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -43,6 +44,17 @@ void expect_texts_apart(const Picture& picture, const std::string& what) {
       ASSERT_TRUE(corner.x >= 0 && corner.x <= static_cast<double>(picture.width) &&
                   corner.y >= 0 && corner.y <= static_cast<double>(picture.height))
           << what << ": '" << text.words << "' leaves the picture";
+    }
+  }
+  for (const PictureBox& box : picture.boxes) {
+    ASSERT_TRUE(box.at.x >= 0 && box.at.x + box.width <= static_cast<double>(picture.width) &&
+                box.at.y >= 0 && box.at.y + box.height <= static_cast<double>(picture.height))
+        << what << ": a box leaves the picture";
+    const double right = box.at.x + box.width, bottom = box.at.y + box.height;
+    const Corners corners = {box.at, Point{right, box.at.y}, {right, bottom}, {box.at.x, bottom}};
+    for (std::size_t i = 0; i < boxes.size(); ++i) {
+      ASSERT_TRUE(parted(boxes[i], corners) || parted(corners, boxes[i]))
+          << what << ": '" << picture.texts[i].words << "' on a box";
     }
   }
   for (std::size_t i = 0; i < boxes.size(); ++i) {
@@ -222,6 +234,78 @@ TEST(Layout, TextsOfChartsAreApart) {
   expect_texts_apart(page_of("", std::span<const LineChart>(charts), 2), "charts");
 }
 
+TEST(Layout, TextsOfBarsAndOfASecondAxisAreApart) {
+  for (const Index count : {1, 4, 12, 24, 66, 200}) {
+    for (const char* kind : {"none", "latin", "chinese", "lengthy"}) {
+      for (const std::size_t series : {1u, 3u, 30u}) {
+        LineChart chart{.series = {}, .title = "bars", .x_title = "word", .y_title = "weight"};
+        for (std::size_t i = 0; i < series; ++i) {
+          chart.series.push_back({"series " + std::to_string(i), {}, {}, i % 3 != 2, i % 2 == 1});
+          for (Index at = 0; at < count; ++at) {
+            chart.series[i].x.push_back(static_cast<double>(at));
+            chart.series[i].y.push_back(static_cast<double>(at % 7 + 1) * (i % 2 == 1 ? -9e6 : 1));
+          }
+        }
+        if (std::string(kind) != "none") chart.x_labels = words(kind, count);
+        chart.right_title = "a title of the right axis that is longer than the axis itself is";
+        expect_texts_apart(picture_of(chart), std::to_string(count) + " bars of " +
+                                                  std::to_string(series) + " " + kind);
+      }
+    }
+  }
+}
+
+/// The boxes of bars, which alone have titles.
+std::vector<PictureBox> bars_in(const Picture& picture) {
+  std::vector<PictureBox> bars;
+  for (const PictureBox& box : picture.boxes) {
+    if (!box.title.empty()) bars.push_back(box);
+  }
+  return bars;
+}
+
+TEST(Layout, BarsOfAGroupStandSideBySideFromZero) {
+  LineChart chart;
+  chart.series = {{"a", {0, 1}, {2, -1}, true}, {"b", {0, 1}, {1, 0}, true}};
+  chart.x_labels = {"first", "second"};
+  const auto bars = bars_in(picture_of(chart));
+  ASSERT_EQ(bars.size(), 4u);
+  EXPECT_EQ(bars[0].title, "a: first → 2");
+  EXPECT_EQ(bars[1].title, "a: second → -1");
+  const double zero = bars[0].at.y + bars[0].height;
+  EXPECT_DOUBLE_EQ(bars[1].at.y, zero) << "down from 0";
+  EXPECT_DOUBLE_EQ(bars[2].at.y + bars[2].height, zero);
+  EXPECT_DOUBLE_EQ(2 * bars[2].height, bars[0].height);
+  EXPECT_DOUBLE_EQ(bars[3].height, 0);
+  const double end = bars[0].at.x + bars[0].width;
+  EXPECT_GE(bars[2].at.x, end);
+  EXPECT_LT(bars[2].at.x, end + 2);
+  EXPECT_GT(bars[1].at.x, bars[2].at.x + bars[2].width + 20) << "a gap between groups";
+  EXPECT_FALSE(bars[0].color == bars[2].color);
+}
+
+TEST(Layout, BarsAreCutAtTheEndsOfTheAxis) {
+  LineChart chart;
+  chart.series = {{"", {0, 1, 2, 3}, {5, 10, 20, NAN}, true}};
+  chart.low = 0;
+  chart.high = 10;
+  const auto bars = bars_in(picture_of(chart));
+  ASSERT_EQ(bars.size(), 3u);
+  EXPECT_DOUBLE_EQ(2 * bars[0].height, bars[1].height);
+  EXPECT_DOUBLE_EQ(bars[1].height, bars[2].height);
+  EXPECT_NE(bars[2].title, bars[1].title) << "which says the number";
+  chart.low = 5;
+  EXPECT_DOUBLE_EQ(bars_in(picture_of(chart))[0].height, 0);
+}
+
+TEST(Layout, TwentyOneBarsOfAGroupDiffer) {
+  std::set<std::tuple<int, int, int>> colors;
+  for (std::size_t i = 0; i < 21; ++i) {
+    colors.emplace(bar_color(i).red, bar_color(i).green, bar_color(i).blue);
+  }
+  EXPECT_EQ(colors.size(), 21u);
+}
+
 TEST(Layout, ThirtyFiveSeriesDiffer) {
   std::set<std::tuple<int, int, int, std::size_t>> marked;
   std::set<std::tuple<int, int, int, std::size_t>> dashed;
@@ -235,19 +319,36 @@ TEST(Layout, ThirtyFiveSeriesDiffer) {
   EXPECT_EQ(dashed.size(), 28u) << "of long lines, which have no marks";
 }
 
-TEST(Layout, ALineOverAnotherHasGaps) {
+TEST(Layout, LinesOverOthersHaveGaps) {
   LineChart chart;
-  chart.series = {{"truth", {0, 1, 2}, {3, 1, 2}},
-                  {"guess", {0, 1, 2}, {3, 1, 2}},
-                  {"other", {0, 1, 2}, {3, 2, 1}}};
-  EXPECT_FALSE(hides_another(chart, 0));
-  EXPECT_TRUE(hides_another(chart, 1));
-  EXPECT_FALSE(hides_another(chart, 2));
+  chart.series = {{"truth", {0, 1, 2}, {3, 1, 2}}, {"guess", {0, 1, 2}, {3, 1, 2}},
+                  {"other", {0, 1, 2}, {3, 2, 1}}, {"third", {0, 1, 2}, {3, 1, 2}},
+                  {"right", {0, 1, 2}, {3, 1, 2}}, {"bars", {0, 1, 2}, {3, 1, 2}, true}};
+  chart.series[4].right = true;
+  const std::size_t hidden[] = {0, 1, 0, 2, 0, 0};
+  for (std::size_t i = 0; i < 6; ++i) EXPECT_EQ(lines_hidden_by(chart, i), hidden[i]) << i;
   std::vector<std::size_t> dashes;
   for (const PictureLine& line : picture_of(chart).lines) {
     if (line.points.size() == 3) dashes.push_back(line.dash);
   }
-  EXPECT_EQ(dashes, (std::vector<std::size_t>{0, 1, 0}));
+  EXPECT_EQ(dashes, (std::vector<std::size_t>{0, 1, 0, 4, 0}));
+}
+
+TEST(Layout, OfLinesThatCoincideEachKeepsStrokes) {
+  // How far each pattern colors a line along its period, drawn in this order.
+  std::vector<std::size_t> top(24);
+  for (const std::size_t dash : {0u, 1u, 4u, 5u}) {
+    const auto& pattern = dash_patterns[dash];
+    for (std::size_t half = 0; half < top.size(); ++half) {
+      double at = static_cast<double>(half) / 2;
+      std::size_t part = 0;
+      while (dash > 0 && at >= pattern[part]) at -= pattern[part++];
+      if (part % 2 == 0) top[half] = dash;
+    }
+  }
+  for (const std::size_t dash : {0u, 1u, 4u, 5u}) {
+    EXPECT_GE(std::count(top.begin(), top.end(), dash), 3) << dash;
+  }
 }
 
 TEST(Layout, PagesHoldPicturesInRows) {

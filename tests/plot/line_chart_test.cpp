@@ -116,6 +116,37 @@ TEST(LineChart, PositionsHaveNoTicksBetweenThem) {
   EXPECT_LT(detail::axes_of(chart, 10, 5).x.low, 3);
 }
 
+TEST(LineChart, BarsHaveRoomAndTheirZero) {
+  LineChart chart;
+  chart.series = {{"", {0, 2, 4}, {5, 6, 7}, true}};
+  auto axes = detail::axes_of(chart, 10, 5);
+  EXPECT_EQ(axes.x.low, -1);
+  EXPECT_EQ(axes.x.high, 5);
+  EXPECT_EQ(axes.y.low, 0);
+  EXPECT_FALSE(axes.both);
+  chart.series.push_back({"", {0, 2, 4}, {100, 200, 150}, false, true});
+  axes = detail::axes_of(chart, 10, 5);
+  EXPECT_TRUE(axes.both);
+  EXPECT_EQ(axes.y.high, 8);
+  EXPECT_EQ(axes.right.low, 100) << "a line needs no 0";
+  chart.series[0].bars = false;
+  EXPECT_EQ(detail::axes_of(chart, 10, 5).x.low, 0);
+  chart.series = {{"", {3}, {2}, true}};
+  EXPECT_EQ(detail::axes_of(chart, 10, 5).x.low, 2.5) << "a bar alone";
+}
+
+TEST(LineChart, NamesTakeThePlaceOfNumbers) {
+  LineChart chart;
+  chart.x_labels = {"a", "b", "c"};
+  for (const bool bars : {false, true}) {
+    chart.series = {{"", {0, 1}, {1, 2}, bars}};
+    const auto axes = detail::axes_of(chart, 10, 5);
+    EXPECT_EQ(axes.x.low, -0.5);
+    EXPECT_EQ(axes.x.high, 2.5);
+    EXPECT_EQ(axes.x.ticks, (std::vector<double>{0, 1, 2}));
+  }
+}
+
 TEST(LineChart, RunsEndWhereAPointIsMissing) {
   LineChart chart;
   chart.series = {{"", {0, 1, 2, 3, 4}, {NAN, 1, 2, NAN, 3}}};
@@ -152,7 +183,17 @@ TEST(LineChart, RefusesWhatCannotBeDrawn) {
     chart.low = low;
     chart.high = high;
     EXPECT_THROW(detail::check_line_chart(chart), InvalidArgument) << low << " " << high;
+    LineChart right;
+    right.right_low = low;
+    right.right_high = high;
+    EXPECT_THROW(detail::check_line_chart(right), InvalidArgument) << low << " " << high;
   }
+  LineChart log{.series = {{"", {1}, {1}, true}}, .log_x = true};
+  EXPECT_THROW(detail::check_line_chart(log), InvalidArgument) << "bars";
+  log.series[0].bars = false;
+  EXPECT_NO_THROW(detail::check_line_chart(log));
+  log.x_labels = {"name"};
+  EXPECT_THROW(detail::check_line_chart(log), InvalidArgument) << "names";
 }
 
 TEST(LineChart, ColorsDifferAndReadOnWhite) {

@@ -13,22 +13,29 @@ namespace heed {
 
 /// A line of a chart: points in drawing order. A point that is not finite breaks the line.
 struct Series {
-  std::string name;  // in the legend; empty: no entry
-  std::vector<double> x;
-  std::vector<double> y;
+  std::string name = {};  // in the legend; empty: no entry
+  std::vector<double> x = {};
+  std::vector<double> y = {};
+  bool bars = false;   // from 0 to each y, beside those of other series at the same x
+  bool right = false;  // measured by the axis on the right
 };
 
-/// Lines to draw, with axes and a legend. Functions that draw it: to_terminal, to_svg, to_html,
-/// to_png; write_svg, write_html, write_png.
+/// Lines and bars to draw, with axes and a legend. Functions that draw it: to_terminal, to_svg,
+/// to_html, to_png; write_svg, write_html, write_png.
 struct LineChart {
-  std::vector<Series> series;
+  std::vector<Series> series = {};
   std::string title = {};
   std::string x_title = {};
   std::string y_title = {};
-  std::optional<double> low = {};   // ends of the y axis; none: from the values
-  std::optional<double> high = {};  // lines outside are cut off
-  bool log_x = false;               // powers of ten are an equal step apart;
-  bool log_y = false;               // points at 0 and below it are left out
+  std::optional<double> low = {};          // ends of the y axis; none: from the values
+  std::optional<double> high = {};         // lines outside are cut off
+  bool log_x = false;                      // powers of ten are an equal step apart;
+  bool log_y = false;                      // points at 0 and below it are left out
+  std::vector<std::string> x_labels = {};  // names of x = 0, 1, 2, …, in place of numbers
+  std::string right_title = {};            // the same of the axis on the right, which is
+  std::optional<double> right_low = {};    // drawn for the series that ask for it
+  std::optional<double> right_high = {};
+  bool log_right = false;
 };
 
 /// A line through the values of a vector, at x = first, first + 1, …

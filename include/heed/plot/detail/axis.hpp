@@ -41,9 +41,12 @@ Axis make_axis(double low, double high, Index parts, bool widen);
 /// The same with powers of ten an equal step apart; `low` is above 0.
 Axis make_log_axis(double low, double high, Index parts, bool widen);
 
-/// Both axes of a chart.
+/// The axes of a chart.
 struct ChartAxes {
-  Axis x, y;
+  Axis x, y, right;
+  bool both = false;  // the right one too is used
+
+  const Axis& y_of(const Series& series) const { return series.right ? right : y; }
 };
 
 /// Checks series and range before drawing. Throws ShapeError and InvalidArgument.
@@ -59,6 +62,15 @@ struct ChartPoint {
 
 /// The points of a line, in runs between gaps, including points above and below the y axis.
 std::vector<std::vector<ChartPoint>> runs_of(const Series& series, const ChartAxes& axes);
+
+/// A bar of a point of a series, relative to the axes and cut off at their ends.
+struct ChartBar {
+  std::size_t series = 0, point = 0;
+  double left = 0, right = 0, low = 0, high = 0;
+};
+
+/// The bars of a chart: those at the same x side by side, with a gap to those at the next.
+std::vector<ChartBar> bars_of(const LineChart& chart, const ChartAxes& axes);
 
 inline bool inside(const ChartPoint& point) { return point.y >= 0 && point.y <= 1; }
 
@@ -77,8 +89,11 @@ LineStyle line_style(std::size_t i);
 /// lightest colors.
 Color line_color(std::size_t i);
 
-/// True if half of the points or more of a series lie on those of another one before it: it hides
-/// that one unless it is drawn with gaps.
-bool hides_another(const LineChart& chart, std::size_t series);
+/// The color of the bars of the i-th series: after the seventh, paler ones.
+Color bar_color(std::size_t i);
+
+/// How many lines before this one have half of its points or more: it hides them unless it is drawn
+/// with gaps.
+std::size_t lines_hidden_by(const LineChart& chart, std::size_t series);
 
 }  // namespace heed::detail

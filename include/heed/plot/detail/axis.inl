@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -92,70 +94,128 @@ HEED_INLINE Axis make_log_axis(double low, double high, Index parts, bool widen)
   return axis;
 }
 
-HEED_INLINE void check_line_chart(const LineChart& chart) {
-  for (const Series& series : chart.series) {
-    if (series.x.size() == series.y.size()) continue;
-    throw_shape_error("line chart: series '", series.name, "' has ", series.x.size(), " x and ",
-                      series.y.size(), " y");
-  }
+/// Throws InvalidArgument for ends of an axis that make no range.
+HEED_INLINE void check_ends(const char* axis, const std::optional<double>& low,
+                            const std::optional<double>& high, bool log) {
   const auto refused = [&](double end) {
-    return !(end >= -1e300 && end <= 1e300) || (chart.log_y && !(end > 0));
+    return !(end >= -1e300 && end <= 1e300) || (log && !(end > 0));
   };
-  if ((chart.low && refused(*chart.low)) || (chart.high && refused(*chart.high)) ||
-      (chart.low && chart.high && !(*chart.low < *chart.high))) {
-    throw_invalid_argument("line chart: y from ", chart.low.value_or(0), " to ",
-                           chart.high.value_or(0), "; expected a finite range, low first",
-                           chart.log_y ? ", above 0" : "");
+  if ((low && refused(*low)) || (high && refused(*high)) || (low && high && !(*low < *high))) {
+    throw_invalid_argument("line chart: ", axis, " from ", low.value_or(0), " to ",
+                           high.value_or(0), "; expected a finite range, low first",
+                           log ? ", above 0" : "");
   }
 }
 
-/// The ends of both axes around the points that they have a place for.
-struct ChartRange {
-  bool empty = true, whole = true;  // whole: every x is an integer, as steps and positions are
-  double left = 0, right = 1, low = 0, high = 1;
+HEED_INLINE void check_line_chart(const LineChart& chart) {
+  for (const Series& series : chart.series) {
+    if (series.x.size() != series.y.size()) {
+      throw_shape_error("line chart: series '", series.name, "' has ", series.x.size(), " x and ",
+                        series.y.size(), " y");
+    }
+    if (series.bars && chart.log_x) {
+      throw_invalid_argument("line chart: bars of '", series.name, "' over a logarithmic x axis");
+    }
+  }
+  if (!chart.x_labels.empty() && chart.log_x) {
+    throw_invalid_argument("line chart: names of x = 0, 1, … on a logarithmic axis");
+  }
+  check_ends("y", chart.low, chart.high, chart.log_y);
+  check_ends("right axis", chart.right_low, chart.right_high, chart.log_right);
+}
 
-  void add(double x, double y) {
-    whole = whole && x == std::floor(x);
-    left = empty || x < left ? x : left;
-    right = empty || x > right ? x : right;
-    low = empty || y < low ? y : low;
-    high = empty || y > high ? y : high;
+/// The ends of an axis around the values that it has a place for.
+struct ChartRange {
+  bool log = false;
+  bool empty = true, whole = true;  // whole: all are integers, as steps and positions are
+  double low = 0, high = 1;
+
+  bool places(double value) const {
+    return value <= 1e300 && value >= -1e300 && (!log || value > 0);
+  }
+  void add(double value) {
+    whole = whole && value == std::floor(value);
+    low = empty || value < low ? value : low;
+    high = empty || value > high ? value : high;
     empty = false;
+  }
+  /// An axis with these ends, where they are given.
+  Axis axis(const std::optional<double>& given_low, const std::optional<double>& given_high,
+            Index parts) const {
+    const bool above = given_high && low >= *given_high;  // all values are above the high end
+    double first = given_low.value_or(above ? *given_high - 1 : low);
+    const double last = given_high.value_or(high <= first && given_low ? first + 1 : high);
+    const bool widen = !(given_low && given_high);
+    if (!log) return make_axis(first, last, parts, widen);
+    if (!(first > 0)) first = last > 0.1 ? 0.1 : last / 10;
+    return make_log_axis(first, last, parts, widen);
   }
 };
 
-HEED_INLINE ChartAxes axes_of(const LineChart& chart, Index x_parts, Index y_parts) {
-  check_line_chart(chart);
-  ChartRange range;
-  const auto placed = [](double value, bool log) {
-    return value <= 1e300 && value >= -1e300 && (!log || value > 0);
-  };
+/// The smallest step between the places of bars; 1 if all are at one, and 0 if there are none.
+HEED_INLINE double bar_step(const LineChart& chart) {
+  std::vector<double> places;
   for (const Series& series : chart.series) {
-    for (std::size_t i = 0; i < series.x.size(); ++i) {
-      if (!placed(series.x[i], chart.log_x) || !placed(series.y[i], chart.log_y)) continue;
-      range.add(series.x[i], series.y[i]);
+    for (const double x : series.x) {
+      if (series.bars && finite(x)) places.push_back(x);
     }
   }
-  if (range.whole && !range.empty && range.right - range.left < static_cast<double>(x_parts)) {
-    x_parts = std::max<Index>(1, static_cast<Index>(range.right - range.left));
+  if (places.empty()) return 0;
+  std::sort(places.begin(), places.end());
+  double step = 0;
+  for (std::size_t i = 1; i < places.size(); ++i) {
+    const double next = places[i] - places[i - 1];
+    if (next > 0 && (step == 0 || next < step)) step = next;
   }
-  const bool widen = !(chart.low && chart.high);
-  const bool above = chart.high && range.low >= *chart.high;  // all values are above the high end
-  double low = chart.low.value_or(above ? *chart.high - 1 : range.low);
-  const double high = chart.high.value_or(range.high <= low && chart.low ? low + 1 : range.high);
-  if (range.empty && chart.log_x) range.left = 0.1;
-  if (chart.log_y && !(low > 0)) low = high > 0.1 ? 0.1 : high / 10;
-  return {chart.log_x ? make_log_axis(range.left, range.right, x_parts, false)
-                      : make_axis(range.left, range.right, x_parts, false),
-          chart.log_y ? make_log_axis(low, high, y_parts, widen)
-                      : make_axis(low, high, y_parts, widen)};
+  return step == 0 ? 1 : step;
+}
+
+/// The axis of x: around all points, bars and labels.
+HEED_INLINE Axis x_axis_of(const LineChart& chart, ChartRange range, Index parts) {
+  const double half = bar_step(chart) / 2;
+  if (half > 0 && !range.empty) {
+    range.low -= half;
+    range.high += half;
+  }
+  const auto named = static_cast<double>(chart.x_labels.size());
+  if (named > 0) {
+    range.low = std::min(range.empty ? -0.5 : range.low, -0.5);
+    range.high = std::max(range.empty ? -0.5 : range.high, named - 0.5);
+  }
+  if (range.empty && chart.log_x) range.low = 0.1;
+  if (chart.log_x) return make_log_axis(range.low, range.high, parts, false);
+  if (range.whole && !range.empty && range.high - range.low < static_cast<double>(parts)) {
+    parts = std::max<Index>(1, static_cast<Index>(range.high - range.low));
+  }
+  Axis axis = make_axis(range.low, range.high, parts, false);
+  if (named == 0) return axis;
+  axis.ticks.clear();
+  axis.minor_ticks.clear();
+  for (double at = 0; at < named; ++at) axis.ticks.push_back(at);
+  return axis;
+}
+
+HEED_INLINE ChartAxes axes_of(const LineChart& chart, Index x_parts, Index y_parts) {
+  check_line_chart(chart);
+  ChartRange across{.log = chart.log_x}, left{.log = chart.log_y}, right{.log = chart.log_right};
+  for (const Series& series : chart.series) {
+    ChartRange& up = series.right ? right : left;
+    for (std::size_t i = 0; i < series.x.size(); ++i) {
+      if (!across.places(series.x[i]) || !up.places(series.y[i])) continue;
+      across.add(series.x[i]);
+      up.add(series.y[i]);
+      if (series.bars && !up.log) up.add(0);
+    }
+  }
+  return {x_axis_of(chart, across, x_parts), left.axis(chart.low, chart.high, y_parts),
+          right.axis(chart.right_low, chart.right_high, y_parts), !right.empty};
 }
 
 HEED_INLINE std::vector<std::vector<ChartPoint>> runs_of(const Series& series,
                                                          const ChartAxes& axes) {
   std::vector<std::vector<ChartPoint>> runs(1);
   for (std::size_t i = 0; i < series.x.size(); ++i) {
-    const double x = axes.x.share(series.x[i]), y = axes.y.share(series.y[i]);
+    const double x = axes.x.share(series.x[i]), y = axes.y_of(series).share(series.y[i]);
     if (finite(x) && finite(y)) {
       runs.back().push_back({x, y});
     } else if (!runs.back().empty()) {
@@ -187,17 +247,50 @@ HEED_INLINE Color line_color(std::size_t i) {
 
 HEED_INLINE LineStyle line_style(std::size_t i) { return {line_color(i), i % 5, i / 7 % 4}; }
 
-HEED_INLINE bool hides_another(const LineChart& chart, std::size_t series) {
+HEED_INLINE Color bar_color(std::size_t i) {
+  const auto pale = [&](std::uint8_t channel) {
+    const std::size_t parts = 3, white = std::min<std::size_t>(i / 7, parts - 1);
+    return static_cast<std::uint8_t>((channel * (parts - white) + 255 * white) / parts);
+  };
+  const Color color = line_color(i);
+  return {pale(color.red), pale(color.green), pale(color.blue)};
+}
+
+HEED_INLINE std::vector<ChartBar> bars_of(const LineChart& chart, const ChartAxes& axes) {
+  double count = 0, before = 0;
+  for (const Series& series : chart.series) count += series.bars ? 1 : 0;
+  const double width = 0.8 * bar_step(chart) / std::max(count, 1.0);
+  std::vector<ChartBar> bars;
+  for (std::size_t i = 0; i < chart.series.size(); ++i) {
+    const Series& series = chart.series[i];
+    if (!series.bars) continue;
+    const Axis& up = axes.y_of(series);
+    const double base = up.log ? 0 : std::clamp(up.share(0), 0.0, 1.0);
+    for (std::size_t at = 0; at < series.x.size(); ++at) {
+      const double left = series.x[at] + (before - count / 2) * width;
+      const double end = std::clamp(up.share(series.y[at]), 0.0, 1.0);
+      if (!finite(left) || !finite(series.y[at]) || !finite(end)) continue;
+      bars.push_back({i, at, axes.x.share(left), axes.x.share(left + width), std::min(base, end),
+                      std::max(base, end)});
+    }
+    ++before;
+  }
+  return bars;
+}
+
+HEED_INLINE std::size_t lines_hidden_by(const LineChart& chart, std::size_t series) {
   const Series& line = chart.series[series];
-  for (std::size_t i = 0; i < series; ++i) {
+  std::size_t hidden = 0;
+  for (std::size_t i = 0; i < series && !line.bars; ++i) {
     const Series& other = chart.series[i];
+    if (other.bars || other.right != line.right) continue;
     std::size_t same = 0;
     for (std::size_t at = 0; at < line.y.size() && at < other.y.size(); ++at) {
       same += line.x[at] == other.x[at] && line.y[at] == other.y[at] ? 1 : 0;
     }
-    if (same > 1 && 2 * same >= line.y.size()) return true;
+    if (same > 1 && 2 * same >= line.y.size()) ++hidden;
   }
-  return false;
+  return hidden;
 }
 
 }  // namespace heed::detail

@@ -19,23 +19,6 @@
 
 namespace heed::detail {
 
-/// The labels of one side of a heatmap that fit beside one another: every step-th one, so large, at
-/// this angle, and cut to what there is room for.
-struct SideLabels {
-  std::vector<std::string> words = {};
-  Index step = 1;
-  double size = 13;  // of the font
-  int angle = 0;
-  bool numbers = false;
-  double longest = 0;  // pixels
-
-  /// Room that they take across the side.
-  double depth() const {
-    const double radians = angle * 3.14159265358979323846 / 180;
-    return longest * std::sin(radians) + text_ascent * size * std::cos(radians);
-  }
-};
-
 /// Lays a heatmap out: labels above and to the left, a color bar to the right, and below it the
 /// title of the columns and the legend.
 class HeatmapLayout {
@@ -90,7 +73,6 @@ class HeatmapLayout {
  private:
   static constexpr double margin = 16, bar_gap = 20, bar_width = 14, tick_size = 11;
   static constexpr Color frame_color{170, 170, 170};
-  static constexpr double smallest_label = 7, largest_label = 13;
   static constexpr Index most_numbers = 64;         // rows and columns with numbers in cells
   static constexpr std::size_t most_titles = 8000;  // cells that show their value under the pointer
 
@@ -137,53 +119,17 @@ class HeatmapLayout {
     return labels;
   }
 
-  /// Every label in a smaller font, or every step-th one where that could not be read.
-  static SideLabels shrunk_labels(const std::vector<std::string>& words, double pitch, int angle) {
-    SideLabels labels{.angle = angle};
-    labels.size = std::min(largest_label, pitch / text_height);
-    if (labels.size < smallest_label) {
-      labels.size = 9;
-      labels.step = ceiled(labels.size * text_height / pitch);
-    }
-    return chosen(words, std::move(labels));
-  }
-
-  static SideLabels chosen(const std::vector<std::string>& words, SideLabels labels) {
-    const double most = labels.angle == 0 ? 200 : 150;  // pixels
-    for (std::size_t i = 0; i < words.size(); i += static_cast<std::size_t>(labels.step)) {
-      labels.words.push_back(cut_to(words[i], most / labels.size));
-      labels.longest = std::max(labels.longest, text_ems(labels.words.back()) * labels.size);
-    }
-    return labels;
-  }
-
   void label_rows() {
     const auto pitch = static_cast<double>(cell_height_);
     row_labels_ = heatmap_.row_labels.empty() ? numbered(rows(), row_factor_, pitch, false)
-                                              : shrunk_labels(heatmap_.row_labels, pitch, 0);
+                                              : labels_down(heatmap_.row_labels, pitch);
   }
 
-  /// Column labels are level where they fit, slanted where they can be read so, and upright
-  /// otherwise.
   void label_columns() {
     const auto pitch = static_cast<double>(cell_width_);
-    const auto& words = heatmap_.column_labels;
-    if (words.empty()) {
-      column_labels_ = numbered(columns(), column_factor_, pitch, true);
-      return;
-    }
-    double widest = 0;
-    for (const std::string& label : words) widest = std::max(widest, text_ems(label));
-    const double slanted = pitch * 0.7071 / text_height;
-    if (widest * 11 + 4 <= pitch) {
-      const double size = std::min(largest_label, (pitch - 4) / std::max(widest, 0.1));
-      column_labels_ = chosen(words, {.size = size});
-      column_labels_.longest = 0;
-    } else if (slanted >= 10) {
-      column_labels_ = chosen(words, {.size = std::min(largest_label, slanted), .angle = 45});
-    } else {
-      column_labels_ = shrunk_labels(words, pitch, 90);
-    }
+    column_labels_ = heatmap_.column_labels.empty()
+                         ? numbered(columns(), column_factor_, pitch, true)
+                         : labels_across(heatmap_.column_labels, pitch);
   }
 
   /// How far slanted labels reach beyond the cells.
@@ -279,11 +225,10 @@ class HeatmapLayout {
   }
 
   void draw_labels() {
-    const double middle = text_ascent - text_height / 2;  // of letters, above the baseline
     for (std::size_t i = 0; i < row_labels_.words.size(); ++i) {
       const double y = center(top_, static_cast<Index>(i) * row_labels_.step, cell_height_);
       tick(row_labels_, {left_ - 4, y}, {left_, y});
-      picture_.texts.push_back({.at = {left_ - 8, y + middle * row_labels_.size},
+      picture_.texts.push_back({.at = {left_ - 8, y + text_middle * row_labels_.size},
                                 .words = row_labels_.words[i],
                                 .size = row_labels_.size,
                                 .anchor = 1});
@@ -292,7 +237,7 @@ class HeatmapLayout {
       const double x = center(left_, static_cast<Index>(i) * column_labels_.step, cell_width_);
       tick(column_labels_, {x, top_ - 4}, {x, top_});
       const int angle = column_labels_.angle;
-      const double aside = angle == 90 ? middle * column_labels_.size : 0;
+      const double aside = angle == 90 ? text_middle * column_labels_.size : 0;
       picture_.texts.push_back({.at = {x + aside, top_ - 8},
                                 .words = column_labels_.words[i],
                                 .size = column_labels_.size,

@@ -28,6 +28,8 @@ inline constexpr Color ink{34, 34, 34}, quiet_ink{102, 102, 102};
 /// Heights above and below the baseline that letters of a font of size 1 take.
 inline constexpr double text_ascent = 0.88, text_descent = 0.24;
 inline constexpr double text_height = text_ascent + text_descent;
+/// The middle of letters, above the baseline.
+inline constexpr double text_middle = text_ascent - text_height / 2;
 
 struct PictureText {
   Point at = {};  // on the baseline
@@ -43,11 +45,12 @@ struct PictureText {
   std::array<Point, 4> corners() const;
 };
 
-/// A rectangle of one color.
+/// A rectangle of one color. SVG shows the title under the pointer.
 struct PictureBox {
   Point at = {};
   double width = 0, height = 0;
   Color color = {};
+  std::string title = {};
 };
 
 /// A line through points; dash is a number of `dash_patterns`.
@@ -57,9 +60,11 @@ struct PictureLine {
   double width = 1;
   std::size_t dash = 0;
 };
-/// Lengths of strokes and gaps; a solid line first.
-inline constexpr std::array<std::array<double, 4>, 4> dash_patterns = {
-    {{0, 0, 0, 0}, {6, 6, 6, 6}, {2, 3, 2, 3}, {9, 3, 2, 3}}};
+/// Lengths of strokes and gaps; a solid line first. Of lines that coincide, the second is drawn
+/// with pattern 1, the third with 4, and the others with 5: of each of the three below, strokes
+/// stay visible.
+inline constexpr std::array<std::array<double, 4>, 6> dash_patterns = {
+    {{0, 0, 0, 0}, {6, 6, 6, 6}, {2, 3, 2, 3}, {9, 3, 2, 3}, {3, 9, 3, 9}, {1.5, 10.5, 1.5, 10.5}}};
 
 /// The sign of a point: a shape of `mark_shapes`, or none that is visible. SVG shows the title
 /// under the pointer.
@@ -122,6 +127,26 @@ Picture page_of(const char* caller, std::span<const Item> items, Index columns) 
   for (const Item& item : items) pictures.push_back(picture_of(item));
   return page_of(caller, std::span<const Picture>(pictures), columns);
 }
+
+/// The labels along one side of a picture that fit beside one another: every step-th one, so large,
+/// at this angle, and cut to what there is room for.
+struct SideLabels {
+  std::vector<std::string> words = {};
+  Index step = 1;
+  double size = 13;  // of the font
+  int angle = 0;
+  bool numbers = false;
+  double longest = 0;  // pixels
+
+  /// Room that they take across the side.
+  double depth() const;
+};
+/// Labels one below the other, `pitch` pixels apart: in a smaller font, or only every step-th one
+/// where that could not be read.
+SideLabels labels_down(const std::vector<std::string>& words, double pitch);
+/// Labels beside one another: level where they fit, slanted where they can be read so, and upright
+/// otherwise.
+SideLabels labels_across(const std::vector<std::string>& words, double pitch);
 
 /// Places for items of these widths, one after the other in lines of `room` pixels, and where the
 /// last line ends.

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <heed/core/config.hpp>
@@ -81,6 +82,53 @@ HEED_INLINE Picture page_of(const char* caller, std::span<const Picture> picture
   }
   page.height = y + row_height;
   return page;
+}
+
+HEED_INLINE double SideLabels::depth() const {
+  const double radians = angle * 3.14159265358979323846 / 180;
+  return longest * std::sin(radians) + text_ascent * size * std::cos(radians);
+}
+
+inline constexpr double smallest_label = 7, largest_label = 13;
+
+/// Every step-th of the words.
+HEED_INLINE SideLabels chosen(const std::vector<std::string>& words, SideLabels labels) {
+  const double most = labels.angle == 0 ? 200 : 150;  // pixels
+  for (std::size_t i = 0; i < words.size(); i += static_cast<std::size_t>(labels.step)) {
+    labels.words.push_back(cut_to(words[i], most / labels.size));
+    labels.longest = std::max(labels.longest, text_ems(labels.words.back()) * labels.size);
+  }
+  return labels;
+}
+
+/// Every label in a smaller font, or every step-th one where that could not be read.
+HEED_INLINE SideLabels shrunk_labels(const std::vector<std::string>& words, double pitch,
+                                     int angle) {
+  SideLabels labels{.angle = angle};
+  labels.size = std::min(largest_label, pitch / text_height);
+  if (labels.size < smallest_label) {
+    labels.size = 9;
+    labels.step = static_cast<Index>(std::ceil(labels.size * text_height / pitch));
+  }
+  return chosen(words, std::move(labels));
+}
+
+HEED_INLINE SideLabels labels_down(const std::vector<std::string>& words, double pitch) {
+  return shrunk_labels(words, pitch, 0);
+}
+
+HEED_INLINE SideLabels labels_across(const std::vector<std::string>& words, double pitch) {
+  double widest = 0;
+  for (const std::string& label : words) widest = std::max(widest, text_ems(label));
+  const double slanted = pitch * 0.7071 / text_height;
+  if (widest * 11 + 4 <= pitch) {
+    const double size = std::min(largest_label, (pitch - 4) / std::max(widest, 0.1));
+    SideLabels labels = chosen(words, {.size = size});
+    labels.longest = 0;
+    return labels;
+  }
+  if (slanted < 10) return shrunk_labels(words, pitch, 90);
+  return chosen(words, {.size = std::min(largest_label, slanted), .angle = 45});
 }
 
 HEED_INLINE Flow flow_of(const std::vector<double>& widths, double room, double line_height) {

@@ -143,7 +143,8 @@ class SvgWriter {
     for (const PictureCells& cells : picture.cells) draw(cells);
     for (const PictureBox& box : picture.boxes) {
       text_ += "<rect" + at(box.at) + attribute("width", box.width) +
-               attribute("height", box.height) + " fill=\"" + hex(box.color) + "\"/>\n";
+               attribute("height", box.height) + " fill=\"" + hex(box.color) + "\"" +
+               (box.title.empty() ? "/>\n" : ">" + titled(box.title) + "</rect>\n");
     }
     for (const PictureLine& line : picture.lines) draw(line);
     text_ += "<g shape-rendering=\"auto\" stroke-width=\"1.6\">\n";
