@@ -25,6 +25,7 @@ using namespace heed;
 
 struct Options {
   std::string model, head, html;
+  std::vector<std::string> masks;
   example::Pictures large;
   std::vector<std::string> sentences;
 };
@@ -88,16 +89,37 @@ Text text_of(const ModelTokenizer& tokenizer, const std::vector<std::string>& se
   return text;
 }
 
-/// (layers, heads, tokens, tokens)
-Tensor<float, 4> weights_of(const LoadedModel<float>& loaded, const Text& text) {
+/// The mask that --mask names: full, causal, window:N, chunk:N or prefix:N. A window or chunk of a
+/// language model is also causal, as the model was trained.
+Mask mask_of(const std::string& name, bool language_model) {
+  if (name == "full") return masks::Full{};
+  if (name == "causal") return masks::Causal{};
+  const std::size_t colon = std::min(name.find(':'), name.size());
+  const std::string kind = name.substr(0, colon);
+  Index count = 0;
+  if (colon < name.size() && CLI::detail::lexical_cast(name.substr(colon + 1), count) &&
+      count > 0) {
+    const auto of = [&](const Mask& mask) {
+      return language_model ? Mask(mask & masks::Causal{}) : mask;
+    };
+    if (kind == "window") return of(masks::SlidingWindow{.left = count, .right = count});
+    if (kind == "chunk") return of(masks::Chunked{count});
+    if (kind == "prefix") return masks::Prefix(count);
+  }
+  throw std::invalid_argument("--mask " + name +
+                              ": expected full, causal, window:N, chunk:N or prefix:N, N above 0");
+}
+
+/// (layers, heads, tokens, tokens): the model runs under this mask, in all layers.
+Tensor<float, 4> weights_of(const LoadedModel<float>& loaded, const Text& text, const Mask& mask) {
   const Tokens tokens = Text::row(text.tokens);
   const auto of = [&](const auto& all) {
     return Tensor<float, 4>::copy_of(all.view().select(1, 0));
   };
   if (const auto* encoder = std::get_if<Encoder<float>>(&loaded.model)) {
-    return of(attention_of(*encoder, tokens, masks::Full{}, Text::row(text.kinds)));
+    return of(attention_of(*encoder, tokens, mask, Text::row(text.kinds)));
   }
-  return of(attention_of(loaded.language_model(), tokens, masks::Causal{}));
+  return of(attention_of(loaded.language_model(), tokens, mask));
 }
 
 /// What half of a head's weight, or more, goes to.
@@ -152,33 +174,49 @@ example::HeadName head_of(const Tensor<float, 4>& weights, const Options& option
   return name;
 }
 
-void show_head(const Tensor<float, 4>& weights, const example::HeadName& name, const Text& text,
+/// The large head under each mask.
+void show_head(const AttentionPage& page, const example::HeadName& name,
                const example::Pictures& pictures) {
-  const auto [layer, head] = name;
-  const auto heatmap =
-      heatmap_of(weights.view().select(0, layer).select(0, head), text.labels,
-                 "layer " + std::to_string(layer) + ", head " + std::to_string(head));
-  std::printf("\n%s", to_terminal(heatmap, detect_terminal()).c_str());
-  pictures.write(heatmap);
+  const std::string place =
+      "layer " + std::to_string(name.layer) + ", head " + std::to_string(name.head);
+  std::vector<Heatmap> panels;
+  const auto add = [&](const Tensor<float, 4>& weights, const std::string& mask) {
+    panels.push_back(heatmap_of(weights.view().select(0, name.layer).select(0, name.head),
+                                page.key_labels,
+                                page.others.empty() ? place : mask + ": " + place));
+  };
+  add(page.weights, page.mask);
+  for (const AttentionUnder& other : page.others) add(other.weights, other.mask);
+  std::printf("\n%s", to_terminal(panels, detect_terminal()).c_str());
+  pictures.write(panels);
 }
 
 void run(const Options& options) {
   example::check_can_write(options.html);
   options.large.check();
+  for (const std::string& name : options.masks) static_cast<void>(mask_of(name, false));
   // [explore]
   const auto loaded = load_model(example::model_path(options.model, "minilm"));
   if (!loaded.tokenizer) throw std::invalid_argument("the model has no tokenizer beside it");
   const Text text = text_of(*loaded.tokenizer, options.sentences);
   if (text.tokens.empty()) throw std::invalid_argument("the sentence has no tokens");
-  const auto weights = weights_of(loaded, text);
+  const bool language_model = !std::holds_alternative<Encoder<float>>(loaded.model);
+  const std::string own = language_model ? "causal" : "full";
+  AttentionPage page{.weights = weights_of(loaded, text, mask_of(own, language_model)),
+                     .query_labels = text.labels,
+                     .key_labels = text.labels,
+                     .title = options.sentences[0],
+                     .mask = own};
+  for (const std::string& name : options.masks) {
+    page.others.push_back({name, weights_of(loaded, text, mask_of(name, language_model))});
+  }
   // [/explore]
-  const auto large = head_of(weights, options);
-  show_habits(weights);
-  show_head(weights, large, text, options.large);
+  const auto large = head_of(page.weights, options);
+  show_habits(page.weights);
+  show_head(page, large, options.large);
   if (options.html.empty()) return;
-  std::string title = options.sentences[0];
-  if (options.sentences.size() > 1) title += " / " + options.sentences[1];
-  write_html(options.html, AttentionPage{weights, text.labels, text.labels, title});
+  if (options.sentences.size() > 1) page.title += " / " + options.sentences[1];
+  write_html(options.html, page);
   std::printf("wrote %s: open it in a browser\n", options.html.c_str());
 }
 
@@ -197,6 +235,10 @@ int main(int argc, char** argv) {
                  "a folder as Hugging Face publishes it, or a .gguf file; default: minilm in "
                  "$HEED_MODELS");
   app.add_option("--head", options.head, "LAYER.HEAD, shown large")->capture_default_str();
+  app.add_option("--mask", options.masks,
+                 "run the model under this mask too, to switch to on the page: full, causal, "
+                 "window:N (N tokens to either side), chunk:N or prefix:N; may be repeated")
+      ->allow_extra_args(false);
   app.add_option("--html", options.html, "write the page to this file");
   app.add_option("--svg", options.large.svg, "write the large head to this file as SVG");
   app.add_option("--png", options.large.png, "the same as PNG");

@@ -150,6 +150,109 @@ TEST(Html, ABrowserShowsThumbnailsEnlargesAndTellsWeights) {
       << told;
 }
 
+TEST(Html, MasksAreOneRunAfterTheOther) {
+  AttentionPage two = page();
+  two.mask = "full";
+  two.others = {{"window <2>", Tensor<float, 4>({2, 3, 2, 4})}};
+  const std::string html = to_html(two);
+  EXPECT_NE(html.find("masks=[\"full\",\"window \\u003c2>\"]"), std::string::npos);
+  EXPECT_EQ(count(html, "'AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=',"), 6u) << "zeros";
+  EXPECT_NE(to_html(page()).find("masks=[\"\"]"), std::string::npos);
+  two.others[0].weights = Tensor<float, 4>({2, 3, 2, 3});
+  try {
+    to_html(two);
+    ADD_FAILURE();
+  } catch (const ShapeError& error) {
+    EXPECT_STREQ(error.what(),
+                 "to_html: weights (2, 3, 2, 3) under 'window <2>' beside (2, 3, 2, 4)");
+  }
+}
+
+TEST(Html, ABrowserSwitchesMasks) {
+  // Of the other run the weights are 1 at key 2; the pointer tells which run it reads.
+  AttentionPage two = page();
+  two.mask = "full";
+  two.others = {{"window 2", Tensor<float, 4>({2, 3, 2, 4})}};
+  for (Index row = 0; row < 12; ++row) two.others[0].weights.data()[4 * row + 2] = 1;
+  const std::string probe = R"(
+    const buttons=[...document.querySelectorAll('body > .masks button')];
+    const pixel=at=>[...document.querySelectorAll('td canvas')[0].getContext('2d')
+      .getImageData(at,0,1,1).data].slice(0,3).join();
+    const told=[buttons.map(b=>b.textContent).join(),pixel(2)];
+    buttons[1].click();
+    told.push(pixel(2),pixel(1),buttons[1].getAttribute('aria-pressed'));
+    enlarge(1,2);
+    told.push([...weights].slice(0,4).join());
+    document.onkeydown(new KeyboardEvent('keydown',{key:'m'}));
+    told.push(mask,say(weights[3]));
+    large.querySelectorAll('.masks button')[1].click();
+    const at=document.querySelectorAll('td canvas')[0],box=at.getBoundingClientRect();
+    at.onmousemove({clientX:box.left+.6*box.width,clientY:box.top+5});
+    const words=tip.textContent.split('\n');
+    told.push(words[0],words[1],words[3]);
+    document.body.dataset.told=told.join('|');
+  )";
+  const std::string told = told_by_chromium(to_html(two), probe);
+  if (told.empty()) GTEST_SKIP() << "chromium not found, or it cannot start";
+  EXPECT_EQ(told,
+            "full,window 2|59,82,139|253,231,37|226,221,210|true|0,0,1,0|0|0.9167|mask: window 2|"
+            "layer 0, head 0|weight 1");
+}
+
+TEST(Html, ABrowserWritesNumbersWhereTheyAreAskedFor) {
+  // 60 tokens: cells grow for the numbers. Of a picked query, lines show its weights as numbers.
+  AttentionPage page;
+  page.weights = Tensor<float, 4>({1, 1, 60, 60});
+  for (Index i = 0; i < 60; ++i) page.weights(0, 0, i, i) = 0.25f;
+  const std::string probe = R"(
+    const written=[];
+    const put=context.fillText;
+    context.fillText=function(text,...at){written.push(String(text));return put.call(this,text,...at)};
+    const count=text=>written.filter(t=>t===text).length;
+    enlarge(0,0);
+    const told=[count('.25'),canvas.width<1000];
+    document.onkeydown(new KeyboardEvent('keydown',{key:'v'}));
+    told.push(count('.25'),canvas.width>60*28);
+    byId('lines').click();
+    written.length=0;
+    const box=canvas.getBoundingClientRect();
+    canvas.onmousemove({clientX:box.left+5,clientY:box.top+12});
+    told.push(count('.25'),picked.join());
+    document.body.dataset.told=told.join('|');
+  )";
+  const std::string told = told_by_chromium(to_html(page), probe);
+  if (told.empty()) GTEST_SKIP() << "chromium not found, or it cannot start";
+  EXPECT_EQ(told, "0|true|60|true|1|q,0");
+}
+
+TEST(Html, ABrowserTellsTheValuesOfManyCells) {
+  // 100 x 90 cells are an image: the pointer in the middle of two of them, in the second picture.
+  Heatmap heatmap = heatmap_of(Tensor<double, 2>({100, 90}));
+  for (Index i = 0; i < 9000; ++i) heatmap.values.data()[i] = static_cast<double>(i) / 9000;
+  heatmap.column_labels.assign(90, "</script>");
+  Heatmap mask = heatmap;
+  for (double& value : mask.values) value = value < 0.5 ? 0 : 1;
+  mask.categories = {"masked", "seen"};
+  mask.column_labels.clear();
+  const std::string probe = R"(
+    const image=document.querySelectorAll('image'),words=[];
+    const point=(i,row,column)=>{
+      const b=image[i].getBoundingClientRect();
+      svg.onmousemove({clientX:b.left+(column+.5)*b.width/90,clientY:b.top+(row+.5)*b.height/100});
+      words.push(tip.hidden?'nothing':tip.textContent.replaceAll(/<.script>/g,'label'));
+    };
+    point(0,0,7);point(0,99,89);point(0,-9,3);point(1,0,0);point(1,99,2);
+    document.body.dataset.told=words.join('|');
+  )";
+  const std::string html = to_html(std::vector{heatmap, mask});
+  EXPECT_LT(html.size(), 200'000u);
+  EXPECT_EQ(to_html(heatmap_of(Tensor<double, 2>({80, 90}))).find("<script"), std::string::npos)
+      << "none for few cells";
+  const std::string told = told_by_chromium(html, probe);
+  if (told.empty()) GTEST_SKIP() << "chromium not found, or it cannot start";
+  EXPECT_EQ(told, "0 → label: 0.0007778|99 → label: 0.9999|nothing|0 → 0: masked|99 → 2: seen");
+}
+
 TEST(Html, ABrowserDrawsNoTextOverAnother) {
   // Boxes of the letters as the browser's font draws them, turned as their texts are.
   const std::string probe = R"(

@@ -8,12 +8,21 @@
 
 namespace heed {
 
+/// The weights of the same text under another mask, from a run of the model of its own: a mask
+/// changes what every later layer reads, and so its weights do not follow from those under another.
+struct AttentionUnder {
+  std::string mask;
+  Tensor<float, 4> weights;  // (layers, heads, queries, keys), as those of the page
+};
+
 /// The attention weights of all layers and heads for one text, to explore in a browser.
 struct AttentionPage {
   Tensor<float, 4> weights;                    // (layers, heads, queries, keys), each 0 to 1
   std::vector<std::string> query_labels = {};  // none, or one per query; UTF-8
   std::vector<std::string> key_labels = {};    // none, or one per key
   std::string title = {};
+  std::string mask = {};                    // what the weights are under, beside others
+  std::vector<AttentionUnder> others = {};  // to switch to
 };
 
 namespace detail {

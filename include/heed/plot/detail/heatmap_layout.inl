@@ -166,12 +166,17 @@ class HeatmapLayout {
         any_masked_ = any_masked_ || level == PictureCells::masked;
         any_no_number_ = any_no_number_ || level == PictureCells::no_number;
         cells.levels.push_back(level);
-        if (titled) cells.titles.push_back(title_of(row, column));
+        if (titled) {
+          cells.titles.push_back(title_of(row, column));
+        } else {
+          cells.values.push_back(static_cast<float>(value));
+        }
         if (numbers_ && level != PictureCells::masked) {
           draw_number(row, column, cells.palette[level]);
         }
       }
     }
+    if (!titled) name_cells(cells);
     palette_ = cells.palette;
     draw_frame(static_cast<double>(columns() * cell_width_),
                static_cast<double>(rows() * cell_height_));
@@ -197,15 +202,24 @@ class HeatmapLayout {
   }
 
   std::string title_of(Index row, Index column) const {
-    const auto name = [](const std::vector<std::string>& labels, Index at, Index factor) {
-      const auto i = static_cast<std::size_t>(at);
-      return i < labels.size() ? labels[i] : std::to_string(at * factor);
-    };
     const double value = heatmap_.values(row, column);
     const auto category = static_cast<std::size_t>(value >= 0 ? value : 0);
-    return name(heatmap_.row_labels, row, row_factor_) + " → " +
-           name(heatmap_.column_labels, column, column_factor_) + ": " +
+    return name_of(heatmap_.row_labels, row, row_factor_) + " → " +
+           name_of(heatmap_.column_labels, column, column_factor_) + ": " +
            (category < heatmap_.categories.size() ? heatmap_.categories[category] : brief(value));
+  }
+  static std::string name_of(const std::vector<std::string>& labels, Index at, Index factor) {
+    const auto i = static_cast<std::size_t>(at);
+    return i < labels.size() ? labels[i] : std::to_string(at * factor);
+  }
+  void name_cells(PictureCells& cells) const {
+    for (Index row = 0; row < rows(); ++row) {
+      cells.row_names.push_back(name_of(heatmap_.row_labels, row, row_factor_));
+    }
+    for (Index column = 0; column < columns(); ++column) {
+      cells.column_names.push_back(name_of(heatmap_.column_labels, column, column_factor_));
+    }
+    cells.categories = heatmap_.categories;
   }
 
   void draw_number(Index row, Index column, const Color& back) {

@@ -15,6 +15,7 @@
 #include <heed/plot/color.hpp>
 #include <heed/plot/detail/drawing.hpp>
 #include <heed/plot/detail/markup.hpp>
+#include <heed/plot/detail/picture.hpp>
 
 namespace heed::detail {
 
@@ -57,26 +58,25 @@ HEED_INLINE std::uint8_t weight_byte(float weight) {
                        : static_cast<std::uint8_t>(steps);
 }
 
-/// The weights of one head as base64: of little-endian floats, or of a byte each.
-HEED_INLINE std::string base64_of(const TensorView<const float, 2>& weights, bool exact) {
+/// Numbers as base64: as little-endian floats, or as a byte each, which only weights can be.
+HEED_INLINE std::string base64_of(std::span<const float> numbers, bool exact) {
   std::vector<std::uint8_t> bytes;
-  for (Index query = 0; query < weights.extent(0); ++query) {
-    for (Index key = 0; key < weights.extent(1); ++key) {
-      if (!exact) {
-        bytes.push_back(weight_byte(weights(query, key)));
-        continue;
-      }
-      const auto bits = std::bit_cast<std::uint32_t>(weights(query, key));
-      for (const int shift : {0, 8, 16, 24})
-        bytes.push_back(static_cast<std::uint8_t>(bits >> shift));
+  for (const float number : numbers) {
+    if (!exact) {
+      bytes.push_back(weight_byte(number));
+      continue;
     }
+    const auto bits = std::bit_cast<std::uint32_t>(number);
+    for (const int shift : {0, 8, 16, 24})
+      bytes.push_back(static_cast<std::uint8_t>(bits >> shift));
   }
   return base64_of(std::span<const std::uint8_t>(bytes));
 }
 
 inline constexpr std::string_view html_style = R"(
 body{font:14px system-ui,sans-serif;color:#222;margin:20px}
-h1{font-size:18px}p{color:#666}
+h1{font-size:18px;display:-webkit-box;-webkit-box-orient:vertical;-webkit-line-clamp:2;overflow:hidden}
+p{color:#666}
 table{border-spacing:6px}th{font-weight:400;color:#666;text-align:right;white-space:nowrap}
 thead th{text-align:center}
 canvas{display:block;image-rendering:pixelated}
@@ -86,20 +86,24 @@ button{font:inherit;margin:0 6px 12px 0;padding:2px 10px}
 button[aria-pressed=true]{background:#0072b2;color:#fff}
 #large{position:fixed;inset:0;background:#fff;overflow:auto;padding:20px}
 #large[hidden]{display:none}
-#tip{position:fixed;background:#222;color:#fff;padding:3px 8px;border-radius:4px;
-pointer-events:none;white-space:pre;z-index:2}
+)";
+inline constexpr std::string_view html_tip_style = R"(
+#tip{font:14px system-ui,sans-serif;position:fixed;background:#222;color:#fff;padding:3px 8px;
+border-radius:4px;pointer-events:none;white-space:pre;z-index:2}
 )";
 
 /// Reads weights when they are looked at, and paints a head as one image.
 inline constexpr std::string_view html_weights_script = R"(
 const area=queries*keys,read={},masked=[226,221,210];
+const weightOfByte=Float32Array.from({length:256},(none,b)=>b===255?NaN:(b/254)**2);
+let mask=0;
 function weightsOf(layer,head){
-  const at=layer*heads+head;
+  const at=(mask*layers+layer)*heads+head;
   if(!read[at]){
     const text=atob(data[at]),bytes=new Uint8Array(text.length);
     for(let i=0;i<bytes.length;++i)bytes[i]=text.charCodeAt(i);
-    read[at]=exact?new Float32Array(bytes.buffer):
-      Float32Array.from(bytes,b=>b===255?NaN:(b/254)**2);
+    read[at]=exact?new Float32Array(bytes.buffer):new Float32Array(bytes.length);
+    for(let i=0;!exact&&i<bytes.length;++i)read[at][i]=weightOfByte[bytes[i]];
   }
   return read[at];
 }
@@ -116,20 +120,30 @@ function shownOf(layer,head){
   }
   return some;
 }
-const colorOf=w=>w!==w?[128,128,128]:w===0?masked:colors[Math.max(0,Math.min(255,Math.round(255*w)))];
+/// By the square root of a weight, so that small ones differ.
+const colorOf=w=>w!==w?[128,128,128]:w===0?masked:
+  colors[Math.round(255*Math.sqrt(Math.max(0,Math.min(1,w))))];
 const css=w=>'rgb('+colorOf(w)+')';
+const dark=([r,g,b])=>.3*r+.59*g+.11*b<130;
 /// The largest weight of each `block` by `block` cells, as an image.
 function imageOf(weights,block){
   const wide=Math.ceil(keys/block),high=Math.ceil(queries/block),most=new Float32Array(wide*high);
-  for(let q=0;q<queries;++q)for(let k=0;k<keys;++k){
-    const w=weights[q*keys+k],at=Math.floor(q/block)*wide+Math.floor(k/block);
-    if(!(w<=most[at]))most[at]=w;
+  for(let q=0,from=0;q<queries;++q){
+    const row=Math.floor(q/block)*wide;
+    for(let k=0;k<keys;++k,++from){
+      const w=weights[from],at=row+(block===1?k:Math.floor(k/block));
+      if(!(w<=most[at]))most[at]=w;
+    }
   }
   const canvas=document.createElement('canvas');
   canvas.width=wide;canvas.height=high;
   if(!wide||!high)return canvas;
   const image=new ImageData(wide,high);
-  for(let i=0;i<most.length;++i){image.data.set(colorOf(most[i]),4*i);image.data[4*i+3]=255}
+  const pixels=image.data;
+  for(let i=0;i<most.length;++i){
+    const [r,g,b]=colorOf(most[i]),at=4*i;
+    pixels[at]=r;pixels[at+1]=g;pixels[at+2]=b;pixels[at+3]=255;
+  }
   canvas.getContext('2d').putImageData(image,0,0);
   return canvas;
 }
@@ -142,19 +156,21 @@ inline constexpr std::string_view html_large_script = R"(
 const byId=id=>document.getElementById(id),tip=byId('tip'),large=byId('large');
 const canvas=large.querySelector('canvas'),context=canvas.getContext('2d');
 const font='13px system-ui,sans-serif';
+const mostValues=120;  // queries and keys whose values are written into cells
 let shown=null,weights=null,lines=false,values=false,picked=null;
 const wide=list=>{let most=0;for(const t of list)most=Math.max(most,context.measureText(t).width);
   return most};
 function tell(event,layer,head,q,k,w){
-  tip.textContent='layer '+layer+', head '+head+'\nquery '+queryLabels[q]+' \u2192 key '+
-    keyLabels[k]+'\nweight '+say(w);
+  tip.textContent=(masks.length>1?'mask: '+masks[mask]+'\n':'')+'layer '+layer+', head '+head+
+    '\nquery '+queryLabels[q]+' \u2192 key '+keyLabels[k]+'\nweight '+say(w);
   tip.hidden=false;
   tip.style.left=Math.min(event.clientX+14,innerWidth-tip.offsetWidth-8)+'px';
   tip.style.top=Math.min(event.clientY+14,innerHeight-tip.offsetHeight-8)+'px';
 }
 function drawHeatmap(){
   context.font=font;
-  const cell=Math.max(2,Math.min(34,Math.floor(660/Math.max(queries,keys))));
+  const most=Math.max(queries,keys),fit=Math.max(2,Math.min(34,Math.floor(660/most)));
+  const cell=values&&most<=mostValues?Math.max(28,fit):fit;
   const left=Math.ceil(wide(queryLabels))+34;
   const slanted=Math.ceil(wide(keyLabels)*.71)+16,top=Math.max(slanted,20);
   canvas.width=left+cell*keys+Math.max(slanted,100);canvas.height=top+cell*queries+28;
@@ -171,11 +187,11 @@ function drawHeatmap(){
   context.fillText('query',0,0);context.restore();
   context.imageSmoothingEnabled=false;
   if(area)context.drawImage(imageOf(weights,1),left,top,cell*keys,cell*queries);
-  if(values&&cell>=26){
+  if(values&&cell>=28){
     context.font='11px system-ui,sans-serif';
     for(let q=0;q<queries;++q)for(let k=0;k<keys;++k){
       const w=weights[q*keys+k];
-      context.fillStyle=w>.55?'#000':w===0?'#999':'#fff';
+      context.fillStyle=w===0?'#999':dark(colorOf(w))?'#fff':'#000';
       context.fillText(w===0?'\u00b7':w.toFixed(2).replace(/^0/,''),left+cell*(k+.5),top+cell*(q+.5)+4);
     }
   }
@@ -184,9 +200,9 @@ function drawHeatmap(){
 }
 function drawBar(x,top){
   const high=Math.min(240,Math.max(80,canvas.height-top-28));
-  for(let i=0;i<high;++i){context.fillStyle=css(1-(i+.5)/high);context.fillRect(x,top+i,12,1)}
+  for(let i=0;i<high;++i){context.fillStyle=css((1-(i+.5)/high)**2);context.fillRect(x,top+i,12,1)}
   context.font='11px system-ui,sans-serif';context.fillStyle='#222';context.textAlign='left';
-  for(const w of [1,.5,0])context.fillText(w,x+18,top+4+(high-4)*(1-w)+4);
+  for(const w of [1,.5,.25,.1,.01,0])context.fillText(w,x+18,top+4+(high-4)*(1-Math.sqrt(w))+4);
   if(!weights.includes(0))return;
   context.fillStyle=css(0);context.fillRect(x,top+high+12,12,12);
   context.fillStyle='#222';context.fillText('exactly 0',x+18,top+high+22);
@@ -194,14 +210,15 @@ function drawBar(x,top){
 function drawLines(){
   const row=18,gap=260;
   context.font=font;
-  const left=Math.ceil(wide(queryLabels))+34,right=left+gap;
-  canvas.width=right+Math.ceil(wide(keyLabels))+24;
+  const numbers=40;  // room for the weights of a token
+  const left=Math.ceil(wide(queryLabels))+numbers+34,right=left+gap;
+  canvas.width=right+Math.ceil(wide(keyLabels))+numbers+24;
   canvas.height=row*Math.max(queries,keys)+12;
   context.font=font;context.strokeStyle='#0072b2';context.lineWidth=2;
   for(let q=0;q<queries;++q)for(let k=0;k<keys;++k){
     const w=weights[q*keys+k];
     if(!(w>.02)||(picked&&!(picked[0]==='q'?picked[1]===q:picked[1]===k)))continue;
-    context.globalAlpha=Math.min(1,w);
+    context.globalAlpha=Math.min(1,picked?Math.sqrt(w):w);
     context.beginPath();context.moveTo(left,row*(q+.5)+6);context.lineTo(right,row*(k+.5)+6);
     context.stroke();
   }
@@ -211,6 +228,12 @@ function drawLines(){
     context.fillStyle=kind==='k'&&hidden.has(i)?'#bbb':'#222';
     context.font=(picked&&picked[0]===kind&&picked[1]===i?'bold ':'')+font;
     context.fillText(t,x,row*(i+.5)+10);
+    if(!picked||picked[0]===kind)return;
+    const w=kind==='k'?weights[picked[1]*keys+i]:weights[i*keys+picked[1]];
+    const after=context.measureText(t).width+8;
+    context.font='11px system-ui,sans-serif';context.fillStyle='#0072b2';
+    const number=w.toFixed(2).replace(/^0/,'');
+    if(w>.005)context.fillText(number,align==='left'?x+after:x-after,row*(i+.5)+10);
   });
   words(queryLabels,left-8,'right','q');words(keyLabels,right+8,'left','k');
   canvas.at=(x,y)=>{const i=Math.floor((y-6)/row);return x<left+gap/2?[i,-1]:[-1,i]};
@@ -222,6 +245,23 @@ function draw(){
   byId('lines').setAttribute('aria-pressed',lines);
   byId('values').setAttribute('aria-pressed',values);
   byId('all').disabled=!hidden.size;
+  byId('left').hidden=!hidden.size;
+}
+/// Shows the run under another mask: all that is in sight is painted anew.
+function choose(next){
+  mask=next;tip.hidden=true;
+  for(const button of document.querySelectorAll('.masks button'))
+    button.setAttribute('aria-pressed',Number(button.value)===mask);
+  look();
+  if(shown)draw();
+}
+for(const place of document.querySelectorAll('.masks')){
+  place.hidden=masks.length<2;
+  place.textContent='Mask (m; all layers were computed anew under each): ';
+  masks.forEach((name,i)=>{
+    const button=document.createElement('button');
+    button.textContent=name;button.value=i;button.onclick=()=>choose(i);place.append(button);
+  });
 }
 function enlarge(layer,head){shown=[layer,head];picked=null;tip.hidden=true;draw();large.hidden=false}
 function close(){large.hidden=true;tip.hidden=true;shown=null}
@@ -249,6 +289,7 @@ for(const [id,key] of [['lines','l'],['values','v'],['all','a']])
   byId(id).onclick=()=>{toggle[key]();draw()};
 byId('back').onclick=close;
 document.onkeydown=event=>{
+  if(event.key==='m')choose((mask+1)%masks.length);
   if(!shown)return;
   const step={ArrowLeft:[0,-1],ArrowRight:[0,1],ArrowUp:[-1,0],ArrowDown:[1,0]}[event.key];
   if(event.key==='Escape')return close();
@@ -261,18 +302,19 @@ document.onkeydown=event=>{
 
 /// The thumbnails of all heads, each painted when it comes into sight.
 inline constexpr std::string_view html_thumbnails_script = R"(
+const all=document.querySelectorAll('td canvas');
 function paint(small){
-  if(small.painted)return;
-  small.painted=true;
+  if(small.mask===mask)return;
+  small.mask=mask;
   const image=imageOf(weightsOf(...small.place),Math.ceil(Math.max(queries,keys)/176));
   small.width=image.width;small.height=image.height;
   if(area)small.getContext('2d').drawImage(image,0,0);
 }
-const seen=new IntersectionObserver(all=>{for(const one of all)if(one.isIntersecting){
+const seen=new IntersectionObserver(some=>{for(const one of some)if(one.isIntersecting){
   seen.unobserve(one.target);setTimeout(()=>paint(one.target))}});
-for(const small of document.querySelectorAll('td canvas')){
+const look=()=>{for(const small of all)area<20000?paint(small):seen.observe(small)};
+for(const small of all){
   const [layer,head]=small.place=[Number(small.dataset.layer),Number(small.dataset.head)];
-  area<20000?paint(small):seen.observe(small);
   small.onmousemove=event=>{
     const box=small.getBoundingClientRect();
     const k=Math.floor((event.clientX-box.left)*keys/box.width);
@@ -283,6 +325,7 @@ for(const small of document.querySelectorAll('td canvas')){
   small.onclick=()=>enlarge(layer,head);
   small.onkeydown=event=>{if(event.key==='Enter'){enlarge(layer,head);event.stopPropagation()}};
 }
+choose(0);
 )";
 
 /// The thumbnails: one row per layer, one column per head.
@@ -307,8 +350,11 @@ HEED_INLINE std::string html_table(Index layers, Index heads) {
 
 inline constexpr std::string_view html_large = R"(<div id="large" hidden><h1></h1>
 <p>Arrow keys: other heads and layers. Click a key to leave it out. Escape: back.</p>
+<p class="masks" hidden></p>
 <button id="back">Back</button><button id="lines">Lines (l)</button><button id="values">Values (v)</button>
 <button id="all" disabled>All keys (a)</button>
+<p id="left" hidden>Keys are left out: the weights of the others are scaled to add up to 1. In layer 0 these are what
+a mask without the keys would give; later layers of a model under such a mask would have other weights.</p>
 <canvas></canvas></div><div id="tip" hidden></div>
 )";
 
@@ -326,11 +372,18 @@ HEED_INLINE std::string html_data(const AttentionPage& page) {
     text += (level > 0 ? ",[" : "[") + std::to_string(color.red) + "," +
             std::to_string(color.green) + "," + std::to_string(color.blue) + "]";
   }
-  const bool exact = page.weights.size() <= most_exact_weights;
+  text += "],\nmasks=[" + json_string(page.mask);
+  for (const AttentionUnder& other : page.others) text += "," + json_string(other.mask);
+  const auto masks = static_cast<Index>(1 + page.others.size());
+  const bool exact = page.weights.size() * masks <= most_exact_weights;
   text += "],\nexact=" + std::string(exact ? "true" : "false") + ",\ndata=[";
-  for (Index layer = 0; layer < extents[0]; ++layer) {
-    for (Index head = 0; head < extents[1]; ++head) {
-      text += "'" + base64_of(page.weights.view().select(0, layer).select(0, head), exact) + "',\n";
+  for (Index mask = 0; mask < masks; ++mask) {
+    const auto& weights =
+        mask == 0 ? page.weights : page.others[static_cast<std::size_t>(mask - 1)].weights;
+    const auto area = static_cast<std::size_t>(extents[2] * extents[3]);
+    for (Index head = 0; head < extents[0] * extents[1]; ++head) {
+      const std::span<const float> of(weights.data() + head * extents[2] * extents[3], area);
+      text += "'" + base64_of(of, exact) + "',\n";
     }
   }
   return text + "];";
@@ -344,24 +397,83 @@ HEED_INLINE std::string html_of(const AttentionPage& page) {
   };
   check("query", page.query_labels.size(), page.weights.extent(2));
   check("key", page.key_labels.size(), page.weights.extent(3));
+  for (const AttentionUnder& other : page.others) {
+    if (other.weights.extents() == page.weights.extents()) continue;
+    throw_shape_error("to_html: weights ", other.weights.extents(), " under '", other.mask,
+                      "' beside ", page.weights.extents());
+  }
   const std::string title = page.title.empty() ? "Attention" : escaped(page.title);
   return "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
          "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
          "style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n<title>" +
-         title + "</title>\n<style>" + std::string(html_style) + "</style></head>\n<body><h1>" +
-         title + "</h1>\n<p>A row looks, a column is looked at. Click to enlarge one.</p>\n" +
+         title + "</title>\n<style>" + std::string(html_style) + std::string(html_tip_style) +
+         "</style></head>\n<body><h1>" + title +
+         "</h1>\n<p>A row looks, a column is looked at. Click to enlarge one.</p>\n" +
+         "<p class=\"masks\" hidden></p>\n" +
          html_table(page.weights.extent(0), page.weights.extent(1)) + std::string(html_large) +
          "<script>" + html_data(page) + std::string(html_weights_script) +
          std::string(html_large_script) + std::string(html_thumbnails_script) +
          "</script></body></html>\n";
 }
 
-HEED_INLINE std::string html_around(const std::string& title, const std::string& svg) {
+/// Tells the value under the pointer where cells are too many to have titles of their own.
+inline constexpr std::string_view html_tell_script = R"(
+const svg=document.querySelector('svg'),tip=document.getElementById('tip');
+for(const c of told){
+  const text=atob(c.data),bytes=new Uint8Array(text.length);
+  for(let i=0;i<bytes.length;++i)bytes[i]=text.charCodeAt(i);
+  c.values=new Float32Array(bytes.buffer);
+}
+svg.onmousemove=event=>{
+  const at=new DOMPoint(event.clientX,event.clientY).matrixTransform(svg.getScreenCTM().inverse());
+  tip.hidden=true;
+  for(const c of told){
+    const row=Math.floor((at.y-c.y)/c.high),column=Math.floor((at.x-c.x)/c.wide);
+    if(row<0||column<0||row>=c.rows.length||column>=c.columns.length)continue;
+    const v=c.values[row*c.columns.length+column];
+    tip.textContent=c.rows[row]+' \u2192 '+c.columns[column]+': '+
+      (c.categories[v]??(isFinite(v)?Number(v.toPrecision(4)):v===-Infinity?'-\u221e':v));
+    tip.hidden=false;
+    tip.style.left=Math.min(event.clientX+14,innerWidth-tip.offsetWidth-8)+'px';
+    tip.style.top=Math.min(event.clientY+14,innerHeight-tip.offsetHeight-8)+'px';
+  }
+};
+)";
+
+/// The cells of a picture that have no titles, for the script; empty if there are none.
+HEED_INLINE std::string told_cells(const Picture& picture) {
+  std::string list;
+  for (const PictureCells& cells : picture.cells) {
+    if (cells.values.empty()) continue;
+    const auto field = [](const char* name, double value) {
+      return std::string(name) + fixed(value, 1) + ",";
+    };
+    const auto named = static_cast<Index>(cells.categories.size());
+    list += "{" + field("x:", cells.at.x) + field("y:", cells.at.y) +
+            field("wide:", static_cast<double>(cells.cell_width)) +
+            field("high:", static_cast<double>(cells.cell_height)) +
+            "rows:" + json_labels(cells.row_names, cells.rows) +
+            ",\ncolumns:" + json_labels(cells.column_names, cells.columns) +
+            ",\ncategories:" + json_labels(cells.categories, named) + ",\ndata:'" +
+            base64_of(std::span<const float>(cells.values), true) + "'},\n";
+  }
+  return list;
+}
+
+HEED_INLINE std::string html_around(const std::string& title, const Picture& picture) {
+  const std::string told = told_cells(picture);
+  const char* allowed = told.empty() ? "" : "; script-src 'unsafe-inline'";
   return "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
          "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src "
          "data:; "
-         "style-src 'unsafe-inline'\">\n<title>" +
-         escaped(title) + "</title></head>\n<body>\n" + svg + "</body></html>\n";
+         "style-src 'unsafe-inline'" +
+         std::string(allowed) + "\">\n<title>" + escaped(title) + "</title></head>\n<body>\n" +
+         svg_of(picture) +
+         (told.empty() ? ""
+                       : "<style>" + std::string(html_tip_style) +
+                             "</style><div id=\"tip\" hidden></div>\n<script>const told=[" + told +
+                             "];" + std::string(html_tell_script) + "</script>") +
+         "</body></html>\n";
 }
 
 }  // namespace heed::detail

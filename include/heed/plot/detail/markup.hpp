@@ -10,6 +10,8 @@
 
 namespace heed::detail {
 
+struct Picture;
+
 /// Text escaped for XML.
 std::string escaped(std::string_view text);
 
@@ -19,7 +21,7 @@ std::string base64_of(std::span<const std::uint8_t> bytes);
 /// A JSON string that is safe inside <script>.
 std::string json_string(std::string_view text);
 
-/// An HTML page around an SVG picture.
-std::string html_around(const std::string& title, const std::string& svg);
+/// An HTML page around an SVG picture, which tells the values of cells that SVG does not tell.
+std::string html_around(const std::string& title, const Picture& picture);
 
 }  // namespace heed::detail

@@ -3,8 +3,10 @@
 
 #include <array>
 #include <cstdint>
+#include <iterator>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include <heed/core/index.hpp>
@@ -90,7 +92,10 @@ struct PictureCells {
   std::array<Color, 256> palette = {};
   std::vector<std::uint8_t> levels = {};
   std::vector<std::string> titles = {};  // none, or one per cell
-  bool hatched = false;                  // masked cells have a stroke
+  /// Where there are no titles: what an HTML page makes them of.
+  std::vector<float> values = {};
+  std::vector<std::string> row_names = {}, column_names = {}, categories = {};
+  bool hatched = false;  // masked cells have a stroke
 
   Color color(Index cell) const { return palette[levels[static_cast<std::size_t>(cell)]]; }
   Point corner(Index cell) const {
@@ -147,6 +152,17 @@ SideLabels labels_down(const std::vector<std::string>& words, double pitch);
 /// Labels beside one another: level where they fit, slanted where they can be read so, and upright
 /// otherwise.
 SideLabels labels_across(const std::vector<std::string>& words, double pitch);
+
+/// A picture of one heatmap or chart, or of several.
+template <class Pictures>
+Picture drawn(const char* caller, const Pictures& pictures, Index columns = 2) {
+  if constexpr (requires { picture_of(pictures); }) {
+    return picture_of(pictures);
+  } else {
+    using Item = std::remove_cvref_t<decltype(*std::data(pictures))>;
+    return page_of(caller, std::span<const Item>(pictures), columns);
+  }
+}
 
 /// Places for items of these widths, one after the other in lines of `room` pixels, and where the
 /// last line ends.
