@@ -56,6 +56,22 @@ void check_window(const char* caller, const M& mask, const MaskWindow& window) {
                              window.first_query});
 }
 
+/// Calls `visit` with each tile of a window and what the mask says of it.
+template <MaskPolicy M, class Visit>
+void for_each_tile(const M& mask, const MaskWindow& window, const Visit& visit) {
+  const Index end = window.first_query + window.queries;
+  for (Index query = window.first_query; query < end; query += window.tile_queries) {
+    const Index last_query = query + window.tile_queries < end ? query + window.tile_queries : end;
+    for (Index key = 0; key < window.keys; key += window.tile_keys) {
+      const Index last_key =
+          key + window.tile_keys < window.keys ? key + window.tile_keys : window.keys;
+      const Tile tile{window.batch, window.head,       query, last_query - 1, key,
+                      last_key - 1, window.first_query};
+      visit(tile, coverage_of(mask, tile));
+    }
+  }
+}
+
 template <MaskPolicy M>
 MaskStatistics counted(const M& mask, const MaskWindow& window) {
   check_window("statistics", mask, window);
@@ -67,19 +83,11 @@ MaskStatistics counted(const M& mask, const MaskWindow& window) {
     }
   }
   result.scores = window.queries * window.keys;
-  for (Index query = window.first_query; query < end; query += window.tile_queries) {
-    const Index last_query = query + window.tile_queries < end ? query + window.tile_queries : end;
-    for (Index key = 0; key < window.keys; key += window.tile_keys) {
-      const Index last_key =
-          key + window.tile_keys < window.keys ? key + window.tile_keys : window.keys;
-      const Coverage coverage =
-          coverage_of(mask, Tile{window.batch, window.head, query, last_query - 1, key,
-                                 last_key - 1, window.first_query});
-      ++(coverage == Coverage::none   ? result.tiles_none
-         : coverage == Coverage::full ? result.tiles_full
-                                      : result.tiles_partial);
-    }
-  }
+  for_each_tile(mask, window, [&](const Tile&, Coverage coverage) {
+    ++(coverage == Coverage::none   ? result.tiles_none
+       : coverage == Coverage::full ? result.tiles_full
+                                    : result.tiles_partial);
+  });
   return result;
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,23 +19,15 @@ namespace detail {
 /// it, asks the mask for each score, or computes it without asking.
 template <MaskPolicy M>
 void add_tiles(Heatmap& heatmap, const M& mask, const MaskWindow& window) {
-  for (Index query = 0; query < window.queries; query += window.tile_queries) {
-    const Index query_end = std::min(query + window.tile_queries, window.queries);
-    for (Index key = 0; key < window.keys; key += window.tile_keys) {
-      const Index key_end = std::min(key + window.tile_keys, window.keys);
-      const Coverage coverage = coverage_of(
-          mask, Tile{window.batch, window.head, window.first_query + query,
-                     window.first_query + query_end - 1, key, key_end - 1, window.first_query});
-      for (Index row = query; row < query_end; ++row) {
-        for (Index column = key; column < key_end; ++column) {
-          double& value = heatmap.values(row, column);
-          const bool seen = value != 0;
-          value =
-              seen ? (coverage == Coverage::full ? 3 : 2) : (coverage == Coverage::none ? 0 : 1);
-        }
+  for_each_tile(mask, window, [&](const Tile& tile, Coverage coverage) {
+    for (Index query = tile.first_query; query <= tile.last_query; ++query) {
+      for (Index key = tile.first_key; key <= tile.last_key; ++key) {
+        double& value = heatmap.values(query - window.first_query, key);
+        const bool seen = value != 0;
+        value = seen ? (coverage == Coverage::full ? 3 : 2) : (coverage == Coverage::none ? 0 : 1);
       }
     }
-  }
+  });
 }
 
 }  // namespace detail
