@@ -137,11 +137,19 @@ void print(const Shown& shown, bool ascii) {
               100 * large.computed_share());
 }
 
-/// A panel of the gallery, in tiles small enough to tell which of them a kernel skips.
-Heatmap panel(const Written& written) {
-  const MaskWindow window{
-      .queries = drawn_length, .keys = drawn_length, .tile_queries = 4, .tile_keys = 4};
-  return heatmap_of(written.mask, window, written.code);
+/// Adds a panel of the gallery, in tiles small enough to tell which of them a kernel skips; one for
+/// each head where heads differ.
+void add_panels(std::vector<Heatmap>& panels, const Shown& shown) {
+  const bool differ = std::string(shown.name) == "PerHead";
+  for (Index head = 0; head < (differ ? 2 : 1); ++head) {
+    const MaskWindow window{.queries = drawn_length,
+                            .keys = drawn_length,
+                            .head = head,
+                            .tile_queries = 4,
+                            .tile_keys = 4};
+    const std::string which = differ ? ", head " + std::to_string(head) : "";
+    panels.push_back(heatmap_of(shown.drawn.mask, window, shown.drawn.code + which));
+  }
 }
 
 }  // namespace
@@ -165,7 +173,7 @@ int main(int count, char** arguments) {
       for (const Shown& shown : masks) {
         const bool named = std::string(shown.name).find(only) != std::string::npos;
         if (!named && shown.drawn.code.find(only) == std::string::npos) continue;
-        panels.push_back(panel(shown.drawn));
+        add_panels(panels, shown);
         print(shown, ascii);
       }
     }

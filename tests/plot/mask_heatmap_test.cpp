@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <vector>
 
 #include <heed/masks.hpp>
@@ -42,6 +43,12 @@ TEST(MaskHeatmap, ShowsWhatAKernelDoesWithTiles) {
   EXPECT_EQ(heatmap.values(0, 1), 1);
   EXPECT_EQ(heatmap.values(0, 0), 2);
   EXPECT_EQ(heatmap.values(4, 0), 3);
+  EXPECT_EQ(heatmap.tile_rows, 4);
+  const auto boxes = detail::picture_of(heatmap).boxes;
+  EXPECT_EQ(std::count_if(boxes.begin(), boxes.end(),
+                          [](const auto& box) { return box.width == 2 || box.height == 2; }),
+            2)
+      << "a line between tiles, each way";
   const std::string svg = to_svg(heatmap);
   for (const char* name :
        {"masked, tile skipped", "seen, whole tile", "2 → 3: masked, tile computed"}) {

@@ -32,6 +32,8 @@ struct Heatmap {
   bool zeros_are_masked = true;
   /// Names of the values 0, 1, 2, …: a legend in place of the color bar.
   std::vector<std::string> categories = {};
+  Index tile_rows = 0;     // SVG and PNG: a line after every so many rows; 0: none
+  Index tile_columns = 0;  // the same of columns
 };
 
 /// A heatmap of any matrix. The labels name its rows, and its columns too if there are as many: the

@@ -28,6 +28,8 @@ void add_tiles(Heatmap& heatmap, const M& mask, const MaskWindow& window) {
       }
     }
   });
+  heatmap.tile_rows = window.tile_queries;
+  heatmap.tile_columns = window.tile_keys;
 }
 
 }  // namespace detail

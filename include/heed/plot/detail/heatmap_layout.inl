@@ -181,6 +181,22 @@ class HeatmapLayout {
     draw_frame(static_cast<double>(columns() * cell_width_),
                static_cast<double>(rows() * cell_height_));
     picture_.cells.push_back(std::move(cells));
+    draw_tiles();
+  }
+
+  /// Lines between tiles, over the cells; two pixels, for pictures that are shown at half the size.
+  void draw_tiles() {
+    constexpr Color tile_color{128, 128, 128};
+    const auto width = static_cast<double>(columns() * cell_width_);
+    const auto height = static_cast<double>(rows() * cell_height_);
+    for (Index at = heatmap_.tile_rows; at > 0 && at < rows(); at += heatmap_.tile_rows) {
+      const double y = top_ + static_cast<double>(at * cell_height_);
+      picture_.boxes.push_back({{left_, y - 1}, width, 2, tile_color});
+    }
+    for (Index at = heatmap_.tile_columns; at > 0 && at < columns(); at += heatmap_.tile_columns) {
+      const double x = left_ + static_cast<double>(at * cell_width_);
+      picture_.boxes.push_back({{x - 1, top_}, 2, height, tile_color});
+    }
   }
 
   /// The edge of the cells, which may be white.
