@@ -38,6 +38,11 @@
 #else
 #include <stb_image_write.h>
 #endif
+namespace heed::detail {
+// stb compresses each row in five ways. The first is as good for flat colors, in a third of the
+// time.
+[[maybe_unused]] static const int png_filter = stbi_write_force_png_filter = 0;
+}  // namespace heed::detail
 #endif
 #pragma GCC diagnostic pop
 
