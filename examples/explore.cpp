@@ -184,6 +184,7 @@ void show_head(const AttentionPage& page, const example::HeadName& name,
     panels.push_back(heatmap_of(weights.view().select(0, name.layer).select(0, name.head),
                                 page.key_labels,
                                 page.others.empty() ? place : mask + ": " + place));
+    panels.back().by_root = true;  // as on the page
   };
   add(page.weights, page.mask);
   for (const AttentionUnder& other : page.others) add(other.weights, other.mask);

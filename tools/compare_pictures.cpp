@@ -86,7 +86,10 @@ void write_matrices() {
   write("mask50", heatmap_of(mask, window, "Sparse mask"), seen, {});
 
   const auto weights = causal_weights(300);
-  write("weights300", heatmap_of(weights, {}, "300 × 300 weights"), weights, {});
+  Heatmap many = heatmap_of(weights, {}, "300 × 300 weights");
+  write("weights300", many, weights, {});
+  many.by_root = true;
+  write("root300", many, weights, {});
 }
 
 void write_charts() {

@@ -55,6 +55,8 @@ for language in ["latin", "chinese"]:
         name = f"{language}{count}"
         heatmap(name, "Layer 3, head 2", cmap="viridis", mask=data(name)[0] == 0)
 heatmap("weights300", "300 × 300 weights", cmap="viridis", mask=data("weights300")[0] == 0)
+heatmap("root300", "300 × 300 weights", cmap="viridis", mask=data("root300")[0] == 0,
+        norm=matplotlib.colors.PowerNorm(0.5))
 heatmap("signed", "Learned bias", cmap="RdBu_r", center=0)
 
 plt.figure(figsize=(8, 7))

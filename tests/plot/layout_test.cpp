@@ -109,6 +109,8 @@ TEST(Layout, TextsOfHeatmapsAreApart) {
         heatmap.row_title = numbers ? "a title of rows that is longer than they are" : "query";
         heatmap.numbers = numbers;
         if (numbers) heatmap.values.data()[0] = NAN;
+        heatmap.by_root = numbers;
+        if (numbers && rows == 5) heatmap.low = 0.13, heatmap.high = 0.97;
         expect_texts_apart(picture_of(heatmap), std::to_string(rows) + " x " +
                                                     std::to_string(columns) + " " + kind +
                                                     (numbers ? " with numbers" : ""));
@@ -195,6 +197,27 @@ TEST(Layout, MaskedCellsLookDifferentFromSmallOnesAndSaySo) {
   heatmap.low = -0.25;
   EXPECT_EQ(picture_of(heatmap).cells.front().color(0), color_of(ColorMap::diverging, 0.5))
       << "0 is in the middle of any range";
+}
+
+TEST(Layout, ColorsByTheRootHaveTheirNumbersWhereTheyAre) {
+  Heatmap heatmap = filled(12, 12);
+  heatmap.by_root = true;
+  const double values[] = {0.04, 0.25, 1};
+  for (Index i = 0; i < 3; ++i) heatmap.values(0, i) = values[i];
+  const Picture picture = picture_of(heatmap);
+  EXPECT_EQ(picture.cells.front().levels[0], 50) << "0.2 of 252";
+  EXPECT_EQ(picture.cells.front().levels[1], 126);
+  EXPECT_EQ(picture.cells.front().levels[2], 252);
+  double top = 0, bottom = 0, small = 0;
+  for (const PictureText& text : picture.texts) {
+    if (text.anchor != 0) continue;
+    if (text.words == "1") top = text.at.y;
+    if (text.words == "0.02") small = text.at.y;
+    if (text.words == "0") bottom = text.at.y;
+  }
+  EXPECT_NEAR((bottom - small) / (bottom - top), std::sqrt(0.02), 1e-9);
+  heatmap.colors = ColorMap::diverging;
+  EXPECT_EQ(picture_of(heatmap).cells.front().levels[1], 158) << "not for diverging ones";
 }
 
 TEST(Layout, LargeMatricesAreMeansAndSaySo) {

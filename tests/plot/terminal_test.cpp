@@ -205,6 +205,14 @@ Index drawn_width(const std::string& text) {
   return widest;
 }
 
+TEST(Terminal, ColorsByTheRootSaySo) {
+  Heatmap heatmap = three_words();
+  heatmap.by_root = true;
+  const std::string text = to_terminal(heatmap, plain);
+  EXPECT_NE(text.find("sat ..##"), std::string::npos) << "0.004 and 0.5: 0.06 and 0.7\n" << text;
+  EXPECT_NE(text.find("| 1 by root"), std::string::npos) << text;
+}
+
 TEST(Terminal, NumbersInCells) {
   Heatmap heatmap = three_words();
   heatmap.numbers = true;

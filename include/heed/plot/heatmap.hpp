@@ -27,6 +27,9 @@ struct Heatmap {
   double high = 1;                      // the value of the last one
   bool numbers = false;                 // write each value into its cell
   ColorMap colors = ColorMap::viridis;  // diverging: 0 has the middle color
+  /// Colors by the square root of how far a value is from `low`: the small weights of long texts
+  /// differ. Not for diverging colors.
+  bool by_root = false;
   /// Draw cells that are exactly 0 as masked, not as small, if no value is below 0. Cells that are
   /// -infinity always are.
   bool zeros_are_masked = true;
@@ -96,9 +99,14 @@ struct ColorRange {
 };
 ColorRange range_of(const Heatmap& heatmap);
 
-/// The place of a value between low and high, 0 to 1 inside; 0 if the two are equal, and the middle
-/// of diverging colors.
+/// The place of a value among the colors, 0 to 1 between low and high; 0 if the two are equal, and
+/// the middle of diverging colors.
 double share_of(const Heatmap& heatmap, double value);
+
+/// True for colors by the square root.
+inline bool goes_by_root(const Heatmap& heatmap) {
+  return heatmap.by_root && heatmap.colors != ColorMap::diverging && heatmap.categories.empty();
+}
 
 /// True for a cell that is drawn as masked.
 bool is_masked(const Heatmap& heatmap, double value);

@@ -46,7 +46,10 @@ HEED_INLINE ColorRange range_of(const Heatmap& heatmap) {
 HEED_INLINE double share_of(const Heatmap& heatmap, double value) {
   const auto [low, high] = range_of(heatmap);
   if (value != value) return value;
-  if (high > low) return (value - low) / (high - low);
+  if (high > low) {
+    const double share = (value - low) / (high - low);
+    return goes_by_root(heatmap) && share > 0 ? std::sqrt(share) : share;
+  }
   return heatmap.colors == ColorMap::diverging ? 0.5 : 0.0;
 }
 
@@ -68,6 +71,7 @@ HEED_INLINE Heatmap shrunk(const Heatmap& heatmap, Index rows, Index columns) {
   small.low = heatmap.low;
   small.high = heatmap.high;
   small.colors = heatmap.colors;
+  small.by_root = heatmap.by_root;
   small.zeros_are_masked = heatmap.zeros_are_masked;
   small.categories = heatmap.categories;
   small.values = Tensor<double, 2>(

@@ -296,10 +296,18 @@ class HeatmapLayout {
 
   std::vector<double> bar_ticks() const {
     if (!(range_.high > range_.low)) return {range_.low};
-    return bar_.ticks;
+    std::vector<double> ticks = bar_.ticks;
+    if (goes_by_root(heatmap_)) {
+      // A number among the small values, which take much of the bar; the largest are kept first.
+      const double small = range_.low + bar_.step / 10;
+      if (ticks.front() < small) ticks.insert(ticks.begin() + 1, small);
+      std::reverse(ticks.begin(), ticks.end());
+    }
+    return ticks;
   }
   std::string bar_label(double tick) const {
-    return range_.high > range_.low ? bar_.label(tick) : brief(tick);
+    if (range_.high > range_.low && !goes_by_root(heatmap_)) return bar_.label(tick);
+    return brief(std::fabs(tick) < bar_.step / 100 ? 0 : tick);
   }
   double bar_labels_width() const {
     double widest = 0;
@@ -321,9 +329,12 @@ class HeatmapLayout {
                                 .height = edge(step + 1) - edge(step),
                                 .color = color_of(heatmap_.colors, share)});
     }
+    double written = -1e300;  // the last number; those of roots may be near each other
     for (const double value : bar_ticks()) {
-      const double share = range_.high > range_.low ? bar_.share(value) : 0.5;
+      const double share = range_.high > range_.low ? share_of(heatmap_, value) : 0.5;
       const double y = top_ + (1 - share) * length;
+      if (goes_by_root(heatmap_) && y - written < text_height * tick_size) continue;
+      written = y;
       picture_.lines.push_back(
           {.points = {{x + bar_width, y}, {x + bar_width + 4, y}}, .color = quiet_ink});
       picture_.texts.push_back({.at = {x + bar_width + 8, y + 0.32 * tick_size},

@@ -210,13 +210,15 @@ class TerminalHeatmap {
     const char* edge = shades ? "|" : "";  // of a bar that begins with spaces
     const auto [low, high] = range_of(heatmap_);
     std::string bar = brief(low) + " " + edge;
-    const Index steps = std::clamp<Index>(width - text_width(brief(low) + brief(high)) - 4, 4, 16);
+    const std::string scale = goes_by_root(heatmap_) ? " by root" : "";
+    const Index words = text_width(brief(low) + brief(high) + scale);
+    const Index steps = std::clamp<Index>(width - words - 4, 4, 16);
     for (Index step = 0; step < steps; ++step) {
       const double share = static_cast<double>(step) / static_cast<double>(steps - 1);
       bar += shades ? std::string(1, shade(share))
                     : painted(" ", color_of(heatmap_.colors, share), depth_);
     }
-    return bar + edge + " " + brief(high);
+    return bar + edge + " " + brief(high) + scale;
   }
 
   /// The color of a value: gray for masked ones.
