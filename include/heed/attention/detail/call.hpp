@@ -11,10 +11,12 @@
 #include <heed/core/config.hpp>
 #include <heed/core/detail/math.hpp>
 #include <heed/core/error.hpp>
+#include <heed/core/function_ref.hpp>
 #include <heed/kernels/attention_kernels.hpp>
 #include <heed/masks/detail/mask_ref.hpp>
 #include <heed/masks/policy.hpp>
 #include <heed/tensor/overlap.hpp>
+#include <heed/tensor/tensor.hpp>
 #include <heed/tensor/view_of.hpp>
 
 namespace heed::simd {
@@ -230,6 +232,7 @@ struct AttentionArgs {
   ScoreMods<T> score_mods;
   std::span<const Index> key_counts = {};       // per batch item; empty: all keys
   Index item_offset = 0;                        // the batch index that masks see for item 0
+  Index query_offset = 0;                       // the row of the whole call that query 0 is
   bool last_lines_up = false;                   // the last query aligns with the last key, per item
   const simd::PairKernels<T>* pairs = nullptr;  // for bfloat16 tensors, if the CPU has them
 
@@ -247,6 +250,10 @@ struct AttentionArgs {
   Index first_query_of(Index item) const {
     if (!first_queries.empty()) return first_queries[static_cast<std::size_t>(item)];
     return last_lines_up ? key_count_of(item) - query_count() : first_query;
+  }
+  /// The position of a query, as masks see it.
+  Index query_position(Index item, Index query) const {
+    return first_query_of(item) + query_offset + query;
   }
 };
 
@@ -441,15 +448,16 @@ T within_range(T score) {
 template <class T>
 Tile tile_of(const AttentionArgs<T>& args, Index item, Index head, Index row, Index rows,
              Index first_key, Index last_key) {
-  const Index call = args.first_query_of(item), first = call + row;
-  return {item + args.item_offset, head, first, first + rows - 1, first_key, last_key, call};
+  const Index first = args.query_position(item, row);
+  return {item + args.item_offset,  head, first, first + rows - 1, first_key, last_key,
+          args.first_query_of(item)};
 }
 
 /// The position of one score of a call.
 template <class T>
 Position position_of(const AttentionArgs<T>& args, Index item, Index head, Index query, Index key) {
-  const Index call = args.first_query_of(item);
-  return {item + args.item_offset, head, call + query, key, call};
+  return {item + args.item_offset, head, args.query_position(item, query), key,
+          args.first_query_of(item)};
 }
 
 /// The shape that the mask of a call has to fit.
@@ -484,6 +492,49 @@ AttentionPlan plan_of(const AttentionArgs<T>& args, const MaskRef& mask);
 /// Computes a call by a plan that fits it.
 template <class T>
 void run_planned(const AttentionArgs<T>& args, const MaskRef& mask, const AttentionPlan& plan);
+
+/// The softmax of all rows of a call over some of its keys, kept between the parts of a
+/// computation whose keys arrive one after another: a state per block of rows of a head.
+template <class T>
+class PausedRows {
+ public:
+  explicit PausedRows(const AttentionArgs<T>& args)
+      : blocks_(parts_of(args.query_count(), simd::query_block)),
+        states_(Tensor<T, 2>::uninitialized(
+            {args.batch() * args.heads() * blocks_, simd::query_block * (2 + args.value_dim())})),
+        seen_({states_.extent(0)}) {}
+
+  /// The number of the block that begins at row `row` of a head.
+  Index index_of(const AttentionArgs<T>& args, Index item, Index head, Index row) const {
+    return (item * args.heads() + head) * blocks_ + row / simd::query_block;
+  }
+  simd::SoftmaxState<T> state(Index index) {
+    T* const from = states_.data() + index * states_.extent(1);
+    return {from, from + simd::query_block, from + 2 * simd::query_block};
+  }
+  /// Whether the block has met a key that one of its rows sees.
+  bool& seen(Index index) { return seen_[index]; }
+
+ private:
+  Index blocks_;
+  Tensor<T, 2> states_;
+  Tensor<bool, 1> seen_;
+};
+
+/// Adds the keys [first, end) of every batch item to `rows`, which hold all keys before; the bits
+/// are those of a call that has all keys at once. `first` is a multiple of simd::key_chunk, and so
+/// is `end` unless it is behind the last key. `between` runs on the calling thread after each of
+/// its tasks. Reads no other keys.
+template <class T>
+void take_keys(const AttentionArgs<T>& args, const MaskRef& mask, Index first, Index end,
+               PausedRows<T>& rows, FunctionRef<void()> between);
+/// Writes the results of rows that hold all keys.
+template <class T>
+void write_rows(const AttentionArgs<T>& args, const MaskRef& mask, PausedRows<T>& rows);
+/// Whether any query of the call may see one of the keys [first, end); true of a mask that
+/// classifies no tiles.
+template <class T>
+bool may_see(const AttentionArgs<T>& args, const MaskRef& mask, Index first, Index end);
 
 /// Plans and computes a call.
 template <class T>

@@ -304,6 +304,20 @@ class QueryBlockPass {
     write(seen);
   }
 
+  /// Adds the keys [first, end) to a total that the caller keeps, and that holds all keys before;
+  /// `first` is a multiple of key_chunk, and so is `end` unless it is behind the last key. `seen`:
+  /// whether the total holds any key.
+  void take(Index first, Index end, const simd::SoftmaxState<T>& total, bool& seen) {
+    scratch_.total = total;
+    seen = take_keys(first, end, seen);
+  }
+  /// Writes output and log-sum-exp of the rows from a total that holds all keys.
+  void write(const simd::SoftmaxState<T>& total, bool seen) {
+    scratch_.total = total;
+    if (!seen) clear(total);
+    write(seen);
+  }
+
   /// Computes the weights of the rows: `to(row, key)` in `out`, every element written.
   void run_weights(const TensorView<T, 2>& out) {
     take_all_keys();
@@ -319,24 +333,28 @@ class QueryBlockPass {
   }
 
  private:
-  /// Packs the queries and adds every visible key to the total; false if there was none.
-  bool take_all_keys() {
+  /// Adds every visible key to the total; false if there was none.
+  bool take_all_keys() { return take_keys(0, args_.key_count_of(item_), false); }
+
+  /// Packs the queries and adds the visible keys of [begin, end) to the total, which is cleared
+  /// unless it holds keys; whether it holds any now.
+  bool take_keys(Index begin, Index end, bool seen) {
     if (pairs_) {
       pairs_.pack(item_, head_, row_, rows_, step_);
     } else {
       kernels_.pack(args_.queries.spaced_rows(item_, head_, row_, rows_, step_, scratch_.keys),
                     rows_, args_.head_dim(), query_factor(args_), scratch_.packed);
     }
-    clear(scratch_.total);
-    bool fresh = true;
-    for (Index first = 0; first < args_.key_count_of(item_); first += simd::key_chunk) {
-      const auto& state = fresh ? scratch_.total : scratch_.chunk;
-      if (!fresh) clear(state);
+    if (!seen) clear(scratch_.total);
+    end = smaller(end, args_.key_count_of(item_));
+    for (Index first = begin; first < end; first += simd::key_chunk) {
+      const auto& state = seen ? scratch_.chunk : scratch_.total;
+      if (seen) clear(state);
       if (!take_chunk(first, state)) continue;
-      if (!fresh) kernels_.merge(scratch_.total, state, rows_, args_.value_dim());
-      fresh = false;
+      if (seen) kernels_.merge(scratch_.total, state, rows_, args_.value_dim());
+      seen = true;
     }
-    return !fresh;
+    return seen;
   }
 
   Tile tile(Index first_key, Index last_key) const {

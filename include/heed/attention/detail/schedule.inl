@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <pthread.h>
+
 #include <heed/attention/detail/call.hpp>
 #include <heed/attention/detail/decode_pass.hpp>
 #include <heed/attention/detail/forward_pass.hpp>
@@ -42,18 +44,24 @@ class ForwardTasks {
 
   /// A head's last blocks come first: under causal masks they cost most.
   void run(Index task) const {
+    for_each_block(task, [](QueryBlockPass<T>& block, Index, Index, Index) { block.run(); });
+  }
+
+  /// Calls use(pass, item, head, row) for the blocks of a task.
+  template <class Use>
+  void for_each_block(Index task, const Use& use) const {
     const Index block = blocks_ - 1 - task % blocks_;
     const Index row = block / step_ * simd::query_block * step_ + block % step_;
     if (row >= args_.query_count()) return;
     const Index item = task / blocks_ / groups_;
     const Index head = task / blocks_ % groups_ * group_;
     const Index end = smaller(head + group_, args_.heads());
-    if (end - head == 1) return pass(item, head, row).run();
-    SharedLaneWords shared(parts_of(args_.key_count(), simd::key_block));
+    const bool share = end - head > 1;
+    SharedLaneWords shared(share ? parts_of(args_.key_count(), simd::key_block) : 0);
     for (Index each = head; each < end; ++each) {
       auto one = pass(item, each, row);
-      one.share(shared);
-      one.run();
+      if (share) one.share(shared);
+      use(one, item, each, row);
     }
   }
 
@@ -233,6 +241,64 @@ void attend(const std::type_identity_t<Operand<T>>& queries,
   run_attention(args, mask);
 }
 
+// A call whose keys arrive one after another. -----------------------------------------------------
+
+/// The plan of such a call: queries in the lanes, blocks of consecutive rows.
+template <class T>
+AttentionPlan plan_of_paused(const AttentionArgs<T>& args, const MaskRef& mask) {
+  AttentionPlan plan;
+  plan_products(args, plan);
+  plan_blocks(args, mask, plan);
+  plan.row_step = 1;
+  plan.tasks = tasks_of(args, plan);
+  return plan;
+}
+
+template <class T>
+void take_keys(const AttentionArgs<T>& args, const MaskRef& mask, Index first, Index end,
+               PausedRows<T>& rows, FunctionRef<void()> between) {
+  if (args.query_count() == 0 || args.heads() == 0 || args.batch() == 0) return;
+  const AttentionPlan plan = plan_of_paused(args, mask);
+  const ForwardTasks<T> blocks(args, mask, plan);
+  const pthread_t caller = pthread_self();
+  parallel_for(plan.tasks, [&](Index task) {
+    blocks.for_each_block(task, [&](QueryBlockPass<T>& pass, Index item, Index head, Index row) {
+      const Index index = rows.index_of(args, item, head, row);
+      pass.take(first, end, rows.state(index), rows.seen(index));
+    });
+    if (pthread_equal(caller, pthread_self()) != 0) between();
+  });
+}
+
+template <class T>
+void write_rows(const AttentionArgs<T>& args, const MaskRef& mask, PausedRows<T>& rows) {
+  if (args.query_count() == 0 || args.heads() == 0 || args.batch() == 0) return;
+  const AttentionPlan plan = plan_of_paused(args, mask);
+  const ForwardTasks<T> blocks(args, mask, plan);
+  parallel_for(plan.tasks, [&](Index task) {
+    blocks.for_each_block(task, [&](QueryBlockPass<T>& pass, Index item, Index head, Index row) {
+      const Index index = rows.index_of(args, item, head, row);
+      pass.write(rows.state(index), rows.seen(index));
+    });
+  });
+}
+
+template <class T>
+bool may_see(const AttentionArgs<T>& args, const MaskRef& mask, Index first, Index end) {
+  const Index heads = mask.depends_on_head() ? args.heads() : smaller(args.heads(), 1);
+  for (Index item = 0; item < args.batch(); ++item) {
+    const Index last = smaller(end, args.key_count_of(item)) - 1;
+    for (Index head = 0; last >= first && head < heads; ++head) {
+      for (Index row = 0; row < args.query_count(); row += simd::query_block) {
+        const Index count = smaller(simd::query_block, args.query_count() - row);
+        const Tile tile = tile_of(args, item, head, row, count, first, last);
+        if (mask.coverage(tile) != Coverage::none) return true;
+      }
+    }
+  }
+  return false;
+}
+
 /// Computes the weights of `out.extent(0)` rows of one head, from `row` on.
 template <class T>
 void run_weights(const AttentionArgs<T>& args, const MaskRef& mask, Index item, Index head,
@@ -257,6 +323,14 @@ template void attend<float>(const Operand<float>&, const Operand<float>&, const 
 template void attend<double>(const Operand<double>&, const Operand<double>&, const Operand<double>&,
                              const Result<double>&, const AttentionOptions<double>&,
                              const MaskRef&);
+template void take_keys(const AttentionArgs<float>&, const MaskRef&, Index, Index,
+                        PausedRows<float>&, FunctionRef<void()>);
+template void take_keys(const AttentionArgs<double>&, const MaskRef&, Index, Index,
+                        PausedRows<double>&, FunctionRef<void()>);
+template void write_rows(const AttentionArgs<float>&, const MaskRef&, PausedRows<float>&);
+template void write_rows(const AttentionArgs<double>&, const MaskRef&, PausedRows<double>&);
+template bool may_see(const AttentionArgs<float>&, const MaskRef&, Index, Index);
+template bool may_see(const AttentionArgs<double>&, const MaskRef&, Index, Index);
 template void run_weights(const AttentionArgs<float>&, const MaskRef&, Index, Index, Index,
                           const TensorView<float, 2>&);
 template void run_weights(const AttentionArgs<double>&, const MaskRef&, Index, Index, Index,

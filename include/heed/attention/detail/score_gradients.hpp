@@ -184,7 +184,7 @@ class DistanceGradients {
     for (Index i = 0; i <= distances_; ++i) sums[i] = 0;
     ScoreGradientTiles<T> tiles(args_, mask_, rows_);
     for (Index item = 0; item < call_.batch(); ++item) {
-      const Index at = call_.first_query_of(item) + row;
+      const Index at = call_.query_position(item, row);
       tiles.run(item, head, row, 0, call_.key_count(),
                 [&](Index first_key, Index keys, Index queries, const T* grad) {
                   for (Index key = 0; key < keys; ++key) {
