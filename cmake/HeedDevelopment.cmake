@@ -35,3 +35,9 @@ function(heed_development target)
   endif()
   target_compile_definitions(${target} PRIVATE EIGEN_MPL2_ONLY)
 endfunction()
+
+# Of our own tests under mpiexec: more ranks than processors, as root, on this machine alone, in a
+# container that lets no process read another's memory.
+set(HEED_MPI_ENVIRONMENT OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+    OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl=self,vader
+    OMPI_MCA_btl_vader_single_copy_mechanism=none)

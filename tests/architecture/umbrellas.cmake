@@ -4,7 +4,7 @@
 cmake_minimum_required(VERSION 3.24)
 set(gguf io/gguf.hpp io/gguf_header.hpp)
 set(out_of_folder tensor/eigen.hpp attention/reference.hpp plot/png.hpp plot/png_fonts.hpp ${gguf})
-set(out_of_heed tensor/eigen.hpp plot/png.hpp plot/png_fonts.hpp ${gguf} text.hpp pretrained.hpp)
+set(out_of_heed tensor/eigen.hpp plot/png.hpp plot/png_fonts.hpp ${gguf} text.hpp pretrained.hpp distributed.hpp)
 
 # check UMBRELLA WANTED...: the includes of UMBRELLA hold WANTED, and nothing of out_of_folder.
 function(check umbrella left_out)

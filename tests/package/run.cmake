@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Configures, builds and runs the consumer project by one WAY; run by ctest.
-# SOURCE, BUILD: heed's; WORK: an own folder; CXX, GENERATOR: as heed was built.
+# SOURCE, BUILD: heed's; WORK: an own folder; CXX, GENERATOR: as heed was built; MPI: whether there is one.
 cmake_minimum_required(VERSION 3.24)
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE out ERROR_VARIABLE out)
@@ -81,6 +81,9 @@ run(${configure} -B ${WORK}/build)
 string(REPLACE "${WORK}" "" printed "${printed}")
 if(printed MATCHES "-- heed|CMake Warning")
   message(FATAL_ERROR "heed speaks inside another project:\n${printed}")
+endif()
+if(WAY MATCHES "^(find_package|add_subdirectory)$" AND MPI)
+  list(APPEND targets consumer_mpi)
 endif()
 run(${CMAKE_COMMAND} --build ${WORK}/build --target ${targets})
 foreach(target IN LISTS targets)

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/// Beyond one machine: the same bits from several processes, over MPI. Opt-in, with the target
+/// heed::mpi; docs/11.
+#include <heed/distributed/agreement.hpp>
+#include <heed/distributed/communicator.hpp>
+#include <heed/distributed/token_shards.hpp>

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include <heed/distributed/agreement.hpp>
+#include <heed/distributed/communicator.hpp>
+#include <heed/distributed/token_shards.hpp>
+
+#include "support/attention_cases.hpp"
+
+namespace heed::test {
+
+/// All ranks of the program, for its tests.
+inline const Communicator*& world() {
+  static const Communicator* all = nullptr;
+  return all;
+}
+
+/// The rows of a tensor's axis 2 that a rank holds.
+template <class T, std::size_t Rank>
+Tensor<T, Rank> shard_of(const Tensor<T, Rank>& whole, const TokenShards& shards, Index rank,
+                         std::size_t axis = 2) {
+  Extents<Rank> extents = whole.extents();
+  extents[axis] = shards.count(rank);
+  Tensor<T, Rank> part(extents);
+  Index at = 0;
+  for (const TokenRange& range : shards.ranges(rank)) {
+    copy(whole.view().slice(axis, range.first, range.end),
+         part.view().slice(axis, at, at + range.count()));
+    at += range.count();
+  }
+  return part;
+}
+
+/// Shards of many kinds; `kind` ≥ 0: even, zigzag, cut in uneven places, with empty ones, in turns
+/// of a few tokens, all on the last rank.
+inline TokenShards shards_of_kind(Index tokens, Index ranks, Index kind) {
+  std::vector<std::vector<TokenRange>> of_ranks(static_cast<std::size_t>(ranks));
+  const auto give = [&](Index rank, Index first, Index end) {
+    of_ranks[static_cast<std::size_t>(rank)].push_back({first, end});
+  };
+  switch (kind % 6) {
+    case 0:
+      return TokenShards::even(tokens, ranks);
+    case 1:
+      return TokenShards::zigzag(tokens, ranks);
+    case 2: {
+      Index first = 0;
+      for (Index rank = 0; rank < ranks; ++rank) {
+        const Index end = rank + 1 == ranks ? tokens : std::min(tokens, first + 37 + 600 * rank);
+        give(rank, first, end);
+        first = end;
+      }
+      break;
+    }
+    case 3: {  // only every other rank has tokens
+      const Index holders = (ranks + 1) / 2;
+      for (Index i = 0; i < holders; ++i) {
+        give(2 * i, tokens * i / holders, tokens * (i + 1) / holders);
+      }
+      break;
+    }
+    case 4: {
+      Index first = 0;
+      for (Index turn = 0; first < tokens; ++turn) {
+        const Index end = std::min(tokens, first + 211);
+        give((turn * 3 + 1) % ranks, first, end);
+        first = end;
+      }
+      break;
+    }
+    default:
+      give(ranks - 1, 0, tokens);
+  }
+  return TokenShards(std::move(of_ranks));
+}
+
+/// The message with which a call is refused; "computed" if it is not.
+template <class Call>
+std::string refusal(const Call& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "computed";
+}
+
+}  // namespace heed::test
