@@ -8,6 +8,7 @@
 
 #include <heed/distributed/agreement.hpp>
 #include <heed/distributed/communicator.hpp>
+#include <heed/distributed/sharded_attention.hpp>
 #include <heed/distributed/token_shards.hpp>
 
 #include "support/attention_cases.hpp"

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include <heed/attention/detail/operands.hpp>
+#include <heed/core/index.hpp>
+#include <heed/distributed/communicator.hpp>
+#include <heed/distributed/token_shards.hpp>
+#include <heed/kernels/attention_kernels.hpp>
+#include <heed/tensor/copy.hpp>
+#include <heed/tensor/tensor.hpp>
+#include <heed/tensor/view.hpp>
+
+namespace heed::detail {
+
+/// Consecutive tokens that travel together: those of one chunk that one rank holds.
+struct TokenPiece {
+  Index first = 0;
+  Index end = 0;
+  Index owner = 0;
+  Index local = 0;  // where they begin in the tensors of the owner
+  Index number = 0;
+};
+
+/// The tokens of the shards in order, cut where ranks and chunks change: entry c is chunk c.
+inline std::vector<std::vector<TokenPiece>> pieces_of(const TokenShards& shards, Index chunk) {
+  std::vector<std::vector<TokenPiece>> chunks(
+      static_cast<std::size_t>(parts_of(shards.tokens(), chunk)));
+  for (Index rank = 0; rank < shards.ranks(); ++rank) {
+    Index local = 0;
+    for (const TokenRange& range : shards.ranges(rank)) {
+      for (Index first = range.first; first < range.end;) {
+        const Index end = smaller(range.end, (first / chunk + 1) * chunk);
+        chunks[static_cast<std::size_t>(first / chunk)].push_back({first, end, rank, local, 0});
+        local += end - first;
+        first = end;
+      }
+    }
+  }
+  Index number = 0;
+  for (auto& pieces : chunks) {
+    std::sort(pieces.begin(), pieces.end(),
+              [](const TokenPiece& a, const TokenPiece& b) { return a.first < b.first; });
+    for (TokenPiece& piece : pieces) piece.number = number++;
+  }
+  return chunks;
+}
+
+/// Brings the keys and values of a sharded sequence to the ranks that need them, chunk by chunk in
+/// key order. A piece of a chunk goes from its owner to the next rank that needs it, and from there
+/// on to the next, around the ring: every rank receives it once and sends it at most once. A few
+/// chunks are in memory: one that is computed, the others on their way. All ranks take part in the
+/// same order, so the earliest chunk that is on its way always arrives. X: the stored type.
+template <class X>
+class KeyRing {
+ public:
+  static constexpr Index slots = 4;
+  static constexpr Index page = simd::key_chunk;
+
+  /// Takes memory; nothing is sent before `start`. keys (batch, kv_heads, tokens of this rank,
+  /// head_dim) and values must live as long.
+  KeyRing(const Communicator& ranks, const TokenShards& shards, const TensorView<const X, 4>& keys,
+          const TensorView<const X, 4>& values)
+      : ranks_(ranks),
+        own_keys_(keys),
+        own_values_(values),
+        chunks_(pieces_of(shards, page)),
+        tokens_(shards.tokens()),
+        key_pages_(Tensor<X, 4>::uninitialized(pages_like(keys))),
+        value_pages_(Tensor<X, 4>::uninitialized(pages_like(values))),
+        tables_({keys.extent(0), chunks()}) {
+    for (Index item = 0; item < keys.extent(0); ++item) {
+      items_.push_back(tables_.data() + item * chunks());
+    }
+  }
+  KeyRing(const KeyRing&) = delete;
+  KeyRing& operator=(const KeyRing&) = delete;
+  /// If messages are still under way, an error is: MPI may yet write to the pages, which are
+  /// therefore never freed.
+  ~KeyRing() {
+    if (flying_.empty()) return;
+    static_cast<void>(new Tensor<X, 4>(std::move(key_pages_)));
+    static_cast<void>(new Tensor<X, 4>(std::move(value_pages_)));
+  }
+
+  Index chunks() const { return static_cast<Index>(chunks_.size()); }
+  /// All keys and values of the sequence, of which those of a chunk can be read while it is here.
+  template <class T>
+  Operand<T> keys() const {
+    return operand<T>(key_pages_, own_keys_);
+  }
+  template <class T>
+  Operand<T> values() const {
+    return operand<T>(value_pages_, own_values_);
+  }
+
+  /// Begins. `needed` (ranks, chunks): which rank computes with which chunk, the same on all ranks.
+  void start(const Tensor<bool, 2>& needed) {
+    needed_ = needed;
+    for (Index chunk = 0; chunk < chunks(); ++chunk) {
+      bool here = needed_(ranks_.rank(), chunk);
+      for (const TokenPiece& piece : pieces(chunk)) here = here || travels(piece, chunk);
+      if (here) steps_.push_back(chunk);
+    }
+    advance();
+  }
+
+  /// Waits for a chunk that this rank needs; chunks come in order. The one before is over.
+  void wait_for(Index chunk) {
+    const auto arrived = [&] {
+      if (begun_ == 0 || steps_[begun_ - 1] < chunk) return false;
+      return std::none_of(flying_.begin(), flying_.end(), [&](const Flight& flight) {
+        return flight.chunk == chunk && !flight.here;
+      });
+    };
+    current_ = chunk;
+    for (advance(); !arrived(); advance()) sched_yield();
+  }
+  /// Waits until nothing of this rank is under way.
+  void finish() {
+    current_ = chunks();
+    for (advance(); begun_ < steps_.size() || !flying_.empty(); advance()) sched_yield();
+  }
+  /// Passes on what has arrived, and begins what there is room for. MPI moves large messages only
+  /// while it is called, so this is called often.
+  void advance() {
+    for (Flight& flight : flying_) advance(flight);
+    std::erase_if(flying_, [](Flight& flight) {
+      if (!flight.here || flight.out != MPI_REQUEST_NULL) return false;
+      MPI_Type_free(&flight.type);
+      return true;
+    });
+    while (begun_ < steps_.size() && has_room(begun_)) begin(begun_++);
+  }
+
+ private:
+  static constexpr Index tags = 32768;  // that every MPI has; far fewer pieces are on their way
+
+  /// A piece under way.
+  struct Flight {
+    Index chunk = 0;
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    MPI_Request in = MPI_REQUEST_NULL;
+    MPI_Request out = MPI_REQUEST_NULL;
+    bool here = false;
+    int next = -1;  // the rank to which it goes on; -1: none
+    int tag = 0;    // says which piece it is: a rank sends what it has, in any order
+    Index bytes = 0;
+  };
+
+  Extents<4> pages_like(const TensorView<const X, 4>& tensor) const {
+    return {smaller(slots, chunks()) * tensor.extent(0), tensor.extent(1), page, tensor.extent(3)};
+  }
+  template <class T>
+  Operand<T> operand(const Tensor<X, 4>& pages, const TensorView<const X, 4>& own) const {
+    Extents<4> all = own.extents();
+    all[2] = tokens_;
+    return {pages.data(), page, items_.data(), all};
+  }
+
+  const std::vector<TokenPiece>& pieces(Index chunk) const {
+    return chunks_[static_cast<std::size_t>(chunk)];
+  }
+  /// Whether this rank sends or receives the piece.
+  bool travels(const TokenPiece& piece, Index chunk) const {
+    return next_of(piece, chunk) >= 0 ||
+           (piece.owner != ranks_.rank() && needed_(ranks_.rank(), chunk));
+  }
+  /// The neighbor of this rank on the way of a piece: the next rank that needs it, or the one
+  /// before, which is at last its owner; -1 if there is none.
+  Index next_of(const TokenPiece& piece, Index chunk) const {
+    const Index size = ranks_.size(), me = ranks_.rank();
+    if (piece.owner != me && !needed_(me, chunk)) return -1;
+    for (Index rank = (me + 1) % size; rank != piece.owner; rank = (rank + 1) % size) {
+      if (needed_(rank, chunk)) return rank;
+    }
+    return -1;
+  }
+  Index previous_of(const TokenPiece& piece, Index chunk) const {
+    const Index size = ranks_.size();
+    Index rank = (ranks_.rank() + size - 1) % size;
+    while (rank != piece.owner && !needed_(rank, chunk)) rank = (rank + size - 1) % size;
+    return rank;
+  }
+
+  /// A step takes the pages of the one `slots` before, which must be computed and passed on.
+  bool has_room(std::size_t step) const {
+    if (step < static_cast<std::size_t>(slots)) return true;
+    const Index old = steps_[step - static_cast<std::size_t>(slots)];
+    const bool over = old < current_ || !needed_(ranks_.rank(), old);
+    return over && std::none_of(flying_.begin(), flying_.end(),
+                                [&](const Flight& flight) { return flight.chunk == old; });
+  }
+
+  void begin(std::size_t step) {
+    const Index chunk = steps_[step], slot = static_cast<Index>(step) % slots;
+    const Index batch = own_keys_.extent(0);
+    for (Index item = 0; item < batch; ++item) tables_(item, chunk) = slot * batch + item;
+    for (const TokenPiece& piece : pieces(chunk)) {
+      const bool mine = piece.owner == ranks_.rank();
+      if (mine) {
+        put_own(own_keys_, key_pages_, piece, chunk, slot);
+        put_own(own_values_, value_pages_, piece, chunk, slot);
+      }
+      if (!travels(piece, chunk)) continue;
+      Flight flight;
+      flight.chunk = chunk;
+      flight.type = type_of(piece, chunk, slot);
+      flight.next = static_cast<int>(next_of(piece, chunk));
+      flight.tag = static_cast<int>(piece.number % tags);
+      flight.here = mine;
+      flight.bytes = (piece.end - piece.first) * batch * own_keys_.extent(1) *
+                     (own_keys_.extent(3) + own_values_.extent(3)) * static_cast<Index>(sizeof(X));
+      if (mine) {
+        send_on(flight);
+      } else {
+        const auto from = static_cast<int>(previous_of(piece, chunk));
+        check_mpi(MPI_Irecv(MPI_BOTTOM, 1, flight.type, from, flight.tag, ranks_.inner_handle(),
+                            &flight.in),
+                  "MPI_Irecv of keys from rank ", from);
+      }
+      flying_.push_back(flight);
+    }
+  }
+
+  static void put_own(const TensorView<const X, 4>& from, Tensor<X, 4>& pages,
+                      const TokenPiece& piece, Index chunk, Index slot) {
+    const Index batch = from.extent(0), at = piece.first - chunk * page;
+    const Index count = piece.end - piece.first;
+    copy(from.slice(2, piece.local, piece.local + count),
+         pages.view().slice(0, slot * batch, (slot + 1) * batch).slice(2, at, at + count));
+  }
+
+  /// The places of a piece's keys and values in the pages of a slot.
+  MPI_Datatype type_of(const TokenPiece& piece, Index chunk, Index slot) {
+    MPI_Datatype parts[2];
+    MPI_Aint places[2];
+    const auto describe = [&](Tensor<X, 4>& pages, int i) {
+      const Index width = pages.extent(3), heads = own_keys_.extent(0) * pages.extent(1);
+      X* const from = pages.data() + (slot * heads * page + (piece.first - chunk * page)) * width;
+      check_mpi(MPI_Get_address(from, &places[i]), "MPI_Get_address");
+      check_mpi(MPI_Type_create_hvector(
+                    mpi_int(heads, "batch times heads"),
+                    mpi_int((piece.end - piece.first) * width, "the numbers of a chunk"),
+                    static_cast<MPI_Aint>(page * width * static_cast<Index>(sizeof(X))),
+                    datatype_of<X>(), &parts[i]),
+                "MPI_Type_create_hvector");
+    };
+    describe(key_pages_, 0);
+    describe(value_pages_, 1);
+    const int counts[2] = {1, 1};
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    check_mpi(MPI_Type_create_struct(2, counts, places, parts, &type), "MPI_Type_create_struct");
+    check_mpi(MPI_Type_commit(&type), "MPI_Type_commit");
+    for (MPI_Datatype& part : parts) MPI_Type_free(&part);
+    return type;
+  }
+
+  void advance(Flight& flight) {
+    int done = 0;
+    if (flight.in != MPI_REQUEST_NULL) {
+      check_mpi(MPI_Test(&flight.in, &done, MPI_STATUS_IGNORE), "keys of chunk ", flight.chunk);
+      if (done != 0) {
+        flight.here = true;
+        send_on(flight);
+      }
+    } else if (flight.out != MPI_REQUEST_NULL) {
+      check_mpi(MPI_Test(&flight.out, &done, MPI_STATUS_IGNORE), "keys of chunk ", flight.chunk);
+    }
+  }
+  void send_on(Flight& flight) {
+    if (flight.next < 0) return;
+    check_mpi(MPI_Isend(MPI_BOTTOM, 1, flight.type, flight.next, flight.tag, ranks_.inner_handle(),
+                        &flight.out),
+              "MPI_Isend of keys to rank ", flight.next);
+    ranks_.count_sent(flight.bytes);
+  }
+
+  const Communicator& ranks_;
+  TensorView<const X, 4> own_keys_;
+  TensorView<const X, 4> own_values_;
+  std::vector<std::vector<TokenPiece>> chunks_;
+  Index tokens_;
+  Tensor<X, 4> key_pages_;    // (slot · batch + item, kv_heads, page, head_dim)
+  Tensor<X, 4> value_pages_;  // likewise
+  Tensor<Index, 2> tables_;   // (batch, chunks): the page of a chunk that is here
+  std::vector<const Index*> items_;
+  Tensor<bool, 2> needed_;
+  std::vector<Index> steps_;  // the chunks in which this rank takes part
+  std::vector<Flight> flying_;
+  std::size_t begun_ = 0;
+  Index current_ = -1;  // the chunk that is computed; those before are over
+};
+
+}  // namespace heed::detail
