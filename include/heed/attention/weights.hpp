@@ -42,7 +42,7 @@ AttentionArgs<ValueOf<Q>> weights_args(const Q& queries, const K& keys, const M&
       nullptr, {key_view.extent(0), key_view.extent(1), key_view.extent(2), 0});
   const TensorView<T, 4> no_out(
       nullptr, {query_view.extent(0), query_view.extent(1), query_view.extent(2), 0});
-  const auto args = checked_args<T>(query_view, key_view, no_values, no_out, options);
+  auto args = checked_args<T>(query_view, key_view, no_values, no_out, options);
   check_mask_fits(MaskRef(mask), args);
   return args;
 }

@@ -10,7 +10,6 @@
 
 #include <heed/attention/detail/arguments.hpp>
 #include <heed/attention/detail/call.hpp>
-#include <heed/attention/detail/run.hpp>
 #include <heed/attention/forward.hpp>
 #include <heed/attention/options.hpp>
 #include <heed/core/config.hpp>

@@ -273,5 +273,5 @@ class Tensor {
 }  // namespace heed
 
 #if HEED_DEFINITIONS
-#include <heed/tensor/detail/tensor_memory.inl>
+#include <heed/tensor/detail/tensor.inl>
 #endif

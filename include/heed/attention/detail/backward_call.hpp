@@ -191,7 +191,7 @@ BackwardArgs<T> checked_backward_args(const Q& queries, const K& keys, const V& 
                                       const GradientOptions<T>& gradients) {
   static_assert(one_scalar_type<Q, K, V, Out, Lse, GradOut, GradQ, GradK, GradV>,
                 "attention_backward: all tensors must have one scalar type");
-  const BackwardArgs<T> args{
+  BackwardArgs<T> args{
       differentiated_args<T>(as_rank_4(view_of(queries)), as_rank_4(view_of(keys)),
                              as_rank_4(view_of(values)), options),
       as_rank_4(view_of(output)),
