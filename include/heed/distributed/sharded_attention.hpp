@@ -303,7 +303,7 @@ void sharded_attention(const Communicator& ranks, const AttentionShards& shards,
       call.emplace(ranks, shards, detail::as_rank_4(view_of(queries)),
                    detail::as_rank_4(view_of(keys)), detail::as_rank_4(view_of(values)),
                    detail::as_rank_4(view_of(out)), options);
-      detail::check_mask_fits(mask, call->whole());
+      detail::check_mask_fits(MaskRef(mask), call->whole());
       detail::add_call(agreement, call->whole(), shards, ref, options);
       return true;
     };

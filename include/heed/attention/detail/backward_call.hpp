@@ -191,16 +191,15 @@ BackwardArgs<T> checked_backward_args(const Q& queries, const K& keys, const V& 
                                       const GradientOptions<T>& gradients) {
   static_assert(one_scalar_type<Q, K, V, Out, Lse, GradOut, GradQ, GradK, GradV>,
                 "attention_backward: all tensors must have one scalar type");
-  BackwardArgs<T> args{
-      differentiated_args<T>(as_rank_4(view_of(queries)), as_rank_4(view_of(keys)),
-                             as_rank_4(view_of(values)), options),
-      as_rank_4(view_of(output)),
-      with_leading_axes<3>(view_of(log_sum_exp)),
-      as_rank_4(view_of(grad_output)),
-      as_rank_4(view_of(grad_queries)),
-      as_rank_4(view_of(grad_keys)),
-      as_rank_4(view_of(grad_values)),
-      gradients};
+  BackwardArgs<T> args{differentiated_args<T>(as_rank_4(view_of(queries)), as_rank_4(view_of(keys)),
+                                              as_rank_4(view_of(values)), options),
+                       as_rank_4(view_of(output)),
+                       with_leading_axes<3>(view_of(log_sum_exp)),
+                       as_rank_4(view_of(grad_output)),
+                       as_rank_4(view_of(grad_queries)),
+                       as_rank_4(view_of(grad_keys)),
+                       as_rank_4(view_of(grad_values)),
+                       gradients};
   check_backward_args(args, options);
   return args;
 }
