@@ -98,7 +98,7 @@ TEST_F(PairBlocks, TilesReadKeysInPlaceWhereTheirRowsExist) {
   if (IsSkipped()) return;
   Tensor<bfloat16, 4> queries({1, 1, 2, 32}), keys({1, 1, 40, 32});
   const auto args =
-      detail::checked_call<bfloat16>(queries.view(), keys.view(), values_.view(), out_.view(), {});
+      detail::checked_args<float>(queries.view(), keys.view(), values_.view(), out_.view(), {});
   const detail::PairBlocks<float> products(args, simd::pair_kernels<float>(), 0);
   const auto place = [&](Index count) {
     return products.bring(0, 0, {0, count, nullptr, false}).keys.data;

@@ -147,7 +147,7 @@ class ShardedCall {
         whole_options_(whole_options(options, shards, queries.extent(0))) {
     AttentionOptions<T> local;
     local.log_sum_exp = options.log_sum_exp;
-    checked_call<X>(queries, keys, values, out, local);
+    checked_args<ComputedIn<X>>(queries, keys, values, out, local);
     check_rows_of_bias(options, queries.extent(2));
     Index begin = 0;
     for (const TokenRange& range : shards.queries.ranges(ranks.rank())) {
@@ -241,8 +241,8 @@ class ShardedCall {
   }
   AttentionArgs<T> call(const Inputs& queries, const TensorView<X, 4>& out,
                         const AttentionOptions<T>& options) const {
-    auto args = checked_call<X>(queries, ring_.template keys<T>(), ring_.template values<T>(), out,
-                                options);
+    auto args = checked_args<ComputedIn<X>>(queries, ring_.template keys<T>(),
+                                            ring_.template values<T>(), out, options);
     args.first_queries = whole_options_.first_queries;  // these live as long as the call
     args.key_counts = whole_options_.key_counts;
     args.score_mods.alibi_slopes = whole_options_.alibi_slopes;
