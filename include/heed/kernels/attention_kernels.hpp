@@ -193,7 +193,7 @@ const ShortForwardKernels<T>& short_forward_kernels();
 /// absolute multiples of PairKernels::group.
 struct PairKeys {
   MatrixRef<std::uint16_t> keys;          // (key, dim), column_stride 1, whole groups of columns
-  const std::uint16_t* values = nullptr;  // as `turn` or `zip` leave them, plus room for a tile
+  const std::uint16_t* values = nullptr;  // as `turn` or `zip` leave them, plus room for row_step
   Index count = 0;
   const std::uint64_t* words = nullptr;  // lane word per key; null: all queries see all keys
   bool guard_values = false;             // some value is NaN or Inf where a lane word has a 0
@@ -216,7 +216,7 @@ struct PairRows {
   const std::uint16_t* rows = nullptr;     // [row][2 · depth], zeros after head_dim
   std::uint16_t* packed = nullptr;         // [row_keys][2 · depth], scratch
   T* scores = nullptr;                     // [tile of keys][row][lane], scratch
-  std::uint16_t* probabilities = nullptr;  // [row][row_keys], whole tiles of 16 rows, scratch
+  std::uint16_t* probabilities = nullptr;  // [row][row_keys], plus room for row_step, scratch
   T* maximum = nullptr;                    // [row], as in SoftmaxState
   T* sum = nullptr;                        // [row]
   T* output = nullptr;                     // [row][output_stride], starts as zeros
@@ -239,9 +239,9 @@ struct PairKernels {
   /// groups of this many, a power of two, filled up with zeros. Which keys share a group decides
   /// bits.
   Index group;
-  /// Rows of keys are read in multiples of this power of two; what the rows after the last key hold
-  /// decides no bit.
-  Index key_step;
+  /// Rows of keys, of probabilities and of turned values are read in multiples of this power of
+  /// two; what the rows after the last one hold decides no bit.
+  Index row_step;
   /// packed[tile][column / 2][lane][column % 2] = rows(lane, column), with zeros up to a whole
   /// group of columns; lanes past `count` repeat the last row.
   void (*pack)(MatrixRef<std::uint16_t> rows, Index count, Index columns, std::uint16_t* packed);

@@ -85,13 +85,14 @@ class PairBlocks {
       : args_(args), kernels_(kernels) {
     if (kernels_ == nullptr) return;
     const Index depth = whole(args.head_dim()), columns = args.value_dim();
+    const Index step = kernels->row_step;
     const auto carve = [&](Carver carver) {
       keys_ = carver.take<std::uint16_t>(simd::key_block * depth);
       values_ = carver.take<std::uint16_t>(simd::key_block * columns);
-      pairs_ = carver.take<std::uint16_t>(simd::key_block * (columns + a_tile));
+      pairs_ = carver.take<std::uint16_t>(simd::key_block * (columns + step));
       packed_ = carver.take<std::uint16_t>(simd::row_keys * depth);
       rows_ = carver.take<std::uint16_t>(rows * depth);
-      probabilities_ = carver.take<std::uint16_t>(parts_of(rows, a_tile) * a_tile * simd::row_keys);
+      probabilities_ = carver.take<std::uint16_t>(rounded_up(rows, step) * simd::row_keys);
       words_ = carver.take<std::uint64_t>(simd::key_block);
       kept_ = carver.take<Index>(simd::key_block);
       return carver.used();
@@ -130,7 +131,7 @@ class PairBlocks {
   simd::PairKeys bring(Index item, Index key_head, const VisibleKeys& seen, Arrange arrange) const {
     const Index columns = args_.value_dim(), limit = args_.key_count_of(item);
     const Run run = whole(seen);
-    const Index read = rounded_up(run.count, kernels_->key_step);
+    const Index read = rounded_up(run.count, kernels_->row_step);
     simd::PairKeys block;
     block.count = run.count;
     block.words = run.words;
@@ -168,8 +169,6 @@ class PairBlocks {
   }
 
  private:
-  static constexpr Index a_tile = 16;  // rows of a tile, which may lie past the last one
-
   /// Rounded up to a multiple of a power of two.
   static Index rounded_up(Index count, Index step) { return (count + step - 1) & -step; }
   /// Rounded up to whole groups.
