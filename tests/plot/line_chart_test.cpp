@@ -158,6 +158,14 @@ TEST(LineChart, RunsEndWhereAPointIsMissing) {
   EXPECT_EQ(runs[1][0].x, 1);
 }
 
+TEST(LineChart, WhatAnAxisLeavesOutIsNotDrawn) {
+  LineChart chart;
+  chart.series = {{"", {0, 1, 1e305, 2}, {1, 2, 3, 4}}, {"", {0, 1, 1e305, 2}, {1, 2, 3, 4}, true}};
+  const auto axes = detail::axes_of(chart, 5, 5);
+  EXPECT_EQ(detail::runs_of(chart.series[0], axes).size(), 2u);
+  EXPECT_EQ(detail::bars_of(chart, axes).size(), 3u);
+}
+
 TEST(LineChart, LinesAreCutAtTheEndsOfTheAxis) {
   detail::ChartPoint a{0, -1}, b{1, 3};
   ASSERT_TRUE(detail::clip(a, b));

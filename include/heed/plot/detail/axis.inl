@@ -216,7 +216,7 @@ HEED_INLINE std::vector<std::vector<ChartPoint>> runs_of(const Series& series,
   std::vector<std::vector<ChartPoint>> runs(1);
   for (std::size_t i = 0; i < series.x.size(); ++i) {
     const double x = axes.x.share(series.x[i]), y = axes.y_of(series).share(series.y[i]);
-    if (finite(x) && finite(y)) {
+    if (x > -1 && x < 2 && finite(y)) {  // not NaN, and none that the axis left out
       runs.back().push_back({x, y});
     } else if (!runs.back().empty()) {
       runs.emplace_back();
@@ -267,11 +267,12 @@ HEED_INLINE std::vector<ChartBar> bars_of(const LineChart& chart, const ChartAxe
     const Axis& up = axes.y_of(series);
     const double base = up.log ? 0 : std::clamp(up.share(0), 0.0, 1.0);
     for (std::size_t at = 0; at < series.x.size(); ++at) {
-      const double left = series.x[at] + (before - count / 2) * width;
+      const double from = series.x[at] + (before - count / 2) * width;
+      const double left = axes.x.share(from), right = axes.x.share(from + width);
       const double end = std::clamp(up.share(series.y[at]), 0.0, 1.0);
-      if (!finite(left) || !finite(series.y[at]) || !finite(end)) continue;
-      bars.push_back({i, at, axes.x.share(left), axes.x.share(left + width), std::min(base, end),
-                      std::max(base, end)});
+      const bool placed = left > -1 && right < 2;  // not NaN, and none that the axis left out
+      if (!placed || !finite(series.y[at]) || !finite(end)) continue;
+      bars.push_back({i, at, left, right, std::min(base, end), std::max(base, end)});
     }
     ++before;
   }
