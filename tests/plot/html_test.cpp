@@ -190,13 +190,18 @@ TEST(Html, ABrowserSwitchesMasks) {
     at.onmousemove({clientX:box.left+.6*box.width,clientY:box.top+5});
     const words=tip.textContent.split('\n');
     told.push(words[0],words[1],words[3]);
+    const places=[],put=context.fillText;
+    context.fillText=function(text,x,y){if(x>0)places.push([x,y]);return put.call(this,text,x,y)};
+    draw();
+    const near=(a,b)=>a!==b&&a[0]===b[0]&&Math.abs(a[1]-b[1])<11;
+    told.push(places.filter(p=>p[1]>canvas.height||places.some(o=>near(p,o))).length);
     document.body.dataset.told=told.join('|');
   )";
   const std::string told = told_by_chromium(to_html(two), probe);
   if (told.empty()) GTEST_SKIP() << "chromium not found, or it cannot start";
   EXPECT_EQ(told,
             "full,window 2|59,82,139|253,231,37|226,221,210|true|0,0,1,0|0|0.9167|mask: window 2|"
-            "layer 0, head 0|weight 1");
+            "layer 0, head 0|weight 1|0");
 }
 
 TEST(Html, ABrowserWritesNumbersWhereTheyAreAskedFor) {

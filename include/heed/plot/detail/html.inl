@@ -173,7 +173,7 @@ function drawHeatmap(){
   const cell=values&&most<=mostValues?Math.max(28,fit):fit;
   const left=Math.ceil(wide(queryLabels))+34;
   const slanted=Math.ceil(wide(keyLabels)*.71)+16,top=Math.max(slanted,20);
-  canvas.width=left+cell*keys+Math.max(slanted,100);canvas.height=top+cell*queries+28;
+  canvas.width=left+cell*keys+Math.max(slanted,100);canvas.height=top+Math.max(cell*queries,80)+28;
   context.font=font;context.fillStyle='#222';context.textAlign='right';
   for(let q=0;q<queries;q+=Math.ceil(14/cell))context.fillText(queryLabels[q],left-8,top+cell*(q+.5)+4);
   context.textAlign='left';
@@ -202,7 +202,11 @@ function drawBar(x,top){
   const high=Math.min(240,Math.max(80,canvas.height-top-28));
   for(let i=0;i<high;++i){context.fillStyle=css((1-(i+.5)/high)**2);context.fillRect(x,top+i,12,1)}
   context.font='11px system-ui,sans-serif';context.fillStyle='#222';context.textAlign='left';
-  for(const w of [1,.5,.25,.1,.01,0])context.fillText(w,x+18,top+4+(high-4)*(1-Math.sqrt(w))+4);
+  const written=[];
+  for(const w of [1,0,.5,.25,.1,.01]){
+    const y=top+4+(high-4)*(1-Math.sqrt(w))+4;
+    if(written.every(other=>Math.abs(other-y)>=12)){written.push(y);context.fillText(w,x+18,y)}
+  }
   if(!weights.includes(0))return;
   context.fillStyle=css(0);context.fillRect(x,top+high+12,12,12);
   context.fillStyle='#222';context.fillText('exactly 0',x+18,top+high+22);
