@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -13,6 +15,7 @@
 #include <stdexcept>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 #include <CLI/CLI.hpp>
 
@@ -21,18 +24,33 @@
 
 namespace example {
 
+/// What Ctrl-C sets after catch_interrupts: loops that train then ask `stop_asked`, and end with
+/// what they have learned.
+inline volatile std::sig_atomic_t interrupts = 0;
+inline bool stop_asked() { return interrupts != 0; }
+
+/// The first Ctrl-C is noted, the second one ends the program.
+inline void catch_interrupts() {
+  struct sigaction action {};
+  action.sa_handler = [](int) { interrupts = 1; };
+  action.sa_flags = SA_RESETHAND | SA_RESTART;
+  sigaction(SIGINT, &action, nullptr);
+}
+
 /// Reads the command line and runs the example. 0 after --help; 2, and one line, where the call or
-/// what it names was refused; else what `run` returns, 0 if nothing.
+/// what it names was refused; 130, as of every program, after Ctrl-C; else what `run` returns, 0
+/// if nothing.
 template <class Run>
 int run(CLI::App& app, int count, char** arguments, const Run& run) {
   try {
     app.parse(count, arguments);
+    int status = 0;
     if constexpr (std::is_void_v<decltype(run())>) {
       run();
-      return 0;
     } else {
-      return run();
+      status = run();
     }
+    return stop_asked() && status == 0 ? 128 + SIGINT : status;
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   } catch (const std::exception& error) {
@@ -69,6 +87,42 @@ inline void add_threads(CLI::App& app) {
 inline void add_color(CLI::App& app, std::string& color) {
   app.add_option("--color", color, "auto, always, never, 256 or truecolor")->capture_default_str();
 }
+
+/// How far a loop is, how fast, and how long it still takes: one line that changes, on a terminal
+/// alone, so that what is printed to files stays the same in every run.
+class Progress {
+ public:
+  Progress(std::string name, heed::Index steps)
+      : name_(std::move(name)), steps_(steps), shown_(::isatty(STDERR_FILENO) != 0) {}
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+  ~Progress() { clear(); }
+
+  /// After every step.
+  void step() {
+    ++done_;
+    if (!shown_) return;
+    const auto now = std::chrono::steady_clock::now();
+    if (now - last_ < std::chrono::milliseconds(200)) return;
+    last_ = now;
+    const double seconds = std::chrono::duration<double>(now - begin_).count();
+    const double rate = static_cast<double>(done_) / seconds;
+    std::fprintf(stderr, "\r%s: %td of %td, %.1f a second, %.0f s left\033[K", name_.c_str(), done_,
+                 steps_, rate, static_cast<double>(steps_ - done_) / rate);
+    drawn_ = true;
+  }
+  /// Before something is printed.
+  void clear() {
+    if (drawn_) std::fputs("\r\033[K", stderr);
+    drawn_ = false;
+  }
+
+ private:
+  std::string name_;
+  heed::Index steps_, done_ = 0;
+  bool shown_, drawn_ = false;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now(), last_ = begin_;
+};
 
 /// Throws when a file of this name could not be written; an empty name is none.
 inline void check_can_write(const std::string& path) {
