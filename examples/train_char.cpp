@@ -133,6 +133,8 @@ void run(const Options& options) {
   Series train_loss{"training", {}, {}}, validation{"validation", {}, {}};
   const Index every = std::max<Index>(
       1, options.steps / std::max<Index>(1, options.quick ? 4 : options.validations));
+  example::catch_interrupts();
+  example::Progress progress("learning", options.steps - how.first_step);
   Index tokens = 0;  // since the beginning, and how long they took without validation
   double seconds = 0;
   state.step = train(model, optimizer, how, compute, [&](const StepInfo& info) {
@@ -141,14 +143,18 @@ void run(const Options& options) {
     train_loss.y.push_back(info.loss);
     tokens += options.batch_size * options.length;
     seconds += static_cast<double>(options.batch_size * options.length) / info.tokens_per_second;
-    if ((info.step + 1) % every != 0) return;
+    progress.step();
+    const bool go_on = !example::stop_asked();
+    if ((info.step + 1) % every != 0 && go_on) return true;
     validation.x.push_back(at);
     validation.y.push_back(validation_loss(model, text, options));
+    progress.clear();
     std::printf("step %5td  loss %.3f  validation %.3f", info.step + 1, info.loss,
                 validation.y.back());
     options.quick ? std::printf("\n")
                   : std::printf("  %7.0f tokens/s\n", static_cast<double>(tokens) / seconds);
     std::fflush(stdout);
+    return go_on;
   });
   const LineChart chart{.series = {train_loss, validation},
                         .title = "Loss in nats a letter",

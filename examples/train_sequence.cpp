@@ -155,9 +155,14 @@ Results learn(Model& model, const Task& task, const Options& options, const Sche
   const std::vector<Index> lengths(task.sequences.size(), 11);
   std::vector<double> losses;
   Index step = 0;
+  example::catch_interrupts();
+  example::Progress progress(
+      task.name,
+      options.epochs * std::ssize(make_batches(lengths, 0, {.batch_size = options.batch_size})));
   const auto begin = std::chrono::steady_clock::now();
-  for (Index epoch = 1; epoch <= options.epochs; ++epoch) {
+  for (Index epoch = 1; epoch <= options.epochs && !example::stop_asked(); ++epoch) {
     double sum = 0;
+    Index done = 0;
     const auto batches =
         make_batches(lengths, epoch, {.batch_size = options.batch_size, .seed = options.seed});
     for (const auto& chosen : batches) {
@@ -171,8 +176,12 @@ Results learn(Model& model, const Task& task, const Options& options, const Sche
       optimizer.step(model, gradients, {.learning_rate = schedule(step++)});
       // [/step]
       sum += loss;
+      ++done;
+      progress.step();
+      if (example::stop_asked()) break;
     }
-    losses.push_back(sum / static_cast<double>(batches.size()));
+    losses.push_back(sum / static_cast<double>(done));
+    progress.clear();
     std::printf("epoch %2td  loss %.4f\n", epoch, losses.back());
   }
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
@@ -241,6 +250,7 @@ void run(const Options& options) {
     SimpleDecoder<T> model(10, random);
     show(learn<T>(model, task, options, schedules::Constant{.rate = 1e-3}), task, options);
   }
+  if (example::stop_asked()) return;
   std::printf(
       "2. Copies: five tokens, a sign, the five again. Two blocks with positions, norms and\n"
       "   feed-forward parts; warm-up and cosine annealing.\n\n");

@@ -215,8 +215,11 @@ Curves learn(EncoderDecoder<T>& model, std::span<const Pair> pairs, const Batch&
       "                 right tokens       right numbers\n"
       "           loss   taught  alone    taught  alone\n");
   Curves curves;
-  for (Index epoch = 1, step = 0; epoch <= options.epochs; ++epoch) {
+  example::catch_interrupts();
+  example::Progress progress("learning", steps);
+  for (Index epoch = 1, step = 0; epoch <= options.epochs && !example::stop_asked(); ++epoch) {
     double sum = 0;
+    Index done = 0;
     for (const auto& chosen : make_batches(lengths, epoch, batching)) {
       // [step]
       const Batch batch = batch_of(pairs, chosen);
@@ -230,14 +233,18 @@ Curves learn(EncoderDecoder<T>& model, std::span<const Pair> pairs, const Batch&
       optimizer.step(model, gradients, {.learning_rate = schedule(step++), .max_gradient_norm = 1});
       // [/step]
       sum += loss;
+      ++done;
+      progress.step();
+      if (example::stop_asked()) break;
     }
     const Tokens& targets = tried.target.targets;
     const Tokens taught = likeliest(model.forward(tried.source, tried.target.tokens, tried.masks));
     const Score with = score_of(taught, targets);
     const Score without = score_of(free_running(model, tried, targets.extent(1)), targets);
-    curves.loss.push_back(sum / static_cast<double>(each));
+    curves.loss.push_back(sum / static_cast<double>(done));
     curves.taught.push_back(with.digits);
     curves.free.push_back(without.digits);
+    progress.clear();
     std::printf("epoch %2td  %.3f  %5.1f %%  %5.1f %%  %5.1f %%  %5.1f %%\n", epoch,
                 curves.loss.back(), 100 * with.digits, 100 * without.digits, 100 * with.whole,
                 100 * without.whole);
