@@ -32,6 +32,9 @@ struct BackwardArgs {
   TensorView<T, 4> grad_keys;
   TensorView<T, 4> grad_values;
   GradientOptions<T> more;
+  /// The key that row 0 of keys, values and their gradients is; the extents of forward.keys and
+  /// forward.values are those of all keys.
+  Index key_offset = 0;
 
   Index kv_heads() const { return forward.keys.extent(1); }
   /// Number of query heads that share one key head.

@@ -270,9 +270,10 @@ class KeyChunkPass {
     clear_numbers(scratch_.chunk.values, (end_ - first_) * scratch_.value_row);
   }
   void resume() const {
-    copy_rows<T>(strided_rows<T>(args_.grad_keys, item_, key_head_, first_), end_ - first_,
+    const Index row = first_ - args_.key_offset;
+    copy_rows<T>(strided_rows<T>(args_.grad_keys, item_, key_head_, row), end_ - first_,
                  call_.head_dim(), scratch_.chunk.keys, scratch_.head_row);
-    copy_rows<T>(strided_rows<T>(args_.grad_values, item_, key_head_, first_), end_ - first_,
+    copy_rows<T>(strided_rows<T>(args_.grad_values, item_, key_head_, row), end_ - first_,
                  call_.value_dim(), scratch_.chunk.values, scratch_.value_row);
   }
 
@@ -330,8 +331,9 @@ class KeyChunkPass {
   }
 
   void take_keys(const VisibleKeys& seen) {
-    simd::KeyBlock<T> block{call_.keys.rows(item_, key_head_, seen.first),
-                            call_.values.rows(item_, key_head_, seen.first), seen.count, seen.words,
+    const Index row = seen.first - args_.key_offset;
+    simd::KeyBlock<T> block{call_.keys.rows(item_, key_head_, row),
+                            call_.values.rows(item_, key_head_, row), seen.count, seen.words,
                             false};
     const Index offset = seen.first - first_;
     const simd::KeyGradients<T> gradients{scratch_.chunk.keys + offset * scratch_.head_row,
@@ -384,10 +386,11 @@ class KeyChunkPass {
     put(args_.grad_queries, head_, row_, scratch_.rows, scratch_.head_row, row_count_, T{1}, true);
   }
   void put_chunk(T key_factor) const {
-    put(args_.grad_keys, key_head_, first_, scratch_.chunk.keys, scratch_.head_row, end_ - first_,
+    const Index row = first_ - args_.key_offset;
+    put(args_.grad_keys, key_head_, row, scratch_.chunk.keys, scratch_.head_row, end_ - first_,
         key_factor, false);
-    put(args_.grad_values, key_head_, first_, scratch_.chunk.values, scratch_.value_row,
-        end_ - first_, T{1}, false);
+    put(args_.grad_values, key_head_, row, scratch_.chunk.values, scratch_.value_row, end_ - first_,
+        T{1}, false);
   }
   void put(const TensorView<T, 4>& out, Index head, Index row, const T* from, Index from_stride,
            Index rows, T factor, bool accumulate) const {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <pthread.h>
+
 #include <cstdint>
 #include <limits>
 
@@ -32,7 +34,22 @@ class BackwardTasks {
         mask_(mask),
         rows_(args),
         chunks_(parts_of(call_.key_count(), backward_chunk)),
-        kv_heads_(call_.batch() * args.kv_heads()) {}
+        kv_heads_(call_.batch() * args.kv_heads()),
+        last_member_(args.group()) {}
+  /// One part of a call: adds to the gradients that are there.
+  BackwardTasks(const BackwardArgs<T>& args, const MaskRef& mask, const BackwardPart& part,
+                const FunctionRef<void()>& between)
+      : args_(args),
+        call_(args.forward),
+        mask_(mask),
+        rows_(args),
+        chunks_(parts_of(part.end_key - part.first_key, backward_chunk)),
+        kv_heads_(call_.batch() * args.kv_heads()),
+        adds_(true),
+        between_(&between),
+        first_chunk_(part.first_key / backward_chunk),
+        first_member_(part.member),
+        last_member_(part.member + 1) {}
 
   void run_alone() {
     for (Index i = 0; i < rows_.count(); ++i) rows_.fill(i);
@@ -58,7 +75,33 @@ class BackwardTasks {
     run_score_mods();
   }
 
+  /// The same for a part of a call.
+  void run_part() {
+    parallel_for(rows_.count(), [&](Index i) {
+      const Index head = i / rows_.blocks() % call_.heads();
+      if (head % args_.group() == first_member_) rows_.fill(i);
+    });
+    run_heads();
+  }
+  /// Scales the gradients of keys that `pause` has written.
+  void finish_keys() const {
+    parallel_for(kv_heads_ * chunks_, [&](Index i) {
+      const auto one = pass(i / chunks_, i % chunks_);
+      one.resume();
+      one.finish();
+    });
+  }
+
  private:
+  /// parallel_for with what runs between the tasks of a part.
+  void share_out(Index count, FunctionRef<void(Index)> body) const {
+    const pthread_t caller = pthread_self();
+    parallel_for(count, [&](Index i) {
+      body(i);
+      if (adds_ && pthread_equal(caller, pthread_self()) != 0) (*between_)();
+    });
+  }
+
   /// Computes the gradients of score modifications, where wanted.
   void run_score_mods() const {
     const auto& more = args_.more;
@@ -80,17 +123,17 @@ class BackwardTasks {
     make_groups(kv_heads_ > split ? kv_heads_ - split : 0, threads);
     const Index tasks = (kv_heads_ - whole_) * chunks_;
     if (tasks == 0) {
-      parallel_for(groups_, [&](Index i) { run_group(i); });
+      share_out(groups_, [&](Index i) { run_group(i); });
       return;
     }
     const Index wave = smaller(4 * threads, tasks);
     take_shares(wave);
-    for (Index member = 0; member < args_.group(); ++member) {
+    for (Index member = first_member_; member < last_member_; ++member) {
       for (Index first = 0; first < tasks; first += wave) {
         const Index end = smaller(first + wave, tasks);
-        const Index before = member == 0 && first == 0 ? groups_ : 0;
+        const Index before = member == first_member_ && first == 0 ? groups_ : 0;
         clear_written(end - first);
-        parallel_for(before + end - first, [&](Index i) {
+        share_out(before + end - first, [&](Index i) {
           i < before ? run_group(i) : run_task(member, first + i - before, i - before);
         });
         add_shares(member, first, end);
@@ -99,7 +142,8 @@ class BackwardTasks {
   }
 
   KeyChunkPass<T> pass(Index key_head, Index chunk) const {
-    const Index first = chunk * backward_chunk, left = call_.key_count() - first;
+    const Index first = (first_chunk_ + chunk) * backward_chunk;
+    const Index left = call_.key_count() - first;
     return KeyChunkPass<T>(args_, mask_, rows_, key_head / args_.kv_heads(),
                            key_head % args_.kv_heads(), first,
                            first + smaller(left, backward_chunk));
@@ -132,7 +176,7 @@ class BackwardTasks {
         group / groups_of_item_ * args_.kv_heads() + group % groups_of_item_ * group_size_;
     const Index end = smaller(smaller(first + group_size_, item_end), whole_);
     for (Index key_head = first; key_head < end; ++key_head) {
-      for (Index member = 0; member < args_.group(); ++member) {
+      for (Index member = 0; member < args_.group() && !adds_; ++member) {
         for (Index block = 0; block < rows_.blocks(); ++block) clear(key_head, member, block);
       }
     }
@@ -143,11 +187,11 @@ class BackwardTasks {
       for (Index key_head = first; key_head < end; ++key_head) {
         auto one = pass(key_head, chunk);
         if (share) one.share(shared);
-        one.begin();
-        for (Index member = 0; member < args_.group(); ++member) {
+        adds_ ? one.resume() : one.begin();
+        for (Index member = first_member_; member < last_member_; ++member) {
           one.take_head(head_of(key_head, member), {});
         }
-        one.finish();
+        adds_ ? one.pause() : one.finish();
       }
     }
   }
@@ -155,10 +199,10 @@ class BackwardTasks {
   /// One chunk of one split key head and one of its query heads, with the share `slot`.
   void run_task(Index member, Index task, Index slot) const {
     auto one = pass(whole_ + task / chunks_, task % chunks_);
-    member == 0 ? one.begin() : one.resume();
+    member == 0 && !adds_ ? one.begin() : one.resume();
     one.take_head(head_of(whole_ + task / chunks_, member),
                   {shares_ + slot * share_size(), written_ + slot * rows_.blocks()});
-    member + 1 == args_.group() ? one.finish() : one.pause();
+    member + 1 == args_.group() && !adds_ ? one.finish() : one.pause();
   }
 
   Index share_size() const { return call_.query_count() * call_.head_dim(); }
@@ -182,7 +226,7 @@ class BackwardTasks {
       const Index head = first_head + i / rows_.blocks(), block = i % rows_.blocks();
       const Index from = head * chunks_ < first ? first : head * chunks_;
       const Index to = (head + 1) * chunks_ < end ? (head + 1) * chunks_ : end;
-      if (from == head * chunks_) clear(whole_ + head, member, block);
+      if (from == head * chunks_ && !adds_) clear(whole_ + head, member, block);
       for (Index task = from; task < to; ++task) {
         if (written_[(task - first) * rows_.blocks() + block] == 0) continue;
         put_block(whole_ + head, member, block, shares_ + (task - first) * share_size());
@@ -231,6 +275,11 @@ class BackwardTasks {
   Index groups_ = 0;
   Index groups_of_item_ = 0;
   Index group_size_ = 1;  // key heads
+  bool adds_ = false;     // to gradients that are there: a part of a call
+  const FunctionRef<void()>* between_ = nullptr;
+  Index first_chunk_ = 0;
+  Index first_member_ = 0;
+  Index last_member_;
   T* shares_ = nullptr;
   unsigned char* written_ = nullptr;
 };
@@ -259,7 +308,31 @@ void run_backward(const BackwardArgs<T>& args, const MaskRef& mask) {
   alone ? tasks.run_alone() : tasks.run();
 }
 
+template <class T>
+void add_backward_part(const BackwardArgs<T>& args, const MaskRef& mask, const BackwardPart& part,
+                       FunctionRef<void()> between) {
+  if (args.forward.batch() == 0 || part.end_key <= part.first_key) return;
+  BackwardTasks<T>(args, mask, part, between).run_part();
+}
+
+template <class T>
+void finish_key_gradients(const BackwardArgs<T>& args, const MaskRef& mask,
+                          const BackwardPart& part) {
+  if (part.end_key <= part.first_key) return;
+  const auto nothing = [] {};
+  const FunctionRef<void()> between(nothing);
+  BackwardTasks<T>(args, mask, part, between).finish_keys();
+}
+
 #ifdef HEED_COMPILED_SOURCE
+template void add_backward_part<float>(const BackwardArgs<float>&, const MaskRef&,
+                                       const BackwardPart&, FunctionRef<void()>);
+template void add_backward_part<double>(const BackwardArgs<double>&, const MaskRef&,
+                                        const BackwardPart&, FunctionRef<void()>);
+template void finish_key_gradients<float>(const BackwardArgs<float>&, const MaskRef&,
+                                          const BackwardPart&);
+template void finish_key_gradients<double>(const BackwardArgs<double>&, const MaskRef&,
+                                           const BackwardPart&);
 template void run_backward<float>(const BackwardArgs<float>&, const MaskRef&);
 template void run_backward<double>(const BackwardArgs<double>&, const MaskRef&);
 #endif

@@ -555,5 +555,24 @@ void run_weights(const AttentionArgs<T>& args, const MaskRef& mask, Index item, 
 
 template <class T>
 void run_backward(const BackwardArgs<T>& args, const MaskRef& mask);
+/// Some rows of queries and some keys of a backward call, whose gradients the caller adds up part
+/// by part: of the query heads that share a key head, number `member`, and the keys [first_key,
+/// end_key), which begins at a multiple of backward_chunk, as does what follows it.
+struct BackwardPart {
+  Index member = 0;
+  Index first_key = 0;
+  Index end_key = 0;
+};
+/// Adds a part to the gradients. The bits are those of one call if, for every key, the members come
+/// one after another with their queries in order, in runs that begin at multiples of
+/// simd::query_block, and if for every query the keys come in order. `between` runs on the calling
+/// thread after each of its tasks.
+template <class T>
+void add_backward_part(const BackwardArgs<T>& args, const MaskRef& mask, const BackwardPart& part,
+                       FunctionRef<void()> between);
+/// Puts the last factor on the gradients of keys to which all queries have been added.
+template <class T>
+void finish_key_gradients(const BackwardArgs<T>& args, const MaskRef& mask,
+                          const BackwardPart& part);
 
 }  // namespace heed::detail
