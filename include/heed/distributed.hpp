@@ -5,5 +5,7 @@
 /// heed::mpi; docs/11.
 #include <heed/distributed/agreement.hpp>
 #include <heed/distributed/communicator.hpp>
+#include <heed/distributed/reshard.hpp>
 #include <heed/distributed/sharded_attention.hpp>
+#include <heed/distributed/sharded_backward.hpp>
 #include <heed/distributed/token_shards.hpp>

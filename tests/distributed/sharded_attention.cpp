@@ -166,8 +166,7 @@ TEST(ShardedAttention, WhatIsWrongOnOneRankIsRefusedOnAll) {
   const Tensor<float, 3> wide({2, 10, last ? 5 : 4});
   EXPECT_EQ(call(wide, masks::Full{}, {}), name + ": attention: queries have head_dim 5, keys 4");
   const Tensor<float, 3> longer({2, last ? 11 : 10, 4});
-  EXPECT_EQ(call(longer, masks::Full{}, {}),
-            name + ": sharded_attention: queries have 11 tokens, their shard 10");
+  EXPECT_EQ(call(longer, masks::Full{}, {}), name + ": queries have 11 tokens, their shard 10");
   const auto unfit = call(mine, masks::Padding({1, 2}), {});
   EXPECT_NE(unfit.find(" ranks: rank 0: Padding: 2 lengths for"), std::string::npos) << unfit;
   if (size == 1) return;

@@ -113,6 +113,51 @@ void add_call(Agreement& agreement, const AttentionArgs<T>& whole, const Attenti
   agreement.add("a mask with fingerprint", mask_fingerprint(whole, mask));
 }
 
+/// Throws unless the tensors of this rank have the tokens of its shards.
+template <class X>
+const AttentionShards& check_shards(const Communicator& ranks, const AttentionShards& shards,
+                                    const TensorView<const X, 4>& queries,
+                                    const TensorView<const X, 4>& keys) {
+  const auto check = [&](const char* name, const TokenShards& of, const auto& tensor) {
+    if (of.ranks() != ranks.size()) {
+      throw_invalid_argument("shards for ", of.ranks(), " ranks among ", ranks.size());
+    }
+    if (of.count(ranks.rank()) != tensor.extent(2)) {
+      throw_shape_error(name, " have ", tensor.extent(2), " tokens, their shard ",
+                        of.count(ranks.rank()));
+    }
+  };
+  check("queries", shards.queries, queries);
+  check("keys", shards.keys, keys);
+  return shards;
+}
+
+/// The options with the positions of the whole call written out.
+template <class T>
+AttentionOptions<T> whole_options(const AttentionOptions<T>& options, const AttentionShards& shards,
+                                  Index batch) {
+  AttentionOptions<T> result = options;
+  if (options.first_query || !options.first_queries.empty()) return result;
+  const Index queries = shards.queries.tokens();
+  if (options.key_counts.empty()) {
+    result.first_query = shards.keys.tokens() - queries;
+  } else if (static_cast<Index>(options.key_counts.size()) == batch) {
+    std::vector<Index> firsts;
+    for (const Index count : options.key_counts) firsts.push_back(count - queries);
+    result.first_queries = firsts;
+  }
+  return result;
+}
+
+/// Arguments whose arrays are those of options that live as long.
+template <class T>
+void refer_to(AttentionArgs<T>& args, const AttentionOptions<T>& options) {
+  args.first_queries = options.first_queries;
+  args.key_counts = options.key_counts;
+  args.score_mods.alibi_slopes = options.alibi_slopes;
+  args.score_mods.sinks = options.sinks;
+}
+
 // The parts of a call that one rank computes. -----------------------------------------------------
 
 /// One run of queries of this rank against all keys: a call of its own, with the positions of the
@@ -188,47 +233,14 @@ class ShardedCall {
   }
 
  private:
-  static const AttentionShards& check_shards(const Communicator& ranks,
-                                             const AttentionShards& shards, const Inputs& queries,
-                                             const Inputs& keys) {
-    const auto check = [&](const char* name, const TokenShards& of, const Inputs& tensor) {
-      if (of.ranks() != ranks.size()) {
-        throw_invalid_argument("sharded_attention: shards for ", of.ranks(), " ranks among ",
-                               ranks.size());
-      }
-      if (of.count(ranks.rank()) != tensor.extent(2)) {
-        throw_shape_error("sharded_attention: ", name, " have ", tensor.extent(2),
-                          " tokens, their shard ", of.count(ranks.rank()));
-      }
-    };
-    check("queries", shards.queries, queries);
-    check("keys", shards.keys, keys);
-    return shards;
-  }
   static void check_rows_of_bias(const AttentionOptions<T>& options, Index rows) {
     if (!options.bias.given()) return;
     const Index given = options.bias.view().extent(2);
     if (given != 1 && given != rows) {
-      throw_shape_error("sharded_attention: bias has ", given, " rows for ", rows,
-                        " queries of this rank");
+      throw_shape_error("bias has ", given, " rows for ", rows, " queries of this rank");
     }
   }
 
-  /// The options with the positions of the whole call written out.
-  AttentionOptions<T> whole_options(const AttentionOptions<T>& options,
-                                    const AttentionShards& shards, Index batch) {
-    AttentionOptions<T> result = options;
-    if (options.first_query || !options.first_queries.empty()) return result;
-    const Index queries = shards.queries.tokens();
-    if (options.key_counts.empty()) {
-      result.first_query = shards.keys.tokens() - queries;
-    } else if (static_cast<Index>(options.key_counts.size()) == batch) {
-      std::vector<Index> firsts;
-      for (const Index count : options.key_counts) firsts.push_back(count - queries);
-      result.first_queries = firsts;
-    }
-    return result;
-  }
   AttentionOptions<T> part_options(const AttentionOptions<T>& options, Index begin,
                                    Index end) const {
     AttentionOptions<T> result = whole_options_;
@@ -243,10 +255,7 @@ class ShardedCall {
                         const AttentionOptions<T>& options) const {
     auto args = checked_args<ComputedIn<X>>(queries, ring_.template keys<T>(),
                                             ring_.template values<T>(), out, options);
-    args.first_queries = whole_options_.first_queries;  // these live as long as the call
-    args.key_counts = whole_options_.key_counts;
-    args.score_mods.alibi_slopes = whole_options_.alibi_slopes;
-    args.score_mods.sinks = whole_options_.sinks;
+    refer_to(args, whole_options_);
     return args;
   }
 

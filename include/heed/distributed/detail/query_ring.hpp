@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <sched.h>
+
+#include <array>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include <heed/core/index.hpp>
+#include <heed/distributed/communicator.hpp>
+#include <heed/distributed/token_shards.hpp>
+#include <heed/tensor/tensor.hpp>
+#include <heed/tensor/view.hpp>
+
+namespace heed::detail {
+
+/// What the backward pass reads and writes of some rows of queries. All (batch, heads, rows, …).
+template <class T>
+struct QueryRows {
+  Tensor<T, 4> queries, output, grad_output, log_sum_exp, grad_queries;
+
+  QueryRows(Index batch, Index heads, Index rows, Index head_dim, Index value_dim)
+      : queries({batch, heads, rows, head_dim}),
+        output({batch, heads, rows, value_dim}),
+        grad_output({batch, heads, rows, value_dim}),
+        log_sum_exp({batch, heads, rows, 1}),
+        grad_queries({batch, heads, rows, head_dim}) {}
+
+  std::array<Tensor<T, 4>*, 5> all() {
+    return {&queries, &output, &grad_output, &log_sum_exp, &grad_queries};
+  }
+};
+
+/// The order in which runs of queries meet the keys of all ranks: queries travel, keys stay. Rank r
+/// holds the r-th run of keys. A unit is a run of queries of every `group`-th head: it goes from
+/// its owner to the first rank with keys that it sees, on to the next one, each adding to its
+/// gradient, and the gradient returns to the owner. All ranks take the units in one order, so that
+/// every key meets its queries in order, and every query its keys.
+template <class T>
+class QueryRing {
+ public:
+  /// Rows of a unit: whole blocks of queries.
+  static constexpr Index span = 512;
+
+  /// `own`: the rows of this rank by `shards`; `run` writes their gradient.
+  /// `sees` (ranks, spans): whether a span of queries sees keys of a rank, the same on all ranks.
+  QueryRing(const Communicator& ranks, const TokenShards& shards, QueryRows<T> own, Index group,
+            const Tensor<bool, 2>& sees)
+      : ranks_(ranks), shards_(shards), own_(std::move(own)), group_(group), sees_(sees) {
+    const auto& q = own_.queries.extents();
+    for (std::size_t i = 0; i < slots; ++i) {
+      slots_.emplace_back(q[0], q[1], span, q[3], own_.output.extent(3));
+    }
+    arriving_.assign(slots, MPI_REQUEST_NULL);
+    leaving_.assign(slots, MPI_REQUEST_NULL);
+  }
+  QueryRing(const QueryRing&) = delete;
+  QueryRing& operator=(const QueryRing&) = delete;
+  /// As ~KeyRing: memory that MPI may yet use is never freed.
+  ~QueryRing() {
+    if (done_) return;
+    slots_.push_back(std::move(own_));
+    static_cast<void>(new std::vector<QueryRows<T>>(std::move(slots_)));
+  }
+
+  QueryRows<T>& own() { return own_; }
+
+  /// The rows [first, end) of the sequence, `rows` of memory, of the heads member, member + group,
+  /// …
+  struct Unit {
+    Index member = 0;
+    Index first = 0;
+    Index end = 0;
+    QueryRows<T>* rows = nullptr;
+  };
+
+  /// Calls use(unit) for each unit that sees keys of this rank, in order.
+  template <class Use>
+  void run(const Use& use) {
+    own_.grad_queries.fill(0);
+    const Index spans = sees_.extent(1);
+    for (Index number = 0; number < group_ * spans; ++number) {
+      begin_own(number);
+      if (sees_(ranks_.rank(), number % spans)) units_.push_back(number);
+    }
+    done_ = false;
+    if (!units_.empty()) receive(0);
+    for (std::size_t i = 0; i < units_.size(); ++i) {
+      wait(arriving_[i % slots]);
+      if (i + 1 < units_.size()) receive(i + 1);
+      const Index number = units_[i];
+      use(Unit{number / spans, first_of(number), end_of(number), &slots_[i % slots]});
+      pass_on(i);
+    }
+    for (MPI_Request& request : leaving_) wait(request);
+    for (MPI_Request& request : own_requests_) wait(request);
+    done_ = true;
+  }
+  /// Lets MPI move messages: it does so only while it is called.
+  void advance() const {
+    int there = 0;
+    MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, ranks_.inner_handle(), &there, MPI_STATUS_IGNORE);
+  }
+
+ private:
+  static constexpr Index tags = 32768;
+  static constexpr std::size_t slots = 3;  // one computed, one arriving, one leaving
+
+  Index first_of(Index number) const { return number % sees_.extent(1) * span; }
+  Index end_of(Index number) const { return smaller(first_of(number) + span, shards_.tokens()); }
+  int tag_of(Index number, bool gradient) const {
+    return static_cast<int>((2 * number + (gradient ? 1 : 0)) % tags);
+  }
+  Index owner_of(Index number) const {
+    for (Index rank = 0; rank < shards_.ranks(); ++rank) {
+      for (const TokenRange& range : shards_.ranges(rank)) {
+        if (range.first <= first_of(number) && first_of(number) < range.end) return rank;
+      }
+    }
+    return -1;
+  }
+  /// The nearest rank after `rank` that the unit visits, or before it; -1 if there is none.
+  Index next_of(Index number, Index rank) const {
+    for (++rank; rank < ranks_.size(); ++rank) {
+      if (sees_(rank, number % sees_.extent(1))) return rank;
+    }
+    return -1;
+  }
+  Index previous_of(Index number, Index rank) const {
+    for (--rank; rank >= 0; --rank) {
+      if (sees_(rank, number % sees_.extent(1))) return rank;
+    }
+    return -1;
+  }
+
+  /// The rows of a unit in `tensors`, of which the first is row `row`.
+  template <std::size_t Count>
+  MPI_Datatype type_of(const std::array<Tensor<T, 4>*, Count>& tensors, Index number, Index row) {
+    std::array<MPI_Datatype, Count> parts;
+    std::array<MPI_Aint, Count> places;
+    std::array<int, Count> ones;
+    const Index rows = end_of(number) - first_of(number), member = number / sees_.extent(1);
+    for (std::size_t i = 0; i < Count; ++i) {
+      const auto& extents = tensors[i]->extents();
+      const Index head = extents[2] * extents[3];
+      check_mpi(MPI_Get_address(tensors[i]->data() + member * head + row * extents[3], &places[i]),
+                "MPI_Get_address");
+      check_mpi(MPI_Type_create_hvector(
+                    mpi_int(extents[0] * extents[1] / group_, "batch times key heads"),
+                    mpi_int(rows * extents[3], "the numbers of a unit"),
+                    static_cast<MPI_Aint>(group_ * head * static_cast<Index>(sizeof(T))),
+                    datatype_of<T>(), &parts[i]),
+                "MPI_Type_create_hvector");
+      ones[i] = 1;
+    }
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    check_mpi(MPI_Type_create_struct(static_cast<int>(Count), ones.data(), places.data(),
+                                     parts.data(), &type),
+              "MPI_Type_create_struct");
+    check_mpi(MPI_Type_commit(&type), "MPI_Type_commit");
+    for (MPI_Datatype& part : parts) MPI_Type_free(&part);
+    return type;
+  }
+  /// Starts a message and frees its type, which MPI keeps for as long as it needs it.
+  MPI_Request send(MPI_Datatype type, Index to, int tag) const {
+    MPI_Request request = MPI_REQUEST_NULL;
+    check_mpi(
+        MPI_Isend(MPI_BOTTOM, 1, type, static_cast<int>(to), tag, ranks_.inner_handle(), &request),
+        "MPI_Isend of queries to rank ", to);
+    int bytes = 0;
+    MPI_Type_size(type, &bytes);
+    if (to != ranks_.rank()) ranks_.count_sent(bytes);
+    MPI_Type_free(&type);
+    return request;
+  }
+  MPI_Request expect(MPI_Datatype type, Index from, int tag) const {
+    MPI_Request request = MPI_REQUEST_NULL;
+    check_mpi(MPI_Irecv(MPI_BOTTOM, 1, type, static_cast<int>(from), tag, ranks_.inner_handle(),
+                        &request),
+              "MPI_Irecv of queries from rank ", from);
+    MPI_Type_free(&type);
+    return request;
+  }
+  static void wait(MPI_Request& request) {
+    int there = 0;
+    while (true) {
+      check_mpi(MPI_Test(&request, &there, MPI_STATUS_IGNORE), "queries of another rank");
+      if (there != 0) return;
+      sched_yield();
+    }
+  }
+
+  static std::array<Tensor<T, 4>*, 4> read_of(QueryRows<T>& rows) {
+    return {&rows.queries, &rows.output, &rows.grad_output, &rows.log_sum_exp};
+  }
+  static std::array<Tensor<T, 4>*, 1> gradient_of(QueryRows<T>& rows) {
+    return {&rows.grad_queries};
+  }
+
+  /// Sends a unit of this rank on its way, and expects its gradient.
+  void begin_own(Index number) {
+    const Index first = next_of(number, -1);
+    if (owner_of(number) != ranks_.rank() || first < 0) return;
+    const Index row = first_of(number) - shards_.ranges(ranks_.rank())[0].first;
+    const Index last = previous_of(number, ranks_.size());
+    own_requests_.push_back(
+        expect(type_of(gradient_of(own_), number, row), last, tag_of(number, true)));
+    own_requests_.push_back(
+        send(type_of(read_of(own_), number, row), first, tag_of(number, false)));
+  }
+  /// Expects unit `i` of those of this rank, where the one `slots` before it was.
+  void receive(std::size_t i) {
+    QueryRows<T>& slot = slots_[i % slots];
+    wait(leaving_[i % slots]);
+    const Index number = units_[i], before = previous_of(number, ranks_.rank());
+    if (before < 0) slot.grad_queries.fill(0);
+    arriving_[i % slots] =
+        before < 0
+            ? expect(type_of(read_of(slot), number, 0), owner_of(number), tag_of(number, false))
+            : expect(type_of(slot.all(), number, 0), before, tag_of(number, false));
+  }
+  void pass_on(std::size_t i) {
+    QueryRows<T>& slot = slots_[i % slots];
+    const Index number = units_[i], next = next_of(number, ranks_.rank());
+    leaving_[i % slots] =
+        next < 0
+            ? send(type_of(gradient_of(slot), number, 0), owner_of(number), tag_of(number, true))
+            : send(type_of(slot.all(), number, 0), next, tag_of(number, false));
+  }
+
+  const Communicator& ranks_;
+  const TokenShards& shards_;
+  QueryRows<T> own_;
+  Index group_;
+  const Tensor<bool, 2>& sees_;
+  std::vector<QueryRows<T>> slots_;
+  std::vector<MPI_Request> arriving_, leaving_;  // of each slot
+  std::vector<MPI_Request> own_requests_;
+  std::vector<Index> units_;  // that see keys of this rank
+  bool done_ = true;
+};
+
+}  // namespace heed::detail

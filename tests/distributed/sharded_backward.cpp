@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+#include "distributed/ranks.hpp"
+#include "support/backward_cases.hpp"
+#include "support/mask_catalogue.hpp"
+#include "support/score_mods.hpp"
+
+namespace heed::test {
+namespace {
+
+/// This rank's gradients of a call over all ranks equal those of one process, in every bit.
+template <class T, class M>
+void expect_gradients_of_one_process(const Shape& shape, const Inputs<T>& in, const M& mask,
+                                     const AttentionShards& shards,
+                                     const AttentionOptions<T>& options = {}) {
+  const Communicator& ranks = *world();
+  const Index me = ranks.rank();
+  const Loss<T> loss(shape, 11);
+  const auto forward = fused(shape, in, mask, options);
+  Gradients<T> whole(shape);
+  attention_backward(in.queries, in.keys, in.values, mask, forward.out, forward.lse, loss.grad_out,
+                     whole.queries, whole.keys, whole.values, options);
+  Shape local = shape;
+  local.queries = shards.queries.count(me);
+  local.keys = shards.keys.count(me);
+  Gradients<T> part(local);
+  const auto of_query = [&](const auto& tensor) { return shard_of(tensor, shards.queries, me); };
+  const auto of_key = [&](const auto& tensor) { return shard_of(tensor, shards.keys, me); };
+  sharded_attention_backward(ranks, shards, of_query(in.queries), of_key(in.keys),
+                             of_key(in.values), mask, of_query(forward.out), of_query(forward.lse),
+                             of_query(loss.grad_out), part.queries, part.keys, part.values,
+                             options);
+  EXPECT_TRUE(same_bits(part.queries, of_query(whole.queries)));
+  EXPECT_TRUE(same_bits(part.keys, of_key(whole.keys)));
+  EXPECT_TRUE(same_bits(part.values, of_key(whole.values)));
+}
+
+TEST(ShardedBackward, EveryMaskGivesTheBitsOfOneProcess) {
+  const RestoreSettings restore;
+  const Shape shape{2, 2, 1, 1300, 1300, 5, 3};
+  const Inputs<float> in(shape, 5);
+  Index kind = 0;
+  for_each_mask(1300, [&](const auto& named) {
+    SCOPED_TRACE(named.name + " kind " + std::to_string(kind % 6));
+    set_thread_count(1 + kind / 6 % 2);
+    expect_gradients_of_one_process(shape, in, named.mask,
+                                    shards_of_kind(1300, world()->size(), kind));
+    ++kind;
+  });
+}
+
+TEST(ShardedBackward, ChangesOfScoresAndOtherShards) {
+  const RestoreSettings restore;
+  const Shape shape{1, 4, 2, 1100, 1700, 6, 8};
+  const Inputs<float> in(shape, 7);
+  const Changes<float> changes(shape, 3, {1, 4, 1, 1700});
+  const Index size = world()->size();
+  Index kind = 0;
+  for (unsigned which = 1; which <= Changes<float>::all; which = 2 * which + which / 64) {
+    SCOPED_TRACE(which);
+    set_thread_count(1 + kind % 2);
+    const AttentionShards shards(shards_of_kind(1100, size, kind),
+                                 shards_of_kind(1700, size, kind / 2 + 1));
+    expect_gradients_of_one_process(shape, in, masks::Causal{}, shards, changes.options(which));
+    ++kind;
+  }
+  const Shape few{2, 3, 1, 40, 1600, 7, 9};
+  AttentionOptions<double> options;
+  options.key_counts = {1599, 20};
+  expect_gradients_of_one_process(few, Inputs<double>(few, 8), masks::Causal{},
+                                  {shards_of_kind(40, size, 0), shards_of_kind(1600, size, 3)},
+                                  options);
+  const Shape none{1, 1, 1, 50, 0, 4, 4};
+  expect_gradients_of_one_process(none, Inputs<float>(none, 9), masks::Full{},
+                                  {shards_of_kind(50, size, 0), shards_of_kind(0, size, 0)});
+}
+
+TEST(ShardedBackward, WhatIsWrongOnOneRankIsRefusedOnAll) {
+  const Communicator& ranks = *world();
+  const Index size = ranks.size();
+  const bool last = ranks.rank() + 1 == size;
+  const auto shards = TokenShards::even(10 * size, size);
+  const Tensor<float, 3> mine({2, 10, 4});
+  const Tensor<float, 2> lse({2, last ? 9 : 10});
+  Tensor<float, 3> q(mine.extents()), k(mine.extents()), v(mine.extents());
+  EXPECT_EQ(refusal([&] {
+              sharded_attention_backward(ranks, shards, mine, mine, mine, masks::Full{}, mine, lse,
+                                         mine, q, k, v);
+            }),
+            "sharded_attention_backward over " + std::to_string(size) + " ranks: rank " +
+                std::to_string(size - 1) +
+                ": attention_backward: log_sum_exp is (1, 2, 9), expected (batch, heads, queries) "
+                "= (1, 2, 10)");
+}
+
+TEST(Reshard, MovesEveryTokenToItsNewRank) {
+  const Communicator& ranks = *world();
+  std::mt19937_64 bits(3);
+  const auto whole = random_tensor<double, 4>({2, 3, 1000, 5}, bits);
+  for (Index kind = 0; kind < 6; ++kind) {
+    const auto from = shards_of_kind(1000, ranks.size(), kind);
+    const auto to = shards_of_kind(1000, ranks.size(), kind * 5 + 2);
+    const auto expected = shard_of(whole, to, ranks.rank());
+    Tensor<double, 4> got(expected.extents());
+    const auto mine = shard_of(whole, from, ranks.rank());
+    reshard<double>(ranks, from, to, mine, got);
+    EXPECT_TRUE(same_bits(got, expected)) << kind;
+  }
+}
+
+}  // namespace
+}  // namespace heed::test
