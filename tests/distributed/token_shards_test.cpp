@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <array>
 #include <string>
 
 namespace heed::test {
@@ -40,7 +39,8 @@ TEST(TokenShards, FewTokensLeaveRanksWithout) {
   EXPECT_EQ(TokenShards::even(2, 4).count(3), 0);
   EXPECT_TRUE(TokenShards::even(2, 4).ranges(3).empty());
   EXPECT_EQ(TokenShards::zigzag(1, 3).tokens(), 1);
-  EXPECT_EQ(TokenShards::of_sizes(std::array<Index, 3>{0, 5, 0}).count(1), 5);
+  EXPECT_EQ(TokenShards({{{0, 8}, {20, 30}}, {{8, 20}}}).count(0), 18);
+  EXPECT_EQ(TokenShards::of_sizes({0, 5, 0}).count(1), 5);
 }
 
 /// The message with which shards are refused.
@@ -63,7 +63,7 @@ TEST(TokenShards, EveryTokenLiesOnOneRank) {
             "token shards: [0, -1) after token 0; the ranges of a rank ascend");
   EXPECT_THROW(TokenShards::even(-1, 2), InvalidArgument);
   EXPECT_THROW(TokenShards::zigzag(4, 0), InvalidArgument);
-  EXPECT_THROW(TokenShards::of_sizes(std::array<Index, 1>{-4}), InvalidArgument);
+  EXPECT_THROW(TokenShards::of_sizes({-4}), InvalidArgument);
 }
 
 }  // namespace

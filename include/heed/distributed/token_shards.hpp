@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <initializer_list>
 #include <span>
 #include <utility>
 #include <vector>
@@ -63,6 +64,9 @@ class TokenShards {
       first += size;
     }
     return TokenShards(std::move(of_ranks));
+  }
+  static TokenShards of_sizes(std::initializer_list<Index> sizes) {
+    return of_sizes(std::span<const Index>(sizes.begin(), sizes.size()));
   }
   /// Runs of consecutive tokens, as equal as they can be.
   static TokenShards even(Index tokens, Index ranks) {
