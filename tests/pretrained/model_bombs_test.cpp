@@ -56,7 +56,7 @@ TEST_F(ModelBombs, GgufLlamasThatClaimOrListMuch) {
 
 /// A Llama of eight blocks, whose matrices are zeros of type BF16.
 GgufFile bfloat16_llama() {
-  constexpr std::uint32_t dim = 256;
+  constexpr std::uint32_t dim = 512;
   GgufFile file = llama_file(dim, 4, 8);
   file.tensors.clear();
   file.tensor_count = 0;
