@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Settings of a decoder by the article's procedure: does it converge on a little data; which batch
-// size, learning rate, heads and width, dropout. Each run stops early on a validation set; a ranked
-// table at the end.
+// size, learning rate, warm-up, heads and width, dropout. Each run stops early on a validation set;
+// a ranked table and the curves of the best run at the end.
 #include <algorithm>
 #include <cstdio>
 #include <exception>
@@ -15,6 +15,7 @@
 #include <heed/heed.hpp>
 
 #include "common.hpp"
+#include "pictures.hpp"
 
 namespace {
 
@@ -24,6 +25,8 @@ struct Options {
   std::uint64_t seed = 1;
   Index epochs = 30;
   Index patience = 3;
+  std::string color = "auto";
+  example::Pictures pictures;
   bool quick = false;
 };
 
@@ -34,12 +37,14 @@ struct Settings {
   Index heads = 4;
   Index model_dim = 32;
   double dropout = 0.1;
+  bool warm_up = true;  // an epoch of rising learning rates
 };
 
 struct Outcome {
   Settings settings;
   double validation = 0;
-  Index epoch = 0;  // of the best validation loss
+  Index epoch = 0;                         // of the best validation loss
+  std::vector<double> trained, validated;  // losses of every epoch
 };
 
 /// Waves: token = start + stride · time (mod 10), one token in ten replaced by a random one, so
@@ -89,11 +94,13 @@ Outcome try_out(const Settings& settings, const Data& data, const Options& optio
   const Index batches =
       (static_cast<Index>(lengths.size()) + settings.batch_size - 1) / settings.batch_size;
   const Schedule schedule = schedules::warm_up(
-      batches,
+      settings.warm_up ? batches : 0,
       schedules::Cosine{.rate = settings.learning_rate, .steps = options.epochs * batches});
   auto gradients = zeros_like(model);
   Index step = 0;
-  for (Index epoch = 0; epoch < options.epochs; ++epoch) {
+  std::vector<double> trained, validated;
+  for (Index epoch = 0; epoch < options.epochs && !example::stop_asked(); ++epoch) {
+    double sum = 0;
     for (const auto& chosen :
          make_batches(lengths, epoch, {.batch_size = settings.batch_size, .seed = options.seed})) {
       const TokenBatch batch = next_token_batch(data.train, chosen);
@@ -101,21 +108,27 @@ Outcome try_out(const Settings& settings, const Data& data, const Options& optio
       const Noise noise{.seed = static_cast<std::uint64_t>(step)};
       const auto logits = model.forward(batch.tokens, masks::Causal{}, noise, saved);
       set_zero(gradients);
-      model.backward(cross_entropy(logits, batch.targets).grad_logits, saved, gradients);
+      const auto [loss, grad_logits] = cross_entropy(logits, batch.targets);
+      model.backward(grad_logits, saved, gradients);
+      sum += loss;
       optimizer.step(model, gradients, {.learning_rate = schedule(step++), .max_gradient_norm = 1});
     }
-    if (stopping.update(mean_loss(model, data.validation), model)) break;
+    trained.push_back(sum / static_cast<double>(batches));
+    validated.push_back(mean_loss(model, data.validation));
+    if (stopping.update(validated.back(), model)) break;
   }
-  return {settings, stopping.best_loss(), stopping.best_evaluation()};
+  return {settings, stopping.best_loss(), stopping.best_evaluation(), trained, validated};
 }
 
 void print_row(const Outcome& outcome) {
   const Settings& s = outcome.settings;
-  std::printf("%5td  %6.0e  %5td  %5td  %7.1f   %.3f  %5td\n", s.batch_size, s.learning_rate,
-              s.heads, s.model_dim, s.dropout, outcome.validation, outcome.epoch);
+  std::printf("%5td  %6.0e  %-7s  %5td  %5td  %7.1f   %.3f  %5td  %7td\n", s.batch_size,
+              s.learning_rate, s.warm_up ? "yes" : "no", s.heads, s.model_dim, s.dropout,
+              outcome.validation, outcome.epoch, std::ssize(outcome.validated));
   std::fflush(stdout);
 }
-constexpr const char* heading = "batch    rate  heads  width  dropout   loss   epoch";
+constexpr const char* heading =
+    "batch    rate  warm-up  heads  width  dropout   loss   epoch  stopped";
 
 /// Tries one setting in several values and keeps the best.
 template <class T>
@@ -125,6 +138,7 @@ void search(const char* what, const std::vector<Settings>& tries, const Data& da
   for (const Settings& settings : tries) {
     outcomes.push_back(try_out<T>(settings, data, options));
     print_row(outcomes.back());
+    if (example::stop_asked()) return;
   }
 }
 
@@ -134,8 +148,83 @@ const Settings& best_of(const std::vector<Outcome>& outcomes) {
       ->settings;
 }
 
+/// Which of the best settings are the largest or the smallest that were tried: the true best may
+/// lie beyond.
+void print_corner(const Settings& best) {
+  std::printf("\nAt the edge of what was tried, where more may be had beyond:");
+  if (best.batch_size != 32) std::printf(" batch %td", best.batch_size);
+  if (best.learning_rate != 5e-4) std::printf(" rate %.0e", best.learning_rate);
+  if (best.heads != 4) std::printf(" heads %td", best.heads);
+  std::printf(" width %td", best.model_dim);
+  if (best.dropout != 0.2) std::printf(" dropout %.1f", best.dropout);
+  std::printf("\n");
+}
+
+void show_curves(const Outcome& best, const Options& options) {
+  const LineChart chart{.series = {series_of(best.trained, "training, with dropout", 1),
+                                   series_of(best.validated, "validation", 1)},
+                        .title = "Loss of the best run",
+                        .x_title = "epoch",
+                        .y_title = "loss"};
+  std::printf("\n%s", to_terminal(chart, terminal_options(options.color)).c_str());
+  options.pictures.write(chart);
+}
+
+/// One setting after the other, each from the best of those before.
+template <class T>
+std::vector<Outcome> search_all(const Data& data, const Options& options) {
+  std::vector<Outcome> outcomes;
+  std::vector<Settings> tries;
+  for (const Index batch_size : {16, 32, 64}) {
+    for (const double rate : {1e-4, 5e-4, 1e-3}) {
+      tries.push_back({.batch_size = batch_size, .learning_rate = rate});
+    }
+  }
+  search<T>("Batch size and learning rate", tries, data, options, outcomes);
+  Settings best = best_of(outcomes);
+  Settings cold = best;
+  cold.warm_up = false;
+  search<T>("Without warm-up", {cold}, data, options, outcomes);
+  best = best_of(outcomes);
+  tries.clear();
+  for (const Index heads : {2, 4, 8}) {
+    for (const Index width : {32, 64}) {
+      if (heads == best.heads && width == best.model_dim) continue;  // tried above
+      tries.push_back(best);
+      tries.back().heads = heads;
+      tries.back().model_dim = width;
+    }
+  }
+  search<T>("Heads and width", tries, data, options, outcomes);
+  best = best_of(outcomes);
+  tries.clear();
+  for (const double dropout : {0.2, 0.3}) {
+    tries.push_back(best);
+    tries.back().dropout = dropout;
+  }
+  search<T>("Dropout", tries, data, options, outcomes);
+  return outcomes;
+}
+
+void rank(std::vector<Outcome> outcomes, const Options& options) {
+  std::stable_sort(outcomes.begin(), outcomes.end(),
+                   [](const auto& a, const auto& b) { return a.validation < b.validation; });
+  std::printf("\nRanked by validation loss\n%s\n", heading);
+  for (const Outcome& outcome : outcomes) print_row(outcome);
+  const auto unfinished = std::count_if(outcomes.begin(), outcomes.end(), [&](const auto& outcome) {
+    return outcome.epoch + options.patience > options.epochs;
+  });
+  std::printf(
+      "\n%td of %td runs had not stopped by themselves after %td epochs: --epochs gives more.\n",
+      unfinished, std::ssize(outcomes), options.epochs);
+  print_corner(outcomes.front().settings);
+  if (!outcomes.front().validated.empty()) show_curves(outcomes.front(), options);
+}
+
 template <class T>
 void run(Options options) {
+  options.pictures.check();
+  example::catch_interrupts();
   Random random(options.seed, 1);
   const Index count = options.quick ? 160 : 1000;
   const Data data{waves(count, random), waves(count / 4, random)};
@@ -147,40 +236,8 @@ void run(Options options) {
   std::printf("Baseline: 32 sequences, 300 epochs, to a loss of %.3f from ln 10 = 2.303: %s\n",
               baseline.validation,
               baseline.validation < 0.2 ? "learned by heart" : "NOT LEARNED BY HEART");
-  std::vector<Outcome> outcomes;
-  std::vector<Settings> tries;
-  for (const Index batch_size : {16, 32, 64}) {
-    for (const double rate : {1e-4, 5e-4, 1e-3}) {
-      tries.push_back({.batch_size = batch_size, .learning_rate = rate});
-    }
-  }
-  search<T>("Batch size and learning rate, after an epoch of warm-up", tries, data, options,
-            outcomes);
-  Settings best = best_of(outcomes);
-  tries.clear();
-  for (const auto& [heads, width] : {std::pair<Index, Index>{2, 32}, {4, 64}, {8, 64}}) {
-    tries.push_back(best);
-    tries.back().heads = heads;
-    tries.back().model_dim = width;
-  }
-  search<T>("Heads and width", tries, data, options, outcomes);
-  best = best_of(outcomes);
-  tries.clear();
-  for (const double dropout : {0.2, 0.3}) {
-    tries.push_back(best);
-    tries.back().dropout = dropout;
-  }
-  search<T>("Dropout", tries, data, options, outcomes);
-  std::stable_sort(outcomes.begin(), outcomes.end(),
-                   [](const auto& a, const auto& b) { return a.validation < b.validation; });
-  std::printf("\nRanked by validation loss\n%s\n", heading);
-  for (const Outcome& outcome : outcomes) print_row(outcome);
-  const auto unfinished = std::count_if(outcomes.begin(), outcomes.end(), [&](const auto& outcome) {
-    return outcome.epoch + options.patience > options.epochs;
-  });
-  std::printf(
-      "\n%td of %td runs had not stopped by themselves after %td epochs: --epochs gives more.\n",
-      unfinished, std::ssize(outcomes), options.epochs);
+  if (example::stop_asked()) return;
+  rank(search_all<T>(data, options), options);
 }
 
 }  // namespace
@@ -188,9 +245,8 @@ void run(Options options) {
 int main(int argc, char** argv) {
   Options options;
   CLI::App app(
-      "Finds settings for a decoder: baseline, batch size, learning rate, heads and width, "
-      "dropout,\n"
-      "each run with early stopping; a ranked table.");
+      "Finds settings for a decoder: baseline, batch size, learning rate, warm-up, heads and\n"
+      "width, dropout, each run with early stopping; a ranked table, the curves of the best run.");
   app.add_option("--epochs", options.epochs, "at most")
       ->check(example::at_least(1))
       ->capture_default_str();
@@ -199,9 +255,11 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--seed", options.seed, "of data and weights")->capture_default_str();
   example::add_threads(app);
-  app.add_flag("--quick", options.quick, "less data, few epochs; in double");
+  example::add_color(app, options.color);
+  options.pictures.add_options(app, "the curves of the best run");
+  app.add_flag("--quick", options.quick, "less data; in double");
   return example::run(app, argc, argv, [&] {
-    if (options.quick) options.epochs = 5;
+    if (options.quick) options.epochs = 30;
     options.quick ? run<double>(options) : run<float>(options);
   });
 }
