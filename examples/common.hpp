@@ -33,7 +33,7 @@ inline bool stop_asked() { return interrupts != 0; }
 inline void catch_interrupts() {
   struct sigaction action {};
   action.sa_handler = [](int) { interrupts = 1; };
-  action.sa_flags = SA_RESETHAND | SA_RESTART;
+  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
   sigaction(SIGINT, &action, nullptr);
 }
 
