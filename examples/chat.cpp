@@ -29,7 +29,8 @@ struct Options {
   Index max_tokens = 256, max_length = 2048;
   double temperature = 0, top_p = 0.9, repetition = 1;
   std::uint64_t seed = 1;
-  bool rounded = false, quick = false;
+  QuantizedProducts products = QuantizedProducts::exact;
+  bool quick = false;
 };
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
@@ -102,8 +103,7 @@ class Chat {
 
  private:
   static LanguageModel<float> model_of(const Gguf& file, const Options& options) {
-    return load_packed_llama(file,
-                             options.rounded ? QuantizedProducts::int16 : QuantizedProducts::exact);
+    return load_packed_llama(file, options.products);
   }
 
   void show_attention() const {
@@ -186,7 +186,7 @@ int main(int argc, char** argv) {
   options.attention.add_options(app, "tokens of the prompt");
   app.add_option("--seed", options.seed, "of what is drawn")->capture_default_str();
   example::add_threads(app);
-  app.add_flag("--rounded", options.rounded, "faster: round what weights are multiplied with");
+  example::add_products(app, options.products);
   app.add_flag("--quick", options.quick, "short answers: 16 tokens");
   return example::run(app, argc, argv, [&] { run(options); });
 }

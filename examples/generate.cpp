@@ -14,6 +14,7 @@
 
 #include "character_stream.hpp"
 #include "common.hpp"
+#include "real_models.hpp"
 
 namespace {
 
@@ -24,7 +25,7 @@ struct Options {
   Index max_tokens = 200, top_k = 0;
   double temperature = 0.8, top_p = 0.95;
   std::uint64_t seed = 1;
-  bool rounded = false;
+  QuantizedProducts products = QuantizedProducts::exact;
 };
 
 Sampler sampler_of(const Options& options) {
@@ -88,8 +89,7 @@ void write_from_checkpoint(const Safetensors& file, const Options& options) {
 void write_from_gguf(const Options& options) {
   const auto file = Gguf::open(options.file);
   const auto tokenizer = load_tokenizer(file);
-  const auto model = load_packed_llama(
-      file, options.rounded ? QuantizedProducts::int16 : QuantizedProducts::exact);
+  const auto model = load_packed_llama(file, options.products);
   write(model, tokenizer.encode(options.prompt), options, {.max_tokens = options.max_tokens},
         [&](Index token) { return tokenizer.text(token); });
 }
@@ -120,8 +120,7 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--top-p", options.top_p)->check(CLI::Range(0., 1.))->capture_default_str();
   app.add_option("--seed", options.seed, "of what is drawn")->capture_default_str();
-  app.add_flag("--rounded", options.rounded,
-               "of GGUF: faster, round what weights are multiplied with");
+  example::add_products(app, options.products);
   example::add_threads(app);
   return example::run(app, argc, argv, [&] { run(options); });
 }

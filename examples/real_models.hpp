@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -23,6 +24,18 @@ inline std::string model_path(const std::string& asked, const char* name) {
   if (folder != nullptr && *folder != '\0') return std::string(folder) + "/" + name;
   throw std::invalid_argument(std::string("no model (") + name +
                               "): fill a folder with tools/models.sh and set HEED_MODELS to it");
+}
+
+/// --products, of weights that stay as their file stores them.
+inline void add_products(CLI::App& app, heed::QuantizedProducts& products) {
+  using heed::QuantizedProducts;
+  const std::map<std::string, QuantizedProducts> names{{"exact", QuantizedProducts::exact},
+                                                       {"int16", QuantizedProducts::int16},
+                                                       {"bfloat16", QuantizedProducts::bfloat16}};
+  app.add_option("--products", products,
+                 "of a GGUF's weights: exact, or faster with rows rounded to int16 (Q4, Q8) or to "
+                 "bfloat16 (BF16)")
+      ->transform(CLI::CheckedTransformer(names));
 }
 
 /// A head of a layer, written LAYER.HEAD.
