@@ -18,13 +18,8 @@ using detail::TensorMemory;
 
 constexpr std::size_t mebibyte = 1 << 20;
 
-bool reuses() {
-#if defined(HEED_ADDRESS_SANITIZER)
-  return false;
-#else
-  return true;
-#endif
-}
+/// Under an address sanitizer all blocks come from the allocator.
+bool reuses() { return !test::sanitized || test::threads_sanitized; }
 
 TEST(TensorMemory, LargeBlocksComeBackAtTheirSize) {
   void* first = TensorMemory::take(mebibyte);
