@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Softmax as a vote: what a mask does to it, what a temperature does to it, and why attention
-// divides by √d.
+// Softmax as a vote: what a mask does to it, what a temperature does to it, why attention divides
+// by √d, and the mask as a matrix that is added.
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -15,6 +15,7 @@
 #include <heed/heed.hpp>
 
 #include "common.hpp"
+#include "pictures.hpp"
 
 namespace {
 
@@ -24,6 +25,12 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr char names[] = "ABCDE";
 const std::vector<double> scores = {2.3, 5.7, 8.9, -1.2, -0.8};
 const std::array<bool, 5> visible = {true, true, true, false, false};
+
+std::string number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f", value);
+  return text;
+}
 
 std::string bar(double share) {
   const auto length = static_cast<std::size_t>(std::lround(share * 40));
@@ -119,7 +126,31 @@ void print_temperatures(const TerminalOptions& terminal) {
   picture.column_title = "candidate, all five may vote";
   picture.numbers = true;
   std::fputs(to_terminal(picture, terminal).c_str(), stdout);
-  std::puts("\n   Cold, the highest score takes all; hot, all votes draw level.");
+  std::puts("\n   Cold, the highest score takes all; hot, all votes draw level.\n");
+}
+
+/// The weight of each candidate over the temperature.
+LineChart temperature_chart() {
+  constexpr int steps = 61;
+  LineChart chart;
+  chart.title = "Softmax of five scores by temperature";
+  chart.x_title = "temperature";
+  chart.y_title = "weight";
+  chart.low = 0;
+  chart.high = 1;
+  chart.log_x = true;
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    chart.series.push_back({.name = std::string(1, names[i]) + ", score " + number(scores[i])});
+  }
+  for (int step = 0; step < steps; ++step) {
+    const double temperature = std::pow(10, -1 + 3.0 * step / (steps - 1));  // 0.1 to 100
+    const auto weights = softmax(scores, {.temperature = temperature});
+    for (std::size_t i = 0; i < scores.size(); ++i) {
+      chart.series[i].x.push_back(temperature);
+      chart.series[i].y.push_back(weights[static_cast<Index>(i)]);
+    }
+  }
+  return chart;
 }
 
 struct Spread {
@@ -127,7 +158,21 @@ struct Spread {
   double scaled = 0;          // of query · key / √d
   double largest = 0;         // mean of the largest of 16 weights, unscaled
   double largest_scaled = 0;  // the same, scaled
+  double slope = 0;           // mean of the norm of d weights / d scores, unscaled
+  double slope_scaled = 0;    // the same, scaled
 };
+
+/// The norm of the gradients of all weights with respect to all scores, w_i (δ_ij − w_j).
+double slope_of(const Tensor<double, 1>& weights) {
+  double sum = 0;
+  for (Index i = 0; i < weights.size(); ++i) {
+    for (Index j = 0; j < weights.size(); ++j) {
+      const double slope = weights[i] * ((i == j ? 1 : 0) - weights[j]);
+      sum += slope * slope;
+    }
+  }
+  return std::sqrt(sum);
+}
 
 double largest_of(const Tensor<double, 1>& weights) {
   double largest = 0;
@@ -149,8 +194,11 @@ Spread measure(Index head_dim, Index count, Random& random) {
       spread.variance += dot * dot / static_cast<double>(count * keys);
     }
     const auto n = static_cast<double>(count);
-    spread.largest += largest_of(softmax(dots)) / n;
-    spread.largest_scaled += largest_of(softmax(dots, {.temperature = root})) / n;
+    const auto plain = softmax(dots), divided = softmax(dots, {.temperature = root});
+    spread.largest += largest_of(plain) / n;
+    spread.largest_scaled += largest_of(divided) / n;
+    spread.slope += slope_of(plain) / n;
+    spread.slope_scaled += slope_of(divided) / n;
   }
   spread.scaled = spread.variance / static_cast<double>(head_dim);
   return spread;
@@ -158,17 +206,63 @@ Spread measure(Index head_dim, Index count, Random& random) {
 
 void print_root_d(std::uint64_t seed, Index count) {
   std::puts("\n4. Why attention divides by the root of d: q.k is a sum of d products\n");
-  std::puts("          variance of           largest of 16 weights, mean");
-  std::puts("     d     q.k   q.k/sqrt(d)     of q.k   of q.k/sqrt(d)");
-  for (const Index head_dim : {8, 64, 512}) {
+  std::puts("          variance of           largest of 16 weights     gradient of the weights");
+  std::puts("     d     q.k   q.k/sqrt(d)     of q.k  of q.k/sqrt(d)   of q.k  of q.k/sqrt(d)");
+  for (const Index head_dim : {8, 64, 512, 4096}) {
     Random random(seed, static_cast<std::uint64_t>(head_dim));
     const Spread spread = measure(head_dim, count, random);
-    std::printf("   %3td  %6.1f   %11.2f     %6.2f   %14.2f\n", head_dim, spread.variance,
-                spread.scaled, spread.largest, spread.largest_scaled);
+    std::printf("  %4td  %6.0f   %11.2f     %6.2f  %14.2f   %6.2f  %14.2f\n", head_dim,
+                spread.variance, spread.scaled, spread.largest, spread.largest_scaled, spread.slope,
+                spread.slope_scaled);
   }
   std::puts(
-      "\n   Undivided, long vectors make one key take nearly all, and nothing can be learned");
-  std::puts("   from the rest; divided, the spread is the same for every d.");
+      "\n   Undivided, long vectors make one key take nearly all, and the gradient vanishes: "
+      "nothing");
+  std::puts("   can be learned. Divided, the spread is the same for every d.");
+}
+
+void print_matrix(const char* title, const TensorView<const double, 2>& matrix) {
+  std::printf("   %s\n", title);
+  for (Index row = 0; row < matrix.extent(0); ++row) {
+    std::printf("     ");
+    for (Index column = 0; column < matrix.extent(1); ++column) {
+      const double value = matrix(row, column);
+      std::isinf(value) ? std::printf("    -inf") : std::printf("%8.2f", value);
+    }
+    std::puts("");
+  }
+}
+
+/// Attention of four tokens as textbooks write it, softmax(QKᵀ/√d + M) V, beside the call.
+void print_matrices() {
+  std::puts("\n5. The mask as a matrix: softmax(QK'/sqrt(d) + M) V, with M of 0 and -inf\n");
+  const Tensor<double, 2> queries{{1, 0}, {0, 2}, {1, 1}, {2, -1}};
+  const Tensor<double, 2> keys{{1, 1}, {0, 1}, {2, 0}, {-1, 1}};
+  const Tensor<double, 2> values{{1, 0}, {0, 1}, {1, 1}, {4, 2}};
+  // [matrix]
+  const auto mask = additive<double>(masks::Causal{}, 4, 4);
+  Tensor<double, 2> masked(4, 4), weights(4, 4), out(4, 2);
+  for (Index i = 0; i < 4; ++i) {
+    for (Index j = 0; j < 4; ++j) {
+      const double dot = queries(i, 0) * keys(j, 0) + queries(i, 1) * keys(j, 1);
+      masked(i, j) = dot / std::sqrt(2.0) + mask(i, j);
+    }
+    softmax(masked[i], weights[i]);
+    for (Index j = 0; j < 4; ++j) {
+      for (Index d = 0; d < 2; ++d) out(i, d) += weights(i, j) * values(j, d);
+    }
+  }
+  const auto same = attention(queries, keys, values, masks::Causal{});
+  // [/matrix]
+  print_matrix("M", mask);
+  print_matrix("QK'/sqrt(d) + M", masked);
+  print_matrix("weights", weights);
+  double difference = 0;
+  for (Index i = 0; i < out.size(); ++i) {
+    difference = std::fmax(difference, std::fabs(out.data()[i] - same.data()[i]));
+  }
+  std::printf("\n   attention(queries, keys, values, masks::Causal{}) differs by %s.\n",
+              difference < 1e-12 ? "less than 1e-12" : "more than it should");
 }
 
 }  // namespace
@@ -178,15 +272,23 @@ int main(int argc, char** argv) {
   bool quick = false;
   std::string color = "auto";
   CLI::App app(
-      "Softmax as a vote: masks, temperature, and why attention divides by the root of d.");
+      "Softmax as a vote: masks, temperature, why attention divides by the root of d, and the mask "
+      "as a matrix.");
   app.add_option("--seed", seed, "of the random vectors in part 4")->capture_default_str();
   example::add_color(app, color);
+  example::Pictures pictures;
+  pictures.add_options(app, "the weights by temperature");
   app.add_flag("--quick", quick, "fewer random vectors");
   return example::run(app, argc, argv, [&] {
+    pictures.check();
     const TerminalOptions terminal = terminal_options(color);
     print_vote();
     print_masks();
     print_temperatures(terminal);
+    const LineChart chart = temperature_chart();
+    std::fputs(to_terminal(chart, terminal).c_str(), stdout);
     print_root_d(seed, quick ? 500 : 5000);
+    print_matrices();
+    pictures.write(chart);
   });
 }
