@@ -126,6 +126,33 @@ struct Results {
   Tensor<double, 2> weights;  // head 0 of one sequence
 };
 
+/// The likeliest token of a row of logits.
+template <class Logits>
+Index likeliest(const Logits& logits, Index row, Index at) {
+  Index best = 0;
+  for (Index token = 1; token < logits.extent(2); ++token) {
+    if (logits(row, at, token) > logits(row, at, best)) best = token;
+  }
+  return best;
+}
+
+/// The share of tokens that the model finds, of those that can be known.
+template <class Model>
+double accuracy(const Model& model, const Task& task) {
+  std::vector<Index> all(task.sequences.size());
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<Index>(i);
+  const TokenBatch batch = batch_of(task, all);
+  typename Model::Saved saved;
+  const auto logits = model.forward(batch.tokens, masks::Causal{}, saved);
+  Index right = 0, count = 0;
+  for (Index row = 0; row < logits.extent(0); ++row) {
+    for (Index i = task.first_target; i < logits.extent(1); ++i, ++count) {
+      right += likeliest(logits, row, i) == batch.targets(row, i) ? 1 : 0;
+    }
+  }
+  return static_cast<double>(right) / static_cast<double>(count);
+}
+
 template <class T, class Model>
 Results look_at(const Model& model, const Task& task) {
   const std::vector<Index> first = {0};
@@ -134,12 +161,8 @@ Results look_at(const Model& model, const Task& task) {
   const auto logits = model.forward(batch.tokens, masks::Causal{}, saved);
   Results results;
   for (Index i = task.first_target; i < logits.extent(1); ++i) {
-    Index best = 0;
-    for (Index token = 1; token < logits.extent(2); ++token) {
-      if (logits(0, i, token) > logits(0, i, best)) best = token;
-    }
     results.truth.push_back(batch.targets(0, i));
-    results.predicted.push_back(best);
+    results.predicted.push_back(likeliest(logits, 0, i));
   }
   const Tensor<T, 4> weights = weights_of(model, saved);
   results.weights = Tensor<double, 2>({weights.extent(2), weights.extent(3)});
@@ -237,10 +260,18 @@ void show(const Results& results, const Task& task, const Options& options) {
   write("attention_over_time", charts[2]);
 }
 
+/// Beside guessing, 10 %.
+template <class Model>
+void compare(const Model& model, const Task& learned, const Task& unseen) {
+  std::printf("right tokens: %.1f %% of the sequences learned from, %.1f %% of %td new ones\n\n",
+              100 * accuracy(model, learned), 100 * accuracy(model, unseen),
+              std::ssize(unseen.sequences));
+}
+
 template <class T>
 void run(const Options& options) {
   options.folder.check();
-  Random random(options.seed);
+  Random random(options.seed), other(options.seed, 1);  // the other one: for new sequences
   const Index count = options.quick ? 320 : 1000;
   std::printf(
       "1. Random sequences: nothing to learn but that ten tokens come equally often\n"
@@ -249,6 +280,7 @@ void run(const Options& options) {
     const Task task = random_task(count, random);
     SimpleDecoder<T> model(10, random);
     show(learn<T>(model, task, options, schedules::Constant{.rate = 1e-3}), task, options);
+    compare(model, task, random_task(200, other));
   }
   if (example::stop_asked()) return;
   std::printf(
@@ -266,6 +298,7 @@ void run(const Options& options) {
       schedules::warm_up(steps / 20, schedules::Cosine{.rate = 5e-3, .steps = steps - steps / 20});
   const Results results = learn<T>(model, task, options, schedule);
   show(results, task, options);
+  compare(model, task, copy_task(200, other));
   std::printf("final loss %.4f\n", results.losses.back());
 }
 

@@ -23,7 +23,8 @@ Gradients<float> in_parts(const Shape& shape, const Inputs<float>& in, const Los
   result.queries.fill(0);
   const MaskRef ref(mask);
   const std::pair<Index, Index> halves[] = {{0, cut}, {cut, shape.keys}};
-  for (const auto& [first, end] : halves) {
+  for (const auto& half : halves) {
+    const Index first = half.first, end = half.second;
     Tensor<float, 4> keys({shape.batch, shape.kv_heads, end - first, shape.head_dim});
     Tensor<float, 4> values({shape.batch, shape.kv_heads, end - first, shape.value_dim});
     // Only these keys can be read; the extents are those of all.
