@@ -318,7 +318,8 @@ struct MultiHeadAttention {
   }
   Output forward(Input x, const Mask& mask, const Positions& positions, const Noise& noise,
                  Saved& saved) const {
-    saved.key = saved.value = {};
+    saved.key.reset();
+    saved.value.reset();
     return forward_saved(std::move(x), mask, positions, noise, saved);
   }
   Output forward(Input query, const Input& key, const Input& value, const Mask& mask,
