@@ -400,9 +400,7 @@ AttentionArgs<T> checked_args(const Operand<T>& queries, const Operand<T>& keys,
   if (args.log_sum_exp.given()) {
     check_written("log_sum_exp", byte_range(args.log_sum_exp.view()));
   }
-  if constexpr (std::is_same_v<T, float>) {
-    if (queries.is_bfloat16()) args.pairs = simd::pair_kernels<T>();
-  }
+  args.pairs = queries.pair_kernels();
   return args;
 }
 

@@ -89,6 +89,8 @@ class Operand {
   Index extent(std::size_t axis) const { return extents_[axis]; }
   Index stride(std::size_t axis) const { return strides_[axis]; }
   bool is_bfloat16() const { return kernels_ != nullptr; }
+  /// The kernels that multiply bfloat16 as it is stored, if the CPU has them; null for a T.
+  const simd::PairKernels<T>* pair_kernels() const { return pairs_; }
   /// Whether all rows can be read in place, as a view of T.
   bool is_view() const { return kernels_ == nullptr && tables_ == nullptr; }
   /// That view.
@@ -163,6 +165,7 @@ class Operand {
     if constexpr (!std::is_same_v<std::remove_const_t<X>, T>) {
       static_assert(std::is_same_v<std::remove_const_t<X>, bfloat16>);
       kernels_ = &simd::bfloat16_kernels<T>();
+      if constexpr (std::is_same_v<T, float>) pairs_ = simd::pair_kernels<T>();
     }
   }
 
@@ -183,6 +186,7 @@ class Operand {
   Extents<4> extents_{};
   Extents<4> strides_{};
   const simd::Bfloat16Kernels<T>* kernels_ = nullptr;  // null: of T; else reads bfloat16
+  const simd::PairKernels<T>* pairs_ = nullptr;        // only programs with bfloat16 compile them
   const Index* const* tables_ = nullptr;               // null: a view; else pages
   Index page_size_ = 0;
 };
