@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <heed/core/detail/exceptions.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
 #include <heed/distributed/communicator.hpp>
@@ -44,6 +45,21 @@ class Agreement {
       throw_invalid_argument(call_, ": rank ", rank, ": ", texts[rank].substr(1));
     }
     for (std::size_t rank = 1; rank < texts.size(); ++rank) compare(texts[0], texts[rank], rank);
+  }
+  /// Calls prepare(), which checks what this rank brings and adds to this; then the same. An error
+  /// of one rank is thrown on all.
+  template <class Prepare>
+  void check(const Communicator& ranks, const Prepare& prepare) {
+    detail::handled<Error>(
+        [&] {
+          prepare();
+          return true;
+        },
+        [&](const Error& error) {
+          refuse(error.what());
+          return false;
+        });
+    check(ranks);
   }
 
  private:

@@ -13,7 +13,6 @@
 #include <heed/attention/forward.hpp>
 #include <heed/attention/options.hpp>
 #include <heed/core/config.hpp>
-#include <heed/core/detail/exceptions.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/scalar.hpp>
 #include <heed/distributed/agreement.hpp>
@@ -308,19 +307,13 @@ void sharded_attention(const Communicator& ranks, const AttentionShards& shards,
     Agreement agreement(detail::message("sharded_attention over ", ranks.size(), " ranks"));
     const MaskRef ref(mask);
     std::optional<Call> call;
-    const auto prepare = [&] {
+    agreement.check(ranks, [&] {
       call.emplace(ranks, shards, detail::as_rank_4(view_of(queries)),
                    detail::as_rank_4(view_of(keys)), detail::as_rank_4(view_of(values)),
                    detail::as_rank_4(view_of(out)), options);
-      detail::check_mask_fits(MaskRef(mask), call->whole());
+      detail::check_mask_fits(ref, call->whole());
       detail::add_call(agreement, call->whole(), shards, ref, options);
-      return true;
-    };
-    detail::handled<Error>(prepare, [&](const Error& error) {
-      agreement.refuse(error.what());
-      return false;
     });
-    agreement.check(ranks);
     call->run(ranks, ref);
   }
 }

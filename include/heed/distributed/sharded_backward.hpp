@@ -11,7 +11,6 @@
 #include <heed/attention/detail/call.hpp>
 #include <heed/attention/detail/workspace.hpp>
 #include <heed/attention/options.hpp>
-#include <heed/core/detail/exceptions.hpp>
 #include <heed/core/error.hpp>
 #include <heed/distributed/agreement.hpp>
 #include <heed/distributed/communicator.hpp>
@@ -211,21 +210,15 @@ void sharded_attention_backward(const Communicator& ranks, const AttentionShards
     const MaskRef ref(mask);
     std::optional<detail::BackwardArgs<T>> local;
     std::optional<detail::ShardedBackward<T>> call;
-    const auto prepare = [&] {
+    agreement.check(ranks, [&] {
       local =
           detail::checked_backward_args<T>(queries, keys, values, output, log_sum_exp, grad_output,
                                            grad_queries, grad_keys, grad_values, {}, {});
       call.emplace(ranks, shards, *local, detail::as_rank_4(view_of(queries)),
                    detail::as_rank_4(view_of(keys)), detail::as_rank_4(view_of(values)), options);
-      detail::check_mask_fits(MaskRef(mask), call->whole());
+      detail::check_mask_fits(ref, call->whole());
       detail::add_call(agreement, call->whole(), shards, ref, options);
-      return true;
-    };
-    detail::handled<Error>(prepare, [&](const Error& error) {
-      agreement.refuse(error.what());
-      return false;
     });
-    agreement.check(ranks);
     call->run(ref);
   }
 }
