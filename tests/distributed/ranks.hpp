@@ -14,6 +14,8 @@
 #include <heed/distributed/token_shards.hpp>
 
 #include "support/attention_cases.hpp"
+#include "support/mask_catalogue.hpp"
+#include "support/score_mods.hpp"
 
 namespace heed::test {
 
@@ -80,6 +82,36 @@ inline TokenShards shards_of_kind(Index tokens, Index ranks, Index kind) {
       give(ranks - 1, 0, tokens);
   }
   return TokenShards(std::move(of_ranks));
+}
+
+/// Calls use(mask, shards) for every mask of the catalogue, with shards of changing kinds, on one
+/// thread and on two.
+template <class Use>
+void for_each_mask_and_shards(Index tokens, const Use& use) {
+  const RestoreSettings restore;
+  Index kind = 0;
+  for_each_mask(tokens, [&](const auto& named) {
+    SCOPED_TRACE(named.name + " kind " + std::to_string(kind % 6));
+    set_thread_count(1 + kind / 6 % 2);
+    use(named.mask, shards_of_kind(tokens, world()->size(), kind));
+    ++kind;
+  });
+}
+
+/// Calls use(options, shards) for each of the changes of scores and for all of them, likewise.
+template <class T, class Use>
+void for_each_change_and_shards(const Changes<T>& changes, Index queries, Index keys,
+                                const Use& use) {
+  const RestoreSettings restore;
+  const Index size = world()->size();
+  Index kind = 0;
+  for (unsigned which = 1; which <= Changes<T>::all; which = 2 * which + which / 64) {
+    SCOPED_TRACE(which);
+    set_thread_count(1 + kind % 2);
+    use(changes.options(which), AttentionShards(shards_of_kind(queries, size, kind),
+                                                shards_of_kind(keys, size, kind / 2 + 1)));
+    ++kind;
+  }
 }
 
 /// The message with which a call is refused; "computed" if it is not.

@@ -2,8 +2,6 @@
 #include <heed/tensor/copy.hpp>
 
 #include "distributed/ranks.hpp"
-#include "support/mask_catalogue.hpp"
-#include "support/score_mods.hpp"
 
 namespace heed::test {
 namespace {
@@ -36,12 +34,8 @@ TEST(ShardedAttention, EveryMaskGivesTheBitsOfOneProcess) {
   const RestoreSettings restore;
   const Shape shape{2, 2, 1, 1700, 1700, 5, 3};
   const Inputs<float> in(shape, 5);
-  Index kind = 0;
-  for_each_mask(1700, [&](const auto& named) {
-    SCOPED_TRACE(named.name + " kind " + std::to_string(kind % 6));
-    set_thread_count(1 + kind / 6 % 2);
-    expect_one_process(shape, in, named.mask, shards_of_kind(1700, world()->size(), kind));
-    ++kind;
+  for_each_mask_and_shards(1700, [&](const auto& mask, const TokenShards& shards) {
+    expect_one_process(shape, in, mask, shards);
   });
 }
 
@@ -64,15 +58,9 @@ TEST(ShardedAttention, ChangesOfScoresSeeTheWholeSequence) {
   const Inputs<float> in(shape, 7);
   const Changes<float> changes(shape, 3);
   const Index size = world()->size();
-  Index kind = 0;
-  for (unsigned which = 1; which <= Changes<float>::all; which = 2 * which + which / 64) {
-    SCOPED_TRACE(which);
-    set_thread_count(1 + kind % 2);
-    const AttentionShards shards(shards_of_kind(900, size, kind),
-                                 shards_of_kind(1700, size, kind / 2 + 1));
-    expect_one_process(shape, in, masks::Causal{}, shards, changes.options(which));
-    ++kind;
-  }
+  for_each_change_and_shards(changes, 900, 1700, [&](const auto& options, const auto& shards) {
+    expect_one_process(shape, in, masks::Causal{}, shards, options);
+  });
   auto options = changes.options(Changes<float>::all);
   options.scale = 0.3f;
   options.first_query = 17;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "distributed/ranks.hpp"
 #include "support/backward_cases.hpp"
-#include "support/mask_catalogue.hpp"
-#include "support/score_mods.hpp"
 
 namespace heed::test {
 namespace {
@@ -38,13 +36,8 @@ TEST(ShardedBackward, EveryMaskGivesTheBitsOfOneProcess) {
   const RestoreSettings restore;
   const Shape shape{2, 2, 1, 1300, 1300, 5, 3};
   const Inputs<float> in(shape, 5);
-  Index kind = 0;
-  for_each_mask(1300, [&](const auto& named) {
-    SCOPED_TRACE(named.name + " kind " + std::to_string(kind % 6));
-    set_thread_count(1 + kind / 6 % 2);
-    expect_gradients_of_one_process(shape, in, named.mask,
-                                    shards_of_kind(1300, world()->size(), kind));
-    ++kind;
+  for_each_mask_and_shards(1300, [&](const auto& mask, const TokenShards& shards) {
+    expect_gradients_of_one_process(shape, in, mask, shards);
   });
 }
 
@@ -54,15 +47,9 @@ TEST(ShardedBackward, ChangesOfScoresAndOtherShards) {
   const Inputs<float> in(shape, 7);
   const Changes<float> changes(shape, 3, {1, 4, 1, 1700});
   const Index size = world()->size();
-  Index kind = 0;
-  for (unsigned which = 1; which <= Changes<float>::all; which = 2 * which + which / 64) {
-    SCOPED_TRACE(which);
-    set_thread_count(1 + kind % 2);
-    const AttentionShards shards(shards_of_kind(1100, size, kind),
-                                 shards_of_kind(1700, size, kind / 2 + 1));
-    expect_gradients_of_one_process(shape, in, masks::Causal{}, shards, changes.options(which));
-    ++kind;
-  }
+  for_each_change_and_shards(changes, 1100, 1700, [&](const auto& options, const auto& shards) {
+    expect_gradients_of_one_process(shape, in, masks::Causal{}, shards, options);
+  });
   const Shape few{2, 3, 1, 40, 1600, 7, 9};
   AttentionOptions<double> options;
   options.key_counts = {1599, 20};
