@@ -14,6 +14,7 @@
 #include <heed/tensor/matrix_product.hpp>
 
 #include "support/attention_cases.hpp"
+#include "support/product_cases.hpp"
 
 namespace heed {
 namespace {
@@ -116,27 +117,7 @@ TEST(Bfloat16Product, IsWithin8BitsOfTheExactOne) {
 TEST(Bfloat16Product, ARowHasTheSameBitsInAnyCompany) {
   constexpr Index rows = 545, columns = 130, count = 780;  // more rows than are rounded at once
   const auto matrix = packed(random_weights(rows * columns), rows, columns);
-  std::mt19937_64 bits(4);
-  const auto x = test::random_tensor<float, 2>({count, rows}, bits);
-  const auto across = Tensor<float, 2>::copy_of(x.view().permute({1, 0}));
-  const test::RestoreSettings restore;
-  for (const auto isa : all_sets()) {
-    simd::use(isa);
-    set_thread_count(1);
-    const auto all = matrix_product(x, matrix);
-    for (const Index row : {0, 5, 767, 768, 779}) {
-      const auto alone = matrix_product(x.view().slice(0, row, row + 1), matrix);
-      ASSERT_TRUE(std::equal(alone.data(), alone.data() + columns, all.data() + row * columns));
-    }
-    for (const Index threads : {2, 8}) {
-      set_thread_count(threads);
-      ASSERT_TRUE(test::same_bits(matrix_product(x, matrix), all));
-      ASSERT_TRUE(test::same_bits(matrix_product(across.view().permute({1, 0}), matrix), all));
-    }
-    Tensor<float, 2> turned({columns, count});
-    matrix_product(x, matrix, turned.view().permute({1, 0}));
-    ASSERT_TRUE(test::same_bits(Tensor<float, 2>::copy_of(turned.view().permute({1, 0})), all));
-  }
+  test::expect_rows_in_any_company(matrix, count, all_sets());
 }
 
 TEST(Bfloat16Product, NumbersThatAreNotOrdinary) {

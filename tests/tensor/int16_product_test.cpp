@@ -13,6 +13,7 @@
 #include <heed/tensor/matrix_product.hpp>
 
 #include "support/attention_cases.hpp"
+#include "support/product_cases.hpp"
 
 namespace heed {
 namespace {
@@ -192,24 +193,7 @@ TEST(Int16Product, IsWithin16BitsOfTheDequantizedOne) {
 TEST(Int16Product, ARowHasTheSameBitsInAnyCompany) {
   constexpr Index rows = 544, columns = 300, count = 1000;  // more rows than are rounded at once
   const auto matrix = packed(random_blocks<Q4_1>(rows / terms * columns), rows, columns);
-  std::mt19937_64 bits(4);
-  const auto x = test::random_tensor<float, 2>({count, rows}, bits);
-  const auto across = Tensor<float, 2>::copy_of(x.view().permute({1, 0}));
-  const test::RestoreSettings restore;
-  for (const auto isa : all_sets()) {
-    simd::use(isa);
-    set_thread_count(1);
-    const auto all = matrix_product(x, matrix);
-    for (const Index row : {0, 5, 767, 768, 999}) {
-      const auto alone = matrix_product(x.view().slice(0, row, row + 1), matrix);
-      ASSERT_TRUE(std::equal(alone.data(), alone.data() + columns, all.data() + row * columns));
-    }
-    for (const Index threads : {2, 3, 8}) {
-      set_thread_count(threads);
-      ASSERT_TRUE(test::same_bits(matrix_product(x, matrix), all));
-      ASSERT_TRUE(test::same_bits(matrix_product(across.view().permute({1, 0}), matrix), all));
-    }
-  }
+  test::expect_rows_in_any_company(matrix, count, all_sets());
 }
 
 TEST(Int16Product, WritesThroughAnyStrides) {
