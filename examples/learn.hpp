@@ -75,7 +75,8 @@ Model learned(const heed::LanguageModelOptions& shape, const Lessons& lessons,
 }
 
 /// The likeliest of the classes of a row of logits.
-inline heed::Index likeliest(std::span<const double> logits) {
+template <class T>
+heed::Index likeliest(std::span<T> logits) {
   return std::max_element(logits.begin(), logits.end()) - logits.begin();
 }
 
@@ -98,8 +99,8 @@ inline Score score(const Model& model, const Batch& batch) {
   for (heed::Index i = 0; i < batch.targets.size(); ++i) {
     const heed::Index target = batch.targets.data()[i];
     if (target < 0) continue;
-    const double* row = logits.data() + i * logits.extent(2);
-    score += {likeliest({row, classes}) == target, 1};
+    const std::span<const double> row(logits.data() + i * logits.extent(2), classes);
+    score += {likeliest(row) == target, 1};
   }
   return score;
 }

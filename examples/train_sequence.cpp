@@ -16,6 +16,7 @@
 #include <heed/heed.hpp>
 
 #include "common.hpp"
+#include "learn.hpp"
 #include "pictures.hpp"
 
 namespace {
@@ -126,14 +127,10 @@ struct Results {
   Tensor<double, 2> weights;  // head 0 of one sequence
 };
 
-/// The likeliest token of a row of logits.
-template <class Logits>
-Index likeliest(const Logits& logits, Index row, Index at) {
-  Index best = 0;
-  for (Index token = 1; token < logits.extent(2); ++token) {
-    if (logits(row, at, token) > logits(row, at, best)) best = token;
-  }
-  return best;
+/// The likeliest token behind token `at` of a row.
+template <class T>
+Index likeliest(const Tensor<T, 3>& logits, Index row, Index at) {
+  return example::likeliest(as_span(logits.view().select(0, row).select(0, at)));
 }
 
 /// The share of tokens that the model finds, of those that can be known.
