@@ -8,6 +8,7 @@
 #include <heed/masks.hpp>
 
 #include "support/backward_cases.hpp"
+#include "support/own_masks.hpp"
 
 namespace heed::test {
 namespace {
@@ -17,21 +18,6 @@ using masks::Full;
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
 constexpr float nan = std::numeric_limits<float>::quiet_NaN();
-
-/// Sees every third key before the query; queries 0 … 3 and multiples of 10 see nothing.
-struct Sparse {
-  bool allows(Position at) const {
-    return at.key <= at.query && at.key % 3 == 1 && at.query > 3 && at.query % 10 != 0;
-  }
-};
-struct NotTheFirst {
-  Index count;
-  bool allows(Position at) const { return at.key >= count; }
-  Coverage coverage(Tile tile) const {
-    if (tile.last_key < count) return Coverage::none;
-    return tile.first_key >= count ? Coverage::full : Coverage::partial;
-  }
-};
 
 class BackwardContract : public ::testing::TestWithParam<simd::Isa> {
  protected:
@@ -45,19 +31,9 @@ TEST_P(BackwardContract, R1MaskedMeansAbsent) {
   const Loss<float> loss(shape, 31);
   const auto check = [&](const auto& mask) {
     const auto expected = fused_gradients(shape, clean, loss, mask);
-    for (const float poison : {nan, infinity, -infinity, 1e38f}) {
-      Inputs<float> in = clean;
-      for (Index key = 0; key < shape.keys; ++key) {
-        bool seen = false;
-        for (Index q = 0; q < shape.queries; ++q) {
-          seen = seen || allows(mask, {0, 0, q + shape.keys - shape.queries, key});
-        }
-        if (seen) continue;
-        for (Index d = 0; d < shape.head_dim; ++d) in.keys(0, 0, key, d) = poison;
-        for (Index d = 0; d < shape.value_dim; ++d) in.values(0, 0, key, d) = poison;
-      }
+    for_each_poison_where_masked(shape, clean, mask, [&](const auto& in, float poison) {
       EXPECT_TRUE(same_bits(fused_gradients(shape, in, loss, mask), expected)) << poison;
-    }
+    });
   };
   check(Sparse{});
   check(NotTheFirst{130});

@@ -4,7 +4,7 @@
 #include <heed/masks.hpp>
 
 #include "support/backward_cases.hpp"
-#include "support/mask_catalogue.hpp"
+#include "support/own_masks.hpp"
 
 namespace heed::test {
 namespace {
@@ -25,23 +25,8 @@ TEST(BackwardMasks, EveryPolicyOnEveryInstructionSet) {
 }
 
 TEST(BackwardMasks, PairsAndNegations) {
-  std::vector<std::pair<std::string, Mask>> masks;
-  for_each_mask(length,
-                [&](const auto& named) { masks.emplace_back(named.name, Mask(named.mask)); });
-  std::mt19937_64 bits(61);
-  for (std::size_t i = 0; i < masks.size(); ++i) {
-    for (int pick = 0; pick < 4; ++pick) {
-      const std::size_t j = bits() % masks.size();
-      SCOPED_TRACE(masks[i].first + " with " + masks[j].first);
-      const Mask& a = masks[i].second;
-      const Mask& b = masks[j].second;
-      const Mask mask = pick == 0   ? Mask(a & b)
-                        : pick == 1 ? Mask(a | b)
-                        : pick == 2 ? Mask(~a & b)
-                                    : Mask(a & ~b);
-      expect_gradients_match<float>(shape, mask, 62);
-    }
-  }
+  for_each_pair_of_masks(length, 61, 4,
+                         [](const Mask& mask) { expect_gradients_match<float>(shape, mask, 62); });
 }
 
 TEST(BackwardMasks, AMaskAndItsDenseFormGiveTheSameBits) {

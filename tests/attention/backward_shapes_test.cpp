@@ -4,21 +4,10 @@
 #include <heed/masks.hpp>
 
 #include "support/changed_gradients.hpp"
-#include "support/mask_catalogue.hpp"
+#include "support/own_masks.hpp"
 
 namespace heed::test {
 namespace {
-
-/// Holes everywhere, some empty rows and columns.
-struct Irregular {
-  bool allows(Position at) const {
-    return (at.query * 7 + at.key * 3 + at.head) % 5 < 2 && at.key % 11 != 4 && at.query % 9 != 2;
-  }
-};
-/// Runs with holes are gathered.
-struct EverySeventhKey {
-  bool allows(Position at) const { return at.key % 7 == 3 && at.key <= at.query; }
-};
 
 /// A call drawn from a seed.
 struct Draw {

@@ -9,6 +9,7 @@
 #include <heed/masks.hpp>
 
 #include "support/bfloat16_cases.hpp"
+#include "support/own_masks.hpp"
 
 namespace heed::test {
 namespace {
@@ -18,17 +19,6 @@ using masks::Full;
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
 constexpr float nan = std::numeric_limits<float>::quiet_NaN();
-
-/// Sees every third key before the query; queries 0 … 3 and multiples of 10 see nothing.
-struct Sparse {
-  bool allows(Position at) const {
-    return at.key <= at.query && at.key % 3 == 1 && at.query > 3 && at.query % 10 != 0;
-  }
-};
-struct First {
-  Index count;
-  bool allows(Position at) const { return at.key < count; }
-};
 
 class Bfloat16Call : public ::testing::TestWithParam<simd::Isa> {
  protected:
@@ -83,19 +73,9 @@ TEST_P(Bfloat16Call, R1MaskedMeansAbsent) {
   const NarrowInputs clean(shape, 705);
   const auto check = [&](const auto& mask) {
     const auto expected = narrow_attention(shape, clean, mask);
-    for (const float poison : {nan, infinity, -infinity, 1e38f}) {
-      NarrowInputs in = clean;
-      for (Index key = 0; key < shape.keys; ++key) {
-        bool seen = false;
-        for (Index q = 0; q < shape.queries; ++q) {
-          seen = seen || allows(mask, {0, 0, q + shape.keys - shape.queries, key});
-        }
-        if (seen) continue;
-        for (Index d = 0; d < 16; ++d) in.keys(0, 0, key, d) = bfloat16(poison);
-        for (Index d = 0; d < 12; ++d) in.values(0, 0, key, d) = bfloat16(poison);
-      }
+    for_each_poison_where_masked(shape, clean, mask, [&](const auto& in, float poison) {
       EXPECT_TRUE(same_rows(narrow_attention(shape, in, mask), expected, 0)) << poison;
-    }
+    });
   };
   check(Sparse{});
   check(First{201});

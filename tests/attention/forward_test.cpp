@@ -3,25 +3,13 @@
 
 #include <heed/masks/intervals.hpp>
 
-#include "support/attention_cases.hpp"
+#include "support/own_masks.hpp"
 
 namespace heed::test {
 namespace {
 
 using masks::Causal;
 using masks::Full;
-
-/// A user's mask: no coverage, no lane words, holes everywhere, some empty rows and columns.
-struct Irregular {
-  bool allows(Position at) const {
-    return (at.query * 7 + at.key * 3 + at.head) % 5 < 2 && at.key % 11 != 4 && at.query % 9 != 2;
-  }
-};
-
-/// Only a few keys are seen by anyone: runs with holes are gathered.
-struct EverySeventhKey {
-  bool allows(Position at) const { return at.key % 7 == 3 && at.key <= at.query; }
-};
 
 template <class T>
 class Forward : public ::testing::Test {
@@ -32,21 +20,9 @@ using Scalars = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(Forward, Scalars);
 
 TYPED_TEST(Forward, EqualsTheReferenceOnEveryInstructionSet) {
-  const std::vector<Shape> shapes = {
-      {1, 1, 1, 1, 1, 1, 1},       {1, 1, 1, 5, 7, 3, 2},      {2, 4, 2, 17, 33, 8, 5},
-      {1, 2, 1, 64, 96, 16, 16},   {1, 1, 1, 65, 97, 17, 31},  {2, 2, 2, 63, 95, 33, 6},
-      {1, 3, 1, 130, 200, 12, 64}, {1, 2, 2, 100, 40, 70, 72}, {1, 1, 1, 33, 1700, 9, 7},
-  };
-  for (const auto isa : supported_sets()) {
-    simd::use(isa);
-    std::uint64_t seed = 1;
-    for (const Shape& shape : shapes) {
-      expect_matches_reference<TypeParam>(shape, Full{}, ++seed);
-      expect_matches_reference<TypeParam>(shape, Causal{}, ++seed);
-      expect_matches_reference<TypeParam>(shape, Irregular{}, ++seed);
-      expect_matches_reference<TypeParam>(shape, EverySeventhKey{}, ++seed);
-    }
-  }
+  for_each_set_shape_and_mask(1700, [](const Shape& shape, const auto& mask, std::uint64_t seed) {
+    expect_matches_reference<TypeParam>(shape, mask, seed);
+  });
 }
 
 TYPED_TEST(Forward, EveryHeadDimension) {

@@ -4,8 +4,7 @@
 #include <heed/attention/plan.hpp>
 #include <heed/masks.hpp>
 
-#include "support/attention_cases.hpp"
-#include "support/mask_catalogue.hpp"
+#include "support/own_masks.hpp"
 #include "support/sanitizers.hpp"
 
 namespace heed::test {
@@ -28,23 +27,9 @@ TEST(FusedMasks, EveryPolicyOnEveryInstructionSet) {
 }
 
 TEST(FusedMasks, PairsAndNegations) {
-  std::vector<std::pair<std::string, Mask>> masks;
-  for_each_mask(length,
-                [&](const auto& named) { masks.emplace_back(named.name, Mask(named.mask)); });
-  std::mt19937_64 bits(51);
-  for (std::size_t i = 0; i < masks.size(); ++i) {
-    for (int pick = 0; pick < (threads_sanitized ? 1 : 4); ++pick) {
-      const std::size_t j = bits() % masks.size();
-      SCOPED_TRACE(masks[i].first + " with " + masks[j].first);
-      const Mask& a = masks[i].second;
-      const Mask& b = masks[j].second;
-      const Mask mask = pick == 0   ? Mask(a & b)
-                        : pick == 1 ? Mask(a | b)
-                        : pick == 2 ? Mask(~a & b)
-                                    : Mask(a & ~b);
-      expect_matches_reference<float>(shape, mask, 52);
-    }
-  }
+  for_each_pair_of_masks(length, 51, threads_sanitized ? 1 : 4, [](const Mask& mask) {
+    expect_matches_reference<float>(shape, mask, 52);
+  });
 }
 
 TEST(FusedMasks, AMaskAndItsDenseFormGiveTheSameBits) {

@@ -5,18 +5,12 @@
 #include <heed/masks.hpp>
 
 #include "support/changed_gradients.hpp"
+#include "support/own_masks.hpp"
 
 namespace heed::test {
 namespace {
 
 using masks::Causal;
-
-/// No coverage, holes, some empty rows and columns.
-struct Irregular {
-  bool allows(Position at) const {
-    return (at.query * 7 + at.key * 3 + at.head) % 5 < 2 && at.key % 11 != 4 && at.query % 9 != 2;
-  }
-};
 
 template <class T>
 class ScoreGradients : public ::testing::Test {
