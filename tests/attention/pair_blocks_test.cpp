@@ -6,6 +6,13 @@
 namespace heed::test {
 namespace {
 
+/// Hides single keys, key 40 and a whole group of 32.
+struct Holes {
+  bool allows(Position at) const {
+    return at.key % 7 != at.query % 3 && at.key != 40 && at.key / 32 != 4;
+  }
+};
+
 class PairBlocks : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -106,6 +113,91 @@ TEST_F(PairBlocks, TilesReadKeysInPlaceWhereTheirRowsExist) {
   EXPECT_EQ(place(32), &keys(0, 0, 0, 0).bits);
   EXPECT_EQ(place(20), &keys(0, 0, 0, 0).bits);
   EXPECT_NE(place(33), &keys(0, 0, 0, 0).bits) << "a tile of 16 keys would end past the tensor";
+}
+
+TEST_F(PairBlocks, BlocksOfQueriesShareTurnedValues) {
+  for (const auto isa : {simd::Isa::avx512_bf16, simd::Isa::amx_twin}) {
+    use(isa);
+    if (IsSkipped()) return;
+    const auto* kernels = simd::pair_kernels<float>();
+    detail::TurnedValues<float> turned(args_, kernels, 1);
+    turned.begin(0);
+    const detail::PairBlocks<float> alone(args_, kernels, 0), shared(args_, kernels, 0, &turned);
+    const auto last = shared.bring(0, 0, {32, 8, nullptr, false}, kernels->turn);
+    const auto first = shared.bring(0, 0, {0, 40, nullptr, false}, kernels->turn);
+    EXPECT_EQ(last.values, first.values);
+    EXPECT_EQ(last.before, 32);
+    EXPECT_EQ(last.arranged, 40);
+    EXPECT_EQ(first.before, 0);
+    const auto own = alone.bring(0, 0, {0, 40, nullptr, false}, kernels->turn);
+    EXPECT_NE(own.values, first.values);
+    const auto bytes = static_cast<std::size_t>(3 * 40) * sizeof(std::uint16_t);
+    EXPECT_EQ(std::memcmp(own.values, first.values, bytes), 0);
+    // A value that is not finite is not lent to those who may not see it.
+    values_(0, 0, 35, 1).bits = 0x7f80;
+    turned.begin(0);
+    const auto part = shared.bring(0, 0, {0, 33, nullptr, false}, kernels->turn);
+    EXPECT_EQ(part.before, 0);
+    EXPECT_EQ(part.arranged, 33);
+    EXPECT_NE(part.values, first.values);
+    EXPECT_EQ(shared.bring(0, 0, {0, 40, nullptr, false}, kernels->turn).values, first.values);
+    values_(0, 0, 35, 1).bits = 0;
+  }
+}
+
+TEST_F(PairBlocks, SharedValuesChangeNoBit) {
+  const Shape shape{2, 4, 2, 150, 300, 33, 20};
+  NarrowInputs in(shape, 720, 2.f);
+  in.values(1, 0, 40, 3) = bfloat16(std::numeric_limits<float>::quiet_NaN());
+  const auto check = [&](const auto& mask) {
+    const auto all = narrow_attention(shape, in, mask);
+    NarrowResult alone(shape);
+    const auto args = detail::checked_args<float>(in.queries.view(), in.keys.view(),
+                                                  in.values.view(), alone.out.view(), {});
+    const MaskRef erased(mask);
+    for (Index item = 0; item < 2; ++item) {
+      for (Index head = 0; head < 4; ++head) {
+        for (Index row = 0; row < 150; row += 64) {
+          detail::QueryBlockPass<float>(args, erased, simd::pair_kernels<float>(), item, head, row,
+                                        std::min<Index>(64, 150 - row))
+              .run();
+        }
+      }
+    }
+    EXPECT_EQ(std::memcmp(all.out.data(), alone.out.data(),
+                          static_cast<std::size_t>(all.out.size()) * sizeof(bfloat16)),
+              0);
+  };
+  for (const auto isa : {simd::Isa::avx512_bf16, simd::Isa::amx_twin}) {
+    use(isa);
+    if (IsSkipped()) return;
+    for (const Index threads : {1, 3}) {
+      set_thread_count(threads);
+      check(masks::Full{});
+      check(masks::SlidingWindow{.left = 50, .right = 10});
+      check(Holes{});
+    }
+  }
+}
+
+TEST_F(PairBlocks, ValuesOfManyHeadsAreTurnedSomeAtATime) {
+  use(simd::Isa::amx_twin);
+  if (IsSkipped()) return;
+  constexpr Index keys = 70000, columns = 240;  // 33 MB for a head, which repeats one row
+  const auto ones = bfloat16(1.f);
+  std::vector<bfloat16> rows;
+  for (Index i = 0; i < 3 * columns; ++i) {
+    rows.emplace_back(static_cast<float>(i / columns + 1));
+  }
+  const TensorView<const bfloat16, 4> queries(&ones, {1, 6, 70, 2}, {0, 0, 0, 0});
+  const TensorView<const bfloat16, 4> all_keys(&ones, {1, 3, keys, 2}, {0, 0, 0, 0});
+  const TensorView<const bfloat16, 4> values(rows.data(), {1, 3, keys, columns},
+                                             {0, columns, 0, 1});
+  Tensor<bfloat16, 4> out({1, 6, 70, columns});
+  attention(queries, all_keys, values, masks::SlidingWindow{.left = 20, .right = 0}, out);
+  for (Index i = 0; i < out.size(); ++i) {
+    ASSERT_EQ(float{out.data()[i]}, static_cast<float>(i / (2 * 70 * columns) + 1));
+  }
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 // Included by part.inl, after amx.inl.
 
 /// A tile of queries and one block of keys. Scores pass through memory between tiles and softmax;
-/// `values` of the keys are [value_dim][whole_terms(count)], with zeros after the last key.
+/// `values` of the keys are [value_dim][whole_terms(arranged)], with zeros after the last one.
 template <class Tiles, class Scalar>
 struct AmxTask : PairTask<Scalar, 1> {
   using T = Scalar;
@@ -14,9 +14,9 @@ struct AmxTask : PairTask<Scalar, 1> {
 
   Tiles* tiles;
 
-  HEED_SIMD Index value_stride() const { return whole_terms(this->keys.count); }
+  HEED_SIMD Index value_stride() const { return whole_terms(this->keys.arranged); }
   HEED_SIMD const std::uint16_t* values(Index d) const {
-    return this->keys.values + d * value_stride() + this->first;
+    return this->keys.values + d * value_stride() + this->keys.before + this->first;
   }
 };
 

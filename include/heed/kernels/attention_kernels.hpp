@@ -194,6 +194,8 @@ const ShortForwardKernels<T>& short_forward_kernels();
 struct PairKeys {
   MatrixRef<std::uint16_t> keys;          // (key, dim), column_stride 1, whole groups of columns
   const std::uint16_t* values = nullptr;  // as `turn` or `zip` leave them, plus room for row_step
+  Index before = 0;                       // keys in front of these among the values, whole groups
+  Index arranged = 0;                     // all keys among the values
   Index count = 0;
   const std::uint64_t* words = nullptr;  // lane word per key; null: all queries see all keys
   bool guard_values = false;             // some value is NaN or Inf where a lane word has a 0

@@ -119,6 +119,10 @@ struct PairTask {
   Index value_dim;
   int first_lane;
 
+  /// The values of an even key and the next one, in pairs.
+  HEED_SIMD const std::uint16_t* values(Index key) const {
+    return keys.values + (keys.before + first + key) * value_dim;
+  }
   HEED_SIMD typename S::M visible(Index key, int vector) const {
     return S::lanes(keys.words[first + key] >> (first_lane + vector * S::width));
   }
@@ -279,9 +283,8 @@ HEED_KERNEL void add_pair_rows(const PairTask<T, Vectors>& task, Index d, bool a
     }
   }
   const Index row = 2 * task.value_dim;
-  multiply_pairs<Pairs<T>, Rows, Vectors>(task.keys.values + task.first / 2 * row + 2 * d, 2, row,
-                                          task.probabilities, 2 * task.stride, (task.count + 1) / 2,
-                                          sums);
+  multiply_pairs<Pairs<T>, Rows, Vectors>(task.values(0) + 2 * d, 2, row, task.probabilities,
+                                          2 * task.stride, (task.count + 1) / 2, sums);
   HEED_UNROLL for (int r = 0; r < Rows; ++r) {
     HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
       S::store(out + r * task.stride + j * S::width, sums[r][j]);
@@ -299,7 +302,7 @@ HEED_KERNEL void add_pairs_guarded(const PairTask<T, Vectors>& task, bool accumu
       T* at = task.output + d * task.stride + j * S::width;
       auto sum = accumulate ? S::load(at) : S::broadcast(0);
       for (Index key = 0; key < task.count; key += 2) {
-        const auto* pair = task.keys.values + (task.first + key) * task.value_dim + 2 * d;
+        const auto* pair = task.values(key) + 2 * d;
         auto seen = (typename P::V)task.visible(key, j) & 0xffff;
         if (key + 1 < task.count) seen |= (typename P::V)task.visible(key + 1, j) << 16;
         sum = P::add_products(P::spread(pair) & seen,

@@ -11,6 +11,7 @@
 #include <heed/attention/detail/workspace.hpp>
 #include <heed/core/detail/math.hpp>
 #include <heed/core/detail/scratch.hpp>
+#include <heed/core/detail/shared.hpp>
 #include <heed/kernels/attention_kernels.hpp>
 #include <heed/masks/detail/mask_ref.hpp>
 
@@ -74,6 +75,73 @@ T log_sum_exp_of(T maximum, T sum) {
 
 // Products of bfloat16 pairs. ---------------------------------------------------------------------
 
+/// Rounded up to a multiple of a power of two.
+constexpr Index rounded_up(Index count, Index step) { return (count + step - 1) & -step; }
+
+/// The values of some key heads as PairKernels::turn leaves them, turned once: by the first block
+/// of queries that meets a block of keys, on whichever thread. Memory of the thread that makes the
+/// object.
+template <class T>
+class TurnedValues {
+ public:
+  /// Room for `heads` key heads, counted over all batch items.
+  TurnedValues(const AttentionArgs<T>& args, const simd::PairKernels<T>* kernels, Index heads)
+      : args_(args), blocks_(parts_of(args.key_count(), simd::key_block)), count_(heads * blocks_) {
+    if (count_ == 0) return;
+    size_ = simd::key_block * rounded_up(args.value_dim(), kernels->row_step);
+    const auto carve = [&](Carver carver) {
+      states_ = carver.take<State>(count_);
+      values_ = carver.take<std::uint16_t>(count_ * size_);
+      return carver.used();
+    };
+    carve(Carver(Scratch::of_this_thread<TurnedValues>(carve(Carver(nullptr)))));
+  }
+
+  /// Forgets all values: from here on, those of the key heads from `head` on are wanted.
+  void begin(Index head) {
+    first_head_ = head;
+    for (Index i = 0; i < count_; ++i) {
+      new (states_ + i) State{Atomic<bool>(false), Atomic<bool>(false), false};
+    }
+  }
+
+  /// Gives `keys`, which begin at `first`, the values of their block, after turn(begin, count, to)
+  /// if nobody asked for them before; it tells whether all are finite. False if another thread is
+  /// turning them, or if one that no query may see is not finite: nobody waits.
+  template <class Turn>
+  bool lend(Index item, Index key_head, Index first, simd::PairKeys& keys, const Turn& turn) const {
+    const Index head = item * args_.keys.extent(1) + key_head - first_head_;
+    const Index index = head * blocks_ + first / simd::key_block;
+    const Index begin = first / simd::key_block * simd::key_block;
+    const Index count = smaller(simd::key_block, args_.key_count_of(item) - begin);
+    State& state = states_[index];
+    if (!state.ready.load()) {
+      if (state.taken.exchange(true)) return false;
+      state.finite = turn(begin, count, values_ + index * size_);
+      state.ready.store(true);
+    }
+    const bool all_seen = keys.words == nullptr && keys.count == count;
+    if (!state.finite && !all_seen) return false;
+    keys.values = values_ + index * size_;
+    keys.before = first - begin;
+    keys.arranged = count;
+    return true;
+  }
+
+ private:
+  struct State {
+    Atomic<bool> taken, ready;
+    bool finite;
+  };
+  const AttentionArgs<T>& args_;
+  Index blocks_;  // of keys, of a head
+  Index count_;
+  Index size_ = 0;  // of the values of a block
+  Index first_head_ = 0;
+  State* states_ = nullptr;
+  std::uint16_t* values_ = nullptr;
+};
+
 /// A bfloat16 call in the form that the pair kernels take. A key is always in the same group of
 /// keys, at the same place, since groups decide bits: pairs 2i and 2i + 1, or all 32 keys of a
 /// tile. Memory of the thread.
@@ -81,8 +149,10 @@ template <class T>
 class PairBlocks {
  public:
   /// Room for `rows` decoded rows of queries. With `kernels` null, nothing else may be called.
-  PairBlocks(const AttentionArgs<T>& args, const simd::PairKernels<T>* kernels, Index rows)
-      : args_(args), kernels_(kernels) {
+  /// `turned`: null, or values that are shared with other blocks of queries.
+  PairBlocks(const AttentionArgs<T>& args, const simd::PairKernels<T>* kernels, Index rows,
+             const TurnedValues<T>* turned = nullptr)
+      : args_(args), kernels_(kernels), turned_(turned) {
     if (kernels_ == nullptr) return;
     const Index depth = whole(args.head_dim()), columns = args.value_dim();
     const Index step = kernels->row_step;
@@ -137,9 +207,21 @@ class PairBlocks {
     block.words = run.words;
     block.keys = rows_of(args_.keys, item, key_head, run, whole(args_.head_dim()),
                          run.first + read <= limit ? read : 0, keys_);
-    arrange(rows_of(args_.values, item, key_head, run, columns, run.count, values_), run.count,
-            columns, pairs_);
+    const auto arrange_values = [&](const Run& from, std::uint16_t* to) {
+      arrange(rows_of(args_.values, item, key_head, from, columns, from.count, values_), from.count,
+              columns, to);
+    };
+    const auto turn = [&](Index first, Index count, std::uint16_t* to) {
+      arrange_values({first, count}, to);
+      return kernels_->all_finite(to, whole(count) * columns);
+    };
+    if (turned_ != nullptr && run.kept == nullptr &&
+        turned_->lend(item, key_head, run.first, block, turn)) {
+      return block;
+    }
+    arrange_values(run, pairs_);
     block.values = pairs_;
+    block.arranged = run.count;
     block.guard_values =
         run.words != nullptr && !kernels_->all_finite(pairs_, whole(run.count) * columns);
     return block;
@@ -169,8 +251,6 @@ class PairBlocks {
   }
 
  private:
-  /// Rounded up to a multiple of a power of two.
-  static Index rounded_up(Index count, Index step) { return (count + step - 1) & -step; }
   /// Rounded up to whole groups.
   Index whole(Index count) const { return rounded_up(count, kernels_->group); }
 
@@ -207,7 +287,7 @@ class PairBlocks {
         words_[run.count++] = words_[each];
       }
     }
-    run.kept = kept_;
+    if (run.count < end) run.kept = kept_;
   }
 
   /// Copies a row of an operand, with zeros after its columns.
@@ -235,6 +315,7 @@ class PairBlocks {
 
   const AttentionArgs<T>& args_;
   const simd::PairKernels<T>* kernels_;
+  const TurnedValues<T>* turned_;
   std::uint16_t* keys_ = nullptr;
   std::uint16_t* values_ = nullptr;
   std::uint16_t* pairs_ = nullptr;  // [key / 2][value_dim][2]
@@ -255,17 +336,17 @@ class QueryBlockPass {
  public:
   /// `rows` rows of one head from `row` on, `step` apart, rows ≤ query_block. The grouping of rows
   /// decides no bit; steps above 1 are for masks that know them and scores without modification.
-  /// `pairs`: null, or the kernels for bfloat16 pairs.
+  /// `pairs`: null, or the kernels for bfloat16 pairs; `turned` as for PairBlocks.
   QueryBlockPass(const AttentionArgs<T>& args, const MaskRef& mask,
                  const simd::PairKernels<T>* pairs, Index item, Index head, Index row, Index rows,
-                 Index step = 1)
+                 Index step = 1, const TurnedValues<T>* turned = nullptr)
       : args_(args),
         mask_(mask),
         kernels_(simd::kernels<T>()),
         scratch_(ForwardScratch<T>::of_this_thread(args.head_dim(), args.value_dim(),
                                                    args.score_mods.any())),
         score_mods_(args, scratch_, item, head, row, rows),
-        pairs_(args, pairs, 0),
+        pairs_(args, pairs, 0, turned),
         item_(item),
         head_(head),
         row_(row),

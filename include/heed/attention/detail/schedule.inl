@@ -23,6 +23,13 @@ const simd::PairKernels<T>* pairs_of(const AttentionArgs<T>& args, const Attenti
   return plan.products != AttentionPlan::Products::scalar ? args.pairs : nullptr;
 }
 
+/// Calls run(i) for 0 ≤ i < count, on all threads or on this one.
+template <class Run>
+void share_out(bool all_threads, Index count, const Run& run) {
+  if (all_threads) return parallel_for(count, run);
+  for (Index i = 0; i < count; ++i) run(i);
+}
+
 /// The schedule with queries in the lanes: a task is a batch item, a group of heads and a block of
 /// queries.
 template <class T>
@@ -35,11 +42,25 @@ class ForwardTasks {
         step_(plan.row_step),
         blocks_(step_ * blocks_per_residue(args, step_)),
         group_(plan.heads),
-        groups_(parts_of(args.heads(), group_)) {}
+        groups_(parts_of(args.heads(), group_)),
+        together_(groups_together()),
+        turned_(args, pairs_, shares_values() ? key_heads_of(together_) : 0) {}
 
   /// Blocks of the queries r, r + step, r + 2 · step, …, for each r below the step.
   static Index blocks_per_residue(const AttentionArgs<T>& args, Index step) {
     return parts_of(parts_of(args.query_count(), step), simd::query_block);
+  }
+
+  /// Calls run(task) for the tasks of the plan, those of some heads at a time: so many that their
+  /// turned values stay within turned_bytes, but one group of heads in any case.
+  template <class Run>
+  void share_all(bool all_threads, Index tasks, const Run& run) {
+    const Index step = together_ * blocks_;
+    for (Index first = 0; first < tasks; first += step) {
+      turned_.begin(first / blocks_ / groups_ * key_heads() +
+                    first / blocks_ % groups_ * group_ / sharing());
+      share_out(all_threads, smaller(step, tasks - first), [&](Index i) { run(first + i); });
+    }
   }
 
   /// A head's last blocks come first: under causal masks they cost most.
@@ -66,10 +87,28 @@ class ForwardTasks {
   }
 
  private:
+  static constexpr Index turned_bytes = Index{32} << 20;
+
+  Index key_heads() const { return args_.keys.extent(1); }
+  Index sharing() const { return args_.heads() / key_heads(); }
+  /// Whether several blocks of queries meet the same values in bfloat16 pairs or tiles.
+  bool shares_values() const { return pairs_ != nullptr && blocks_ * sharing() > 1; }
+  Index groups_together() const {
+    const Index all = args_.batch() * groups_;
+    const Index bytes = 2 * args_.key_count() * args_.value_dim();  // of a key head
+    if (!shares_values() || bytes == 0) return larger(1, all);
+    return larger(1, smaller(all, turned_bytes / bytes * sharing() / group_));
+  }
+  /// How many key heads some groups of heads can meet.
+  Index key_heads_of(Index groups) const {
+    return smaller(args_.batch() * key_heads(), parts_of(groups * group_, sharing()) + 1);
+  }
+
   QueryBlockPass<T> pass(Index item, Index head, Index row) const {
     const Index left = parts_of(args_.query_count() - row, step_);
     return QueryBlockPass<T>(args_, mask_, pairs_, item, head, row,
-                             smaller(simd::query_block, left), step_);
+                             smaller(simd::query_block, left), step_,
+                             shares_values() ? &turned_ : nullptr);
   }
 
   const AttentionArgs<T>& args_;
@@ -79,6 +118,8 @@ class ForwardTasks {
   Index blocks_;
   Index group_;
   Index groups_;
+  Index together_;  // groups of heads whose values are turned at a time
+  TurnedValues<T> turned_;
 };
 
 // How a plan is made. -----------------------------------------------------------------------------
@@ -197,13 +238,6 @@ AttentionPlan plan_of(const AttentionArgs<T>& args, const MaskRef& mask) {
 
 // How a plan is followed. -------------------------------------------------------------------------
 
-/// Calls run(i) for 0 ≤ i < count, on all threads or on this one.
-template <class Run>
-void share_out(bool all_threads, Index count, const Run& run) {
-  if (all_threads) return parallel_for(count, run);
-  for (Index i = 0; i < count; ++i) run(i);
-}
-
 template <class T>
 void run_planned(const AttentionArgs<T>& args, const MaskRef& mask, const AttentionPlan& plan) {
   const bool shared = plan.threads > 1;
@@ -221,8 +255,8 @@ void run_planned(const AttentionArgs<T>& args, const MaskRef& mask, const Attent
     return share_out(work_of(args) >= parallel_threshold, args.batch() * args.heads(),
                      [&](Index head) { decode.finish(head); });
   }
-  const ForwardTasks<T> blocks(args, mask, plan);
-  share_out(shared, tasks, [&](Index task) { blocks.run(task); });
+  ForwardTasks<T> blocks(args, mask, plan);
+  blocks.share_all(shared, tasks, [&](Index task) { blocks.run(task); });
 }
 
 template <class T>
@@ -259,9 +293,9 @@ void take_keys(const AttentionArgs<T>& args, const MaskRef& mask, Index first, I
                PausedRows<T>& rows, FunctionRef<void()> between) {
   if (args.query_count() == 0 || args.heads() == 0 || args.batch() == 0) return;
   const AttentionPlan plan = plan_of_paused(args, mask);
-  const ForwardTasks<T> blocks(args, mask, plan);
+  ForwardTasks<T> blocks(args, mask, plan);
   const pthread_t caller = pthread_self();
-  parallel_for(plan.tasks, [&](Index task) {
+  blocks.share_all(true, plan.tasks, [&](Index task) {
     blocks.for_each_block(task, [&](QueryBlockPass<T>& pass, Index item, Index head, Index row) {
       const Index index = rows.index_of(args, item, head, row);
       pass.take(first, end, rows.state(index), rows.seen(index));
