@@ -10,6 +10,7 @@ TEST(QuantizedPanel, ABlockTakesWhatItsTypeDoesInAFile) {
   EXPECT_EQ(QuantizedPanel::block_bytes(QuantizedCodes::nibbles), 64 * 20);
   EXPECT_EQ(QuantizedPanel::block_bytes(QuantizedCodes::signed_nibbles), 64 * 18);
   EXPECT_EQ(QuantizedPanel::block_bytes(QuantizedCodes::bytes), 64 * 34);
+  EXPECT_EQ(QuantizedPanel::block_bytes(QuantizedCodes::bfloat16), 64 * 64);
 }
 
 }  // namespace

@@ -13,17 +13,11 @@
 #include <heed/core/random.hpp>
 #include <heed/tensor/matrix_product.hpp>
 
-#include "support/attention_cases.hpp"
+#include "support/bfloat16_cases.hpp"
 #include "support/product_cases.hpp"
 
 namespace heed {
 namespace {
-
-std::vector<simd::Isa> all_sets() {
-  auto sets = test::supported_sets();
-  if (simd::supported(simd::Isa::avx512_bf16)) sets.push_back(simd::Isa::avx512_bf16);
-  return sets;
-}
 
 /// Random bfloat16 weights (columns, rows).
 std::vector<bfloat16> random_weights(Index count) {
@@ -39,17 +33,35 @@ PackedMatrix<float> packed(const std::vector<bfloat16>& weights, Index rows, Ind
                                                           columns, products);
 }
 
-/// One element of a product, in plain words.
-float element(const float* row, const bfloat16* column, Index depth, float addend, bool fuses) {
-  float out = addend, partial = 0;
-  for (Index k = 0; k < depth; ++k) {
+/// A partial sum of a product, in plain words.
+float partial_sum(const float* row, const bfloat16* column, Index terms, simd::Isa isa) {
+  const bool fuses = isa != simd::Isa::sse2 && isa != simd::Isa::scalar;
+  float sum = 0;
+  for (Index k = 0; k < terms; ++k) {
     const float a = bfloat16(row[k]), b = column[k];
     const volatile float product = a * b;
-    partial = fuses ? std::fma(a, b, partial) : product + partial;
-    if (k % 512 == 511 || k + 1 == depth) {
-      out += partial;
-      partial = 0;
+    sum = fuses ? std::fma(a, b, sum) : product + sum;
+  }
+  return sum;
+}
+/// The same on tiles: 32 terms are two chains.
+float partial_sum_of_tiles(const float* row, const bfloat16* column, Index terms) {
+  float sum = 0;
+  for (Index first = 0; first < terms; first += 32) {
+    float chains[2] = {0, 0};
+    for (Index k = first; k < std::min(first + 32, terms); ++k) {
+      chains[k % 2] = std::fma(float{bfloat16(row[k])}, float{column[k]}, chains[k % 2]);
     }
+    sum += chains[0] + chains[1];
+  }
+  return sum;
+}
+/// One element of a product.
+float element(const float* row, const bfloat16* column, Index depth, float out, simd::Isa isa) {
+  for (Index k = 0; k < depth; k += 512) {
+    const Index terms = std::min<Index>(depth - k, 512);
+    out += isa >= simd::Isa::amx ? partial_sum_of_tiles(row + k, column + k, terms)
+                                 : partial_sum(row + k, column + k, terms, isa);
   }
   return out;
 }
@@ -62,30 +74,29 @@ void check_bits(Index rows, Index columns, Index count) {
   const auto x = test::random_tensor<float, 2>({count, rows}, bits);
   const auto bias = test::random_tensor<float, 1>({columns}, bits);
   const test::RestoreSettings restore;
-  for (const auto isa : all_sets()) {
+  for (const auto isa : test::bfloat16_sets()) {
     simd::use(isa);
-    const bool fuses = isa != simd::Isa::sse2 && isa != simd::Isa::scalar;
     Tensor<float, 2> out({count, columns});
     matrix_product(x, matrix, out, {.bias = bias});
     for (Index i = 0; i < count; ++i) {
       for (Index c = 0; c < columns; ++c) {
         ASSERT_EQ(out(i, c),
                   element(x.data() + i * rows, &weights[static_cast<std::size_t>(c * rows)], rows,
-                          bias(c), fuses))
+                          bias(c), isa))
             << simd::name(isa) << " " << i << " " << c;
       }
     }
     matrix_product(x, matrix, out);
     const float once = out(0, 0);
     matrix_product(x, matrix, out, {.accumulate = true});
-    ASSERT_EQ(out(0, 0), element(x.data(), weights.data(), rows, once, fuses));
+    ASSERT_EQ(out(0, 0), element(x.data(), weights.data(), rows, once, isa));
   }
 }
 
 TEST(Bfloat16Product, HasTheBitsOfItsDefinitionOnEverySet) {
   for (const Index rows : {1, 2, 512 + 31}) {
     for (const Index columns : {1, 150}) {
-      for (const Index count : {1, 2, 7}) check_bits(rows, columns, count);
+      for (const Index count : {1, 2, 7, 20}) check_bits(rows, columns, count);
     }
   }
 }
@@ -117,7 +128,7 @@ TEST(Bfloat16Product, IsWithin8BitsOfTheExactOne) {
 TEST(Bfloat16Product, ARowHasTheSameBitsInAnyCompany) {
   constexpr Index rows = 545, columns = 130, count = 780;  // more rows than are rounded at once
   const auto matrix = packed(random_weights(rows * columns), rows, columns);
-  test::expect_rows_in_any_company(matrix, count, all_sets());
+  test::expect_rows_in_any_company(matrix, count, test::bfloat16_sets());
 }
 
 TEST(Bfloat16Product, NumbersThatAreNotOrdinary) {
@@ -126,7 +137,7 @@ TEST(Bfloat16Product, NumbersThatAreNotOrdinary) {
   std::mt19937_64 bits(6);
   const auto x = test::random_tensor<float, 2>({7, rows}, bits);
   const test::RestoreSettings restore;
-  for (const auto isa : all_sets()) {
+  for (const auto isa : test::bfloat16_sets()) {
     simd::use(isa);
     auto spoiled = Tensor<float, 2>::copy_of(x);
     const auto before = matrix_product(x, matrix);

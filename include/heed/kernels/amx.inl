@@ -2,7 +2,7 @@
 // Tiles: registers of 16 rows by 64 bytes, the instruction that multiplies them as bfloat16 pairs,
 // and the matrix product on them. A processor has them as AMX; a twin in plain vectors computes the
 // same bits anywhere, slowly, so that kernels on tiles are tested where no processor has them.
-// Included by part.inl, after pairs.inl.
+// Included by part.inl, after lanes.inl.
 
 /// bfloat16 numbers in a row of a tile, and thus the terms that one instruction adds up. Terms come
 /// in groups of this many, which start at absolute multiples: where a group starts decides bits.
@@ -21,19 +21,18 @@ HEED_SIMD Index whole_terms(Index count) {
 template <class T>
 struct TileChains {
   using S = Lanes<T>;
-  using P = Pairs<T>;
   using V = typename S::V;
-  using M = typename S::M;
+  using M = typename S::M;  // of pairs, too
 
   /// A denormal number becomes a zero of its sign.
   HEED_SIMD static V flushed(V x) {
     const M denormal = ((M)x & 0x7f800000) == 0;
     return (V)((M)x & (~denormal | std::numeric_limits<std::int32_t>::min()));
   }
-  HEED_SIMD static V first_of(typename P::V pairs) { return flushed((V)(pairs << 16)); }
-  HEED_SIMD static V second_of(typename P::V pairs) { return flushed((V)(pairs & ~0xffff)); }
+  HEED_SIMD static V first_of(M pairs) { return flushed((V)(pairs << 16)); }
+  HEED_SIMD static V second_of(M pairs) { return flushed((V)(pairs & ~0xffff)); }
 
-  HEED_SIMD void add(typename P::V a, typename P::V b) {
+  HEED_SIMD void add(M a, M b) {
     first = flushed(S::fma(first_of(a), first_of(b), first));
     second = flushed(S::fma(second_of(a), second_of(b), second));
   }
@@ -89,8 +88,7 @@ class HardwareTiles {
 /// The same tiles in memory.
 template <class T>
 class TwinTiles {
-  using P = Pairs<T>;
-  using V = typename P::V;
+  using V = typename Lanes<T>::M;
 
  public:
   template <int Tile>
@@ -113,19 +111,19 @@ class TwinTiles {
  private:
   HEED_KERNEL static void load_rows(V* tile, const char* rows, Index stride) {
     for (Index row = 0; row < tile_side; ++row) {
-      tile[row] = P::load(reinterpret_cast<const std::uint16_t*>(rows + row * stride));
+      __builtin_memcpy(tile + row, rows + row * stride, sizeof(V));
     }
   }
   HEED_KERNEL static void store_rows(const V* tile, char* rows, Index stride) {
     for (Index row = 0; row < tile_side; ++row) {
-      P::store(reinterpret_cast<std::uint16_t*>(rows + row * stride), tile[row]);
+      __builtin_memcpy(rows + row * stride, tile + row, sizeof(V));
     }
   }
   HEED_KERNEL static void multiply_rows(V* sums, const V* a, const V* b) {
     for (Index row = 0; row < tile_side; ++row) {
       TileChains<T> chains;
       for (int k = 0; k < tile_side; ++k) chains.add(a[row][k] - V{}, b[k]);
-      sums[row] = (V)chains.added_to((typename P::S::V)sums[row]);
+      sums[row] = (V)chains.added_to((typename Lanes<T>::V)sums[row]);
     }
   }
 
@@ -139,27 +137,41 @@ struct TileRows {
   Index stride;
 };
 
-/// sums(row, lane) (+)= Σ_k a(row, k) · b(k, lane) for as many tiles of rows as `Row` counts and
-/// one tile of lanes. A row of a holds `depth` numbers, a row of b pairs of numbers, lane by lane;
-/// depth is a multiple of tile_terms.
-template <int... Row, class Tiles, class T>
-HEED_SIMD void multiply_tiles(std::integer_sequence<int, Row...>, Tiles& tiles,
+/// Adds 32 terms, from k on, to tile `Sum` of the sums, which are rows of `Across` tiles. The first
+/// row brings the tiles of b, the first lane those of a.
+template <int Across, int Sum, class Tiles>
+HEED_SIMD void add_terms(Tiles& tiles, TileRows<const std::uint16_t> a,
+                         TileRows<const std::uint16_t> b, Index k) {
+  constexpr auto element = static_cast<Index>(sizeof(std::uint16_t));
+  constexpr int row = Sum / Across, lane = Sum % Across;
+  if constexpr (row == 0) {
+    tiles.template load<6 + lane % 2>(b.data + k / 2 * b.stride + 2 * lane * tile_side,
+                                      b.stride * element);
+  }
+  if constexpr (lane == 0) {
+    tiles.template load<4 + row % 2>(a.data + row * tile_side * a.stride + k, a.stride * element);
+  }
+  tiles.template multiply<Sum, 4 + row % 2, 6 + lane % 2>();
+}
+
+/// sums(row, lane) (+)= Σ_k a(row, k) · b(k, lane) for rows of `Across` tiles, as many as `Sum`
+/// counts: up to four tiles in one row, two rows of two or one lane of four. A row of a holds
+/// `depth` numbers, a row of b pairs of numbers, lane by lane; depth is a multiple of tile_terms.
+template <int Across, int... Sum, class Tiles, class T>
+HEED_SIMD void multiply_tiles(std::integer_sequence<int, Sum...>, Tiles& tiles,
                               TileRows<const std::uint16_t> a, TileRows<const std::uint16_t> b,
                               Index depth, TileRows<T> sums, bool accumulate) {
-  constexpr auto element = static_cast<Index>(sizeof(std::uint16_t));
-  const auto sums_stride = sums.stride * static_cast<Index>(sizeof(T));
+  const auto stride = sums.stride * static_cast<Index>(sizeof(T));
+  const auto at = [&](int tile) __attribute__((always_inline)) {
+    return sums.data + tile / Across * tile_side * sums.stride + tile % Across * tile_side;
+  };
   if (accumulate) {
-    (tiles.template load<Row>(sums.data + Row * tile_side * sums.stride, sums_stride), ...);
+    (tiles.template load<Sum>(at(Sum), stride), ...);
   } else {
-    (tiles.template zero<Row>(), ...);
+    (tiles.template zero<Sum>(), ...);
   }
-  for (Index k = 0; k < depth; k += tile_terms) {
-    tiles.template load<6>(b.data + k / 2 * b.stride, b.stride * element);
-    ((tiles.template load<4 + Row % 2>(a.data + Row * tile_side * a.stride + k, a.stride * element),
-      tiles.template multiply<Row, 4 + Row % 2, 6>()),
-     ...);
-  }
-  (tiles.template store<Row>(sums.data + Row * tile_side * sums.stride, sums_stride), ...);
+  for (Index k = 0; k < depth; k += tile_terms) (add_terms<Across, Sum>(tiles, a, b, k), ...);
+  (tiles.template store<Sum>(at(Sum), stride), ...);
 }
 
 /// multiply_tiles for any number of tiles of rows: up to four at once, so that an instruction need
@@ -172,41 +184,24 @@ HEED_SIMD void multiply_tiles(Tiles& tiles, TileRows<const std::uint16_t> a, Ind
     const Index parts = (row_tiles + 3) / 4, some = (row_tiles + parts - 1) / parts;
     switch (some) {
       case 4:
-        multiply_tiles(std::make_integer_sequence<int, 4>(), tiles, a, b, depth, sums, accumulate);
+        multiply_tiles<1>(std::make_integer_sequence<int, 4>(), tiles, a, b, depth, sums,
+                          accumulate);
         break;
       case 3:
-        multiply_tiles(std::make_integer_sequence<int, 3>(), tiles, a, b, depth, sums, accumulate);
+        multiply_tiles<1>(std::make_integer_sequence<int, 3>(), tiles, a, b, depth, sums,
+                          accumulate);
         break;
       case 2:
-        multiply_tiles(std::make_integer_sequence<int, 2>(), tiles, a, b, depth, sums, accumulate);
+        multiply_tiles<1>(std::make_integer_sequence<int, 2>(), tiles, a, b, depth, sums,
+                          accumulate);
         break;
       default:
-        multiply_tiles(std::make_integer_sequence<int, 1>(), tiles, a, b, depth, sums, accumulate);
+        multiply_tiles<1>(std::make_integer_sequence<int, 1>(), tiles, a, b, depth, sums,
+                          accumulate);
         break;
     }
     a.data += some * tile_side * a.stride;
     sums.data += some * tile_side * sums.stride;
     row_tiles -= some;
   }
-}
-
-// The entries of TileKernels.
-
-template <class Tiles, class T>
-struct TileProduct {
-  HEED_KERNEL static void multiply(const std::uint16_t* a, Index a_row, Index rows,
-                                   const std::uint16_t* b, Index b_row, Index lanes, Index depth,
-                                   T* sums, Index sums_row, bool accumulate) {
-    Tiles tiles;
-    for (Index lane = 0; lane < lanes; lane += tile_side) {
-      multiply_tiles(tiles, {a, a_row}, rows / tile_side, {b + 2 * lane, b_row}, depth,
-                     TileRows<T>{sums + lane, sums_row}, accumulate);
-    }
-  }
-};
-
-template <class Tiles, class T>
-const TileKernels<T>* tile_table() {
-  static constexpr TileKernels<T> entries{TileProduct<Tiles, T>::multiply};
-  return &entries;
 }

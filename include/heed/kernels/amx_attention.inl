@@ -3,7 +3,7 @@
 // many, so keys are the rows of tiles as they lie in memory, probabilities leave the softmax as the
 // pairs of keys that the second product reads, and values alone are turned. Keys keep their places
 // in groups of tile_terms, which start at absolute multiples: a masked key is a term of zero.
-// Included by part.inl, after amx.inl.
+// Included by part.inl, after amx.inl and pairs.inl.
 
 /// A tile of queries and one block of keys. Scores pass through memory between tiles and softmax;
 /// `values` of the keys are [value_dim][whole_terms(arranged)], with zeros after the last one.
@@ -274,5 +274,26 @@ const PairKernels<T>* tile_pair_table() {
   static constexpr PairKernels<T> entries{tile_terms, tile_side, K::pack,
                                           K::zip,     K::turn,   PairTable<T>::all_finite,
                                           K::attend,  K::decode};
+  return &entries;
+}
+
+// The entries of TileKernels.
+
+template <class Tiles, class T>
+struct TileProduct {
+  HEED_KERNEL static void multiply(const std::uint16_t* a, Index a_row, Index rows,
+                                   const std::uint16_t* b, Index b_row, Index lanes, Index depth,
+                                   T* sums, Index sums_row, bool accumulate) {
+    Tiles tiles;
+    for (Index lane = 0; lane < lanes; lane += tile_side) {
+      multiply_tiles(tiles, {a, a_row}, rows / tile_side, {b + 2 * lane, b_row}, depth,
+                     TileRows<T>{sums + lane, sums_row}, accumulate);
+    }
+  }
+};
+
+template <class Tiles, class T>
+const TileKernels<T>* tile_table() {
+  static constexpr TileKernels<T> entries{TileProduct<Tiles, T>::multiply};
   return &entries;
 }

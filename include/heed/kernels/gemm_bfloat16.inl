@@ -94,6 +94,6 @@ struct RoundedProduct : PairWords {
 template <class T, bool Dots = false>
 const RoundedKernels<T>& rounded_table() {
   using K = RoundedProduct<Dots>;
-  static constexpr RoundedKernels<T> entries{K::round_row, K::tile};
+  static constexpr RoundedKernels<T> entries{product_rows, K::round_row, K::tile};
   return entries;
 }

@@ -33,7 +33,12 @@ const Int16Kernels<T>& int16_kernels_of(Isa isa) {
 template <class T>
 const RoundedKernels<T>& rounded_kernels_of(Isa isa) {
 #if defined(__x86_64__)
-  if (isa == Isa::avx512_bf16) return avx512_kernels::rounded_table<T, true>();
+  using namespace avx512_kernels;
+  if (isa == Isa::avx512_bf16) return rounded_table<T, true>();
+#if HEED_SIMD_HAS_TILES
+  if (isa == Isa::amx) return tile_rounded_table<HardwareTiles, T>();
+  if (isa == Isa::amx_twin) return tile_rounded_table<TwinTiles<T>, T>();
+#endif
 #endif
   HEED_SIMD_TABLE_OF(isa, rounded_table);
 }

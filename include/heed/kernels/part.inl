@@ -23,6 +23,9 @@ inline constexpr int tile_rows = 6;
 #include <heed/kernels/tile.inl>
 template <class S>
 inline constexpr int tile_stride{HEED_SIMD_VECTORS * S::width};
+#if HEED_SIMD_BYTES == 64 && HEED_SIMD_HAS_TILES
+#include <heed/kernels/amx.inl>
+#endif
 #elif HEED_SIMD_PART == 1
 #include <heed/kernels/online_softmax.inl>
 // After attend_tile of online_softmax.inl.
@@ -43,6 +46,10 @@ inline constexpr int tile_stride{HEED_SIMD_VECTORS * S::width};
 #include <heed/kernels/gemm.inl>
 // After gemm.inl.
 #include <heed/kernels/gemm_bfloat16.inl>
+#if HEED_SIMD_BYTES == 64 && HEED_SIMD_HAS_TILES
+// After amx.inl, of part 0, and gemm_bfloat16.inl.
+#include <heed/kernels/amx_product.inl>
+#endif
 #include <heed/kernels/gemm_int16.inl>
 // After activation.inl and gemm.inl.
 #include <heed/kernels/rows.inl>
@@ -53,8 +60,7 @@ inline constexpr int tile_stride{HEED_SIMD_VECTORS * S::width};
 // After pairs.inl.
 #include <heed/kernels/pair_decode.inl>
 #if HEED_SIMD_HAS_TILES
-#include <heed/kernels/amx.inl>
-// After amx.inl.
+// After amx.inl, of part 0, and pair_decode.inl.
 #include <heed/kernels/amx_attention.inl>
 #endif
 #endif

@@ -58,11 +58,11 @@ namespace heed::simd {
 /// pairs; a word has 4 pairs of nibbles or 2 of bytes, the second of each pair 16 bits above the
 /// first.
 ///
-/// A block of weights of 16 bits has two terms and no scale: a word per column, with the first term
-/// in its upper half, since the products of pairs add that one first. Where the number of terms is
-/// odd, the last lower halves are 0.
+/// A block of weights of 16 bits has no scale. A word per column has two terms, the first one in
+/// its upper half, since the products of pairs add that one first. A last block that is not full
+/// ends with zeros.
 struct QuantizedPanel {
-  static constexpr Index terms = 32;  // per block of codes
+  static constexpr Index terms = 32;  // per block
 
   const std::uint8_t* blocks = nullptr;
   QuantizedCodes codes = QuantizedCodes::nibbles;
@@ -72,14 +72,13 @@ struct QuantizedPanel {
     return codes == QuantizedCodes::bfloat16 || codes == QuantizedCodes::half;
   }
   static constexpr Index block_bytes(QuantizedCodes codes) {
-    if (has_pairs(codes)) return 4 * panel_columns;
+    if (has_pairs(codes)) return 2 * terms * panel_columns;
     const Index halves = codes == QuantizedCodes::nibbles ? 2 : 1;
     return panel_columns * (2 * halves + (codes == QuantizedCodes::bytes ? terms : terms / 2));
   }
   /// The size of a panel of `depth` terms.
   static constexpr Index bytes(QuantizedCodes codes, Index depth) {
-    const Index per_block = has_pairs(codes) ? 2 : terms;
-    return (depth + per_block - 1) / per_block * block_bytes(codes);
+    return (depth + terms - 1) / terms * block_bytes(codes);
   }
 };
 
@@ -147,12 +146,17 @@ const Int16Kernels<T>& int16_kernels();
 /// The kernels for products of rows rounded to bfloat16, to nearest, with bfloat16 weights; T is
 /// float. Terms are added in order with fused multiply-adds, and a term of 0 where their number is
 /// odd: the bits of the float product of the rounded rows, except that the set avx512_bf16 takes
-/// subnormal numbers, partial sums included, as 0.
+/// subnormal numbers, partial sums included, as 0. So do amx and its twin, whose terms are added in
+/// groups of 32 as TileKernels says, from a sum of 0 on.
 template <class T>
 struct RoundedKernels {
-  /// Rounds a row of `depth` terms, in pairs like those of a QuantizedPanel.
+  /// The largest number of rows of a tile; memory of as many is read.
+  Index rows;
+  /// Rounds a row of `depth` terms, in pairs like those of a QuantizedPanel, and may fill it with
+  /// zeros up to a whole block.
   void (*round_row)(const T* x, Index step, Index depth, std::uint32_t* pairs);
-  /// A tile of such rows, `a_stride` pairs apart; the a and b of `tile` are not read.
+  /// A tile of such rows, `a_stride` pairs apart; the a and b of `tile` are not read, and its rows
+  /// may be more than product_rows.
   void (*tile)(const ProductTile<T>& tile, const std::uint32_t* a, Index a_stride,
                const QuantizedPanel& panel);
 };

@@ -434,7 +434,7 @@ class Bfloat16Slab {
   Bfloat16Slab(Index rows, Index depth)
       : kernels_(simd::rounded_kernels<T>()), stride_(parts_of(depth, 2) + apart) {
     pairs_ = reinterpret_cast<std::uint32_t*>(Scratch::of_this_thread<Bfloat16Slab>(
-        static_cast<std::size_t>(rows * stride_) * sizeof(std::uint32_t)));
+        static_cast<std::size_t>((rows + kernels_.rows) * stride_) * sizeof(std::uint32_t)));
   }
 
   void round(Index row, const T* x, Index step, Index depth) const {
@@ -445,8 +445,8 @@ class Bfloat16Slab {
   void run(const ProductArgs<T>& args, const ProductCut::Task& task) const {
     for (Index k = 0; k < args.depth; k += simd::product_block) {
       const Index depth = smaller(args.depth - k, simd::product_block);
-      for (Index row = task.row; row < task.end; row += simd::product_rows) {
-        const Index rows = smaller(simd::product_rows, task.end - row);
+      for (Index row = task.row; row < task.end; row += kernels_.rows) {
+        const Index rows = smaller(kernels_.rows, task.end - row);
         for (Index i = task.first; i < task.last; ++i) {
           kernels_.tile(tile_of(args, row, rows, i, k, depth), pairs_ + row * stride_ + k / 2,
                         stride_, quantized_panel_of(args, i, k));
@@ -456,7 +456,8 @@ class Bfloat16Slab {
   }
 
  private:
-  static constexpr Index apart = 16;  // a cache line, so that rows do not fall on the same sets
+  // A cache line, so that rows do not fall on the same sets; and room for the zeros of a block.
+  static constexpr Index apart = 16;
 
   const simd::RoundedKernels<T>& kernels_;
   Index stride_;

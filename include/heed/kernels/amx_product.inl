@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+// Matrix products of rows rounded to bfloat16 with bfloat16 weights, on tiles. Included by
+// part.inl, after gemm_bfloat16.inl.
+
+/// The entries of RoundedKernels. Rows and panels have the first term of a pair in the upper half
+/// of a word, where tiles have the second: no bit depends on it, since both halves are chains by
+/// themselves (TileChains), and a + b is b + a.
+template <class Tiles>
+struct TileRoundedProduct {
+  using S = Lanes<float>;
+  static constexpr Index rows = 2 * tile_side;  // of a ProductTile
+
+  HEED_KERNEL static void round_row(const float* x, Index step, Index depth, std::uint32_t* pairs) {
+    RoundedProduct<false>::round_row(x, step, depth, pairs);
+    for (Index i = (depth + 1) / 2; i < whole_terms(depth) / 2; ++i) pairs[i] = 0;
+  }
+
+  /// Rows × Vectors tiles of sums, from the column `lane` on.
+  template <int Rows, int Vectors>
+  HEED_KERNEL static void part(Tiles& tiles, const ProductTile<float>& tile,
+                               TileRows<const std::uint16_t> a, TileRows<const std::uint16_t> b,
+                               Index lane) {
+    alignas(64) float sums[Rows * tile_side][Vectors * tile_side];
+    multiply_tiles<Vectors>(std::make_integer_sequence<int, Rows * Vectors>(), tiles, a,
+                            {b.data + 2 * lane, b.stride}, whole_terms(tile.depth),
+                            TileRows<float>{sums[0], Vectors * tile_side}, false);
+    for (Index row = 0; row < tile.rows; ++row) {
+      typename S::V line[1][Vectors];
+      HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
+        line[0][j] = S::load(sums[row] + j * tile_side);
+      }
+      ProductTable<float>::finish<1, Vectors>(tile, row, lane, line);
+    }
+  }
+
+  /// Few rows take a whole panel at once, so that its weights are read as they lie.
+  HEED_KERNEL static void tile(const ProductTile<float>& tile, const std::uint32_t* a,
+                               Index a_stride, const QuantizedPanel& panel) {
+    Tiles tiles;
+    const TileRows<const std::uint16_t> left{reinterpret_cast<const std::uint16_t*>(a),
+                                             2 * a_stride};
+    const TileRows<const std::uint16_t> right{reinterpret_cast<const std::uint16_t*>(panel.blocks),
+                                              2 * panel_columns};
+    if (tile.rows <= tile_side) return part<1, 4>(tiles, tile, left, right, 0);
+    for (Index lane = 0; lane < tile.columns; lane += 2 * tile_side) {
+      part<2, 2>(tiles, tile, left, right, lane);
+    }
+  }
+};
+
+/// RoundedKernels of the sets with tiles.
+template <class Tiles, class T>
+const RoundedKernels<T>& tile_rounded_table() {
+  using K = TileRoundedProduct<Tiles>;
+  static constexpr RoundedKernels<T> entries{K::rows, K::round_row, K::tile};
+  return entries;
+}
