@@ -13,6 +13,7 @@ struct AmxTask : PairTask<Scalar, 1> {
   using P = Pairs<T>;
 
   Tiles* tiles;
+  mutable bool scored = false;  // the scores are there for the first who asks
 
   HEED_SIMD Index value_stride() const { return whole_terms(this->keys.arranged); }
   HEED_SIMD const std::uint16_t* values(Index d) const {
@@ -24,6 +25,10 @@ struct AmxTask : PairTask<Scalar, 1> {
 
 template <class Tiles, class T>
 HEED_SIMD void score_again(const AmxTask<Tiles, T>& task) {
+  if (task.scored) {
+    task.scored = false;
+    return;
+  }
   const auto& keys = task.keys.keys;
   multiply_tiles(*task.tiles, {keys.data + task.first * keys.row_stride, keys.row_stride},
                  (task.count + tile_side - 1) / tile_side, {task.packed, 2 * task.stride},
@@ -156,31 +161,42 @@ struct TileTable {
     }
   }
 
-  HEED_SIMD static void attend_lanes(Tiles& tiles, const PairKeys& keys,
-                                     const PairQueries<T>& queries, const SoftmaxState<T>& state,
-                                     Index lane, bool first) {
-    auto seen = Pair::seen_by(keys, lane, tile_side);
-    T* output = state.output + lane;
-    if (seen.count == 0) {
-      for (Index d = 0; first && d < queries.value_dim; ++d) {
-        S::store(output + d * lanes, S::broadcast(0));
-      }
-      return;
-    }
+  /// A tile of queries with its scores; without keys if it sees none.
+  HEED_KERNEL static AmxTask<Tiles, T> scored_task(Tiles& tiles, const PairKeys& keys,
+                                                   const PairQueries<T>& queries,
+                                                   const SoftmaxState<T>& state, Index lane) {
+    const auto seen = Pair::seen_by(keys, lane, tile_side);
     const Index before = seen.first % tile_terms;
+    T* scores = queries.scores + lane % (2 * tile_side);  // beside those of the tile before
     AmxTask<Tiles, T> task{
-        {keys, seen.first - before, seen.count + before, queries.packed + 2 * lane, queries.scores,
-         reinterpret_cast<std::uint16_t*>(queries.scores), output, state.maximum + lane,
-         state.sum + lane, queries.factor, whole_terms(queries.head_dim) / 2, queries.value_dim,
-         static_cast<int>(lane)},
+        {keys, seen.first - before, seen.count == 0 ? 0 : seen.count + before,
+         queries.packed + 2 * lane, scores, reinterpret_cast<std::uint16_t*>(scores),
+         state.output + lane, state.maximum + lane, state.sum + lane, queries.factor,
+         whole_terms(queries.head_dim) / 2, queries.value_dim, static_cast<int>(lane)},
         &tiles};
-    attend_tile(task, first);
+    if (task.count > 0) {
+      score_again(task);
+      task.scored = true;
+    }
+    return task;
   }
+  /// Tiles multiply for the next queries while vectors compute the softmax of these: that order of
+  /// instructions lets a processor do both at once.
   HEED_KERNEL static void attend(const PairKeys& keys, const PairQueries<T>& queries,
                                  const SoftmaxState<T>& state, bool first) {
     Tiles tiles;
+    auto next = scored_task(tiles, keys, queries, state, 0);
     for (Index lane = 0; lane < queries.count; lane += tile_side) {
-      attend_lanes(tiles, keys, queries, state, lane, first);
+      const auto task = next;
+      const Index after = lane + tile_side;
+      if (after < queries.count) next = scored_task(tiles, keys, queries, state, after);
+      if (task.count > 0) {
+        attend_tile(task, first);
+        continue;
+      }
+      for (Index d = 0; first && d < queries.value_dim; ++d) {
+        S::store(task.output + d * lanes, S::broadcast(0));
+      }
     }
   }
 
