@@ -61,6 +61,29 @@ TEST(Isa, ASetTheMachineLacksIsRefused) {
   }
 }
 
+/// A processor with every set of x86, and a system that grants tiles, or refuses them.
+bool with_tiles(Isa isa) { return isa >= Isa::sse2; }
+bool without_tiles(Isa isa) { return isa >= Isa::sse2 && isa != Isa::amx; }
+
+TEST(Isa, WhereTilesAreRefusedTheNextBestSetIsChosen) {
+  using simd::detail::choose;
+  Isa next = Isa::avx512_bf16;
+#if defined(__x86_64__)
+  if (__builtin_cpu_is("intel")) next = Isa::avx512;
+#endif
+  EXPECT_EQ(choose(nullptr, with_tiles), Isa::amx);
+  EXPECT_EQ(choose(nullptr, without_tiles), next);
+  EXPECT_EQ(choose("amx", with_tiles), Isa::amx);
+  EXPECT_EQ(choose("avx2", without_tiles), Isa::avx2);
+  try {
+    choose("amx", without_tiles);
+    ADD_FAILURE() << "amx was chosen";
+  } catch (const InvalidArgument& error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find("HEED_ISA=amx: expected one of avx512_bf16, avx512"), text.npos) << text;
+  }
+}
+
 /// Exit status of this test program's child that runs one kernel under HEED_ISA=`value`.
 int status_under(const char* value) {
   const pid_t child = fork();

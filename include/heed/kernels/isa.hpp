@@ -32,7 +32,8 @@ std::string_view name(Isa isa);
 /// Whether this machine and this build can run the set. Header-only programs leave out `amx` and
 /// `amx_twin` and, on x86 and AArch64, `scalar`, which is for checking; heed::compiled has them.
 /// Asking for `amx` asks the operating system, once, to let this process use tiles: larger frames
-/// of signal handlers are the price, and a refusal means no.
+/// of signal handlers are the price, and a refusal means no. Linux refuses if a thread has a stack
+/// for signal handlers (sigaltstack) that such a frame does not fit on.
 bool supported(Isa isa);
 
 /// The set in use: the one that `use` chose last, else the one that the environment variable
@@ -44,6 +45,14 @@ Isa active();
 /// Chooses the set for all later calls in this process, for tests and comparisons. Throws
 /// InvalidArgument if the machine cannot run it. Must not be called while kernels run.
 void use(Isa isa);
+
+namespace detail {
+
+/// What `active` begins with: of the sets that `can_run` accepts, the one that `wanted`, the value
+/// of HEED_ISA, names; if that is null, the best.
+Isa choose(const char* wanted, bool (*can_run)(Isa));
+
+}  // namespace detail
 
 }  // namespace heed::simd
 
@@ -119,25 +128,23 @@ inline bool pairs_pay() {
 #endif
 }
 
-/// The best supported set, or the one that HEED_ISA names.
-inline Isa choose() {
+HEED_INLINE Isa choose(const char* wanted, bool (*can_run)(Isa)) {
   constexpr Isa fastest_first[] = {Isa::amx,  Isa::avx512_bf16, Isa::avx512, Isa::avx2,
                                    Isa::sse2, Isa::neon,        Isa::scalar, Isa::amx_twin};
-  const char* wanted = std::getenv("HEED_ISA");
   for (const Isa isa : fastest_first) {
     const bool fits = wanted ? name(isa) == wanted : isa != Isa::avx512_bf16 || pairs_pay();
-    if (fits && supported(isa)) return isa;
+    if (fits && can_run(isa)) return isa;
   }
   std::string possible;
   for (const Isa isa : fastest_first) {
-    if (supported(isa)) possible.append(possible.empty() ? "" : ", ").append(name(isa));
+    if (can_run(isa)) possible.append(possible.empty() ? "" : ", ").append(name(isa));
   }
   throw_invalid_argument("HEED_ISA=", wanted ? wanted : "", ": expected one of ", possible);
 }
 
 /// The choice of this process; the only state of kernels/.
 inline Isa& chosen() {
-  static Isa isa = choose();
+  static Isa isa = choose(std::getenv("HEED_ISA"), supported);
   return isa;
 }
 
