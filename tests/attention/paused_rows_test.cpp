@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <heed/attention.hpp>
+#include <heed/attention/detail/workspace.hpp>
 #include <heed/tensor/copy.hpp>
 
 #include "support/attention_cases.hpp"
@@ -96,6 +97,68 @@ TEST(PausedRows, ChangesOfScoresSeeTheWholeSequence) {
 
 TEST(PausedRows, NoKeysAtAllGiveZeros) {
   expect_same_in_parts({1, 1, 1, 70, 0, 4, 4}, masks::Full{});
+}
+
+/// Two processes with every other chunk each: both compute theirs, and the total goes to and fro.
+template <class T, class M>
+void expect_same_in_chunks(const Shape& shape, const M& mask, AttentionOptions<T> options = {}) {
+  const Inputs<T> in(shape, 5);
+  const auto whole = fused(shape, in, mask, options);
+  Result<T> result(shape);
+  result.out.fill(std::numeric_limits<T>::quiet_NaN());
+  options.log_sum_exp = result.lse;
+  const auto args = detail::checked_args<T>(in.queries.view(), in.keys.view(), in.values.view(),
+                                            detail::Result<T>(result.out.view()), options);
+  const MaskRef ref(mask);
+  std::vector<Index> lists[2];
+  const Index chunks = detail::parts_of(shape.keys, simd::key_chunk);
+  for (Index chunk = 0; chunk < chunks; ++chunk) lists[chunk % 2].push_back(chunk);
+  const Index rows = shape.batch * shape.heads * shape.queries;
+  detail::ChunkRows<T> of[] = {{rows, shape.value_dim, lists[0]},
+                               {rows, shape.value_dim, lists[1]}};
+  for (auto& each : of) detail::take_chunks<T>(args, ref, each);
+  for (Index chunk = 0; chunk < chunks; ++chunk) {
+    auto& mine = of[chunk % 2];
+    if (chunk > 0) copy(of[1 - chunk % 2].total(), mine.total());
+    detail::add_chunks<T>(args, ref, chunk / 2, chunk / 2 + 1, chunk > 0, mine);
+  }
+  auto& last = of[(chunks + 1) % 2];
+  if (chunks == 0) detail::add_chunks<T>(args, ref, 0, 0, false, last);
+  detail::write_total<T>(args, ref, last);
+  EXPECT_TRUE(same_bits(result.out, whole.out));
+  EXPECT_TRUE(same_bits(result.lse, whole.lse));
+}
+
+TEST(ChunkRows, ChunksOfSeveralProcessesGiveTheBitsOfOne) {
+  const RestoreSettings restore;
+  Index calls = 0, refused = 0;
+  for_each_mask(4000, [&](const auto& named) {
+    for (const Index queries : {1, 7, 40}) {
+      SCOPED_TRACE(named.name + " " + std::to_string(queries));
+      set_thread_count(1 + calls++ % 2);
+      try {
+        expect_same_in_chunks<float>({2, 2, 1, queries, 4000, 5, 3}, named.mask);
+      } catch (const ShapeError&) {  // a Dense mask has a row for each of 4,000 queries
+        ++refused;
+      }
+    }
+  });
+  EXPECT_LE(refused, 6);
+  EXPECT_GT(calls, 90);
+}
+
+TEST(ChunkRows, ChangesOfScoresSeeTheWholeSequence) {
+  for (const Index queries : {3, 30}) {
+    const Shape shape{2, 4, 2, queries, 3300, 6, 8};
+    const Changes<double> changes(shape, 3);
+    for (unsigned which = 1; which <= Changes<double>::all; which = 2 * which + which / 64) {
+      SCOPED_TRACE(which);
+      auto options = changes.options(which);
+      if (which == 16) options.key_counts = {3300, 1000};
+      expect_same_in_chunks<double>(shape, masks::Causal{}, options);
+    }
+  }
+  expect_same_in_chunks<float>({2, 1, 1, 3, 0, 4, 4}, masks::Full{});
 }
 
 }  // namespace

@@ -482,6 +482,8 @@ void check_mask_fits(const MaskRef& mask, const AttentionArgs<T>& args) {
 
 template <class T>
 struct BackwardArgs;
+template <class T>
+class ChunkRows;
 
 /// Plans a call.
 template <class T>
@@ -529,6 +531,19 @@ void take_keys(const AttentionArgs<T>& args, const MaskRef& mask, Index first, I
 /// Writes the results of rows that hold all keys.
 template <class T>
 void write_rows(const AttentionArgs<T>& args, const MaskRef& mask, PausedRows<T>& rows);
+/// Computes the states of all rows over each of the chunks. The call has at most simd::query_block
+/// queries, and reads the keys of these chunks alone.
+template <class T>
+void take_chunks(const AttentionArgs<T>& args, const MaskRef& mask, ChunkRows<T>& rows);
+/// Adds the chunks [first, end) of the list to the total, or begins it with them unless it has
+/// `begun`. The bits are those of one call if all chunks that it may see are added in key order.
+template <class T>
+void add_chunks(const AttentionArgs<T>& args, const MaskRef& mask, Index first, Index end,
+                bool begun, ChunkRows<T>& rows);
+/// Writes the results of totals that hold all keys.
+template <class T>
+void write_total(const AttentionArgs<T>& args, const MaskRef& mask, ChunkRows<T>& rows);
+
 /// Whether any query of the call may see one of the keys [first, end); true of a mask that
 /// classifies no tiles.
 template <class T>

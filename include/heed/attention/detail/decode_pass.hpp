@@ -190,25 +190,29 @@ class DecodePass {
 template <class T>
 class Decode {
  public:
-  /// `group` heads that share one key head are processed together.
+  /// `group` heads that share one key head are processed together. All chunks, or, of `some`, the
+  /// first step only.
   Decode(const AttentionArgs<T>& args, const MaskRef& mask, const simd::PairKernels<T>* pairs,
-         Index group)
+         Index group, ChunkRows<T>* some = nullptr)
       : args_(args),
         mask_(mask),
         pairs_(pairs),
         sharing_(args.heads() / args.keys.extent(1)),
         group_(group),
         groups_(parts_of(sharing_, group_)),
-        chunks_(parts_of(args.key_count(), simd::key_chunk)),
-        rows_(args.batch() * args.heads() * args.query_count()) {
+        chunks_(some != nullptr ? some->count() : parts_of(args.key_count(), simd::key_chunk)),
+        rows_(args.batch() * args.heads() * args.query_count()),
+        some_(some) {
+    if (some_ != nullptr) return;
     const auto carve = [&](Carver carver) {
-      states_ = {carver.take<T>(rows_ * chunks_), carver.take<T>(rows_ * chunks_),
-                 carver.take<T>(rows_ * chunks_ * padded_value_dim(args.value_dim()))};
+      states_ = carver.take<T>(chunks_ * RowStates<T>::size(rows_, args.value_dim()));
       return carver.used();
     };
     carve(Carver(Scratch::of_this_thread<Decode>(carve(Carver(nullptr)))));
   }
 
+  /// Number of tasks of the first step.
+  Index tasks() const { return args_.batch() * args_.keys.extent(1) * groups_ * chunks_; }
   /// The first step: one task per batch item, key head, group of heads and chunk.
   void take_chunk(Index index) const {
     const Index chunk = index % chunks_, group = index / chunks_ % groups_;
@@ -216,7 +220,7 @@ class Decode {
     const Index item = key_head / args_.keys.extent(1);
     const Index head = key_head % args_.keys.extent(1) * sharing_ + group * group_;
     const Index left = sharing_ - group * group_;
-    const Index first = chunk * simd::key_chunk;
+    const Index first = (some_ != nullptr ? some_->chunk(chunk) : chunk) * simd::key_chunk;
     if (first >= args_.key_count_of(item)) return;
     DecodePass<T>(args_, mask_, pairs_, item, head, smaller(left, group_))
         .run(first, states(item, head, chunk));
@@ -225,14 +229,21 @@ class Decode {
   /// The second step: one task per head of the batch.
   void finish(Index head_of_batch) const {
     const Index item = head_of_batch / args_.heads(), head = head_of_batch % args_.heads();
-    QueryBlockPass<T>(args_, mask_, nullptr, item, head, 0, args_.query_count())
-        .finish(states(item, head, 0), rows_);
+    QueryBlockPass<T> pass(args_, mask_, nullptr, item, head, 0, args_.query_count());
+    bool seen = false;
+    for (Index chunk = 0; chunk * simd::key_chunk < args_.key_count_of(item); ++chunk) {
+      pass.add(states(item, head, chunk), seen);
+    }
+    pass.write(seen);
   }
 
  private:
   RowStates<T> states(Index item, Index head, Index chunk) const {
     const Index row = (item * args_.heads() + head) * args_.query_count();
-    return states_.from(chunk * rows_ + row, args_.value_dim());
+    if (some_ != nullptr) return some_->states(chunk, row);
+    const Index columns = args_.value_dim();
+    T* const memory = states_ + chunk * RowStates<T>::size(rows_, columns);
+    return RowStates<T>::in(memory, rows_, columns).from(row, columns);
   }
 
   const AttentionArgs<T>& args_;
@@ -243,7 +254,8 @@ class Decode {
   Index groups_;
   Index chunks_;
   Index rows_;  // over all heads and batch items
-  RowStates<T> states_;
+  ChunkRows<T>* some_;
+  T* states_ = nullptr;  // of each chunk
 };
 
 }  // namespace heed::detail

@@ -357,32 +357,48 @@ class QueryBlockPass {
   /// rows, for any head.
   void share(SharedLaneWords& shared) { shared_ = &shared; }
 
-  /// Writes output and log-sum-exp of the rows from the states that decoding left for every chunk
-  /// of keys; consecutive chunks are `step` rows apart.
-  void finish(RowStates<T> states, Index step) {
-    const Index columns = args_.value_dim(), padded = padded_value_dim(columns);
-    clear(scratch_.total);
-    bool fresh = true;
-    for (Index first = 0; first < args_.key_count_of(item_); first += simd::key_chunk) {
-      const auto& state = fresh ? scratch_.total : scratch_.chunk;
-      if (!fresh) clear(state);
-      for (Index row = 0; row < rows_; ++row) {
-        state.maximum[row] = states.maximum[row];
-        state.sum[row] = states.sum[row];
-      }
-      kernels_.pack({states.output, padded, 1}, rows_, columns, T{1}, state.output);
-      if (!fresh) kernels_.merge(scratch_.total, state, rows_, columns);
-      fresh = false;
-      states = states.from(step, columns);
+  /// Adds the states of the rows over one chunk of keys to the total, or begins it with them if it
+  /// has not `seen` any; it then has.
+  void add(const RowStates<T>& states, bool& seen) {
+    const Index columns = args_.value_dim();
+    const auto& state = seen ? scratch_.chunk : scratch_.total;
+    clear(state);
+    for (Index row = 0; row < rows_; ++row) {
+      state.maximum[row] = states.maximum[row];
+      state.sum[row] = states.sum[row];
     }
-    write(!fresh);
+    kernels_.pack({states.output, padded_value_dim(columns), 1}, rows_, columns, T{1},
+                  state.output);
+    if (seen) kernels_.merge(scratch_.total, state, rows_, columns);
+    seen = true;
+  }
+  /// Stores the total, of which `seen` says whether it holds anything.
+  void store(const RowStates<T>& states, bool seen) {
+    const Index columns = args_.value_dim(), padded = padded_value_dim(columns);
+    if (!seen) clear(scratch_.total);
+    for (Index row = 0; row < rows_; ++row) {
+      states.maximum[row] = scratch_.total.maximum[row];
+      states.sum[row] = scratch_.total.sum[row];
+    }
+    if (!seen) return clear_numbers(states.output, rows_ * padded);
+    for (Index lane = 0; lane < simd::query_block; ++lane) scratch_.factors[lane] = T{1};
+    kernels_.unpack(scratch_.total.output, rows_, columns, scratch_.factors, states.output, padded,
+                    1);
+  }
+  /// Stores the states of the rows over the chunk of keys that begins at `first`.
+  void run_chunk(Index first, const RowStates<T>& states) {
+    store(states, take_keys(first, first + simd::key_chunk, false));
+  }
+  /// Writes output and log-sum-exp of the rows from the total, of which `seen` says whether it
+  /// holds any key.
+  void write(bool seen) {
+    if (!seen) clear(scratch_.total);
+    write_out(seen);
+    if (args_.log_sum_exp.given()) write_log_sum_exp();
   }
 
   /// Computes output and log-sum-exp of the rows.
-  void run() {
-    const bool seen = take_all_keys();
-    write(seen);
-  }
+  void run() { write(take_all_keys()); }
 
   /// Adds the keys [first, end) to a total that the caller keeps, and that holds all keys before;
   /// `first` is a multiple of key_chunk, and so is `end` unless it is behind the last key. `seen`:
@@ -394,7 +410,6 @@ class QueryBlockPass {
   /// Writes output and log-sum-exp of the rows from a total that holds all keys.
   void write(const simd::SoftmaxState<T>& total, bool seen) {
     scratch_.total = total;
-    if (!seen) clear(total);
     write(seen);
   }
 
@@ -547,9 +562,8 @@ class QueryBlockPass {
     }
   }
 
-  /// out = output / sum, lse = ln 2 · (maximum + log2(sum)). `seen`: whether any key was visible at
-  /// all.
-  void write(bool seen) {
+  /// out = output / sum. `seen`: whether any key was visible at all.
+  void write_out(bool seen) {
     find_factors();
     const auto& out = args_.out;
     const Index columns = args_.value_dim();
@@ -566,8 +580,8 @@ class QueryBlockPass {
       for (Index d = 0; d < columns; ++d) to[i * step + d * column_step] = T{0};
     }
     if (rounds) out.round(to, rows_, item_, head_, row_, step_);
-    if (args_.log_sum_exp.given()) write_log_sum_exp();
   }
+  /// lse = ln 2 · (maximum + log2(sum)).
   void write_log_sum_exp() const {
     const auto& view = args_.log_sum_exp.view();
     for (Index i = 0; i < rows_; ++i) {

@@ -164,6 +164,12 @@ void plan_products(const AttentionArgs<T>& args, AttentionPlan& plan) {
   }
 }
 
+/// Whether vector lanes hold keys.
+template <class T>
+bool decodes(const AttentionArgs<T>& args) {
+  return simd::decode_kernels<T>().attend != nullptr && args.query_count() <= most_decoded_queries;
+}
+
 /// Keys in the lanes, chunk by chunk.
 template <class T>
 void plan_decoding(const AttentionArgs<T>& args, const MaskRef& mask, AttentionPlan& plan) {
@@ -226,8 +232,7 @@ AttentionPlan plan_of(const AttentionArgs<T>& args, const MaskRef& mask) {
     plan.grouping = AttentionPlan::Grouping::one_kernel_call;
     plan.heads = heads_together(args.batch(), args.heads(), mask);
     plan.why = "short sequences: the mask is asked once, and one kernel call takes several heads";
-  } else if (simd::decode_kernels<T>().attend != nullptr &&
-             args.query_count() <= most_decoded_queries) {
+  } else if (decodes(args)) {
     plan_decoding(args, mask, plan);
   } else {
     plan_blocks(args, mask, plan);
@@ -317,6 +322,66 @@ void write_rows(const AttentionArgs<T>& args, const MaskRef& mask, PausedRows<T>
   });
 }
 
+// A call whose chunks of keys lie in several processes. -------------------------------------------
+
+/// Calls use(pass, item, row) for every head of the batch, with all its queries, of which the first
+/// is row `row` of ChunkRows.
+template <class T, class Use>
+void for_each_head(const AttentionArgs<T>& args, const MaskRef& mask,
+                   const simd::PairKernels<T>* pairs, const Use& use) {
+  HEED_EXPECTS(args.query_count() <= simd::query_block);
+  if (args.query_count() == 0) return;
+  parallel_for(args.batch() * args.heads(), [&](Index i) {
+    const Index item = i / args.heads(), head = i % args.heads();
+    QueryBlockPass<T> pass(args, mask, pairs, item, head, 0, args.query_count());
+    use(pass, item, i * args.query_count());
+  });
+}
+
+template <class T>
+void take_chunks(const AttentionArgs<T>& args, const MaskRef& mask, ChunkRows<T>& rows) {
+  if (args.query_count() == 0 || args.heads() == 0) return;
+  AttentionPlan plan;
+  plan.isa = simd::active();
+  plan_products(args, plan);
+  if (decodes(args)) {
+    plan_decoding(args, mask, plan);
+    const Decode<T> decode(args, mask, pairs_of(args, plan), plan.heads, &rows);
+    return share_out(plan.threads > 1, decode.tasks(),
+                     [&](Index task) { decode.take_chunk(task); });
+  }
+  for_each_head(args, mask, pairs_of(args, plan),
+                [&](QueryBlockPass<T>& pass, Index item, Index row) {
+                  for (Index i = 0; i < rows.count(); ++i) {
+                    const Index first = rows.chunk(i) * simd::key_chunk;
+                    if (first < args.key_count_of(item)) pass.run_chunk(first, rows.states(i, row));
+                  }
+                });
+}
+
+template <class T>
+void add_chunks(const AttentionArgs<T>& args, const MaskRef& mask, Index first, Index end,
+                bool begun, ChunkRows<T>& rows) {
+  for_each_head<T>(args, mask, nullptr, [&](QueryBlockPass<T>& pass, Index item, Index row) {
+    bool seen = false;
+    if (begun) pass.add(rows.total(row), seen);
+    for (Index i = first; i < end; ++i) {
+      if (rows.chunk(i) * simd::key_chunk >= args.key_count_of(item)) break;
+      pass.add(rows.states(i, row), seen);
+    }
+    pass.store(rows.total(row), seen);
+  });
+}
+
+template <class T>
+void write_total(const AttentionArgs<T>& args, const MaskRef& mask, ChunkRows<T>& rows) {
+  for_each_head<T>(args, mask, nullptr, [&](QueryBlockPass<T>& pass, Index, Index row) {
+    bool seen = false;
+    pass.add(rows.total(row), seen);
+    pass.write(seen);
+  });
+}
+
 template <class T>
 bool may_see(const AttentionArgs<T>& args, const MaskRef& mask, Index first, Index end) {
   const Index heads = mask.depends_on_head() ? args.heads() : smaller(args.heads(), 1);
@@ -363,6 +428,14 @@ template void take_keys(const AttentionArgs<double>&, const MaskRef&, Index, Ind
                         PausedRows<double>&, FunctionRef<void()>);
 template void write_rows(const AttentionArgs<float>&, const MaskRef&, PausedRows<float>&);
 template void write_rows(const AttentionArgs<double>&, const MaskRef&, PausedRows<double>&);
+template void take_chunks(const AttentionArgs<float>&, const MaskRef&, ChunkRows<float>&);
+template void take_chunks(const AttentionArgs<double>&, const MaskRef&, ChunkRows<double>&);
+template void add_chunks(const AttentionArgs<float>&, const MaskRef&, Index, Index, bool,
+                         ChunkRows<float>&);
+template void add_chunks(const AttentionArgs<double>&, const MaskRef&, Index, Index, bool,
+                         ChunkRows<double>&);
+template void write_total(const AttentionArgs<float>&, const MaskRef&, ChunkRows<float>&);
+template void write_total(const AttentionArgs<double>&, const MaskRef&, ChunkRows<double>&);
 template bool may_see(const AttentionArgs<float>&, const MaskRef&, Index, Index);
 template bool may_see(const AttentionArgs<double>&, const MaskRef&, Index, Index);
 template void run_weights(const AttentionArgs<float>&, const MaskRef&, Index, Index, Index,

@@ -3,10 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include <heed/core/detail/scratch.hpp>
 #include <heed/kernels/attention_kernels.hpp>
 #include <heed/kernels/backward_kernels.hpp>
+#include <heed/tensor/tensor.hpp>
 
 namespace heed::detail {
 
@@ -97,7 +99,7 @@ struct DecodeScratch {
   std::size_t bytes;
 };
 
-/// The softmax states of some rows of queries over one chunk of keys, row by row, as in decoding.
+/// The softmax states of some rows of queries over some keys, row by row, as in decoding.
 template <class T>
 struct RowStates {
   T* maximum = nullptr;  // [row]
@@ -108,6 +110,46 @@ struct RowStates {
   RowStates from(Index row, Index value_dim) const {
     return {maximum + row, sum + row, output + row * padded_value_dim(value_dim)};
   }
+  /// The states of `rows` rows in one piece of memory, of `size` numbers.
+  static RowStates in(T* memory, Index rows, Index value_dim) {
+    T* const behind = memory + rows * padded_value_dim(value_dim);
+    return {behind, behind + rows, memory};
+  }
+  static Index size(Index rows, Index value_dim) {
+    return rows * padded_value_dim(value_dim) + parts_of(2 * rows, 16) * 16;
+  }
+};
+
+/// The softmax states of all rows of a call over some chunks of keys, each alone, and a total over
+/// the keys that have been added up: for calls whose chunks lie in several processes.
+template <class T>
+class ChunkRows {
+ public:
+  /// `chunks`, in ascending order, must live as long.
+  ChunkRows(Index rows, Index value_dim, std::span<const Index> chunks)
+      : rows_(rows),
+        value_dim_(value_dim),
+        chunks_(chunks),
+        states_({count() + 1, RowStates<T>::size(rows, value_dim)}) {}
+
+  Index count() const { return static_cast<Index>(chunks_.size()); }
+  Index chunk(Index i) const { return chunks_[static_cast<std::size_t>(i)]; }
+  /// The states of the rows from `row` on, over chunk(i).
+  RowStates<T> states(Index i, Index row) { return in(i + 1, row); }
+  RowStates<T> total(Index row) { return in(0, row); }
+  /// The memory of the total, which another process can take over.
+  TensorView<T, 1> total() { return states_.view().select(0, 0); }
+
+ private:
+  RowStates<T> in(Index place, Index row) {
+    T* const memory = states_.data() + place * states_.extent(1);
+    return RowStates<T>::in(memory, rows_, value_dim_).from(row, value_dim_);
+  }
+
+  Index rows_;
+  Index value_dim_;
+  std::span<const Index> chunks_;
+  Tensor<T, 2> states_;
 };
 
 /// Number of keys that a task of the backward pass processes together, starting at absolute
