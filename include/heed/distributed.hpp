@@ -8,4 +8,5 @@
 #include <heed/distributed/reshard.hpp>
 #include <heed/distributed/sharded_attention.hpp>
 #include <heed/distributed/sharded_backward.hpp>
+#include <heed/distributed/sharded_cache.hpp>
 #include <heed/distributed/token_shards.hpp>

@@ -22,6 +22,14 @@ TEST(TokenShards, EvenRunsDifferByOneTokenAtMost) {
   EXPECT_EQ(shards.count(2), 3);
 }
 
+TEST(TokenShards, EvenRunsBeginAtMultiplesOfAUnit) {
+  const auto shards = TokenShards::even(25, 3, 10);
+  EXPECT_EQ(ranges(shards, 0), (std::vector<TokenRange>{{0, 10}}));
+  EXPECT_EQ(ranges(shards, 2), (std::vector<TokenRange>{{20, 25}}));
+  EXPECT_EQ(TokenShards::even(25, 4, 10).count(3), 0);
+  EXPECT_THROW(TokenShards::even(25, 3, 0), InvalidArgument);
+}
+
 TEST(TokenShards, ZigzagGivesEveryRankTheSameWorkUnderACausalMask) {
   const auto shards = TokenShards::zigzag(80, 4);
   EXPECT_EQ(ranges(shards, 1), (std::vector<TokenRange>{{10, 20}, {60, 70}}));

@@ -112,22 +112,24 @@ void add_call(Agreement& agreement, const AttentionArgs<T>& whole, const Attenti
   agreement.add("a mask with fingerprint", mask_fingerprint(whole, mask));
 }
 
-/// Throws unless the tensors of this rank have the tokens of its shards.
+/// Throws unless a tensor of this rank has the tokens of its shard.
+template <class X>
+void check_shard(const Communicator& ranks, const char* name, const TokenShards& shards,
+                 const TensorView<const X, 4>& tensor) {
+  if (shards.ranks() != ranks.size()) {
+    throw_invalid_argument("shards for ", shards.ranks(), " ranks among ", ranks.size());
+  }
+  if (shards.count(ranks.rank()) != tensor.extent(2)) {
+    throw_shape_error(name, " have ", tensor.extent(2), " tokens, their shard ",
+                      shards.count(ranks.rank()));
+  }
+}
 template <class X>
 const AttentionShards& check_shards(const Communicator& ranks, const AttentionShards& shards,
                                     const TensorView<const X, 4>& queries,
                                     const TensorView<const X, 4>& keys) {
-  const auto check = [&](const char* name, const TokenShards& of, const auto& tensor) {
-    if (of.ranks() != ranks.size()) {
-      throw_invalid_argument("shards for ", of.ranks(), " ranks among ", ranks.size());
-    }
-    if (of.count(ranks.rank()) != tensor.extent(2)) {
-      throw_shape_error(name, " have ", tensor.extent(2), " tokens, their shard ",
-                        of.count(ranks.rank()));
-    }
-  };
-  check("queries", shards.queries, queries);
-  check("keys", shards.keys, keys);
+  check_shard(ranks, "queries", shards.queries, queries);
+  check_shard(ranks, "keys", shards.keys, keys);
   return shards;
 }
 

@@ -26,18 +26,6 @@ namespace heed {
 
 namespace detail {
 
-/// Consecutive tokens for each rank, in multiples of `unit`.
-inline TokenShards even_in_units(Index tokens, Index ranks, Index unit) {
-  const TokenShards units = TokenShards::even(parts_of(tokens, unit), ranks);
-  std::vector<Index> sizes;
-  for (Index rank = 0, first = 0; rank < ranks; ++rank) {
-    const Index end = smaller(first + units.count(rank) * unit, tokens);
-    sizes.push_back(end - first);
-    first = end;
-  }
-  return TokenShards::of_sizes(sizes);
-}
-
 /// A sharded backward call after its checks on this rank. For the time of the call every rank holds
 /// one run of keys, cut where one process cuts its chunks, and one of queries.
 template <class T>
@@ -54,8 +42,8 @@ class ShardedBackward {
         keys_(keys),
         values_(values),
         options_(whole_options(options, shards, queries.extent(0))),
-        key_shards_(even_in_units(shards.keys.tokens(), ranks.size(), backward_chunk)),
-        query_shards_(even_in_units(shards.queries.tokens(), ranks.size(), QueryRing<T>::span)),
+        key_shards_(TokenShards::even(shards.keys.tokens(), ranks.size(), backward_chunk)),
+        query_shards_(TokenShards::even(shards.queries.tokens(), ranks.size(), QueryRing<T>::span)),
         run_of_keys_(run_of(key_shards_)),
         own_keys_(like(keys, run_of_keys_.count())),
         own_values_(like(values, run_of_keys_.count())),

@@ -68,12 +68,18 @@ class TokenShards {
   static TokenShards of_sizes(std::initializer_list<Index> sizes) {
     return of_sizes(std::span<const Index>(sizes.begin(), sizes.size()));
   }
-  /// Runs of consecutive tokens, as equal as they can be.
-  static TokenShards even(Index tokens, Index ranks) {
+  /// Runs of consecutive tokens, as equal as they can be if they begin at multiples of `unit`.
+  static TokenShards even(Index tokens, Index ranks, Index unit = 1) {
     check(tokens, ranks);
-    std::vector<Index> sizes;
-    for (Index rank = 0; rank < ranks; ++rank) sizes.push_back(part(tokens, ranks, rank).count());
-    return of_sizes(sizes);
+    if (unit < 1) throw_invalid_argument("token shards: units of ", unit, " tokens");
+    const Index units = detail::parts_of(tokens, unit);
+    std::vector<std::vector<TokenRange>> of_ranks;
+    for (Index rank = 0; rank < ranks; ++rank) {
+      const TokenRange some = part(units, ranks, rank);
+      of_ranks.push_back(
+          {{detail::smaller(some.first * unit, tokens), detail::smaller(some.end * unit, tokens)}});
+    }
+    return TokenShards(std::move(of_ranks));
   }
   /// Two runs for each rank, one from each end of the sequence: under causal masks late queries
   /// see more keys, and this gives every rank the same work.
