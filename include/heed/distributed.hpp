@@ -6,6 +6,7 @@
 #include <heed/distributed/agreement.hpp>
 #include <heed/distributed/communicator.hpp>
 #include <heed/distributed/reshard.hpp>
+#include <heed/distributed/ring_schedule.hpp>
 #include <heed/distributed/sharded_attention.hpp>
 #include <heed/distributed/sharded_backward.hpp>
 #include <heed/distributed/sharded_cache.hpp>

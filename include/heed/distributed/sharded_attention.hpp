@@ -18,6 +18,7 @@
 #include <heed/distributed/agreement.hpp>
 #include <heed/distributed/communicator.hpp>
 #include <heed/distributed/detail/key_ring.hpp>
+#include <heed/distributed/ring_schedule.hpp>
 #include <heed/distributed/token_shards.hpp>
 #include <heed/kernels/isa.hpp>
 #include <heed/masks/detail/mask_ref.hpp>
@@ -217,17 +218,20 @@ class ShardedCall {
   /// The call over all ranks; its queries have no memory.
   const AttentionArgs<T>& whole() const { return whole_; }
 
-  void run(const Communicator& ranks, const MaskRef& mask) {
+  void run(const Communicator& ranks, const MaskRef& mask, RingTrace* trace) {
+    ring_.trace_to(trace);
     const Tensor<bool, 2> needed = needed_by(ranks, mask);
     ring_.start(needed);
     for (Index chunk = 0; chunk < ring_.chunks(); ++chunk) {
       if (!needed(ranks.rank(), chunk)) continue;
       ring_.wait_for(chunk);
-      const Index first = chunk * simd::key_chunk;
+      const Index first = chunk * simd::key_chunk, end = first + simd::key_chunk;
+      const auto event =
+          ring_.note(RingEvent::Kind::compute, chunk, {first, smaller(end, whole_.key_count())});
       for (auto& one : runs_) {
-        take_keys<T>(one.args, mask, first, first + simd::key_chunk, one.rows,
-                     [&] { ring_.advance(); });
+        take_keys<T>(one.args, mask, first, end, one.rows, [&] { ring_.advance(); });
       }
+      ring_.note_end(event);
     }
     for (auto& one : runs_) write_rows(one.args, mask, one.rows);
     ring_.finish();
@@ -296,12 +300,12 @@ class ShardedCall {
 /// lets see one of them. Beside its tensors a rank holds four chunks, and one row of value_dim + 2
 /// numbers per query. Throws, on all ranks with one message and before anything is computed,
 /// InvalidArgument where a rank's call is wrong or another than that of rank 0;
-/// CommunicationError where MPI fails.
+/// CommunicationError where MPI fails. `trace`, where given, gets what this rank did and when.
 template <class Q, class K, class V, class M, detail::MeantAsResult Out,
           detail::IsOptions Options = detail::OptionsOf<Q>>
 void sharded_attention(const Communicator& ranks, const AttentionShards& shards, const Q& queries,
                        const K& keys, const V& values, const M& mask, Out&& out,
-                       const Options& options = {}) {
+                       const Options& options = {}, RingTrace* trace = nullptr) {
   using To = std::remove_reference_t<Out>;
   if constexpr (detail::expect_call_to<Options, M, To, Q, const K, const V>()) {
     using X = ValueOf<Q>;
@@ -316,7 +320,7 @@ void sharded_attention(const Communicator& ranks, const AttentionShards& shards,
       detail::check_mask_fits(ref, call->whole());
       detail::add_call(agreement, call->whole(), shards, ref, options);
     });
-    call->run(ranks, ref);
+    call->run(ranks, ref, trace);
   }
 }
 

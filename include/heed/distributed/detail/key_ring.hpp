@@ -10,6 +10,7 @@
 #include <heed/attention/detail/operands.hpp>
 #include <heed/core/index.hpp>
 #include <heed/distributed/communicator.hpp>
+#include <heed/distributed/ring_schedule.hpp>
 #include <heed/distributed/token_shards.hpp>
 #include <heed/kernels/attention_kernels.hpp>
 #include <heed/tensor/copy.hpp>
@@ -17,39 +18,6 @@
 #include <heed/tensor/view.hpp>
 
 namespace heed::detail {
-
-/// Consecutive tokens that travel together: those of one chunk that one rank holds.
-struct TokenPiece {
-  Index first = 0;
-  Index end = 0;
-  Index owner = 0;
-  Index local = 0;  // where they begin in the tensors of the owner
-  Index number = 0;
-};
-
-/// The tokens of the shards in order, cut where ranks and chunks change: entry c is chunk c.
-inline std::vector<std::vector<TokenPiece>> pieces_of(const TokenShards& shards, Index chunk) {
-  std::vector<std::vector<TokenPiece>> chunks(
-      static_cast<std::size_t>(parts_of(shards.tokens(), chunk)));
-  for (Index rank = 0; rank < shards.ranks(); ++rank) {
-    Index local = 0;
-    for (const TokenRange& range : shards.ranges(rank)) {
-      for (Index first = range.first; first < range.end;) {
-        const Index end = smaller(range.end, (first / chunk + 1) * chunk);
-        chunks[static_cast<std::size_t>(first / chunk)].push_back({first, end, rank, local, 0});
-        local += end - first;
-        first = end;
-      }
-    }
-  }
-  Index number = 0;
-  for (auto& pieces : chunks) {
-    std::sort(pieces.begin(), pieces.end(),
-              [](const TokenPiece& a, const TokenPiece& b) { return a.first < b.first; });
-    for (TokenPiece& piece : pieces) piece.number = number++;
-  }
-  return chunks;
-}
 
 /// Brings the keys and values of a sharded sequence to the ranks that need them, chunk by chunk in
 /// key order. A piece of a chunk goes from its owner to the next rank that needs it, and from there
@@ -59,7 +27,7 @@ inline std::vector<std::vector<TokenPiece>> pieces_of(const TokenShards& shards,
 template <class X>
 class KeyRing {
  public:
-  static constexpr Index slots = 4;
+  static constexpr Index slots = ring_slots;
   static constexpr Index page = simd::key_chunk;
 
   /// Takes memory; nothing is sent before `start`. keys (batch, kv_heads, tokens of this rank,
@@ -99,9 +67,24 @@ class KeyRing {
     return operand<T>(value_pages_, own_values_);
   }
 
+  /// Notes what is done and when, where `trace` is given; it lives as long.
+  void trace_to(RingTrace* trace) { trace_ = trace; }
+  /// Begins an event that has no end yet, and ends one.
+  std::size_t note(RingEvent::Kind kind, Index chunk, TokenRange keys, Index other = -1,
+                   Index bytes = 0) {
+    if (trace_ == nullptr) return 0;
+    const double now = MPI_Wtime() - started_;
+    trace_->push_back({kind, chunk, keys, other, bytes, now, now});
+    return trace_->size() - 1;
+  }
+  void note_end(std::size_t event) {
+    if (trace_ != nullptr) (*trace_)[event].end = MPI_Wtime() - started_;
+  }
+
   /// Begins. `needed` (ranks, chunks): which rank computes with which chunk, the same on all ranks.
   void start(const Tensor<bool, 2>& needed) {
     needed_ = needed;
+    started_ = MPI_Wtime();
     for (Index chunk = 0; chunk < chunks(); ++chunk) {
       bool here = needed_(ranks_.rank(), chunk);
       for (const TokenPiece& piece : pieces(chunk)) here = here || travels(piece, chunk);
@@ -151,6 +134,8 @@ class KeyRing {
     int next = -1;  // the rank to which it goes on; -1: none
     int tag = 0;    // says which piece it is: a rank sends what it has, in any order
     Index bytes = 0;
+    TokenRange keys;
+    std::size_t event = 0;  // of the trace
   };
 
   Extents<4> pages_like(const TensorView<const X, 4>& tensor) const {
@@ -214,6 +199,7 @@ class KeyRing {
       flight.next = static_cast<int>(next_of(piece, chunk));
       flight.tag = static_cast<int>(piece.number % tags);
       flight.here = mine;
+      flight.keys = {piece.first, piece.end};
       flight.bytes = (piece.end - piece.first) * batch * own_keys_.extent(1) *
                      (own_keys_.extent(3) + own_values_.extent(3)) * static_cast<Index>(sizeof(X));
       if (mine) {
@@ -223,6 +209,7 @@ class KeyRing {
         check_mpi(MPI_Irecv(MPI_BOTTOM, 1, flight.type, from, flight.tag, ranks_.inner_handle(),
                             &flight.in),
                   "MPI_Irecv of keys from rank ", from);
+        flight.event = note(RingEvent::Kind::receive, chunk, flight.keys, from, flight.bytes);
       }
       flying_.push_back(flight);
     }
@@ -267,10 +254,12 @@ class KeyRing {
       check_mpi(MPI_Test(&flight.in, &done, MPI_STATUS_IGNORE), "keys of chunk ", flight.chunk);
       if (done != 0) {
         flight.here = true;
+        note_end(flight.event);
         send_on(flight);
       }
     } else if (flight.out != MPI_REQUEST_NULL) {
       check_mpi(MPI_Test(&flight.out, &done, MPI_STATUS_IGNORE), "keys of chunk ", flight.chunk);
+      if (done != 0) note_end(flight.event);
     }
   }
   void send_on(Flight& flight) {
@@ -279,6 +268,8 @@ class KeyRing {
                         &flight.out),
               "MPI_Isend of keys to rank ", flight.next);
     ranks_.count_sent(flight.bytes);
+    flight.event =
+        note(RingEvent::Kind::send, flight.chunk, flight.keys, flight.next, flight.bytes);
   }
 
   const Communicator& ranks_;
@@ -294,6 +285,8 @@ class KeyRing {
   std::vector<Index> steps_;  // the chunks in which this rank takes part
   std::vector<Flight> flying_;
   std::size_t begun_ = 0;
+  RingTrace* trace_ = nullptr;
+  double started_ = 0;
   Index current_ = -1;  // the chunk that is computed; those before are over
 };
 
