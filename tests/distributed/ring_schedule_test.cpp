@@ -49,6 +49,21 @@ TEST(RingSchedule, LateKeysWaitForRoom) {
   }
 }
 
+TEST(RingSchedule, ManyTurnsKeepAllRanksBusyUnderACausalMask) {
+  // The ring waits for the rank that has most to do with a chunk: with two long runs for each rank
+  // that takes 3 n of the 2 n + 1 that each has to do.
+  const RingShape shape;
+  const Index tokens = 128 * chunk, ranks = 8;
+  const auto busy = [&](Index turns) {
+    const auto shards = TokenShards::zigzag(tokens, ranks, turns);
+    const auto scores = scores_by_chunk(shards, shards, shape, masks::Causal{});
+    const auto told = simulate_ring(shards, shape, {1e-6, 1e12, 1e9}, scores);
+    return told[0].computing / seconds_of(told);
+  };
+  EXPECT_NEAR(busy(1), 17.0 / 24, 0.06);
+  EXPECT_GT(busy(8), 0.95);
+}
+
 TEST(RingSchedule, ALargeWorldSendsWhatItsMaskLetsItSee) {
   const RingShape shape{1, 8, 2, 128, 128, 2};
   const Index tokens = 300000, ranks = 64;

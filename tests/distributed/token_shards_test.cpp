@@ -43,6 +43,15 @@ TEST(TokenShards, ZigzagGivesEveryRankTheSameWorkUnderACausalMask) {
   }
 }
 
+TEST(TokenShards, ZigzagInTurns) {
+  const auto shards = TokenShards::zigzag(48, 3, 2);
+  EXPECT_EQ(ranges(shards, 0), (std::vector<TokenRange>{{0, 4}, {20, 28}, {44, 48}}));
+  EXPECT_EQ(ranges(shards, 1), (std::vector<TokenRange>{{4, 8}, {16, 20}, {28, 32}, {40, 44}}));
+  EXPECT_EQ(ranges(shards, 2), (std::vector<TokenRange>{{8, 16}, {32, 40}}));
+  EXPECT_EQ(TokenShards::zigzag(5, 2, 9).tokens(), 5);
+  EXPECT_THROW(TokenShards::zigzag(5, 2, 0), InvalidArgument);
+}
+
 TEST(TokenShards, FewTokensLeaveRanksWithout) {
   EXPECT_EQ(TokenShards::even(2, 4).count(3), 0);
   EXPECT_TRUE(TokenShards::even(2, 4).ranges(3).empty());

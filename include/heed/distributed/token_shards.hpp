@@ -81,18 +81,21 @@ class TokenShards {
     }
     return TokenShards(std::move(of_ranks));
   }
-  /// Two runs for each rank, one from each end of the sequence: under causal masks late queries
-  /// see more keys, and this gives every rank the same work.
-  static TokenShards zigzag(Index tokens, Index ranks) {
+  /// Under causal masks late queries see more keys. This gives every rank the same work: two runs,
+  /// one from each end of the sequence; or `turns` times two, in which the ranks come in turns, up
+  /// and down. With many turns the work is the same at any time too, as keys come in order.
+  static TokenShards zigzag(Index tokens, Index ranks, Index turns = 1) {
     check(tokens, ranks);
-    std::vector<std::vector<TokenRange>> of_ranks;
-    for (Index rank = 0; rank < ranks; ++rank) {
-      const TokenRange early = part(tokens, 2 * ranks, rank);
-      const TokenRange late = part(tokens, 2 * ranks, 2 * ranks - 1 - rank);
-      if (early.end == late.first) {
-        of_ranks.push_back({{early.first, late.end}});
+    if (turns < 1) throw_invalid_argument("token shards: ", turns, " turns");
+    std::vector<std::vector<TokenRange>> of_ranks(static_cast<std::size_t>(ranks));
+    for (Index i = 0; i < 2 * ranks * turns; ++i) {
+      const Index place = i % (2 * ranks), rank = detail::smaller(place, 2 * ranks - 1 - place);
+      const TokenRange run = part(tokens, 2 * ranks * turns, i);
+      auto& ranges = of_ranks[static_cast<std::size_t>(rank)];
+      if (!ranges.empty() && ranges.back().end == run.first) {
+        ranges.back().end = run.end;
       } else {
-        of_ranks.push_back({early, late});
+        ranges.push_back(run);
       }
     }
     return TokenShards(std::move(of_ranks));
