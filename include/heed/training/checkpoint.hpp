@@ -35,10 +35,14 @@ class ParameterMatch {
         [&](std::string_view name, auto& parameter) {
           using T = typename std::remove_cvref_t<decltype(parameter)>::value_type;
           const auto& extents = parameter.extents();
-          expect(prefix + std::string(name), element_type_of<T>(), extents, parameter.data());
+          expect(prefix + std::string(name), element_type_of<T>(), extents, parameter.data(), 0,
+                 parameter.size());
         },
         model);
   }
+  /// Adds a tensor of which the values first, …, first + count - 1 are read.
+  void expect(const std::string& name, ElementType type, std::span<const Index> extents, void* to,
+              Index first, Index count);
 
   /// Throws FileError with a list of all differences, if there are any; the first 50 by name.
   void finish(const std::string& path);
@@ -50,8 +54,6 @@ class ParameterMatch {
     void* to;
     std::span<const std::byte> from;
   };
-
-  void expect(const std::string& name, ElementType type, std::span<const Index> extents, void* to);
 
   const Safetensors& file_;
   std::vector<std::string> expected_;

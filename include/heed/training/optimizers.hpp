@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -22,24 +23,25 @@ namespace heed {
 
 namespace detail {
 
+/// The numbers of a parameter are taken in stretches of this many, the last one shorter: each is a
+/// task for a thread and one part of a sum.
+inline constexpr Index stretch_numbers = 16384;
+
 /// Calls body(stretch, begin, end) for consecutive ranges of 0 … count - 1, on several threads
 /// where there are more than one. The borders depend on `count` alone, and so do the bits of every
 /// sum.
 void for_each_stretch(Index count, FunctionRef<void(Index, Index, Index)> body);
 
-/// Σ x² in double, in an order that depends on `count` alone.
+/// Σ x² of every stretch, in double.
 template <class T>
-double sum_of_squares(const T* values, Index count) {
-  // At most one for every stretch of for_each_stretch.
-  std::vector<double> partial(static_cast<std::size_t>(count / 16384 + 1), 0.0);
+std::vector<double> squares_of_stretches(const T* values, Index count) {
+  std::vector<double> squares(static_cast<std::size_t>(parts_of(count, stretch_numbers)));
   const auto& kernels = simd::training_kernels<T>();
   for_each_stretch(count, [&](Index stretch, Index begin, Index end) {
-    partial[static_cast<std::size_t>(stretch)] =
+    squares[static_cast<std::size_t>(stretch)] =
         kernels.sum_of_squares(values + begin, end - begin);
   });
-  double sum = 0;
-  for (const double part : partial) sum += part;
-  return sum;
+  return squares;
 }
 
 inline bool is_finite(double value) { return value - value == 0; }
@@ -52,15 +54,27 @@ struct GradientNorm {
   std::string infinite;  // the first parameter whose gradient holds NaN or an infinity; else empty
 };
 
+namespace detail {
+
+/// Adds a parameter to a norm of which the root is not yet taken; `squares` are its stretches'.
+inline void add_squares(GradientNorm& norm, std::string_view name,
+                        std::span<const double> squares) {
+  double sum = 0;
+  for (const double part : squares) sum += part;
+  if (!is_finite(sum) && norm.infinite.empty()) norm.infinite = std::string(name);
+  norm.value += sum;
+}
+
+}  // namespace detail
+
 /// The global norm of gradients, summed in double in an order that no thread count changes.
 template <HasMembers Model>
 GradientNorm gradient_norm(const Model& gradients) {
   GradientNorm norm;
   for_each_parameter(
       [&](std::string_view name, const auto& gradient) {
-        const double sum = detail::sum_of_squares(gradient.data(), gradient.size());
-        if (!detail::is_finite(sum) && norm.infinite.empty()) norm.infinite = std::string(name);
-        norm.value += sum;
+        detail::add_squares(norm, name,
+                            detail::squares_of_stretches(gradient.data(), gradient.size()));
       },
       gradients);
   norm.value = std::sqrt(norm.value);
@@ -97,6 +111,8 @@ struct StepOptions {
   double max_gradient_norm = std::numeric_limits<double>::infinity();
   /// A factor on the gradients: 1 / parts where they were accumulated over several parts.
   double gradient_scale = 1;
+  /// The norm of all gradients, where the optimizer has only some of them (docs/11).
+  std::optional<GradientNorm> norm = {};
 };
 
 /// The result of one step of an optimizer.
@@ -128,7 +144,7 @@ PlannedStep plan_step(const char* caller, double learning_rate, const Model& gra
     throw_invalid_argument(caller, ": max_gradient_norm ", options.max_gradient_norm,
                            ", gradient_scale ", options.gradient_scale);
   }
-  GradientNorm norm = gradient_norm(gradients);
+  const GradientNorm norm = options.norm ? *options.norm : gradient_norm(gradients);
   plan.gradient_factor = options.gradient_scale;
   plan.report.gradient_norm = norm.value * std::fabs(options.gradient_scale);
   if (!is_finite(plan.report.gradient_norm)) {

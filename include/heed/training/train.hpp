@@ -4,8 +4,10 @@
 #include <concepts>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -159,7 +161,9 @@ struct TrainOptions {
   Index first_step = 0;  // after a checkpoint: the number of steps already taken
   Schedule schedule = schedules::Constant{};
   double max_gradient_norm = std::numeric_limits<double>::infinity();
-  Index accumulate = 1;  // batches per step
+  /// Batches per step. The gradients of each are computed alone and added up in order; more than
+  /// one take a second set of gradients.
+  Index accumulate = 1;
 };
 
 namespace detail {
@@ -167,6 +171,63 @@ namespace detail {
 /// Seconds of a clock that only goes forward. Not <chrono>: that is a tenth of what heed.hpp takes
 /// to compile.
 double seconds_now();
+
+/// Calls on_step(info); false where it says that the loop shall end.
+template <class OnStep>
+bool goes_on(OnStep& on_step, const StepInfo& info) {
+  if constexpr (std::is_void_v<std::invoke_result_t<OnStep&, const StepInfo&>>) {
+    on_step(info);
+    return true;
+  } else {
+    return static_cast<bool>(on_step(info));
+  }
+}
+
+/// The loop of train: take_step(info) takes a step, fills in the rest of `info` and returns the
+/// number of tokens.
+template <class TakeStep, class OnStep>
+Index train_steps(const TrainOptions& options, const TakeStep& take_step, const OnStep& on_step) {
+  if (options.accumulate < 1) throw_invalid_argument("train: accumulate ", options.accumulate);
+  Index step = options.first_step;
+  while (step < options.steps) {
+    const double begin = seconds_now();
+    StepInfo info{.step = step, .learning_rate = options.schedule(step)};
+    const auto tokens = static_cast<double>(take_step(info));
+    info.tokens_per_second = tokens / (seconds_now() - begin);
+    ++step;
+    if (!on_step(info)) break;
+  }
+  return step;
+}
+
+/// Adds the gradients of one batch.
+template <class Model>
+void add_gradients(Model& sum, const Model& gradients) {
+  for_each_parameter(
+      [](std::string_view, auto& to, const auto& from) {
+        for_each_stretch(to.size(), [&](Index, Index begin, Index end) {
+          for (Index i = begin; i < end; ++i) to.data()[i] += from.data()[i];
+        });
+      },
+      sum, gradients);
+}
+
+/// Lets the optimizer take a step with the sum of the gradients of all batches; `norm` as in
+/// StepOptions.
+template <class Model, class Optimizer>
+void move_weights(Model& model, Optimizer& optimizer, const Model& gradients,
+                  const TrainOptions& options, StepInfo& info,
+                  std::optional<GradientNorm> norm = {}) {
+  const StepReport report =
+      optimizer.step(model, gradients,
+                     {.learning_rate = info.learning_rate,
+                      .max_gradient_norm = options.max_gradient_norm,
+                      .gradient_scale = 1 / static_cast<double>(options.accumulate),
+                      .norm = std::move(norm)});
+  info.gradient_norm = report.gradient_norm;
+  info.taken = report.taken;
+  info.refused_by = report.refused_by;
+}
 
 }  // namespace detail
 
@@ -177,36 +238,24 @@ double seconds_now();
 template <HasMembers Model, class Optimizer, class Compute, class OnStep>
 Index train(Model& model, Optimizer& optimizer, const TrainOptions& options, Compute&& compute,
             OnStep&& on_step) {
-  if (options.accumulate < 1) throw_invalid_argument("train: accumulate ", options.accumulate);
   Model gradients = zeros_like(model);
-  Index step = options.first_step;
-  while (step < options.steps) {
-    const double begin = detail::seconds_now();
-    StepInfo info{.step = step, .learning_rate = options.schedule(step)};
+  std::optional<Model> others;  // of a batch that is not the first one of its step
+  if (options.accumulate > 1) others = gradients;
+  const auto take_step = [&](StepInfo& info) {
     Index tokens = 0;
-    set_zero(gradients);
     for (Index part = 0; part < options.accumulate; ++part) {
-      const BatchLoss batch = compute(step * options.accumulate + part, gradients);
+      Model& alone = part == 0 ? gradients : *others;
+      set_zero(alone);
+      const BatchLoss batch = compute(info.step * options.accumulate + part, alone);
       info.loss += batch.loss / static_cast<double>(options.accumulate);
       tokens += batch.tokens;
+      if (part > 0) detail::add_gradients(gradients, alone);
     }
-    const StepReport report =
-        optimizer.step(model, gradients,
-                       {.learning_rate = info.learning_rate,
-                        .max_gradient_norm = options.max_gradient_norm,
-                        .gradient_scale = 1 / static_cast<double>(options.accumulate)});
-    info.gradient_norm = report.gradient_norm;
-    info.taken = report.taken;
-    info.refused_by = report.refused_by;
-    info.tokens_per_second = static_cast<double>(tokens) / (detail::seconds_now() - begin);
-    ++step;
-    if constexpr (std::is_void_v<std::invoke_result_t<OnStep&, const StepInfo&>>) {
-      on_step(info);
-    } else if (!on_step(info)) {
-      break;
-    }
-  }
-  return step;
+    detail::move_weights(model, optimizer, gradients, options, info);
+    return tokens;
+  };
+  return detail::train_steps(options, take_step,
+                             [&](const StepInfo& info) { return detail::goes_on(on_step, info); });
 }
 
 }  // namespace heed

@@ -18,17 +18,20 @@
 namespace heed::detail {
 
 HEED_INLINE void ParameterMatch::expect(const std::string& name, ElementType type,
-                                        std::span<const Index> extents, void* to) {
+                                        std::span<const Index> extents, void* to, Index first,
+                                        Index count) {
   expected_.push_back(name);
   if (!file_.contains(name)) return problems_.add("missing: ", name, " ", extents);
   const SafetensorsEntry& entry = file_.entry(name);
   const auto shape = entry.shape();
   if (!std::equal(extents.begin(), extents.end(), shape.begin(), shape.end()) ||
       entry.type != type) {
-    problems_.add("other shape or type: ", name, " is ", name_of(entry.type), " ", shape,
-                  ", expected ", name_of(type), " ", extents);
+    return problems_.add("other shape or type: ", name, " is ", name_of(entry.type), " ", shape,
+                         ", expected ", name_of(type), " ", extents);
   }
-  found_.push_back({to, file_.bytes(name)});
+  const auto width = static_cast<Index>(width_of(type));
+  found_.push_back({to, file_.bytes(name).subspan(static_cast<std::size_t>(first * width),
+                                                  static_cast<std::size_t>(count * width))});
 }
 
 HEED_INLINE void ParameterMatch::finish(const std::string& path) {

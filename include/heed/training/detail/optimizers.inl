@@ -8,7 +8,7 @@
 namespace heed::detail {
 
 HEED_INLINE void for_each_stretch(Index count, FunctionRef<void(Index, Index, Index)> body) {
-  constexpr Index stretch = 16384;
+  constexpr Index stretch = stretch_numbers;
   const auto one = [&](Index at) { body(at, at * stretch, std::min(count, (at + 1) * stretch)); };
   const Index stretches = parts_of(count, stretch);
   if (stretches == 1) {
