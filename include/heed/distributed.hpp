@@ -10,4 +10,5 @@
 #include <heed/distributed/sharded_attention.hpp>
 #include <heed/distributed/sharded_backward.hpp>
 #include <heed/distributed/sharded_cache.hpp>
+#include <heed/distributed/sharded_training.hpp>
 #include <heed/distributed/token_shards.hpp>

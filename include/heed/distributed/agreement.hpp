@@ -9,10 +9,12 @@
 #include <utility>
 #include <vector>
 
+#include <heed/core/config.hpp>
 #include <heed/core/detail/exceptions.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
 #include <heed/distributed/communicator.hpp>
+#include <heed/kernels/isa.hpp>
 #include <heed/tensor/tensor.hpp>
 
 namespace heed {
@@ -105,6 +107,12 @@ class Agreement {
 
 namespace detail {
 
+/// Adds what decides the bits of every call.
+inline void add_library(Agreement& agreement) {
+  agreement.add("heed", HEED_VERSION);
+  agreement.add("instruction set", simd::name(simd::active()));
+}
+
 /// A fingerprint of numbers, by their bits (FNV-1a).
 class Fingerprint {
  public:
@@ -125,6 +133,13 @@ class Fingerprint {
  private:
   std::uint64_t value_ = 0xCBF29CE484222325u;
 };
+
+template <class Numbers>
+std::uint64_t fingerprint_of(const Numbers& numbers) {
+  Fingerprint print;
+  for (const auto& number : numbers) print.add_bits(number);
+  return print.value();
+}
 
 }  // namespace detail
 }  // namespace heed

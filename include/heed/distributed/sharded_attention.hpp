@@ -12,7 +12,6 @@
 #include <heed/attention/detail/call.hpp>
 #include <heed/attention/forward.hpp>
 #include <heed/attention/options.hpp>
-#include <heed/core/config.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/scalar.hpp>
 #include <heed/distributed/agreement.hpp>
@@ -20,7 +19,6 @@
 #include <heed/distributed/detail/key_ring.hpp>
 #include <heed/distributed/ring_schedule.hpp>
 #include <heed/distributed/token_shards.hpp>
-#include <heed/kernels/isa.hpp>
 #include <heed/masks/detail/mask_ref.hpp>
 #include <heed/tensor/tensor.hpp>
 #include <heed/tensor/view_of.hpp>
@@ -67,13 +65,6 @@ std::uint64_t mask_fingerprint(const AttentionArgs<T>& whole, const MaskRef& mas
   return print.value();
 }
 
-template <class Numbers>
-std::uint64_t fingerprint_of(const Numbers& numbers) {
-  Fingerprint print;
-  for (const auto& number : numbers) print.add_bits(number);
-  return print.value();
-}
-
 inline std::uint64_t fingerprint_of(const TokenShards& shards) {
   Fingerprint print;
   for (Index rank = 0; rank < shards.ranks(); ++rank) {
@@ -90,8 +81,7 @@ inline std::uint64_t fingerprint_of(const TokenShards& shards) {
 template <class T>
 void add_call(Agreement& agreement, const AttentionArgs<T>& whole, const AttentionShards& shards,
               const MaskRef& mask, const AttentionOptions<T>& options) {
-  agreement.add("heed", HEED_VERSION);
-  agreement.add("instruction set", simd::name(simd::active()));
+  add_library(agreement);
   agreement.add("scalar type of", sizeof(T), " bytes, bfloat16: ", whole.keys.is_bfloat16());
   agreement.add("queries", whole.queries.extents());
   agreement.add("keys", whole.keys.extents());
