@@ -16,6 +16,7 @@
 #include <heed/heed.hpp>
 
 #include "common.hpp"
+#include "pictures.hpp"
 
 namespace {
 
@@ -23,6 +24,7 @@ using namespace heed;
 
 struct Options {
   std::uint64_t seed = 1;
+  example::PictureFolder folder;
   bool quick = false;
 };
 
@@ -45,7 +47,8 @@ void learned_bias(const Options& options) {
   AdamW optimizer(model, {.learning_rate = 1e-2});
   auto gradients = zeros_like(model);
   const int steps = 150;
-  for (int step = 0; step <= steps; ++step) {
+  example::Progress progress("bias", steps + 1);
+  for (int step = 0; step <= steps && !example::stop_asked(); ++step) {
     Tokens tokens({16, 20}), targets({16, 20});
     for (Index& token : tokens) token = random.integer(10);
     for (Index row = 0; row < 16; ++row) {
@@ -57,18 +60,27 @@ void learned_bias(const Options& options) {
     set_zero(gradients);
     model.backward(grad_logits, saved, gradients);
     optimizer.step(model, gradients);
-    if (step % 50 == 0) std::printf("  step %3d  loss %.3f\n", step, loss);
+    progress.step();
+    if (step % 50 != 0) continue;
+    progress.clear();
+    std::printf("  step %3d  loss %.3f\n", step, loss);
   }
+  progress.clear();
   const auto& bias = *model.blocks[0].attention.score_bias.relative;
   std::printf("  distance");
   for (Index back = 0; back <= 8; ++back) std::printf("%6td", -back);
+  LineChart chart{.title = "What is added to a score", .x_title = "distance", .y_title = "bias"};
   for (Index head = 0; head < 2; ++head) {
     std::printf("\n  head %td  ", head);
+    Series& line = chart.series.emplace_back(Series{"head " + std::to_string(head)});
     for (Index back = 0; back <= 8; ++back) {
-      std::printf(" %5.1f", static_cast<double>(bias(head, 8 - back)));
+      line.x.push_back(static_cast<double>(-back));
+      line.y.push_back(static_cast<double>(bias(head, 8 - back)));
+      std::printf(" %5.1f", line.y.back());
     }
   }
   std::printf("\n\n");
+  options.folder.write("bias", chart);
 }
 
 // [content]
@@ -157,9 +169,10 @@ double accuracy(const Retriever<T>& model, std::uint64_t seed) {
   return static_cast<double>(right) / static_cast<double>(asked);
 }
 
-/// A model that sees `kept` blocks, trained; the same weights and questions for any number.
+/// A model that sees `kept` blocks, trained; the same weights and questions for any number. Adds
+/// its losses to a chart.
 template <class T>
-Retriever<T> trained_retriever(const Options& options, Index kept) {
+Retriever<T> trained_retriever(const Options& options, Index kept, LineChart& losses) {
   std::printf("  %s\n", kept == 0 ? "every token before it:" : "4 blocks of 20, chosen:");
   Random random(options.seed);
   Retriever<T> model{{{.vocab_size = 160, .dim = 64, .init_std = 1}, random},
@@ -169,12 +182,18 @@ Retriever<T> trained_retriever(const Options& options, Index kept) {
   Adam optimizer(model, {.learning_rate = 3e-3});
   auto gradients = zeros_like(model);
   const int steps = options.quick ? 210 : 390;
-  for (int step = 0; step <= steps; ++step) {
+  Series& line = losses.series.emplace_back(Series{kept == 0 ? "all" : "chosen"});
+  example::Progress progress("questions", steps + 1);
+  for (int step = 0; step <= steps && !example::stop_asked(); ++step) {
     const Questions questions = some_questions(random);
     typename Retriever<T>::Saved saved;
     const auto logits = model.forward(questions.tokens, saved);
     const auto [loss, grad_logits] = cross_entropy(logits, questions.targets);
+    line.x.push_back(step);
+    line.y.push_back(loss);
+    progress.step();
     if (step % (steps / 3) == 0) {
+      progress.clear();
       std::printf("    step %3d  loss %.3f  right answers to new questions %5.1f %%\n", step, loss,
                   100 * accuracy(model, options.seed + 1));
     }
@@ -189,8 +208,9 @@ template <class T>
 void content_mask(const Options& options) {
   std::printf(
       "2. A mask of content, beside the one it chooses from. (The task: look values up.)\n");
-  trained_retriever<T>(options, 0);
-  const auto model = trained_retriever<T>(options, 4);
+  LineChart losses{.title = "Loss, of 20 blocks", .x_title = "step", .y_title = "loss"};
+  trained_retriever<T>(options, 0, losses);
+  const auto model = trained_retriever<T>(options, 4, losses);
   Random random(options.seed + 2);
   Tokens first = some_questions(random).tokens;
   first = Tokens::copy_of(std::as_const(first).view().slice(0, 0, 1));
@@ -204,6 +224,8 @@ void content_mask(const Options& options) {
     std::printf("\n");
   }
   std::printf("\n");
+  options.folder.write("content_loss", losses);
+  options.folder.write("content_mask", heatmap_of(mask, 40, 40, "What head 0 lets through"));
 }
 
 /// Images in one batch, padded to one size: each holds a bar, lying (1) or standing (2). A cell is
@@ -295,7 +317,8 @@ void image_grid(const Options& options) {
   AdamW optimizer(model, {.learning_rate = 3e-3});
   auto gradients = zeros_like(model);
   const int steps = options.quick ? 210 : 300;
-  for (int step = 0; step <= steps; ++step) {
+  example::Progress progress("images", steps + 1);
+  for (int step = 0; step <= steps && !example::stop_asked(); ++step) {
     const Images images = some_images(16, random);
     typename Encoder<T>::Saved saved;
     typename Linear<T>::Saved saved_head;
@@ -306,8 +329,12 @@ void image_grid(const Options& options) {
     auto grad = model.head.backward(grad_logits, saved_head, gradients.head);
     model.encoder.backward(std::move(grad), saved, gradients.encoder);
     optimizer.step(model, gradients);
-    if (step % (steps / 3) == 0) std::printf("  step %3d  loss %.3f\n", step, loss);
+    progress.step();
+    if (step % (steps / 3) != 0) continue;
+    progress.clear();
+    std::printf("  step %3d  loss %.3f\n", step, loss);
   }
+  progress.clear();
   const Images images = some_images(6, random);
   const auto logits = model.head.forward(model.encoder.forward(images.cells, mask_of(images)));
   for (Index row = 0; row < Images::side; ++row) {
@@ -325,13 +352,18 @@ void image_grid(const Options& options) {
   }
   std::printf("  what stands outside the images changes no bit of what is inside: %s\n",
               padding_changes_no_bit(model, images) ? "true" : "FALSE");
+  const auto weights = attention_of(model.encoder, images.cells, mask_of(images), 0);
+  options.folder.write("images", heatmap_of(weights.view().select(0, 0).select(0, 0), {},
+                                            "The cells of an image, head 0"));
 }
 
 template <class T>
 void run(const Options& options) {
-  learned_bias<T>(options);
-  content_mask<T>(options);
-  image_grid<T>(options);
+  options.folder.check();
+  example::catch_interrupts();
+  for (const auto part : {learned_bias<T>, content_mask<T>, image_grid<T>}) {
+    if (!example::stop_asked()) part(options);
+  }
 }
 
 }  // namespace
@@ -342,6 +374,7 @@ int main(int argc, char** argv) {
       "Masks that are learned, made of content, or of two dimensions, inside models that train.");
   app.add_option("--seed", options.seed, "of data and weights")->capture_default_str();
   example::add_threads(app);
+  options.folder.add_options(app);
   app.add_flag("--quick", options.quick, "fewer steps; in double");
   return example::run(app, argc, argv,
                       [&] { options.quick ? run<double>(options) : run<float>(options); });

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# usage: interrupt.sh TRAIN_CHAR TRAIN_SEQUENCE FOLDER
+# usage: interrupt.sh TRAIN_CHAR TRAIN_SEQUENCE LEARNED_MASKS FOLDER
 # Interrupts examples that train, as Ctrl-C does: they end with status 130, soon, and the files that they
 # were asked for are whole. A checkpoint written so can be gone on with.
 set -euo pipefail
-train_char=$1 train_sequence=$2 folder=$3
+train_char=$1 train_sequence=$2 learned_masks=$3 folder=$4
 rm -rf "$folder"; mkdir -p "$folder"
 fail() { echo "$*" >&2; exit 1; }
 # interrupted PROGRAM ARGUMENT...: SIGINT once it has printed its first line of training.
 interrupted() {
   stdbuf -oL "$@" > "$folder/printed" & local program=$! status=0
-  for _ in $(seq 600); do grep -qE '^(step|epoch) ' "$folder/printed" && break; sleep 0.1; done
+  for _ in $(seq 600); do grep -qE '^ *(step|epoch) ' "$folder/printed" && break; sleep 0.1; done
   kill -INT "$program"
   wait "$program" || status=$?
   [ "$status" -eq 130 ] || fail "$1 ended with $status after SIGINT"
@@ -23,6 +23,7 @@ last=$(grep '^step' "$folder/printed" | tail -1 | awk '{print $2}')
   > "$folder/resumed"
 grep -q "^step *$((last + 5)) " "$folder/resumed" || fail "the checkpoint cannot be gone on with"
 interrupted "$train_sequence" --epochs 1000000 --out "$folder/pictures"
-for picture in loss attention generated attention_over_time; do
-  tail -c 7 "$folder/pictures/random_$picture.svg" | grep -q '</svg>' || fail "$picture.svg is not whole"
+interrupted "$learned_masks" --out "$folder/pictures"
+for picture in random_loss random_attention random_generated random_attention_over_time bias; do
+  tail -c 7 "$folder/pictures/$picture.svg" | grep -q '</svg>' || fail "$picture.svg is not whole"
 done
