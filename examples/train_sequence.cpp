@@ -27,6 +27,7 @@ struct Options {
   std::uint64_t seed = 1;
   Index epochs = 20;
   Index batch_size = 32;
+  Index copied = 5;
   example::PictureFolder folder;
   std::string color = "auto";
   bool quick = false;
@@ -99,13 +100,14 @@ Task random_task(Index count, Random& random) {
   return task;
 }
 
-/// Five random tokens, a sign (token 10), and the five again.
-Task copy_task(Index count, Random& random) {
-  Task task{"copy", {}, 5};
+/// Random tokens, a sign (token 10), and the same again.
+Task copy_task(Index count, Index copied, Random& random) {
+  Task task{"copy", {}, copied};
+  const auto length = static_cast<std::size_t>(copied);
   for (Index i = 0; i < count; ++i) {
-    std::vector<Index> sequence(11, 10);
-    for (std::size_t at = 0; at < 5; ++at) {
-      sequence[at] = sequence[at + 6] = random.integer(10);
+    std::vector<Index> sequence(2 * length + 1, 10);
+    for (std::size_t at = 0; at < length; ++at) {
+      sequence[at] = sequence[at + length + 1] = random.integer(10);
     }
     task.sequences.push_back(std::move(sequence));
   }
@@ -172,7 +174,8 @@ template <class T, class Model>
 Results learn(Model& model, const Task& task, const Options& options, const Schedule& schedule) {
   Adam optimizer(model);
   auto gradients = zeros_like(model);
-  const std::vector<Index> lengths(task.sequences.size(), 11);
+  const Index length = std::ssize(task.sequences.front());
+  const std::vector<Index> lengths(task.sequences.size(), length);
   std::vector<double> losses;
   Index step = 0;
   example::catch_interrupts();
@@ -207,7 +210,7 @@ Results learn(Model& model, const Task& task, const Options& options, const Sche
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   if (!options.quick) {
     std::printf("%td steps in %.2f s, %.0f tokens a second\n", step, seconds.count(),
-                static_cast<double>(step * options.batch_size * 10) / seconds.count());
+                static_cast<double>(step * options.batch_size * (length - 1)) / seconds.count());
   }
   Results results = look_at<T>(model, task);
   results.losses = std::move(losses);
@@ -243,7 +246,7 @@ void show(const Results& results, const Task& task, const Options& options) {
   const TerminalOptions terminal = terminal_options(options.color);
   const auto charts = charts_of(results, task);
   Heatmap heatmap = heatmap_of(results.weights, {}, "Attention weights, head 0");
-  heatmap.numbers = true;
+  heatmap.numbers = results.weights.extent(0) <= 12;  // where they fit
   std::printf("\n%s\n%s\n", to_terminal(charts[0], terminal).c_str(),
               to_terminal(heatmap, terminal).c_str());
   std::printf("%s\n%s\n", to_terminal(charts[1], terminal).c_str(),
@@ -280,13 +283,15 @@ void run(const Options& options) {
     compare(model, task, random_task(200, other));
   }
   if (example::stop_asked()) return;
+  const std::string copied = options.copied == 5 ? "five" : std::to_string(options.copied);
   std::printf(
-      "2. Copies: five tokens, a sign, the five again. Two blocks with positions, norms and\n"
-      "   feed-forward parts; warm-up and cosine annealing.\n\n");
-  const Task task = copy_task(count, random);
+      "2. Copies: %s tokens, a sign, the %s again. Two blocks with positions, norms and\n"
+      "   feed-forward parts; warm-up and cosine annealing.\n\n",
+      copied.c_str(), copied.c_str());
+  const Task task = copy_task(count, options.copied, random);
   LanguageModel<T> model({.vocab_size = 11,
                           .layers = 2,
-                          .max_length = 10,
+                          .max_length = 2 * options.copied,
                           .init_std = 0.1,
                           .block = {.model_dim = 64, .heads = 4}},
                          random);
@@ -295,7 +300,7 @@ void run(const Options& options) {
       schedules::warm_up(steps / 20, schedules::Cosine{.rate = 5e-3, .steps = steps - steps / 20});
   const Results results = learn<T>(model, task, options, schedule);
   show(results, task, options);
-  compare(model, task, copy_task(200, other));
+  compare(model, task, copy_task(200, options.copied, other));
   std::printf("final loss %.4f\n", results.losses.back());
 }
 
@@ -310,6 +315,9 @@ int main(int argc, char** argv) {
   example::add_threads(app);
   app.add_option("--epochs", options.epochs)->check(example::at_least(1))->capture_default_str();
   app.add_option("--batch", options.batch_size, "sequences a step")
+      ->check(example::at_least(1))
+      ->capture_default_str();
+  app.add_option("--copied", options.copied, "tokens to copy; 20: attention over 40 time steps")
       ->check(example::at_least(1))
       ->capture_default_str();
   options.folder.add_options(app);
