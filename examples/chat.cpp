@@ -29,7 +29,7 @@ struct Options {
   Index max_tokens = 256, max_length = 2048;
   double temperature = 0, top_p = 0.9, repetition = 1;
   std::uint64_t seed = 1;
-  QuantizedProducts products = QuantizedProducts::exact;
+  Products products = Products::exact;
   bool quick = false;
 };
 

@@ -25,7 +25,7 @@ struct Options {
   Index max_tokens = 200, top_k = 0;
   double temperature = 0.8, top_p = 0.95;
   std::uint64_t seed = 1;
-  QuantizedProducts products = QuantizedProducts::exact;
+  Products products = Products::exact;
 };
 
 Sampler sampler_of(const Options& options) {

@@ -27,11 +27,10 @@ inline std::string model_path(const std::string& asked, const char* name) {
 }
 
 /// --products, of weights that stay as their file stores them.
-inline void add_products(CLI::App& app, heed::QuantizedProducts& products) {
-  using heed::QuantizedProducts;
-  const std::map<std::string, QuantizedProducts> names{{"exact", QuantizedProducts::exact},
-                                                       {"int16", QuantizedProducts::int16},
-                                                       {"bfloat16", QuantizedProducts::bfloat16}};
+inline void add_products(CLI::App& app, heed::Products& products) {
+  using heed::Products;
+  const std::map<std::string, Products> names{
+      {"exact", Products::exact}, {"int16", Products::int16}, {"bfloat16", Products::bfloat16}};
   app.add_option("--products", products,
                  "of a GGUF's weights: exact, or faster with rows rounded to int16 (Q4, Q8) or to "
                  "bfloat16 (BF16)")

@@ -18,8 +18,7 @@ struct Writer {
 };
 
 LanguageModel<float> from_file(const char* path, bool rounded) {
-  return load_packed_llama(Gguf::open(path),
-                           rounded ? QuantizedProducts::int16 : QuantizedProducts::exact);
+  return load_packed_llama(Gguf::open(path), rounded ? Products::int16 : Products::exact);
 }
 
 LanguageModel<float> random_gpt2(Index vocabulary, Index dim, Index heads, Index blocks,

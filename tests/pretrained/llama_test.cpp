@@ -194,7 +194,7 @@ double difference_from_golden(const Tensor<float, 1>& logits, const Tensor<float
 }
 
 /// Greedy continuations equal, and the largest difference of logits.
-double check_continuations(QuantizedProducts products) {
+double check_continuations(Products products) {
   const auto file = Gguf::open(model_file("smollm2.gguf"));
   const auto model = load_packed_llama(file, products);
   const auto golden = golden_continuations();
@@ -225,18 +225,18 @@ double check_continuations(QuantizedProducts products) {
 
 TEST(Llama, SmolLM2ContinuesAsTransformersDoes) {
   HEED_NEEDS_MODELS();
-  const double most = check_continuations(QuantizedProducts::exact);
+  const double most = check_continuations(Products::exact);
   EXPECT_LT(most, 2e-3);
   RecordProperty("largest_difference_of_logits", std::to_string(most));
 }
 
-TEST(Llama, SmolLM2WithRoundedProductsWritesTheSame) {
+TEST(Llama, SmolLM2WithInt16ProductsWritesTheSame) {
   HEED_NEEDS_MODELS();
-  EXPECT_LT(check_continuations(QuantizedProducts::int16), 2e-2);
+  EXPECT_LT(check_continuations(Products::int16), 2e-2);
 }
 
 /// Without `products`, packed as floats.
-void check_cached(std::optional<QuantizedProducts> products) {
+void check_cached(std::optional<Products> products) {
   const auto file = Gguf::open(model_file("smollm2.gguf"));
   auto model = products ? load_packed_llama(file, *products) : load_llama<float>(file);
   if (!products) model.pack();
@@ -269,9 +269,9 @@ TEST(Llama, SmolLM2CachedEqualsFullPassAndBatchEqualsEachAlone) {
   check_cached(std::nullopt);
 }
 
-TEST(Llama, SmolLM2WithRoundedProductsCachedEqualsFullPassToo) {
+TEST(Llama, SmolLM2WithInt16ProductsCachedEqualsFullPassToo) {
   HEED_NEEDS_MODELS();
-  check_cached(QuantizedProducts::int16);
+  check_cached(Products::int16);
 }
 
 TEST(Llama, SmolLM2WithWeightsAsStoredHasTheBitsOfFloats) {
@@ -373,7 +373,7 @@ TEST(Llama, PackedWeightsOfEveryTypeHaveTheBitsOfFloats) {
 
 TEST(Llama, Bfloat16ProductsAreCloseAndTheSameInAnyCall) {
   const LlamaFolder folder(ElementType::bf16);
-  const auto rounded = load_packed_llama(folder.path(), QuantizedProducts::bfloat16);
+  const auto rounded = load_packed_llama(folder.path(), Products::bfloat16);
   const auto tokens = pretrained_tokens("llama/tokens");
   const auto all = rounded.forward(tokens, masks::Causal{});
   const double difference =

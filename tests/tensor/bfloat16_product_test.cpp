@@ -28,7 +28,7 @@ std::vector<bfloat16> random_weights(Index count) {
 }
 
 PackedMatrix<float> packed(const std::vector<bfloat16>& weights, Index rows, Index columns,
-                           QuantizedProducts products = QuantizedProducts::bfloat16) {
+                           Products products = Products::bfloat16) {
   return PackedMatrix<float>::transposed_blocks<bfloat16>(std::as_bytes(std::span(weights)), rows,
                                                           columns, products);
 }
@@ -106,7 +106,7 @@ TEST(Bfloat16Product, IsWithin8BitsOfTheExactOne) {
   const auto weights = random_weights(rows * columns);
   std::mt19937_64 bits(2);
   const auto x = test::random_tensor<float, 2>({count, rows}, bits);
-  const auto exact = matrix_product(x, packed(weights, rows, columns, QuantizedProducts::exact));
+  const auto exact = matrix_product(x, packed(weights, rows, columns, Products::exact));
   const auto out = matrix_product(x, packed(weights, rows, columns));
   double most = 0;
   for (Index i = 0; i < count; ++i) {
@@ -160,9 +160,9 @@ TEST(Bfloat16Product, GroupsMixAllKinds) {
   const auto weights = random_weights(rows * columns);
   const std::vector<std::byte> zeros(sizeof(Q8_0) * rows / 32 * columns);
   const auto blocks = PackedMatrix<float>::transposed_blocks<Q8_0>(std::span(zeros), rows, columns,
-                                                                   QuantizedProducts::int16);
+                                                                   Products::int16);
   const auto rounded = packed(weights, rows, columns);
-  const auto exact = packed(weights, rows, columns, QuantizedProducts::int16);  // has no such
+  const auto exact = packed(weights, rows, columns, Products::int16);  // has no such
   std::mt19937_64 bits(7);
   const auto x = test::random_tensor<float, 2>({5, rows}, bits);
   Tensor<float, 2> a({5, columns}), b({5, columns}), c({5, columns});

@@ -58,7 +58,7 @@ std::vector<Block> random_blocks(Index count) {
 template <class Block>
 PackedMatrix<float> packed(const std::vector<Block>& blocks, Index rows, Index columns) {
   return PackedMatrix<float>::transposed_blocks<Block>(std::as_bytes(std::span(blocks)), rows,
-                                                       columns, QuantizedProducts::int16);
+                                                       columns, Products::int16);
 }
 
 /// A row in blocks, rounded as Int16Rows says.

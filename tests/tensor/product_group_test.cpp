@@ -65,8 +65,7 @@ TEST(ProductGroup, SameBitsAsOneByOne) {
   }
 }
 
-PackedMatrix<float> quantized(Index rows, Index columns, QuantizedProducts products,
-                              std::uint64_t seed) {
+PackedMatrix<float> quantized(Index rows, Index columns, Products products, std::uint64_t seed) {
   std::mt19937_64 bits(seed);
   std::vector<Q4_1> blocks(static_cast<std::size_t>(columns * rows / 32));
   for (Q4_1& block : blocks) {
@@ -84,9 +83,9 @@ TEST(ProductGroup, RoundedAndExactProductsTogether) {
     set_thread_count(threads);
     for (const Index rows : {1, 9, 800}) {  // 800: rounded in two runs of rows
       const auto a = random_matrix<float>(rows, 320, 1);
-      const auto first = quantized(320, 192, QuantizedProducts::int16, 2);
-      const auto second = quantized(320, 65, QuantizedProducts::exact, 3);
-      const auto third = quantized(320, 64, QuantizedProducts::int16, 4);
+      const auto first = quantized(320, 192, Products::int16, 2);
+      const auto second = quantized(320, 65, Products::exact, 3);
+      const auto third = quantized(320, 64, Products::int16, 4);
       auto x = poisoned<float>(rows, 192), y = poisoned<float>(rows, 65),
            z = poisoned<float>(rows, 64);
       ProductGroup<float> group(a);

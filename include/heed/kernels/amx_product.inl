@@ -2,16 +2,16 @@
 // Matrix products of rows rounded to bfloat16 with bfloat16 weights, on tiles. Included by
 // part.inl, after gemm_bfloat16.inl.
 
-/// The entries of RoundedKernels. Rows and panels have the first term of a pair in the upper half
-/// of a word, where tiles have the second: no bit depends on it, since both halves are chains by
-/// themselves (TileChains), and a + b is b + a.
+/// The entries of Bfloat16ProductKernels. Rows and panels have the first term of a pair in the
+/// upper half of a word, where tiles have the second: no bit depends on it, since both halves are
+/// chains by themselves (TileChains), and a + b is b + a.
 template <class Tiles>
-struct TileRoundedProduct {
+struct TileProduct {
   using S = Lanes<float>;
   static constexpr Index rows = 2 * tile_side;  // of a ProductTile
 
   HEED_KERNEL static void round_row(const float* x, Index step, Index depth, std::uint32_t* pairs) {
-    RoundedProduct<false>::round_row(x, step, depth, pairs);
+    Bfloat16Product<false>::round_row(x, step, depth, pairs);
     for (Index i = (depth + 1) / 2; i < whole_terms(depth) / 2; ++i) pairs[i] = 0;
   }
 
@@ -48,10 +48,10 @@ struct TileRoundedProduct {
   }
 };
 
-/// RoundedKernels of the sets with tiles.
+/// Bfloat16ProductKernels of the sets with tiles.
 template <class Tiles, class T>
-const RoundedKernels<T>& tile_rounded_table() {
-  using K = TileRoundedProduct<Tiles>;
-  static constexpr RoundedKernels<T> entries{K::rows, K::round_row, K::tile};
+const Bfloat16ProductKernels<T>& tile_product_table() {
+  using K = TileProduct<Tiles>;
+  static constexpr Bfloat16ProductKernels<T> entries{K::rows, K::round_row, K::tile};
   return entries;
 }

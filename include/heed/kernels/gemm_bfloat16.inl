@@ -6,7 +6,7 @@
 /// halves first, each rounded like a fused multiply-add. So both ways give the same bits, except
 /// that the instruction takes subnormal numbers as 0.
 template <bool Dots>
-struct RoundedProduct : PairWords {
+struct Bfloat16Product : PairWords {
   static constexpr auto codes = QuantizedCodes::bfloat16;
 
   /// sums + a·b + a'·b' for the pairs in the lanes.
@@ -92,8 +92,8 @@ struct RoundedProduct : PairWords {
 
 /// The set's product of rows rounded to bfloat16 behind pointers.
 template <class T, bool Dots = false>
-const RoundedKernels<T>& rounded_table() {
-  using K = RoundedProduct<Dots>;
-  static constexpr RoundedKernels<T> entries{product_rows, K::round_row, K::tile};
+const Bfloat16ProductKernels<T>& bfloat16_product_table() {
+  using K = Bfloat16Product<Dots>;
+  static constexpr Bfloat16ProductKernels<T> entries{product_rows, K::round_row, K::tile};
   return entries;
 }

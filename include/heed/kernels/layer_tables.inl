@@ -31,16 +31,16 @@ const Int16Kernels<T>& int16_kernels_of(Isa isa) {
   HEED_SIMD_TABLE_OF(isa, int16_table);
 }
 template <class T>
-const RoundedKernels<T>& rounded_kernels_of(Isa isa) {
+const Bfloat16ProductKernels<T>& bfloat16_product_kernels_of(Isa isa) {
 #if defined(__x86_64__)
   using namespace avx512_kernels;
-  if (isa == Isa::avx512_bf16) return rounded_table<T, true>();
+  if (isa == Isa::avx512_bf16) return bfloat16_product_table<T, true>();
 #if HEED_SIMD_HAS_TILES
-  if (isa == Isa::amx) return tile_rounded_table<HardwareTiles, T>();
-  if (isa == Isa::amx_twin) return tile_rounded_table<TwinTiles<T>, T>();
+  if (isa == Isa::amx) return tile_product_table<HardwareTiles, T>();
+  if (isa == Isa::amx_twin) return tile_product_table<TwinTiles<T>, T>();
 #endif
 #endif
-  HEED_SIMD_TABLE_OF(isa, rounded_table);
+  HEED_SIMD_TABLE_OF(isa, bfloat16_product_table);
 }
 template <class T>
 const RowKernels<T>& row_kernels_of(Isa isa) {
@@ -66,8 +66,8 @@ const Int16Kernels<T>& int16_kernels() {
   return detail::int16_kernels_of<T>(active());
 }
 template <class T>
-const RoundedKernels<T>& rounded_kernels() {
-  return detail::rounded_kernels_of<T>(active());
+const Bfloat16ProductKernels<T>& bfloat16_product_kernels() {
+  return detail::bfloat16_product_kernels_of<T>(active());
 }
 template <class T>
 const RowKernels<T>& row_kernels() {
@@ -85,7 +85,7 @@ const TrainingKernels<T>& training_kernels() {
 template const ProductKernels<float>& product_kernels<float>();
 template const ProductKernels<double>& product_kernels<double>();
 template const Int16Kernels<float>& int16_kernels<float>();
-template const RoundedKernels<float>& rounded_kernels<float>();
+template const Bfloat16ProductKernels<float>& bfloat16_product_kernels<float>();
 template const RowKernels<float>& row_kernels<float>();
 template const RowKernels<double>& row_kernels<double>();
 template const NormKernels<float>& norm_kernels<float>();

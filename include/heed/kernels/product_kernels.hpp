@@ -44,7 +44,7 @@ namespace heed {
 /// the widened floats, or faster, with the left-hand rows rounded too. Quantized weights have
 /// products with rows of 16-bit integers (simd::Int16Rows), bfloat16 weights with rows of bfloat16;
 /// either kind has exact products where the other's rounding is chosen.
-enum class QuantizedProducts : std::uint8_t { exact, int16, bfloat16 };
+enum class Products : std::uint8_t { exact, int16, bfloat16 };
 
 }  // namespace heed
 
@@ -66,7 +66,7 @@ struct QuantizedPanel {
 
   const std::uint8_t* blocks = nullptr;
   QuantizedCodes codes = QuantizedCodes::nibbles;
-  QuantizedProducts products = QuantizedProducts::exact;
+  Products products = Products::exact;
 
   static constexpr bool has_pairs(QuantizedCodes codes) {
     return codes == QuantizedCodes::bfloat16 || codes == QuantizedCodes::half;
@@ -149,7 +149,7 @@ const Int16Kernels<T>& int16_kernels();
 /// subnormal numbers, partial sums included, as 0. So do amx and its twin, whose terms are added in
 /// groups of 32 as TileKernels says, from a sum of 0 on.
 template <class T>
-struct RoundedKernels {
+struct Bfloat16ProductKernels {
   /// The largest number of rows of a tile; memory of as many is read.
   Index rows;
   /// Rounds a row of `depth` terms, in pairs like those of a QuantizedPanel, and may fill it with
@@ -163,6 +163,6 @@ struct RoundedKernels {
 
 /// The kernels of the active instruction set.
 template <class T>
-const RoundedKernels<T>& rounded_kernels();
+const Bfloat16ProductKernels<T>& bfloat16_product_kernels();
 
 }  // namespace heed::simd

@@ -80,10 +80,9 @@ LanguageModel<T> load_llama(const Gguf& file) {
 /// products with BF16 take about half the time and differ as described at
 /// PackedMatrix::transposed_blocks. Throws FileError; reading or writing the parameters of the
 /// model is an InvalidArgument.
-LanguageModel<float> load_packed_llama(const Gguf& file,
-                                       QuantizedProducts products = QuantizedProducts::exact);
+LanguageModel<float> load_packed_llama(const Gguf& file, Products products = Products::exact);
 LanguageModel<float> load_packed_llama(const std::string& folder,
-                                       QuantizedProducts products = QuantizedProducts::exact);
+                                       Products products = Products::exact);
 
 /// The tokenizer of a loaded model.
 struct ModelTokenizer {
@@ -187,8 +186,7 @@ LoadedModel<T> load_model(const std::string& path) {
 
 /// The same for inference: a Llama as load_packed_llama has it, other models with float weights in
 /// the order in which inference reads them (`pack`).
-LoadedModel<float> load_packed_model(const std::string& path,
-                                     QuantizedProducts products = QuantizedProducts::exact);
+LoadedModel<float> load_packed_model(const std::string& path, Products products = Products::exact);
 
 #if defined(HEED_COMPILED)
 extern template LoadedModel<float> load_model(const std::string&);

@@ -55,7 +55,7 @@ class PackedMatrix {
   /// and for bytes that are not the right number of blocks.
   template <class Block>
   static PackedMatrix transposed_blocks(std::span<const std::byte> bytes, Index rows, Index columns,
-                                        QuantizedProducts products = QuantizedProducts::exact) {
+                                        Products products = Products::exact) {
     static_assert(std::is_same_v<T, float>, "PackedMatrix: blocks stand for floats");
     constexpr Index length = length_of<Block>;
     const Index per_column = rows / length;
@@ -69,8 +69,7 @@ class PackedMatrix {
     packed.rows_ = rows;
     packed.columns_ = columns;
     packed.codes_ = codes_of<Block>;
-    const auto rounded =
-        std::is_same_v<Block, bfloat16> ? QuantizedProducts::bfloat16 : QuantizedProducts::int16;
+    const auto rounded = std::is_same_v<Block, bfloat16> ? Products::bfloat16 : Products::int16;
     if (products == rounded) packed.products_ = products;
     const Index panel_bytes = simd::QuantizedPanel::bytes(packed.codes_, rows);
     const Index panels = (columns + simd::panel_columns - 1) / simd::panel_columns;
@@ -145,7 +144,7 @@ class PackedMatrix {
         code = block.values[term % half] >> (term < half ? 0 : 4) & 15u;
       }
       Index in_word = 32 / bits, place = term, shift = 0;  // of the code
-      if (products_ == QuantizedProducts::int16) {
+      if (products_ == Products::int16) {
         in_word /= 2;  // pairs
         place = term % half;
         shift = term / half * 16;
@@ -160,7 +159,7 @@ class PackedMatrix {
   Tensor<T, 1> values_;
   Tensor<std::uint8_t, 1> blocks_;
   simd::QuantizedCodes codes_ = simd::QuantizedCodes::nibbles;
-  QuantizedProducts products_ = QuantizedProducts::exact;
+  Products products_ = Products::exact;
   Index rows_ = 0;
   Index columns_ = 0;
 };

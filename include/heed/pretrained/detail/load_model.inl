@@ -149,7 +149,7 @@ namespace detail {
 /// The transpose of a matrix in a file, packed in its stored type if heed multiplies with that
 /// type, otherwise as floats.
 inline PackedMatrix<float> packed_as_stored(const WeightFile& file, const std::string& name,
-                                            QuantizedProducts products) {
+                                            Products products) {
   const auto shape = file.shape(name);
   const auto type = file.type(name);
   const auto blocks = [&]<class Block>(Block) {
@@ -167,7 +167,7 @@ inline PackedMatrix<float> packed_as_stored(const WeightFile& file, const std::s
 
 inline LanguageModel<float> packed_llama(const WeightFile& file, const WeightNames& names,
                                          const LanguageModelOptions& options,
-                                         QuantizedProducts products) {
+                                         Products products) {
   auto model = load_part<LanguageModel<float>>(file, names, options, LoadedPart::without_matrices);
   const WeightMatch match(file, names);
   const auto packed = [&](const std::string& name) {
@@ -195,12 +195,12 @@ inline LanguageModel<float> packed_llama(const WeightFile& file, const WeightNam
 
 }  // namespace detail
 
-HEED_INLINE LanguageModel<float> load_packed_llama(const Gguf& file, QuantizedProducts products) {
+HEED_INLINE LanguageModel<float> load_packed_llama(const Gguf& file, Products products) {
   return detail::packed_llama(WeightFile(file), gguf_llama_names, llama_options(file), products);
 }
 
 HEED_INLINE LanguageModel<float> load_packed_llama(const std::string& folder,
-                                                   QuantizedProducts products) {
+                                                   Products products) {
   const auto options = llama_options(ModelConfig::read(folder + "/config.json"));
   const WeightFile file(load_safetensors(folder + "/model.safetensors"));
   return detail::packed_llama(file, options.tied_head ? tied_llama_names : llama_names, options,
@@ -208,7 +208,7 @@ HEED_INLINE LanguageModel<float> load_packed_llama(const std::string& folder,
 }
 
 HEED_INLINE LoadedModel<float> load_packed_model(const std::string& path,
-                                                 QuantizedProducts products) {
+                                                 Products products) {
   auto loaded = detail::load_with<float>(
       path, [&](const auto& from) { return load_packed_llama(from, products); });
   if (loaded.architecture != "llama") {

@@ -432,7 +432,7 @@ template <class T>
 class Bfloat16Slab {
  public:
   Bfloat16Slab(Index rows, Index depth)
-      : kernels_(simd::rounded_kernels<T>()), stride_(parts_of(depth, 2) + apart) {
+      : kernels_(simd::bfloat16_product_kernels<T>()), stride_(parts_of(depth, 2) + apart) {
     pairs_ = reinterpret_cast<std::uint32_t*>(Scratch::of_this_thread<Bfloat16Slab>(
         static_cast<std::size_t>((rows + kernels_.rows) * stride_) * sizeof(std::uint32_t)));
   }
@@ -459,7 +459,7 @@ class Bfloat16Slab {
   // A cache line, so that rows do not fall on the same sets; and room for the zeros of a block.
   static constexpr Index apart = 16;
 
-  const simd::RoundedKernels<T>& kernels_;
+  const simd::Bfloat16ProductKernels<T>& kernels_;
   Index stride_;
   std::uint32_t* pairs_;
 };
@@ -518,9 +518,9 @@ void run_products(const ProductArgs<T>* problems, Index count) {
     if (args->rows == 0 || args->columns == 0) continue;
     if (transpose_pays(*args)) args = &(flipped[i] = transposed(*args));
     const auto products = args->quantized.products;
-    auto& list = products == QuantizedProducts::int16      ? int16
-                 : products == QuantizedProducts::bfloat16 ? bfloat16
-                                                           : exact;
+    auto& list = products == Products::int16      ? int16
+                 : products == Products::bfloat16 ? bfloat16
+                                                  : exact;
     list.add(*args);
   }
   exact.for_each_task([](const ProductArgs<T>& args, const ProductCut::Task& task) {
