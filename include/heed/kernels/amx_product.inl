@@ -6,7 +6,7 @@
 /// upper half of a word, where tiles have the second: no bit depends on it, since both halves are
 /// chains by themselves (TileChains), and a + b is b + a.
 template <class Tiles>
-struct TileProduct {
+struct TileBfloat16Product {
   using S = Lanes<float>;
   static constexpr Index rows = 2 * tile_side;  // of a ProductTile
 
@@ -51,7 +51,7 @@ struct TileProduct {
 /// Bfloat16ProductKernels of the sets with tiles.
 template <class Tiles, class T>
 const Bfloat16ProductKernels<T>& tile_product_table() {
-  using K = TileProduct<Tiles>;
+  using K = TileBfloat16Product<Tiles>;
   static constexpr Bfloat16ProductKernels<T> entries{K::rows, K::round_row, K::tile};
   return entries;
 }

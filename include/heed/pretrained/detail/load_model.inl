@@ -166,8 +166,7 @@ inline PackedMatrix<float> packed_as_stored(const WeightFile& file, const std::s
 }
 
 inline LanguageModel<float> packed_llama(const WeightFile& file, const WeightNames& names,
-                                         const LanguageModelOptions& options,
-                                         Products products) {
+                                         const LanguageModelOptions& options, Products products) {
   auto model = load_part<LanguageModel<float>>(file, names, options, LoadedPart::without_matrices);
   const WeightMatch match(file, names);
   const auto packed = [&](const std::string& name) {
@@ -199,16 +198,14 @@ HEED_INLINE LanguageModel<float> load_packed_llama(const Gguf& file, Products pr
   return detail::packed_llama(WeightFile(file), gguf_llama_names, llama_options(file), products);
 }
 
-HEED_INLINE LanguageModel<float> load_packed_llama(const std::string& folder,
-                                                   Products products) {
+HEED_INLINE LanguageModel<float> load_packed_llama(const std::string& folder, Products products) {
   const auto options = llama_options(ModelConfig::read(folder + "/config.json"));
   const WeightFile file(load_safetensors(folder + "/model.safetensors"));
   return detail::packed_llama(file, options.tied_head ? tied_llama_names : llama_names, options,
                               products);
 }
 
-HEED_INLINE LoadedModel<float> load_packed_model(const std::string& path,
-                                                 Products products) {
+HEED_INLINE LoadedModel<float> load_packed_model(const std::string& path, Products products) {
   auto loaded = detail::load_with<float>(
       path, [&](const auto& from) { return load_packed_llama(from, products); });
   if (loaded.architecture != "llama") {
