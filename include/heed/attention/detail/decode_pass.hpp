@@ -7,6 +7,7 @@
 #include <heed/attention/detail/call.hpp>
 #include <heed/attention/detail/forward_pass.hpp>
 #include <heed/attention/detail/operands.hpp>
+#include <heed/attention/detail/pair_blocks.hpp>
 #include <heed/attention/detail/score_mod.hpp>
 #include <heed/attention/detail/visible_keys.hpp>
 #include <heed/attention/detail/workspace.hpp>

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+
+#include <heed/attention/detail/call.hpp>
+#include <heed/attention/detail/operands.hpp>
+#include <heed/attention/detail/visible_keys.hpp>
+#include <heed/core/detail/scratch.hpp>
+#include <heed/core/detail/shared.hpp>
+#include <heed/core/index.hpp>
+#include <heed/kernels/attention_kernels.hpp>
+
+// Operands of bfloat16 calls in the forms that products of pairs and tiles read.
+
+namespace heed::detail {
+
+/// Rounded up to a multiple of a power of two.
+constexpr Index rounded_up(Index count, Index step) { return (count + step - 1) & -step; }
+
+/// The values of some key heads as PairKernels::turn leaves them, turned once: by the first block
+/// of queries that meets a block of keys, on whichever thread. Memory of the thread that makes the
+/// object.
+template <class T>
+class TurnedValues {
+ public:
+  /// Room for `heads` key heads, counted over all batch items.
+  TurnedValues(const AttentionArgs<T>& args, const simd::PairKernels<T>* kernels, Index heads)
+      : args_(args), blocks_(parts_of(args.key_count(), simd::key_block)), count_(heads * blocks_) {
+    if (count_ == 0) return;
+    size_ = simd::key_block * rounded_up(args.value_dim(), kernels->row_step);
+    const auto carve = [&](Carver carver) {
+      states_ = carver.take<State>(count_);
+      values_ = carver.take<std::uint16_t>(count_ * size_);
+      return carver.used();
+    };
+    carve(Carver(Scratch::of_this_thread<TurnedValues>(carve(Carver(nullptr)))));
+  }
+
+  /// Forgets all values: from here on, those of the key heads from `head` on are wanted.
+  void begin(Index head) {
+    first_head_ = head;
+    for (Index i = 0; i < count_; ++i) {
+      new (states_ + i) State{Atomic<bool>(false), Atomic<bool>(false), false};
+    }
+  }
+
+  /// Gives `keys`, which begin at `first`, the values of their block, after turn(begin, count, to)
+  /// if nobody asked for them before; it tells whether all are finite. False if another thread is
+  /// turning them, or if one that no query may see is not finite: nobody waits.
+  template <class Turn>
+  bool lend(Index item, Index key_head, Index first, simd::PairKeys& keys, const Turn& turn) const {
+    const Index head = item * args_.keys.extent(1) + key_head - first_head_;
+    const Index index = head * blocks_ + first / simd::key_block;
+    const Index begin = first / simd::key_block * simd::key_block;
+    const Index count = smaller(simd::key_block, args_.key_count_of(item) - begin);
+    State& state = states_[index];
+    if (!state.ready.load()) {
+      if (state.taken.exchange(true)) return false;
+      state.finite = turn(begin, count, values_ + index * size_);
+      state.ready.store(true);
+    }
+    const bool all_seen = keys.words == nullptr && keys.count == count;
+    if (!state.finite && !all_seen) return false;
+    keys.values = values_ + index * size_;
+    keys.before = first - begin;
+    keys.arranged = count;
+    return true;
+  }
+
+ private:
+  struct State {
+    Atomic<bool> taken, ready;
+    bool finite;
+  };
+  const AttentionArgs<T>& args_;
+  Index blocks_;  // of keys, of a head
+  Index count_;
+  Index size_ = 0;  // of the values of a block
+  Index first_head_ = 0;
+  State* states_ = nullptr;
+  std::uint16_t* values_ = nullptr;
+};
+
+/// A bfloat16 call in the form that the pair kernels take. A key is always in the same group of
+/// keys, at the same place, since groups decide bits: pairs 2i and 2i + 1, or all 32 keys of a
+/// tile. Memory of the thread.
+template <class T>
+class PairBlocks {
+ public:
+  /// Room for `rows` decoded rows of queries. With `kernels` null, nothing else may be called.
+  /// `turned`: null, or values that are shared with other blocks of queries.
+  PairBlocks(const AttentionArgs<T>& args, const simd::PairKernels<T>* kernels, Index rows,
+             const TurnedValues<T>* turned = nullptr)
+      : args_(args), kernels_(kernels), turned_(turned) {
+    if (kernels_ == nullptr) return;
+    const Index depth = whole(args.head_dim()), columns = args.value_dim();
+    const Index step = kernels->row_step;
+    const auto carve = [&](Carver carver) {
+      keys_ = carver.take<std::uint16_t>(simd::key_block * depth);
+      values_ = carver.take<std::uint16_t>(simd::key_block * columns);
+      pairs_ = carver.take<std::uint16_t>(simd::key_block * (columns + step));
+      packed_ = carver.take<std::uint16_t>(simd::row_keys * depth);
+      rows_ = carver.take<std::uint16_t>(rows * depth);
+      probabilities_ = carver.take<std::uint16_t>(rounded_up(rows, step) * simd::row_keys);
+      words_ = carver.take<std::uint64_t>(simd::key_block);
+      kept_ = carver.take<Index>(simd::key_block);
+      return carver.used();
+    };
+    carve(Carver(Scratch::of_this_thread<PairBlocks>(carve(Carver(nullptr)))));
+  }
+
+  /// Whether products are computed in pairs, or in tiles of pairs.
+  explicit operator bool() const { return kernels_ != nullptr; }
+
+  /// Packs the queries [first, first + count) of a head for `attend`.
+  void pack(Index item, Index head, Index first, Index count, Index step) const {
+    const auto& queries = args_.queries;
+    kernels_->pack({queries.bits(item, head, first), queries.stride(2) * step, queries.stride(3)},
+                   count, args_.head_dim(), packed_);
+  }
+  /// Adds the visible keys of a key head to the softmax of the packed queries. `queries` gives
+  /// their shape and scratch.
+  void attend(Index item, Index key_head, const VisibleKeys& seen,
+              const simd::QueryBlock<T>& queries, const simd::SoftmaxState<T>& state,
+              bool first) const {
+    const simd::PairQueries<T> block{packed_,       queries.probabilities, query_factor(args_),
+                                     queries.count, queries.head_dim,      queries.value_dim};
+    kernels_->attend(bring(item, key_head, seen, kernels_->turn), block, state, first);
+  }
+
+  /// Copies one query to a row for `decode`.
+  void copy_query(Index item, Index head, Index query, Index row) const {
+    const Index depth = whole(args_.head_dim());
+    copy(args_.queries, item, head, query, depth, rows_ + row * depth);
+  }
+  /// PairKernels::turn or zip.
+  using Arrange = void (*)(simd::MatrixRef<std::uint16_t> rows, Index count, Index columns,
+                           std::uint16_t* arranged);
+  /// The keys that some query sees, with their values, in whole groups.
+  simd::PairKeys bring(Index item, Index key_head, const VisibleKeys& seen, Arrange arrange) const {
+    const Index columns = args_.value_dim(), limit = args_.key_count_of(item);
+    const Run run = whole(seen);
+    const Index read = rounded_up(run.count, kernels_->row_step);
+    simd::PairKeys block;
+    block.count = run.count;
+    block.words = run.words;
+    block.keys = rows_of(args_.keys, item, key_head, run, whole(args_.head_dim()),
+                         run.first + read <= limit ? read : 0, keys_);
+    const auto arrange_values = [&](const Run& from, std::uint16_t* to) {
+      arrange(rows_of(args_.values, item, key_head, from, columns, from.count, values_), from.count,
+              columns, to);
+    };
+    const auto turn = [&](Index first, Index count, std::uint16_t* to) {
+      arrange_values({first, count}, to);
+      return kernels_->all_finite(to, whole(count) * columns);
+    };
+    if (turned_ != nullptr && run.kept == nullptr &&
+        turned_->lend(item, key_head, run.first, block, turn)) {
+      return block;
+    }
+    arrange_values(run, pairs_);
+    block.values = pairs_;
+    block.arranged = run.count;
+    block.guard_values =
+        run.words != nullptr && !kernels_->all_finite(pairs_, whole(run.count) * columns);
+    return block;
+  }
+  /// The same for `decode`.
+  simd::PairKeys bring(Index item, Index key_head, const VisibleKeys& seen) const {
+    return bring(item, key_head, seen, kernels_->zip);
+  }
+  /// Adds the keys to the softmax of the copied rows. `rows` gives their shape and states.
+  void decode(const simd::PairKeys& keys, const simd::QueryRows<T>& rows) const {
+    simd::PairRows<T> pairs;
+    pairs.rows = rows_;
+    pairs.packed = packed_;
+    pairs.scores = rows.scores;
+    pairs.probabilities = probabilities_;
+    pairs.maximum = rows.maximum;
+    pairs.sum = rows.sum;
+    pairs.output = rows.output;
+    pairs.output_stride = rows.output_stride;
+    pairs.visible = rows.visible;
+    pairs.factor = query_factor(args_);
+    pairs.count = rows.count;
+    pairs.head_dim = rows.head_dim;
+    pairs.depth = whole(rows.head_dim) / 2;
+    pairs.value_dim = rows.value_dim;
+    kernels_->decode(keys, pairs);
+  }
+
+ private:
+  /// Rounded up to whole groups.
+  Index whole(Index count) const { return rounded_up(count, kernels_->group); }
+
+  /// A range of keys in whole groups: the visible keys and their companions.
+  struct Run {
+    Index first = 0;  // a multiple of the group
+    Index count = 0;
+    const std::uint64_t* words = nullptr;
+    const Index* kept = nullptr;  // not null: only the keys first + kept[0], first + kept[1], …
+  };
+  Run whole(const VisibleKeys& seen) const {
+    const Index before = seen.first & (kernels_->group - 1);
+    Run run{seen.first - before, seen.count + before, seen.words, nullptr};
+    if (before != 0 || seen.holes) {
+      for (Index i = 0; i < before; ++i) words_[i] = 0;
+      for (Index i = 0; i < seen.count; ++i) {
+        words_[before + i] = seen.words != nullptr ? seen.words[i] : ~std::uint64_t{0};
+      }
+      run.words = words_;
+    }
+    if (seen.holes) keep_seen(run);
+    return run;
+  }
+  /// Drops the groups that no query sees.
+  void keep_seen(Run& run) const {
+    const Index end = run.count;
+    run.count = 0;
+    for (Index key = 0; key < end; key += kernels_->group) {
+      const Index last = smaller(key + kernels_->group, end);
+      bool seen = false;
+      for (Index each = key; each < last; ++each) seen = seen || words_[each] != 0;
+      for (Index each = key; seen && each < last; ++each) {
+        kept_[run.count] = each;
+        words_[run.count++] = words_[each];
+      }
+    }
+    if (run.count < end) run.kept = kept_;
+  }
+
+  /// Copies a row of an operand, with zeros after its columns.
+  static void copy(const Operand<T>& operand, Index item, Index head, Index token, Index padded,
+                   std::uint16_t* to) {
+    const std::uint16_t* from = operand.bits(item, head, token);
+    const Index columns = operand.extent(3), step = operand.stride(3);
+    for (Index d = 0; d < padded; ++d) to[d] = d < columns ? from[d * step] : std::uint16_t{0};
+  }
+  /// The range's rows: in place if a kernel can read `columns` columns of `read` rows there,
+  /// otherwise, or if `read` is 0, copied.
+  static simd::MatrixRef<std::uint16_t> rows_of(const Operand<T>& operand, Index item, Index head,
+                                                const Run& run, Index columns, Index read,
+                                                std::uint16_t* to) {
+    if (run.kept == nullptr && read > 0 && columns == operand.extent(3) && operand.stride(3) == 1 &&
+        operand.is_contiguous(run.first, read)) {
+      return {operand.bits(item, head, run.first), operand.stride(2), 1};
+    }
+    for (Index i = 0; i < run.count; ++i) {
+      const Index token = run.first + (run.kept != nullptr ? run.kept[i] : i);
+      copy(operand, item, head, token, columns, to + i * columns);
+    }
+    return {to, columns, 1};
+  }
+
+  const AttentionArgs<T>& args_;
+  const simd::PairKernels<T>* kernels_;
+  const TurnedValues<T>* turned_;
+  std::uint16_t* keys_ = nullptr;
+  std::uint16_t* values_ = nullptr;
+  std::uint16_t* pairs_ = nullptr;  // [key / 2][value_dim][2]
+  std::uint16_t* packed_ = nullptr;
+  std::uint16_t* rows_ = nullptr;
+  std::uint16_t* probabilities_ = nullptr;
+  std::uint64_t* words_ = nullptr;
+  Index* kept_ = nullptr;
+};
+
+}  // namespace heed::detail
