@@ -4,6 +4,7 @@
 /// Beyond one machine: the same bits from several processes, over MPI. Opt-in, with the target
 /// heed::mpi; docs/11.
 #include <heed/distributed/agreement.hpp>
+#include <heed/distributed/attention_by_heads.hpp>
 #include <heed/distributed/communicator.hpp>
 #include <heed/distributed/reshard.hpp>
 #include <heed/distributed/ring_schedule.hpp>

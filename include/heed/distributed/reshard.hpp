@@ -43,14 +43,17 @@ inline std::vector<TokenMove> moves_between(const TokenShards& from, Index sourc
   return moves;
 }
 
-/// One way between two ranks: the tokens that move there, and their memory while they do.
+/// One way between two ranks: the tokens and heads that move there, and their memory while they do.
 template <class T>
 struct TokenPacket {
   std::vector<TokenMove> moves;
+  TokenRange heads;     // in the tensor of this rank
   Tensor<T, 4> values;  // (batch, heads, tokens, dim)
 
-  TokenPacket(std::vector<TokenMove> some, const Extents<4>& like) : moves(std::move(some)) {
+  TokenPacket(std::vector<TokenMove> some, const TokenRange& of_heads, const Extents<4>& like)
+      : moves(std::move(some)), heads(of_heads) {
     Extents<4> extents = like;
+    extents[1] = heads.count();
     extents[2] = 0;
     for (const TokenMove& move : moves) extents[2] += move.count;
     values = Tensor<T, 4>::uninitialized(extents);
@@ -58,7 +61,7 @@ struct TokenPacket {
   void fill_from(const TensorView<const T, 4>& source) {
     Index at = 0;
     for (const TokenMove& move : moves) {
-      copy(source.slice(2, move.from, move.from + move.count),
+      copy(source.slice(1, heads.first, heads.end).slice(2, move.from, move.from + move.count),
            values.view().slice(2, at, at + move.count));
       at += move.count;
     }
@@ -67,11 +70,88 @@ struct TokenPacket {
     Index at = 0;
     for (const TokenMove& move : moves) {
       copy(values.view().slice(2, at, at + move.count),
-           target.slice(2, move.to, move.to + move.count));
+           target.slice(1, heads.first, heads.end).slice(2, move.to, move.to + move.count));
       at += move.count;
     }
   }
 };
+
+/// Sends leaving[r], filled from `source`, to rank r, and receives arriving[r] into `target`.
+template <class T>
+void exchange(const Communicator& ranks, std::vector<TokenPacket<T>>& leaving,
+              std::vector<TokenPacket<T>>& arriving, const TensorView<const T, 4>& source,
+              const TensorView<T, 4>& target) {
+  const auto length = [](const TokenPacket<T>& packet) {
+    return mpi_int(packet.values.size(), "the number of values of a message");
+  };
+  const auto size = static_cast<std::size_t>(ranks.size());
+  std::vector<MPI_Request> requests(2 * size, MPI_REQUEST_NULL);
+  for (std::size_t rank = 0; rank < size; ++rank) {
+    auto& packet = arriving[rank];
+    if (packet.values.empty()) continue;
+    check_mpi(MPI_Irecv(packet.values.data(), length(packet), datatype_of<T>(),
+                        static_cast<int>(rank), 0, ranks.inner_handle(), &requests[rank]),
+              "MPI_Irecv from rank ", rank);
+  }
+  for (std::size_t rank = 0; rank < size; ++rank) {
+    auto& packet = leaving[rank];
+    if (packet.values.empty()) continue;
+    packet.fill_from(source);
+    check_mpi(MPI_Isend(packet.values.data(), length(packet), datatype_of<T>(),
+                        static_cast<int>(rank), 0, ranks.inner_handle(), &requests[size + rank]),
+              "MPI_Isend to rank ", rank);
+    if (static_cast<Index>(rank) == ranks.rank()) continue;
+    ranks.count_sent(packet.values.size() * static_cast<Index>(sizeof(T)));
+  }
+  check_mpi(MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE),
+            "MPI_Waitall");
+  for (const auto& packet : arriving) packet.empty_into(target);
+}
+
+/// Of `heads` heads, those that a rank computes where heads are divided: those of its key heads.
+inline TokenRange share_of_heads(Index heads, Index kv_heads, Index rank, Index ranks) {
+  const Index group = heads / kv_heads;
+  return {kv_heads * rank / ranks * group, kv_heads * (rank + 1) / ranks * group};
+}
+
+/// From ranks with their tokens of all heads, (batch, heads, tokens of the rank, dim), to ranks
+/// with all tokens of their share of the heads, (batch, heads of the rank, tokens, dim).
+/// Collective.
+template <class T>
+void tokens_to_heads(const Communicator& ranks, const TokenShards& tokens, Index kv_heads,
+                     const TensorView<const T, 4>& source, const TensorView<T, 4>& target) {
+  const TokenShards whole = TokenShards::even(tokens.tokens(), 1);
+  std::vector<TokenPacket<T>> leaving, arriving;
+  for (Index rank = 0; rank < ranks.size(); ++rank) {
+    const TokenRange theirs = share_of_heads(source.extent(1), kv_heads, rank, ranks.size());
+    leaving.emplace_back(moves_between(tokens, ranks.rank(), whole, 0), theirs, source.extents());
+    arriving.emplace_back(moves_between(tokens, rank, whole, 0), TokenRange{0, target.extent(1)},
+                          target.extents());
+  }
+  exchange<T>(ranks, leaving, arriving, source, target);
+}
+/// And back.
+template <class T>
+void heads_to_tokens(const Communicator& ranks, const TokenShards& tokens, Index kv_heads,
+                     const TensorView<const T, 4>& source, const TensorView<T, 4>& target) {
+  const TokenShards whole = TokenShards::even(tokens.tokens(), 1);
+  std::vector<TokenPacket<T>> leaving, arriving;
+  for (Index rank = 0; rank < ranks.size(); ++rank) {
+    const TokenRange theirs = share_of_heads(target.extent(1), kv_heads, rank, ranks.size());
+    leaving.emplace_back(moves_between(whole, 0, tokens, rank), TokenRange{0, source.extent(1)},
+                         source.extents());
+    arriving.emplace_back(moves_between(whole, 0, tokens, ranks.rank()), theirs, target.extents());
+  }
+  exchange<T>(ranks, leaving, arriving, source, target);
+}
+
+/// A (batch, heads, queries) view as (batch, heads, queries, 1).
+template <class T>
+TensorView<T, 4> as_columns(const TensorView<T, 3>& view) {
+  return {view.data_handle(),
+          {view.extent(0), view.extent(1), view.extent(2), 1},
+          {view.stride(0), view.stride(1), view.stride(2), 1}};
+}
 
 }  // namespace detail
 
@@ -81,40 +161,18 @@ struct TokenPacket {
 template <class T>
 void reshard(const Communicator& ranks, const TokenShards& from, const TokenShards& to,
              const TensorView<const T, 4>& source, const TensorView<T, 4>& target) {
-  const Index me = ranks.rank(), size = ranks.size();
+  const Index me = ranks.rank();
   if (source.extent(2) != from.count(me) || target.extent(2) != to.count(me)) {
     throw_shape_error("reshard: ", source.extent(2), " tokens to ", target.extent(2),
                       ", the shards have ", from.count(me), " and ", to.count(me));
   }
-  const auto length = [](const detail::TokenPacket<T>& packet) {
-    return detail::mpi_int(packet.values.size(), "the number of values of a message");
-  };
-  std::vector<detail::TokenPacket<T>> arriving, leaving;
-  std::vector<MPI_Request> requests(2 * static_cast<std::size_t>(size), MPI_REQUEST_NULL);
-  for (Index rank = 0; rank < size; ++rank) {
-    auto& packet =
-        arriving.emplace_back(detail::moves_between(from, rank, to, me), source.extents());
-    if (packet.values.empty()) continue;
-    detail::check_mpi(MPI_Irecv(packet.values.data(), length(packet), detail::datatype_of<T>(),
-                                static_cast<int>(rank), 0, ranks.inner_handle(),
-                                &requests[static_cast<std::size_t>(rank)]),
-                      "MPI_Irecv from rank ", rank);
+  const TokenRange heads{0, source.extent(1)};
+  std::vector<detail::TokenPacket<T>> leaving, arriving;
+  for (Index rank = 0; rank < ranks.size(); ++rank) {
+    leaving.emplace_back(detail::moves_between(from, me, to, rank), heads, source.extents());
+    arriving.emplace_back(detail::moves_between(from, rank, to, me), heads, source.extents());
   }
-  for (Index rank = 0; rank < size; ++rank) {
-    auto& packet =
-        leaving.emplace_back(detail::moves_between(from, me, to, rank), source.extents());
-    if (packet.values.empty()) continue;
-    packet.fill_from(source);
-    detail::check_mpi(MPI_Isend(packet.values.data(), length(packet), detail::datatype_of<T>(),
-                                static_cast<int>(rank), 0, ranks.inner_handle(),
-                                &requests[static_cast<std::size_t>(size + rank)]),
-                      "MPI_Isend to rank ", rank);
-    if (rank != me) ranks.count_sent(packet.values.size() * static_cast<Index>(sizeof(T)));
-  }
-  detail::check_mpi(
-      MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE),
-      "MPI_Waitall");
-  for (const auto& packet : arriving) packet.empty_into(target);
+  detail::exchange<T>(ranks, leaving, arriving, source, target);
 }
 
 }  // namespace heed

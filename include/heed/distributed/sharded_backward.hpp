@@ -125,11 +125,7 @@ class ShardedBackward {
     bring(queries_, rows.queries);
     bring(local_.output, rows.output);
     bring(local_.grad_output, rows.grad_output);
-    const auto& lse = local_.log_sum_exp;
-    bring({lse.data_handle(),
-           {q[0], q[1], q[2], 1},
-           {lse.stride(0), lse.stride(1), lse.stride(2), 1}},
-          rows.log_sum_exp);
+    bring(as_columns(local_.log_sum_exp), rows.log_sum_exp);
     return rows;
   }
 

@@ -232,7 +232,8 @@ struct AttentionArgs {
   ScoreMods<T> score_mods;
   std::span<const Index> key_counts = {};       // per batch item; empty: all keys
   Index item_offset = 0;                        // the batch index that masks see for item 0
-  Index query_offset = 0;                       // the row of the whole call that query 0 is
+  Index head_offset = 0;                        // the head of the whole call that head 0 is
+  Index query_offset = 0;                       // likewise the row of query 0
   bool last_lines_up = false;                   // the last query aligns with the last key, per item
   const simd::PairKernels<T>* pairs = nullptr;  // for bfloat16 tensors, if the CPU has them
 
@@ -447,14 +448,19 @@ template <class T>
 Tile tile_of(const AttentionArgs<T>& args, Index item, Index head, Index row, Index rows,
              Index first_key, Index last_key) {
   const Index first = args.query_position(item, row);
-  return {item + args.item_offset,  head, first, first + rows - 1, first_key, last_key,
+  return {item + args.item_offset,
+          head + args.head_offset,
+          first,
+          first + rows - 1,
+          first_key,
+          last_key,
           args.first_query_of(item)};
 }
 
 /// The position of one score of a call.
 template <class T>
 Position position_of(const AttentionArgs<T>& args, Index item, Index head, Index query, Index key) {
-  return {item + args.item_offset, head, args.query_position(item, query), key,
+  return {item + args.item_offset, head + args.head_offset, args.query_position(item, query), key,
           args.first_query_of(item)};
 }
 

@@ -285,7 +285,8 @@ class QueryBlockPass {
 
   void find_factors() {
     const auto& sinks = args_.score_mods.sinks;
-    const T* sink = sinks.empty() ? nullptr : &sinks[static_cast<std::size_t>(head_)];
+    const T* sink =
+        sinks.empty() ? nullptr : &sinks[static_cast<std::size_t>(head_ + args_.head_offset)];
     find_output_factors(sink, scratch_.total, rows_, scratch_.factors);
   }
 

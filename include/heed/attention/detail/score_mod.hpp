@@ -23,7 +23,7 @@ class ScoreModBlock {
         score_mods_(args.score_mods),
         kernels_(simd::kernels<T>()),
         scratch_(scratch),
-        first_{item + args.item_offset, head, args.query_position(item, row), 0},
+        first_{item + args.item_offset, head + args.head_offset, args.query_position(item, row), 0},
         row_(row),
         rows_(rows),
         unit_(score_mods_.function.given() ? T{1} : static_cast<T>(bits_per_nat)) {}
@@ -143,7 +143,7 @@ class RowScoreMod {
       : args_(args),
         score_mods_(args.score_mods),
         scratch_(scratch),
-        first_{item + args.item_offset, head, args.query_position(item, 0), 0},
+        first_{item + args.item_offset, head + args.head_offset, args.query_position(item, 0), 0},
         unit_(score_mods_.function.given() ? T{1} : static_cast<T>(bits_per_nat)) {}
 
   /// Attaches the arrays to the block; `keys` are the positions of its keys.

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <optional>
+#include <type_traits>
+
+#include <heed/attention/backward.hpp>
+#include <heed/attention/detail/arguments.hpp>
+#include <heed/attention/detail/backward_call.hpp>
+#include <heed/attention/detail/call.hpp>
+#include <heed/attention/forward.hpp>
+#include <heed/attention/options.hpp>
+#include <heed/core/bfloat16.hpp>
+#include <heed/core/error.hpp>
+#include <heed/core/scalar.hpp>
+#include <heed/distributed/agreement.hpp>
+#include <heed/distributed/communicator.hpp>
+#include <heed/distributed/reshard.hpp>
+#include <heed/distributed/sharded_attention.hpp>
+#include <heed/distributed/token_shards.hpp>
+#include <heed/masks/detail/mask_ref.hpp>
+#include <heed/tensor/tensor.hpp>
+#include <heed/tensor/view_of.hpp>
+
+namespace heed {
+
+namespace detail {
+
+/// A sharded call after its checks on this rank, which computes all tokens of its share of the
+/// heads. X: the stored type.
+template <class X>
+class CallByHeads {
+ public:
+  using T = ComputedIn<X>;
+  using Inputs = TensorView<const X, 4>;
+
+  CallByHeads(const Communicator& ranks, const AttentionShards& shards, const Inputs& queries,
+              const Inputs& keys, const Inputs& values, const AttentionOptions<T>& options)
+      : ranks_(ranks),
+        shards_(check_shards(ranks, shards, queries, keys)),
+        kv_heads_(enough(ranks, keys.extent(1))),
+        options_(whole_options(options, shards, queries.extent(0))),
+        queries_(with_all_tokens(queries.extents(), shards.queries)),
+        keys_(with_all_tokens(keys.extents(), shards.keys)),
+        values_(with_all_tokens(values.extents(), shards.keys)) {
+    if (options.bias.given() && options.bias.view().extent(2) != 1) {
+      throw_invalid_argument("heads with a bias for every query are not divided");
+    }
+    options_.log_sum_exp = {};
+    Extents<4> all = queries.extents();
+    all[2] = shards.queries.tokens();
+    score_mods_ = checked_score_mods(options_, {all[0], all[1], all[2], shards.keys.tokens()});
+    whole_ = differentiated_args<T>(queries_.view(), keys_.view(), values_.view(), plain());
+    refer_to(whole_, options_);
+    whole_.queries = Inputs(nullptr, all);
+    const auto of_all_heads = [&](const Inputs& tensor) {
+      Extents<4> extents = tensor.extents();
+      extents[2] = shards.keys.tokens();
+      return Inputs(nullptr, extents);
+    };
+    whole_.keys = of_all_heads(keys);
+    whole_.values = of_all_heads(values);
+  }
+
+  /// The call over all ranks; its tensors have no memory.
+  const AttentionArgs<T>& whole() const { return whole_; }
+
+  /// Memory for all tokens of the heads of this rank, of a tensor with these extents on every rank.
+  Tensor<X, 4> with_all_tokens(Extents<4> extents, const TokenShards& tokens) const {
+    extents[1] = share(extents[1], ranks_.rank()).count();
+    extents[2] = tokens.tokens();
+    return Tensor<X, 4>::uninitialized(extents);
+  }
+  void bring_inputs(const Inputs& queries, const Inputs& keys, const Inputs& values) {
+    bring(shards_.queries, queries, queries_);
+    bring(shards_.keys, keys, keys_);
+    bring(shards_.keys, values, values_);
+  }
+  /// Moves results back to the ranks with their tokens.
+  template <class Y>
+  void give_back(const TokenShards& tokens, const TensorView<const Y, 4>& from,
+                 const TensorView<Y, 4>& to) const {
+    heads_to_tokens<Y>(ranks_, tokens, kv_heads_, from, to);
+  }
+
+  /// The forward call of this rank's heads.
+  AttentionArgs<T> forward(const TensorView<X, 4>& out, const OptionalView<T, 3>& lse) const {
+    AttentionOptions<T> options = plain();
+    options.log_sum_exp = lse;
+    return placed(
+        checked_args<T>(queries_.view(), keys_.view(), values_.view(), Result<T>(out), options));
+  }
+  /// Computes the gradients of `local`, the call with the tensors of this rank.
+  void run_backward(const BackwardArgs<T>& local, const MaskRef& mask) const {
+    const auto brought = [&](const TensorView<const X, 4>& from) {
+      auto to = with_all_tokens(from.extents(), shards_.queries);
+      bring(shards_.queries, from, to);
+      return to;
+    };
+    const auto output = brought(local.output), grad_output = brought(local.grad_output);
+    const auto lse = brought(as_columns(local.log_sum_exp));
+    Tensor<X, 4> grad_queries(queries_.extents()), grad_keys(keys_.extents()),
+        grad_values(values_.extents());
+    const BackwardArgs<T> args{
+        placed(differentiated_args<T>(queries_.view(), keys_.view(), values_.view(), plain())),
+        output.view(),
+        lse.view().select(3, 0),
+        grad_output.view(),
+        grad_queries.view(),
+        grad_keys.view(),
+        grad_values.view(),
+        {}};
+    detail::run_backward(args, mask);
+    give_back<X>(shards_.queries, grad_queries, local.grad_queries);
+    give_back<X>(shards_.keys, grad_keys, local.grad_keys);
+    give_back<X>(shards_.keys, grad_values, local.grad_values);
+  }
+
+ private:
+  void bring(const TokenShards& tokens, const Inputs& from, const TensorView<X, 4>& to) const {
+    tokens_to_heads<X>(ranks_, tokens, kv_heads_, from, to);
+  }
+  static Index enough(const Communicator& ranks, Index kv_heads) {
+    if (kv_heads < ranks.size()) {
+      throw_invalid_argument(kv_heads, " key heads for ", ranks.size(),
+                             " ranks: every rank needs one, or tokens are divided instead");
+    }
+    return kv_heads;
+  }
+  TokenRange share(Index heads, Index rank) const {
+    return share_of_heads(heads, kv_heads_, rank, ranks_.size());
+  }
+  /// The options that do not belong to heads.
+  AttentionOptions<T> plain() const {
+    AttentionOptions<T> options = options_;
+    options.alibi_slopes = {};
+    options.relative_bias = {};
+    options.bias = {};
+    options.sinks = {};
+    return options;
+  }
+  /// With the changes of scores of all heads.
+  AttentionArgs<T> placed(AttentionArgs<T> args) const {
+    args.score_mods = score_mods_;
+    args.head_offset = share(whole_.heads(), ranks_.rank()).first;
+    refer_to(args, options_);
+    return args;
+  }
+
+  const Communicator& ranks_;
+  const AttentionShards& shards_;
+  Index kv_heads_;
+  AttentionOptions<T> options_;  // of the whole call
+  Tensor<X, 4> queries_, keys_, values_;
+  ScoreMods<T> score_mods_;
+  AttentionArgs<T> whole_;
+};
+
+}  // namespace detail
+
+/// `sharded_attention` that divides heads instead of keys: tokens move to the rank that computes
+/// their head, and results back. The same arguments, shapes, errors and bits; for queries, keys and
+/// values of float, double or bfloat16. Collective.
+///
+/// Rank r of n computes the key heads from kv_heads · r / n on, with their query heads: there must
+/// be one for each. A bias must be the same for all queries. For the time of the call a rank holds
+/// a second copy of its share of queries, keys, values and results. Jacobs et al. 2023 (Ulysses).
+template <class Q, class K, class V, class M, detail::MeantAsResult Out,
+          detail::IsOptions Options = detail::OptionsOf<Q>>
+void attention_by_heads(const Communicator& ranks, const AttentionShards& shards, const Q& queries,
+                        const K& keys, const V& values, const M& mask, Out&& out,
+                        const Options& options = {}) {
+  using To = std::remove_reference_t<Out>;
+  if constexpr (detail::expect_call_to<Options, M, To, Q, const K, const V>()) {
+    using X = ValueOf<Q>;
+    using T = ComputedIn<X>;
+    const TensorView<const X, 4> q = detail::as_rank_4(view_of(queries)),
+                                 k = detail::as_rank_4(view_of(keys)),
+                                 v = detail::as_rank_4(view_of(values));
+    const TensorView<X, 4> to = detail::as_rank_4(view_of(out));
+    Agreement agreement(detail::message("attention_by_heads over ", ranks.size(), " ranks"));
+    const MaskRef ref(mask);
+    std::optional<detail::CallByHeads<X>> call;
+    agreement.check(ranks, [&] {
+      AttentionOptions<T> local;
+      local.log_sum_exp = options.log_sum_exp;
+      detail::checked_args<T>(q, k, v, to, local);
+      call.emplace(ranks, shards, q, k, v, options);
+      detail::check_mask_fits(ref, call->whole());
+      detail::add_call(agreement, call->whole(), shards, ref, options);
+      agreement.add("log_sum_exp", options.log_sum_exp.given() ? "given" : "not given");
+    });
+    call->bring_inputs(q, k, v);
+    Tensor<X, 4> own = call->with_all_tokens(to.extents(), shards.queries);
+    Tensor<T, 4> lse;
+    OptionalView<T, 3> own_lse;
+    if (options.log_sum_exp.given()) {
+      lse = Tensor<T, 4>({own.extent(0), own.extent(1), own.extent(2), 1});
+      own_lse = lse.view().select(3, 0);
+    }
+    detail::run_attention(call->forward(own.view(), own_lse), ref);
+    call->template give_back<X>(shards.queries, own, to);
+    if (own_lse.given()) {
+      const auto columns = detail::as_columns(options.log_sum_exp.view());
+      call->template give_back<T>(shards.queries, lse, columns);
+    }
+  }
+}
+
+/// The gradients of `attention_by_heads`: `sharded_attention_backward`, with the same arguments,
+/// shapes, errors and bits, divided by heads. Every rank computes the same share of the whole under
+/// any mask.
+template <class Q, class K, class V, class M, class Out, class Lse, class GradOut, class GradQ,
+          class GradK, detail::MeantAsResult GradV,
+          detail::IsOptions Options = detail::OptionsOf<Q>>
+void attention_by_heads_backward(const Communicator& ranks, const AttentionShards& shards,
+                                 const Q& queries, const K& keys, const V& values, const M& mask,
+                                 const Out& output, const Lse& log_sum_exp,
+                                 const GradOut& grad_output, GradQ&& grad_queries,
+                                 GradK&& grad_keys, GradV&& grad_values,
+                                 const Options& options = {}) {
+  if constexpr (detail::expect_backward<Options, M, Q, K, V, Out, Lse, GradOut, GradQ, GradK,
+                                        GradV>()) {
+    using T = ValueOf<Q>;
+    static_assert(!std::is_same_v<T, bfloat16>, "sharded gradients are those of float or double");
+    Agreement agreement(
+        detail::message("attention_by_heads_backward over ", ranks.size(), " ranks"));
+    const MaskRef ref(mask);
+    const TensorView<const T, 4> q = detail::as_rank_4(view_of(queries)),
+                                 k = detail::as_rank_4(view_of(keys)),
+                                 v = detail::as_rank_4(view_of(values));
+    std::optional<detail::BackwardArgs<T>> local;
+    std::optional<detail::CallByHeads<T>> call;
+    agreement.check(ranks, [&] {
+      local =
+          detail::checked_backward_args<T>(queries, keys, values, output, log_sum_exp, grad_output,
+                                           grad_queries, grad_keys, grad_values, {}, {});
+      call.emplace(ranks, shards, q, k, v, options);
+      detail::check_mask_fits(ref, call->whole());
+      detail::add_call(agreement, call->whole(), shards, ref, options);
+    });
+    call->bring_inputs(q, k, v);
+    call->run_backward(*local, ref);
+  }
+}
+
+}  // namespace heed
+
+#include <heed/attention/detail/definitions.hpp>
