@@ -2,6 +2,8 @@
 # docs/coverage.md names what exists: every row has a file, every file is there, every `Suite.Name` is a
 # test in one of the files of its row, every `word` behind an example stands in its code and every
 # `"words"` in one of its golden outputs. An example has a word, and where it has an output, words.
+# With BUILD, a build folder: each golden output is compared by one of its tests with what the example
+# prints, so that words found there are words printed today.
 cmake_minimum_required(VERSION 3.24)
 file(READ ${ROOT}/docs/coverage.md lines)
 string(REPLACE ";" "," lines "${lines}")
@@ -83,6 +85,23 @@ foreach(line IN LISTS lines)
     endif()
   endforeach()
 endforeach()
+if(BUILD)
+  execute_process(COMMAND ${CMAKE_CTEST_COMMAND} --show-only=json-v1 WORKING_DIRECTORY ${BUILD}
+                  OUTPUT_VARIABLE known)
+  file(GLOB programs ${ROOT}/examples/*.cpp)
+  file(GLOB outputs ${ROOT}/examples/golden/*.txt)
+  foreach(output IN LISTS outputs)
+    get_filename_component(name ${output} NAME)
+    string(FIND "${known}" "/examples/golden/${name}\"" at)
+    foreach(program IN LISTS programs)
+      get_filename_component(stem ${program} NAME_WE)
+      # An example that is not built here, for want of a library, cannot be asked.
+      if(at EQUAL -1 AND name MATCHES "^${stem}[._]" AND known MATCHES "-DPROGRAM=[^\"]*/${stem}\"")
+        message(SEND_ERROR "docs/coverage.md: no test compares examples/golden/${name} with what ${stem} prints")
+      endif()
+    endforeach()
+  endforeach()
+endif()
 if(rows LESS 20)
   message(SEND_ERROR "docs/coverage.md: only ${rows} rows")
 endif()

@@ -8,7 +8,7 @@ foreach(part .ci .clang-format .clang-tidy CMakeLists.txt README.md bench cmake 
 endforeach()
 
 function(run_rule rule status_out words_out)
-  execute_process(COMMAND ${CMAKE_COMMAND} -DROOT=${WORK} -DINCLUDE=${WORK}/include
+  execute_process(COMMAND ${CMAKE_COMMAND} -DROOT=${WORK} -DINCLUDE=${WORK}/include -DBUILD=${BUILD}
                           -P ${WORK}/tests/architecture/${rule}.cmake
                   RESULT_VARIABLE status OUTPUT_VARIABLE words ERROR_VARIABLE words)
   string(REGEX REPLACE "[ \n]+" " " words "${words}")
@@ -116,5 +116,8 @@ bites_added(coverage "hello.cpp does not say 'softcap'" docs/coverage.md "| a ro
 bites_added(coverage "hello.cpp does not print 'shelf'" docs/coverage.md "| a row | `examples/hello.cpp` `heatmap_of` `\"shelf\"` | |")
 bites_replaced(coverage "scores.cpp does not say '.sinks'" examples/scores.cpp "[.]sinks" ".drains")
 bites_replaced(coverage "decode.cpp does not print 'two packed" examples/golden/decode.txt "two packed" "some packed")
+if(BUILD)
+  bites(coverage "no test compares examples/golden/hello_again.txt" examples/golden/hello_again.txt "Hello.")
+endif()
 bites_added(coverage "no file in the row" docs/coverage.md "| a row | | |")
 bites_added(coverage "no test Adam.Flies" docs/coverage.md "| a row | | `tests/training/optimizers_test.cpp` `Adam.Flies` |")
