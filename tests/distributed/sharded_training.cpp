@@ -231,6 +231,11 @@ TEST(ShardedTraining, WhatIsWrongWithAFileIsSaidOnAllRanksAndChangesNothing) {
             }).find("load_checkpoint" + over + std::to_string(ranks.size() - 1) + ": /no/such"),
             0u);
   expect_same_bits(unchanged, model_of(4));
+  if (ranks.size() == 1) return;
+  EXPECT_EQ(
+      refusal([&] { save_checkpoint(ranks, file.path, model, other, {.step = last ? 8 : 7}); }),
+      "save_checkpoint" + over + std::to_string(ranks.size() - 1) +
+          " brings step 8, rank 0 step 7");
 }
 
 /// The message with which ranks refuse to train, where the last one brings something else.

@@ -217,13 +217,13 @@ void add_gradients(Model& sum, const Model& gradients) {
 template <class Model, class Optimizer>
 void move_weights(Model& model, Optimizer& optimizer, const Model& gradients,
                   const TrainOptions& options, StepInfo& info,
-                  std::optional<GradientNorm> norm = {}) {
+                  const std::optional<GradientNorm>& norm = {}) {
   const StepReport report =
       optimizer.step(model, gradients,
                      {.learning_rate = info.learning_rate,
                       .max_gradient_norm = options.max_gradient_norm,
                       .gradient_scale = 1 / static_cast<double>(options.accumulate),
-                      .norm = std::move(norm)});
+                      .norm = norm});
   info.gradient_norm = report.gradient_norm;
   info.taken = report.taken;
   info.refused_by = report.refused_by;
