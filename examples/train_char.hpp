@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdint>
 #include <cstdio>
+#include <map>
 #include <span>
 #include <string>
 #include <utility>
@@ -39,6 +40,7 @@ struct Options {
   Index sample = 300;
   double temperature = 0.8;
   int digits = 3;
+  Products products = Products::exact;
   std::string save = "", resume = "";
   std::string data = HEED_EXAMPLE_DATA;
   std::string color = "auto";
@@ -117,6 +119,7 @@ void learn(const Options& options, const Ranks&... ranks) {
                                     .attention_dropout = options.dropout}},
                          weights);
   for (auto& block : model.blocks) block.feed_forward.dropout.probability = 0;  // as nanoGPT
+  set_products(model, options.products);
   std::printf("%zu letters of text, %zu different ones; a model of %td numbers\n",
               text.train.size() + text.validation.size(), text.letters.size(),
               parameter_count(model));
@@ -226,6 +229,9 @@ int train_char(int argc, char** argv, const std::string& about, Options options,
   app.add_option("--temperature", options.temperature)
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  app.add_option("--products", options.products, "exact, or bfloat16 for mixed precision")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, Products>{
+          {"exact", Products::exact}, {"bfloat16", Products::bfloat16}}));
   app.add_option("--digits", options.digits, "of printed losses")
       ->check(CLI::Range(1, 17))
       ->capture_default_str();

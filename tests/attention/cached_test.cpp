@@ -18,12 +18,6 @@ namespace {
 
 using masks::Causal;
 
-template <class T>
-Tensor<T, 4> rounded_to_bfloat16(Tensor<T, 4> tensor) {
-  for (T& value : tensor) value = static_cast<T>(bfloat16(static_cast<float>(value)));
-  return tensor;
-}
-
 class Cached : public ::testing::TestWithParam<simd::Isa> {
  protected:
   void SetUp() override { simd::use(GetParam()); }

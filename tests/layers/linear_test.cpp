@@ -2,6 +2,7 @@
 #include <heed/layers/linear.hpp>
 
 #include "laws/any_rank.hpp"
+#include "support/bfloat16_cases.hpp"
 
 namespace heed::test {
 namespace {
@@ -75,6 +76,44 @@ TEST(Linear, PackedWeightsGiveTheSameBitsAndDoNotOutliveAStep) {
   for_each_parameter([](std::string_view, auto& p) { p.data()[0] += 1; }, layer);
   EXPECT_TRUE(layer.packed.empty());
   EXPECT_FALSE(same_bits(layer.forward(x), plain));
+}
+
+TEST(Linear, Bfloat16ProductsAreThoseOfRoundedFactors) {
+  const RestoreSettings restore;
+  if (simd::active() >= simd::Isa::amx) simd::use(simd::Isa::avx512);  // tiles have another order
+  Random random(9);
+  Linear<float> layer(37, 70, random);
+  const auto exact = layer;
+  auto twin = layer;
+  twin.weight = rounded_to_bfloat16(layer.weight);
+  set_products(layer, Products::bfloat16);
+  std::mt19937_64 bits(10);
+  const auto x = random_tensor<float, 3>({2, 53, 37}, bits);
+  const auto grad = random_tensor<float, 3>({2, 53, 70}, bits);
+  Linear<float>::Saved saved;
+  EXPECT_TRUE(same_bits(layer.forward(x, saved), twin.forward(rounded_to_bfloat16(x))));
+  EXPECT_TRUE(same_bits(saved.input, Tensor<float, 3>(x).reshaped(Extents<2>{106, 37})));
+  auto gradients = zeros_like(layer), of_twin = zeros_like(twin), of_exact = zeros_like(twin);
+  EXPECT_TRUE(same_bits(layer.backward(grad, saved, gradients),
+                        twin.backward(rounded_to_bfloat16(grad), rounded_to_bfloat16(x), of_twin)));
+  EXPECT_TRUE(same_bits(gradients.weight, of_twin.weight));
+  exact.backward(grad, x, of_exact);
+  EXPECT_FALSE(same_bits(gradients.weight, of_exact.weight));
+  EXPECT_TRUE(same_bits(*gradients.bias, *of_exact.bias)) << "a sum has no factors";
+  layer.pack();
+  EXPECT_TRUE(same_bits(layer.forward(x), exact.forward(x)));
+  set_products(layer, Products::exact);
+  EXPECT_TRUE(layer.packed.empty());
+}
+
+TEST(Linear, RefusesProductsThatItsWeightHasNot) {
+  Random random(11);
+  Linear<double> wide(3, 2, random);
+  Linear<float> narrow(3, 2, random);
+  EXPECT_THROW(set_products(wide, Products::bfloat16), InvalidArgument);
+  EXPECT_THROW(set_products(narrow, Products::int16), InvalidArgument);
+  EXPECT_TRUE(wide.products == Products::exact && narrow.products == Products::exact);
+  set_products(wide, Products::exact);
 }
 
 TEST(Linear, JoinsAGroupOfProducts) {

@@ -2,6 +2,8 @@
 #include <heed/models/language_model.hpp>
 
 #include <heed/masks.hpp>
+#include <heed/training/losses.hpp>
+#include <heed/training/optimizers.hpp>
 
 #include "laws/layer_laws.hpp"
 #include "support/attention_calls.hpp"
@@ -184,6 +186,69 @@ TEST(LanguageModel, DropoutIsRepeatable) {
   EXPECT_FALSE(same_bits(first, model.forward(tokens, masks::Causal{}, Noise{2}, b)));
   EXPECT_TRUE(
       same_bits(model.forward(tokens, masks::Causal{}), model.forward(tokens, masks::Causal{}, b)));
+}
+
+TEST(LanguageModel, ProductsReachEveryPart) {
+  auto options = llama();
+  auto model = made<float>(options);
+  const auto before = model.forward(tokens, masks::Causal{});
+  set_products(model, Products::bfloat16);
+  EXPECT_EQ(model.head.own->products, Products::bfloat16);
+  for (const auto& block : model.blocks) {
+    const auto& [query, key, value, fused] =
+        Projections<float>::members(block.attention.projections);
+    for (const auto* layer :
+         {&*query.part, &*key.part, &*value.part, &block.attention.out, &block.feed_forward.up,
+          &*block.feed_forward.gate, &block.feed_forward.down}) {
+      EXPECT_EQ(layer->products, Products::bfloat16);
+    }
+  }
+  EXPECT_FALSE(same_bits(model.forward(tokens, masks::Causal{}), before));
+  set_products(model, Products::exact);
+  EXPECT_TRUE(same_bits(model.forward(tokens, masks::Causal{}), before));
+  auto wide = made<double>(options);
+  EXPECT_THROW(set_products(wide, Products::bfloat16), InvalidArgument);
+}
+
+/// The losses of a training on texts in which each letter decides the next.
+std::vector<double> losses_with(Products products, Index threads) {
+  set_thread_count(threads);
+  auto options = gpt();
+  options.block.model_dim = 32;
+  options.max_length = 32;
+  auto model = made<float>(options);
+  set_products(model, products);
+  AdamW optimizer(model);
+  auto gradients = zeros_like(model);
+  Random random(5);
+  std::vector<double> losses;
+  for (int step = 0; step < 60; ++step) {
+    Tokens text({8, 32}), next({8, 32});
+    for (Index row = 0; row < 8; ++row) {
+      Index letter = random.integer(7);
+      for (Index i = 0; i < 32; ++i) {
+        text(row, i) = letter;
+        next(row, i) = letter = (3 * letter + (i % 4 == 3 ? random.integer(7) : 1)) % 7;
+      }
+    }
+    LanguageModel<float>::Saved saved;
+    const auto logits = model.forward(text, masks::Causal{}, saved);
+    const auto [loss, grad] = cross_entropy(logits, next);
+    losses.push_back(loss);
+    set_zero(gradients);
+    model.backward(grad, saved, gradients);
+    optimizer.step(model, gradients, {.learning_rate = 3e-3});
+  }
+  return losses;
+}
+
+TEST(LanguageModel, LearnsInMixedPrecisionAsInFloat) {
+  const RestoreSettings restore;
+  const auto exact = losses_with(Products::exact, 1), mixed = losses_with(Products::bfloat16, 1);
+  EXPECT_NE(mixed, exact);
+  EXPECT_EQ(losses_with(Products::bfloat16, 3), mixed);
+  EXPECT_LT(mixed.back(), 0.5 * mixed.front());
+  for (std::size_t i = 0; i < mixed.size(); ++i) EXPECT_NEAR(mixed[i], exact[i], 5e-3) << i;
 }
 
 TEST(LanguageModel, RefusesTextsThatAreTooLong) {

@@ -83,6 +83,27 @@ TEST(OutputHead, TiedIsTheTableTransposed) {
   EXPECT_NEAR(from_weight, squares, 1e-12);
 }
 
+TEST(OutputHead, TiedInBfloat16IsALinearOfTheTable) {
+  Random random(2);
+  const Embedding<float> embedding({.vocab_size = 70, .dim = 33}, random);
+  OutputHead<float> tied(33, 70, true, random), none;
+  Linear<float> linear({.inputs = 33, .outputs = 70, .bias = false}, random);
+  linear.weight = embedding.weight;
+  set_products(tied, Products::bfloat16);
+  set_products(linear, Products::bfloat16);
+  std::mt19937_64 bits(3);
+  const auto x = random_tensor<float, 3>({2, 5, 33}, bits);
+  OutputHead<float>::Saved saved;
+  Linear<float>::Saved saved_linear;
+  const auto logits = tied.forward(x, embedding, saved);
+  EXPECT_TRUE(same_bits(logits, linear.forward(x, saved_linear)));
+  auto grad_embedding = zeros_like(embedding);
+  auto gradients = zeros_like(linear);
+  EXPECT_TRUE(same_bits(tied.backward(logits, embedding, saved, none, grad_embedding),
+                        linear.backward(logits, saved_linear, gradients)));
+  EXPECT_TRUE(same_bits(grad_embedding.weight, gradients.weight));
+}
+
 TEST(OutputHead, ItsOwnWeightHasAName) {
   Random random(1);
   OutputHead<float> head(3, 5, false, random);

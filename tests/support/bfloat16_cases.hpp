@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,13 @@ inline std::vector<simd::Isa> bfloat16_sets() {
     if (simd::supported(isa)) sets.push_back(isa);
   }
   return sets;
+}
+
+/// The nearest bfloat16 numbers, as wide as they were.
+template <class T, std::size_t Rank>
+Tensor<T, Rank> rounded_to_bfloat16(Tensor<T, Rank> tensor) {
+  for (T& value : tensor) value = static_cast<T>(bfloat16(static_cast<float>(value)));
+  return tensor;
 }
 
 /// Random bfloat16 inputs of a shape.

@@ -178,5 +178,69 @@ TEST(Bfloat16Product, GroupsMixAllKinds) {
   EXPECT_TRUE(test::same_bits(c, matrix_product(x, wide.view().permute({1, 0}))));
 }
 
+/// Of two matrices as they lie, or across.
+Tensor<float, 2> product(const TensorView<const float, 2>& a, const Tensor<float, 2>& b) {
+  Tensor<float, 2> out({a.extent(0), b.extent(1)});
+  matrix_product(a, b, out, {.products = Products::bfloat16});
+  return out;
+}
+
+TEST(Bfloat16Product, OfFloatsIsTheExactOneOfRoundedFloats) {
+  const test::RestoreSettings restore;
+  for (const auto [rows, depth, columns] :
+       {Extents<3>{1, 1, 1}, {7, 3, 64}, {64, 2 * 512 + 31, 65}, {100, 48, 150}, {3, 0, 2}}) {
+    std::mt19937_64 bits(8);
+    const auto a = test::random_tensor<float, 2>({rows, depth}, bits);
+    const auto b = test::random_tensor<float, 2>({depth, columns}, bits);
+    const auto before = test::random_tensor<float, 2>({rows, columns}, bits);
+    const auto a_across = Tensor<float, 2>::copy_of(a.view().permute({1, 0}));
+    const auto b_across = Tensor<float, 2>::copy_of(b.view().permute({1, 0}));
+    std::vector<bfloat16> narrow(b_across.begin(), b_across.end());
+    for (const auto isa : test::bfloat16_sets()) {
+      SCOPED_TRACE(::testing::Message() << simd::name(isa) << " " << rows << " " << depth);
+      simd::use(isa);
+      auto expected = before;
+      if (isa < simd::Isa::amx) {
+        matrix_product(test::rounded_to_bfloat16(a), test::rounded_to_bfloat16(b), expected,
+                       {.accumulate = true});
+      } else {  // terms in another order
+        for (Index i = 0; i < expected.size(); ++i) {
+          const auto* column = narrow.data() + i % columns * depth;
+          float& sum = expected.data()[i];
+          sum = element(a.data() + i / columns * depth, column, depth, sum, isa);
+        }
+      }
+      for (const bool left : {false, true}) {
+        for (const bool right : {false, true}) {
+          auto out = before;
+          matrix_product(left ? a_across.view().permute({1, 0}) : a.view(),
+                         right ? b_across.view().permute({1, 0}) : b.view(), out,
+                         {.accumulate = true, .products = Products::bfloat16});
+          EXPECT_TRUE(test::same_bits(out, expected)) << left << right;
+        }
+      }
+    }
+  }
+}
+
+TEST(Bfloat16Product, OfFloatsHasTheSameBitsInAnyCompany) {
+  constexpr Index rows = 545, columns = 130, count = 780;
+  std::mt19937_64 bits(9);
+  const auto b = test::random_tensor<float, 2>({rows, columns}, bits);
+  test::expect_rows_in_any_company([&](const auto& x) { return product(x, b); }, rows, count,
+                                   test::bfloat16_sets());
+}
+
+TEST(Bfloat16Product, OfOtherNumbersIsRefused) {
+  const Tensor<double, 2> wide({2, 2}, {1, 2, 3, 4});
+  const Tensor<float, 2> narrow({2, 2}, {1, 2, 3, 4});
+  auto out = wide;
+  auto narrow_out = narrow;
+  EXPECT_THROW(matrix_product(wide, wide, out, {.products = Products::bfloat16}), InvalidArgument);
+  EXPECT_THROW(matrix_product(narrow, narrow, narrow_out, {.products = Products::int16}),
+               InvalidArgument);
+  EXPECT_TRUE(test::same_bits(out, wide) && test::same_bits(narrow_out, narrow));
+}
+
 }  // namespace
 }  // namespace heed

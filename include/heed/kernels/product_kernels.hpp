@@ -40,10 +40,10 @@ enum class QuantizedCodes : std::uint8_t { nibbles, signed_nibbles, bytes, bfloa
 
 namespace heed {
 
-/// How products with weights narrower than float are computed: with the bits of the product with
-/// the widened floats, or faster, with the left-hand rows rounded too. Quantized weights have
-/// products with rows of 16-bit integers (simd::Int16Rows), bfloat16 weights with rows of bfloat16;
-/// either kind has exact products where the other's rounding is chosen.
+/// How products are computed: with the bits of floats, or faster, from rounded factors. Quantized
+/// weights have products with rows of 16-bit integers (simd::Int16Rows), bfloat16 weights with rows
+/// of bfloat16; either kind has exact products where the other's rounding is chosen. Two float
+/// factors are both rounded to bfloat16, or neither.
 enum class Products : std::uint8_t { exact, int16, bfloat16 };
 
 }  // namespace heed
@@ -143,22 +143,24 @@ struct Int16Kernels {
 template <class T>
 const Int16Kernels<T>& int16_kernels();
 
-/// The kernels for products of rows rounded to bfloat16, to nearest, with bfloat16 weights; T is
-/// float. Terms are added in order with fused multiply-adds, and a term of 0 where their number is
-/// odd: the bits of the float product of the rounded rows, except that the set avx512_bf16 takes
-/// subnormal numbers, partial sums included, as 0. So do amx and its twin, whose terms are added in
-/// groups of 32 as TileKernels says, from a sum of 0 on.
+/// The kernels for products of factors rounded to bfloat16, to nearest; T is float. Terms are added
+/// in order with fused multiply-adds, and a term of 0 where their number is odd: the bits of the
+/// float product of the rounded factors, except that the set avx512_bf16 takes subnormal numbers,
+/// partial sums included, as 0. So do amx and its twin, whose terms are added in groups of 32 as
+/// TileKernels says, from a sum of 0 on.
 template <class T>
 struct Bfloat16ProductKernels {
-  /// The largest number of rows of a tile; memory of as many is read.
+  /// The largest number of rows of a tile. Tiles of more than product_rows read whole blocks of
+  /// terms, and as many rows as the next multiple of 16.
   Index rows;
-  /// Rounds a row of `depth` terms, in pairs like those of a QuantizedPanel, and may fill it with
-  /// zeros up to a whole block.
-  void (*round_row)(const T* x, Index step, Index depth, std::uint32_t* pairs);
-  /// A tile of such rows, `a_stride` pairs apart; the a and b of `tile` are not read, and its rows
-  /// may be more than product_rows.
-  void (*tile)(const ProductTile<T>& tile, const std::uint32_t* a, Index a_stride,
-               const QuantizedPanel& panel);
+  Index terms_in_float;  // of rounded rows: 1, or 2 in pairs like those of a QuantizedPanel
+  /// Rounds rows of `depth` terms for `tile`, `stride` floats apart, with zeros up to a whole block
+  /// if tiles read them.
+  void (*round_rows)(MatrixRef<T> a, Index rows, Index depth, T* rounded, Index stride);
+  /// Rounds b(k, column) to a QuantizedPanel of bfloat16, for columns ≤ panel_columns.
+  void (*pack)(MatrixRef<T> b, Index depth, Index columns, std::uint8_t* blocks);
+  /// A tile of such rows and blocks; the a and b of `tile` are not read.
+  void (*tile)(const ProductTile<T>& tile, const T* a, Index a_stride, const std::uint8_t* blocks);
 };
 
 /// The kernels of the active instruction set.

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <optional>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -11,6 +12,7 @@
 #include <heed/core/error.hpp>
 #include <heed/core/random.hpp>
 #include <heed/core/scalar.hpp>
+#include <heed/kernels/product_kernels.hpp>
 #include <heed/layers/detail/rows.hpp>
 #include <heed/layers/parameters.hpp>
 #include <heed/tensor/matrix_product.hpp>
@@ -89,7 +91,7 @@ struct Linear {
     accumulate(grads.view(), input, gradients);
     auto grad_input = Tensor<T, ViewOf<const G>::rank()>::uninitialized(
         detail::with_width(view_of(grad).extents(), weight.extent(1)));
-    matrix_product(grads.view(), weight, detail::as_rows(grad_input));
+    matrix_product(grads.view(), weight, detail::as_rows(grad_input), {.products = products});
     return grad_input;
   }
   /// Adds the gradients of the parameters alone.
@@ -97,7 +99,7 @@ struct Linear {
   void accumulate(const G& grad, const X& input, Linear& gradients) const {
     const detail::Rows<T> grads(grad), inputs(input);
     const auto& grad_rows = grads.view();
-    detail::accumulate_weight<T>(grad_rows, inputs.view(), gradients.weight);
+    detail::accumulate_weight<T>(grad_rows, inputs.view(), gradients.weight, products);
     if (!bias) return;
     const T one = 1;
     const TensorView<const T, 2> ones(&one, {1, grad_rows.extent(0)}, {0, 0});
@@ -126,6 +128,7 @@ struct Linear {
   Tensor<T, 2> weight;  // empty where it is only packed, as a loader for inference leaves it
   std::optional<Tensor<T, 1>> bias;
   PackedMatrix<T> packed;
+  Products products = Products::exact;  // of the unpacked weight; see set_products
 
  private:
   /// A tensor (…, outputs) whose rows y multiply(b, y, options) writes; b is the right factor.
@@ -138,7 +141,7 @@ struct Linear {
     }
     auto y = Tensor<T, ViewOf<const X>::rank()>::uninitialized(
         detail::with_width(extents, weight.empty() ? packed.columns() : weight.extent(0)));
-    ProductOptions<T> options;
+    ProductOptions<T> options{.products = products};
     if (bias) options.bias = bias->view();
     if (packed.empty()) {
       multiply(weight.view().permute({1, 0}), detail::as_rows(y), options);
@@ -148,6 +151,37 @@ struct Linear {
     return y;
   }
 };
+
+namespace detail {
+
+template <class Part>
+void set_products_of(Part& part, Products products) {
+  if constexpr (IsVector<Part>::value) {
+    for (auto& each : part) set_products_of(each, products);
+  } else if constexpr (IsOptional<Part>::value) {
+    if (part) set_products_of(*part, products);
+  } else if constexpr (HasMembers<Part>) {
+    if constexpr (requires { part.products = products; }) part.products = products;
+    std::apply([&](const auto&... members) { (set_products_of(members.part, products), ...); },
+               Part::members(part));
+  }
+}
+
+}  // namespace detail
+
+/// Sets how the layers of a model multiply from now on, forward and backward: each Linear and the
+/// head. With Products::bfloat16 they round both factors of their products to bfloat16, for mixed
+/// precision: weights and gradients stay float, and so does everything between products. A copy of
+/// the model keeps the setting, a checkpoint does not. Drops packed weights; throws InvalidArgument
+/// for weights that have no such products.
+template <HasMembers Model>
+void set_products(Model& model, Products products) {
+  const auto check = [&](std::string_view, const auto& parameter) {
+    detail::check_products<typename std::remove_cvref_t<decltype(parameter)>::value_type>(products);
+  };
+  for_each_parameter(check, std::as_const(model));
+  detail::set_products_of(model, products);
+}
 
 HEED_LINKED_TEMPLATE(struct, Linear)
 

@@ -134,13 +134,15 @@ struct Projections {
     if (!query_key_value) {
       const Linear<T>& layer = separate(*this, which);
       layer.accumulate(grad, x, separate(gradients, which));
-      matrix_product(grad_rows, layer.weight, detail::as_rows(grad_x), {.accumulate = true});
+      matrix_product(grad_rows, layer.weight, detail::as_rows(grad_x),
+                     {.accumulate = true, .products = layer.products});
       return;
     }
     const auto [first, last] = range(which);
     auto& whole = *gradients.query_key_value;
     detail::accumulate_weight<T>(grad_rows, detail::as_rows(x),
-                                 whole.weight.view().slice(0, first, last));
+                                 whole.weight.view().slice(0, first, last),
+                                 query_key_value->products);
     if (whole.bias) {
       const T one = 1;
       const TensorView<const T, 2> ones(&one, {1, grad_rows.extent(0)}, {0, 0});
@@ -148,7 +150,8 @@ struct Projections {
                      {.accumulate = true});
     }
     matrix_product(grad_rows, query_key_value->weight.view().slice(0, first, last),
-                   detail::as_rows(grad_x), {.accumulate = true});
+                   detail::as_rows(grad_x),
+                   {.accumulate = true, .products = query_key_value->products});
   }
 
   void pack() {
@@ -186,7 +189,7 @@ struct Projections {
                         whole.weight.extent(1), " as the last extent");
     }
     auto y = Tensor<T, 3>::uninitialized({x.extent(0), x.extent(1), last - first});
-    ProductOptions<T> options;
+    ProductOptions<T> options{.products = whole.products};
     if (whole.bias) options.bias = whole.bias->view().slice(0, first, last);
     const auto& packed = packed_parts[static_cast<std::size_t>(which)];
     if (packed.empty()) {

@@ -9,6 +9,7 @@
 #include <heed/core/config.hpp>
 #include <heed/core/random.hpp>
 #include <heed/core/scalar.hpp>
+#include <heed/kernels/product_kernels.hpp>
 #include <heed/layers/detail/rows.hpp>
 #include <heed/layers/dropout.hpp>
 #include <heed/layers/embedding.hpp>
@@ -121,7 +122,7 @@ struct OutputHead {
     auto logits = Output::uninitialized({x.extent(0), x.extent(1), embedding.weight.extent(0)});
     if (packed.empty()) {
       matrix_product(detail::as_rows(x), embedding.weight.view().permute({1, 0}),
-                     detail::as_rows(logits));
+                     detail::as_rows(logits), {.products = products});
     } else {
       matrix_product(detail::as_rows(x), packed, detail::as_rows(logits));
     }
@@ -137,9 +138,10 @@ struct OutputHead {
                         OutputHead& gradients, Embedding<T>& grad_embedding) const {
     if (own) return own->backward(grad, saved.input, *gradients.own);
     detail::accumulate_weight<T>(detail::as_rows(grad), detail::as_rows(saved.input),
-                                 grad_embedding.weight);
+                                 grad_embedding.weight, products);
     auto grad_x = Tensor<T, 3>::uninitialized(saved.input.extents());
-    matrix_product(detail::as_rows(grad), embedding.weight, detail::as_rows(grad_x));
+    matrix_product(detail::as_rows(grad), embedding.weight, detail::as_rows(grad_x),
+                   {.products = products});
     return grad_x;
   }
 
@@ -162,7 +164,9 @@ struct OutputHead {
   }
 
   std::optional<Linear<T>> own;
-  PackedMatrix<T> packed;  // of a tied head
+  // Of a tied head:
+  PackedMatrix<T> packed;
+  Products products = Products::exact;
 };
 
 HEED_LINKED_TEMPLATE(struct, TokenInput)

@@ -22,6 +22,9 @@ struct ProductOptions {
   bool accumulate = false;
   /// One number per column of out, added to every row; empty: none. Not with `accumulate`.
   TensorView<const T, 1> bias = {};
+  /// Products::bfloat16 rounds both factors to bfloat16, to nearest, and adds in T: float only. A
+  /// packed b has its own.
+  Products products = Products::exact;
 };
 
 namespace detail {
@@ -29,6 +32,14 @@ namespace detail {
 template <class T>
 simd::MatrixRef<T> strided(const TensorView<const T, 2>& view) {
   return {view.data_handle(), view.stride(0), view.stride(1)};
+}
+
+/// Throws InvalidArgument where two factors of type T have no such products.
+template <class T>
+void check_products(Products products) {
+  if (products == Products::exact) return;
+  if (std::is_same_v<T, float> && products == Products::bfloat16) return;
+  throw_invalid_argument("products in bfloat16 are of floats, those in int16 of quantized weights");
 }
 
 /// Checks everything but b, whose extents are (depth, columns).
@@ -69,7 +80,9 @@ ProductArgs<T> args_of(const TensorView<const T, 2>& a, const TensorView<const T
                        const TensorView<T, 2>& out, const ProductOptions<T>& options) {
   auto args = checked_product<T>(a, b.extent(0), b.extent(1), out, options);
   if (overlaps(b, out)) throw_shape_error("matrix_product: out overlaps b");
+  check_products<T>(options.products);
   args.b = strided(b);
+  args.quantized.products = options.products;
   return args;
 }
 template <class T>
@@ -88,7 +101,7 @@ ProductArgs<T> args_of(const TensorView<const T, 2>& a, const PackedMatrix<T>& b
 /// order with fused multiply-adds, in partial sums of 512 terms that are added in order. An output
 /// row has the same bits for any number of rows, threads and chunks, packed or not, b · a
 /// transposed or not. Throws ShapeError, before the first write, for shapes that do not fit and for
-/// an out that overlaps an input.
+/// an out that overlaps an input, and InvalidArgument for `products` that T does not have.
 template <Viewable A, Viewable B, Viewable Out>
 void matrix_product(const A& a, const B& b, Out&& out,
                     const ProductOptions<ValueOf<const A>>& options = {}) {

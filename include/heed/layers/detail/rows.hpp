@@ -146,14 +146,15 @@ Tensor<T, 2> gathered(const TensorView<const T, 2>& from, const std::vector<Inde
 /// Adds gradᵀ · x over the live rows to the gradient of a weight. Rows are contiguous.
 template <Scalar T>
 void accumulate_weight(const TensorView<const T, 2>& grad, const TensorView<const T, 2>& x,
-                       const TensorView<T, 2>& weight) {
+                       const TensorView<T, 2>& weight, Products products) {
   if (grad.size() == 0) return;
+  const ProductOptions<T> how{.accumulate = true, .products = products};
   const auto live = live_rows(grad);
   if (static_cast<Index>(live.size()) == grad.extent(0)) {
-    matrix_product(grad.permute({1, 0}), x, weight, {.accumulate = true});
+    matrix_product(grad.permute({1, 0}), x, weight, how);
   } else if (!live.empty()) {
     const auto grads = gathered(grad, live), inputs = gathered(x, live);
-    matrix_product(grads.view().permute({1, 0}), inputs, weight, {.accumulate = true});
+    matrix_product(grads.view().permute({1, 0}), inputs, weight, how);
   }
 }
 

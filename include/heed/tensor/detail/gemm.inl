@@ -339,7 +339,7 @@ ProductArgs<T> transposed(ProductArgs<T> args) {
   return args;
 }
 
-// Products of rounded rows. -----------------------------------------------------------------------
+// Products of int16 rows. -------------------------------------------------------------------------
 
 /// Computes a product of int16 rows with quantized weights, task by task; T is float.
 template <class T>
@@ -427,48 +427,11 @@ class Int16Slab {
   simd::Int16Rows rows_{};
 };
 
-/// Rows of a slab as bfloat16, and the products with them.
-template <class T>
-class Bfloat16Slab {
- public:
-  Bfloat16Slab(Index rows, Index depth)
-      : kernels_(simd::bfloat16_product_kernels<T>()), stride_(parts_of(depth, 2) + apart) {
-    pairs_ = reinterpret_cast<std::uint32_t*>(Scratch::of_this_thread<Bfloat16Slab>(
-        static_cast<std::size_t>((rows + kernels_.rows) * stride_) * sizeof(std::uint32_t)));
-  }
-
-  void round(Index row, const T* x, Index step, Index depth) const {
-    kernels_.round_row(x, step, depth, pairs_ + row * stride_);
-  }
-  /// Within a depth block the panels stay in the second-level cache, while rows pass through the
-  /// first.
-  void run(const ProductArgs<T>& args, const ProductCut::Task& task) const {
-    for (Index k = 0; k < args.depth; k += simd::product_block) {
-      const Index depth = smaller(args.depth - k, simd::product_block);
-      for (Index row = task.row; row < task.end; row += kernels_.rows) {
-        const Index rows = smaller(kernels_.rows, task.end - row);
-        for (Index i = task.first; i < task.last; ++i) {
-          kernels_.tile(tile_of(args, row, rows, i, k, depth), pairs_ + row * stride_ + k / 2,
-                        stride_, quantized_panel_of(args, i, k));
-        }
-      }
-    }
-  }
-
- private:
-  // A cache line, so that rows do not fall on the same sets; and room for the zeros of a block.
-  static constexpr Index apart = 16;
-
-  const simd::Bfloat16ProductKernels<T>& kernels_;
-  Index stride_;
-  std::uint32_t* pairs_;
-};
-
 /// Computes the products of at most slab_rows rows; their a is rounded once.
-template <template <class> class Slab, class T>
+template <class T>
 void run_slab(const ProductList<T>& products) {
   const ProductArgs<T>& first = products[0];  // all have its rows and depth
-  const Slab<T> slab(first.rows, first.depth);
+  const Int16Slab<T> slab(first.rows, first.depth);
   const auto round = [&](Index row) {
     slab.round(row, first.a.data + row * first.a.row_stride, first.a.column_stride, first.depth);
   };
@@ -485,10 +448,10 @@ void run_slab(const ProductList<T>& products) {
       [&](const ProductArgs<T>& args, const ProductCut::Task& task) { slab.run(args, task); });
 }
 
-/// Products of rounded rows, a limited number of rows at a time, so that the memory for the rounded
+/// Products of int16 rows, a limited number of rows at a time, so that the memory for the rounded
 /// ones does not grow with their number.
-template <template <class> class Slab, class T>
-void run_rounded_products(const ProductList<T>& products) {
+template <class T>
+void run_int16_products(const ProductList<T>& products) {
   constexpr Index slab_rows = 768;
   const Index rows = products.count() == 0 ? 0 : products[0].rows;
   for (Index row = 0; row < rows; row += slab_rows) {
@@ -502,9 +465,73 @@ void run_rounded_products(const ProductList<T>& products) {
       part.out += row * part.out_row;
       slab.add(part);
     }
-    run_slab<Slab>(slab);
+    run_slab(slab);
   }
 }
+
+// Products in bfloat16. ---------------------------------------------------------------------------
+
+/// Computes a product of factors rounded to bfloat16, task by task: a is rounded a few tiles at a
+/// time, and b as it is packed, unless it is stored so. T is float.
+template <class T>
+class Bfloat16Tasks {
+ public:
+  explicit Bfloat16Tasks(const ProductArgs<T>& args)
+      : args_(args), kernels_(simd::bfloat16_product_kernels<T>()) {}
+
+  void run(const ProductCut::Task& task) const {
+    Index k = 0;
+    do {  // runs once even without depth: out is then the addend
+      run_block(task, k, smaller(args_.depth - k, simd::product_block));
+      k += simd::product_block;
+    } while (k < args_.depth);
+  }
+
+ private:
+  static constexpr Index strip = 8 * simd::product_rows;  // whole cache lines of a transposed a,
+                                                          // and whole tiles of 16 rows
+  static constexpr Index panel_bytes =
+      simd::QuantizedPanel::bytes(simd::QuantizedCodes::bfloat16, simd::product_block);
+
+  /// A depth block of panel `index` of b, in place or packed into `scratch`.
+  const std::uint8_t* panel_of(Index index, Index k, Index depth, std::uint8_t* scratch) const {
+    if (args_.quantized.blocks != nullptr) return quantized_panel_of(args_, index, k).blocks;
+    const Index first = index * simd::panel_columns;
+    auto b = args_.b;
+    b.data += k * b.row_stride + first * b.column_stride;
+    kernels_.pack(b, depth, smaller(simd::panel_columns, args_.columns - first), scratch);
+    return scratch;
+  }
+
+  void run_block(const ProductCut::Task& task, Index k, Index depth) const {
+    constexpr Index size = sizeof(T), panels_bytes = ProductCut::max_group * panel_bytes;
+    // With one more cache line, so that rows do not fall on the same cache sets.
+    const Index stride = simd::product_block / kernels_.terms_in_float + 64 / size;
+    std::byte* memory = Scratch::of_this_thread<Bfloat16Tasks>(
+        static_cast<std::size_t>(panels_bytes + strip * stride * size));
+    auto* panels = reinterpret_cast<std::uint8_t*>(memory);
+    auto* rounded = reinterpret_cast<T*>(memory + panels_bytes);
+    const std::uint8_t* b[ProductCut::max_group];
+    for (Index i = task.first; i < task.last; ++i) {
+      b[i - task.first] = panel_of(i, k, depth, panels + (i - task.first) * panel_bytes);
+    }
+    for (Index row = task.row; row < task.end; row += strip) {
+      const Index rows = smaller(strip, task.end - row);
+      auto a = args_.a;
+      a.data += row * a.row_stride + k * a.column_stride;
+      kernels_.round_rows(a, rows, depth, rounded, stride);
+      for (Index r = 0; r < rows; r += kernels_.rows) {
+        for (Index i = task.first; i < task.last; ++i) {
+          const auto tile = tile_of(args_, row + r, smaller(kernels_.rows, rows - r), i, k, depth);
+          kernels_.tile(tile, rounded + r * stride, stride, b[i - task.first]);
+        }
+      }
+    }
+  }
+
+  const ProductArgs<T>& args_;
+  const simd::Bfloat16ProductKernels<T>& kernels_;
+};
 
 // All kinds of products. --------------------------------------------------------------------------
 
@@ -527,8 +554,10 @@ void run_products(const ProductArgs<T>* problems, Index count) {
     ProductTasks<T>(args).run(task);
   });
   if constexpr (std::is_same_v<T, float>) {
-    run_rounded_products<Int16Slab>(int16);
-    run_rounded_products<Bfloat16Slab>(bfloat16);
+    run_int16_products(int16);
+    bfloat16.for_each_task([](const ProductArgs<T>& args, const ProductCut::Task& task) {
+      Bfloat16Tasks<T>(args).run(task);
+    });
   }
 }
 #if defined(HEED_COMPILED_SOURCE)
