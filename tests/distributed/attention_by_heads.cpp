@@ -66,6 +66,61 @@ TEST(AttentionByHeads, ChangesOfScoresBelongToTheirHeads) {
   });
 }
 
+TEST(AttentionByHeads, GradientsOfBiasesSlopesAndSinksReachAllRanks) {
+  const Communicator& ranks = *world();
+  const Index size = ranks.size(), me = ranks.rank();
+  const Shape shape{2, 10, 5, 200, 300, 6, 8};
+  const Inputs<double> in(shape, 7);
+  const Changes<double> changes(shape, 3, {1, 10, 1, 300});
+  const auto options = changes.options(Changes<double>::all);
+  const auto forward = fused(shape, in, ByHead{}, options);
+  const Loss<double> loss(shape, 11);
+  const AttentionShards shards(shards_of_kind(200, size, 2), shards_of_kind(300, size, 1));
+  struct OfScores {
+    Tensor<double, 4> bias = Tensor<double, 4>(Extents<4>{1, 10, 1, 300});
+    Tensor<double, 2> relative = Tensor<double, 2>(Extents<2>{10, 19});
+    Tensor<double, 1> slopes = Tensor<double, 1>(Extents<1>{10}), sinks = slopes;
+    GradientOptions<double> wanted(const Tensor<double, 3>& grad_lse) {
+      return {grad_lse, bias, relative.view(), slopes, sinks};
+    }
+  };
+  OfScores whole, got;
+  Gradients<double> all(shape);
+  attention_backward(in.queries, in.keys, in.values, ByHead{}, forward.out, forward.lse,
+                     loss.grad_out, all.queries, all.keys, all.values, options,
+                     whole.wanted(loss.grad_lse));
+  const auto of_query = [&](const auto& from) { return shard_of(from, shards.queries, me); };
+  const auto of_key = [&](const auto& from) { return shard_of(from, shards.keys, me); };
+  auto q = of_query(in.queries), k = of_key(in.keys), v = of_key(in.values);
+  auto grad_queries = q, grad_keys = k, grad_values = v;
+  const auto grad_lse = of_query(loss.grad_lse);
+  const auto call = [&](const auto& some_options, const auto& gradients) {
+    attention_by_heads_backward(ranks, shards, q, k, v, ByHead{}, of_query(forward.out),
+                                of_query(forward.lse), of_query(loss.grad_out), grad_queries,
+                                grad_keys, grad_values, some_options, gradients);
+  };
+  call(options, got.wanted(grad_lse));
+  EXPECT_TRUE(same_bits(grad_queries, of_query(all.queries)));
+  EXPECT_TRUE(same_bits(grad_keys, of_key(all.keys)));
+  EXPECT_TRUE(same_bits(grad_values, of_key(all.values)));
+  EXPECT_TRUE(same_bits(got.bias, whole.bias));
+  EXPECT_TRUE(same_bits(got.relative, whole.relative));
+  EXPECT_TRUE(same_bits(got.slopes, whole.slopes));
+  EXPECT_TRUE(same_bits(got.sinks, whole.sinks));
+  AttentionOptions<double> one;
+  const Tensor<double, 1> of_keys({Index{300}});
+  Tensor<double, 1> grad_of_keys({Index{300}});
+  one.bias = of_keys;
+  GradientOptions<double> wanted;
+  wanted.grad_bias = grad_of_keys;
+  const std::string said = refusal([&] { call(one, wanted); });
+  if (size > 1) {
+    EXPECT_NE(said.find("grad_bias is a sum over heads of several ranks"), std::string::npos);
+  } else {
+    EXPECT_EQ(said, "computed");
+  }
+}
+
 TEST(AttentionByHeads, OtherTypesAndPositions) {
   const Communicator& ranks = *world();
   const Index size = ranks.size();

@@ -77,6 +77,17 @@ TEST(ShardedBackward, WhatIsWrongOnOneRankIsRefusedOnAll) {
                 std::to_string(size - 1) +
                 ": attention_backward: log_sum_exp is (1, 2, 9), expected (batch, heads, queries) "
                 "= (1, 2, 10)");
+  const auto undifferentiable = [](float score, Position) { return score / 2; };
+  AttentionOptions<float> options;
+  options.score_function = undifferentiable;
+  const Tensor<float, 2> fits({2, 10});
+  const std::string said = refusal([&] {
+    sharded_attention_backward(ranks, shards, mine, mine, mine, masks::Full{}, mine, fits, mine, q,
+                               k, v, options);
+  });
+  EXPECT_NE(said.find("rank 0: attention_backward: score_function has no derivative"),
+            std::string::npos)
+      << said;
 }
 
 TEST(Reshard, MovesEveryTokenToItsNewRank) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <optional>
+#include <span>
 #include <type_traits>
 
 #include <heed/attention/backward.hpp>
@@ -90,7 +92,21 @@ class CallByHeads {
     return placed(
         checked_args<T>(queries_.view(), keys_.view(), values_.view(), Result<T>(out), options));
   }
-  /// Computes the gradients of `local`, the call with the tensors of this rank.
+  /// Completes the checks of `local`, the backward call with the tensors of this rank.
+  void check(BackwardArgs<T>& local, const AttentionOptions<T>& options,
+             const GradientOptions<T>& gradients) const {
+    local.forward.score_mods = score_mods_;
+    local.more = gradients;
+    check_backward_args(local, options);
+    const auto check_heads = [&](const char* name, Index heads) {
+      if (heads != 1 || whole_.heads() == 1 || ranks_.size() == 1) return;
+      throw_invalid_argument(name, " is a sum over heads of several ranks, which is not computed");
+    };
+    if (gradients.grad_bias.given()) check_heads("grad_bias", gradients.grad_bias.view().extent(1));
+    check_heads("grad_relative_bias", gradients.grad_relative_bias.extent(0));
+  }
+
+  /// Computes the gradients of `local`.
   void run_backward(const BackwardArgs<T>& local, const MaskRef& mask) const {
     const auto brought = [&](const TensorView<const X, 4>& from) {
       auto to = with_all_tokens(from.extents(), shards_.queries);
@@ -101,7 +117,7 @@ class CallByHeads {
     const auto lse = brought(as_columns(local.log_sum_exp));
     Tensor<X, 4> grad_queries(queries_.extents()), grad_keys(keys_.extents()),
         grad_values(values_.extents());
-    const BackwardArgs<T> args{
+    BackwardArgs<T> args{
         placed(differentiated_args<T>(queries_.view(), keys_.view(), values_.view(), plain())),
         output.view(),
         lse.view().select(3, 0),
@@ -110,7 +126,14 @@ class CallByHeads {
         grad_keys.view(),
         grad_values.view(),
         {}};
+    args.more = part_of(local.more, ranks_.rank());
+    Tensor<T, 4> grad_lse;
+    if (local.more.grad_log_sum_exp.given()) {
+      grad_lse = brought(as_columns(local.more.grad_log_sum_exp.view()));
+      args.more.grad_log_sum_exp = grad_lse.view().select(3, 0);
+    }
     detail::run_backward(args, mask);
+    for (Index rank = 0; rank < ranks_.size(); ++rank) tell(part_of(local.more, rank), rank);
     give_back<X>(shards_.queries, grad_queries, local.grad_queries);
     give_back<X>(shards_.keys, grad_keys, local.grad_keys);
     give_back<X>(shards_.keys, grad_values, local.grad_values);
@@ -129,6 +152,31 @@ class CallByHeads {
   }
   TokenRange share(Index heads, Index rank) const {
     return share_of_heads(heads, kv_heads_, rank, ranks_.size());
+  }
+  /// Of the gradients of changes of scores, those of the heads of a rank.
+  GradientOptions<T> part_of(const GradientOptions<T>& all, Index rank) const {
+    const TokenRange heads = share(whole_.heads(), rank);
+    const auto of_heads = [&](const auto& view, std::size_t axis) {
+      return view.extent(axis) == whole_.heads() ? view.slice(axis, heads.first, heads.end) : view;
+    };
+    const auto some = [&](std::span<T> numbers) {
+      const auto first = static_cast<std::size_t>(heads.first);
+      return numbers.empty() ? numbers
+                             : numbers.subspan(first, static_cast<std::size_t>(heads.count()));
+    };
+    GradientOptions<T> part;
+    if (all.grad_bias.given()) part.grad_bias = of_heads(all.grad_bias.view(), 1);
+    part.grad_relative_bias = of_heads(all.grad_relative_bias, 0);
+    part.grad_alibi_slopes = some(all.grad_alibi_slopes);
+    part.grad_sinks = some(all.grad_sinks);
+    return part;
+  }
+  /// Sends the part of a rank to all others.
+  void tell(const GradientOptions<T>& part, Index rank) const {
+    if (part.grad_bias.given()) ranks_.broadcast(part.grad_bias.view(), rank);
+    ranks_.broadcast(part.grad_relative_bias, rank);
+    ranks_.broadcast(TensorView<T, 1>(part.grad_alibi_slopes), rank);
+    ranks_.broadcast(TensorView<T, 1>(part.grad_sinks), rank);
   }
   /// The options that do not belong to heads.
   AttentionOptions<T> plain() const {
@@ -209,7 +257,9 @@ void attention_by_heads(const Communicator& ranks, const AttentionShards& shards
 
 /// The gradients of `attention_by_heads`: `sharded_attention_backward`, with the same arguments,
 /// shapes, errors and bits, divided by heads. Every rank computes the same share of the whole under
-/// any mask.
+/// any mask. `gradients` as in `attention_backward`, with the rows of this rank in
+/// grad_log_sum_exp; all ranks receive the gradients of biases, slopes and sinks, which must have
+/// an axis of heads.
 template <class Q, class K, class V, class M, class Out, class Lse, class GradOut, class GradQ,
           class GradK, detail::MeantAsResult GradV,
           detail::IsOptions Options = detail::OptionsOf<Q>>
@@ -218,7 +268,8 @@ void attention_by_heads_backward(const Communicator& ranks, const AttentionShard
                                  const Out& output, const Lse& log_sum_exp,
                                  const GradOut& grad_output, GradQ&& grad_queries,
                                  GradK&& grad_keys, GradV&& grad_values,
-                                 const Options& options = {}) {
+                                 const Options& options = {},
+                                 const detail::GradientsOf<Q>& gradients = {}) {
   if constexpr (detail::expect_backward<Options, M, Q, K, V, Out, Lse, GradOut, GradQ, GradK,
                                         GradV>()) {
     using T = ValueOf<Q>;
@@ -236,8 +287,13 @@ void attention_by_heads_backward(const Communicator& ranks, const AttentionShard
           detail::checked_backward_args<T>(queries, keys, values, output, log_sum_exp, grad_output,
                                            grad_queries, grad_keys, grad_values, {}, {});
       call.emplace(ranks, shards, q, k, v, options);
+      call->check(*local, options, gradients);
       detail::check_mask_fits(ref, call->whole());
       detail::add_call(agreement, call->whole(), shards, ref, options);
+      agreement.add("gradients (of log_sum_exp, bias, relative_bias, slopes, sinks)",
+                    gradients.grad_log_sum_exp.given(), ' ', gradients.grad_bias.given(), ' ',
+                    gradients.grad_relative_bias.extents(), ' ', gradients.grad_alibi_slopes.size(),
+                    ' ', gradients.grad_sinks.size());
     });
     call->bring_inputs(q, k, v);
     call->run_backward(*local, ref);

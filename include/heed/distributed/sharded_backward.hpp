@@ -54,6 +54,7 @@ class ShardedBackward {
     }
     whole_ = differentiated_args<T>(queries.slice(2, 0, 0), all_of(own_keys_), all_of(own_values_),
                                     options_);
+    check_differentiable(whole_);
     refer_to(whole_, options_);
     Extents<4> all = queries.extents();
     all[2] = shards.queries.tokens();

@@ -127,6 +127,14 @@ void check_written(const BackwardArgs<T>& args) {
   });
 }
 
+template <class T>
+void check_differentiable(const AttentionArgs<T>& call) {
+  const auto& function = call.score_mods.function;
+  if (function.given() && !function.differentiable()) {
+    throw_shape_error("attention_backward: score_function has no derivative(score, position)");
+  }
+}
+
 /// Refuses gradients of score modifications that the call does not use, and wrong shapes.
 template <class T>
 void check_more(const BackwardArgs<T>& args, const AttentionOptions<T>& options) {
@@ -146,9 +154,7 @@ void check_more(const BackwardArgs<T>& args, const AttentionOptions<T>& options)
   };
   check_span("grad_alibi_slopes", more.grad_alibi_slopes.size(), score_mods.alibi_slopes.size());
   check_span("grad_sinks", more.grad_sinks.size(), score_mods.sinks.size());
-  if (score_mods.function.given() && !score_mods.function.differentiable()) {
-    throw_shape_error("attention_backward: score_function has no derivative(score, position)");
-  }
+  check_differentiable(args.forward);
 }
 
 template <class T>

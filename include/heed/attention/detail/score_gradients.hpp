@@ -246,7 +246,8 @@ void run_sink_gradients(const BackwardArgs<T>& args, const BackwardRows<T>& rows
   const auto& given = args.more.grad_log_sum_exp;
   for (Index head = 0; head < call.heads(); ++head) {
     const auto index = static_cast<std::size_t>(head);
-    const T sink = static_cast<T>(static_cast<double>(call.score_mods.sinks[index]) * bits_per_nat);
+    const T given_sink = call.score_mods.sinks[index + static_cast<std::size_t>(call.head_offset)];
+    const T sink = static_cast<T>(static_cast<double>(given_sink) * bits_per_nat);
     double total = 0;
     for (Index item = 0; item < call.batch(); ++item) {
       for (Index row = 0; row < call.query_count(); ++row) {
