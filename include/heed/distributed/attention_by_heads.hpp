@@ -256,8 +256,8 @@ void attention_by_heads(const Communicator& ranks, const AttentionShards& shards
 }
 
 /// The gradients of `attention_by_heads`: `sharded_attention_backward`, with the same arguments,
-/// shapes, errors and bits, divided by heads. Every rank computes the same share of the whole under
-/// any mask. `gradients` as in `attention_backward`, with the rows of this rank in
+/// shapes, errors and bits, divided by heads. Ranks with as many heads compute alike under any
+/// mask. `gradients` as in `attention_backward`, with the rows of this rank in
 /// grad_log_sum_exp; all ranks receive the gradients of biases, slopes and sinks, which must have
 /// an axis of heads.
 template <class Q, class K, class V, class M, class Out, class Lse, class GradOut, class GradQ,
