@@ -200,8 +200,13 @@ std::vector<RingTrace> gathered(const Communicator& ranks, const RingTrace& mine
   return all;
 }
 
-/// A line at the height of each rank while it computes, one below it while it sends.
+/// A line at the height of each rank while it computes, one below it while it sends; all of them
+/// long enough to be seen.
 LineChart chart_of(const std::vector<RingTrace>& traces, const std::string& title) {
+  double last = 0;
+  for (const RingTrace& trace : traces) {
+    for (const RingEvent& event : trace) last = std::max(last, event.end);
+  }
   LineChart chart{.title = title, .x_title = "seconds", .y_title = "rank"};
   Series computes{.name = "computes"}, sends{.name = "sends"};
   for (std::size_t rank = 0; rank < traces.size(); ++rank) {
@@ -210,7 +215,8 @@ LineChart chart_of(const std::vector<RingTrace>& traces, const std::string& titl
       if (event.kind == RingEvent::Kind::receive) continue;
       Series& series = computed ? computes : sends;
       const double y = static_cast<double>(rank) - (computed ? 0 : 0.25);
-      series.x.insert(series.x.end(), {event.begin, event.end, event.end});
+      const double end = std::max(event.end, event.begin + last / 400);
+      series.x.insert(series.x.end(), {event.begin, end, end});
       series.y.insert(series.y.end(), {y, y, std::numeric_limits<double>::quiet_NaN()});
     }
   }
@@ -255,16 +261,15 @@ Tensor<double, 2> scores_of(Index tokens, Index ranks, Index window) {
   return scores_by_chunk(shards, shards, call_shape, masks::last_n(window));
 }
 
-/// What these machines can do, by messages and by a call of a quarter of the tokens.
-RingCosts measured_costs(const Communicator& ranks, Index tokens, Index window) {
-  const Index some = std::max<Index>(1, tokens / 4), bytes = simd::key_chunk * dim * 8;
-  RingTrace trace;
-  compute(ranks, some, window, trace);
+/// What these machines can do: by messages, and by what the call itself computed in a second.
+RingCosts measured_costs(const Communicator& ranks, Index tokens, Index window,
+                         const RingTrace& trace) {
+  const Index bytes = simd::key_chunk * call_shape.key_bytes();
   double seconds = 0, scores = 0;
   for (const RingEvent& event : trace) {
     if (event.kind == RingEvent::Kind::compute) seconds += event.end - event.begin;
   }
-  for (const double score : scores_of(some, ranks.size(), window)) scores += score;
+  for (const double score : scores_of(tokens, ranks.size(), window)) scores += score;
   const double latency = message_seconds(ranks, 8), whole = message_seconds(ranks, bytes);
   return {latency, static_cast<double>(bytes) / std::max(1e-9, whole - latency),
           scores * 4 * static_cast<double>(dim) / in_all(ranks, seconds)};
@@ -361,7 +366,7 @@ void print_world(const WorldOptions& options, const RingShape& shape, Index toke
     computing += rank.computing / static_cast<double>(machines);
     sent = std::max(sent, static_cast<double>(rank.bytes_sent));
   }
-  std::printf("| %s | %td | %td | %.4g s | %.0f %% | %.3g GB | %.3g GB |\n", name, tokens / 1000000,
+  std::printf("| %s | %td | %td | %.1f s | %.0f %% | %.3g GB | %.3g GB |\n", name, tokens / 1000000,
               machines, seconds, 100 * computing / seconds, sent / 1e9,
               static_cast<double>(shape.bytes_held(shards, shards, 0)) / 1e9);
 }
@@ -420,7 +425,7 @@ int main(int argc, char** argv) {
       const Told mine = compute(ranks, tokens, window, trace);
       report(ranks, mine, tokens, window, quick, check);
       if (model || pictures.any()) {
-        const RingCosts costs = measured_costs(ranks, tokens, window);
+        const RingCosts costs = measured_costs(ranks, tokens, window, trace);
         compare_with_model(ranks, costs, tokens, window, mine.values[4], trace, pictures);
       }
       if (threads) compare_with_threads(ranks, tokens, window);

@@ -12,4 +12,5 @@
 #include <heed/distributed/sharded_backward.hpp>
 #include <heed/distributed/sharded_cache.hpp>
 #include <heed/distributed/sharded_training.hpp>
+#include <heed/distributed/tensor_parallel.hpp>
 #include <heed/distributed/token_shards.hpp>

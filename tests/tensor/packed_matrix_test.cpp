@@ -109,6 +109,42 @@ bool same_numbers(const Tensor<float, 2>& a, const Tensor<float, 2>& b) {
   });
 }
 
+/// Some columns of a packed matrix give the same bits as all of them.
+void check_columns(const PackedMatrix<float>& packed) {
+  std::mt19937_64 bits(1);
+  const Index last = packed.columns();
+  const auto x = test::random_tensor<float, 2>({3, packed.rows()}, bits);
+  Tensor<float, 2> whole({3, last});
+  matrix_product(x, packed, whole);
+  for (const auto& [first, end] : {std::pair<Index, Index>{0, 64}, {64, 192}, {128, last}}) {
+    const auto part = packed.columns(first, end);
+    EXPECT_EQ(part.is_quantized(), packed.is_quantized());
+    EXPECT_LT(part.byte_count(), packed.byte_count());
+    Tensor<float, 2> out({3, end - first});
+    matrix_product(x, part, out);
+    EXPECT_TRUE(same_numbers(out, Tensor<float, 2>::copy_of(whole.view().slice(1, first, end))));
+  }
+  EXPECT_TRUE(packed.columns(64, 64).empty());
+  EXPECT_THROW(packed.columns(1, 64), ShapeError);
+  EXPECT_THROW(packed.columns(0, 65), ShapeError);
+  EXPECT_THROW(packed.columns(128, 64), ShapeError);
+  EXPECT_THROW(packed.columns(0, last + 1), ShapeError);
+}
+
+template <class Block>
+PackedMatrix<float> packed_blocks(Index rows, Index columns) {
+  const RandomBlocks<Block> blocks(rows, columns);
+  return PackedMatrix<float>::transposed_blocks<Block>(std::span(blocks.bytes), rows, columns);
+}
+
+TEST(PackedMatrix, CanBeCutBetweenPanels) {
+  std::mt19937_64 bits(2);
+  check_columns(PackedMatrix<float>(test::random_tensor<float, 2>({33, 200}, bits)));
+  check_columns(packed_blocks<Q4_1>(64, 200));
+  check_columns(packed_blocks<Q8_0>(64, 200));
+  check_columns(packed_blocks<bfloat16>(33, 256));
+}
+
 template <class Block>
 void check_blocks(Index rows, Index columns) {
   const RandomBlocks<Block> blocks(rows, columns);

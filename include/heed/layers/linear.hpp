@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <heed/core/config.hpp>
+#include <heed/core/detail/shared.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/random.hpp>
 #include <heed/core/scalar.hpp>
@@ -26,6 +27,22 @@ struct LinearOptions {
   Index inputs = 0;
   Index outputs = 0;
   bool bias = true;
+};
+
+template <Scalar T>
+struct Linear;
+
+/// What a layer does beside its product where several processes have some of its outputs each; see
+/// tensor_parallel.
+template <Scalar T>
+struct LinearExchange {
+  LinearExchange() = default;
+  LinearExchange(const LinearExchange&) = delete;
+  LinearExchange& operator=(const LinearExchange&) = delete;
+  virtual ~LinearExchange() = default;
+  /// All outputs of all processes for rows x of inputs, of which this one may have a part;
+  /// `own.product` computes those of this one.
+  virtual Tensor<T, 2> forward(const Linear<T>& own, const TensorView<const T, 2>& x) const = 0;
 };
 
 /// y = x · weightᵀ + bias along the last axis: x (…, inputs), a tensor or view of any rank and
@@ -59,6 +76,15 @@ struct Linear {
 
   template <Viewable X>
   auto forward(const X& x) const {
+    if (!exchange) return product(x);
+    const detail::Rows<T> rows(x);
+    auto y = exchange->forward(*this, rows.view());
+    const Index width = y.extent(1);
+    return std::move(y).reshaped(detail::with_width(view_of(x).extents(), width));
+  }
+  /// The same without the exchange.
+  template <Viewable X>
+  auto product(const X& x) const {
     const detail::Rows<T> rows(x);
     return multiplied(x, [&](const auto& b, const TensorView<T, 2>& y, const auto& options) {
       matrix_product(rows.view(), b, y, options);
@@ -129,6 +155,7 @@ struct Linear {
   std::optional<Tensor<T, 1>> bias;
   PackedMatrix<T> packed;
   Products products = Products::exact;  // of the unpacked weight; see set_products
+  detail::Shared<LinearExchange<T>> exchange;  // where processes share the outputs
 
  private:
   /// A tensor (…, outputs) whose rows y multiply(b, y, options) writes; b is the right factor.

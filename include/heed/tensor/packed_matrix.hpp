@@ -90,6 +90,31 @@ class PackedMatrix {
     return packed;
   }
 
+  /// The columns first, …, last − 1. Throws ShapeError unless `first` is a multiple of
+  /// simd::panel_columns, and `last` too or the number of columns.
+  PackedMatrix columns(Index first, Index last) const {
+    constexpr Index width = simd::panel_columns;
+    if (first < 0 || last < first || last > columns_ || first % width != 0 ||
+        (last % width != 0 && last != columns_)) {
+      throw_shape_error("PackedMatrix: columns ", first, " to ", last, " of ", columns_,
+                        ", expected multiples of ", width);
+    }
+    PackedMatrix part;
+    part.codes_ = codes_;
+    part.products_ = products_;
+    part.rows_ = rows_;
+    part.columns_ = last - first;
+    const auto take = [&](const auto& from, auto& to) {
+      const Index panels = detail::parts_of(columns_, width);
+      const Index panel = panels == 0 ? 0 : from.size() / panels;
+      to = std::remove_reference_t<decltype(to)>::copy_of(
+          from.view().slice(0, first / width * panel, detail::parts_of(last, width) * panel));
+    };
+    take(values_, part.values_);
+    take(blocks_, part.blocks_);
+    return part;
+  }
+
   Index rows() const { return rows_; }
   Index columns() const { return columns_; }
   /// Bytes of memory that the weights take.

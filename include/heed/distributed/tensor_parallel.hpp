@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <heed/core/error.hpp>
+#include <heed/core/index.hpp>
+#include <heed/core/scalar.hpp>
+#include <heed/distributed/agreement.hpp>
+#include <heed/distributed/communicator.hpp>
+#include <heed/distributed/token_shards.hpp>
+#include <heed/kernels/isa.hpp>
+#include <heed/kernels/product_kernels.hpp>
+#include <heed/layers/linear.hpp>
+#include <heed/layers/multi_head_attention.hpp>
+#include <heed/models/language_model.hpp>
+#include <heed/tensor/copy.hpp>
+#include <heed/tensor/packed_matrix.hpp>
+#include <heed/tensor/tensor.hpp>
+
+namespace heed {
+
+namespace detail {
+
+/// Gathers what ranks have of the columns of rows, before the product, after it, or both.
+template <Scalar T>
+class GatheredColumns : public LinearExchange<T> {
+ public:
+  /// The columns of each rank; no `inputs`: every rank has all of them.
+  GatheredColumns(const Communicator& ranks, std::optional<TokenShards> inputs, TokenShards outputs)
+      : ranks_(ranks), inputs_(std::move(inputs)), outputs_(std::move(outputs)) {}
+
+  Tensor<T, 2> forward(const Linear<T>& own, const TensorView<const T, 2>& x) const override {
+    if (!inputs_) return gathered(own.product(x), outputs_);
+    return gathered(own.product(gathered(x, *inputs_)), outputs_);
+  }
+
+ private:
+  /// (rows, columns of this rank) to (rows, all columns). Collective.
+  template <Viewable X>
+  Tensor<T, 2> gathered(const X& mine, const TokenShards& columns) const {
+    const Index rows = mine.extent(0);
+    std::vector<int> counts, places;
+    for (Index rank = 0; rank < ranks_.size(); ++rank) {
+      counts.push_back(mpi_int(rows * columns.count(rank), "the number of values of a rank"));
+      places.push_back(mpi_int(rows * first_of(columns, rank), "the number of values"));
+    }
+    auto parts = Tensor<T, 1>::uninitialized({rows * columns.tokens()});
+    const PackedView packed(view_of(mine));
+    check_mpi(MPI_Allgatherv(packed.data(), counts[static_cast<std::size_t>(ranks_.rank())],
+                             datatype_of<T>(), parts.data(), counts.data(), places.data(),
+                             datatype_of<T>(), ranks_.inner_handle()),
+              "MPI_Allgatherv of activations");
+    ranks_.count_sent((ranks_.size() - 1) * mine.size() * static_cast<Index>(sizeof(T)));
+    auto all = Tensor<T, 2>::uninitialized({rows, columns.tokens()});
+    for (Index rank = 0; rank < ranks_.size(); ++rank) {
+      const Index first = first_of(columns, rank), width = columns.count(rank);
+      const TensorView<const T, 2> part(parts.data() + rows * first, {rows, width});
+      copy(part, all.view().slice(1, first, first + width));
+    }
+    return all;
+  }
+  static Index first_of(const TokenShards& columns, Index rank) {
+    const auto ranges = columns.ranges(rank);
+    return ranges.empty() ? 0 : ranges[0].first;
+  }
+
+  Communicator ranks_;
+  std::optional<TokenShards> inputs_;
+  TokenShards outputs_;
+};
+
+/// Cuts the matrices of a model by their outputs, and keeps the parts of one rank.
+template <Scalar T>
+class ModelPart {
+ public:
+  ModelPart(const Communicator& ranks, LanguageModel<T> model)
+      : ranks_(ranks), model_(std::move(model)) {}
+
+  /// What must be alike, and whether there are enough heads and outputs.
+  void check(Agreement& agreement) const {
+    const BlockOptions& block = model_.options.block;
+    agreement.add("heed", HEED_VERSION);
+    agreement.add("instruction set", simd::name(simd::active()));
+    agreement.add("scalar type of", sizeof(T), " bytes");
+    agreement.add("layers", model_.blocks.size());
+    agreement.add("(vocabulary, model_dim)", model_.input.embedding.weight.extents());
+    agreement.add("hidden_dim", block.hidden_dim);
+    Fingerprint print;
+    const auto& table = model_.input.embedding.weight;
+    for (Index i = 0; i < smaller(table.size(), 64); ++i) print.add_bits(table.data()[i]);
+    agreement.add("embeddings with fingerprint", print.value());
+    for (const auto& one : model_.blocks) {
+      const auto& attention = one.attention.options;
+      agreement.add("heads", attention.heads, ", kv_heads ", attention.kv_heads);
+      if (attention.kv_heads < ranks_.size()) {
+        throw_invalid_argument(attention.kv_heads, " key heads for ", ranks_.size(),
+                               " ranks: each takes one or more");
+      }
+    }
+  }
+
+  LanguageModel<T> cut() {
+    for (auto& block : model_.blocks) {
+      const TokenShards context = cut_heads(block.attention);
+      cut_gathered(block.attention.out, context);
+      auto& forward = block.feed_forward;
+      const TokenShards hidden = shares_of(forward.up);
+      cut(forward.up, hidden);
+      if (forward.gate) cut(*forward.gate, hidden);
+      cut_gathered(forward.down, hidden);
+    }
+    auto& head = model_.head;
+    if (!head.own) {
+      head.own.emplace();
+      if (head.packed.is_quantized()) {
+        head.own->packed = std::move(head.packed);
+      } else {
+        head.own->weight = model_.input.embedding.weight;
+      }
+      head.packed = {};
+    }
+    cut_gathered(*head.own, {});
+    return std::move(model_);
+  }
+
+ private:
+  static Index outputs_of(const Linear<T>& layer) {
+    return layer.weight.empty() ? layer.packed.columns() : layer.weight.extent(0);
+  }
+  /// Which outputs each rank has: in whole panels, where the weights are only packed.
+  TokenShards shares_of(const Linear<T>& layer) const {
+    const Index outputs = outputs_of(layer), unit = layer.weight.empty() ? simd::panel_columns : 1;
+    if (parts_of(outputs, unit) < ranks_.size()) {
+      throw_invalid_argument("tensor_parallel: a matrix of ", outputs, " outputs for ",
+                             ranks_.size(), " ranks, in units of ", unit);
+    }
+    return TokenShards::even(outputs, ranks_.size(), unit);
+  }
+  /// The outputs of this rank.
+  TokenRange own(const TokenShards& shares) const {
+    const auto ranges = shares.ranges(ranks_.rank());
+    return ranges.empty() ? TokenRange{} : ranges[0];
+  }
+
+  void cut(Linear<T>& layer, const TokenShards& shares) const {
+    const auto [first, end] = own(shares);
+    layer.packed = layer.weight.empty()
+                       ? layer.packed.columns(first, end)
+                       : PackedMatrix<T>(layer.weight.view().slice(0, first, end).permute({1, 0}));
+    layer.weight = {};
+    if (layer.bias) *layer.bias = Tensor<T, 1>::copy_of(layer.bias->view().slice(0, first, end));
+  }
+  void cut_gathered(Linear<T>& layer, std::optional<TokenShards> inputs) const {
+    const TokenShards shares = shares_of(layer);
+    cut(layer, shares);
+    layer.exchange =
+        Shared<LinearExchange<T>>(new GatheredColumns<T>(ranks_, std::move(inputs), shares));
+  }
+  /// Keeps a run of key heads with their query heads; returns who has which columns of the context.
+  TokenShards cut_heads(MultiHeadAttention<T>& layer) const {
+    auto& options = layer.options;
+    const Index group = options.heads / options.kv_heads, dim = options.head_dim;
+    const TokenShards key_columns = TokenShards::even(options.kv_heads * dim, ranks_.size(), dim);
+    const TokenShards query_columns =
+        TokenShards::even(options.heads * dim, ranks_.size(), group * dim);
+    auto& parts = layer.projections;
+    if (parts.query_key_value) split(parts);
+    cut(*parts.query, query_columns);
+    cut(*parts.key, key_columns);
+    cut(*parts.value, key_columns);
+    const auto [first, end] = own(query_columns);
+    options.heads = (end - first) / dim;
+    options.kv_heads = options.heads / group;
+    auto& bias = layer.score_bias;
+    const auto keep_heads = [&, from = first / dim, to = end / dim](auto& numbers) {
+      using Numbers = std::remove_reference_t<decltype(numbers)>;
+      numbers = Numbers::copy_of(std::as_const(numbers).view().slice(0, from, to));
+    };
+    if (bias.relative) keep_heads(*bias.relative);
+    if (!bias.slopes.empty()) keep_heads(bias.slopes);
+    return query_columns;
+  }
+  /// Three layers in place of a fused one.
+  static void split(Projections<T>& parts) {
+    const auto& rows = parts.rows;
+    const Linear<T>& whole = *parts.query_key_value;
+    std::optional<Linear<T>>* const separate[] = {&parts.query, &parts.key, &parts.value};
+    for (std::size_t i = 0; i < 3; ++i) {
+      auto& layer = separate[i]->emplace();
+      layer.weight = Tensor<T, 2>::copy_of(whole.weight.view().slice(0, rows[i], rows[i + 1]));
+      if (!whole.bias) continue;
+      layer.bias = Tensor<T, 1>::copy_of(whole.bias->view().slice(0, rows[i], rows[i + 1]));
+    }
+    parts.query_key_value.reset();
+    parts.packed_parts = {};
+  }
+
+  const Communicator& ranks_;
+  LanguageModel<T> model_;
+};
+
+}  // namespace detail
+
+/// A language model for inference whose matrices lie on several ranks: returns the part of this
+/// rank, which computes the logits of the whole model, with their bits, in `forward` and in a
+/// Session, as long as all ranks make the same calls. Collective; all ranks bring the same model.
+///
+/// Every matrix is cut by its outputs, attention by its key heads, and so are a session's caches.
+/// Sums are never split: ranks gather the inputs of each product, four times in a block and once
+/// for the logits. Embeddings and norms are whole on each rank. The weights are packed, as
+/// load_packed_llama has them, and can be neither read nor changed; packed matrices are cut in
+/// units of simd::panel_columns outputs. Throws InvalidArgument, on all ranks alike, for other
+/// models on other ranks and for more ranks than key heads.
+template <Scalar T>
+LanguageModel<T> tensor_parallel(const Communicator& ranks, LanguageModel<T> model) {
+  detail::ModelPart<T> part(ranks, std::move(model));
+  Agreement agreement(detail::message("tensor_parallel over ", ranks.size(), " ranks"));
+  agreement.check(ranks, [&] { part.check(agreement); });
+  return part.cut();
+}
+
+}  // namespace heed
