@@ -223,11 +223,8 @@ class RingSimulation {
   };
   struct Step {
     Index chunk = 0;
-    bool needed = false;  // by its own queries
-    Index missing = 0;    // pieces
-    Index sending = 0;
-
-    bool moves() const { return missing > 0 || sending > 0; }
+    Index missing = 0;  // pieces
+    Index sending = 0;  // those of others
   };
   struct Rank {
     std::vector<Step> steps;   // the chunks in which it takes part
@@ -261,20 +258,20 @@ class RingSimulation {
     }
     way.here.assign(way.stops.size(), 0);
     way.room.assign(way.stops.size(), 0);
-    for (const Index rank : way.stops) {
-      if (way.stops.size() > 1 || needs(rank, way.chunk)) add_step(rank, way.chunk);
-    }
+    way.here[0] = 1;
+    if (needs(piece.owner, way.chunk)) add_step(piece.owner, way.chunk);
+    for (std::size_t i = 1; i < way.stops.size(); ++i) add_step(way.stops[i], way.chunk);
     ways_.push_back(std::move(way));
   }
   void add_step(Index rank, Index chunk) {
     auto& steps = at(rank).steps;
-    if (steps.empty() || steps.back().chunk != chunk) steps.push_back({chunk, needs(rank, chunk)});
+    if (steps.empty() || steps.back().chunk != chunk) steps.push_back({chunk});
   }
 
   /// Whether a step still takes memory.
   static bool is_open(const Rank& rank, std::size_t step) {
     const Step& it = rank.steps[step];
-    return it.moves() || (it.needed && step >= rank.computes);
+    return it.missing > 0 || it.sending > 0 || step >= rank.computes;
   }
   static bool has_room(const Rank& rank) {
     constexpr auto slots = static_cast<std::size_t>(ring_slots);
@@ -283,9 +280,6 @@ class RingSimulation {
   /// A rank begins with the chunks for which it has room, and computes if it can.
   void begin_steps(Index number, double now) {
     Rank& rank = at(number);
-    while (rank.computes < rank.steps.size() && !rank.steps[rank.computes].needed) {
-      ++rank.computes;
-    }
     for (; rank.begun < rank.steps.size() && has_room(rank); ++rank.begun) {
       Step& step = rank.steps[rank.begun];
       const auto chunk = static_cast<std::size_t>(step.chunk);
@@ -298,25 +292,19 @@ class RingSimulation {
   }
   void take_part(Way& way, std::size_t index, Index number, Step& step, double now) {
     const auto stop = stop_of(way, number);
-    if (stop == way.stops.size()) return;
+    if (stop == 0) return;
     if (stop + 1 < way.stops.size()) ++step.sending;
     way.room[stop] = 1;
-    if (stop == 0) {
-      way.here[0] = 1;
-      leave(index, 1, now);
-    } else {
-      ++step.missing;
-      note(at(number), RingEvent::Kind::receive, way, way.stops[stop - 1], now, now);
-      leave(index, stop, now);
-    }
+    ++step.missing;
+    note(at(number), RingEvent::Kind::receive, way, way.stops[stop - 1], now, now);
+    leave(index, stop, now);
   }
   std::size_t stop_of(const Way& way, Index rank) const {
     const auto away = [&](Index other) { return (other - way.piece.owner + size()) % size(); };
     const auto found =
         std::lower_bound(way.stops.begin(), way.stops.end(), rank,
                          [&](Index stop, Index wanted) { return away(stop) < away(wanted); });
-    const bool there = found != way.stops.end() && *found == rank;
-    return there ? static_cast<std::size_t>(found - way.stops.begin()) : way.stops.size();
+    return static_cast<std::size_t>(found - way.stops.begin());
   }
   static void count_chunks(Rank& rank) {
     Index held = 0;
@@ -350,7 +338,7 @@ class RingSimulation {
     const Index from = way.stops[stop - 1], to = way.stops[stop];
     way.here[stop] = 1;
     --step_of(at(to), way.chunk).missing;
-    --step_of(at(from), way.chunk).sending;
+    if (stop > 1) --step_of(at(from), way.chunk).sending;
     for (RingEvent& event : at(to).told.trace) {
       if (event.kind == RingEvent::Kind::receive && event.keys.first == way.piece.first) {
         event.end = now;

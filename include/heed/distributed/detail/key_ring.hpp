@@ -22,8 +22,9 @@ namespace heed::detail {
 /// Brings the keys and values of a sharded sequence to the ranks that need them, chunk by chunk in
 /// key order. A piece of a chunk goes from its owner to the next rank that needs it, and from there
 /// on to the next, around the ring: every rank receives it once and sends it at most once. A few
-/// chunks are in memory: one that is computed, the others on their way. All ranks take part in the
-/// same order, so the earliest chunk that is on its way always arrives. X: the stored type.
+/// chunks are in memory: one that is computed, the others on their way. Owners send from their own
+/// tensors, as soon as the receiver has room. All ranks take part in the same order, so the
+/// earliest chunk that is on its way always arrives. X: the stored type.
 template <class X>
 class KeyRing {
  public:
@@ -85,10 +86,14 @@ class KeyRing {
   void start(const Tensor<bool, 2>& needed) {
     needed_ = needed;
     started_ = MPI_Wtime();
+    own_.resize(static_cast<std::size_t>(ranks_.size()));
     for (Index chunk = 0; chunk < chunks(); ++chunk) {
-      bool here = needed_(ranks_.rank(), chunk);
-      for (const TokenPiece& piece : pieces(chunk)) here = here || travels(piece, chunk);
-      if (here) steps_.push_back(chunk);
+      if (needed_(ranks_.rank(), chunk)) steps_.push_back(chunk);
+      for (const TokenPiece& piece : pieces(chunk)) {
+        const Index next = piece.owner == ranks_.rank() ? next_of(piece, chunk) : -1;
+        if (next < 0) continue;
+        own_[static_cast<std::size_t>(next)].flights.push_back(flight_of(piece, chunk, next));
+      }
     }
     advance();
   }
@@ -107,7 +112,12 @@ class KeyRing {
   /// Waits until nothing of this rank is under way.
   void finish() {
     current_ = chunks();
-    for (advance(); begun_ < steps_.size() || !flying_.empty(); advance()) sched_yield();
+    const auto over = [&] {
+      return begun_ == steps_.size() && flying_.empty() &&
+             std::all_of(own_.begin(), own_.end(),
+                         [](const OwnPieces& own) { return own.over == own.flights.size(); });
+    };
+    for (advance(); !over(); advance()) sched_yield();
   }
   /// Passes on what has arrived, and begins what there is room for. MPI moves large messages only
   /// while it is called, so this is called often.
@@ -119,6 +129,7 @@ class KeyRing {
       return true;
     });
     while (begun_ < steps_.size() && has_room(begun_)) begin(begun_++);
+    for (OwnPieces& own : own_) advance(own);
   }
 
  private:
@@ -135,7 +146,15 @@ class KeyRing {
     int tag = 0;    // says which piece it is: a rank sends what it has, in any order
     Index bytes = 0;
     TokenRange keys;
+    Index local = 0;        // where they begin in this rank's tensors, if it owns them
     std::size_t event = 0;  // of the trace
+  };
+
+  /// The pieces of this rank that go to one other, in key order; a few are on their way.
+  struct OwnPieces {
+    std::vector<Flight> flights;
+    std::size_t over = 0;
+    std::size_t begun = 0;
   };
 
   Extents<4> pages_like(const TensorView<const X, 4>& tensor) const {
@@ -150,11 +169,6 @@ class KeyRing {
 
   const std::vector<TokenPiece>& pieces(Index chunk) const {
     return chunks_[static_cast<std::size_t>(chunk)];
-  }
-  /// Whether this rank sends or receives the piece.
-  bool travels(const TokenPiece& piece, Index chunk) const {
-    return next_of(piece, chunk) >= 0 ||
-           (piece.owner != ranks_.rank() && needed_(ranks_.rank(), chunk));
   }
   /// The neighbor of this rank on the way of a piece: the next rank that needs it, or the one
   /// before, which is at last its owner; -1 if there is none.
@@ -177,9 +191,9 @@ class KeyRing {
   bool has_room(std::size_t step) const {
     if (step < static_cast<std::size_t>(slots)) return true;
     const Index old = steps_[step - static_cast<std::size_t>(slots)];
-    const bool over = old < current_ || !needed_(ranks_.rank(), old);
-    return over && std::none_of(flying_.begin(), flying_.end(),
-                                [&](const Flight& flight) { return flight.chunk == old; });
+    return old < current_ &&
+           std::none_of(flying_.begin(), flying_.end(),
+                        [&](const Flight& flight) { return flight.chunk == old; });
   }
 
   void begin(std::size_t step) {
@@ -187,67 +201,91 @@ class KeyRing {
     const Index batch = own_keys_.extent(0);
     for (Index item = 0; item < batch; ++item) tables_(item, chunk) = slot * batch + item;
     for (const TokenPiece& piece : pieces(chunk)) {
-      const bool mine = piece.owner == ranks_.rank();
-      if (mine) {
+      if (piece.owner == ranks_.rank()) {
         put_own(own_keys_, key_pages_, piece, chunk, slot);
         put_own(own_values_, value_pages_, piece, chunk, slot);
+        continue;
       }
-      if (!travels(piece, chunk)) continue;
-      Flight flight;
-      flight.chunk = chunk;
-      flight.type = type_of(piece, chunk, slot);
-      flight.next = static_cast<int>(next_of(piece, chunk));
-      flight.tag = static_cast<int>(piece.number % tags);
-      flight.here = mine;
-      flight.keys = {piece.first, piece.end};
-      flight.bytes = (piece.end - piece.first) * batch * own_keys_.extent(1) *
-                     (own_keys_.extent(3) + own_values_.extent(3)) * static_cast<Index>(sizeof(X));
-      if (mine) {
-        send_on(flight);
-      } else {
-        const auto from = static_cast<int>(previous_of(piece, chunk));
-        check_mpi(MPI_Irecv(MPI_BOTTOM, 1, flight.type, from, flight.tag, ranks_.inner_handle(),
-                            &flight.in),
-                  "MPI_Irecv of keys from rank ", from);
-        flight.event = note(RingEvent::Kind::receive, chunk, flight.keys, from, flight.bytes);
-      }
+      Flight flight = flight_of(piece, chunk, next_of(piece, chunk));
+      flight.type = type_of(place_of(key_pages_, piece, chunk, slot),
+                            place_of(value_pages_, piece, chunk, slot));
+      const auto from = static_cast<int>(previous_of(piece, chunk));
+      check_mpi(MPI_Irecv(MPI_BOTTOM, 1, flight.type, from, flight.tag, ranks_.inner_handle(),
+                          &flight.in),
+                "MPI_Irecv of keys from rank ", from);
+      flight.event = note(RingEvent::Kind::receive, chunk, flight.keys, from, flight.bytes);
       flying_.push_back(flight);
     }
   }
-
-  static void put_own(const TensorView<const X, 4>& from, Tensor<X, 4>& pages,
-                      const TokenPiece& piece, Index chunk, Index slot) {
-    const Index batch = from.extent(0), at = piece.first - chunk * page;
-    const Index count = piece.end - piece.first;
-    copy(from.slice(2, piece.local, piece.local + count),
-         pages.view().slice(0, slot * batch, (slot + 1) * batch).slice(2, at, at + count));
+  Flight flight_of(const TokenPiece& piece, Index chunk, Index next) const {
+    Flight flight;
+    flight.chunk = chunk;
+    flight.next = static_cast<int>(next);
+    flight.tag = static_cast<int>(piece.number % tags);
+    flight.keys = {piece.first, piece.end};
+    flight.local = piece.local;
+    flight.bytes = flight.keys.count() * own_keys_.extent(0) * own_keys_.extent(1) *
+                   (own_keys_.extent(3) + own_values_.extent(3)) * static_cast<Index>(sizeof(X));
+    return flight;
   }
 
-  /// The places of a piece's keys and values in the pages of a slot.
-  MPI_Datatype type_of(const TokenPiece& piece, Index chunk, Index slot) {
-    MPI_Datatype parts[2];
+  /// The place of a piece in the pages of a slot.
+  TensorView<X, 4> place_of(Tensor<X, 4>& pages, const TokenPiece& piece, Index chunk,
+                            Index slot) const {
+    const Index batch = own_keys_.extent(0);
+    return pages.view()
+        .slice(0, slot * batch, (slot + 1) * batch)
+        .slice(2, piece.first - chunk * page, piece.end - chunk * page);
+  }
+  void put_own(const TensorView<const X, 4>& from, Tensor<X, 4>& pages, const TokenPiece& piece,
+               Index chunk, Index slot) const {
+    copy(from.slice(2, piece.local, piece.local + piece.end - piece.first),
+         place_of(pages, piece, chunk, slot));
+  }
+
+  /// The numbers of two views, where they lie, as one message.
+  template <class Y>
+  static MPI_Datatype type_of(const TensorView<Y, 4>& keys, const TensorView<Y, 4>& values) {
+    MPI_Datatype parts[2], type = MPI_DATATYPE_NULL;
     MPI_Aint places[2];
-    const auto describe = [&](Tensor<X, 4>& pages, int i) {
-      const Index width = pages.extent(3), heads = own_keys_.extent(0) * pages.extent(1);
-      X* const from = pages.data() + (slot * heads * page + (piece.first - chunk * page)) * width;
-      check_mpi(MPI_Get_address(from, &places[i]), "MPI_Get_address");
-      check_mpi(MPI_Type_create_hvector(
-                    mpi_int(heads, "batch times heads"),
-                    mpi_int((piece.end - piece.first) * width, "the numbers of a chunk"),
-                    static_cast<MPI_Aint>(page * width * static_cast<Index>(sizeof(X))),
-                    datatype_of<X>(), &parts[i]),
-                "MPI_Type_create_hvector");
-    };
-    describe(key_pages_, 0);
-    describe(value_pages_, 1);
+    for (int i = 0; i < 2; ++i) {
+      const auto& view = i == 0 ? keys : values;
+      check_mpi(MPI_Get_address(view.data_handle(), &places[i]), "MPI_Get_address");
+      MPI_Datatype inner = datatype_of<X>();
+      for (std::size_t axis = 4; axis-- > 0; inner = parts[i]) {
+        check_mpi(MPI_Type_create_hvector(
+                      mpi_int(view.extent(axis), "an extent of keys or values"), 1,
+                      static_cast<MPI_Aint>(view.stride(axis) * static_cast<Index>(sizeof(X))),
+                      inner, &parts[i]),
+                  "MPI_Type_create_hvector");
+        if (axis < 3) MPI_Type_free(&inner);
+      }
+    }
     const int counts[2] = {1, 1};
-    MPI_Datatype type = MPI_DATATYPE_NULL;
     check_mpi(MPI_Type_create_struct(2, counts, places, parts, &type), "MPI_Type_create_struct");
     check_mpi(MPI_Type_commit(&type), "MPI_Type_commit");
     for (MPI_Datatype& part : parts) MPI_Type_free(&part);
     return type;
   }
 
+  void advance(OwnPieces& own) {
+    for (; own.over < own.begun; ++own.over) {
+      Flight& first = own.flights[own.over];
+      advance(first);
+      if (first.out != MPI_REQUEST_NULL) break;
+      MPI_Type_free(&first.type);
+    }
+    const std::size_t end = std::min(own.flights.size(), own.over + std::size_t{slots});
+    for (; own.begun < end; ++own.begun) {
+      Flight& flight = own.flights[own.begun];
+      const auto piece = [&](const TensorView<const X, 4>& of) {
+        return of.slice(2, flight.local, flight.local + flight.keys.count());
+      };
+      flight.type = type_of(piece(own_keys_), piece(own_values_));
+      flight.here = true;
+      send_on(flight);
+    }
+  }
   void advance(Flight& flight) {
     int done = 0;
     if (flight.in != MPI_REQUEST_NULL) {
@@ -282,8 +320,9 @@ class KeyRing {
   Tensor<Index, 2> tables_;   // (batch, chunks): the page of a chunk that is here
   std::vector<const Index*> items_;
   Tensor<bool, 2> needed_;
-  std::vector<Index> steps_;  // the chunks in which this rank takes part
-  std::vector<Flight> flying_;
+  std::vector<Index> steps_;    // the chunks in which this rank takes part
+  std::vector<Flight> flying_;  // what others own
+  std::vector<OwnPieces> own_;  // by the rank to which they go
   std::size_t begun_ = 0;
   RingTrace* trace_ = nullptr;
   double started_ = 0;
