@@ -9,11 +9,13 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <filesystem>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <type_traits>
 #include <utility>
 
@@ -37,6 +39,12 @@ inline void catch_interrupts() {
   sigaction(SIGINT, &action, nullptr);
 }
 
+/// Says why a program ends, in one line; its status.
+inline int refused(const char* program, const std::string& why) {
+  std::fprintf(stderr, "%s: %s\n", std::filesystem::path(program).stem().c_str(), why.c_str());
+  return 2;
+}
+
 /// Reads the command line and runs the example. 0 after --help; 2, and one line, where the call or
 /// what it names was refused; 130, as of every program, after Ctrl-C; else what `run` returns, 0
 /// if nothing.
@@ -52,11 +60,10 @@ int run(CLI::App& app, int count, char** arguments, const Run& run) {
     }
     return stop_asked() && status == 0 ? 128 + SIGINT : status;
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
+    if (error.get_exit_code() == 0) return app.exit(error);
+    return refused(arguments[0], error.what() + std::string("; see --help"));
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s: %s\n", std::filesystem::path(arguments[0]).stem().c_str(),
-                 error.what());
-    return 2;
+    return refused(arguments[0], error.what());
   }
 }
 
@@ -85,7 +92,9 @@ inline void add_threads(CLI::App& app) {
 
 /// --color, for terminal_options.
 inline void add_color(CLI::App& app, std::string& color) {
-  app.add_option("--color", color, "auto, always, never, 256 or truecolor")->capture_default_str();
+  app.add_option("--color", color, "of what is printed")
+      ->check(CLI::IsMember({"auto", "always", "never", "256", "truecolor"}))
+      ->capture_default_str();
 }
 
 /// How far a loop is, how fast, and how long it still takes: one line that changes, on a terminal
@@ -124,22 +133,28 @@ class Progress {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now(), last_ = begin_;
 };
 
-/// Throws when a file of this name could not be written; an empty name is none.
+/// Throws when a file of this name could not be written; an empty name is none. Tries it with
+/// another file beside it, as files are written: what is allowed to root may still be impossible.
 inline void check_can_write(const std::string& path) {
   namespace fs = std::filesystem;
   if (path.empty()) return;
-  const auto refuse = [&](const char* why) { throw std::runtime_error(path + ": " + why); };
-  if (fs::is_directory(path)) refuse(std::strerror(EISDIR));
-  const std::string folder = fs::path(path).parent_path().string();
-  if (::access(folder.empty() ? "." : folder.c_str(), W_OK | X_OK) != 0) {
-    refuse(std::strerror(errno));
-  }
+  const auto refuse = [&](int error) {
+    throw std::runtime_error(path + ": " + std::strerror(error));
+  };
+  if (fs::is_directory(path)) refuse(EISDIR);
+  std::string beside = (fs::path(path).parent_path() / ".heed-XXXXXX").string();
+  const int file = ::mkstemp(beside.data());
+  if (file < 0) refuse(errno);
+  ::close(file);
+  ::unlink(beside.c_str());
 }
 
 /// Makes the folder that pictures will be written to, where there is none; an empty name is none.
 inline void make_folder(const std::string& folder) {
   if (folder.empty()) return;
-  std::filesystem::create_directories(folder);
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) throw std::runtime_error(folder + ": " + error.message());
   check_can_write(folder + "/picture.svg");
 }
 

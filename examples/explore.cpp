@@ -24,7 +24,7 @@ namespace {
 using namespace heed;
 
 struct Options {
-  std::string model, head, html;
+  std::string model, head, html, color = "auto";
   std::vector<std::string> masks;
   example::Pictures large;
   std::vector<std::string> sentences;
@@ -175,8 +175,7 @@ example::HeadName head_of(const Tensor<float, 4>& weights, const Options& option
 }
 
 /// The large head under each mask.
-void show_head(const AttentionPage& page, const example::HeadName& name,
-               const example::Pictures& pictures) {
+void show_head(const AttentionPage& page, const example::HeadName& name, const Options& options) {
   const std::string place =
       "layer " + std::to_string(name.layer) + ", head " + std::to_string(name.head);
   std::vector<Heatmap> panels;
@@ -188,8 +187,8 @@ void show_head(const AttentionPage& page, const example::HeadName& name,
   };
   add(page.weights, page.mask);
   for (const AttentionUnder& other : page.others) add(other.weights, other.mask);
-  std::printf("\n%s", to_terminal(panels, detect_terminal()).c_str());
-  pictures.write(panels);
+  std::printf("\n%s", to_terminal(panels, terminal_options(options.color)).c_str());
+  options.large.write(panels);
 }
 
 void run(const Options& options) {
@@ -214,7 +213,7 @@ void run(const Options& options) {
   // [/explore]
   const auto large = head_of(page.weights, options);
   show_habits(page.weights);
-  show_head(page, large, options.large);
+  show_head(page, large, options);
   if (options.html.empty()) return;
   if (options.sentences.size() > 1) page.title += " / " + options.sentences[1];
   write_html(options.html, page);
@@ -243,6 +242,7 @@ int main(int argc, char** argv) {
   app.add_option("--html", options.html, "write the page to this file");
   app.add_option("--svg", options.large.svg, "write the large head to this file as SVG");
   app.add_option("--png", options.large.png, "the same as PNG");
+  example::add_color(app, options.color);
   example::add_threads(app);
   app.add_flag("--quick", quick, "taken for uniformity: one sentence is quick");
   return example::run(app, argc, argv, [&] { run(options); });

@@ -104,23 +104,23 @@ int main(int count, char** arguments) {
   if (example::helped(
           count, arguments,
           "Tensors in files, and text as token numbers; what is in a Llama's GGUF file.", status,
-          " [MODEL.gguf]", 1)) {
+          " [MODEL.gguf]", 0, 1)) {
     return status;
   }
-  const std::string gguf = count > 1 ? std::filesystem::absolute(arguments[1]).string() : "";
-  const auto folder =
-      std::filesystem::temp_directory_path() / ("heed_files_example_" + std::to_string(::getpid()));
-  std::filesystem::create_directory(folder);
-  std::filesystem::current_path(folder);
-  safetensors("model.safetensors");
-  errors("model.safetensors");
-  arrays("array.npy");
-  tokenizers();
-  std::filesystem::current_path(folder.parent_path());
-  std::filesystem::remove_all(folder);
-  if (gguf.empty()) return 0;
   try {
-    model(gguf);
+    const std::string gguf = count > 1 ? std::filesystem::absolute(arguments[1]).string() : "";
+    if (!gguf.empty()) static_cast<void>(Gguf::open(gguf));  // refused before the rest is printed
+    const auto folder = std::filesystem::temp_directory_path() /
+                        ("heed_files_example_" + std::to_string(::getpid()));
+    std::filesystem::create_directory(folder);
+    std::filesystem::current_path(folder);
+    safetensors("model.safetensors");
+    errors("model.safetensors");
+    arrays("array.npy");
+    tokenizers();
+    std::filesystem::current_path(folder.parent_path());
+    std::filesystem::remove_all(folder);
+    if (!gguf.empty()) model(gguf);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "files: %s\n", error.what());
     return 2;

@@ -66,12 +66,13 @@ Index captured_head(const Options& options) {
       if (line[0] == std::to_string(options.layer) && line[i] == std::to_string(options.head)) {
         return static_cast<Index>(i) - 1;
       }
-      choices += (i == 1 ? "\n  layer " + line[0] + ", head " : ", ") + line[i];
+      choices += (i == 1 ? (choices.empty() ? "layer " : "; layer ") + line[0] + ", head " : ", ") +
+                 line[i];
     }
   }
   throw std::invalid_argument("layer " + std::to_string(options.layer) + ", head " +
                               std::to_string(options.head) +
-                              " was not captured from the model. There are:" + choices);
+                              " was not captured from the model, but " + choices);
 }
 
 std::string lower(std::string text) {
@@ -89,12 +90,12 @@ std::optional<std::size_t> chosen_sentence(const Options& options,
   for (std::size_t i = 0; i < sentences.size(); ++i) {
     const bool matches = lower(sentences[i]).find(lower(options.text)) != std::string::npos;
     if (!options.text.empty() && matches) return i;
-    choices += "\n  " + std::to_string(i + 1) + "  " + sentences[i];
+    choices += "; " + std::to_string(i + 1) + ": " + sentences[i];
   }
   if (!options.text.empty()) return std::nullopt;
   if (options.sentence < 1 || options.sentence > static_cast<Index>(sentences.size())) {
     throw std::invalid_argument("there is no sentence " + std::to_string(options.sentence) +
-                                ". There are:" + choices);
+                                choices);
   }
   return static_cast<std::size_t>(options.sentence - 1);
 }

@@ -176,16 +176,12 @@ void inspect(const std::string& path) {
 
 int main(int count, char** arguments) {
   const char* about = "Shows what a .safetensors, .gguf or .npy file holds.";
-  int status = 2;
-  if (example::helped(count, arguments, about, status, " FILE", 1)) return status;
-  if (count == 1) {
-    std::fprintf(stderr, "%s\nUsage: %s [--help] FILE\n", about, arguments[0]);
-    return status;
-  }
+  int status = 0;
+  if (example::helped(count, arguments, about, status, " FILE", 1, 1)) return status;
   try {
     inspect(arguments[1]);
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s\n", printable(error.what(), 500).c_str());
+    std::fprintf(stderr, "inspect: %s\n", printable(error.what(), 500).c_str());
     return 2;
   }
   return 0;

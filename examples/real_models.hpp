@@ -68,12 +68,13 @@ inline std::string label_of(const std::string& text) {
 
 /// --attention LAYER.HEAD and the pictures of it.
 struct ShownHead {
-  std::string head;
+  std::string head, color = "auto";
   Pictures pictures;
 
   void add_options(CLI::App& app, const std::string& of) {
     app.add_option("--attention", head, "LAYER.HEAD: also show which " + of + " it looks at");
     pictures.add_options(app, "it");
+    add_color(app, color);
   }
   bool wanted() const { return !head.empty(); }
   /// Before the work.
@@ -97,10 +98,11 @@ void show_attention(const Model& model, const heed::Tokens& tokens, const heed::
     throw std::invalid_argument("head " + std::to_string(name.head) + " of " +
                                 std::to_string(weights.extent(1)));
   }
-  const auto heatmap = heed::heatmap_of(
+  auto heatmap = heed::heatmap_of(
       weights.view().select(0, 0).select(0, name.head), labels,
       "layer " + std::to_string(name.layer) + ", head " + std::to_string(name.head));
-  std::fputs(heed::to_terminal(heatmap, heed::detect_terminal()).c_str(), stdout);
+  heatmap.by_root = true;  // or long texts are dark
+  std::fputs(heed::to_terminal(heatmap, heed::terminal_options(options.color)).c_str(), stdout);
   options.pictures.write(heatmap);
 }
 
