@@ -19,6 +19,7 @@
 #include <heed/heed.hpp>
 
 #include "common.hpp"
+#include "pictures.hpp"
 
 namespace example {
 
@@ -44,6 +45,7 @@ struct Options {
   std::string save = "", resume = "";
   std::string data = HEED_EXAMPLE_DATA;
   std::string color = "auto";
+  Pictures pictures = {};
   bool quick = false;
 };
 
@@ -108,6 +110,7 @@ const Model& optimizer_part(const Model& model) {
 template <class T, class... Ranks>
 void learn(const Options& options, const Ranks&... ranks) {
   check_can_write(options.save);
+  options.pictures.check();
   const Text text(options.data + "/shakespeare.txt", options.quick ? 60000 : std::string::npos);
   Random weights(options.seed);
   LanguageModel<T> model({.vocab_size = static_cast<Index>(text.letters.size()),
@@ -120,15 +123,15 @@ void learn(const Options& options, const Ranks&... ranks) {
                          weights);
   for (auto& block : model.blocks) block.feed_forward.dropout.probability = 0;  // as nanoGPT
   set_products(model, options.products);
-  std::printf("%zu letters of text, %zu different ones; a model of %td numbers\n",
-              text.train.size() + text.validation.size(), text.letters.size(),
-              parameter_count(model));
   // [optimizer]
   AdamW optimizer(optimizer_part(ranks..., model),
                   {.beta2 = 0.99, .weight_decay = options.weight_decay, .decay_vectors = false});
   TrainingState state;
   if (!options.resume.empty()) state = load_checkpoint(ranks..., options.resume, model, optimizer);
   // [/optimizer]
+  std::printf("%zu letters of text, %zu different ones; a model of %td numbers\n",
+              text.train.size() + text.validation.size(), text.letters.size(),
+              parameter_count(model));
   const Index warm = std::min<Index>(100, options.steps / 10);
   const TrainOptions how{
       .steps = options.steps,
@@ -184,6 +187,7 @@ void learn(const Options& options, const Ranks&... ranks) {
                         .y_title = "loss"};
   std::printf("\n%s\n", to_terminal(chart, terminal_options(options.color)).c_str());
   std::printf("%s\n", sample(model, text, options).c_str());
+  options.pictures.write(chart);
   if (options.save.empty()) return;
   // What examples/generate needs besides the weights.
   state.notes = {{"heads", std::to_string(options.heads)}, {"letters", text.letters}};
@@ -241,6 +245,7 @@ int train_char(int argc, char** argv, const std::string& about, Options options,
   app.add_option("--seed", options.seed, "of weights, windows and samples")->capture_default_str();
   add_threads(app);
   app.add_option("--data", options.data, "folder of shakespeare.txt");
+  options.pictures.add_options(app, "the loss");
   add_color(app, options.color);
   app.add_flag("--quick", options.quick, "a smaller model and text, few steps; in double");
   return run(app, argc, argv, [&] {

@@ -22,12 +22,13 @@ int main(int argc, char** argv) {
           same.add("--batch, --length", options.batch_size, ", ", options.length);
           same.add("--dropout", options.dropout);
           same.check(ranks);
-          // Rank 0 prints for all.
+          // Rank 0 prints and draws for all.
           if (ranks.rank() != 0 && std::freopen("/dev/null", "w", stdout) == nullptr) {
             throw std::runtime_error("/dev/null cannot be written");
           }
-          options.quick ? example::learn<double>(options, ranks)
-                        : example::learn<float>(options, ranks);
+          example::Options mine = options;
+          if (ranks.rank() != 0) mine.pictures = {};
+          mine.quick ? example::learn<double>(mine, ranks) : example::learn<float>(mine, ranks);
           return 0;
         });
       });

@@ -77,6 +77,7 @@ refused 'sentence' heatmap --sentence 9
 refused 'no mask is called nothing' masks --only nothing
 refused 'heads' train_char --quick --heads 3
 refused 'dropout' train_char --dropout 2
+refused 'safetensors' train_char --resume "$sources/README.md"
 refused '--out' train_sequence --png
 refused '--out' learned_masks --html
 TMPDIR=/proc refused "$no_file|denied|Read-only|not permitted" files
