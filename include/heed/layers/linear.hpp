@@ -154,7 +154,7 @@ struct Linear {
   Tensor<T, 2> weight;  // empty where it is only packed, as a loader for inference leaves it
   std::optional<Tensor<T, 1>> bias;
   PackedMatrix<T> packed;
-  Products products = Products::exact;  // of the unpacked weight; see set_products
+  Products products = Products::exact;         // of the unpacked weight; see set_products
   detail::Shared<LinearExchange<T>> exchange;  // where processes share the outputs
 
  private:
