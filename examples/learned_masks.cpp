@@ -69,7 +69,7 @@ void learned_bias(const Options& options) {
   const auto& bias = *model.blocks[0].attention.score_bias.relative;
   std::printf("  distance");
   for (Index back = 0; back <= 8; ++back) std::printf("%6td", -back);
-  LineChart chart{.title = "What is added to a score", .x_title = "distance", .y_title = "bias"};
+  Chart chart{.title = "What is added to a score", .x_title = "distance", .y_title = "bias"};
   for (Index head = 0; head < 2; ++head) {
     std::printf("\n  head %td  ", head);
     Series& line = chart.series.emplace_back(Series{"head " + std::to_string(head)});
@@ -172,7 +172,7 @@ double accuracy(const Retriever<T>& model, std::uint64_t seed) {
 /// A model that sees `kept` blocks, trained; the same weights and questions for any number. Adds
 /// its losses to a chart.
 template <class T>
-Retriever<T> trained_retriever(const Options& options, Index kept, LineChart& losses) {
+Retriever<T> trained_retriever(const Options& options, Index kept, Chart& losses) {
   std::printf("  %s\n", kept == 0 ? "every token before it:" : "4 blocks of 20, chosen:");
   Random random(options.seed);
   Retriever<T> model{{{.vocab_size = 160, .dim = 64, .init_std = 1}, random},
@@ -208,7 +208,7 @@ template <class T>
 void content_mask(const Options& options) {
   std::printf(
       "2. A mask of content, beside the one it chooses from. (The task: look values up.)\n");
-  LineChart losses{.title = "Loss, of 20 blocks", .x_title = "step", .y_title = "loss"};
+  Chart losses{.title = "Loss, of 20 blocks", .x_title = "step", .y_title = "loss"};
   trained_retriever<T>(options, 0, losses);
   const auto model = trained_retriever<T>(options, 4, losses);
   Random random(options.seed + 2);

@@ -202,12 +202,12 @@ std::vector<RingTrace> gathered(const Communicator& ranks, const RingTrace& mine
 
 /// A line at the height of each rank while it computes, one below it while it sends; all of them
 /// long enough to be seen.
-LineChart chart_of(const std::vector<RingTrace>& traces, const std::string& title) {
+Chart chart_of(const std::vector<RingTrace>& traces, const std::string& title) {
   double last = 0;
   for (const RingTrace& trace : traces) {
     for (const RingEvent& event : trace) last = std::max(last, event.end);
   }
-  LineChart chart{.title = title, .x_title = "seconds", .y_title = "rank"};
+  Chart chart{.title = title, .x_title = "seconds", .y_title = "rank"};
   Series computes{.name = "computes"}, sends{.name = "sends"};
   for (std::size_t rank = 0; rank < traces.size(); ++rank) {
     for (const RingEvent& event : traces[rank]) {
@@ -302,9 +302,9 @@ void compare_with_model(const Communicator& ranks, const RingCosts& costs, Index
       "%.2f s, measured %.2f s (%+.1f %%)\n",
       costs.latency * 1e6, costs.bandwidth / 1e9, costs.flops / 1e9, model.seconds, seconds,
       100 * (model.seconds / seconds - 1));
-  const std::vector<LineChart> charts{chart_of(traces, "Measured"),
+  const std::vector<Chart> charts{chart_of(traces, "Measured"),
                                       chart_of(model.traces, "As the cost model has it")};
-  pictures.write(std::span<const LineChart>(charts), Index{1});
+  pictures.write(std::span<const Chart>(charts), Index{1});
 }
 
 // Ranks against threads. --------------------------------------------------------------------------

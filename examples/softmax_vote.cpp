@@ -130,9 +130,9 @@ void print_temperatures(const TerminalOptions& terminal) {
 }
 
 /// The weight of each candidate over the temperature.
-LineChart temperature_chart() {
+Chart temperature_chart() {
   constexpr int steps = 61;
-  LineChart chart;
+  Chart chart;
   chart.title = "Softmax of five scores by temperature";
   chart.x_title = "temperature";
   chart.y_title = "weight";
@@ -285,7 +285,7 @@ int main(int argc, char** argv) {
     print_vote();
     print_masks();
     print_temperatures(terminal);
-    const LineChart chart = temperature_chart();
+    const Chart chart = temperature_chart();
     std::fputs(to_terminal(chart, terminal).c_str(), stdout);
     print_root_d(seed, quick ? 500 : 5000);
     print_matrices();

@@ -181,7 +181,7 @@ void learn(const Options& options, const Ranks&... ranks) {
     std::fflush(stdout);
     return go_on;
   });
-  const LineChart chart{.series = {train_loss, validation},
+  const Chart chart{.series = {train_loss, validation},
                         .title = "Loss in nats a letter",
                         .x_title = "step",
                         .y_title = "loss"};

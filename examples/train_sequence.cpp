@@ -218,23 +218,23 @@ Results learn(Model& model, const Task& task, const Options& options, const Sche
 }
 
 /// The pictures of the article: three charts and a heatmap.
-std::vector<LineChart> charts_of(const Results& results, const Task& task) {
-  LineChart loss{.series = {series_of(results.losses, "", 1)},
-                 .title = "Training loss, " + task.name + " sequences",
-                 .x_title = "epoch",
-                 .y_title = "loss"};
+std::vector<Chart> charts_of(const Results& results, const Task& task) {
+  Chart loss{.series = {series_of(results.losses, "", 1)},
+             .title = "Training loss, " + task.name + " sequences",
+             .x_title = "epoch",
+             .y_title = "loss"};
   const auto first = static_cast<double>(task.first_target);
-  LineChart generated{.series = {series_of(results.truth, "ground truth", first),
-                                 series_of(results.predicted, "predicted", first)},
-                      .title = "Generated sequence and ground truth",
-                      .x_title = "time step",
-                      .y_title = "token"};
-  LineChart time{.series = {},
-                 .title = "Attention over time",
-                 .x_title = "key position",
-                 .y_title = "weight",
-                 .low = 0,
-                 .high = 1};
+  Chart generated{.series = {series_of(results.truth, "ground truth", first),
+                             series_of(results.predicted, "predicted", first)},
+                  .title = "Generated sequence and ground truth",
+                  .x_title = "time step",
+                  .y_title = "token"};
+  Chart time{.series = {},
+             .title = "Attention over time",
+             .x_title = "key position",
+             .y_title = "weight",
+             .low = 0,
+             .high = 1};
   for (Index query = 0; query < results.weights.extent(0); query += 2) {
     time.series.push_back(
         series_of(results.weights.view().select(0, query), "query " + std::to_string(query)));

@@ -309,11 +309,11 @@ void show(const EncoderDecoder<T>& model, std::span<const Pair> tried, const Opt
 }
 
 void show(const Curves& curves, const Options& options) {
-  const LineChart loss{.series = {series_of(curves.loss, "", 1)},
-                       .title = "Training loss",
-                       .x_title = "epoch",
-                       .y_title = "loss"};
-  const LineChart shares{
+  const Chart loss{.series = {series_of(curves.loss, "", 1)},
+                   .title = "Training loss",
+                   .x_title = "epoch",
+                   .y_title = "loss"};
+  const Chart shares{
       .series = {series_of(curves.taught, "taught", 1), series_of(curves.free, "alone", 1)},
       .title = "Right tokens, of numbers never met",
       .x_title = "epoch",

@@ -161,11 +161,11 @@ void print_corner(const Settings& best) {
 }
 
 void show_curves(const Outcome& best, const Options& options) {
-  const LineChart chart{.series = {series_of(best.trained, "training, with dropout", 1),
-                                   series_of(best.validated, "validation", 1)},
-                        .title = "Loss of the best run",
-                        .x_title = "epoch",
-                        .y_title = "loss"};
+  const Chart chart{.series = {series_of(best.trained, "training, with dropout", 1),
+                               series_of(best.validated, "validation", 1)},
+                    .title = "Loss of the best run",
+                    .x_title = "epoch",
+                    .y_title = "loss"};
   std::printf("\n%s", to_terminal(chart, terminal_options(options.color)).c_str());
   options.pictures.write(chart);
 }

@@ -93,7 +93,7 @@ void write_matrices() {
 }
 
 void write_charts() {
-  LineChart chart{
+  Chart chart{
       .series = {}, .title = "Attention over time", .x_title = "epoch", .y_title = "weight"};
   Tensor<double, 2> lines({20, 20});
   std::vector<std::string> names;
@@ -113,11 +113,11 @@ void write_charts() {
 
   const Tensor<double, 2> bars{
       {0.81, 0.62, 0.7, 0.33}, {0.85, 0.6, 0.74, 0.5}, {0.9, 0.71, 0.69, 0.58}, {12, 35, 20, 80}};
-  LineChart grouped{.series = {},
-                    .title = "Accuracy and time",
-                    .y_title = "accuracy",
-                    .x_labels = {"causal", "window of 8", "sparse", "prefix of 16"},
-                    .right_title = "milliseconds"};
+  Chart grouped{.series = {},
+                .title = "Accuracy and time",
+                .y_title = "accuracy",
+                .x_labels = {"causal", "window of 8", "sparse", "prefix of 16"},
+                .right_title = "milliseconds"};
   const std::vector<std::string> kinds = {"2 heads", "4 heads", "8 heads", "time"};
   for (Index i = 0; i < 4; ++i) {
     Series series = series_of(bars.view().select(0, i), kinds[static_cast<std::size_t>(i)]);

@@ -271,7 +271,7 @@ TEST_P(FailingMemoryFiles, Pictures) {
   const Tensor<float, 2> values({3, 2}, {1, 2, 3, 4, 5, 6});
   fail_result([&] { return to_svg(heatmap_of(values)) + to_terminal(heatmap_of(values)); });
   fail_result([] {
-    LineChart chart;
+    Chart chart;
     chart.title = "a title that takes memory of its own";
     chart.series = {{"loss", {0, 1, 2}, {3, 1, 2}}};
     return to_svg(chart) + to_terminal(chart);

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include <heed/io/file.hpp>
+#include <heed/plot/chart.hpp>
 #include <heed/plot/heatmap.hpp>
-#include <heed/plot/line_chart.hpp>
 
 #include "support/file_bytes.hpp"
 
@@ -58,8 +58,8 @@ inline std::vector<Heatmap> golden_heatmaps() {
 
 /// Three lines with a gap and points that stand alone; a long one that is cut off; nothing; bars, a
 /// line by the second axis, and one that coincides with it.
-inline std::vector<LineChart> golden_charts() {
-  std::vector<LineChart> all(4);
+inline std::vector<Chart> golden_charts() {
+  std::vector<Chart> all(4);
   all[0].series = {{"training", {0, 10, 20, 30, 40}, {4.2, 2.5, 1.9, 1.6, 1.5}},
                    {"held out", {0, 10, 20, 30, 40}, {4.3, 2.9, NAN, 2.6, 2.8}},
                    {"chance", {0, 40}, {3.3, 3.3}}};

@@ -228,8 +228,8 @@ TEST(Layout, LargeMatricesAreMeansAndSaySo) {
   expect_texts_apart(picture, "means");
 }
 
-LineChart chart_of(std::size_t count, const std::string& name) {
-  LineChart chart;
+Chart chart_of(std::size_t count, const std::string& name) {
+  Chart chart;
   for (std::size_t i = 0; i < count; ++i) {
     chart.series.push_back({name + " " + std::to_string(i), {0, 1, 2.5}, {0.1, double(i + 1), 3}});
   }
@@ -244,7 +244,7 @@ TEST(Layout, TextsOfChartsAreApart) {
     for (const char* name :
          {"q", "我爱学习人工智能", "a series with a name of many, many words in it"}) {
       for (const bool log : {false, true}) {
-        LineChart chart = chart_of(count, name);
+        Chart chart = chart_of(count, name);
         chart.log_x = chart.log_y = log;
         const std::string what = std::to_string(count) + " " + name + (log ? " log" : "");
         expect_texts_apart(picture_of(chart), what);
@@ -253,15 +253,15 @@ TEST(Layout, TextsOfChartsAreApart) {
       }
     }
   }
-  const LineChart charts[] = {chart_of(3, "beside"), chart_of(30, "below"), {}};
-  expect_texts_apart(page_of("", std::span<const LineChart>(charts), 2), "charts");
+  const Chart charts[] = {chart_of(3, "beside"), chart_of(30, "below"), {}};
+  expect_texts_apart(page_of("", std::span<const Chart>(charts), 2), "charts");
 }
 
 TEST(Layout, TextsOfBarsAndOfASecondAxisAreApart) {
   for (const Index count : {1, 4, 12, 24, 66, 200}) {
     for (const char* kind : {"none", "latin", "chinese", "lengthy"}) {
       for (const std::size_t series : {1u, 3u, 30u}) {
-        LineChart chart{.series = {}, .title = "bars", .x_title = "word", .y_title = "weight"};
+        Chart chart{.series = {}, .title = "bars", .x_title = "word", .y_title = "weight"};
         for (std::size_t i = 0; i < series; ++i) {
           chart.series.push_back({"series " + std::to_string(i), {}, {}, i % 3 != 2, i % 2 == 1});
           for (Index at = 0; at < count; ++at) {
@@ -288,7 +288,7 @@ std::vector<PictureBox> bars_in(const Picture& picture) {
 }
 
 TEST(Layout, BarsOfAGroupStandSideBySideFromZero) {
-  LineChart chart;
+  Chart chart;
   chart.series = {{"a", {0, 1}, {2, -1}, true}, {"b", {0, 1}, {1, 0}, true}};
   chart.x_labels = {"first", "second"};
   const auto bars = bars_in(picture_of(chart));
@@ -308,7 +308,7 @@ TEST(Layout, BarsOfAGroupStandSideBySideFromZero) {
 }
 
 TEST(Layout, BarsAreCutAtTheEndsOfTheAxis) {
-  LineChart chart;
+  Chart chart;
   chart.series = {{"", {0, 1, 2, 3}, {5, 10, 20, NAN}, true}};
   chart.low = 0;
   chart.high = 10;
@@ -343,7 +343,7 @@ TEST(Layout, ThirtyFiveSeriesDiffer) {
 }
 
 TEST(Layout, LinesOverOthersHaveGaps) {
-  LineChart chart;
+  Chart chart;
   chart.series = {{"truth", {0, 1, 2}, {3, 1, 2}}, {"guess", {0, 1, 2}, {3, 1, 2}},
                   {"other", {0, 1, 2}, {3, 2, 1}}, {"third", {0, 1, 2}, {3, 1, 2}},
                   {"right", {0, 1, 2}, {3, 1, 2}}, {"bars", {0, 1, 2}, {3, 1, 2}, true}};

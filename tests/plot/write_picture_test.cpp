@@ -36,7 +36,7 @@ void expect_files_as_strings(const Pictures&... pictures) {
 
 TEST(WritePicture, FilesHoldWhatStringsDo) {
   const auto heatmap = heatmap_of(Tensor<float, 2>{{0, 1}, {0.5f, 0}}, {"a", "b"}, "1 < 2");
-  const LineChart chart{.series = {{"loss", {0, 1, 2}, {3, 1, 2}}}};
+  const Chart chart{.series = {{"loss", {0, 1, 2}, {3, 1, 2}}}};
   expect_files_as_strings(heatmap);
   expect_files_as_strings(chart);
   expect_files_as_strings(std::vector{heatmap, heatmap, heatmap});
@@ -48,7 +48,7 @@ TEST(WritePicture, FilesHoldWhatStringsDo) {
 }
 
 TEST(WritePicture, Refuses) {
-  const LineChart chart, broken{.series = {{"", {0, 1}, {3}}}};
+  const Chart chart, broken{.series = {{"", {0, 1}, {3}}}};
   EXPECT_THROW(write_svg("/no/such/folder/x.svg", chart), FileError);
   EXPECT_THROW(write_html("/no/such/folder/x.html", chart), FileError);
   const TemporaryFile file;

@@ -17,7 +17,7 @@ namespace heed {
 /// for labels that do not fit, and for weights of different extents.
 inline std::string to_html(const AttentionPage& page) { return detail::html_of(page); }
 
-/// An HTML page around to_svg of the same arguments: one heatmap or line chart, or several,
+/// An HTML page around to_svg of the same arguments: one heatmap or chart, or several,
 /// `columns` of them in a row. The value of the cell or point under the pointer is shown, by a
 /// script where a heatmap has more than 8,000 cells. Nothing is loaded. Throws as to_svg does.
 template <class Pictures, class... Columns>

@@ -15,11 +15,11 @@
 
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
+#include <heed/plot/chart.hpp>
 #include <heed/plot/color.hpp>
 #include <heed/plot/detail/drawing.hpp>
 #include <heed/plot/detail/picture.hpp>
 #include <heed/plot/heatmap.hpp>
-#include <heed/plot/line_chart.hpp>
 #include <heed/plot/png_fonts.hpp>
 #include <heed/plot/svg.hpp>
 #include <heed/plot/write_picture.hpp>
@@ -369,13 +369,13 @@ inline std::string to_png(const Heatmap& heatmap, const PngOptions& options = {}
 
 /// Charts as the bytes of one PNG picture: to_svg's. Throws as to_svg does, and as to_png of
 /// heatmaps does.
-inline std::string to_png(std::span<const LineChart> charts, Index columns = 2,
+inline std::string to_png(std::span<const Chart> charts, Index columns = 2,
                           const PngOptions& options = {}) {
   return detail::png_of(detail::page_of("to_png", charts, columns), options);
 }
 
 /// One chart as a PNG picture.
-inline std::string to_png(const LineChart& chart, const PngOptions& options = {}) {
+inline std::string to_png(const Chart& chart, const PngOptions& options = {}) {
   return detail::png_of(detail::picture_of(chart), options);
 }
 

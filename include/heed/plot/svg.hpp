@@ -5,9 +5,9 @@
 #include <string>
 
 #include <heed/core/index.hpp>
+#include <heed/plot/chart.hpp>
 #include <heed/plot/detail/picture.hpp>
 #include <heed/plot/heatmap.hpp>
-#include <heed/plot/line_chart.hpp>
 #include <heed/plot/write_picture.hpp>
 
 namespace heed {
@@ -30,14 +30,12 @@ inline std::string to_svg(const Heatmap& heatmap) {
 /// Charts as one SVG picture, `columns` of them in a row, with axes, ticks, a legend, and the
 /// numbers of the point under the pointer. No scripts, no network. Throws ShapeError for a series
 /// with unequal numbers of x and y, and InvalidArgument for an invalid range.
-inline std::string to_svg(std::span<const LineChart> charts, Index columns = 2) {
+inline std::string to_svg(std::span<const Chart> charts, Index columns = 2) {
   return detail::svg_of(detail::page_of("to_svg", charts, columns));
 }
 
 /// One chart as an SVG picture.
-inline std::string to_svg(const LineChart& chart) {
-  return detail::svg_of(detail::picture_of(chart));
-}
+inline std::string to_svg(const Chart& chart) { return detail::svg_of(detail::picture_of(chart)); }
 
 }  // namespace heed
 

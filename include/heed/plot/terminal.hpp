@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 
+#include <heed/plot/chart.hpp>
 #include <heed/plot/detail/terminal_text.hpp>
 #include <heed/plot/heatmap.hpp>
-#include <heed/plot/line_chart.hpp>
 
 namespace heed {
 
@@ -42,7 +42,7 @@ inline std::string to_terminal(const Heatmap& heatmap,
 /// A chart as lines of text, with axes, ticks and a legend, no wider than the terminal. Throws
 /// ShapeError for a series with unequal numbers of x and y, and InvalidArgument for an invalid
 /// range.
-inline std::string to_terminal(const LineChart& chart,
+inline std::string to_terminal(const Chart& chart,
                                const TerminalOptions& options = detect_terminal()) {
   return detail::terminal_text(chart, options);
 }

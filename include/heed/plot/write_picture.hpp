@@ -7,7 +7,7 @@
 
 #include <heed/io/file.hpp>
 
-// Pictures as files: heatmaps, line charts, several of either in rows of so many columns, and
+// Pictures as files: heatmaps, charts, several of either in rows of so many columns, and
 // AttentionPage for HTML. The bytes are those of the to_… function of the same name, and a file is
 // written completely or not at all. All throw FileError, and the errors of to_….
 

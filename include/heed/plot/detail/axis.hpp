@@ -6,8 +6,8 @@
 #include <vector>
 
 #include <heed/core/index.hpp>
+#include <heed/plot/chart.hpp>
 #include <heed/plot/color.hpp>
-#include <heed/plot/line_chart.hpp>
 
 // Axes of charts and what lies between them. Definitions: axis.inl.
 
@@ -50,10 +50,10 @@ struct ChartAxes {
 };
 
 /// Checks series and range before drawing. Throws ShapeError and InvalidArgument.
-void check_line_chart(const LineChart& chart);
+void check_chart(const Chart& chart);
 
 /// Axes around all finite points, with at most about so many parts.
-ChartAxes axes_of(const LineChart& chart, Index x_parts, Index y_parts);
+ChartAxes axes_of(const Chart& chart, Index x_parts, Index y_parts);
 
 /// A point relative to the axes: (0, 0) is the low end of both.
 struct ChartPoint {
@@ -70,7 +70,7 @@ struct ChartBar {
 };
 
 /// The bars of a chart: those at the same x side by side, with a gap to those at the next.
-std::vector<ChartBar> bars_of(const LineChart& chart, const ChartAxes& axes);
+std::vector<ChartBar> bars_of(const Chart& chart, const ChartAxes& axes);
 
 inline bool inside(const ChartPoint& point) { return point.y >= 0 && point.y <= 1; }
 
@@ -94,6 +94,6 @@ Color bar_color(std::size_t i);
 
 /// How many lines before this one have half of its points or more: it hides them unless it is drawn
 /// with gaps.
-std::size_t lines_hidden_by(const LineChart& chart, std::size_t series);
+std::size_t lines_hidden_by(const Chart& chart, std::size_t series);
 
 }  // namespace heed::detail

@@ -101,24 +101,23 @@ HEED_INLINE void check_ends(const char* axis, const std::optional<double>& low,
     return !(end >= -1e300 && end <= 1e300) || (log && !(end > 0));
   };
   if ((low && refused(*low)) || (high && refused(*high)) || (low && high && !(*low < *high))) {
-    throw_invalid_argument("line chart: ", axis, " from ", low.value_or(0), " to ",
-                           high.value_or(0), "; expected a finite range, low first",
-                           log ? ", above 0" : "");
+    throw_invalid_argument("chart: ", axis, " from ", low.value_or(0), " to ", high.value_or(0),
+                           "; expected a finite range, low first", log ? ", above 0" : "");
   }
 }
 
-HEED_INLINE void check_line_chart(const LineChart& chart) {
+HEED_INLINE void check_chart(const Chart& chart) {
   for (const Series& series : chart.series) {
     if (series.x.size() != series.y.size()) {
-      throw_shape_error("line chart: series '", series.name, "' has ", series.x.size(), " x and ",
+      throw_shape_error("chart: series '", series.name, "' has ", series.x.size(), " x and ",
                         series.y.size(), " y");
     }
     if (series.bars && chart.log_x) {
-      throw_invalid_argument("line chart: bars of '", series.name, "' over a logarithmic x axis");
+      throw_invalid_argument("chart: bars of '", series.name, "' over a logarithmic x axis");
     }
   }
   if (!chart.x_labels.empty() && chart.log_x) {
-    throw_invalid_argument("line chart: names of x = 0, 1, … on a logarithmic axis");
+    throw_invalid_argument("chart: names of x = 0, 1, … on a logarithmic axis");
   }
   check_ends("y", chart.low, chart.high, chart.log_y);
   check_ends("right axis", chart.right_low, chart.right_high, chart.log_right);
@@ -153,7 +152,7 @@ struct ChartRange {
 };
 
 /// The smallest step between the places of bars; 1 if all are at one, and 0 if there are none.
-HEED_INLINE double bar_step(const LineChart& chart) {
+HEED_INLINE double bar_step(const Chart& chart) {
   std::vector<double> places;
   for (const Series& series : chart.series) {
     for (const double x : series.x) {
@@ -171,7 +170,7 @@ HEED_INLINE double bar_step(const LineChart& chart) {
 }
 
 /// The axis of x: around all points, bars and labels.
-HEED_INLINE Axis x_axis_of(const LineChart& chart, ChartRange range, Index parts) {
+HEED_INLINE Axis x_axis_of(const Chart& chart, ChartRange range, Index parts) {
   const double half = bar_step(chart) / 2;
   if (half > 0 && !range.empty) {
     range.low -= half;
@@ -195,8 +194,8 @@ HEED_INLINE Axis x_axis_of(const LineChart& chart, ChartRange range, Index parts
   return axis;
 }
 
-HEED_INLINE ChartAxes axes_of(const LineChart& chart, Index x_parts, Index y_parts) {
-  check_line_chart(chart);
+HEED_INLINE ChartAxes axes_of(const Chart& chart, Index x_parts, Index y_parts) {
+  check_chart(chart);
   ChartRange across{.log = chart.log_x}, left{.log = chart.log_y}, right{.log = chart.log_right};
   for (const Series& series : chart.series) {
     ChartRange& up = series.right ? right : left;
@@ -256,7 +255,7 @@ HEED_INLINE Color bar_color(std::size_t i) {
   return {pale(color.red), pale(color.green), pale(color.blue)};
 }
 
-HEED_INLINE std::vector<ChartBar> bars_of(const LineChart& chart, const ChartAxes& axes) {
+HEED_INLINE std::vector<ChartBar> bars_of(const Chart& chart, const ChartAxes& axes) {
   double count = 0, before = 0;
   for (const Series& series : chart.series) count += series.bars ? 1 : 0;
   const double width = 0.8 * bar_step(chart) / std::max(count, 1.0);
@@ -279,7 +278,7 @@ HEED_INLINE std::vector<ChartBar> bars_of(const LineChart& chart, const ChartAxe
   return bars;
 }
 
-HEED_INLINE std::size_t lines_hidden_by(const LineChart& chart, std::size_t series) {
+HEED_INLINE std::size_t lines_hidden_by(const Chart& chart, std::size_t series) {
   const Series& line = chart.series[series];
   std::size_t hidden = 0;
   for (std::size_t i = 0; i < series && !line.bars; ++i) {

@@ -10,11 +10,11 @@
 
 #include <heed/core/config.hpp>
 #include <heed/core/index.hpp>
+#include <heed/plot/chart.hpp>
 #include <heed/plot/color.hpp>
 #include <heed/plot/detail/axis.hpp>
 #include <heed/plot/detail/drawing.hpp>
 #include <heed/plot/detail/picture.hpp>
-#include <heed/plot/line_chart.hpp>
 
 namespace heed::detail {
 
@@ -22,7 +22,7 @@ namespace heed::detail {
 /// and the legend beside it or, if that is long, below.
 class ChartLayout {
  public:
-  explicit ChartLayout(const LineChart& chart) : chart_(chart), axes_(axes_of(chart, 10, 6)) {
+  explicit ChartLayout(const Chart& chart) : chart_(chart), axes_(axes_of(chart, 10, 6)) {
     for (std::size_t i = 0; i < chart.series.size(); ++i) {
       if (chart.series[i].name.empty()) continue;
       const std::string side = chart.series[i].right ? " (right)" : "";
@@ -304,7 +304,7 @@ class ChartLayout {
                               .color = line_style(i).color});
   }
 
-  const LineChart& chart_;
+  const Chart& chart_;
   ChartAxes axes_;
   std::vector<ChartBar> bars_ = {};
   double foot_ = inset;             // below the low end of the axes: 0 where bars stand on it
@@ -316,6 +316,6 @@ class ChartLayout {
   Picture picture_;
 };
 
-HEED_INLINE Picture picture_of(const LineChart& chart) { return ChartLayout(chart).picture(); }
+HEED_INLINE Picture picture_of(const Chart& chart) { return ChartLayout(chart).picture(); }
 
 }  // namespace heed::detail

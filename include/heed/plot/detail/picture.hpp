@@ -18,7 +18,7 @@
 namespace heed {
 
 struct Heatmap;
-struct LineChart;
+struct Chart;
 
 namespace detail {
 
@@ -118,8 +118,8 @@ struct Picture {
 
 /// Lays a heatmap out. Throws ShapeError and InvalidArgument for what check_heatmap refuses.
 Picture picture_of(const Heatmap& heatmap);
-/// Lays a chart out. Throws ShapeError and InvalidArgument for what check_line_chart refuses.
-Picture picture_of(const LineChart& chart);
+/// Lays a chart out. Throws ShapeError and InvalidArgument for what check_chart refuses.
+Picture picture_of(const Chart& chart);
 
 /// Several pictures in one: rows of `columns`, each as high as its highest picture. Throws
 /// InvalidArgument, with the caller's name, for columns below 1.

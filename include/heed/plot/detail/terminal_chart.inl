@@ -12,18 +12,18 @@
 #include <heed/core/config.hpp>
 #include <heed/core/index.hpp>
 #include <heed/core/text.hpp>
+#include <heed/plot/chart.hpp>
 #include <heed/plot/detail/axis.hpp>
 #include <heed/plot/detail/drawing.hpp>
 #include <heed/plot/detail/terminal_text.hpp>
-#include <heed/plot/line_chart.hpp>
 
 namespace heed::detail {
 
 /// Draws a chart as lines of text: lines of Braille dots, 2 × 4 to a character, and letters at
 /// points, which distinguish lines without colors.
-class TerminalLineChart {
+class TerminalChart {
  public:
-  TerminalLineChart(const LineChart& chart, const TerminalOptions& options)
+  TerminalChart(const Chart& chart, const TerminalOptions& options)
       : chart_(chart),
         depth_(options.color),
         width_(options.width),
@@ -266,7 +266,7 @@ class TerminalLineChart {
     return legend_lines(parts, margin_ + 2, width_) + legend_lines(names, margin_ + 2, width_);
   }
 
-  const LineChart& chart_;
+  const Chart& chart_;
   ColorDepth depth_;
   Index width_;
   ChartAxes axes_;
@@ -274,8 +274,8 @@ class TerminalLineChart {
   std::vector<Cell> cells_;
 };
 
-HEED_INLINE std::string terminal_text(const LineChart& chart, const TerminalOptions& options) {
-  return TerminalLineChart(chart, options).text();
+HEED_INLINE std::string terminal_text(const Chart& chart, const TerminalOptions& options) {
+  return TerminalChart(chart, options).text();
 }
 
 }  // namespace heed::detail

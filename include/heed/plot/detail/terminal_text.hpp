@@ -7,9 +7,9 @@
 #include <string_view>
 
 #include <heed/core/index.hpp>
+#include <heed/plot/chart.hpp>
 #include <heed/plot/color.hpp>
 #include <heed/plot/heatmap.hpp>
-#include <heed/plot/line_chart.hpp>
 
 namespace heed {
 
@@ -50,7 +50,7 @@ std::string half_blocks(const Color& upper, const Color& lower, ColorDepth depth
 std::string legend_lines(std::span<const std::string> parts, Index indent, Index width);
 
 std::string terminal_text(std::span<const Heatmap> heatmaps, const TerminalOptions& options);
-std::string terminal_text(const LineChart& chart, const TerminalOptions& options);
+std::string terminal_text(const Chart& chart, const TerminalOptions& options);
 
 }  // namespace detail
 

@@ -11,7 +11,7 @@
 
 namespace heed {
 
-/// A line of a chart: points in drawing order. A point that is not finite breaks the line.
+/// A line of a chart, points in drawing order, or bars. A point that is not finite breaks the line.
 struct Series {
   std::string name = {};  // in the legend; empty: no entry
   std::vector<double> x = {};
@@ -22,7 +22,7 @@ struct Series {
 
 /// Lines and bars to draw, with axes and a legend. Functions that draw it: to_terminal, to_svg,
 /// to_html, to_png; write_svg, write_html, write_png.
-struct LineChart {
+struct Chart {
   std::vector<Series> series = {};
   std::string title = {};
   std::string x_title = {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/plot/line_chart.hpp>
+#include <heed/plot/chart.hpp>
 
 #include <gtest/gtest.h>
 
@@ -79,7 +79,7 @@ TEST(Axis, OneValueAndHugeOnes) {
 namespace heed {
 namespace {
 
-TEST(LineChart, SeriesOfAnyVector) {
+TEST(Chart, SeriesOfAnyVector) {
   const std::vector<float> values = {3, 1, 2};
   const Series series = series_of(values, "loss", 1);
   EXPECT_EQ(series.name, "loss");
@@ -88,8 +88,8 @@ TEST(LineChart, SeriesOfAnyVector) {
   EXPECT_EQ(series_of(view_of(values).reverse(0)).y, (std::vector<double>{2, 1, 3}));
 }
 
-TEST(LineChart, AxesHoldEveryFinitePoint) {
-  LineChart chart;
+TEST(Chart, AxesHoldEveryFinitePoint) {
+  Chart chart;
   chart.series = {{"", {0, 1, 2, 9}, {1, NAN, 3, INFINITY}}, {"", {-4}, {2}}};
   const auto axes = detail::axes_of(chart, 6, 5);
   EXPECT_EQ(axes.x.low, -4);
@@ -106,8 +106,8 @@ TEST(LineChart, AxesHoldEveryFinitePoint) {
   EXPECT_EQ(empty.y.high, 1);
 }
 
-TEST(LineChart, PositionsHaveNoTicksBetweenThem) {
-  LineChart chart;
+TEST(Chart, PositionsHaveNoTicksBetweenThem) {
+  Chart chart;
   chart.series = {{"", {5, 6, 9}, {1, 2, 3}}};
   EXPECT_EQ(detail::axes_of(chart, 10, 5).x.step, 1);
   chart.series[0].x[1] = 5.5;
@@ -116,8 +116,8 @@ TEST(LineChart, PositionsHaveNoTicksBetweenThem) {
   EXPECT_LT(detail::axes_of(chart, 10, 5).x.low, 3);
 }
 
-TEST(LineChart, BarsHaveRoomAndTheirZero) {
-  LineChart chart;
+TEST(Chart, BarsHaveRoomAndTheirZero) {
+  Chart chart;
   chart.series = {{"", {0, 2, 4}, {5, 6, 7}, true}};
   auto axes = detail::axes_of(chart, 10, 5);
   EXPECT_EQ(axes.x.low, -1);
@@ -135,8 +135,8 @@ TEST(LineChart, BarsHaveRoomAndTheirZero) {
   EXPECT_EQ(detail::axes_of(chart, 10, 5).x.low, 2.5) << "a bar alone";
 }
 
-TEST(LineChart, NamesTakeThePlaceOfNumbers) {
-  LineChart chart;
+TEST(Chart, NamesTakeThePlaceOfNumbers) {
+  Chart chart;
   chart.x_labels = {"a", "b", "c"};
   for (const bool bars : {false, true}) {
     chart.series = {{"", {0, 1}, {1, 2}, bars}};
@@ -147,8 +147,8 @@ TEST(LineChart, NamesTakeThePlaceOfNumbers) {
   }
 }
 
-TEST(LineChart, RunsEndWhereAPointIsMissing) {
-  LineChart chart;
+TEST(Chart, RunsEndWhereAPointIsMissing) {
+  Chart chart;
   chart.series = {{"", {0, 1, 2, 3, 4}, {NAN, 1, 2, NAN, 3}}};
   const auto axes = detail::axes_of(chart, 5, 5);
   const auto runs = detail::runs_of(chart.series[0], axes);
@@ -158,15 +158,15 @@ TEST(LineChart, RunsEndWhereAPointIsMissing) {
   EXPECT_EQ(runs[1][0].x, 1);
 }
 
-TEST(LineChart, WhatAnAxisLeavesOutIsNotDrawn) {
-  LineChart chart;
+TEST(Chart, WhatAnAxisLeavesOutIsNotDrawn) {
+  Chart chart;
   chart.series = {{"", {0, 1, 1e305, 2}, {1, 2, 3, 4}}, {"", {0, 1, 1e305, 2}, {1, 2, 3, 4}, true}};
   const auto axes = detail::axes_of(chart, 5, 5);
   EXPECT_EQ(detail::runs_of(chart.series[0], axes).size(), 2u);
   EXPECT_EQ(detail::bars_of(chart, axes).size(), 3u);
 }
 
-TEST(LineChart, LinesAreCutAtTheEndsOfTheAxis) {
+TEST(Chart, LinesAreCutAtTheEndsOfTheAxis) {
   detail::ChartPoint a{0, -1}, b{1, 3};
   ASSERT_TRUE(detail::clip(a, b));
   EXPECT_DOUBLE_EQ(a.x, 0.25);
@@ -177,34 +177,34 @@ TEST(LineChart, LinesAreCutAtTheEndsOfTheAxis) {
   EXPECT_FALSE(detail::clip(c, d));
 }
 
-TEST(LineChart, RefusesWhatCannotBeDrawn) {
-  LineChart chart;
+TEST(Chart, RefusesWhatCannotBeDrawn) {
+  Chart chart;
   chart.series = {{"loss", {1, 2}, {1}}};
   try {
-    detail::check_line_chart(chart);
+    detail::check_chart(chart);
     ADD_FAILURE();
   } catch (const ShapeError& error) {
-    EXPECT_STREQ(error.what(), "line chart: series 'loss' has 2 x and 1 y");
+    EXPECT_STREQ(error.what(), "chart: series 'loss' has 2 x and 1 y");
   }
   chart.series.clear();
   for (const auto& [low, high] : {std::pair{1., 1.}, {0., double(NAN)}, {double(-INFINITY), 0.}}) {
     chart.low = low;
     chart.high = high;
-    EXPECT_THROW(detail::check_line_chart(chart), InvalidArgument) << low << " " << high;
-    LineChart right;
+    EXPECT_THROW(detail::check_chart(chart), InvalidArgument) << low << " " << high;
+    Chart right;
     right.right_low = low;
     right.right_high = high;
-    EXPECT_THROW(detail::check_line_chart(right), InvalidArgument) << low << " " << high;
+    EXPECT_THROW(detail::check_chart(right), InvalidArgument) << low << " " << high;
   }
-  LineChart log{.series = {{"", {1}, {1}, true}}, .log_x = true};
-  EXPECT_THROW(detail::check_line_chart(log), InvalidArgument) << "bars";
+  Chart log{.series = {{"", {1}, {1}, true}}, .log_x = true};
+  EXPECT_THROW(detail::check_chart(log), InvalidArgument) << "bars";
   log.series[0].bars = false;
-  EXPECT_NO_THROW(detail::check_line_chart(log));
+  EXPECT_NO_THROW(detail::check_chart(log));
   log.x_labels = {"name"};
-  EXPECT_THROW(detail::check_line_chart(log), InvalidArgument) << "names";
+  EXPECT_THROW(detail::check_chart(log), InvalidArgument) << "names";
 }
 
-TEST(LineChart, ColorsDifferAndReadOnWhite) {
+TEST(Chart, ColorsDifferAndReadOnWhite) {
   std::set<std::tuple<int, int, int>> colors;
   for (std::size_t i = 0; i < 7; ++i) {
     const Color color = detail::line_color(i);

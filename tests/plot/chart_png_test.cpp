@@ -18,12 +18,12 @@ Index pixels_of(const detail::PngCanvas& canvas, const Color& color) {
   return count;
 }
 
-detail::PngCanvas drawn(const LineChart& chart) {
+detail::PngCanvas drawn(const Chart& chart) {
   return detail::PngWriter(detail::picture_of(chart), {}).canvas();
 }
 
-TEST(LineChartPng, LinesInTheirColors) {
-  LineChart chart;
+TEST(ChartPng, LinesInTheirColors) {
+  Chart chart;
   chart.series = {{"a", {0, 1}, {0, 1}}, {"b", {0, 1}, {1, 0}}};
   const auto both = drawn(chart);
   for (const std::size_t line : {0u, 1u}) {
@@ -37,8 +37,8 @@ TEST(LineChartPng, LinesInTheirColors) {
   EXPECT_EQ(cut.at(cut.width() / 2, 10), (Color{255, 255, 255}));
 }
 
-TEST(LineChartPng, DashesHaveGaps) {
-  LineChart chart;
+TEST(ChartPng, DashesHaveGaps) {
+  Chart chart;
   chart.series = {{"", {0, 1}, {0, 0}}};
   chart.series[0].x.resize(100, 1);  // many points have no marks
   chart.series[0].y.resize(100, 0);
@@ -60,13 +60,13 @@ TEST(LineChartPng, DashesHaveGaps) {
   EXPECT_LT(dashed, 3 * solid / 4);
 }
 
-TEST(LineChartPng, WritesAFile) {
+TEST(ChartPng, WritesAFile) {
   const std::string path =
       (std::filesystem::temp_directory_path() / ("heed_l_" + std::to_string(::getpid()))).string();
-  LineChart chart;
+  Chart chart;
   chart.title = "title";
   for (std::size_t i = 0; i < 9; ++i) chart.series.push_back({"line", {0, 1}, {0, double(i)}});
-  const LineChart charts[] = {chart, {}};
+  const Chart charts[] = {chart, {}};
   write_png(path, charts);
   EXPECT_GT(std::filesystem::file_size(path), 1000u);
   write_png(path, chart);

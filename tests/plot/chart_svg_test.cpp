@@ -14,8 +14,8 @@ std::size_t count(const std::string& text, const std::string& part) {
   return found;
 }
 
-LineChart two_lines() {
-  LineChart chart;
+Chart two_lines() {
+  Chart chart;
   chart.series = {{"truth", {0, 1, 2}, {1, 3, 2}}, {"<guess>", {0, 1, 2}, {1, NAN, 2}}};
   chart.title = "A & B";
   chart.x_title = "step";
@@ -23,7 +23,7 @@ LineChart two_lines() {
   return chart;
 }
 
-TEST(LineChartSvg, LinesMarksTicksAndLegend) {
+TEST(ChartSvg, LinesMarksTicksAndLegend) {
   const std::string svg = to_svg(two_lines());
   EXPECT_EQ(count(svg, "stroke-linejoin"), 3u) << "a line, and 2 of the legend";
   EXPECT_EQ(count(svg, "<title>"), 5u) << "a point that is NaN is not drawn";
@@ -39,8 +39,8 @@ TEST(LineChartSvg, LinesMarksTicksAndLegend) {
   EXPECT_EQ(svg.find("http", svg.find("http") + 1), std::string::npos) << "no network";
 }
 
-TEST(LineChartSvg, WhereAPointStands) {
-  LineChart chart;
+TEST(ChartSvg, WhereAPointStands) {
+  Chart chart;
   chart.series = {{"", {0, 10}, {0, 1}}};
   // Margin 16, 20.8 for "0.0", a gap of 8: from 45 on 560 pixels wide, 300 high from 16 on, and 8
   // between the ends of the axes and the edges.
@@ -50,8 +50,8 @@ TEST(LineChartSvg, WhereAPointStands) {
   EXPECT_NE(to_svg(chart).find("d=\"M53 308L325 24\""), std::string::npos) << "cut off";
 }
 
-TEST(LineChartSvg, LogarithmicAxis) {
-  LineChart chart;
+TEST(ChartSvg, LogarithmicAxis) {
+  Chart chart;
   chart.series = {{"loss", {0, 1, 2, 3}, {1, 0.1, 0, 0.01}}};
   chart.log_y = true;
   const std::string svg = to_svg(chart);
@@ -63,19 +63,19 @@ TEST(LineChartSvg, LogarithmicAxis) {
   EXPECT_THROW(to_svg(chart), InvalidArgument);
 }
 
-TEST(LineChartSvg, LongLinesHaveNoVisibleMarks) {
-  LineChart chart;
+TEST(ChartSvg, LongLinesHaveNoVisibleMarks) {
+  Chart chart;
   chart.series = {series_of(std::vector<double>(500, 1.0), "flat")};
   EXPECT_EQ(count(to_svg(chart), "fill=\"#fff\""), 1u) << "the background";
   EXPECT_EQ(count(to_svg(chart), "fill-opacity=\"0\""), 500u);
   EXPECT_EQ(count(to_svg(chart), "<title>"), 500u);
 }
 
-TEST(LineChartSvg, SeveralAndNone) {
-  const LineChart charts[] = {two_lines(), {}, two_lines()};
+TEST(ChartSvg, SeveralAndNone) {
+  const Chart charts[] = {two_lines(), {}, two_lines()};
   EXPECT_EQ(count(to_svg(charts, 2), ">step</text>"), 2u);
-  EXPECT_EQ(count(to_svg(std::span<const LineChart>()), "<svg"), 1u);
-  LineChart broken = two_lines();
+  EXPECT_EQ(count(to_svg(std::span<const Chart>()), "<svg"), 1u);
+  Chart broken = two_lines();
   broken.series[0].x.pop_back();
   EXPECT_THROW(to_svg(broken), ShapeError);
 }

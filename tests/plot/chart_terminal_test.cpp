@@ -13,8 +13,8 @@ namespace {
 constexpr TerminalOptions plain{ColorDepth::none, 80};
 
 /// A loss that falls from 2.35 to 2.2, without libm's last bits in it.
-LineChart loss() {
-  LineChart chart;
+Chart loss() {
+  Chart chart;
   std::vector<double> values;
   double above = 0.15;
   for (int epoch = 0; epoch < 20; ++epoch, above *= 0.7408182206817179) {
@@ -27,7 +27,7 @@ LineChart loss() {
   return chart;
 }
 
-TEST(LineChartTerminal, ALineWithItsPoints) {
+TEST(ChartTerminal, ALineWithItsPoints) {
   EXPECT_EQ(to_terminal(loss(), plain), R"(      Training loss
 2.35 ┤o⡀
      │ ⠱⡀
@@ -50,8 +50,8 @@ TEST(LineChartTerminal, ALineWithItsPoints) {
 )");
 }
 
-TEST(LineChartTerminal, LinesAreToldApart) {
-  LineChart chart;
+TEST(ChartTerminal, LinesAreToldApart) {
+  Chart chart;
   chart.series = {{"truth", {0, 1, 2, 3}, {0, 2, 1, 3}}, {"guess", {0, 1, 2, 3}, {3, 2, NAN, 0}}};
   const std::string text = to_terminal(chart, {ColorDepth::none, 30});
   EXPECT_EQ(text, R"(3 ┤x⢄                       o
@@ -77,7 +77,7 @@ TEST(LineChartTerminal, LinesAreToldApart) {
   EXPECT_NE(colored.find("\x1b[38;2;213;94;0mx\x1b[0m guess"), std::string::npos);
 }
 
-LineChart bars() {
+Chart bars() {
   return {.series = {{"found", {0, 1, 2}, {4, 2, -1}, true},
                      {"missed", {0, 1, 2}, {1, 3, 2}, true},
                      {"time", {0, 1, 2}, {10, 30, 20}, false, true}},
@@ -85,7 +85,7 @@ LineChart bars() {
           .right_title = "ms"};
 }
 
-TEST(LineChartTerminal, BarsAndASecondAxis) {
+TEST(ChartTerminal, BarsAndASecondAxis) {
   EXPECT_EQ(to_terminal(bars(), {ColorDepth::none, 44}),
             R"( 4 ┤ ⣿o⣿            ⢀+⢄                ├ 30
    │ ⣿⣿⣿            ⡎  ⠑⡄              │
@@ -113,8 +113,8 @@ TEST(LineChartTerminal, BarsAndASecondAxis) {
   EXPECT_NE(colored.find("\x1b[38;2;213;94;0m⣿\x1b[0m"), std::string::npos);
 }
 
-TEST(LineChartTerminal, ThreeLinesThatCoincideAreAllSeen) {
-  LineChart chart;
+TEST(ChartTerminal, ThreeLinesThatCoincideAreAllSeen) {
+  Chart chart;
   for (const char* name : {"a", "b", "c"}) {
     chart.series.push_back({name, {0, 1, 2, 3, 4, 5}, {0, 1, 2, 3, 4, 5}});
   }
@@ -123,8 +123,8 @@ TEST(LineChartTerminal, ThreeLinesThatCoincideAreAllSeen) {
   for (const char mark : {'o', 'x', '+'}) EXPECT_EQ(std::count(text.begin(), text.end(), mark), 2);
 }
 
-TEST(LineChartTerminal, NothingIsWiderThanTheTerminalAndNothingEscapes) {
-  LineChart chart = loss();
+TEST(ChartTerminal, NothingIsWiderThanTheTerminalAndNothingEscapes) {
+  Chart chart = loss();
   chart.series.push_back(series_of(std::vector<double>(5000, 2.3), "\x1b[31m"));
   chart.series.push_back({"bars", {1, 2, 3}, {1e7, 2, 3}, true, true});
   chart.x_labels = {"\x1b[32m", "a name that is rather long", "c"};
@@ -141,8 +141,8 @@ TEST(LineChartTerminal, NothingIsWiderThanTheTerminalAndNothingEscapes) {
   }
 }
 
-TEST(LineChartTerminal, LinesThatCoincideAreBothSeen) {
-  LineChart chart;
+TEST(ChartTerminal, LinesThatCoincideAreBothSeen) {
+  Chart chart;
   chart.series = {{"truth", {0, 1, 2, 3}, {0, 2, 1, 3}}, {"guess", {0, 1, 2, 3}, {0, 2, 1, 3}}};
   std::string text = to_terminal(chart, {ColorDepth::none, 30});
   text.resize(text.find("└"));
@@ -150,8 +150,8 @@ TEST(LineChartTerminal, LinesThatCoincideAreBothSeen) {
   EXPECT_EQ(std::count(text.begin(), text.end(), 'x'), 2);
 }
 
-TEST(LineChartTerminal, LegendsOfManyLinesAreWrapped) {
-  LineChart chart;
+TEST(ChartTerminal, LegendsOfManyLinesAreWrapped) {
+  Chart chart;
   for (int i = 0; i < 20; ++i)
     chart.series.push_back({"query " + std::to_string(i), {0, 1}, {0, 1}});
   const std::string text = to_terminal(chart, {ColorDepth::none, 40});
@@ -162,8 +162,8 @@ TEST(LineChartTerminal, LegendsOfManyLinesAreWrapped) {
   }
 }
 
-TEST(LineChartTerminal, LongLinesAreMarkedHereAndThere) {
-  LineChart chart;
+TEST(ChartTerminal, LongLinesAreMarkedHereAndThere) {
+  Chart chart;
   chart.series = {series_of(std::vector<double>(5000, 1.0), "flat")};
   const std::string text = to_terminal(chart, plain);
   const auto marks = std::count(text.begin(), text.end(), 'o');
@@ -171,9 +171,9 @@ TEST(LineChartTerminal, LongLinesAreMarkedHereAndThere) {
   EXPECT_LT(marks, 15);
 }
 
-TEST(LineChartTerminal, EmptyAndBroken) {
-  EXPECT_NE(to_terminal(LineChart{}, plain).find("1.0 ┤"), std::string::npos);
-  LineChart broken;
+TEST(ChartTerminal, EmptyAndBroken) {
+  EXPECT_NE(to_terminal(Chart{}, plain).find("1.0 ┤"), std::string::npos);
+  Chart broken;
   broken.series = {{"", {1}, {}}};
   EXPECT_THROW(to_terminal(broken, plain), ShapeError);
 }
