@@ -154,7 +154,8 @@ Tensor<double, 2> scores_by_chunk(const TokenShards& queries, const TokenShards&
   const MaskRef ref(mask);
   const Index all = keys.tokens(), offset = all - queries.tokens();
   Tensor<double, 2> scores({queries.ranks(), detail::parts_of(all, simd::key_chunk)});
-  const Index heads = ref.depends_on_head() ? shape.heads : detail::smaller(shape.heads, Index{1});
+  const Index heads = ref.depends_on_head() ? shape.heads : 1;
+  const Index alike = ref.depends_on_head() ? 1 : shape.heads;
   for (Index rank = 0; rank < queries.ranks(); ++rank) {
     for (const TokenRange& run : queries.ranges(rank)) {
       for (Index chunk = 0; chunk < scores.extent(1); ++chunk) {
@@ -164,8 +165,7 @@ Tensor<double, 2> scores_by_chunk(const TokenShards& queries, const TokenShards&
           for (Index head = 0; head < heads; ++head) {
             const Tile tile{item, head,  offset + run.first, offset + run.end - 1, first,
                             last, offset};
-            scores(rank, chunk) +=
-                detail::scores_of(ref, tile) * static_cast<double>(shape.heads / heads);
+            scores(rank, chunk) += detail::scores_of(ref, tile) * static_cast<double>(alike);
           }
         }
       }

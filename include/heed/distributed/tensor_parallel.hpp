@@ -165,8 +165,7 @@ class ModelPart {
     auto& options = layer.options;
     const Index group = options.heads / options.kv_heads, dim = options.head_dim;
     const TokenShards key_columns = TokenShards::even(options.kv_heads * dim, ranks_.size(), dim);
-    const TokenShards query_columns =
-        TokenShards::even(options.heads * dim, ranks_.size(), group * dim);
+    TokenShards query_columns = TokenShards::even(options.heads * dim, ranks_.size(), group * dim);
     auto& parts = layer.projections;
     if (parts.query_key_value) split(parts);
     cut(*parts.query, query_columns);
