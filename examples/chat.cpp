@@ -8,8 +8,6 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include <heed/heed.hpp>
 #include <heed/pretrained.hpp>
 #include <heed/text.hpp>
@@ -163,30 +161,22 @@ void run(const Options& options) {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app("Talks with SmolLM2-135M-Instruct, token by token, from its GGUF file.");
+  example::CommandLine app("Talks with SmolLM2-135M-Instruct, token by token, from its GGUF file.");
   app.add_option("--model", options.model, "GGUF file; default: smollm2.gguf in $HEED_MODELS");
   app.add_option("--prompt", options.prompt, "say this and end; default: lines of the input");
-  app.add_option("--system", options.system, "what the model is told first")->capture_default_str();
-  app.add_option("--max-tokens", options.max_tokens, "of an answer")
-      ->check(example::at_least(0))
-      ->capture_default_str();
+  app.add_option("--system", options.system, "what the model is told first");
+  app.add_option("--max-tokens", options.max_tokens, "of an answer").at_least(0);
   app.add_option("--max-length", options.max_length,
                  "tokens of the talk that are looked back on; when full, the older half leaves")
-      ->check(example::at_least(1))
-      ->capture_default_str();
-  app.add_option("--temperature", options.temperature, "0: the likeliest token")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  app.add_option("--top-p", options.top_p, "where the temperature is not 0")
-      ->check(CLI::Range(0., 1.))
-      ->capture_default_str();
+      .at_least(1);
+  app.add_option("--temperature", options.temperature, "0: the likeliest token").at_least(0);
+  app.add_option("--top-p", options.top_p, "where the temperature is not 0").between(0., 1.);
   app.add_option("--repetition", options.repetition, "penalty for tokens that came before; 1: none")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+      .above(0);
   options.attention.add_options(app, "tokens of the prompt");
-  app.add_option("--seed", options.seed, "of what is drawn")->capture_default_str();
+  app.add_option("--seed", options.seed, "of what is drawn");
   example::add_threads(app);
   example::add_products(app, options.products);
   app.add_flag("--quick", options.quick, "short answers: 16 tokens");
-  return example::run(app, argc, argv, [&] { run(options); });
+  return app.run(argc, argv, [&] { run(options); });
 }

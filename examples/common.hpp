@@ -3,26 +3,23 @@
 // same names, and checks of what was given that come before the work, not after it.
 #pragma once
 
-#include <unistd.h>
-
-#include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <exception>
-#include <filesystem>
-#include <stdexcept>
+#include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
-#include <system_error>
 #include <type_traits>
 #include <utility>
-
-#include <CLI/CLI.hpp>
+#include <variant>
+#include <vector>
 
 #include <heed/core/index.hpp>
-#include <heed/core/parallel.hpp>
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
 
 namespace example {
 
@@ -30,101 +27,104 @@ namespace example {
 /// what they have learned.
 inline volatile std::sig_atomic_t interrupts = 0;
 inline bool stop_asked() { return interrupts != 0; }
-
 /// The first Ctrl-C is noted, the second one ends the program.
-inline void catch_interrupts() {
-  struct sigaction action {};
-  action.sa_handler = [](int) { interrupts = 1; };
-  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
-  sigaction(SIGINT, &action, nullptr);
-}
+void catch_interrupts();
 
-/// Says why a program ends, in one line; its status.
-inline int refused(const char* program, const std::string& why) {
-  std::fprintf(stderr, "%s: %s\n", std::filesystem::path(program).stem().c_str(), why.c_str());
-  return 2;
-}
+/// An option of a command line, to say what it takes.
+class Option {
+ public:
+  explicit Option(CLI::Option* option) : option_(option) {}
 
-/// Reads the command line and runs the example. 0 after --help; 2, and one line, where the call or
-/// what it names was refused; 130, as of every program, after Ctrl-C; else what `run` returns, 0
-/// if nothing.
-template <class Run>
-int run(CLI::App& app, int count, char** arguments, const Run& run) {
-  try {
-    app.parse(count, arguments);
-    int status = 0;
-    if constexpr (std::is_void_v<decltype(run())>) {
-      run();
-    } else {
-      status = run();
-    }
-    return stop_asked() && status == 0 ? 128 + SIGINT : status;
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);
-    return refused(arguments[0], error.what() + std::string("; see --help"));
-  } catch (const std::exception& error) {
-    return refused(arguments[0], error.what());
+  Option& at_least(double least);
+  Option& above(double bound);
+  Option& between(double least, double most);
+  Option& one_of(const std::vector<std::string>& names);
+  Option& existing_file();
+  Option& required();
+  /// Takes so many values.
+  Option& expected(int least, int most);
+  /// Takes one value each time it is given.
+  Option& one_each_time();
+  /// Is refused without the other one.
+  Option& needs(const Option& other);
+
+ private:
+  CLI::Option* option_;
+};
+
+/// The options and arguments of an example. common.cpp alone includes CLI11, which reads them: its
+/// header takes longer to compile than most examples.
+class CommandLine {
+ public:
+  explicit CommandLine(const std::string& about);
+  ~CommandLine();
+
+  /// An option ("--name") or an argument ("name") that sets `value`, which holds its default.
+  template <class T>
+  Option add_option(const std::string& name, T& value, const std::string& about = "") {
+    return add(name, &value, about);
   }
-}
+  /// One that calls `set` with what is given.
+  Option add_setter(const std::string& name, const std::function<void(const std::string&)>& set,
+                    const std::string& about);
+  /// One that sets `value` to what the given name stands for.
+  template <class T>
+  Option add_choice(const std::string& name, T& value,
+                    const std::vector<std::pair<std::string, T>>& choices,
+                    const std::string& about) {
+    std::vector<std::string> names;
+    for (const auto& choice : choices) names.push_back(choice.first);
+    const auto set = [choices, &value](const std::string& given) {
+      for (const auto& choice : choices) {
+        if (choice.first == given) value = choice.second;
+      }
+    };
+    return add_setter(name, set, about).one_of(names);
+  }
+  Option add_flag(const std::string& name, bool& value, const std::string& about);
+  Option add_flag(const std::string& name, const std::function<void()>& set,
+                  const std::string& about);
 
-/// A whole number that is `least` or more.
-inline CLI::Validator at_least(heed::Index least) {
-  const std::string name = "INT >= " + std::to_string(least);
-  const auto check = [name, least](const std::string& text) {
-    heed::Index value = 0;
-    return CLI::detail::lexical_cast(text, value) && value >= least ? std::string()
-                                                                    : text + " is not " + name;
-  };
-  return CLI::Validator(check, name);
-}
+  /// Reads what was given and runs the example. 0 after --help; 2, and one line, where the call or
+  /// what it names was refused; 130, as of every program, after Ctrl-C; else what `run` returns,
+  /// 0 if nothing.
+  template <class Run>
+  int run(int count, char** arguments, const Run& run) {
+    if constexpr (std::is_void_v<decltype(run())>) {
+      return status_of(count, arguments, [&run] { return run(), 0; });
+    } else {
+      return status_of(count, arguments, run);
+    }
+  }
+
+ private:
+  using Value = std::variant<int*, heed::Index*, std::uint64_t*, float*, double*, std::string*,
+                             std::vector<std::string>*>;
+  Option add(const std::string& name, Value value, const std::string& about);
+  int status_of(int count, char** arguments, const std::function<int()>& run);
+
+  std::unique_ptr<CLI::App> app_;
+};
 
 /// --threads, which says how many all computations take.
-inline void add_threads(CLI::App& app) {
-  app.add_option_function<heed::Index>(
-         "--threads",
-         [](heed::Index threads) {
-           if (threads > 0) heed::set_thread_count(threads);
-         },
-         "threads to compute with; 0: all")
-      ->check(at_least(0))
-      ->default_str("0");
-}
+void add_threads(CommandLine& line);
 
 /// --color, for terminal_options.
-inline void add_color(CLI::App& app, std::string& color) {
-  app.add_option("--color", color, "of what is printed")
-      ->check(CLI::IsMember({"auto", "always", "never", "256", "truecolor"}))
-      ->capture_default_str();
-}
+void add_color(CommandLine& line, std::string& color);
 
 /// How far a loop is, how fast, and how long it still takes: one line that changes, on a terminal
 /// alone, so that what is printed to files stays the same in every run.
 class Progress {
  public:
-  Progress(std::string name, heed::Index steps)
-      : name_(std::move(name)), steps_(steps), shown_(::isatty(STDERR_FILENO) != 0) {}
+  Progress(std::string name, heed::Index steps);
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
   ~Progress() { clear(); }
 
   /// After every step.
-  void step() {
-    ++done_;
-    if (!shown_) return;
-    const auto now = std::chrono::steady_clock::now();
-    if (now - last_ < std::chrono::milliseconds(200)) return;
-    last_ = now;
-    const double seconds = std::chrono::duration<double>(now - begin_).count();
-    const double rate = static_cast<double>(done_) / seconds;
-    std::fprintf(stderr, "\r%s: %td of %td, %.1f a second, %.0f s left\033[K", name_.c_str(), done_,
-                 steps_, rate, static_cast<double>(steps_ - done_) / rate);
-    drawn_ = true;
-  }
+  void step();
   /// Before something is printed.
-  void clear() {
-    if (drawn_) std::fputs("\r\033[K", stderr);
-    drawn_ = false;
-  }
+  void clear();
 
  private:
   std::string name_;
@@ -135,27 +135,9 @@ class Progress {
 
 /// Throws when a file of this name could not be written; an empty name is none. Tries it with
 /// another file beside it, as files are written: what is allowed to root may still be impossible.
-inline void check_can_write(const std::string& path) {
-  namespace fs = std::filesystem;
-  if (path.empty()) return;
-  const auto refuse = [&](int error) {
-    throw std::runtime_error(path + ": " + std::strerror(error));
-  };
-  if (fs::is_directory(path)) refuse(EISDIR);
-  std::string beside = (fs::path(path).parent_path() / ".heed-XXXXXX").string();
-  const int file = ::mkstemp(beside.data());
-  if (file < 0) refuse(errno);
-  ::close(file);
-  ::unlink(beside.c_str());
-}
+void check_can_write(const std::string& path);
 
 /// Makes the folder that pictures will be written to, where there is none; an empty name is none.
-inline void make_folder(const std::string& folder) {
-  if (folder.empty()) return;
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) throw std::runtime_error(folder + ": " + error.message());
-  check_can_write(folder + "/picture.svg");
-}
+void make_folder(const std::string& folder);
 
 }  // namespace example

@@ -10,8 +10,6 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include <heed/attention.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/core/random.hpp>
@@ -171,15 +169,15 @@ void time_them(const Run& run) {
 }  // namespace
 
 int main(int count, char** arguments) {
-  CLI::App app("A mask of one's own, faster each time it says more about itself.");
+  example::CommandLine app("A mask of one's own, faster each time it says more about itself.");
   bool quick = false;
   Index length = 0;
   std::uint64_t seed = 1;
-  app.add_flag("--quick", quick, "1024 tokens unless told, no timings; for tests");
-  app.add_option("--length", length, "tokens; 4096 unless told")->check(CLI::Range(8, 65536));
+  app.add_flag("--quick", quick, "no timings; for tests");
+  app.add_option("--length", length, "tokens; 0: 4096, or 1024 with --quick").between(8, 65536);
   app.add_option("--seed", seed, "of the random tokens");
   example::add_threads(app);
-  return example::run(app, count, arguments, [&] {
+  return app.run(count, arguments, [&] {
     if (length == 0) length = quick ? 1024 : 4096;
     Run run{Tensor<float, 4>({1, 4, length, 64}), !quick};
     Random random(seed);

@@ -9,8 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include <heed/heed.hpp>
 
 #include "common.hpp"
@@ -167,8 +165,9 @@ void run(const Options& options) {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app("A dialogue of two people who must not hear each other, by a mask of groups.");
+  example::CommandLine app(
+      "A dialogue of two people who must not hear each other, by a mask of groups.");
   example::add_lessons(app, options.steps, options.seed, 300);
   options.pictures.add_options(app, "attention under both masks");
-  return example::run(app, argc, argv, [&] { run(options); });
+  return app.run(argc, argv, [&] { run(options); });
 }

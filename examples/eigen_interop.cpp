@@ -4,8 +4,6 @@
 #include <cstdio>
 #include <exception>
 
-#include <CLI/CLI.hpp>
-
 #include <heed/heed.hpp>
 #include <heed/tensor/eigen.hpp>
 
@@ -86,9 +84,9 @@ int main(int argc, char** argv) {
   std::uint64_t seed = 1;
   Index length = 12;
   bool quick = false;
-  CLI::App app("Eigen matrices in and out of attention without copies.");
-  app.add_option("--seed", seed, "of the random matrices")->capture_default_str();
-  app.add_option("--length", length, "tokens")->check(CLI::PositiveNumber)->capture_default_str();
+  example::CommandLine app("Eigen matrices in and out of attention without copies.");
+  app.add_option("--seed", seed, "of the random matrices");
+  app.add_option("--length", length, "tokens").above(0);
   app.add_flag("--quick", quick, "every example takes it; this one is quick as it is");
-  return example::run(app, argc, argv, [&] { run(seed, length); });
+  return app.run(argc, argv, [&] { run(seed, length); });
 }

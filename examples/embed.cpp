@@ -7,8 +7,6 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include <heed/heed.hpp>
 #include <heed/pretrained.hpp>
 #include <heed/text.hpp>
@@ -83,16 +81,16 @@ void run(const Options& options) {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app("Ranks sentences by how near they are to a question, with all-MiniLM-L6-v2.");
+  example::CommandLine app(
+      "Ranks sentences by how near they are to a question, with all-MiniLM-L6-v2.");
   app.add_option("--model", options.model,
                  "folder with config.json, model.safetensors, vocab.txt; default: minilm in "
                  "$HEED_MODELS");
-  app.add_option("--query", options.query, "what the sentences are compared with")
-      ->capture_default_str();
+  app.add_option("--query", options.query, "what the sentences are compared with");
   app.add_option("sentences", options.sentences, "default: eight of ours");
   options.attention.add_options(app, "word pieces of the query");
   app.add_option("--seed", options.seed, "taken for uniformity: nothing here is random");
   example::add_threads(app);
   app.add_flag("--quick", options.quick, "four sentences at most");
-  return example::run(app, argc, argv, [&] { run(options); });
+  return app.run(argc, argv, [&] { run(options); });
 }

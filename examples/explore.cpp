@@ -9,8 +9,6 @@
 #include <variant>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include <heed/heed.hpp>
 #include <heed/pretrained.hpp>
 #include <heed/text.hpp>
@@ -97,8 +95,9 @@ Mask mask_of(const std::string& name, bool language_model) {
   const std::size_t colon = std::min(name.find(':'), name.size());
   const std::string kind = name.substr(0, colon);
   Index count = 0;
-  if (colon < name.size() && CLI::detail::lexical_cast(name.substr(colon + 1), count) &&
-      count > 0) {
+  int used = 0;
+  if (colon < name.size() && std::sscanf(&name[colon], ":%td%n", &count, &used) == 1 &&
+      colon + static_cast<std::size_t>(used) == name.size() && count > 0) {
     const auto of = [&](const Mask& mask) {
       return language_model ? Mask(mask & masks::Causal{}) : mask;
     };
@@ -227,23 +226,23 @@ int main(int argc, char** argv) {
   options.sentences = {"The cat sat on the mat because it was tired."};
   options.head = "0.0";
   bool quick = false;
-  CLI::App app(
+  example::CommandLine app(
       "All attention of a real model over any sentence, or over a pair: one HTML page to explore "
       "in a browser, and the same as text.");
-  app.add_option("sentences", options.sentences, "one or two")->expected(1, 2);
+  app.add_option("sentences", options.sentences, "one or two").expected(1, 2);
   app.add_option("--model", options.model,
                  "a folder as Hugging Face publishes it, or a .gguf file; default: minilm in "
                  "$HEED_MODELS");
-  app.add_option("--head", options.head, "LAYER.HEAD, shown large")->capture_default_str();
+  app.add_option("--head", options.head, "LAYER.HEAD, shown large");
   app.add_option("--mask", options.masks,
                  "run the model under this mask too, to switch to on the page: full, causal, "
                  "window:N (N tokens to either side), chunk:N or prefix:N; may be repeated")
-      ->allow_extra_args(false);
+      .one_each_time();
   app.add_option("--html", options.html, "write the page to this file");
   app.add_option("--svg", options.large.svg, "write the large head to this file as SVG");
   app.add_option("--png", options.large.png, "the same as PNG");
   example::add_color(app, options.color);
   example::add_threads(app);
   app.add_flag("--quick", quick, "taken for uniformity: one sentence is quick");
-  return example::run(app, argc, argv, [&] { run(options); });
+  return app.run(argc, argv, [&] { run(options); });
 }

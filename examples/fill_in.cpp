@@ -7,8 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include <heed/heed.hpp>
 
 #include "common.hpp"
@@ -250,8 +248,9 @@ void run(const Options& options) {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app("A masked language model finds hidden words by what stands on both sides of them.");
+  example::CommandLine app(
+      "A masked language model finds hidden words by what stands on both sides of them.");
   example::add_lessons(app, options.steps, options.seed, 600);
   options.pictures.add_options(app, "what each word looks at");
-  return example::run(app, argc, argv, [&] { run(options); });
+  return app.run(argc, argv, [&] { run(options); });
 }

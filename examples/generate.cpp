@@ -6,8 +6,6 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include <heed/heed.hpp>
 #include <heed/pretrained.hpp>
 #include <heed/text.hpp>
@@ -105,22 +103,16 @@ void run(const Options& options) {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app("Writes on behind a prompt.");
+  example::CommandLine app("Writes on behind a prompt.");
   app.add_option("file", options.file, "what train_char --save wrote, or a Llama's GGUF file")
-      ->required();
+      .required();
   app.add_option("--prompt", options.prompt, "default: a new line");
-  app.add_option("--max-tokens", options.max_tokens)
-      ->check(example::at_least(0))
-      ->capture_default_str();
-  app.add_option("--temperature", options.temperature, "0: the likeliest token")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  app.add_option("--top-k", options.top_k, "0: all")
-      ->check(example::at_least(0))
-      ->capture_default_str();
-  app.add_option("--top-p", options.top_p)->check(CLI::Range(0., 1.))->capture_default_str();
-  app.add_option("--seed", options.seed, "of what is drawn")->capture_default_str();
+  app.add_option("--max-tokens", options.max_tokens).at_least(0);
+  app.add_option("--temperature", options.temperature, "0: the likeliest token").at_least(0);
+  app.add_option("--top-k", options.top_k, "0: all").at_least(0);
+  app.add_option("--top-p", options.top_p).between(0., 1.);
+  app.add_option("--seed", options.seed, "of what is drawn");
   example::add_products(app, options.products);
   example::add_threads(app);
-  return example::run(app, argc, argv, [&] { run(options); });
+  return app.run(argc, argv, [&] { run(options); });
 }

@@ -8,8 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include <heed/heed.hpp>
 
 #include "common.hpp"
@@ -173,12 +171,12 @@ bool run(const Options& options) {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app("Checks every gradient of the models with difference quotients, in double.");
+  example::CommandLine app(
+      "Checks every gradient of the models with difference quotients, in double.");
   app.add_option("--model", options.model, "all, gpt, llama, encoder or translation")
-      ->check(CLI::IsMember({"all", "gpt", "llama", "encoder", "translation"}))
-      ->capture_default_str();
-  app.add_option("--seed", options.seed, "of weights and data")->capture_default_str();
+      .one_of({"all", "gpt", "llama", "encoder", "translation"});
+  app.add_option("--seed", options.seed, "of weights and data");
   example::add_threads(app);
   app.add_flag("--quick", options.quick, "three elements of each parameter, no figures");
-  return example::run(app, argc, argv, [&] { return run(options) ? 0 : 1; });
+  return app.run(argc, argv, [&] { return run(options) ? 0 : 1; });
 }

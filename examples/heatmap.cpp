@@ -11,8 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include <heed/heed.hpp>
 #include <heed/pretrained.hpp>
 #include <heed/text.hpp>
@@ -192,28 +190,24 @@ void run(const Options& options) {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app(
+  example::CommandLine app(
       "Attention of a real pretrained layer over a real sentence, under four masks.\n"
       "Queries and keys were captured from all-MiniLM-L6-v2; the weights are computed here.");
-  app.add_option("--layer", options.layer, "layer of the model: 0, 2 or 5; with other text 0 to 5")
-      ->capture_default_str();
+  app.add_option("--layer", options.layer, "layer of the model: 0, 2 or 5; with other text 0 to 5");
   app.add_option(
-         "--head", options.head,
-         "head of the layer: 2, 1, 5, 8 of layer 0; 8, 0, 11, 10 of 2; 11, 4, 9, 3 of 5; with "
-         "other text 0 to 11")
-      ->capture_default_str();
-  app.add_option("--sentence", options.sentence, "1 (the shorter one, padded) or 2")
-      ->capture_default_str();
+      "--head", options.head,
+      "head of the layer: 2, 1, 5, 8 of layer 0; 8, 0, 11, 10 of 2; 11, 4, 9, 3 of 5; with "
+      "other text 0 to 11");
+  app.add_option("--sentence", options.sentence, "1 (the shorter one, padded) or 2");
   app.add_option("--text", options.text,
                  "choose the sentence by a part of it, or give any other text: that is read by the "
                  "model, where HEED_MODELS names the folder that tools/models.sh filled");
   app.add_option("--mask", options.mask, "all, none, causal, padding or combined")
-      ->check(CLI::IsMember({"all", "none", "causal", "padding", "combined"}))
-      ->capture_default_str();
+      .one_of({"all", "none", "causal", "padding", "combined"});
   options.pictures.add_options(app);
   example::add_color(app, options.color);
   app.add_option("--data", options.data, "folder of the captured tensors");
   example::add_threads(app);
   app.add_flag("--quick", options.quick, "every example takes it; this one is quick as it is");
-  return example::run(app, argc, argv, [&] { run(options); });
+  return app.run(argc, argv, [&] { run(options); });
 }

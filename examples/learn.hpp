@@ -126,11 +126,12 @@ inline std::vector<std::vector<heed::Index>> written(
 }
 
 /// --steps, --seed, --threads and --quick; `quick` steps with the last.
-inline void add_lessons(CLI::App& app, heed::Index& steps, std::uint64_t& seed, heed::Index quick) {
-  app.add_option("--steps", steps, "of training")->check(at_least(1))->capture_default_str();
-  app.add_option("--seed", seed, "of weights and batches")->capture_default_str();
+inline void add_lessons(CommandLine& app, heed::Index& steps, std::uint64_t& seed,
+                        heed::Index quick) {
+  app.add_option("--steps", steps, "of training").at_least(1);
+  app.add_option("--seed", seed, "of weights and batches");
   add_threads(app);
-  app.add_flag_callback(
+  app.add_flag(
       "--quick", [&steps, quick] { steps = quick; }, "fewer steps");
 }
 

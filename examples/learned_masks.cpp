@@ -11,8 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include <heed/heed.hpp>
 
 #include "common.hpp"
@@ -370,12 +368,11 @@ void run(const Options& options) {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app(
+  example::CommandLine app(
       "Masks that are learned, made of content, or of two dimensions, inside models that train.");
-  app.add_option("--seed", options.seed, "of data and weights")->capture_default_str();
+  app.add_option("--seed", options.seed, "of data and weights");
   example::add_threads(app);
   options.folder.add_options(app);
   app.add_flag("--quick", options.quick, "fewer steps; in double");
-  return example::run(app, argc, argv,
-                      [&] { options.quick ? run<double>(options) : run<float>(options); });
+  return app.run(argc, argv, [&] { options.quick ? run<double>(options) : run<float>(options); });
 }

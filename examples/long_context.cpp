@@ -9,8 +9,6 @@
 #include <new>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include <heed/attention.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/core/random.hpp>
@@ -89,14 +87,14 @@ int main(int argc, char** argv) {
   Index longest = 65536, window = 1024;
   std::uint64_t seed = 1;
   bool quick = false;
-  CLI::App app{
+  example::CommandLine app{
       "Attention over long sequences: window and global tokens, time and memory by length."};
-  app.add_option("--length", longest, "the longest sequence")->check(CLI::Range(1024, 1 << 22));
-  app.add_option("--window", window, "tokens each token sees")->check(CLI::PositiveNumber);
+  app.add_option("--length", longest, "the longest sequence").between(1024, 1 << 22);
+  app.add_option("--window", window, "tokens each token sees").above(0);
   example::add_threads(app);
   app.add_option("--seed", seed, "of the numbers");
   app.add_flag("--quick", quick, "short sequences, no times: the same output everywhere");
-  return example::run(app, argc, argv, [&] {
+  return app.run(argc, argv, [&] {
     Random random(seed);
     const Index last = quick ? 8192 : longest;
     std::printf("2 heads of 64, each token sees the last %td and four global tokens\n\n", window);

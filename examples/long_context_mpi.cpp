@@ -15,8 +15,6 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include <heed/core/random.hpp>
 #include <heed/distributed.hpp>
 #include <heed/masks.hpp>
@@ -303,7 +301,7 @@ void compare_with_model(const Communicator& ranks, const RingCosts& costs, Index
       costs.latency * 1e6, costs.bandwidth / 1e9, costs.flops / 1e9, model.seconds, seconds,
       100 * (model.seconds / seconds - 1));
   const std::vector<Chart> charts{chart_of(traces, "Measured"),
-                                      chart_of(model.traces, "As the cost model has it")};
+                                  chart_of(model.traces, "As the cost model has it")};
   pictures.write(std::span<const Chart>(charts), Index{1});
 }
 
@@ -394,26 +392,21 @@ int main(int argc, char** argv) {
   bool quick = false, check = false, model = false, threads = false;
   WorldOptions worlds;
   example::Pictures pictures;
-  CLI::App app{"Attention over a sequence that lies on several ranks: mpiexec -n 4 " +
-               std::string("long_context_mpi [OPTION...]")};
-  app.add_option("--tokens", tokens, "of the sequence, over all ranks")
-      ->check(CLI::Range(1, 1 << 24))
-      ->capture_default_str();
-  app.add_option("--window", window, "tokens that each token sees")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  example::CommandLine app{"Attention over a sequence that lies on several ranks: mpiexec -n 4 " +
+                           std::string("long_context_mpi [OPTION...]")};
+  app.add_option("--tokens", tokens, "of the sequence, over all ranks").between(1, 1 << 24);
+  app.add_option("--window", window, "tokens that each token sees").above(0);
   app.add_flag("--check", check, "compare with one process that holds all tokens");
   app.add_flag("--model", model, "compare the time with that of the cost model");
   app.add_flag("--against-threads", threads, "compare the time with one process of many threads");
   app.add_flag("--worlds", worlds.wanted, "only the model's table of large worlds, as Markdown");
-  app.add_option("--latency-us", worlds.latency_us, "of its messages")->capture_default_str();
-  app.add_option("--gigabytes", worlds.gigabytes, "a second that a machine sends")
-      ->capture_default_str();
-  app.add_option("--gigaflops", worlds.gigaflops, "of a machine")->capture_default_str();
+  app.add_option("--latency-us", worlds.latency_us, "of its messages");
+  app.add_option("--gigabytes", worlds.gigabytes, "a second that a machine sends");
+  app.add_option("--gigaflops", worlds.gigaflops, "of a machine");
   pictures.add_options(app, "when each rank computes and sends");
   example::add_threads(app);
   app.add_flag("--quick", quick, "8,192 tokens and --check, no times: the same output everywhere");
-  return example::run(app, argc, argv, [&] {
+  return app.run(argc, argv, [&] {
     if (quick) {
       tokens = window = 8192;
       check = true;

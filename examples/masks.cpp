@@ -7,8 +7,6 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include <heed/masks.hpp>
 #include <heed/plot.hpp>
 
@@ -155,7 +153,7 @@ void add_panels(std::vector<Heatmap>& panels, const Shown& shown) {
 }  // namespace
 
 int main(int count, char** arguments) {
-  CLI::App app(
+  example::CommandLine app(
       "Draws every mask and says how much of the scores it lets through and, at 2048 x 2048 "
       "scores, "
       "how many tiles of 64 queries by 96 keys a kernel touches.");
@@ -166,7 +164,7 @@ int main(int count, char** arguments) {
   app.add_flag("--quick", quick, "the same; for tests");
   app.add_option("--only", only, "only masks whose name or code contains this");
   pictures.add_options(app, "the masks");
-  return example::run(app, count, arguments, [&] {
+  return app.run(count, arguments, [&] {
     pictures.check();
     std::vector<Heatmap> panels;
     for (const auto& masks : {of_distance(), of_sequences(), of_tokens(), of_masks()}) {

@@ -10,8 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include <heed/heed.hpp>
 
 #include "common.hpp"
@@ -245,11 +243,11 @@ void run(const Options& options) {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app(
+  example::CommandLine app(
       "Images and texts in one sequence, and a video: each in a model that trains, by the mask "
       "that\n"
       "fits, beside others.");
   example::add_lessons(app, options.steps, options.seed, 500);
   options.pictures.add_options(app, "attention under all masks");
-  return example::run(app, argc, argv, [&] { run(options); });
+  return app.run(argc, argv, [&] { run(options); });
 }

@@ -9,8 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include <heed/heed.hpp>
 
 #include "common.hpp"
@@ -195,7 +193,8 @@ void run(const Options& options) {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app("Texts of unequal length: padded, grouped by length, packed; what each costs.");
+  example::CommandLine app(
+      "Texts of unequal length: padded, grouped by length, packed; what each costs.");
   example::add_lessons(app, options.steps, options.seed, 1000);
-  return example::run(app, argc, argv, [&] { run(options); });
+  return app.run(argc, argv, [&] { run(options); });
 }

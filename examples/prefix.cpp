@@ -6,8 +6,6 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include <heed/heed.hpp>
 
 #include "common.hpp"
@@ -141,10 +139,10 @@ void run(const Options& options) {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app(
+  example::CommandLine app(
       "A prefix language model, which reads its prompt both ways, beside a causal one, on a task\n"
       "that needs it.");
   example::add_lessons(app, options.steps, options.seed, 2500);
   options.pictures.add_options(app, "attention under both masks");
-  return example::run(app, argc, argv, [&] { run(options); });
+  return app.run(argc, argv, [&] { run(options); });
 }

@@ -4,7 +4,6 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <map>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -27,14 +26,13 @@ inline std::string model_path(const std::string& asked, const char* name) {
 }
 
 /// --products, of weights that stay as their file stores them.
-inline void add_products(CLI::App& app, heed::Products& products) {
+inline void add_products(CommandLine& app, heed::Products& products) {
   using heed::Products;
-  const std::map<std::string, Products> names{
-      {"exact", Products::exact}, {"int16", Products::int16}, {"bfloat16", Products::bfloat16}};
-  app.add_option("--products", products,
-                 "of a GGUF's weights: exact, or faster with rows rounded to int16 (Q4, Q8) or to "
-                 "bfloat16 (BF16)")
-      ->transform(CLI::CheckedTransformer(names));
+  app.add_choice<Products>(
+      "--products", products,
+      {{"exact", Products::exact}, {"int16", Products::int16}, {"bfloat16", Products::bfloat16}},
+      "of a GGUF's weights: exact, or faster with rows rounded to int16 (Q4, "
+      "Q8) or to bfloat16 (BF16)");
 }
 
 /// A head of a layer, written LAYER.HEAD.
@@ -71,7 +69,7 @@ struct ShownHead {
   std::string head, color = "auto";
   Pictures pictures;
 
-  void add_options(CLI::App& app, const std::string& of) {
+  void add_options(CommandLine& app, const std::string& of) {
     app.add_option("--attention", head, "LAYER.HEAD: also show which " + of + " it looks at");
     pictures.add_options(app, "it");
     add_color(app, color);

@@ -10,8 +10,6 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include <heed/heed.hpp>
 
 #include "common.hpp"
@@ -271,15 +269,15 @@ int main(int argc, char** argv) {
   std::uint64_t seed = 1;
   bool quick = false;
   std::string color = "auto";
-  CLI::App app(
+  example::CommandLine app(
       "Softmax as a vote: masks, temperature, why attention divides by the root of d, and the mask "
       "as a matrix.");
-  app.add_option("--seed", seed, "of the random vectors in part 4")->capture_default_str();
+  app.add_option("--seed", seed, "of the random vectors in part 4");
   example::add_color(app, color);
   example::Pictures pictures;
   pictures.add_options(app, "the weights by temperature");
   app.add_flag("--quick", quick, "fewer random vectors");
-  return example::run(app, argc, argv, [&] {
+  return app.run(argc, argv, [&] {
     pictures.check();
     const TerminalOptions terminal = terminal_options(color);
     print_vote();

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // A small GPT learns to write like Shakespeare (train_char.hpp).
-#include <CLI/CLI.hpp>
-
 #include "train_char.hpp"
 
 int main(int argc, char** argv) {

@@ -8,13 +8,10 @@
 #include <array>
 #include <cstdint>
 #include <cstdio>
-#include <map>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
-
-#include <CLI/CLI.hpp>
 
 #include <heed/heed.hpp>
 
@@ -182,9 +179,9 @@ void learn(const Options& options, const Ranks&... ranks) {
     return go_on;
   });
   const Chart chart{.series = {train_loss, validation},
-                        .title = "Loss in nats a letter",
-                        .x_title = "step",
-                        .y_title = "loss"};
+                    .title = "Loss in nats a letter",
+                    .x_title = "step",
+                    .y_title = "loss"};
   std::printf("\n%s\n", to_terminal(chart, terminal_options(options.color)).c_str());
   std::printf("%s\n", sample(model, text, options).c_str());
   options.pictures.write(chart);
@@ -199,56 +196,36 @@ void learn(const Options& options, const Ranks&... ranks) {
 template <class Train>
 int train_char(int argc, char** argv, const std::string& about, Options options,
                const Train& train) {
-  CLI::App app(about);
-  app.add_option("--steps", options.steps)->check(at_least(1))->capture_default_str();
-  app.add_option("--batch", options.batch_size, "windows in a batch")
-      ->check(at_least(1))
-      ->capture_default_str();
-  app.add_option("--accumulate", options.accumulate, "batches a step")
-      ->check(at_least(1))
-      ->capture_default_str();
-  app.add_option("--length", options.length, "letters of a window")
-      ->check(at_least(2))
-      ->capture_default_str();
-  app.add_option("--dim", options.model_dim, "width of the model")
-      ->check(at_least(1))
-      ->capture_default_str();
-  app.add_option("--heads", options.heads)->check(at_least(1))->capture_default_str();
-  app.add_option("--layers", options.layers)->check(at_least(1))->capture_default_str();
+  CommandLine app(about);
+  app.add_option("--steps", options.steps).at_least(1);
+  app.add_option("--batch", options.batch_size, "windows in a batch").at_least(1);
+  app.add_option("--accumulate", options.accumulate, "batches a step").at_least(1);
+  app.add_option("--length", options.length, "letters of a window").at_least(2);
+  app.add_option("--dim", options.model_dim, "width of the model").at_least(1);
+  app.add_option("--heads", options.heads).at_least(1);
+  app.add_option("--layers", options.layers).at_least(1);
   app.add_option("--dropout", options.dropout, "of activations and of attention weights")
-      ->check(CLI::Range(0., 1.))
-      ->capture_default_str();
-  app.add_option("--rate", options.learning_rate, "largest learning rate")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  app.add_option("--decay", options.weight_decay, "weight decay")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
+      .between(0., 1.);
+  app.add_option("--rate", options.learning_rate, "largest learning rate").at_least(0);
+  app.add_option("--decay", options.weight_decay, "weight decay").at_least(0);
   app.add_option("--validations", options.validations, "how often the validation loss is shown")
-      ->check(at_least(1))
-      ->capture_default_str();
-  app.add_option("--sample", options.sample, "letters to write at the end")
-      ->check(at_least(0))
-      ->capture_default_str();
-  app.add_option("--temperature", options.temperature)
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  app.add_option("--products", options.products, "exact, or bfloat16 for mixed precision")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, Products>{
-          {"exact", Products::exact}, {"bfloat16", Products::bfloat16}}));
-  app.add_option("--digits", options.digits, "of printed losses")
-      ->check(CLI::Range(1, 17))
-      ->capture_default_str();
+      .at_least(1);
+  app.add_option("--sample", options.sample, "letters to write at the end").at_least(0);
+  app.add_option("--temperature", options.temperature).above(0);
+  app.add_choice<Products>("--products", options.products,
+                           {{"exact", Products::exact}, {"bfloat16", Products::bfloat16}},
+                           "exact, or bfloat16 for mixed precision");
+  app.add_option("--digits", options.digits, "of printed losses").between(1, 17);
   app.add_option("--save", options.save, "write a checkpoint (safetensors) at the end");
   app.add_option("--resume", options.resume, "go on from a checkpoint, with the same bits")
-      ->check(CLI::ExistingFile);
-  app.add_option("--seed", options.seed, "of weights, windows and samples")->capture_default_str();
+      .existing_file();
+  app.add_option("--seed", options.seed, "of weights, windows and samples");
   add_threads(app);
   app.add_option("--data", options.data, "folder of shakespeare.txt");
   options.pictures.add_options(app, "the loss");
   add_color(app, options.color);
   app.add_flag("--quick", options.quick, "a smaller model and text, few steps; in double");
-  return run(app, argc, argv, [&] {
+  return app.run(argc, argv, [&] {
     if (options.quick) {
       options.steps = 120;
       options.model_dim = 32;

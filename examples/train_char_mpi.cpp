@@ -4,8 +4,6 @@
 #include <cstdio>
 #include <stdexcept>
 
-#include <CLI/CLI.hpp>
-
 #include <heed/distributed.hpp>
 
 #include "train_char.hpp"

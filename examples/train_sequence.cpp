@@ -11,8 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include <heed/heed.hpp>
 
 #include "common.hpp"
@@ -308,21 +306,17 @@ void run(const Options& options) {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app(
+  example::CommandLine app(
       "A small decoder learns random sequences of ten tokens, as far as they can be learned, and\n"
       "then to copy. A log line an epoch, and four pictures of each run.");
-  app.add_option("--seed", options.seed, "of data, weights and order")->capture_default_str();
+  app.add_option("--seed", options.seed, "of data, weights and order");
   example::add_threads(app);
-  app.add_option("--epochs", options.epochs)->check(example::at_least(1))->capture_default_str();
-  app.add_option("--batch", options.batch_size, "sequences a step")
-      ->check(example::at_least(1))
-      ->capture_default_str();
+  app.add_option("--epochs", options.epochs).at_least(1);
+  app.add_option("--batch", options.batch_size, "sequences a step").at_least(1);
   app.add_option("--copied", options.copied, "tokens to copy; 20: attention over 40 time steps")
-      ->check(example::at_least(1))
-      ->capture_default_str();
+      .at_least(1);
   options.folder.add_options(app);
   example::add_color(app, options.color);
   app.add_flag("--quick", options.quick, "fewer sequences; in double, no times");
-  return example::run(app, argc, argv,
-                      [&] { options.quick ? run<double>(options) : run<float>(options); });
+  return app.run(argc, argv, [&] { options.quick ? run<double>(options) : run<float>(options); });
 }

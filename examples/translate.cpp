@@ -11,8 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include <heed/heed.hpp>
 
 #include "common.hpp"
@@ -368,24 +366,20 @@ void run(const Options& options) {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app(
+  example::CommandLine app(
       "An encoder-decoder learns to write numbers that are given in words: source, target and\n"
       "memory masks over padded batches, teacher forcing beside free running, and a picture of\n"
       "the words each digit looks at.");
-  app.add_option("--seed", options.seed, "of data, weights and order")->capture_default_str();
+  app.add_option("--seed", options.seed, "of data, weights and order");
   example::add_threads(app);
-  app.add_option("--epochs", options.epochs)->check(CLI::Range(1, 1000))->capture_default_str();
-  app.add_option("--batch", options.batch_size, "pairs a step")
-      ->check(CLI::Range(1, 10000))
-      ->capture_default_str();
-  app.add_option("--pairs", options.pairs, "numbers to learn from")
-      ->check(CLI::Range(1, 50000))
-      ->capture_default_str();
+  app.add_option("--epochs", options.epochs).between(1, 1000);
+  app.add_option("--batch", options.batch_size, "pairs a step").between(1, 10000);
+  app.add_option("--pairs", options.pairs, "numbers to learn from").between(1, 50000);
   options.folder.add_options(app);
   example::add_color(app, options.color);
   app.add_flag("--quick", options.quick,
                "numbers below 1000, one block, 8 epochs; in double, no times");
-  return example::run(app, argc, argv, [&] {
+  return app.run(argc, argv, [&] {
     if (options.quick) {
       options.epochs = 8;
       options.pairs = 640;

@@ -10,8 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include <heed/heed.hpp>
 
 #include "common.hpp"
@@ -244,21 +242,17 @@ void run(Options options) {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app(
+  example::CommandLine app(
       "Finds settings for a decoder: baseline, batch size, learning rate, warm-up, heads and\n"
       "width, dropout, each run with early stopping; a ranked table, the curves of the best run.");
-  app.add_option("--epochs", options.epochs, "at most")
-      ->check(example::at_least(1))
-      ->capture_default_str();
-  app.add_option("--patience", options.patience, "epochs without improvement")
-      ->check(example::at_least(1))
-      ->capture_default_str();
-  app.add_option("--seed", options.seed, "of data and weights")->capture_default_str();
+  app.add_option("--epochs", options.epochs, "at most").at_least(1);
+  app.add_option("--patience", options.patience, "epochs without improvement").at_least(1);
+  app.add_option("--seed", options.seed, "of data and weights");
   example::add_threads(app);
   example::add_color(app, options.color);
   options.pictures.add_options(app, "the curves of the best run");
   app.add_flag("--quick", options.quick, "less data; in double");
-  return example::run(app, argc, argv, [&] {
+  return app.run(argc, argv, [&] {
     if (options.quick) options.epochs = 30;
     options.quick ? run<double>(options) : run<float>(options);
   });

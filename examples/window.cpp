@@ -8,8 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include <heed/heed.hpp>
 
 #include "common.hpp"
@@ -108,7 +106,8 @@ void run(const Options& options) {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app("How far a window reaches in a model of two blocks, beside a causal mask.");
+  example::CommandLine app(
+      "How far a window reaches in a model of two blocks, beside a causal mask.");
   example::add_lessons(app, options.steps, options.seed, 1500);
-  return example::run(app, argc, argv, [&] { run(options); });
+  return app.run(argc, argv, [&] { run(options); });
 }

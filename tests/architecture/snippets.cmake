@@ -89,6 +89,7 @@ if(checked LESS 10)
 endif()
 file(READ ${ROOT}/examples/README.md rows)
 file(GLOB examples RELATIVE ${ROOT}/examples ${ROOT}/examples/*.cpp)
+list(REMOVE_ITEM examples common.cpp pictures.cpp)  # what they share
 foreach(example ${examples})
   string(REPLACE ".cpp" "" example ${example})
   if(NOT rows MATCHES "\n[|][^|\n]*[|] `${example}` [|]")

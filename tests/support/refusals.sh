@@ -37,7 +37,7 @@ for source in "$sources"/*.cpp; do
       */INT* | */UINT* | */FLOAT*)
         refused "$option" "$program" "$option" many ;;&
       --threads/* | --steps/* | --batch/* | --epochs/* | --max-tokens/* | --length/* | --window/*)
-        refused "$option: (-1 is|Value -1) not" "$program" "$option=-1" ;;
+        refused "$option: -1 is not" "$program" "$option=-1" ;;
       --svg/* | --png/* | --html/* | --save/*)
         set -- "$option"
         ! grep -q -- --attention ../help || set -- --attention 0.0 "$option"
