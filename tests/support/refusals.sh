@@ -17,7 +17,7 @@ refused() {
   [ -f "$sources/$program.cpp" ] || fail "no example $program"
   [ -x "$programs/$program" ] || return 0
   calls=$((calls + 1))
-  "$programs/$program" "$@" > ../printed 2> ../said < /dev/null || status=$?
+  timeout 30 "$programs/$program" "$@" > ../printed 2> ../said < /dev/null || status=$?
   [ "$status" -eq 2 ] || fail "$program $*: status $status"
   [ ! -s ../printed ] || fail "$program $*: printed '$(head -1 ../printed)' …"
   [ "$(wc -l < ../said)" -eq 1 ] && grep -qE "^$program: .*($words)" ../said ||
