@@ -7,11 +7,11 @@
 template <class T>
 inline constexpr T masked_exponent = static_cast<T>(-2 * LaneTypes<T>::bias);
 
-/// One tile of queries and one block of keys: `Vectors` vectors of lanes, side by side in rows that
-/// are `tile_stride` lanes long.
-template <class Lanes, int Vectors>
+/// One tile of queries and one block of keys. A row of its arrays has `Vectors` vectors in use and
+/// is `stride` lanes long.
+template <class LaneSet, int Vectors>
 struct TileTask {
-  using S = Lanes;
+  using S = LaneSet;
   using T = typename S::Scalar;
   using V = typename S::V;
   static constexpr int lanes = Vectors * S::width;
@@ -252,7 +252,7 @@ struct Table {
       pack_lanes<S>(rows.data + lane * rows.row_stride, rows.row_stride, rows.column_stride,
                     count - lane, columns, factor, tile, lanes);
     }
-    // Wide tiles compute whole tiles: the lanes past the last vector must hold numbers.
+    // Tiles of two vectors are computed whole: their unused lanes must hold numbers.
     const Index end = (count + S::width - 1) / S::width * S::width;
     if (end % lanes == 0 || vectors == 4) return;
     T* tile = packed + end / lanes * lanes * columns;
@@ -331,7 +331,6 @@ struct Table {
   /// Whether a tile is faster vector by vector: it has few queries, or a mask such as the causal
   /// diagonal gives its vectors unequal work. The width of a tile decides no bit.
   HEED_SIMD static bool single_vector_pays(const KeyBlock<T>& keys, Index lane, Index left) {
-    if (vectors < 4) return false;
     if (left <= 3 * S::width) return true;
     if (keys.words == nullptr) return false;
     Index narrow = 0;
@@ -371,7 +370,7 @@ struct Table {
     for (Index lane = 0; lane < queries.count; lane += step) {
       auto task = task_of<narrow>(keys, queries, {maximum, maximum, queries.probabilities}, lane);
       task.probabilities += lane / lanes * lanes * key_block + lane % lanes;
-      if (keys.score_mod && !keys.score_mod->given) score_block<S, narrow>(task, nullptr);
+      score_modified(task);
       sum_block(task, totals);
     }
   }
@@ -451,7 +450,7 @@ struct Table {
   }
 };
 
-/// The set's kernels behind pointers.
+/// Pointers to the kernels of a set.
 template <class T>
 const Kernels<T>& table() {
   using K = Table<T>;

@@ -74,8 +74,8 @@ struct Kernels {
   /// Number of queries in one tile; a block of query_block queries is query_block / tile_lanes
   /// tiles.
   Index tile_lanes;
-  /// packed[tile][column][lane] = rows(lane, column) · factor; lanes past `count` repeat the last
-  /// row.
+  /// packed[tile][column][lane] = rows(lane, column) · factor; lanes past `count` are
+  /// unspecified.
   void (*pack)(MatrixRef<T> rows, Index count, Index columns, T factor, T* packed);
   /// out(lane, column) = transposed[tile][column][lane] · factors[lane] + 0.
   void (*unpack)(const T* transposed, Index count, Index columns, const T* factors, T* out,

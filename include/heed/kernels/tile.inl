@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The one matrix product behind all others, and transposes. Included by part.inl.
 
-/// Lanes of a tile: `Vectors` vectors side by side.
-template <class S, int Vectors>
-inline constexpr int tile_lanes{Vectors * S::width};
-
 /// sums[r][lane] += Σ_k a(r, k) · b[k][lane], k in order, one fused multiply-add each: an element's
 /// bits depend on its own row of a and column of b alone. `a` is read element by element, so any
 /// strides do; rows of b are `b_stride` apart.

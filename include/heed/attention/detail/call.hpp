@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <limits>
+#include <optional>
 #include <span>
 #include <type_traits>
 
@@ -25,7 +26,7 @@ enum class Isa;
 
 namespace heed {
 
-/// The plan of an attention call: `plan` returns it and the engine follows it. Only `products`
+/// The plan of an attention call, as `plan` returns and `run_planned` follows it. Only `products`
 /// affects the bits of the result.
 struct AttentionPlan {
   /// The contents of a vector's lanes: 64 queries against blocks of 96 keys, or, when queries are
@@ -130,7 +131,7 @@ OptionalView<const T, 4> broadcast_bias(const OptionalView<const T, 4>& bias,
 /// or InvalidArgument.
 template <class T>
 ScoreMods<T> checked_score_mods(const AttentionOptions<T>& options, const Extents<4>& scores) {
-  const T cap = options.softcap * T{2};  // kernels hold it log2(e) times as large
+  const T cap = options.softcap * T{2};  // room for the kernels' log2(e) < 2
   if (!(cap >= T{0} && cap - cap == T{0})) {
     throw_invalid_argument(
         "attention: softcap must be finite and not negative, and twice it finite");
@@ -232,8 +233,8 @@ struct AttentionArgs {
   ScoreMods<T> score_mods;
   std::span<const Index> key_counts = {};       // per batch item; empty: all keys
   Index item_offset = 0;                        // the batch index that masks see for item 0
-  Index head_offset = 0;                        // the head of the whole call that head 0 is
-  Index query_offset = 0;                       // likewise the row of query 0
+  Index head_offset = 0;                        // the head that masks see for head 0
+  Index query_offset = 0;                       // added to query positions
   bool last_lines_up = false;                   // the last query aligns with the last key, per item
   const simd::PairKernels<T>* pairs = nullptr;  // for bfloat16 tensors, if the CPU has them
 
@@ -360,7 +361,6 @@ void take_key_counts(AttentionArgs<T>& args, std::span<const Index> counts) {
 template <class T>
 void decide_first_query(AttentionArgs<T>& args, const AttentionOptions<T>& options) {
   constexpr Index limit = std::numeric_limits<Index>::max() / 4;
-  const auto in_range = [](Index first) { return first > -limit && first < limit; };
   args.first_query = options.first_query.value_or(args.key_count() - args.query_count());
   args.first_queries = options.first_queries;
   args.last_lines_up = !options.first_query && options.first_queries.empty();
@@ -372,10 +372,12 @@ void decide_first_query(AttentionArgs<T>& args, const AttentionOptions<T>& optio
     throw_shape_error("attention: ", options.first_queries.size(), " first_queries for a batch of ",
                       args.batch());
   }
-  bool fits = in_range(args.first_query);
-  for (const Index first : options.first_queries) fits = fits && in_range(first);
-  if (!fits)
-    throw_invalid_argument("attention: first_query ", args.first_query, " is out of range");
+  const auto check = [](const char* what, Index first) {
+    if (first > -limit && first < limit) return;
+    throw_invalid_argument("attention: ", what, " ", first, " is out of range");
+  };
+  check("first_query", args.first_query);
+  for (const Index first : options.first_queries) check("one of first_queries,", first);
 }
 
 /// All checks that need no mask; throws InvalidArgument before the first write.
@@ -574,9 +576,9 @@ void run_weights(const AttentionArgs<T>& args, const MaskRef& mask, Index item, 
 
 template <class T>
 void run_backward(const BackwardArgs<T>& args, const MaskRef& mask);
-/// Some rows of queries and some keys of a backward call, whose gradients the caller adds up part
-/// by part: of the query heads that share a key head, number `member`, and the keys [first_key,
-/// end_key), which begins at a multiple of backward_chunk, as does what follows it.
+/// A part of a backward call whose gradients are added up part by part: the queries of head number
+/// `member` among those that share a key head, and the keys [first_key, end_key). Both ends are
+/// multiples of backward_chunk, except the end of all keys.
 struct BackwardPart {
   Index member = 0;
   Index first_key = 0;

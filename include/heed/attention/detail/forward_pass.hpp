@@ -72,11 +72,8 @@ T log_sum_exp_of(T maximum, T sum) {
                         nats_per_bit);
 }
 
-// The fused forward pass around the kernels of kernels/: the keys that a block of
-// queries meets, and their order. Nothing here depends on the instruction set, and no result
-// depends on which queries share a block.
-
-/// The fused forward pass of one block of queries of one head.
+/// The fused forward pass of one block of queries of one head: which keys it meets, in which order.
+/// Nothing here depends on the instruction set, and no result on which queries share a block.
 template <class T>
 class QueryBlockPass {
  public:
@@ -103,8 +100,8 @@ class QueryBlockPass {
   /// rows, for any head.
   void share(SharedLaneWords& shared) { shared_ = &shared; }
 
-  /// Adds the states of the rows over one chunk of keys to the total, or begins it with them if it
-  /// has not `seen` any; it then has.
+  /// Merges the states of the rows over one chunk of keys into the total, or begins it with them
+  /// unless `seen`; sets `seen`.
   void add(const RowStates<T>& states, bool& seen) {
     const Index columns = args_.value_dim();
     const auto& state = seen ? scratch_.chunk : scratch_.total;
@@ -159,7 +156,7 @@ class QueryBlockPass {
     write(seen);
   }
 
-  /// Computes the weights of the rows: `to(row, key)` in `out`, every element written.
+  /// Computes the weights of the rows into `out` (rows, keys); writes every element.
   void run_weights(const TensorView<T, 2>& out) {
     take_all_keys();
     find_factors();
@@ -314,7 +311,7 @@ class QueryBlockPass {
     find_factors();
     const auto& out = args_.out;
     const Index columns = args_.value_dim();
-    const bool rounds = out.is_bfloat16();  // from an array no longer in use
+    const bool rounds = out.is_bfloat16();  // through scratch_.values
     const Index step = rounds ? columns : out.stride(2) * step_;
     const Index column_step = rounds ? 1 : out.stride(3);
     T* to = rounds ? scratch_.values : out.rows(item_, head_, row_);
@@ -328,7 +325,6 @@ class QueryBlockPass {
     }
     if (rounds) out.round(to, rows_, item_, head_, row_, step_);
   }
-  /// lse = ln 2 · (maximum + log2(sum)).
   void write_log_sum_exp() const {
     const auto& view = args_.log_sum_exp.view();
     for (Index i = 0; i < rows_; ++i) {

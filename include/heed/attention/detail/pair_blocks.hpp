@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <new>
 
 #include <heed/attention/detail/call.hpp>
 #include <heed/attention/detail/operands.hpp>
@@ -18,9 +19,8 @@ namespace heed::detail {
 /// Rounded up to a multiple of a power of two.
 constexpr Index rounded_up(Index count, Index step) { return (count + step - 1) & -step; }
 
-/// The values of some key heads as PairKernels::turn leaves them, turned once: by the first block
-/// of queries that meets a block of keys, on whichever thread. Memory of the thread that makes the
-/// object.
+/// The values of some key heads, laid out by PairKernels::turn, once: by the first block of queries
+/// that meets a block of keys, on any thread. Memory of the thread that makes the object.
 template <class T>
 class TurnedValues {
  public:
@@ -45,9 +45,9 @@ class TurnedValues {
     }
   }
 
-  /// Gives `keys`, which begin at `first`, the values of their block, after turn(begin, count, to)
-  /// if nobody asked for them before; it tells whether all are finite. False if another thread is
-  /// turning them, or if one that no query may see is not finite: nobody waits.
+  /// Points `keys`, which begin at `first`, at the values of their block. The first caller makes
+  /// them by turn(begin, count, to), which is true if all are finite. False, so that nobody waits,
+  /// while another thread makes them, or if a value that may be masked is not finite.
   template <class Turn>
   bool lend(Index item, Index key_head, Index first, simd::PairKeys& keys, const Turn& turn) const {
     const Index head = item * args_.keys.extent(1) + key_head - first_head_;
@@ -82,9 +82,9 @@ class TurnedValues {
   std::uint16_t* values_ = nullptr;
 };
 
-/// A bfloat16 call in the form that the pair kernels take. A key is always in the same group of
-/// keys, at the same place, since groups decide bits: pairs 2i and 2i + 1, or all 32 keys of a
-/// tile. Memory of the thread.
+/// A bfloat16 call in the form that the pair kernels take. Groups decide bits, so a key is always
+/// in the same one, at the same place: keys 2i and 2i + 1 are a pair, 32 keys a tile. Memory of
+/// the thread.
 template <class T>
 class PairBlocks {
  public:

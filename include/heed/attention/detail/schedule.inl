@@ -51,8 +51,8 @@ class ForwardTasks {
     return parts_of(parts_of(args.query_count(), step), simd::query_block);
   }
 
-  /// Calls run(task) for the tasks of the plan, those of some heads at a time: so many that their
-  /// turned values stay within turned_bytes, but one group of heads in any case.
+  /// Calls run(task) for the tasks of the plan, together_ groups of heads at a time, so that their
+  /// turned values (see TurnedValues) stay within turned_bytes.
   template <class Run>
   void share_all(bool all_threads, Index tasks, const Run& run) {
     const Index step = together_ * blocks_;
@@ -63,12 +63,12 @@ class ForwardTasks {
     }
   }
 
-  /// A head's last blocks come first: under causal masks they cost most.
   void run(Index task) const {
     for_each_block(task, [](QueryBlockPass<T>& block, Index, Index, Index) { block.run(); });
   }
 
-  /// Calls use(pass, item, head, row) for the blocks of a task.
+  /// Calls use(pass, item, head, row) for the blocks of a task. A head's last blocks come first:
+  /// under causal masks they cost most.
   template <class Use>
   void for_each_block(Index task, const Use& use) const {
     const Index block = blocks_ - 1 - task % blocks_;
@@ -138,9 +138,9 @@ double work_of(const AttentionArgs<T>& args) {
          static_cast<double>(args.head_dim() + args.value_dim());
 }
 
-/// bfloat16 pairs and tiles are used only where scores have no modification, and where the scale,
-/// applied after the products, lets no product overflow whose score would not. The choice depends
-/// on the options alone, so all parts of a sequence are computed alike.
+/// bfloat16 pairs and tiles are used only for scores without modification, and not if the scale,
+/// applied after the products, is so small that a product may overflow where its score does not. No
+/// shape affects the choice, so all parts of a sequence are computed alike.
 template <class T>
 void plan_products(const AttentionArgs<T>& args, AttentionPlan& plan) {
   if (!args.keys.is_bfloat16()) return;
@@ -216,9 +216,7 @@ Index tasks_of(const AttentionArgs<T>& args, const AttentionPlan& plan) {
   }
   const bool whole = plan.grouping == AttentionPlan::Grouping::one_kernel_call;
   return args.batch() * parts_of(args.heads(), plan.heads) *
-         (whole ? 1
-                : plan.row_step *
-                      parts_of(parts_of(args.query_count(), plan.row_step), simd::query_block));
+         (whole ? 1 : plan.row_step * ForwardTasks<T>::blocks_per_residue(args, plan.row_step));
 }
 
 template <class T>
@@ -398,7 +396,6 @@ bool may_see(const AttentionArgs<T>& args, const MaskRef& mask, Index first, Ind
   return false;
 }
 
-/// Computes the weights of `out.extent(0)` rows of one head, from `row` on.
 template <class T>
 void run_weights(const AttentionArgs<T>& args, const MaskRef& mask, Index item, Index head,
                  Index row, const TensorView<T, 2>& out) {
