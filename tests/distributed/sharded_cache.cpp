@@ -217,7 +217,7 @@ TEST(ShardedCache, WhatIsWrongOnOneRankIsRefusedOnAll) {
   EXPECT_EQ(refusal([&] {
               ShardedCache<float>(ranks, room, CacheShape{1, 1, 4, 4, 80});
             }),
-            "ShardedCache: pages of 80 tokens do not divide chunks of 1536");
+            "ShardedCache: pages of 80 tokens, expected 16 or more that divide chunks of 1536");
   if (size > 1) {
     EXPECT_EQ(refusal([&] { ShardedCache<float>(ranks, TokenShards::even(4000, size), shape); }),
               "ShardedCache: shards are cut inside the chunk of 1536 positions that begins at " +

@@ -48,8 +48,8 @@ class Agreement {
     }
     for (std::size_t rank = 1; rank < texts.size(); ++rank) compare(texts[0], texts[rank], rank);
   }
-  /// Calls prepare(), which checks what this rank brings and adds to this; then the same. An error
-  /// of one rank is thrown on all.
+  /// Calls prepare(), which checks what this rank brings and adds to this; then check(ranks). An
+  /// Error of one rank is thrown on all, as InvalidArgument.
   template <class Prepare>
   void check(const Communicator& ranks, const Prepare& prepare) {
     detail::handled<Error>(

@@ -210,9 +210,10 @@ class CallByHeads {
 /// their head, and results back. The same arguments, shapes, errors and bits; for queries, keys and
 /// values of float, double or bfloat16. Collective.
 ///
-/// Rank r of n computes the key heads from kv_heads · r / n on, with their query heads: there must
-/// be one for each. A bias must be the same for all queries. For the time of the call a rank holds
-/// a second copy of its share of queries, keys, values and results. Jacobs et al. 2023 (Ulysses).
+/// Rank r of n computes the key heads from kv_heads · r / n on, with their query heads; kv_heads
+/// must be n or more. A bias must be the same for all queries. For the time of the call a rank
+/// holds a second copy of its share of queries, keys, values and results. Jacobs et al. 2023
+/// (Ulysses).
 template <class Q, class K, class V, class M, detail::MeantAsResult Out,
           detail::IsOptions Options = detail::OptionsOf<Q>>
 void attention_by_heads(const Communicator& ranks, const AttentionShards& shards, const Q& queries,
@@ -256,8 +257,8 @@ void attention_by_heads(const Communicator& ranks, const AttentionShards& shards
 }
 
 /// The gradients of `attention_by_heads`: `sharded_attention_backward`, with the same arguments,
-/// shapes, errors and bits, divided by heads. Ranks with as many heads compute alike under any
-/// mask. `gradients` as in `attention_backward`, with the rows of this rank in
+/// shapes, errors and bits, divided by heads. Ranks with equally many heads have equal work under
+/// any mask. `gradients` as in `attention_backward`, with the rows of this rank in
 /// grad_log_sum_exp; all ranks receive the gradients of biases, slopes and sinks, which must have
 /// an axis of heads.
 template <class Q, class K, class V, class M, class Out, class Lse, class GradOut, class GradQ,

@@ -113,14 +113,14 @@ class Communicator {
   Index size() const { return size_; }
   /// MPI's handle, for what this class does not have.
   MPI_Comm handle() const { return owned_->handle; }
-  /// Another handle of the same ranks, for the messages inside collective calls of the library: no
-  /// tag in use by the program is theirs.
+  /// Another handle of the same ranks, for the messages inside collective calls of the library:
+  /// whatever tags the program uses, its own messages never meet these.
   MPI_Comm inner_handle() const { return owned_->inner; }
-  /// The bytes that this rank has sent by `send` and by sharded calls, over all copies.
+  /// The bytes that this rank has sent over all copies, those of broadcast and all_gather left out.
   std::uint64_t bytes_sent() const { return owned_->sent; }
 
-  /// The ranks that give the same color, ordered by `key`, then by their old ranks: rows and
-  /// columns of a grid of ranks, for two axes of parallelism. Collective.
+  /// The ranks that give the same color, ordered by `key`, both 0 or more, then by their old ranks:
+  /// rows and columns of a grid of ranks, for two axes of parallelism. Collective.
   Communicator split(Index color, Index key = 0) const {
     MPI_Comm own = MPI_COMM_NULL;
     detail::check_mpi(MPI_Comm_split(handle(), detail::mpi_int(color, "a color"),

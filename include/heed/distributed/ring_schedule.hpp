@@ -21,7 +21,7 @@
 namespace heed {
 
 /// What a rank does during `sharded_attention`: it computes with a chunk of simd::key_chunk keys,
-/// or moves those keys of one that lie on one rank.
+/// or sends or receives the keys of a chunk that one rank owns.
 struct RingEvent {
   enum class Kind : std::uint8_t { compute, receive, send };
   Kind kind = Kind::compute;
@@ -29,8 +29,8 @@ struct RingEvent {
   TokenRange keys;
   Index other = -1;  // the rank that sends or receives them
   Index bytes = 0;   // that move
-  double begin = 0;  // seconds since the first message could leave; of a receive, since there was
-  double end = 0;    // room for it
+  double begin = 0;  // seconds after the first message could leave; receives begin when there is
+  double end = 0;    // room
 };
 
 /// The events of one rank in the order in which they began; those of one kind and chunk by key.
@@ -105,8 +105,8 @@ struct RingShape {
 /// What a machine can do, for a prediction.
 struct RingCosts {
   double latency = 0;      // seconds of a message, beside those of its bytes
-  double bandwidth = 1e9;  // bytes a second that a rank sends, and as many receives
-  double flops = 1e9;      // a second of a rank; a score is 2 · (head_dim + value_dim) of them
+  double bandwidth = 1e9;  // bytes a second that a rank sends; receiving has no limit
+  double flops = 1e9;      // of a rank a second; a score takes 2 · (head_dim + value_dim)
 };
 
 /// What one rank does in a simulated call.
@@ -406,7 +406,7 @@ class RingSimulation {
 
 /// A call of `sharded_attention` on paper: the same messages, in any number of ranks, with times
 /// from a model of the machines. `scores`: those of scores_by_chunk. Throws InvalidArgument for
-/// scores of other ranks or chunks than the keys have, and for costs that are not positive.
+/// scores of other ranks or chunks than the keys have, and for costs below 0 or (not latency) 0.
 inline std::vector<SimulatedRank> simulate_ring(const TokenShards& keys, const RingShape& shape,
                                                 const RingCosts& costs,
                                                 const Tensor<double, 2>& scores,

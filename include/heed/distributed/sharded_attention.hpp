@@ -287,9 +287,9 @@ class ShardedCall {
 /// all keys. The mask and all other options are those of the whole call: positions are absolute.
 ///
 /// Keys travel in chunks of simd::key_chunk tokens, each to the ranks with a query that the mask
-/// lets see one of them. Beside its tensors a rank holds four chunks, and one row of value_dim + 2
-/// numbers per query. Throws, on all ranks with one message and before anything is computed,
-/// InvalidArgument where a rank's call is wrong or another than that of rank 0;
+/// lets see one of them. Besides its tensors a rank holds four chunks, and one row of value_dim + 2
+/// numbers per query and head. Throws, on all ranks with one message and before anything is
+/// computed, InvalidArgument where a rank's call is wrong or differs from that of rank 0;
 /// CommunicationError where MPI fails. `trace`, where given, gets what this rank did and when.
 template <class Q, class K, class V, class M, detail::MeantAsResult Out,
           detail::IsOptions Options = detail::OptionsOf<Q>>

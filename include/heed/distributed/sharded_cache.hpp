@@ -38,8 +38,8 @@ class ShardedCache {
  public:
   /// `shards` divides the positions 0, …, n − 1 of sequences of at most n tokens, where every chunk
   /// of simd::key_chunk positions lies on one rank: TokenShards::even(n, ranks.size(),
-  /// simd::key_chunk), for example. `shape` is that of a KeyValueCache; its page_size divides
-  /// simd::key_chunk, and its pages are counted anew, for the shard of this rank.
+  /// simd::key_chunk), for example. `shape` is that of a KeyValueCache; its page_size, 16 or more,
+  /// divides simd::key_chunk; `pages` is ignored. Throws InvalidArgument and ShapeError.
   ShardedCache(const Communicator& ranks, const TokenShards& shards, const CacheShape& shape)
       : rank_(ranks.rank()),
         shards_(checked(ranks, shards, shape)),
@@ -151,8 +151,8 @@ class ShardedCache {
                              ranks.size());
     }
     if (shape.page_size < 16 || simd::key_chunk % shape.page_size != 0) {
-      throw_shape_error("ShardedCache: pages of ", shape.page_size, " tokens do not divide chunks ",
-                        "of ", simd::key_chunk);
+      throw_shape_error("ShardedCache: pages of ", shape.page_size, " tokens, expected 16 or more ",
+                        "that divide chunks of ", simd::key_chunk);
     }
     return shards;
   }

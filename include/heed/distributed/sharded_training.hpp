@@ -387,7 +387,7 @@ inline Agreement agreement_of(const char* call, const Communicator& ranks) {
 /// batches, and the weights that the optimizers have moved return. `compute(batch, gradients)` is
 /// called for the batches of this rank alone, and must depend on their number, not on earlier
 /// calls; `on_step` is called on every rank with the same numbers, apart from the time, and where
-/// one rank's returns false, all end. The optimizer computes every number by itself. Collective.
+/// one rank's returns false, all end. The optimizer must move each number by itself. Collective.
 /// Throws InvalidArgument on every rank, before anything is computed, where ranks bring different
 /// versions, instruction sets, options, optimizers, shapes or weights; and CommunicationError.
 template <HasMembers Model, class Optimizer, class Compute, class OnStep>

@@ -209,8 +209,8 @@ class ModelPart {
 /// Session, as long as all ranks make the same calls. Collective; all ranks bring the same model.
 ///
 /// Every matrix is cut by its outputs, attention by its key heads, and so are a session's caches.
-/// Sums are never split: ranks gather the inputs of each product, four times in a block and once
-/// for the logits. Embeddings and norms are whole on each rank. The weights are packed, as
+/// Sums are never split: ranks gather what lies between products, four times in a block, and the
+/// logits once. Embeddings and norms are whole on each rank. The weights are packed, as
 /// load_packed_llama has them, and can be neither read nor changed; packed matrices are cut in
 /// units of simd::panel_columns outputs. Throws InvalidArgument, on all ranks alike, for other
 /// models on other ranks and for more ranks than key heads.

@@ -121,7 +121,7 @@ struct Residual {
     auto sum = dropout.forward(part(x), noise, saved.dropout);
     return norm.forward(sum += x, saved.norm);
   }
-  /// Around a layer, with the arguments of its forward between x and the noise.
+  /// `forward` around layer.forward(x, how..., noise, saved_layer).
   template <class Layer, class... How>
   Tensor<T, 3> forward(Tensor<T, 3> x, const Noise& noise, Saved& saved, const Layer& layer,
                        typename Layer::Saved& saved_layer, const How&... how) const {
@@ -143,7 +143,7 @@ struct Residual {
     grad += part(dropout.backward(grad, saved.dropout, gradients.dropout));
     return grad;
   }
-  /// Around a layer, with the gradients of other inputs that its backward adds to.
+  /// Around a layer whose backward adds to `others`, the gradients of other inputs.
   template <class Layer, class... Others>
   Tensor<T, 3> backward(Tensor<T, 3> grad, const Saved& saved, Residual& gradients,
                         const Layer& layer, const typename Layer::Saved& saved_layer,
@@ -290,9 +290,8 @@ Tensor<T, 5> attention_of_blocks(const std::vector<SelfAttentionBlock<T>>& block
 }  // namespace detail
 
 /// A decoder's block beside an encoder: attention of the tokens over each other, then over a memory
-/// (batch, memory tokens, model_dim), then a feed-forward part. The memory's mask sees token i at
-/// position i, whatever the number of tokens on either side. Positions act in the first attention
-/// alone.
+/// (batch, memory tokens, model_dim), then a feed-forward part. In the memory's mask, query i and
+/// key i are at position i, whatever their numbers. `positions` act in the first attention alone.
 template <Scalar T>
 struct CrossAttentionBlock {
   using Input = Tensor<T, 3>;

@@ -82,7 +82,7 @@ struct Linear {
     const Index width = y.extent(1);
     return std::move(y).reshaped(detail::with_width(view_of(x).extents(), width));
   }
-  /// The same without the exchange.
+  /// `forward` without `exchange`.
   template <Viewable X>
   auto product(const X& x) const {
     const detail::Rows<T> rows(x);
@@ -90,7 +90,7 @@ struct Linear {
       matrix_product(rows.view(), b, y, options);
     });
   }
-  /// Adds `forward` to a group of products with x on the left; the result is written when the group
+  /// Adds `product` to a group of products with x on the left; the result is written when the group
   /// runs.
   template <Viewable X>
   auto join(ProductGroup<T>& group, const X& x) const {
@@ -105,7 +105,7 @@ struct Linear {
     return y;
   }
 
-  /// Returns the gradient of x, in the shape of x with the rank of grad (…, outputs).
+  /// Returns the gradient of x from grad (…, outputs); adds to `gradients`.
   template <Viewable G>
   auto backward(const G& grad, const Saved& saved, Linear& gradients) const {
     return backward(grad, saved.input, gradients);
@@ -158,7 +158,7 @@ struct Linear {
   detail::Shared<LinearExchange<T>> exchange;  // where processes share the outputs
 
  private:
-  /// A tensor (…, outputs) whose rows y multiply(b, y, options) writes; b is the right factor.
+  /// A new tensor (…, outputs), written by multiply(b, y, options): y its rows, b the weight.
   template <class X, class Multiply>
   auto multiplied(const X& x, const Multiply& multiply) const {
     const auto extents = view_of(x).extents();

@@ -27,7 +27,7 @@ struct Causal {
 
   bool allows(Position at) const { return keys(at).has(at.key); }
   KeyRange keys(Position at) const { return {0, at.query + 1}; }
-  /// What `keys` says, in a third of the time, for the mask that is asked most: a fiftieth of a
+  /// What `keys` says, in a third of the time, for the mask asked most: saves a fiftieth of a
   /// call of 16 tokens.
   void lane_words(Tile tile, std::uint64_t* words) const {
     const Index offset = tile.first_key - tile.first_query, count = tile.keys();
@@ -47,7 +47,7 @@ struct SlidingWindow {
   Index right = 0;
 
   bool allows(Position at) const { return keys(at).has(at.key); }
-  // A huge side, which means unbounded too, cannot overflow.
+  // A side too large to be added counts as unbounded.
   KeyRange keys(Position at) const {
     constexpr Index all = std::numeric_limits<Index>::max();
     const bool from_the_start = left == unbounded || left >= at.query;

@@ -41,8 +41,8 @@ struct Tile {
   Index keys() const { return last_key - first_key + 1; }
 };
 
-/// How much of a tile a mask lets through. `none` and `full` are promises; `partial` is always a
-/// correct answer, and costs a look at every score.
+/// How much of a tile a mask lets through. `none` and `full` are promises; `partial` is always
+/// correct, but the tile is then masked key by key.
 enum class Coverage : std::uint8_t { none, partial, full };
 
 /// The shape of a call, against which a mask is checked.
@@ -382,10 +382,10 @@ Index query_step(const M& mask) {
   }
 }
 
-/// The lane word from bit `row` > -64 on of a row of `words` words; bits outside the row are 0.
-inline std::uint64_t lanes_from(const std::uint64_t* bits, Index words, Index row) {
-  if (row < 0) return bits[0] << -row;
-  const Index word = row / 64, shift = row % 64;
+/// 64 bits from bit `first` > -64 on of an array of `words` words; bits outside it are 0.
+inline std::uint64_t lanes_from(const std::uint64_t* bits, Index words, Index first) {
+  if (first < 0) return bits[0] << -first;
+  const Index word = first / 64, shift = first % 64;
   std::uint64_t lanes = bits[word] >> shift;
   if (shift != 0 && word + 1 < words) lanes |= bits[word + 1] << (64 - shift);
   return lanes;

@@ -11,7 +11,7 @@
 
 namespace heed {
 
-/// A line of a chart, points in drawing order, or bars. A point that is not finite breaks the line.
+/// A line through points in their order, or bars. A point that is not finite breaks the line.
 struct Series {
   std::string name = {};  // in the legend; empty: no entry
   std::vector<double> x = {};
@@ -32,8 +32,8 @@ struct Chart {
   bool log_x = false;                      // powers of ten are an equal step apart;
   bool log_y = false;                      // points at 0 and below it are left out
   std::vector<std::string> x_labels = {};  // names of x = 0, 1, 2, …, in place of numbers
-  std::string right_title = {};            // the same of the axis on the right, which is
-  std::optional<double> right_low = {};    // drawn for the series that ask for it
+  std::string right_title = {};            // as y_title, low, high, log_y, of the right axis,
+  std::optional<double> right_low = {};    // drawn where a series has `right`
   std::optional<double> right_high = {};
   bool log_right = false;
 };

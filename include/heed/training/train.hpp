@@ -79,7 +79,7 @@ TokenBatch random_windows(std::span<const Index> text, Index count, Index length
 /// Options of EarlyStopping.
 struct EarlyStoppingOptions {
   Index patience = 5;          // evaluations without improvement before training stops
-  double min_improvement = 0;  // by which a loss must fall to count as one
+  double min_improvement = 0;  // a loss must fall by more to count as improved
 };
 
 /// The state of EarlyStopping apart from its weights, as a checkpoint stores it.
@@ -144,7 +144,7 @@ struct BatchLoss {
   Index tokens = 0;
 };
 
-/// A report of train after every step.
+/// What train reports after every step.
 struct StepInfo {
   Index step = 0;  // counted from 0
   double loss = 0;
@@ -157,7 +157,7 @@ struct StepInfo {
 
 /// Options of train.
 struct TrainOptions {
-  Index steps = 1000;
+  Index steps = 1000;    // in all, first_step included
   Index first_step = 0;  // after a checkpoint: the number of steps already taken
   Schedule schedule = schedules::Constant{};
   double max_gradient_norm = std::numeric_limits<double>::infinity();
