@@ -3,10 +3,11 @@
 #include "train_char.hpp"
 
 int main(int argc, char** argv) {
-  return example::train_char(
-      argc, argv, "A small GPT learns to write like Shakespeare, letter by letter.", {},
-      [](const example::Options& options) {
-        options.quick ? example::learn<double>(options) : example::learn<float>(options);
-        return 0;
-      });
+  return example::train_char(argc, argv,
+                             "A small GPT learns to write like Shakespeare, letter by letter.", {},
+                             [](const example::Options& options, const example::Text& text) {
+                               options.quick ? example::learn<double>(options, text)
+                                             : example::learn<float>(options, text);
+                               return 0;
+                             });
 }

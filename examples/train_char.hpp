@@ -105,10 +105,7 @@ const Model& optimizer_part(const Model& model) {
 
 /// Trains in one process or, if they are given, on several ranks.
 template <class T, class... Ranks>
-void learn(const Options& options, const Ranks&... ranks) {
-  check_can_write(options.save);
-  options.pictures.check();
-  const Text text(options.data + "/shakespeare.txt", options.quick ? 60000 : std::string::npos);
+void learn(const Options& options, const Text& text, const Ranks&... ranks) {
   Random weights(options.seed);
   LanguageModel<T> model({.vocab_size = static_cast<Index>(text.letters.size()),
                           .layers = options.layers,
@@ -192,7 +189,8 @@ void learn(const Options& options, const Ranks&... ranks) {
   std::printf("\nwrote %s\n", options.save.c_str());
 }
 
-/// The command line; then train(options), which calls `learn` with the type of numbers.
+/// The command line, what it names, and the text; then train(options, text), which calls `learn`
+/// with the type of numbers.
 template <class Train>
 int train_char(int argc, char** argv, const std::string& about, Options options,
                const Train& train) {
@@ -233,7 +231,10 @@ int train_char(int argc, char** argv, const std::string& about, Options options,
       options.length = 32;
       options.sample = 120;
     }
-    return train(options);
+    check_can_write(options.save);
+    options.pictures.check();
+    const Text text(options.data + "/shakespeare.txt", options.quick ? 60000 : std::string::npos);
+    return train(options, text);
   });
 }
 

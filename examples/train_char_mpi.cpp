@@ -13,7 +13,8 @@ int main(int argc, char** argv) {
       argc, argv,
       "A small GPT learns to write like Shakespeare, on several ranks: mpiexec -n 4 "
       "train_char_mpi [OPTION...]",
-      {.batch_size = 3, .accumulate = 4}, [&](const example::Options& options) {
+      {.batch_size = 3, .accumulate = 4},
+      [&](const example::Options& options, const example::Text& text) {
         return heed::run_ranks(argc, argv, [&](const heed::Communicator& ranks) {
           heed::Agreement same("train_char_mpi");  // of what heed's train does not see
           same.add("--seed", options.seed);
@@ -26,7 +27,8 @@ int main(int argc, char** argv) {
           }
           example::Options mine = options;
           if (ranks.rank() != 0) mine.pictures = {};
-          mine.quick ? example::learn<double>(mine, ranks) : example::learn<float>(mine, ranks);
+          mine.quick ? example::learn<double>(mine, text, ranks)
+                     : example::learn<float>(mine, text, ranks);
           return 0;
         });
       });
