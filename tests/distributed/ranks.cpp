@@ -100,9 +100,12 @@ class FailuresAlone : public testing::EmptyTestEventListener {
 
 }  // namespace heed::test
 
-// Of the leak sanitizer, where the program is linked with it. Memory is checked while MPI is still
-// there: later, the plugins that left some have been unloaded, and have no names to leave out. What
-// C's functions allocate is also MPI's.
+// Of the leak sanitizer, where the program is linked with it. What MPI allocates as it begins is
+// left out: some of its plugins are unloaded at once and have no names any more. The rest is
+// checked while MPI is still there, and so are its names. What C's functions allocate is also
+// MPI's.
+extern "C" [[gnu::weak]] void __lsan_disable();
+extern "C" [[gnu::weak]] void __lsan_enable();
 extern "C" [[gnu::weak]] int __lsan_do_recoverable_leak_check();
 extern "C" const char* __lsan_default_suppressions() {
   return "leak:libmpi\nleak:libopen-\nleak:libevent\nleak:libhwloc\nleak:libpmix\nleak:mca_\n"
@@ -111,7 +114,9 @@ extern "C" const char* __lsan_default_suppressions() {
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
+  if (__lsan_disable != nullptr) __lsan_disable();
   return heed::run_ranks(argc, argv, [](const heed::Communicator& all) {
+    if (__lsan_enable != nullptr) __lsan_enable();
     heed::test::world() = &all;
     if (all.rank() != 0) {
       auto& listeners = testing::UnitTest::GetInstance()->listeners();
