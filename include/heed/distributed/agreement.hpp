@@ -107,6 +107,11 @@ class Agreement {
 
 namespace detail {
 
+/// That of a collective call of the library.
+inline Agreement agreement_of(const char* call, const Communicator& ranks) {
+  return Agreement(message(call, " over ", ranks.size(), " ranks"));
+}
+
 /// Adds what decides the bits of every call.
 inline void add_library(Agreement& agreement) {
   agreement.add("heed", HEED_VERSION);

@@ -227,7 +227,7 @@ void attention_by_heads(const Communicator& ranks, const AttentionShards& shards
                                  k = detail::as_rank_4(view_of(keys)),
                                  v = detail::as_rank_4(view_of(values));
     const TensorView<X, 4> to = detail::as_rank_4(view_of(out));
-    Agreement agreement(detail::message("attention_by_heads over ", ranks.size(), " ranks"));
+    Agreement agreement = detail::agreement_of("attention_by_heads", ranks);
     const MaskRef ref(mask);
     std::optional<detail::CallByHeads<X>> call;
     agreement.check(ranks, [&] {
@@ -275,8 +275,7 @@ void attention_by_heads_backward(const Communicator& ranks, const AttentionShard
                                         GradV>()) {
     using T = ValueOf<Q>;
     static_assert(!std::is_same_v<T, bfloat16>, "sharded gradients are those of float or double");
-    Agreement agreement(
-        detail::message("attention_by_heads_backward over ", ranks.size(), " ranks"));
+    Agreement agreement = detail::agreement_of("attention_by_heads_backward", ranks);
     const MaskRef ref(mask);
     const TensorView<const T, 4> q = detail::as_rank_4(view_of(queries)),
                                  k = detail::as_rank_4(view_of(keys)),

@@ -72,6 +72,19 @@ inline int mpi_int(Index value, const char* what) {
   return static_cast<int>(value);
 }
 
+/// Numbers in several places of memory as one message from MPI_BOTTOM: counts[i] of types[i] at
+/// places[i]. To be freed.
+inline MPI_Datatype type_of_places(std::span<const int> counts, std::span<const MPI_Aint> places,
+                                   std::span<const MPI_Datatype> types) {
+  MPI_Datatype type = MPI_DATATYPE_NULL;
+  check_mpi(MPI_Type_create_struct(
+                mpi_int(static_cast<Index>(counts.size()), "the number of parts of a message"),
+                counts.data(), places.data(), types.data(), &type),
+            "MPI_Type_create_struct");
+  check_mpi(MPI_Type_commit(&type), "MPI_Type_commit");
+  return type;
+}
+
 /// A view in row-major order: in place, or a copy of one that is not.
 template <class T, std::size_t Rank>
 class PackedView {

@@ -300,7 +300,7 @@ void sharded_attention(const Communicator& ranks, const AttentionShards& shards,
   if constexpr (detail::expect_call_to<Options, M, To, Q, const K, const V>()) {
     using X = ValueOf<Q>;
     using Call = detail::ShardedCall<X>;
-    Agreement agreement(detail::message("sharded_attention over ", ranks.size(), " ranks"));
+    Agreement agreement = detail::agreement_of("sharded_attention", ranks);
     const MaskRef ref(mask);
     std::optional<Call> call;
     agreement.check(ranks, [&] {

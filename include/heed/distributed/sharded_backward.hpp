@@ -190,8 +190,7 @@ void sharded_attention_backward(const Communicator& ranks, const AttentionShards
                                         GradV>()) {
     using T = ValueOf<Q>;
     static_assert(!std::is_same_v<T, bfloat16>, "sharded gradients are those of float or double");
-    Agreement agreement(
-        detail::message("sharded_attention_backward over ", ranks.size(), " ranks"));
+    Agreement agreement = detail::agreement_of("sharded_attention_backward", ranks);
     const MaskRef ref(mask);
     std::optional<detail::BackwardArgs<T>> local;
     std::optional<detail::ShardedBackward<T>> call;

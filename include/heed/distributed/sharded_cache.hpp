@@ -85,7 +85,7 @@ class ShardedCache {
               const V& values) {
     const TensorView<const T, 4> k = view_of(keys), v = view_of(values);
     const Index count = tokens.tokens(), length = lengths_.empty() ? 0 : lengths_(0);
-    Agreement agreement(detail::message("ShardedCache::append over ", ranks.size(), " ranks"));
+    Agreement agreement = detail::agreement_of("ShardedCache::append", ranks);
     agreement.check(ranks, [&] {
       agreement.add("shards with fingerprint", detail::fingerprint_of(tokens));
       agreement.add("sequences of", lengths());
@@ -286,7 +286,7 @@ void sharded_attention(const Communicator& ranks, const Q& queries,
                 detail::expect_cache<Q, Held, Stored>()) {
     using X = ValueOf<Q>;
     using T = ComputedIn<X>;
-    Agreement agreement(detail::message("sharded_attention over ", ranks.size(), " ranks"));
+    Agreement agreement = detail::agreement_of("sharded_attention", ranks);
     const MaskRef ref(mask);
     const Tensor<Index, 2> pages = cache.pages();
     Tensor<const Index*, 1> tables({pages.extent(0)});

@@ -58,11 +58,7 @@ inline void exchange(const Communicator& ranks, const std::vector<NumberRuns>& s
       types.push_back(run.type);
     }
     if (counts.empty()) return;
-    MPI_Datatype type = MPI_DATATYPE_NULL;
-    check_mpi(MPI_Type_create_struct(mpi_int(static_cast<Index>(counts.size()), "parameters"),
-                                     counts.data(), places.data(), types.data(), &type),
-              "MPI_Type_create_struct");
-    check_mpi(MPI_Type_commit(&type), "MPI_Type_commit");
+    MPI_Datatype type = type_of_places(counts, places, types);
     begin(type, &requests.emplace_back(MPI_REQUEST_NULL));
     MPI_Type_free(&type);  // MPI keeps it for as long as it needs it
   };
@@ -373,10 +369,6 @@ void add_training(Agreement& agreement, const Model& model, const Optimizer& opt
   }
   agreement.add("an optimizer after steps", optimizer.steps());
   add_model(agreement, model, true);
-}
-
-inline Agreement agreement_of(const char* call, const Communicator& ranks) {
-  return Agreement(message(call, " over ", ranks.size(), " ranks"));
 }
 
 }  // namespace detail

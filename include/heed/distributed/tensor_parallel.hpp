@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -12,7 +13,6 @@
 #include <heed/distributed/agreement.hpp>
 #include <heed/distributed/communicator.hpp>
 #include <heed/distributed/token_shards.hpp>
-#include <heed/kernels/isa.hpp>
 #include <heed/kernels/product_kernels.hpp>
 #include <heed/layers/linear.hpp>
 #include <heed/layers/multi_head_attention.hpp>
@@ -83,16 +83,14 @@ class ModelPart {
   /// What must be alike, and whether there are enough heads and outputs.
   void check(Agreement& agreement) const {
     const BlockOptions& block = model_.options.block;
-    agreement.add("heed", HEED_VERSION);
-    agreement.add("instruction set", simd::name(simd::active()));
+    add_library(agreement);
     agreement.add("scalar type of", sizeof(T), " bytes");
     agreement.add("layers", model_.blocks.size());
     agreement.add("(vocabulary, model_dim)", model_.input.embedding.weight.extents());
     agreement.add("hidden_dim", block.hidden_dim);
-    Fingerprint print;
     const auto& table = model_.input.embedding.weight;
-    for (Index i = 0; i < smaller(table.size(), 64); ++i) print.add_bits(table.data()[i]);
-    agreement.add("embeddings with fingerprint", print.value());
+    const std::span some(table.data(), static_cast<std::size_t>(smaller(table.size(), 64)));
+    agreement.add("embeddings with fingerprint", fingerprint_of(some));
     for (const auto& one : model_.blocks) {
       const auto& attention = one.attention.options;
       agreement.add("heads", attention.heads, ", kv_heads ", attention.kv_heads);
@@ -217,7 +215,7 @@ class ModelPart {
 template <Scalar T>
 LanguageModel<T> tensor_parallel(const Communicator& ranks, LanguageModel<T> model) {
   detail::ModelPart<T> part(ranks, std::move(model));
-  Agreement agreement(detail::message("tensor_parallel over ", ranks.size(), " ranks"));
+  Agreement agreement = detail::agreement_of("tensor_parallel", ranks);
   agreement.check(ranks, [&] { part.check(agreement); });
   return part.cut();
 }

@@ -246,7 +246,7 @@ class KeyRing {
   /// The numbers of two views, where they lie, as one message.
   template <class Y>
   static MPI_Datatype type_of(const TensorView<Y, 4>& keys, const TensorView<Y, 4>& values) {
-    MPI_Datatype parts[2], type = MPI_DATATYPE_NULL;
+    MPI_Datatype parts[2];
     MPI_Aint places[2];
     for (int i = 0; i < 2; ++i) {
       const auto& view = i == 0 ? keys : values;
@@ -262,8 +262,7 @@ class KeyRing {
       }
     }
     const int counts[2] = {1, 1};
-    check_mpi(MPI_Type_create_struct(2, counts, places, parts, &type), "MPI_Type_create_struct");
-    check_mpi(MPI_Type_commit(&type), "MPI_Type_commit");
+    const MPI_Datatype type = type_of_places(counts, places, parts);
     for (MPI_Datatype& part : parts) MPI_Type_free(&part);
     return type;
   }

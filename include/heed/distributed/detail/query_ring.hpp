@@ -155,11 +155,7 @@ class QueryRing {
                 "MPI_Type_create_hvector");
       ones[i] = 1;
     }
-    MPI_Datatype type = MPI_DATATYPE_NULL;
-    check_mpi(MPI_Type_create_struct(static_cast<int>(Count), ones.data(), places.data(),
-                                     parts.data(), &type),
-              "MPI_Type_create_struct");
-    check_mpi(MPI_Type_commit(&type), "MPI_Type_commit");
+    const MPI_Datatype type = type_of_places(ones, places, parts);
     for (MPI_Datatype& part : parts) MPI_Type_free(&part);
     return type;
   }
