@@ -22,9 +22,7 @@ void expect_one_process(const Communicator& ranks, const Shape& shape, const Inp
   Gradients<T> gradients(shape);
   attention_backward(in.queries, in.keys, in.values, mask, whole.out, whole.lse, loss.grad_out,
                      gradients.queries, gradients.keys, gradients.values, options);
-  Shape local = shape;
-  local.queries = shards.queries.count(ranks.rank());
-  local.keys = shards.keys.count(ranks.rank());
+  const Shape local = shard_of(shape, shards, ranks.rank());
   Result<T> part(local);
   part.out.fill(std::numeric_limits<T>::quiet_NaN());
   options.log_sum_exp = part.lse;
@@ -36,24 +34,18 @@ void expect_one_process(const Communicator& ranks, const Shape& shape, const Inp
   attention_by_heads_backward(ranks, shards, q, k, v, mask, part.out, part.lse,
                               of_query(loss.grad_out), parts.queries, parts.keys, parts.values,
                               options);
-  EXPECT_TRUE(same_bits(parts.queries, of_query(gradients.queries)));
-  EXPECT_TRUE(same_bits(parts.keys, of_key(gradients.keys)));
-  EXPECT_TRUE(same_bits(parts.values, of_key(gradients.values)));
+  expect_shard_of(gradients, shards, ranks.rank(), parts);
 }
 
 TEST(AttentionByHeads, EveryMaskGivesTheBitsOfOneProcess) {
-  const RestoreSettings restore;
   // The masks have two heads: pairs of ranks, and a third one alone.
   const Communicator ranks = world()->split(world()->rank() / 2);
   const Shape shape{2, 2, 2, 700, 700, 5, 3};
   const Inputs<float> in(shape, 5);
-  Index kind = 0;
-  for_each_mask(700, [&](const auto& named) {
-    SCOPED_TRACE(named.name + " kind " + std::to_string(kind % 6));
-    set_thread_count(1 + kind % 2);
-    expect_one_process(ranks, shape, in, named.mask, shards_of_kind(700, ranks.size(), kind));
-    ++kind;
-  });
+  const auto expect = [&](const auto& mask, const TokenShards& shards) {
+    expect_one_process(ranks, shape, in, mask, shards);
+  };
+  for_each_mask_and_shards(700, expect, ranks.size());
 }
 
 TEST(AttentionByHeads, ChangesOfScoresBelongToTheirHeads) {

@@ -41,6 +41,22 @@ Tensor<T, Rank> shard_of(const Tensor<T, Rank>& whole, const TokenShards& shards
   return part;
 }
 
+/// The shape of what a rank holds.
+inline Shape shard_of(Shape shape, const AttentionShards& shards, Index rank) {
+  shape.queries = shards.queries.count(rank);
+  shape.keys = shards.keys.count(rank);
+  return shape;
+}
+
+/// The gradients that a rank has are its shards of those of one process, in every bit.
+template <class Gradients>
+void expect_shard_of(const Gradients& whole, const AttentionShards& shards, Index rank,
+                     const Gradients& part) {
+  EXPECT_TRUE(same_bits(part.queries, shard_of(whole.queries, shards.queries, rank)));
+  EXPECT_TRUE(same_bits(part.keys, shard_of(whole.keys, shards.keys, rank)));
+  EXPECT_TRUE(same_bits(part.values, shard_of(whole.values, shards.keys, rank)));
+}
+
 /// Shards of many kinds; `kind` ≥ 0: even, zigzag, cut in uneven places, with empty ones, in turns
 /// of a few tokens, all on the last rank.
 inline TokenShards shards_of_kind(Index tokens, Index ranks, Index kind) {
@@ -87,13 +103,13 @@ inline TokenShards shards_of_kind(Index tokens, Index ranks, Index kind) {
 /// Calls use(mask, shards) for every mask of the catalogue, with shards of changing kinds, on one
 /// thread and on two.
 template <class Use>
-void for_each_mask_and_shards(Index tokens, const Use& use) {
+void for_each_mask_and_shards(Index tokens, const Use& use, Index ranks = world()->size()) {
   const RestoreSettings restore;
   Index kind = 0;
   for_each_mask(tokens, [&](const auto& named) {
     SCOPED_TRACE(named.name + " kind " + std::to_string(kind % 6));
     set_thread_count(1 + kind / 6 % 2);
-    use(named.mask, shards_of_kind(tokens, world()->size(), kind));
+    use(named.mask, shards_of_kind(tokens, ranks, kind));
     ++kind;
   });
 }

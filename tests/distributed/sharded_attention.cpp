@@ -13,9 +13,7 @@ void expect_one_process(const Shape& shape, const Inputs<T>& in, const M& mask,
   const Communicator& ranks = *world();
   const Index me = ranks.rank();
   const auto whole = fused(shape, in, mask, options);
-  Shape local = shape;
-  local.queries = shards.queries.count(me);
-  Result<T> part(local);
+  Result<T> part(shard_of(shape, shards, me));
   part.out.fill(std::numeric_limits<T>::quiet_NaN());
   Tensor<T, 4> bias;
   if (options.bias.given() && options.bias.view().extent(2) > 1) {
