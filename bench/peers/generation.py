@@ -5,13 +5,15 @@
 smollm2  SmolLM2-135M from its GGUF file: a prompt of 512 tokens, then 32 tokens behind it; beside
          transformers on the dequantized floats and llama-cpp-python (built from source) on the file
 rounded  the same with rounded products
+smollm2_bf16  the same with weights and products in bfloat16, beside transformers in bfloat16
 laptop   a GPT of 4 blocks, 4 heads, 128 wide, 65 letters (nanoGPT's for a laptop): 48 tokens behind 8
 gpt2     GPT-2's small size: 32 tokens behind 64
 minilm   all-MiniLM-L6-v2: 32 sentences of 4 to 40 words, padded; vectors of length 1
+minilm_bf16  the same with weights and products in bfloat16, beside transformers in bfloat16
 
 All compute with their caches but `PyTorch`, which writes as nanoGPT does: plain modules, the text so
-far anew for every token. What comes out is compared where the weights are the same; the other
-models have random ones. The figure is the median of the ratios of neighboring runs.
+far anew for every token. What comes out is compared where the weights are the same, in bfloat16 with a
+tolerance; the other models have random ones. The figure is the median of the ratios of neighboring runs.
 
   pip install torch transformers gguf accelerate llama-cpp-python && tools/models.sh FOLDER
   cmake --build build/release --target heed_bench_models
@@ -35,6 +37,8 @@ from transformers import (AutoModel, AutoModelForCausalLM, AutoTokenizer, GPT2Co
 from sdpa import machine
 from training import Gpt
 
+EXACT, ROUNDED, BFLOAT16 = range(3)  # heed_models_c.cpp
+KINDS = ["", " rounded", " in bfloat16"]
 WORDS = ("the a cat dog house tree runs sleeps quickly under over blue seven attention model river "
          "because therefore music window number little").split()
 
@@ -43,9 +47,9 @@ def load(path):
     library = ctypes.CDLL(path)
     pointer, index = ctypes.c_void_p, ctypes.c_ssize_t
     library.heed_isa.restype = ctypes.c_char_p
-    library.heed_open.argtypes = [ctypes.c_char_p, ctypes.c_bool]
+    library.heed_open.argtypes = [ctypes.c_char_p, ctypes.c_int]
     library.heed_random_gpt2.argtypes = [index] * 5
-    library.heed_open_encoder.argtypes = [ctypes.c_char_p]
+    library.heed_open_encoder.argtypes = [ctypes.c_char_p, ctypes.c_int]
     for opener in (library.heed_open, library.heed_random_gpt2, library.heed_open_encoder):
         opener.restype = pointer
     library.heed_close.argtypes = [pointer]
@@ -178,15 +182,16 @@ def compare(case, threads, engines, prompt, count, seconds, same):
     return rows
 
 
-def smollm2(library, folder, threads, seconds, rounded):
+def smollm2(library, folder, threads, seconds, kind):
     path = str(folder / "smollm2.gguf")
-    peer = AutoModelForCausalLM.from_pretrained(folder, gguf_file="smollm2.gguf",
-                                                dtype=torch.float32)
-    engines = {"heed": Ours(library, library.heed_open(path.encode(), rounded)),
+    dtype = torch.bfloat16 if kind == BFLOAT16 else torch.float32
+    peer = AutoModelForCausalLM.from_pretrained(folder, gguf_file="smollm2.gguf", dtype=dtype)
+    engines = {"heed": Ours(library, library.heed_open(path.encode(), kind)),
                "transformers": Transformers(peer), "llama.cpp": LlamaCpp(path, threads)}
     chooser = random.Random(1)
     prompt = [chooser.randrange(49000) for _ in range(512)]
-    rows = compare("SmolLM2-135M" + (" rounded" if rounded else ""), threads, engines, prompt, 32, seconds, same=True)
+    rows = compare("SmolLM2-135M" + KINDS[kind], threads, engines, prompt, 32, seconds,
+                   same=kind != BFLOAT16)
     library.heed_close(engines["heed"].handle)
     return rows
 
@@ -203,16 +208,17 @@ def gpt2(library, case, threads, seconds, vocabulary, dim, heads, blocks, length
     return rows
 
 
-def minilm(library, folder, threads, seconds):
+def minilm(library, folder, threads, seconds, kind):
     chooser = random.Random(1)
     sentences = [" ".join(chooser.choices(WORDS, k=chooser.randint(4, 40))) for _ in range(32)]
     tokenizer = AutoTokenizer.from_pretrained(folder / "minilm")
-    peer = AutoModel.from_pretrained(folder / "minilm").eval()
+    dtype, limit = (torch.bfloat16, 0.05) if kind == BFLOAT16 else (torch.float32, 1e-5)
+    peer = AutoModel.from_pretrained(folder / "minilm", dtype=dtype).eval()
     batch = tokenizer(sentences, padding=True, return_tensors="pt")
     tokens, mask = batch["input_ids"].contiguous(), batch["attention_mask"]
     lengths = mask.sum(1).contiguous()
     out = torch.empty(32, 384)
-    encoder = library.heed_open_encoder(str(folder / "minilm").encode())
+    encoder = library.heed_open_encoder(str(folder / "minilm").encode(), kind)
 
     def ours():
         library.heed_embed(encoder, tokens.data_ptr(), lengths.data_ptr(), 32, tokens.shape[1],
@@ -221,21 +227,21 @@ def minilm(library, folder, threads, seconds):
     def theirs():
         with torch.inference_mode():
             hidden = peer(**batch).last_hidden_state
-            weights = mask[:, :, None].float()
+            weights = mask[:, :, None].to(dtype)
             return torch.nn.functional.normalize((hidden * weights).sum(1) / weights.sum(1))
 
     library.heed_threads(threads)
     torch.set_num_threads(threads)
     ours()
     error = (out - theirs()).abs().max().item()
-    assert error < 1e-5, f"vectors differ by {error}"
+    assert error < limit, f"vectors differ by {error}"
     times = [], []
     end = time.perf_counter() + seconds
     while time.perf_counter() < end or len(times[0]) < 3:
         for call, into in zip((ours, theirs), times):
             into.append(timed(call)[0])
     middle = [statistics.median(values) for values in times]
-    return [{"case": "MiniLM, 32 sentences", "threads": threads, "heed": 32 / middle[0],
+    return [{"case": f"MiniLM{KINDS[kind]}, 32 sentences", "threads": threads, "heed": 32 / middle[0],
              "transformers": 32 / middle[1],
              "ratio_transformers": statistics.median(b / a for a, b in zip(*times))}]
 
@@ -245,17 +251,21 @@ def main():
     parser.add_argument("library")
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("--cases", nargs="+", default=["smollm2", "rounded", "laptop", "gpt2", "minilm"])
+    parser.add_argument("--cases", nargs="+",
+                        default=["smollm2", "rounded", "smollm2_bf16", "laptop", "gpt2", "minilm",
+                                 "minilm_bf16"])
     parser.add_argument("--seconds", type=float, default=8.0, help="per case")
     parser.add_argument("--json")
     options = parser.parse_args()
     library = load(options.library)
     cases = {
-        "smollm2": lambda t, s: smollm2(library, options.folder, t, s, False),
-        "rounded": lambda t, s: smollm2(library, options.folder, t, s, True),
+        "smollm2": lambda t, s: smollm2(library, options.folder, t, s, EXACT),
+        "rounded": lambda t, s: smollm2(library, options.folder, t, s, ROUNDED),
+        "smollm2_bf16": lambda t, s: smollm2(library, options.folder, t, s, BFLOAT16),
         "laptop": lambda t, s: gpt2(library, "laptop GPT", t, s, 65, 128, 4, 4, 64, 8, 48),
         "gpt2": lambda t, s: gpt2(library, "GPT-2 small", t, s, 50257, 768, 12, 12, 1024, 64, 32),
-        "minilm": lambda t, s: minilm(library, options.folder, t, s),
+        "minilm": lambda t, s: minilm(library, options.folder, t, s, EXACT),
+        "minilm_bf16": lambda t, s: minilm(library, options.folder, t, s, BFLOAT16),
     }
     rows = []
     for threads in options.threads:

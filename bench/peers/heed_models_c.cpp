@@ -17,8 +17,14 @@ struct Writer {
   explicit Writer(LanguageModel<float> given) : model(std::move(given)), session(model) {}
 };
 
-LanguageModel<float> from_file(const char* path, bool rounded) {
-  return load_packed_llama(Gguf::open(path), rounded ? Products::int16 : Products::exact);
+constexpr Products kinds[] = {Products::exact, Products::int16, Products::bfloat16};
+
+LanguageModel<float> from_file(const char* path, Products products) {
+  if (products != Products::bfloat16) return load_packed_llama(Gguf::open(path), products);
+  auto model = load_llama<float>(Gguf::open(path));  // its quantized weights, rounded
+  set_products(model, products);
+  model.pack();
+  return model;
 }
 
 LanguageModel<float> random_gpt2(Index vocabulary, Index dim, Index heads, Index blocks,
@@ -40,9 +46,9 @@ extern "C" {
 void heed_threads(int count) { set_thread_count(count); }
 const char* heed_isa() { return simd::name(simd::active()).data(); }
 
-/// A Llama from a GGUF file, its weights as stored, with exact or rounded products; heed_close
-/// gives it back.
-Writer* heed_open(const char* path, bool rounded) { return new Writer(from_file(path, rounded)); }
+/// A Llama from a GGUF file, its weights as stored (`kind` 0), with rounded products (1) or in
+/// bfloat16 (2); heed_close gives it back.
+Writer* heed_open(const char* path, int kind) { return new Writer(from_file(path, kinds[kind])); }
 /// A GPT-2 of random weights.
 Writer* heed_random_gpt2(Index vocabulary, Index dim, Index heads, Index blocks, Index length) {
   return new Writer(random_gpt2(vocabulary, dim, heads, blocks, length));
@@ -64,8 +70,8 @@ void heed_decode(Writer* writer, Index token, Index count, Index* written) {
   }
 }
 
-SentenceEncoder<float>* heed_open_encoder(const char* folder) {
-  return new SentenceEncoder<float>(SentenceEncoder<float>::read(folder));
+SentenceEncoder<float>* heed_open_encoder(const char* folder, int kind) {
+  return new SentenceEncoder<float>(SentenceEncoder<float>::read(folder, kinds[kind]));
 }
 /// Vectors of (batch, width) tokens of which `lengths` are no padding, (batch, 384) into `out`.
 void heed_embed(const SentenceEncoder<float>* encoder, const Index* tokens, const Index* lengths,
