@@ -42,6 +42,8 @@ TEST(TensorParallel, EveryKindOfModelHasTheLogitsOfOneProcess) {
     expect_same_logits(model, part);
     model.pack();
     expect_same_logits(model, tensor_parallel(*world(), model));
+    set_products(model, Products::bfloat16);
+    expect_same_logits(model, tensor_parallel(*world(), model));
   };
   check(LanguageModelOptions::llama(block));
   block.query_key_norm = NormKind::rms;

@@ -31,7 +31,7 @@ void expect_fused_is_the_three(Products products) {
     EXPECT_TRUE(same_bits(fused.forward(which, x), expected));
     auto packed = fused;
     packed.pack();
-    EXPECT_EQ(same_bits(packed.forward(which, x), expected), products == Products::exact);
+    EXPECT_TRUE(same_bits(packed.forward(which, x), expected));
     auto gradients = zeros_like(separate), fused_gradients = zeros_like(fused);
     Tensor<float, 3> grad_x(x.extents()), fused_x(x.extents());
     separate.backward(which, expected, x, gradients, grad_x);

@@ -102,6 +102,9 @@ TEST(OutputHead, TiedInBfloat16IsALinearOfTheTable) {
   EXPECT_TRUE(same_bits(tied.backward(logits, embedding, saved, none, grad_embedding),
                         linear.backward(logits, saved_linear, gradients)));
   EXPECT_TRUE(same_bits(grad_embedding.weight, gradients.weight));
+  tied.pack(embedding);
+  EXPECT_TRUE(tied.packed.is_quantized());
+  EXPECT_TRUE(same_bits(tied.forward(x, embedding), logits));
 }
 
 TEST(OutputHead, ItsOwnWeightHasAName) {

@@ -237,28 +237,13 @@ TEST(Llama, SmolLM2WithInt16ProductsWritesTheSame) {
   EXPECT_LT(check_continuations(packed_smollm2(Products::int16)), 2e-2);
 }
 
-/// The weight as bfloat16, packed for products with rows of bfloat16.
-PackedMatrix<float> packed_in_bfloat16(const Tensor<float, 2>& weight) {
-  const std::vector<bfloat16> narrow(weight.begin(), weight.end());
-  return PackedMatrix<float>::transposed_blocks<bfloat16>(
-      std::as_bytes(std::span(narrow)), weight.extent(1), weight.extent(0), Products::bfloat16);
-}
-
 /// SmolLM2 with its weights rounded to bfloat16, for products in bfloat16.
 LanguageModel<float> smollm2_in_bfloat16() {
   auto model = load_llama<float>(Gguf::open(model_file("smollm2.gguf")));
   const Tokens tokens({1, 3}, {504, 3575, 282});
   set_products(model, Products::bfloat16);
   const auto rounded_in_the_call = model.forward(tokens, masks::Causal{});
-  for (auto& block : model.blocks) {
-    auto& projections = block.attention.projections;
-    for (auto* layer :
-         {&*projections.query, &*projections.key, &*projections.value, &block.attention.out,
-          &block.feed_forward.up, &*block.feed_forward.gate, &block.feed_forward.down}) {
-      layer->packed = packed_in_bfloat16(layer->weight);
-    }
-  }
-  model.head.packed = packed_in_bfloat16(model.input.embedding.weight);
+  model.pack();
   EXPECT_TRUE(same_bits(model.forward(tokens, masks::Causal{}), rounded_in_the_call));
   return model;
 }

@@ -68,6 +68,13 @@ TEST(LoadModel, TheFolderSaysWhichModelItIs) {
     EXPECT_TRUE(
         same_bits(packed.language_model().forward(pretrained_tokens(tokens), masks::Causal{}),
                   loaded.language_model().forward(pretrained_tokens(tokens), masks::Causal{})));
+    const auto narrow = load_packed_model(folder.path(), Products::bfloat16);
+    auto rounded = load_model(folder.path());
+    set_products(rounded.language_model(), Products::bfloat16);
+    EXPECT_TRUE(narrow.language_model().blocks[0].feed_forward.up.packed.is_quantized());
+    EXPECT_TRUE(
+        same_bits(narrow.language_model().forward(pretrained_tokens(tokens), masks::Causal{}),
+                  rounded.language_model().forward(pretrained_tokens(tokens), masks::Causal{})));
   }
 }
 

@@ -110,6 +110,15 @@ TEST(SentenceEncoder, MiniLMEqualsTransformers) {
   EXPECT_LT(most, 1e-5);
   RecordProperty("largest_difference", std::to_string(most));
   expect_padding_and_batch_change_nothing(encoder, sentences);
+  const auto narrow =
+      SentenceEncoder<float>::read(model_file("minilm"), Products::bfloat16).embed(sentences);
+  const auto exact = encoder.embed(sentences);
+  for (Index row = 0; row < exact.extent(0); ++row) {
+    float cosine = 0;
+    for (Index d = 0; d < exact.extent(1); ++d) cosine += narrow(row, d) * exact(row, d);
+    EXPECT_GT(cosine, 0.999f) << sentences[static_cast<std::size_t>(row)];
+    EXPECT_LT(cosine, 0.9999999f) << "rounded";
+  }
 }
 
 }  // namespace

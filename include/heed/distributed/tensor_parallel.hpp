@@ -114,6 +114,7 @@ class ModelPart {
     auto& head = model_.head;
     if (!head.own) {
       head.own.emplace();
+      head.own->products = head.products;
       if (head.packed.is_quantized()) {
         head.own->packed = std::move(head.packed);
       } else {
@@ -148,7 +149,8 @@ class ModelPart {
     const auto [first, end] = own(shares);
     layer.packed = layer.weight.empty()
                        ? layer.packed.columns(first, end)
-                       : PackedMatrix<T>(layer.weight.view().slice(0, first, end).permute({1, 0}));
+                       : PackedMatrix<T>(layer.weight.view().slice(0, first, end).permute({1, 0}),
+                                         layer.products);
     layer.weight = {};
     if (layer.bias) *layer.bias = Tensor<T, 1>::copy_of(layer.bias->view().slice(0, first, end));
   }
@@ -188,6 +190,7 @@ class ModelPart {
     std::optional<Linear<T>>* const separate[] = {&parts.query, &parts.key, &parts.value};
     for (std::size_t i = 0; i < 3; ++i) {
       auto& layer = separate[i]->emplace();
+      layer.products = whole.products;
       layer.weight = Tensor<T, 2>::copy_of(whole.weight.view().slice(0, rows[i], rows[i + 1]));
       if (!whole.bias) continue;
       layer.bias = Tensor<T, 1>::copy_of(whole.bias->view().slice(0, rows[i], rows[i + 1]));

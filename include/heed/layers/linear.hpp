@@ -134,10 +134,11 @@ struct Linear {
   }
 
   /// Makes a copy of the weight in the order in which inference reads it, which makes single tokens
-  /// fast. `members` drops the copy as soon as it hands the parameters out for writing; call again
-  /// after writing to `weight` directly. Does nothing where the weight is only packed.
+  /// fast; for products in bfloat16 (see set_products) the copy is in bfloat16. `members` drops the
+  /// copy as soon as it hands the parameters out for writing; call again after writing to `weight`
+  /// directly. Does nothing where the weight is only packed.
   void pack() {
-    if (!weight.empty()) packed = PackedMatrix<T>(weight.view().permute({1, 0}));
+    if (!weight.empty()) packed = PackedMatrix<T>(weight.view().permute({1, 0}), products);
   }
 
   /// Throws InvalidArgument where the weight is only packed: it can neither be read nor changed.

@@ -161,7 +161,8 @@ struct Projections {
     if (!query_key_value) return;
     for (const auto which : {Projection::query, Projection::key, Projection::value}) {
       const auto [first, last] = range(which);
-      packed_parts[static_cast<std::size_t>(which)] = PackedMatrix<T>(transposed(first, last));
+      packed_parts[static_cast<std::size_t>(which)] =
+          PackedMatrix<T>(transposed(first, last), query_key_value->products);
     }
   }
 

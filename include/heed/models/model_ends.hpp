@@ -153,8 +153,8 @@ struct OutputHead {
   void pack(const Embedding<T>& embedding) {
     if (own) {
       own->pack();
-    } else if (!packed.is_quantized()) {
-      packed = PackedMatrix<T>(embedding.weight.view().permute({1, 0}));
+    } else if (products != Products::exact || !packed.is_quantized()) {
+      packed = PackedMatrix<T>(embedding.weight.view().permute({1, 0}), products);
     }
   }
 

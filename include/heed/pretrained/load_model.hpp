@@ -74,12 +74,12 @@ LanguageModel<T> load_llama(const Gguf& file) {
 
 /// Loads a Llama for inference, from a GGUF file or a folder: the weights of its matrix products
 /// are only packed, in the type in which the file stores them, and never widened as a whole. Q4_0,
-/// Q4_1, Q8_0, BF16 and F16 take 4.5, 5, 8.5 and 16 bits a weight; other types are packed as
-/// floats. The table of embeddings is in floats, beside the packed copy of a tied head. Exact
-/// products give the same bits as load_llama; int16 products with quantized blocks and bfloat16
-/// products with BF16 take about half the time and differ as described at
-/// PackedMatrix::transposed_blocks. Throws FileError; reading or writing the parameters of the
-/// model is an InvalidArgument.
+/// Q4_1, Q8_0, BF16 and F16 take 4.5, 5, 8.5 and 16 bits a weight; other types are packed as floats
+/// or, for bfloat16 products, rounded to bfloat16. The table of embeddings is in floats, beside the
+/// packed copy of a tied head. Exact products give the same bits as load_llama; int16 products with
+/// quantized blocks and bfloat16 products with BF16 take about half the time and differ as
+/// described at PackedMatrix::transposed_blocks. Throws FileError; reading or writing the
+/// parameters of the model is an InvalidArgument.
 LanguageModel<float> load_packed_llama(const Gguf& file, Products products = Products::exact);
 LanguageModel<float> load_packed_llama(const std::string& folder,
                                        Products products = Products::exact);
@@ -184,8 +184,9 @@ LoadedModel<T> load_model(const std::string& path) {
   return detail::load_with<T>(path, [](const auto& from) { return load_llama<T>(from); });
 }
 
-/// The same for inference: a Llama as load_packed_llama has it, other models with float weights in
-/// the order in which inference reads them (`pack`).
+/// The same for inference: a Llama as load_packed_llama has it, other models with weights in the
+/// order in which inference reads them (`pack`), as floats or, for bfloat16 products, rounded to
+/// bfloat16.
 LoadedModel<float> load_packed_model(const std::string& path, Products products = Products::exact);
 
 #if defined(HEED_COMPILED)

@@ -38,10 +38,12 @@ class SentenceEncoder {
     for (const char* name : {"[CLS]", "[SEP]", "[PAD]"}) static_cast<void>(tokenizer_.token(name));
     model_.pack();
   }
-  /// Loads a folder with config.json, model.safetensors and vocab.txt. Throws FileError.
-  static SentenceEncoder read(const std::string& folder) {
+  /// Loads a folder with config.json, model.safetensors and vocab.txt; see set_products. Throws
+  /// FileError, and InvalidArgument for `products` that T does not have.
+  static SentenceEncoder read(const std::string& folder, Products products = Products::exact) {
     const std::string path = folder + "/vocab.txt";
     auto model = load_bert<T>(folder);
+    set_products(model, products);
     auto tokenizer = WordPiece::read(path);
     return detail::handled<InvalidArgument>(
         [&] { return SentenceEncoder(std::move(model), std::move(tokenizer)); },

@@ -34,14 +34,6 @@ simd::MatrixRef<T> strided(const TensorView<const T, 2>& view) {
   return {view.data_handle(), view.stride(0), view.stride(1)};
 }
 
-/// Throws InvalidArgument where two factors of type T have no such products.
-template <class T>
-void check_products(Products products) {
-  if (products == Products::exact) return;
-  if (std::is_same_v<T, float> && products == Products::bfloat16) return;
-  throw_invalid_argument("products in bfloat16 are of floats, those in int16 of quantized weights");
-}
-
 /// Checks everything but b, whose extents are (depth, columns).
 template <class T>
 ProductArgs<T> checked_product(const TensorView<const T, 2>& a, Index depth, Index columns,

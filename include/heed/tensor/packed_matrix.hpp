@@ -20,18 +20,39 @@
 
 namespace heed {
 
+namespace detail {
+
+/// Throws InvalidArgument where two factors of type T have no such products.
+template <class T>
+void check_products(Products products) {
+  if (products == Products::exact) return;
+  if (std::is_same_v<T, float> && products == Products::bfloat16) return;
+  throw_invalid_argument("products in bfloat16 are of floats, those in int16 of quantized weights");
+}
+
+}  // namespace detail
+
 /// A right-hand matrix packed once for many products, as weights are in inference: multiplying one
 /// row by it reads its memory sequentially. A copy; it does not follow later changes of the source
-/// matrix. Every product has the same bits as with the source matrix.
+/// matrix. Every product has the same bits as with the source matrix and the same `products`.
 template <Scalar T>
 class PackedMatrix {
  public:
   PackedMatrix() = default;
 
-  /// Packs `matrix`, (rows, columns), any strides.
+  /// Packs `matrix`, (rows, columns), any strides. For Products::bfloat16 its numbers are rounded
+  /// to bfloat16 and take half the memory. Throws InvalidArgument for `products` that T does not
+  /// have.
   template <Viewable X>
-  explicit PackedMatrix(const X& matrix) {
+  explicit PackedMatrix(const X& matrix, Products products = Products::exact) {
     const TensorView<const T, 2> view = view_of(matrix);
+    detail::check_products<T>(products);
+    if (products == Products::bfloat16) {
+      *this = in_blocks<bfloat16>(
+          view.extent(0), view.extent(1), products,
+          [&](Index column, Index row) { return bfloat16(static_cast<float>(view(row, column))); });
+      return;
+    }
     rows_ = view.extent(0);
     columns_ = view.extent(1);
     const Index panels = (columns_ + simd::panel_columns - 1) / simd::panel_columns;
@@ -65,29 +86,13 @@ class PackedMatrix {
       throw_shape_error("PackedMatrix: ", bytes.size(), " bytes of blocks for (", rows, ", ",
                         columns, ")");
     }
-    PackedMatrix packed;
-    packed.rows_ = rows;
-    packed.columns_ = columns;
-    packed.codes_ = codes_of<Block>;
-    const auto rounded = std::is_same_v<Block, bfloat16> ? Products::bfloat16 : Products::int16;
-    if (products == rounded) packed.products_ = products;
-    const Index panel_bytes = simd::QuantizedPanel::bytes(packed.codes_, rows);
-    const Index panels = (columns + simd::panel_columns - 1) / simd::panel_columns;
-    packed.blocks_ = Tensor<std::uint8_t, 1>({panels * panel_bytes});
-    parallel_for(panels, [&](Index panel) {
-      const Index first = panel * simd::panel_columns;
-      for (Index column = first; column < columns && column < first + simd::panel_columns;
-           ++column) {
-        const std::byte* from =
-            bytes.data() + static_cast<std::size_t>(column * per_column) * sizeof(Block);
-        for (Index i = 0; i < per_column; ++i, from += sizeof(Block)) {
-          Block block;
-          std::memcpy(&block, from, sizeof(Block));
-          packed.lay_out(block, i, column - first, packed.blocks_.data() + panel * panel_bytes);
-        }
-      }
+    return in_blocks<Block>(rows, columns, products, [&](Index column, Index i) {
+      Block block;
+      std::memcpy(&block,
+                  bytes.data() + static_cast<std::size_t>(column * per_column + i) * sizeof(Block),
+                  sizeof(Block));
+      return block;
     });
-    return packed;
   }
 
   /// The columns first, …, last − 1. Throws ShapeError unless `first` is a multiple of
@@ -140,6 +145,32 @@ class PackedMatrix {
   static constexpr Index length_of = simd::QuantizedPanel::has_pairs(codes_of<Block>)
                                          ? 1
                                          : simd::QuantizedPanel::terms;
+
+  /// Packs the blocks that `block_at(column, i)` gives.
+  template <class Block, class BlockAt>
+  static PackedMatrix in_blocks(Index rows, Index columns, Products products,
+                                const BlockAt& block_at) {
+    PackedMatrix packed;
+    packed.rows_ = rows;
+    packed.columns_ = columns;
+    packed.codes_ = codes_of<Block>;
+    const auto rounded = std::is_same_v<Block, bfloat16> ? Products::bfloat16 : Products::int16;
+    if (products == rounded) packed.products_ = products;
+    const Index panel_bytes = simd::QuantizedPanel::bytes(packed.codes_, rows);
+    const Index panels = detail::parts_of(columns, simd::panel_columns);
+    packed.blocks_ = Tensor<std::uint8_t, 1>({panels * panel_bytes});
+    parallel_for(panels, [&](Index panel) {
+      const Index first = panel * simd::panel_columns;
+      for (Index column = first; column < columns && column < first + simd::panel_columns;
+           ++column) {
+        for (Index i = 0; i < rows / length_of<Block>; ++i) {
+          packed.lay_out(block_at(column, i), i, column - first,
+                         packed.blocks_.data() + panel * panel_bytes);
+        }
+      }
+    });
+    return packed;
+  }
 
   /// Adds block `i` of a column to its place in the panel, which starts as zeros.
   template <class Block>

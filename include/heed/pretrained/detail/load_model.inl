@@ -146,8 +146,13 @@ HEED_INLINE LanguageModelOptions llama_options(const Gguf& file) {
 
 namespace detail {
 
+/// Products in int16 are of quantized weights alone.
+inline Products products_of_floats(Products products) {
+  return products == Products::bfloat16 ? products : Products::exact;
+}
+
 /// The transpose of a matrix in a file, packed in its stored type if heed multiplies with that
-/// type, otherwise as floats.
+/// type, otherwise as floats or, for products in bfloat16, rounded to bfloat16.
 inline PackedMatrix<float> packed_as_stored(const WeightFile& file, const std::string& name,
                                             Products products) {
   const auto shape = file.shape(name);
@@ -162,7 +167,7 @@ inline PackedMatrix<float> packed_as_stored(const WeightFile& file, const std::s
   if (type == "BF16") return blocks(bfloat16{});
   if (type == "F16") return blocks(float16{});
   const auto weights = file.tensor<float, 2>(name);
-  return PackedMatrix<float>(weights.view().permute({1, 0}));
+  return PackedMatrix<float>(weights.view().permute({1, 0}), products_of_floats(products));
 }
 
 inline LanguageModel<float> packed_llama(const WeightFile& file, const WeightNames& names,
@@ -209,7 +214,11 @@ HEED_INLINE LoadedModel<float> load_packed_model(const std::string& path, Produc
   auto loaded = detail::load_with<float>(
       path, [&](const auto& from) { return load_packed_llama(from, products); });
   if (loaded.architecture != "llama") {
-    std::visit([](auto& model) { model.pack(); }, loaded.model);
+    const auto pack = [&](auto& model) {
+      set_products(model, detail::products_of_floats(products));
+      model.pack();
+    };
+    std::visit(pack, loaded.model);
   }
   return loaded;
 }
