@@ -60,13 +60,14 @@ TEST(Int16Kernels, UnpackCodesPairByPair) {
   for (const auto isa : supported_sets()) {
     simd::use(isa);
     simd::UnpackedBlock block;
-    simd::int16_kernels<float>().unpack({stored.data(), simd::QuantizedCodes::nibbles}, 32, &block);
+    simd::int16_kernels<float>().few.unpack({stored.data(), simd::QuantizedCodes::nibbles}, 32,
+                                            &block);
     EXPECT_EQ(block.scale[5], 1);
     EXPECT_EQ(block.least[5], -2);
     EXPECT_EQ(block.scale[4], 0);
-    EXPECT_EQ(block.pairs[4 * 64 + 5], 0x00030001);
-    EXPECT_EQ(block.pairs[5 * 64 + 5], 0x00040002);
-    EXPECT_EQ(std::count(std::begin(block.pairs), std::end(block.pairs), 0), 16 * 64 - 2);
+    EXPECT_EQ(block.words[4 * 64 + 5], 0x00030001);
+    EXPECT_EQ(block.words[5 * 64 + 5], 0x00040002);
+    EXPECT_EQ(std::count(std::begin(block.words), std::end(block.words), 0), 16 * 64 - 2);
   }
 }
 

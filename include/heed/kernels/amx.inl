@@ -42,14 +42,29 @@ struct TileChains {
   V second{};
 };
 
+/// The shapes of eight tiles, as HardwareTiles says.
+struct alignas(64) TileLayout {
+  explicit constexpr TileLayout(Index bytes) {
+    row_bytes[4] = row_bytes[5] = static_cast<std::uint16_t>(bytes);
+    rows[6] = rows[7] = static_cast<std::uint8_t>(bytes / 4);
+  }
+  std::uint8_t palette = 1;
+  std::uint8_t start_row = 0;
+  std::uint8_t reserved[14] = {};
+  std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+  std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+};
+
 /// The processor's eight tiles. They are in use while the object lives, so nothing of them is left
 /// when a kernel returns. Addresses are any, `stride` is the distance of rows in bytes. Assembler,
 /// since the intrinsics of g++ 12 do not say that they read memory.
 class HardwareTiles {
  public:
-  HardwareTiles() {
-    static constexpr Layout all{};
-    asm volatile("ldtilecfg %0" ::"m"(all));
+  /// `bytes`: 64 or 32 in a row of the tiles 4 and 5, which are left-hand factors. The tiles 6 and
+  /// 7, to their right, have a quarter as many rows. The others are whole.
+  explicit HardwareTiles(Index bytes = 4 * tile_side) {
+    static constexpr TileLayout half(2 * tile_side), whole(4 * tile_side);
+    asm volatile("ldtilecfg %0" ::"m"(bytes == 2 * tile_side ? half : whole));
   }
   ~HardwareTiles() { asm volatile("tilerelease" ::: "memory"); }
   HardwareTiles(const HardwareTiles&) = delete;
@@ -73,16 +88,16 @@ class HardwareTiles {
   HEED_SIMD void multiply() {
     asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(Sums), "i"(A), "i"(B));
   }
-
- private:
-  /// Eight tiles of full size.
-  struct alignas(64) Layout {
-    std::uint8_t palette = 1;
-    std::uint8_t start_row = 0;
-    std::uint8_t reserved[14] = {};
-    std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-    std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-  };
+  /// The same sums of integers: a row of `A` holds numbers of 8 bits, with a sign if `Signed`, a
+  /// row of `B` four signed ones for each of 16 lanes.
+  template <bool Signed, int Sums, int A, int B>
+  HEED_SIMD void multiply_bytes() {
+    if constexpr (Signed) {
+      asm volatile("tdpbssd %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(Sums), "i"(A), "i"(B));
+    } else {
+      asm volatile("tdpbusd %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(Sums), "i"(A), "i"(B));
+    }
+  }
 };
 
 /// The same tiles in memory.
@@ -91,13 +106,16 @@ class TwinTiles {
   using V = typename Lanes<T>::M;
 
  public:
+  explicit TwinTiles(Index bytes = 4 * tile_side) : bytes_(bytes) {}
+
   template <int Tile>
   HEED_SIMD void zero() {
     for (V& row : tiles_[Tile]) row = V{};
   }
   template <int Tile>
   HEED_SIMD void load(const void* rows, Index stride) {
-    load_rows(tiles_[Tile], static_cast<const char*>(rows), stride);
+    load_rows(tiles_[Tile], static_cast<const char*>(rows), stride,
+              Tile >= 6 ? bytes_ / 4 : tile_side, Tile / 2 == 2 ? bytes_ : 4 * tile_side);
   }
   template <int Tile>
   HEED_SIMD void store(void* rows, Index stride) {
@@ -107,11 +125,16 @@ class TwinTiles {
   HEED_SIMD void multiply() {
     multiply_rows(tiles_[Sums], tiles_[A], tiles_[B]);
   }
+  template <bool Signed, int Sums, int A, int B>
+  HEED_SIMD void multiply_bytes() {
+    multiply_byte_rows<Signed>(tiles_[Sums], tiles_[A], tiles_[B]);
+  }
 
  private:
-  HEED_KERNEL static void load_rows(V* tile, const char* rows, Index stride) {
-    for (Index row = 0; row < tile_side; ++row) {
-      __builtin_memcpy(tile + row, rows + row * stride, sizeof(V));
+  HEED_KERNEL static void load_rows(V* tile, const char* rows, Index stride, Index count,
+                                    Index bytes) {
+    for (Index row = 0; row < count; ++row) {
+      __builtin_memcpy(tile + row, rows + row * stride, static_cast<std::size_t>(bytes));
     }
   }
   HEED_KERNEL static void store_rows(const V* tile, char* rows, Index stride) {
@@ -126,8 +149,22 @@ class TwinTiles {
       sums[row] = (V)chains.added_to((typename Lanes<T>::V)sums[row]);
     }
   }
+  template <bool Signed>
+  HEED_KERNEL static void multiply_byte_rows(V* sums, const V* a, const V* b) {
+    for (Index row = 0; row < tile_side; ++row) {
+      for (int k = 0; k < tile_side; ++k) {
+        for (int up = 24; up >= 0; up -= 8) {  // moves a byte to the top
+          const auto left = static_cast<std::uint32_t>(a[row][k]) << up;
+          const auto factor = Signed ? static_cast<std::int32_t>(left) >> 24
+                                     : static_cast<std::int32_t>(left >> 24);
+          sums[row] += factor * (b[k] << up >> 24);
+        }
+      }
+    }
+  }
 
-  V tiles_[8][tile_side] = {};
+  Index bytes_;
+  V tiles_[8][tile_side] = {};  // with zeros where a tile is not whole
 };
 
 /// A matrix for tiles, and the distance of its rows in elements.

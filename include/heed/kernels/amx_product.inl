@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Matrix products of factors rounded to bfloat16, on tiles. Included by part.inl, after
-// gemm_bfloat16.inl.
+// Matrix products on tiles: of factors rounded to bfloat16, and of int16 rows with quantized
+// weights. Included by part.inl, after gemm_bfloat16.inl and gemm_int16.inl.
 
 /// The entries of Bfloat16ProductKernels. Rows and panels have the first term of a pair in the
 /// upper half of a word, where tiles have the second: no bit depends on it, since both halves are
@@ -68,5 +68,108 @@ const Bfloat16ProductKernels<T>& tile_product_table() {
   using K = TileBfloat16Product<Tiles>;
   static constexpr Bfloat16ProductKernels<T> entries{K::most_rows, 2, K::round_rows, K::pack,
                                                      K::tile};
+  return entries;
+}
+
+/// Int16Tiles for many rows: a · b = 256 · (upper byte of a · b) + lower byte of a · b, two sums of
+/// bytes that are exact in any order. Every 32 terms have scales, which are the work of vectors and
+/// take longer than tiles of half the possible depth.
+template <class Tiles, bool Vnni>
+struct TileInt16Product : Int16Product<Vnni> {
+  using Base = Int16Product<Vnni>;
+  using S = Lanes<float>;
+  using Words = typename Base::Words;
+  static constexpr Index terms = Base::terms, most_blocks = product_block / terms;
+
+  /// The rows of a tile, block by block, in order of the quads that `unpack` makes: upper bytes,
+  /// then lower bytes. Rows that do not exist are 0.
+  struct alignas(64) Rows {
+    std::int8_t bytes[most_blocks][tile_side][2][terms];
+    Int16Rows::Block blocks[most_blocks][tile_side];
+  };
+  HEED_KERNEL static void split(const Int16Rows& a, Index rows, Index depth, Rows& to) {
+    typedef std::int16_t Shorts __attribute__((vector_size(64)));
+    typedef std::int8_t Bytes __attribute__((vector_size(32)));
+    for (Index row = 0; row < tile_side; ++row) {
+      for (Index i = 0; i < depth / terms; ++i) {
+        Shorts pairs{};
+        to.blocks[i][row] = {};
+        if (row < rows) {
+          __builtin_memcpy(&pairs, a.pairs + row * a.pair_stride + i * Base::pairs, sizeof(pairs));
+          to.blocks[i][row] = a.blocks[row * a.block_stride + i];
+        }
+        const Bytes bytes[] = {__builtin_convertvector(pairs >> 8, Bytes),
+                               __builtin_convertvector(pairs, Bytes)};
+        __builtin_memcpy(to.bytes[i][row], bytes, sizeof(bytes));
+      }
+    }
+  }
+
+  using Sums = std::int32_t[2][tile_side * tile_side];
+
+  HEED_SIMD static void multiply(Tiles& tiles, const std::int8_t (&a)[tile_side][2][terms],
+                                 const UnpackedBlock& b, Index lane, Sums& sums) {
+    constexpr Index side = 4 * tile_side;
+    tiles.template zero<0>();
+    tiles.template zero<1>();
+    tiles.template load<6>(b.words + lane, 4 * panel_columns);
+    tiles.template load<4>(a[0][0], sizeof(a[0]));
+    tiles.template load<5>(a[0][1], sizeof(a[0]));
+    tiles.template multiply_bytes<true, 0, 4, 6>();
+    tiles.template multiply_bytes<false, 1, 5, 6>();
+    tiles.template store<0>(sums[0], side);
+    tiles.template store<1>(sums[1], side);
+  }
+
+  /// 16 columns from `lane` on. Tiles multiply the next block while vectors scale the sums of this.
+  template <bool Least>
+  HEED_KERNEL static void part(Tiles& tiles, const ProductTile<float>& tile, const Rows& a,
+                               const UnpackedBlock* b, Index lane) {
+    alignas(64) Sums sums[2];
+    typename S::V totals[tile_side][1][1] = {}, scale[1], least[1] = {};
+    const Index blocks = tile.depth / terms;
+    multiply(tiles, a.bytes[0], b[0], lane, sums[0]);
+    for (Index i = 0; i < blocks; ++i) {
+      if (i + 1 < blocks) multiply(tiles, a.bytes[i + 1], b[i + 1], lane, sums[(i + 1) % 2]);
+      scale[0] = S::load(b[i].scale + lane);
+      if constexpr (Least) least[0] = S::load(b[i].least + lane);
+      const auto& of_block = sums[i % 2];
+      HEED_UNROLL for (int r = 0; r < tile_side; ++r) {
+        const auto upper = Base::template load<Words>(of_block[0] + r * tile_side);
+        const auto lower = Base::template load<Words>(of_block[1] + r * tile_side);
+        const Words sum[1][1] = {{(upper << 8) + lower}};
+        Base::template add_block<Least>(sum, &a.blocks[i][r], 0, scale, least, totals[r]);
+      }
+    }
+    typename S::V lines[tile_side][1][1];  // totals stay in registers: no index is a variable
+    HEED_UNROLL for (int r = 0; r < tile_side; ++r) lines[r][0][0] = totals[r][0][0];
+    for (Index row = 0; row < tile.rows; ++row) {
+      ProductTable<float>::finish<1, 1>(tile, row, lane, lines[row]);
+    }
+  }
+
+  HEED_KERNEL static void tile(const ProductTile<float>& tile, const Int16Rows& a,
+                               const UnpackedBlock* blocks, QuantizedCodes codes) {
+    Tiles tiles(terms);
+    Rows rows;
+    split(a, tile.rows, tile.depth, rows);
+    for (Index lane = 0; lane < tile.columns; lane += tile_side) {
+      if (Base::has_least(codes)) {
+        part<true>(tiles, tile, rows, blocks, lane);
+      } else {
+        part<false>(tiles, tile, rows, blocks, lane);
+      }
+    }
+  }
+};
+
+/// Int16Kernels of the sets with tiles.
+template <class Tiles, class T, bool Vnni>
+const Int16Kernels<T>& tile_int16_table() {
+  using K = TileInt16Product<Tiles, Vnni>;
+  static constexpr Int16Kernels<T> entries{K::round_row,
+                                           K::int16_row,
+                                           {product_rows, K::template unpack<false>, K::int16_tile},
+                                           {tile_side, K::template unpack<true>, K::tile}};
   return entries;
 }

@@ -163,10 +163,21 @@ struct Int16Product : RowRounding {
     }
   }
 
-  /// Unpacks the codes of a panel, once for many rows.
+  /// The signed codes of two pairs, in bytes.
   template <QuantizedCodes Codes>
+  HEED_SIMD static Words quad_of(Words first, Words second) {
+    const auto bytes = [](Words pair) __attribute__((always_inline)) {
+      return (pair & 0xff) | (pair >> 8 & 0xff00);
+    };
+    const Words quad = bytes(first) | bytes(second) << 16;
+    if constexpr (Codes != QuantizedCodes::signed_nibbles) return quad;
+    return (quad + 0x78787878) ^ ~0x7f7f7f7f;  // -8 in each byte
+  }
+
+  /// Unpacks the codes of a panel, once for many rows.
+  template <bool Quads, QuantizedCodes Codes>
   HEED_KERNEL static void unpack_as(const std::uint8_t* from, Index depth, UnpackedBlock* to) {
-    constexpr int in_word = pairs_in_word(Codes);
+    constexpr int in_word = pairs_in_word(Codes), step = Quads ? 2 : 1;
     for (; depth > 0; depth -= terms, ++to) {
       for (Index lane = 0; lane < panel_columns; lane += S::width) {
         S::store(to->scale + lane, from_halves(from + 2 * lane));
@@ -176,9 +187,11 @@ struct Int16Product : RowRounding {
         const std::uint8_t* words = from + (has_least(Codes) ? 4 : 2) * panel_columns + 4 * lane;
         for (Index p = 0; p < pairs; p += in_word) {
           const auto held = load<Words>(words);
-          HEED_UNROLL for (int k = 0; k < in_word; ++k) {
-            const Words pair = pair_of<Codes>(held, k);
-            __builtin_memcpy(to->pairs + (p + k) * panel_columns + lane, &pair, sizeof(pair));
+          HEED_UNROLL for (int k = 0; k < in_word; k += step) {
+            Words word = pair_of<Codes>(held, k);
+            if constexpr (Quads) word = quad_of<Codes>(word, pair_of<Codes>(held, k + 1));
+            __builtin_memcpy(to->words + (p + k) / step * panel_columns + lane, &word,
+                             sizeof(word));
           }
           words += 4 * panel_columns;
         }
@@ -204,7 +217,7 @@ struct Int16Product : RowRounding {
           sums[r][j] = start(codes, of_row[r * a.block_stride].total);
         }
       }
-      const std::int32_t* codes_of = block->pairs + lane;
+      const std::int32_t* codes_of = block->words + lane;
       for (Index p = 0; p < pairs; ++p, ++pair, codes_of += panel_columns) {
         Words lanes[Vectors];
         HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
@@ -255,14 +268,15 @@ struct Int16Product : RowRounding {
         return;  // pairs have no int16 products
     }
   }
+  template <bool Quads>
   static void unpack(const QuantizedPanel& panel, Index depth, UnpackedBlock* to) {
     switch (panel.codes) {
       case QuantizedCodes::nibbles:
-        return unpack_as<QuantizedCodes::nibbles>(panel.blocks, depth, to);
+        return unpack_as<Quads, QuantizedCodes::nibbles>(panel.blocks, depth, to);
       case QuantizedCodes::signed_nibbles:
-        return unpack_as<QuantizedCodes::signed_nibbles>(panel.blocks, depth, to);
+        return unpack_as<Quads, QuantizedCodes::signed_nibbles>(panel.blocks, depth, to);
       case QuantizedCodes::bytes:
-        return unpack_as<QuantizedCodes::bytes>(panel.blocks, depth, to);
+        return unpack_as<Quads, QuantizedCodes::bytes>(panel.blocks, depth, to);
       default:
         return;  // pairs have no int16 products
     }
@@ -278,6 +292,7 @@ struct Int16Product : RowRounding {
 template <class T, bool Vnni = false>
 const Int16Kernels<T>& int16_table() {
   using K = Int16Product<Vnni>;
-  static constexpr Int16Kernels<T> entries{K::round_row, K::unpack, K::int16_tile, K::int16_row};
+  constexpr Int16Tiles<T> tiles{product_rows, K::template unpack<false>, K::int16_tile};
+  static constexpr Int16Kernels<T> entries{K::round_row, K::int16_row, tiles, tiles};
   return entries;
 }

@@ -22,7 +22,7 @@ namespace heed::simd {
 /// The instruction sets that the kernels are compiled for, slowest first. Within one set, results
 /// have the same bits for any batch, tiling and thread count; different sets differ in the last
 /// bits. `amx_twin` has the bits of `amx` on any machine with avx512, and is for checking: its
-/// products of bfloat16 are a hundred times slower.
+/// products on tiles are a hundred times slower.
 enum class Isa { scalar, neon, sse2, avx2, avx512, avx512_bf16, amx, amx_twin };
 
 /// The name in HEED_ISA, as spelled above: "scalar", …, "avx512_bf16" and "amx", which are avx512
@@ -73,12 +73,13 @@ HEED_INLINE std::string_view name(Isa isa) {
 #if HEED_SIMD_HAS_TILES
 namespace detail {
 
-/// Whether the processor multiplies tiles of bfloat16, and the system lets this process use them.
+/// Whether the processor multiplies tiles of bfloat16 and of bytes, and the system lets this
+/// process use them.
 inline bool tiles_granted() {
   unsigned a = 0, b = 0, c = 0, features = 0;
-  constexpr unsigned bfloat16_tiles = 1u << 22, tiles = 1u << 24;
+  constexpr unsigned wanted = 1u << 22 | 1u << 24 | 1u << 25;  // amx_bf16, amx_tile, amx_int8
   if (__get_cpuid_count(7, 0, &a, &b, &c, &features) == 0) return false;
-  if ((features & bfloat16_tiles) == 0 || (features & tiles) == 0) return false;
+  if ((features & wanted) != wanted) return false;
   constexpr long request_permission = 0x1023, tile_data = 18;  // of arch_prctl(2)
   return syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
 }

@@ -22,11 +22,14 @@ const ProductKernels<T>& product_kernels_of(Isa isa) {
 template <class T>
 const Int16Kernels<T>& int16_kernels_of(Isa isa) {
 #if defined(__x86_64__)
+  using namespace avx512_kernels;
+#if HEED_SIMD_HAS_TILES
+  if (isa == Isa::amx) return tile_int16_table<HardwareTiles, T, true>();
+  if (isa == Isa::amx_twin) return tile_int16_table<TwinTiles<T>, T, false>();
+#endif
   // The instruction for integer pairs changes no bit: any processor's is used that has it. The
   // twin, which is for tests, does without.
-  if (isa >= Isa::avx512 && isa != Isa::amx_twin && __builtin_cpu_supports("avx512vnni")) {
-    return avx512_kernels::int16_table<T, true>();
-  }
+  if (isa >= Isa::avx512 && __builtin_cpu_supports("avx512vnni")) return int16_table<T, true>();
 #endif
   HEED_SIMD_TABLE_OF(isa, int16_table);
 }

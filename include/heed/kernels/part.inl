@@ -46,11 +46,11 @@ inline constexpr int tile_stride{HEED_SIMD_VECTORS * S::width};
 #include <heed/kernels/gemm.inl>
 // After gemm.inl.
 #include <heed/kernels/gemm_bfloat16.inl>
+#include <heed/kernels/gemm_int16.inl>
 #if HEED_SIMD_BYTES == 64 && HEED_SIMD_HAS_TILES
-// After amx.inl, of part 0, and gemm_bfloat16.inl.
+// After amx.inl, of part 0, gemm_bfloat16.inl and gemm_int16.inl.
 #include <heed/kernels/amx_product.inl>
 #endif
-#include <heed/kernels/gemm_int16.inl>
 // After activation.inl and gemm.inl.
 #include <heed/kernels/rows.inl>
 #elif HEED_SIMD_PART == 4

@@ -119,24 +119,32 @@ struct Int16Rows {
 /// An unpacked block of a QuantizedPanel.
 struct UnpackedBlock {
   float scale[panel_columns];
-  float least[panel_columns];  // nibbles only
-  std::int32_t pairs[QuantizedPanel::terms / 2 * panel_columns];
+  float least[panel_columns];                                     // nibbles only
+  std::int32_t words[QuantizedPanel::terms / 2 * panel_columns];  // as Int16Tiles::tile reads them
 };
 
-/// The kernels for products of int16 rows with quantized weights; T is float. An element's bits
-/// depend only on its own row and column.
+/// Tiles of the product of int16 rows with quantized weights; T is float.
 template <class T>
-struct Int16Kernels {
-  /// Rounds a row of `depth` terms, a multiple of 32.
-  void (*round_row)(const T* x, Index step, Index depth, std::int32_t* pairs,
-                    Int16Rows::Block* blocks);
+struct Int16Tiles {
+  Index rows;  // the largest number of rows of a tile
   /// Unpacks the codes of `depth` terms for `tile`.
   void (*unpack)(const QuantizedPanel& panel, Index depth, UnpackedBlock* to);
   /// A tile of int16 rows and unpacked blocks; the a and b of `tile` are not read.
   void (*tile)(const ProductTile<T>& tile, const Int16Rows& a, const UnpackedBlock* blocks,
                QuantizedCodes codes);
+};
+
+/// The kernels for products of int16 rows with quantized weights; T is float. An element's bits
+/// depend only on its own row and column; sets with fused multiply-adds have the same.
+template <class T>
+struct Int16Kernels {
+  /// Rounds a row of `depth` terms, a multiple of 32.
+  void (*round_row)(const T* x, Index step, Index depth, std::int32_t* pairs,
+                    Int16Rows::Block* blocks);
   /// A tile of one row, with the blocks as stored.
   void (*row)(const ProductTile<T>& tile, const Int16Rows& a, const QuantizedPanel& panel);
+  Int16Tiles<T> few;   // for at most product_rows rows
+  Int16Tiles<T> many;  // for more
 };
 
 /// The kernels of the active instruction set.

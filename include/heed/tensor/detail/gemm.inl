@@ -376,15 +376,16 @@ class Int16Tasks {
     }
     auto* blocks = reinterpret_cast<Block*>(Scratch::of_this_thread<Int16Tasks>(
         static_cast<std::size_t>(ProductCut::max_group * panel_blocks) * sizeof(Block)));
+    const auto& tiles = task.end - task.row > simd::product_rows ? kernels_.many : kernels_.few;
     for (Index i = task.first; i < task.last; ++i) {
-      kernels_.unpack(quantized_panel_of(args_, i, k), depth,
-                      blocks + (i - task.first) * panel_blocks);
+      tiles.unpack(quantized_panel_of(args_, i, k), depth,
+                   blocks + (i - task.first) * panel_blocks);
     }
-    for (Index row = task.row; row < task.end; row += simd::product_rows) {
-      const Index rows = smaller(simd::product_rows, task.end - row);
+    for (Index row = task.row; row < task.end; row += tiles.rows) {
+      const Index rows = smaller(tiles.rows, task.end - row);
       for (Index i = task.first; i < task.last; ++i) {
-        kernels_.tile(tile_of(args_, row, rows, i, k, depth), rows_from(row, k),
-                      blocks + (i - task.first) * panel_blocks, args_.quantized.codes);
+        tiles.tile(tile_of(args_, row, rows, i, k, depth), rows_from(row, k),
+                   blocks + (i - task.first) * panel_blocks, args_.quantized.codes);
       }
     }
   }
