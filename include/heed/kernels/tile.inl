@@ -62,32 +62,78 @@ HEED_KERNEL void tile_products(const typename S::Scalar* a, Index a_row, Index a
   }
 }
 
-/// One step of a transpose: swaps blocks of `Step` lanes between rows i and i + Step.
-template <class S, int Step, int... Lane>
-HEED_SIMD void exchange(typename S::V& low, typename S::V& high,
-                        std::integer_sequence<int, Lane...>) {
-#if HEED_SIMD_BYTES == 0
-  static_cast<void>(low);
-  static_cast<void>(high);
-#else
-  const auto a = low;
-  const auto b = high;
-  low = __builtin_shufflevector(a, b, ((Lane & Step) ? S::width + Lane - Step : Lane)...);
-  high = __builtin_shufflevector(a, b, ((Lane & Step) ? S::width + Lane : Lane + Step)...);
-#endif
+// Transposes in registers go by blocks of 16 bytes: to move whole blocks, or numbers within them,
+// is one instruction of every set; a vector of any two others' numbers is a slower one.
+
+#if HEED_SIMD_BYTES != 0
+template <class S>
+inline constexpr int block_lanes = 16 / static_cast<int>(sizeof(typename S::Scalar));
+
+/// Lane i of `low` becomes lane First::at(i) of both vectors side by side, that of `high` lane
+/// First::at(i) + apart.
+template <class S, class First, int apart, int... Lane>
+HEED_SIMD void rearrange(typename S::V& low, typename S::V& high,
+                         std::integer_sequence<int, Lane...>) {
+  const auto a = low, b = high;
+  low = __builtin_shufflevector(a, b, First::at(Lane)...);
+  high = __builtin_shufflevector(a, b, (First::at(Lane) + apart)...);
 }
+/// Their first halves in `low`, the second ones in `high`.
+template <class S>
+struct Halves {
+  static constexpr int apart = S::width / 2;
+  static constexpr int at(int lane) { return lane < apart ? lane : lane + apart; }
+};
+/// Their even blocks in `low`, the odd ones in `high`.
+template <class S>
+struct EvenBlocks {
+  static constexpr int apart = block_lanes<S>;
+  static constexpr int at(int lane) { return lane + lane / apart * apart; }
+};
+/// Blocks of `count` numbers from the first and second vector in turn, from the first halves of
+/// their blocks of 16 bytes in `low`, from the second halves in `high`.
+template <class S, int count>
+struct Interleaved {
+  static constexpr int apart = block_lanes<S> / 2;
+  static constexpr int at(int lane) {
+    const int within = lane % block_lanes<S>, turn = within / count;
+    return lane - within + turn / 2 * count + within % count + turn % 2 * S::width;
+  }
+};
+template <class S, class How>
+HEED_SIMD void rearrange(typename S::V& low, typename S::V& high) {
+  rearrange<S, How, How::apart>(low, high, std::make_integer_sequence<int, S::width>());
+}
+#endif
 
 /// A width × width transpose in registers.
-template <class S, int Step = S::width / 2>
+template <class S>
 HEED_SIMD void transpose(typename S::V (&rows)[S::width]) {
-  if constexpr (Step > 0) {
-    HEED_UNROLL for (int i = 0; i < S::width; ++i) {
-      if ((i & Step) == 0) {
-        exchange<S, Step>(rows[i], rows[i + Step], std::make_integer_sequence<int, S::width>());
-      }
+#if HEED_SIMD_BYTES == 0
+  static_cast<void>(rows);
+#else
+  constexpr int block = block_lanes<S>;
+  HEED_UNROLL for (int i = 0; i < block && S::width > block; ++i) {
+    HEED_UNROLL for (int j = i; j < S::width; j += 2 * block) {
+      rearrange<S, Halves<S>>(rows[j], rows[j + block]);
     }
-    transpose<S, Step / 2>(rows);
+    if constexpr (S::width == 4 * block) {
+      rearrange<S, EvenBlocks<S>>(rows[i], rows[i + 2 * block]);
+      rearrange<S, EvenBlocks<S>>(rows[i + block], rows[i + 3 * block]);
+      std::swap(rows[i + block], rows[i + 2 * block]);
+    }
   }
+  HEED_UNROLL for (int i = 0; i < S::width; i += block) {
+    HEED_UNROLL for (int j = i; j < i + block; j += 2) {
+      rearrange<S, Interleaved<S, 1>>(rows[j], rows[j + 1]);
+    }
+    if constexpr (block == 4) {
+      rearrange<S, Interleaved<S, 2>>(rows[i], rows[i + 2]);
+      rearrange<S, Interleaved<S, 2>>(rows[i + 1], rows[i + 3]);
+      std::swap(rows[i + 1], rows[i + 2]);
+    }
+  }
+#endif
 }
 
 template <class T>
