@@ -5,6 +5,8 @@
 
 #include <vector>
 
+#include <heed/core/random.hpp>
+
 #include "support/attention_cases.hpp"
 
 namespace heed::test {
@@ -50,6 +52,38 @@ TEST_P(ProductKernels, TilesOfEveryShape) {
     for (Index columns = 1; columns <= 64; ++columns) {
       check_tile<float>(rows, columns, 9);
       check_tile<double>(rows, columns, 5);
+    }
+  }
+}
+
+/// One or two rows by a b that lies by columns: the bits of the tile by its transpose.
+template <class T>
+void check_lying_tile(Index rows, Index columns, Index depth) {
+  Random random(1);
+  Tensor<T, 2> a({rows, depth}), b({columns, depth}), out({rows, columns}), expected(out);
+  for (T& value : a) value = static_cast<T>(random.normal());
+  for (T& value : b) value = static_cast<T>(random.normal());
+  std::vector<T> packed(static_cast<std::size_t>(64 * depth));
+  const auto& kernels = simd::product_kernels<T>();
+  kernels.pack({b.data(), 1, depth}, depth, columns, packed.data());
+  const auto tile = [&](const T* right, Index stride, T* to) {
+    return simd::ProductTile<T>{
+        {a.data(), depth, 1}, right, stride, {}, to, columns, 1, rows, columns, depth};
+  };
+  kernels.tile(tile(packed.data(), 64, expected.data()));
+  kernels.lying_tile(tile(b.data(), depth, out.data()));
+  for (Index i = 0; i < out.size(); ++i) {
+    ASSERT_EQ(out.data()[i], expected.data()[i]) << rows << " " << columns << " " << depth;
+  }
+}
+
+TEST_P(ProductKernels, LyingTilesOfEveryShape) {
+  for (Index rows = 1; rows <= 2; ++rows) {
+    for (Index columns = 1; columns <= 64; ++columns) {
+      for (const Index depth : {0, 1, 7, 16, 37}) {
+        check_lying_tile<float>(rows, columns, depth);
+        check_lying_tile<double>(rows, columns, depth);
+      }
     }
   }
 }

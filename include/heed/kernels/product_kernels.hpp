@@ -90,6 +90,9 @@ struct ProductKernels {
   /// follow as far as a tile reads.
   void (*pack)(MatrixRef<T> b, Index depth, Index columns, T* packed);
   void (*tile)(const ProductTile<T>& tile);
+  /// The same for one or two rows of any number of terms, in partial sums, that lie side by side in
+  /// a, and in a b that lies [column][k], `b_stride` between columns.
+  void (*lying_tile)(const ProductTile<T>& tile);
   /// packed[k][column] = the weights of `depth` terms, whole blocks or for pairs any number.
   /// Null for double, like the next.
   void (*dequantize)(const QuantizedPanel& panel, Index depth, T* packed);

@@ -176,6 +176,7 @@ class ProductTasks {
       : args_(args), kernels_(simd::product_kernels<T>()) {}
 
   void run(const ProductCut::Task& task) const {
+    if (reads_lying_columns(task.end - task.row)) return run_lying(task);
     Index k = 0;
     do {  // runs once even without depth: out is then the addend
       run_block(task, k, smaller(args_.depth - k, simd::product_block));
@@ -268,6 +269,22 @@ class ProductTasks {
   simd::MatrixRef<T> copied_tile(const T* scratch) const {
     if (args_.a.column_stride == 1) return {scratch, copied_row, 1};
     return {scratch, 1, tile_rows};
+  }
+
+  /// Whether columns of b that lie in one piece, as the weights of layers do, are transposed in
+  /// registers: from 3 rows on (measured on Zen 5), packing them first is as fast.
+  bool reads_lying_columns(Index rows) const {
+    return rows <= 2 && args_.a.column_stride == 1 && args_.b.row_stride == 1 &&
+           args_.b.column_stride != 1 && !quantized() && args_.packed == nullptr;
+  }
+  void run_lying(const ProductCut::Task& task) const {
+    for (Index i = task.first; i < task.last; ++i) {
+      auto tile = tile_of(args_, task.row, task.end - task.row, i, 0, args_.depth);
+      tile.a = rows_of_a(task.row, 0);
+      tile.b = args_.b.data + i * panel * args_.b.column_stride;
+      tile.b_stride = args_.b.column_stride;
+      kernels_.lying_tile(tile);
+    }
   }
 
   void run_block(const ProductCut::Task& task, Index k, Index depth) const {
