@@ -22,6 +22,8 @@ namespace heed::detail {
 class ProductCut {
  public:
   static constexpr Index max_group = 4;  // panels
+  /// The same memory for factors in bfloat16. Every group rounds the rows again.
+  static constexpr Index max_bfloat16_group = 8;
 
   struct Task {
     Index first, last;  // panels
@@ -29,12 +31,12 @@ class ProductCut {
   };
 
   ProductCut() = default;
-  /// Makes about `wanted` tasks.
-  ProductCut(Index rows, Index columns, Index wanted)
+  /// Makes about `wanted` tasks, of at most `most_panels` panels.
+  ProductCut(Index rows, Index columns, Index wanted, Index most_panels = max_group)
       : rows_(rows), panels_(parts_of(columns, simd::panel_columns)) {
     const Index threads = thread_count();
     const Index most_chunks = larger(1, rows / rows_worth_packing);
-    group_ = smaller(max_group, larger(1, panels_ * most_chunks / wanted));
+    group_ = smaller(most_panels, larger(1, panels_ * most_chunks / wanted));
     groups_ = parts_of(panels_, group_);
     group_ = parts_of(panels_, groups_);
     groups_ = parts_of(panels_, group_);
@@ -111,6 +113,8 @@ simd::QuantizedPanel quantized_panel_of(const ProductArgs<T>& args, Index index,
 template <class T>
 class ProductList {
  public:
+  explicit ProductList(Index most_panels = ProductCut::max_group) : most_panels_(most_panels) {}
+
   /// The arguments must outlive the list.
   void add(const ProductArgs<T>& args) {
     problems_[count_++] = &args;
@@ -124,7 +128,7 @@ class ProductList {
   void for_each_task(const Run& run) const {
     if (work_.parallel()) return share_tasks(run);
     for (Index i = 0; i < count_; ++i) {
-      const ProductCut cut((*this)[i].rows, (*this)[i].columns, 1);
+      const ProductCut cut((*this)[i].rows, (*this)[i].columns, 1, most_panels_);
       for (Index task = 0; task < cut.count(); ++task) run((*this)[i], cut.task(task));
     }
   }
@@ -134,7 +138,7 @@ class ProductList {
   void share_tasks(const Run& run) const {
     ProductCut cuts[most_products];
     for (Index i = 0; i < count_; ++i) {
-      cuts[i] = ProductCut((*this)[i].rows, (*this)[i].columns, work_.tasks());
+      cuts[i] = ProductCut((*this)[i].rows, (*this)[i].columns, work_.tasks(), most_panels_);
     }
     if (work_.is_small()) return share_evenly(cuts, run);
     Index tasks = 0;
@@ -161,6 +165,7 @@ class ProductList {
   }
 
   const ProductArgs<T>* problems_[most_products];
+  Index most_panels_;
   Index count_ = 0;
   ProductWork work_;
 };
@@ -508,6 +513,7 @@ class Bfloat16Tasks {
  private:
   static constexpr Index strip = 8 * simd::product_rows;  // whole cache lines of a transposed a,
                                                           // and whole tiles of 16 rows
+  static constexpr Index max_group = ProductCut::max_bfloat16_group;
   static constexpr Index panel_bytes =
       simd::QuantizedPanel::bytes(simd::QuantizedCodes::bfloat16, simd::product_block);
 
@@ -522,14 +528,14 @@ class Bfloat16Tasks {
   }
 
   void run_block(const ProductCut::Task& task, Index k, Index depth) const {
-    constexpr Index size = sizeof(T), panels_bytes = ProductCut::max_group * panel_bytes;
+    constexpr Index size = sizeof(T), panels_bytes = max_group * panel_bytes;
     // With one more cache line, so that rows do not fall on the same cache sets.
     const Index stride = simd::product_block / kernels_.terms_in_float + 64 / size;
     std::byte* memory = Scratch::of_this_thread<Bfloat16Tasks>(
         static_cast<std::size_t>(panels_bytes + strip * stride * size));
     auto* panels = reinterpret_cast<std::uint8_t*>(memory);
     auto* rounded = reinterpret_cast<T*>(memory + panels_bytes);
-    const std::uint8_t* b[ProductCut::max_group];
+    const std::uint8_t* b[max_group];
     for (Index i = task.first; i < task.last; ++i) {
       b[i - task.first] = panel_of(i, k, depth, panels + (i - task.first) * panel_bytes);
     }
@@ -557,7 +563,7 @@ class Bfloat16Tasks {
 template <class T>
 void run_products(const ProductArgs<T>* problems, Index count) {
   ProductArgs<T> flipped[most_products];
-  ProductList<T> exact, int16, bfloat16;
+  ProductList<T> exact, int16, bfloat16(ProductCut::max_bfloat16_group);
   for (Index i = 0; i < count; ++i) {
     const auto* args = problems + i;
     if (args->rows == 0 || args->columns == 0) continue;
