@@ -19,7 +19,7 @@ TEST(BackwardScratch, RowsArePaddedAndArraysAreApart) {
                          64 * 48,
                          64 * 96,
                          64 * 96,
-                         64 * 19,
+                         64 * 32,
                          64 * 32,
                          backward_chunk * 32,
                          backward_chunk * 48,

@@ -86,16 +86,18 @@ Gradients<Wider<T>> exact_gradients(const Shape& shape, const Inputs<T>& in, con
 }
 
 /// What the error of every gradient may be (docs/contract.md, accuracy): the formulas of the
-/// gradients with every term replaced by its absolute value and weighted by its row's factor.
+/// gradients with every term replaced by its absolute value and weighted by its row's factor, plus
+/// `rounding`, the share by which a rounded weight or score gradient may be off.
 template <class T, class M>
 class GradientBounds {
  public:
   GradientBounds(const Shape& shape, const Inputs<T>& in, const Loss<T>& loss, const M& mask,
-                 const AttentionOptions<T>& options)
+                 const AttentionOptions<T>& options, double rounding = 0)
       : bounds(shape),
         shape_(shape),
         in_(in),
         loss_(loss),
+        rounding_(rounding),
         weights_(static_cast<std::size_t>(shape.keys)) {
     for (auto* tensor : {&bounds.queries, &bounds.keys, &bounds.values}) {
       std::fill(tensor->begin(), tensor->end(), 1e-30);
@@ -148,7 +150,8 @@ class GradientBounds {
     for (const Pair& pair : weights_) mean += pair.weight / sum * pair.grad_weight;
     const double unit = static_cast<double>(std::numeric_limits<T>::epsilon()) / 2;
     const double root = std::sqrt(static_cast<double>(shape_.head_dim));
-    const double factor = unit * (48 + std::sqrt(seen) / 2 + (8 + root) * absolute) / sum;
+    const double factor =
+        (rounding_ + unit * (48 + std::sqrt(seen) / 2 + (8 + root) * absolute)) / sum;
     for (Index key = 0; key < shape_.keys; ++key) {
       const Pair& pair = weights_[static_cast<std::size_t>(key)];
       if (pair.seen) add_pair(b, h, q, key, factor * pair.weight, pair.grad_weight + mean);
@@ -172,6 +175,7 @@ class GradientBounds {
   const Shape& shape_;
   const Inputs<T>& in_;
   const Loss<T>& loss_;
+  double rounding_;
   std::vector<Pair> weights_;
   double scale_ = 0;
 };

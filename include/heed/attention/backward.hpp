@@ -6,6 +6,7 @@
 #include <heed/attention/detail/arguments.hpp>
 #include <heed/attention/detail/backward_call.hpp>
 #include <heed/attention/detail/call.hpp>
+#include <heed/attention/detail/pair_blocks.hpp>
 #include <heed/attention/options.hpp>
 #include <heed/core/bfloat16.hpp>
 #include <heed/core/config.hpp>
@@ -18,27 +19,44 @@ namespace heed {
 
 namespace detail {
 
-/// attention_backward for bfloat16 tensors, widened to T.
-template <class T, class M, class Lse, class GradQ, class GradK, class GradV>
-void bfloat16_backward(const WidenedTensor<T>& queries, const WidenedTensor<T>& keys,
-                       const WidenedTensor<T>& values, const M& mask,
-                       const WidenedTensor<T>& output, const Lse& log_sum_exp,
-                       const WidenedTensor<T>& grad_output, GradQ& grad_queries, GradK& grad_keys,
-                       GradV& grad_values, const AttentionOptions<T>& options,
-                       const GradientOptions<T>& gradients) {
-  const auto args = checked_backward_args<T>(
-      queries.view(), keys.view(), values.view(), output.view(), log_sum_exp, grad_output.view(),
-      grad_queries, grad_keys, grad_values, options, gradients);
+/// attention_backward for bfloat16 tensors in T = float: in products of pairs or tiles, which take
+/// grad_output rounded, or else of widened numbers.
+template <class T, class Q, class K, class V, class M, class Out, class Lse, class GradOut,
+          class GradQ, class GradK, class GradV>
+void bfloat16_backward(const Q& queries, const K& keys, const V& values, const M& mask,
+                       const Out& output, const Lse& log_sum_exp, const GradOut& grad_output,
+                       GradQ& grad_queries, GradK& grad_keys, GradV& grad_values,
+                       const AttentionOptions<T>& options, const GradientOptions<T>& gradients) {
+  using Wide = WidenedTensor<T>;
+  const Wide wide_output(output), wide_gradient(grad_output);
+  auto args = checked_backward_args<T>(queries, keys, values, wide_output.view(), log_sum_exp,
+                                       wide_gradient.view(), grad_queries, grad_keys, grad_values,
+                                       options, gradients);
   for_each_written(args, [&](const char* name, const auto& written) {
     const char* call = "attention_backward";
-    queries.check_no_alias(call, name, written, "queries");
-    keys.check_no_alias(call, name, written, "keys");
-    values.check_no_alias(call, name, written, "values");
-    output.check_no_alias(call, name, written, "output");
-    grad_output.check_no_alias(call, name, written, "grad_output");
+    wide_output.check_no_alias(call, name, written, "output");
+    wide_gradient.check_no_alias(call, name, written, "grad_output");
   });
   const MaskRef reference(mask);
-  check_mask_fits(reference, args.forward);
+  auto& call = args.forward;
+  check_mask_fits(reference, call);
+  if (call.pairs != nullptr && fits_pairs(call)) {
+    args.pairs = simd::pair_backward_kernels<T>();
+    if constexpr (std::is_same_v<ValueOf<GradOut>, bfloat16>) {
+      args.narrow_grad_output = as_rank_4(view_of(grad_output));
+      return run_backward(args, reference);
+    } else {
+      const auto rounded = rounded_to_bfloat16(wide_gradient.view());
+      const Wide rounded_gradient(rounded);
+      args.grad_output = rounded_gradient.view();
+      args.narrow_grad_output = rounded.view();
+      return run_backward(args, reference);
+    }
+  }
+  const Wide wide_queries(queries), wide_keys(keys), wide_values(values);
+  call.queries = wide_queries.view();
+  call.keys = wide_keys.view();
+  call.values = wide_values.view();
   run_backward(args, reference);
 }
 
@@ -78,10 +96,10 @@ constexpr bool expect_backward() {
 /// Every score modification in the options is differentiated through, and dropout drops the same
 /// weights as in the forward call; `gradients` requests the gradients of biases, slopes and sinks.
 ///
-/// bfloat16 queries, keys and values, with output and grad_output in bfloat16 or float, are copied
-/// to float and computed in float; log_sum_exp, options and gradients are float. Where the forward
-/// call rounded its weights to bfloat16, the gradients of a row are off by up to 2^-8 of their
-/// value.
+/// bfloat16 queries, keys and values, with output and grad_output in bfloat16 or float, have float
+/// gradients; log_sum_exp and options are float. Where the forward call multiplies pairs or tiles,
+/// weights, score gradients and grad_output are rounded to bfloat16; elsewhere all is computed in
+/// float. The gradients of a row are off by a few 2^-8 of their value.
 ///
 /// Any strides. Memory is O(length), plus at most 4 · threads arrays of (queries, head_dim) when
 /// there are fewer heads than threads. The bits of the result do not depend on thread count, batch
@@ -102,10 +120,8 @@ void attention_backward(const Q& queries, const K& keys, const V& values, const 
                                          GradV>()) {
     return;
   } else if constexpr (std::is_same_v<ValueOf<Q>, bfloat16>) {
-    using Wide = detail::WidenedTensor<float>;
-    detail::bfloat16_backward<float>(Wide(queries), Wide(keys), Wide(values), mask, Wide(output),
-                                     log_sum_exp, Wide(grad_output), grad_queries, grad_keys,
-                                     grad_values, options, gradients);
+    detail::bfloat16_backward<float>(queries, keys, values, mask, output, log_sum_exp, grad_output,
+                                     grad_queries, grad_keys, grad_values, options, gradients);
   } else {
     const auto args = detail::checked_backward_args<ValueOf<Q>>(
         queries, keys, values, output, log_sum_exp, grad_output, grad_queries, grad_keys,

@@ -295,21 +295,35 @@ const PairKernels<T>* tile_pair_table() {
 
 // The entries of TileKernels.
 
+/// The block product of tiles, like PairBlockProduct; the pairs of a row lie side by side. Depth is
+/// a multiple of `group`.
 template <class Tiles, class T>
 struct TileProduct {
-  HEED_KERNEL static void multiply(const std::uint16_t* a, Index a_row, Index rows,
-                                   const std::uint16_t* b, Index b_row, Index lanes, Index depth,
-                                   T* sums, Index sums_row, bool accumulate) {
-    Tiles tiles;
+  static constexpr Index group = tile_terms;
+
+  HEED_SIMD static MatrixRef<std::uint16_t> turned(const std::uint16_t* keys, Index) {
+    return {keys, key_block, 2};
+  }
+  HEED_SIMD void multiply(const MatrixRef<std::uint16_t>& a, Index rows, const std::uint16_t* b,
+                          Index b_row, Index lanes, Index depth, T* sums, Index sums_row,
+                          bool accumulate) {
     for (Index lane = 0; lane < lanes; lane += tile_side) {
-      multiply_tiles(tiles, {a, a_row}, rows / tile_side, {b + 2 * lane, b_row}, depth,
+      multiply_tiles(tiles, {a.data, a.row_stride}, rows / tile_side, {b + 2 * lane, b_row}, depth,
                      TileRows<T>{sums + lane, sums_row}, accumulate);
     }
   }
+  HEED_KERNEL static void once(const std::uint16_t* a, Index a_row, Index rows,
+                               const std::uint16_t* b, Index b_row, Index lanes, Index depth,
+                               T* sums, Index sums_row, bool accumulate) {
+    TileProduct product;
+    product.multiply({a, a_row, 2}, rows, b, b_row, lanes, depth, sums, sums_row, accumulate);
+  }
+
+  Tiles tiles;
 };
 
 template <class Tiles, class T>
 const TileKernels<T>* tile_table() {
-  static constexpr TileKernels<T> entries{TileProduct<Tiles, T>::multiply};
+  static constexpr TileKernels<T> entries{TileProduct<Tiles, T>::once};
   return &entries;
 }

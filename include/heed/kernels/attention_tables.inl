@@ -144,8 +144,21 @@ const TileKernels<T>* tile_kernels() {
 #endif
   return nullptr;
 }
+template <class T>
+const PairBackwardKernels<T>* pair_backward_kernels() {
+#if defined(__x86_64__)
+  using namespace avx512_kernels;
+  if (active() == Isa::avx512_bf16) return pair_backward_table<PairBlockProduct<T>, T>();
+#endif
+#if HEED_SIMD_HAS_TILES
+  if (active() == Isa::amx) return pair_backward_table<TileProduct<HardwareTiles, T>, T>();
+  if (active() == Isa::amx_twin) return pair_backward_table<TileProduct<TwinTiles<T>, T>, T>();
+#endif
+  return nullptr;
+}
 #if defined(HEED_COMPILED_SOURCE)
 template const PairKernels<float>* pair_kernels<float>();
+template const PairBackwardKernels<float>* pair_backward_kernels<float>();
 template const TileKernels<float>* tile_kernels<float>();
 template const Bfloat16Kernels<float>& bfloat16_kernels<float>();
 template const Bfloat16Kernels<double>& bfloat16_kernels<double>();

@@ -67,6 +67,48 @@ struct BackwardKernels {
 template <class T>
 const BackwardKernels<T>& backward_kernels();
 
+/// A block of query_block queries and one of key_block keys in bfloat16, both filled up with zeros:
+/// an operand of PairBackwardKernels. `head_depth` and `value_depth` are the dims in whole groups
+/// of 32, `head_row` and `value_row` in whole vectors.
+template <class T>
+struct PairGradientBlock {
+  const std::uint16_t* packed_queries = nullptr;  // PairKernels::pack of [query][head_depth]
+  const std::uint16_t* packed_gradient =
+      nullptr;                                    // likewise of [query][value_depth], of the output
+  const std::uint16_t* zipped_queries = nullptr;  // PairKernels::zip of [query][head_row]
+  const std::uint16_t* zipped_gradient = nullptr;  // likewise of [query][value_row]
+  MatrixRef<std::uint16_t> keys;                   // (key, head_depth), column_stride 1
+  MatrixRef<std::uint16_t> values;                 // (key, value_depth), likewise
+  const std::uint16_t* turned_keys = nullptr;      // PairKernels::turn of [key][head_row]
+  const T* log_sum_exp = nullptr;                  // as in BackwardQueries
+  const T* delta = nullptr;
+  T* scores = nullptr;                          // [key][lane], scratch, like all that follow
+  T* grad_weights = nullptr;                    // [key][lane]
+  std::uint16_t* probabilities = nullptr;       // [key][lane]
+  std::uint16_t* grad_scores = nullptr;         // [key][lane]
+  std::uint16_t* paired_grad_scores = nullptr;  // [key / 2][lane][2]
+  T* grad_queries = nullptr;                    // [head_row][lane], added to; not yet times scale
+  T factor = 0;                                 // scores times this are in units of log2
+  Index head_depth = 0;
+  Index value_depth = 0;
+  Index head_row = 0;
+  Index value_row = 0;
+  const std::uint64_t* words = nullptr;  // lane word per key; null: all queries see all keys
+  KeyGradients<T> gradients;             // added to
+};
+
+/// The backward kernels of a processor that multiplies bfloat16 in pairs or tiles. Its PairKernels
+/// arrange the operands.
+template <class T>
+struct PairBackwardKernels {
+  /// Like BackwardKernels::backward. P and dS are rounded to bfloat16.
+  void (*backward)(const PairGradientBlock<T>& block);
+};
+
+/// Those of the active instruction set; null if it has none.
+template <class T>
+const PairBackwardKernels<T>* pair_backward_kernels();
+
 /// One head with few queries and few keys in the backward pass, computed in one call. Columns of
 /// all tensors are contiguous.
 template <class T>

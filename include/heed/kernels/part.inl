@@ -63,6 +63,8 @@ inline constexpr int tile_stride{HEED_SIMD_VECTORS * S::width};
 // After amx.inl, of part 0, and pair_decode.inl.
 #include <heed/kernels/amx_attention.inl>
 #endif
+// After pairs.inl, and backward.inl of part 2.
+#include <heed/kernels/pair_backward.inl>
 #endif
 #endif
 

@@ -12,6 +12,7 @@
 #include <heed/core/error.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/kernels/attention_kernels.hpp>
+#include <heed/kernels/backward_kernels.hpp>
 #include <heed/tensor/overlap.hpp>
 #include <heed/tensor/tensor.hpp>
 #include <heed/tensor/view_of.hpp>
@@ -35,6 +36,10 @@ struct BackwardArgs {
   /// The key that row 0 of keys, values and their gradients is; the extents of forward.keys and
   /// forward.values are those of all keys.
   Index key_offset = 0;
+  /// Not null: queries, keys and values are bfloat16, to be multiplied by these kernels and
+  /// forward.pairs, and so is grad_output in `narrow_grad_output`.
+  const simd::PairBackwardKernels<T>* pairs = nullptr;
+  Operand<T> narrow_grad_output{};
 
   Index kv_heads() const { return forward.keys.extent(1); }
   /// Number of query heads that share one key head.
@@ -198,7 +203,9 @@ BackwardArgs<T> checked_backward_args(const Q& queries, const K& keys, const V& 
                                       GradK& grad_keys, GradV& grad_values,
                                       const AttentionOptions<T>& options,
                                       const GradientOptions<T>& gradients) {
-  static_assert(one_scalar_type<Q, K, V, Out, Lse, GradOut, GradQ, GradK, GradV>,
+  static_assert(one_scalar_type<Q, K, V> &&
+                    one_scalar_type<Out, Lse, GradOut, GradQ, GradK, GradV> &&
+                    (one_scalar_type<Q, Out> || one_scalar_type<Q, Tensor<bfloat16, 1>>),
                 "attention_backward: all tensors must have one scalar type");
   BackwardArgs<T> args{differentiated_args<T>(as_rank_4(view_of(queries)), as_rank_4(view_of(keys)),
                                               as_rank_4(view_of(values)), options),
@@ -260,5 +267,20 @@ class WidenedTensor {
   Tensor<T, 4> copy_;
   TensorView<const T, 4> view_;
 };
+
+/// The nearest bfloat16 numbers.
+template <class T>
+Tensor<bfloat16, 4> rounded_to_bfloat16(const TensorView<const T, 4>& numbers) {
+  Tensor<bfloat16, 4> rounded(numbers.extents());
+  const Index heads = numbers.extent(1), rows = numbers.extent(2), columns = numbers.extent(3);
+  if (rounded.size() == 0) return rounded;
+  parallel_for(numbers.extent(0) * heads * rows, [&](Index i) {
+    const auto from = strided_rows(numbers, i / rows / heads, i / rows % heads, i % rows);
+    for (Index d = 0; d < columns; ++d) {
+      rounded.data()[i * columns + d] = bfloat16(from.data[d * from.column_stride]);
+    }
+  });
+  return rounded;
+}
 
 }  // namespace heed::detail

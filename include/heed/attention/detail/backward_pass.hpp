@@ -9,6 +9,7 @@
 #include <heed/attention/detail/backward_call.hpp>
 #include <heed/attention/detail/call.hpp>
 #include <heed/attention/detail/operands.hpp>
+#include <heed/attention/detail/pair_gradients.hpp>
 #include <heed/attention/detail/score_mod.hpp>
 #include <heed/attention/detail/visible_keys.hpp>
 #include <heed/attention/detail/workspace.hpp>
@@ -259,7 +260,8 @@ class KeyChunkPass {
         key_head_(key_head),
         first_(first),
         end_(end),
-        queries_(args, rows) {}
+        queries_(args, rows),
+        pairs_(args, scratch_) {}
 
   /// Uses `shared` instead of the mask to find the visible keys of the chunk. Valid for one batch
   /// item and these keys, for any head.
@@ -324,11 +326,20 @@ class KeyChunkPass {
                                   : visible(part);
       const VisibleKeys seen = keys_seen_by(all, part, seeing, scratch_.words);
       if (seen.count == 0) continue;
-      if (!met) queries_.prepare(scratch_, item_, head_, row_, row_count_);
+      if (!met) prepare_queries();
       met = true;
-      take_keys(seen);
+      pairs_ ? pairs_.add(key - first_, key, seen) : take_keys(seen);
     }
     return met;
+  }
+
+  void prepare_queries() {
+    if (!pairs_) return queries_.prepare(scratch_, item_, head_, row_, row_count_);
+    if (!has_pairs_) pairs_.take_keys(item_, key_head_, first_, end_);
+    has_pairs_ = true;
+    const Index index = rows_.index_of(item_, head_, row_);
+    pairs_.take_queries(item_, head_, row_, row_count_, rows_.log_sum_exp(index),
+                        rows_.delta(index));
   }
 
   void take_keys(const VisibleKeys& seen) {
@@ -416,6 +427,8 @@ class KeyChunkPass {
   Index row_ = 0;
   Index row_count_ = 0;
   PreparedQueries<T> queries_;
+  PairGradients<T> pairs_;
+  bool has_pairs_ = false;  // those of the keys
   SharedLaneWords* shared_ = nullptr;
 };
 

@@ -16,6 +16,15 @@
 
 namespace heed::detail {
 
+/// Whether pairs and tiles, which apply the scale after the products, can compute the scores of a
+/// call: unmodified, and scaled by so much that no product overflows where its score does not. No
+/// shape affects the answer, so all parts of a sequence are computed alike.
+template <class T>
+bool fits_pairs(const AttentionArgs<T>& args) {
+  const T size = args.scale < T{0} ? -args.scale : args.scale;
+  return !args.score_mods.any() && size > T{1e-6f};
+}
+
 /// Rounded up to a multiple of a power of two.
 constexpr Index rounded_up(Index count, Index step) { return (count + step - 1) & -step; }
 

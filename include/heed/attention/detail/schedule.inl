@@ -138,19 +138,16 @@ double work_of(const AttentionArgs<T>& args) {
          static_cast<double>(args.head_dim() + args.value_dim());
 }
 
-/// bfloat16 pairs and tiles are used only for scores without modification, and not if the scale,
-/// applied after the products, is so small that a product may overflow where its score does not. No
-/// shape affects the choice, so all parts of a sequence are computed alike.
+/// Decides about bfloat16 pairs and tiles.
 template <class T>
 void plan_products(const AttentionArgs<T>& args, AttentionPlan& plan) {
   if (!args.keys.is_bfloat16()) return;
-  const T size = args.scale < T{0} ? -args.scale : args.scale;
   if (!args.queries.is_bfloat16()) {
     plan.why_products = "bfloat16 keys and values are widened to the scalar type of the queries";
   } else if (args.pairs == nullptr) {
     plan.why_products =
         "this instruction set has no bfloat16 products: operands are widened to float";
-  } else if (args.score_mods.any() || !(size > T{1e-6f})) {
+  } else if (!fits_pairs(args)) {
     plan.why_products =
         "scores are modified, or scaled by less than 1e-6: operands are widened to float";
   } else if (plan.isa == simd::Isa::avx512_bf16) {

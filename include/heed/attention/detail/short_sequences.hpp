@@ -172,12 +172,13 @@ class ShortBackward {
     const auto& call = args.forward;
     const auto& more = args.more;
     const auto together = [](const auto& tensor) { return tensor.stride(3) == 1; };
-    return call.query_count() > 0 && call.query_count() <= simd::query_block &&
-           call.key_count() > 0 && call.key_count() <= simd::key_block && args.group() == 1 &&
-           !call.score_mods.any() && call.score_mods.sinks.empty() &&
-           !more.grad_log_sum_exp.given() && together(call.queries) && together(call.keys) &&
-           together(call.values) && together(args.output) && together(args.grad_output) &&
-           together(args.grad_queries) && together(args.grad_keys) && together(args.grad_values);
+    return args.pairs == nullptr && call.query_count() > 0 &&
+           call.query_count() <= simd::query_block && call.key_count() > 0 &&
+           call.key_count() <= simd::key_block && args.group() == 1 && !call.score_mods.any() &&
+           call.score_mods.sinks.empty() && !more.grad_log_sum_exp.given() &&
+           together(call.queries) && together(call.keys) && together(call.values) &&
+           together(args.output) && together(args.grad_output) && together(args.grad_queries) &&
+           together(args.grad_keys) && together(args.grad_values);
   }
 
   Index count() const { return call_.batch() * groups(); }

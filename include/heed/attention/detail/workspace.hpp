@@ -170,7 +170,7 @@ struct BackwardScratch {
         packed_gradient(carver.take<T>(simd::query_block * value_row)),
         probabilities(carver.take<T>(simd::query_block * simd::key_block)),
         grad_scores(carver.take<T>(simd::query_block * simd::key_block)),
-        grad_queries(carver.take<T>(simd::query_block * head_dim)),
+        grad_queries(carver.take<T>(simd::query_block * head_row)),
         rows(carver.take<T>(simd::query_block * head_row)),
         chunk{carver.take<T>(backward_chunk * head_row),
               carver.take<T>(backward_chunk * value_row)},
