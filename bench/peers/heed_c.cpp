@@ -26,6 +26,19 @@ Mask documents(Index size, Index keys) {
   return masks::Causal{} & masks::Segments(offsets);
 }
 
+template <class T>
+void forward_backward(const T* q, const T* k, const T* v, T* out, float* lse, const T* grad_out,
+                      float* grad_q, float* grad_k, float* grad_v, Index batch, Index heads,
+                      Index length, Index dim) {
+  const Extents<4> extents{batch, heads, length, dim};
+  const auto read = [&](const T* at) { return TensorView<const T, 4>(at, extents); };
+  const auto write = [&](auto* at) { return TensorView(at, extents); };
+  const TensorView<float, 3> rows(lse, {batch, heads, length});
+  attention(read(q), read(k), read(v), chosen, write(out), {.log_sum_exp = rows});
+  attention_backward(read(q), read(k), read(v), chosen, read(out), rows, read(grad_out),
+                     write(grad_q), write(grad_k), write(grad_v));
+}
+
 }  // namespace
 
 extern "C" {
@@ -115,12 +128,14 @@ void heed_linear_packed(const float* a, const PackedMatrix<float>* weights, floa
 void heed_forward_backward(const float* q, const float* k, const float* v, float* out, float* lse,
                            const float* grad_out, float* grad_q, float* grad_k, float* grad_v,
                            Index batch, Index heads, Index length, Index dim) {
-  const Extents<4> extents{batch, heads, length, dim};
-  const auto read = [&](const float* at) { return TensorView<const float, 4>(at, extents); };
-  const auto write = [&](float* at) { return TensorView<float, 4>(at, extents); };
-  const TensorView<float, 3> rows(lse, {batch, heads, length});
-  attention(read(q), read(k), read(v), chosen, write(out), {.log_sum_exp = rows});
-  attention_backward(read(q), read(k), read(v), chosen, read(out), rows, read(grad_out),
-                     write(grad_q), write(grad_k), write(grad_v));
+  forward_backward(q, k, v, out, lse, grad_out, grad_q, grad_k, grad_v, batch, heads, length, dim);
+}
+
+/// The same over bfloat16, as bits, with gradients in float.
+void heed_forward_backward_bfloat16(const bfloat16* q, const bfloat16* k, const bfloat16* v,
+                                    bfloat16* out, float* lse, const bfloat16* grad_out,
+                                    float* grad_q, float* grad_k, float* grad_v, Index batch,
+                                    Index heads, Index length, Index dim) {
+  forward_backward(q, k, v, out, lse, grad_out, grad_q, grad_k, grad_v, batch, heads, length, dim);
 }
 }
