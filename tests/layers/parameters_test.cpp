@@ -91,6 +91,33 @@ TEST(Parameters, ZerosKeepShapeAndConfiguration) {
   EXPECT_EQ(model.table.data()[0], 0);
 }
 
+/// A layer of others of its own type.
+struct Tree {
+  Tensor<Index, 1> count{Extents<1>{1}};
+  std::vector<Tree> children;
+
+  static auto members(auto& tree) {
+    return std::tuple{member("count", tree.count), member("children", tree.children)};
+  }
+};
+
+TEST(Parameters, LayersOfTheirOwnType) {
+  Tree tree;
+  tree.children.resize(2);
+  tree.children[1].children.resize(1);
+  const Tree other = tree;
+  std::string names;
+  for_each_parameter(
+      [&](std::string_view name, auto& count, const auto&) {
+        count[0] = static_cast<Index>(names.size());
+        names += std::string(name) + ' ';
+      },
+      tree, other);
+  EXPECT_EQ(names, "count children.0.count children.1.count children.1.children.0.count ");
+  EXPECT_EQ(tree.children[1].children[0].count[0], 40);  // writes went to their tensor
+  EXPECT_EQ(other.children[1].children[0].count[0], 0);
+}
+
 void expect_refused(const Model& other, const std::string& words) {
   const Model model = two_blocks();
   int visits = 0;

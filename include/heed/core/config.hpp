@@ -45,15 +45,26 @@
 #define HEED_DEFINITIONS 0
 #endif
 
-/// Declares a class template of which heed::compiled has the code for float and double: units that
-/// link it do not compile theirs. Not with _GLIBCXX_DEBUG, where members of models have other
-/// sizes.
+/// What heed::compiled has of a class template, and of a layer with the walk through its
+/// parameters: the code for float and double.
+#define HEED_CODE_OF_TEMPLATE(prefix, kind, name) \
+  prefix template kind name<float>;               \
+  prefix template kind name<double>;
+#define HEED_CODE_OF_LAYER(prefix, name)                                                  \
+  HEED_CODE_OF_TEMPLATE(prefix, struct, name)                                             \
+  prefix template void detail::walk_parameters<name<float>>(detail::ParameterWalk&,       \
+                                                            const detail::PartOfModels&); \
+  prefix template void detail::walk_parameters<name<double>>(detail::ParameterWalk&,      \
+                                                             const detail::PartOfModels&);
+
+/// Declares such a template: units that link heed::compiled do not compile theirs. Not with
+/// _GLIBCXX_DEBUG, where members of models have other sizes.
 #if defined(HEED_COMPILED) && !defined(_GLIBCXX_DEBUG)
-#define HEED_LINKED_TEMPLATE(kind, name) \
-  extern template kind name<float>;      \
-  extern template kind name<double>;
+#define HEED_LINKED_TEMPLATE(kind, name) HEED_CODE_OF_TEMPLATE(extern, kind, name)
+#define HEED_LINKED_LAYER(name) HEED_CODE_OF_LAYER(extern, name)
 #else
 #define HEED_LINKED_TEMPLATE(kind, name)
+#define HEED_LINKED_LAYER(name)
 #endif
 
 // The scalar set is for machines without another one, and for checking the others: heed::compiled

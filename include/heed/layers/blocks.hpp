@@ -388,8 +388,8 @@ struct CrossAttentionBlock {
   FeedForward<T> feed_forward;
 };
 
-HEED_LINKED_TEMPLATE(struct, Residual)
-HEED_LINKED_TEMPLATE(struct, SelfAttentionBlock)
-HEED_LINKED_TEMPLATE(struct, CrossAttentionBlock)
+HEED_LINKED_LAYER(Residual)
+HEED_LINKED_LAYER(SelfAttentionBlock)
+HEED_LINKED_LAYER(CrossAttentionBlock)
 
 }  // namespace heed

@@ -218,8 +218,8 @@ struct SinusoidalPositions {
   double base = 10000;
 };
 
-HEED_LINKED_TEMPLATE(struct, Embedding)
-HEED_LINKED_TEMPLATE(struct, LearnedPositions)
-HEED_LINKED_TEMPLATE(struct, SinusoidalPositions)
+HEED_LINKED_LAYER(Embedding)
+HEED_LINKED_LAYER(LearnedPositions)
+HEED_LINKED_LAYER(SinusoidalPositions)
 
 }  // namespace heed

@@ -221,7 +221,7 @@ struct FeedForward {
   }
 };
 
-HEED_LINKED_TEMPLATE(struct, Activation)
-HEED_LINKED_TEMPLATE(struct, FeedForward)
+HEED_LINKED_LAYER(Activation)
+HEED_LINKED_LAYER(FeedForward)
 
 }  // namespace heed

@@ -211,6 +211,6 @@ void set_products(Model& model, Products products) {
   detail::set_products_of(model, products);
 }
 
-HEED_LINKED_TEMPLATE(struct, Linear)
+HEED_LINKED_LAYER(Linear)
 
 }  // namespace heed

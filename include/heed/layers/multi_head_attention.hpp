@@ -511,8 +511,8 @@ struct MultiHeadAttention {
   }
 };
 
-HEED_LINKED_TEMPLATE(struct, Projections)
-HEED_LINKED_TEMPLATE(struct, ScoreBias)
-HEED_LINKED_TEMPLATE(struct, MultiHeadAttention)
+HEED_LINKED_LAYER(Projections)
+HEED_LINKED_LAYER(ScoreBias)
+HEED_LINKED_LAYER(MultiHeadAttention)
 
 }  // namespace heed

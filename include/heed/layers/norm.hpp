@@ -141,8 +141,8 @@ struct RMSNorm : Norm<T> {
   explicit RMSNorm(Index dim, double eps = 1e-6) : Norm<T>({NormKind::rms, dim, eps}) {}
 };
 
-HEED_LINKED_TEMPLATE(struct, Norm)
-HEED_LINKED_TEMPLATE(struct, LayerNorm)
-HEED_LINKED_TEMPLATE(struct, RMSNorm)
+HEED_LINKED_LAYER(Norm)
+HEED_LINKED_LAYER(LayerNorm)
+HEED_LINKED_LAYER(RMSNorm)
 
 }  // namespace heed

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <concepts>
 #include <cstddef>
 #include <optional>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include <heed/core/error.hpp>
+#include <heed/core/function_ref.hpp>
 #include <heed/tensor/tensor.hpp>
 
 namespace heed {
@@ -75,82 +77,184 @@ class NamePart {
   std::size_t length_;
 };
 
-template <class Visit, class Part, class... Others>
-void visit_parameters(std::string& name, Visit& visit, Part& part, Others&... others);
+/// The same part of several models, its type forgotten.
+constexpr std::size_t most_models = 8;
+using PartOfModels = std::array<void*, most_models>;
 
-/// Visits nothing.
-struct NoVisit {
-  template <class Part>
-  void operator()(std::string_view, Part&) const {}
+/// A walk through models side by side. The code of a walk depends on the models alone and not on
+/// the visit, so that heed::compiled has it for its own layers and models.
+struct ParameterWalk {
+  std::size_t models;
+  std::array<bool, most_models> writable;
+  /// Called for every Tensor; null: shapes are compared.
+  const FunctionRef<void(std::string_view name, const char* type, const PartOfModels&)>* visit;
+  std::string name = {};
 };
 
-/// Visits the members of one list from number `at` on, each beside its counterparts in the others.
-template <std::size_t at, class Visit, class List, class... Lists>
-void visit_members(std::string& name, Visit& visit, const List& list, const Lists&... lists) {
-  if constexpr (at < std::tuple_size_v<List>) {
-    {
-      const NamePart child(name, std::get<at>(list).name);
-      visit_parameters(name, visit, std::get<at>(list).part, std::get<at>(lists).part...);
-    }
-    visit_members<at + 1>(name, visit, list, lists...);
+/// Stands for a type of Tensor by its address. Not const: a linker may join equal constants.
+template <class Tensor>
+inline char type_of_tensor = 0;
+
+template <class Part>
+void walk_parameters(ParameterWalk& walk, const PartOfModels& parts);
+
+/// Compares the extents of a Tensor, or visits it.
+template <class Part>
+void walk_tensor(ParameterWalk& walk, const PartOfModels& parts) {
+  if (walk.visit != nullptr) return (*walk.visit)(walk.name, &type_of_tensor<Part>, parts);
+  const auto& extents = static_cast<const Part*>(parts[0])->extents();
+  for (std::size_t model = 1; model < walk.models; ++model) {
+    const auto& other = static_cast<const Part*>(parts[model])->extents();
+    if (other == extents) continue;
+    throw_shape_error("parameters: ", walk.name, " is ", extents, " in one model and ", other,
+                      " in another");
   }
 }
 
-/// Calls visit(name, tensor, its counterparts in the others …) for every Tensor in a part.
-template <class Visit, class Part, class... Others>
-void visit_parameters(std::string& name, Visit& visit, Part& part, Others&... others) {
-  using Plain = std::remove_const_t<Part>;
-  if constexpr (IsTensor<Plain>::value) {
-    visit(std::string_view(name), part, others...);
-  } else if constexpr (IsVector<Plain>::value) {
-    if (!((others.size() == part.size()) && ...)) {
-      throw_shape_error("parameters: models differ in the number of ", name);
+/// Walks through the elements of a std::vector.
+template <class Part>
+void walk_vector(ParameterWalk& walk, const PartOfModels& parts) {
+  const std::size_t size = static_cast<const Part*>(parts[0])->size();
+  for (std::size_t model = 1; model < walk.models; ++model) {
+    if (static_cast<const Part*>(parts[model])->size() == size) continue;
+    throw_shape_error("parameters: models differ in the number of ", walk.name);
+  }
+  for (std::size_t i = 0; i < size; ++i) {
+    const NamePart index(walk.name, std::to_string(i));
+    PartOfModels element{};
+    for (std::size_t model = 0; model < walk.models; ++model) {
+      element[model] = static_cast<Part*>(parts[model])->data() + i;
     }
-    for (std::size_t i = 0; i < part.size(); ++i) {
-      const NamePart index(name, std::to_string(i));
-      visit_parameters(name, visit, part[i], others[i]...);
-    }
-  } else if constexpr (IsOptional<Plain>::value) {
-    if (!((others.has_value() == part.has_value()) && ...)) {
-      throw_shape_error("parameters: ", name, " is in one model and not in another");
-    }
-    if (part.has_value()) visit_parameters(name, visit, *part, *others...);
+    walk_parameters<typename Part::value_type>(walk, element);
+  }
+}
+
+/// Walks through what a std::optional holds.
+template <class Part>
+void walk_optional(ParameterWalk& walk, const PartOfModels& parts) {
+  PartOfModels held{};
+  for (std::size_t model = 0; model < walk.models; ++model) {
+    auto& part = *static_cast<Part*>(parts[model]);
+    held[model] = part ? &*part : nullptr;
+    if ((held[model] == nullptr) == (held[0] == nullptr)) continue;
+    throw_shape_error("parameters: ", walk.name, " is in one model and not in another");
+  }
+  if (held[0] != nullptr) walk_parameters<typename Part::value_type>(walk, held);
+}
+
+/// Walks through the members of a layer.
+template <class Part, class... Members>
+void walk_members(ParameterWalk& walk, const PartOfModels& parts, const std::tuple<Members...>*) {
+  std::array<std::string_view, sizeof...(Members)> names;
+  std::array<PartOfModels, sizeof...(Members)> members{};
+  const auto take = [&](std::size_t model, const auto& list) {
+    std::size_t at = 0;
+    const auto one = [&](const auto& member) {
+      names[at] = member.name;
+      members[at++][model] = const_cast<void*>(static_cast<const void*>(&member.part));
+    };
+    std::apply([&](const auto&... each) { (one(each), ...); }, list);
+  };
+  for (std::size_t model = 0; model < walk.models; ++model) {
+    auto& part = *static_cast<Part*>(parts[model]);
+    if (walk.writable[model]) take(model, Part::members(part));
+    if (!walk.writable[model]) take(model, Part::members(std::as_const(part)));
+  }
+  std::size_t at = 0;
+  [[maybe_unused]] const auto walk_member = [&]<class Inner>(const Member<Inner>*) {
+    const NamePart child(walk.name, names[at]);
+    walk_parameters<std::remove_const_t<Inner>>(walk, members[at++]);
+  };
+  (walk_member(static_cast<const Members*>(nullptr)), ...);
+}
+
+/// The list of the members of a layer.
+template <class Layer>
+using MembersOf = decltype(Layer::members(std::declval<Layer&>()));
+
+/// Walks through a part of the models.
+template <class Part>
+void walk_parameters(ParameterWalk& walk, const PartOfModels& parts) {
+  if constexpr (IsTensor<Part>::value) {
+    walk_tensor<Part>(walk, parts);
+  } else if constexpr (IsVector<Part>::value) {
+    walk_vector<Part>(walk, parts);
+  } else if constexpr (IsOptional<Part>::value) {
+    walk_optional<Part>(walk, parts);
   } else {
     static_assert(HasMembers<Part>,
                   "a member is a Tensor, a layer with members(), or a "
                   "std::vector or std::optional of these");
-    visit_members<0>(name, visit, Plain::members(part), Plain::members(others)...);
+    walk_members<Part>(walk, parts, static_cast<const MembersOf<Part>*>(nullptr));
   }
+}
+
+template <class... Types>
+struct TypeList {};
+template <class Part>
+struct With {};
+
+/// Adds to a list the type of a part and the types of all that is in it.
+template <class... Types, class Part>
+constexpr auto operator|(TypeList<Types...> list, With<Part>) {
+  if constexpr ((std::is_same_v<Part, Types> || ...)) {
+    return list;
+  } else if constexpr (IsTensor<Part>::value) {
+    return TypeList<Types..., Part>{};
+  } else if constexpr (IsVector<Part>::value || IsOptional<Part>::value) {
+    return list | With<typename Part::value_type>{};
+  } else {
+    return []<class... Inner>(const std::tuple<Member<Inner>...>*) {
+      return (TypeList<Types..., Part>{} | ... | With<std::remove_const_t<Inner>>{});
+    }(static_cast<const MembersOf<Part>*>(nullptr));
+  }
+}
+
+template <class Model, class Type>
+using SameConst = std::conditional_t<std::is_const_v<Model>, const Type, Type>;
+
+/// Calls visit(name, tensors …), the tensors with their type, one of a list, and const where their
+/// models are.
+template <class... Models, class Visit, class... Types>
+void visit_tensors(Visit& visit, std::string_view name, const char* type,
+                   const PartOfModels& tensors, TypeList<Types...>) {
+  const auto visit_as = [&]<class Type, std::size_t... at>(With<Type>, std::index_sequence<at...>) {
+    if constexpr (IsTensor<Type>::value) {
+      if (type != &type_of_tensor<Type>) return;
+      visit(name, *static_cast<SameConst<Models, Type>*>(tensors[at])...);
+    }
+  };
+  (visit_as(With<Types>{}, std::index_sequence_for<Models...>{}), ...);
 }
 
 }  // namespace detail
 
 /// Calls visit(name, parameter, its counterparts in the other models …) for every parameter of a
 /// model, in the order of `members`, with names like `blocks.3.attention.query.weight`. Parameters
-/// are Tensors of any rank. The other models are of the same type, such as gradients and moments
-/// beside weights. Throws ShapeError, before the first visit, where models differ in shape.
+/// are Tensors of any rank. The other models, up to seven, are of the same type, such as gradients
+/// and moments beside weights. Throws ShapeError, before the first visit, where models differ in
+/// shape.
 template <class Visit, HasMembers Model, class... Others>
 requires(
     std::same_as<std::remove_const_t<Model>,
                  std::remove_const_t<Others>>&&...) void for_each_parameter(Visit&& visit,
                                                                             Model& model,
                                                                             Others&... others) {
-  std::string name;
-  if constexpr (sizeof...(Others) == 0) {
-    const detail::NoVisit none;
-    detail::visit_parameters(name, none, model);  // `members` may throw
-  } else {
-    const auto check = [](std::string_view of, const auto& first, const auto&... rest) {
-      const auto one = [&](const auto& other) {
-        if (other.extents() == first.extents()) return;
-        throw_shape_error("parameters: ", of, " is ", first.extents(), " in one model and ",
-                          other.extents(), " in another");
-      };
-      (one(rest), ...);
-    };
-    detail::visit_parameters(name, check, model, others...);
-  }
-  detail::visit_parameters(name, visit, model, others...);
+  using Plain = std::remove_const_t<Model>;
+  static_assert(sizeof...(Others) < detail::most_models, "for_each_parameter: up to eight models");
+  const detail::PartOfModels models{const_cast<Plain*>(&model), const_cast<Plain*>(&others)...};
+  detail::ParameterWalk walk{
+      1 + sizeof...(Others), {!std::is_const_v<Model>, !std::is_const_v<Others>...}, nullptr};
+  detail::walk_parameters<Plain>(walk, models);  // `members` may throw
+  const auto visit_each = [&](std::string_view name, const char* type,
+                              const detail::PartOfModels& tensors) {
+    detail::visit_tensors<Model, Others...>(visit, name, type, tensors,
+                                            detail::TypeList<>{} | detail::With<Plain>{});
+  };
+  const FunctionRef<void(std::string_view, const char*, const detail::PartOfModels&)> each =
+      visit_each;
+  walk.visit = &each;
+  detail::walk_parameters<Plain>(walk, models);
 }
 
 /// The number of numbers in all parameters of a model.

@@ -223,6 +223,6 @@ Tensor<T, 3> mean_pool_backward(const Tensor<T, 2>& grad, std::span<const Index>
   return grad_x;
 }
 
-HEED_LINKED_TEMPLATE(struct, Encoder)
+HEED_LINKED_LAYER(Encoder)
 
 }  // namespace heed

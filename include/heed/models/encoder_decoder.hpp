@@ -219,6 +219,6 @@ EncoderDecoderAttention<T> attention_of(const EncoderDecoder<T>& model, const To
   return all;
 }
 
-HEED_LINKED_TEMPLATE(struct, EncoderDecoder)
+HEED_LINKED_LAYER(EncoderDecoder)
 
 }  // namespace heed

@@ -163,6 +163,6 @@ Tensor<T, 5> attention_of(const LanguageModel<T>& model, const Tokens& tokens, c
   return detail::attention_of_blocks(model.blocks, x, mask, positions);
 }
 
-HEED_LINKED_TEMPLATE(struct, LanguageModel)
+HEED_LINKED_LAYER(LanguageModel)
 
 }  // namespace heed

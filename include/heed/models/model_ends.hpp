@@ -169,7 +169,7 @@ struct OutputHead {
   Products products = Products::exact;
 };
 
-HEED_LINKED_TEMPLATE(struct, TokenInput)
-HEED_LINKED_TEMPLATE(struct, OutputHead)
+HEED_LINKED_LAYER(TokenInput)
+HEED_LINKED_LAYER(OutputHead)
 
 }  // namespace heed
