@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <heed/kernels/attention_kernels.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -134,6 +135,44 @@ TEST_F(PairKernels, WeightsAreRoundedPowersThatSumUp) {
     EXPECT_NEAR(sum[lane], total, total * 1.1 * 0x1p-8);
     EXPECT_NEAR(output[lane], sum[lane], 1e-5) << "the weights of the values are those of the sum";
     EXPECT_NEAR(output[64 + lane], weighted, size * 1.1 * 0x1p-8);
+  }
+}
+
+TEST_F(PairKernels, ScoresOfTheNextKeysMayBeginDuringTheLastSoftmax) {
+  for (const auto isa : bfloat16_sets()) {
+    const RestoreSettings restore;
+    simd::use(isa);
+    const auto* kernels = simd::pair_kernels<float>();
+    if (kernels == nullptr) continue;
+    std::mt19937_64 random(3);
+    const Bits rows = random_bits(64 * 32, random), both = random_bits(192 * 32, random);
+    Bits packed(64 * 32), turned[2] = {Bits(96 * 64), Bits(96 * 64)};
+    kernels->pack({rows.data(), 32, 1}, 64, 32, packed.data());
+    for (const Index count : {64, 48, 20, 16}) {  // 48, 16: the place is not free
+      const auto attended = [&](bool tells, bool spoils) {
+        std::vector<float> scratch(96 * 64), output(32 * 64), sum(64);
+        std::vector<float> maximum(64, std::numeric_limits<float>::lowest());
+        const simd::SoftmaxState<float> state{maximum.data(), sum.data(), output.data()};
+        for (int i = 0; i < 2; ++i) {
+          simd::PairKeys block;
+          block.keys = {both.data() + i * 96 * 32, 32, 1};
+          block.count = block.arranged = 96;
+          kernels->turn(block.keys, 96, 32, turned[i].data());
+          block.values = turned[i].data();
+          if (tells && i == 0) block.next = {both.data() + 96 * 32, 32, 1};
+          if (tells && i == 0) block.next_count = 96;
+          block.began = tells && i == 1;
+          if (spoils && i == 1) std::fill(scratch.begin(), scratch.end(), 1.f);
+          kernels->attend(block, {packed.data(), scratch.data(), 0.1f, count, 32, 32}, state,
+                          i == 0);
+        }
+        return sum;
+      };
+      const auto expected = attended(false, false);
+      EXPECT_EQ(attended(true, false), expected) << simd::name(isa);
+      const bool used = kernels->group > 2 && (count == 64 || count == 20);
+      EXPECT_EQ(attended(true, true) == expected, !used) << simd::name(isa) << count;
+    }
   }
 }
 

@@ -164,7 +164,8 @@ struct TileTable {
   /// A tile of queries with its scores; without keys if it sees none.
   HEED_KERNEL static AmxTask<Tiles, T> scored_task(Tiles& tiles, const PairKeys& keys,
                                                    const PairQueries<T>& queries,
-                                                   const SoftmaxState<T>& state, Index lane) {
+                                                   const SoftmaxState<T>& state, Index lane,
+                                                   bool scored) {
     const auto seen = Pair::seen_by(keys, lane, tile_side);
     const Index before = seen.first % tile_terms;
     T* scores = queries.scores + lane % (2 * tile_side);  // beside those of the tile before
@@ -175,21 +176,33 @@ struct TileTable {
          whole_terms(queries.head_dim) / 2, queries.value_dim, static_cast<int>(lane)},
         &tiles};
     if (task.count > 0) {
-      score_again(task);
+      if (!scored) score_again(task);
       task.scored = true;
     }
     return task;
   }
-  /// Tiles multiply for the next queries while vectors compute the softmax of these: that order of
-  /// instructions lets a processor do both at once.
+  /// Scores of the first queries and the next keys, if the last queries leave their place free.
+  HEED_KERNEL static void score_next(Tiles& tiles, const PairKeys& keys,
+                                     const PairQueries<T>& queries) {
+    multiply_tiles(tiles, {keys.next.data, keys.next.row_stride},
+                   (keys.next_count + tile_side - 1) / tile_side, {queries.packed, 2 * lanes},
+                   whole_terms(queries.head_dim), TileRows<T>{queries.scores, lanes}, false);
+  }
+  /// Tiles multiply for the next queries, or the next keys, while vectors compute the softmax of
+  /// these: that order of instructions lets a processor do both at once.
   HEED_KERNEL static void attend(const PairKeys& keys, const PairQueries<T>& queries,
                                  const SoftmaxState<T>& state, bool first) {
     Tiles tiles;
-    auto next = scored_task(tiles, keys, queries, state, 0);
+    const bool ahead = (queries.count - 1) / tile_side % 2 != 0;
+    auto next = scored_task(tiles, keys, queries, state, 0, ahead && keys.began);
     for (Index lane = 0; lane < queries.count; lane += tile_side) {
       const auto task = next;
       const Index after = lane + tile_side;
-      if (after < queries.count) next = scored_task(tiles, keys, queries, state, after);
+      if (after < queries.count) {
+        next = scored_task(tiles, keys, queries, state, after, false);
+      } else if (ahead && keys.next_count > 0) {
+        score_next(tiles, keys, queries);
+      }
       if (task.count > 0) {
         attend_tile(task, first);
         continue;

@@ -199,6 +199,9 @@ struct PairKeys {
   Index count = 0;
   const std::uint64_t* words = nullptr;  // lane word per key; null: all queries see all keys
   bool guard_values = false;             // some value is NaN or Inf where a lane word has a 0
+  MatrixRef<std::uint16_t> next = {};    // of `attend`: keys that its next call begins with, which
+  Index next_count = 0;                  // all queries see, if not 0
+  bool began = false;  // these keys were `next` of the call before, of the same queries and scratch
 };
 
 /// A block of queries and the scratch for its scores, with sums of type T.

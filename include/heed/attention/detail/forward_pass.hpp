@@ -220,7 +220,8 @@ class QueryBlockPass {
                                    ? VisibleKeys{key, last - key + 1, nullptr, false}
                                    : visible(tile(key, last));
       if (seen.count == 0) continue;
-      take_block(seen, state, fresh);
+      const Index next = smaller(simd::key_block, end - last - 1);
+      take_block(seen, state, fresh, coverage == Coverage::full ? next : 0);
       fresh = false;
     }
     return !fresh;
@@ -232,9 +233,11 @@ class QueryBlockPass {
                : visible_keys(mask_, part, scratch_.words, step_);
   }
 
-  void take_block(const VisibleKeys& seen, const simd::SoftmaxState<T>& state, bool first) {
+  /// `next`: as for PairBlocks::attend.
+  void take_block(const VisibleKeys& seen, const simd::SoftmaxState<T>& state, bool first,
+                  Index next) {
     const Index key_head = args_.key_head(head_);
-    if (pairs_) return pairs_.attend(item_, key_head, seen, queries(), state, first);
+    if (pairs_) return pairs_.attend(item_, key_head, seen, queries(), state, first, next);
     simd::KeyBlock<T> block{
         args_.keys.rows(item_, key_head, seen.first, seen.count, scratch_.keys),
         args_.values.rows(item_, key_head, seen.first, seen.count, scratch_.values), seen.count,

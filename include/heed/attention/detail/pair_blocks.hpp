@@ -123,19 +123,32 @@ class PairBlocks {
   explicit operator bool() const { return kernels_ != nullptr; }
 
   /// Packs the queries [first, first + count) of a head for `attend`.
-  void pack(Index item, Index head, Index first, Index count, Index step) const {
+  void pack(Index item, Index head, Index first, Index count, Index step) {
+    begun_ = nullptr;
     const auto& queries = args_.queries;
     kernels_->pack({queries.bits(item, head, first), queries.stride(2) * step, queries.stride(3)},
                    count, args_.head_dim(), packed_);
   }
   /// Adds the visible keys of a key head to the softmax of the packed queries. `queries` gives
-  /// their shape and scratch.
+  /// their shape and scratch. `next`: so many keys behind them are added by the next call, and all
+  /// queries see all of these and those.
   void attend(Index item, Index key_head, const VisibleKeys& seen,
-              const simd::QueryBlock<T>& queries, const simd::SoftmaxState<T>& state,
-              bool first) const {
+              const simd::QueryBlock<T>& queries, const simd::SoftmaxState<T>& state, bool first,
+              Index next) {
     const simd::PairQueries<T> block{packed_,       queries.probabilities, query_factor(args_),
                                      queries.count, queries.head_dim,      queries.value_dim};
-    kernels_->attend(bring(item, key_head, seen, kernels_->turn), block, state, first);
+    auto keys = bring(item, key_head, seen, kernels_->turn);
+    keys.began = begun_ != nullptr && begun_ == keys.keys.data;
+    begun_ = nullptr;
+    const Run run{seen.first + seen.count, next};
+    const Index read = rounded_up(next, kernels_->row_step);
+    if (next > 0 && run.first + read <= args_.key_count_of(item) &&
+        in_place(args_.keys, run, whole(args_.head_dim()), read)) {
+      begun_ = args_.keys.bits(item, key_head, run.first);
+      keys.next = {begun_, args_.keys.stride(2), 1};
+      keys.next_count = next;
+    }
+    kernels_->attend(keys, block, state, first);
   }
 
   /// Copies one query to a row for `decode`.
@@ -246,13 +259,16 @@ class PairBlocks {
     const Index columns = operand.extent(3), step = operand.stride(3);
     for (Index d = 0; d < padded; ++d) to[d] = d < columns ? from[d * step] : std::uint16_t{0};
   }
-  /// The range's rows: in place if a kernel can read `columns` columns of `read` rows there,
-  /// otherwise, or if `read` is 0, copied.
+  /// Whether a kernel can read `columns` columns of `read` of the range's rows as they lie.
+  static bool in_place(const Operand<T>& operand, const Run& run, Index columns, Index read) {
+    return run.kept == nullptr && read > 0 && columns == operand.extent(3) &&
+           operand.stride(3) == 1 && operand.is_contiguous(run.first, read);
+  }
+  /// The range's rows: in place if they can be, otherwise, or if `read` is 0, copied.
   static simd::MatrixRef<std::uint16_t> rows_of(const Operand<T>& operand, Index item, Index head,
                                                 const Run& run, Index columns, Index read,
                                                 std::uint16_t* to) {
-    if (run.kept == nullptr && read > 0 && columns == operand.extent(3) && operand.stride(3) == 1 &&
-        operand.is_contiguous(run.first, read)) {
+    if (in_place(operand, run, columns, read)) {
       return {operand.bits(item, head, run.first), operand.stride(2), 1};
     }
     for (Index i = 0; i < run.count; ++i) {
@@ -273,6 +289,7 @@ class PairBlocks {
   std::uint16_t* probabilities_ = nullptr;
   std::uint64_t* words_ = nullptr;
   Index* kept_ = nullptr;
+  const std::uint16_t* begun_ = nullptr;  // the keys that the last call of `attend` began with
 };
 
 }  // namespace heed::detail
