@@ -260,6 +260,23 @@ TEST_P(Bfloat16Call, DenormalNumbersCountAsZeroWherePairsAreMultiplied) {
   for (const float x : lse) EXPECT_EQ(x > std::log(40.f) + 0.01f, scalar) << x;
 }
 
+TEST_P(Bfloat16Call, WeightsBelowTheNormalNumbersCountForNothing) {
+  const Shape shape{1, 1, 1, 20, 40, 1, 3};
+  NarrowInputs in(shape, 716);
+  std::fill(in.queries.begin(), in.queries.end(), bfloat16(1.f));
+  for (Index key = 0; key < 40; ++key) {  // weights from 1 over 2^-126 down to 2^-181
+    in.keys(0, 0, key, 0) = bfloat16(key == 0 ? 0.f : -86.f - static_cast<float>(key));
+    in.values(0, 0, key, 0) = bfloat16(key == 0 ? 1.f : 1e30f);
+    in.values(0, 0, key, 1) = bfloat16(key % 2 == 0 ? 1.f : 1e3f);
+    in.values(0, 0, key, 2) = bfloat16(1.f);
+  }
+  for (const Index rows : {20, 1}) {  // 1: decoded
+    Tensor<bfloat16, 4> out({1, 1, rows, 3});
+    attention(in.queries.view().slice(2, 0, rows), in.keys, in.values, Full{}, out, {.scale = 1.f});
+    for (const bfloat16 x : out) EXPECT_EQ(float{x}, 1.f);
+  }
+}
+
 TEST_P(Bfloat16Call, EmptyExtents) {
   expect_narrow_is_accurate({1, 2, 1, 20, 0, 8, 9}, Full{}, 714);
   expect_narrow_is_accurate({1, 2, 1, 20, 33, 0, 9}, Full{}, 715);

@@ -114,19 +114,18 @@ struct PairBackwardTable {
     const auto none = S::broadcast(0), factor = S::broadcast(block.factor);
     for (Index lane = lanes.first; lane < lanes.end; lane += S::width) {
       const auto delta = S::load(block.delta + lane);
-      const auto base = none - (S::load(block.log_sum_exp + lane) + S::broadcast(weight_offset));
+      const auto base = none - S::load(block.log_sum_exp + lane);
       for (Index row = key; row < key + rows; row += 2) {
         Words grads[2];
         HEED_UNROLL for (int r = 0; r < 2; ++r) {
           const Index at = (row + r) * query_block + lane;
-          auto x = S::fma(S::load(block.scores + at), factor, base);
+          auto p = bfloat16_weight<S>(S::fma(S::load(block.scores + at), factor, base));
           auto grad = S::load(block.grad_weights + at) - delta;
           if constexpr (Masked) {
             const auto seen = S::lanes(block.words[row + r] >> lane);
-            x = S::select(seen, x, S::broadcast(masked_pair_exponent<T>));
+            p = S::select(seen, p, none);
             grad = S::select(seen, grad, none);
           }
-          const auto p = bfloat16_weight<S>(x);
           grads[r] = rounded(p * grad);
           store_halves(block.probabilities + at, (Words)p >> 16);
           store_halves(block.grad_scores + at, grads[r]);

@@ -54,13 +54,13 @@ struct PairDecodeTable {
     const auto base = PairTask<T, 1>::base_of(S::broadcast(maximum));
     T weights[row_keys];
     for (Index key = 0; key < count; key += S::width) {
-      auto x =
-          S::fma(S::load(rows.scores + score_at(rows, row, key)), S::broadcast(rows.factor), base);
+      auto weight = bfloat16_weight<S>(
+          S::fma(S::load(rows.scores + score_at(rows, row, key)), S::broadcast(rows.factor), base));
       if (rows.visible) {
         const auto bits = rows.visible[2 * row + (key >> 6)] >> (key & 63);
-        x = S::select(S::lanes(bits), x, S::broadcast(masked_pair_exponent<T>));
+        weight = S::select(S::lanes(bits), weight, S::broadcast(0));
       }
-      S::store(weights + key, bfloat16_weight<S>(x));
+      S::store(weights + key, weight);
     }
     T total = 0;
     for (Index key = 0; key < count; ++key) {

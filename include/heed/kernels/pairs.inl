@@ -62,40 +62,35 @@ HEED_SIMD void multiply_pairs(const std::uint16_t* a, Index a_row, Index a_step,
   }
 }
 
-/// A probability as bfloat16, in a float: 2^(x + weight_offset) rounded to 8 bits, for x as
-/// `weight` computes it. Exactly 0 from x <= -127 on, 1 for the maximum, NaN for NaN. 2^f is c0 ·
-/// (1 + …) with c0 = 181/128, so that the sum that rounds to a multiple of 1/128 has an exact term;
-/// the fit's relative error is 1.0e-4, a fortieth of the rounding error.
+/// A probability as bfloat16, in a float: 2^x rounded to 8 bits. 1 for the maximum, 0 below 2^-150,
+/// NaN for NaN. 2^x is a polynomial of the part of x above the next lower integer, in [1, 2], so
+/// that a sum can round it to a multiple of 1/128, times 2 to that integer. The polynomial's
+/// relative error is 8.6e-5, a twentieth of the largest error of rounding.
 template <class S>
 HEED_SIMD typename S::V bfloat16_weight(typename S::V x) {
-  constexpr float shifter = 0x1.8p23f + 127, unit = 0x1.8p16f;
+  constexpr float unit = 0x1.8p16f;
   // 48 exceeds the lazy limit, past which the maximum moves, and keeps a block's sum far from
   // overflow.
-  x = S::min(S::broadcast(48), S::max(S::broadcast(-127), x));
-  const auto shifted = x + S::broadcast(shifter);
-  const auto f = x - (shifted - S::broadcast(shifter));
-  auto p = S::fma(S::broadcast(0x1.3e9c9ap-4f), f, S::broadcast(0x1.5eb8b2p-2f));
-  p = S::fma(p, f, S::broadcast(0x1.f5efd4p-1f));
-  p = S::fma(p, f, S::broadcast(unit + 181.0f / 128)) - S::broadcast(unit);
-  return p * S::shift_to_exponent(shifted);
+  const auto limited = S::min(S::broadcast(48), x);
+  typename S::V f, weight;  // of instructions that are the same in any lane
+  asm("vreduceps $1, %1, %0" : "=v"(f) : "v"(x));
+  auto p = S::fma(S::broadcast(0x1.3baaa6p-4f), f, S::broadcast(0x1.d2378ap-3f));
+  p = S::fma(p, f, S::broadcast(0x1.63e658p-1f));
+  p = S::fma(p, f, S::broadcast(unit + 1)) - S::broadcast(unit);
+  asm("vscalefps %2, %1, %0" : "=v"(weight) : "v"(p), "v"(limited));
+  return weight;
 }
-/// log2(181 / 128).
-inline constexpr float weight_offset = 0x1.ffd79ap-2f;
 
-/// The bits of two probabilities as a pair.
+/// The bits of two probabilities as a pair; those below 2^-126 lose some.
 template <class P>
 HEED_SIMD typename P::V pair_of(typename P::S::V low, typename P::S::V high) {
   typedef std::uint32_t U __attribute__((vector_size(HEED_SIMD_BYTES)));
-  return (typename P::V)((U)low >> 16 | (U)high);
+  return (typename P::V)((U)low >> 16 | ((U)high & 0xffff0000));
 }
 
 // The counterpart of attend_queries.inl for bfloat16 pairs. Pairs run along head_dim for scores and
 // along keys for values. Which two keys form a pair decides bits: it is always an even position and
 // the next one.
-
-/// So small that bfloat16_weight is exactly 0.
-template <class T>
-inline constexpr T masked_pair_exponent{-254};
 
 /// One tile of queries and one block of keys.
 template <class Scalar, int Vectors>
@@ -129,14 +124,13 @@ struct PairTask {
   template <bool Masked>
   HEED_SIMD typename S::V weight(typename S::V score, typename S::V base, Index key,
                                  int vector) const {
-    auto x = S::fma(score, S::broadcast(factor), base);
-    if constexpr (Masked)
-      x = S::select(visible(key, vector), x, S::broadcast(masked_pair_exponent<T>));
-    return bfloat16_weight<S>(x);
+    const auto weight = bfloat16_weight<S>(S::fma(score, S::broadcast(factor), base));
+    if constexpr (!Masked) return weight;
+    return S::select(visible(key, vector), weight, S::broadcast(0));
   }
   /// The term that `weight` adds to scores.
   HEED_SIMD static typename S::V base_of(typename S::V maximum) {
-    return S::broadcast(0) - (maximum + S::broadcast(weight_offset));
+    return S::broadcast(0) - maximum;
   }
 };
 
