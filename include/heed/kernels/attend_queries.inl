@@ -123,8 +123,8 @@ template <class S, int Vectors>
 HEED_SIMD void score_block(const TileTask<S, Vectors>& task, typename S::Scalar* totals) {
   const Index count = task.block.count;
   Index key = 0;
-  for (; key + tile_rows <= count; key += tile_rows) {
-    score_rows<S, tile_rows, Vectors>(task, key, totals);
+  for (; key + rows_of<Vectors> <= count; key += rows_of<Vectors>) {
+    score_rows<S, rows_of<Vectors>, Vectors>(task, key, totals);
   }
   for (; key + 2 <= count; key += 2) score_rows<S, 2, Vectors>(task, key, totals);
   if (key < count) score_rows<S, 1, Vectors>(task, key, totals);

@@ -20,6 +20,10 @@ inline constexpr int tile_rows = 2;
 #else
 inline constexpr int tile_rows = 6;
 #endif
+// Rows of a tile of `Vectors` vectors. One vector alone takes more rows: its sums must outnumber
+// the multiply-adds that are under way at a time.
+template <int Vectors>
+inline constexpr int rows_of{Vectors == 1 && HEED_SIMD_VECTORS == 4 ? 8 : tile_rows};
 #include <heed/kernels/tile.inl>
 template <class S>
 inline constexpr int tile_stride{HEED_SIMD_VECTORS * S::width};

@@ -48,9 +48,9 @@ HEED_KERNEL void tile_products(const typename S::Scalar* a, Index a_row, Index a
                                const typename S::Scalar* b, Index b_stride, Index depth,
                                typename S::Scalar* c, Index c_stride, Index rows, bool accumulate) {
   Index row = 0;
-  for (; row + tile_rows <= rows; row += tile_rows) {
-    tile_product<S, tile_rows, Vectors>(a + row * a_row, a_row, a_step, b, b_stride, depth,
-                                        c + row * c_stride, c_stride, accumulate);
+  for (; row + rows_of<Vectors> <= rows; row += rows_of<Vectors>) {
+    tile_product<S, rows_of<Vectors>, Vectors>(a + row * a_row, a_row, a_step, b, b_stride, depth,
+                                               c + row * c_stride, c_stride, accumulate);
   }
   for (; row + 2 <= rows; row += 2) {
     tile_product<S, 2, Vectors>(a + row * a_row, a_row, a_step, b, b_stride, depth,
