@@ -22,17 +22,17 @@ template <class T>
 struct TileChains {
   using S = Lanes<T>;
   using V = typename S::V;
-  using M = typename S::M;  // of pairs, too
+  using Ints = typename S::Ints;  // of pairs, too
 
   /// A denormal number becomes a zero of its sign.
   HEED_SIMD static V flushed(V x) {
-    const M denormal = ((M)x & 0x7f800000) == 0;
-    return (V)((M)x & (~denormal | std::numeric_limits<std::int32_t>::min()));
+    const Ints denormal = ((Ints)x & 0x7f800000) == 0;
+    return (V)((Ints)x & (~denormal | std::numeric_limits<std::int32_t>::min()));
   }
-  HEED_SIMD static V first_of(M pairs) { return flushed((V)(pairs << 16)); }
-  HEED_SIMD static V second_of(M pairs) { return flushed((V)(pairs & ~0xffff)); }
+  HEED_SIMD static V first_of(Ints pairs) { return flushed((V)(pairs << 16)); }
+  HEED_SIMD static V second_of(Ints pairs) { return flushed((V)(pairs & ~0xffff)); }
 
-  HEED_SIMD void add(M a, M b) {
+  HEED_SIMD void add(Ints a, Ints b) {
     first = flushed(S::fma(first_of(a), first_of(b), first));
     second = flushed(S::fma(second_of(a), second_of(b), second));
   }
@@ -103,7 +103,7 @@ class HardwareTiles {
 /// The same tiles in memory.
 template <class T>
 class TwinTiles {
-  using V = typename Lanes<T>::M;
+  using V = typename Lanes<T>::Ints;
 
  public:
   explicit TwinTiles(Index bytes = 4 * tile_side) : bytes_(bytes) {}

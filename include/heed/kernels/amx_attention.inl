@@ -71,8 +71,8 @@ HEED_KERNEL void add_tiles_guarded(const AmxTask<Tiles, T>& task, bool accumulat
       TileChains<T> chains;
       const Index left = task.count - group, end = group + (left < tile_terms ? left : tile_terms);
       for (Index key = group; key < end; key += 2) {
-        auto seen = (typename P::V)task.visible(key, 0) & 0xffff;
-        if (key + 1 < end) seen |= (typename P::V)task.visible(key + 1, 0) << 16;
+        auto seen = P::where(task.visible(key, 0), 0xffff);
+        if (key + 1 < end) seen |= P::where(task.visible(key + 1, 0), ~0xffff);
         chains.add(P::spread(values + key) & seen, P::load(task.probabilities + key * task.stride));
       }
       sum = chains.added_to(sum);

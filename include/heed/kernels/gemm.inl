@@ -165,7 +165,7 @@ struct QuantizedWords {
   HEED_SIMD static V numbers(Words words) { return static_cast<float>(words); }
   HEED_SIMD static Unsigned widened(Halves halves) { return halves; }
 #else
-  using Words = S::M;
+  using Words = S::Ints;
   typedef std::uint32_t Unsigned __attribute__((vector_size(HEED_SIMD_BYTES)));
   typedef std::uint16_t Halves __attribute__((vector_size(HEED_SIMD_BYTES / 2)));
   HEED_SIMD static V numbers(Words words) { return __builtin_convertvector(words, V); }

@@ -26,6 +26,7 @@ struct Lanes {
   using Scalar = Float;
   using Int = typename LaneTypes<Float>::Int;
   using V = Float;
+  using Ints = Int;
   using M = bool;
   static constexpr int width = 1;
 
@@ -51,7 +52,7 @@ struct Lanes {
   using Int = typename LaneTypes<Float>::Int;
   static constexpr int width = HEED_SIMD_BYTES / static_cast<int>(sizeof(Float));
   typedef Float V __attribute__((vector_size(HEED_SIMD_BYTES)));
-  typedef Int M __attribute__((vector_size(HEED_SIMD_BYTES)));
+  typedef Int Ints __attribute__((vector_size(HEED_SIMD_BYTES)));
   typedef Float Unaligned
       __attribute__((vector_size(HEED_SIMD_BYTES), aligned(sizeof(Float)), may_alias));
 
@@ -62,27 +63,54 @@ struct Lanes {
   HEED_SIMD static V fma(V a, V b, V c) { return fused(a, b, c); }
   HEED_SIMD static V max(V a, V b) { return larger(a, b); }
   HEED_SIMD static V min(V a, V b) { return smaller(a, b); }
-  /// Lane i is set where bit i of `word` is.
-  HEED_SIMD static M lanes(std::uint64_t word) {
-    return (bit_of_lane() & (static_cast<Int>(word) - M{})) != 0;
-  }
-  HEED_SIMD static V select(M mask, V yes, V no) { return mask ? yes : no; }
-  HEED_SIMD static M greater(V a, V b) { return a > b; }
   HEED_SIMD static V shift_to_exponent(V value) {
-    return (V)((M)value << LaneTypes<Float>::mantissa_bits);
+    return (V)((Ints)value << LaneTypes<Float>::mantissa_bits);
   }
+
+  // Masks M; lanes(word) sets lane i where bit i of `word` is.
+#if HEED_SIMD_BYTES == 64
+  using M = std::conditional_t<width == 8, std::uint8_t, std::uint16_t>;  // a mask register
+
+  HEED_SIMD static M lanes(std::uint64_t word) { return static_cast<M>(word); }
+  HEED_SIMD static M greater(V a, V b) {
+    constexpr int comparison = 14;
+    if constexpr (sizeof(Float) == 4)
+      return __builtin_ia32_cmpps512_mask(a, b, comparison, all, 4);
+    else
+      return __builtin_ia32_cmppd512_mask(a, b, comparison, all, 4);
+  }
+#if defined(__clang__)
+  HEED_SIMD static V select(M mask, V yes, V no) {
+    if constexpr (sizeof(Float) == 4)
+      return __builtin_ia32_selectps_512(mask, yes, no);
+    else
+      return __builtin_ia32_selectpd_512(mask, yes, no);
+  }
+#else
+  HEED_SIMD static V select(M mask, V yes, V no) {
+    if constexpr (sizeof(Float) == 4)
+      return __builtin_ia32_blendmps_512_mask(no, yes, mask);
+    else
+      return __builtin_ia32_blendmpd_512_mask(no, yes, mask);
+  }
+#endif
+#else
+  using M = Ints;
+
+  HEED_SIMD static M lanes(std::uint64_t word) {
+    M bit_of_lane;
+    HEED_UNROLL for (int i = 0; i < width; ++i) bit_of_lane[i] = static_cast<Int>(1) << i;
+    return (bit_of_lane & (static_cast<Int>(word) - M{})) != 0;
+  }
+  HEED_SIMD static M greater(V a, V b) { return a > b; }
+  HEED_SIMD static V select(M mask, V yes, V no) { return mask ? yes : no; }
+#endif
 
  private:
-  // The 512-bit builtins take a lane mask and a rounding mode: all lanes, the current mode (4).
-  static constexpr auto all =
-      static_cast<std::conditional_t<width == 8, unsigned char, unsigned short>>(-1);
-
-  HEED_SIMD static M bit_of_lane() {
-    M bits;
-    HEED_UNROLL for (int i = 0; i < width; ++i) bits[i] = static_cast<Int>(1) << i;
-    return bits;
-  }
 #if HEED_SIMD_BYTES == 64
+  // The 512-bit builtins take a lane mask and a rounding mode: all lanes, the current mode (4).
+  static constexpr auto all = static_cast<M>(-1);
+
   HEED_SIMD static V fused(V a, V b, V c) {
     if constexpr (sizeof(Float) == 4)
       return __builtin_ia32_vfmaddps512_mask(a, b, c, all, 4);

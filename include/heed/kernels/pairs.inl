@@ -23,6 +23,10 @@ struct Pairs {
   HEED_SIMD static V spread(const std::uint16_t* at) {
     return *reinterpret_cast<const Word*>(at) - V{};
   }
+  /// `bits` in the lanes of `mask`, 0 in the others.
+  HEED_SIMD static V where(typename S::M mask, std::int32_t bits) {
+    return (V)S::select(mask, (typename S::V)(bits - V{}), typename S::V{});
+  }
   /// Stores the elements of two rows alternately.
   HEED_SIMD static void store_zipped(V low, V high, std::uint16_t* to) {
     zip(low, high, to, std::make_integer_sequence<int, step>());
@@ -297,8 +301,8 @@ HEED_KERNEL void add_pairs_guarded(const PairTask<T, Vectors>& task, bool accumu
       auto sum = accumulate ? S::load(at) : S::broadcast(0);
       for (Index key = 0; key < task.count; key += 2) {
         const auto* pair = task.values(key) + 2 * d;
-        auto seen = (typename P::V)task.visible(key, j) & 0xffff;
-        if (key + 1 < task.count) seen |= (typename P::V)task.visible(key + 1, j) << 16;
+        auto seen = P::where(task.visible(key, j), 0xffff);
+        if (key + 1 < task.count) seen |= P::where(task.visible(key + 1, j), ~0xffff);
         sum = P::add_products(P::spread(pair) & seen,
                               P::load(task.probabilities + key * task.stride + j * P::step), sum);
       }
