@@ -137,7 +137,7 @@ class Dense {
     const Index row = extents_.queries == 1 ? 0 : at.query - first_row(at.call_first_query);
     if (row < 0 || row >= extents_.queries) return false;
     const std::uint64_t* bits = column(at.batch, at.head, at.key);
-    return bits != nullptr && (bits[row / 64] >> (row % 64) & 1) != 0;
+    return bits != nullptr && (bits[row / 64 * extents_.keys] >> (row % 64) & 1) != 0;
   }
   Coverage coverage(Tile tile) const {
     bool some = false, all = true;
@@ -145,8 +145,10 @@ class Dense {
       part.last_query =
           part.first_query + 63 < tile.last_query ? part.first_query + 63 : tile.last_query;
       const std::uint64_t everyone = lanes_between(0, part.queries() - 1);
+      const std::uint64_t* stored = stored_words(part);
       for (Index key = tile.first_key; key <= tile.last_key; ++key) {
-        const std::uint64_t word = lanes(part, key) & everyone;
+        const std::uint64_t word =
+            (stored != nullptr ? stored[key - tile.first_key] : lanes(part, key)) & everyone;
         some = some || word != 0;
         all = all && word == everyone;
         if (some && !all) return Coverage::partial;
@@ -155,6 +157,10 @@ class Dense {
     return some ? Coverage::full : Coverage::none;
   }
   void lane_words(Tile tile, std::uint64_t* words) const {
+    if (const std::uint64_t* stored = stored_words(tile)) {
+      for (Index i = 0; i < tile.keys(); ++i) words[i] = stored[i];
+      return;
+    }
     for (Index key = tile.first_key; key <= tile.last_key; ++key) *words++ = lanes(tile, key);
   }
   void check(MaskShape shape) const {
@@ -195,15 +201,15 @@ class Dense {
   template <class Allowed>
   static detail::SharedArray<std::uint64_t> written(const MaskShape& extents, Index row_words,
                                                     Allowed& allowed) {
-    const Index columns = extents.batch * extents.heads * extents.keys;
+    const Index head_words = extents.keys * row_words;
     return detail::SharedArray<std::uint64_t>::filled(
-        columns * row_words, [&](std::uint64_t* column) {
+        extents.batch * extents.heads * head_words, [&](std::uint64_t* words) {
           for (Index item = 0; item < extents.batch; ++item) {
-            for (Index head = 0; head < extents.heads; ++head) {
-              for (Index key = 0; key < extents.keys; ++key, column += row_words) {
+            for (Index head = 0; head < extents.heads; ++head, words += head_words) {
+              for (Index key = 0; key < extents.keys; ++key) {
                 for (Index row = 0; row < extents.queries; ++row) {
                   const bool bit = allowed(item, head, row, key);
-                  column[row / 64] |= std::uint64_t{bit} << (row % 64);
+                  words[row / 64 * extents.keys + key] |= std::uint64_t{bit} << (row % 64);
                 }
               }
             }
@@ -227,15 +233,25 @@ class Dense {
     if (first_query_ != no_call) return first_query_;
     return call_first_query == no_call ? extents_.keys - extents_.queries : call_first_query;
   }
-  /// The bits of a key's rows; null if key, head or item is outside the matrix.
+  /// The word of a key's first 64 rows; the next 64 are `keys` words on. Null if key, head or item
+  /// is outside the matrix.
   const std::uint64_t* column(Index item, Index head, Index key) const {
     if (extents_.batch == 1) item = 0;
     if (extents_.heads == 1) head = 0;
     if (extents_.keys == 1) key = 0;
     const bool inside = item >= 0 && item < extents_.batch && head >= 0 && head < extents_.heads &&
                         key < extents_.keys;
-    const Index at = ((item * extents_.heads + head) * extents_.keys + key) * row_words_;
+    const Index at = (item * extents_.heads + head) * extents_.keys * row_words_ + key;
     return inside ? words_.begin() + at : nullptr;
+  }
+  /// The lane words of a tile as they lie; null if its rows do not begin a word, or some of its
+  /// keys are outside the matrix or broadcast.
+  const std::uint64_t* stored_words(const Tile& tile) const {
+    const Index row = tile.first_query - first_row(tile.call_first_query);
+    const bool inside = row >= 0 && row < extents_.queries && tile.last_key < extents_.keys;
+    if (!inside || row % 64 != 0 || extents_.queries == 1 || extents_.keys == 1) return nullptr;
+    const std::uint64_t* bits = column(tile.batch, tile.head, tile.first_key);
+    return bits != nullptr ? bits + row / 64 * extents_.keys : nullptr;
   }
   /// 64 rows of one column, from the tile's first query on.
   std::uint64_t lanes(const Tile& tile, Index key) const {
@@ -244,13 +260,19 @@ class Dense {
     if (extents_.queries == 1) return (*bits & 1) != 0 ? ~std::uint64_t{0} : 0;
     const Index row = tile.first_query - first_row(tile.call_first_query);
     if (row <= -64 || row >= extents_.queries) return 0;
-    return lanes_from(bits, row_words_, row);
+    if (row < 0) return *bits << -row;
+    const Index word = row / 64, shift = row % 64;
+    std::uint64_t lanes = bits[word * extents_.keys] >> shift;
+    if (shift != 0 && word + 1 < row_words_) {
+      lanes |= bits[(word + 1) * extents_.keys] << (64 - shift);
+    }
+    return lanes;
   }
 
   MaskShape extents_;
   Index first_query_;  // no_call: row 0 is the first query of the call
   Index row_words_;
-  detail::SharedArray<std::uint64_t> words_;  // [batch][head][key][row / 64], one bit per row
+  detail::SharedArray<std::uint64_t> words_;  // [batch][head][row / 64][key], one bit per row
 };
 
 /// Any mask evaluated for tensors of `shape`, as bits.
