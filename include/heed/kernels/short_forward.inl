@@ -312,6 +312,15 @@ struct ShortForwardTable {
                     group.run.out_row, group.run.out_column);
   }
 
+  /// Whether the values are finite; if the outputs are there, whether these are: 0 times a masked
+  /// NaN or Inf is NaN. put_by_rows brings the same values to at least two queries at a time.
+  HEED_SIMD static bool values_are_finite(const Group& group, bool put) {
+    const auto& run = group.run;
+    if (!put) return Table<T>::all_finite(group.values, group.count, run.value_dim);
+    return Table<T>::all_finite({group.out, 2 * run.out_row, 1}, (group.queries + 1) / 2,
+                                run.value_dim);
+  }
+
   /// Sets the output of a query that saw no key to 0, whatever the values are.
   HEED_SIMD static void clear_unseeing(const Group& group, const T* factors) {
     for (Index i = 0; i < group.queries; ++i) {
@@ -322,7 +331,7 @@ struct ShortForwardTable {
     }
   }
 
-  HEED_SIMD static void attend_group(Group& group, const MatrixRef<T>& queries, bool guard) {
+  HEED_SIMD static void attend_group(Group& group, const MatrixRef<T>& queries) {
     const auto& run = group.run;
     if (group.words != nullptr) group.cut();
     alignas(64) T factors[S::width];
@@ -330,11 +339,10 @@ struct ShortForwardTable {
                   queries.column_stride, group.queries, run.head_dim, run.query_factor, run.packed,
                   S::width);
     exponentiate_all(group, score_all(group), factors);
-    if (group.values.column_stride == 1 && run.out_column == 1 && !guard) {
-      put_by_rows(group, factors);
-    } else {
-      put_by_columns(group, factors, guard);
-    }
+    const bool lines = group.values.column_stride == 1 && run.out_column == 1;
+    if (lines) put_by_rows(group, factors);
+    const bool guard = group.all_see < group.count && !values_are_finite(group, lines);
+    if (guard || !lines) put_by_columns(group, factors, guard);
     clear_unseeing(group, factors);
   }
 
@@ -357,8 +365,6 @@ struct ShortForwardTable {
       queries.data += head * run.query_head;
       keys.data += key_head * run.key_head;
       values.data += key_head * run.value_head;
-      const bool guard =
-          run.words != nullptr && !Table<T>::all_finite(values, run.key_count, run.value_dim);
       if (values.column_stride == 1) fill_tail<S>(values, run.key_count, run.value_dim, run.tail);
       Prefetch<T, 3> prefetch = prefetch_of(run, queries, keys, values);
       for (Index lane = 0; lane < run.query_count; lane += S::width) {
@@ -376,7 +382,7 @@ struct ShortForwardTable {
                     run.maximum + head * query_block + lane,
                     run.sum + head * query_block + lane,
                     &prefetch};
-        attend_group(group, queries, guard);
+        attend_group(group, queries);
       }
     }
   }

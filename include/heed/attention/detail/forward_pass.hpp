@@ -140,8 +140,15 @@ class QueryBlockPass {
     if (args_.log_sum_exp.given()) write_log_sum_exp();
   }
 
-  /// Computes output and log-sum-exp of the rows.
-  void run() { write(take_all_keys()); }
+  /// Computes output and log-sum-exp of the rows, without a look at masked values first: 0 times a
+  /// NaN or Inf leaves a NaN in the total, and then all keys are taken again with guards.
+  void run() {
+    guards_ = false;
+    bool seen = take_all_keys();
+    guards_ = masked_ && !total_is_finite();
+    if (guards_) seen = take_all_keys();
+    write(seen);
+  }
 
   /// Adds the keys [first, end) to a total that the caller keeps, and that holds all keys before;
   /// `first` is a multiple of key_chunk, and so is `end` unless it is behind the last key. `seen`:
@@ -246,7 +253,8 @@ class QueryBlockPass {
     if (args_.score_mods.any()) {
       score_mods_.attach(block, queries(), seen.first, seen.holes ? scratch_.kept : nullptr);
     }
-    block.guard_values = block.words != nullptr &&
+    masked_ = masked_ || block.words != nullptr;
+    block.guard_values = guards_ && block.words != nullptr &&
                          !kernels_.all_finite(block.values, block.count, args_.value_dim());
     kernels_.attend(block, queries(), state, first);
   }
@@ -282,6 +290,16 @@ class QueryBlockPass {
   }
 
   std::uint64_t everyone() const { return lanes_between(0, rows_ - 1); }
+
+  bool total_is_finite() const {
+    const Index lanes = kernels_.tile_lanes, columns = args_.value_dim();
+    bool finite = true;
+    for (Index lane = 0; lane < rows_; lane += lanes) {
+      finite = finite && kernels_.all_finite({scratch_.total.output + lane * columns, lanes, 1},
+                                             columns, smaller(lanes, rows_ - lane));
+    }
+    return finite;
+  }
 
   void find_factors() {
     const auto& sinks = args_.score_mods.sinks;
@@ -348,6 +366,8 @@ class QueryBlockPass {
   Index rows_;
   Index step_;
   SharedLaneWords* shared_ = nullptr;
+  bool guards_ = true;   // whether values are looked at before a masked block is added
+  bool masked_ = false;  // whether some block was masked
 };
 
 }  // namespace heed::detail
