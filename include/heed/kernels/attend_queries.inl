@@ -117,13 +117,35 @@ HEED_KERNEL void score_rows(const TileTask<S, Vectors>& task, Index key,
   }
 }
 
+/// Prefetches some rows of keys or values, `columns` wide.
+template <class T>
+HEED_SIMD void prefetch_rows(const MatrixRef<T>& rows, Index first, Index count, Index columns) {
+  for (Index row = first; row < first + count; ++row) {
+    for (Index column = 0; column < columns; column += 64 / static_cast<Index>(sizeof(T))) {
+      __builtin_prefetch(rows.data + row * rows.row_stride + column);
+    }
+  }
+}
+
 /// score_rows for all keys of the block: probabilities and their `totals`, or, without `totals`,
-/// scores.
+/// scores. Meanwhile the first tile prefetches the keys that come next, and the values, which it
+/// needs after all scores: a processor does not foresee that rows are read six at a time. Values
+/// too large for a first-level cache beside the rest would only push it out.
 template <class S, int Vectors>
 HEED_SIMD void score_block(const TileTask<S, Vectors>& task, typename S::Scalar* totals) {
   const Index count = task.block.count;
+  constexpr Index widest = 512 / static_cast<Index>(sizeof(typename S::Scalar));
+  const MatrixRef<typename S::Scalar>& keys = task.block.keys;
+  const MatrixRef<typename S::Scalar>& values = task.block.values;
+  const bool prefetches = task.first_lane == 0 && values.data != nullptr &&
+                          keys.column_stride == 1 && values.column_stride == 1 &&
+                          task.value_dim <= widest;
   Index key = 0;
   for (; key + rows_of<Vectors> <= count; key += rows_of<Vectors>) {
+    if (prefetches) {
+      prefetch_rows(keys, key + rows_of<Vectors>, rows_of<Vectors>, task.head_dim);
+      prefetch_rows(values, key, rows_of<Vectors>, task.value_dim);
+    }
     score_rows<S, rows_of<Vectors>, Vectors>(task, key, totals);
   }
   for (; key + 2 <= count; key += 2) score_rows<S, 2, Vectors>(task, key, totals);
