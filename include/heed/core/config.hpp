@@ -57,7 +57,8 @@
   prefix template void detail::walk_parameters<name<double>>(detail::ParameterWalk&,      \
                                                              const detail::PartOfModels&);
 
-/// Declares such a template: units that link heed::compiled do not compile theirs. Not with
+/// Declares such a template: units that link heed::compiled do not compile theirs, except functions
+/// defined within the class, which are inline; so the long ones are defined outside. Not with
 /// _GLIBCXX_DEBUG, where members of models have other sizes.
 #if defined(HEED_COMPILED) && !defined(_GLIBCXX_DEBUG)
 #define HEED_LINKED_TEMPLATE(kind, name) HEED_CODE_OF_TEMPLATE(extern, kind, name)

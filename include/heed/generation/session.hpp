@@ -74,15 +74,7 @@ template <Scalar T, class Stored = T>
 class Session {
  public:
   explicit Session(const LanguageModel<T>&& model, const SessionOptions& = {}) = delete;  // name it
-  explicit Session(const LanguageModel<T>& model, const SessionOptions& options = {})
-      : model_(&model),
-        options_(detail::checked_options(options, model.options)),
-        lengths_(static_cast<std::size_t>(options_.batch), 0),
-        texts_(lengths_.size()) {
-    for (const auto& block : model.blocks) {
-      caches_.emplace_back(detail::cache_shape(options_, block.attention.options));
-    }
-  }
+  explicit Session(const LanguageModel<T>& model, const SessionOptions& options = {});
 
   Index batch() const { return options_.batch; }
   /// The number of tokens in a sequence, without those that slid out of it.
@@ -93,22 +85,7 @@ class Session {
 
   /// Reads the next tokens of every sequence, possibly none for some, and returns the logits of the
   /// token after them: (batch, vocabulary), rows of 0 where there were none.
-  Tensor<T, 2> prefill(std::span<const std::vector<Index>> tokens) {
-    check_batch(tokens);
-    if (options_.slide > 0 && !fits(tokens)) return slide(tokens);
-    const auto next = flattened(tokens);
-    return advance(next, true, [&](const Tensor<T, 3>& logits) {
-      const Index vocabulary = logits.extent(2);
-      Tensor<T, 2> result({batch(), vocabulary});
-      const T* from = logits.data();
-      for (Index item = 0; item < batch(); ++item) {
-        if (next.counts[static_cast<std::size_t>(item)] == 0) continue;
-        std::copy_n(from, vocabulary, result.data() + item * vocabulary);
-        from += vocabulary;
-      }
-      return result;
-    });
-  }
+  Tensor<T, 2> prefill(std::span<const std::vector<Index>> tokens);
   /// The same with one token for every sequence.
   Tensor<T, 2> step(std::span<const Index> tokens) {
     std::vector<std::vector<Index>> each;
@@ -126,36 +103,10 @@ class Session {
   }
   /// The logits after every one of the next tokens, (batch, tokens, vocabulary). The tokens must
   /// fit.
-  Tensor<T, 3> logits(const Tokens& tokens) {
-    std::vector<std::vector<Index>> rows;
-    for (Index item = 0; item < tokens.extent(0); ++item) {
-      const Index* row = tokens.data() + item * tokens.extent(1);
-      rows.emplace_back(row, row + tokens.extent(1));
-    }
-    check_batch(rows);
-    return advance(flattened(rows), false, [&](Tensor<T, 3>&& logits) {
-      const Index vocabulary = logits.extent(2);
-      return std::move(logits).reshaped(Extents<3>{batch(), tokens.extent(1), vocabulary});
-    });
-  }
+  Tensor<T, 3> logits(const Tokens& tokens);
 
   /// Replaces sequence i by a copy of sequence parents[i], for all i at once: beam search.
-  void reorder(std::span<const Index> parents) {
-    if (static_cast<Index>(parents.size()) != batch()) {
-      throw_shape_error("Session: ", parents.size(), " parents for a batch of ", batch());
-    }
-    std::vector<Index> lengths;
-    std::vector<std::vector<Index>> texts;
-    for (const Index parent : parents) {
-      lengths.push_back(length(parent));
-      texts.push_back(texts_[static_cast<std::size_t>(parent)]);
-    }
-    std::vector<typename KeyValueCache<T, Stored>::Places> places;
-    for (const auto& cache : caches_) places.push_back(cache.places());
-    for (std::size_t i = 0; i < caches_.size(); ++i) caches_[i].reorder(parents, places[i]);
-    lengths_ = std::move(lengths);
-    texts_ = std::move(texts);
-  }
+  void reorder(std::span<const Index> parents);
   /// Shortens a sequence to its first `length` tokens; 0 starts anew.
   void truncate(Index item, Index length) {
     check_item(item);
@@ -194,25 +145,7 @@ class Session {
   }
   /// prefill where old tokens leave. Works on a copy, so that a failure leaves this session as it
   /// was.
-  Tensor<T, 2> slide(std::span<const std::vector<Index>> tokens) {
-    Session other = *this;
-    std::vector<std::vector<Index>> next(tokens.begin(), tokens.end());
-    for (std::size_t item = 0; item < next.size(); ++item) {
-      auto& all = next[item];
-      const auto count = static_cast<Index>(all.size());
-      const Index over = lengths_[item] + count - options_.max_length;
-      if (over <= 0) continue;
-      const Index leaving = detail::parts_of(over, options_.slide) * options_.slide;
-      all.insert(all.begin(), texts_[item].begin(), texts_[item].end());
-      all.erase(all.begin(), all.begin() + leaving);
-      other.truncate(static_cast<Index>(item), 0);
-    }
-    auto logits = other.prefill(next);
-    lengths_ = std::move(other.lengths_);
-    texts_ = std::move(other.texts_);
-    caches_ = std::move(other.caches_);
-    return logits;
-  }
+  Tensor<T, 2> slide(std::span<const std::vector<Index>> tokens);
   Ragged flattened(std::span<const std::vector<Index>> tokens) const {
     Ragged ragged;
     std::vector<Index> all;
@@ -283,6 +216,88 @@ class Session {
   std::vector<std::vector<Index>> texts_;  // the tokens in the caches
   std::vector<KeyValueCache<T, Stored>> caches_;
 };
+
+template <Scalar T, class Stored>
+Session<T, Stored>::Session(const LanguageModel<T>& model, const SessionOptions& options)
+    : model_(&model),
+      options_(detail::checked_options(options, model.options)),
+      lengths_(static_cast<std::size_t>(options_.batch), 0),
+      texts_(lengths_.size()) {
+  for (const auto& block : model.blocks) {
+    caches_.emplace_back(detail::cache_shape(options_, block.attention.options));
+  }
+}
+
+template <Scalar T, class Stored>
+Tensor<T, 2> Session<T, Stored>::prefill(std::span<const std::vector<Index>> tokens) {
+  check_batch(tokens);
+  if (options_.slide > 0 && !fits(tokens)) return slide(tokens);
+  const auto next = flattened(tokens);
+  return advance(next, true, [&](const Tensor<T, 3>& logits) {
+    const Index vocabulary = logits.extent(2);
+    Tensor<T, 2> result({batch(), vocabulary});
+    const T* from = logits.data();
+    for (Index item = 0; item < batch(); ++item) {
+      if (next.counts[static_cast<std::size_t>(item)] == 0) continue;
+      std::copy_n(from, vocabulary, result.data() + item * vocabulary);
+      from += vocabulary;
+    }
+    return result;
+  });
+}
+
+template <Scalar T, class Stored>
+Tensor<T, 3> Session<T, Stored>::logits(const Tokens& tokens) {
+  std::vector<std::vector<Index>> rows;
+  for (Index item = 0; item < tokens.extent(0); ++item) {
+    const Index* row = tokens.data() + item * tokens.extent(1);
+    rows.emplace_back(row, row + tokens.extent(1));
+  }
+  check_batch(rows);
+  return advance(flattened(rows), false, [&](Tensor<T, 3>&& logits) {
+    const Index vocabulary = logits.extent(2);
+    return std::move(logits).reshaped(Extents<3>{batch(), tokens.extent(1), vocabulary});
+  });
+}
+
+template <Scalar T, class Stored>
+void Session<T, Stored>::reorder(std::span<const Index> parents) {
+  if (static_cast<Index>(parents.size()) != batch()) {
+    throw_shape_error("Session: ", parents.size(), " parents for a batch of ", batch());
+  }
+  std::vector<Index> lengths;
+  std::vector<std::vector<Index>> texts;
+  for (const Index parent : parents) {
+    lengths.push_back(length(parent));
+    texts.push_back(texts_[static_cast<std::size_t>(parent)]);
+  }
+  std::vector<typename KeyValueCache<T, Stored>::Places> places;
+  for (const auto& cache : caches_) places.push_back(cache.places());
+  for (std::size_t i = 0; i < caches_.size(); ++i) caches_[i].reorder(parents, places[i]);
+  lengths_ = std::move(lengths);
+  texts_ = std::move(texts);
+}
+
+template <Scalar T, class Stored>
+Tensor<T, 2> Session<T, Stored>::slide(std::span<const std::vector<Index>> tokens) {
+  Session other = *this;
+  std::vector<std::vector<Index>> next(tokens.begin(), tokens.end());
+  for (std::size_t item = 0; item < next.size(); ++item) {
+    auto& all = next[item];
+    const auto count = static_cast<Index>(all.size());
+    const Index over = lengths_[item] + count - options_.max_length;
+    if (over <= 0) continue;
+    const Index leaving = detail::parts_of(over, options_.slide) * options_.slide;
+    all.insert(all.begin(), texts_[item].begin(), texts_[item].end());
+    all.erase(all.begin(), all.begin() + leaving);
+    other.truncate(static_cast<Index>(item), 0);
+  }
+  auto logits = other.prefill(next);
+  lengths_ = std::move(other.lengths_);
+  texts_ = std::move(other.texts_);
+  caches_ = std::move(other.caches_);
+  return logits;
+}
 
 HEED_LINKED_TEMPLATE(class, Session)
 

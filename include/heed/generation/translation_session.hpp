@@ -37,19 +37,7 @@ class TranslationSession {
   TranslationSession(const EncoderDecoder<T>&& model, const Tokens& sources,
                      const TranslationSessionOptions& = {}) = delete;  // name the model
   TranslationSession(const EncoderDecoder<T>& model, const Tokens& sources,
-                     const TranslationSessionOptions& options = {})
-      : model_(&model), options_(checked(model, options)), batch_(sources.extent(0)) {
-    memory_ =
-        model.remember(model.encode(sources, options_.masks.source, options_.positions.source));
-    for (const auto& block : model.blocks) {
-      const auto& attention = block.attention.options;
-      const Index heads = attention.kv_heads, dim = attention.head_dim;
-      const Index length = options_.max_length, page = options_.page_size;
-      caches_.emplace_back(page == 0
-                               ? CacheShape::contiguous(batch_, heads, dim, dim, length)
-                               : CacheShape{batch_, heads, dim, dim, page}.for_tokens(length));
-    }
-  }
+                     const TranslationSessionOptions& options = {});
 
   Index batch() const { return batch_; }
   /// The number of target tokens read so far, the same for every sequence.
@@ -57,9 +45,7 @@ class TranslationSession {
 
   /// Reads the next tokens of every target, (batch, tokens), and returns the logits after each of
   /// them: (batch, tokens, vocabulary).
-  Tensor<T, 3> logits(const Tokens& tokens) {
-    return advance(tokens, [](Tensor<T, 3>&& logits) { return std::move(logits); });
-  }
+  Tensor<T, 3> logits(const Tokens& tokens);
   /// The same with one token for every target: the logits after it, (batch, vocabulary).
   Tensor<T, 2> step(std::span<const Index> tokens) {
     Tokens column({static_cast<Index>(tokens.size()), 1});
@@ -69,17 +55,7 @@ class TranslationSession {
     return std::move(next).reshaped(rows);
   }
   /// The interface of `generate`, for one target: the logits (vocabulary) after `tokens`.
-  Tensor<T, 1> operator()(std::span<const Index> tokens) {
-    if (batch_ != 1 || tokens.empty()) {
-      throw_shape_error("TranslationSession: ", tokens.size(), " tokens for one of ", batch_,
-                        " sequences");
-    }
-    Tokens row({1, static_cast<Index>(tokens.size())});
-    std::copy(tokens.begin(), tokens.end(), row.data());
-    return advance(row, [&](const Tensor<T, 3>& all) {
-      return Tensor<T, 1>::copy_of(all.view().select(0, 0).select(0, row.extent(1) - 1));
-    });
-  }
+  Tensor<T, 1> operator()(std::span<const Index> tokens);
 
   /// Shortens all targets to their first `length` tokens; 0 starts anew.
   void truncate(Index length) {
@@ -153,6 +129,38 @@ class TranslationSession {
   std::vector<AttentionInputs<T>> memory_;
   std::vector<KeyValueCache<T>> caches_;
 };
+
+template <Scalar T>
+TranslationSession<T>::TranslationSession(const EncoderDecoder<T>& model, const Tokens& sources,
+                                          const TranslationSessionOptions& options)
+    : model_(&model), options_(checked(model, options)), batch_(sources.extent(0)) {
+  memory_ = model.remember(model.encode(sources, options_.masks.source, options_.positions.source));
+  for (const auto& block : model.blocks) {
+    const auto& attention = block.attention.options;
+    const Index heads = attention.kv_heads, dim = attention.head_dim;
+    const Index length = options_.max_length, page = options_.page_size;
+    caches_.emplace_back(page == 0 ? CacheShape::contiguous(batch_, heads, dim, dim, length)
+                                   : CacheShape{batch_, heads, dim, dim, page}.for_tokens(length));
+  }
+}
+
+template <Scalar T>
+Tensor<T, 3> TranslationSession<T>::logits(const Tokens& tokens) {
+  return advance(tokens, [](Tensor<T, 3>&& logits) { return std::move(logits); });
+}
+
+template <Scalar T>
+Tensor<T, 1> TranslationSession<T>::operator()(std::span<const Index> tokens) {
+  if (batch_ != 1 || tokens.empty()) {
+    throw_shape_error("TranslationSession: ", tokens.size(), " tokens for one of ", batch_,
+                      " sequences");
+  }
+  Tokens row({1, static_cast<Index>(tokens.size())});
+  std::copy(tokens.begin(), tokens.end(), row.data());
+  return advance(row, [&](const Tensor<T, 3>& all) {
+    return Tensor<T, 1>::copy_of(all.view().select(0, 0).select(0, row.extent(1) - 1));
+  });
+}
 
 HEED_LINKED_TEMPLATE(class, TranslationSession)
 

@@ -251,12 +251,9 @@ Tensor<T, 4> attention_of_block(const std::vector<SelfAttentionBlock<T>>& blocks
   for (std::size_t i = 0; i < last; ++i) {
     x = blocks[i].forward(std::move(x), mask, positions);
   }
-  Tensor<T, 4> weights;
-  blocks[last].forward_around(std::move(x), [&](const Tensor<T, 3>& in) {
-    weights = blocks[last].attention.weights(in, in, mask, positions);
-    return in;
-  });
-  return weights;
+  const auto& residual = blocks[last].attention_residual;
+  if (residual.norm_before) x = residual.norm.forward(x);
+  return blocks[last].attention.weights(x, x, mask, positions);
 }
 
 /// Puts the weights of one block, (batch, heads, queries, keys), into those of all `layers`.

@@ -59,72 +59,25 @@ struct Encoder {
   };
 
   Encoder() = default;
-  Encoder(const EncoderOptions& given, Random& random)
-      : options(given),
-        input({.vocab_size = given.vocab_size,
-               .model_dim = given.block.model_dim,
-               .positions = given.block.positions,
-               .max_length = given.max_length,
-               .init_std = given.init_std,
-               .factor = given.embedding_factor},
-              random),
-        dropout(given.block.dropout, random) {
-    const BlockOptions& block = options.block;
-    if (options.segments > 0) {
-      segments.emplace(EmbeddingOptions{options.segments, block.model_dim, options.init_std},
-                       random);
-    }
-    if (options.embedding_norm) embedding_norm.emplace(detail::norm_options(block));
-    for (Index i = 0; i < options.layers; ++i) blocks.emplace_back(block, random);
-    if (block.norm_before) norm.emplace(detail::norm_options(block));
-  }
+  Encoder(const EncoderOptions& given, Random& random);
 
   /// `kinds`: the segment of each token; empty: all 0. `positions`: see LanguageModel::forward.
   Output forward(const Tokens& tokens, const Mask& mask, const Tokens& kinds = {},
-                 const Positions& positions = {}) const {
-    auto x = embedded(tokens, kinds, positions);
-    for (const auto& block : blocks) x = block.forward(std::move(x), mask, positions);
-    return norm ? norm->forward(x) : x;
-  }
+                 const Positions& positions = {}) const;
   /// The input of the first block.
   Output embedded(const Tokens& tokens, const Tokens& kinds = {},
-                  const Positions& positions = {}) const {
-    auto x = input.forward(tokens, positions);
-    if (segments) x += segments->forward(segments_of(tokens, kinds));
-    return embedding_norm ? embedding_norm->forward(x) : x;
-  }
+                  const Positions& positions = {}) const;
   Output forward(const Tokens& tokens, const Mask& mask, const Tokens& kinds, const Noise& noise,
                  Saved& saved) const {
     return forward(tokens, mask, kinds, {}, noise, saved);
   }
   Output forward(const Tokens& tokens, const Mask& mask, const Tokens& kinds,
-                 const Positions& positions, const Noise& noise, Saved& saved) const {
-    saved.blocks.resize(blocks.size());
-    auto x = input.forward(tokens, positions, Noise{}, saved.input);
-    if (segments) x += segments->forward(segments_of(tokens, kinds), saved.segments);
-    if (embedding_norm) x = embedding_norm->forward(x, saved.embedding_norm);
-    x = dropout.forward(std::move(x), noise, saved.dropout);
-    for (std::size_t i = 0; i < blocks.size(); ++i) {
-      x = blocks[i].forward(std::move(x), mask, positions, noise, saved.blocks[i]);
-    }
-    return norm ? norm->forward(x, saved.norm) : x;
-  }
+                 const Positions& positions, const Noise& noise, Saved& saved) const;
   Output forward(const Tokens& tokens, const Mask& mask, Saved& saved) const {
     return forward(tokens, mask, {}, Noise{}, saved);
   }
 
-  void backward(Output grad, const Saved& saved, Encoder& gradients) const {
-    if (norm) grad = norm->backward(grad, saved.norm, *gradients.norm);
-    for (std::size_t i = blocks.size(); i-- > 0;) {
-      grad = blocks[i].backward(std::move(grad), saved.blocks[i], gradients.blocks[i]);
-    }
-    grad = dropout.backward(std::move(grad), saved.dropout, gradients.dropout);
-    if (embedding_norm) {
-      grad = embedding_norm->backward(grad, saved.embedding_norm, *gradients.embedding_norm);
-    }
-    if (segments) segments->backward(grad, saved.segments, *gradients.segments);
-    input.backward(std::move(grad), saved.input, gradients.input);
-  }
+  void backward(Output grad, const Saved& saved, Encoder& gradients) const;
 
   /// Lays weights out for inference; see Linear::pack.
   void pack() {
@@ -154,6 +107,71 @@ struct Encoder {
     return Tokens(tokens.extents());
   }
 };
+
+template <Scalar T>
+Encoder<T>::Encoder(const EncoderOptions& given, Random& random)
+    : options(given),
+      input({.vocab_size = given.vocab_size,
+             .model_dim = given.block.model_dim,
+             .positions = given.block.positions,
+             .max_length = given.max_length,
+             .init_std = given.init_std,
+             .factor = given.embedding_factor},
+            random),
+      dropout(given.block.dropout, random) {
+  const BlockOptions& block = options.block;
+  if (options.segments > 0) {
+    segments.emplace(EmbeddingOptions{options.segments, block.model_dim, options.init_std}, random);
+  }
+  if (options.embedding_norm) embedding_norm.emplace(detail::norm_options(block));
+  for (Index i = 0; i < options.layers; ++i) blocks.emplace_back(block, random);
+  if (block.norm_before) norm.emplace(detail::norm_options(block));
+}
+
+template <Scalar T>
+auto Encoder<T>::forward(const Tokens& tokens, const Mask& mask, const Tokens& kinds,
+                         const Positions& positions) const -> Output {
+  auto x = embedded(tokens, kinds, positions);
+  for (const auto& block : blocks) x = block.forward(std::move(x), mask, positions);
+  return norm ? norm->forward(x) : x;
+}
+
+template <Scalar T>
+auto Encoder<T>::embedded(const Tokens& tokens, const Tokens& kinds,
+                          const Positions& positions) const -> Output {
+  auto x = input.forward(tokens, positions);
+  if (segments) x += segments->forward(segments_of(tokens, kinds));
+  return embedding_norm ? embedding_norm->forward(x) : x;
+}
+
+template <Scalar T>
+auto Encoder<T>::forward(const Tokens& tokens, const Mask& mask, const Tokens& kinds,
+                         const Positions& positions, const Noise& noise, Saved& saved) const
+    -> Output {
+  saved.blocks.resize(blocks.size());
+  auto x = input.forward(tokens, positions, Noise{}, saved.input);
+  if (segments) x += segments->forward(segments_of(tokens, kinds), saved.segments);
+  if (embedding_norm) x = embedding_norm->forward(x, saved.embedding_norm);
+  x = dropout.forward(std::move(x), noise, saved.dropout);
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    x = blocks[i].forward(std::move(x), mask, positions, noise, saved.blocks[i]);
+  }
+  return norm ? norm->forward(x, saved.norm) : x;
+}
+
+template <Scalar T>
+void Encoder<T>::backward(Output grad, const Saved& saved, Encoder& gradients) const {
+  if (norm) grad = norm->backward(grad, saved.norm, *gradients.norm);
+  for (std::size_t i = blocks.size(); i-- > 0;) {
+    grad = blocks[i].backward(std::move(grad), saved.blocks[i], gradients.blocks[i]);
+  }
+  grad = dropout.backward(std::move(grad), saved.dropout, gradients.dropout);
+  if (embedding_norm) {
+    grad = embedding_norm->backward(grad, saved.embedding_norm, *gradients.embedding_norm);
+  }
+  if (segments) segments->backward(grad, saved.segments, *gradients.segments);
+  input.backward(std::move(grad), saved.input, gradients.input);
+}
 
 /// The weights of attention in one block of an encoder; see attention_of for language models.
 template <Scalar T>

@@ -73,52 +73,17 @@ struct EncoderDecoder {
   };
 
   EncoderDecoder() = default;
-  EncoderDecoder(const EncoderDecoderOptions& given, Random& random)
-      : options(given),
-        encoder({.vocab_size = given.source_vocab_size,
-                 .layers = given.encoder_layers,
-                 .max_length = given.max_length,
-                 .embedding_factor = given.factor(),
-                 .init_std = 1 / given.factor(),
-                 .block = given.block},
-                random),
-        input({.vocab_size = given.target_vocab_size,
-               .model_dim = given.block.model_dim,
-               .positions = given.block.positions,
-               .max_length = given.max_length,
-               .init_std = 1 / given.factor(),
-               .factor = given.factor(),
-               .dropout = given.block.dropout},
-              random) {
-    const BlockOptions& block = options.block;
-    for (Index i = 0; i < options.decoder_layers; ++i) blocks.emplace_back(block, random);
-    if (block.norm_before) norm.emplace(detail::norm_options(block));
-    head = OutputHead<T>(block.model_dim, options.target_vocab_size, options.tied_head, random);
-  }
+  EncoderDecoder(const EncoderDecoderOptions& given, Random& random);
 
   /// Logits (batch, target length, target vocabulary).
   Output forward(const Tokens& source, const Tokens& target, const EncoderDecoderMasks& masks,
-                 const EncoderDecoderPositions& positions = {}) const {
-    const auto memory = remember(encode(source, masks.source, positions.source));
-    return decode(target, memory, masks, positions.target);
-  }
+                 const EncoderDecoderPositions& positions = {}) const;
   Output forward(const Tokens& source, const Tokens& target, const EncoderDecoderMasks& masks,
                  const Noise& noise, Saved& saved) const {
     return forward(source, target, masks, {}, noise, saved);
   }
   Output forward(const Tokens& source, const Tokens& target, const EncoderDecoderMasks& masks,
-                 const EncoderDecoderPositions& positions, const Noise& noise, Saved& saved) const {
-    saved.blocks.resize(blocks.size());
-    saved.memory =
-        encoder.forward(source, masks.source, {}, positions.source, noise, saved.encoder);
-    auto x = input.forward(target, positions.target, noise, saved.input);
-    for (std::size_t i = 0; i < blocks.size(); ++i) {
-      x = blocks[i].forward(std::move(x), saved.memory, masks.target, masks.memory,
-                            positions.target, noise, saved.blocks[i]);
-    }
-    if (norm) x = norm->forward(x, saved.norm);
-    return head.forward(std::move(x), input.embedding, saved.head);
-  }
+                 const EncoderDecoderPositions& positions, const Noise& noise, Saved& saved) const;
   Output forward(const Tokens& source, const Tokens& target, const EncoderDecoderMasks& masks,
                  Saved& saved) const {
     return forward(source, target, masks, Noise{}, saved);
@@ -129,36 +94,11 @@ struct EncoderDecoder {
   Memory encode(const Tokens& source, const Mask& mask, const Positions& positions = {}) const {
     return encoder.forward(source, mask, {}, positions);
   }
-  std::vector<AttentionInputs<T>> remember(const Memory& memory) const {
-    std::vector<AttentionInputs<T>> all;
-    for (const auto& block : blocks) all.push_back(block.cross_attention.memory_inputs(memory));
-    return all;
-  }
+  std::vector<AttentionInputs<T>> remember(const Memory& memory) const;
   Output decode(const Tokens& target, const std::vector<AttentionInputs<T>>& memory,
-                const EncoderDecoderMasks& masks, const Positions& positions = {}) const {
-    if (memory.size() != blocks.size()) {
-      throw_shape_error("EncoderDecoder: memories of ", memory.size(), " blocks, expected ",
-                        blocks.size());
-    }
-    auto x = input.forward(target, positions);
-    for (std::size_t i = 0; i < blocks.size(); ++i) {
-      x = blocks[i].forward(std::move(x), memory[i], masks.target, masks.memory, positions);
-    }
-    if (norm) x = norm->forward(x);
-    return head.forward(x, input.embedding);
-  }
+                const EncoderDecoderMasks& masks, const Positions& positions = {}) const;
 
-  void backward(const Output& grad, const Saved& saved, EncoderDecoder& gradients) const {
-    auto x =
-        head.backward(grad, input.embedding, saved.head, gradients.head, gradients.input.embedding);
-    if (norm) x = norm->backward(x, saved.norm, *gradients.norm);
-    Memory grad_memory(saved.memory.extents());
-    for (std::size_t i = blocks.size(); i-- > 0;) {
-      x = blocks[i].backward(std::move(x), saved.blocks[i], gradients.blocks[i], grad_memory);
-    }
-    input.backward(std::move(x), saved.input, gradients.input);
-    encoder.backward(std::move(grad_memory), saved.encoder, gradients.encoder);
-  }
+  void backward(const Output& grad, const Saved& saved, EncoderDecoder& gradients) const;
 
   /// Lays weights out for inference; see Linear::pack.
   void pack() {
@@ -180,6 +120,91 @@ struct EncoderDecoder {
   std::optional<Norm<T>> norm;
   OutputHead<T> head;
 };
+
+template <Scalar T>
+EncoderDecoder<T>::EncoderDecoder(const EncoderDecoderOptions& given, Random& random)
+    : options(given),
+      encoder({.vocab_size = given.source_vocab_size,
+               .layers = given.encoder_layers,
+               .max_length = given.max_length,
+               .embedding_factor = given.factor(),
+               .init_std = 1 / given.factor(),
+               .block = given.block},
+              random),
+      input({.vocab_size = given.target_vocab_size,
+             .model_dim = given.block.model_dim,
+             .positions = given.block.positions,
+             .max_length = given.max_length,
+             .init_std = 1 / given.factor(),
+             .factor = given.factor(),
+             .dropout = given.block.dropout},
+            random) {
+  const BlockOptions& block = options.block;
+  for (Index i = 0; i < options.decoder_layers; ++i) blocks.emplace_back(block, random);
+  if (block.norm_before) norm.emplace(detail::norm_options(block));
+  head = OutputHead<T>(block.model_dim, options.target_vocab_size, options.tied_head, random);
+}
+
+template <Scalar T>
+auto EncoderDecoder<T>::forward(const Tokens& source, const Tokens& target,
+                                const EncoderDecoderMasks& masks,
+                                const EncoderDecoderPositions& positions) const -> Output {
+  const auto memory = remember(encode(source, masks.source, positions.source));
+  return decode(target, memory, masks, positions.target);
+}
+
+template <Scalar T>
+auto EncoderDecoder<T>::forward(const Tokens& source, const Tokens& target,
+                                const EncoderDecoderMasks& masks,
+                                const EncoderDecoderPositions& positions, const Noise& noise,
+                                Saved& saved) const -> Output {
+  saved.blocks.resize(blocks.size());
+  saved.memory = encoder.forward(source, masks.source, {}, positions.source, noise, saved.encoder);
+  auto x = input.forward(target, positions.target, noise, saved.input);
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    x = blocks[i].forward(std::move(x), saved.memory, masks.target, masks.memory, positions.target,
+                          noise, saved.blocks[i]);
+  }
+  if (norm) x = norm->forward(x, saved.norm);
+  return head.forward(std::move(x), input.embedding, saved.head);
+}
+
+template <Scalar T>
+std::vector<AttentionInputs<T>> EncoderDecoder<T>::remember(const Memory& memory) const {
+  std::vector<AttentionInputs<T>> all;
+  for (const auto& block : blocks) all.push_back(block.cross_attention.memory_inputs(memory));
+  return all;
+}
+
+template <Scalar T>
+auto EncoderDecoder<T>::decode(const Tokens& target, const std::vector<AttentionInputs<T>>& memory,
+                               const EncoderDecoderMasks& masks, const Positions& positions) const
+    -> Output {
+  if (memory.size() != blocks.size()) {
+    throw_shape_error("EncoderDecoder: memories of ", memory.size(), " blocks, expected ",
+                      blocks.size());
+  }
+  auto x = input.forward(target, positions);
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    x = blocks[i].forward(std::move(x), memory[i], masks.target, masks.memory, positions);
+  }
+  if (norm) x = norm->forward(x);
+  return head.forward(x, input.embedding);
+}
+
+template <Scalar T>
+void EncoderDecoder<T>::backward(const Output& grad, const Saved& saved,
+                                 EncoderDecoder& gradients) const {
+  auto x =
+      head.backward(grad, input.embedding, saved.head, gradients.head, gradients.input.embedding);
+  if (norm) x = norm->backward(x, saved.norm, *gradients.norm);
+  Memory grad_memory(saved.memory.extents());
+  for (std::size_t i = blocks.size(); i-- > 0;) {
+    x = blocks[i].backward(std::move(x), saved.blocks[i], gradients.blocks[i], grad_memory);
+  }
+  input.backward(std::move(x), saved.input, gradients.input);
+  encoder.backward(std::move(grad_memory), saved.encoder, gradients.encoder);
+}
 
 /// The weights of attention in an EncoderDecoder, each (layers, batch, heads, queries, keys).
 template <Scalar T>

@@ -52,63 +52,25 @@ struct LanguageModel {
   };
 
   LanguageModel() = default;
-  LanguageModel(const LanguageModelOptions& given, Random& random)
-      : options(given),
-        input({.vocab_size = given.vocab_size,
-               .model_dim = given.block.model_dim,
-               .positions = given.block.positions,
-               .max_length = given.max_length,
-               .init_std = given.init_std,
-               .dropout = given.block.dropout},
-              random) {
-    const BlockOptions& block = options.block;
-    for (Index i = 0; i < options.layers; ++i) blocks.emplace_back(block, random);
-    if (block.norm_before) norm.emplace(detail::norm_options(block));
-    head = OutputHead<T>(block.model_dim, options.vocab_size, options.tied_head, random);
-    initialize(random);
-  }
+  LanguageModel(const LanguageModelOptions& given, Random& random);
 
   /// The mask is usually masks::Causal{}, often with padding. With padding on the left, or packed
   /// documents, pass `positions_of(…)`: then a text has the logits that it has alone. Throws
   /// ShapeError for positions of other tokens, and for learned positions from max_length on.
-  Output forward(const Tokens& tokens, const Mask& mask, const Positions& positions = {}) const {
-    auto x = input.forward(tokens, positions);
-    for (const auto& block : blocks) x = block.forward(std::move(x), mask, positions);
-    if (norm) x = norm->forward(x);
-    return head.forward(x, input.embedding);
-  }
+  Output forward(const Tokens& tokens, const Mask& mask, const Positions& positions = {}) const;
   Output forward(const Tokens& tokens, const Mask& mask, const Noise& noise, Saved& saved) const {
     return forward(tokens, mask, {}, noise, saved);
   }
   Output forward(const Tokens& tokens, const Mask& mask, const Positions& positions,
-                 const Noise& noise, Saved& saved) const {
-    saved.blocks.resize(blocks.size());
-    auto x = input.forward(tokens, positions, noise, saved.input);
-    for (std::size_t i = 0; i < blocks.size(); ++i) {
-      x = blocks[i].forward(std::move(x), mask, positions, noise, saved.blocks[i]);
-    }
-    if (norm) x = norm->forward(x, saved.norm);
-    return head.forward(std::move(x), input.embedding, saved.head);
-  }
+                 const Noise& noise, Saved& saved) const;
   Output forward(const Tokens& tokens, const Mask& mask, Saved& saved) const {
     return forward(tokens, mask, Noise{}, saved);
   }
 
-  void backward(const Output& grad, const Saved& saved, LanguageModel& gradients) const {
-    auto x =
-        head.backward(grad, input.embedding, saved.head, gradients.head, gradients.input.embedding);
-    if (norm) x = norm->backward(x, saved.norm, *gradients.norm);
-    for (std::size_t i = blocks.size(); i-- > 0;) {
-      x = blocks[i].backward(std::move(x), saved.blocks[i], gradients.blocks[i]);
-    }
-    input.backward(std::move(x), saved.input, gradients.input);
-  }
+  void backward(const Output& grad, const Saved& saved, LanguageModel& gradients) const;
 
   /// Lays weights out for inference; see Linear::pack.
-  void pack() {
-    for (auto& block : blocks) block.pack();
-    head.pack(input.embedding);
-  }
+  void pack();
 
   static auto members(auto& model) {
     return std::tuple{member("", model.input), member("blocks", model.blocks),
@@ -124,25 +86,84 @@ struct LanguageModel {
  private:
   /// As GPT-2 starts: weights normal, smaller by √(2 · blocks) where they end in a residual sum,
   /// and biases 0.
-  void initialize(Random& random) {
-    const double residual =
-        1 / std::sqrt(2 * static_cast<double>(std::max<Index>(1, options.layers)));
-    for (auto& block : blocks) {
-      for_each_parameter(
-          [&](std::string_view name, auto& parameter) {
-            if (name.find("norm") != name.npos) return;
-            const bool ends = name == "attention.out.weight" || name == "feed_forward.down.weight";
-            const double deviation = options.init_std * (ends ? residual : 1);
-            const bool weight = parameter.rank() == 2;
-            for (T& value : parameter) {
-              value = weight ? static_cast<T>(deviation * random.normal()) : T{0};
-            }
-          },
-          block);
-    }
-    head.initialize(options.init_std, random);
-  }
+  void initialize(Random& random);
 };
+
+template <Scalar T>
+LanguageModel<T>::LanguageModel(const LanguageModelOptions& given, Random& random)
+    : options(given),
+      input({.vocab_size = given.vocab_size,
+             .model_dim = given.block.model_dim,
+             .positions = given.block.positions,
+             .max_length = given.max_length,
+             .init_std = given.init_std,
+             .dropout = given.block.dropout},
+            random) {
+  const BlockOptions& block = options.block;
+  for (Index i = 0; i < options.layers; ++i) blocks.emplace_back(block, random);
+  if (block.norm_before) norm.emplace(detail::norm_options(block));
+  head = OutputHead<T>(block.model_dim, options.vocab_size, options.tied_head, random);
+  initialize(random);
+}
+
+template <Scalar T>
+auto LanguageModel<T>::forward(const Tokens& tokens, const Mask& mask,
+                               const Positions& positions) const -> Output {
+  auto x = input.forward(tokens, positions);
+  for (const auto& block : blocks) x = block.forward(std::move(x), mask, positions);
+  if (norm) x = norm->forward(x);
+  return head.forward(x, input.embedding);
+}
+
+template <Scalar T>
+auto LanguageModel<T>::forward(const Tokens& tokens, const Mask& mask, const Positions& positions,
+                               const Noise& noise, Saved& saved) const -> Output {
+  saved.blocks.resize(blocks.size());
+  auto x = input.forward(tokens, positions, noise, saved.input);
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    x = blocks[i].forward(std::move(x), mask, positions, noise, saved.blocks[i]);
+  }
+  if (norm) x = norm->forward(x, saved.norm);
+  return head.forward(std::move(x), input.embedding, saved.head);
+}
+
+template <Scalar T>
+void LanguageModel<T>::backward(const Output& grad, const Saved& saved,
+                                LanguageModel& gradients) const {
+  auto x =
+      head.backward(grad, input.embedding, saved.head, gradients.head, gradients.input.embedding);
+  if (norm) x = norm->backward(x, saved.norm, *gradients.norm);
+  for (std::size_t i = blocks.size(); i-- > 0;) {
+    x = blocks[i].backward(std::move(x), saved.blocks[i], gradients.blocks[i]);
+  }
+  input.backward(std::move(x), saved.input, gradients.input);
+}
+
+template <Scalar T>
+void LanguageModel<T>::pack() {
+  for (auto& block : blocks) block.pack();
+  head.pack(input.embedding);
+}
+
+template <Scalar T>
+void LanguageModel<T>::initialize(Random& random) {
+  const double residual =
+      1 / std::sqrt(2 * static_cast<double>(std::max<Index>(1, options.layers)));
+  for (auto& block : blocks) {
+    for_each_parameter(
+        [&](std::string_view name, auto& parameter) {
+          if (name.find("norm") != name.npos) return;
+          const bool ends = name == "attention.out.weight" || name == "feed_forward.down.weight";
+          const double deviation = options.init_std * (ends ? residual : 1);
+          const bool weight = parameter.rank() == 2;
+          for (T& value : parameter) {
+            value = weight ? static_cast<T>(deviation * random.normal()) : T{0};
+          }
+        },
+        block);
+  }
+  head.initialize(options.init_std, random);
+}
 
 /// The weights of attention in one block: how much each token attends to each other, (batch, heads,
 /// tokens, tokens). For inspection; computes the blocks before it. Throws ShapeError for a layer
