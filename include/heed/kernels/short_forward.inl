@@ -200,6 +200,10 @@ struct ShortForwardTable {
     Index key = 0;
     for (; key + key_rows <= group.count; key += key_rows) {
       group.prefetch->fetch();
+      // Earlier vectors of queries have mostly met the keys before `lane`.
+      if (group.run.from_memory && key >= group.lane) {
+        prefetch_rows(group.values, key, key_rows, group.run.value_dim);
+      }
       largest = score_keys<key_rows>(group, key, largest);
     }
     for (; key + 2 <= group.count; key += 2) largest = score_keys<2>(group, key, largest);
