@@ -2,7 +2,7 @@
 // The definitions of pictures behind heed::compiled. Included by name, since HEED_COMPILED_SOURCE
 // would compile the kernels a second time.
 #include <heed/plot.hpp>
-/// include; no .inl file may include such a header.
+
 #include <heed/plot/detail/axis.inl>
 #include <heed/plot/detail/chart_layout.inl>
 #include <heed/plot/detail/drawing.inl>

@@ -3,7 +3,6 @@
 
 /// Every mask: policies, their combinations, and what can be asked of them.
 #include <heed/masks/combine.hpp>
-#include <heed/masks/create_masks.hpp>
 #include <heed/masks/dense.hpp>
 #include <heed/masks/describe.hpp>
 #include <heed/masks/intervals.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/masks/create_masks.hpp>
+#include <heed/masks/tokens.hpp>
 
 #include <gtest/gtest.h>
 

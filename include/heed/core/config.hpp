@@ -46,7 +46,7 @@
 #endif
 
 /// What heed::compiled has of a class template, and of a layer with the walk through its
-/// parameters: the code for float and double.
+/// parameters: the code for float and double. NOLINTBEGIN(bugprone-macro-parentheses)
 #define HEED_CODE_OF_TEMPLATE(prefix, kind, name) \
   prefix template kind name<float>;               \
   prefix template kind name<double>;
@@ -56,7 +56,7 @@
                                                             const detail::PartOfModels&); \
   prefix template void detail::walk_parameters<name<double>>(detail::ParameterWalk&,      \
                                                              const detail::PartOfModels&);
-
+// NOLINTEND(bugprone-macro-parentheses)
 /// Declares such a template: units that link heed::compiled do not compile theirs, except functions
 /// defined within the class, which are inline; so the long ones are defined outside. Not with
 /// _GLIBCXX_DEBUG, where members of models have other sizes.

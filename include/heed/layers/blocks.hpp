@@ -179,10 +179,7 @@ struct SelfAttentionBlock {
         feed_forward_residual(options, random),
         feed_forward(detail::feed_forward_options(options), random) {}
 
-  Output forward(Input x, const Mask& mask, const Positions& positions = {}) const {
-    return forward_around(std::move(x),
-                          [&](const Input& in) { return attention.forward(in, mask, positions); });
-  }
+  Output forward(Input x, const Mask& mask, const Positions& positions = {}) const;
   /// The block around another way to attend, `attend(tokens)`: with a cache, for example.
   template <class Attend>
   Output forward_around(Input x, const Attend& attend) const {
@@ -197,21 +194,9 @@ struct SelfAttentionBlock {
     return forward(std::move(x), mask, {}, noise, saved);
   }
   Output forward(Input x, const Mask& mask, const Positions& positions, const Noise& noise,
-                 Saved& saved) const {
-    x = attention_residual.forward(std::move(x), noise, saved.attention_residual, attention,
-                                   saved.attention, mask, positions);
-    return feed_forward_residual.forward(std::move(x), noise, saved.feed_forward_residual,
-                                         feed_forward, saved.feed_forward);
-  }
+                 Saved& saved) const;
 
-  Input backward(Output grad, const Saved& saved, SelfAttentionBlock& gradients) const {
-    grad = feed_forward_residual.backward(std::move(grad), saved.feed_forward_residual,
-                                          gradients.feed_forward_residual, feed_forward,
-                                          saved.feed_forward, gradients.feed_forward);
-    return attention_residual.backward(std::move(grad), saved.attention_residual,
-                                       gradients.attention_residual, attention, saved.attention,
-                                       gradients.attention);
-  }
+  Input backward(Output grad, const Saved& saved, SelfAttentionBlock& gradients) const;
 
   /// Lays the weights out for inference; see Linear::pack.
   void pack() {
@@ -231,6 +216,33 @@ struct SelfAttentionBlock {
   Residual<T> feed_forward_residual;
   FeedForward<T> feed_forward;
 };
+
+template <Scalar T>
+auto SelfAttentionBlock<T>::forward(Input x, const Mask& mask, const Positions& positions) const
+    -> Output {
+  return forward_around(std::move(x),
+                        [&](const Input& in) { return attention.forward(in, mask, positions); });
+}
+
+template <Scalar T>
+auto SelfAttentionBlock<T>::forward(Input x, const Mask& mask, const Positions& positions,
+                                    const Noise& noise, Saved& saved) const -> Output {
+  x = attention_residual.forward(std::move(x), noise, saved.attention_residual, attention,
+                                 saved.attention, mask, positions);
+  return feed_forward_residual.forward(std::move(x), noise, saved.feed_forward_residual,
+                                       feed_forward, saved.feed_forward);
+}
+
+template <Scalar T>
+auto SelfAttentionBlock<T>::backward(Output grad, const Saved& saved,
+                                     SelfAttentionBlock& gradients) const -> Input {
+  grad = feed_forward_residual.backward(std::move(grad), saved.feed_forward_residual,
+                                        gradients.feed_forward_residual, feed_forward,
+                                        saved.feed_forward, gradients.feed_forward);
+  return attention_residual.backward(std::move(grad), saved.attention_residual,
+                                     gradients.attention_residual, attention, saved.attention,
+                                     gradients.attention);
+}
 
 /// Names for the two uses of the block.
 template <Scalar T>

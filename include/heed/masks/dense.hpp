@@ -9,7 +9,7 @@
 #include <type_traits>
 
 #include <heed/core/error.hpp>
-#include <heed/masks/detail/fit.hpp>
+#include <heed/masks/detail/positions.hpp>
 #include <heed/masks/detail/shared_array.hpp>
 #include <heed/masks/policy.hpp>
 

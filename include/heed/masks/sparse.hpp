@@ -6,8 +6,7 @@
 #include <limits>
 
 #include <heed/core/error.hpp>
-#include <heed/masks/detail/fit.hpp>
-#include <heed/masks/detail/floor_division.hpp>
+#include <heed/masks/detail/positions.hpp>
 #include <heed/masks/detail/shared_array.hpp>
 #include <heed/masks/detail/spaced.hpp>
 #include <heed/masks/policy.hpp>

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include <heed/masks/detail/floor_division.hpp>
+#include <heed/masks/detail/positions.hpp>
 #include <heed/masks/policy.hpp>
 
 namespace heed::detail {
