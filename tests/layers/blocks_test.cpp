@@ -16,6 +16,10 @@ auto maker(const BlockOptions& options) {
   };
 }
 
+// A vector of blocks that grows moves their weights and does not copy them.
+static_assert(std::is_nothrow_move_constructible_v<SelfAttentionBlock<float>>);
+static_assert(std::is_nothrow_move_constructible_v<CrossAttentionBlock<float>>);
+
 TEST(SelfAttentionBlock, KeepsTheLawsNormBefore) {
   check_layer_laws(maker({.model_dim = 4, .heads = 2, .hidden_dim = 6}), {2, 3, 4},
                    {"attention_norm.weight", "attention_norm.bias", "attention.query.weight",

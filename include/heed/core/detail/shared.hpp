@@ -34,10 +34,10 @@ class Shared {
   Shared() = default;
   /// Takes ownership of `owned`, which must come from new.
   explicit Shared(const T* owned) : value_(owned), users_(make_users(owned)) {}
-  Shared(const Shared& other) : value_(other.value_), users_(other.users_) {
+  Shared(const Shared& other) noexcept : value_(other.value_), users_(other.users_) {
     if (users_ != nullptr) users_->fetch_add(1);
   }
-  Shared& operator=(const Shared& other) {  // NOLINT: copy and swap
+  Shared& operator=(const Shared& other) noexcept {  // NOLINT: copy and swap
     Shared copy(other);
     std::swap(value_, copy.value_);
     std::swap(users_, copy.users_);
