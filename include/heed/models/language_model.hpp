@@ -52,6 +52,11 @@ struct LanguageModel {
   };
 
   LanguageModel() = default;
+  LanguageModel(const LanguageModel& other);
+  LanguageModel(LanguageModel&& other) noexcept;
+  LanguageModel& operator=(const LanguageModel& other);
+  LanguageModel& operator=(LanguageModel&& other) noexcept;
+  ~LanguageModel();
   LanguageModel(const LanguageModelOptions& given, Random& random);
 
   /// The mask is usually masks::Causal{}, often with padding. With padding on the left, or packed
@@ -88,6 +93,18 @@ struct LanguageModel {
   /// and biases 0.
   void initialize(Random& random);
 };
+
+// Defaulted here, and not in the class, so that heed::compiled has their code.
+template <Scalar T>
+LanguageModel<T>::LanguageModel(const LanguageModel& other) = default;
+template <Scalar T>
+LanguageModel<T>::LanguageModel(LanguageModel&& other) noexcept = default;
+template <Scalar T>
+LanguageModel<T>& LanguageModel<T>::operator=(const LanguageModel& other) = default;
+template <Scalar T>
+LanguageModel<T>& LanguageModel<T>::operator=(LanguageModel&& other) noexcept = default;
+template <Scalar T>
+LanguageModel<T>::~LanguageModel() = default;
 
 template <Scalar T>
 LanguageModel<T>::LanguageModel(const LanguageModelOptions& given, Random& random)
