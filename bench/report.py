@@ -6,9 +6,10 @@ with --json; each file fills its own table (those of whole models one together),
   bench/peers/sdpa.py LIBRARY --json sdpa.json
   bench/peers/libraries.py LIBRARY --json libraries.json
   bench/peers/decode.py LIBRARY --json decode.json
+  bench/peers/linear.py LIBRARY --json linear.json
   bench/peers/generation.py LIBRARY FOLDER --json models.json
   bench/peers/sdpa_backward.py LIBRARY --json back.json && bench/report.py --backward back.json
-  bench/report.py sdpa.json libraries.json decode.json models.json
+  bench/report.py sdpa.json libraries.json decode.json linear.json models.json
 """
 import argparse
 import json
@@ -62,6 +63,15 @@ def decode(rows):
                  [[row["case"], str(row["threads"]), f"{row['ours_ms']:.3f}",
                    f"{row['ours_gbytes']:.1f}", f"{100 * row['of_memory']:.0f} %",
                    f"**{row['ratio']:.2f}**"] for row in rows])
+
+
+def linear(rows):
+    return table(["rows × inputs × outputs", "weights", "threads", "heed, GFLOP/s",
+                  "weights, GB/s", "PyTorch, GFLOP/s", "times as fast (10 % to 90 %)"],
+                 [[row["case"], row["kind"], str(row["threads"]), f"{row['gflops']:.0f}",
+                   f"{row['gbytes']:.0f}", f"{row['theirs_gflops']:.0f}",
+                   f"**{row['ratio']:.2f}** ({row['ratio_low']:.2f} to {row['ratio_high']:.2f})"]
+                  for row in rows])
 
 
 def models(rows):

@@ -116,6 +116,12 @@ void heed_linear(const float* a, const float* weights, float* out, Index rows, I
 PackedMatrix<float>* heed_pack(const float* weights, Index depth, Index columns) {
   return new PackedMatrix<float>(TensorView<const float, 2>(weights, {depth, columns}, {1, depth}));
 }
+/// The same with bfloat16 weights, by which products round their rows to bfloat16 too.
+PackedMatrix<float>* heed_pack_bfloat16(const bfloat16* weights, Index depth, Index columns) {
+  const auto bytes = std::as_bytes(std::span(weights, static_cast<std::size_t>(depth * columns)));
+  return new PackedMatrix<float>(
+      PackedMatrix<float>::transposed_blocks<bfloat16>(bytes, depth, columns, Products::bfloat16));
+}
 void heed_free_packed(const PackedMatrix<float>* packed) { delete packed; }
 void heed_linear_packed(const float* a, const PackedMatrix<float>* weights, float* out,
                         Index rows) {

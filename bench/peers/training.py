@@ -10,6 +10,7 @@ gpt      the same program with nanoGPT's larger setting: 6 blocks, 6 heads, 384 
          dropout 0.2 of embeddings, attention weights and residual sums. Its batch is 64 there;
          a round here is --gpt-steps steps of --gpt-batch windows.
 
+The GPTs also train in mixed precision: ours with --products bfloat16, PyTorch's under autocast.
 Our programs run as processes and tell their own speed; PyTorch's loop runs here, between them.
 
   cmake --build build/release --target train_sequence train_char
@@ -134,7 +135,7 @@ LAPTOP = Setting(batch=12, length=64, dim=128, heads=4, blocks=4, dropout=0.0)
 GPT = Setting(batch=64, length=256, dim=384, heads=6, blocks=6, dropout=0.2)
 
 
-def gpt(setting, threads, steps):
+def gpt(setting, threads, steps, mixed):
     torch.set_num_threads(threads)
     text = TEXT.read_text()
     number = {letter: i for i, letter in enumerate(sorted(set(text)))}
@@ -154,7 +155,8 @@ def gpt(setting, threads, steps):
 
     def loss_of(part):
         tokens, targets = windows(part)
-        return F.cross_entropy(model(tokens).flatten(0, 1), targets.flatten())
+        with torch.autocast("cpu", torch.bfloat16, enabled=mixed):
+            return F.cross_entropy(model(tokens).flatten(0, 1), targets.flatten())
 
     warm, seconds = min(100, steps // 10), 0.0
     for step in range(steps):
@@ -182,23 +184,27 @@ def ours(program, arguments, pattern):
     return float(found[0][-1] if isinstance(found[0], tuple) else found[0]), text
 
 
-def pair(case, folder, threads, options):
-    """Our tokens a second, theirs, and a note on the losses."""
+def measured(case, folder, threads, options):
+    """Tokens a second of both libraries by kind, "float" and for the GPTs "mixed", and the losses."""
     if case == "article":
         mine, _ = ours(folder / "train_sequence", ["--threads", threads],
                        r"([\d.]+) tokens a second")
         theirs, loss = article(threads)
-        return mine, theirs, f"{loss:.3f}"
+        return {"float": (mine, theirs)}, f"{loss:.3f}"
     setting, steps = LAPTOP, options.steps
     if case == "gpt":
         setting, steps = GPT._replace(batch=options.gpt_batch), options.gpt_steps
     arguments = ["--threads", threads, "--steps", steps, "--sample", 1, "--validations", 1]
     for name, value in setting._asdict().items():
-        arguments += [f"--{name}", value]
-    mine, text = ours(folder / "train_char", arguments, rf"step +{steps} .* ([\d.]+) tokens/s")
-    theirs, loss = gpt(setting, threads, steps)
-    own_loss = re.findall(r"validation ([\d.]+)", text)[-1]
-    return mine, theirs, f"{loss:.3f}, ours {own_loss}"
+        arguments += [f"--{'layers' if name == 'blocks' else name}", value]
+    rates, losses = {}, []
+    for kind, products in (("float", "exact"), ("mixed", "bfloat16")):
+        mine, text = ours(folder / "train_char", [*arguments, "--products", products],
+                          rf"step +{steps} .* ([\d.]+) tokens/s")
+        theirs, loss = gpt(setting, threads, steps, kind == "mixed")
+        rates[kind] = mine, theirs
+        losses.append(f"{kind} {loss:.3f}, ours {re.findall(r'validation ([0-9.]+)', text)[-1]}")
+    return rates, "; ".join(losses)
 
 
 def main():
@@ -217,12 +223,17 @@ def main():
         for case in ("article", "laptop", "gpt"):
             if options.case not in ("all", case):
                 continue
-            rounds = [pair(case, options.folder, threads, options) for _ in range(options.rounds)]
-            pairs, note = [(mine, theirs) for mine, theirs, _ in rounds], rounds[-1][2]
-            ratio = statistics.median(a / b for a, b in pairs)
-            mine, theirs = (statistics.median(side) for side in zip(*pairs))
-            print(f"{case:8} {threads} threads  ours {mine:9.0f} tokens/s  theirs {theirs:9.0f}  "
-                  f"ratio {ratio:5.2f}  (loss {note})", flush=True)
+            rounds = [measured(case, options.folder, threads, options)
+                      for _ in range(options.rounds)]
+            print(f"{case}, {threads} threads (loss {rounds[-1][1]})")
+            for kind, against in (("float", "float"), ("mixed", "float"), ("mixed", "mixed")):
+                if kind not in rounds[0][0]:
+                    continue
+                pairs = [(rates[kind][0], rates[against][1]) for rates, _ in rounds]
+                ratio = statistics.median(a / b for a, b in pairs)
+                mine, theirs = (statistics.median(side) for side in zip(*pairs))
+                print(f"  ours {kind} {mine:9.0f} tokens/s  PyTorch {against} {theirs:9.0f}  "
+                      f"ratio {ratio:5.2f}", flush=True)
 
 
 if __name__ == "__main__":
