@@ -10,12 +10,21 @@ template <class T>
 HEED_SIMD std::uintptr_t distance(const T* from, const T* to) {
   return reinterpret_cast<std::uintptr_t>(to) - reinterpret_cast<std::uintptr_t>(from);
 }
-/// Prefetches the line at the place of `at`, one tile of keys later. Into the second-level cache:
-/// the first has too few slots for pending lines (measured: 14 of 24 GB/s).
-template <class T>
+/// Prefetches the line at the place of `at`, one tile of keys later, into the second-level cache
+/// or, if Near, the first; see prefetches_near.
+template <bool Near, class T>
 HEED_SIMD void prefetch(const T* at, std::uintptr_t offset) {
   const std::uintptr_t address = reinterpret_cast<std::uintptr_t>(at) + offset;
-  __builtin_prefetch(reinterpret_cast<const void*>(address), 0, 2);  // NOLINT: it may end beyond
+  const auto* there = reinterpret_cast<const void*>(address);  // NOLINT: it may end beyond
+  __builtin_prefetch(there, 0, Near ? 3 : 2);
+}
+/// Calls run(std::bool_constant<Near>()); the processors that prefetch near have these vectors.
+template <class T, class Run>
+HEED_SIMD void with_near(const QueryRows<T>& rows, const Run& run) {
+  if constexpr (HEED_SIMD_BYTES == 64) {
+    if (rows.near) return run(std::true_type());
+  }
+  run(std::false_type());
 }
 
 template <class T>
@@ -31,7 +40,7 @@ struct DecodeScores {
 
   /// Scores of the first `Rows` rows over one vector of keys. The keys are transposed in registers,
   /// width × width numbers at a time, and kept in rows.packed if more rows follow.
-  template <int Rows>
+  template <int Rows, bool Near>
   HEED_KERNEL static void score_transposed(const KeyBlock<T>& keys, const QueryRows<T>& rows,
                                            Index key, std::uintptr_t offset) {
     const T* from[S::width];
@@ -51,7 +60,7 @@ struct DecodeScores {
       HEED_UNROLL for (int i = 0; i < S::width; ++i) transposed[i] = S::load(from[i] + d);
       transpose<S>(transposed);
       HEED_UNROLL for (int i = 0; i < S::width; ++i) {
-        prefetch(from[i] + d, offset);
+        prefetch<Near>(from[i] + d, offset);
         HEED_UNROLL for (int r = 0; r < Rows; ++r) {
           scores[r] = S::fma(S::broadcast(row[r][d + i]), transposed[i], scores[r]);
         }
@@ -110,11 +119,15 @@ struct DecodeScores {
       const std::uintptr_t offset = from + S::width < keys.count
                                         ? distance(at, at + S::width * lying.row_stride)
                                         : distance(at, keys.values.data);
-      if (HEED_SIMD_ALL_KERNELS && rows.count == 1) {
-        score_transposed<HEED_SIMD_ALL_KERNELS ? 1 : decoded_at_once>(keys, rows, from, offset);
-      } else {
-        score_transposed<decoded_at_once>(keys, rows, from, offset);
-      }
+      with_near(
+          rows, [&](auto near) __attribute__((always_inline)) {
+            if (HEED_SIMD_ALL_KERNELS && rows.count == 1) {
+              score_transposed<HEED_SIMD_ALL_KERNELS ? 1 : decoded_at_once, near>(keys, rows, from,
+                                                                                  offset);
+            } else {
+              score_transposed<decoded_at_once, near>(keys, rows, from, offset);
+            }
+          });
     }
     const Index done = rows.count < decoded_at_once ? rows.count : decoded_at_once;
     if (keys.score_mod) modify_scores(packed_task(keys, rows, 0, key), 0, done);
@@ -154,7 +167,7 @@ struct DecodeValues {
   static constexpr Index value_tile = 16;
 
   /// output[row] += Σ_key p · value for some rows and columns and the keys [key, end).
-  template <int Rows, int Vectors>
+  template <int Rows, int Vectors, bool Near>
   HEED_KERNEL static void add_rows(const QueryRows<T>& rows, Index row, const T* values,
                                    Index stride, Index key, Index end, Index d,
                                    std::uintptr_t offset) {
@@ -172,7 +185,7 @@ struct DecodeValues {
       typename S::V columns[Vectors];
       HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
         columns[j] = S::load(at + j * S::width);
-        if (row == 0) prefetch(at + j * S::width, offset);
+        if (row == 0) prefetch<Near>(at + j * S::width, offset);
       }
       HEED_UNROLL for (int r = 0; r < Rows; ++r) {
         const auto weight = S::broadcast(weights[r][key]);
@@ -187,15 +200,15 @@ struct DecodeValues {
   }
 
   /// add_rows for all rows.
-  template <int Vectors>
+  template <int Vectors, bool Near = false>
   HEED_SIMD static void add_columns(const QueryRows<T>& rows, const T* values, Index stride,
                                     Index key, Index end, Index d, std::uintptr_t offset) {
     Index row = 0;
     for (; row + 1 < rows.count; row += decoded_at_once) {
-      add_rows<decoded_at_once, Vectors>(rows, row, values, stride, key, end, d, offset);
+      add_rows<decoded_at_once, Vectors, Near>(rows, row, values, stride, key, end, d, offset);
     }
     if (row < rows.count) {
-      add_rows<one_alone && Vectors == vectors ? 1 : decoded_at_once, Vectors>(
+      add_rows<one_alone && Vectors == vectors ? 1 : decoded_at_once, Vectors, Near>(
           rows, row, values, stride, key, end, d, offset);
     }
   }
@@ -238,13 +251,18 @@ struct DecodeValues {
       const T* at = values.data + key * values.row_stride;
       const T* next = end < keys.count ? at + value_tile * values.row_stride : rows.next_keys;
       const std::uintptr_t offset = next ? distance(at, next) : 0;
-      Index d = 0;
-      for (; d + lanes <= whole; d += lanes) {
-        add_columns<vectors>(rows, values.data + d, values.row_stride, key, end, d, offset);
-      }
-      for (; d < whole; d += narrow_lanes) {
-        add_columns<narrow>(rows, values.data + d, values.row_stride, key, end, d, offset);
-      }
+      with_near(
+          rows, [&](auto near) __attribute__((always_inline)) {
+            Index d = 0;
+            for (; d + lanes <= whole; d += lanes) {
+              add_columns<vectors, near>(rows, values.data + d, values.row_stride, key, end, d,
+                                         offset);
+            }
+            for (; d < whole; d += narrow_lanes) {
+              add_columns<narrow, near>(rows, values.data + d, values.row_stride, key, end, d,
+                                        offset);
+            }
+          });
     }
     if (whole == rows.value_dim) return;
     fill_tail(keys, rows, whole);

@@ -128,6 +128,7 @@ struct QueryRows {
   Index head_dim = 0;
   Index value_dim = 0;
   const T* next_keys = nullptr;  // where the next block begins, if known
+  bool near = false;             // whether to prefetch into the first-level cache
 };
 
 /// The decoding kernels of one instruction set for one scalar type.

@@ -13,6 +13,7 @@
 #include <heed/attention/detail/workspace.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/kernels/attention_kernels.hpp>
+#include <heed/kernels/isa.hpp>
 #include <heed/masks/detail/mask_ref.hpp>
 
 namespace heed::detail {
@@ -95,6 +96,7 @@ class DecodePass {
     simd::QueryRows<T> rows =
         query_rows(states, seen.words != nullptr ? scratch_.words : nullptr, block.count);
     rows.next_keys = next_keys(seen.first);
+    rows.near = simd::detail::prefetches_near();
     if (args_.score_mods.any()) {
       for (Index i = 0; i < block.count; ++i) {
         positions_[i] = seen.first + (seen.holes ? scratch_.kept[i] : i);
