@@ -171,7 +171,7 @@ struct Int16Product : RowRounding {
     };
     const Words quad = bytes(first) | bytes(second) << 16;
     if constexpr (Codes != QuantizedCodes::signed_nibbles) return quad;
-    return (quad + 0x78787878) ^ ~0x7f7f7f7f;  // -8 in each byte
+    return (Words)((Unsigned)quad + 0x78787878u) ^ ~0x7f7f7f7f;  // -8 in each byte
   }
 
   /// Unpacks the codes of a panel, once for many rows.
