@@ -142,23 +142,20 @@ HEED_KERNEL
 /// too large for a first-level cache beside the rest would only push it out.
 template <class S, int Vectors>
 HEED_SIMD void score_block(const TileTask<S, Vectors>& task, typename S::Scalar* totals) {
-  const Index count = task.block.count;
   constexpr Index widest = 512 / static_cast<Index>(sizeof(typename S::Scalar));
   const MatrixRef<typename S::Scalar>& keys = task.block.keys;
   const MatrixRef<typename S::Scalar>& values = task.block.values;
   const bool prefetches = task.first_lane == 0 && values.data != nullptr &&
                           keys.column_stride == 1 && values.column_stride == 1 &&
                           task.value_dim <= widest;
-  Index key = 0;
-  for (; key + rows_of<Vectors> <= count; key += rows_of<Vectors>) {
-    if (prefetches) {
-      prefetch_rows(keys, key + rows_of<Vectors>, rows_of<Vectors>, task.head_dim);
-      prefetch_rows(values, key, rows_of<Vectors>, task.value_dim);
-    }
-    score_rows<S, rows_of<Vectors>, Vectors>(task, key, totals);
-  }
-  for (; key + 2 <= count; key += 2) score_rows<S, 2, Vectors>(task, key, totals);
-  if (key < count) score_rows<S, 1, Vectors>(task, key, totals);
+  for_each_tile<rows_of<Vectors>>(
+      task.block.count, [&](auto rows, Index key) __attribute__((always_inline)) {
+        if (rows == rows_of<Vectors> && prefetches) {
+          prefetch_rows(keys, key + rows, rows, task.head_dim);
+          prefetch_rows(values, key, rows, task.value_dim);
+        }
+        score_rows<S, rows, Vectors>(task, key, totals);
+      });
 }
 
 /// Probabilities of the stored scores of one vector of lanes, and their sum key by key.

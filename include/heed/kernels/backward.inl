@@ -178,13 +178,10 @@ HEED_SIMD void any_grad_score_rows(const GradientTask<S, Vectors>& task, Index k
 }
 template <class S, int Vectors>
 HEED_SIMD void grad_score_block(const GradientTask<S, Vectors>& task) {
-  const Index count = task.block.count;
-  Index key = 0;
-  for (; key + tile_rows <= count; key += tile_rows) {
-    any_grad_score_rows<S, tile_rows, Vectors>(task, key);
-  }
-  for (; key + 2 <= count; key += 2) any_grad_score_rows<S, 2, Vectors>(task, key);
-  if (key < count) any_grad_score_rows<S, 1, Vectors>(task, key);
+  for_each_tile<tile_rows>(
+      task.block.count, [&](auto rows, Index key) __attribute__((always_inline)) {
+        any_grad_score_rows<S, rows, Vectors>(task, key);
+      });
 }
 
 /// Lanes [first, end) of a block of queries.
@@ -220,16 +217,10 @@ template <class S, int Vectors>
 HEED_SIMD void add_rows_column(const KeyBlock<typename S::Scalar>& block,
                                const typename S::Scalar* weights, const typename S::Scalar* rows,
                                Index count, Index columns, typename S::Scalar* grad) {
-  Index key = 0;
-  for (; key + tile_rows <= block.count; key += tile_rows) {
-    add_rows_to<S, tile_rows, Vectors>(block, key, weights, rows, count, columns, grad);
-  }
-  for (; key + 2 <= block.count; key += 2) {
-    add_rows_to<S, 2, Vectors>(block, key, weights, rows, count, columns, grad);
-  }
-  if (key < block.count) {
-    add_rows_to<S, 1, Vectors>(block, key, weights, rows, count, columns, grad);
-  }
+  for_each_tile<tile_rows>(
+      block.count, [&](auto keys, Index key) __attribute__((always_inline)) {
+        add_rows_to<S, keys, Vectors>(block, key, weights, rows, count, columns, grad);
+      });
 }
 
 /// add_rows_column for all columns.

@@ -28,10 +28,10 @@ struct PairDecodeTable {
   }
   template <int Vectors>
   HEED_SIMD static void score_lanes(const PairRows<T>& rows, Index key) {
-    Index row = 0;
-    for (; row + 6 <= rows.count; row += 6) score_rows<6, Vectors>(rows, row, key);
-    for (; row + 2 <= rows.count; row += 2) score_rows<2, Vectors>(rows, row, key);
-    if (row < rows.count) score_rows<1, Vectors>(rows, row, key);
+    for_each_tile<6>(
+        rows.count, [&](auto some, Index row) __attribute__((always_inline)) {
+          score_rows<some, Vectors>(rows, row, key);
+        });
   }
   HEED_SIMD static void score(const PairKeys& keys, const PairRows<T>& rows) {
     PairTable<T>::pack(keys.keys, keys.count, rows.head_dim, rows.packed);

@@ -95,11 +95,11 @@ struct ShortBackwardTable {
       S::store(group.head.grad_scores + at, S::broadcast(0));
     };
     for (Index key = 0; key < group.first; ++key) clear(key);
-    Index key = group.first;
-    for (; key + key_rows <= group.end; key += key_rows) score_keys<key_rows>(group, key);
-    for (; key + 2 <= group.end; key += 2) score_keys<2>(group, key);
-    if (key < group.end) score_keys<1>(group, key);
-    for (key = group.end; key < group.head.key_count; ++key) clear(key);
+    for_each_tile<key_rows>(
+        group.end - group.first, [&](auto rows, Index key) __attribute__((always_inline)) {
+          score_keys<rows>(group, group.first + key);
+        });
+    for (Index key = group.end; key < group.head.key_count; ++key) clear(key);
   }
 
   /// P and dS of all groups, and their packed queries.
@@ -139,12 +139,10 @@ struct ShortBackwardTable {
                                 head.key_count,       head.head_dim,
                                 head.grad_queries,    head.grad_query_row,
                                 &head.scale,          0};
-    Index query = 0;
-    for (; query + tile_rows <= head.query_count; query += tile_rows) {
-      put_queries<tile_rows>(head, product, query);
-    }
-    for (; query + 2 <= head.query_count; query += 2) put_queries<2>(head, product, query);
-    if (query < head.query_count) put_queries<1>(head, product, query);
+    for_each_tile<tile_rows>(
+        head.query_count, [&](auto rows, Index query) __attribute__((always_inline)) {
+          put_queries<rows>(head, product, query);
+        });
   }
 
   /// `Rows` keys of a product with P or dS on its left, over the queries that see one of them.
@@ -162,12 +160,9 @@ struct ShortBackwardTable {
   }
   HEED_SIMD static void put_all_keys(const ShortBackwardArgs<T>& head,
                                      const RowProduct<T>& product) {
-    Index key = 0;
-    for (; key + tile_rows <= head.key_count; key += tile_rows) {
-      put_keys<tile_rows>(head, product, key);
-    }
-    for (; key + 2 <= head.key_count; key += 2) put_keys<2>(head, product, key);
-    if (key < head.key_count) put_keys<1>(head, product, key);
+    for_each_tile<tile_rows>(
+        head.key_count, [&](auto rows, Index key)
+                            __attribute__((always_inline)) { put_keys<rows>(head, product, key); });
   }
 
   HEED_SIMD static bool must_guard(const ShortBackwardArgs<T>& head) {

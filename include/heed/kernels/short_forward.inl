@@ -197,17 +197,15 @@ struct ShortForwardTable {
 
   HEED_SIMD static V score_all(const Group& group) {
     V largest = S::broadcast(std::numeric_limits<T>::lowest());
-    Index key = 0;
-    for (; key + key_rows <= group.count; key += key_rows) {
-      group.prefetch->fetch();
-      // Earlier vectors of queries have mostly met the keys before `lane`.
-      if (group.run.from_memory && key >= group.lane) {
-        prefetch_rows(group.values, key, key_rows, group.run.value_dim);
-      }
-      largest = score_keys<key_rows>(group, key, largest);
-    }
-    for (; key + 2 <= group.count; key += 2) largest = score_keys<2>(group, key, largest);
-    if (key < group.count) largest = score_keys<1>(group, key, largest);
+    for_each_tile<key_rows>(
+        group.count, [&](auto rows, Index key) __attribute__((always_inline)) {
+          if (rows == key_rows) group.prefetch->fetch();
+          // Earlier vectors of queries have mostly met the keys before `lane`.
+          if (rows == key_rows && group.run.from_memory && key >= group.lane) {
+            prefetch_rows(group.values, key, key_rows, group.run.value_dim);
+          }
+          largest = score_keys<rows>(group, key, largest);
+        });
     return largest;
   }
 
@@ -265,13 +263,11 @@ struct ShortForwardTable {
                                 run.out_row,
                                 factors,
                                 1};
-    Index query = 0;
-    for (; query + tile_rows <= group.queries; query += tile_rows) {
-      group.prefetch->fetch();
-      put_rows<tile_rows>(group, product, query);
-    }
-    for (; query + 2 <= group.queries; query += 2) put_rows<2>(group, product, query);
-    if (query < group.queries) put_rows<1>(group, product, query);
+    for_each_tile<tile_rows>(
+        group.queries, [&](auto rows, Index query) __attribute__((always_inline)) {
+          if (rows >= 4) group.prefetch->fetch();
+          put_rows<rows>(group, product, query);
+        });
   }
 
   template <int Rows>
@@ -307,10 +303,9 @@ struct ShortForwardTable {
     if (guard) {
       add_columns_guarded(group);
     } else {
-      Index d = 0;
-      for (; d + key_rows <= columns; d += key_rows) add_columns<key_rows>(group, d);
-      for (; d + 2 <= columns; d += 2) add_columns<2>(group, d);
-      if (d < columns) add_columns<1>(group, d);
+      for_each_tile<key_rows>(
+          columns, [&](auto rows, Index d)
+                       __attribute__((always_inline)) { add_columns<rows>(group, d); });
     }
     unpack_lanes<S>(group.run.output, S::width, group.queries, columns, factors, group.out,
                     group.run.out_row, group.run.out_column);

@@ -22,6 +22,24 @@ HEED_SIMD void multiply(const typename S::Scalar* a, Index a_row, Index a_step,
   }
 }
 
+/// Calls run(rows, row), where `rows` is an integral constant, for each tile of `count` rows:
+/// `Most` as long as there are so many, then fewer.
+template <int Most, class Run>
+HEED_SIMD void for_each_tile(Index count, const Run& run) {
+  Index row = 0;
+  for (; row + Most <= count; row += Most) {
+    if (fewer_rows == 4 && Most == 6 && count - row == 8) break;  // 4 and 4, not 6 and 2
+    run(std::integral_constant<int, Most>(), row);
+  }
+  if constexpr (fewer_rows > 2) {
+    for (; row + fewer_rows <= count; row += fewer_rows) {
+      run(std::integral_constant<int, fewer_rows>(), row);
+    }
+  }
+  for (; row + 2 <= count; row += 2) run(std::integral_constant<int, 2>(), row);
+  if (row < count) run(std::integral_constant<int, 1>(), row);
+}
+
 /// c[r][lane] (+)= Σ_k a(r, k) · b[k][lane] for one tile; rows of c are `c_stride` apart.
 template <class S, int Rows, int Vectors>
 HEED_KERNEL void tile_product(const typename S::Scalar* a, Index a_row, Index a_step,
@@ -47,19 +65,11 @@ template <class S, int Vectors>
 HEED_KERNEL void tile_products(const typename S::Scalar* a, Index a_row, Index a_step,
                                const typename S::Scalar* b, Index b_stride, Index depth,
                                typename S::Scalar* c, Index c_stride, Index rows, bool accumulate) {
-  Index row = 0;
-  for (; row + rows_of<Vectors> <= rows; row += rows_of<Vectors>) {
-    tile_product<S, rows_of<Vectors>, Vectors>(a + row * a_row, a_row, a_step, b, b_stride, depth,
-                                               c + row * c_stride, c_stride, accumulate);
-  }
-  for (; row + 2 <= rows; row += 2) {
-    tile_product<S, 2, Vectors>(a + row * a_row, a_row, a_step, b, b_stride, depth,
-                                c + row * c_stride, c_stride, accumulate);
-  }
-  if (row < rows) {
-    tile_product<S, 1, Vectors>(a + row * a_row, a_row, a_step, b, b_stride, depth,
-                                c + row * c_stride, c_stride, accumulate);
-  }
+  for_each_tile<rows_of<Vectors>>(
+      rows, [&](auto tile, Index row) __attribute__((always_inline)) {
+        tile_product<S, tile, Vectors>(a + row * a_row, a_row, a_step, b, b_stride, depth,
+                                       c + row * c_stride, c_stride, accumulate);
+      });
 }
 
 // Transposes in registers go by blocks of 16 bytes: to move whole blocks, or numbers within them,
