@@ -11,46 +11,24 @@
 #include <heed/kernels/each_isa.inl>
 
 namespace heed::simd {
-namespace detail {
-
-template <class T>
-const Kernels<T>& kernels_of(Isa isa) {
-  HEED_SIMD_TABLE_OF(isa, table);
-}
-template <class T>
-const DecodeKernels<T>& decode_kernels_of(Isa isa) {
-  HEED_SIMD_TABLE_OF(isa, decode_table);
-}
-#if HEED_SIMD_ALL_KERNELS
-template <class T>
-const ShortForwardKernels<T>& short_forward_kernels_of(Isa isa) {
-  HEED_SIMD_TABLE_OF(isa, short_forward_table);
-}
-#endif
-template <class T>
-const DropoutKernels<T>& dropout_kernels_of(Isa isa) {
-  HEED_SIMD_TABLE_OF(isa, dropout_table);
-}
-
-}  // namespace detail
 
 template <class T>
 const Kernels<T>& kernels() {
-  return detail::kernels_of<T>(active());
+  HEED_SIMD_TABLE_OF(active(), table);
 }
 template <class T>
 const DecodeKernels<T>& decode_kernels() {
-  return detail::decode_kernels_of<T>(active());
+  HEED_SIMD_TABLE_OF(active(), decode_table);
 }
 #if HEED_SIMD_ALL_KERNELS
 template <class T>
 const ShortForwardKernels<T>& short_forward_kernels() {
-  return detail::short_forward_kernels_of<T>(active());
+  HEED_SIMD_TABLE_OF(active(), short_forward_table);
 }
 #endif
 template <class T>
 const DropoutKernels<T>& dropout_kernels() {
-  return detail::dropout_kernels_of<T>(active());
+  HEED_SIMD_TABLE_OF(active(), dropout_table);
 }
 #if defined(HEED_COMPILED_SOURCE)
 template const DropoutKernels<double>& dropout_kernels<double>();
@@ -70,29 +48,15 @@ template const ShortForwardKernels<double>& short_forward_kernels<double>();
 #include <heed/kernels/each_isa.inl>
 
 namespace heed::simd {
-namespace detail {
-
-template <class T>
-const BackwardKernels<T>& backward_kernels_of(Isa isa) {
-  HEED_SIMD_TABLE_OF(isa, backward_table);
-}
-#if HEED_SIMD_ALL_KERNELS
-template <class T>
-const ShortBackwardKernels<T>& short_backward_kernels_of(Isa isa) {
-  HEED_SIMD_TABLE_OF(isa, short_backward_table);
-}
-#endif
-
-}  // namespace detail
 
 template <class T>
 const BackwardKernels<T>& backward_kernels() {
-  return detail::backward_kernels_of<T>(active());
+  HEED_SIMD_TABLE_OF(active(), backward_table);
 }
 #if HEED_SIMD_ALL_KERNELS
 template <class T>
 const ShortBackwardKernels<T>& short_backward_kernels() {
-  return detail::short_backward_kernels_of<T>(active());
+  HEED_SIMD_TABLE_OF(active(), short_backward_table);
 }
 #endif
 #if defined(HEED_COMPILED_SOURCE)
@@ -110,18 +74,10 @@ template const ShortBackwardKernels<double>& short_backward_kernels<double>();
 #include <heed/kernels/each_isa.inl>
 
 namespace heed::simd {
-namespace detail {
-
-template <class T>
-const Bfloat16Kernels<T>& bfloat16_kernels_of(Isa isa) {
-  HEED_SIMD_TABLE_OF(isa, bfloat16_table);
-}
-
-}  // namespace detail
 
 template <class T>
 const Bfloat16Kernels<T>& bfloat16_kernels() {
-  return detail::bfloat16_kernels_of<T>(active());
+  HEED_SIMD_TABLE_OF(active(), bfloat16_table);
 }
 template <class T>
 const PairKernels<T>* pair_kernels() {

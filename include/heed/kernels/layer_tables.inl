@@ -11,16 +11,16 @@
 #include <heed/kernels/each_isa.inl>
 
 namespace heed::simd {
-namespace detail {
 
 // All tables of layers are templates, so that a program of attention alone is spared their compile
 // time.
 template <class T>
-const ProductKernels<T>& product_kernels_of(Isa isa) {
-  HEED_SIMD_TABLE_OF(isa, product_table);
+const ProductKernels<T>& product_kernels() {
+  HEED_SIMD_TABLE_OF(active(), product_table);
 }
 template <class T>
-const Int16Kernels<T>& int16_kernels_of(Isa isa) {
+const Int16Kernels<T>& int16_kernels() {
+  const Isa isa = active();
 #if defined(__x86_64__)
   using namespace avx512_kernels;
 #if HEED_SIMD_HAS_TILES
@@ -34,7 +34,8 @@ const Int16Kernels<T>& int16_kernels_of(Isa isa) {
   HEED_SIMD_TABLE_OF(isa, int16_table);
 }
 template <class T>
-const Bfloat16ProductKernels<T>& bfloat16_product_kernels_of(Isa isa) {
+const Bfloat16ProductKernels<T>& bfloat16_product_kernels() {
+  const Isa isa = active();
 #if defined(__x86_64__)
   using namespace avx512_kernels;
   if (isa == Isa::avx512_bf16) return bfloat16_product_table<T, true>();
@@ -46,43 +47,16 @@ const Bfloat16ProductKernels<T>& bfloat16_product_kernels_of(Isa isa) {
   HEED_SIMD_TABLE_OF(isa, bfloat16_product_table);
 }
 template <class T>
-const RowKernels<T>& row_kernels_of(Isa isa) {
-  HEED_SIMD_TABLE_OF(isa, row_table);
-}
-template <class T>
-const NormKernels<T>& norm_kernels_of(Isa isa) {
-  HEED_SIMD_TABLE_OF(isa, norm_table);
-}
-template <class T>
-const TrainingKernels<T>& training_kernels_of(Isa isa) {
-  HEED_SIMD_TABLE_OF(isa, training_table);
-}
-
-}  // namespace detail
-
-template <class T>
-const ProductKernels<T>& product_kernels() {
-  return detail::product_kernels_of<T>(active());
-}
-template <class T>
-const Int16Kernels<T>& int16_kernels() {
-  return detail::int16_kernels_of<T>(active());
-}
-template <class T>
-const Bfloat16ProductKernels<T>& bfloat16_product_kernels() {
-  return detail::bfloat16_product_kernels_of<T>(active());
-}
-template <class T>
 const RowKernels<T>& row_kernels() {
-  return detail::row_kernels_of<T>(active());
+  HEED_SIMD_TABLE_OF(active(), row_table);
 }
 template <class T>
 const NormKernels<T>& norm_kernels() {
-  return detail::norm_kernels_of<T>(active());
+  HEED_SIMD_TABLE_OF(active(), norm_table);
 }
 template <class T>
 const TrainingKernels<T>& training_kernels() {
-  return detail::training_kernels_of<T>(active());
+  HEED_SIMD_TABLE_OF(active(), training_table);
 }
 #if defined(HEED_COMPILED_SOURCE)
 template const ProductKernels<float>& product_kernels<float>();
