@@ -11,7 +11,6 @@ namespace HEED_SIMD_NAMESPACE {
 
 #if HEED_SIMD_PART == 0
 #include <heed/kernels/lanes.inl>
-#include <heed/kernels/philox.inl>
 // The tile: 6 rows by HEED_SIMD_VECTORS vectors of sums stay in registers. The sse2 set has to
 // emulate a fused multiply-add and waits for that, not for loads: 2 rows suffice, and compile
 // faster.
