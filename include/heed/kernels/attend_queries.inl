@@ -117,9 +117,9 @@ HEED_KERNEL void score_rows(const TileTask<S, Vectors>& task, Index key,
   }
 }
 
-/// Prefetches some rows of keys or values, `columns` wide. Not inline in a header-only program,
-/// whose compile time this saves a thirtieth of; the empty assembler keeps g++ from leaving out
-/// such calls.
+/// Prefetches some rows of keys or values, `columns` wide. A header-only program calls it as a
+/// function, which saves a thirtieth of its compile time; the empty assembler keeps g++ from
+/// leaving out such calls.
 template <class T>
 #if HEED_SIMD_ALL_KERNELS
 HEED_SIMD
@@ -139,7 +139,7 @@ HEED_KERNEL
 /// score_rows for all keys of the block: probabilities and their `totals`, or, without `totals`,
 /// scores. Meanwhile the first tile prefetches the keys that come next, and the values, which it
 /// needs after all scores: a processor does not foresee that rows are read six at a time. Values
-/// too large for a first-level cache beside the rest would only push it out.
+/// too large to fit a first-level cache beside the rest would only push the rest out.
 template <class S, int Vectors>
 HEED_SIMD void score_block(const TileTask<S, Vectors>& task, typename S::Scalar* totals) {
   constexpr Index widest = 512 / static_cast<Index>(sizeof(typename S::Scalar));
@@ -197,6 +197,7 @@ HEED_SIMD typename S::V largest_score(const TileTask<S, Vectors>& task, int vect
   return largest;
 }
 
+/// See rescale.
 template <class S, int Vectors>
 HEED_SIMD typename S::V raised_maximum(const TileTask<S, Vectors>&, typename S::V,
                                        typename S::V found) {
@@ -246,6 +247,8 @@ HEED_KERNEL void add_values_guarded(const TileTask<S, Vectors>& task, bool accum
   }
 }
 
+// What attend_tile asks of a task.
+
 template <class S, int Vectors>
 HEED_SIMD void add_block(const TileTask<S, Vectors>& task, bool accumulate) {
   if (task.block.guard_values) {
@@ -263,6 +266,20 @@ HEED_SIMD void score_modified(const TileTask<S, Vectors>& task) {
 template <class S, int Vectors>
 HEED_SIMD void score_again(const TileTask<S, Vectors>& task) {
   if (!task.block.score_mod) score_block<S, Vectors>(task, nullptr);
+}
+
+/// Whether a tile is faster vector by vector: it has few queries, or a mask such as the causal
+/// diagonal gives its vectors unequal work. The width of a tile decides no bit.
+template <class AnyTable, class Keys>
+HEED_SIMD bool single_vector_pays(const Keys& keys, Index lane, Index left) {
+  constexpr int width = AnyTable::S::width;
+  if (left <= 3 * width) return true;
+  if (keys.words == nullptr) return false;
+  Index narrow = 0;
+  for (int j = 0; j < AnyTable::vectors; ++j) {
+    narrow += AnyTable::seen_by(keys, lane + j * width, width).count;
+  }
+  return 5 * narrow < 4 * AnyTable::vectors * AnyTable::seen_by(keys, lane, AnyTable::lanes).count;
 }
 
 // The entries of Kernels.
@@ -356,24 +373,12 @@ struct Table {
     }
   }
 
-  /// Whether a tile is faster vector by vector: it has few queries, or a mask such as the causal
-  /// diagonal gives its vectors unequal work. The width of a tile decides no bit.
-  HEED_SIMD static bool single_vector_pays(const KeyBlock<T>& keys, Index lane, Index left) {
-    if (left <= 3 * S::width) return true;
-    if (keys.words == nullptr) return false;
-    Index narrow = 0;
-    for (int j = 0; j < vectors; ++j) {
-      narrow += seen_by(keys, lane + j * S::width, S::width).count;
-    }
-    return 5 * narrow < 4 * vectors * seen_by(keys, lane, lanes).count;
-  }
-
   HEED_KERNEL static void attend(const KeyBlock<T>& keys, const QueryBlock<T>& queries,
                                  const SoftmaxState<T>& state, bool first) {
     for (Index tile = 0; tile < queries.count; tile += lanes) {
       const Index left = queries.count - tile < lanes ? queries.count - tile : lanes;
       if constexpr (vectors == 4) {
-        if (single_vector_pays(keys, tile, left)) {
+        if (single_vector_pays<Table>(keys, tile, left)) {
           for (Index lane = 0; lane < left; lane += S::width) {
             attend_lanes<1>(keys, queries, state, tile + lane, first);
           }

@@ -381,7 +381,7 @@ struct BackwardTable {
     for (Index tile = 0; tile < queries.count; tile += lanes) {
       const Index left = queries.count - tile < lanes ? queries.count - tile : lanes;
       if constexpr (vectors == 4) {
-        if (Table<T>::single_vector_pays(keys, tile, left)) {
+        if (single_vector_pays<Table<T>>(keys, tile, left)) {
           for (Index lane = tile; lane < tile + left; lane += S::width) {
             take_lanes<1>(keys, queries, lane, scores_only, guard_keys);
           }

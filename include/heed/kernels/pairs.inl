@@ -436,22 +436,11 @@ struct PairTable {
                 first);
   }
 
-  /// Like Table::single_vector_pays.
-  HEED_SIMD static bool single_vector_pays(const PairKeys& keys, Index lane, Index left) {
-    if (left <= 3 * S::width) return true;
-    if (keys.words == nullptr) return false;
-    Index narrow = 0;
-    for (int j = 0; j < vectors; ++j) {
-      narrow += seen_by(keys, lane + j * S::width, S::width).count;
-    }
-    return 5 * narrow < 4 * vectors * seen_by(keys, lane, lanes).count;
-  }
-
   HEED_KERNEL static void attend(const PairKeys& keys, const PairQueries<T>& queries,
                                  const SoftmaxState<T>& state, bool first) {
     for (Index tile = 0; tile < queries.count; tile += lanes) {
       const Index left = queries.count - tile < lanes ? queries.count - tile : lanes;
-      if (single_vector_pays(keys, tile, left)) {
+      if (single_vector_pays<PairTable>(keys, tile, left)) {
         for (Index lane = 0; lane < left; lane += S::width) {
           attend_lanes<1>(keys, queries, state, tile + lane, first);
         }
