@@ -32,14 +32,12 @@ class BackwardRows {
       : args_(args),
         kernels_(simd::backward_kernels<T>()),
         blocks_(parts_of(args.forward.query_count(), simd::query_block)) {
-    const auto carve = [&](Carver carver) {
+    divide_scratch<BackwardRows>([&](Carver& carver) {
       log_sum_exp_ = carver.take<T>(count() * simd::query_block);
       delta_ = carver.take<T>(count() * simd::query_block);
       seeing_ = carver.take<std::uint64_t>(count());
       silent_ = carver.take<std::uint64_t>(count());
-      return carver.used();
-    };
-    carve(Carver(Scratch::of_this_thread<BackwardRows>(carve(Carver(nullptr)))));
+    });
   }
 
   /// Number of query blocks in one head, and in all heads.

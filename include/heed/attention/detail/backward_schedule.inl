@@ -207,12 +207,10 @@ class BackwardTasks {
 
   Index share_size() const { return call_.query_count() * call_.head_dim(); }
   void take_shares(Index wave) {
-    const auto carve = [&](Carver carver) {
+    divide_scratch<BackwardTasks>([&](Carver& carver) {
       shares_ = carver.take<T>(wave * share_size());
       written_ = carver.take<unsigned char>(wave * rows_.blocks());
-      return carver.used();
-    };
-    carve(Carver(Scratch::of_this_thread<BackwardTasks>(carve(Carver(nullptr)))));
+    });
   }
   void clear_written(Index count) const {
     for (Index i = 0; i < count * rows_.blocks(); ++i) written_[i] = 0;

@@ -38,12 +38,10 @@ class TurnedValues {
       : args_(args), blocks_(parts_of(args.key_count(), simd::key_block)), count_(heads * blocks_) {
     if (count_ == 0) return;
     size_ = simd::key_block * rounded_up(args.value_dim(), kernels->row_step);
-    const auto carve = [&](Carver carver) {
+    divide_scratch<TurnedValues>([&](Carver& carver) {
       states_ = carver.take<State>(count_);
       values_ = carver.take<std::uint16_t>(count_ * size_);
-      return carver.used();
-    };
-    carve(Carver(Scratch::of_this_thread<TurnedValues>(carve(Carver(nullptr)))));
+    });
   }
 
   /// Forgets all values: from here on, those of the key heads from `head` on are wanted.
@@ -105,7 +103,7 @@ class PairBlocks {
     if (kernels_ == nullptr) return;
     const Index depth = whole(args.head_dim()), columns = args.value_dim();
     const Index step = kernels->row_step;
-    const auto carve = [&](Carver carver) {
+    divide_scratch<PairBlocks>([&](Carver& carver) {
       keys_ = carver.take<std::uint16_t>(simd::key_block * depth);
       values_ = carver.take<std::uint16_t>(simd::key_block * columns);
       pairs_ = carver.take<std::uint16_t>(simd::key_block * (columns + step));
@@ -114,9 +112,7 @@ class PairBlocks {
       probabilities_ = carver.take<std::uint16_t>(rounded_up(rows, step) * simd::row_keys);
       words_ = carver.take<std::uint64_t>(simd::key_block);
       kept_ = carver.take<Index>(simd::key_block);
-      return carver.used();
-    };
-    carve(Carver(Scratch::of_this_thread<PairBlocks>(carve(Carver(nullptr)))));
+    });
   }
 
   /// Whether products are computed in pairs, or in tiles of pairs.

@@ -33,11 +33,7 @@ class PairGradients {
     block_.head_depth = rounded_up(block_.head_row, arrange_->group);
     block_.value_depth = rounded_up(block_.value_row, arrange_->group);
     block_.grad_queries = scratch.grad_queries;
-    const auto carve = [&](Carver carver) {
-      take_arrays(carver);
-      return carver.used();
-    };
-    carve(Carver(Scratch::of_this_thread<PairGradients>(carve(Carver(nullptr)))));
+    divide_scratch<PairGradients>([&](Carver& carver) { take_arrays(carver); });
   }
 
   /// Whether the gradients are computed in pairs, or in tiles of pairs.

@@ -72,7 +72,7 @@ class ShortForward {
   /// One thread's arrays. Lanes past the last query fill up whole vectors of up to 16 numbers.
   struct Arrays {
     Arrays(const AttentionArgs<T>& args, Index group) {
-      const auto carve = [&](Carver carver) {
+      divide_scratch<ShortForward>([&](Carver& carver) {
         packed = carver.take<T>(16 * args.head_dim());
         probabilities = carver.take<T>(16 * simd::key_block);
         output = carver.take<T>(16 * args.value_dim());
@@ -80,9 +80,7 @@ class ShortForward {
         maximum = carver.take<T>(group * simd::query_block);
         sum = carver.take<T>(group * simd::query_block);
         words = carver.take<std::uint64_t>(simd::key_block);
-        return carver.used();
-      };
-      carve(Carver(Scratch::of_this_thread<ShortForward>(carve(Carver(nullptr)))));
+      });
     }
     T* packed;
     T* probabilities;
@@ -211,7 +209,7 @@ class ShortBackward {
   /// One thread's arrays; a vector holds up to 16 numbers.
   struct Arrays {
     explicit Arrays(const AttentionArgs<T>& call) {
-      const auto carve = [&](Carver carver) {
+      divide_scratch<ShortBackward>([&](Carver& carver) {
         packed_queries = carver.take<T>(16 * call.head_dim());
         packed_gradient = carver.take<T>(16 * call.value_dim());
         probabilities = carver.take<T>(simd::key_block * simd::query_block);
@@ -221,9 +219,7 @@ class ShortBackward {
         gradient_tail = carver.take<T>(simd::query_block * 16);
         log_sum_exp = carver.take<T>(simd::query_block);
         words = carver.take<std::uint64_t>(simd::key_block);
-        return carver.used();
-      };
-      carve(Carver(Scratch::of_this_thread<ShortBackward>(carve(Carver(nullptr)))));
+      });
     }
     T* packed_queries;
     T* packed_gradient;

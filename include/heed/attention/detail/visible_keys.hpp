@@ -53,12 +53,10 @@ class SharedLaneWords {
  public:
   /// Room for `tiles` tiles, none computed yet.
   explicit SharedLaneWords(Index tiles) : tiles_(tiles) {
-    const auto carve = [&](Carver carver) {
+    divide_scratch<SharedLaneWords>([&](Carver& carver) {
       seen_ = carver.take<Entry>(tiles);
       words_ = carver.take<std::uint64_t>(tiles * simd::key_block);
-      return carver.used();
-    };
-    carve(Carver(Scratch::of_this_thread<SharedLaneWords>(carve(Carver(nullptr)))));
+    });
     forget();
   }
 

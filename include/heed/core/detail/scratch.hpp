@@ -68,4 +68,14 @@ class Carver {
   std::size_t used_ = 0;
 };
 
+/// Divides memory of the calling thread by `divide`, which takes arrays from a Carver: once to
+/// count them, and once to receive them. `Purpose`: see Scratch.
+template <class Purpose, class Divide>
+void divide_scratch(const Divide& divide) {
+  Carver counter(nullptr);
+  divide(counter);
+  Carver carver(Scratch::of_this_thread<Purpose>(counter.used()));
+  divide(carver);
+}
+
 }  // namespace heed::detail
