@@ -10,6 +10,7 @@
 
 #include <heed/attention/detail/arguments.hpp>
 #include <heed/attention/detail/call.hpp>
+#include <heed/attention/detail/workspace.hpp>
 #include <heed/attention/forward.hpp>
 #include <heed/attention/options.hpp>
 #include <heed/core/error.hpp>

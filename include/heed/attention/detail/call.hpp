@@ -17,7 +17,7 @@
 #include <heed/masks/detail/mask_ref.hpp>
 #include <heed/masks/policy.hpp>
 #include <heed/tensor/overlap.hpp>
-#include <heed/tensor/tensor.hpp>
+#include <heed/tensor/view.hpp>
 #include <heed/tensor/view_of.hpp>
 
 namespace heed::simd {
@@ -244,6 +244,8 @@ struct AttentionArgs {
   Index key_count() const { return keys.extent(2); }
   Index head_dim() const { return queries.extent(3); }
   Index value_dim() const { return values.extent(3); }
+  /// Whether there is no query, so nothing to compute.
+  bool empty() const { return batch() == 0 || heads() == 0 || query_count() == 0; }
   /// The key head that query head `head` reads.
   Index key_head(Index head) const { return head / (heads() / keys.extent(1)); }
   Index key_count_of(Index item) const {
@@ -491,6 +493,8 @@ void check_mask_fits(const MaskRef& mask, const AttentionArgs<T>& args) {
 template <class T>
 struct BackwardArgs;
 template <class T>
+class PausedRows;
+template <class T>
 class ChunkRows;
 
 /// Plans a call.
@@ -500,34 +504,6 @@ AttentionPlan plan_of(const AttentionArgs<T>& args, const MaskRef& mask);
 /// Computes a call by a plan that fits it.
 template <class T>
 void run_planned(const AttentionArgs<T>& args, const MaskRef& mask, const AttentionPlan& plan);
-
-/// The softmax of all rows of a call over some of its keys, kept between the parts of a
-/// computation whose keys arrive one after another: a state per block of rows of a head.
-template <class T>
-class PausedRows {
- public:
-  explicit PausedRows(const AttentionArgs<T>& args)
-      : blocks_(parts_of(args.query_count(), simd::query_block)),
-        states_(Tensor<T, 2>::uninitialized(
-            {args.batch() * args.heads() * blocks_, simd::query_block * (2 + args.value_dim())})),
-        seen_({states_.extent(0)}) {}
-
-  /// The number of the block that begins at row `row` of a head.
-  Index index_of(const AttentionArgs<T>& args, Index item, Index head, Index row) const {
-    return (item * args.heads() + head) * blocks_ + row / simd::query_block;
-  }
-  simd::SoftmaxState<T> state(Index index) {
-    T* const from = states_.data() + index * states_.extent(1);
-    return {from, from + simd::query_block, from + 2 * simd::query_block};
-  }
-  /// Whether the block has met a key that one of its rows sees.
-  bool& seen(Index index) { return seen_[index]; }
-
- private:
-  Index blocks_;
-  Tensor<T, 2> states_;
-  Tensor<bool, 1> seen_;
-};
 
 /// Adds the keys [first, end) of every batch item to `rows`, which hold all keys before; the bits
 /// are those of a call that has all keys at once. `first` is a multiple of simd::key_chunk, and so

@@ -46,7 +46,8 @@ class ForwardTasks {
         together_(groups_together()),
         turned_(args, pairs_, shares_values() ? key_heads_of(together_) : 0) {}
 
-  /// Blocks of the queries r, r + step, r + 2 · step, …, for each r below the step.
+  /// The number of blocks that the queries r, r + step, r + 2 · step, … make, for an r below the
+  /// step.
   static Index blocks_per_residue(const AttentionArgs<T>& args, Index step) {
     return parts_of(parts_of(args.query_count(), step), simd::query_block);
   }
@@ -220,7 +221,7 @@ template <class T>
 AttentionPlan plan_of(const AttentionArgs<T>& args, const MaskRef& mask) {
   AttentionPlan plan;
   plan.isa = simd::active();
-  if (args.query_count() == 0 || args.heads() == 0 || args.batch() == 0) return plan;
+  if (args.empty()) return plan;
   plan_products(args, plan);
   if (work_of(args) >= parallel_threshold) plan.threads = thread_count();
   if (HEED_SIMD_ALL_KERNELS && ShortForward<T>::take(args)) {
@@ -291,7 +292,7 @@ AttentionPlan plan_of_paused(const AttentionArgs<T>& args, const MaskRef& mask) 
 template <class T>
 void take_keys(const AttentionArgs<T>& args, const MaskRef& mask, Index first, Index end,
                PausedRows<T>& rows, FunctionRef<void()> between) {
-  if (args.query_count() == 0 || args.heads() == 0 || args.batch() == 0) return;
+  if (args.empty()) return;
   const AttentionPlan plan = plan_of_paused(args, mask);
   ForwardTasks<T> blocks(args, mask, plan);
   const pthread_t caller = pthread_self();
@@ -306,7 +307,7 @@ void take_keys(const AttentionArgs<T>& args, const MaskRef& mask, Index first, I
 
 template <class T>
 void write_rows(const AttentionArgs<T>& args, const MaskRef& mask, PausedRows<T>& rows) {
-  if (args.query_count() == 0 || args.heads() == 0 || args.batch() == 0) return;
+  if (args.empty()) return;
   const AttentionPlan plan = plan_of_paused(args, mask);
   const ForwardTasks<T> blocks(args, mask, plan);
   parallel_for(plan.tasks, [&](Index task) {
@@ -325,7 +326,7 @@ template <class T, class Use>
 void for_each_head(const AttentionArgs<T>& args, const MaskRef& mask,
                    const simd::PairKernels<T>* pairs, const Use& use) {
   HEED_EXPECTS(args.query_count() <= simd::query_block);
-  if (args.query_count() == 0) return;
+  if (args.empty()) return;
   parallel_for(args.batch() * args.heads(), [&](Index i) {
     const Index item = i / args.heads(), head = i % args.heads();
     QueryBlockPass<T> pass(args, mask, pairs, item, head, 0, args.query_count());
@@ -335,7 +336,7 @@ void for_each_head(const AttentionArgs<T>& args, const MaskRef& mask,
 
 template <class T>
 void take_chunks(const AttentionArgs<T>& args, const MaskRef& mask, ChunkRows<T>& rows) {
-  if (args.query_count() == 0 || args.heads() == 0) return;
+  if (args.empty()) return;
   AttentionPlan plan;
   plan.isa = simd::active();
   plan_products(args, plan);

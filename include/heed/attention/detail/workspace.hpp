@@ -12,6 +12,9 @@
 
 namespace heed::detail {
 
+template <class T>
+struct AttentionArgs;
+
 /// One thread's arrays for one block of queries.
 template <class T>
 struct ForwardScratch {
@@ -118,6 +121,34 @@ struct RowStates {
   static Index size(Index rows, Index value_dim) {
     return rows * padded_value_dim(value_dim) + parts_of(2 * rows, 16) * 16;
   }
+};
+
+/// The softmax of all rows of a call over some of its keys, kept between the parts of a
+/// computation whose keys arrive one after another: a state per block of rows of a head.
+template <class T>
+class PausedRows {
+ public:
+  explicit PausedRows(const AttentionArgs<T>& args)
+      : blocks_(parts_of(args.query_count(), simd::query_block)),
+        states_(Tensor<T, 2>::uninitialized(
+            {args.batch() * args.heads() * blocks_, simd::query_block * (2 + args.value_dim())})),
+        seen_({states_.extent(0)}) {}
+
+  /// The number of the block that begins at row `row` of a head.
+  Index index_of(const AttentionArgs<T>& args, Index item, Index head, Index row) const {
+    return (item * args.heads() + head) * blocks_ + row / simd::query_block;
+  }
+  simd::SoftmaxState<T> state(Index index) {
+    T* const from = states_.data() + index * states_.extent(1);
+    return {from, from + simd::query_block, from + 2 * simd::query_block};
+  }
+  /// Whether the block has met a key that one of its rows sees.
+  bool& seen(Index index) { return seen_[index]; }
+
+ private:
+  Index blocks_;
+  Tensor<T, 2> states_;
+  Tensor<bool, 1> seen_;
 };
 
 /// The softmax states of all rows of a call over some chunks of keys, each alone, and a total over
