@@ -3,12 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include <gtest/gtest.h>
-
 #include <string>
 #include <vector>
 
-#include <heed/plot/detail/markup.hpp>
+#include <heed/plot/detail/picture.hpp>
 
 namespace heed {
 namespace {

@@ -4,7 +4,6 @@
 #include <string>
 
 #include <heed/plot/attention_page.hpp>
-#include <heed/plot/detail/markup.hpp>
 #include <heed/plot/detail/picture.hpp>
 #include <heed/plot/svg.hpp>
 #include <heed/plot/write_picture.hpp>

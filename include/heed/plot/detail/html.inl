@@ -14,7 +14,6 @@
 #include <heed/plot/attention_page.hpp>
 #include <heed/plot/color.hpp>
 #include <heed/plot/detail/drawing.hpp>
-#include <heed/plot/detail/markup.hpp>
 #include <heed/plot/detail/picture.hpp>
 
 namespace heed::detail {

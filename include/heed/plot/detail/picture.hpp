@@ -6,6 +6,7 @@
 #include <iterator>
 #include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -175,8 +176,18 @@ Flow flow_of(const std::vector<double>& widths, double room, double line_height)
 /// Adds a title above a picture of this width; the height that it takes.
 double add_title(Picture& picture, const std::string& title);
 
-/// An SVG file.
+/// An SVG file. Definition: svg.inl, and so for `escaped` and `base64_of`.
 std::string svg_of(const Picture& picture);
+/// An HTML page around an SVG picture, which tells the values of cells that SVG does not tell.
+/// Definition: html.inl, and so for `json_string`.
+std::string html_around(const std::string& title, const Picture& picture);
+
+/// Text escaped for XML.
+std::string escaped(std::string_view text);
+/// Bytes in base64: RFC 4648.
+std::string base64_of(std::span<const std::uint8_t> bytes);
+/// A JSON string that is safe inside <script>.
+std::string json_string(std::string_view text);
 
 }  // namespace detail
 
