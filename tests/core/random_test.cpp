@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <gtest/gtest.h>
-
 #include <array>
 #include <cmath>
 #include <core/bits.hpp>

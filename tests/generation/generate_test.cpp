@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <gtest/gtest.h>
-
 #include <heed/core/index.hpp>
 #include <heed/core/random.hpp>
 

@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <gtest/gtest.h>
-
 #include <string>
 
 #include <heed/core/quantized.hpp>

@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <gtest/gtest.h>
-
 #include <bit>
 #include <cstring>
 #include <fstream>

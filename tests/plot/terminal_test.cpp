@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstdlib>

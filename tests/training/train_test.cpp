@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <map>
 #include <numeric>
