@@ -10,6 +10,9 @@
 #include <heed/masks/detail/shared_array.hpp>
 #include <heed/masks/policy.hpp>
 
+// The masks in which a query sees one range of keys. `keys` says which; `allows` asks it about one
+// key, and the library finds whole tiles of answers by the ends of the ranges.
+
 namespace heed::masks {
 
 /// No mask: every query sees every key.
@@ -26,8 +29,8 @@ struct Causal {
 
   bool allows(Position at) const { return keys(at).has(at.key); }
   KeyRange keys(Position at) const { return {0, at.query + 1}; }
-  /// What `keys` says, in a third of the time, for the mask asked most: saves a fiftieth of a
-  /// call of 16 tokens.
+  /// The answers of `keys` for a tile, in a third of the time. No mask is asked more often, and
+  /// this saves a fiftieth of a call of 16 tokens.
   void lane_words(Tile tile, std::uint64_t* words) const {
     const Index offset = tile.first_key - tile.first_query, count = tile.keys();
     for (Index i = 0; i < count; ++i) words[i] = lanes_between(offset + i, 63);
@@ -194,8 +197,8 @@ class Segments {
 
  private:
   Index total() const { return offsets_[offsets_.size() - 1]; }
-  /// The last segment that begins at or before a position inside the offsets; an empty segment
-  /// contains none.
+  /// The last segment that begins at or before a position, which must lie inside the offsets. An
+  /// empty segment is never the last: the next one begins at the same offset.
   Index segment(Index position) const {
     Index low = 0, high = offsets_.size() - 1;
     while (low + 1 < high) {

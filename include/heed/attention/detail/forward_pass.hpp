@@ -115,7 +115,7 @@ class QueryBlockPass {
     if (seen) kernels_.merge(scratch_.total, state, rows_, columns);
     seen = true;
   }
-  /// Stores the total, of which `seen` says whether it holds anything.
+  /// Stores the total. `seen`: whether it holds any key.
   void store(const RowStates<T>& states, bool seen) {
     const Index columns = args_.value_dim(), padded = padded_value_dim(columns);
     if (!seen) clear(scratch_.total);
@@ -132,16 +132,16 @@ class QueryBlockPass {
   void run_chunk(Index first, const RowStates<T>& states) {
     store(states, take_keys(first, first + simd::key_chunk, false));
   }
-  /// Writes output and log-sum-exp of the rows from the total, of which `seen` says whether it
-  /// holds any key.
+  /// Writes output and log-sum-exp of the rows from the total. `seen`: whether it holds any key.
   void write(bool seen) {
     if (!seen) clear(scratch_.total);
     write_out(seen);
     if (args_.log_sum_exp.given()) write_log_sum_exp();
   }
 
-  /// Computes output and log-sum-exp of the rows, without a look at masked values first: 0 times a
-  /// NaN or Inf leaves a NaN in the total, and then all keys are taken again with guards.
+  /// Computes output and log-sum-exp of the rows. Masked values are not looked at first: should one
+  /// be NaN or Inf, its product with a weight of 0 leaves a NaN in the total, and then all keys are
+  /// taken again with guards.
   void run() {
     guards_ = false;
     bool seen = take_all_keys();
@@ -181,8 +181,8 @@ class QueryBlockPass {
   /// Adds every visible key to the total; false if there was none.
   bool take_all_keys() { return take_keys(0, args_.key_count_of(item_), false); }
 
-  /// Packs the queries and adds the visible keys of [begin, end) to the total, which is cleared
-  /// unless it holds keys; whether it holds any now.
+  /// Packs the queries and adds the visible keys of [begin, end) to the total. `seen`: whether the
+  /// total holds any key; otherwise it is cleared first. Returns whether it holds any now.
   bool take_keys(Index begin, Index end, bool seen) {
     if (pairs_) {
       pairs_.pack(item_, head_, row_, rows_, step_);
