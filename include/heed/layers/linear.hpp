@@ -204,6 +204,7 @@ void set_products_of(Part& part, Products products) {
 /// for weights that have no such products.
 template <HasMembers Model>
 void set_products(Model& model, Products products) {
+  static_assert(!std::is_const_v<Model>, "set_products changes the model, which is const here");
   const auto check = [&](std::string_view, const auto& parameter) {
     detail::check_products<typename std::remove_cvref_t<decltype(parameter)>::value_type>(products);
   };
