@@ -27,6 +27,12 @@ T unaligned(const std::byte* bytes) {
   return value;
 }
 
+template <class T, class... Types>
+inline constexpr bool is_one_of = (std::is_same_v<T, Types> || ...);
+template <class T>
+inline constexpr bool has_element_type =
+    is_one_of<T, float, double, std::int64_t, std::int32_t, std::uint8_t, bool>;
+
 }  // namespace detail
 
 /// The type's name in files, e.g. "BF16".
@@ -41,12 +47,15 @@ std::optional<ElementType> element_type(std::string_view name);
 /// The type with exactly the values of T.
 template <class T>
 constexpr ElementType element_type_of() {
+  static_assert(detail::has_element_type<T>,
+                "tensors are read and written as float, double, std::int64_t, std::int32_t, "
+                "std::uint8_t or bool: files convert from and to narrower types");
   if constexpr (std::is_same_v<T, float>) return ElementType::f32;
   if constexpr (std::is_same_v<T, double>) return ElementType::f64;
   if constexpr (std::is_same_v<T, std::int64_t>) return ElementType::i64;
   if constexpr (std::is_same_v<T, std::int32_t>) return ElementType::i32;
   if constexpr (std::is_same_v<T, std::uint8_t>) return ElementType::u8;
-  if constexpr (std::is_same_v<T, bool>) return ElementType::boolean;
+  return ElementType::boolean;
 }
 
 /// Whether elements of this type can be read as T: floating-point types as float or double (only

@@ -13,6 +13,7 @@
 #include <heed/core/bfloat16.hpp>
 #include <heed/core/config.hpp>
 #include <heed/core/index.hpp>
+#include <heed/io/element_type.hpp>
 #include <heed/io/file.hpp>
 #include <heed/tensor/tensor.hpp>
 #include <heed/tensor/view_of.hpp>
@@ -45,11 +46,13 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, ".npy arrays are read a
 /// The .npy name of a scalar type.
 template <class T>
 constexpr std::string_view npy_descr() {
+  static_assert(is_one_of<T, float, double, std::int32_t, std::int64_t, bool>,
+                "an .npy array is one of float, double, std::int32_t, std::int64_t or bool");
   if constexpr (std::is_same_v<T, float>) return "<f4";
   if constexpr (std::is_same_v<T, double>) return "<f8";
   if constexpr (std::is_same_v<T, std::int32_t>) return "<i4";
   if constexpr (std::is_same_v<T, std::int64_t>) return "<i8";
-  if constexpr (std::is_same_v<T, bool>) return "|b1";
+  return "|b1";
 }
 
 /// The element at `bytes` as T; `parse_npy` has checked the file's type.
