@@ -148,6 +148,19 @@ void misuse(Floats& x, Tensor<float, 1>& lse, Doubles& grad) {
   attention_backward(x, x, x, masks::Causal{}, x, lse, grad, x, x, x);
 }
 #endif
+#ifdef BFLOAT16_GRADIENTS  // the gradients of bfloat16 tensors are float
+void misuse(Tensor<bfloat16, 2>& x, Tensor<float, 1>& lse, Tensor<bfloat16, 2>& gradient) {
+  attention_backward(x, x, x, masks::Causal{}, x, lse, x, gradient, gradient, gradient);
+}
+#endif
+#ifdef BACKWARD_OF_BFLOAT16_AND_DOUBLE  // output and grad_output are bfloat16 or float
+void misuse(Tensor<bfloat16, 2>& x, Tensor<float, 1>& lse, Doubles& output, Floats& gradient) {
+  attention_backward(x, x, x, masks::Causal{}, output, lse, x, gradient, gradient, gradient);
+}
+#endif
+#ifdef OPTIONS_OF_BFLOAT16  // options are float where tensors are bfloat16
+AttentionOptions<bfloat16> misuse() { return {}; }
+#endif
 #ifdef WEIGHTS_OF_NESTED_VECTORS  // a vector of vectors is no tensor: flatten it
 Floats misuse(std::vector<std::vector<float>>& x) {
   return attention_weights(x, x, masks::Causal{});

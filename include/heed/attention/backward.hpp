@@ -63,6 +63,23 @@ void bfloat16_backward(const Q& queries, const K& keys, const V& values, const M
 template <class Q>
 using GradientsOf = GradientOptions<typename CallTypes<const Q>::Scalar>;
 
+template <class X>
+inline constexpr bool float_or_bfloat16 =
+    std::is_same_v<ValueOf<X>, float> || std::is_same_v<ValueOf<X>, bfloat16>;
+
+/// The types beside bfloat16 queries, keys and values.
+template <class Out, class Lse, class GradOut, class... Gradients>
+constexpr bool expect_beside_bfloat16() {
+  constexpr bool wide = (std::is_same_v<ValueOf<Gradients>, float> && ...);
+  constexpr bool results = float_or_bfloat16<Out> && float_or_bfloat16<GradOut>;
+  static_assert(wide, "the gradients of bfloat16 tensors are float: Tensor<float, …>");
+  static_assert(!wide || results,
+                "where queries are bfloat16, output and grad_output are bfloat16 or float");
+  static_assert(!wide || !results || std::is_same_v<ValueOf<Lse>, float>,
+                "where queries are bfloat16, log_sum_exp is float");
+  return wide && results && std::is_same_v<ValueOf<Lse>, float>;
+}
+
 /// expect_call for attention_backward. With bfloat16 queries, the other tensors may be wider.
 template <class Options, class M, class Q, class K, class V, class Out, class Lse, class GradOut,
           class... Gradients>
@@ -70,7 +87,14 @@ constexpr bool expect_backward() {
   if constexpr (expect_call<Options, M, Q, const K, const V>()) {
     if constexpr ((expect_output<std::remove_reference_t<Gradients>>() && ...)) {
       if constexpr (std::is_same_v<ValueOf<Q>, bfloat16>) {
-        return true;
+        if constexpr ((expect_tensors<const Out>() && ... &&
+                       expect_tensors<std::remove_reference_t<Gradients>>()) &&
+                      expect_tensors<const Lse>() && expect_tensors<const GradOut>()) {
+          if constexpr (expect_beside_bfloat16<Out, Lse, GradOut,
+                                               std::remove_reference_t<Gradients>...>()) {
+            return expect_ranks<const Out, const GradOut, std::remove_reference_t<Gradients>...>();
+          }
+        }
       } else if constexpr (expect_tensors<Q, const Out, const Lse, const GradOut,
                                           std::remove_reference_t<Gradients>...>()) {
         return expect_ranks<const Out, const GradOut, std::remove_reference_t<Gradients>...>();

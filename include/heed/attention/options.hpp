@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include <heed/attention/score_function.hpp>
+#include <heed/core/bfloat16.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
 #include <heed/core/philox.hpp>
@@ -126,6 +127,9 @@ inline constexpr Index top_left = 0;
 /// temporary tensors do not compile.
 template <class T>
 struct AttentionOptions {
+  static_assert(!std::is_same_v<T, bfloat16>,
+                "options are float where tensors are bfloat16: AttentionOptions<float>");
+
   /// Factor on queries · keys; any finite value. Default 1 / √head_dim.
   std::optional<T> scale = {};
   /// Absolute position of the first query, as masks see it. Default keys − queries: the last query
@@ -145,7 +149,7 @@ struct AttentionOptions {
   // score_function, mask, softmax with sinks, dropout.
 
   /// If above 0, scores become softcap · tanh(score / softcap).
-  T softcap = 0;
+  T softcap{};
   /// One per head (see alibi_slopes(heads)): adds −slope · |query − key|.
   OwnedArray<T> alibi_slopes = {};
   /// (heads or 1, 2·r + 1): the bias at distance key − query = −r … r; the two ends apply to
