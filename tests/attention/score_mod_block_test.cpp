@@ -201,6 +201,26 @@ TEST_P(ScoreMods, ABiasOfMinusInfinityTakesKeysAway) {
   }
 }
 
+/// As by the formula: NaN − ∞ is NaN, and so is 0 · NaN. Only a mask makes a key absent.
+TEST_P(ScoreMods, ABiasOfMinusInfinityHidesNoNaN) {
+  const Shape shape{1, 1, 1, 70, 200, 8, 7};
+  for (const float poison :
+       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    for (const bool in_key : {true, false}) {
+      Inputs<float> in(shape, 67);
+      in.queries.view().fill(1.f);
+      (in_key ? in.keys : in.values).view().select(2, 100).fill(poison);
+      Tensor<float, 1> bias({200});
+      bias(100) = -std::numeric_limits<float>::infinity();
+      const auto result = fused<float>(shape, in, Full{}, {.bias = bias});
+      for (const float value : result.out) EXPECT_TRUE(std::isnan(value)) << poison;
+      const auto hidden =
+          fused(shape, in, masks::predicate([](Index, Index k) { return k != 100; }));
+      for (const float value : hidden.out) EXPECT_FALSE(std::isnan(value)) << poison;
+    }
+  }
+}
+
 TEST_P(ScoreMods, AFunctionIsCalledForVisibleScoresOnly) {
   const Shape shape{1, 2, 1, 33, 47, 5, 4};
   const Inputs<float> in(shape, 68);
