@@ -158,6 +158,13 @@ void misuse(Tensor<bfloat16, 2>& x, Tensor<float, 1>& lse, Doubles& output, Floa
   attention_backward(x, x, x, masks::Causal{}, output, lse, x, gradient, gradient, gradient);
 }
 #endif
+#ifdef PACKED_BACKWARD_OF_BFLOAT16  // packed_attention_backward computes in float or double
+void misuse(Tensor<bfloat16, 3>& x, const PackedOffsets& offsets, Tensor<float, 2>& lse,
+            Tensor<float, 3>& gradient) {
+  packed_attention_backward(x, x, x, offsets, masks::Causal{}, x, lse, x, gradient, gradient,
+                            gradient);
+}
+#endif
 #ifdef OPTIONS_OF_BFLOAT16  // options are float where tensors are bfloat16
 AttentionOptions<bfloat16> misuse() { return {}; }
 #endif

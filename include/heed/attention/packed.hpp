@@ -250,8 +250,8 @@ void run_packed_sums(const BackwardArgs<T>& packed, const PackedOffsets& offsets
 /// Gradients of packed_attention, those of one attention_backward call per sequence; nothing is
 /// computed across sequences. Gradients of slopes, sinks and the relative table are sums over all
 /// sequences. `output` and `log_sum_exp` are the results of packed_attention, with their shapes;
-/// each gradient has the shape of its tensor. Throws ShapeError, before the first write, for the
-/// arguments that attention_backward or packed_attention refuses.
+/// each gradient has the shape of its tensor. Float or double, not bfloat16. Throws ShapeError,
+/// before the first write, for the arguments that attention_backward or packed_attention refuses.
 template <class Q, class K, class V, class M, class Out, class Lse, class GradOut, class GradQ,
           class GradK, class GradV, detail::IsOptions Options = detail::OptionsOf<Q>>
 void packed_attention_backward(const Q& queries, const K& keys, const V& values,
@@ -260,9 +260,14 @@ void packed_attention_backward(const Q& queries, const K& keys, const V& values,
                                GradQ&& grad_queries, GradK&& grad_keys, GradV&& grad_values,
                                const Options& options = {},
                                const detail::GradientsOf<Q>& gradients = {}) {
-  if constexpr (detail::expect_backward<Options, M, Q, K, V, Out, Lse, GradOut, GradQ, GradK,
-                                        GradV>()) {
-    static_assert(Scalar<ValueOf<Q>>, "packed_attention_backward computes in float or double");
+  if constexpr (!detail::expect_backward<Options, M, Q, K, V, Out, Lse, GradOut, GradQ, GradK,
+                                         GradV>()) {
+    return;
+  } else if constexpr (!Scalar<ValueOf<Q>>) {
+    static_assert(Scalar<ValueOf<Q>>,
+                  "packed_attention_backward computes in float or double: convert bfloat16 tensors "
+                  "to float, or call attention_backward for each sequence");
+  } else {
     const auto packed = detail::checked_backward_args<ValueOf<Q>>(
         queries, keys, values, output, log_sum_exp, grad_output, grad_queries, grad_keys,
         grad_values, options, gradients);
