@@ -302,7 +302,7 @@ struct Table {
     if (end % lanes == 0 || vectors == 4) return;
     T* tile = packed + end / lanes * lanes * columns;
     for (Index column = 0; column < columns; ++column) {
-      for (Index lane = end % lanes; lane < lanes; ++lane) tile[column * lanes + lane] = 0;
+      S::store(tile + column * lanes + S::width, S::broadcast(0));
     }
   }
 
