@@ -114,7 +114,14 @@ struct DecodeScores {
   /// The scores of a whole tile of `narrow` vectors, from keys read in place.
   HEED_SIMD static void score_lying(const KeyBlock<T>& keys, const QueryRows<T>& rows, Index key) {
     const auto& lying = keys.keys;
-    for (Index from = key; from < key + narrow * S::width && from < keys.count; from += S::width) {
+    Index from = key;
+#if HEED_SIMD_BYTES == 32
+    if (key + narrow * S::width <= keys.count) {
+      HalvesScores<T>::score_tile(keys, rows, key);
+      from += narrow * S::width;
+    }
+#endif
+    for (; from < key + narrow * S::width && from < keys.count; from += S::width) {
       const T* at = lying.data + from * lying.row_stride;
       const std::uintptr_t offset = from + S::width < keys.count
                                         ? distance(at, at + S::width * lying.row_stride)
@@ -241,8 +248,8 @@ struct DecodeValues {
     }
   }
 
-  HEED_KERNEL static void add(const KeyBlock<T>& keys, const QueryRows<T>& rows) {
-    if (keys.guard_values) return add_guarded(keys, rows);
+  /// output += probabilities · values, in whole vectors of columns; returns how many.
+  HEED_SIMD static Index add_whole(const KeyBlock<T>& keys, const QueryRows<T>& rows) {
     const auto& values = keys.values;
     constexpr Index narrow_lanes = narrow * S::width;
     const Index whole = rows.value_dim / narrow_lanes * narrow_lanes;
@@ -264,6 +271,17 @@ struct DecodeValues {
             }
           });
     }
+    return whole;
+  }
+
+  HEED_KERNEL static void add(const KeyBlock<T>& keys, const QueryRows<T>& rows) {
+    if (keys.guard_values) return add_guarded(keys, rows);
+    constexpr Index narrow_lanes = narrow * S::width;
+#if HEED_SIMD_BYTES == 32
+    const Index whole = HalvesValues<T>::add(keys, rows);
+#else
+    const Index whole = add_whole(keys, rows);
+#endif
     if (whole == rows.value_dim) return;
     fill_tail(keys, rows, whole);
     add_columns<narrow>(rows, rows.tail, narrow_lanes, 0, keys.count, whole, 0);

@@ -129,6 +129,8 @@ struct QueryRows {
   Index value_dim = 0;
   const T* next_keys = nullptr;  // where the next block begins, if known
   bool near = false;             // whether to prefetch into the first-level cache
+  /// Where the keys and the values of the next block begin that are to be widened, if any are.
+  MatrixRef<std::uint16_t> next_bits[2] = {};
 };
 
 /// The decoding kernels of one instruction set for one scalar type.

@@ -36,6 +36,9 @@ inline constexpr int tile_stride{HEED_SIMD_VECTORS * S::width};
 #include <heed/kernels/online_softmax.inl>
 // After attend_tile of online_softmax.inl.
 #include <heed/kernels/attend_queries.inl>
+#if HEED_SIMD_BYTES == 32
+#include <heed/kernels/decode_halves.inl>
+#endif
 // After the Table of attend_queries.inl.
 #include <heed/kernels/attend_keys.inl>
 #include <heed/kernels/dropout.inl>

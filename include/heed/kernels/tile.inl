@@ -114,6 +114,20 @@ template <class S, class How>
 HEED_SIMD void rearrange(typename S::V& low, typename S::V& high) {
   rearrange<S, How, How::apart>(low, high, std::make_integer_sequence<int, S::width>());
 }
+
+/// Transposes of the blocks of 16 bytes, side by side, of as many vectors as a block has numbers.
+template <class S>
+HEED_SIMD void transpose_blocks(typename S::V* rows) {
+  constexpr int block = block_lanes<S>;
+  HEED_UNROLL for (int j = 0; j < block; j += 2) {
+    rearrange<S, Interleaved<S, 1>>(rows[j], rows[j + 1]);
+  }
+  if constexpr (block == 4) {
+    rearrange<S, Interleaved<S, 2>>(rows[0], rows[2]);
+    rearrange<S, Interleaved<S, 2>>(rows[1], rows[3]);
+    std::swap(rows[1], rows[2]);
+  }
+}
 #endif
 
 /// A width × width transpose in registers.
@@ -133,16 +147,7 @@ HEED_SIMD void transpose(typename S::V (&rows)[S::width]) {
       std::swap(rows[i + block], rows[i + 2 * block]);
     }
   }
-  HEED_UNROLL for (int i = 0; i < S::width; i += block) {
-    HEED_UNROLL for (int j = i; j < i + block; j += 2) {
-      rearrange<S, Interleaved<S, 1>>(rows[j], rows[j + 1]);
-    }
-    if constexpr (block == 4) {
-      rearrange<S, Interleaved<S, 2>>(rows[i], rows[i + 2]);
-      rearrange<S, Interleaved<S, 2>>(rows[i + 1], rows[i + 3]);
-      std::swap(rows[i + 1], rows[i + 2]);
-    }
-  }
+  HEED_UNROLL for (int i = 0; i < S::width; i += block) transpose_blocks<S>(rows + i);
 #endif
 }
 
