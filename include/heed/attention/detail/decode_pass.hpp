@@ -97,6 +97,7 @@ class DecodePass {
         query_rows(states, seen.words != nullptr ? scratch_.words : nullptr, block.count);
     rows.next_keys = next_keys(seen.first);
     rows.near = simd::detail::prefetches_near();
+    announce_bits(seen.first, rows);
     if (args_.score_mods.any()) {
       for (Index i = 0; i < block.count; ++i) {
         positions_[i] = seen.first + (seen.holes ? scratch_.kept[i] : i);
@@ -155,6 +156,18 @@ class DecodePass {
       block.values = {scratch_.values, columns, 1};
     }
     return block;
+  }
+
+  /// Tells the kernels where the next block's keys and values are, if they are bfloat16.
+  void announce_bits(Index after, simd::QueryRows<T>& rows) const {
+    const Index next = (after / simd::key_block + 1) * simd::key_block;
+    if (next >= args_.key_count_of(item_)) return;
+    const Operand<T>* both[] = {&args_.keys, &args_.values};
+    for (int i = 0; i < 2; ++i) {
+      if (!both[i]->is_bfloat16()) continue;
+      rows.next_bits[i] = {both[i]->bits(item_, args_.key_head(head_), next), both[i]->stride(2),
+                           1};
+    }
   }
 
   /// The address of the next key block, if it can be read in place.
