@@ -7,6 +7,12 @@ struct ProductTable {
   static constexpr int panel = static_cast<int>(panel_columns);
   // A single row needs more columns to keep the multiplier busy.
   static constexpr int single_row_vectors = panel / S::width < 8 ? panel / S::width : 8;
+  // Vectors of half a cache line: a tile of two of them reads a line of every row of a panel, and
+  // the sums of two rows of two vectors would wait for each other.
+  static constexpr bool narrow = HEED_SIMD_BYTES == 32;
+  static constexpr int pair_vectors = narrow ? 4 : HEED_SIMD_VECTORS;
+  // Measured on Zen 3 and Zen 5. The tiles of more rows take time to compile.
+  static constexpr Index lying_rows = narrow && HEED_SIMD_ALL_KERNELS ? 4 : 2;
 
   HEED_KERNEL static void pack(MatrixRef<T> b, Index depth, Index columns, T* packed) {
     Index column = 0;
@@ -41,9 +47,37 @@ struct ProductTable {
       HEED_UNROLL for (int j = 0; j < Vectors; ++j) sums[r][j] = S::broadcast(0);
     }
     const auto& a = tile.a;
-    multiply<S, Rows, Vectors>(a.data + row * a.row_stride, a.row_stride, a.column_stride,
-                               tile.b + lane, tile.b_stride, tile.depth, sums);
+    if constexpr (narrow && Rows > 1) {
+      multiply_ahead<Rows, Vectors>(tile, row, lane, sums);
+    } else {
+      multiply<S, Rows, Vectors>(a.data + row * a.row_stride, a.row_stride, a.column_stride,
+                                 tile.b + lane, tile.b_stride, tile.depth, sums);
+    }
     finish<Rows, Vectors>(tile, row, lane, sums);
+  }
+
+  /// Multiplies, and prefetches: the processor does not foresee pieces of rows of b. Its own piece
+  /// comes closer, and of `next` a part that lies in one piece, so that all of it has come after
+  /// all lanes. Measured on Zen 3: 1.5 to 2 times as fast for 2 to 16 rows.
+  template <int Rows, int Vectors>
+  HEED_SIMD static void multiply_ahead(const ProductTile<T>& tile, Index row, Index lane,
+                                       typename S::V (&sums)[Rows][Vectors]) {
+    constexpr Index lanes = Vectors * S::width, line = 64 / static_cast<Index>(sizeof(T));
+    constexpr Index ahead = 16;  // terms
+    const T* a = tile.a.data + row * tile.a.row_stride;
+    const T* b = tile.b + lane;
+    const T* next = tile.next == nullptr ? b : tile.next + lane * tile.depth;
+    const Index step = tile.next == nullptr ? tile.b_stride : lanes;
+    for (Index k = 0; k < tile.depth; ++k) {
+      HEED_UNROLL for (Index at = 0; at < lanes; at += line) {
+        __builtin_prefetch(b + ahead * tile.b_stride + at);
+        __builtin_prefetch(next + at, 0, 2);
+      }
+      multiply<S, Rows, Vectors>(a, tile.a.row_stride, 0, b, 0, 1, sums);
+      a += tile.a.column_stride;
+      b += tile.b_stride;
+      next += step;
+    }
   }
 
   /// Adds the addend to the sums and writes them out, for as many columns as exist.
@@ -92,7 +126,13 @@ struct ProductTable {
     for (; row + product_rows <= tile.rows; row += product_rows) {
       across<product_rows, HEED_SIMD_VECTORS>(tile, row);
     }
-    for (; row + 2 <= tile.rows; row += 2) across<2, HEED_SIMD_VECTORS>(tile, row);
+    if constexpr (narrow) {
+      if (row + 4 <= tile.rows) {
+        across<4, HEED_SIMD_VECTORS>(tile, row);
+        row += 4;
+      }
+    }
+    for (; row + 2 <= tile.rows; row += 2) across<2, pair_vectors>(tile, row);
     if (row < tile.rows) across<1, single_row_vectors>(tile, row);
   }
 
@@ -147,6 +187,10 @@ struct ProductTable {
     if (lane < tile.columns) part_lying<Rows, 1>(tile, lane);
   }
   HEED_KERNEL static void lying_tile(const ProductTile<T>& tile) {
+    if constexpr (lying_rows == 4) {
+      if (tile.rows == 3) return across_lying<3>(tile);
+      if (tile.rows == 4) return across_lying<4>(tile);
+    }
     tile.rows == 1 ? across_lying<1>(tile) : across_lying<2>(tile);
   }
 };
@@ -452,12 +496,16 @@ template <class T>
 const ProductKernels<T>& product_table() {
   using K = ProductTable<T>;
   if constexpr (sizeof(T) == 4) {
-    static constexpr ProductKernels<T> entries{K::pack, K::tile, K::lying_tile,
+    static constexpr ProductKernels<T> entries{K::pack,
+                                               K::tile,
+                                               K::lying_tile,
                                                QuantizedProduct::dequantize,
-                                               QuantizedProduct::quantized_tile};
+                                               QuantizedProduct::quantized_tile,
+                                               K::lying_rows};
     return entries;
   } else {
-    static constexpr ProductKernels<T> entries{K::pack, K::tile, K::lying_tile, nullptr, nullptr};
+    static constexpr ProductKernels<T> entries{K::pack, K::tile, K::lying_tile,
+                                               nullptr, nullptr, K::lying_rows};
     return entries;
   }
 }

@@ -30,6 +30,7 @@ struct ProductTile {
   Index rows;
   Index columns;
   Index depth;
+  const T* next = nullptr;  // depth × panel_columns packed numbers to be read soon, or null
 };
 
 /// The codes of quantized weights: 4 bits, 0 to 15; 4 bits for -8 to 7; 8 bits, signed; the weight
@@ -90,8 +91,8 @@ struct ProductKernels {
   /// follow as far as a tile reads.
   void (*pack)(MatrixRef<T> b, Index depth, Index columns, T* packed);
   void (*tile)(const ProductTile<T>& tile);
-  /// The same for one or two rows of any number of terms, in partial sums, that lie side by side in
-  /// a, and in a b that lies [column][k], `b_stride` between columns.
+  /// The same for at most `lying_rows` rows of any number of terms, in partial sums, that lie side
+  /// by side in a, and in a b that lies [column][k], `b_stride` between columns.
   void (*lying_tile)(const ProductTile<T>& tile);
   /// packed[k][column] = the weights of `depth` terms, whole blocks or for pairs any number.
   /// Null for double, like the next.
@@ -99,6 +100,7 @@ struct ProductKernels {
   /// A tile with its b in blocks: the bits of the tile on the output of dequantize. Without pairs,
   /// the tile has one row.
   void (*quantized_tile)(const ProductTile<T>& tile, const QuantizedPanel& panel);
+  Index lying_rows;  // with more rows it is as fast to pack b first
 };
 
 /// The kernels of the active instruction set.

@@ -277,9 +277,9 @@ class ProductTasks {
   }
 
   /// Whether columns of b that lie in one piece, as the weights of layers do, are transposed in
-  /// registers: from 3 rows on (measured on Zen 5), packing them first is as fast.
+  /// registers.
   bool reads_lying_columns(Index rows) const {
-    return rows <= 2 && args_.a.column_stride == 1 && args_.b.row_stride == 1 &&
+    return rows <= kernels_.lying_rows && args_.a.column_stride == 1 && args_.b.row_stride == 1 &&
            args_.b.column_stride != 1 && !quantized() && args_.packed == nullptr;
   }
   void run_lying(const ProductCut::Task& task) const {
@@ -326,6 +326,9 @@ class ProductTasks {
           continue;
         }
         tile.b = b[i - first];
+        if (row == task.row && args_.packed != nullptr) {  // what follows a panel is the next one
+          tile.next = i + 1 < last ? b[i + 1 - first] : b[0] + depth * panel;
+        }
         tile.b_stride = b_stride[i - first];
         kernels_.tile(tile);
       }
