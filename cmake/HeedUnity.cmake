@@ -28,11 +28,11 @@ function(heed_unity result folder target bytes)
       set(paths ${files})
       list(TRANSFORM paths PREPEND ${folder}/)
       string(REPLACE ";" "," names "${files}")
-      add_custom_command(OUTPUT ${unit}
-        COMMAND ${CMAKE_COMMAND} -DFOLDER=${folder} -DFILES=${names} -DOUT=${unit}
-                -P ${PROJECT_SOURCE_DIR}/cmake/HeedUnity.cmake
-        DEPENDS ${paths} ${PROJECT_SOURCE_DIR}/cmake/HeedUnity.cmake
-        COMMENT "Joining ${unit}" VERBATIM)
+      # Now, not by a rule of the build: that would wait for the libraries of the target.
+      execute_process(COMMAND ${CMAKE_COMMAND} -DFOLDER=${folder} -DFILES=${names} -DOUT=${unit}
+                              -P ${PROJECT_SOURCE_DIR}/cmake/HeedUnity.cmake
+                      COMMAND_ERROR_IS_FATAL ANY)
+      set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${paths})
       list(APPEND units ${unit})
       set(files)
       set(size 0)
@@ -58,5 +58,12 @@ if(CMAKE_SCRIPT_MODE_FILE STREQUAL CMAKE_CURRENT_LIST_FILE)
   endforeach()
   list(REMOVE_DUPLICATES includes)
   string(REPLACE ";" "" includes "${includes}")
-  file(WRITE ${OUT} "// SPDX-License-Identifier: MIT\n${includes}\n${bodies}")
+  set(text "// SPDX-License-Identifier: MIT\n${includes}\n${bodies}")
+  set(before)
+  if(EXISTS ${OUT})
+    file(READ ${OUT} before)
+  endif()
+  if(NOT text STREQUAL before)
+    file(WRITE ${OUT} "${text}")
+  endif()
 endif()
