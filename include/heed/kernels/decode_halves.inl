@@ -61,6 +61,54 @@ struct HalvesScores {
     transpose_blocks<S>(columns);
   }
 
+  /// scores += rows · columns for the `block` columns from `d` on of the tile whose keys are at
+  /// `from`, which are stored in `packed` if more rows follow.
+  template <int Rows, bool Keep>
+  HEED_SIMD static void add_columns(const T* const (&from)[2 * vectors], Index stride,
+                                    const QueryRows<T>& rows, Index d, T* packed,
+                                    typename S::V (&scores)[Rows][vectors]) {
+    // Four rows leave registers for the columns of one vector of keys at a time.
+    constexpr int together = Rows > 3 ? 1 : vectors;
+    const T* row = rows.rows + d;
+    HEED_UNROLL for (int v = 0; v < vectors; v += together) {
+      typename S::V columns[together][block];
+      HEED_UNROLL for (int j = 0; j < together; ++j) {
+        load_columns(from[2 * (v + j)], from[2 * (v + j) + 1], stride, columns[j]);
+      }
+      asm("" : "+r"(row));
+      HEED_UNROLL for (int i = 0; i < block; ++i) {
+        HEED_UNROLL for (int r = 0; r < Rows; ++r) {
+          const auto number = S::broadcast(row[r * rows.head_dim + i]);
+          HEED_UNROLL for (int j = 0; j < together; ++j) {
+            scores[r][v + j] = S::fma(number, columns[j][i], scores[r][v + j]);
+          }
+        }
+        HEED_UNROLL for (int j = 0; j < together; ++j) {
+          if (Keep) S::store(packed + (d + i) * lanes + (v + j) * S::width, columns[j][i]);
+        }
+      }
+    }
+  }
+
+  /// The columns from `d` on, fewer than a block, of the tile of keys at `first`.
+  template <int Rows>
+  HEED_SIMD static void score_last(const T* first, Index stride, const QueryRows<T>& rows, Index d,
+                                   T* packed, typename S::V (&scores)[Rows][vectors]) {
+    const Index head_dim = rows.head_dim;
+    for (int v = 0; v < vectors; ++v) {
+      pack_lanes<S>(first + v * S::width * stride + d, stride, 1, S::width, head_dim - d, 1,
+                    packed + d * lanes + v * S::width, lanes);
+    }
+    for (; d < head_dim; ++d) {
+      HEED_UNROLL for (int r = 0; r < Rows; ++r) {
+        HEED_UNROLL for (int v = 0; v < vectors; ++v) {
+          scores[r][v] = S::fma(S::broadcast(rows.rows[r * head_dim + d]),
+                                S::load(packed + d * lanes + v * S::width), scores[r][v]);
+        }
+      }
+    }
+  }
+
   /// DecodeScores::score_transposed for a whole tile of keys. One chain of multiply-adds waits four
   /// cycles for each of them, so two vectors of keys go side by side.
   template <int Rows, bool Keep>
@@ -79,42 +127,11 @@ struct HalvesScores {
     for (; d + block <= head_dim; d += block) {
       // The compiler would keep an address for each of the sixteen rows, most of them in memory.
       HEED_UNROLL for (int i = 0; i < 2 * vectors; ++i) asm("" : "+r"(from[i]));
-      const T* row = rows.rows + d;
       HEED_UNROLL for (int line = 0; line < lanes * 16 / 64; ++line) ahead.fetch_line();
-      // Four rows leave registers for the columns of one vector of keys at a time.
-      constexpr int together = Rows > 3 ? 1 : vectors;
-      HEED_UNROLL for (int v = 0; v < vectors; v += together) {
-        typename S::V columns[together][block];
-        HEED_UNROLL for (int j = 0; j < together; ++j) {
-          load_columns(from[2 * (v + j)], from[2 * (v + j) + 1], stride, columns[j]);
-        }
-        asm("" : "+r"(row));
-        HEED_UNROLL for (int i = 0; i < block; ++i) {
-          HEED_UNROLL for (int r = 0; r < Rows; ++r) {
-            const auto number = S::broadcast(row[r * head_dim + i]);
-            HEED_UNROLL for (int j = 0; j < together; ++j) {
-              scores[r][v + j] = S::fma(number, columns[j][i], scores[r][v + j]);
-            }
-          }
-          HEED_UNROLL for (int j = 0; j < together; ++j) {
-            if (Keep) S::store(packed + (d + i) * lanes + (v + j) * S::width, columns[j][i]);
-          }
-        }
-      }
+      add_columns<Rows, Keep>(from, stride, rows, d, packed, scores);
       HEED_UNROLL for (int i = 0; i < 2 * vectors; ++i) from[i] += block;
     }
-    for (int v = 0; v < vectors && d < head_dim; ++v) {
-      pack_lanes<S>(first + v * S::width * stride + d, stride, 1, S::width, head_dim - d, 1,
-                    packed + d * lanes + v * S::width, lanes);
-    }
-    for (; d < head_dim; ++d) {
-      HEED_UNROLL for (int r = 0; r < Rows; ++r) {
-        HEED_UNROLL for (int v = 0; v < vectors; ++v) {
-          scores[r][v] = S::fma(S::broadcast(rows.rows[r * head_dim + d]),
-                                S::load(packed + d * lanes + v * S::width), scores[r][v]);
-        }
-      }
-    }
+    if (d < head_dim) score_last<Rows>(first, stride, rows, d, packed, scores);
     T* to = rows.scores + key * rows.count;
     HEED_UNROLL for (int r = 0; r < Rows; ++r) {
       HEED_UNROLL for (int v = 0; v < vectors; ++v) {

@@ -10,7 +10,7 @@ struct ProductTable {
   // Vectors of half a cache line: a tile of two of them reads a line of every row of a panel, and
   // the sums of two rows of two vectors would wait for each other.
   static constexpr bool narrow = HEED_SIMD_BYTES == 32;
-  static constexpr int pair_vectors = narrow ? 4 : HEED_SIMD_VECTORS;
+  static constexpr int pair_vectors = (narrow ? 2 : 1) * HEED_SIMD_VECTORS;
   // Measured on Zen 3 and Zen 5. The tiles of more rows take time to compile.
   static constexpr Index lying_rows = narrow && HEED_SIMD_ALL_KERNELS ? 4 : 2;
 
