@@ -27,7 +27,7 @@ struct TileChains {
   /// A denormal number becomes a zero of its sign.
   HEED_SIMD static V flushed(V x) {
     const Ints denormal = ((Ints)x & 0x7f800000) == 0;
-    return (V)((Ints)x & (~denormal | std::numeric_limits<std::int32_t>::min()));
+    return (V)((Ints)x & (~denormal | ~0x7fffffff));
   }
   HEED_SIMD static V first_of(Ints pairs) { return flushed((V)(pairs << 16)); }
   HEED_SIMD static V second_of(Ints pairs) { return flushed((V)(pairs & ~0xffff)); }

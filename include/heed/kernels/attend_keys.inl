@@ -333,7 +333,7 @@ struct DecodeTable {
 
   HEED_KERNEL static T largest_of_row(const KeyBlock<T>& keys, const QueryRows<T>& rows,
                                       Index row) {
-    const auto lowest = S::broadcast(std::numeric_limits<T>::lowest());
+    const auto lowest = S::broadcast(LaneTypes<T>::lowest);
     auto largest = lowest;
     for (Index key = 0; key < keys.count; key += S::width) {
       std::uint64_t bits = ~std::uint64_t{0};

@@ -187,7 +187,7 @@ HEED_KERNEL typename S::V exponentiate(const TileTask<S, Vectors>& task, int vec
 /// The largest visible score of every lane of a vector, among the stored scores.
 template <class S, int Vectors>
 HEED_SIMD typename S::V largest_score(const TileTask<S, Vectors>& task, int vector) {
-  const auto lowest = S::broadcast(std::numeric_limits<typename S::Scalar>::lowest());
+  const auto lowest = S::broadcast(LaneTypes<typename S::Scalar>::lowest);
   auto largest = lowest;
   for (Index key = 0; key < task.block.count; ++key) {
     auto x = S::load(task.scores + key * task.stride + vector * S::width);

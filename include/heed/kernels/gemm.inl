@@ -160,7 +160,8 @@ struct ProductTable {
   }
   /// The sums of all terms, a partial sum at a time: pieces of columns would be read more slowly.
   template <int Rows, int Vectors>
-  HEED_KERNEL static void part_lying(ProductTile<T> tile, Index lane) {
+  HEED_KERNEL static void part_lying(const ProductTile<T>& whole, Index lane) {
+    ProductTile<T> tile = whole;
     const Index depth = tile.depth;
     Index k = 0;
     do {
@@ -430,7 +431,8 @@ struct QuantizedProduct : QuantizedWords {
         }
         words += 4 * panel_columns;
       }
-      block += QuantizedPanel::block_bytes(Codes);
+      constexpr Index bytes = QuantizedPanel::block_bytes(Codes);
+      block += bytes;
     }
   }
 

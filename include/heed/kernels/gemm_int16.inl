@@ -157,7 +157,8 @@ struct Int16Product : RowRounding {
           words += 4 * panel_columns;
         }
         add_block<has_least(Codes)>(sums, a.blocks + i, 0, scale, least, totals);
-        block += QuantizedPanel::block_bytes(Codes);
+        constexpr Index bytes = QuantizedPanel::block_bytes(Codes);
+        block += bytes;
       }
       ProductTable<float>::template finish<1, vectors>(tile, 0, lane, totals);
     }
@@ -196,7 +197,8 @@ struct Int16Product : RowRounding {
           words += 4 * panel_columns;
         }
       }
-      from += QuantizedPanel::block_bytes(Codes);
+      constexpr Index bytes = QuantizedPanel::block_bytes(Codes);
+      from += bytes;
     }
   }
 

@@ -4,17 +4,20 @@
 // (fused multiply-add, and min/max with the hardware's rule that a NaN in the second operand stays;
 // NEON keeps either). Included by part.inl.
 
+/// Constants: a call of the standard library would stay one where only kernels are optimized.
 template <class Float>
 struct LaneTypes;
 template <>
 struct LaneTypes<float> {
   using Int = std::int32_t;
+  static constexpr float lowest = std::numeric_limits<float>::lowest();
   static constexpr int mantissa_bits = 23;
   static constexpr int bias = 127;
 };
 template <>
 struct LaneTypes<double> {
   using Int = std::int64_t;
+  static constexpr double lowest = std::numeric_limits<double>::lowest();
   static constexpr int mantissa_bits = 52;
   static constexpr int bias = 1023;
 };

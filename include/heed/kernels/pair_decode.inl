@@ -78,7 +78,7 @@ struct PairDecodeTable {
       rows.sum[row] += total;
       return;
     }
-    T found = std::numeric_limits<T>::lowest();
+    T found = LaneTypes<T>::lowest;
     for (Index key = 0; key < count; ++key) {
       const T x = rows.scores[score_at(rows, row, key)] * rows.factor;
       if (seen(rows, row, key) && !(found > x)) found = x;

@@ -235,7 +235,7 @@ HEED_SIMD typename S::V pair_maximum(typename S::V old, typename S::V found) {
 template <class T, int Vectors>
 HEED_SIMD typename Lanes<T>::V largest_score(const PairTask<T, Vectors>& task, int vector) {
   using S = Lanes<T>;
-  const auto lowest = S::broadcast(std::numeric_limits<T>::lowest());
+  const auto lowest = S::broadcast(LaneTypes<T>::lowest);
   auto found = lowest;
   for (Index key = 0; key < task.count; ++key) {
     const T* at = task.scores + key * task.stride + vector * S::width;

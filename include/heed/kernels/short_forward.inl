@@ -185,7 +185,7 @@ struct ShortForwardTable {
     const auto& keys = group.keys;
     multiply<S, Rows, 1>(keys.data + key * keys.row_stride, keys.row_stride, keys.column_stride,
                          group.run.packed, S::width, group.run.head_dim, scores);
-    const auto lowest = S::broadcast(std::numeric_limits<T>::lowest());
+    const auto lowest = S::broadcast(LaneTypes<T>::lowest);
     HEED_UNROLL for (int r = 0; r < Rows; ++r) {
       S::store(group.run.probabilities + (key + r) * S::width, scores[r][0]);
       auto x = scores[r][0];
@@ -196,7 +196,7 @@ struct ShortForwardTable {
   }
 
   HEED_SIMD static V score_all(const Group& group) {
-    V largest = S::broadcast(std::numeric_limits<T>::lowest());
+    V largest = S::broadcast(LaneTypes<T>::lowest);
     for_each_tile<key_rows>(
         group.count, [&](auto rows, Index key) __attribute__((always_inline)) {
           if (rows == key_rows) group.prefetch->fetch();
@@ -211,7 +211,7 @@ struct ShortForwardTable {
 
   /// Probabilities of the stored scores, and the factors on the outputs.
   HEED_KERNEL static void exponentiate_all(const Group& group, V largest, T* factors) {
-    const auto lowest = S::broadcast(std::numeric_limits<T>::lowest());
+    const auto lowest = S::broadcast(LaneTypes<T>::lowest);
     const auto maximum = S::select(S::greater(largest, lowest), largest, lowest);
     auto total = S::broadcast(0);
     T* at = group.run.probabilities;

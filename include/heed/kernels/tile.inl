@@ -22,22 +22,29 @@ HEED_SIMD void multiply(const typename S::Scalar* a, Index a_row, Index a_step,
   }
 }
 
-/// Calls run(rows, row), where `rows` is an integral constant, for each tile of `count` rows:
-/// `Most` as long as there are so many, then fewer.
+/// A number of rows that is known at compile time. That of the standard library, like its swap, would
+/// stay a call where only kernels are optimized.
+template <int Count>
+struct RowCount {
+  HEED_SIMD constexpr operator int() const { return Count; }
+};
+
+/// Calls run(rows, row), where `rows` is a RowCount, for each tile of `count` rows: `Most` as long as
+/// there are so many, then fewer.
 template <int Most, class Run>
 HEED_SIMD void for_each_tile(Index count, const Run& run) {
   Index row = 0;
   for (; row + Most <= count; row += Most) {
     if (fewer_rows == 4 && Most == 6 && count - row == 8) break;  // 4 and 4, not 6 and 2
-    run(std::integral_constant<int, Most>(), row);
+    run(RowCount<Most>(), row);
   }
   if constexpr (fewer_rows > 2) {
     for (; row + fewer_rows <= count; row += fewer_rows) {
-      run(std::integral_constant<int, fewer_rows>(), row);
+      run(RowCount<fewer_rows>(), row);
     }
   }
-  for (; row + 2 <= count; row += 2) run(std::integral_constant<int, 2>(), row);
-  if (row < count) run(std::integral_constant<int, 1>(), row);
+  for (; row + 2 <= count; row += 2) run(RowCount<2>(), row);
+  if (row < count) run(RowCount<1>(), row);
 }
 
 /// c[r][lane] (+)= Σ_k a(r, k) · b[k][lane] for one tile; rows of c are `c_stride` apart.
@@ -115,6 +122,13 @@ HEED_SIMD void rearrange(typename S::V& low, typename S::V& high) {
   rearrange<S, How, How::apart>(low, high, std::make_integer_sequence<int, S::width>());
 }
 
+template <class S>
+HEED_SIMD void exchange(typename S::V& a, typename S::V& b) {
+  const auto first = a;
+  a = b;
+  b = first;
+}
+
 /// Transposes of the blocks of 16 bytes, side by side, of as many vectors as a block has numbers.
 template <class S>
 HEED_SIMD void transpose_blocks(typename S::V* rows) {
@@ -125,7 +139,7 @@ HEED_SIMD void transpose_blocks(typename S::V* rows) {
   if constexpr (block == 4) {
     rearrange<S, Interleaved<S, 2>>(rows[0], rows[2]);
     rearrange<S, Interleaved<S, 2>>(rows[1], rows[3]);
-    std::swap(rows[1], rows[2]);
+    exchange<S>(rows[1], rows[2]);
   }
 }
 #endif
@@ -144,7 +158,7 @@ HEED_SIMD void transpose(typename S::V (&rows)[S::width]) {
     if constexpr (S::width == 4 * block) {
       rearrange<S, EvenBlocks<S>>(rows[i], rows[i + 2 * block]);
       rearrange<S, EvenBlocks<S>>(rows[i + block], rows[i + 3 * block]);
-      std::swap(rows[i + block], rows[i + 2 * block]);
+      exchange<S>(rows[i + block], rows[i + 2 * block]);
     }
   }
   HEED_UNROLL for (int i = 0; i < S::width; i += block) transpose_blocks<S>(rows + i);
