@@ -57,7 +57,7 @@ void slices() {
   print("columns", columns);
   // [operations]
   print("slice", view.slice(0, 1, 3).slice(1, 0, 6, 2));    // rows 1 and 2, every second column
-  print("permute", view.permute({1, 0}));                   // transposed
+  print("transpose", view.transpose());                     // the last two axes exchanged
   print("reverse", view.reverse(0));                        // last row first
   print("broadcast", view.slice(0, 2, 3).broadcast(0, 3));  // row 2 three times, stride 0
   print("select", view.split(1, 3).select(1, 1));           // 6 columns as 2 x 3; the second half
@@ -87,9 +87,9 @@ void copies() {
   const Tensor<float, 1> vector{1, 2, 3};               // two or more; (3) is three zeros
   // [/values]
   // [copy]
-  Tensor<float, 2> owned(3, 2);       // 64-byte aligned, zero at birth
-  copy(view.permute({1, 0}), owned);  // any strides on either side
-  const auto same = Tensor<float, 2>::copy_of(view.permute({1, 0}));
+  Tensor<float, 2> owned(3, 2);   // 64-byte aligned, zero at birth
+  copy(view.transpose(), owned);  // any strides on either side
+  const auto same = Tensor<float, 2>::copy_of(view.transpose());
   // [/copy]
   // [rows]
   Tensor<float, 2> scores(5, 8);

@@ -47,6 +47,9 @@ int main() {
   const auto a = numbers<2>({512, 768}), b = numbers<2>({768, 512});
   Tensor<float, 2> c({512, 512});
   print("product", [&] { heed::matrix_product(a, b, c); });
+  const auto row = numbers<2>({1, 768}), weight = numbers<2>({2048, 768});
+  Tensor<float, 2> y({1, 2048});
+  print("row", [&] { heed::matrix_product(row, weight.view().transpose(), y); });
   const auto lambda = heed::predicate([](Index query, Index key) { return key <= query; });
   print("lambda", [&] { heed::attention(q, q, q, lambda, out); });
 }

@@ -25,6 +25,19 @@ TEST(Tensors, MadeFilledAndLookedAt) {
   EXPECT_EQ(heads[1][3].data_handle(), &heads(1, 3, 0, 0));
 }
 
+TEST(Tensors, TransposeWithoutACopy) {
+  heed::Tensor<float, 2> weight{{1, 2, 3}, {4, 5, 6}};
+  const auto across = weight.view().transpose();
+  EXPECT_EQ(across.extents(), (heed::Extents<2>{3, 2}));
+  EXPECT_EQ(across(2, 1), 6);
+  const heed::Tensor<float, 2> x{{1, 1, 1}};
+  const auto y = heed::matrix_product(x, weight.view().transpose());
+  EXPECT_EQ(y(0, 1), 15);
+  heed::Tensor<float, 4> q(1, 10, 8, 64);  // tokens before heads
+  EXPECT_EQ(q.view().transpose(1, 2).extents(), (heed::Extents<4>{1, 8, 10, 64}));
+  EXPECT_EQ(&q.view().transpose(1, 2)(0, 7, 9, 1), &q(0, 9, 7, 1));
+}
+
 TEST(Tensors, AttentionOnVectors) {
   const long batch = 1, heads = 2, length = 6, dim = 4;
   std::vector<float> q(48, 0.5f), k(48, 0.25f), v(48, 2), out(48);

@@ -158,6 +158,8 @@ TEST(View, WrongArgumentsSayWhatCame) {
     EXPECT_THROW(view.permute({0, other}), ShapeError) << other;
   }
   EXPECT_THROW(view.permute({-1, 0}), ShapeError);
+  EXPECT_THROW(view.transpose(0, 2), ShapeError);
+  EXPECT_THROW(view.transpose(2, 0), ShapeError);
   EXPECT_THROW(view.reverse(7), ShapeError);
   EXPECT_THROW(view.broadcast(0, 2), ShapeError);
   EXPECT_THROW(view.slice(0, 0, 1).broadcast(0, -1), ShapeError);

@@ -68,7 +68,7 @@ class Agreement {
   std::vector<std::string> gathered(const Communicator& ranks) const {
     Tensor<Index, 1> mine({Index{1}}), sizes({ranks.size()});
     mine(0) = static_cast<Index>(text_.size());
-    ranks.all_gather(mine, sizes.view().with_leading_axis().permute({1, 0}));
+    ranks.all_gather(mine, sizes.view().with_leading_axis().transpose());
     Index longest = 0;
     for (const Index size : sizes) longest = detail::larger(longest, size);
     Tensor<char, 1> bytes({longest});

@@ -138,7 +138,7 @@ struct Linear {
   /// copy as soon as it hands the parameters out for writing; call again after writing to `weight`
   /// directly. Does nothing where the weight is only packed.
   void pack() {
-    if (!weight.empty()) packed = PackedMatrix<T>(weight.view().permute({1, 0}), products);
+    if (!weight.empty()) packed = PackedMatrix<T>(weight.view().transpose(), products);
   }
 
   /// Throws InvalidArgument where the weight is only packed: it can neither be read nor changed.
@@ -172,7 +172,7 @@ struct Linear {
     ProductOptions<T> options{.products = products};
     if (bias) options.bias = bias->view();
     if (packed.empty()) {
-      multiply(weight.view().permute({1, 0}), detail::as_rows(y), options);
+      multiply(weight.view().transpose(), detail::as_rows(y), options);
     } else {
       multiply(packed, detail::as_rows(y), options);
     }

@@ -209,7 +209,7 @@ struct Projections {
     return {rows[at], rows[at + 1]};
   }
   TensorView<const T, 2> transposed(Index first, Index last) const {
-    return query_key_value->weight.view().slice(0, first, last).permute({1, 0});
+    return query_key_value->weight.view().slice(0, first, last).transpose();
   }
 };
 

@@ -121,7 +121,7 @@ struct OutputHead {
     if (own) return own->forward(x);
     auto logits = Output::uninitialized({x.extent(0), x.extent(1), embedding.weight.extent(0)});
     if (packed.empty()) {
-      matrix_product(detail::as_rows(x), embedding.weight.view().permute({1, 0}),
+      matrix_product(detail::as_rows(x), embedding.weight.view().transpose(),
                      detail::as_rows(logits), {.products = products});
     } else {
       matrix_product(detail::as_rows(x), packed, detail::as_rows(logits));
@@ -154,7 +154,7 @@ struct OutputHead {
     if (own) {
       own->pack();
     } else if (products != Products::exact || !packed.is_quantized()) {
-      packed = PackedMatrix<T>(embedding.weight.view().permute({1, 0}), products);
+      packed = PackedMatrix<T>(embedding.weight.view().transpose(), products);
     }
   }
 

@@ -422,7 +422,7 @@ Model load_part(const WeightFile& file, const WeightNames& names, const Options&
         auto weights = file.tensor<typename Parameter::value_type, Parameter::rank()>(found.name);
         if constexpr (Parameter::rank() == 2) {
           if (found.transposed) {
-            weights = Parameter::copy_of(std::as_const(weights).view().permute({1, 0}));
+            weights = Parameter::copy_of(std::as_const(weights).view().transpose());
           }
         }
         parameter = std::move(weights);

@@ -89,7 +89,7 @@ ProductArgs<T> args_of(const TensorView<const T, 2>& a, const PackedMatrix<T>& b
 }  // namespace detail
 
 /// out = a · b (+ bias), or out += a · b: a (rows, depth), b (depth, columns), out (rows, columns),
-/// float or double, any strides, so a transpose is `.permute({1, 0})`. The sum over depth runs in
+/// float or double, any strides: a view's `.transpose()` is a factor too. The sum over depth runs in
 /// order with fused multiply-adds, in partial sums of 512 terms that are added in order. An output
 /// row has the same bits for any number of rows, threads and chunks, packed or not, b · a
 /// transposed or not. Throws ShapeError, before the first write, for shapes that do not fit and for

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <span>
 #include <type_traits>
+#include <utility>
 
 #include <heed/core/config.hpp>
 #include <heed/core/error.hpp>
@@ -133,6 +134,17 @@ class TensorView {
       result.extents_[axis] = extents_[from];
       result.strides_[axis] = strides_[from];
     }
+    return result;
+  }
+
+  /// Two axes exchanged: the last two, a matrix's transpose, if none are named.
+  TensorView transpose(std::size_t first = Rank - 2, std::size_t second = Rank - 1) const
+      requires(Rank > 1) {
+    check_axis(first);
+    check_axis(second);
+    TensorView result = *this;
+    std::swap(result.extents_[first], result.extents_[second]);
+    std::swap(result.strides_[first], result.strides_[second]);
     return result;
   }
 

@@ -151,10 +151,10 @@ void accumulate_weight(const TensorView<const T, 2>& grad, const TensorView<cons
   const ProductOptions<T> how{.accumulate = true, .products = products};
   const auto live = live_rows(grad);
   if (static_cast<Index>(live.size()) == grad.extent(0)) {
-    matrix_product(grad.permute({1, 0}), x, weight, how);
+    matrix_product(grad.transpose(), x, weight, how);
   } else if (!live.empty()) {
     const auto grads = gathered(grad, live), inputs = gathered(x, live);
-    matrix_product(grads.view().permute({1, 0}), inputs, weight, how);
+    matrix_product(grads.view().transpose(), inputs, weight, how);
   }
 }
 

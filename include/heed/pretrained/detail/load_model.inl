@@ -167,7 +167,7 @@ inline PackedMatrix<float> packed_as_stored(const WeightFile& file, const std::s
   if (type == "BF16") return blocks(bfloat16{});
   if (type == "F16") return blocks(float16{});
   const auto weights = file.tensor<float, 2>(name);
-  return PackedMatrix<float>(weights.view().permute({1, 0}), products_of_floats(products));
+  return PackedMatrix<float>(weights.view().transpose(), products_of_floats(products));
 }
 
 inline LanguageModel<float> packed_llama(const WeightFile& file, const WeightNames& names,
