@@ -147,10 +147,10 @@ class ModelPart {
 
   void cut(Linear<T>& layer, const TokenShards& shares) const {
     const auto [first, end] = own(shares);
-    layer.packed = layer.weight.empty()
-                       ? layer.packed.columns(first, end)
-                       : PackedMatrix<T>(layer.weight.view().slice(0, first, end).transpose(),
-                                         layer.products);
+    layer.packed =
+        layer.weight.empty()
+            ? layer.packed.columns(first, end)
+            : PackedMatrix<T>(layer.weight.view().slice(0, first, end).transpose(), layer.products);
     layer.weight = {};
     if (layer.bias) *layer.bias = Tensor<T, 1>::copy_of(layer.bias->view().slice(0, first, end));
   }

@@ -22,15 +22,15 @@ HEED_SIMD void multiply(const typename S::Scalar* a, Index a_row, Index a_step,
   }
 }
 
-/// A number of rows that is known at compile time. That of the standard library, like its swap, would
-/// stay a call where only kernels are optimized.
+/// A number of rows that is known at compile time. That of the standard library, like its swap,
+/// would stay a call where only kernels are optimized.
 template <int Count>
 struct RowCount {
   HEED_SIMD constexpr operator int() const { return Count; }
 };
 
-/// Calls run(rows, row), where `rows` is a RowCount, for each tile of `count` rows: `Most` as long as
-/// there are so many, then fewer.
+/// Calls run(rows, row), where `rows` is a RowCount, for each tile of `count` rows: `Most` as long
+/// as there are so many, then fewer.
 template <int Most, class Run>
 HEED_SIMD void for_each_tile(Index count, const Run& run) {
   Index row = 0;

@@ -89,9 +89,9 @@ ProductArgs<T> args_of(const TensorView<const T, 2>& a, const PackedMatrix<T>& b
 }  // namespace detail
 
 /// out = a · b (+ bias), or out += a · b: a (rows, depth), b (depth, columns), out (rows, columns),
-/// float or double, any strides: a view's `.transpose()` is a factor too. The sum over depth runs in
-/// order with fused multiply-adds, in partial sums of 512 terms that are added in order. An output
-/// row has the same bits for any number of rows, threads and chunks, packed or not, b · a
+/// float or double, any strides: a view's `.transpose()` is a factor too. The sum over depth runs
+/// in order with fused multiply-adds, in partial sums of 512 terms that are added in order. An
+/// output row has the same bits for any number of rows, threads and chunks, packed or not, b · a
 /// transposed or not. Throws ShapeError, before the first write, for shapes that do not fit and for
 /// an out that overlaps an input, and InvalidArgument for `products` that T does not have.
 template <Viewable A, Viewable B, Viewable Out>
