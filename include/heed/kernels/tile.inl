@@ -26,7 +26,7 @@ HEED_SIMD void multiply(const typename S::Scalar* a, Index a_row, Index a_step,
 /// would stay a call where only kernels are optimized.
 template <int Count>
 struct RowCount {
-  HEED_SIMD constexpr operator int() const { return Count; }
+  HEED_SIMD constexpr operator int() const { return Count; }  // NOLINT: stands for a number
 };
 
 /// Calls run(rows, row), where `rows` is a RowCount, for each tile of `count` rows: `Most` as long
