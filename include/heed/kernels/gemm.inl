@@ -160,8 +160,7 @@ struct ProductTable {
   }
   /// The sums of all terms, a partial sum at a time: pieces of columns would be read more slowly.
   template <int Rows, int Vectors>
-  HEED_KERNEL static void part_lying(const ProductTile<T>& whole, Index lane) {
-    ProductTile<T> tile = whole;
+  HEED_KERNEL static void part_lying(ProductTile<T> tile, Index lane) {
     const Index depth = tile.depth;
     Index k = 0;
     do {
@@ -202,6 +201,8 @@ struct QuantizedWords {
   using S = Lanes<float>;
   using V = S::V;
   static constexpr Index terms = QuantizedPanel::terms;
+  template <QuantizedCodes Codes>
+  static constexpr Index block_bytes = QuantizedPanel::block_bytes(Codes);
 
 #if HEED_SIMD_BYTES == 0
   using Words = std::int32_t;
@@ -431,8 +432,7 @@ struct QuantizedProduct : QuantizedWords {
         }
         words += 4 * panel_columns;
       }
-      constexpr Index bytes = QuantizedPanel::block_bytes(Codes);
-      block += bytes;
+      block += block_bytes<Codes>;
     }
   }
 

@@ -157,8 +157,7 @@ struct Int16Product : RowRounding {
           words += 4 * panel_columns;
         }
         add_block<has_least(Codes)>(sums, a.blocks + i, 0, scale, least, totals);
-        constexpr Index bytes = QuantizedPanel::block_bytes(Codes);
-        block += bytes;
+        block += block_bytes<Codes>;
       }
       ProductTable<float>::template finish<1, vectors>(tile, 0, lane, totals);
     }
@@ -197,8 +196,7 @@ struct Int16Product : RowRounding {
           words += 4 * panel_columns;
         }
       }
-      constexpr Index bytes = QuantizedPanel::block_bytes(Codes);
-      from += bytes;
+      from += block_bytes<Codes>;
     }
   }
 
