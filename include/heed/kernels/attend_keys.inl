@@ -34,7 +34,8 @@ struct DecodeScores {
   static constexpr Index lanes = vectors * S::width;
   // Tiles of one vector, where such kernels exist.
   static constexpr int narrow = vectors == 4 ? 1 : vectors;
-  // To save compile time, header-only programs transpose keys on the fastest set only.
+  // To save compile time, header-only programs transpose the keys of any rows on the fastest set
+  // only, and those of one row with AVX2.
   static constexpr bool transposes_keys =
       HEED_SIMD_BYTES == 64 || (HEED_SIMD_ALL_KERNELS && tile_rows > 2);
 
@@ -144,15 +145,25 @@ struct DecodeScores {
   }
 
   HEED_KERNEL static void scores(const KeyBlock<T>& keys, const QueryRows<T>& rows) {
-    const bool lying = transposes_keys && keys.keys.column_stride == 1;
-    if (!lying) Table<T>::pack(keys.keys, keys.count, rows.head_dim, 1, rows.packed);
-    for (Index key = 0; key < keys.count; key += narrow * S::width) {
-      if constexpr (transposes_keys) {
-        if (lying) {
-          score_lying(keys, rows, key);
-          continue;
-        }
+    const auto& lying = keys.keys;
+    Index key = 0;
+    if constexpr (transposes_keys) {
+      for (; lying.column_stride == 1 && key < keys.count; key += narrow * S::width) {
+        score_lying(keys, rows, key);
       }
+    }
+#if HEED_SIMD_BYTES == 32 && !HEED_SIMD_ALL_KERNELS
+    if (rows.count == 1 && lying.column_stride == 1) {
+      for (; key + lanes <= keys.count; key += lanes) {
+        HalvesScores<T>::score_tile(keys, rows, key);
+        if (keys.score_mod) modify_scores(packed_task(keys, rows, 0, key), 0, 1);
+      }
+    }
+#endif
+    if (key >= keys.count) return;
+    Table<T>::pack({lying.data + key * lying.row_stride, lying.row_stride, lying.column_stride},
+                   keys.count - key, rows.head_dim, 1, rows.packed + key * rows.head_dim);
+    for (; key < keys.count; key += narrow * S::width) {
       score_block<S, narrow>(packed_task(keys, rows, 0, key), nullptr);
     }
   }

@@ -157,20 +157,17 @@ struct HalvesScores {
                           key + lanes < keys.count ? rows.head_dim : rows.value_dim);
   }
 
-  /// The scores of a whole tile of keys with the first rows, up to decoded_at_once.
+  /// The scores of a whole tile of keys with the first rows, up to decoded_at_once; in header-only
+  /// programs with one row, the only one there.
   HEED_SIMD static void score_tile(const KeyBlock<T>& keys, const QueryRows<T>& rows, Index key) {
     const auto ahead = lines_after(keys, rows, key);
-    if (rows.count == 1) {
-      score<1, false>(keys, rows, key, ahead);
-    } else if (rows.count == 2) {
-      score<2, false>(keys, rows, key, ahead);
-    } else if (rows.count == 3) {
-      score<3, false>(keys, rows, key, ahead);
-    } else if (rows.count == 4) {
-      score<4, false>(keys, rows, key, ahead);
-    } else {
-      score<4, true>(keys, rows, key, ahead);
-    }
+    if (rows.count == 1) return score<1, false>(keys, rows, key, ahead);
+#if HEED_SIMD_ALL_KERNELS
+    if (rows.count == 2) return score<2, false>(keys, rows, key, ahead);
+    if (rows.count == 3) return score<3, false>(keys, rows, key, ahead);
+    if (rows.count == 4) return score<4, false>(keys, rows, key, ahead);
+    score<4, true>(keys, rows, key, ahead);
+#endif
   }
 };
 
@@ -181,7 +178,7 @@ struct HalvesValues {
   /// Number of keys whose values are added to all rows before the next ones: they stay in the
   /// first-level cache, beside the next ones.
   static constexpr Index value_tile = 16;
-  // To save compile time, header-only programs have the kernel of four rows alone.
+  // To save compile time, header-only programs have the kernels of one row and of four alone.
   static constexpr bool every_shape = HEED_SIMD_ALL_KERNELS;
   static constexpr int line = 64 / static_cast<int>(sizeof(T));  // columns in a line
 
@@ -252,10 +249,10 @@ struct HalvesValues {
                                     : LinesAhead::of(rows.next_keys ? rows.next_keys : values.data,
                                                      keys.keys.row_stride, rows.head_dim);
       Index d = 0;
+      for (; rows.count == 1 && d + 4 * lanes <= whole; d += 4 * lanes) {
+        add_rows<1, 4 * vectors>(rows, 0, values, key, end, d, ahead);
+      }
       if constexpr (every_shape) {
-        for (; rows.count == 1 && d + 4 * lanes <= whole; d += 4 * lanes) {
-          add_rows<1, 4 * vectors>(rows, 0, values, key, end, d, ahead);
-        }
         for (; rows.count == 2 && d + 2 * lanes <= whole; d += 2 * lanes) {
           add_rows<2, 2 * vectors>(rows, 0, values, key, end, d, ahead);
         }
