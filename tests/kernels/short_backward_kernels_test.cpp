@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/kernels/backward_kernels.hpp>
+#include <heed/kernels/attention_kernels.hpp>
 
 #include <cmath>
 #include <vector>

@@ -4,7 +4,6 @@
 // The kernels of attention and its backward pass, by instruction set.
 
 #include <heed/kernels/attention_kernels.hpp>
-#include <heed/kernels/backward_kernels.hpp>
 #include <heed/kernels/base.inl>
 
 #define HEED_SIMD_PART 1

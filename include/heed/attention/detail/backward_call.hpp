@@ -12,7 +12,6 @@
 #include <heed/core/error.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/kernels/attention_kernels.hpp>
-#include <heed/kernels/backward_kernels.hpp>
 #include <heed/tensor/overlap.hpp>
 #include <heed/tensor/tensor.hpp>
 #include <heed/tensor/view_of.hpp>

@@ -15,7 +15,6 @@
 #include <heed/attention/detail/workspace.hpp>
 #include <heed/core/detail/scratch.hpp>
 #include <heed/kernels/attention_kernels.hpp>
-#include <heed/kernels/backward_kernels.hpp>
 #include <heed/masks/detail/mask_ref.hpp>
 
 namespace heed::detail {

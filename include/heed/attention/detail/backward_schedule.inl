@@ -16,7 +16,7 @@
 #include <heed/attention/detail/visible_keys.hpp>
 #include <heed/core/detail/scratch.hpp>
 #include <heed/core/parallel.hpp>
-#include <heed/kernels/backward_kernels.hpp>
+#include <heed/kernels/attention_kernels.hpp>
 #include <heed/masks/detail/mask_ref.hpp>
 
 namespace heed::detail {

@@ -10,7 +10,7 @@
 #include <heed/attention/detail/visible_keys.hpp>
 #include <heed/attention/detail/workspace.hpp>
 #include <heed/core/detail/scratch.hpp>
-#include <heed/kernels/backward_kernels.hpp>
+#include <heed/kernels/attention_kernels.hpp>
 
 namespace heed::detail {
 

@@ -10,7 +10,7 @@
 #include <heed/attention/detail/workspace.hpp>
 #include <heed/core/detail/scratch.hpp>
 #include <heed/core/parallel.hpp>
-#include <heed/kernels/backward_kernels.hpp>
+#include <heed/kernels/attention_kernels.hpp>
 #include <heed/masks/detail/mask_ref.hpp>
 
 // Gradients of score modifications: biases, relative biases, ALiBi slopes, sinks. Each is a sum

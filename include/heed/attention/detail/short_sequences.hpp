@@ -14,7 +14,6 @@
 #include <heed/core/function_ref.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/kernels/attention_kernels.hpp>
-#include <heed/kernels/backward_kernels.hpp>
 #include <heed/masks/detail/mask_ref.hpp>
 
 namespace heed::detail {

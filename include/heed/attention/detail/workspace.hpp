@@ -7,7 +7,6 @@
 
 #include <heed/core/detail/scratch.hpp>
 #include <heed/kernels/attention_kernels.hpp>
-#include <heed/kernels/backward_kernels.hpp>
 #include <heed/tensor/tensor.hpp>
 
 namespace heed::detail {
