@@ -77,14 +77,12 @@ TEST(Plan, TellsWhichKernelsRunAndOnHowManyThreads) {
   EXPECT_GT(asked.heads, 1);
   EXPECT_NE(std::string(asked.why), prefill.why);
 
-#if defined(HEED_COMPILED)
+  if (!simd::supported(simd::Isa::avx2)) return;  // with sse2 alone, header-only calls prefill
   const auto brief = of(20, 8, 20, 20, masks::Causal{});
   EXPECT_EQ(brief.grouping, Grouping::one_kernel_call);
   EXPECT_EQ(brief.heads, 8);
   EXPECT_EQ(brief.tasks, 20);
-#endif
 
-  if (!simd::supported(simd::Isa::avx2)) return;  // sse2 alone decodes as it prefills, header-only
   const auto step = of(1, 8, 1, 9000, masks::Causal{});
   EXPECT_EQ(step.lanes, Lanes::keys);
   EXPECT_EQ(step.grouping, Grouping::shared_keys);
@@ -151,11 +149,9 @@ std::vector<AttentionPlan> plans_of(const heed::detail::AttentionArgs<T>& args,
     const Index sharing = args.heads() / args.keys.extent(1);
     add(Lanes::keys, Grouping::shared_keys, std::min(sharing, 64 / args.query_count()));
   }
-#if defined(HEED_COMPILED)  // which has kernels for short sequences
   if (heed::detail::ShortForward<T>::take(args)) {
     add(Lanes::queries, Grouping::one_kernel_call, args.heads());
   }
-#endif
   return plans;
 }
 

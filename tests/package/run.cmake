@@ -75,6 +75,8 @@ elseif(WAY STREQUAL "add_subdirectory")
       -DHEED_BUILD_BENCH=ON)
 elseif(WAY STREQUAL "fetch_content_local")
   list(APPEND configure -DFETCHCONTENT_SOURCE_DIR_HEED=${SOURCE})
+endif()
+if(WAY MATCHES "^fetch_content")  # heed::compiled is there too, and built by add_subdirectory
   set(targets consumer)
 endif()
 run(${configure} -B ${WORK}/build)

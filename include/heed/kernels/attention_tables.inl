@@ -19,12 +19,10 @@ template <class T>
 const DecodeKernels<T>& decode_kernels() {
   HEED_SIMD_TABLE_OF(active(), decode_table);
 }
-#if HEED_SIMD_ALL_KERNELS
 template <class T>
 const ShortForwardKernels<T>& short_forward_kernels() {
   HEED_SIMD_TABLE_OF(active(), short_forward_table);
 }
-#endif
 template <class T>
 const DropoutKernels<T>& dropout_kernels() {
   HEED_SIMD_TABLE_OF(active(), dropout_table);

@@ -42,9 +42,7 @@ inline constexpr int tile_stride{HEED_SIMD_VECTORS * S::width};
 // After the Table of attend_queries.inl.
 #include <heed/kernels/attend_keys.inl>
 #include <heed/kernels/dropout.inl>
-#if HEED_SIMD_ALL_KERNELS
 #include <heed/kernels/short_forward.inl>
-#endif
 #elif HEED_SIMD_PART == 2
 #include <heed/kernels/backward.inl>
 #if HEED_SIMD_ALL_KERNELS

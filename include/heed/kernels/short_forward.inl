@@ -390,7 +390,11 @@ struct ShortForwardTable {
 /// The set's kernels for short sequences behind pointers.
 template <class T>
 const ShortForwardKernels<T>& short_forward_table() {
-  using K = ShortForwardTable<T>;
-  static constexpr ShortForwardKernels<T> entries{K::attend};
+#if HEED_SIMD_BYTES == 16 && defined(__x86_64__) && !HEED_SIMD_ALL_KERNELS
+  // To save compile time, header-only programs have none on machines without AVX2.
+  static constexpr ShortForwardKernels<T> entries{nullptr};
+#else
+  static constexpr ShortForwardKernels<T> entries{ShortForwardTable<T>::attend};
+#endif
   return entries;
 }

@@ -224,7 +224,7 @@ AttentionPlan plan_of(const AttentionArgs<T>& args, const MaskRef& mask) {
   if (args.empty()) return plan;
   plan_products(args, plan);
   if (work_of(args) >= parallel_threshold) plan.threads = thread_count();
-  if (HEED_SIMD_ALL_KERNELS && ShortForward<T>::take(args)) {
+  if (ShortForward<T>::take(args)) {
     plan.grouping = AttentionPlan::Grouping::one_kernel_call;
     plan.heads = heads_together(args.batch(), args.heads(), mask);
     plan.why = "short sequences: the mask is asked once, and one kernel call takes several heads";
@@ -243,12 +243,10 @@ template <class T>
 void run_planned(const AttentionArgs<T>& args, const MaskRef& mask, const AttentionPlan& plan) {
   const bool shared = plan.threads > 1;
   const Index tasks = plan.tasks > 0 ? plan.tasks : tasks_of(args, plan);
-#if HEED_SIMD_ALL_KERNELS
   if (plan.grouping == AttentionPlan::Grouping::one_kernel_call) {
     const ShortForward<T> heads(args, mask, plan.heads);
     return share_out(shared, tasks, [&](Index task) { heads.run(task); });
   }
-#endif
   if (plan.lanes == AttentionPlan::Lanes::keys) {
     HEED_EXPECTS(plan.heads * args.query_count() <= decode_rows);
     const Decode<T> decode(args, mask, pairs_of(args, plan), plan.heads);

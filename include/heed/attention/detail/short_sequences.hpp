@@ -44,7 +44,7 @@ class ShortForward {
     return args.query_count() >= fewest_queries && args.query_count() <= simd::query_block &&
            args.key_count() > 0 && args.key_count() <= simd::key_block && !args.score_mods.any() &&
            args.score_mods.sinks.empty() && args.queries.is_view() && args.keys.is_view() &&
-           args.values.is_view();
+           args.values.is_view() && simd::short_forward_kernels<T>().attend;
   }
 
   void run(Index index) const {
