@@ -61,6 +61,7 @@ void linear() {
   Linear<float>::Saved saved;
   const auto y = layer.forward(x, saved);  // layer.forward(x) stores nothing: inference
   auto gradients = zeros_like(layer);      // the gradient of a layer is a layer
+  // y stands in for the gradient of a loss.
   const auto grad_x = layer.backward(y, saved, gradients);
   for_each_parameter(
       [](std::string_view name, const auto& parameter, const auto& gradient) {

@@ -76,8 +76,8 @@
 #define HEED_SIMD_HAS_SCALAR 0
 #endif
 
-// Kernels that are for speed alone, for short sequences above all, take a second to compile:
-// heed::compiled has them, header-only units compute the same bits without.
+// Some kernels that are for speed alone, such as the backward pass of short sequences, take seconds
+// to compile: heed::compiled has them, header-only units compute the same bits without.
 #if defined(HEED_COMPILED_SOURCE)
 #define HEED_SIMD_ALL_KERNELS 1
 #else
