@@ -190,6 +190,25 @@ TEST(PackedMatrix, ProductsWith16BitsHaveTheBitsOfTheWidenedMatrix) {
   }
 }
 
+TEST(PackedMatrix, ProductsThatBlocksLackAreExact) {
+  const RandomBlocks<float16> blocks(33, 70);
+  const auto with = [&](Products products) {
+    return PackedMatrix<float>::transposed_blocks<float16>(std::span(blocks.bytes), 33, 70,
+                                                           products);
+  };
+  for (const Index rows : {1, 5, 20}) {
+    Tensor<float, 2> a({rows, 33}), exact({rows, 70});
+    for (Index i = 0; i < a.size(); ++i) a.data()[i] = static_cast<float>(i % 7) - 3;
+    matrix_product(a, with(Products::exact), exact);
+    for (const auto products : {Products::int16, Products::bfloat16}) {
+      Tensor<float, 2> out({rows, 70});
+      out.fill(-1);
+      matrix_product(a, with(products), out);
+      EXPECT_TRUE(same_numbers(out, exact)) << rows;
+    }
+  }
+}
+
 TEST(PackedMatrix, Bfloat16TakesTwoBytesAWeight) {
   const std::vector<std::byte> bytes(2 * 129 * 64);
   const auto packed = PackedMatrix<float>::transposed_blocks<bfloat16>(std::span(bytes), 129, 64);

@@ -71,9 +71,11 @@ class PackedMatrix {
   /// bits per weight instead of 32. Exact products have the bits of the widened matrix. For int16
   /// products with blocks, the left-hand rows are rounded to 16 bits in blocks of 32 terms, with an
   /// error of at most 1/65534 of the block's largest magnitude; for bfloat16 products with
-  /// bfloat16, to 8 bits, with an error of at most 1/512 of each number. A result row still has the
-  /// same bits whatever rows accompany it. Throws ShapeError for rows that are not whole blocks,
-  /// and for bytes that are not the right number of blocks.
+  /// bfloat16, to 8 bits, with an error of at most 1/512 of each number. Other combinations of
+  /// blocks and `products` give exact products. A result row has the same bits whatever rows
+  /// accompany it. `rows` and `columns` are those of the packed matrix, whose columns are stored in
+  /// blocks one after another. Throws ShapeError if one of them is below 1, if `rows` is not a
+  /// multiple of the block's length, and if `bytes` is not the right number of blocks.
   template <class Block>
   static PackedMatrix transposed_blocks(std::span<const std::byte> bytes, Index rows, Index columns,
                                         Products products = Products::exact) {
@@ -154,8 +156,10 @@ class PackedMatrix {
     packed.rows_ = rows;
     packed.columns_ = columns;
     packed.codes_ = codes_of<Block>;
-    const auto rounded = std::is_same_v<Block, bfloat16> ? Products::bfloat16 : Products::int16;
-    if (products == rounded) packed.products_ = products;
+    const bool rounds = length_of<Block> == 1
+                            ? std::is_same_v<Block, bfloat16> && products == Products::bfloat16
+                            : products == Products::int16;
+    if (rounds) packed.products_ = products;
     const Index panel_bytes = simd::QuantizedPanel::bytes(packed.codes_, rows);
     const Index panels = detail::parts_of(columns, simd::panel_columns);
     packed.blocks_ = Tensor<std::uint8_t, 1>({panels * panel_bytes});
