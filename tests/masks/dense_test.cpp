@@ -54,6 +54,20 @@ TEST(Dense, CountsMustFit) {
   EXPECT_THROW(dense(Causal{}, {1, 1, -1, 3}), ShapeError);
 }
 
+TEST(Dense, IsEvaluatedWhereTheQueriesStand) {
+  const Dense top = dense(Causal{}, {1, 1, 4, 8, 0});
+  const Dense bottom = dense(Causal{}, {1, 1, 4, 8});
+  for (Index row = 0; row < 4; ++row) {
+    for (Index key = 0; key < 8; ++key) {
+      const Position of_row{0, 0, 4 + row, key, 4};  // row r is query r of the call
+      EXPECT_EQ(top.allows(of_row), key <= row) << row << ' ' << key;
+      EXPECT_EQ(bottom.allows(of_row), key <= 4 + row) << row << ' ' << key;
+    }
+  }
+  EXPECT_TRUE(dense(Causal{}, {1, 1, 4, 8}, 2).allows({0, 0, 3, 3}));
+  EXPECT_THROW(dense(Segments({0, 8}), {1, 1, 8, 8}, 100), ShapeError) << "positions 100 to 107";
+}
+
 TEST(Dense, ExtentsThatWouldOverflowAreRefused) {
   const auto all = [](Index, Index, Index, Index) { return true; };
   const Index large = Index{1} << 32;

@@ -87,8 +87,10 @@ bool lets_through(const T& value, Index row, Index key) {
 namespace heed::masks {
 
 /// A matrix as a mask, stored as one bit per score. Its values are bools, true where a query may
-/// look, or floating-point numbers in the additive form of other libraries, 0 where it may and −inf
-/// where it may not; InvalidArgument for numbers in between, which make a bias. Each of batch,
+/// look, or floating-point numbers in the additive form of other libraries: 0 where it may, and
+/// −inf or a number of at most −2.4e38 (PyTorch's finfo.min of float) where it may not. Throws
+/// InvalidArgument for any other number, which makes a bias, and ShapeError for extents that do
+/// not fit the values. Each of batch,
 /// heads, queries and keys has the extent of the tensors, or 1 and is broadcast. Row r describes
 /// query r of the call, at whatever position; outside a call, the last row belongs to the last key.
 /// With `first_query` the rows are positions: row r describes the query at `first_query` + r, and
@@ -275,11 +277,16 @@ class Dense {
   detail::SharedArray<std::uint64_t> words_;  // [batch][head][row / 64][key], one bit per row
 };
 
-/// Any mask evaluated for tensors of `shape`, as bits.
+/// Any mask evaluated for tensors of `shape`, as bits. Row r has the answers for the query at
+/// position shape.first_query + r, and stands for query r of the call. With `first_query`, row r
+/// has and stands for the query at position `first_query` + r. Throws ShapeError for an unknown
+/// batch or number of heads, and as the mask's check does.
 template <MaskPolicy M>
 Dense dense(const M& mask, MaskShape shape, std::optional<Index> first_query = {}) {
+  const Index first = first_query.value_or(shape.first_query);
+  shape.first_query = first;
+  shape.last_query = first + shape.queries - 1;
   check_mask(mask, shape);
-  const Index first = first_query.value_or(shape.keys - shape.queries);
   return Dense(
       shape,
       [&](Index item, Index head, Index row, Index key) {
