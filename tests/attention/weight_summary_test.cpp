@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include <heed/attention/weights.hpp>
 
+#include <cmath>
+#include <limits>
+
 #include <heed/masks.hpp>
 
 #include "support/attention_cases.hpp"
@@ -33,6 +36,16 @@ TEST(WeightSummary, IsThatOfTheWholeMatrix) {
       }
     }
   }
+}
+
+TEST(WeightSummary, ShowsRowsOfNaN) {
+  Tensor<float, 2> queries({3, 4}), keys({5, 4});
+  queries(1, 2) = std::numeric_limits<float>::quiet_NaN();
+  const auto summary = summarize_weights(queries, keys, masks::Full{});
+  EXPECT_TRUE(std::isnan(summary.largest(0, 0, 1)));
+  EXPECT_EQ(summary.favorite(0, 0, 1), 0);
+  EXPECT_EQ(summary.largest(0, 0, 0), 0.2f);
+  EXPECT_EQ(summary.favorite(0, 0, 2), 0);
 }
 
 }  // namespace

@@ -60,7 +60,10 @@ struct WeightRows {
 
 /// The softmax weights of chosen rows, (rows, keys), in O(rows · keys) memory. They are recomputed
 /// from queries and keys by the kernels of `attention`, so they are the numbers that `attention`
-/// uses with the same arguments; masked weights are exactly 0. Eigen queries give an Eigen matrix.
+/// uses with the same arguments, dropout included; masked weights are exactly 0. Eigen queries
+/// give an Eigen matrix. Float or double, not bfloat16. options.log_sum_exp is checked but not
+/// written. Throws the errors of `attention`, and ShapeError for rows that the queries do not
+/// have.
 template <class Q, class K, class M, detail::IsOptions Options = detail::OptionsOf<Q>>
 auto attention_weights(const Q& queries, const K& keys, const M& mask, const WeightRows& rows,
                        const Options& options = {}) {
@@ -148,8 +151,8 @@ Tensor<T, Rank> all_or_mean(Tensor<T, 4> weights) {
 template <class T>
 struct WeightSummary {
   Tensor<T, 3> key_sums;  // (batch, heads, keys): the sum of each key's weights over the queries
-  Tensor<T, 3> largest;   // (batch, heads, queries): the largest weight of each query,
-  Tensor<Index, 3> favorite;  // and its key, the first among equals; −1: no key seen
+  Tensor<T, 3> largest;   // (batch, heads, queries): the largest weight of a query; NaN if one is
+  Tensor<Index, 3> favorite;  // (batch, heads, queries): its first key; −1: all weights are 0
 };
 
 namespace detail {
@@ -173,7 +176,8 @@ WeightSummary<T> summary_of(const AttentionArgs<T>& args, const MaskRef& mask) {
           for (Index key = 0; key < columns; ++key) {
             const T weight = weights(row, key);
             sums(key) += static_cast<double>(weight);
-            if (weight > largest) largest = weight, favorite = key;
+            const bool first_nan = weight != weight && largest == largest;
+            if (weight > largest || first_nan) largest = weight, favorite = key;
           }
         }
       }
@@ -187,9 +191,9 @@ WeightSummary<T> summary_of(const AttentionArgs<T>& args, const MaskRef& mask) {
 
 }  // namespace detail
 
-/// The summary of the weights that `attention` uses with the same arguments: to evict keys from a
-/// cache that no query attends to, or to see where a head looks. O(64 · keys) memory beside the
-/// result; sums run over the queries in order, in double.
+/// The summary of the weights that `attention` uses with the same arguments: to find the keys to
+/// which no query attends, or to see where a head looks. O(64 · keys) memory beside the result;
+/// sums run over the queries in order, in double. Throws the errors of `attention`.
 template <class Q, class K, class M, detail::IsOptions Options = detail::OptionsOf<Q>>
 auto summarize_weights(const Q& queries, const K& keys, const M& mask,
                        const Options& options = {}) {
