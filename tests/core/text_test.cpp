@@ -73,6 +73,7 @@ TEST(Printable, PlainTextStaysAndTheRestIsSpelledOut) {
   EXPECT_EQ(printable("a\nb\x1b[31m\x7f"), "a\\x0ab\\x1b[31m\\x7f");
   EXPECT_EQ(printable("\xff\xc3"), "\\xff\\xc3");
   EXPECT_EQ(printable("a\u202eb\u200b\u0085"), "a\\xe2\\x80\\xaeb\\xe2\\x80\\x8b\\xc2\\x85");
+  EXPECT_EQ(printable("a\u061cb"), "a\\xd8\\x9cb");
   EXPECT_EQ(printable(std::string("\0", 1)), "\\x00");
   EXPECT_EQ(quote("a"), "'a'");
   EXPECT_EQ(quote(""), "''");

@@ -37,7 +37,7 @@ HEED_INLINE std::string printable(std::string_view text, std::size_t longest) {
   const auto unsafe = [](char32_t code) {
     return code < 0x20 || (code >= 0x7f && code < 0xa0) || (code >= 0x200b && code <= 0x200f) ||
            (code >= 0x2028 && code <= 0x202e) || (code >= 0x2060 && code <= 0x206f) ||
-           code == 0xfeff;
+           code == 0x061c || code == 0xfeff;
   };
   std::string shown;
   for (std::size_t at = 0; at < text.size();) {
