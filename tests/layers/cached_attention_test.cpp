@@ -50,6 +50,17 @@ TEST(CachedAttention, RefusesCountsThatDoNotFit) {
   EXPECT_THROW(call(x, {4, -1}), ShapeError);
   EXPECT_THROW(call(two, {3, 3}), ShapeError);
   EXPECT_EQ(cache.length(0), 0);
+
+  Random random(2);
+  const SelfAttentionBlock<double> block({.model_dim = 16, .heads = 4, .kv_heads = 2}, random);
+  const auto last = [&](const Tensor<double, 3>& tokens, std::vector<Index> counts) {
+    last_tokens_forward(block, tokens, counts, cache, masks::Causal{});
+  };
+  EXPECT_THROW(last(x, {5, 1}), ShapeError);
+  EXPECT_THROW(last(x, {4, -1}), ShapeError);
+  EXPECT_THROW(last(x, {3}), ShapeError);
+  EXPECT_THROW(last(two, {3, 3}), ShapeError);
+  EXPECT_EQ(cache.length(0), 0);
 }
 
 TEST(AppendRotated, IsTurningBeforeAppending) {

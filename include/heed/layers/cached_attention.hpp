@@ -68,6 +68,22 @@ void append_tokens(const MultiHeadAttention<T>& layer, Tensor<T, 3> keys,
   }
 }
 
+/// Throws ShapeError unless x (1, tokens, width) has the tokens of `counts`, one for each sequence.
+template <Scalar T>
+void check_counts(const char* call, const Tensor<T, 3>& x, std::span<const Index> counts,
+                  Index sequences) {
+  Index total = 0;
+  for (const Index count : counts) {
+    total = count < 0 || count > x.extent(1) - total ? x.extent(1) + 1 : total + count;
+    if (total > x.extent(1)) break;
+  }
+  if (x.extent(0) == 1 && total == x.extent(1) && static_cast<Index>(counts.size()) == sequences) {
+    return;
+  }
+  throw_shape_error(call, ": x is ", x.extents(), ", with tokens of ", counts.size(),
+                    " sequences, a cache of ", sequences);
+}
+
 /// The rows of x (1, tokens, width) that are the last of their sequences, or all other rows.
 template <Scalar T>
 Tensor<T, 3> rows_of_sequences(const Tensor<T, 3>& x, std::span<const Index> counts, bool last) {
@@ -126,13 +142,7 @@ template <Scalar T, class Stored>
 Tensor<T, 3> cached_attention(const MultiHeadAttention<T>& layer, const Tensor<T, 3>& x,
                               std::span<const Index> counts, KeyValueCache<T, Stored>& cache,
                               const Mask& mask, const Positions& positions = {}) {
-  Index total = 0;
-  for (const Index count : counts) total = count < 0 ? x.extent(1) + 1 : total + count;
-  if (x.extent(0) != 1 || total != x.extent(1) ||
-      static_cast<Index>(counts.size()) != cache.shape().batch) {
-    throw_shape_error("cached_attention: x is ", x.extents(), ", with tokens of ", counts.size(),
-                      " sequences, a cache of ", cache.shape().batch);
-  }
+  detail::check_counts("cached_attention", x, counts, cache.shape().batch);
   auto [queries, keys, values] = layer.projected(x, x, x);
   const Index head_dim = layer.options.head_dim;
   Index row = 0;
@@ -149,7 +159,7 @@ Tensor<T, 3> cached_attention(const MultiHeadAttention<T>& layer, const Tensor<T
   }
   detail::append_tokens(layer, std::move(keys), values, counts, cache, positions);
   auto context = Tensor<T, 3>::uninitialized(queries.extents());
-  if (total == 0) return layer.out.forward(context);
+  if (row == 0) return layer.out.forward(context);
   if (even) {
     const auto by_item = [&](auto& rows) {
       return detail::as_rows(rows).split(0, counts[0]).split(2, head_dim).permute({0, 2, 1, 3});
@@ -164,12 +174,15 @@ Tensor<T, 3> cached_attention(const MultiHeadAttention<T>& layer, const Tensor<T
 }
 
 /// The outputs of a block, with cached_attention inside, for only the last new token of each
-/// sequence that has new ones. For the other tokens only keys and values are computed, which saves
-/// most of the work of the last block of a prompt. Same bits as the whole block.
+/// sequence that has new ones, (1, sequences with new tokens, model_dim), in the order of the
+/// sequences. x, `counts` and the errors are those of cached_attention. For the other tokens only
+/// keys and values are computed, which saves most of the work of the last block of a prompt. Same
+/// bits as the whole block.
 template <Scalar T, class Stored>
 Tensor<T, 3> last_tokens_forward(const SelfAttentionBlock<T>& block, const Tensor<T, 3>& x,
                                  std::span<const Index> counts, KeyValueCache<T, Stored>& cache,
                                  const Mask& mask) {
+  detail::check_counts("last_tokens_forward", x, counts, cache.shape().batch);
   const auto others = detail::rows_of_sequences(x, counts, false);
   std::vector<Index> before, ends;
   for (const Index count : counts) {
