@@ -45,6 +45,19 @@ TEST(StopStrings, AnyCutGivesTheSameText) {
   }
 }
 
+TEST(StopStrings, TheOneThatIsCompleteFirstEndsTheText) {
+  for (const std::string text : {"xabc", "aabcb"}) {
+    for (std::size_t cut = 0; cut <= text.size(); ++cut) {
+      StopStrings stop({"abc", "b"});
+      std::string shown = stop.feed(text.substr(0, cut));
+      shown += stop.feed(text.substr(cut));
+      EXPECT_EQ(shown + stop.finish(), text.substr(0, text.find('b'))) << cut;
+    }
+  }
+  StopStrings together({"bc", "abc"});
+  EXPECT_EQ(together.feed("xabc"), "x") << "of two that end together the longest";
+}
+
 TEST(StopStrings, NoneAndEmpty) {
   StopStrings none({});
   EXPECT_EQ(none.feed("text"), "text");

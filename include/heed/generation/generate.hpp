@@ -15,8 +15,9 @@
 
 namespace heed {
 
-/// Ends a streamed text at the first of some strings, however the text is cut into pieces: the end
-/// of the text is held back while it may be the beginning of one of them.
+/// Ends a streamed text before the stop string that is complete first, and of several that end at
+/// the same place before the longest, however the text is cut into pieces. The end of the text is
+/// held back while it may be the beginning of a stop string.
 class StopStrings {
  public:
   /// Throws InvalidArgument for an empty string.
@@ -57,8 +58,9 @@ struct Generation {
 
 /// Generates tokens after a prompt. `step(tokens)` reads tokens, first the whole prompt and then
 /// one at a time, and returns the logits of the next token: a model with its cache.
-/// `on_token(token)` is called for every token and may return false to end generation. Throws
-/// InvalidArgument for an empty prompt and for logits that the sampler cannot draw from.
+/// `on_token(token)` is called for every token that is returned, and may return false to end
+/// generation after it. Throws InvalidArgument for an empty prompt and for logits that the sampler
+/// cannot draw from.
 template <class Step, class OnToken>
 Generation generate(Step&& step, std::span<const Index> prompt, const Sampler& sampler,
                     const StopRules& rules, Random& random, OnToken&& on_token) {

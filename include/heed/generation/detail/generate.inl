@@ -21,8 +21,15 @@ HEED_INLINE StopStrings::StopStrings(std::vector<std::string> strings)
 HEED_INLINE std::string StopStrings::feed(std::string_view piece) {
   if (stopped_) return {};
   held_ += piece;
-  std::size_t stop = std::string::npos;
-  for (const std::string& string : strings_) stop = std::min(stop, held_.find(string));
+  std::size_t stop = std::string::npos, stop_end = std::string::npos;
+  for (const std::string& string : strings_) {
+    const std::size_t at = held_.find(string);
+    if (at == std::string::npos) continue;
+    const std::size_t end = at + string.size();
+    if (end > stop_end || (end == stop_end && at > stop)) continue;
+    stop = at;
+    stop_end = end;
+  }
   stopped_ = stop != std::string::npos;
   if (stopped_) return std::exchange(held_, {}).substr(0, stop);
   std::size_t open = 0;
