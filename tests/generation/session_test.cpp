@@ -181,6 +181,19 @@ void expect_batch_equals_each_alone(const LanguageModelOptions& options) {
   }
 }
 
+TEST(Session, AModelOfNoBlocksReadsTheLastToken) {
+  Random random(3);
+  const LanguageModel<float> model({.vocab_size = 8, .layers = 0, .block = {.model_dim = 4}},
+                                   random);
+  Session<float> session(model, {.batch = 2});
+  const auto logits = session.prefill(Sequences{{1, 2}, {3}});
+  const auto whole = model.forward(Tokens({2, 2}, {1, 2, 3, 0}), masks::Causal{});
+  for (Index i = 0; i < 8; ++i) {
+    EXPECT_EQ(logits(0, i), whole(0, 1, i));
+    EXPECT_EQ(logits(1, i), whole(1, 0, i));
+  }
+}
+
 TEST(Session, BatchEqualsEachAlone) {
   expect_batch_equals_each_alone<float>(gpt());
   expect_batch_equals_each_alone<float>(llama());

@@ -67,7 +67,8 @@ inline CacheShape cache_shape(const SessionOptions& options,
 /// values of every block, so that each token is computed once. Logits have the bits of the model's
 /// forward pass on the whole sequences, however these are cut into calls and whatever the other
 /// sequences hold. `Stored` may be bfloat16: half the memory, other bits. Every call either
-/// succeeds or throws (ShapeError, CacheFull, OutOfMemory) and leaves the session as it was. The
+/// succeeds or throws and leaves the session as it was: ShapeError, InvalidArgument for a token
+/// outside the vocabulary, CacheFull, OutOfMemory. The
 /// model is referenced, not copied. Sequences of unequal length need no padding: a token's position
 /// is its place in its own sequence.
 template <Scalar T, class Stored = T>
@@ -101,8 +102,8 @@ class Session {
     const Index vocabulary = logits.extent(1);
     return std::move(logits).reshaped(Extents<1>{vocabulary});
   }
-  /// The logits after every one of the next tokens, (batch, tokens, vocabulary). The tokens must
-  /// fit.
+  /// The logits after every one of the next tokens, (batch, tokens, vocabulary). Never slides:
+  /// tokens without room are a ShapeError, whatever `slide` is.
   Tensor<T, 3> logits(const Tokens& tokens);
 
   /// Replaces sequence i by a copy of sequence parents[i], for all i at once: beam search.
@@ -185,6 +186,7 @@ class Session {
   /// The output of the last block, (1, tokens, model_dim); advances the caches.
   Tensor<T, 3> hidden(const Tokens& tokens, const std::vector<Index>& counts, bool last) {
     auto x = embedded(tokens, counts);
+    if (last && caches_.empty()) return detail::rows_of_sequences(x, counts, true);
     for (std::size_t i = 0; i < caches_.size(); ++i) {
       const auto& block = model_->blocks[i];
       if (last && i + 1 == caches_.size()) {
