@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <limits>
 
 namespace heed {
 namespace {
@@ -33,6 +34,13 @@ TEST(ElementType, WritesAndReadsBack) {
   expect_round_trip(ElementType::f64, 0.1f, 0.1f);
   expect_round_trip(ElementType::f16, 1.f / 3, 0.333251953125f);
   expect_round_trip(ElementType::bf16, 1.f / 3, 0.333984375f);
+  const double above_a_tie = 1 + 0x1p-11 + 0x1p-30;  // in float it is the tie
+  expect_round_trip(ElementType::f16, above_a_tie, 1 + 0x1p-10);
+  expect_round_trip(ElementType::f16, -above_a_tie, -1 - 0x1p-10);
+  expect_round_trip(ElementType::f16, 1 + 0x3p-11 - 0x1p-30, 1 + 0x1p-10);
+  expect_round_trip(ElementType::bf16, 1 + 0x1p-8 + 0x1p-40, 1 + 0x1p-7);
+  expect_round_trip(ElementType::bf16, 1e300, std::numeric_limits<double>::infinity());
+  expect_round_trip(ElementType::f16, -1e-300, -0.0);
   expect_round_trip<std::int64_t>(ElementType::i64, -5, -5);
   expect_round_trip<std::int32_t>(ElementType::i32, -5, -5);
   expect_round_trip<std::uint8_t>(ElementType::u8, 200, 200);

@@ -78,6 +78,14 @@ TEST(WeightFile, FindsWeightsThatAreNotFiniteWhenAsked) {
   EXPECT_EQ(file_error_of([&] { gguf_with({30}, 0, data(30, -1, 0)).check_finite(); }), "");
   EXPECT_EQ(file_error_of([&] { gguf_with({30}, 26, data(30, 1, infinity)).check_finite(); }), "")
       << "integers";
+  const auto doubles = [](double last) { return raw(0.1) + raw(1e300) + raw(last); };
+  EXPECT_EQ(file_error_of([&] { gguf_with({3}, 28, doubles(-1e-300)).check_finite(); }), "");
+  EXPECT_EQ(file_error_of([&] { gguf_with({3}, 28, doubles(HUGE_VAL)).check_finite(); }),
+            "x: byte 80: tensor 't': a weight is inf");
+  const auto exact = gguf_with({3}, 28, doubles(-1e-300)).tensor<double, 1>("t");
+  EXPECT_EQ(exact(0), 0.1);
+  EXPECT_EQ(exact(1), 1e300);
+  EXPECT_EQ(exact(2), -1e-300);
   // Q8_0: the second block's scale is half precision's infinity.
   std::string blocks(2 * 34, '\1');
   blocks[34] = 0;

@@ -13,8 +13,8 @@
 
 namespace heed {
 
-/// The element type of a tensor in a safetensors file, widest first, which is also the order of the
-/// tensors in a file.
+/// The element type of a tensor in a safetensors file, widest first: the order in which
+/// SafetensorsWriter writes tensors.
 enum class ElementType : std::uint8_t { f64, i64, f32, i32, f16, bf16, u8, boolean };
 
 namespace detail {
@@ -83,6 +83,22 @@ T read_element(ElementType type, const std::byte* bytes) {
   }
 }
 
+namespace detail {
+
+/// The float beside a double with the odd last bit, or the double itself: to round that to fewer
+/// bits is to round the double once.
+inline float round_to_odd(double value) {
+  const auto nearest = static_cast<float>(value);
+  const auto back = static_cast<double>(nearest);
+  auto bits = __builtin_bit_cast(std::uint32_t, nearest);
+  if (back == value || value != value || (bits & 1) != 0) return nearest;
+  const bool beyond = value < 0 ? back < value : back > value;
+  bits += beyond ? ~std::uint32_t{0} : 1;
+  return __builtin_bit_cast(float, bits);
+}
+
+}  // namespace detail
+
 /// Writes `value` to `bytes` as that type, rounded to nearest if it is narrower.
 /// is_readable_as<T>(type) must be true.
 template <class T>
@@ -94,8 +110,8 @@ void write_element(ElementType type, T value, std::byte* bytes) {
     put(value);
   } else {
     if (type == ElementType::f64) return put(static_cast<double>(value));
-    const auto single = static_cast<float>(value);
-    if (type == ElementType::f32) return put(single);
+    if (type == ElementType::f32) return put(static_cast<float>(value));
+    const float single = detail::round_to_odd(static_cast<double>(value));
     put(type == ElementType::f16 ? half_of_float(single) : bfloat16_of_float(single));
   }
 }

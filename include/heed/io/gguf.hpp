@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string>
 #include <string_view>
@@ -93,13 +94,19 @@ class Gguf : public detail::TensorFile<detail::GgufContents> {
     throw_file_error(name(), ": byte ", byte_of(field), ": ", quote(field.key), " ", parts...);
   }
 
-  /// The tensor's weights, dequantized. The shape is row-major: the file's order reversed. Throws
-  /// FileError for another rank and for types that heed does not read.
+  /// The tensor's weights, dequantized to float; F64 to T itself. The shape is row-major: the
+  /// file's order reversed. Throws FileError for an unknown name, another rank and types that heed
+  /// does not read.
   template <Scalar T, std::size_t Rank>
   Tensor<T, Rank> tensor(std::string_view name) const {
     Tensor<T, Rank> result(extents_of<Rank>(entry(name)));
     if constexpr (std::is_same_v<T, float>) {
       read(name, 0, {result.data(), static_cast<std::size_t>(result.size())});
+      return result;
+    }
+    if (std::is_same_v<T, double> && entry(name).type->name == "F64") {
+      const auto stored = bytes(name);
+      if (!stored.empty()) std::memcpy(result.data(), stored.data(), stored.size());
       return result;
     }
     float part[1024];

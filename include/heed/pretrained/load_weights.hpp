@@ -104,6 +104,14 @@ class WeightFile {
   void check_finite(const GgufTensor& tensor) const {
     if (!is_dequantizable(*tensor.type)) return;
     const Index block = tensor.type->block_bytes, length = tensor.type->block_length;
+    if (tensor.type->name == "F64") {
+      const auto bytes = std::get<Gguf>(file_).bytes(tensor.name);
+      for (std::size_t at = 0; at < bytes.size(); at += 8) {
+        check_finite(tensor.name, tensor.begin + at,
+                     read_element<double>(ElementType::f64, bytes.data() + at));
+      }
+      return;
+    }
     const Index size = tensor.size();
     float part[1024];
     for (Index first = 0; first < size; first += 1024) {
@@ -140,7 +148,8 @@ struct WeightNames {
   std::span<const WeightName> layers;
   /// Names in a file that heed ignores; `*` is a number here too.
   std::span<const std::string_view> left_out;
-  /// An optional prefix of all names in a file, as of a model that is part of a larger one.
+  /// A prefix that the model's names may have in a file, where it is part of a larger model. If one
+  /// name of the file begins with it, all names of `layers` must.
   std::string_view prefix;
 };
 
