@@ -331,6 +331,9 @@ rows: query, columns: key
   const std::string legends = to_terminal(unequal, {ColorDepth::none, 26});
   EXPECT_NE(legends.find("@@| 1\n"), std::string::npos);
   EXPECT_NE(legends.find("@@| 2\n"), std::string::npos) << "each range has its color bar";
+  const std::string wide = to_terminal(unequal, {ColorDepth::none, 200});
+  EXPECT_LT(wide.find("@@| 1 "), wide.find("@@| 2 ")) << "side by side too";
+  EXPECT_NE(wide.find("@@| 2 "), std::string::npos);
 }
 
 TEST(Terminal, NaNAndEmptyMatrices) {

@@ -12,7 +12,8 @@
 namespace heed {
 
 /// The abilities of the terminal at `descriptor`. No escapes if it is not a terminal, or with
-/// NO_COLOR or TERM=dumb. FORCE_COLOR overrides all three: 0 for none, 2 for 256 colors, 3 for all.
+/// NO_COLOR or TERM=dumb. FORCE_COLOR overrides all three: 0 for none, 2 for 256 colors, 3 for all,
+/// and anything else for the colors that COLORTERM and TERM name.
 /// The width comes from the terminal, otherwise from COLUMNS, otherwise it is 80. Conventions of
 /// no-color.org and force-color.org.
 inline TerminalOptions detect_terminal(int descriptor = 1) {
@@ -26,9 +27,9 @@ inline TerminalOptions terminal_options(std::string_view color, int descriptor =
 }
 
 /// Heatmaps as lines of text, as many side by side as fit the width: cells in color, or characters
-/// as shades without colors, labels on both axes, and a color bar for each series of pictures with
-/// the same range. Numbers are shown where they fit. Throws ShapeError for labels that do not fit
-/// their axis.
+/// as shades without colors, labels on both axes, and one color bar for consecutive pictures with
+/// the same range. Numbers are shown where they fit. Throws ShapeError for labels that are not one
+/// per row or column, and InvalidArgument for an invalid range.
 inline std::string to_terminal(std::span<const Heatmap> heatmaps, const TerminalOptions& options) {
   return detail::terminal_text(heatmaps, options);
 }

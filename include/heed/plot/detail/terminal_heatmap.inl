@@ -366,11 +366,12 @@ HEED_INLINE std::string terminal_text(std::span<const Heatmap> heatmaps,
       width += gap + pictures[first + count++].width();
     }
     text += beside(std::span(pictures).subspan(first, count), gap);
-    first += count;
-    const std::string legend = pictures[first - 1].legend(options.width);
-    const bool last = first == pictures.size();
-    if (last || pictures[first].legend(options.width) != legend) text += legend;
-    if (!last) text += "\n";
+    for (const std::size_t end = first + count; first < end; ++first) {
+      const std::string legend = pictures[first].legend(options.width);
+      const bool last = first + 1 == pictures.size();
+      if (last || pictures[first + 1].legend(options.width) != legend) text += legend;
+    }
+    if (first < pictures.size()) text += "\n";
   }
   return text;
 }
