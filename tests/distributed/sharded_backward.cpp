@@ -100,5 +100,23 @@ TEST(Reshard, MovesEveryTokenToItsNewRank) {
   }
 }
 
+TEST(Reshard, RefusesWhatDoesNotFitOnAllRanks) {
+  const Communicator& ranks = *world();
+  const auto tensor = [](Index tokens) { return Tensor<float, 4>({1, 1, tokens, 2}); };
+  const auto even = [&](Index tokens) { return TokenShards::even(tokens, ranks.size()); };
+  const auto said = [&](const TokenShards& from, const TokenShards& to, Index have, Index want) {
+    const auto source = tensor(have);
+    auto target = tensor(want);
+    return refusal([&] { reshard<float>(ranks, from, to, source, target); });
+  };
+  const Index mine = even(80).count(ranks.rank());
+  EXPECT_EQ(said(even(80), even(80), mine, mine), "computed");
+  EXPECT_NE(said(TokenShards::even(80, ranks.size() + 1), even(80), mine, mine), "computed");
+  EXPECT_NE(said(even(80), even(60), mine, even(60).count(ranks.rank())), "computed");
+  const bool wrong = ranks.rank() == 0;  // one rank alone; all of them hear of it
+  EXPECT_NE(said(even(80), even(80), mine + (wrong ? 1 : 0), mine).find("rank 0"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace heed::test

@@ -14,8 +14,10 @@
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
 #include <heed/distributed/communicator.hpp>
+#include <heed/distributed/token_shards.hpp>
 #include <heed/kernels/isa.hpp>
 #include <heed/tensor/tensor.hpp>
+#include <heed/tensor/view.hpp>
 
 namespace heed {
 
@@ -144,6 +146,30 @@ std::uint64_t fingerprint_of(const Numbers& numbers) {
   Fingerprint print;
   for (const auto& number : numbers) print.add_bits(number);
   return print.value();
+}
+inline std::uint64_t fingerprint_of(const TokenShards& shards) {
+  Fingerprint print;
+  for (Index rank = 0; rank < shards.ranks(); ++rank) {
+    for (const TokenRange& range : shards.ranges(rank)) {
+      print.add_bits(rank);
+      print.add_bits(range.first);
+      print.add_bits(range.end);
+    }
+  }
+  return print.value();
+}
+
+/// Throws unless a tensor of this rank has the tokens of its shard.
+template <class X>
+void check_shard(const Communicator& ranks, const char* name, const TokenShards& shards,
+                 const TensorView<const X, 4>& tensor) {
+  if (shards.ranks() != ranks.size()) {
+    throw_invalid_argument("shards for ", shards.ranks(), " ranks among ", ranks.size());
+  }
+  if (shards.count(ranks.rank()) != tensor.extent(2)) {
+    throw_shape_error(name, " have ", tensor.extent(2), " tokens, their shard ",
+                      shards.count(ranks.rank()));
+  }
 }
 
 }  // namespace detail

@@ -7,6 +7,7 @@
 
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
+#include <heed/distributed/agreement.hpp>
 #include <heed/distributed/communicator.hpp>
 #include <heed/distributed/token_shards.hpp>
 #include <heed/tensor/copy.hpp>
@@ -155,24 +156,48 @@ TensorView<T, 4> as_columns(const TensorView<T, 3>& view) {
 
 }  // namespace detail
 
+namespace detail {
+
+/// reshard where all ranks are known to agree.
+template <class T>
+void move_tokens(const Communicator& ranks, const TokenShards& from, const TokenShards& to,
+                 const TensorView<const T, 4>& source, const TensorView<T, 4>& target) {
+  const Index me = ranks.rank();
+  const TokenRange heads{0, source.extent(1)};
+  std::vector<TokenPacket<T>> leaving, arriving;
+  for (Index rank = 0; rank < ranks.size(); ++rank) {
+    leaving.emplace_back(moves_between(from, me, to, rank), heads, source.extents());
+    arriving.emplace_back(moves_between(from, rank, to, me), heads, source.extents());
+  }
+  exchange<T>(ranks, leaving, arriving, source, target);
+}
+
+}  // namespace detail
+
 /// Divides a sequence anew: `source` holds this rank's tokens of `from` along axis 2, and `target`
-/// receives those of `to`; (batch, heads, tokens, dim). Collective. Throws ShapeError if a tensor
-/// does not have the tokens of its shards, CommunicationError where MPI fails.
+/// receives those of `to`; (batch, heads, tokens, dim). Collective. Throws InvalidArgument, on all
+/// ranks with one message, for shards of other ranks, for two with different numbers of tokens, and
+/// for tensors that do not have the tokens of their shards or differ otherwise; CommunicationError
+/// where MPI fails.
 template <class T>
 void reshard(const Communicator& ranks, const TokenShards& from, const TokenShards& to,
              const TensorView<const T, 4>& source, const TensorView<T, 4>& target) {
-  const Index me = ranks.rank();
-  if (source.extent(2) != from.count(me) || target.extent(2) != to.count(me)) {
-    throw_shape_error("reshard: ", source.extent(2), " tokens to ", target.extent(2),
-                      ", the shards have ", from.count(me), " and ", to.count(me));
-  }
-  const TokenRange heads{0, source.extent(1)};
-  std::vector<detail::TokenPacket<T>> leaving, arriving;
-  for (Index rank = 0; rank < ranks.size(); ++rank) {
-    leaving.emplace_back(detail::moves_between(from, me, to, rank), heads, source.extents());
-    arriving.emplace_back(detail::moves_between(from, rank, to, me), heads, source.extents());
-  }
-  detail::exchange<T>(ranks, leaving, arriving, source, target);
+  Agreement agreement = detail::agreement_of("reshard", ranks);
+  agreement.check(ranks, [&] {
+    detail::check_shard<T>(ranks, "source tensors", from, source);
+    detail::check_shard<T>(ranks, "target tensors", to, target);
+    Extents<4> of_source = source.extents(), of_target = target.extents();
+    of_source[2] = from.tokens();
+    of_target[2] = to.tokens();
+    if (of_source != of_target) {
+      throw_shape_error("all of source is ", of_source, ", all of target ", of_target);
+    }
+    agreement.add("scalar type of", sizeof(T), " bytes");
+    agreement.add("tensors", of_source);
+    agreement.add("shards with fingerprint", detail::fingerprint_of(from), ' ',
+                  detail::fingerprint_of(to));
+  });
+  detail::move_tokens<T>(ranks, from, to, source, target);
 }
 
 }  // namespace heed

@@ -66,18 +66,6 @@ std::uint64_t mask_fingerprint(const AttentionArgs<T>& whole, const MaskRef& mas
   return print.value();
 }
 
-inline std::uint64_t fingerprint_of(const TokenShards& shards) {
-  Fingerprint print;
-  for (Index rank = 0; rank < shards.ranks(); ++rank) {
-    for (const TokenRange& range : shards.ranges(rank)) {
-      print.add_bits(rank);
-      print.add_bits(range.first);
-      print.add_bits(range.end);
-    }
-  }
-  return print.value();
-}
-
 /// Adds what decides the bits of a call, beside its tensors. `whole`: the call over all ranks.
 template <class T>
 void add_call(Agreement& agreement, const AttentionArgs<T>& whole, const AttentionShards& shards,
@@ -104,18 +92,6 @@ void add_call(Agreement& agreement, const AttentionArgs<T>& whole, const Attenti
   agreement.add("a mask with fingerprint", mask_fingerprint(whole, mask));
 }
 
-/// Throws unless a tensor of this rank has the tokens of its shard.
-template <class X>
-void check_shard(const Communicator& ranks, const char* name, const TokenShards& shards,
-                 const TensorView<const X, 4>& tensor) {
-  if (shards.ranks() != ranks.size()) {
-    throw_invalid_argument("shards for ", shards.ranks(), " ranks among ", ranks.size());
-  }
-  if (shards.count(ranks.rank()) != tensor.extent(2)) {
-    throw_shape_error(name, " have ", tensor.extent(2), " tokens, their shard ",
-                      shards.count(ranks.rank()));
-  }
-}
 template <class X>
 const AttentionShards& check_shards(const Communicator& ranks, const AttentionShards& shards,
                                     const TensorView<const X, 4>& queries,

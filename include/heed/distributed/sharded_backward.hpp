@@ -65,8 +65,8 @@ class ShardedBackward {
   const AttentionArgs<T>& whole() const { return whole_; }
 
   void run(const MaskRef& mask) {
-    reshard<T>(ranks_, shards_.keys, key_shards_, keys_, own_keys_);
-    reshard<T>(ranks_, shards_.keys, key_shards_, values_, own_values_);
+    move_tokens<T>(ranks_, shards_.keys, key_shards_, keys_, own_keys_);
+    move_tokens<T>(ranks_, shards_.keys, key_shards_, values_, own_values_);
     const Tensor<bool, 2> sees = seen_by_spans(mask);
     const Index group = local_.group() == 0 ? 1 : local_.group();
     QueryRing<T> ring(ranks_, query_shards_, own_rows(), group, sees);
@@ -76,10 +76,10 @@ class ShardedBackward {
                            between);
     });
     finish_key_gradients<T>(args_of(ring.own(), 0, 0), mask, part(0));
-    reshard<T>(ranks_, query_shards_, shards_.queries, ring.own().grad_queries,
-               local_.grad_queries);
-    reshard<T>(ranks_, key_shards_, shards_.keys, grad_keys_, local_.grad_keys);
-    reshard<T>(ranks_, key_shards_, shards_.keys, grad_values_, local_.grad_values);
+    move_tokens<T>(ranks_, query_shards_, shards_.queries, ring.own().grad_queries,
+                   local_.grad_queries);
+    move_tokens<T>(ranks_, key_shards_, shards_.keys, grad_keys_, local_.grad_keys);
+    move_tokens<T>(ranks_, key_shards_, shards_.keys, grad_values_, local_.grad_values);
   }
 
  private:
@@ -121,7 +121,7 @@ class ShardedBackward {
     const auto& q = queries_.extents();
     QueryRows<T> rows(q[0], q[1], query_shards_.count(ranks_.rank()), q[3], values_.extent(3));
     const auto bring = [&](const TensorView<const T, 4>& from, Tensor<T, 4>& to) {
-      reshard<T>(ranks_, shards_.queries, query_shards_, from, to);
+      move_tokens<T>(ranks_, shards_.queries, query_shards_, from, to);
     };
     bring(queries_, rows.queries);
     bring(local_.output, rows.output);

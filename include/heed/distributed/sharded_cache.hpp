@@ -77,9 +77,9 @@ class ShardedCache {
       lengths_(item) += k.extent(2);
     }
   }
-  /// The same for tokens of which every rank has its shard by `tokens`, as `sharded_attention`
-  /// takes them: they move to the ranks that store them. All sequences are equally long.
-  /// Collective.
+  /// Appends tokens of which every rank has its shard by `tokens`, as `sharded_attention` takes
+  /// them: they move to the ranks that store them. All sequences are equally long. Collective.
+  /// Throws InvalidArgument on all ranks, for a full cache too, and CommunicationError.
   template <Viewable K, Viewable V>
   void append(const Communicator& ranks, const TokenShards& tokens, const K& keys,
               const V& values) {
@@ -104,7 +104,7 @@ class ShardedCache {
     const TokenShards stored(std::move(to));
     const auto moved = [&](const TensorView<const T, 4>& mine) {
       Tensor<T, 4> own({k.extent(0), k.extent(1), stored.count(rank_), mine.extent(3)});
-      reshard<T>(ranks, tokens, stored, mine, own);
+      detail::move_tokens<T>(ranks, tokens, stored, mine, own);
       return own;
     };
     const Tensor<T, 4> own_keys = moved(k), own_values = moved(v);
