@@ -127,9 +127,11 @@ constexpr bool expect_backward() {
 ///
 /// Any strides. Memory is O(length), plus at most 4 · threads arrays of (queries, head_dim) when
 /// there are fewer heads than threads. The bits of the result do not depend on thread count, batch
-/// or neighboring rows. Throws ShapeError, before the first write, for shapes, a mask or a scale
-/// that do not fit, for a gradient that overlaps itself or another tensor of the call, and for a
-/// score_function without a derivative. Dao et al. 2022 (FlashAttention), algorithm 4;
+/// or neighboring rows. Throws, before the first write, ShapeError for shapes or a mask that do
+/// not fit, for a gradient that overlaps itself or another tensor of the call, for a gradient of
+/// an option that is not given, and for a score_function without a derivative; InvalidArgument
+/// for options out of range, such as a scale that is NaN. Dao et al. 2022 (FlashAttention),
+/// algorithm 4;
 /// docs/04-backward.md derives it.
 ///
 /// Without a mask, as in the forward call, every query sees every key.

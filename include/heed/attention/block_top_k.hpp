@@ -263,9 +263,10 @@ ContentBlocks chosen(const AttentionArgs<T>& args, const M& mask, Index block, I
 /// tokens change no bit of it, and decoding token by token makes the same choices; padding, other
 /// sequences of a pack, other heads and batch items have no influence where `mask` hides them.
 ///
-/// Costs queries · keys / block · head_dim per head. The choice has no gradient. Throws ShapeError
-/// for the arguments that attention refuses. After Lu et al. 2025 (MoBA), which makes this choice
-/// under Causal.
+/// Costs queries · keys / block · head_dim per head. Float or double, not bfloat16. The result
+/// holds a copy of `mask` and of the choices, and refers to no tensor. The choice has no
+/// gradient. Throws the errors of `attention`, and ShapeError for a `block` or `count` below 1.
+/// After Lu et al. 2025 (MoBA), which makes this choice under Causal.
 template <class Q, class K, class M, detail::IsOptions Options = detail::OptionsOf<Q>>
 auto block_top_k(const Q& queries, const K& keys, const M& mask, Index block, Index count,
                  const Options& options = {}) {

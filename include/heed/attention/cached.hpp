@@ -76,7 +76,9 @@ void attend_to_cache(const Q& queries, const KeyValueCache<Held, Stored>& cache,
 /// sequence. Each batch item has its own length; tokens past it and forgotten tokens are masked.
 /// The bits are those of `attention` with the same keys and values in tensors. A cache that stores
 /// bfloat16 serves float and double queries, computed in their own type; bfloat16 queries require
-/// such a cache. Without a mask every query sees every token.
+/// such a cache. options.key_counts is ignored: the lengths of the cache count. Without a mask
+/// every query sees every token. Throws the errors of `attention` on tensors, before the first
+/// write.
 template <class Q, class Held, class Stored, class M, detail::MeantAsResult Out,
           detail::IsOptions Options = detail::OptionsOf<Q>>
 void attention(const Q& queries, const KeyValueCache<Held, Stored>& cache, const M& mask, Out&& out,
@@ -115,8 +117,10 @@ auto attention(const Q& queries, const KeyValueCache<Held, Stored>& cache,
 /// One decoding step, `append` and `attention` in one call: appends the next tokens of every
 /// sequence, keys (batch, kv_heads, tokens, head_dim) and values likewise, then lets the queries
 /// (batch, heads, queries, head_dim) attend to them and to all tokens before; out (batch, heads,
-/// queries, value_dim). A prompt is the same call with more tokens. Rank 3 and 2 as for
-/// `attention`. Throws the errors of `append` and `attention` and then leaves the cache unchanged:
+/// queries, value_dim). A prompt is the same call with more tokens. The mask is that of the whole
+/// sequence; with masks::Full, a query also sees the new tokens after it. Rank 3 and 2 as for
+/// `attention`. Throws the errors of `append` and `attention` and then leaves the cache
+/// unchanged:
 /// shapes, options and the mask are checked before the first write.
 template <class Q, class K, class V, class Held, class Stored, class M, detail::MeantAsResult Out,
           detail::IsOptions Options = detail::OptionsOf<Q>>

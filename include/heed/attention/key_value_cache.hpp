@@ -264,8 +264,9 @@ class KeyValueCache {
     lengths_[slot(item)] = length;
   }
 
-  /// Frees the pages whose tokens all precede `position`. No mask has to account for this: no query
-  /// sees a forgotten token.
+  /// Forgets the pages whose tokens all precede `position`, and frees those that no other sequence
+  /// holds. Earlier tokens in the page of `position` are kept: see `starts`. No mask has to account
+  /// for this: no query sees a forgotten token.
   void forget(Index item, Index position) {
     const Index end = detail::smaller(position, length(item)) / shape_.page_size;
     for (Index page = starts_[slot(item)] / shape_.page_size; page < end; ++page) {
@@ -291,8 +292,9 @@ class KeyValueCache {
   };
   /// The current page tables, lengths and starts, for `reorder`.
   Places places() const { return {tables_, lengths_, starts_}; }
-  /// Makes each sequence i a copy of the former sequence parents[i]. Given the current `places()`,
-  /// it allocates nothing.
+  /// Makes each sequence i share the pages of the former sequence parents[i]. With `now`, it
+  /// allocates nothing; `now` must be the `places()` of this cache since its last change, which is
+  /// not checked.
   void reorder(std::span<const Index> parents) { reorder(parents, places()); }
   void reorder(std::span<const Index> parents, const Places& now) {
     if (static_cast<Index>(parents.size()) != shape_.batch) {

@@ -34,11 +34,13 @@ void check_parts(const TensorView<T, 4>& out, const TensorView<T, 3>& lse,
 
 }  // namespace detail
 
-/// Merges attention over two disjoint sets of keys: `out` and `log_sum_exp` absorb `other` and
-/// `other_log_sum_exp`, as if the same queries had attended to both sets at once. Shapes as
-/// `attention` writes them, of any rank it takes. A set of which a query sees nothing (log-sum-exp
-/// −inf) changes nothing. For keys in different places: a shared prompt, another machine, an older
-/// window.
+/// Merges attention over two disjoint sets of keys: overwrites `out` and `log_sum_exp` with the
+/// results of the same queries over both sets, up to rounding. Shapes as `attention` writes them,
+/// of any rank it takes, all in one scalar type. A set of which a query sees nothing (log-sum-exp
+/// −inf) changes nothing. Give AttentionOptions::sinks to one of the two calls only: the result
+/// would count them twice. Throws ShapeError, before the first write, for shapes that do not fit
+/// and for outputs that overlap another tensor. For keys in different places: a shared prompt,
+/// another machine, an older window.
 template <Viewable Out, Viewable Lse, Viewable Other, Viewable OtherLse>
 void merge(Out&& out, Lse&& log_sum_exp, const Other& other, const OtherLse& other_log_sum_exp) {
   using T = ValueOf<Out>;

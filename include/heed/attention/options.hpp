@@ -139,16 +139,19 @@ struct AttentionOptions {
   /// different lengths.
   OwnedArray<Index> first_queries = {};
   /// Number of keys of each batch item; keys in the tensors past it are not read. Default: all.
-  /// Unless first_query is given, the last query aligns with the last of these keys.
+  /// Unless first_query or first_queries is given, the last query aligns with the last of these
+  /// keys.
   OwnedArray<Index> key_counts = {};
-  /// Receives ln Σ exp(score) over visible keys, −inf for a query that sees none: (batch, heads,
-  /// queries), or rank 2 or 1 without the leading axes.
+  /// Receives ln Σ exp(score) over visible keys, before dropout: (batch, heads, queries), or rank 2
+  /// or 1 without the leading axes. −inf for a query that sees none. With `sinks`, the head's sink
+  /// is one more score of the sum, and the result for a query that sees no key is the sink.
   OptionalView<T, 3> log_sum_exp = {};
 
   // Score modifications. They combine freely and apply in this order: scale, softcap, biases,
   // score_function, mask, softmax with sinks, dropout.
 
-  /// If above 0, scores become softcap · tanh(score / softcap).
+  /// Scores become softcap · tanh(score / softcap); 0: no softcap. A negative or NaN softcap, or
+  /// one whose double is not finite, is an InvalidArgument.
   T softcap{};
   /// One per head (see alibi_slopes(heads)): adds −slope · |query − key|.
   OwnedArray<T> alibi_slopes = {};

@@ -123,7 +123,10 @@ void for_each_sequence(const PackedOffsets& offsets, const Run& run) {
 /// or computed. queries (heads, tokens, head_dim), keys and values (kv_heads, tokens, dim), out
 /// (heads, tokens, value_dim). The result is that of one `attention` call per sequence. The mask
 /// sees every sequence by itself: positions count from its start, and `batch` is its number.
-/// Without a mask every query sees every key of its sequence.
+/// options.log_sum_exp is (heads, tokens). Without a mask every query sees every key of its
+/// sequence. Throws the errors of `attention` before the first write, and ShapeError for a batch
+/// above 1, for the options bias, first_queries and key_counts, and for offsets that do not
+/// ascend from 0 to the number of tokens.
 template <class Q, class K, class V, class M, detail::MeantAsResult Out,
           detail::IsOptions Options = detail::OptionsOf<Q>>
 void packed_attention(const Q& queries, const K& keys, const V& values,

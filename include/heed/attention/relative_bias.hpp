@@ -51,8 +51,10 @@ struct RelativeBuckets {
   }
 };
 
-/// A learned bucket table, (buckets, heads), expanded by distance for
-/// AttentionOptions::relative_bias: (heads, 2 · max_distance + 1).
+/// A learned bucket table, (buckets.count, heads), expanded by distance for
+/// AttentionOptions::relative_bias: (heads, 2 · max_distance + 1). Throws ShapeError for a table
+/// with another number of rows, and InvalidArgument for fewer than 4 buckets and for a
+/// max_distance that is not above the distances with a bucket of their own.
 template <Viewable Table>
 Tensor<ValueOf<Table>, 2> relative_bias(const Table& table, const RelativeBuckets& buckets = {}) {
   const auto view = view_of(table);

@@ -19,9 +19,9 @@ namespace heed {
 /// queries.
 template <class T>
 struct ScoreTile {
-  T* scores = nullptr;  // [key][lane], keys `lanes` apart; 64 / lanes such tiles,
-  Index tile_step = 0;  // this far from one to the next
-  Index lanes = 0;
+  T* scores = nullptr;  // of query q and key k: [q / lanes · tile_step + k · lanes + q % lanes]
+  Index tile_step = 0;  // distance between groups of `lanes` queries
+  Index lanes = 0;      // queries whose scores of one key are consecutive
   const Index* keys = nullptr;  // absolute positions
   Index key_count = 0;
   const std::uint64_t* words = nullptr;  // bit q of a key's word: query q sees it; null: all do

@@ -17,7 +17,7 @@ inline float float_of_half(std::uint16_t half) {
   return __builtin_bit_cast(float, sign | wide << 23 | mantissa << 13);
 }
 
-/// float to IEEE binary16, to nearest, ties to even; infinity above 65504, NaN stays NaN.
+/// float to IEEE binary16, to nearest, ties to even; infinity from 65520 on, NaN stays NaN.
 inline std::uint16_t half_of_float(float value) {
   const auto bits = __builtin_bit_cast(std::uint32_t, value);
   const std::uint32_t sign = bits >> 16 & 0x8000, size = bits & 0x7fffffff;
@@ -65,7 +65,7 @@ struct float16 {
   std::uint16_t bits = 0;
 
   constexpr float16() = default;
-  /// To nearest, ties to even; infinity above 65504, NaN stays NaN.
+  /// To nearest, ties to even; infinity from 65520 on, NaN stays NaN.
   explicit float16(float value) : bits(half_of_float(value)) {}
   /// Exact.
   operator float() const { return float_of_half(bits); }  // NOLINT: as built-in types

@@ -127,8 +127,9 @@ class InvalidArgument : public detail::ErrorAs<std::invalid_argument> {
   using ErrorAs::ErrorAs;
 };
 
-/// An invalid shape in a public call. Thrown before the first write; the message names the
-/// argument, its shape and the expected one: `attention: keys have 12 tokens, values 10`.
+/// An invalid shape in a public call, or arguments that do not go together. Thrown before the
+/// first write; a message about a shape names the argument, its shape and the expected one:
+/// `attention: keys have 12 tokens, values 10`.
 class ShapeError : public InvalidArgument {
  public:
   using InvalidArgument::InvalidArgument;

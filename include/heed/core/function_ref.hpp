@@ -9,8 +9,9 @@ namespace heed {
 template <class Signature>
 class FunctionRef;
 
-/// A callable passed by reference: two pointers, no allocation. It must outlive the call it is
-/// passed to, as a temporary lambda in an argument list does. (After std::function_ref, P0792.)
+/// A reference to a callable: two pointers, no allocation. The callable must outlive the
+/// reference; a temporary lambda in an argument list lives long enough. (After std::function_ref,
+/// P0792.)
 template <class R, class... Args>
 class FunctionRef<R(Args...)> {
  public:

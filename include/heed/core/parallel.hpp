@@ -29,8 +29,9 @@ void set_thread_count(Index count);
 
 /// An executor that replaces the built-in thread pool: `run(context, tasks, task)` calls task(0) …
 /// task(tasks - 1), each once, on any threads in any order, and returns when all have returned.
-/// Tasks do not wait for one another and may throw. While `run` waits for them, its thread must not
-/// begin other work that calls heed.
+/// Tasks do not wait for one another and do not throw. `task` is valid until `run` returns. While
+/// `run` waits for the tasks, its thread must not begin other work that calls heed. `context`
+/// must live until another executor is set.
 struct Executor {
   void (*run)(void* context, Index tasks, FunctionRef<void(Index)> task) = nullptr;
   void* context = nullptr;
@@ -40,10 +41,11 @@ struct Executor {
 /// be called during other calls.
 void set_executor(Executor executor);
 
-/// Calls body(0) … body(count - 1), each once, on up to thread_count threads, in ascending order:
-/// put the most expensive first. Returns when all are done; the first exception of a body is
-/// rethrown here, and indices not yet begun are dropped. Nested calls run on their caller alone,
-/// and so do calls from other threads while the pool is busy.
+/// Calls body(0) … body(count - 1), each once, on up to thread_count threads. Threads begin with
+/// the first indices and take the others in ascending order, so put the most expensive first; no
+/// order is promised. Returns when all are done; the first exception of a body is rethrown here,
+/// and indices not yet begun are dropped. Nested calls run on their caller alone, and so do calls
+/// from other threads while the pool is busy.
 void parallel_for(Index count, FunctionRef<void(Index)> body);
 
 namespace detail {

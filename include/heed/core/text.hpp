@@ -23,8 +23,8 @@ struct Utf8Character {
   bool valid = true;  // false: not well-formed; counts as U+FFFD, 1 byte long
 };
 
-/// The character at byte `at` of `text`. Overlong forms, surrogates, codes above U+10FFFF and
-/// truncated characters are not well-formed (Unicode 3.9, table 3-7).
+/// The character at byte `at` < text.size() of `text`. Overlong forms, surrogates, codes above
+/// U+10FFFF and truncated characters are not well-formed (Unicode 3.9, table 3-7).
 inline Utf8Character decode_utf8(std::string_view text, std::size_t at) {
   constexpr Utf8Character invalid{0xfffd, 1, false};
   const auto byte = [&](std::size_t i) -> char32_t {
@@ -69,9 +69,10 @@ bool is_utf8(std::string_view text);
 /// that may still be completed, as when text arrives token by token.
 std::size_t complete_utf8(std::string_view text);
 
-/// Untrusted text as one line that is safe to show: control characters, marks that change the
-/// direction of writing and bytes that are not UTF-8 become `\x0a` for each byte; at most about
-/// `longest` bytes, then "…".
+/// Untrusted text as one line that is safe to show. Each byte of a control character, of a mark
+/// that changes the direction of writing, or of invalid UTF-8 becomes an escape such as `\x0a`.
+/// Backslashes of the text stay as they are. The result has at most about `longest` bytes; if the
+/// text is longer, it ends with "…".
 std::string printable(std::string_view text, std::size_t longest = 80);
 
 /// The same in single quotation marks, for names in messages.

@@ -29,8 +29,8 @@ struct RingEvent {
   TokenRange keys;
   Index other = -1;  // the rank that sends or receives them
   Index bytes = 0;   // that move
-  double begin = 0;  // seconds after the first message could leave; receives begin when there is
-  double end = 0;    // room
+  /// Seconds after the first message could leave. A receive begins when there is room for the keys.
+  double begin = 0, end = 0;
 };
 
 /// The events of one rank in the order in which they began; those of one kind and chunk by key.
@@ -406,7 +406,8 @@ class RingSimulation {
 
 /// A call of `sharded_attention` on paper: the same messages, in any number of ranks, with times
 /// from a model of the machines. `scores`: those of scores_by_chunk. Throws InvalidArgument for
-/// scores of other ranks or chunks than the keys have, and for costs below 0 or (not latency) 0.
+/// scores of other ranks or chunks than the keys have, a latency below 0, and a bandwidth or flops
+/// that are not above 0.
 inline std::vector<SimulatedRank> simulate_ring(const TokenShards& keys, const RingShape& shape,
                                                 const RingCosts& costs,
                                                 const Tensor<double, 2>& scores,

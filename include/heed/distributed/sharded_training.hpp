@@ -374,7 +374,9 @@ void add_training(Agreement& agreement, const Model& model, const Optimizer& opt
 }  // namespace detail
 
 /// `train` on several ranks, with the bits that one process gets: of the options.accumulate batches
-/// of a step, rank r computes batches r, r + ranks, …. Gradients travel to the ranks whose
+/// of a step, rank r computes batches r, r + ranks, …, and with fewer batches than ranks the others
+/// wait. An error of `compute` or `on_step` on one rank leaves the others waiting; run_ranks then
+/// ends all. Gradients travel to the ranks whose
 /// optimizers have their numbers (`optimizer_part`), are added up there in the order of the
 /// batches, and the weights that the optimizers have moved return. `compute(batch, gradients)` is
 /// called for the batches of this rank alone, and must depend on their number, not on earlier

@@ -213,8 +213,9 @@ class ModelPart {
 /// Sums are never split: ranks gather what lies between products, four times in a block, and the
 /// logits once. Embeddings and norms are whole on each rank. The weights are packed, as
 /// load_packed_llama has them, and can be neither read nor changed; packed matrices are cut in
-/// units of simd::panel_columns outputs. Throws InvalidArgument, on all ranks alike, for other
-/// models on other ranks and for more ranks than key heads.
+/// units of simd::panel_columns outputs. Throws InvalidArgument, on all ranks alike, where ranks
+/// bring models that differ in shape or in the first 64 numbers of the embeddings (no other weights
+/// are compared), for more ranks than key heads, and for a matrix with too few outputs to divide.
 template <Scalar T>
 LanguageModel<T> tensor_parallel(const Communicator& ranks, LanguageModel<T> model) {
   detail::ModelPart<T> part(ranks, std::move(model));

@@ -66,8 +66,9 @@ std::vector<BeamStep> best_steps(const std::vector<Beam>& beams, const Logits& l
 ///
 /// Best first; equal scores in the order of beams, then of tokens. Ends as soon as no unfinished
 /// sequence can be among the results. With a width as large as the number of all sequences the
-/// search is exhaustive. Throws InvalidArgument for invalid options and for logits that are NaN,
-/// +inf, or −inf throughout.
+/// search is exhaustive. Throws InvalidArgument for a width, max_tokens or results below 1, a
+/// length_penalty outside 0 to 100, and logits that are NaN, +inf, or −inf throughout; ShapeError
+/// for logits of another number of sequences.
 template <class Step>
 std::vector<Beam> beam_search(Step&& step, const BeamOptions& options = {}) {
   detail::check_beam_options(options);
@@ -114,8 +115,9 @@ std::vector<Beam> beam_search(Step&& step, const BeamOptions& options = {}) {
   return ended;
 }
 
-/// The most likely continuations of a prompt, with a session of at least `width` sequences, which
-/// are cleared first. Throws as the other beam_search and the session do.
+/// The most likely continuations of a prompt, without the prompt. Clears the session, which has at
+/// least `width` sequences. Throws ShapeError for an empty prompt or a session that is too small,
+/// and as the other beam_search and the session do.
 template <class AnySession>
 std::vector<Beam> beam_search(AnySession& session, std::span<const Index> prompt,
                               const BeamOptions& options = {}) {

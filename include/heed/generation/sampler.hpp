@@ -26,7 +26,8 @@ struct Greedy {
   void operator()(std::span<double> logits, std::span<const Index>) const;
 };
 
-/// Logits divided by a temperature: below 1 sharpens, above 1 flattens.
+/// Logits divided by a temperature, 1e-6 to 1e6: below 1 sharpens, above 1 flattens. For the
+/// largest logit alone, as at temperature 0, use Greedy.
 struct Temperature {
   double temperature = 1;
   void operator()(std::span<double> logits, std::span<const Index>) const;
@@ -51,8 +52,8 @@ struct MinP {
   void operator()(std::span<double> logits, std::span<const Index>) const;
 };
 
-/// Makes tokens of the history less likely: their logits divided by `penalty` where positive,
-/// multiplied where negative. Keskar et al. 2019 (CTRL).
+/// Makes tokens of the history less likely (more likely with a penalty below 1): their logits are
+/// divided by `penalty` where positive, multiplied where negative. Keskar et al. 2019 (CTRL).
 struct RepetitionPenalty {
   double penalty = 1.1;
   Index last = -1;  // tokens of the history that count; -1: all
@@ -80,7 +81,8 @@ class Sampler {
   explicit Sampler(std::vector<SamplingStep> steps);
 
   /// The probability of every token: exactly 0 for removed ones. Throws InvalidArgument when a
-  /// logit is NaN or +inf, and when no token is left.
+  /// logit is NaN or +inf, when no token is left, and for a step with k or n below 1, p outside 0
+  /// to 1, or a temperature or penalty outside 1e-6 to 1e6.
   template <Viewable Logits>
   std::vector<double> distribution(const Logits& logits,
                                    std::span<const Index> history = {}) const {

@@ -18,7 +18,8 @@ namespace heed {
 /// Capacity, masks and memory layout of a translation session.
 struct TranslationSessionOptions {
   Index max_length = 0;  // tokens of each target; 0: the model's
-  Index page_size = 0;   // tokens per page of the caches, as in CacheShape; 0: one per sequence
+  /// Tokens per page of the caches, as in CacheShape; 0: one contiguous page per sequence.
+  Index page_size = 0;
   /// The target's mask is over positions within a sequence, the same for all sequences.
   EncoderDecoderMasks masks{masks::Full{}, masks::Causal{}, masks::Full{}};
   /// Positions of the sources' tokens, and of the targets' up to max_length.
@@ -27,8 +28,9 @@ struct TranslationSessionOptions {
 
 /// Generates with an encoder-decoder a few tokens at a time. The sources are read once; caches keep
 /// the keys and values of the targets so far. Logits have the bits of the model's forward pass on
-/// the whole targets, however these are cut into calls. Every call either succeeds or throws
-/// ShapeError and leaves the session as it was. The model is referenced, not copied.
+/// the whole targets, however these are cut into calls. Every call either succeeds or throws and
+/// leaves the session as it was: ShapeError, InvalidArgument for a token outside the vocabulary,
+/// OutOfMemory. The model is referenced, not copied.
 template <Scalar T>
 class TranslationSession {
  public:

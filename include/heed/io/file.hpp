@@ -15,8 +15,8 @@
 
 namespace heed {
 
-/// A file that cannot be read or written, or has invalid contents. The message names the file, the
-/// byte offset where known, and the fault.
+/// A file that cannot be read or written, or has invalid contents. The message names the fault, and
+/// the file and the byte offset where they are known.
 class FileError : public detail::ErrorAs<std::runtime_error> {
  public:
   using ErrorAs::ErrorAs;

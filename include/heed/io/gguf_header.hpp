@@ -22,8 +22,8 @@
 
 namespace heed {
 
-/// The storage format of a tensor's weights in a GGUF file: blocks with a number of weights and
-/// bytes.
+/// The storage format of a tensor's weights in a GGUF file: blocks of block_length weights, each of
+/// block_bytes bytes.
 struct GgufType {
   std::uint32_t id = 0;
   std::string_view name;
@@ -120,7 +120,8 @@ inline std::string_view text_at(const std::byte* bytes) {
 }  // namespace detail
 
 /// A metadata field of a GGUF file. It was checked when the file was opened; its values stay in the
-/// file until they are asked for.
+/// file until they are asked for. It refers to the file, and is valid as long as a copy of the
+/// Gguf.
 struct GgufField {
   std::string_view key;
   GgufValueType type{};   // of the value, or of an array's elements

@@ -146,8 +146,8 @@ class SafetensorsWriter {
       for (Index i = 0; i < row.extent(0); ++i, to += width) write_element<T>(type, row(i), to);
     });
   }
-  /// Adds a tensor of any rank by its bytes: row-major, little-endian. Throws FileError if their
-  /// number does not match type and shape.
+  /// Adds a tensor of at most 8 axes by its bytes: row-major, little-endian. Throws FileError for
+  /// more axes, for bytes whose number does not match type and shape, and for names as `add` does.
   void add_bytes(std::string_view name, ElementType type, std::span<const Index> shape,
                  std::span<const std::byte> bytes);
   /// Adds a note to the file's metadata, e.g. {"format", "pt"}.

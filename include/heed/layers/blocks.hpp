@@ -300,7 +300,8 @@ Tensor<T, 5> attention_of_blocks(const std::vector<SelfAttentionBlock<T>>& block
 
 /// A decoder's block beside an encoder: attention of the tokens over each other, then over a memory
 /// (batch, memory tokens, model_dim), then a feed-forward part. In the memory's mask, query i and
-/// key i are at position i, whatever their numbers. `positions` act in the first attention alone.
+/// key i are at position i, however many queries and keys there are. `positions` act in the first
+/// attention alone.
 template <Scalar T>
 struct CrossAttentionBlock {
   using Input = Tensor<T, 3>;

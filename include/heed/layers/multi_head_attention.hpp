@@ -43,9 +43,9 @@ struct MultiHeadAttentionOptions {
   bool bias = true;    // of the projections to queries, keys and values
   bool output_bias = true;
   bool fused = false;  // one weight for queries, keys and values, in this order
-  std::optional<NormKind> query_key_norm = {};
-  double norm_epsilon = 1e-6;
-  std::optional<double> scale = {};  // default 1 / √head_dim
+  std::optional<NormKind> query_key_norm = {};  // a norm of each head's queries and keys; none: no
+  double norm_epsilon = 1e-6;                   // of that norm
+  std::optional<double> scale = {};             // default 1 / √head_dim
   /// Rotary, relative or ALiBi. The other kinds are added to embeddings and do nothing here.
   PositionKind positions = PositionKind::none;
   RotaryOptions rotary = {};   // where positions are rotary
@@ -213,8 +213,9 @@ struct Projections {
   }
 };
 
-/// Queries, keys and values as the kernel takes them, (batch, tokens, heads · head_dim): projected,
-/// normed and rotated.
+/// Queries (batch, tokens, heads · head_dim), keys and values (batch, tokens, kv_heads · head_dim)
+/// as the kernel takes them: projected, normed and, but for those of `projected`, rotated.
+/// `memory_inputs` leaves the queries empty.
 template <Scalar T>
 struct AttentionInputs {
   Tensor<T, 3> queries, keys, values;

@@ -20,7 +20,7 @@ enum class PositionKind { none, learned, sinusoidal, rotary, relative, alibi };
 /// default is a token's column, which is right for one text a row that begins at column 0. Padding
 /// on the left and documents packed into one row need `positions_of(mask, tokens.extents())`: then
 /// a text has the logits that it has alone. Masks and biases by distance (relative, ALiBi) always
-/// use columns, whose distances inside a text are those of its positions.
+/// use columns. Their distances are those of the positions unless padding lies inside a text.
 class Positions {
  public:
   /// Column c of every row is position first + c.

@@ -27,8 +27,8 @@ struct MaskStatistics {
   }
 };
 
-/// The part of a mask that `describe` draws: one head, with the last query at the last key by
-/// default.
+/// The part of a mask that `describe` draws: one head. By default the last query is at the last
+/// key; set first_query too if you assign queries or keys after construction.
 struct MaskWindow {
   Index queries = 16;
   Index keys = 16;

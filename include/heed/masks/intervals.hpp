@@ -64,14 +64,17 @@ struct SlidingWindow {
   }
 };
 
-/// The last `count` keys up to and including the query's own position.
+/// The last `count` keys up to and including the query's own position. Throws InvalidArgument for
+/// a count below 1.
 inline SlidingWindow last_n(Index count) {
   if (count < 1) throw_invalid_argument("last_n: ", count, " keys; expected at least 1, itself");
   return {count - 1, 0};
 }
 
-/// Prefix language model: every query sees the first `length` keys; the rest is causal. One length
-/// for all sequences, or one per batch item. Raffel et al. 2020 (T5).
+/// Prefix language model: every query sees the first `length` keys; the rest is causal. One
+/// length for all sequences, or one per batch item. A call must hold the whole prefix: a length
+/// above its number of keys is a ShapeError, unless the mask is partial(mask). A negative length
+/// is an InvalidArgument. Raffel et al. 2020 (T5).
 class Prefix {
  public:
   static constexpr bool depends_on_head = false;

@@ -50,9 +50,10 @@ class Predicate {
   detail::Shared<Held> held_;
 };
 
-/// A mask from a lambda, `(Position)` or `(Index query, Index key)`. Without `coverage`, a callable
-/// of a Tile, the lambda is asked about every score. It is never asked about keys and queries
-/// outside the tensors.
+/// A mask from a lambda, `(Position)` or `(Index query, Index key)`, which is copied and called
+/// from several threads at once. It is never asked about keys and queries outside the tensors.
+/// The optional `coverage` takes a Tile and returns its Coverage; without it, the lambda is asked
+/// about every score.
 template <MaskCallable Allows>
 Predicate<Allows> predicate(Allows allows) {
   return Predicate<Allows>(std::move(allows));
@@ -145,7 +146,7 @@ using heed::Mask;
 
 namespace heed::masks {
 
-/// One mask per head, in order of heads; a head without a mask sees nothing.
+/// One mask per head, in order of heads. A call with another number of heads is a ShapeError.
 class PerHead {
  public:
   static constexpr bool depends_on_head = true;

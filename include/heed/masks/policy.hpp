@@ -196,7 +196,8 @@ concept LaneMaskPolicy = MaskPolicy<M> && requires(const M& mask, Tile tile, std
   { mask.lane_words(tile, words) } -> std::same_as<void>;
 };
 
-/// A mask that checks whether it fits the tensors; throws ShapeError if it does not.
+/// A mask that checks itself before every call: it throws ShapeError if it does not fit the
+/// tensors, and InvalidArgument if its own parameters are invalid.
 template <class M>
 concept CheckedMaskPolicy = MaskPolicy<M> && requires(const M& mask, MaskShape shape) {
   { mask.check(shape) } -> std::same_as<void>;
@@ -382,7 +383,8 @@ Index query_step(const M& mask) {
   }
 }
 
-/// 64 bits from bit `first` > -64 on of an array of `words` words; bits outside it are 0.
+/// The bits `first` … `first` + 63 of an array of `words` words, for −64 < first < 64 · words;
+/// bits outside the array are 0.
 inline std::uint64_t lanes_from(const std::uint64_t* bits, Index words, Index first) {
   if (first < 0) return bits[0] << -first;
   const Index word = first / 64, shift = first % 64;

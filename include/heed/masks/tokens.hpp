@@ -209,7 +209,7 @@ template <TokenIds Ids>
 using TokenOf = typename decltype(std::span(std::declval<const Ids&>()))::value_type;
 
 /// Padding derived from token ids: `tokens` holds rows of `length` ids, one per batch item; every
-/// id but `pad` is a real key.
+/// id but `pad` is a real key. Throws ShapeError if `tokens` is not whole rows.
 template <TokenIds Ids>
 ValidKeys padding_of_tokens(const Ids& tokens, Index length, TokenOf<Ids> pad) {
   const std::span ids(tokens);
@@ -224,8 +224,8 @@ ValidKeys padding_of_tokens(const Ids& tokens, Index length, TokenOf<Ids> pad) {
 
 /// Speculative decoding over a tree of drafts. The first `cached` positions are the accepted text,
 /// causal among themselves and seen by every node. Node i stands at position cached + i and sees
-/// itself and its ancestors; `parents[i]` < i is the node before it, -1 the end of the text. Miao
-/// et al. 2024 (SpecInfer).
+/// itself and its ancestors. `parents[i]` is the number of its parent node, below i, or -1 if it
+/// follows the text directly; otherwise InvalidArgument. Miao et al. 2024 (SpecInfer).
 class Tree {
  public:
   static constexpr bool depends_on_head = false;

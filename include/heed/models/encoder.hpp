@@ -34,7 +34,8 @@ struct EncoderOptions {
   double init_std = 0.02;       // of the normal distribution that embeddings start from
   BlockOptions block = {};      // its dropout is that of the embeddings too
 
-  /// BERT's: the given block with norms after its parts and exact GELU.
+  /// BERT's: the given block with norms after its parts, a norm_epsilon of 1e-12 and exact GELU;
+  /// two segments, and a norm of the embeddings.
   static EncoderOptions bert(BlockOptions block = {}) {
     block.activation = ActivationKind::gelu;
     block.norm_epsilon = 1e-12;
@@ -173,7 +174,9 @@ void Encoder<T>::backward(Output grad, const Saved& saved, Encoder& gradients) c
   input.backward(std::move(grad), saved.input, gradients.input);
 }
 
-/// The weights of attention in one block of an encoder; see attention_of for language models.
+/// The weights of attention in one block of an encoder, (batch, heads, tokens, tokens), with every
+/// token in segment 0. For other segments, take the block from the overload for all blocks, which
+/// has `kinds`. Throws ShapeError for a layer that does not exist.
 template <Scalar T>
 Tensor<T, 4> attention_of(const Encoder<T>& model, const Tokens& tokens, const Mask& mask,
                           Index layer, const Positions& positions = {}) {

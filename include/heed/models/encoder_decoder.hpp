@@ -89,8 +89,10 @@ struct EncoderDecoder {
     return forward(source, target, masks, Noise{}, saved);
   }
 
-  /// The parts of forward, for generation: the source, and its keys and values in each block, are
-  /// computed once.
+  /// The parts of forward, for generation. `encode`: source tokens (batch, length) to the encoder's
+  /// output (batch, length, model_dim). `remember`: its keys and values in each block of the
+  /// decoder, computed once. `decode`: logits as forward gives them; masks.source is not read.
+  /// `decode` throws ShapeError for the keys and values of another number of blocks.
   Memory encode(const Tokens& source, const Mask& mask, const Positions& positions = {}) const {
     return encoder.forward(source, mask, {}, positions);
   }

@@ -27,7 +27,8 @@ struct LanguageModelOptions {
   double init_std = 0.02;   // of the normal distribution that weights start from
   BlockOptions block = {};  // its dropout is that of the embeddings too
 
-  /// Llama's: the given block with rotary positions, RMS norms, SwiGLU and no biases.
+  /// Llama's: the given block with rotary positions, RMS norms, SwiGLU and no biases; a head of its
+  /// own. norm_epsilon stays that of the block.
   static LanguageModelOptions llama(BlockOptions block = {}) {
     block.positions = PositionKind::rotary;
     block.activation = ActivationKind::silu;
@@ -61,7 +62,8 @@ struct LanguageModel {
 
   /// The mask is usually masks::Causal{}, often with padding. With padding on the left, or packed
   /// documents, pass `positions_of(…)`: then a text has the logits that it has alone. Throws
-  /// ShapeError for positions of other tokens, and for learned positions from max_length on.
+  /// InvalidArgument for a token outside the vocabulary, ShapeError for a mask or positions of
+  /// other tokens, and for learned positions from max_length on.
   Output forward(const Tokens& tokens, const Mask& mask, const Positions& positions = {}) const;
   Output forward(const Tokens& tokens, const Mask& mask, const Noise& noise, Saved& saved) const {
     return forward(tokens, mask, {}, noise, saved);

@@ -21,8 +21,8 @@ struct AttentionPage {
   std::vector<std::string> query_labels = {};  // none, or one per query; UTF-8
   std::vector<std::string> key_labels = {};    // none, or one per key
   std::string title = {};
-  std::string mask = {};                    // what the weights are under, beside others
-  std::vector<AttentionUnder> others = {};  // to switch to
+  std::string mask = {};  // the name of the mask of `weights`, on its button where there are others
+  std::vector<AttentionUnder> others = {};  // the same text under other masks, a button for each
 };
 
 namespace detail {

@@ -27,13 +27,15 @@ struct Chart {
   std::string title = {};
   std::string x_title = {};
   std::string y_title = {};
-  std::optional<double> low = {};          // ends of the y axis; none: from the values
-  std::optional<double> high = {};         // lines outside are cut off
-  bool log_x = false;                      // powers of ten are an equal step apart;
-  bool log_y = false;                      // points at 0 and below it are left out
+  /// The ends of the y axis; none: from the values. Lines outside are cut off.
+  std::optional<double> low = {}, high = {};
+  /// Logarithmic axes: powers of ten are an equal step apart, and points at 0 and below are left
+  /// out. With log_x, neither bars nor x_labels are drawn: they are an InvalidArgument.
+  bool log_x = false, log_y = false;
   std::vector<std::string> x_labels = {};  // names of x = 0, 1, 2, …, in place of numbers
-  std::string right_title = {};            // as y_title, low, high, log_y, of the right axis,
-  std::optional<double> right_low = {};    // drawn where a series has `right`
+  /// The right axis, drawn where a series has `right`: the same as y_title, low, high and log_y.
+  std::string right_title = {};
+  std::optional<double> right_low = {};
   std::optional<double> right_high = {};
   bool log_right = false;
 };

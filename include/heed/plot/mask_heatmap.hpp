@@ -68,6 +68,7 @@ Heatmap heatmap_of(const M& mask, Index queries, Index keys, std::string title =
 }
 
 /// A mask that differs by item and head: a heatmap for each of them, those of the first item first.
+/// Throws InvalidArgument for negative sizes, ShapeError for a mask that does not fit the shape.
 template <MaskPolicy M>
 std::vector<Heatmap> heatmaps_of(const M& mask, const MaskShape& shape) {
   if (shape.batch < 0 || shape.heads < 0) {

@@ -29,7 +29,8 @@ inline std::string to_svg(const Heatmap& heatmap) {
 
 /// Charts as one SVG picture, `columns` of them in a row, with axes, ticks, a legend, and the
 /// numbers of the point under the pointer. No scripts, no network. Throws ShapeError for a series
-/// with unequal numbers of x and y, and InvalidArgument for an invalid range.
+/// with unequal numbers of x and y, and InvalidArgument for an invalid range, bars or x_labels with
+/// log_x, and fewer than one column.
 inline std::string to_svg(std::span<const Chart> charts, Index columns = 2) {
   return detail::svg_of(detail::page_of("to_svg", charts, columns));
 }

@@ -73,9 +73,10 @@ LanguageModel<T> load_llama(const Gguf& file) {
 }
 
 /// Loads a Llama for inference, from a GGUF file or a folder: the weights of its matrix products
-/// are only packed, in the type in which the file stores them, and never widened as a whole. Q4_0,
-/// Q4_1, Q8_0, BF16 and F16 take 4.5, 5, 8.5 and 16 bits a weight; other types are packed as floats
-/// or, for bfloat16 products, rounded to bfloat16. The table of embeddings is in floats, beside the
+/// are only packed, in the type in which the file stores them, and never widened as a whole. A
+/// weight takes 4.5 bits in Q4_0, 5 in Q4_1, 8.5 in Q8_0, and 16 in BF16 and F16; other types are
+/// packed as floats or, for bfloat16 products, rounded to bfloat16. The table of embeddings is in
+/// floats, beside the
 /// packed copy of a tied head. Exact products give the same bits as load_llama; int16 products with
 /// quantized blocks and bfloat16 products with BF16 take about half the time and differ as
 /// described at PackedMatrix::transposed_blocks. Throws FileError; reading or writing the

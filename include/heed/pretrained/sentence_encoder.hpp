@@ -56,6 +56,7 @@ class SentenceEncoder {
   const WordPiece& tokenizer() const { return tokenizer_; }
 
   /// Tokens of [CLS] sentence [SEP], cut to max_length; 0: the longest that the model supports.
+  /// Throws InvalidArgument for a max_length below 2 or above that.
   SentenceBatch tokens(std::span<const std::string> sentences, Index max_length = 0) const {
     const Index most = max_length == 0 ? model_.options.max_length : max_length;
     if (most < 2 || most > model_.options.max_length) {

@@ -124,8 +124,8 @@ struct ViewAdapter<X> {
   }
 };
 
-/// Eigen expressions: sums, products and the like. `attention` and `heatmap_of` evaluate them;
-/// other functions require `.eval()`.
+/// Eigen expressions: sums, products and the like. `attention` and `plan` on tensors,
+/// `attention_weights` and `heatmap_of` evaluate them; other functions require `.eval()`.
 template <class X>
 requires(detail::EigenObject<X> && !detail::EigenMemory<X>) struct ViewAdapter<X> {
   static auto evaluated(const X& x) { return x.eval(); }

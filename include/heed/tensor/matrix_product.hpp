@@ -91,8 +91,9 @@ ProductArgs<T> args_of(const TensorView<const T, 2>& a, const PackedMatrix<T>& b
 /// out = a · b (+ bias), or out += a · b: a (rows, depth), b (depth, columns), out (rows, columns),
 /// float or double, any strides: a view's `.transpose()` is a factor too. The sum over depth runs
 /// in order with fused multiply-adds, in partial sums of 512 terms that are added in order. An
-/// output row has the same bits for any number of rows, threads and chunks, packed or not, b · a
-/// transposed or not. Throws ShapeError, before the first write, for shapes that do not fit and for
+/// output row has the same bits for any number of rows, threads and chunks, with b packed or not,
+/// and computed as out = a · b or as outᵀ = bᵀ · aᵀ. Throws ShapeError, before the first write,
+/// for shapes that do not fit, for a bias with `accumulate`, and for
 /// an out that overlaps an input, and InvalidArgument for `products` that T does not have.
 template <Viewable A, Viewable B, Viewable Out>
 void matrix_product(const A& a, const B& b, Out&& out,
@@ -106,7 +107,9 @@ void matrix_product(const A& a, const B& b, Out&& out,
   detail::run_products(&args, 1);
 }
 
-/// The same with a packed matrix; the same bits, except for products with rounded rows.
+/// The same with a packed matrix. Its own `products` count, not those of the options. The bits
+/// are those of the matrix it was packed from with the same `products`; int16 products, which
+/// only packed blocks have, differ as described at PackedMatrix::transposed_blocks.
 template <Viewable A, Scalar T, Viewable Out>
 void matrix_product(const A& a, const PackedMatrix<T>& b, Out&& out,
                     const std::type_identity_t<ProductOptions<T>>& options = {}) {
@@ -132,7 +135,8 @@ Tensor<ValueOf<const A>, 2> matrix_product(const A& a, const B& b) {
 
 /// Products of one left side a (rows, depth) with several right sides, each with its own out,
 /// computed together: `add` them, then `run`. The same bits as one by one; threads are woken once,
-/// and work on a that the products share is done once.
+/// and work on a that the products share is done once. Refers to a and to every b, out and bias,
+/// which must outlive the last `run`.
 template <Scalar T>
 class ProductGroup {
  public:
@@ -141,7 +145,8 @@ class ProductGroup {
   explicit ProductGroup(TensorView<const T, 2> a) : a_(a) {}
 
   /// See matrix_product; nothing is written yet. Throws ShapeError like matrix_product, and for an
-  /// out that another product of the group reads or writes, and for more than `most` products.
+  /// out that another product of the group reads or writes, and for more than `most` products;
+  /// InvalidArgument for `products` that T does not have.
   void add(TensorView<const T, 2> b, TensorView<T, 2> out, const ProductOptions<T>& options = {}) {
     add(detail::args_of<T>(a_, b, out, options), out, detail::byte_range(b), options);
   }
@@ -149,7 +154,7 @@ class ProductGroup {
     add(detail::args_of<T>(a_, b, out, options), out, {}, options);
   }
 
-  /// Computes the added products.
+  /// Computes the added products. They stay in the group: a second call computes them again.
   void run() const { detail::run_products(problems_, count_); }
 
  private:

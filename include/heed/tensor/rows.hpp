@@ -222,8 +222,10 @@ T log_sum_exp_row(const Row<T>& row) {
 /// The softmax: exp(x / temperature) divided by its sum along the last axis. `out` has the extents
 /// of `in` and may be `in`. Masked elements are exactly 0, and so is a row without visible
 /// elements; a visible NaN or +inf makes every visible element of its row NaN. Relative error at
-/// most u · (8 + |x − max|), with a temperature u · (8 + 2 |x − max| / temperature). Throws
-/// ShapeError before the first write.
+/// most u · (8 + |x − max|), with a temperature u · (8 + 2 |x − max| / temperature), where u is
+/// 2⁻²⁴ for float and 2⁻⁵³ for double. Throws ShapeError, before the first write, for an `out` of
+/// other extents, for one that overlaps `in` without being the same view, for a mask that does
+/// not fit, and for a temperature that is not finite or not above 0.
 template <Viewable In, Viewable Out>
 void softmax(const In& in, Out&& out, const detail::RowOptionsFor<In>& options = {}) {
   const auto target = view_of(out);

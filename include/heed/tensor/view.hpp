@@ -22,7 +22,10 @@ struct AcceptedView {};
 
 /// A non-owning, rectangular view of values: pointer, extents and strides. Any stride is legal: 0
 /// (broadcast), negative (reversed), non-unit in the last axis. The terms are those of std::mdspan;
-/// strides count elements. `TensorView<const T, Rank>` only reads.
+/// strides count elements. `TensorView<const T, Rank>` only reads. The memory must outlive the
+/// view. Constructors throw ShapeError for a negative extent and for a view that spans more bytes
+/// than an Index counts; functions that make other views throw it for an axis, index or size that
+/// does not fit.
 template <class T, std::size_t Rank>
 class TensorView {
   static_assert(Rank > 0, "a TensorView has at least one axis");

@@ -43,8 +43,8 @@ class CharacterTokenizer {
   /// All characters of the vocabulary; a tokenizer built from them is equal to this one.
   std::string characters() const;
 
-  /// Throws InvalidArgument, with the character and its byte offset, for a character outside the
-  /// vocabulary.
+  /// Throws InvalidArgument, with the byte offset, for a character outside the vocabulary and for
+  /// text that is not UTF-8.
   std::vector<Index> encode(std::string_view text) const;
   std::string decode(std::span<const Index> tokens) const;
 

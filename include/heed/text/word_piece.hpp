@@ -30,7 +30,8 @@ struct WordPieceOptions {
 /// BERT, 2019.
 class WordPiece {
  public:
-  /// The tokens by number. `[UNK]` is required; `[CLS]`, `[SEP]`, `[PAD]`, `[MASK]` are optional.
+  /// The tokens by number; `[CLS]`, `[SEP]`, `[PAD]` and `[MASK]` are optional. Throws
+  /// InvalidArgument where `[UNK]` is missing and for duplicates.
   explicit WordPiece(TextList tokens, const WordPieceOptions& options = {});
   /// Reads a vocab.txt with one token per line. Throws FileError.
   static WordPiece read(const std::string& path, const WordPieceOptions& options = {});

@@ -70,7 +70,8 @@ struct TrainingState {
   Index epoch = 0;
   Index batch = 0;  // of the epoch
   Random random{0};
-  /// A program's own notes: names and UTF-8 texts, stored as metadata `note.NAME`.
+  /// A program's own notes: names and texts, both UTF-8, stored as metadata `note.NAME`. With more
+  /// than 4096, or other text, save_checkpoint throws FileError.
   std::map<std::string, std::string> notes = {};
 };
 

@@ -229,10 +229,12 @@ double compute_cross_entropy(const Logits& logits, const Targets& targets,
 /// targets)`. Rows are summed in double, so that 200,000 classes are as accurate as ten.
 ///
 /// Logits of ignored targets are not read and get gradients of exactly 0; if every target is
-/// ignored, the loss is 0. A logit of −inf is a class of probability 0: its gradient is −y / n, and
-/// the loss is +inf where y is not 0. A row of nothing but −inf has a loss of +inf too. NaN or +inf
-/// makes the loss and the gradients of its row NaN. Throws ShapeError for shapes that do not match
-/// and InvalidArgument for targets that are not a class number.
+/// ignored, the loss is 0. Let y be the share of a class in its target, after smoothing, and n the
+/// divisor. A logit of −inf is a class of probability 0: its gradient is −y / n, and the loss is
+/// +inf where y is not 0. A row of nothing but −inf has a loss of +inf too. NaN or +inf makes the
+/// loss and the gradients of its row NaN. Throws ShapeError for shapes that do not match, and
+/// InvalidArgument for targets that are not a class number, a label_smoothing outside 0 to 1, and a
+/// divisor below 0.
 template <Viewable Logits, detail::TargetsOf<ViewOf<const Logits>::rank()> Targets>
 auto cross_entropy(const Logits& logits, const Targets& targets,
                    const CrossEntropyOptions& options = {}) {

@@ -51,7 +51,7 @@ inline bool is_finite(double value) { return value - value == 0; }
 /// The global norm of a model's gradients.
 struct GradientNorm {
   double value = 0;      // root of the sum of squares over all parameters
-  std::string infinite;  // the first parameter whose gradient holds NaN or an infinity; else empty
+  std::string infinite;  // the first parameter whose sum of squares is not finite; else empty
 };
 
 namespace detail {
@@ -119,7 +119,7 @@ struct StepOptions {
 struct StepReport {
   bool taken = true;            // false: nothing was changed, the gradients were not finite
   double gradient_norm = 0;     // global, scaled, before clipping
-  std::string refused_by = {};  // the first parameter whose gradient holds NaN or an infinity
+  std::string refused_by = {};  // then the first parameter whose sum of squares is not finite
 };
 
 namespace detail {
@@ -192,8 +192,10 @@ class Sgd {
     return std::tuple{member("velocity", optimizer.velocity_)};
   }
 
-  /// Moves the weights along the gradients. Gradients that are not finite change nothing; the
-  /// report says so. Throws ShapeError, before the first write, when shapes differ.
+  /// Moves the weights against the gradients. Gradients that are not finite change nothing; the
+  /// report says so. Throws, before the first write, ShapeError when shapes differ, and
+  /// InvalidArgument for a learning rate that is negative or not finite, a max_gradient_norm that
+  /// is not above 0, and a gradient_scale that is not finite.
   StepReport step(Model& model, const Model& gradients, const StepOptions& options = {}) {
     const auto plan = detail::plan_step("Sgd", options_.learning_rate, gradients, options);
     if (!plan.report.taken) return plan.report;
@@ -266,8 +268,10 @@ class Adam {
                       member("second_moment", optimizer.second_moment_)};
   }
 
-  /// Moves the weights along the gradients. Gradients that are not finite change nothing; the
-  /// report says so. Throws ShapeError, before the first write, when shapes differ.
+  /// Moves the weights against the gradients. Gradients that are not finite change nothing; the
+  /// report says so. Throws, before the first write, ShapeError when shapes differ, and
+  /// InvalidArgument for a learning rate that is negative or not finite, a max_gradient_norm that
+  /// is not above 0, and a gradient_scale that is not finite.
   StepReport step(Model& model, const Model& gradients, const StepOptions& options = {}) {
     const auto plan = detail::plan_step("Adam", options_.learning_rate, gradients, options);
     if (!plan.report.taken) return plan.report;

@@ -69,7 +69,8 @@ struct Steps {
 Schedule warm_up(Index steps, Schedule then);
 
 /// Schedules one after another as pairs {schedule, number of steps}, each counting from its own
-/// step 0. The last one has no end.
+/// step 0. The last one has no end, and its number is not read. Throws InvalidArgument for no pairs
+/// and for a number below 0.
 Schedule sequence(std::vector<std::pair<Schedule, Index>> parts);
 
 }  // namespace schedules

@@ -157,12 +157,14 @@ struct StepInfo {
 
 /// Options of train.
 struct TrainOptions {
-  Index steps = 1000;    // in all, first_step included
+  Index steps = 1000;    // of the whole run, with those before first_step
   Index first_step = 0;  // after a checkpoint: the number of steps already taken
+  /// The learning rate of every step. It replaces the optimizer's own; the default is 1e-3.
   Schedule schedule = schedules::Constant{};
   double max_gradient_norm = std::numeric_limits<double>::infinity();
-  /// Batches per step. The gradients of each are computed alone and added up in order; more than
-  /// one take a second set of gradients.
+  /// Batches per step. The gradients of each are computed alone and added in order, and the step
+  /// takes their mean; the reported loss is the mean of theirs. More than one batch takes memory
+  /// for a second set of gradients.
   Index accumulate = 1;
 };
 
@@ -232,9 +234,11 @@ void move_weights(Model& model, Optimizer& optimizer, const Model& gradients,
 }  // namespace detail
 
 /// A training loop. `compute(batch, gradients)` runs batch number `batch` forward and backward,
-/// adds to `gradients` and returns a BatchLoss. `on_step(info)` is called after every step and may
-/// return false to end the loop. Returns the number of steps taken so far, `first_step` included.
-/// Short on purpose: copy it where it does not fit.
+/// adds to `gradients`, which are 0, and returns a BatchLoss; batches count from 0, and step s has
+/// those from s · accumulate on. `on_step(info)` is called after every step and may return false to
+/// end the loop. Returns the number of steps of the whole run so far, with the `first_step` ones.
+/// Throws InvalidArgument for an accumulate below 1, and as the optimizer does. Short on purpose:
+/// copy it where it does not fit.
 template <HasMembers Model, class Optimizer, class Compute, class OnStep>
 Index train(Model& model, Optimizer& optimizer, const TrainOptions& options, Compute&& compute,
             OnStep&& on_step) {
