@@ -95,6 +95,7 @@ class ScoreFunction {
   /// Replaces every visible score of the tile by the derivative at it.
   void to_derivatives(const ScoreTile<T>& tile) const { derivative_(object(), tile); }
 
+  /// The value or derivative at one score; needs given() or differentiable().
   T value(T score, const Position& at) const {
     to_values(one_score(score, at));
     return score;

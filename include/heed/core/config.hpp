@@ -6,6 +6,7 @@
 /// HEED_COMPILED       defined by the target heed::compiled: definitions are linked, not included.
 /// HEED_ALLOW_FAST_MATH  accept -ffast-math, under which NaN, infinity and bit promises do not
 /// hold.
+/// HEED_CHECKED        check internal invariants (HEED_EXPECTS) although NDEBUG is defined.
 
 #define HEED_VERSION_MAJOR 0
 #define HEED_VERSION_MINOR 1

@@ -68,7 +68,9 @@ class TokenShards {
   static TokenShards of_sizes(std::initializer_list<Index> sizes) {
     return of_sizes(std::span<const Index>(sizes.begin(), sizes.size()));
   }
-  /// Runs of consecutive tokens, as equal as they can be if they begin at multiples of `unit`.
+  /// Runs of consecutive tokens, as equal as they can be if they begin at multiples of `unit`. Like
+  /// the others, throws InvalidArgument for tokens or sizes below 0, and ranks, units or turns
+  /// below 1.
   static TokenShards even(Index tokens, Index ranks, Index unit = 1) {
     check(tokens, ranks);
     if (unit < 1) throw_invalid_argument("token shards: units of ", unit, " tokens");
@@ -104,6 +106,7 @@ class TokenShards {
   Index ranks() const { return static_cast<Index>(of_ranks_.size()); }
   /// Over all ranks.
   Index tokens() const { return tokens_; }
+  /// The runs of a rank, below ranks(), which is not checked; valid as long as this object.
   std::span<const TokenRange> ranges(Index rank) const {
     return of_ranks_[static_cast<std::size_t>(rank)];
   }

@@ -75,6 +75,8 @@ template <Scalar T, class Stored = T>
 class Session {
  public:
   explicit Session(const LanguageModel<T>&& model, const SessionOptions& = {}) = delete;  // name it
+  /// Throws InvalidArgument for options that are negative, a batch of 0, a slide above max_length,
+  /// and a max_length above that of learned positions.
   explicit Session(const LanguageModel<T>& model, const SessionOptions& options = {});
 
   Index batch() const { return options_.batch; }

@@ -59,6 +59,7 @@ class Gguf : public detail::TensorFile<detail::GgufContents> {
   std::span<const GgufField> fields() const { return header().fields; }
 
   bool has_field(std::string_view key) const { return find_field(key) != nullptr; }
+  /// Throws FileError if there is no such field.
   const GgufField& field(std::string_view key) const;
   /// The value of a field as T: std::string_view (which lives as long as the file), bool, float,
   /// double, or any integer. Throws FileError if the field is missing, an array, or of another
@@ -74,7 +75,8 @@ class Gguf : public detail::TensorFile<detail::GgufContents> {
   T value(std::string_view key, T otherwise) const {
     return has_field(key) ? value<T>(key) : otherwise;
   }
-  /// The elements of an array.
+  /// The elements of an array. Throws FileError for a field that is missing, no array, or of
+  /// another type.
   template <class T>
   std::vector<T> values(std::string_view key) const {
     const GgufField& found = field(key);

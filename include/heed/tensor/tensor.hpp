@@ -103,6 +103,8 @@ class Tensor {
   using value_type = T;
 
   Tensor() = default;
+  /// Zeros. Like all functions that make a tensor, throws ShapeError for a negative extent or more
+  /// elements than an Index counts, and OutOfMemory.
   explicit Tensor(const Extents<Rank>& extents) : extents_(extents) {
     detail::row_major_strides<Rank>(extents);  // refuses negative and overflowing extents
     allocate();
@@ -212,6 +214,7 @@ class Tensor {
     for (T& element : *this) element = value;
   }
 
+  /// An element. Indices are checked in debug and sanitizer builds only, as in t[i] of a vector.
   template <std::convertible_to<Index>... Indices>
   requires(sizeof...(Indices) == Rank) T& operator()(Indices... indices) {
     return data_[offset({static_cast<Index>(indices)...})];

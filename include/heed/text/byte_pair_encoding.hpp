@@ -97,8 +97,11 @@ class BytePairEncoding {
   std::string text(Index token) const { return std::string(text_of(token)); }
   bool is_special(Index token) const { return special_.contains(token); }
 
+  /// The tokens of a text. `special`: whether names of special tokens in it become those tokens.
   std::vector<Index> encode(std::string_view text,
                             SpecialTokens special = SpecialTokens::as_text) const;
+  /// The bytes of the tokens, names of special ones included; they may begin or end inside a
+  /// character. Throws InvalidArgument for a number outside the vocabulary.
   std::string decode(std::span<const Index> tokens) const;
 
  private:

@@ -25,6 +25,7 @@ void check_steps(const char* what, Index steps, Index least);
 
 }  // namespace detail
 
+/// They throw InvalidArgument when they are called with `steps`, `growth` or `every` below 1.
 namespace schedules {
 
 /// One rate for all steps.
@@ -65,7 +66,8 @@ struct Steps {
 };
 
 /// Linear warm-up over `steps` steps, then `then` from its own step 0. Step s has (s + 1) / (steps
-/// + 1) of the first rate of `then`, so that no step is lost on a rate of 0. Goyal et al. 2017.
+/// + 1) of the first rate of `then`, so that no step is lost on a rate of 0. Throws InvalidArgument
+/// for steps below 0. Goyal et al. 2017.
 Schedule warm_up(Index steps, Schedule then);
 
 /// Schedules one after another as pairs {schedule, number of steps}, each counting from its own
