@@ -154,10 +154,6 @@ TensorView<T, 4> as_columns(const TensorView<T, 3>& view) {
           {view.stride(0), view.stride(1), view.stride(2), 1}};
 }
 
-}  // namespace detail
-
-namespace detail {
-
 /// reshard where all ranks are known to agree.
 template <class T>
 void move_tokens(const Communicator& ranks, const TokenShards& from, const TokenShards& to,
