@@ -105,12 +105,7 @@ class WeightFile {
     if (!is_dequantizable(*tensor.type)) return;
     const Index block = tensor.type->block_bytes, length = tensor.type->block_length;
     if (tensor.type->name == "F64") {
-      const auto bytes = std::get<Gguf>(file_).bytes(tensor.name);
-      for (std::size_t at = 0; at < bytes.size(); at += 8) {
-        check_finite(tensor.name, tensor.begin + at,
-                     read_element<double>(ElementType::f64, bytes.data() + at));
-      }
-      return;
+      return check_finite(tensor.name, tensor.begin, ElementType::f64);
     }
     const Index size = tensor.size();
     float part[1024];
@@ -125,11 +120,13 @@ class WeightFile {
     }
   }
   void check_finite(const SafetensorsEntry& entry) const {
-    if (!is_readable_as<double>(entry.type)) return;
-    const auto bytes = std::get<Safetensors>(file_).bytes(entry.name);
-    for (std::size_t at = 0; at < bytes.size(); at += width_of(entry.type)) {
-      check_finite(entry.name, entry.begin + at,
-                   read_element<double>(entry.type, bytes.data() + at));
+    if (is_readable_as<double>(entry.type)) check_finite(entry.name, entry.begin, entry.type);
+  }
+  /// A tensor of elements that begins at byte `begin` of the file.
+  void check_finite(std::string_view name, std::size_t begin, ElementType type) const {
+    const auto bytes = stored(name);
+    for (std::size_t at = 0; at < bytes.size(); at += width_of(type)) {
+      check_finite(name, begin + at, read_element<double>(type, bytes.data() + at));
     }
   }
 
