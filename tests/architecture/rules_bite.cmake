@@ -107,6 +107,8 @@ bites_added(snippets "no file examples/none.cpp" README.md "<!-- snippet: exampl
 bites_added(snippets "has no region nowhere" README.md "<!-- snippet: examples/hello.cpp#nowhere -->\n```cpp\nint x;\n```\n")
 
 bites(snippets "has no row for extra" examples/extra.cpp "// SPDX-License-Identifier: MIT\n")
+string(REPEAT "\nAgain.\n" 600 endless)
+bites_added(snippets "lines, more than" docs/contract.md "${endless}")
 bites_added(snippets "rows for" examples/README.md "| to do nothing | `none` | nothing |")
 
 bites_added(coverage "no file examples/none.cpp" docs/coverage.md "| a row | `examples/none.cpp` | |")
