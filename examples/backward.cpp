@@ -2,7 +2,8 @@
 // What docs/04-backward.md shows: a query learns by gradient descent which token to look at.
 #include <cstdio>
 
-#include <heed/heed.hpp>
+#include <heed/attention.hpp>
+#include <heed/core.hpp>
 
 #include "help.hpp"
 

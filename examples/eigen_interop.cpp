@@ -4,7 +4,8 @@
 #include <cstdio>
 #include <exception>
 
-#include <heed/heed.hpp>
+#include <heed/attention.hpp>
+#include <heed/core.hpp>
 #include <heed/tensor/eigen.hpp>
 
 #include "common.hpp"

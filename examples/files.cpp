@@ -10,8 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include <heed/heed.hpp>
+#include <heed/io.hpp>
 #include <heed/io/gguf.hpp>
+#include <heed/tensor.hpp>
 #include <heed/text.hpp>
 
 #include "help.hpp"

@@ -8,7 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include <heed/heed.hpp>
+#include <heed/layers.hpp>
+#include <heed/models.hpp>
+#include <heed/training.hpp>
 
 #include "common.hpp"
 

@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <vector>
 
-#include <heed/heed.hpp>
+#include <heed/io.hpp>
 #include <heed/io/gguf.hpp>
 
 #include "help.hpp"

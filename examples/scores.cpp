@@ -4,7 +4,8 @@
 #include <cstdio>
 #include <vector>
 
-#include <heed/heed.hpp>
+#include <heed/attention.hpp>
+#include <heed/core.hpp>
 
 #include "help.hpp"
 

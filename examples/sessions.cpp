@@ -5,7 +5,8 @@
 #include <cstdio>
 #include <vector>
 
-#include <heed/heed.hpp>
+#include <heed/generation.hpp>
+#include <heed/models.hpp>
 
 #include "help.hpp"
 

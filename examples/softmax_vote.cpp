@@ -10,7 +10,9 @@
 #include <string>
 #include <vector>
 
-#include <heed/heed.hpp>
+#include <heed/attention.hpp>
+#include <heed/core.hpp>
+#include <heed/tensor.hpp>
 
 #include "common.hpp"
 #include "pictures.hpp"

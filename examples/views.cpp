@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include <heed/heed.hpp>
 #include <heed/ostream.hpp>
+#include <heed/tensor.hpp>
 
 #include "help.hpp"
 
