@@ -5,10 +5,11 @@
 #include <cstdio>
 #include <cstring>
 #include <string>
-#include <tuple>
 #include <utility>
 
-#include <heed/heed.hpp>
+#include <heed/layers.hpp>
+#include <heed/models.hpp>
+#include <heed/training.hpp>
 
 #include "help.hpp"
 
@@ -40,7 +41,7 @@ struct Scale {
     }
     return forward(grad);
   }
-  static auto members(auto& layer) { return std::tuple{member("weight", layer.weight)}; }
+  static auto members(auto& layer) { return Members{member("weight", layer.weight)}; }
 
   Tensor<T, 1> weight;
 };

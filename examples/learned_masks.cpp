@@ -7,7 +7,6 @@
 #include <cstring>
 #include <exception>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -110,8 +109,8 @@ struct Retriever {
     embedding.backward(x, saved.embedding, gradients.embedding);
   }
   static auto members(auto& model) {
-    return std::tuple{member("embedding", model.embedding), member("attention", model.attention),
-                      member("head", model.head)};
+    return Members{member("embedding", model.embedding), member("attention", model.attention),
+                   member("head", model.head)};
   }
 
   Embedding<T> embedding;
@@ -273,7 +272,7 @@ struct Painter {
   Encoder<T> encoder;
   Linear<T> head;
   static auto members(auto& model) {
-    return std::tuple{member("encoder", model.encoder), member("head", model.head)};
+    return Members{member("encoder", model.encoder), member("head", model.head)};
   }
 };
 

@@ -7,7 +7,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -57,8 +56,8 @@ struct SimpleDecoder {
     embedding.backward(x, saved.embedding, gradients.embedding);
   }
   static auto members(auto& model) {
-    return std::tuple{member("embedding", model.embedding), member("attention", model.attention),
-                      member("head", model.head)};
+    return Members{member("embedding", model.embedding), member("attention", model.attention),
+                   member("head", model.head)};
   }
 
   Embedding<T> embedding;

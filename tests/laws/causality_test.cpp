@@ -285,7 +285,7 @@ struct Retrieving {
   Tensor<T, 3> backward(const Output& grad, const Saved& saved, Retrieving& gradients) const {
     return attention.backward(grad, saved, gradients.attention);
   }
-  static auto members(auto& layer) { return std::tuple{member("attention", layer.attention)}; }
+  static auto members(auto& layer) { return Members{member("attention", layer.attention)}; }
 
   MultiHeadAttention<T> attention;
 };

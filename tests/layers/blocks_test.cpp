@@ -108,7 +108,7 @@ struct WithMemory {
     const auto grad_x = block.backward(grad, saved, gradients.block, grad_memory);
     return side_by_side(grad_x, grad_memory);
   }
-  static auto members(auto& layer) { return std::tuple{member("", layer.block)}; }
+  static auto members(auto& layer) { return Members{member("", layer.block)}; }
 
   CrossAttentionBlock<T> block;
 };

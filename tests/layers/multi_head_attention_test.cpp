@@ -40,7 +40,7 @@ struct Cross {
     const auto grad_x = layer.backward(grad, saved, gradients.layer, grad_memory, grad_memory);
     return side_by_side(grad_x, grad_memory);
   }
-  static auto members(auto& cross) { return std::tuple{member("", cross.layer)}; }
+  static auto members(auto& cross) { return Members{member("", cross.layer)}; }
 
   MultiHeadAttention<T> layer;
 };
@@ -164,7 +164,7 @@ struct ThreeInputs {
     }
     return all;
   }
-  static auto members(auto& three) { return std::tuple{member("", three.layer)}; }
+  static auto members(auto& three) { return Members{member("", three.layer)}; }
 
   MultiHeadAttention<T> layer;
 };

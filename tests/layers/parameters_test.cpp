@@ -12,12 +12,12 @@ struct Line {
   float scale = 1;  // configuration
 
   static auto members(auto& layer) {
-    return std::tuple{member("weight", layer.weight), member("bias", layer.bias)};
+    return Members{member("weight", layer.weight), member("bias", layer.bias)};
   }
 };
 
 struct Plain {
-  static auto members(auto&) { return std::tuple{}; }
+  static auto members(auto&) { return Members{}; }
 };
 
 struct Model {
@@ -27,8 +27,8 @@ struct Model {
   Line head;
 
   static auto members(auto& model) {
-    return std::tuple{member("table", model.table), member("blocks", model.blocks),
-                      member("plain", model.plain), member("head", model.head)};
+    return Members{member("table", model.table), member("blocks", model.blocks),
+                   member("plain", model.plain), member("head", model.head)};
   }
 };
 
@@ -97,7 +97,7 @@ struct Tree {
   std::vector<Tree> children;
 
   static auto members(auto& tree) {
-    return std::tuple{member("count", tree.count), member("children", tree.children)};
+    return Members{member("count", tree.count), member("children", tree.children)};
   }
 };
 

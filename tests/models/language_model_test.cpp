@@ -195,10 +195,12 @@ TEST(LanguageModel, ProductsReachEveryPart) {
   set_products(model, Products::bfloat16);
   EXPECT_EQ(model.head.own->products, Products::bfloat16);
   for (const auto& block : model.blocks) {
-    const auto& [query, key, value, fused] =
-        Projections<float>::members(block.attention.projections);
+    const auto projections = Projections<float>::members(block.attention.projections).parts();
+    const auto projection = [&](std::size_t at) {
+      return &**static_cast<const std::optional<Linear<float>>*>(projections[at]);
+    };
     for (const auto* layer :
-         {&*query.part, &*key.part, &*value.part, &block.attention.out, &block.feed_forward.up,
+         {projection(0), projection(1), projection(2), &block.attention.out, &block.feed_forward.up,
           &*block.feed_forward.gate, &block.feed_forward.down}) {
       EXPECT_EQ(layer->products, Products::bfloat16);
     }

@@ -283,8 +283,8 @@ struct Other {
   Tensor<float, 1> bias{{5}};
   Tensor<double, 1> extra{{1}};
   static auto members(auto& model) {
-    return std::tuple{member("weight", model.weight), member("bias", model.bias),
-                      member("extra", model.extra)};
+    return Members{member("weight", model.weight), member("bias", model.bias),
+                   member("extra", model.extra)};
   }
 };
 

@@ -37,7 +37,7 @@ TEST(GradientCheck, RightGradientsAgree) {
 /// A layer whose backward forgets a factor in one place.
 struct Wrong : TinyLayer {
   static auto members(auto& layer) {
-    return std::tuple{member("inner.weight", layer.weight), member("bias", layer.bias)};
+    return Members{member("inner.weight", layer.weight), member("bias", layer.bias)};
   }
   Tensor<double, 2> backward(const Tensor<double, 2>& grad_out, const Saved& saved,
                              Wrong& gradients) const {

@@ -16,7 +16,7 @@ struct Large {
   Tensor<float, 1> first{{70001}};
   Tensor<float, 2> second{Extents<2>{3, 20000}};
   static auto members(auto& model) {
-    return std::tuple{member("first", model.first), member("second", model.second)};
+    return Members{member("first", model.first), member("second", model.second)};
   }
 };
 
@@ -292,7 +292,7 @@ TEST(Adam, BiasesMayBeSparedDecay) {
 
 struct Wide {
   Tensor<float, 1> values{{100003}};
-  static auto members(auto& model) { return std::tuple{member("values", model.values)}; }
+  static auto members(auto& model) { return Members{member("values", model.values)}; }
 };
 
 TEST(Adam, SameBitsForAnyThreads) {

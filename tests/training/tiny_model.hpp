@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <tuple>
-
 #include <heed/core/random.hpp>
 #include <heed/layers/parameters.hpp>
 
@@ -16,7 +14,7 @@ struct TinyModel {
 
   TinyModel() : weight(Extents<2>{3, 4}), bias(Extents<1>{5}) {}
   static auto members(auto& model) {
-    return std::tuple{member("weight", model.weight), member("bias", model.bias)};
+    return Members{member("weight", model.weight), member("bias", model.bias)};
   }
 };
 
@@ -46,7 +44,7 @@ struct TinyLayer {
 
   TinyLayer() : weight(Extents<2>{2, 3}), bias(Extents<1>{3}) {}
   static auto members(auto& layer) {
-    return std::tuple{member("weight", layer.weight), member("bias", layer.bias)};
+    return Members{member("weight", layer.weight), member("bias", layer.bias)};
   }
   /// (rows, 2) to (rows, 3)
   Tensor<double, 2> forward(const Tensor<double, 2>& input, Saved& saved) const {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <optional>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -153,7 +152,7 @@ struct Residual {
     });
   }
 
-  static auto members(auto& layer) { return std::tuple{member("", layer.norm)}; }
+  static auto members(auto& layer) { return Members{member("", layer.norm)}; }
 
   Norm<T> norm;
   Dropout<T> dropout;
@@ -205,10 +204,10 @@ struct SelfAttentionBlock {
   }
 
   static auto members(auto& block) {
-    return std::tuple{member("attention_norm", block.attention_residual),
-                      member("attention", block.attention),
-                      member("feed_forward_norm", block.feed_forward_residual),
-                      member("feed_forward", block.feed_forward)};
+    return Members{member("attention_norm", block.attention_residual),
+                   member("attention", block.attention),
+                   member("feed_forward_norm", block.feed_forward_residual),
+                   member("feed_forward", block.feed_forward)};
   }
 
   Residual<T> attention_residual;
@@ -382,12 +381,12 @@ struct CrossAttentionBlock {
   }
 
   static auto members(auto& block) {
-    return std::tuple{member("attention_norm", block.attention_residual),
-                      member("attention", block.attention),
-                      member("cross_attention_norm", block.cross_residual),
-                      member("cross_attention", block.cross_attention),
-                      member("feed_forward_norm", block.feed_forward_residual),
-                      member("feed_forward", block.feed_forward)};
+    return Members{member("attention_norm", block.attention_residual),
+                   member("attention", block.attention),
+                   member("cross_attention_norm", block.cross_residual),
+                   member("cross_attention", block.cross_attention),
+                   member("feed_forward_norm", block.feed_forward_residual),
+                   member("feed_forward", block.feed_forward)};
   }
 
   Residual<T> attention_residual;

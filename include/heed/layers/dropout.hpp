@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstdint>
 #include <optional>
-#include <tuple>
 #include <utility>
 
 #include <heed/core/error.hpp>
@@ -72,7 +71,7 @@ struct Dropout {
     return kept(words(seed, at / 4)[static_cast<std::size_t>(at % 4)]);
   }
 
-  static auto members(auto&) { return std::tuple{}; }
+  static auto members(auto&) { return Members{}; }
 
   double probability = 0;  // of an element to become 0
   std::uint32_t stream = 0;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <tuple>
 #include <utility>
 
 #include <heed/core/config.hpp>
@@ -76,7 +75,7 @@ struct Embedding {
     }
   }
 
-  static auto members(auto& layer) { return std::tuple{member("weight", layer.weight)}; }
+  static auto members(auto& layer) { return Members{member("weight", layer.weight)}; }
 
   Tensor<T, 2> weight;  // (vocabulary, dim)
 };
@@ -124,7 +123,7 @@ struct LearnedPositions {
     return grad;
   }
 
-  static auto members(auto& layer) { return std::tuple{member("weight", layer.weight)}; }
+  static auto members(auto& layer) { return Members{member("weight", layer.weight)}; }
 
   Tensor<T, 2> weight;  // (max_length, dim)
 
@@ -213,7 +212,7 @@ struct SinusoidalPositions {
   }
   Input backward(Output grad, const Saved&, SinusoidalPositions&) const { return grad; }
 
-  static auto members(auto&) { return std::tuple{}; }
+  static auto members(auto&) { return Members{}; }
 
   double base = 10000;
 };

@@ -59,7 +59,7 @@ struct Activation {
     return grad_x;
   }
 
-  static auto members(auto&) { return std::tuple{}; }
+  static auto members(auto&) { return Members{}; }
 
   ActivationKind kind = ActivationKind::relu;
 
@@ -139,8 +139,7 @@ struct FeedForward {
   }
 
   static auto members(auto& layer) {
-    return std::tuple{member("up", layer.up), member("gate", layer.gate),
-                      member("down", layer.down)};
+    return Members{member("up", layer.up), member("gate", layer.gate), member("down", layer.down)};
   }
 
   Linear<T> up;

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <optional>
 #include <string_view>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -149,7 +148,7 @@ struct Linear {
           "with float weights to read or change them");
     }
     if constexpr (!std::is_const_v<std::remove_reference_t<decltype(layer)>>) layer.packed = {};
-    return std::tuple{member("weight", layer.weight), member("bias", layer.bias)};
+    return Members{member("weight", layer.weight), member("bias", layer.bias)};
   }
 
   Tensor<T, 2> weight;  // empty where it is only packed, as a loader for inference leaves it
@@ -190,8 +189,10 @@ void set_products_of(Part& part, Products products) {
     if (part) set_products_of(*part, products);
   } else if constexpr (HasMembers<Part>) {
     if constexpr (requires { part.products = products; }) part.products = products;
-    std::apply([&](const auto&... members) { (set_products_of(members.part, products), ...); },
-               Part::members(part));
+    []<class... Parts>(const Members<Parts...>& list, Products to) {
+      std::size_t at = 0;
+      (set_products_of(*static_cast<Parts*>(list.parts()[at++]), to), ...);
+    }(Part::members(part), products);
   }
 }
 

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -170,9 +169,8 @@ struct Projections {
     if constexpr (!std::is_const_v<std::remove_reference_t<decltype(layer)>>) {
       layer.packed_parts = {};
     }
-    return std::tuple{member("query", layer.query), member("key", layer.key),
-                      member("value", layer.value),
-                      member("query_key_value", layer.query_key_value)};
+    return Members{member("query", layer.query), member("key", layer.key),
+                   member("value", layer.value), member("query_key_value", layer.query_key_value)};
   }
 
   std::optional<Linear<T>> query, key, value, query_key_value;
@@ -251,7 +249,7 @@ struct ScoreBias {
     simd::row_kernels<T>().add(buffer.data(), gradients.relative->data(), buffer.size());
   }
 
-  static auto members(auto& bias) { return std::tuple{member("relative_bias", bias.relative)}; }
+  static auto members(auto& bias) { return Members{member("relative_bias", bias.relative)}; }
 
   /// (heads, 2 · reach + 1), a number for each distance key − query = −reach … reach; distances
   /// beyond use the ends. Starts at 0. `relative_bias(table, buckets)` makes one from T5's table.
@@ -421,9 +419,9 @@ struct MultiHeadAttention {
   }
 
   static auto members(auto& layer) {
-    return std::tuple{member("", layer.projections), member("query_norm", layer.query_norm),
-                      member("key_norm", layer.key_norm), member("", layer.score_bias),
-                      member("out", layer.out)};
+    return Members{member("", layer.projections), member("query_norm", layer.query_norm),
+                   member("key_norm", layer.key_norm), member("", layer.score_bias),
+                   member("out", layer.out)};
   }
 
   MultiHeadAttentionOptions options;

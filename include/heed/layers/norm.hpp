@@ -2,7 +2,6 @@
 #pragma once
 
 #include <optional>
-#include <tuple>
 
 #include <heed/core/config.hpp>
 #include <heed/core/error.hpp>
@@ -83,7 +82,7 @@ struct Norm {
   }
 
   static auto members(auto& norm) {
-    return std::tuple{member("weight", norm.weight), member("bias", norm.bias)};
+    return Members{member("weight", norm.weight), member("bias", norm.bias)};
   }
 
   Tensor<T, 1> weight;

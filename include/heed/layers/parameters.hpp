@@ -33,17 +33,42 @@ Member<Part> member(std::string_view name, Part& part) {
   return {name, part};
 }
 
+/// The parts of a layer, as `members` lists them.
+template <class... Parts>
+class Members {
+ public:
+  explicit Members(Member<Parts>... each)
+      : names_{each.name...}, parts_{const_cast<void*>(static_cast<const void*>(&each.part))...} {}
+
+  const std::array<std::string_view, sizeof...(Parts)>& names() const { return names_; }
+  /// Where the parts are, their types forgotten.
+  const std::array<void*, sizeof...(Parts)>& parts() const { return parts_; }
+
+ private:
+  std::array<std::string_view, sizeof...(Parts)> names_;
+  std::array<void*, sizeof...(Parts)> parts_;
+};
+
+namespace detail {
+
+template <class T>
+struct IsMembers : std::false_type {};
+template <class... Parts>
+struct IsMembers<Members<Parts...>> : std::true_type {};
+
+}  // namespace detail
+
 /// A type that lists its parts, once for const and non-const layers:
 ///
 ///     static auto members(auto& layer) {
-///       return std::tuple{member("weight", layer.weight), member("bias", layer.bias)};
+///       return Members{member("weight", layer.weight), member("bias", layer.bias)};
 ///     }
 ///
 /// Optimizers, gradients, clipping, checkpoints and counting all read that list. Configuration is
 /// not listed.
 template <class L>
 concept HasMembers = requires(L& layer) {
-  std::remove_const_t<L>::members(layer);
+  requires detail::IsMembers<decltype(std::remove_const_t<L>::members(layer))>::value;
 };
 
 namespace detail {
@@ -143,29 +168,25 @@ void walk_optional(ParameterWalk& walk, const PartOfModels& parts) {
 }
 
 /// Walks through the members of a layer.
-template <class Part, class... Members>
-void walk_members(ParameterWalk& walk, const PartOfModels& parts, const std::tuple<Members...>*) {
-  std::array<std::string_view, sizeof...(Members)> names;
-  std::array<PartOfModels, sizeof...(Members)> members{};
-  const auto take = [&](std::size_t model, const auto& list) {
-    std::size_t at = 0;
-    const auto one = [&](const auto& member) {
-      names[at] = member.name;
-      members[at++][model] = const_cast<void*>(static_cast<const void*>(&member.part));
-    };
-    std::apply([&](const auto&... each) { (one(each), ...); }, list);
-  };
+template <class Part, class... Parts>
+void walk_members(ParameterWalk& walk, const PartOfModels& parts, const Members<Parts...>*) {
+  std::array<std::string_view, sizeof...(Parts)> names;
+  std::array<PartOfModels, sizeof...(Parts)> members{};
   for (std::size_t model = 0; model < walk.models; ++model) {
     auto& part = *static_cast<Part*>(parts[model]);
-    if (walk.writable[model]) take(model, Part::members(part));
-    if (!walk.writable[model]) take(model, Part::members(std::as_const(part)));
+    const auto take = [&](const auto& list) {
+      names = list.names();
+      for (std::size_t at = 0; at < names.size(); ++at) members[at][model] = list.parts()[at];
+    };
+    if (walk.writable[model]) take(Part::members(part));
+    if (!walk.writable[model]) take(Part::members(std::as_const(part)));
   }
   std::size_t at = 0;
-  [[maybe_unused]] const auto walk_member = [&]<class Inner>(const Member<Inner>*) {
+  [[maybe_unused]] const auto walk_member = [&]<class Inner>(const Inner*) {
     const NamePart child(walk.name, names[at]);
-    walk_parameters<std::remove_const_t<Inner>>(walk, members[at++]);
+    walk_parameters<Inner>(walk, members[at++]);
   };
-  (walk_member(static_cast<const Members*>(nullptr)), ...);
+  (walk_member(static_cast<const Parts*>(nullptr)), ...);
 }
 
 /// The list of the members of a layer.
@@ -194,18 +215,19 @@ struct TypeList {};
 template <class Part>
 struct With {};
 
-/// Adds to a list the type of a part and the types of all that is in it.
+/// Adds to a list the type of a part and the types of all that is in it. Not operator|, which every
+/// use would look up among those of masks.
 template <class... Types, class Part>
-constexpr auto operator|(TypeList<Types...> list, With<Part>) {
+constexpr auto operator+(TypeList<Types...> list, With<Part>) {
   if constexpr ((std::is_same_v<Part, Types> || ...)) {
     return list;
   } else if constexpr (IsTensor<Part>::value) {
     return TypeList<Types..., Part>{};
   } else if constexpr (IsVector<Part>::value || IsOptional<Part>::value) {
-    return list | With<typename Part::value_type>{};
+    return list + With<typename Part::value_type>{};
   } else {
-    return []<class... Inner>(const std::tuple<Member<Inner>...>*) {
-      return (TypeList<Types..., Part>{} | ... | With<std::remove_const_t<Inner>>{});
+    return []<class... Inner>(const Members<Inner...>*) {
+      return (TypeList<Types..., Part>{} + ... + With<Inner>{});
     }(static_cast<const MembersOf<Part>*>(nullptr));
   }
 }
@@ -249,7 +271,7 @@ requires(
   const auto visit_each = [&](std::string_view name, const char* type,
                               const detail::PartOfModels& tensors) {
     detail::visit_tensors<Model, Others...>(visit, name, type, tensors,
-                                            detail::TypeList<>{} | detail::With<Plain>{});
+                                            detail::TypeList<>{} + detail::With<Plain>{});
   };
   const FunctionRef<void(std::string_view, const char*, const detail::PartOfModels&)> each =
       visit_each;

@@ -3,7 +3,6 @@
 
 #include <optional>
 #include <span>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -86,9 +85,9 @@ struct Encoder {
   }
 
   static auto members(auto& model) {
-    return std::tuple{member("", model.input), member("segments", model.segments),
-                      member("embedding_norm", model.embedding_norm),
-                      member("blocks", model.blocks), member("norm", model.norm)};
+    return Members{member("", model.input), member("segments", model.segments),
+                   member("embedding_norm", model.embedding_norm), member("blocks", model.blocks),
+                   member("norm", model.norm)};
   }
 
   EncoderOptions options;

@@ -3,7 +3,6 @@
 
 #include <cmath>
 #include <optional>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -110,9 +109,9 @@ struct EncoderDecoder {
   }
 
   static auto members(auto& model) {
-    return std::tuple{member("encoder", model.encoder), member("", model.input),
-                      member("blocks", model.blocks), member("norm", model.norm),
-                      member("head", model.head)};
+    return Members{member("encoder", model.encoder), member("", model.input),
+                   member("blocks", model.blocks), member("norm", model.norm),
+                   member("head", model.head)};
   }
 
   EncoderDecoderOptions options;

@@ -3,7 +3,6 @@
 
 #include <cmath>
 #include <optional>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -80,8 +79,8 @@ struct LanguageModel {
   void pack();
 
   static auto members(auto& model) {
-    return std::tuple{member("", model.input), member("blocks", model.blocks),
-                      member("norm", model.norm), member("head", model.head)};
+    return Members{member("", model.input), member("blocks", model.blocks),
+                   member("norm", model.norm), member("head", model.head)};
   }
 
   LanguageModelOptions options;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <optional>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -85,7 +84,7 @@ struct TokenInput {
   }
 
   static auto members(auto& input) {
-    return std::tuple{member("embedding", input.embedding), member("positions", input.positions)};
+    return Members{member("embedding", input.embedding), member("positions", input.positions)};
   }
 
   Embedding<T> embedding;
@@ -160,7 +159,7 @@ struct OutputHead {
 
   static auto members(auto& head) {
     if constexpr (!std::is_const_v<std::remove_reference_t<decltype(head)>>) head.packed = {};
-    return std::tuple{member("", head.own)};
+    return Members{member("", head.own)};
   }
 
   std::optional<Linear<T>> own;

@@ -7,7 +7,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include <heed/core/config.hpp>
@@ -188,9 +187,7 @@ class Sgd {
   /// Continues from a loaded checkpoint.
   void set_steps(Index steps) { steps_ = steps; }
   /// The tensors that a checkpoint stores.
-  static auto members(auto& optimizer) {
-    return std::tuple{member("velocity", optimizer.velocity_)};
-  }
+  static auto members(auto& optimizer) { return Members{member("velocity", optimizer.velocity_)}; }
 
   /// Moves the weights against the gradients. Gradients that are not finite change nothing; the
   /// report says so. Throws, before the first write, ShapeError when shapes differ, and
@@ -264,8 +261,8 @@ class Adam {
   void set_steps(Index steps) { steps_ = steps; }
   /// The tensors that a checkpoint stores.
   static auto members(auto& optimizer) {
-    return std::tuple{member("first_moment", optimizer.first_moment_),
-                      member("second_moment", optimizer.second_moment_)};
+    return Members{member("first_moment", optimizer.first_moment_),
+                   member("second_moment", optimizer.second_moment_)};
   }
 
   /// Moves the weights against the gradients. Gradients that are not finite change nothing; the

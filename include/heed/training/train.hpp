@@ -8,7 +8,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -129,7 +128,7 @@ class EarlyStopping {
   void set_state(const EarlyStoppingState& state) { state_ = state; }
   /// The weights that a checkpoint stores.
   static auto members(auto& stopping) {
-    return std::tuple{member("best_model", stopping.best_model_)};
+    return Members{member("best_model", stopping.best_model_)};
   }
 
  private:
