@@ -7,7 +7,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -56,6 +55,10 @@ struct IsMembers : std::false_type {};
 template <class... Parts>
 struct IsMembers<Members<Parts...>> : std::true_type {};
 
+/// The list of the members of a layer.
+template <class Layer>
+using MembersOf = decltype(std::remove_const_t<Layer>::members(std::declval<Layer&>()));
+
 }  // namespace detail
 
 /// A type that lists its parts, once for const and non-const layers:
@@ -67,9 +70,7 @@ struct IsMembers<Members<Parts...>> : std::true_type {};
 /// Optimizers, gradients, clipping, checkpoints and counting all read that list. Configuration is
 /// not listed.
 template <class L>
-concept HasMembers = requires(L& layer) {
-  requires detail::IsMembers<decltype(std::remove_const_t<L>::members(layer))>::value;
-};
+concept HasMembers = detail::IsMembers<detail::MembersOf<L>>::value;
 
 namespace detail {
 
@@ -188,10 +189,6 @@ void walk_members(ParameterWalk& walk, const PartOfModels& parts, const Members<
   };
   (walk_member(static_cast<const Parts*>(nullptr)), ...);
 }
-
-/// The list of the members of a layer.
-template <class Layer>
-using MembersOf = decltype(Layer::members(std::declval<Layer&>()));
 
 /// Walks through a part of the models.
 template <class Part>
