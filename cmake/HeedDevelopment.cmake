@@ -36,6 +36,15 @@ function(heed_development target)
   target_compile_definitions(${target} PRIVATE EIGEN_MPL2_ONLY)
 endfunction()
 
+# Tests of this folder, those that there are, which tests/run leaves to --full; ctest begins with them.
+function(heed_long_tests)
+  foreach(test IN LISTS ARGN)
+    if(TEST ${test})
+      set_tests_properties(${test} PROPERTIES LABELS long COST 100)
+    endif()
+  endforeach()
+endfunction()
+
 # Of our own tests under mpiexec: more ranks than processors, as root, on this machine alone, in a
 # container that lets no process read another's memory.
 set(HEED_MPI_ENVIRONMENT OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
