@@ -11,7 +11,9 @@ if(PROJECT_IS_TOP_LEVEL)
   set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
   find_program(HEED_CCACHE ccache)
   if(HEED_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-    set(CMAKE_CXX_COMPILER_LAUNCHER ${HEED_CCACHE})
+    # A header read once (heed_read_once) is known by its bytes.
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${HEED_CCACHE})
+    add_compile_options($<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)  # which ccache asks for too
   endif()
 endif()
 
@@ -34,6 +36,22 @@ function(heed_development target)
     target_link_options(${target} PRIVATE -fsanitize=${HEED_SANITIZE})
   endif()
   target_compile_definitions(${target} PRIVATE EIGEN_MPL2_ONLY)
+endfunction()
+
+# heed_read_once(<target> <library> <header>...)
+# The headers are parsed once, by <library>, for all targets that name it and have the same flags. A
+# file still includes what it needs: tools/tidy and users compile it alone.
+function(heed_read_once target library)
+  if(NOT TARGET ${library})
+    file(CONFIGURE OUTPUT ${library}.cpp CONTENT "")
+    add_library(${library} OBJECT ${CMAKE_CURRENT_BINARY_DIR}/${library}.cpp)
+    get_target_property(linked ${target} LINK_LIBRARIES)
+    target_link_libraries(${library} PRIVATE ${linked})
+    target_compile_options(${library} PRIVATE ${HEED_QUICK_FLAGS})
+    target_precompile_headers(${library} PRIVATE ${ARGN})
+    heed_development(${library})
+  endif()
+  target_precompile_headers(${target} REUSE_FROM ${library})
 endfunction()
 
 # Tests of this folder, those that there are, which tests/run leaves to --full; ctest begins with them.
