@@ -9,4 +9,11 @@ using namespace heed;
 void misuse(std::vector<std::vector<float>>& rows) { TensorView view(rows, {2, 3}); }
 #endif
 
+#ifdef ROWS_ASSIGNED  // assigning to a temporary view, as in a[0] = b[0], would change no value
+void misuse(Tensor<float, 2>& a, const Tensor<float, 2>& b) { a[0] = b[0]; }
+#endif
+#ifdef PARTS_ASSIGNED  // copy(from, to) copies values, fill(x) sets them
+void misuse(Tensor<float, 2>& a) { a.view().slice(0, 0, 1) = 2; }
+#endif
+
 float correct(const std::vector<float>& values) { return TensorView(values, {2, 3})(1, 2); }

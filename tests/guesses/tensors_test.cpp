@@ -25,6 +25,29 @@ TEST(Tensors, MadeFilledAndLookedAt) {
   EXPECT_EQ(heads[1][3].data_handle(), &heads(1, 3, 0, 0));
 }
 
+TEST(Tensors, ShapesAndValuesAsNumPyHasThem) {
+  const heed::Tensor<float, 2> t{{1, 2.5f, 3}, {4, 5, 6}};
+  EXPECT_EQ(t.shape()[0], 2);
+  EXPECT_EQ(t.view().transpose().shape()[0], 3);
+  const heed::Tensor<float, 1> mixed{1.5f, 2, 3};
+  EXPECT_EQ(mixed.shape()[0], 3);
+  EXPECT_EQ(mixed[0], 1.5f);
+  const std::vector<float> values{1, 2, 3, 4, 5, 6};
+  const heed::Tensor<float, 2> from_vector({2, 3}, values);
+  EXPECT_EQ(from_vector(1, 2), 6);
+  EXPECT_THROW((heed::Tensor<float, 2>({2, 4}, values)), heed::ShapeError);
+}
+
+TEST(Tensors, RoundedToBfloat16AndBack) {
+  const heed::Tensor<float, 1> floats{1, 2.5f, 3.14159265f};
+  heed::Tensor<heed::bfloat16, 1> half(3);
+  heed::copy(floats, half);
+  heed::Tensor<float, 1> back(3);
+  heed::copy(half, back);
+  EXPECT_EQ(back[1], 2.5f);
+  EXPECT_NEAR(back[2], 3.14159, 0.01);
+}
+
 TEST(Tensors, TransposeWithoutACopy) {
   heed::Tensor<float, 2> weight{{1, 2, 3}, {4, 5, 6}};
   const auto across = weight.view().transpose();

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -59,6 +60,40 @@ class FileTest : public ::testing::Test {
 
   fs::path folder_;
 };
+
+TEST_F(FileTest, LinksArePassedThroughAndPipesWrittenTo) {
+  write(path("target"), "old");
+  fs::create_symlink("target", path("link"));
+  write(path("link"), "new");
+  EXPECT_TRUE(fs::is_symlink(path("link")));
+  EXPECT_EQ(read(path("target")), "new");
+  EXPECT_EQ(entries(), 2U);
+
+  ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+  const int reader = ::open(path("pipe").c_str(), O_RDONLY | O_NONBLOCK);
+  ASSERT_GE(reader, 0);
+  write(path("pipe"), "through");
+  char text[16] = {};
+  EXPECT_EQ(::read(reader, text, sizeof text), 7);
+  EXPECT_STREQ(text, "through");
+  ::close(reader);
+  EXPECT_TRUE(fs::is_fifo(path("pipe")));
+  EXPECT_EQ(entries(), 3U);
+}
+
+TEST_F(FileTest, DevicesStayDevices) {
+  fs::create_symlink("/dev/null", path("null"));  // not itself, in case it is replaced after all
+  write(path("null"), "gone");
+  EXPECT_TRUE(fs::is_character_file(path("null")));
+  fs::create_symlink("/dev/full", path("full"));
+  if (!fs::exists(path("full"))) GTEST_SKIP() << "no /dev/full";
+  EXPECT_THROW(write(path("full"), "no room"), FileError);
+}
+
+TEST_F(FileTest, PathsEndAtNoNul) {
+  EXPECT_THROW(write(std::string("a\0b", 3), "text"), FileError);
+  EXPECT_THROW(read_file(std::string("a\0b", 3)), FileError);
+}
 
 TEST_F(FileTest, ReadsBackWhatWasWritten) {
   const std::string text("a\0b\xff\n", 5);

@@ -23,6 +23,27 @@ TEST(Norm, TakesRowsOfAnyRankAsEitherKind) {
   expect_any_rank(RMSNorm<float>(37), 37);
 }
 
+TEST(Norm, ConstantRowsAreTheBias) {
+  // The mean of 768 equal numbers is rounded, and 1 / √ε magnifies that.
+  for (const Index dim : {3, 37, 768}) {
+    for (const float value : {1.f / 3, 1001.f, 4096.1f, 7777.77f, -123456.7f}) {
+      Tensor<float, 2> x({1, dim});
+      x.fill(value);
+      LayerNorm<float> norm(dim);
+      norm.bias->fill(2);
+      for (const float y : norm.forward(x)) EXPECT_NEAR(y, 2, 1e-4) << value << ' ' << dim;
+      x(0, 0) += 1;  // beside a large mean, a small difference
+      const auto y = norm.forward(x);
+      const double share = 1 / static_cast<double>(dim);
+      const double step = double{x(0, 0)} - double{x(0, 1)};
+      const double deviation = std::sqrt(step * step * share * (1 - share) + 1e-5);
+      const double rounding = 1e-3 + std::fabs(value) * 6e-8 / deviation;  // the mean is a float
+      EXPECT_NEAR(y(0, 0), 2 + step * (1 - share) / deviation, rounding) << value << ' ' << dim;
+      EXPECT_NEAR(y(0, 1), 2 - step * share / deviation, rounding) << value << ' ' << dim;
+    }
+  }
+}
+
 TEST(Norm, ARowHasTheSameBitsInAnyShape) {
   const Norm<double> norm({.dim = 4});
   std::mt19937_64 bits(1);

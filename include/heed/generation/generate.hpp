@@ -59,12 +59,16 @@ struct Generation {
 /// Generates tokens after a prompt. `step(tokens)` reads tokens, first the whole prompt and then
 /// one at a time, and returns the logits of the next token: a model with its cache.
 /// `on_token(token)` is called for every token that is returned, and may return false to end
-/// generation after it. Throws InvalidArgument for an empty prompt and for logits that the sampler
-/// cannot draw from.
+/// generation after it. Throws InvalidArgument for an empty prompt, a max_tokens below 0 and logits
+/// that the sampler cannot draw from, and what `step` throws: a Session that does not slide has no
+/// room beyond its max_length. `on_token` has seen the tokens until then.
 template <class Step, class OnToken>
 Generation generate(Step&& step, std::span<const Index> prompt, const Sampler& sampler,
                     const StopRules& rules, Random& random, OnToken&& on_token) {
   if (prompt.empty()) throw_invalid_argument("generate: the prompt is empty");
+  if (rules.max_tokens < 0) {
+    throw_invalid_argument("generate: max_tokens ", rules.max_tokens, ", expected 0 or more");
+  }
   const auto among = [](const std::vector<Index>& tokens, Index token) {
     return std::find(tokens.begin(), tokens.end(), token) != tokens.end();
   };

@@ -44,9 +44,11 @@ inline SessionOptions checked_options(SessionOptions options, const LanguageMode
   if (options.batch < 1 || options.max_length < 1 || options.page_size < 0 || options.pages < 0 ||
       options.slide < 0 || options.slide > options.max_length ||
       (table && options.max_length > model.max_length)) {
-    throw_invalid_argument("Session: batch ", options.batch, ", max_length ", options.max_length,
-                           " (of the model ", model.max_length, "), slide ", options.slide, ", ",
-                           options.pages, " pages of ", options.page_size);
+    throw_invalid_argument("Session: batch ", options.batch, ", expected 1 or more; max_length ",
+                           options.max_length, ", expected 1 ",
+                           table ? "to the model's " : "or more; the model's is ", model.max_length,
+                           "; slide ", options.slide, ", expected 0 to max_length; ", options.pages,
+                           " pages of ", options.page_size, ", expected 0 or more");
   }
   return options;
 }
@@ -156,8 +158,9 @@ class Session {
       const auto& next = tokens[static_cast<std::size_t>(item)];
       const auto count = static_cast<Index>(next.size());
       if (count > options_.max_length - length(item)) {
-        throw_shape_error("Session: ", length(item), " and ", count, " tokens where max_length is ",
-                          options_.max_length);
+        throw_shape_error("Session: ", count, " more tokens than the ", length(item),
+                          " that it holds pass its max_length, ", options_.max_length,
+                          "; with SessionOptions::slide old tokens make room");
       }
       ragged.counts.push_back(count);
       all.insert(all.end(), next.begin(), next.end());

@@ -248,6 +248,16 @@ struct NormTable {
       return S::fma(difference, difference, sum);
     }
   };
+  struct Difference {
+    const T* x;
+    T center;
+    HEED_SIMD V term(V sum, Index i, Index left) const {
+      if (left >= S::width) return sum + (S::load(x + i) - S::broadcast(center));
+      T spill[S::width];
+      for (int lane = 0; lane < S::width; ++lane) spill[lane] = lane < left ? x[i + lane] : center;
+      return sum + (S::load(spill) - S::broadcast(center));
+    }
+  };
   template <class Terms>
   HEED_SIMD static T sum_of(const Terms& terms, Index count) {
     V sums[ways];
@@ -280,8 +290,13 @@ struct NormTable {
     const Index width = run.width;
     const auto count = static_cast<T>(width);
     for (Index row = 0; row < rows; ++row, x += width, y += width) {
-      const T mean = run.centered ? sum_of(Plain{x}, width) / count : T{0};
-      const T factor = T{1} / root(sum_of(Square{x, mean}, width) / count + run.epsilon);
+      T mean = run.centered ? sum_of(Plain{x}, width) / count : T{0};
+      T spread = sum_of(Square{x, mean}, width) / count + run.epsilon;
+      if (mean * mean > T{65536} * spread) {  // the rounding of the mean is not small beside it
+        mean += sum_of(Difference{x, mean}, width) / count;
+        spread = sum_of(Square{x, mean}, width) / count + run.epsilon;
+      }
+      const T factor = T{1} / root(spread);
       for (Index i = 0; i < width; i += S::width) {
         const Index left = width - i;
         V value = (Rows::load_some(x + i, left) - S::broadcast(mean)) * S::broadcast(factor);

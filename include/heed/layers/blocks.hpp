@@ -235,6 +235,8 @@ auto SelfAttentionBlock<T>::forward(Input x, const Mask& mask, const Positions& 
 template <Scalar T>
 auto SelfAttentionBlock<T>::backward(Output grad, const Saved& saved,
                                      SelfAttentionBlock& gradients) const -> Input {
+  detail::check_gradients(*this, gradients);
+  detail::check_gradient("SelfAttentionBlock", grad.extents(), saved.attention.query.extents());
   grad = feed_forward_residual.backward(std::move(grad), saved.feed_forward_residual,
                                         gradients.feed_forward_residual, feed_forward,
                                         saved.feed_forward, gradients.feed_forward);
@@ -362,6 +364,8 @@ struct CrossAttentionBlock {
   /// Adds the gradient of the memory to grad_memory, which all blocks of a decoder share.
   Input backward(Output grad, const Saved& saved, CrossAttentionBlock& gradients,
                  Input& grad_memory) const {
+    detail::check_gradients(*this, gradients);
+    detail::check_gradient("CrossAttentionBlock", grad.extents(), saved.attention.query.extents());
     grad = feed_forward_residual.backward(std::move(grad), saved.feed_forward_residual,
                                           gradients.feed_forward_residual, feed_forward,
                                           saved.feed_forward, gradients.feed_forward);

@@ -48,12 +48,7 @@ struct Embedding {
   /// Throws InvalidArgument for a token outside the vocabulary.
   Output forward(const Tokens& tokens) const {
     const Index dim = weight.extent(1);
-    for (const Index token : tokens) {
-      if (token < 0 || token >= weight.extent(0)) {
-        throw_invalid_argument("Embedding: token ", token, ", expected 0 to ",
-                               weight.extent(0) - 1);
-      }
-    }
+    check(tokens);
     auto y = Output::uninitialized({tokens.extent(0), tokens.extent(1), dim});
     for (Index i = 0; i < tokens.size(); ++i) {
       const T* row = weight.data() + tokens.data()[i] * dim;
@@ -69,15 +64,27 @@ struct Embedding {
   /// Adds to the gradient of the table, in the order of the tokens. Tokens have no gradient.
   void backward(const Output& grad, const Saved& saved, Embedding& gradients) const {
     const Index dim = weight.extent(1);
+    const auto& tokens = saved.tokens;
+    detail::check_gradients(*this, gradients);
+    detail::check_gradient("Embedding", grad.extents(), {tokens.extent(0), tokens.extent(1), dim});
+    check(tokens);
     const auto add = simd::row_kernels<T>().add;
-    for (Index i = 0; i < saved.tokens.size(); ++i) {
-      add(grad.data() + i * dim, gradients.weight.data() + saved.tokens.data()[i] * dim, dim);
+    for (Index i = 0; i < tokens.size(); ++i) {
+      add(grad.data() + i * dim, gradients.weight.data() + tokens.data()[i] * dim, dim);
     }
   }
 
   static auto members(auto& layer) { return Members{member("weight", layer.weight)}; }
 
   Tensor<T, 2> weight;  // (vocabulary, dim)
+
+ private:
+  void check(const Tokens& tokens) const {
+    for (const Index token : tokens) {
+      if (token >= 0 && token < weight.extent(0)) continue;
+      throw_invalid_argument("Embedding: token ", token, ", the vocabulary has ", weight.extent(0));
+    }
+  }
 };
 
 struct LearnedPositionsOptions {
@@ -116,6 +123,8 @@ struct LearnedPositions {
   }
 
   Input backward(Output grad, const Saved& saved, LearnedPositions& gradients) const {
+    detail::check_gradients(*this, gradients);
+    check(grad, saved.positions);
     const auto add = simd::row_kernels<T>().add;
     for_each_run(grad, saved.positions, [&](Index first, const T* rows, Index size) {
       add(rows, gradients.weight.data() + first * weight.extent(1), size);

@@ -176,6 +176,8 @@ struct FeedForward {
   }
   Tensor<T, 2> rows_backward(const TensorView<const T, 2>& grad, const Saved& saved,
                              FeedForward& gradients) const {
+    detail::check_gradients(*this, gradients);
+    detail::check_gradient("FeedForward", grad.extents(), saved.input.extents());
     auto grad_hidden = down.backward(grad, saved.down, gradients.down);
     grad_hidden = dropout.backward(std::move(grad_hidden), saved.dropout, gradients.dropout);
     Tensor<T, 2> grad_x;

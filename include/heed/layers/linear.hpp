@@ -124,6 +124,7 @@ struct Linear {
   void accumulate(const G& grad, const X& input, Linear& gradients) const {
     const detail::Rows<T> grads(grad), inputs(input);
     const auto& grad_rows = grads.view();
+    detail::check_gradients(*this, gradients);
     detail::accumulate_weight<T>(grad_rows, inputs.view(), gradients.weight, products);
     if (!bias) return;
     const T one = 1;

@@ -353,6 +353,7 @@ struct MultiHeadAttention {
   /// The inputs of the kernel, for callers with a cache of their own.
   AttentionInputs<T> inputs(const Input& query, const Input& key, const Input& value,
                             const Positions& positions = {}, Saved* saved = nullptr) const {
+    positions.check(name, {query.extent(0), query.extent(1)});
     auto in = projected(query, key, value, saved);
     if (rotary) rotary->apply(heads_of(in.queries), positions);
     if (rotary) rotary->apply(heads_of(in.keys), positions);
@@ -433,6 +434,7 @@ struct MultiHeadAttention {
   std::uint32_t stream = 0;  // of dropout: another one in every layer
 
  private:
+  static constexpr const char* name = "MultiHeadAttention";
   Output attend(const Tensor<T, 3>& rows, const AttentionInputs<T>& in, const Mask& mask,
                 Index first = 0) const {
     auto context = Tensor<T, 3>::uninitialized(rows.extents());
@@ -461,6 +463,13 @@ struct MultiHeadAttention {
 
   void backward_inputs(const Output& grad, const Saved& saved, MultiHeadAttention& gradients,
                        Input& grad_query, Input& grad_key, Input& grad_value) const {
+    detail::check_gradients(*this, gradients);
+    detail::check_saved(name, saved.mask && saved.query.extent(0) == saved.context.extent(0) &&
+                                  saved.query.extent(1) == saved.context.extent(1));
+    detail::check_gradient(name, grad.extents(),
+                           {saved.query.extent(0), saved.query.extent(1), out.weight.extent(0)});
+    detail::check_gradient(name, grad_key.extents(), key_of(saved).extents());
+    detail::check_gradient(name, grad_value.extents(), value_of(saved).extents());
     Tensor<T, 2> grad_bias;
     auto grads =
         kernel_gradients(saved, out.backward(grad, saved.context, gradients.out), grad_bias);

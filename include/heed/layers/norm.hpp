@@ -37,10 +37,11 @@ struct Norm {
   };
 
   Norm() = default;
-  /// Weight 1, bias 0. Throws InvalidArgument for a dim below 1.
+  /// Weight 1, bias 0. Throws InvalidArgument for a dim below 1 or an epsilon below 0.
   explicit Norm(const NormOptions& options) : epsilon(options.epsilon), kind(options.kind) {
-    if (options.dim < 1) {
-      throw_invalid_argument(name(), ": dim ", options.dim, ", expected 1 or more");
+    if (options.dim < 1 || !(options.epsilon >= 0)) {
+      throw_invalid_argument(name(), ": dim ", options.dim, ", expected 1 or more; epsilon ",
+                             options.epsilon, ", expected 0 or more");
     }
     weight = Tensor<T, 1>({options.dim});
     for (T& value : weight) value = 1;
@@ -60,15 +61,16 @@ struct Norm {
   auto backward(const G& grad, const Saved& saved, Norm& gradients) const {
     const Index width = weight.extent(0);
     const detail::Rows<T> grads(grad);
-    if (grads.view().extents() != saved.normalized.extents()) {
-      throw_shape_error(name(), ": a gradient of ", view_of(grad).extents(), " where forward saw ",
-                        saved.normalized.extents());
-    }
+    const Index count = grads.view().extent(0);
+    detail::check_gradients(*this, gradients);
+    detail::check_gradient(name(), grads.view().extents(), saved.normalized.extents());
+    detail::check_saved(name(),
+                        grads.view().extent(1) == width && saved.factors.extent(0) == count);
     const T* values = grads.view().data_handle();
     auto grad_x = Tensor<T, ViewOf<const G>::rank()>::uninitialized(view_of(grad).extents());
     const auto run = kernel_run();
-    const auto sums = detail::sum_row_runs<T>(
-        grads.view().extent(0), 2 * width, [&](Index first, Index last, T* sum) {
+    const auto sums =
+        detail::sum_row_runs<T>(count, 2 * width, [&](Index first, Index last, T* sum) {
           const Index at = first * width;
           simd::norm_kernels<T>().backward(
               run, last - first,
@@ -102,6 +104,9 @@ struct Norm {
     const auto extents = view_of(x).extents();
     if (extents.back() != width) {
       throw_shape_error(name(), ": x is ", extents, ", expected ", width, " as the last extent");
+    }
+    if (bias && bias->extent(0) != width) {
+      throw_shape_error(name(), ": the bias is ", bias->extents(), ", the weight ", width);
     }
     const detail::Rows<T> from(x);
     const T* values = from.view().data_handle();

@@ -201,10 +201,37 @@ void walk_parameters(ParameterWalk& walk, const PartOfModels& parts) {
     walk_optional<Part>(walk, parts);
   } else {
     static_assert(HasMembers<Part>,
-                  "a member is a Tensor, a layer with members(), or a "
+                  "a member is a Tensor, a layer whose members(auto&) returns Members{...}, or a "
                   "std::vector or std::optional of these");
     walk_members<Part>(walk, parts, static_cast<const MembersOf<Part>*>(nullptr));
   }
+}
+
+/// True; a Model that is none does not compile.
+template <class Model>
+consteval bool expect_members() {
+  static_assert(HasMembers<Model>,
+                "a model has a `static auto members(auto& model)` that returns "
+                "Members{member(\"weight\", model.weight), ...}");
+  return true;
+}
+
+/// Throws ShapeError where `gradients`, to which a backward pass adds, has another shape than its
+/// layer.
+template <HasMembers Layer>
+void check_gradients(const Layer& layer, const Layer& gradients) {
+  ParameterWalk walk{2, {false, false}, nullptr};
+  walk_parameters<Layer>(walk, {const_cast<Layer*>(&layer), const_cast<Layer*>(&gradients)});
+}
+/// Throws ShapeError unless a gradient has the extents of what forward gave.
+template <std::size_t Rank>
+void check_gradient(const char* layer, const Extents<Rank>& grad, const Extents<Rank>& given) {
+  if (grad == given) return;
+  throw_shape_error(layer, ": a gradient of ", grad, " where forward gave ", given);
+}
+/// Throws ShapeError unless `saved` can be from a forward pass of the layer.
+inline void check_saved(const char* layer, bool fits) {
+  if (!fits) throw_shape_error(layer, ": `saved` is not from a forward pass of this layer");
 }
 
 template <class... Types>

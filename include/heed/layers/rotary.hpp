@@ -13,6 +13,7 @@
 #include <heed/layers/positions.hpp>
 #include <heed/tensor/detail/definitions.hpp>
 #include <heed/tensor/view.hpp>
+#include <heed/tensor/view_of.hpp>
 
 namespace heed {
 
@@ -58,14 +59,14 @@ class Rotary {
 
   /// Rotates queries or keys (batch, heads, tokens, head_dim) in place. Throws ShapeError for
   /// positions of other tokens.
-  template <Scalar T>
-  void apply(const TensorView<T, 4>& x, const Positions& positions = {}) const {
-    rotate(x, positions, 1);
+  template <Viewable X>
+  void apply(X&& x, const Positions& positions = {}) const {
+    rotate(view_of(x), positions, 1);
   }
   /// Rotates them back, as the backward pass does with gradients.
-  template <Scalar T>
-  void undo(const TensorView<T, 4>& x, const Positions& positions = {}) const {
-    rotate(x, positions, -1);
+  template <Viewable X>
+  void undo(X&& x, const Positions& positions = {}) const {
+    rotate(view_of(x), positions, -1);
   }
 
  private:

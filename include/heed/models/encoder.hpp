@@ -99,7 +99,11 @@ struct Encoder {
   std::optional<Norm<T>> norm;  // after the last block, where blocks have their norms before
 
  private:
-  static Tokens segments_of(const Tokens& tokens, const Tokens& kinds) {
+  Tokens segments_of(const Tokens& tokens, const Tokens& kinds) const {
+    for (const Index kind : kinds) {
+      if (segments || kind == 0) continue;
+      throw_invalid_argument("Encoder: a token of segment ", kind, ", the model has no segments");
+    }
     if (kinds.extents() == tokens.extents()) return kinds;
     if (!kinds.empty()) {
       throw_shape_error("Encoder: segments are ", kinds.extents(), ", tokens ", tokens.extents());
@@ -120,6 +124,7 @@ Encoder<T>::Encoder(const EncoderOptions& given, Random& random)
             random),
       dropout(given.block.dropout, random) {
   const BlockOptions& block = options.block;
+  detail::check_sizes("Encoder", options.layers, options.max_length);
   if (options.segments > 0) {
     segments.emplace(EmbeddingOptions{options.segments, block.model_dim, options.init_std}, random);
   }
@@ -140,7 +145,8 @@ template <Scalar T>
 auto Encoder<T>::embedded(const Tokens& tokens, const Tokens& kinds,
                           const Positions& positions) const -> Output {
   auto x = input.forward(tokens, positions);
-  if (segments) x += segments->forward(segments_of(tokens, kinds));
+  const auto of_tokens = segments_of(tokens, kinds);
+  if (segments) x += segments->forward(of_tokens);
   return embedding_norm ? embedding_norm->forward(x) : x;
 }
 
@@ -150,7 +156,8 @@ auto Encoder<T>::forward(const Tokens& tokens, const Mask& mask, const Tokens& k
     -> Output {
   saved.blocks.resize(blocks.size());
   auto x = input.forward(tokens, positions, Noise{}, saved.input);
-  if (segments) x += segments->forward(segments_of(tokens, kinds), saved.segments);
+  const auto of_tokens = segments_of(tokens, kinds);
+  if (segments) x += segments->forward(of_tokens, saved.segments);
   if (embedding_norm) x = embedding_norm->forward(x, saved.embedding_norm);
   x = dropout.forward(std::move(x), noise, saved.dropout);
   for (std::size_t i = 0; i < blocks.size(); ++i) {
@@ -161,6 +168,8 @@ auto Encoder<T>::forward(const Tokens& tokens, const Mask& mask, const Tokens& k
 
 template <Scalar T>
 void Encoder<T>::backward(Output grad, const Saved& saved, Encoder& gradients) const {
+  detail::check_backward("Encoder", *this, gradients, grad, saved,
+                         input.embedding.weight.extent(1));
   if (norm) grad = norm->backward(grad, saved.norm, *gradients.norm);
   for (std::size_t i = blocks.size(); i-- > 0;) {
     grad = blocks[i].backward(std::move(grad), saved.blocks[i], gradients.blocks[i]);

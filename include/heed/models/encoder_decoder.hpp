@@ -141,6 +141,7 @@ EncoderDecoder<T>::EncoderDecoder(const EncoderDecoderOptions& given, Random& ra
              .dropout = given.block.dropout},
             random) {
   const BlockOptions& block = options.block;
+  detail::check_sizes("EncoderDecoder", options.decoder_layers, options.max_length);
   for (Index i = 0; i < options.decoder_layers; ++i) blocks.emplace_back(block, random);
   if (block.norm_before) norm.emplace(detail::norm_options(block));
   head = OutputHead<T>(block.model_dim, options.target_vocab_size, options.tied_head, random);
@@ -196,6 +197,8 @@ auto EncoderDecoder<T>::decode(const Tokens& target, const std::vector<Attention
 template <Scalar T>
 void EncoderDecoder<T>::backward(const Output& grad, const Saved& saved,
                                  EncoderDecoder& gradients) const {
+  detail::check_backward("EncoderDecoder", *this, gradients, grad, saved,
+                         input.embedding.weight.extent(0));
   auto x =
       head.backward(grad, input.embedding, saved.head, gradients.head, gradients.input.embedding);
   if (norm) x = norm->backward(x, saved.norm, *gradients.norm);

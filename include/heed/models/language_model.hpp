@@ -118,6 +118,7 @@ LanguageModel<T>::LanguageModel(const LanguageModelOptions& given, Random& rando
              .dropout = given.block.dropout},
             random) {
   const BlockOptions& block = options.block;
+  detail::check_sizes("LanguageModel", options.layers, options.max_length);
   for (Index i = 0; i < options.layers; ++i) blocks.emplace_back(block, random);
   if (block.norm_before) norm.emplace(detail::norm_options(block));
   head = OutputHead<T>(block.model_dim, options.vocab_size, options.tied_head, random);
@@ -148,6 +149,8 @@ auto LanguageModel<T>::forward(const Tokens& tokens, const Mask& mask, const Pos
 template <Scalar T>
 void LanguageModel<T>::backward(const Output& grad, const Saved& saved,
                                 LanguageModel& gradients) const {
+  detail::check_backward("LanguageModel", *this, gradients, grad, saved,
+                         input.embedding.weight.extent(0));
   auto x =
       head.backward(grad, input.embedding, saved.head, gradients.head, gradients.input.embedding);
   if (norm) x = norm->backward(x, saved.norm, *gradients.norm);

@@ -76,6 +76,7 @@ struct TokenInput {
   }
 
   void backward(Output grad, const Saved& saved, TokenInput& gradients) const {
+    detail::check_gradients(*this, gradients);
     grad = dropout.backward(std::move(grad), saved.dropout, gradients.dropout);
     if (positions) {
       grad = positions->backward(std::move(grad), saved.positions, *gradients.positions);
@@ -100,6 +101,28 @@ struct TokenInput {
     return x;
   }
 };
+
+namespace detail {
+
+/// Throws InvalidArgument for sizes of a model below 0.
+inline void check_sizes(const char* model, Index layers, Index max_length) {
+  if (layers >= 0 && max_length >= 0) return;
+  throw_invalid_argument(model, ": layers ", layers, ", max_length ", max_length,
+                         "; expected 0 or more");
+}
+/// Throws ShapeError where the backward pass of a model cannot begin: gradients of another shape,
+/// or a gradient or `saved` that is not of a forward pass over these tokens.
+template <class Model>
+void check_backward(const char* name, const Model& model, const Model& gradients,
+                    const typename Model::Output& grad, const typename Model::Saved& saved,
+                    Index width) {
+  const auto& tokens = saved.input.embedding.tokens;
+  check_gradients(model, gradients);
+  check_saved(name, saved.blocks.size() == model.blocks.size());
+  check_gradient(name, grad.extents(), {tokens.extent(0), tokens.extent(1), width});
+}
+
+}  // namespace detail
 
 /// Logits from the output of the last block, one per token of the vocabulary, by a weight of its
 /// own or, tied, by the table of embeddings (Press and Wolf 2017). A tied head gets the table in
@@ -135,6 +158,8 @@ struct OutputHead {
 
   Tensor<T, 3> backward(const Output& grad, const Embedding<T>& embedding, const Saved& saved,
                         OutputHead& gradients, Embedding<T>& grad_embedding) const {
+    detail::check_gradients(*this, gradients);
+    detail::check_gradients(embedding, grad_embedding);
     if (own) return own->backward(grad, saved.input, *gradients.own);
     detail::accumulate_weight<T>(detail::as_rows(grad), detail::as_rows(saved.input),
                                  grad_embedding.weight, products);

@@ -31,14 +31,14 @@ void copy_row(const TensorView<From, 1>& from, const TensorView<To, 1>& to) {
 }  // namespace detail
 
 /// Copies values between views of equal extents and any strides; scalars convert (float to double
-/// and back). Throws ShapeError, before the first write, if extents differ, if the two views
-/// overlap, or if elements of `to` share memory.
+/// or bfloat16 and back). Throws ShapeError, before the first write, if extents differ, if the two
+/// views overlap, or if elements of `to` share memory.
 template <Viewable From, Viewable To>
 void copy(const From& from, To&& to) {
   const auto source = view_of(from);
   const auto target = view_of(to);
   static_assert(ViewOf<const From>::rank() == ViewOf<To>::rank(), "copy: ranks differ");
-  static_assert(std::convertible_to<ValueOf<const From>, ValueOf<To>>, "copy: no conversion");
+  static_assert(std::constructible_from<ValueOf<To>, ValueOf<const From>>, "copy: no conversion");
   static_assert(!std::is_const_v<typename decltype(target)::element_type>, "copy: `to` is const");
   if (source.extents() != target.extents()) {
     throw_shape_error("copy: from ", source.extents(), " to ", target.extents());

@@ -132,19 +132,21 @@ class Tensor {
     detail::write_list(values, extents_, 0, data_);
   }
   /// A vector of two values or more, {1, 2, 3}; (3), ({3}) and {{3}} are extents.
-  template <class First, std::same_as<First>... Values>
-  requires(Rank == 1 && sizeof...(Values) > 0 && std::convertible_to<First, T>)
-      Tensor(First first, Values... values)  // NOLINT
+  template <class First, class... Values>
+  requires(Rank == 1 && sizeof...(Values) > 0 && std::convertible_to<First, T> &&
+           (std::convertible_to<Values, T> && ...)) Tensor(First first, Values... values)  // NOLINT
       : Tensor(Extents<1>{static_cast<Index>(sizeof...(Values)) + 1},
                {static_cast<T>(first), static_cast<T>(values)...}) {}
   /// The given values in row-major order, as many as the extents require.
-  Tensor(const Extents<Rank>& extents, std::initializer_list<T> values) : Tensor(extents) {
+  Tensor(const Extents<Rank>& extents, std::span<const T> values) : Tensor(extents) {
     if (static_cast<Index>(values.size()) != size()) {
       throw_shape_error("tensor: ", values.size(), " values for extents ", extents);
     }
     T* to = data_;
     for (const T value : values) *to++ = value;
   }
+  Tensor(const Extents<Rank>& extents, std::initializer_list<T> values)
+      : Tensor(extents, std::span<const T>(values.begin(), values.size())) {}
   Tensor(const Tensor& other) : extents_(other.extents_) {
     allocate();
     if (data_ != nullptr) {
@@ -161,7 +163,7 @@ class Tensor {
   }
   ~Tensor() { detail::TensorMemory::give(data_, static_cast<std::size_t>(size()) * sizeof(T)); }
 
-  /// The values of any view, copied into row-major order.
+  /// The values of any view, copied into row-major order; view_of gives that of other containers.
   static Tensor copy_of(const TensorView<const T, Rank>& source) {
     Tensor result(source.extents());
     T* to = result.data_;
@@ -189,6 +191,8 @@ class Tensor {
 
   static constexpr std::size_t rank() { return Rank; }
   const Extents<Rank>& extents() const { return extents_; }
+  /// The extents, as NumPy and PyTorch call them.
+  const Extents<Rank>& shape() const { return extents_; }
   Index extent(std::size_t axis) const { return extents_[axis]; }
   Index size() const { return detail::element_count(extents_); }
   bool empty() const { return size() == 0; }

@@ -77,9 +77,21 @@ class TensorView {
       TensorView(const TensorView<U, Rank>& other)  // NOLINT(google-explicit-constructor)
       : data_(other.data_handle()), extents_(other.extents()), strides_(other.strides()) {}
 
+  TensorView(const TensorView&) = default;
+  /// Makes this view one of other values; `copy` copies values.
+  TensorView& operator=(const TensorView&) & = default;
+  template <class Values>
+  void operator=(const Values&) && {
+    static_assert(Rank > 0 && sizeof(Values) == 0,
+                  "assigning to a temporary view, as in a[0] = b[0], would change no value: "
+                  "copy(from, to) copies values, fill(x) sets them");
+  }
+
   static constexpr std::size_t rank() { return Rank; }
   T* data_handle() const { return data_; }
   const Extents<Rank>& extents() const { return extents_; }
+  /// The extents, as NumPy and PyTorch call them.
+  const Extents<Rank>& shape() const { return extents_; }
   const Extents<Rank>& strides() const { return strides_; }
   Index extent(std::size_t axis) const { return extents_[axis]; }
   Index stride(std::size_t axis) const { return strides_[axis]; }

@@ -135,13 +135,14 @@ PlannedStep plan_step(const char* caller, double learning_rate, const Model& gra
                       const StepOptions& options) {
   PlannedStep plan;
   plan.learning_rate = options.learning_rate.value_or(learning_rate);
-  if (!is_finite(plan.learning_rate) || plan.learning_rate < 0) {
+  if (!is_finite(static_cast<float>(plan.learning_rate)) || plan.learning_rate < 0) {
     throw_invalid_argument(caller, ": learning rate ", plan.learning_rate,
                            ", expected a finite number, 0 or more");
   }
-  if (!(options.max_gradient_norm > 0) || !is_finite(options.gradient_scale)) {
+  if (!(options.max_gradient_norm > 0) || !is_finite(static_cast<float>(options.gradient_scale))) {
     throw_invalid_argument(caller, ": max_gradient_norm ", options.max_gradient_norm,
-                           ", gradient_scale ", options.gradient_scale);
+                           ", expected above 0; gradient_scale ", options.gradient_scale,
+                           ", expected a finite number");
   }
   const GradientNorm norm = options.norm ? *options.norm : gradient_norm(gradients);
   plan.gradient_factor = options.gradient_scale;
@@ -171,8 +172,10 @@ struct SgdOptions {
 
 /// Stochastic gradient descent with momentum, as torch.optim.SGD computes it: v ← μ v + g,
 /// w ← w − rate · v, or w − rate · (g + μ v) after Nesterov. Sutskever et al. 2013.
-template <HasMembers Model>
+template <class Model>
 class Sgd {
+  static_assert(detail::expect_members<Model>());
+
  public:
   /// Throws InvalidArgument for negative settings and a momentum of 1 or more.
   explicit Sgd(const Model& model, const SgdOptions& options = {})
@@ -242,8 +245,10 @@ struct AdamOptions {
 };
 
 /// Adam as torch.optim.Adam computes it. Kingma and Ba 2015.
-template <HasMembers Model>
+template <class Model>
 class Adam {
+  static_assert(detail::expect_members<Model>());
+
  public:
   /// Throws InvalidArgument for negative settings and betas of 1 or more.
   explicit Adam(const Model& model, const AdamOptions& options = {})
@@ -323,7 +328,7 @@ struct AdamWOptions {
 
 /// Adam with weight decay applied to the weights directly, as torch.optim.AdamW computes it.
 /// Loshchilov and Hutter 2019.
-template <HasMembers Model>
+template <class Model>
 class AdamW : public Adam<Model> {
  public:
   explicit AdamW(const Model& model, const AdamWOptions& options = {})

@@ -188,7 +188,10 @@ bool goes_on(OnStep& on_step, const StepInfo& info) {
 /// number of tokens.
 template <class TakeStep, class OnStep>
 Index train_steps(const TrainOptions& options, const TakeStep& take_step, const OnStep& on_step) {
-  if (options.accumulate < 1) throw_invalid_argument("train: accumulate ", options.accumulate);
+  if (options.accumulate < 1 || options.steps < 0) {
+    throw_invalid_argument("train: accumulate ", options.accumulate, ", expected 1 or more; steps ",
+                           options.steps, ", expected 0 or more");
+  }
   Index step = options.first_step;
   while (step < options.steps) {
     const double begin = seconds_now();

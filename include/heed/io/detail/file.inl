@@ -10,6 +10,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <new>
 #include <span>
@@ -59,8 +60,8 @@ inline int create_beside(const std::string& path, std::string& name) {
   return -1;
 }
 
-/// Writes the parts in order and flushes them to the disk. Returns the reason for a failure,
-/// otherwise an empty string.
+/// Writes the parts in order and flushes them to the disk; devices and pipes have nothing to flush.
+/// Returns the reason for a failure, otherwise an empty string.
 inline std::string write_and_sync(int descriptor, FileParts parts) {
   for (std::span<const std::byte> bytes : parts) {
     while (!bytes.empty()) {
@@ -70,11 +71,55 @@ inline std::string write_and_sync(int descriptor, FileParts parts) {
       bytes = bytes.subspan(static_cast<std::size_t>(written));
     }
   }
-  return ::fsync(descriptor) == 0 ? std::string() : std::strerror(errno);
+  const bool flushed = ::fsync(descriptor) == 0 || errno == EINVAL || errno == EROFS;
+  return flushed ? std::string() : std::strerror(errno);
+}
+
+/// Refuses a path that the system would read up to its first NUL.
+inline void check_path(const std::string& path) {
+  if (path.find('\0') != path.npos) throw_file_error(path, ": a path with a NUL");
+}
+
+/// The path of the file that a symbolic link names, so that the link stays; else the path itself.
+inline std::string followed(const std::string& path) {
+  char* const real = ::realpath(path.c_str(), nullptr);
+  if (real == nullptr) return path;
+  std::string target(real);
+  std::free(real);
+  return target;
+}
+
+/// Writes into what is no regular file: a device or a pipe.
+inline void write_into(const std::string& path, FileParts parts) {
+  const OpenFile file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  const std::string failure =
+      file.valid() ? write_and_sync(file.get(), parts) : std::string(std::strerror(errno));
+  if (!failure.empty()) throw_file_error(path, ": ", failure);
+}
+
+/// Writes the parts to a new file, which then takes the place of `path`.
+inline void replace_file(const std::string& path, FileParts parts, const mode_t* old_mode) {
+  std::string temporary;
+  const OpenFile file(create_beside(path, temporary));
+  if (!file.valid()) throw_file_error(path, ": ", std::strerror(errno));
+  std::string failure = write_and_sync(file.get(), parts);
+  if (failure.empty() && old_mode != nullptr && ::fchmod(file.get(), *old_mode & 07777) != 0) {
+    failure = std::strerror(errno);
+  }
+  if (failure.empty() && std::rename(temporary.c_str(), path.c_str()) != 0) {
+    failure = std::strerror(errno);
+  }
+  if (!failure.empty()) {
+    ::unlink(temporary.c_str());
+    throw_file_error(path, ": ", failure);
+  }
+  const OpenFile folder(::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder.valid()) ::fsync(folder.get());
 }
 
 /// Opens a regular file for reading; anything else is refused, without waiting on it.
 inline OpenFile open_regular(const std::string& path) {
+  check_path(path);
   OpenFile file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   if (!file.valid()) throw_file_error(path, ": ", std::strerror(errno));
   struct stat status {};
@@ -122,25 +167,11 @@ HEED_INLINE std::vector<std::byte> read_file(const std::string& path) {
 }
 
 HEED_INLINE void write_file_parts(const std::string& path, detail::FileParts parts) {
-  std::string temporary;
-  const detail::OpenFile file(detail::create_beside(path, temporary));
-  if (!file.valid()) throw_file_error(path, ": ", std::strerror(errno));
+  detail::check_path(path);
   struct stat old {};
-  const bool replaces = ::stat(path.c_str(), &old) == 0;
-  std::string failure = detail::write_and_sync(file.get(), parts);
-  if (failure.empty() && replaces && ::fchmod(file.get(), old.st_mode & 07777) != 0) {
-    failure = std::strerror(errno);
-  }
-  if (failure.empty() && std::rename(temporary.c_str(), path.c_str()) != 0) {
-    failure = std::strerror(errno);
-  }
-  if (!failure.empty()) {
-    ::unlink(temporary.c_str());
-    throw_file_error(path, ": ", failure);
-  }
-  const detail::OpenFile folder(
-      ::open(detail::folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (folder.valid()) ::fsync(folder.get());
+  if (::stat(path.c_str(), &old) != 0) return detail::replace_file(path, parts, nullptr);
+  if (!S_ISREG(old.st_mode)) return detail::write_into(path, parts);
+  detail::replace_file(detail::followed(path), parts, &old.st_mode);
 }
 
 HEED_INLINE void write_file(const std::string& path, std::span<const std::byte> bytes) {

@@ -147,6 +147,10 @@ Tensor<T, 2> gathered(const TensorView<const T, 2>& from, const std::vector<Inde
 template <Scalar T>
 void accumulate_weight(const TensorView<const T, 2>& grad, const TensorView<const T, 2>& x,
                        const TensorView<T, 2>& weight, Products products) {
+  if (grad.extent(0) != x.extent(0)) {
+    throw_shape_error("backward: a gradient of ", grad.extents(), " where forward saw ",
+                      x.extents());
+  }
   if (grad.size() == 0) return;
   const ProductOptions<T> how{.accumulate = true, .products = products};
   const auto live = live_rows(grad);
@@ -182,6 +186,10 @@ void multiply_live(const Tensor<T, A>& a, const Tensor<T, B>& b, Tensor<T, Out>&
 template <Scalar T>
 Tensor<T, 3> lse_of_live_queries(Tensor<T, 3> lse, const Tensor<T, 3>& grad) {
   const Index queries = grad.extent(1), width = grad.extent(2);
+  if (lse.extent(0) != grad.extent(0) || lse.extent(2) != queries) {
+    throw_shape_error("backward: a gradient of ", grad.extents(), " where forward saw ",
+                      lse.extent(2), " queries in each of ", lse.extent(0), " rows");
+  }
   for (Index row = 0; row < grad.extent(0) * queries; ++row) {
     if (!all_zero(grad.data() + row * width, width)) continue;
     for (Index head = 0; head < lse.extent(1); ++head) {

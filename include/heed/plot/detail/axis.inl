@@ -98,7 +98,7 @@ HEED_INLINE Axis make_log_axis(double low, double high, Index parts, bool widen)
 HEED_INLINE void check_ends(const char* axis, const std::optional<double>& low,
                             const std::optional<double>& high, bool log) {
   const auto refused = [&](double end) {
-    return !(end >= -1e300 && end <= 1e300) || (log && !(end > 0));
+    return !(end >= (log ? 1e-300 : -1e300) && end <= 1e300);
   };
   if ((low && refused(*low)) || (high && refused(*high)) || (low && high && !(*low < *high))) {
     throw_invalid_argument("chart: ", axis, " from ", low.value_or(0), " to ", high.value_or(0),
@@ -129,9 +129,7 @@ struct ChartRange {
   bool empty = true, whole = true;  // whole: all are integers, as steps and positions are
   double low = 0, high = 1;
 
-  bool places(double value) const {
-    return value <= 1e300 && value >= -1e300 && (!log || value > 0);
-  }
+  bool places(double value) const { return value <= 1e300 && value >= (log ? 1e-300 : -1e300); }
   void add(double value) {
     whole = whole && value == std::floor(value);
     low = empty || value < low ? value : low;

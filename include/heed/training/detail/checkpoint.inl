@@ -73,6 +73,10 @@ HEED_INLINE void note_state(SafetensorsWriter& writer, const std::string& path,
   if (state.notes.size() > most_notes) {
     throw_file_error(path, ": ", state.notes.size(), " notes, at most ", most_notes);
   }
+  if (state.step < 0 || state.epoch < 0 || state.batch < 0 || optimizer_steps < 0) {
+    throw_file_error(path, ": step ", state.step, ", epoch ", state.epoch, ", batch ", state.batch,
+                     ", optimizer steps ", optimizer_steps, "; expected 0 or more");
+  }
   writer.note("heed_checkpoint", "1");
   writer.note("optimizer_steps", std::to_string(optimizer_steps));
   writer.note("step", std::to_string(state.step));

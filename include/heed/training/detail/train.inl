@@ -26,7 +26,8 @@ HEED_INLINE std::vector<std::vector<Index>> make_batches(std::span<const Index> 
   if (options.shuffle) detail::shuffle(items, random);
   const auto size = static_cast<std::size_t>(options.batch_size);
   if (options.bucket_batches > 0) {
-    const std::size_t window = size * static_cast<std::size_t>(options.bucket_batches);
+    const auto batches = static_cast<std::size_t>(options.bucket_batches);
+    const std::size_t window = batches <= items.size() / size ? size * batches : items.size();
     for (std::size_t begin = 0; begin < items.size(); begin += window) {
       const auto end = std::min(items.size(), begin + window);
       std::stable_sort(items.begin() + static_cast<Index>(begin),
