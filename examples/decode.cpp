@@ -18,8 +18,10 @@ int main(int count, char** arguments) {
     return status;
   const Index length = 300, heads = 8, kv_heads = 2, dim = 32;
   Random random(1);
+  // [inputs]
   Tensor<float, 4> queries({1, heads, length, dim}), keys({1, kv_heads, length, dim}),
-      values({1, kv_heads, length, dim});
+      values({1, kv_heads, length, dim});  // four heads of queries share one of keys
+  // [/inputs]
   for (auto* tensor : {&queries, &keys, &values}) {
     for (float& x : *tensor) x = random.normal<float>();
   }

@@ -9,7 +9,7 @@ using namespace heed;
 void misuse(std::vector<std::vector<float>>& rows) { TensorView view(rows, {2, 3}); }
 #endif
 
-#ifdef ROWS_ASSIGNED  // assigning to a temporary view, as in a[0] = b[0], would change no value
+#ifdef ROWS_ASSIGNED  // assigning to a temporary view
 void misuse(Tensor<float, 2>& a, const Tensor<float, 2>& b) { a[0] = b[0]; }
 #endif
 #ifdef PARTS_ASSIGNED  // copy(from, to) copies values, fill(x) sets them

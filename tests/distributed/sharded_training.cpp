@@ -259,7 +259,8 @@ TEST(ShardedTraining, WhatRanksBringIsComparedBeforeAnythingIsComputed) {
   EXPECT_NE(whole.find(over + "0: the optimizer's first_moment.embedding.weight is (11, 100)"),
             std::string::npos)
       << whole;
-  EXPECT_EQ(refused_training(model, part, options_of(0)), "train: accumulate 0");
+  EXPECT_EQ(refused_training(model, part, options_of(0)),
+            "train: accumulate 0, expected 1 or more; steps 3, expected 0 or more");
   if (ranks.size() == 1) return;
   EXPECT_EQ(refused_training(model, part, options_of(last ? 2 : 3)),
             over + who + " brings accumulate 2, rank 0 accumulate 3");

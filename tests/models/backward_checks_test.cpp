@@ -131,8 +131,8 @@ TEST(BackwardChecks, EncodersAndTranslatorsRefuseTheSame) {
   const EncoderDecoder<float> both(translator(), random);
   EncoderDecoder<float>::Saved saved_both;
   const EncoderDecoderMasks all{masks::Full{}, masks::Causal{}, masks::Full{}};
-  const auto grad_both =
-      random_grad(both.forward(tokens, tokens, all, EncoderDecoderPositions{}, Noise{}, saved_both).extents());
+  const auto grad_both = random_grad(
+      both.forward(tokens, tokens, all, EncoderDecoderPositions{}, Noise{}, saved_both).extents());
   auto larger = translator();
   larger.source_vocab_size = 9;
   expect_refused(EncoderDecoder<float>(larger, random),
@@ -182,16 +182,16 @@ TEST(BackwardChecks, AttentionRefusesGradientsOfOtherShapes) {
                    [&](auto& to) { layer.backward(Tensor<float, 3>(wrong), saved, to); });
   }
   Tensor<float, 3> grad_key({2, 4, 8}), grad_value({2, 3, 8});
-  expect_refused(gradients,
-                 [&](auto& to) { layer.backward(y, saved, to, grad_key, grad_value); });
+  expect_refused(gradients, [&](auto& to) { layer.backward(y, saved, to, grad_key, grad_value); });
 }
 
 TEST(BackwardChecks, LearnedPositionsRefuseOtherTables) {
   Random random(8);
   const LearnedPositions<float> layer({6, 8}, random);
   const LearnedPositions<float>::Saved saved;
-  expect_refused(LearnedPositions<float>({2, 8}, random),
-                 [&](auto& to) { layer.backward(random_grad({2, 3, 8}), saved, to); });
+  expect_refused(LearnedPositions<float>({2, 8}, random), [&](auto& to) {
+    layer.backward(random_grad({2, 3, 8}), saved, to);
+  });
   for (const Extents<3> wrong : {Extents<3>{2, 7, 8}, Extents<3>{2, 3, 6}}) {
     expect_refused(zeros_like(layer),
                    [&](auto& to) { layer.backward(random_grad(wrong), saved, to); });

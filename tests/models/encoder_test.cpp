@@ -25,14 +25,16 @@ void expect_encoder_gradients(const EncoderOptions& options) {
   scatter_parameters(model, 2);
   const Mask mask = masks::Padding({4, 3});
   Encoder<double>::Saved saved;
-  const auto y = model.forward(tokens, mask, kinds, Noise{}, saved);
+  const auto of_tokens = options.segments > 0 ? kinds : Tokens();
+  const auto y = model.forward(tokens, mask, of_tokens, Noise{}, saved);
   std::mt19937_64 bits(3);
   const auto weights = random_tensor<double, 3>(y.extents(), bits);
   auto gradients = zeros_like(model);
   model.backward(weights, saved, gradients);
-  EXPECT_TRUE(same_bits(y, model.forward(tokens, mask, kinds)));
-  expect_parameter_gradients(
-      model, gradients, [&] { return weighted_sum(model.forward(tokens, mask, kinds), weights); });
+  EXPECT_TRUE(same_bits(y, model.forward(tokens, mask, of_tokens)));
+  expect_parameter_gradients(model, gradients, [&] {
+    return weighted_sum(model.forward(tokens, mask, of_tokens), weights);
+  });
 }
 
 TEST(Encoder, GradientsAreRight) {
