@@ -77,7 +77,7 @@ inline std::string write_and_sync(int descriptor, FileParts parts) {
 
 /// Refuses a path that the system would read up to its first NUL.
 inline void check_path(const std::string& path) {
-  if (path.find('\0') != path.npos) throw_file_error(path, ": a path with a NUL");
+  if (path.find('\0') != path.npos) throw_file_error("a path with a NUL: ", path);
 }
 
 /// The path of the file that a symbolic link names, so that the link stays; else the path itself.
