@@ -18,6 +18,7 @@
 #include <string>
 #include <utility>
 #include <vector>
+#include <climits>
 
 namespace heed {
 
@@ -82,11 +83,8 @@ inline void check_path(const std::string& path) {
 
 /// The path of the file that a symbolic link names, so that the link stays; else the path itself.
 inline std::string followed(const std::string& path) {
-  char* const real = ::realpath(path.c_str(), nullptr);
-  if (real == nullptr) return path;
-  std::string target(real);
-  std::free(real);
-  return target;
+  char real[PATH_MAX];
+  return ::realpath(path.c_str(), real) == nullptr ? path : std::string(real);
 }
 
 /// Writes into what is no regular file: a device or a pipe.
