@@ -25,13 +25,12 @@
 #else
 #pragma GCC push_options
 #pragma GCC optimize("O2", "fp-contract=off")
-#if !HEED_SIMD_ALL_KERNELS
-// These passes cost a fifth of a program's compile time, and bring no measured speed in loops that
-// are written as vectors.
+// These passes cost a fifth of a program's compile time, and bring a few percent in loops that are
+// written as vectors: heed::compiled has them, except in the sets that are a last resort.
+#pragma GCC push_options
 #pragma GCC optimize("no-thread-jumps", "no-tree-vrp", "no-gcse", "no-tree-dominator-opts")
 #pragma GCC optimize("no-schedule-insns2", "no-tree-pre", "no-tree-ccp")
 #pragma GCC optimize("no-tree-slp-vectorize", "no-tree-loop-vectorize")
-#endif
 #endif
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpsabi"
@@ -42,8 +41,20 @@ inline namespace HEED_FLAGS_TAG {
 #if HEED_SIMD_HAS_SCALAR
 #define HEED_SIMD_NAMESPACE scalar_kernels
 #define HEED_SIMD_BYTES 0
-#define HEED_SIMD_VECTORS 4
+#define HEED_SIMD_VECTORS 2
 #include <heed/kernels/part.inl>
+#endif
+
+#if defined(__x86_64__)
+#define HEED_SIMD_NAMESPACE sse2_kernels
+#define HEED_SIMD_BYTES 16
+#define HEED_SIMD_VECTORS 2
+#include <heed/kernels/part.inl>
+#endif
+
+#if HEED_SIMD_ALL_KERNELS && !defined(__clang__)
+#pragma GCC pop_options
+#pragma GCC push_options
 #endif
 
 #if defined(__aarch64__)
@@ -54,11 +65,6 @@ inline namespace HEED_FLAGS_TAG {
 #endif
 
 #if defined(__x86_64__)
-#define HEED_SIMD_NAMESPACE sse2_kernels
-#define HEED_SIMD_BYTES 16
-#define HEED_SIMD_VECTORS 2
-#include <heed/kernels/part.inl>
-
 #if defined(__clang__)
 #pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
 #else
@@ -96,6 +102,7 @@ inline namespace HEED_FLAGS_TAG {
 #if defined(__clang__)
 #pragma float_control(pop)
 #else
+#pragma GCC pop_options
 #pragma GCC pop_options
 #endif
 

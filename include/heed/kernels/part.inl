@@ -13,8 +13,8 @@ namespace HEED_SIMD_NAMESPACE {
 #include <heed/kernels/lanes.inl>
 // The tile: 6 rows by HEED_SIMD_VECTORS vectors of sums stay in registers. The sse2 set has to
 // emulate a fused multiply-add and waits for that, not for loads: 2 rows suffice, and compile
-// faster.
-#if defined(__x86_64__) && HEED_SIMD_BYTES == 16
+// faster. So they do for the scalar set of machines that have a faster one.
+#if HEED_SIMD_BYTES <= 16 && (defined(__x86_64__) || (HEED_SIMD_BYTES == 0 && defined(__aarch64__)))
 inline constexpr int tile_rows = 2;
 #else
 inline constexpr int tile_rows = 6;
@@ -22,7 +22,7 @@ inline constexpr int tile_rows = 6;
 // Rows of a tile of `Vectors` vectors. One vector alone takes more rows: its sums must outnumber
 // the multiply-adds that are under way at a time.
 template <int Vectors>
-inline constexpr int rows_of{Vectors == 1 && HEED_SIMD_VECTORS == 4 ? 8 : tile_rows};
+inline constexpr int rows_of{Vectors == 1 && HEED_SIMD_VECTORS == 4 && tile_rows == 6 ? 8 : tile_rows};
 // Rows of the tile for what is left: with two vectors, four rows have the eight sums that a core
 // works on at a time, with four vectors two.
 inline constexpr int fewer_rows{HEED_SIMD_VECTORS == 2 && tile_rows == 6 ? 4 : 2};
