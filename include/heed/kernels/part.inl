@@ -22,7 +22,7 @@ inline constexpr int tile_rows = 6;
 // Rows of a tile of `Vectors` vectors. One vector alone takes more rows: its sums must outnumber
 // the multiply-adds that are under way at a time.
 template <int Vectors>
-inline constexpr int rows_of{Vectors == 1 && HEED_SIMD_VECTORS == 4 && tile_rows == 6 ? 8 : tile_rows};
+inline constexpr int rows_of{Vectors == 1 && HEED_SIMD_VECTORS == 4 ? 8 : tile_rows};
 // Rows of the tile for what is left: with two vectors, four rows have the eight sums that a core
 // works on at a time, with four vectors two.
 inline constexpr int fewer_rows{HEED_SIMD_VECTORS == 2 && tile_rows == 6 ? 4 : 2};
