@@ -63,7 +63,7 @@ TEST(SentenceEncoder, TokensAndLengths) {
   EXPECT_THROW(SentenceEncoder<float>(encoder.model(), WordPiece(many)), ShapeError);
 }
 
-TEST(SentenceEncoder, AFolderWhoseVocabularyDoesNotFitIsAFileError) {
+TEST(SentenceEncoder, AFolderHasItsTokenizerAndAVocabularyThatDoesNotFitIsAFileError) {
   const std::filesystem::path folder = ::testing::TempDir() + "sentence_encoder_test";
   std::filesystem::create_directories(folder);
   for (const char* name : {"config.json", "model.safetensors"}) {
@@ -77,7 +77,13 @@ TEST(SentenceEncoder, AFolderWhoseVocabularyDoesNotFitIsAFileError) {
     out.close();
     return file_error_of([&] { SentenceEncoder<float>::read(folder.string()); });
   };
-  EXPECT_EQ(refusal({"[PAD]", "[UNK]", "[CLS]", "[SEP]"}, 29), "");
+  EXPECT_EQ(refusal({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "a", "A"}, 29), "");
+  const auto tokens_of = [&](const std::string& sentence) {
+    return SentenceEncoder<float>::read(folder.string()).tokens(std::vector{sentence}).tokens;
+  };
+  EXPECT_EQ(tokens_of("A")(0, 1), 4);
+  std::ofstream(folder / "tokenizer_config.json") << R"({"do_lower_case": false})";
+  EXPECT_EQ(tokens_of("A")(0, 1), 5) << "a model that tells letters' cases apart";
   const auto more = refusal({"[PAD]", "[UNK]", "[CLS]", "[SEP]"}, 30);
   EXPECT_NE(more.find("vocab.txt: SentenceEncoder: a vocabulary of 30"), std::string::npos) << more;
   EXPECT_NE(refusal({"[PAD]", "[UNK]", "[SEP]"}, 29).find("[CLS]"), std::string::npos);

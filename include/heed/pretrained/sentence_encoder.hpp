@@ -38,17 +38,17 @@ class SentenceEncoder {
     for (const char* name : {"[CLS]", "[SEP]", "[PAD]"}) static_cast<void>(tokenizer_.token(name));
     model_.pack();
   }
-  /// Loads a folder with config.json, model.safetensors and vocab.txt; see set_products. Throws
-  /// FileError, and InvalidArgument for `products` that T does not have.
+  /// Loads a folder with config.json, model.safetensors, vocab.txt and, if it has one, the
+  /// tokenizer_config.json; see set_products. Throws FileError, and InvalidArgument for `products`
+  /// that T does not have.
   static SentenceEncoder read(const std::string& folder, Products products = Products::exact) {
-    const std::string path = folder + "/vocab.txt";
     auto model = load_bert<T>(folder);
     set_products(model, products);
-    auto tokenizer = WordPiece::read(path);
+    auto tokenizer = detail::word_piece_in(folder);
     return detail::handled<InvalidArgument>(
         [&] { return SentenceEncoder(std::move(model), std::move(tokenizer)); },
         [&](const InvalidArgument& error) -> SentenceEncoder {
-          throw_file_error(path, ": ", error.what());
+          throw_file_error(folder, "/vocab.txt: ", error.what());
         });
   }
 
