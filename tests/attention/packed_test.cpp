@@ -177,15 +177,20 @@ TEST(Packed, RefusesOffsetsThatDoNotFit) {
 }
 
 TEST(PackedOffsets, KeepTemporaryArraysAndReferToOthers) {
-  const PackedOffsets kept = std::vector<Index>{0, 3, 7};
+  const PackedOffsets kept = std::vector<Index>{0, 3, 7}, listed = {0, 3, 7};
   const PackedOffsets both(std::vector<Index>{0, 2}, std::vector<Index>{0, 5});
   const std::vector<Index> others{-1, -1, -1}, named{0, 4};
   EXPECT_EQ(kept.queries[2], 7);
+  EXPECT_EQ(listed.queries[2], 7);
+  EXPECT_EQ(listed.keys[1], 3);
   EXPECT_EQ(kept.keys.data(), kept.queries.data());
   EXPECT_EQ(both.queries[1], 2);
   EXPECT_EQ(both.keys[1], 5);
   EXPECT_EQ(PackedOffsets(named).queries.data(), named.data());
   EXPECT_EQ(PackedOffsets(std::span<const Index>(named)).keys.data(), named.data());
+  Tensor<float, 2> rows({7, 4});
+  rows.fill(1);
+  EXPECT_TRUE(same_bits(packed_attention(rows, rows, rows, {0, 3, 7}, masks::Causal{}), rows));
 }
 
 }  // namespace

@@ -103,7 +103,7 @@ TEST(AppendRotated, WhatDoesNotFitLeavesTheCacheAsItWas) {
       few({1, 1, 5, 4});
   const Rotary rotary({}, 4), wide({}, 8);
   const auto append = [&](const Rotary& turn, const Tensor<float, 4>& of) {
-    append_rotated<float>(cache, turn, of.view(), of.view());
+    append_rotated(cache, turn, of, of.view());
   };
   append(rotary, tokens);
   EXPECT_THROW(append(rotary, many), CacheFull);

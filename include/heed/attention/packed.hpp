@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <initializer_list>
 #include <span>
 #include <type_traits>
 
@@ -20,6 +21,8 @@ namespace heed {
 /// queries[s + 1]) and the keys [keys[s], keys[s + 1]). Self-attention needs one array for both.
 /// Refers to named arrays, which must outlive it; keeps temporary ones.
 struct PackedOffsets {
+  PackedOffsets(std::initializer_list<Index> both)  // NOLINT: one list converts
+      : queries(both), keys(queries) {}
   template <class Offsets>
   requires(std::is_convertible_v<const Offsets&, std::span<const Index>>)
       PackedOffsets(Offsets&& both)  // NOLINT: one array converts

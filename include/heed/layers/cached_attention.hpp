@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include <heed/attention/cached.hpp>
@@ -23,7 +24,8 @@ namespace heed {
 /// value_dim). Throws the errors of those two and then leaves the cache as it was.
 template <Scalar T, class Stored>
 void append_rotated(KeyValueCache<T, Stored>& cache, Index item, const Rotary& rotary,
-                    const TensorView<const T, 3>& keys, const TensorView<const T, 3>& values) {
+                    const TensorView<const std::type_identity_t<T>, 3>& keys,
+                    const TensorView<const std::type_identity_t<T>, 3>& values) {
   auto rotated = Tensor<T, 3>::copy_of(keys);
   rotary.apply(rotated.view().with_leading_axis(), cache.length(item));
   cache.append(item, rotated.view(), values);
@@ -33,7 +35,8 @@ void append_rotated(KeyValueCache<T, Stored>& cache, Index item, const Rotary& r
 /// head_dim), values (batch, kv_heads, tokens, value_dim).
 template <Scalar T, class Stored>
 void append_rotated(KeyValueCache<T, Stored>& cache, const Rotary& rotary,
-                    const TensorView<const T, 4>& keys, const TensorView<const T, 4>& values) {
+                    const TensorView<const std::type_identity_t<T>, 4>& keys,
+                    const TensorView<const std::type_identity_t<T>, 4>& values) {
   auto rotated = Tensor<T, 4>::copy_of(keys);
   for (Index item = 0; item < keys.extent(0) && item < cache.shape().batch; ++item) {
     rotary.apply(rotated.view().slice(0, item, item + 1), cache.length(item));
