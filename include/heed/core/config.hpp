@@ -98,7 +98,7 @@
     "heed: without optimization clang makes kernels some forty times slower; add -O1 or more, or link heed::compiled, which is always optimized")
 #endif
 
-/// Checks an internal invariant in debug and sanitizer builds; free otherwise.
+/// Checks an internal invariant, with HEED_CHECKED or without NDEBUG; free otherwise.
 #if defined(HEED_CHECKED) || !defined(NDEBUG)
 #include <cstdio>
 

@@ -61,7 +61,8 @@ struct Generation {
 /// `on_token(token)` is called for every token that is returned, and may return false to end
 /// generation after it. Throws InvalidArgument for an empty prompt, a max_tokens below 0 and logits
 /// that the sampler cannot draw from, and what `step` throws: a Session that does not slide has no
-/// room beyond its max_length. `on_token` has seen the tokens until then.
+/// room beyond its max_length. `on_token` has seen the tokens until then. Unless `reason` is
+/// `token`, `step` has not read the last token: who continues with the same session begins with it.
 template <class Step, class OnToken>
 Generation generate(Step&& step, std::span<const Index> prompt, const Sampler& sampler,
                     const StopRules& rules, Random& random, OnToken&& on_token) {

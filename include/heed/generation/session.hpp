@@ -25,11 +25,12 @@ struct SessionOptions {
   /// smallest multiple of `slide` that makes room, and the others are read again at positions 0, 1,
   /// … The logits are those of a forward pass over the tokens that stay. With 1 the fewest tokens
   /// leave, but every new token costs a full pass; max_length / 2 costs one pass per that many
-  /// tokens. 0: tokens without room are a ShapeError.
+  /// tokens. While it slides, a session takes memory for its caches twice. 0: tokens without room
+  /// are a ShapeError.
   Index slide = 0;
   /// Tokens per page of the caches, as in CacheShape; 0: one contiguous page per sequence.
   Index page_size = 0;
-  Index pages = 0;  // in each cache; 0: enough for all sequences at full length
+  Index pages = 0;  // in each cache, if page_size is not 0; 0: enough for all at full length
   /// Over positions within a sequence, the same mask for every sequence: reorder() moves them.
   Mask mask = masks::Causal{};
 };
@@ -78,7 +79,8 @@ class Session {
  public:
   explicit Session(const LanguageModel<T>&& model, const SessionOptions& = {}) = delete;  // name it
   /// Throws InvalidArgument for options that are negative, a batch of 0, a slide above max_length,
-  /// and a max_length above that of learned positions.
+  /// and a max_length above that of learned positions; ShapeError for a page_size that is not a
+  /// multiple of 16.
   explicit Session(const LanguageModel<T>& model, const SessionOptions& options = {});
 
   Index batch() const { return options_.batch; }

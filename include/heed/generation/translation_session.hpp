@@ -34,8 +34,8 @@ struct TranslationSessionOptions {
 template <Scalar T>
 class TranslationSession {
  public:
-  /// `sources` has extents (batch, length). Throws ShapeError for targets longer than the model's
-  /// positions.
+  /// Reads the sources, (batch, length). Throws ShapeError for a max_length or a page_size below 0
+  /// and for targets longer than the model's positions, and as EncoderDecoder::encode does.
   TranslationSession(const EncoderDecoder<T>&& model, const Tokens& sources,
                      const TranslationSessionOptions& = {}) = delete;  // name the model
   TranslationSession(const EncoderDecoder<T>& model, const Tokens& sources,

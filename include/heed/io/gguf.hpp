@@ -121,6 +121,7 @@ class Gguf : public detail::TensorFile<detail::GgufContents> {
     return result;
   }
   /// Weights `first` … first + out.size() − 1 of the tensor in row-major order, dequantized.
+  /// Throws FileError for an unknown name or type, ShapeError for weights outside the tensor.
   void read(std::string_view name, Index first, std::span<float> out) const;
 
  private:

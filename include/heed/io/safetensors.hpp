@@ -150,10 +150,12 @@ class SafetensorsWriter {
   /// more axes, for bytes whose number does not match type and shape, and for names as `add` does.
   void add_bytes(std::string_view name, ElementType type, std::span<const Index> shape,
                  std::span<const std::byte> bytes);
-  /// Adds a note to the file's metadata, e.g. {"format", "pt"}.
+  /// Adds a note to the file's metadata, e.g. {"format", "pt"}, or replaces it. Throws FileError
+  /// for text that is not UTF-8.
   void note(std::string_view key, std::string_view value);
 
-  /// Writes the file. The header and the tensors go to the disk one after another, without a copy.
+  /// Writes the file, completely or not at all: header and tensors one after another, without a
+  /// copy. Throws FileError.
   void write(const std::string& path) const;
   /// The file's bytes in memory.
   std::vector<std::byte> bytes() const;

@@ -61,7 +61,9 @@ struct Encoder {
   Encoder() = default;
   Encoder(const EncoderOptions& given, Random& random);
 
-  /// `kinds`: the segment of each token; empty: all 0. `positions`: see LanguageModel::forward.
+  /// `kinds` (batch, length): the segment of each token; empty: all 0. Throws ShapeError for other
+  /// extents, InvalidArgument for segments that the model lacks. For the rest, see
+  /// LanguageModel::forward.
   Output forward(const Tokens& tokens, const Mask& mask, const Tokens& kinds = {},
                  const Positions& positions = {}) const;
   /// The input of the first block.

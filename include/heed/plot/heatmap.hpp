@@ -30,7 +30,7 @@ struct Heatmap {
   /// Colors by the square root of how far a value is from `low`: the small weights of long texts
   /// differ. Not for diverging colors.
   bool by_root = false;
-  /// Draw cells that are exactly 0 as masked, not as small, if no value is below 0. Cells that are
+  /// Draw cells that are exactly 0 as masked, not as small, if `low` is not below 0. Cells that are
   /// -infinity always are.
   bool zeros_are_masked = true;
   /// Names of the values 0, 1, 2, …: a legend in place of the color bar.

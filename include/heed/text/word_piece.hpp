@@ -48,6 +48,7 @@ class WordPiece {
   std::vector<Index> encode(std::string_view text,
                             SpecialTokens special = SpecialTokens::as_text) const;
   /// `[CLS]`, the tokens of the text, `[SEP]`, cut to at most `longest` tokens in all.
+  /// Throws InvalidArgument for a `longest` below 2 and where the vocabulary lacks one of the two.
   std::vector<Index> encode_sentence(std::string_view text, Index longest = 512) const;
   /// The words with single spaces between them; anything that encoding dropped stays lost.
   std::string decode(std::span<const Index> tokens) const;
