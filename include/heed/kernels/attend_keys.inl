@@ -109,7 +109,8 @@ struct DecodeScores {
             bias,
             rows.head_dim,
             0,
-            0};
+            0,
+            false};
   }
 
   /// The scores of a whole tile of `narrow` vectors, from keys read in place.

@@ -27,7 +27,8 @@ struct TileTask {
   const T* bias;     // (key, lane), of a ScoreModArrays
   Index head_dim;
   Index value_dim;
-  int first_lane;  // first lane of this tile in the lane words
+  int first_lane;   // first lane of this tile in the lane words
+  bool prefetches;  // the keys and values that come next
 
   HEED_SIMD typename S::M lanes_of(std::uint64_t word, int vector) const {
     return S::lanes(word >> (first_lane + vector * S::width));
@@ -145,9 +146,8 @@ HEED_SIMD void score_block(const TileTask<S, Vectors>& task, typename S::Scalar*
   constexpr Index widest = 512 / static_cast<Index>(sizeof(typename S::Scalar));
   const MatrixRef<typename S::Scalar>& keys = task.block.keys;
   const MatrixRef<typename S::Scalar>& values = task.block.values;
-  const bool prefetches = task.first_lane == 0 && values.data != nullptr &&
-                          keys.column_stride == 1 && values.column_stride == 1 &&
-                          task.value_dim <= widest;
+  const bool prefetches = task.prefetches && values.data != nullptr && keys.column_stride == 1 &&
+                          values.column_stride == 1 && task.value_dim <= widest;
   for_each_tile<rows_of<Vectors>>(
       task.block.count, [&](auto rows, Index key) __attribute__((always_inline)) {
         if (rows == rows_of<Vectors> && prefetches) {
@@ -339,7 +339,8 @@ struct Table {
             bias,
             queries.head_dim,
             queries.value_dim,
-            static_cast<int>(lane)};
+            static_cast<int>(lane),
+            queries.prefetches && lane == 0};
   }
 
   /// The block without the keys at its ends that none of the lanes [lane, lane + width) sees.

@@ -64,6 +64,7 @@ struct QueryBlock {
   Index count = 0;             // queries, at most query_block
   Index head_dim = 0;
   Index value_dim = 0;
+  bool prefetches = false;  // the keys and values that come next
 };
 
 /// The kernels of one instruction set for one scalar type. They are plain functions behind

@@ -12,6 +12,7 @@
 #include <heed/attention/detail/workspace.hpp>
 #include <heed/core/detail/math.hpp>
 #include <heed/kernels/attention_kernels.hpp>
+#include <heed/kernels/isa.hpp>
 #include <heed/masks/detail/mask_ref.hpp>
 
 namespace heed::detail {
@@ -259,8 +260,8 @@ class QueryBlockPass {
     kernels_.attend(block, queries(), state, first);
   }
   simd::QueryBlock<T> queries() const {
-    return {scratch_.packed, scratch_.probabilities, scratch_.scores,
-            rows_,           args_.head_dim(),       args_.value_dim()};
+    return {scratch_.packed,  scratch_.probabilities, scratch_.scores, rows_,
+            args_.head_dim(), args_.value_dim(),      prefetches_};
   }
 
   /// Gathers the keys that some query sees, and their values; in place if they are evenly spaced.
@@ -368,6 +369,7 @@ class QueryBlockPass {
   SharedLaneWords* shared_ = nullptr;
   bool guards_ = true;   // whether values are looked at before a masked block is added
   bool masked_ = false;  // whether some block was masked
+  const bool prefetches_ = simd::detail::prefetches_rows();
 };
 
 }  // namespace heed::detail
