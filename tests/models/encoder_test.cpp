@@ -51,6 +51,50 @@ TEST(Encoder, GradientsAreRight) {
   expect_encoder_gradients(other);
 }
 
+/// Texts of many lengths back to back, each with the bits of a call by itself.
+void expect_packed_as_alone(EncoderOptions options, PositionKind positions) {
+  options.max_length = 150;
+  options.block.model_dim = 8;
+  options.block.positions = positions;
+  Random random(1);
+  Encoder<float> model(options, random);
+  scatter_parameters(model, 2);
+  const std::vector<Index> offsets = {0, 3, 3, 4, 21, 171, 175};
+  Tokens packed({1, offsets.back()});
+  for (Index i = 0; i < packed.size(); ++i) packed(0, i) = i * i % options.vocab_size;
+  for (const Mask& mask : {Mask(masks::Full{}), Mask(masks::Causal{})}) {
+    const auto together = model.forward_packed(packed, offsets, mask);
+    for (std::size_t text = 0; text + 1 < offsets.size(); ++text) {
+      const Index first = offsets[text], end = offsets[text + 1];
+      const auto alone = model.forward(Tokens::copy_of(packed.view().slice(1, first, end)), mask);
+      EXPECT_TRUE(same_bits(alone, Tensor<float, 3>::copy_of(together.view().slice(1, first, end))))
+          << "text " << text << ", positions " << static_cast<int>(positions);
+    }
+  }
+}
+
+TEST(Encoder, PackedTextsHaveTheBitsOfEachAlone) {
+  for (const auto positions : {PositionKind::learned, PositionKind::rotary, PositionKind::relative,
+                               PositionKind::sinusoidal, PositionKind::alibi}) {
+    expect_packed_as_alone(small, positions);
+  }
+  auto before = small;
+  before.block.norm_before = true;
+  expect_packed_as_alone(before, PositionKind::learned);
+}
+
+TEST(Encoder, PackedTextsMustFit) {
+  Random random(1);
+  const Encoder<float> model(small, random);
+  EXPECT_THROW(model.forward_packed(tokens, {0, 4}), ShapeError) << "a batch of two";
+  const Tokens row({1, 4}, {1, 6, 0, 3});
+  EXPECT_THROW(model.forward_packed(row, {0, 3}), ShapeError);
+  EXPECT_THROW(model.forward_packed(row, {0, 3, 2, 4}), ShapeError);
+  EXPECT_THROW(model.forward_packed(row, {1, 4}), ShapeError);
+  const std::vector<Index> queries = {0, 2, 4}, keys = {0, 3, 4};
+  EXPECT_THROW(model.forward_packed(row, {queries, keys}), ShapeError) << "texts see themselves";
+}
+
 TEST(Encoder, Names) {
   Random random(1);
   const auto names = parameter_names(Encoder<float>(small, random));

@@ -23,22 +23,53 @@ SentenceEncoder<T> small() {
 
 const std::vector<std::string> letters = {"a b c.", "d", "", "e f g h a b c d e f g h i j", "b."};
 
+/// The mean over a padded batch, of which `vectors` holds the directions.
+template <class T>
+void expect_same_direction(const Tensor<T, 2>& means, const Tensor<T, 2>& vectors, Index row) {
+  double square = 0;
+  for (Index d = 0; d < means.extent(1); ++d) {
+    square += static_cast<double>(means(row, d)) * static_cast<double>(means(row, d));
+  }
+  for (Index d = 0; d < means.extent(1); ++d) {
+    EXPECT_EQ(vectors(row, d),
+              static_cast<T>(static_cast<double>(means(row, d)) / std::sqrt(square)));
+  }
+}
+
 template <class T>
 void expect_padding_and_batch_change_nothing(const SentenceEncoder<T>& encoder,
                                              const std::vector<std::string>& sentences) {
   auto batch = encoder.tokens(sentences);
   const auto together = encoder.embed(batch);
+  const auto padded = mean_pool(
+      encoder.model().forward(batch.tokens, masks::Padding(batch.lengths)), batch.lengths);
   for (Index row = 0; row < batch.tokens.extent(0); ++row) {
     const auto at = static_cast<std::size_t>(row);
     const std::vector<std::string> alone = {sentences[at]};
     EXPECT_TRUE(same_bits(encoder.embed(alone),
                           Tensor<T, 2>::copy_of(together.view().slice(0, row, row + 1))))
         << sentences[at];
+    expect_same_direction(padded, together, row);
     for (Index i = batch.lengths[at]; i < batch.tokens.extent(1); ++i) {
       batch.tokens(row, i) = (7 * i + row) % encoder.tokenizer().vocab_size();
     }
   }
   EXPECT_TRUE(same_bits(encoder.embed(batch), together)) << "padding of other content";
+}
+
+TEST(SentenceEncoder, LengthsMustFit) {
+  const auto encoder = small<float>();
+  auto batch = encoder.tokens(letters);
+  batch.lengths[1] = 0;
+  const auto vectors = encoder.embed(batch);
+  for (Index d = 0; d < vectors.extent(1); ++d) EXPECT_EQ(vectors(1, d), 0) << "no tokens";
+  batch.lengths[1] = -1;
+  EXPECT_THROW(encoder.embed(batch), ShapeError);
+  batch.lengths[1] = batch.tokens.extent(1) + 1;
+  EXPECT_THROW(encoder.embed(batch), ShapeError);
+  batch.lengths.pop_back();
+  EXPECT_THROW(encoder.embed(batch), ShapeError);
+  EXPECT_EQ(encoder.embed(SentenceBatch{Tokens({0, 0}), {}}).extent(0), 0);
 }
 
 TEST(SentenceEncoder, TokensAndLengths) {

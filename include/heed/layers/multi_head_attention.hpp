@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <type_traits>
 #include <utility>
 
 #include <heed/attention/backward.hpp>
 #include <heed/attention/forward.hpp>
 #include <heed/attention/options.hpp>
+#include <heed/attention/packed.hpp>
 #include <heed/attention/relative_bias.hpp>
 #include <heed/attention/weights.hpp>
 #include <heed/core/config.hpp>
@@ -297,6 +300,12 @@ struct MultiHeadAttention {
     const auto in = inputs(x, x, x, positions);
     return attend(in.queries, in, mask);
   }
+  /// Self-attention within each of many texts that lie back to back in x (1, tokens, model_dim):
+  /// none of them is padded, and each has the bits of a call by itself. The mask sees a text as
+  /// packed_attention says; positions are the caller's, see positions_of. Throws ShapeError for
+  /// offsets that do not ascend from 0 to the number of tokens.
+  Output forward_packed(const Input& x, const PackedOffsets& texts, const Mask& mask,
+                        const Positions& positions = {}) const;
   /// Cross-attention: keys come from `key` (batch, keys, kdim), values from `value` (batch, keys,
   /// vdim); often both are one memory.
   Output forward(const Input& query, const Input& key, const Input& value, const Mask& mask) const {
@@ -521,6 +530,21 @@ struct MultiHeadAttention {
 
 HEED_LINKED_LAYER(Projections)
 HEED_LINKED_LAYER(ScoreBias)
+template <Scalar T>
+auto MultiHeadAttention<T>::forward_packed(const Input& x, const PackedOffsets& texts,
+                                           const Mask& mask, const Positions& positions) const
+    -> Output {
+  const std::span<const Index> queries = texts.queries, keys = texts.keys;
+  if (!std::equal(queries.begin(), queries.end(), keys.begin(), keys.end())) {
+    throw_shape_error(name, ": texts that see themselves have one array of offsets");
+  }
+  const auto in = inputs(x, x, x, positions);
+  auto context = Tensor<T, 3>::uninitialized(in.queries.extents());
+  packed_attention(heads_of(in.queries), heads_of(in.keys), heads_of(in.values), texts, mask,
+                   heads_of(context), kernel_options());
+  return out.forward(context);
+}
+
 HEED_LINKED_LAYER(MultiHeadAttention)
 
 }  // namespace heed

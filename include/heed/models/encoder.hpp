@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include <heed/attention/packed.hpp>
 #include <heed/core/config.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/random.hpp>
@@ -15,6 +16,7 @@
 #include <heed/layers/embedding.hpp>
 #include <heed/layers/norm.hpp>
 #include <heed/layers/positions.hpp>
+#include <heed/masks/intervals.hpp>
 #include <heed/masks/mask.hpp>
 #include <heed/models/model_ends.hpp>
 #include <heed/tensor/detail/definitions.hpp>
@@ -66,6 +68,11 @@ struct Encoder {
   /// LanguageModel::forward.
   Output forward(const Tokens& tokens, const Mask& mask, const Tokens& kinds = {},
                  const Positions& positions = {}) const;
+  /// Hidden states of many texts that lie back to back in `tokens` (1, total), each in segment 0
+  /// and with positions from 0 on: none is padded, and each has the bits of a call by itself.
+  /// Throws ShapeError for offsets that do not ascend from 0 to the total.
+  Output forward_packed(const Tokens& tokens, const PackedOffsets& texts,
+                        const Mask& mask = masks::Full{}) const;
   /// The input of the first block.
   Output embedded(const Tokens& tokens, const Tokens& kinds = {},
                   const Positions& positions = {}) const;
@@ -144,6 +151,20 @@ auto Encoder<T>::forward(const Tokens& tokens, const Mask& mask, const Tokens& k
 }
 
 template <Scalar T>
+auto Encoder<T>::forward_packed(const Tokens& tokens, const PackedOffsets& texts,
+                                const Mask& mask) const -> Output {
+  detail::check_offsets("text", texts.queries, tokens.extent(1));
+  const Positions positions = positions_of(masks::Segments(texts.queries), tokens.extents());
+  auto x = embedded(tokens, {}, positions);
+  for (const auto& block : blocks) {
+    x = block.forward_around(std::move(x), [&](const Tensor<T, 3>& in) {
+      return block.attention.forward_packed(in, texts, mask, positions);
+    });
+  }
+  return norm ? norm->forward(x) : x;
+}
+
+template <Scalar T>
 auto Encoder<T>::embedded(const Tokens& tokens, const Tokens& kinds,
                           const Positions& positions) const -> Output {
   auto x = input.forward(tokens, positions);
@@ -205,15 +226,26 @@ Tensor<T, 5> attention_of(const Encoder<T>& model, const Tokens& tokens, const M
 
 namespace detail {
 
-inline void check_lengths(std::span<const Index> lengths, Index batch, Index tokens) {
-  if (static_cast<Index>(lengths.size()) != batch) {
-    throw_shape_error("mean_pool: ", lengths.size(), " lengths for a batch of ", batch);
+inline void check_lengths(const char* caller, std::span<const Index> lengths,
+                          const Extents<2>& tokens) {
+  if (static_cast<Index>(lengths.size()) != tokens[0]) {
+    throw_shape_error(caller, ": ", lengths.size(), " lengths for a batch of ", tokens[0]);
   }
   for (const Index length : lengths) {
-    if (length < 0 || length > tokens) {
-      throw_shape_error("mean_pool: length ", length, ", expected 0 to ", tokens);
+    if (length < 0 || length > tokens[1]) {
+      throw_shape_error(caller, ": length ", length, ", expected 0 to ", tokens[1]);
     }
   }
+}
+
+/// mean = the mean of `count` rows of `dim` numbers; 0 of no rows.
+template <class T>
+void find_mean(const T* rows, Index count, Index dim, T* mean) {
+  for (Index d = 0; d < dim; ++d) mean[d] = 0;
+  for (Index row = 0; row < count; ++row) {
+    simd::row_kernels<T>().add(rows + row * dim, mean, dim);
+  }
+  for (Index d = 0; d < dim && count > 0; ++d) mean[d] /= static_cast<T>(count);
 }
 
 }  // namespace detail
@@ -223,16 +255,12 @@ inline void check_lengths(std::span<const Index> lengths, Index batch, Index tok
 /// lengths that do not fit.
 template <Scalar T>
 Tensor<T, 2> mean_pool(const Tensor<T, 3>& x, std::span<const Index> lengths) {
-  detail::check_lengths(lengths, x.extent(0), x.extent(1));
+  detail::check_lengths("mean_pool", lengths, {x.extent(0), x.extent(1)});
   const Index dim = x.extent(2);
   Tensor<T, 2> means({x.extent(0), dim});
   for (Index item = 0; item < x.extent(0); ++item) {
-    const Index length = lengths[static_cast<std::size_t>(item)];
-    T* mean = means.data() + item * dim;
-    for (Index token = 0; token < length; ++token) {
-      simd::row_kernels<T>().add(x.data() + (item * x.extent(1) + token) * dim, mean, dim);
-    }
-    for (Index d = 0; d < dim && length > 0; ++d) mean[d] /= static_cast<T>(length);
+    detail::find_mean(x.data() + item * x.extent(1) * dim, lengths[static_cast<std::size_t>(item)],
+                      dim, means.data() + item * dim);
   }
   return means;
 }
@@ -241,7 +269,7 @@ Tensor<T, 2> mean_pool(const Tensor<T, 3>& x, std::span<const Index> lengths) {
 template <Scalar T>
 Tensor<T, 3> mean_pool_backward(const Tensor<T, 2>& grad, std::span<const Index> lengths,
                                 Index tokens) {
-  detail::check_lengths(lengths, grad.extent(0), tokens);
+  detail::check_lengths("mean_pool_backward", lengths, {grad.extent(0), tokens});
   Tensor<T, 3> grad_x({grad.extent(0), tokens, grad.extent(1)});
   for (Index item = 0; item < grad.extent(0); ++item) {
     const Index length = lengths[static_cast<std::size_t>(item)];

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include <heed/core/error.hpp>
-#include <heed/masks/intervals.hpp>
 #include <heed/models/encoder.hpp>
 #include <heed/pretrained/load_model.hpp>
 #include <heed/text/word_piece.hpp>
@@ -81,12 +80,16 @@ class SentenceEncoder {
   }
 
   /// The vectors, (sentences, dim). A sentence's vector has the same bits in any batch and with any
-  /// padding.
+  /// padding, which is not computed. Throws ShapeError for lengths that do not fit.
   Tensor<T, 2> embed(const SentenceBatch& batch) const {
-    const auto hidden = model_.forward(batch.tokens, masks::Padding(batch.lengths));
-    auto vectors = mean_pool(hidden, std::span<const Index>(batch.lengths));
-    const Index dim = vectors.extent(1);
+    const auto [tokens, offsets] = packed(batch);
+    const auto hidden = model_.forward_packed(tokens, offsets);
+    const Index dim = hidden.extent(2);
+    Tensor<T, 2> vectors({batch.tokens.extent(0), dim});
     for (Index row = 0; row < vectors.extent(0); ++row) {
+      const Index first = offsets[static_cast<std::size_t>(row)];
+      const Index end = offsets[static_cast<std::size_t>(row) + 1];
+      detail::find_mean(hidden.data() + first * dim, end - first, dim, vectors.data() + row * dim);
       double square = 0;
       for (Index d = 0; d < dim; ++d) {
         square += static_cast<double>(vectors(row, d)) * static_cast<double>(vectors(row, d));
@@ -103,6 +106,19 @@ class SentenceEncoder {
   }
 
  private:
+  /// The tokens that are no padding, (1, total), and the borders of their sentences.
+  static std::pair<Tokens, std::vector<Index>> packed(const SentenceBatch& batch) {
+    detail::check_lengths("SentenceEncoder", batch.lengths, batch.tokens.extents());
+    std::vector<Index> offsets = {0};
+    for (const Index length : batch.lengths) offsets.push_back(offsets.back() + length);
+    Tokens tokens({1, offsets.back()});
+    for (std::size_t i = 0; i < batch.lengths.size(); ++i) {
+      const Index* from = batch.tokens.data() + static_cast<Index>(i) * batch.tokens.extent(1);
+      std::copy_n(from, batch.lengths[i], tokens.data() + offsets[i]);
+    }
+    return {std::move(tokens), std::move(offsets)};
+  }
+
   Encoder<T> model_;
   WordPiece tokenizer_;
 };
