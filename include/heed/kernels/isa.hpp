@@ -68,8 +68,8 @@ inline bool prefetches_near() {
 /// time, and loses up to 2 % by prefetching.
 inline bool prefetches_rows() {
 #if defined(__x86_64__)
-  const bool zen4 = __builtin_cpu_is("amd") && __builtin_cpu_supports("avx512f") &&
-                    !__builtin_cpu_supports("avx512vp2intersect");
+  const bool zen4 =
+      __builtin_cpu_is("amd") && __builtin_cpu_supports("avx512f") && !prefetches_near();
   return !zen4 || active() < Isa::avx512;
 #else
   return true;

@@ -257,7 +257,7 @@ template <Scalar T>
 Tensor<T, 2> mean_pool(const Tensor<T, 3>& x, std::span<const Index> lengths) {
   detail::check_lengths("mean_pool", lengths, {x.extent(0), x.extent(1)});
   const Index dim = x.extent(2);
-  Tensor<T, 2> means({x.extent(0), dim});
+  auto means = Tensor<T, 2>::uninitialized({x.extent(0), dim});
   for (Index item = 0; item < x.extent(0); ++item) {
     detail::find_mean(x.data() + item * x.extent(1) * dim, lengths[static_cast<std::size_t>(item)],
                       dim, means.data() + item * dim);

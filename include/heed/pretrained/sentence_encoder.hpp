@@ -85,7 +85,7 @@ class SentenceEncoder {
     const auto [tokens, offsets] = packed(batch);
     const auto hidden = model_.forward_packed(tokens, offsets);
     const Index dim = hidden.extent(2);
-    Tensor<T, 2> vectors({batch.tokens.extent(0), dim});
+    auto vectors = Tensor<T, 2>::uninitialized({batch.tokens.extent(0), dim});
     for (Index row = 0; row < vectors.extent(0); ++row) {
       const Index first = offsets[static_cast<std::size_t>(row)];
       const Index end = offsets[static_cast<std::size_t>(row) + 1];
