@@ -4,20 +4,27 @@
 /// Number of query rows that meet a group of keys or values at a time.
 inline constexpr int decoded_at_once = 4;
 
-/// The distance in bytes between two addresses, for `fetch`. As integers, since the pointers may
-/// belong to different arrays.
-template <class T>
-HEED_SIMD std::uintptr_t distance(const T* from, const T* to) {
-  return reinterpret_cast<std::uintptr_t>(to) - reinterpret_cast<std::uintptr_t>(from);
-}
-/// Prefetches the line at the place of `at`, one tile of keys later, into the second-level cache
-/// or, if Near, the first; see prefetches_near.
-template <bool Near, class T>
-HEED_SIMD void prefetch(const T* at, std::uintptr_t offset) {
-  const std::uintptr_t address = reinterpret_cast<std::uintptr_t>(at) + offset;
-  const auto* there = reinterpret_cast<const void*>(address);  // NOLINT: it may end beyond
-  __builtin_prefetch(there, 0, Near ? 3 : 2);
-}
+/// Prefetches one tile ahead: into the first-level cache in the order of memory or, unless Near,
+/// into the second-level cache what lies in the place of what is read; see prefetches_near.
+template <bool Near>
+struct TileAhead {
+  LinesAhead lines;
+  std::uintptr_t offset;  // from a place to that in the next tile
+
+  /// `lines` for a tile that begins at `first`.
+  template <class T>
+  HEED_SIMD static TileAhead of(const LinesAhead& lines, const T* first) {
+    return {lines, lines.at - reinterpret_cast<std::uintptr_t>(first)};
+  }
+  /// A line, while that at `place` is read.
+  template <class T>
+  HEED_SIMD void fetch(const T* place) {
+    if (Near) return lines.fetch_line();
+    const std::uintptr_t address = reinterpret_cast<std::uintptr_t>(place) + offset;
+    const auto* there = reinterpret_cast<const void*>(address);  // NOLINT: it may end beyond
+    __builtin_prefetch(there, 0, 2);
+  }
+};
 /// Calls run(std::bool_constant<Near>()); the processors that prefetch near have these vectors.
 template <class T, class Run>
 HEED_SIMD void with_near(const QueryRows<T>& rows, const Run& run) {
@@ -38,41 +45,67 @@ struct DecodeScores {
   // only, and those of one row with AVX2.
   static constexpr bool transposes_keys =
       HEED_SIMD_BYTES == 64 || (HEED_SIMD_ALL_KERNELS && tile_rows > 2);
+  static constexpr bool transposes_one = transposes_keys || HEED_SIMD_BYTES == 32;
+  static constexpr Index transposed_keys = narrow * S::width;  // at a time
 
   /// Scores of the first `Rows` rows over one vector of keys. The keys are transposed in registers,
-  /// width × width numbers at a time, and kept in rows.packed if more rows follow.
+  /// width × width numbers at a time, and kept in rows.packed if more rows follow. More vectors at
+  /// a time would read more rows at a time than prefetchers of processors follow.
   template <int Rows, bool Near>
   HEED_KERNEL static void score_transposed(const KeyBlock<T>& keys, const QueryRows<T>& rows,
-                                           Index key, std::uintptr_t offset) {
-    const T* from[S::width];
-    HEED_UNROLL for (int i = 0; i < S::width; ++i) {
-      from[i] = row_or_last(keys.keys.data, keys.keys.row_stride, keys.count, key + i);
-    }
+                                           Index key) {
+    constexpr int quarter = S::width < 4 ? 1 : S::width / 4;
+    const Index stride = keys.keys.row_stride;
+    const T* first = keys.keys.data + key * stride;
     const T* row[Rows];
     typename S::V scores[Rows];
     HEED_UNROLL for (int r = 0; r < Rows; ++r) {
       row[r] = row_or_last(rows.rows, rows.head_dim, rows.count, r);
       scores[r] = S::broadcast(0);
     }
-    T* packed = rows.packed + key / lanes * lanes * rows.head_dim + key % lanes;
+    T* packed = packed_at(rows, key);
+    auto ahead = TileAhead<Near>::of(LinesAhead::after(keys, rows, key, S::width), first);
     Index d = 0;
     for (; d + S::width <= rows.head_dim; d += S::width) {
+      const T* from = first + d;
       typename S::V transposed[S::width];
-      HEED_UNROLL for (int i = 0; i < S::width; ++i) transposed[i] = S::load(from[i] + d);
+      HEED_UNROLL for (int i = 0; i < S::width; ++i) {
+        // The compiler would keep an address for each of the rows, most of them in memory.
+        if (i > 0 && i % quarter == 0) {
+          from += quarter * stride;
+          asm("" : "+r"(from));
+        }
+        transposed[i] = S::load(from + i % quarter * stride);
+        ahead.fetch(from + i % quarter * stride);
+      }
       transpose<S>(transposed);
       HEED_UNROLL for (int i = 0; i < S::width; ++i) {
-        prefetch<Near>(from[i] + d, offset);
         HEED_UNROLL for (int r = 0; r < Rows; ++r) {
           scores[r] = S::fma(S::broadcast(row[r][d + i]), transposed[i], scores[r]);
         }
       }
       if (rows.count <= Rows) continue;
-      HEED_UNROLL for (int i = 0; i < S::width; ++i)
-          S::store(packed + (d + i) * lanes, transposed[i]);
+      HEED_UNROLL for (int i = 0; i < S::width; ++i) {
+        S::store(packed + (d + i) * lanes, transposed[i]);
+      }
     }
+    score_last<Rows>(keys, rows, key, d, row, scores);
+  }
+
+  /// Where the keys of the vector that begins at `key` are packed.
+  HEED_SIMD static T* packed_at(const QueryRows<T>& rows, Index key) {
+    return rows.packed + key / lanes * lanes * rows.head_dim + key % lanes;
+  }
+
+  /// Adds the columns from `d` on, fewer than a vector has lanes, and stores the scores.
+  template <int Rows>
+  HEED_SIMD static void score_last(const KeyBlock<T>& keys, const QueryRows<T>& rows, Index key,
+                                   Index d, const T* const (&row)[Rows],
+                                   typename S::V (&scores)[Rows]) {
+    T* const packed = packed_at(rows, key);
     if (d < rows.head_dim) {
-      pack_lanes<S>(from[0] + d, keys.keys.row_stride, 1, keys.count - key, rows.head_dim - d, 1,
-                    packed + d * lanes, lanes);
+      pack_lanes<S>(keys.keys.data + key * keys.keys.row_stride + d, keys.keys.row_stride, 1,
+                    S::width, rows.head_dim - d, 1, packed + d * lanes, lanes);
     }
     for (; d < rows.head_dim; ++d) {
       const auto transposed = S::load(packed + d * lanes);
@@ -113,57 +146,52 @@ struct DecodeScores {
             false};
   }
 
-  /// The scores of a whole tile of `narrow` vectors, from keys read in place.
+  /// The scores of the first rows over `transposed_keys` keys, read in place.
   HEED_SIMD static void score_lying(const KeyBlock<T>& keys, const QueryRows<T>& rows, Index key) {
-    const auto& lying = keys.keys;
-    Index from = key;
 #if HEED_SIMD_BYTES == 32
-    if (key + narrow * S::width <= keys.count) {
-      HalvesScores<T>::score_tile(keys, rows, key);
-      from += narrow * S::width;
-    }
-#endif
-    for (; from < key + narrow * S::width && from < keys.count; from += S::width) {
-      const T* at = lying.data + from * lying.row_stride;
-      const std::uintptr_t offset = from + S::width < keys.count
-                                        ? distance(at, at + S::width * lying.row_stride)
-                                        : distance(at, keys.values.data);
+    HalvesScores<T>::score_tile(keys, rows, key);
+#else
+    for (const Index end = key + transposed_keys; key < end; key += S::width) {
       with_near(
           rows, [&](auto near) __attribute__((always_inline)) {
             if (HEED_SIMD_ALL_KERNELS && rows.count == 1) {
-              score_transposed<HEED_SIMD_ALL_KERNELS ? 1 : decoded_at_once, near>(keys, rows, from,
-                                                                                  offset);
+              score_transposed<HEED_SIMD_ALL_KERNELS ? 1 : decoded_at_once, near>(keys, rows, key);
             } else {
-              score_transposed<decoded_at_once, near>(keys, rows, from, offset);
+              score_transposed<decoded_at_once, near>(keys, rows, key);
             }
           });
     }
-    const Index done = rows.count < decoded_at_once ? rows.count : decoded_at_once;
-    if (keys.score_mod) modify_scores(packed_task(keys, rows, 0, key), 0, done);
-    if (done < rows.count) {
-      score_block<S, narrow>(packed_task(keys, rows, done, key), nullptr);
+#endif
+  }
+
+  /// Packs the keys from `key` on.
+  HEED_SIMD static void pack_rest(const KeyBlock<T>& keys, const QueryRows<T>& rows, Index key) {
+    const auto& lying = keys.keys;
+    if constexpr (narrow == vectors) {
+      Table<T>::pack({lying.data + key * lying.row_stride, lying.row_stride, lying.column_stride},
+                     keys.count - key, rows.head_dim, 1, packed_at(rows, key));
+    } else {
+      for (; key < keys.count; key += S::width) {
+        pack_lanes<S>(lying.data + key * lying.row_stride, lying.row_stride, lying.column_stride,
+                      keys.count - key, rows.head_dim, 1, packed_at(rows, key), lanes);
+      }
     }
   }
 
   HEED_KERNEL static void scores(const KeyBlock<T>& keys, const QueryRows<T>& rows) {
-    const auto& lying = keys.keys;
     Index key = 0;
-    if constexpr (transposes_keys) {
-      for (; lying.column_stride == 1 && key < keys.count; key += narrow * S::width) {
+    if constexpr (transposes_one) {
+      const Index most = rows.count < decoded_at_once ? rows.count : decoded_at_once;
+      const bool lying = keys.keys.column_stride == 1 && (transposes_keys || rows.count == 1);
+      for (; lying && key + transposed_keys <= keys.count; key += transposed_keys) {
         score_lying(keys, rows, key);
+        if (keys.score_mod) modify_scores(packed_task(keys, rows, 0, key), 0, most);
+        if (most == rows.count) continue;
+        score_block<S, narrow>(packed_task(keys, rows, most, key), nullptr);
       }
     }
-#if HEED_SIMD_BYTES == 32 && !HEED_SIMD_ALL_KERNELS
-    if (rows.count == 1 && lying.column_stride == 1) {
-      for (; key + lanes <= keys.count; key += lanes) {
-        HalvesScores<T>::score_tile(keys, rows, key);
-        if (keys.score_mod) modify_scores(packed_task(keys, rows, 0, key), 0, 1);
-      }
-    }
-#endif
     if (key >= keys.count) return;
-    Table<T>::pack({lying.data + key * lying.row_stride, lying.row_stride, lying.column_stride},
-                   keys.count - key, rows.head_dim, 1, rows.packed + key * rows.head_dim);
+    pack_rest(keys, rows, key);
     for (; key < keys.count; key += narrow * S::width) {
       score_block<S, narrow>(packed_task(keys, rows, 0, key), nullptr);
     }
@@ -189,7 +217,8 @@ struct DecodeValues {
   template <int Rows, int Vectors, bool Near>
   HEED_KERNEL static void add_rows(const QueryRows<T>& rows, Index row, const T* values,
                                    Index stride, Index key, Index end, Index d,
-                                   std::uintptr_t offset) {
+                                   TileAhead<Near>& tile_ahead) {
+    auto ahead = tile_ahead;
     const T* weights[Rows];
     T* out[Rows];
     typename S::V sums[Rows][Vectors];
@@ -204,7 +233,7 @@ struct DecodeValues {
       typename S::V columns[Vectors];
       HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
         columns[j] = S::load(at + j * S::width);
-        if (row == 0) prefetch<Near>(at + j * S::width, offset);
+        if (row == 0) ahead.fetch(at + j * S::width);
       }
       HEED_UNROLL for (int r = 0; r < Rows; ++r) {
         const auto weight = S::broadcast(weights[r][key]);
@@ -213,22 +242,23 @@ struct DecodeValues {
         }
       }
     }
+    tile_ahead = ahead;
     HEED_UNROLL for (int r = 0; r < Rows; ++r) {
       HEED_UNROLL for (int j = 0; j < Vectors; ++j) S::store(out[r] + j * S::width, sums[r][j]);
     }
   }
 
   /// add_rows for all rows.
-  template <int Vectors, bool Near = false>
+  template <int Vectors, bool Near>
   HEED_SIMD static void add_columns(const QueryRows<T>& rows, const T* values, Index stride,
-                                    Index key, Index end, Index d, std::uintptr_t offset) {
+                                    Index key, Index end, Index d, TileAhead<Near>& ahead) {
     Index row = 0;
     for (; row + 1 < rows.count; row += decoded_at_once) {
-      add_rows<decoded_at_once, Vectors, Near>(rows, row, values, stride, key, end, d, offset);
+      add_rows<decoded_at_once, Vectors>(rows, row, values, stride, key, end, d, ahead);
     }
     if (row < rows.count) {
-      add_rows<one_alone && Vectors == vectors ? 1 : decoded_at_once, Vectors, Near>(
-          rows, row, values, stride, key, end, d, offset);
+      add_rows<one_alone && Vectors == vectors ? 1 : decoded_at_once, Vectors>(
+          rows, row, values, stride, key, end, d, ahead);
     }
   }
 
@@ -268,18 +298,20 @@ struct DecodeValues {
     for (Index key = 0; key < keys.count; key += value_tile) {
       const Index end = key + value_tile < keys.count ? key + value_tile : keys.count;
       const T* at = values.data + key * values.row_stride;
-      const T* next = end < keys.count ? at + value_tile * values.row_stride : rows.next_keys;
-      const std::uintptr_t offset = next ? distance(at, next) : 0;
+      const auto lines = LinesAhead::before_values(keys, rows, end);
       with_near(
           rows, [&](auto near) __attribute__((always_inline)) {
+            auto ahead = TileAhead<near>::of(lines, at);
             Index d = 0;
+            for (; one_alone && rows.count == 1 && d + 2 * lanes <= whole; d += 2 * lanes) {
+              add_rows<1, one_alone ? 2 * vectors : vectors>(rows, 0, values.data + d,
+                                                             values.row_stride, key, end, d, ahead);
+            }
             for (; d + lanes <= whole; d += lanes) {
-              add_columns<vectors, near>(rows, values.data + d, values.row_stride, key, end, d,
-                                         offset);
+              add_columns<vectors>(rows, values.data + d, values.row_stride, key, end, d, ahead);
             }
             for (; d < whole; d += narrow_lanes) {
-              add_columns<narrow, near>(rows, values.data + d, values.row_stride, key, end, d,
-                                        offset);
+              add_columns<narrow>(rows, values.data + d, values.row_stride, key, end, d, ahead);
             }
           });
     }
@@ -296,7 +328,8 @@ struct DecodeValues {
 #endif
     if (whole == rows.value_dim) return;
     fill_tail(keys, rows, whole);
-    add_columns<narrow>(rows, rows.tail, narrow_lanes, 0, keys.count, whole, 0);
+    TileAhead<false> nothing{};
+    add_columns<narrow>(rows, rows.tail, narrow_lanes, 0, keys.count, whole, nothing);
   }
 };
 

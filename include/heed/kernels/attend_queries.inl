@@ -137,6 +137,63 @@ HEED_KERNEL
   }
 }
 
+/// Where the next lines to prefetch are: rows in the order of memory. A tile is read by columns,
+/// eight to sixteen rows at a time, and a memory that is asked in that order gave 12 GB/s on a Zen
+/// 3 where it gave 17.5 line after line, and 31 of 35 on a Zen 5.
+struct LinesAhead {
+  std::uintptr_t at;     // the next line
+  std::uintptr_t end;    // of its row
+  std::uintptr_t bytes;  // of a row
+  std::uintptr_t skip;   // from the end of a row to the next row
+
+  template <class T>
+  HEED_SIMD static LinesAhead of(const T* first, Index row_stride, Index columns) {
+    const auto at = reinterpret_cast<std::uintptr_t>(first);
+    const auto bytes = static_cast<std::uintptr_t>(columns) * sizeof(T);
+    const auto stride = static_cast<std::uintptr_t>(row_stride) * sizeof(T);
+    // Rows without gaps are one long row.
+    const auto end = stride == bytes ? ~std::uintptr_t{0} : at + bytes;
+    return {at, end, bytes, stride - bytes};
+  }
+  /// For decoding, what to prefetch during the tile of `tile` keys at `key`: the next tile of keys
+  /// or the first of values; or, of keys and values that were widened, twice as many rows of the
+  /// next block, the keys' before the values'.
+  template <class T>
+  HEED_SIMD static LinesAhead after(const KeyBlock<T>& keys, const QueryRows<T>& rows, Index key,
+                                    Index tile) {
+    const bool late = 2 * key >= key_block;
+    const auto& bits = rows.next_bits[late ? 1 : 0];
+    if (bits.data) {
+      const Index row = 2 * key - (late ? key_block : 0);
+      return of(bits.data + row * bits.row_stride, bits.row_stride,
+                late ? rows.value_dim : rows.head_dim);
+    }
+    const bool more = key + tile < keys.count;
+    const auto& next = more ? keys.keys : keys.values;
+    return of(next.data + (more ? (key + tile) * next.row_stride : 0), next.row_stride,
+              more ? rows.head_dim : rows.value_dim);
+  }
+  /// What to prefetch before the values of the keys from `end` on are added: these, or, after the
+  /// last, the next block of keys.
+  template <class T>
+  HEED_SIMD static LinesAhead before_values(const KeyBlock<T>& keys, const QueryRows<T>& rows,
+                                            Index end) {
+    const auto& values = keys.values;
+    if (end < keys.count) {
+      return of(values.data + end * values.row_stride, values.row_stride, rows.value_dim);
+    }
+    return of(rows.next_keys ? rows.next_keys : values.data, keys.keys.row_stride, rows.head_dim);
+  }
+  HEED_SIMD void fetch_line() {
+    __builtin_prefetch(reinterpret_cast<const void*>(at), 0, 3);  // NOLINT: it may end beyond
+    at += 64;
+    if (at >= end) {
+      at = end + skip;
+      end = at + bytes;
+    }
+  }
+};
+
 /// score_rows for all keys of the block: probabilities and their `totals`, or, without `totals`,
 /// scores. Meanwhile the first tile prefetches the keys that come next, and the values, which it
 /// needs after all scores: a processor does not foresee that rows are read six at a time. Values

@@ -3,34 +3,6 @@
 // for ahead in the order in which it lies. Included by part.inl, before attend_keys.inl, whose
 // kernels for other sets these stand in for, with the same chains of additions.
 
-/// Where the next lines to prefetch are: rows in the order of memory. A tile is read by columns,
-/// eight to sixteen rows at a time, and a memory that is asked in that order gave 12 GB/s on a Zen
-/// 3 where it gave 17.5 line after line.
-struct LinesAhead {
-  std::uintptr_t at;     // the next line
-  std::uintptr_t end;    // of its row
-  std::uintptr_t bytes;  // of a row
-  std::uintptr_t skip;   // from the end of a row to the next row
-
-  template <class T>
-  HEED_SIMD static LinesAhead of(const T* first, Index row_stride, Index columns) {
-    const auto at = reinterpret_cast<std::uintptr_t>(first);
-    const auto bytes = static_cast<std::uintptr_t>(columns) * sizeof(T);
-    const auto stride = static_cast<std::uintptr_t>(row_stride) * sizeof(T);
-    // Rows without gaps are one long row.
-    const auto end = stride == bytes ? ~std::uintptr_t{0} : at + bytes;
-    return {at, end, bytes, stride - bytes};
-  }
-  HEED_SIMD void fetch_line() {
-    __builtin_prefetch(reinterpret_cast<const void*>(at), 0, 3);  // NOLINT: it may end beyond
-    at += 64;
-    if (at >= end) {
-      at = end + skip;
-      end = at + bytes;
-    }
-  }
-};
-
 /// 16 bytes of `low` and 16 bytes of `high` in one vector, which saves a transpose the exchange of
 /// the halves of two vectors.
 template <class S>
@@ -140,27 +112,10 @@ struct HalvesScores {
     }
   }
 
-  /// What to prefetch during a tile: the next tile of keys or the first of values; or, of keys and
-  /// values that were widened, twice as many rows of the next block, the keys' before the values'.
-  HEED_SIMD static LinesAhead lines_after(const KeyBlock<T>& keys, const QueryRows<T>& rows,
-                                          Index key) {
-    const bool late = 2 * key >= key_block;
-    const auto& bits = rows.next_bits[late ? 1 : 0];
-    if (bits.data) {
-      const Index row = 2 * key - (late ? key_block : 0);
-      return LinesAhead::of(bits.data + row * bits.row_stride, bits.row_stride,
-                            late ? rows.value_dim : rows.head_dim);
-    }
-    const auto& next = key + lanes < keys.count ? keys.keys : keys.values;
-    const Index row = key + lanes < keys.count ? key + lanes : 0;
-    return LinesAhead::of(next.data + row * next.row_stride, next.row_stride,
-                          key + lanes < keys.count ? rows.head_dim : rows.value_dim);
-  }
-
   /// The scores of a whole tile of keys with the first rows, up to decoded_at_once; in header-only
   /// programs with one row, the only one there.
   HEED_SIMD static void score_tile(const KeyBlock<T>& keys, const QueryRows<T>& rows, Index key) {
-    const auto ahead = lines_after(keys, rows, key);
+    const auto ahead = LinesAhead::after(keys, rows, key, lanes);
     if (rows.count == 1) return score<1, false>(keys, rows, key, ahead);
 #if HEED_SIMD_ALL_KERNELS
     if (rows.count == 2) return score<2, false>(keys, rows, key, ahead);
@@ -244,10 +199,7 @@ struct HalvesValues {
     const Index tile = rows.count > 4 ? 2 * value_tile : value_tile;
     for (Index key = 0; key < keys.count; key += tile) {
       const Index end = key + tile < keys.count ? key + tile : keys.count;
-      auto ahead = end < keys.count ? LinesAhead::of(values.data + end * values.row_stride,
-                                                     values.row_stride, rows.value_dim)
-                                    : LinesAhead::of(rows.next_keys ? rows.next_keys : values.data,
-                                                     keys.keys.row_stride, rows.head_dim);
+      auto ahead = LinesAhead::before_values(keys, rows, end);
       Index d = 0;
       for (; rows.count == 1 && d + 4 * lanes <= whole; d += 4 * lanes) {
         add_rows<1, 4 * vectors>(rows, 0, values, key, end, d, ahead);
