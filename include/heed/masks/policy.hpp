@@ -319,14 +319,21 @@ void fill_lane_words(const M& mask, const Tile& tile, std::uint64_t* words) {
   } else if constexpr (IntervalMaskPolicy<M>) {
     detail::interval_lane_words(mask, tile, words);
   } else {
-    for (Index key = tile.first_key; key <= tile.last_key; ++key) {
-      std::uint64_t word = 0;  // from its last bit on, which takes fewer operations than shifts
+    const auto sees = [&](Index query, Index key) {
+      return std::uint64_t{
+          allows(mask, {tile.batch, tile.head, query, key, tile.call_first_query})};
+    };
+    // Words go from their last bit on, which takes fewer operations than shifts, and two keys at a
+    // time, since each bit waits for the one before it.
+    for (Index key = tile.first_key; key <= tile.last_key; key += 2) {
+      const Index other = key < tile.last_key ? key + 1 : key;
+      std::uint64_t word = 0, other_word = 0;
       for (Index query = tile.last_query; query >= tile.first_query; --query) {
-        const bool allowed =
-            allows(mask, {tile.batch, tile.head, query, key, tile.call_first_query});
-        word += word + std::uint64_t{allowed};
+        word += word + sees(query, key);
+        other_word += other_word + sees(query, other);
       }
       *words++ = word;
+      if (other > key) *words++ = other_word;
     }
   }
 }
