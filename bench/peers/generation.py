@@ -14,6 +14,7 @@ minilm_bf16  the same with weights and products in bfloat16, beside transformers
 All compute with their caches but `PyTorch`, which writes as nanoGPT does: plain modules, the text so
 far anew for every token. What comes out is compared where the weights are the same, in bfloat16 with a
 tolerance; the other models have random ones. The figure is the median of the ratios of neighboring runs.
+llama.cpp is left out where llama-cpp-python is not installed.
 
   pip install torch transformers gguf accelerate llama-cpp-python && tools/models.sh FOLDER
   cmake --build build/release --target heed_bench_models
@@ -21,6 +22,7 @@ tolerance; the other models have random ones. The figure is the median of the ra
 """
 import argparse
 import ctypes
+import importlib.util
 import json
 import os
 import pathlib
@@ -187,7 +189,9 @@ def smollm2(library, folder, threads, seconds, kind):
     dtype = torch.bfloat16 if kind == BFLOAT16 else torch.float32
     peer = AutoModelForCausalLM.from_pretrained(folder, gguf_file="smollm2.gguf", dtype=dtype)
     engines = {"heed": Ours(library, library.heed_open(path.encode(), kind)),
-               "transformers": Transformers(peer), "llama.cpp": LlamaCpp(path, threads)}
+               "transformers": Transformers(peer)}
+    if importlib.util.find_spec("llama_cpp"):
+        engines["llama.cpp"] = LlamaCpp(path, threads)
     chooser = random.Random(1)
     prompt = [chooser.randrange(49000) for _ in range(512)]
     rows = compare("SmolLM2-135M" + KINDS[kind], threads, engines, prompt, 32, seconds,
