@@ -40,7 +40,8 @@ class RoundedCall : public ::testing::TestWithParam<simd::Isa> {
 /// Numbers that are bfloat16, and others in every place beside them: NaN, denormals, halfway cases.
 Inputs<float> odd_inputs(const Shape& shape, std::uint64_t seed) {
   Inputs<float> in(shape, seed, 3.f);
-  const float odd[] = {0x1.01p0f, 0x1.03p0f, 0x1.00ffp3f, 0x1p-130f, -0x1.23456p-127f, 0x1.fffp126f};
+  const float odd[] = {0x1.01p0f, 0x1.03p0f,        0x1.00ffp3f,
+                       0x1p-130f, -0x1.23456p-127f, 0x1.fffp126f};
   for (auto* tensor : {&in.queries, &in.keys, &in.values}) {
     for (Index i = 0; i < tensor->size(); i += 37) tensor->data()[i] = odd[i / 37 % 5];
   }
@@ -68,10 +69,10 @@ void expect_narrow_bits(const Shape& shape, const Inputs<float>& in, const M& ma
 }
 
 TEST_P(RoundedCall, HasTheBitsOfBfloat16Tensors) {
-  for (const Shape& shape :
-       {Shape{2, 4, 2, 150, 333, 20, 17}, Shape{1, 2, 1, 64, 64, 32, 32}, Shape{3, 2, 2, 20, 50, 8, 8},
-        Shape{1, 6, 2, 1, 400, 64, 64}, Shape{1, 2, 1, 7, 1700, 33, 5}, Shape{1, 1, 1, 70, 1700, 16, 16},
-        Shape{1, 2, 2, 5, 5, 1, 3}}) {
+  for (const Shape& shape : {Shape{2, 4, 2, 150, 333, 20, 17}, Shape{1, 2, 1, 64, 64, 32, 32},
+                             Shape{3, 2, 2, 20, 50, 8, 8}, Shape{1, 6, 2, 1, 400, 64, 64},
+                             Shape{1, 2, 1, 7, 1700, 33, 5}, Shape{1, 1, 1, 70, 1700, 16, 16},
+                             Shape{1, 2, 2, 5, 5, 1, 3}}) {
     const auto in = odd_inputs(shape, 801);
     for (const Index threads : {1, 3}) {
       set_thread_count(threads);
@@ -101,11 +102,11 @@ TEST_P(RoundedCall, AnyStridesGiveTheSameBits) {
     };
     const auto queries = moved(in.queries), keys = moved(in.keys), values = moved(in.values);
     for (const Index rows : {70, 3}) {
-      const auto out = attention(queries.view().permute(axes).slice(2, 70 - rows, 70),
-                                 keys.view().permute(axes), values.view().permute(axes), Causal{},
-                                 rounding());
-      EXPECT_TRUE(same_bits(
-          out, Tensor<float, 4>::copy_of(expected.out.view().slice(2, 70 - rows, 70))));
+      const auto out =
+          attention(queries.view().permute(axes).slice(2, 70 - rows, 70), keys.view().permute(axes),
+                    values.view().permute(axes), Causal{}, rounding());
+      EXPECT_TRUE(
+          same_bits(out, Tensor<float, 4>::copy_of(expected.out.view().slice(2, 70 - rows, 70))));
     }
   }
 }
@@ -127,10 +128,10 @@ TEST_P(RoundedCall, ScoreModificationsAreAppliedToRoundedNumbers) {
       auto few = rounding(options);
       few.first_query = 200 - rows;
       if (options.bias.given()) continue;  // has a row for every query
-      const auto part = attention(in.queries.view().slice(2, 45 - rows, 45), in.keys, in.values,
-                                  Causal{}, few);
-      EXPECT_TRUE(same_bits(
-          part, Tensor<float, 4>::copy_of(result.out.view().slice(2, 45 - rows, 45))));
+      const auto part =
+          attention(in.queries.view().slice(2, 45 - rows, 45), in.keys, in.values, Causal{}, few);
+      EXPECT_TRUE(
+          same_bits(part, Tensor<float, 4>::copy_of(result.out.view().slice(2, 45 - rows, 45))));
     }
     if (plan(in.queries, in.keys, in.values, Causal{}, rounding(options)).products !=
         AttentionPlan::Products::scalar) {
@@ -152,8 +153,8 @@ TEST_P(RoundedCall, R7ARowDoesNotDependOnTheRowsComputedWithIt) {
         auto options = rounding({.first_query = 1750 + first});
         const auto part =
             attention(in.queries.view().slice(2, first, end), in.keys, in.values, mask, options);
-        ASSERT_TRUE(same_bits(
-            part, Tensor<float, 4>::copy_of(whole.out.view().slice(2, first, end))));
+        ASSERT_TRUE(
+            same_bits(part, Tensor<float, 4>::copy_of(whole.out.view().slice(2, first, end))));
       }
     }
   };
@@ -193,7 +194,8 @@ TEST_P(RoundedCall, PackedSequencesHaveTheBitsOfEachAlone) {
   const Shape shape{1, 4, 2, 230, 230, 20, 12};
   const auto in = odd_inputs(shape, 806);
   const std::vector<Index> offsets = {0, 3, 3, 60, 200, 230};
-  const auto packed = packed_attention(in.queries, in.keys, in.values, offsets, Causal{}, rounding());
+  const auto packed =
+      packed_attention(in.queries, in.keys, in.values, offsets, Causal{}, rounding());
   for (std::size_t s = 0; s + 1 < offsets.size(); ++s) {
     const auto of = [&](const Tensor<float, 4>& x) {
       return x.view().slice(2, offsets[s], offsets[s + 1]);
@@ -229,9 +231,9 @@ TEST_P(RoundedCall, IsAccurate) {
 TEST_P(RoundedCall, WeightsAreThoseOfTheRoundedNumbers) {
   const Shape shape{1, 2, 1, 30, 120, 16, 8};
   const auto in = odd_inputs(shape, 808);
-  EXPECT_TRUE(same_bits(attention_weights(in.queries, in.keys, Causal{}, rounding()),
-                        attention_weights(rounded_to_bfloat16(in.queries),
-                                          rounded_to_bfloat16(in.keys), Causal{})));
+  EXPECT_TRUE(same_bits(
+      attention_weights(in.queries, in.keys, Causal{}, rounding()),
+      attention_weights(rounded_to_bfloat16(in.queries), rounded_to_bfloat16(in.keys), Causal{})));
 }
 
 TEST_P(RoundedCall, PlanIsThatOfBfloat16Tensors) {
@@ -247,7 +249,8 @@ TEST_P(RoundedCall, PlanIsThatOfBfloat16Tensors) {
   check({});
   check({.softcap = 5});
   check({.scale = 0});
-  const auto few = plan(in.queries.view().slice(2, 66, 70), in.keys, in.values, Causal{}, rounding());
+  const auto few =
+      plan(in.queries.view().slice(2, 66, 70), in.keys, in.values, Causal{}, rounding());
   EXPECT_EQ(few.lanes, AttentionPlan::Lanes::keys);
 }
 

@@ -392,6 +392,10 @@ struct PairTable {
 
   HEED_KERNEL static void narrow(MatrixRef<T> from, Index rows, Index columns, std::uint16_t* to,
                                  Index to_row) {
+    if (from.row_stride == columns && to_row == columns) {  // as one row
+      columns *= rows;
+      rows = rows > 0;
+    }
     for (Index row = 0; row < rows; ++row, to += to_row) {
       const T* at = from.data + row * from.row_stride;
       Index column = 0;
