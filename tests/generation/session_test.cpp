@@ -9,6 +9,7 @@
 #include <heed/masks/intervals.hpp>
 
 #include "laws/layer_laws.hpp"
+#include "support/bfloat16_cases.hpp"
 
 namespace heed::test {
 namespace {
@@ -113,16 +114,18 @@ Tensor<T, 1> last_of_full_pass(const LanguageModel<T>& model, const std::vector<
       logits.view().select(0, 0).select(0, static_cast<Index>(tokens.size()) - 1));
 }
 
-template <class T>
-void expect_any_chunks_equal_one_pass(const LanguageModelOptions& options, bool packed) {
+template <class T, class Stored = T>
+void expect_any_chunks_equal_one_pass(const LanguageModelOptions& options, bool packed,
+                                      Products products = Products::exact) {
   auto model = made<T>(options);
+  set_products(model, products);
   if (packed) model.pack();
   const auto a = some_tokens(101, 3), b = some_tokens(101, 4);
   const auto tokens = rows_of({a, b});
   const auto whole = model.forward(tokens, masks::Causal{});
   for (const Index chunk : {1, 2, 7, 64, 101}) {
     for (const Index page_size : {0, 16, 96}) {
-      Session<T> session(model, {.batch = 2, .page_size = page_size});
+      Session<T, Stored> session(model, {.batch = 2, .page_size = page_size});
       for (Index first = 0; first < 101; first += chunk) {
         const Index last = std::min<Index>(first + chunk, 101);
         const auto part = Tokens::copy_of(std::as_const(tokens).view().slice(1, first, last));
@@ -157,9 +160,27 @@ TEST(Session, AnyChunksEqualOnePass) {
   expect_any_chunks_equal_one_pass<float>(other, true);
 }
 
+/// Attention rounds keys and values as a cache of bfloat16 does.
+TEST(Session, AnyChunksOfAModelWithBfloat16ProductsEqualOnePass) {
+  const RestoreSettings restore;
+  for (const auto set : bfloat16_sets()) {
+    SCOPED_TRACE(simd::name(set));
+    simd::use(set);
+    expect_any_chunks_equal_one_pass<float>(gpt(), false, Products::bfloat16);
+    expect_any_chunks_equal_one_pass<float>(llama(), true, Products::bfloat16);
+    expect_any_chunks_equal_one_pass<float, bfloat16>(llama(), false, Products::bfloat16);
+  }
+  auto other = llama();
+  other.block.positions = PositionKind::alibi;
+  expect_any_chunks_equal_one_pass<float>(other, false, Products::bfloat16);
+  expect_any_chunks_equal_one_pass<float, bfloat16>(other, true, Products::bfloat16);
+}
+
 template <class T>
-void expect_batch_equals_each_alone(const LanguageModelOptions& options) {
-  const auto model = made<T>(options);
+void expect_batch_equals_each_alone(const LanguageModelOptions& options,
+                                    Products products = Products::exact) {
+  auto model = made<T>(options);
+  set_products(model, products);
   Sequences sequences = {some_tokens(5, 1), some_tokens(70, 2), some_tokens(1, 3),
                          some_tokens(33, 4)};
   Session<T> session(model, {.batch = 4, .page_size = 16});
@@ -197,6 +218,7 @@ TEST(Session, AModelOfNoBlocksReadsTheLastToken) {
 TEST(Session, BatchEqualsEachAlone) {
   expect_batch_equals_each_alone<float>(gpt());
   expect_batch_equals_each_alone<float>(llama());
+  expect_batch_equals_each_alone<float>(llama(), Products::bfloat16);
   expect_batch_equals_each_alone<double>(gpt());
   expect_batch_equals_each_alone<double>(llama());
 }

@@ -39,9 +39,26 @@ TEST_P(Bfloat16Kernels, NarrowRoundsAsTheType) {
     }
   }
   std::vector<std::uint16_t> narrow(wide.size());
-  simd::bfloat16_kernels<float>().narrow(wide.data(), static_cast<Index>(wide.size()),
-                                         narrow.data());
-  for (std::size_t i = 0; i < wide.size(); ++i) ASSERT_EQ(narrow[i], bfloat16(wide[i]).bits) << i;
+  std::vector<float> rounded(wide.size());
+  const auto size = static_cast<Index>(wide.size());
+  const auto& kernels = simd::bfloat16_kernels<float>();
+  const auto check = [&](std::size_t to, std::size_t from) {
+    const std::uint32_t bits = bfloat16(wide[from]).bits;
+    ASSERT_EQ(narrow[to], bits) << from;
+    ASSERT_EQ(__builtin_bit_cast(std::uint32_t, rounded[to]), bits << 16) << from;
+  };
+  kernels.narrow({wide.data(), size, 1}, 1, size, narrow.data(), size);
+  kernels.round({wide.data(), size, 1}, 1, size, rounded.data(), size);
+  for (std::size_t i = 0; i < wide.size(); ++i) check(i, i);
+  for (const Index step : {1, 30}) {  // between columns
+    const simd::MatrixRef<float> from{wide.data(), step == 1 ? 300 : 1, step};
+    kernels.narrow(from, 20, 37, narrow.data(), 40);
+    kernels.round(from, 20, 37, rounded.data(), 40);
+    for (Index i = 0; i < 740; ++i) {
+      const Index to = i / 37 * 40 + i % 37, at = i / 37 * from.row_stride + i % 37 * step;
+      check(static_cast<std::size_t>(to), static_cast<std::size_t>(at));
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryIsa, Bfloat16Kernels, ::testing::ValuesIn(supported_sets()),

@@ -10,19 +10,19 @@
 namespace heed::test {
 namespace {
 
-MultiHeadAttention<double> made() {
+template <class T = double>
+MultiHeadAttention<T> made() {
   Random random(1);
   return {{.model_dim = 16, .heads = 4, .kv_heads = 2, .positions = PositionKind::rotary}, random};
 }
 
-TEST(CachedAttention, UnevenTokensGiveTheBitsOfWholeSequences) {
-  const auto layer = made();
+template <class T, class Stored = T>
+void expect_bits_of_whole_sequences(const MultiHeadAttention<T>& layer) {
   std::mt19937_64 bits(2);
-  const auto a = random_tensor<double, 3>({1, 9, 16}, bits),
-             b = random_tensor<double, 3>({1, 9, 16}, bits);
+  const auto a = random_tensor<T, 3>({1, 9, 16}, bits), b = random_tensor<T, 3>({1, 9, 16}, bits);
   const auto whole_a = layer.forward(a, masks::Causal{}),
              whole_b = layer.forward(b, masks::Causal{});
-  KeyValueCache<double> cache(CacheShape::contiguous(2, 2, 4, 4, 9));
+  KeyValueCache<T, Stored> cache(CacheShape::contiguous(2, 2, 4, 4, 9));
   const Index cuts[][2] = {{0, 0}, {2, 5}, {3, 6}, {3, 6}, {9, 6}, {9, 9}};
   for (std::size_t i = 1; i < std::size(cuts); ++i) {
     const auto& from = cuts[i - 1];
@@ -36,6 +36,14 @@ TEST(CachedAttention, UnevenTokensGiveTheBitsOfWholeSequences) {
   }
   EXPECT_EQ(cache.length(0), 9);
   EXPECT_EQ(cache.length(1), 9);
+}
+
+TEST(CachedAttention, UnevenTokensGiveTheBitsOfWholeSequences) {
+  expect_bits_of_whole_sequences(made());
+  auto narrow = made<float>();
+  set_products(narrow, Products::bfloat16);
+  expect_bits_of_whole_sequences(narrow);
+  expect_bits_of_whole_sequences<float, bfloat16>(narrow);
 }
 
 TEST(CachedAttention, RefusesCountsThatDoNotFit) {

@@ -301,6 +301,38 @@ TEST(MultiHeadAttention, DropsWeightsInTrainingAlone) {
 }
 
 /// The three are computed together where queries and keys have one input, else one by one.
+/// The bits of a layer do not depend on how it is called, and are those of its parts.
+TEST(MultiHeadAttention, ProductsInBfloat16AreAlsoThoseOfAttention) {
+  Random random(3);
+  MultiHeadAttention<float> layer({.model_dim = 24, .heads = 3}, random);
+  std::mt19937_64 bits(5);
+  const auto x = random_tensor<float, 3>({1, 90, 24}, bits);
+  const auto exact = layer.forward(x, masks::Causal{});
+  set_products(layer, Products::bfloat16);
+  const auto narrow = layer.forward(x, masks::Causal{});
+  const auto in = layer.inputs(x, x, x);
+  const auto attended = [&](const AttentionOptions<float>& options) {
+    Tensor<float, 3> context(x.extents());
+    attention(layer.heads_of(in.queries), layer.heads_of(in.keys), layer.heads_of(in.values),
+              masks::Causal{}, layer.heads_of(context), options);
+    return layer.out.forward(context);
+  };
+  EXPECT_FALSE(same_bits(narrow, exact));
+  EXPECT_FALSE(same_bits(narrow, attended({})));
+  EXPECT_TRUE(same_bits(narrow, attended({.products = Products::bfloat16})));
+  MultiHeadAttention<float>::Saved saved;
+  EXPECT_TRUE(same_bits(narrow, layer.forward(x, masks::Causal{}, saved)));
+  const auto packed = layer.forward_packed(x, {0, 40, 90}, masks::Causal{});
+  EXPECT_TRUE(same_bits(tokens_of(packed, 0, 40), tokens_of(narrow, 0, 40)));
+  const auto grads = [&] {
+    auto gradients = zeros_like(layer);
+    return layer.backward(x, saved, gradients);
+  };
+  const auto rounded = grads();
+  layer.products = Products::exact;
+  EXPECT_FALSE(same_bits(rounded, grads())) << "attention_backward takes the option too";
+}
+
 TEST(AttentionInputs, SameBitsTogetherAndOneByOne) {
   for (const bool fused : {false, true}) {
     for (const bool normed : {false, true}) {

@@ -195,6 +195,7 @@ TEST(LanguageModel, ProductsReachEveryPart) {
   set_products(model, Products::bfloat16);
   EXPECT_EQ(model.head.own->products, Products::bfloat16);
   for (const auto& block : model.blocks) {
+    EXPECT_EQ(block.attention.products, Products::bfloat16);
     const auto projections = Projections<float>::members(block.attention.projections).parts();
     const auto projection = [&](std::size_t at) {
       return &**static_cast<const std::optional<Linear<float>>*>(projections[at]);

@@ -40,17 +40,15 @@ void bfloat16_backward(const Q& queries, const K& keys, const V& values, const M
   const MaskRef reference(mask);
   auto& call = args.forward;
   check_mask_fits(reference, call);
-  if (call.pairs != nullptr && fits_pairs(call)) {
+  if (multiplies_pairs(call)) {
     args.pairs = simd::pair_backward_kernels<T>();
     if constexpr (std::is_same_v<ValueOf<GradOut>, bfloat16>) {
       args.narrow_grad_output = as_rank_4(view_of(grad_output));
       return run_backward(args, reference);
     } else {
-      const auto rounded = rounded_to_bfloat16(wide_gradient.view());
-      const Wide rounded_gradient(rounded);
-      args.grad_output = rounded_gradient.view();
-      args.narrow_grad_output = rounded.view();
-      return run_backward(args, reference);
+      const Operand<T> gradient(wide_gradient.view());
+      return run_with_rounded_gradient(
+          args, gradient.rounded(simd::bfloat16_kernels<T>(), call.pairs), reference);
     }
   }
   const Wide wide_queries(queries), wide_keys(keys), wide_values(values);

@@ -15,6 +15,7 @@
 #include <heed/core/index.hpp>
 #include <heed/core/philox.hpp>
 #include <heed/kernels/attention_kernels.hpp>
+#include <heed/kernels/product_kernels.hpp>
 #include <heed/masks/detail/shared_array.hpp>
 #include <heed/masks/policy.hpp>
 #include <heed/tensor/view.hpp>
@@ -72,6 +73,42 @@ struct WeightDropout {
   float probability = 0;
   std::uint64_t seed = 0;
   std::uint64_t layer = 0;  // distinguishes layers that share a seed
+};
+
+namespace detail {
+
+/// The kernels of a call whose numbers are rounded to bfloat16, by the active instruction set.
+template <class T>
+struct RoundingKernels {
+  const simd::Bfloat16Kernels<T>& (*conversions)() = nullptr;
+  const simd::PairKernels<T>* (*pairs)() = nullptr;
+  const simd::PairBackwardKernels<T>* (*pair_gradients)() = nullptr;
+};
+
+}  // namespace detail
+
+/// How attention multiplies. Knows the kernels, so that only programs that choose products compile
+/// those for bfloat16.
+template <class T>
+class AttentionProducts {
+ public:
+  AttentionProducts() = default;
+  AttentionProducts(Products products)  // NOLINT(google-explicit-constructor): a choice converts
+      : products_(products) {
+    if constexpr (std::is_same_v<T, float>) {
+      static constexpr detail::RoundingKernels<T> kernels{
+          simd::bfloat16_kernels<T>, simd::pair_kernels<T>, simd::pair_backward_kernels<T>};
+      if (products == Products::bfloat16) rounding_ = &kernels;
+    }
+  }
+  operator Products() const { return products_; }  // NOLINT(google-explicit-constructor)
+
+  /// Null: nothing is rounded.
+  const detail::RoundingKernels<T>* rounding() const { return rounding_; }
+
+ private:
+  Products products_ = Products::exact;
+  const detail::RoundingKernels<T>* rounding_ = nullptr;
 };
 
 namespace detail {
@@ -146,6 +183,10 @@ struct AttentionOptions {
   /// or 1 without the leading axes. −inf for a query that sees none. With `sinks`, the head's sink
   /// is one more score of the sum, and the result for a query that sees no key is the sink.
   OptionalView<T, 3> log_sum_exp = {};
+  /// Products::bfloat16 rounds queries, keys and values to bfloat16, to nearest, as they are read,
+  /// for mixed precision: the call has the bits of one on bfloat16 tensors, except that its output
+  /// is not rounded, and so have its gradients. For float; any other T has exact products only.
+  AttentionProducts<T> products = {};
 
   // Score modifications. They combine freely and apply in this order: scale, softcap, biases,
   // score_function, mask, softmax with sinks, dropout.

@@ -300,9 +300,15 @@ struct TileTable {
 template <class Tiles, class T>
 const PairKernels<T>* tile_pair_table() {
   using K = TileTable<Tiles, T>;
-  static constexpr PairKernels<T> entries{tile_terms, tile_side, K::pack,
-                                          K::zip,     K::turn,   PairTable<T>::all_finite,
-                                          K::attend,  K::decode};
+  static constexpr PairKernels<T> entries{tile_terms,
+                                          tile_side,
+                                          K::pack,
+                                          K::zip,
+                                          K::turn,
+                                          PairTable<T>::all_finite,
+                                          Bfloat16Table<T>::template round<std::uint16_t>,
+                                          K::attend,
+                                          K::decode};
   return &entries;
 }
 

@@ -262,6 +262,8 @@ struct PairKernels {
   void (*turn)(MatrixRef<std::uint16_t> rows, Index count, Index columns, std::uint16_t* turned);
   /// Whether no value is NaN or infinite.
   bool (*all_finite)(const std::uint16_t* values, Index count);
+  /// Bfloat16Kernels::narrow for operands of these kernels: denormal numbers may become 0.
+  void (*narrow)(MatrixRef<T> from, Index rows, Index columns, std::uint16_t* to, Index to_row);
   /// Like Kernels::attend.
   void (*attend)(const PairKeys& keys, const PairQueries<T>& queries, const SoftmaxState<T>& state,
                  bool first);
@@ -294,8 +296,11 @@ template <class T>
 struct Bfloat16Kernels {
   /// to(row, column) = from(row, column), exactly; `to` is contiguous.
   void (*widen)(MatrixRef<std::uint16_t> from, Index rows, Index columns, T* to);
-  /// to[i] = from[i], rounded to nearest, ties to even; NaN stays NaN. T = float only.
-  void (*narrow)(const T* from, Index count, std::uint16_t* to);
+  /// to[row · to_row + column] = from(row, column), rounded to nearest, ties to even; NaN stays
+  /// NaN. T = float only, like `round`.
+  void (*narrow)(MatrixRef<T> from, Index rows, Index columns, std::uint16_t* to, Index to_row);
+  /// The same numbers in T.
+  void (*round)(MatrixRef<T> from, Index rows, Index columns, T* to, Index to_row);
 };
 
 /// The bfloat16 kernels of the active instruction set.

@@ -41,18 +41,41 @@ struct Bfloat16Table {
     }
   }
 
-  HEED_KERNEL static void narrow(const T* from, Index count, std::uint16_t* to) {
-    Index i = 0;
 #if HEED_SIMD_BYTES != 0
-    for (; i + S::width <= count; i += S::width) {
-      const auto bits = (Wholes)S::load(from + i);
-      const auto rounded = bits + 0x7fff + (bits >> 16 & 1);
-      const auto nan = (bits & 0x7fffffff) > 0x7f800000;
-      *reinterpret_cast<Halves*>(to + i) =
-          __builtin_convertvector((nan ? (bits | 0x400000) : rounded) >> 16, Halves);
+  /// Rounded numbers in the upper halves; the lower halves are anything.
+  HEED_SIMD static Wholes rounded(Wholes bits) {
+    const auto nan = (bits & 0x7fffffff) > 0x7f800000;
+    return nan ? (bits | 0x400000) : bits + 0x7fff + (bits >> 16 & 1);
+  }
+#endif
+  HEED_SIMD static void put(std::uint16_t bits, std::uint16_t& to) { to = bits; }
+  HEED_SIMD static void put(std::uint16_t bits, T& to) { to = wide(bits); }
+
+  /// A row rounded, in bits or in T.
+  template <class To>
+  HEED_SIMD static void round_row(const T* from, Index step, Index columns, To* to) {
+    Index column = 0;
+#if HEED_SIMD_BYTES != 0
+    for (; step == 1 && column + S::width <= columns; column += S::width) {
+      const auto bits = rounded((Wholes)S::load(from + column));
+      if constexpr (sizeof(To) == 2) {
+        *reinterpret_cast<Halves*>(to + column) = __builtin_convertvector(bits >> 16, Halves);
+      } else {
+        S::store(to + column, (typename S::V)(bits & 0xffff0000));
+      }
     }
 #endif
-    for (; i < count; ++i) to[i] = narrowed(from[i]);
+    for (; column < columns; ++column) put(narrowed(from[column * step]), to[column]);
+  }
+  template <class To>
+  HEED_KERNEL static void round(MatrixRef<T> from, Index rows, Index columns, To* to,
+                                Index to_row) {
+    if (from.column_stride == 1 && from.row_stride == columns && to_row == columns) {
+      return round_row(from.data, 1, rows * columns, to);
+    }
+    for (Index row = 0; row < rows; ++row, to += to_row) {
+      round_row(from.data + row * from.row_stride, from.column_stride, columns, to);
+    }
   }
 };
 
@@ -60,10 +83,11 @@ template <class T>
 const Bfloat16Kernels<T>& bfloat16_table() {
   using K = Bfloat16Table<T>;
   if constexpr (sizeof(T) == 4) {
-    static constexpr Bfloat16Kernels<T> entries{K::widen, K::narrow};
+    static constexpr Bfloat16Kernels<T> entries{K::widen, K::template round<std::uint16_t>,
+                                                K::template round<T>};
     return entries;
   } else {
-    static constexpr Bfloat16Kernels<T> entries{K::widen, nullptr};
+    static constexpr Bfloat16Kernels<T> entries{K::widen, nullptr, nullptr};
     return entries;
   }
 }

@@ -149,7 +149,8 @@ struct PairDecodeTable {
 template <class T>
 const PairKernels<T>* pair_table() {
   using K = PairTable<T>;
-  static constexpr PairKernels<T> entries{
-      2, 1, K::pack, K::zip, K::zip, K::all_finite, K::attend, PairDecodeTable<T>::decode};
+  static constexpr PairKernels<T> entries{2,         1,         K::pack,
+                                          K::zip,    K::zip,    K::all_finite,
+                                          K::narrow, K::attend, PairDecodeTable<T>::decode};
   return &entries;
 }

@@ -36,6 +36,12 @@ struct Pairs {
     asm("vdpbf16ps %2, %1, %0" : "+v"(sums) : "v"(a), "v"(b));
     return sums;
   }
+  /// The vectors rounded to bfloat16, one behind the other; denormal numbers become 0.
+  HEED_SIMD static V narrowed(typename S::V low, typename S::V high) {
+    V result;
+    asm("vcvtne2ps2bf16 %2, %1, %0" : "=v"(result) : "v"(high), "v"(low));
+    return result;
+  }
 
  private:
   template <int... I>
@@ -381,6 +387,23 @@ struct PairTable {
         pairs[2 * column] = element(rows, row, column);
         pairs[2 * column + 1] = alone ? std::uint16_t{0} : element(rows, row + 1, column);
       }
+    }
+  }
+
+  HEED_KERNEL static void narrow(MatrixRef<T> from, Index rows, Index columns, std::uint16_t* to,
+                                 Index to_row) {
+    if (from.row_stride == columns && to_row == columns) {  // as one row
+      columns *= rows;
+      rows = rows > 0;
+    }
+    for (Index row = 0; row < rows; ++row, to += to_row) {
+      const T* at = from.data + row * from.row_stride;
+      Index column = 0;
+      for (; from.column_stride == 1 && column + P::step <= columns; column += P::step) {
+        P::store(to + column, P::narrowed(S::load(at + column), S::load(at + column + S::width)));
+      }
+      Bfloat16Table<T>::round_row(at + column * from.column_stride, from.column_stride,
+                                  columns - column, to + column);
     }
   }
 

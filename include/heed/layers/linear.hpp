@@ -199,11 +199,11 @@ void set_products_of(Part& part, Products products) {
 
 }  // namespace detail
 
-/// Sets how the layers of a model multiply from now on, forward and backward: each Linear and the
-/// head. With Products::bfloat16 they round both factors of their products to bfloat16, for mixed
-/// precision: weights and gradients stay float, and so does everything between products. A copy of
-/// the model keeps the setting, a checkpoint does not. Drops packed weights; throws InvalidArgument
-/// for weights that have no such products.
+/// Sets how the layers of a model multiply from now on, forward and backward: each Linear, the head
+/// and attention. With Products::bfloat16 they round both factors of their products to bfloat16,
+/// for mixed precision: weights and gradients stay float, and so does everything between products.
+/// A copy of the model keeps the setting, a checkpoint does not. Drops packed weights; throws
+/// InvalidArgument for weights that have no such products.
 template <HasMembers Model>
 void set_products(Model& model, Products products) {
   static_assert(!std::is_const_v<Model>, "set_products changes the model, which is const here");

@@ -410,6 +410,7 @@ struct MultiHeadAttention {
       kernel.dropout = {static_cast<float>(options.dropout), *noise.seed, stream};
     }
     if (options.scale) kernel.scale = static_cast<T>(*options.scale);
+    kernel.products = products;
     score_bias.apply(kernel);
     return kernel;
   }
@@ -440,7 +441,8 @@ struct MultiHeadAttention {
   std::optional<Rotary> rotary;
   ScoreBias<T> score_bias;
   Linear<T> out;
-  std::uint32_t stream = 0;  // of dropout: another one in every layer
+  std::uint32_t stream = 0;             // of dropout: another one in every layer
+  Products products = Products::exact;  // of queries, keys and values; see set_products
 
  private:
   static constexpr const char* name = "MultiHeadAttention";

@@ -7,6 +7,7 @@
 
 #include <heed/attention/detail/call.hpp>
 #include <heed/attention/detail/operands.hpp>
+#include <heed/attention/detail/rounded_call.hpp>
 #include <heed/attention/options.hpp>
 #include <heed/core/bfloat16.hpp>
 #include <heed/core/error.hpp>
@@ -181,7 +182,7 @@ AttentionArgs<T> differentiated_args(const Operand<T>& queries, const Operand<T>
   without.log_sum_exp = {};
   auto args = checked_args<T>(queries, keys, no_values, no_out, without);
   check_values(keys, values);
-  args.values = values;
+  args.values = operand_of(values, options.products);
   return args;
 }
 
@@ -267,19 +268,17 @@ class WidenedTensor {
   TensorView<const T, 4> view_;
 };
 
-/// The nearest bfloat16 numbers.
+/// Computes gradients in products of pairs or tiles, from a gradient of the output that is rounded
+/// once.
 template <class T>
-Tensor<bfloat16, 4> rounded_to_bfloat16(const TensorView<const T, 4>& numbers) {
-  Tensor<bfloat16, 4> rounded(numbers.extents());
-  const Index heads = numbers.extent(1), rows = numbers.extent(2), columns = numbers.extent(3);
-  if (rounded.size() == 0) return rounded;
-  parallel_for(numbers.extent(0) * heads * rows, [&](Index i) {
-    const auto from = strided_rows(numbers, i / rows / heads, i / rows % heads, i % rows);
-    for (Index d = 0; d < columns; ++d) {
-      rounded.data()[i * columns + d] = bfloat16(from.data[d * from.column_stride]);
-    }
-  });
-  return rounded;
+void run_with_rounded_gradient(BackwardArgs<T> args, const Operand<T>& grad_output,
+                               const MaskRef& mask) {
+  Tensor<bfloat16, 4> narrow;
+  Tensor<T, 4> wide;
+  const auto all = [&](Index) { return grad_output.extent(2); };
+  args.narrow_grad_output = copied(grad_output, narrow, all);
+  args.grad_output = copied(grad_output, wide, all).view();
+  run_backward(args, mask);
 }
 
 }  // namespace heed::detail

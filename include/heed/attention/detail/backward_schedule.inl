@@ -10,6 +10,8 @@
 #include <heed/attention/detail/backward_pass.hpp>
 #include <heed/attention/detail/call.hpp>
 #include <heed/attention/detail/operands.hpp>
+#include <heed/attention/detail/pair_blocks.hpp>
+#include <heed/attention/detail/rounded_call.hpp>
 #include <heed/attention/detail/score_gradients.hpp>
 #include <heed/attention/detail/score_mod.hpp>
 #include <heed/attention/detail/short_sequences.hpp>
@@ -285,8 +287,24 @@ class BackwardTasks {
 /// Calls below about this many multiply-adds stay on their own thread: waking another costs more.
 inline constexpr double backward_parallel_threshold = 2e6;
 
+/// A call that rounds its numbers, as the forward call did.
+template <class T>
+void run_rounded_backward(const BackwardArgs<T>& args, const MaskRef& mask) {
+  const bool bits = multiplies_pairs(args.forward);
+  const RoundedCall<T> copies(args.forward, bits);
+  BackwardArgs<T> rounded = args;
+  rounded.forward = copies.args();
+  if (!bits) return run_backward(rounded, mask);
+  const RoundingKernels<T>& kernels = *args.forward.rounding;
+  rounded.pairs = kernels.pair_gradients();
+  const Operand<T> gradient(args.grad_output);
+  run_with_rounded_gradient(rounded, gradient.rounded(kernels.conversions(), args.forward.pairs),
+                            mask);
+}
+
 template <class T>
 void run_backward(const BackwardArgs<T>& args, const MaskRef& mask) {
+  if (args.forward.rounds()) return run_rounded_backward(args, mask);
   const auto& call = args.forward;
   const double work = static_cast<double>(call.batch() * call.heads()) *
                       static_cast<double>(call.query_count()) *

@@ -236,7 +236,8 @@ struct AttentionArgs {
   Index head_offset = 0;                        // the head that masks see for head 0
   Index query_offset = 0;                       // added to query positions
   bool last_lines_up = false;                   // the last query aligns with the last key, per item
-  const simd::PairKernels<T>* pairs = nullptr;  // for bfloat16 tensors, if the CPU has them
+  const simd::PairKernels<T>* pairs = nullptr;  // for bfloat16 numbers, if the CPU has them
+  const RoundingKernels<T>* rounding = nullptr;  // null: numbers are taken as they are stored
 
   Index batch() const { return queries.extent(0); }
   Index heads() const { return queries.extent(1); }
@@ -244,6 +245,8 @@ struct AttentionArgs {
   Index key_count() const { return keys.extent(2); }
   Index head_dim() const { return queries.extent(3); }
   Index value_dim() const { return values.extent(3); }
+  /// Whether some numbers are rounded to bfloat16 as they are read.
+  bool rounds() const { return queries.rounds() || keys.rounds() || values.rounds(); }
   /// Whether there is no query, so nothing to compute.
   bool empty() const { return batch() == 0 || heads() == 0 || query_count() == 0; }
   /// The key head that query head `head` reads.
@@ -382,6 +385,20 @@ void decide_first_query(AttentionArgs<T>& args, const AttentionOptions<T>& optio
   for (const Index first : options.first_queries) check("one of first_queries,", first);
 }
 
+/// An operand as a call with these products reads it.
+template <class T>
+Operand<T> operand_of(const Operand<T>& stored, const AttentionProducts<T>& products) {
+  const auto* rounding = products.rounding();
+  if (rounding == nullptr) return stored;
+  return stored.rounded(rounding->conversions(), rounding->pairs());
+}
+
+template <class T>
+void check_products(const AttentionProducts<T>& products) {
+  if (products == Products::exact || products.rounding() != nullptr) return;
+  throw_invalid_argument("attention: products are exact or, of floats, in bfloat16");
+}
+
 /// All checks that need no mask; throws InvalidArgument before the first write.
 template <class T>
 AttentionArgs<T> checked_args(const Operand<T>& queries, const Operand<T>& keys,
@@ -405,7 +422,12 @@ AttentionArgs<T> checked_args(const Operand<T>& queries, const Operand<T>& keys,
   if (args.log_sum_exp.given()) {
     check_written("log_sum_exp", byte_range(args.log_sum_exp.view()));
   }
-  args.pairs = queries.pair_kernels();
+  check_products(options.products);
+  args.rounding = options.products.rounding();
+  for (auto* operand : {&args.queries, &args.keys, &args.values}) {
+    *operand = operand_of(*operand, options.products);
+  }
+  args.pairs = args.queries.pair_kernels();
   return args;
 }
 

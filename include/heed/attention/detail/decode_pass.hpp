@@ -158,13 +158,13 @@ class DecodePass {
     return block;
   }
 
-  /// Tells the kernels where the next block's keys and values are, if they are bfloat16.
+  /// Tells the kernels where the next block's keys and values are, if stored as bfloat16.
   void announce_bits(Index after, simd::QueryRows<T>& rows) const {
     const Index next = (after / simd::key_block + 1) * simd::key_block;
     if (next >= args_.key_count_of(item_)) return;
     const Operand<T>* both[] = {&args_.keys, &args_.values};
     for (int i = 0; i < 2; ++i) {
-      if (!both[i]->is_bfloat16()) continue;
+      if (!both[i]->has_bits()) continue;
       rows.next_bits[i] = {both[i]->bits(item_, args_.key_head(head_), next), both[i]->stride(2),
                            1};
     }

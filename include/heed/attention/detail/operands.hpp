@@ -66,7 +66,8 @@ void scatter_rows(const T* from, const Index* kept, Index count, T* to, Index pa
 }
 
 /// An input tensor of a call, (batch, heads, length, dim): a view or the pages of a cache, in the T
-/// of the computation or in bfloat16. The only class that knows the memory layout of rows.
+/// of the computation or in bfloat16, or in T to be rounded to bfloat16. The only class that knows
+/// the memory layout of rows.
 template <class T>
 class Operand {
  public:
@@ -88,7 +89,20 @@ class Operand {
   const Extents<4>& extents() const { return extents_; }
   Index extent(std::size_t axis) const { return extents_[axis]; }
   Index stride(std::size_t axis) const { return strides_[axis]; }
+  /// The same numbers, rounded to bfloat16 as they are read.
+  Operand rounded(const simd::Bfloat16Kernels<T>& kernels,
+                  const simd::PairKernels<T>* pairs) const {
+    Operand result = *this;
+    result.rounds_ = !is_bfloat16() || rounds_;
+    result.kernels_ = &kernels;
+    result.pairs_ = pairs;
+    return result;
+  }
+  /// Whether the numbers are bfloat16, stored or rounded to it.
   bool is_bfloat16() const { return kernels_ != nullptr; }
+  bool rounds() const { return rounds_; }
+  /// Whether they are stored as bfloat16.
+  bool has_bits() const { return is_bfloat16() && !rounds_; }
   /// The kernels that multiply bfloat16 as it is stored, if the CPU has them; null for a T.
   const simd::PairKernels<T>* pair_kernels() const { return pairs_; }
   /// Whether all rows can be read in place, as a view of T.
@@ -99,7 +113,8 @@ class Operand {
     return {static_cast<const T*>(data_), extents_, strides_};
   }
   T operator()(Index item, Index head, Index token, Index column) const {
-    return static_cast<const T*>(data_)[offset(item, head, token) + column * strides_[3]];
+    const T number = rows(item, head, token).data[column * strides_[3]];
+    return rounds_ ? static_cast<T>(bfloat16(static_cast<float>(number))) : number;
   }
   /// The addresses of a view. Empty for pages, which no other tensor can alias.
   ByteRange bytes() const {
@@ -125,31 +140,46 @@ class Operand {
     if (kernels_ == nullptr) {
       return {rows(item, head, first).data, strides_[2] * step, strides_[3]};
     }
-    if (extents_[3] > 0) {
-      kernels_->widen({bits(item, head, first), strides_[2] * step, strides_[3]}, count,
-                      extents_[3], scratch);
-    }
+    read(item, head, first, count, step, scratch);
     return {scratch, extents_[3], 1};
   }
   /// The tokens [first, first + count) of a head in T: in place, or copied to `scratch`, (count,
   /// dim).
   simd::MatrixRef<T> rows(Index item, Index head, Index first, Index count, T* scratch) const {
     if (kernels_ == nullptr && is_contiguous(first, count)) return rows(item, head, first);
-    const Index dim = extents_[3];
-    for (Index token = first; dim > 0 && token < first + count;) {
-      const Index some = smaller(contiguous_end(token), first + count) - token;
-      T* to = scratch + (token - first) * dim;
-      if (kernels_ != nullptr) {
-        kernels_->widen({bits(item, head, token), strides_[2], strides_[3]}, some, dim, to);
-      } else {
-        copy_rows(rows(item, head, token), some, dim, to, dim);
-      }
-      token += some;
-    }
-    return {scratch, dim, 1};
+    for_each_run(item, first, count, [&](Index token, Index some) {
+      read(item, head, token, some, 1, scratch + (token - first) * extents_[3]);
+    });
+    return {scratch, extents_[3], 1};
+  }
+  /// Copies `count` rows of a bfloat16 operand from token `first` of a head on, as bits for
+  /// `pair_kernels`, to consecutive rows `padded` apart, with zeros after their columns.
+  void copy_bits(Index item, Index head, Index first, Index count, Index padded,
+                 std::uint16_t* to) const {
+    for_each_run(item, first, count, [&](Index token, Index some) {
+      read_bits(item, head, token, some, 1, padded, to + (token - first) * padded);
+    });
+  }
+  /// `count` rows of a bfloat16 view from token `first` of a head on, `step` tokens apart, as bits:
+  /// in place, or copied to `scratch`, (count, dim).
+  simd::MatrixRef<std::uint16_t> spaced_bits(Index item, Index head, Index first, Index count,
+                                             Index step, std::uint16_t* scratch) const {
+    if (has_bits()) return {bits(item, head, first), strides_[2] * step, strides_[3]};
+    read_bits(item, head, first, count, step, extents_[3], scratch);
+    return {scratch, extents_[3], 1};
+  }
+  /// An operand of these extents in other memory, (batch, heads, length, dim): in T, or as the bits
+  /// of this bfloat16 operand.
+  Operand at(const T* memory) const { return TensorView<const T, 4>(memory, extents_); }
+  Operand at(const std::uint16_t* memory) const {
+    Operand result = at(static_cast<const T*>(nullptr));
+    result.data_ = memory;
+    result.kernels_ = kernels_;
+    result.pairs_ = pairs_;
+    return result;
   }
 
-  /// The bits of a token in a bfloat16 operand.
+  /// The bits of a token in an operand that is stored as bfloat16.
   const std::uint16_t* bits(Index item, Index head, Index token) const {
     return static_cast<const std::uint16_t*>(data_) + offset(item, head, token);
   }
@@ -169,7 +199,41 @@ class Operand {
     }
   }
 
-  Index width() const { return static_cast<Index>(is_bfloat16() ? sizeof(bfloat16) : sizeof(T)); }
+  /// Calls use(token, count) for the contiguous runs of some tokens, but for those that a cache has
+  /// forgotten.
+  template <class Use>
+  void for_each_run(Index item, Index first, Index count, const Use& use) const {
+    for (Index token = first; extents_[3] > 0 && token < first + count;) {
+      const Index end = smaller(contiguous_end(token), first + count);
+      if (tables_ == nullptr || tables_[item][token / page_size_] >= 0) use(token, end - token);
+      token = end;
+    }
+  }
+  /// `count` rows, `step` apart in one run, in T to consecutive rows.
+  void read(Index item, Index head, Index first, Index count, Index step, T* to) const {
+    const Index dim = extents_[3], stride = strides_[2] * step;
+    if (dim == 0) return;
+    if (has_bits()) {
+      return kernels_->widen({bits(item, head, first), stride, strides_[3]}, count, dim, to);
+    }
+    const simd::MatrixRef<T> from{rows(item, head, first).data, stride, strides_[3]};
+    rounds_ ? kernels_->round(from, count, dim, to, dim) : copy_rows(from, count, dim, to, dim);
+  }
+  /// Likewise as bits.
+  void read_bits(Index item, Index head, Index first, Index count, Index step, Index padded,
+                 std::uint16_t* to) const {
+    const Index dim = extents_[3], stride = strides_[2] * step;
+    if (!rounds_) {
+      return copy_rows<std::uint16_t>({bits(item, head, first), stride, strides_[3]}, count, dim,
+                                      to, padded);
+    }
+    pairs_->narrow({rows(item, head, first).data, stride, strides_[3]}, count, dim, to, padded);
+    for (Index row = 0; padded > dim && row < count; ++row, to += padded) {
+      clear_numbers(to + dim, padded - dim);
+    }
+  }
+
+  Index width() const { return static_cast<Index>(has_bits() ? sizeof(bfloat16) : sizeof(T)); }
   Index offset(Index item, Index head, Index token) const {
     if (tables_ == nullptr) {
       return item * strides_[0] + head * strides_[1] + token * strides_[2];
@@ -187,6 +251,7 @@ class Operand {
   Extents<4> strides_{};
   const simd::Bfloat16Kernels<T>* kernels_ = nullptr;  // null: of T; else reads bfloat16
   const simd::PairKernels<T>* pairs_ = nullptr;        // only programs with bfloat16 compile them
+  bool rounds_ = false;                                // stored in T, and rounded to bfloat16
   const Index* const* tables_ = nullptr;               // null: a view; else pages
   Index page_size_ = 0;
 };
@@ -232,14 +297,14 @@ class Result {
   void round(const T* from, Index count, Index item, Index head, Index query,
              Index step = 1) const {
     const Index columns = extents_[3];
-    for (Index row = 0; columns > 0 && row < count; ++row, from += columns) {
-      bfloat16* to = static_cast<bfloat16*>(data_) + offset(item, head, query + row * step);
-      if (strides_[3] == 1) {
-        kernels_->narrow(from, columns, &to->bits);
-      } else {
-        for (Index d = 0; d < columns; ++d)
-          to[d * strides_[3]] = bfloat16(static_cast<float>(from[d]));
-      }
+    bfloat16* to = static_cast<bfloat16*>(data_) + offset(item, head, query);
+    if (columns == 0) return;
+    if (strides_[3] == 1) {
+      return kernels_->narrow({from, columns, 1}, count, columns, &to->bits, strides_[2] * step);
+    }
+    for (Index i = 0; i < count * columns; ++i) {
+      to[i / columns * strides_[2] * step + i % columns * strides_[3]] =
+          bfloat16(static_cast<float>(from[i]));
     }
   }
 

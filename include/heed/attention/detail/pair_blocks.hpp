@@ -25,6 +25,12 @@ bool fits_pairs(const AttentionArgs<T>& args) {
   return !args.score_mods.any() && size > T{1e-6f};
 }
 
+/// Whether the products of a call are of pairs or tiles.
+template <class T>
+bool multiplies_pairs(const AttentionArgs<T>& args) {
+  return args.pairs != nullptr && args.keys.is_bfloat16() && fits_pairs(args);
+}
+
 /// Rounded up to a multiple of a power of two.
 constexpr Index rounded_up(Index count, Index step) { return (count + step - 1) & -step; }
 
@@ -121,9 +127,8 @@ class PairBlocks {
   /// Packs the queries [first, first + count) of a head for `attend`.
   void pack(Index item, Index head, Index first, Index count, Index step) {
     begun_ = nullptr;
-    const auto& queries = args_.queries;
-    kernels_->pack({queries.bits(item, head, first), queries.stride(2) * step, queries.stride(3)},
-                   count, args_.head_dim(), packed_);
+    kernels_->pack(args_.queries.spaced_bits(item, head, first, count, step, keys_), count,
+                   args_.head_dim(), packed_);
   }
   /// Adds the visible keys of a key head to the softmax of the packed queries. `queries` gives
   /// their shape and scratch. `next`: so many keys behind them are added by the next call, and all
@@ -150,7 +155,7 @@ class PairBlocks {
   /// Copies one query to a row for `decode`.
   void copy_query(Index item, Index head, Index query, Index row) const {
     const Index depth = whole(args_.head_dim());
-    copy(args_.queries, item, head, query, depth, rows_ + row * depth);
+    args_.queries.copy_bits(item, head, query, 1, depth, rows_ + row * depth);
   }
   /// PairKernels::turn or zip.
   using Arrange = void (*)(simd::MatrixRef<std::uint16_t> rows, Index count, Index columns,
@@ -248,16 +253,9 @@ class PairBlocks {
     if (run.count < end) run.kept = kept_;
   }
 
-  /// Copies a row of an operand, with zeros after its columns.
-  static void copy(const Operand<T>& operand, Index item, Index head, Index token, Index padded,
-                   std::uint16_t* to) {
-    const std::uint16_t* from = operand.bits(item, head, token);
-    const Index columns = operand.extent(3), step = operand.stride(3);
-    for (Index d = 0; d < padded; ++d) to[d] = d < columns ? from[d * step] : std::uint16_t{0};
-  }
   /// Whether a kernel can read `columns` columns of `read` of the range's rows as they lie.
   static bool in_place(const Operand<T>& operand, const Run& run, Index columns, Index read) {
-    return run.kept == nullptr && read > 0 && columns == operand.extent(3) &&
+    return operand.has_bits() && run.kept == nullptr && read > 0 && columns == operand.extent(3) &&
            operand.stride(3) == 1 && operand.is_contiguous(run.first, read);
   }
   /// The range's rows: in place if they can be, otherwise, or if `read` is 0, copied.
@@ -267,9 +265,9 @@ class PairBlocks {
     if (in_place(operand, run, columns, read)) {
       return {operand.bits(item, head, run.first), operand.stride(2), 1};
     }
-    for (Index i = 0; i < run.count; ++i) {
-      const Index token = run.first + (run.kept != nullptr ? run.kept[i] : i);
-      copy(operand, item, head, token, columns, to + i * columns);
+    if (run.kept == nullptr) operand.copy_bits(item, head, run.first, run.count, columns, to);
+    for (Index i = 0; run.kept != nullptr && i < run.count; ++i) {
+      operand.copy_bits(item, head, run.first + run.kept[i], 1, columns, to + i * columns);
     }
     return {to, columns, 1};
   }

@@ -6,6 +6,7 @@
 #include <heed/attention/detail/call.hpp>
 #include <heed/attention/detail/decode_pass.hpp>
 #include <heed/attention/detail/forward_pass.hpp>
+#include <heed/attention/detail/rounded_call.hpp>
 #include <heed/attention/detail/short_sequences.hpp>
 #include <heed/attention/detail/visible_keys.hpp>
 #include <heed/core/config.hpp>
@@ -147,18 +148,19 @@ void plan_products(const AttentionArgs<T>& args, AttentionPlan& plan) {
     plan.why_products = "bfloat16 keys and values are widened to the scalar type of the queries";
   } else if (args.pairs == nullptr) {
     plan.why_products =
-        "this instruction set has no bfloat16 products: operands are widened to float";
+        "this instruction set has no bfloat16 products: bfloat16 numbers are multiplied in float";
   } else if (!fits_pairs(args)) {
     plan.why_products =
-        "scores are modified, or scaled by less than 1e-6: operands are widened to float";
+        "scores are modified, or scaled by less than 1e-6: bfloat16 numbers are multiplied in "
+        "float";
   } else if (plan.isa == simd::Isa::avx512_bf16) {
     plan.products = AttentionPlan::Products::bfloat16_pairs;
-    plan.why_products = "all tensors are bfloat16, and the CPU multiplies bfloat16 pairs";
+    plan.why_products = "all numbers are bfloat16, and the CPU multiplies bfloat16 pairs";
   } else {
     plan.products = AttentionPlan::Products::bfloat16_tiles;
     plan.why_products = plan.isa == simd::Isa::amx
-                            ? "all tensors are bfloat16, and the CPU multiplies bfloat16 tiles"
-                            : "all tensors are bfloat16, and its tiles are imitated, for tests";
+                            ? "all numbers are bfloat16, and the CPU multiplies bfloat16 tiles"
+                            : "all numbers are bfloat16, and its tiles are imitated, for tests";
   }
 }
 
@@ -241,6 +243,10 @@ AttentionPlan plan_of(const AttentionArgs<T>& args, const MaskRef& mask) {
 
 template <class T>
 void run_planned(const AttentionArgs<T>& args, const MaskRef& mask, const AttentionPlan& plan) {
+  if (args.rounds() && plan.lanes == AttentionPlan::Lanes::queries) {
+    const RoundedCall<T> copies(args, pairs_of(args, plan) != nullptr);
+    return run_planned(copies.args(), mask, plan);
+  }
   const bool shared = plan.threads > 1;
   const Index tasks = plan.tasks > 0 ? plan.tasks : tasks_of(args, plan);
   if (plan.grouping == AttentionPlan::Grouping::one_kernel_call) {

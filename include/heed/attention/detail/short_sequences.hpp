@@ -9,6 +9,7 @@
 #include <heed/attention/detail/call.hpp>
 #include <heed/attention/detail/forward_pass.hpp>
 #include <heed/attention/detail/operands.hpp>
+#include <heed/attention/detail/pair_blocks.hpp>
 #include <heed/attention/detail/visible_keys.hpp>
 #include <heed/core/detail/scratch.hpp>
 #include <heed/core/function_ref.hpp>
@@ -39,12 +40,14 @@ class ShortForward {
   ShortForward(const AttentionArgs<T>& args, const MaskRef& mask, Index group)
       : args_(args), mask_(mask), group_(group) {}
 
-  /// Whether ShortForward takes a call.
+  /// Whether ShortForward takes a call, or copies of its rounded numbers.
   static bool take(const AttentionArgs<T>& args) {
+    const bool copied = args.rounds() && !multiplies_pairs(args);
+    const auto in_place = [&](const Operand<T>& each) { return copied || each.is_view(); };
     return args.query_count() >= fewest_queries && args.query_count() <= simd::query_block &&
            args.key_count() > 0 && args.key_count() <= simd::key_block && !args.score_mods.any() &&
-           args.score_mods.sinks.empty() && args.queries.is_view() && args.keys.is_view() &&
-           args.values.is_view() && simd::short_forward_kernels<T>().attend;
+           args.score_mods.sinks.empty() && in_place(args.queries) && in_place(args.keys) &&
+           in_place(args.values) && simd::short_forward_kernels<T>().attend;
   }
 
   void run(Index index) const {

@@ -181,6 +181,7 @@ inline LanguageModel<float> packed_llama(const WeightFile& file, const WeightNam
     auto& block = model.blocks[i];
     const std::string attention = message("blocks.", i, ".attention.");
     const std::string feed_forward = message("blocks.", i, ".feed_forward.");
+    block.attention.products = products_of_floats(products);
     block.attention.projections.query->packed = packed(attention + "query");
     block.attention.projections.key->packed = packed(attention + "key");
     block.attention.projections.value->packed = packed(attention + "value");
