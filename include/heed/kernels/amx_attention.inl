@@ -281,8 +281,8 @@ struct TileTable {
   HEED_KERNEL static void decode(const PairKeys& keys, const PairRows<T>& rows) {
     Tiles tiles;
     score_rows(tiles, keys, rows);
+    PairDecodeTable<T>::exponentiate_all(keys.count, rows);
     for (Index row = 0; row < rows.count; ++row) {
-      PairDecodeTable<T>::exponentiate(keys.count, rows, row);
       std::uint16_t* probabilities = rows.probabilities + row * row_keys;
       for (Index key = keys.count; key < whole_terms(keys.count); ++key) probabilities[key] = 0;
     }
@@ -302,6 +302,7 @@ const PairKernels<T>* tile_pair_table() {
   using K = TileTable<Tiles, T>;
   static constexpr PairKernels<T> entries{tile_terms,
                                           tile_side,
+                                          0,
                                           K::pack,
                                           K::zip,
                                           K::turn,

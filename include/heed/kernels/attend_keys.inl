@@ -4,6 +4,20 @@
 /// Number of query rows that meet a group of keys or values at a time.
 inline constexpr int decoded_at_once = 4;
 
+/// Sums `count` rows of row_keys numbers, key by key, side by side, since each addition waits for
+/// the one before it.
+template <class T>
+HEED_SIMD void sum_rows(const T* rows, Index count, Index keys, T (&totals)[decoded_at_once]) {
+  const T* at[decoded_at_once];
+  HEED_UNROLL for (int r = 0; r < decoded_at_once; ++r) {
+    at[r] = row_or_last(rows, row_keys, count, r);
+    totals[r] = 0;
+  }
+  for (Index key = 0; key < keys; ++key) {
+    HEED_UNROLL for (int r = 0; r < decoded_at_once; ++r) totals[r] += at[r][key];
+  }
+}
+
 /// Prefetches one tile ahead: into the first-level cache in the order of memory or, unless Near,
 /// into the second-level cache what lies in the place of what is read; see prefetches_near.
 template <bool Near>
@@ -26,8 +40,8 @@ struct TileAhead {
   }
 };
 /// Calls run(std::bool_constant<Near>()); the processors that prefetch near have these vectors.
-template <class T, class Run>
-HEED_SIMD void with_near(const QueryRows<T>& rows, const Run& run) {
+template <class Rows, class Run>
+HEED_SIMD void with_near(const Rows& rows, const Run& run) {
   if constexpr (HEED_SIMD_BYTES == 64) {
     if (rows.near) return run(std::true_type());
   }
@@ -362,20 +376,6 @@ struct DecodeTable {
     }
   }
 
-  /// Sums the probabilities of `count` rows, key by key, side by side, since each addition waits
-  /// for the one before it.
-  HEED_SIMD static void sum_rows(const QueryRows<T>& rows, Index row, Index count, Index keys,
-                                 T (&totals)[decoded_at_once]) {
-    const T* at[decoded_at_once];
-    HEED_UNROLL for (int r = 0; r < decoded_at_once; ++r) {
-      at[r] = row_or_last(rows.probabilities + row * row_keys, row_keys, count, r);
-      totals[r] = 0;
-    }
-    for (Index key = 0; key < keys; ++key) {
-      HEED_UNROLL for (int r = 0; r < decoded_at_once; ++r) totals[r] += at[r][key];
-    }
-  }
-
   HEED_KERNEL static T largest_of_row(const KeyBlock<T>& keys, const QueryRows<T>& rows,
                                       Index row) {
     const auto lowest = S::broadcast(LaneTypes<T>::lowest);
@@ -400,7 +400,7 @@ struct DecodeTable {
     const auto factor = move_maximum<S>(rows, row, found);
     T total[decoded_at_once];
     exponentiate_row(keys, rows, row, found);
-    sum_rows(rows, row, 1, keys.count, total);
+    sum_rows(rows.probabilities + row * row_keys, 1, keys.count, total);
     rows.sum[row] = rescaled_sum<S>(rows.sum[row], factor, total[0]);
   }
 
@@ -409,7 +409,7 @@ struct DecodeTable {
                                        Index count) {
     for (Index r = row; r < row + count; ++r) exponentiate_row(keys, rows, r, rows.maximum[r]);
     T totals[decoded_at_once];
-    sum_rows(rows, row, count, keys.count, totals);
+    sum_rows(rows.probabilities + row * row_keys, count, keys.count, totals);
     for (Index r = row; r < row + count; ++r) {
       if (totals[r - row] > lazy_limit<T>) {
         rescale_row(keys, rows, r, largest_of_row(keys, rows, r));

@@ -198,6 +198,7 @@ const ShortForwardKernels<T>& short_forward_kernels();
 struct PairKeys {
   MatrixRef<std::uint16_t> keys;          // (key, dim), column_stride 1, whole groups of columns
   const std::uint16_t* values = nullptr;  // as `turn` or `zip` leave them, plus room for row_step
+  MatrixRef<std::uint16_t> lying = {};    // of `decode`: values in place (key, column), or null
   Index before = 0;                       // keys in front of these among the values, whole groups
   Index arranged = 0;                     // all keys among the values
   Index count = 0;
@@ -236,6 +237,8 @@ struct PairRows {
   Index head_dim = 0;
   Index depth = 0;  // pairs in the whole groups of head_dim
   Index value_dim = 0;
+  MatrixRef<std::uint16_t> next_keys = {};  // where the next block begins, if known
+  bool near = false;                        // whether to prefetch into the first-level cache
 };
 
 /// The kernels of a processor that multiplies bfloat16 in pairs or in tiles of pairs, and sums in T
@@ -251,6 +254,8 @@ struct PairKernels {
   /// Rows of keys, of probabilities and of turned values are read in multiples of this power of
   /// two; what the rows after the last one hold decides no bit.
   Index row_step;
+  /// `decode` reads values in place that have a multiple of this many columns; 0: none.
+  Index lying_columns;
   /// packed[tile][column / 2][lane][column % 2] = rows(lane, column), with zeros up to a whole
   /// group of columns; lanes past `count` repeat the last row.
   void (*pack)(MatrixRef<std::uint16_t> rows, Index count, Index columns, std::uint16_t* packed);

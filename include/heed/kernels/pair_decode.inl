@@ -33,11 +33,84 @@ struct PairDecodeTable {
           score_rows<some, Vectors>(rows, row, key);
         });
   }
-  HEED_SIMD static void score(const PairKeys& keys, const PairRows<T>& rows) {
+  HEED_SIMD static void score_packed(const PairKeys& keys, const PairRows<T>& rows) {
     PairTable<T>::pack(keys.keys, keys.count, rows.head_dim, rows.packed);
     Index key = 0;
     for (; key + lanes <= keys.count; key += lanes) score_lanes<vectors>(rows, key);
     for (; key < keys.count; key += S::width) score_lanes<1>(rows, key);
+  }
+
+  /// Like DecodeScores::score_transposed, for the vector of keys whose first row is at `first`.
+  template <int Rows, bool Near>
+  HEED_KERNEL static void score_transposed(const std::uint16_t* first, Index stride,
+                                           const PairRows<T>& rows, Index key,
+                                           const LinesAhead& lines) {
+    constexpr int quarter = S::width / 4;
+    const Index depth = 2 * rows.depth;
+    auto ahead = TileAhead<Near>::of(lines, first);
+    const std::uint16_t* row[Rows];
+    typename S::V scores[Rows];
+    HEED_UNROLL for (int r = 0; r < Rows; ++r) {
+      row[r] = row_or_last(rows.rows, depth, rows.count, r);
+      scores[r] = S::broadcast(0);
+    }
+    for (Index d = 0; d < depth; d += P::step) {
+      const std::uint16_t* from = first + d;
+      typename S::V columns[S::width];
+      HEED_UNROLL for (int i = 0; i < S::width; ++i) {
+        if (i > 0 && i % quarter == 0) {
+          from += quarter * stride;
+          asm("" : "+r"(from));
+        }
+        columns[i] = (typename S::V)P::load(from + i % quarter * stride);
+        ahead.fetch(from + i % quarter * stride);
+      }
+      transpose<S>(columns);
+      HEED_UNROLL for (int i = 0; i < S::width; ++i) {
+        HEED_UNROLL for (int r = 0; r < Rows; ++r) {
+          scores[r] =
+              P::add_products(P::spread(row[r] + d + 2 * i), (typename P::V)columns[i], scores[r]);
+        }
+      }
+    }
+    HEED_UNROLL for (int r = 0; r < Rows; ++r) {
+      if (r < rows.count) S::store(rows.scores + score_at(rows, r, key), scores[r]);
+    }
+  }
+
+  /// Copies the last keys, fewer than a vector, and repeats the last of them.
+  HEED_SIMD static const std::uint16_t* last_keys(const PairKeys& keys, const PairRows<T>& rows,
+                                                  Index key) {
+    const Index depth = 2 * rows.depth;
+    for (int i = 0; i < S::width; ++i) {
+      const auto* from = row_or_last(keys.keys.data, keys.keys.row_stride, keys.count, key + i);
+      for (Index d = 0; d < depth; d += P::step) {
+        P::store(rows.packed + i * depth + d, P::load(from + d));
+      }
+    }
+    return rows.packed;
+  }
+
+  /// The scores of up to decoded_at_once rows, from keys read in place.
+  HEED_SIMD static void score_lying(const PairKeys& keys, const PairRows<T>& rows) {
+    const Index stride = keys.keys.row_stride, depth = 2 * rows.depth;
+    for (Index key = 0; key < keys.count; key += S::width) {
+      const auto* at = keys.keys.data + key * stride;
+      const bool more = key + S::width < keys.count, whole = key + S::width <= keys.count;
+      const auto lines =
+          more ? LinesAhead::of(at + S::width * stride, stride, depth)
+               : LinesAhead::of(keys.lying.data, keys.lying.row_stride, rows.value_dim);
+      if (!whole) at = last_keys(keys, rows, key);
+      with_near(
+          rows, [&](auto near) __attribute__((always_inline)) {
+            if (HEED_SIMD_ALL_KERNELS && rows.count == 1) {
+              score_transposed<HEED_SIMD_ALL_KERNELS ? 1 : decoded_at_once, near>(
+                  at, whole ? stride : depth, rows, key, lines);
+            } else {
+              score_transposed<decoded_at_once, near>(at, whole ? stride : depth, rows, key, lines);
+            }
+          });
+    }
   }
 
   HEED_SIMD static bool seen(const PairRows<T>& rows, Index row, Index key) {
@@ -47,12 +120,14 @@ struct PairDecodeTable {
     return (key / lanes * rows.count + row) * lanes + key % lanes;
   }
 
-  /// The probabilities of a row relative to `maximum`, and their sum, key by key.
-  HEED_KERNEL static T exponentiate_row(Index count, const PairRows<T>& rows, Index row,
-                                        T maximum) {
+  /// The probabilities of a row relative to `maximum`, as bfloat16 and, in `weights`, as T.
+  HEED_KERNEL static void weigh_row(Index count, const PairRows<T>& rows, Index row, T maximum,
+                                    T* weights) {
+    typedef std::uint16_t Bits
+        __attribute__((vector_size(HEED_SIMD_BYTES / 2), aligned(2), may_alias));
+    typedef std::uint32_t Wholes __attribute__((vector_size(HEED_SIMD_BYTES)));
     std::uint16_t* out = rows.probabilities + row * row_keys;
     const auto base = PairTask<T, 1>::base_of(S::broadcast(maximum));
-    T weights[row_keys];
     for (Index key = 0; key < count; key += S::width) {
       auto weight = bfloat16_weight<S>(
           S::fma(S::load(rows.scores + score_at(rows, row, key)), S::broadcast(rows.factor), base));
@@ -61,33 +136,47 @@ struct PairDecodeTable {
         weight = S::select(S::lanes(bits), weight, S::broadcast(0));
       }
       S::store(weights + key, weight);
-    }
-    T total = 0;
-    for (Index key = 0; key < count; ++key) {
-      total += weights[key];
-      out[key] = static_cast<std::uint16_t>(__builtin_bit_cast(std::uint32_t, weights[key]) >> 16);
+      *reinterpret_cast<Bits*>(out + key) = __builtin_convertvector((Wholes)weight >> 16, Bits);
     }
     if (count % 2 != 0) out[count] = 0;
-    return total;
   }
 
-  /// The softmax of one row.
-  HEED_SIMD static void exponentiate(Index count, const PairRows<T>& rows, Index row) {
-    T total = exponentiate_row(count, rows, row, rows.maximum[row]);
-    if (!(total > lazy_limit<T>)) {
-      rows.sum[row] += total;
-      return;
+  /// The softmax of up to decoded_at_once rows.
+  HEED_SIMD static void exponentiate(Index count, const PairRows<T>& rows, Index row, Index some) {
+    T weights[decoded_at_once * row_keys], totals[decoded_at_once];
+    for (Index r = 0; r < some; ++r) {
+      weigh_row(count, rows, row + r, rows.maximum[row + r], weights + r * row_keys);
     }
+    sum_rows(weights, some, count, totals);
+    for (Index r = 0; r < some; ++r) {
+      if (totals[r] > lazy_limit<T>) {
+        rescale_row(count, rows, row + r);
+      } else {
+        rows.sum[row + r] += totals[r];
+      }
+    }
+  }
+
+  HEED_SIMD static void exponentiate_all(Index count, const PairRows<T>& rows) {
+    for (Index row = 0; row < rows.count; row += decoded_at_once) {
+      const Index left = rows.count - row;
+      exponentiate(count, rows, row, left < decoded_at_once ? left : decoded_at_once);
+    }
+  }
+
+  /// Moves the maximum of a row to that of this block.
+  HEED_KERNEL static void rescale_row(Index count, const PairRows<T>& rows, Index row) {
     T found = LaneTypes<T>::lowest;
     for (Index key = 0; key < count; ++key) {
       const T x = rows.scores[score_at(rows, row, key)] * rows.factor;
       if (seen(rows, row, key) && !(found > x)) found = x;
     }
-    T maximum[S::width];
+    T maximum[S::width], weights[row_keys], total[decoded_at_once];
     S::store(maximum, pair_maximum<S>(S::broadcast(rows.maximum[row]), S::broadcast(found)));
     const auto factor = move_maximum<S>(rows, row, maximum[0]);
-    total = exponentiate_row(count, rows, row, maximum[0]);
-    rows.sum[row] = rescaled_sum<S>(rows.sum[row], factor, total);
+    weigh_row(count, rows, row, maximum[0], weights);
+    sum_rows(weights, 1, count, total);
+    rows.sum[row] = rescaled_sum<S>(rows.sum[row], factor, total[0]);
   }
 
   /// output += probabilities · values for some rows and columns.
@@ -136,9 +225,90 @@ struct PairDecodeTable {
     }
   }
 
+  /// output += probabilities · values for some rows, the keys [key, end), and the columns of
+  /// `Lines` lines, from values read in place.
+  template <int Rows, int Lines, bool Near>
+  HEED_KERNEL static void add_lying_rows(const PairKeys& keys, const PairRows<T>& rows, Index row,
+                                         Index key, Index end, Index d,
+                                         TileAhead<Near>& tile_ahead) {
+    auto ahead = tile_ahead;
+    const std::uint16_t* weights[Rows];
+    T* out[Rows];
+    typename S::V sums[Rows][2 * Lines];
+    HEED_UNROLL for (int r = 0; r < Rows; ++r) {
+      const Index at = row + r < rows.count ? row + r : rows.count - 1;
+      weights[r] = rows.probabilities + at * row_keys;
+      out[r] = rows.output + at * rows.output_stride + d;
+      HEED_UNROLL for (int j = 0; j < 2 * Lines; ++j) sums[r][j] = S::load(out[r] + j * S::width);
+    }
+    const Index stride = keys.lying.row_stride;
+    const std::uint16_t* low = keys.lying.data + key * stride + d;
+    for (; key < end; key += 2, low += 2 * stride) {
+      const bool both = key + 1 < end;
+      typename P::V columns[2 * Lines];
+      HEED_UNROLL for (int j = 0; j < Lines; ++j) {
+        const auto first = P::load(low + j * P::step);
+        const auto second = both ? P::load(low + stride + j * P::step) : typename P::V{};
+        columns[2 * j] = P::first_zipped(first, second);
+        columns[2 * j + 1] = P::second_zipped(first, second);
+      }
+      HEED_UNROLL for (int j = 0; j < 2 * Lines; ++j) {
+        if (row == 0) ahead.fetch(low + j / Lines * stride + j % Lines * P::step);
+      }
+      HEED_UNROLL for (int r = 0; r < Rows; ++r) {
+        const auto weight = P::spread(weights[r] + key);
+        HEED_UNROLL for (int j = 0; j < 2 * Lines; ++j) {
+          sums[r][j] = P::add_products(weight, columns[j], sums[r][j]);
+        }
+      }
+    }
+    tile_ahead = ahead;
+    HEED_UNROLL for (int r = 0; r < Rows; ++r) {
+      HEED_UNROLL for (int j = 0; j < 2 * Lines; ++j) S::store(out[r] + j * S::width, sums[r][j]);
+    }
+  }
+  template <int Lines, bool Near>
+  HEED_SIMD static void add_lying_columns(const PairKeys& keys, const PairRows<T>& rows, Index key,
+                                          Index end, Index d, TileAhead<Near>& ahead) {
+    if (HEED_SIMD_ALL_KERNELS && rows.count == 1) {
+      return add_lying_rows < HEED_SIMD_ALL_KERNELS ? 1 : decoded_at_once,
+             Lines > (keys, rows, 0, key, end, d, ahead);
+    }
+    for (Index row = 0; row < rows.count; row += decoded_at_once) {
+      add_lying_rows<decoded_at_once, Lines>(keys, rows, row, key, end, d, ahead);
+    }
+  }
+  /// output += probabilities · values, from values read in place.
+  HEED_SIMD static void add_lying(const PairKeys& keys, const PairRows<T>& rows) {
+    const auto& lying = keys.lying;
+    for (Index key = 0; key < keys.count; key += S::width) {
+      const Index end = key + S::width < keys.count ? key + S::width : keys.count;
+      const auto& next = rows.next_keys.data ? rows.next_keys : lying;
+      const auto lines = end < keys.count
+                             ? LinesAhead::of(lying.data + end * lying.row_stride, lying.row_stride,
+                                              rows.value_dim)
+                             : LinesAhead::of(next.data, next.row_stride, rows.head_dim);
+      with_near(
+          rows, [&](auto near) __attribute__((always_inline)) {
+            auto ahead = TileAhead<near>::of(lines, lying.data + key * lying.row_stride);
+            Index d = 0;
+            for (; d + 2 * P::step <= rows.value_dim; d += 2 * P::step) {
+              add_lying_columns<2>(keys, rows, key, end, d, ahead);
+            }
+            if (d < rows.value_dim) add_lying_columns<1>(keys, rows, key, end, d, ahead);
+          });
+    }
+  }
+
   HEED_KERNEL static void decode(const PairKeys& keys, const PairRows<T>& rows) {
-    score(keys, rows);
-    for (Index row = 0; row < rows.count; ++row) exponentiate(keys.count, rows, row);
+    const bool lying = keys.lying.data != nullptr;
+    if (lying && rows.count <= decoded_at_once && rows.depth % P::width == 0) {
+      score_lying(keys, rows);
+    } else {
+      score_packed(keys, rows);
+    }
+    exponentiate_all(keys.count, rows);
+    if (lying) return add_lying(keys, rows);
     if (keys.guard_values && rows.visible != nullptr) return add_guarded(keys, rows);
     Index d = 0;
     for (; d + lanes <= rows.value_dim; d += lanes) add_columns<vectors>(keys, rows, d);
@@ -149,8 +319,16 @@ struct PairDecodeTable {
 template <class T>
 const PairKernels<T>* pair_table() {
   using K = PairTable<T>;
-  static constexpr PairKernels<T> entries{2,         1,         K::pack,
-                                          K::zip,    K::zip,    K::all_finite,
-                                          K::narrow, K::attend, PairDecodeTable<T>::decode};
+  using P = Pairs<T>;
+  static constexpr PairKernels<T> entries{2,
+                                          1,
+                                          P::step,
+                                          K::pack,
+                                          K::zip,
+                                          K::zip,
+                                          K::all_finite,
+                                          K::narrow,
+                                          K::attend,
+                                          PairDecodeTable<T>::decode};
   return &entries;
 }

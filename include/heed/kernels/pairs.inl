@@ -27,9 +27,16 @@ struct Pairs {
   HEED_SIMD static V where(typename S::M mask, std::int32_t bits) {
     return (V)S::select(mask, (typename S::V)(bits - V{}), typename S::V{});
   }
-  /// Stores the elements of two rows alternately.
+  /// The elements of two rows alternately: those of the first half, or of the second.
+  HEED_SIMD static V first_zipped(V low, V high) {
+    return zip<0>(low, high, std::make_integer_sequence<int, step>());
+  }
+  HEED_SIMD static V second_zipped(V low, V high) {
+    return zip<width>(low, high, std::make_integer_sequence<int, step>());
+  }
   HEED_SIMD static void store_zipped(V low, V high, std::uint16_t* to) {
-    zip(low, high, to, std::make_integer_sequence<int, step>());
+    store(to, first_zipped(low, high));
+    store(to + step, second_zipped(low, high));
   }
   /// sums + a·b: assembler, since compilers disagree on the types of the builtin.
   HEED_SIMD static typename S::V add_products(V a, V b, typename S::V sums) {
@@ -44,11 +51,9 @@ struct Pairs {
   }
 
  private:
-  template <int... I>
-  HEED_SIMD static void zip(V low, V high, std::uint16_t* to, std::integer_sequence<int, I...>) {
-    const auto a = (Halves)low, b = (Halves)high;
-    store(to, (V)__builtin_shufflevector(a, b, (I / 2 + I % 2 * step)...));
-    store(to + step, (V)__builtin_shufflevector(a, b, (width + I / 2 + I % 2 * step)...));
+  template <int First, int... I>
+  HEED_SIMD static V zip(V low, V high, std::integer_sequence<int, I...>) {
+    return (V)__builtin_shufflevector((Halves)low, (Halves)high, (First + I / 2 + I % 2 * step)...);
   }
 };
 

@@ -90,7 +90,10 @@ class DecodePass {
   void take_block(const VisibleKeys& seen, const RowStates<T>& states) {
     if (pairs_) {
       const simd::PairKeys pairs = pairs_.bring(item_, args_.key_head(head_), seen);
-      return pairs_.decode(pairs, query_rows(states, pairs.words, pairs.count));
+      simd::QueryRows<T> rows = query_rows(states, pairs.words, pairs.count);
+      rows.near = simd::detail::prefetches_near();
+      announce_bits(seen.first, rows);
+      return pairs_.decode(pairs, rows);
     }
     simd::KeyBlock<T> block = bring(seen);
     simd::QueryRows<T> rows =

@@ -162,14 +162,9 @@ class PairBlocks {
                            std::uint16_t* arranged);
   /// The keys that some query sees, with their values, in whole groups.
   simd::PairKeys bring(Index item, Index key_head, const VisibleKeys& seen, Arrange arrange) const {
-    const Index columns = args_.value_dim(), limit = args_.key_count_of(item);
+    const Index columns = args_.value_dim();
     const Run run = whole(seen);
-    const Index read = rounded_up(run.count, kernels_->row_step);
-    simd::PairKeys block;
-    block.count = run.count;
-    block.words = run.words;
-    block.keys = rows_of(args_.keys, item, key_head, run, whole(args_.head_dim()),
-                         run.first + read <= limit ? read : 0, keys_);
+    simd::PairKeys block = keys_of(item, key_head, run);
     const auto arrange_values = [&](const Run& from, std::uint16_t* to) {
       arrange(rows_of(args_.values, item, key_head, from, columns, from.count, values_), from.count,
               columns, to);
@@ -191,7 +186,14 @@ class PairBlocks {
   }
   /// The same for `decode`.
   simd::PairKeys bring(Index item, Index key_head, const VisibleKeys& seen) const {
-    return bring(item, key_head, seen, kernels_->zip);
+    const Index columns = args_.value_dim(), step = kernels_->lying_columns;
+    const Run run = whole(seen);
+    if (run.words != nullptr || step == 0 || columns % step != 0) {
+      return bring(item, key_head, seen, kernels_->zip);
+    }
+    simd::PairKeys block = keys_of(item, key_head, run);
+    block.lying = rows_of(args_.values, item, key_head, run, columns, run.count, values_);
+    return block;
   }
   /// Adds the keys to the softmax of the copied rows. `rows` gives their shape and states.
   void decode(const simd::PairKeys& keys, const simd::QueryRows<T>& rows) const {
@@ -210,6 +212,8 @@ class PairBlocks {
     pairs.head_dim = rows.head_dim;
     pairs.depth = whole(rows.head_dim) / 2;
     pairs.value_dim = rows.value_dim;
+    pairs.next_keys = rows.next_bits[0];
+    pairs.near = rows.near;
     kernels_->decode(keys, pairs);
   }
 
@@ -236,6 +240,16 @@ class PairBlocks {
     }
     if (seen.holes) keep_seen(run);
     return run;
+  }
+  /// The keys of a range, without values.
+  simd::PairKeys keys_of(Index item, Index key_head, const Run& run) const {
+    const Index read = rounded_up(run.count, kernels_->row_step);
+    simd::PairKeys block;
+    block.count = run.count;
+    block.words = run.words;
+    block.keys = rows_of(args_.keys, item, key_head, run, whole(args_.head_dim()),
+                         run.first + read <= args_.key_count_of(item) ? read : 0, keys_);
+    return block;
   }
   /// Drops the groups that no query sees.
   void keep_seen(Run& run) const {
