@@ -50,6 +50,20 @@ TEST(ShardedAttention, AnyShardsOfALongSequence) {
   }
 }
 
+TEST(ShardedAttention, NumbersRoundedToBfloat16) {
+  const RestoreSettings restore;
+  const Shape shape{1, 4, 2, 900, 3300, 20, 12};
+  const Inputs<float> in(shape, 9);
+  for (Index kind = 0; kind < 6; ++kind) {
+    SCOPED_TRACE(kind);
+    const Index size = world()->size();
+    const AttentionShards shards(shards_of_kind(900, size, kind), shards_of_kind(3300, size, kind));
+    expect_one_process(shape, in, masks::Causal{}, shards, {.products = Products::bfloat16});
+    expect_one_process(shape, in, masks::last_n(300), shards,
+                       {.products = Products::bfloat16, .softcap = 3.f});
+  }
+}
+
 TEST(ShardedAttention, ChangesOfScoresSeeTheWholeSequence) {
   const RestoreSettings restore;
   const Shape shape{1, 4, 2, 900, 1700, 6, 8};

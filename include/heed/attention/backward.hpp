@@ -42,14 +42,12 @@ void bfloat16_backward(const Q& queries, const K& keys, const V& values, const M
   check_mask_fits(reference, call);
   if (multiplies_pairs(call)) {
     args.pairs = simd::pair_backward_kernels<T>();
-    if constexpr (std::is_same_v<ValueOf<GradOut>, bfloat16>) {
-      args.narrow_grad_output = as_rank_4(view_of(grad_output));
-      return run_backward(args, reference);
-    } else {
-      const Operand<T> gradient(wide_gradient.view());
-      return run_with_rounded_gradient(
-          args, gradient.rounded(simd::bfloat16_kernels<T>(), call.pairs), reference);
+    args.narrow_grad_output = Operand<T>(as_rank_4(view_of(grad_output)));
+    if constexpr (!std::is_same_v<ValueOf<GradOut>, bfloat16>) {
+      args.narrow_grad_output =
+          args.narrow_grad_output.rounded(simd::bfloat16_kernels<T>(), call.pairs);
     }
+    return run_backward(args, reference);
   }
   const Wide wide_queries(queries), wide_keys(keys), wide_values(values);
   call.queries = wide_queries.view();

@@ -80,6 +80,7 @@ void add_call(Agreement& agreement, const AttentionArgs<T>& whole, const Attenti
   agreement.add("scale", static_cast<double>(whole.scale));
   agreement.add("first_query", whole.first_query, whole.first_queries);
   agreement.add("key_counts", whole.key_counts);
+  agreement.add("products", static_cast<int>(Products{options.products}));
   agreement.add("softcap", static_cast<double>(options.softcap));
   agreement.add("alibi_slopes with fingerprint", fingerprint_of(options.alibi_slopes));
   agreement.add("relative_bias", options.relative_bias.extents());

@@ -49,6 +49,9 @@ class ShardedBackward {
         own_values_(like(values, run_of_keys_.count())),
         grad_keys_(own_keys_.extents()),
         grad_values_(own_values_.extents()) {
+    if (options.products != Products::exact) {
+      throw_invalid_argument("sharded gradients have exact products only");
+    }
     if (options.bias.given() && options.bias.view().extent(2) != 1) {
       throw_invalid_argument("gradients of a call with a bias for every query are not computed");
     }

@@ -95,6 +95,12 @@ struct PairBackwardTable {
     while (keys.end > keys.first && (words[keys.end - 1] & mask) == 0) --keys.end;
     return whole(keys, Product::group);
   }
+  /// The end of the keys that some query sees, in multiples of 32: whole rows and groups.
+  HEED_SIMD static Index seen_end(const std::uint64_t* words) {
+    Index end = key_block;
+    while (words != nullptr && end > 0 && words[end - 1] == 0) --end;
+    return (end + 31) & -32;
+  }
   HEED_SIMD static LaneRange whole(LaneRange range, Index group) {
     if (range.first == range.end) return {};
     return {range.first & -group, (range.end + group - 1) & -group};
@@ -193,9 +199,10 @@ struct PairBackwardTable {
   HEED_KERNEL static void backward(const PairGradientBlock<T>& block) {
     Product product;
     const Index rows = block.words != nullptr ? S::width : key_block / 2;
-    for (Index key = 0; key < key_block; key += rows) grad_scores(product, block, key, rows);
+    const Index end = seen_end(block.words);
+    for (Index key = 0; key < end; key += rows) grad_scores(product, block, key, rows);
     add_keys(product, block);
-    for (Index key = 0; key < key_block; key += rows) {
+    for (Index key = 0; key < end; key += rows) {
       add_rows(product, block, key, rows, block.probabilities, block.zipped_gradient,
                block.value_row, block.gradients.values);
       add_rows(product, block, key, rows, block.grad_scores, block.zipped_queries, block.head_row,

@@ -7,7 +7,6 @@
 
 #include <heed/attention/detail/call.hpp>
 #include <heed/attention/detail/operands.hpp>
-#include <heed/attention/detail/rounded_call.hpp>
 #include <heed/attention/options.hpp>
 #include <heed/core/bfloat16.hpp>
 #include <heed/core/error.hpp>
@@ -37,7 +36,7 @@ struct BackwardArgs {
   /// forward.values are those of all keys.
   Index key_offset = 0;
   /// Not null: queries, keys and values are bfloat16, to be multiplied by these kernels and
-  /// forward.pairs, and so is grad_output in `narrow_grad_output`.
+  /// forward.pairs, and so is grad_output in `narrow_grad_output`, which may round it.
   const simd::PairBackwardKernels<T>* pairs = nullptr;
   Operand<T> narrow_grad_output{};
 
@@ -267,18 +266,5 @@ class WidenedTensor {
   Tensor<T, 4> copy_;
   TensorView<const T, 4> view_;
 };
-
-/// Computes gradients in products of pairs or tiles, from a gradient of the output that is rounded
-/// once.
-template <class T>
-void run_with_rounded_gradient(BackwardArgs<T> args, const Operand<T>& grad_output,
-                               const MaskRef& mask) {
-  Tensor<bfloat16, 4> narrow;
-  Tensor<T, 4> wide;
-  const auto all = [&](Index) { return grad_output.extent(2); };
-  args.narrow_grad_output = copied(grad_output, narrow, all);
-  args.grad_output = copied(grad_output, wide, all).view();
-  run_backward(args, mask);
-}
 
 }  // namespace heed::detail

@@ -88,8 +88,13 @@ class BackwardRows {
     const auto scratch =
         BackwardScratch<T>::of_this_thread(call.head_dim(), call.value_dim(), kernels_.row_lanes);
     T* output = scratch.packed_gradient;  // not in use yet, and as large
-    copy_rows(strided_rows(args_.grad_output, item, head, row), rows, call.value_dim(),
-              scratch.grad_output, scratch.value_row);
+    if (args_.narrow_grad_output.rounds()) {
+      args_.narrow_grad_output.read(item, head, row, rows, 1, scratch.grad_output,
+                                    scratch.value_row);
+    } else {
+      copy_rows(strided_rows(args_.grad_output, item, head, row), rows, call.value_dim(),
+                scratch.grad_output, scratch.value_row);
+    }
     copy_rows(strided_rows(args_.output, item, head, row), rows, call.value_dim(), output,
               scratch.value_row);
     kernels_.row_dots(scratch.grad_output, output, scratch.value_row, rows, delta);

@@ -290,21 +290,22 @@ inline constexpr double backward_parallel_threshold = 2e6;
 /// A call that rounds its numbers, as the forward call did.
 template <class T>
 void run_rounded_backward(const BackwardArgs<T>& args, const MaskRef& mask) {
-  const bool bits = multiplies_pairs(args.forward);
-  const RoundedCall<T> copies(args.forward, bits);
-  BackwardArgs<T> rounded = args;
-  rounded.forward = copies.args();
-  if (!bits) return run_backward(rounded, mask);
   const RoundingKernels<T>& kernels = *args.forward.rounding;
-  rounded.pairs = kernels.pair_gradients();
-  const Operand<T> gradient(args.grad_output);
-  run_with_rounded_gradient(rounded, gradient.rounded(kernels.conversions(), args.forward.pairs),
-                            mask);
+  BackwardArgs<T> rounded = args;
+  if (multiplies_pairs(args.forward)) {
+    rounded.pairs = kernels.pair_gradients();
+    rounded.narrow_grad_output =
+        Operand<T>(args.grad_output).rounded(kernels.conversions(), args.forward.pairs);
+    return run_backward(rounded, mask);
+  }
+  const RoundedCall<T> copies(args.forward, false);
+  rounded.forward = copies.args();
+  run_backward(rounded, mask);
 }
 
 template <class T>
 void run_backward(const BackwardArgs<T>& args, const MaskRef& mask) {
-  if (args.forward.rounds()) return run_rounded_backward(args, mask);
+  if (args.forward.rounds() && args.pairs == nullptr) return run_rounded_backward(args, mask);
   const auto& call = args.forward;
   const double work = static_cast<double>(call.batch() * call.heads()) *
                       static_cast<double>(call.query_count()) *

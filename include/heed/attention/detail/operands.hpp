@@ -140,7 +140,7 @@ class Operand {
     if (kernels_ == nullptr) {
       return {rows(item, head, first).data, strides_[2] * step, strides_[3]};
     }
-    read(item, head, first, count, step, scratch);
+    read(item, head, first, count, step, scratch, extents_[3]);
     return {scratch, extents_[3], 1};
   }
   /// The tokens [first, first + count) of a head in T: in place, or copied to `scratch`, (count,
@@ -148,9 +148,23 @@ class Operand {
   simd::MatrixRef<T> rows(Index item, Index head, Index first, Index count, T* scratch) const {
     if (kernels_ == nullptr && is_contiguous(first, count)) return rows(item, head, first);
     for_each_run(item, first, count, [&](Index token, Index some) {
-      read(item, head, token, some, 1, scratch + (token - first) * extents_[3]);
+      read(item, head, token, some, 1, scratch + (token - first) * extents_[3], extents_[3]);
     });
     return {scratch, extents_[3], 1};
+  }
+  /// Copies `count` rows that lie in one run, `step` tokens apart, to rows of T `padded` apart;
+  /// those of bfloat16 only where they are rounded or `padded` is their width.
+  void read(Index item, Index head, Index first, Index count, Index step, T* to,
+            Index padded) const {
+    const Index dim = extents_[3], stride = strides_[2] * step;
+    if (dim == 0) return;
+    if (has_bits()) {
+      return kernels_->widen({bits(item, head, first), stride, strides_[3]}, count, dim, to);
+    }
+    const simd::MatrixRef<T> from{rows(item, head, first).data, stride, strides_[3]};
+    if (!rounds_) return copy_rows(from, count, dim, to, padded);
+    kernels_->round(from, count, dim, to, padded);
+    fill(to + dim, count, padded - dim, padded);
   }
   /// Copies `count` rows of a bfloat16 operand from token `first` of a head on, as bits for
   /// `pair_kernels`, to consecutive rows `padded` apart, with zeros after their columns.
@@ -209,16 +223,6 @@ class Operand {
       token = end;
     }
   }
-  /// `count` rows, `step` apart in one run, in T to consecutive rows.
-  void read(Index item, Index head, Index first, Index count, Index step, T* to) const {
-    const Index dim = extents_[3], stride = strides_[2] * step;
-    if (dim == 0) return;
-    if (has_bits()) {
-      return kernels_->widen({bits(item, head, first), stride, strides_[3]}, count, dim, to);
-    }
-    const simd::MatrixRef<T> from{rows(item, head, first).data, stride, strides_[3]};
-    rounds_ ? kernels_->round(from, count, dim, to, dim) : copy_rows(from, count, dim, to, dim);
-  }
   /// Likewise as bits.
   void read_bits(Index item, Index head, Index first, Index count, Index step, Index padded,
                  std::uint16_t* to) const {
@@ -228,9 +232,12 @@ class Operand {
                                       to, padded);
     }
     pairs_->narrow({rows(item, head, first).data, stride, strides_[3]}, count, dim, to, padded);
-    for (Index row = 0; padded > dim && row < count; ++row, to += padded) {
-      clear_numbers(to + dim, padded - dim);
-    }
+    fill(to + dim, count, padded - dim, padded);
+  }
+  /// Zeros behind the columns of rows.
+  template <class X>
+  static void fill(X* to, Index rows, Index columns, Index stride) {
+    for (Index row = 0; columns > 0 && row < rows; ++row) clear_numbers(to + row * stride, columns);
   }
 
   Index width() const { return static_cast<Index>(has_bits() ? sizeof(bfloat16) : sizeof(T)); }

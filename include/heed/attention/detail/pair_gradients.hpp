@@ -49,8 +49,8 @@ class PairGradients {
       const auto rows = [&](const Operand<T>& from, Index depth, std::uint16_t* to) {
         return rows_of(from, item, key_head, row, count, simd::key_block, depth, to + key * depth);
       };
-      block.given = given_rows(call.keys, item, key_head, row);
       block.keys = rows(call.keys, block_.head_depth, keys_);
+      block.given = given_rows(call.keys, item, key_head, row, block.keys);
       block.values = rows(call.values, block_.value_depth, values_);
       block.turned = turned_ + key * block_.head_row;
       arrange_->turn(block.keys, simd::key_block, block_.head_row, block.turned);
@@ -63,19 +63,18 @@ class PairGradients {
     count_ = count;
     block_.log_sum_exp = log_sum_exp;
     block_.delta = delta;
-    const auto take = [&](const Operand<T>& from, Index columns, std::uint16_t* packed,
-                          std::uint16_t* zipped) {
-      const auto rows = rows_of(from, item, head, row, count, count, columns, queries_);
+    const auto take = [&](const Operand<T>& from, Index columns, std::uint16_t* to,
+                          std::uint16_t* packed, std::uint16_t* zipped, Rows& given) {
+      const auto rows = rows_of(from, item, head, row, count, count, columns, to);
+      given = given_rows(from, item, head, row, rows);
       arrange_->pack(rows, count, columns, packed);
       arrange_->zip(rows, count, columns, zipped);
       return made_finite(zipped, rounded_up(count, arrange_->group) * columns);
     };
-    given_queries_ = given_rows(args_.forward.queries, item, head, row);
-    given_gradient_ = given_rows(args_.narrow_grad_output, item, head, row);
-    finite_queries_ =
-        take(args_.forward.queries, block_.head_row, packed_queries_, zipped_queries_);
-    finite_gradient_ =
-        take(args_.narrow_grad_output, block_.value_row, packed_gradient_, zipped_gradient_);
+    finite_queries_ = take(args_.forward.queries, block_.head_row, queries_, packed_queries_,
+                           zipped_queries_, given_queries_);
+    finite_gradient_ = take(args_.narrow_grad_output, block_.value_row, gradient_, packed_gradient_,
+                            zipped_gradient_, given_gradient_);
     clear_numbers(block_.grad_queries, block_.head_row * simd::query_block);
   }
 
@@ -125,7 +124,8 @@ class PairGradients {
     take(keys_, backward_chunk * depth);
     take(values_, backward_chunk * value_depth);
     take(turned_, backward_chunk * block_.head_row);
-    take(queries_, queries * (depth < value_depth ? value_depth : depth));
+    take(queries_, queries * block_.head_row);
+    take(gradient_, queries * block_.value_row);
     block_.packed_queries = take(packed_queries_, queries * depth);
     block_.packed_gradient = take(packed_gradient_, queries * value_depth);
     block_.zipped_queries = take(zipped_queries_, queries * block_.head_row);
@@ -138,16 +138,20 @@ class PairGradients {
     words_ = carver.template take<std::uint64_t>(keys);
   }
 
-  static Rows given_rows(const Operand<T>& from, Index item, Index head, Index row) {
+  /// The rows as they were given, where `brought` may be a copy that a kernel reads.
+  static Rows given_rows(const Operand<T>& from, Index item, Index head, Index row,
+                         const Rows& brought) {
+    if (!from.has_bits()) return brought;
     return {from.bits(item, head, row), from.stride(2), from.stride(3)};
   }
   /// `count` rows of an operand, of which a kernel reads `rows` of `columns` numbers: in place if
   /// there are as many, or else copied and filled up with zeros.
   static Rows rows_of(const Operand<T>& from, Index item, Index head, Index row, Index count,
                       Index rows, Index columns, std::uint16_t* to) {
-    const Rows given = given_rows(from, item, head, row);
-    if (count == rows && from.extent(3) == columns && given.column_stride == 1) return given;
-    copy_rows(given, count, from.extent(3), to, columns);
+    if (from.has_bits() && count == rows && from.extent(3) == columns && from.stride(3) == 1) {
+      return {from.bits(item, head, row), from.stride(2), 1};
+    }
+    from.copy_bits(item, head, row, count, columns, to);
     clear_numbers(to + count * columns, (rows - count) * columns);
     return {to, columns, 1};
   }
@@ -210,7 +214,8 @@ class PairGradients {
   std::uint16_t* keys_ = nullptr;     // [key of the chunk][head_depth], where copied
   std::uint16_t* values_ = nullptr;   // [key of the chunk][value_depth]
   std::uint16_t* turned_ = nullptr;   // the keys of each block, turned
-  std::uint16_t* queries_ = nullptr;  // rows of queries or of their gradient
+  std::uint16_t* queries_ = nullptr;  // rows, where copied
+  std::uint16_t* gradient_ = nullptr;
   std::uint16_t* packed_queries_ = nullptr;
   std::uint16_t* packed_gradient_ = nullptr;
   std::uint16_t* zipped_queries_ = nullptr;
