@@ -92,6 +92,32 @@
 #define HEED_SIMD_HAS_TILES 0
 #endif
 
+// Passes of g++ that bring code of long vectors nothing, and code that runs once a call too little:
+// header-only programs do without them, which saves a tenth of their compile time. What has them
+// off is not inlined where they are on, so they stay on for views and other small functions.
+#if defined(__GNUC__) && !defined(__clang__) && !HEED_SIMD_ALL_KERNELS
+// clang-format off
+#define HEED_FEWER_PASSES                                                                          \
+  _Pragma("GCC optimize(\"no-thread-jumps\", \"no-tree-vrp\", \"no-gcse\", \"no-tree-pre\")")      \
+  _Pragma("GCC optimize(\"no-tree-dominator-opts\", \"no-schedule-insns2\", \"no-tree-pta\")")     \
+  _Pragma("GCC optimize(\"no-tree-slp-vectorize\", \"no-tree-loop-vectorize\", \"no-ree\")")       \
+  _Pragma("GCC optimize(\"no-cse-follow-jumps\", \"no-rerun-cse-after-loop\")")                    \
+  _Pragma("GCC optimize(\"no-peephole2\", \"no-reorder-blocks\", \"no-cprop-registers\")")         \
+  _Pragma("GCC optimize(\"no-if-conversion\", \"no-if-conversion2\", \"no-crossjumping\")")        \
+  _Pragma("GCC optimize(\"no-split-wide-types\", \"no-tree-switch-conversion\")")                  \
+  _Pragma("GCC optimize(\"no-code-hoisting\", \"no-optimize-strlen\", \"no-store-merging\")")      \
+  _Pragma("GCC optimize(\"no-forward-propagate\", \"no-partial-inlining\", \"no-ipa-vrp\")")       \
+  _Pragma("GCC optimize(\"no-ipa-cp\", \"no-ipa-icf\", \"no-ipa-sra\", \"no-ipa-ra\")")            \
+  _Pragma("GCC optimize(\"no-ipa-modref\", \"no-ipa-pure-const\")")
+// clang-format on
+#define HEED_DRIVERS_BEGIN _Pragma("GCC push_options") HEED_FEWER_PASSES
+#define HEED_DRIVERS_END _Pragma("GCC pop_options")
+#else
+#define HEED_FEWER_PASSES
+#define HEED_DRIVERS_BEGIN
+#define HEED_DRIVERS_END
+#endif
+
 // clang has no way to optimize some functions of a unit that it is told not to optimize.
 #if defined(__clang__) && !defined(__OPTIMIZE__) && !defined(HEED_COMPILED)
 #pragma message( \

@@ -38,6 +38,14 @@ struct TileAhead {
     const auto* there = reinterpret_cast<const void*>(address);  // NOLINT: it may end beyond
     __builtin_prefetch(there, 0, 2);
   }
+  /// A line for each of some rows, `stride` apart.
+  template <class T>
+  HEED_SIMD void fetch_rows(int rows, const T* place, Index stride) {
+#if HEED_SIMD_ALL_KERNELS
+    HEED_UNROLL
+#endif
+    for (int i = 0; i < rows; ++i, place += stride) fetch(place);
+  }
 };
 /// Calls run(std::bool_constant<Near>()); the processors that prefetch near have these vectors.
 template <class Rows, class Run>
@@ -90,8 +98,8 @@ struct DecodeScores {
           asm("" : "+r"(from));
         }
         transposed[i] = S::load(from + i % quarter * stride);
-        ahead.fetch(from + i % quarter * stride);
       }
+      ahead.fetch_rows(S::width, first + d, stride);
       transpose<S>(transposed);
       HEED_UNROLL for (int i = 0; i < S::width; ++i) {
         HEED_UNROLL for (int r = 0; r < Rows; ++r) {

@@ -118,17 +118,10 @@ HEED_KERNEL void score_rows(const TileTask<S, Vectors>& task, Index key,
   }
 }
 
-/// Prefetches some rows of keys or values, `columns` wide. A header-only program calls it as a
-/// function, which saves a thirtieth of its compile time; the empty assembler keeps g++ from
-/// leaving out such calls.
+/// Prefetches some rows of keys or values, `columns` wide. The empty assembler keeps g++ from
+/// leaving out calls of such a function.
 template <class T>
-#if HEED_SIMD_ALL_KERNELS
-HEED_SIMD
-#else
-HEED_KERNEL
-#endif
-    void
-    prefetch_rows(const MatrixRef<T>& rows, Index first, Index count, Index columns) {
+HEED_SHARED void prefetch_rows(const MatrixRef<T>& rows, Index first, Index count, Index columns) {
   asm volatile("");
   for (Index row = first; row < first + count; ++row) {
     for (Index column = 0; column < columns; column += 64 / static_cast<Index>(sizeof(T))) {
@@ -199,7 +192,7 @@ struct LinesAhead {
 /// needs after all scores: a processor does not foresee that rows are read six at a time. Values
 /// too large to fit a first-level cache beside the rest would only push the rest out.
 template <class S, int Vectors>
-HEED_SIMD void score_block(const TileTask<S, Vectors>& task, typename S::Scalar* totals) {
+HEED_SHARED void score_block(const TileTask<S, Vectors>& task, typename S::Scalar* totals) {
   constexpr Index widest = 512 / static_cast<Index>(sizeof(typename S::Scalar));
   const MatrixRef<typename S::Scalar>& keys = task.block.keys;
   const MatrixRef<typename S::Scalar>& values = task.block.values;

@@ -5,6 +5,13 @@
 
 #define HEED_SIMD inline __attribute__((always_inline))
 #define HEED_KERNEL __attribute__((noinline))
+// A long part of several kernels, once a block of keys or less: heed::compiled has it in each of
+// them; header-only programs have a function, which saves compile time.
+#if HEED_SIMD_ALL_KERNELS
+#define HEED_SHARED HEED_SIMD
+#else
+#define HEED_SHARED HEED_KERNEL
+#endif
 #define HEED_UNROLL _Pragma("GCC unroll 64")
 
 // Units built with other flags have kernels of their own, so that the linker never gives one unit
@@ -31,6 +38,9 @@
 #pragma GCC optimize("no-thread-jumps", "no-tree-vrp", "no-gcse", "no-tree-dominator-opts")
 #pragma GCC optimize("no-schedule-insns2", "no-tree-pre", "no-tree-ccp")
 #pragma GCC optimize("no-tree-slp-vectorize", "no-tree-loop-vectorize")
+#if HEED_SIMD_PART <= 1  // measured for the forward pass only
+HEED_FEWER_PASSES
+#endif
 #endif
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpsabi"
@@ -46,10 +56,18 @@ inline namespace HEED_FLAGS_TAG {
 #endif
 
 #if defined(__x86_64__)
+// A last resort in header-only programs, which may be slow.
+#if !defined(__clang__) && !HEED_SIMD_ALL_KERNELS
+#pragma GCC push_options
+#pragma GCC optimize("O1")
+#endif
 #define HEED_SIMD_NAMESPACE sse2_kernels
 #define HEED_SIMD_BYTES 16
 #define HEED_SIMD_VECTORS 2
 #include <heed/kernels/part.inl>
+#if !defined(__clang__) && !HEED_SIMD_ALL_KERNELS
+#pragma GCC pop_options
+#endif
 #endif
 
 #if HEED_SIMD_ALL_KERNELS && !defined(__clang__)
@@ -108,6 +126,7 @@ inline namespace HEED_FLAGS_TAG {
 
 #undef HEED_SIMD
 #undef HEED_KERNEL
+#undef HEED_SHARED
 #undef HEED_UNROLL
 #undef HEED_FLAGS_TAG
 #undef HEED_SIMD_PART

@@ -128,7 +128,7 @@ HEED_SIMD void put_sums(const RowProduct<typename S::Scalar>& task, Index column
     const auto factor = S::broadcast(task.factors[r * task.factor_step]);
     HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
       const auto x = sums[r][j] * factor + S::broadcast(0);
-      if (left >= S::width) {
+      if (Vectors > 1 || left >= S::width) {
         S::store(to + j * S::width, x);
       } else {
         store_first<S>(to, x, left);
@@ -152,7 +152,7 @@ HEED_KERNEL void put_product(const RowProduct<typename S::Scalar>& task, Index c
 }
 
 template <class S, int Rows>
-HEED_SIMD void put_product_rows(const RowProduct<typename S::Scalar>& task) {
+HEED_SHARED void put_product_rows(const RowProduct<typename S::Scalar>& task) {
   constexpr int wide = HEED_SIMD_VECTORS;
   Index column = 0;
   for (; column + wide * S::width <= task.columns; column += wide * S::width) {

@@ -7,7 +7,9 @@
 #include <heed/core/config.hpp>
 
 #if HEED_DEFINITIONS
+HEED_DRIVERS_BEGIN
 #include <heed/attention/detail/backward_schedule.inl>
 #include <heed/attention/detail/schedule.inl>
+HEED_DRIVERS_END
 #include <heed/kernels/attention_tables.inl>
 #endif
