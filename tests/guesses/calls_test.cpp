@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <functional>
 #include <vector>
 
@@ -221,6 +223,30 @@ TEST_F(Calls, PackedSequencesAnswerWithANewTensor) {
   Tensor<float, 3> result(packed.extents());
   packed_attention(heads, keys, values, offsets, result);
   EXPECT_TRUE(same(result, packed_attention(heads, keys, values, offsets)));
+}
+
+TEST_F(Calls, ListsAreOfAnyInteger) {
+  const std::vector<int> lengths = {5, 7}, offsets = {0, 3, 7};
+  const std::array<std::size_t, 3> more = {0, 3, 7};
+  EXPECT_TRUE(same(attention(q, k, v, masks::Padding(lengths)),
+                   attention(q, k, v, masks::Padding({5, 7}))));
+  EXPECT_TRUE(same(attention(q, k, v, masks::Segments(offsets)),
+                   attention(q, k, v, masks::Segments(more))));
+  EXPECT_TRUE(same(attention(q, k, v, {.key_counts = lengths}),
+                   attention(q, k, v, {.key_counts = {5, 7}})));
+  const auto heads = q.view().select(0, 0), keys = k.view().select(0, 0);
+  const auto expected = packed_attention(heads, keys, keys, {0, 3, 7});
+  EXPECT_TRUE(same(packed_attention(heads, keys, keys, offsets), expected));
+  EXPECT_TRUE(same(packed_attention(heads, keys, keys, {offsets, more}), expected));
+  const std::vector<unsigned long> huge = {0, ~0ul};
+  EXPECT_THROW(attention(q, k, v, masks::Padding(huge)), ShapeError);
+}
+
+TEST_F(Calls, PackedQueriesWithOffsetsOfTheirOwn) {
+  const auto queries = q.view().select(0, 0).slice(1, 0, 3), keys = k.view().select(0, 0);
+  const std::vector<Index> of_queries = {0, 1, 3}, of_keys = {0, 3, 7};
+  EXPECT_TRUE(same(packed_attention(queries, keys, keys, {{0, 1, 3}, {0, 3, 7}}),
+                   packed_attention(queries, keys, keys, {of_queries, of_keys})));
 }
 
 TEST_F(Calls, WeightsForALambdaAndForNoMask) {
