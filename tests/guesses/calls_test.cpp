@@ -297,6 +297,40 @@ TEST(CallsOfModels, AreMadeOfSizes) {
   EXPECT_EQ(RMSNorm<float>(8, 1e-5).forward(hidden).extents(), hidden.extents());
 }
 
+TEST(CallsOfModels, WithoutAMaskHaveTheirUsualOne) {
+  Random random(1);
+  const LanguageModel<float> model(
+      {.vocab_size = 11, .layers = 1, .block = {.model_dim = 8, .heads = 2}}, random);
+  const Encoder<float> encoder({.vocab_size = 11, .block = {.model_dim = 8, .heads = 2}}, random);
+  const Tokens tokens({1, 4}, {3, 1, 4, 1});
+  EXPECT_TRUE(same(model.forward(tokens), model.forward(tokens, masks::Causal{})));
+  const auto x = encoder.forward(tokens);
+  EXPECT_TRUE(same(x, encoder.forward(tokens, masks::Full{})));
+  const MultiHeadAttention<float> layer({.model_dim = 8, .heads = 2}, random);
+  EXPECT_TRUE(same(layer.forward(x), layer.forward(x, masks::Full{})));
+  EXPECT_TRUE(same(layer.forward(x, x, x), layer.forward(x, x, x, masks::Full{})));
+}
+
+TEST(CallsOfModels, OneStepIsASamplerAndBracesAreAPrompt) {
+  Random random(1);
+  const LanguageModel<float> model(
+      {.vocab_size = 11, .layers = 1, .block = {.model_dim = 8, .heads = 2}}, random);
+  const std::vector<Index> prompt = {3, 1, 4};
+  Session<float> session(model), other(model);
+  const auto greedy = generate(session, prompt, samplers::Greedy{}, {.max_tokens = 4}, random);
+  const auto listed =
+      generate(other, prompt, Sampler{samplers::Greedy{}}, {.max_tokens = 4}, random);
+  EXPECT_EQ(greedy.tokens, listed.tokens);
+  Session<float> braces(model), beams(model);
+  EXPECT_EQ(generate(braces, {3, 1, 4}, samplers::Greedy{}, {.max_tokens = 4}, random).tokens,
+            listed.tokens);
+  EXPECT_EQ(beam_search(beams, {3, 1, 4}, {.width = 1, .max_tokens = 2})[0].tokens,
+            beam_search(beams, prompt, {.width = 1, .max_tokens = 2})[0].tokens);
+  const Sampler none, copied = none;
+  const std::vector<double> logits = {1, 3, 2};
+  EXPECT_EQ(copied.distribution(logits), Sampler(none).distribution(logits));
+}
+
 TEST(CallsOfModels, TakeALambda) {
   LanguageModelOptions options;
   options.vocab_size = 11;
