@@ -56,6 +56,18 @@ Floats misuse(Floats& x) { return attention(x, x, x, NoMask{}); }
 #ifdef MASK_BY_NAME  // this is no mask: a mask is a lambda
 void misuse(Floats& x, Floats& out) { attention(x, x, x, "causal", out); }
 #endif
+#ifdef MASKS_BY_TWO_AMPERSANDS  // masks combine by a & b, not by a && b
+auto misuse() { return masks::Causal{} && masks::last_n(3); }
+#endif
+#ifdef MASKS_BY_TWO_BARS  // masks combine by a | b, not by a || b
+auto misuse() { return masks::GlobalTokens({0}) || masks::last_n(3); }
+#endif
+#ifdef MASK_BEHIND_AN_EXCLAMATION_MARK  // the opposite of a mask is ~mask, not !mask
+auto misuse() { return !masks::Causal{}; }
+#endif
+#ifdef MASK_OF_NESTED_VECTORS  // a vector of vectors is no matrix: flatten it
+auto misuse(const std::vector<std::vector<bool>>& rows) { return masks::Dense(rows); }
+#endif
 #ifdef MASK_THAT_IS_NOT_COPIED  // a mask must be copyable
 struct Mine {
   Mine() = default;

@@ -16,4 +16,20 @@ void misuse(Tensor<float, 2>& a, const Tensor<float, 2>& b) { a[0] = b[0]; }
 void misuse(Tensor<float, 2>& a) { a.view().slice(0, 0, 1) = 2; }
 #endif
 
+#ifdef EXTENTS_TOO_FEW  // the list is too short: it has one number for each axis
+Index misuse() { return Tensor<float, 3>({2, 3}).size(); }
+#endif
+#ifdef EXTENTS_OF_A_VIEW_TOO_FEW  // the list is too short: it has one number for each axis
+void misuse(float* values) { TensorView<float, 3> view(values, {2, 3}); }
+#endif
+#ifdef STRIDES_TOO_FEW  // the list is too short: it has one number for each axis
+void misuse(float* values) { TensorView<float, 3> view(values, {2, 3, 4}, {12, 4}); }
+#endif
+#ifdef STRIDES_TOO_FEW_FOR_A_VECTOR  // the list is too short: it has one number for each axis
+void misuse(std::vector<float>& values) { TensorView<float, 3> view(values, {2, 3, 4}, {12, 4}); }
+#endif
+#ifdef STRIDES_TOO_FEW_FOR_THE_EXTENTS  // the list is too short: it has one number for each axis
+void misuse(float* values) { TensorView view(values, {2, 3, 4}, {12, 4}); }
+#endif
+
 float correct(const std::vector<float>& values) { return TensorView(values, {2, 3})(1, 2); }

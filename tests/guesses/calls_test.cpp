@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <functional>
 #include <vector>
 
@@ -223,6 +225,30 @@ TEST_F(Calls, PackedSequencesAnswerWithANewTensor) {
   EXPECT_TRUE(same(result, packed_attention(heads, keys, values, offsets)));
 }
 
+TEST_F(Calls, ListsAreOfAnyInteger) {
+  const std::vector<int> lengths = {5, 7}, offsets = {0, 3, 7};
+  const std::array<std::size_t, 3> more = {0, 3, 7};
+  EXPECT_TRUE(same(attention(q, k, v, masks::Padding(lengths)),
+                   attention(q, k, v, masks::Padding({5, 7}))));
+  EXPECT_TRUE(same(attention(q, k, v, masks::Segments(offsets)),
+                   attention(q, k, v, masks::Segments(more))));
+  EXPECT_TRUE(same(attention(q, k, v, {.key_counts = lengths}),
+                   attention(q, k, v, {.key_counts = {5, 7}})));
+  const auto heads = q.view().select(0, 0), keys = k.view().select(0, 0);
+  const auto expected = packed_attention(heads, keys, keys, {0, 3, 7});
+  EXPECT_TRUE(same(packed_attention(heads, keys, keys, offsets), expected));
+  EXPECT_TRUE(same(packed_attention(heads, keys, keys, {offsets, more}), expected));
+  const std::vector<unsigned long> huge = {0, ~0ul};
+  EXPECT_THROW(attention(q, k, v, masks::Padding(huge)), ShapeError);
+}
+
+TEST_F(Calls, PackedQueriesWithOffsetsOfTheirOwn) {
+  const auto queries = q.view().select(0, 0).slice(1, 0, 3), keys = k.view().select(0, 0);
+  const std::vector<Index> of_queries = {0, 1, 3}, of_keys = {0, 3, 7};
+  EXPECT_TRUE(same(packed_attention(queries, keys, keys, {{0, 1, 3}, {0, 3, 7}}),
+                   packed_attention(queries, keys, keys, {of_queries, of_keys})));
+}
+
 TEST_F(Calls, WeightsForALambdaAndForNoMask) {
   const auto past = [](Index i, Index j) { return j <= i; };
   const auto weights = attention_weights(q, k, past);
@@ -269,6 +295,40 @@ TEST(CallsOfModels, AreMadeOfSizes) {
   const Tensor<float, 3> hidden = encoder.forward(tokens, masks::Full{});
   EXPECT_EQ(LayerNorm<float>(8).forward(hidden).extents(), hidden.extents());
   EXPECT_EQ(RMSNorm<float>(8, 1e-5).forward(hidden).extents(), hidden.extents());
+}
+
+TEST(CallsOfModels, WithoutAMaskHaveTheirUsualOne) {
+  Random random(1);
+  const LanguageModel<float> model(
+      {.vocab_size = 11, .layers = 1, .block = {.model_dim = 8, .heads = 2}}, random);
+  const Encoder<float> encoder({.vocab_size = 11, .block = {.model_dim = 8, .heads = 2}}, random);
+  const Tokens tokens({1, 4}, {3, 1, 4, 1});
+  EXPECT_TRUE(same(model.forward(tokens), model.forward(tokens, masks::Causal{})));
+  const auto x = encoder.forward(tokens);
+  EXPECT_TRUE(same(x, encoder.forward(tokens, masks::Full{})));
+  const MultiHeadAttention<float> layer({.model_dim = 8, .heads = 2}, random);
+  EXPECT_TRUE(same(layer.forward(x), layer.forward(x, masks::Full{})));
+  EXPECT_TRUE(same(layer.forward(x, x, x), layer.forward(x, x, x, masks::Full{})));
+}
+
+TEST(CallsOfModels, OneStepIsASamplerAndBracesAreAPrompt) {
+  Random random(1);
+  const LanguageModel<float> model(
+      {.vocab_size = 11, .layers = 1, .block = {.model_dim = 8, .heads = 2}}, random);
+  const std::vector<Index> prompt = {3, 1, 4};
+  Session<float> session(model), other(model);
+  const auto greedy = generate(session, prompt, samplers::Greedy{}, {.max_tokens = 4}, random);
+  const auto listed =
+      generate(other, prompt, Sampler{samplers::Greedy{}}, {.max_tokens = 4}, random);
+  EXPECT_EQ(greedy.tokens, listed.tokens);
+  Session<float> braces(model), beams(model);
+  EXPECT_EQ(generate(braces, {3, 1, 4}, samplers::Greedy{}, {.max_tokens = 4}, random).tokens,
+            listed.tokens);
+  EXPECT_EQ(beam_search(beams, {3, 1, 4}, {.width = 1, .max_tokens = 2})[0].tokens,
+            beam_search(beams, prompt, {.width = 1, .max_tokens = 2})[0].tokens);
+  const Sampler none, copied = none;
+  const std::vector<double> logits = {1, 3, 2};
+  EXPECT_EQ(copied.distribution(logits), Sampler(none).distribution(logits));
 }
 
 TEST(CallsOfModels, TakeALambda) {

@@ -3,6 +3,7 @@
 // what it says, and gives a matrix back.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <type_traits>
 #include <vector>
 
@@ -96,6 +97,50 @@ TEST_F(EigenCalls, WeightsAndSoftmaxAreMatricesToo) {
   EXPECT_NEAR(voted.row(3).sum(), 1, 1e-6);
   const RowMajor logs = log_softmax(RowMajor(q));
   EXPECT_NEAR(logs.row(3).array().exp().sum(), 1, 1e-6);
+}
+
+TEST_F(EigenCalls, AColumnVectorIsOneRow) {
+  const Eigen::Vector3d x(1, 2, 3);
+  const Eigen::RowVector3d flat = x.transpose();
+  const Eigen::VectorXd voted = softmax(x);
+  const Eigen::RowVectorXd expected = softmax(flat);
+  EXPECT_NEAR(voted.sum(), 1, 1e-12);
+  EXPECT_EQ(voted, expected.transpose());
+  EXPECT_EQ(softmax(Eigen::MatrixXd(x.replicate(1, 2)).col(1)), expected.transpose());
+  EXPECT_EQ(log_softmax(x), log_softmax(flat).transpose());
+  EXPECT_EQ(log_sum_exp(x).size(), 1);
+  EXPECT_EQ(log_sum_exp(x)[0], log_sum_exp(flat)[0]);
+  const Eigen::Vector<bool, 3> seen(true, false, true);
+  const Eigen::VectorXd some = softmax(x, {.mask = seen});
+  EXPECT_EQ(some[1], 0);
+  EXPECT_NEAR(some.sum(), 1, 1e-12);
+  Eigen::VectorXd out(3);
+  softmax(x, out);
+  EXPECT_EQ(out, voted);
+  EXPECT_THROW(softmax(x, {.temperature = 0}), ShapeError);
+}
+
+TEST_F(EigenCalls, ListsAreVectorsWithAnyStride) {
+  Eigen::Matrix<Index, 2, 2> lengths;
+  lengths << 1, 2, 5, 7;  // by columns in memory: 1 5 2 7
+  Tensor<float, 4> x({2, 1, 7, 4});
+  for (Index i = 0; i < x.size(); ++i) x.data()[i] = static_cast<float>(i % 5);
+  const auto same = [&](const Tensor<float, 4>& a, const Tensor<float, 4>& b) {
+    return std::equal(a.begin(), a.end(), b.begin());
+  };
+  const auto expected = attention(x, x, x, masks::Padding({5, 7}));
+  EXPECT_TRUE(same(attention(x, x, x, masks::Padding(lengths.row(1))), expected));
+  const Eigen::VectorXi counts = lengths.row(1).transpose().cast<int>();
+  EXPECT_TRUE(same(attention(x, x, x, {.key_counts = counts}), expected));
+  Eigen::Matrix2f slopes;
+  slopes << 1, 2, 3, 4;
+  const auto two = x.view().permute({1, 0, 2, 3});  // two heads
+  EXPECT_TRUE(same(attention(two, two, two, {.alibi_slopes = slopes.row(1)}),
+                   attention(two, two, two, {.alibi_slopes = {3, 4}})));
+  const Eigen::Vector3i offsets(0, 3, 7);
+  const auto tokens = x.view().select(0, 1);
+  EXPECT_EQ(packed_attention(tokens, tokens, tokens, offsets)(0, 6, 1),
+            packed_attention(tokens, tokens, tokens, {0, 3, 7})(0, 6, 1));
 }
 
 TEST_F(EigenCalls, HeatmapsOfMatricesAndExpressions) {

@@ -250,7 +250,7 @@ TEST(Npy, RoundTripOfAnyView) {
 
 TEST(Npy, WrongTypeAndRankSayBoth) {
   const auto bytes = file_with("{'descr': '<f8', 'fortran_order': False, 'shape': (1, 1), }", 8);
-  expect_refused(bytes, "byte 20: elements are '<f8', expected '<f4'");
+  expect_refused(bytes, "byte 20: elements are '<f8', expected '<f4'; load them as double");
   expect_refused(file_with("{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }", 12),
                  "byte 60: shape (3) has rank 1, expected 2");
   expect_refused(file_with("{'descr': '|O', 'fortran_order': False, 'shape': (1, 1), }", 8),

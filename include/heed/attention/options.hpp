@@ -37,6 +37,10 @@ class OwnedArray {
            std::is_convertible_v<const Values&, std::span<const T>>)
       OwnedArray(const Values& values)  // NOLINT(google-explicit-constructor): a list converts
       : OwnedArray(std::span<const T>(values), 0) {}
+  template <detail::ListOf<T> Values>
+  requires(!std::is_convertible_v<const Values&, std::span<const T>>)
+      OwnedArray(const Values& values)  // NOLINT(google-explicit-constructor): Eigen's, or of int
+      : owned_(values), data_(owned_.data()), size_(static_cast<std::size_t>(values.size())) {}
 
   /// Refers to `values`, which must outlive it and its copies: no copy, no allocation.
   static OwnedArray borrowed(std::span<const T> values) {

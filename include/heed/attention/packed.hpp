@@ -17,20 +17,29 @@ namespace heed {
 
 // The forward pass. -------------------------------------------------------------------------------
 
+namespace detail {
+
+template <class Offsets>
+concept SpanOfOffsets = std::is_convertible_v<const Offsets&, std::span<const Index>>;
+template <class Offsets>
+concept OffsetList =
+    SpanOfOffsets<std::remove_cvref_t<Offsets>> || ListOf<std::remove_cvref_t<Offsets>, Index>;
+
+}  // namespace detail
+
 /// The borders of the sequences in a packed batch: sequence s has the queries [queries[s],
 /// queries[s + 1]) and the keys [keys[s], keys[s + 1]). Self-attention needs one array for both.
-/// Refers to named arrays, which must outlive it; keeps temporary ones.
+/// Refers to named arrays, which must outlive it; keeps temporary ones and those of other integers.
 struct PackedOffsets {
   PackedOffsets(std::initializer_list<Index> both)  // NOLINT: one list converts
       : queries(both), keys(queries) {}
-  template <class Offsets>
-  requires(std::is_convertible_v<const Offsets&, std::span<const Index>>)
-      PackedOffsets(Offsets&& both)  // NOLINT: one array converts
+  template <detail::OffsetList Offsets>
+  PackedOffsets(Offsets&& both)  // NOLINT: one array converts
       : queries(kept<Offsets>(both)), keys(queries) {}
-  template <class Queries, class Keys>
-  requires(std::is_convertible_v<const Queries&, std::span<const Index>>&&
-               std::is_convertible_v<const Keys&, std::span<const Index>>)
-      PackedOffsets(Queries&& of_queries, Keys&& of_keys)
+  PackedOffsets(std::initializer_list<Index> of_queries, std::initializer_list<Index> of_keys)
+      : queries(of_queries), keys(of_keys) {}
+  template <detail::OffsetList Queries, detail::OffsetList Keys>
+  PackedOffsets(Queries&& of_queries, Keys&& of_keys)
       : queries(kept<Queries>(of_queries)), keys(kept<Keys>(of_keys)) {}
 
   Index count() const { return queries.empty() ? 0 : static_cast<Index>(queries.size()) - 1; }
@@ -41,8 +50,10 @@ struct PackedOffsets {
  private:
   template <class Offsets>
   static OwnedArray<Index> kept(const std::remove_reference_t<Offsets>& offsets) {
-    constexpr bool refers = std::is_lvalue_reference_v<Offsets> ||
-                            std::ranges::enable_borrowed_range<std::remove_cvref_t<Offsets>>;
+    using List = std::remove_cvref_t<Offsets>;
+    constexpr bool refers =
+        detail::SpanOfOffsets<List> &&
+        (std::is_lvalue_reference_v<Offsets> || std::ranges::enable_borrowed_range<List>);
     if constexpr (refers) return OwnedArray<Index>::borrowed(offsets);
     return OwnedArray<Index>(offsets);
   }

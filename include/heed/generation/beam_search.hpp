@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <initializer_list>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -144,6 +145,12 @@ std::vector<Beam> beam_search(AnySession& session, std::span<const Index> prompt
         return Logits::copy_of(logits.view().slice(0, 0, live));
       },
       options);
+}
+/// The same with a prompt in braces: `beam_search(session, {1, 2, 3}, …)`.
+template <class AnySession>
+std::vector<Beam> beam_search(AnySession& session, std::initializer_list<Index> prompt,
+                              const BeamOptions& options = {}) {
+  return beam_search(session, std::span<const Index>(prompt.begin(), prompt.size()), options);
 }
 
 }  // namespace heed

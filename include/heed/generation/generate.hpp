@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
@@ -110,6 +111,13 @@ template <class Step>
 Generation generate(Step&& step, std::span<const Index> prompt, const Sampler& sampler,
                     const StopRules& rules, Random& random) {
   return generate(step, prompt, sampler, rules, random, [](Index) {});
+}
+/// The same with a prompt in braces: `generate(session, {1, 2, 3}, …)`.
+template <class Step>
+Generation generate(Step&& step, std::initializer_list<Index> prompt, const Sampler& sampler,
+                    const StopRules& rules, Random& random) {
+  return generate(step, std::span<const Index>(prompt.begin(), prompt.size()), sampler, rules,
+                  random);
 }
 
 }  // namespace heed

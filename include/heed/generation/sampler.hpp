@@ -4,6 +4,8 @@
 #include <functional>
 #include <initializer_list>
 #include <span>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <heed/core/config.hpp>
@@ -79,6 +81,11 @@ class Sampler {
   /// Without steps: the distribution of the logits themselves.
   Sampler(std::initializer_list<SamplingStep> steps = {});
   explicit Sampler(std::vector<SamplingStep> steps);
+  /// A single step, as samplers::Greedy{}.
+  template <class Step>
+  requires(std::is_invocable_v<const Step&, std::span<double>, std::span<const Index>>)
+      Sampler(Step step)  // NOLINT(google-explicit-constructor): a step is a sampler
+      : Sampler({SamplingStep(std::move(step))}) {}
 
   /// The probability of every token: exactly 0 for removed ones. Throws InvalidArgument when a
   /// logit is NaN or +inf, when no token is left, and for a step with k or n below 1, p outside 0

@@ -55,6 +55,15 @@ constexpr std::string_view npy_descr() {
   return "|b1";
 }
 
+/// Which T reads elements of this type, for an error message; empty if none does.
+constexpr std::string_view npy_type_hint(std::string_view descr) {
+  if (descr == "<f4" || descr == "<f2") return "; load them as float";
+  if (descr == "<f8") return "; load them as double";
+  if (descr == "<i4") return "; load them as std::int32_t";
+  if (descr == "<i8") return "; load them as std::int64_t";
+  return descr == "|b1" ? "; load them as bool" : "";
+}
+
 /// The element at `bytes` as T; `parse_npy` has checked the file's type.
 template <class T>
 T npy_element(const std::byte* bytes, bool half) {
@@ -103,7 +112,8 @@ Tensor<T, Rank> parse_npy(std::span<const std::byte> bytes, std::string_view nam
   const bool half = std::is_same_v<T, float> && header.descr == "<f2";
   if (!half && header.descr != detail::npy_descr<T>()) {
     throw_file_error(name, ": byte ", header.descr_offset, ": elements are '", header.descr,
-                     "', expected '", detail::npy_descr<T>(), "'");
+                     "', expected '", detail::npy_descr<T>(), "'",
+                     detail::npy_type_hint(header.descr));
   }
   Tensor<T, Rank> tensor(detail::npy_extents<Rank>(header, bytes.size(), name));
   const std::size_t width = half ? 2 : sizeof(T);

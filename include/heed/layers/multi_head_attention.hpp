@@ -28,6 +28,7 @@
 #include <heed/layers/parameters.hpp>
 #include <heed/layers/positions.hpp>
 #include <heed/layers/rotary.hpp>
+#include <heed/masks/intervals.hpp>
 #include <heed/masks/mask.hpp>
 #include <heed/tensor/detail/definitions.hpp>
 #include <heed/tensor/matrix_product.hpp>
@@ -295,8 +296,9 @@ struct MultiHeadAttention {
     if (options.dropout > 0) stream = random.bits();
   }
 
-  /// Self-attention: x (batch, tokens, model_dim).
-  Output forward(const Input& x, const Mask& mask, const Positions& positions = {}) const {
+  /// Self-attention: x (batch, tokens, model_dim). Without a mask every token sees every token.
+  Output forward(const Input& x, const Mask& mask = masks::Full{},
+                 const Positions& positions = {}) const {
     const auto in = inputs(x, x, x, positions);
     return attend(in.queries, in, mask);
   }
@@ -308,7 +310,8 @@ struct MultiHeadAttention {
                         const Positions& positions = {}) const;
   /// Cross-attention: keys come from `key` (batch, keys, kdim), values from `value` (batch, keys,
   /// vdim); often both are one memory.
-  Output forward(const Input& query, const Input& key, const Input& value, const Mask& mask) const {
+  Output forward(const Input& query, const Input& key, const Input& value,
+                 const Mask& mask = masks::Full{}) const {
     const auto in = inputs(query, key, value);
     return attend(in.queries, in, mask);
   }

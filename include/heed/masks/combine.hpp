@@ -194,6 +194,23 @@ Not<M> operator~(M mask) {
   return {std::move(mask)};
 }
 
+// What is meant for a bool does not compile, with a sentence that names the operators above.
+template <class A, class B>
+requires detail::LikeMasks<A, B> detail::AnyMask operator&&(const A&, const B&) {  // NOLINT
+  static_assert(detail::never<A>, "masks combine by a & b, not by a && b");
+  return {};
+}
+template <class A, class B>
+requires detail::LikeMasks<A, B> detail::AnyMask operator||(const A&, const B&) {  // NOLINT
+  static_assert(detail::never<A>, "masks combine by a | b, not by a || b");
+  return {};
+}
+template <MaskPolicy M>
+detail::AnyMask operator!(const M&) {
+  static_assert(detail::never<M>, "the opposite of a mask is ~mask, not !mask");
+  return {};
+}
+
 }  // namespace heed::masks
 
 // Masks in a user's own namespace combine too, under `using namespace heed`.

@@ -34,6 +34,12 @@ concept MatrixOfAnswers = TensorOfAnswers<Matrix> || requires(const Matrix& matr
   matrix(i, i);
 };
 
+/// A list of lists, such as std::vector<std::vector<bool>>.
+template <class Values>
+concept ListOfLists = !MatrixOfAnswers<Values> && requires(const Values& values, std::size_t i) {
+  { values[i].size() } -> std::convertible_to<std::size_t>;
+};
+
 template <MatrixOfAnswers Matrix>
 MaskShape mask_shape_of(const Matrix& matrix) {
   if constexpr (TensorOfAnswers<Matrix>) {
@@ -90,9 +96,9 @@ namespace heed::masks {
 /// look, or floating-point numbers in the additive form of other libraries: 0 where it may, and
 /// −inf or a number of at most −2.4e38 (PyTorch's finfo.min of float) where it may not. Throws
 /// InvalidArgument for any other number, which makes a bias, and ShapeError for extents that do
-/// not fit the values. Each of batch,
-/// heads, queries and keys has the extent of the tensors, or 1 and is broadcast. Row r describes
-/// query r of the call, at whatever position; outside a call, the last row belongs to the last key.
+/// not fit the values. Each of batch, heads, queries and keys has the extent of the tensors, or 1
+/// and is broadcast. Row r describes query r of the call, at whatever position; outside a call, the
+/// last row belongs to the last key.
 /// With `first_query` the rows are positions: row r describes the query at `first_query` + r, and
 /// the matrix may have more rows and keys than the call. Queries outside the matrix see no key;
 /// keys outside it are seen by no query.
@@ -131,6 +137,13 @@ class Dense {
                                           key);
             },
             first_query) {}
+
+  template <detail::ListOfLists Values>
+  explicit Dense(const Values&, MaskShape = {}) {
+    static_assert(detail::never<Values>,
+                  "a vector of vectors is no matrix: flatten it, row behind row in one vector, and "
+                  "pass heed::masks::Dense(flat, {batch, heads, queries, keys})");
+  }
 
   bool depends_on_head() const { return extents_.heads != 1; }
   MaskShape extents() const { return extents_; }
@@ -196,7 +209,9 @@ class Dense {
     checked(extents);
     const Index expected = extents.batch * extents.heads * extents.queries * extents.keys;
     if (static_cast<Index>(count) != expected) {
-      throw_shape_error("Dense: ", count, " values for ", expected, " scores");
+      throw_shape_error("Dense: ", count, " values for (batch, heads, queries, keys) (",
+                        extents.batch, ", ", extents.heads, ", ", extents.queries, ", ",
+                        extents.keys, ")");
     }
     return extents;
   }

@@ -66,7 +66,7 @@ struct Encoder {
   /// `kinds` (batch, length): the segment of each token; empty: all 0. Throws ShapeError for other
   /// extents, InvalidArgument for segments that the model lacks. For the rest, see
   /// LanguageModel::forward.
-  Output forward(const Tokens& tokens, const Mask& mask, const Tokens& kinds = {},
+  Output forward(const Tokens& tokens, const Mask& mask = masks::Full{}, const Tokens& kinds = {},
                  const Positions& positions = {}) const;
   /// Hidden states of many texts that lie back to back in `tokens` (1, total), each in segment 0
   /// and with positions from 0 on: none is padded, and each has the bits of a call by itself.

@@ -12,6 +12,7 @@
 #include <heed/layers/blocks.hpp>
 #include <heed/layers/norm.hpp>
 #include <heed/layers/positions.hpp>
+#include <heed/masks/intervals.hpp>
 #include <heed/masks/mask.hpp>
 #include <heed/models/model_ends.hpp>
 
@@ -59,11 +60,12 @@ struct LanguageModel {
   ~LanguageModel();
   LanguageModel(const LanguageModelOptions& given, Random& random);
 
-  /// The mask is usually masks::Causal{}, often with padding. With padding on the left, or packed
-  /// documents, pass `positions_of(…)`: then a text has the logits that it has alone. Throws
-  /// InvalidArgument for a token outside the vocabulary, ShapeError for a mask or positions of
-  /// other tokens, and for learned positions from max_length on.
-  Output forward(const Tokens& tokens, const Mask& mask, const Positions& positions = {}) const;
+  /// The mask is masks::Causal{} unless another is given, as with padding. With padding on the
+  /// left, or packed documents, pass `positions_of(…)`: then a text has the logits that it has
+  /// alone. Throws InvalidArgument for a token outside the vocabulary, ShapeError for a mask or
+  /// positions of other tokens, and for learned positions from max_length on.
+  Output forward(const Tokens& tokens, const Mask& mask = masks::Causal{},
+                 const Positions& positions = {}) const;
   Output forward(const Tokens& tokens, const Mask& mask, const Noise& noise, Saved& saved) const {
     return forward(tokens, mask, {}, noise, saved);
   }

@@ -13,8 +13,8 @@ namespace heed {
 
 /// A line through points in their order, or bars. A point that is not finite breaks the line.
 struct Series {
-  std::string name = {};  // in the legend; empty: no entry
-  std::vector<double> x = {};
+  std::string name = {};       // in the legend; empty: no entry
+  std::vector<double> x = {};  // empty: 0, 1, 2, …
   std::vector<double> y = {};
   bool bars = false;   // from 0 to each y, beside those of other series at the same x
   bool right = false;  // measured by the axis on the right

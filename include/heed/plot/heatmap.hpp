@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <utility>
@@ -63,6 +64,32 @@ requires Viewable<detail::Evaluated<X>> Heatmap heatmap_of(const X& matrix,
   if (count == view.extent(1)) heatmap.column_labels = std::move(labels);
   heatmap.title = std::move(title);
   return heatmap;
+}
+
+/// The same with labels of the rows and of the columns. Throws ShapeError for labels of columns
+/// that are not one per column.
+template <class X>
+requires Viewable<detail::Evaluated<X>> Heatmap heatmap_of(const X& matrix,
+                                                           std::vector<std::string> row_labels,
+                                                           std::vector<std::string> column_labels,
+                                                           std::string title = {}) {
+  Heatmap heatmap = heatmap_of(matrix, std::move(row_labels), std::move(title));
+  const auto count = static_cast<Index>(column_labels.size());
+  if (count != 0 && count != heatmap.values.extent(1)) {
+    throw_shape_error("heatmap_of: ", count, " column labels for a matrix of ",
+                      heatmap.values.extents());
+  }
+  heatmap.column_labels = std::move(column_labels);
+  return heatmap;
+}
+/// The same with a list of words in braces, of which two would otherwise be the ends of a string.
+template <class X>
+requires Viewable<detail::Evaluated<X>> Heatmap
+heatmap_of(const X& matrix, std::vector<std::string> row_labels,
+           std::initializer_list<const char*> column_labels, std::string title = {}) {
+  return heatmap_of(matrix, std::move(row_labels),
+                    std::vector<std::string>(column_labels.begin(), column_labels.end()),
+                    std::move(title));
 }
 
 /// Sets the range of the colors of all these heatmaps to the smallest and the largest finite value

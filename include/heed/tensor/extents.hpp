@@ -29,6 +29,15 @@ namespace heed {
 
 namespace detail {
 
+/// Extents or strides from a list in braces, which would fill up with zeros if it were too short.
+template <std::size_t Rank, std::size_t Count>
+Extents<Rank> listed(const Index (&numbers)[Count]) {
+  static_assert(Count == Rank, "the list is too short: it has one number for each axis");
+  Extents<Rank> result{};
+  for (std::size_t axis = 0; axis < Count; ++axis) result[axis] = numbers[axis];
+  return result;
+}
+
 /// Row-major strides of `extents`, in elements. Throws ShapeError for a negative extent, and if the
 /// number of elements does not fit into an Index.
 template <std::size_t Rank>

@@ -10,6 +10,7 @@
 #include <heed/core/error.hpp>
 #include <heed/core/scalar.hpp>
 #include <heed/tensor/detail/for_each_row.hpp>
+#include <heed/tensor/eigen_views.hpp>
 #include <heed/tensor/overlap.hpp>
 #include <heed/tensor/tensor.hpp>
 #include <heed/tensor/view_of.hpp>
@@ -81,6 +82,14 @@ namespace detail {
 template <class X>
 using RowOptionsFor = RowOptions<ViewOf<const X>::rank()>;
 
+/// A view of X with its rows along the last axis. A column vector of Eigen's is one row, although
+/// its view is (n, 1): as n rows of one element, every softmax would be 1.
+template <class X, class View>
+View with_rows_last(const View& view) {
+  if constexpr (EigenColumn<std::remove_cvref_t<X>>) return view.transpose();
+  return view;
+}
+
 // One row at a time. ------------------------------------------------------------------------------
 
 /// One row with its options, ready to be normalized. Differences, exponentials and sums are
@@ -145,8 +154,8 @@ RowSum sum_row(const Row<T>& row, const Each& each) {
   return result;
 }
 
-/// Refuses invalid arguments, then calls visit(row, index of the row) for every row.
-template <class In, class Visit>
+/// Refuses invalid arguments, then calls visit(row, index of the row) for every row of X's view.
+template <class X, class In, class Visit>
 void visit_rows(const char* caller, const In& in, const RowOptions<In::rank()>& options,
                 const Visit& visit) {
   using T = typename In::value_type;
@@ -156,9 +165,12 @@ void visit_rows(const char* caller, const In& in, const RowOptions<In::rank()>& 
                       ", expected a finite number above 0");
   }
   TensorView<const bool, In::rank()> mask;
-  if (options.mask.given()) mask = options.mask.fitted(caller, in.extents());
-  for_each_row(in.extents(), [&](const Extents<In::rank()>& at) {
-    Row<T> row{row_at(in, at), {}, options.mask.given(), options.temperature};
+  if (options.mask.given()) {
+    mask = with_rows_last<X>(options.mask.fitted(caller, in.extents()));
+  }
+  const In rows = with_rows_last<X>(in);
+  for_each_row(rows.extents(), [&](const Extents<In::rank()>& at) {
+    Row<T> row{row_at(rows, at), {}, options.mask.given(), options.temperature};
     if (row.masked) row.mask = row_at(mask, at);
     visit(row, at);
   });
@@ -219,7 +231,8 @@ T log_sum_exp_row(const Row<T>& row) {
 
 // Functions of all rows. --------------------------------------------------------------------------
 
-/// The softmax: exp(x / temperature) divided by its sum along the last axis. `out` has the extents
+/// The softmax: exp(x / temperature) divided by its sum along the last axis, and along a column
+/// vector of Eigen's. `out` has the extents
 /// of `in` and may be `in`. Masked elements are exactly 0, and so is a row without visible
 /// elements; a visible NaN or +inf makes every visible element of its row NaN. Relative error at
 /// most u · (8 + |x − max|), with a temperature u · (8 + 2 |x − max| / temperature), where u is
@@ -231,8 +244,9 @@ void softmax(const In& in, Out&& out, const detail::RowOptionsFor<In>& options =
   const auto target = view_of(out);
   const TensorView<const ValueOf<In>, ViewOf<const In>::rank()> source = view_of(in);
   detail::check_row_output("softmax", source, target);
-  detail::visit_rows("softmax", source, options, [&](const auto& row, const auto& at) {
-    detail::softmax_row(row, detail::row_at(target, at));
+  const auto rows = detail::with_rows_last<In>(target);
+  detail::visit_rows<In>("softmax", source, options, [&](const auto& row, const auto& at) {
+    detail::softmax_row(row, detail::row_at(rows, at));
   });
 }
 
@@ -244,8 +258,9 @@ void log_softmax(const In& in, Out&& out, const detail::RowOptionsFor<In>& optio
   const auto target = view_of(out);
   const TensorView<const ValueOf<In>, ViewOf<const In>::rank()> source = view_of(in);
   detail::check_row_output("log_softmax", source, target);
-  detail::visit_rows("log_softmax", source, options, [&](const auto& row, const auto& at) {
-    detail::log_softmax_row(row, detail::row_at(target, at));
+  const auto rows = detail::with_rows_last<In>(target);
+  detail::visit_rows<In>("log_softmax", source, options, [&](const auto& row, const auto& at) {
+    detail::log_softmax_row(row, detail::row_at(rows, at));
   });
 }
 
@@ -259,11 +274,13 @@ auto log_sum_exp(const In& in, const detail::RowOptionsFor<In>& options = {}) {
   const TensorView<const T, rank> source = view_of(in);
   constexpr std::size_t result_rank = rank == 1 ? 1 : rank - 1;
   Extents<result_rank> extents{1};
-  for (std::size_t axis = 0; axis + 1 < rank; ++axis) extents[axis] = source.extent(axis);
+  const auto rows = detail::with_rows_last<In>(source);
+  for (std::size_t axis = 0; axis + 1 < rank; ++axis) extents[axis] = rows.extent(axis);
   Tensor<T, result_rank> result(extents);
   T* next = result.data();
-  detail::visit_rows("log_sum_exp", source, options,
-                     [&](const auto& row, const auto&) { *next++ = detail::log_sum_exp_row(row); });
+  detail::visit_rows<In>("log_sum_exp", source, options, [&](const auto& row, const auto&) {
+    *next++ = detail::log_sum_exp_row(row);
+  });
   return result;
 }
 

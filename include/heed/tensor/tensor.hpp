@@ -111,8 +111,9 @@ class Tensor {
     fill_with_zero();
   }
   /// The same for extents in braces, `({5, 8})`, which could otherwise be read as a tensor to copy.
-  explicit Tensor(const Index (&extents)[Rank == 0 ? 1 : Rank]) requires(Rank > 0)
-      : Tensor(copied(extents)) {}
+  template <std::size_t Count>
+  requires(Count <= Rank) explicit Tensor(const Index (&extents)[Count])
+      : Tensor(detail::listed<Rank>(extents)) {}
   /// The same extents one by one: `Tensor<float, 2> t(5, 8)`.
   template <detail::ExtentNumber... Numbers>
   requires(sizeof...(Numbers) == Rank && Rank > 0) explicit Tensor(Numbers... extents)
@@ -243,11 +244,6 @@ class Tensor {
   template <class, std::size_t>
   friend class Tensor;
 
-  static Extents<Rank> copied(const Index* extents) {
-    Extents<Rank> result{};
-    for (std::size_t axis = 0; axis < Rank; ++axis) result[axis] = extents[axis];
-    return result;
-  }
   static TensorView<const T, Rank> of_a_temporary() {
     static_assert(Rank == 0, "a view of a temporary tensor dangles: give the tensor a name first");
     return {};

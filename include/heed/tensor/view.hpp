@@ -66,6 +66,15 @@ class TensorView {
     detail::check_run_fits(values.size(), extents, strides);
   }
 
+  // Lists in braces that are too short do not compile.
+  template <class Values, std::size_t Count>
+  requires(Count < Rank) TensorView(Values&&, const Index (&extents)[Count])
+      : extents_(detail::listed<Rank>(extents)) {}
+  template <class Values, std::size_t Axes, std::size_t Count>
+  requires(Axes <= Rank && Count <= Rank && Axes + Count < 2 * Rank)
+      TensorView(Values&&, const Index (&extents)[Axes], const Index (&strides)[Count])
+      : extents_(detail::listed<Rank>(extents)), strides_(detail::listed<Rank>(strides)) {}
+
   /// A span of values as a vector.
   TensorView(std::span<T> values)  // NOLINT(google-explicit-constructor): spans are rank-1 views
       requires(Rank == 1)
@@ -274,6 +283,9 @@ template <class T, std::size_t Rank>
 TensorView(T*, const Index (&)[Rank]) -> TensorView<T, Rank>;
 template <class T, std::size_t Rank>
 TensorView(T*, const Index (&)[Rank], const Index (&)[Rank]) -> TensorView<T, Rank>;
+template <class T, std::size_t Rank, std::size_t Count>
+requires(Count < Rank) TensorView(T*, const Index (&)[Rank], const Index (&)[Count])
+->TensorView<T, Rank>;
 template <detail::HoldsRun Values, std::size_t Rank>
 TensorView(Values&&, const Index (&)[Rank]) -> TensorView<detail::RunElement<Values>, Rank>;
 template <detail::HoldsRun Values, std::size_t Rank>

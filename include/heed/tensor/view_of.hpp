@@ -15,8 +15,7 @@ namespace heed {
 
 /// The adapter for a foreign container: specialize it with `static view(container)`, which returns
 /// a TensorView, and every function that takes a Viewable accepts that container. The order of
-/// includes
-/// does not matter: a specialization is looked up when a call is compiled, not before.
+/// includes does not matter: a specialization is looked up when a call is compiled, not before.
 /// <heed/tensor/eigen.hpp> adapts Eigen. If the adapter also has `static result(extents)`, which
 /// returns zeros of the container's own kind, functions return that kind instead of a Tensor.
 template <class Container>

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <new>
+#include <type_traits>
 #include <utility>
 
 #include <heed/core/detail/shared.hpp>
@@ -13,12 +14,27 @@
 
 namespace heed::detail {
 
-/// A source for a list of T: a std::vector, a std::span, anything with data() and size().
+template <class T, class Number>
+concept Fits = std::convertible_to<Number*, const T*> ||
+    (std::same_as<T, Index>&& std::integral<Number> && !std::same_as<Number, bool>);
+
+/// A source for a list of T: a std::vector, a std::span, anything with data() and size(). A list of
+/// Index may hold numbers of another integer type, such as int.
 template <class Values, class T>
 concept ListOf = requires(const Values& values) {
-  { values.data() } -> std::convertible_to<const T*>;
   { values.size() } -> std::convertible_to<std::size_t>;
+  requires Fits<T, std::remove_reference_t<decltype(*values.data())>>;
 };
+
+/// An element of a list. Eigen's rows and columns of matrices have strides.
+template <class T, class Values>
+T listed_value(const Values& values, Index at) {
+  if constexpr (requires { values.innerStride(); }) {
+    return static_cast<T>(values[at]);
+  } else {
+    return static_cast<T>(values.data()[at]);
+  }
+}
 
 /// An immutable array shared by its copies. Masks take lists in it, and store lengths, bits and
 /// layouts. It has its own storage, since <vector> is a sixth of the compile time of
@@ -38,7 +54,8 @@ class SharedArray {
       : SharedArray(made(last - first, [&](Index i) { return static_cast<T>(first[i]); })) {}
   template <ListOf<T> Values>
   SharedArray(const Values& values)  // NOLINT(google-explicit-constructor)
-      : SharedArray(values.data(), values.size()) {}
+      : SharedArray(made(static_cast<Index>(values.size()),
+                         [&](Index i) { return listed_value<T>(values, i); })) {}
 
   /// The array of `make(i)` for every i < count, called in order.
   template <class Make>

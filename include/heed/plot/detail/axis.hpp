@@ -55,6 +55,11 @@ void check_chart(const Chart& chart);
 /// Axes around all finite points, with at most about so many parts.
 ChartAxes axes_of(const Chart& chart, Index x_parts, Index y_parts);
 
+/// The x of a point: its number where the series has no x of its own.
+inline double x_at(const Series& series, std::size_t point) {
+  return series.x.empty() ? static_cast<double>(point) : series.x[point];
+}
+
 /// A point relative to the axes: (0, 0) is the low end of both.
 struct ChartPoint {
   double x = 0, y = 0;

@@ -108,7 +108,7 @@ HEED_INLINE void check_ends(const char* axis, const std::optional<double>& low,
 
 HEED_INLINE void check_chart(const Chart& chart) {
   for (const Series& series : chart.series) {
-    if (series.x.size() != series.y.size()) {
+    if (!series.x.empty() && series.x.size() != series.y.size()) {
       throw_shape_error("chart: series '", series.name, "' has ", series.x.size(), " x and ",
                         series.y.size(), " y");
     }
@@ -153,8 +153,8 @@ struct ChartRange {
 HEED_INLINE double bar_step(const Chart& chart) {
   std::vector<double> places;
   for (const Series& series : chart.series) {
-    for (const double x : series.x) {
-      if (series.bars && finite(x)) places.push_back(x);
+    for (std::size_t i = 0; series.bars && i < series.y.size(); ++i) {
+      if (finite(x_at(series, i))) places.push_back(x_at(series, i));
     }
   }
   if (places.empty()) return 0;
@@ -197,9 +197,9 @@ HEED_INLINE ChartAxes axes_of(const Chart& chart, Index x_parts, Index y_parts) 
   ChartRange across{.log = chart.log_x}, left{.log = chart.log_y}, right{.log = chart.log_right};
   for (const Series& series : chart.series) {
     ChartRange& up = series.right ? right : left;
-    for (std::size_t i = 0; i < series.x.size(); ++i) {
-      if (!across.places(series.x[i]) || !up.places(series.y[i])) continue;
-      across.add(series.x[i]);
+    for (std::size_t i = 0; i < series.y.size(); ++i) {
+      if (!across.places(x_at(series, i)) || !up.places(series.y[i])) continue;
+      across.add(x_at(series, i));
       up.add(series.y[i]);
       if (series.bars && !up.log) up.add(0);
     }
@@ -211,8 +211,8 @@ HEED_INLINE ChartAxes axes_of(const Chart& chart, Index x_parts, Index y_parts) 
 HEED_INLINE std::vector<std::vector<ChartPoint>> runs_of(const Series& series,
                                                          const ChartAxes& axes) {
   std::vector<std::vector<ChartPoint>> runs(1);
-  for (std::size_t i = 0; i < series.x.size(); ++i) {
-    const double x = axes.x.share(series.x[i]), y = axes.y_of(series).share(series.y[i]);
+  for (std::size_t i = 0; i < series.y.size(); ++i) {
+    const double x = axes.x.share(x_at(series, i)), y = axes.y_of(series).share(series.y[i]);
     if (x > -1 && x < 2 && finite(y)) {  // not NaN, and none that the axis left out
       runs.back().push_back({x, y});
     } else if (!runs.back().empty()) {
@@ -263,8 +263,8 @@ HEED_INLINE std::vector<ChartBar> bars_of(const Chart& chart, const ChartAxes& a
     if (!series.bars) continue;
     const Axis& up = axes.y_of(series);
     const double base = up.log ? 0 : std::clamp(up.share(0), 0.0, 1.0);
-    for (std::size_t at = 0; at < series.x.size(); ++at) {
-      const double from = series.x[at] + (before - count / 2) * width;
+    for (std::size_t at = 0; at < series.y.size(); ++at) {
+      const double from = x_at(series, at) + (before - count / 2) * width;
       const double left = axes.x.share(from), right = axes.x.share(from + width);
       const double end = std::clamp(up.share(series.y[at]), 0.0, 1.0);
       const bool placed = left > -1 && right < 2;  // not NaN, and none that the axis left out
@@ -284,7 +284,7 @@ HEED_INLINE std::size_t lines_hidden_by(const Chart& chart, std::size_t series) 
     if (other.bars || other.right != line.right) continue;
     std::size_t same = 0;
     for (std::size_t at = 0; at < line.y.size() && at < other.y.size(); ++at) {
-      same += line.x[at] == other.x[at] && line.y[at] == other.y[at] ? 1 : 0;
+      same += x_at(line, at) == x_at(other, at) && line.y[at] == other.y[at] ? 1 : 0;
     }
     if (same > 1 && 2 * same >= line.y.size()) ++hidden;
   }

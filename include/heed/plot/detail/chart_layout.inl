@@ -216,7 +216,7 @@ class ChartLayout {
   /// The series of a point, and its numbers.
   std::string title_of(std::size_t i, std::size_t at) const {
     const Series& series = chart_.series[i];
-    const double x = series.x[at];
+    const double x = x_at(series, at);
     const bool named = x >= 0 && x < static_cast<double>(chart_.x_labels.size());
     const auto label = static_cast<std::size_t>(named ? x : 0);
     return (series.name.empty() ? "" : series.name + ": ") +
@@ -258,14 +258,15 @@ class ChartLayout {
   /// lines are invisible.
   void draw_marks(std::size_t i) {
     const Series& series = chart_.series[i];
-    if (series.x.size() > 20 * most_marks) return;
-    for (std::size_t at = 0; at < series.x.size(); ++at) {
-      const ChartPoint point{axes_.x.share(series.x[at]), axes_.y_of(series).share(series.y[at])};
+    if (series.y.size() > 20 * most_marks) return;
+    for (std::size_t at = 0; at < series.y.size(); ++at) {
+      const ChartPoint point{axes_.x.share(x_at(series, at)),
+                             axes_.y_of(series).share(series.y[at])};
       if (!finite(point.x) || !finite(point.y) || !inside(point)) continue;
       picture_.marks.push_back({.at = {x_of(point.x), y_of(point.y)},
                                 .shape = line_style(i).mark,
                                 .color = line_style(i).color,
-                                .visible = series.x.size() <= most_marks,
+                                .visible = series.y.size() <= most_marks,
                                 .title = title_of(i, at)});
     }
   }
@@ -298,7 +299,7 @@ class ChartLayout {
                               .color = line_style(i).color,
                               .width = 1.8,
                               .dash = dash_of(i)});
-    if (chart_.series[i].x.size() > most_marks) return;
+    if (chart_.series[i].y.size() > most_marks) return;
     picture_.marks.push_back({.at = {at.x + sample / 2, at.y},
                               .shape = line_style(i).mark,
                               .color = line_style(i).color});

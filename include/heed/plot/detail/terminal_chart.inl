@@ -163,7 +163,7 @@ class TerminalChart {
   }
   static constexpr Index apart = 1 << 20;
   Index spacing(std::size_t series) const {
-    const auto points = static_cast<Index>(chart_.series[series].x.size());
+    const auto points = static_cast<Index>(chart_.series[series].y.size());
     return points * 2 <= columns_ ? 0 : depth_ == ColorDepth::none ? 8 : apart;
   }
 

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// Pictures as a user would guess them: each compiles as it is written, and shows what it says.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include <heed/heed.hpp>
+
+using namespace heed;
+
+namespace {
+
+TEST(Pictures, WordsOfRowsAndColumns) {
+  const Tensor<float, 2> weights{{0.5f, 0.5f}, {0.1f, 0.9f}};
+  using Words = std::vector<std::string>;
+  // Two words in braces are no string from the first to the second.
+  const auto two = heatmap_of(weights, {"a", "b"}, {"x", "y"});
+  EXPECT_EQ(two.row_labels, (Words{"a", "b"}));
+  EXPECT_EQ(two.column_labels, (Words{"x", "y"}));
+  EXPECT_EQ(two.title, "");
+  const Words rows = {"a", "b"}, columns = {"x", "y"};
+  EXPECT_EQ(heatmap_of(weights, rows, columns, "title").column_labels, columns);
+  EXPECT_EQ(heatmap_of(weights, rows, {"x", "y"}, "title").title, "title");
+  EXPECT_EQ(heatmap_of(weights, rows, "title").title, "title");
+  EXPECT_EQ(heatmap_of(weights, {"a", "b"}, "title").column_labels, rows);
+  EXPECT_TRUE(heatmap_of(weights, {}, {"x", "y"}).row_labels.empty());
+  EXPECT_THROW(heatmap_of(weights, rows, {"x"}), ShapeError);
+  EXPECT_THROW(heatmap_of(weights, {"a"}, columns), ShapeError);
+}
+
+TEST(Pictures, ASeriesOfValuesIsNumbered) {
+  Chart numbered, given;
+  numbered.series.push_back({.name = "loss", .y = {3, 2, 1}});
+  numbered.series.push_back({.name = "bars", .y = {1, 2}, .bars = true});
+  given.series.push_back({"loss", {0, 1, 2}, {3, 2, 1}});
+  given.series.push_back({.name = "bars", .x = {0, 1}, .y = {1, 2}, .bars = true});
+  EXPECT_EQ(to_svg(numbered), to_svg(given));
+  EXPECT_EQ(to_terminal(numbered), to_terminal(given));
+  EXPECT_EQ(to_html(numbered), to_html(given));
+}
+
+}  // namespace
