@@ -13,48 +13,54 @@ import torch
 
 from sdpa import load, save, timed
 
-CASES = [  # heads, key heads, queries, keys, dim
-    (32, 8, 1, 16384, 128),
-    (32, 32, 1, 16384, 128),
-    (32, 1, 1, 16384, 128),
-    (9, 3, 1, 2048, 64),
-    (32, 8, 4, 16384, 128),
-    (8, 8, 1, 512, 64),
+CASES = [  # heads, key heads, queries, keys, dim, type
+    (32, 8, 1, 16384, 128, torch.float32),
+    (32, 32, 1, 16384, 128, torch.float32),
+    (32, 1, 1, 16384, 128, torch.float32),
+    (9, 3, 1, 2048, 64, torch.float32),
+    (32, 8, 4, 16384, 128, torch.float32),
+    (8, 8, 1, 512, 64, torch.float32),
+    (32, 8, 1, 32768, 128, torch.bfloat16),
+    (32, 32, 1, 16384, 128, torch.bfloat16),
+    (9, 3, 1, 2048, 64, torch.bfloat16),
+    (8, 8, 1, 1024, 64, torch.bfloat16),
 ]
 
 
 def run_case(library, case, threads, seconds):
-    heads, kv_heads, queries, keys, dim = case
+    heads, kv_heads, queries, keys, dim, dtype = case
+    bfloat16 = dtype == torch.bfloat16
     torch.manual_seed(0)
-    q = torch.randn(1, heads, queries, dim)
-    k = torch.randn(1, kv_heads, keys, dim)
-    v = torch.randn(1, kv_heads, keys, dim)
+    q, k, v = (torch.randn(1, count, length, dim).to(dtype)
+               for count, length in ((heads, queries), (kv_heads, keys), (kv_heads, keys)))
+    forward = library.heed_forward_bfloat16 if bfloat16 else library.heed_forward
     out = torch.empty_like(q)
     assert library.heed_mask(b"none", 0, None, queries, keys)
 
     def ours():
-        library.heed_forward(q.data_ptr(), k.data_ptr(), v.data_ptr(), out.data_ptr(), 1, heads,
-                             kv_heads, queries, keys, dim)
+        forward(q.data_ptr(), k.data_ptr(), v.data_ptr(), out.data_ptr(), 1, heads, kv_heads,
+                queries, keys, dim)
 
     def theirs():
         with torch.no_grad():
             return torch.nn.functional.scaled_dot_product_attention(q, k, v, enable_gqa=True)
 
     def memory():
-        return k.sum() + v.sum()
+        return k.view(torch.float32).sum() + v.view(torch.float32).sum()  # the same bytes
 
     ours()
-    error = (out - theirs()).abs().max().item()
-    assert error < 1e-5, f"results differ by {error}"
+    error = (out.float() - theirs().float()).abs().max().item()
+    assert error < (0.01 if bfloat16 else 1e-5), f"results differ by {error}"
     times = [], [], []
     calls = [max(1, round(0.004 / timed(call, 1, threads))) for call in (ours, theirs, memory)]
     end = time.perf_counter() + seconds
     while time.perf_counter() < end or len(times[0]) < 5:
         for call, count, into in zip((ours, theirs, memory), calls, times):
             into.append(timed(call, count, threads))
-    bytes_read = (k.numel() + v.numel()) * 4
+    bytes_read = (k.numel() + v.numel()) * k.element_size()
     middle = [statistics.median(values) for values in times]
-    return {"case": f"{heads}/{kv_heads} heads, {queries} of {keys}, D{dim}", "threads": threads,
+    return {"case": f"{heads}/{kv_heads} heads, {queries} of {keys}, D{dim}" + " bfloat16" * bfloat16,
+            "threads": threads,
             "ours_gbytes": bytes_read / middle[0] * 1e-9,
             "memory_gbytes": bytes_read / middle[2] * 1e-9, "ours_ms": middle[0] * 1e3,
             "ratio": statistics.median(b / a for a, b in zip(times[0], times[1])),
@@ -79,7 +85,7 @@ def main():
         for case in CASES:
             row = run_case(library, case, threads, options.seconds)
             rows.append(row)
-            print(f"{threads} thr  {row['case']:32s} {row['ours_ms']:8.3f} ms  "
+            print(f"{threads} thr  {row['case']:40s} {row['ours_ms']:8.3f} ms  "
                   f"{row['ours_gbytes']:5.1f} GB/s, {100 * row['of_memory']:3.0f} % of torch.sum's "
                   f"{row['memory_gbytes']:5.1f};  {row['ratio']:.2f} times SDPA; shortest "
                   f"{row['shortest_gbytes']:5.1f} GB/s, {100 * row['shortest_of_memory']:3.0f} %, "

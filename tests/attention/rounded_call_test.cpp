@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Calls on floats that are rounded to bfloat16: AttentionOptions::products.
-#include <heed/attention/detail/rounded_call.hpp>
+#include <heed/attention/detail/pair_blocks.hpp>
 
 #include <algorithm>
 #include <cmath>

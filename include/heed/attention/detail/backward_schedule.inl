@@ -11,7 +11,6 @@
 #include <heed/attention/detail/call.hpp>
 #include <heed/attention/detail/operands.hpp>
 #include <heed/attention/detail/pair_blocks.hpp>
-#include <heed/attention/detail/rounded_call.hpp>
 #include <heed/attention/detail/score_gradients.hpp>
 #include <heed/attention/detail/score_mod.hpp>
 #include <heed/attention/detail/short_sequences.hpp>

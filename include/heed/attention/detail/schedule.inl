@@ -6,7 +6,7 @@
 #include <heed/attention/detail/call.hpp>
 #include <heed/attention/detail/decode_pass.hpp>
 #include <heed/attention/detail/forward_pass.hpp>
-#include <heed/attention/detail/rounded_call.hpp>
+#include <heed/attention/detail/pair_blocks.hpp>
 #include <heed/attention/detail/short_sequences.hpp>
 #include <heed/attention/detail/visible_keys.hpp>
 #include <heed/core/config.hpp>
