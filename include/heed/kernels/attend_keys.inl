@@ -3,6 +3,8 @@
 
 /// Number of query rows that meet a group of keys or values at a time.
 inline constexpr int decoded_at_once = 4;
+/// The same for a single row. To save compile time, header-only programs have no such kernels.
+inline constexpr int single_row = HEED_SIMD_ALL_KERNELS ? 1 : decoded_at_once;
 
 /// Sums `count` rows of row_keys numbers, key by key, side by side, since each addition waits for
 /// the one before it.
@@ -176,8 +178,8 @@ struct DecodeScores {
     for (const Index end = key + transposed_keys; key < end; key += S::width) {
       with_near(
           rows, [&](auto near) __attribute__((always_inline)) {
-            if (HEED_SIMD_ALL_KERNELS && rows.count == 1) {
-              score_transposed<HEED_SIMD_ALL_KERNELS ? 1 : decoded_at_once, near>(keys, rows, key);
+            if (rows.count == 1) {
+              score_transposed<single_row, near>(keys, rows, key);
             } else {
               score_transposed<decoded_at_once, near>(keys, rows, key);
             }

@@ -103,9 +103,8 @@ struct PairDecodeTable {
       if (!whole) at = last_keys(keys, rows, key);
       with_near(
           rows, [&](auto near) __attribute__((always_inline)) {
-            if (HEED_SIMD_ALL_KERNELS && rows.count == 1) {
-              score_transposed<HEED_SIMD_ALL_KERNELS ? 1 : decoded_at_once, near>(
-                  at, whole ? stride : depth, rows, key, lines);
+            if (rows.count == 1) {
+              score_transposed<single_row, near>(at, whole ? stride : depth, rows, key, lines);
             } else {
               score_transposed<decoded_at_once, near>(at, whole ? stride : depth, rows, key, lines);
             }
@@ -270,9 +269,8 @@ struct PairDecodeTable {
   template <int Lines, bool Near>
   HEED_SIMD static void add_lying_columns(const PairKeys& keys, const PairRows<T>& rows, Index key,
                                           Index end, Index d, TileAhead<Near>& ahead) {
-    if (HEED_SIMD_ALL_KERNELS && rows.count == 1) {
-      return add_lying_rows < HEED_SIMD_ALL_KERNELS ? 1 : decoded_at_once,
-             Lines > (keys, rows, 0, key, end, d, ahead);
+    if (rows.count == 1) {
+      return add_lying_rows<single_row, Lines>(keys, rows, 0, key, end, d, ahead);
     }
     for (Index row = 0; row < rows.count; row += decoded_at_once) {
       add_lying_rows<decoded_at_once, Lines>(keys, rows, row, key, end, d, ahead);
