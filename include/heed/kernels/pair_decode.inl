@@ -63,8 +63,9 @@ struct PairDecodeTable {
           asm("" : "+r"(from));
         }
         columns[i] = (typename S::V)P::load(from + i % quarter * stride);
+        if (fetches_between) ahead.fetch(from + i % quarter * stride);
       }
-      ahead.fetch_rows(S::width, first + d, stride);
+      if (!fetches_between) ahead.fetch_rows(S::width, first + d, stride);
       transpose<S>(columns);
       HEED_UNROLL for (int i = 0; i < S::width; ++i) {
         HEED_UNROLL for (int r = 0; r < Rows; ++r) {
