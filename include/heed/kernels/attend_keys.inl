@@ -49,6 +49,19 @@ struct TileAhead {
 /// Whether kernels prefetch a line between two loads of keys: up to a tenth faster in bfloat16 than
 /// all lines behind the loads, in a loop, which header-only programs compile faster.
 inline constexpr bool fetches_between = HEED_SIMD_ALL_KERNELS;
+/// Calls use(i, address of row i) for some rows, `stride` apart. The compiler would keep an address
+/// for each of them, most in memory: here it counts them from four.
+template <int Rows, class T, class Use>
+HEED_SIMD void for_each_row(const T* first, Index stride, const Use& use) {
+  constexpr int quarter = Rows < 4 ? 1 : Rows / 4;
+  HEED_UNROLL for (int i = 0; i < Rows; ++i) {
+    if (i > 0 && i % quarter == 0) {
+      first += quarter * stride;
+      asm("" : "+r"(first));
+    }
+    use(i, first + i % quarter * stride);
+  }
+}
 /// Calls run(std::bool_constant<Near>()); the processors that prefetch near have these vectors.
 template <class Rows, class Run>
 HEED_SIMD void with_near(const Rows& rows, const Run& run) {
@@ -78,7 +91,6 @@ struct DecodeScores {
   template <int Rows, bool Near>
   HEED_KERNEL static void score_transposed(const KeyBlock<T>& keys, const QueryRows<T>& rows,
                                            Index key) {
-    constexpr int quarter = S::width < 4 ? 1 : S::width / 4;
     const Index stride = keys.keys.row_stride;
     const T* first = keys.keys.data + key * stride;
     const T* row[Rows];
@@ -91,17 +103,12 @@ struct DecodeScores {
     auto ahead = TileAhead<Near>::of(LinesAhead::after(keys, rows, key, S::width), first);
     Index d = 0;
     for (; d + S::width <= rows.head_dim; d += S::width) {
-      const T* from = first + d;
       typename S::V transposed[S::width];
-      HEED_UNROLL for (int i = 0; i < S::width; ++i) {
-        // The compiler would keep an address for each of the rows, most of them in memory.
-        if (i > 0 && i % quarter == 0) {
-          from += quarter * stride;
-          asm("" : "+r"(from));
-        }
-        transposed[i] = S::load(from + i % quarter * stride);
-        if (fetches_between) ahead.fetch(from + i % quarter * stride);
-      }
+      for_each_row<S::width>(
+          first + d, stride, [&](int i, const T* at) __attribute__((always_inline)) {
+            transposed[i] = S::load(at);
+            if (fetches_between) ahead.fetch(at);
+          });
       if (!fetches_between) ahead.fetch_rows(S::width, first + d, stride);
       transpose<S>(transposed);
       HEED_UNROLL for (int i = 0; i < S::width; ++i) {

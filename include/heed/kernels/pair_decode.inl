@@ -45,7 +45,6 @@ struct PairDecodeTable {
   HEED_KERNEL static void score_transposed(const std::uint16_t* first, Index stride,
                                            const PairRows<T>& rows, Index key,
                                            const LinesAhead& lines) {
-    constexpr int quarter = S::width / 4;
     const Index depth = 2 * rows.depth;
     auto ahead = TileAhead<Near>::of(lines, first);
     const std::uint16_t* row[Rows];
@@ -55,16 +54,12 @@ struct PairDecodeTable {
       scores[r] = S::broadcast(0);
     }
     for (Index d = 0; d < depth; d += P::step) {
-      const std::uint16_t* from = first + d;
       typename S::V columns[S::width];
-      HEED_UNROLL for (int i = 0; i < S::width; ++i) {
-        if (i > 0 && i % quarter == 0) {
-          from += quarter * stride;
-          asm("" : "+r"(from));
-        }
-        columns[i] = (typename S::V)P::load(from + i % quarter * stride);
-        if (fetches_between) ahead.fetch(from + i % quarter * stride);
-      }
+      for_each_row<S::width>(
+          first + d, stride, [&](int i, const std::uint16_t* at) __attribute__((always_inline)) {
+            columns[i] = (typename S::V)P::load(at);
+            if (fetches_between) ahead.fetch(at);
+          });
       if (!fetches_between) ahead.fetch_rows(S::width, first + d, stride);
       transpose<S>(columns);
       HEED_UNROLL for (int i = 0; i < S::width; ++i) {

@@ -222,34 +222,14 @@ class PairBlocks {
                            std::uint16_t* arranged);
   /// The keys that some query sees, with their values, in whole groups.
   simd::PairKeys bring(Index item, Index key_head, const VisibleKeys& seen, Arrange arrange) const {
-    const Index columns = args_.value_dim();
-    const Run run = whole(seen);
-    simd::PairKeys block = keys_of(item, key_head, run);
-    const auto arrange_values = [&](const Run& from, std::uint16_t* to) {
-      arrange(rows_of(args_.values, item, key_head, from, columns, from.count, values_), from.count,
-              columns, to);
-    };
-    const auto turn = [&](Index first, Index count, std::uint16_t* to) {
-      arrange_values({first, count}, to);
-      return kernels_->all_finite(to, whole(count) * columns);
-    };
-    if (turned_ != nullptr && run.kept == nullptr &&
-        turned_->lend(item, key_head, run.first, block, turn)) {
-      return block;
-    }
-    arrange_values(run, pairs_);
-    block.values = pairs_;
-    block.arranged = run.count;
-    block.guard_values =
-        run.words != nullptr && !kernels_->all_finite(pairs_, whole(run.count) * columns);
-    return block;
+    return arranged(item, key_head, whole(seen), arrange);
   }
   /// The same for `decode`.
   simd::PairKeys bring(Index item, Index key_head, const VisibleKeys& seen) const {
     const Index columns = args_.value_dim(), step = kernels_->lying_columns;
     const Run run = whole(seen);
     if (run.words != nullptr || step == 0 || columns % step != 0) {
-      return bring(item, key_head, seen, kernels_->zip);
+      return arranged(item, key_head, run, kernels_->zip);
     }
     simd::PairKeys block = keys_of(item, key_head, run);
     block.lying = rows_of(args_.values, item, key_head, run, columns, run.count, values_);
@@ -309,6 +289,29 @@ class PairBlocks {
     block.words = run.words;
     block.keys = rows_of(args_.keys, item, key_head, run, whole(args_.head_dim()),
                          run.first + read <= args_.key_count_of(item) ? read : 0, keys_);
+    return block;
+  }
+  /// The keys of a range, with their values.
+  simd::PairKeys arranged(Index item, Index key_head, const Run& run, Arrange arrange) const {
+    const Index columns = args_.value_dim();
+    simd::PairKeys block = keys_of(item, key_head, run);
+    const auto arrange_values = [&](const Run& from, std::uint16_t* to) {
+      arrange(rows_of(args_.values, item, key_head, from, columns, from.count, values_), from.count,
+              columns, to);
+    };
+    const auto turn = [&](Index first, Index count, std::uint16_t* to) {
+      arrange_values({first, count}, to);
+      return kernels_->all_finite(to, whole(count) * columns);
+    };
+    if (turned_ != nullptr && run.kept == nullptr &&
+        turned_->lend(item, key_head, run.first, block, turn)) {
+      return block;
+    }
+    arrange_values(run, pairs_);
+    block.values = pairs_;
+    block.arranged = run.count;
+    block.guard_values =
+        run.words != nullptr && !kernels_->all_finite(pairs_, whole(run.count) * columns);
     return block;
   }
   /// Drops the groups that no query sees.
