@@ -6,10 +6,18 @@ inline constexpr int decoded_at_once = 4;
 /// The same for a single row. To save compile time, header-only programs have no such kernels.
 inline constexpr int single_row = HEED_SIMD_ALL_KERNELS ? 1 : decoded_at_once;
 
+/// Prefetches nothing.
+struct NothingAhead {
+  HEED_SIMD void fetch_line() {}
+  template <class T>
+  HEED_SIMD void fetch(const T*) {}
+};
+
 /// Sums `count` rows of row_keys numbers, key by key, side by side, since each addition waits for
-/// the one before it.
-template <class T>
-HEED_SIMD void sum_rows(const T* rows, Index count, Index keys, T (&totals)[decoded_at_once]) {
+/// the one before it. Meanwhile half as many lines as keys are prefetched.
+template <class T, class Ahead>
+HEED_SIMD void sum_rows(const T* rows, Index count, Index keys, T (&totals)[decoded_at_once],
+                        Ahead ahead) {
   const T* at[decoded_at_once];
   HEED_UNROLL for (int r = 0; r < decoded_at_once; ++r) {
     at[r] = row_or_last(rows, row_keys, count, r);
@@ -17,6 +25,7 @@ HEED_SIMD void sum_rows(const T* rows, Index count, Index keys, T (&totals)[deco
   }
   for (Index key = 0; key < keys; ++key) {
     HEED_UNROLL for (int r = 0; r < decoded_at_once; ++r) totals[r] += at[r][key];
+    if (key % 2 == 0) ahead.fetch_line();
   }
 }
 
@@ -246,10 +255,9 @@ struct DecodeValues {
   static constexpr Index value_tile = 16;
 
   /// output[row] += Σ_key p · value for some rows and columns and the keys [key, end).
-  template <int Rows, int Vectors, bool Near>
+  template <int Rows, int Vectors, class Ahead>
   HEED_KERNEL static void add_rows(const QueryRows<T>& rows, Index row, const T* values,
-                                   Index stride, Index key, Index end, Index d,
-                                   TileAhead<Near>& tile_ahead) {
+                                   Index stride, Index key, Index end, Index d, Ahead& tile_ahead) {
     auto ahead = tile_ahead;
     const T* weights[Rows];
     T* out[Rows];
@@ -281,9 +289,9 @@ struct DecodeValues {
   }
 
   /// add_rows for all rows.
-  template <int Vectors, bool Near>
+  template <int Vectors, class Ahead>
   HEED_SIMD static void add_columns(const QueryRows<T>& rows, const T* values, Index stride,
-                                    Index key, Index end, Index d, TileAhead<Near>& ahead) {
+                                    Index key, Index end, Index d, Ahead& ahead) {
     Index row = 0;
     for (; row + 1 < rows.count; row += decoded_at_once) {
       add_rows<decoded_at_once, Vectors>(rows, row, values, stride, key, end, d, ahead);
@@ -322,6 +330,13 @@ struct DecodeValues {
     }
   }
 
+  /// Whether a single row reads long rows of values in the order of memory. Processors that
+  /// prefetch near foresee that, but for the first tiles, and take longer with prefetches.
+  HEED_SIMD static bool foreseen(const KeyBlock<T>& keys, const QueryRows<T>& rows) {
+    return one_alone && rows.near && rows.count == 1 && rows.value_dim == 2 * lanes &&
+           keys.values.row_stride == rows.value_dim;
+  }
+
   /// output += probabilities · values, in whole vectors of columns; returns how many.
   HEED_SIMD static Index add_whole(const KeyBlock<T>& keys, const QueryRows<T>& rows) {
     const auto& values = keys.values;
@@ -329,8 +344,13 @@ struct DecodeValues {
     const Index whole = rows.value_dim / narrow_lanes * narrow_lanes;
     for (Index key = 0; key < keys.count; key += value_tile) {
       const Index end = key + value_tile < keys.count ? key + value_tile : keys.count;
+      if (one_alone && end < keys.count && foreseen(keys, rows)) {
+        NothingAhead nothing;
+        add_rows<1, 2 * vectors>(rows, 0, values.data, values.row_stride, key, end, 0, nothing);
+        continue;
+      }
       const T* at = values.data + key * values.row_stride;
-      const auto lines = LinesAhead::before_values(keys, rows, end);
+      const auto lines = LinesAhead::during_values(keys, rows, key, value_tile);
       with_near(
           rows, [&](auto near) __attribute__((always_inline)) {
             auto ahead = TileAhead<near>::of(lines, at);
@@ -418,7 +438,7 @@ struct DecodeTable {
     const auto factor = move_maximum<S>(rows, row, found);
     T total[decoded_at_once];
     exponentiate_row(keys, rows, row, found);
-    sum_rows(rows.probabilities + row * row_keys, 1, keys.count, total);
+    sum_rows(rows.probabilities + row * row_keys, 1, keys.count, total, NothingAhead());
     rows.sum[row] = rescaled_sum<S>(rows.sum[row], factor, total[0]);
   }
 
@@ -427,7 +447,13 @@ struct DecodeTable {
                                        Index count) {
     for (Index r = row; r < row + count; ++r) exponentiate_row(keys, rows, r, rows.maximum[r]);
     T totals[decoded_at_once];
-    sum_rows(rows.probabilities + row * row_keys, count, keys.count, totals);
+    const T* weights = rows.probabilities + row * row_keys;
+    if (DecodeValues<T>::foreseen(keys, rows)) {
+      constexpr Index tile = DecodeValues<T>::value_tile;
+      sum_rows(weights, count, keys.count, totals, LinesAhead::during_values(keys, rows, 0, tile));
+    } else {
+      sum_rows(weights, count, keys.count, totals, NothingAhead());
+    }
     for (Index r = row; r < row + count; ++r) {
       if (totals[r - row] > lazy_limit<T>) {
         rescale_row(keys, rows, r, largest_of_row(keys, rows, r));

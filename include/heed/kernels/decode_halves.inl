@@ -199,7 +199,7 @@ struct HalvesValues {
     const Index tile = rows.count > 4 ? 2 * value_tile : value_tile;
     for (Index key = 0; key < keys.count; key += tile) {
       const Index end = key + tile < keys.count ? key + tile : keys.count;
-      auto ahead = LinesAhead::before_values(keys, rows, end);
+      auto ahead = LinesAhead::during_values(keys, rows, key, tile);
       Index d = 0;
       for (; rows.count == 1 && d + 4 * lanes <= whole; d += 4 * lanes) {
         add_rows<1, 4 * vectors>(rows, 0, values, key, end, d, ahead);

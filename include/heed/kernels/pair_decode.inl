@@ -92,10 +92,10 @@ struct PairDecodeTable {
     const Index stride = keys.keys.row_stride, depth = 2 * rows.depth;
     for (Index key = 0; key < keys.count; key += S::width) {
       const auto* at = keys.keys.data + key * stride;
-      const bool more = key + S::width < keys.count, whole = key + S::width <= keys.count;
-      const auto lines =
-          more ? LinesAhead::of(at + S::width * stride, stride, depth)
-               : LinesAhead::of(keys.lying.data, keys.lying.row_stride, rows.value_dim);
+      const bool whole = key + S::width <= keys.count;
+      const auto lines = LinesAhead::beyond<std::uint16_t>(
+          {keys.keys.data, stride, depth}, keys.count, key, S::width, rows.near,
+          {keys.lying.data, keys.lying.row_stride, rows.value_dim});
       if (!whole) at = last_keys(keys, rows, key);
       with_near(
           rows, [&](auto near) __attribute__((always_inline)) {
@@ -142,7 +142,7 @@ struct PairDecodeTable {
     for (Index r = 0; r < some; ++r) {
       weigh_row(count, rows, row + r, rows.maximum[row + r], weights + r * row_keys);
     }
-    sum_rows(weights, some, count, totals);
+    sum_rows(weights, some, count, totals, NothingAhead());
     for (Index r = 0; r < some; ++r) {
       if (totals[r] > lazy_limit<T>) {
         rescale_row(count, rows, row + r);
@@ -170,7 +170,7 @@ struct PairDecodeTable {
     S::store(maximum, pair_maximum<S>(S::broadcast(rows.maximum[row]), S::broadcast(found)));
     const auto factor = move_maximum<S>(rows, row, maximum[0]);
     weigh_row(count, rows, row, maximum[0], weights);
-    sum_rows(weights, 1, count, total);
+    sum_rows(weights, 1, count, total, NothingAhead());
     rows.sum[row] = rescaled_sum<S>(rows.sum[row], factor, total[0]);
   }
 
@@ -278,10 +278,9 @@ struct PairDecodeTable {
     for (Index key = 0; key < keys.count; key += S::width) {
       const Index end = key + S::width < keys.count ? key + S::width : keys.count;
       const auto& next = rows.next_keys.data ? rows.next_keys : lying;
-      const auto lines = end < keys.count
-                             ? LinesAhead::of(lying.data + end * lying.row_stride, lying.row_stride,
-                                              rows.value_dim)
-                             : LinesAhead::of(next.data, next.row_stride, rows.head_dim);
+      const auto lines = LinesAhead::beyond<std::uint16_t>(
+          {lying.data, lying.row_stride, rows.value_dim}, keys.count, key, S::width, rows.near,
+          {next.data, next.row_stride, rows.head_dim});
       with_near(
           rows, [&](auto near) __attribute__((always_inline)) {
             auto ahead = TileAhead<near>::of(lines, lying.data + key * lying.row_stride);
