@@ -184,7 +184,8 @@ struct DecodeScores {
             rows.head_dim,
             0,
             0,
-            false};
+            false,
+            nullptr};
   }
 
   /// The scores of the first rows over `transposed_keys` keys, read in place.

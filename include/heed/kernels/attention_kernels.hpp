@@ -55,6 +55,14 @@ struct SoftmaxState {
   T* output = nullptr;   // [tile][value_dim][lane of tile]
 };
 
+/// Rows that are read or written soon, for prefetching some of them at a time.
+template <class T>
+struct ComingRows {
+  MatrixRef<T> rows;
+  Index columns;
+  Index count;  // of the rows not yet prefetched
+};
+
 /// A block of queries: its packed rows, its shape and its scratch.
 template <class T>
 struct QueryBlock {
@@ -65,6 +73,8 @@ struct QueryBlock {
   Index head_dim = 0;
   Index value_dim = 0;
   bool prefetches = false;  // the keys and values that come next
+  /// Null, or two: the queries of the next block, and the rows of the output of this one.
+  ComingRows<T>* coming = nullptr;
 };
 
 /// The kernels of one instruction set for one scalar type. They are plain functions behind

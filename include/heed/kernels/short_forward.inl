@@ -1,35 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Prefetching. Included by part.inl.
-
-/// Prefetches the matrices of the next task, a few lines at a time during the current one: tasks
-/// are too short and too many for the processor to predict their addresses.
-template <class T, int count>
-struct Prefetch {
-  struct Rows {
-    const T* data;
-    Index stride;
-    Index rows;
-    Index columns;
-  };
-  Rows matrices[count];
-  int which = 0;
-  Index row = 0;
-  Index column = 0;
-
-  HEED_SIMD void fetch() {
-    constexpr Index line = 64 / static_cast<Index>(sizeof(T)), lines = 24;
-    for (Index i = 0; i < lines && which < count; ++i) {
-      const Rows& matrix = matrices[which];
-      __builtin_prefetch(matrix.data + row * matrix.stride + column);
-      column += line;
-      if (column < matrix.columns) continue;
-      column = 0;
-      if (++row < matrix.rows) continue;
-      row = 0;
-      ++which;
-    }
-  }
-};
+// Attention of short sequences. Included by part.inl.
 
 /// One vector of queries of one head.
 template <class T>
@@ -47,7 +17,9 @@ struct HeadGroup {
   T* out;
   T* maximum;
   T* sum;
-  Prefetch<T, 3>* prefetch;
+  /// Null, or four: queries, keys, values and output of the next head.
+  ComingRows<T>* coming;
+  Index coming_at_once;
 
   HEED_SIMD typename S::M visible(Index key) const { return S::lanes(words[key] >> lane); }
   /// Cuts off the keys at both ends that no query of the group sees.
@@ -199,7 +171,9 @@ struct ShortForwardTable {
     V largest = S::broadcast(LaneTypes<T>::lowest);
     for_each_tile<key_rows>(
         group.count, [&](auto rows, Index key) __attribute__((always_inline)) {
-          if (rows == key_rows) group.prefetch->fetch();
+          if (rows == key_rows && group.coming != nullptr) {
+            prefetch_coming(group.coming, 4, group.coming_at_once);
+          }
           // Earlier vectors of queries have mostly met the keys before `lane`.
           if (rows == key_rows && group.run.from_memory && key >= group.lane) {
             prefetch_rows(group.values, key, key_rows, group.run.value_dim);
@@ -265,7 +239,9 @@ struct ShortForwardTable {
                                 1};
     for_each_tile<tile_rows>(
         group.queries, [&](auto rows, Index query) __attribute__((always_inline)) {
-          if (rows >= 4) group.prefetch->fetch();
+          if (rows >= 4 && group.coming != nullptr) {
+            prefetch_coming(group.coming, 4, group.coming_at_once);
+          }
           put_rows<rows>(group, product, query);
         });
   }
@@ -345,19 +321,31 @@ struct ShortForwardTable {
     clear_unseeing(group, factors);
   }
 
-  /// The matrices that the next head reads, to prefetch.
-  HEED_SIMD static Prefetch<T, 3> prefetch_of(const ShortForwardArgs<T>& run,
-                                              const MatrixRef<T>& queries, const MatrixRef<T>& keys,
-                                              const MatrixRef<T>& values) {
-    Prefetch<T, 3> prefetch{
-        {{queries.data + run.query_head, queries.row_stride, run.query_count, run.head_dim},
-         {keys.data + run.key_head, keys.row_stride, run.key_count, run.head_dim},
-         {values.data + run.value_head, values.row_stride, run.key_count, run.value_dim}}};
-    if (!run.from_memory) prefetch.which = 3;
-    return prefetch;
+  /// How many rows of each kind to prefetch at a time, so that none is left at the end of a head.
+  /// Under a causal mask vector i of queries prefetches for each tile of i vectors of keys, and
+  /// for each large one of its outputs.
+  HEED_SIMD static Index coming_at_once(const ShortForwardArgs<T>& run) {
+    constexpr Index tiles = (S::width + key_rows - 1) / key_rows, outputs = S::width / 5;
+    const Index groups = (run.query_count + S::width - 1) / S::width;
+    const Index times = groups * (groups + 1) / 2 * tiles + groups * outputs;
+    return (run.query_count + times - 1) / times;
+  }
+
+  /// The rows of the next head, if heads lie one after the other.
+  HEED_SIMD static void announce_next(const ShortForwardArgs<T>& run, Index head,
+                                      const MatrixRef<T>& queries, const MatrixRef<T>& keys,
+                                      const MatrixRef<T>& values, ComingRows<T>* coming) {
+    coming[0] = {
+        {queries.data + run.query_head, queries.row_stride, 1}, run.head_dim, run.query_count};
+    coming[1] = {{keys.data + run.key_head, keys.row_stride, 1}, run.head_dim, run.key_count};
+    coming[2] = {
+        {values.data + run.value_head, values.row_stride, 1}, run.value_dim, run.key_count};
+    coming[3] = {
+        {run.out + (head + 1) * run.out_head, run.out_row, 1}, run.value_dim, run.query_count};
   }
 
   HEED_KERNEL static void attend(const ShortForwardArgs<T>& run) {
+    const Index at_once = run.from_memory ? coming_at_once(run) : 0;
     for (Index head = 0; head < run.heads; ++head) {
       const Index key_head = (run.first_head + head) / run.sharing - run.first_head / run.sharing;
       MatrixRef<T> queries = run.queries, keys = run.keys, values = run.values;
@@ -365,7 +353,8 @@ struct ShortForwardTable {
       keys.data += key_head * run.key_head;
       values.data += key_head * run.value_head;
       if (values.column_stride == 1) fill_tail<S>(values, run.key_count, run.value_dim, run.tail);
-      Prefetch<T, 3> prefetch = prefetch_of(run, queries, keys, values);
+      ComingRows<T> coming[4];
+      if (run.from_memory) announce_next(run, head, queries, keys, values, coming);
       for (Index lane = 0; lane < run.query_count; lane += S::width) {
         const Index left = run.query_count - lane;
         Group group{run,
@@ -380,7 +369,8 @@ struct ShortForwardTable {
                     run.out + head * run.out_head + lane * run.out_row,
                     run.maximum + head * query_block + lane,
                     run.sum + head * query_block + lane,
-                    &prefetch};
+                    run.from_memory ? coming : nullptr,
+                    at_once};
         attend_group(group, queries);
       }
     }

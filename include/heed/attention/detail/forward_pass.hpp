@@ -101,6 +101,17 @@ class QueryBlockPass {
   /// rows, for any head.
   void share(SharedLaneWords& shared) { shared_ = &shared; }
 
+  /// Prefetches, while it computes, the rows of its output and the queries of the pass that
+  /// follows: `rows` of a head from `row` on, of the same step.
+  void announce(Index item, Index head, Index row, Index rows) {
+    const auto& out = args_.out;
+    const simd::MatrixRef<T> next = args_.queries.rows(item, head, row);
+    coming_[0] = {{next.data, next.row_stride * step_, 1}, args_.head_dim(), rows};
+    coming_[1] = {
+        {out.rows(item_, head_, row_), out.stride(2) * step_, 1}, args_.value_dim(), rows_};
+    announced_ = true;
+  }
+
   /// Merges the states of the rows over one chunk of keys into the total, or begins it with them
   /// unless `seen`; sets `seen`.
   void add(const RowStates<T>& states, bool& seen) {
@@ -259,9 +270,10 @@ class QueryBlockPass {
                          !kernels_.all_finite(block.values, block.count, args_.value_dim());
     kernels_.attend(block, queries(), state, first);
   }
-  simd::QueryBlock<T> queries() const {
-    return {scratch_.packed,  scratch_.probabilities, scratch_.scores, rows_,
-            args_.head_dim(), args_.value_dim(),      prefetches_};
+  simd::QueryBlock<T> queries() {
+    return {
+        scratch_.packed,  scratch_.probabilities, scratch_.scores, rows_,
+        args_.head_dim(), args_.value_dim(),      prefetches_,     announced_ ? coming_ : nullptr};
   }
 
   /// Gathers the keys that some query sees, and their values; in place if they are evenly spaced.
@@ -370,6 +382,8 @@ class QueryBlockPass {
   bool guards_ = true;   // whether values are looked at before a masked block is added
   bool masked_ = false;  // whether some block was masked
   const bool prefetches_ = simd::detail::prefetches_rows();
+  bool announced_ = false;
+  simd::ComingRows<T> coming_[2];
 };
 
 }  // namespace heed::detail

@@ -45,7 +45,9 @@ class ForwardTasks {
         group_(plan.heads),
         groups_(parts_of(args.heads(), group_)),
         together_(groups_together()),
-        turned_(args, pairs_, shares_values() ? key_heads_of(together_) : 0) {}
+        turned_(args, pairs_, shares_values() ? key_heads_of(together_) : 0),
+        threads_(plan.threads),
+        announces_(can_announce()) {}
 
   /// The number of blocks that the queries r, r + step, r + 2 · step, … make, for an r below the
   /// step.
@@ -66,18 +68,18 @@ class ForwardTasks {
   }
 
   void run(Index task) const {
-    for_each_block(task, [](QueryBlockPass<T>& block, Index, Index, Index) { block.run(); });
+    for_each_block(task, [&](QueryBlockPass<T>& block, Index item, Index head, Index row) {
+      if (announces_) announce_next(block, task, {item, head, row});
+      block.run();
+    });
   }
 
   /// Calls use(pass, item, head, row) for the blocks of a task. A head's last blocks come first:
   /// under causal masks they cost most.
   template <class Use>
   void for_each_block(Index task, const Use& use) const {
-    const Index block = blocks_ - 1 - task % blocks_;
-    const Index row = block / step_ * simd::query_block * step_ + block % step_;
+    const auto [item, head, row] = place_of(task);
     if (row >= args_.query_count()) return;
-    const Index item = task / blocks_ / groups_;
-    const Index head = task / blocks_ % groups_ * group_;
     const Index end = smaller(head + group_, args_.heads());
     const bool share = end - head > 1;
     SharedLaneWords shared(share ? parts_of(args_.key_count(), simd::key_block) : 0);
@@ -90,6 +92,32 @@ class ForwardTasks {
 
  private:
   static constexpr Index turned_bytes = Index{32} << 20;
+
+  struct Place {
+    Index item;
+    Index head;
+    Index row;
+  };
+  /// The first row of a task, in the first of its heads.
+  Place place_of(Index task) const {
+    const Index block = blocks_ - 1 - task % blocks_;
+    return {task / blocks_ / groups_, task / blocks_ % groups_ * group_,
+            block / step_ * simd::query_block * step_ + block % step_};
+  }
+  /// Tells a pass of a task what its thread computes next, if the threads take turns.
+  void announce_next(QueryBlockPass<T>& block, Index task, const Place& here) const {
+    Place next = here;
+    ++next.head;
+    if (next.head % group_ == 0 || next.head == args_.heads()) next = place_of(task + threads_);
+    if (next.item >= args_.batch() || next.row >= args_.query_count()) return;
+    block.announce(next.item, next.head, next.row, rows_from(next.row));
+  }
+  /// Whether passes can prefetch rows of T in place, and gain by it.
+  bool can_announce() const {
+    return pairs_ == nullptr && args_.queries.is_view() && args_.queries.stride(3) == 1 &&
+           !args_.out.is_bfloat16() && args_.out.stride(3) == 1 && args_.exceeds_caches() &&
+           simd::detail::prefetches_rows();
+  }
 
   Index key_heads() const { return args_.keys.extent(1); }
   Index sharing() const { return args_.heads() / key_heads(); }
@@ -107,10 +135,11 @@ class ForwardTasks {
   }
 
   QueryBlockPass<T> pass(Index item, Index head, Index row) const {
-    const Index left = parts_of(args_.query_count() - row, step_);
-    return QueryBlockPass<T>(args_, mask_, pairs_, item, head, row,
-                             smaller(simd::query_block, left), step_,
+    return QueryBlockPass<T>(args_, mask_, pairs_, item, head, row, rows_from(row), step_,
                              shares_values() ? &turned_ : nullptr);
+  }
+  Index rows_from(Index row) const {
+    return smaller(simd::query_block, parts_of(args_.query_count() - row, step_));
   }
 
   const AttentionArgs<T>& args_;
@@ -122,6 +151,8 @@ class ForwardTasks {
   Index groups_;
   Index together_;  // groups of heads whose values are turned at a time
   TurnedValues<T> turned_;
+  Index threads_;
+  bool announces_;  // whether each pass prefetches for the one that follows
 };
 
 // How a plan is made. -----------------------------------------------------------------------------

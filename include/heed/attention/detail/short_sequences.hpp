@@ -124,17 +124,8 @@ class ShortForward {
     run.tail = arrays.tail;
     run.maximum = arrays.maximum;
     run.sum = arrays.sum;
-    run.from_memory = from_memory();
+    run.from_memory = p.exceeds_caches();
     return run;
-  }
-
-  bool from_memory() const {
-    constexpr double caches = 8 << 20;
-    const auto& p = args_;
-    const Index numbers =
-        p.query_count() * p.head_dim() + p.key_count() * (p.head_dim() + p.value_dim());
-    return static_cast<double>(p.batch() * p.heads()) * static_cast<double>(numbers) * sizeof(T) >
-           caches;
   }
 
   void write_log_sum_exp(Index item, Index head, Index heads, const Arrays& arrays) const {
