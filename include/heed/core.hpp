@@ -11,5 +11,4 @@
 #include <heed/core/philox.hpp>
 #include <heed/core/quantized.hpp>
 #include <heed/core/random.hpp>
-#include <heed/core/scalar.hpp>
 #include <heed/core/text.hpp>

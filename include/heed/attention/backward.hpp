@@ -10,7 +10,7 @@
 #include <heed/attention/options.hpp>
 #include <heed/core/bfloat16.hpp>
 #include <heed/core/config.hpp>
-#include <heed/core/scalar.hpp>
+#include <heed/core/index.hpp>
 #include <heed/masks/detail/mask_ref.hpp>
 #include <heed/masks/intervals.hpp>
 #include <heed/tensor/view_of.hpp>

@@ -8,8 +8,8 @@
 #include <heed/attention/backward.hpp>
 #include <heed/attention/forward.hpp>
 #include <heed/attention/options.hpp>
+#include <heed/core/index.hpp>
 #include <heed/core/parallel.hpp>
-#include <heed/core/scalar.hpp>
 #include <heed/masks/intervals.hpp>
 #include <heed/tensor/tensor.hpp>
 

@@ -8,7 +8,7 @@
 #include <heed/attention/detail/call.hpp>
 #include <heed/attention/options.hpp>
 #include <heed/core/config.hpp>
-#include <heed/core/scalar.hpp>
+#include <heed/core/index.hpp>
 #include <heed/masks/detail/mask_ref.hpp>
 #include <heed/masks/intervals.hpp>
 #include <heed/tensor/tensor.hpp>

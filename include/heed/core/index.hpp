@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 
 #include <heed/core/config.hpp>
@@ -10,6 +11,15 @@ namespace heed {
 /// The type of all extents, strides, offsets and token positions. Signed and 64 bits wide:
 /// differences of positions need no casts, and offsets may exceed 2^31 elements.
 using Index = std::ptrdiff_t;
+
+/// The types that the kernels compute in.
+template <class T>
+concept Scalar = std::same_as<T, float> || std::same_as<T, double>;
+
+/// The types that the reference implementations compute in: any floating-point type, `long double`
+/// too.
+template <class T>
+concept ReferenceScalar = std::floating_point<T>;
 
 namespace detail {
 

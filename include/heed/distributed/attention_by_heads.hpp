@@ -14,7 +14,7 @@
 #include <heed/attention/options.hpp>
 #include <heed/core/bfloat16.hpp>
 #include <heed/core/error.hpp>
-#include <heed/core/scalar.hpp>
+#include <heed/core/index.hpp>
 #include <heed/distributed/agreement.hpp>
 #include <heed/distributed/communicator.hpp>
 #include <heed/distributed/reshard.hpp>

@@ -9,7 +9,6 @@
 
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
-#include <heed/core/scalar.hpp>
 #include <heed/distributed/agreement.hpp>
 #include <heed/distributed/communicator.hpp>
 #include <heed/distributed/token_shards.hpp>

@@ -15,7 +15,6 @@
 #include <heed/core/config.hpp>
 #include <heed/core/detail/shared.hpp>
 #include <heed/core/index.hpp>
-#include <heed/core/scalar.hpp>
 #include <heed/core/text.hpp>
 #include <heed/io/detail/tensor_file.hpp>
 #include <heed/io/file.hpp>

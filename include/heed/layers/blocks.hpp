@@ -7,8 +7,8 @@
 
 #include <heed/core/config.hpp>
 #include <heed/core/error.hpp>
+#include <heed/core/index.hpp>
 #include <heed/core/random.hpp>
-#include <heed/core/scalar.hpp>
 #include <heed/layers/dropout.hpp>
 #include <heed/layers/feed_forward.hpp>
 #include <heed/layers/multi_head_attention.hpp>

@@ -9,7 +9,7 @@
 #include <heed/attention/cached.hpp>
 #include <heed/attention/key_value_cache.hpp>
 #include <heed/core/error.hpp>
-#include <heed/core/scalar.hpp>
+#include <heed/core/index.hpp>
 #include <heed/layers/blocks.hpp>
 #include <heed/layers/multi_head_attention.hpp>
 #include <heed/layers/positions.hpp>

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include <heed/core/error.hpp>
+#include <heed/core/index.hpp>
 #include <heed/core/philox.hpp>
 #include <heed/core/random.hpp>
-#include <heed/core/scalar.hpp>
 #include <heed/kernels/row_kernels.hpp>
 #include <heed/layers/detail/rows.hpp>
 #include <heed/layers/parameters.hpp>

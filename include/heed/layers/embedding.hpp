@@ -7,8 +7,8 @@
 
 #include <heed/core/config.hpp>
 #include <heed/core/error.hpp>
+#include <heed/core/index.hpp>
 #include <heed/core/random.hpp>
-#include <heed/core/scalar.hpp>
 #include <heed/kernels/row_kernels.hpp>
 #include <heed/layers/parameters.hpp>
 #include <heed/layers/positions.hpp>

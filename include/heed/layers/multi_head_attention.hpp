@@ -18,8 +18,8 @@
 #include <heed/attention/weights.hpp>
 #include <heed/core/config.hpp>
 #include <heed/core/error.hpp>
+#include <heed/core/index.hpp>
 #include <heed/core/random.hpp>
-#include <heed/core/scalar.hpp>
 #include <heed/kernels/row_kernels.hpp>
 #include <heed/layers/detail/rows.hpp>
 #include <heed/layers/dropout.hpp>

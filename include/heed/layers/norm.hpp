@@ -5,7 +5,7 @@
 
 #include <heed/core/config.hpp>
 #include <heed/core/error.hpp>
-#include <heed/core/scalar.hpp>
+#include <heed/core/index.hpp>
 #include <heed/kernels/row_kernels.hpp>
 #include <heed/layers/detail/rows.hpp>
 #include <heed/layers/parameters.hpp>

@@ -7,8 +7,8 @@
 
 #include <heed/core/detail/math.hpp>
 #include <heed/core/error.hpp>
+#include <heed/core/index.hpp>
 #include <heed/core/parallel.hpp>
-#include <heed/core/scalar.hpp>
 #include <heed/kernels/row_kernels.hpp>
 #include <heed/layers/positions.hpp>
 #include <heed/tensor/detail/definitions.hpp>

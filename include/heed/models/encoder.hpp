@@ -9,8 +9,8 @@
 #include <heed/attention/packed.hpp>
 #include <heed/core/config.hpp>
 #include <heed/core/error.hpp>
+#include <heed/core/index.hpp>
 #include <heed/core/random.hpp>
-#include <heed/core/scalar.hpp>
 #include <heed/kernels/row_kernels.hpp>
 #include <heed/layers/blocks.hpp>
 #include <heed/layers/embedding.hpp>

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include <heed/core/config.hpp>
+#include <heed/core/index.hpp>
 #include <heed/core/random.hpp>
-#include <heed/core/scalar.hpp>
 #include <heed/layers/blocks.hpp>
 #include <heed/layers/norm.hpp>
 #include <heed/layers/positions.hpp>

@@ -11,7 +11,7 @@
 
 #include <heed/core/config.hpp>
 #include <heed/core/error.hpp>
-#include <heed/core/scalar.hpp>
+#include <heed/core/index.hpp>
 #include <heed/core/text.hpp>
 #include <heed/io/file.hpp>
 #include <heed/io/gguf.hpp>

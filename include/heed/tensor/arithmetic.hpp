@@ -4,8 +4,8 @@
 #include <cstddef>
 
 #include <heed/core/error.hpp>
+#include <heed/core/index.hpp>
 #include <heed/core/parallel.hpp>
-#include <heed/core/scalar.hpp>
 #include <heed/kernels/row_kernels.hpp>
 #include <heed/tensor/detail/definitions.hpp>
 #include <heed/tensor/tensor.hpp>

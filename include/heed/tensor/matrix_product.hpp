@@ -5,7 +5,7 @@
 
 #include <heed/core/config.hpp>
 #include <heed/core/error.hpp>
-#include <heed/core/scalar.hpp>
+#include <heed/core/index.hpp>
 #include <heed/tensor/detail/product_args.hpp>
 #include <heed/tensor/overlap.hpp>
 #include <heed/tensor/packed_matrix.hpp>

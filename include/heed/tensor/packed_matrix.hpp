@@ -12,7 +12,6 @@
 #include <heed/core/index.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/core/quantized.hpp>
-#include <heed/core/scalar.hpp>
 #include <heed/kernels/product_kernels.hpp>
 #include <heed/tensor/detail/definitions.hpp>
 #include <heed/tensor/tensor.hpp>

@@ -8,7 +8,7 @@
 
 #include <heed/core/detail/math.hpp>
 #include <heed/core/error.hpp>
-#include <heed/core/scalar.hpp>
+#include <heed/core/index.hpp>
 #include <heed/tensor/detail/for_each_row.hpp>
 #include <heed/tensor/eigen_views.hpp>
 #include <heed/tensor/overlap.hpp>

@@ -10,8 +10,8 @@
 #include <heed/core/detail/math.hpp>
 #include <heed/core/detail/scratch.hpp>
 #include <heed/core/error.hpp>
+#include <heed/core/index.hpp>
 #include <heed/core/parallel.hpp>
-#include <heed/core/scalar.hpp>
 #include <heed/kernels/row_kernels.hpp>
 #include <heed/tensor/detail/definitions.hpp>
 #include <heed/tensor/detail/for_each_row.hpp>

@@ -6,7 +6,7 @@
 
 #include <heed/attention/options.hpp>
 #include <heed/core/bfloat16.hpp>
-#include <heed/core/scalar.hpp>
+#include <heed/core/index.hpp>
 #include <heed/masks/policy.hpp>
 #include <heed/tensor/tensor.hpp>
 #include <heed/tensor/view_of.hpp>

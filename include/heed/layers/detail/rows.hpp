@@ -9,8 +9,8 @@
 #include <vector>
 
 #include <heed/core/error.hpp>
+#include <heed/core/index.hpp>
 #include <heed/core/parallel.hpp>
-#include <heed/core/scalar.hpp>
 #include <heed/kernels/row_kernels.hpp>
 #include <heed/tensor/detail/definitions.hpp>
 #include <heed/tensor/matrix_product.hpp>
