@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/tensor/detail/for_each_row.hpp>
+#include <heed/tensor/view.hpp>
 
 #include <gtest/gtest.h>
 

@@ -8,8 +8,8 @@
 #include <set>
 
 #include <tensor/random_view.hpp>
-#include <heed/tensor/detail/for_each_row.hpp>
 #include <heed/tensor/tensor.hpp>
+#include <heed/tensor/view.hpp>
 
 namespace heed {
 namespace {

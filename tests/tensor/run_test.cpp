@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/tensor/detail/run.hpp>
+#include <heed/tensor/view.hpp>
 
 #include <gtest/gtest.h>
 

@@ -6,8 +6,8 @@
 #include <type_traits>
 
 #include <heed/core/error.hpp>
-#include <heed/tensor/detail/for_each_row.hpp>
 #include <heed/tensor/overlap.hpp>
+#include <heed/tensor/view.hpp>
 #include <heed/tensor/view_of.hpp>
 
 namespace heed {

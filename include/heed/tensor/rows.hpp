@@ -9,10 +9,10 @@
 #include <heed/core/detail/math.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
-#include <heed/tensor/detail/for_each_row.hpp>
 #include <heed/tensor/eigen_views.hpp>
 #include <heed/tensor/overlap.hpp>
 #include <heed/tensor/tensor.hpp>
+#include <heed/tensor/view.hpp>
 #include <heed/tensor/view_of.hpp>
 
 namespace heed {

@@ -11,7 +11,6 @@
 
 #include <heed/core/config.hpp>
 #include <heed/core/error.hpp>
-#include <heed/tensor/detail/for_each_row.hpp>
 #include <heed/tensor/extents.hpp>
 #include <heed/tensor/view.hpp>
 

@@ -11,13 +11,68 @@
 #include <heed/core/config.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
-#include <heed/tensor/detail/run.hpp>
 #include <heed/tensor/extents.hpp>
 
 namespace heed {
 
 namespace detail {
+
+/// A container of contiguous values: std::vector, std::array, std::span, a Tensor. Not an Eigen
+/// matrix, which is column-major.
+template <class X, class T = const volatile void>
+concept HoldsRun = requires(X& x) {
+  { x.data() } -> std::convertible_to<T*>;
+  { x.size() } -> std::convertible_to<std::size_t>;
+}
+&&!requires(X & x) { x.rows(); };
+
+template <class X>
+using RunElement = std::remove_reference_t<decltype(*std::declval<X&>().data())>;
+
+/// A type that allocates its values, like std::vector.
+template <class T>
+concept KeepsValuesElsewhere = requires {
+  typename T::allocator_type;
+};
+
+/// The address of the first value. `Values` is deduced as by a forwarding reference, so that
+/// temporaries that own their values are refused.
+template <class Values>
+auto* begin_of_run(std::remove_reference_t<Values>& values) {
+  static_assert(!KeepsValuesElsewhere<RunElement<Values>>,
+                "a vector of vectors is no tensor: flatten it, row behind row in one "
+                "std::vector<float>, and pass heed::TensorView(flat, {rows, columns})");
+  static_assert(std::is_lvalue_reference_v<Values> || std::ranges::enable_borrowed_range<Values>,
+                "a view of temporary values dangles: give them a name first");
+  return values.data();
+}
+
+/// Throws if `count` differs from the element count of the extents.
+template <std::size_t Rank>
+void check_run_fits(std::size_t count, const Extents<Rank>& extents) {
+  if (static_cast<Index>(count) != element_count(extents)) {
+    throw_shape_error("view: ", count, " values for extents ", extents);
+  }
+}
+/// Throws if the strides, counted from the first value, leave `count` values.
+template <std::size_t Rank>
+void check_run_fits(std::size_t count, const Extents<Rank>& extents, const Extents<Rank>& strides) {
+  if (element_count(extents) == 0) return;
+  Index last = 0;
+  bool inside = true;
+  for (std::size_t axis = 0; axis < Rank; ++axis) {
+    const Index reach = extents[axis] < 2 ? 0 : (extents[axis] - 1) * strides[axis];
+    inside = inside && reach >= 0;
+    last += reach;
+  }
+  if (!inside || last >= static_cast<Index>(count)) {
+    throw_shape_error("view: strides ", strides, " of extents ", extents, " leave the ", count,
+                      " values");
+  }
+}
+
 struct AcceptedView {};
+
 }  // namespace detail
 
 /// A non-owning, rectangular view of values: pointer, extents and strides. Any stride is legal: 0
@@ -293,5 +348,38 @@ TensorView(Values&&, const Extents<Rank>&) -> TensorView<detail::RunElement<Valu
 template <detail::HoldsRun Values, std::size_t Rank>
 TensorView(Values&&, const Index (&)[Rank], const Index (&)[Rank])
     -> TensorView<detail::RunElement<Values>, Rank>;
+
+namespace detail {
+
+/// Calls visit(at) for every index of all axes but the last, in row-major order; at[last] is 0.
+/// Rows of length 0 are visited too.
+template <std::size_t Rank, class Visit>
+void for_each_row(const Extents<Rank>& extents, Visit&& visit) {
+  Extents<Rank> leading = extents;
+  leading[Rank - 1] = 1;
+  for (const Index extent : leading) {
+    if (extent == 0) return;
+  }
+  Extents<Rank> at{};
+  for (;;) {
+    visit(static_cast<const Extents<Rank>&>(at));
+    std::size_t axis = Rank - 1;
+    while (axis > 0 && ++at[axis - 1] == leading[axis - 1]) at[--axis] = 0;
+    if (axis == 0) return;
+  }
+}
+
+/// The last axis of a view, at one index of the other axes.
+template <class T, std::size_t Rank>
+TensorView<T, 1> row_at(const TensorView<T, Rank>& view, const Extents<Rank>& at) {
+  constexpr std::size_t last = Rank - 1;
+  T* data = view.data_handle();
+  if (view.extent(last) > 0) {
+    for (std::size_t axis = 0; axis < last; ++axis) data += at[axis] * view.stride(axis);
+  }
+  return {data, {view.extent(last)}, {view.stride(last)}};
+}
+
+}  // namespace detail
 
 }  // namespace heed
