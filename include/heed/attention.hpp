@@ -3,7 +3,6 @@
 
 /// Attention: the fused kernels and every mask. No Eigen, no streams.
 /// The readable definition is its own header: <heed/attention/reference.hpp>.
-#include <heed/attention/additive.hpp>
 #include <heed/attention/backward.hpp>
 #include <heed/attention/block_top_k.hpp>
 #include <heed/attention/cached.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/attention/additive.hpp>
+#include <heed/attention/relative_bias.hpp>
 
 #include <gtest/gtest.h>
 

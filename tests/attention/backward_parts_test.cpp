@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <heed/attention.hpp>
-#include <heed/attention/detail/workspace.hpp>
+#include <heed/attention/detail/pass.hpp>
 #include <heed/tensor/copy.hpp>
 
 #include "support/backward_cases.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/attention/detail/workspace.hpp>
+#include <heed/attention/detail/pass.hpp>
 
 #include <gtest/gtest.h>
 

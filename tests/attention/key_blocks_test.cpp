@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/attention/detail/visible_keys.hpp>
+#include <heed/attention/detail/pass.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Calls on floats that are rounded to bfloat16: AttentionOptions::products.
-#include <heed/attention/detail/pair_blocks.hpp>
+#include <heed/attention/detail/pairs.hpp>
 
 #include <algorithm>
 #include <cmath>

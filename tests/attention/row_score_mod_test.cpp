@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/attention/detail/score_mod.hpp>
+#include <heed/attention/detail/pass.hpp>
 
 #include <heed/masks/intervals.hpp>
 

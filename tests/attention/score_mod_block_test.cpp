@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Changes of scores in the fused kernel: against the reference, alone and together, under masks.
-#include <heed/attention/detail/score_mod.hpp>
+#include <heed/attention/detail/pass.hpp>
 
 #include <algorithm>
 

@@ -3,10 +3,9 @@
 
 #include <type_traits>
 
-#include <heed/attention/detail/arguments.hpp>
 #include <heed/attention/detail/backward_call.hpp>
 #include <heed/attention/detail/call.hpp>
-#include <heed/attention/detail/pair_blocks.hpp>
+#include <heed/attention/detail/operands.hpp>
 #include <heed/attention/options.hpp>
 #include <heed/core/bfloat16.hpp>
 #include <heed/core/config.hpp>

@@ -5,8 +5,8 @@
 #include <span>
 #include <type_traits>
 
-#include <heed/attention/detail/arguments.hpp>
 #include <heed/attention/detail/call.hpp>
+#include <heed/attention/detail/operands.hpp>
 #include <heed/attention/forward.hpp>
 #include <heed/attention/key_value_cache.hpp>
 #include <heed/core/detail/exceptions.hpp>

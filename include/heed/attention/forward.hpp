@@ -3,8 +3,8 @@
 
 #include <type_traits>
 
-#include <heed/attention/detail/arguments.hpp>
 #include <heed/attention/detail/call.hpp>
+#include <heed/attention/detail/operands.hpp>
 #include <heed/attention/options.hpp>
 #include <heed/core/config.hpp>
 #include <heed/core/index.hpp>

@@ -7,9 +7,9 @@
 #include <type_traits>
 
 #include <heed/attention/backward.hpp>
-#include <heed/attention/detail/arguments.hpp>
 #include <heed/attention/detail/backward_call.hpp>
 #include <heed/attention/detail/call.hpp>
+#include <heed/attention/detail/operands.hpp>
 #include <heed/attention/forward.hpp>
 #include <heed/attention/options.hpp>
 #include <heed/core/bfloat16.hpp>

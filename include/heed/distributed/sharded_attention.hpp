@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include <heed/attention/detail/arguments.hpp>
 #include <heed/attention/detail/call.hpp>
-#include <heed/attention/detail/workspace.hpp>
+#include <heed/attention/detail/operands.hpp>
+#include <heed/attention/detail/pass.hpp>
 #include <heed/attention/forward.hpp>
 #include <heed/attention/options.hpp>
 #include <heed/core/error.hpp>

@@ -9,7 +9,7 @@
 #include <heed/attention/backward.hpp>
 #include <heed/attention/detail/backward_call.hpp>
 #include <heed/attention/detail/call.hpp>
-#include <heed/attention/detail/workspace.hpp>
+#include <heed/attention/detail/pass.hpp>
 #include <heed/attention/options.hpp>
 #include <heed/core/error.hpp>
 #include <heed/distributed/agreement.hpp>

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include <heed/attention/cached.hpp>
-#include <heed/attention/detail/arguments.hpp>
 #include <heed/attention/detail/call.hpp>
-#include <heed/attention/detail/workspace.hpp>
+#include <heed/attention/detail/operands.hpp>
+#include <heed/attention/detail/pass.hpp>
 #include <heed/attention/key_value_cache.hpp>
 #include <heed/attention/options.hpp>
 #include <heed/core/detail/exceptions.hpp>

@@ -9,10 +9,8 @@
 #include <heed/attention/detail/backward_call.hpp>
 #include <heed/attention/detail/call.hpp>
 #include <heed/attention/detail/operands.hpp>
-#include <heed/attention/detail/pair_gradients.hpp>
-#include <heed/attention/detail/score_mod.hpp>
-#include <heed/attention/detail/visible_keys.hpp>
-#include <heed/attention/detail/workspace.hpp>
+#include <heed/attention/detail/pairs.hpp>
+#include <heed/attention/detail/pass.hpp>
 #include <heed/core/detail/scratch.hpp>
 #include <heed/kernels/attention_kernels.hpp>
 #include <heed/masks/detail/mask_ref.hpp>

@@ -10,11 +10,10 @@
 #include <heed/attention/detail/backward_pass.hpp>
 #include <heed/attention/detail/call.hpp>
 #include <heed/attention/detail/operands.hpp>
-#include <heed/attention/detail/pair_blocks.hpp>
+#include <heed/attention/detail/pairs.hpp>
+#include <heed/attention/detail/pass.hpp>
 #include <heed/attention/detail/score_gradients.hpp>
-#include <heed/attention/detail/score_mod.hpp>
 #include <heed/attention/detail/short_sequences.hpp>
-#include <heed/attention/detail/visible_keys.hpp>
 #include <heed/core/detail/scratch.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/kernels/attention_kernels.hpp>

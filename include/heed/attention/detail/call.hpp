@@ -209,16 +209,6 @@ inline void check_no_alias(const char* name, ByteRange written,
 
 // The arguments and their checks. --------------------------------------------------------------
 
-/// A rank-2 (length, dim) or rank-3 (heads, length, dim) view as rank 4 (batch, heads, length,
-/// dim).
-template <class T, std::size_t Rank>
-TensorView<T, 4> as_rank_4(const TensorView<T, Rank>& view) {
-  static_assert(Rank >= 2 && Rank <= 4,
-                "attention takes views of (batch, heads, length, dim), (heads, length, dim) or "
-                "(length, dim)");
-  return with_leading_axes<4>(view);
-}
-
 /// A checked attention call: all tensors of rank 4, every option decided.
 template <class T>
 struct AttentionArgs {
@@ -393,14 +383,6 @@ void decide_first_query(AttentionArgs<T>& args, const AttentionOptions<T>& optio
   for (const Index first : options.first_queries) check("one of first_queries,", first);
 }
 
-/// An operand as a call with these products reads it.
-template <class T>
-Operand<T> operand_of(const Operand<T>& stored, const AttentionProducts<T>& products) {
-  const auto* rounding = products.rounding();
-  if (rounding == nullptr) return stored;
-  return stored.rounded(rounding->conversions(), rounding->pairs());
-}
-
 template <class T>
 void check_products(const AttentionProducts<T>& products) {
   if (products == Products::exact || products.rounding() != nullptr) return;
@@ -468,6 +450,21 @@ T query_factor(const AttentionArgs<T>& args) {
   }
   if (args.score_mods.function.given()) return args.scale;
   return static_cast<T>(scale * bits_per_nat);
+}
+
+/// Whether pairs and tiles, which apply the scale after the products, can compute the scores of a
+/// call: unmodified, and scaled by so much that no product overflows where its score does not. No
+/// shape affects the answer, so all parts of a sequence are computed alike.
+template <class T>
+bool fits_pairs(const AttentionArgs<T>& args) {
+  const T size = args.scale < T{0} ? -args.scale : args.scale;
+  return !args.score_mods.any() && size > T{1e-6f};
+}
+
+/// Whether the products of a call are of pairs or tiles.
+template <class T>
+bool multiplies_pairs(const AttentionArgs<T>& args) {
+  return args.pairs != nullptr && args.keys.is_bfloat16() && fits_pairs(args);
 }
 
 /// A score, or ±inf if it overflows in the kernels' units, where it is log2(e) times as large.

@@ -7,10 +7,8 @@
 #include <heed/attention/detail/call.hpp>
 #include <heed/attention/detail/forward_pass.hpp>
 #include <heed/attention/detail/operands.hpp>
-#include <heed/attention/detail/pair_blocks.hpp>
-#include <heed/attention/detail/score_mod.hpp>
-#include <heed/attention/detail/visible_keys.hpp>
-#include <heed/attention/detail/workspace.hpp>
+#include <heed/attention/detail/pairs.hpp>
+#include <heed/attention/detail/pass.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/kernels/attention_kernels.hpp>
 #include <heed/kernels/isa.hpp>

@@ -6,10 +6,8 @@
 #include <limits>
 
 #include <heed/attention/detail/call.hpp>
-#include <heed/attention/detail/pair_blocks.hpp>
-#include <heed/attention/detail/score_mod.hpp>
-#include <heed/attention/detail/visible_keys.hpp>
-#include <heed/attention/detail/workspace.hpp>
+#include <heed/attention/detail/pairs.hpp>
+#include <heed/attention/detail/pass.hpp>
 #include <heed/core/detail/math.hpp>
 #include <heed/kernels/attention_kernels.hpp>
 #include <heed/kernels/isa.hpp>

@@ -6,9 +6,9 @@
 #include <heed/attention/detail/call.hpp>
 #include <heed/attention/detail/decode_pass.hpp>
 #include <heed/attention/detail/forward_pass.hpp>
-#include <heed/attention/detail/pair_blocks.hpp>
+#include <heed/attention/detail/pairs.hpp>
+#include <heed/attention/detail/pass.hpp>
 #include <heed/attention/detail/short_sequences.hpp>
-#include <heed/attention/detail/visible_keys.hpp>
 #include <heed/core/config.hpp>
 #include <heed/core/detail/scratch.hpp>
 #include <heed/core/parallel.hpp>

@@ -6,8 +6,7 @@
 #include <heed/attention/detail/backward_call.hpp>
 #include <heed/attention/detail/backward_pass.hpp>
 #include <heed/attention/detail/call.hpp>
-#include <heed/attention/detail/visible_keys.hpp>
-#include <heed/attention/detail/workspace.hpp>
+#include <heed/attention/detail/pass.hpp>
 #include <heed/core/detail/scratch.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/kernels/attention_kernels.hpp>

@@ -9,8 +9,8 @@
 #include <heed/attention/detail/call.hpp>
 #include <heed/attention/detail/forward_pass.hpp>
 #include <heed/attention/detail/operands.hpp>
-#include <heed/attention/detail/pair_blocks.hpp>
-#include <heed/attention/detail/visible_keys.hpp>
+#include <heed/attention/detail/pairs.hpp>
+#include <heed/attention/detail/pass.hpp>
 #include <heed/core/detail/scratch.hpp>
 #include <heed/core/function_ref.hpp>
 #include <heed/core/parallel.hpp>
