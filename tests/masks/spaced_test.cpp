@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/masks/detail/spaced.hpp>
+#include <heed/masks/detail/mask_ref.hpp>
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,6 @@
 #include <vector>
 
 #include <heed/masks.hpp>
-#include <heed/masks/detail/mask_ref.hpp>
 
 namespace heed::masks {
 namespace {

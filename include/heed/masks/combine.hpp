@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <utility>
 
-#include <heed/masks/detail/spaced.hpp>
+#include <heed/masks/detail/mask_ref.hpp>
 #include <heed/masks/policy.hpp>
 
 namespace heed {

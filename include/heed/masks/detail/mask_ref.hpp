@@ -3,8 +3,127 @@
 
 #include <cstdint>
 
-#include <heed/masks/detail/spaced.hpp>
+#include <heed/masks/detail/positions.hpp>
 #include <heed/masks/policy.hpp>
+
+namespace heed::detail {
+
+/// A mask that passes the question on to one that is not known here: Mask.
+template <class M>
+concept ErasesSpacing = requires(const M& mask, Tile tile, std::uint64_t* words) {
+  mask.spaced_coverage(tile, Index{2});
+  mask.spaced_lane_words(tile, Index{2}, words);
+};
+
+/// Every `step`-th query of a mask from `origin` on: query origin + i here is query
+/// origin + i · step there. Refers to the mask.
+template <MaskPolicy M>
+class Spaced {
+ public:
+  Spaced(const M& of, Index from, Index by) : mask(of), origin(from), step(by) {}
+
+  const M& mask;
+  Index origin;
+  Index step;
+
+  Index spread(Index query) const { return origin + (query - origin) * step; }
+  bool allows(Position at) const {
+    at.query = spread(at.query);
+    return heed::allows(mask, at);
+  }
+  KeyRange keys(Position at) const requires IntervalMaskPolicy<M> {
+    at.query = spread(at.query);
+    return mask.keys(at);
+  }
+  /// That of all queries between, for a mask that knows no better.
+  Coverage coverage(Tile tile) const requires(!IntervalMaskPolicy<M>) {
+    if constexpr (ErasesSpacing<M>) return mask.spaced_coverage(shifted(tile), step);
+    tile.first_query = spread(tile.first_query);
+    tile.last_query = spread(tile.last_query);
+    return coverage_of(mask, tile);
+  }
+  void lane_words(Tile tile, std::uint64_t* words) const requires ErasesSpacing<M> {
+    mask.spaced_lane_words(shifted(tile), step, words);
+  }
+
+ private:
+  /// The tile with its first query where it is in the mask.
+  Tile shifted(Tile tile) const {
+    const Index queries = tile.queries();
+    tile.first_query = spread(tile.first_query);
+    tile.last_query = tile.first_query + queries - 1;
+    return tile;
+  }
+};
+
+/// Strided for every `by`-th query: query origin + i is query origin + i · by there.
+struct SpacedStrided {
+  static constexpr bool depends_on_head = false;
+  Index step;
+  Index origin;
+  Index by;
+
+  bool sees(Index lane, Index key) const {
+    return floor_modulo(origin + lane * by - key, step) == 0;
+  }
+  bool allows(Position at) const { return sees(at.query - origin, at.key); }
+  Coverage coverage(Tile tile) const {
+    if (by % step == 0 && !has_multiple(tile.first_key - origin, tile.last_key - origin, step)) {
+      return Coverage::none;
+    }
+    return step == 1 ? Coverage::full : Coverage::partial;
+  }
+  void lane_words(Tile tile, std::uint64_t* words) const {
+    if (by % step == 0) {  // all queries see the same keys
+      Index before_next = floor_modulo(origin - tile.first_key, step);
+      for (Index key = tile.first_key; key <= tile.last_key; ++key) {
+        *words++ = before_next == 0 ? ~std::uint64_t{0} : 0;
+        before_next = (before_next == 0 ? step : before_next) - 1;
+      }
+      return;
+    }
+    const Index from = tile.first_query - origin, period = step < 64 ? step : 64;
+    for (Index key = tile.first_key; key <= tile.last_key; ++key) {
+      std::uint64_t word = 0;
+      for (Index first = 0; first < period; ++first) {
+        if (!sees(from + first, key)) continue;
+        for (Index lane = first; lane < 64; lane += period) word |= std::uint64_t{1} << lane;
+      }
+      *words++ = word;
+    }
+  }
+};
+
+/// Masks that know how to space themselves have `spaced`; others are asked about their queries.
+template <MaskPolicy M>
+auto spaced(const M& mask, Index origin, Index step) {
+  if constexpr (requires { mask.spaced(origin, step); }) {
+    return mask.spaced(origin, step);
+  } else {
+    return Spaced<M>(mask, origin, step);
+  }
+}
+
+/// Whether a mask may tell a query_step above 1.
+template <class M>
+concept TellsQueryStep = requires(const M& mask) {
+  mask.query_step();
+};
+
+/// Coverage and lane words of the queries first_query, first_query + step, …, as many as the tile
+/// has.
+template <MaskPolicy M>
+Coverage spaced_coverage(const M& mask, const Tile& tile, Index step) {
+  if constexpr (ErasesSpacing<M>) return mask.spaced_coverage(tile, step);
+  return coverage_of(spaced(mask, tile.first_query, step), tile);
+}
+template <MaskPolicy M>
+void spaced_lane_words(const M& mask, const Tile& tile, Index step, std::uint64_t* words) {
+  if constexpr (ErasesSpacing<M>) return mask.spaced_lane_words(tile, step, words);
+  fill_lane_words(spaced(mask, tile.first_query, step), tile, words);
+}
+
+}  // namespace heed::detail
 
 namespace heed {
 
