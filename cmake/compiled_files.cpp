@@ -13,10 +13,8 @@
 #include <heed/generation/detail/beam_search.inl>
 #include <heed/generation/detail/generate.inl>
 #include <heed/generation/detail/sampler.inl>
-#include <heed/io/detail/element_type.inl>
 #include <heed/io/detail/file.inl>
 #include <heed/io/detail/gguf.inl>
-#include <heed/io/detail/gguf_header.inl>
 #include <heed/io/detail/json_reader.inl>
 #include <heed/io/detail/npy.inl>
 #include <heed/io/detail/safetensors.inl>

@@ -2,9 +2,8 @@
 # <heed/FOLDER.hpp> includes every public header of its folder but the opt-in ones and none of detail/;
 # heed.hpp includes every umbrella; neither reaches an opt-in header that is a program's own choice.
 cmake_minimum_required(VERSION 3.24)
-set(gguf io/gguf.hpp io/gguf_header.hpp)
-set(out_of_folder tensor/eigen.hpp attention/reference.hpp plot/png.hpp plot/png_fonts.hpp ${gguf})
-set(out_of_heed tensor/eigen.hpp plot/png.hpp plot/png_fonts.hpp ${gguf} text.hpp pretrained.hpp distributed.hpp)
+set(out_of_folder tensor/eigen.hpp attention/reference.hpp plot/png.hpp plot/png_fonts.hpp io/gguf.hpp)
+set(out_of_heed tensor/eigen.hpp plot/png.hpp plot/png_fonts.hpp io/gguf.hpp text.hpp pretrained.hpp distributed.hpp)
 
 # check UMBRELLA WANTED...: the includes of UMBRELLA hold WANTED, and nothing of out_of_folder.
 function(check umbrella left_out)

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include <heed/io/gguf_header.hpp>
+#include <heed/io/gguf.hpp>
 
 #include <gtest/gtest.h>
 
 #include <string>
 
 #include <heed/core/quantized.hpp>
-#include <heed/io/gguf.hpp>
 
 #include "support/file_bytes.hpp"
 #include "support/gguf_file.hpp"

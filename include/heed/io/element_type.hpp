@@ -9,7 +9,6 @@
 #include <type_traits>
 
 #include <heed/core/bfloat16.hpp>
-#include <heed/core/config.hpp>
 
 namespace heed {
 
@@ -18,6 +17,20 @@ namespace heed {
 enum class ElementType : std::uint8_t { f64, i64, f32, i32, f16, bf16, u8, boolean };
 
 namespace detail {
+
+struct ElementTypeRow {
+  ElementType type;
+  std::string_view name;
+  std::size_t width;
+};
+inline constexpr ElementTypeRow element_types[] = {
+    {ElementType::f64, "F64", 8}, {ElementType::i64, "I64", 8},     {ElementType::f32, "F32", 4},
+    {ElementType::i32, "I32", 4}, {ElementType::f16, "F16", 2},     {ElementType::bf16, "BF16", 2},
+    {ElementType::u8, "U8", 1},   {ElementType::boolean, "BOOL", 1}};
+
+inline const ElementTypeRow& row_of(ElementType type) {
+  return element_types[static_cast<std::size_t>(type)];
+}
 
 /// The value at `bytes`, at any alignment.
 template <class T>
@@ -36,13 +49,18 @@ inline constexpr bool has_element_type =
 }  // namespace detail
 
 /// The type's name in files, e.g. "BF16".
-std::string_view name_of(ElementType type);
+inline std::string_view name_of(ElementType type) { return detail::row_of(type).name; }
 
 /// Bytes of one element.
-std::size_t width_of(ElementType type);
+inline std::size_t width_of(ElementType type) { return detail::row_of(type).width; }
 
 /// The type with that name in files; nothing for types that heed does not have.
-std::optional<ElementType> element_type(std::string_view name);
+inline std::optional<ElementType> element_type(std::string_view name) {
+  for (const auto& row : detail::element_types) {
+    if (row.name == name) return row.type;
+  }
+  return std::nullopt;
+}
 
 /// The type with exactly the values of T.
 template <class T>
@@ -117,7 +135,3 @@ void write_element(ElementType type, T value, std::byte* bytes) {
 }
 
 }  // namespace heed
-
-#if HEED_DEFINITIONS
-#include <heed/io/detail/element_type.inl>
-#endif

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -17,11 +19,236 @@
 #include <heed/core/index.hpp>
 #include <heed/core/text.hpp>
 #include <heed/io/detail/tensor_file.hpp>
+#include <heed/io/element_type.hpp>
 #include <heed/io/file.hpp>
-#include <heed/io/gguf_header.hpp>
 #include <heed/tensor/tensor.hpp>
 
 namespace heed {
+
+/// The storage format of a tensor's weights in a GGUF file: blocks of block_length weights, each of
+/// block_bytes bytes.
+struct GgufType {
+  std::uint32_t id = 0;
+  std::string_view name;
+  Index block_length = 1, block_bytes = 1;
+};
+
+namespace detail {
+
+/// All types of the format. heed dequantizes those of `is_dequantizable` and knows the sizes of the
+/// others. Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
+inline constexpr std::array<GgufType, 34> gguf_types = {{
+    {0, "F32", 1, 4},         {1, "F16", 1, 2},         {2, "Q4_0", 32, 18},
+    {3, "Q4_1", 32, 20},      {6, "Q5_0", 32, 22},      {7, "Q5_1", 32, 24},
+    {8, "Q8_0", 32, 34},      {9, "Q8_1", 32, 40},      {10, "Q2_K", 256, 84},
+    {11, "Q3_K", 256, 110},   {12, "Q4_K", 256, 144},   {13, "Q5_K", 256, 176},
+    {14, "Q6_K", 256, 210},   {15, "Q8_K", 256, 292},   {16, "IQ2_XXS", 256, 66},
+    {17, "IQ2_XS", 256, 74},  {18, "IQ3_XXS", 256, 98}, {19, "IQ1_S", 256, 50},
+    {20, "IQ4_NL", 32, 18},   {21, "IQ3_S", 256, 110},  {22, "IQ2_S", 256, 82},
+    {23, "IQ4_XS", 256, 136}, {24, "I8", 1, 1},         {25, "I16", 1, 2},
+    {26, "I32", 1, 4},        {27, "I64", 1, 8},        {28, "F64", 1, 8},
+    {29, "IQ1_M", 256, 56},   {30, "BF16", 1, 2},       {34, "TQ1_0", 256, 54},
+    {35, "TQ2_0", 256, 66},   {39, "MXFP4", 32, 17},    {40, "NVFP4", 64, 36},
+    {41, "Q1_0", 128, 18},
+}};
+
+}  // namespace detail
+
+/// The type with that number, or null.
+const GgufType* gguf_type(std::uint32_t id);
+
+/// Whether `dequantize` reads that type.
+bool is_dequantizable(const GgufType& type);
+
+/// The type of a metadata value, with the format's own numbers.
+enum class GgufValueType : std::uint32_t {
+  u8,
+  i8,
+  u16,
+  i16,
+  u32,
+  i32,
+  f32,
+  boolean,
+  text,
+  array,
+  u64,
+  i64,
+  f64
+};
+
+/// "u32", "text", …
+std::string_view name_of(GgufValueType type);
+
+/// Bytes of one value; 0 for text and arrays, which store their own size.
+std::size_t width_of(GgufValueType type);
+
+namespace detail {
+
+/// Calls visit with the number of that type at `bytes`; not for text or arrays.
+template <class Visit>
+decltype(auto) visit_number(GgufValueType type, const std::byte* bytes, const Visit& visit) {
+  switch (type) {
+    case GgufValueType::u8:
+      return visit(unaligned<std::uint8_t>(bytes));
+    case GgufValueType::i8:
+      return visit(unaligned<std::int8_t>(bytes));
+    case GgufValueType::u16:
+      return visit(unaligned<std::uint16_t>(bytes));
+    case GgufValueType::i16:
+      return visit(unaligned<std::int16_t>(bytes));
+    case GgufValueType::u32:
+      return visit(unaligned<std::uint32_t>(bytes));
+    case GgufValueType::i32:
+      return visit(unaligned<std::int32_t>(bytes));
+    case GgufValueType::f32:
+      return visit(unaligned<float>(bytes));
+    case GgufValueType::u64:
+      return visit(unaligned<std::uint64_t>(bytes));
+    case GgufValueType::i64:
+      return visit(unaligned<std::int64_t>(bytes));
+    case GgufValueType::f64:
+      return visit(unaligned<double>(bytes));
+    default:
+      return visit(*bytes != std::byte{0});
+  }
+}
+
+/// The text at `bytes`: a 64-bit length and that many bytes, checked when the file was opened.
+inline std::string_view text_at(const std::byte* bytes) {
+  return {reinterpret_cast<const char*>(bytes) + 8,
+          static_cast<std::size_t>(unaligned<std::uint64_t>(bytes))};
+}
+
+}  // namespace detail
+
+/// A metadata field of a GGUF file. It was checked when the file was opened; its values stay in the
+/// file until they are asked for. It refers to the file, and is valid as long as a copy of the
+/// Gguf.
+struct GgufField {
+  std::string_view key;
+  GgufValueType type{};   // of the value, or of an array's elements
+  bool is_array = false;  // arrays of arrays: type is `array`
+  std::size_t count = 1;  // elements
+  const std::byte* data = nullptr;
+
+  /// Whether the value, or every element, can be read as T: std::string_view from text, bool from
+  /// bool, float and double from either, integers from integers (which must fit).
+  template <class T>
+  bool holds() const {
+    const bool floating = type == GgufValueType::f32 || type == GgufValueType::f64;
+    if constexpr (std::same_as<T, std::string_view>) return type == GgufValueType::text;
+    if constexpr (std::same_as<T, bool>) return type == GgufValueType::boolean;
+    if constexpr (std::floating_point<T>) return floating;
+    return !floating && width_of(type) > 0 && type != GgufValueType::boolean;
+  }
+
+  /// Calls visit with each of the first `most` values as T, in order, without allocating. Throws
+  /// FileError, with the key, for values of another type.
+  template <class T, class Visit>
+  void for_each(const Visit& visit, std::size_t most = SIZE_MAX) const {
+    if (!holds<T>()) {
+      throw_file_error(quote(key), " is ", name_of(type), ", expected ", expected_name<T>());
+    }
+    const std::byte* at = data;
+    for (std::size_t i = 0; i < std::min(count, most); ++i) {
+      if constexpr (std::same_as<T, std::string_view>) {
+        const std::string_view text = detail::text_at(at);
+        visit(text);
+        at += 8 + text.size();
+      } else {
+        visit(detail::visit_number(type, at, [&](auto number) { return as<T>(number); }));
+        at += width_of(type);
+      }
+    }
+  }
+  /// The first `most` values as T. Throws as for_each does.
+  template <class T>
+  std::vector<T> values(std::size_t most = SIZE_MAX) const {
+    std::vector<T> result;
+    if (holds<T>()) result.reserve(std::min(count, most));
+    for_each<T>([&](T value) { result.push_back(value); }, most);
+    return result;
+  }
+
+ private:
+  template <class T>
+  static constexpr std::string_view expected_name() {
+    if constexpr (std::same_as<T, std::string_view>) return "text";
+    if constexpr (std::same_as<T, bool>) return "bool";
+    return std::floating_point<T> ? "a floating-point number" : "an integer";
+  }
+  template <class T, class Number>
+  T as(Number number) const {
+    if constexpr (std::same_as<T, Number>) {
+      return number;
+    } else if constexpr (std::integral<T> && std::integral<Number> && !std::same_as<T, bool> &&
+                         !std::same_as<Number, bool>) {
+      if (!std::in_range<T>(number)) {
+        throw_file_error(quote(key), ": ", number, " is out of range");
+      }
+      return static_cast<T>(number);
+    } else {
+      return static_cast<T>(number);
+    }
+  }
+};
+
+namespace detail {
+
+/// Reads the fields of a file in order and never past its end: a field that does not fit is a
+/// FileError with the file's name and the byte.
+class ByteReader {
+ public:
+  ByteReader(std::span<const std::byte> bytes, std::string_view name)
+      : bytes_(bytes), name_(name) {}
+
+  template <class... Parts>
+  [[noreturn]] void fail(const Parts&... parts) const {
+    throw_file_error(name_, ": byte ", at_, ": ", parts...);
+  }
+  std::size_t at() const { return at_; }
+  std::size_t left() const { return bytes_.size() - at_; }
+  const std::byte* here() const { return bytes_.data() + at_; }
+
+  /// A little-endian number; `what` names it in the error.
+  template <class T>
+  T number(std::string_view what) {
+    T value{};
+    std::memcpy(&value, take(sizeof(T), what).data(), sizeof(T));
+    return value;
+  }
+  /// A 64-bit length and that many bytes.
+  std::string_view text(std::string_view what);
+  /// A count of items of at least `least` bytes each, checked against the rest of the file.
+  std::size_t count(std::size_t least, std::string_view what);
+  std::span<const std::byte> take(std::size_t size, std::string_view what);
+
+ private:
+  std::span<const std::byte> bytes_;
+  std::string_view name_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace detail
+
+/// One tensor of a GGUF file.
+struct GgufTensor {
+  std::string_view name;
+  const GgufType* type = nullptr;
+  std::size_t rank = 0;
+  std::array<Index, 4> extents{};  // row-major: the file's order reversed
+  std::size_t begin = 0, end = 0;  // bytes of the file
+
+  std::span<const Index> shape() const { return {extents.data(), rank}; }
+  /// The number of weights. If one extent is 0, the others may have any size.
+  Index size() const;
+  std::string_view type_name() const { return type->name; }
+  template <class T>
+  bool is_readable_as() const {
+    return std::floating_point<T> && is_dequantizable(*type);
+  }
+};
 
 /// Weights `first` … first + out.size() − 1 of a tensor that begins at `data`, as floats: exact for
 /// F32, F16 and BF16, otherwise rounded as the format defines. The type must be dequantizable and
