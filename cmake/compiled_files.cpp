@@ -26,7 +26,6 @@
 #include <heed/text/detail/load_tokenizer.inl>
 #include <heed/text/detail/tokenizer.inl>
 #include <heed/text/detail/unicode.inl>
-#include <heed/text/detail/vocabulary.inl>
 #include <heed/text/detail/word_piece.inl>
 #include <heed/training/detail/checkpoint.inl>
 #include <heed/training/detail/gradient_check.inl>

@@ -6,5 +6,4 @@
 #include <heed/text/load_tokenizer.hpp>
 #include <heed/text/tokenizer.hpp>
 #include <heed/text/unicode.hpp>
-#include <heed/text/vocabulary.hpp>
 #include <heed/text/word_piece.hpp>

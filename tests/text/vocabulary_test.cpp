@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/text/vocabulary.hpp>
+#include <heed/text/tokenizer.hpp>
 
 #include <gtest/gtest.h>
 

@@ -21,7 +21,7 @@
 #include <heed/pretrained/model_config.hpp>
 #include <heed/text/byte_pair_encoding.hpp>
 #include <heed/text/load_tokenizer.hpp>
-#include <heed/text/vocabulary.hpp>
+#include <heed/text/tokenizer.hpp>
 #include <heed/text/word_piece.hpp>
 
 namespace heed {

@@ -12,7 +12,7 @@
 #include <heed/core/function_ref.hpp>
 #include <heed/core/index.hpp>
 #include <heed/core/text.hpp>
-#include <heed/text/vocabulary.hpp>
+#include <heed/text/tokenizer.hpp>
 
 namespace heed {
 

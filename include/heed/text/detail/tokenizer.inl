@@ -5,16 +5,81 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <heed/core/text.hpp>
 
 namespace heed {
 
+HEED_INLINE Vocabulary::Vocabulary(TextList tokens) : tokens_(std::move(tokens)) {
+  if (tokens_.size() > 0x7fffffff) throw_invalid_argument("vocabulary: too many tokens");
+  order_.resize(tokens_.size());
+  for (std::size_t i = 0; i < order_.size(); ++i) order_[i] = static_cast<std::uint32_t>(i);
+  std::sort(order_.begin(), order_.end(),
+            [&](std::uint32_t a, std::uint32_t b) { return tokens_[a] < tokens_[b]; });
+  for (std::size_t i = 1; i < order_.size(); ++i) {
+    if (tokens_[order_[i]] == tokens_[order_[i - 1]]) {
+      throw_invalid_argument("vocabulary: ", quote(tokens_[order_[i]]), " twice, as token ",
+                             std::min(order_[i], order_[i - 1]), " and ",
+                             std::max(order_[i], order_[i - 1]));
+    }
+  }
+}
+
+HEED_INLINE Index Vocabulary::find(std::string_view text) const {
+  const auto found = std::lower_bound(
+      order_.begin(), order_.end(), text,
+      [&](std::uint32_t i, std::string_view wanted) { return tokens_[i] < wanted; });
+  return found != order_.end() && tokens_[*found] == text ? static_cast<Index>(*found) : -1;
+}
+
+HEED_INLINE std::string_view Vocabulary::text(Index token) const {
+  if (token < 0 || token >= size()) throw_invalid_argument("token ", token, " of ", size());
+  return tokens_[static_cast<std::size_t>(token)];
+}
+
 namespace detail {
+
+HEED_INLINE SpecialTokenFinder::SpecialTokenFinder(const TextList& texts,
+                                                   std::span<const Index> special) {
+  tokens_.reserve(special.size());
+  for (const Index token : special) {
+    const auto at = static_cast<std::uint32_t>(token);
+    if (!texts[at].empty()) tokens_.push_back(at);
+  }
+  by_name_ = tokens_;
+  std::sort(tokens_.begin(), tokens_.end());
+  std::sort(by_name_.begin(), by_name_.end(),
+            [&](std::uint32_t a, std::uint32_t b) { return texts[a] < texts[b]; });
+}
+
+HEED_INLINE bool SpecialTokenFinder::contains(Index token) const {
+  return std::binary_search(tokens_.begin(), tokens_.end(), token);
+}
+
+HEED_INLINE const std::uint32_t* SpecialTokenFinder::longest(const TextList& texts,
+                                                             std::string_view text) const {
+  const std::uint32_t* best = nullptr;
+  auto begin = by_name_.begin(), end = by_name_.end();
+  for (std::size_t length = 1; begin != end && length <= text.size(); ++length) {
+    const auto letter = static_cast<unsigned char>(text[length - 1]);
+    const auto at = [&](std::uint32_t token) {
+      return static_cast<unsigned char>(texts[token][length - 1]);
+    };
+    begin = std::partition_point(begin, end, [&](std::uint32_t token) {
+      return texts[token].size() < length || at(token) < letter;
+    });
+    end =
+        std::partition_point(begin, end, [&](std::uint32_t token) { return at(token) == letter; });
+    if (begin != end && texts[*begin].size() == length) best = &*begin;
+  }
+  return best;
+}
 
 /// Calls visit(character, its first byte) for each character of a text.
 template <class Visit>
