@@ -10,7 +10,6 @@
 #include <heed/text.hpp>
 #include <heed/training.hpp>
 
-#include <heed/generation/detail/beam_search.inl>
 #include <heed/generation/detail/generate.inl>
 #include <heed/generation/detail/sampler.inl>
 #include <heed/io/detail/file.inl>

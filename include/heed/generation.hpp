@@ -2,7 +2,6 @@
 #pragma once
 
 /// Generating tokens: samplers, stop conditions, sessions with caches, beam search.
-#include <heed/generation/beam_search.hpp>
 #include <heed/generation/generate.hpp>
 #include <heed/generation/sampler.hpp>
 #include <heed/generation/session.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/generation/beam_search.hpp>
+#include <heed/generation/generate.hpp>
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <heed/core/bfloat16.hpp>
-#include <heed/generation/beam_search.hpp>
 #include <heed/generation/generate.hpp>
 #include <heed/masks/intervals.hpp>
 

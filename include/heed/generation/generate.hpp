@@ -10,9 +10,11 @@
 #include <utility>
 #include <vector>
 
+#include <heed/core/config.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/random.hpp>
 #include <heed/generation/sampler.hpp>
+#include <heed/tensor/tensor.hpp>
 
 namespace heed {
 
@@ -118,6 +120,145 @@ Generation generate(Step&& step, std::initializer_list<Index> prompt, const Samp
                     const StopRules& rules, Random& random) {
   return generate(step, std::span<const Index>(prompt.begin(), prompt.size()), sampler, rules,
                   random);
+}
+
+/// Options of beam_search.
+struct BeamOptions {
+  Index width = 4;  // sequences kept at every length
+  Index max_tokens = 100;
+  Index end_token = -1;       // ends a sequence, and is its last token; -1: none
+  double length_penalty = 1;  // sequences are compared by log-probability / lengthᵖ
+  Index results = 1;          // the most sequences returned
+};
+
+/// A sequence found by beam search.
+struct Beam {
+  std::vector<Index> tokens;
+  double log_probability = 0;
+  double score = 0;    // log_probability / lengthᵖ
+  bool ended = false;  // by the end token, not by max_tokens
+};
+
+namespace detail {
+
+/// A continued beam: its index in the step before, and the token appended.
+struct BeamStep {
+  Index parent = 0, token = 0;
+  double log_probability = 0;
+};
+
+double beam_score(double log_probability, Index length, double penalty);
+
+/// Throws InvalidArgument for an invalid option.
+void check_beam_options(const BeamOptions& options);
+/// The best continuations of all beams; equal ones by beam, then by token. Throws InvalidArgument
+/// for logits of NaN or +inf, and for a row without any possible token.
+std::vector<BeamStep> best_steps(const std::vector<Beam>& beams, Tensor<double, 2> logits,
+                                 Index most);
+template <class Logits>
+std::vector<BeamStep> best_steps(const std::vector<Beam>& beams, const Logits& logits, Index most) {
+  Tensor<double, 2> values({logits.extent(0), logits.extent(1)});
+  for (Index row = 0; row < logits.extent(0); ++row) {
+    for (Index i = 0; i < logits.extent(1); ++i) {
+      values(row, i) = static_cast<double>(logits(row, i));
+    }
+  }
+  return best_steps(beams, std::move(values), most);
+}
+
+}  // namespace detail
+
+/// The most likely sequences of a model, found by keeping the `width` most likely ones at every
+/// length. `step(parents, tokens)` makes new sequence i of sequence parents[i] of the last call and
+/// tokens[i] (a cache is reordered by `parents`), and returns logits (sequences, vocabulary) of the
+/// next token; the first call has no tokens and stands for the prompt, one row of logits.
+///
+/// Best first; equal scores in the order of beams, then of tokens. Ends as soon as no unfinished
+/// sequence can be among the results. With a width as large as the number of all sequences the
+/// search is exhaustive. Throws InvalidArgument for a width, max_tokens or results below 1, a
+/// length_penalty outside 0 to 100, and logits that are NaN, +inf, or −inf throughout; ShapeError
+/// for logits of another number of sequences.
+template <class Step>
+std::vector<Beam> beam_search(Step&& step, const BeamOptions& options = {}) {
+  detail::check_beam_options(options);
+  std::vector<Beam> live(1), ended;
+  std::vector<Index> parents = {0}, tokens;
+  const auto better = [](const Beam& a, const Beam& b) { return a.score > b.score; };
+  for (Index length = 1; length <= options.max_tokens && !live.empty(); ++length) {
+    const auto logits = step(std::span<const Index>(parents), std::span<const Index>(tokens));
+    // Each beam ends in at most one way, so that this many hold `width` that go on.
+    const auto room = options.width + static_cast<Index>(live.size());
+    std::vector<Beam> next;
+    parents.clear();
+    tokens.clear();
+    Index places = 0;  // taken of the width, by what did not end itself
+    for (const auto& chosen : detail::best_steps(live, logits, room)) {
+      if (places == options.width) break;
+      Beam beam = live[static_cast<std::size_t>(chosen.parent)];
+      beam.tokens.push_back(chosen.token);
+      beam.log_probability = chosen.log_probability;
+      beam.score = detail::beam_score(chosen.log_probability, length, options.length_penalty);
+      beam.ended = chosen.token == options.end_token;
+      if (!beam.ended) ++places;
+      if (beam.ended || length == options.max_tokens) {
+        ended.push_back(std::move(beam));
+      } else {
+        parents.push_back(chosen.parent);
+        tokens.push_back(chosen.token);
+        next.push_back(std::move(beam));
+      }
+    }
+    std::stable_sort(ended.begin(), ended.end(), better);
+    if (static_cast<Index>(ended.size()) > options.results) {
+      ended.resize(static_cast<std::size_t>(options.results));
+    }
+    live = std::move(next);
+    // A longer sequence is less likely, and at best judged by the greatest length.
+    const bool decided = static_cast<Index>(ended.size()) == options.results &&
+                         std::none_of(live.begin(), live.end(), [&](const Beam& beam) {
+                           return detail::beam_score(beam.log_probability, options.max_tokens,
+                                                     options.length_penalty) > ended.back().score;
+                         });
+    if (decided) break;
+  }
+  return ended;
+}
+
+/// The most likely continuations of a prompt, without the prompt. Clears the session, which has at
+/// least `width` sequences. Throws ShapeError for an empty prompt or a session that is too small,
+/// and as the other beam_search and the session do.
+template <class AnySession>
+std::vector<Beam> beam_search(AnySession& session, std::span<const Index> prompt,
+                              const BeamOptions& options = {}) {
+  if (prompt.empty() || session.batch() < options.width) {
+    throw_shape_error("beam_search: a prompt of ", prompt.size(), " tokens, width ", options.width,
+                      ", a session of ", session.batch());
+  }
+  session.clear();
+  const auto rows = static_cast<std::size_t>(session.batch());
+  return beam_search(
+      [&](std::span<const Index> parents, std::span<const Index> tokens) {
+        std::vector<std::vector<Index>> next(rows);
+        if (tokens.empty()) {
+          next[0].assign(prompt.begin(), prompt.end());
+        } else {
+          std::vector<Index> places(parents.begin(), parents.end());
+          places.resize(rows, 0);
+          session.reorder(places);
+          for (std::size_t i = 0; i < tokens.size(); ++i) next[i] = {tokens[i]};
+        }
+        const auto logits = session.prefill(next);
+        const auto live = tokens.empty() ? Index{1} : static_cast<Index>(tokens.size());
+        using Logits = std::remove_const_t<decltype(logits)>;
+        return Logits::copy_of(logits.view().slice(0, 0, live));
+      },
+      options);
+}
+/// The same with a prompt in braces: `beam_search(session, {1, 2, 3}, …)`.
+template <class AnySession>
+std::vector<Beam> beam_search(AnySession& session, std::initializer_list<Index> prompt,
+                              const BeamOptions& options = {}) {
+  return beam_search(session, std::span<const Index>(prompt.begin(), prompt.size()), options);
 }
 
 }  // namespace heed
