@@ -28,6 +28,5 @@
 #include <heed/text/detail/word_piece.inl>
 #include <heed/training/detail/checkpoint.inl>
 #include <heed/training/detail/gradient_check.inl>
-#include <heed/training/detail/optimizers.inl>
 #include <heed/training/detail/schedule.inl>
 #include <heed/training/detail/train.inl>

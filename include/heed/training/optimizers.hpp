@@ -9,7 +9,6 @@
 #include <string_view>
 #include <vector>
 
-#include <heed/core/config.hpp>
 #include <heed/core/detail/math.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/function_ref.hpp>
@@ -29,7 +28,16 @@ inline constexpr Index stretch_numbers = 16384;
 /// Calls body(stretch, begin, end) for consecutive ranges of 0 … count - 1, on several threads
 /// where there are more than one. The borders depend on `count` alone, and so do the bits of every
 /// sum.
-void for_each_stretch(Index count, FunctionRef<void(Index, Index, Index)> body);
+inline void for_each_stretch(Index count, FunctionRef<void(Index, Index, Index)> body) {
+  constexpr Index stretch = stretch_numbers;
+  const auto one = [&](Index at) { body(at, at * stretch, smaller(count, (at + 1) * stretch)); };
+  const Index stretches = parts_of(count, stretch);
+  if (stretches == 1) {
+    one(0);
+  } else if (stretches > 1) {
+    parallel_for(stretches, one);
+  }
+}
 
 /// Σ x² of every stretch, in double.
 template <class T>
@@ -157,8 +165,12 @@ PlannedStep plan_step(const char* caller, double learning_rate, const Model& gra
 }
 
 /// Throws InvalidArgument for a setting outside [least, most).
-void check_setting(const char* caller, const char* name, double value, double least,
-                   double most = std::numeric_limits<double>::infinity());
+inline void check_setting(const char* caller, const char* name, double value, double least,
+                          double most = std::numeric_limits<double>::infinity()) {
+  if (value >= least && value < most) return;
+  throw_invalid_argument(caller, ": ", name, " ", value, ", expected ", least, " or more",
+                         most < 2 ? " and below 1" : "");
+}
 
 }  // namespace detail
 
@@ -342,7 +354,3 @@ class AdamW : public Adam<Model> {
 };
 
 }  // namespace heed
-
-#if HEED_DEFINITIONS
-#include <heed/training/detail/optimizers.inl>
-#endif
