@@ -3,7 +3,6 @@
 
 /// Pictures of matrices and lines, in the terminal, as SVG and as HTML. PNG is opt-in:
 /// <heed/plot/png.hpp>.
-#include <heed/plot/attention_page.hpp>
 #include <heed/plot/chart.hpp>
 #include <heed/plot/color.hpp>
 #include <heed/plot/heatmap.hpp>
@@ -11,4 +10,3 @@
 #include <heed/plot/mask_heatmap.hpp>
 #include <heed/plot/svg.hpp>
 #include <heed/plot/terminal.hpp>
-#include <heed/plot/write_picture.hpp>

@@ -7,7 +7,7 @@ set(costly iostream istream ostream sstream fstream regex functional ranges memo
     future condition_variable immintrin.h)
 set(costly_in_attention vector algorithm chrono cmath)  # <vector> alone was a sixth of it
 set(roots heed.hpp ostream.hpp)  # of no folder: they may include every folder
-set(reads_files plot/write_picture.hpp plot/png_fonts.hpp)  # pictures are written, fonts are read
+set(reads_files plot/svg.hpp plot/png_fonts.hpp)  # pictures are written, fonts are read
 
 # ${folder}_may for every row `| `folder/` | … | what it may include |`, which stands above its users.
 file(READ ${ROOT}/docs/architecture.md page)

@@ -66,7 +66,7 @@ bites_added(layering "'kernels' must not include 'masks'" include/heed/kernels/t
 bites_added(layering "includes the umbrella" include/heed/io/file.hpp "#include <heed/core.hpp>")
 bites_added(layering "include as <heed/" ${core} "#include \"heed/core/error.hpp\"")
 bites_added(layering "include as <heed/" ${core} "#include \"../core/error.hpp\"")
-bites_added(layering "only plot/write_picture.hpp" include/heed/plot/color.hpp "#include <heed/io/file.hpp>")
+bites_added(layering "only plot/svg.hpp" include/heed/plot/color.hpp "#include <heed/io/file.hpp>")
 bites_added(layering "Eigen enters" include/heed/plot/svg.hpp "#include <Eigen/Core>")
 bites_added(layering "Eigen enters" include/heed/tensor/view.hpp "#include <unsupported/Eigen/FFT>")
 bites_added(layering "pulls in Eigen" include/heed/attention/plan.hpp "#include <heed/tensor/eigen.hpp>")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What SVG and PNG draw: no text touches another or leaves the picture, whatever its labels are.
-#include <heed/plot/detail/picture.hpp>
+#include <heed/plot/detail/drawing.hpp>
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <heed/plot/detail/picture.hpp>
+#include <heed/plot/detail/drawing.hpp>
 
 namespace heed {
 namespace {

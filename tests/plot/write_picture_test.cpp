@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/plot/write_picture.hpp>
+#include <heed/plot/svg.hpp>
 
 #include <gtest/gtest.h>
 

@@ -3,10 +3,9 @@
 
 #include <string>
 
-#include <heed/plot/attention_page.hpp>
-#include <heed/plot/detail/picture.hpp>
+#include <heed/plot/detail/drawing.hpp>
+#include <heed/plot/heatmap.hpp>
 #include <heed/plot/svg.hpp>
-#include <heed/plot/write_picture.hpp>
 
 namespace heed {
 
@@ -27,6 +26,12 @@ std::string to_html(const Pictures& pictures, Columns... columns) {
     if (!pictures.title.empty()) title = pictures.title;
   }
   return detail::html_around(title, detail::drawn("to_html", pictures, columns...));
+}
+
+/// Writes an HTML file, as write_svg does an SVG file; also write_html(path, attention_page).
+template <class... Pictures>
+void write_html(const std::string& path, const Pictures&... pictures) {
+  detail::write_picture(path, to_html(pictures...));
 }
 
 }  // namespace heed

@@ -18,11 +18,9 @@
 #include <heed/plot/chart.hpp>
 #include <heed/plot/color.hpp>
 #include <heed/plot/detail/drawing.hpp>
-#include <heed/plot/detail/picture.hpp>
 #include <heed/plot/heatmap.hpp>
 #include <heed/plot/png_fonts.hpp>
 #include <heed/plot/svg.hpp>
-#include <heed/plot/write_picture.hpp>
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-function"

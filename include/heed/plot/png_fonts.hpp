@@ -24,7 +24,6 @@
 #include <heed/core/text.hpp>
 #include <heed/io/file.hpp>
 #include <heed/plot/detail/drawing.hpp>
-#include <heed/plot/detail/picture.hpp>
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-function"

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <string>
 
 #include <heed/core/index.hpp>
+#include <heed/io/file.hpp>
 #include <heed/plot/chart.hpp>
-#include <heed/plot/detail/picture.hpp>
+#include <heed/plot/detail/drawing.hpp>
 #include <heed/plot/heatmap.hpp>
-#include <heed/plot/write_picture.hpp>
 
 namespace heed {
 
@@ -37,6 +38,33 @@ inline std::string to_svg(std::span<const Chart> charts, Index columns = 2) {
 
 /// One chart as an SVG picture.
 inline std::string to_svg(const Chart& chart) { return detail::svg_of(detail::picture_of(chart)); }
+
+// Pictures as files: heatmaps, charts, and several of either in rows of so many columns. The bytes
+// are those of the to_… function of the same name, and a file is written completely or not at all.
+// All throw FileError, and the errors of to_….
+
+namespace detail {
+
+inline void write_picture(const std::string& path, const std::string& bytes) {
+  write_file(path, std::as_bytes(std::span(bytes)));
+}
+
+}  // namespace detail
+
+/// Writes an SVG file: write_svg(path, heatmap), write_svg(path, chart), write_svg(path, charts,
+/// 3).
+template <class... Pictures>
+void write_svg(const std::string& path, const Pictures&... pictures) {
+  detail::write_picture(path, to_svg(pictures...));
+}
+
+/// Writes a PNG file.
+template <class... Pictures>
+void write_png(const std::string& path, const Pictures&... pictures) {
+  constexpr bool drawn = requires { to_png(pictures...); };
+  static_assert(drawn, "write_png needs <heed/plot/png.hpp>, and that header needs stb");
+  if constexpr (drawn) detail::write_picture(path, to_png(pictures...));
+}
 
 }  // namespace heed
 

@@ -14,7 +14,6 @@
 #include <heed/plot/color.hpp>
 #include <heed/plot/detail/axis.hpp>
 #include <heed/plot/detail/drawing.hpp>
-#include <heed/plot/detail/picture.hpp>
 
 namespace heed::detail {
 

@@ -10,9 +10,7 @@
 #include <heed/plot/detail/chart_layout.inl>
 #include <heed/plot/detail/drawing.inl>
 #include <heed/plot/detail/heatmap.inl>
-#include <heed/plot/detail/heatmap_layout.inl>
 #include <heed/plot/detail/html.inl>
-#include <heed/plot/detail/picture.inl>
 #include <heed/plot/detail/svg.inl>
 #include <heed/plot/detail/terminal_chart.inl>
 #include <heed/plot/detail/terminal_heatmap.inl>

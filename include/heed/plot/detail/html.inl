@@ -11,10 +11,9 @@
 
 #include <heed/core/config.hpp>
 #include <heed/core/error.hpp>
-#include <heed/plot/attention_page.hpp>
 #include <heed/plot/color.hpp>
 #include <heed/plot/detail/drawing.hpp>
-#include <heed/plot/detail/picture.hpp>
+#include <heed/plot/heatmap.hpp>
 
 namespace heed::detail {
 

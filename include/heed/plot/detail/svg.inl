@@ -13,7 +13,6 @@
 #include <heed/core/index.hpp>
 #include <heed/plot/color.hpp>
 #include <heed/plot/detail/drawing.hpp>
-#include <heed/plot/detail/picture.hpp>
 
 namespace heed::detail {
 
