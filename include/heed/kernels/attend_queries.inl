@@ -119,28 +119,39 @@ HEED_KERNEL void score_rows(const TileTask<S, Vectors>& task, Index key,
   }
 }
 
-/// Prefetches some rows of keys or values, `columns` wide. The empty assembler keeps g++ from
-/// leaving out calls of such a function.
-template <class T>
+/// Prefetches some rows, `columns` wide, into the first-level cache (Level = 3) or the second (2).
+/// The empty assembler keeps g++ from leaving out calls of such a function.
+template <int Level = 3, class T>
 HEED_SHARED void prefetch_rows(const MatrixRef<T>& rows, Index first, Index count, Index columns) {
   asm volatile("");
   for (Index row = first; row < first + count; ++row) {
     for (Index column = 0; column < columns; column += 64 / static_cast<Index>(sizeof(T))) {
-      __builtin_prefetch(rows.data + row * rows.row_stride + column);
+      __builtin_prefetch(rows.data + row * rows.row_stride + column, 0, Level);
     }
   }
 }
 
-/// Prefetches up to `some` of each of the `kinds` of rows that come.
+/// Prefetches some of the rows that come: those that exceed the first-level cache, together with
+/// what is computed, into the second.
 template <class T>
-HEED_SHARED void prefetch_coming(ComingRows<T>* coming, int kinds, Index some) {
-  for (int i = 0; i < kinds; ++i) {
-    auto& [rows, columns, count] = coming[i];
-    const Index now = count < some ? count : some;
-    prefetch_rows(rows, 0, now, columns);
+HEED_SHARED void prefetch_some(ComingRows<T>& coming) {
+  constexpr Index nearby = (Index{64} << 10) / Index{sizeof(T)};
+  for (int i = 0; i < coming.count; ++i) {
+    auto& [rows, columns, count] = coming.matrices[i];
+    const Index now = count < coming.at_once ? count : coming.at_once;
+    if (coming.size <= nearby) {
+      prefetch_rows<3>(rows, 0, now, columns);
+    } else {
+      prefetch_rows<2>(rows, 0, now, columns);
+    }
     rows.data += now * rows.row_stride;
     count -= now;
   }
+}
+/// The same, if any do.
+template <class T>
+HEED_SIMD void prefetch_coming(ComingRows<T>* coming) {
+  if (coming != nullptr) prefetch_some(*coming);
 }
 
 /// Where the next lines to prefetch are: rows in the order of memory. A tile is read by columns,
@@ -235,7 +246,7 @@ HEED_SHARED void score_block(const TileTask<S, Vectors>& task, typename S::Scala
           prefetch_rows(keys, key + rows, rows, task.head_dim);
           prefetch_rows(values, key, rows, task.value_dim);
         }
-        if (task.coming != nullptr) prefetch_coming(task.coming, 2, Vectors + 2);
+        prefetch_coming(task.coming);
         score_rows<S, rows, Vectors>(task, key, totals);
       });
 }

@@ -55,12 +55,24 @@ struct SoftmaxState {
   T* output = nullptr;   // [tile][value_dim][lane of tile]
 };
 
-/// Rows that are read or written soon, for prefetching some of them at a time.
+/// Rows of several matrices that are read or written soon. Kernels prefetch a few of each while
+/// they compute a tile: a burst of prefetches would be waited for.
 template <class T>
 struct ComingRows {
-  MatrixRef<T> rows;
-  Index columns;
-  Index count;  // of the rows not yet prefetched
+  struct Rows {
+    MatrixRef<T> rows;
+    Index columns;
+    Index count;  // of those not yet prefetched
+  };
+  Rows matrices[8];
+  int count = 0;      // of the matrices
+  Index size = 0;     // of all of them
+  Index at_once = 1;  // rows of each matrix
+
+  void add(const MatrixRef<T>& rows, Index columns, Index row_count) {
+    matrices[count++] = {rows, columns, row_count};
+    size += row_count * columns;
+  }
 };
 
 /// A block of queries: its packed rows, its shape and its scratch.
@@ -72,9 +84,8 @@ struct QueryBlock {
   Index count = 0;             // queries, at most query_block
   Index head_dim = 0;
   Index value_dim = 0;
-  bool prefetches = false;  // the keys and values that come next
-  /// Null, or two: the queries of the next block, and the rows of the output of this one.
-  ComingRows<T>* coming = nullptr;
+  bool prefetches = false;          // the keys and values that come next
+  ComingRows<T>* coming = nullptr;  // null, or what to prefetch
 };
 
 /// The kernels of one instruction set for one scalar type. They are plain functions behind
@@ -370,6 +381,7 @@ struct BackwardQueries {
   const T* scores = nullptr;   // [tile][key_block][lane of tile], where a ScoreModArrays is given
   const T* slopes = nullptr;   // likewise: the derivatives of a score function
   bool after_softcap = false;  // grad_scores are for the softcapped scores
+  ComingRows<T>* coming = nullptr;  // null, or what to prefetch
 };
 
 /// The gradients of a block of keys and of their values, added to; keys not yet times scale.
@@ -469,13 +481,14 @@ struct ShortBackwardArgs {
   Index value_dim = 0;
   T query_factor = 0;  // scale · log2(e)
   T scale = 0;
-  T* packed_queries = nullptr;   // [head_dim][a vector], scratch
-  T* packed_gradient = nullptr;  // [value_dim][a vector], scratch
-  T* probabilities = nullptr;    // [key_block][query_block], scratch
-  T* grad_scores = nullptr;      // [key_block][query_block], scratch
-  T* key_tail = nullptr;         // [key_block][a vector], scratch
-  T* query_tail = nullptr;       // [query_block][a vector], scratch
-  T* gradient_tail = nullptr;    // [query_block][a vector], scratch
+  T* packed_queries = nullptr;      // [head_dim][a vector], scratch
+  T* packed_gradient = nullptr;     // [value_dim][a vector], scratch
+  T* probabilities = nullptr;       // [key_block][query_block], scratch
+  T* grad_scores = nullptr;         // [key_block][query_block], scratch
+  T* key_tail = nullptr;            // [key_block][a vector], scratch
+  T* query_tail = nullptr;          // [query_block][a vector], scratch
+  T* gradient_tail = nullptr;       // [query_block][a vector], scratch
+  ComingRows<T>* coming = nullptr;  // null, or what to prefetch
 };
 
 /// The backward kernels for short sequences of one instruction set for one scalar type. The chains

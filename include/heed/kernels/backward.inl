@@ -180,6 +180,7 @@ template <class S, int Vectors>
 HEED_SIMD void grad_score_block(const GradientTask<S, Vectors>& task) {
   for_each_tile<tile_rows>(
       task.block.count, [&](auto rows, Index key) __attribute__((always_inline)) {
+        prefetch_coming(task.queries.coming);
         any_grad_score_rows<S, rows, Vectors>(task, key);
       });
 }
@@ -216,9 +217,11 @@ HEED_SIMD void add_rows_to(const KeyBlock<typename S::Scalar>& block, Index key,
 template <class S, int Vectors>
 HEED_SIMD void add_rows_column(const KeyBlock<typename S::Scalar>& block,
                                const typename S::Scalar* weights, const typename S::Scalar* rows,
-                               Index count, Index columns, typename S::Scalar* grad) {
+                               Index count, Index columns, typename S::Scalar* grad,
+                               ComingRows<typename S::Scalar>* coming) {
   for_each_tile<tile_rows>(
       block.count, [&](auto keys, Index key) __attribute__((always_inline)) {
+        prefetch_coming(coming);
         add_rows_to<S, keys, Vectors>(block, key, weights, rows, count, columns, grad);
       });
 }
@@ -227,14 +230,16 @@ HEED_SIMD void add_rows_column(const KeyBlock<typename S::Scalar>& block,
 template <class S, int Vectors>
 HEED_SIMD void add_rows(const KeyBlock<typename S::Scalar>& block,
                         const typename S::Scalar* weights, const typename S::Scalar* rows,
-                        Index count, Index columns, typename S::Scalar* grad) {
+                        Index count, Index columns, typename S::Scalar* grad,
+                        ComingRows<typename S::Scalar>* coming) {
   Index column = 0;
   for (; column + Vectors * S::width <= columns; column += Vectors * S::width) {
-    add_rows_column<S, Vectors>(block, weights, rows + column, count, columns, grad + column);
+    add_rows_column<S, Vectors>(block, weights, rows + column, count, columns, grad + column,
+                                coming);
   }
   if constexpr (Vectors == 4) {
     for (; column < columns; column += S::width) {
-      add_rows_column<S, 1>(block, weights, rows + column, count, columns, grad + column);
+      add_rows_column<S, 1>(block, weights, rows + column, count, columns, grad + column, coming);
     }
   }
 }
@@ -408,9 +413,9 @@ struct BackwardTable {
                           gradients.keys);
     } else {
       add_rows<S, vectors>(keys, queries.probabilities, queries.grad_output, queries.count,
-                           value_dim, gradients.values);
+                           value_dim, gradients.values, queries.coming);
       add_rows<S, vectors>(keys, queries.grad_scores, queries.queries, queries.count, head_dim,
-                           gradients.keys);
+                           gradients.keys, queries.coming);
     }
   }
 };

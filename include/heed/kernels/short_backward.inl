@@ -97,6 +97,7 @@ struct ShortBackwardTable {
     for (Index key = 0; key < group.first; ++key) clear(key);
     for_each_tile<key_rows>(
         group.end - group.first, [&](auto rows, Index key) __attribute__((always_inline)) {
+          prefetch_coming(group.head.coming);
           score_keys<rows>(group, group.first + key);
         });
     for (Index key = group.end; key < group.head.key_count; ++key) clear(key);
@@ -141,6 +142,7 @@ struct ShortBackwardTable {
                                 &head.scale,          0};
     for_each_tile<tile_rows>(
         head.query_count, [&](auto rows, Index query) __attribute__((always_inline)) {
+          prefetch_coming(head.coming);
           put_queries<rows>(head, product, query);
         });
   }
@@ -161,8 +163,10 @@ struct ShortBackwardTable {
   HEED_SIMD static void put_all_keys(const ShortBackwardArgs<T>& head,
                                      const RowProduct<T>& product) {
     for_each_tile<tile_rows>(
-        head.key_count, [&](auto rows, Index key)
-                            __attribute__((always_inline)) { put_keys<rows>(head, product, key); });
+        head.key_count, [&](auto rows, Index key) __attribute__((always_inline)) {
+          prefetch_coming(head.coming);
+          put_keys<rows>(head, product, key);
+        });
   }
 
   HEED_SIMD static bool must_guard(const ShortBackwardArgs<T>& head) {

@@ -17,9 +17,7 @@ struct HeadGroup {
   T* out;
   T* maximum;
   T* sum;
-  /// Null, or four: queries, keys, values and output of the next head.
-  ComingRows<T>* coming;
-  Index coming_at_once;
+  ComingRows<T>* coming;  // null, or the next head
 
   HEED_SIMD typename S::M visible(Index key) const { return S::lanes(words[key] >> lane); }
   /// Cuts off the keys at both ends that no query of the group sees.
@@ -171,9 +169,7 @@ struct ShortForwardTable {
     V largest = S::broadcast(LaneTypes<T>::lowest);
     for_each_tile<key_rows>(
         group.count, [&](auto rows, Index key) __attribute__((always_inline)) {
-          if (rows == key_rows && group.coming != nullptr) {
-            prefetch_coming(group.coming, 4, group.coming_at_once);
-          }
+          if (rows == key_rows) prefetch_coming(group.coming);
           // Earlier vectors of queries have mostly met the keys before `lane`.
           if (rows == key_rows && group.run.from_memory && key >= group.lane) {
             prefetch_rows(group.values, key, key_rows, group.run.value_dim);
@@ -239,9 +235,7 @@ struct ShortForwardTable {
                                 1};
     for_each_tile<tile_rows>(
         group.queries, [&](auto rows, Index query) __attribute__((always_inline)) {
-          if (rows >= 4 && group.coming != nullptr) {
-            prefetch_coming(group.coming, 4, group.coming_at_once);
-          }
+          if (rows >= 4) prefetch_coming(group.coming);
           put_rows<rows>(group, product, query);
         });
   }
@@ -321,31 +315,25 @@ struct ShortForwardTable {
     clear_unseeing(group, factors);
   }
 
-  /// How many rows of each kind to prefetch at a time, so that none is left at the end of a head.
-  /// Under a causal mask vector i of queries prefetches for each tile of i vectors of keys, and
-  /// for each large one of its outputs.
-  HEED_SIMD static Index coming_at_once(const ShortForwardArgs<T>& run) {
+  /// The rows of the next head, if heads lie one after the other, and how many of each to prefetch
+  /// at a time, so that none is left at the end of this one: under a causal mask, vector i of
+  /// queries meets i vectors of keys, in tiles, and adds values in `outputs` large tiles.
+  HEED_SIMD static void announce_next(const ShortForwardArgs<T>& run, Index head,
+                                      const MatrixRef<T>& queries, const MatrixRef<T>& keys,
+                                      const MatrixRef<T>& values, ComingRows<T>& coming) {
     constexpr Index tiles = (S::width + key_rows - 1) / key_rows, outputs = S::width / 5;
     const Index groups = (run.query_count + S::width - 1) / S::width;
     const Index times = groups * (groups + 1) / 2 * tiles + groups * outputs;
-    return (run.query_count + times - 1) / times;
-  }
-
-  /// The rows of the next head, if heads lie one after the other.
-  HEED_SIMD static void announce_next(const ShortForwardArgs<T>& run, Index head,
-                                      const MatrixRef<T>& queries, const MatrixRef<T>& keys,
-                                      const MatrixRef<T>& values, ComingRows<T>* coming) {
-    coming[0] = {
-        {queries.data + run.query_head, queries.row_stride, 1}, run.head_dim, run.query_count};
-    coming[1] = {{keys.data + run.key_head, keys.row_stride, 1}, run.head_dim, run.key_count};
-    coming[2] = {
-        {values.data + run.value_head, values.row_stride, 1}, run.value_dim, run.key_count};
-    coming[3] = {
-        {run.out + (head + 1) * run.out_head, run.out_row, 1}, run.value_dim, run.query_count};
+    coming.at_once = (run.query_count + times - 1) / times;
+    coming.add({queries.data + run.query_head, queries.row_stride, 1}, run.head_dim,
+               run.query_count);
+    coming.add({keys.data + run.key_head, keys.row_stride, 1}, run.head_dim, run.key_count);
+    coming.add({values.data + run.value_head, values.row_stride, 1}, run.value_dim, run.key_count);
+    coming.add({run.out + (head + 1) * run.out_head, run.out_row, 1}, run.value_dim,
+               run.query_count);
   }
 
   HEED_KERNEL static void attend(const ShortForwardArgs<T>& run) {
-    const Index at_once = run.from_memory ? coming_at_once(run) : 0;
     for (Index head = 0; head < run.heads; ++head) {
       const Index key_head = (run.first_head + head) / run.sharing - run.first_head / run.sharing;
       MatrixRef<T> queries = run.queries, keys = run.keys, values = run.values;
@@ -353,7 +341,7 @@ struct ShortForwardTable {
       keys.data += key_head * run.key_head;
       values.data += key_head * run.value_head;
       if (values.column_stride == 1) fill_tail<S>(values, run.key_count, run.value_dim, run.tail);
-      ComingRows<T> coming[4];
+      ComingRows<T> coming;
       if (run.from_memory) announce_next(run, head, queries, keys, values, coming);
       for (Index lane = 0; lane < run.query_count; lane += S::width) {
         const Index left = run.query_count - lane;
@@ -369,8 +357,7 @@ struct ShortForwardTable {
                     run.out + head * run.out_head + lane * run.out_row,
                     run.maximum + head * query_block + lane,
                     run.sum + head * query_block + lane,
-                    run.from_memory ? coming : nullptr,
-                    at_once};
+                    run.from_memory ? &coming : nullptr};
         attend_group(group, queries);
       }
     }

@@ -267,4 +267,28 @@ class WidenedTensor {
   TensorView<const T, 4> view_;
 };
 
+/// What one head of a call reads and writes, for a head before it to prefetch during `tiles` tiles.
+template <class T>
+simd::ComingRows<T> coming_head(const BackwardArgs<T>& args, Index item, Index head, Index tiles) {
+  const auto& call = args.forward;
+  const Index queries = call.query_count(), keys = call.key_count();
+  simd::ComingRows<T> coming;
+  coming.at_once = parts_of(larger(queries, keys), tiles);
+  const auto add = [&](const simd::MatrixRef<T>& rows, Index columns, Index count) {
+    if (rows.column_stride == 1) coming.add(rows, columns, count);
+  };
+  const auto add_view = [&](const TensorView<const T, 4>& view, Index rows) {
+    add(strided_rows<T>(view, item, head, 0), view.extent(3), rows);
+  };
+  add(call.queries.rows(item, head, 0), call.head_dim(), queries);
+  add_view(args.grad_output, queries);
+  add(call.keys.rows(item, head, 0), call.head_dim(), keys);
+  add(call.values.rows(item, head, 0), call.value_dim(), keys);
+  add_view(args.output, queries);
+  add_view(args.grad_queries, queries);
+  add_view(args.grad_values, keys);
+  add_view(args.grad_keys, keys);
+  return coming;
+}
+
 }  // namespace heed::detail

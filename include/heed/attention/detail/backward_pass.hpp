@@ -162,9 +162,13 @@ class PreparedQueries {
               false,
               nullptr,
               nullptr,
-              after_softcap_};
+              after_softcap_,
+              coming_};
     checked_ = false;
   }
+
+  /// Prefetches these rows while blocks are computed.
+  void announce(simd::ComingRows<T>& coming) { coming_ = &coming; }
 
   /// Attaches the score modifications, if any, to a block of keys. Key i of the block is key
   /// `first_key + (kept ? kept[i] : i)`.
@@ -226,6 +230,7 @@ class PreparedQueries {
   Position first_;  // of the first query
   Index count_ = 0;
   bool checked_ = false;
+  simd::ComingRows<T>* coming_ = nullptr;
 };
 
 // The fused backward pass around the kernels of kernels/: one chunk of keys meets the
@@ -266,6 +271,7 @@ class KeyChunkPass {
   /// Uses `shared` instead of the mask to find the visible keys of the chunk. Valid for one batch
   /// item and these keys, for any head.
   void share(SharedLaneWords& shared) { shared_ = &shared; }
+  void announce(simd::ComingRows<T>& coming) { queries_.announce(coming); }
 
   /// Starts the gradients of keys and values: from 0, or from the values that `pause` wrote.
   void begin() const {

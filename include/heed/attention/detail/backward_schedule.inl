@@ -52,7 +52,6 @@ class BackwardTasks {
         last_member_(part.member + 1) {}
 
   void run_alone() {
-    for (Index i = 0; i < rows_.count(); ++i) rows_.fill(i);
     make_groups(kv_heads_, 1);
     for (Index i = 0; i < groups_; ++i) run_group(i);
     run_score_mods();
@@ -60,9 +59,6 @@ class BackwardTasks {
 
   /// Computes one key head on its own, as the fallback of ShortBackward.
   void run_one(Index key_head) {
-    for (Index i = 0; i < args_.group() * rows_.blocks(); ++i) {
-      rows_.fill(key_head * args_.group() * rows_.blocks() + i);
-    }
     whole_ = kv_heads_;
     group_size_ = 1;
     groups_of_item_ = args_.kv_heads();
@@ -70,7 +66,6 @@ class BackwardTasks {
   }
 
   void run() {
-    parallel_for(rows_.count(), [&](Index i) { rows_.fill(i); });
     run_heads();
     run_score_mods();
   }
@@ -122,6 +117,10 @@ class BackwardTasks {
     const Index split = chunks_ < 2 || threads == 1 ? 0 : kv_heads_ % threads + threads;
     make_groups(kv_heads_ > split ? kv_heads_ - split : 0, threads);
     const Index tasks = (kv_heads_ - whole_) * chunks_;
+    if (!adds_) {
+      const Index first = whole_ * rows_of_head();
+      parallel_for(rows_.count() - first, [&](Index i) { rows_.fill(first + i); });
+    }
     if (tasks == 0) {
       share_out(groups_, [&](Index i) { run_group(i); });
       return;
@@ -158,6 +157,8 @@ class BackwardTasks {
   void make_groups(Index whole, Index threads) {
     const Index heads = args_.kv_heads();
     whole_ = whole;
+    threads_ = threads;
+    announces_ = can_announce();
     group_size_ = 1;
     if (mask_.shares_lane_words() && heads > 0) {
       const Index wanted = threads == 1 ? 1 : 2 * threads;
@@ -172,27 +173,58 @@ class BackwardTasks {
   /// A group of whole key heads, chunk by chunk: the cached mask answers are those of one chunk.
   void run_group(Index group) const {
     const Index item_end = (group / groups_of_item_ + 1) * args_.kv_heads();
-    const Index first =
-        group / groups_of_item_ * args_.kv_heads() + group % groups_of_item_ * group_size_;
+    const Index first = first_of(group);
     const Index end = smaller(smaller(first + group_size_, item_end), whole_);
-    for (Index key_head = first; key_head < end; ++key_head) {
-      for (Index member = 0; member < args_.group() && !adds_; ++member) {
-        for (Index block = 0; block < rows_.blocks(); ++block) clear(key_head, member, block);
-      }
-    }
     const bool share = mask_.shares_lane_words() && (end - first) * args_.group() > 1;
     SharedLaneWords shared(share ? rows_.blocks() * (backward_chunk / simd::key_block) : 0);
     for (Index chunk = 0; chunk < chunks_; ++chunk) {
       shared.forget();
       for (Index key_head = first; key_head < end; ++key_head) {
+        if (chunk == 0 && !adds_) begin_head(key_head);
         auto one = pass(key_head, chunk);
         if (share) one.share(shared);
+        const Index next = key_head + 1 < end ? key_head + 1 : first_of(group + threads_);
+        simd::ComingRows<T> coming;
+        if (announces_ && next < whole_) {
+          coming = coming_head(args_, next / args_.kv_heads(), next % args_.kv_heads(), tiles());
+          one.announce(coming);
+        }
         adds_ ? one.resume() : one.begin();
         for (Index member = first_member_; member < last_member_; ++member) {
           one.take_head(head_of(key_head, member), {});
         }
         adds_ ? one.pause() : one.finish();
       }
+    }
+  }
+
+  /// The first key head of a group.
+  Index first_of(Index group) const {
+    return group / groups_of_item_ * args_.kv_heads() + group % groups_of_item_ * group_size_;
+  }
+  /// Whether the pass of one whole head prefetches the next head, which nears the second-level
+  /// cache at most halfway.
+  bool can_announce() const {
+    constexpr Index half = Index{512} << 10;
+    const Index rows = 4 * (call_.query_count() + call_.key_count());
+    return chunks_ == 1 && args_.group() == 1 && !adds_ && args_.pairs == nullptr &&
+           call_.queries.is_view() && call_.keys.is_view() && call_.values.is_view() &&
+           rows * larger(call_.head_dim(), call_.value_dim()) * Index{sizeof(T)} <= half &&
+           call_.exceeds_caches() && simd::detail::prefetches_rows();
+  }
+  /// The number of tiles of a head: of scores, then of the gradients of keys and of values.
+  Index tiles() const {
+    return 3 * parts_of(simd::key_block, 6) * parts_of(call_.query_count(), simd::query_block) *
+           parts_of(call_.key_count(), simd::key_block);
+  }
+
+  /// Number of blocks of queries that meet one key head.
+  Index rows_of_head() const { return args_.group() * rows_.blocks(); }
+  /// What comes before the first chunk of a whole key head, whose queries stay in the caches.
+  void begin_head(Index key_head) const {
+    for (Index i = 0; i < rows_of_head(); ++i) {
+      rows_.fill(key_head * rows_of_head() + i);
+      clear(key_head, i / rows_.blocks(), i % rows_.blocks());
     }
   }
 
@@ -273,7 +305,9 @@ class BackwardTasks {
   Index groups_ = 0;
   Index groups_of_item_ = 0;
   Index group_size_ = 1;  // key heads
-  bool adds_ = false;     // to gradients that are there: a part of a call
+  Index threads_ = 1;
+  bool announces_ = false;  // whether heads are prefetched
+  bool adds_ = false;       // to gradients that are there: a part of a call
   const FunctionRef<void()>* between_ = nullptr;
   Index first_chunk_ = 0;
   Index first_member_ = 0;
@@ -313,7 +347,7 @@ void run_backward(const BackwardArgs<T>& args, const MaskRef& mask) {
 #if HEED_SIMD_ALL_KERNELS
   if (ShortBackward<T>::take(args)) {
     auto fallback = [&](Index head) { BackwardTasks<T>(args, mask).run_one(head); };
-    const ShortBackward<T> heads(args, mask, fallback);
+    const ShortBackward<T> heads(args, mask, alone ? 1 : thread_count(), fallback);
     for (Index i = 0; alone && i < heads.count(); ++i) heads.run(i);
     if (!alone) parallel_for(heads.count(), [&](Index i) { heads.run(i); });
     return;

@@ -104,10 +104,10 @@ class QueryBlockPass {
   void announce(Index item, Index head, Index row, Index rows) {
     const auto& out = args_.out;
     const simd::MatrixRef<T> next = args_.queries.rows(item, head, row);
-    coming_[0] = {{next.data, next.row_stride * step_, 1}, args_.head_dim(), rows};
-    coming_[1] = {
-        {out.rows(item_, head_, row_), out.stride(2) * step_, 1}, args_.value_dim(), rows_};
-    announced_ = true;
+    coming_.count = 0;
+    coming_.add({next.data, next.row_stride * step_, 1}, args_.head_dim(), rows);
+    coming_.add({out.rows(item_, head_, row_), out.stride(2) * step_, 1}, args_.value_dim(), rows_);
+    coming_.at_once = 6;  // of 64, during the 11 to 20 tiles of the first block of keys
   }
 
   /// Merges the states of the rows over one chunk of keys into the total, or begins it with them
@@ -269,9 +269,10 @@ class QueryBlockPass {
     kernels_.attend(block, queries(), state, first);
   }
   simd::QueryBlock<T> queries() {
-    return {
-        scratch_.packed,  scratch_.probabilities, scratch_.scores, rows_,
-        args_.head_dim(), args_.value_dim(),      prefetches_,     announced_ ? coming_ : nullptr};
+    return {scratch_.packed,  scratch_.probabilities,
+            scratch_.scores,  rows_,
+            args_.head_dim(), args_.value_dim(),
+            prefetches_,      coming_.count > 0 ? &coming_ : nullptr};
   }
 
   /// Gathers the keys that some query sees, and their values; in place if they are evenly spaced.
@@ -380,8 +381,7 @@ class QueryBlockPass {
   bool guards_ = true;   // whether values are looked at before a masked block is added
   bool masked_ = false;  // whether some block was masked
   const bool prefetches_ = simd::detail::prefetches_rows();
-  bool announced_ = false;
-  simd::ComingRows<T> coming_[2];
+  simd::ComingRows<T> coming_;
 };
 
 }  // namespace heed::detail

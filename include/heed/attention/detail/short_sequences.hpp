@@ -151,12 +151,14 @@ template <class T>
 class ShortBackward {
  public:
   /// `fallback(key_head)` computes one key head, numbered over the batch, that a kernel refuses.
-  ShortBackward(const BackwardArgs<T>& args, const MaskRef& mask, FunctionRef<void(Index)> fallback)
+  ShortBackward(const BackwardArgs<T>& args, const MaskRef& mask, Index threads,
+                FunctionRef<void(Index)> fallback)
       : args_(args),
         call_(args.forward),
         mask_(mask),
         fallback_(fallback),
-        group_(heads_together(call_.batch(), call_.heads(), mask)) {}
+        group_(heads_together(call_.batch(), call_.heads(), mask)),
+        threads_(threads) {}
 
   /// Whether ShortBackward takes a call.
   static bool take(const BackwardArgs<T>& args) {
@@ -189,7 +191,7 @@ class ShortBackward {
     for (Index each = head; each < end; ++each) {
       const bool plain = seen.count > 0 && !seen.holes;
       if (!plain || (anyone & ~take_log_sum_exp(item, each, arrays)) != 0 ||
-          !simd::short_backward_kernels<T>().backward(task(item, each, seen, arrays))) {
+          !backward(index, each, end, seen, arrays)) {
         fallback_(item * call_.heads() + each);
         continue;
       }
@@ -226,6 +228,26 @@ class ShortBackward {
   };
 
   Index groups() const { return parts_of(call_.heads(), group_); }
+
+  /// One head of task `index`, which ends with head `end`; see ShortBackwardKernels.
+  bool backward(Index index, Index head, Index end, const VisibleKeys& seen,
+                const Arrays& arrays) const {
+    const auto& kernels = simd::short_backward_kernels<T>();
+    auto here = task(index / groups(), head, seen, arrays);
+    const bool more = head + 1 < end;
+    const Index later = index + threads_;  // what this thread takes next, if all take turns
+    const Index item = (more ? index : later) / groups();
+    if (!call_.exceeds_caches() || item >= call_.batch()) return kernels.backward(here);
+    auto coming = coming_head(args_, item, more ? head + 1 : later % groups() * group_, tiles());
+    here.coming = &coming;
+    return kernels.backward(here);
+  }
+  /// The number of tiles of a head under a causal mask: scores of 16 queries and 8 keys, then three
+  /// products of 6 rows.
+  Index tiles() const {
+    const Index groups = parts_of(call_.query_count(), 16);
+    return groups * (groups + 1) + 3 * parts_of(call_.key_count(), 6);
+  }
 
   /// Copies the log-sum-exp of the head, in units of log2; returns one bit per query that saw a
   /// key.
@@ -294,6 +316,7 @@ class ShortBackward {
   const MaskRef& mask_;
   FunctionRef<void(Index)> fallback_;
   Index group_;
+  Index threads_;
 };
 
 }  // namespace heed::detail
