@@ -48,8 +48,9 @@ struct Run {
     AttentionOptions<float> options;
     options.log_sum_exp = l;
     attention(q, k, v, mask, o, options);
-    attention_backward(q, k, v, mask, o, l, some(loss.grad_out.view()), some(heads_of(grad_queries)),
-                       some(heads_of(grad_keys)), some(heads_of(grad_values)));
+    attention_backward(q, k, v, mask, o, l, some(loss.grad_out.view()),
+                       some(heads_of(grad_queries)), some(heads_of(grad_keys)),
+                       some(heads_of(grad_values)));
   }
 
   Tensor<float, 4> out, grad_queries, grad_keys, grad_values;
@@ -61,8 +62,8 @@ struct Run {
 template <class M>
 void expect_bits_of_items(const Shape& shape, const M& mask) {
   SCOPED_TRACE(shape.text());
-  const double rows = static_cast<double>(shape.batch * (shape.heads * shape.queries +
-                                                         shape.kv_heads * shape.keys));
+  const double rows = static_cast<double>(
+      shape.batch * (shape.heads * shape.queries + shape.kv_heads * shape.keys));
   ASSERT_GT(rows * static_cast<double>(shape.head_dim + shape.value_dim) * 4, 8 << 20);
   Run all(shape, 907), each(shape, 907);
   all.run(mask, 0, shape.batch);
@@ -75,9 +76,9 @@ void expect_bits_of_items(const Shape& shape, const M& mask) {
 }
 
 TEST_P(LargeCalls, HaveTheBitsOfTheirItems) {
-  expect_bits_of_items({150, 5, 5, 17, 17, 60, 64}, Causal{});        // one kernel call for a head
-  expect_bits_of_items({40, 3, 3, 70, 75, 64, 72}, Causal{});         // blocks
-  expect_bits_of_items({20, 6, 2, 66, 90, 128, 64}, masks::Full{});   // heads share keys
+  expect_bits_of_items({150, 5, 5, 17, 17, 60, 64}, Causal{});       // one kernel call for a head
+  expect_bits_of_items({40, 3, 3, 70, 75, 64, 72}, Causal{});        // blocks
+  expect_bits_of_items({20, 6, 2, 66, 90, 128, 64}, masks::Full{});  // heads share keys
   expect_bits_of_items({3, 2, 2, 1700, 1700, 64, 64}, masks::SlidingWindow{300});  // several chunks
 }
 

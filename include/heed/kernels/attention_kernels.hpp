@@ -197,9 +197,9 @@ struct ShortForwardArgs {
   T* probabilities = nullptr;            // [key_block][a vector], scratch
   T* output = nullptr;                   // [value_dim][a vector], scratch
   T* tail = nullptr;                     // [key_block][a vector], scratch
-  T* maximum = nullptr;      // [head][query_block]: as in SoftmaxState, for the log-sum-exp
-  T* sum = nullptr;          // [head][query_block]
-  bool from_memory = false;  // the tensors of the call exceed the caches
+  T* maximum = nullptr;             // [head][query_block]: as in SoftmaxState, for the log-sum-exp
+  T* sum = nullptr;                 // [head][query_block]
+  ComingRows<T>* coming = nullptr;  // not null: prefetch the next head; scratch
 };
 
 /// The kernels for short sequences of one instruction set for one scalar type. The chains of

@@ -17,7 +17,6 @@ struct HeadGroup {
   T* out;
   T* maximum;
   T* sum;
-  ComingRows<T>* coming;  // null, or the next head
 
   HEED_SIMD typename S::M visible(Index key) const { return S::lanes(words[key] >> lane); }
   /// Cuts off the keys at both ends that no query of the group sees.
@@ -169,9 +168,9 @@ struct ShortForwardTable {
     V largest = S::broadcast(LaneTypes<T>::lowest);
     for_each_tile<key_rows>(
         group.count, [&](auto rows, Index key) __attribute__((always_inline)) {
-          if (rows == key_rows) prefetch_coming(group.coming);
+          if (rows == key_rows) prefetch_coming(group.run.coming);
           // Earlier vectors of queries have mostly met the keys before `lane`.
-          if (rows == key_rows && group.run.from_memory && key >= group.lane) {
+          if (rows == key_rows && group.run.coming != nullptr && key >= group.lane) {
             prefetch_rows(group.values, key, key_rows, group.run.value_dim);
           }
           largest = score_keys<rows>(group, key, largest);
@@ -235,7 +234,7 @@ struct ShortForwardTable {
                                 1};
     for_each_tile<tile_rows>(
         group.queries, [&](auto rows, Index query) __attribute__((always_inline)) {
-          if (rows >= 4) prefetch_coming(group.coming);
+          if (rows >= 4) prefetch_coming(group.run.coming);
           put_rows<rows>(group, product, query);
         });
   }
@@ -320,17 +319,22 @@ struct ShortForwardTable {
   /// queries meets i vectors of keys, in tiles, and adds values in `outputs` large tiles.
   HEED_SIMD static void announce_next(const ShortForwardArgs<T>& run, Index head,
                                       const MatrixRef<T>& queries, const MatrixRef<T>& keys,
-                                      const MatrixRef<T>& values, ComingRows<T>& coming) {
+                                      const MatrixRef<T>& values) {
     constexpr Index tiles = (S::width + key_rows - 1) / key_rows, outputs = S::width / 5;
     const Index groups = (run.query_count + S::width - 1) / S::width;
     const Index times = groups * (groups + 1) / 2 * tiles + groups * outputs;
+    auto& coming = *run.coming;
     coming.at_once = (run.query_count + times - 1) / times;
-    coming.add({queries.data + run.query_head, queries.row_stride, 1}, run.head_dim,
-               run.query_count);
-    coming.add({keys.data + run.key_head, keys.row_stride, 1}, run.head_dim, run.key_count);
-    coming.add({values.data + run.value_head, values.row_stride, 1}, run.value_dim, run.key_count);
-    coming.add({run.out + (head + 1) * run.out_head, run.out_row, 1}, run.value_dim,
-               run.query_count);
+    coming.size = (run.query_count + run.key_count) * (run.head_dim + run.value_dim);
+    coming.count = 4;
+    coming.matrices[0] = {
+        {queries.data + run.query_head, queries.row_stride, 1}, run.head_dim, run.query_count};
+    coming.matrices[1] = {
+        {keys.data + run.key_head, keys.row_stride, 1}, run.head_dim, run.key_count};
+    coming.matrices[2] = {
+        {values.data + run.value_head, values.row_stride, 1}, run.value_dim, run.key_count};
+    coming.matrices[3] = {
+        {run.out + (head + 1) * run.out_head, run.out_row, 1}, run.value_dim, run.query_count};
   }
 
   HEED_KERNEL static void attend(const ShortForwardArgs<T>& run) {
@@ -341,8 +345,7 @@ struct ShortForwardTable {
       keys.data += key_head * run.key_head;
       values.data += key_head * run.value_head;
       if (values.column_stride == 1) fill_tail<S>(values, run.key_count, run.value_dim, run.tail);
-      ComingRows<T> coming;
-      if (run.from_memory) announce_next(run, head, queries, keys, values, coming);
+      if (run.coming != nullptr) announce_next(run, head, queries, keys, values);
       for (Index lane = 0; lane < run.query_count; lane += S::width) {
         const Index left = run.query_count - lane;
         Group group{run,
@@ -356,8 +359,7 @@ struct ShortForwardTable {
                     left < S::width ? left : S::width,
                     run.out + head * run.out_head + lane * run.out_row,
                     run.maximum + head * query_block + lane,
-                    run.sum + head * query_block + lane,
-                    run.from_memory ? &coming : nullptr};
+                    run.sum + head * query_block + lane};
         attend_group(group, queries);
       }
     }

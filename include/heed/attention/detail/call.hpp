@@ -241,11 +241,9 @@ struct AttentionArgs {
   bool empty() const { return batch() == 0 || heads() == 0 || query_count() == 0; }
   /// Whether the tensors are larger than caches, so that it pays to prefetch them for all heads.
   bool exceeds_caches() const {
-    constexpr double caches = 8 << 20;
     const Index rows = heads() * query_count() + keys.extent(1) * key_count();
-    return static_cast<double>(batch() * rows) * static_cast<double>(head_dim() + value_dim()) *
-               sizeof(T) >
-           caches;
+    const double columns = static_cast<double>(head_dim() + value_dim()) * sizeof(T);
+    return static_cast<double>(batch() * rows) * columns > 8 << 20;
   }
   /// The key head that query head `head` reads.
   Index key_head(Index head) const { return head / (heads() / keys.extent(1)); }

@@ -63,7 +63,10 @@ class ShortForward {
       }
       return;
     }
-    simd::short_forward_kernels<T>().attend(task(item, head, heads, seen, arrays));
+    auto call = task(item, head, heads, seen, arrays);
+    simd::ComingRows<T> coming;
+    if (args_.exceeds_caches()) call.coming = &coming;
+    simd::short_forward_kernels<T>().attend(call);
     if (args_.log_sum_exp.given()) write_log_sum_exp(item, head, heads, arrays);
   }
 
@@ -124,7 +127,6 @@ class ShortForward {
     run.tail = arrays.tail;
     run.maximum = arrays.maximum;
     run.sum = arrays.sum;
-    run.from_memory = p.exceeds_caches();
     return run;
   }
 
