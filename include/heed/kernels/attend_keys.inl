@@ -15,9 +15,9 @@ struct NothingAhead {
 
 /// Sums `count` rows of row_keys numbers, key by key, side by side, since each addition waits for
 /// the one before it. Meanwhile half as many lines as keys are prefetched.
-template <class T, class Ahead>
+template <class T, class Ahead = NothingAhead>
 HEED_SIMD void sum_rows(const T* rows, Index count, Index keys, T (&totals)[decoded_at_once],
-                        Ahead ahead) {
+                        Ahead ahead = {}) {
   const T* at[decoded_at_once];
   HEED_UNROLL for (int r = 0; r < decoded_at_once; ++r) {
     at[r] = row_or_last(rows, row_keys, count, r);
@@ -439,7 +439,7 @@ struct DecodeTable {
     const auto factor = move_maximum<S>(rows, row, found);
     T total[decoded_at_once];
     exponentiate_row(keys, rows, row, found);
-    sum_rows(rows.probabilities + row * row_keys, 1, keys.count, total, NothingAhead());
+    sum_rows(rows.probabilities + row * row_keys, 1, keys.count, total);
     rows.sum[row] = rescaled_sum<S>(rows.sum[row], factor, total[0]);
   }
 
@@ -453,7 +453,7 @@ struct DecodeTable {
       constexpr Index tile = DecodeValues<T>::value_tile;
       sum_rows(weights, count, keys.count, totals, LinesAhead::during_values(keys, rows, 0, tile));
     } else {
-      sum_rows(weights, count, keys.count, totals, NothingAhead());
+      sum_rows(weights, count, keys.count, totals);
     }
     for (Index r = row; r < row + count; ++r) {
       if (totals[r - row] > lazy_limit<T>) {

@@ -142,7 +142,7 @@ struct PairDecodeTable {
     for (Index r = 0; r < some; ++r) {
       weigh_row(count, rows, row + r, rows.maximum[row + r], weights + r * row_keys);
     }
-    sum_rows(weights, some, count, totals, NothingAhead());
+    sum_rows(weights, some, count, totals);
     for (Index r = 0; r < some; ++r) {
       if (totals[r] > lazy_limit<T>) {
         rescale_row(count, rows, row + r);
@@ -170,7 +170,7 @@ struct PairDecodeTable {
     S::store(maximum, pair_maximum<S>(S::broadcast(rows.maximum[row]), S::broadcast(found)));
     const auto factor = move_maximum<S>(rows, row, maximum[0]);
     weigh_row(count, rows, row, maximum[0], weights);
-    sum_rows(weights, 1, count, total, NothingAhead());
+    sum_rows(weights, 1, count, total);
     rows.sum[row] = rescaled_sum<S>(rows.sum[row], factor, total[0]);
   }
 

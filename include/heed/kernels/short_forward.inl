@@ -314,17 +314,20 @@ struct ShortForwardTable {
     clear_unseeing(group, factors);
   }
 
-  /// The rows of the next head, if heads lie one after the other, and how many of each to prefetch
-  /// at a time, so that none is left at the end of this one: under a causal mask, vector i of
-  /// queries meets i vectors of keys, in tiles, and adds values in `outputs` large tiles.
-  HEED_SIMD static void announce_next(const ShortForwardArgs<T>& run, Index head,
-                                      const MatrixRef<T>& queries, const MatrixRef<T>& keys,
-                                      const MatrixRef<T>& values) {
+  /// How many rows of the next head to prefetch at a time, so that none is left at the end of this
+  /// one: under a causal mask, vector i of queries meets i vectors of keys, in tiles, and adds
+  /// values in `outputs` large tiles.
+  HEED_SIMD static Index coming_at_once(const ShortForwardArgs<T>& run) {
     constexpr Index tiles = (S::width + key_rows - 1) / key_rows, outputs = S::width / 5;
     const Index groups = (run.query_count + S::width - 1) / S::width;
     const Index times = groups * (groups + 1) / 2 * tiles + groups * outputs;
+    return (run.query_count + times - 1) / times;
+  }
+  /// The rows of the next head, if heads lie one after the other.
+  HEED_SIMD static void announce_next(const ShortForwardArgs<T>& run, Index head,
+                                      const MatrixRef<T>& queries, const MatrixRef<T>& keys,
+                                      const MatrixRef<T>& values) {
     auto& coming = *run.coming;
-    coming.at_once = (run.query_count + times - 1) / times;
     coming.size = (run.query_count + run.key_count) * (run.head_dim + run.value_dim);
     coming.count = 4;
     coming.matrices[0] = {
@@ -338,6 +341,7 @@ struct ShortForwardTable {
   }
 
   HEED_KERNEL static void attend(const ShortForwardArgs<T>& run) {
+    if (run.coming != nullptr) run.coming->at_once = coming_at_once(run);
     for (Index head = 0; head < run.heads; ++head) {
       const Index key_head = (run.first_head + head) / run.sharing - run.first_head / run.sharing;
       MatrixRef<T> queries = run.queries, keys = run.keys, values = run.values;

@@ -177,6 +177,7 @@ class BackwardTasks {
     const Index end = smaller(smaller(first + group_size_, item_end), whole_);
     const bool share = mask_.shares_lane_words() && (end - first) * args_.group() > 1;
     SharedLaneWords shared(share ? rows_.blocks() * (backward_chunk / simd::key_block) : 0);
+    // Without keys nothing else clears the gradients of queries.
     for (Index key_head = first; key_head < end && chunks_ == 0; ++key_head) begin_head(key_head);
     for (Index chunk = 0; chunk < chunks_; ++chunk) {
       shared.forget();

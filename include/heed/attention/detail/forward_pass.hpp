@@ -99,16 +99,8 @@ class QueryBlockPass {
   /// rows, for any head.
   void share(SharedLaneWords& shared) { shared_ = &shared; }
 
-  /// Prefetches, while it computes, the rows of its output and the queries of the pass that
-  /// follows: `rows` of a head from `row` on, of the same step.
-  void announce(Index item, Index head, Index row, Index rows) {
-    const auto& out = args_.out;
-    const simd::MatrixRef<T> next = args_.queries.rows(item, head, row);
-    coming_.count = 0;
-    coming_.add({next.data, next.row_stride * step_, 1}, args_.head_dim(), rows);
-    coming_.add({out.rows(item_, head_, row_), out.stride(2) * step_, 1}, args_.value_dim(), rows_);
-    coming_.at_once = 6;  // of 64, during the 11 to 20 tiles of the first block of keys
-  }
+  /// Prefetches these rows while blocks are computed.
+  void announce(simd::ComingRows<T>& coming) { coming_ = &coming; }
 
   /// Merges the states of the rows over one chunk of keys into the total, or begins it with them
   /// unless `seen`; sets `seen`.
@@ -268,11 +260,9 @@ class QueryBlockPass {
                          !kernels_.all_finite(block.values, block.count, args_.value_dim());
     kernels_.attend(block, queries(), state, first);
   }
-  simd::QueryBlock<T> queries() {
-    return {scratch_.packed,  scratch_.probabilities,
-            scratch_.scores,  rows_,
-            args_.head_dim(), args_.value_dim(),
-            prefetches_,      coming_.count > 0 ? &coming_ : nullptr};
+  simd::QueryBlock<T> queries() const {
+    return {scratch_.packed,  scratch_.probabilities, scratch_.scores, rows_,
+            args_.head_dim(), args_.value_dim(),      prefetches_,     coming_};
   }
 
   /// Gathers the keys that some query sees, and their values; in place if they are evenly spaced.
@@ -381,7 +371,7 @@ class QueryBlockPass {
   bool guards_ = true;   // whether values are looked at before a masked block is added
   bool masked_ = false;  // whether some block was masked
   const bool prefetches_ = simd::detail::prefetches_rows();
-  simd::ComingRows<T> coming_;
+  simd::ComingRows<T>* coming_ = nullptr;
 };
 
 }  // namespace heed::detail

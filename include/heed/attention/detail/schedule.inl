@@ -69,7 +69,9 @@ class ForwardTasks {
 
   void run(Index task) const {
     for_each_block(task, [&](QueryBlockPass<T>& block, Index item, Index head, Index row) {
-      if (announces_) announce_next(block, task, {item, head, row});
+      if (!announces_) return block.run();
+      auto coming = coming_rows(task, {item, head, row});
+      block.announce(coming);
       block.run();
     });
   }
@@ -104,13 +106,22 @@ class ForwardTasks {
     return {task / blocks_ / groups_, task / blocks_ % groups_ * group_,
             block / step_ * simd::query_block * step_ + block % step_};
   }
-  /// Tells a pass of a task what its thread computes next, if the threads take turns.
-  void announce_next(QueryBlockPass<T>& block, Index task, const Place& here) const {
+  /// What the pass of a task at `here` prefetches: the rows of its output, and the queries that its
+  /// thread takes next, if the threads take turns.
+  simd::ComingRows<T> coming_rows(Index task, const Place& here) const {
     Place next = here;
     ++next.head;
     if (next.head % group_ == 0 || next.head == args_.heads()) next = place_of(task + threads_);
-    if (next.item >= args_.batch() || next.row >= args_.query_count()) return;
-    block.announce(next.item, next.head, next.row, rows_from(next.row));
+    simd::ComingRows<T> coming;
+    coming.at_once = 6;  // of 64, during the 11 to 20 tiles of the first block of keys
+    if (next.item < args_.batch() && next.row < args_.query_count()) {
+      const auto queries = args_.queries.rows(next.item, next.head, next.row);
+      coming.add({queries.data, queries.row_stride * step_, 1}, args_.head_dim(),
+                 rows_from(next.row));
+    }
+    coming.add({args_.out.rows(here.item, here.head, here.row), args_.out.stride(2) * step_, 1},
+               args_.value_dim(), rows_from(here.row));
+    return coming;
   }
   /// Whether passes can prefetch rows of T in place, and gain by it.
   bool can_announce() const {

@@ -234,15 +234,16 @@ class ShortBackward {
   /// One head of task `index`, which ends with head `end`; see ShortBackwardKernels.
   bool backward(Index index, Index head, Index end, const VisibleKeys& seen,
                 const Arrays& arrays) const {
-    const auto& kernels = simd::short_backward_kernels<T>();
     auto here = task(index / groups(), head, seen, arrays);
     const bool more = head + 1 < end;
     const Index later = index + threads_;  // what this thread takes next, if all take turns
     const Index item = (more ? index : later) / groups();
-    if (!call_.exceeds_caches() || item >= call_.batch()) return kernels.backward(here);
-    auto coming = coming_head(args_, item, more ? head + 1 : later % groups() * group_, tiles());
-    here.coming = &coming;
-    return kernels.backward(here);
+    simd::ComingRows<T> coming;
+    if (call_.exceeds_caches() && item < call_.batch()) {
+      coming = coming_head(args_, item, more ? head + 1 : later % groups() * group_, tiles());
+      here.coming = &coming;
+    }
+    return simd::short_backward_kernels<T>().backward(here);
   }
   /// The number of tiles of a head under a causal mask: scores of 16 queries and 8 keys, then three
   /// products of 6 rows.
