@@ -93,6 +93,19 @@ struct DecodeScores {
       HEED_SIMD_BYTES == 64 || (HEED_SIMD_ALL_KERNELS && tile_rows > 2);
   static constexpr bool transposes_one = transposes_keys || HEED_SIMD_BYTES == 32;
   static constexpr Index transposed_keys = narrow * S::width;  // at a time
+  // How many rows, at most, meet transposed keys while these are in registers. To save compile
+  // time, header-only programs have no kernel of more than four.
+  static constexpr int most_rows =
+      HEED_SIMD_BYTES == 64 && HEED_SIMD_ALL_KERNELS ? rows_of<1> : decoded_at_once;
+
+  /// How many of `count` rows meet keys while these are transposed. The others meet packed keys in
+  /// tiles of eight rows, if the first ones leave a multiple of eight: a smaller tile would wait
+  /// for its own sums.
+  HEED_SIMD static Index rows_of_lying(Index count) {
+    if (HEED_SIMD_BYTES != 64) return count < most_rows ? count : most_rows;
+    const Index left = 1 + (count - 1) % rows_of<1>;
+    return left < most_rows ? left : most_rows;
+  }
 
   /// Scores of the first `Rows` rows over one vector of keys. The keys are transposed in registers,
   /// width × width numbers at a time, and kept in rows.packed if more rows follow. More vectors at
@@ -188,18 +201,22 @@ struct DecodeScores {
             nullptr};
   }
 
-  /// The scores of the first rows over `transposed_keys` keys, read in place.
-  HEED_SIMD static void score_lying(const KeyBlock<T>& keys, const QueryRows<T>& rows, Index key) {
+  /// The scores of the first `most` rows over `transposed_keys` keys, read in place.
+  HEED_SIMD static void score_lying(const KeyBlock<T>& keys, const QueryRows<T>& rows, Index key,
+                                    Index most) {
 #if HEED_SIMD_BYTES == 32
+    static_cast<void>(most);
     HalvesScores<T>::score_tile(keys, rows, key);
 #else
     for (const Index end = key + transposed_keys; key < end; key += S::width) {
       with_near(
           rows, [&](auto near) __attribute__((always_inline)) {
-            if (rows.count == 1) {
+            if (most == 1) {
               score_transposed<single_row, near>(keys, rows, key);
-            } else {
+            } else if (most <= decoded_at_once) {
               score_transposed<decoded_at_once, near>(keys, rows, key);
+            } else {
+              score_transposed<most_rows, near>(keys, rows, key);
             }
           });
     }
@@ -223,10 +240,10 @@ struct DecodeScores {
   HEED_KERNEL static void scores(const KeyBlock<T>& keys, const QueryRows<T>& rows) {
     Index key = 0;
     if constexpr (transposes_one) {
-      const Index most = rows.count < decoded_at_once ? rows.count : decoded_at_once;
+      const Index most = rows_of_lying(rows.count);
       const bool lying = keys.keys.column_stride == 1 && (transposes_keys || rows.count == 1);
       for (; lying && key + transposed_keys <= keys.count; key += transposed_keys) {
-        score_lying(keys, rows, key);
+        score_lying(keys, rows, key, most);
         if (keys.score_mod) modify_scores(packed_task(keys, rows, 0, key), 0, most);
         if (most == rows.count) continue;
         score_block<S, narrow>(packed_task(keys, rows, most, key), nullptr);
