@@ -302,7 +302,7 @@ const PairKernels<T>* tile_pair_table() {
   using K = TileTable<Tiles, T>;
   static constexpr PairKernels<T> entries{tile_terms,
                                           tile_side,
-                                          0,
+                                          false,
                                           K::pack,
                                           K::zip,
                                           K::turn,

@@ -123,27 +123,35 @@ struct DecodeScores {
     }
     T* packed = packed_at(rows, key);
     auto ahead = TileAhead<Near>::of(LinesAhead::after(keys, rows, key, S::width), first);
-    Index d = 0;
-    for (; d + S::width <= rows.head_dim; d += S::width) {
+    for (Index d = 0; d < rows.head_dim; d += S::width) {
+      const Index left = rows.head_dim - d;
       typename S::V transposed[S::width];
       for_each_row<S::width>(
           first + d, stride, [&](int i, const T* at) __attribute__((always_inline)) {
-            transposed[i] = S::load(at);
+            transposed[i] = load_upto<S>(at, left);
             if (fetches_between) ahead.fetch(at);
           });
       if (!fetches_between) ahead.fetch_rows(S::width, first + d, stride);
       transpose<S>(transposed);
+      if (left < S::width || rows.count > Rows) {
+        HEED_UNROLL for (int i = 0; i < S::width; ++i) {
+          if (i < left) S::store(packed + (d + i) * lanes, transposed[i]);
+        }
+      }
+      if (left < S::width) {
+        add_last<Rows>(packed, rows.head_dim, d, row, scores);
+        break;
+      }
       HEED_UNROLL for (int i = 0; i < S::width; ++i) {
         HEED_UNROLL for (int r = 0; r < Rows; ++r) {
           scores[r] = S::fma(S::broadcast(row[r][d + i]), transposed[i], scores[r]);
         }
       }
-      if (rows.count <= Rows) continue;
-      HEED_UNROLL for (int i = 0; i < S::width; ++i) {
-        S::store(packed + (d + i) * lanes, transposed[i]);
-      }
     }
-    score_last<Rows>(keys, rows, key, d, row, scores);
+    T* to = rows.scores + key / lanes * lanes * rows.count + key % lanes;
+    HEED_UNROLL for (int r = 0; r < Rows; ++r) {
+      if (r < rows.count) S::store(to + r * lanes, scores[r]);
+    }
   }
 
   /// Where the keys of the vector that begins at `key` are packed.
@@ -151,25 +159,15 @@ struct DecodeScores {
     return rows.packed + key / lanes * lanes * rows.head_dim + key % lanes;
   }
 
-  /// Adds the columns from `d` on, fewer than a vector has lanes, and stores the scores.
+  /// Adds the products of the packed columns from `d` on, fewer than a vector has lanes.
   template <int Rows>
-  HEED_SIMD static void score_last(const KeyBlock<T>& keys, const QueryRows<T>& rows, Index key,
-                                   Index d, const T* const (&row)[Rows],
-                                   typename S::V (&scores)[Rows]) {
-    T* const packed = packed_at(rows, key);
-    if (d < rows.head_dim) {
-      pack_lanes<S>(keys.keys.data + key * keys.keys.row_stride + d, keys.keys.row_stride, 1,
-                    S::width, rows.head_dim - d, 1, packed + d * lanes, lanes);
-    }
-    for (; d < rows.head_dim; ++d) {
-      const auto transposed = S::load(packed + d * lanes);
+  HEED_SIMD static void add_last(const T* packed, Index head_dim, Index d,
+                                 const T* const (&row)[Rows], typename S::V (&scores)[Rows]) {
+    for (; d < head_dim; ++d) {
+      const auto column = S::load(packed + d * lanes);
       HEED_UNROLL for (int r = 0; r < Rows; ++r) {
-        scores[r] = S::fma(S::broadcast(row[r][d]), transposed, scores[r]);
+        scores[r] = S::fma(S::broadcast(row[r][d]), column, scores[r]);
       }
-    }
-    T* to = rows.scores + key / lanes * lanes * rows.count + key % lanes;
-    HEED_UNROLL for (int r = 0; r < Rows; ++r) {
-      if (r < rows.count) S::store(to + r * lanes, scores[r]);
     }
   }
 
@@ -322,11 +320,13 @@ struct DecodeValues {
 
   /// Copies the last columns, too few for a vector, to a vector padded with zeros.
   HEED_SIMD static void fill_tail(const KeyBlock<T>& keys, const QueryRows<T>& rows, Index d) {
+    const auto& values = keys.values;
     for (Index key = 0; key < keys.count; ++key) {
+      const T* from = values.data + key * values.row_stride + d;
       T* to = rows.tail + key * narrow * S::width;
-      for (Index i = 0; i < narrow * S::width; ++i) {
-        to[i] =
-            d + i < rows.value_dim ? keys.values.data[key * keys.values.row_stride + d + i] : T{0};
+      HEED_UNROLL for (int j = 0; j < narrow; ++j, from += S::width, to += S::width) {
+        const Index left = rows.value_dim - d - j * S::width;
+        S::store(to, load_upto<S>(from, left < 0 ? 0 : left));
       }
     }
   }

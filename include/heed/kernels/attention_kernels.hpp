@@ -275,8 +275,8 @@ struct PairKernels {
   /// Rows of keys, of probabilities and of turned values are read in multiples of this power of
   /// two; what the rows after the last one hold decides no bit.
   Index row_step;
-  /// `decode` reads values in place that have a multiple of this many columns; 0: none.
-  Index lying_columns;
+  /// Whether `decode` reads values in place if there are no words.
+  bool reads_lying;
   /// packed[tile][column / 2][lane][column % 2] = rows(lane, column), with zeros up to a whole
   /// group of columns; lanes past `count` repeat the last row.
   void (*pack)(MatrixRef<std::uint16_t> rows, Index count, Index columns, std::uint16_t* packed);

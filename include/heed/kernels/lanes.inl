@@ -266,21 +266,46 @@ HEED_SIMD typename S::V tanh_of_log2(typename S::V x) {
 
 // Vectors whose last lanes lie outside an array.
 
-/// The first `count` numbers of `from`, fewer than a vector; 0 in the other lanes.
+/// The first `count` numbers of `from`, at most a vector; 0 in the other lanes.
 template <class S>
 HEED_SIMD typename S::V load_first(const typename S::Scalar* from, Index count) {
-#if HEED_SIMD_BYTES == 64
-  const auto mask = (1u << count) - 1;
-  if constexpr (S::width == 16) {
-    return __builtin_ia32_loadups512_mask(from, typename S::V{}, static_cast<unsigned short>(mask));
-  } else {
-    return __builtin_ia32_loadupd512_mask(from, typename S::V{}, static_cast<unsigned char>(mask));
-  }
-#else
-  typename S::Scalar spill[S::width] = {};
-  for (Index i = 0; i < count; ++i) spill[i] = from[i];
-  return S::load(spill);
+#if HEED_SIMD_BYTES >= 32
+  using V = typename S::V;
+  const auto mask = S::lanes((1u << count) - 1);
+  constexpr bool floats = sizeof(typename S::Scalar) == 4;
 #endif
+#if HEED_SIMD_BYTES == 64
+  if constexpr (floats) {
+    return __builtin_ia32_loadups512_mask(from, V{}, mask);
+  } else {
+    return __builtin_ia32_loadupd512_mask(from, V{}, mask);
+  }
+#elif HEED_SIMD_BYTES == 32
+  const auto* at = reinterpret_cast<const V*>(from);  // NOLINT: the instruction needs no alignment
+  if constexpr (floats) {
+    return __builtin_ia32_maskloadps256(at, mask);
+  } else {
+    typedef long long Mask __attribute__((vector_size(32)));
+    return __builtin_ia32_maskloadpd256(at, (Mask)mask);
+  }
+#elif HEED_SIMD_BYTES == 16
+  // By constant places: a vector that is loaded from numbers just stored would be waited for.
+  typename S::V lanes = {};
+  HEED_UNROLL for (int i = 0; i < S::width; ++i) {
+    if (i < count) lanes[i] = from[i];
+  }
+  return lanes;
+#else
+  return count > 0 ? *from : 0;
+#endif
+}
+
+/// A vector, or load_first of the `left` numbers that there are; sets that load by masks do so
+/// anyway, as fast.
+template <class S>
+HEED_SIMD typename S::V load_upto(const typename S::Scalar* from, Index left) {
+  if (HEED_SIMD_BYTES < 32 && left >= S::width) return S::load(from);
+  return load_first<S>(from, left < S::width ? left : S::width);
 }
 
 /// Stores the first `count` lanes, fewer than all, to `to`.

@@ -40,11 +40,12 @@ struct PairDecodeTable {
     for (; key < keys.count; key += S::width) score_lanes<1>(rows, key);
   }
 
-  /// Like DecodeScores::score_transposed, for the vector of keys whose first row is at `first`.
+  /// Like DecodeScores::score_transposed, for the vector of keys whose first row is at `first` and
+  /// `columns` columns, whole vectors.
   template <int Rows, bool Near>
   HEED_KERNEL static void score_transposed(const std::uint16_t* first, Index stride,
                                            const PairRows<T>& rows, Index key,
-                                           const LinesAhead& lines) {
+                                           const LinesAhead& lines, Index columns) {
     const Index depth = 2 * rows.depth;
     auto ahead = TileAhead<Near>::of(lines, first);
     const std::uint16_t* row[Rows];
@@ -53,24 +54,47 @@ struct PairDecodeTable {
       row[r] = row_or_last(rows.rows, depth, rows.count, r);
       scores[r] = S::broadcast(0);
     }
-    for (Index d = 0; d < depth; d += P::step) {
-      typename S::V columns[S::width];
+    for (Index d = 0; d < columns; d += P::step) {
+      typename S::V transposed[S::width];
       for_each_row<S::width>(
           first + d, stride, [&](int i, const std::uint16_t* at) __attribute__((always_inline)) {
-            columns[i] = (typename S::V)P::load(at);
+            transposed[i] = (typename S::V)P::load(at);
             if (fetches_between) ahead.fetch(at);
           });
       if (!fetches_between) ahead.fetch_rows(S::width, first + d, stride);
-      transpose<S>(columns);
+      transpose<S>(transposed);
       HEED_UNROLL for (int i = 0; i < S::width; ++i) {
         HEED_UNROLL for (int r = 0; r < Rows; ++r) {
-          scores[r] =
-              P::add_products(P::spread(row[r] + d + 2 * i), (typename P::V)columns[i], scores[r]);
+          scores[r] = P::add_products(P::spread(row[r] + d + 2 * i), (typename P::V)transposed[i],
+                                      scores[r]);
         }
       }
     }
     HEED_UNROLL for (int r = 0; r < Rows; ++r) {
       if (r < rows.count) S::store(rows.scores + score_at(rows, r, key), scores[r]);
+    }
+  }
+
+  /// Adds the products of the columns from `d` on, fewer than a vector has, to the stored scores.
+  HEED_KERNEL static void add_last_columns(const std::uint16_t* first, Index stride,
+                                           const PairRows<T>& rows, Index key, Index d) {
+    const Index depth = 2 * rows.depth;
+    typename S::V columns[S::width];
+    for_each_row<S::width>(
+        first + d, stride, [&](int i, const std::uint16_t* at) __attribute__((always_inline)) {
+          columns[i] = (typename S::V)P::load_upto(at, depth - d);
+        });
+    transpose<S>(columns);
+    T spill[S::width * S::width];
+    HEED_UNROLL for (int i = 0; i < S::width; ++i) S::store(spill + i * S::width, columns[i]);
+    for (Index r = 0; r < rows.count; ++r) {
+      T* const at = rows.scores + score_at(rows, r, key);
+      auto scores = S::load(at);
+      for (Index i = d; i < depth; i += 2) {
+        const auto column = (typename P::V)S::load(spill + (i - d) / 2 * S::width);
+        scores = P::add_products(P::spread(rows.rows + r * depth + i), column, scores);
+      }
+      S::store(at, scores);
     }
   }
 
@@ -80,31 +104,36 @@ struct PairDecodeTable {
     const Index depth = 2 * rows.depth;
     for (int i = 0; i < S::width; ++i) {
       const auto* from = row_or_last(keys.keys.data, keys.keys.row_stride, keys.count, key + i);
-      for (Index d = 0; d < depth; d += P::step) {
-        P::store(rows.packed + i * depth + d, P::load(from + d));
+      for (Index d = 0; d < depth; d += P::step) {  // a row ends where the next one begins
+        P::store(rows.packed + i * depth + d, P::load_upto(from + d, depth - d));
       }
     }
     return rows.packed;
   }
 
   /// The scores of up to decoded_at_once rows, from keys read in place.
-  HEED_SIMD static void score_lying(const PairKeys& keys, const PairRows<T>& rows) {
+  HEED_KERNEL static void score_lying(const PairKeys& keys, const PairRows<T>& rows) {
     const Index stride = keys.keys.row_stride, depth = 2 * rows.depth;
+    const Index whole = depth - depth % P::step;  // columns that fill vectors
     for (Index key = 0; key < keys.count; key += S::width) {
       const auto* at = keys.keys.data + key * stride;
-      const bool whole = key + S::width <= keys.count;
       const auto lines = LinesAhead::beyond<std::uint16_t>(
           {keys.keys.data, stride, depth}, keys.count, key, S::width, rows.near,
           {keys.lying.data, keys.lying.row_stride, rows.value_dim});
-      if (!whole) at = last_keys(keys, rows, key);
+      Index row_stride = stride;
+      if (key + S::width > keys.count) {
+        at = last_keys(keys, rows, key);
+        row_stride = depth;
+      }
       with_near(
           rows, [&](auto near) __attribute__((always_inline)) {
             if (rows.count == 1) {
-              score_transposed<single_row, near>(at, whole ? stride : depth, rows, key, lines);
+              score_transposed<single_row, near>(at, row_stride, rows, key, lines, whole);
             } else {
-              score_transposed<decoded_at_once, near>(at, whole ? stride : depth, rows, key, lines);
+              score_transposed<decoded_at_once, near>(at, row_stride, rows, key, lines, whole);
             }
           });
+      if (whole != depth) add_last_columns(at, row_stride, rows, key, whole);
     }
   }
 
@@ -221,11 +250,16 @@ struct PairDecodeTable {
   }
 
   /// output += probabilities · values for some rows, the keys [key, end), and the columns of
-  /// `Lines` lines, from values read in place.
+  /// `Lines` lines, of which the last may be a part, from values read in place.
   template <int Rows, int Lines, bool Near>
   HEED_KERNEL static void add_lying_rows(const PairKeys& keys, const PairRows<T>& rows, Index row,
                                          Index key, Index end, Index d,
                                          TileAhead<Near>& tile_ahead) {
+    const Index left = Lines == 2 ? Lines * P::step : rows.value_dim - d;
+    const bool whole = left > S::width;  // the second vector of sums too
+    const auto load = [left](const std::uint16_t* at) __attribute__((always_inline)) {
+      return Lines == 2 ? P::load(at) : P::load_upto(at, left);
+    };
     auto ahead = tile_ahead;
     const std::uint16_t* weights[Rows];
     T* out[Rows];
@@ -234,7 +268,9 @@ struct PairDecodeTable {
       const Index at = row + r < rows.count ? row + r : rows.count - 1;
       weights[r] = rows.probabilities + at * row_keys;
       out[r] = rows.output + at * rows.output_stride + d;
-      HEED_UNROLL for (int j = 0; j < 2 * Lines; ++j) sums[r][j] = S::load(out[r] + j * S::width);
+      HEED_UNROLL for (int j = 0; j < 2 * Lines; ++j) {
+        sums[r][j] = j == 0 || whole ? S::load(out[r] + j * S::width) : S::broadcast(0);
+      }
     }
     const Index stride = keys.lying.row_stride;
     const std::uint16_t* low = keys.lying.data + key * stride + d;
@@ -242,8 +278,8 @@ struct PairDecodeTable {
       const bool both = key + 1 < end;
       typename P::V columns[2 * Lines];
       HEED_UNROLL for (int j = 0; j < Lines; ++j) {
-        const auto first = P::load(low + j * P::step);
-        const auto second = both ? P::load(low + stride + j * P::step) : typename P::V{};
+        const auto first = load(low + j * P::step);
+        const auto second = both ? load(low + stride + j * P::step) : typename P::V{};
         columns[2 * j] = P::first_zipped(first, second);
         columns[2 * j + 1] = P::second_zipped(first, second);
       }
@@ -259,7 +295,9 @@ struct PairDecodeTable {
     }
     tile_ahead = ahead;
     HEED_UNROLL for (int r = 0; r < Rows; ++r) {
-      HEED_UNROLL for (int j = 0; j < 2 * Lines; ++j) S::store(out[r] + j * S::width, sums[r][j]);
+      HEED_UNROLL for (int j = 0; j < 2 * Lines; ++j) {
+        if (j == 0 || whole) S::store(out[r] + j * S::width, sums[r][j]);
+      }
     }
   }
   template <int Lines, bool Near>
@@ -295,7 +333,7 @@ struct PairDecodeTable {
 
   HEED_KERNEL static void decode(const PairKeys& keys, const PairRows<T>& rows) {
     const bool lying = keys.lying.data != nullptr;
-    if (lying && rows.count <= decoded_at_once && rows.depth % P::width == 0) {
+    if (lying && rows.count <= decoded_at_once) {
       score_lying(keys, rows);
     } else {
       score_packed(keys, rows);
@@ -312,10 +350,9 @@ struct PairDecodeTable {
 template <class T>
 const PairKernels<T>* pair_table() {
   using K = PairTable<T>;
-  using P = Pairs<T>;
   static constexpr PairKernels<T> entries{2,
                                           1,
-                                          P::step,
+                                          true,
                                           K::pack,
                                           K::zip,
                                           K::zip,

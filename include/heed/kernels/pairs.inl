@@ -17,6 +17,15 @@ struct Pairs {
   HEED_SIMD static V load(const std::uint16_t* at) {
     return *reinterpret_cast<const Unaligned*>(at);
   }
+  /// A vector, or the first `left` numbers and zeros: assembler, as for add_products.
+  HEED_SIMD static V load_upto(const std::uint16_t* at, Index left) {
+    const std::uint32_t mask = left < step ? (std::uint32_t{1} << left) - 1 : ~std::uint32_t{0};
+    V numbers;
+    asm("vmovdqu16 %1, %0 %{%2%}%{z%}"
+        : "=v"(numbers)
+        : "m"(*reinterpret_cast<const Unaligned*>(at)), "Yk"(mask));
+    return numbers;
+  }
   HEED_SIMD static void store(std::uint16_t* at, V pairs) {
     *reinterpret_cast<Unaligned*>(at) = pairs;
   }

@@ -212,13 +212,12 @@ class PairBlocks {
   }
   /// The same for `decode`.
   simd::PairKeys bring(Index item, Index key_head, const VisibleKeys& seen) const {
-    const Index columns = args_.value_dim(), step = kernels_->lying_columns;
     const Run run = whole(seen);
-    if (run.words != nullptr || step == 0 || columns % step != 0) {
+    if (run.words != nullptr || !kernels_->reads_lying) {
       return arranged(item, key_head, run, kernels_->zip);
     }
     simd::PairKeys block = keys_of(item, key_head, run);
-    block.lying = rows_of(args_.values, item, key_head, run, columns, run.count, values_);
+    block.lying = rows_of(args_.values, item, key_head, run, args_.value_dim(), run.count, values_);
     return block;
   }
   /// Adds the keys to the softmax of the copied rows. `rows` gives their shape and states.
