@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: MIT
 #include <heed/io.hpp>
+#include <heed/io/gguf.hpp>
 
 using namespace heed;
 
-#ifdef FILE_AS_BFLOAT16  // tensors are read and written as float, double, std::int64_t
-Tensor<bfloat16, 1> misuse(const Safetensors& file) { return file.tensor<bfloat16, 1>("x"); }
+#ifdef FILE_AS_INT16  // tensors are read and written as float, double, bfloat16, float16
+Tensor<std::int16_t, 1> misuse(const Safetensors& file) {
+  return file.tensor<std::int16_t, 1>("x");
+}
 #endif
-#ifdef BFLOAT16_TO_FILE  // tensors are read and written as float, double, std::int64_t
-void misuse(SafetensorsWriter& file, const Tensor<bfloat16, 1>& x) { file.add("x", x); }
+#ifdef INT16_TO_FILE  // tensors are read and written as float, double, bfloat16, float16
+void misuse(SafetensorsWriter& file, const Tensor<std::int16_t, 1>& x) { file.add("x", x); }
+#endif
+#ifdef GGUF_AS_INT  // weights are read as float, double, bfloat16 or float16
+Tensor<int, 1> misuse(const Gguf& file) { return file.tensor<int, 1>("x"); }
 #endif
 #ifdef BFLOAT16_TO_NPY  // an .npy array is one of float, double, std::int32_t
 void misuse(const Tensor<bfloat16, 1>& x) { write_npy("x.npy", x); }

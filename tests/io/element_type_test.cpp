@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cmath>
 #include <limits>
 
 namespace heed {
@@ -41,10 +42,29 @@ TEST(ElementType, WritesAndReadsBack) {
   expect_round_trip(ElementType::bf16, 1 + 0x1p-8 + 0x1p-40, 1 + 0x1p-7);
   expect_round_trip(ElementType::bf16, 1e300, std::numeric_limits<double>::infinity());
   expect_round_trip(ElementType::f16, -1e-300, -0.0);
+  const bfloat16 third(1.f / 3);
+  expect_round_trip(ElementType::bf16, third, third);
+  expect_round_trip(ElementType::f32, third, third);
+  expect_round_trip(ElementType::f64, third, third);
+  expect_round_trip(ElementType::f16, bfloat16(1e5f), bfloat16(HUGE_VALF));
+  expect_round_trip(ElementType::f16, float16(1.f / 3), float16(1.f / 3));
+  expect_round_trip(ElementType::bf16, float16(1 + 0x1p-10f), float16(1.f));
   expect_round_trip<std::int64_t>(ElementType::i64, -5, -5);
   expect_round_trip<std::int32_t>(ElementType::i32, -5, -5);
   expect_round_trip<std::uint8_t>(ElementType::u8, 200, 200);
   expect_round_trip(ElementType::boolean, true, true);
+}
+
+TEST(ElementType, NarrowTypesRoundOnceAndKeepTheirNaNs) {
+  std::array<std::byte, 8> bytes{};
+  write_element(ElementType::f64, 1 + 0x1p-8 + 0x1p-40, bytes.data());  // in float it is a tie
+  EXPECT_EQ(read_element<bfloat16>(ElementType::f64, bytes.data()), bfloat16(1 + 0x1p-7f));
+  for (const unsigned bits : {0x7f81u, 0xffffu, 0x0001u, 0x8000u}) {
+    bfloat16 value;
+    value.bits = static_cast<std::uint16_t>(bits);
+    write_element(ElementType::bf16, value, bytes.data());
+    EXPECT_EQ(read_element<bfloat16>(ElementType::bf16, bytes.data()).bits, bits);
+  }
 }
 
 TEST(ElementType, NumbersOfOneKindAreNotReadAsAnother) {

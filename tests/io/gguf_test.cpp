@@ -111,6 +111,14 @@ TEST(Gguf, TensorsEqualTheReferencesBitForBit) {
     ASSERT_EQ(weights.extents(), (Extents<3>{2, 3, 5}));
     EXPECT_EQ(std::memcmp(weights.data(), expected.tensor<float, 3>(name).data(), 120), 0) << name;
   }
+  const auto same_bytes = [&](const char* name, const auto& narrow) {
+    return std::memcmp(narrow.data(), file.bytes(name).data(), file.bytes(name).size()) == 0;
+  };
+  EXPECT_TRUE(same_bytes("BF16", file.tensor<bfloat16, 3>("BF16")));
+  EXPECT_TRUE(same_bytes("F16", file.tensor<float16, 3>("F16")));
+  EXPECT_TRUE(file.entry("BF16").is_readable_as<bfloat16>());
+  EXPECT_EQ((file.tensor<bfloat16, 3>("F32")(1, 2, 4).bits),
+            bfloat16(file.tensor<float, 3>("F32")(1, 2, 4)).bits);
   EXPECT_EQ(file.bytes("Q8_0").size(), 3u * 96 / 32 * 34);
 }
 

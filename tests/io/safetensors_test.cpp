@@ -355,6 +355,27 @@ TEST(SafetensorsWriter, AnyViewInAnyOrder) {
   EXPECT_TRUE(std::ranges::equal(read_file(file.path()), read_file(other.path())));
 }
 
+TEST(SafetensorsWriter, NarrowTensorsStayNarrow) {
+  Tensor<bfloat16, 2> weights({3, 5});
+  for (Index i = 0; i < 15; ++i) weights.data()[i].bits = static_cast<std::uint16_t>(i * 4369);
+  SafetensorsWriter writer;
+  writer.add("stored", weights);
+  writer.add("columns", weights.view().transpose());
+  writer.add("wide", weights, ElementType::f32);
+  writer.add("half", Tensor<float16, 1>({1}, {float16(1.f / 3)}));
+  const Safetensors file(SharedBytes(writer.bytes()), "memory");
+  EXPECT_EQ(file.entry("stored").type, ElementType::bf16);
+  EXPECT_EQ(file.entry("half").type, ElementType::f16);
+  EXPECT_EQ(std::memcmp(file.bytes("stored").data(), weights.data(), 30), 0);
+  const auto stored = file.tensor<bfloat16, 2>("stored"),
+             columns = file.tensor<bfloat16, 2>("columns");
+  EXPECT_EQ(std::memcmp(stored.data(), weights.data(), 30), 0);
+  EXPECT_EQ(columns(4, 2).bits, weights(2, 4).bits);
+  EXPECT_EQ((file.tensor<float, 2>("wide")(1, 2)), static_cast<float>(weights(1, 2)));
+  EXPECT_EQ((file.tensor<bfloat16, 2>("wide")(1, 2).bits), weights(1, 2).bits);
+  EXPECT_EQ((file.tensor<bfloat16, 1>("half")(0).bits), bfloat16(1.f / 3).bits);
+}
+
 TEST(SafetensorsWriter, AnEmptyFile) {
   const test::TemporaryFile file;
   SafetensorsWriter().write(file.path());

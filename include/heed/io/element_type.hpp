@@ -43,8 +43,10 @@ T unaligned(const std::byte* bytes) {
 template <class T, class... Types>
 inline constexpr bool is_one_of = (std::is_same_v<T, Types> || ...);
 template <class T>
+inline constexpr bool is_floating_element = is_one_of<T, float, double, bfloat16, float16>;
+template <class T>
 inline constexpr bool has_element_type =
-    is_one_of<T, float, double, std::int64_t, std::int32_t, std::uint8_t, bool>;
+    is_floating_element<T> || is_one_of<T, std::int64_t, std::int32_t, std::uint8_t, bool>;
 
 }  // namespace detail
 
@@ -66,39 +68,26 @@ inline std::optional<ElementType> element_type(std::string_view name) {
 template <class T>
 constexpr ElementType element_type_of() {
   static_assert(detail::has_element_type<T>,
-                "tensors are read and written as float, double, std::int64_t, std::int32_t, "
-                "std::uint8_t or bool: files convert from and to narrower types");
+                "tensors are read and written as float, double, bfloat16, float16, std::int64_t, "
+                "std::int32_t, std::uint8_t or bool");
   if constexpr (std::is_same_v<T, float>) return ElementType::f32;
   if constexpr (std::is_same_v<T, double>) return ElementType::f64;
+  if constexpr (std::is_same_v<T, bfloat16>) return ElementType::bf16;
+  if constexpr (std::is_same_v<T, float16>) return ElementType::f16;
   if constexpr (std::is_same_v<T, std::int64_t>) return ElementType::i64;
   if constexpr (std::is_same_v<T, std::int32_t>) return ElementType::i32;
   if constexpr (std::is_same_v<T, std::uint8_t>) return ElementType::u8;
   return ElementType::boolean;
 }
 
-/// Whether elements of this type can be read as T: floating-point types as float or double (only
-/// F64 to float rounds), any other type as itself.
+/// Whether elements of this type can be read as T: floating-point types as any other, rounded to
+/// nearest where T is narrower, any other type as itself.
 template <class T>
 bool is_readable_as(ElementType type) {
   if (type == element_type_of<T>()) return true;
   const bool floating = type == ElementType::f64 || type == ElementType::f32 ||
                         type == ElementType::f16 || type == ElementType::bf16;
-  return std::is_floating_point_v<T> && floating;
-}
-
-/// The element at `bytes` as T. is_readable_as<T>(type) must be true.
-template <class T>
-T read_element(ElementType type, const std::byte* bytes) {
-  if constexpr (std::is_same_v<T, bool>) {
-    return *bytes != std::byte{0};
-  } else if constexpr (!std::is_floating_point_v<T>) {
-    return detail::unaligned<T>(bytes);
-  } else {
-    if (type == ElementType::f64) return static_cast<T>(detail::unaligned<double>(bytes));
-    if (type == ElementType::f32) return static_cast<T>(detail::unaligned<float>(bytes));
-    const auto half = detail::unaligned<std::uint16_t>(bytes);
-    return static_cast<T>(type == ElementType::f16 ? float_of_half(half) : float_of_bfloat16(half));
-  }
+  return detail::is_floating_element<T> && floating;
 }
 
 namespace detail {
@@ -115,7 +104,33 @@ inline float round_to_odd(double value) {
   return __builtin_bit_cast(float, bits);
 }
 
+/// `value` as T, rounded to nearest if T is narrower.
+template <class T, class From>
+T rounded(From value) {
+  if constexpr (std::is_same_v<T, From> || std::is_floating_point_v<T>) {
+    return static_cast<T>(value);
+  } else {
+    return T(round_to_odd(static_cast<double>(value)));
+  }
+}
+
 }  // namespace detail
+
+/// The element at `bytes` as T. is_readable_as<T>(type) must be true.
+template <class T>
+T read_element(ElementType type, const std::byte* bytes) {
+  using detail::rounded, detail::unaligned;
+  if constexpr (std::is_same_v<T, bool>) {
+    return *bytes != std::byte{0};
+  } else if constexpr (!detail::is_floating_element<T>) {
+    return unaligned<T>(bytes);
+  } else {
+    if (type == ElementType::f64) return rounded<T>(unaligned<double>(bytes));
+    if (type == ElementType::f32) return rounded<T>(unaligned<float>(bytes));
+    if (type == ElementType::f16) return rounded<T>(unaligned<float16>(bytes));
+    return rounded<T>(unaligned<bfloat16>(bytes));
+  }
+}
 
 /// Writes `value` to `bytes` as that type, rounded to nearest if it is narrower.
 /// is_readable_as<T>(type) must be true.
@@ -124,13 +139,13 @@ void write_element(ElementType type, T value, std::byte* bytes) {
   const auto put = [&](auto narrow) { std::memcpy(bytes, &narrow, sizeof(narrow)); };
   if constexpr (std::is_same_v<T, bool>) {
     put(static_cast<std::uint8_t>(value));
-  } else if constexpr (!std::is_floating_point_v<T>) {
+  } else if constexpr (!detail::is_floating_element<T>) {
     put(value);
   } else {
-    if (type == ElementType::f64) return put(static_cast<double>(value));
-    if (type == ElementType::f32) return put(static_cast<float>(value));
-    const float single = detail::round_to_odd(static_cast<double>(value));
-    put(type == ElementType::f16 ? half_of_float(single) : bfloat16_of_float(single));
+    if (type == ElementType::f64) return put(detail::rounded<double>(value));
+    if (type == ElementType::f32) return put(detail::rounded<float>(value));
+    if (type == ElementType::f16) return put(detail::rounded<float16>(value));
+    put(detail::rounded<bfloat16>(value));
   }
 }
 

@@ -246,7 +246,7 @@ struct GgufTensor {
   std::string_view type_name() const { return type->name; }
   template <class T>
   bool is_readable_as() const {
-    return std::floating_point<T> && is_dequantizable(*type);
+    return detail::is_floating_element<T> && is_dequantizable(*type);
   }
 };
 
@@ -322,17 +322,20 @@ class Gguf : public detail::TensorFile<detail::GgufContents> {
     throw_file_error(name(), ": byte ", byte_of(field), ": ", quote(field.key), " ", parts...);
   }
 
-  /// The tensor's weights, dequantized to float; F64 to T itself. The shape is row-major: the
-  /// file's order reversed. Throws FileError for an unknown name, another rank and types that heed
-  /// does not read.
-  template <Scalar T, std::size_t Rank>
+  /// The tensor's weights, dequantized to float; F64 to double itself, BF16 and F16 to bfloat16 and
+  /// float16 themselves, to which other types are rounded. The shape is row-major: the file's order
+  /// reversed. Throws FileError for an unknown name, another rank and types that heed does not
+  /// read.
+  template <class T, std::size_t Rank>
   Tensor<T, Rank> tensor(std::string_view name) const {
+    static_assert(detail::is_floating_element<T>,
+                  "weights are read as float, double, bfloat16 or float16");
     Tensor<T, Rank> result(extents_of<Rank>(entry(name)));
     if constexpr (std::is_same_v<T, float>) {
       read(name, 0, {result.data(), static_cast<std::size_t>(result.size())});
       return result;
     }
-    if (std::is_same_v<T, double> && entry(name).type->name == "F64") {
+    if (entry(name).type->name == name_of(element_type_of<T>())) {
       const auto stored = bytes(name);
       if (!stored.empty()) std::memcpy(result.data(), stored.data(), stored.size());
       return result;
@@ -341,7 +344,8 @@ class Gguf : public detail::TensorFile<detail::GgufContents> {
     for (Index first = 0; first < result.size(); first += 1024) {
       const auto count = static_cast<std::size_t>(std::min<Index>(1024, result.size() - first));
       read(name, first, std::span(part, count));
-      std::copy_n(part, count, result.data() + first);
+      T* to = result.data() + first;
+      std::transform(part, part + count, to, [](float value) { return static_cast<T>(value); });
     }
     if (result.empty()) read(name, 0, {});  // refuses types that are not read
     return result;

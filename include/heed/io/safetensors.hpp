@@ -92,9 +92,9 @@ class Safetensors : public detail::TensorFile<detail::SafetensorsContents> {
   /// `name` appears in error messages.
   Safetensors(SharedBytes bytes, std::string name);
 
-  /// The tensor as T: float or double from F64, F32, F16 and BF16 (only F64 to float rounds),
-  /// otherwise the file's own type: std::int64_t, std::int32_t, std::uint8_t, bool. Throws
-  /// FileError for another type or rank.
+  /// The tensor as T: float, double, bfloat16 or float16 from F64, F32, F16 and BF16, rounded to
+  /// nearest where T is narrower, otherwise the file's own type: std::int64_t, std::int32_t,
+  /// std::uint8_t, bool. Throws FileError for another type or rank.
   template <class T, std::size_t Rank>
   Tensor<T, Rank> tensor(std::string_view name) const {
     const SafetensorsEntry& found = entry(name);
