@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
+#include <heed/generation.hpp>
 #include <heed/layers.hpp>
+#include <heed/models.hpp>
 #include <heed/training.hpp>
 
 using namespace heed;
@@ -18,6 +20,23 @@ void misuse(const Scale& model) { Adam optimizer(model); }
 #endif
 #if defined(DECAYED_MODEL_WITHOUT_STATIC_MEMBERS)
 void misuse(const Scale& model) { AdamW optimizer(model, {.weight_decay = 0.1}); }
+#endif
+
+// With what the type lacks behind the sentence.
+#if defined(MODEL_IN_BFLOAT16)
+void misuse(const LanguageModel<bfloat16>& model, const Tokens& x) { model.forward(x); }
+#endif
+#if defined(MODEL_OF_INTS)
+void misuse(Linear<int>& layer) { layer.pack(); }
+#endif
+#if defined(SESSION_IN_BFLOAT16)
+void misuse(Session<bfloat16>& session) { session.clear(); }
+#endif
+#if defined(LOSS_IN_BFLOAT16)
+void misuse(const Tensor<bfloat16, 3>& x, const Tokens& to) { cross_entropy(x, to); }
+#endif
+#if defined(LOSS_ALONE_IN_BFLOAT16)
+void misuse(const Tensor<bfloat16, 3>& x, const Tokens& to) { cross_entropy_loss(x, to); }
 #endif
 
 void correct(Linear<float>& layer) { set_products(layer, Products::bfloat16); }

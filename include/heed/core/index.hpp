@@ -16,6 +16,22 @@ using Index = std::ptrdiff_t;
 template <class T>
 concept Scalar = std::same_as<T, float> || std::same_as<T, double>;
 
+namespace detail {
+template <class T>
+constexpr bool expect_model_scalar() {
+  static_assert(Scalar<T>,
+                "layers, models and losses are of float or double: for bfloat16, use a model of "
+                "float after set_products(model, Products::bfloat16), or load_packed_model, which "
+                "keeps a file's weights in it");
+  return Scalar<T>;
+}
+}  // namespace detail
+
+/// Scalar for the parameter of a class: any other type is not a choice between overloads but an
+/// error, with a sentence.
+template <class T>
+concept ModelScalar = detail::expect_model_scalar<T>();
+
 /// The types that the reference implementations compute in: any floating-point type, `long double`
 /// too.
 template <class T>

@@ -25,7 +25,7 @@ namespace heed {
 namespace detail {
 
 /// Gathers what ranks have of the columns of rows, before the product, after it, or both.
-template <Scalar T>
+template <ModelScalar T>
 class GatheredColumns : public LinearExchange<T> {
  public:
   /// The columns of each rank; no `inputs`: every rank has all of them.
@@ -73,7 +73,7 @@ class GatheredColumns : public LinearExchange<T> {
 };
 
 /// Cuts the matrices of a model by their outputs, and keeps the parts of one rank.
-template <Scalar T>
+template <ModelScalar T>
 class ModelPart {
  public:
   ModelPart(const Communicator& ranks, LanguageModel<T> model)
@@ -215,7 +215,7 @@ class ModelPart {
 /// units of simd::panel_columns outputs. Throws InvalidArgument, on all ranks alike, where ranks
 /// bring models that differ in shape or in the first 64 numbers of the embeddings (no other weights
 /// are compared), for more ranks than key heads, and for a matrix with too few outputs to divide.
-template <Scalar T>
+template <ModelScalar T>
 LanguageModel<T> tensor_parallel(const Communicator& ranks, LanguageModel<T> model) {
   detail::ModelPart<T> part(ranks, std::move(model));
   Agreement agreement = detail::agreement_of("tensor_parallel", ranks);

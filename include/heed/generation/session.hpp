@@ -74,7 +74,7 @@ inline CacheShape cache_shape(const SessionOptions& options,
 /// outside the vocabulary, CacheFull, OutOfMemory. The
 /// model is referenced, not copied. Sequences of unequal length need no padding: a token's position
 /// is its place in its own sequence.
-template <Scalar T, class Stored = T>
+template <ModelScalar T, class Stored = T>
 class Session {
  public:
   explicit Session(const LanguageModel<T>&& model, const SessionOptions& = {}) = delete;  // name it
@@ -226,7 +226,7 @@ class Session {
   std::vector<KeyValueCache<T, Stored>> caches_;
 };
 
-template <Scalar T, class Stored>
+template <ModelScalar T, class Stored>
 Session<T, Stored>::Session(const LanguageModel<T>& model, const SessionOptions& options)
     : model_(&model),
       options_(detail::checked_options(options, model.options)),
@@ -237,7 +237,7 @@ Session<T, Stored>::Session(const LanguageModel<T>& model, const SessionOptions&
   }
 }
 
-template <Scalar T, class Stored>
+template <ModelScalar T, class Stored>
 Tensor<T, 2> Session<T, Stored>::prefill(std::span<const std::vector<Index>> tokens) {
   check_batch(tokens);
   if (options_.slide > 0 && !fits(tokens)) return slide(tokens);
@@ -255,7 +255,7 @@ Tensor<T, 2> Session<T, Stored>::prefill(std::span<const std::vector<Index>> tok
   });
 }
 
-template <Scalar T, class Stored>
+template <ModelScalar T, class Stored>
 Tensor<T, 3> Session<T, Stored>::logits(const Tokens& tokens) {
   std::vector<std::vector<Index>> rows;
   for (Index item = 0; item < tokens.extent(0); ++item) {
@@ -269,7 +269,7 @@ Tensor<T, 3> Session<T, Stored>::logits(const Tokens& tokens) {
   });
 }
 
-template <Scalar T, class Stored>
+template <ModelScalar T, class Stored>
 void Session<T, Stored>::reorder(std::span<const Index> parents) {
   if (static_cast<Index>(parents.size()) != batch()) {
     throw_shape_error("Session: ", parents.size(), " parents for a batch of ", batch());
@@ -287,7 +287,7 @@ void Session<T, Stored>::reorder(std::span<const Index> parents) {
   texts_ = std::move(texts);
 }
 
-template <Scalar T, class Stored>
+template <ModelScalar T, class Stored>
 Tensor<T, 2> Session<T, Stored>::slide(std::span<const std::vector<Index>> tokens) {
   Session other = *this;
   std::vector<std::vector<Index>> next(tokens.begin(), tokens.end());

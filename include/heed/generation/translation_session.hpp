@@ -31,7 +31,7 @@ struct TranslationSessionOptions {
 /// the whole targets, however these are cut into calls. Every call either succeeds or throws and
 /// leaves the session as it was: ShapeError, InvalidArgument for a token outside the vocabulary,
 /// OutOfMemory. The model is referenced, not copied.
-template <Scalar T>
+template <ModelScalar T>
 class TranslationSession {
  public:
   /// Reads the sources, (batch, length). Throws ShapeError for a max_length or a page_size below 0
@@ -132,7 +132,7 @@ class TranslationSession {
   std::vector<KeyValueCache<T>> caches_;
 };
 
-template <Scalar T>
+template <ModelScalar T>
 TranslationSession<T>::TranslationSession(const EncoderDecoder<T>& model, const Tokens& sources,
                                           const TranslationSessionOptions& options)
     : model_(&model), options_(checked(model, options)), batch_(sources.extent(0)) {
@@ -146,12 +146,12 @@ TranslationSession<T>::TranslationSession(const EncoderDecoder<T>& model, const 
   }
 }
 
-template <Scalar T>
+template <ModelScalar T>
 Tensor<T, 3> TranslationSession<T>::logits(const Tokens& tokens) {
   return advance(tokens, [](Tensor<T, 3>&& logits) { return std::move(logits); });
 }
 
-template <Scalar T>
+template <ModelScalar T>
 Tensor<T, 1> TranslationSession<T>::operator()(std::span<const Index> tokens) {
   if (batch_ != 1 || tokens.empty()) {
     throw_shape_error("TranslationSession: ", tokens.size(), " tokens for one of ", batch_,

@@ -88,7 +88,7 @@ inline NormOptions norm_options(const BlockOptions& options) {
 /// The residual connection around a part of a block: x + dropout(part(norm(x))) with the norm
 /// before (GPT-2, Llama; Xiong et al. 2020), or norm(x + dropout(part(x))) with the norm after (the
 /// original transformer, BERT).
-template <Scalar T>
+template <ModelScalar T>
 struct Residual {
   struct Saved {
     typename Norm<T>::Saved norm;
@@ -161,7 +161,7 @@ struct Residual {
 
 /// Attention of the tokens over each other, then a feed-forward part for each. Under a causal mask
 /// it is a decoder's block, under a padding mask an encoder's; only the mask differs.
-template <Scalar T>
+template <ModelScalar T>
 struct SelfAttentionBlock {
   using Input = Tensor<T, 3>;
   using Output = Tensor<T, 3>;
@@ -216,14 +216,14 @@ struct SelfAttentionBlock {
   FeedForward<T> feed_forward;
 };
 
-template <Scalar T>
+template <ModelScalar T>
 auto SelfAttentionBlock<T>::forward(Input x, const Mask& mask, const Positions& positions) const
     -> Output {
   return forward_around(std::move(x),
                         [&](const Input& in) { return attention.forward(in, mask, positions); });
 }
 
-template <Scalar T>
+template <ModelScalar T>
 auto SelfAttentionBlock<T>::forward(Input x, const Mask& mask, const Positions& positions,
                                     const Noise& noise, Saved& saved) const -> Output {
   x = attention_residual.forward(std::move(x), noise, saved.attention_residual, attention,
@@ -232,7 +232,7 @@ auto SelfAttentionBlock<T>::forward(Input x, const Mask& mask, const Positions& 
                                        feed_forward, saved.feed_forward);
 }
 
-template <Scalar T>
+template <ModelScalar T>
 auto SelfAttentionBlock<T>::backward(Output grad, const Saved& saved,
                                      SelfAttentionBlock& gradients) const -> Input {
   detail::check_gradients(*this, gradients);
@@ -246,15 +246,15 @@ auto SelfAttentionBlock<T>::backward(Output grad, const Saved& saved,
 }
 
 /// Names for the two uses of the block.
-template <Scalar T>
+template <ModelScalar T>
 using EncoderBlock = SelfAttentionBlock<T>;
-template <Scalar T>
+template <ModelScalar T>
 using DecoderBlock = SelfAttentionBlock<T>;
 
 namespace detail {
 
 /// The weights of attention in one block, for the input x of the first.
-template <Scalar T>
+template <ModelScalar T>
 Tensor<T, 4> attention_of_block(const std::vector<SelfAttentionBlock<T>>& blocks, Tensor<T, 3> x,
                                 const Mask& mask, Index layer, const Positions& positions) {
   if (layer < 0 || layer >= static_cast<Index>(blocks.size())) {
@@ -270,7 +270,7 @@ Tensor<T, 4> attention_of_block(const std::vector<SelfAttentionBlock<T>>& blocks
 }
 
 /// Puts the weights of one block, (batch, heads, queries, keys), into those of all `layers`.
-template <Scalar T>
+template <ModelScalar T>
 void put_layer(const Tensor<T, 4>& weights, std::size_t layer, std::size_t layers,
                Tensor<T, 5>& all) {
   if (layer == 0) {
@@ -283,7 +283,7 @@ void put_layer(const Tensor<T, 4>& weights, std::size_t layer, std::size_t layer
 
 /// The weights of attention in all blocks, (layers, batch, heads, tokens, tokens), each block
 /// computed once. x, the input of the first, becomes the output of the last.
-template <Scalar T>
+template <ModelScalar T>
 Tensor<T, 5> attention_of_blocks(const std::vector<SelfAttentionBlock<T>>& blocks, Tensor<T, 3>& x,
                                  const Mask& mask, const Positions& positions) {
   Tensor<T, 5> all;
@@ -303,7 +303,7 @@ Tensor<T, 5> attention_of_blocks(const std::vector<SelfAttentionBlock<T>>& block
 /// (batch, memory tokens, model_dim), then a feed-forward part. In the memory's mask, query i and
 /// key i are at position i, however many queries and keys there are. `positions` act in the first
 /// attention alone.
-template <Scalar T>
+template <ModelScalar T>
 struct CrossAttentionBlock {
   using Input = Tensor<T, 3>;
   using Output = Tensor<T, 3>;

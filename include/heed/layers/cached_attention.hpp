@@ -22,7 +22,7 @@ namespace heed {
 /// numbers as Rotary::apply from cache.length(item) on and then KeyValueCache::append. Takes keys
 /// (kv_heads, tokens, head_dim), which it leaves as they are, and values (kv_heads, tokens,
 /// value_dim). Throws the errors of those two and then leaves the cache as it was.
-template <Scalar T, class Stored>
+template <ModelScalar T, class Stored>
 void append_rotated(KeyValueCache<T, Stored>& cache, Index item, const Rotary& rotary,
                     const TensorView<const std::type_identity_t<T>, 3>& keys,
                     const TensorView<const std::type_identity_t<T>, 3>& values) {
@@ -33,7 +33,7 @@ void append_rotated(KeyValueCache<T, Stored>& cache, Index item, const Rotary& r
 
 /// The same for every sequence, each from its own length on: keys (batch, kv_heads, tokens,
 /// head_dim), values (batch, kv_heads, tokens, value_dim).
-template <Scalar T, class Stored>
+template <ModelScalar T, class Stored>
 void append_rotated(KeyValueCache<T, Stored>& cache, const Rotary& rotary,
                     const TensorView<const std::type_identity_t<T>, 4>& keys,
                     const TensorView<const std::type_identity_t<T>, 4>& values) {
@@ -54,7 +54,7 @@ auto heads_of_rows(Rows& rows, Index first, Index count, Index head_dim) {
 
 /// Appends keys, which it rotates to their positions, and values, (1, tokens, …), to their
 /// sequences.
-template <Scalar T, class Stored>
+template <ModelScalar T, class Stored>
 void append_tokens(const MultiHeadAttention<T>& layer, Tensor<T, 3> keys,
                    const Tensor<T, 3>& values, std::span<const Index> counts,
                    KeyValueCache<T, Stored>& cache, const Positions& positions) {
@@ -72,7 +72,7 @@ void append_tokens(const MultiHeadAttention<T>& layer, Tensor<T, 3> keys,
 }
 
 /// Throws ShapeError unless x (1, tokens, width) has the tokens of `counts`, one for each sequence.
-template <Scalar T>
+template <ModelScalar T>
 void check_counts(const char* call, const Tensor<T, 3>& x, std::span<const Index> counts,
                   Index sequences) {
   Index total = 0;
@@ -88,7 +88,7 @@ void check_counts(const char* call, const Tensor<T, 3>& x, std::span<const Index
 }
 
 /// The rows of x (1, tokens, width) that are the last of their sequences, or all other rows.
-template <Scalar T>
+template <ModelScalar T>
 Tensor<T, 3> rows_of_sequences(const Tensor<T, 3>& x, std::span<const Index> counts, bool last) {
   Index ends = 0;
   for (const Index count : counts) ends += count > 0 ? 1 : 0;
@@ -106,7 +106,7 @@ Tensor<T, 3> rows_of_sequences(const Tensor<T, 3>& x, std::span<const Index> cou
 
 /// Attention where sequences have different numbers of new tokens: queries are padded at the end to
 /// one number, and the padding's results are dropped.
-template <Scalar T, class Stored>
+template <ModelScalar T, class Stored>
 void attend_ragged(const MultiHeadAttention<T>& layer, const Tensor<T, 3>& queries,
                    std::span<const Index> counts, const KeyValueCache<T, Stored>& cache,
                    const Mask& mask, Tensor<T, 3>& context) {
@@ -141,7 +141,7 @@ void attend_ragged(const MultiHeadAttention<T>& layer, const Tensor<T, 3>& queri
 /// to the cache. The mask and `positions` use a token's place in its sequence. Same bits as
 /// `forward` on whole sequences. Throws ShapeError for counts that do not fit, and CacheFull; the
 /// cache may then hold the new tokens of some sequences.
-template <Scalar T, class Stored>
+template <ModelScalar T, class Stored>
 Tensor<T, 3> cached_attention(const MultiHeadAttention<T>& layer, const Tensor<T, 3>& x,
                               std::span<const Index> counts, KeyValueCache<T, Stored>& cache,
                               const Mask& mask, const Positions& positions = {}) {
@@ -181,7 +181,7 @@ Tensor<T, 3> cached_attention(const MultiHeadAttention<T>& layer, const Tensor<T
 /// sequences. x, `counts` and the errors are those of cached_attention. For the other tokens only
 /// keys and values are computed, which saves most of the work of the last block of a prompt. Same
 /// bits as the whole block.
-template <Scalar T, class Stored>
+template <ModelScalar T, class Stored>
 Tensor<T, 3> last_tokens_forward(const SelfAttentionBlock<T>& block, const Tensor<T, 3>& x,
                                  std::span<const Index> counts, KeyValueCache<T, Stored>& cache,
                                  const Mask& mask) {

@@ -29,7 +29,7 @@ struct Noise {
 /// probability, and all others are divided by 1 − probability. The choice is a pure function of
 /// seed, layer and position (Philox), so backward and a resumed run repeat it. Probability 0
 /// changes no bit. Srivastava et al. 2014.
-template <Scalar T>
+template <ModelScalar T>
 struct Dropout {
   using Input = Tensor<T, 3>;
   using Output = Tensor<T, 3>;

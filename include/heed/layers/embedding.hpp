@@ -27,7 +27,7 @@ struct EmbeddingOptions {
 };
 
 /// Each token replaced by its row in a learned table: (batch, tokens) to (batch, tokens, dim).
-template <Scalar T>
+template <ModelScalar T>
 struct Embedding {
   using Input = Tokens;
   using Output = Tensor<T, 3>;
@@ -94,7 +94,7 @@ struct LearnedPositionsOptions {
 };
 
 /// Learned positions: each token plus the vector of its position. x is (batch, tokens, dim).
-template <Scalar T>
+template <ModelScalar T>
 struct LearnedPositions {
   using Input = Tensor<T, 3>;
   using Output = Tensor<T, 3>;
@@ -172,7 +172,7 @@ struct LearnedPositions {
 
 /// Sinusoidal positions: the token at position p plus sin(p / base^(2i / dim)) in element 2i and
 /// the cosine of the same in element 2i + 1. Vaswani et al. 2017. No parameters.
-template <Scalar T>
+template <ModelScalar T>
 struct SinusoidalPositions {
   using Input = Tensor<T, 3>;
   using Output = Tensor<T, 3>;

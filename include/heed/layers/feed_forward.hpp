@@ -28,7 +28,7 @@ using ActivationKind = simd::Activation;
 
 /// A function of each number of a tensor or view of any rank: ReLU, GELU in both forms, SiLU. No
 /// parameters.
-template <Scalar T>
+template <ModelScalar T>
 struct Activation {
   using Input = Tensor<T, 3>;
   using Output = Tensor<T, 3>;
@@ -88,7 +88,7 @@ struct FeedForwardOptions {
 /// The part of a block that sees each token alone: down(activation(up(x))), or gated
 /// down(activation(gate(x)) ⊙ up(x)). x (…, model_dim) is a tensor or view of any rank; the result
 /// has its shape.
-template <Scalar T>
+template <ModelScalar T>
 struct FeedForward {
   using Input = Tensor<T, 3>;
   using Output = Tensor<T, 3>;

@@ -28,12 +28,12 @@ struct LinearOptions {
   bool bias = true;
 };
 
-template <Scalar T>
+template <ModelScalar T>
 struct Linear;
 
 /// What a layer does beside its product where several processes have some of its outputs each; see
 /// tensor_parallel.
-template <Scalar T>
+template <ModelScalar T>
 struct LinearExchange {
   LinearExchange() = default;
   LinearExchange(const LinearExchange&) = delete;
@@ -47,7 +47,7 @@ struct LinearExchange {
 /// y = x · weightᵀ + bias along the last axis: x (…, inputs), a tensor or view of any rank and
 /// strides, to a tensor (…, outputs). The weight is (outputs, inputs), as in PyTorch. The bits of a
 /// row's output do not depend on the other rows.
-template <Scalar T>
+template <ModelScalar T>
 struct Linear {
   using Input = Tensor<T, 3>;
   using Output = Tensor<T, 3>;

@@ -98,7 +98,7 @@ enum class Projection { query, key, value };
 
 /// The linear maps from tokens to queries, keys and values: three layers, or a fused one with their
 /// outputs side by side. Separate layers may have different inputs.
-template <Scalar T>
+template <ModelScalar T>
 struct Projections {
   Projections() = default;
   /// Takes options that detail::completed gave.
@@ -218,14 +218,14 @@ struct Projections {
 /// Queries (batch, tokens, heads · head_dim), keys and values (batch, tokens, kv_heads · head_dim)
 /// as the kernel takes them: projected, normed and, but for those of `projected`, rotated.
 /// `memory_inputs` leaves the queries empty.
-template <Scalar T>
+template <ModelScalar T>
 struct AttentionInputs {
   Tensor<T, 3> queries, keys, values;
 };
 
 /// A bias that attention adds to its scores, by the distance of a key from its query: learned
 /// (Shaw et al. 2018, Raffel et al. 2020), or ALiBi's fixed slopes (Press et al. 2022).
-template <Scalar T>
+template <ModelScalar T>
 struct ScoreBias {
   ScoreBias() = default;
   explicit ScoreBias(const MultiHeadAttentionOptions& options) {
@@ -264,7 +264,7 @@ struct ScoreBias {
 /// Self-attention (tokens over themselves) or cross-attention (over other tokens), under any mask:
 /// project, attend, project back. Vaswani et al. 2017; grouped heads after Ainslie et al. 2023.
 /// Rotary positions use `positions`; the mask always uses columns, see options.top_left.
-template <Scalar T>
+template <ModelScalar T>
 struct MultiHeadAttention {
   using Input = Tensor<T, 3>;
   using Output = Tensor<T, 3>;
@@ -535,7 +535,7 @@ struct MultiHeadAttention {
 
 HEED_LINKED_LAYER(Projections)
 HEED_LINKED_LAYER(ScoreBias)
-template <Scalar T>
+template <ModelScalar T>
 auto MultiHeadAttention<T>::forward_packed(const Input& x, const PackedOffsets& texts,
                                            const Mask& mask, const Positions& positions) const
     -> Output {

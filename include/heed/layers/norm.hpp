@@ -27,7 +27,7 @@ struct NormOptions {
 /// Layer norm, y = (x − mean) / √(variance + ε) · weight + bias (Ba, Kiros, Hinton 2016), or RMS
 /// norm, y = x / √(mean of x² + ε) · weight (Zhang and Sennrich 2019), along the last axis of a
 /// tensor or view of any rank. The kind is chosen at run time; LayerNorm and RMSNorm fix it.
-template <Scalar T>
+template <ModelScalar T>
 struct Norm {
   using Input = Tensor<T, 3>;
   using Output = Tensor<T, 3>;
@@ -131,7 +131,7 @@ struct Norm {
 };
 
 /// A Norm that is a layer norm: `LayerNorm<float> norm(dim)`.
-template <Scalar T>
+template <ModelScalar T>
 struct LayerNorm : Norm<T> {
   LayerNorm() = default;
   explicit LayerNorm(Index dim, double eps = 1e-5, bool has_bias = true)
@@ -139,7 +139,7 @@ struct LayerNorm : Norm<T> {
 };
 
 /// A Norm that is an RMS norm: `RMSNorm<float> norm(dim)`.
-template <Scalar T>
+template <ModelScalar T>
 struct RMSNorm : Norm<T> {
   RMSNorm() { this->kind = NormKind::rms; }
   explicit RMSNorm(Index dim, double eps = 1e-6) : Norm<T>({NormKind::rms, dim, eps}) {}

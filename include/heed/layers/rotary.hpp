@@ -92,7 +92,7 @@ class Rotary {
   // on the position alone.
   static constexpr Index stretch = 16;
 
-  template <Scalar T>
+  template <ModelScalar T>
   void rotate(const TensorView<T, 4>& x, const Positions& positions, double direction) const {
     const auto pairs = static_cast<Index>(frequencies_.size());
     if (x.extent(3) < 2 * pairs) {
@@ -115,7 +115,7 @@ class Rotary {
       }
     });
   }
-  template <Scalar T>
+  template <ModelScalar T>
   void rotate_columns(const TensorView<T, 4>& x, Index first, double direction) const {
     const auto pairs = static_cast<Index>(frequencies_.size());
     const Index tokens = x.extent(2), before = (first < 0 ? first - stretch + 1 : first) / stretch;
@@ -139,7 +139,7 @@ class Rotary {
     return start;
   }
   /// Cosines, then sines, one a pair, of the rotations `step` positions behind `start`.
-  template <Scalar T>
+  template <ModelScalar T>
   void cosines_and_sines(const std::vector<Rotation>& start, Index step, double direction,
                          T* rotations) const {
     const std::size_t pairs = start.size(), first = static_cast<std::size_t>(step) * pairs;
@@ -151,7 +151,7 @@ class Rotary {
   }
 
   /// Rotates all heads of a token.
-  template <Scalar T>
+  template <ModelScalar T>
   void rotate_token(const TensorView<T, 4>& x, Index token, const T* rotations, Index pairs) const {
     const auto rotate_vectors = simd::row_kernels<T>().rotate;
     const bool vectors = options_.pairing == RotaryPairing::half_split && x.stride(3) == 1;
@@ -167,7 +167,7 @@ class Rotary {
     }
   }
 
-  template <Scalar T>
+  template <ModelScalar T>
   void rotate_row(T* row, Index stride, const T* rotations, Index pairs) const {
     const bool split = options_.pairing == RotaryPairing::half_split;
     const Index distance = (split ? pairs : 1) * stride;

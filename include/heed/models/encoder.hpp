@@ -48,7 +48,7 @@ struct EncoderOptions {
 /// An encoder, in which tokens see each other under a padding mask: BERT (Devlin et al. 2018), by
 /// its options. Tokens (batch, length) to hidden states (batch, length, model_dim), for pooling or
 /// a head.
-template <Scalar T>
+template <ModelScalar T>
 struct Encoder {
   using Input = Tokens;
   using Output = Tensor<T, 3>;
@@ -121,7 +121,7 @@ struct Encoder {
   }
 };
 
-template <Scalar T>
+template <ModelScalar T>
 Encoder<T>::Encoder(const EncoderOptions& given, Random& random)
     : options(given),
       input({.vocab_size = given.vocab_size,
@@ -142,7 +142,7 @@ Encoder<T>::Encoder(const EncoderOptions& given, Random& random)
   if (block.norm_before) norm.emplace(detail::norm_options(block));
 }
 
-template <Scalar T>
+template <ModelScalar T>
 auto Encoder<T>::forward(const Tokens& tokens, const Mask& mask, const Tokens& kinds,
                          const Positions& positions) const -> Output {
   auto x = embedded(tokens, kinds, positions);
@@ -150,7 +150,7 @@ auto Encoder<T>::forward(const Tokens& tokens, const Mask& mask, const Tokens& k
   return norm ? norm->forward(x) : x;
 }
 
-template <Scalar T>
+template <ModelScalar T>
 auto Encoder<T>::forward_packed(const Tokens& tokens, const PackedOffsets& texts,
                                 const Mask& mask) const -> Output {
   detail::check_offsets("text", texts.queries, tokens.extent(1));
@@ -164,7 +164,7 @@ auto Encoder<T>::forward_packed(const Tokens& tokens, const PackedOffsets& texts
   return norm ? norm->forward(x) : x;
 }
 
-template <Scalar T>
+template <ModelScalar T>
 auto Encoder<T>::embedded(const Tokens& tokens, const Tokens& kinds,
                           const Positions& positions) const -> Output {
   auto x = input.forward(tokens, positions);
@@ -173,7 +173,7 @@ auto Encoder<T>::embedded(const Tokens& tokens, const Tokens& kinds,
   return embedding_norm ? embedding_norm->forward(x) : x;
 }
 
-template <Scalar T>
+template <ModelScalar T>
 auto Encoder<T>::forward(const Tokens& tokens, const Mask& mask, const Tokens& kinds,
                          const Positions& positions, const Noise& noise, Saved& saved) const
     -> Output {
@@ -189,7 +189,7 @@ auto Encoder<T>::forward(const Tokens& tokens, const Mask& mask, const Tokens& k
   return norm ? norm->forward(x, saved.norm) : x;
 }
 
-template <Scalar T>
+template <ModelScalar T>
 void Encoder<T>::backward(Output grad, const Saved& saved, Encoder& gradients) const {
   detail::check_backward("Encoder", *this, gradients, grad, saved,
                          input.embedding.weight.extent(1));
@@ -208,7 +208,7 @@ void Encoder<T>::backward(Output grad, const Saved& saved, Encoder& gradients) c
 /// The weights of attention in one block of an encoder, (batch, heads, tokens, tokens), with every
 /// token in segment 0. For other segments, take the block from the overload for all blocks, which
 /// has `kinds`. Throws ShapeError for a layer that does not exist.
-template <Scalar T>
+template <ModelScalar T>
 Tensor<T, 4> attention_of(const Encoder<T>& model, const Tokens& tokens, const Mask& mask,
                           Index layer, const Positions& positions = {}) {
   return detail::attention_of_block(model.blocks, model.embedded(tokens, {}, positions), mask,
@@ -217,7 +217,7 @@ Tensor<T, 4> attention_of(const Encoder<T>& model, const Tokens& tokens, const M
 
 /// The weights of attention in all blocks of an encoder, (layers, batch, heads, tokens, tokens).
 /// `kinds`: see Encoder::forward.
-template <Scalar T>
+template <ModelScalar T>
 Tensor<T, 5> attention_of(const Encoder<T>& model, const Tokens& tokens, const Mask& mask,
                           const Tokens& kinds = {}, const Positions& positions = {}) {
   auto x = model.embedded(tokens, kinds, positions);
@@ -253,7 +253,7 @@ void find_mean(const T* rows, Index count, Index dim, T* mean) {
 /// The mean of the first lengths[b] tokens of each item, (batch, tokens, dim) to (batch, dim); 0
 /// for an item without tokens. Tokens from lengths[b] on are not read. Throws ShapeError for
 /// lengths that do not fit.
-template <Scalar T>
+template <ModelScalar T>
 Tensor<T, 2> mean_pool(const Tensor<T, 3>& x, std::span<const Index> lengths) {
   detail::check_lengths("mean_pool", lengths, {x.extent(0), x.extent(1)});
   const Index dim = x.extent(2);
@@ -266,7 +266,7 @@ Tensor<T, 2> mean_pool(const Tensor<T, 3>& x, std::span<const Index> lengths) {
 }
 
 /// The gradient of mean_pool's input (batch, tokens, dim).
-template <Scalar T>
+template <ModelScalar T>
 Tensor<T, 3> mean_pool_backward(const Tensor<T, 2>& grad, std::span<const Index> lengths,
                                 Index tokens) {
   detail::check_lengths("mean_pool_backward", lengths, {grad.extent(0), tokens});

@@ -58,7 +58,7 @@ struct EncoderDecoderPositions {
 /// A model from one sequence to another, as in translation: an encoder reads the source, and a
 /// decoder predicts each next token of the target from the tokens before it and the encoder's
 /// output. Vaswani et al. 2017.
-template <Scalar T>
+template <ModelScalar T>
 struct EncoderDecoder {
   using Output = Tensor<T, 3>;
   using Memory = Tensor<T, 3>;
@@ -122,7 +122,7 @@ struct EncoderDecoder {
   OutputHead<T> head;
 };
 
-template <Scalar T>
+template <ModelScalar T>
 EncoderDecoder<T>::EncoderDecoder(const EncoderDecoderOptions& given, Random& random)
     : options(given),
       encoder({.vocab_size = given.source_vocab_size,
@@ -147,7 +147,7 @@ EncoderDecoder<T>::EncoderDecoder(const EncoderDecoderOptions& given, Random& ra
   head = OutputHead<T>(block.model_dim, options.target_vocab_size, options.tied_head, random);
 }
 
-template <Scalar T>
+template <ModelScalar T>
 auto EncoderDecoder<T>::forward(const Tokens& source, const Tokens& target,
                                 const EncoderDecoderMasks& masks,
                                 const EncoderDecoderPositions& positions) const -> Output {
@@ -155,7 +155,7 @@ auto EncoderDecoder<T>::forward(const Tokens& source, const Tokens& target,
   return decode(target, memory, masks, positions.target);
 }
 
-template <Scalar T>
+template <ModelScalar T>
 auto EncoderDecoder<T>::forward(const Tokens& source, const Tokens& target,
                                 const EncoderDecoderMasks& masks,
                                 const EncoderDecoderPositions& positions, const Noise& noise,
@@ -171,14 +171,14 @@ auto EncoderDecoder<T>::forward(const Tokens& source, const Tokens& target,
   return head.forward(std::move(x), input.embedding, saved.head);
 }
 
-template <Scalar T>
+template <ModelScalar T>
 std::vector<AttentionInputs<T>> EncoderDecoder<T>::remember(const Memory& memory) const {
   std::vector<AttentionInputs<T>> all;
   for (const auto& block : blocks) all.push_back(block.cross_attention.memory_inputs(memory));
   return all;
 }
 
-template <Scalar T>
+template <ModelScalar T>
 auto EncoderDecoder<T>::decode(const Tokens& target, const std::vector<AttentionInputs<T>>& memory,
                                const EncoderDecoderMasks& masks, const Positions& positions) const
     -> Output {
@@ -194,7 +194,7 @@ auto EncoderDecoder<T>::decode(const Tokens& target, const std::vector<Attention
   return head.forward(x, input.embedding);
 }
 
-template <Scalar T>
+template <ModelScalar T>
 void EncoderDecoder<T>::backward(const Output& grad, const Saved& saved,
                                  EncoderDecoder& gradients) const {
   detail::check_backward("EncoderDecoder", *this, gradients, grad, saved,
@@ -211,7 +211,7 @@ void EncoderDecoder<T>::backward(const Output& grad, const Saved& saved,
 }
 
 /// The weights of attention in an EncoderDecoder, each (layers, batch, heads, queries, keys).
-template <Scalar T>
+template <ModelScalar T>
 struct EncoderDecoderAttention {
   Tensor<T, 5> source;  // of source tokens to each other, in the encoder
   Tensor<T, 5> target;  // of target tokens to each other, in the decoder
@@ -219,7 +219,7 @@ struct EncoderDecoderAttention {
 };
 
 /// The weights of all attention of `forward` with the same arguments; computes each block once.
-template <Scalar T>
+template <ModelScalar T>
 EncoderDecoderAttention<T> attention_of(const EncoderDecoder<T>& model, const Tokens& source,
                                         const Tokens& target, const EncoderDecoderMasks& masks,
                                         const EncoderDecoderPositions& positions = {}) {

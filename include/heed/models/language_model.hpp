@@ -41,7 +41,7 @@ struct LanguageModelOptions {
 
 /// A decoder that predicts the next token: GPT-2 (Radford et al. 2019) or Llama (Touvron et al.
 /// 2023), by its options. Tokens (batch, length) to logits (batch, length, vocabulary).
-template <Scalar T>
+template <ModelScalar T>
 struct LanguageModel {
   using Input = Tokens;
   using Output = Tensor<T, 3>;
@@ -98,18 +98,18 @@ struct LanguageModel {
 };
 
 // Defaulted here, and not in the class, so that heed::compiled has their code.
-template <Scalar T>
+template <ModelScalar T>
 LanguageModel<T>::LanguageModel(const LanguageModel& other) = default;
-template <Scalar T>
+template <ModelScalar T>
 LanguageModel<T>::LanguageModel(LanguageModel&& other) noexcept = default;
-template <Scalar T>
+template <ModelScalar T>
 LanguageModel<T>& LanguageModel<T>::operator=(const LanguageModel& other) = default;
-template <Scalar T>
+template <ModelScalar T>
 LanguageModel<T>& LanguageModel<T>::operator=(LanguageModel&& other) noexcept = default;
-template <Scalar T>
+template <ModelScalar T>
 LanguageModel<T>::~LanguageModel() = default;
 
-template <Scalar T>
+template <ModelScalar T>
 LanguageModel<T>::LanguageModel(const LanguageModelOptions& given, Random& random)
     : options(given),
       input({.vocab_size = given.vocab_size,
@@ -127,7 +127,7 @@ LanguageModel<T>::LanguageModel(const LanguageModelOptions& given, Random& rando
   initialize(random);
 }
 
-template <Scalar T>
+template <ModelScalar T>
 auto LanguageModel<T>::forward(const Tokens& tokens, const Mask& mask,
                                const Positions& positions) const -> Output {
   auto x = input.forward(tokens, positions);
@@ -136,7 +136,7 @@ auto LanguageModel<T>::forward(const Tokens& tokens, const Mask& mask,
   return head.forward(x, input.embedding);
 }
 
-template <Scalar T>
+template <ModelScalar T>
 auto LanguageModel<T>::forward(const Tokens& tokens, const Mask& mask, const Positions& positions,
                                const Noise& noise, Saved& saved) const -> Output {
   saved.blocks.resize(blocks.size());
@@ -148,7 +148,7 @@ auto LanguageModel<T>::forward(const Tokens& tokens, const Mask& mask, const Pos
   return head.forward(std::move(x), input.embedding, saved.head);
 }
 
-template <Scalar T>
+template <ModelScalar T>
 void LanguageModel<T>::backward(const Output& grad, const Saved& saved,
                                 LanguageModel& gradients) const {
   detail::check_backward("LanguageModel", *this, gradients, grad, saved,
@@ -162,13 +162,13 @@ void LanguageModel<T>::backward(const Output& grad, const Saved& saved,
   input.backward(std::move(x), saved.input, gradients.input);
 }
 
-template <Scalar T>
+template <ModelScalar T>
 void LanguageModel<T>::pack() {
   for (auto& block : blocks) block.pack();
   head.pack(input.embedding);
 }
 
-template <Scalar T>
+template <ModelScalar T>
 void LanguageModel<T>::initialize(Random& random) {
   const double residual =
       1 / std::sqrt(2 * static_cast<double>(std::max<Index>(1, options.layers)));
@@ -191,7 +191,7 @@ void LanguageModel<T>::initialize(Random& random) {
 /// The weights of attention in one block: how much each token attends to each other, (batch, heads,
 /// tokens, tokens). For inspection; computes the blocks before it. Throws ShapeError for a layer
 /// that does not exist.
-template <Scalar T>
+template <ModelScalar T>
 Tensor<T, 4> attention_of(const LanguageModel<T>& model, const Tokens& tokens, const Mask& mask,
                           Index layer, const Positions& positions = {}) {
   return detail::attention_of_block(model.blocks, model.input.forward(tokens, positions), mask,
@@ -200,7 +200,7 @@ Tensor<T, 4> attention_of(const LanguageModel<T>& model, const Tokens& tokens, c
 
 /// The weights of attention in all blocks, (layers, batch, heads, tokens, tokens); computes each
 /// block once.
-template <Scalar T>
+template <ModelScalar T>
 Tensor<T, 5> attention_of(const LanguageModel<T>& model, const Tokens& tokens, const Mask& mask,
                           const Positions& positions = {}) {
   auto x = model.input.forward(tokens, positions);

@@ -34,7 +34,7 @@ struct TokenInputOptions {
 };
 
 /// The input of the first block: embeddings of the tokens, plus learned or sinusoidal positions.
-template <Scalar T>
+template <ModelScalar T>
 struct TokenInput {
   using Input = Tokens;
   using Output = Tensor<T, 3>;
@@ -127,7 +127,7 @@ void check_backward(const char* name, const Model& model, const Model& gradients
 /// Logits from the output of the last block, one per token of the vocabulary, by a weight of its
 /// own or, tied, by the table of embeddings (Press and Wolf 2017). A tied head gets the table in
 /// every call, so the table has one owner and one name.
-template <Scalar T>
+template <ModelScalar T>
 struct OutputHead {
   using Output = Tensor<T, 3>;
   struct Saved {

@@ -31,7 +31,7 @@ EncoderOptions bert_options(const ModelConfig& config);
 
 /// Loads a BERT from a folder with config.json and model.safetensors, as Hugging Face publishes it
 /// (Devlin et al. 2018). Throws FileError.
-template <Scalar T>
+template <ModelScalar T>
 Encoder<T> load_bert(const std::string& folder) {
   const auto options = bert_options(ModelConfig::read(folder + "/config.json"));
   const WeightFile file(load_safetensors(folder + "/model.safetensors"));
@@ -43,7 +43,7 @@ LanguageModelOptions gpt2_options(const ModelConfig& config);
 
 /// Loads a GPT-2 from a folder with config.json and model.safetensors, as Hugging Face publishes it
 /// (Radford et al. 2019). Throws FileError.
-template <Scalar T>
+template <ModelScalar T>
 LanguageModel<T> load_gpt2(const std::string& folder) {
   const auto options = gpt2_options(ModelConfig::read(folder + "/config.json"));
   const WeightFile file(load_safetensors(folder + "/model.safetensors"));
@@ -59,7 +59,7 @@ LanguageModelOptions llama_options(const Gguf& file);
 
 /// Loads a Llama from a folder with config.json and model.safetensors, as Hugging Face publishes it
 /// (Touvron et al. 2023). Throws FileError.
-template <Scalar T>
+template <ModelScalar T>
 LanguageModel<T> load_llama(const std::string& folder) {
   const auto options = llama_options(ModelConfig::read(folder + "/config.json"));
   const WeightFile file(load_safetensors(folder + "/model.safetensors"));
@@ -67,7 +67,7 @@ LanguageModel<T> load_llama(const std::string& folder) {
   return load_weights<LanguageModel<T>>(file, names, options);
 }
 /// Loads a Llama from a GGUF file, with dequantized weights. Throws FileError.
-template <Scalar T>
+template <ModelScalar T>
 LanguageModel<T> load_llama(const Gguf& file) {
   return load_weights<LanguageModel<T>>(WeightFile(file), gguf_llama_names, llama_options(file));
 }
@@ -97,7 +97,7 @@ struct ModelTokenizer {
 };
 
 /// A published model with its tokenizer.
-template <Scalar T>
+template <ModelScalar T>
 struct LoadedModel {
   std::string architecture;  // bert, gpt2 or llama
   std::variant<LanguageModel<T>, Encoder<T>> model;
@@ -129,7 +129,7 @@ bool exists(const std::string& path);
 /// The vocab.txt of a BERT, with the settings of a tokenizer_config.json beside it.
 WordPiece word_piece_in(const std::string& folder);
 
-template <Scalar T, class LoadLlama>
+template <ModelScalar T, class LoadLlama>
 LoadedModel<T> load_folder(const std::string& folder, const LoadLlama& llama) {
   const auto config = ModelConfig::read(folder + "/config.json");
   const std::string architecture = config.text("model_type", "");
@@ -148,7 +148,7 @@ LoadedModel<T> load_folder(const std::string& folder, const LoadLlama& llama) {
   return {architecture, load_bert<T>(folder), std::move(tokenizer)};
 }
 
-template <Scalar T, class LoadLlama>
+template <ModelScalar T, class LoadLlama>
 LoadedModel<T> load_gguf(const Gguf& file, const LoadLlama& llama) {
   const auto architecture = file.value<std::string_view>("general.architecture");
   if (architecture != "llama") {
@@ -161,7 +161,7 @@ LoadedModel<T> load_gguf(const Gguf& file, const LoadLlama& llama) {
 }
 
 /// Loads a model; `llama` makes that of a folder or a Gguf.
-template <Scalar T, class LoadLlama>
+template <ModelScalar T, class LoadLlama>
 LoadedModel<T> load_with(const std::string& path, const LoadLlama& llama) {
   auto loaded =
       is_folder(path) ? load_folder<T>(path, llama) : load_gguf<T>(Gguf::open(path), llama);
@@ -181,7 +181,7 @@ LoadedModel<T> load_with(const std::string& path, const LoadLlama& llama) {
 /// tokenizer, vocab.txt (BERT) or tokenizer.json (GPT-2, Llama). Throws FileError for unsupported
 /// architectures, settings and tokenizers; load_bert, load_gpt2 and load_llama load the model
 /// without a tokenizer.
-template <Scalar T = float>
+template <ModelScalar T = float>
 LoadedModel<T> load_model(const std::string& path) {
   return detail::load_with<T>(path, [](const auto& from) { return load_llama<T>(from); });
 }

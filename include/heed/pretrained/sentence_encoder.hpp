@@ -23,7 +23,7 @@ struct SentenceBatch {
 
 /// Turns sentences into vectors of length 1 whose dot products measure similarity: a BERT, the mean
 /// over its tokens, normalized. Reimers and Gurevych, Sentence-BERT, 2019.
-template <Scalar T>
+template <ModelScalar T>
 class SentenceEncoder {
  public:
   /// Throws ShapeError for a vocabulary larger than the model's, and InvalidArgument for one

@@ -137,7 +137,7 @@ Tensor<ValueOf<const A>, 2> matrix_product(const A& a, const B& b) {
 /// computed together: `add` them, then `run`. The same bits as one by one; threads are woken once,
 /// and work on a that the products share is done once. Refers to a and to every b, out and bias,
 /// which must outlive the last `run`.
-template <Scalar T>
+template <ModelScalar T>
 class ProductGroup {
  public:
   static constexpr Index most = detail::most_products;

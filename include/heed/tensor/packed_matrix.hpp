@@ -34,7 +34,7 @@ void check_products(Products products) {
 /// A right-hand matrix packed once for many products, as weights are in inference: multiplying one
 /// row by it reads its memory sequentially. A copy; it does not follow later changes of the source
 /// matrix. Every product has the same bits as with the source matrix and the same `products`.
-template <Scalar T>
+template <ModelScalar T>
 class PackedMatrix {
  public:
   PackedMatrix() = default;

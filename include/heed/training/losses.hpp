@@ -21,7 +21,7 @@
 namespace heed {
 
 /// A loss and its gradient with respect to the predictions.
-template <Scalar T, std::size_t Rank>
+template <ModelScalar T, std::size_t Rank>
 struct MeanSquaredError {
   double loss = 0;
   Tensor<T, Rank> grad_predictions;
@@ -68,7 +68,7 @@ struct CrossEntropyOptions {
 };
 
 /// A loss and its gradient with respect to the logits.
-template <Scalar T, std::size_t Rank>
+template <ModelScalar T, std::size_t Rank>
 struct CrossEntropy {
   double loss = 0;
   Tensor<T, Rank> grad_logits;
@@ -189,7 +189,7 @@ void compute_row(CrossEntropyRow<T>& row, T* buffer, const CrossEntropyCall& cal
 }
 
 /// The loss, and the gradients too where `gradients` is not empty; it must be zero before the call.
-template <class T, class Logits, class Targets, std::size_t Rank>
+template <ModelScalar T, class Logits, class Targets, std::size_t Rank>
 double compute_cross_entropy(const Logits& logits, const Targets& targets,
                              const TensorView<T, Rank>& gradients,
                              const CrossEntropyOptions& options) {

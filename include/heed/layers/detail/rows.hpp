@@ -38,7 +38,7 @@ TensorView<const T, 2> as_rows(const Tensor<T, Rank>& x) {
 }
 
 /// Contiguous rows of anything viewable: row-major values where they lie, others as a copy.
-template <Scalar T>
+template <ModelScalar T>
 class Rows {
  public:
   template <Viewable X>
@@ -65,7 +65,7 @@ class Rows {
 };
 
 /// A tensor with the values of x: x itself where it is a temporary tensor, else a copy.
-template <Scalar T, class X>
+template <ModelScalar T, class X>
 auto owned(X&& x) {
   using Owned = Tensor<T, ViewOf<std::add_const_t<std::remove_reference_t<X>>>::rank()>;
   if constexpr (std::is_same_v<std::remove_cvref_t<X>, Owned>) {
@@ -77,7 +77,7 @@ auto owned(X&& x) {
   }
 }
 /// The same, as rows.
-template <Scalar T, class X>
+template <ModelScalar T, class X>
 Tensor<T, 2> owned_rows(X&& x) {
   auto tensor = owned<T>(std::forward<X>(x));
   const auto extents = row_extents(tensor.extents());
@@ -99,7 +99,7 @@ void for_row_runs(Index rows, Index width, const Visit& visit) {
 
 /// Sums over rows: add(first, last, partial) adds the rows of a run to `width` numbers. Runs are of
 /// a fixed length and their sums are added in order, so the bits do not depend on threads.
-template <Scalar T, class Add>
+template <ModelScalar T, class Add>
 Tensor<T, 1> sum_row_runs(Index rows, Index width, const Add& add) {
   constexpr Index run = 128;
   Tensor<T, 2> partial({parts_of(rows, run), width});
@@ -144,7 +144,7 @@ Tensor<T, 2> gathered(const TensorView<const T, 2>& from, const std::vector<Inde
 }
 
 /// Adds gradᵀ · x over the live rows to the gradient of a weight. Rows are contiguous.
-template <Scalar T>
+template <ModelScalar T>
 void accumulate_weight(const TensorView<const T, 2>& grad, const TensorView<const T, 2>& x,
                        const TensorView<T, 2>& weight, Products products) {
   if (grad.extent(0) != x.extent(0)) {
@@ -164,7 +164,7 @@ void accumulate_weight(const TensorView<const T, 2>& grad, const TensorView<cons
 
 /// out = a ⊙ b, except that rows of `a` that are 0 give 0, whatever b holds there; `out` may be
 /// `a`. All three have one size, and their last axis is the width.
-template <Scalar T, std::size_t A, std::size_t B, std::size_t Out>
+template <ModelScalar T, std::size_t A, std::size_t B, std::size_t Out>
 void multiply_live(const Tensor<T, A>& a, const Tensor<T, B>& b, Tensor<T, Out>& out) {
   const auto [rows, width] = row_extents(a.extents());
   if (row_extents(b.extents()) != row_extents(a.extents())) {
@@ -183,7 +183,7 @@ void multiply_live(const Tensor<T, A>& a, const Tensor<T, B>& b, Tensor<T, Out>&
 
 /// The log-sum-exp (batch, heads, queries) for a backward pass, with −inf for queries whose row of
 /// grad (batch, queries, dim) is 0: they then count as queries that saw no key.
-template <Scalar T>
+template <ModelScalar T>
 Tensor<T, 3> lse_of_live_queries(Tensor<T, 3> lse, const Tensor<T, 3>& grad) {
   const Index queries = grad.extent(1), width = grad.extent(2);
   if (lse.extent(0) != grad.extent(0) || lse.extent(2) != queries) {
