@@ -288,6 +288,33 @@ struct Other {
   }
 };
 
+template <class T, class Narrow>
+void expect_narrow_weights(const std::string& path, ElementType type) {
+  Random random(7);
+  auto expected = random_tiny_model<float>(random);
+  save_weights(path, expected, type);
+  for_each_parameter(
+      [](std::string_view, auto& parameter) {
+        for (float& value : parameter) value = Narrow(value);
+      },
+      expected);
+  TinyModel<T> read;
+  load_weights(path, read);
+  const auto equal = [](const auto& a, const auto& b) {
+    return std::equal(a.begin(), a.end(), b.begin());
+  };
+  EXPECT_TRUE(equal(read.weight, expected.weight));
+  EXPECT_TRUE(equal(read.bias, expected.bias));
+}
+
+TEST_F(Checkpoint, WeightsInNarrowTypesAreWidened) {
+  expect_narrow_weights<float, bfloat16>(path_, ElementType::bf16);
+  expect_narrow_weights<float, float16>(path_, ElementType::f16);
+  expect_narrow_weights<double, bfloat16>(path_, ElementType::bf16);
+  expect_narrow_weights<double, float>(path_, ElementType::f32);
+  EXPECT_THROW(save_weights(path_, TinyModel<float>(), ElementType::i32), FileError);
+}
+
 TEST_F(Checkpoint, ListsAllThatDoesNotMatchAndTouchesNothing) {
   save_weights(path_, TinyModel<double>());
   Other other;

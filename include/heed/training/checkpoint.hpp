@@ -40,7 +40,8 @@ class ParameterMatch {
         },
         model);
   }
-  /// Adds a tensor of which the values first, …, first + count - 1 are read.
+  /// Adds a tensor of which the values first, …, first + count - 1 are read, from the same type or
+  /// from one that `type` holds exactly.
   void expect(const std::string& name, ElementType type, std::span<const Index> extents, void* to,
               Index first, Index count);
 
@@ -52,7 +53,9 @@ class ParameterMatch {
  private:
   struct Found {
     void* to;
+    ElementType type;  // of `to`
     std::span<const std::byte> from;
+    ElementType stored;
   };
 
   const Safetensors& file_;
@@ -143,8 +146,19 @@ void save_weights(const std::string& path, const Model& model) {
   writer.write(path);
 }
 
-/// Reads a file of save_weights into a model of the same shape. Throws FileError, with the model
-/// unchanged, and lists tensors that are missing, unknown, or of another shape or type.
+/// The same with every parameter as `type`, rounded to nearest: in bf16, half the bytes of float.
+template <HasMembers Model>
+void save_weights(const std::string& path, const Model& model, ElementType type) {
+  SafetensorsWriter writer;
+  for_each_parameter(
+      [&](std::string_view name, const auto& parameter) { writer.add(name, parameter, type); },
+      model);
+  writer.write(path);
+}
+
+/// Reads a file of save_weights into a model of the same shape; types that the model's holds
+/// exactly are widened. Throws FileError, with the model unchanged, and lists tensors that are
+/// missing, unknown, or of another shape or type.
 template <HasMembers Model>
 void load_weights(const std::string& path, Model& model) {
   const Safetensors file = load_safetensors(path);

@@ -17,6 +17,13 @@
 
 namespace heed::detail {
 
+/// Whether a floating-point type holds all numbers of another, or is the same type.
+inline bool holds_exactly(ElementType type, ElementType stored) {
+  const bool narrow = stored == ElementType::f16 || stored == ElementType::bf16;
+  if (type == ElementType::f64 && stored == ElementType::f32) return true;
+  return type == stored || ((type == ElementType::f32 || type == ElementType::f64) && narrow);
+}
+
 HEED_INLINE void ParameterMatch::expect(const std::string& name, ElementType type,
                                         std::span<const Index> extents, void* to, Index first,
                                         Index count) {
@@ -25,13 +32,14 @@ HEED_INLINE void ParameterMatch::expect(const std::string& name, ElementType typ
   const SafetensorsEntry& entry = file_.entry(name);
   const auto shape = entry.shape();
   if (!std::equal(extents.begin(), extents.end(), shape.begin(), shape.end()) ||
-      entry.type != type) {
+      !holds_exactly(type, entry.type)) {
     return problems_.add("other shape or type: ", name, " is ", name_of(entry.type), " ", shape,
                          ", expected ", name_of(type), " ", extents);
   }
-  const auto width = static_cast<Index>(width_of(type));
-  found_.push_back({to, file_.bytes(name).subspan(static_cast<std::size_t>(first * width),
-                                                  static_cast<std::size_t>(count * width))});
+  const auto width = static_cast<Index>(width_of(entry.type));
+  const auto from = file_.bytes(name).subspan(static_cast<std::size_t>(first * width),
+                                              static_cast<std::size_t>(count * width));
+  found_.push_back({to, type, from, entry.type});
 }
 
 HEED_INLINE void ParameterMatch::finish(const std::string& path) {
@@ -45,9 +53,26 @@ HEED_INLINE void ParameterMatch::finish(const std::string& path) {
   throw_file_error(path, ": does not match the model:\n  ", problems_.text());
 }
 
+/// Values of another type, widened to T.
+template <class T>
+void widen(std::span<const std::byte> from, ElementType stored, T* to) noexcept {
+  const std::size_t width = width_of(stored);
+  for (std::size_t at = 0; at < from.size(); at += width) {
+    *to++ = read_element<T>(stored, from.data() + at);
+  }
+}
+
 HEED_INLINE void ParameterMatch::read() const noexcept {
   for (const Found& found : found_) {
-    if (!found.from.empty()) std::memcpy(found.to, found.from.data(), found.from.size());
+    if (found.type != found.stored) {
+      if (found.type == ElementType::f32) {
+        widen(found.from, found.stored, static_cast<float*>(found.to));
+      } else {
+        widen(found.from, found.stored, static_cast<double*>(found.to));
+      }
+    } else if (!found.from.empty()) {
+      std::memcpy(found.to, found.from.data(), found.from.size());
+    }
   }
 }
 
