@@ -14,6 +14,10 @@ struct Scale {
   Tensor<float, 1> gain;
   auto members() { return Members{member("gain", gain)}; }
 };
+struct Narrow {
+  Tensor<bfloat16, 1> gain;
+  static auto members(auto& model) { return Members{member("gain", model.gain)}; }
+};
 // With a second error, see CMakeLists.txt.
 #if defined(MODEL_WITHOUT_STATIC_MEMBERS)
 void misuse(const Scale& model) { Adam optimizer(model); }
@@ -32,6 +36,9 @@ void misuse(Linear<int>& layer) { layer.pack(); }
 #if defined(SESSION_IN_BFLOAT16)
 void misuse(Session<bfloat16>& session) { session.clear(); }
 #endif
+#if defined(PARAMETERS_IN_BFLOAT16)
+void misuse(Narrow& gradients) { clip_gradient_norm(gradients, 1); }
+#endif
 #if defined(LOSS_IN_BFLOAT16)
 void misuse(const Tensor<bfloat16, 3>& x, const Tokens& to) { cross_entropy(x, to); }
 #endif
@@ -39,4 +46,5 @@ void misuse(const Tensor<bfloat16, 3>& x, const Tokens& to) { cross_entropy(x, t
 void misuse(const Tensor<bfloat16, 3>& x, const Tokens& to) { cross_entropy_loss(x, to); }
 #endif
 
+Narrow correct(const Narrow& model) { return zeros_like(model); }
 void correct(Linear<float>& layer) { set_products(layer, Products::bfloat16); }

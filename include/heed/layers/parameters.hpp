@@ -317,7 +317,7 @@ template <HasMembers Model>
 void set_zero(Model& model) {
   for_each_parameter(
       [](std::string_view, auto& parameter) {
-        for (auto& value : parameter) value = 0;
+        for (auto& value : parameter) value = {};
       },
       model);
 }

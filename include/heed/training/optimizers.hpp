@@ -40,7 +40,7 @@ inline void for_each_stretch(Index count, FunctionRef<void(Index, Index, Index)>
 }
 
 /// Σ x² of every stretch, in double.
-template <class T>
+template <ModelScalar T>
 std::vector<double> squares_of_stretches(const T* values, Index count) {
   std::vector<double> squares(static_cast<std::size_t>(parts_of(count, stretch_numbers)));
   const auto& kernels = simd::training_kernels<T>();
