@@ -60,6 +60,16 @@ TEST_P(Decode, RowsHaveTheBitsOfPrefill) {
   }
 }
 
+TEST_P(Decode, AnyNumberOfColumnsAndRows) {
+  for (Index columns = 1; columns <= 70; ++columns) {
+    const Shape shape{1, 2, 2, 45, 180, columns, 71 - columns};
+    for (const Index rows : {1, 4, 5, 8, 11, 17, 35}) {
+      expect_prefill_bits<float>(shape, rows, masks::Full{}, 904);
+    }
+    expect_prefill_bits<double>(shape, 1 + columns % 20, Causal{}, 905);
+  }
+}
+
 TEST_P(Decode, LongSequencesOverChunks) {
   expect_prefill_bits<float>({1, 4, 2, 20, 5000, 24, 40}, 3, Causal{}, 902);
   expect_prefill_bits<double>({1, 2, 2, 20, 3300, 8, 8}, 1, masks::last_n(1700), 903);

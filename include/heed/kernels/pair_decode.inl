@@ -326,7 +326,9 @@ struct PairDecodeTable {
             for (; d + 2 * P::step <= rows.value_dim; d += 2 * P::step) {
               add_lying_columns<2>(keys, rows, key, end, d, ahead);
             }
-            if (d < rows.value_dim) add_lying_columns<1>(keys, rows, key, end, d, ahead);
+            for (; d < rows.value_dim; d += P::step) {
+              add_lying_columns<1>(keys, rows, key, end, d, ahead);
+            }
           });
     }
   }

@@ -185,11 +185,20 @@ HEED_KERNEL void pack_lanes(const typename S::Scalar* source, Index row_stride, 
   Index column = 0;
   for (; column_stride == 1 && column < columns; column += S::width) {
     const Index left = columns - column;
-    if (left < S::width && !transposing_pays<S>(left)) break;
+    const T* at = source + column;
+    T spill[S::width * S::width];
+    if (left < S::width) {
+      if (!transposing_pays<S>(left)) break;
+      for (Index i = 0; i < S::width; ++i) {
+        const T* row = row_or_last(at, row_stride, count, i);
+        S::store(spill + i * S::width, load_first<S>(row, left));
+      }
+      at = spill;
+      row_stride = S::width;
+    }
     typename S::V rows[S::width];
     HEED_UNROLL for (int i = 0; i < S::width; ++i) {
-      const T* row = row_or_last(source + column, row_stride, count, i);
-      rows[i] = load_upto<S>(row, left) * S::broadcast(factor);
+      rows[i] = S::load(row_or_last(at, row_stride, count, i)) * S::broadcast(factor);
     }
     transpose<S>(rows);
     HEED_UNROLL for (int i = 0; i < S::width; ++i) {
