@@ -366,7 +366,7 @@ HEED_SIMD void score_again(const TileTask<S, Vectors>& task) {
 template <class AnyTable, class Keys>
 HEED_SIMD bool single_vector_pays(const Keys& keys, Index lane, Index left) {
   constexpr int width = AnyTable::S::width;
-  if (left <= 3 * width) return true;
+  if (left <= AnyTable::few_queries) return true;
   if (keys.words == nullptr) return false;
   Index narrow = 0;
   for (int j = 0; j < AnyTable::vectors; ++j) {
@@ -383,6 +383,7 @@ struct Table {
   using V = typename S::V;
   static constexpr int vectors = HEED_SIMD_VECTORS;
   static constexpr int lanes = vectors * S::width;
+  static constexpr Index few_queries = 3 * S::width;  // for which single vectors are faster
 
   HEED_KERNEL static void pack(MatrixRef<T> rows, Index count, Index columns, T factor, T* packed) {
     for (Index lane = 0; lane < count; lane += S::width) {
