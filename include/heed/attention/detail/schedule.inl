@@ -172,8 +172,9 @@ class ForwardTasks {
 inline constexpr double parallel_threshold = 2e6;
 /// From this many bytes of keys and values on, other threads help a decoding call to read them.
 inline constexpr double parallel_bytes = 1 << 20;
-/// Calls with at most this many queries have keys in their lanes.
-inline constexpr Index most_decoded_queries = 15;
+/// Calls with up to this many queries always have keys in their lanes, with more only if that pays,
+/// and never with more than `most`.
+inline constexpr Index few_decoded_queries = 12, most_decoded_queries = 40;
 
 template <class T>
 double work_of(const AttentionArgs<T>& args) {
@@ -206,10 +207,21 @@ void plan_products(const AttentionArgs<T>& args, AttentionPlan& plan) {
   }
 }
 
-/// Whether vector lanes hold keys.
+/// Whether a task may take several heads that share one of keys.
 template <class T>
-bool decodes(const AttentionArgs<T>& args) {
-  return simd::decode_kernels<T>().attend != nullptr && args.query_count() <= most_decoded_queries;
+bool shares_keys(const AttentionArgs<T>& args, const MaskRef& mask) {
+  return args.heads() > args.keys.extent(1) && !mask.depends_on_head();
+}
+
+/// Whether vector lanes hold keys. With queries in the lanes, 16 cost as much as fewer; with keys,
+/// a query costs a third more than one of 16, unless several heads share the keys (Zen 5).
+template <class T>
+bool decodes(const AttentionArgs<T>& args, const MaskRef& mask) {
+  const Index queries = args.query_count();
+  if (simd::decode_kernels<T>().attend == nullptr || queries > most_decoded_queries) return false;
+  if (queries > 2 && args.key_count() < 4 * queries) return false;
+  if (queries <= few_decoded_queries) return true;
+  return shares_keys(args, mask) || 4 * queries <= 3 * (parts_of(queries, Index{16}) * 16);
 }
 
 /// Keys in the lanes, chunk by chunk.
@@ -218,14 +230,14 @@ void plan_decoding(const AttentionArgs<T>& args, const MaskRef& mask, AttentionP
   const Index kv_heads = args.keys.extent(1), sharing = args.heads() / kv_heads;
   plan.lanes = AttentionPlan::Lanes::keys;
   plan.why = "few queries: vector lanes hold keys";
-  if (sharing > 1 && !mask.depends_on_head()) {
+  if (shares_keys(args, mask)) {
     plan.grouping = AttentionPlan::Grouping::shared_keys;
     plan.heads = smaller(sharing, decode_rows / args.query_count());
   }
   const double tokens =
       static_cast<double>(args.batch() * kv_heads) * static_cast<double>(args.key_count());
   const double bytes = tokens * static_cast<double>(args.head_dim() + args.value_dim()) * sizeof(T);
-  if (bytes >= parallel_bytes) plan.threads = thread_count();
+  if (bytes >= parallel_bytes || work_of(args) >= parallel_threshold) plan.threads = thread_count();
 }
 
 /// Queries in the lanes. One head at a time keeps its keys in the caches; heads are grouped where
@@ -272,7 +284,7 @@ AttentionPlan plan_of(const AttentionArgs<T>& args, const MaskRef& mask) {
     plan.grouping = AttentionPlan::Grouping::one_kernel_call;
     plan.heads = heads_together(args.batch(), args.heads(), mask);
     plan.why = "short sequences: the mask is asked once, and one kernel call takes several heads";
-  } else if (decodes(args)) {
+  } else if (decodes(args, mask)) {
     plan_decoding(args, mask, plan);
   } else {
     plan_blocks(args, mask, plan);
@@ -386,7 +398,7 @@ void take_chunks(const AttentionArgs<T>& args, const MaskRef& mask, ChunkRows<T>
   AttentionPlan plan;
   plan.isa = simd::active();
   plan_products(args, plan);
-  if (decodes(args)) {
+  if (decodes(args, mask)) {
     plan_decoding(args, mask, plan);
     const Decode<T> decode(args, mask, pairs_of(args, plan), plan.heads, &rows);
     return share_out(plan.threads > 1, decode.tasks(),

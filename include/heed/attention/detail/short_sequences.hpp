@@ -44,7 +44,9 @@ class ShortForward {
   static bool take(const AttentionArgs<T>& args) {
     const bool copied = args.rounds() && !multiplies_pairs(args);
     const auto in_place = [&](const Operand<T>& each) { return copied || each.is_view(); };
-    return args.query_count() >= fewest_queries && args.query_count() <= simd::query_block &&
+    const bool few =
+        args.query_count() < 4;  // then keys in the lanes are faster, if there are many
+    return args.query_count() <= simd::query_block && (!few || args.key_count() <= 16) &&
            args.key_count() > 0 && args.key_count() <= simd::key_block && !args.score_mods.any() &&
            args.score_mods.sinks.empty() && in_place(args.queries) && in_place(args.keys) &&
            in_place(args.values) && simd::short_forward_kernels<T>().attend;
@@ -71,9 +73,6 @@ class ShortForward {
   }
 
  private:
-  // Fewer queries are decoded, with keys in the lanes.
-  static constexpr Index fewest_queries = 4;
-
   /// One thread's arrays. Lanes past the last query fill up whole vectors of up to 16 numbers.
   struct Arrays {
     Arrays(const AttentionArgs<T>& args, Index group) {
