@@ -126,7 +126,7 @@ struct ProductTable {
     for (; row + product_rows <= tile.rows; row += product_rows) {
       across<product_rows, HEED_SIMD_VECTORS>(tile, row);
     }
-    if constexpr (narrow) {
+    if constexpr (product_rows > 4 && (narrow || HEED_SIMD_ALL_KERNELS)) {
       if (row + 4 <= tile.rows) {
         across<4, HEED_SIMD_VECTORS>(tile, row);
         row += 4;

@@ -23,9 +23,11 @@ inline constexpr int tile_rows = 6;
 // the multiply-adds that are under way at a time.
 template <int Vectors>
 inline constexpr int rows_of{Vectors == 1 && HEED_SIMD_VECTORS == 4 ? 8 : tile_rows};
-// Rows of the tile for what is left: with two vectors, four rows have the eight sums that a core
-// works on at a time, with four vectors two.
-inline constexpr int fewer_rows{HEED_SIMD_VECTORS == 2 && tile_rows == 6 ? 4 : 2};
+// Rows of the tile for what is left. With two vectors, four rows have the eight sums that a core
+// works on at a time; with four vectors two have, but wait for loads: four rows take 0.98 to 0.99
+// of the time. To save compile time, header-only programs do without those.
+inline constexpr int fewer_rows{
+    tile_rows == 6 && (HEED_SIMD_VECTORS == 2 || HEED_SIMD_ALL_KERNELS) ? 4 : 2};
 #include <heed/kernels/tile.inl>
 template <class S>
 inline constexpr int tile_stride{HEED_SIMD_VECTORS * S::width};
