@@ -19,7 +19,12 @@
 #ifndef MPICH_SKIP_MPICXX
 #define MPICH_SKIP_MPICXX 1
 #endif
+#if __has_include(<mpi.h>)
 #include <mpi.h>
+#else
+#error "heed/distributed.hpp needs MPI, not found: install libopenmpi-dev, compile with mpicxx"
+#include <libopenmpi-dev>  // stops the compiler here
+#endif
 
 #include <heed/core/detail/exceptions.hpp>
 #include <heed/core/detail/shared.hpp>

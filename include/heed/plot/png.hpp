@@ -33,8 +33,11 @@
 #define STB_IMAGE_WRITE_IMPLEMENTATION
 #if __has_include(<stb/stb_image_write.h>)
 #include <stb/stb_image_write.h>
-#else
+#elif __has_include(<stb_image_write.h>)
 #include <stb_image_write.h>
+#else
+#error "heed/plot/png.hpp needs stb, which is not found: install libstb-dev (Debian, Ubuntu)"
+#include <libstb-dev>  // stops the compiler here
 #endif
 namespace heed::detail {
 // stb compresses each row in five ways. The first is as good for flat colors, in a third of the

@@ -33,8 +33,11 @@
 #ifndef INCLUDE_STB_EASY_FONT_H
 #if __has_include(<stb/stb_easy_font.h>)
 #include <stb/stb_easy_font.h>
-#else
+#elif __has_include(<stb_easy_font.h>)
 #include <stb_easy_font.h>
+#else
+#error "heed/plot/png.hpp needs stb, which is not found: install libstb-dev (Debian, Ubuntu)"
+#include <libstb-dev>  // stops the compiler here
 #endif
 #endif
 #ifndef __STB_INCLUDE_STB_TRUETYPE_H__
@@ -42,8 +45,11 @@
 #define STB_TRUETYPE_IMPLEMENTATION
 #if __has_include(<stb/stb_truetype.h>)
 #include <stb/stb_truetype.h>
-#else
+#elif __has_include(<stb_truetype.h>)
 #include <stb_truetype.h>
+#else
+#error "heed/plot/png.hpp needs stb, which is not found: install libstb-dev (Debian, Ubuntu)"
+#include <libstb-dev>  // stops the compiler here
 #endif
 #endif
 #pragma GCC diagnostic pop

@@ -10,8 +10,11 @@
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 #if __has_include(<Eigen/Core>)
 #include <Eigen/Core>
-#else
+#elif __has_include(<eigen3/Eigen/Core>)
 #include <eigen3/Eigen/Core>
+#else
+#error "heed/tensor/eigen.hpp needs Eigen, not found: install libeigen3-dev (Debian, Ubuntu)"
+#include <libeigen3-dev>  // stops the compiler here
 #endif
 #pragma GCC diagnostic pop
 
