@@ -48,6 +48,16 @@ template <class T>
 inline constexpr bool has_element_type =
     is_floating_element<T> || is_one_of<T, std::int64_t, std::int32_t, std::uint8_t, bool>;
 
+/// The rank of a tensor that is read without one: refused while the call is looked up, so that this
+/// sentence is the first.
+template <class T>
+constexpr std::size_t rank_not_given() {
+  static_assert(sizeof(T) == 0,
+                "a tensor's rank is part of its type: name it behind the scalar type, as 2 for a "
+                "matrix in load_npy<float, 2>(path) or file.tensor<float, 2>(name)");
+  return 1;
+}
+
 }  // namespace detail
 
 /// The type's name in files, e.g. "BF16".

@@ -326,7 +326,7 @@ class Gguf : public detail::TensorFile<detail::GgufContents> {
   /// float16 themselves, to which other types are rounded. The shape is row-major: the file's order
   /// reversed. Throws FileError for an unknown name, another rank and types that heed does not
   /// read.
-  template <class T, std::size_t Rank>
+  template <class T, std::size_t Rank = detail::rank_not_given<T>()>
   Tensor<T, Rank> tensor(std::string_view name) const {
     static_assert(detail::is_floating_element<T>,
                   "weights are read as float, double, bfloat16 or float16");

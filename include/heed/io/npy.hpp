@@ -106,7 +106,7 @@ void write_npy(const std::string& path, std::string_view descr, std::span<const 
 /// The array in the bytes of an .npy file. T is float, double, std::int32_t, std::int64_t or bool
 /// and must be the file's type; half precision widens to float. `name` appears in error messages.
 /// Any bytes give a tensor or a FileError, in time and memory proportional to their number.
-template <class T, std::size_t Rank>
+template <class T, std::size_t Rank = detail::rank_not_given<T>()>
 Tensor<T, Rank> parse_npy(std::span<const std::byte> bytes, std::string_view name = "npy") {
   const NpyHeader header = parse_npy_header(bytes, name);
   const bool half = std::is_same_v<T, float> && header.descr == "<f2";
@@ -134,7 +134,7 @@ Tensor<T, Rank> parse_npy(std::span<const std::byte> bytes, std::string_view nam
 }
 
 /// Loads the array in an .npy file; see parse_npy.
-template <class T, std::size_t Rank>
+template <class T, std::size_t Rank = detail::rank_not_given<T>()>
 Tensor<T, Rank> load_npy(const std::string& path) {
   return parse_npy<T, Rank>(read_file(path), path);
 }

@@ -95,7 +95,7 @@ class Safetensors : public detail::TensorFile<detail::SafetensorsContents> {
   /// The tensor as T: float, double, bfloat16 or float16 from F64, F32, F16 and BF16, rounded to
   /// nearest where T is narrower, otherwise the file's own type: std::int64_t, std::int32_t,
   /// std::uint8_t, bool. Throws FileError for another type or rank.
-  template <class T, std::size_t Rank>
+  template <class T, std::size_t Rank = detail::rank_not_given<T>()>
   Tensor<T, Rank> tensor(std::string_view name) const {
     const SafetensorsEntry& found = entry(name);
     if (!found.is_readable_as<T>()) {
