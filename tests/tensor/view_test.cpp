@@ -190,6 +190,19 @@ TEST(View, ExtentsAndStridesThatDoNotFitAreRefused) {
   EXPECT_NO_THROW((TensorView<char, 1>(&byte, {2}, {most - 1})));
 }
 
+TEST(View, ANullPointerHasNoValues) {
+  float* none = nullptr;
+  try {
+    TensorView<float, 2>(none, {2, 3});
+    FAIL();
+  } catch (const InvalidArgument& error) {
+    EXPECT_STREQ(error.what(), "view: a null pointer has no values for extents (2, 3)");
+  }
+  EXPECT_THROW((TensorView<const float, 2>(none, {2, 3}, {1, 2})), InvalidArgument);
+  EXPECT_NO_THROW((TensorView<float, 2>(none, {0, 3})));
+  EXPECT_NO_THROW((TensorView<float, 2>(none, {2, 0}, {1, 2})));
+}
+
 // Under UBSan these would report an overflow.
 TEST(View, ExtremeStridesThatNobodyStepsAreHarmless) {
   float value = 5;
@@ -199,7 +212,8 @@ TEST(View, ExtremeStridesThatNobodyStepsAreHarmless) {
     EXPECT_EQ(one.select(0, 0)[0], 5);
     EXPECT_EQ(one.broadcast(0, 3)(2, 0), 5);
   }
-  const TensorView<char, 1> wide(nullptr, {2}, {most - 1});
+  char byte = 0;
+  const TensorView<char, 1> wide(&byte, {2}, {most - 1});
   EXPECT_EQ(wide.split(0, 2).strides(), (Extents<2>{most - 1, most - 1}));
   EXPECT_EQ(wide.slice(0, 0, 2, most).extent(0), 1);
   EXPECT_EQ(wide.slice(0, 1, 2, most).extent(0), 1);

@@ -61,8 +61,8 @@ AttentionPlan plan(const Q& queries, const K& keys, const V& values, const M& ma
   } else if constexpr (detail::expect_call<Options, M, Q, const K, const V>()) {
     const auto query_view = detail::as_rank_4(view_of(queries));
     const auto value_view = detail::as_rank_4(view_of(values));
-    const TensorView<ValueOf<Q>, 4> no_memory(
-        nullptr, detail::with_width(query_view.extents(), value_view.extent(3)));
+    const auto no_memory = detail::without_memory<ValueOf<Q>>(
+        detail::with_width(query_view.extents(), value_view.extent(3)));
     const auto args = detail::checked_args<ComputedIn<ValueOf<Q>>>(
         query_view, detail::as_rank_4(view_of(keys)), value_view, no_memory, options);
     const MaskRef reference(mask);
@@ -86,9 +86,8 @@ AttentionPlan plan(const Q& queries, const KeyValueCache<Held, Stored>& cache, c
   if constexpr (detail::expect_call<Options, M, Q>()) {
     if constexpr (detail::expect_cache<Q, Held, Stored>()) {
       const Tensor<const Index*, 1> tables({cache.shape().batch});
-      const TensorView<ValueOf<Q>, 4> no_memory(
-          nullptr, detail::with_width(detail::as_rank_4(view_of(queries)).extents(),
-                                      cache.shape().value_dim));
+      const auto no_memory = detail::without_memory<ValueOf<Q>>(detail::with_width(
+          detail::as_rank_4(view_of(queries)).extents(), cache.shape().value_dim));
       const auto args =
           detail::cache_call(queries, cache, cache.lengths(), tables, mask, no_memory, options);
       return detail::with_forgotten(

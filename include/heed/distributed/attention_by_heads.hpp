@@ -54,11 +54,11 @@ class CallByHeads {
     score_mods_ = checked_score_mods(options_, {all[0], all[1], all[2], shards.keys.tokens()});
     whole_ = differentiated_args<T>(queries_.view(), keys_.view(), values_.view(), plain());
     refer_to(whole_, options_);
-    whole_.queries = Inputs(nullptr, all);
+    whole_.queries = without_memory<const X>(all);
     const auto of_all_heads = [&](const Inputs& tensor) {
       Extents<4> extents = tensor.extents();
       extents[2] = shards.keys.tokens();
-      return Inputs(nullptr, extents);
+      return without_memory<const X>(extents);
     };
     whole_.keys = of_all_heads(keys);
     whole_.values = of_all_heads(values);

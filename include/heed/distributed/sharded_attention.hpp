@@ -180,7 +180,7 @@ class ShardedCall {
     whole_ = call(queries.slice(2, 0, 0), out.slice(2, 0, 0), of_all);
     Extents<4> all = queries.extents();
     all[2] = shards.queries.tokens();
-    whole_.queries = Inputs(nullptr, all);
+    whole_.queries = without_memory<const X>(all);
   }
 
   /// The call over all ranks; its queries have no memory.

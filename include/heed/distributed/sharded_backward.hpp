@@ -61,7 +61,7 @@ class ShardedBackward {
     refer_to(whole_, options_);
     Extents<4> all = queries.extents();
     all[2] = shards.queries.tokens();
-    whole_.queries = TensorView<const T, 4>(nullptr, all);
+    whole_.queries = without_memory<const T>(all);
   }
 
   /// The call over all ranks; its queries have no memory.
@@ -99,6 +99,7 @@ class ShardedBackward {
   TensorView<const T, 4> all_of(const Tensor<T, 4>& run) const {
     Extents<4> extents = run.extents();
     extents[2] = shards_.keys.tokens();
+    if (run.empty()) return without_memory<const T>(extents);
     return {run.data(), extents, run.view().strides()};
   }
   BackwardPart part(Index member) const { return {member, run_of_keys_.first, run_of_keys_.end}; }
@@ -140,7 +141,7 @@ class ShardedBackward {
     AttentionArgs<T> some = whole_;
     for (Index i = 0; i < mine.size(); ++i) {
       const Index rows = smaller(span, queries - i * span);
-      some.queries = TensorView<const T, 4>(nullptr, like(queries_, rows));
+      some.queries = without_memory<const T>(like(queries_, rows));
       some.query_offset = i * span;
       mine(i) = may_see(some, mask, run_of_keys_.first, run_of_keys_.end);
     }

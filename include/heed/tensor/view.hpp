@@ -75,12 +75,27 @@ struct AcceptedView {};
 
 }  // namespace detail
 
+template <class T, std::size_t Rank>
+class TensorView;
+
+namespace detail {
+
+/// A row-major view that stands for its extents: its values are never read or written.
+template <class T, std::size_t Rank>
+TensorView<T, Rank> without_memory(const Extents<Rank>& extents) {
+  const Extents<Rank> strides = row_major_strides<Rank>(extents);
+  check_reach(extents, strides, sizeof(T));
+  return {AcceptedView{}, nullptr, extents, strides};
+}
+
+}  // namespace detail
+
 /// A non-owning, rectangular view of values: pointer, extents and strides. Any stride is legal: 0
 /// (broadcast), negative (reversed), non-unit in the last axis. The terms are those of std::mdspan;
 /// strides count elements. `TensorView<const T, Rank>` only reads. The memory must outlive the
 /// view. Constructors throw ShapeError for a negative extent and for a view that spans more bytes
-/// than an Index counts; functions that make other views throw it for an axis, index or size that
-/// does not fit.
+/// than an Index counts, and InvalidArgument for values at a null pointer; functions that make
+/// other views throw ShapeError for an axis, index or size that does not fit.
 template <class T, std::size_t Rank>
 class TensorView {
   static_assert(Rank > 0, "a TensorView has at least one axis");
@@ -97,13 +112,13 @@ class TensorView {
       : data_(data), extents_(extents), strides_(detail::row_major_strides<Rank>(extents)) {
     Index bytes = 0;  // of all elements, whose number fits; an empty view may still reach too far
     const bool fits = !__builtin_mul_overflow(extents_[0] * strides_[0], Index{sizeof(T)}, &bytes);
-    if (!fits || bytes == 0) check_reach();
+    if (!fits || bytes == 0 || data == nullptr) check();
   }
 
   /// Values at `data`, element (i, j, …) at `data[i * strides[0] + j * strides[1] + …]`.
   TensorView(T* data, const Extents<Rank>& extents, const Extents<Rank>& strides)
       : data_(data), extents_(extents), strides_(strides) {
-    check_reach();
+    check();
   }
 
   /// The values of a std::vector, std::array, std::span or Tensor under these extents, row-major.
@@ -248,7 +263,7 @@ class TensorView {
     TensorView result = *this;
     result.extents_[axis] = extent;
     result.strides_[axis] = 0;
-    result.check_reach();
+    result.check();
     return result;
   }
 
@@ -305,6 +320,8 @@ class TensorView {
  private:
   template <class, std::size_t>
   friend class TensorView;
+  template <class U, std::size_t Axes>
+  friend TensorView<U, Axes> detail::without_memory(const Extents<Axes>& extents);
 
   using Accepted = detail::AcceptedView;
   /// A part of an accepted view, or the same values under other axes: its reach is no larger.
@@ -327,7 +344,12 @@ class TensorView {
   T* at_index(std::size_t axis, Index index) const {
     return empty() ? data_ : data_ + index * strides_[axis];
   }
-  void check_reach() const { detail::check_reach(extents_, strides_, sizeof(T)); }
+  void check() const {
+    detail::check_reach(extents_, strides_, sizeof(T));
+    if (data_ == nullptr && !empty()) {
+      throw_invalid_argument("view: a null pointer has no values for extents ", extents_);
+    }
+  }
 
   T* data_ = nullptr;
   Extents<Rank> extents_{};

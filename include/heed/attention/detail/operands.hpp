@@ -290,6 +290,7 @@ class Operand {
   /// That view.
   TensorView<const T, 4> view() const {
     HEED_EXPECTS(is_view());
+    if (data_ == nullptr) return without_memory<const T>(extents_);
     return {static_cast<const T*>(data_), extents_, strides_};
   }
   T operator()(Index item, Index head, Index token, Index column) const {
@@ -366,7 +367,7 @@ class Operand {
   /// of this bfloat16 operand.
   Operand at(const T* memory) const { return TensorView<const T, 4>(memory, extents_); }
   Operand at(const std::uint16_t* memory) const {
-    Operand result = at(static_cast<const T*>(nullptr));
+    Operand result = without_memory<const T>(extents_);
     result.data_ = memory;
     result.kernels_ = kernels_;
     result.pairs_ = pairs_;
