@@ -205,6 +205,17 @@ TEST_F(Calls, DecodingUnderALambda) {
   }
 }
 
+TEST_F(Calls, DecodingWithoutAMaskSeesEveryToken) {
+  KeyValueCache<float> cache(CacheShape::contiguous(2, 2, 8, 8, 7)), whole = cache, other = cache;
+  for (Index token = 0; token < 7; ++token) {  // one by one, the tokens so far are all there are
+    const auto at = [&](const auto& tensor) { return tensor.view().slice(2, token, token + 1); };
+    EXPECT_EQ(decode(at(q), at(k), at(v), cache)(1, 3, 0, 5), causal(1, 3, token, 5)) << token;
+  }
+  EXPECT_TRUE(same(decode(q, k, v, whole), full));
+  decode(q, k, v, other, out, {.softcap = 2});
+  EXPECT_TRUE(same(out, attention(q, k, v, {.softcap = 2})));
+}
+
 TEST_F(Calls, TheDefinitionTakesALambdaToo) {
   reference_attention(
       q, k, v, [](Index i, Index j) { return j <= i; }, out);
@@ -260,6 +271,16 @@ TEST_F(Calls, WeightsForALambdaAndForNoMask) {
   EXPECT_EQ(heatmap_of(attention_weights(q, k, past, {.batch = 1, .head = 2})).values(0, 6), 0);
 }
 
+TEST_F(Calls, APlanWithoutAMaskIsThatOfEveryKey) {
+  const auto tiles = [](const AttentionPlan& plan) { return plan.full * 100 + plan.partial; };
+  EXPECT_EQ(tiles(plan(q, k)), tiles(plan(q, k, masks::Full{})));
+  EXPECT_EQ(tiles(plan(q, k, v)), tiles(plan(q, k, v, masks::Full{})));
+  EXPECT_EQ(plan(q, k, {.softcap = 2}).full, 8);
+  KeyValueCache<float> cache(CacheShape::contiguous(2, 2, 8, 8, 7));
+  cache.append(k, v);
+  EXPECT_EQ(tiles(plan(q, cache)), tiles(plan(q, cache, masks::Full{})));
+}
+
 TEST_F(Calls, BlocksByContentUnderALambda) {
   const auto past = [](Index i, Index j) { return j <= i; };
   EXPECT_TRUE(same(attention(q, k, v, block_top_k(q, k, past, 2, 4)), causal));
@@ -309,6 +330,18 @@ TEST(CallsOfModels, WithoutAMaskHaveTheirUsualOne) {
   const MultiHeadAttention<float> layer({.model_dim = 8, .heads = 2}, random);
   EXPECT_TRUE(same(layer.forward(x), layer.forward(x, masks::Full{})));
   EXPECT_TRUE(same(layer.forward(x, x, x), layer.forward(x, x, x, masks::Full{})));
+}
+
+TEST(CallsOfModels, ATranslatorHasItsUsualMasksToo) {
+  Random random(1);
+  auto options = EncoderDecoderOptions::original({.model_dim = 8, .heads = 2});
+  options.source_vocab_size = options.target_vocab_size = 11;
+  const EncoderDecoder<float> model(options, random);
+  const Tokens source({1, 4}, {3, 1, 4, 1}), target({1, 3}, {5, 9, 2});
+  const auto expected =
+      model.forward(source, target, {masks::Full{}, masks::Causal{}, masks::Full{}});
+  EXPECT_TRUE(same(model.forward(source, target), expected));
+  EXPECT_TRUE(same(model.forward(source, target, {.source = masks::Padding({4})}), expected));
 }
 
 TEST(CallsOfModels, OneStepIsASamplerAndBracesAreAPrompt) {

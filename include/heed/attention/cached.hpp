@@ -118,9 +118,9 @@ auto attention(const Q& queries, const KeyValueCache<Held, Stored>& cache,
 /// sequence, keys (batch, kv_heads, tokens, head_dim) and values likewise, then lets the queries
 /// (batch, heads, queries, head_dim) attend to them and to all tokens before; out (batch, heads,
 /// queries, value_dim). A prompt is the same call with more tokens. The mask is that of the whole
-/// sequence; with masks::Full, a query also sees the new tokens after it. Rank 3 and 2 as for
-/// `attention`. Throws the errors of `append` and `attention` and then leaves the cache unchanged:
-/// shapes, options and the mask are checked before the first write.
+/// sequence; without one, as with masks::Full, a query also sees the new tokens after it. Rank 3
+/// and 2 as for `attention`. Throws the errors of `append` and `attention` and then leaves the
+/// cache unchanged: shapes, options and the mask are checked before the first write.
 template <class Q, class K, class V, class Held, class Stored, class M, detail::MeantAsResult Out,
           detail::IsOptions Options = detail::OptionsOf<Q>>
 void decode(const Q& queries, const K& keys, const V& values, KeyValueCache<Held, Stored>& cache,
@@ -147,9 +147,15 @@ void decode(const Q& queries, const K& keys, const V& values, KeyValueCache<Held
     kept.done();
   }
 }
+template <class Q, class K, class V, class Held, class Stored, detail::TakesResult Out,
+          detail::IsOptions Options = detail::OptionsOf<Q>>
+void decode(const Q& queries, const K& keys, const V& values, KeyValueCache<Held, Stored>& cache,
+            Out&& out, const Options& options = {}) {
+  decode(queries, keys, values, cache, masks::Full{}, out, options);
+}
 
 /// The same, returning a new tensor of the queries' rank.
-template <class Q, class K, class V, class Held, class Stored, class M,
+template <class Q, class K, class V, class Held, class Stored, detail::MeantAsMask M,
           detail::IsOptions Options = detail::OptionsOf<Q>>
 auto decode(const Q& queries, const K& keys, const V& values, KeyValueCache<Held, Stored>& cache,
             const M& mask, const Options& options = {}) {
@@ -161,6 +167,12 @@ auto decode(const Q& queries, const K& keys, const V& values, KeyValueCache<Held
     decode(queries, keys, values, cache, mask, out, options);
     return out;
   }
+}
+template <class Q, class K, class V, class Held, class Stored,
+          detail::IsOptions Options = detail::OptionsOf<Q>>
+auto decode(const Q& queries, const K& keys, const V& values, KeyValueCache<Held, Stored>& cache,
+            const Options& options = {}) {
+  return decode(queries, keys, values, cache, masks::Full{}, options);
 }
 
 }  // namespace heed

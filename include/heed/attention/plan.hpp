@@ -7,6 +7,7 @@
 #include <heed/attention/key_value_cache.hpp>
 #include <heed/attention/options.hpp>
 #include <heed/kernels/attention_kernels.hpp>
+#include <heed/masks/intervals.hpp>
 
 namespace heed {
 
@@ -72,11 +73,20 @@ AttentionPlan plan(const Q& queries, const K& keys, const V& values, const M& ma
     return {};
   }
 }
+template <class Q, detail::MeantAsKeys K, detail::TakesResult V,
+          detail::IsOptions Options = detail::OptionsOf<Q>>
+AttentionPlan plan(const Q& queries, const K& keys, const V& values, const Options& options = {}) {
+  return plan(queries, keys, values, masks::Full{}, options);
+}
 /// The same for values as wide as the keys.
 template <class Q, detail::MeantAsKeys K, detail::MeantAsMask M,
           detail::IsOptions Options = detail::OptionsOf<Q>>
 AttentionPlan plan(const Q& queries, const K& keys, const M& mask, const Options& options = {}) {
   return plan(queries, keys, keys, mask, options);
+}
+template <class Q, detail::MeantAsKeys K, detail::IsOptions Options = detail::OptionsOf<Q>>
+AttentionPlan plan(const Q& queries, const K& keys, const Options& options = {}) {
+  return plan(queries, keys, keys, masks::Full{}, options);
 }
 /// The same for `attention(queries, cache, mask, …, options)`.
 template <class Q, class Held, class Stored, detail::MeantAsMask M,
@@ -95,6 +105,11 @@ AttentionPlan plan(const Q& queries, const KeyValueCache<Held, Stored>& cache, c
     }
   }
   return {};
+}
+template <class Q, class Held, class Stored, detail::IsOptions Options = detail::OptionsOf<Q>>
+AttentionPlan plan(const Q& queries, const KeyValueCache<Held, Stored>& cache,
+                   const Options& options = {}) {
+  return plan(queries, cache, masks::Full{}, options);
 }
 
 }  // namespace heed

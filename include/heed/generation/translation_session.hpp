@@ -21,7 +21,7 @@ struct TranslationSessionOptions {
   /// Tokens per page of the caches, as in CacheShape; 0: one contiguous page per sequence.
   Index page_size = 0;
   /// The target's mask is over positions within a sequence, the same for all sequences.
-  EncoderDecoderMasks masks{masks::Full{}, masks::Causal{}, masks::Full{}};
+  EncoderDecoderMasks masks = {};
   /// Positions of the sources' tokens, and of the targets' up to max_length.
   EncoderDecoderPositions positions = {};
 };

@@ -42,11 +42,11 @@ struct EncoderDecoderOptions {
 };
 
 /// The masks of an encoder-decoder: for source tokens over each other, for target tokens over each
-/// other (causal), and for target tokens over the source.
+/// other, and for target tokens over the source. The defaults suit texts without padding.
 struct EncoderDecoderMasks {
-  Mask source;
-  Mask target;
-  Mask memory;
+  Mask source = masks::Full{};
+  Mask target = masks::Causal{};
+  Mask memory = masks::Full{};
 };
 
 /// Positions of source and target tokens; see LanguageModel::forward.
@@ -75,7 +75,7 @@ struct EncoderDecoder {
   EncoderDecoder(const EncoderDecoderOptions& given, Random& random);
 
   /// Logits (batch, target length, target vocabulary).
-  Output forward(const Tokens& source, const Tokens& target, const EncoderDecoderMasks& masks,
+  Output forward(const Tokens& source, const Tokens& target, const EncoderDecoderMasks& masks = {},
                  const EncoderDecoderPositions& positions = {}) const;
   Output forward(const Tokens& source, const Tokens& target, const EncoderDecoderMasks& masks,
                  const Noise& noise, Saved& saved) const {
