@@ -301,6 +301,13 @@ TEST(CallsOfLayers, TakeALambda) {
   EXPECT_TRUE(same(layer.forward(x, past, saved), layer.forward(x, past)));
 }
 
+TEST(CallsOfLayers, AFeedForwardPartIsFourTimesAsWideInside) {
+  Random random(1);
+  const FeedForward<float> part({.model_dim = 8}, random);
+  EXPECT_EQ(part.up.weight.extents(), (Extents<2>{32, 8}));
+  EXPECT_EQ(part.down.weight.extents(), (Extents<2>{8, 32}));
+}
+
 TEST(CallsOfModels, AreMadeOfSizes) {
   Random random(1);
   const LanguageModel<float> gpt(

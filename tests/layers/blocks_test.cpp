@@ -189,7 +189,8 @@ TEST(BlockOptions, ReachThePartsOfABlock) {
   EXPECT_EQ(cross.positions, PositionKind::none);
   EXPECT_TRUE(cross.top_left);
   const auto feed_forward = detail::feed_forward_options(options);
-  EXPECT_EQ(feed_forward.hidden_dim, 32);
+  Random random(1);
+  EXPECT_EQ(FeedForward<float>(feed_forward, random).up.weight.extent(0), 32);
   EXPECT_EQ(feed_forward.dropout, 0.5);
   EXPECT_EQ(detail::norm_options(options).kind, NormKind::rms);
 }

@@ -73,7 +73,7 @@ inline MultiHeadAttentionOptions cross_attention_options(const BlockOptions& opt
 }
 inline FeedForwardOptions feed_forward_options(const BlockOptions& options) {
   return {.model_dim = options.model_dim,
-          .hidden_dim = options.hidden_dim == 0 ? 4 * options.model_dim : options.hidden_dim,
+          .hidden_dim = options.hidden_dim,
           .activation = options.activation,
           .gated = options.gated,
           .bias = options.bias,

@@ -76,7 +76,7 @@ struct Activation {
 
 struct FeedForwardOptions {
   Index model_dim = 0;
-  Index hidden_dim = 0;
+  Index hidden_dim = 0;  // 0: 4 · model_dim
   ActivationKind activation = ActivationKind::relu;
   /// activation(gate · x) ⊙ (up · x) in the middle: SwiGLU with silu, GeGLU with gelu. Shazeer
   /// 2020.
@@ -102,8 +102,10 @@ struct FeedForward {
 
   FeedForward() = default;
   FeedForward(const FeedForwardOptions& options, Random& random)
-      : up({options.model_dim, options.hidden_dim, options.bias}, random),
-        down({options.hidden_dim, options.model_dim, options.bias}, random),
+      : up({options.model_dim, options.hidden_dim == 0 ? 4 * options.model_dim : options.hidden_dim,
+            options.bias},
+           random),
+        down({up.weight.extent(0), options.model_dim, options.bias}, random),
         activation(options.activation),
         dropout(options.dropout, random) {
     if (options.gated)
