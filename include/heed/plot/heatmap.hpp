@@ -48,7 +48,9 @@ requires Viewable<detail::Evaluated<X>> Heatmap heatmap_of(const X& matrix,
                                                            std::string title = {}) {
   const auto& values = detail::evaluated(matrix);
   const auto view = view_of(values);
-  static_assert(decltype(view)::rank() == 2, "a heatmap shows a matrix");
+  static_assert(decltype(view)::rank() == 2,
+                "a heatmap shows a matrix: select one, as view.select(axis, index) does, or "
+                "attention_weights(queries, keys, mask, {.batch = 0, .head = 0})");
   Heatmap heatmap;
   heatmap.values = Tensor<double, 2>({view.extent(0), view.extent(1)});
   for (Index row = 0; row < view.extent(0); ++row) {
