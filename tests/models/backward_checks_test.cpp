@@ -2,6 +2,7 @@
 // Gradients, or what forward saved, of another shape: a ShapeError, before any gradient is written.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <random>
 
 #include <heed/layers.hpp>
@@ -216,6 +217,19 @@ TEST(BackwardChecks, ANormRefusesABiasOfAnotherSize) {
   Norm<float> norm({.dim = 8});
   norm.bias = Tensor<float, 1>({2});
   EXPECT_THROW(norm.forward(random_grad({2, 3, 8})), ShapeError);
+}
+
+TEST(ModelChecks, ADeviationThatIsNone) {
+  Random random(7);
+  auto options = language_model();
+  for (const double none : {double{NAN}, -1.0, HUGE_VAL}) {
+    options.init_std = none;
+    EXPECT_THROW(LanguageModel<float>(options, random), InvalidArgument);
+    EXPECT_THROW(LearnedPositions<float>({.max_length = 3, .dim = 2, .init_std = none}, random),
+                 InvalidArgument);
+  }
+  options.init_std = 0;
+  EXPECT_NO_THROW(LanguageModel<float>(options, random));
 }
 
 TEST(ModelChecks, SizesBelowZeroAndStrayArguments) {

@@ -20,6 +20,16 @@ namespace heed {
 /// Tokens, (batch, tokens), as indices into a vocabulary.
 using Tokens = Tensor<Index, 2>;
 
+namespace detail {
+
+/// Throws InvalidArgument unless weights can be drawn with this standard deviation.
+inline void check_init_std(const char* layer, double init_std) {
+  if (init_std >= 0 && init_std - init_std == 0) return;
+  throw_invalid_argument(layer, ": init_std ", init_std, ", expected 0 or more, and finite");
+}
+
+}  // namespace detail
+
 struct EmbeddingOptions {
   Index vocab_size = 0;
   Index dim = 0;
@@ -42,6 +52,7 @@ struct Embedding {
       throw_invalid_argument("Embedding: vocabulary ", options.vocab_size, ", dim ", options.dim,
                              "; expected 1 or more");
     }
+    detail::check_init_std("Embedding", options.init_std);
     for (T& value : weight) value = static_cast<T>(options.init_std * random.normal());
   }
 
@@ -105,6 +116,7 @@ struct LearnedPositions {
   LearnedPositions() = default;
   LearnedPositions(const LearnedPositionsOptions& options, Random& random)
       : weight({options.max_length, options.dim}) {
+    detail::check_init_std("LearnedPositions", options.init_std);
     for (T& value : weight) value = static_cast<T>(options.init_std * random.normal());
   }
 
