@@ -257,7 +257,7 @@ struct PairDecodeTable {
                                          TileAhead<Near>& tile_ahead) {
     const Index left = Lines == 2 ? Lines * P::step : rows.value_dim - d;
     const bool whole = left > S::width;  // the second vector of sums too
-    const auto load = [left](const std::uint16_t* at) __attribute__((always_inline)) {
+    const auto load = [&](const std::uint16_t* at) __attribute__((always_inline)) {
       return Lines == 2 ? P::load(at) : P::load_upto(at, left);
     };
     auto ahead = tile_ahead;
