@@ -257,6 +257,20 @@ struct DecodeScores {
 
 // Outputs of a few queries over a block of values, with columns of values in the lanes.
 
+/// tail[row] = the columns of a row left over from whole groups of `Vectors`, then zeros.
+template <class S, int Vectors = 1>
+HEED_KERNEL void fill_tail(const MatrixRef<typename S::Scalar>& rows, Index count, Index columns,
+                           typename S::Scalar* tail) {
+  const Index left = columns % (Vectors * S::width);
+  if (left == 0) return;
+  const auto* from = rows.data + columns - left;
+  for (Index row = 0; row < count; ++row, from += rows.row_stride, tail += Vectors * S::width) {
+    HEED_UNROLL for (int lane = 0; lane < Vectors * S::width; lane += S::width) {
+      S::store(tail + lane, load_upto<S>(from + lane, left < lane ? 0 : left - lane));
+    }
+  }
+}
+
 template <class T>
 struct DecodeValues {
   using S = Lanes<T>;
@@ -315,19 +329,6 @@ struct DecodeValues {
     if (row < rows.count) {
       add_rows<one_alone && Vectors == vectors ? 1 : decoded_at_once, Vectors>(
           rows, row, values, stride, key, end, d, ahead);
-    }
-  }
-
-  /// Copies the last columns, too few for a vector, to a vector padded with zeros.
-  HEED_SIMD static void fill_tail(const KeyBlock<T>& keys, const QueryRows<T>& rows, Index d) {
-    const auto& values = keys.values;
-    for (Index key = 0; key < keys.count; ++key) {
-      const T* from = values.data + key * values.row_stride + d;
-      T* to = rows.tail + key * narrow * S::width;
-      HEED_UNROLL for (int j = 0; j < narrow; ++j, from += S::width, to += S::width) {
-        const Index left = rows.value_dim - d - j * S::width;
-        S::store(to, load_upto<S>(from, left < 0 ? 0 : left));
-      }
     }
   }
 
@@ -397,7 +398,7 @@ struct DecodeValues {
     const Index whole = add_whole(keys, rows);
 #endif
     if (whole == rows.value_dim) return;
-    fill_tail(keys, rows, whole);
+    fill_tail<S, narrow>(keys.values, keys.count, rows.value_dim, rows.tail);
     TileAhead<false> nothing{};
     add_columns<narrow>(rows, rows.tail, narrow_lanes, 0, keys.count, whole, nothing);
   }

@@ -348,7 +348,7 @@ struct PairTable {
   using P = Pairs<T>;
   static constexpr int vectors = HEED_SIMD_VECTORS;
   static constexpr Index lanes = vectors * S::width;
-  static constexpr Index few_queries = 2 * S::width;
+  static constexpr Index few_queries = 2 * S::width;  // see Table
 
   HEED_SIMD static std::uint16_t element(const MatrixRef<std::uint16_t>& rows, Index row,
                                          Index column) {

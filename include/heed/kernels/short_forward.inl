@@ -77,18 +77,6 @@ struct RowProduct {
   static constexpr Index a_vector = Lanes<T>::width;
 };
 
-/// tail[row] = the columns of a row left over from whole vectors, then zeros.
-template <class S>
-HEED_KERNEL void fill_tail(const MatrixRef<typename S::Scalar>& rows, Index count, Index columns,
-                           typename S::Scalar* tail) {
-  const Index left = columns % S::width;
-  if (left == 0) return;
-  for (Index row = 0; row < count; ++row) {
-    S::store(tail + row * S::width,
-             load_first<S>(rows.data + row * rows.row_stride + columns - left, left));
-  }
-}
-
 template <class S, int Rows, int Vectors>
 HEED_SIMD void put_sums(const RowProduct<typename S::Scalar>& task, Index column, Index left,
                         typename S::V (&sums)[Rows][Vectors]) {
