@@ -172,9 +172,8 @@ class ForwardTasks {
 inline constexpr double parallel_threshold = 2e6;
 /// From this many bytes of keys and values on, other threads help a decoding call to read them.
 inline constexpr double parallel_bytes = 1 << 20;
-/// Calls with up to this many queries always have keys in their lanes, with more only if that pays,
-/// and never with more than `most`.
-inline constexpr Index few_decoded_queries = 12, most_decoded_queries = 40;
+/// Calls with more queries never have keys in their lanes.
+inline constexpr Index most_decoded_queries = 40;
 
 template <class T>
 double work_of(const AttentionArgs<T>& args) {
@@ -219,8 +218,7 @@ template <class T>
 bool decodes(const AttentionArgs<T>& args, const MaskRef& mask) {
   const Index queries = args.query_count();
   if (simd::decode_kernels<T>().attend == nullptr || queries > most_decoded_queries) return false;
-  if (queries > 2 && args.key_count() < 4 * queries) return false;
-  if (queries <= few_decoded_queries) return true;
+  if (queries > 2 && args.key_count() < 4 * queries) return false;  // few lanes would have keys
   return shares_keys(args, mask) || 4 * queries <= 3 * (parts_of(queries, Index{16}) * 16);
 }
 

@@ -44,10 +44,10 @@ class ShortForward {
   static bool take(const AttentionArgs<T>& args) {
     const bool copied = args.rounds() && !multiplies_pairs(args);
     const auto in_place = [&](const Operand<T>& each) { return copied || each.is_view(); };
-    const bool few =
-        args.query_count() < 4;  // then keys in the lanes are faster, if there are many
-    return args.query_count() <= simd::query_block && (!few || args.key_count() <= 16) &&
-           args.key_count() > 0 && args.key_count() <= simd::key_block && !args.score_mods.any() &&
+    // For fewer than four queries over many keys, keys in the lanes are faster.
+    const bool pays = args.query_count() >= 4 || args.key_count() <= 16;
+    return pays && args.query_count() <= simd::query_block && args.key_count() > 0 &&
+           args.key_count() <= simd::key_block && !args.score_mods.any() &&
            args.score_mods.sinks.empty() && in_place(args.queries) && in_place(args.keys) &&
            in_place(args.values) && simd::short_forward_kernels<T>().attend;
   }
