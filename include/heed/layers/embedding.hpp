@@ -22,10 +22,14 @@ using Tokens = Tensor<Index, 2>;
 
 namespace detail {
 
-/// Throws InvalidArgument unless weights can be drawn with this standard deviation.
-inline void check_init_std(const char* layer, double init_std) {
-  if (init_std >= 0 && init_std - init_std == 0) return;
-  throw_invalid_argument(layer, ": init_std ", init_std, ", expected 0 or more, and finite");
+/// Draws weights from the normal distribution around 0. Throws InvalidArgument for a deviation that
+/// is negative or not finite.
+template <class T>
+void draw_weights(const char* layer, double init_std, Random& random, Tensor<T, 2>& weights) {
+  if (!(init_std >= 0) || !std::isfinite(init_std)) {
+    throw_invalid_argument(layer, ": init_std ", init_std, ", expected 0 or more, and finite");
+  }
+  for (T& value : weights) value = static_cast<T>(init_std * random.normal());
 }
 
 }  // namespace detail
@@ -52,8 +56,7 @@ struct Embedding {
       throw_invalid_argument("Embedding: vocabulary ", options.vocab_size, ", dim ", options.dim,
                              "; expected 1 or more");
     }
-    detail::check_init_std("Embedding", options.init_std);
-    for (T& value : weight) value = static_cast<T>(options.init_std * random.normal());
+    detail::draw_weights("Embedding", options.init_std, random, weight);
   }
 
   /// Throws InvalidArgument for a token outside the vocabulary.
@@ -116,8 +119,7 @@ struct LearnedPositions {
   LearnedPositions() = default;
   LearnedPositions(const LearnedPositionsOptions& options, Random& random)
       : weight({options.max_length, options.dim}) {
-    detail::check_init_std("LearnedPositions", options.init_std);
-    for (T& value : weight) value = static_cast<T>(options.init_std * random.normal());
+    detail::draw_weights("LearnedPositions", options.init_std, random, weight);
   }
 
   /// Throws ShapeError where the positions do not fit x or the table.

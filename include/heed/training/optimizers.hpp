@@ -51,8 +51,6 @@ std::vector<double> squares_of_stretches(const T* values, Index count) {
   return squares;
 }
 
-inline bool is_finite(double value) { return value - value == 0; }
-
 }  // namespace detail
 
 /// The global norm of a model's gradients.
@@ -68,7 +66,7 @@ inline void add_squares(GradientNorm& norm, std::string_view name,
                         std::span<const double> squares) {
   double sum = 0;
   for (const double part : squares) sum += part;
-  if (!is_finite(sum) && norm.infinite.empty()) norm.infinite = std::string(name);
+  if (!std::isfinite(sum) && norm.infinite.empty()) norm.infinite = std::string(name);
   norm.value += sum;
 }
 
@@ -143,11 +141,12 @@ PlannedStep plan_step(const char* caller, double learning_rate, const Model& gra
                       const StepOptions& options) {
   PlannedStep plan;
   plan.learning_rate = options.learning_rate.value_or(learning_rate);
-  if (!is_finite(static_cast<float>(plan.learning_rate)) || plan.learning_rate < 0) {
+  if (!std::isfinite(static_cast<float>(plan.learning_rate)) || plan.learning_rate < 0) {
     throw_invalid_argument(caller, ": learning rate ", plan.learning_rate,
                            ", expected a finite number, 0 or more");
   }
-  if (!(options.max_gradient_norm > 0) || !is_finite(static_cast<float>(options.gradient_scale))) {
+  if (!(options.max_gradient_norm > 0) ||
+      !std::isfinite(static_cast<float>(options.gradient_scale))) {
     throw_invalid_argument(caller, ": max_gradient_norm ", options.max_gradient_norm,
                            ", expected above 0; gradient_scale ", options.gradient_scale,
                            ", expected a finite number");
@@ -155,7 +154,7 @@ PlannedStep plan_step(const char* caller, double learning_rate, const Model& gra
   const GradientNorm norm = options.norm ? *options.norm : gradient_norm(gradients);
   plan.gradient_factor = options.gradient_scale;
   plan.report.gradient_norm = norm.value * std::fabs(options.gradient_scale);
-  if (!is_finite(plan.report.gradient_norm)) {
+  if (!std::isfinite(plan.report.gradient_norm)) {
     plan.report.taken = false;
     plan.report.refused_by = norm.infinite;
   } else if (plan.report.gradient_norm > options.max_gradient_norm) {
