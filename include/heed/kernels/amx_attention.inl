@@ -214,7 +214,8 @@ struct TileTable {
   }
 
   /// Scores of a few queries: products with the queries in the lanes, then turned.
-  HEED_KERNEL static void score_rows(Tiles& tiles, const PairKeys& keys, const PairRows<T>& rows) {
+  HEED_KERNEL static void score_rows(const PairKeys& keys, const PairRows<T>& rows) {
+    Tiles tiles;
     const Index depth = 2 * rows.depth;
     Pair::pack({rows.rows, depth, 1}, rows.count, depth, rows.packed);
     for (Index row = 0; row < rows.count; row += tile_side) {
@@ -278,9 +279,8 @@ struct TileTable {
     }
   }
 
-  HEED_KERNEL static void decode(const PairKeys& keys, const PairRows<T>& rows) {
+  HEED_KERNEL static void attend_rows(const PairKeys& keys, const PairRows<T>& rows) {
     Tiles tiles;
-    score_rows(tiles, keys, rows);
     PairDecodeTable<T>::exponentiate_all(keys.count, rows);
     for (Index row = 0; row < rows.count; ++row) {
       std::uint16_t* probabilities = rows.probabilities + row * row_keys;
@@ -309,7 +309,8 @@ const PairKernels<T>* tile_pair_table() {
                                           PairTable<T>::all_finite,
                                           Bfloat16Table<T>::template round<std::uint16_t>,
                                           K::attend,
-                                          K::decode};
+                                          K::score_rows,
+                                          K::attend_rows};
   return &entries;
 }
 

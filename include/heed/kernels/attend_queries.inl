@@ -185,17 +185,16 @@ struct LinesAhead {
       return of(bits.data + row * bits.row_stride, bits.row_stride,
                 late ? rows.value_dim : rows.head_dim);
     }
-    return beyond<T>({keys.keys.data, keys.keys.row_stride, rows.head_dim}, keys.count, key, tile,
-                     rows.near, {keys.values.data, keys.values.row_stride, rows.value_dim});
+    return beyond(Rows<T>{keys.keys.data, keys.keys.row_stride, rows.head_dim}, keys.count, key,
+                  tile, rows);
   }
   /// What to prefetch while the values of the `tile` keys from `key` on are added: later ones, or
   /// the next block of keys.
   template <class T>
   HEED_SIMD static LinesAhead during_values(const KeyBlock<T>& keys, const QueryRows<T>& rows,
                                             Index key, Index tile) {
-    const T* next = rows.next_keys ? rows.next_keys : keys.values.data;
-    return beyond<T>({keys.values.data, keys.values.row_stride, rows.value_dim}, keys.count, key,
-                     tile, rows.near, {next, keys.keys.row_stride, rows.head_dim});
+    return beyond(Rows<T>{keys.values.data, keys.values.row_stride, rows.value_dim}, keys.count,
+                  key, tile, rows);
   }
   /// Rows that are read one after the other.
   template <class T>
@@ -204,20 +203,26 @@ struct LinesAhead {
     Index stride;
     Index columns;
   };
-  /// What to prefetch during the `tile` rows at `row` of `count`: the next tile or, `near`, what is
-  /// read 8 kB later. Behind the last of these rows come the `next` ones. On a Zen 5, decoding from
-  /// memory took 1.05 to 1.25 times as long with 2 or 4 kB, and up to 1.15 times with 16.
-  template <class T>
+  /// What to prefetch during the `tile` rows at `row` of `count`: the next tile or, `decoded.near`,
+  /// what is read 8 kB later. Behind the last of these rows come decoded.next, if known. On a Zen
+  /// 5, decoding from memory took 1.05 to 1.25 times as long with 2 or 4 kB, and up to 1.15 times
+  /// with 16.
+  template <class T, class Decoded>
   HEED_SIMD static LinesAhead beyond(const Rows<T>& rows, Index count, Index row, Index tile,
-                                     bool near, const Rows<T>& next) {
+                                     const Decoded& decoded) {
     constexpr Index kilobyte = 1024 / Index{sizeof(T)};
     const Index tile_size = tile * rows.columns;
     Index later = row + tile;
-    if (near && tile_size <= 4 * kilobyte) later += tile_size <= 2 * kilobyte ? 3 * tile : tile;
-    const bool more = later < count;
-    if (!more) later -= (count + tile - 1) / tile * tile;
-    const Rows<T>& from = more ? rows : next;
-    return of(from.first + later * from.stride, from.stride, from.columns);
+    if (decoded.near && tile_size <= 4 * kilobyte) {
+      later += tile_size <= 2 * kilobyte ? 3 * tile : tile;
+    }
+    if (later < count || decoded.next.data == nullptr) {
+      if (later >= count) later = 0;
+      return of(rows.first + later * rows.stride, rows.stride, rows.columns);
+    }
+    later -= (count + tile - 1) / tile * tile;
+    const MatrixRef<T>& next = decoded.next;
+    return of(next.data + later * next.row_stride, next.row_stride, decoded.next_columns);
   }
   HEED_SIMD void fetch_line() {
     __builtin_prefetch(reinterpret_cast<const void*>(at), 0, 3);  // NOLINT: it may end beyond

@@ -149,8 +149,9 @@ struct QueryRows {
   Index count = 0;
   Index head_dim = 0;
   Index value_dim = 0;
-  const T* next_keys = nullptr;  // where the next block begins, if known
-  bool near = false;             // whether to prefetch into the first-level cache
+  MatrixRef<T> next = {};  // the rows read after those of the call, if known: they are prefetched
+  Index next_columns = 0;  // of those
+  bool near = false;       // whether to prefetch into the first-level cache
   /// Where the keys and the values of the next block begin that are to be widened, if any are.
   MatrixRef<std::uint16_t> next_bits[2] = {};
 };
@@ -219,9 +220,9 @@ const ShortForwardKernels<T>& short_forward_kernels();
 struct PairKeys {
   MatrixRef<std::uint16_t> keys;          // (key, dim), column_stride 1, whole groups of columns
   const std::uint16_t* values = nullptr;  // as `turn` or `zip` leave them, plus room for row_step
-  MatrixRef<std::uint16_t> lying = {};    // of `decode`: values in place (key, column), or null
-  Index before = 0;                       // keys in front of these among the values, whole groups
-  Index arranged = 0;                     // all keys among the values
+  MatrixRef<std::uint16_t> lying = {};  // of `attend_rows`: values in place (key, column), or null
+  Index before = 0;                     // keys in front of these among the values, whole groups
+  Index arranged = 0;                   // all keys among the values
   Index count = 0;
   const std::uint64_t* words = nullptr;  // lane word per key; null: all queries see all keys
   bool guard_values = false;             // some value is NaN or Inf where a lane word has a 0
@@ -258,8 +259,9 @@ struct PairRows {
   Index head_dim = 0;
   Index depth = 0;  // pairs in the whole groups of head_dim
   Index value_dim = 0;
-  MatrixRef<std::uint16_t> next_keys = {};  // where the next block begins, if known
-  bool near = false;                        // whether to prefetch into the first-level cache
+  MatrixRef<std::uint16_t> next = {};  // as in QueryRows
+  Index next_columns = 0;
+  bool near = false;
 };
 
 /// The kernels of a processor that multiplies bfloat16 in pairs or in tiles of pairs, and sums in T
@@ -275,13 +277,13 @@ struct PairKernels {
   /// Rows of keys, of probabilities and of turned values are read in multiples of this power of
   /// two; what the rows after the last one hold decides no bit.
   Index row_step;
-  /// Whether `decode` reads values in place if there are no words.
+  /// Whether `attend_rows` reads values in place if there are no words.
   bool reads_lying;
   /// packed[tile][column / 2][lane][column % 2] = rows(lane, column), with zeros up to a whole
   /// group of columns; lanes past `count` repeat the last row.
   void (*pack)(MatrixRef<std::uint16_t> rows, Index count, Index columns, std::uint16_t* packed);
   /// pairs[row / 2][column][row % 2] = rows(row, column), with zeros up to a whole group of rows:
-  /// values for `decode`.
+  /// values for `attend_rows`.
   void (*zip)(MatrixRef<std::uint16_t> rows, Index count, Index columns, std::uint16_t* pairs);
   /// Values for `attend`: like `zip` where pairs are multiplied, and for tiles turned[column][row]
   /// = rows(row, column), with zeros up to a whole group of rows.
@@ -293,9 +295,10 @@ struct PairKernels {
   /// Like Kernels::attend.
   void (*attend)(const PairKeys& keys, const PairQueries<T>& queries, const SoftmaxState<T>& state,
                  bool first);
-  /// Like DecodeKernels::scores and attend together. The visible keys are those of the bits in
-  /// PairRows, not of the words in `keys`.
-  void (*decode)(const PairKeys& keys, const PairRows<T>& rows);
+  /// Like those of DecodeKernels. The visible keys are those of the bits in PairRows, not of the
+  /// words in `keys`.
+  void (*score_rows)(const PairKeys& keys, const PairRows<T>& rows);
+  void (*attend_rows)(const PairKeys& keys, const PairRows<T>& rows);
 };
 
 /// The pair kernels of the active instruction set; null if it has none.

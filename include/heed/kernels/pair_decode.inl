@@ -117,9 +117,8 @@ struct PairDecodeTable {
     const Index whole = depth - depth % P::step;  // columns that fill vectors
     for (Index key = 0; key < keys.count; key += S::width) {
       const auto* at = keys.keys.data + key * stride;
-      const auto lines = LinesAhead::beyond<std::uint16_t>(
-          {keys.keys.data, stride, depth}, keys.count, key, S::width, rows.near,
-          {keys.lying.data, keys.lying.row_stride, rows.value_dim});
+      const auto lines = LinesAhead::beyond<std::uint16_t>({keys.keys.data, stride, depth},
+                                                           keys.count, key, S::width, rows);
       Index row_stride = stride;
       if (key + S::width > keys.count) {
         at = last_keys(keys, rows, key);
@@ -315,10 +314,8 @@ struct PairDecodeTable {
     const auto& lying = keys.lying;
     for (Index key = 0; key < keys.count; key += S::width) {
       const Index end = key + S::width < keys.count ? key + S::width : keys.count;
-      const auto& next = rows.next_keys.data ? rows.next_keys : lying;
       const auto lines = LinesAhead::beyond<std::uint16_t>(
-          {lying.data, lying.row_stride, rows.value_dim}, keys.count, key, S::width, rows.near,
-          {next.data, next.row_stride, rows.head_dim});
+          {lying.data, lying.row_stride, rows.value_dim}, keys.count, key, S::width, rows);
       with_near(
           rows, [&](auto near) __attribute__((always_inline)) {
             auto ahead = TileAhead<near>::of(lines, lying.data + key * lying.row_stride);
@@ -333,15 +330,17 @@ struct PairDecodeTable {
     }
   }
 
-  HEED_KERNEL static void decode(const PairKeys& keys, const PairRows<T>& rows) {
-    const bool lying = keys.lying.data != nullptr;
-    if (lying && rows.count <= decoded_at_once) {
+  HEED_KERNEL static void score(const PairKeys& keys, const PairRows<T>& rows) {
+    if (keys.words == nullptr && rows.count <= decoded_at_once) {
       score_lying(keys, rows);
     } else {
       score_packed(keys, rows);
     }
+  }
+
+  HEED_KERNEL static void attend(const PairKeys& keys, const PairRows<T>& rows) {
     exponentiate_all(keys.count, rows);
-    if (lying) return add_lying(keys, rows);
+    if (keys.lying.data != nullptr) return add_lying(keys, rows);
     if (keys.guard_values && rows.visible != nullptr) return add_guarded(keys, rows);
     Index d = 0;
     for (; d + lanes <= rows.value_dim; d += lanes) add_columns<vectors>(keys, rows, d);
@@ -361,6 +360,7 @@ const PairKernels<T>* pair_table() {
                                           K::all_finite,
                                           K::narrow,
                                           K::attend,
-                                          PairDecodeTable<T>::decode};
+                                          PairDecodeTable<T>::score,
+                                          PairDecodeTable<T>::attend};
   return &entries;
 }

@@ -45,6 +45,7 @@ class DecodePass {
     const Coverage coverage = mask_.coverage(tile(first, end - 1));
     if (coverage == Coverage::none) return;
     scale_queries();
+    if (coverage == Coverage::full && scores_first()) return take_chunk(first, end, states);
     for (Index key = first; key < end; key += simd::key_block) {
       const Index last = (key + simd::key_block < end ? key + simd::key_block : end) - 1;
       const VisibleKeys seen = coverage == Coverage::full
@@ -85,20 +86,73 @@ class DecodePass {
     }
   }
 
+  /// Whether a chunk of which all rows see all keys gets its scores before its values are read.
+  bool scores_first() const {
+    if (args_.score_mods.any() || DecodeScratch<T>::scored_blocks(rows_) == 1) return false;
+    if (pairs_) return pairs_.reads_lying();
+    return !args_.keys.has_bits() && !args_.values.has_bits();
+  }
+
+  /// The keys [first, end), which all rows see: first their scores, then their values.
+  void take_chunk(Index first, Index end, const RowStates<T>& states) const {
+    simd::QueryRows<T> rows = query_rows(states, nullptr, 0);
+    const auto for_each_block = [&](auto take) {
+      rows.scores = scratch_.scores;
+      for (Index key = first; key < end; key += simd::key_block) {
+        const Index count = smaller(end - key, simd::key_block);
+        take(key, count, key + count < end);
+        rows.scores += rows_ * simd::row_keys;
+      }
+    };
+    for_each_block([&](Index key, Index count, bool more) {
+      announce(more ? args_.keys : args_.values, more ? key + count : first, rows);
+      score(key, count, rows);
+    });
+    for_each_block([&](Index key, Index count, bool more) {
+      announce(more ? args_.values : args_.keys, key + count, rows);
+      attend(key, count, rows);
+    });
+  }
+  void score(Index key, Index count, const simd::QueryRows<T>& rows) const {
+    const Index head = args_.key_head(head_);
+    if (pairs_) return pairs_.score_rows(pairs_.bring_keys(item_, head, key, count), rows);
+    kernels_.scores({args_.keys.rows(item_, head, key, count, scratch_.keys), {}, count}, rows);
+  }
+  void attend(Index key, Index count, const simd::QueryRows<T>& rows) const {
+    const Index head = args_.key_head(head_);
+    if (pairs_) return pairs_.attend_rows(pairs_.bring_values(item_, head, key, count), rows);
+    const auto values = args_.values.rows(item_, head, key, count, scratch_.values);
+    kernels_.attend({{}, whole_rows(values, count), count}, rows);
+  }
+
+  /// Tells the kernels that the rows of an operand from `row` on are read next.
+  void announce(const Operand<T>& operand, Index row, simd::QueryRows<T>& rows) const {
+    rows.next = {};
+    rows.next_bits[0] = {};
+    if (row >= args_.key_count_of(item_)) return;
+    const Index head = args_.key_head(head_);
+    if (!operand.is_bfloat16()) rows.next = operand.rows(item_, head, row);
+    if (pairs_ && operand.has_bits()) {
+      rows.next_bits[0] = {operand.bits(item_, head, row), operand.stride(2), 1};
+    }
+    rows.next_columns = &operand == &args_.keys ? args_.head_dim() : args_.value_dim();
+  }
+
   void take_block(const VisibleKeys& seen, const RowStates<T>& states) {
     if (pairs_) {
       const simd::PairKeys pairs = pairs_.bring(item_, args_.key_head(head_), seen);
       simd::QueryRows<T> rows = query_rows(states, pairs.words, pairs.count);
-      rows.near = simd::detail::prefetches_near();
-      announce_bits(seen.first, rows);
-      return pairs_.decode(pairs, rows);
+      announce(args_.values, seen.first, rows);
+      pairs_.score_rows(pairs, rows);
+      announce(args_.keys, next_block(seen), rows);
+      return pairs_.attend_rows(pairs, rows);
     }
     simd::KeyBlock<T> block = bring(seen);
     simd::QueryRows<T> rows =
         query_rows(states, seen.words != nullptr ? scratch_.words : nullptr, block.count);
-    rows.next_keys = next_keys(seen.first);
-    rows.near = simd::detail::prefetches_near();
-    announce_bits(seen.first, rows);
+    rows.next = block.values;
+    rows.next_columns = args_.value_dim();
+    announce_bits(next_block(seen), rows);
     if (args_.score_mods.any()) {
       for (Index i = 0; i < block.count; ++i) {
         positions_[i] = seen.first + (seen.holes ? scratch_.kept[i] : i);
@@ -111,7 +165,12 @@ class DecodePass {
     }
     block.guard_values = seen.words != nullptr && !simd::kernels<T>().all_finite(
                                                       block.values, block.count, args_.value_dim());
+    announce(args_.keys, next_block(seen), rows);
     kernels_.attend(block, rows);
+  }
+
+  static Index next_block(const VisibleKeys& seen) {
+    return (seen.first / simd::key_block + 1) * simd::key_block;
   }
 
   /// The rows, with the lane words of `count` keys, if any.
@@ -132,7 +191,9 @@ class DecodePass {
             rows_,
             args_.head_dim(),
             args_.value_dim(),
-            nullptr};
+            {},
+            0,
+            simd::detail::prefetches_near()};
   }
 
   /// The visible keys and their values: in place, or gathered where only some are visible or values
@@ -152,16 +213,22 @@ class DecodePass {
       gather_rows(block.values, scratch_.kept, block.count, columns, scratch_.values, columns);
       block.keys = {scratch_.keys, args_.head_dim(), 1};
       block.values = {scratch_.values, columns, 1};
-    } else if (block.values.column_stride != 1 && block.values.data != scratch_.values) {
-      copy_rows(block.values, block.count, columns, scratch_.values, columns);
-      block.values = {scratch_.values, columns, 1};
+    } else {
+      block.values = whole_rows(block.values, block.count);
     }
     return block;
   }
 
+  /// Rows of values without gaps between columns: in place, or copied.
+  simd::MatrixRef<T> whole_rows(const simd::MatrixRef<T>& values, Index count) const {
+    const Index columns = args_.value_dim();
+    if (values.column_stride == 1 || values.data == scratch_.values) return values;
+    copy_rows(values, count, columns, scratch_.values, columns);
+    return {scratch_.values, columns, 1};
+  }
+
   /// Tells the kernels where the next block's keys and values are, if stored as bfloat16.
-  void announce_bits(Index after, simd::QueryRows<T>& rows) const {
-    const Index next = (after / simd::key_block + 1) * simd::key_block;
+  void announce_bits(Index next, simd::QueryRows<T>& rows) const {
     if (next >= args_.key_count_of(item_)) return;
     const Operand<T>* both[] = {&args_.keys, &args_.values};
     for (int i = 0; i < 2; ++i) {
@@ -169,13 +236,6 @@ class DecodePass {
       rows.next_bits[i] = {both[i]->bits(item_, args_.key_head(head_), next), both[i]->stride(2),
                            1};
     }
-  }
-
-  /// The address of the next key block, if it can be read in place.
-  const T* next_keys(Index after) const {
-    const Index next = (after / simd::key_block + 1) * simd::key_block;
-    if (next >= args_.key_count_of(item_) || args_.keys.is_bfloat16()) return nullptr;
-    return args_.keys.rows(item_, args_.key_head(head_), next).data;
   }
 
   void transpose_words(const std::uint64_t* words, Index count) const {

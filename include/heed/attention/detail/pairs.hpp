@@ -210,18 +210,40 @@ class PairBlocks {
   simd::PairKeys bring(Index item, Index key_head, const VisibleKeys& seen, Arrange arrange) const {
     return arranged(item, key_head, whole(seen), arrange);
   }
-  /// The same for `decode`.
+  /// The same for the copied rows.
   simd::PairKeys bring(Index item, Index key_head, const VisibleKeys& seen) const {
     const Run run = whole(seen);
-    if (run.words != nullptr || !kernels_->reads_lying) {
+    if (run.words != nullptr || !reads_lying()) {
       return arranged(item, key_head, run, kernels_->zip);
     }
     simd::PairKeys block = keys_of(item, key_head, run);
-    block.lying = rows_of(args_.values, item, key_head, run, args_.value_dim(), run.count, values_);
+    block.lying = values_of(item, key_head, run);
     return block;
   }
-  /// Adds the keys to the softmax of the copied rows. `rows` gives their shape and states.
-  void decode(const simd::PairKeys& keys, const simd::QueryRows<T>& rows) const {
+  /// Whether keys that all rows see are read in place, so that the keys and the values of a block
+  /// can be brought one without the other.
+  bool reads_lying() const { return kernels_->reads_lying; }
+  simd::PairKeys bring_keys(Index item, Index key_head, Index first, Index count) const {
+    return keys_of(item, key_head, {first, count});
+  }
+  simd::PairKeys bring_values(Index item, Index key_head, Index first, Index count) const {
+    simd::PairKeys block;
+    block.count = count;
+    block.lying = values_of(item, key_head, {first, count});
+    return block;
+  }
+
+  /// Computes the scores of the copied rows. `rows` gives their shape, states and scratch.
+  void score_rows(const simd::PairKeys& keys, const simd::QueryRows<T>& rows) const {
+    kernels_->score_rows(keys, pair_rows(rows));
+  }
+  /// Adds the keys, whose scores are in rows.scores, to the softmax of the copied rows.
+  void attend_rows(const simd::PairKeys& keys, const simd::QueryRows<T>& rows) const {
+    kernels_->attend_rows(keys, pair_rows(rows));
+  }
+
+ private:
+  simd::PairRows<T> pair_rows(const simd::QueryRows<T>& rows) const {
     simd::PairRows<T> pairs;
     pairs.rows = rows_;
     pairs.packed = packed_;
@@ -237,12 +259,12 @@ class PairBlocks {
     pairs.head_dim = rows.head_dim;
     pairs.depth = whole(rows.head_dim) / 2;
     pairs.value_dim = rows.value_dim;
-    pairs.next_keys = rows.next_bits[0];
+    pairs.next = rows.next_bits[0];
+    pairs.next_columns = rows.next_columns;
     pairs.near = rows.near;
-    kernels_->decode(keys, pairs);
+    return pairs;
   }
 
- private:
   /// Rounded up to whole groups.
   Index whole(Index count) const { return rounded_up(count, kernels_->group); }
 
@@ -265,6 +287,9 @@ class PairBlocks {
     }
     if (seen.holes) keep_seen(run);
     return run;
+  }
+  simd::MatrixRef<std::uint16_t> values_of(Index item, Index key_head, const Run& run) const {
+    return rows_of(args_.values, item, key_head, run, args_.value_dim(), run.count, values_);
   }
   /// The keys of a range, without values.
   simd::PairKeys keys_of(Index item, Index key_head, const Run& run) const {

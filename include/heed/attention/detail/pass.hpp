@@ -72,7 +72,7 @@ struct DecodeScratch {
   DecodeScratch(Carver carver, Index row_count, Index head_dim, Index value_dim, bool score_mods)
       : rows(carver.take<T>(row_count * head_dim)),
         packed(carver.take<T>(simd::row_keys * head_dim)),
-        scores(carver.take<T>(simd::row_keys * row_count)),
+        scores(carver.take<T>(scored_blocks(row_count) * simd::row_keys * row_count)),
         probabilities(carver.take<T>(simd::row_keys * row_count)),
         tail(carver.take<T>(simd::key_block * 16 + 16 * head_dim)),
         keys(carver.take<T>(simd::key_block * head_dim)),
@@ -89,6 +89,12 @@ struct DecodeScratch {
     const DecodeScratch sizes(Carver(nullptr), row_count, head_dim, value_dim, score_mods);
     return {Carver(Scratch::of_this_thread(sizes.bytes)), row_count, head_dim, value_dim,
             score_mods};
+  }
+
+  /// How many blocks of keys get their scores before their values are read: those of a chunk, if
+  /// their scores are few. Memory that is read in long runs gives more.
+  static Index scored_blocks(Index row_count) {
+    return row_count <= 8 ? simd::key_chunk / simd::key_block : 1;
   }
 
   T* rows;
