@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include <array>
+#include <string>
 #include <vector>
 
 #include <heed/tensor.hpp>
@@ -30,6 +32,19 @@ void misuse(std::vector<float>& values) { TensorView<float, 3> view(values, {2, 
 #endif
 #ifdef STRIDES_TOO_FEW_FOR_THE_EXTENTS  // the list is too short: it has one number for each axis
 void misuse(float* values) { TensorView view(values, {2, 3, 4}, {12, 4}); }
+#endif
+
+#ifdef TENSOR_OF_NESTED_VECTORS  // a vector of vectors is no tensor: flatten it
+auto misuse(const std::vector<std::vector<float>>& rows) { return Tensor<float, 2>(rows); }
+#endif
+#ifdef MATRIX_OF_A_VECTOR  // pass those of a vector behind extents, as in ({2, 3}, values)
+auto misuse(const std::vector<float>& values) { return Tensor<float, 2>(values); }
+#endif
+#ifdef EXTENTS_IN_AN_ARRAY  // extents alone are heed::Extents<2>{2, 3}
+auto misuse(const std::array<Index, 2>& extents) { return Tensor<float, 2>(extents); }
+#endif
+#ifdef TENSOR_OF_A_STRING  // a tensor copies views, vectors, arrays, spans and Eigen's matrices
+auto misuse(const std::string& text) { return Tensor<float, 1>(text); }
 #endif
 
 float correct(const std::vector<float>& values) { return TensorView(values, {2, 3})(1, 2); }

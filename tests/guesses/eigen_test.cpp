@@ -143,6 +143,14 @@ TEST_F(EigenCalls, ListsAreVectorsWithAnyStride) {
             packed_attention(tokens, tokens, tokens, {0, 3, 7})(0, 6, 1));
 }
 
+TEST_F(EigenCalls, ATensorIsMadeOfAMatrix) {
+  const Tensor<float, 2> copied(q), doubled(2 * q);
+  const auto across = Tensor<double, 2>::copy_of(q.transpose());
+  EXPECT_EQ(copied(2, 5), q(2, 5));
+  EXPECT_EQ(doubled(2, 5), 2 * q(2, 5));
+  EXPECT_EQ(across(5, 2), static_cast<double>(q(2, 5)));
+}
+
 TEST_F(EigenCalls, HeatmapsOfMatricesAndExpressions) {
   const Heatmap heatmap = heatmap_of(q);
   EXPECT_EQ(heatmap.values(2, 5), static_cast<double>(q(2, 5)));

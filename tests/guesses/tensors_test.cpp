@@ -3,7 +3,9 @@
 // compiles as it is written, and does what it says.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <limits>
+#include <list>
 #include <sstream>
 #include <vector>
 
@@ -46,6 +48,29 @@ TEST(Tensors, RoundedToBfloat16AndBack) {
   heed::copy(half, back);
   EXPECT_EQ(back[1], 2.5f);
   EXPECT_NEAR(back[2], 3.14159, 0.01);
+}
+
+TEST(Tensors, CopiedOfVectorsViewsAndOtherTypes) {
+  const std::vector<float> values{1, 2.5f, 3};
+  const heed::Tensor<float, 1> vector(values), copied = heed::Tensor<float, 1>::copy_of(values);
+  EXPECT_EQ(vector[1], 2.5f);
+  EXPECT_EQ(copied[2], 3);
+  EXPECT_EQ((heed::Tensor<double, 1>(std::array<float, 2>{3, 4.5f})[1]), 4.5);
+  const heed::Tensor<float, 2> t{{1, 2, 3}, {4, 5, 3.14159265f}};
+  const heed::Tensor<float, 2> across(t.view().transpose());
+  EXPECT_EQ(across(2, 0), 3);
+  const heed::Tensor<heed::bfloat16, 2> narrow(t);
+  EXPECT_NEAR(narrow(1, 2), 3.14159, 0.01);
+  EXPECT_EQ((heed::Tensor<double, 2>::copy_of(narrow)(1, 1)), 5);
+}
+
+TEST(Tensors, ValuesBehindExtentsConvert) {
+  const std::vector<int> ids{3, 1, 4, 1};
+  const heed::Tokens tokens({2, 2}, ids);
+  EXPECT_EQ(tokens(1, 0), 4);
+  EXPECT_EQ(heed::Tokens({1, 2}, std::list<int>{5, 9})(0, 1), 9);
+  EXPECT_TRUE((heed::Tensor<bool, 2>({1, 2}, std::vector<bool>{false, true})(0, 1)));
+  EXPECT_THROW(heed::Tokens({1, 3}, ids), heed::ShapeError);
 }
 
 TEST(Tensors, TransposeWithoutACopy) {

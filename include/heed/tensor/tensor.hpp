@@ -88,6 +88,26 @@ T* write_list(const List& list, const Extents<Rank>& extents, std::size_t axis, 
 template <class N>
 concept ExtentNumber = std::integral<N> && !std::same_as<N, bool>;
 
+/// A list whose values convert to T, of any type and in any container.
+template <class Values, class T>
+concept ListToConvert = requires(const Values& values) {
+  { values.size() } -> std::convertible_to<std::size_t>;
+  static_cast<T>(*values.begin());
+}
+&&!requires(const Values& values) { values.rows(); };
+
+template <class Values>
+inline constexpr bool is_extents = false;
+template <std::size_t Rank>
+inline constexpr bool is_extents<Extents<Rank>> = true;
+/// What a tensor may be copied of: a container, a view, an Eigen matrix; no extents.
+template <class Values>
+concept ValuesToCopy =
+    !is_extents<Values> &&
+    (
+        HoldsRun<const Values> || requires(const Values& values) { values.data_handle(); } ||
+        requires(const Values& values) { values.rows(); });
+
 }  // namespace detail
 
 // The tensor. -------------------------------------------------------------------------------------
@@ -139,14 +159,25 @@ class Tensor {
                {static_cast<T>(first), static_cast<T>(values)...}) {}
   /// The given values in row-major order, as many as the extents require.
   Tensor(const Extents<Rank>& extents, std::span<const T> values) : Tensor(extents) {
-    if (static_cast<Index>(values.size()) != size()) {
-      throw_shape_error("tensor: ", values.size(), " values for extents ", extents);
-    }
+    expect_count(values.size());
     T* to = data_;
     for (const T value : values) *to++ = value;
   }
   Tensor(const Extents<Rank>& extents, std::initializer_list<T> values)
       : Tensor(extents, std::span<const T>(values.begin(), values.size())) {}
+  /// The same for values of another type, which convert.
+  template <detail::ListToConvert<T> Values>
+  requires(!std::convertible_to<const Values&, std::span<const T>>)
+      Tensor(const Extents<Rank>& extents, const Values& values)
+      : Tensor(extents) {
+    expect_count(values.size());
+    T* to = data_;
+    for (const auto& value : values) *to++ = static_cast<T>(value);
+  }
+  /// `copy_of(values)`: a vector's values, or those of a view or an Eigen matrix.
+  template <detail::ValuesToCopy Values>
+  requires(!std::same_as<Values, Tensor>) explicit Tensor(const Values& values)
+      : Tensor(copy_of(values)) {}
   Tensor(const Tensor& other) : extents_(other.extents_) {
     allocate();
     if (data_ != nullptr) {
@@ -163,7 +194,7 @@ class Tensor {
   }
   ~Tensor() { detail::TensorMemory::give(data_, static_cast<std::size_t>(size()) * sizeof(T)); }
 
-  /// The values of any view, copied into row-major order; view_of gives that of other containers.
+  /// The values of any view, copied into row-major order.
   static Tensor copy_of(const TensorView<const T, Rank>& source) {
     Tensor result(source.extents());
     T* to = result.data_;
@@ -173,6 +204,11 @@ class Tensor {
     });
     return result;
   }
+  /// Those of anything that `view_of` accepts. Other scalars convert as in `copy`: floats are
+  /// rounded to bfloat16.
+  template <class Values>
+  requires(!std::convertible_to<const Values&, TensorView<const T, Rank>>) static Tensor
+      copy_of(const Values& values);
 
   /// The same values in the same order under other extents, without a copy; this tensor is left
   /// empty. Throws ShapeError if the numbers of elements differ.
@@ -242,6 +278,12 @@ class Tensor {
  private:
   template <class, std::size_t>
   friend class Tensor;
+
+  void expect_count(std::size_t values) const {
+    if (static_cast<Index>(values) != size()) {
+      throw_shape_error("tensor: ", values, " values for extents ", extents_);
+    }
+  }
 
   static TensorView<const T, Rank> of_a_temporary() {
     static_assert(Rank == 0, "a view of a temporary tensor dangles: give the tensor a name first");

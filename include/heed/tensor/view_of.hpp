@@ -151,6 +151,37 @@ concept ViewedAs = Viewable<X> && std::is_convertible_v<typename ViewOf<X>::elem
 
 }  // namespace detail
 
+template <class T, std::size_t Rank>
+template <class Values>
+requires(!std::convertible_to<const Values&, TensorView<const T, Rank>>)
+    Tensor<T, Rank> Tensor<T, Rank>::copy_of(const Values& values) {
+  using V = detail::Evaluated<Values>;
+  static_assert(Viewable<V>, "a tensor copies views, vectors, arrays, spans and Eigen's matrices");
+  if constexpr (Viewable<V>) {
+    constexpr bool nested = detail::KeepsValuesElsewhere<ValueOf<V>>;
+    static_assert(!nested,
+                  "a vector of vectors is no tensor: flatten it, row behind row in one "
+                  "std::vector<float>, and pass it behind the extents, ({rows, columns}, flat)");
+    constexpr bool fits = ViewOf<V>::rank() == Rank;
+    static_assert(
+        nested || fits,
+        "the values have another number of axes than the tensor: pass those of a vector "
+        "behind extents, as in ({2, 3}, values); extents alone are heed::Extents<2>{2, 3}");
+    if constexpr (fits && !nested) {
+      decltype(auto) evaluated = detail::evaluated(values);
+      const auto source = view_of(evaluated);
+      Tensor result(source.extents());
+      T* to = result.data_;
+      detail::for_each_row(source.extents(), [&](const Extents<Rank>& at) {
+        const auto row = detail::row_at(source, at);
+        for (Index i = 0; i < row.extent(0); ++i) *to++ = static_cast<T>(row(i));
+      });
+      return result;
+    }
+  }
+  return {};
+}
+
 /// An optional view of rank `Rank`. Converts from anything `view_of` accepts that holds T, of that
 /// rank or less: missing leading axes have extent 1. With `const T` it only reads.
 template <class T, std::size_t Rank>
