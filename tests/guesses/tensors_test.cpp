@@ -3,9 +3,12 @@
 // compiles as it is written, and does what it says.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 #include <limits>
 #include <list>
+#include <numeric>
 #include <sstream>
 #include <vector>
 
@@ -71,6 +74,23 @@ TEST(Tensors, ValuesBehindExtentsConvert) {
   EXPECT_EQ(heed::Tokens({1, 2}, std::list<int>{5, 9})(0, 1), 9);
   EXPECT_TRUE((heed::Tensor<bool, 2>({1, 2}, std::vector<bool>{false, true})(0, 1)));
   EXPECT_THROW(heed::Tokens({1, 3}, ids), heed::ShapeError);
+}
+
+TEST(Tensors, ViewsAreWalkedElementByElement) {
+  heed::Tensor<float, 2> t{{1, 2, 3}, {4, 5, 6}};
+  std::vector<float> seen;
+  for (const float x : t.view().transpose()) seen.push_back(x);
+  EXPECT_EQ(seen, (std::vector<float>{1, 4, 2, 5, 3, 6}));
+  for (float& x : t[1]) x *= 2;
+  EXPECT_EQ(t(1, 2), 12);
+  const auto column = t.view().select(1, 2);
+  EXPECT_EQ(std::accumulate(column.begin(), column.end(), 0.0f), 15);
+  EXPECT_EQ(std::distance(column.begin(), std::max_element(column.begin(), column.end())), 1);
+  EXPECT_EQ(*std::ranges::max_element(t[0]), 3);
+  const heed::Tensor<float, 2>& same = t;
+  EXPECT_TRUE(std::ranges::equal(t.view().reverse(0)[1], same[0]));
+  EXPECT_TRUE(std::ranges::equal(t.view().with_leading_axis(), t));
+  for (const float x : t.view().slice(0, 1, 1)) EXPECT_EQ(x, 0) << "an element of none";
 }
 
 TEST(Tensors, TransposeWithoutACopy) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <concepts>
 #include <cstddef>
+#include <iterator>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -87,6 +88,36 @@ TensorView<T, Rank> without_memory(const Extents<Rank>& extents) {
   check_reach(extents, strides, sizeof(T));
   return {AcceptedView{}, nullptr, extents, strides};
 }
+
+/// Walks the elements of a view in row-major order.
+template <class View>
+class ElementIterator {
+ public:
+  using iterator_category = std::forward_iterator_tag;
+  using value_type = typename View::value_type;
+  using difference_type = Index;
+  using pointer = typename View::element_type*;
+  using reference = typename View::element_type&;
+
+  ElementIterator() = default;
+  ElementIterator(const View& view, Index at) : view_(view), at_(at) {}
+
+  reference operator*() const {
+    Index rest = at_, offset = 0;
+    for (std::size_t axis = View::rank(); axis-- > 1; rest /= view_.extent(axis)) {
+      offset += rest % view_.extent(axis) * view_.stride(axis);
+    }
+    return view_.data_handle()[offset + rest * view_.stride(0)];
+  }
+  pointer operator->() const { return &**this; }
+  ElementIterator& operator++() { return ++at_, *this; }
+  ElementIterator operator++(int) { return {view_, at_++}; }
+  bool operator==(const ElementIterator& other) const { return at_ == other.at_; }
+
+ private:
+  View view_;
+  Index at_ = 0;
+};
 
 }  // namespace detail
 
@@ -177,6 +208,9 @@ class TensorView {
 
   Index size() const { return detail::element_count(extents_); }
   bool empty() const { return size() == 0; }
+  /// The elements in row-major order: `for (float& x : view)`.
+  detail::ElementIterator<TensorView> begin() const { return {*this, 0}; }
+  detail::ElementIterator<TensorView> end() const { return {*this, size()}; }
 
   /// Element access; indices are checked in debug and sanitizer builds.
   template <std::convertible_to<Index>... Indices>
@@ -405,3 +439,7 @@ TensorView<T, 1> row_at(const TensorView<T, Rank>& view, const Extents<Rank>& at
 }  // namespace detail
 
 }  // namespace heed
+
+/// Iterators refer to the values and outlive the view.
+template <class T, std::size_t Rank>
+inline constexpr bool std::ranges::enable_borrowed_range<heed::TensorView<T, Rank>> = true;
