@@ -93,6 +93,17 @@ TEST(Tensors, ViewsAreWalkedElementByElement) {
   for (const float x : t.view().slice(0, 1, 1)) EXPECT_EQ(x, 0) << "an element of none";
 }
 
+TEST(Tensors, AreComparedAndAdded) {
+  const heed::Tensor<float, 2> a{{1, 2}, {3, 4}}, b = a, flat{{1, 2, 3, 4}};
+  EXPECT_EQ(a, b);
+  EXPECT_NE(a, flat);
+  EXPECT_EQ(a + b, (heed::Tensor<float, 2>{{2, 4}, {6, 8}}));
+  EXPECT_THROW(a + flat, heed::ShapeError);
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const heed::Tensor<float, 1> unknown{nan, 1};
+  EXPECT_FALSE(unknown == unknown);
+}
+
 TEST(Tensors, TransposeWithoutACopy) {
   heed::Tensor<float, 2> weight{{1, 2, 3}, {4, 5, 6}};
   const auto across = weight.view().transpose();

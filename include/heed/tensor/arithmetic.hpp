@@ -27,5 +27,21 @@ Tensor<T, Rank>& operator+=(Tensor<T, Rank>& sum, const Tensor<T, Rank>& term) {
   });
   return sum;
 }
+/// The same as a new tensor.
+template <Scalar T, std::size_t Rank>
+Tensor<T, Rank> operator+(Tensor<T, Rank> a, const Tensor<T, Rank>& b) {
+  a += b;
+  return a;
+}
+
+/// Whether extents and all values are equal, as in `==` of vectors; NaN equals nothing.
+template <class T, std::size_t Rank>
+bool operator==(const Tensor<T, Rank>& a, const Tensor<T, Rank>& b) {
+  if (a.extents() != b.extents()) return false;
+  for (Index i = 0; i < a.size(); ++i) {
+    if (!(a.data()[i] == b.data()[i])) return false;
+  }
+  return true;
+}
 
 }  // namespace heed
