@@ -104,6 +104,14 @@ TEST(Tensors, AreComparedAndAdded) {
   EXPECT_FALSE(unknown == unknown);
 }
 
+TEST(Tensors, OfBfloat16AreFilledWithNumbers) {
+  heed::Tensor<heed::bfloat16, 2> t(2, 2);
+  t.fill(2);
+  t[1].fill(0.5f);
+  EXPECT_EQ(t(0, 1), 2);
+  EXPECT_EQ(t(1, 0), 0.5f);
+}
+
 TEST(Tensors, TransposeWithoutACopy) {
   heed::Tensor<float, 2> weight{{1, 2, 3}, {4, 5, 6}};
   const auto across = weight.view().transpose();

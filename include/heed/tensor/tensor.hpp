@@ -253,6 +253,8 @@ class Tensor {
   void fill(T value) {
     for (T& element : *this) element = value;
   }
+  /// The same for bfloat16 and others that a float is rounded to.
+  void fill(float value) requires(!std::convertible_to<float, T>) { fill(T(value)); }
 
   /// An element. Indices are checked in debug and sanitizer builds only, as in t[i] of a vector.
   template <std::convertible_to<Index>... Indices>

@@ -232,6 +232,11 @@ class TensorView {
       for (Index i = 0; i < extents_[0]; ++i) select(0, i).fill(value);
     }
   }
+  /// The same for bfloat16 and others that a float is rounded to.
+  void fill(float value) const
+      requires(!std::is_const_v<T> && !std::convertible_to<float, value_type>) {
+    fill(value_type(value));
+  }
 
   /// Elements `begin, begin + step, …` below `end` of one axis.
   TensorView slice(std::size_t axis, Index begin, Index end, Index step = 1) const {
