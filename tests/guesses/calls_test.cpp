@@ -366,6 +366,14 @@ TEST(CallsOfModels, OneStepIsASamplerAndBracesAreAPrompt) {
             listed.tokens);
   EXPECT_EQ(beam_search(beams, {3, 1, 4}, {.width = 1, .max_tokens = 2})[0].tokens,
             beam_search(beams, prompt, {.width = 1, .max_tokens = 2})[0].tokens);
+  const std::vector<int> ints = {3, 1, 4};
+  for (const auto& ours :
+       {generate(Session<float>(model), ints, samplers::Greedy{}, {.max_tokens = 4}),
+        generate(Session<float>(model), {3, 1, 4}, {}, {.max_tokens = 4})}) {
+    EXPECT_EQ(ours.tokens, listed.tokens);
+  }
+  EXPECT_EQ(beam_search(beams, ints, {.width = 1, .max_tokens = 2})[0].tokens,
+            beam_search(beams, prompt, {.width = 1, .max_tokens = 2})[0].tokens);
   const Sampler none, copied = none;
   const std::vector<double> logits = {1, 3, 2};
   EXPECT_EQ(copied.distribution(logits), Sampler(none).distribution(logits));

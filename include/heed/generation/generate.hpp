@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <heed/attention/options.hpp>
 #include <heed/core/config.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/random.hpp>
@@ -59,15 +59,15 @@ struct Generation {
   StopReason reason = StopReason::max_tokens;
 };
 
-/// Generates tokens after a prompt. `step(tokens)` reads tokens, first the whole prompt and then
-/// one at a time, and returns the logits of the next token: a model with its cache.
-/// `on_token(token)` is called for every token that is returned, and may return false to end
+/// Generates tokens after a prompt, a list of any integers. `step(tokens)` reads tokens, first the
+/// whole prompt and then one at a time, and returns the logits of the next token: a model with its
+/// cache. `on_token(token)` is called for every token that is returned, and may return false to end
 /// generation after it. Throws InvalidArgument for an empty prompt, a max_tokens below 0 and logits
 /// that the sampler cannot draw from, and what `step` throws: a Session that does not slide has no
 /// room beyond its max_length. `on_token` has seen the tokens until then. Unless `reason` is
 /// `token`, `step` has not read the last token: who continues with the same session begins with it.
 template <class Step, class OnToken>
-Generation generate(Step&& step, std::span<const Index> prompt, const Sampler& sampler,
+Generation generate(Step&& step, const OwnedArray<Index>& prompt, const Sampler& sampler,
                     const StopRules& rules, Random& random, OnToken&& on_token) {
   if (prompt.empty()) throw_invalid_argument("generate: the prompt is empty");
   if (rules.max_tokens < 0) {
@@ -110,16 +110,16 @@ Generation generate(Step&& step, std::span<const Index> prompt, const Sampler& s
 
 /// The same without a listener.
 template <class Step>
-Generation generate(Step&& step, std::span<const Index> prompt, const Sampler& sampler,
+Generation generate(Step&& step, const OwnedArray<Index>& prompt, const Sampler& sampler,
                     const StopRules& rules, Random& random) {
   return generate(step, prompt, sampler, rules, random, [](Index) {});
 }
-/// The same with a prompt in braces: `generate(session, {1, 2, 3}, …)`.
+/// The likeliest token each time, which takes no random numbers.
 template <class Step>
-Generation generate(Step&& step, std::initializer_list<Index> prompt, const Sampler& sampler,
-                    const StopRules& rules, Random& random) {
-  return generate(step, std::span<const Index>(prompt.begin(), prompt.size()), sampler, rules,
-                  random);
+Generation generate(Step&& step, const OwnedArray<Index>& prompt,
+                    const samplers::Greedy& greedy = {}, const StopRules& rules = {}) {
+  Random unused(0);
+  return generate(step, prompt, Sampler(greedy), rules, unused);
 }
 
 /// Options of beam_search.
@@ -228,7 +228,7 @@ std::vector<Beam> beam_search(Step&& step, const BeamOptions& options = {}) {
 /// least `width` sequences. Throws ShapeError for an empty prompt or a session that is too small,
 /// and as the other beam_search and the session do.
 template <class AnySession>
-std::vector<Beam> beam_search(AnySession& session, std::span<const Index> prompt,
+std::vector<Beam> beam_search(AnySession& session, const OwnedArray<Index>& prompt,
                               const BeamOptions& options = {}) {
   if (prompt.empty() || session.batch() < options.width) {
     throw_shape_error("beam_search: a prompt of ", prompt.size(), " tokens, width ", options.width,
@@ -253,12 +253,6 @@ std::vector<Beam> beam_search(AnySession& session, std::span<const Index> prompt
         return Logits::copy_of(logits.view().slice(0, 0, live));
       },
       options);
-}
-/// The same with a prompt in braces: `beam_search(session, {1, 2, 3}, …)`.
-template <class AnySession>
-std::vector<Beam> beam_search(AnySession& session, std::initializer_list<Index> prompt,
-                              const BeamOptions& options = {}) {
-  return beam_search(session, std::span<const Index>(prompt.begin(), prompt.size()), options);
 }
 
 }  // namespace heed
