@@ -297,6 +297,7 @@ TEST(CallsOfLayers, TakeALambda) {
   EXPECT_TRUE(same(layer.forward(x, x, x, past), layer.forward(x, x, x, masks::Causal{})));
   EXPECT_TRUE(same(layer.weights(x, x, past), layer.weights(x, x, masks::Causal{})));
   EXPECT_TRUE(same(block.forward(x, past), block.forward(x, masks::Causal{})));
+  EXPECT_TRUE(same(block.forward(x), block.forward(x, masks::Full{})));
   MultiHeadAttention<float>::Saved saved;
   EXPECT_TRUE(same(layer.forward(x, past, saved), layer.forward(x, past)));
 }

@@ -178,7 +178,7 @@ struct SelfAttentionBlock {
         feed_forward_residual(options, random),
         feed_forward(detail::feed_forward_options(options), random) {}
 
-  Output forward(Input x, const Mask& mask, const Positions& positions = {}) const;
+  Output forward(Input x, const Mask& mask = masks::Full{}, const Positions& positions = {}) const;
   /// The block around another way to attend, `attend(tokens)`: with a cache, for example.
   template <class Attend>
   Output forward_around(Input x, const Attend& attend) const {
