@@ -185,3 +185,31 @@ Floats misuse(std::vector<std::vector<float>>& x) {
   return attention_weights(x, x, masks::Causal{});
 }
 #endif
+#ifdef WEIGHTS_OF_VALUES  // weights need no values: attention_weights(queries, keys, mask)
+Floats misuse(Floats& x) { return attention_weights(x, x, x); }
+#endif
+#ifdef WEIGHTS_OF_VALUES_AND_MASK  // weights need no values: attention_weights(queries, keys, mask)
+void misuse(Floats& x) { attention_weights(x, x, x, masks::Causal{}); }
+#endif
+#ifdef BIAS_OF_INT  // heed::Tensor<float, 2>(bias) converts to float
+Floats misuse(Floats& x, Tensor<int, 2>& bias) {
+  return attention(x, x, x, masks::Causal{}, {.bias = bias});
+}
+#endif
+#ifdef BIAS_OF_DOUBLE  // heed::Tensor<float, 2>(bias) converts to float
+void misuse(AttentionOptions<float>& options, Doubles& bias) { options.bias = bias; }
+#endif
+#ifdef CONST_LOG_SUM_EXP  // one that is written is not const
+void misuse(AttentionOptions<float>& options, const Floats& lse) { options.log_sum_exp = lse; }
+#endif
+#ifdef SCORE_FUNCTION_OF_TWO_POSITIONS  // a score function takes (float score, heed::Position at)
+Floats misuse(Floats& x) {
+  return attention(x, x, x, {.score_function = [](float score, Index, Index) { return score; }});
+}
+#endif
+#ifdef MASK_OF_A_LIST_OF_BOOL  // heed::masks::Dense(list, {.queries = 3, .keys = 3})
+auto misuse(const std::vector<bool>& seen) { return masks::Dense(seen); }
+#endif
+#ifdef MASK_OF_A_LIST  // heed::masks::Dense(list, {.queries = 3, .keys = 3})
+auto misuse(const std::vector<float>& seen) { return masks::Dense(seen); }
+#endif

@@ -47,4 +47,9 @@ auto misuse(const std::array<Index, 2>& extents) { return Tensor<float, 2>(exten
 auto misuse(const std::string& text) { return Tensor<float, 1>(text); }
 #endif
 
+#ifdef PRODUCT_OF_BATCHES  // matrix_product multiplies matrices: view.select(0, i) is one of a
+                           // batch
+void misuse(const Tensor<float, 3>& a, const Tensor<float, 2>& b) { matrix_product(a, b); }
+#endif
+
 float correct(const std::vector<float>& values) { return TensorView(values, {2, 3})(1, 2); }

@@ -88,6 +88,15 @@ class ScoreFunction {
     }
   }
 
+  template <class F>
+  requires(detail::HasCallOperator<F> && !has_derivative<F> &&
+           !std::is_invocable_r_v<T, const F&, T, Position>)
+      ScoreFunction(const F&) {  // NOLINT(google-explicit-constructor): as the lambda above
+    static_assert(detail::never<F>,
+                  "a score function takes (float score, heed::Position at), or a double score, "
+                  "answers with the new score and is not mutable");
+  }
+
   bool given() const { return value_ != nullptr; }
   bool differentiable() const { return derivative_ != nullptr; }
   /// Replaces every visible score of the tile by its value.

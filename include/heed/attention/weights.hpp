@@ -116,6 +116,15 @@ template <class Q, class K, detail::IsOptions Options = detail::OptionsOf<Q>>
 auto attention_weights(const Q& queries, const K& keys, const Options& options = {}) {
   return attention_weights(queries, keys, masks::Full{}, options);
 }
+// Values have no part in weights.
+template <class Q, class K, class V, class... More>
+requires detail::TakesResult<const V>
+const Q& attention_weights(const Q& queries, const K&, const V&, const More&...) {
+  static_assert(detail::never<V>,
+                "weights need no values: attention_weights(queries, keys, mask); a tensor is a "
+                "mask as heed::masks::Dense(tensor)");
+  return queries;
+}
 
 /// The mean of weights (batch, heads, queries, keys) over the heads: (batch, queries, keys).
 template <class T>

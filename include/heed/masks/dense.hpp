@@ -145,6 +145,14 @@ class Dense {
                   "pass heed::masks::Dense(flat, {batch, heads, queries, keys})");
   }
 
+  template <detail::ListOfAnswers Values>
+  requires(!detail::MatrixOfAnswers<Values>) explicit Dense(const Values&) {
+    static_assert(
+        detail::never<Values>,
+        "a list is no matrix by itself: heed::masks::Dense(list, {.queries = 3, .keys = 3}) "
+        "says how long its rows are");
+  }
+
   bool depends_on_head() const { return extents_.heads != 1; }
   MaskShape extents() const { return extents_; }
 

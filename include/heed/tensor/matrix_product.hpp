@@ -100,11 +100,18 @@ void matrix_product(const A& a, const B& b, Out&& out,
                     const ProductOptions<ValueOf<const A>>& options = {}) {
   using T = ValueOf<const A>;
   static_assert(Scalar<T>, "matrix_product computes in float or double");
+  constexpr bool matrices =
+      ViewOf<const A>::rank() == 2 && ViewOf<const B>::rank() == 2 && ViewOf<Out>::rank() == 2;
+  static_assert(matrices,
+                "matrix_product multiplies matrices: view.select(0, i) is one of a batch, and "
+                "merge_axes(view, 0) makes one of all rows");
   static_assert(std::is_same_v<T, ValueOf<const B>> && std::is_same_v<T, ValueOf<Out>>,
                 "matrix_product: a, b and out must have one scalar type");
-  const auto args =
-      detail::args_of<T>(view_of(a), TensorView<const T, 2>(view_of(b)), view_of(out), options);
-  detail::run_products(&args, 1);
+  if constexpr (matrices) {
+    const auto args =
+        detail::args_of<T>(view_of(a), TensorView<const T, 2>(view_of(b)), view_of(out), options);
+    detail::run_products(&args, 1);
+  }
 }
 
 /// The same with a packed matrix. Its own `products` count, not those of the options. The bits

@@ -188,11 +188,17 @@ template <class T, std::size_t Rank>
 class OptionalView {
  public:
   OptionalView() = default;
-  template <detail::ViewedAs<T> X>
+  template <Viewable X>
   OptionalView(X&& tensor)  // NOLINT: a tensor converts; an OptionalView is not Viewable
-      : view_(detail::with_leading_axes<Rank>(view_of(tensor))), given_(true) {
+      : given_(true) {
     static_assert(std::is_lvalue_reference_v<X> || !detail::OwnsValues<std::remove_cvref_t<X>>,
                   "a view of temporary values dangles: give them a name first");
+    static_assert(detail::ViewedAs<X, T>,
+                  "an option's tensor holds numbers of the type that the call computes in, and one "
+                  "that is written is not const: heed::Tensor<float, 2>(bias) converts to float");
+    if constexpr (detail::ViewedAs<X, T>) {
+      view_ = detail::with_leading_axes<Rank>(view_of(tensor));
+    }
   }
 
   bool given() const { return given_; }
