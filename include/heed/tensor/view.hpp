@@ -100,23 +100,33 @@ class ElementIterator {
   using reference = typename View::element_type&;
 
   ElementIterator() = default;
-  ElementIterator(const View& view, Index at) : view_(view), at_(at) {}
+  /// At the first element, with `number` 0, or behind the last.
+  ElementIterator(const View& view, Index number) : view_(view), number_(number) {}
 
-  reference operator*() const {
-    Index rest = at_, offset = 0;
-    for (std::size_t axis = View::rank(); axis-- > 1; rest /= view_.extent(axis)) {
-      offset += rest % view_.extent(axis) * view_.stride(axis);
-    }
-    return view_.data_handle()[offset + rest * view_.stride(0)];
-  }
+  reference operator*() const { return view_.data_handle()[offset_]; }
   pointer operator->() const { return &**this; }
-  ElementIterator& operator++() { return ++at_, *this; }
-  ElementIterator operator++(int) { return {view_, at_++}; }
-  bool operator==(const ElementIterator& other) const { return at_ == other.at_; }
+  ElementIterator& operator++() {
+    ++number_;
+    for (std::size_t axis = View::rank(); axis-- > 0;) {
+      offset_ += view_.stride(axis);
+      if (++at_[axis] < view_.extent(axis)) break;
+      offset_ -= at_[axis] * view_.stride(axis);
+      at_[axis] = 0;
+    }
+    return *this;
+  }
+  ElementIterator operator++(int) {
+    ElementIterator before = *this;
+    ++*this;
+    return before;
+  }
+  bool operator==(const ElementIterator& other) const { return number_ == other.number_; }
 
  private:
   View view_;
-  Index at_ = 0;
+  Extents<View::rank()> at_{};
+  Index offset_ = 0;
+  Index number_ = 0;  // of elements before this one
 };
 
 }  // namespace detail
