@@ -298,8 +298,11 @@ TEST(CallsOfLayers, TakeALambda) {
   EXPECT_TRUE(same(layer.weights(x, x, past), layer.weights(x, x, masks::Causal{})));
   EXPECT_TRUE(same(block.forward(x, past), block.forward(x, masks::Causal{})));
   EXPECT_TRUE(same(block.forward(x), block.forward(x, masks::Full{})));
+  SelfAttentionBlock<float>::Saved of_block;
+  EXPECT_TRUE(same(block.forward(x, of_block), block.forward(x)));
   MultiHeadAttention<float>::Saved saved;
   EXPECT_TRUE(same(layer.forward(x, past, saved), layer.forward(x, past)));
+  EXPECT_TRUE(same(layer.forward(x, saved), layer.forward(x)));
 }
 
 TEST(CallsOfLayers, AFeedForwardPartIsFourTimesAsWideInside) {
@@ -338,6 +341,12 @@ TEST(CallsOfModels, WithoutAMaskHaveTheirUsualOne) {
   const MultiHeadAttention<float> layer({.model_dim = 8, .heads = 2}, random);
   EXPECT_TRUE(same(layer.forward(x), layer.forward(x, masks::Full{})));
   EXPECT_TRUE(same(layer.forward(x, x, x), layer.forward(x, x, x, masks::Full{})));
+  LanguageModel<float>::Saved saved;
+  Encoder<float>::Saved of_encoder;
+  EXPECT_TRUE(same(model.forward(tokens, saved), model.forward(tokens)));
+  EXPECT_TRUE(same(encoder.forward(tokens, of_encoder), x));
+  EXPECT_TRUE(same(attention_of(model, tokens), attention_of(model, tokens, masks::Causal{})));
+  EXPECT_TRUE(same(attention_of(encoder, tokens), attention_of(encoder, tokens, masks::Full{})));
 }
 
 TEST(CallsOfModels, ATranslatorHasItsUsualMasksToo) {
@@ -350,6 +359,9 @@ TEST(CallsOfModels, ATranslatorHasItsUsualMasksToo) {
       model.forward(source, target, {masks::Full{}, masks::Causal{}, masks::Full{}});
   EXPECT_TRUE(same(model.forward(source, target), expected));
   EXPECT_TRUE(same(model.forward(source, target, {.source = masks::Padding({4})}), expected));
+  EncoderDecoder<float>::Saved saved;
+  EXPECT_TRUE(same(model.forward(source, target, saved), expected));
+  EXPECT_EQ(attention_of(model, source, target).target(0, 0, 0, 0, 1), 0);
 }
 
 TEST(CallsOfModels, OneStepIsASamplerAndBracesAreAPrompt) {

@@ -189,6 +189,9 @@ struct SelfAttentionBlock {
   Output forward(Input x, const Mask& mask, Saved& saved) const {
     return forward(std::move(x), mask, Noise{}, saved);
   }
+  Output forward(Input x, Saved& saved) const {
+    return forward(std::move(x), masks::Full{}, saved);
+  }
   Output forward(Input x, const Mask& mask, const Noise& noise, Saved& saved) const {
     return forward(std::move(x), mask, {}, noise, saved);
   }

@@ -85,6 +85,9 @@ struct Encoder {
   Output forward(const Tokens& tokens, const Mask& mask, Saved& saved) const {
     return forward(tokens, mask, {}, Noise{}, saved);
   }
+  Output forward(const Tokens& tokens, Saved& saved) const {
+    return forward(tokens, masks::Full{}, saved);
+  }
 
   void backward(Output grad, const Saved& saved, Encoder& gradients) const;
 
@@ -218,8 +221,9 @@ Tensor<T, 4> attention_of(const Encoder<T>& model, const Tokens& tokens, const M
 /// The weights of attention in all blocks of an encoder, (layers, batch, heads, tokens, tokens).
 /// `kinds`: see Encoder::forward.
 template <ModelScalar T>
-Tensor<T, 5> attention_of(const Encoder<T>& model, const Tokens& tokens, const Mask& mask,
-                          const Tokens& kinds = {}, const Positions& positions = {}) {
+Tensor<T, 5> attention_of(const Encoder<T>& model, const Tokens& tokens,
+                          const Mask& mask = masks::Full{}, const Tokens& kinds = {},
+                          const Positions& positions = {}) {
   auto x = model.embedded(tokens, kinds, positions);
   return detail::attention_of_blocks(model.blocks, x, mask, positions);
 }

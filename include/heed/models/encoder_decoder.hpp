@@ -87,6 +87,9 @@ struct EncoderDecoder {
                  Saved& saved) const {
     return forward(source, target, masks, Noise{}, saved);
   }
+  Output forward(const Tokens& source, const Tokens& target, Saved& saved) const {
+    return forward(source, target, EncoderDecoderMasks{}, saved);
+  }
 
   /// The parts of forward, for generation. `encode`: source tokens (batch, length) to the encoder's
   /// output (batch, length, model_dim). `remember`: its keys and values in each block of the
@@ -221,7 +224,7 @@ struct EncoderDecoderAttention {
 /// The weights of all attention of `forward` with the same arguments; computes each block once.
 template <ModelScalar T>
 EncoderDecoderAttention<T> attention_of(const EncoderDecoder<T>& model, const Tokens& source,
-                                        const Tokens& target, const EncoderDecoderMasks& masks,
+                                        const Tokens& target, const EncoderDecoderMasks& masks = {},
                                         const EncoderDecoderPositions& positions = {}) {
   EncoderDecoderAttention<T> all;
   const Encoder<T>& encoder = model.encoder;

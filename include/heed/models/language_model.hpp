@@ -74,6 +74,9 @@ struct LanguageModel {
   Output forward(const Tokens& tokens, const Mask& mask, Saved& saved) const {
     return forward(tokens, mask, Noise{}, saved);
   }
+  Output forward(const Tokens& tokens, Saved& saved) const {
+    return forward(tokens, masks::Causal{}, saved);
+  }
 
   void backward(const Output& grad, const Saved& saved, LanguageModel& gradients) const;
 
@@ -201,8 +204,8 @@ Tensor<T, 4> attention_of(const LanguageModel<T>& model, const Tokens& tokens, c
 /// The weights of attention in all blocks, (layers, batch, heads, tokens, tokens); computes each
 /// block once.
 template <ModelScalar T>
-Tensor<T, 5> attention_of(const LanguageModel<T>& model, const Tokens& tokens, const Mask& mask,
-                          const Positions& positions = {}) {
+Tensor<T, 5> attention_of(const LanguageModel<T>& model, const Tokens& tokens,
+                          const Mask& mask = masks::Causal{}, const Positions& positions = {}) {
   auto x = model.input.forward(tokens, positions);
   return detail::attention_of_blocks(model.blocks, x, mask, positions);
 }
