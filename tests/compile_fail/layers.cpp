@@ -33,6 +33,9 @@ void misuse(const LanguageModel<bfloat16>& model, const Tokens& x) { model.forwa
 #if defined(MODEL_OF_INTS)
 void misuse(Linear<int>& layer) { layer.pack(); }
 #endif
+#if defined(GENERATED_BY_A_MODEL)
+void misuse(const LanguageModel<float>& model) { generate(model, {1, 2}); }
+#endif
 #if defined(SESSION_IN_BFLOAT16)
 void misuse(Session<bfloat16>& session) { session.clear(); }
 #endif

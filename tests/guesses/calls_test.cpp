@@ -382,7 +382,8 @@ TEST(CallsOfModels, OneStepIsASamplerAndBracesAreAPrompt) {
   const std::vector<int> ints = {3, 1, 4};
   for (const auto& ours :
        {generate(Session<float>(model), ints, samplers::Greedy{}, {.max_tokens = 4}),
-        generate(Session<float>(model), {3, 1, 4}, {}, {.max_tokens = 4})}) {
+        generate(Session<float>(model), {3, 1, 4}, {}, {.max_tokens = 4}),
+        generate(Session<float>(model), {3, 1, 4}, {.max_tokens = 4})}) {
     EXPECT_EQ(ours.tokens, listed.tokens);
   }
   EXPECT_EQ(beam_search(beams, ints, {.width = 1, .max_tokens = 2})[0].tokens,

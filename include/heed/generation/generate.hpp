@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 #include <span>
 #include <string>
 #include <string_view>
@@ -69,6 +70,8 @@ struct Generation {
 template <class Step, class OnToken>
 Generation generate(Step&& step, const OwnedArray<Index>& prompt, const Sampler& sampler,
                     const StopRules& rules, Random& random, OnToken&& on_token) {
+  static_assert(std::is_invocable_v<Step&, std::span<const Index>>,
+                "generate takes a session of the model: Session<float> session(model)");
   if (prompt.empty()) throw_invalid_argument("generate: the prompt is empty");
   if (rules.max_tokens < 0) {
     throw_invalid_argument("generate: max_tokens ", rules.max_tokens, ", expected 0 or more");
@@ -116,10 +119,18 @@ Generation generate(Step&& step, const OwnedArray<Index>& prompt, const Sampler&
 }
 /// The likeliest token each time, which takes no random numbers.
 template <class Step>
-Generation generate(Step&& step, const OwnedArray<Index>& prompt,
-                    const samplers::Greedy& greedy = {}, const StopRules& rules = {}) {
+Generation generate(Step&& step, const OwnedArray<Index>& prompt, const samplers::Greedy& greedy,
+                    const StopRules& rules) {
   Random unused(0);
   return generate(step, prompt, Sampler(greedy), rules, unused);
+}
+template <class Step>
+Generation generate(Step&& step, const OwnedArray<Index>& prompt, const StopRules& rules = {}) {
+  return generate(step, prompt, samplers::Greedy{}, rules);
+}
+template <class Step, std::same_as<samplers::Greedy> Greedy>
+Generation generate(Step&& step, const OwnedArray<Index>& prompt, const Greedy& greedy) {
+  return generate(step, prompt, greedy, {});
 }
 
 /// Options of beam_search.
