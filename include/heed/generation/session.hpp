@@ -2,11 +2,13 @@
 #pragma once
 
 #include <algorithm>
+#include <initializer_list>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include <heed/attention/key_value_cache.hpp>
+#include <heed/attention/options.hpp>
 #include <heed/core/config.hpp>
 #include <heed/core/error.hpp>
 #include <heed/layers/cached_attention.hpp>
@@ -93,8 +95,11 @@ class Session {
   /// Reads the next tokens of every sequence, possibly none for some, and returns the logits of the
   /// token after them: (batch, vocabulary), rows of 0 where there were none.
   Tensor<T, 2> prefill(std::span<const std::vector<Index>> tokens);
-  /// The same with one token for every sequence.
-  Tensor<T, 2> step(std::span<const Index> tokens) {
+  Tensor<T, 2> prefill(std::initializer_list<std::vector<Index>> tokens) {
+    return prefill(std::span(tokens.begin(), tokens.size()));
+  }
+  /// The same with one token for every sequence, a list of any integers.
+  Tensor<T, 2> step(const OwnedArray<Index>& tokens) {
     std::vector<std::vector<Index>> each;
     for (const Index token : tokens) each.push_back({token});
     return prefill(each);
@@ -111,6 +116,12 @@ class Session {
   /// The logits after every one of the next tokens, (batch, tokens, vocabulary). Never slides:
   /// tokens without room are a ShapeError, whatever `slide` is.
   Tensor<T, 3> logits(const Tokens& tokens);
+  /// The same with a list of any integers, for a session of one sequence.
+  template <detail::ListOf<Index> List>
+  Tensor<T, 3> logits(const List& tokens) {
+    return logits(Tokens({1, static_cast<Index>(tokens.size())}, tokens));
+  }
+  Tensor<T, 3> logits(std::initializer_list<Index> tokens) { return logits(std::span(tokens)); }
 
   /// Replaces sequence i by a copy of sequence parents[i], for all i at once: beam search.
   void reorder(std::span<const Index> parents);
