@@ -312,6 +312,24 @@ TEST(CallsOfLayers, AFeedForwardPartIsFourTimesAsWideInside) {
   EXPECT_EQ(part.down.weight.extents(), (Extents<2>{8, 32}));
 }
 
+TEST(CallsOfModels, AreTrainedWithALearningRateAlone) {
+  Random random(1), other(1);
+  const Embedding<float> table(11, 8, random);
+  EXPECT_TRUE(same(table.weight, Embedding<float>({.vocab_size = 11, .dim = 8}, other).weight));
+  Linear<float> layer(3, 2, random), same_layer = layer;
+  Adam adam(layer, 0.5), given(layer, {.learning_rate = 0.5});
+  EXPECT_EQ(AdamW(layer, 0.25).options().learning_rate, 0.25);
+  EXPECT_EQ(Sgd(layer, 0.5f).options().learning_rate, 0.5);
+  EXPECT_EQ(Adam(layer, {}).options().learning_rate, AdamOptions{}.learning_rate);
+  const auto compute = [](Index, Linear<float>& gradients) {
+    gradients.weight.fill(1);
+    return BatchLoss{1, 1};
+  };
+  EXPECT_EQ(train(layer, adam, {.steps = 3}, compute), 3);
+  train(same_layer, given, {.steps = 3}, compute, [](const StepInfo&) {});
+  EXPECT_TRUE(same(layer.weight, same_layer.weight));
+}
+
 TEST(CallsOfModels, AreMadeOfSizes) {
   Random random(1);
   const LanguageModel<float> gpt(

@@ -58,6 +58,8 @@ struct Embedding {
     }
     detail::draw_weights("Embedding", options.init_std, random, weight);
   }
+  Embedding(Index vocab_size, Index dim, Random& random)
+      : Embedding({.vocab_size = vocab_size, .dim = dim}, random) {}
 
   /// Throws InvalidArgument for a token outside the vocabulary.
   Output forward(const Tokens& tokens) const {

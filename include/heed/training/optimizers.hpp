@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <concepts>
 #include <limits>
 #include <optional>
 #include <span>
@@ -195,6 +196,8 @@ class Sgd {
     detail::check_setting("Sgd", "momentum", options.momentum, 0, 1);
     detail::check_setting("Sgd", "weight_decay", options.weight_decay, 0);
   }
+  template <std::floating_point Rate>  // a template: `{}` is options
+  Sgd(const Model& model, Rate learning_rate) : Sgd(model, {.learning_rate = learning_rate}) {}
 
   const SgdOptions& options() const { return options_; }
   Index steps() const { return steps_; }
@@ -270,6 +273,8 @@ class Adam {
     detail::check_setting("Adam", "epsilon", options.epsilon, 0);
     detail::check_setting("Adam", "weight_decay", options.weight_decay, 0);
   }
+  template <std::floating_point Rate>  // a template: `{}` is options
+  Adam(const Model& model, Rate learning_rate) : Adam(model, {.learning_rate = learning_rate}) {}
 
   const AdamOptions& options() const { return options_; }
   Index steps() const { return steps_; }
@@ -350,6 +355,8 @@ class AdamW : public Adam<Model> {
                             .weight_decay = options.weight_decay,
                             .decoupled = true,
                             .decay_vectors = options.decay_vectors}) {}
+  template <std::floating_point Rate>
+  AdamW(const Model& model, Rate learning_rate) : AdamW(model, {.learning_rate = learning_rate}) {}
 };
 
 }  // namespace heed

@@ -263,6 +263,11 @@ Index train(Model& model, Optimizer& optimizer, const TrainOptions& options, Com
   return detail::train_steps(options, take_step,
                              [&](const StepInfo& info) { return detail::goes_on(on_step, info); });
 }
+/// The same without a listener.
+template <HasMembers Model, class Optimizer, class Compute>
+Index train(Model& model, Optimizer& optimizer, const TrainOptions& options, Compute&& compute) {
+  return train(model, optimizer, options, compute, [](const StepInfo&) {});
+}
 
 }  // namespace heed
 
