@@ -2,7 +2,9 @@
 // Pictures as a user would guess them: each compiles as it is written, and shows what it says.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <heed/heed.hpp>
@@ -27,6 +29,18 @@ TEST(Pictures, WordsOfRowsAndColumns) {
   EXPECT_TRUE(heatmap_of(weights, {}, {"x", "y"}).row_labels.empty());
   EXPECT_THROW(heatmap_of(weights, rows, {"x"}), ShapeError);
   EXPECT_THROW(heatmap_of(weights, {"a"}, columns), ShapeError);
+}
+
+TEST(Pictures, WordsInAnyList) {
+  const Tensor<float, 2> weights{{0.5f, 0.5f}, {0.1f, 0.9f}};
+  const std::vector<std::string> words = {"a", "b"};
+  const std::vector<std::string_view> views = {"a", "b"};
+  const std::array<std::string, 2> array = {"a", "b"};
+  const char* const names[] = {"a", "b"};
+  EXPECT_EQ(heatmap_of(weights, views).column_labels, words);
+  EXPECT_EQ(heatmap_of(weights, array, "title").title, "title");
+  EXPECT_EQ(heatmap_of(weights, names).row_labels, words);
+  EXPECT_THROW(heatmap_of(weights, std::vector<std::string_view>{"a"}), ShapeError);
 }
 
 TEST(Pictures, ASeriesOfValuesIsNumbered) {

@@ -228,6 +228,9 @@ TEST_F(PngTest, PicturesInRows) {
   EXPECT_TRUE(to_png(three, 2) == to_png(three, 2)) << "the same bytes each time";
   write_png(path_, three, 3, PngOptions{.scale = 2});
   EXPECT_EQ(decoded().width, 6 * one.width);
+  write_png(path_, three[0], {.scale = 2});
+  EXPECT_EQ(decoded().width, 2 * one.width);
+  write_png(path_, three, 3, PngOptions{.scale = 2});
   EXPECT_EQ(decoded().height, 2 * one.height);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <iterator>
 #include <span>
 #include <string>
 #include <utility>
@@ -91,6 +92,14 @@ heatmap_of(const X& matrix, std::vector<std::string> row_labels,
            std::initializer_list<const char*> column_labels, std::string title = {}) {
   return heatmap_of(matrix, std::move(row_labels),
                     std::vector<std::string>(column_labels.begin(), column_labels.end()),
+                    std::move(title));
+}
+
+/// The same with labels in any list of words, such as a std::array or a vector of views of text.
+template <class X, class Words>
+requires requires(const Words& words) { std::string(*std::begin(words)); }
+Heatmap heatmap_of(const X& matrix, const Words& labels, std::string title = {}) {
+  return heatmap_of(matrix, std::vector<std::string>(std::begin(labels), std::end(labels)),
                     std::move(title));
 }
 

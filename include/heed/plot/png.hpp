@@ -380,4 +380,11 @@ inline std::string to_png(const Chart& chart, const PngOptions& options = {}) {
   return detail::png_of(detail::picture_of(chart), options);
 }
 
+/// Writes a PNG file of one picture: write_png(path, heatmap, {.scale = 2}).
+template <class Picture>
+requires requires(const Picture& picture) { to_png(picture, PngOptions{}); }
+void write_png(const std::string& path, const Picture& picture, const PngOptions& options) {
+  detail::write_picture(path, to_png(picture, options));
+}
+
 }  // namespace heed
