@@ -195,6 +195,17 @@ TEST_F(Calls, ACacheAnswersWithANewTensor) {
   EXPECT_TRUE(same(attention(q, cache, {.softcap = 2}), attention(q, k, v, {.softcap = 2})));
 }
 
+TEST_F(Calls, ACacheOfOneSequenceNeedsNoBatch) {
+  KeyValueCache<float> heads(CacheShape::contiguous(1, 2, 8, 8, 7)), batch = heads;
+  const auto keys = k.view().select(0, 1), values = v.view().select(0, 1);
+  heads.append(keys, values);
+  batch.append(keys.with_leading_axis(), values.with_leading_axis());
+  EXPECT_TRUE(
+      same(attention(q.view().select(0, 1), heads), attention(q.view().select(0, 1), batch)));
+  EXPECT_THROW(KeyValueCache<float>(CacheShape::contiguous(2, 2, 8, 8, 7)).append(keys, values),
+               ShapeError);
+}
+
 TEST_F(Calls, DecodingUnderALambda) {
   KeyValueCache<float> cache(CacheShape::contiguous(2, 2, 8, 8, 7));
   const auto past = [](Index i, Index j) { return j <= i; };

@@ -228,10 +228,12 @@ class KeyValueCache {
     lengths_[slot(item)] += tokens;
   }
 
-  /// Appends tokens to every sequence: keys (batch, kv_heads, tokens, head_dim), values likewise.
+  /// Appends tokens to every sequence: keys (batch, kv_heads, tokens, head_dim), values likewise;
+  /// leading axes may be left out, as in decode.
   template <Viewable K, Viewable V>
   void append(const K& keys, const V& values) {
-    const TensorView<const T, 4> k = view_of(keys), v = view_of(values);
+    const TensorView<const T, 4> k = detail::with_leading_axes<4>(view_of(keys));
+    const TensorView<const T, 4> v = detail::with_leading_axes<4>(view_of(values));
     if (k.extent(0) != shape_.batch || v.extent(0) != shape_.batch) {
       throw_shape_error("KeyValueCache: keys are ", k.extents(), ", values ", v.extents(),
                         ", for a batch of ", shape_.batch);
