@@ -161,4 +161,13 @@ TEST(Tensors, MatricesAreMasks) {
   }
 }
 
+TEST(Tensors, AViewDeducesWhatItShows) {
+  heed::Tensor<float, 2> tensor(2, 3);
+  const heed::Tensor<double, 1> fixed = {1, 2};
+  heed::TensorView view(tensor);
+  view(1, 2) = 5;
+  EXPECT_EQ(tensor(1, 2), 5);
+  EXPECT_EQ(heed::TensorView(fixed)(1), 2);
+}
+
 }  // namespace

@@ -316,6 +316,11 @@ class Tensor {
   Extents<Rank> extents_{};
 };
 
+template <class T, std::size_t Rank>
+TensorView(Tensor<T, Rank>&) -> TensorView<T, Rank>;
+template <class T, std::size_t Rank>
+TensorView(const Tensor<T, Rank>&) -> TensorView<const T, Rank>;
+
 }  // namespace heed
 
 #if HEED_DEFINITIONS
