@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include <heed/io.hpp>
 #include <heed/io/gguf.hpp>
+#include <heed/layers.hpp>
+#include <heed/plot.hpp>
+#include <heed/training.hpp>
 
 using namespace heed;
 
@@ -26,6 +29,19 @@ auto misuse(const Safetensors& file) { return file.tensor<float>("x"); }
 #endif
 #ifdef TENSOR_OF_GGUF_WITHOUT_A_RANK  // or file.tensor<float, 2>(name)
 auto misuse(const Gguf& file) { return file.tensor<float>("x"); }
+#endif
+
+#ifdef NPY_BEFORE_ITS_PATH  // the path goes first, and then what is written or read
+void misuse(const Tensor<float, 1>& x) { write_npy(x, "x.npy"); }
+#endif
+#ifdef WEIGHTS_BEFORE_THEIR_PATH  // the path goes first, and then what is written or read
+void misuse(const Linear<float>& layer) { save_weights(layer, "x.safetensors"); }
+#endif
+#ifdef PICTURE_BEFORE_ITS_PATH  // the path goes first, and then what is written or read
+void misuse(const Heatmap& heatmap) { write_svg(heatmap, "x.svg"); }
+#endif
+#ifdef PICTURE_OF_A_TENSOR  // a picture is a Heatmap or a Chart: heatmap_of(matrix) makes one
+void misuse(const Tensor<float, 2>& weights) { write_svg("x.svg", weights); }
 #endif
 
 void correct(SafetensorsWriter& file, const Tensor<float, 1>& x) {

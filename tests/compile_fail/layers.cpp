@@ -26,6 +26,21 @@ void misuse(const Scale& model) { Adam optimizer(model); }
 void misuse(const Scale& model) { AdamW optimizer(model, {.weight_decay = 0.1}); }
 #endif
 
+#ifdef LAYER_OF_A_MATRIX  // attention layers and blocks take a Tensor of (batch, tokens, dim)
+void misuse(const MultiHeadAttention<float>& layer, const Tensor<float, 2>& x) {
+  layer.forward(x, masks::Causal{});
+}
+#endif
+#ifdef BLOCK_OF_A_VIEW  // attention layers and blocks take a Tensor of (batch, tokens, dim)
+void misuse(const SelfAttentionBlock<float>& block, const Tensor<float, 3>& x) {
+  block.forward(x.view());
+}
+#endif
+#ifdef MODEL_OF_A_LIST  // a model takes Tokens, (batch, tokens)
+void misuse(const LanguageModel<float>& model, const std::vector<Index>& text) {
+  model.forward(text);
+}
+#endif
 // With what the type lacks behind the sentence.
 #if defined(MODEL_IN_BFLOAT16)
 void misuse(const LanguageModel<bfloat16>& model, const Tokens& x) { model.forward(x); }

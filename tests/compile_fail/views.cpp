@@ -34,6 +34,10 @@ void misuse(std::vector<float>& values) { TensorView<float, 3> view(values, {2, 
 void misuse(float* values) { TensorView view(values, {2, 3, 4}, {12, 4}); }
 #endif
 
+#ifdef EXTENTS_FOR_ANOTHER_RANK  // a tensor has as many extents as axes: Tensor<float, 3>(2, 3, 4)
+auto misuse() { return Tensor<float, 2>(2, 3, 4); }
+#endif
+
 #ifdef TENSOR_OF_NESTED_VECTORS  // a vector of vectors is no tensor: flatten it
 auto misuse(const std::vector<std::vector<float>>& rows) { return Tensor<float, 2>(rows); }
 #endif

@@ -6,6 +6,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -25,6 +26,14 @@ class FileError : public detail::ErrorAs<std::runtime_error> {
 namespace detail {
 
 [[noreturn]] void throw_file(std::initializer_list<MessagePart> parts);
+
+/// What stands where a path belongs.
+template <class X>
+concept NoPath = !std::is_convertible_v<const X&, std::string>;
+template <class X>
+constexpr void expect_path_first() {
+  static_assert(!NoPath<X>, "the path goes first, and then what is written or read");
+}
 
 /// The folder of a file: "." for a name without slashes.
 std::string folder_of(const std::string& path);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -179,6 +180,11 @@ struct SelfAttentionBlock {
         feed_forward(detail::feed_forward_options(options), random) {}
 
   Output forward(Input x, const Mask& mask = masks::Full{}, const Positions& positions = {}) const;
+  template <class X, class... More>
+  Output forward(const X&, const More&...) const requires(!std::is_convertible_v<const X&, Input>) {
+    detail::expect_batch<X, Input>();
+    return {};
+  }
   /// The block around another way to attend, `attend(tokens)`: with a cache, for example.
   template <class Attend>
   Output forward_around(Input x, const Attend& attend) const {

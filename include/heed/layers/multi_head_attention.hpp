@@ -340,6 +340,11 @@ struct MultiHeadAttention {
     saved.value.reset();
     return forward_saved(std::move(x), mask, positions, noise, saved);
   }
+  template <class X, class... More>
+  Output forward(const X&, const More&...) const requires(!std::is_convertible_v<const X&, Input>) {
+    detail::expect_batch<X, Input>();
+    return {};
+  }
   Output forward(Input query, const Input& key, const Input& value, const Mask& mask,
                  Saved& saved) const {
     return forward(std::move(query), key, value, mask, Noise{}, saved);

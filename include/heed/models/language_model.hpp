@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <optional>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -66,6 +67,15 @@ struct LanguageModel {
   /// positions of other tokens, and for learned positions from max_length on.
   Output forward(const Tokens& tokens, const Mask& mask = masks::Causal{},
                  const Positions& positions = {}) const;
+  template <class X, class... More>
+  Output forward(const X&, const More&...) const
+      requires(!std::is_convertible_v<const X&, Tokens>) {
+    static_assert(
+        std::is_same_v<X, Tokens>,
+        "a model takes Tokens, (batch, tokens): Tokens({1, length}, list) makes them of a "
+        "list, and Tokens::copy_of(view) of a view");
+    return {};
+  }
   Output forward(const Tokens& tokens, const Mask& mask, const Noise& noise, Saved& saved) const {
     return forward(tokens, mask, {}, noise, saved);
   }

@@ -55,7 +55,13 @@ inline void write_picture(const std::string& path, const std::string& bytes) {
 /// 3).
 template <class... Pictures>
 void write_svg(const std::string& path, const Pictures&... pictures) {
-  detail::write_picture(path, to_svg(pictures...));
+  constexpr bool drawn = requires { to_svg(pictures...); };
+  static_assert(drawn, "a picture is a Heatmap or a Chart: heatmap_of(matrix) makes one");
+  if constexpr (drawn) detail::write_picture(path, to_svg(pictures...));
+}
+template <detail::NoPath Picture>
+void write_svg(const Picture&, const std::string&) {
+  detail::expect_path_first<Picture>();
 }
 
 /// Writes a PNG file.

@@ -137,6 +137,13 @@ class Tensor {
   template <detail::ExtentNumber... Numbers>
   requires(sizeof...(Numbers) == Rank && Rank > 0) explicit Tensor(Numbers... extents)
       : Tensor(Extents<Rank>{static_cast<Index>(extents)...}) {}
+  template <detail::ExtentNumber... Numbers>
+  requires(sizeof...(Numbers) != Rank && sizeof...(Numbers) > 1 && Rank > 1)  //
+      explicit Tensor(Numbers...) {
+    static_assert(sizeof...(Numbers) == Rank,
+                  "a tensor has as many extents as axes: Tensor<float, 3>(2, 3, 4); its values are "
+                  "in nested braces");
+  }
   /// A tensor with uninitialized values, for callers that write every one.
   static Tensor uninitialized(const Extents<Rank>& extents) {
     detail::row_major_strides<Rank>(extents);

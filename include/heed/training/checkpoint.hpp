@@ -146,6 +146,11 @@ void save_weights(const std::string& path, const Model& model) {
   writer.write(path);
 }
 
+template <detail::NoPath Model>
+void save_weights(const Model&, const std::string&) {
+  detail::expect_path_first<Model>();
+}
+
 /// The same with every parameter as `type`, rounded to nearest: in bf16, half the bytes of float.
 template <HasMembers Model>
 void save_weights(const std::string& path, const Model& model, ElementType type) {

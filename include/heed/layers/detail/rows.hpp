@@ -37,6 +37,14 @@ TensorView<const T, 2> as_rows(const Tensor<T, Rank>& x) {
   return {x.data(), row_extents(x.extents())};
 }
 
+/// A layer that attends, or a block, is given something else than a batch.
+template <class X, class Batch>
+constexpr void expect_batch() {
+  static_assert(std::is_same_v<X, Batch>,
+                "attention layers and blocks take a Tensor of (batch, tokens, dim): Tensor<float, "
+                "3>::copy_of(x.view().with_leading_axis()) makes one of the matrix x");
+}
+
 /// Contiguous rows of anything viewable: row-major values where they lie, others as a copy.
 template <ModelScalar T>
 class Rows {
