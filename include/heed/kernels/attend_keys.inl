@@ -6,13 +6,6 @@ inline constexpr int decoded_at_once = 4;
 /// The same for a single row. To save compile time, header-only programs have no such kernels.
 inline constexpr int single_row = HEED_SIMD_ALL_KERNELS ? 1 : decoded_at_once;
 
-/// Prefetches nothing.
-struct NothingAhead {
-  HEED_SIMD void fetch_line() {}
-  template <class T>
-  HEED_SIMD void fetch(const T*) {}
-};
-
 /// Sums `count` rows of row_keys numbers, key by key, side by side, since each addition waits for
 /// the one before it. Meanwhile half as many lines as keys are prefetched.
 template <class T, class Ahead = NothingAhead>
@@ -122,7 +115,7 @@ struct DecodeScores {
       scores[r] = S::broadcast(0);
     }
     T* packed = packed_at(rows, key);
-    auto ahead = TileAhead<Near>::of(LinesAhead::after(keys, rows, key, S::width), first);
+    auto ahead = TileAhead<Near>::of(lines_after(keys, rows, key, S::width), first);
     for (Index d = 0; d < rows.head_dim; d += S::width) {
       const Index left = rows.head_dim - d;
       typename S::V transposed[S::width];
@@ -195,7 +188,6 @@ struct DecodeScores {
             rows.head_dim,
             0,
             0,
-            false,
             nullptr};
   }
 
@@ -369,7 +361,7 @@ struct DecodeValues {
         continue;
       }
       const T* at = values.data + key * values.row_stride;
-      const auto lines = LinesAhead::during_values(keys, rows, key, value_tile);
+      const auto lines = lines_during_values(keys, rows, key, value_tile);
       with_near(
           rows, [&](auto near) __attribute__((always_inline)) {
             auto ahead = TileAhead<near>::of(lines, at);
@@ -469,7 +461,7 @@ struct DecodeTable {
     const T* weights = rows.probabilities + row * row_keys;
     if (DecodeValues<T>::foreseen(keys, rows)) {
       constexpr Index tile = DecodeValues<T>::value_tile;
-      sum_rows(weights, count, keys.count, totals, LinesAhead::during_values(keys, rows, 0, tile));
+      sum_rows(weights, count, keys.count, totals, lines_during_values(keys, rows, 0, tile));
     } else {
       sum_rows(weights, count, keys.count, totals);
     }

@@ -7,6 +7,12 @@
 template <class T>
 inline constexpr T masked_exponent = static_cast<T>(-2 * LaneTypes<T>::bias);
 
+/// Whether a tile prefetches a line in each step of its products, which hides it: a burst of
+/// prefetches is waited for.
+template <int Rows, int Vectors>
+inline constexpr bool prefetches_between =
+    HEED_SIMD_BYTES == 64 && Vectors == HEED_SIMD_VECTORS&& Rows == rows_of<Vectors>;
+
 /// One tile of queries and one block of keys. A row of its arrays has `Vectors` vectors in use and
 /// is `stride` lanes long.
 template <class LaneSet, int Vectors>
@@ -27,8 +33,7 @@ struct TileTask {
   const T* bias;     // (key, lane), of a ScoreModArrays
   Index head_dim;
   Index value_dim;
-  int first_lane;   // first lane of this tile in the lane words
-  bool prefetches;  // the keys and values that come next
+  int first_lane;  // first lane of this tile in the lane words
   ComingRows<typename S::Scalar>* coming;
 
   HEED_SIMD typename S::M lanes_of(std::uint64_t word, int vector) const {
@@ -36,6 +41,16 @@ struct TileTask {
   }
   HEED_SIMD typename S::M visible(Index key, int vector) const {
     return lanes_of(block.words[key], vector);
+  }
+  /// Whether this tile prefetches keys and values, of those that share them.
+  HEED_SIMD bool prefetches() const {
+    return first_lane == 0 && block.values.data != nullptr && block.keys.column_stride == 1 &&
+           block.values.column_stride == 1;
+  }
+  /// The lines of some keys or values, if it does.
+  HEED_SIMD LinesAhead ahead(const MatrixRef<T>& rows, Index row, Index columns) const {
+    if (!prefetches()) return LinesAhead::none(packed);
+    return LinesAhead::of(rows.data + row * rows.row_stride, rows.row_stride, columns);
   }
 };
 
@@ -102,6 +117,8 @@ HEED_SIMD void store_probabilities(const TileTask<S, Vectors>& task, Index key,
 }
 
 /// Scores of the keys [key, key + Rows), by the tile product; with `totals`, their probabilities.
+/// Meanwhile lines of the values of these keys are prefetched, which are needed after all scores of
+/// the block, then lines of the keys that come next.
 template <class S, int Rows, int Vectors>
 HEED_KERNEL void score_rows(const TileTask<S, Vectors>& task, Index key,
                             typename S::Scalar* totals) {
@@ -110,8 +127,18 @@ HEED_KERNEL void score_rows(const TileTask<S, Vectors>& task, Index key,
     HEED_UNROLL for (int j = 0; j < Vectors; ++j) scores[r][j] = S::broadcast(0);
   }
   const auto& keys = task.block.keys;
-  multiply<S, Rows, Vectors>(keys.data + key * keys.row_stride, keys.row_stride, keys.column_stride,
-                             task.packed, task.stride, task.head_dim, scores);
+  const auto* first = keys.data + key * keys.row_stride;
+  const auto multiply_columns = [&](Index d, Index end, auto ahead) __attribute__((always_inline)) {
+    multiply<S, Rows, Vectors>(first + d * keys.column_stride, keys.row_stride, keys.column_stride,
+                               task.packed + d * task.stride, task.stride, end - d, scores, ahead);
+  };
+  if constexpr (prefetches_between<Rows, Vectors>) {
+    const Index half = task.head_dim / 2;
+    multiply_columns(0, half, task.ahead(task.block.values, key, task.value_dim));
+    multiply_columns(half, task.head_dim, task.ahead(keys, key + Rows, task.head_dim));
+  } else {
+    multiply_columns(0, task.head_dim, NothingAhead());
+  }
   if (totals) {
     store_probabilities(task, key, scores, totals);
   } else {
@@ -154,104 +181,48 @@ HEED_SIMD void prefetch_coming(ComingRows<T>* coming) {
   if (coming != nullptr) prefetch_some(*coming);
 }
 
-/// Where the next lines to prefetch are: rows in the order of memory. A tile is read by columns,
-/// eight to sixteen rows at a time, and a memory that is asked in that order gave 12 GB/s on a Zen
-/// 3 where it gave 17.5 line after line, and 31 of 35 on a Zen 5.
-struct LinesAhead {
-  std::uintptr_t at;     // the next line
-  std::uintptr_t end;    // of its row
-  std::uintptr_t bytes;  // of a row
-  std::uintptr_t skip;   // from the end of a row to the next row
-
-  template <class T>
-  HEED_SIMD static LinesAhead of(const T* first, Index row_stride, Index columns) {
-    const auto at = reinterpret_cast<std::uintptr_t>(first);
-    const auto bytes = static_cast<std::uintptr_t>(columns) * sizeof(T);
-    const auto stride = static_cast<std::uintptr_t>(row_stride) * sizeof(T);
-    // Rows without gaps are one long row.
-    const auto end = stride == bytes ? ~std::uintptr_t{0} : at + bytes;
-    return {at, end, bytes, stride - bytes};
+/// What decoding prefetches during the tile of `tile` keys at `key`: what is read next or, of keys
+/// and values that were widened, twice as many rows of the next block, the keys' before the
+/// values'.
+template <class T>
+HEED_SIMD LinesAhead lines_after(const KeyBlock<T>& keys, const QueryRows<T>& rows, Index key,
+                                 Index tile) {
+  const bool late = 2 * key >= key_block;
+  const auto& bits = rows.next_bits[late ? 1 : 0];
+  if (bits.data) {
+    const Index row = 2 * key - (late ? key_block : 0);
+    return LinesAhead::of(bits.data + row * bits.row_stride, bits.row_stride,
+                          late ? rows.value_dim : rows.head_dim);
   }
-  /// For decoding, what to prefetch during the tile of `tile` keys at `key`: the next tile of keys
-  /// or the first of values; or, of keys and values that were widened, twice as many rows of the
-  /// next block, the keys' before the values'.
-  template <class T>
-  HEED_SIMD static LinesAhead after(const KeyBlock<T>& keys, const QueryRows<T>& rows, Index key,
-                                    Index tile) {
-    const bool late = 2 * key >= key_block;
-    const auto& bits = rows.next_bits[late ? 1 : 0];
-    if (bits.data) {
-      const Index row = 2 * key - (late ? key_block : 0);
-      return of(bits.data + row * bits.row_stride, bits.row_stride,
-                late ? rows.value_dim : rows.head_dim);
-    }
-    return beyond(Rows<T>{keys.keys.data, keys.keys.row_stride, rows.head_dim}, keys.count, key,
-                  tile, rows);
-  }
-  /// What to prefetch while the values of the `tile` keys from `key` on are added: later ones, or
-  /// the next block of keys.
-  template <class T>
-  HEED_SIMD static LinesAhead during_values(const KeyBlock<T>& keys, const QueryRows<T>& rows,
-                                            Index key, Index tile) {
-    return beyond(Rows<T>{keys.values.data, keys.values.row_stride, rows.value_dim}, keys.count,
-                  key, tile, rows);
-  }
-  /// Rows that are read one after the other.
-  template <class T>
-  struct Rows {
-    const T* first;
-    Index stride;
-    Index columns;
-  };
-  /// What to prefetch during the `tile` rows at `row` of `count`: the next tile or, `decoded.near`,
-  /// what is read 8 kB later. Behind the last of these rows come decoded.next, if known. On a Zen
-  /// 5, decoding from memory took 1.05 to 1.25 times as long with 2 or 4 kB, and up to 1.15 times
-  /// with 16.
-  template <class T, class Decoded>
-  HEED_SIMD static LinesAhead beyond(const Rows<T>& rows, Index count, Index row, Index tile,
-                                     const Decoded& decoded) {
-    constexpr Index kilobyte = 1024 / Index{sizeof(T)};
-    const Index tile_size = tile * rows.columns;
-    Index later = row + tile;
-    if (decoded.near && tile_size <= 4 * kilobyte) {
-      later += tile_size <= 2 * kilobyte ? 3 * tile : tile;
-    }
-    if (later < count || decoded.next.data == nullptr) {
-      if (later >= count) later = 0;
-      return of(rows.first + later * rows.stride, rows.stride, rows.columns);
-    }
-    later -= (count + tile - 1) / tile * tile;
-    const MatrixRef<T>& next = decoded.next;
-    return of(next.data + later * next.row_stride, next.row_stride, decoded.next_columns);
-  }
-  HEED_SIMD void fetch_line() {
-    __builtin_prefetch(reinterpret_cast<const void*>(at), 0, 3);  // NOLINT: it may end beyond
-    at += 64;
-    if (at >= end) {
-      at = end + skip;
-      end = at + bytes;
-    }
-  }
-};
+  return lines_beyond(RowsRead<T>{keys.keys.data, keys.keys.row_stride, rows.head_dim}, keys.count,
+                      key, tile, rows);
+}
+/// The same while the values of the `tile` keys from `key` on are added.
+template <class T>
+HEED_SIMD LinesAhead lines_during_values(const KeyBlock<T>& keys, const QueryRows<T>& rows,
+                                         Index key, Index tile) {
+  return lines_beyond(RowsRead<T>{keys.values.data, keys.values.row_stride, rows.value_dim},
+                      keys.count, key, tile, rows);
+}
 
 /// score_rows for all keys of the block: probabilities and their `totals`, or, without `totals`,
-/// scores. Meanwhile the first tile prefetches the keys that come next, and the values, which it
-/// needs after all scores: a processor does not foresee that rows are read six at a time. Values
-/// too large to fit a first-level cache beside the rest would only push the rest out.
+/// scores. Tiles that do not prefetch between steps do so in front of them: a processor does not
+/// foresee that rows are read six at a time. Values too large to fit a first-level cache beside the
+/// rest would only push the rest out.
 template <class S, int Vectors>
 HEED_SHARED void score_block(const TileTask<S, Vectors>& task, typename S::Scalar* totals) {
+  constexpr int most = rows_of<Vectors>;
   constexpr Index widest = 512 / static_cast<Index>(sizeof(typename S::Scalar));
-  const MatrixRef<typename S::Scalar>& keys = task.block.keys;
-  const MatrixRef<typename S::Scalar>& values = task.block.values;
-  const bool prefetches = task.prefetches && values.data != nullptr && keys.column_stride == 1 &&
-                          values.column_stride == 1 && task.value_dim <= widest;
-  for_each_tile<rows_of<Vectors>>(
+  const bool prefetches = task.prefetches() && task.value_dim <= widest;
+  for_each_tile<most>(
       task.block.count, [&](auto rows, Index key) __attribute__((always_inline)) {
-        if (rows == rows_of<Vectors> && prefetches) {
-          prefetch_rows(keys, key + rows, rows, task.head_dim);
-          prefetch_rows(values, key, rows, task.value_dim);
+        if (!prefetches_between<most, Vectors>) {
+          if (rows == most && prefetches) {
+            prefetch_rows(task.block.keys, key + rows, rows, task.head_dim);
+            prefetch_rows(task.block.values, key, rows, task.value_dim);
+          }
+          prefetch_coming(task.coming);
         }
-        prefetch_coming(task.coming);
         score_rows<S, rows, Vectors>(task, key, totals);
       });
 }
@@ -316,13 +287,40 @@ HEED_SIMD void sum_block(const TileTask<S, Vectors>& task, typename S::Scalar* t
   }
 }
 
-/// output += Vᵀ·P over the block, by the tile product.
+/// Takes from the coming rows, if any are left, those whose lines as many steps prefetch.
+template <class T>
+HEED_SIMD LinesAhead take_coming(ComingRows<T>* coming, Index steps, const T* place) {
+  for (int i = 0; coming != nullptr && i < coming->count; ++i) {
+    auto& [rows, columns, count] = coming->matrices[i];
+    if (count <= 0) continue;
+    const auto lines = LinesAhead::of(rows.data, rows.row_stride, columns);
+    const Index row_lines = (columns * Index{sizeof(T)} + 63) / 64;
+    const Index taken = steps < row_lines ? 1 : steps / row_lines;
+    rows.data += taken * rows.row_stride;
+    count -= taken;
+    return lines;
+  }
+  return LinesAhead::none(place);
+}
+
+/// output += Vᵀ·P over the block, by the tile product. Meanwhile coming rows are prefetched.
 template <class S, int Vectors>
 HEED_SIMD void add_values(const TileTask<S, Vectors>& task, bool accumulate) {
   const auto& values = task.block.values;
-  tile_products<S, Vectors>(values.data, values.column_stride, values.row_stride,
-                            task.probabilities, task.stride, task.block.count, task.output,
-                            task.stride, task.value_dim, accumulate);
+  const auto add = [&](auto tile, Index d, auto ahead) __attribute__((always_inline)) {
+    tile_product<S, tile, Vectors>(values.data + d * values.column_stride, values.column_stride,
+                                   values.row_stride, task.probabilities, task.stride,
+                                   task.block.count, task.output + d * task.stride, task.stride,
+                                   accumulate, ahead);
+  };
+  for_each_tile<rows_of<Vectors>>(
+      task.value_dim, [&](auto tile, Index d) __attribute__((always_inline)) {
+        if constexpr (prefetches_between<tile, Vectors>) {
+          add(tile, d, take_coming(task.coming, task.block.count, task.packed));
+        } else {
+          add(tile, d, NothingAhead());
+        }
+      });
 }
 
 /// add_values where a masked value is NaN or Inf: a masked pair is not touched at all. Selected by
@@ -439,7 +437,6 @@ struct Table {
             queries.head_dim,
             queries.value_dim,
             static_cast<int>(lane),
-            queries.prefetches && lane == 0,
             queries.coming};
   }
 

@@ -84,7 +84,6 @@ struct QueryBlock {
   Index count = 0;             // queries, at most query_block
   Index head_dim = 0;
   Index value_dim = 0;
-  bool prefetches = false;          // the keys and values that come next
   ComingRows<T>* coming = nullptr;  // null, or what to prefetch
 };
 

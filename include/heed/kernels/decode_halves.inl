@@ -115,7 +115,7 @@ struct HalvesScores {
   /// The scores of a whole tile of keys with the first rows, up to decoded_at_once; in header-only
   /// programs with one row, the only one there.
   HEED_SIMD static void score_tile(const KeyBlock<T>& keys, const QueryRows<T>& rows, Index key) {
-    const auto ahead = LinesAhead::after(keys, rows, key, lanes);
+    const auto ahead = lines_after(keys, rows, key, lanes);
     if (rows.count == 1) return score<1, false>(keys, rows, key, ahead);
 #if HEED_SIMD_ALL_KERNELS
     if (rows.count == 2) return score<2, false>(keys, rows, key, ahead);
@@ -199,7 +199,7 @@ struct HalvesValues {
     const Index tile = rows.count > 4 ? 2 * value_tile : value_tile;
     for (Index key = 0; key < keys.count; key += tile) {
       const Index end = key + tile < keys.count ? key + tile : keys.count;
-      auto ahead = LinesAhead::during_values(keys, rows, key, tile);
+      auto ahead = lines_during_values(keys, rows, key, tile);
       Index d = 0;
       for (; rows.count == 1 && d + 4 * lanes <= whole; d += 4 * lanes) {
         add_rows<1, 4 * vectors>(rows, 0, values, key, end, d, ahead);

@@ -63,19 +63,6 @@ inline bool prefetches_near() {
 #endif
 }
 
-/// Whether attention prefetches the keys and values that it reads next: 0.83 to 0.96 of the time on
-/// Zen 5, 0.96 to 1 with AVX2. Zen 4 takes two cycles for a vector of AVX-512, has its lines in
-/// time, and loses up to 2 % by prefetching.
-inline bool prefetches_rows() {
-#if defined(__x86_64__)
-  const bool zen4 =
-      __builtin_cpu_is("amd") && __builtin_cpu_supports("avx512f") && !prefetches_near();
-  return !zen4 || active() < Isa::avx512;
-#else
-  return true;
-#endif
-}
-
 }  // namespace detail
 
 }  // namespace heed::simd

@@ -117,8 +117,8 @@ struct PairDecodeTable {
     const Index whole = depth - depth % P::step;  // columns that fill vectors
     for (Index key = 0; key < keys.count; key += S::width) {
       const auto* at = keys.keys.data + key * stride;
-      const auto lines = LinesAhead::beyond<std::uint16_t>({keys.keys.data, stride, depth},
-                                                           keys.count, key, S::width, rows);
+      const auto lines = lines_beyond(RowsRead<std::uint16_t>{keys.keys.data, stride, depth},
+                                      keys.count, key, S::width, rows);
       Index row_stride = stride;
       if (key + S::width > keys.count) {
         at = last_keys(keys, rows, key);
@@ -314,8 +314,9 @@ struct PairDecodeTable {
     const auto& lying = keys.lying;
     for (Index key = 0; key < keys.count; key += S::width) {
       const Index end = key + S::width < keys.count ? key + S::width : keys.count;
-      const auto lines = LinesAhead::beyond<std::uint16_t>(
-          {lying.data, lying.row_stride, rows.value_dim}, keys.count, key, S::width, rows);
+      const auto lines =
+          lines_beyond(RowsRead<std::uint16_t>{lying.data, lying.row_stride, rows.value_dim},
+                       keys.count, key, S::width, rows);
       with_near(
           rows, [&](auto near) __attribute__((always_inline)) {
             auto ahead = TileAhead<near>::of(lines, lying.data + key * lying.row_stride);

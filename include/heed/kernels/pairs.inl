@@ -68,11 +68,12 @@ struct Pairs {
 
 /// `multiply` of tile.inl in pairs: sums[r][lane] += Σ_k a(r, k) · b[k][lane] with k over pairs;
 /// strides count bfloat16.
-template <class P, int Rows, int Vectors>
+template <class P, int Rows, int Vectors, class Ahead = NothingAhead>
 HEED_SIMD void multiply_pairs(const std::uint16_t* a, Index a_row, Index a_step,
                               const std::uint16_t* b, Index b_stride, Index depth,
-                              typename P::S::V (&sums)[Rows][Vectors]) {
+                              typename P::S::V (&sums)[Rows][Vectors], Ahead ahead = {}) {
   for (Index k = 0; k < depth; ++k) {
+    ahead.fetch_line();
     typename P::V lanes[Vectors];
     HEED_UNROLL for (int j = 0; j < Vectors; ++j) lanes[j] = P::load(b + j * P::step);
     HEED_UNROLL for (int r = 0; r < Rows; ++r) {
@@ -192,9 +193,20 @@ HEED_KERNEL void score_pair_rows(const PairTask<T, Vectors>& task, Index key, T*
     HEED_UNROLL for (int j = 0; j < Vectors; ++j) scores[r][j] = S::broadcast(0);
   }
   const auto& keys = task.keys.keys;
-  multiply_pairs<P, Rows, Vectors>(keys.data + (task.first + key) * keys.row_stride,
-                                   keys.row_stride, 2, task.packed, 2 * task.stride, task.depth,
-                                   scores);
+  const auto* first = keys.data + (task.first + key) * keys.row_stride;
+  const auto multiply_some = [&](Index d, Index end, auto ahead) __attribute__((always_inline)) {
+    multiply_pairs<P, Rows, Vectors>(first + 2 * d, keys.row_stride, 2,
+                                     task.packed + 2 * d * task.stride, 2 * task.stride, end - d,
+                                     scores, ahead);
+  };
+  if constexpr (prefetches_between<Rows, Vectors>) {
+    const Index half = task.depth / 2, columns = 2 * task.value_dim;
+    multiply_some(0, half, LinesAhead::of(task.values(key), columns, columns));
+    multiply_some(half, task.depth,
+                  LinesAhead::of(first + Rows * keys.row_stride, keys.row_stride, 2 * task.depth));
+  } else {
+    multiply_some(0, task.depth, NothingAhead());
+  }
   if (totals == nullptr) {
     HEED_UNROLL for (int r = 0; r < Rows; ++r) {
       HEED_UNROLL for (int j = 0; j < Vectors; ++j) {

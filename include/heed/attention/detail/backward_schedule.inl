@@ -212,7 +212,7 @@ class BackwardTasks {
     return chunks_ == 1 && args_.group() == 1 && !adds_ && args_.pairs == nullptr &&
            call_.queries.is_view() && call_.keys.is_view() && call_.values.is_view() &&
            rows * larger(call_.head_dim(), call_.value_dim()) * Index{sizeof(T)} <= half &&
-           call_.exceeds_caches() && simd::detail::prefetches_rows();
+           call_.exceeds_caches();
   }
   /// The number of tiles of a head: of scores, then of the gradients of keys and of values.
   Index tiles() const {

@@ -262,7 +262,7 @@ class QueryBlockPass {
   }
   simd::QueryBlock<T> queries() const {
     return {scratch_.packed,  scratch_.probabilities, scratch_.scores, rows_,
-            args_.head_dim(), args_.value_dim(),      prefetches_,     coming_};
+            args_.head_dim(), args_.value_dim(),      coming_};
   }
 
   /// Gathers the keys that some query sees, and their values; in place if they are evenly spaced.
@@ -370,7 +370,6 @@ class QueryBlockPass {
   SharedLaneWords* shared_ = nullptr;
   bool guards_ = true;   // whether values are looked at before a masked block is added
   bool masked_ = false;  // whether some block was masked
-  const bool prefetches_ = simd::detail::prefetches_rows();
   simd::ComingRows<T>* coming_ = nullptr;
 };
 

@@ -126,8 +126,7 @@ class ForwardTasks {
   /// Whether passes can prefetch rows of T in place, and gain by it.
   bool can_announce() const {
     return pairs_ == nullptr && args_.queries.is_view() && args_.queries.stride(3) == 1 &&
-           !args_.out.is_bfloat16() && args_.out.stride(3) == 1 && args_.exceeds_caches() &&
-           simd::detail::prefetches_rows();
+           !args_.out.is_bfloat16() && args_.out.stride(3) == 1 && args_.exceeds_caches();
   }
 
   Index key_heads() const { return args_.keys.extent(1); }
