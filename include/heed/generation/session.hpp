@@ -118,7 +118,8 @@ class Session {
   Tensor<T, 3> logits(const Tokens& tokens);
   /// The same with a list of any integers, for a session of one sequence.
   template <detail::ListOf<Index> List>
-  Tensor<T, 3> logits(const List& tokens) {
+  requires(!Viewable<const List> ||
+           ViewOf<const List>::rank() == 1) Tensor<T, 3> logits(const List& tokens) {
     return logits(Tokens({1, static_cast<Index>(tokens.size())}, tokens));
   }
   Tensor<T, 3> logits(std::initializer_list<Index> tokens) { return logits(std::span(tokens)); }
