@@ -319,6 +319,21 @@ TEST_P(RoundedCall, GradientsOfPackedSequencesAreThoseOfEachAlone) {
   EXPECT_TRUE(same_bits(all, each));
 }
 
+TEST_P(RoundedCall, RowsMayHaveColumnsInAnyOrder) {
+  for (const Index queries : {1, 5, 70}) {
+    const Inputs<float> in({1, 2, 2, queries, 40, 32, 32}, 9);
+    Tensor<float, 4> out({1, 2, queries, 32}), expected = out;
+    attention(in.queries, in.keys, in.values, Full{}, expected, rounding());
+    const auto reversed = [](const Tensor<float, 4>& tensor) {
+      return Tensor<float, 4>::copy_of(tensor.view().reverse(3));
+    };
+    const auto q = reversed(in.queries), k = reversed(in.keys), v = reversed(in.values);
+    attention(q.view().reverse(3), k.view().reverse(3), v.view().reverse(3), Full{}, out,
+              rounding());
+    EXPECT_TRUE(same_bits(out, expected)) << queries << " queries";
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(EveryIsa, RoundedCall, ::testing::ValuesIn(bfloat16_sets()),
                          [](const auto& set) { return std::string(simd::name(set.param)); });
 

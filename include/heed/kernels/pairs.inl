@@ -419,7 +419,7 @@ struct PairTable {
 
   HEED_KERNEL static void narrow(MatrixRef<T> from, Index rows, Index columns, std::uint16_t* to,
                                  Index to_row) {
-    if (from.row_stride == columns && to_row == columns) {  // as one row
+    if (from.column_stride == 1 && from.row_stride == columns && to_row == columns) {  // as one row
       columns *= rows;
       rows = rows > 0;
     }
