@@ -42,7 +42,9 @@ Operand<T> copied(const Operand<T>& from, Tensor<X, 4>& memory, const Count& cou
   for (Index i = 0; memory.size() < few && i < all; ++i) copy(i);
   if (memory.size() >= few) parallel_for(all, copy);
   if constexpr (std::is_same_v<X, T>) return from.at(memory.data());
-  if constexpr (!std::is_same_v<X, T>) return from.at(&memory.data()->bits);
+  if constexpr (!std::is_same_v<X, T>) {
+    return from.at(size == 0 ? nullptr : &memory.data()->bits);
+  }
 }
 
 /// A call that rounds its queries, keys and values, with copies in one form: as bits for products
