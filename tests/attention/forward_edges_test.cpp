@@ -3,6 +3,10 @@
 // columns.
 #include <heed/attention/forward.hpp>
 
+#include <cmath>
+#include <limits>
+
+#include <heed/attention/reference.hpp>
 #include <heed/masks.hpp>
 
 #include "support/bfloat16_cases.hpp"
@@ -82,6 +86,37 @@ TEST_P(ForwardEdges, AMaskedValueThatIsNoNumberReachesNothing) {
     };
     check(float{});
     check(bfloat16{});
+  }
+}
+
+TEST_P(ForwardEdges, AHeadDimOfZeroAveragesValuesFromMemoryToo) {
+  const Index keys = 40000;  // more than caches hold, so that what comes next is prefetched
+  const Tensor<float, 4> q({1, 2, 128, 0}), k({1, 2, keys, 0});
+  Tensor<float, 4> v({1, 2, keys, 33});
+  v.fill(1);
+  const auto out = attention(q, k, v, {.scale = 1.f});
+  for (const float x : out) ASSERT_EQ(x, 1);
+}
+
+TEST_P(ForwardEdges, ARowOfScoresThatAreAllMinusInfinityIsEmpty) {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  for (const Index queries : {1, 3, 70}) {
+    const Inputs<float> in({1, 2, 2, queries, 130, 8, 8}, 5);
+    Tensor<float, 4> values = in.values;
+    values(0, 1, 64, 3) = std::numeric_limits<float>::quiet_NaN();
+    Tensor<float, 4> bias({1, 2, queries, 130}), out({1, 2, queries, 8}), reference = out;
+    for (Index key = 0; key < 130; ++key) bias(0, 1, queries - 1, key) = -infinity;
+    Tensor<float, 3> lse({1, 2, queries});
+    const AttentionOptions<float> options{.log_sum_exp = lse, .bias = bias};
+    attention(in.queries, in.keys, values, masks::Full{}, out, options);
+    EXPECT_EQ(lse(0, 1, queries - 1), -infinity);
+    reference_attention(in.queries, in.keys, values, masks::Full{}, reference, options);
+    for (Index d = 0; d < 8; ++d) {
+      EXPECT_EQ(out(0, 1, queries - 1, d), 0) << queries << " queries, column " << d;
+      EXPECT_EQ(reference(0, 1, queries - 1, d), 0);
+    }
+    const bool others = queries > 1;
+    EXPECT_EQ(std::isnan(out(0, 1, 0, 3)), others) << "they see the NaN";
   }
 }
 

@@ -110,7 +110,7 @@ T reference_softmax(std::vector<T>& scores, T sink = -std::numeric_limits<T>::in
 /// Attention by definition, as the formula reads: every score, a softmax over each row, a weighted
 /// sum of values. Same arguments as `attention`, any floating-point type, plain loops, O(keys)
 /// memory. The tests compare the fused kernel with it. A masked key is not read: its value is
-/// skipped, not multiplied by 0.
+/// skipped, not multiplied by 0. So are those of a row whose scores are all −inf.
 template <Viewable Q, Viewable K, Viewable V, MaskPolicy M, Viewable Out>
 void reference_attention(const Q& queries, const K& keys, const V& values, const M& mask, Out&& out,
                          const AttentionOptions<ValueOf<Q>>& options = {}) {
@@ -133,9 +133,10 @@ void reference_attention(const Q& queries, const K& keys, const V& values, const
         if (args.log_sum_exp.given()) args.log_sum_exp.view()(item, head, query) = lse;
         Position at = detail::position_of(args, item, head, query, 0);
         detail::reference_dropout(args, at, weights);
+        const bool empty = lse == -std::numeric_limits<T>::infinity();
         for (Index d = 0; d < args.value_dim(); ++d) {
           T sum = 0;
-          for (at.key = 0; at.key < args.key_count_of(item); ++at.key) {
+          for (at.key = 0; !empty && at.key < args.key_count_of(item); ++at.key) {
             if (!allows(mask, at)) continue;
             sum += weights[static_cast<std::size_t>(at.key)] *
                    args.values(item, args.key_head(head), at.key, d);

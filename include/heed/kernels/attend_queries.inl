@@ -292,7 +292,7 @@ template <class T>
 HEED_SIMD LinesAhead take_coming(ComingRows<T>* coming, Index steps, const T* place) {
   for (int i = 0; coming != nullptr && i < coming->count; ++i) {
     auto& [rows, columns, count] = coming->matrices[i];
-    if (count <= 0) continue;
+    if (count <= 0 || columns == 0) continue;
     const auto lines = LinesAhead::of(rows.data, rows.row_stride, columns);
     const Index row_lines = (columns * Index{sizeof(T)} + 63) / 64;
     const Index taken = steps < row_lines ? 1 : steps / row_lines;
