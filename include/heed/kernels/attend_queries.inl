@@ -11,7 +11,7 @@ inline constexpr T masked_exponent = static_cast<T>(-2 * LaneTypes<T>::bias);
 /// prefetches is waited for.
 template <int Rows, int Vectors>
 inline constexpr bool prefetches_between =
-    HEED_SIMD_BYTES == 64 && Vectors == HEED_SIMD_VECTORS&& Rows == rows_of<Vectors>;
+    HEED_SIMD_BYTES == 64 && (Vectors == HEED_SIMD_VECTORS) && Rows == rows_of<Vectors>;
 
 /// One tile of queries and one block of keys. A row of its arrays has `Vectors` vectors in use and
 /// is `stride` lanes long.

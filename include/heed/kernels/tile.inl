@@ -28,7 +28,7 @@ struct LinesAhead {
     const auto end = stride == bytes ? ~std::uintptr_t{0} : at + bytes;
     return {at, end, bytes, stride - bytes, 64};
   }
-  /// The line at `place`, which is in the cache, again and again: no more than a branch costs.
+  /// The line at `place`, which is in the cache, again and again. Multiply-adds hide that too.
   template <class T>
   HEED_SIMD static LinesAhead none(const T* place) {
     return {reinterpret_cast<std::uintptr_t>(place), ~std::uintptr_t{0}, 0, 0, 0};
