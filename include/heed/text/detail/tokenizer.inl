@@ -4,6 +4,7 @@
 // Definitions of <heed/text/tokenizer.hpp>, which includes this file.
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -112,10 +113,14 @@ HEED_INLINE std::string ByteTokenizer::decode(std::span<const Index> tokens) con
 }
 
 HEED_INLINE CharacterTokenizer::CharacterTokenizer(std::string_view text) {
-  std::vector<bool> seen(0x110000);
-  detail::for_each_character(text, [&](char32_t code, std::size_t) { seen[code] = true; });
-  for (char32_t code = 0; code < seen.size(); ++code) {
-    if (seen[code]) characters_.push_back(code);
+  std::vector<std::uint64_t> seen(0x110000 / 64);  // a bit per character
+  detail::for_each_character(
+      text, [&](char32_t code, std::size_t) { seen[code / 64] |= std::uint64_t{1} << code % 64; });
+  for (std::size_t i = 0; i < seen.size(); ++i) {
+    for (std::uint64_t bits = seen[i]; bits != 0; bits &= bits - 1) {
+      characters_.push_back(static_cast<char32_t>(64 * i) +
+                            static_cast<char32_t>(std::countr_zero(bits)));
+    }
   }
 }
 
