@@ -4,8 +4,7 @@
 #include <array>
 #include <concepts>
 #include <cstddef>
-#include <iterator>
-#include <span>
+#include <span>  // and the tags of iterators: <iterator> would bring streams
 #include <type_traits>
 #include <utility>
 
