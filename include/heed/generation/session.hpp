@@ -122,7 +122,9 @@ class Session {
            ViewOf<const List>::rank() == 1) Tensor<T, 3> logits(const List& tokens) {
     return logits(Tokens({1, static_cast<Index>(tokens.size())}, tokens));
   }
-  Tensor<T, 3> logits(std::initializer_list<Index> tokens) { return logits(std::span(tokens)); }
+  Tensor<T, 3> logits(std::initializer_list<Index> tokens) {
+    return logits(std::span(tokens.begin(), tokens.size()));
+  }
 
   /// Replaces sequence i by a copy of sequence parents[i], for all i at once: beam search.
   void reorder(std::span<const Index> parents);
