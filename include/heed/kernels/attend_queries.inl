@@ -307,18 +307,14 @@ HEED_SIMD LinesAhead take_coming(ComingRows<T>* coming, Index steps, const T* pl
 template <class S, int Vectors>
 HEED_SIMD void add_values(const TileTask<S, Vectors>& task, bool accumulate) {
   const auto& values = task.block.values;
-  const auto add = [&](auto tile, Index d, auto ahead) __attribute__((always_inline)) {
-    tile_product<S, tile, Vectors>(values.data + d * values.column_stride, values.column_stride,
-                                   values.row_stride, task.probabilities, task.stride,
-                                   task.block.count, task.output + d * task.stride, task.stride,
-                                   accumulate, ahead);
-  };
-  for_each_tile<rows_of<Vectors>>(
-      task.value_dim, [&](auto tile, Index d) __attribute__((always_inline)) {
+  tile_products<S, Vectors>(
+      values.data, values.column_stride, values.row_stride, task.probabilities, task.stride,
+      task.block.count, task.output, task.stride, task.value_dim,
+      accumulate, [&](auto tile) __attribute__((always_inline)) {
         if constexpr (prefetches_between<tile, Vectors>) {
-          add(tile, d, take_coming(task.coming, task.block.count, task.packed));
+          return take_coming(task.coming, task.block.count, task.packed);
         } else {
-          add(tile, d, NothingAhead());
+          return NothingAhead();
         }
       });
 }

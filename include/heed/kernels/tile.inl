@@ -140,15 +140,25 @@ HEED_KERNEL void tile_product(const typename S::Scalar* a, Index a_row, Index a_
   }
 }
 
-/// tile_product for any number of rows of a and c.
-template <class S, int Vectors>
+/// Prefetches nothing in any tile.
+struct NothingAheadOf {
+  template <class Tile>
+  HEED_SIMD NothingAhead operator()(Tile) const {
+    return {};
+  }
+};
+
+/// tile_product for any number of rows of a and c. Each tile prefetches what `ahead_of` answers for
+/// its RowCount.
+template <class S, int Vectors, class AheadOf = NothingAheadOf>
 HEED_KERNEL void tile_products(const typename S::Scalar* a, Index a_row, Index a_step,
                                const typename S::Scalar* b, Index b_stride, Index depth,
-                               typename S::Scalar* c, Index c_stride, Index rows, bool accumulate) {
+                               typename S::Scalar* c, Index c_stride, Index rows, bool accumulate,
+                               const AheadOf& ahead_of = {}) {
   for_each_tile<rows_of<Vectors>>(
       rows, [&](auto tile, Index row) __attribute__((always_inline)) {
         tile_product<S, tile, Vectors>(a + row * a_row, a_row, a_step, b, b_stride, depth,
-                                       c + row * c_stride, c_stride, accumulate);
+                                       c + row * c_stride, c_stride, accumulate, ahead_of(tile));
       });
 }
 
