@@ -202,15 +202,7 @@ class Tensor {
   ~Tensor() { detail::TensorMemory::give(data_, static_cast<std::size_t>(size()) * sizeof(T)); }
 
   /// The values of any view, copied into row-major order.
-  static Tensor copy_of(const TensorView<const T, Rank>& source) {
-    Tensor result(source.extents());
-    T* to = result.data_;
-    detail::for_each_row(source.extents(), [&](const Extents<Rank>& at) {
-      const TensorView<const T, 1> row = detail::row_at(source, at);
-      for (Index i = 0; i < row.extent(0); ++i) *to++ = row(i);
-    });
-    return result;
-  }
+  static Tensor copy_of(const TensorView<const T, Rank>& source) { return converted(source); }
   /// Those of anything that `view_of` accepts. Other scalars convert as in `copy`: floats are
   /// rounded to bfloat16.
   template <class Values>
@@ -288,6 +280,16 @@ class Tensor {
   template <class, std::size_t>
   friend class Tensor;
 
+  template <class Source>
+  static Tensor converted(const Source& source) {
+    Tensor result(source.extents());
+    T* to = result.data_;
+    detail::for_each_row(source.extents(), [&](const Extents<Rank>& at) {
+      const auto row = detail::row_at(source, at);
+      for (Index i = 0; i < row.extent(0); ++i) *to++ = static_cast<T>(row(i));
+    });
+    return result;
+  }
   void expect_count(std::size_t values) const {
     if (static_cast<Index>(values) != size()) {
       throw_shape_error("tensor: ", values, " values for extents ", extents_);

@@ -169,14 +169,7 @@ requires(!std::convertible_to<const Values&, TensorView<const T, Rank>>)
         "behind extents, as in ({2, 3}, values); extents alone are heed::Extents<2>{2, 3}");
     if constexpr (fits && !nested) {
       decltype(auto) evaluated = detail::evaluated(values);
-      const auto source = view_of(evaluated);
-      Tensor result(source.extents());
-      T* to = result.data_;
-      detail::for_each_row(source.extents(), [&](const Extents<Rank>& at) {
-        const auto row = detail::row_at(source, at);
-        for (Index i = 0; i < row.extent(0); ++i) *to++ = static_cast<T>(row(i));
-      });
-      return result;
+      return converted(view_of(evaluated));
     }
   }
   return {};
