@@ -151,7 +151,8 @@ struct QueryRows {
   MatrixRef<T> next = {};  // the rows read after those of the call, if known: they are prefetched
   Index next_columns = 0;  // of those
   bool near = false;       // whether to prefetch into the first-level cache
-  /// Where the keys and the values of the next block begin that are to be widened, if any are.
+  /// Where the keys and the values of the next block begin that are to be widened, if any are; for
+  /// pairs, the first is `next` in bits.
   MatrixRef<std::uint16_t> next_bits[2] = {};
 };
 

@@ -135,7 +135,7 @@ class DecodePass {
     if (pairs_ && operand.has_bits()) {
       rows.next_bits[0] = {operand.bits(item_, head, row), operand.stride(2), 1};
     }
-    rows.next_columns = &operand == &args_.keys ? args_.head_dim() : args_.value_dim();
+    rows.next_columns = operand.extent(3);
   }
 
   void take_block(const VisibleKeys& seen, const RowStates<T>& states) {
