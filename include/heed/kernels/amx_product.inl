@@ -8,20 +8,13 @@
 template <class Tiles>
 struct TileBfloat16Product {
   using S = Lanes<float>;
-  using Rounded = Bfloat16Product<true>;             // whose rows are pairs
+  using Rounded = Bfloat16Product<true>;  // whose rows are pairs, in whole blocks of terms
   static constexpr Index most_rows = 2 * tile_side;  // of a ProductTile
 
   /// Pairs in `depth` terms, and in whole blocks of them.
   HEED_SIMD static Index pairs_of(Index depth) { return (depth + 1) / 2; }
   HEED_SIMD static Index whole_pairs_of(Index depth) { return whole_terms(depth) / 2; }
 
-  HEED_KERNEL static void round_rows(MatrixRef<float> a, Index rows, Index depth, float* pairs,
-                                     Index stride) {
-    Rounded::round_rows(a, rows, depth, pairs, stride);
-    for (Index row = 0; row < rows; ++row) {
-      for (Index i = pairs_of(depth); i < whole_pairs_of(depth); ++i) pairs[row * stride + i] = 0;
-    }
-  }
   HEED_KERNEL static void pack(MatrixRef<float> b, Index depth, Index columns,
                                std::uint8_t* blocks) {
     constexpr Index bytes = 4 * panel_columns;  // of a pair per column
@@ -66,8 +59,8 @@ struct TileBfloat16Product {
 template <class Tiles, class T>
 const Bfloat16ProductKernels<T>& tile_product_table() {
   using K = TileBfloat16Product<Tiles>;
-  static constexpr Bfloat16ProductKernels<T> entries{K::most_rows, 2, K::round_rows, K::pack,
-                                                     K::tile};
+  static constexpr Bfloat16ProductKernels<T> entries{K::most_rows, 2, K::Rounded::round_rows,
+                                                     K::pack, K::tile};
   return entries;
 }
 

@@ -47,6 +47,7 @@ struct ProductTable {
       HEED_UNROLL for (int j = 0; j < Vectors; ++j) sums[r][j] = S::broadcast(0);
     }
     const auto& a = tile.a;
+    fetch_out<Rows, Vectors>(tile, row, lane);
     if constexpr (narrow && Rows > 1) {
       multiply_ahead<Rows, Vectors>(tile, row, lane, sums);
     } else {
@@ -77,6 +78,20 @@ struct ProductTable {
       a += tile.a.column_stride;
       b += tile.b_stride;
       next += step;
+    }
+  }
+
+  /// Prefetches the lines of out that `finish` of a large tile writes, which would stop the next
+  /// tile if they were far away.
+  template <int Rows, int Vectors>
+  HEED_SIMD static void fetch_out(const ProductTile<T>& tile, Index row, Index lane) {
+    if (Rows < product_rows || tile.out_column != 1) return;
+    const T* out = tile.out + row * tile.out_row + lane;
+    constexpr int line = 64 / static_cast<int>(sizeof(T));
+    HEED_UNROLL for (int r = 0; r < Rows; ++r) {
+      HEED_UNROLL for (int at = 0; at < Vectors * S::width; at += line) {
+        __builtin_prefetch(out + r * tile.out_row + at, 1);
+      }
     }
   }
 
@@ -283,6 +298,7 @@ struct PairWords : QuantizedWords {
     HEED_UNROLL for (int r = 0; r < Rows; ++r) {
       HEED_UNROLL for (int j = 0; j < Vectors; ++j) sums[r][j] = S::broadcast(0);
     }
+    ProductTable<float>::fetch_out<Rows, Vectors>(tile, row, lane);
     const std::uint8_t* words = blocks + 4 * lane;
     for (Index k = 0; k < tile.depth; k += 2, words += 4 * panel_columns) {
       Unsigned held[Vectors];

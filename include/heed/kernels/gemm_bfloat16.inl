@@ -44,82 +44,161 @@ struct Bfloat16Product : PairWords {
     }
   }
 
-  /// Numbers rounded to bfloat16 in the upper halves of their bits; see core/bfloat16.hpp.
-  template <class Bits>
-  HEED_SIMD static Bits rounded(Bits bits) {
+  /// Numbers rounded to bfloat16 in the upper halves of their bits, with zeros below; see
+  /// core/bfloat16.hpp.
+  HEED_SIMD static Unsigned rounded(V numbers) {
+    const auto bits = __builtin_bit_cast(Unsigned, numbers);
     const auto nan = (bits & 0x7fffffff) > 0x7f800000;
     return (nan ? bits | 0x400000 : bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000;
   }
-  HEED_SIMD static void round_row(const float* x, Index depth, float* to) {
-    Index k = 0;
-#if HEED_SIMD_BYTES != 0
-    typedef std::uint64_t Doubles __attribute__((vector_size(HEED_SIMD_BYTES)));
-    typedef std::uint32_t Half __attribute__((vector_size(HEED_SIMD_BYTES / 2)));
-    for (; k + S::width <= depth; k += S::width) {
-      const auto numbers = rounded(load<Unsigned>(x + k));
-      if constexpr (Dots) {
-        const auto two = (Doubles)numbers;  // the second above the first
-        const Half pairs = __builtin_convertvector(two | two >> 48, Half);
-        __builtin_memcpy(to + k / 2, &pairs, sizeof(pairs));
-      } else {
-        __builtin_memcpy(to + k, &numbers, sizeof(numbers));
+  /// The two numbers of every lane as a pair.
+  HEED_SIMD static V pairs_across(V first, V second) {
+    return __builtin_bit_cast(V, rounded(first) | rounded(second) >> 16);
+  }
+  /// Neighbors as pairs: those of `numbers`, then those of `next`.
+  HEED_SIMD static V pairs_along(V numbers, V next) {
+    constexpr auto lanes = std::make_integer_sequence<int, S::width>();
+    return pairs_across(every_second<0>(numbers, next, lanes),
+                        every_second<1>(numbers, next, lanes));
+  }
+  template <int First, int... I>
+  HEED_SIMD static V every_second(V numbers, V next, std::integer_sequence<int, I...>) {
+#if HEED_SIMD_BYTES == 0
+    return First == 0 ? numbers : next;
+#else
+    return __builtin_shufflevector(numbers, next, (First + 2 * I)...);
+#endif
+  }
+  /// At most a vector of the `left` numbers that there are, and zeros.
+  HEED_SIMD static V load_left(const float* from, Index left) {
+    return load_upto<S>(from, left > 0 ? left : 0);
+  }
+  /// Numbers that do not lie side by side, copied.
+  HEED_SIMD static MatrixRef<float> gathered(MatrixRef<float> from, Index rows, Index columns,
+                                             float* to, Index stride) {
+    for (Index row = 0; row < rows; ++row) {
+      for (Index column = 0; column < columns; ++column) {
+        to[row * stride + column] = from.data[row * from.row_stride + column * from.column_stride];
       }
     }
-#endif
-    for (; k < depth; k += terms_in_float) {
-      auto number = rounded(load<std::uint32_t>(x + k));
-      if (Dots && k + 1 < depth) number |= rounded(load<std::uint32_t>(x + k + 1)) >> 16;
-      __builtin_memcpy(to + k / terms_in_float, &number, sizeof(number));
+    return {to, stride, 1};
+  }
+
+  static constexpr Index vector_terms = S::width * terms_in_float;  // of a rounded row
+
+  HEED_SIMD static V row_vector(V numbers, V next) {
+    if constexpr (Dots) return pairs_along(numbers, next);
+    return __builtin_bit_cast(V, rounded(numbers));
+  }
+  HEED_SIMD static void round_row(const float* x, Index depth, float* to) {
+    constexpr Index last = vector_terms - S::width;
+    Index k = 0;
+    for (; k + vector_terms <= depth; k += vector_terms, to += S::width) {
+      S::store(to, row_vector(S::load(x + k), S::load(x + k + last)));
+    }
+    if (k == depth) return;
+    S::store(to,
+             row_vector(load_left(x + k, depth - k), load_left(x + k + last, depth - k - last)));
+  }
+  /// A vector of terms of each of `rows` rows, one or more: at most as many as there are lanes.
+  /// `terms` has a term in each row.
+  HEED_SIMD static void round_terms(MatrixRef<float> terms, Index depth, Index rows, float* to,
+                                    Index stride) {
+    V lanes[S::width];
+    HEED_UNROLL for (int i = 0; i < S::width; ++i) {
+      const Index k = i * terms_in_float;
+      const float* at = terms.data + k * terms.row_stride;
+      const V first = load_left(at, k < depth ? rows : 0);
+      if constexpr (Dots) {
+        lanes[i] = pairs_across(first, load_left(at + terms.row_stride, k + 1 < depth ? rows : 0));
+      } else {
+        lanes[i] = __builtin_bit_cast(V, rounded(first));
+      }
+    }
+    transpose<S>(lanes);
+    HEED_UNROLL for (int row = 0; row < S::width; ++row) {
+      if (row < rows) S::store(to + row * stride, lanes[row]);
+    }
+  }
+  HEED_SIMD static void round_columns(MatrixRef<float> a, Index rows, Index depth, float* to,
+                                      Index stride) {
+    for (Index k = 0; k < depth; k += vector_terms) {
+      const Index count = depth - k < vector_terms ? depth - k : vector_terms;
+      MatrixRef<float> terms{a.data + k * a.column_stride, a.column_stride, a.row_stride};
+      for (Index i = 0; i < vector_terms; ++i) {
+        __builtin_prefetch(terms.data + (vector_terms + i) * terms.row_stride);
+      }
+      float copies[vector_terms * S::width];
+      if (a.row_stride != 1) terms = gathered(terms, count, rows, copies, S::width);
+      round_terms(terms, count, rows, to + k / terms_in_float, stride);
     }
   }
   HEED_KERNEL static void round_rows(MatrixRef<float> a, Index rows, Index depth, float* to,
                                      Index stride) {
-    if (a.column_stride == 1) {
-      for (Index row = 0; row < rows; ++row) {
-        const float* from = a.data + row * a.row_stride;
-        // The processor does not foresee pieces of rows that lie far apart: measured, 10 %.
-        for (Index k = 0; k < depth; k += 16) __builtin_prefetch(from + 4 * a.row_stride + k);
-        round_row(from, depth, to + row * stride);
-      }
-      return;
+    for (Index row = 0; row < rows && a.column_stride == 1; ++row) {
+      const float* from = a.data + row * a.row_stride;
+      // The processor does not foresee pieces of rows that lie far apart: measured, 10 %.
+      for (Index k = 0; k < depth; k += 16) __builtin_prefetch(from + 4 * a.row_stride + k);
+      round_row(from, depth, to + row * stride);
     }
-    constexpr Index some_rows = 16, terms = 64;
-    float some[some_rows * terms];  // of them, row by row
-    for (Index row = 0; row < rows; row += some_rows, to += some_rows * stride) {
-      const Index count = rows - row < some_rows ? rows - row : some_rows;
+    for (Index row = 0; row < rows && a.column_stride != 1; row += S::width) {
+      round_columns({a.data + row * a.row_stride, a.row_stride, a.column_stride},
+                    rows - row < S::width ? rows - row : S::width, depth, to + row * stride,
+                    stride);
+    }
+  }
+
+  HEED_SIMD static void pack_rows(MatrixRef<float> b, Index depth, Index columns,
+                                  std::uint8_t* to) {
+    constexpr Index ahead = 16;
+    for (Index k = 0; k < depth; k += 2) {
+      const float* at = b.data + k * b.row_stride;
+      const Index second = k + 1 < depth ? columns : 0;
+      HEED_UNROLL for (Index lane = 0; lane < panel_columns; lane += S::width, to += sizeof(V)) {
+        __builtin_prefetch(at + ahead * b.row_stride + lane);
+        __builtin_prefetch(at + (ahead + 1) * b.row_stride + lane);
+        store(pairs_across(load_left(at + lane, columns - lane),
+                           load_left(at + b.row_stride + lane, second - lane)),
+              to);
+      }
+    }
+  }
+  /// Two vectors of terms of as many columns as there are lanes, of which `columns` exist, or none.
+  /// `lines` has a column in each row.
+  HEED_SIMD static void pack_terms(MatrixRef<float> lines, Index columns, Index depth,
+                                   std::uint8_t* to) {
+    V pairs[S::width];
+    HEED_UNROLL for (int i = 0; i < S::width; ++i) {
+      const float* at = lines.data + i * lines.row_stride;
+      const Index left = i < columns ? depth : 0;
+      pairs[i] = pairs_along(load_left(at, left), load_left(at + S::width, left - S::width));
+    }
+    transpose<S>(pairs);
+    HEED_UNROLL for (int i = 0; i < S::width; ++i) {
+      if (2 * i < depth) store(pairs[i], to + i * pair_bytes);
+    }
+  }
+  HEED_KERNEL static void pack(MatrixRef<float> b, Index depth, Index columns, std::uint8_t* to) {
+    if (b.column_stride == 1) return pack_rows(b, depth, columns, to);
+    constexpr Index terms = 2 * S::width;
+    for (Index lane = 0; lane < panel_columns; lane += S::width) {
+      const Index count = columns - lane < S::width ? columns - lane : S::width;
       for (Index k = 0; k < depth; k += terms) {
         const Index last = depth - k < terms ? depth - k : terms;
-        const float* from = a.data + row * a.row_stride + k * a.column_stride;
-        for (Index term = 0; term < last; term += S::width) {
-          pack_lanes<S>(from + term * a.column_stride, a.column_stride, a.row_stride, last - term,
-                        count, 1, some + term, terms);
-        }
-        for (Index r = 0; r < count; ++r) {
-          round_row(some + r * terms, last, to + r * stride + k / terms_in_float);
-        }
+        MatrixRef<float> lines{b.data + k * b.row_stride + lane * b.column_stride, b.column_stride,
+                               b.row_stride};
+        float copies[terms * S::width];
+        if (b.row_stride != 1) lines = gathered(lines, count, last, copies, terms);
+        pack_terms(lines, count, last, to + k / 2 * pair_bytes + lane * 4);
       }
     }
   }
 
-  HEED_KERNEL static void pack(MatrixRef<float> b, Index depth, Index columns, std::uint8_t* to) {
-    constexpr Index terms = 32;
-    float some[terms * panel_columns] = {};
-    for (Index k = 0; k < depth; k += terms) {
-      const Index last = depth - k < terms ? depth - k : terms;
-      MatrixRef<float> from{b.data + k * b.row_stride, b.row_stride, b.column_stride};
-      if (b.column_stride != 1 || columns < panel_columns) {
-        ProductTable<float>::pack(from, last, columns, some);
-        from = {some, panel_columns, 1};
-      }
-      for (Index term = 0; term < last; term += 2, to += 4 * panel_columns) {
-        const float* at = from.data + term * from.row_stride;
-        for (Index lane = 0; lane < panel_columns; lane += S::width) {
-          Unsigned words = rounded(load<Unsigned>(at + lane));
-          if (term + 1 < last) words |= rounded(load<Unsigned>(at + from.row_stride + lane)) >> 16;
-          __builtin_memcpy(to + 4 * lane, &words, sizeof(words));
-        }
-      }
-    }
+ private:
+  static constexpr Index pair_bytes = 4 * panel_columns;
+
+  HEED_SIMD static void store(V pairs, std::uint8_t* to) {
+    __builtin_memcpy(to, &pairs, sizeof(pairs));
   }
 };
 
