@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <span>
 #include <vector>
@@ -220,6 +221,42 @@ TEST(Bfloat16Product, OfFloatsIsTheExactOneOfRoundedFloats) {
         }
       }
     }
+  }
+}
+
+TEST(Bfloat16Product, NumbersNextToTheLeastNormalOneRoundToIt) {
+  constexpr Index rows = 40, depth = 70, columns = 70;
+  const float scale = 0x1p120f;  // what does not become 0 is seen in the product
+  std::mt19937_64 bits(10);
+  auto small = test::random_tensor<float, 2>({rows, depth}, bits);
+  for (float& x : small) {  // from the largest that round to a subnormal number on, of both signs
+    const auto places = static_cast<std::uint32_t>(bits() % 0x10000);
+    const auto sign = static_cast<std::uint32_t>(bits() % 2) << 31;
+    x = __builtin_bit_cast(float, sign | (0x007f7ff0 + places));
+  }
+  const auto large = test::random_tensor<float, 2>({depth, columns}, bits);
+  auto factors = large;
+  for (float& x : factors) x *= scale;
+  const test::RestoreSettings restore;
+  for (const auto isa : test::bfloat16_sets()) {
+    simd::use(isa);
+    const bool flushes = isa >= simd::Isa::avx512_bf16;
+    auto known = test::rounded_to_bfloat16(small);
+    for (float& x : known) {
+      if (flushes && std::fpclassify(x) == FP_SUBNORMAL) x = 0;
+    }
+    const auto small_across = Tensor<float, 2>::copy_of(small.view().transpose());
+    const auto known_across = Tensor<float, 2>::copy_of(known.view().transpose());
+    const auto factors_across = Tensor<float, 2>::copy_of(factors.view().transpose());
+    const auto expected = product(known, factors);
+    EXPECT_NE(expected(0, 0), 0) << simd::name(isa);
+    EXPECT_TRUE(test::same_bits(product(small, factors), expected)) << simd::name(isa);
+    EXPECT_TRUE(test::same_bits(product(small_across.view().transpose(), factors), expected));
+    const auto turned = product(factors_across, known_across);  // b as it lies
+    EXPECT_TRUE(test::same_bits(product(factors_across, small_across), turned));
+    Tensor<float, 2> out({columns, rows});
+    matrix_product(factors_across, small.view().transpose(), out, {.products = Products::bfloat16});
+    EXPECT_TRUE(test::same_bits(out, turned)) << simd::name(isa);
   }
 }
 

@@ -8,7 +8,7 @@
 template <class Tiles>
 struct TileBfloat16Product {
   using S = Lanes<float>;
-  using Rounded = Bfloat16Product<true>;  // whose rows are pairs, in whole blocks of terms
+  using Rounded = Bfloat16Product<true, false>;  // whose rows are pairs, in whole blocks of terms
   static constexpr Index most_rows = 2 * tile_side;  // of a ProductTile
 
   /// Pairs in `depth` terms, and in whole blocks of them.

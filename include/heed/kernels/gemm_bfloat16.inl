@@ -5,8 +5,9 @@
 /// `Dots`: the set has vdpbf16ps, which adds the products of a pair one after the other, the upper
 /// halves first, each rounded like a fused multiply-add. So both ways give the same bits, except
 /// that the instruction takes subnormal numbers as 0. Other sets multiply floats: the left-hand
-/// rows stay floats, and pairs of b are widened in registers.
-template <bool Dots>
+/// rows stay floats, and pairs of b are widened in registers. `Rounds`: it has an instruction for
+/// rounding too.
+template <bool Dots, bool Rounds = Dots>
 struct Bfloat16Product : PairWords {
   static constexpr auto codes = QuantizedCodes::bfloat16;
   static constexpr Index terms_in_float = Dots ? 2 : 1;  // of rounded rows
@@ -51,12 +52,41 @@ struct Bfloat16Product : PairWords {
     const auto nan = (bits & 0x7fffffff) > 0x7f800000;
     return (nan ? bits | 0x400000 : bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000;
   }
+#if HEED_SIMD_BYTES == 64
+  typedef std::uint16_t Numbers __attribute__((vector_size(64)));
+  /// Two vectors rounded by vcvtne2ps2bf16, one behind the other. It takes subnormal numbers as 0,
+  /// as products do, but those next to the least normal number round to that: they become larger.
+  HEED_SIMD static Numbers narrowed(V low, V high) {
+    Numbers numbers;
+    asm("vcvtne2ps2bf16 %2, %1, %0" : "=v"(numbers) : "v"(raised(high)), "v"(raised(low)));
+    return numbers;
+  }
+  HEED_SIMD static V raised(V numbers) {
+    const auto bits = __builtin_bit_cast(Unsigned, numbers);
+    return __builtin_bit_cast(V, (bits & 0x7f800000) == 0 ? bits + 0x8000 : bits);
+  }
+  template <int... I>
+  HEED_SIMD static V alternately(Numbers halves, std::integer_sequence<int, I...>) {
+    return (V)__builtin_shufflevector(halves, halves, (I / 2 + I % 2 * S::width)...);
+  }
+#endif
   /// The two numbers of every lane as a pair.
   HEED_SIMD static V pairs_across(V first, V second) {
+#if HEED_SIMD_BYTES == 64
+    if constexpr (Rounds) {
+      return alternately(narrowed(second, first), std::make_integer_sequence<int, 2 * S::width>());
+    }
+#endif
     return __builtin_bit_cast(V, rounded(first) | rounded(second) >> 16);
   }
   /// Neighbors as pairs: those of `numbers`, then those of `next`.
   HEED_SIMD static V pairs_along(V numbers, V next) {
+#if HEED_SIMD_BYTES == 64
+    if constexpr (Rounds) {
+      const auto pairs = (Unsigned)narrowed(numbers, next);
+      return (V)(pairs << 16 | pairs >> 16);
+    }
+#endif
     constexpr auto lanes = std::make_integer_sequence<int, S::width>();
     return pairs_across(every_second<0>(numbers, next, lanes),
                         every_second<1>(numbers, next, lanes));
