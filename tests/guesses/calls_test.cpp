@@ -104,6 +104,17 @@ TEST_F(Calls, ALambdaBesideAMask) {
   EXPECT_TRUE(same(attention(q, k, v, partial(past)), causal));
 }
 
+TEST_F(Calls, AMaskIsGivenFurtherConditions) {
+  const auto recent = masks::Causal{} & masks::last_n(3);
+  const auto first = [](Index, Index key) { return key == 0; };
+  Mask mask = masks::Causal{};
+  mask &= masks::last_n(3);
+  EXPECT_TRUE(same(attention(q, k, v, mask), attention(q, k, v, recent)));
+  mask |= first;
+  mask &= Mask(masks::Full{});
+  EXPECT_TRUE(same(attention(q, k, v, mask), attention(q, k, v, recent | first)));
+}
+
 TEST_F(Calls, ALambdaKeepsWhatItCaptured) {
   const std::vector<int> documents = {0, 0, 0, 1, 1, 1, 1};
   const auto same_document = [&](Index i, Index j) {
@@ -331,6 +342,7 @@ TEST(CallsOfModels, AreTrainedWithALearningRateAlone) {
   Adam adam(layer, 0.5), given(layer, {.learning_rate = 0.5});
   EXPECT_EQ(AdamW(layer, 0.25).options().learning_rate, 0.25);
   EXPECT_EQ(Sgd(layer, 0.5f).options().learning_rate, 0.5);
+  EXPECT_EQ(Sgd(layer, 1).options().learning_rate, 1);
   EXPECT_EQ(Adam(layer, {}).options().learning_rate, AdamOptions{}.learning_rate);
   const auto compute = [](Index, Linear<float>& gradients) {
     gradients.weight.fill(1);

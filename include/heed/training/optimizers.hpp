@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include <heed/core/detail/math.hpp>
@@ -196,8 +197,9 @@ class Sgd {
     detail::check_setting("Sgd", "momentum", options.momentum, 0, 1);
     detail::check_setting("Sgd", "weight_decay", options.weight_decay, 0);
   }
-  template <std::floating_point Rate>  // a template: `{}` is options
-  Sgd(const Model& model, Rate learning_rate) : Sgd(model, {.learning_rate = learning_rate}) {}
+  template <class Rate>
+  requires std::is_arithmetic_v<Rate>  // a template: `{}` is options
+  Sgd(const Model& model, Rate rate) : Sgd(model, {.learning_rate = static_cast<double>(rate)}) {}
 
   const SgdOptions& options() const { return options_; }
   Index steps() const { return steps_; }
@@ -273,8 +275,9 @@ class Adam {
     detail::check_setting("Adam", "epsilon", options.epsilon, 0);
     detail::check_setting("Adam", "weight_decay", options.weight_decay, 0);
   }
-  template <std::floating_point Rate>  // a template: `{}` is options
-  Adam(const Model& model, Rate learning_rate) : Adam(model, {.learning_rate = learning_rate}) {}
+  template <class Rate>
+  requires std::is_arithmetic_v<Rate>  // a template: `{}` is options
+  Adam(const Model& model, Rate rate) : Adam(model, {.learning_rate = static_cast<double>(rate)}) {}
 
   const AdamOptions& options() const { return options_; }
   Index steps() const { return steps_; }
@@ -355,8 +358,9 @@ class AdamW : public Adam<Model> {
                             .weight_decay = options.weight_decay,
                             .decoupled = true,
                             .decay_vectors = options.decay_vectors}) {}
-  template <std::floating_point Rate>
-  AdamW(const Model& model, Rate learning_rate) : AdamW(model, {.learning_rate = learning_rate}) {}
+  template <class Rate>
+  requires std::is_arithmetic_v<Rate> AdamW(const Model& model, Rate rate)
+      : AdamW(model, {.learning_rate = static_cast<double>(rate)}) {}
 };
 
 }  // namespace heed
