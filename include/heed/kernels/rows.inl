@@ -1,74 +1,73 @@
 // SPDX-License-Identifier: MIT
 // Layer functions on rows. Included by part.inl.
 
+/// Calls run(i, left) for each vector of a row; `left` numbers are there, and for all vectors but
+/// the last one the compiler knows that they are enough.
+template <class S, class Run>
+HEED_SIMD void for_each_vector(Index count, const Run& run) {
+  Index i = 0;
+  for (; i + S::width <= count; i += S::width) run(i, Index{S::width});
+  if (i < count) run(i, count - i);
+}
+
 template <class T>
 struct RowTable {
   using S = Lanes<T>;
   using V = typename S::V;
 
-  /// The last, partial vector of a row, padded with zeros.
-  HEED_SIMD static V load_part(const T* from, Index count) {
-    T spill[S::width] = {};
-    for (Index i = 0; i < count; ++i) spill[i] = from[i];
-    return S::load(spill);
-  }
+  /// A vector of a row, at its end with zeros.
   HEED_SIMD static V load_some(const T* from, Index count) {
-    return count >= S::width ? S::load(from) : load_part(from, count);
+    return count >= S::width ? S::load(from) : load_first<S>(from, count);
   }
   HEED_SIMD static void store_some(T* to, V value, Index count) {
     if (count >= S::width) return S::store(to, value);
-    T spill[S::width];
-    S::store(spill, value);
-    for (Index i = 0; i < count; ++i) to[i] = spill[i];
+    store_first<S>(to, value, count);
   }
 
   HEED_KERNEL static void add(const T* x, T* to, Index count) {
-    for (Index i = 0; i < count; i += S::width) {
-      const Index left = count - i;
-      store_some(to + i, load_some(to + i, left) + load_some(x + i, left), left);
-    }
+    for_each_vector<S>(
+        count, [&](Index i, Index left) __attribute__((always_inline)) {
+          store_some(to + i, load_some(to + i, left) + load_some(x + i, left), left);
+        });
   }
   HEED_KERNEL static void multiply(const T* a, const T* b, T* out, Index count) {
-    for (Index i = 0; i < count; i += S::width) {
-      const Index left = count - i;
-      store_some(out + i, load_some(a + i, left) * load_some(b + i, left), left);
-    }
+    for_each_vector<S>(
+        count, [&](Index i, Index left) __attribute__((always_inline)) {
+          store_some(out + i, load_some(a + i, left) * load_some(b + i, left), left);
+        });
   }
   HEED_KERNEL static void shift_scale(const T* x, T shift, T factor, T* out, Index count) {
-    for (Index i = 0; i < count; i += S::width) {
-      const Index left = count - i;
-      const V shifted = load_some(x + i, left) - S::broadcast(shift);
-      store_some(out + i, shifted * S::broadcast(factor), left);
-    }
+    for_each_vector<S>(
+        count, [&](Index i, Index left) __attribute__((always_inline)) {
+          const V shifted = load_some(x + i, left) - S::broadcast(shift);
+          store_some(out + i, shifted * S::broadcast(factor), left);
+        });
   }
 
   HEED_KERNEL static void rotate(const T* cosines, const T* sines, T* a, T* b, Index count) {
-    for (Index i = 0; i < count; i += S::width) {
-      const Index left = count - i;
-      const V cosine = load_some(cosines + i, left), sine = load_some(sines + i, left);
-      const V real = load_some(a + i, left), imaginary = load_some(b + i, left);
-      store_some(a + i, real * cosine - imaginary * sine, left);
-      store_some(b + i, imaginary * cosine + real * sine, left);
-    }
+    for_each_vector<S>(
+        count, [&](Index i, Index left) __attribute__((always_inline)) {
+          const V cosine = load_some(cosines + i, left), sine = load_some(sines + i, left);
+          const V real = load_some(a + i, left), imaginary = load_some(b + i, left);
+          store_some(a + i, real * cosine - imaginary * sine, left);
+          store_some(b + i, imaginary * cosine + real * sine, left);
+        });
   }
 
+  /// Of whole vectors: code for the last one of a row besides would take long to compile.
   template <Activation f>
   HEED_SIMD static void activate_as(const T* x, T* out, T* slopes, Index count) {
-    if (slopes == nullptr) {
-      for (Index i = 0; i < count; i += S::width) {
-        const Index left = count - i;
-        store_some(out + i, activation<f, S>(load_some(x + i, left)), left);
-      }
-      return;
+    for (Index i = 0; slopes == nullptr && i < count; i += S::width) {
+      S::store(out + i, activation<f, S>(S::load(x + i)));
     }
-    for (Index i = 0; i < count; i += S::width) {
-      const Index left = count - i;
+    for (Index i = 0; slopes != nullptr && i < count; i += S::width) {
       V slope;
-      store_some(out + i, activation<f, S>(load_some(x + i, left), &slope), left);
-      store_some(slopes + i, slope, left);
+      S::store(out + i, activation<f, S>(S::load(x + i), &slope));
+      S::store(slopes + i, slope);
     }
   }
-  HEED_KERNEL static void activate(Activation f, const T* x, T* out, T* slopes, Index count) {
+  HEED_KERNEL static void activate_vectors(Activation f, const T* x, T* out, T* slopes,
+                                           Index count) {
     switch (f) {
       case Activation::relu:
         return activate_as<Activation::relu>(x, out, slopes, count);
@@ -79,6 +78,16 @@ struct RowTable {
       case Activation::silu:
         return activate_as<Activation::silu>(x, out, slopes, count);
     }
+  }
+  HEED_KERNEL static void activate(Activation f, const T* x, T* out, T* slopes, Index count) {
+    const Index whole = count / S::width * S::width, left = count - whole;
+    activate_vectors(f, x, out, slopes, whole);
+    if (left == 0) return;
+    T last[S::width], slope[S::width];
+    S::store(last, load_some(x + whole, left));
+    activate_vectors(f, last, last, slopes ? slope : nullptr, S::width);
+    store_some(out + whole, S::load(last), left);
+    if (slopes) store_some(slopes + whole, S::load(slope), left);
   }
 };
 
@@ -175,31 +184,31 @@ struct TrainingTable {
 
   HEED_KERNEL static void exponentials(const T* x, T shift, T* out, Index count) {
     const auto down = S::broadcast(shift);
-    for (Index i = 0; i < count; i += S::width) {
-      const Index left = count - i;
-      Rows::store_some(out + i, exp<S>(Rows::load_some(x + i, left) - down), left);
-    }
+    for_each_vector<S>(
+        count, [&](Index i, Index left) __attribute__((always_inline)) {
+          Rows::store_some(out + i, exp<S>(Rows::load_some(x + i, left) - down), left);
+        });
   }
 
   HEED_KERNEL static void adam(const AdamUpdate<T>& update, T* weights, const T* gradient, T* first,
                                T* second, Index count) {
-    for (Index i = 0; i < count; i += S::width) {
-      const Index left = count - i;
-      const V weight = Rows::load_some(weights + i, left);
-      const V slope = S::fma(S::broadcast(update.added), weight,
-                             S::broadcast(update.factor) * Rows::load_some(gradient + i, left));
-      V mean = Rows::load_some(first + i, left);
-      mean = S::fma(S::broadcast(update.keep1), slope - mean, mean);
-      const V square = S::fma(S::broadcast(update.keep2) * slope, slope,
-                              S::broadcast(update.beta2) * Rows::load_some(second + i, left));
-      const V size = S::fma(square_root<S>(square), S::broadcast(update.inverse_root),
-                            S::broadcast(update.epsilon));
-      const V moved =
-          S::broadcast(update.shrink) * weight - S::broadcast(update.rate) * (mean / size);
-      Rows::store_some(first + i, mean, left);
-      Rows::store_some(second + i, square, left);
-      Rows::store_some(weights + i, moved, left);
-    }
+    for_each_vector<S>(
+        count, [&](Index i, Index left) __attribute__((always_inline)) {
+          const V weight = Rows::load_some(weights + i, left);
+          const V slope = S::fma(S::broadcast(update.added), weight,
+                                 S::broadcast(update.factor) * Rows::load_some(gradient + i, left));
+          V mean = Rows::load_some(first + i, left);
+          mean = S::fma(S::broadcast(update.keep1), slope - mean, mean);
+          const V square = S::fma(S::broadcast(update.keep2) * slope, slope,
+                                  S::broadcast(update.beta2) * Rows::load_some(second + i, left));
+          const V size = S::fma(square_root<S>(square), S::broadcast(update.inverse_root),
+                                S::broadcast(update.epsilon));
+          const V moved =
+              S::broadcast(update.shrink) * weight - S::broadcast(update.rate) * (mean / size);
+          Rows::store_some(first + i, mean, left);
+          Rows::store_some(second + i, square, left);
+          Rows::store_some(weights + i, moved, left);
+        });
   }
 };
 
@@ -234,28 +243,25 @@ struct NormTable {
       return S::fma(Rows::load_some(a + i, left), Rows::load_some(b + i, left), sum);
     }
   };
+  /// x - center, and zeros at the end of a row.
+  HEED_SIMD static V difference(const T* x, T center, Index left) {
+    const V all = Rows::load_some(x, left) - S::broadcast(center);
+    if (left >= S::width) return all;
+    return S::select(S::lanes((1u << left) - 1), all, S::broadcast(0));
+  }
   struct Square {
     const T* x;
     T center;
     HEED_SIMD V term(V sum, Index i, Index left) const {
-      if (left >= S::width) {
-        const auto difference = S::load(x + i) - S::broadcast(center);
-        return S::fma(difference, difference, sum);
-      }
-      T spill[S::width];
-      for (int lane = 0; lane < S::width; ++lane) spill[lane] = lane < left ? x[i + lane] : center;
-      const auto difference = S::load(spill) - S::broadcast(center);
-      return S::fma(difference, difference, sum);
+      const V root = difference(x + i, center, left);
+      return S::fma(root, root, sum);
     }
   };
   struct Difference {
     const T* x;
     T center;
     HEED_SIMD V term(V sum, Index i, Index left) const {
-      if (left >= S::width) return sum + (S::load(x + i) - S::broadcast(center));
-      T spill[S::width];
-      for (int lane = 0; lane < S::width; ++lane) spill[lane] = lane < left ? x[i + lane] : center;
-      return sum + (S::load(spill) - S::broadcast(center));
+      return sum + difference(x + i, center, left);
     }
   };
   template <class Terms>
@@ -271,19 +277,36 @@ struct NormTable {
     for (int way = 0; i < count; i += S::width, ++way) {
       sums[way] = terms.term(sums[way], i, count - i);
     }
-    T spill[S::width];
-    S::store(spill, (sums[0] + sums[1]) + (sums[2] + sums[3]));
-    HEED_UNROLL for (int half = S::width / 2; half > 0; half /= 2) {
-      HEED_UNROLL for (int lane = 0; lane < half; ++lane) spill[lane] += spill[lane + half];
-    }
-    return spill[0];
+    return first_of(folded<S::width / 2>((sums[0] + sums[1]) + (sums[2] + sums[3])));
   }
 
-  HEED_SIMD static T root(T x) {
-    T spill[S::width];
-    S::store(spill, square_root<S>(S::broadcast(x)));
-    return spill[0];
+  /// Adds the second half of the lanes to the first one, and goes on with that.
+  template <int Half>
+  HEED_SIMD static V folded(V sums) {
+    if constexpr (Half == 0) {
+      return sums;
+    } else {
+      constexpr auto lanes = std::make_integer_sequence<int, S::width>();
+      return folded<Half / 2>(sums + turned<Half>(sums, lanes));
+    }
   }
+  template <int By, int... Lane>
+  HEED_SIMD static V turned(V x, std::integer_sequence<int, Lane...>) {
+#if HEED_SIMD_BYTES == 0
+    return x;
+#else
+    return __builtin_shufflevector(x, x, ((Lane + By) % S::width)...);
+#endif
+  }
+  HEED_SIMD static T first_of(V x) {
+#if HEED_SIMD_BYTES == 0
+    return x;
+#else
+    return x[0];
+#endif
+  }
+
+  HEED_SIMD static T root(T x) { return first_of(square_root<S>(S::broadcast(x))); }
 
   HEED_KERNEL static void forward(const NormRun<T>& run, Index rows, const T* x, T* normalized,
                                   T* factors, T* y) {
@@ -297,14 +320,14 @@ struct NormTable {
         spread = sum_of(Square{x, mean}, width) / count + run.epsilon;
       }
       const T factor = T{1} / root(spread);
-      for (Index i = 0; i < width; i += S::width) {
-        const Index left = width - i;
-        V value = (Rows::load_some(x + i, left) - S::broadcast(mean)) * S::broadcast(factor);
-        if (normalized) Rows::store_some(normalized + i, value, left);
-        value = value * Rows::load_some(run.weight + i, left);
-        if (run.bias) value = value + Rows::load_some(run.bias + i, left);
-        Rows::store_some(y + i, value, left);
-      }
+      for_each_vector<S>(
+          width, [&](Index i, Index left) __attribute__((always_inline)) {
+            V value = (Rows::load_some(x + i, left) - S::broadcast(mean)) * S::broadcast(factor);
+            if (normalized) Rows::store_some(normalized + i, value, left);
+            value = value * Rows::load_some(run.weight + i, left);
+            if (run.bias) value = value + Rows::load_some(run.bias + i, left);
+            Rows::store_some(y + i, value, left);
+          });
       if (normalized) normalized += width;
       if (factors) factors[row] = factor;
     }
@@ -317,16 +340,16 @@ struct NormTable {
   }
   /// Writes h = grad · weight to grad_x, and adds a row to the gradients of weight and bias.
   HEED_SIMD static void scale_row(const NormRun<T>& run, const NormGradientRun<T>& at) {
-    for (Index i = 0; i < run.width; i += S::width) {
-      const Index left = run.width - i;
-      const V grad = Rows::load_some(at.grad + i, left);
-      const V normal = Rows::load_some(at.normalized + i, left);
-      Rows::store_some(at.grad_x + i, grad * Rows::load_some(run.weight + i, left), left);
-      const V weight = Rows::load_some(at.grad_weight + i, left);
-      Rows::store_some(at.grad_weight + i, S::fma(grad, normal, weight), left);
-      if (at.grad_bias == nullptr) continue;
-      Rows::store_some(at.grad_bias + i, Rows::load_some(at.grad_bias + i, left) + grad, left);
-    }
+    for_each_vector<S>(
+        run.width, [&](Index i, Index left) __attribute__((always_inline)) {
+          const V grad = Rows::load_some(at.grad + i, left);
+          const V normal = Rows::load_some(at.normalized + i, left);
+          Rows::store_some(at.grad_x + i, grad * Rows::load_some(run.weight + i, left), left);
+          const V weight = Rows::load_some(at.grad_weight + i, left);
+          Rows::store_some(at.grad_weight + i, S::fma(grad, normal, weight), left);
+          if (at.grad_bias == nullptr) return;
+          Rows::store_some(at.grad_bias + i, Rows::load_some(at.grad_bias + i, left) + grad, left);
+        });
   }
   HEED_KERNEL static void backward(const NormRun<T>& run, Index rows,
                                    const NormGradientRun<T>& gradients) {
@@ -343,12 +366,12 @@ struct NormTable {
       const T mean = run.centered ? sum_of(Plain{at.grad_x}, width) / count : T{0};
       const T slope = sum_of(Product{at.grad_x, at.normalized}, width) / count;
       const auto down = S::broadcast(-slope);
-      for (Index i = 0; i < width; i += S::width) {
-        const Index left = width - i;
-        V value = Rows::load_some(at.grad_x + i, left) - S::broadcast(mean);
-        value = S::fma(down, Rows::load_some(at.normalized + i, left), value);
-        Rows::store_some(at.grad_x + i, value * S::broadcast(factor), left);
-      }
+      for_each_vector<S>(
+          width, [&](Index i, Index left) __attribute__((always_inline)) {
+            V value = Rows::load_some(at.grad_x + i, left) - S::broadcast(mean);
+            value = S::fma(down, Rows::load_some(at.normalized + i, left), value);
+            Rows::store_some(at.grad_x + i, value * S::broadcast(factor), left);
+          });
     }
   }
 };
