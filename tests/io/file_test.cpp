@@ -81,6 +81,47 @@ TEST_F(FileTest, LinksArePassedThroughAndPipesWrittenTo) {
   EXPECT_EQ(entries(), 3U);
 }
 
+TEST_F(FileTest, WhatALinkNamesIsCreatedWhereItIsMissing) {
+  fs::create_directory(folder_ / "inside");
+  fs::create_symlink("inside/target", path("link"));
+  fs::create_symlink("link", path("far"));
+  write(path("far"), "new");
+  EXPECT_TRUE(fs::is_symlink(path("far")));
+  EXPECT_TRUE(fs::is_symlink(path("link")));
+  EXPECT_EQ(read(path("inside/target")), "new");
+  fs::remove(path("inside/target"));
+  const auto before = fs::current_path();
+  fs::current_path(folder_);
+  write("far", "newer");
+  fs::current_path(before);
+  EXPECT_EQ(read(path("inside/target")), "newer");
+
+  fs::create_symlink(path("absolute"), path("to_root"));
+  write(path("to_root"), "there");
+  EXPECT_TRUE(fs::is_symlink(path("to_root")));
+  EXPECT_EQ(read(path("absolute")), "there");
+  fs::create_symlink("missing/target", path("astray"));
+  EXPECT_THROW(write(path("astray"), "text"), FileError);
+  fs::create_symlink("circle", path("circle"));
+  EXPECT_THROW(write(path("circle"), "text"), FileError);
+  EXPECT_TRUE(fs::is_symlink(path("circle")));
+}
+
+TEST_F(FileTest, NamesMayBeAsLongAsTheFileSystemTakes) {
+  for (const std::size_t length : {120, 241, 242, 255}) {
+    const std::string name = path(std::string(length, 'n').c_str());
+    write(name, "old");
+    write(name, "new");
+    EXPECT_EQ(read(name), "new") << length;
+  }
+  std::string letters = "x";  // cut within a letter, which some file systems refuse
+  while (letters.size() < 254) letters += "\u00e4";
+  write(path(letters.c_str()), "text");
+  EXPECT_EQ(read(path(letters.c_str())), "text");
+  EXPECT_EQ(entries(), 5u) << "temporary files stayed behind";
+  EXPECT_THROW(write(path(std::string(256, 'n').c_str()), "text"), FileError);
+}
+
 TEST_F(FileTest, DevicesStayDevices) {
   fs::create_symlink("/dev/null", path("null"));  // not itself, in case it is replaced after all
   write(path("null"), "gone");

@@ -10,7 +10,6 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <new>
 #include <span>
@@ -50,11 +49,21 @@ HEED_INLINE std::string folder_of(const std::string& path) {
   return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
 }
 
+/// The begin of names for temporary files beside `path`: its own, or where that is long the first
+/// whole letters of it, which leave room for an ending.
+inline std::string temporary_stem(const std::string& path) {
+  std::size_t end = path.rfind('/') + 1 + 100;
+  if (end >= path.size()) return path;
+  while ((path[end] & 0xC0) == 0x80) --end;
+  return path.substr(0, end);
+}
+
 /// Creates a new file in the folder of `path`, with the usual permissions of new files; its name
 /// goes to `name`. Returns a descriptor, or a negative number with errno set.
 inline int create_beside(const std::string& path, std::string& name) {
+  const std::string stem = temporary_stem(path);
   for (int attempt = 0; attempt < 1000; ++attempt) {
-    name = path + "." + std::to_string(::getpid()) + "-" + std::to_string(attempt) + ".tmp";
+    name = stem + "." + std::to_string(::getpid()) + "-" + std::to_string(attempt) + ".tmp";
     const int file = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (file >= 0 || errno != EEXIST) return file;
   }
@@ -81,10 +90,17 @@ inline void check_path(const std::string& path) {
   if (path.find('\0') != path.npos) throw_file_error("a path with a NUL: ", path);
 }
 
-/// The path of the file that a symbolic link names, so that the link stays; else the path itself.
-inline std::string followed(const std::string& path) {
-  char real[PATH_MAX];
-  return ::realpath(path.c_str(), real) == nullptr ? path : std::string(real);
+/// The path of the file that a symbolic link names, so that the link stays, even where that file is
+/// yet to be created; else the path itself.
+inline std::string followed(std::string path) {
+  char target[PATH_MAX];
+  for (int links = 0; links < 40; ++links) {  // as many as Linux follows
+    const ssize_t length = ::readlink(path.c_str(), target, sizeof(target));
+    if (length < 0) return path;
+    const std::string next(target, static_cast<std::size_t>(length));
+    path = next.starts_with('/') ? next : folder_of(path) + "/" + next;
+  }
+  throw_file_error(path, ": ", std::strerror(ELOOP));
 }
 
 /// Writes into what is no regular file: a device or a pipe.
@@ -167,9 +183,9 @@ HEED_INLINE std::vector<std::byte> read_file(const std::string& path) {
 HEED_INLINE void write_file_parts(const std::string& path, detail::FileParts parts) {
   detail::check_path(path);
   struct stat old {};
-  if (::stat(path.c_str(), &old) != 0) return detail::replace_file(path, parts, nullptr);
-  if (!S_ISREG(old.st_mode)) return detail::write_into(path, parts);
-  detail::replace_file(detail::followed(path), parts, &old.st_mode);
+  const bool exists = ::stat(path.c_str(), &old) == 0;
+  if (exists && !S_ISREG(old.st_mode)) return detail::write_into(path, parts);
+  detail::replace_file(detail::followed(path), parts, exists ? &old.st_mode : nullptr);
 }
 
 HEED_INLINE void write_file(const std::string& path, std::span<const std::byte> bytes) {
