@@ -63,6 +63,14 @@ TEST(ChartSvg, LogarithmicAxis) {
   EXPECT_THROW(to_svg(chart), InvalidArgument);
 }
 
+TEST(ChartSvg, PointsThatTheAxisLeavesOutHaveNoMarks) {
+  Chart chart;
+  chart.series = {{"loss", {0, 1e305, 1, -1e305, INFINITY, NAN}, {1, 2, 3, 2, 2, 2}}};
+  const std::string svg = to_svg(chart);
+  EXPECT_EQ(count(svg, "<title>"), 2u);
+  EXPECT_EQ(svg.find("inf"), std::string::npos);
+}
+
 TEST(ChartSvg, LongLinesHaveNoVisibleMarks) {
   Chart chart;
   chart.series = {series_of(std::vector<double>(500, 1.0), "flat")};

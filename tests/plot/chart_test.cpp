@@ -57,6 +57,31 @@ TEST(Axis, PowersOfTen) {
   EXPECT_LT(make_log_axis(3, 3, 5, true).low, 3);
 }
 
+TEST(Axis, NearlyOneValueAtAPowerOfTen) {
+  for (const double power : {1e-300, 1e-3, 1., 10., 1e299}) {
+    for (const bool widen : {false, true}) {
+      const double low = power * (1 - 5e-11), high = power * (1 + 5e-11);
+      const Axis axis = make_log_axis(low, high, 5, widen);
+      for (const double share : {axis.share(low), axis.share(high)}) {
+        EXPECT_TRUE(share >= 0 && share <= 1) << power << " " << widen << " " << share;
+      }
+      EXPECT_LE(axis.low, low) << power;
+      EXPECT_GE(axis.high, high) << power;
+      EXPECT_GE(axis.ticks.size(), 2u) << power;
+    }
+  }
+}
+
+TEST(Axis, ValuesAtRoundedTicksAreOnIt) {
+  for (int low = 0; low < 100; ++low) {
+    for (int high = low + 1; high < 100; ++high) {
+      const Axis axis = make_axis(low / 10., high / 10., 6, true);
+      EXPECT_GE(axis.share(low / 10.), 0) << low << " " << high;
+      EXPECT_LE(axis.share(high / 10.), 1) << low << " " << high;
+    }
+  }
+}
+
 TEST(Axis, OneValueAndHugeOnes) {
   for (const double value : {0., 3., -7e12, 1e-300}) {
     for (const bool widen : {false, true}) {

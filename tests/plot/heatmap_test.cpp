@@ -55,7 +55,12 @@ TEST(Heatmap, LabelsAndRangesThatDoNotFitAreRefused) {
     EXPECT_STREQ(error.what(), "heatmap: 2 column labels for 3 columns");
   }
   heatmap.column_labels.clear();
-  for (const auto& [low, high] : {std::pair{1., 0.}, {0., NAN}, {0., INFINITY}, {-1e308, 1e308}}) {
+  for (const auto& [low, high] : {std::pair{1., 0.},
+                                  {0., NAN},
+                                  {0., INFINITY},
+                                  {-1e308, 1e308},
+                                  {INFINITY, INFINITY},
+                                  {-INFINITY, -INFINITY}}) {
     heatmap.low = low;
     heatmap.high = high;
     EXPECT_THROW(detail::check_heatmap(heatmap), InvalidArgument) << low << " " << high;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -84,6 +85,31 @@ TEST(Svg, EveryCellHasColorNumberAndHoverText) {
   Heatmap plain = small();
   plain.numbers = false;
   EXPECT_EQ(to_svg(plain).find(">.12<"), std::string::npos);
+}
+
+TEST(Svg, OnlyValuesOfACategoryHaveItsName) {
+  Heatmap heatmap = small();
+  heatmap.numbers = false;
+  heatmap.categories = {"none", "some"};
+  heatmap.values(0, 1) = INFINITY;
+  heatmap.values(0, 2) = 1e30;
+  heatmap.values(1, 0) = -1;
+  heatmap.values(1, 1) = NAN;
+  heatmap.values(1, 2) = 0.5;
+  const std::string svg = to_svg(heatmap);
+  EXPECT_EQ(count(svg, ": some</title>"), 1u);
+  EXPECT_EQ(count(svg, ": none</title>"), 1u) << "0.5";
+  for (const char* value : {": inf</", ": 1e+30</", ": -1</", ": nan</"}) {
+    EXPECT_NE(svg.find(value), std::string::npos) << value;
+  }
+}
+
+TEST(Svg, EscapesKeepAccentsOnTheirLetters) {
+  Heatmap heatmap = small();
+  heatmap.title = "a <\u0338 b &\u0301 c >\u0338 d \"\u0308";
+  EXPECT_NE(to_svg(heatmap).find("a &lt;\u0338 b &amp;\u0301 c &gt;\u0338 d &quot;\u0308</text>"),
+            std::string::npos);
+  EXPECT_EQ(detail::json_string("<\u0338/\"\u0308"), "\"\\u003c\u0338/\\\"\u0308\"");
 }
 
 TEST(Svg, PicturesInRows) {

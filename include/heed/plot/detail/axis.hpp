@@ -77,6 +77,10 @@ struct ChartBar {
 /// The bars of a chart: those at the same x side by side, with a gap to those at the next.
 std::vector<ChartBar> bars_of(const Chart& chart, const ChartAxes& axes);
 
+/// Whether a chart draws at a share of its x axis: not NaN, and not of a point that the axis left
+/// out.
+inline bool placed(double x) { return x > -1 && x < 2; }
+
 inline bool inside(const ChartPoint& point) { return point.y >= 0 && point.y <= 1; }
 
 /// Clips the line from a to b to y in [0, 1]; false if nothing is left.

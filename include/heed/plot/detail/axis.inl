@@ -58,8 +58,8 @@ HEED_INLINE Axis make_axis(double low, double high, Index parts, bool widen) {
   for (double at = first; at <= last; ++at) axis.ticks.push_back(at * axis.step);
   for (double at = first - 0.5; at <= last + 0.5; ++at) axis.minor_ticks.push_back(at * axis.step);
   if (widen) {
-    axis.low = first * axis.step;
-    axis.high = last * axis.step;
+    axis.low = std::min(low, first * axis.step);  // which may be rounded beyond the value
+    axis.high = std::max(high, last * axis.step);
   }
   return axis;
 }
@@ -70,12 +70,12 @@ HEED_INLINE Axis make_log_axis(double low, double high, Index parts, bool widen)
     high *= 2;
   }
   // Powers of ten at both ends, and every so many of them has a number.
-  const double first = std::floor(std::log10(low) + 1e-9),
-               last = std::ceil(std::log10(high) - 1e-9);
+  const double first = std::floor(std::log10(low) + 1e-9);
+  const double last = std::max(first + 1, std::ceil(std::log10(high) - 1e-9));
   Axis axis{low, high, 1, {}, {}, true};
   if (widen) {
-    axis.low = std::pow(10, first);
-    axis.high = std::pow(10, last);
+    axis.low = std::min(low, std::pow(10, first));
+    axis.high = std::max(high, std::pow(10, last));
   }
   const double every = std::ceil((last - first) / static_cast<double>(parts));
   for (double power = first; power <= last; ++power) {
@@ -213,7 +213,7 @@ HEED_INLINE std::vector<std::vector<ChartPoint>> runs_of(const Series& series,
   std::vector<std::vector<ChartPoint>> runs(1);
   for (std::size_t i = 0; i < series.y.size(); ++i) {
     const double x = axes.x.share(x_at(series, i)), y = axes.y_of(series).share(series.y[i]);
-    if (x > -1 && x < 2 && finite(y)) {  // not NaN, and none that the axis left out
+    if (placed(x) && finite(y)) {
       runs.back().push_back({x, y});
     } else if (!runs.back().empty()) {
       runs.emplace_back();
@@ -267,8 +267,7 @@ HEED_INLINE std::vector<ChartBar> bars_of(const Chart& chart, const ChartAxes& a
       const double from = x_at(series, at) + (before - count / 2) * width;
       const double left = axes.x.share(from), right = axes.x.share(from + width);
       const double end = std::clamp(up.share(series.y[at]), 0.0, 1.0);
-      const bool placed = left > -1 && right < 2;  // not NaN, and none that the axis left out
-      if (!placed || !finite(series.y[at]) || !finite(end)) continue;
+      if (!placed(left) || !placed(right) || !finite(series.y[at]) || !finite(end)) continue;
       bars.push_back({i, at, left, right, std::min(base, end), std::max(base, end)});
     }
     ++before;

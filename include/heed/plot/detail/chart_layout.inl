@@ -261,7 +261,7 @@ class ChartLayout {
     for (std::size_t at = 0; at < series.y.size(); ++at) {
       const ChartPoint point{axes_.x.share(x_at(series, at)),
                              axes_.y_of(series).share(series.y[at])};
-      if (!finite(point.x) || !finite(point.y) || !inside(point)) continue;
+      if (!placed(point.x) || !inside(point)) continue;
       picture_.marks.push_back({.at = {x_of(point.x), y_of(point.y)},
                                 .shape = line_style(i).mark,
                                 .color = line_style(i).color,

@@ -28,7 +28,7 @@ HEED_INLINE void check_heatmap(const Heatmap& heatmap) {
   };
   check("row", heatmap.row_labels.size(), heatmap.values.extent(0));
   check("column", heatmap.column_labels.size(), heatmap.values.extent(1));
-  if (!(heatmap.low <= heatmap.high) || heatmap.high - heatmap.low > 1.7e308) {
+  if (!(heatmap.low <= heatmap.high && heatmap.high - heatmap.low <= 1.7e308)) {
     throw_invalid_argument("heatmap: colors from ", heatmap.low, " to ", heatmap.high,
                            "; expected a finite range, low first");
   }
@@ -307,10 +307,10 @@ class HeatmapLayout {
 
   std::string title_of(Index row, Index column) const {
     const double value = heatmap_.values(row, column);
-    const auto category = static_cast<std::size_t>(value >= 0 ? value : 0);
+    const bool named = value >= 0 && value < static_cast<double>(heatmap_.categories.size());
     return name_of(heatmap_.row_labels, row, row_factor_) + " → " +
            name_of(heatmap_.column_labels, column, column_factor_) + ": " +
-           (category < heatmap_.categories.size() ? heatmap_.categories[category] : brief(value));
+           (named ? heatmap_.categories[static_cast<std::size_t>(value)] : brief(value));
   }
   static std::string name_of(const std::vector<std::string>& labels, Index at, Index factor) {
     const auto i = static_cast<std::size_t>(at);

@@ -19,13 +19,12 @@ namespace heed::detail {
 
 HEED_INLINE std::string json_string(std::string_view text) {
   std::string result = "\"";
-  for (const Glyph& glyph : glyphs(text)) {
-    const char first = glyph.bytes[0];
-    if (first == '<') {
+  for (const char byte : safe_text(text)) {
+    if (byte == '"' || byte == '\\') result += '\\';
+    if (byte == '<') {
       result += "\\u003c";
     } else {
-      if (first == '"' || first == '\\') result += '\\';
-      result += glyph.bytes;
+      result += byte;
     }
   }
   return result + "\"";

@@ -18,8 +18,8 @@ namespace heed::detail {
 
 HEED_INLINE std::string escaped(std::string_view text) {
   std::string result;
-  for (const Glyph& glyph : glyphs(text)) {
-    switch (glyph.bytes[0]) {
+  for (const char byte : safe_text(text)) {
+    switch (byte) {
       case '&':
         result += "&amp;";
         break;
@@ -33,7 +33,7 @@ HEED_INLINE std::string escaped(std::string_view text) {
         result += "&quot;";
         break;
       default:
-        result += glyph.bytes;
+        result += byte;
     }
   }
   return result;
