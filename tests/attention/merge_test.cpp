@@ -43,6 +43,19 @@ TEST(Merge, AnEmptySetChangesNothing) {
   EXPECT_TRUE(same_bits(nothing.lse, whole.lse));
 }
 
+TEST(Merge, NaNOfAVisibleKeyReachesTheResult) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (const float value : {nan, std::numeric_limits<float>::infinity()}) {
+    // The weight of the first set underflows to 0; that of a set without keys is 0.
+    Tensor<float, 2> low({1, 1}, {value}), high({1, 1}, {3}), onto = high;
+    Tensor<float, 1> low_lse({1}, {-2000}), high_lse({1}, {0}), onto_lse = high_lse;
+    merge(onto, onto_lse, low, low_lse);
+    EXPECT_NE(onto(0, 0), onto(0, 0)) << value;
+    merge(low, low_lse, high, high_lse);
+    EXPECT_NE(low(0, 0), low(0, 0)) << value;
+  }
+}
+
 TEST(Merge, RefusesShapesThatDoNotFit) {
   Tensor<float, 3> out({2, 5, 4}), other({2, 5, 3});
   Tensor<float, 2> lse({2, 5}), short_lse({2, 4});

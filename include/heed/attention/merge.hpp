@@ -52,15 +52,17 @@ void merge(Out&& out, Lse&& log_sum_exp, const Other& other, const OtherLse& oth
   for (Index b = 0; b < to.extent(0); ++b) {
     for (Index h = 0; h < to.extent(1); ++h) {
       for (Index q = 0; q < to.extent(2); ++q) {
+        constexpr double nothing = -std::numeric_limits<double>::infinity();
         const auto mine = static_cast<double>(lse(b, h, q));
         const auto theirs = static_cast<double>(from_lse(b, h, q));
-        if (theirs == -std::numeric_limits<double>::infinity()) continue;
+        if (theirs == nothing) continue;
         const double larger = mine > theirs ? mine : theirs;
         const double keep = detail::exp(mine - larger), add = detail::exp(theirs - larger);
         const double sum = keep + add;
         for (Index d = 0; d < to.extent(3); ++d) {
-          // A part with weight 0 counts as absent, whatever it holds.
-          const double kept = keep == 0.0 ? 0.0 : keep * static_cast<double>(to(b, h, q, d));
+          // A set without visible keys counts as absent, whatever stands there; a weight that is
+          // rounded to 0 does not hide a NaN.
+          const double kept = mine == nothing ? 0.0 : keep * static_cast<double>(to(b, h, q, d));
           to(b, h, q, d) =
               static_cast<T>((kept + add * static_cast<double>(from(b, h, q, d))) / sum);
         }
