@@ -131,6 +131,23 @@ TEST_F(FileTest, DevicesStayDevices) {
   EXPECT_THROW(write(path("full"), "no room"), FileError);
 }
 
+TEST_F(FileTest, DescriptorsAreWrittenToWhereTheyAre) {
+  write(path("log"), "old ");
+  const int log = ::open(path("log").c_str(), O_WRONLY | O_APPEND);
+  ASSERT_GE(log, 0);
+  const std::string number = std::to_string(log);
+  ASSERT_EQ(::write(log, "before ", 7), 7);
+  write("/dev/fd/" + number, "between ");
+  fs::create_symlink("/proc/self/fd/" + number, path("link"));  // as /dev/stdout is one
+  write(path("link"), "and ");
+  ASSERT_EQ(::write(log, "after", 5), 5);
+  ::close(log);
+  EXPECT_EQ(read(path("log")), "old before between and after");
+  EXPECT_EQ(entries(), 2U);
+  EXPECT_THROW(write("/dev/fd/" + number, "closed"), FileError);
+  EXPECT_THROW(write("/dev/fd/99999999999999999999", "none"), FileError);
+}
+
 TEST_F(FileTest, PathsEndAtNoNul) {
   EXPECT_THROW(write(std::string("a\0b", 3), "text"), FileError);
   EXPECT_THROW(read_file(std::string("a\0b", 3)), FileError);

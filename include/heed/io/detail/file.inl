@@ -9,12 +9,15 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <new>
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 #include <climits>
@@ -90,22 +93,34 @@ inline void check_path(const std::string& path) {
   if (path.find('\0') != path.npos) throw_file_error("a path with a NUL: ", path);
 }
 
+/// The number of the program's own descriptor that a path names; -1 for other paths.
+inline int descriptor_of(const std::string& path) {
+  for (const std::string_view folder : {"/proc/self/fd/", "/dev/fd/"}) {
+    if (!path.starts_with(folder)) continue;
+    int number = -1;
+    const char* end = path.data() + path.size();
+    const auto [stop, failure] = std::from_chars(path.data() + folder.size(), end, number);
+    return failure == std::errc() && stop == end ? number : -1;
+  }
+  return -1;
+}
+
 /// The path of the file that a symbolic link names, so that the link stays, even where that file is
-/// yet to be created; else the path itself.
+/// yet to be created; else the path itself. /dev/stdout leads to a descriptor.
 inline std::string followed(std::string path) {
   char target[PATH_MAX];
   for (int links = 0; links < 40; ++links) {  // as many as Linux follows
     const ssize_t length = ::readlink(path.c_str(), target, sizeof(target));
-    if (length < 0) return path;
+    if (length < 0 || descriptor_of(path) >= 0) return path;
     const std::string next(target, static_cast<std::size_t>(length));
     path = next.starts_with('/') ? next : folder_of(path) + "/" + next;
   }
   throw_file_error(path, ": ", std::strerror(ELOOP));
 }
 
-/// Writes into what is no regular file: a device or a pipe.
-inline void write_into(const std::string& path, FileParts parts) {
-  const OpenFile file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+/// Writes into an open file, which is no regular one, or one that the program has open: to replace
+/// that would lose what it writes before and after.
+inline void write_into(const std::string& path, const OpenFile& file, FileParts parts) {
   const std::string failure =
       file.valid() ? write_and_sync(file.get(), parts) : std::string(std::strerror(errno));
   if (!failure.empty()) throw_file_error(path, ": ", failure);
@@ -182,10 +197,17 @@ HEED_INLINE std::vector<std::byte> read_file(const std::string& path) {
 
 HEED_INLINE void write_file_parts(const std::string& path, detail::FileParts parts) {
   detail::check_path(path);
+  const std::string to = detail::followed(path);
+  if (const int own = detail::descriptor_of(to); own >= 0) {
+    return detail::write_into(path, detail::OpenFile(::fcntl(own, F_DUPFD_CLOEXEC, 0)), parts);
+  }
   struct stat old {};
-  const bool exists = ::stat(path.c_str(), &old) == 0;
-  if (exists && !S_ISREG(old.st_mode)) return detail::write_into(path, parts);
-  detail::replace_file(detail::followed(path), parts, exists ? &old.st_mode : nullptr);
+  const bool exists = ::stat(to.c_str(), &old) == 0;
+  if (exists && !S_ISREG(old.st_mode)) {
+    return detail::write_into(path, detail::OpenFile(::open(to.c_str(), O_WRONLY | O_CLOEXEC)),
+                              parts);
+  }
+  detail::replace_file(to, parts, exists ? &old.st_mode : nullptr);
 }
 
 HEED_INLINE void write_file(const std::string& path, std::span<const std::byte> bytes) {
