@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <random>
+#include <vector>
 
 #include <heed/layers.hpp>
 #include <heed/masks.hpp>
@@ -186,14 +187,143 @@ TEST(BackwardChecks, AttentionRefusesGradientsOfOtherShapes) {
   expect_refused(gradients, [&](auto& to) { layer.backward(y, saved, to, grad_key, grad_value); });
 }
 
+/// Blocks of which each differs from the first in one part of what its forward pass saves.
+std::vector<BlockOptions> other_blocks() {
+  std::vector<BlockOptions> all(9, BlockOptions{.model_dim = 8, .heads = 2});
+  all[1].heads = 4;
+  all[2].hidden_dim = 9;
+  all[3].head_dim = 3;
+  all[4].gated = true;
+  all[5].kv_heads = 1;
+  all[6].query_key_norm = NormKind::rms;
+  all[7].head_dim = 2, all[7].heads = 4, all[7].query_key_norm = NormKind::rms;
+  all[8].model_dim = 12;
+  return all;
+}
+
+TEST(BackwardChecks, BlocksRefuseWhatOtherBlocksSaved) {
+  Random random(9);
+  const auto options = other_blocks();
+  for (std::size_t i = 0; i < options.size(); ++i) {
+    for (std::size_t j = 0; j < options.size(); ++j) {
+      SCOPED_TRACE(testing::Message() << i << " of " << j);
+      if (i == j || (i < 2 && j == i + 6)) continue;  // differ in norms alone, which are not read
+      const SelfAttentionBlock<float> block(options[i], random), other(options[j], random);
+      SelfAttentionBlock<float>::Saved saved;
+      const auto y = other.forward(random_grad({2, 3, other.attention.options.model_dim}), saved);
+      expect_refused(zeros_like(block), [&](auto& to) { block.backward(y, saved, to); });
+    }
+  }
+}
+
+TEST(BackwardChecks, BlocksRefuseMixturesOfTwoPasses) {
+  Random random(10);
+  const SelfAttentionBlock<float> block({.model_dim = 8, .heads = 2}, random);
+  SelfAttentionBlock<float>::Saved saved, longer;
+  const auto grad = random_grad({2, 3, 8});
+  block.forward(grad, saved);
+  block.forward(random_grad({2, 5, 8}), longer);
+  const auto refused = [&](auto part) {
+    auto mixed = saved;
+    mixed.*part = longer.*part;
+    expect_refused(zeros_like(block), [&](auto& to) { block.backward(grad, mixed, to); });
+  };
+  using Saved = SelfAttentionBlock<float>::Saved;
+  refused(&Saved::attention);
+  refused(&Saved::feed_forward);
+  refused(&Saved::attention_residual);
+  refused(&Saved::feed_forward_residual);
+}
+
+TEST(BackwardChecks, ASavedMayBeUsedByOneLayerAfterAnother) {
+  Random random(11);
+  const auto x = random_grad({2, 3, 8});
+  FeedForward<float>::Saved saved;
+  FeedForward<float>({.model_dim = 8, .gated = true}, random).forward(x, saved);
+  const FeedForward<float> plain({.model_dim = 8}, random);
+  plain.forward(x, saved);
+  auto gradients = zeros_like(plain);
+  EXPECT_NO_THROW(plain.backward(x, saved, gradients));
+}
+
+TEST(BackwardChecks, ABlockRefusesGradientsOfAnotherMemory) {
+  Random random(12);
+  const CrossAttentionBlock<float> block({.model_dim = 8, .heads = 2}, random);
+  CrossAttentionBlock<float>::Saved saved, longer;
+  const auto grad = random_grad({2, 3, 8}), memory = random_grad({2, 5, 8});
+  block.forward(grad, memory, masks::Causal{}, masks::Full{}, saved);
+  block.forward(random_grad({2, 4, 8}), memory, masks::Causal{}, masks::Full{}, longer);
+  for (const Extents<3> wrong : {Extents<3>{2, 4, 8}, Extents<3>{}, Extents<3>{2, 5, 7}}) {
+    Tensor<float, 3> grad_memory(wrong);
+    expect_refused(zeros_like(block),
+                   [&](auto& to) { block.backward(grad, saved, to, grad_memory); });
+  }
+  saved.cross_attention = longer.cross_attention;
+  Tensor<float, 3> grad_memory({2, 5, 8});
+  expect_refused(zeros_like(block),
+                 [&](auto& to) { block.backward(grad, saved, to, grad_memory); });
+}
+
+TEST(BackwardChecks, ModelsRefuseMixturesOfTwoPasses) {
+  Random random(13);
+  const auto masks = EncoderDecoderMasks{};
+  const EncoderDecoder<float> model(translator(), random);
+  EncoderDecoder<float>::Saved saved, longer;
+  const Tokens source({2, 5});
+  const auto grad = random_grad(model.forward(tokens, tokens, masks, saved).extents());
+  model.forward(source, tokens, masks, longer);
+  const auto refused = [&](auto part) {
+    auto mixed = saved;
+    mixed.*part = longer.*part;
+    expect_refused(zeros_like(model), [&](auto& to) { model.backward(grad, mixed, to); });
+  };
+  using Saved = EncoderDecoder<float>::Saved;
+  refused(&Saved::encoder);
+  refused(&Saved::memory);
+  refused(&Saved::blocks);
+  model.forward(tokens, source, masks, longer);
+  refused(&Saved::input);
+  refused(&Saved::blocks);
+  refused(&Saved::norm);
+  refused(&Saved::head);
+
+  const Encoder<float> reads(encoder(), random);
+  Encoder<float>::Saved read, others;
+  const auto grad_read = random_grad(reads.forward(tokens, masks::Full{}, read).extents());
+  reads.forward(source, others);
+  read.segments = others.segments;
+  expect_refused(zeros_like(reads), [&](auto& to) { reads.backward(grad_read, read, to); });
+  EXPECT_THROW(reads.check_saved(read), ShapeError);
+  EXPECT_NO_THROW(reads.check_saved(others));
+}
+
+TEST(BackwardChecks, TheInputOfAModelRefusesGradientsOfOtherTokens) {
+  Random random(14);
+  const TokenInput<float> input(
+      {.vocab_size = 5, .model_dim = 4, .positions = PositionKind::learned, .max_length = 9},
+      random);
+  TokenInput<float>::Saved saved;
+  input.forward(tokens, Noise{}, saved);
+  for (const Extents<3> wrong : {Extents<3>{2, 2, 4}, Extents<3>{1, 3, 4}, Extents<3>{2, 3, 5}}) {
+    expect_refused(zeros_like(input),
+                   [&](auto& to) { input.backward(random_grad(wrong), saved, to); });
+  }
+  auto gradients = zeros_like(input);
+  saved.embedding.tokens(1, 2) = 5;
+  EXPECT_THROW(input.backward(random_grad({2, 3, 4}), saved, gradients), InvalidArgument);
+  EXPECT_TRUE(all_zero(gradients));
+}
+
 TEST(BackwardChecks, LearnedPositionsRefuseOtherTables) {
   Random random(8);
   const LearnedPositions<float> layer({6, 8}, random);
-  const LearnedPositions<float>::Saved saved;
+  LearnedPositions<float>::Saved saved;
+  layer.forward(random_grad({2, 3, 8}), saved);
   expect_refused(LearnedPositions<float>({2, 8}, random), [&](auto& to) {
     layer.backward(random_grad({2, 3, 8}), saved, to);
   });
-  for (const Extents<3> wrong : {Extents<3>{2, 7, 8}, Extents<3>{2, 3, 6}}) {
+  for (const Extents<3> wrong :
+       {Extents<3>{2, 7, 8}, Extents<3>{2, 3, 6}, Extents<3>{2, 4, 8}, Extents<3>{1, 3, 8}}) {
     expect_refused(zeros_like(layer),
                    [&](auto& to) { layer.backward(random_grad(wrong), saved, to); });
   }

@@ -205,6 +205,8 @@ struct SelfAttentionBlock {
                  Saved& saved) const;
 
   Input backward(Output grad, const Saved& saved, SelfAttentionBlock& gradients) const;
+  /// Throws ShapeError unless `saved` can be from a forward pass over x of these extents.
+  void check_saved(const Saved& saved, const Extents<3>& x) const;
 
   /// Lays the weights out for inference; see Linear::pack.
   void pack() {
@@ -245,13 +247,23 @@ template <ModelScalar T>
 auto SelfAttentionBlock<T>::backward(Output grad, const Saved& saved,
                                      SelfAttentionBlock& gradients) const -> Input {
   detail::check_gradients(*this, gradients);
-  detail::check_gradient("SelfAttentionBlock", grad.extents(), saved.attention.query.extents());
+  check_saved(saved, grad.extents());
   grad = feed_forward_residual.backward(std::move(grad), saved.feed_forward_residual,
                                         gradients.feed_forward_residual, feed_forward,
                                         saved.feed_forward, gradients.feed_forward);
   return attention_residual.backward(std::move(grad), saved.attention_residual,
                                      gradients.attention_residual, attention, saved.attention,
                                      gradients.attention);
+}
+
+template <ModelScalar T>
+void SelfAttentionBlock<T>::check_saved(const Saved& saved, const Extents<3>& x) const {
+  const Index rows = x[0] * x[1];
+  detail::check_gradient("SelfAttentionBlock", x, saved.attention.query.extents());
+  attention.check_saved(saved.attention);
+  feed_forward.check_saved(saved.feed_forward, rows);
+  attention_residual.norm.check_saved(saved.attention_residual.norm, rows);
+  feed_forward_residual.norm.check_saved(saved.feed_forward_residual.norm, rows);
 }
 
 /// Names for the two uses of the block.
@@ -374,7 +386,7 @@ struct CrossAttentionBlock {
   Input backward(Output grad, const Saved& saved, CrossAttentionBlock& gradients,
                  Input& grad_memory) const {
     detail::check_gradients(*this, gradients);
-    detail::check_gradient("CrossAttentionBlock", grad.extents(), saved.attention.query.extents());
+    check_saved(saved, grad.extents(), grad_memory.extents());
     grad = feed_forward_residual.backward(std::move(grad), saved.feed_forward_residual,
                                           gradients.feed_forward_residual, feed_forward,
                                           saved.feed_forward, gradients.feed_forward);
@@ -384,6 +396,25 @@ struct CrossAttentionBlock {
     return attention_residual.backward(std::move(grad), saved.attention_residual,
                                        gradients.attention_residual, attention, saved.attention,
                                        gradients.attention);
+  }
+
+  /// Throws ShapeError unless `saved` can be from a forward pass over x and a memory of these
+  /// extents.
+  void check_saved(const Saved& saved, const Extents<3>& x, const Extents<3>& memory) const {
+    const Index rows = x[0] * x[1];
+    const auto& cross = saved.cross_attention;
+    detail::check_gradient("CrossAttentionBlock", x, saved.attention.query.extents());
+    detail::check_gradient("CrossAttentionBlock", x, cross.query.extents());
+    attention.check_saved(saved.attention);
+    cross_attention.check_saved(cross);
+    detail::check_gradient("CrossAttentionBlock's memory", memory,
+                           (cross.key ? *cross.key : cross.query).extents());
+    feed_forward.check_saved(saved.feed_forward, rows);
+    for (const auto& [residual, part] : {std::pair{&attention_residual, &saved.attention_residual},
+                                         {&cross_residual, &saved.cross_residual},
+                                         {&feed_forward_residual, &saved.feed_forward_residual}}) {
+      residual->norm.check_saved(part->norm, rows);
+    }
   }
 
   /// Lays the weights out for inference; see Linear::pack.

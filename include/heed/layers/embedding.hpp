@@ -90,17 +90,17 @@ struct Embedding {
     }
   }
 
-  static auto members(auto& layer) { return Members{member("weight", layer.weight)}; }
-
-  Tensor<T, 2> weight;  // (vocabulary, dim)
-
- private:
+  /// Throws InvalidArgument for a token outside the vocabulary.
   void check(const Tokens& tokens) const {
     for (const Index token : tokens) {
       if (token >= 0 && token < weight.extent(0)) continue;
       throw_invalid_argument("Embedding: token ", token, ", the vocabulary has ", weight.extent(0));
     }
   }
+
+  static auto members(auto& layer) { return Members{member("weight", layer.weight)}; }
+
+  Tensor<T, 2> weight;  // (vocabulary, dim)
 };
 
 struct LearnedPositionsOptions {
@@ -116,6 +116,7 @@ struct LearnedPositions {
   using Output = Tensor<T, 3>;
   struct Saved {
     Positions positions;
+    Extents<3> extents{};  // of x
   };
 
   LearnedPositions() = default;
@@ -126,7 +127,7 @@ struct LearnedPositions {
 
   /// Throws ShapeError where the positions do not fit x or the table.
   Output forward(Input x, const Positions& positions = {}) const {
-    check(x, positions);
+    check(x.extents(), positions);
     const auto add = simd::row_kernels<T>().add;
     for_each_run(x, positions, [&](Index first, T* rows, Index size) {
       add(weight.data() + first * weight.extent(1), rows, size);
@@ -134,13 +135,14 @@ struct LearnedPositions {
     return x;
   }
   Output forward(Input x, Saved& saved, const Positions& positions = {}) const {
-    saved.positions = positions;
+    saved = {positions, x.extents()};
     return forward(std::move(x), positions);
   }
 
   Input backward(Output grad, const Saved& saved, LearnedPositions& gradients) const {
     detail::check_gradients(*this, gradients);
-    check(grad, saved.positions);
+    detail::check_gradient("LearnedPositions", grad.extents(), saved.extents);
+    check(grad.extents(), saved.positions);
     const auto add = simd::row_kernels<T>().add;
     for_each_run(grad, saved.positions, [&](Index first, const T* rows, Index size) {
       add(rows, gradients.weight.data() + first * weight.extent(1), size);
@@ -148,23 +150,19 @@ struct LearnedPositions {
     return grad;
   }
 
-  static auto members(auto& layer) { return Members{member("weight", layer.weight)}; }
-
-  Tensor<T, 2> weight;  // (max_length, dim)
-
- private:
-  void check(const Input& x, const Positions& positions) const {
-    const Index tokens = x.extent(1), length = weight.extent(0), first = positions.first();
-    if (x.extent(2) != weight.extent(1)) {
-      throw_shape_error("LearnedPositions: x is ", x.extents(), ", the table ", weight.extents());
+  /// Throws ShapeError where positions of x, of these extents, do not fit it or the table.
+  void check(const Extents<3>& x, const Positions& positions) const {
+    const Index tokens = x[1], length = weight.extent(0), first = positions.first();
+    if (x[2] != weight.extent(1)) {
+      throw_shape_error("LearnedPositions: x is ", x, ", the table ", weight.extents());
     }
     if (positions.are_columns()) {
       if (first >= 0 && tokens <= length - first) return;
       throw_shape_error("LearnedPositions: ", tokens, " tokens from position ", first,
                         " where max_length is ", length);
     }
-    positions.check("LearnedPositions", {x.extent(0), tokens});
-    for (Index item = 0; item < x.extent(0); ++item) {
+    positions.check("LearnedPositions", {x[0], tokens});
+    for (Index item = 0; item < x[0]; ++item) {
       for (Index token = 0; token < tokens; ++token) {
         if (positions.at(item, token) < length) continue;
         throw_shape_error("LearnedPositions: token ", token, " of row ", item, " at position ",
@@ -172,6 +170,12 @@ struct LearnedPositions {
       }
     }
   }
+
+  static auto members(auto& layer) { return Members{member("weight", layer.weight)}; }
+
+  Tensor<T, 2> weight;  // (max_length, dim)
+
+ private:
   /// Calls run(position, values, count) for each stretch of tokens at consecutive positions: a
   /// whole row of x where positions are columns, else each token.
   template <class Run>

@@ -133,6 +133,16 @@ struct FeedForward {
     return shaped(rows_backward(rows.view(), saved, gradients), view_of(grad).extents());
   }
 
+  /// Throws ShapeError unless `saved` can be from a forward pass over so many rows.
+  void check_saved(const Saved& saved, Index rows) const {
+    const Extents<2> hidden{rows, up.weight.extent(0)}, gated = gate ? hidden : Extents<2>{};
+    detail::check_saved("FeedForward",
+                        saved.input.extents() == Extents<2>{rows, up.weight.extent(1)} &&
+                            saved.activation.slopes.extents() == hidden &&
+                            saved.activated.extents() == gated && saved.up.extents() == gated &&
+                            saved.down.input.extents() == hidden);
+  }
+
   /// Lays the weights out for inference; see Linear::pack.
   void pack() {
     up.pack();
@@ -172,6 +182,7 @@ struct FeedForward {
       multiply(hidden, saved.up, hidden);
     } else {
       hidden = activation.forward(up.forward(x), saved.activation);
+      saved.up = saved.activated = Tensor<T, 2>();  // another layer's, perhaps
     }
     saved.input = std::move(x);
     return down.forward(dropout.forward(std::move(hidden), noise, saved.dropout), saved.down);
@@ -180,6 +191,7 @@ struct FeedForward {
                              FeedForward& gradients) const {
     detail::check_gradients(*this, gradients);
     detail::check_gradient("FeedForward", grad.extents(), saved.input.extents());
+    check_saved(saved, grad.extent(0));
     auto grad_hidden = down.backward(grad, saved.down, gradients.down);
     grad_hidden = dropout.backward(std::move(grad_hidden), saved.dropout, gradients.dropout);
     Tensor<T, 2> grad_x;

@@ -370,6 +370,24 @@ struct MultiHeadAttention {
     return grad_query;
   }
 
+  /// Throws ShapeError unless `saved` can be from a forward pass of this layer.
+  void check_saved(const Saved& saved) const {
+    const auto &x = saved.query.extents(), &k = key_of(saved).extents();
+    const Index rows = x[0] * x[1], memory_rows = k[0] * k[1];
+    const Extents<3> queries{x[0], x[1], options.heads * options.head_dim};
+    const Extents<3> keys{x[0], k[1], options.kv_heads * options.head_dim};
+    detail::check_saved(
+        name,
+        saved.mask && x[2] == out.weight.extent(0) && k == Extents<3>{x[0], k[1], options.kdim} &&
+            value_of(saved).extents() == Extents<3>{x[0], k[1], options.vdim} &&
+            saved.inputs.queries.extents() == queries && saved.inputs.keys.extents() == keys &&
+            saved.inputs.values.extents() == keys && saved.context.extents() == queries &&
+            saved.log_sum_exp.extents() == Extents<3>{x[0], options.heads, x[1]});
+    saved.positions.check(name, {x[0], x[1]});
+    if (query_norm) query_norm->check_saved(saved.query_norm, rows * options.heads);
+    if (key_norm) key_norm->check_saved(saved.key_norm, memory_rows * options.kv_heads);
+  }
+
   /// The inputs of the kernel, for callers with a cache of their own.
   AttentionInputs<T> inputs(const Input& query, const Input& key, const Input& value,
                             const Positions& positions = {}, Saved* saved = nullptr) const {
@@ -486,10 +504,8 @@ struct MultiHeadAttention {
   void backward_inputs(const Output& grad, const Saved& saved, MultiHeadAttention& gradients,
                        Input& grad_query, Input& grad_key, Input& grad_value) const {
     detail::check_gradients(*this, gradients);
-    detail::check_saved(name, saved.mask && saved.query.extent(0) == saved.context.extent(0) &&
-                                  saved.query.extent(1) == saved.context.extent(1));
-    detail::check_gradient(name, grad.extents(),
-                           {saved.query.extent(0), saved.query.extent(1), out.weight.extent(0)});
+    check_saved(saved);
+    detail::check_gradient(name, grad.extents(), saved.query.extents());
     detail::check_gradient(name, grad_key.extents(), key_of(saved).extents());
     detail::check_gradient(name, grad_value.extents(), value_of(saved).extents());
     Tensor<T, 2> grad_bias;

@@ -64,8 +64,7 @@ struct Norm {
     const Index count = grads.view().extent(0);
     detail::check_gradients(*this, gradients);
     detail::check_gradient(name(), grads.view().extents(), saved.normalized.extents());
-    detail::check_saved(name(),
-                        grads.view().extent(1) == width && saved.factors.extent(0) == count);
+    check_saved(saved, count);
     const T* values = grads.view().data_handle();
     auto grad_x = Tensor<T, ViewOf<const G>::rank()>::uninitialized(view_of(grad).extents());
     const auto run = kernel_run();
@@ -81,6 +80,12 @@ struct Norm {
     rows.add(sums.data(), gradients.weight.data(), width);
     if (bias) rows.add(sums.data() + width, gradients.bias->data(), width);
     return grad_x;
+  }
+
+  /// Throws ShapeError unless `saved` can be from a forward pass over so many rows.
+  void check_saved(const Saved& saved, Index rows) const {
+    detail::check_saved(name(), saved.normalized.extents() == Extents<2>{rows, weight.extent(0)} &&
+                                    saved.factors.extent(0) == rows);
   }
 
   static auto members(auto& norm) {

@@ -90,6 +90,8 @@ struct Encoder {
   }
 
   void backward(Output grad, const Saved& saved, Encoder& gradients) const;
+  /// See LanguageModel::check_saved.
+  void check_saved(const Saved& saved) const;
 
   /// Lays weights out for inference; see Linear::pack.
   void pack() {
@@ -206,6 +208,17 @@ void Encoder<T>::backward(Output grad, const Saved& saved, Encoder& gradients) c
   }
   if (segments) segments->backward(grad, saved.segments, *gradients.segments);
   input.backward(std::move(grad), saved.input, gradients.input);
+}
+
+template <ModelScalar T>
+void Encoder<T>::check_saved(const Saved& saved) const {
+  const auto& tokens = saved.input.embedding.tokens;
+  const Extents<3> x{tokens.extent(0), tokens.extent(1), input.embedding.weight.extent(1)};
+  input.check_saved(saved.input, x);
+  if (segments) segments->check(saved.segments.tokens);
+  detail::check_saved("Encoder", !segments || saved.segments.tokens.extents() == tokens.extents());
+  if (embedding_norm) embedding_norm->check_saved(saved.embedding_norm, tokens.size());
+  detail::check_saved_blocks("Encoder", *this, saved, x);
 }
 
 /// The weights of attention in one block of an encoder, (batch, heads, tokens, tokens), with every

@@ -103,6 +103,8 @@ struct EncoderDecoder {
                 const EncoderDecoderMasks& masks, const Positions& positions = {}) const;
 
   void backward(const Output& grad, const Saved& saved, EncoderDecoder& gradients) const;
+  /// See LanguageModel::check_saved.
+  void check_saved(const Saved& saved) const;
 
   /// Lays weights out for inference; see Linear::pack.
   void pack() {
@@ -211,6 +213,18 @@ void EncoderDecoder<T>::backward(const Output& grad, const Saved& saved,
   }
   input.backward(std::move(x), saved.input, gradients.input);
   encoder.backward(std::move(grad_memory), saved.encoder, gradients.encoder);
+}
+
+template <ModelScalar T>
+void EncoderDecoder<T>::check_saved(const Saved& saved) const {
+  const auto &x = saved.head.input.extents(), &memory = saved.memory.extents();
+  const auto& source = saved.encoder.input.embedding.tokens;
+  encoder.check_saved(saved.encoder);
+  detail::check_saved("EncoderDecoder",
+                      memory == Extents<3>{source.extent(0), source.extent(1),
+                                           encoder.input.embedding.weight.extent(1)});
+  input.check_saved(saved.input, x);
+  detail::check_saved_blocks("EncoderDecoder", *this, saved, x, memory);
 }
 
 /// The weights of attention in an EncoderDecoder, each (layers, batch, heads, queries, keys).

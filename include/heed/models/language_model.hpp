@@ -89,6 +89,9 @@ struct LanguageModel {
   }
 
   void backward(const Output& grad, const Saved& saved, LanguageModel& gradients) const;
+  /// Throws ShapeError, or InvalidArgument for a token outside the vocabulary, unless `saved` can
+  /// be from a forward pass of this model.
+  void check_saved(const Saved& saved) const;
 
   /// Lays weights out for inference; see Linear::pack.
   void pack();
@@ -173,6 +176,13 @@ void LanguageModel<T>::backward(const Output& grad, const Saved& saved,
     x = blocks[i].backward(std::move(x), saved.blocks[i], gradients.blocks[i]);
   }
   input.backward(std::move(x), saved.input, gradients.input);
+}
+
+template <ModelScalar T>
+void LanguageModel<T>::check_saved(const Saved& saved) const {
+  const auto& x = saved.head.input.extents();
+  input.check_saved(saved.input, x);
+  detail::check_saved_blocks("LanguageModel", *this, saved, x);
 }
 
 template <ModelScalar T>

@@ -68,7 +68,7 @@ struct TokenInput {
                  Saved& saved) const {
     auto x = forward(tokens, at);
     saved.embedding.tokens = tokens;
-    saved.positions.positions = at;
+    saved.positions = {at, x.extents()};
     return dropout.forward(std::move(x), noise, saved.dropout);
   }
   Output forward(const Tokens& tokens, const Noise& noise, Saved& saved) const {
@@ -77,11 +77,24 @@ struct TokenInput {
 
   void backward(Output grad, const Saved& saved, TokenInput& gradients) const {
     detail::check_gradients(*this, gradients);
+    check_saved(saved, grad.extents());
     grad = dropout.backward(std::move(grad), saved.dropout, gradients.dropout);
     if (positions) {
       grad = positions->backward(std::move(grad), saved.positions, *gradients.positions);
     }
     embedding.backward(scaled(std::move(grad)), saved.embedding, gradients.embedding);
+  }
+
+  /// Throws unless `saved` can be from a forward pass to x of these extents: ShapeError, and
+  /// InvalidArgument for a token outside the vocabulary.
+  void check_saved(const Saved& saved, const Extents<3>& x) const {
+    const auto& tokens = saved.embedding.tokens;
+    detail::check_gradient("TokenInput", x,
+                           {tokens.extent(0), tokens.extent(1), embedding.weight.extent(1)});
+    embedding.check(tokens);
+    if (!positions) return;
+    detail::check_gradient("TokenInput", x, saved.positions.extents);
+    positions->check(x, saved.positions.positions);
   }
 
   static auto members(auto& input) {
@@ -118,8 +131,19 @@ void check_backward(const char* name, const Model& model, const Model& gradients
                     Index width) {
   const auto& tokens = saved.input.embedding.tokens;
   check_gradients(model, gradients);
-  check_saved(name, saved.blocks.size() == model.blocks.size());
   check_gradient(name, grad.extents(), {tokens.extent(0), tokens.extent(1), width});
+  model.check_saved(saved);
+}
+/// Throws ShapeError unless what the blocks and the last norm of a model saved can be from a
+/// forward pass over x of these extents. `memory`: its extents, for blocks that have one.
+template <class Model, class... Memory>
+void check_saved_blocks(const char* name, const Model& model, const typename Model::Saved& saved,
+                        const Extents<3>& x, const Memory&... memory) {
+  check_saved(name, saved.blocks.size() == model.blocks.size());
+  for (std::size_t i = 0; i < model.blocks.size(); ++i) {
+    model.blocks[i].check_saved(saved.blocks[i], x, memory...);
+  }
+  if (model.norm) model.norm->check_saved(saved.norm, x[0] * x[1]);
 }
 
 }  // namespace detail
