@@ -77,9 +77,19 @@ TEST(Projections, AllThreeHaveTheBitsOfEach) {
 TEST(Projections, PackedPartsDoNotOutliveAStep) {
   auto fused = made(true);
   fused.pack();
-  EXPECT_FALSE(fused.packed_parts[2].empty());
+  EXPECT_EQ(fused.query_key_value->packed_parts.size(), 3u);
   set_zero(fused);
-  EXPECT_TRUE(fused.packed_parts[2].empty());
+  EXPECT_TRUE(fused.query_key_value->packed_parts.empty());
+}
+
+TEST(Projections, PackedPartsDoNotOutliveAStepOfTheFusedLayerAlone) {
+  auto fused = made(true);
+  fused.pack();
+  set_zero(*fused.query_key_value);
+  std::mt19937_64 bits(3);
+  for (const auto& y : fused.forward(random_tensor<float, 3>({2, 3, 8}, bits))) {
+    for (const float value : y) EXPECT_EQ(value, 0);
+  }
 }
 
 TEST(Projections, RefusesWhatDoesNotFit) {

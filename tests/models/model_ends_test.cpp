@@ -56,7 +56,7 @@ TEST(TokenInput, AnyFactorActs) {
 TEST(OutputHead, TiedIsTheTableTransposed) {
   Random random(1);
   const Embedding<double> embedding({.vocab_size = 5, .dim = 3}, random);
-  OutputHead<double> tied(3, 5, true, random);
+  const OutputHead<double> tied(3, 5, true, random);
   EXPECT_TRUE(parameter_count(tied) == 0);
   std::mt19937_64 bits(2);
   const auto x = random_tensor<double, 3>({2, 2, 3}, bits);
@@ -67,9 +67,11 @@ TEST(OutputHead, TiedIsTheTableTransposed) {
     for (Index d = 0; d < 3; ++d) sum += x(1, 0, d) * embedding.weight(v, d);
     EXPECT_NEAR(logits(1, 0, v), sum, 1e-15);
   }
+  auto table = embedding;
   auto packed = tied;
-  packed.pack(embedding);
-  EXPECT_TRUE(same_bits(packed.forward(x, embedding), logits));
+  packed.pack(table);
+  EXPECT_FALSE(table.packed.empty());
+  EXPECT_TRUE(same_bits(packed.forward(x, table), logits));
   auto grad_embedding = zeros_like(embedding);
   OutputHead<double> none;
   const auto grad_x = tied.backward(logits, embedding, saved, none, grad_embedding);
@@ -85,7 +87,7 @@ TEST(OutputHead, TiedIsTheTableTransposed) {
 
 TEST(OutputHead, TiedInBfloat16IsALinearOfTheTable) {
   Random random(2);
-  const Embedding<float> embedding({.vocab_size = 70, .dim = 33}, random);
+  Embedding<float> embedding({.vocab_size = 70, .dim = 33}, random);
   OutputHead<float> tied(33, 70, true, random), none;
   Linear<float> linear({.inputs = 33, .outputs = 70, .bias = false}, random);
   linear.weight = embedding.weight;
@@ -103,8 +105,11 @@ TEST(OutputHead, TiedInBfloat16IsALinearOfTheTable) {
                         linear.backward(logits, saved_linear, gradients)));
   EXPECT_TRUE(same_bits(grad_embedding.weight, gradients.weight));
   tied.pack(embedding);
-  EXPECT_TRUE(tied.packed.is_quantized());
+  EXPECT_TRUE(embedding.packed.is_quantized());
   EXPECT_TRUE(same_bits(tied.forward(x, embedding), logits));
+  set_products(tied, Products::exact);
+  EXPECT_TRUE(same_bits(tied.forward(x, embedding),
+                        OutputHead<float>(33, 70, true, random).forward(x, embedding)));
 }
 
 TEST(OutputHead, ItsOwnWeightHasAName) {

@@ -322,7 +322,7 @@ TEST(Llama, SmolLM2WithWeightsAsStoredHasTheBitsOfFloats) {
   auto model = load_llama<float>(file);
   model.pack();
   const auto stored = load_packed_llama(file);
-  EXPECT_TRUE(stored.head.packed.is_quantized());
+  EXPECT_TRUE(stored.input.embedding.packed.is_quantized());
   EXPECT_TRUE(stored.blocks[29].feed_forward.down.packed.is_quantized());
   Session<float> a(model, {.max_length = 64}), b(stored, {.max_length = 64});
   const auto prompt = golden_continuations().prompts[0];

@@ -114,12 +114,13 @@ class ModelPart {
     if (!head.own) {
       head.own.emplace();
       head.own->products = head.products;
-      if (head.packed.is_quantized()) {
-        head.own->packed = std::move(head.packed);
+      auto& table = model_.input.embedding;
+      if (head.reads_packed && table.packed.is_quantized()) {
+        head.own->packed = std::move(table.packed);
       } else {
-        head.own->weight = model_.input.embedding.weight;
+        head.own->weight = table.weight;
       }
-      head.packed = {};
+      table.packed = {};
     }
     cut_gathered(*head.own, {});
     return std::move(model_);
@@ -195,7 +196,6 @@ class ModelPart {
       layer.bias = Tensor<T, 1>::copy_of(whole.bias->view().slice(0, rows[i], rows[i + 1]));
     }
     parts.query_key_value.reset();
-    parts.packed_parts = {};
   }
 
   const Communicator& ranks_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 #include <utility>
 
 #include <heed/core/config.hpp>
@@ -13,6 +14,7 @@
 #include <heed/layers/parameters.hpp>
 #include <heed/layers/positions.hpp>
 #include <heed/tensor/detail/definitions.hpp>
+#include <heed/tensor/packed_matrix.hpp>
 #include <heed/tensor/tensor.hpp>
 
 namespace heed {
@@ -98,9 +100,13 @@ struct Embedding {
     }
   }
 
-  static auto members(auto& layer) { return Members{member("weight", layer.weight)}; }
+  static auto members(auto& layer) {
+    if constexpr (!std::is_const_v<std::remove_reference_t<decltype(layer)>>) layer.packed = {};
+    return Members{member("weight", layer.weight)};
+  }
 
-  Tensor<T, 2> weight;  // (vocabulary, dim)
+  Tensor<T, 2> weight;     // (vocabulary, dim)
+  PackedMatrix<T> packed;  // its transpose, for the head that shares it; see OutputHead::pack
 };
 
 struct LearnedPositionsOptions {

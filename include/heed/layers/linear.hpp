@@ -6,6 +6,7 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <heed/core/config.hpp>
 #include <heed/core/detail/shared.hpp>
@@ -148,14 +149,18 @@ struct Linear {
           "Linear: the weight is only packed, for inference; load the model "
           "with float weights to read or change them");
     }
-    if constexpr (!std::is_const_v<std::remove_reference_t<decltype(layer)>>) layer.packed = {};
+    if constexpr (!std::is_const_v<std::remove_reference_t<decltype(layer)>>) {
+      layer.packed = {};
+      layer.packed_parts.clear();
+    }
     return Members{member("weight", layer.weight), member("bias", layer.bias)};
   }
 
   Tensor<T, 2> weight;  // empty where it is only packed, as a loader for inference leaves it
   std::optional<Tensor<T, 1>> bias;
   PackedMatrix<T> packed;
-  Products products = Products::exact;         // of the unpacked weight; see set_products
+  std::vector<PackedMatrix<T>> packed_parts;  // of some outputs each, where only they are asked for
+  Products products = Products::exact;        // of the unpacked weight; see set_products
   detail::Shared<LinearExchange<T>> exchange;  // where processes share the outputs
 
  private:

@@ -162,24 +162,21 @@ struct Projections {
     if (key) key->pack();
     if (value) value->pack();
     if (!query_key_value) return;
+    auto& whole = *query_key_value;
+    whole.packed_parts.clear();
     for (const auto which : {Projection::query, Projection::key, Projection::value}) {
       const auto [first, last] = range(which);
-      packed_parts[static_cast<std::size_t>(which)] =
-          PackedMatrix<T>(transposed(first, last), query_key_value->products);
+      whole.packed_parts.emplace_back(transposed(first, last), whole.products);
     }
   }
 
   static auto members(auto& layer) {
-    if constexpr (!std::is_const_v<std::remove_reference_t<decltype(layer)>>) {
-      layer.packed_parts = {};
-    }
     return Members{member("query", layer.query), member("key", layer.key),
                    member("value", layer.value), member("query_key_value", layer.query_key_value)};
   }
 
   std::optional<Linear<T>> query, key, value, query_key_value;
   std::array<Index, 4> rows{};  // the first row of each in the fused weight, and the number of rows
-  std::array<PackedMatrix<T>, 3> packed_parts;
 
  private:
   /// See Linear::join.
@@ -194,11 +191,10 @@ struct Projections {
     auto y = Tensor<T, 3>::uninitialized({x.extent(0), x.extent(1), last - first});
     ProductOptions<T> options{.products = whole.products};
     if (whole.bias) options.bias = whole.bias->view().slice(0, first, last);
-    const auto& packed = packed_parts[static_cast<std::size_t>(which)];
-    if (packed.empty()) {
+    if (whole.packed_parts.empty()) {
       group.add(transposed(first, last), detail::as_rows(y), options);
     } else {
-      group.add(packed, detail::as_rows(y), options);
+      group.add(whole.packed_parts[static_cast<std::size_t>(which)], detail::as_rows(y), options);
     }
     return y;
   }

@@ -166,11 +166,11 @@ struct OutputHead {
   Output forward(const Tensor<T, 3>& x, const Embedding<T>& embedding) const {
     if (own) return own->forward(x);
     auto logits = Output::uninitialized({x.extent(0), x.extent(1), embedding.weight.extent(0)});
-    if (packed.empty()) {
+    if (!reads_packed || embedding.packed.empty()) {
       matrix_product(detail::as_rows(x), embedding.weight.view().transpose(),
                      detail::as_rows(logits), {.products = products});
     } else {
-      matrix_product(detail::as_rows(x), packed, detail::as_rows(logits));
+      matrix_product(detail::as_rows(x), embedding.packed, detail::as_rows(logits));
     }
     return logits;
   }
@@ -197,23 +197,28 @@ struct OutputHead {
     if (!own) return;
     for (T& value : own->weight) value = static_cast<T>(deviation * random.normal());
   }
-  /// Lays the weight out for inference; see Linear::pack.
-  void pack(const Embedding<T>& embedding) {
+  /// Lays the weight out for inference; see Linear::pack. The copy of a table is beside it.
+  void pack(Embedding<T>& embedding) {
     if (own) {
       own->pack();
-    } else if (products != Products::exact || !packed.is_quantized()) {
-      packed = PackedMatrix<T>(embedding.weight.view().transpose(), products);
+      return;
     }
+    if (products != Products::exact || !reads_packed || !embedding.packed.is_quantized()) {
+      embedding.packed = PackedMatrix<T>(embedding.weight.view().transpose(), products);
+    }
+    reads_packed = true;
   }
 
   static auto members(auto& head) {
-    if constexpr (!std::is_const_v<std::remove_reference_t<decltype(head)>>) head.packed = {};
+    if constexpr (!std::is_const_v<std::remove_reference_t<decltype(head)>>) {
+      head.reads_packed = false;
+    }
     return Members{member("", head.own)};
   }
 
   std::optional<Linear<T>> own;
   // Of a tied head:
-  PackedMatrix<T> packed;
+  bool reads_packed = false;  // the table's copy, where there is one
   Products products = Products::exact;
 };
 

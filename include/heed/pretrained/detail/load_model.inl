@@ -193,7 +193,8 @@ inline LanguageModel<float> packed_llama(const WeightFile& file, const WeightNam
   if (model.head.own) {
     model.head.own->packed = packed("head");
   } else {
-    model.head.packed = packed("embedding");
+    model.input.embedding.packed = packed("embedding");
+    model.head.reads_packed = true;
   }
   return model;
 }
