@@ -107,6 +107,10 @@ TEST(RMSNorm, BringsRowsToMeanSquareOne) {
 TEST(Norm, RefusesWhatDoesNotFit) {
   EXPECT_THROW(LayerNorm<float>(3).forward(Tensor<float, 3>({1, 2, 4})), ShapeError);
   EXPECT_THROW(LayerNorm<float>(0), InvalidArgument);
+  for (const double none : {-1.0, double{NAN}, double{INFINITY}, 1e300}) {
+    EXPECT_THROW(LayerNorm<float>(3, none), InvalidArgument) << none;
+  }
+  EXPECT_NO_THROW(LayerNorm<double>(3, 1e300));
   try {
     RMSNorm<float>(3).forward(Tensor<float, 3>({1, 2, 4}));
     ADD_FAILURE();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <heed/layers/positions.hpp>
 
+#include <limits>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -49,6 +50,17 @@ TEST(Positions, RefuseWhatDoesNotFit) {
   EXPECT_THROW(own.columns(-1, 2), ShapeError);
   EXPECT_THROW(own.columns(1, -1), ShapeError);
   EXPECT_EQ(row_of(own.columns(3, 0), 0, 0), Ids{});
+}
+
+TEST(Positions, RefuseNumbersThatOverflow) {
+  constexpr Index most = std::numeric_limits<Index>::max(), far = Index{1} << 62;
+  for (const Index first : {most, -most - 1, far + 1, -far - 1}) {
+    EXPECT_THROW(Positions{first}, InvalidArgument) << first;
+  }
+  EXPECT_THROW(Positions(far).columns(most, 1), InvalidArgument);
+  EXPECT_THROW(Positions(5).columns(most, 1), InvalidArgument);
+  EXPECT_THROW(Positions(Tensor<Index, 2>({2, 3})).columns(1, most), ShapeError);
+  EXPECT_EQ(Positions(far).columns(-5, 1).at(0, 3), far - 2);
 }
 
 TEST(Positions, OfPaddedTexts) {

@@ -112,8 +112,27 @@ TEST(Rotary, RefusesWhatCannotTurn) {
   EXPECT_THROW(Rotary({.dims = 10}, 8), InvalidArgument);
   EXPECT_THROW(Rotary({.base = 0}, 8), InvalidArgument);
   EXPECT_THROW(Rotary({.scaling = -1}, 8), InvalidArgument);
+  for (const double none : {double{INFINITY}, double{NAN}}) {
+    EXPECT_THROW(Rotary({.base = none}, 8), InvalidArgument);
+    EXPECT_THROW(Rotary({.scaling = none}, 8), InvalidArgument);
+  }
+  EXPECT_THROW(Rotary({.base = 1e-300, .scaling = 1e-300}, 8), InvalidArgument);
   Tensor<float, 4> small({1, 1, 1, 4});
   EXPECT_THROW(Rotary({}, 8).apply(small.view()), ShapeError);
+}
+
+TEST(Rotary, RefusesToTurnAnElementTwice) {
+  const Rotary rotary({}, 4);
+  Tensor<float, 4> heads({1, 1, 3, 4}), items({1, 2, 3, 4});
+  heads.fill(1);
+  items.fill(1);
+  const auto before = heads;
+  EXPECT_THROW(rotary.apply(heads.view().broadcast(1, 2), 1), ShapeError);
+  EXPECT_THROW(rotary.undo(heads.view().broadcast(1, 2), 1), ShapeError);
+  EXPECT_THROW(rotary.apply(items.view().broadcast(0, 2)), ShapeError);
+  EXPECT_THROW(rotary.apply(heads.view().broadcast(1, 2), Positions(Tensor<Index, 2>({1, 3}))),
+               ShapeError);
+  EXPECT_TRUE(same_bits(heads, before));
 }
 
 /// Positions in any order, far apart and the same twice, from row to row others.

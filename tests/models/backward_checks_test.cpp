@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <random>
+#include <string>
 #include <vector>
 
 #include <heed/layers.hpp>
@@ -360,6 +362,54 @@ TEST(ModelChecks, ADeviationThatIsNone) {
   }
   options.init_std = 0;
   EXPECT_NO_THROW(LanguageModel<float>(options, random));
+}
+
+/// What an InvalidArgument says.
+template <class Make>
+std::string refusal_of(const Make& make) {
+  try {
+    make();
+  } catch (const InvalidArgument& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+TEST(ModelChecks, SizesThatOverflowAreNamed) {
+  Random random(7);
+  constexpr Index most = std::numeric_limits<Index>::max();
+  const auto attention = [&](MultiHeadAttentionOptions options) {
+    options.model_dim = 4;
+    options.positions = PositionKind::relative;
+    return refusal_of([&] { MultiHeadAttention<float>(options, random); });
+  };
+  for (const Index reach : {most, most / 2, Index{0}, Index{-1}}) {
+    const std::string said = attention({.heads = 2, .relative_reach = reach});
+    EXPECT_NE(said.find("relative_reach " + std::to_string(reach)), said.npos) << said;
+  }
+  const std::string heads = attention({.heads = Index{1} << 40, .head_dim = Index{1} << 30});
+  EXPECT_NE(heads.find("fewer or smaller heads; model_dim 4, heads 1099511627776"), heads.npos)
+      << heads;
+  const std::string wide = refusal_of([&] { FeedForward<float>({.model_dim = most / 2}, random); });
+  EXPECT_NE(wide.find("FeedForward: model_dim 4611686018427387903"), wide.npos) << wide;
+  const std::string table = refusal_of([&] { Embedding<float>(-3, 2, random); });
+  EXPECT_EQ(table, "Embedding: vocabulary -3, dim 2; expected 1 or more");
+}
+
+TEST(ModelChecks, FactorsThatAreNone) {
+  Random random(7);
+  for (const double none : {double{NAN}, double{INFINITY}}) {
+    auto options = encoder();
+    options.embedding_factor = none;
+    EXPECT_THROW(Encoder<float>(options, random), InvalidArgument);
+    MultiHeadAttentionOptions attention{.model_dim = 8, .heads = 2};
+    attention.scale = none;
+    EXPECT_THROW(MultiHeadAttention<float>(attention, random), InvalidArgument);
+  }
+  auto options = encoder();
+  options.segments = -1;
+  EXPECT_EQ(refusal_of([&] { Encoder<float>(options, random); }),
+            "Encoder: segments -1, expected 0 or more");
 }
 
 TEST(ModelChecks, SizesBelowZeroAndStrayArguments) {

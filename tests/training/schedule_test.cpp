@@ -96,5 +96,11 @@ TEST(Schedule, RefusesLengthsThatMakeNoSense) {
   EXPECT_THROW(sequence({}), InvalidArgument);
 }
 
+TEST(Schedule, RefusesWhatHoldsNoFunction) {
+  EXPECT_THROW(warm_up(3, {}), InvalidArgument);
+  EXPECT_THROW(sequence({{Constant{}, 3}, {{}, 0}}), InvalidArgument);
+  EXPECT_THROW(sequence({{{}, 3}, {Constant{}, 0}}), InvalidArgument);
+}
+
 }  // namespace
 }  // namespace heed

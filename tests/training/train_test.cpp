@@ -260,6 +260,7 @@ TEST(Train, AStepOfNaNIsToldAndNotTaken) {
   EXPECT_THROW(
       train(task.layer, optimizer, {.steps = 1, .accumulate = 0}, task, [](const StepInfo&) {}),
       InvalidArgument);
+  EXPECT_THROW(train(task.layer, optimizer, {.steps = 1, .schedule = {}}, task), InvalidArgument);
 }
 
 }  // namespace

@@ -52,12 +52,12 @@ struct Embedding {
   };
 
   Embedding() = default;
-  Embedding(const EmbeddingOptions& options, Random& random)
-      : weight({options.vocab_size, options.dim}) {
+  Embedding(const EmbeddingOptions& options, Random& random) {
     if (options.vocab_size < 1 || options.dim < 1) {
       throw_invalid_argument("Embedding: vocabulary ", options.vocab_size, ", dim ", options.dim,
                              "; expected 1 or more");
     }
+    weight = Tensor<T, 2>({options.vocab_size, options.dim});
     detail::draw_weights("Embedding", options.init_std, random, weight);
   }
   Embedding(Index vocab_size, Index dim, Random& random)

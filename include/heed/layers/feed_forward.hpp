@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <heed/core/config.hpp>
+#include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
 #include <heed/core/random.hpp>
 #include <heed/kernels/row_kernels.hpp>
@@ -102,9 +103,7 @@ struct FeedForward {
 
   FeedForward() = default;
   FeedForward(const FeedForwardOptions& options, Random& random)
-      : up({options.model_dim, options.hidden_dim == 0 ? 4 * options.model_dim : options.hidden_dim,
-            options.bias},
-           random),
+      : up({options.model_dim, hidden_dim_of(options), options.bias}, random),
         down({up.weight.extent(0), options.model_dim, options.bias}, random),
         activation(options.activation),
         dropout(options.dropout, random) {
@@ -161,6 +160,14 @@ struct FeedForward {
   Dropout<T> dropout;
 
  private:
+  static Index hidden_dim_of(const FeedForwardOptions& options) {
+    Index hidden = options.hidden_dim;
+    if (hidden == 0 && __builtin_mul_overflow(Index{4}, options.model_dim, &hidden)) {
+      throw_invalid_argument("FeedForward: model_dim ", options.model_dim, ", of which the hidden ",
+                             "dimension is four times as much");
+    }
+    return hidden;
+  }
   /// The rows in the shape of `extents`, but for their width.
   template <std::size_t Rank>
   static Tensor<T, Rank> shaped(Tensor<T, 2> rows, const Extents<Rank>& extents) {

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <type_traits>
@@ -82,9 +84,14 @@ inline MultiHeadAttentionOptions completed(MultiHeadAttentionOptions options) {
   }
   if (options.kdim == 0) options.kdim = options.model_dim;
   if (options.vdim == 0) options.vdim = options.model_dim;
-  if (options.positions == PositionKind::relative && options.relative_reach < 1) {
-    refuse("relative_reach is 1 or more");
+  constexpr Index most = std::numeric_limits<Index>::max();
+  if (options.heads > most / options.head_dim / 3) refuse("expected fewer or smaller heads");
+  if (options.positions == PositionKind::relative &&
+      (options.relative_reach < 1 || options.relative_reach > (most / options.heads - 1) / 2)) {
+    throw_invalid_argument("MultiHeadAttention: relative_reach ", options.relative_reach,
+                           "; expected 1 or more, and a table that an Index counts");
   }
+  if (options.scale && !std::isfinite(*options.scale)) refuse("scale is a finite number");
   if (!(options.dropout >= 0 && options.dropout <= 1)) refuse("dropout is a share, 0 to 1");
   if (options.fused && (options.kdim != options.model_dim || options.vdim != options.model_dim)) {
     refuse("a fused projection has one input");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cmath>
 #include <optional>
 
 #include <heed/core/config.hpp>
@@ -37,11 +38,13 @@ struct Norm {
   };
 
   Norm() = default;
-  /// Weight 1, bias 0. Throws InvalidArgument for a dim below 1 or an epsilon below 0.
+  /// Weight 1, bias 0. Throws InvalidArgument for a dim below 1, and for an epsilon that is below 0
+  /// or that T does not hold.
   explicit Norm(const NormOptions& options) : epsilon(options.epsilon), kind(options.kind) {
-    if (options.dim < 1 || !(options.epsilon >= 0)) {
+    if (options.dim < 1 || !(options.epsilon >= 0) ||
+        !std::isfinite(static_cast<T>(options.epsilon))) {
       throw_invalid_argument(name(), ": dim ", options.dim, ", expected 1 or more; epsilon ",
-                             options.epsilon, ", expected 0 or more");
+                             options.epsilon, ", expected 0 or more, and finite");
     }
     weight = Tensor<T, 1>({options.dim});
     for (T& value : weight) value = 1;

@@ -23,8 +23,10 @@ enum class PositionKind { none, learned, sinusoidal, rotary, relative, alibi };
 /// use columns. Their distances are those of the positions unless padding lies inside a text.
 class Positions {
  public:
-  /// Column c of every row is position first + c.
-  Positions(Index first = 0) : first_(first) {}  // NOLINT(google-explicit-constructor)
+  Positions() = default;
+  /// Column c of every row is position first + c. Throws InvalidArgument for positions so far from
+  /// 0 that an Index might not hold their sums: 2^62.
+  Positions(Index first);  // NOLINT(google-explicit-constructor)
   /// A position for every token, (batch, tokens), or (1, tokens) for all rows. Throws
   /// InvalidArgument for positions below 0.
   explicit Positions(Tensor<Index, 2> ids);

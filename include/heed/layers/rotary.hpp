@@ -12,6 +12,7 @@
 #include <heed/kernels/row_kernels.hpp>
 #include <heed/layers/positions.hpp>
 #include <heed/tensor/detail/definitions.hpp>
+#include <heed/tensor/overlap.hpp>
 #include <heed/tensor/view.hpp>
 #include <heed/tensor/view_of.hpp>
 
@@ -35,8 +36,8 @@ struct RotaryOptions {
 class Rotary {
  public:
   Rotary() = default;
-  /// Throws InvalidArgument for dims that are odd or more than head_dim, and for a base or scaling
-  /// that is not positive.
+  /// Throws InvalidArgument for dims that are odd or more than head_dim, for a base or scaling that
+  /// is not positive or not finite, and where they give no finite frequencies.
   Rotary(const RotaryOptions& options, Index head_dim) : options_(options) {
     if (options_.dims == 0) options_.dims = head_dim;
     const Index dims = options_.dims;
@@ -44,13 +45,15 @@ class Rotary {
       throw_invalid_argument("Rotary: ", dims, " elements of ", head_dim,
                              " rotate; expected an even number");
     }
-    if (!(options_.base > 0 && options_.scaling > 0)) {
-      throw_invalid_argument("Rotary: base ", options_.base, ", scaling ", options_.scaling,
-                             "; expected more than 0");
-    }
+    bool finite = std::isfinite(options_.base) && std::isfinite(options_.scaling);
     for (Index i = 0; i < dims / 2; ++i) {
       const double share = -2 * static_cast<double>(i) / static_cast<double>(dims);
       frequencies_.push_back(std::pow(options_.base, share) / options_.scaling);
+      finite = finite && std::isfinite(frequencies_.back());
+    }
+    if (!finite || !(options_.base > 0 && options_.scaling > 0)) {
+      throw_invalid_argument("Rotary: base ", options_.base, ", scaling ", options_.scaling,
+                             "; expected more than 0, and finite");
     }
     for (Index step = 0; step < stretch; ++step) {
       for (const double frequency : frequencies_) steps_.emplace_back(step, frequency);
@@ -58,7 +61,7 @@ class Rotary {
   }
 
   /// Rotates queries or keys (batch, heads, tokens, head_dim) in place. Throws ShapeError for
-  /// positions of other tokens.
+  /// positions of other tokens, and for a view of which elements share memory.
   template <Viewable X>
   void apply(X&& x, const Positions& positions = {}) const {
     rotate(view_of(x), positions, 1);
@@ -99,6 +102,10 @@ class Rotary {
       throw_shape_error("Rotary: heads of ", x.extent(3), ", expected ", 2 * pairs);
     }
     positions.check("Rotary", {x.extent(0), x.extent(2)});
+    if (has_internal_overlap(x)) {
+      throw_shape_error("Rotary: elements of a view of ", x.extents(), " share memory: strides ",
+                        x.strides());
+    }
     if (positions.are_columns()) return rotate_columns(x, positions.first(), direction);
     const Index tokens = x.extent(2), tasks = detail::parts_of(tokens, stretch);
     parallel_for(x.extent(0) * tasks, [&](Index at) {

@@ -139,6 +139,9 @@ Encoder<T>::Encoder(const EncoderOptions& given, Random& random)
       dropout(given.block.dropout, random) {
   const BlockOptions& block = options.block;
   detail::check_sizes("Encoder", options.layers, options.max_length);
+  if (options.segments < 0) {
+    throw_invalid_argument("Encoder: segments ", options.segments, ", expected 0 or more");
+  }
   if (options.segments > 0) {
     segments.emplace(EmbeddingOptions{options.segments, block.model_dim, options.init_std}, random);
   }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cmath>
 #include <optional>
 #include <type_traits>
 #include <utility>
 
 #include <heed/core/config.hpp>
+#include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
 #include <heed/core/random.hpp>
 #include <heed/kernels/product_kernels.hpp>
@@ -49,6 +51,10 @@ struct TokenInput {
       : embedding({options.vocab_size, options.model_dim, options.init_std}, random),
         dropout(options.dropout, random),
         factor(options.factor) {
+    if (!std::isfinite(static_cast<T>(factor))) {
+      throw_invalid_argument("TokenInput: a factor of ", factor,
+                             " on the embeddings; expected a finite number");
+    }
     if (options.positions == PositionKind::learned) {
       positions.emplace(
           LearnedPositionsOptions{options.max_length, options.model_dim, options.init_std}, random);

@@ -22,6 +22,8 @@ namespace detail {
 double cos_pi(double x);
 
 void check_steps(const char* what, Index steps, Index least);
+/// Throws InvalidArgument for a Schedule that holds no function.
+void check_schedule(const char* what, const Schedule& schedule);
 
 }  // namespace detail
 
@@ -67,12 +69,12 @@ struct Steps {
 
 /// Linear warm-up over `steps` steps, then `then` from its own step 0. Step s has (s + 1) / (steps
 /// + 1) of the first rate of `then`, so that no step is lost on a rate of 0. Throws InvalidArgument
-/// for steps below 0. Goyal et al. 2017.
+/// for steps below 0 and an empty schedule. Goyal et al. 2017.
 Schedule warm_up(Index steps, Schedule then);
 
 /// Schedules one after another as pairs {schedule, number of steps}, each counting from its own
-/// step 0. The last one has no end, and its number is not read. Throws InvalidArgument for no pairs
-/// and for a number below 0.
+/// step 0. The last one has no end, and its number is not read. Throws InvalidArgument for no
+/// pairs, an empty schedule, and a number below 0.
 Schedule sequence(std::vector<std::pair<Schedule, Index>> parts);
 
 }  // namespace schedules

@@ -192,6 +192,7 @@ Index train_steps(const TrainOptions& options, const TakeStep& take_step, const 
     throw_invalid_argument("train: accumulate ", options.accumulate, ", expected 1 or more; steps ",
                            options.steps, ", expected 0 or more");
   }
+  check_schedule("train", options.schedule);
   Index step = options.first_step;
   while (step < options.steps) {
     const double begin = seconds_now();
@@ -239,8 +240,8 @@ void move_weights(Model& model, Optimizer& optimizer, const Model& gradients,
 /// adds to `gradients`, which are 0, and returns a BatchLoss; batches count from 0, and step s has
 /// those from s · accumulate on. `on_step(info)` is called after every step and may return false to
 /// end the loop. Returns the number of steps of the whole run so far, with the `first_step` ones.
-/// Throws InvalidArgument for an accumulate below 1 and steps below 0, and as the optimizer does.
-/// Short on purpose: copy it where it does not fit.
+/// Throws InvalidArgument for an accumulate below 1, steps below 0 and an empty schedule, and as
+/// the optimizer does. Short on purpose: copy it where it does not fit.
 template <HasMembers Model, class Optimizer, class Compute, class OnStep>
 Index train(Model& model, Optimizer& optimizer, const TrainOptions& options, Compute&& compute,
             OnStep&& on_step) {

@@ -7,6 +7,12 @@
 
 namespace heed {
 
+HEED_INLINE Positions::Positions(Index first) : first_(first) {
+  constexpr Index most = Index{1} << 62;
+  if (first >= -most && first <= most) return;
+  throw_invalid_argument("Positions: the first is ", first, ", expected -2^62 to 2^62");
+}
+
 HEED_INLINE Positions::Positions(Tensor<Index, 2> ids) {
   for (const Index id : ids) {
     if (id < 0) throw_invalid_argument("Positions: ", id, ", expected 0 or more");
@@ -30,9 +36,9 @@ HEED_INLINE Positions Positions::row(Index row) const {
 }
 
 HEED_INLINE Positions Positions::columns(Index begin, Index count) const {
-  if (!ids_) return first_ + begin;
+  if (!ids_) return detail::sum_or_most(first_, begin);
   if (begin < 0 || count < 0 || count > ids_->extent(1) - begin) {
-    throw_shape_error("Positions: columns ", begin, " to ", begin + count, " of ", ids_->extents());
+    throw_shape_error("Positions: ", count, " columns from ", begin, " on of ", ids_->extents());
   }
   return Positions(Tensor<Index, 2>::copy_of(ids_->view().slice(1, begin, begin + count)));
 }

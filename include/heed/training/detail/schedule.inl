@@ -44,6 +44,10 @@ HEED_INLINE void check_steps(const char* what, Index steps, Index least) {
     throw_invalid_argument(what, ": ", steps, " steps, expected ", least, " or more");
 }
 
+HEED_INLINE void check_schedule(const char* what, const Schedule& schedule) {
+  if (!schedule) throw_invalid_argument(what, ": a schedule without a function");
+}
+
 }  // namespace detail
 
 namespace schedules {
@@ -74,6 +78,7 @@ HEED_INLINE double Steps::operator()(Index step) const {
 
 HEED_INLINE Schedule warm_up(Index steps, Schedule then) {
   detail::check_steps("warm_up", steps, 0);
+  detail::check_schedule("warm_up", then);
   return [steps, then = std::move(then)](Index step) {
     if (step >= steps) return then(step - steps);
     return then(0) * (static_cast<double>(step + 1) / static_cast<double>(steps + 1));
@@ -82,7 +87,10 @@ HEED_INLINE Schedule warm_up(Index steps, Schedule then) {
 
 HEED_INLINE Schedule sequence(std::vector<std::pair<Schedule, Index>> parts) {
   if (parts.empty()) throw_invalid_argument("sequence: no schedules");
-  for (const auto& part : parts) detail::check_steps("sequence", part.second, 0);
+  for (const auto& [schedule, steps] : parts) {
+    detail::check_schedule("sequence", schedule);
+    detail::check_steps("sequence", steps, 0);
+  }
   return [parts = std::move(parts)](Index step) {
     std::size_t at = 0;
     for (; at + 1 < parts.size() && step >= parts[at].second; ++at) step -= parts[at].second;
