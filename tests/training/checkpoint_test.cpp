@@ -69,6 +69,8 @@ TEST(ParameterMatch, ListsFiftyOfManyNames) {
 namespace heed {
 namespace {
 
+using detail::streams_of;
+
 class Checkpoint : public ::testing::Test {
  protected:
   ~Checkpoint() override { std::filesystem::remove(path_); }
@@ -146,12 +148,15 @@ TEST_F(Checkpoint, ResumeIsBitwise) {
 
 /// A decoder with dropout, as a program would make it anew after a restart.
 struct DecoderRun {
-  Random weights{7};
-  LanguageModel<float> model{{.vocab_size = 11,
-                              .layers = 2,
-                              .max_length = 6,
-                              .block = {.model_dim = 16, .heads = 2, .dropout = 0.2}},
-                             weights};
+  explicit DecoderRun(std::uint64_t seed = 7) : weights(seed) {}
+
+  Random weights;
+  LanguageModel<float> model{
+      {.vocab_size = 11,
+       .layers = 2,
+       .max_length = 6,
+       .block = {.model_dim = 16, .heads = 2, .dropout = 0.2, .attention_dropout = 0.1}},
+      weights};
   AdamW<LanguageModel<float>> optimizer{model};
   TrainingState state{.random = Random(8)};
   std::vector<double> losses;
@@ -185,7 +190,7 @@ TEST_F(Checkpoint, ADecoderWithDropoutResumesBitwiseOnOtherThreads) {
   first.train_to(5);
   save_checkpoint(path_, first.model, first.optimizer, first.state);
   set_thread_count(3);
-  DecoderRun second;
+  DecoderRun second(99);  // other weights, and other streams of dropout
   second.state = load_checkpoint(path_, second.model, second.optimizer);
   second.train_to(12);
   set_thread_count(threads);
@@ -198,6 +203,8 @@ TEST_F(Checkpoint, ADecoderWithDropoutResumesBitwiseOnOtherThreads) {
 
 /// The same with a validation loss, that of the text backwards, after every second step.
 struct WatchedRun : DecoderRun {
+  using DecoderRun::DecoderRun;
+
   EarlyStopping<LanguageModel<float>> stopping{model, {.patience = 3}};
   bool stopped = false;
 
@@ -224,7 +231,7 @@ TEST_F(Checkpoint, EarlyStoppingResumesBitwiseWithItsBestWeights) {
     first.watch_to(stop);
     save_checkpoint(path_, first.model, first.optimizer, first.state, first.stopping);
     set_thread_count(3);
-    WatchedRun second;
+    WatchedRun second(99);
     for (float& value : second.model.blocks[0].attention.out.weight) value += 1;
     second.stopping = EarlyStopping<LanguageModel<float>>(second.model, {.patience = 3});
     second.state = load_checkpoint(path_, second.model, second.optimizer, second.stopping);
@@ -233,12 +240,49 @@ TEST_F(Checkpoint, EarlyStoppingResumesBitwiseWithItsBestWeights) {
     EXPECT_EQ(second.state.step, last) << "stopped at another step";
     EXPECT_TRUE(same_bits(whole.model, second.model)) << stop;
     EXPECT_TRUE(same_bits(whole.stopping.best_model(), second.stopping.best_model())) << stop;
+    EXPECT_EQ(streams_of(whole.stopping), streams_of(second.stopping)) << stop;
     EXPECT_EQ(whole.stopping.best_loss(), second.stopping.best_loss());
     EXPECT_EQ(whole.stopping.best_evaluation(), second.stopping.best_evaluation());
     EXPECT_EQ(whole.stopping.evaluations(), second.stopping.evaluations());
   }
   EXPECT_FALSE(same_bits(whole.model, whole.stopping.best_model()));
   set_thread_count(threads);
+}
+
+/// A copy of a checkpoint with another text for its streams of dropout; empty: without any.
+void change_streams(const std::string& path, const std::string& text) {
+  const Safetensors saved = load_safetensors(path);
+  SafetensorsWriter changed;
+  for (const auto& entry : saved.entries()) {
+    changed.add_bytes(entry.name, entry.type, entry.shape(), saved.bytes(entry.name));
+  }
+  for (const auto& [key, note] : saved.metadata()) {
+    if (key != "dropout_streams") changed.note(key, note);
+  }
+  if (!text.empty()) changed.note("dropout_streams", text);
+  changed.write(path);
+}
+
+TEST_F(Checkpoint, StreamsOfDropoutAreThoseOfTheModelOrNone) {
+  const DecoderRun saved;
+  const auto streams = streams_of(saved.model);
+  EXPECT_EQ(streams.size(), 1 + 2 * (1 + 2 + 1u)) << "embeddings; attention, residuals, inner";
+  save_checkpoint(path_, saved.model, saved.optimizer, saved.state);
+  DecoderRun other(99);
+  const auto own = streams_of(other.model);
+  EXPECT_NE(own, streams);
+  for (const char* text : {"1 2 3", "1 2 3 4 5 6 7 8 9 10", "1,2", "-1 2 3 4 5 6 7 8 9", " ",
+                           "1  2 3 4 5 6 7 8", "99999999999 2 3 4 5 6 7 8 9"}) {
+    change_streams(path_, text);
+    const auto before = other.model;
+    EXPECT_THROW(load_checkpoint(path_, other.model, other.optimizer), FileError) << text;
+    EXPECT_TRUE(same_bits(before, other.model));
+    EXPECT_EQ(streams_of(other.model), own);
+  }
+  change_streams(path_, "");  // as heed 0.1 wrote it
+  load_checkpoint(path_, other.model, other.optimizer);
+  EXPECT_TRUE(same_bits(saved.model, other.model));
+  EXPECT_EQ(streams_of(other.model), own);
 }
 
 TEST_F(Checkpoint, EarlyStoppingIsReadAsItWasWritten) {

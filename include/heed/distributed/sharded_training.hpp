@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <optional>
 #include <span>
@@ -455,6 +456,7 @@ void save_checkpoint(const Communicator& ranks, const std::string& path, const M
   written.check(ranks, [&] {
     if (!writes) return;
     detail::note_state(writer, path, state, optimizer.steps());
+    detail::note_streams(writer, detail::streams_of(model));
     detail::add_parameters(writer, "model.", model);
     writer.write(path);
   });
@@ -471,12 +473,14 @@ TrainingState load_checkpoint(const Communicator& ranks, const std::string& path
   std::optional<detail::ParameterMatch> match;
   TrainingState state;
   Index optimizer_steps = 0;
+  std::vector<std::uint32_t> streams;
   Agreement same = detail::agreement_of("load_checkpoint", ranks);
   same.check(ranks, [&] {
     file = load_safetensors(path);
     const auto notes = file->metadata();
     state = detail::noted_state(path, notes);
     optimizer_steps = detail::noted_optimizer_steps(path, notes);
+    streams = detail::noted_streams(path, notes, detail::streams_of(model).size());
     match.emplace(*file);
     match->expect("model.", model);
     shards.for_each_moment(
@@ -489,6 +493,7 @@ TrainingState load_checkpoint(const Communicator& ranks, const std::string& path
     detail::add_state(same, state);
   });
   match->read();
+  detail::set_streams(model, streams);
   optimizer.set_steps(optimizer_steps);
   return state;
 }

@@ -153,7 +153,9 @@ struct Residual {
     });
   }
 
-  static auto members(auto& layer) { return Members{member("", layer.norm)}; }
+  static auto members(auto& layer) {
+    return Members{member("", layer.norm), member("", layer.dropout)};
+  }
 
   Norm<T> norm;
   Dropout<T> dropout;

@@ -28,7 +28,8 @@ struct Noise {
 /// Dropout, in training alone: elements of a tensor or view of any rank become 0 with a given
 /// probability, and all others are divided by 1 − probability. The choice is a pure function of
 /// seed, layer and position (Philox), so backward and a resumed run repeat it. Probability 0
-/// changes no bit. Srivastava et al. 2014.
+/// changes no bit. It has no parameters, but a layer lists it among its members, so that
+/// save_checkpoint finds its stream. Srivastava et al. 2014.
 template <ModelScalar T>
 struct Dropout {
   using Input = Tensor<T, 3>;

@@ -150,7 +150,8 @@ struct FeedForward {
   }
 
   static auto members(auto& layer) {
-    return Members{member("up", layer.up), member("gate", layer.gate), member("down", layer.down)};
+    return Members{member("up", layer.up), member("gate", layer.gate), member("down", layer.down),
+                   member("", layer.dropout)};
   }
 
   Linear<T> up;

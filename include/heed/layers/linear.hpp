@@ -195,8 +195,8 @@ void set_products_of(Part& part, Products products) {
     if (part) set_products_of(*part, products);
   } else if constexpr (HasMembers<Part>) {
     if constexpr (requires { part.products = products; }) part.products = products;
-    []<class... Parts>(const Members<Parts...>& list, Products to) {
-      std::size_t at = 0;
+    []<class... Parts>(const Members<Parts...>& list, [[maybe_unused]] Products to) {
+      [[maybe_unused]] std::size_t at = 0;
       (set_products_of(*static_cast<Parts*>(list.parts()[at++]), to), ...);
     }(Part::members(part), products);
   }

@@ -99,8 +99,11 @@ struct Encoder {
   }
 
   static auto members(auto& model) {
-    return Members{member("", model.input), member("segments", model.segments),
-                   member("embedding_norm", model.embedding_norm), member("blocks", model.blocks),
+    return Members{member("", model.input),
+                   member("segments", model.segments),
+                   member("embedding_norm", model.embedding_norm),
+                   member("", model.dropout),
+                   member("blocks", model.blocks),
                    member("norm", model.norm)};
   }
 

@@ -104,7 +104,8 @@ struct TokenInput {
   }
 
   static auto members(auto& input) {
-    return Members{member("embedding", input.embedding), member("positions", input.positions)};
+    return Members{member("embedding", input.embedding), member("positions", input.positions),
+                   member("", input.dropout)};
   }
 
   Embedding<T> embedding;

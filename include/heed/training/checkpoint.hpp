@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -103,11 +104,53 @@ Index noted_optimizer_steps(const std::string& path, const Notes& notes);
 void note_state(SafetensorsWriter& writer, const std::string& path, const TrainingState& state,
                 Index optimizer_steps);
 
+/// Calls visit(stream) for the stream of every dropout in a part of a model, in the order of
+/// `members`. Streams are drawn when a model is built, so another one of the same shape may have
+/// others.
+template <class Part, class Visit>
+void for_each_stream(Part& part, const Visit& visit) {
+  using Plain = std::remove_const_t<Part>;
+  if constexpr (IsVector<Plain>::value) {
+    for (auto& each : part) for_each_stream(each, visit);
+  } else if constexpr (IsOptional<Plain>::value) {
+    if (part) for_each_stream(*part, visit);
+  } else if constexpr (!IsTensor<Plain>::value) {
+    if constexpr (requires { requires std::same_as<decltype(part.stream), std::uint32_t>; }) {
+      visit(part.stream);
+    }
+    [&]<class... Parts>(const Members<Parts...>& list) {
+      [[maybe_unused]] std::size_t at = 0;
+      (for_each_stream(*static_cast<Parts*>(list.parts()[at++]), visit), ...);
+    }(Plain::members(part));
+  }
+}
+template <class Model>
+std::vector<std::uint32_t> streams_of(const Model& model) {
+  std::vector<std::uint32_t> streams;
+  for_each_stream(model, [&](std::uint32_t stream) { streams.push_back(stream); });
+  return streams;
+}
+/// Changes nothing where a checkpoint had no streams.
+template <class Model>
+void set_streams(Model& model, const std::vector<std::uint32_t>& streams) {
+  if (streams.empty()) return;
+  std::size_t at = 0;
+  for_each_stream(model, [&](std::uint32_t& stream) { stream = streams[at++]; });
+}
+
+/// Adds the streams of a model, if it has any.
+void note_streams(SafetensorsWriter& writer, const std::vector<std::uint32_t>& streams);
+/// The streams of a checkpoint; none in one of heed 0.1. Throws FileError where they are not
+/// `count`.
+std::vector<std::uint32_t> noted_streams(const std::string& path, const Notes& notes,
+                                         std::size_t count);
+
 template <class Model, class Optimizer>
 void write_checkpoint(const std::string& path, const Model& model, const Optimizer& optimizer,
                       const TrainingState& state, const EarlyStopping<Model>* stopping) {
   SafetensorsWriter writer;
   note_state(writer, path, state, optimizer.steps());
+  note_streams(writer, streams_of(model));
   add_parameters(writer, "model.", model);
   add_parameters(writer, "optimizer.", optimizer);
   if (stopping != nullptr) {
@@ -124,6 +167,7 @@ TrainingState read_checkpoint(const std::string& path, Model& model, Optimizer& 
   const auto notes = file.metadata();
   TrainingState state = noted_state(path, notes);
   const Index optimizer_steps = noted_optimizer_steps(path, notes);
+  const auto streams = noted_streams(path, notes, streams_of(model).size());
   ParameterMatch match(file);
   match.expect("model.", model);
   match.expect("optimizer.", optimizer);
@@ -131,6 +175,8 @@ TrainingState read_checkpoint(const std::string& path, Model& model, Optimizer& 
   match.finish(path);
   if (stopping != nullptr) stopping->set_state(noted_stopping(path, notes));
   match.read();
+  set_streams(model, streams);
+  if (stopping != nullptr) set_streams(*stopping, streams);
   optimizer.set_steps(optimizer_steps);
   return state;
 }
@@ -173,9 +219,9 @@ void load_weights(const std::string& path, Model& model) {
   match.read();
 }
 
-/// Writes everything that a run needs to continue with the same bits: weights (as `model.…`), the
-/// optimizer's moments (`optimizer.…`) and steps, and the position of the run; completely or not at
-/// all. Throws FileError.
+/// Writes everything that a run needs to continue with the same bits: weights (as `model.…`), which
+/// numbers dropout draws in each layer, the optimizer's moments (`optimizer.…`) and steps, and the
+/// position of the run; completely or not at all. Options are the program's. Throws FileError.
 template <HasMembers Model, HasMembers Optimizer>
 void save_checkpoint(const std::string& path, const Model& model, const Optimizer& optimizer,
                      const TrainingState& state) {
@@ -191,7 +237,8 @@ void save_checkpoint(const std::string& path, const Model& model, const Optimize
 
 /// Reads a file of save_checkpoint into a model and an optimizer of the same shapes. A checkpoint
 /// written with early stopping must be read with it. Throws FileError, with both unchanged, for a
-/// file that is no checkpoint or does not match.
+/// file that is no checkpoint or does not match. One of heed 0.1 does not know about dropout: for
+/// the same bits, build the model from the same Random.
 template <HasMembers Model, HasMembers Optimizer>
 TrainingState load_checkpoint(const std::string& path, Model& model, Optimizer& optimizer) {
   return detail::read_checkpoint<Model, Optimizer>(path, model, optimizer, nullptr);

@@ -138,6 +138,34 @@ HEED_INLINE Index noted_optimizer_steps(const std::string& path, const Notes& no
   return noted_number<Index>(path, notes, "optimizer_steps");
 }
 
+HEED_INLINE void note_streams(SafetensorsWriter& writer,
+                              const std::vector<std::uint32_t>& streams) {
+  if (streams.empty()) return;
+  std::string text;
+  for (const std::uint32_t stream : streams) text += std::to_string(stream) + " ";
+  text.pop_back();
+  writer.note("dropout_streams", text);
+}
+
+HEED_INLINE std::vector<std::uint32_t> noted_streams(const std::string& path, const Notes& notes,
+                                                     std::size_t count) {
+  std::vector<std::uint32_t> streams;
+  if (!notes.contains("dropout_streams")) return streams;
+  const std::string text = notes.at("dropout_streams");
+  const char* end = text.data() + text.size();
+  for (const char* at = text.data(); at < end && streams.size() <= count; ++at) {
+    const auto [stop, failure] = std::from_chars(at, end, streams.emplace_back());
+    if (failure != std::errc() || (stop != end && *stop != ' ')) {
+      throw_file_error(path, ": no checkpoint: 'dropout_streams' is ", quote(text));
+    }
+    at = stop;
+  }
+  if (streams.size() != count) {
+    throw_file_error(path, ": does not match the model, which has ", count, " layers with dropout");
+  }
+  return streams;
+}
+
 HEED_INLINE void note_stopping(SafetensorsWriter& writer, const EarlyStoppingState& state) {
   writer.note("best_loss_bits", std::to_string(std::bit_cast<std::uint64_t>(state.best_loss)));
   writer.note("best_evaluation", std::to_string(state.best_evaluation));
