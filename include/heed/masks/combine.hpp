@@ -213,25 +213,11 @@ detail::AnyMask operator!(const M&) {
 
 }  // namespace heed::masks
 
-namespace heed {
-
-class Mask;
-
-/// A Mask is given a further condition, or another way to be allowed.
-template <MaskPolicy M>
-Mask& operator&=(Mask& mask, M other) {
-  return mask = masks::And<Mask, M>{mask, std::move(other)};
-}
-template <MaskPolicy M>
-Mask& operator|=(Mask& mask, M other) {
-  return mask = masks::Or<Mask, M>{mask, std::move(other)};
-}
-
 // Masks in a user's own namespace combine too, under `using namespace heed`.
+namespace heed {
 using masks::operator&;
 using masks::operator|;
 using masks::operator~;
-
 }  // namespace heed
 
 namespace heed::masks {

@@ -138,6 +138,16 @@ class Mask {
   detail::Shared<Held> held_;
 };
 
+/// A Mask is given a further condition, or another way to be allowed.
+template <MaskPolicy M>
+Mask& operator&=(Mask& mask, M other) {
+  return mask = mask & std::move(other);
+}
+template <MaskPolicy M>
+Mask& operator|=(Mask& mask, M other) {
+  return mask = mask | std::move(other);
+}
+
 namespace masks {
 using heed::Mask;
 }  // namespace masks
