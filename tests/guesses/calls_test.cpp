@@ -334,6 +334,26 @@ TEST(CallsOfLayers, AFeedForwardPartIsFourTimesAsWideInside) {
   EXPECT_EQ(part.down.weight.extents(), (Extents<2>{8, 32}));
 }
 
+TEST(CallsOfLayers, AreMadeOfTwoSizes) {
+  const auto tokens = [] {
+    Random random(2);
+    Tensor<float, 3> x({1, 5, 8});
+    for (float& value : x) value = static_cast<float>(random.normal());
+    return x;
+  }();
+  Random random(1), other(1);
+  EXPECT_TRUE(same(MultiHeadAttention<float>(8, 2, random).forward(tokens),
+                   MultiHeadAttention<float>({.model_dim = 8, .heads = 2}, other).forward(tokens)));
+  EXPECT_TRUE(same(FeedForward<float>(8, 16, random).forward(tokens),
+                   FeedForward<float>({.model_dim = 8, .hidden_dim = 16}, other).forward(tokens)));
+  EXPECT_TRUE(same(SelfAttentionBlock<float>(8, 2, random).forward(tokens),
+                   SelfAttentionBlock<float>({.model_dim = 8, .heads = 2}, other).forward(tokens)));
+  const CrossAttentionBlock<float> block(8, 2, random),
+      same_block({.model_dim = 8, .heads = 2}, other);
+  EXPECT_TRUE(same(block.forward(tokens, tokens, masks::Full{}, masks::Full{}),
+                   same_block.forward(tokens, tokens, masks::Full{}, masks::Full{})));
+}
+
 TEST(CallsOfModels, AreTrainedWithALearningRateAlone) {
   Random random(1), other(1);
   const Embedding<float> table(11, 8, random);

@@ -180,6 +180,8 @@ struct SelfAttentionBlock {
         attention(detail::attention_options(options), random),
         feed_forward_residual(options, random),
         feed_forward(detail::feed_forward_options(options), random) {}
+  SelfAttentionBlock(Index model_dim, Index heads, Random& random)
+      : SelfAttentionBlock({.model_dim = model_dim, .heads = heads}, random) {}
 
   Output forward(Input x, const Mask& mask = masks::Full{}, const Positions& positions = {}) const;
   template <class X, class... More>
@@ -344,6 +346,8 @@ struct CrossAttentionBlock {
         cross_attention(detail::cross_attention_options(options), random),
         feed_forward_residual(options, random),
         feed_forward(detail::feed_forward_options(options), random) {}
+  CrossAttentionBlock(Index model_dim, Index heads, Random& random)
+      : CrossAttentionBlock({.model_dim = model_dim, .heads = heads}, random) {}
 
   Output forward(Input x, const Input& memory, const Mask& mask, const Mask& memory_mask,
                  const Positions& positions = {}) const {

@@ -110,6 +110,8 @@ struct FeedForward {
     if (options.gated)
       gate.emplace(LinearOptions{up.weight.extent(1), up.weight.extent(0), options.bias}, random);
   }
+  FeedForward(Index model_dim, Index hidden_dim, Random& random)
+      : FeedForward({.model_dim = model_dim, .hidden_dim = hidden_dim}, random) {}
 
   template <Viewable X>
   auto forward(const X& x) const {

@@ -298,6 +298,8 @@ struct MultiHeadAttention {
     }
     if (options.dropout > 0) stream = random.bits();
   }
+  MultiHeadAttention(Index model_dim, Index heads, Random& random)
+      : MultiHeadAttention({.model_dim = model_dim, .heads = heads}, random) {}
 
   /// Self-attention: x (batch, tokens, model_dim). Without a mask every token sees every token.
   Output forward(const Input& x, const Mask& mask = masks::Full{},
