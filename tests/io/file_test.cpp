@@ -108,7 +108,7 @@ TEST_F(FileTest, WhatALinkNamesIsCreatedWhereItIsMissing) {
 }
 
 TEST_F(FileTest, NamesMayBeAsLongAsTheFileSystemTakes) {
-  for (const std::size_t length : {120, 241, 242, 255}) {
+  for (const std::size_t length : {120u, 241u, 242u, 255u}) {
     const std::string name = path(std::string(length, 'n').c_str());
     write(name, "old");
     write(name, "new");
