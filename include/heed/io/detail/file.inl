@@ -113,7 +113,7 @@ inline std::string followed(std::string path) {
     const ssize_t length = ::readlink(path.c_str(), target, sizeof(target));
     if (length < 0 || descriptor_of(path) >= 0) return path;
     const std::string next(target, static_cast<std::size_t>(length));
-    path = next.starts_with('/') ? next : folder_of(path) + "/" + next;
+    path = next.starts_with('/') ? next : folder_of(path).append("/").append(next);
   }
   throw_file_error(path, ": ", std::strerror(ELOOP));
 }
