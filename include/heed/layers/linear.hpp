@@ -185,25 +185,6 @@ struct Linear {
   }
 };
 
-namespace detail {
-
-template <class Part>
-void set_products_of(Part& part, Products products) {
-  if constexpr (IsVector<Part>::value) {
-    for (auto& each : part) set_products_of(each, products);
-  } else if constexpr (IsOptional<Part>::value) {
-    if (part) set_products_of(*part, products);
-  } else if constexpr (HasMembers<Part>) {
-    if constexpr (requires { part.products = products; }) part.products = products;
-    []<class... Parts>(const Members<Parts...>& list, [[maybe_unused]] Products to) {
-      [[maybe_unused]] std::size_t at = 0;
-      (set_products_of(*static_cast<Parts*>(list.parts()[at++]), to), ...);
-    }(Part::members(part), products);
-  }
-}
-
-}  // namespace detail
-
 /// Sets how the layers of a model multiply from now on, forward and backward: each Linear, the head
 /// and attention. With Products::bfloat16 they round both factors of their products to bfloat16,
 /// for mixed precision: weights and gradients stay float, and so does everything between products.
@@ -216,7 +197,9 @@ void set_products(Model& model, Products products) {
     detail::check_products<typename std::remove_cvref_t<decltype(parameter)>::value_type>(products);
   };
   for_each_parameter(check, std::as_const(model));
-  detail::set_products_of(model, products);
+  detail::for_each_layer(model, [&](auto& layer) {
+    if constexpr (requires { layer.products = products; }) layer.products = products;
+  });
 }
 
 HEED_LINKED_LAYER(Linear)

@@ -87,6 +87,24 @@ struct IsOptional : std::false_type {};
 template <class T>
 struct IsOptional<std::optional<T>> : std::true_type {};
 
+/// Calls visit(layer) for a model and every layer in it, from the outside in, in the order of
+/// `members`.
+template <class Part, class Visit>
+void for_each_layer(Part& part, const Visit& visit) {
+  using Plain = std::remove_const_t<Part>;
+  if constexpr (IsVector<Plain>::value) {
+    for (auto& each : part) for_each_layer(each, visit);
+  } else if constexpr (IsOptional<Plain>::value) {
+    if (part) for_each_layer(*part, visit);
+  } else if constexpr (HasMembers<Plain>) {
+    visit(part);
+    [&]<class... Parts>(const Members<Parts...>& list) {
+      [[maybe_unused]] std::size_t at = 0;
+      (for_each_layer(*static_cast<Parts*>(list.parts()[at++]), visit), ...);
+    }(Plain::members(part));
+  }
+}
+
 /// Adds ".part" to a name during its own lifetime; a part without a name adds nothing.
 class NamePart {
  public:

@@ -104,25 +104,15 @@ Index noted_optimizer_steps(const std::string& path, const Notes& notes);
 void note_state(SafetensorsWriter& writer, const std::string& path, const TrainingState& state,
                 Index optimizer_steps);
 
-/// Calls visit(stream) for the stream of every dropout in a part of a model, in the order of
-/// `members`. Streams are drawn when a model is built, so another one of the same shape may have
-/// others.
-template <class Part, class Visit>
-void for_each_stream(Part& part, const Visit& visit) {
-  using Plain = std::remove_const_t<Part>;
-  if constexpr (IsVector<Plain>::value) {
-    for (auto& each : part) for_each_stream(each, visit);
-  } else if constexpr (IsOptional<Plain>::value) {
-    if (part) for_each_stream(*part, visit);
-  } else if constexpr (!IsTensor<Plain>::value) {
-    if constexpr (requires { requires std::same_as<decltype(part.stream), std::uint32_t>; }) {
-      visit(part.stream);
+/// Calls visit(stream) for the stream of every dropout in a model. Streams are drawn when a model
+/// is built, so another one of the same shape may have others.
+template <class Model, class Visit>
+void for_each_stream(Model& model, const Visit& visit) {
+  for_each_layer(model, [&](auto& layer) {
+    if constexpr (requires { requires std::same_as<decltype(layer.stream), std::uint32_t>; }) {
+      visit(layer.stream);
     }
-    [&]<class... Parts>(const Members<Parts...>& list) {
-      [[maybe_unused]] std::size_t at = 0;
-      (for_each_stream(*static_cast<Parts*>(list.parts()[at++]), visit), ...);
-    }(Plain::members(part));
-  }
+  });
 }
 template <class Model>
 std::vector<std::uint32_t> streams_of(const Model& model) {
