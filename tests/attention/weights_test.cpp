@@ -50,6 +50,33 @@ TYPED_TEST(Weights, TimesValuesIsTheOutput) {
   }
 }
 
+TYPED_TEST(Weights, OfRowsWhoseSinkIsAboveAllScoresTimesValuesAreTheOutput) {
+  using T = TypeParam;
+  const Shape shape{1, 4, 2, 70, 130, 9, 6};
+  const Inputs<T> in(shape, 63);
+  const RestoreSettings restore;
+  AttentionOptions<T> options;
+  options.sinks = {T(-5), T(0.5), T(4), T(12)};
+  for (const auto isa : supported_sets()) {
+    simd::use(isa);
+    const auto weights = attention_weights(in.queries, in.keys, masks::Causal{}, options);
+    const auto out = attention(in.queries, in.keys, in.values, masks::Causal{}, options);
+    for (Index h = 0; h < 4; ++h) {
+      for (Index q = 0; q < 70; ++q) {
+        for (Index d = 0; d < 6; ++d) {
+          T expected = 0, size = 0;
+          for (Index k = 0; k < 130; ++k) {
+            const T term = weights(0, h, q, k) * in.values(0, h / 2, k, d);
+            expected += term;
+            size += std::abs(term);
+          }
+          EXPECT_NEAR(out(0, h, q, d), expected, T(1e-5) * size) << "head " << h << ", query " << q;
+        }
+      }
+    }
+  }
+}
+
 TYPED_TEST(Weights, ChosenRowsAreTheRowsOfTheWhole) {
   using T = TypeParam;
   const Shape shape{2, 2, 1, 100, 100, 9, 6};

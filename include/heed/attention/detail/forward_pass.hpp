@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 
 #include <heed/attention/detail/call.hpp>
@@ -168,6 +169,8 @@ class QueryBlockPass {
   /// Computes the weights of the rows into `out` (rows, keys); writes every element.
   void run_weights(const TensorView<T, 2>& out) {
     take_all_keys();
+    T maximum[simd::query_block];  // before a sink moves it: the factors include the move
+    std::memcpy(maximum, scratch_.total.maximum, sizeof maximum);
     find_factors();
     for (Index row = 0; row < rows_; ++row) {
       for (Index key = 0; key < out.extent(1); ++key) out(row, key) = T{0};
@@ -175,7 +178,7 @@ class QueryBlockPass {
     for (Index key = 0; key < args_.key_count_of(item_); key += simd::key_block) {
       const Index last = smaller(key + simd::key_block, args_.key_count_of(item_)) - 1;
       const VisibleKeys seen = visible_keys(mask_, tile(key, last), scratch_.words);
-      if (seen.count > 0) write_weights(seen, out);
+      if (seen.count > 0) write_weights(seen, maximum, out);
     }
   }
 
@@ -310,7 +313,7 @@ class QueryBlockPass {
     find_output_factors(sink, scratch_.total, rows_, scratch_.factors);
   }
 
-  void write_weights(const VisibleKeys& seen, const TensorView<T, 2>& out) {
+  void write_weights(const VisibleKeys& seen, T* maximum, const TensorView<T, 2>& out) {
     simd::KeyBlock<T> block{
         args_.keys.rows(item_, args_.key_head(head_), seen.first, seen.count, scratch_.keys),
         {},
@@ -318,7 +321,7 @@ class QueryBlockPass {
         seen.words,
         false};
     if (args_.score_mods.any()) score_mods_.attach(block, queries(), seen.first, nullptr);
-    kernels_.probabilities(block, queries(), scratch_.total.maximum);
+    kernels_.probabilities(block, queries(), maximum);
     for (Index row = 0; row < rows_; ++row) {
       const Index lane = row % kernels_.tile_lanes;
       const T* from = scratch_.probabilities + (row - lane) * simd::key_block + lane;
