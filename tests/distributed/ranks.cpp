@@ -79,7 +79,7 @@ TEST(Agreement, NamesWhatIsDifferentOnEveryRank) {
   EXPECT_EQ(refusal([&] { other.check(ranks); }), "a call: rank 1 brings seed 6, rank 0 seed 7");
   Agreement fewer("a call");
   if (ranks.rank() != 1) fewer.add("seed", 7);
-  EXPECT_EQ(refusal([&] { fewer.check(ranks); }), "a call: rank 1 brings  , rank 0 seed 7");
+  EXPECT_EQ(refusal([&] { fewer.check(ranks); }), "a call: rank 1 makes another call than rank 0");
   Agreement refused("a call");
   refused.add("seed", 7);
   if (ranks.rank() + 1 == ranks.size()) refused.refuse("no memory");

@@ -179,6 +179,13 @@ TEST(ShardedAttention, WhatIsWrongOnOneRankIsRefusedOnAll) {
   options = {};
   options.scale = last ? 2.f : 1.f;
   EXPECT_EQ(call(mine, masks::Full{}, options), name + " brings scale 2, rank 0 scale 1");
+  options = {};
+  Tensor<float, 2> distances({1, 5});
+  distances(0, 3) = last ? 2.f : 1.f;
+  options.relative_bias = distances.view();
+  const auto biased = call(mine, masks::Full{}, options);
+  EXPECT_NE(biased.find(name + " brings relative_bias (1, 5) with fingerprint"), std::string::npos)
+      << biased;
   const auto masked = call(mine, masks::last_n(last ? 3 : 4), {});
   EXPECT_NE(masked.find(name + " brings a mask with fingerprint"), std::string::npos) << masked;
   for (const float value : out) EXPECT_EQ(value, 5.f) << "nothing was written";

@@ -56,6 +56,22 @@ TEST(ShardedBackward, ChangesOfScoresAndOtherShards) {
                                   {shards_of_kind(50, size, 0), shards_of_kind(0, size, 0)});
 }
 
+TEST(ShardedBackward, ABiasForAllQueriesUnderAMaskWithHoles) {
+  const RestoreSettings restore;
+  const Shape shape{1, 2, 1, 200, 300, 6, 8};
+  const Inputs<float> in(shape, 12);
+  std::mt19937_64 bits(13);
+  const auto bias = random_tensor<float, 4>({1, 2, 1, 300}, bits);
+  const Index size = world()->size();
+  const auto mask = masks::predicate([](Index query, Index key) { return (query + key) % 4 == 0; });
+  const auto columns = masks::predicate([](Index, Index key) { return key % 4 == 0; });
+  const AttentionShards shards{shards_of_kind(200, size, 0), shards_of_kind(300, size, 3)};
+  AttentionOptions<float> options;
+  options.bias = bias;
+  expect_gradients_of_one_process(shape, in, mask, shards, options);
+  expect_gradients_of_one_process(shape, in, columns, shards, options);
+}
+
 TEST(ShardedBackward, WhatIsWrongOnOneRankIsRefusedOnAll) {
   const Communicator& ranks = *world();
   const Index size = ranks.size();

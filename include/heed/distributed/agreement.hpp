@@ -84,14 +84,17 @@ class Agreement {
     return texts;
   }
 
-  /// Throws for the first line that differs.
+  /// Throws for the first line that differs: another value, or another call.
   void compare(std::string_view expected, std::string_view brought, std::size_t rank) const {
     while (!expected.empty() || !brought.empty()) {
       const auto [name, value] = next_line(expected);
       const auto [other_name, other] = next_line(brought);
       if (name == other_name && value == other) continue;
-      throw_invalid_argument(call_, ": rank ", rank, " brings ", other_name, ' ', other,
-                             ", rank 0 ", name, ' ', value);
+      if (name != other_name) {
+        throw_invalid_argument(call_, ": rank ", rank, " makes another call than rank 0");
+      }
+      throw_invalid_argument(call_, ": rank ", rank, " brings ", name, ' ', other, ", rank 0 ",
+                             name, ' ', value);
     }
   }
   static std::pair<std::string_view, std::string_view> next_line(std::string_view& text) {

@@ -83,7 +83,8 @@ void add_call(Agreement& agreement, const AttentionArgs<T>& whole, const Attenti
   agreement.add("products", static_cast<int>(Products{options.products}));
   agreement.add("softcap", static_cast<double>(options.softcap));
   agreement.add("alibi_slopes with fingerprint", fingerprint_of(options.alibi_slopes));
-  agreement.add("relative_bias", options.relative_bias.extents());
+  agreement.add("relative_bias", options.relative_bias.extents(), " with fingerprint ",
+                fingerprint_of(options.relative_bias));
   agreement.add("bias", options.bias.given() ? "given" : "not given");
   agreement.add("score_function", options.score_function.given() ? "given" : "not given");
   agreement.add("sinks with fingerprint", fingerprint_of(options.sinks));

@@ -62,6 +62,11 @@ class ShardedBackward {
     Extents<4> all = queries.extents();
     all[2] = shards.queries.tokens();
     whole_.queries = without_memory<const T>(all);
+    if (options.bias.given()) {  // that of the call above has rows for its own queries: none
+      auto scores = whole_.score_mods.bias.view().extents();
+      scores[2] = all[2];
+      whole_.score_mods.bias = broadcast_bias(options_.bias, scores);
+    }
   }
 
   /// The call over all ranks; its queries have no memory.

@@ -192,19 +192,6 @@ class ShardedCache {
 
 namespace detail {
 
-template <class X>
-std::uint64_t fingerprint_of(const TensorView<const X, 4>& tensor) {
-  Fingerprint print;
-  for (Index b = 0; b < tensor.extent(0); ++b) {
-    for (Index h = 0; h < tensor.extent(1); ++h) {
-      for (Index q = 0; q < tensor.extent(2); ++q) {
-        for (Index d = 0; d < tensor.extent(3); ++d) print.add_bits(tensor(b, h, q, d));
-      }
-    }
-  }
-  return print.value();
-}
-
 /// The queries [first, end) of a call.
 template <class T>
 AttentionArgs<T> queries_of(const AttentionArgs<T>& args, Index first, Index end) {
