@@ -233,8 +233,8 @@ std::vector<Chart> charts_of(const Results& results, const Task& task) {
              .low = 0,
              .high = 1};
   for (Index query = 0; query < results.weights.extent(0); query += 2) {
-    time.series.push_back(
-        series_of(results.weights.view().select(0, query), "query " + std::to_string(query)));
+    const auto seen = results.weights.view().select(0, query).slice(0, 0, query + 1);
+    time.series.push_back(series_of(seen, "query " + std::to_string(query)));
   }
   return {loss, generated, time};
 }

@@ -117,7 +117,7 @@ HEED_INLINE void check_chart(const Chart& chart) {
     }
   }
   if (!chart.x_labels.empty() && chart.log_x) {
-    throw_invalid_argument("chart: names of x = 0, 1, … on a logarithmic axis");
+    throw_invalid_argument("chart: x_labels name x = 0, 1, …; a logarithmic axis has no 0");
   }
   check_ends("y", chart.low, chart.high, chart.log_y);
   check_ends("right axis", chart.right_low, chart.right_high, chart.log_right);

@@ -160,6 +160,7 @@ inline constexpr Color hatch_color{178, 170, 156};
 /// Drawn in this order: cells, boxes, lines, marks, texts.
 struct Picture {
   Index width = 0, height = 0;
+  Index title_height = 0;
   std::vector<PictureCells> cells = {};
   std::vector<PictureBox> boxes = {};
   std::vector<PictureLine> lines = {};
@@ -172,8 +173,9 @@ Picture picture_of(const Heatmap& heatmap);
 /// Lays a chart out. Throws ShapeError and InvalidArgument for what check_chart refuses.
 Picture picture_of(const Chart& chart);
 
-/// Several pictures in one: rows of `columns`, each as high as its highest picture. Throws
-/// InvalidArgument, with the caller's name, for columns below 1.
+/// Several pictures in one: rows of `columns`, each as high as its highest picture, with what is
+/// below the titles at one height. Throws InvalidArgument, with the caller's name, for columns
+/// below 1.
 Picture page_of(const char* caller, std::span<const Picture> pictures, Index columns);
 
 /// The same of what is to be laid out.

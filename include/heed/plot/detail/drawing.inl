@@ -197,38 +197,44 @@ HEED_INLINE std::vector<Point> mark_corners(std::size_t shape) {
   }
 }
 
+/// Adds a picture to a page, with its corner at (x, y).
+HEED_INLINE void place(const Picture& picture, Index x, Index y, Picture& page) {
+  const auto move = [&](Point& point) {
+    point.x += static_cast<double>(x);
+    point.y += static_cast<double>(y);
+  };
+  const auto add = [&](auto items, auto& to) {
+    for (auto& item : items) {
+      move(item.at);
+      to.push_back(std::move(item));
+    }
+  };
+  add(picture.cells, page.cells);
+  add(picture.boxes, page.boxes);
+  add(picture.marks, page.marks);
+  add(picture.texts, page.texts);
+  for (PictureLine line : picture.lines) {
+    for (Point& point : line.points) move(point);
+    page.lines.push_back(std::move(line));
+  }
+  page.width = std::max(page.width, x + picture.width);
+  page.height = std::max(page.height, y + picture.height);
+}
+
 HEED_INLINE Picture page_of(const char* caller, std::span<const Picture> pictures, Index columns) {
   if (columns < 1) throw_invalid_argument(caller, ": ", columns, " pictures in a row");
   Picture page;
-  Index x = 0, y = 0, row_height = 0;
-  for (std::size_t i = 0; i < pictures.size(); ++i) {
-    if (i % static_cast<std::size_t>(columns) == 0) {
-      y += row_height;
-      x = row_height = 0;
+  while (!pictures.empty()) {
+    const auto row = pictures.first(std::min(pictures.size(), static_cast<std::size_t>(columns)));
+    pictures = pictures.subspan(row.size());
+    Index title_height = 0, x = 0;
+    for (const Picture& picture : row) title_height = std::max(title_height, picture.title_height);
+    const Index y = page.height;
+    for (const Picture& picture : row) {
+      place(picture, x, y + title_height - picture.title_height, page);
+      x += picture.width;
     }
-    const auto moved = [&](auto items, auto& to) {
-      for (auto& item : items) {
-        item.at.x += static_cast<double>(x);
-        item.at.y += static_cast<double>(y);
-        to.push_back(std::move(item));
-      }
-    };
-    moved(pictures[i].cells, page.cells);
-    moved(pictures[i].boxes, page.boxes);
-    moved(pictures[i].marks, page.marks);
-    moved(pictures[i].texts, page.texts);
-    for (PictureLine line : pictures[i].lines) {
-      for (Point& point : line.points) {
-        point.x += static_cast<double>(x);
-        point.y += static_cast<double>(y);
-      }
-      page.lines.push_back(std::move(line));
-    }
-    x += pictures[i].width;
-    page.width = std::max(page.width, x);
-    row_height = std::max(row_height, pictures[i].height);
   }
-  page.height = y + row_height;
   return page;
 }
 
@@ -301,6 +307,7 @@ HEED_INLINE double add_title(Picture& picture, const std::string& title) {
         {.at = {margin, y + text_ascent * size}, .words = words, .size = size, .bold = true});
     y += line;
   }
+  picture.title_height = static_cast<Index>(y) - 6;
   return y - 6;
 }
 

@@ -468,7 +468,8 @@ HEED_INLINE std::string html_around(const std::string& title, const Picture& pic
          "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src "
          "data:; "
          "style-src 'unsafe-inline'" +
-         std::string(allowed) + "\">\n<title>" + escaped(title) + "</title></head>\n<body>\n" +
+         std::string(allowed) + "\">\n<title>" + escaped(title) +
+         "</title><style>svg{max-width:100%;height:auto}</style></head>\n<body>\n" +
          svg_of(picture) +
          (told.empty() ? ""
                        : "<style>" + std::string(html_tip_style) +
