@@ -32,9 +32,11 @@ TEST(ScoreChangesCheck, SaysWhatDoesNotFit) {
   const Tensor<float, 4> batch({3, 1, 6, 10});
   const float nan = std::numeric_limits<float>::quiet_NaN();
   EXPECT_EQ(refusal({.softcap = -1}),
-            "attention: softcap must be finite and not negative, and twice it finite");
+            "attention: softcap is -1; expected 0 (none) or a number above it, twice of which is "
+            "finite");
   EXPECT_EQ(refusal({.softcap = nan}),
-            "attention: softcap must be finite and not negative, and twice it finite");
+            "attention: softcap is nan; expected 0 (none) or a number above it, twice of which is "
+            "finite");
   EXPECT_EQ(refusal({.alibi_slopes = three}), "attention: 3 alibi_slopes for 4 heads");
   EXPECT_EQ(refusal({.sinks = three}), "attention: 3 sinks for 4 heads");
   EXPECT_EQ(refusal({.relative_bias = even.view()}),

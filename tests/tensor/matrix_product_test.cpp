@@ -246,7 +246,7 @@ TEST(MatrixProductErrors, SayWhatCameAndWhatWasExpected) {
   const Tensor<float, 2> fits({4, 6});
   expect_refused("matrix_product: bias of 5 for 6 columns",
                  [&] { matrix_product(a, fits, out, {.bias = bias.view()}); });
-  expect_refused("matrix_product: bias and accumulate exclude",
+  expect_refused("matrix_product: bias and accumulate exclude each other",
                  [&] { matrix_product(a, fits, out, {.accumulate = true, .bias = bias.view()}); });
   float one = 0;
   expect_refused("matrix_product: elements of out share memory", [&] {

@@ -62,14 +62,17 @@ struct PackedOffsets {
 namespace detail {
 
 inline void check_offsets(const char* name, std::span<const Index> offsets, Index tokens) {
-  bool ascending = !offsets.empty() && offsets.front() == 0 && offsets.back() == tokens;
-  for (std::size_t i = 1; i < offsets.size(); ++i) {
-    ascending = ascending && offsets[i - 1] <= offsets[i];
-  }
-  if (!ascending) {
-    throw_shape_error("packed_attention: ", name, " offsets must ascend from 0 to the ", tokens,
+  const auto refuse = [&](const char* what, Index number) {
+    throw_shape_error("packed_attention: ", name, " offsets ", what, number,
+                      "; expected 0, then the end of each sequence, up to the ", tokens,
                       " tokens of the buffer");
+  };
+  if (offsets.empty()) refuse("are ", 0);
+  if (offsets.front() != 0) refuse("begin with ", offsets.front());
+  for (std::size_t i = 1; i < offsets.size(); ++i) {
+    if (offsets[i] < offsets[i - 1]) refuse("fall to ", offsets[i]);
   }
+  if (offsets.back() != tokens) refuse("end with ", offsets.back());
 }
 
 template <class T>

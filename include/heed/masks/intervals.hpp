@@ -175,8 +175,9 @@ class Segments {
   static constexpr bool depends_on_head = false;
 
   explicit Segments(detail::SharedArray<Index> offsets) : offsets_(std::move(offsets)) {
-    if (offsets_.size() == 0 || offsets_[0] != 0) {
-      throw_invalid_argument("Segments: offsets must begin with 0");
+    if (offsets_.size() == 0) throw_invalid_argument("Segments: no offsets; expected 0, …, total");
+    if (offsets_[0] != 0) {
+      throw_invalid_argument("Segments: offsets begin with ", offsets_[0], "; expected 0");
     }
     for (Index i = 1; i < offsets_.size(); ++i) {
       if (offsets_[i] < offsets_[i - 1]) {

@@ -54,7 +54,8 @@ ProductArgs<T> checked_product(const TensorView<const T, 2>& a, Index depth, Ind
       a.extent(0), columns, depth,   {}};
   const bool biased = options.bias.data_handle() != nullptr;
   if (biased) {
-    if (options.accumulate) throw_shape_error("matrix_product: bias and accumulate exclude");
+    if (options.accumulate)
+      throw_shape_error("matrix_product: bias and accumulate exclude each other");
     if (options.bias.extent(0) != columns) {
       throw_shape_error("matrix_product: bias of ", options.bias.extent(0), " for ", columns,
                         " columns");

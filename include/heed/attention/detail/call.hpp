@@ -133,8 +133,8 @@ template <class T>
 ScoreMods<T> checked_score_mods(const AttentionOptions<T>& options, const Extents<4>& scores) {
   const T cap = options.softcap * T{2};  // room for the kernels' log2(e) < 2
   if (!(cap >= T{0} && cap - cap == T{0})) {
-    throw_invalid_argument(
-        "attention: softcap must be finite and not negative, and twice it finite");
+    throw_invalid_argument("attention: softcap is ", static_cast<double>(options.softcap),
+                           "; expected 0 (none) or a number above it, twice of which is finite");
   }
   if (!(options.dropout.probability >= 0 && options.dropout.probability <= 1)) {
     throw_invalid_argument("attention: dropout has probability ", options.dropout.probability,
