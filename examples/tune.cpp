@@ -149,7 +149,7 @@ const Settings& best_of(const std::vector<Outcome>& outcomes) {
 /// Which of the best settings are the largest or the smallest that were tried: the true best may
 /// lie beyond.
 void print_corner(const Settings& best) {
-  std::printf("\nAt the edge of what was tried, where more may be had beyond:");
+  std::printf("\nBest values at the edge of what was tried; values beyond may be better:");
   if (best.batch_size != 32) std::printf(" batch %td", best.batch_size);
   if (best.learning_rate != 5e-4) std::printf(" rate %.0e", best.learning_rate);
   if (best.heads != 4) std::printf(" heads %td", best.heads);

@@ -88,10 +88,10 @@ void run(const Options& options) {
         example::learned(shape, {name, options.steps, 1e-2, options.seed},
                          [&mask = mask](Random& data) { return lesson(16, mask, data); });
     Random fresh(options.seed, 2);
-    std::printf("%-14s   %6.1f %%          ", name, seen(mask));
+    std::printf("%-14s   %6.1f %%      ", name, seen(mask));
     for (Index asked = 0; asked < 3; ++asked) {
       const double right = example::score(model, lesson(200, mask, fresh, asked)).percent();
-      right < 15 ? std::printf("guesses    ") : std::printf("%5.0f %%    ", right);
+      right < 15 ? std::printf("    guesses") : std::printf("    %5.0f %%", right);
       texts += std::string(asked == 0 ? name : "") + "\n  " + text_of(model, mask, asked);
     }
     texts += '\n';

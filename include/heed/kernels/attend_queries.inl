@@ -158,8 +158,8 @@ HEED_SHARED void prefetch_rows(const MatrixRef<T>& rows, Index first, Index coun
   }
 }
 
-/// Prefetches some of the rows that come: those that exceed the first-level cache, together with
-/// what is computed, into the second.
+/// Prefetches some of the rows that come, into the second-level cache if all of them together are
+/// too many for the first.
 template <class T>
 HEED_SHARED void prefetch_some(ComingRows<T>& coming) {
   constexpr Index nearby = (Index{64} << 10) / Index{sizeof(T)};
@@ -175,7 +175,7 @@ HEED_SHARED void prefetch_some(ComingRows<T>& coming) {
     count -= now;
   }
 }
-/// The same, if any do.
+/// The same, if there are any.
 template <class T>
 HEED_SIMD void prefetch_coming(ComingRows<T>* coming) {
   if (coming != nullptr) prefetch_some(*coming);

@@ -61,7 +61,7 @@ struct Lanes {
 
   HEED_SIMD static V load(const Float* from) { return *reinterpret_cast<const Unaligned*>(from); }
   HEED_SIMD static void store(Float* to, V value) { *reinterpret_cast<Unaligned*>(to) = value; }
-  // Minus zero, not plus: x - 0 is x for every x, so no instruction remains.
+  // Subtracts zero instead of adding it: x - 0 is x for every x, so no instruction remains.
   HEED_SIMD static V broadcast(Float value) { return value - V{}; }
   HEED_SIMD static V fma(V a, V b, V c) { return fused(a, b, c); }
   HEED_SIMD static V max(V a, V b) { return larger(a, b); }

@@ -6,7 +6,7 @@
 /// Moves the maxima of a tile, in the lanes that need it, to the maximum of a block of keys, and
 /// turns the stored scores into probabilities. A lane needs it if its sum over this block relative
 /// to the old maximum (`block_sum`) exceeds the lazy limit; in a fresh state every lane does.
-/// Of a vector of lanes, largest_score(task, j) is the largest visible score,
+/// For vector j of lanes, largest_score(task, j) is the largest visible score,
 /// raised_maximum(task, old, found) the maximum that this makes, and exponentiate(task, j, maximum)
 /// turns the scores into probabilities and returns their sums.
 template <class Task>
@@ -33,8 +33,8 @@ HEED_KERNEL void rescale(const Task& task, bool first, const typename Task::T* b
 
 /// Adds one block of keys to the softmax of one tile of queries: score_modified(task) stores scores
 /// that are modified, sum_block(task, totals) makes probabilities relative to the current maxima
-/// and sums them, score_again(task) stores the scores unless they are, and add_block(task,
-/// accumulate) adds the values.
+/// and sums them, score_again(task) stores the scores unless score_modified did, and
+/// add_block(task, accumulate) adds the values.
 template <class Task>
 HEED_KERNEL void attend_tile(const Task& task, bool first) {
   using S = typename Task::S;

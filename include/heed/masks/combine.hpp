@@ -116,7 +116,7 @@ struct And {
   }
 };
 
-/// Either mask allows. A tile is full if one of them fills it.
+/// Either mask allows. A tile is full if both together fill it.
 template <MaskPolicy A, MaskPolicy B>
 struct Or {
   A first;
