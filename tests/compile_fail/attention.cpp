@@ -160,6 +160,15 @@ void misuse(Floats& x, Tensor<float, 1>& lse, Doubles& grad) {
   attention_backward(x, x, x, masks::Causal{}, x, lse, grad, x, x, x);
 }
 #endif
+#ifdef BACKWARD_WITHOUT_OUTPUT  // output and log_sum_exp are the results of attention(
+void misuse(Floats& x) { attention_backward(x, x, x, masks::Causal{}, x, x, x, x); }
+#endif
+#ifdef BACKWARD_WITHOUT_LOG_SUM_EXP  // output and log_sum_exp are the results of attention(
+void misuse(Floats& x) { attention_backward(x, x, x, masks::Causal{}, x, x, x, x, x); }
+#endif
+#ifdef BACKWARD_WITHOUT_OUTPUT_AND_MASK  // output and log_sum_exp are the results of attention(
+void misuse(Floats& x) { attention_backward(x, x, x, x.view(), x.view(), x.view(), x.view()); }
+#endif
 #ifdef BFLOAT16_GRADIENTS  // the gradients of bfloat16 tensors are float
 void misuse(Tensor<bfloat16, 2>& x, Tensor<float, 1>& lse, Tensor<bfloat16, 2>& gradient) {
   attention_backward(x, x, x, masks::Causal{}, x, lse, x, gradient, gradient, gradient);

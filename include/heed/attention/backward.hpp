@@ -12,6 +12,7 @@
 #include <heed/core/index.hpp>
 #include <heed/masks/detail/mask_ref.hpp>
 #include <heed/masks/intervals.hpp>
+#include <heed/masks/policy.hpp>
 #include <heed/tensor/view_of.hpp>
 
 namespace heed {
@@ -160,6 +161,23 @@ void attention_backward(const Q& queries, const K& keys, const V& values, const 
                         const detail::GradientsOf<Q>& gradients = {}) {
   attention_backward(queries, keys, values, masks::Full{}, output, log_sum_exp, grad_output,
                      grad_queries, grad_keys, grad_values, options, gradients);
+}
+
+namespace detail {
+/// What is given to attention_backward without its output or log_sum_exp: too few tensors, or a
+/// mask where a call without one has its output.
+template <class Fourth, class... Rest>
+concept TooFewForBackward = sizeof...(Rest) < 5 || (sizeof...(Rest) == 5 && !TakesResult<Fourth>);
+}  // namespace detail
+
+// What leaves out the results of the forward call does not compile.
+template <class Q, class K, class V, class Fourth, class... Rest>
+requires detail::TooFewForBackward<Fourth, Rest...>
+void attention_backward(const Q&, const K&, const V&, const Fourth&, const Rest&...) {
+  static_assert(detail::never<Q>,
+                "attention_backward(queries, keys, values, mask, output, log_sum_exp, grad_output, "
+                "grad_queries, grad_keys, grad_values): output and log_sum_exp are the results of "
+                "attention(queries, keys, values, mask, output, {.log_sum_exp = log_sum_exp})");
 }
 
 }  // namespace heed
