@@ -18,6 +18,9 @@ TensorView<const float, 1> misuse() { return Tensor<float, 2>(2, 3)[0]; }
 #ifdef VIEW_OF_VALUES  // a view of temporary values dangles: give them a name first
 void misuse() { TensorView<const float, 2>(std::vector<float>(6), {2, 3}); }
 #endif
+#ifdef VALUES_UNDER_EXTENTS  // a view of temporary values dangles: give them a name first
+auto misuse() { return view_of(std::vector<float>(6), {2, 3}); }
+#endif
 #ifdef BIAS  // a view of temporary values dangles: give them a name first
 void misuse(Options& options) { options.bias = Tensor<float, 2>({2, 3}); }
 #endif

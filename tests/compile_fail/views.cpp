@@ -10,6 +10,9 @@ using namespace heed;
 #ifdef NESTED_VECTORS  // a vector of vectors is no tensor: flatten it
 void misuse(std::vector<std::vector<float>>& rows) { TensorView view(rows, {2, 3}); }
 #endif
+#ifdef NESTED_VECTORS_UNDER_EXTENTS  // a vector of vectors is no tensor: flatten it
+void misuse(std::vector<std::vector<float>>& rows) { view_of(rows, {2, 3}); }
+#endif
 
 #ifdef ROWS_ASSIGNED  // assigning to a temporary view
 void misuse(Tensor<float, 2>& a, const Tensor<float, 2>& b) { a[0] = b[0]; }

@@ -9,6 +9,7 @@
 #include <limits>
 #include <list>
 #include <numeric>
+#include <span>
 #include <sstream>
 #include <vector>
 
@@ -135,6 +136,22 @@ TEST(Tensors, AttentionOnVectors) {
                   heed::TensorView(out, {batch, heads, length, dim}));
   for (const float x : out) EXPECT_NEAR(x, 2, 1e-6);
   EXPECT_THROW(heed::TensorView(q, {batch, heads, length, dim + 1}), heed::ShapeError);
+}
+
+TEST(Tensors, ViewsOfListsUnderExtents) {
+  std::vector<float> values(48);
+  std::iota(values.begin(), values.end(), 0.0f);
+  const auto heads = heed::view_of(values, {2, 6, 4});
+  EXPECT_EQ(heads.extents(), (heed::Extents<3>{2, 6, 4}));
+  EXPECT_EQ(&heads(1, 2, 3), &values[35]);
+  heads(0, 0, 1) = 7;
+  EXPECT_EQ(values[1], 7);
+  const std::array<double, 6> fixed = {1, 2, 3, 4, 5, 6};
+  EXPECT_EQ(heed::view_of(fixed, {2, 3})(1, 0), 4);
+  const heed::Extents<2> extents{3, 2};
+  EXPECT_EQ(heed::view_of(std::span(fixed), extents)(1, 0), 3);
+  EXPECT_THROW(heed::view_of(values, {2, 6, 5}), heed::ShapeError);
+  EXPECT_EQ(heed::attention(heads, heads, heads).extents(), heads.extents());
 }
 
 TEST(Tensors, ArePrinted) {

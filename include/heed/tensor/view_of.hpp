@@ -8,6 +8,8 @@
 #include <type_traits>
 #include <utility>
 
+#include <heed/core/index.hpp>
+#include <heed/tensor/extents.hpp>
 #include <heed/tensor/tensor.hpp>
 #include <heed/tensor/view.hpp>
 
@@ -84,6 +86,18 @@ TensorView<const typename X::value_type, 1> view_of(const X&&) {
   static_assert(!detail::OwnsValues<X>,
                 "a view of temporary values dangles: give them a name first");
   return {};
+}
+
+/// The values of a std::vector, std::array, std::span or Tensor under these extents, row-major:
+/// `view_of(values, {2, 3})`. Throws ShapeError if the number of values differs.
+template <detail::HoldsRun Values, std::size_t Rank>
+TensorView<detail::RunElement<Values>, Rank> view_of(Values&& values,
+                                                     const Extents<Rank>& extents) {
+  return {std::forward<Values>(values), extents};
+}
+template <detail::HoldsRun Values, std::size_t Rank>
+auto view_of(Values&& values, const Index (&extents)[Rank]) {
+  return view_of(std::forward<Values>(values), detail::listed<Rank>(extents));
 }
 
 /// The argument type of public functions: everything `view_of` accepts.
