@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bitset>
 #include <cstddef>
 #include <functional>
 #include <vector>
@@ -82,6 +83,18 @@ TEST_F(Calls, ALambdaTakesItsPositionsAsItLikes) {
   const auto without_fourth = [&](std::size_t, std::size_t j) -> bool { return rows[j]; };
   EXPECT_TRUE(same(attention(q, k, v, without_fourth),
                    attention(q, k, v, [](const Position& at) { return at.key != 3; })));
+}
+
+TEST_F(Calls, ALambdaAnswersWithAnElementOfAList) {
+  std::vector<bool> valid = {true, true, true, false, true, true, true};
+  std::bitset<7> bits;
+  for (std::size_t j = 0; j < 7; ++j) bits[j] = valid[j];
+  const auto expected = attention(q, k, v, [](const Position& at) { return at.key != 3; });
+  const auto of_key = [&](Index, Index j) { return valid[static_cast<std::size_t>(j)]; };
+  const auto of_position = [&](Position at) { return bits[static_cast<std::size_t>(at.key)]; };
+  EXPECT_TRUE(same(attention(q, k, v, of_key), expected));
+  EXPECT_TRUE(same(attention(q, k, v, of_position), expected));
+  EXPECT_TRUE(same(attention(q, k, v, predicate(of_key) & ~~Mask(of_position)), expected));
 }
 
 bool not_later(Index query, Index key) { return key <= query; }

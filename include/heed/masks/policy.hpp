@@ -75,18 +75,26 @@ struct KeyRange {
 // The concept of a mask. --------------------------------------------------------------------------
 
 namespace detail {
+/// An element of a std::vector<bool> or a std::bitset, which stands for a bool.
+template <class Answer>
+concept StandsForBool = std::convertible_to<Answer, bool> && requires(Answer answer) {
+  answer.flip();
+};
+// Exactly bool or what stands for one, not just convertible: a matrix of scores can be called with
+// two numbers too.
+template <class Answer>
+concept AnswersYesOrNo = std::same_as<Answer, bool> || StandsForBool<Answer>;
 template <class M>
 concept AllowsPositions = requires(const M& mask, Position at) {
-  { mask.allows(at) } -> std::same_as<bool>;
+  { mask.allows(at) } -> AnswersYesOrNo;
 };
-// Exactly bool, not just convertible: a matrix of scores can be called with two numbers too.
 template <class M>
 concept CalledWithPosition = requires(const M& mask, Position at) {
-  { mask(at) } -> std::same_as<bool>;
+  { mask(at) } -> AnswersYesOrNo;
 };
 template <class M>
 concept CalledWithQueryAndKey = requires(const M& mask, Index at) {
-  { mask(at, at) } -> std::same_as<bool>;
+  { mask(at, at) } -> AnswersYesOrNo;
 };
 template <class M>
 concept SaysKeys = requires(const M& mask, Position at) {
