@@ -65,6 +65,25 @@ auto misuse() { return masks::GlobalTokens({0}) || masks::last_n(3); }
 #ifdef MASK_BEHIND_AN_EXCLAMATION_MARK  // the opposite of a mask is ~mask, not !mask
 auto misuse() { return !masks::Causal{}; }
 #endif
+struct Own {
+  bool allows(Position at) const { return at.key <= at.query; }
+};
+#ifdef OWN_MASKS_BY_TWO_AMPERSANDS  // masks combine by a & b, not by a && b
+auto misuse() { return Own{} && Own{}; }
+#endif
+#ifdef LAMBDAS_BY_TWO_BARS  // masks combine by a | b, not by a || b
+auto misuse() {
+  return [](Index query, Index key) { return key <= query; } || Own{};
+}
+#endif
+#ifdef OWN_MASK_BEHIND_AN_EXCLAMATION_MARK  // the opposite of a mask is ~mask, not !mask
+auto misuse() { return !Own{}; }
+#endif
+#ifdef LAMBDA_BEHIND_AN_EXCLAMATION_MARK  // the opposite of a mask is ~mask, not !mask
+auto misuse() {
+  return !([](Index query, Index key) { return key <= query; });
+}
+#endif
 #ifdef MASK_OF_NESTED_VECTORS  // a vector of vectors is no matrix: flatten it
 auto misuse(const std::vector<std::vector<bool>>& rows) { return masks::Dense(rows); }
 #endif

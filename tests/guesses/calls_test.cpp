@@ -103,6 +103,8 @@ TEST_F(Calls, WhateverIsCalledLikeALambdaIsAMask) {
   EXPECT_TRUE(same(attention(q, k, v, &not_later), causal));
   const std::function<bool(Index, Index)> function = not_later;
   EXPECT_TRUE(same(attention(q, k, v, function), causal));
+  const std::function<bool(Position)> none;
+  EXPECT_TRUE(!none && function && !(none || !function)) << "whether they hold a function";
 }
 
 TEST_F(Calls, ALambdaBesideAMask) {

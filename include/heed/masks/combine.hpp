@@ -52,6 +52,16 @@ Coverage coverage_by_lanes(const M& mask, const Tile& tile) {
 /// Two types of which one is a mask and the other is a mask or resembles one.
 template <class A, class B>
 concept LikeMasks = LikeMask<A> && LikeMask<B> &&(MaskPolicy<A> || MaskPolicy<B>);
+/// A callable that is asked whether it holds a function, as std::function: `!function` is no
+/// mistake.
+template <class M>
+concept SaysIfItHolds = requires(const M& mask) {
+  mask.operator bool();
+};
+template <class M>
+concept MaskAlone = !SaysIfItHolds<M> && MaskPolicy<M>;  // pointers and optionals end at the first
+template <class A, class B>
+concept LikeMasksAlone = !SaysIfItHolds<A> && !SaysIfItHolds<B> && LikeMasks<A, B>;
 template <class A, class B>
 constexpr bool expect_masks() {
   return expect_mask<A>() && expect_mask<B>();
@@ -196,17 +206,17 @@ Not<M> operator~(M mask) {
 
 // What is meant for a bool does not compile, with a sentence that names the operators above.
 template <class A, class B>
-requires detail::LikeMasks<A, B> detail::AnyMask operator&&(const A&, const B&) {  // NOLINT
+requires detail::LikeMasksAlone<A, B> detail::AnyMask operator&&(const A&, const B&) {  // NOLINT
   static_assert(detail::never<A>, "masks combine by a & b, not by a && b");
   return {};
 }
 template <class A, class B>
-requires detail::LikeMasks<A, B> detail::AnyMask operator||(const A&, const B&) {  // NOLINT
+requires detail::LikeMasksAlone<A, B> detail::AnyMask operator||(const A&, const B&) {  // NOLINT
   static_assert(detail::never<A>, "masks combine by a | b, not by a || b");
   return {};
 }
-template <MaskPolicy M>
-detail::AnyMask operator!(const M&) {
+template <class M>
+requires detail::MaskAlone<M> detail::AnyMask operator!(const M&) {
   static_assert(detail::never<M>, "the opposite of a mask is ~mask, not !mask");
   return {};
 }
@@ -218,6 +228,9 @@ namespace heed {
 using masks::operator&;
 using masks::operator|;
 using masks::operator~;
+using masks::operator&&;
+using masks::operator||;
+using masks::operator!;
 }  // namespace heed
 
 namespace heed::masks {
