@@ -66,6 +66,8 @@ std::vector<Shown> of_distance() {
       {"SlidingWindow", HEED_WRITTEN(SlidingWindow{.left = 3, .right = 1}),
        HEED_WRITTEN(SlidingWindow{.left = 256, .right = 256})},
       {"last_n", HEED_WRITTEN(last_n(4)), HEED_WRITTEN(last_n(256))},
+      {"first_n", HEED_WRITTEN(Causal{} & (first_n(2) | last_n(3))),
+       HEED_WRITTEN(Causal{} & (first_n(4) | last_n(256)))},
       {"Chunked", HEED_WRITTEN(Chunked{4}), HEED_WRITTEN(Chunked{256})},
       {"Strided", HEED_WRITTEN(Strided{3}), HEED_WRITTEN(Strided{64})},
       {"EveryNthKey", HEED_WRITTEN(EveryNthKey{5}), HEED_WRITTEN(EveryNthKey{128})},

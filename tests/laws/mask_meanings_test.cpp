@@ -53,6 +53,9 @@ TEST(MaskMeanings, OfRelativePositions) {
       return seen >= 1 && seen <= count;
     });
   }
+  for (const Index count : {Index{0}, Index{1}, Index{4}, length, 2 * length}) {
+    expect_means_of_two(first_n(count), [&](Index, Index key) { return key < count; });
+  }
 }
 
 TEST(MaskMeanings, OfRegularPatterns) {

@@ -72,7 +72,7 @@ TEST(MasksPage, NamesEveryPolicy) {
       }
     }
   }
-  EXPECT_GE(named, 19) << "policies found in the headers";
+  EXPECT_GE(named, 20) << "policies found in the headers";
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <limits>
 
+#include <heed/masks/combine.hpp>
+
 namespace heed::masks {
 namespace {
 
@@ -25,6 +27,22 @@ TEST(SlidingWindow, LastNCountsTheQueryItself) {
   EXPECT_FALSE(last_n(3).allows({0, 0, 9, 6}));
   EXPECT_FALSE(last_n(3).allows({0, 0, 9, 10}));
   EXPECT_THROW(last_n(0), InvalidArgument);
+}
+
+TEST(SlidingWindow, BesideTheFirstKeys) {
+  const auto mask = Causal{} & (first_n(4) | last_n(256));
+  EXPECT_TRUE(mask.allows({0, 0, 1000, 3}));
+  EXPECT_FALSE(mask.allows({0, 0, 1000, 4}));
+  EXPECT_FALSE(mask.allows({0, 0, 1000, 744}));
+  EXPECT_TRUE(mask.allows({0, 0, 1000, 745}));
+  EXPECT_FALSE(mask.allows({0, 0, 1, 3})) << "the first keys that are to come";
+  EXPECT_TRUE(first_n(4).allows({0, 0, -1, 3}));
+  EXPECT_EQ(coverage_of(mask, {0, 0, 640, 703, 96, 191}), Coverage::none);
+  EXPECT_EQ(coverage_of(mask, {0, 0, 640, 703, 0, 95}), Coverage::partial);
+  EXPECT_EQ(coverage_of(mask, {0, 0, 640, 703, 0, 3}), Coverage::full);
+  EXPECT_EQ(coverage_of(first_n(0), {0, 0, 0, 63, 0, 95}), Coverage::none);
+  EXPECT_THROW(first_n(-1), InvalidArgument);
+  EXPECT_THROW(FirstKeys{-1}.check({}), InvalidArgument);
 }
 
 TEST(SlidingWindow, OpenSidesAndRefusedNumbers) {

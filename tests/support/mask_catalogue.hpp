@@ -55,6 +55,7 @@ inline auto mask_catalogue(Index length) {
       NamedMask{"SlidingWindow huge", true,
                 SlidingWindow{.left = 2, .right = std::numeric_limits<Index>::max()}},
       NamedMask{"last_n 5", true, last_n(5)},
+      NamedMask{"first_n 4", true, first_n(4)},
       NamedMask{"Padding", true, Padding({length / 2, length - 3})},
       NamedMask{"Padding both sides", true, Padding({3, 0}, {length - 2, 0})},
       NamedMask{"ValidKeys", true,

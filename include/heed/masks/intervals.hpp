@@ -71,6 +71,27 @@ inline SlidingWindow last_n(Index count) {
   return {count - 1, 0};
 }
 
+/// The first `count` keys, whatever the query, those after it included; made by `first_n`.
+struct FirstKeys {
+  static constexpr bool depends_on_head = false;
+  Index count = 0;
+
+  bool allows(Position at) const { return keys(at).has(at.key); }
+  KeyRange keys(Position) const { return {0, count}; }
+  void check(MaskShape) const {
+    if (count < 0) throw_invalid_argument("first_n: ", count, " keys; expected 0 or more");
+  }
+};
+
+/// The first `count` keys, or all where there are fewer. `Causal{} & (first_n(4) | last_n(256))`
+/// keeps the "attention sinks" of StreamingLLM beside a window (Xiao et al. 2023); the sinks of
+/// AttentionOptions are logits without keys. Throws InvalidArgument for a negative count.
+inline FirstKeys first_n(Index count) {
+  const FirstKeys first{count};
+  first.check({});
+  return first;
+}
+
 /// Prefix language model: every query sees the first `length` keys; the rest is causal. One
 /// length for all sequences, or one per batch item. A call must hold the whole prefix: a length
 /// above its number of keys is a ShapeError, unless the mask is partial(mask). A negative length
