@@ -342,6 +342,23 @@ TEST(CallsOfLayers, TakeALambda) {
   EXPECT_TRUE(same(layer.forward(x, saved), layer.forward(x)));
 }
 
+TEST(CallsOfLayers, KeysAndValuesOfOneMemory) {
+  Random random(1);
+  const MultiHeadAttention<float> layer({.model_dim = 8, .heads = 2}, random);
+  Tensor<float, 3> x({2, 5, 8}), memory({2, 7, 8});
+  for (float& value : x) value = random.normal<float>();
+  for (float& value : memory) value = random.normal<float>();
+  const masks::Padding padding({4, 7});
+  const auto expected = layer.forward(x, memory, memory, padding);
+  EXPECT_TRUE(same(layer.forward(x, memory, padding), expected));
+  EXPECT_TRUE(same(layer.forward(x, memory), layer.forward(x, memory, memory)));
+  MultiHeadAttention<float>::Saved saved;
+  EXPECT_TRUE(same(layer.forward(x, memory, padding, saved), expected));
+  EXPECT_FALSE(saved.value) << "kept once";
+  const auto later = [](Index, Index key) { return key > 2; };
+  EXPECT_TRUE(same(layer.forward(x, memory, later), layer.forward(x, memory, memory, later)));
+}
+
 TEST(CallsOfLayers, AFeedForwardPartIsFourTimesAsWideInside) {
   Random random(1);
   const FeedForward<float> part({.model_dim = 8}, random);

@@ -314,14 +314,18 @@ struct MultiHeadAttention {
   Output forward_packed(const Input& x, const PackedOffsets& texts, const Mask& mask,
                         const Positions& positions = {}) const;
   /// Cross-attention: keys come from `key` (batch, keys, kdim), values from `value` (batch, keys,
-  /// vdim); often both are one memory.
+  /// vdim).
   Output forward(const Input& query, const Input& key, const Input& value,
                  const Mask& mask = masks::Full{}) const {
     const auto in = inputs(query, key, value);
     return attend(in.queries, in, mask);
   }
-  /// The same with the weights of attention: a Tensor<T, 4> receives all, (batch, heads, queries,
-  /// keys), a Tensor<T, 3> their mean over heads, (batch, queries, keys).
+  /// The same where both are one memory (batch, keys, kdim); vdim is kdim then.
+  Output forward(const Input& query, const Input& memory, const Mask& mask = masks::Full{}) const {
+    return forward(query, memory, memory, mask);
+  }
+  /// Cross-attention with the weights of attention: a Tensor<T, 4> receives all, (batch, heads,
+  /// queries, keys), a Tensor<T, 3> their mean over heads, (batch, queries, keys).
   template <std::size_t Rank>
   Output forward(const Input& query, const Input& key, const Input& value, const Mask& mask,
                  Tensor<T, Rank>& weights) const {
@@ -353,6 +357,9 @@ struct MultiHeadAttention {
   Output forward(Input query, const Input& key, const Input& value, const Mask& mask,
                  Saved& saved) const {
     return forward(std::move(query), key, value, mask, Noise{}, saved);
+  }
+  Output forward(Input query, const Input& memory, const Mask& mask, Saved& saved) const {
+    return forward(std::move(query), memory, memory, mask, saved);
   }
   Output forward(Input query, const Input& key, const Input& value, const Mask& mask,
                  const Noise& noise, Saved& saved) const {
