@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 namespace heed {
 namespace {
@@ -90,6 +91,30 @@ TEST(Bfloat16, RoundsToTheNearestEven) {
             -std::numeric_limits<float>::infinity());
   EXPECT_TRUE(std::isnan(float(bfloat16(std::numeric_limits<float>::quiet_NaN()))));
   EXPECT_EQ(sizeof(bfloat16), 2u);
+}
+
+/// A number is assigned as the constructor rounds a float, and a double is not rounded twice.
+template <class Half>
+void expect_assigned(double tie) {
+  static_assert(std::is_trivially_copyable_v<Half> && sizeof(Half) == 2);
+  static_assert(!std::is_convertible_v<float, Half> && !std::is_convertible_v<int, Half>);
+  static_assert(std::is_assignable_v<Half&, double> && !std::is_assignable_v<Half&, const char*>);
+  Half x;
+  for (const float value : {0.f, -1.5f, 3.14159265f, 1e-41f, 7e4f, INFINITY}) {
+    EXPECT_EQ((x = value).bits, Half(value).bits);
+    EXPECT_EQ((x = static_cast<double>(value)).bits, Half(value).bits);
+  }
+  EXPECT_EQ(float(x = -3), -3.f);
+  EXPECT_EQ(float(x = 257u), float(Half(257.f)));
+  EXPECT_TRUE(std::isnan(float(x = std::numeric_limits<double>::quiet_NaN())));
+  EXPECT_EQ(float(x = 1 + tie), 1.f);
+  EXPECT_EQ(float(x = 1 + tie + 0x1p-40), float(1 + 2 * tie)) << "a float would be the tie itself";
+  EXPECT_EQ(float(x = -1 - tie - 0x1p-40), -float(1 + 2 * tie));
+}
+
+TEST(Half, IsAssignedNumbers) {
+  expect_assigned<bfloat16>(0x1p-8);
+  expect_assigned<float16>(0x1p-11);
 }
 
 }  // namespace

@@ -113,6 +113,21 @@ TEST(Tensors, OfBfloat16AreFilledWithNumbers) {
   EXPECT_EQ(t(1, 0), 0.5f);
 }
 
+TEST(Tensors, OfBfloat16AreAssignedNumbers) {
+  heed::Random random(1), other(1);
+  heed::Tensor<heed::bfloat16, 2> t(2, 3);
+  for (heed::bfloat16& v : t) v = random.normal<float>();
+  EXPECT_EQ(t(0, 0), heed::bfloat16(other.normal<float>()));
+  t(1, 2) = 2.5;
+  t[0][1] = 3;
+  for (heed::bfloat16& v : t[1]) v = v * 2;
+  EXPECT_EQ(t(1, 2), 5);
+  EXPECT_EQ(t(0, 1), 3);
+  heed::float16 half;
+  half = 0.1;
+  EXPECT_NEAR(half, 0.1, 1e-4);
+}
+
 TEST(Tensors, TransposeWithoutACopy) {
   heed::Tensor<float, 2> weight{{1, 2, 3}, {4, 5, 6}};
   const auto across = weight.view().transpose();

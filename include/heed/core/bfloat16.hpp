@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 namespace heed {
 
@@ -47,6 +48,22 @@ inline std::uint16_t bfloat16_of_float(float value) {
   return static_cast<std::uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
+namespace detail {
+
+/// The float beside a double with the odd last bit, or the double itself: to round that to fewer
+/// bits is to round the double once.
+inline float round_to_odd(double value) {
+  const auto nearest = static_cast<float>(value);
+  const auto back = static_cast<double>(nearest);
+  auto bits = __builtin_bit_cast(std::uint32_t, nearest);
+  if (back == value || value != value || (bits & 1) != 0) return nearest;
+  const bool beyond = value < 0 ? back < value : back > value;
+  bits += beyond ? ~std::uint32_t{0} : 1;
+  return __builtin_bit_cast(float, bits);
+}
+
+}  // namespace detail
+
 /// A bfloat16: the upper half of a float, with its range, 8 bits of precision and half the memory.
 /// A storage format: computation is in float.
 struct bfloat16 {
@@ -55,6 +72,12 @@ struct bfloat16 {
   constexpr bfloat16() = default;
   /// To nearest, ties to even; NaN stays NaN.
   explicit bfloat16(float value) : bits(bfloat16_of_float(value)) {}
+  /// A number, rounded once; an integer beyond 2^53 as the double nearest to it.
+  template <class Number>
+  requires std::is_arithmetic_v<Number> bfloat16& operator=(Number value) {
+    bits = bfloat16_of_float(detail::round_to_odd(static_cast<double>(value)));
+    return *this;
+  }
   /// Exact.
   operator float() const { return float_of_bfloat16(bits); }  // NOLINT: as built-in types
 };
@@ -67,6 +90,12 @@ struct float16 {
   constexpr float16() = default;
   /// To nearest, ties to even; infinity from 65520 on, NaN stays NaN.
   explicit float16(float value) : bits(half_of_float(value)) {}
+  /// A number, rounded once; an integer beyond 2^53 as the double nearest to it.
+  template <class Number>
+  requires std::is_arithmetic_v<Number> float16& operator=(Number value) {
+    bits = half_of_float(detail::round_to_odd(static_cast<double>(value)));
+    return *this;
+  }
   /// Exact.
   operator float() const { return float_of_half(bits); }  // NOLINT: as built-in types
 };

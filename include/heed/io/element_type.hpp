@@ -102,18 +102,6 @@ bool is_readable_as(ElementType type) {
 
 namespace detail {
 
-/// The float beside a double with the odd last bit, or the double itself: to round that to fewer
-/// bits is to round the double once.
-inline float round_to_odd(double value) {
-  const auto nearest = static_cast<float>(value);
-  const auto back = static_cast<double>(nearest);
-  auto bits = __builtin_bit_cast(std::uint32_t, nearest);
-  if (back == value || value != value || (bits & 1) != 0) return nearest;
-  const bool beyond = value < 0 ? back < value : back > value;
-  bits += beyond ? ~std::uint32_t{0} : 1;
-  return __builtin_bit_cast(float, bits);
-}
-
 /// `value` as T, rounded to nearest if T is narrower.
 template <class T, class From>
 T rounded(From value) {
