@@ -227,6 +227,9 @@ Floats misuse(Floats& x, Tensor<int, 2>& bias) {
 #ifdef BIAS_OF_DOUBLE  // heed::Tensor<float, 2>(bias) converts to float
 void misuse(AttentionOptions<float>& options, Doubles& bias) { options.bias = bias; }
 #endif
+#ifdef DROPOUT_WITHOUT_A_SEED  // dropout is {.probability = 0.1f, .seed = step}
+void misuse(AttentionOptions<float>& options) { options.dropout = 0.1f; }
+#endif
 #ifdef CONST_LOG_SUM_EXP  // one that is written is not const
 void misuse(AttentionOptions<float>& options, const Floats& lse) { options.log_sum_exp = lse; }
 #endif

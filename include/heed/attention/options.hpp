@@ -77,6 +77,14 @@ struct WeightDropout {
   float probability = 0;
   std::uint64_t seed = 0;
   std::uint64_t layer = 0;  // distinguishes layers that share a seed
+
+  // To assign a probability alone does not compile: it would drop the same weights in every step.
+  template <class Number>
+  requires std::is_arithmetic_v<Number>
+  void operator=(Number) {
+    static_assert(detail::never<Number>,
+                  "dropout is {.probability = 0.1f, .seed = step}: another seed in every step");
+  }
 };
 
 namespace detail {
