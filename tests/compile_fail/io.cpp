@@ -43,6 +43,12 @@ void misuse(const Heatmap& heatmap) { write_svg(heatmap, "x.svg"); }
 #ifdef PICTURE_OF_A_TENSOR  // a picture is a Heatmap or a Chart: heatmap_of(matrix) makes one
 void misuse(const Tensor<float, 2>& weights) { write_svg("x.svg", weights); }
 #endif
+#ifdef PICTURE_OF_ALL_HEADS  // heatmaps_of(weights) makes one of each head
+Heatmap misuse(const Tensor<float, 4>& weights) { return heatmap_of(weights); }
+#endif
+#ifdef PICTURES_OF_A_MATRIX  // heatmap_of(matrix) shows one matrix
+auto misuse(const Tensor<float, 2>& weights) { return heatmaps_of(weights); }
+#endif
 
 void correct(SafetensorsWriter& file, const Tensor<float, 1>& x) {
   file.add("x", x, ElementType::bf16);

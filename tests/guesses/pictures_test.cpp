@@ -43,6 +43,25 @@ TEST(Pictures, WordsInAnyList) {
   EXPECT_THROW(heatmap_of(weights, std::vector<std::string_view>{"a"}), ShapeError);
 }
 
+TEST(Pictures, OfEveryItemAndHead) {
+  Tensor<float, 4> weights({2, 3, 2, 2});
+  for (Index i = 0; i < weights.size(); ++i) weights.data()[i] = static_cast<float>(i);
+  const auto pictures = heatmaps_of(weights, {"a", "b"});
+  ASSERT_EQ(pictures.size(), 6u);
+  EXPECT_EQ(pictures[5].title, "item 1, head 2");
+  EXPECT_EQ(pictures[5].values(1, 0), 22);
+  EXPECT_EQ(pictures[1].column_labels, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(pictures[0].title, "item 0, head 0");
+  const auto heads = heatmaps_of(weights.view()[1]);
+  ASSERT_EQ(heads.size(), 3u);
+  EXPECT_EQ(heads[2].title, "head 2");
+  EXPECT_EQ(heads[2].values(1, 0), 22);
+  EXPECT_TRUE(heads[2].row_labels.empty());
+  EXPECT_EQ(heatmaps_of(weights, std::array<const char*, 2>{"a", "b"})[3].row_labels[1], "b");
+  EXPECT_THROW(heatmaps_of(weights, {"a", "b", "c"}), ShapeError);
+  EXPECT_EQ(to_svg(heatmaps_of(attention_weights(weights, weights))).substr(0, 4), "<svg");
+}
+
 TEST(Pictures, ASeriesOfValuesIsNumbered) {
   Chart numbered, given;
   numbered.series.push_back({.name = "loss", .y = {3, 2, 1}});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <initializer_list>
 #include <iterator>
 #include <span>
@@ -49,14 +50,18 @@ requires Viewable<detail::Evaluated<X>> Heatmap heatmap_of(const X& matrix,
                                                            std::string title = {}) {
   const auto& values = detail::evaluated(matrix);
   const auto view = view_of(values);
-  static_assert(decltype(view)::rank() == 2,
-                "a heatmap shows a matrix: select one, as view.select(axis, index) does, or "
-                "attention_weights(queries, keys, mask, {.batch = 0, .head = 0})");
+  static_assert(
+      decltype(view)::rank() == 2,
+      "a heatmap shows a matrix: select one, as view.select(axis, index) does, or "
+      "attention_weights(queries, keys, mask, {.batch = 0, .head = 0}); heatmaps_of(weights) "
+      "makes one of each head");
   Heatmap heatmap;
   heatmap.values = Tensor<double, 2>({view.extent(0), view.extent(1)});
-  for (Index row = 0; row < view.extent(0); ++row) {
-    for (Index column = 0; column < view.extent(1); ++column) {
-      heatmap.values(row, column) = static_cast<double>(view(row, column));
+  if constexpr (decltype(view)::rank() == 2) {
+    for (Index row = 0; row < view.extent(0); ++row) {
+      for (Index column = 0; column < view.extent(1); ++column) {
+        heatmap.values(row, column) = static_cast<double>(view(row, column));
+      }
     }
   }
   const auto count = static_cast<Index>(labels.size());
@@ -101,6 +106,35 @@ requires requires(const Words& words) { std::string(*std::begin(words)); }
 Heatmap heatmap_of(const X& matrix, const Words& labels, std::string title = {}) {
   return heatmap_of(matrix, std::vector<std::string>(std::begin(labels), std::end(labels)),
                     std::move(title));
+}
+
+/// A heatmap of each head of weights (batch, heads, queries, keys) or (heads, queries, keys), those
+/// of the first item first; the titles tell which, "item 0, head 2". The labels name the rows of
+/// each, and its columns too if there are as many. Throws ShapeError for labels that are not one
+/// per row.
+template <Viewable X>
+std::vector<Heatmap> heatmaps_of(const X& weights, const std::vector<std::string>& labels = {}) {
+  constexpr std::size_t rank = ViewOf<const X>::rank();
+  static_assert(rank == 3 || rank == 4,
+                "heatmaps_of shows (batch, heads, queries, keys) or (heads, queries, keys): "
+                "heatmap_of(matrix) shows one matrix");
+  std::vector<Heatmap> heatmaps;
+  if constexpr (rank == 3 || rank == 4) {
+    const auto view = detail::with_leading_axes<4>(view_of(weights));
+    for (Index item = 0; item < view.extent(0); ++item) {
+      const std::string of_item = rank == 4 ? "item " + std::to_string(item) + ", " : "";
+      for (Index head = 0; head < view.extent(1); ++head) {
+        heatmaps.push_back(
+            heatmap_of(view[item][head], labels, of_item + "head " + std::to_string(head)));
+      }
+    }
+  }
+  return heatmaps;
+}
+template <Viewable X, class Words>
+requires requires(const Words& words) { std::string(*std::begin(words)); }
+std::vector<Heatmap> heatmaps_of(const X& weights, const Words& labels) {
+  return heatmaps_of(weights, std::vector<std::string>(std::begin(labels), std::end(labels)));
 }
 
 /// Sets the range of the colors of all these heatmaps to the smallest and the largest finite value
