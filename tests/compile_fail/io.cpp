@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include <string>
+
 #include <heed/io.hpp>
 #include <heed/io/gguf.hpp>
 #include <heed/layers.hpp>
@@ -29,6 +31,19 @@ auto misuse(const Safetensors& file) { return file.tensor<float>("x"); }
 #endif
 #ifdef TENSOR_OF_GGUF_WITHOUT_A_RANK  // or file.tensor<float, 2>(name)
 auto misuse(const Gguf& file) { return file.tensor<float>("x"); }
+#endif
+
+#ifdef SAFETENSORS_OF_A_PATH  // heed::load_safetensors(path) reads a file
+auto misuse() { return Safetensors("x.safetensors"); }
+#endif
+#ifdef SAFETENSORS_OF_A_STRING  // heed::load_safetensors(path) reads a file
+void misuse(const std::string& path) { Safetensors file(path); }
+#endif
+#ifdef GGUF_OF_A_PATH  // heed::Gguf::open(path) reads a file
+void misuse() { Gguf file("x.gguf"); }
+#endif
+#ifdef WRITER_OF_A_PATH  // add(name, tensor) collects tensors, and write(path) writes the file
+void misuse() { SafetensorsWriter file("x.safetensors"); }
 #endif
 
 #ifdef NPY_BEFORE_ITS_PATH  // the path goes first, and then what is written or read

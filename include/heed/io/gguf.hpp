@@ -277,6 +277,11 @@ class Gguf : public detail::TensorFile<detail::GgufContents> {
  public:
   /// `name` appears in error messages.
   Gguf(SharedBytes bytes, std::string name);
+  template <detail::PathLike Path>
+  explicit Gguf(const Path&) : Gguf(SharedBytes(), std::string()) {
+    static_assert(sizeof(Path) == 0,
+                  "heed::Gguf::open(path) reads a file; Gguf(bytes, name) takes the bytes of one");
+  }
   /// A memory-mapped file: the disk is read only where data is asked for.
   static Gguf open(const std::string& path);
 

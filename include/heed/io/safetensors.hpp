@@ -91,6 +91,12 @@ class Safetensors : public detail::TensorFile<detail::SafetensorsContents> {
  public:
   /// `name` appears in error messages.
   Safetensors(SharedBytes bytes, std::string name);
+  template <detail::PathLike Path>
+  explicit Safetensors(const Path&) : Safetensors(SharedBytes(), std::string()) {
+    static_assert(sizeof(Path) == 0,
+                  "heed::load_safetensors(path) reads a file; Safetensors(bytes, name) takes the "
+                  "bytes of one");
+  }
 
   /// The tensor as T: float, double, bfloat16 or float16 from F64, F32, F16 and BF16, rounded to
   /// nearest where T is narrower, otherwise the file's own type: std::int64_t, std::int32_t,
@@ -126,6 +132,14 @@ Safetensors load_safetensors(const std::string& path);
 /// the same whatever the order of the calls.
 class SafetensorsWriter {
  public:
+  SafetensorsWriter() = default;
+  template <detail::PathLike Path>
+  explicit SafetensorsWriter(const Path&) {
+    static_assert(sizeof(Path) == 0,
+                  "a SafetensorsWriter is made of nothing: add(name, tensor) collects tensors, and "
+                  "write(path) writes the file");
+  }
+
   /// Adds a view, tensor or vector as `type`, rounded to nearest if that is narrower. Throws
   /// FileError for a name that is taken, empty, `__metadata__` or not UTF-8.
   template <Viewable X>
