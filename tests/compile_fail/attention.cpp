@@ -238,9 +238,9 @@ Floats misuse(Floats& x) {
   return attention(x, x, x, {.score_function = [](float score, Index, Index) { return score; }});
 }
 #endif
-#ifdef MASK_OF_A_LIST_OF_BOOL  // heed::masks::Dense(list, {.queries = 3, .keys = 3})
+#ifdef MASK_OF_A_LIST_OF_BOOL  // heed::masks::Dense(list, {1, 1, queries, keys})
 auto misuse(const std::vector<bool>& seen) { return masks::Dense(seen); }
 #endif
-#ifdef MASK_OF_A_LIST  // heed::masks::Dense(list, {.queries = 3, .keys = 3})
+#ifdef MASK_OF_A_LIST  // heed::masks::Dense(list, {1, 1, queries, keys})
 auto misuse(const std::vector<float>& seen) { return masks::Dense(seen); }
 #endif

@@ -236,6 +236,12 @@ TEST(ShardedTraining, WhatIsWrongWithAFileIsSaidOnAllRanksAndChangesNothing) {
       refusal([&] { save_checkpoint(ranks, file.path, model, other, {.step = last ? 8 : 7}); }),
       "save_checkpoint" + over + std::to_string(ranks.size() - 1) +
           " brings step 8, rank 0 step 7");
+  const std::string moments = refusal([&] {
+    last ? save_checkpoint(ranks, file.path, model, other, {})
+         : save_checkpoint(ranks, file.path, model, part, {});
+  });
+  EXPECT_NE(moments.find("brings an optimizer whose moments have fingerprint"), std::string::npos)
+      << moments;
 }
 
 /// The message with which ranks refuse to train, where the last one brings something else.
@@ -275,6 +281,14 @@ TEST(ShardedTraining, WhatRanksBringIsComparedBeforeAnythingIsComputed) {
   EXPECT_NE(seed.find(who + " brings a model whose embedding.weight is (11, 100) with fingerprint"),
             std::string::npos)
       << seed;
+  Model rounded = model;
+  if (last) set_products(rounded, Products::bfloat16);
+  const std::string products = refused_training(rounded, part, options_of(1));
+  EXPECT_NE(products.find(who + " brings layers whose settings"), std::string::npos) << products;
+  options = options_of(1);
+  if (last) options.schedule = {};
+  EXPECT_EQ(refused_training(model, part, options),
+            over + who + ": train: a schedule without a function");
 }
 
 }  // namespace

@@ -78,6 +78,67 @@ TEST(TensorParallel, WhatDoesNotFitIsRefusedOnAllRanks) {
   EXPECT_NE(other.find(" brings layers 2, rank 0 layers 1"), std::string::npos) << other;
 }
 
+TEST(TensorParallel, AnotherModelOfOneRankIsRefusedOnAll) {
+  const Communicator& ranks = *world();
+  if (ranks.size() == 1) return;
+  const bool last = ranks.rank() + 1 == ranks.size();
+  const LanguageModelOptions usual{.vocab_size = 9,
+                                   .block = {.model_dim = 8, .heads = 8, .hidden_dim = 32}};
+  const auto said = [&](const LanguageModelOptions& options, Products products = Products::exact) {
+    Random random(3);  // embeddings come first, so they are alike
+    LanguageModel<float> model(options, random);
+    set_products(model, products);
+    return refusal([&] { tensor_parallel(ranks, std::move(model)); });
+  };
+  const auto changed = [&](const auto& change) {
+    auto options = usual;
+    if (last) change(options);
+    return said(options);
+  };
+  const std::string who = "rank " + std::to_string(ranks.size() - 1) + " brings ";
+  const auto expect = [&](const std::string& what, const std::string& message) {
+    EXPECT_NE(message.find(who + what), std::string::npos) << message;
+  };
+  expect("heads 8, kv_heads 8, head_dim 2", changed([](auto& o) { o.block.head_dim = 2; }));
+  expect("a gate 32 outputs", changed([](auto& o) { o.block.gated = true; }));
+  expect("a projection to queries 8 outputs, ", changed([](auto& o) { o.block.bias = false; }));
+  expect("a projection to queries none", changed([](auto& o) { o.block.fused_projection = true; }));
+  expect("norms of (queries, keys) 1 1",
+         changed([](auto& o) { o.block.query_key_norm = NormKind::rms; }));
+  expect("a head 9 outputs", changed([](auto& o) { o.tied_head = false; }));
+  expect("an up projection 24 outputs", changed([](auto& o) { o.block.hidden_dim = 24; }));
+  const std::string settings = "layers whose settings";
+  expect(settings, changed([](auto& o) { o.block.activation = ActivationKind::relu; }));
+  expect(settings, changed([](auto& o) { o.block.norm_before = false; }));
+  expect(settings, changed([](auto& o) { o.block.norm_epsilon = 1e-4; }));
+  expect(settings, changed([](auto& o) { o.block.positions = PositionKind::alibi; }));
+  expect("a projection to queries 8 outputs and biases, products 2",
+         said(usual, last ? Products::bfloat16 : Products::exact));
+  EXPECT_EQ(changed([](auto& o) { o.block.hidden_dim = 0; }), "computed") << "4 · model_dim";
+}
+
+TEST(TensorParallel, HeadsOfPackedWeightsBeginAtPanels) {
+  const Communicator& ranks = *world();
+  if (ranks.size() == 1) return;
+  Random random(3);
+  LanguageModel<float> model(
+      {.vocab_size = 300, .block = {.model_dim = 256, .heads = 4, .head_dim = 96}}, random);
+  for (auto& block : model.blocks) {
+    auto& parts = block.attention.projections;
+    for (auto* layer : {&*parts.query, &*parts.key, &*parts.value}) {
+      layer->pack();
+      layer->weight = {};
+    }
+  }
+  const std::string said = refusal([&] { tensor_parallel(ranks, model); });
+  if (ranks.size() == 2) {
+    EXPECT_EQ(said, "computed") << "192 is three panels";
+  } else {
+    EXPECT_NE(said.find("are cut in units of 64 outputs, and the keys of rank "), std::string::npos)
+        << said;
+  }
+}
+
 TEST(TensorParallel, SmolLM2WritesTheTextOfOneProcess) {
   HEED_NEEDS_MODELS();
   if (world()->size() != 2) GTEST_SKIP() << "two ranks take 2 and 1 of its 3 key heads";

@@ -373,5 +373,30 @@ TEST(MultiHeadAttentionOptions, RefusesWhatCannotBe) {
   }
 }
 
+TEST(MultiHeadAttention, ASavedWithTheMaskOfAnotherCallIsRefusedBeforeAnythingIsAdded) {
+  Random random(1);
+  const MultiHeadAttention<float> layer(8, 2, random);
+  const auto ones = [](Index tokens) {
+    Tensor<float, 3> x({1, tokens, 8});
+    x.fill(1);
+    return x;
+  };
+  const auto dense = [](Index tokens) {
+    const std::vector<bool> answers(static_cast<std::size_t>(tokens * tokens), true);
+    return masks::Dense(answers, {1, 1, tokens, tokens});
+  };
+  MultiHeadAttention<float>::Saved six, five;
+  layer.forward(ones(6), dense(6), six);
+  layer.forward(ones(5), dense(5), five);
+  six.mask = five.mask;
+  auto gradients = zeros_like(layer);
+  EXPECT_THROW(layer.backward(ones(6), six, gradients), ShapeError);
+  for_each_parameter(
+      [](std::string_view name, const auto& gradient) {
+        for (const float value : gradient) EXPECT_EQ(value, 0.f) << name;
+      },
+      gradients);
+}
+
 }  // namespace
 }  // namespace heed::test

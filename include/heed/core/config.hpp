@@ -27,10 +27,11 @@
 #include <C++20>
 #endif
 
-#if (defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)) && \
+#if (defined(__FAST_MATH__) || defined(__ASSOCIATIVE_MATH__) ||  \
+     (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)) && \
     !defined(HEED_ALLOW_FAST_MATH)
 #error \
-    "heed: -ffast-math (or -ffinite-math-only) breaks masked rows, NaN and the bit-exactness promises; define HEED_ALLOW_FAST_MATH to accept that"
+    "heed: -ffast-math (or -ffinite-math-only, -funsafe-math-optimizations) breaks masked rows, NaN and the bit-exactness promises; define HEED_ALLOW_FAST_MATH to accept that"
 #endif
 
 #ifdef HEED_COMPILED

@@ -18,6 +18,7 @@
 #include <heed/core/index.hpp>
 #include <heed/distributed/agreement.hpp>
 #include <heed/distributed/communicator.hpp>
+#include <heed/distributed/detail/layer_settings.hpp>
 #include <heed/io/safetensors.hpp>
 #include <heed/layers/parameters.hpp>
 #include <heed/tensor/tensor.hpp>
@@ -330,7 +331,7 @@ inline void add_settings(Agreement& agreement, const AdamOptions& options) {
                 ' ', options.weight_decay, ' ', options.decoupled, ' ', options.decay_vectors);
 }
 
-/// Adds the shapes of a model, and with `bits` its numbers too.
+/// Adds the shapes of a model and the settings of its layers, and with `bits` its numbers too.
 template <class Model>
 void add_model(Agreement& agreement, const Model& model, bool bits) {
   for_each_parameter(
@@ -339,6 +340,21 @@ void add_model(Agreement& agreement, const Model& model, bool bits) {
                       bits ? fingerprint_of(parameter) : 0);
       },
       model);
+  agreement.add(
+      "layers whose settings (products, dropout, norms, activations, attention) have "
+      "fingerprint",
+      settings_fingerprint(model));
+}
+
+/// Adds which moments an optimizer has.
+template <class Optimizer>
+void add_moments(Agreement& agreement, const ParameterShards& shards, Index rank,
+                 const Optimizer& optimizer) {
+  Fingerprint names;
+  shards.for_each_moment(rank, optimizer, [&](std::string_view name, const auto&, const auto&) {
+    names.add(fingerprint_of(name));
+  });
+  agreement.add("an optimizer whose moments have fingerprint", names.value());
 }
 
 inline void add_state(Agreement& agreement, const TrainingState& state) {
@@ -346,6 +362,7 @@ inline void add_state(Agreement& agreement, const TrainingState& state) {
   agreement.add("epoch", state.epoch);
   agreement.add("batch", state.batch);
   agreement.add("random state", state.random.state());
+  agreement.add("notes", state.notes.size());
   for (const auto& [name, text] : state.notes) {
     agreement.add("a note", name, " with fingerprint ", fingerprint_of(text));
   }
@@ -355,6 +372,7 @@ inline void add_state(Agreement& agreement, const TrainingState& state) {
 template <class Model, class Optimizer>
 void add_training(Agreement& agreement, const Model& model, const Optimizer& optimizer,
                   const TrainOptions& options) {
+  check_schedule("train", options.schedule);
   add_library(agreement);
   agreement.add("steps", options.first_step, " to ", options.steps);
   agreement.add("accumulate", options.accumulate);
@@ -384,14 +402,15 @@ void add_training(Agreement& agreement, const Model& model, const Optimizer& opt
 /// calls; `on_step` is called on every rank with the same numbers, apart from the time, and where
 /// one rank's returns false, all end. The optimizer must move each number by itself. Collective.
 /// Throws InvalidArgument on every rank, before anything is computed, where ranks bring different
-/// versions, instruction sets, options, optimizers, shapes or weights; and CommunicationError.
+/// versions, instruction sets, options, optimizers, shapes, settings of layers or weights; and
+/// CommunicationError.
 template <HasMembers Model, class Optimizer, class Compute, class OnStep>
 Index train(const Communicator& ranks, Model& model, Optimizer& optimizer,
             const TrainOptions& options, Compute&& compute, OnStep&& on_step) {
   const detail::ParameterShards shards(model, ranks.size());
   Agreement agreement = detail::agreement_of("train", ranks);
   agreement.check(ranks, [&] {
-    shards.for_each_moment(ranks.rank(), optimizer, [](const auto&...) {});
+    detail::add_moments(agreement, shards, ranks.rank(), optimizer);
     detail::add_training(agreement, model, optimizer, options);
   });
   detail::ShardedStep<Model> together(ranks, shards, model);
@@ -429,7 +448,7 @@ void save_checkpoint(const Communicator& ranks, const std::string& path, const M
   const bool writes = ranks.rank() == 0;
   Agreement same = detail::agreement_of("save_checkpoint", ranks);
   same.check(ranks, [&] {
-    shards.for_each_moment(ranks.rank(), optimizer, [](const auto&...) {});
+    detail::add_moments(same, shards, ranks.rank(), optimizer);
     detail::add_state(same, state);
     same.add("an optimizer after steps", optimizer.steps());
     detail::add_model(same, model, false);
@@ -491,6 +510,7 @@ TrainingState load_checkpoint(const Communicator& ranks, const std::string& path
         });
     match->finish(path);
     detail::add_state(same, state);
+    same.add("streams of dropout with fingerprint", detail::fingerprint_of(streams));
   });
   match->read();
   detail::set_streams(model, streams);

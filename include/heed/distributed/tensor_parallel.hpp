@@ -11,8 +11,10 @@
 #include <heed/core/index.hpp>
 #include <heed/distributed/agreement.hpp>
 #include <heed/distributed/communicator.hpp>
+#include <heed/distributed/detail/layer_settings.hpp>
 #include <heed/distributed/token_shards.hpp>
 #include <heed/kernels/product_kernels.hpp>
+#include <heed/layers/blocks.hpp>
 #include <heed/layers/linear.hpp>
 #include <heed/layers/multi_head_attention.hpp>
 #include <heed/models/language_model.hpp>
@@ -81,23 +83,30 @@ class ModelPart {
 
   /// What must be alike, and whether there are enough heads and outputs.
   void check(Agreement& agreement) const {
-    const BlockOptions& block = model_.options.block;
     add_library(agreement);
     agreement.add("scalar type of", sizeof(T), " bytes");
     agreement.add("layers", model_.blocks.size());
     agreement.add("(vocabulary, model_dim)", model_.input.embedding.weight.extents());
-    agreement.add("hidden_dim", block.hidden_dim);
     const auto& table = model_.input.embedding.weight;
     const std::span some(table.data(), static_cast<std::size_t>(smaller(table.size(), 64)));
     agreement.add("embeddings with fingerprint", fingerprint_of(some));
-    for (const auto& one : model_.blocks) {
-      const auto& attention = one.attention.options;
-      agreement.add("heads", attention.heads, ", kv_heads ", attention.kv_heads);
-      if (attention.kv_heads < ranks_.size()) {
-        throw_invalid_argument(attention.kv_heads, " key heads for ", ranks_.size(),
-                               " ranks: each takes one or more");
+    Fingerprint settings;
+    for (const auto& block : model_.blocks) {
+      add_block(agreement, block);
+      add_settings(settings, block.attention);
+      add_settings(settings, block.feed_forward);
+      for (const auto* residual : {&block.attention_residual, &block.feed_forward_residual}) {
+        add_settings(settings, *residual);
+        add_settings(settings, residual->norm);
       }
+      check_heads(block.attention);
     }
+    add_settings(settings, model_.norm);
+    add_settings(settings, model_);
+    add(agreement, "a head", model_.head.own);
+    agreement.add("products of the head", static_cast<int>(model_.head.products));
+    agreement.add("layers whose settings (norms, activations, attention) have fingerprint",
+                  settings.value());
   }
 
   LanguageModel<T> cut() {
@@ -130,6 +139,51 @@ class ModelPart {
   static Index outputs_of(const Linear<T>& layer) {
     return layer.weight.empty() ? layer.packed.columns() : layer.weight.extent(0);
   }
+  static void add(Agreement& agreement, const char* name, const std::optional<Linear<T>>& layer) {
+    if (!layer) return agreement.add(name, "none");
+    agreement.add(name, outputs_of(*layer), layer->bias ? " outputs and biases" : " outputs",
+                  layer->weight.empty() ? ", only packed" : "", ", products ",
+                  static_cast<int>(layer->products));
+  }
+  static void add_block(Agreement& agreement, const SelfAttentionBlock<T>& block) {
+    const auto& attention = block.attention;
+    const auto& options = attention.options;
+    const auto& parts = attention.projections;
+    const auto& forward = block.feed_forward;
+    agreement.add("heads", options.heads, ", kv_heads ", options.kv_heads, ", head_dim ",
+                  options.head_dim);
+    agreement.add("norms of (queries, keys)", attention.query_norm.has_value(), ' ',
+                  attention.key_norm.has_value());
+    add(agreement, "a projection to queries", parts.query);
+    add(agreement, "a projection to keys", parts.key);
+    add(agreement, "a projection to values", parts.value);
+    add(agreement, "a fused projection", parts.query_key_value);
+    add(agreement, "an output projection", attention.out);
+    add(agreement, "an up projection", forward.up);
+    add(agreement, "a gate", forward.gate);
+    add(agreement, "a down projection", forward.down);
+  }
+  /// Throws where ranks cannot have whole heads of keys.
+  void check_heads(const MultiHeadAttention<T>& layer) const {
+    const auto& options = layer.options;
+    if (options.kv_heads < ranks_.size()) {
+      throw_invalid_argument(options.kv_heads, " key heads for ", ranks_.size(),
+                             " ranks: each takes one or more");
+    }
+    const auto& query = layer.projections.query;
+    if (!query || !query->weight.empty()) return;
+    for (Index rank = 0; rank < ranks_.size(); ++rank) {
+      const Index first = own(key_columns(options), rank).first;
+      if (first % simd::panel_columns == 0) continue;
+      throw_invalid_argument("weights that are only packed are cut in units of ",
+                             simd::panel_columns, " outputs, and the keys of rank ", rank,
+                             " begin with output ", first);
+    }
+  }
+  /// Which outputs of the projection to keys each rank has: whole heads.
+  TokenShards key_columns(const MultiHeadAttentionOptions& options) const {
+    return TokenShards::even(options.kv_heads * options.head_dim, ranks_.size(), options.head_dim);
+  }
   /// Which outputs each rank has: in whole panels, where the weights are only packed.
   TokenShards shares_of(const Linear<T>& layer) const {
     const Index outputs = outputs_of(layer), unit = layer.weight.empty() ? simd::panel_columns : 1;
@@ -139,11 +193,12 @@ class ModelPart {
     }
     return TokenShards::even(outputs, ranks_.size(), unit);
   }
-  /// The outputs of this rank.
-  TokenRange own(const TokenShards& shares) const {
-    const auto ranges = shares.ranges(ranks_.rank());
+  /// The outputs of a rank.
+  static TokenRange own(const TokenShards& shares, Index rank) {
+    const auto ranges = shares.ranges(rank);
     return ranges.empty() ? TokenRange{} : ranges[0];
   }
+  TokenRange own(const TokenShards& shares) const { return own(shares, ranks_.rank()); }
 
   void cut(Linear<T>& layer, const TokenShards& shares) const {
     const auto [first, end] = own(shares);
@@ -164,13 +219,13 @@ class ModelPart {
   TokenShards cut_heads(MultiHeadAttention<T>& layer) const {
     auto& options = layer.options;
     const Index group = options.heads / options.kv_heads, dim = options.head_dim;
-    const TokenShards key_columns = TokenShards::even(options.kv_heads * dim, ranks_.size(), dim);
+    const TokenShards columns = key_columns(options);
     TokenShards query_columns = TokenShards::even(options.heads * dim, ranks_.size(), group * dim);
     auto& parts = layer.projections;
     if (parts.query_key_value) split(parts);
     cut(*parts.query, query_columns);
-    cut(*parts.key, key_columns);
-    cut(*parts.value, key_columns);
+    cut(*parts.key, columns);
+    cut(*parts.value, columns);
     const auto [first, end] = own(query_columns);
     options.heads = (end - first) / dim;
     options.kv_heads = options.heads / group;
@@ -213,8 +268,9 @@ class ModelPart {
 /// logits once. Embeddings and norms are whole on each rank. The weights are packed, as
 /// load_packed_llama has them, and can be neither read nor changed; packed matrices are cut in
 /// units of simd::panel_columns outputs. Throws InvalidArgument, on all ranks alike, where ranks
-/// bring models that differ in shape or in the first 64 numbers of the embeddings (no other weights
-/// are compared), for more ranks than key heads, and for a matrix with too few outputs to divide.
+/// bring models that differ in shape, in the settings of layers or in the first 64 numbers of the
+/// embeddings (no other weights are compared), for more ranks than key heads, for heads of packed
+/// matrices that do not begin at such a unit, and for a matrix with too few outputs to divide.
 template <ModelScalar T>
 LanguageModel<T> tensor_parallel(const Communicator& ranks, LanguageModel<T> model) {
   detail::ModelPart<T> part(ranks, std::move(model));

@@ -395,6 +395,11 @@ struct MultiHeadAttention {
             saved.inputs.queries.extents() == queries && saved.inputs.keys.extents() == keys &&
             saved.inputs.values.extents() == keys && saved.context.extents() == queries &&
             saved.log_sum_exp.extents() == Extents<3>{x[0], options.heads, x[1]});
+    saved.mask->check({.batch = x[0],
+                       .heads = options.heads,
+                       .queries = x[1],
+                       .keys = k[1],
+                       .first_query = options.top_left ? 0 : k[1] - x[1]});
     saved.positions.check(name, {x[0], x[1]});
     if (query_norm) query_norm->check_saved(saved.query_norm, rows * options.heads);
     if (key_norm) key_norm->check_saved(saved.key_norm, memory_rows * options.kv_heads);

@@ -149,8 +149,8 @@ class Dense {
   requires(!detail::MatrixOfAnswers<Values>) explicit Dense(const Values&) {
     static_assert(
         detail::never<Values>,
-        "a list is no matrix by itself: heed::masks::Dense(list, {.queries = 3, .keys = 3}) "
-        "says how long its rows are");
+        "a list is no matrix by itself: heed::masks::Dense(list, {1, 1, queries, keys}) says how "
+        "long its rows are");
   }
 
   bool depends_on_head() const { return extents_.heads != 1; }

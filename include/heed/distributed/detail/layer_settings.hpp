@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+
+#include <heed/distributed/agreement.hpp>
+#include <heed/layers/parameters.hpp>
+
+namespace heed::detail {
+
+/// Adds what decides the bits of a layer beside its parameters and its parts: how it multiplies,
+/// drops, norms, activates and attends.
+template <class Layer>
+void add_settings(Fingerprint& print, const Layer& layer) {
+  const auto add = [&](const auto&... settings) { (print.add_bits(settings), ...); };
+  if constexpr (requires { layer.products; }) add(layer.products);
+  if constexpr (requires { layer.probability; }) {
+    add(layer.probability, layer.probability == 0 ? 0 : layer.stream);
+  }
+  if constexpr (requires { layer.norm_before; }) add(layer.norm_before);
+  if constexpr (requires { layer.kind; }) add(layer.kind);
+  if constexpr (requires { layer.epsilon; }) add(layer.epsilon);
+  if constexpr (requires { layer.activation.kind; }) add(layer.activation.kind);
+  if constexpr (requires { layer.options.top_left; }) {  // attention
+    const auto& options = layer.options;
+    add(options.heads, options.kv_heads, options.head_dim, options.scale.value_or(0),
+        options.positions, options.top_left, options.dropout,
+        options.dropout == 0 ? 0 : layer.stream);
+    const auto& rotary = options.rotary;
+    add(rotary.base, rotary.scaling, rotary.pairing, rotary.dims);
+  }
+  if constexpr (requires { layer.options.block.positions; }) add(layer.options.block.positions);
+}
+
+/// The settings of a model and of all its layers in one number.
+template <class Model>
+std::uint64_t settings_fingerprint(const Model& model) {
+  Fingerprint print;
+  for_each_layer(model, [&](const auto& layer) { add_settings(print, layer); });
+  return print.value();
+}
+
+}  // namespace heed::detail
