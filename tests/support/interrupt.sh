@@ -9,6 +9,7 @@ rm -rf "$folder"; mkdir -p "$folder"
 fail() { echo "$*" >&2; exit 1; }
 # interrupted PROGRAM ARGUMENT...: SIGINT once it has printed its first line of training.
 interrupted() {
+  : > "$folder/printed"  # the lines of the program before are not this one's
   stdbuf -oL "$@" > "$folder/printed" & local program=$! status=0
   for _ in $(seq 600); do grep -qE '^ *(step|epoch) ' "$folder/printed" && break; sleep 0.1; done
   kill -INT "$program"
