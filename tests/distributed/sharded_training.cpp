@@ -291,5 +291,25 @@ TEST(ShardedTraining, WhatRanksBringIsComparedBeforeAnythingIsComputed) {
             over + who + ": train: a schedule without a function");
 }
 
+/// A user's layer with members that have names of settings and types of their own.
+struct OwnLayer {
+  static auto members(auto& layer) { return Members{member("weight", layer.weight)}; }
+
+  Tensor<float, 1> weight{Extents<1>{3}};
+  std::string kind = "own";
+  double probability = 0.5;
+  std::vector<int> epsilon;
+};
+
+TEST(ShardedTraining, AUsersLayerMayNameItsMembersAsItLikes) {
+  OwnLayer layer;
+  AdamW optimizer(optimizer_part(*world(), layer));
+  const auto compute = [](Index, OwnLayer& gradients) -> BatchLoss {
+    gradients.weight(0) += 1;
+    return {1, 1};
+  };
+  EXPECT_EQ(train(*world(), layer, optimizer, options_of(1), compute, quiet), 3);
+}
+
 }  // namespace
 }  // namespace heed::test
