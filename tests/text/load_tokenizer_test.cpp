@@ -100,6 +100,46 @@ TEST(TokenizerJson, ReadsTheSmallestThereIs) {
   EXPECT_EQ(tokenizer.encode("abb<end>", SpecialTokens::recognized), (std::vector<Index>{2, 1, 3}));
 }
 
+// The numbers below are those of Hugging Face's tokenizers 0.23.
+
+TEST(TokenizerJson, ReadsOlderFilesWithoutATypeAndWithAnEmptyUnknownToken) {
+  const auto tokenizer = loaded(small("\"type\": \"BPE\"", R"("unk_token": "")"));
+  EXPECT_EQ(tokenizer.encode("xab"), (std::vector<Index>{2}));
+}
+
+/// A tokenizer with a space, the bytes of a no-break space and these settings of "<end>" and of the
+/// model.
+BytePairEncoding spaced(const std::string& end, const std::string& model = "") {
+  return loaded(R"({"added_tokens": [{"id": 6, "content": "<end>")" + end +
+                R"(}], "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false},
+          "model": {)" +
+                model + R"("merges": ["a b"],
+                    "vocab": {"a": 0, "b": 1, "ab": 2, "Ġ": 3, "Â": 4, "ł": 5, "<end>": 6}}})");
+}
+
+TEST(TokenizerJson, NamesTakeTheWhiteSpaceBesideThem) {
+  const std::string text = "a \xc2\xa0<end>\xc2\xa0 b <end> <end>";
+  const auto encoded = [&](const std::string& end) {
+    return spaced(end).encode(text, SpecialTokens::recognized);
+  };
+  using Tokens = std::vector<Index>;
+  EXPECT_EQ(encoded(""), (Tokens{0, 3, 4, 5, 6, 4, 5, 3, 1, 3, 6, 3, 6}));
+  EXPECT_EQ(encoded(R"(, "rstrip": true)"), (Tokens{0, 3, 4, 5, 6, 1, 3, 6, 6}));
+  EXPECT_EQ(encoded(R"(, "lstrip": true)"), (Tokens{0, 6, 4, 5, 3, 1, 6, 6}));
+  EXPECT_EQ(encoded(R"(, "lstrip": true, "rstrip": true)"), (Tokens{0, 6, 1, 6, 6}));
+}
+
+TEST(TokenizerJson, MissingBytesBecomeTheUnknownToken) {
+  using Tokens = std::vector<Index>;
+  const auto alone = spaced("", R"("unk_token": "<end>", "fuse_unk": false, )");
+  EXPECT_EQ(alone.encode("xyabz<end>qq", SpecialTokens::recognized), (Tokens{6, 6, 2, 6, 6, 6, 6}));
+  EXPECT_EQ(alone.encode("x\xc3\xa9 bcc"), (Tokens{6, 6, 6, 3, 1, 6, 6}));
+  EXPECT_FALSE(alone.has_byte('x'));
+  const auto joined = spaced("", R"("unk_token": "<end>", "fuse_unk": true, )");
+  EXPECT_EQ(joined.encode("xyabz<end>qq", SpecialTokens::recognized), (Tokens{6, 2, 6, 6, 6}));
+  EXPECT_EQ(joined.encode("x\xc3\xa9 bcc"), (Tokens{6, 3, 1, 6}));
+}
+
 TEST(TokenizerJson, RefusesWhatItWouldReadWrongly) {
   const auto refusal = [](const std::string& from, const std::string& to) {
     return file_error_of([&] { loaded(small(from, to)); });
@@ -108,7 +148,10 @@ TEST(TokenizerJson, RefusesWhatItWouldReadWrongly) {
     EXPECT_NE(refusal(from, to).find(word), std::string::npos) << to << ": " << refusal(from, to);
   };
   expect("BPE", "Unigram", "Unigram");
-  expect("\"type\": \"BPE\", ", "", "type");
+  expect(R"("type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges")",
+         R"("vocab": {}, "others")", "no 'type'");
+  expect("\"vocab\"", R"("unk_token": "zz", "vocab")", "'zz', which is no token");
+  expect("\"<end>\"", R"("<end>", "single_word": true)", "single_word");
   expect("\"normalizer\": null", R"("normalizer": {"type": "NFC"})", "normalizer");
   expect("\"ByteLevel\"", "\"Metaspace\"", "Metaspace");
   expect("\"add_prefix_space\": false", "\"add_prefix_space\": true", "add_prefix_space");

@@ -78,13 +78,17 @@ struct BytePairVocabulary {
   TextList tokens;             // bytes as GPT-2's letters: "Ġthe"
   TextList merges;             // by rank: "Ġ t"
   std::vector<Index> special;  // tokens whose text is a name: "<|im_start|>"
+  // Those of them that take the white space before, or after, their names: RoBERTa's "<mask>".
+  std::vector<Index> takes_space_before, takes_space_after;
+  Index unknown = -1;          // the token for a byte that the vocabulary lacks; −1: none
+  bool joins_unknown = false;  // one such token for neighbors that are unknown
   PreTokenizer pre_tokenizer = PreTokenizer::gpt2;
 };
 
 /// Byte-level byte-pair encoding, as in GPT-2, SmolLM2 and many more: text is cut into pieces, and
 /// within each piece bytes are merged pair by pair. Any text decodes to the same bytes, except for
-/// bytes that the vocabulary lacks (`has_byte`), which are left out as in the originals. Same
-/// tokens as the originals (Hugging Face tokenizers).
+/// bytes that the vocabulary lacks (`has_byte`), which become its unknown token or, without one,
+/// are left out as in the originals. Same tokens as the originals (Hugging Face tokenizers).
 class BytePairEncoding {
  public:
   /// Throws InvalidArgument for a merge of unknown tokens and for duplicates.
@@ -111,7 +115,7 @@ class BytePairEncoding {
 
   void read_texts(const TextList& tokens);
 
-  void read_special(std::vector<Index> special, const Vocabulary& vocabulary);
+  void read_special(const BytePairVocabulary& source, const Vocabulary& vocabulary);
 
   void read_merges(TextList texts, const Vocabulary& vocabulary);
 
@@ -119,6 +123,8 @@ class BytePairEncoding {
   detail::SpecialTokenFinder special_;
   TextList texts_;
   std::array<std::int32_t, 256> bytes_{};  // the token of each byte, or −1
+  std::int32_t unknown_ = -1;
+  bool joins_unknown_ = false;
   detail::PairMerger merger_;
 };
 

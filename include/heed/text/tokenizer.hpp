@@ -79,13 +79,19 @@ enum class SpecialTokens { as_text, recognized };
 
 namespace detail {
 
+/// The bytes of white space at the beginning, or at the end, of a text.
+std::size_t leading_space(std::string_view text);
+std::size_t trailing_space(std::string_view text);
+
 /// Finds the names of special tokens in a text: the first one, and at the same place the longest.
 /// Stores token numbers only; every call gets the texts of all tokens.
 class SpecialTokenFinder {
  public:
   SpecialTokenFinder() = default;
-  /// `special` holds token numbers; a token with an empty text is never found.
-  SpecialTokenFinder(const TextList& texts, std::span<const Index> special);
+  /// `special` holds token numbers; a token with an empty text is never found. Those of `before`
+  /// and `after` take the white space on that side of their names.
+  SpecialTokenFinder(const TextList& texts, std::span<const Index> special,
+                     std::span<const Index> before = {}, std::span<const Index> after = {});
 
   bool contains(Index token) const;
 
@@ -100,9 +106,13 @@ class SpecialTokenFinder {
         ++at;
         continue;
       }
-      if (at > begin) piece(text.substr(begin, at - begin));
+      auto between = text.substr(begin, at - begin);
+      if (has(before_, *found)) between.remove_suffix(trailing_space(between));
+      if (!between.empty()) piece(between);
       token(static_cast<Index>(*found));
-      at = begin = at + texts[*found].size();
+      at += texts[*found].size();
+      if (has(after_, *found)) at += leading_space(text.substr(at));
+      begin = at;
     }
     if (begin < text.size()) piece(text.substr(begin));
   }
@@ -111,7 +121,11 @@ class SpecialTokenFinder {
   /// The longest name at the beginning of `text`, by binary search byte by byte.
   const std::uint32_t* longest(const TextList& texts, std::string_view text) const;
 
-  std::vector<std::uint32_t> by_name_, tokens_;  // tokens_ is ascending
+  using Tokens = std::vector<std::uint32_t>;
+  static bool has(const Tokens& ascending, std::uint32_t token);
+
+  Tokens by_name_;
+  Tokens tokens_, before_, after_;  // ascending
 };
 
 }  // namespace detail

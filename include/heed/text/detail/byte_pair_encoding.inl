@@ -221,7 +221,7 @@ HEED_INLINE void for_each_piece(std::string_view text, PreTokenizer kind,
 }
 
 HEED_INLINE BytePairEncoding::BytePairEncoding(BytePairVocabulary source)
-    : pre_tokenizer_(source.pre_tokenizer) {
+    : pre_tokenizer_(source.pre_tokenizer), joins_unknown_(source.joins_unknown) {
   const Vocabulary vocabulary(std::move(source.tokens));
   const detail::ByteLetters letters;
   for (std::size_t byte = 0; byte < bytes_.size(); ++byte) {
@@ -231,7 +231,7 @@ HEED_INLINE BytePairEncoding::BytePairEncoding(BytePairVocabulary source)
   // Each source is freed before the next is read: a file of many short texts must not take many
   // times its size.
   read_merges(std::move(source.merges), vocabulary);
-  read_special(std::move(source.special), vocabulary);
+  read_special(source, vocabulary);
   read_texts(vocabulary.texts());
 }
 
@@ -269,8 +269,12 @@ HEED_INLINE void BytePairEncoding::encode_piece(std::string_view piece,
     throw_invalid_argument("encode: a piece of ", piece.size(), " bytes");
   std::vector<std::int32_t> symbols;
   symbols.reserve(piece.size());
+  bool unknown = false;
   for (const char byte : piece) {
-    const std::int32_t token = bytes_[static_cast<unsigned char>(byte)];
+    std::int32_t token = bytes_[static_cast<unsigned char>(byte)];
+    const bool joins = joins_unknown_ && unknown;
+    unknown = token < 0;
+    if (unknown) token = joins ? -1 : unknown_;
     if (token >= 0) symbols.push_back(token);
   }
   merger_.merge(symbols);
@@ -288,10 +292,16 @@ HEED_INLINE void BytePairEncoding::read_texts(const TextList& tokens) {
   }
 }
 
-HEED_INLINE void BytePairEncoding::read_special(std::vector<Index> special,
+HEED_INLINE void BytePairEncoding::read_special(const BytePairVocabulary& source,
                                                 const Vocabulary& vocabulary) {
-  for (const Index token : special) static_cast<void>(vocabulary.text(token));
-  special_ = detail::SpecialTokenFinder(vocabulary.texts(), special);
+  if (source.unknown != -1) static_cast<void>(vocabulary.text(source.unknown));
+  unknown_ = static_cast<std::int32_t>(source.unknown);
+  for (const auto* tokens :
+       {&source.special, &source.takes_space_before, &source.takes_space_after}) {
+    for (const Index token : *tokens) static_cast<void>(vocabulary.text(token));
+  }
+  special_ = detail::SpecialTokenFinder(vocabulary.texts(), source.special,
+                                        source.takes_space_before, source.takes_space_after);
 }
 
 HEED_INLINE void BytePairEncoding::read_merges(

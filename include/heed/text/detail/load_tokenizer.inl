@@ -41,6 +41,10 @@ class TokenizerJson {
     BytePairVocabulary result;
     result.pre_tokenizer = pre_tokenizer();
     result.tokens = tokens();
+    result.unknown = unknown_token(result.tokens);
+    result.joins_unknown = joins_unknown_;
+    result.takes_space_before = std::move(takes_space_before_);
+    result.takes_space_after = std::move(takes_space_after_);
     result.merges = std::move(merges_);
     result.special = std::move(added_.ids);
     return result;
@@ -63,22 +67,33 @@ class TokenizerJson {
   }
 
   void read_model() {
-    bool typed = false;
+    bool pairs = false;  // older files, such as GPT-2's own, have merges and no type
     read_entries([&](const std::string& key) {
       if (key == "type") {
-        typed = true;
+        pairs = true;
         return expect_text(key, "BPE");
       }
       if (key == "vocab") {
         return json_.object([&](const std::string& token) { add(vocabulary_, token); });
       }
-      if (key == "merges") return json_.array([&] { read_merge(); });
+      if (key == "merges") {
+        pairs = true;
+        return json_.array([&] { read_merge(); });
+      }
+      if (key == "unk_token" && json_.peek() == '"') {
+        unknown_ = json_.string();
+        return;
+      }
+      if (key == "fuse_unk") {
+        joins_unknown_ = json_.boolean();
+        return;
+      }
       if (key == "byte_fallback" || key == "ignore_merges") return expect_flag(key, false);
       const bool affix = key == "continuing_subword_prefix" || key == "end_of_word_suffix";
       if (affix && json_.peek() == '"') return expect_text(key, "");
       json_.skip();
     });
-    if (!typed) json_.fail("no 'type' of the model, expected 'BPE'");
+    if (!pairs) json_.fail("no 'type' of the model, expected 'BPE', and no 'merges'");
   }
   /// A merge, "Ġ t" or ["Ġ", "t"].
   void read_merge() {
@@ -95,17 +110,26 @@ class TokenizerJson {
   void read_added() {
     std::string content;
     Index id = -1;
+    bool before = false, after = false;
     read_entries([&](const std::string& key) {
       if (key == "id") {
         id = static_cast<Index>(json_.integer());
       } else if (key == "content") {
         content = json_.string();
+      } else if (key == "lstrip") {
+        before = json_.boolean();
+      } else if (key == "rstrip") {
+        after = json_.boolean();
+      } else if (key == "single_word") {
+        expect_flag(key, false);
       } else {
         json_.skip();
       }
     });
     added_.texts.push_back(content);
     added_.ids.push_back(id);
+    if (before) takes_space_before_.push_back(id);
+    if (after) takes_space_after_.push_back(id);
   }
   void read_pre_tokenizer() {
     read_entries([&](const std::string& key) {
@@ -179,8 +203,20 @@ class TokenizerJson {
     return tokens;
   }
 
+  /// The number of the unknown token, or −1. GPT-2's own file names an empty one: none.
+  Index unknown_token(const TextList& tokens) const {
+    if (unknown_.empty()) return -1;
+    for (std::size_t id = 0; id < tokens.size(); ++id) {
+      if (tokens[id] == unknown_) return static_cast<Index>(id);
+    }
+    json_.fail("'unk_token' is ", quote(unknown_), ", which is no token");
+  }
+
   JsonReader json_;
   Numbered vocabulary_, added_;
+  std::string unknown_;
+  bool joins_unknown_ = false;
+  std::vector<Index> takes_space_before_, takes_space_after_;
   TextList merges_;
   std::string steps_;  // of the pre-tokenizer
 };

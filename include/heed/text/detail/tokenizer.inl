@@ -14,6 +14,7 @@
 #include <vector>
 
 #include <heed/core/text.hpp>
+#include <heed/text/unicode.hpp>
 
 namespace heed {
 
@@ -46,21 +47,54 @@ HEED_INLINE std::string_view Vocabulary::text(Index token) const {
 
 namespace detail {
 
-HEED_INLINE SpecialTokenFinder::SpecialTokenFinder(const TextList& texts,
-                                                   std::span<const Index> special) {
-  tokens_.reserve(special.size());
-  for (const Index token : special) {
-    const auto at = static_cast<std::uint32_t>(token);
-    if (!texts[at].empty()) tokens_.push_back(at);
+HEED_INLINE std::size_t leading_space(std::string_view text) {
+  std::size_t end = 0;
+  while (end < text.size()) {
+    const Utf8Character next = decode_utf8(text, end);
+    if (!unicode::classes_of(next.code).space()) break;
+    end += next.size;
   }
+  return end;
+}
+HEED_INLINE std::size_t trailing_space(std::string_view text) {
+  std::size_t begin = text.size();
+  while (begin > 0) {
+    std::size_t at = begin - 1;  // of the last character: its first byte
+    while (at > 0 && (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80) --at;
+    const Utf8Character last = decode_utf8(text, at);
+    if (at + last.size != begin || !unicode::classes_of(last.code).space()) break;
+    begin = at;
+  }
+  return text.size() - begin;
+}
+
+HEED_INLINE SpecialTokenFinder::SpecialTokenFinder(const TextList& texts,
+                                                   std::span<const Index> special,
+                                                   std::span<const Index> before,
+                                                   std::span<const Index> after) {
+  const auto with_names = [&](std::span<const Index> numbers) {
+    Tokens tokens;
+    tokens.reserve(numbers.size());
+    for (const Index token : numbers) {
+      const auto at = static_cast<std::uint32_t>(token);
+      if (!texts[at].empty()) tokens.push_back(at);
+    }
+    std::sort(tokens.begin(), tokens.end());
+    return tokens;
+  };
+  tokens_ = with_names(special);
+  before_ = with_names(before);
+  after_ = with_names(after);
   by_name_ = tokens_;
-  std::sort(tokens_.begin(), tokens_.end());
   std::sort(by_name_.begin(), by_name_.end(),
             [&](std::uint32_t a, std::uint32_t b) { return texts[a] < texts[b]; });
 }
 
 HEED_INLINE bool SpecialTokenFinder::contains(Index token) const {
   return std::binary_search(tokens_.begin(), tokens_.end(), token);
+}
+HEED_INLINE bool SpecialTokenFinder::has(const Tokens& ascending, std::uint32_t token) {
+  return std::binary_search(ascending.begin(), ascending.end(), token);
 }
 
 HEED_INLINE const std::uint32_t* SpecialTokenFinder::longest(const TextList& texts,
