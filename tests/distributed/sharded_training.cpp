@@ -171,6 +171,15 @@ TEST(ShardedTraining, AllEndWhereOneRankEnds) {
       2);
 }
 
+TEST(ShardedTraining, TakesNoListener) {
+  Trained some;
+  AdamW part(optimizer_part(*world(), some.model));
+  const auto run = [&](Index batch, Model& gradients) {
+    return compute(some.model, batch, gradients);
+  };
+  EXPECT_EQ(train(*world(), some.model, part, options_of(1, 2), run), 2);
+}
+
 TEST(ShardedTraining, CheckpointsAreThoseOfOneProcessForAnyNumberOfRanks) {
   const Communicator& ranks = *world();
   // Two groups of ranks train the same; then all of them go on with what the last group wrote.
@@ -289,6 +298,11 @@ TEST(ShardedTraining, WhatRanksBringIsComparedBeforeAnythingIsComputed) {
   if (last) options.schedule = {};
   EXPECT_EQ(refused_training(model, part, options),
             over + who + ": train: a schedule without a function");
+  options.schedule = [&](Index step) {
+    if (last) throw std::runtime_error("no rate for step " + std::to_string(step));
+    return 0.01;
+  };
+  EXPECT_EQ(refused_training(model, part, options), over + who + ": no rate for step 0");
 }
 
 /// A user's layer with members that have names of settings and types of their own.

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <span>
 #include <string>
 #include <string_view>
@@ -51,15 +52,15 @@ class Agreement {
     for (std::size_t rank = 1; rank < texts.size(); ++rank) compare(texts[0], texts[rank], rank);
   }
   /// Calls prepare(), which checks what this rank brings and adds to this; then check(ranks). An
-  /// Error of one rank is thrown on all, as InvalidArgument.
+  /// exception of one rank is thrown on all, as InvalidArgument.
   template <class Prepare>
   void check(const Communicator& ranks, const Prepare& prepare) {
-    detail::handled<Error>(
+    detail::handled<std::exception>(
         [&] {
           prepare();
           return true;
         },
-        [&](const Error& error) {
+        [&](const std::exception& error) {
           refuse(error.what());
           return false;
         });

@@ -437,6 +437,13 @@ Index train(const Communicator& ranks, Model& model, Optimizer& optimizer,
   });
 }
 
+/// The same without a listener.
+template <HasMembers Model, class Optimizer, class Compute>
+Index train(const Communicator& ranks, Model& model, Optimizer& optimizer,
+            const TrainOptions& options, Compute&& compute) {
+  return train(ranks, model, optimizer, options, compute, [](const StepInfo&) {});
+}
+
 /// Writes what `save_checkpoint` of one process would, byte for byte: any number of ranks reads it,
 /// and so does one process. The optimizers' parts travel to rank 0, which writes the file,
 /// completely or not at all, and needs memory for all of it. Collective. Throws InvalidArgument on
