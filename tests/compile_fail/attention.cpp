@@ -98,6 +98,14 @@ void misuse(Floats& x, Floats& out) { attention(x, x, x, Mine{}, out); }
 #ifdef MASK_MATRIX  // a tensor is no mask by itself: heed::masks::Dense(tensor) makes one of bool
 void misuse(Floats& x, Floats& bias, Floats& out) { attention(x, x, x, bias, out); }
 #endif
+#ifdef MASK_AND_A_MATRIX  // a tensor of bool is no mask by itself: wrap it, heed::masks::Dense
+auto misuse(const Tensor<bool, 2>& seen) { return masks::Causal{} & seen; }
+#endif
+#ifdef SINKS_OF_DOUBLES  // options take numbers of their own type, as tensors have it
+Floats misuse(Floats& x, std::vector<double>& sinks) {
+  return attention(x, x, x, {.sinks = sinks});
+}
+#endif
 #ifdef MASK_MATRIX_OF_BOOL  // a tensor of bool is no mask by itself: wrap it, heed::masks::Dense
 void misuse(Floats& x, Tensor<bool, 2>& visible) { attention(x, x, x, visible); }
 #endif

@@ -54,6 +54,21 @@ auto misuse(const std::array<Index, 2>& extents) { return Tensor<float, 2>(exten
 auto misuse(const std::string& text) { return Tensor<float, 1>(text); }
 #endif
 
+#ifdef PRODUCT_BY_A_STAR  // tensors have + and += alone: matrix_product(a, b) multiplies matrices
+auto misuse(const Tensor<float, 2>& a, const Tensor<float, 2>& b) { return a * b; }
+#endif
+#ifdef DIFFERENCE_OF_TENSORS  // heed::as_matrix(a) of <heed/tensor/eigen.hpp> has Eigen's
+                              // arithmetic
+auto misuse(const Tensor<float, 2>& a, const Tensor<float, 2>& b) { return a - b; }
+#endif
+#ifdef TENSOR_SCALED  // heed::as_matrix(a) of <heed/tensor/eigen.hpp> has Eigen's arithmetic
+auto misuse(const Tensor<float, 2>& a) { return a / 2; }
+#endif
+#ifdef TENSOR_SCALED_FROM_THE_LEFT  // heed::as_matrix(a) of <heed/tensor/eigen.hpp> has Eigen's
+                                    // arithmetic
+auto misuse(const Tensor<float, 2>& a) { return 2 * a; }
+#endif
+
 #ifdef PRODUCT_OF_BATCHES  // matrix_product multiplies matrices: view.select(0, i) is one of a
                            // batch
 void misuse(const Tensor<float, 3>& a, const Tensor<float, 2>& b) { matrix_product(a, b); }

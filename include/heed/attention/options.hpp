@@ -23,6 +23,16 @@
 
 namespace heed {
 
+namespace detail {
+
+template <class Values, class T>
+concept ListOfOtherNumbers = !ListOf<Values, T> && requires(const Values& values) {
+  values.size();
+  requires std::is_arithmetic_v<std::remove_cvref_t<decltype(*values.data())>>;
+};
+
+}  // namespace detail
+
 /// A few numbers owned by options, one per head or per batch item. Converts from anything that
 /// converts to a span and copies it, so the source need not outlive it. Copies share the numbers.
 /// Empty: not given.
@@ -41,6 +51,13 @@ class OwnedArray {
   requires(!std::is_convertible_v<const Values&, std::span<const T>>)
       OwnedArray(const Values& values)  // NOLINT(google-explicit-constructor): Eigen's, or of int
       : owned_(values), data_(owned_.data()), size_(static_cast<std::size_t>(values.size())) {}
+
+  template <detail::ListOfOtherNumbers<T> Values>
+  OwnedArray(const Values&) {  // NOLINT(google-explicit-constructor): meant as such numbers
+    static_assert(detail::never<Values>,
+                  "options take numbers of their own type, as tensors have it: "
+                  "std::vector<float> where tensors are float");
+  }
 
   /// Refers to `values`, which must outlive it and its copies: no copy, no allocation.
   static OwnedArray borrowed(std::span<const T> values) {

@@ -17,6 +17,10 @@ template <class T>
 concept Scalar = std::same_as<T, float> || std::same_as<T, double>;
 
 namespace detail {
+/// False, once the types are known: for a static_assert in what must not be called.
+template <class...>
+inline constexpr bool never = false;
+
 template <class T>
 constexpr bool expect_model_scalar() {
   static_assert(Scalar<T>,

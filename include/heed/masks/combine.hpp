@@ -49,9 +49,11 @@ Coverage coverage_by_lanes(const M& mask, const Tile& tile) {
   }
   return any == 0 ? Coverage::none : Coverage::full;
 }
-/// Two types of which one is a mask and the other is a mask or resembles one.
+template <class M>
+concept MeantToCombine = LikeMask<M> || HasExtents<M>;
+/// Two types of which one is a mask and the other is a mask, resembles one or is a tensor.
 template <class A, class B>
-concept LikeMasks = LikeMask<A> && LikeMask<B> &&(MaskPolicy<A> || MaskPolicy<B>);
+concept LikeMasks = MeantToCombine<A> && MeantToCombine<B> &&(MaskPolicy<A> || MaskPolicy<B>);
 /// A callable that is asked whether it holds a function, as std::function: `!function` is no
 /// mistake.
 template <class M>

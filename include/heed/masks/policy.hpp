@@ -118,9 +118,6 @@ template <class M>
 concept IntervalMaskPolicy = MaskPolicy<M> && detail::SaysKeys<M>;
 
 namespace detail {
-template <class...>
-inline constexpr bool never = false;
-
 template <class M>
 concept HasAllows = requires {
   &M::allows;
@@ -132,6 +129,10 @@ concept HasKeys = requires {
 template <class M>
 concept HasCallOperator = requires {
   &M::operator();
+};
+template <class M>
+concept HasExtents = requires(const M& matrix) {
+  matrix.extents();
 };
 /// A mask, or a type so close to one that an error message helps more than another overload.
 template <class M>
@@ -160,6 +161,9 @@ constexpr bool expect_mask() {
     static_assert(never<M>,
                   "a lambda is a mask if it takes (heed::Index query, heed::Index key) or "
                   "(heed::Position at), answers with a bool and is not mutable");
+  } else if constexpr (HasExtents<M>) {
+    static_assert(never<M>,
+                  "a tensor of bool is no mask by itself: wrap it, heed::masks::Dense(tensor)");
   } else {
     static_assert(never<M>,
                   "this is no mask: a mask is a lambda (heed::Index query, heed::Index key) that "

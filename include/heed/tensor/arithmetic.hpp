@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <type_traits>
 
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
@@ -31,6 +32,43 @@ Tensor<T, Rank>& operator+=(Tensor<T, Rank>& sum, const Tensor<T, Rank>& term) {
 template <Scalar T, std::size_t Rank>
 Tensor<T, Rank> operator+(Tensor<T, Rank> a, const Tensor<T, Rank>& b) {
   a += b;
+  return a;
+}
+
+// Other arithmetic is Eigen's: what is meant for it does not compile, with a sentence that says so.
+
+namespace detail {
+
+template <class X>
+inline constexpr bool is_tensor = false;
+template <class T, std::size_t Rank>
+inline constexpr bool is_tensor<Tensor<T, Rank>> = true;
+template <class A, class B>
+concept TensorsAndNumbers = (is_tensor<A> && (is_tensor<B> || std::is_arithmetic_v<B>)) ||
+                            (std::is_arithmetic_v<A> && is_tensor<B>);
+
+template <class A>
+void expect_eigen() {
+  static_assert(never<A>,
+                "tensors have + and += alone: matrix_product(a, b) multiplies matrices, and "
+                "heed::as_matrix(a) of <heed/tensor/eigen.hpp> has Eigen's arithmetic");
+}
+
+}  // namespace detail
+
+template <class A, class B>
+requires detail::TensorsAndNumbers<A, B> A operator*(const A& a, const B&) {
+  detail::expect_eigen<A>();
+  return a;
+}
+template <class A, class B>
+requires detail::TensorsAndNumbers<A, B> A operator/(const A& a, const B&) {
+  detail::expect_eigen<A>();
+  return a;
+}
+template <class A, class B>
+requires detail::TensorsAndNumbers<A, B> A operator-(const A& a, const B&) {
+  detail::expect_eigen<A>();
   return a;
 }
 
