@@ -250,6 +250,39 @@ TEST(Session, OtherMasks) {
   EXPECT_FALSE(same_bits(last_of_full_pass(model, tokens), last_of_full_pass(model, tokens, mask)));
 }
 
+TEST(Session, MasksAreAskedAboutTokensThatThereCanBe) {
+  auto options = gpt();
+  options.max_length = 12;
+  const auto model = made<float>(options);
+  std::vector<Index> groups(12);
+  for (Index i = 0; i < 12; ++i) groups[static_cast<std::size_t>(i)] = i / 6;
+  const auto of_list = [&](Index query, Index key) {
+    return key <= query &&
+           groups.at(static_cast<std::size_t>(query)) == groups.at(static_cast<std::size_t>(key));
+  };
+  for (const Mask& mask : {Mask(masks::Causal{} & masks::Segments({0, 6, 12})), Mask(of_list)}) {
+    Session<float> session(model, {.batch = 3, .mask = mask});
+    auto a = some_tokens(10, 1);
+    session.prefill(Sequences{a, {}, {7}});
+    a.push_back(2);
+    const auto b = some_tokens(5, 2), c = std::vector<Index>{7, 1, 2, 3, 4, 5};
+    const auto logits = session.prefill(Sequences{{2}, b, {1, 2, 3, 4, 5}});
+    EXPECT_TRUE(same_bits(row_of(logits, 0), last_of_full_pass(model, a, masks::partial(mask))));
+    EXPECT_TRUE(same_bits(row_of(logits, 1), last_of_full_pass(model, b, masks::partial(mask))));
+    EXPECT_TRUE(same_bits(row_of(logits, 2), last_of_full_pass(model, c, masks::partial(mask))));
+  }
+}
+
+TEST(Session, AFailedCallLeavesPagesShared) {
+  const auto model = made<float>(gpt());
+  Session<float> session(model, {.batch = 3, .page_size = 16, .pages = 2});
+  session.prefill(Sequences{{1, 2, 3}, {}, {}});
+  session.reorder(std::vector<Index>{0, 0, 0});
+  EXPECT_THROW(session.prefill(Sequences{{1}, {2}, {3}}), CacheFull);
+  const auto logits = session.prefill(Sequences{{}, {2}, {}});  // the page that is free
+  EXPECT_TRUE(same_bits(row_of(logits, 1), last_of_full_pass(model, {1, 2, 3, 2})));
+}
+
 TEST(Session, ReorderAndTruncate) {
   const auto model = made<float>(llama());
   Session<float> session(model, {.batch = 3, .page_size = 16});

@@ -190,8 +190,13 @@ class Session {
   /// them, or after the last ones of their sequences.
   template <class Finish>
   auto advance(const Ragged& next, bool last, const Finish& finish) {
+    // Not by truncate: sequences that shared a page have copies of it by then.
+    std::vector<typename KeyValueCache<T, Stored>::Places> places;
+    for (const auto& cache : caches_) places.push_back(cache.places());
+    std::vector<Index> same(lengths_.size());
+    for (std::size_t item = 0; item < same.size(); ++item) same[item] = static_cast<Index>(item);
     detail::OnFailure step_back([&] {
-      for (Index item = 0; item < batch(); ++item) truncate(item, length(item));
+      for (std::size_t i = 0; i < caches_.size(); ++i) caches_[i].reorder(same, places[i]);
     });
     auto x = hidden(next.tokens, next.counts, last);
     if (model_->norm) x = model_->norm->forward(x);

@@ -104,32 +104,53 @@ Tensor<T, 3> rows_of_sequences(const Tensor<T, 3>& x, std::span<const Index> cou
   return rows;
 }
 
-/// Attention where sequences have different numbers of new tokens: queries are padded at the end to
-/// one number, and the padding's results are dropped.
+/// Attention of the sequences that have `count` new tokens. The others have no keys in this call:
+/// were queries padded to one number, masks would be asked about positions that do not exist.
+template <ModelScalar T, class Stored>
+void attend_equal(const MultiHeadAttention<T>& layer, const Tensor<T, 3>& queries,
+                  std::span<const Index> counts, Index count, const KeyValueCache<T, Stored>& cache,
+                  const Mask& mask, Tensor<T, 3>& context) {
+  const Index batch = cache.shape().batch, width = queries.extent(2), size = count * width;
+  Tensor<T, 3> some({batch, count, width}), out({batch, count, width});
+  std::vector<Index> firsts(counts.size(), 0), key_counts(counts.size(), 0);
+  const auto for_each_equal = [&](const auto& visit) {
+    Index row = 0;
+    for (Index item = 0; item < batch; ++item) {
+      const Index own = counts[static_cast<std::size_t>(item)];
+      if (own == count) visit(item, row * width);
+      row += own;
+    }
+  };
+  for_each_equal([&](Index item, Index at) {
+    const auto i = static_cast<std::size_t>(item);
+    std::copy_n(queries.data() + at, size, some.data() + item * size);
+    key_counts[i] = cache.length(item);
+    firsts[i] = cache.length(item) - count;
+  });
+  auto options = layer.kernel_options();
+  options.first_query.reset();
+  options.first_queries = OwnedArray<Index>::borrowed(firsts);
+  Tensor<const Index*, 1> tables({batch});
+  cache.find_pages(tables);
+  auto args = cache_call(layer.heads_of(some), cache, cache.lengths(), tables, mask,
+                         layer.heads_of(out), options);
+  args.key_counts = key_counts;
+  with_forgotten(cache, mask, [&](const MaskRef& kept) { run_attention(args, kept); });
+  for_each_equal([&](Index item, Index at) {
+    std::copy_n(out.data() + item * size, size, context.data() + at);
+  });
+}
+
+/// Attention where sequences have different numbers of new tokens: those with equal ones together.
 template <ModelScalar T, class Stored>
 void attend_ragged(const MultiHeadAttention<T>& layer, const Tensor<T, 3>& queries,
                    std::span<const Index> counts, const KeyValueCache<T, Stored>& cache,
                    const Mask& mask, Tensor<T, 3>& context) {
-  const auto batch = static_cast<Index>(counts.size()), width = queries.extent(2);
-  const Index most = *std::max_element(counts.begin(), counts.end());
-  Tensor<T, 3> padded({batch, most, width}), out({batch, most, width});
-  std::vector<Index> firsts;
-  const T* from = queries.data();
-  for (Index item = 0; item < batch; ++item) {
-    const Index count = counts[static_cast<std::size_t>(item)];
-    std::copy_n(from, count * width, padded.data() + item * most * width);
-    from += count * width;
-    firsts.push_back(cache.length(item) - count);
-  }
-  auto options = layer.kernel_options();
-  options.first_query.reset();
-  options.first_queries = OwnedArray<Index>::borrowed(firsts);
-  attention(layer.heads_of(padded), cache, mask, layer.heads_of(out), options);
-  T* to = context.data();
-  for (Index item = 0; item < batch; ++item) {
-    const Index size = counts[static_cast<std::size_t>(item)] * width;
-    std::copy_n(out.data() + item * most * width, size, to);
-    to += size;
+  std::vector<Index> sizes(counts.begin(), counts.end());
+  std::sort(sizes.begin(), sizes.end());
+  sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+  for (const Index count : sizes) {
+    if (count > 0) attend_equal(layer, queries, counts, count, cache, mask, context);
   }
 }
 
