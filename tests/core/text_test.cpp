@@ -62,10 +62,14 @@ TEST(Utf8, ACharacterCutShortIsHeldBack) {
   }
   EXPECT_EQ(complete_utf8("ab\xff"), 3u) << "0xff begins nothing";
   EXPECT_EQ(complete_utf8("\x80\x80\x80\x80"), 4u) << "nothing can complete these";
-  for (const char* nothing : {"ab\xc1", "ab\xf5", "ab\xf5\x80"}) {
+  for (const char* nothing : {"ab\xc1", "ab\xf5", "ab\xf5\x80", "a\xe0\x9f", "a\xed\xa0",
+                              "a\xf0\x8f", "a\xf4\x90", "a\xf4\x90\x80"}) {
     EXPECT_EQ(complete_utf8(nothing), std::string_view(nothing).size());
   }
-  EXPECT_EQ(complete_utf8("ab\xf4\x80\x80"), 2u);
+  for (const char* cut :
+       {"ab\xf4\x80\x80", "ab\xf4\x8f", "ab\xf0\x90", "ab\xed\x9f", "ab\xe0\xa0"}) {
+    EXPECT_EQ(complete_utf8(cut), 2u);
+  }
 }
 
 TEST(Printable, PlainTextStaysAndTheRestIsSpelledOut) {

@@ -177,7 +177,14 @@ HEED_INLINE std::size_t complete_utf8(std::string_view text) {
                               : lead < 0xe0              ? 2
                               : lead < 0xf0              ? 3
                                                          : 4;
-    return needs > back ? text.size() - back : text.size();
+    if (needs <= back) return text.size();
+    // Some second bytes follow no such first one, whatever comes behind: overlong forms,
+    // surrogates, and codes above U+10FFFF.
+    const auto second = static_cast<unsigned char>(text[text.size() - back + (back > 1 ? 1 : 0)]);
+    const bool ends =
+        back > 1 && ((lead == 0xe0 && second < 0xa0) || (lead == 0xed && second >= 0xa0) ||
+                     (lead == 0xf0 && second < 0x90) || (lead == 0xf4 && second >= 0x90));
+    return ends ? text.size() : text.size() - back;
   }
   return text.size();
 }
