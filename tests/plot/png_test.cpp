@@ -73,6 +73,17 @@ PngCanvas drawn(const std::vector<PictureText>& texts, Index width, Index height
   return PngWriter(picture, options).canvas();
 }
 
+TEST(Png, PicturesThatNoFileHoldsAreRefused) {
+  const auto refused = [](Index width, Index height, double scale) {
+    EXPECT_THROW(png_of(detail::Picture{.width = width, .height = height}, {.scale = scale}),
+                 ShapeError)
+        << width << " x " << height;
+  };
+  refused(32769, 1, 1);
+  refused(30000, 30000, 1);
+  refused(2000, 3000, 11);
+}
+
 TEST(PngFonts, LettersStayInTheirBox) {
   for (const bool system : {false, true}) {
     for (const char* words : {"[CLS] mouse 0123456789", "gjpqyÄÉ,;", "WWWWMMMM", "我爱学习人工智能",

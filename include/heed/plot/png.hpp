@@ -56,6 +56,7 @@ class PngCanvas {
  public:
   /// The most pixels along one side of a file.
   static constexpr Index longest_side = 1 << 15;
+  static constexpr double most_pixels = 7e8;  // stb counts the bytes in an int
 
   PngCanvas(Index width, Index height)
       : width_(width),
@@ -131,7 +132,7 @@ class PngCanvas {
     }
   }
 
-  /// The bytes of a PNG file; empty if the picture is too large for one.
+  /// The bytes of a PNG file; empty if the picture is too large for one, or for the memory.
   std::vector<std::byte> encoded() const {
     struct Collected {
       std::vector<std::byte> bytes;
@@ -344,12 +345,15 @@ inline std::string png_of(const Picture& picture, const PngOptions& options) {
   if (!(options.scale >= 0.1 && options.scale <= 20)) {
     throw_invalid_argument("to_png: scale ", options.scale, "; expected 0.1 to 20");
   }
-  const double longest = PngCanvas::longest_side / options.scale;
-  if (static_cast<double>(std::max(picture.width, picture.height)) > longest) {
+  const double width = static_cast<double>(picture.width) * options.scale;
+  const double height = static_cast<double>(picture.height) * options.scale;
+  if (std::max(width, height) > PngCanvas::longest_side ||
+      width * height > PngCanvas::most_pixels) {
     throw_shape_error("to_png: a picture of ", picture.width, " x ", picture.height,
                       " pixels, scaled by ", options.scale);
   }
   const auto bytes = PngWriter(picture, options).canvas().encoded();
+  if (bytes.empty()) raise(OutOfMemory(Extents<2>{picture.height, picture.width}, 3));
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
@@ -357,7 +361,7 @@ inline std::string png_of(const Picture& picture, const PngOptions& options) {
 
 /// Heatmaps as the bytes of one PNG picture: to_svg's, of the same size where the scale is 1, with
 /// smooth letters of a font. Throws as to_svg does, InvalidArgument for a scale that is not from
-/// 0.1 to 20, and ShapeError for a side of more than 32768 pixels.
+/// 0.1 to 20, and ShapeError for a side of more than 32768 pixels or 700 million pixels in all.
 inline std::string to_png(std::span<const Heatmap> heatmaps, Index columns = 2,
                           const PngOptions& options = {}) {
   return detail::png_of(detail::page_of("to_png", heatmaps, columns), options);
