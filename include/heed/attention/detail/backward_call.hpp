@@ -88,26 +88,16 @@ void for_each_written(const BackwardArgs<T>& args, const Visit& visit) {
   visit("grad_sinks", TensorView<T, 1>(more.grad_sinks));
 }
 
-/// Calls visit(name, addresses) for every tensor to read.
+/// Calls visit(name, addresses) for everything that a backward call reads.
 template <class T, class Visit>
 void for_each_read(const BackwardArgs<T>& args, const Visit& visit) {
-  const auto& call = args.forward;
-  const auto& score_mods = call.score_mods;
-  visit("queries", call.queries.bytes());
-  visit("keys", call.keys.bytes());
-  visit("values", call.values.bytes());
+  for_each_read(args.forward, visit);
   visit("output", byte_range(args.output));
   visit("log_sum_exp", byte_range(args.log_sum_exp));
   visit("grad_output", byte_range(args.grad_output));
   if (args.more.grad_log_sum_exp.given()) {
     visit("grad_log_sum_exp", byte_range(args.more.grad_log_sum_exp.view()));
   }
-  if (score_mods.bias.given()) visit("bias", byte_range(score_mods.bias.view()));
-  visit("relative_bias", byte_range(score_mods.relative_bias));
-  visit("alibi_slopes", byte_range(TensorView<const T, 1>(score_mods.alibi_slopes)));
-  visit("sinks", byte_range(TensorView<const T, 1>(score_mods.sinks)));
-  visit("first_queries", byte_range(TensorView<const Index, 1>(call.first_queries)));
-  visit("key_counts", byte_range(TensorView<const Index, 1>(call.key_counts)));
 }
 
 /// Refuses a gradient that shares memory with any other tensor, or with itself.

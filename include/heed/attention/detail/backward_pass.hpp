@@ -83,8 +83,7 @@ class BackwardRows {
   /// Computes Σ dO · O of every row; returns the rows whose output is 0.
   std::uint64_t find_dots(Index item, Index head, Index row, Index rows, T* delta) const {
     const auto& call = args_.forward;
-    const auto scratch =
-        BackwardScratch<T>::of_this_thread(call.head_dim(), call.value_dim(), kernels_.row_lanes);
+    const auto scratch = BackwardScratch<T>(call.head_dim(), call.value_dim(), kernels_.row_lanes);
     T* output = scratch.packed_gradient;  // not in use yet, and as large
     if (args_.narrow_grad_output.rounds()) {
       args_.narrow_grad_output.read(item, head, row, rows, 1, scratch.grad_output,
@@ -138,7 +137,7 @@ class PreparedQueries {
     gradient_ = aligned(strided_rows(args_.grad_output, item, head, row), value_dim,
                         scratch.grad_output, scratch.value_row);
     if (call.score_mods.any()) {
-      tile_.emplace(ForwardScratch<T>::of_this_thread(0, 0, true));
+      tile_.emplace(0, 0, true);
       score_mods_.emplace(call, *tile_, item, head, row, count);
       first_ = {item + call.item_offset, head + call.head_offset, call.query_position(item, row),
                 0};
@@ -259,8 +258,7 @@ class KeyChunkPass {
         rows_(rows),
         forward_kernels_(simd::kernels<T>()),
         kernels_(simd::backward_kernels<T>()),
-        scratch_(BackwardScratch<T>::of_this_thread(call_.head_dim(), call_.value_dim(),
-                                                    kernels_.row_lanes)),
+        scratch_(call_.head_dim(), call_.value_dim(), kernels_.row_lanes),
         item_(item),
         key_head_(key_head),
         first_(first),

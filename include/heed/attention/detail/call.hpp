@@ -160,53 +160,6 @@ ScoreMods<T> checked_score_mods(const AttentionOptions<T>& options, const Extent
   return score_mods;
 }
 
-// Memory that a call writes. ----------------------------------------------------------------------
-
-/// Throws unless `out` can be written while the inputs are read.
-template <class T>
-void check_memory(const Result<T>& out, const Operand<T>& queries, const Operand<T>& keys,
-                  const Operand<T>& values) {
-  if (has_internal_overlap(out.extents(), out.strides())) {
-    throw_shape_error("attention: elements of out share memory (extents ", out.extents(),
-                      ", strides ", out.strides(), ")");
-  }
-  const ByteRange written = out.bytes();
-  const auto check_separate = [&](const char* name, const Operand<T>& read) {
-    if (meet(written, read.bytes())) throw_shape_error("attention: out overlaps ", name);
-  };
-  check_separate("queries", queries);
-  check_separate("keys", keys);
-  check_separate("values", values);
-}
-
-/// Throws if `written` shares memory with an input of the score modifications.
-template <class T>
-void check_no_alias(const char* name, ByteRange written, const ScoreMods<T>& score_mods) {
-  const auto check_separate = [&](const char* other, ByteRange read) {
-    if (meet(written, read)) throw_shape_error("attention: ", name, " overlaps ", other);
-  };
-  const auto of = [](std::span<const T> numbers) {
-    return byte_range(TensorView<const T, 1>(numbers));
-  };
-  if (score_mods.bias.given()) check_separate("bias", byte_range(score_mods.bias.view()));
-  check_separate("relative_bias", byte_range(score_mods.relative_bias));
-  check_separate("alibi_slopes", of(score_mods.alibi_slopes));
-  check_separate("sinks", of(score_mods.sinks));
-}
-
-/// Throws if `written` shares memory with the positions.
-inline void check_no_alias(const char* name, ByteRange written,
-                           std::span<const Index> first_queries,
-                           std::span<const Index> key_counts) {
-  const auto check_separate = [&](const char* other, std::span<const Index> read) {
-    if (meet(written, byte_range(TensorView<const Index, 1>(read)))) {
-      throw_shape_error("attention: ", name, " overlaps ", other);
-    }
-  };
-  check_separate("first_queries", first_queries);
-  check_separate("key_counts", key_counts);
-}
-
 // The arguments and their checks. --------------------------------------------------------------
 
 /// A checked attention call: all tensors of rank 4, every option decided.
@@ -292,33 +245,59 @@ void check_values(const Operand<T>& keys, const Operand<T>& values) {
 }
 
 template <class T>
-void check_out(const AttentionArgs<T>& args) {
-  const auto& queries = args.queries;
-  const Extents<4> expected{queries.extent(0), queries.extent(1), queries.extent(2),
-                            args.value_dim()};
+void check_results(const AttentionArgs<T>& args) {
+  const Extents<3> rows{args.batch(), args.heads(), args.query_count()};
+  const Extents<4> expected{rows[0], rows[1], rows[2], args.value_dim()};
   if (args.out.extents() != expected) {
     throw_shape_error("attention: out is ", args.out.extents(), ", expected (batch, heads, ",
                       "queries, value_dim) = ", expected);
   }
-  check_memory(args.out, queries, args.keys, args.values);
+  if (args.log_sum_exp.given() && args.log_sum_exp.view().extents() != rows) {
+    throw_shape_error("attention: log_sum_exp is ", args.log_sum_exp.view().extents(),
+                      ", expected (batch, heads, queries) = ", rows);
+  }
 }
 
+/// Calls visit(name, addresses) for everything that a call reads.
+template <class T, class Visit>
+void for_each_read(const AttentionArgs<T>& args, const Visit& visit) {
+  const auto visit_list = [&]<class Number>(const char* name, std::span<const Number> numbers) {
+    visit(name, byte_range(TensorView<const Number, 1>(numbers)));
+  };
+  const ScoreMods<T>& score_mods = args.score_mods;
+  visit("queries", args.queries.bytes());
+  visit("keys", args.keys.bytes());
+  visit("values", args.values.bytes());
+  if (score_mods.bias.given()) visit("bias", byte_range(score_mods.bias.view()));
+  visit("relative_bias", byte_range(score_mods.relative_bias));
+  visit_list("alibi_slopes", score_mods.alibi_slopes);
+  visit_list("sinks", score_mods.sinks);
+  visit_list("first_queries", args.first_queries);
+  visit_list("key_counts", args.key_counts);
+}
+
+/// Throws unless the results can be written while everything else is read.
 template <class T>
-void check_log_sum_exp(const AttentionArgs<T>& args) {
+void check_written(const AttentionArgs<T>& args) {
+  const auto check_separate = [&](const char* name, ByteRange written) {
+    for_each_read(args, [&](const char* other, ByteRange read) {
+      if (meet(written, read)) throw_shape_error("attention: ", name, " overlaps ", other);
+    });
+  };
+  const Result<T>& out = args.out;
+  if (has_internal_overlap(out.extents(), out.strides())) {
+    throw_shape_error("attention: elements of out share memory (extents ", out.extents(),
+                      ", strides ", out.strides(), ")");
+  }
+  check_separate("out", out.bytes());
   if (!args.log_sum_exp.given()) return;
   const auto& view = args.log_sum_exp.view();
-  const Extents<3> expected{args.batch(), args.heads(), args.query_count()};
-  if (view.extents() != expected) {
-    throw_shape_error("attention: log_sum_exp is ", view.extents(),
-                      ", expected (batch, heads, queries) = ", expected);
-  }
   if (has_internal_overlap(view)) {
     throw_shape_error("attention: elements of log_sum_exp share memory");
   }
-  const ByteRange written = byte_range(view);
-  if (meet(written, args.queries.bytes()) || meet(written, args.keys.bytes()) ||
-      meet(written, args.values.bytes()) || meet(written, args.out.bytes())) {
-    throw_shape_error("attention: log_sum_exp overlaps another tensor of the call");
+  check_separate("log_sum_exp", byte_range(view));
+  if (meet(byte_range(view), out.bytes())) {
+    throw_shape_error("attention: log_sum_exp overlaps out");
   }
 }
 
@@ -395,21 +374,13 @@ AttentionArgs<T> checked_args(const Operand<T>& queries, const Operand<T>& keys,
   AttentionArgs<T> args{queries, keys, values, out, options.log_sum_exp, 0, 0, {}, {}};
   check_queries_and_keys(queries, keys);
   check_values(keys, values);
-  check_out(args);
-  check_log_sum_exp(args);
+  check_results(args);
   args.scale = decide_scale(options.scale, args.head_dim());
   take_key_counts(args, options.key_counts);
   decide_first_query(args, options);
   args.score_mods = checked_score_mods(
       options, Extents<4>{args.batch(), args.heads(), args.query_count(), args.key_count()});
-  const auto check_written = [&](const char* name, ByteRange written) {
-    check_no_alias(name, written, args.score_mods);
-    check_no_alias(name, written, args.first_queries, args.key_counts);
-  };
-  check_written("out", out.bytes());
-  if (args.log_sum_exp.given()) {
-    check_written("log_sum_exp", byte_range(args.log_sum_exp.view()));
-  }
+  check_written(args);
   check_products(options.products);
   args.rounding = options.products.rounding();
   for (auto* operand : {&args.queries, &args.keys, &args.values}) {

@@ -30,8 +30,7 @@ class DecodePass {
         mask_(mask),
         kernels_(simd::decode_kernels<T>()),
         rows_(heads * args.query_count()),
-        scratch_(DecodeScratch<T>::of_this_thread(rows_, args.head_dim(), args.value_dim(),
-                                                  args.score_mods.any())),
+        scratch_(rows_, args.head_dim(), args.value_dim(), args.score_mods.any()),
         score_mods_(args, scratch_, item, head),
         pairs_(args, pairs, rows_),
         item_(item),
@@ -281,11 +280,9 @@ class Decode {
         rows_(args.batch() * args.heads() * args.query_count()),
         some_(some) {
     if (some_ != nullptr) return;
-    const auto carve = [&](Carver carver) {
+    divide_scratch<Decode>([&](Carver& carver) {
       states_ = carver.take<T>(chunks_ * RowStates<T>::size(rows_, args.value_dim()));
-      return carver.used();
-    };
-    carve(Carver(Scratch::of_this_thread<Decode>(carve(Carver(nullptr)))));
+    });
   }
 
   /// Number of tasks of the first step.

@@ -23,26 +23,25 @@ namespace heed::detail {
 template <class T>
 struct ForwardScratch {
   /// `score_mods`: with room for a ScoreModArrays.
-  ForwardScratch(Carver carver, Index head_dim, Index value_dim, bool score_mods)
-      : packed(carver.take<T>(simd::query_block * head_dim)),
-        probabilities(carver.take<T>(simd::query_block * simd::key_block)),
-        total{carver.take<T>(simd::query_block), carver.take<T>(simd::query_block),
-              carver.take<T>(simd::query_block * value_dim)},
-        chunk{carver.take<T>(simd::query_block), carver.take<T>(simd::query_block),
-              carver.take<T>(simd::query_block * value_dim)},
-        factors(carver.take<T>(simd::query_block)),
-        keys(carver.take<T>(simd::key_block * head_dim)),
-        values(carver.take<T>(simd::key_block * value_dim)),
-        words(carver.take<std::uint64_t>(simd::key_block)),
-        kept(carver.take<Index>(simd::key_block)),
-        scores(carver.take<T>(score_mods ? simd::query_block * simd::key_block : 0)),
-        bias(carver.take<T>(score_mods ? simd::query_block * simd::key_block : 0)),
-        keep(carver.take<std::uint64_t>(score_mods ? simd::key_block : 0)),
-        bytes(carver.used()) {}
-
-  static ForwardScratch of_this_thread(Index head_dim, Index value_dim, bool score_mods = false) {
-    const ForwardScratch sizes(Carver(nullptr), head_dim, value_dim, score_mods);
-    return {Carver(Scratch::of_this_thread(sizes.bytes)), head_dim, value_dim, score_mods};
+  ForwardScratch(Index head_dim, Index value_dim, bool score_mods = false) {
+    const Index scored = score_mods ? simd::query_block * simd::key_block : 0;
+    divide_scratch<void>([&](Carver& carver) {
+      packed = carver.take<T>(simd::query_block * head_dim);
+      probabilities = carver.take<T>(simd::query_block * simd::key_block);
+      for (auto* state : {&total, &chunk}) {
+        state->maximum = carver.take<T>(simd::query_block);
+        state->sum = carver.take<T>(simd::query_block);
+        state->output = carver.take<T>(simd::query_block * value_dim);
+      }
+      factors = carver.take<T>(simd::query_block);
+      keys = carver.take<T>(simd::key_block * head_dim);
+      values = carver.take<T>(simd::key_block * value_dim);
+      words = carver.take<std::uint64_t>(simd::key_block);
+      kept = carver.take<Index>(simd::key_block);
+      scores = carver.take<T>(scored);
+      bias = carver.take<T>(scored);
+      keep = carver.take<std::uint64_t>(score_mods ? simd::key_block : 0);
+    });
   }
 
   T* packed;
@@ -57,7 +56,6 @@ struct ForwardScratch {
   T* scores;
   T* bias;
   std::uint64_t* keep;
-  std::size_t bytes;
 };
 
 /// The maximum number of query rows decoded together: heads that share a key head, times queries.
@@ -69,26 +67,21 @@ inline Index padded_value_dim(Index value_dim) { return (value_dim + 15) / 16 * 
 /// One thread's arrays for some rows of queries and one block of keys.
 template <class T>
 struct DecodeScratch {
-  DecodeScratch(Carver carver, Index row_count, Index head_dim, Index value_dim, bool score_mods)
-      : rows(carver.take<T>(row_count * head_dim)),
-        packed(carver.take<T>(simd::row_keys * head_dim)),
-        scores(carver.take<T>(scored_blocks(row_count) * simd::row_keys * row_count)),
-        probabilities(carver.take<T>(simd::row_keys * row_count)),
-        tail(carver.take<T>(simd::key_block * 16 + 16 * head_dim)),
-        keys(carver.take<T>(simd::key_block * head_dim)),
-        values(carver.take<T>(simd::key_block * value_dim)),
-        words(carver.take<std::uint64_t>(simd::key_block)),
-        visible(carver.take<std::uint64_t>(2 * row_count)),
-        kept(carver.take<Index>(simd::key_block)),
-        bias(carver.take<T>(score_mods ? simd::row_keys * row_count : 0)),
-        keep(carver.take<std::uint64_t>(score_mods ? 2 * row_count : 0)),
-        bytes(carver.used()) {}
-
-  static DecodeScratch of_this_thread(Index row_count, Index head_dim, Index value_dim,
-                                      bool score_mods) {
-    const DecodeScratch sizes(Carver(nullptr), row_count, head_dim, value_dim, score_mods);
-    return {Carver(Scratch::of_this_thread(sizes.bytes)), row_count, head_dim, value_dim,
-            score_mods};
+  DecodeScratch(Index row_count, Index head_dim, Index value_dim, bool score_mods) {
+    divide_scratch<void>([&](Carver& carver) {
+      rows = carver.take<T>(row_count * head_dim);
+      packed = carver.take<T>(simd::row_keys * head_dim);
+      scores = carver.take<T>(scored_blocks(row_count) * simd::row_keys * row_count);
+      probabilities = carver.take<T>(simd::row_keys * row_count);
+      tail = carver.take<T>(simd::key_block * 16 + 16 * head_dim);
+      keys = carver.take<T>(simd::key_block * head_dim);
+      values = carver.take<T>(simd::key_block * value_dim);
+      words = carver.take<std::uint64_t>(simd::key_block);
+      visible = carver.take<std::uint64_t>(2 * row_count);
+      kept = carver.take<Index>(simd::key_block);
+      bias = carver.take<T>(score_mods ? simd::row_keys * row_count : 0);
+      keep = carver.take<std::uint64_t>(score_mods ? 2 * row_count : 0);
+    });
   }
 
   /// How many blocks of keys get their scores before their values are read: those of a chunk, if
@@ -109,7 +102,6 @@ struct DecodeScratch {
   Index* kept;
   T* bias;
   std::uint64_t* keep;
-  std::size_t bytes;
 };
 
 /// The softmax states of some rows of queries over some keys, row by row, as in decoding.
@@ -202,31 +194,28 @@ inline constexpr Index backward_chunk = 2 * simd::key_block;
 /// `value_row` are the dims padded to whole vectors.
 template <class T>
 struct BackwardScratch {
-  BackwardScratch(Carver carver, Index head_dim, Index value_dim, Index row_lanes)
+  BackwardScratch(Index head_dim, Index value_dim, Index row_lanes)
       : head_row(parts_of(head_dim, row_lanes) * row_lanes),
-        value_row(parts_of(value_dim, row_lanes) * row_lanes),
-        queries(carver.take<T>(simd::query_block * head_row)),
-        grad_output(carver.take<T>(simd::query_block * value_row)),
-        packed_queries(carver.take<T>(simd::query_block * head_dim)),
-        packed_gradient(carver.take<T>(simd::query_block * value_row)),
-        probabilities(carver.take<T>(simd::query_block * simd::key_block)),
-        grad_scores(carver.take<T>(simd::query_block * simd::key_block)),
-        grad_queries(carver.take<T>(simd::query_block * head_row)),
-        rows(carver.take<T>(simd::query_block * head_row)),
-        chunk{carver.take<T>(backward_chunk * head_row),
-              carver.take<T>(backward_chunk * value_row)},
-        keys(carver.take<T>(simd::key_block * head_dim)),
-        values(carver.take<T>(simd::key_block * value_dim)),
-        gathered{carver.take<T>(simd::key_block * head_row),
-                 carver.take<T>(simd::key_block * value_row)},
-        words(carver.take<std::uint64_t>(simd::key_block)),
-        kept(carver.take<Index>(simd::key_block)),
-        bytes(carver.used()) {}
-
-  static BackwardScratch of_this_thread(Index head_dim, Index value_dim, Index row_lanes) {
-    const BackwardScratch sizes(Carver(nullptr), head_dim, value_dim, row_lanes);
-    return {Carver(Scratch::of_this_thread<BackwardScratch>(sizes.bytes)), head_dim, value_dim,
-            row_lanes};
+        value_row(parts_of(value_dim, row_lanes) * row_lanes) {
+    constexpr Index scored = simd::query_block * simd::key_block;
+    divide_scratch<BackwardScratch>([&](Carver& carver) {
+      queries = carver.take<T>(simd::query_block * head_row);
+      grad_output = carver.take<T>(simd::query_block * value_row);
+      packed_queries = carver.take<T>(simd::query_block * head_dim);
+      packed_gradient = carver.take<T>(simd::query_block * value_row);
+      probabilities = carver.take<T>(scored);
+      grad_scores = carver.take<T>(scored);
+      grad_queries = carver.take<T>(simd::query_block * head_row);
+      rows = carver.take<T>(simd::query_block * head_row);
+      chunk.keys = carver.take<T>(backward_chunk * head_row);
+      chunk.values = carver.take<T>(backward_chunk * value_row);
+      keys = carver.take<T>(simd::key_block * head_dim);
+      values = carver.take<T>(simd::key_block * value_dim);
+      gathered.keys = carver.take<T>(simd::key_block * head_row);
+      gathered.values = carver.take<T>(simd::key_block * value_row);
+      words = carver.take<std::uint64_t>(simd::key_block);
+      kept = carver.take<Index>(simd::key_block);
+    });
   }
 
   Index head_row;
@@ -245,7 +234,6 @@ struct BackwardScratch {
   simd::KeyGradients<T> gathered;
   std::uint64_t* words;
   Index* kept;
-  std::size_t bytes;
 };
 
 /// A range of keys that some query of a block sees, ready for a kernel.
@@ -357,8 +345,7 @@ class ScoreModBlock {
   /// Rows [row, row + rows) of one head.
   ScoreModBlock(const AttentionArgs<T>& args, const ForwardScratch<T>& scratch, Index item,
                 Index head, Index row, Index rows)
-      : args_(args),
-        score_mods_(args.score_mods),
+      : score_mods_(args.score_mods),
         kernels_(simd::kernels<T>()),
         scratch_(scratch),
         first_{item + args.item_offset, head + args.head_offset, args.query_position(item, row), 0},
@@ -459,7 +446,6 @@ class ScoreModBlock {
     arrays_.given = true;
   }
 
-  const AttentionArgs<T>& args_;
   const ScoreMods<T>& score_mods_;
   const simd::Kernels<T>& kernels_;
   const ForwardScratch<T>& scratch_;

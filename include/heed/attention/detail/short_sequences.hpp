@@ -55,52 +55,46 @@ class ShortForward {
   void run(Index index) const {
     const Index item = index / groups(), head = index % groups() * group_;
     const Index left = args_.heads() - head, heads = left < group_ ? left : group_;
-    const Arrays arrays(args_, group_);
+    std::uint64_t* words = nullptr;
+    auto call = call_with_arrays(words);
     const Index keys = args_.key_count_of(item);
     const Tile tile = tile_of(args_, item, head, 0, args_.query_count(), 0, keys - 1);
-    const VisibleKeys seen = keys == 0 ? VisibleKeys{} : visible_keys(mask_, tile, arrays.words);
+    const VisibleKeys seen = keys == 0 ? VisibleKeys{} : visible_keys(mask_, tile, words);
     if (seen.count == 0 || seen.holes) {
       for (Index each = head; each < head + heads; ++each) {
         QueryBlockPass<T>(args_, mask_, nullptr, item, each, 0, args_.query_count()).run();
       }
       return;
     }
-    auto call = task(item, head, heads, seen, arrays);
+    choose_heads(call, item, head, heads, seen);
     simd::ComingRows<T> coming;
     if (args_.exceeds_caches()) call.coming = &coming;
     simd::short_forward_kernels<T>().attend(call);
-    if (args_.log_sum_exp.given()) write_log_sum_exp(item, head, heads, arrays);
+    if (args_.log_sum_exp.given()) write_log_sum_exp(item, call);
   }
 
  private:
-  /// One thread's arrays. Lanes past the last query fill up whole vectors of up to 16 numbers.
-  struct Arrays {
-    Arrays(const AttentionArgs<T>& args, Index group) {
-      divide_scratch<ShortForward>([&](Carver& carver) {
-        packed = carver.take<T>(16 * args.head_dim());
-        probabilities = carver.take<T>(16 * simd::key_block);
-        output = carver.take<T>(16 * args.value_dim());
-        tail = carver.take<T>(16 * simd::key_block);
-        maximum = carver.take<T>(group * simd::query_block);
-        sum = carver.take<T>(group * simd::query_block);
-        words = carver.take<std::uint64_t>(simd::key_block);
-      });
-    }
-    T* packed;
-    T* probabilities;
-    T* output;
-    T* tail;
-    T* maximum;
-    T* sum;
-    std::uint64_t* words;
-  };
-
   Index groups() const { return parts_of(args_.heads(), group_); }
 
-  simd::ShortForwardArgs<T> task(Index item, Index head, Index heads, const VisibleKeys& seen,
-                                 const Arrays& arrays) const {
+  /// A kernel call with this thread's arrays, and memory for the mask's answers in `words`. Lanes
+  /// past the last query fill up whole vectors of up to 16 numbers.
+  simd::ShortForwardArgs<T> call_with_arrays(std::uint64_t*& words) const {
+    simd::ShortForwardArgs<T> call;
+    divide_scratch<ShortForward>([&](Carver& carver) {
+      call.packed = carver.take<T>(16 * args_.head_dim());
+      call.probabilities = carver.take<T>(16 * simd::key_block);
+      call.output = carver.take<T>(16 * args_.value_dim());
+      call.tail = carver.take<T>(16 * simd::key_block);
+      call.maximum = carver.take<T>(group_ * simd::query_block);
+      call.sum = carver.take<T>(group_ * simd::query_block);
+      words = carver.take<std::uint64_t>(simd::key_block);
+    });
+    return call;
+  }
+
+  void choose_heads(simd::ShortForwardArgs<T>& run, Index item, Index head, Index heads,
+                    const VisibleKeys& seen) const {
     const auto& p = args_;
-    simd::ShortForwardArgs<T> run;
     run.queries = p.queries.rows(item, head, 0);
     run.keys = p.keys.rows(item, p.key_head(head), seen.first);
     run.values = p.values.rows(item, p.key_head(head), seen.first);
@@ -120,21 +114,14 @@ class ShortForward {
     run.value_dim = p.value_dim();
     run.query_factor = query_factor(p);
     run.words = seen.words;
-    run.packed = arrays.packed;
-    run.probabilities = arrays.probabilities;
-    run.output = arrays.output;
-    run.tail = arrays.tail;
-    run.maximum = arrays.maximum;
-    run.sum = arrays.sum;
-    return run;
   }
 
-  void write_log_sum_exp(Index item, Index head, Index heads, const Arrays& arrays) const {
+  void write_log_sum_exp(Index item, const simd::ShortForwardArgs<T>& run) const {
     const auto& view = args_.log_sum_exp.view();
-    for (Index i = 0; i < heads; ++i) {
+    for (Index i = 0; i < run.heads; ++i) {
       for (Index row = 0; row < args_.query_count(); ++row) {
         const Index at = i * simd::query_block + row;
-        view(item, head + i, row) = log_sum_exp_of(arrays.maximum[at], arrays.sum[at]);
+        view(item, run.first_head + i, row) = log_sum_exp_of(run.maximum[at], run.sum[at]);
       }
     }
   }
@@ -180,10 +167,12 @@ class ShortBackward {
   void run(Index index) const {
     const Index item = index / groups(), head = index % groups() * group_;
     const Index left = call_.heads() - head, end = head + (left < group_ ? left : group_);
-    const Arrays arrays(call_);
+    std::uint64_t* words = nullptr;
+    T* log_sum_exp = nullptr;
+    auto task = task_with_arrays(words, log_sum_exp);
     const Index keys = call_.key_count_of(item);
     const Tile tile = tile_of(call_, item, head, 0, call_.query_count(), 0, keys - 1);
-    const VisibleKeys seen = keys == 0 ? VisibleKeys{} : visible_keys(mask_, tile, arrays.words);
+    const VisibleKeys seen = keys == 0 ? VisibleKeys{} : visible_keys(mask_, tile, words);
     std::uint64_t anyone = lanes_between(0, call_.query_count() - 1);
     if (seen.words != nullptr) {
       anyone = 0;
@@ -191,8 +180,8 @@ class ShortBackward {
     }
     for (Index each = head; each < end; ++each) {
       const bool plain = seen.count > 0 && !seen.holes;
-      if (!plain || (anyone & ~take_log_sum_exp(item, each, arrays)) != 0 ||
-          !backward(index, each, end, seen, arrays)) {
+      if (!plain || (anyone & ~take_log_sum_exp(item, each, log_sum_exp)) != 0 ||
+          !backward(task, index, each, end, seen)) {
         fallback_(item * call_.heads() + each);
         continue;
       }
@@ -202,47 +191,41 @@ class ShortBackward {
   }
 
  private:
-  /// One thread's arrays; a vector holds up to 16 numbers.
-  struct Arrays {
-    explicit Arrays(const AttentionArgs<T>& call) {
-      divide_scratch<ShortBackward>([&](Carver& carver) {
-        packed_queries = carver.take<T>(16 * call.head_dim());
-        packed_gradient = carver.take<T>(16 * call.value_dim());
-        probabilities = carver.take<T>(simd::key_block * simd::query_block);
-        grad_scores = carver.take<T>(simd::key_block * simd::query_block);
-        key_tail = carver.take<T>(simd::key_block * 16);
-        query_tail = carver.take<T>(simd::query_block * 16);
-        gradient_tail = carver.take<T>(simd::query_block * 16);
-        log_sum_exp = carver.take<T>(simd::query_block);
-        words = carver.take<std::uint64_t>(simd::key_block);
-      });
-    }
-    T* packed_queries;
-    T* packed_gradient;
-    T* probabilities;
-    T* grad_scores;
-    T* key_tail;
-    T* query_tail;
-    T* gradient_tail;
-    T* log_sum_exp;
-    std::uint64_t* words;
-  };
+  /// A kernel call with this thread's arrays, and memory for the mask's answers and for a
+  /// log-sum-exp. A vector holds up to 16 numbers.
+  simd::ShortBackwardArgs<T> task_with_arrays(std::uint64_t*& words, T*& log_sum_exp) const {
+    simd::ShortBackwardArgs<T> task;
+    divide_scratch<ShortBackward>([&](Carver& carver) {
+      task.packed_queries = carver.take<T>(16 * call_.head_dim());
+      task.packed_gradient = carver.take<T>(16 * call_.value_dim());
+      task.probabilities = carver.take<T>(simd::key_block * simd::query_block);
+      task.grad_scores = carver.take<T>(simd::key_block * simd::query_block);
+      task.key_tail = carver.take<T>(simd::key_block * 16);
+      task.query_tail = carver.take<T>(simd::query_block * 16);
+      task.gradient_tail = carver.take<T>(simd::query_block * 16);
+      task.log_sum_exp = log_sum_exp = carver.take<T>(simd::query_block);
+      words = carver.take<std::uint64_t>(simd::key_block);
+    });
+    return task;
+  }
 
   Index groups() const { return parts_of(call_.heads(), group_); }
 
   /// One head of task `index`, which ends with head `end`; see ShortBackwardKernels.
-  bool backward(Index index, Index head, Index end, const VisibleKeys& seen,
-                const Arrays& arrays) const {
-    auto here = task(index / groups(), head, seen, arrays);
+  bool backward(simd::ShortBackwardArgs<T>& task, Index index, Index head, Index end,
+                const VisibleKeys& seen) const {
+    choose_head(task, index / groups(), head, seen);
     const bool more = head + 1 < end;
     const Index later = index + threads_;  // what this thread takes next, if all take turns
     const Index item = (more ? index : later) / groups();
     simd::ComingRows<T> coming;
     if (call_.exceeds_caches() && item < call_.batch()) {
       coming = coming_head(args_, item, more ? head + 1 : later % groups() * group_, tiles());
-      here.coming = &coming;
+      task.coming = &coming;
     }
-    return simd::short_backward_kernels<T>().backward(here);
+    const bool taken = simd::short_backward_kernels<T>().backward(task);
+    task.coming = nullptr;
+    return taken;
   }
   /// The number of tiles of a head under a causal mask: scores of 16 queries and 8 keys, then three
   /// products of 6 rows.
@@ -253,16 +236,15 @@ class ShortBackward {
 
   /// Copies the log-sum-exp of the head, in units of log2; returns one bit per query that saw a
   /// key.
-  std::uint64_t take_log_sum_exp(Index item, Index head, const Arrays& arrays) const {
+  std::uint64_t take_log_sum_exp(Index item, Index head, T* to) const {
     std::uint64_t seeing = 0;
     for (Index i = 0; i < call_.query_count(); ++i) {
       const T value = args_.log_sum_exp(item, head, i);
       const bool sees = !(value == -std::numeric_limits<T>::infinity());
       seeing |= static_cast<std::uint64_t>(sees) << i;
-      arrays.log_sum_exp[i] =
-          sees ? static_cast<T>(static_cast<double>(value) * bits_per_nat) : T{0};
+      to[i] = sees ? static_cast<T>(static_cast<double>(value) * bits_per_nat) : T{0};
     }
-    for (Index i = call_.query_count(); i < simd::query_block; ++i) arrays.log_sum_exp[i] = T{0};
+    for (Index i = call_.query_count(); i < simd::query_block; ++i) to[i] = T{0};
     return seeing;
   }
 
@@ -271,9 +253,8 @@ class ShortBackward {
            row * tensor.stride(2);
   }
 
-  simd::ShortBackwardArgs<T> task(Index item, Index head, const VisibleKeys& seen,
-                                  const Arrays& arrays) const {
-    simd::ShortBackwardArgs<T> task;
+  void choose_head(simd::ShortBackwardArgs<T>& task, Index item, Index head,
+                   const VisibleKeys& seen) const {
     task.queries = call_.queries.rows(item, head, 0);
     task.keys = call_.keys.rows(item, head, seen.first);
     task.values = call_.values.rows(item, head, seen.first);
@@ -285,7 +266,6 @@ class ShortBackward {
     task.grad_query_row = args_.grad_queries.stride(2);
     task.grad_key_row = args_.grad_keys.stride(2);
     task.grad_value_row = args_.grad_values.stride(2);
-    task.log_sum_exp = arrays.log_sum_exp;
     task.words = seen.words;
     task.query_count = call_.query_count();
     task.key_count = seen.count;
@@ -293,14 +273,6 @@ class ShortBackward {
     task.value_dim = call_.value_dim();
     task.query_factor = query_factor(call_);
     task.scale = call_.scale;
-    task.packed_queries = arrays.packed_queries;
-    task.packed_gradient = arrays.packed_gradient;
-    task.probabilities = arrays.probabilities;
-    task.grad_scores = arrays.grad_scores;
-    task.key_tail = arrays.key_tail;
-    task.query_tail = arrays.query_tail;
-    task.gradient_tail = arrays.gradient_tail;
-    return task;
   }
 
   /// Sets the gradients of keys that no query sees to 0.
