@@ -204,12 +204,12 @@ int train_char(int argc, char** argv, const std::string& about, Options options,
   app.add_option("--layers", options.layers).at_least(1);
   app.add_option("--dropout", options.dropout, "of activations and of attention weights")
       .between(0., 1.);
-  app.add_option("--rate", options.learning_rate, "largest learning rate").at_least(0);
-  app.add_option("--decay", options.weight_decay, "weight decay").at_least(0);
+  app.add_option("--rate", options.learning_rate, "largest learning rate").between(0., 1000.);
+  app.add_option("--decay", options.weight_decay, "weight decay").between(0., 1000.);
   app.add_option("--validations", options.validations, "how often the validation loss is shown")
       .at_least(1);
   app.add_option("--sample", options.sample, "letters to write at the end").at_least(0);
-  app.add_option("--temperature", options.temperature).above(0);
+  app.add_option("--temperature", options.temperature).between(1e-6, 1e6);
   app.add_choice<Products>("--products", options.products,
                            {{"exact", Products::exact}, {"bfloat16", Products::bfloat16}},
                            "exact, or bfloat16 for mixed precision");

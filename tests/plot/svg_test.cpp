@@ -57,6 +57,24 @@ void expect_well_formed(const std::string& xml) {
   EXPECT_TRUE(open.empty());
 }
 
+TEST(Svg, NumbersStandOnTheBarHoweverNarrowTheRangeIs) {
+  for (const auto& [low, high] :
+       {std::pair{1., 1 + 1e-13}, std::pair{1. / 3, 1. / 3 + 6e-17}, std::pair{0., 5e-324},
+        std::pair{0., 1e-305}, std::pair{1.7e308, 1.7e308}, std::pair{0.25, 0.25 + 1e-11}}) {
+    Heatmap heatmap;
+    heatmap.values = Tensor<double, 2>({2, 2});
+    heatmap.low = low;
+    heatmap.high = high;
+    const detail::Picture picture = detail::picture_of(heatmap);
+    std::size_t numbers = 0;
+    for (const auto& text : picture.texts) {
+      EXPECT_TRUE(text.at.y >= 0 && text.at.y <= static_cast<double>(picture.height)) << text.at.y;
+      numbers += text.size == 11 ? 1 : 0;
+    }
+    EXPECT_GE(numbers, 1u) << high;
+  }
+}
+
 TEST(Svg, IsWellFormedWhateverTheLabelsHold) {
   const std::string svg = to_svg(small());
   expect_well_formed(svg);

@@ -13,6 +13,7 @@
 
 #include <tensor/random_view.hpp>
 #include <heed/tensor/copy.hpp>
+#include <heed/tensor/overlap.hpp>
 #include <heed/tensor/tensor.hpp>
 
 namespace heed {
@@ -213,6 +214,8 @@ TEST(View, ExtremeStridesThatNobodyStepsAreHarmless) {
     EXPECT_EQ(one.broadcast(0, 3)(2, 0), 5);
   }
   char byte = 0;
+  for (const char& only : TensorView<char, 2>(&byte, {1, 1}, {most, least})) EXPECT_EQ(only, 0);
+  EXPECT_THROW(merge_axes(TensorView<char, 2>(&byte, {2, 2}, {1, Index{1} << 62}), 0), ShapeError);
   const TensorView<char, 1> wide(&byte, {2}, {most - 1});
   EXPECT_EQ(wide.split(0, 2).strides(), (Extents<2>{most - 1, most - 1}));
   EXPECT_EQ(wide.slice(0, 0, 2, most).extent(0), 1);

@@ -41,13 +41,15 @@ requires(Rank > 1) TensorView<T, Rank - 1> merge_axes(const TensorView<T, Rank>&
   if (axis + 1 >= Rank) throw_shape_error("merge_axes: axis ", axis, " of a view of rank ", Rank);
   const Index outer = view.extent(axis), inner = view.extent(axis + 1);
   const Index inner_stride = view.stride(axis + 1);
-  Index merged = 0;
+  Index merged = 0, step = 0;
   if (__builtin_mul_overflow(outer, inner, &merged)) {
     throw_shape_error("merge_axes: axes ", axis, " and ", axis + 1, " of extents ", view.extents(),
                       " hold more elements than an Index counts");
   }
   // An axis with one index takes no step; only two real steps can disagree.
-  if (outer > 1 && inner > 1 && !view.empty() && view.stride(axis) != inner * inner_stride) {
+  const bool nested =
+      !__builtin_mul_overflow(inner, inner_stride, &step) && view.stride(axis) == step;
+  if (outer > 1 && inner > 1 && !view.empty() && !nested) {
     throw_shape_error("merge_axes: axes ", axis, " and ", axis + 1, " of extents ", view.extents(),
                       " with strides ", view.strides(), " do not lie one in the other");
   }

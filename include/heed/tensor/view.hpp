@@ -107,8 +107,11 @@ class ElementIterator {
   ElementIterator& operator++() {
     ++number_;
     for (std::size_t axis = View::rank(); axis-- > 0;) {
-      offset_ += view_.stride(axis);
-      if (++at_[axis] < view_.extent(axis)) break;
+      if (at_[axis] + 1 < view_.extent(axis)) {
+        ++at_[axis];
+        offset_ += view_.stride(axis);
+        break;
+      }
       offset_ -= at_[axis] * view_.stride(axis);
       at_[axis] = 0;
     }

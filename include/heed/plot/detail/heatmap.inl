@@ -382,8 +382,10 @@ class HeatmapLayout {
                               .color = quiet_ink});
   }
 
+  /// Whether the range is too narrow for numbers along the bar; its axis is wider then.
+  bool one_value() const { return bar_.low != range_.low; }
   std::vector<double> bar_ticks() const {
-    if (!(range_.high > range_.low)) return {range_.low};
+    if (one_value()) return {range_.low};
     std::vector<double> ticks = bar_.ticks;
     if (goes_by_root(heatmap_)) {
       // A number among the small values, which take much of the bar; the largest are kept first.
@@ -394,7 +396,8 @@ class HeatmapLayout {
     return ticks;
   }
   std::string bar_label(double tick) const {
-    if (range_.high > range_.low && !goes_by_root(heatmap_)) return bar_.label(tick);
+    if (one_value()) return brief(tick);
+    if (!goes_by_root(heatmap_)) return bar_.label(tick);
     return brief(std::fabs(tick) < bar_.step / 100 ? 0 : tick);
   }
   double bar_labels_width() const {
@@ -419,7 +422,7 @@ class HeatmapLayout {
     }
     double written = -1e300;  // the last number; those of roots may be near each other
     for (const double value : bar_ticks()) {
-      const double share = range_.high > range_.low ? share_of(heatmap_, value) : 0.5;
+      const double share = one_value() ? 0.5 : share_of(heatmap_, value);
       const double y = top_ + (1 - share) * length;
       if (goes_by_root(heatmap_) && y - written < text_height * tick_size) continue;
       written = y;
