@@ -236,6 +236,17 @@ TEST(Sampler, RefusesLogitsThatSayNothing) {
                  {1}, "Sampler: no token can be chosen of 1 after the steps of the sampler");
 }
 
+TEST(Sampler, NaNOfAStepIsNotHiddenByTheNext) {
+  const auto broken = [](std::span<double> values, std::span<const Index>) { values[1] = NAN; };
+  const std::vector<double> values = {1, 2, 3};
+  for (const SamplingStep& next :
+       {SamplingStep(samplers::TopK{1}), SamplingStep(samplers::TopP{0.5}),
+        SamplingStep(samplers::MinP{0.5}), SamplingStep(samplers::Greedy{})}) {
+    EXPECT_THROW((Sampler{broken, next}.distribution(values)), InvalidArgument);
+  }
+  EXPECT_THROW(Sampler{SamplingStep()}, InvalidArgument);
+}
+
 TEST(Sampler, LogitsOfAnySize) {
   for (const double shift : {-1e6, -800.0, 0.0, 800.0, 1e6}) {
     const auto shares = Sampler{}.distribution(std::vector<double>{shift, shift + 1});

@@ -288,7 +288,7 @@ TEST(Session, ReorderAndTruncate) {
   Session<float> session(model, {.batch = 3, .page_size = 16});
   const Sequences sequences = {some_tokens(20, 1), some_tokens(9, 2), some_tokens(16, 3)};
   session.prefill(sequences);
-  session.reorder(std::vector<Index>{2, 0, 0});
+  session.reorder({2, 0, 0});
   session.truncate(2, 11);
   EXPECT_EQ(session.length(2), 11);
   const auto logits = session.step(std::vector<Index>{1, 2, 3});
@@ -334,6 +334,16 @@ TEST(Session, WhatFailsLeavesItAsItWas) {
   auto copy = before;
   const std::vector<Index> next = {3, 4};
   EXPECT_TRUE(same_bits(session.step(next), copy.step(next)));
+}
+
+TEST(Session, OfOneThatHasBeenMovedFromNothingCanBeAsked) {
+  const auto model = made<float>(gpt());
+  Session<float> session(model);
+  const Session<float> other = std::move(session);
+  EXPECT_EQ(session.batch(), 0);  // NOLINT(bugprone-use-after-move)
+  EXPECT_THROW(session.length(), ShapeError);
+  EXPECT_THROW(session.prefill(Sequences{{1}}), ShapeError);
+  EXPECT_EQ(other.length(), 0);
 }
 
 TEST(Session, CachesInHalfTheMemoryAreClose) {

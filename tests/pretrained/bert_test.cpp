@@ -4,6 +4,7 @@
 #include <heed/masks/intervals.hpp>
 
 #include "pretrained/pretrained_files.hpp"
+#include "support/temporary_file.hpp"
 
 namespace heed::test {
 namespace {
@@ -24,6 +25,29 @@ TEST(Bert, HiddenStatesEqualTransformers) {
             1e-5);
   EXPECT_LT(largest_difference(hidden_of(load_bert<double>(pretrained_golden("bert"))), golden),
             1e-5);
+}
+
+/// bert-base-uncased is published with these names, and with the heads of its training.
+TEST(Bert, NormsMayHaveTheNamesOfTheFirstFiles) {
+  const Safetensors file = load_safetensors(pretrained_golden("bert/model.safetensors"));
+  SafetensorsWriter writer;
+  for (const auto& entry : file.entries()) {
+    std::string name(entry.name);
+    const auto rename = [&](const std::string& from, const std::string& to) {
+      if (name.ends_with(from)) name.replace(name.size() - from.size(), from.size(), to);
+    };
+    rename("LayerNorm.weight", "LayerNorm.gamma");
+    rename("LayerNorm.bias", "LayerNorm.beta");
+    writer.add_bytes(name, entry.type, entry.shape(), file.bytes(entry.name));
+  }
+  writer.add("cls.predictions.transform.LayerNorm.gamma", Tensor<float, 1>({4}));
+  const TemporaryFile older;
+  writer.write(older.path());
+  const auto options = bert_options(ModelConfig::read(pretrained_golden("bert/config.json")));
+  const auto model = load_weights<Encoder<float>>(weights_of(older.path()), bert_names, options);
+  EXPECT_EQ(
+      largest_difference(hidden_of(model), hidden_of(load_bert<float>(pretrained_golden("bert")))),
+      0);
 }
 
 TEST(Bert, RefusesWhatItHasNot) {

@@ -45,6 +45,8 @@ TEST(Llama, WhatAFileDoesNotSay) {
   EXPECT_FALSE(config("").tied_head);
   EXPECT_TRUE(config(R"(, "tie_word_embeddings": true)").tied_head);
   EXPECT_EQ(config("").block.rotary.base, 10000);
+  const std::string base = R"(, "rope_theta": 7, "rope_scaling": {"rope_theta": 100})";
+  EXPECT_EQ(config(base).block.rotary.base, 100) << "as transformers reads it";
   EXPECT_EQ(config("").block.kv_heads, 2);
   EXPECT_EQ(llama_options(golden_as_gguf({.has_base = false})).block.rotary.base, 10000);
 }

@@ -350,8 +350,9 @@ class KeyValueCache {
   }
 
   Index slot(Index item) const {
-    if (item < 0 || item >= shape_.batch) {
-      throw_shape_error("KeyValueCache: sequence ", item, " of ", shape_.batch);
+    const Index batch = lengths_.extent(0);  // 0 of a cache that has been moved from
+    if (item < 0 || item >= batch) {
+      throw_shape_error("KeyValueCache: sequence ", item, " of ", batch);
     }
     return item;
   }

@@ -198,7 +198,7 @@ std::vector<Beam> beam_search(Step&& step, const BeamOptions& options = {}) {
   for (Index length = 1; length <= options.max_tokens && !live.empty(); ++length) {
     const auto logits = step(std::span<const Index>(parents), std::span<const Index>(tokens));
     // Each beam ends in at most one way, so that this many hold `width` that go on.
-    const auto room = options.width + static_cast<Index>(live.size());
+    const Index room = detail::sum_or_most(options.width, static_cast<Index>(live.size()));
     std::vector<Beam> next;
     parents.clear();
     tokens.clear();

@@ -78,7 +78,8 @@ struct NoRepeatNgram {
 ///     Index next = sampler(logits, history, random);
 class Sampler {
  public:
-  /// Without steps: the distribution of the logits themselves.
+  /// Without steps: the distribution of the logits themselves. Throws InvalidArgument for a step
+  /// without a function.
   Sampler(std::initializer_list<SamplingStep> steps = {});
   explicit Sampler(std::vector<SamplingStep> steps);
   /// A single step, as samplers::Greedy{}.

@@ -85,7 +85,8 @@ class Session {
   /// multiple of 16.
   explicit Session(const LanguageModel<T>& model, const SessionOptions& options = {});
 
-  Index batch() const { return options_.batch; }
+  /// The number of sequences; 0 of a session that has been moved from.
+  Index batch() const { return static_cast<Index>(lengths_.size()); }
   /// The number of tokens in a sequence, without those that slid out of it.
   Index length(Index item = 0) const {
     check_item(item);
@@ -126,8 +127,9 @@ class Session {
     return logits(std::span(tokens.begin(), tokens.size()));
   }
 
-  /// Replaces sequence i by a copy of sequence parents[i], for all i at once: beam search.
-  void reorder(std::span<const Index> parents);
+  /// Replaces sequence i by a copy of sequence parents[i], a list of any integers, for all i at
+  /// once: beam search.
+  void reorder(const OwnedArray<Index>& parents);
   /// Shortens a sequence to its first `length` tokens; 0 starts anew.
   void truncate(Index item, Index length) {
     check_item(item);
@@ -289,7 +291,7 @@ Tensor<T, 3> Session<T, Stored>::logits(const Tokens& tokens) {
 }
 
 template <ModelScalar T, class Stored>
-void Session<T, Stored>::reorder(std::span<const Index> parents) {
+void Session<T, Stored>::reorder(const OwnedArray<Index>& parents) {
   if (static_cast<Index>(parents.size()) != batch()) {
     throw_shape_error("Session: ", parents.size(), " parents for a batch of ", batch());
   }

@@ -175,6 +175,8 @@ inline constexpr std::string_view bert_left_out[] = {
     "cls.predictions.transform.dense.bias",
     "cls.predictions.transform.LayerNorm.weight",
     "cls.predictions.transform.LayerNorm.bias",
+    "cls.predictions.transform.LayerNorm.gamma",
+    "cls.predictions.transform.LayerNorm.beta",
     "cls.predictions.decoder.weight",
     "cls.predictions.decoder.bias",
     "cls.seq_relationship.weight",
@@ -279,7 +281,14 @@ class WeightMatch {
       if (dot == pattern.npos || layer.ours != std::string_view(pattern).substr(0, dot)) continue;
       std::string theirs(layer.theirs);
       if (const auto star = theirs.find('*'); star != theirs.npos) theirs.replace(star, 1, number);
-      return {prefix_ + theirs + pattern.substr(dot), layer.transposed};
+      const std::string found = prefix_ + theirs + pattern.substr(dot);
+      // The first BERTs were converted from TensorFlow, with its names for the parts of norms.
+      if (theirs.ends_with("LayerNorm") && !file_.contains(found)) {
+        const std::string older =
+            prefix_ + theirs + (found.ends_with("weight") ? ".gamma" : ".beta");
+        if (file_.contains(older)) return {older, false};
+      }
+      return {found, layer.transposed};
     }
     throw_invalid_argument("load_weights: the table has no name for ", quote(ours));
   }

@@ -158,14 +158,25 @@ HEED_INLINE void NoRepeatNgram::operator()(std::span<double> logits,
 
 }  // namespace samplers
 
-HEED_INLINE Sampler::Sampler(std::initializer_list<SamplingStep> steps) : steps_(steps) {}
-HEED_INLINE Sampler::Sampler(std::vector<SamplingStep> steps) : steps_(std::move(steps)) {}
+HEED_INLINE Sampler::Sampler(std::initializer_list<SamplingStep> steps)
+    : Sampler(std::vector<SamplingStep>(steps)) {}
+HEED_INLINE Sampler::Sampler(std::vector<SamplingStep> steps) : steps_(std::move(steps)) {
+  for (const SamplingStep& step : steps_) {
+    if (!step) throw_invalid_argument("Sampler: a step without a function");
+  }
+}
 
 HEED_INLINE void Sampler::turn_into_shares(std::vector<double>& logits,
                                            std::span<const Index> history) const {
   detail::check_logits(logits, "");
-  for (const SamplingStep& step : steps_) step(logits, history);
-  detail::check_logits(logits, " after the steps of the sampler");
+  constexpr const char* after = " after the steps of the sampler";
+  for (const SamplingStep& step : steps_) {
+    step(logits, history);
+    bool numbers = true;  // the next step compares them
+    for (const double logit : logits) numbers = numbers && logit == logit;
+    if (!numbers) detail::check_logits(logits, after);
+  }
+  detail::check_logits(logits, after);
   const double most = detail::largest(logits);
   double total = 0;
   for (double& logit : logits) total += logit = detail::exp(logit - most);

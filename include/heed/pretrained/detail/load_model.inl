@@ -96,7 +96,10 @@ HEED_INLINE LanguageModelOptions llama_options(const ModelConfig& config) {
   options.max_length = config.integer("max_position_embeddings");
   block.activation = config.activation("hidden_act", "silu");
   block.norm_epsilon = config.real("rms_norm_eps", 1e-6);
-  block.rotary.base = config.real("rope_parameters.rope_theta", config.real("rope_theta", 10000));
+  block.rotary.base = 10000;
+  for (const char* key : {"rope_theta", "rope_scaling.rope_theta", "rope_parameters.rope_theta"}) {
+    block.rotary.base = config.real(key, block.rotary.base);
+  }
   options.tied_head = config.flag("tie_word_embeddings", false);
   return detail::checked_options(options, config.name());
 }
