@@ -114,6 +114,9 @@ int CommandLine::status_of(int count, char** arguments, const std::function<int(
   try {
     app_->parse(count, arguments);
     const int status = run();
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+      return refused(arguments[0], "standard output cannot be written");
+    }
     return stop_asked() && status == 0 ? 128 + SIGINT : status;
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app_->exit(error);

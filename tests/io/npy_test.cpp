@@ -38,6 +38,7 @@ TEST(NpyHeader, TheFieldsInAnyOrderQuotesAndSpacing) {
   for (const char* dictionary :
        {"{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3), }\n",
         "{'shape':(2,3),'fortran_order':True,'descr':'<f4'}",
+        "{'shape': (2L, 3L), 'fortran_order': True, 'descr': '<f4'}",
         "  { \"fortran_order\" : True ,\n\t'shape' : ( 2 , 3 , ) , \"descr\" : \"<f4\" , }   \n"}) {
     for (const int major : {1, 2, 3}) {
       const NpyHeader header = parse(file_with(dictionary, major));

@@ -85,6 +85,27 @@ Chart bars() {
           .right_title = "ms"};
 }
 
+TEST(ChartTerminal, IsNoWiderThanTheTerminal) {
+  for (const double last : {10., 99999., 1e5, 1e6, 1e7}) {
+    Chart chart;
+    chart.series = {{.x = {0, last / 2, last}, .y = {1, 2, 3}}};
+    for (Index width = 24; width <= 104; ++width) {
+      const std::string text = to_terminal(chart, {ColorDepth::none, width});
+      for (std::size_t at = 0; at < text.size();) {
+        const std::size_t end = text.find('\n', at);
+        EXPECT_LE(detail::text_width(text.substr(at, end - at)), width) << last;
+        at = end + 1;
+      }
+    }
+  }
+}
+
+TEST(ChartTerminal, SeveralStandOneBelowTheOther) {
+  const std::vector<Chart> charts = {loss(), bars()};
+  EXPECT_EQ(to_terminal(charts, plain),
+            to_terminal(charts[0], plain) + "\n" + to_terminal(charts[1], plain));
+}
+
 TEST(ChartTerminal, BarsAndASecondAxis) {
   EXPECT_EQ(to_terminal(bars(), {ColorDepth::none, 44}),
             R"( 4 ┤ ⣿o⣿            ⢀+⢄                ├ 30

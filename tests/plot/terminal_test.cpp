@@ -289,6 +289,17 @@ TEST(Terminal, NothingIsWiderThanTheTerminal) {
   }
 }
 
+TEST(Terminal, LongCategoriesAreCutInColorToo) {
+  Heatmap heatmap;
+  heatmap.values = Tensor<double, 2>({2, 2});
+  heatmap.categories = {std::string(90, 'x'), "b"};
+  for (const ColorDepth depth : {ColorDepth::none, ColorDepth::true_color}) {
+    const std::string text = to_terminal(heatmap, {depth, 40});
+    EXPECT_EQ(text.find(std::string(38, 'x')), std::string::npos) << text;
+    EXPECT_NE(text.find(std::string(30, 'x')), std::string::npos) << text;
+  }
+}
+
 TEST(Terminal, LargeMatricesAreShownAsMeans) {
   const std::string text = to_terminal(ramp(300, 300), plain);
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 75 + 1);

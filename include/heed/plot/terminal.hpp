@@ -30,7 +30,8 @@ inline TerminalOptions terminal_options(std::string_view color, int descriptor =
 /// as shades without colors, labels on both axes, and one color bar for consecutive pictures with
 /// the same range. Numbers are shown where they fit. Throws ShapeError for labels that are not one
 /// per row or column, and InvalidArgument for an invalid range.
-inline std::string to_terminal(std::span<const Heatmap> heatmaps, const TerminalOptions& options) {
+inline std::string to_terminal(std::span<const Heatmap> heatmaps,
+                               const TerminalOptions& options = detect_terminal()) {
   return detail::terminal_text(heatmaps, options);
 }
 
@@ -46,6 +47,15 @@ inline std::string to_terminal(const Heatmap& heatmap,
 inline std::string to_terminal(const Chart& chart,
                                const TerminalOptions& options = detect_terminal()) {
   return detail::terminal_text(chart, options);
+}
+
+/// Charts, one below the other.
+inline std::string to_terminal(std::span<const Chart> charts,
+                               const TerminalOptions& options = detect_terminal()) {
+  std::string text;
+  for (const Chart& chart : charts)
+    text += (text.empty() ? "" : "\n") + to_terminal(chart, options);
+  return text;
 }
 
 }  // namespace heed

@@ -166,6 +166,7 @@ class NpyHeaderParser {
     }
     if (at_ == begin) fail("expected a number");
     if (at_ > begin + 1 && bytes_[begin] == std::byte{'0'}) fail("an extent begins with 0");
+    if (peek() == 'L') ++at_;  // as Python 2 wrote its long integers
     return value;
   }
 

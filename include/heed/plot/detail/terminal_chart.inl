@@ -231,13 +231,14 @@ class TerminalChart {
       const Index at = column_of(axes_.x.share(tick));
       const std::string label =
           named ? safe_text(chart_.x_labels[static_cast<std::size_t>(tick)]) : axes_.x.label(tick);
-      const Index begin = margin_ + 2 + at - text_width(label) / 2;
+      const Index length = text_width(label), room = larger(width_ - length, 0);
+      const Index begin = std::clamp<Index>(margin_ + 2 + at - length / 2, 0, room);
       if (at < drawn || (written > 0 && begin <= written)) continue;
       for (; drawn < at; ++drawn) line += "─";
       line += "┬";
       ++drawn;
       numbers += spaces(begin - written) + label;
-      written = begin + text_width(label);
+      written = begin + length;
     }
     for (; drawn < columns_; ++drawn) line += "─";
     return spaces(margin_) + " └" + line + (axes_.both ? "┘" : "") + "\n" + numbers + "\n";

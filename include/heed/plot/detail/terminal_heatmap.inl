@@ -162,22 +162,21 @@ class TerminalHeatmap {
   }
 
   const std::vector<TerminalLine>& lines() const { return lines_; }
-  Index width() const {
-    Index widest = 0;
-    for (const auto& line : lines_) widest = std::max(widest, line.width);
-    return widest;
-  }
+  Index width() const { return width_; }
 
   /// The legend of colors, characters and axes, in lines of at most `width` columns.
   std::string legend(Index width) const {
     std::vector<std::string> parts;
     const bool shades = depth_ == ColorDepth::none;
+    const auto cut = [&](const std::string& words, Index before) {
+      return fitted(words, std::min(std::max<Index>(1, width - before), text_width(words)));
+    };
     if (!heatmap_.categories.empty()) {
       for (std::size_t i = 0; i < heatmap_.categories.size(); ++i) {
         const auto value = static_cast<double>(i);
         const std::string sample(2, shades ? shade(share_of(heatmap_, value)) : ' ');
         parts.push_back((shades ? "'" : "") + painted(sample, color(value), depth_) +
-                        (shades ? "' " : " ") + text_of(heatmap_.categories[i]));
+                        (shades ? "' " : " ") + cut(heatmap_.categories[i], shades ? 5 : 3));
       }
     } else if (!shades || cell_width_ <= 2) {
       parts.push_back(color_bar(width));
@@ -186,9 +185,7 @@ class TerminalHeatmap {
       parts.push_back("· exactly 0");
     } else if (any_masked_) {
       const std::string sample = shades ? "' '" : painted(masked_sign(), masked_color, depth_);
-      const std::string meaning = masked_meaning(heatmap_);
-      const Index room = std::max<Index>(1, width - 4);
-      parts.push_back(sample + " " + fitted(meaning, std::min(room, text_width(meaning))));
+      parts.push_back(sample + " " + cut(masked_meaning(heatmap_), 4));
     }
     parts.push_back("rows: " + text_of(heatmap_.row_title) +
                     ", columns: " + text_of(heatmap_.column_title));
@@ -256,7 +253,11 @@ class TerminalHeatmap {
 
   void add(std::string text) {
     const Index width = text_width(text);
-    lines_.push_back({std::move(text), width});
+    add(TerminalLine{std::move(text), width});
+  }
+  void add(TerminalLine line) {
+    width_ = std::max(width_, line.width);
+    lines_.push_back(std::move(line));
   }
 
   /// Writes column labels vertically, from top to bottom, aligned at their ends.
@@ -291,7 +292,7 @@ class TerminalHeatmap {
     }
     for (Index column = 0; column < columns(); ++column) line.text += cell(row, column);
     line.width = margin() + columns() * cell_width_;
-    lines_.push_back(std::move(line));
+    add(std::move(line));
   }
 
   std::string cell(Index row, Index column) const {
@@ -330,6 +331,7 @@ class TerminalHeatmap {
   bool half_blocks_ = false;
   bool any_masked_ = false;
   std::vector<TerminalLine> lines_;
+  Index width_ = 0;  // of the widest line
 };
 
 /// Pictures side by side, aligned at the top.
