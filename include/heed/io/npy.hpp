@@ -3,14 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <vector>
 
-#include <heed/core/bfloat16.hpp>
 #include <heed/core/config.hpp>
 #include <heed/core/index.hpp>
 #include <heed/io/element_type.hpp>
@@ -64,25 +62,6 @@ constexpr std::string_view npy_type_hint(std::string_view descr) {
   return descr == "|b1" ? "; load them as bool" : "";
 }
 
-/// The element at `bytes` as T; `parse_npy` has checked the file's type.
-template <class T>
-T npy_element(const std::byte* bytes, bool half) {
-  if constexpr (std::is_same_v<T, float>) {
-    if (half) {
-      std::uint16_t value = 0;
-      std::memcpy(&value, bytes, sizeof(value));
-      return float_of_half(value);
-    }
-  }
-  if constexpr (std::is_same_v<T, bool>) {
-    return *bytes != std::byte{0};
-  } else {
-    T value{};
-    std::memcpy(&value, bytes, sizeof(T));
-    return value;
-  }
-}
-
 /// The extents of the array. Throws FileError if its rank is another one or its size does not match
 /// the file's.
 template <std::size_t Rank>
@@ -116,14 +95,14 @@ Tensor<T, Rank> parse_npy(std::span<const std::byte> bytes, std::string_view nam
                      detail::npy_type_hint(header.descr));
   }
   Tensor<T, Rank> tensor(detail::npy_extents<Rank>(header, bytes.size(), name));
-  const std::size_t width = half ? 2 : sizeof(T);
+  const ElementType type = half ? ElementType::f16 : element_type_of<T>();
   // Fortran order is C order of the reversed axes.
   Extents<Rank> at{};
   const std::byte* from = bytes.data() + header.data_offset;
-  for (Index left = tensor.size(); left > 0; --left, from += width) {
+  for (Index left = tensor.size(); left > 0; --left, from += width_of(type)) {
     Index to = 0;
     for (std::size_t axis = 0; axis < Rank; ++axis) to = to * tensor.extent(axis) + at[axis];
-    tensor.data()[to] = detail::npy_element<T>(from, half);
+    tensor.data()[to] = read_element<T>(type, from);
     for (std::size_t i = 0; i < Rank; ++i) {
       const std::size_t axis = header.fortran_order ? i : Rank - 1 - i;
       if (++at[axis] < tensor.extent(axis)) break;
