@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <type_traits>
 
 #include <heed/core/bfloat16.hpp>
+#include <heed/core/index.hpp>
 
 namespace heed {
 
@@ -47,6 +50,18 @@ inline constexpr bool is_floating_element = is_one_of<T, float, double, bfloat16
 template <class T>
 inline constexpr bool has_element_type =
     is_floating_element<T> || is_one_of<T, std::int64_t, std::int32_t, std::uint8_t, bool>;
+
+/// Bytes of so many elements of this width; nothing for a negative extent, and for too many to be
+/// counted, if there are any.
+inline std::optional<std::size_t> bytes_of(std::size_t width, std::span<const Index> shape) {
+  std::size_t bytes = std::count(shape.begin(), shape.end(), 0) > 0 ? 0 : width;
+  for (const Index extent : shape) {
+    if (extent < 0 || __builtin_mul_overflow(bytes, static_cast<std::size_t>(extent), &bytes)) {
+      return std::nullopt;
+    }
+  }
+  return bytes;
+}
 
 /// The rank of a tensor that is read without one: refused while the call is looked up, so that this
 /// sentence is the first.

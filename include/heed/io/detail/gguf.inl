@@ -205,16 +205,13 @@ class GgufHeader {
       fail(tensor, "rows of ", row, " are not blocks of ", tensor.type->block_length, " (",
            tensor.type->name, ")");
     }
-    if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return 0;
-    Index bytes = tensor.type->block_bytes, elements = 1;
-    bool fits = !__builtin_mul_overflow(bytes, row / tensor.type->block_length, &bytes);
-    for (std::size_t axis = 0; axis + 1 < shape.size(); ++axis) {
-      fits = fits && !__builtin_mul_overflow(bytes, shape[axis], &bytes);
+    const auto elements = bytes_of(1, shape);
+    Index bytes = 0;
+    if (!elements || !std::in_range<Index>(*elements) ||
+        __builtin_mul_overflow(static_cast<Index>(*elements) / tensor.type->block_length,
+                               tensor.type->block_bytes, &bytes)) {
+      fail(tensor, "shape ", shape, " is too large");
     }
-    for (const Index extent : shape) {
-      fits = fits && !__builtin_mul_overflow(elements, extent, &elements);
-    }
-    if (!fits) fail(tensor, "shape ", shape, " is too large");
     return static_cast<std::size_t>(bytes);
   }
 

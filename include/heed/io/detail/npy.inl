@@ -3,7 +3,6 @@
 
 // Definitions of <heed/io/npy.hpp>, which includes this file.
 
-#include <algorithm>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
@@ -214,22 +213,20 @@ HEED_INLINE std::size_t npy_element_size(std::string_view descr) {
 
 HEED_INLINE void check_npy_size(const NpyHeader& header, std::size_t file_size,
                                 std::string_view name) {
-  std::size_t bytes = npy_element_size(header.descr);
-  if (bytes == 0) {
+  const std::size_t width = npy_element_size(header.descr);
+  if (width == 0) {
     throw_file_error(name, ": byte ", header.descr_offset, ": elements are '", header.descr,
                      "', of no known size");
   }
   const auto& shape = header.shape;
-  if (std::find(shape.begin(), shape.end(), 0) != shape.end()) bytes = 0;
-  for (const Index extent : shape) {
-    if (bytes != 0 && __builtin_mul_overflow(bytes, static_cast<std::size_t>(extent), &bytes)) {
-      throw_file_error(name, ": byte ", header.shape_offset, ": shape ", shape, " is too large");
-    }
+  const auto bytes = detail::bytes_of(width, shape);
+  if (!bytes) {
+    throw_file_error(name, ": byte ", header.shape_offset, ": shape ", shape, " is too large");
   }
   const std::size_t have = file_size - header.data_offset;
-  if (bytes != have) {
+  if (*bytes != have) {
     throw_file_error(name, ": byte ", header.data_offset, ": shape ", shape, " of ", header.descr,
-                     " needs ", bytes, " bytes of data, the file has ", have);
+                     " needs ", *bytes, " bytes of data, the file has ", have);
   }
 }
 

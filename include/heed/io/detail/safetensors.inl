@@ -192,17 +192,11 @@ class SafetensorsHeader {
       fail(byte, entry, "data_offsets [", entry.begin, ", ", entry.end, "], but the file has ",
            file_size_ - data_, " bytes of data");
     }
-    std::size_t bytes = width_of(entry.type);
     const auto shape = entry.shape();
-    const bool empty = std::find(shape.begin(), shape.end(), 0) != shape.end();
-    for (const Index extent : shape) {
-      if (empty) bytes = 0;
-      if (__builtin_mul_overflow(bytes, static_cast<std::size_t>(extent), &bytes)) {
-        fail(byte, entry, "shape ", shape, " is too large");
-      }
-    }
-    if (bytes != entry.end - entry.begin) {
-      fail(byte, entry, "shape ", shape, " of ", name_of(entry.type), " needs ", bytes,
+    const auto bytes = bytes_of(width_of(entry.type), shape);
+    if (!bytes) fail(byte, entry, "shape ", shape, " is too large");
+    if (*bytes != entry.end - entry.begin) {
+      fail(byte, entry, "shape ", shape, " of ", name_of(entry.type), " needs ", *bytes,
            " bytes, data_offsets hold ", entry.end - entry.begin);
     }
     entry.begin += data_;
@@ -302,14 +296,9 @@ HEED_INLINE Safetensors load_safetensors(const std::string& path) {
 HEED_INLINE void SafetensorsWriter::add_bytes(std::string_view name, ElementType type,
                                               std::span<const Index> shape,
                                               std::span<const std::byte> bytes) {
-  const bool empty = std::find(shape.begin(), shape.end(), 0) != shape.end();
-  std::size_t size = empty ? 0 : width_of(type);
-  for (const Index extent : shape) {
-    if (extent < 0 || __builtin_mul_overflow(size, static_cast<std::size_t>(extent), &size)) {
-      throw_file_error("safetensors: tensor ", quote(name), ": shape ", shape, " is none");
-    }
-  }
-  if (shape.size() > 8 || size != bytes.size()) {
+  const auto size = detail::bytes_of(width_of(type), shape);
+  if (!size) throw_file_error("safetensors: tensor ", quote(name), ": shape ", shape, " is none");
+  if (shape.size() > 8 || *size != bytes.size()) {
     throw_file_error("safetensors: tensor ", quote(name), ": ", bytes.size(), " bytes for shape ",
                      shape, " of ", name_of(type));
   }
@@ -345,11 +334,9 @@ HEED_INLINE std::span<std::byte> SafetensorsWriter::add_item(std::string_view na
       throw_file_error("safetensors: tensor ", quote(name), " twice");
     }
   }
-  std::size_t size = width_of(type);
-  for (const Index extent : shape) size *= static_cast<std::size_t>(extent);
   Item& item = items_[detail::safetensors_key(type, name)];
   item.shape.assign(shape.begin(), shape.end());
-  item.bytes.resize(size);
+  item.bytes.resize(detail::bytes_of(width_of(type), shape).value());
   return item.bytes;
 }
 
