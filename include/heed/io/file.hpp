@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <heed/core/config.hpp>
+#include <heed/core/detail/exceptions.hpp>
 #include <heed/core/detail/shared.hpp>
 #include <heed/core/error.hpp>
 
@@ -33,6 +34,14 @@ concept NoPath = !std::is_convertible_v<const X&, std::string>;
 template <class X>
 constexpr void expect_path_first() {
   static_assert(!NoPath<X>, "the path goes first, and then what is written or read");
+}
+
+/// make(), whose InvalidArgument is the fault of the file with that name.
+template <class Make>
+auto made_of_file(const std::string& name, const Make& make) {
+  return handled<InvalidArgument>(make, [&](const InvalidArgument& error) -> decltype(make()) {
+    throw_file({name, ": ", error.what()});
+  });
 }
 
 /// The folder of a file: "." for a name without slashes.

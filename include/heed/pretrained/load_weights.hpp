@@ -388,10 +388,7 @@ Model prototype_of(const WeightFile& file, Options options) {
     options.segments = std::min<Index>(options.segments, 1);
   }
   Random random(0);
-  return handled<InvalidArgument>([&] { return Model(options, random); },
-                                  [&](const InvalidArgument& error) -> Model {
-                                    throw_file_error(file.name(), ": ", error.what());
-                                  });
+  return made_of_file(file.name(), [&] { return Model(options, random); });
 }
 
 /// Which parameters of a model are loaded: without the matrices, those of layers that multiply with

@@ -44,11 +44,9 @@ class SentenceEncoder {
     auto model = load_bert<T>(folder);
     set_products(model, products);
     auto tokenizer = detail::word_piece_in(folder);
-    return detail::handled<InvalidArgument>(
-        [&] { return SentenceEncoder(std::move(model), std::move(tokenizer)); },
-        [&](const InvalidArgument& error) -> SentenceEncoder {
-          throw_file_error(folder, "/vocab.txt: ", error.what());
-        });
+    return detail::made_of_file(folder + "/vocab.txt", [&] {
+      return SentenceEncoder(std::move(model), std::move(tokenizer));
+    });
   }
 
   const Encoder<T>& model() const { return model_; }

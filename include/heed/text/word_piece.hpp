@@ -54,8 +54,6 @@ class WordPiece {
   std::string decode(std::span<const Index> tokens) const;
 
  private:
-  static WordPiece of_file(TextList tokens, const std::string& name,
-                           const WordPieceOptions& options);
   void encode_plain(std::string_view text, std::vector<Index>& tokens) const;
 
   void fold(char32_t code, FunctionRef<void(char32_t)> visit) const;

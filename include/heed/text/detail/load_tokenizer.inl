@@ -221,13 +221,6 @@ class TokenizerJson {
   std::string steps_;  // of the pre-tokenizer
 };
 
-inline BytePairEncoding byte_pairs_of(BytePairVocabulary vocabulary, const std::string& name) {
-  return handled<InvalidArgument>([&] { return BytePairEncoding(std::move(vocabulary)); },
-                                  [&](const InvalidArgument& error) -> BytePairEncoding {
-                                    throw_file_error(name, ": ", error.what());
-                                  });
-}
-
 }  // namespace detail
 
 HEED_INLINE BytePairEncoding load_tokenizer(const std::string& path) {
@@ -236,11 +229,12 @@ HEED_INLINE BytePairEncoding load_tokenizer(const std::string& path) {
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     return detail::TokenizerJson(text, path).vocabulary();
   }();
-  return detail::byte_pairs_of(std::move(vocabulary), path);
+  return detail::made_of_file(path, [&] { return BytePairEncoding(std::move(vocabulary)); });
 }
 
 HEED_INLINE BytePairEncoding parse_tokenizer(std::string_view text, const std::string& name) {
-  return detail::byte_pairs_of(detail::TokenizerJson(text, name).vocabulary(), name);
+  return detail::made_of_file(
+      name, [&] { return BytePairEncoding(detail::TokenizerJson(text, name).vocabulary()); });
 }
 
 namespace detail {

@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include <heed/core/detail/exceptions.hpp>
 #include <heed/core/text.hpp>
 #include <heed/io/file.hpp>
 #include <heed/text/unicode.hpp>
@@ -73,16 +72,17 @@ HEED_INLINE WordPiece::WordPiece(TextList tokens, const WordPieceOptions& option
 }
 
 HEED_INLINE WordPiece WordPiece::read(const std::string& path, const WordPieceOptions& options) {
-  const auto lines = [&] {
+  auto lines = [&] {
     const auto bytes = read_file(path);
     return detail::lines_of({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path);
-  };
-  return of_file(lines(), path, options);
+  }();
+  return detail::made_of_file(path, [&] { return WordPiece(std::move(lines), options); });
 }
 
 HEED_INLINE WordPiece WordPiece::parse(std::string_view text, const std::string& name,
                                        const WordPieceOptions& options) {
-  return of_file(detail::lines_of(text, name), name, options);
+  return detail::made_of_file(name,
+                              [&] { return WordPiece(detail::lines_of(text, name), options); });
 }
 
 HEED_INLINE Index WordPiece::token(std::string_view name) const {
@@ -126,14 +126,6 @@ HEED_INLINE std::string WordPiece::decode(std::span<const Index> tokens) const {
     text += piece.substr(inside ? 2 : 0);
   }
   return text;
-}
-
-HEED_INLINE WordPiece WordPiece::of_file(TextList tokens, const std::string& name,
-                                         const WordPieceOptions& options) {
-  return detail::handled<InvalidArgument>([&] { return WordPiece(std::move(tokens), options); },
-                                          [&](const InvalidArgument& error) -> WordPiece {
-                                            throw_file_error(name, ": ", error.what());
-                                          });
 }
 
 HEED_INLINE void WordPiece::encode_plain(std::string_view text, std::vector<Index>& tokens) const {
