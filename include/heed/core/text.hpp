@@ -119,7 +119,20 @@ class TextList {
     { *texts.begin() } -> std::convertible_to<std::string_view>;
     texts.end();
   }
-  TextList(const Texts& texts) { append(texts); }
+  TextList(const Texts& texts) : TextList(copy_of(texts)) {}
+  /// The texts that for_each(visit) visits; it is called twice, so that memory is taken once.
+  template <class ForEach>
+  static TextList of(const ForEach& for_each) {
+    std::size_t count = 0, characters = 0;
+    for_each([&](std::string_view text) {
+      ++count;
+      characters += text.size();
+    });
+    TextList texts;
+    texts.reserve(count, characters);
+    for_each([&](std::string_view text) { texts.push_back(text); });
+    return texts;
+  }
 
   /// Reserves memory for `count` texts of `characters` characters in total.
   void reserve(std::size_t count, std::size_t characters);
@@ -139,14 +152,10 @@ class TextList {
 
  private:
   template <class Texts>
-  void append(const Texts& texts) {
-    std::size_t count = 0, characters = 0;
-    for (const std::string_view text : texts) {
-      ++count;
-      characters += text.size();
-    }
-    reserve(count, characters);
-    for (const std::string_view text : texts) push_back(text);
+  static TextList copy_of(const Texts& texts) {
+    return of([&](const auto& visit) {
+      for (const std::string_view text : texts) visit(text);
+    });
   }
 
   std::string characters_;
@@ -216,7 +225,8 @@ HEED_INLINE std::string printable(std::string_view text, std::size_t longest) {
 
 HEED_INLINE std::string quote(std::string_view text) { return "'" + printable(text) + "'"; }
 
-HEED_INLINE TextList::TextList(std::initializer_list<std::string_view> texts) { append(texts); }
+HEED_INLINE TextList::TextList(std::initializer_list<std::string_view> texts)
+    : TextList(copy_of(texts)) {}
 
 HEED_INLINE void TextList::reserve(std::size_t count, std::size_t characters) {
   ends_.reserve(count);

@@ -271,22 +271,13 @@ HEED_INLINE Safetensors::Safetensors(SharedBytes bytes, std::string name)
 HEED_INLINE Notes Safetensors::metadata() const {
   const std::string_view metadata = header().metadata;
   if (metadata.empty()) return {};
-  std::size_t count = 0, characters = 0;
-  const auto read = [&](const auto& keep) {
+  return Notes(TextList::of([&](const auto& visit) {
     detail::JsonReader json(metadata, name());
     json.object([&](const std::string& key) {
-      keep(key);
-      keep(json.string());
+      visit(key);
+      visit(json.string());
     });
-  };
-  read([&](const std::string& text) {
-    ++count;
-    characters += text.size();
-  });
-  TextList texts;
-  texts.reserve(count, characters);
-  read([&](const std::string& text) { texts.push_back(text); });
-  return Notes(std::move(texts));
+  }));
 }
 
 HEED_INLINE Safetensors load_safetensors(const std::string& path) {

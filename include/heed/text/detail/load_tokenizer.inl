@@ -241,15 +241,7 @@ namespace detail {
 
 /// The texts in an array of a GGUF file.
 inline TextList gguf_texts(const Gguf& file, std::string_view key) {
-  std::size_t count = 0, characters = 0;
-  file.for_each<std::string_view>(key, [&](std::string_view text) {
-    ++count;
-    characters += text.size();
-  });
-  TextList texts;
-  texts.reserve(count, characters);
-  file.for_each<std::string_view>(key, [&](std::string_view text) { texts.push_back(text); });
-  return texts;
+  return TextList::of([&](const auto& visit) { file.for_each<std::string_view>(key, visit); });
 }
 
 /// The numbers of the special tokens.

@@ -33,20 +33,16 @@ void for_each_line(std::string_view text, const Visit& visit) {
 inline TextList lines_of(std::string_view text, const std::string& name) {
   // A million lines of two bytes would take far more memory than they have: most are duplicates.
   std::vector<bool> seen(1 << 18);
-  std::size_t count = 0, characters = 0;
   for_each_line(text, [&](std::string_view line, std::size_t begin) {
-    ++count;
-    characters += line.size();
     if (line.size() > 2) return;
     std::size_t code = line.size();
     for (const char byte : line) code = code << 8 | static_cast<unsigned char>(byte);
     if (seen[code]) throw_file_error(name, ": byte ", begin, ": ", quote(line), " again");
     seen[code] = true;
   });
-  TextList lines;
-  lines.reserve(count, characters);
-  for_each_line(text, [&](std::string_view line, std::size_t) { lines.push_back(line); });
-  return lines;
+  return TextList::of([&](const auto& visit) {
+    for_each_line(text, [&](std::string_view line, std::size_t) { visit(line); });
+  });
 }
 
 /// The blocks that BERT treats as Chinese; its own code leaves out 2B820 to 2B91F.
