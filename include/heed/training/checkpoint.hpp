@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -135,66 +136,26 @@ void note_streams(SafetensorsWriter& writer, const std::vector<std::uint32_t>& s
 std::vector<std::uint32_t> noted_streams(const std::string& path, const Notes& notes,
                                          std::size_t count);
 
-template <class Model, class Optimizer>
-void write_checkpoint(const std::string& path, const Model& model, const Optimizer& optimizer,
-                      const TrainingState& state, const EarlyStopping<Model>* stopping) {
-  SafetensorsWriter writer;
-  note_state(writer, path, state, optimizer.steps());
-  note_streams(writer, streams_of(model));
-  add_parameters(writer, "model.", model);
-  add_parameters(writer, "optimizer.", optimizer);
-  if (stopping != nullptr) {
-    add_parameters(writer, "stopping.", *stopping);
-    note_stopping(writer, stopping->state());
-  }
-  writer.write(path);
-}
-
-template <class Model, class Optimizer>
-TrainingState read_checkpoint(const std::string& path, Model& model, Optimizer& optimizer,
-                              EarlyStopping<Model>* stopping) {
-  const Safetensors file = load_safetensors(path);
-  const auto notes = file.metadata();
-  TrainingState state = noted_state(path, notes);
-  const Index optimizer_steps = noted_optimizer_steps(path, notes);
-  const auto streams = noted_streams(path, notes, streams_of(model).size());
-  ParameterMatch match(file);
-  match.expect("model.", model);
-  match.expect("optimizer.", optimizer);
-  if (stopping != nullptr) match.expect("stopping.", *stopping);
-  match.finish(path);
-  if (stopping != nullptr) stopping->set_state(noted_stopping(path, notes));
-  match.read();
-  set_streams(model, streams);
-  if (stopping != nullptr) set_streams(*stopping, streams);
-  optimizer.set_steps(optimizer_steps);
-  return state;
-}
-
 }  // namespace detail
 
 /// Writes the parameters of a model under their names as a safetensors file, completely or not at
-/// all. Throws FileError.
+/// all; with a type, every one rounded to nearest: in bf16, half the bytes of float. Throws
+/// FileError.
 template <HasMembers Model>
-void save_weights(const std::string& path, const Model& model) {
+void save_weights(const std::string& path, const Model& model,
+                  std::optional<ElementType> type = {}) {
   SafetensorsWriter writer;
-  detail::add_parameters(writer, "", model);
+  for_each_parameter(
+      [&](std::string_view name, const auto& parameter) {
+        type ? writer.add(name, parameter, *type) : writer.add(name, parameter);
+      },
+      model);
   writer.write(path);
 }
 
 template <detail::NoPath Model>
 void save_weights(const Model&, const std::string&) {
   detail::expect_path_first<Model>();
-}
-
-/// The same with every parameter as `type`, rounded to nearest: in bf16, half the bytes of float.
-template <HasMembers Model>
-void save_weights(const std::string& path, const Model& model, ElementType type) {
-  SafetensorsWriter writer;
-  for_each_parameter(
-      [&](std::string_view name, const auto& parameter) { writer.add(name, parameter, type); },
-      model);
-  writer.write(path);
 }
 
 /// Reads a file of save_weights into a model of the same shape; types that the model's holds
@@ -211,32 +172,49 @@ void load_weights(const std::string& path, Model& model) {
 
 /// Writes everything that a run needs to continue with the same bits: weights (as `model.…`), which
 /// numbers dropout draws in each layer, the optimizer's moments (`optimizer.…`) and steps, and the
-/// position of the run; completely or not at all. Options are the program's. Throws FileError.
-template <HasMembers Model, HasMembers Optimizer>
+/// position of the run; completely or not at all. With early stopping as the last argument, also
+/// its state: its best weights (`stopping.best_model.…`), their loss, and the number of evaluations
+/// since. Options are the program's. Throws FileError.
+template <HasMembers Model, HasMembers Optimizer,
+          std::derived_from<EarlyStopping<Model>>... Stopping>
 void save_checkpoint(const std::string& path, const Model& model, const Optimizer& optimizer,
-                     const TrainingState& state) {
-  detail::write_checkpoint<Model>(path, model, optimizer, state, nullptr);
-}
-/// The same with the state of early stopping: its best weights (`stopping.best_model.…`), their
-/// loss, and the number of evaluations since.
-template <HasMembers Model, HasMembers Optimizer>
-void save_checkpoint(const std::string& path, const Model& model, const Optimizer& optimizer,
-                     const TrainingState& state, const EarlyStopping<Model>& stopping) {
-  detail::write_checkpoint(path, model, optimizer, state, &stopping);
+                     const TrainingState& state, const Stopping&... stopping) {
+  static_assert(sizeof...(stopping) <= 1);
+  SafetensorsWriter writer;
+  detail::note_state(writer, path, state, optimizer.steps());
+  detail::note_streams(writer, detail::streams_of(model));
+  detail::add_parameters(writer, "model.", model);
+  detail::add_parameters(writer, "optimizer.", optimizer);
+  (detail::add_parameters(writer, "stopping.", stopping), ...);
+  (detail::note_stopping(writer, stopping.state()), ...);
+  writer.write(path);
 }
 
 /// Reads a file of save_checkpoint into a model and an optimizer of the same shapes. A checkpoint
 /// written with early stopping must be read with it. Throws FileError, with both unchanged, for a
 /// file that is no checkpoint or does not match. One of heed 0.1 does not know about dropout: for
 /// the same bits, build the model from the same Random.
-template <HasMembers Model, HasMembers Optimizer>
-TrainingState load_checkpoint(const std::string& path, Model& model, Optimizer& optimizer) {
-  return detail::read_checkpoint<Model, Optimizer>(path, model, optimizer, nullptr);
-}
-template <HasMembers Model, HasMembers Optimizer>
+template <HasMembers Model, HasMembers Optimizer,
+          std::derived_from<EarlyStopping<Model>>... Stopping>
 TrainingState load_checkpoint(const std::string& path, Model& model, Optimizer& optimizer,
-                              EarlyStopping<Model>& stopping) {
-  return detail::read_checkpoint(path, model, optimizer, &stopping);
+                              Stopping&... stopping) {
+  static_assert(sizeof...(stopping) <= 1);
+  const Safetensors file = load_safetensors(path);
+  const auto notes = file.metadata();
+  TrainingState state = detail::noted_state(path, notes);
+  const Index optimizer_steps = detail::noted_optimizer_steps(path, notes);
+  const auto streams = detail::noted_streams(path, notes, detail::streams_of(model).size());
+  detail::ParameterMatch match(file);
+  match.expect("model.", model);
+  match.expect("optimizer.", optimizer);
+  (match.expect("stopping.", stopping), ...);
+  match.finish(path);
+  (stopping.set_state(detail::noted_stopping(path, notes)), ...);
+  match.read();
+  detail::set_streams(model, streams);
+  (detail::set_streams(stopping, streams), ...);
+  optimizer.set_steps(optimizer_steps);
+  return state;
 }
 
 }  // namespace heed
