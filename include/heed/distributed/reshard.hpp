@@ -82,30 +82,16 @@ template <class T>
 void exchange(const Communicator& ranks, std::vector<TokenPacket<T>>& leaving,
               std::vector<TokenPacket<T>>& arriving, const TensorView<const T, 4>& source,
               const TensorView<T, 4>& target) {
-  const auto length = [](const TokenPacket<T>& packet) {
-    return mpi_int(packet.values.size(), "the number of values of a message");
+  const auto numbers_of = [](TokenPacket<T>& packet) {
+    return NumberRuns{NumberRun::of(packet.values.data(), packet.values.size())};
   };
-  const auto size = static_cast<std::size_t>(ranks.size());
-  std::vector<MPI_Request> requests(2 * size, MPI_REQUEST_NULL);
-  for (std::size_t rank = 0; rank < size; ++rank) {
-    auto& packet = arriving[rank];
-    if (packet.values.empty()) continue;
-    check_mpi(MPI_Irecv(packet.values.data(), length(packet), datatype_of<T>(),
-                        static_cast<int>(rank), 0, ranks.inner_handle(), &requests[rank]),
-              "MPI_Irecv from rank ", rank);
-  }
-  for (std::size_t rank = 0; rank < size; ++rank) {
-    auto& packet = leaving[rank];
-    if (packet.values.empty()) continue;
+  std::vector<NumberRuns> sent, received;
+  for (auto& packet : leaving) {
     packet.fill_from(source);
-    check_mpi(MPI_Isend(packet.values.data(), length(packet), datatype_of<T>(),
-                        static_cast<int>(rank), 0, ranks.inner_handle(), &requests[size + rank]),
-              "MPI_Isend to rank ", rank);
-    if (static_cast<Index>(rank) == ranks.rank()) continue;
-    ranks.count_sent(packet.values.size() * static_cast<Index>(sizeof(T)));
+    sent.push_back(numbers_of(packet));
   }
-  check_mpi(MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE),
-            "MPI_Waitall");
+  for (auto& packet : arriving) received.push_back(numbers_of(packet));
+  exchange(ranks, sent, received);
   for (const auto& packet : arriving) packet.empty_into(target);
 }
 

@@ -30,59 +30,6 @@ namespace heed {
 
 namespace detail {
 
-/// Consecutive numbers in memory.
-struct NumberRun {
-  void* at = nullptr;
-  int count = 0;
-  MPI_Datatype type = MPI_DATATYPE_NULL;
-
-  template <class T>
-  static NumberRun of(T* values, Index count) {
-    return {const_cast<std::remove_const_t<T>*>(values), mpi_int(count, "the numbers of a message"),
-            datatype_of<T>()};
-  }
-};
-using NumberRuns = std::vector<NumberRun>;
-
-/// Sends the numbers sent[r] to each rank r, which receives them in its received[this rank].
-/// Collective.
-inline void exchange(const Communicator& ranks, const std::vector<NumberRuns>& sent,
-                     const std::vector<NumberRuns>& received) {
-  std::vector<MPI_Request> requests;
-  const auto start = [&](const NumberRuns& runs, const auto& begin) {
-    std::vector<int> counts;
-    std::vector<MPI_Aint> places;
-    std::vector<MPI_Datatype> types;
-    for (const NumberRun& run : runs) {
-      if (run.count == 0) continue;
-      counts.push_back(run.count);
-      check_mpi(MPI_Get_address(run.at, &places.emplace_back()), "MPI_Get_address");
-      types.push_back(run.type);
-    }
-    if (counts.empty()) return;
-    MPI_Datatype type = type_of_places(counts, places, types);
-    begin(type, &requests.emplace_back(MPI_REQUEST_NULL));
-    MPI_Type_free(&type);  // MPI keeps it for as long as it needs it
-  };
-  for (int rank = 0; rank < ranks.size(); ++rank) {
-    start(received[static_cast<std::size_t>(rank)], [&](MPI_Datatype type, MPI_Request* request) {
-      check_mpi(MPI_Irecv(MPI_BOTTOM, 1, type, rank, 0, ranks.inner_handle(), request),
-                "MPI_Irecv from rank ", rank);
-    });
-  }
-  for (int rank = 0; rank < ranks.size(); ++rank) {
-    start(sent[static_cast<std::size_t>(rank)], [&](MPI_Datatype type, MPI_Request* request) {
-      check_mpi(MPI_Isend(MPI_BOTTOM, 1, type, rank, 0, ranks.inner_handle(), request),
-                "MPI_Isend to rank ", rank);
-      MPI_Count bytes = 0;
-      MPI_Type_size_x(type, &bytes);
-      if (rank != ranks.rank()) ranks.count_sent(static_cast<Index>(bytes));
-    });
-  }
-  check_mpi(MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE),
-            "MPI_Waitall");
-}
-
 /// Which numbers of a model the optimizer of which rank moves: the stretches of an optimizer's
 /// tasks and sums, one parameter after another, as many numbers for each rank as whole stretches
 /// allow. A model's part has its parameters' names and ranks, with these numbers along their last
