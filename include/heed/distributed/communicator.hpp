@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -88,6 +89,30 @@ inline MPI_Datatype type_of_places(std::span<const int> counts, std::span<const 
                 counts.data(), places.data(), types.data(), &type),
             "MPI_Type_create_struct");
   check_mpi(MPI_Type_commit(&type), "MPI_Type_commit");
+  return type;
+}
+
+/// The numbers of views, where they lie, as one message from MPI_BOTTOM. To be freed.
+template <class T>
+MPI_Datatype type_of_views(std::span<const TensorView<const T, 4>> views) {
+  std::vector<MPI_Datatype> parts;
+  std::vector<MPI_Aint> places(views.size());
+  for (std::size_t i = 0; i < views.size(); ++i) {
+    check_mpi(MPI_Get_address(views[i].data_handle(), &places[i]), "MPI_Get_address");
+    MPI_Datatype part = datatype_of<T>();
+    for (std::size_t axis = 4; axis-- > 0;) {
+      MPI_Datatype inner = part;
+      check_mpi(MPI_Type_create_hvector(
+                    mpi_int(views[i].extent(axis), "an extent of a message"), 1,
+                    static_cast<MPI_Aint>(views[i].stride(axis) * static_cast<Index>(sizeof(T))),
+                    inner, &part),
+                "MPI_Type_create_hvector");
+      if (axis < 3) MPI_Type_free(&inner);
+    }
+    parts.push_back(part);
+  }
+  const MPI_Datatype type = type_of_places(std::vector<int>(views.size(), 1), places, parts);
+  for (MPI_Datatype& part : parts) MPI_Type_free(&part);
   return type;
 }
 

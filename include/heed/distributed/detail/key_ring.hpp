@@ -207,8 +207,9 @@ class KeyRing {
         continue;
       }
       Flight flight = flight_of(piece, chunk, next_of(piece, chunk));
-      flight.type = type_of(place_of(key_pages_, piece, chunk, slot),
-                            place_of(value_pages_, piece, chunk, slot));
+      const TensorView<const X, 4> places[] = {place_of(key_pages_, piece, chunk, slot),
+                                               place_of(value_pages_, piece, chunk, slot)};
+      flight.type = type_of_views<X>(places);
       const auto from = static_cast<int>(previous_of(piece, chunk));
       check_mpi(MPI_Irecv(MPI_BOTTOM, 1, flight.type, from, flight.tag, ranks_.inner_handle(),
                           &flight.in),
@@ -243,30 +244,6 @@ class KeyRing {
          place_of(pages, piece, chunk, slot));
   }
 
-  /// The numbers of two views, where they lie, as one message.
-  template <class Y>
-  static MPI_Datatype type_of(const TensorView<Y, 4>& keys, const TensorView<Y, 4>& values) {
-    MPI_Datatype parts[2];
-    MPI_Aint places[2];
-    for (int i = 0; i < 2; ++i) {
-      const auto& view = i == 0 ? keys : values;
-      check_mpi(MPI_Get_address(view.data_handle(), &places[i]), "MPI_Get_address");
-      MPI_Datatype inner = datatype_of<X>();
-      for (std::size_t axis = 4; axis-- > 0; inner = parts[i]) {
-        check_mpi(MPI_Type_create_hvector(
-                      mpi_int(view.extent(axis), "an extent of keys or values"), 1,
-                      static_cast<MPI_Aint>(view.stride(axis) * static_cast<Index>(sizeof(X))),
-                      inner, &parts[i]),
-                  "MPI_Type_create_hvector");
-        if (axis < 3) MPI_Type_free(&inner);
-      }
-    }
-    const int counts[2] = {1, 1};
-    const MPI_Datatype type = type_of_places(counts, places, parts);
-    for (MPI_Datatype& part : parts) MPI_Type_free(&part);
-    return type;
-  }
-
   void advance(OwnPieces& own) {
     for (; own.over < own.begun; ++own.over) {
       Flight& first = own.flights[own.over];
@@ -277,10 +254,10 @@ class KeyRing {
     const std::size_t end = std::min(own.flights.size(), own.over + std::size_t{slots});
     for (; own.begun < end; ++own.begun) {
       Flight& flight = own.flights[own.begun];
-      const auto piece = [&](const TensorView<const X, 4>& of) {
-        return of.slice(2, flight.local, flight.local + flight.keys.count());
-      };
-      flight.type = type_of(piece(own_keys_), piece(own_values_));
+      const Index at = flight.local, after = at + flight.keys.count();
+      const TensorView<const X, 4> pieces[] = {own_keys_.slice(2, at, after),
+                                               own_values_.slice(2, at, after)};
+      flight.type = type_of_views<X>(pieces);
       flight.here = true;
       send_on(flight);
     }

@@ -138,26 +138,12 @@ class QueryRing {
   /// The rows of a unit in `tensors`, of which the first is row `row`.
   template <std::size_t Count>
   MPI_Datatype type_of(const std::array<Tensor<T, 4>*, Count>& tensors, Index number, Index row) {
-    std::array<MPI_Datatype, Count> parts;
-    std::array<MPI_Aint, Count> places;
-    std::array<int, Count> ones;
-    const Index rows = end_of(number) - first_of(number), member = number / sees_.extent(1);
+    const Index end = row + end_of(number) - first_of(number), member = number / sees_.extent(1);
+    std::array<TensorView<const T, 4>, Count> views;
     for (std::size_t i = 0; i < Count; ++i) {
-      const auto& extents = tensors[i]->extents();
-      const Index head = extents[2] * extents[3];
-      check_mpi(MPI_Get_address(tensors[i]->data() + member * head + row * extents[3], &places[i]),
-                "MPI_Get_address");
-      check_mpi(MPI_Type_create_hvector(
-                    mpi_int(extents[0] * extents[1] / group_, "batch times key heads"),
-                    mpi_int(rows * extents[3], "the numbers of a unit"),
-                    static_cast<MPI_Aint>(group_ * head * static_cast<Index>(sizeof(T))),
-                    datatype_of<T>(), &parts[i]),
-                "MPI_Type_create_hvector");
-      ones[i] = 1;
+      views[i] = tensors[i]->view().split(1, group_).select(2, member).slice(2, row, end);
     }
-    const MPI_Datatype type = type_of_places(ones, places, parts);
-    for (MPI_Datatype& part : parts) MPI_Type_free(&part);
-    return type;
+    return type_of_views<T>(views);
   }
   /// Starts a message and frees its type, which MPI keeps for as long as it needs it.
   MPI_Request send(MPI_Datatype type, Index to, int tag) const {
