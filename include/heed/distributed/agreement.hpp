@@ -163,6 +163,12 @@ inline std::uint64_t fingerprint_of(const TokenShards& shards) {
   return print.value();
 }
 
+/// The tokens of a rank that has one run of them at most.
+inline TokenRange run_of(const TokenShards& shards, Index rank) {
+  const auto ranges = shards.ranges(rank);
+  return ranges.empty() ? TokenRange{} : ranges[0];
+}
+
 /// Throws unless a tensor of this rank has the tokens of its shard.
 template <class X>
 void check_shard(const Communicator& ranks, const char* name, const TokenShards& shards,

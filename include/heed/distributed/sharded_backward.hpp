@@ -44,7 +44,7 @@ class ShardedBackward {
         options_(whole_options(options, shards, queries.extent(0))),
         key_shards_(TokenShards::even(shards.keys.tokens(), ranks.size(), backward_chunk)),
         query_shards_(TokenShards::even(shards.queries.tokens(), ranks.size(), QueryRing<T>::span)),
-        run_of_keys_(run_of(key_shards_)),
+        run_of_keys_(run_of(key_shards_, ranks.rank())),
         own_keys_(like(keys, run_of_keys_.count())),
         own_values_(like(values, run_of_keys_.count())),
         grad_keys_(own_keys_.extents()),
@@ -91,10 +91,6 @@ class ShardedBackward {
   }
 
  private:
-  TokenRange run_of(const TokenShards& shards) const {
-    const auto ranges = shards.ranges(ranks_.rank());
-    return ranges.empty() ? TokenRange{} : ranges[0];
-  }
   static Extents<4> like(const TensorView<const T, 4>& tensor, Index tokens) {
     Extents<4> extents = tensor.extents();
     extents[2] = tokens;

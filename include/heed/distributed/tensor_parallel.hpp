@@ -47,7 +47,7 @@ class GatheredColumns : public LinearExchange<T> {
     std::vector<int> counts, places;
     for (Index rank = 0; rank < ranks_.size(); ++rank) {
       counts.push_back(mpi_int(rows * columns.count(rank), "the number of values of a rank"));
-      places.push_back(mpi_int(rows * first_of(columns, rank), "the number of values"));
+      places.push_back(mpi_int(rows * run_of(columns, rank).first, "the number of values"));
     }
     auto parts = Tensor<T, 1>::uninitialized({rows * columns.tokens()});
     const PackedView packed(view_of(mine));
@@ -58,15 +58,11 @@ class GatheredColumns : public LinearExchange<T> {
     ranks_.count_sent((ranks_.size() - 1) * mine.size() * static_cast<Index>(sizeof(T)));
     auto all = Tensor<T, 2>::uninitialized({rows, columns.tokens()});
     for (Index rank = 0; rank < ranks_.size(); ++rank) {
-      const Index first = first_of(columns, rank), width = columns.count(rank);
+      const Index first = run_of(columns, rank).first, width = columns.count(rank);
       const TensorView<const T, 2> part(parts.data() + rows * first, {rows, width});
       copy(part, all.view().slice(1, first, first + width));
     }
     return all;
-  }
-  static Index first_of(const TokenShards& columns, Index rank) {
-    const auto ranges = columns.ranges(rank);
-    return ranges.empty() ? 0 : ranges[0].first;
   }
 
   Communicator ranks_;
@@ -173,7 +169,7 @@ class ModelPart {
     const auto& query = layer.projections.query;
     if (!query || !query->weight.empty()) return;
     for (Index rank = 0; rank < ranks_.size(); ++rank) {
-      const Index first = own(key_columns(options), rank).first;
+      const Index first = run_of(key_columns(options), rank).first;
       if (first % simd::panel_columns == 0) continue;
       throw_invalid_argument("weights that are only packed are cut in units of ",
                              simd::panel_columns, " outputs, and the keys of rank ", rank,
@@ -193,15 +189,8 @@ class ModelPart {
     }
     return TokenShards::even(outputs, ranks_.size(), unit);
   }
-  /// The outputs of a rank.
-  static TokenRange own(const TokenShards& shares, Index rank) {
-    const auto ranges = shares.ranges(rank);
-    return ranges.empty() ? TokenRange{} : ranges[0];
-  }
-  TokenRange own(const TokenShards& shares) const { return own(shares, ranks_.rank()); }
-
   void cut(Linear<T>& layer, const TokenShards& shares) const {
-    const auto [first, end] = own(shares);
+    const auto [first, end] = run_of(shares, ranks_.rank());
     layer.packed =
         layer.weight.empty()
             ? layer.packed.columns(first, end)
@@ -226,7 +215,7 @@ class ModelPart {
     cut(*parts.query, query_columns);
     cut(*parts.key, columns);
     cut(*parts.value, columns);
-    const auto [first, end] = own(query_columns);
+    const auto [first, end] = run_of(query_columns, ranks_.rank());
     options.heads = (end - first) / dim;
     options.kv_heads = options.heads / group;
     auto& bias = layer.score_bias;
