@@ -13,6 +13,7 @@
 
 #include <heed/core/error.hpp>
 #include <heed/core/function_ref.hpp>
+#include <heed/tensor/arithmetic.hpp>
 #include <heed/tensor/tensor.hpp>
 
 namespace heed {
@@ -50,10 +51,11 @@ class Members {
 
 namespace detail {
 
-template <class T>
-struct IsMembers : std::false_type {};
-template <class... Parts>
-struct IsMembers<Members<Parts...>> : std::true_type {};
+/// Whether X is an instance of a class template.
+template <class X, template <class...> class Template>
+inline constexpr bool is_a = false;
+template <template <class...> class Template, class... Parts>
+inline constexpr bool is_a<Template<Parts...>, Template> = true;
 
 /// The list of the members of a layer.
 template <class Layer>
@@ -70,31 +72,18 @@ using MembersOf = decltype(std::remove_const_t<Layer>::members(std::declval<Laye
 /// Optimizers, gradients, clipping, checkpoints and counting all read that list. Configuration is
 /// not listed.
 template <class L>
-concept HasMembers = detail::IsMembers<detail::MembersOf<L>>::value;
+concept HasMembers = detail::is_a<detail::MembersOf<L>, Members>;
 
 namespace detail {
-
-template <class T>
-struct IsTensor : std::false_type {};
-template <class T, std::size_t Rank>
-struct IsTensor<Tensor<T, Rank>> : std::true_type {};
-template <class T>
-struct IsVector : std::false_type {};
-template <class T>
-struct IsVector<std::vector<T>> : std::true_type {};
-template <class T>
-struct IsOptional : std::false_type {};
-template <class T>
-struct IsOptional<std::optional<T>> : std::true_type {};
 
 /// Calls visit(layer) for a model and every layer in it, from the outside in, in the order of
 /// `members`.
 template <class Part, class Visit>
 void for_each_layer(Part& part, const Visit& visit) {
   using Plain = std::remove_const_t<Part>;
-  if constexpr (IsVector<Plain>::value) {
+  if constexpr (is_a<Plain, std::vector>) {
     for (auto& each : part) for_each_layer(each, visit);
-  } else if constexpr (IsOptional<Plain>::value) {
+  } else if constexpr (is_a<Plain, std::optional>) {
     if (part) for_each_layer(*part, visit);
   } else if constexpr (HasMembers<Plain>) {
     visit(part);
@@ -211,11 +200,11 @@ void walk_members(ParameterWalk& walk, const PartOfModels& parts, const Members<
 /// Walks through a part of the models.
 template <class Part>
 void walk_parameters(ParameterWalk& walk, const PartOfModels& parts) {
-  if constexpr (IsTensor<Part>::value) {
+  if constexpr (is_tensor<Part>) {
     walk_tensor<Part>(walk, parts);
-  } else if constexpr (IsVector<Part>::value) {
+  } else if constexpr (is_a<Part, std::vector>) {
     walk_vector<Part>(walk, parts);
-  } else if constexpr (IsOptional<Part>::value) {
+  } else if constexpr (is_a<Part, std::optional>) {
     walk_optional<Part>(walk, parts);
   } else {
     static_assert(HasMembers<Part>,
@@ -263,9 +252,9 @@ template <class... Types, class Part>
 constexpr auto operator+(TypeList<Types...> list, With<Part>) {
   if constexpr ((std::is_same_v<Part, Types> || ...)) {
     return list;
-  } else if constexpr (IsTensor<Part>::value) {
+  } else if constexpr (is_tensor<Part>) {
     return TypeList<Types..., Part>{};
-  } else if constexpr (IsVector<Part>::value || IsOptional<Part>::value) {
+  } else if constexpr (is_a<Part, std::vector> || is_a<Part, std::optional>) {
     return list + With<typename Part::value_type>{};
   } else {
     return []<class... Inner>(const Members<Inner...>*) {
@@ -283,7 +272,7 @@ template <class... Models, class Visit, class... Types>
 void visit_tensors(Visit& visit, std::string_view name, const char* type,
                    const PartOfModels& tensors, TypeList<Types...>) {
   const auto visit_as = [&]<class Type, std::size_t... at>(With<Type>, std::index_sequence<at...>) {
-    if constexpr (IsTensor<Type>::value) {
+    if constexpr (is_tensor<Type>) {
       if (type != &type_of_tensor<Type>) return;
       visit(name, *static_cast<SameConst<Models, Type>*>(tensors[at])...);
     }
