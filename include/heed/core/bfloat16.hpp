@@ -100,19 +100,8 @@ struct float16 {
   operator float() const { return float_of_half(bits); }  // NOLINT: as built-in types
 };
 
-namespace detail {
-template <class T>
-struct ComputedInType {
-  using type = T;
-};
-template <>
-struct ComputedInType<bfloat16> {
-  using type = float;
-};
-}  // namespace detail
-
 /// The type in which numbers stored as T are computed: float for bfloat16, otherwise T itself.
 template <class T>
-using ComputedIn = typename detail::ComputedInType<T>::type;
+using ComputedIn = std::conditional_t<std::is_same_v<T, bfloat16>, float, T>;
 
 }  // namespace heed

@@ -22,6 +22,19 @@
 
 namespace heed {
 
+/// The common base of all errors of heed, beside the standard's classes: `catch (const heed::Error&
+/// error)`.
+class Error {
+ public:
+  virtual const char* what() const noexcept = 0;
+
+ protected:
+  Error() = default;
+  Error(const Error&) = default;
+  Error& operator=(const Error&) = default;
+  ~Error() = default;
+};
+
 namespace detail {
 
 /// A part of an error message: a text, a character, a number, or a range of these. References its
@@ -94,23 +107,6 @@ std::string message(const Parts&... parts) {
   return joined({MessagePart(parts)...});
 }
 
-}  // namespace detail
-
-/// The common base of all errors of heed, beside the standard's classes: `catch (const heed::Error&
-/// error)`.
-class Error {
- public:
-  virtual const char* what() const noexcept = 0;
-
- protected:
-  Error() = default;
-  Error(const Error&) = default;
-  Error& operator=(const Error&) = default;
-  ~Error() = default;
-};
-
-namespace detail {
-
 /// A standard error that is also an Error.
 template <class Standard>
 class ErrorAs : public Standard, public Error {
@@ -118,6 +114,10 @@ class ErrorAs : public Standard, public Error {
   using Standard::Standard;
   const char* what() const noexcept override { return Standard::what(); }
 };
+
+[[noreturn]] void throw_invalid(std::initializer_list<MessagePart> parts);
+[[noreturn]] void throw_shape(std::initializer_list<MessagePart> parts);
+[[noreturn]] void throw_out_of_memory(std::span<const Index> extents, std::size_t element_bytes);
 
 }  // namespace detail
 
@@ -144,14 +144,6 @@ class OutOfMemory : public std::bad_alloc, public Error {
  private:
   char text_[160];
 };
-
-namespace detail {
-
-[[noreturn]] void throw_invalid(std::initializer_list<MessagePart> parts);
-[[noreturn]] void throw_shape(std::initializer_list<MessagePart> parts);
-[[noreturn]] void throw_out_of_memory(std::span<const Index> extents, std::size_t element_bytes);
-
-}  // namespace detail
 
 /// Throws InvalidArgument with a message made of the parts.
 template <class... Parts>

@@ -17,6 +17,7 @@ template <class T>
 concept Scalar = std::same_as<T, float> || std::same_as<T, double>;
 
 namespace detail {
+
 /// False, once the types are known: for a static_assert in what must not be called.
 template <class...>
 inline constexpr bool never = false;
@@ -29,19 +30,6 @@ constexpr bool expect_model_scalar() {
                 "keeps a file's weights in it");
   return Scalar<T>;
 }
-}  // namespace detail
-
-/// Scalar for the parameter of a class: any other type is not a choice between overloads but an
-/// error, with a sentence.
-template <class T>
-concept ModelScalar = detail::expect_model_scalar<T>();
-
-/// The types that the reference implementations compute in: any floating-point type, `long double`
-/// too.
-template <class T>
-concept ReferenceScalar = std::floating_point<T>;
-
-namespace detail {
 
 // std::min and std::max need <algorithm>: a tenth of the compile time of attention.hpp.
 constexpr Index smaller(Index a, Index b) { return b < a ? b : a; }
@@ -55,5 +43,15 @@ constexpr Index sum_or_most(Index a, Index b) {
 }
 
 }  // namespace detail
+
+/// Scalar for the parameter of a class: any other type is not a choice between overloads but an
+/// error, with a sentence.
+template <class T>
+concept ModelScalar = detail::expect_model_scalar<T>();
+
+/// The types that the reference implementations compute in: any floating-point type, `long double`
+/// too.
+template <class T>
+concept ReferenceScalar = std::floating_point<T>;
 
 }  // namespace heed

@@ -74,6 +74,30 @@ inline std::vector<std::vector<TokenPiece>> pieces_of(const TokenShards& shards,
   return chunks;
 }
 
+/// The scores that a rank computes for queries [row, row + rows) of the whole call with keys
+/// [first, end): tiles of 64 × 96 that the mask does not call empty, as the kernels do.
+inline double scores_of(const MaskRef& mask, Tile tile) {
+  const auto area = [&] {
+    return static_cast<double>(tile.queries()) * static_cast<double>(tile.keys());
+  };
+  const Coverage coverage = mask.coverage(tile);
+  if (coverage == Coverage::none) return 0;
+  const Index row_blocks = parts_of(tile.queries(), simd::query_block);
+  const Index key_blocks = parts_of(tile.keys(), simd::key_block);
+  if (coverage == Coverage::full || (row_blocks == 1 && key_blocks == 1)) return area();
+  Tile rest = tile;
+  if (row_blocks > 1) {
+    tile.last_query = tile.first_query + row_blocks / 2 * simd::query_block - 1;
+    rest.first_query = tile.last_query + 1;
+    return scores_of(mask, tile) + scores_of(mask, rest);
+  }
+  tile.last_key = tile.first_key + key_blocks / 2 * simd::key_block - 1;
+  rest.first_key = tile.last_key + 1;
+  // A chunk that 64 queries may see as a whole travels, even if none of its parts is seen.
+  const double sum = scores_of(mask, tile) + scores_of(mask, rest);
+  return sum > 0 ? sum : 1;
+}
+
 }  // namespace detail
 
 /// The sizes of a call of `sharded_attention` that decide what it costs.
@@ -117,34 +141,6 @@ struct SimulatedRank {
   double end = 0;         // seconds until it has computed and sent everything
   RingTrace trace = {};   // where asked for
 };
-
-namespace detail {
-
-/// The scores that a rank computes for queries [row, row + rows) of the whole call with keys
-/// [first, end): tiles of 64 × 96 that the mask does not call empty, as the kernels do.
-inline double scores_of(const MaskRef& mask, Tile tile) {
-  const auto area = [&] {
-    return static_cast<double>(tile.queries()) * static_cast<double>(tile.keys());
-  };
-  const Coverage coverage = mask.coverage(tile);
-  if (coverage == Coverage::none) return 0;
-  const Index row_blocks = parts_of(tile.queries(), simd::query_block);
-  const Index key_blocks = parts_of(tile.keys(), simd::key_block);
-  if (coverage == Coverage::full || (row_blocks == 1 && key_blocks == 1)) return area();
-  Tile rest = tile;
-  if (row_blocks > 1) {
-    tile.last_query = tile.first_query + row_blocks / 2 * simd::query_block - 1;
-    rest.first_query = tile.last_query + 1;
-    return scores_of(mask, tile) + scores_of(mask, rest);
-  }
-  tile.last_key = tile.first_key + key_blocks / 2 * simd::key_block - 1;
-  rest.first_key = tile.last_key + 1;
-  // A chunk that 64 queries may see as a whole travels, even if none of its parts is seen.
-  const double sum = scores_of(mask, tile) + scores_of(mask, rest);
-  return sum > 0 ? sum : 1;
-}
-
-}  // namespace detail
 
 /// How many scores each rank computes with each chunk of keys in a call of `sharded_attention`:
 /// (ranks, chunks), 0 where the rank does not get the chunk.

@@ -73,6 +73,16 @@ constexpr std::size_t rank_not_given() {
   return 1;
 }
 
+/// `value` as T, rounded to nearest if T is narrower.
+template <class T, class From>
+T rounded(From value) {
+  if constexpr (std::is_same_v<T, From> || std::is_floating_point_v<T>) {
+    return static_cast<T>(value);
+  } else {
+    return T(round_to_odd(static_cast<double>(value)));
+  }
+}
+
 }  // namespace detail
 
 /// The type's name in files, e.g. "BF16".
@@ -114,20 +124,6 @@ bool is_readable_as(ElementType type) {
                         type == ElementType::f16 || type == ElementType::bf16;
   return detail::is_floating_element<T> && floating;
 }
-
-namespace detail {
-
-/// `value` as T, rounded to nearest if T is narrower.
-template <class T, class From>
-T rounded(From value) {
-  if constexpr (std::is_same_v<T, From> || std::is_floating_point_v<T>) {
-    return static_cast<T>(value);
-  } else {
-    return T(round_to_odd(static_cast<double>(value)));
-  }
-}
-
-}  // namespace detail
 
 /// The element at `bytes` as T. is_readable_as<T>(type) must be true.
 template <class T>

@@ -33,27 +33,6 @@ struct GgufType {
   Index block_length = 1, block_bytes = 1;
 };
 
-namespace detail {
-
-/// All types of the format. heed dequantizes those of `is_dequantizable` and knows the sizes of the
-/// others. Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
-inline constexpr std::array<GgufType, 34> gguf_types = {{
-    {0, "F32", 1, 4},         {1, "F16", 1, 2},         {2, "Q4_0", 32, 18},
-    {3, "Q4_1", 32, 20},      {6, "Q5_0", 32, 22},      {7, "Q5_1", 32, 24},
-    {8, "Q8_0", 32, 34},      {9, "Q8_1", 32, 40},      {10, "Q2_K", 256, 84},
-    {11, "Q3_K", 256, 110},   {12, "Q4_K", 256, 144},   {13, "Q5_K", 256, 176},
-    {14, "Q6_K", 256, 210},   {15, "Q8_K", 256, 292},   {16, "IQ2_XXS", 256, 66},
-    {17, "IQ2_XS", 256, 74},  {18, "IQ3_XXS", 256, 98}, {19, "IQ1_S", 256, 50},
-    {20, "IQ4_NL", 32, 18},   {21, "IQ3_S", 256, 110},  {22, "IQ2_S", 256, 82},
-    {23, "IQ4_XS", 256, 136}, {24, "I8", 1, 1},         {25, "I16", 1, 2},
-    {26, "I32", 1, 4},        {27, "I64", 1, 8},        {28, "F64", 1, 8},
-    {29, "IQ1_M", 256, 56},   {30, "BF16", 1, 2},       {34, "TQ1_0", 256, 54},
-    {35, "TQ2_0", 256, 66},   {39, "MXFP4", 32, 17},    {40, "NVFP4", 64, 36},
-    {41, "Q1_0", 128, 18},
-}};
-
-}  // namespace detail
-
 /// The type with that number, or null.
 const GgufType* gguf_type(std::uint32_t id);
 
@@ -84,6 +63,23 @@ std::string_view name_of(GgufValueType type);
 std::size_t width_of(GgufValueType type);
 
 namespace detail {
+
+/// All types of the format. heed dequantizes those of `is_dequantizable` and knows the sizes of the
+/// others. Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
+inline constexpr std::array<GgufType, 34> gguf_types = {{
+    {0, "F32", 1, 4},         {1, "F16", 1, 2},         {2, "Q4_0", 32, 18},
+    {3, "Q4_1", 32, 20},      {6, "Q5_0", 32, 22},      {7, "Q5_1", 32, 24},
+    {8, "Q8_0", 32, 34},      {9, "Q8_1", 32, 40},      {10, "Q2_K", 256, 84},
+    {11, "Q3_K", 256, 110},   {12, "Q4_K", 256, 144},   {13, "Q5_K", 256, 176},
+    {14, "Q6_K", 256, 210},   {15, "Q8_K", 256, 292},   {16, "IQ2_XXS", 256, 66},
+    {17, "IQ2_XS", 256, 74},  {18, "IQ3_XXS", 256, 98}, {19, "IQ1_S", 256, 50},
+    {20, "IQ4_NL", 32, 18},   {21, "IQ3_S", 256, 110},  {22, "IQ2_S", 256, 82},
+    {23, "IQ4_XS", 256, 136}, {24, "I8", 1, 1},         {25, "I16", 1, 2},
+    {26, "I32", 1, 4},        {27, "I64", 1, 8},        {28, "F64", 1, 8},
+    {29, "IQ1_M", 256, 56},   {30, "BF16", 1, 2},       {34, "TQ1_0", 256, 54},
+    {35, "TQ2_0", 256, 66},   {39, "MXFP4", 32, 17},    {40, "NVFP4", 64, 36},
+    {41, "Q1_0", 128, 18},
+}};
 
 /// Calls visit with the number of that type at `bytes`; not for text or arrays.
 template <class Visit>
@@ -119,6 +115,40 @@ inline std::string_view text_at(const std::byte* bytes) {
   return {reinterpret_cast<const char*>(bytes) + 8,
           static_cast<std::size_t>(unaligned<std::uint64_t>(bytes))};
 }
+
+/// Reads the fields of a file in order and never past its end: a field that does not fit is a
+/// FileError with the file's name and the byte.
+class ByteReader {
+ public:
+  ByteReader(std::span<const std::byte> bytes, std::string_view name)
+      : bytes_(bytes), name_(name) {}
+
+  template <class... Parts>
+  [[noreturn]] void fail(const Parts&... parts) const {
+    throw_file_error(name_, ": byte ", at_, ": ", parts...);
+  }
+  std::size_t at() const { return at_; }
+  std::size_t left() const { return bytes_.size() - at_; }
+  const std::byte* here() const { return bytes_.data() + at_; }
+
+  /// A little-endian number; `what` names it in the error.
+  template <class T>
+  T number(std::string_view what) {
+    T value{};
+    std::memcpy(&value, take(sizeof(T), what).data(), sizeof(T));
+    return value;
+  }
+  /// A 64-bit length and that many bytes.
+  std::string_view text(std::string_view what);
+  /// A count of items of at least `least` bytes each, checked against the rest of the file.
+  std::size_t count(std::size_t least, std::string_view what);
+  std::span<const std::byte> take(std::size_t size, std::string_view what);
+
+ private:
+  std::span<const std::byte> bytes_;
+  std::string_view name_;
+  std::size_t at_ = 0;
+};
 
 }  // namespace detail
 
@@ -193,44 +223,6 @@ struct GgufField {
     }
   }
 };
-
-namespace detail {
-
-/// Reads the fields of a file in order and never past its end: a field that does not fit is a
-/// FileError with the file's name and the byte.
-class ByteReader {
- public:
-  ByteReader(std::span<const std::byte> bytes, std::string_view name)
-      : bytes_(bytes), name_(name) {}
-
-  template <class... Parts>
-  [[noreturn]] void fail(const Parts&... parts) const {
-    throw_file_error(name_, ": byte ", at_, ": ", parts...);
-  }
-  std::size_t at() const { return at_; }
-  std::size_t left() const { return bytes_.size() - at_; }
-  const std::byte* here() const { return bytes_.data() + at_; }
-
-  /// A little-endian number; `what` names it in the error.
-  template <class T>
-  T number(std::string_view what) {
-    T value{};
-    std::memcpy(&value, take(sizeof(T), what).data(), sizeof(T));
-    return value;
-  }
-  /// A 64-bit length and that many bytes.
-  std::string_view text(std::string_view what);
-  /// A count of items of at least `least` bytes each, checked against the rest of the file.
-  std::size_t count(std::size_t least, std::string_view what);
-  std::span<const std::byte> take(std::size_t size, std::string_view what);
-
- private:
-  std::span<const std::byte> bytes_;
-  std::string_view name_;
-  std::size_t at_ = 0;
-};
-
-}  // namespace detail
 
 /// One tensor of a GGUF file.
 struct GgufTensor {

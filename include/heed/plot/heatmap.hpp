@@ -160,6 +160,23 @@ inline void fit_range(std::span<Heatmap> heatmaps) {
 /// Sets the range of the colors to the smallest and the largest finite value.
 inline void fit_range(Heatmap& heatmap) { fit_range(std::span(&heatmap, 1)); }
 
+/// The weights of the same text under another mask, from a run of the model of its own: a mask
+/// changes what every later layer reads, and so its weights do not follow from those under another.
+struct AttentionUnder {
+  std::string mask;
+  Tensor<float, 4> weights;  // (layers, heads, queries, keys), as those of the page
+};
+
+/// The attention weights of all layers and heads for one text, to explore in a browser.
+struct AttentionPage {
+  Tensor<float, 4> weights;                    // (layers, heads, queries, keys), each 0 to 1
+  std::vector<std::string> query_labels = {};  // none, or one per query; UTF-8
+  std::vector<std::string> key_labels = {};    // none, or one per key
+  std::string title = {};
+  std::string mask = {};  // the name of the mask of `weights`, on its button where there are others
+  std::vector<AttentionUnder> others = {};  // the same text under other masks, a button for each
+};
+
 namespace detail {
 
 /// Checks labels and range before drawing. Throws ShapeError and InvalidArgument.
@@ -191,27 +208,6 @@ Heatmap shrunk(const Heatmap& heatmap, Index rows, Index columns);
 
 /// "a cell is the mean of 2 x 3"
 std::string shrunk_note(const Heatmap& heatmap, Index rows, Index columns);
-
-}  // namespace detail
-
-/// The weights of the same text under another mask, from a run of the model of its own: a mask
-/// changes what every later layer reads, and so its weights do not follow from those under another.
-struct AttentionUnder {
-  std::string mask;
-  Tensor<float, 4> weights;  // (layers, heads, queries, keys), as those of the page
-};
-
-/// The attention weights of all layers and heads for one text, to explore in a browser.
-struct AttentionPage {
-  Tensor<float, 4> weights;                    // (layers, heads, queries, keys), each 0 to 1
-  std::vector<std::string> query_labels = {};  // none, or one per query; UTF-8
-  std::vector<std::string> key_labels = {};    // none, or one per key
-  std::string title = {};
-  std::string mask = {};  // the name of the mask of `weights`, on its button where there are others
-  std::vector<AttentionUnder> others = {};  // the same text under other masks, a button for each
-};
-
-namespace detail {
 
 /// The page of to_html.
 std::string html_of(const AttentionPage& page);

@@ -249,17 +249,6 @@ inline NumberedName numbered(std::string_view name) {
   return {std::string(name), ""};
 }
 
-}  // namespace detail
-
-inline constexpr WeightNames bert_names{detail::bert_layers, detail::bert_left_out, "bert."};
-inline constexpr WeightNames gpt2_names{detail::gpt2_layers, detail::gpt2_left_out, "transformer."};
-inline constexpr WeightNames llama_names{detail::llama_layers, detail::llama_left_out, ""};
-inline constexpr WeightNames tied_llama_names{detail::llama_layers, detail::tied_llama_left_out,
-                                              ""};
-inline constexpr WeightNames gguf_llama_names{detail::gguf_llama_layers, {}, ""};
-
-namespace detail {
-
 /// Finds the weights of a model in a file and collects all differences.
 class WeightMatch {
  public:
@@ -443,6 +432,13 @@ Model load_part(const WeightFile& file, const WeightNames& names, const Options&
 }
 
 }  // namespace detail
+
+inline constexpr WeightNames bert_names{detail::bert_layers, detail::bert_left_out, "bert."};
+inline constexpr WeightNames gpt2_names{detail::gpt2_layers, detail::gpt2_left_out, "transformer."};
+inline constexpr WeightNames llama_names{detail::llama_layers, detail::llama_left_out, ""};
+inline constexpr WeightNames tied_llama_names{detail::llama_layers, detail::tied_llama_left_out,
+                                              ""};
+inline constexpr WeightNames gguf_llama_names{detail::gguf_llama_layers, {}, ""};
 
 /// Builds a model and loads its weights from a file with published names. Throws FileError with a
 /// list of weights that are missing, unknown, of another shape, or of a type that heed does not

@@ -94,18 +94,6 @@ inline bool meet(const ByteRange& a, const ByteRange& b) {
   return a.begin < b.end && b.begin < a.end && a.begin != a.end && b.begin != b.end;
 }
 
-}  // namespace detail
-
-/// Whether two views may share memory: their address ranges intersect. Interleaved views without a
-/// common element (even and odd columns of one matrix) count as overlapping; views without elements
-/// overlap nothing.
-template <class A, std::size_t RankA, class B, std::size_t RankB>
-bool overlaps(const TensorView<A, RankA>& a, const TensorView<B, RankB>& b) {
-  return detail::meet(detail::byte_range(a), detail::byte_range(b));
-}
-
-namespace detail {
-
 template <std::size_t Rank>
 bool has_internal_overlap(const Extents<Rank>& extents, const Extents<Rank>& strides) {
   if (element_count(extents) == 0) return false;
@@ -131,6 +119,14 @@ bool has_internal_overlap(const Extents<Rank>& extents, const Extents<Rank>& str
 }
 
 }  // namespace detail
+
+/// Whether two views may share memory: their address ranges intersect. Interleaved views without a
+/// common element (even and odd columns of one matrix) count as overlapping; views without elements
+/// overlap nothing.
+template <class A, std::size_t RankA, class B, std::size_t RankB>
+bool overlaps(const TensorView<A, RankA>& a, const TensorView<B, RankB>& b) {
+  return detail::meet(detail::byte_range(a), detail::byte_range(b));
+}
 
 /// Whether two indices of one view may name the same element, as with a stride of 0. Such a view
 /// can be read but not written. Exact for views whose axes nest, as do slices, permutations and

@@ -15,6 +15,9 @@
 
 namespace heed {
 
+template <class T, std::size_t Rank>
+class TensorView;
+
 namespace detail {
 
 /// A container of contiguous values: std::vector, std::array, std::span, a Tensor. Not an Eigen
@@ -72,13 +75,6 @@ void check_run_fits(std::size_t count, const Extents<Rank>& extents, const Exten
 }
 
 struct AcceptedView {};
-
-}  // namespace detail
-
-template <class T, std::size_t Rank>
-class TensorView;
-
-namespace detail {
 
 /// A row-major view that stands for its extents: its values are never read or written.
 template <class T, std::size_t Rank>

@@ -106,6 +106,13 @@ concept Viewable = requires(X& x) {
   view_of(x);
 };
 
+template <Viewable X>
+using ViewOf = decltype(view_of(std::declval<X&>()));
+
+/// The scalar type of a Viewable, without const.
+template <Viewable X>
+using ValueOf = typename ViewOf<X>::value_type;
+
 namespace detail {
 
 /// A type without values in memory, such as Eigen's sum of two matrices: its ViewAdapter has
@@ -125,17 +132,6 @@ decltype(auto) evaluated(const X& x) {
 }
 template <class X>
 using Evaluated = std::remove_reference_t<decltype(evaluated(std::declval<const X&>()))>;
-
-}  // namespace detail
-
-template <Viewable X>
-using ViewOf = decltype(view_of(std::declval<X&>()));
-
-/// The scalar type of a Viewable, without const.
-template <Viewable X>
-using ValueOf = typename ViewOf<X>::value_type;
-
-namespace detail {
 
 /// Zeros for the result of a function of X: of X's own kind if its adapter makes results, otherwise
 /// a Tensor.

@@ -22,6 +22,18 @@
 
 namespace heed {
 
+/// The position of a training run, apart from weights and moments. Schedules and batches are
+/// functions of these numbers and of the program's own settings.
+struct TrainingState {
+  Index step = 0;
+  Index epoch = 0;
+  Index batch = 0;  // of the epoch
+  Random random{0};
+  /// A program's own notes: names and texts, both UTF-8, stored as metadata `note.NAME`. With more
+  /// than 4096, or other text, save_checkpoint throws FileError.
+  std::map<std::string, std::string> notes = {};
+};
+
 namespace detail {
 
 /// Compares the names, types and shapes of a model's parameters with those of a file, then reads
@@ -65,22 +77,6 @@ class ParameterMatch {
   std::vector<Found> found_;
   ProblemList problems_{"\n  "};
 };
-
-}  // namespace detail
-
-/// The position of a training run, apart from weights and moments. Schedules and batches are
-/// functions of these numbers and of the program's own settings.
-struct TrainingState {
-  Index step = 0;
-  Index epoch = 0;
-  Index batch = 0;  // of the epoch
-  Random random{0};
-  /// A program's own notes: names and texts, both UTF-8, stored as metadata `note.NAME`. With more
-  /// than 4096, or other text, save_checkpoint throws FileError.
-  std::map<std::string, std::string> notes = {};
-};
-
-namespace detail {
 
 /// Adds every parameter under `prefix` and its name.
 template <class Model>

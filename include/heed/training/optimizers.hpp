@@ -21,6 +21,12 @@
 
 namespace heed {
 
+/// The global norm of a model's gradients.
+struct GradientNorm {
+  double value = 0;      // root of the sum of squares over all parameters
+  std::string infinite;  // the first parameter whose sum of squares is not finite; else empty
+};
+
 namespace detail {
 
 /// The numbers of a parameter are taken in stretches of this many, the last one shorter: each is a
@@ -52,16 +58,6 @@ std::vector<double> squares_of_stretches(const T* values, Index count) {
   });
   return squares;
 }
-
-}  // namespace detail
-
-/// The global norm of a model's gradients.
-struct GradientNorm {
-  double value = 0;      // root of the sum of squares over all parameters
-  std::string infinite;  // the first parameter whose sum of squares is not finite; else empty
-};
-
-namespace detail {
 
 /// Adds a parameter to a norm of which the root is not yet taken; `squares` are its stretches'.
 inline void add_squares(GradientNorm& norm, std::string_view name,

@@ -33,19 +33,6 @@ struct BatchOptions {
   Index bucket_batches = 0;
 };
 
-namespace detail {
-
-/// Shuffles in place, after Fisher and Yates.
-template <class T>
-void shuffle(std::vector<T>& values, Random& random) {
-  for (std::size_t i = values.size(); i > 1; --i) {
-    std::swap(values[i - 1],
-              values[static_cast<std::size_t>(random.integer(static_cast<Index>(i)))]);
-  }
-}
-
-}  // namespace detail
-
 /// The batches of one epoch, as indices into `lengths`: every item is in exactly one batch, and the
 /// last batch may be smaller. A pure function of its arguments, so that an epoch and a batch number
 /// are a position in the data. Throws InvalidArgument for a batch_size below 1 or bucket_batches
@@ -168,6 +155,15 @@ struct TrainOptions {
 };
 
 namespace detail {
+
+/// Shuffles in place, after Fisher and Yates.
+template <class T>
+void shuffle(std::vector<T>& values, Random& random) {
+  for (std::size_t i = values.size(); i > 1; --i) {
+    std::swap(values[i - 1],
+              values[static_cast<std::size_t>(random.integer(static_cast<Index>(i)))]);
+  }
+}
 
 /// Seconds of a clock that only goes forward. Not <chrono>: that is a tenth of what heed.hpp takes
 /// to compile.
