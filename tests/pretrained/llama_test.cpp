@@ -34,6 +34,24 @@ TEST(Llama, LogitsEqualTransformers) {
   EXPECT_LT(largest_difference(wide.forward(tokens, masks::Causal{}), golden), 1e-5);
 }
 
+TEST(Llama, NamesMayLackThePrefixOfAModelWithAHead) {
+  const Safetensors file = load_safetensors(pretrained_golden("llama/model.safetensors"));
+  SafetensorsWriter writer;
+  for (const auto& entry : file.entries()) {
+    const std::string_view name = entry.name;
+    writer.add_bytes(name.starts_with("model.") ? name.substr(6) : name, entry.type, entry.shape(),
+                     file.bytes(name));
+  }
+  const TemporaryFile bare;
+  writer.write(bare.path());
+  const auto options = llama_options(ModelConfig::read(pretrained_golden("llama/config.json")));
+  const auto model =
+      load_weights<LanguageModel<float>>(weights_of(bare.path()), llama_names, options);
+  EXPECT_LT(largest_difference(model.forward(pretrained_tokens("llama/tokens"), masks::Causal{}),
+                               pretrained_array<float, 3>("llama/out")),
+            1e-5);
+}
+
 TEST(Llama, WhatAFileDoesNotSay) {
   const auto config = [](const std::string& more) {
     return llama_options(ModelConfig(

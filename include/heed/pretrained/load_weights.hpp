@@ -146,7 +146,7 @@ struct WeightNames {
   /// Names in a file that heed ignores; `*` is a number here too.
   std::span<const std::string_view> left_out;
   /// A prefix that the model's names may have in a file, where it is part of a larger model. If one
-  /// name of the file begins with it, all names of `layers` must.
+  /// name of the file begins with it, those of `layers` have it, but for layers of the larger one.
   std::string_view prefix;
 };
 
@@ -199,24 +199,23 @@ inline constexpr std::string_view gpt2_left_out[] = {"h.*.attn.bias", "h.*.attn.
                                                      "lm_head.weight"};
 
 inline constexpr WeightName llama_layers[] = {
-    {"embedding", "model.embed_tokens"},
-    {"blocks.*.attention_norm", "model.layers.*.input_layernorm"},
-    {"blocks.*.attention.query", "model.layers.*.self_attn.q_proj"},
-    {"blocks.*.attention.key", "model.layers.*.self_attn.k_proj"},
-    {"blocks.*.attention.value", "model.layers.*.self_attn.v_proj"},
-    {"blocks.*.attention.out", "model.layers.*.self_attn.o_proj"},
-    {"blocks.*.feed_forward_norm", "model.layers.*.post_attention_layernorm"},
-    {"blocks.*.feed_forward.gate", "model.layers.*.mlp.gate_proj"},
-    {"blocks.*.feed_forward.up", "model.layers.*.mlp.up_proj"},
-    {"blocks.*.feed_forward.down", "model.layers.*.mlp.down_proj"},
-    {"norm", "model.norm"},
+    {"embedding", "embed_tokens"},
+    {"blocks.*.attention_norm", "layers.*.input_layernorm"},
+    {"blocks.*.attention.query", "layers.*.self_attn.q_proj"},
+    {"blocks.*.attention.key", "layers.*.self_attn.k_proj"},
+    {"blocks.*.attention.value", "layers.*.self_attn.v_proj"},
+    {"blocks.*.attention.out", "layers.*.self_attn.o_proj"},
+    {"blocks.*.feed_forward_norm", "layers.*.post_attention_layernorm"},
+    {"blocks.*.feed_forward.gate", "layers.*.mlp.gate_proj"},
+    {"blocks.*.feed_forward.up", "layers.*.mlp.up_proj"},
+    {"blocks.*.feed_forward.down", "layers.*.mlp.down_proj"},
+    {"norm", "norm"},
     {"head", "lm_head"},
 };
-inline constexpr std::string_view llama_left_out[] = {
-    "model.layers.*.self_attn.rotary_emb.inv_freq"};
+inline constexpr std::string_view llama_left_out[] = {"layers.*.self_attn.rotary_emb.inv_freq"};
 /// With a tied head, a file may hold a second copy of the embedding.
-inline constexpr std::string_view tied_llama_left_out[] = {
-    "model.layers.*.self_attn.rotary_emb.inv_freq", "lm_head.weight"};
+inline constexpr std::string_view tied_llama_left_out[] = {"layers.*.self_attn.rotary_emb.inv_freq",
+                                                           "lm_head.weight"};
 
 inline constexpr WeightName gguf_llama_layers[] = {
     {"embedding", "token_embd"},
@@ -270,12 +269,13 @@ class WeightMatch {
       if (dot == pattern.npos || layer.ours != std::string_view(pattern).substr(0, dot)) continue;
       std::string theirs(layer.theirs);
       if (const auto star = theirs.find('*'); star != theirs.npos) theirs.replace(star, 1, number);
-      const std::string found = prefix_ + theirs + pattern.substr(dot);
+      const std::string part = pattern.substr(dot), name = theirs + part;
+      std::string found = prefix_ + name;
+      if (!file_.contains(found) && file_.contains(name)) found = name;  // a Llama's lm_head
       // The first BERTs were converted from TensorFlow, with its names for the parts of norms.
       if (theirs.ends_with("LayerNorm") && !file_.contains(found)) {
-        const std::string older =
-            prefix_ + theirs + (found.ends_with("weight") ? ".gamma" : ".beta");
-        if (file_.contains(older)) return {older, false};
+        const std::string older = prefix_ + theirs + (part == ".weight" ? ".gamma" : ".beta");
+        if (file_.contains(older)) found = older;
       }
       return {found, layer.transposed};
     }
@@ -435,9 +435,9 @@ Model load_part(const WeightFile& file, const WeightNames& names, const Options&
 
 inline constexpr WeightNames bert_names{detail::bert_layers, detail::bert_left_out, "bert."};
 inline constexpr WeightNames gpt2_names{detail::gpt2_layers, detail::gpt2_left_out, "transformer."};
-inline constexpr WeightNames llama_names{detail::llama_layers, detail::llama_left_out, ""};
+inline constexpr WeightNames llama_names{detail::llama_layers, detail::llama_left_out, "model."};
 inline constexpr WeightNames tied_llama_names{detail::llama_layers, detail::tied_llama_left_out,
-                                              ""};
+                                              "model."};
 inline constexpr WeightNames gguf_llama_names{detail::gguf_llama_layers, {}, ""};
 
 /// Builds a model and loads its weights from a file with published names. Throws FileError with a
