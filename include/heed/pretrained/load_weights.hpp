@@ -313,7 +313,8 @@ class WeightMatch {
   bool left_out(std::string_view name) const {
     if (name.starts_with(prefix_)) name.remove_prefix(prefix_.size());
     const auto pattern = numbered(name).pattern;
-    return std::ranges::find(names_.left_out, pattern) != names_.left_out.end();
+    return std::find(names_.left_out.begin(), names_.left_out.end(), pattern) !=
+           names_.left_out.end();
   }
 
   const WeightFile& file_;

@@ -57,11 +57,6 @@ class PairMerger {
   };
   struct Work;
 
-  /// Those of the merges whose left token this is.
-  auto entries_of(auto& merges, std::size_t left) const {
-    return std::span(merges).subspan(begins_[left], begins_[left + 1] - begins_[left]);
-  }
-
   std::vector<std::uint32_t> begins_;  // of each left token's merges
   std::vector<Entry> merges_;          // by left token, then right
 };

@@ -209,13 +209,16 @@ HEED_INLINE void refuse_unsupported_llama(const Gguf& file) {
   for (const GgufField& field : file.fields()) {
     if (!field.key.starts_with(prefix)) continue;
     const std::string_view key = field.key.substr(prefix.size());
-    const auto entry = std::ranges::find(neutral_llama_fields, key, &NeutralEntry::key);
+    const auto entry =
+        std::find_if(std::begin(neutral_llama_fields), std::end(neutral_llama_fields),
+                     [&](const NeutralEntry& x) { return x.key == key; });
     if (entry != std::end(neutral_llama_fields)) {
       const double value = number_in(file, field);
       if (value == entry->neutral || value == entry->also) continue;
       file.fail_at(field, "is ", value, ", expected ", entry->also);
     }
-    if (std::ranges::find(known_llama_fields, key) == std::end(known_llama_fields)) {
+    if (std::find(std::begin(known_llama_fields), std::end(known_llama_fields), key) ==
+        std::end(known_llama_fields)) {
       file.fail_at(field, "is not a field that heed knows of a Llama");
     }
   }

@@ -64,10 +64,12 @@ HEED_INLINE PairMerger::PairMerger(const std::vector<PairMerge>& merges, Index v
         merge.right, static_cast<std::int32_t>(rank), merge.result};
   }
   for (std::size_t left = 0; left + 1 < begins_.size(); ++left) {
-    const auto entries = entries_of(merges_, left);
-    std::ranges::sort(entries, {}, &Entry::right);
-    const auto twice = std::ranges::adjacent_find(entries, {}, &Entry::right);
-    if (twice != entries.end())
+    const auto first = merges_.begin() + static_cast<Index>(begins_[left]);
+    const auto last = merges_.begin() + static_cast<Index>(begins_[left + 1]);
+    std::sort(first, last, [](const Entry& a, const Entry& b) { return a.right < b.right; });
+    const auto twice = std::adjacent_find(
+        first, last, [](const Entry& a, const Entry& b) { return a.right == b.right; });
+    if (twice != last)
       throw_invalid_argument("merges: ", std::max(twice->rank, (twice + 1)->rank),
                              " again merges tokens ", left, " and ", twice->right);
   }
@@ -92,9 +94,14 @@ struct PairMerger::Work {
     const Symbol& left = symbols[static_cast<std::size_t>(at)];
     if (left.next < 0) return;
     const std::int32_t right = symbols[static_cast<std::size_t>(left.next)].token;
-    const auto entries = merger.entries_of(merger.merges_, static_cast<std::size_t>(left.token));
-    const auto found = std::ranges::lower_bound(entries, right, {}, &Entry::right);
-    if (found == entries.end() || found->right != right) return;
+    const auto first = merger.merges_.begin() +
+                       static_cast<Index>(merger.begins_[static_cast<std::size_t>(left.token)]);
+    const auto last = merger.merges_.begin() +
+                      static_cast<Index>(merger.begins_[static_cast<std::size_t>(left.token) + 1]);
+    const auto found = std::lower_bound(
+        first, last, right,
+        [](const Entry& entry, std::int32_t wanted) { return entry.right < wanted; });
+    if (found == last || found->right != right) return;
     queue.push({found->rank, at, left.token, right, found->result});
   }
 

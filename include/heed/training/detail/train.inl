@@ -29,9 +29,12 @@ HEED_INLINE std::vector<std::vector<Index>> make_batches(std::span<const Index> 
     const auto batches = static_cast<std::size_t>(options.bucket_batches);
     const std::size_t window = batches <= items.size() / size ? size * batches : items.size();
     for (std::size_t begin = 0; begin < items.size(); begin += window) {
-      const auto some = std::span(items).subspan(begin, std::min(window, items.size() - begin));
-      std::ranges::stable_sort(some, {},
-                               [&](Index item) { return lengths[static_cast<std::size_t>(item)]; });
+      const auto end = std::min(items.size(), begin + window);
+      std::stable_sort(items.begin() + static_cast<Index>(begin),
+                       items.begin() + static_cast<Index>(end), [&](Index a, Index b) {
+                         return lengths[static_cast<std::size_t>(a)] <
+                                lengths[static_cast<std::size_t>(b)];
+                       });
     }
   }
   std::vector<std::vector<Index>> batches;
