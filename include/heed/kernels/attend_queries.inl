@@ -77,11 +77,7 @@ HEED_KERNEL void modify_scores(const TileTask<S, Vectors>& task, Index key, Inde
 template <class S, int Rows, int Vectors>
 HEED_SIMD void store_scores(const TileTask<S, Vectors>& task, Index key,
                             const typename S::V (&scores)[Rows][Vectors]) {
-  HEED_UNROLL for (int r = 0; r < Rows; ++r) {
-    HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
-      S::store(task.scores + (key + r) * task.stride + j * S::width, scores[r][j]);
-    }
-  }
+  store_sums<S>(scores, task.scores + key * task.stride, task.stride);
   if (task.block.score_mod) modify_scores(task, key, Rows);
 }
 
@@ -122,10 +118,7 @@ HEED_SIMD void store_probabilities(const TileTask<S, Vectors>& task, Index key,
 template <class S, int Rows, int Vectors>
 HEED_KERNEL void score_rows(const TileTask<S, Vectors>& task, Index key,
                             typename S::Scalar* totals) {
-  typename S::V scores[Rows][Vectors];
-  HEED_UNROLL for (int r = 0; r < Rows; ++r) {
-    HEED_UNROLL for (int j = 0; j < Vectors; ++j) scores[r][j] = S::broadcast(0);
-  }
+  typename S::V scores[Rows][Vectors] = {};
   const auto& keys = task.block.keys;
   const auto* first = keys.data + key * keys.row_stride;
   const auto multiply_columns = [&](Index d, Index end, auto ahead) __attribute__((always_inline)) {

@@ -90,10 +90,7 @@ struct HalvesScores {
     const T* first = keys.keys.data + key * stride;
     const T* from[2 * vectors];
     HEED_UNROLL for (int i = 0; i < 2 * vectors; ++i) from[i] = first + i * block * stride;
-    typename S::V scores[Rows][vectors];
-    HEED_UNROLL for (int r = 0; r < Rows; ++r) {
-      HEED_UNROLL for (int v = 0; v < vectors; ++v) scores[r][v] = S::broadcast(0);
-    }
+    typename S::V scores[Rows][vectors] = {};
     T* const packed = rows.packed + key * head_dim;
     Index d = 0;
     for (; d + block <= head_dim; d += block) {
@@ -105,11 +102,7 @@ struct HalvesScores {
     }
     if (d < head_dim) score_last<Rows>(first, stride, rows, d, packed, scores);
     T* to = rows.scores + key * rows.count;
-    HEED_UNROLL for (int r = 0; r < Rows; ++r) {
-      HEED_UNROLL for (int v = 0; v < vectors; ++v) {
-        S::store(to + r * lanes + v * S::width, scores[r][v]);
-      }
-    }
+    store_sums<S>(scores, to, lanes);
   }
 
   /// The scores of a whole tile of keys with the first rows, up to decoded_at_once; in header-only

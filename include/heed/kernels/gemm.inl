@@ -42,10 +42,7 @@ struct ProductTable {
 
   template <int Rows, int Vectors>
   HEED_KERNEL static void part(const ProductTile<T>& tile, Index row, Index lane) {
-    typename S::V sums[Rows][Vectors];
-    HEED_UNROLL for (int r = 0; r < Rows; ++r) {
-      HEED_UNROLL for (int j = 0; j < Vectors; ++j) sums[r][j] = S::broadcast(0);
-    }
+    typename S::V sums[Rows][Vectors] = {};
     const auto& a = tile.a;
     fetch_out<Rows, Vectors>(tile, row, lane);
     if constexpr (narrow && Rows > 1) {
@@ -115,9 +112,7 @@ struct ProductTable {
       return;
     }
     T spill[Rows][Vectors * S::width];
-    HEED_UNROLL for (int r = 0; r < Rows; ++r) {
-      HEED_UNROLL for (int j = 0; j < Vectors; ++j) S::store(spill[r] + j * S::width, sums[r][j]);
-    }
+    store_sums<S>(sums, spill[0], Vectors * S::width);
     for (int r = 0; r < Rows; ++r) {
       for (Index c = 0; c < Vectors * S::width && c < tile.columns - lane; ++c) {
         const Index at = r * addend.row_stride + c * addend.column_stride;
@@ -179,10 +174,7 @@ struct ProductTable {
     const Index depth = tile.depth;
     Index k = 0;
     do {
-      typename S::V sums[Rows][Vectors];
-      HEED_UNROLL for (int r = 0; r < Rows; ++r) {
-        HEED_UNROLL for (int j = 0; j < Vectors; ++j) sums[r][j] = S::broadcast(0);
-      }
+      typename S::V sums[Rows][Vectors] = {};
       const Index end = depth - k < product_block ? depth : k + product_block;
       for (; k + S::width <= end; k += S::width) {
         add_lying<Rows, Vectors>(tile, lane, k, S::width, sums);
@@ -294,10 +286,7 @@ struct PairWords : QuantizedWords {
   template <int Rows, int Vectors, class AddRows>
   HEED_KERNEL static void part(const ProductTile<float>& tile, const std::uint8_t* blocks,
                                const AddRows& rows, Index row, Index lane) {
-    V sums[Rows][Vectors];
-    HEED_UNROLL for (int r = 0; r < Rows; ++r) {
-      HEED_UNROLL for (int j = 0; j < Vectors; ++j) sums[r][j] = S::broadcast(0);
-    }
+    V sums[Rows][Vectors] = {};
     ProductTable<float>::fetch_out<Rows, Vectors>(tile, row, lane);
     const std::uint8_t* words = blocks + 4 * lane;
     for (Index k = 0; k < tile.depth; k += 2, words += 4 * panel_columns) {

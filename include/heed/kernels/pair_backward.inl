@@ -20,20 +20,11 @@ struct PairBlockProduct {
   template <int Rows, int Vectors>
   HEED_KERNEL static void tile(const MatrixRef<std::uint16_t>& a, const std::uint16_t* b,
                                Index b_row, Index depth, T* out, Index out_row, bool accumulate) {
-    typename S::V sums[Rows][Vectors];
-    HEED_UNROLL for (int r = 0; r < Rows; ++r) {
-      HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
-        sums[r][j] = S::broadcast(0);
-        if (accumulate) sums[r][j] = S::load(out + r * out_row + j * S::width);
-      }
-    }
+    typename S::V sums[Rows][Vectors] = {};
+    if (accumulate) load_sums<S>(sums, out, out_row);
     multiply_pairs<P, Rows, Vectors>(a.data, a.row_stride, a.column_stride, b, b_row, depth / 2,
                                      sums);
-    HEED_UNROLL for (int r = 0; r < Rows; ++r) {
-      HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
-        S::store(out + r * out_row + j * S::width, sums[r][j]);
-      }
-    }
+    store_sums<S>(sums, out, out_row);
   }
 
   /// All rows of a column of tiles; sixteens are sums of sixes and fours.

@@ -12,19 +12,12 @@ struct PairDecodeTable {
   template <int Rows, int Vectors>
   HEED_KERNEL static void score_rows(const PairRows<T>& rows, Index row, Index key) {
     const Index tile = key / lanes * lanes, within = key % lanes;
-    typename S::V scores[Rows][Vectors];
-    HEED_UNROLL for (int r = 0; r < Rows; ++r) {
-      HEED_UNROLL for (int j = 0; j < Vectors; ++j) scores[r][j] = S::broadcast(0);
-    }
+    typename S::V scores[Rows][Vectors] = {};
     multiply_pairs<P, Rows, Vectors>(rows.rows + row * 2 * rows.depth, 2 * rows.depth, 2,
                                      rows.packed + tile * 2 * rows.depth + 2 * within, 2 * lanes,
                                      rows.depth, scores);
     T* to = rows.scores + tile * rows.count + row * lanes + within;
-    HEED_UNROLL for (int r = 0; r < Rows; ++r) {
-      HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
-        S::store(to + r * lanes + j * S::width, scores[r][j]);
-      }
-    }
+    store_sums<S>(scores, to, lanes);
   }
   template <int Vectors>
   HEED_SIMD static void score_lanes(const PairRows<T>& rows, Index key) {
@@ -208,19 +201,11 @@ struct PairDecodeTable {
                                    Index d) {
     T* out = rows.output + row * rows.output_stride + d;
     typename S::V sums[Rows][Vectors];
-    HEED_UNROLL for (int r = 0; r < Rows; ++r) {
-      HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
-        sums[r][j] = S::load(out + r * rows.output_stride + j * S::width);
-      }
-    }
+    load_sums<S>(sums, out, rows.output_stride);
     multiply_pairs<P, Rows, Vectors>(rows.probabilities + row * row_keys, row_keys, 2,
                                      keys.values + 2 * d, 2 * rows.value_dim, (keys.count + 1) / 2,
                                      sums);
-    HEED_UNROLL for (int r = 0; r < Rows; ++r) {
-      HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
-        S::store(out + r * rows.output_stride + j * S::width, sums[r][j]);
-      }
-    }
+    store_sums<S>(sums, out, rows.output_stride);
   }
   template <int Vectors>
   HEED_SIMD static void add_columns(const PairKeys& keys, const PairRows<T>& rows, Index d) {

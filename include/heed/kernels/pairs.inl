@@ -188,10 +188,7 @@ template <int Rows, class T, int Vectors>
 HEED_KERNEL void score_pair_rows(const PairTask<T, Vectors>& task, Index key, T* totals) {
   using S = Lanes<T>;
   using P = Pairs<T>;
-  typename S::V scores[Rows][Vectors];
-  HEED_UNROLL for (int r = 0; r < Rows; ++r) {
-    HEED_UNROLL for (int j = 0; j < Vectors; ++j) scores[r][j] = S::broadcast(0);
-  }
+  typename S::V scores[Rows][Vectors] = {};
   const auto& keys = task.keys.keys;
   const auto* first = keys.data + (task.first + key) * keys.row_stride;
   const auto multiply_some = [&](Index d, Index end, auto ahead) __attribute__((always_inline)) {
@@ -208,11 +205,7 @@ HEED_KERNEL void score_pair_rows(const PairTask<T, Vectors>& task, Index key, T*
     multiply_some(0, task.depth, NothingAhead());
   }
   if (totals == nullptr) {
-    HEED_UNROLL for (int r = 0; r < Rows; ++r) {
-      HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
-        S::store(task.scores + (key + r) * task.stride + j * S::width, scores[r][j]);
-      }
-    }
+    store_sums<S>(scores, task.scores + key * task.stride, task.stride);
     return;
   }
   if (task.keys.words) {
@@ -305,21 +298,12 @@ template <int Rows, class T, int Vectors>
 HEED_KERNEL void add_pair_rows(const PairTask<T, Vectors>& task, Index d, bool accumulate) {
   using S = Lanes<T>;
   T* out = task.output + d * task.stride;
-  typename S::V sums[Rows][Vectors];
-  HEED_UNROLL for (int r = 0; r < Rows; ++r) {
-    HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
-      sums[r][j] = S::broadcast(0);
-      if (accumulate) sums[r][j] = S::load(out + r * task.stride + j * S::width);
-    }
-  }
+  typename S::V sums[Rows][Vectors] = {};
+  if (accumulate) load_sums<S>(sums, out, task.stride);
   const Index row = 2 * task.value_dim;
   multiply_pairs<Pairs<T>, Rows, Vectors>(task.values(0) + 2 * d, 2, row, task.probabilities,
                                           2 * task.stride, (task.count + 1) / 2, sums);
-  HEED_UNROLL for (int r = 0; r < Rows; ++r) {
-    HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
-      S::store(out + r * task.stride + j * S::width, sums[r][j]);
-    }
-  }
+  store_sums<S>(sums, out, task.stride);
 }
 
 /// Like `add_values_guarded` in attend_queries.inl: masked halves of pairs count as 0.

@@ -97,10 +97,7 @@ HEED_SIMD void put_sums(const RowProduct<typename S::Scalar>& task, Index column
 /// `Rows` rows of the product and `Vectors` vectors of columns, or the rest past those.
 template <class S, int Rows, int Vectors>
 HEED_KERNEL void put_product(const RowProduct<typename S::Scalar>& task, Index column) {
-  typename S::V sums[Rows][Vectors];
-  HEED_UNROLL for (int r = 0; r < Rows; ++r) {
-    HEED_UNROLL for (int j = 0; j < Vectors; ++j) sums[r][j] = S::broadcast(0);
-  }
+  typename S::V sums[Rows][Vectors] = {};
   const Index left = task.columns - column;
   const bool whole = left >= S::width;
   multiply<S, Rows, Vectors>(task.a, task.a_row, task.a_step, whole ? task.b + column : task.tail,
@@ -137,8 +134,7 @@ struct ShortForwardTable {
   /// Scores of the keys [key, key + Rows), and the running maximum of every query.
   template <int Rows>
   HEED_KERNEL static V score_keys(const Group& group, Index key, V largest) {
-    V scores[Rows][1];
-    HEED_UNROLL for (int r = 0; r < Rows; ++r) scores[r][0] = S::broadcast(0);
+    V scores[Rows][1] = {};
     const auto& keys = group.keys;
     multiply<S, Rows, 1>(keys.data + key * keys.row_stride, keys.row_stride, keys.column_stride,
                          group.run.packed, S::width, group.run.head_dim, scores);
@@ -229,8 +225,7 @@ struct ShortForwardTable {
 
   template <int Rows>
   HEED_KERNEL static void add_columns(const Group& group, Index d) {
-    V sums[Rows][1];
-    HEED_UNROLL for (int r = 0; r < Rows; ++r) sums[r][0] = S::broadcast(0);
+    V sums[Rows][1] = {};
     const auto& values = group.values;
     multiply<S, Rows, 1>(values.data + d * values.column_stride, values.column_stride,
                          values.row_stride, group.run.probabilities, S::width, group.count, sums);

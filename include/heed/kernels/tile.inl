@@ -72,6 +72,24 @@ HEED_SIMD LinesAhead lines_beyond(const RowsRead<T>& rows, Index count, Index ro
   return LinesAhead::of(next.data + later * next.row_stride, next.row_stride, decoded.next_columns);
 }
 
+/// The sums of a tile from memory, or to it; its rows are `row` apart.
+template <class S, int Rows, int Vectors>
+HEED_SIMD void load_sums(typename S::V (&sums)[Rows][Vectors], const typename S::Scalar* from,
+                         Index row) {
+  HEED_UNROLL for (int r = 0; r < Rows; ++r) {
+    HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
+      sums[r][j] = S::load(from + r * row + j * S::width);
+    }
+  }
+}
+template <class S, int Rows, int Vectors>
+HEED_SIMD void store_sums(const typename S::V (&sums)[Rows][Vectors], typename S::Scalar* to,
+                          Index row) {
+  HEED_UNROLL for (int r = 0; r < Rows; ++r) {
+    HEED_UNROLL for (int j = 0; j < Vectors; ++j) S::store(to + r * row + j * S::width, sums[r][j]);
+  }
+}
+
 /// sums[r][lane] += Σ_k a(r, k) · b[k][lane], k in order, one fused multiply-add each: an element's
 /// bits depend on its own row of a and column of b alone. `a` is read element by element, so any
 /// strides do; rows of b are `b_stride` apart. Each step prefetches one line.
@@ -125,19 +143,10 @@ HEED_KERNEL void tile_product(const typename S::Scalar* a, Index a_row, Index a_
                               const typename S::Scalar* b, Index b_stride, Index depth,
                               typename S::Scalar* c, Index c_stride, bool accumulate,
                               Ahead ahead = {}) {
-  typename S::V sums[Rows][Vectors];
-  HEED_UNROLL for (int r = 0; r < Rows; ++r) {
-    HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
-      sums[r][j] = S::broadcast(0);
-      if (accumulate) sums[r][j] = S::load(c + r * c_stride + j * S::width);
-    }
-  }
+  typename S::V sums[Rows][Vectors] = {};
+  if (accumulate) load_sums<S>(sums, c, c_stride);
   multiply<S, Rows, Vectors>(a, a_row, a_step, b, b_stride, depth, sums, ahead);
-  HEED_UNROLL for (int r = 0; r < Rows; ++r) {
-    HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
-      S::store(c + r * c_stride + j * S::width, sums[r][j]);
-    }
-  }
+  store_sums<S>(sums, c, c_stride);
 }
 
 /// Prefetches nothing in any tile.
