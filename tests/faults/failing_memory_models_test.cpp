@@ -184,6 +184,17 @@ TEST_P(FailingMemoryModels, Sessions) {
   fail_every_allocation(
       make, [&](Open& open) { open.logits = open.session.prefill(next); },
       [](const Open& open) { return digest(open); });
+  const auto slides = [] {
+    Open open{Session<float>(language_model, {.batch = 2, .max_length = 8, .slide = 4}), {}};
+    open.session.prefill(std::vector<std::vector<Index>>{{1, 2, 3, 4, 5, 6}, {4, 5, 6, 7, 8, 9}});
+    return open;
+  };
+  fail_every_allocation(
+      slides,
+      [](Open& open) {
+        open.session.prefill({{7}, {8}});
+      },
+      [](const Open& open) { return digest(open); });
   fail_every_allocation(
       make,
       [](Open& open) {

@@ -16,7 +16,24 @@
 #include <heed/heed.hpp>
 #include <heed/ostream.hpp>
 
+// A program's own arithmetic, beside the library's sentences for what it has not.
+heed::Tensor<float, 2> operator*(heed::Tensor<float, 2> a, float factor) {
+  for (float& x : a) x *= factor;
+  return a;
+}
+heed::Tensor<float, 2> operator-(heed::Tensor<float, 2> a, const heed::Tensor<float, 2>& b) {
+  for (heed::Index i = 0; i < a.size(); ++i) a.data()[i] -= b.data()[i];
+  return a;
+}
+
 namespace {
+
+TEST(Tensors, AProgramMayHaveItsOwnArithmetic) {
+  const heed::Tensor<float, 2> a({1, 2}, {3, 4});
+  EXPECT_EQ((a * 2)(0, 1), 8);
+  EXPECT_EQ((a * 0.5)(0, 1), 2);
+  EXPECT_EQ((a - a)(0, 0), 0);
+}
 
 TEST(Tensors, MadeFilledAndLookedAt) {
   heed::Tensor<float, 2> t(5, 8);

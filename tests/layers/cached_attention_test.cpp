@@ -46,6 +46,27 @@ TEST(CachedAttention, UnevenTokensGiveTheBitsOfWholeSequences) {
   expect_bits_of_whole_sequences<float, bfloat16>(narrow);
 }
 
+TEST(CachedAttention, MasksMayDescribeTheNewTokensAlone) {
+  const auto layer = made<float>();
+  std::mt19937_64 bits(3);
+  for (const auto& [a, b] : {std::pair<Index, Index>{2, 0}, {2, 1}, {0, 1}, {1, 2}}) {
+    KeyValueCache<float> cache(CacheShape::contiguous(2, 2, 4, 4, 9));
+    cached_attention(layer, random_tensor<float, 3>({1, 8, 16}, bits), std::vector<Index>{4, 4},
+                     cache, masks::Causal{});
+    const auto x = random_tensor<float, 3>({1, a + b, 16}, bits);
+    const Index more = std::max(a, b);
+    Tensor<bool, 2> seen({more, 4 + more});
+    for (Index i = 0; i < more; ++i) {
+      for (Index j = 0; j < 5 + i; ++j) seen(i, j) = true;
+    }
+    auto other = cache;
+    const std::vector<Index> counts = {a, b};
+    EXPECT_TRUE(same_bits(cached_attention(layer, x, counts, cache, masks::Dense(seen, 4)),
+                          cached_attention(layer, x, counts, other, masks::Causal{})))
+        << a << ' ' << b;
+  }
+}
+
 TEST(CachedAttention, RefusesCountsThatDoNotFit) {
   const auto layer = made();
   KeyValueCache<double> cache(CacheShape::contiguous(2, 2, 4, 4, 9));

@@ -52,6 +52,20 @@ TEST(Llama, NamesMayLackThePrefixOfAModelWithAHead) {
             1e-5);
 }
 
+TEST(Llama, AMissingHeadIsNamedAsFilesNameIt) {
+  const Safetensors file = load_safetensors(pretrained_golden("llama/model.safetensors"));
+  SafetensorsWriter writer;
+  for (const auto& entry : file.entries()) {
+    if (entry.name == "lm_head.weight") continue;
+    writer.add_bytes(entry.name, entry.type, entry.shape(), file.bytes(entry.name));
+  }
+  const WeightFile headless(Safetensors(SharedBytes(writer.bytes()), "x"));
+  const auto options = llama_options(ModelConfig::read(pretrained_golden("llama/config.json")));
+  EXPECT_EQ(
+      file_error_of([&] { load_weights<LanguageModel<float>>(headless, llama_names, options); }),
+      "x: 1 weight of the model and the file differ: no 'lm_head.weight'");
+}
+
 TEST(Llama, WhatAFileDoesNotSay) {
   const auto config = [](const std::string& more) {
     return llama_options(ModelConfig(

@@ -295,8 +295,8 @@ class KeyValueCache {
   /// The current page tables, lengths and starts, for `reorder`.
   Places places() const { return {tables_, lengths_, starts_}; }
   /// Makes each sequence i share the pages of the former sequence parents[i]. With `now`, it
-  /// allocates nothing; `now` must be the `places()` of this cache since its last change, which is
-  /// not checked.
+  /// allocates nothing; `now` must be the `places()` of this cache, since which tokens were only
+  /// appended, if anything. This is not checked.
   void reorder(std::span<const Index> parents) { reorder(parents, places()); }
   void reorder(std::span<const Index> parents, const Places& now) {
     if (static_cast<Index>(parents.size()) != shape_.batch) {
@@ -314,21 +314,25 @@ class KeyValueCache {
     }
   }
 
-  /// Keys and values of up to `length` tokens, as attention in Compute reads them, through
-  /// `tables`, which `find_pages` fills in.
+  /// The page tables of some sequences, which `find_pages` fills in.
+  using Tables = std::span<const Index* const>;
+  /// Keys and values of up to `length` tokens of these sequences, as attention in Compute reads
+  /// them.
   template <class Compute>
-  detail::Operand<Compute> keys(const Tensor<const Index*, 1>& tables, Index length) const {
+  detail::Operand<Compute> keys(Tables tables, Index length) const {
+    const auto sequences = static_cast<Index>(tables.size());
     return {keys_.data(),
             shape_.page_size,
             tables.data(),
-            {shape_.batch, shape_.kv_heads, length, shape_.head_dim}};
+            {sequences, shape_.kv_heads, length, shape_.head_dim}};
   }
   template <class Compute>
-  detail::Operand<Compute> values(const Tensor<const Index*, 1>& tables, Index length) const {
+  detail::Operand<Compute> values(Tables tables, Index length) const {
+    const auto sequences = static_cast<Index>(tables.size());
     return {values_.data(),
             shape_.page_size,
             tables.data(),
-            {shape_.batch, shape_.kv_heads, length, shape_.value_dim}};
+            {sequences, shape_.kv_heads, length, shape_.value_dim}};
   }
   void find_pages(Tensor<const Index*, 1>& tables) const {
     for (Index item = 0; item < shape_.batch; ++item) tables[item] = tables_.of(item);

@@ -54,7 +54,8 @@ class OwnedArray {
 
   template <detail::ListOfOtherNumbers<T> Values>
   OwnedArray(const Values&) {  // NOLINT(google-explicit-constructor): meant as such numbers
-    static_assert(detail::never<Values>,
+    static_assert(!std::is_integral_v<T>, "this takes a list of whole numbers");
+    static_assert(std::is_integral_v<T>,
                   "options take numbers of their own type, as tensors have it: "
                   "std::vector<float> where tensors are float");
   }

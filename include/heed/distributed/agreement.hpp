@@ -52,7 +52,7 @@ class Agreement {
     for (std::size_t rank = 1; rank < texts.size(); ++rank) compare(texts[0], texts[rank], rank);
   }
   /// Calls prepare(), which checks what this rank brings and adds to this; then check(ranks). An
-  /// exception of one rank is thrown on all, as InvalidArgument.
+  /// std::exception of one rank is thrown on all, as InvalidArgument.
   template <class Prepare>
   void check(const Communicator& ranks, const Prepare& prepare) {
     detail::handled<std::exception>(

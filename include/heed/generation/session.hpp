@@ -199,6 +199,9 @@ class Session {
     for (std::size_t item = 0; item < same.size(); ++item) same[item] = static_cast<Index>(item);
     detail::OnFailure step_back([&] {
       for (std::size_t i = 0; i < caches_.size(); ++i) caches_[i].reorder(same, places[i]);
+      for (std::size_t item = 0; item < texts_.size(); ++item) {
+        texts_[item].resize(static_cast<std::size_t>(lengths_[item]));
+      }
     });
     auto x = hidden(next.tokens, next.counts, last);
     if (model_->norm) x = model_->norm->forward(x);

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
+#include <limits>
 #include <span>
 #include <type_traits>
 #include <vector>
@@ -104,53 +106,56 @@ Tensor<T, 3> rows_of_sequences(const Tensor<T, 3>& x, std::span<const Index> cou
   return rows;
 }
 
-/// Attention of the sequences that have `count` new tokens. The others have no keys in this call:
-/// were queries padded to one number, masks would be asked about positions that do not exist.
-template <ModelScalar T, class Stored>
-void attend_equal(const MultiHeadAttention<T>& layer, const Tensor<T, 3>& queries,
-                  std::span<const Index> counts, Index count, const KeyValueCache<T, Stored>& cache,
-                  const Mask& mask, Tensor<T, 3>& context) {
-  const Index batch = cache.shape().batch, width = queries.extent(2), size = count * width;
-  Tensor<T, 3> some({batch, count, width}), out({batch, count, width});
-  std::vector<Index> firsts(counts.size(), 0), key_counts(counts.size(), 0);
-  const auto for_each_equal = [&](const auto& visit) {
-    Index row = 0;
-    for (Index item = 0; item < batch; ++item) {
-      const Index own = counts[static_cast<std::size_t>(item)];
-      if (own == count) visit(item, row * width);
-      row += own;
-    }
-  };
-  for_each_equal([&](Index item, Index at) {
-    const auto i = static_cast<std::size_t>(item);
-    std::copy_n(queries.data() + at, size, some.data() + item * size);
-    key_counts[i] = cache.length(item);
-    firsts[i] = cache.length(item) - count;
-  });
-  auto options = layer.kernel_options();
-  options.first_query.reset();
-  options.first_queries = OwnedArray<Index>::borrowed(firsts);
-  Tensor<const Index*, 1> tables({batch});
-  cache.find_pages(tables);
-  auto args = cache_call(layer.heads_of(some), cache, cache.lengths(), tables, mask,
-                         layer.heads_of(out), options);
-  args.key_counts = key_counts;
-  with_forgotten(cache, mask, [&](const MaskRef& kept) { run_attention(args, kept); });
-  for_each_equal([&](Index item, Index at) {
-    std::copy_n(out.data() + item * size, size, context.data() + at);
-  });
+/// The shape that a mask has to fit where sequences have different numbers of new tokens.
+template <class Cache>
+MaskShape ragged_shape(const Cache& cache, std::span<const Index> counts, Index heads) {
+  MaskShape shape{cache.shape().batch, heads};
+  shape.first_query = std::numeric_limits<Index>::max();
+  shape.last_query = -1;
+  for (Index item = 0; item < shape.batch; ++item) {
+    const Index length = cache.length(item), count = counts[static_cast<std::size_t>(item)];
+    shape.keys = larger(shape.keys, length);
+    if (count == 0) continue;
+    shape.queries = larger(shape.queries, count);
+    shape.first_query = smaller(shape.first_query, length - count);
+    shape.last_query = larger(shape.last_query, length - 1);
+  }
+  return shape;
 }
 
-/// Attention where sequences have different numbers of new tokens: those with equal ones together.
+/// Attention where sequences have different numbers of new tokens, at least one of them some: a
+/// call for each run of sequences with one number. Were queries padded to one number, masks would
+/// be asked about positions that do not exist.
 template <ModelScalar T, class Stored>
 void attend_ragged(const MultiHeadAttention<T>& layer, const Tensor<T, 3>& queries,
                    std::span<const Index> counts, const KeyValueCache<T, Stored>& cache,
                    const Mask& mask, Tensor<T, 3>& context) {
-  std::vector<Index> sizes(counts.begin(), counts.end());
-  std::sort(sizes.begin(), sizes.end());
-  sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
-  for (const Index count : sizes) {
-    if (count > 0) attend_equal(layer, queries, counts, count, cache, mask, context);
+  mask.check(ragged_shape(cache, counts, layer.options.heads));
+  Tensor<const Index*, 1> tables({cache.shape().batch});
+  cache.find_pages(tables);
+  auto options = layer.kernel_options();
+  options.first_query.reset();
+  for (std::size_t first = 0, end = 0, row = 0; first < counts.size(); first = end) {
+    const Index count = counts[first];
+    while (end < counts.size() && counts[end] == count) ++end;
+    const std::size_t sequences = end - first, rows = sequences * static_cast<std::size_t>(count);
+    const auto lengths = cache.lengths().subspan(first, sequences);
+    const auto of_run = [&](auto& all) {
+      const auto begin = static_cast<Index>(row), length = static_cast<Index>(rows);
+      const auto tokens = as_rows(all).slice(0, begin, begin + length).split(0, count);
+      return tokens.split(2, layer.options.head_dim).permute({0, 2, 1, 3});
+    };
+    if (count > 0) {
+      options.key_counts = OwnedArray<Index>::borrowed(lengths);
+      const auto longest = *std::max_element(lengths.begin(), lengths.end());
+      const auto pages = std::span(tables.data(), counts.size()).subspan(first, sequences);
+      auto args =
+          checked_args<T>(of_run(queries), cache.template keys<T>(pages, longest),
+                          cache.template values<T>(pages, longest), of_run(context), options);
+      args.item_offset = static_cast<Index>(first);
+      with_forgotten(cache, mask, [&](const MaskRef& kept) { run_attention(args, kept); });
+    }
+    row += rows;
   }
 }
 

@@ -352,8 +352,10 @@ inline std::string png_of(const Picture& picture, const PngOptions& options) {
     throw_shape_error("to_png: a picture of ", picture.width, " x ", picture.height,
                       " pixels, scaled by ", options.scale);
   }
-  const auto bytes = PngWriter(picture, options).canvas().encoded();
-  if (bytes.empty()) raise(OutOfMemory(Extents<2>{picture.height, picture.width}, 3));
+  const PngWriter writer(picture, options);
+  const PngCanvas& canvas = writer.canvas();
+  const auto bytes = canvas.encoded();
+  if (bytes.empty()) raise(OutOfMemory(Extents<2>{canvas.height(), canvas.width()}, 3));
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 

@@ -138,6 +138,7 @@ class WeightFile {
 struct WeightName {
   std::string_view ours, theirs;
   bool transposed = false;  // their matrices are (inputs, outputs)
+  bool outside = false;     // of the larger model alone: without its prefix
 };
 
 /// The names of an architecture's weights.
@@ -146,7 +147,7 @@ struct WeightNames {
   /// Names in a file that heed ignores; `*` is a number here too.
   std::span<const std::string_view> left_out;
   /// A prefix that the model's names may have in a file, where it is part of a larger model. If one
-  /// name of the file begins with it, those of `layers` have it, but for layers of the larger one.
+  /// name of the file begins with it, all names of `layers` must, but for those outside.
   std::string_view prefix;
 };
 
@@ -210,7 +211,7 @@ inline constexpr WeightName llama_layers[] = {
     {"blocks.*.feed_forward.up", "layers.*.mlp.up_proj"},
     {"blocks.*.feed_forward.down", "layers.*.mlp.down_proj"},
     {"norm", "norm"},
-    {"head", "lm_head"},
+    {"head", "lm_head", false, true},
 };
 inline constexpr std::string_view llama_left_out[] = {"layers.*.self_attn.rotary_emb.inv_freq"};
 /// With a tied head, a file may hold a second copy of the embedding.
@@ -269,12 +270,12 @@ class WeightMatch {
       if (dot == pattern.npos || layer.ours != std::string_view(pattern).substr(0, dot)) continue;
       std::string theirs(layer.theirs);
       if (const auto star = theirs.find('*'); star != theirs.npos) theirs.replace(star, 1, number);
-      const std::string part = pattern.substr(dot), name = theirs + part;
-      std::string found = prefix_ + name;
-      if (!file_.contains(found) && file_.contains(name)) found = name;  // a Llama's lm_head
+      if (!layer.outside) theirs.insert(0, prefix_);
+      const std::string part = pattern.substr(dot);
+      std::string found = theirs + part;
       // The first BERTs were converted from TensorFlow, with its names for the parts of norms.
       if (theirs.ends_with("LayerNorm") && !file_.contains(found)) {
-        const std::string older = prefix_ + theirs + (part == ".weight" ? ".gamma" : ".beta");
+        const std::string older = theirs + (part == ".weight" ? ".gamma" : ".beta");
         if (file_.contains(older)) found = older;
       }
       return {found, layer.transposed};

@@ -43,32 +43,41 @@ template <class X>
 inline constexpr bool is_tensor = false;
 template <class T, std::size_t Rank>
 inline constexpr bool is_tensor<Tensor<T, Rank>> = true;
-template <class A, class B>
-concept TensorsAndNumbers = (is_tensor<A> && (is_tensor<B> || std::is_arithmetic_v<B>)) ||
-                            (std::is_arithmetic_v<A> && is_tensor<B>);
+/// A number, or a tensor where `tensors` are meant too: by a conversion, so that an operator of the
+/// program's own is preferred.
+template <bool tensors>
+struct Factor {
+  template <class X>
+  requires(std::is_arithmetic_v<X> || (tensors && is_tensor<X>)) Factor(const X&) {}  // NOLINT
+};
 
-template <class A>
-void expect_eigen() {
-  static_assert(never<A>,
+template <class T>
+constexpr void expect_eigen() {
+  static_assert(never<T>,
                 "tensors have + and += alone: matrix_product(a, b) multiplies matrices, and "
                 "heed::as_matrix(a) of <heed/tensor/eigen.hpp> has Eigen's arithmetic");
 }
 
 }  // namespace detail
 
-template <class A, class B>
-requires detail::TensorsAndNumbers<A, B> A operator*(const A& a, const B&) {
-  detail::expect_eigen<A>();
+template <class T, std::size_t Rank>
+Tensor<T, Rank> operator*(const Tensor<T, Rank>& a, detail::Factor<true>) {
+  detail::expect_eigen<T>();
   return a;
 }
-template <class A, class B>
-requires detail::TensorsAndNumbers<A, B> A operator/(const A& a, const B&) {
-  detail::expect_eigen<A>();
+template <class T, std::size_t Rank>
+Tensor<T, Rank> operator*(detail::Factor<false>, const Tensor<T, Rank>& a) {
+  detail::expect_eigen<T>();
   return a;
 }
-template <class A, class B>
-requires detail::TensorsAndNumbers<A, B> A operator-(const A& a, const B&) {
-  detail::expect_eigen<A>();
+template <class T, std::size_t Rank>
+Tensor<T, Rank> operator/(const Tensor<T, Rank>& a, detail::Factor<true>) {
+  detail::expect_eigen<T>();
+  return a;
+}
+template <class T, std::size_t Rank>
+Tensor<T, Rank> operator-(const Tensor<T, Rank>& a, detail::Factor<true>) {
+  detail::expect_eigen<T>();
   return a;
 }
 

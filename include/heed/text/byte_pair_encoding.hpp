@@ -86,9 +86,10 @@ struct BytePairVocabulary {
 };
 
 /// Byte-level byte-pair encoding, as in GPT-2, SmolLM2 and many more: text is cut into pieces, and
-/// within each piece bytes are merged pair by pair. Any text decodes to the same bytes, except for
-/// bytes that the vocabulary lacks (`has_byte`), which become its unknown token or, without one,
-/// are left out as in the originals. Same tokens as the originals (Hugging Face tokenizers).
+/// within each piece bytes are merged pair by pair. Any text decodes to the same bytes, with two
+/// exceptions, as in the originals: bytes that the vocabulary lacks (`has_byte`) become its unknown
+/// token or, without one, are left out; and special tokens may take the white space beside them.
+/// Same tokens as the originals (Hugging Face tokenizers).
 class BytePairEncoding {
  public:
   /// Throws InvalidArgument for a merge of unknown tokens and for duplicates.

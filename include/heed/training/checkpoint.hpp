@@ -173,9 +173,10 @@ void load_weights(const std::string& path, Model& model) {
 /// since. Options are the program's. Throws FileError.
 template <HasMembers Model, HasMembers Optimizer,
           std::derived_from<EarlyStopping<Model>>... Stopping>
-void save_checkpoint(const std::string& path, const Model& model, const Optimizer& optimizer,
-                     const TrainingState& state, const Stopping&... stopping) {
-  static_assert(sizeof...(stopping) <= 1);
+requires(sizeof...(Stopping) <= 1) void save_checkpoint(const std::string& path, const Model& model,
+                                                        const Optimizer& optimizer,
+                                                        const TrainingState& state,
+                                                        const Stopping&... stopping) {
   SafetensorsWriter writer;
   detail::note_state(writer, path, state, optimizer.steps());
   detail::note_streams(writer, detail::streams_of(model));
@@ -192,9 +193,9 @@ void save_checkpoint(const std::string& path, const Model& model, const Optimize
 /// the same bits, build the model from the same Random.
 template <HasMembers Model, HasMembers Optimizer,
           std::derived_from<EarlyStopping<Model>>... Stopping>
-TrainingState load_checkpoint(const std::string& path, Model& model, Optimizer& optimizer,
-                              Stopping&... stopping) {
-  static_assert(sizeof...(stopping) <= 1);
+requires(sizeof...(Stopping) <= 1 && (!std::is_const_v<Stopping> && ...)) TrainingState
+    load_checkpoint(const std::string& path, Model& model, Optimizer& optimizer,
+                    Stopping&... stopping) {
   const Safetensors file = load_safetensors(path);
   const auto notes = file.metadata();
   TrainingState state = detail::noted_state(path, notes);

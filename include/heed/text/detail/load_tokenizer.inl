@@ -3,7 +3,6 @@
 
 // Definitions of <heed/text/load_tokenizer.hpp>, which includes this file.
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <set>
@@ -84,7 +83,7 @@ class TokenizerJson {
         unknown_ = json_.string();
         return;
       }
-      if (key == "fuse_unk") {
+      if (key == "fuse_unk" && json_.peek() != 'n') {
         joins_unknown_ = json_.boolean();
         return;
       }
@@ -209,6 +208,13 @@ class TokenizerJson {
     for (std::size_t id = 0; id < tokens.size(); ++id) {
       if (tokens[id] == unknown_) return static_cast<Index>(id);
     }
+    const ByteLetters letters;
+    int bytes = 0;  // that are tokens
+    for (const std::string_view token : tokens) {
+      const auto read = letters.read(token);
+      bytes += read && read->size() == 1 ? 1 : 0;
+    }
+    if (bytes == 256) return -1;  // it would stand for nothing
     json_.fail("'unk_token' is ", quote(unknown_), ", which is no token");
   }
 
