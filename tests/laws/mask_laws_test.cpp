@@ -4,6 +4,7 @@
 #include <gtest/gtest-spi.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "support/mask_catalogue.hpp"
@@ -30,7 +31,7 @@ TEST(MaskLaws, PastTheArraysOfAMask) {
   // and nothing outside the arrays is read (which a sanitizer run sees).
   test::for_each_mask(length, [](const auto& named) {
     for (const Index first_query : {0, 11, -9}) {
-      for (const Index which : {1, 2, 9}) {
+      for (const Index which : {1, 9}) {
         const Plane plane{40, 37, first_query, which, which};
         check_mask_laws(named.mask, named.name, plane);
         check_mask_laws(~named.mask, "not " + named.name, plane);
@@ -43,9 +44,9 @@ TEST(MaskLaws, WholeBlocksOfSixtyFourQueries) {
   test::for_each_mask(150, [](const auto& named) {
     for (const Index first_query : {0, -70}) {
       SCOPED_TRACE(named.name + ", first query " + std::to_string(first_query));
-      check_lane_words(named.mask, Plane{150, 150, first_query, 1, 1});
-      check_lane_words(named.mask & masks::last_n(70), Plane{150, 150, first_query});
-      check_lane_words(masks::Chunked{33} | ~named.mask, Plane{150, 150, first_query});
+      check_lane_words(named.mask, Plane{150, 100, first_query, 1, 1});
+      check_lane_words(named.mask & masks::last_n(70), Plane{150, 100, first_query});
+      check_lane_words(masks::Chunked{33} | ~named.mask, Plane{150, 100, first_query});
     }
   });
 }
@@ -94,7 +95,8 @@ TEST(MaskLaws, EveryPairUnderAndAndOr) {
   const Plane planes[] = {{.batch = 1, .head = 1}, {.first_query = 3}, {.first_query = -7}};
   for (std::size_t i = 0; i < masks.size(); ++i) {
     for (std::size_t j = i; j < masks.size(); ++j) {
-      for (const Plane& plane : planes) {
+      for (std::size_t k = i + j; k < i + j + 2; ++k) {  // two of them each: time
+        const Plane& plane = planes[k % std::size(planes)];
         SCOPED_TRACE(masks[i].name + " with " + masks[j].name + ", first query " +
                      std::to_string(plane.first_query));
         check_pair(masks[i].mask, masks[j].mask, plane, masks[i].exact && masks[j].exact);
