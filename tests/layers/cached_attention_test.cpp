@@ -2,6 +2,7 @@
 #include <heed/layers/cached_attention.hpp>
 
 #include <heed/attention/cached.hpp>
+#include <heed/masks/dense.hpp>
 #include <heed/masks/intervals.hpp>
 
 #include "laws/layer_laws.hpp"
