@@ -106,9 +106,9 @@ Tensor<T, 3> rows_of_sequences(const Tensor<T, 3>& x, std::span<const Index> cou
   return rows;
 }
 
-/// The shape that a mask has to fit where sequences have different numbers of new tokens.
+/// The shape that a mask has to fit for the new tokens of all sequences.
 template <class Cache>
-MaskShape ragged_shape(const Cache& cache, std::span<const Index> counts, Index heads) {
+MaskShape new_tokens_shape(const Cache& cache, std::span<const Index> counts, Index heads) {
   MaskShape shape{cache.shape().batch, heads};
   shape.first_query = std::numeric_limits<Index>::max();
   shape.last_query = -1;
@@ -123,14 +123,14 @@ MaskShape ragged_shape(const Cache& cache, std::span<const Index> counts, Index 
   return shape;
 }
 
-/// Attention where sequences have different numbers of new tokens, at least one of them some: a
-/// call for each run of sequences with one number. Were queries padded to one number, masks would
-/// be asked about positions that do not exist.
+/// Attention of the new tokens, of which there are some: a call for each run of sequences with one
+/// number of them. Were queries padded to one number, masks would be asked about positions that do
+/// not exist.
 template <ModelScalar T, class Stored>
-void attend_ragged(const MultiHeadAttention<T>& layer, const Tensor<T, 3>& queries,
-                   std::span<const Index> counts, const KeyValueCache<T, Stored>& cache,
-                   const Mask& mask, Tensor<T, 3>& context) {
-  mask.check(ragged_shape(cache, counts, layer.options.heads));
+void attend_new_tokens(const MultiHeadAttention<T>& layer, const Tensor<T, 3>& queries,
+                       std::span<const Index> counts, const KeyValueCache<T, Stored>& cache,
+                       const Mask& mask, Tensor<T, 3>& context) {
+  mask.check(new_tokens_shape(cache, counts, layer.options.heads));
   Tensor<const Index*, 1> tables({cache.shape().batch});
   cache.find_pages(tables);
   auto options = layer.kernel_options();
@@ -175,10 +175,8 @@ Tensor<T, 3> cached_attention(const MultiHeadAttention<T>& layer, const Tensor<T
   auto [queries, keys, values] = layer.projected(x, x, x);
   const Index head_dim = layer.options.head_dim;
   Index row = 0;
-  bool even = true;
   for (Index item = 0; item < cache.shape().batch; ++item) {
     const Index count = counts[static_cast<std::size_t>(item)];
-    even = even && count == counts[0];
     if (layer.rotary) {
       const auto rows = detail::heads_of_rows(queries, row, count, head_dim);
       layer.rotary->apply(rows.with_leading_axis(),
@@ -188,17 +186,7 @@ Tensor<T, 3> cached_attention(const MultiHeadAttention<T>& layer, const Tensor<T
   }
   detail::append_tokens(layer, std::move(keys), values, counts, cache, positions);
   auto context = Tensor<T, 3>::uninitialized(queries.extents());
-  if (row == 0) return layer.out.forward(context);
-  if (even) {
-    const auto by_item = [&](auto& rows) {
-      return detail::as_rows(rows).split(0, counts[0]).split(2, head_dim).permute({0, 2, 1, 3});
-    };
-    auto options = layer.kernel_options();
-    options.first_query.reset();
-    attention(by_item(queries), cache, mask, by_item(context), options);
-  } else {
-    detail::attend_ragged(layer, queries, counts, cache, mask, context);
-  }
+  if (row > 0) detail::attend_new_tokens(layer, queries, counts, cache, mask, context);
   return layer.out.forward(context);
 }
 

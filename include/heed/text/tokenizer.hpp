@@ -122,7 +122,7 @@ class SpecialTokenFinder {
   const std::uint32_t* longest(const TextList& texts, std::string_view text) const;
 
   using Tokens = std::vector<std::uint32_t>;
-  static bool has(const Tokens& ascending, std::uint32_t token);
+  static bool has(const Tokens& ascending, Index token);
 
   Tokens by_name_;
   Tokens tokens_, before_, after_;  // ascending

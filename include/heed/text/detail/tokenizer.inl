@@ -90,10 +90,8 @@ HEED_INLINE SpecialTokenFinder::SpecialTokenFinder(const TextList& texts,
             [&](std::uint32_t a, std::uint32_t b) { return texts[a] < texts[b]; });
 }
 
-HEED_INLINE bool SpecialTokenFinder::contains(Index token) const {
-  return std::binary_search(tokens_.begin(), tokens_.end(), token);
-}
-HEED_INLINE bool SpecialTokenFinder::has(const Tokens& ascending, std::uint32_t token) {
+HEED_INLINE bool SpecialTokenFinder::contains(Index token) const { return has(tokens_, token); }
+HEED_INLINE bool SpecialTokenFinder::has(const Tokens& ascending, Index token) {
   return std::binary_search(ascending.begin(), ascending.end(), token);
 }
 
