@@ -358,8 +358,10 @@ struct NormTable {
     auto at = gradients;
     for (; rows > 0; --rows, at.grad += width, at.normalized += width, at.grad_x += width) {
       const T factor = *at.factors++;
+      const T* residual = at.residual;
+      if (residual) at.residual += width;
       if (all_zero(at.grad, width)) {
-        for (Index i = 0; i < width; ++i) at.grad_x[i] = 0;
+        for (Index i = 0; i < width; ++i) at.grad_x[i] = residual ? residual[i] + T{0} : T{0};
         continue;
       }
       scale_row(run, at);
@@ -370,7 +372,9 @@ struct NormTable {
           width, [&](Index i, Index left) __attribute__((always_inline)) {
             V value = Rows::load_some(at.grad_x + i, left) - S::broadcast(mean);
             value = S::fma(down, Rows::load_some(at.normalized + i, left), value);
-            Rows::store_some(at.grad_x + i, value * S::broadcast(factor), left);
+            value = value * S::broadcast(factor);
+            if (residual) value = value + Rows::load_some(residual + i, left);
+            Rows::store_some(at.grad_x + i, value, left);
           });
     }
   }

@@ -134,13 +134,13 @@ struct Residual {
   template <class Part>
   Tensor<T, 3> backward(Tensor<T, 3> grad, const Saved& saved, Residual& gradients,
                         const Part& part) const {
-    if (norm_before) {
-      grad += norm.backward(part(dropout.backward(grad, saved.dropout, gradients.dropout)),
-                            saved.norm, gradients.norm);
-      return grad;
-    }
+    const auto through_part = [&] {
+      if (!dropout.drops(saved.dropout)) return part(grad);
+      return part(dropout.backward(grad, saved.dropout, gradients.dropout));
+    };
+    if (norm_before) return norm.backward(through_part(), saved.norm, gradients.norm, grad);
     grad = norm.backward(grad, saved.norm, gradients.norm);
-    grad += part(dropout.backward(grad, saved.dropout, gradients.dropout));
+    grad += through_part();
     return grad;
   }
   /// Around a layer whose backward adds to `others`, the gradients of other inputs.

@@ -67,6 +67,8 @@ struct Dropout {
     return grad_x;
   }
 
+  /// Whether a pass with this randomness changes anything.
+  bool drops(const Noise& noise) const { return noise.seed && probability != 0; }
   /// Whether element `at` (row-major) is kept under a seed.
   bool keeps(std::uint64_t seed, Index at) const {
     return kept(words(seed, at / 4)[static_cast<std::size_t>(at % 4)]);
@@ -85,7 +87,7 @@ struct Dropout {
                   {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
   }
   void drop(T* x, Index size, const Noise& noise) const {
-    if (!noise.seed || probability == 0) return;
+    if (!drops(noise)) return;
     const double least = std::ceil(probability * 0x1p32);  // word that is kept
     if (least >= 0x1p32) return static_cast<void>(std::fill_n(x, size, T{0}));
     const simd::DropRun<T> drop{

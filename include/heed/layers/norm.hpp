@@ -62,27 +62,13 @@ struct Norm {
   }
   template <Viewable G>
   auto backward(const G& grad, const Saved& saved, Norm& gradients) const {
-    const Index width = weight.extent(0);
-    const detail::Rows<T> grads(grad);
-    const Index count = grads.view().extent(0);
-    detail::check_gradients(*this, gradients);
-    detail::check_gradient(name(), grads.view().extents(), saved.normalized.extents());
-    check_saved(saved, count);
-    const T* values = grads.view().data_handle();
-    auto grad_x = Tensor<T, ViewOf<const G>::rank()>::uninitialized(view_of(grad).extents());
-    const auto run = kernel_run();
-    const auto sums =
-        detail::sum_row_runs<T>(count, 2 * width, [&](Index first, Index last, T* sum) {
-          const Index at = first * width;
-          simd::norm_kernels<T>().backward(
-              run, last - first,
-              {values + at, saved.normalized.data() + at, saved.factors.data() + first,
-               grad_x.data() + at, sum, bias ? sum + width : nullptr});
-        });
-    const auto& rows = simd::row_kernels<T>();
-    rows.add(sums.data(), gradients.weight.data(), width);
-    if (bias) rows.add(sums.data() + width, gradients.bias->data(), width);
-    return grad_x;
+    return gradient_of_input(grad, saved, gradients, nullptr);
+  }
+  /// The sum of `residual` and the gradient: that of x where x also goes past the norm.
+  auto backward(const Tensor<T, 3>& grad, const Saved& saved, Norm& gradients,
+                const Tensor<T, 3>& residual) const {
+    detail::check_gradient(name(), residual.extents(), grad.extents());
+    return gradient_of_input(grad, saved, gradients, residual.data());
   }
 
   /// Throws ShapeError unless `saved` can be from a forward pass over so many rows.
@@ -101,6 +87,32 @@ struct Norm {
   NormKind kind = NormKind::layer;
 
  private:
+  template <Viewable G>
+  auto gradient_of_input(const G& grad, const Saved& saved, Norm& gradients,
+                         const T* residual) const {
+    const Index width = weight.extent(0);
+    const detail::Rows<T> grads(grad);
+    const Index count = grads.view().extent(0);
+    detail::check_gradients(*this, gradients);
+    detail::check_gradient(name(), grads.view().extents(), saved.normalized.extents());
+    check_saved(saved, count);
+    const T* values = grads.view().data_handle();
+    auto grad_x = Tensor<T, ViewOf<const G>::rank()>::uninitialized(view_of(grad).extents());
+    const auto run = kernel_run();
+    const auto sums =
+        detail::sum_row_runs<T>(count, 2 * width, [&](Index first, Index last, T* sum) {
+          const Index at = first * width;
+          simd::norm_kernels<T>().backward(
+              run, last - first,
+              {values + at, saved.normalized.data() + at, saved.factors.data() + first,
+               grad_x.data() + at, sum, bias ? sum + width : nullptr,
+               residual ? residual + at : nullptr});
+        });
+    const auto& rows = simd::row_kernels<T>();
+    rows.add(sums.data(), gradients.weight.data(), width);
+    if (bias) rows.add(sums.data() + width, gradients.bias->data(), width);
+    return grad_x;
+  }
   const char* name() const { return kind == NormKind::layer ? "LayerNorm" : "RMSNorm"; }
   simd::NormRun<T> kernel_run() const {
     return {weight.extent(0), weight.data(), bias ? bias->data() : nullptr, static_cast<T>(epsilon),

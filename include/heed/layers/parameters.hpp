@@ -324,7 +324,7 @@ template <HasMembers Model>
 void set_zero(Model& model) {
   for_each_parameter(
       [](std::string_view, auto& parameter) {
-        for (auto& value : parameter) value = {};
+        detail::clear_numbers(parameter.data(), parameter.size());
       },
       model);
 }

@@ -204,13 +204,8 @@ Index train_steps(const TrainOptions& options, const TakeStep& take_step, const 
 /// Adds the gradients of one batch.
 template <class Model>
 void add_gradients(Model& sum, const Model& gradients) {
-  for_each_parameter(
-      [](std::string_view, auto& to, const auto& from) {
-        for_each_stretch(to.size(), [&](Index, Index begin, Index end) {
-          for (Index i = begin; i < end; ++i) to.data()[i] += from.data()[i];
-        });
-      },
-      sum, gradients);
+  for_each_parameter([](std::string_view, auto& to, const auto& from) { to += from; }, sum,
+                     gradients);
 }
 
 /// Lets the optimizer take a step with the sum of the gradients of all batches; `norm` as in

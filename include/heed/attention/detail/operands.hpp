@@ -203,12 +203,6 @@ simd::MatrixRef<T> strided_rows(const TensorView<const T, 4>& tensor, Index item
           tensor.stride(2), tensor.stride(3)};
 }
 
-/// Sets `count` numbers to +0. memset, since not every compiler vectorizes a loop of stores at -O2.
-template <class T>
-void clear_numbers(T* to, Index count) {
-  if (count > 0) __builtin_memset(to, 0, static_cast<std::size_t>(count) * sizeof(T));
-}
-
 /// Copies rows to consecutive rows `padded` apart, with zeros after their columns.
 template <class T>
 void copy_rows(const simd::MatrixRef<T>& from, Index rows, Index columns, T* to, Index padded) {
