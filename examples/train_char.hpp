@@ -112,6 +112,7 @@ void learn(const Options& options, const Text& text, const Ranks&... ranks) {
                           .max_length = options.length,
                           .block = {.model_dim = options.model_dim,
                                     .heads = options.heads,
+                                    .fused_projection = true,
                                     .dropout = options.dropout,
                                     .attention_dropout = options.dropout}},
                          weights);

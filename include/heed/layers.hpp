@@ -12,4 +12,5 @@
 #include <heed/layers/norm.hpp>
 #include <heed/layers/parameters.hpp>
 #include <heed/layers/positions.hpp>
+#include <heed/layers/projections.hpp>
 #include <heed/layers/rotary.hpp>

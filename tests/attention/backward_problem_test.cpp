@@ -165,5 +165,33 @@ TEST(BackwardArgs, GradientsThatShareMemoryAreRefused) {
          [](Call& call) { call.grad_queries = call.grad_queries.slice(1, 0, 1).broadcast(1, 2); });
 }
 
+TEST(BackwardArgs, GradientsMayBeColumnsOfOneMatrix) {
+  std::mt19937_64 bits(5);
+  for (const Index dim : {3, 32}) {
+    for (const auto products : {Products::exact, Products::bfloat16}) {
+      const auto x = [&] { return random_tensor<float, 4>({2, 2, 70, dim}, bits); };
+      const auto q = x(), k = x(), v = x(), grad = x();
+      Tensor<float, 3> lse({2, 2, 70});
+      AttentionOptions<float> options{.log_sum_exp = lse};
+      options.products = products;
+      const auto out = attention(q, k, v, Causal{}, options);
+      Tensor<float, 4> queries(q.extents()), keys(q.extents()), values(q.extents());
+      options.log_sum_exp = {};
+      attention_backward(q, k, v, Causal{}, out, lse, grad, queries, keys, values, options);
+      Tensor<float, 3> memory({2, 70, 6 * dim});
+      const auto part = [&](Index i) {
+        return memory.view()
+            .slice(2, 2 * i * dim, 2 * (i + 1) * dim)
+            .split(2, dim)
+            .permute({0, 2, 1, 3});
+      };
+      attention_backward(q, k, v, Causal{}, out, lse, grad, part(0), part(1), part(2), options);
+      EXPECT_TRUE(same_bits(Tensor<float, 4>::copy_of(part(0)), queries)) << dim;
+      EXPECT_TRUE(same_bits(Tensor<float, 4>::copy_of(part(1)), keys)) << dim;
+      EXPECT_TRUE(same_bits(Tensor<float, 4>::copy_of(part(2)), values)) << dim;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace heed::test

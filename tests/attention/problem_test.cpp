@@ -2,6 +2,7 @@
 #include <heed/attention/detail/call.hpp>
 
 #include <heed/masks/intervals.hpp>
+#include <heed/tensor/copy.hpp>
 
 #include "support/attention_cases.hpp"
 
@@ -71,6 +72,26 @@ TEST(Problem, OutputThatSharesMemoryIsRefused) {
   attention(q, q, q, Causal{}, apart);  // inputs may be one tensor
   const TensorView<float, 1> on_out(&memory(0, 0, 22, 0), {5});
   refuse(q, k, v, apart, "log_sum_exp overlaps", {.log_sum_exp = on_out});
+}
+
+TEST(Problem, ColumnsOfOneMatrixAreTensorsOfTheirOwn) {
+  std::mt19937_64 bits(3);
+  for (const Index dim : {1, 5, 33}) {
+    auto memory = random_tensor<float, 3>({2, 70, 8 * dim}, bits);  // queries, keys, values, out
+    const auto before = memory;
+    const auto part = [&](auto& tensor, Index i) {
+      return tensor.view()
+          .slice(2, 2 * i * dim, 2 * (i + 1) * dim)
+          .split(2, dim)
+          .permute({0, 2, 1, 3});
+    };
+    const auto out = part(memory, 3);
+    attention(part(memory, 0), part(memory, 1), part(memory, 2), Causal{}, out);
+    const auto expected = attention(part(before, 0), part(before, 1), part(before, 2), Causal{});
+    EXPECT_TRUE(same_bits(Tensor<float, 4>::copy_of(out), expected)) << dim;
+    copy(part(before, 3), out);
+    EXPECT_TRUE(same_bits(memory, before)) << dim;  // and nothing else was written
+  }
 }
 
 TEST(Problem, NothingWrittenSharesMemoryWithWhatChangesScores) {

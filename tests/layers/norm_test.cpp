@@ -104,6 +104,32 @@ TEST(RMSNorm, BringsRowsToMeanSquareOne) {
   EXPECT_NEAR(y(0, 0, 1), 4 / std::sqrt(12.5), 1e-15);
 }
 
+TEST(Norm, AResidualIsAddedToTheGradientBitForBit) {
+  const RestoreSettings restore;
+  std::mt19937_64 bits(4);
+  for (const auto isa : supported_sets()) {
+    simd::use(isa);
+    for (const auto kind : {NormKind::layer, NormKind::rms}) {
+      for (const Index dim : {1, 7, 16, 37, 128}) {
+        const Norm<float> norm({.kind = kind, .dim = dim});
+        Norm<float>::Saved saved;
+        norm.forward(random_tensor<float, 3>({2, 3, dim}, bits), saved);
+        auto grad = random_tensor<float, 3>({2, 3, dim}, bits);
+        for (Index i = 0; i < dim; ++i) grad(1, 1, i) = 0;
+        auto residual = random_tensor<float, 3>({2, 3, dim}, bits);
+        residual(1, 1, 0) = -0.f;
+        auto gradients = zeros_like(norm), same = gradients;
+        auto sum = residual;
+        sum += norm.backward(grad, saved, gradients);
+        EXPECT_TRUE(same_bits(norm.backward(grad, saved, same, residual), sum))
+            << simd::name(isa) << ' ' << dim;
+        EXPECT_TRUE(same_bits(gradients.weight, same.weight));
+        EXPECT_THROW(norm.backward(grad, saved, same, Tensor<float, 3>({1, 6, dim})), ShapeError);
+      }
+    }
+  }
+}
+
 TEST(Norm, RefusesWhatDoesNotFit) {
   EXPECT_THROW(LayerNorm<float>(3).forward(Tensor<float, 3>({1, 2, 4})), ShapeError);
   EXPECT_THROW(LayerNorm<float>(0), InvalidArgument);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/layers/multi_head_attention.hpp>
+#include <heed/layers/projections.hpp>
 
 #include "laws/layer_laws.hpp"
 

@@ -64,9 +64,9 @@ struct NormGradientRun {
   const T* normalized;  // n
   const T* factors;
   T* grad_x;
-  T* grad_weight;     // added to, like grad_bias
-  T* grad_bias;       // null: none
-  const T* residual;  // added to grad_x; null: none
+  T* grad_weight;               // added to, like grad_bias
+  T* grad_bias;                 // null: none
+  const T* residual = nullptr;  // added to grad_x
 };
 
 /// Norms of contiguous rows. A row's bits do not depend on the other rows.

@@ -2,11 +2,8 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <span>
 #include <type_traits>
@@ -29,194 +26,17 @@
 #include <heed/layers/norm.hpp>
 #include <heed/layers/parameters.hpp>
 #include <heed/layers/positions.hpp>
+#include <heed/layers/projections.hpp>
 #include <heed/layers/rotary.hpp>
 #include <heed/masks/intervals.hpp>
 #include <heed/masks/mask.hpp>
+#include <heed/tensor/copy.hpp>
 #include <heed/tensor/detail/definitions.hpp>
-#include <heed/tensor/matrix_product.hpp>
 #include <heed/tensor/tensor.hpp>
+#include <heed/tensor/view.hpp>
+#include <heed/tensor/view_of.hpp>
 
 namespace heed {
-
-struct MultiHeadAttentionOptions {
-  Index model_dim = 0;
-  Index heads = 1;
-  Index kv_heads = 0;  // 0: as many as heads; fewer are shared by groups of query heads
-  Index head_dim = 0;  // 0: model_dim / heads
-  Index kdim = 0;      // width of the inputs of keys; 0: model_dim
-  Index vdim = 0;      // width of the inputs of values; 0: model_dim
-  bool bias = true;    // of the projections to queries, keys and values
-  bool output_bias = true;
-  bool fused = false;  // one weight for queries, keys and values, in this order
-  std::optional<NormKind> query_key_norm = {};  // a norm of each head's queries and keys; none: no
-  double norm_epsilon = 1e-6;                   // of that norm
-  std::optional<double> scale = {};             // default 1 / √head_dim
-  /// Rotary, relative or ALiBi. The other kinds are added to embeddings and do nothing here.
-  PositionKind positions = PositionKind::none;
-  RotaryOptions rotary = {};   // where positions are rotary
-  Index relative_reach = 128;  // where positions are relative: longer distances count as this one
-  double dropout = 0;          // of the weights, in training
-  /// The mask sees the first query at position 0, for queries and keys of two texts. Otherwise it
-  /// sees the last query at the position of the last key.
-  bool top_left = false;
-};
-
-namespace detail {
-
-/// The options with their defaults in place of every 0. Throws InvalidArgument for sizes that make
-/// no layer.
-inline MultiHeadAttentionOptions completed(MultiHeadAttentionOptions options) {
-  const auto refuse = [&](const char* what) {
-    throw_invalid_argument("MultiHeadAttention: ", what, "; model_dim ", options.model_dim,
-                           ", heads ", options.heads, ", kv_heads ", options.kv_heads,
-                           ", head_dim ", options.head_dim, ", kdim ", options.kdim, ", vdim ",
-                           options.vdim);
-  };
-  if (options.model_dim < 1 || options.heads < 1 || options.kv_heads < 0 || options.head_dim < 0 ||
-      options.kdim < 0 || options.vdim < 0) {
-    refuse("expected positive sizes");
-  }
-  if (options.kv_heads == 0) options.kv_heads = options.heads;
-  if (options.heads % options.kv_heads != 0) refuse("kv_heads must divide heads");
-  if (options.head_dim == 0) {
-    if (options.model_dim % options.heads != 0) refuse("heads must divide model_dim");
-    options.head_dim = options.model_dim / options.heads;
-  }
-  if (options.kdim == 0) options.kdim = options.model_dim;
-  if (options.vdim == 0) options.vdim = options.model_dim;
-  constexpr Index most = std::numeric_limits<Index>::max();
-  if (options.heads > most / options.head_dim / 3) refuse("expected fewer or smaller heads");
-  if (options.positions == PositionKind::relative &&
-      (options.relative_reach < 1 || options.relative_reach > (most / options.heads - 1) / 2)) {
-    throw_invalid_argument("MultiHeadAttention: relative_reach ", options.relative_reach,
-                           "; expected 1 or more, and a table that an Index counts");
-  }
-  if (options.scale && !std::isfinite(*options.scale)) refuse("scale is a finite number");
-  if (!(options.dropout >= 0 && options.dropout <= 1)) refuse("dropout is a share, 0 to 1");
-  if (options.fused && (options.kdim != options.model_dim || options.vdim != options.model_dim)) {
-    refuse("a fused projection has one input");
-  }
-  return options;
-}
-
-}  // namespace detail
-
-enum class Projection { query, key, value };
-
-/// The linear maps from tokens to queries, keys and values: three layers, or a fused one with their
-/// outputs side by side. Separate layers may have different inputs.
-template <ModelScalar T>
-struct Projections {
-  Projections() = default;
-  /// Takes options that detail::completed gave.
-  Projections(const MultiHeadAttentionOptions& options, Random& random)
-      : rows{0, options.heads * options.head_dim,
-             (options.heads + options.kv_heads) * options.head_dim,
-             (options.heads + 2 * options.kv_heads) * options.head_dim} {
-    if (options.fused) {
-      query_key_value.emplace(LinearOptions{options.model_dim, rows[3], options.bias}, random);
-      return;
-    }
-    query.emplace(LinearOptions{options.model_dim, rows[1], options.bias}, random);
-    key.emplace(LinearOptions{options.kdim, rows[2] - rows[1], options.bias}, random);
-    value.emplace(LinearOptions{options.vdim, rows[3] - rows[2], options.bias}, random);
-  }
-
-  Tensor<T, 3> forward(Projection which, const Tensor<T, 3>& x) const {
-    ProductGroup<T> group(detail::as_rows(x));
-    auto y = join(group, which, x);
-    group.run();
-    return y;
-  }
-  /// Queries, keys and values of one input, computed together with the same bits.
-  std::array<Tensor<T, 3>, 3> forward(const Tensor<T, 3>& x) const {
-    ProductGroup<T> group(detail::as_rows(x));
-    std::array all{join(group, Projection::query, x), join(group, Projection::key, x),
-                   join(group, Projection::value, x)};
-    group.run();
-    return all;
-  }
-
-  /// The backward pass of one projection; adds the gradient of its input x to grad_x.
-  void backward(Projection which, const Tensor<T, 3>& grad, const Tensor<T, 3>& x,
-                Projections& gradients, Tensor<T, 3>& grad_x) const {
-    const auto grad_rows = detail::as_rows(grad);
-    if (!query_key_value) {
-      const Linear<T>& layer = separate(*this, which);
-      layer.accumulate(grad, x, separate(gradients, which));
-      matrix_product(grad_rows, layer.weight, detail::as_rows(grad_x),
-                     {.accumulate = true, .products = layer.products});
-      return;
-    }
-    const auto [first, last] = range(which);
-    auto& whole = *gradients.query_key_value;
-    detail::accumulate_weight<T>(grad_rows, detail::as_rows(x),
-                                 whole.weight.view().slice(0, first, last),
-                                 query_key_value->products);
-    if (whole.bias) {
-      const T one = 1;
-      const TensorView<const T, 2> ones(&one, {1, grad_rows.extent(0)}, {0, 0});
-      matrix_product(ones, grad_rows, whole.bias->view().slice(0, first, last).with_leading_axis(),
-                     {.accumulate = true});
-    }
-    matrix_product(grad_rows, query_key_value->weight.view().slice(0, first, last),
-                   detail::as_rows(grad_x),
-                   {.accumulate = true, .products = query_key_value->products});
-  }
-
-  void pack() {
-    if (query) query->pack();
-    if (key) key->pack();
-    if (value) value->pack();
-    if (!query_key_value) return;
-    auto& whole = *query_key_value;
-    whole.packed_parts.clear();
-    for (const auto which : {Projection::query, Projection::key, Projection::value}) {
-      const auto [first, last] = range(which);
-      whole.packed_parts.emplace_back(transposed(first, last), whole.products);
-    }
-  }
-
-  static auto members(auto& layer) {
-    return Members{member("query", layer.query), member("key", layer.key),
-                   member("value", layer.value), member("query_key_value", layer.query_key_value)};
-  }
-
-  std::optional<Linear<T>> query, key, value, query_key_value;
-  std::array<Index, 4> rows{};  // the first row of each in the fused weight, and the number of rows
-
- private:
-  /// See Linear::join.
-  Tensor<T, 3> join(ProductGroup<T>& group, Projection which, const Tensor<T, 3>& x) const {
-    if (!query_key_value) return separate(*this, which).join(group, x);
-    const auto& whole = *query_key_value;
-    const auto [first, last] = range(which);
-    if (x.extent(2) != whole.weight.extent(1)) {
-      throw_shape_error("MultiHeadAttention: x is ", x.extents(), ", expected ",
-                        whole.weight.extent(1), " as the last extent");
-    }
-    auto y = Tensor<T, 3>::uninitialized({x.extent(0), x.extent(1), last - first});
-    ProductOptions<T> options{.products = whole.products};
-    if (whole.bias) options.bias = whole.bias->view().slice(0, first, last);
-    if (whole.packed_parts.empty()) {
-      group.add(transposed(first, last), detail::as_rows(y), options);
-    } else {
-      group.add(whole.packed_parts[static_cast<std::size_t>(which)], detail::as_rows(y), options);
-    }
-    return y;
-  }
-  static auto& separate(auto& self, Projection which) {
-    if (which == Projection::query) return *self.query;
-    return which == Projection::key ? *self.key : *self.value;
-  }
-  std::array<Index, 2> range(Projection which) const {
-    const auto at = static_cast<std::size_t>(which);
-    return {rows[at], rows[at + 1]};
-  }
-  TensorView<const T, 2> transposed(Index first, Index last) const {
-    return query_key_value->weight.view().slice(0, first, last).transpose();
-  }
-};
 
 /// Queries (batch, tokens, heads · head_dim), keys and values (batch, tokens, kv_heads · head_dim)
 /// as the kernel takes them: projected, normed and, but for those of `projected`, rotated.
@@ -369,9 +189,19 @@ struct MultiHeadAttention {
   }
 
   Input backward(const Output& grad, const Saved& saved, MultiHeadAttention& gradients) const {
-    Input grad_x(saved.query.extents());
-    backward_inputs(grad, saved, gradients, grad_x, grad_x, grad_x);
-    return grad_x;
+    const auto& fused = projections.query_key_value;
+    if (!fused || saved.key) {
+      Input grad_x(saved.query.extents());
+      backward_inputs(grad, saved, gradients, grad_x, grad_x, grad_x);
+      return grad_x;
+    }
+    check_backward(grad, saved, gradients);
+    const auto& rows = projections.rows;
+    auto grads = uninitialized({grad.extent(0), grad.extent(1), rows[3]});
+    const auto part = [&](Index first, Index last) { return grads.view().slice(2, first, last); };
+    input_gradients(grad, saved, gradients, part(0, rows[1]), part(rows[1], rows[2]),
+                    part(rows[2], rows[3]));
+    return fused->backward(grads, saved.query, *gradients.projections.query_key_value);
   }
   /// For cross-attention: returns the gradient of the query and adds those of key and value, which
   /// may be one tensor, to grad_key and grad_value.
@@ -447,7 +277,9 @@ struct MultiHeadAttention {
     return attend(rows, memory, mask, first);
   }
   /// A view of (batch, tokens, heads · head_dim) as (batch, heads, tokens, head_dim).
-  auto heads_of(auto& x) const { return x.view().split(2, options.head_dim).permute({0, 2, 1, 3}); }
+  auto heads_of(auto&& x) const {
+    return view_of(x).split(2, options.head_dim).permute({0, 2, 1, 3});
+  }
   /// The options of the kernel; weights are dropped where the noise has a seed.
   AttentionOptions<T> kernel_options(const Noise& noise = {}, Index first = 0) const {
     AttentionOptions<T> kernel;
@@ -520,39 +352,44 @@ struct MultiHeadAttention {
 
   void backward_inputs(const Output& grad, const Saved& saved, MultiHeadAttention& gradients,
                        Input& grad_query, Input& grad_key, Input& grad_value) const {
+    check_backward(grad, saved, gradients);
+    detail::check_gradient(name, grad_key.extents(), key_of(saved).extents());
+    detail::check_gradient(name, grad_value.extents(), value_of(saved).extents());
+    const auto& in = saved.inputs;
+    auto queries = uninitialized(in.queries.extents()), keys = uninitialized(in.keys.extents()),
+         values = uninitialized(in.values.extents());
+    input_gradients(grad, saved, gradients, queries.view(), keys.view(), values.view());
+    auto& to = gradients.projections;
+    projections.backward(Projection::query, queries, saved.query, to, grad_query);
+    projections.backward(Projection::key, keys, key_of(saved), to, grad_key);
+    projections.backward(Projection::value, values, value_of(saved), to, grad_value);
+  }
+  void check_backward(const Output& grad, const Saved& saved,
+                      const MultiHeadAttention& gradients) const {
     detail::check_gradients(*this, gradients);
     check_saved(saved);
     detail::check_gradient(name, grad.extents(), saved.query.extents());
-    detail::check_gradient(name, grad_key.extents(), key_of(saved).extents());
-    detail::check_gradient(name, grad_value.extents(), value_of(saved).extents());
-    Tensor<T, 2> grad_bias;
-    auto grads =
-        kernel_gradients(saved, out.backward(grad, saved.context, gradients.out), grad_bias);
-    score_bias.accumulate(grad_bias, gradients.score_bias);
-    grads.queries = before_norm(query_norm, grads.queries, saved.query_norm, gradients.query_norm);
-    grads.keys = before_norm(key_norm, grads.keys, saved.key_norm, gradients.key_norm);
-    auto& to = gradients.projections;
-    projections.backward(Projection::query, grads.queries, saved.query, to, grad_query);
-    projections.backward(Projection::key, grads.keys, key_of(saved), to, grad_key);
-    projections.backward(Projection::value, grads.values, value_of(saved), to, grad_value);
   }
-  /// The gradients of the kernel's inputs before rotary positions, from that of its output; that of
-  /// the score bias goes to grad_bias.
-  AttentionInputs<T> kernel_gradients(const Saved& saved, const Tensor<T, 3>& grad_context,
-                                      Tensor<T, 2>& grad_bias) const {
+  static Tensor<T, 3> uninitialized(const Extents<3>& extents) {
+    return Tensor<T, 3>::uninitialized(extents);
+  }
+  /// Writes the gradients of what the projections gave; adds those of all other parameters.
+  void input_gradients(const Output& grad, const Saved& saved, MultiHeadAttention& gradients,
+                       const TensorView<T, 3>& queries, const TensorView<T, 3>& keys,
+                       const TensorView<T, 3>& values) const {
     const auto& in = saved.inputs;
-    const auto like = [](const auto& x) { return Tensor<T, 3>::uninitialized(x.extents()); };
-    AttentionInputs<T> grads{like(in.queries), like(in.keys), like(in.values)};
+    const auto grad_context = out.backward(grad, saved.context, gradients.out);
+    Tensor<T, 2> grad_bias;
     attention_backward(heads_of(in.queries), heads_of(in.keys), heads_of(in.values), *saved.mask,
                        heads_of(saved.context),
                        detail::lse_of_live_queries(saved.log_sum_exp, grad_context),
-                       heads_of(grad_context), heads_of(grads.queries), heads_of(grads.keys),
-                       heads_of(grads.values), kernel_options(saved.noise),
-                       score_bias.gradient_options(grad_bias));
-    for (auto* rows : {&grads.queries, &grads.keys}) {
-      if (rotary) rotary->undo(heads_of(*rows), saved.positions);
-    }
-    return grads;
+                       heads_of(grad_context), heads_of(queries), heads_of(keys), heads_of(values),
+                       kernel_options(saved.noise), score_bias.gradient_options(grad_bias));
+    score_bias.accumulate(grad_bias, gradients.score_bias);
+    if (rotary) rotary->undo(heads_of(queries), saved.positions);
+    if (rotary) rotary->undo(heads_of(keys), saved.positions);
+    if (query_norm) before_norm(*query_norm, queries, saved.query_norm, *gradients.query_norm);
+    if (key_norm) before_norm(*key_norm, keys, saved.key_norm, *gradients.key_norm);
   }
   /// Each head of queries or keys normed for itself (Dehghani et al. 2023), where there is a norm.
   Tensor<T, 3> normed(Projection which, Tensor<T, 3> rows, Saved* saved) const {
@@ -564,17 +401,14 @@ struct MultiHeadAttention {
                    : norm->forward(heads);
     return std::move(y).reshaped(rows.extents());
   }
-  /// The gradient by queries or keys before their norm, from that behind it.
-  Tensor<T, 3> before_norm(const std::optional<Norm<T>>& norm, Tensor<T, 3>& grad,
-                           const typename Norm<T>::Saved& saved,
-                           std::optional<Norm<T>>& gradients) const {
-    if (!norm) return std::move(grad);
-    const auto heads = grad.view().split(2, options.head_dim);
-    return norm->backward(heads, saved, *gradients).reshaped(grad.extents());
+  /// Makes the gradient by queries or keys behind their norm that before it.
+  void before_norm(const Norm<T>& norm, const TensorView<T, 3>& grad,
+                   const typename Norm<T>::Saved& saved, Norm<T>& gradients) const {
+    const auto heads = grad.split(2, options.head_dim);
+    copy(norm.backward(heads, saved, gradients), heads);
   }
 };
 
-HEED_LINKED_LAYER(Projections)
 HEED_LINKED_LAYER(ScoreBias)
 template <ModelScalar T>
 auto MultiHeadAttention<T>::forward_packed(const Input& x, const PackedOffsets& texts,

@@ -64,17 +64,41 @@ requires(Rank > 1) TensorView<T, Rank - 1> merge_axes(const TensorView<T, Rank>&
 
 namespace detail {
 
-/// The addresses [begin, end) that span the first and last byte of a view.
+/// The addresses [begin, end) that span the first and last byte of a view. All of its bytes lie in
+/// runs of `run` bytes that begin at `begin` and every `step` bytes after it, as those of some
+/// columns of a matrix do; a step of 0: the view has no such gaps.
 struct ByteRange {
   std::uintptr_t begin = 0;
   std::uintptr_t end = 0;
+  std::uintptr_t step = 0;
+  std::uintptr_t run = 0;
 };
+
+inline std::uintptr_t distance_of(Index stride) {
+  return stride < 0 ? -static_cast<std::uintptr_t>(stride) : static_cast<std::uintptr_t>(stride);
+}
+
+/// Sets the step of a range, if `step` elements are one.
+template <std::size_t Rank>
+void find_runs(const Extents<Rank>& extents, const Extents<Rank>& strides, std::uintptr_t step,
+               std::size_t size, ByteRange& range) {
+  std::uintptr_t reach = 0;
+  for (std::size_t axis = 0; axis < Rank; ++axis) {
+    const auto each = distance_of(strides[axis]);
+    if (extents[axis] == 1 || each % step == 0) continue;
+    reach += static_cast<std::uintptr_t>(extents[axis] - 1) * each;
+  }
+  if (reach + 1 >= step || (range.step != 0 && range.step <= step * size)) return;
+  range.step = step * size;
+  range.run = (reach + 1) * size;
+}
 
 /// The same for elements of `size` bytes.
 template <std::size_t Rank>
 ByteRange byte_range(const void* data, const Extents<Rank>& extents, const Extents<Rank>& strides,
                      std::size_t size) {
-  if (element_count(extents) == 0) return {};
+  const Index count = element_count(extents);
+  if (count == 0) return {};
   Index low = 0, high = 0;
   for (std::size_t axis = 0; axis < Rank; ++axis) {
     const Index reach = (extents[axis] - 1) * strides[axis];
@@ -82,8 +106,13 @@ ByteRange byte_range(const void* data, const Extents<Rank>& extents, const Exten
   }
   const auto base = reinterpret_cast<std::uintptr_t>(data);
   const auto width = static_cast<Index>(size);
-  return {base + static_cast<std::uintptr_t>(low * width),
-          base + static_cast<std::uintptr_t>(high * width) + size};
+  ByteRange range{base + static_cast<std::uintptr_t>(low * width),
+                  base + static_cast<std::uintptr_t>(high * width) + size};
+  for (std::size_t axis = 0; high - low >= count && axis < Rank; ++axis) {
+    if (extents[axis] == 1 || strides[axis] == 0) continue;
+    find_runs(extents, strides, distance_of(strides[axis]), size, range);
+  }
+  return range;
 }
 template <class T, std::size_t Rank>
 ByteRange byte_range(const TensorView<T, Rank>& view) {
@@ -91,7 +120,11 @@ ByteRange byte_range(const TensorView<T, Rank>& view) {
 }
 
 inline bool meet(const ByteRange& a, const ByteRange& b) {
-  return a.begin < b.end && b.begin < a.end && a.begin != a.end && b.begin != b.end;
+  if (a.begin >= b.end || b.begin >= a.end || a.begin == a.end || b.begin == b.end) return false;
+  if (a.step == 0 || a.step != b.step) return true;
+  const auto begin = b.begin >= a.begin ? (b.begin - a.begin) % a.step
+                                        : a.step - 1 - (a.begin - b.begin - 1) % a.step;
+  return begin < a.run || begin + b.run > a.step;
 }
 
 template <std::size_t Rank>
@@ -120,9 +153,9 @@ bool has_internal_overlap(const Extents<Rank>& extents, const Extents<Rank>& str
 
 }  // namespace detail
 
-/// Whether two views may share memory: their address ranges intersect. Interleaved views without a
-/// common element (even and odd columns of one matrix) count as overlapping; views without elements
-/// overlap nothing.
+/// Whether two views may share memory: their address ranges intersect. Different columns of one
+/// matrix do not overlap, nor do views without elements; views that interleave in another way count
+/// as overlapping.
 template <class A, std::size_t RankA, class B, std::size_t RankB>
 bool overlaps(const TensorView<A, RankA>& a, const TensorView<B, RankB>& b) {
   return detail::meet(detail::byte_range(a), detail::byte_range(b));

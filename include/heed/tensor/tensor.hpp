@@ -108,8 +108,8 @@ concept ValuesToCopy =
         HoldsRun<const Values> || requires(const Values& values) { values.data_handle(); } ||
         requires(const Values& values) { values.rows(); });
 
-/// Sets `count` numbers to +0. memset, since a loop of stores is slow wherever the compiler does not
-/// optimize it.
+/// Sets `count` numbers to +0. memset, since a loop of stores is slow wherever the compiler does
+/// not optimize it.
 template <class T>
 void clear_numbers(T* to, Index count) {
   if (count > 0) std::memset(to, 0, static_cast<std::size_t>(count) * sizeof(T));
