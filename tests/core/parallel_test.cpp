@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: MIT
 #include <heed/core/parallel.hpp>
 
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cfenv>
 #include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -99,6 +104,51 @@ TEST_F(Parallel, ThreadsStayAndNoMoreComeThanAsked) {
   const Index before = threads_of_this_process();
   for (int round = 0; round < 50; ++round) parallel_for(10, [](Index) {});
   EXPECT_EQ(threads_of_this_process(), before);
+}
+
+TEST_F(Parallel, ThreadsComputeAsTheirCallerDoes) {
+  set_thread_count(4);
+  parallel_for(8, [](Index) {});  // threads are there before anything is set
+  const auto thirds = [] {
+    std::vector<float> result(400);
+    parallel_for(400, [&](Index i) {
+      volatile float one = 1, three = 3;
+      result[static_cast<std::size_t>(i)] = one / three;
+    });
+    return result;
+  };
+  const std::vector<float> nearest(400, 1.f / 3);
+  EXPECT_EQ(thirds(), nearest);
+  ASSERT_EQ(std::fesetround(FE_UPWARD), 0);
+  volatile float one = 1, three = 3;
+  const std::vector<float> upward(400, one / three);
+  const auto rounded_up = thirds();
+  ASSERT_EQ(std::fesetround(FE_TONEAREST), 0);
+  EXPECT_NE(upward, nearest);
+  EXPECT_EQ(rounded_up, upward);
+  EXPECT_EQ(thirds(), nearest);
+}
+
+TEST_F(Parallel, ThreadsLeaveSignalsToTheProgram) {
+  set_thread_count(4);
+  parallel_for(8, [](Index) {});
+  int others = 0;
+  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
+    if (thread.path().filename() == std::to_string(getpid())) continue;
+    std::ifstream status(thread.path() / "status");
+    std::uint64_t blocked = 0;
+    for (std::string line; std::getline(status, line);) {
+      if (line.starts_with("SigBlk:")) blocked = std::stoull(line.substr(7), nullptr, 16);
+    }
+    const auto blocks = [&](int signal) { return (blocked >> (signal - 1) & 1) != 0; };
+    EXPECT_TRUE(blocks(SIGTERM) && blocks(SIGINT) && blocks(SIGUSR1) && blocks(SIGCHLD));
+    EXPECT_FALSE(blocks(SIGSEGV) || blocks(SIGFPE) || blocks(SIGPROF));
+    ++others;
+  }
+  EXPECT_GE(others, 3);
+  sigset_t callers;
+  ASSERT_EQ(pthread_sigmask(SIG_SETMASK, nullptr, &callers), 0);
+  EXPECT_EQ(sigismember(&callers, SIGTERM), 0);
 }
 
 TEST_F(Parallel, TheFirstErrorReachesTheCaller) {
@@ -233,9 +283,15 @@ TEST(ParallelEnvironment, ChildCountsWhatTheEnvironmentSays) {
 
 TEST(ParallelEnvironment, NonsenseIsRefused) {
   EXPECT_EQ(status_under("3", "3"), 0);
-  for (const char* value : {"abc", "-3", "0", "2 threads", ""}) {
+  for (const char* value : {"abc", "-3", "0", "2 threads"}) {
     EXPECT_EQ(status_under(value, "0"), 0) << value;
   }
+}
+
+TEST(ParallelEnvironment, AnEmptyVariableIsNone) {
+  cpu_set_t allowed;
+  ASSERT_EQ(sched_getaffinity(0, sizeof(allowed), &allowed), 0);
+  EXPECT_EQ(status_under("", std::to_string(CPU_COUNT(&allowed)).c_str()), 0);
 }
 
 }  // namespace

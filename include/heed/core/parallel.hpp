@@ -64,7 +64,8 @@ bool worth_sharing(Index nanoseconds);
 namespace heed::detail {
 
 inline Index default_thread_count() {
-  if (const char* wanted = std::getenv("HEED_THREADS")) {
+  const char* wanted = std::getenv("HEED_THREADS");
+  if (wanted != nullptr && *wanted != '\0') {
     char* end = nullptr;
     const long count = std::strtol(wanted, &end, 10);
     if (count < 1 || end == wanted || *end != '\0') {

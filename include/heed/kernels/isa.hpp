@@ -141,6 +141,7 @@ inline bool pairs_pay() {
 }
 
 HEED_INLINE Isa choose(const char* wanted, bool (*can_run)(Isa)) {
+  if (wanted != nullptr && *wanted == '\0') wanted = nullptr;
   constexpr Isa fastest_first[] = {Isa::amx,  Isa::avx512_bf16, Isa::avx512, Isa::avx2,
                                    Isa::sse2, Isa::neon,        Isa::scalar, Isa::amx_twin};
   for (const Isa isa : fastest_first) {

@@ -3,8 +3,10 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <time.h>
 
+#include <cstdint>
 #include <new>
 #include <type_traits>
 
@@ -70,6 +72,7 @@ class ThreadPool {
     if (worker_count_.load() < tasks - 1) hire(tasks - 1);
     job_.task = task;
     job_.begun = nanoseconds();
+    job_.float_control = float_control();
     job_.seats.store(tasks - 1);
     const bool all_awake = sleepers_.load() == 0;
     if (!all_awake && woken_.load() == 0) wake_sleepers();
@@ -115,6 +118,28 @@ class ThreadPool {
     }
   }
 
+  /// How the processor rounds, and whether it flushes small numbers to 0. A worker computes as its
+  /// caller does, whatever was set since it was created.
+  static std::uint64_t float_control() {
+#if defined(__x86_64__)
+    return __builtin_ia32_stmxcsr() & ~std::uint64_t{0x3f};  // without what has happened so far
+#elif defined(__aarch64__)
+    std::uint64_t control;
+    asm volatile("mrs %0, fpcr" : "=r"(control));
+    return control;
+#else
+    return 0;
+#endif
+  }
+  static void set_float_control([[maybe_unused]] std::uint64_t control) {
+    if (control == float_control()) return;
+#if defined(__x86_64__)
+    __builtin_ia32_ldmxcsr(static_cast<unsigned>(control));
+#elif defined(__aarch64__)
+    asm volatile("msr fpcr, %0" : : "r"(control));
+#endif
+  }
+
   static Index nanoseconds() {
     timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -146,13 +171,29 @@ class ThreadPool {
       for (Index i = 0; i < before; ++i) more[i] = workers_[i];
       delete[] workers_;
       workers_ = more;
+      sigset_t callers;
+      const sigset_t theirs = signals_of_the_program();
+      pthread_sigmask(SIG_BLOCK, &theirs, &callers);
       for (Index i = before; i < workers; ++i) {
         if (pthread_create(&workers_[i], nullptr, &ThreadPool::live, this) != 0) break;
         worker_count_.fetch_add(1);
       }
+      pthread_sigmask(SIG_SETMASK, &callers, nullptr);
       if (worker_count_.load() > before) keep_off_the_callers_processor();
     }
     pthread_mutex_unlock(&mutex_);
+  }
+
+  /// The signals that workers, which inherit the mask of their creator, leave to the threads of the
+  /// program: all but those of errors and profilers. A program that blocks SIGTERM to wait for it
+  /// would otherwise be ended by a worker.
+  static sigset_t signals_of_the_program() {
+    sigset_t signals;
+    sigfillset(&signals);
+    for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGPROF}) {
+      sigdelset(&signals, own);
+    }
+    return signals;
   }
 
   /// Keeps the workers off the caller's processor; the caller holds the mutex. Linux likes to wake
@@ -179,6 +220,7 @@ class ThreadPool {
       const Index seat = job_.seats.fetch_add(-1);
       if (seat <= 0) continue;  // taken by others, or the job is over
       end_.latency.store(nanoseconds() - job_.begun);
+      set_float_control(job_.float_control);
       job_.task(seat);
       end_.finished.fetch_add(1);
     }
@@ -216,6 +258,7 @@ class ThreadPool {
   struct alignas(64) Job {
     Atomic<Index> seats{0};
     Index begun = 0;
+    std::uint64_t float_control = 0;
     FunctionRef<void(Index)> task = nothing;
   };
   struct alignas(64) End {
