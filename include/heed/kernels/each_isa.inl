@@ -24,14 +24,15 @@
 #define HEED_FLAGS_TAG built_for_baseline
 #endif
 
-// Bits are decided by explicit fused multiply-adds; the compiler must not fuse others on its own.
+// Bits are decided by explicit fused multiply-adds; the compiler must not fuse others on its own,
+// nor reorder sums where the program is built with a part of -ffast-math.
 // g++ optimizes kernels in every build type: -O0 would make them forty times slower.
 #if defined(__clang__)
-#pragma float_control(push)
+#pragma float_control(precise, on, push)
 #pragma clang fp contract(off)
 #else
 #pragma GCC push_options
-#pragma GCC optimize("O2", "fp-contract=off")
+#pragma GCC optimize("O2", "no-fast-math", "fp-contract=off")
 // These passes cost a fifth of a program's compile time, and bring a few percent in loops that are
 // written as vectors: heed::compiled has them, except in the sets that are a last resort.
 #pragma GCC push_options

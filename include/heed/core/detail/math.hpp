@@ -7,6 +7,14 @@
 
 #include <heed/core/index.hpp>
 
+// A part of -ffast-math would fold what these functions rely on.
+#if defined(__clang__)
+#pragma float_control(precise, on, push)
+#elif defined(HEED_ALLOW_FAST_MATH)
+#pragma GCC push_options
+#pragma GCC optimize("no-fast-math")
+#endif
+
 namespace heed::detail {
 
 /// a · b, rounded before any sum. Compilers may fuse `a * b + c` into one rounding, depending on
@@ -117,3 +125,9 @@ inline double log(double x) {
 inline float log(float x) { return static_cast<float>(log(static_cast<double>(x))); }
 
 }  // namespace heed::detail
+
+#if defined(__clang__)
+#pragma float_control(pop)
+#elif defined(HEED_ALLOW_FAST_MATH)
+#pragma GCC pop_options
+#endif
