@@ -60,14 +60,21 @@
                                                              const detail::PartOfModels&);
 // NOLINTEND(bugprone-macro-parentheses)
 /// Declares such a template: units that link heed::compiled do not compile theirs, except functions
-/// defined within the class, which are inline; so the long ones are defined outside. Not with
-/// _GLIBCXX_DEBUG, where members of models have other sizes.
-#if defined(HEED_COMPILED) && !defined(_GLIBCXX_DEBUG)
+/// defined within the class, which are inline; so the long ones are defined outside.
+#if defined(HEED_COMPILED)
 #define HEED_LINKED_TEMPLATE(kind, name) HEED_CODE_OF_TEMPLATE(extern, kind, name)
 #define HEED_LINKED_LAYER(name) HEED_CODE_OF_LAYER(extern, name)
 #else
 #define HEED_LINKED_TEMPLATE(kind, name)
 #define HEED_LINKED_LAYER(name)
+#endif
+
+// The containers of _GLIBCXX_DEBUG have other sizes. This is part of the names of functions that
+// every program calls, so units do not link with a heed::compiled that has the others.
+#if defined(_GLIBCXX_DEBUG)
+#define HEED_CONTAINERS with_glibcxx_debug
+#else
+#define HEED_CONTAINERS without_glibcxx_debug
 #endif
 
 // The scalar set is for machines without another one, and for checking the others: heed::compiled

@@ -115,9 +115,11 @@ class ErrorAs : public Standard, public Error {
   const char* what() const noexcept override { return Standard::what(); }
 };
 
+inline namespace HEED_CONTAINERS {
 [[noreturn]] void throw_invalid(std::initializer_list<MessagePart> parts);
 [[noreturn]] void throw_shape(std::initializer_list<MessagePart> parts);
 [[noreturn]] void throw_out_of_memory(std::span<const Index> extents, std::size_t element_bytes);
+}  // namespace HEED_CONTAINERS
 
 }  // namespace detail
 
@@ -199,6 +201,9 @@ HEED_INLINE int write_number(char* text, double value, bool single) {
         single ? static_cast<double>(std::strtof(text, nullptr)) : std::strtod(text, nullptr);
     if (read == value) break;
   }
+  for (int i = 0; i < length; ++i) {
+    if (text[i] == ',') text[i] = '.';  // where the program's locale has commas
+  }
   return length;
 }
 
@@ -230,15 +235,15 @@ HEED_INLINE std::string joined(std::initializer_list<MessagePart> parts) {
   return text;
 }
 
-[[noreturn]] __attribute__((cold)) HEED_INLINE void throw_invalid(
+[[noreturn]] __attribute__((cold)) HEED_INLINE void HEED_CONTAINERS::throw_invalid(
     std::initializer_list<MessagePart> parts) {
   raise(InvalidArgument(joined(parts)));
 }
-[[noreturn]] __attribute__((cold)) HEED_INLINE void throw_shape(
+[[noreturn]] __attribute__((cold)) HEED_INLINE void HEED_CONTAINERS::throw_shape(
     std::initializer_list<MessagePart> parts) {
   raise(ShapeError(joined(parts)));
 }
-[[noreturn]] __attribute__((cold)) HEED_INLINE void throw_out_of_memory(
+[[noreturn]] __attribute__((cold)) HEED_INLINE void HEED_CONTAINERS::throw_out_of_memory(
     std::span<const Index> extents, std::size_t element_bytes) {
   raise(OutOfMemory(extents, element_bytes));
 }

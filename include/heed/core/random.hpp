@@ -34,6 +34,12 @@ class Random {
   explicit Random(std::uint64_t seed, std::uint64_t stream = 0)
       : key_{low(seed), high(seed)}, counter_{0, 0, low(stream), high(stream)} {}
 
+  /// A standard generator of random bits, as std::shuffle and std::normal_distribution take.
+  using result_type = std::uint32_t;
+  static constexpr result_type min() { return 0; }
+  static constexpr result_type max() { return ~result_type{0}; }
+  result_type operator()() { return bits(); }
+
   /// The next 32 random bits.
   std::uint32_t bits() {
     if (used_ == 4) {

@@ -14,33 +14,34 @@
 
 namespace heed {
 
-#if !HEED_EXCEPTIONS
 /// Receives the message of an error, and must not return. A program built with -fno-exceptions has
-/// one instead of exceptions; the default prints the message to stderr and aborts.
+/// one instead of exceptions; without one the message is printed to stderr and the program aborts.
 using ErrorHandler = void (*)(const char* message);
 
 namespace detail {
 inline ErrorHandler& error_handler() {
-  static ErrorHandler handler = [](const char* message) { std::fprintf(stderr, "%s\n", message); };
+  static ErrorHandler handler = nullptr;
   return handler;
 }
 }  // namespace detail
 
-/// Sets the handler and returns the one before. Not for threads: set it when the program starts.
+/// Sets the handler and returns the one before, null at first. Not for threads: set it when the
+/// program starts. heed::compiled calls it too, whether it is built with exceptions or not; where a
+/// handler returns, an exception follows, or the program aborts.
 inline ErrorHandler set_error_handler(ErrorHandler handler) {
   return std::exchange(detail::error_handler(), handler);
 }
-#endif
 
 namespace detail {
 
 /// Throws an error, or hands it to the handler of a program without exceptions.
 template <class E>
 [[noreturn]] void raise(const E& error) {
+  if (error_handler() != nullptr) error_handler()(error.what());
 #if HEED_EXCEPTIONS
   throw error;
 #else
-  error_handler()(error.what());
+  if (error_handler() == nullptr) std::fprintf(stderr, "%s\n", error.what());
   std::abort();
 #endif
 }
