@@ -5,6 +5,8 @@
 
 #include <heed/core/index.hpp>
 #include <heed/core/random.hpp>
+#include <heed/generation/session.hpp>
+#include <heed/models/language_model.hpp>
 
 namespace heed {
 namespace {
@@ -87,6 +89,23 @@ TEST(Generate, ReadsThePromptOnceAndThenOneTokenAtATime) {
   EXPECT_EQ(told, result.tokens);
   EXPECT_EQ(result.reason, StopReason::max_tokens);
   EXPECT_EQ(step.read, (std::vector<std::vector<Index>>{{4, 2}, {3}, {4}, {5}}));
+}
+
+TEST(Generate, ASessionWithoutRoomEndsIt) {
+  Random random(3);
+  const LanguageModel<float> model(
+      {.vocab_size = 9, .layers = 1, .max_length = 12, .block = {.model_dim = 8, .heads = 2}},
+      random);
+  Session<float> session(model);
+  EXPECT_EQ(session.room(), 12);
+  const auto result = generate(session, prompt);
+  EXPECT_EQ(result.reason, StopReason::length);
+  EXPECT_EQ(result.tokens.size(), 11u);  // the last one is not read
+  EXPECT_EQ(session.length(), 12);
+  EXPECT_EQ(session.room(), 0);
+  EXPECT_THROW(generate(session, prompt), ShapeError) << "a prompt without room";
+  Session<float> sliding(model, {.slide = 6});
+  EXPECT_EQ(generate(sliding, prompt, {.max_tokens = 30}).reason, StopReason::max_tokens);
 }
 
 TEST(Generate, StopRules) {

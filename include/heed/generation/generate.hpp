@@ -52,7 +52,8 @@ struct StopRules {
   std::vector<std::vector<Index>> sequences = {};  // these end it too, and are returned
 };
 
-enum class StopReason { max_tokens, token, sequence, caller };
+/// `length`: the session has no room for the last token.
+enum class StopReason { max_tokens, length, token, sequence, caller };
 
 /// The tokens generated, and the condition that ended them.
 struct Generation {
@@ -64,9 +65,10 @@ struct Generation {
 /// whole prompt and then one at a time, and returns the logits of the next token: a model with its
 /// cache. `on_token(token)` is called for every token that is returned, and may return false to end
 /// generation after it. Throws InvalidArgument for an empty prompt, a max_tokens below 0 and logits
-/// that the sampler cannot draw from, and what `step` throws: a Session that does not slide has no
-/// room beyond its max_length. `on_token` has seen the tokens until then. Unless `reason` is
-/// `token`, `step` has not read the last token: who continues with the same session begins with it.
+/// that the sampler cannot draw from, and what `step` throws; `on_token` has seen the tokens until
+/// then. A Session that does not slide ends it at its max_length; a prompt beyond that is refused.
+/// Unless `reason` is `token`, `step` has not read the last token: who continues with the same
+/// session begins with it.
 template <class Step, class OnToken>
 Generation generate(Step&& step, const OwnedArray<Index>& prompt, const Sampler& sampler,
                     const StopRules& rules, Random& random, OnToken&& on_token) {
@@ -83,6 +85,12 @@ Generation generate(Step&& step, const OwnedArray<Index>& prompt, const Sampler&
   std::vector<Index> history(prompt.begin(), prompt.end());
   auto unread = static_cast<std::size_t>(history.size());
   while (static_cast<Index>(result.tokens.size()) < rules.max_tokens) {
+    if constexpr (requires { step.room(); }) {
+      if (!result.tokens.empty() && step.room() < 1) {
+        result.reason = StopReason::length;
+        break;
+      }
+    }
     const auto logits = step(std::span<const Index>(history).last(unread));
     const Index token = sampler(logits, history, random);
     if (among(rules.tokens, token)) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <limits>
 #include <span>
 #include <utility>
 #include <vector>
@@ -91,6 +92,12 @@ class Session {
   Index length(Index item = 0) const {
     check_item(item);
     return lengths_[static_cast<std::size_t>(item)];
+  }
+
+  /// The number of tokens that a sequence can still read: without end where old ones make room.
+  Index room(Index item = 0) const {
+    const Index left = options_.max_length - length(item);
+    return options_.slide > 0 ? std::numeric_limits<Index>::max() : left;
   }
 
   /// Reads the next tokens of every sequence, possibly none for some, and returns the logits of the

@@ -56,6 +56,9 @@ class TranslationSession {
     const Extents<2> rows = {next.extent(0), next.extent(2)};
     return std::move(next).reshaped(rows);
   }
+  /// The number of tokens that the targets can still read.
+  Index room() const { return options_.max_length - length_; }
+
   /// The interface of `generate`, for one target: the logits (vocabulary) after `tokens`.
   Tensor<T, 1> operator()(std::span<const Index> tokens);
 
