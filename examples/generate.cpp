@@ -66,7 +66,9 @@ LanguageModel<T> model_of(const Safetensors& file, Index heads) {
        .max_length = shape_of("model.positions.weight")[0],
        .block = {.model_dim = embedding[1],
                  .heads = heads,
-                 .hidden_dim = shape_of("model.blocks.0.feed_forward.up.bias")[0]}},
+                 .hidden_dim = shape_of("model.blocks.0.feed_forward.up.bias")[0],
+                 .fused_projection =
+                     file.contains("model.blocks.0.attention.query_key_value.weight")}},
       any);
 }
 

@@ -193,5 +193,20 @@ TEST(BackwardArgs, GradientsMayBeColumnsOfOneMatrix) {
   }
 }
 
+TEST(BackwardArgs, NewTensorsHaveTheBitsOfGivenOnes) {
+  std::mt19937_64 bits(6);
+  const auto q = random_tensor<float, 4>({2, 4, 9, 5}, bits), grad = q;
+  const auto k = random_tensor<float, 4>({2, 2, 11, 5}, bits), v = k;
+  Tensor<float, 3> lse({2, 4, 9});
+  const auto out = attention(q, k, v, Causal{}, {.scale = 0.3f, .log_sum_exp = lse});
+  Tensor<float, 4> queries(q.extents()), keys(k.extents()), values(k.extents());
+  attention_backward(q, k, v, Causal{}, out, lse, grad, queries, keys, values, {.scale = 0.3f});
+  const auto [grad_q, grad_k, grad_v] =
+      attention_backward(q, k, v, Causal{}, out, lse, grad, {.scale = 0.3f});
+  EXPECT_TRUE(same_bits(grad_q, queries) && same_bits(grad_k, keys) && same_bits(grad_v, values));
+  attention_backward(q, k, v, out, lse, grad, queries, keys, values);
+  EXPECT_TRUE(same_bits(attention_backward(q, k, v, out, lse, grad).queries, queries));
+}
+
 }  // namespace
 }  // namespace heed::test

@@ -3,11 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <core/bits.hpp>
 #include <cstdint>
 #include <limits>
+#include <numeric>
+#include <random>
 #include <vector>
 
 namespace heed::detail {
@@ -122,6 +125,19 @@ TEST(Random, AFloatNormalIsTheRoundedDouble) {
   for (int i = 0; i < 1000; ++i) {
     ASSERT_EQ(single.normal<float>(), static_cast<float>(twice.normal()));
   }
+}
+
+TEST(Random, IsAGeneratorOfTheStandardLibrary) {
+  static_assert(std::uniform_random_bit_generator<Random>);
+  Random random(1), same(1);
+  std::vector<int> numbers(20);
+  std::iota(numbers.begin(), numbers.end(), 0);
+  auto shuffled = numbers;
+  std::shuffle(shuffled.begin(), shuffled.end(), random);
+  EXPECT_NE(shuffled, numbers);
+  std::sort(shuffled.begin(), shuffled.end());
+  EXPECT_EQ(shuffled, numbers);
+  EXPECT_EQ(Random(1)(), same.bits());
 }
 
 TEST(Random, IntegersAreUnbiased) {

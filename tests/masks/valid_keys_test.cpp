@@ -6,6 +6,9 @@
 #include <array>
 #include <span>
 
+#include <heed/core/index.hpp>
+#include <heed/tensor/tensor.hpp>
+
 namespace heed::masks {
 namespace {
 
@@ -25,6 +28,21 @@ TEST(ValidKeys, PaddingWhereverItStands) {
   EXPECT_THROW(mask.check({2, 1, 4, 5}), ShapeError);
   EXPECT_THROW(mask.check({1, 1, 4, 4}), ShapeError);
   EXPECT_THROW(padding_of_tokens(std::span<const int>(tokens), 3, 0), ShapeError);
+}
+
+TEST(ValidKeys, TheMatrixOfATokenizer) {
+  const Tensor<Index, 2> numbers{{1, 1, 0, 0}, {0, 1, 1, 1}};
+  Tensor<bool, 2> bools({2, 4});
+  for (Index i = 0; i < 8; ++i) bools.data()[i] = numbers.data()[i] != 0;
+  const ValidKeys mask(numbers), same(bools);
+  for (Index item = 0; item < 2; ++item) {
+    for (Index key = 0; key < 4; ++key) {
+      EXPECT_EQ(mask.allows({item, 0, 0, key}), numbers(item, key) != 0);
+      EXPECT_EQ(same.allows({item, 0, 0, key}), numbers(item, key) != 0);
+    }
+  }
+  EXPECT_NO_THROW(mask.check({2, 1, 4, 4}));
+  EXPECT_THROW(mask.check({2, 1, 4, 5}), ShapeError);
 }
 
 TEST(ValidKeys, CellsOfAGrid) {

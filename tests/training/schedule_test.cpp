@@ -102,5 +102,11 @@ TEST(Schedule, RefusesWhatHoldsNoFunction) {
   EXPECT_THROW(sequence({{{}, 3}, {Constant{}, 0}}), InvalidArgument);
 }
 
+TEST(Schedule, WhatWasForgottenOrExchangedIsRefused) {
+  EXPECT_THROW(Cosine{.rate = 0.1}(0), InvalidArgument);
+  EXPECT_THROW(Linear{.rate = 0.1}(0), InvalidArgument);
+  EXPECT_THROW((Cosine{.rate = 1e-3, .least = 100, .steps = 5}(0)), InvalidArgument);
+}
+
 }  // namespace
 }  // namespace heed

@@ -100,6 +100,13 @@ constexpr bool expect_backward() {
   return false;
 }
 
+/// The tensors of a forward call and a gradient of its output, by their ranks.
+template <class Q, class K, class V, class Out, class Lse, class GradOut>
+concept TensorsOfForward = Viewable<const Q> && Viewable<const K> && Viewable<const V> &&
+    Viewable<const Out> && Viewable<const Lse> && Viewable<const GradOut> &&
+    ViewOf<const Lse>::rank()
++ 1 == ViewOf<const Q>::rank() && ViewOf<const GradOut>::rank() == ViewOf<const Q>::rank();
+
 }  // namespace detail
 
 /// Fused gradients of attention: from `grad_output`, the gradient of a loss with respect to the
@@ -161,6 +168,38 @@ void attention_backward(const Q& queries, const K& keys, const V& values, const 
                         const detail::GradientsOf<Q>& gradients = {}) {
   attention_backward(queries, keys, values, masks::Full{}, output, log_sum_exp, grad_output,
                      grad_queries, grad_keys, grad_values, options, gradients);
+}
+
+/// The gradients of attention's three inputs.
+template <class Result>
+struct AttentionGradients {
+  Result queries, keys, values;
+};
+
+/// The same, returning new tensors: `const auto [grad_q, grad_k, grad_v] = attention_backward(…)`.
+/// Those of bfloat16 tensors are float.
+template <class Q, class K, class V, detail::MeantAsMask M, class Out, class Lse, class GradOut,
+          detail::IsOptions Options = detail::OptionsOf<Q>>
+requires detail::TensorsOfForward<Q, K, V, Out, Lse, GradOut>
+auto attention_backward(const Q& queries, const K& keys, const V& values, const M& mask,
+                        const Out& output, const Lse& log_sum_exp, const GradOut& grad_output,
+                        const Options& options = {}) {
+  using Result = Tensor<ComputedIn<ValueOf<Q>>, ViewOf<const Q>::rank()>;
+  AttentionGradients<Result> gradients{Result::uninitialized(view_of(queries).extents()),
+                                       Result::uninitialized(view_of(keys).extents()),
+                                       Result::uninitialized(view_of(values).extents())};
+  attention_backward(queries, keys, values, mask, output, log_sum_exp, grad_output,
+                     gradients.queries, gradients.keys, gradients.values, options);
+  return gradients;
+}
+template <class Q, class K, class V, detail::TakesResult Out, class Lse, class GradOut,
+          detail::IsOptions Options = detail::OptionsOf<Q>>
+requires detail::TensorsOfForward<Q, K, V, Out, Lse, GradOut>
+auto attention_backward(const Q& queries, const K& keys, const V& values, const Out& output,
+                        const Lse& log_sum_exp, const GradOut& grad_output,
+                        const Options& options = {}) {
+  return attention_backward(queries, keys, values, masks::Full{}, output, log_sum_exp, grad_output,
+                            options);
 }
 
 namespace detail {

@@ -116,6 +116,11 @@ template <class Q, class K, detail::IsOptions Options = detail::OptionsOf<Q>>
 auto attention_weights(const Q& queries, const K& keys, const Options& options = {}) {
   return attention_weights(queries, keys, masks::Full{}, options);
 }
+template <class Q, class K, detail::IsOptions Options = detail::OptionsOf<Q>>
+auto attention_weights(const Q& queries, const K& keys, const WeightRows& rows,
+                       const Options& options = {}) {
+  return attention_weights(queries, keys, masks::Full{}, rows, options);
+}
 // Values have no part in weights.
 template <class Q, class K, class V, class... More>
 requires detail::TakesResult<const V>

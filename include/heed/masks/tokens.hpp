@@ -10,6 +10,7 @@
 
 #include <heed/core/error.hpp>
 #include <heed/masks/combine.hpp>
+#include <heed/masks/dense.hpp>
 #include <heed/masks/detail/positions.hpp>
 #include <heed/masks/detail/shared_array.hpp>
 #include <heed/masks/intervals.hpp>
@@ -137,6 +138,18 @@ class ValidKeys {
   template <std::predicate<Index, Index> Valid>
   ValidKeys(Index batch, Index keys, Valid valid)
       : batch_(batch), keys_(keys), counts_(counted(batch, keys, valid)) {}
+
+  /// A matrix (batch, keys) of bools or numbers, a tensor or Eigen's: not 0 where a key is valid,
+  /// as in the attention_mask of a tokenizer.
+  template <detail::MatrixOfAnswers Matrix>
+  explicit ValidKeys(const Matrix& valid)
+      : ValidKeys(
+            detail::mask_shape_of(valid).queries, detail::mask_shape_of(valid).keys,
+            [&](Index item, Index key) { return detail::answer_at(valid, 0, 0, item, key) != 0; }) {
+    if constexpr (detail::TensorOfAnswers<Matrix>) {
+      static_assert(Matrix::rank() == 2, "ValidKeys takes a matrix of (batch, keys)");
+    }
+  }
 
   Index batch() const { return batch_; }
   Index keys() const { return keys_; }

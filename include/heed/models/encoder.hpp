@@ -277,7 +277,7 @@ void find_mean(const T* rows, Index count, Index dim, T* mean) {
 /// for an item without tokens. Tokens from lengths[b] on are not read. Throws ShapeError for
 /// lengths that do not fit.
 template <ModelScalar T>
-Tensor<T, 2> mean_pool(const Tensor<T, 3>& x, std::span<const Index> lengths) {
+Tensor<T, 2> mean_pool(const Tensor<T, 3>& x, const OwnedArray<Index>& lengths) {
   detail::check_lengths("mean_pool", lengths, {x.extent(0), x.extent(1)});
   const Index dim = x.extent(2);
   auto means = Tensor<T, 2>::uninitialized({x.extent(0), dim});
@@ -290,7 +290,7 @@ Tensor<T, 2> mean_pool(const Tensor<T, 3>& x, std::span<const Index> lengths) {
 
 /// The gradient of mean_pool's input (batch, tokens, dim).
 template <ModelScalar T>
-Tensor<T, 3> mean_pool_backward(const Tensor<T, 2>& grad, std::span<const Index> lengths,
+Tensor<T, 3> mean_pool_backward(const Tensor<T, 2>& grad, const OwnedArray<Index>& lengths,
                                 Index tokens) {
   detail::check_lengths("mean_pool_backward", lengths, {grad.extent(0), tokens});
   Tensor<T, 3> grad_x({grad.extent(0), tokens, grad.extent(1)});

@@ -48,7 +48,7 @@ struct TokenInput {
 
   TokenInput() = default;
   TokenInput(const TokenInputOptions& options, Random& random)
-      : embedding({options.vocab_size, options.model_dim, options.init_std}, random),
+      : embedding(table_options(options), random),
         dropout(options.dropout, random),
         factor(options.factor) {
     if (!std::isfinite(static_cast<T>(factor))) {
@@ -115,6 +115,13 @@ struct TokenInput {
   double factor = 1;
 
  private:
+  static EmbeddingOptions table_options(const TokenInputOptions& options) {
+    if (options.vocab_size < 1 || options.model_dim < 1) {
+      throw_invalid_argument("a model with vocab_size ", options.vocab_size,
+                             " and block.model_dim ", options.model_dim, "; expected 1 or more");
+    }
+    return {options.vocab_size, options.model_dim, options.init_std};
+  }
   Output scaled(Output x) const {
     if (factor == 1) return x;
     for (T& value : x) value *= static_cast<T>(factor);

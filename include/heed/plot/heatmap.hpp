@@ -107,6 +107,17 @@ Heatmap heatmap_of(const X& matrix, const Words& labels, std::string title = {})
   return heatmap_of(matrix, std::vector<std::string>(std::begin(labels), std::end(labels)),
                     std::move(title));
 }
+template <class X, class Rows, class Columns>
+requires requires(const Rows& rows, const Columns& columns) {
+  std::string(*std::begin(rows));
+  std::string(*std::begin(columns));
+}
+Heatmap heatmap_of(const X& matrix, const Rows& row_labels, const Columns& column_labels,
+                   std::string title = {}) {
+  return heatmap_of(matrix, std::vector<std::string>(std::begin(row_labels), std::end(row_labels)),
+                    std::vector<std::string>(std::begin(column_labels), std::end(column_labels)),
+                    std::move(title));
+}
 
 /// A heatmap of each head of weights (batch, heads, queries, keys) or (heads, queries, keys), those
 /// of the first item first; the titles tell which, "item 0, head 2". The labels name the rows of

@@ -39,6 +39,8 @@
 #error "heed/plot/png.hpp needs stb, which is not found: install libstb-dev (Debian, Ubuntu)"
 #include <libstb-dev>  // stops the compiler here
 #endif
+#undef STB_IMAGE_WRITE_STATIC
+#undef STB_IMAGE_WRITE_IMPLEMENTATION
 namespace heed::detail {
 // stb compresses each row in five ways. The first is as good for flat colors, in a third of the
 // time.

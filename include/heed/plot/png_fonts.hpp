@@ -51,6 +51,8 @@
 #error "heed/plot/png.hpp needs stb, which is not found: install libstb-dev (Debian, Ubuntu)"
 #include <libstb-dev>  // stops the compiler here
 #endif
+#undef STBTT_STATIC
+#undef STB_TRUETYPE_IMPLEMENTATION
 #endif
 #pragma GCC diagnostic pop
 

@@ -68,7 +68,10 @@ void write_svg(const Picture&, const std::string&) {
 template <class... Pictures>
 void write_png(const std::string& path, const Pictures&... pictures) {
   constexpr bool drawn = requires { to_png(pictures...); };
-  static_assert(drawn, "write_png needs <heed/plot/png.hpp>, and that header needs stb");
+  static_assert((requires { to_svg(pictures); } && ...),
+                "a picture is a Heatmap or a Chart: heatmap_of(matrix) makes one");
+  static_assert(drawn || !(requires { to_svg(pictures); } && ...),
+                "write_png needs <heed/plot/png.hpp>, and that header needs stb");
   if constexpr (drawn) detail::write_picture(path, to_png(pictures...));
 }
 

@@ -27,7 +27,8 @@ void check_schedule(const char* what, const Schedule& schedule);
 
 }  // namespace detail
 
-/// They throw InvalidArgument when they are called with `steps`, `growth` or `every` below 1.
+/// They throw InvalidArgument when they are called with `steps`, `growth` or `every` below 1, and
+/// with a `least` above `rate`.
 namespace schedules {
 
 /// One rate for all steps.
@@ -42,7 +43,7 @@ struct Constant {
 struct Cosine {
   double rate = 1e-3;
   double least = 0;
-  Index steps = 1;
+  Index steps = 0;  // to be given
   bool restarts = false;
   Index growth = 1;
 
@@ -53,7 +54,7 @@ struct Cosine {
 struct Linear {
   double rate = 1e-3;
   double last = 0;
-  Index steps = 1;
+  Index steps = 0;  // to be given
 
   double operator()(Index step) const;
 };

@@ -39,10 +39,11 @@ inline constexpr bool is_options<AttentionOptions<T>> = true;
 template <class X>
 concept IsOptions = is_options<X>;
 
-/// Classify the argument where a mask may stand: a tensor receives the result, options are options,
-/// and anything else is a mask or a mistake.
+/// Classify the argument where a mask may stand: a tensor of numbers receives the result, options
+/// are options, and anything else is a mask or a mistake.
 template <class X>
-concept TakesResult = Viewable<X> && !MaskPolicy<std::remove_cvref_t<X>>;
+concept TakesResult = Viewable<X> && !MaskPolicy<std::remove_cvref_t<X>> &&
+                      !std::is_same_v<std::remove_cv_t<ValueOf<X>>, bool>;
 template <class X>
 concept MeantAsMask = !TakesResult<const X> && !is_options<X>;
 template <class X>

@@ -55,6 +55,7 @@ namespace schedules {
 HEED_INLINE double Cosine::operator()(Index step) const {
   detail::check_steps("Cosine", steps, 1);
   detail::check_steps("Cosine growth", growth, 1);
+  if (least > rate) throw_invalid_argument("Cosine: least ", least, " above the rate, ", rate);
   Index length = steps;
   if (restarts && growth == 1) step %= length;
   while (restarts && step >= length) {
