@@ -252,3 +252,15 @@ auto misuse(const std::vector<bool>& seen) { return masks::Dense(seen); }
 #ifdef MASK_OF_A_LIST  // heed::masks::Dense(list, {1, 1, queries, keys})
 auto misuse(const std::vector<float>& seen) { return masks::Dense(seen); }
 #endif
+#ifdef RESULT_OF_A_TENSOR_OF_BOOL  // a tensor is no mask by itself: heed::masks::Dense(tensor)
+float misuse(const Floats& x, const Tensor<bool, 2>& seen) {
+  auto out = attention(x, x, x, seen);
+  return *out.data();
+}
+#endif
+#ifdef GRADIENTS_WITHOUT_THE_FORWARD_RESULTS  // output and log_sum_exp are the results of
+void misuse(const Floats& x) { auto [q, k, v] = attention_backward(x, x, x, masks::Causal{}, x); }
+#endif
+#ifdef PADDING_OF_TOKENS  // a list has one axis: Padding takes a length per item
+auto misuse(const Tensor<Index, 2>& tokens) { return masks::Padding(tokens); }
+#endif

@@ -58,6 +58,9 @@ void misuse(const Heatmap& heatmap) { write_svg(heatmap, "x.svg"); }
 #ifdef PICTURE_OF_A_TENSOR  // a picture is a Heatmap or a Chart: heatmap_of(matrix) makes one
 void misuse(const Tensor<float, 2>& weights) { write_svg("x.svg", weights); }
 #endif
+#ifdef PNG_OF_A_TENSOR  // a picture is a Heatmap or a Chart: heatmap_of(matrix) makes one
+void misuse(const Tensor<float, 2>& weights) { write_png("x.png", weights); }
+#endif
 #ifdef PICTURE_OF_ALL_HEADS  // heatmaps_of(weights) makes one of each head
 Heatmap misuse(const Tensor<float, 4>& weights) { return heatmap_of(weights); }
 #endif

@@ -26,6 +26,10 @@ void misuse(const Scale& model) { Adam optimizer(model); }
 void misuse(const Scale& model) { AdamW optimizer(model, {.weight_decay = 0.1}); }
 #endif
 
+#if defined(OPTIMIZER_OF_A_SCALAR)
+void misuse(const Linear<float>& model) { AdamW<float> optimizer(model); }
+#endif
+
 #ifdef LAYER_OF_A_MATRIX  // attention layers and blocks take a Tensor of (batch, tokens, dim)
 void misuse(const MultiHeadAttention<float>& layer, const Tensor<float, 2>& x) {
   layer.forward(x, masks::Causal{});

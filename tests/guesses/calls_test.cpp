@@ -503,6 +503,19 @@ TEST(CallsOfModels, ASessionTakesListsOfTokens) {
   EXPECT_THROW(session.logits({3, 1, 4}), ShapeError);
 }
 
+TEST_F(Calls, WeightsOfAHeadWithoutAMask) {
+  const auto weights = attention_weights(q, k, {.batch = 1, .head = 2});
+  EXPECT_TRUE(same(weights, attention_weights(q, k, masks::Full{}, WeightRows{1, 2})));
+}
+
+TEST(CallsOfModels, LengthsAreAnyIntegers) {
+  const Tensor<float, 3> x({2, 3, 1}, {1, 2, 3, 4, 5, 6});
+  const auto means = mean_pool(x, std::vector<int>{2, 3});
+  EXPECT_EQ(means(0, 0), 1.5f);
+  EXPECT_EQ(mean_pool(x, {2, 3})(1, 0), 5);
+  EXPECT_EQ(cross_entropy(x.view().select(2, 0), {1, 0}).grad_logits.extent(0), 2);
+}
+
 TEST(CallsOfModels, TakeALambda) {
   LanguageModelOptions options;
   options.vocab_size = 11;

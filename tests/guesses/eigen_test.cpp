@@ -157,4 +157,21 @@ TEST_F(EigenCalls, HeatmapsOfMatricesAndExpressions) {
   EXPECT_EQ(heatmap_of(2 * q).values(2, 5), static_cast<double>(2 * q(2, 5)));
 }
 
+TEST_F(EigenCalls, AVectorHoldsTheLogSumExp) {
+  Eigen::VectorXf lse(9);
+  Tensor<float, 1> same({9});
+  const Eigen::MatrixXf out = attention(q, k, k, mask, {.log_sum_exp = lse});
+  attention(q, k, k, mask, {.log_sum_exp = same});
+  for (Index i = 0; i < n; ++i) EXPECT_EQ(lse(i), same(i));
+  const auto [grad_q, grad_k, grad_v] = attention_backward(q, k, k, mask, out, lse, out);
+  Eigen::MatrixXf queries(9, 8), keys(9, 8), values(9, 8);
+  attention_backward(q, k, k, mask, out, lse, out, queries, keys, values);
+  for (Index i = 0; i < n; ++i) {
+    for (Index d = 0; d < 8; ++d) {
+      EXPECT_EQ(grad_q(i, d), queries(i, d));
+      EXPECT_EQ(grad_v(i, d), values(i, d));
+    }
+  }
+}
+
 }  // namespace

@@ -100,12 +100,16 @@ constexpr bool expect_backward() {
   return false;
 }
 
+template <class Q, class Lse, class GradOut>
+constexpr bool ranks_of_forward() {
+  constexpr std::size_t rank = ViewOf<const Q>::rank(), lse = ViewOf<const Lse>::rank();
+  return ViewOf<const GradOut>::rank() == rank && (EigenColumn<Lse> || lse + 1 == rank);
+}
 /// The tensors of a forward call and a gradient of its output, by their ranks.
 template <class Q, class K, class V, class Out, class Lse, class GradOut>
 concept TensorsOfForward = Viewable<const Q> && Viewable<const K> && Viewable<const V> &&
     Viewable<const Out> && Viewable<const Lse> && Viewable<const GradOut> &&
-    ViewOf<const Lse>::rank()
-+ 1 == ViewOf<const Q>::rank() && ViewOf<const GradOut>::rank() == ViewOf<const Q>::rank();
+    ranks_of_forward<Q, Lse, GradOut>();
 
 }  // namespace detail
 
@@ -212,11 +216,12 @@ concept TooFewForBackward = sizeof...(Rest) < 5 || (sizeof...(Rest) == 5 && !Tak
 // What leaves out the results of the forward call does not compile.
 template <class Q, class K, class V, class Fourth, class... Rest>
 requires detail::TooFewForBackward<Fourth, Rest...>
-void attention_backward(const Q&, const K&, const V&, const Fourth&, const Rest&...) {
+auto attention_backward(const Q&, const K&, const V&, const Fourth&, const Rest&...) {
   static_assert(detail::never<Q>,
                 "attention_backward(queries, keys, values, mask, output, log_sum_exp, grad_output, "
                 "grad_queries, grad_keys, grad_values): output and log_sum_exp are the results of "
                 "attention(queries, keys, values, mask, output, {.log_sum_exp = log_sum_exp})");
+  return AttentionGradients<detail::ResultOf<Q>>();
 }
 
 }  // namespace heed

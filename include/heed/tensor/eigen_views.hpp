@@ -55,9 +55,6 @@ concept EigenMemory = EigenObject<X> && requires(const X& x) {
   x.data();
   requires(int{X::Flags} & eigen_direct_access) != 0;
 };
-/// A column vector by its type, as Eigen::VectorXf or a column of a matrix.
-template <class X>
-concept EigenColumn = EigenMemory<X> && int{X::ColsAtCompileTime} == 1;
 
 }  // namespace detail
 

@@ -155,6 +155,18 @@ TensorView<T, Rank> with_leading_axes(const TensorView<T, Given>& view) {
   }
 }
 
+/// A column vector of Eigen's, by its type: VectorXf, or a column of a matrix.
+template <class X>
+concept EigenColumn = int{std::remove_cvref_t<X>::ColsAtCompileTime} == 1;
+
+/// A view of X with its rows along the last axis. A column vector of Eigen's is one row, although
+/// its view is (n, 1): as n rows of one element, every softmax would be 1.
+template <class X, class View>
+View with_rows_last(const View& view) {
+  if constexpr (EigenColumn<X>) return view.transpose();
+  return view;
+}
+
 /// What a view of T can be made of, const or not.
 template <class X, class T>
 concept ViewedAs = Viewable<X> && std::is_convertible_v<typename ViewOf<X>::element_type*, T*>;
@@ -200,7 +212,11 @@ class OptionalView {
                   "an option's tensor holds numbers of the type that the call computes in, and one "
                   "that is written is not const: heed::Tensor<float, 2>(bias) converts to float");
     if constexpr (detail::ViewedAs<X, T>) {
-      view_ = detail::with_leading_axes<Rank>(view_of(tensor));
+      if constexpr (Rank == 3) {  // the log-sum-exp, a number per query
+        view_ = detail::with_leading_axes<Rank>(detail::with_rows_last<X>(view_of(tensor)));
+      } else {
+        view_ = detail::with_leading_axes<Rank>(view_of(tensor));
+      }
     }
   }
 

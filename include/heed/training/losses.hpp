@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <concepts>
+#include <initializer_list>
 #include <limits>
+#include <span>
 #include <type_traits>
 #include <vector>
 
@@ -245,6 +247,14 @@ auto cross_entropy(const Logits& logits, const Targets& targets,
   result.loss = detail::compute_cross_entropy<T>(source, view_of(targets),
                                                  result.grad_logits.view(), options);
   return result;
+}
+
+/// The same for targets in braces, of logits (positions, classes).
+template <Viewable Logits>
+requires(ViewOf<const Logits>::rank() ==
+         2) auto cross_entropy(const Logits& logits, std::initializer_list<Index> targets,
+                               const CrossEntropyOptions& options = {}) {
+  return cross_entropy(logits, std::span(targets.begin(), targets.size()), options);
 }
 
 /// The loss of cross_entropy without gradients, with the same bits: for validation.

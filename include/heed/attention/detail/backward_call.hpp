@@ -199,7 +199,7 @@ BackwardArgs<T> checked_backward_args(const Q& queries, const K& keys, const V& 
   BackwardArgs<T> args{differentiated_args<T>(as_rank_4(view_of(queries)), as_rank_4(view_of(keys)),
                                               as_rank_4(view_of(values)), options),
                        as_rank_4(view_of(output)),
-                       with_leading_axes<3>(view_of(log_sum_exp)),
+                       with_leading_axes<3>(with_rows_last<Lse>(view_of(log_sum_exp))),
                        as_rank_4(view_of(grad_output)),
                        as_rank_4(view_of(grad_queries)),
                        as_rank_4(view_of(grad_keys)),
