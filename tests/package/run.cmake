@@ -73,6 +73,7 @@ elseif(WAY STREQUAL "add_subdirectory")
   # Asked for, heed's own tests can be built from another project too.
   run(${configure} -B ${WORK}/with_tests -DHEED_BUILD_TESTS=ON -DHEED_BUILD_EXAMPLES=ON
       -DHEED_BUILD_BENCH=ON)
+  list(APPEND configure -DHEED_INSTALL=ON)
 elseif(WAY STREQUAL "fetch_content_local")
   list(APPEND configure -DFETCHCONTENT_SOURCE_DIR_HEED=${SOURCE})
 endif()
@@ -91,3 +92,7 @@ run(${CMAKE_COMMAND} --build ${WORK}/build --target ${targets})
 foreach(target IN LISTS targets)
   run(${WORK}/build/${target})
 endforeach()
+if(WAY STREQUAL "add_subdirectory")  # a project that installs heed with its own library
+  run(${CMAKE_COMMAND} --build ${WORK}/build)
+  run(${CMAKE_COMMAND} --install ${WORK}/build --prefix ${WORK}/prefix)
+endif()
