@@ -68,9 +68,10 @@ void write_svg(const Picture&, const std::string&) {
 template <class... Pictures>
 void write_png(const std::string& path, const Pictures&... pictures) {
   constexpr bool drawn = requires { to_png(pictures...); };
-  static_assert((requires { to_svg(pictures); } && ...),
+  constexpr bool drawn_as_svg = requires { to_svg(pictures...); };
+  static_assert(drawn || drawn_as_svg,
                 "a picture is a Heatmap or a Chart: heatmap_of(matrix) makes one");
-  static_assert(drawn || !(requires { to_svg(pictures); } && ...),
+  static_assert(drawn || !drawn_as_svg,
                 "write_png needs <heed/plot/png.hpp>, and that header needs stb");
   if constexpr (drawn) detail::write_picture(path, to_png(pictures...));
 }
