@@ -295,5 +295,20 @@ TEST(KeyValueCache, SaysWhatDoesNotFit) {
   EXPECT_EQ(cache.free_pages(), 5);
 }
 
+TEST(KeyValueCache, RoomIsWhatCanBeAppended) {
+  KeyValueCache<float> cache(
+      {.batch = 2, .kv_heads = 1, .head_dim = 2, .value_dim = 2, .page_size = 16, .pages = 3});
+  const auto some = [](Index count) { return Tensor<float, 3>({1, count, 2}); };
+  EXPECT_EQ(cache.room(0), 48);
+  cache.append(0, some(20), some(20));
+  EXPECT_EQ(cache.room(0), 28);
+  EXPECT_EQ(cache.room(1), 16);
+  cache.reorder(std::vector<Index>{0, 0});  // they share two pages; the second is partly free
+  EXPECT_EQ(cache.room(0), 12) << "the free page becomes the copy of the shared one";
+  EXPECT_THROW(cache.append(0, some(13), some(13)), CacheFull);
+  cache.append(0, some(12), some(12));
+  EXPECT_EQ(cache.room(0), 0);
+}
+
 }  // namespace
 }  // namespace heed

@@ -17,8 +17,11 @@ int main(int count, char** arguments) {
     return out.extent(1) == 8 ? 0 : 1;
   }
   if (std::strcmp(arguments[1], "handle") == 0) {
-    heed::set_error_handler([](const char* message) {
+    static heed::ErrorHandler before = nullptr;
+    before = heed::set_error_handler([](const char* message) {
       std::printf("handled: %s\n", message);
+      std::fflush(stdout);
+      before(message);  // the default prints it to stderr
       std::exit(0);
     });
   }

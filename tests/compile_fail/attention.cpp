@@ -106,7 +106,7 @@ Floats misuse(Floats& x, std::vector<double>& sinks) {
   return attention(x, x, x, {.sinks = sinks});
 }
 #endif
-#ifdef MASK_MATRIX_OF_BOOL  // a tensor of bool is no mask by itself: wrap it, heed::masks::Dense
+#ifdef MASK_MATRIX_OF_BOOL  // a tensor is no mask by itself: heed::masks::Dense(tensor)
 void misuse(Floats& x, Tensor<bool, 2>& visible) { attention(x, x, x, visible); }
 #endif
 #ifdef OUT_BEFORE_MASK  // the mask comes before the tensor of the result
@@ -261,6 +261,6 @@ float misuse(const Floats& x, const Tensor<bool, 2>& seen) {
 #ifdef GRADIENTS_WITHOUT_THE_FORWARD_RESULTS  // output and log_sum_exp are the results of
 void misuse(const Floats& x) { auto [q, k, v] = attention_backward(x, x, x, masks::Causal{}, x); }
 #endif
-#ifdef PADDING_OF_TOKENS  // a list has one axis: Padding takes a length per item
+#ifdef PADDING_OF_TOKENS  // Padding takes a length for each item
 auto misuse(const Tensor<Index, 2>& tokens) { return masks::Padding(tokens); }
 #endif

@@ -119,13 +119,13 @@ TEST_F(Parallel, ThreadsComputeAsTheirCallerDoes) {
   };
   const std::vector<float> nearest(400, 1.f / 3);
   EXPECT_EQ(thirds(), nearest);
-  ASSERT_EQ(std::fesetround(FE_UPWARD), 0);
+  ASSERT_EQ(std::fesetround(FE_DOWNWARD), 0);
   volatile float one = 1, three = 3;
-  const std::vector<float> upward(400, one / three);
-  const auto rounded_up = thirds();
+  const std::vector<float> downward(400, one / three);
+  const auto rounded_down = thirds();
   ASSERT_EQ(std::fesetround(FE_TONEAREST), 0);
-  EXPECT_NE(upward, nearest);
-  EXPECT_EQ(rounded_up, upward);
+  EXPECT_NE(downward, nearest);
+  EXPECT_EQ(rounded_down, downward);
   EXPECT_EQ(thirds(), nearest);
 }
 

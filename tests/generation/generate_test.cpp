@@ -104,6 +104,8 @@ TEST(Generate, ASessionWithoutRoomEndsIt) {
   EXPECT_EQ(session.length(), 12);
   EXPECT_EQ(session.room(), 0);
   EXPECT_THROW(generate(session, prompt), ShapeError) << "a prompt without room";
+  Session<float> paged(model, {.max_length = 12, .page_size = 16, .pages = 1});
+  EXPECT_EQ(paged.room(), 12);
   Session<float> sliding(model, {.slide = 6});
   EXPECT_EQ(generate(sliding, prompt, {.max_tokens = 30}).reason, StopReason::max_tokens);
 }

@@ -504,8 +504,9 @@ TEST(CallsOfModels, ASessionTakesListsOfTokens) {
 }
 
 TEST_F(Calls, WeightsOfAHeadWithoutAMask) {
-  const auto weights = attention_weights(q, k, {.batch = 1, .head = 2});
+  const auto weights = attention_weights(q, k, WeightRows{.batch = 1, .head = 2});
   EXPECT_TRUE(same(weights, attention_weights(q, k, masks::Full{}, WeightRows{1, 2})));
+  EXPECT_EQ(attention_weights(q, k, {}).extents(), (Extents<4>{2, 4, 7, 7}));
 }
 
 TEST(CallsOfModels, LengthsAreAnyIntegers) {

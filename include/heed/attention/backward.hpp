@@ -103,7 +103,7 @@ constexpr bool expect_backward() {
 template <class Q, class Lse, class GradOut>
 constexpr bool ranks_of_forward() {
   constexpr std::size_t rank = ViewOf<const Q>::rank(), lse = ViewOf<const Lse>::rank();
-  return ViewOf<const GradOut>::rank() == rank && (EigenColumn<Lse> || lse + 1 == rank);
+  return ViewOf<const GradOut>::rank() == rank && (EigenVector<Lse> || lse + 1 == rank);
 }
 /// The tensors of a forward call and a gradient of its output, by their ranks.
 template <class Q, class K, class V, class Out, class Lse, class GradOut>

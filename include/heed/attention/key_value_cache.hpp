@@ -202,6 +202,12 @@ class KeyValueCache {
   /// The first token of each sequence that is not forgotten.
   std::span<const Index> starts() const { return starts_; }
   Index free_pages() const { return pool_.available(); }
+  /// The number of tokens that can be appended to a sequence, if no other takes the free pages.
+  Index room(Index item) const {
+    const bool copies = holders_of_partial_page(slot(item)) > 1;
+    const Index free = free_pages() - (copies ? 1 : 0);
+    return free < 0 ? 0 : (tables_.size(item) + free) * shape_.page_size - length(item);
+  }
 
   /// Appends tokens to one sequence: keys (kv_heads, tokens, head_dim), values likewise.
   void append(Index item, const TensorView<const T, 3>& keys,

@@ -46,8 +46,9 @@ void merge(Out&& out, Lse&& log_sum_exp, const Other& other, const OtherLse& oth
   using T = ValueOf<Out>;
   const TensorView<T, 4> to = detail::as_rank_4(view_of(out));
   const TensorView<const T, 4> from = detail::as_rank_4(view_of(other));
-  const TensorView<T, 3> lse = detail::with_leading_axes<3>(view_of(log_sum_exp));
-  const TensorView<const T, 3> from_lse = detail::with_leading_axes<3>(view_of(other_log_sum_exp));
+  const Extents<3> rows{to.extent(0), to.extent(1), to.extent(2)};
+  const auto lse = OptionalView<T, 3>(log_sum_exp).fitted(rows).view();
+  const auto from_lse = OptionalView<const T, 3>(other_log_sum_exp).fitted(rows).view();
   detail::check_parts<T>(to, lse, from, from_lse);
   for (Index b = 0; b < to.extent(0); ++b) {
     for (Index h = 0; h < to.extent(1); ++h) {

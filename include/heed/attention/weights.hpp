@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <type_traits>
 
@@ -116,8 +117,9 @@ template <class Q, class K, detail::IsOptions Options = detail::OptionsOf<Q>>
 auto attention_weights(const Q& queries, const K& keys, const Options& options = {}) {
   return attention_weights(queries, keys, masks::Full{}, options);
 }
-template <class Q, class K, detail::IsOptions Options = detail::OptionsOf<Q>>
-auto attention_weights(const Q& queries, const K& keys, const WeightRows& rows,
+template <class Q, class K, std::same_as<WeightRows> Rows,
+          detail::IsOptions Options = detail::OptionsOf<Q>>
+auto attention_weights(const Q& queries, const K& keys, const Rows& rows,
                        const Options& options = {}) {
   return attention_weights(queries, keys, masks::Full{}, rows, options);
 }

@@ -96,8 +96,10 @@ class Session {
 
   /// The number of tokens that a sequence can still read: without end where old ones make room.
   Index room(Index item = 0) const {
-    const Index left = options_.max_length - length(item);
-    return options_.slide > 0 ? std::numeric_limits<Index>::max() : left;
+    if (options_.slide > 0) return std::numeric_limits<Index>::max();
+    Index room = options_.max_length - length(item);
+    for (const auto& cache : caches_) room = detail::smaller(room, cache.room(item));
+    return room;
   }
 
   /// Reads the next tokens of every sequence, possibly none for some, and returns the logits of the

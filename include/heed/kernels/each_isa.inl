@@ -28,8 +28,10 @@
 // nor reorder sums where the program is built with a part of -ffast-math.
 // g++ optimizes kernels in every build type: -O0 would make them forty times slower.
 #if defined(__clang__)
+#if defined(__x86_64__)  // clang does not know it elsewhere
 #pragma float_control(precise, on, push)
-#pragma clang fp contract(off)
+#endif
+#pragma clang fp contract(off) reassociate(off)
 #else
 #pragma GCC push_options
 #pragma GCC optimize("O2", "no-fast-math", "fp-contract=off")
@@ -119,7 +121,9 @@ inline namespace HEED_FLAGS_TAG {
 
 #pragma GCC diagnostic pop
 #if defined(__clang__)
+#if defined(__x86_64__)
 #pragma float_control(pop)
+#endif
 #else
 #pragma GCC pop_options
 #pragma GCC pop_options

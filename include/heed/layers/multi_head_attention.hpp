@@ -278,7 +278,7 @@ struct MultiHeadAttention {
   }
   /// A view of (batch, tokens, heads · head_dim) as (batch, heads, tokens, head_dim).
   auto heads_of(auto&& x) const {
-    return view_of(x).split(2, options.head_dim).permute({0, 2, 1, 3});
+    return view_of(std::forward<decltype(x)>(x)).split(2, options.head_dim).permute({0, 2, 1, 3});
   }
   /// The options of the kernel; weights are dropped where the noise has a seed.
   AttentionOptions<T> kernel_options(const Noise& noise = {}, Index first = 0) const {

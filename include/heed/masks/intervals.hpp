@@ -155,6 +155,12 @@ class Padding {
 
   /// Right padding: the first `lengths[b]` keys of item b are real.
   explicit Padding(detail::SharedArray<Index> lengths) : ends_(std::move(lengths)) {}
+  template <class Matrix>
+  requires(Matrix::rank() > 1) explicit Padding(const Matrix&) {
+    static_assert(Matrix::rank() == 1,
+                  "Padding takes a length for each item; of a matrix (batch, keys) of what is "
+                  "valid, ValidKeys(matrix) makes a mask");
+  }
 
   /// Padding on both sides: the real keys of item b are [begins[b], ends[b]).
   Padding(detail::SharedArray<Index> begins, detail::SharedArray<Index> ends)

@@ -108,7 +108,8 @@ ByteRange byte_range(const void* data, const Extents<Rank>& extents, const Exten
   const auto width = static_cast<Index>(size);
   ByteRange range{base + static_cast<std::uintptr_t>(low * width),
                   base + static_cast<std::uintptr_t>(high * width) + size};
-  for (std::size_t axis = 0; high - low >= count && axis < Rank; ++axis) {
+  if (high - low < count) return range;  // no gaps
+  for (std::size_t axis = 0; axis < Rank; ++axis) {
     if (extents[axis] == 1 || strides[axis] == 0) continue;
     find_runs(extents, strides, distance_of(strides[axis]), size, range);
   }

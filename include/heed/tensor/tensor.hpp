@@ -112,7 +112,11 @@ concept ValuesToCopy =
 /// not optimize it.
 template <class T>
 void clear_numbers(T* to, Index count) {
-  if (count > 0) std::memset(to, 0, static_cast<std::size_t>(count) * sizeof(T));
+  if constexpr (std::is_arithmetic_v<T>) {
+    if (count > 0) std::memset(to, 0, static_cast<std::size_t>(count) * sizeof(T));
+  } else {
+    for (Index i = 0; i < count; ++i) to[i] = T{};
+  }
 }
 
 }  // namespace detail
@@ -315,14 +319,7 @@ class Tensor {
     }
     return sum;
   }
-  void fill_with_zero() {
-    const Index count = size();
-    if constexpr (std::is_arithmetic_v<T>) {
-      detail::clear_numbers(data_, count);
-    } else {
-      for (Index i = 0; i < count; ++i) data_[i] = T{};
-    }
-  }
+  void fill_with_zero() { detail::clear_numbers(data_, size()); }
   void allocate() {
     data_ = static_cast<T*>(
         detail::TensorMemory::take(static_cast<std::size_t>(size()), sizeof(T), extents_));

@@ -158,6 +158,9 @@ TensorView<T, Rank> with_leading_axes(const TensorView<T, Given>& view) {
 /// A column vector of Eigen's, by its type: VectorXf, or a column of a matrix.
 template <class X>
 concept EigenColumn = int{std::remove_cvref_t<X>::ColsAtCompileTime} == 1;
+/// A vector of Eigen's that lies in either direction.
+template <class X>
+concept EigenVector = EigenColumn<X> || int{std::remove_cvref_t<X>::RowsAtCompileTime} == 1;
 
 /// A view of X with its rows along the last axis. A column vector of Eigen's is one row, although
 /// its view is (n, 1): as n rows of one element, every softmax would be 1.
@@ -212,20 +215,24 @@ class OptionalView {
                   "an option's tensor holds numbers of the type that the call computes in, and one "
                   "that is written is not const: heed::Tensor<float, 2>(bias) converts to float");
     if constexpr (detail::ViewedAs<X, T>) {
-      if constexpr (Rank == 3) {  // the log-sum-exp, a number per query
-        view_ = detail::with_leading_axes<Rank>(detail::with_rows_last<X>(view_of(tensor)));
-      } else {
-        view_ = detail::with_leading_axes<Rank>(view_of(tensor));
-      }
+      view_ = detail::with_leading_axes<Rank>(view_of(tensor));
+      column_ = detail::EigenColumn<X>;
     }
   }
 
   bool given() const { return given_; }
   const TensorView<T, Rank>& view() const { return view_; }
+  /// The same for a call that wants these extents: a column vector of Eigen's may stand for a row.
+  OptionalView fitted(const Extents<Rank>& wanted) const {
+    OptionalView result = *this;
+    if (column_ && view_.extents() != wanted) result.view_ = view_.transpose();
+    return result;
+  }
 
  private:
   TensorView<T, Rank> view_;
   bool given_ = false;
+  bool column_ = false;
 };
 
 }  // namespace heed

@@ -266,5 +266,11 @@ double cross_entropy_loss(const Logits& logits, const Targets& targets,
   const TensorView<const T, rank> source = view_of(logits);
   return detail::compute_cross_entropy<T>(source, view_of(targets), TensorView<T, rank>(), options);
 }
+template <Viewable Logits>
+requires(ViewOf<const Logits>::rank() ==
+         2) double cross_entropy_loss(const Logits& logits, std::initializer_list<Index> targets,
+                                      const CrossEntropyOptions& options = {}) {
+  return cross_entropy_loss(logits, std::span(targets.begin(), targets.size()), options);
+}
 
 }  // namespace heed

@@ -196,15 +196,18 @@ BackwardArgs<T> checked_backward_args(const Q& queries, const K& keys, const V& 
                     one_scalar_type<Out, Lse, GradOut, GradQ, GradK, GradV> &&
                     (one_scalar_type<Q, Out> || one_scalar_type<Q, Tensor<bfloat16, 1>>),
                 "attention_backward: all tensors must have one scalar type");
+  const auto q = as_rank_4(view_of(queries)).extents();
+  const Extents<3> rows{q[0], q[1], q[2]};
   BackwardArgs<T> args{differentiated_args<T>(as_rank_4(view_of(queries)), as_rank_4(view_of(keys)),
                                               as_rank_4(view_of(values)), options),
                        as_rank_4(view_of(output)),
-                       with_leading_axes<3>(with_rows_last<Lse>(view_of(log_sum_exp))),
+                       OptionalView<const T, 3>(log_sum_exp).fitted(rows).view(),
                        as_rank_4(view_of(grad_output)),
                        as_rank_4(view_of(grad_queries)),
                        as_rank_4(view_of(grad_keys)),
                        as_rank_4(view_of(grad_values)),
                        gradients};
+  args.more.grad_log_sum_exp = gradients.grad_log_sum_exp.fitted(rows);
   check_backward_args(args, options);
   return args;
 }

@@ -371,7 +371,8 @@ template <class T>
 AttentionArgs<T> checked_args(const Operand<T>& queries, const Operand<T>& keys,
                               const Operand<T>& values, const Result<T>& out,
                               const AttentionOptions<T>& options) {
-  AttentionArgs<T> args{queries, keys, values, out, options.log_sum_exp, 0, 0, {}, {}};
+  const Extents<3> rows{queries.extents()[0], queries.extents()[1], queries.extents()[2]};
+  AttentionArgs<T> args{queries, keys, values, out, options.log_sum_exp.fitted(rows), 0, 0, {}, {}};
   check_queries_and_keys(queries, keys);
   check_values(keys, values);
   check_results(args);

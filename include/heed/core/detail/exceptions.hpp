@@ -25,11 +25,17 @@ inline ErrorHandler& error_handler() {
 }
 }  // namespace detail
 
-/// Sets the handler and returns the one before, null at first. Not for threads: set it when the
-/// program starts. heed::compiled calls it too, whether it is built with exceptions or not; where a
-/// handler returns, an exception follows, or the program aborts.
+/// Sets the handler and returns the one before; null stands for the default. Not for threads: set
+/// it when the program starts. heed::compiled calls it too, whether it is built with exceptions or
+/// not; where a handler returns, an exception follows, or the program aborts.
 inline ErrorHandler set_error_handler(ErrorHandler handler) {
-  return std::exchange(detail::error_handler(), handler);
+  const ErrorHandler before = std::exchange(detail::error_handler(), handler);
+#if !HEED_EXCEPTIONS
+  if (before == nullptr) {
+    return [](const char* message) { std::fprintf(stderr, "%s\n", message); };
+  }
+#endif
+  return before;
 }
 
 namespace detail {

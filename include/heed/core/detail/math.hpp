@@ -9,7 +9,10 @@
 
 // A part of -ffast-math would fold what these functions rely on.
 #if defined(__clang__)
+#if defined(__x86_64__)
 #pragma float_control(precise, on, push)
+#endif
+#pragma clang fp reassociate(off)
 #elif defined(HEED_ALLOW_FAST_MATH)
 #pragma GCC push_options
 #pragma GCC optimize("no-fast-math")
@@ -126,8 +129,8 @@ inline float log(float x) { return static_cast<float>(log(static_cast<double>(x)
 
 }  // namespace heed::detail
 
-#if defined(__clang__)
+#if defined(__clang__) && defined(__x86_64__)
 #pragma float_control(pop)
-#elif defined(HEED_ALLOW_FAST_MATH)
+#elif !defined(__clang__) && defined(HEED_ALLOW_FAST_MATH)
 #pragma GCC pop_options
 #endif

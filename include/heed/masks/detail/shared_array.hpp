@@ -55,11 +55,7 @@ class SharedArray {
   template <ListOf<T> Values>
   SharedArray(const Values& values)  // NOLINT(google-explicit-constructor)
       : SharedArray(made(static_cast<Index>(values.size()),
-                         [&](Index i) { return listed_value<T>(values, i); })) {
-    if constexpr (requires { Values::rank(); }) {
-      static_assert(Values::rank() == 1, "a list has one axis: Padding takes a length per item");
-    }
-  }
+                         [&](Index i) { return listed_value<T>(values, i); })) {}
 
   /// The array of `make(i)` for every i < count, called in order.
   template <class Make>
