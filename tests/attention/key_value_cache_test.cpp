@@ -297,16 +297,20 @@ TEST(KeyValueCache, SaysWhatDoesNotFit) {
 
 TEST(KeyValueCache, RoomIsWhatCanBeAppended) {
   KeyValueCache<float> cache(
-      {.batch = 2, .kv_heads = 1, .head_dim = 2, .value_dim = 2, .page_size = 16, .pages = 3});
-  const auto some = [](Index count) { return Tensor<float, 3>({1, count, 2}); };
+      {.batch = 2, .kv_heads = 2, .head_dim = 4, .page_size = 16, .pages = 3});
+  const auto all = tokens(20, 0);
+  const auto append = [&](Index count) {
+    const auto some = all.view().slice(1, 0, count);
+    cache.append(0, some, some);
+  };
   EXPECT_EQ(cache.room(0), 48);
-  cache.append(0, some(20), some(20));
+  append(20);
   EXPECT_EQ(cache.room(0), 28);
   EXPECT_EQ(cache.room(1), 16);
   cache.reorder(std::vector<Index>{0, 0});  // they share two pages; the second is partly free
   EXPECT_EQ(cache.room(0), 12) << "the free page becomes the copy of the shared one";
-  EXPECT_THROW(cache.append(0, some(13), some(13)), CacheFull);
-  cache.append(0, some(12), some(12));
+  EXPECT_THROW(append(13), CacheFull);
+  append(12);
   EXPECT_EQ(cache.room(0), 0);
 }
 

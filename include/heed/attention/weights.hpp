@@ -92,8 +92,9 @@ auto attention_weights(const Q& queries, const K& keys, const M& mask, const Wei
 /// as the score matrix that `attention` never stores: for small inputs and for inspection. Without
 /// a mask every query sees every key.
 template <class Q, class K, detail::MeantAsMask M, detail::IsOptions Options = detail::OptionsOf<Q>>
-auto attention_weights(const Q& queries, const K& keys, const M& mask,
-                       const Options& options = {}) {
+requires(!std::same_as<M, WeightRows>) auto attention_weights(const Q& queries, const K& keys,
+                                                              const M& mask,
+                                                              const Options& options = {}) {
   if constexpr (detail::Expression<Q> || detail::Expression<K>) {
     return attention_weights(detail::evaluated(queries), detail::evaluated(keys), mask, options);
   } else if constexpr (!detail::expect_weights_call<Options, M, Q, K>()) {
