@@ -132,6 +132,7 @@ TEST_F(Parallel, ThreadsComputeAsTheirCallerDoes) {
 TEST_F(Parallel, ThreadsLeaveSignalsToTheProgram) {
   set_thread_count(4);
   parallel_for(8, [](Index) {});
+  let_others_fall_asleep();  // a thread begins with all signals blocked
   int others = 0;
   for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
     if (thread.path().filename() == std::to_string(getpid())) continue;
