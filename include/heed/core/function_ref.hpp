@@ -33,4 +33,19 @@ class FunctionRef<R(Args...)> {
   R (*call_)(void*, Args...);
 };
 
+namespace detail {
+
+/// Tells a listener of something; false where it answers that a loop shall end.
+template <class Listener, class What>
+bool goes_on(Listener& listener, const What& what) {
+  if constexpr (std::is_void_v<std::invoke_result_t<Listener&, const What&>>) {
+    listener(what);
+    return true;
+  } else {
+    return static_cast<bool>(listener(what));
+  }
+}
+
+}  // namespace detail
+
 }  // namespace heed

@@ -13,6 +13,7 @@
 #include <heed/attention/options.hpp>
 #include <heed/core/config.hpp>
 #include <heed/core/error.hpp>
+#include <heed/core/function_ref.hpp>
 #include <heed/core/random.hpp>
 #include <heed/generation/sampler.hpp>
 #include <heed/tensor/tensor.hpp>
@@ -100,12 +101,7 @@ Generation generate(Step&& step, const OwnedArray<Index>& prompt, const Sampler&
     history.push_back(token);
     result.tokens.push_back(token);
     unread = 1;
-    bool go_on = true;
-    if constexpr (std::is_void_v<std::invoke_result_t<OnToken&, Index>>) {
-      on_token(token);
-    } else {
-      go_on = on_token(token);
-    }
+    const bool go_on = detail::goes_on(on_token, token);
     const bool ended = std::any_of(
         rules.sequences.begin(), rules.sequences.end(), [&](const std::vector<Index>& sequence) {
           return !sequence.empty() && sequence.size() <= result.tokens.size() &&

@@ -14,6 +14,7 @@
 
 #include <heed/core/config.hpp>
 #include <heed/core/error.hpp>
+#include <heed/core/function_ref.hpp>
 #include <heed/core/index.hpp>
 #include <heed/core/random.hpp>
 #include <heed/layers/parameters.hpp>
@@ -168,17 +169,6 @@ void shuffle(std::vector<T>& values, Random& random) {
 /// Seconds of a clock that only goes forward. Not <chrono>: that is a tenth of what heed.hpp takes
 /// to compile.
 double seconds_now();
-
-/// Calls on_step(info); false where it says that the loop shall end.
-template <class OnStep>
-bool goes_on(OnStep& on_step, const StepInfo& info) {
-  if constexpr (std::is_void_v<std::invoke_result_t<OnStep&, const StepInfo&>>) {
-    on_step(info);
-    return true;
-  } else {
-    return static_cast<bool>(on_step(info));
-  }
-}
 
 /// The loop of train: take_step(info) takes a step, fills in the rest of `info` and returns the
 /// number of tokens.
