@@ -133,7 +133,7 @@ TEST_F(Parallel, ThreadsLeaveSignalsToTheProgram) {
   set_thread_count(4);
   parallel_for(8, [](Index) {});
   let_others_fall_asleep();  // a thread begins with all signals blocked
-  int others = 0;
+  int workers = 0;           // a sanitizer may have a thread of its own
   for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
     if (thread.path().filename() == std::to_string(getpid())) continue;
     std::ifstream status(thread.path() / "status");
@@ -142,11 +142,10 @@ TEST_F(Parallel, ThreadsLeaveSignalsToTheProgram) {
       if (line.starts_with("SigBlk:")) blocked = std::stoull(line.substr(7), nullptr, 16);
     }
     const auto blocks = [&](int signal) { return (blocked >> (signal - 1) & 1) != 0; };
-    EXPECT_TRUE(blocks(SIGTERM) && blocks(SIGINT) && blocks(SIGUSR1) && blocks(SIGCHLD));
-    EXPECT_FALSE(blocks(SIGSEGV) || blocks(SIGFPE) || blocks(SIGPROF));
-    ++others;
+    workers += blocks(SIGTERM) && blocks(SIGINT) && blocks(SIGUSR1) && blocks(SIGCHLD) &&
+               !blocks(SIGSEGV) && !blocks(SIGFPE) && !blocks(SIGPROF);
   }
-  EXPECT_GE(others, 3);
+  EXPECT_GE(workers, 3);
   sigset_t callers;
   ASSERT_EQ(pthread_sigmask(SIG_SETMASK, nullptr, &callers), 0);
   EXPECT_EQ(sigismember(&callers, SIGTERM), 0);
