@@ -104,8 +104,12 @@ TEST(Generate, ASessionWithoutRoomEndsIt) {
   EXPECT_EQ(session.length(), 12);
   EXPECT_EQ(session.room(), 0);
   EXPECT_THROW(generate(session, prompt), ShapeError) << "a prompt without room";
-  Session<float> paged(model, {.max_length = 12, .page_size = 16, .pages = 1});
-  EXPECT_EQ(paged.room(), 12);
+  auto longer = model.options;
+  longer.max_length = 48;
+  const LanguageModel<float> other(longer, random);
+  Session<float> paged(other, {.page_size = 16, .pages = 2});
+  EXPECT_EQ(paged.room(), 32);
+  EXPECT_EQ(generate(paged, prompt).tokens.size(), 31u);
   Session<float> sliding(model, {.slide = 6});
   EXPECT_EQ(generate(sliding, prompt, {.max_tokens = 30}).reason, StopReason::max_tokens);
 }

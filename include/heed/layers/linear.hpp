@@ -127,11 +127,7 @@ struct Linear {
     const auto& grad_rows = grads.view();
     detail::check_gradients(*this, gradients);
     detail::accumulate_weight<T>(grad_rows, inputs.view(), gradients.weight, products);
-    if (!bias) return;
-    const T one = 1;
-    const TensorView<const T, 2> ones(&one, {1, grad_rows.extent(0)}, {0, 0});
-    matrix_product(ones, grad_rows, gradients.bias->view().with_leading_axis(),
-                   {.accumulate = true});
+    if (bias) detail::accumulate_bias<T>(grad_rows, gradients.bias->view());
   }
 
   /// Makes a copy of the weight in the order in which inference reads it, which makes single tokens

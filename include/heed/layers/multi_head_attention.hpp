@@ -197,7 +197,7 @@ struct MultiHeadAttention {
     }
     check_backward(grad, saved, gradients);
     const auto& rows = projections.rows;
-    auto grads = uninitialized({grad.extent(0), grad.extent(1), rows[3]});
+    auto grads = Input::uninitialized({grad.extent(0), grad.extent(1), rows[3]});
     const auto part = [&](Index first, Index last) { return grads.view().slice(2, first, last); };
     input_gradients(grad, saved, gradients, part(0, rows[1]), part(rows[1], rows[2]),
                     part(rows[2], rows[3]));
@@ -356,8 +356,9 @@ struct MultiHeadAttention {
     detail::check_gradient(name, grad_key.extents(), key_of(saved).extents());
     detail::check_gradient(name, grad_value.extents(), value_of(saved).extents());
     const auto& in = saved.inputs;
-    auto queries = uninitialized(in.queries.extents()), keys = uninitialized(in.keys.extents()),
-         values = uninitialized(in.values.extents());
+    auto queries = Input::uninitialized(in.queries.extents()),
+         keys = Input::uninitialized(in.keys.extents()),
+         values = Input::uninitialized(in.values.extents());
     input_gradients(grad, saved, gradients, queries.view(), keys.view(), values.view());
     auto& to = gradients.projections;
     projections.backward(Projection::query, queries, saved.query, to, grad_query);
@@ -369,9 +370,6 @@ struct MultiHeadAttention {
     detail::check_gradients(*this, gradients);
     check_saved(saved);
     detail::check_gradient(name, grad.extents(), saved.query.extents());
-  }
-  static Tensor<T, 3> uninitialized(const Extents<3>& extents) {
-    return Tensor<T, 3>::uninitialized(extents);
   }
   /// Writes the gradients of what the projections gave; adds those of all other parameters.
   void input_gradients(const Output& grad, const Saved& saved, MultiHeadAttention& gradients,

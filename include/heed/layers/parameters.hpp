@@ -217,11 +217,14 @@ void walk_parameters(ParameterWalk& walk, const PartOfModels& parts) {
 /// True; a Model that is none does not compile.
 template <class Model>
 consteval bool expect_members() {
-  static_assert(!std::is_arithmetic_v<Model>,
-                "an optimizer's type is that of its model: AdamW(model, options) finds it");
-  static_assert(HasMembers<Model> || std::is_arithmetic_v<Model>,
-                "a model has a `static auto members(auto& model)` that returns "
-                "Members{member(\"weight\", model.weight), ...}");
+  if constexpr (std::is_arithmetic_v<Model>) {
+    static_assert(!std::is_arithmetic_v<Model>,
+                  "an optimizer's type is that of its model: AdamW(model, options) finds it");
+  } else {
+    static_assert(HasMembers<Model>,
+                  "a model has a `static auto members(auto& model)` that returns "
+                  "Members{member(\"weight\", model.weight), ...}");
+  }
   return true;
 }
 

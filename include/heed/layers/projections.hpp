@@ -141,10 +141,7 @@ struct Projections {
                                  whole.weight.view().slice(0, first, last),
                                  query_key_value->products);
     if (whole.bias) {
-      const T one = 1;
-      const TensorView<const T, 2> ones(&one, {1, grad_rows.extent(0)}, {0, 0});
-      matrix_product(ones, grad_rows, whole.bias->view().slice(0, first, last).with_leading_axis(),
-                     {.accumulate = true});
+      detail::accumulate_bias<T>(grad_rows, whole.bias->view().slice(0, first, last));
     }
     matrix_product(grad_rows, query_key_value->weight.view().slice(0, first, last),
                    detail::as_rows(grad_x),

@@ -78,7 +78,7 @@ inline std::uintptr_t distance_of(Index stride) {
   return stride < 0 ? -static_cast<std::uintptr_t>(stride) : static_cast<std::uintptr_t>(stride);
 }
 
-/// Sets the step of a range, if `step` elements are one.
+/// Makes `step`, in elements, the step of a range if it is one, and the smallest so far.
 template <std::size_t Rank>
 void find_runs(const Extents<Rank>& extents, const Extents<Rank>& strides, std::uintptr_t step,
                std::size_t size, ByteRange& range) {
@@ -93,7 +93,7 @@ void find_runs(const Extents<Rank>& extents, const Extents<Rank>& strides, std::
   range.run = (reach + 1) * size;
 }
 
-/// The same for elements of `size` bytes.
+/// The range of a view of elements of `size` bytes.
 template <std::size_t Rank>
 ByteRange byte_range(const void* data, const Extents<Rank>& extents, const Extents<Rank>& strides,
                      std::size_t size) {

@@ -82,6 +82,14 @@ namespace detail {
 template <class X>
 using RowOptionsFor = RowOptions<ViewOf<const X>::rank()>;
 
+/// A view of X with its rows along the last axis. A column vector of Eigen's is one row, although
+/// its view is (n, 1): as n rows of one element, every softmax would be 1.
+template <class X, class View>
+View with_rows_last(const View& view) {
+  if constexpr (EigenColumn<X>) return view.transpose();
+  return view;
+}
+
 // One row at a time. ------------------------------------------------------------------------------
 
 /// One row with its options, ready to be normalized. Differences, exponentials and sums are

@@ -162,14 +162,6 @@ concept EigenColumn = int{std::remove_cvref_t<X>::ColsAtCompileTime} == 1;
 template <class X>
 concept EigenVector = EigenColumn<X> || int{std::remove_cvref_t<X>::RowsAtCompileTime} == 1;
 
-/// A view of X with its rows along the last axis. A column vector of Eigen's is one row, although
-/// its view is (n, 1): as n rows of one element, every softmax would be 1.
-template <class X, class View>
-View with_rows_last(const View& view) {
-  if constexpr (EigenColumn<X>) return view.transpose();
-  return view;
-}
-
 /// What a view of T can be made of, const or not.
 template <class X, class T>
 concept ViewedAs = Viewable<X> && std::is_convertible_v<typename ViewOf<X>::element_type*, T*>;

@@ -265,12 +265,11 @@ class Adam {
   /// Throws InvalidArgument for negative settings and betas of 1 or more.
   explicit Adam(const Model& model, const AdamOptions& options = {})
       : options_(options), first_moment_(zeros_like(model)), second_moment_(first_moment_) {
-    const char* name = options.decoupled ? "AdamW" : "Adam";
-    detail::check_setting(name, "learning_rate", options.learning_rate, 0);
-    detail::check_setting(name, "beta1", options.beta1, 0, 1);
-    detail::check_setting(name, "beta2", options.beta2, 0, 1);
-    detail::check_setting(name, "epsilon", options.epsilon, 0);
-    detail::check_setting(name, "weight_decay", options.weight_decay, 0);
+    detail::check_setting(name(), "learning_rate", options.learning_rate, 0);
+    detail::check_setting(name(), "beta1", options.beta1, 0, 1);
+    detail::check_setting(name(), "beta2", options.beta2, 0, 1);
+    detail::check_setting(name(), "epsilon", options.epsilon, 0);
+    detail::check_setting(name(), "weight_decay", options.weight_decay, 0);
   }
   template <class Rate>
   requires std::is_arithmetic_v<Rate>  // a template: `{}` is options
@@ -291,8 +290,7 @@ class Adam {
   /// InvalidArgument for a learning rate that is negative or not finite, a max_gradient_norm that
   /// is not above 0, and a gradient_scale that is not finite.
   StepReport step(Model& model, const Model& gradients, const StepOptions& options = {}) {
-    const auto plan = detail::plan_step(options_.decoupled ? "AdamW" : "Adam",
-                                        options_.learning_rate, gradients, options);
+    const auto plan = detail::plan_step(name(), options_.learning_rate, gradients, options);
     if (!plan.report.taken) return plan.report;
     for_each_parameter(
         [&](std::string_view, auto& weights, const auto& gradient, auto& first, auto& second) {
@@ -306,6 +304,7 @@ class Adam {
   }
 
  private:
+  const char* name() const { return options_.decoupled ? "AdamW" : "Adam"; }
   template <class T>
   void update(T* weights, const T* gradient, T* first, T* second, Index count,
               const detail::PlannedStep& plan, double weight_decay) const {

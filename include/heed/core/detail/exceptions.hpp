@@ -23,6 +23,9 @@ inline ErrorHandler& error_handler() {
   static ErrorHandler handler = nullptr;
   return handler;
 }
+#if !HEED_EXCEPTIONS
+inline void print_error(const char* message) { std::fprintf(stderr, "%s\n", message); }
+#endif
 }  // namespace detail
 
 /// Sets the handler and returns the one before; null stands for the default. Not for threads: set
@@ -31,9 +34,7 @@ inline ErrorHandler& error_handler() {
 inline ErrorHandler set_error_handler(ErrorHandler handler) {
   const ErrorHandler before = std::exchange(detail::error_handler(), handler);
 #if !HEED_EXCEPTIONS
-  if (before == nullptr) {
-    return [](const char* message) { std::fprintf(stderr, "%s\n", message); };
-  }
+  if (before == nullptr) return detail::print_error;
 #endif
   return before;
 }
@@ -43,11 +44,12 @@ namespace detail {
 /// Throws an error, or hands it to the handler of a program without exceptions.
 template <class E>
 [[noreturn]] void raise(const E& error) {
-  if (error_handler() != nullptr) error_handler()(error.what());
+  const ErrorHandler handler = error_handler();
 #if HEED_EXCEPTIONS
+  if (handler != nullptr) handler(error.what());
   throw error;
 #else
-  if (error_handler() == nullptr) std::fprintf(stderr, "%s\n", error.what());
+  (handler != nullptr ? handler : print_error)(error.what());
   std::abort();
 #endif
 }

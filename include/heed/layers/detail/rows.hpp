@@ -170,6 +170,14 @@ void accumulate_weight(const TensorView<const T, 2>& grad, const TensorView<cons
   }
 }
 
+/// Adds the sums of the columns of grad to the gradient of a bias.
+template <ModelScalar T>
+void accumulate_bias(const TensorView<const T, 2>& grad, const TensorView<T, 1>& bias) {
+  const T one = 1;
+  const TensorView<const T, 2> ones(&one, {1, grad.extent(0)}, {0, 0});
+  matrix_product(ones, grad, bias.with_leading_axis(), {.accumulate = true});
+}
+
 /// out = a ⊙ b, except that rows of `a` that are 0 give 0, whatever b holds there; `out` may be
 /// `a`. All three have one size, and their last axis is the width.
 template <ModelScalar T, std::size_t A, std::size_t B, std::size_t Out>
