@@ -24,13 +24,16 @@ struct Plane {
   Index head = 0;
 };
 
+/// Answers, a byte each: laws read them more often than anything else.
+using Bits = std::vector<std::uint8_t>;
+
 /// The mask's answer for every score, asked once.
 class Answers {
  public:
   template <MaskPolicy M>
   Answers(const M& mask, const Plane& plane) : Answers(plane, asked(mask, plane)) {}
   /// Row by row, as given.
-  Answers(const Plane& plane, std::vector<bool> bits) : plane_(plane), bits_(std::move(bits)) {
+  Answers(const Plane& plane, Bits bits) : plane_(plane), bits_(std::move(bits)) {
     seen_.resize(static_cast<std::size_t>((plane.queries + 1) * (plane.keys + 1)));
     for (Index row = 0; row < plane.queries; ++row) {
       for (Index key = 0; key < plane.keys; ++key) {
@@ -40,7 +43,7 @@ class Answers {
     }
   }
   bool operator()(Index query, Index key) const {
-    return bits_[static_cast<std::size_t>((query - plane_.first_query) * plane_.keys + key)];
+    return bits_[static_cast<std::size_t>((query - plane_.first_query) * plane_.keys + key)] != 0;
   }
   /// The exact coverage of a tile.
   Coverage coverage(const Tile& tile) const {
@@ -55,8 +58,8 @@ class Answers {
 
  private:
   template <MaskPolicy M>
-  static std::vector<bool> asked(const M& mask, const Plane& plane) {
-    std::vector<bool> bits;
+  static Bits asked(const M& mask, const Plane& plane) {
+    Bits bits;
     for (Index query = 0; query < plane.queries; ++query) {
       for (Index key = 0; key < plane.keys; ++key) {
         bits.push_back(allows(mask, {plane.batch, plane.head, plane.first_query + query, key}));
@@ -71,7 +74,7 @@ class Answers {
   Index seen(Index row, Index key) const { return seen_[corner(row, key)]; }
 
   Plane plane_;
-  std::vector<bool> bits_;
+  Bits bits_;
   std::vector<Index> seen_;  // visible scores above and left of a corner
 };
 

@@ -54,8 +54,7 @@ TEST(MaskLaws, WholeBlocksOfSixtyFourQueries) {
 /// A joined mask means `expected` and keeps the laws, also negated; its coverage is exact where
 /// that of both parts is, and they do not ask every score.
 template <MaskPolicy M>
-void check_joined(const M& mask, const Plane& plane, const std::vector<bool>& expected,
-                  bool exact) {
+void check_joined(const M& mask, const Plane& plane, const Bits& expected, bool exact) {
   const Answers answers(mask, plane);
   EXPECT_TRUE(answers == Answers(plane, expected));
   check_coverage(mask, plane, exact);
@@ -66,7 +65,7 @@ void check_joined(const M& mask, const Plane& plane, const std::vector<bool>& ex
 
 /// `a & b` and `a | b` against the answers of a and b, as one erased type to spare the compiler.
 void check_pair(const Mask& a, const Mask& b, const Plane& plane, bool exact) {
-  std::vector<bool> both, either;
+  Bits both, either;
   for (Index query = plane.first_query; query < plane.first_query + plane.queries; ++query) {
     for (Index key = 0; key < plane.keys; ++key) {
       const Position at{plane.batch, plane.head, query, key};

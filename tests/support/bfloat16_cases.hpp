@@ -81,47 +81,49 @@ ExactRow exact_row(const Shape& shape, const NarrowInputs& in, const M& mask,
                            ? static_cast<double>(*options.scale)
                            : 1 / std::sqrt(std::max(1., static_cast<double>(shape.head_dim)));
   const Index at = options.first_query.value_or(shape.keys - shape.queries) + query;
+  const auto number = [](bfloat16 stored) { return static_cast<double>(float{stored}); };
+  const auto row_of = [](const Tensor<bfloat16, 4>& tensor, Index b, Index h, Index r) {
+    return tensor.data() + ((b * tensor.extent(1) + h) * tensor.extent(2) + r) * tensor.extent(3);
+  };
+  struct Seen {
+    const bfloat16* value;
+    double weight;  // at first its score
+  };
   ExactRow row;
-  row.out.resize(static_cast<std::size_t>(shape.value_dim));
-  row.deviation.resize(row.out.size());
-  std::vector<double> scores(static_cast<std::size_t>(shape.keys));
+  std::vector<Seen> all_seen;
   double maximum = -std::numeric_limits<double>::infinity(), sum = 0;
   for (Index key = 0; key < shape.keys; ++key) {
     if (!allows(mask, {item, head, at, key})) continue;
+    const bfloat16* q = row_of(in.queries, item, head, query);
+    const bfloat16* k = row_of(in.keys, item, key_head, key);
     double dot = 0, size = 0;
     for (Index d = 0; d < shape.head_dim; ++d) {
-      const double term = static_cast<double>(float{in.queries(item, head, query, d)}) *
-                          static_cast<double>(float{in.keys(item, key_head, key, d)});
+      const double term = number(q[d]) * number(k[d]);
       dot += term;
       size += std::fabs(term);
     }
-    scores[static_cast<std::size_t>(key)] = scale * dot;
+    all_seen.push_back({row_of(in.values, item, key_head, key), scale * dot});
     maximum = std::max(maximum, scale * dot);
     row.largest_score = std::max(row.largest_score, std::fabs(scale) * size);
     ++row.visible;
   }
+  row.out.resize(static_cast<std::size_t>(shape.value_dim));
+  row.deviation.resize(row.out.size());
   if (row.visible == 0) return row;
-  const auto each = [&](const auto& use) {
-    for (Index key = 0; key < shape.keys; ++key) {
-      if (!allows(mask, {item, head, at, key})) continue;
-      const double weight = std::exp(scores[static_cast<std::size_t>(key)] - maximum);
-      for (Index d = 0; d < shape.value_dim; ++d) {
-        use(weight, d, static_cast<double>(float{in.values(item, key_head, key, d)}));
+  for (Seen& seen : all_seen) sum += seen.weight = std::exp(seen.weight - maximum);
+  const auto for_each_value = [&](const auto& use) {
+    for (const Seen& seen : all_seen) {
+      for (std::size_t d = 0; d < row.out.size(); ++d) {
+        use(seen.weight / sum, d, number(seen.value[d]));
       }
-      if (shape.value_dim == 0) continue;
-      use(weight, Index{-1}, 0);
     }
   };
-  each([&](double weight, Index d, double value) {
-    if (d < 0) sum += weight;
-    if (d >= 0) row.out[static_cast<std::size_t>(d)] += weight * value;
+  for_each_value([&](double weight, std::size_t d, double value) {
+    row.out[d] += weight * value;
     row.largest_value = std::max(row.largest_value, std::fabs(value));
   });
-  for (double& value : row.out) value /= sum;
-  each([&](double weight, Index d, double value) {
-    if (d < 0) return;
-    const auto i = static_cast<std::size_t>(d);
-    row.deviation[i] += weight / sum * std::fabs(value - row.out[i]);
+  for_each_value([&](double weight, std::size_t d, double value) {
+    row.deviation[d] += weight * std::fabs(value - row.out[d]);
   });
   row.lse = maximum + std::log(sum);
   return row;
