@@ -5,6 +5,7 @@
 
 #include "support/backward_cases.hpp"
 #include "support/bfloat16_cases.hpp"
+#include "support/tile_emulator.hpp"
 
 namespace heed::test {
 namespace {
@@ -254,17 +255,20 @@ TEST_P(Bfloat16Backward, WhatDoesNotFitIsRefusedBeforeAnythingIsWritten) {
 }
 
 TEST(Bfloat16BackwardTiles, TheTwinHasTheBitsOfTheHardware) {
-  if (!simd::supported(simd::Isa::amx)) GTEST_SKIP() << "no amx here";
+  const AmxForTests amx;
+  if (!amx.runs()) GTEST_SKIP() << "no amx here, nor avx512 to emulate it";
   const RestoreSettings restore;
   const Shape shape{1, 2, 1, 90, 200, 36, 20};
   const NarrowInputs in(shape, 77);
   const auto grad_out = NarrowInputs::narrowed(Loss<float>(shape, 77).grad_out);
-  const auto gradients = [&](simd::Isa isa) {
-    simd::use(isa);
+  const auto gradients = [&] {
     const auto forward = narrow_attention(shape, in, Causal{});
     return narrow_gradients(shape, in, Causal{}, forward.out, forward.lse, grad_out);
   };
-  EXPECT_TRUE(same_bits(gradients(simd::Isa::amx), gradients(simd::Isa::amx_twin)));
+  AmxForTests::use();
+  const auto hardware = gradients();
+  simd::use(simd::Isa::amx_twin);
+  EXPECT_TRUE(same_bits(hardware, gradients()));
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryIsa, Bfloat16Backward, ::testing::ValuesIn(bfloat16_sets()),

@@ -10,6 +10,7 @@
 
 #include "support/bfloat16_cases.hpp"
 #include "support/own_masks.hpp"
+#include "support/tile_emulator.hpp"
 
 namespace heed::test {
 namespace {
@@ -331,13 +332,14 @@ TEST_P(Bfloat16Call, ChangesOfScoresAreThoseOfFloat) {
 }
 
 TEST(Bfloat16Tiles, OfTheProcessorAndOfItsTwinGiveTheSameBits) {
-  if (!simd::supported(simd::Isa::amx)) GTEST_SKIP() << "no amx here";
+  const AmxForTests amx;
+  if (!amx.runs()) GTEST_SKIP() << "no amx here, nor avx512 to emulate it";
   const RestoreSettings restore;
   for (const Shape& shape : {Shape{1, 4, 2, 150, 1700, 64, 64}, Shape{2, 2, 1, 70, 211, 80, 33},
                              Shape{1, 8, 2, 3, 500, 128, 128}, Shape{1, 2, 2, 16, 31, 5, 7}}) {
     const NarrowInputs in(shape, 719, 4.f);
     const auto agree = [&](const auto& mask) {
-      simd::use(simd::Isa::amx);
+      AmxForTests::use();
       const auto hardware = narrow_attention(shape, in, mask);
       simd::use(simd::Isa::amx_twin);
       EXPECT_TRUE(same_rows(narrow_attention(shape, in, mask), hardware, 0)) << shape.text();

@@ -13,6 +13,7 @@
 #include <heed/kernels/attention_kernels.hpp>
 
 #include "support/attention_cases.hpp"
+#include "support/tile_emulator.hpp"
 
 namespace heed::test {
 namespace {
@@ -45,7 +46,7 @@ struct Product {
   }
   void run(Isa isa, bool accumulate) {
     const RestoreSettings restore;
-    simd::use(isa);
+    isa == Isa::amx ? AmxForTests::use() : simd::use(isa);
     simd::tile_kernels<float>()->multiply(a.data(), a_row(), rows, b.data(), b_row(), lanes, depth,
                                           sums.data(), sums_row(), accumulate);
   }
@@ -148,7 +149,8 @@ TEST(Tiles, TheTwinIsTheDefinition) {
 }
 
 TEST(Tiles, TheProcessorComputesWhatTheTwinDoes) {
-  if (!simd::supported(Isa::amx)) GTEST_SKIP() << "no amx here";
+  const AmxForTests amx;
+  if (!amx.runs()) GTEST_SKIP() << "no amx here, nor avx512 to emulate it";
   for_products([&](const Product& given, bool accumulate) {
     Product p = given, q = given;
     p.run(Isa::amx, accumulate);
@@ -158,7 +160,8 @@ TEST(Tiles, TheProcessorComputesWhatTheTwinDoes) {
 }
 
 TEST(Tiles, ThreadsAndChildrenMayUseThem) {
-  if (!simd::supported(Isa::amx)) GTEST_SKIP() << "no amx here";
+  const AmxForTests amx;
+  if (!amx.runs()) GTEST_SKIP() << "no amx here, nor avx512 to emulate it";
   std::mt19937 random(901);
   const Product given(32, 32, 64, random, numbers(120, 14, 0));
   const auto right = [&] {

@@ -16,6 +16,7 @@
 
 #include "support/bfloat16_cases.hpp"
 #include "support/product_cases.hpp"
+#include "support/tile_emulator.hpp"
 
 namespace heed {
 namespace {
@@ -221,6 +222,22 @@ TEST(Bfloat16Product, OfFloatsIsTheExactOneOfRoundedFloats) {
         }
       }
     }
+  }
+}
+
+TEST(Bfloat16Product, TilesOfTheProcessorGiveTheBitsOfTheTwin) {
+  const test::AmxForTests amx;
+  if (!amx.runs()) GTEST_SKIP() << "no amx here, nor avx512 to emulate it";
+  const test::RestoreSettings restore;
+  for (const auto [rows, depth, columns] :
+       {Extents<3>{7, 3, 64}, {64, 512 + 31, 65}, {100, 48, 150}, {17, 512, 16}}) {
+    std::mt19937_64 bits(12);
+    const auto a = test::random_tensor<float, 2>({rows, depth}, bits);
+    const auto b = test::random_tensor<float, 2>({depth, columns}, bits);
+    simd::use(simd::Isa::amx_twin);
+    const auto twin = product(a.view(), b);
+    test::AmxForTests::use();
+    EXPECT_TRUE(test::same_bits(product(a.view(), b), twin)) << rows << " x " << depth;
   }
 }
 

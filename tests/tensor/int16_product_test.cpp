@@ -14,6 +14,7 @@
 
 #include "support/attention_cases.hpp"
 #include "support/product_cases.hpp"
+#include "support/tile_emulator.hpp"
 
 namespace heed {
 namespace {
@@ -149,6 +150,29 @@ TEST(Int16Product, HasTheBitsOfItsDefinition) {
       }
     }
   }
+}
+
+template <class Block>
+void check_tiles() {
+  constexpr Index rows = 96, columns = 150, count = 23;
+  const auto matrix = packed(random_blocks<Block>(rows / terms * columns), rows, columns);
+  std::mt19937_64 bits(4);
+  const auto x = test::random_tensor<float, 2>({count, rows}, bits);
+  Tensor<float, 2> twin({count, columns}), hardware({count, columns});
+  simd::use(simd::Isa::amx_twin);
+  matrix_product(x, matrix, twin);
+  test::AmxForTests::use();
+  matrix_product(x, matrix, hardware);
+  EXPECT_TRUE(test::same_bits(hardware, twin));
+}
+
+TEST(Int16Product, TilesOfTheProcessorGiveTheBitsOfTheTwin) {
+  const test::AmxForTests amx;
+  if (!amx.runs()) GTEST_SKIP() << "no amx here, nor avx512 to emulate it";
+  const test::RestoreSettings restore;
+  check_tiles<Q4_0>();
+  check_tiles<Q4_1>();
+  check_tiles<Q8_0>();
 }
 
 /// Beside the product with the dequantized weights in double: what the rounding to 16 bits allows.

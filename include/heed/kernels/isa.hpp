@@ -52,6 +52,9 @@ namespace detail {
 /// of HEED_ISA, names; if that is null, the best.
 Isa choose(const char* wanted, bool (*can_run)(Isa));
 
+/// What `use` does with a set that can run; for tests that emulate what the processor lacks.
+void set_active(Isa isa);
+
 /// Whether keys and values are prefetched into the first-level cache instead of the second. On
 /// AMD's Zen 5 decoding then takes 0.60 to 0.96 of the time; the first level of Zen 4 has too few
 /// slots for pending lines (14 of 24 GB/s). Zen 5 is known by instructions that Zen 4 lacks.
@@ -163,13 +166,15 @@ inline Isa& chosen() {
 
 }  // namespace detail
 
+HEED_INLINE void detail::set_active(Isa isa) { detail::chosen() = isa; }
+
 HEED_INLINE Isa active() { return detail::chosen(); }
 
 HEED_INLINE void use(Isa isa) {
   if (!supported(isa)) {
     throw_invalid_argument("simd::use: this machine cannot run ", name(isa));
   }
-  detail::chosen() = isa;
+  detail::set_active(isa);
 }
 
 }  // namespace heed::simd
