@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <heed/core/detail/program_code.hpp>
 #include <heed/core/detail/shared.hpp>
 #include <heed/core/index.hpp>
 #include <heed/masks/policy.hpp>
@@ -46,10 +47,10 @@ struct ScoreTile {
 /// A user-defined function of a score and its position: a callable `T(T, Position)`, or an object
 /// with `T value(T, Position) const` and `T derivative(T, Position) const` (∂value/∂score), which
 /// the backward pass needs. It is called for visible scores only, after scale, softcap and biases,
-/// in no particular order and from several threads. A score that is already −∞, from a bias for
-/// example, stays −∞ without a call: its key is hidden. The callable is copied, and copies of the
-/// ScoreFunction share it; use std::ref for a callable that cannot be copied. Trivially copyable
-/// captures of up to four pointers allocate no memory.
+/// in no particular order and from several threads; it may call heed itself. A score that is
+/// already −∞, from a bias for example, stays −∞ without a call: its key is hidden. The callable is
+/// copied, and copies of the ScoreFunction share it; use std::ref for a callable that cannot be
+/// copied. Trivially copyable captures of up to four pointers allocate no memory.
 template <class T>
 class ScoreFunction {
   template <class F>
@@ -100,9 +101,15 @@ class ScoreFunction {
   bool given() const { return value_ != nullptr; }
   bool differentiable() const { return derivative_ != nullptr; }
   /// Replaces every visible score of the tile by its value.
-  void to_values(const ScoreTile<T>& tile) const { value_(object(), tile); }
+  void to_values(const ScoreTile<T>& tile) const {
+    const detail::ProgramCode asked;
+    value_(object(), tile);
+  }
   /// Replaces every visible score of the tile by the derivative at it.
-  void to_derivatives(const ScoreTile<T>& tile) const { derivative_(object(), tile); }
+  void to_derivatives(const ScoreTile<T>& tile) const {
+    const detail::ProgramCode asked;
+    derivative_(object(), tile);
+  }
 
   /// The value or derivative at one score; needs given() or differentiable().
   T value(T score, const Position& at) const {

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <new>
 
+#include <heed/core/detail/program_code.hpp>
+#include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
 
 namespace heed::detail {
@@ -17,10 +19,17 @@ namespace heed::detail {
 class Scratch {
  public:
   /// At least `bytes` of the calling thread's memory. Each `Purpose` has memory of its own, so that
-  /// one keeps its contents through requests for another. Throws std::bad_alloc.
+  /// one keeps its contents through requests for another. Throws std::bad_alloc, and
+  /// InvalidArgument within too many calls.
   template <class Purpose = void>
   static std::byte* of_this_thread(std::size_t bytes) {
-    thread_local constinit Scratch scratch;
+    thread_local constinit Scratch scratches[ProgramCode::most + 1];
+    const int depth = ProgramCode::depth();
+    if (depth > ProgramCode::most) {
+      throw_invalid_argument("attention: masks and score functions that call heed, more than ",
+                             ProgramCode::most, " within one another");
+    }
+    Scratch& scratch = scratches[depth];
     if (scratch.bytes_ < bytes) scratch.grow(bytes);
     return scratch.memory_;
   }

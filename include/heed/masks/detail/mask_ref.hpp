@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include <heed/core/detail/program_code.hpp>
 #include <heed/masks/detail/positions.hpp>
 #include <heed/masks/policy.hpp>
 
@@ -159,8 +160,14 @@ class MaskRef {
 
   /// Throws if the mask does not fit the tensors.
   void check(const MaskShape& shape) const { check_(mask_, shape); }
-  Coverage coverage(const Tile& tile) const { return coverage_(mask_, tile); }
-  void lane_words(const Tile& tile, std::uint64_t* words) const { lane_words_(mask_, tile, words); }
+  Coverage coverage(const Tile& tile) const {
+    const detail::ProgramCode asked;
+    return coverage_(mask_, tile);
+  }
+  void lane_words(const Tile& tile, std::uint64_t* words) const {
+    const detail::ProgramCode asked;
+    lane_words_(mask_, tile, words);
+  }
   /// Whether to cache lane words from one head to the next: they are costly, and the same for all
   /// heads.
   bool shares_lane_words() const { return asks_every_score_ && !depends_on_head_; }
@@ -172,10 +179,14 @@ class MaskRef {
 
   /// The same for the queries first_query, first_query + step, …, as many as the tile has.
   Coverage coverage(const Tile& tile, Index step) const {
-    return step == 1 ? coverage(tile) : spaced_coverage_(mask_, tile, step);
+    if (step == 1) return coverage(tile);
+    const detail::ProgramCode asked;
+    return spaced_coverage_(mask_, tile, step);
   }
   void lane_words(const Tile& tile, Index step, std::uint64_t* words) const {
-    step == 1 ? lane_words(tile, words) : spaced_lane_words_(mask_, tile, step, words);
+    if (step == 1) return lane_words(tile, words);
+    const detail::ProgramCode asked;
+    spaced_lane_words_(mask_, tile, step, words);
   }
 
  private:
