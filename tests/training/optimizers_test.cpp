@@ -89,12 +89,12 @@ TEST(OptimizerStep, PlansRateScaleAndClipping) {
   const auto gradients = random_tiny_model<double>(random);
   const double norm = gradient_norm(gradients).value;
   const auto plain = detail::plan_step("test", 0.5, gradients, {});
-  EXPECT_EQ(plain.learning_rate, 0.5);
+  EXPECT_EQ(plain.report.learning_rate, 0.5);
   EXPECT_EQ(plain.gradient_factor, 1);
   EXPECT_EQ(plain.report.gradient_norm, norm);
   const auto clipped = detail::plan_step(
       "test", 0.5, gradients, {.learning_rate = 2, .max_gradient_norm = 1, .gradient_scale = -2});
-  EXPECT_EQ(clipped.learning_rate, 2);
+  EXPECT_EQ(clipped.report.learning_rate, 2);
   EXPECT_DOUBLE_EQ(clipped.report.gradient_norm, 2 * norm);
   EXPECT_DOUBLE_EQ(clipped.gradient_factor, -1 / norm);
 }

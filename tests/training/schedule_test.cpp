@@ -71,7 +71,7 @@ TEST(Schedule, OneAfterAnother) {
   const Schedule schedule =
       sequence({{Constant{.rate = 1}, 3},
                 {Linear{.rate = 1, .last = 0, .steps = 2}, 2},
-                {[](Index step) { return 10 + static_cast<double>(step); }, 0}});
+                {[](Index step) { return 10 + static_cast<double>(step); }, -1}});  // not read
   const double expected[] = {1, 1, 1, 1, 0.5, 10, 11, 12};
   for (Index step = 0; step < 8; ++step) EXPECT_EQ(schedule(step), expected[step]) << step;
 }
@@ -94,6 +94,7 @@ TEST(Schedule, RefusesLengthsThatMakeNoSense) {
   EXPECT_THROW((Steps{.every = 0}(0)), InvalidArgument);
   EXPECT_THROW(warm_up(-1, Constant{}), InvalidArgument);
   EXPECT_THROW(sequence({}), InvalidArgument);
+  EXPECT_THROW(sequence({{Constant{}, -1}, {Constant{}, 1}}), InvalidArgument);
 }
 
 TEST(Schedule, RefusesWhatHoldsNoFunction) {

@@ -260,7 +260,18 @@ TEST(Train, AStepOfNaNIsToldAndNotTaken) {
   EXPECT_THROW(
       train(task.layer, optimizer, {.steps = 1, .accumulate = 0}, task, [](const StepInfo&) {}),
       InvalidArgument);
-  EXPECT_THROW(train(task.layer, optimizer, {.steps = 1, .schedule = {}}, task), InvalidArgument);
+}
+
+TEST(Train, WithoutAScheduleTheOptimizersOwnRateCounts) {
+  Imitation task, same;
+  Sgd optimizer(task.layer, {.learning_rate = 0.25}), by_schedule(same.layer);
+  train(task.layer, optimizer, {.steps = 2}, task,
+        [](const StepInfo& info) { EXPECT_EQ(info.learning_rate, 0.25); });
+  train(same.layer, by_schedule, {.steps = 2, .schedule = schedules::Constant{0.25}}, same);
+  EXPECT_EQ(task.layer.weight, same.layer.weight);
+  Sgd still(task.layer, {.learning_rate = 0});
+  train(task.layer, still, {.steps = 1}, task);
+  EXPECT_EQ(task.layer.weight, same.layer.weight);
 }
 
 }  // namespace

@@ -319,13 +319,12 @@ inline void add_state(Agreement& agreement, const TrainingState& state) {
 template <class Model, class Optimizer>
 void add_training(Agreement& agreement, const Model& model, const Optimizer& optimizer,
                   const TrainOptions& options) {
-  check_schedule("train", options.schedule);
   add_library(agreement);
   agreement.add("steps", options.first_step, " to ", options.steps);
   agreement.add("accumulate", options.accumulate);
   agreement.add("max_gradient_norm", options.max_gradient_norm);
   Fingerprint rates;
-  for (Index i = 0; i < 16 && options.first_step < options.steps; ++i) {
+  for (Index i = 0; i < 16 && options.schedule && options.first_step < options.steps; ++i) {
     const Index left = options.steps - 1 - options.first_step;
     rates.add_bits(options.schedule(options.first_step + left / 15 * i + left % 15 * i / 15));
   }

@@ -97,6 +97,7 @@ HEED_SIMD typename S::V activation(typename S::V x, typename S::V* slope = nullp
     }
     return x * s;
   } else {
+    static_assert(f == Activation::gelu);
     typename S::V density;
     const auto share = normal_distribution<S>(x, density);
     if (slope) *slope = S::fma(x, density, share);

@@ -109,7 +109,8 @@ struct MultiHeadAttention {
         score_bias(options),
         out({options.heads * options.head_dim, options.model_dim, options.output_bias}, random) {
     if (options.query_key_norm) {
-      const NormOptions norm{*options.query_key_norm, options.head_dim, options.norm_epsilon};
+      const NormOptions norm{*options.query_key_norm, options.head_dim, options.norm_epsilon,
+                             options.bias};
       query_norm.emplace(norm);
       key_norm.emplace(norm);
     }

@@ -123,6 +123,7 @@ struct StepReport {
   bool taken = true;            // false: nothing was changed, the gradients were not finite
   double gradient_norm = 0;     // global, scaled, before clipping
   std::string refused_by = {};  // then the first parameter whose sum of squares is not finite
+  double learning_rate = 0;     // that of this step
 };
 
 namespace detail {
@@ -130,7 +131,6 @@ namespace detail {
 /// The checked numbers of one step, ready for an optimizer's formulas.
 struct PlannedStep {
   StepReport report;
-  double learning_rate = 0;
   double gradient_factor = 1;  // scale and clipping in one
 };
 
@@ -138,9 +138,9 @@ template <class Model>
 PlannedStep plan_step(const char* caller, double learning_rate, const Model& gradients,
                       const StepOptions& options) {
   PlannedStep plan;
-  plan.learning_rate = options.learning_rate.value_or(learning_rate);
-  if (!std::isfinite(static_cast<float>(plan.learning_rate)) || plan.learning_rate < 0) {
-    throw_invalid_argument(caller, ": learning rate ", plan.learning_rate,
+  const double rate = options.learning_rate.value_or(learning_rate);
+  if (!std::isfinite(static_cast<float>(rate)) || rate < 0) {
+    throw_invalid_argument(caller, ": learning rate ", rate,
                            ", expected a finite number, 0 or more");
   }
   if (!(options.max_gradient_norm > 0) ||
@@ -151,6 +151,7 @@ PlannedStep plan_step(const char* caller, double learning_rate, const Model& gra
   }
   const GradientNorm norm = options.norm ? *options.norm : gradient_norm(gradients);
   plan.gradient_factor = options.gradient_scale;
+  plan.report.learning_rate = rate;
   plan.report.gradient_norm = norm.value * std::fabs(options.gradient_scale);
   if (!std::isfinite(plan.report.gradient_norm)) {
     plan.report.taken = false;
@@ -224,7 +225,7 @@ class Sgd {
   template <class T>
   void update(T* weights, const T* gradient, T* velocity, Index count,
               const detail::PlannedStep& plan) const {
-    const auto rate = static_cast<T>(plan.learning_rate);
+    const auto rate = static_cast<T>(plan.report.learning_rate);
     const auto factor = static_cast<T>(plan.gradient_factor);
     const auto momentum = static_cast<T>(options_.momentum);
     const auto decay = static_cast<T>(options_.weight_decay);
@@ -318,8 +319,9 @@ class Adam {
         .keep2 = static_cast<T>(1 - options_.beta2),
         .inverse_root = static_cast<T>(1 / std::sqrt(corrected2)),
         .epsilon = static_cast<T>(options_.epsilon),
-        .rate = static_cast<T>(plan.learning_rate / corrected1),
-        .shrink = static_cast<T>(options_.decoupled ? 1 - plan.learning_rate * weight_decay : 1)};
+        .rate = static_cast<T>(plan.report.learning_rate / corrected1),
+        .shrink =
+            static_cast<T>(options_.decoupled ? 1 - plan.report.learning_rate * weight_decay : 1)};
     const auto& kernels = simd::training_kernels<T>();
     detail::for_each_stretch(count, [&](Index, Index begin, Index end) {
       kernels.adam(numbers, weights + begin, gradient + begin, first + begin, second + begin,

@@ -22,8 +22,6 @@ namespace detail {
 double cos_pi(double x);
 
 void check_steps(const char* what, Index steps, Index least);
-/// Throws InvalidArgument for a Schedule that holds no function.
-void check_schedule(const char* what, const Schedule& schedule);
 
 }  // namespace detail
 

@@ -144,10 +144,9 @@ struct StepInfo {
 
 /// Options of train.
 struct TrainOptions {
-  Index steps = 1000;    // of the whole run, with those before first_step
-  Index first_step = 0;  // after a checkpoint: the number of steps already taken
-  /// The learning rate of every step. It replaces the optimizer's own; the default is 1e-3.
-  Schedule schedule = schedules::Constant{};
+  Index steps = 1000;      // of the whole run, with those before first_step
+  Index first_step = 0;    // after a checkpoint: the number of steps already taken
+  Schedule schedule = {};  // the learning rate of every step; empty: the optimizer's own
   double max_gradient_norm = std::numeric_limits<double>::infinity();
   /// Batches per step. The gradients of each are computed alone and added in order, and the step
   /// takes their mean; the reported loss is the mean of theirs. More than one batch takes memory
@@ -178,11 +177,10 @@ Index train_steps(const TrainOptions& options, const TakeStep& take_step, const 
     throw_invalid_argument("train: accumulate ", options.accumulate, ", expected 1 or more; steps ",
                            options.steps, ", expected 0 or more");
   }
-  check_schedule("train", options.schedule);
   Index step = options.first_step;
   while (step < options.steps) {
     const double begin = seconds_now();
-    StepInfo info{.step = step, .learning_rate = options.schedule(step)};
+    StepInfo info{.step = step};
     const auto tokens = static_cast<double>(take_step(info));
     info.tokens_per_second = tokens / (seconds_now() - begin);
     ++step;
@@ -204,12 +202,15 @@ template <class Model, class Optimizer>
 void move_weights(Model& model, Optimizer& optimizer, const Model& gradients,
                   const TrainOptions& options, StepInfo& info,
                   const std::optional<GradientNorm>& norm = {}) {
+  std::optional<double> rate;
+  if (options.schedule) rate = options.schedule(info.step);
   const StepReport report =
       optimizer.step(model, gradients,
-                     {.learning_rate = info.learning_rate,
+                     {.learning_rate = rate,
                       .max_gradient_norm = options.max_gradient_norm,
                       .gradient_scale = 1 / static_cast<double>(options.accumulate),
                       .norm = norm});
+  info.learning_rate = rate.value_or(report.learning_rate);
   info.gradient_norm = report.gradient_norm;
   info.taken = report.taken;
   info.refused_by = report.refused_by;
@@ -221,8 +222,8 @@ void move_weights(Model& model, Optimizer& optimizer, const Model& gradients,
 /// adds to `gradients`, which are 0, and returns a BatchLoss; batches count from 0, and step s has
 /// those from s · accumulate on. `on_step(info)` is called after every step and may return false to
 /// end the loop. Returns the number of steps of the whole run so far, with the `first_step` ones.
-/// Throws InvalidArgument for an accumulate below 1, steps below 0 and an empty schedule, and as
-/// the optimizer does. Short on purpose: copy it where it does not fit.
+/// Throws InvalidArgument for an accumulate below 1 and steps below 0, and as the optimizer does.
+/// Short on purpose: copy it where it does not fit.
 template <HasMembers Model, class Optimizer, class Compute, class OnStep>
 Index train(Model& model, Optimizer& optimizer, const TrainOptions& options, Compute&& compute,
             OnStep&& on_step) {

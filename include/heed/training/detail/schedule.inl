@@ -88,9 +88,9 @@ HEED_INLINE Schedule warm_up(Index steps, Schedule then) {
 
 HEED_INLINE Schedule sequence(std::vector<std::pair<Schedule, Index>> parts) {
   if (parts.empty()) throw_invalid_argument("sequence: no schedules");
-  for (const auto& [schedule, steps] : parts) {
-    detail::check_schedule("sequence", schedule);
-    detail::check_steps("sequence", steps, 0);
+  for (const auto& part : parts) {
+    detail::check_schedule("sequence", part.first);
+    if (&part != &parts.back()) detail::check_steps("sequence", part.second, 0);
   }
   return [parts = std::move(parts)](Index step) {
     std::size_t at = 0;
