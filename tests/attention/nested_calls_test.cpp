@@ -40,7 +40,8 @@ struct BusyScores {
   float derivative(float, Position at) const { return 2 + (at.key % 50 == 3 ? (*other)() : 0.f); }
 };
 
-const Shape shapes[] = {{1, 2, 1, 40, 150, 16, 16}, {2, 2, 2, 12, 12, 8, 8}, {1, 4, 2, 2, 300, 32, 32}};
+const Shape shapes[] = {
+    {1, 2, 1, 40, 150, 16, 16}, {2, 2, 2, 12, 12, 8, 8}, {1, 4, 2, 2, 300, 32, 32}};
 
 TEST(NestedCalls, OfMasksAndScoreFunctionsChangeNothing) {
   const OnTheWay other;
@@ -54,7 +55,8 @@ TEST(NestedCalls, OfMasksAndScoreFunctionsChangeNothing) {
         return attention(in.queries, in.keys, in.values, mask, options);
       };
       EXPECT_TRUE(same_bits(with(BusyMask{&other}), with(Causal{})));
-      const auto twice = with(Causal{}, {.score_function = [](float s, Position) { return 2 * s; }});
+      const auto twice =
+          with(Causal{}, {.score_function = [](float s, Position) { return 2 * s; }});
       EXPECT_TRUE(same_bits(with(Causal{}, {.score_function = BusyScores{&other}}), twice));
       EXPECT_TRUE(same_bits(with(BusyMask{&other}, {.score_function = BusyScores{&other}}), twice));
     }

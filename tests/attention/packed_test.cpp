@@ -87,7 +87,8 @@ TEST(Packed, DropoutDiffersFromSequenceToSequence) {
   const std::vector<Index> offsets = {0, 32, 64};
   Tensor<float, 3> x({1, 64, 4}), out({1, 64, 4});
   for (Index i = 0; i < 32 * 4; ++i) x.data()[i] = x.data()[128 + i] = static_cast<float>(i % 7);
-  packed_attention(x, x, x, offsets, masks::Full{}, out, {.dropout = {0.5f, 1, 2}});
+  packed_attention(x, x, x, offsets, masks::Full{}, out,
+                   {.dropout = {.probability = 0.5f, .seed = 1, .layer = 2}});
   EXPECT_NE(std::memcmp(&out(0, 0, 0), &out(0, 32, 0), 32 * 4 * 4), 0);
 }
 

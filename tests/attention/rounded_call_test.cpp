@@ -119,7 +119,7 @@ TEST_P(RoundedCall, ScoreModificationsAreAppliedToRoundedNumbers) {
     *each = rounded_to_bfloat16(*each);
   }
   const Changes<float> score_mods(shape, 803);
-  for (const unsigned which : {1u, 2u, 64u, 127u}) {
+  for (const unsigned which : {1u, 2u, 64u, unsigned{Changes<float>::all}}) {
     const auto options = score_mods.options(which);
     const auto expected = narrow_attention(shape, narrowed(shape, in), Causal{}, options);
     const auto result = fused(shape, in, Causal{}, rounding(options));

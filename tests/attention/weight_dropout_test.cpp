@@ -10,7 +10,7 @@ namespace {
 
 TEST(WeightDropout, DropsTheShareAskedFor) {
   for (const float probability : {0.1f, 0.5f, 0.9f}) {
-    const WeightDropout dropout{probability, 1, 2};
+    const WeightDropout dropout{.probability = probability, .seed = 1, .layer = 2};
     Index dropped = 0, pairs = 0;
     for (Index query = 0; query < 200; ++query) {
       for (Index key = 0; key < 200; ++key) {
@@ -25,7 +25,7 @@ TEST(WeightDropout, DropsTheShareAskedFor) {
 }
 
 TEST(WeightDropout, EveryPartOfAPositionCounts) {
-  const WeightDropout dropout{0.5f, 9, 4};
+  const WeightDropout dropout{.probability = 0.5f, .seed = 9, .layer = 4};
   const auto differences = [&](const WeightDropout& other, Position shift) {
     int count = 0;
     for (Index key = 0; key < 256; ++key) {
@@ -39,12 +39,12 @@ TEST(WeightDropout, EveryPartOfAPositionCounts) {
                                Position{0, 0, 0, 1}, Position{0, 0, -10, 0}}) {
     EXPECT_NEAR(differences(dropout, shift), 128, 50);
   }
-  EXPECT_NEAR(differences({0.5f, 10, 4}, {}), 128, 50);
-  EXPECT_NEAR(differences({0.5f, 9, 5}, {}), 128, 50);
+  EXPECT_NEAR(differences({.probability = 0.5f, .seed = 10, .layer = 4}, {}), 128, 50);
+  EXPECT_NEAR(differences({.probability = 0.5f, .seed = 9, .layer = 5}, {}), 128, 50);
 }
 
 TEST(WeightDropout, IsTheSameOnEveryPlatform) {
-  const WeightDropout dropout{0.5f, 42, 1};
+  const WeightDropout dropout{.probability = 0.5f, .seed = 42, .layer = 1};
   unsigned bits = 0;
   for (Index key = 0; key < 32; ++key) {
     bits |= static_cast<unsigned>(keeps(dropout, {0, 1, 2, key})) << key;

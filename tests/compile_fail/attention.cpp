@@ -238,6 +238,9 @@ void misuse(AttentionOptions<float>& options, Doubles& bias) { options.bias = bi
 #ifdef DROPOUT_WITHOUT_A_SEED  // dropout is {.probability = 0.1f, .seed = step}
 void misuse(AttentionOptions<float>& options) { options.dropout = 0.1f; }
 #endif
+#ifdef DROPOUT_IN_BRACES  // dropout is {.probability = 0.1f, .seed = step}
+Floats misuse(Floats& x) { return attention(x, x, x, {.dropout = 0.1f}); }
+#endif
 #ifdef CONST_LOG_SUM_EXP  // one that is written is not const
 void misuse(AttentionOptions<float>& options, const Floats& lse) { options.log_sum_exp = lse; }
 #endif

@@ -171,7 +171,7 @@ TEST(ShardedAttention, WhatIsWrongOnOneRankIsRefusedOnAll) {
   EXPECT_NE(unfit.find(" ranks: rank 0: Padding: 2 lengths for"), std::string::npos) << unfit;
   if (size == 1) return;
   AttentionOptions<float> options;
-  options.dropout = {0.5f, last ? 8u : 7u, 0};
+  options.dropout = {.probability = 0.5f, .seed = last ? 8u : 7u};
   EXPECT_EQ(call(mine, masks::Full{}, options),
             name +
                 " brings dropout (probability, seed, layer) 0.5 8 0, rank 0 dropout "

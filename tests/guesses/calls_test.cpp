@@ -517,6 +517,54 @@ TEST(CallsOfModels, LengthsAreAnyIntegers) {
   EXPECT_EQ(cross_entropy(x.view().select(2, 0), {1, 0}).grad_logits.extent(0), 2);
 }
 
+TEST(CallsOfLists, AListIsARowOfATensorAndNoMatrix) {
+  const Tensor<Index, 2> ids{{0, 0, 1}, {1, 1, 0}};
+  EXPECT_FALSE(masks::Groups(ids[0]).allows({0, 0, 0, 2}));
+  EXPECT_TRUE(masks::Groups(ids.view().select(1, 0)).allows({0, 0, 1, 1}));
+  EXPECT_TRUE(masks::Groups(Tensor<Index, 2>{{0, 1, 0}}).allows({0, 0, 0, 2}));
+  EXPECT_THROW(masks::Groups{ids}, ShapeError);
+  EXPECT_THROW(masks::MaskedToken{ids}, ShapeError);
+  AttentionOptions<float> options;
+  EXPECT_THROW(options.key_counts = ids, ShapeError);
+  EXPECT_THROW(options.sinks = (Tensor<float, 2>(2, 2)), ShapeError);
+}
+
+TEST(CallsOfLists, OffsetsOfPackedQueriesAndKeys) {
+  const Tensor<float, 2> x{{1, 2}, {3, 4}, {5, 6}};
+  const std::vector<int> queries{0, 1, 3}, keys{0, 2, 3};
+  EXPECT_EQ(packed_attention(x, x, x, queries, keys, masks::Causal{}),
+            packed_attention(x, x, x, PackedOffsets{queries, keys}, masks::Causal{}));
+  EXPECT_EQ(packed_attention(x, x, x, queries, queries, masks::Causal{}, {.scale = 2.f}),
+            packed_attention(x, x, x, queries, masks::Causal{}, {.scale = 2.f}));
+}
+
+TEST(CallsOfGradients, GradientsOfOptionsBesideReturnedOnes) {
+  const Tensor<float, 2> x{{1, 2}, {3, 4}}, bias{{0, 1}, {1, 0}};
+  Tensor<float, 2> out(2, 2), grad_bias(2, 2), expected(2, 2), dq(2, 2), dk(2, 2), dv(2, 2);
+  Tensor<float, 1> lse({2});
+  attention(x, x, x, out, {.log_sum_exp = lse, .bias = bias});
+  attention_backward(x, x, x, out, lse, x, dq, dk, dv, {.bias = bias}, {.grad_bias = expected});
+  const auto [grad_q, grad_k, grad_v] =
+      attention_backward(x, x, x, out, lse, x, {.bias = bias}, {.grad_bias = grad_bias});
+  EXPECT_EQ(grad_q, dq);
+  EXPECT_EQ(grad_bias, expected);
+  EXPECT_NE(grad_bias(0, 0), 0);
+}
+
+TEST(CallsOfModels, GenerateFromARowOfAMatrix) {
+  LanguageModelOptions options;
+  options.vocab_size = 11;
+  options.block = {.model_dim = 8, .heads = 2};
+  options.max_length = 16;
+  Random random(1);
+  const LanguageModel<float> model(options, random);
+  const Tokens prompts{{3, 1, 4}, {1, 5, 9}};
+  Session<float> session(model), same_session(model);
+  EXPECT_EQ(generate(session, prompts[1], {.max_tokens = 4}).tokens,
+            generate(same_session, {1, 5, 9}, {.max_tokens = 4}).tokens);
+  EXPECT_THROW(generate(session, prompts, {.max_tokens = 4}), ShapeError);
+}
+
 TEST(CallsOfModels, TakeALambda) {
   LanguageModelOptions options;
   options.vocab_size = 11;

@@ -58,6 +58,18 @@ TEST(FeedForward, TakesRowsOfAnyRank) {
   }
 }
 
+TEST(FeedForward, RefusesAGateOfAnotherWidth) {
+  auto layer = maker({.model_dim = 8, .hidden_dim = 40, .gated = true})(float{});
+  layer.up.weight = Tensor<float, 2>({30, 8});
+  layer.up.bias = Tensor<float, 1>({30});
+  const Tensor<float, 3> x({1, 4, 8});
+  FeedForward<float>::Saved saved;
+  EXPECT_THROW(layer.forward(x), ShapeError);
+  EXPECT_THROW(layer.forward(x, saved), ShapeError);
+  layer.pack();
+  EXPECT_THROW(layer.forward(x), ShapeError);
+}
+
 TEST(FeedForward, PackedWeightsGiveTheSameBits) {
   auto layer = maker({.model_dim = 6, .hidden_dim = 70, .gated = true})(float{});
   std::mt19937_64 bits(2);

@@ -103,6 +103,38 @@ TEST(MultiHeadAttention, KeepsTheLawsWithABiasThatIsLearned) {
       InvalidArgument);
 }
 
+TEST(MultiHeadAttention, TheLastTokensOfATextMeetAllOfItAsInTheWhole) {
+  for (const auto kind : {PositionKind::rotary, PositionKind::alibi, PositionKind::relative}) {
+    const auto layer = maker({.model_dim = 8, .heads = 2, .positions = kind})(float{});
+    std::mt19937_64 bits(4);
+    const auto x = random_tensor<float, 3>({2, 9, 8}, bits);
+    const auto last = tokens_of(x, 6, 9);
+    const auto whole = layer.forward(x, masks::Causal{});
+    EXPECT_TRUE(same_bits(layer.forward(last, x, x, masks::Causal{}), tokens_of(whole, 6, 9)));
+    const auto weights = layer.weights(x, x, masks::Causal{});
+    EXPECT_TRUE(same_bits(layer.weights(last, x, masks::Causal{}),
+                          Tensor<float, 4>::copy_of(weights.view().slice(2, 6, 9))));
+    typename MultiHeadAttention<float>::Saved of_whole, of_last;
+    layer.forward(x, masks::Causal{}, of_whole);
+    layer.forward(last, x, x, masks::Causal{}, of_last);
+    auto gradients = layer, same = layer;
+    auto grad = random_tensor<float, 3>({2, 9, 8}, bits);
+    for (Index item : {0, 1}) grad[item].slice(0, 0, 6).fill(0);
+    const auto grad_x = layer.backward(grad, of_whole, gradients);
+    Tensor<float, 3> grad_memory(x.extents());
+    const auto grad_last =
+        layer.backward(tokens_of(grad, 6, 9), of_last, same, grad_memory, grad_memory);
+    for (Index item : {0, 1}) {
+      for (Index token = 0; token < 9; ++token) {
+        for (Index i = 0; i < 8; ++i) {
+          const float of_query = token < 6 ? 0 : grad_last(item, token - 6, i);
+          EXPECT_NEAR(grad_memory(item, token, i) + of_query, grad_x(item, token, i), 1e-5);
+        }
+      }
+    }
+  }
+}
+
 TEST(MultiHeadAttention, MasksOfTwoTextsSeeTheFirstQueryOnTheFirstKey) {
   const auto layer = maker({.model_dim = 6, .top_left = true})(float{});
   std::mt19937_64 bits(3);

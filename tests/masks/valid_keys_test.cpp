@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <limits>
 #include <span>
 
 #include <heed/core/index.hpp>
@@ -63,6 +64,14 @@ TEST(ValidKeys, RefusesNegativeSizesAndKnowsWhereItEnds) {
   EXPECT_FALSE(mask.allows({0, 0, 0, 3}));
   EXPECT_FALSE(mask.allows({1, 0, 0, 0}));
   EXPECT_EQ(mask.coverage({0, 0, 0, 0, 2, 3}), Coverage::partial);
+}
+
+TEST(ValidKeys, OfNumbersThatAreAddedToScoresIsRefused) {
+  const float hidden = -std::numeric_limits<float>::infinity();
+  EXPECT_TRUE(ValidKeys(Tensor<float, 2>{{1, 0}, {0, 1}}).allows({1, 0, 0, 1}));
+  EXPECT_THROW(ValidKeys(Tensor<float, 2>{{0, hidden}}), InvalidArgument);
+  EXPECT_THROW(ValidKeys(Tensor<float, 2>{{0, std::numeric_limits<float>::lowest()}}),
+               InvalidArgument);
 }
 
 TEST(ValidKeys, OfNothing) {

@@ -66,7 +66,7 @@ struct Changes {
     if (which & bias) result.bias = bias_table;
     if (which & function) result.score_function = bend;
     if (which & sinks) result.sinks = sink_scores;
-    if (which & dropout) result.dropout = {0.25f, 7, 3};
+    if (which & dropout) result.dropout = {.probability = 0.25f, .seed = 7, .layer = 3};
     return result;
   }
 

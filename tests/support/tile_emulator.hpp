@@ -18,8 +18,8 @@
 
 // The instructions of AMX where the processor has none: what they refuse with SIGILL, a handler
 // decodes from the bytes of the program and computes, as Intel's manual defines them (volume 2,
-// "Intel AMX instructions"). So the very instructions that kernels on tiles consist of are run, with
-// their registers, strides and shapes, and compared with the twin, which has none of them.
+// "Intel AMX instructions"). So the very instructions that kernels on tiles consist of are run,
+// with their registers, strides and shapes, and compared with the twin, which has none of them.
 
 namespace heed::test {
 
@@ -75,7 +75,8 @@ class EmulatedTiles {
     Tile &sums = tile(middle), &a = tile(last), &b = tile(third);
     if (opcode != 0x5c && opcode != 0x5e) return false;
     expect(&sums != &a && &sums != &b && &a != &b, "three different tiles");
-    expect(sums.rows == a.rows && sums.bytes == b.bytes && a.bytes == 4 * b.rows, "shapes that fit");
+    expect(sums.rows == a.rows && sums.bytes == b.bytes && a.bytes == 4 * b.rows,
+           "shapes that fit");
     if (opcode == 0x5c) return prefix == xf3 && multiply_pairs(sums, a, b);
     return multiply_bytes(sums, a, b, prefix == xf3 || prefix == xf2,
                           prefix == xf2 || prefix == x66);
@@ -174,8 +175,9 @@ class EmulatedTiles {
     return tiles_[static_cast<std::size_t>(index)];
   }
   greg_t value_of(int index) const {
-    constexpr int order[] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
-                             REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
+    constexpr int order[] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP,
+                             REG_RSI, REG_RDI, REG_R8,  REG_R9,  REG_R10, REG_R11,
+                             REG_R12, REG_R13, REG_R14, REG_R15};
     return (*registers_)[order[index]];
   }
   /// The address that a ModRM byte and what follows it name; its index is the stride of rows.
@@ -225,7 +227,8 @@ class EmulatedTiles {
 };
 #endif
 
-/// Makes amx usable while it lives: by the processor, or, where that has AVX-512 alone, by emulation.
+/// Makes amx usable while it lives: by the processor, or, where that has AVX-512 alone, by
+/// emulation.
 class AmxForTests {
  public:
   AmxForTests() {

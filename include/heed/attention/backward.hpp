@@ -187,13 +187,15 @@ template <class Q, class K, class V, detail::MeantAsMask M, class Out, class Lse
 requires detail::TensorsOfForward<Q, K, V, Out, Lse, GradOut>
 auto attention_backward(const Q& queries, const K& keys, const V& values, const M& mask,
                         const Out& output, const Lse& log_sum_exp, const GradOut& grad_output,
-                        const Options& options = {}) {
+                        const Options& options = {},
+                        const detail::GradientsOf<Q>& gradients_of_options = {}) {
   using Result = Tensor<ComputedIn<ValueOf<Q>>, ViewOf<const Q>::rank()>;
   AttentionGradients<Result> gradients{Result::uninitialized(view_of(queries).extents()),
                                        Result::uninitialized(view_of(keys).extents()),
                                        Result::uninitialized(view_of(values).extents())};
   attention_backward(queries, keys, values, mask, output, log_sum_exp, grad_output,
-                     gradients.queries, gradients.keys, gradients.values, options);
+                     gradients.queries, gradients.keys, gradients.values, options,
+                     gradients_of_options);
   return gradients;
 }
 template <class Q, class K, class V, detail::TakesResult Out, class Lse, class GradOut,
@@ -201,9 +203,10 @@ template <class Q, class K, class V, detail::TakesResult Out, class Lse, class G
 requires detail::TensorsOfForward<Q, K, V, Out, Lse, GradOut>
 auto attention_backward(const Q& queries, const K& keys, const V& values, const Out& output,
                         const Lse& log_sum_exp, const GradOut& grad_output,
-                        const Options& options = {}) {
+                        const Options& options = {},
+                        const detail::GradientsOf<Q>& gradients_of_options = {}) {
   return attention_backward(queries, keys, values, masks::Full{}, output, log_sum_exp, grad_output,
-                            options);
+                            options, gradients_of_options);
 }
 
 namespace detail {

@@ -46,7 +46,9 @@ class OwnedArray {
   requires(!std::same_as<Values, OwnedArray> &&
            std::is_convertible_v<const Values&, std::span<const T>>)
       OwnedArray(const Values& values)  // NOLINT(google-explicit-constructor): a list converts
-      : OwnedArray(std::span<const T>(values), 0) {}
+      : OwnedArray(std::span<const T>(values), 0) {
+    detail::expect_list(values);
+  }
   template <detail::ListOf<T> Values>
   requires(!std::is_convertible_v<const Values&, std::span<const T>>)
       OwnedArray(const Values& values)  // NOLINT(google-explicit-constructor): Eigen's, or of int
@@ -87,22 +89,34 @@ class OwnedArray {
   std::size_t size_ = 0;
 };
 
+namespace detail {
+
+/// Refuses the number that `dropout = 0.1f`, or braces without names, would make a probability: it
+/// would drop the same weights in every step.
+struct NoNumber {
+  NoNumber() = default;
+  template <class Number>
+  requires std::is_arithmetic_v<Number> NoNumber(Number) {  // NOLINT(google-explicit-constructor)
+    static_assert(never<Number>,
+                  "dropout is {.probability = 0.1f, .seed = step}: another seed in every step");
+  }
+};
+
+}  // namespace detail
+
 /// Dropout of attention weights, for training: each weight becomes zero with this probability; the
 /// others are divided by one minus it. The choice is a function of seed, layer and position alone:
 /// the same for every tiling, thread count and platform, and in the forward and backward pass. The
 /// probability is rounded to a multiple of 1/65536, and the divisor matches. 0: no dropout.
 struct WeightDropout {
+  [[no_unique_address]] detail::NoNumber names_only = {};
   float probability = 0;
   std::uint64_t seed = 0;
   std::uint64_t layer = 0;  // distinguishes layers that share a seed
 
-  // To assign a probability alone does not compile: it would drop the same weights in every step.
   template <class Number>
   requires std::is_arithmetic_v<Number>
-  void operator=(Number) {
-    static_assert(detail::never<Number>,
-                  "dropout is {.probability = 0.1f, .seed = step}: another seed in every step");
-  }
+  void operator=(Number number) { names_only = detail::NoNumber(number); }
 };
 
 namespace detail {

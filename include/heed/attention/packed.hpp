@@ -146,9 +146,10 @@ void for_each_sequence(const PackedOffsets& offsets, const Run& run) {
 /// ascend from 0 to the number of tokens.
 template <class Q, class K, class V, class M, detail::MeantAsResult Out,
           detail::IsOptions Options = detail::OptionsOf<Q>>
-void packed_attention(const Q& queries, const K& keys, const V& values,
-                      const PackedOffsets& offsets, const M& mask, Out&& out,
-                      const Options& options = {}) {
+requires(!detail::OffsetList<M>)  // which would be the borders of keys
+    void packed_attention(const Q& queries, const K& keys, const V& values,
+                          const PackedOffsets& offsets, const M& mask, Out&& out,
+                          const Options& options = {}) {
   using To = std::remove_reference_t<Out>;
   if constexpr (detail::expect_call_to<Options, M, To, Q, const K, const V>()) {
     const auto packed = detail::checked_args<ComputedIn<ValueOf<Q>>>(
@@ -186,6 +187,13 @@ template <class Q, class K, class V, detail::IsOptions Options = detail::Options
 auto packed_attention(const Q& queries, const K& keys, const V& values,
                       const PackedOffsets& offsets, const Options& options = {}) {
   return packed_attention(queries, keys, values, offsets, masks::Full{}, options);
+}
+/// The same where the borders of queries and of keys are two arguments.
+template <class Q, class K, class V, detail::OffsetList OfQueries, detail::OffsetList OfKeys,
+          detail::MeantAsMask M, detail::IsOptions Options = detail::OptionsOf<Q>>
+auto packed_attention(const Q& queries, const K& keys, const V& values, const OfQueries& of_queries,
+                      const OfKeys& of_keys, const M& mask, const Options& options = {}) {
+  return packed_attention(queries, keys, values, PackedOffsets(of_queries, of_keys), mask, options);
 }
 
 // The backward pass. ------------------------------------------------------------------------------

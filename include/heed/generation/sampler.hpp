@@ -17,8 +17,8 @@
 namespace heed {
 
 /// One step of choosing the next token: changes logits, or removes tokens by setting their logits
-/// to −inf. `history` holds all tokens read and written so far. The steps below are such functions,
-/// and so is any lambda; a Sampler applies them in order.
+/// to −inf. `history` holds the prompt of this call of generate and what it wrote. The steps below
+/// are such functions, and so is any lambda; a Sampler applies them in order.
 using SamplingStep = std::function<void(std::span<double> logits, std::span<const Index> history)>;
 
 namespace samplers {

@@ -264,7 +264,8 @@ struct ShortForwardTable {
   }
 
   /// Whether the values are finite; if the outputs are there, whether these are: 0 times a masked
-  /// NaN or Inf is NaN. put_by_rows brings the same values to at least two queries at a time.
+  /// NaN or Inf is NaN. put_by_rows brings the same values to at least two queries at a time, which
+  /// begin at an even one, so every second row tells.
   HEED_SIMD static bool values_are_finite(const Group& group, bool put) {
     const auto& run = group.run;
     if (!put) return Table<T>::all_finite(group.values, group.count, run.value_dim);

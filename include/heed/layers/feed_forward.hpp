@@ -221,6 +221,10 @@ struct FeedForward {
   std::pair<Tensor<T, 2>, Tensor<T, 2>> raised_and_gates(const TensorView<const T, 2>& x) const {
     ProductGroup<T> group(x);
     std::pair both{up.join(group, x), gate->join(group, x)};
+    if (both.first.extents() != both.second.extents()) {
+      throw_shape_error("FeedForward: gate has ", both.second.extent(1), " outputs, up ",
+                        both.first.extent(1));
+    }
     group.run();
     return both;
   }

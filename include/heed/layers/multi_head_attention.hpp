@@ -241,7 +241,7 @@ struct MultiHeadAttention {
                             const Positions& positions = {}, Saved* saved = nullptr) const {
     positions.check(name, {query.extent(0), query.extent(1)});
     auto in = projected(query, key, value, saved);
-    if (rotary) rotary->apply(heads_of(in.queries), positions);
+    if (rotary) rotary->apply(heads_of(in.queries), of_queries(positions, query, key));
     if (rotary) rotary->apply(heads_of(in.keys), positions);
     return in;
   }
@@ -274,7 +274,7 @@ struct MultiHeadAttention {
   Output forward(const Input& x, const AttentionInputs<T>& memory, const Mask& mask,
                  Index first = 0) const {
     auto rows = queries(x);
-    if (rotary) rotary->apply(heads_of(rows), first);
+    if (rotary) rotary->apply(heads_of(rows), of_queries(first, x, memory.keys));
     return attend(rows, memory, mask, first);
   }
   /// A view of (batch, tokens, heads · head_dim) as (batch, heads, tokens, head_dim).
@@ -286,7 +286,8 @@ struct MultiHeadAttention {
     AttentionOptions<T> kernel;
     if (options.top_left) kernel.first_query = first;
     if (noise.seed && options.dropout > 0) {
-      kernel.dropout = {static_cast<float>(options.dropout), *noise.seed, stream};
+      kernel.dropout = {
+          .probability = static_cast<float>(options.dropout), .seed = *noise.seed, .layer = stream};
     }
     if (options.scale) kernel.scale = static_cast<T>(*options.scale);
     kernel.products = products;
@@ -297,7 +298,7 @@ struct MultiHeadAttention {
   Tensor<T, 4> weights(const Input& query, const Input& key, const Mask& mask,
                        const Positions& positions = {}) const {
     auto q = queries(query), k = keys(key);
-    if (rotary) rotary->apply(heads_of(q), positions);
+    if (rotary) rotary->apply(heads_of(q), of_queries(positions, query, key));
     if (rotary) rotary->apply(heads_of(k), positions);
     return attention_weights(heads_of(q), heads_of(k), mask, kernel_options());
   }
@@ -325,6 +326,12 @@ struct MultiHeadAttention {
 
  private:
   static constexpr const char* name = "MultiHeadAttention";
+  /// Positions of queries, given those of keys: where they are columns, both end together, as masks
+  /// have them, unless options.top_left is set.
+  Positions of_queries(const Positions& positions, const Input& query, const Input& key) const {
+    if (options.top_left || !positions.are_columns()) return positions;
+    return positions.first() + key.extent(1) - query.extent(1);
+  }
   Output attend(const Tensor<T, 3>& rows, const AttentionInputs<T>& in, const Mask& mask,
                 Index first = 0) const {
     auto context = Tensor<T, 3>::uninitialized(rows.extents());
@@ -385,7 +392,9 @@ struct MultiHeadAttention {
                        heads_of(grad_context), heads_of(queries), heads_of(keys), heads_of(values),
                        kernel_options(saved.noise), score_bias.gradient_options(grad_bias));
     score_bias.accumulate(grad_bias, gradients.score_bias);
-    if (rotary) rotary->undo(heads_of(queries), saved.positions);
+    if (rotary) {
+      rotary->undo(heads_of(queries), of_queries(saved.positions, saved.query, key_of(saved)));
+    }
     if (rotary) rotary->undo(heads_of(keys), saved.positions);
     if (query_norm) before_norm(*query_norm, queries, saved.query_norm, *gradients.query_norm);
     if (key_norm) before_norm(*key_norm, keys, saved.key_norm, *gradients.key_norm);

@@ -384,7 +384,9 @@ class TensorView {
     return sum;
   }
   void check_axis(std::size_t axis) const {
-    if (axis >= Rank) throw_shape_error("view: axis ", axis, " of a view of rank ", Rank);
+    if (axis >= Rank) {
+      throw_shape_error("view: axis ", static_cast<Index>(axis), " of a view of rank ", Rank);
+    }
   }
   /// The address of index `index` of one axis; a view without elements has none and keeps its
   /// pointer.

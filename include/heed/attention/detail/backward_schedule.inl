@@ -318,9 +318,6 @@ class BackwardTasks {
   unsigned char* written_ = nullptr;
 };
 
-/// Calls below about this many multiply-adds stay on their own thread: waking another costs more.
-inline constexpr double backward_parallel_threshold = 2e6;
-
 /// A call that rounds its numbers, as the forward call did.
 template <class T>
 void run_rounded_backward(const BackwardArgs<T>& args, const MaskRef& mask) {
@@ -345,7 +342,7 @@ void run_backward(const BackwardArgs<T>& args, const MaskRef& mask) {
                       static_cast<double>(call.query_count()) *
                       static_cast<double>(call.key_count()) *
                       static_cast<double>(3 * call.head_dim() + 2 * call.value_dim());
-  const bool alone = work < backward_parallel_threshold;
+  const bool alone = work < parallel_threshold;
 #if HEED_SIMD_ALL_KERNELS
   if (ShortBackward<T>::take(args)) {
     auto fallback = [&](Index head) { BackwardTasks<T>(args, mask).run_one(head); };

@@ -370,7 +370,8 @@ class QueryBlockPass {
   Index rows_;
   Index step_;
   SharedLaneWords* shared_ = nullptr;
-  bool guards_ = true;   // whether values are looked at before a masked block is added
+  bool guards_ = true;   // whether values are looked at before a masked block is added: run() adds
+                         // at first without, `take` cannot begin anew
   bool masked_ = false;  // whether some block was masked
   simd::ComingRows<T>* coming_ = nullptr;
 };

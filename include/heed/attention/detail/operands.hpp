@@ -278,7 +278,7 @@ class Operand {
   bool rounds() const { return rounds_; }
   /// Whether they are stored as bfloat16.
   bool has_bits() const { return is_bfloat16() && !rounds_; }
-  /// The kernels that multiply bfloat16 as it is stored, if the CPU has them; null for a T.
+  /// The kernels that multiply bfloat16, stored or rounded, if the CPU has them; null for a T.
   const simd::PairKernels<T>* pair_kernels() const { return pairs_; }
   /// Whether all rows can be read in place, as a view of T.
   bool is_view() const { return kernels_ == nullptr && tables_ == nullptr; }

@@ -19,6 +19,9 @@
 
 namespace heed::detail {
 
+/// Calls below about this many multiply-adds stay on their own thread: waking another costs more.
+inline constexpr double parallel_threshold = 2e6;
+
 /// One thread's arrays for one block of queries.
 template <class T>
 struct ForwardScratch {

@@ -167,8 +167,6 @@ class ForwardTasks {
 
 // How a plan is made. -----------------------------------------------------------------------------
 
-/// Calls below about this many multiply-adds stay on their own thread: waking another costs more.
-inline constexpr double parallel_threshold = 2e6;
 /// From this many bytes of keys and values on, other threads help a decoding call to read them.
 inline constexpr double parallel_bytes = 1 << 20;
 /// Calls with more queries never have keys in their lanes.
@@ -212,7 +210,8 @@ bool shares_keys(const AttentionArgs<T>& args, const MaskRef& mask) {
 }
 
 /// Whether vector lanes hold keys. With queries in the lanes, 16 cost as much as fewer; with keys,
-/// a query costs a third more than one of 16, unless several heads share the keys (Zen 5).
+/// a query costs a third more than one of 16, unless several heads share the keys (Zen 5). So up to
+/// 12 queries have keys in the lanes, and 17 to 24, and 33 to 36, but not 16 or 30.
 template <class T>
 bool decodes(const AttentionArgs<T>& args, const MaskRef& mask) {
   const Index queries = args.query_count();

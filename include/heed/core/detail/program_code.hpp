@@ -4,7 +4,8 @@
 namespace heed::detail {
 
 /// Lives while a call asks code of the program, a mask or a score function. What that code computes
-/// with heed has scratch memory of its own, so that the memory of the call around it stays as it is.
+/// with heed has scratch memory of its own, so that the memory of the call around it stays as it
+/// is.
 class ProgramCode {
  public:
   static constexpr int most = 3;  // calls within calls

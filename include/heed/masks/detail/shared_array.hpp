@@ -10,6 +10,7 @@
 #include <utility>
 
 #include <heed/core/detail/shared.hpp>
+#include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
 
 namespace heed::detail {
@@ -18,18 +19,52 @@ template <class T, class Number>
 concept Fits = std::convertible_to<Number*, const T*> ||
     (std::same_as<T, Index>&& std::integral<Number> && !std::same_as<Number, bool>);
 
-/// A source for a list of T: a std::vector, a std::span, anything with data() and size(). A list of
-/// Index may hold numbers of another integer type, such as int.
+/// The first number of a list: a std::vector's, a view's.
+template <class Values>
+auto begin_of_list(const Values& values) requires requires {
+  values.data();
+}
+{ return values.data(); }
+template <class Values>
+auto begin_of_list(const Values& values) requires requires {
+  values.data_handle();
+  requires Values::rank()
+  == 1;
+}
+{ return values.data_handle(); }
+
+/// A source for a list of T: a std::vector, a std::span, anything with data() and size(), or a view
+/// of one axis. A list of Index may hold numbers of another integer type, such as int.
 template <class Values, class T>
 concept ListOf = requires(const Values& values) {
   { values.size() } -> std::convertible_to<std::size_t>;
-  requires Fits<T, std::remove_reference_t<decltype(*values.data())>>;
+  requires Fits<T, std::remove_reference_t<decltype(*begin_of_list(values))>>;
 };
 
-/// An element of a list. Eigen's rows and columns of matrices have strides.
+/// Throws ShapeError for a matrix of several rows and columns, which would be read as one list.
+template <class Values>
+void expect_list(const Values& values) {
+  if constexpr (requires { values.rows(); }) {
+    if (values.rows() > 1 && values.cols() > 1) {
+      throw_shape_error("expected a list of numbers, not a matrix of ", values.rows(), " rows");
+    }
+  } else if constexpr (requires { values.extents(); }) {
+    bool longer = false;
+    for (const Index extent : values.extents()) {
+      if (extent > 1 && longer) {
+        throw_shape_error("expected a list of numbers, not a tensor of ", values.extents());
+      }
+      longer |= extent > 1;
+    }
+  }
+}
+
+/// An element of a list. Views, and Eigen's rows and columns of matrices, have strides.
 template <class T, class Values>
 T listed_value(const Values& values, Index at) {
-  if constexpr (requires { values.innerStride(); }) {
+  if constexpr (requires { values.data_handle(); }) {
+    return static_cast<T>(values.data_handle()[at * values.stride(0)]);
+  } else if constexpr (requires { values.innerStride(); }) {
     return static_cast<T>(values[at]);
   } else {
     return static_cast<T>(values.data()[at]);
@@ -55,7 +90,9 @@ class SharedArray {
   template <ListOf<T> Values>
   SharedArray(const Values& values)  // NOLINT(google-explicit-constructor)
       : SharedArray(made(static_cast<Index>(values.size()),
-                         [&](Index i) { return listed_value<T>(values, i); })) {}
+                         [&](Index i) { return listed_value<T>(values, i); })) {
+    expect_list(values);
+  }
 
   /// The array of `make(i)` for every i < count, called in order.
   template <class Make>

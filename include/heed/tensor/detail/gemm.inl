@@ -36,9 +36,8 @@ class ProductCut {
       : rows_(rows), panels_(parts_of(columns, simd::panel_columns)) {
     const Index threads = thread_count();
     const Index most_chunks = larger(1, rows / rows_worth_packing);
-    group_ = smaller(most_panels, larger(1, panels_ * most_chunks / wanted));
-    groups_ = parts_of(panels_, group_);
-    group_ = parts_of(panels_, groups_);
+    const Index most = smaller(most_panels, larger(1, panels_ * most_chunks / wanted));
+    group_ = parts_of(panels_, parts_of(panels_, most));  // groups of nearly equal size
     groups_ = parts_of(panels_, group_);
     Index chunks = smaller(most_chunks, parts_of(wanted, groups_));
     while (chunks < most_chunks && groups_ * chunks % threads != 0) ++chunks;
