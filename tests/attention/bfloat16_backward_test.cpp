@@ -256,7 +256,7 @@ TEST_P(Bfloat16Backward, WhatDoesNotFitIsRefusedBeforeAnythingIsWritten) {
 
 TEST(Bfloat16BackwardTiles, TheTwinHasTheBitsOfTheHardware) {
   const AmxForTests amx;
-  if (!amx.runs()) GTEST_SKIP() << "no amx here, nor avx512 to emulate it";
+  if (!amx.runs()) GTEST_SKIP() << "no amx here, nor avx512_bf16 to emulate it";
   const RestoreSettings restore;
   const Shape shape{1, 2, 1, 90, 200, 36, 20};
   const NarrowInputs in(shape, 77);

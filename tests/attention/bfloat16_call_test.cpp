@@ -333,7 +333,7 @@ TEST_P(Bfloat16Call, ChangesOfScoresAreThoseOfFloat) {
 
 TEST(Bfloat16Tiles, OfTheProcessorAndOfItsTwinGiveTheSameBits) {
   const AmxForTests amx;
-  if (!amx.runs()) GTEST_SKIP() << "no amx here, nor avx512 to emulate it";
+  if (!amx.runs()) GTEST_SKIP() << "no amx here, nor avx512_bf16 to emulate it";
   const RestoreSettings restore;
   for (const Shape& shape : {Shape{1, 4, 2, 150, 1700, 64, 64}, Shape{2, 2, 1, 70, 211, 80, 33},
                              Shape{1, 8, 2, 3, 500, 128, 128}, Shape{1, 2, 2, 16, 31, 5, 7}}) {

@@ -3,6 +3,7 @@
 #include <heed/attention/cached.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <stdexcept>
 #include <vector>
@@ -158,6 +159,55 @@ TEST(Cached, ForgottenTokensAreAsMasked) {
   attention(in.queries, cache, Causal{}, out);
   const auto from_32 = predicate([](Index q, Index k) { return k <= q && k >= 32; });
   EXPECT_TRUE(same_bits(out, fused(shape, in, from_32).out));
+}
+
+TEST(Cached, FirstTokensMayBeKept) {
+  const Shape shape{1, 1, 1, 2, 100, 8, 8};
+  const Inputs<float> in(shape, 706);
+  KeyValueCache<float> cache({1, 1, 8, 8, 16, 7});
+  cache.append(in.keys, in.values);
+  const auto expect_keys = [&](Index kept, Index start, Index free) {
+    EXPECT_EQ(cache.kept()[0], kept);
+    EXPECT_EQ(cache.starts()[0], start);
+    EXPECT_EQ(cache.free_pages(), free);
+    Tensor<float, 4> out({1, 1, 2, 8});
+    attention(in.queries, cache, Causal{}, out);
+    const auto seen =
+        predicate([=](Index q, Index k) { return k <= q && (k < kept || k >= start); });
+    EXPECT_TRUE(same_bits(out, fused(shape, in, seen).out));
+  };
+  cache.forget(0, 30, 17);  // both of its pages are kept
+  expect_keys(0, 0, 0);
+  cache.forget(0, 60, 17);
+  expect_keys(32, 48, 1);
+  cache.forget(0, 70, 4);
+  expect_keys(16, 64, 3);
+  cache.forget(0, 75, 40);
+  expect_keys(16, 64, 3);
+  const auto before = cache;
+  cache.forget(0, 90);
+  expect_keys(0, 80, 5);
+  cache = before;
+  expect_keys(16, 64, 3);
+  cache.forget(0, -5, 100);
+  expect_keys(16, 64, 3);
+}
+
+TEST(Cached, AStreamWithItsFirstTokensNeedsFewPages) {
+  const Shape shape{2, 4, 2, 300, 300, 16, 16};
+  const Inputs<float> in(shape, 707);
+  const auto mask = Causal{} & (masks::first_n(4) | masks::last_n(50));
+  const auto whole = fused(shape, in, mask);
+  KeyValueCache<float> cache({2, 2, 16, 16, 16, 12});
+  for (Index token = 0; token < 300; ++token) {
+    const auto now = [&](const auto& all) { return all.view().slice(2, token, token + 1); };
+    const auto row = decode(now(in.queries), now(in.keys), now(in.values), cache, mask);
+    for (Index item = 0; item < 2; ++item) {
+      ASSERT_EQ(std::memcmp(&row(item, 3, 0, 0), &whole.out(item, 3, token, 0), 64), 0) << token;
+      cache.forget(item, token - 48, 4);
+    }
+    if (token % 40 == 0) cache.reorder(std::array<Index, 2>{0, 1});
+  }
 }
 
 TEST(Cached, RefusesWhatDoesNotFit) {

@@ -35,6 +35,18 @@ void misuse(const MultiHeadAttention<float>& layer, const Tensor<float, 2>& x) {
   layer.forward(x, masks::Causal{});
 }
 #endif
+#ifdef LAYER_UNDER_A_TENSOR  // a tensor is no mask by itself: wrap it, heed::masks::Dense(tensor)
+void misuse(const MultiHeadAttention<float>& layer, const Tensor<float, 3>& x,
+            const Tensor<bool, 2>& mask) {
+  layer.forward(x, mask);
+}
+#endif
+#ifdef WEIGHTS_WITHOUT_A_MASK  // a tensor is no mask by itself
+void misuse(const MultiHeadAttention<float>& layer, const Tensor<float, 3>& x,
+            Tensor<float, 4>& weights) {
+  layer.forward(x, x, x, weights);
+}
+#endif
 #ifdef BLOCK_OF_A_VIEW  // attention layers and blocks take a Tensor of (batch, tokens, dim)
 void misuse(const SelfAttentionBlock<float>& block, const Tensor<float, 3>& x) {
   block.forward(x.view());

@@ -534,6 +534,9 @@ TEST(CallsOfLists, OffsetsOfPackedQueriesAndKeys) {
   const std::vector<int> queries{0, 1, 3}, keys{0, 2, 3};
   EXPECT_EQ(packed_attention(x, x, x, queries, keys, masks::Causal{}),
             packed_attention(x, x, x, PackedOffsets{queries, keys}, masks::Causal{}));
+  Tensor<float, 2> out(3, 2);
+  packed_attention(x, x, x, queries, keys, masks::Causal{}, out);
+  EXPECT_EQ(out, packed_attention(x, x, x, queries, keys, masks::Causal{}));
   EXPECT_EQ(packed_attention(x, x, x, queries, queries, masks::Causal{}, {.scale = 2.f}),
             packed_attention(x, x, x, queries, masks::Causal{}, {.scale = 2.f}));
 }

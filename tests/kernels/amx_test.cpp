@@ -150,7 +150,7 @@ TEST(Tiles, TheTwinIsTheDefinition) {
 
 TEST(Tiles, TheProcessorComputesWhatTheTwinDoes) {
   const AmxForTests amx;
-  if (!amx.runs()) GTEST_SKIP() << "no amx here, nor avx512 to emulate it";
+  if (!amx.runs()) GTEST_SKIP() << "no amx here, nor avx512_bf16 to emulate it";
   for_products([&](const Product& given, bool accumulate) {
     Product p = given, q = given;
     p.run(Isa::amx, accumulate);
@@ -161,7 +161,7 @@ TEST(Tiles, TheProcessorComputesWhatTheTwinDoes) {
 
 TEST(Tiles, ThreadsAndChildrenMayUseThem) {
   const AmxForTests amx;
-  if (!amx.runs()) GTEST_SKIP() << "no amx here, nor avx512 to emulate it";
+  if (!amx.runs()) GTEST_SKIP() << "no amx here, nor avx512_bf16 to emulate it";
   std::mt19937 random(901);
   const Product given(32, 32, 64, random, numbers(120, 14, 0));
   const auto right = [&] {

@@ -111,6 +111,11 @@ TEST(MultiHeadAttention, TheLastTokensOfATextMeetAllOfItAsInTheWhole) {
     const auto last = tokens_of(x, 6, 9);
     const auto whole = layer.forward(x, masks::Causal{});
     EXPECT_TRUE(same_bits(layer.forward(last, x, x, masks::Causal{}), tokens_of(whole, 6, 9)));
+    const auto memory = layer.memory_inputs(x);
+    for (const Index first : {0, 6}) {  // that of top_left alone
+      EXPECT_TRUE(
+          same_bits(layer.forward(last, memory, masks::Causal{}, first), tokens_of(whole, 6, 9)));
+    }
     const auto weights = layer.weights(x, x, masks::Causal{});
     EXPECT_TRUE(same_bits(layer.weights(last, x, masks::Causal{}),
                           Tensor<float, 4>::copy_of(weights.view().slice(2, 6, 9))));

@@ -7,6 +7,7 @@
 #include <limits>
 #include <span>
 
+#include <heed/core/bfloat16.hpp>
 #include <heed/core/index.hpp>
 #include <heed/tensor/tensor.hpp>
 
@@ -72,6 +73,9 @@ TEST(ValidKeys, OfNumbersThatAreAddedToScoresIsRefused) {
   EXPECT_THROW(ValidKeys(Tensor<float, 2>{{0, hidden}}), InvalidArgument);
   EXPECT_THROW(ValidKeys(Tensor<float, 2>{{0, std::numeric_limits<float>::lowest()}}),
                InvalidArgument);
+  EXPECT_THROW(ValidKeys(Tensor<bfloat16, 2>({1, 1}, {bfloat16(hidden)})), InvalidArgument);
+  EXPECT_THROW(ValidKeys(Tensor<int, 2>{{1, -10000}}), InvalidArgument);
+  EXPECT_TRUE(ValidKeys(Tensor<bool, 2>{{false, true}}).allows({0, 0, 0, 1}));
 }
 
 TEST(ValidKeys, OfNothing) {

@@ -81,6 +81,20 @@ class RestoreSettings {
   Index threads_;
 };
 
+enum class Sets { active, all };
+
+/// Calls check() with the active instruction set, or with each one.
+template <class Check>
+void on_sets(Sets sets, const Check& check) {
+  if (sets == Sets::active) return check();
+  const RestoreSettings restore;
+  for (const auto isa : supported_sets()) {
+    SCOPED_TRACE(simd::name(isa));
+    simd::use(isa);
+    check();
+  }
+}
+
 /// The shape of one attention call.
 struct Shape {
   Index batch = 1;
@@ -196,36 +210,38 @@ RowBounds row_bounds(const Shape& shape, const Inputs<T>& in, const M& mask,
 /// exactly.
 template <class T, class M>
 void expect_matches_reference(const Shape& shape, const M& mask, std::uint64_t seed,
-                              const AttentionOptions<T>& options = {}) {
+                              const AttentionOptions<T>& options = {}, Sets sets = Sets::active) {
   SCOPED_TRACE(shape.text() + " seed " + std::to_string(seed) + " isa " +
                std::string(simd::name(simd::active())));
   const Inputs<T> in(shape, seed);
-  const auto result = fused(shape, in, mask, options);
   const auto expected = exact(shape, in, mask, options);
-  Index wrong = 0;
-  for (Index b = 0; b < shape.batch; ++b) {
-    for (Index h = 0; h < shape.heads; ++h) {
-      for (Index q = 0; q < shape.queries; ++q) {
-        const auto lse = static_cast<double>(expected.lse(b, h, q));
-        if (std::isinf(lse)) {
-          wrong += !(result.lse(b, h, q) == static_cast<T>(lse));
-          for (Index d = 0; d < shape.value_dim; ++d) {
-            const T value = result.out(b, h, q, d);
-            wrong += value != T{0} || std::signbit(value);
+  on_sets(sets, [&] {
+    const auto result = fused(shape, in, mask, options);
+    Index wrong = 0;
+    for (Index b = 0; b < shape.batch; ++b) {
+      for (Index h = 0; h < shape.heads; ++h) {
+        for (Index q = 0; q < shape.queries; ++q) {
+          const auto lse = static_cast<double>(expected.lse(b, h, q));
+          if (std::isinf(lse)) {
+            wrong += !(result.lse(b, h, q) == static_cast<T>(lse));
+            for (Index d = 0; d < shape.value_dim; ++d) {
+              const T value = result.out(b, h, q, d);
+              wrong += value != T{0} || std::signbit(value);
+            }
+            continue;
           }
-          continue;
-        }
-        const auto bounds = row_bounds(shape, in, mask, options, b, h, q, lse);
-        wrong += !(std::fabs(static_cast<double>(result.lse(b, h, q)) - lse) <= bounds.lse);
-        for (Index d = 0; d < shape.value_dim; ++d) {
-          const double error = std::fabs(static_cast<double>(result.out(b, h, q, d)) -
-                                         static_cast<double>(expected.out(b, h, q, d)));
-          wrong += !(error <= bounds.out);
+          const auto bounds = row_bounds(shape, in, mask, options, b, h, q, lse);
+          wrong += !(std::fabs(static_cast<double>(result.lse(b, h, q)) - lse) <= bounds.lse);
+          for (Index d = 0; d < shape.value_dim; ++d) {
+            const double error = std::fabs(static_cast<double>(result.out(b, h, q, d)) -
+                                           static_cast<double>(expected.out(b, h, q, d)));
+            wrong += !(error <= bounds.out);
+          }
         }
       }
     }
-  }
-  EXPECT_EQ(wrong, 0) << "elements beyond the accuracy bound";
+    EXPECT_EQ(wrong, 0) << "elements beyond the accuracy bound";
+  });
 }
 
 }  // namespace heed::test

@@ -18,8 +18,9 @@
 
 // The instructions of AMX where the processor has none: what they refuse with SIGILL, a handler
 // decodes from the bytes of the program and computes, as Intel's manual defines them (volume 2,
-// "Intel AMX instructions"). So the very instructions that kernels on tiles consist of are run,
-// with their registers, strides and shapes, and compared with the twin, which has none of them.
+// "Intel AMX instructions"; the order of sums as observed). So the very instructions that kernels
+// on tiles consist of are run, with their registers, strides and shapes, and compared with the
+// twin, which has none of them.
 
 namespace heed::test {
 
@@ -172,7 +173,9 @@ class EmulatedTiles {
 
   Tile& tile(int index) {
     expect(index < 8, "one of eight tiles");
-    return tiles_[static_cast<std::size_t>(index)];
+    Tile& tile = tiles_[static_cast<std::size_t>(index)];
+    expect(tile.rows > 0 && tile.bytes % 4 == 0, "a tile that is configured");
+    return tile;
   }
   greg_t value_of(int index) const {
     constexpr int order[] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP,
@@ -227,8 +230,7 @@ class EmulatedTiles {
 };
 #endif
 
-/// Makes amx usable while it lives: by the processor, or, where that has AVX-512 alone, by
-/// emulation.
+/// Makes amx usable while it lives: by the processor, or by emulation where it lacks tiles alone.
 class AmxForTests {
  public:
   AmxForTests() {
@@ -251,7 +253,8 @@ class AmxForTests {
 
   /// Whether kernels on tiles can run in either way.
   static bool runs() {
-    return simd::supported(simd::Isa::amx) || simd::supported(simd::Isa::amx_twin);
+    return simd::supported(simd::Isa::amx) ||
+           (simd::supported(simd::Isa::amx_twin) && simd::supported(simd::Isa::avx512_bf16));
   }
   static void use() { simd::detail::set_active(simd::Isa::amx); }
 

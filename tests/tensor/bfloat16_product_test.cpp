@@ -227,7 +227,7 @@ TEST(Bfloat16Product, OfFloatsIsTheExactOneOfRoundedFloats) {
 
 TEST(Bfloat16Product, TilesOfTheProcessorGiveTheBitsOfTheTwin) {
   const test::AmxForTests amx;
-  if (!amx.runs()) GTEST_SKIP() << "no amx here, nor avx512 to emulate it";
+  if (!amx.runs()) GTEST_SKIP() << "no amx here, nor avx512_bf16 to emulate it";
   const test::RestoreSettings restore;
   for (const auto [rows, depth, columns] :
        {Extents<3>{7, 3, 64}, {64, 512 + 31, 65}, {100, 48, 150}, {17, 512, 16}}) {

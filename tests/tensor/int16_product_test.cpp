@@ -168,7 +168,7 @@ void check_tiles() {
 
 TEST(Int16Product, TilesOfTheProcessorGiveTheBitsOfTheTwin) {
   const test::AmxForTests amx;
-  if (!amx.runs()) GTEST_SKIP() << "no amx here, nor avx512 to emulate it";
+  if (!amx.runs()) GTEST_SKIP() << "no amx here, nor avx512_bf16 to emulate it";
   const test::RestoreSettings restore;
   check_tiles<Q4_0>();
   check_tiles<Q4_1>();

@@ -34,8 +34,9 @@ auto with_forgotten(const Cache& cache, const M& mask, const Run& run) {
   bool forgotten = false;
   for (const Index start : cache.starts()) forgotten = forgotten || start > 0;
   if (!forgotten) return run(MaskRef(mask));
-  const auto kept = mask & masks::Padding(cache.starts(), cache.lengths());
-  return run(MaskRef(kept));
+  const auto there =
+      mask & (masks::Padding(cache.starts(), cache.lengths()) | masks::Padding(cache.kept()));
+  return run(MaskRef(there));
 }
 
 /// The checked call of queries against a cache of `lengths` tokens, whose pages `tables` will list.

@@ -182,6 +182,7 @@ class KeyValueCache {
         tables_(shape_.batch),
         lengths_({shape_.batch}),
         starts_({shape_.batch}),
+        kept_({shape_.batch}),
         keys_({shape_.pages, shape_.kv_heads, shape_.page_size, shape_.head_dim}),
         values_({shape_.pages, shape_.kv_heads, shape_.page_size, shape_.value_dim}) {}
   /// A cache with enough pages, of shape.page_size, for `length` tokens in every sequence. Throws
@@ -199,8 +200,10 @@ class KeyValueCache {
   /// Number of tokens of each sequence, including forgotten ones: the position of its next token.
   std::span<const Index> lengths() const { return lengths_; }
   Index length(Index item) const { return lengths_[slot(item)]; }
-  /// The first token of each sequence that is not forgotten.
+  /// The first token of each sequence behind those that are forgotten.
   std::span<const Index> starts() const { return starts_; }
+  /// How many tokens before the forgotten ones are kept.
+  std::span<const Index> kept() const { return kept_; }
   Index free_pages() const { return pool_.available(); }
   /// The number of tokens that can be appended to a sequence, if no other takes the free pages.
   Index room(Index item) const {
@@ -272,16 +275,25 @@ class KeyValueCache {
     lengths_[slot(item)] = length;
   }
 
-  /// Forgets the pages whose tokens all precede `position`, and frees those that no other sequence
-  /// holds. Earlier tokens in the page of `position` are kept: see `starts`. No mask has to account
-  /// for this: no query sees a forgotten token.
-  void forget(Index item, Index position) {
-    const Index end = detail::smaller(position, length(item)) / shape_.page_size;
-    for (Index page = starts_[slot(item)] / shape_.page_size; page < end; ++page) {
+  /// Forgets the pages whose tokens all precede `position`, but for those of the first `keep`
+  /// tokens, and frees those that no other sequence holds. Earlier tokens in the page of `position`
+  /// are kept, and later ones in that of the last of the first: see `starts` and `kept`. No mask
+  /// has to account for this: no query sees a forgotten token. What was forgotten does not return
+  /// with a larger `keep`.
+  void forget(Index item, Index position, Index keep = 0) {
+    const Index size = shape_.page_size, begin = starts_[slot(item)] / size;
+    const Index end = detail::larger(begin, detail::smaller(position, length(item)) / size);
+    const Index wanted = keep > 0 ? detail::parts_of(detail::smaller(keep, end * size), size) : 0;
+    const Index first = begin > 0 ? detail::smaller(wanted, kept_[item] / size) : wanted;
+    const Index old_end = begin > 0 ? kept_[item] / size : end;
+    for (Index page = first; page < end; ++page) {
+      if (page >= old_end && page < begin) continue;  // forgotten before
       pool_.release(tables_.at(item, page));
       tables_.at(item, page) = -1;
     }
-    starts_[slot(item)] = detail::larger(starts_[slot(item)], end * shape_.page_size);
+    if (first == end) return;  // nothing is forgotten
+    starts_[item] = end * size;
+    kept_[item] = first * size;
   }
 
   /// Makes sequence `to` a copy of `from` that shares its pages.
@@ -292,14 +304,15 @@ class KeyValueCache {
     tables_.copy(tables_, from, to);
     lengths_[slot(to)] = lengths_[slot(from)];
     starts_[slot(to)] = starts_[slot(from)];
+    kept_[slot(to)] = kept_[slot(from)];
   }
 
   struct Places {
     detail::PageTables tables;
-    Tensor<Index, 1> lengths, starts;
+    Tensor<Index, 1> lengths, starts, kept;
   };
   /// The current page tables, lengths and starts, for `reorder`.
-  Places places() const { return {tables_, lengths_, starts_}; }
+  Places places() const { return {tables_, lengths_, starts_, kept_}; }
   /// Makes each sequence i share the pages of the former sequence parents[i]. With `now`, it
   /// allocates nothing; `now` must be the `places()` of this cache, since which tokens were only
   /// appended, if anything. This is not checked.
@@ -317,6 +330,7 @@ class KeyValueCache {
       tables_.copy(now.tables, parent, item);
       lengths_[item] = now.lengths[parent];
       starts_[item] = now.starts[parent];
+      kept_[item] = now.kept[parent];
     }
   }
 
@@ -432,7 +446,7 @@ class KeyValueCache {
   CacheShape shape_;
   detail::PagePool pool_;
   detail::PageTables tables_;
-  Tensor<Index, 1> lengths_, starts_;
+  Tensor<Index, 1> lengths_, starts_, kept_;
   Tensor<Stored, 4> keys_, values_;
 };
 

@@ -188,7 +188,14 @@ auto packed_attention(const Q& queries, const K& keys, const V& values,
                       const PackedOffsets& offsets, const Options& options = {}) {
   return packed_attention(queries, keys, values, offsets, masks::Full{}, options);
 }
-/// The same where the borders of queries and of keys are two arguments.
+// The same where the borders of queries and of keys are two arguments.
+template <class Q, class K, class V, detail::OffsetList OfQueries, detail::OffsetList OfKeys,
+          class M, detail::MeantAsResult Out, detail::IsOptions Options = detail::OptionsOf<Q>>
+void packed_attention(const Q& queries, const K& keys, const V& values, const OfQueries& of_queries,
+                      const OfKeys& of_keys, const M& mask, Out&& out,
+                      const Options& options = {}) {
+  packed_attention(queries, keys, values, PackedOffsets(of_queries, of_keys), mask, out, options);
+}
 template <class Q, class K, class V, detail::OffsetList OfQueries, detail::OffsetList OfKeys,
           detail::MeantAsMask M, detail::IsOptions Options = detail::OptionsOf<Q>>
 auto packed_attention(const Q& queries, const K& keys, const V& values, const OfQueries& of_queries,

@@ -9,7 +9,6 @@
 #include <type_traits>
 #include <utility>
 
-#include <heed/core/detail/program_code.hpp>
 #include <heed/core/detail/shared.hpp>
 #include <heed/core/index.hpp>
 #include <heed/masks/policy.hpp>
@@ -101,15 +100,9 @@ class ScoreFunction {
   bool given() const { return value_ != nullptr; }
   bool differentiable() const { return derivative_ != nullptr; }
   /// Replaces every visible score of the tile by its value.
-  void to_values(const ScoreTile<T>& tile) const {
-    const detail::ProgramCode asked;
-    value_(object(), tile);
-  }
+  void to_values(const ScoreTile<T>& tile) const { value_(object(), tile); }
   /// Replaces every visible score of the tile by the derivative at it.
-  void to_derivatives(const ScoreTile<T>& tile) const {
-    const detail::ProgramCode asked;
-    derivative_(object(), tile);
-  }
+  void to_derivatives(const ScoreTile<T>& tile) const { derivative_(object(), tile); }
 
   /// The value or derivative at one score; needs given() or differentiable().
   T value(T score, const Position& at) const {

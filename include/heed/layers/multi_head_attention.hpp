@@ -109,8 +109,7 @@ struct MultiHeadAttention {
         score_bias(options),
         out({options.heads * options.head_dim, options.model_dim, options.output_bias}, random) {
     if (options.query_key_norm) {
-      const NormOptions norm{*options.query_key_norm, options.head_dim, options.norm_epsilon,
-                             options.bias};
+      const NormOptions norm{*options.query_key_norm, options.head_dim, options.norm_epsilon};
       query_norm.emplace(norm);
       key_norm.emplace(norm);
     }
@@ -173,6 +172,14 @@ struct MultiHeadAttention {
   template <class X, class... More>
   Output forward(const X&, const More&...) const requires(!std::is_convertible_v<const X&, Input>) {
     detail::expect_batch<X, Input>();
+    return {};
+  }
+  template <class X, class... More>
+  Output forward(const X&, const More&...) const
+      requires(std::is_convertible_v<const X&, Input> &&
+               (detail::TensorForMask<More, Input> || ...) && !(detail::LikeMask<More> || ...)) {
+    static_assert(detail::never<X>,
+                  "a tensor is no mask by itself: wrap it, heed::masks::Dense(tensor)");
     return {};
   }
   Output forward(Input query, const Input& key, const Input& value, const Mask& mask,
@@ -274,7 +281,9 @@ struct MultiHeadAttention {
   Output forward(const Input& x, const AttentionInputs<T>& memory, const Mask& mask,
                  Index first = 0) const {
     auto rows = queries(x);
-    if (rotary) rotary->apply(heads_of(rows), of_queries(first, x, memory.keys));
+    if (rotary) {
+      rotary->apply(heads_of(rows), options.top_left ? first : of_queries(0, x, memory.keys));
+    }
     return attend(rows, memory, mask, first);
   }
   /// A view of (batch, tokens, heads · head_dim) as (batch, heads, tokens, head_dim).

@@ -74,7 +74,7 @@ using masks::predicate;
 class Mask {
  public:
   template <class M>
-  requires(!std::same_as<M, Mask> && (detail::LikeMask<M> || detail::HasExtents<M>))
+  requires(!std::same_as<M, Mask> && detail::LikeMask<M>)
       Mask(M mask)  // NOLINT(google-explicit-constructor): every mask is a Mask
       : held_(held(std::move(mask))) {}
 

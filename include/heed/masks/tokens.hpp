@@ -144,18 +144,16 @@ class ValidKeys {
   /// are added to scores: Dense takes those.
   template <detail::MatrixOfAnswers Matrix>
   explicit ValidKeys(const Matrix& valid)
-      : ValidKeys(detail::mask_shape_of(valid).queries, detail::mask_shape_of(valid).keys,
-                  [&](Index item, Index key) {
-                    const auto answer = detail::answer_at(valid, 0, 0, item, key);
-                    if constexpr (std::floating_point<decltype(answer)>) {
-                      if (!(answer >= 0)) {
-                        throw_invalid_argument("ValidKeys: ", answer, " for key ", key, " of item ",
-                                               item,
-                                               "; 1 is valid, 0 is not, and Dense takes 0 and −∞");
-                      }
-                    }
-                    return answer != 0;
-                  }) {
+      : ValidKeys(
+            detail::mask_shape_of(valid).queries, detail::mask_shape_of(valid).keys,
+            [&](Index item, Index key) {
+              const auto number = static_cast<double>(detail::answer_at(valid, 0, 0, item, key));
+              if (!(number >= 0)) {
+                throw_invalid_argument("ValidKeys: ", number, " for key ", key, " of item ", item,
+                                       "; 1 is valid, 0 is not, and Dense takes 0 and −∞");
+              }
+              return number != 0;
+            }) {
     if constexpr (detail::TensorOfAnswers<Matrix>) {
       static_assert(Matrix::rank() == 2, "ValidKeys takes a matrix of (batch, keys)");
     }

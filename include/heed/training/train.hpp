@@ -181,6 +181,7 @@ Index train_steps(const TrainOptions& options, const TakeStep& take_step, const 
   while (step < options.steps) {
     const double begin = seconds_now();
     StepInfo info{.step = step};
+    if (options.schedule) info.learning_rate = options.schedule(step);
     const auto tokens = static_cast<double>(take_step(info));
     info.tokens_per_second = tokens / (seconds_now() - begin);
     ++step;
@@ -203,7 +204,7 @@ void move_weights(Model& model, Optimizer& optimizer, const Model& gradients,
                   const TrainOptions& options, StepInfo& info,
                   const std::optional<GradientNorm>& norm = {}) {
   std::optional<double> rate;
-  if (options.schedule) rate = options.schedule(info.step);
+  if (options.schedule) rate = info.learning_rate;
   const StepReport report =
       optimizer.step(model, gradients,
                      {.learning_rate = rate,
@@ -222,7 +223,9 @@ void move_weights(Model& model, Optimizer& optimizer, const Model& gradients,
 /// adds to `gradients`, which are 0, and returns a BatchLoss; batches count from 0, and step s has
 /// those from s · accumulate on. `on_step(info)` is called after every step and may return false to
 /// end the loop. Returns the number of steps of the whole run so far, with the `first_step` ones.
-/// Throws InvalidArgument for an accumulate below 1 and steps below 0, and as the optimizer does.
+/// An optimizer of the program's own gets a rate only where there is a schedule, and otherwise
+/// reports its own. Throws InvalidArgument for an accumulate below 1 and steps below 0, and as the
+/// optimizer does.
 /// Short on purpose: copy it where it does not fit.
 template <HasMembers Model, class Optimizer, class Compute, class OnStep>
 Index train(Model& model, Optimizer& optimizer, const TrainOptions& options, Compute&& compute,

@@ -11,6 +11,7 @@
 #include <heed/attention/detail/operands.hpp>
 #include <heed/attention/detail/pairs.hpp>
 #include <heed/attention/detail/pass.hpp>
+#include <heed/core/detail/program_code.hpp>
 #include <heed/core/detail/scratch.hpp>
 #include <heed/kernels/attention_kernels.hpp>
 #include <heed/masks/detail/mask_ref.hpp>
@@ -200,6 +201,7 @@ class PreparedQueries {
     queries.scores = tile_->probabilities;
     kernels_.scores(block, queries);
     const Index lanes = kernels_.tile_lanes;
+    const ProgramCode asked;
     args_.forward.score_mods.function.to_derivatives({queries.scores, lanes * simd::key_block,
                                                       lanes, keys, block.count, block.words, first_,
                                                       count_});

@@ -7,6 +7,7 @@
 
 #include <heed/attention/detail/call.hpp>
 #include <heed/core/detail/math.hpp>
+#include <heed/core/detail/program_code.hpp>
 #include <heed/core/detail/scratch.hpp>
 #include <heed/core/index.hpp>
 #include <heed/kernels/attention_kernels.hpp>
@@ -438,6 +439,7 @@ class ScoreModBlock {
     kernels_.scores(block, queries);
     const Index lanes = kernels_.tile_lanes;
     const Index step = lanes * simd::key_block;
+    const ProgramCode asked;
     score_mods_.function.to_values(
         {queries.scores, step, lanes, keys_, block.count, block.words, first_, rows_});
     for (Index lane = 0; lane < rows_; lane += lanes) {
@@ -495,6 +497,7 @@ class RowScoreMod {
   void run_function(const simd::QueryRows<T>& rows, const Index* keys, Index count,
                     const std::uint64_t* visible) const {
     if (!score_mods_.function.given()) return;
+    const ProgramCode asked;
     const Index lanes = simd::kernels<T>().tile_lanes;
     for (Index row = 0; row < rows.count; ++row) {
       const Position at = position(row);

@@ -45,6 +45,12 @@ constexpr void expect_batch() {
                 "3>::copy_of(x.view().with_leading_axis()) makes one of the matrix x");
 }
 
+/// A tensor that is given where a mask belongs: of bool, or of another rank than a batch.
+template <class Given, class Batch>
+concept TensorForMask = Viewable<const Given> &&
+    (std::is_same_v<std::remove_const_t<ValueOf<const Given>>, bool> ||
+     ViewOf<const Given>::rank() != Batch::rank());
+
 /// Contiguous rows of anything viewable: row-major values where they lie, others as a copy.
 template <ModelScalar T>
 class Rows {

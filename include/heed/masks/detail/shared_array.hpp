@@ -19,19 +19,17 @@ template <class T, class Number>
 concept Fits = std::convertible_to<Number*, const T*> ||
     (std::same_as<T, Index>&& std::integral<Number> && !std::same_as<Number, bool>);
 
-/// The first number of a list: a std::vector's, a view's.
 template <class Values>
-auto begin_of_list(const Values& values) requires requires {
+concept HasData = requires(const Values& values) {
   values.data();
-}
-{ return values.data(); }
+};
 template <class Values>
-auto begin_of_list(const Values& values) requires requires {
+concept ViewOfOneAxis = !HasData<Values> && requires(const Values& values) {
   values.data_handle();
-  requires Values::rank()
-  == 1;
-}
-{ return values.data_handle(); }
+  requires(Values::rank() == 1);
+};
+auto begin_of_list(const HasData auto& values) { return values.data(); }
+auto begin_of_list(const ViewOfOneAxis auto& values) { return values.data_handle(); }
 
 /// A source for a list of T: a std::vector, a std::span, anything with data() and size(), or a view
 /// of one axis. A list of Index may hold numbers of another integer type, such as int.
@@ -41,20 +39,17 @@ concept ListOf = requires(const Values& values) {
   requires Fits<T, std::remove_reference_t<decltype(*begin_of_list(values))>>;
 };
 
-/// Throws ShapeError for a matrix of several rows and columns, which would be read as one list.
+/// Throws ShapeError for a tensor with several rows and columns, which would be read as one list.
 template <class Values>
 void expect_list(const Values& values) {
-  if constexpr (requires { values.rows(); }) {
-    if (values.rows() > 1 && values.cols() > 1) {
-      throw_shape_error("expected a list of numbers, not a matrix of ", values.rows(), " rows");
+  if constexpr (requires { values.extent(Values::rank() - 1); }) {
+    Index longest = 1;
+    for (std::size_t axis = 0; axis < Values::rank(); ++axis) {
+      longest = larger(longest, static_cast<Index>(values.extent(axis)));
     }
-  } else if constexpr (requires { values.extents(); }) {
-    bool longer = false;
-    for (const Index extent : values.extents()) {
-      if (extent > 1 && longer) {
-        throw_shape_error("expected a list of numbers, not a tensor of ", values.extents());
-      }
-      longer |= extent > 1;
+    if (static_cast<Index>(values.size()) > longest) {
+      throw_shape_error("expected a list of numbers, not a tensor of several rows: its longest ",
+                        "axis has ", longest, " of its ", values.size(), " numbers");
     }
   }
 }
@@ -62,7 +57,7 @@ void expect_list(const Values& values) {
 /// An element of a list. Views, and Eigen's rows and columns of matrices, have strides.
 template <class T, class Values>
 T listed_value(const Values& values, Index at) {
-  if constexpr (requires { values.data_handle(); }) {
+  if constexpr (ViewOfOneAxis<Values>) {
     return static_cast<T>(values.data_handle()[at * values.stride(0)]);
   } else if constexpr (requires { values.innerStride(); }) {
     return static_cast<T>(values[at]);
