@@ -10,8 +10,8 @@ class ProgramCode {
  public:
   static constexpr int most = 3;  // calls within calls
 
-  ProgramCode() { ++depth(); }
-  ~ProgramCode() { --depth(); }
+  ProgramCode() { ++depth_; }
+  ~ProgramCode() { --depth_; }
   ProgramCode(const ProgramCode&) = delete;
   ProgramCode& operator=(const ProgramCode&) = delete;
 
@@ -20,6 +20,9 @@ class ProgramCode {
     thread_local constinit int count = 0;
     return count;
   }
+
+ private:
+  int& depth_ = depth();  // found once: it takes a call in shared libraries
 };
 
 }  // namespace heed::detail
