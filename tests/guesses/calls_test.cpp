@@ -554,13 +554,17 @@ TEST(CallsOfGradients, GradientsOfOptionsBesideReturnedOnes) {
   EXPECT_NE(grad_bias(0, 0), 0);
 }
 
-TEST(CallsOfModels, GenerateFromARowOfAMatrix) {
+LanguageModel<float> small_model() {
   LanguageModelOptions options;
   options.vocab_size = 11;
   options.block = {.model_dim = 8, .heads = 2};
   options.max_length = 16;
   Random random(1);
-  const LanguageModel<float> model(options, random);
+  return {options, random};
+}
+
+TEST(CallsOfModels, GenerateFromARowOfAMatrix) {
+  const auto model = small_model();
   const Tokens prompts{{3, 1, 4}, {1, 5, 9}};
   Session<float> session(model), same_session(model);
   EXPECT_EQ(generate(session, prompts[1], {.max_tokens = 4}).tokens,
@@ -569,12 +573,7 @@ TEST(CallsOfModels, GenerateFromARowOfAMatrix) {
 }
 
 TEST(CallsOfModels, TakeALambda) {
-  LanguageModelOptions options;
-  options.vocab_size = 11;
-  options.block = {.model_dim = 8, .heads = 2};
-  options.max_length = 16;
-  Random random(1);
-  const LanguageModel<float> model(options, random);
+  const auto model = small_model();
   const auto past = [](Index i, Index j) { return j <= i; };
   const Tokens tokens({1, 4}, {3, 1, 4, 1});
   EXPECT_TRUE(same(model.forward(tokens, past), model.forward(tokens, masks::Causal{})));

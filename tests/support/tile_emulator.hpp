@@ -60,21 +60,21 @@ class EmulatedTiles {
   };
 
   bool run(int prefix, int third, const std::uint8_t* code) {
-    const int opcode = code[0], mode = code[1] >> 6, middle = code[1] >> 3 & 7, last = code[1] & 7;
+    const int opcode = code[0], mode = code[1] >> 6, last = code[1] & 7;
+    const int middle = (code[1] >> 3 & 7) | (extension_ & 4) << 1;
     end_ = code + 2;
     expect((opcode != 0x49 && opcode != 0x4b) || third == 0, "no third operand");
     if (opcode == 0x49 && mode == 3) {
       if (prefix == none && middle == 0 && last == 0) return release();
-      return prefix == xf2 && last == 0 && zero(tile(middle | (extension_ & 4) << 1));
+      return prefix == xf2 && last == 0 && zero(tile(middle));
     }
     if (opcode == 0x49) return prefix == none && middle == 0 && configure(address(code + 1));
     if (opcode == 0x4b && mode != 3 && last == 4) {
       if (prefix == xf2 || prefix == x66) return load(tile(middle), code + 1);
       return prefix == xf3 && store(tile(middle), code + 1);
     }
-    if (mode != 3) return false;
-    Tile &sums = tile(middle), &a = tile(last), &b = tile(third);
-    if (opcode != 0x5c && opcode != 0x5e) return false;
+    if (mode != 3 || (opcode != 0x5c && opcode != 0x5e)) return false;
+    Tile &sums = tile(middle), &a = tile(last | (extension_ & 1) << 3), &b = tile(third);
     expect(&sums != &a && &sums != &b && &a != &b, "three different tiles");
     expect(sums.rows == a.rows && sums.bytes == b.bytes && a.bytes == 4 * b.rows,
            "shapes that fit");

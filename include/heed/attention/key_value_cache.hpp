@@ -284,10 +284,10 @@ class KeyValueCache {
     const Index size = shape_.page_size, begin = starts_[slot(item)] / size;
     const Index end = detail::larger(begin, detail::smaller(position, length(item)) / size);
     const Index wanted = keep > 0 ? detail::parts_of(detail::smaller(keep, end * size), size) : 0;
-    const Index first = begin > 0 ? detail::smaller(wanted, kept_[item] / size) : wanted;
-    const Index old_end = begin > 0 ? kept_[item] / size : end;
+    const Index kept = begin > 0 ? kept_[item] / size : end;
+    const Index first = detail::smaller(wanted, kept);
     for (Index page = first; page < end; ++page) {
-      if (page >= old_end && page < begin) continue;  // forgotten before
+      if (page >= kept && page < begin) continue;  // forgotten before
       pool_.release(tables_.at(item, page));
       tables_.at(item, page) = -1;
     }

@@ -282,7 +282,7 @@ struct MultiHeadAttention {
                  Index first = 0) const {
     auto rows = queries(x);
     if (rotary) {
-      rotary->apply(heads_of(rows), options.top_left ? first : of_queries(0, x, memory.keys));
+      rotary->apply(heads_of(rows), of_queries(options.top_left ? first : 0, x, memory.keys));
     }
     return attend(rows, memory, mask, first);
   }
