@@ -45,6 +45,25 @@ TEST(CallMasks, RowsOfADenseMaskWithOneKeyAreTheQueriesOfTheCall) {
   }
 }
 
+TEST(CallMasks, WhereThereAreNoQueriesNoRowsAreMissing) {
+  const Dense rows({1, 1, 5, 100}, odd_rows, 0);
+  const masks::BlockSparse blocks(1, 20, 5, [](Index, Index) { return true; });
+  for (const Shape& shape : {Shape{1, 2, 2, 0, 100, 4, 4}, Shape{0, 2, 2, 5, 100, 4, 4}}) {
+    SCOPED_TRACE(shape.text());
+    const Inputs<float> in(shape, 64);
+    EXPECT_EQ(attention(in.queries, in.keys, in.values, rows).size(), 0);
+    EXPECT_EQ(attention(in.queries, in.keys, in.values, blocks).size(), 0);
+    EXPECT_THROW(attention(in.queries, in.keys, in.values, Dense({1, 3, 5, 100}, odd_rows)),
+                 ShapeError);
+  }
+  // Of two sequences, the second has keys alone.
+  const auto queries = random_matrix<float>(5, 8, 65), keys = random_matrix<float>(105, 8, 66);
+  const std::vector<Index> of_queries{0, 5, 5}, of_keys{0, 5, 105};
+  const auto out =
+      packed_attention(queries, keys, keys, of_queries, of_keys, Dense({1, 1, 5, 5}, odd_rows, 0));
+  EXPECT_EQ(out.extent(0), 5);
+}
+
 TEST(CallMasks, RowsOfADenseMaskFollowWhereTheQueriesStand) {
   const Shape shape{2, 2, 1, 6, 40, 8, 8};
   const Inputs<float> in(shape, 62);

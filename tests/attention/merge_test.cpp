@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include <heed/attention/forward.hpp>
 #include <heed/masks.hpp>
 
 #include "support/attention_cases.hpp"
@@ -24,6 +25,27 @@ TEST(Merge, TwoSetsOfKeysAreOne) {
   }
   for (Index i = 0; i < whole.lse.size(); ++i) {
     EXPECT_NEAR(first.lse.data()[i], whole.lse.data()[i], 1e-14);
+  }
+}
+
+TEST(Merge, TakesBfloat16AsAttentionWritesIt) {
+  const Inputs<float> floats({1, 2, 2, 9, 9, 8, 8}, 13);
+  const auto in = Tensor<bfloat16, 4>::copy_of(floats.queries);
+  const auto call = [&](Index begin, Index end, Tensor<bfloat16, 4>& out, Tensor<float, 3>& lse) {
+    attention(in, in, in, [=](Index, Index key) { return begin <= key && key < end; }, out,
+              {.log_sum_exp = lse});
+  };
+  Tensor<bfloat16, 4> whole(in.extents()), first(in.extents()), second(in.extents());
+  Tensor<float, 3> whole_lse({1, 2, 9}), lse({1, 2, 9}), second_lse({1, 2, 9});
+  call(0, 9, whole, whole_lse);
+  call(0, 4, first, lse);
+  call(4, 9, second, second_lse);
+  merge(first, lse, second, second_lse);
+  for (Index i = 0; i < whole.size(); ++i) {
+    EXPECT_NEAR(float(first.data()[i]), float(whole.data()[i]), 0x1p-6) << i;
+  }
+  for (Index i = 0; i < lse.size(); ++i) {
+    EXPECT_NEAR(lse.data()[i], whole_lse.data()[i], 0x1p-8) << i << ": sums of rounded weights";
   }
 }
 

@@ -110,6 +110,8 @@ void expect_assigned(double tie) {
   EXPECT_EQ(float(x = 1 + tie), 1.f);
   EXPECT_EQ(float(x = 1 + tie + 0x1p-40), float(1 + 2 * tie)) << "a float would be the tie itself";
   EXPECT_EQ(float(x = -1 - tie - 0x1p-40), -float(1 + 2 * tie));
+  EXPECT_EQ(float(static_cast<Half>(1 + tie + 0x1p-40)), float(1 + 2 * tie)) << "as assigned";
+  EXPECT_EQ(float(Half(257u)), float(Half(257.f)));
 }
 
 TEST(Half, IsAssignedNumbers) {

@@ -368,9 +368,7 @@ class KeyValueCache {
         return;
       }
     }
-    for (Index d = 0; d < from.extent(2); ++d) {
-      to[d] = Stored(static_cast<ComputedIn<Stored>>(from(head, token, d)));
-    }
+    for (Index d = 0; d < from.extent(2); ++d) to[d] = static_cast<Stored>(from(head, token, d));
   }
 
   Index slot(Index item) const {

@@ -14,9 +14,9 @@ namespace heed {
 
 namespace detail {
 
-template <class T>
-void check_parts(const TensorView<T, 4>& out, const TensorView<T, 3>& lse,
-                 const TensorView<const T, 4>& other, const TensorView<const T, 3>& other_lse) {
+template <class X, class T>
+void check_parts(const TensorView<X, 4>& out, const TensorView<T, 3>& lse,
+                 const TensorView<const X, 4>& other, const TensorView<const T, 3>& other_lse) {
   const Extents<3> rows{out.extent(0), out.extent(1), out.extent(2)};
   if (other.extents() != out.extents() || lse.extents() != rows || other_lse.extents() != rows) {
     throw_shape_error("merge: out ", out.extents(), " and ", other.extents(), ", log_sum_exp ",
@@ -36,20 +36,22 @@ void check_parts(const TensorView<T, 4>& out, const TensorView<T, 3>& lse,
 
 /// Merges attention over two disjoint sets of keys: overwrites `out` and `log_sum_exp` with the
 /// results of the same queries over both sets, up to rounding. Shapes as `attention` writes them,
-/// of any rank it takes, all in one scalar type. A set of which a query sees nothing (log-sum-exp
-/// −inf) changes nothing. Give AttentionOptions::sinks to one of the two calls only: the result
-/// would count them twice. Throws ShapeError, before the first write, for shapes that do not fit
-/// and for outputs that overlap another tensor. For keys in different places: a shared prompt,
-/// another machine, an older window.
+/// of any rank it takes: outputs of one scalar type, log-sum-exps of that which the call computed
+/// in. A set of which a query sees nothing (log-sum-exp −inf) changes nothing. Give
+/// AttentionOptions::sinks to one of the two calls only: the result would count them twice. Throws
+/// ShapeError, before the first write, for shapes that do not fit and for outputs that overlap
+/// another tensor. For keys in different places: a shared prompt, another machine, an older window.
 template <Viewable Out, Viewable Lse, Viewable Other, Viewable OtherLse>
 void merge(Out&& out, Lse&& log_sum_exp, const Other& other, const OtherLse& other_log_sum_exp) {
-  using T = ValueOf<Out>;
-  const TensorView<T, 4> to = detail::as_rank_4(view_of(out));
-  const TensorView<const T, 4> from = detail::as_rank_4(view_of(other));
+  using X = ValueOf<Out>;
+  using T = ComputedIn<X>;
+  const TensorView<X, 4> to = detail::as_rank_4(view_of(out));
+  const TensorView<const X, 4> from = detail::as_rank_4(view_of(other));
   const Extents<3> rows{to.extent(0), to.extent(1), to.extent(2)};
   const auto lse = OptionalView<T, 3>(log_sum_exp).fitted(rows).view();
   const auto from_lse = OptionalView<const T, 3>(other_log_sum_exp).fitted(rows).view();
-  detail::check_parts<T>(to, lse, from, from_lse);
+  detail::check_parts(to, lse, from, from_lse);
+  const auto as_double = [](X x) { return static_cast<double>(static_cast<T>(x)); };
   for (Index b = 0; b < to.extent(0); ++b) {
     for (Index h = 0; h < to.extent(1); ++h) {
       for (Index q = 0; q < to.extent(2); ++q) {
@@ -63,9 +65,8 @@ void merge(Out&& out, Lse&& log_sum_exp, const Other& other, const OtherLse& oth
         for (Index d = 0; d < to.extent(3); ++d) {
           // A set without visible keys counts as absent, whatever stands there; a weight that is
           // rounded to 0 does not hide a NaN.
-          const double kept = mine == nothing ? 0.0 : keep * static_cast<double>(to(b, h, q, d));
-          to(b, h, q, d) =
-              static_cast<T>((kept + add * static_cast<double>(from(b, h, q, d))) / sum);
+          const double kept = mine == nothing ? 0.0 : keep * as_double(to(b, h, q, d));
+          to(b, h, q, d) = static_cast<X>((kept + add * as_double(from(b, h, q, d))) / sum);
         }
         lse(b, h, q) = static_cast<T>(larger + detail::log(sum));
       }

@@ -70,13 +70,15 @@ struct bfloat16 {
   std::uint16_t bits = 0;
 
   constexpr bfloat16() = default;
-  /// To nearest, ties to even; NaN stays NaN.
+  /// A number, rounded once to nearest, ties to even; an integer beyond 2^53 as the double nearest
+  /// to it. NaN stays NaN.
   explicit bfloat16(float value) : bits(bfloat16_of_float(value)) {}
-  /// A number, rounded once; an integer beyond 2^53 as the double nearest to it.
+  template <class Number>
+  requires std::is_arithmetic_v<Number>
+  explicit bfloat16(Number value) : bfloat16(detail::round_to_odd(static_cast<double>(value))) {}
   template <class Number>
   requires std::is_arithmetic_v<Number> bfloat16& operator=(Number value) {
-    bits = bfloat16_of_float(detail::round_to_odd(static_cast<double>(value)));
-    return *this;
+    return *this = bfloat16(value);
   }
   /// Exact.
   operator float() const { return float_of_bfloat16(bits); }  // NOLINT: as built-in types
@@ -88,13 +90,15 @@ struct float16 {
   std::uint16_t bits = 0;
 
   constexpr float16() = default;
-  /// To nearest, ties to even; infinity from 65520 on, NaN stays NaN.
+  /// A number, rounded once to nearest, ties to even; an integer beyond 2^53 as the double nearest
+  /// to it. Infinity from 65520 on, NaN stays NaN.
   explicit float16(float value) : bits(half_of_float(value)) {}
-  /// A number, rounded once; an integer beyond 2^53 as the double nearest to it.
+  template <class Number>
+  requires std::is_arithmetic_v<Number>
+  explicit float16(Number value) : float16(detail::round_to_odd(static_cast<double>(value))) {}
   template <class Number>
   requires std::is_arithmetic_v<Number> float16& operator=(Number value) {
-    bits = half_of_float(detail::round_to_odd(static_cast<double>(value)));
-    return *this;
+    return *this = float16(value);
   }
   /// Exact.
   operator float() const { return float_of_half(bits); }  // NOLINT: as built-in types

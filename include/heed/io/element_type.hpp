@@ -73,16 +73,6 @@ constexpr std::size_t rank_not_given() {
   return 1;
 }
 
-/// `value` as T, rounded to nearest if T is narrower.
-template <class T, class From>
-T rounded(From value) {
-  if constexpr (std::is_same_v<T, From> || std::is_floating_point_v<T>) {
-    return static_cast<T>(value);
-  } else {
-    return T(round_to_odd(static_cast<double>(value)));
-  }
-}
-
 }  // namespace detail
 
 /// The type's name in files, e.g. "BF16".
@@ -128,16 +118,16 @@ bool is_readable_as(ElementType type) {
 /// The element at `bytes` as T. is_readable_as<T>(type) must be true.
 template <class T>
 T read_element(ElementType type, const std::byte* bytes) {
-  using detail::rounded, detail::unaligned;
+  using detail::unaligned;
   if constexpr (std::is_same_v<T, bool>) {
     return *bytes != std::byte{0};
   } else if constexpr (!detail::is_floating_element<T>) {
     return unaligned<T>(bytes);
   } else {
-    if (type == ElementType::f64) return rounded<T>(unaligned<double>(bytes));
-    if (type == ElementType::f32) return rounded<T>(unaligned<float>(bytes));
-    if (type == ElementType::f16) return rounded<T>(unaligned<float16>(bytes));
-    return rounded<T>(unaligned<bfloat16>(bytes));
+    if (type == ElementType::f64) return static_cast<T>(unaligned<double>(bytes));
+    if (type == ElementType::f32) return static_cast<T>(unaligned<float>(bytes));
+    if (type == ElementType::f16) return static_cast<T>(unaligned<float16>(bytes));
+    return static_cast<T>(unaligned<bfloat16>(bytes));
   }
 }
 
@@ -151,10 +141,10 @@ void write_element(ElementType type, T value, std::byte* bytes) {
   } else if constexpr (!detail::is_floating_element<T>) {
     put(value);
   } else {
-    if (type == ElementType::f64) return put(detail::rounded<double>(value));
-    if (type == ElementType::f32) return put(detail::rounded<float>(value));
-    if (type == ElementType::f16) return put(detail::rounded<float16>(value));
-    put(detail::rounded<bfloat16>(value));
+    if (type == ElementType::f64) return put(static_cast<double>(value));
+    if (type == ElementType::f32) return put(static_cast<float>(value));
+    if (type == ElementType::f16) return put(static_cast<float16>(value));
+    put(static_cast<bfloat16>(value));
   }
 }
 

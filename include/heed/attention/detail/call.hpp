@@ -469,7 +469,9 @@ Position position_of(const AttentionArgs<T>& args, Index item, Index head, Index
 template <class T>
 MaskShape mask_shape_of(const AttentionArgs<T>& args) {
   MaskShape shape{args.batch(), args.heads(), args.query_count(), args.key_count()};
-  if (shape.batch == 0) return shape;
+  // A call without queries needs no rows of a mask, wherever these would be.
+  shape.partial = shape.batch == 0 || shape.queries == 0;
+  if (shape.partial) return shape;
   Index last = shape.first_query = args.first_query_of(0);
   for (Index item = 1; item < shape.batch; ++item) {
     shape.first_query = smaller(shape.first_query, args.first_query_of(item));
