@@ -191,13 +191,20 @@ HEED_SIMD void add_terms(Tiles& tiles, TileRows<const std::uint16_t> a,
   tiles.template multiply<Sum, 4 + row % 2, 6 + lane % 2>();
 }
 
+/// Nothing to compute between the instructions of tiles.
+struct NothingBetween {
+  HEED_SIMD void operator()() const {}
+};
+
 /// sums(row, lane) (+)= Σ_k a(row, k) · b(k, lane) for rows of `Across` tiles, as many as `Sum`
 /// counts: up to four tiles in one row, two rows of two or one lane of four. A row of a holds
 /// `depth` numbers, a row of b pairs of numbers, lane by lane; depth is a multiple of tile_terms.
-template <int Across, int... Sum, class Tiles, class T>
+/// Calls between() after each product of two tiles.
+template <int Across, int... Sum, class Tiles, class T, class Between = NothingBetween>
 HEED_SIMD void multiply_tiles(std::integer_sequence<int, Sum...>, Tiles& tiles,
                               TileRows<const std::uint16_t> a, TileRows<const std::uint16_t> b,
-                              Index depth, TileRows<T> sums, bool accumulate) {
+                              Index depth, TileRows<T> sums, bool accumulate,
+                              Between&& between = {}) {
   const auto stride = sums.stride * static_cast<Index>(sizeof(T));
   const auto at = [&](int tile) __attribute__((always_inline)) {
     return sums.data + tile / Across * tile_side * sums.stride + tile % Across * tile_side;
@@ -207,34 +214,49 @@ HEED_SIMD void multiply_tiles(std::integer_sequence<int, Sum...>, Tiles& tiles,
   } else {
     (tiles.template zero<Sum>(), ...);
   }
-  for (Index k = 0; k < depth; k += tile_terms) (add_terms<Across, Sum>(tiles, a, b, k), ...);
+  for (Index k = 0; k < depth; k += tile_terms) {
+    ((add_terms<Across, Sum>(tiles, a, b, k), between()), ...);
+  }
   (tiles.template store<Sum>(at(Sum), stride), ...);
 }
 
+/// A product for tiles, with `row_tiles` tiles of rows.
+template <class T>
+struct PendingProduct {
+  TileRows<const std::uint16_t> a;
+  Index row_tiles;
+  TileRows<const std::uint16_t> b;
+  Index depth;
+  TileRows<T> sums;
+  bool accumulate;
+
+  /// Products of two tiles.
+  HEED_SIMD Index size() const { return row_tiles * (depth / tile_terms); }
+};
+
 /// multiply_tiles for any number of tiles of rows: up to four at once, so that an instruction need
 /// not wait for the one before, and shared out evenly.
-template <class Tiles, class T>
-HEED_SIMD void multiply_tiles(Tiles& tiles, TileRows<const std::uint16_t> a, Index row_tiles,
-                              TileRows<const std::uint16_t> b, Index depth, TileRows<T> sums,
-                              bool accumulate) {
+template <class Tiles, class T, class Between = NothingBetween>
+HEED_SIMD void multiply_tiles(Tiles& tiles, PendingProduct<T> product, Between&& between = {}) {
+  auto& [a, row_tiles, b, depth, sums, accumulate] = product;
   while (row_tiles > 0) {
     const Index parts = (row_tiles + 3) / 4, some = (row_tiles + parts - 1) / parts;
     switch (some) {
       case 4:
         multiply_tiles<1>(std::make_integer_sequence<int, 4>(), tiles, a, b, depth, sums,
-                          accumulate);
+                          accumulate, between);
         break;
       case 3:
         multiply_tiles<1>(std::make_integer_sequence<int, 3>(), tiles, a, b, depth, sums,
-                          accumulate);
+                          accumulate, between);
         break;
       case 2:
         multiply_tiles<1>(std::make_integer_sequence<int, 2>(), tiles, a, b, depth, sums,
-                          accumulate);
+                          accumulate, between);
         break;
       default:
         multiply_tiles<1>(std::make_integer_sequence<int, 1>(), tiles, a, b, depth, sums,
-                          accumulate);
+                          accumulate, between);
         break;
     }
     a.data += some * tile_side * a.stride;

@@ -5,6 +5,26 @@
 // in groups of tile_terms, which start at absolute multiples: a masked key is a term of zero.
 // Included by part.inl, after amx.inl and pairs.inl.
 
+/// Products that tiles do during a softmax, so that tiles and vectors work at a time. A processor
+/// looks some 500 instructions ahead, and one on tiles takes 52 cycles: behind several in a row
+/// that wait for each other it would not see the softmax.
+template <class Tiles, class T>
+struct TileWork {
+  HEED_SIMD Index size() const { return values.size() + scores.size(); }
+  /// Calls between() after each product of two tiles.
+  template <class Between = NothingBetween>
+  HEED_SIMD void finish(Between&& between = {}) {
+    multiply_tiles(tiles, values, between);
+    multiply_tiles(tiles, scores, between);
+    values.row_tiles = scores.row_tiles = 0;
+  }
+
+  Tiles tiles;
+  // The scores come into the memory of the probabilities that the values are multiplied with.
+  PendingProduct<T> values{};  // · probabilities of the tile of queries before
+  PendingProduct<T> scores{};  // of the next tile of queries, or of the next keys
+};
+
 /// A tile of queries and one block of keys. Scores pass through memory between tiles and softmax;
 /// `values` of the keys are [value_dim][whole_terms(arranged)], with zeros after the last one.
 template <class Tiles, class Scalar>
@@ -12,12 +32,21 @@ struct AmxTask : PairTask<Scalar, 1> {
   using T = Scalar;
   using P = Pairs<T>;
 
-  Tiles* tiles;
-  mutable bool scored = false;  // the scores are there for the first who asks
+  TileWork<Tiles, T>* work;
+  mutable bool scored;  // the scores are there for the first who asks
 
   HEED_SIMD Index value_stride() const { return whole_terms(this->keys.arranged); }
   HEED_SIMD const std::uint16_t* values(Index d) const {
     return this->keys.values + d * value_stride() + this->keys.before + this->first;
+  }
+  HEED_SIMD PendingProduct<T> score_product() const {
+    const auto& rows = this->keys.keys;
+    return {{rows.data + this->first * rows.row_stride, rows.row_stride},
+            (this->count + tile_side - 1) / tile_side,
+            {this->packed, 2 * this->stride},
+            2 * this->depth,
+            {this->scores, this->stride},
+            false};
   }
 };
 
@@ -29,10 +58,52 @@ HEED_SIMD void score_again(const AmxTask<Tiles, T>& task) {
     task.scored = false;
     return;
   }
-  const auto& keys = task.keys.keys;
-  multiply_tiles(*task.tiles, {keys.data + task.first * keys.row_stride, keys.row_stride},
-                 (task.count + tile_side - 1) / tile_side, {task.packed, 2 * task.stride},
-                 2 * task.depth, TileRows<T>{task.scores, task.stride}, false);
+  task.work->scores = task.score_product();
+  task.work->finish();
+}
+/// exponentiate_pairs in steps of `Pairs` pairs of keys.
+template <bool Masked, int Pairs, class T>
+struct SoftmaxSteps {
+  using V = typename Lanes<T>::V;
+
+  HEED_SIMD void operator()() {
+    if (key + 2 * Pairs > task.count) return;
+    HEED_UNROLL for (int i = 0; i < Pairs; ++i, key += 2) {
+      total = exponentiate_pair<Masked>(task, 0, base, key, total);
+    }
+  }
+  /// The sum of all probabilities, after the steps that are left.
+  HEED_SIMD V finish() {
+    for (; key + 2 <= task.count; key += 2) {
+      total = exponentiate_pair<Masked>(task, 0, base, key, total);
+    }
+    return key < task.count ? exponentiate_last<Masked>(task, 0, base, key, total) : total;
+  }
+
+  PairTask<T, 1> task;  // a copy, so that it stays in registers whatever tiles read and write
+  V base;
+  V total{};
+  Index key = 0;
+};
+template <bool Masked, int Pairs, class Tiles, class T>
+HEED_KERNEL typename Lanes<T>::V exponentiate_beside(const AmxTask<Tiles, T>& task,
+                                                     typename Lanes<T>::V maximum) {
+  SoftmaxSteps<Masked, Pairs, T> steps{task, task.base_of(maximum)};
+  task.work->finish(steps);
+  return steps.finish();
+}
+/// Does the work of tiles, spread evenly.
+template <bool Masked, class Tiles, class T>
+HEED_SIMD typename Lanes<T>::V exponentiate_evenly(const AmxTask<Tiles, T>& task,
+                                                   typename Lanes<T>::V maximum) {
+  return 4 * task.work->size() <= task.count ? exponentiate_beside<Masked, 2>(task, maximum)
+                                             : exponentiate_beside<Masked, 1>(task, maximum);
+}
+template <class Tiles, class T>
+HEED_SIMD typename Lanes<T>::V exponentiate(const AmxTask<Tiles, T>& task, int,
+                                            typename Lanes<T>::V maximum) {
+  return task.keys.words ? exponentiate_evenly<true>(task, maximum)
+                         : exponentiate_evenly<false>(task, maximum);
 }
 template <class Tiles, class T>
 HEED_SIMD void sum_block(const AmxTask<Tiles, T>& task, T* totals) {
@@ -50,9 +121,12 @@ HEED_KERNEL void add_last_rows(const AmxTask<Tiles, T>& task, Index d, Index row
   for (Index r = 0; accumulate && r < rows; ++r) {
     S::store(sums + r * tile_side, S::load(task.output + (d + r) * task.stride));
   }
-  multiply_tiles(*task.tiles, {task.values(d), task.value_stride()}, 1,
-                 {task.probabilities, 2 * task.stride}, depth, TileRows<T>{sums, tile_side},
-                 accumulate);
+  multiply_tiles(task.work->tiles, PendingProduct<T>{{task.values(d), task.value_stride()},
+                                                     1,
+                                                     {task.probabilities, 2 * task.stride},
+                                                     depth,
+                                                     {sums, tile_side},
+                                                     accumulate});
   for (Index r = 0; r < rows; ++r) {
     S::store(task.output + (d + r) * task.stride, S::load(sums + r * tile_side));
   }
@@ -90,9 +164,12 @@ HEED_SIMD void add_block(const AmxTask<Tiles, T>& task, bool accumulate) {
     P::store(task.probabilities + key * task.stride, typename P::V{});
   }
   const Index whole = task.value_dim / tile_side, d = whole * tile_side;
-  multiply_tiles(*task.tiles, {task.values(0), task.value_stride()}, whole,
-                 {task.probabilities, 2 * task.stride}, depth,
-                 TileRows<T>{task.output, task.stride}, accumulate);
+  task.work->values = {{task.values(0), task.value_stride()},
+                       whole,
+                       {task.probabilities, 2 * task.stride},
+                       depth,
+                       {task.output, task.stride},
+                       accumulate};
   if (d < task.value_dim) add_last_rows(task, d, task.value_dim - d, depth, accumulate);
 }
 
@@ -161,56 +238,58 @@ struct TileTable {
     }
   }
 
-  /// A tile of queries with its scores; without keys if it sees none.
-  HEED_KERNEL static AmxTask<Tiles, T> scored_task(Tiles& tiles, const PairKeys& keys,
-                                                   const PairQueries<T>& queries,
-                                                   const SoftmaxState<T>& state, Index lane,
-                                                   bool scored) {
+  /// A tile of queries; without keys if it sees none.
+  HEED_KERNEL static AmxTask<Tiles, T> task_of(TileWork<Tiles, T>& work, const PairKeys& keys,
+                                               const PairQueries<T>& queries,
+                                               const SoftmaxState<T>& state, Index lane) {
     const auto seen = Pair::seen_by(keys, lane, tile_side);
     const Index before = seen.first % tile_terms;
     T* scores = queries.scores + lane % (2 * tile_side);  // beside those of the tile before
-    AmxTask<Tiles, T> task{
-        {keys, seen.first - before, seen.count == 0 ? 0 : seen.count + before,
-         queries.packed + 2 * lane, scores, reinterpret_cast<std::uint16_t*>(scores),
-         state.output + lane, state.maximum + lane, state.sum + lane, queries.factor,
-         whole_terms(queries.head_dim) / 2, queries.value_dim, static_cast<int>(lane)},
-        &tiles};
-    if (task.count > 0) {
-      if (!scored) score_again(task);
-      task.scored = true;
-    }
-    return task;
+    return {{keys, seen.first - before, seen.count == 0 ? 0 : seen.count + before,
+             queries.packed + 2 * lane, scores, reinterpret_cast<std::uint16_t*>(scores),
+             state.output + lane, state.maximum + lane, state.sum + lane, queries.factor,
+             whole_terms(queries.head_dim) / 2, queries.value_dim, static_cast<int>(lane)},
+            &work,
+            true};
   }
-  /// Scores of the first queries and the next keys, if the last queries leave their place free.
-  HEED_KERNEL static void score_next(Tiles& tiles, const PairKeys& keys,
-                                     const PairQueries<T>& queries) {
-    multiply_tiles(tiles, {keys.next.data, keys.next.row_stride},
-                   (keys.next_count + tile_side - 1) / tile_side, {queries.packed, 2 * lanes},
-                   whole_terms(queries.head_dim), TileRows<T>{queries.scores, lanes}, false);
+  /// Scores of the first queries and the next keys.
+  HEED_SIMD static PendingProduct<T> next_scores(const PairKeys& keys,
+                                                 const PairQueries<T>& queries) {
+    return {{keys.next.data, keys.next.row_stride},
+            (keys.next_count + tile_side - 1) / tile_side,
+            {queries.packed, 2 * lanes},
+            whole_terms(queries.head_dim),
+            {queries.scores, lanes},
+            false};
   }
-  /// Tiles multiply for the next queries, or the next keys, while vectors compute the softmax of
-  /// these: that order of instructions lets a processor do both at once.
+  /// During the softmax of some queries, tiles multiply the values for the queries before, and the
+  /// scores of the next ones, or of the next keys if the last queries leave their place free.
   HEED_KERNEL static void attend(const PairKeys& keys, const PairQueries<T>& queries,
                                  const SoftmaxState<T>& state, bool first) {
-    Tiles tiles;
+    TileWork<Tiles, T> work;
     const bool ahead = (queries.count - 1) / tile_side % 2 != 0;
-    auto next = scored_task(tiles, keys, queries, state, 0, ahead && keys.began);
+    auto next = task_of(work, keys, queries, state, 0);
+    if (!ahead || !keys.began) work.scores = next.score_product();
+    work.finish();
     for (Index lane = 0; lane < queries.count; lane += tile_side) {
       const auto task = next;
       const Index after = lane + tile_side;
       if (after < queries.count) {
-        next = scored_task(tiles, keys, queries, state, after, false);
+        next = task_of(work, keys, queries, state, after);
+        work.scores = next.score_product();
       } else if (ahead && keys.next_count > 0) {
-        score_next(tiles, keys, queries);
+        work.scores = next_scores(keys, queries);
       }
       if (task.count > 0) {
         attend_tile(task, first);
         continue;
       }
+      work.finish();
       for (Index d = 0; first && d < queries.value_dim; ++d) {
         S::store(task.output + d * lanes, S::broadcast(0));
       }
     }
+    work.finish();
   }
 
   /// Scores of a few queries: products with the queries in the lanes, then turned.
@@ -220,9 +299,12 @@ struct TileTable {
     Pair::pack({rows.rows, depth, 1}, rows.count, depth, rows.packed);
     for (Index row = 0; row < rows.count; row += tile_side) {
       alignas(64) T scores[key_block * tile_side];
-      multiply_tiles(tiles, {keys.keys.data, keys.keys.row_stride},
-                     (keys.count + tile_side - 1) / tile_side, {rows.packed + 2 * row, 2 * lanes},
-                     depth, TileRows<T>{scores, tile_side}, false);
+      multiply_tiles(tiles, PendingProduct<T>{{keys.keys.data, keys.keys.row_stride},
+                                              (keys.count + tile_side - 1) / tile_side,
+                                              {rows.packed + 2 * row, 2 * lanes},
+                                              depth,
+                                              {scores, tile_side},
+                                              false});
       const Index some = rows.count - row < tile_side ? rows.count - row : tile_side;
       for (Index key = 0; key < keys.count; key += S::width) {
         typename S::V turned[S::width];
@@ -247,9 +329,12 @@ struct TileTable {
       for (Index i = 0; i < some; ++i) {
         S::store(sums + i * tile_side, S::load(out + i * rows.output_stride));
       }
-      multiply_tiles(tiles, {rows.probabilities + row * row_keys, row_keys}, 1,
-                     {keys.values + 2 * d, 2 * rows.value_dim}, whole_terms(keys.count),
-                     TileRows<T>{sums, tile_side}, true);
+      multiply_tiles(tiles, PendingProduct<T>{{rows.probabilities + row * row_keys, row_keys},
+                                              1,
+                                              {keys.values + 2 * d, 2 * rows.value_dim},
+                                              whole_terms(keys.count),
+                                              {sums, tile_side},
+                                              true});
       for (Index i = 0; i < some; ++i) {
         S::store(out + i * rows.output_stride, S::load(sums + i * tile_side));
       }
@@ -329,8 +414,12 @@ struct TileProduct {
                           Index b_row, Index lanes, Index depth, T* sums, Index sums_row,
                           bool accumulate) {
     for (Index lane = 0; lane < lanes; lane += tile_side) {
-      multiply_tiles(tiles, {a.data, a.row_stride}, rows / tile_side, {b + 2 * lane, b_row}, depth,
-                     TileRows<T>{sums + lane, sums_row}, accumulate);
+      multiply_tiles(tiles, PendingProduct<T>{{a.data, a.row_stride},
+                                              rows / tile_side,
+                                              {b + 2 * lane, b_row},
+                                              depth,
+                                              {sums + lane, sums_row},
+                                              accumulate});
     }
   }
   HEED_KERNEL static void once(const std::uint16_t* a, Index a_row, Index rows,

@@ -223,26 +223,45 @@ HEED_SIMD void score_pair_block(const PairTask<T, Vectors>& task, T* totals) {
   if (key < task.count) score_pair_rows<1>(task, key, totals);
 }
 
+/// Probabilities of two keys from one vector's stored scores, which they overwrite; returns `total`
+/// plus their sum.
+template <bool Masked, class T, int Vectors>
+HEED_SIMD typename Lanes<T>::V exponentiate_pair(const PairTask<T, Vectors>& task, int vector,
+                                                 typename Lanes<T>::V base, Index key,
+                                                 typename Lanes<T>::V total) {
+  using S = Lanes<T>;
+  using P = Pairs<T>;
+  const T* at = task.scores + key * task.stride + vector * S::width;
+  const auto low = task.template weight<Masked>(S::load(at), base, key, vector);
+  const auto high = task.template weight<Masked>(S::load(at + task.stride), base, key + 1, vector);
+  P::store(task.probabilities + key * task.stride + vector * P::step, pair_of<P>(low, high));
+  return total + low + high;
+}
+/// The same for a last key without a partner.
+template <bool Masked, class T, int Vectors>
+HEED_SIMD typename Lanes<T>::V exponentiate_last(const PairTask<T, Vectors>& task, int vector,
+                                                 typename Lanes<T>::V base, Index key,
+                                                 typename Lanes<T>::V total) {
+  using S = Lanes<T>;
+  using P = Pairs<T>;
+  const T* at = task.scores + key * task.stride + vector * S::width;
+  const auto low = task.template weight<Masked>(S::load(at), base, key, vector);
+  P::store(task.probabilities + key * task.stride + vector * P::step,
+           pair_of<P>(low, S::broadcast(0)));
+  return total + low;
+}
+
 /// Probabilities of one vector's stored scores, which they overwrite; and their sum.
 template <bool Masked, class T, int Vectors>
 HEED_SIMD typename Lanes<T>::V exponentiate_pairs(const PairTask<T, Vectors>& task, int vector,
                                                   typename Lanes<T>::V maximum) {
-  using S = Lanes<T>;
-  using P = Pairs<T>;
   const auto base = task.base_of(maximum);
-  auto total = S::broadcast(0);
-  for (Index key = 0; key < task.count; key += 2) {
-    const T* at = task.scores + key * task.stride + vector * S::width;
-    const auto low = task.template weight<Masked>(S::load(at), base, key, vector);
-    total = total + low;
-    auto high = S::broadcast(0);
-    if (key + 1 < task.count) {
-      high = task.template weight<Masked>(S::load(at + task.stride), base, key + 1, vector);
-      total = total + high;
-    }
-    P::store(task.probabilities + key * task.stride + vector * P::step, pair_of<P>(low, high));
+  auto total = Lanes<T>::broadcast(0);
+  Index key = 0;
+  for (; key + 2 <= task.count; key += 2) {
+    total = exponentiate_pair<Masked>(task, vector, base, key, total);
   }
-  return total;
+  return key < task.count ? exponentiate_last<Masked>(task, vector, base, key, total) : total;
 }
 
 /// The larger of the maximum so far and the one found. The maximum is a rounded product, but the
