@@ -23,12 +23,15 @@ TEST(Gpt2, RefusesWhatItHasNot) {
   const std::string sizes =
       R"({"vocab_size": 9, "n_embd": 4, "n_head": 2, "n_layer": 3, "n_positions": 5)";
   const auto options = gpt2_options(ModelConfig(sizes + "}", "config.json"));
+  EXPECT_TRUE(options.tied_head);
+  EXPECT_FALSE(
+      gpt2_options(ModelConfig(sizes + R"(, "tie_word_embeddings": false})", "c")).tied_head);
   EXPECT_EQ(options.block.hidden_dim, 16);
   EXPECT_EQ(options.block.activation, ActivationKind::gelu_tanh);
   for (const char* more :
        {R"(, "scale_attn_weights": false)", R"(, "scale_attn_by_inverse_layer_idx": true)",
-        R"(, "tie_word_embeddings": false)", R"(, "activation_function": "tanh")",
-        R"(, "model_type": "gpt_neo")", R"(, "layer_norm_epsilon": 0)"}) {
+        R"(, "activation_function": "tanh")", R"(, "model_type": "gpt_neo")",
+        R"(, "layer_norm_epsilon": 0)"}) {
     EXPECT_THROW(gpt2_options(ModelConfig(sizes + more + "}", "config.json")), FileError) << more;
   }
   const std::string endless =

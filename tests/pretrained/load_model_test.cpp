@@ -92,6 +92,67 @@ TEST(LoadModel, ABertComesWithItsWordPieces) {
   EXPECT_EQ(load_model(folder.path()).tokenizer->encode("A ab"), (std::vector<Index>{6, 4, 7}));
 }
 
+/// The golden model in a folder whose configuration ties the head, and what its file lacks and has.
+template <class T>
+LanguageModel<T> tied(const std::string& name, const std::string& without,
+                      const Tensor<float, 2>& head, bool packed = false) {
+  const Folder folder(name);
+  const std::string path = folder.path() + "/model.safetensors";
+  const auto options = R"({"tie_word_embeddings": true, )";
+  const auto config = read_file(folder.path() + "/config.json");
+  std::string text(reinterpret_cast<const char*>(config.data()), config.size());
+  text.replace(text.find("\"tie_word_embeddings\""), 21, "\"tie_of_before\"");
+  folder.write("config.json", text.replace(0, 1, options));
+  SafetensorsWriter writer;
+  const Safetensors golden(SharedBytes(read_file(path)), path);
+  for (const auto& entry : golden.entries()) {
+    if (entry.name == without || entry.name == "lm_head.weight") continue;
+    writer.add_bytes(entry.name, entry.type, entry.shape(), golden.bytes(entry.name));
+  }
+  if (!head.empty()) writer.add("lm_head.weight", head);
+  writer.write(path);
+  if constexpr (std::is_same_v<T, float>) {
+    if (packed) return std::move(load_packed_model(folder.path()).language_model());
+  }
+  return std::move(load_model<T>(folder.path()).language_model());
+}
+
+TEST(LoadModel, ATiedHeadThatDiffersIsTheModelsOwnAndOneAloneIsTheEmbedding) {
+  for (const std::string name : {"gpt2", "llama"}) {
+    const std::string table =
+        name == "gpt2" ? "transformer.wte.weight" : "model.embed_tokens.weight";
+    const auto file = weights_of(pretrained_golden(name + "/model.safetensors"));
+    const auto embedding = file.tensor<float, 2>(table);
+    auto other = embedding;
+    other(3, 1) += 1;
+    const auto tokens = pretrained_tokens(name + "/tokens");
+    for (const bool packed : {false, true}) {
+      const auto logits = [&](const std::string& without, const Tensor<float, 2>& head) {
+        return tied<float>(name, without, head, packed).forward(tokens);
+      };
+      auto untied = tied<float>(name, "", {});
+      EXPECT_FALSE(untied.head.own);
+      EXPECT_TRUE(same_bits(logits("", {}), untied.forward(tokens)));
+      EXPECT_TRUE(same_bits(logits("", embedding), untied.forward(tokens)));
+      EXPECT_TRUE(same_bits(logits(table, embedding), untied.forward(tokens)));
+      Random random(1);
+      untied.head = OutputHead<float>(12, 29, false, random);
+      untied.head.own->weight = other;
+      EXPECT_TRUE(same_bits(logits("", other), untied.forward(tokens)));
+    }
+    EXPECT_FALSE(tied<double>(name, "", embedding).head.own);
+    const auto own = tied<double>(name, "", other);
+    EXPECT_FALSE(own.options.tied_head);
+    EXPECT_EQ(own.head.own->weight(3, 1), static_cast<double>(other(3, 1)));
+    EXPECT_NE(file_error_of([&] { tied<float>(name, table, {}); }).find("no '" + table),
+              std::string::npos);
+    EXPECT_NE(file_error_of([&] {
+                tied<float>(name, "", Tensor<float, 2>({12, 29}));
+              }).find("(12, 29)"),
+              std::string::npos);
+  }
+}
+
 TEST(LoadModel, AGgufHoldsBoth) {
   const TemporaryFile file;
   const auto list = [](std::initializer_list<std::string_view> texts) {

@@ -124,8 +124,7 @@ TEST(WeightNames, NumbersOfBlocks) {
 }
 
 TEST(WeightNames, EveryNameStandsOnceInItsTable) {
-  for (const auto& names :
-       {bert_names, gpt2_names, llama_names, tied_llama_names, gguf_llama_names}) {
+  for (const auto& names : {bert_names, gpt2_names, llama_names, gguf_llama_names}) {
     std::set<std::string_view> ours, theirs;
     for (const auto& layer : names.layers) {
       EXPECT_TRUE(ours.insert(layer.ours).second) << layer.ours;

@@ -63,7 +63,6 @@ TEST(Unsupported, Gpt2AndBertNameTheEntry) {
     EXPECT_NE(said.find(words), std::string::npos) << said;
   };
   says(gpt2_options, R"({"scale_attn_weights": false})", "c: byte 23: 'scale_attn_weights' is");
-  says(gpt2_options, R"({"tie_word_embeddings": false})", "'tie_word_embeddings' is false");
   says(gpt2_options, R"({"scale_attn_by_inverse_layer_idx": true})",
        "'scale_attn_by_inverse_layer_idx' is true");
   says(bert_options, R"({"is_decoder": true})", "'is_decoder' is true");

@@ -63,8 +63,7 @@ template <ModelScalar T>
 LanguageModel<T> load_llama(const std::string& folder) {
   const auto options = llama_options(ModelConfig::read(folder + "/config.json"));
   const WeightFile file(load_safetensors(folder + "/model.safetensors"));
-  const auto& names = options.tied_head ? tied_llama_names : llama_names;
-  return load_weights<LanguageModel<T>>(file, names, options);
+  return load_weights<LanguageModel<T>>(file, llama_names, options);
 }
 /// Loads a Llama from a GGUF file, with dequantized weights. Throws FileError.
 template <ModelScalar T>

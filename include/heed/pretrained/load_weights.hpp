@@ -194,10 +194,10 @@ inline constexpr WeightName gpt2_layers[] = {
     {"blocks.*.feed_forward.up", "h.*.mlp.c_fc", true},
     {"blocks.*.feed_forward.down", "h.*.mlp.c_proj", true},
     {"norm", "ln_f"},
+    {"head", "lm_head", false, true},
 };
-/// Masks as tensors, and the head, which is a copy of the embedding.
-inline constexpr std::string_view gpt2_left_out[] = {"h.*.attn.bias", "h.*.attn.masked_bias",
-                                                     "lm_head.weight"};
+/// Masks as tensors.
+inline constexpr std::string_view gpt2_left_out[] = {"h.*.attn.bias", "h.*.attn.masked_bias"};
 
 inline constexpr WeightName llama_layers[] = {
     {"embedding", "embed_tokens"},
@@ -214,9 +214,6 @@ inline constexpr WeightName llama_layers[] = {
     {"head", "lm_head", false, true},
 };
 inline constexpr std::string_view llama_left_out[] = {"layers.*.self_attn.rotary_emb.inv_freq"};
-/// With a tied head, a file may hold a second copy of the embedding.
-inline constexpr std::string_view tied_llama_left_out[] = {"layers.*.self_attn.rotary_emb.inv_freq",
-                                                           "lm_head.weight"};
 
 inline constexpr WeightName gguf_llama_layers[] = {
     {"embedding", "token_embd"},
@@ -258,12 +255,34 @@ class WeightMatch {
     }
   }
 
+  /// Whether the file's head, of a model whose head is to be tied, is the embedding. As in
+  /// transformers, another one is the model's own, and one without an embedding stands in for it:
+  /// safetensors' save_model stores shared weights once, under the first of their names.
+  bool ties_head() {
+    const auto is_head = [](const WeightName& layer) { return layer.ours == "head"; };
+    if (std::none_of(names_.layers.begin(), names_.layers.end(), is_head)) return true;
+    const std::string head = name_of("head.weight").name, table = name_of("embedding.weight").name;
+    if (!file_.contains(head)) return true;
+    if (!file_.contains(table)) {
+      embedding_ = head;
+      return true;
+    }
+    const auto a = file_.stored(head), b = file_.stored(table);
+    if (file_.type(head) != file_.type(table) ||
+        !std::equal(a.begin(), a.end(), b.begin(), b.end())) {
+      return false;
+    }
+    used_.insert(head);
+    return true;
+  }
+
   struct Found {
     std::string name;
     bool transposed = false;
   };
   /// The file's name for a parameter of a heed model.
   Found name_of(std::string_view ours) const {
+    if (ours == "embedding.weight" && !embedding_.empty()) return {embedding_};
     const auto [pattern, number] = numbered(ours);
     const std::size_t dot = pattern.rfind('.');
     for (const WeightName& layer : names_.layers) {
@@ -321,6 +340,7 @@ class WeightMatch {
   const WeightFile& file_;
   WeightNames names_;
   std::string prefix_;
+  std::string embedding_;  // the head's name where it stands in
   std::set<std::string, std::less<>> used_;
   ProblemList problems_{"; "};
 };
@@ -387,10 +407,13 @@ enum class LoadedPart : std::uint8_t { all, without_matrices };
 
 /// See load_weights.
 template <class Model, class Options>
-Model load_part(const WeightFile& file, const WeightNames& names, const Options& options,
+Model load_part(const WeightFile& file, const WeightNames& names, Options options,
                 LoadedPart part) {
-  auto model = prototype_of<Model>(file, options);
   WeightMatch match(file, names);
+  if constexpr (requires { options.tied_head; }) {
+    options.tied_head = options.tied_head && match.ties_head();
+  }
+  auto model = prototype_of<Model>(file, options);
   const auto is_left = [&](std::string_view name, std::size_t rank) {
     return part == LoadedPart::without_matrices && rank == 2 && name != "embedding.weight";
   };
@@ -413,8 +436,7 @@ Model load_part(const WeightFile& file, const WeightNames& names, const Options&
         if (is_left(name, parameter.rank())) parameter = {};
       },
       model);
-  const auto block = model.blocks.front();
-  model.blocks.assign(static_cast<std::size_t>(options.layers), block);
+  model.blocks.resize(static_cast<std::size_t>(options.layers), model.blocks.front());
   model.options = options;
   for_each_parameter(
       [&](std::string_view name, auto& parameter) {
@@ -438,8 +460,6 @@ Model load_part(const WeightFile& file, const WeightNames& names, const Options&
 inline constexpr WeightNames bert_names{detail::bert_layers, detail::bert_left_out, "bert."};
 inline constexpr WeightNames gpt2_names{detail::gpt2_layers, detail::gpt2_left_out, "transformer."};
 inline constexpr WeightNames llama_names{detail::llama_layers, detail::llama_left_out, "model."};
-inline constexpr WeightNames tied_llama_names{detail::llama_layers, detail::tied_llama_left_out,
-                                              "model."};
 inline constexpr WeightNames gguf_llama_names{detail::gguf_llama_layers, {}, ""};
 
 /// Builds a model and loads its weights from a file with published names. Throws FileError with a

@@ -42,8 +42,8 @@ HEED_INLINE EncoderOptions bert_options(const ModelConfig& config) {
 HEED_INLINE LanguageModelOptions gpt2_options(const ModelConfig& config) {
   config.expect_kind("gpt2");
   detail::refuse_unsupported(config);
-  for (const char* key : {"scale_attn_weights", "tie_word_embeddings"}) {
-    if (!config.flag(key, true)) config.fail_at(key, "is false, expected true");
+  if (!config.flag("scale_attn_weights", true)) {
+    config.fail_at("scale_attn_weights", "is false, expected true");
   }
   if (config.flag("scale_attn_by_inverse_layer_idx", false)) {
     config.fail_at("scale_attn_by_inverse_layer_idx", "is true, expected false");
@@ -56,6 +56,7 @@ HEED_INLINE LanguageModelOptions gpt2_options(const ModelConfig& config) {
   options.layers = config.integer("n_layer");
   block.hidden_dim = config.integer("n_inner", 4 * block.model_dim);
   options.max_length = config.integer("n_positions");
+  options.tied_head = config.flag("tie_word_embeddings", true);
   block.activation = config.activation("activation_function", "gelu_new");
   block.norm_epsilon = config.real("layer_norm_epsilon", 1e-5);
   block.fused_projection = true;
@@ -176,7 +177,7 @@ inline PackedMatrix<float> packed_as_stored(const WeightFile& file, const std::s
 inline LanguageModel<float> packed_llama(const WeightFile& file, const WeightNames& names,
                                          const LanguageModelOptions& options, Products products) {
   auto model = load_part<LanguageModel<float>>(file, names, options, LoadedPart::without_matrices);
-  const WeightMatch match(file, names);
+  WeightMatch match(file, names);
   const auto packed = [&](const std::string& name) {
     return packed_as_stored(file, match.name_of(name + ".weight").name, products);
   };
@@ -196,6 +197,7 @@ inline LanguageModel<float> packed_llama(const WeightFile& file, const WeightNam
   if (model.head.own) {
     model.head.own->packed = packed("head");
   } else {
+    static_cast<void>(match.ties_head());  // the name of the embedding
     model.input.embedding.packed = packed("embedding");
     model.head.reads_packed = true;
   }
@@ -211,8 +213,7 @@ HEED_INLINE LanguageModel<float> load_packed_llama(const Gguf& file, Products pr
 HEED_INLINE LanguageModel<float> load_packed_llama(const std::string& folder, Products products) {
   const auto options = llama_options(ModelConfig::read(folder + "/config.json"));
   const WeightFile file(load_safetensors(folder + "/model.safetensors"));
-  return detail::packed_llama(file, options.tied_head ? tied_llama_names : llama_names, options,
-                              products);
+  return detail::packed_llama(file, llama_names, options, products);
 }
 
 HEED_INLINE LoadedModel<float> load_packed_model(const std::string& path, Products products) {
