@@ -90,6 +90,12 @@ TEST(LoadModel, ABertComesWithItsWordPieces) {
   EXPECT_THROW(loaded.language_model(), ShapeError);
   folder.write("tokenizer_config.json", R"({"do_lower_case": false})");
   EXPECT_EQ(load_model(folder.path()).tokenizer->encode("A ab"), (std::vector<Index>{6, 4, 7}));
+  folder.write("tokenizer_config.json",
+               R"({"added_tokens_decoder": {"7": {"content": "##b"}, "8": {"content": "[E1]"}}})");
+  const auto refusal = file_error_of([&] { load_model(folder.path()); });
+  EXPECT_NE(refusal.find("'added_tokens_decoder.8.content' is '[E1]', which vocab.txt has not"),
+            std::string::npos)
+      << refusal;
 }
 
 /// The golden model in a folder whose configuration ties the head, and what its file lacks and has.

@@ -129,6 +129,24 @@ TEST(TokenizerJson, NamesTakeTheWhiteSpaceBesideThem) {
   EXPECT_EQ(encoded(R"(, "lstrip": true, "rstrip": true)"), (Tokens{0, 6, 1, 6, 6}));
 }
 
+TEST(TokenizerJson, AddedTokensThatAreNotSpecialAreAlwaysFoundBehindThoseThatAre) {
+  using Tokens = std::vector<Index>;
+  const auto expect = [](const std::string& added, const std::string& text, const Tokens& as_text,
+                         const Tokens& recognized) {
+    const auto tokenizer = loaded(small(
+        "\"<end>\"}",
+        R"("<end>", "special": true}, {"id": 4, "special": false, "content": ")" + added + "\"}"));
+    EXPECT_EQ(tokenizer.encode(text), as_text) << added;
+    EXPECT_EQ(tokenizer.encode(text, SpecialTokens::recognized), recognized) << added;
+    EXPECT_EQ(tokenizer.text(4), added);
+    EXPECT_TRUE(tokenizer.is_special(3));
+    EXPECT_FALSE(tokenizer.is_special(4));
+  };
+  expect("bb", "a<end>abba", Tokens{0, 0, 4, 0}, Tokens{0, 3, 0, 4, 0});
+  expect("a<", "a<end>abba<a", Tokens{4, 2, 1, 4, 0}, Tokens{0, 3, 2, 1, 4, 0});
+  expect("b<end", "ab<end>ba", Tokens{0, 4, 1, 0}, Tokens{2, 3, 1, 0});
+}
+
 TEST(TokenizerJson, MissingBytesBecomeTheUnknownToken) {
   using Tokens = std::vector<Index>;
   const auto alone = spaced("", R"("unk_token": "<end>", "fuse_unk": false, )");
@@ -228,7 +246,7 @@ TEST(GgufTokenizer, EqualsTheOriginalOnTheRealVocabulary) {
 }
 
 /// A file with this metadata, read as a tokenizer.
-std::string verdict(const std::string& model, const std::string& pre, const std::string& types) {
+BytePairEncoding read(const std::string& model, const std::string& pre, const std::string& types) {
   test::GgufFile file;
   file.field("tokenizer.ggml.model", 8, test::gguf_text(model));
   file.field("tokenizer.ggml.pre", 8, test::gguf_text(pre));
@@ -238,16 +256,29 @@ std::string verdict(const std::string& model, const std::string& pre, const std:
   file.field("tokenizer.ggml.merges", 9,
              test::raw(8u) + test::raw<std::uint64_t>(1) + test::gguf_text("a b"));
   file.field("tokenizer.ggml.token_type", 9, types);
-  return test::error_of([&] {
-    const auto tokenizer = load_tokenizer(Gguf(SharedBytes(test::bytes_of(file.text())), "x"));
-    EXPECT_EQ(tokenizer.encode("abc"), std::vector<Index>{2});
+  return load_tokenizer(Gguf(SharedBytes(test::bytes_of(file.text())), "x"));
+}
+/// The types of three tokens, the first and two normal ones.
+std::string types_of(int first) {
+  return test::raw(5u) + test::raw<std::uint64_t>(3) + test::raw(first) + test::raw(1) +
+         test::raw(1);
+}
+
+TEST(GgufTokenizer, ControlTokensAreFoundWhereAskedForUserDefinedOnesAlways) {
+  for (const auto& [type, as_text] : {std::pair{3, std::vector<Index>{2}}, {4, {0, 1}}}) {
+    const auto tokenizer = read("gpt2", "gpt-2", types_of(type));
+    EXPECT_EQ(tokenizer.encode("abc"), as_text);
     EXPECT_EQ(tokenizer.encode("ab", SpecialTokens::recognized), (std::vector<Index>{0, 1}));
-  });
+    EXPECT_EQ(tokenizer.is_special(0), type == 3);
+  }
 }
 
 TEST(GgufTokenizer, ErrorsNameTheField) {
-  const std::string types =
-      test::raw(5u) + test::raw<std::uint64_t>(3) + test::raw(3) + test::raw(4) + test::raw(1);
+  const auto verdict = [](const std::string& model, const std::string& pre,
+                          const std::string& types) {
+    return test::error_of([&] { read(model, pre, types); });
+  };
+  const std::string types = types_of(3);
   EXPECT_EQ(verdict("gpt2", "gpt-2", types), "accepted");
   EXPECT_EQ(verdict("llama", "gpt-2", types),
             "x: byte 56: 'tokenizer.ggml.model' is 'llama', expected 'gpt2'");

@@ -78,7 +78,8 @@ struct BytePairVocabulary {
   TextList tokens;             // bytes as GPT-2's letters: "Ġthe"
   TextList merges;             // by rank: "Ġ t"
   std::vector<Index> special;  // tokens whose text is a name: "<|im_start|>"
-  // Those of them that take the white space before, or after, their names: RoBERTa's "<mask>".
+  std::vector<Index> added;    // tokens whose text is always read as one, merges or not
+  // Those of both that take the white space before, or after, their names: RoBERTa's "<mask>".
   std::vector<Index> takes_space_before, takes_space_after;
   Index unknown = -1;          // the token for a byte that the vocabulary lacks; −1: none
   bool joins_unknown = false;  // one such token for neighbors that are unknown
@@ -102,7 +103,8 @@ class BytePairEncoding {
   std::string text(Index token) const { return std::string(text_of(token)); }
   bool is_special(Index token) const { return special_.contains(token); }
 
-  /// The tokens of a text. `special`: whether names of special tokens in it become those tokens.
+  /// The tokens of a text. `special`: whether names of special tokens in it become those tokens;
+  /// they are looked for before the added tokens, which are always found.
   std::vector<Index> encode(std::string_view text,
                             SpecialTokens special = SpecialTokens::as_text) const;
   /// The bytes of the tokens, names of special ones included; they may begin or end inside a
@@ -121,7 +123,7 @@ class BytePairEncoding {
   void read_merges(TextList texts, const Vocabulary& vocabulary);
 
   PreTokenizer pre_tokenizer_;
-  detail::SpecialTokenFinder special_;
+  detail::SpecialTokenFinder special_, added_;
   TextList texts_;
   std::array<std::int32_t, 256> bytes_{};  // the token of each byte, or −1
   std::int32_t unknown_ = -1;

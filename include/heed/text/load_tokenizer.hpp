@@ -11,8 +11,8 @@
 namespace heed {
 
 /// Loads a tokenizer.json, as Hugging Face publishes it with a model: byte-level byte pairs with
-/// the pre-tokenizer of GPT-2 (ByteLevel) or SmolLM2 (Digits, ByteLevel). Added tokens are special
-/// tokens. Throws FileError for any other tokenizer and for invalid files.
+/// the pre-tokenizer of GPT-2 (ByteLevel) or SmolLM2 (Digits, ByteLevel). Throws FileError for any
+/// other tokenizer and for invalid files.
 BytePairEncoding load_tokenizer(const std::string& path);
 /// The same from the file's text; `name` appears in error messages.
 BytePairEncoding parse_tokenizer(std::string_view text, const std::string& name);

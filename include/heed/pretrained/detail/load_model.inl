@@ -255,14 +255,19 @@ HEED_INLINE bool exists(const std::string& path) {
 }
 
 HEED_INLINE WordPiece word_piece_in(const std::string& folder) {
+  const std::string path = folder + "/tokenizer_config.json";
+  const ModelConfig config = exists(path) ? ModelConfig::read(path) : ModelConfig("{}", path);
   WordPieceOptions options;
-  if (const std::string path = folder + "/tokenizer_config.json"; exists(path)) {
-    const auto config = ModelConfig::read(path);
-    options.lower_case = config.flag("do_lower_case", true);
-    options.strip_accents = config.flag("strip_accents", options.lower_case);
-    options.split_cjk = config.flag("tokenize_chinese_chars", true);
+  options.lower_case = config.flag("do_lower_case", true);
+  options.strip_accents = config.flag("strip_accents", options.lower_case);
+  options.split_cjk = config.flag("tokenize_chinese_chars", true);
+  auto tokenizer = WordPiece::read(folder + "/vocab.txt", options);
+  // Added tokens have the numbers behind the vocabulary.
+  const auto added = message("added_tokens_decoder.", tokenizer.vocab_size(), ".content");
+  if (config.has(added)) {
+    config.fail_at(added, "is ", quote(config.text(added, "")), ", which vocab.txt has not");
   }
-  return WordPiece::read(folder + "/vocab.txt", options);
+  return tokenizer;
 }
 
 }  // namespace detail

@@ -238,14 +238,16 @@ HEED_INLINE BytePairEncoding::BytePairEncoding(BytePairVocabulary source)
 HEED_INLINE std::vector<Index> BytePairEncoding::encode(std::string_view text,
                                                         SpecialTokens special) const {
   std::vector<Index> tokens;
-  const auto plain = [&](std::string_view part) {
+  const auto merged = [&](std::string_view part) {
     for_each_piece(part, pre_tokenizer_,
                    [&](std::string_view piece) { encode_piece(piece, tokens); });
   };
+  const auto found = [&](Index token) { tokens.push_back(token); };
+  const auto plain = [&](std::string_view part) { added_.split(texts_, part, merged, found); };
   if (special == SpecialTokens::as_text) {
     plain(text);
   } else {
-    special_.split(texts_, text, plain, [&](Index token) { tokens.push_back(token); });
+    special_.split(texts_, text, plain, found);
   }
   return tokens;
 }
@@ -287,7 +289,8 @@ HEED_INLINE void BytePairEncoding::read_texts(const TextList& tokens) {
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     // A text in other letters stands for itself, as the names of special tokens do.
     const auto bytes = letters.read(tokens[i]);
-    const bool name = !bytes || special_.contains(static_cast<Index>(i));
+    const auto token = static_cast<Index>(i);
+    const bool name = !bytes || special_.contains(token) || added_.contains(token);
     texts_.push_back(name ? tokens[i] : std::string_view(*bytes));
   }
 }
@@ -297,11 +300,15 @@ HEED_INLINE void BytePairEncoding::read_special(const BytePairVocabulary& source
   if (source.unknown != -1) static_cast<void>(vocabulary.text(source.unknown));
   unknown_ = static_cast<std::int32_t>(source.unknown);
   for (const auto* tokens :
-       {&source.special, &source.takes_space_before, &source.takes_space_after}) {
+       {&source.special, &source.added, &source.takes_space_before, &source.takes_space_after}) {
     for (const Index token : *tokens) static_cast<void>(vocabulary.text(token));
   }
-  special_ = detail::SpecialTokenFinder(vocabulary.texts(), source.special,
-                                        source.takes_space_before, source.takes_space_after);
+  const auto finder = [&](const std::vector<Index>& tokens) {
+    return detail::SpecialTokenFinder(vocabulary.texts(), tokens, source.takes_space_before,
+                                      source.takes_space_after);
+  };
+  special_ = finder(source.special);
+  added_ = finder(source.added);
 }
 
 HEED_INLINE void BytePairEncoding::read_merges(

@@ -45,7 +45,8 @@ class TokenizerJson {
     result.takes_space_before = std::move(takes_space_before_);
     result.takes_space_after = std::move(takes_space_after_);
     result.merges = std::move(merges_);
-    result.special = std::move(added_.ids);
+    result.special = std::move(special_);
+    result.added = std::move(plain_);
     return result;
   }
 
@@ -109,7 +110,7 @@ class TokenizerJson {
   void read_added() {
     std::string content;
     Index id = -1;
-    bool before = false, after = false;
+    bool before = false, after = false, special = true;
     read_entries([&](const std::string& key) {
       if (key == "id") {
         id = static_cast<Index>(json_.integer());
@@ -119,6 +120,8 @@ class TokenizerJson {
         before = json_.boolean();
       } else if (key == "rstrip") {
         after = json_.boolean();
+      } else if (key == "special") {
+        special = json_.boolean();
       } else if (key == "single_word") {
         expect_flag(key, false);
       } else {
@@ -127,6 +130,7 @@ class TokenizerJson {
     });
     added_.texts.push_back(content);
     added_.ids.push_back(id);
+    (special ? special_ : plain_).push_back(id);
     if (before) takes_space_before_.push_back(id);
     if (after) takes_space_after_.push_back(id);
   }
@@ -222,7 +226,7 @@ class TokenizerJson {
   Numbered vocabulary_, added_;
   std::string unknown_;
   bool joins_unknown_ = false;
-  std::vector<Index> takes_space_before_, takes_space_after_;
+  std::vector<Index> special_, plain_, takes_space_before_, takes_space_after_;
   TextList merges_;
   std::string steps_;  // of the pre-tokenizer
 };
@@ -250,27 +254,26 @@ inline TextList gguf_texts(const Gguf& file, std::string_view key) {
   return TextList::of([&](const auto& visit) { file.for_each<std::string_view>(key, visit); });
 }
 
-/// The numbers of the special tokens.
-inline std::vector<Index> gguf_special_tokens(const Gguf& file, std::size_t tokens) {
+/// The numbers of the tokens of a type: 3 for special ones, 4 for other added ones.
+inline std::vector<Index> gguf_tokens(const Gguf& file, std::int64_t wanted, std::size_t tokens) {
   constexpr const char* key = "tokenizer.ggml.token_type";
-  std::vector<Index> special;
-  if (!file.has_field(key)) return special;
+  std::vector<Index> found;
+  if (!file.has_field(key)) return found;
   Index at = 0, count = 0;
-  const auto for_each_special = [&](const auto& visit) {
+  const auto for_each_found = [&](const auto& visit) {
     at = 0;
     file.for_each<std::int64_t>(key, [&](std::int64_t type) {
-      constexpr std::int64_t control = 3, user_defined = 4;
-      if (type == control || type == user_defined) visit(at);
+      if (type == wanted) visit(at);
       ++at;
     });
   };
-  for_each_special([&](Index) { ++count; });
+  for_each_found([&](Index) { ++count; });
   if (static_cast<std::size_t>(at) != tokens) {
     file.fail_at(file.field(key), "has ", at, " types for ", tokens, " tokens");
   }
-  special.reserve(static_cast<std::size_t>(count));
-  for_each_special([&](Index token) { special.push_back(token); });
-  return special;
+  found.reserve(static_cast<std::size_t>(count));
+  for_each_found([&](Index token) { found.push_back(token); });
+  return found;
 }
 
 }  // namespace detail
@@ -290,7 +293,8 @@ HEED_INLINE BytePairEncoding load_tokenizer(const Gguf& file) {
     vocabulary.pre_tokenizer = pre == "smollm" ? PreTokenizer::smollm : PreTokenizer::gpt2;
     vocabulary.tokens = detail::gguf_texts(file, "tokenizer.ggml.tokens");
     vocabulary.merges = detail::gguf_texts(file, "tokenizer.ggml.merges");
-    vocabulary.special = detail::gguf_special_tokens(file, vocabulary.tokens.size());
+    vocabulary.special = detail::gguf_tokens(file, 3, vocabulary.tokens.size());
+    vocabulary.added = detail::gguf_tokens(file, 4, vocabulary.tokens.size());
     return BytePairEncoding(std::move(vocabulary));
   };
   return detail::handled<InvalidArgument>(
