@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <heed/pretrained/load_model.hpp>
 
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -20,29 +19,6 @@ namespace heed::test {
 namespace {
 
 static_assert(Tokenizer<ModelTokenizer>);
-
-/// A golden model's folder, with more files in it.
-class Folder {
- public:
-  explicit Folder(const std::string& name) {
-    std::filesystem::create_directory(path());
-    for (const char* file : {"config.json", "model.safetensors"}) {
-      std::filesystem::copy(pretrained_golden(name + "/" + file), path() + "/" + file);
-    }
-  }
-  ~Folder() {
-    for (const auto& file : std::filesystem::directory_iterator(path())) {
-      std::filesystem::remove(file.path());
-    }
-  }
-  const std::string& path() const { return place_.path(); }
-  void write(const std::string& name, const std::string& text) const {
-    write_file(path() + "/" + name, std::as_bytes(std::span(text)));
-  }
-
- private:
-  TemporaryFile place_;
-};
 
 const std::string byte_pairs =
     R"({"added_tokens": [], "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false},

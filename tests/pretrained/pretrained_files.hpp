@@ -4,13 +4,17 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <span>
 #include <string>
 
+#include <heed/io/file.hpp>
 #include <heed/io/npy.hpp>
 #include <heed/io/safetensors.hpp>
 #include <heed/pretrained/load_weights.hpp>
 
 #include "support/file_error.hpp"
+#include "support/temporary_file.hpp"
 
 namespace heed::test {
 
@@ -18,6 +22,27 @@ namespace heed::test {
 inline std::string pretrained_golden(const std::string& name) {
   return std::string(HEED_TEST_DATA) + "/pretrained/" + name;
 }
+
+/// A golden model's folder, with more files in it.
+class Folder {
+ public:
+  explicit Folder(const std::string& name) {
+    std::filesystem::create_directory(path());
+    for (const char* file : {"config.json", "model.safetensors"}) {
+      std::filesystem::copy(pretrained_golden(name + "/" + file), path() + "/" + file);
+    }
+  }
+  ~Folder() { std::filesystem::remove_all(path()); }
+  const std::string& path() const { return place_.path(); }
+  void write(const std::string& name, const std::string& text) const {
+    const std::string file = path() + "/" + name;
+    std::filesystem::create_directories(std::filesystem::path(file).parent_path());
+    write_file(file, std::as_bytes(std::span(text)));
+  }
+
+ private:
+  TemporaryFile place_;
+};
 
 template <class T, std::size_t Rank>
 Tensor<T, Rank> pretrained_array(const std::string& name) {

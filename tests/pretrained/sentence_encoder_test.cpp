@@ -84,6 +84,10 @@ TEST(SentenceEncoder, TokensAndLengths) {
   EXPECT_EQ(encoder.tokens(letters, 4).tokens.extent(1), 4);
   EXPECT_THROW(encoder.tokens(letters, 14), InvalidArgument);
   EXPECT_THROW(encoder.tokens(letters, 1), InvalidArgument);
+  const SentenceEncoder<float> cut(encoder.model(), encoder.tokenizer(), 5);
+  EXPECT_EQ(cut.tokens(letters).tokens.extent(1), 5);
+  EXPECT_EQ(cut.tokens(letters, 13).tokens.extent(1), 13);
+  EXPECT_THROW(SentenceEncoder<float>(encoder.model(), encoder.tokenizer(), 14), InvalidArgument);
   EXPECT_EQ(encoder.tokens(letters, 2).lengths, std::vector<Index>(5, 2));
   std::vector<std::string> other = {"[UNK]", "[CLS]", "[SEP]", "[PAD]"};
   while (other.size() < 29) other.push_back("x" + std::to_string(other.size()));
@@ -121,6 +125,42 @@ TEST(SentenceEncoder, AFolderHasItsTokenizerAndAVocabularyThatDoesNotFitIsAFileE
   EXPECT_NE(refusal({"[PAD]", "[UNK]", "[CLS]"}, 29).find("[SEP]"), std::string::npos);
   EXPECT_NE(refusal({"[SEP]", "[UNK]", "[CLS]"}, 29).find("[PAD]"), std::string::npos);
   std::filesystem::remove_all(folder);
+}
+
+TEST(SentenceEncoder, AFolderSaysHowToPoolAndWhereToCut) {
+  const Folder folder("bert");
+  folder.write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\na\n");
+  const std::vector<std::string> sentence = {"a a a a a a a a a a a a a a"};
+  const auto length = [&] {
+    return SentenceEncoder<float>::read(folder.path()).tokens(sentence).tokens.extent(1);
+  };
+  const auto refusal = [&](const std::string& file, const std::string& text) {
+    folder.write(file, text);
+    return file_error_of(length);
+  };
+  const std::string pooling = "1_Pooling/config.json", cut = "sentence_bert_config.json";
+  for (const char* other :
+       {R"("pooling_mode": "cls")", R"("pooling_mode_cls_token": true)",
+        R"("pooling_mode_mean_tokens": false)", R"("pooling_mode_max_tokens": true)",
+        R"("pooling_mode_mean_sqrt_len_tokens": true)", R"("pooling_mode_lasttoken": true)",
+        R"("pooling_mode_weightedmean_tokens": true)"}) {
+    const std::string entry = other, said = refusal(pooling, "{" + entry + "}");
+    const std::string words = "'" + entry.substr(1, entry.find(':') - 2) + "' is ";
+    EXPECT_NE(said.find(words), std::string::npos) << said;
+    EXPECT_NE(said.find(pooling), std::string::npos) << said;
+  }
+  for (const char* mean :
+       {"{}", R"({"pooling_mode": "mean"})",
+        R"({"pooling_mode_cls_token": false, "pooling_mode_mean_tokens": true})"}) {
+    EXPECT_EQ(refusal(pooling, mean), "");
+  }
+  EXPECT_EQ(length(), 13);
+  EXPECT_NE(refusal(cut, R"({"max_seq_length": 1})").find("'max_seq_length' is 1"),
+            std::string::npos);
+  for (const auto& [given, expected] : {std::pair{"5", 5}, {"null", 13}, {"512", 13}}) {
+    EXPECT_EQ(refusal(cut, R"({"max_seq_length": )" + std::string(given) + "}"), "");
+    EXPECT_EQ(length(), expected);
+  }
 }
 
 TEST(SentenceEncoder, VectorsOfLengthOneThatPaddingDoesNotChange) {

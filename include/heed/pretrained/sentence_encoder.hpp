@@ -26,10 +26,12 @@ struct SentenceBatch {
 template <ModelScalar T>
 class SentenceEncoder {
  public:
-  /// Throws ShapeError for a vocabulary larger than the model's, and InvalidArgument for one
-  /// without [CLS], [SEP] or [PAD].
-  SentenceEncoder(Encoder<T> model, WordPiece tokenizer)
+  /// Sentences are cut to `max_length` tokens; 0: the longest that the model supports. Throws
+  /// ShapeError for a vocabulary larger than the model's, and InvalidArgument for one without
+  /// [CLS], [SEP] or [PAD] and for a max_length below 2 or above the model's.
+  SentenceEncoder(Encoder<T> model, WordPiece tokenizer, Index max_length = 0)
       : model_(std::move(model)), tokenizer_(std::move(tokenizer)) {
+    max_length_ = checked_length(max_length, model_.options.max_length);
     if (tokenizer_.vocab_size() > model_.input.embedding.weight.extent(0)) {
       throw_shape_error("SentenceEncoder: a vocabulary of ", tokenizer_.vocab_size(),
                         " for a model of ", model_.input.embedding.weight.extent(0));
@@ -37,29 +39,28 @@ class SentenceEncoder {
     for (const char* name : {"[CLS]", "[SEP]", "[PAD]"}) static_cast<void>(tokenizer_.token(name));
     model_.pack();
   }
-  /// Loads a folder with config.json, model.safetensors, vocab.txt and, if it has one, the
-  /// tokenizer_config.json; see set_products. Throws FileError, and InvalidArgument for `products`
-  /// that T does not have.
+  /// Loads a folder with config.json, model.safetensors, vocab.txt and, if it has them, the
+  /// tokenizer_config.json, 1_Pooling/config.json, and the max_seq_length of
+  /// sentence_bert_config.json; see set_products. Throws FileError, also for another pooling than
+  /// the mean, and InvalidArgument for `products` that T does not have.
   static SentenceEncoder read(const std::string& folder, Products products = Products::exact) {
+    refuse_other_pooling(folder + "/1_Pooling/config.json");
     auto model = load_bert<T>(folder);
+    const Index length = length_in(folder + "/sentence_bert_config.json", model.options.max_length);
     set_products(model, products);
     auto tokenizer = detail::word_piece_in(folder);
     return detail::made_of_file(folder + "/vocab.txt", [&] {
-      return SentenceEncoder(std::move(model), std::move(tokenizer));
+      return SentenceEncoder(std::move(model), std::move(tokenizer), length);
     });
   }
 
   const Encoder<T>& model() const { return model_; }
   const WordPiece& tokenizer() const { return tokenizer_; }
 
-  /// Tokens of [CLS] sentence [SEP], cut to max_length; 0: the longest that the model supports.
-  /// Throws InvalidArgument for a max_length below 2 or above that.
+  /// Tokens of [CLS] sentence [SEP], cut to max_length; 0: that of the constructor. Throws
+  /// InvalidArgument for a max_length below 2 or above the model's.
   SentenceBatch tokens(std::span<const std::string> sentences, Index max_length = 0) const {
-    const Index most = max_length == 0 ? model_.options.max_length : max_length;
-    if (most < 2 || most > model_.options.max_length) {
-      throw_invalid_argument("SentenceEncoder: max_length ", most, ", expected 2 to ",
-                             model_.options.max_length);
-    }
+    const Index most = checked_length(max_length, max_length_);
     std::vector<std::vector<Index>> rows;
     SentenceBatch batch;
     Index longest = 0;
@@ -104,6 +105,35 @@ class SentenceEncoder {
   }
 
  private:
+  Index checked_length(Index given, Index otherwise) const {
+    const Index length = given == 0 ? otherwise : given;
+    if (length >= 2 && length <= model_.options.max_length) return length;
+    throw_invalid_argument("SentenceEncoder: max_length ", length, ", expected 2 to ",
+                           model_.options.max_length);
+  }
+  static void refuse_other_pooling(const std::string& path) {
+    if (!detail::exists(path)) return;
+    const auto config = ModelConfig::read(path);
+    const auto mode = config.text("pooling_mode", "mean");
+    if (mode != "mean") config.fail_at("pooling_mode", "is ", quote(mode), ", expected mean");
+    for (const std::string kind : {"cls_token", "mean_tokens", "max_tokens", "mean_sqrt_len_tokens",
+                                   "weightedmean_tokens", "lasttoken"}) {
+      const std::string key = "pooling_mode_" + kind;
+      const bool mean = kind == "mean_tokens";
+      if (config.flag(key, mean) != mean) {
+        config.fail_at(key, "is ", mean ? "false, expected true" : "true, expected false");
+      }
+    }
+  }
+  /// The length to which the folder has sentences cut, at most that of the model.
+  static Index length_in(const std::string& path, Index most) {
+    if (!detail::exists(path)) return most;
+    const auto config = ModelConfig::read(path);
+    const Index length = config.integer("max_seq_length", most);
+    if (length < 2) config.fail_at("max_seq_length", "is ", length, ", expected 2 or more");
+    return std::min(length, most);
+  }
+
   /// The tokens that are no padding, (1, total), and the borders of their sentences.
   static std::pair<Tokens, std::vector<Index>> packed(const SentenceBatch& batch) {
     detail::check_lengths("SentenceEncoder", batch.lengths, batch.tokens.extents());
@@ -119,6 +149,7 @@ class SentenceEncoder {
 
   Encoder<T> model_;
   WordPiece tokenizer_;
+  Index max_length_ = 0;
 };
 
 }  // namespace heed
