@@ -8,6 +8,7 @@
 #include <heed/generation/session.hpp>
 #include <heed/io/file.hpp>
 #include <heed/masks/intervals.hpp>
+#include <heed/pretrained/sentence_encoder.hpp>
 #include <heed/text/tokenizer.hpp>
 
 #include "pretrained/golden_gguf.hpp"
@@ -163,6 +164,19 @@ TEST(LoadModel, AGgufHoldsBoth) {
   write({.architecture = "mamba"});
   const auto refusal = file_error_of([&] { load_model(file.path()); });
   EXPECT_NE(refusal.find("'mamba', expected llama"), std::string::npos) << refusal;
+}
+
+TEST(LoadModel, ABertMayHaveItsWordPiecesInATokenizerJson) {
+  const Folder folder("bert");
+  folder.write("tokenizer.json", R"({"normalizer": {"type": "BertNormalizer", "lowercase": false},
+      "pre_tokenizer": {"type": "BertPreTokenizer"}, "model": {"type": "WordPiece",
+      "unk_token": "[UNK]", "vocab": {"[UNK]": 0, "a": 1, "##b": 2, "[CLS]": 3, "[SEP]": 4,
+                                      "[PAD]": 5}}})");
+  EXPECT_EQ(load_model(folder.path()).tokenizer->encode("A ab"), (std::vector<Index>{0, 1, 2}));
+  EXPECT_EQ(SentenceEncoder<float>::read(folder.path()).tokenizer().vocab_size(), 6);
+  folder.write("tokenizer.json", R"({"model": {"type": "Unigram"}})");
+  const auto refusal = file_error_of([&] { load_model(folder.path()); });
+  EXPECT_NE(refusal.find("'Unigram', expected 'WordPiece'"), std::string::npos) << refusal;
 }
 
 TEST(LoadModel, SaysWhichModelsThereAre) {

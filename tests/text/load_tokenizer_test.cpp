@@ -158,6 +158,64 @@ TEST(TokenizerJson, MissingBytesBecomeTheUnknownToken) {
   EXPECT_EQ(joined.encode("x\xc3\xa9 bcc"), (Tokens{6, 3, 1, 6}));
 }
 
+/// The small vocabulary of word pieces as transformers 5 writes it, with this instead of a part.
+WordPiece pieces(const std::string& from = "", const std::string& to = "") {
+  const auto tokenizer = WordPiece::read(text_golden("small_vocab.txt"));
+  std::string text =
+      R"({"added_tokens": [{"id": 1, "content": "[UNK]", "special": true}],
+          "normalizer": {"type": "BertNormalizer", "clean_text": true,
+                         "handle_chinese_chars": true, "strip_accents": null, "lowercase": true},
+          "pre_tokenizer": {"type": "BertPreTokenizer"}, "post_processor": null,
+          "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
+                    "max_input_chars_per_word": 100, "vocab": {)";
+  for (Index i = 0; i < tokenizer.vocab_size(); ++i) {
+    const std::string name = tokenizer.name(i);
+    text += (i > 0 ? ", " : "") + quoted(std::string_view(name)) + ": " + std::to_string(i);
+  }
+  text += "}}}";
+  if (!from.empty()) text.replace(text.find(from), from.size(), to);
+  const TemporaryFile file;
+  write_file(file.path(), std::as_bytes(std::span(text)));
+  return load_word_piece(file.path());
+}
+
+TEST(WordPieceJson, GivesTheTokensOfTheOriginal) {
+  expect_golden("small_vocab.ids", [tokenizer = pieces()](const std::string& line) {
+    return tokenizer.encode(line, SpecialTokens::recognized);
+  });
+}
+
+TEST(WordPieceJson, FollowsItsSettings) {
+  const auto equals = [](const WordPiece& tokenizer, const WordPieceOptions& options) {
+    const auto other = WordPiece::read(text_golden("small_vocab.txt"), options);
+    const std::string text = "The Ünïcödé naïve CAFÉ 我爱 unaffable";
+    EXPECT_EQ(tokenizer.encode(text), other.encode(text));
+    EXPECT_NE(tokenizer.encode(text), pieces().encode(text));
+  };
+  equals(pieces("\"lowercase\": true", "\"lowercase\": false"),
+         {.lower_case = false, .strip_accents = false});
+  equals(pieces("\"strip_accents\": null", "\"strip_accents\": false"), {.strip_accents = false});
+  equals(pieces("\"handle_chinese_chars\": true", "\"handle_chinese_chars\": false"),
+         {.split_cjk = false});
+  equals(pieces("word\": 100", "word\": 2"), {.longest_word = 2});
+}
+
+TEST(WordPieceJson, RefusesWhatItWouldReadWrongly) {
+  for (const auto& [from, to, word] :
+       {std::tuple{"BertNormalizer", "Lowercase", "'Lowercase', expected 'BertNormalizer'"},
+        {"\"clean_text\": true", "\"clean_text\": false", "clean_text"},
+        {"BertPreTokenizer", "Whitespace", "no BertPreTokenizer"},
+        {"\"normalizer\"", "\"others\"", "no BertNormalizer"},
+        {"\"##\"", "\"@@\"", "'@@', expected '##'"},
+        {"\"unk_token\": \"[UNK]\"", "\"unk_token\": \"a\"", "'unk_token' is 'a'"},
+        {"\"WordPiece\"", "\"Unigram\"", "expected 'WordPiece'"},
+        {"\"added_tokens\": [", "\"added_tokens\": [{\"id\": 2000, \"content\": \"x\"}, ",
+         "'x'"}}) {
+    const auto refusal = file_error_of([&, f = from, t = to] { pieces(f, t); });
+    EXPECT_NE(refusal.find(word), std::string::npos) << to << ": " << refusal;
+  }
+}
+
 TEST(TokenizerJson, RefusesWhatItWouldReadWrongly) {
   const auto refusal = [](const std::string& from, const std::string& to) {
     return file_error_of([&] { loaded(small(from, to)); });

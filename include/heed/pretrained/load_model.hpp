@@ -125,7 +125,9 @@ namespace detail {
 bool is_folder(const std::string& path);
 bool exists(const std::string& path);
 
-/// The vocab.txt of a BERT, with the settings of a tokenizer_config.json beside it.
+/// The vocab.txt of a BERT, or, where there is none, its tokenizer.json, if there is one.
+std::string word_piece_path(const std::string& folder);
+/// The tokenizer in that file; settings for a vocab.txt are in a tokenizer_config.json beside it.
 WordPiece word_piece_in(const std::string& folder);
 
 template <ModelScalar T, class LoadLlama>
@@ -143,7 +145,7 @@ LoadedModel<T> load_folder(const std::string& folder, const LoadLlama& llama) {
     config.fail_at("model_type", "is ", quote(architecture), ", expected bert, gpt2 or llama");
   }
   std::optional<ModelTokenizer> tokenizer;
-  if (exists(folder + "/vocab.txt")) tokenizer = ModelTokenizer{word_piece_in(folder)};
+  if (exists(word_piece_path(folder))) tokenizer = ModelTokenizer{word_piece_in(folder)};
   return {architecture, load_bert<T>(folder), std::move(tokenizer)};
 }
 
@@ -177,7 +179,7 @@ LoadedModel<T> load_with(const std::string& path, const LoadLlama& llama) {
 
 /// Loads a model and its tokenizer from a folder as Hugging Face publishes it, or from a GGUF file;
 /// the files name the architecture. A folder holds config.json and model.safetensors and, for the
-/// tokenizer, vocab.txt (BERT) or tokenizer.json (GPT-2, Llama). Throws FileError for unsupported
+/// tokenizer, vocab.txt (BERT alone) or tokenizer.json. Throws FileError for unsupported
 /// architectures, settings and tokenizers; load_bert, load_gpt2 and load_llama load the model
 /// without a tokenizer.
 template <ModelScalar T = float>

@@ -39,7 +39,7 @@ class SentenceEncoder {
     for (const char* name : {"[CLS]", "[SEP]", "[PAD]"}) static_cast<void>(tokenizer_.token(name));
     model_.pack();
   }
-  /// Loads a folder with config.json, model.safetensors, vocab.txt and, if it has them, the
+  /// Loads a folder with config.json, model.safetensors, a tokenizer and, if it has them, the
   /// tokenizer_config.json, 1_Pooling/config.json, and the max_seq_length of
   /// sentence_bert_config.json; see set_products. Throws FileError, also for another pooling than
   /// the mean, and InvalidArgument for `products` that T does not have.
@@ -49,7 +49,7 @@ class SentenceEncoder {
     const Index length = length_in(folder + "/sentence_bert_config.json", model.options.max_length);
     set_products(model, products);
     auto tokenizer = detail::word_piece_in(folder);
-    return detail::made_of_file(folder + "/vocab.txt", [&] {
+    return detail::made_of_file(detail::word_piece_path(folder), [&] {
       return SentenceEncoder(std::move(model), std::move(tokenizer), length);
     });
   }

@@ -7,6 +7,7 @@
 #include <heed/core/config.hpp>
 #include <heed/io/gguf.hpp>
 #include <heed/text/byte_pair_encoding.hpp>
+#include <heed/text/word_piece.hpp>
 
 namespace heed {
 
@@ -16,6 +17,10 @@ namespace heed {
 BytePairEncoding load_tokenizer(const std::string& path);
 /// The same from the file's text; `name` appears in error messages.
 BytePairEncoding parse_tokenizer(std::string_view text, const std::string& name);
+
+/// Loads the tokenizer.json of a BERT: WordPiece with BERT's normalizer and pre-tokenizer, without
+/// tokens beyond its vocabulary. Throws FileError for any other.
+WordPiece load_word_piece(const std::string& path);
 
 /// Loads the tokenizer in the metadata of a GGUF file: byte-level byte pairs
 /// (`tokenizer.ggml.model` is gpt2) with the pre-tokenizer gpt-2 or smollm. Throws FileError, with

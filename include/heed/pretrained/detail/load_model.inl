@@ -254,14 +254,21 @@ HEED_INLINE bool exists(const std::string& path) {
   return ::stat(path.c_str(), &status) == 0;
 }
 
+HEED_INLINE std::string word_piece_path(const std::string& folder) {
+  const bool json = !exists(folder + "/vocab.txt") && exists(folder + "/tokenizer.json");
+  return folder + (json ? "/tokenizer.json" : "/vocab.txt");
+}
+
 HEED_INLINE WordPiece word_piece_in(const std::string& folder) {
+  const std::string vocabulary = word_piece_path(folder);
+  if (vocabulary.ends_with(".json")) return load_word_piece(vocabulary);
   const std::string path = folder + "/tokenizer_config.json";
   const ModelConfig config = exists(path) ? ModelConfig::read(path) : ModelConfig("{}", path);
   WordPieceOptions options;
   options.lower_case = config.flag("do_lower_case", true);
   options.strip_accents = config.flag("strip_accents", options.lower_case);
   options.split_cjk = config.flag("tokenize_chinese_chars", true);
-  auto tokenizer = WordPiece::read(folder + "/vocab.txt", options);
+  auto tokenizer = WordPiece::read(vocabulary, options);
   // Added tokens have the numbers behind the vocabulary.
   const auto added = message("added_tokens_decoder.", tokenizer.vocab_size(), ".content");
   if (config.has(added)) {

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -22,15 +23,16 @@ namespace heed {
 
 namespace detail {
 
-/// Parser of a tokenizer.json with byte pairs.
+/// Parser of a tokenizer.json whose model is of a type, BPE or WordPiece.
 class TokenizerJson {
  public:
-  TokenizerJson(std::string_view text, const std::string& name) : json_(text, name) {
+  TokenizerJson(std::string_view text, const std::string& name, const std::string& type = "BPE")
+      : json_(text, name), type_(type) {
     read_entries([&](const std::string& key) {
       if (key == "model") return read_model();
       if (key == "added_tokens") return json_.array([&] { read_added(); });
       if (key == "pre_tokenizer" && json_.peek() == '{') return read_pre_tokenizer();
-      if (key == "normalizer" && json_.peek() != 'n') json_.fail("a normalizer, which is not read");
+      if (key == "normalizer" && json_.peek() == '{') return read_normalizer();
       json_.skip();
     });
     json_.end();
@@ -48,6 +50,18 @@ class TokenizerJson {
     result.special = std::move(special_);
     result.added = std::move(plain_);
     return result;
+  }
+
+  std::pair<TextList, WordPieceOptions> word_pieces() {
+    if (steps_ != "BertPreTokenizer " || !normalizer_) {
+      json_.fail("no BertNormalizer, or no BertPreTokenizer");
+    }
+    if (unknown_ != "[UNK]") json_.fail("'unk_token' is ", quote(unknown_), ", expected '[UNK]'");
+    TextList all = tokens();
+    const std::size_t known = vocabulary_.texts.size();
+    if (all.size() > known) json_.fail("token ", quote(all[known]), " is not in the vocabulary");
+    normalizer_->longest_word = longest_word_;
+    return {std::move(all), *normalizer_};
   }
 
  private:
@@ -71,7 +85,7 @@ class TokenizerJson {
     read_entries([&](const std::string& key) {
       if (key == "type") {
         pairs = true;
-        return expect_text(key, "BPE");
+        return expect_text(key, type_);
       }
       if (key == "vocab") {
         return json_.object([&](const std::string& token) { add(vocabulary_, token); });
@@ -89,11 +103,17 @@ class TokenizerJson {
         return;
       }
       if (key == "byte_fallback" || key == "ignore_merges") return expect_flag(key, false);
-      const bool affix = key == "continuing_subword_prefix" || key == "end_of_word_suffix";
-      if (affix && json_.peek() == '"') return expect_text(key, "");
+      if (key == "max_input_chars_per_word") {
+        longest_word_ = json_.integer();
+        return;
+      }
+      const bool prefix = key == "continuing_subword_prefix";
+      if ((prefix || key == "end_of_word_suffix") && json_.peek() == '"') {
+        return expect_text(key, prefix && type_ == "WordPiece" ? "##" : "");
+      }
       json_.skip();
     });
-    if (!pairs) json_.fail("no 'type' of the model, expected 'BPE', and no 'merges'");
+    if (!pairs) json_.fail("no 'type' of the model, expected ", quote(type_), ", and no 'merges'");
   }
   /// A merge, "Ġ t" or ["Ġ", "t"].
   void read_merge() {
@@ -133,6 +153,26 @@ class TokenizerJson {
     (special ? special_ : plain_).push_back(id);
     if (before) takes_space_before_.push_back(id);
     if (after) takes_space_after_.push_back(id);
+  }
+  void read_normalizer() {
+    if (type_ == "BPE") json_.fail("a normalizer, which is not read");
+    WordPieceOptions options;
+    std::optional<bool> strip_accents;  // where letters become small, unless it says otherwise
+    read_entries([&](const std::string& key) {
+      if (key == "type") return expect_text(key, "BertNormalizer");
+      if (key == "clean_text") return expect_flag(key, true);
+      if (key == "lowercase") {
+        options.lower_case = json_.boolean();
+      } else if (key == "handle_chinese_chars") {
+        options.split_cjk = json_.boolean();
+      } else if (key == "strip_accents" && json_.peek() != 'n') {
+        strip_accents = json_.boolean();
+      } else {
+        json_.skip();
+      }
+    });
+    options.strip_accents = strip_accents.value_or(options.lower_case);
+    normalizer_ = options;
   }
   void read_pre_tokenizer() {
     read_entries([&](const std::string& key) {
@@ -224,7 +264,9 @@ class TokenizerJson {
 
   JsonReader json_;
   Numbered vocabulary_, added_;
-  std::string unknown_;
+  std::string type_, unknown_;
+  std::optional<WordPieceOptions> normalizer_;
+  Index longest_word_ = 100;
   bool joins_unknown_ = false;
   std::vector<Index> special_, plain_, takes_space_before_, takes_space_after_;
   TextList merges_;
@@ -245,6 +287,16 @@ HEED_INLINE BytePairEncoding load_tokenizer(const std::string& path) {
 HEED_INLINE BytePairEncoding parse_tokenizer(std::string_view text, const std::string& name) {
   return detail::made_of_file(
       name, [&] { return BytePairEncoding(detail::TokenizerJson(text, name).vocabulary()); });
+}
+
+HEED_INLINE WordPiece load_word_piece(const std::string& path) {
+  auto pieces = [&] {
+    const auto bytes = read_file(path);
+    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    return detail::TokenizerJson(text, path, "WordPiece").word_pieces();
+  }();
+  return detail::made_of_file(path,
+                              [&] { return WordPiece(std::move(pieces.first), pieces.second); });
 }
 
 namespace detail {
