@@ -190,7 +190,24 @@ TEST(LoadModel, SaysWhichModelsThereAre) {
   folder.write("config.json", "{}");
   EXPECT_NE(refusal().find("expected bert, gpt2 or llama"), std::string::npos) << refusal();
   EXPECT_THROW(load_model("/no/such/model"), FileError);
-  EXPECT_THROW(load_model(folder.path() + "/model.safetensors"), FileError);
+}
+
+TEST(LoadModel, SaysWhichFilesAreExpected) {
+  const Folder folder("gpt2");
+  const auto refusal = [&](const std::string& path) {
+    return file_error_of([&] { load_model(folder.path() + path); });
+  };
+  const std::string weights = "/model.safetensors";
+  EXPECT_EQ(refusal(weights),
+            folder.path() + weights +
+                ": the weights alone, expected the folder of a model or a GGUF file");
+  std::filesystem::remove(folder.path() + weights);
+  EXPECT_EQ(refusal(""), folder.path() + weights + ": No such file or directory");
+  for (const char* other : {"/pytorch_model.bin", "/model.safetensors.index.json"}) {
+    folder.write(other, "{}");
+    EXPECT_EQ(refusal(""),
+              folder.path() + other + ": not read, expected all weights in one model.safetensors");
+  }
 }
 
 TEST(LoadModel, RefusesATokenizerThatIsNotTheModels) {

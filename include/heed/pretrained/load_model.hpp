@@ -26,6 +26,16 @@
 
 namespace heed {
 
+namespace detail {
+
+bool is_folder(const std::string& path);
+bool exists(const std::string& path);
+
+/// The model.safetensors of a folder. Throws FileError, which names what is there in its place.
+WeightFile weights_in(const std::string& folder);
+
+}  // namespace detail
+
 /// The options in a BERT's config.json. Throws FileError for settings that heed does not support.
 EncoderOptions bert_options(const ModelConfig& config);
 
@@ -34,8 +44,7 @@ EncoderOptions bert_options(const ModelConfig& config);
 template <ModelScalar T>
 Encoder<T> load_bert(const std::string& folder) {
   const auto options = bert_options(ModelConfig::read(folder + "/config.json"));
-  const WeightFile file(load_safetensors(folder + "/model.safetensors"));
-  return load_weights<Encoder<T>>(file, bert_names, options);
+  return load_weights<Encoder<T>>(detail::weights_in(folder), bert_names, options);
 }
 
 /// The options in a GPT-2's config.json. Throws FileError for settings that heed does not support.
@@ -46,8 +55,7 @@ LanguageModelOptions gpt2_options(const ModelConfig& config);
 template <ModelScalar T>
 LanguageModel<T> load_gpt2(const std::string& folder) {
   const auto options = gpt2_options(ModelConfig::read(folder + "/config.json"));
-  const WeightFile file(load_safetensors(folder + "/model.safetensors"));
-  return load_weights<LanguageModel<T>>(file, gpt2_names, options);
+  return load_weights<LanguageModel<T>>(detail::weights_in(folder), gpt2_names, options);
 }
 
 /// The options in a Llama's config.json. Throws FileError for settings that heed does not support.
@@ -62,8 +70,7 @@ LanguageModelOptions llama_options(const Gguf& file);
 template <ModelScalar T>
 LanguageModel<T> load_llama(const std::string& folder) {
   const auto options = llama_options(ModelConfig::read(folder + "/config.json"));
-  const WeightFile file(load_safetensors(folder + "/model.safetensors"));
-  return load_weights<LanguageModel<T>>(file, llama_names, options);
+  return load_weights<LanguageModel<T>>(detail::weights_in(folder), llama_names, options);
 }
 /// Loads a Llama from a GGUF file, with dequantized weights. Throws FileError.
 template <ModelScalar T>
@@ -122,9 +129,6 @@ struct LoadedModel {
 
 namespace detail {
 
-bool is_folder(const std::string& path);
-bool exists(const std::string& path);
-
 /// The vocab.txt of a BERT, or, where there is none, its tokenizer.json, if there is one.
 std::string word_piece_path(const std::string& folder);
 /// The tokenizer in that file; settings for a vocab.txt are in a tokenizer_config.json beside it.
@@ -164,6 +168,9 @@ LoadedModel<T> load_gguf(const Gguf& file, const LoadLlama& llama) {
 /// Loads a model; `llama` makes that of a folder or a Gguf.
 template <ModelScalar T, class LoadLlama>
 LoadedModel<T> load_with(const std::string& path, const LoadLlama& llama) {
+  if (path.ends_with(".safetensors") && !is_folder(path)) {
+    throw_file_error(path, ": the weights alone, expected the folder of a model or a GGUF file");
+  }
   auto loaded =
       is_folder(path) ? load_folder<T>(path, llama) : load_gguf<T>(Gguf::open(path), llama);
   const Index rows = std::visit(

@@ -212,8 +212,7 @@ HEED_INLINE LanguageModel<float> load_packed_llama(const Gguf& file, Products pr
 
 HEED_INLINE LanguageModel<float> load_packed_llama(const std::string& folder, Products products) {
   const auto options = llama_options(ModelConfig::read(folder + "/config.json"));
-  const WeightFile file(load_safetensors(folder + "/model.safetensors"));
-  return detail::packed_llama(file, llama_names, options, products);
+  return detail::packed_llama(detail::weights_in(folder), llama_names, options, products);
 }
 
 HEED_INLINE LoadedModel<float> load_packed_model(const std::string& path, Products products) {
@@ -252,6 +251,16 @@ HEED_INLINE bool is_folder(const std::string& path) {
 HEED_INLINE bool exists(const std::string& path) {
   struct stat status {};
   return ::stat(path.c_str(), &status) == 0;
+}
+
+HEED_INLINE WeightFile weights_in(const std::string& folder) {
+  const std::string path = folder + "/model.safetensors";
+  for (const char* other :
+       {"/model.safetensors.index.json", "/pytorch_model.bin", "/pytorch_model.bin.index.json"}) {
+    if (exists(path) || !exists(folder + other)) continue;
+    throw_file_error(folder, other, ": not read, expected all weights in one model.safetensors");
+  }
+  return WeightFile(load_safetensors(path));
 }
 
 HEED_INLINE std::string word_piece_path(const std::string& folder) {
