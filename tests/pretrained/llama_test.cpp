@@ -184,9 +184,20 @@ TEST(Llama, RefusesWhatItHasNot) {
   for (const char* more :
        {R"(, "model_type": "llama")", R"(, "sliding_window": null)", R"(, "sliding_window": 8)",
         R"(, "sliding_window": 4, "use_sliding_window": false)",
+        R"(, "rope_parameters": {"rope_theta": 7}, "rope_scaling": {"rope_theta": 7})",
         R"(, "partial_rotary_factor": 1.0)", R"(, "layer_types": ["full_attention"])",
         R"(, "final_logit_softcapping": null, "num_experts": 0, "attention_bias": false)"}) {
     EXPECT_EQ(llama_options(ModelConfig(sizes + more + "}", "config.json")).max_length, 8) << more;
+  }
+  for (const auto& [more, words] :
+       {std::pair{R"("rope_parameters": {"factor": 8, "rope_type": "llama3"})",
+                  "'rope_parameters.rope_type' is 'llama3', expected default"},
+        {R"("rope_scaling": {"factor": 2, "type": "dynamic"})", "'rope_scaling.type' is 'dynamic'"},
+        {R"("rope_parameters": {"rope_theta": 7}, "rope_scaling": {"rope_theta": 3})",
+         "'rope_parameters.rope_theta' is 7, and 'rope_scaling' has 3"}}) {
+    const auto said = file_error_of(
+        [&, m = more] { llama_options(ModelConfig(sizes + ", " + m + "}", "config.json")); });
+    EXPECT_NE(said.find(words), std::string::npos) << said;
   }
   for (const char* length : {"0", "16777217", "1e12"}) {
     const std::string text = sizes.substr(0, sizes.rfind('8')) + length + "}";

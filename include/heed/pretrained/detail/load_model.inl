@@ -72,6 +72,10 @@ inline void check_llama_attention(const ModelConfig& config) {
     const auto rotary = config.text(key, "default");
     if (rotary != "default") config.fail_at(key, "is ", quote(rotary), ", expected default");
   }
+  const std::string key = "rope_parameters.rope_theta", older = "rope_scaling.rope_theta";
+  if (config.has(key) && config.real(older, config.real(key)) != config.real(key)) {
+    config.fail_at(key, "is ", config.real(key), ", and 'rope_scaling' has ", config.real(older));
+  }
   if (!config.flag("use_sliding_window", true) || !config.has("sliding_window")) return;
   const double window = config.real("sliding_window");
   if (!(window >= config.real("max_position_embeddings"))) {
@@ -83,8 +87,8 @@ inline void check_llama_attention(const ModelConfig& config) {
 
 HEED_INLINE LanguageModelOptions llama_options(const ModelConfig& config) {
   config.expect_kind("llama");
+  detail::check_llama_attention(config);  // names the kind of scaling rather than its factor
   detail::refuse_unsupported(config);
-  detail::check_llama_attention(config);
   auto options = LanguageModelOptions::llama();
   BlockOptions& block = options.block;
   options.vocab_size = config.integer("vocab_size");
