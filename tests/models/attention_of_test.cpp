@@ -89,12 +89,12 @@ TEST(AttentionOf, WeightsOfALayerOfAnEncoder) {
 }
 
 /// All layers at once are each layer alone, bit for bit.
-template <class Model>
+template <class Model, class... More>
 void expect_layers(const Tensor<double, 5>& all, const Model& model, const Tokens& some,
-                   const Mask& mask, const Positions& positions = {}) {
+                   const Mask& mask, const More&... more) {
   ASSERT_EQ(all.extent(0), static_cast<Index>(model.blocks.size()));
   for (Index layer = 0; layer < all.extent(0); ++layer) {
-    const auto one = attention_of(model, some, mask, layer, positions);
+    const auto one = attention_of(model, some, mask, layer, more...);
     const auto same = Tensor<double, 4>::copy_of(all.view().select(0, layer));
     EXPECT_TRUE(same_bits(one, same)) << layer;
   }
@@ -119,6 +119,9 @@ TEST(AttentionOf, AllLayersAtOnce) {
   const Mask padding = masks::Padding({4, 3});
   expect_layers(attention_of(encoder, tokens, padding), encoder, tokens, padding);
   const Tokens second({2, 4}, {0, 0, 1, 1, 0, 1, 1, 0});
+  expect_layers(attention_of(encoder, tokens, padding, second), encoder, tokens, padding, second);
+  expect_layers(attention_of(encoder, tokens, padding, second, later), encoder, tokens, padding,
+                second, later);
   EXPECT_FALSE(same_bits(attention_of(encoder, tokens, padding, second),
                          attention_of(encoder, tokens, padding)))
       << "segments are part of what tokens are";

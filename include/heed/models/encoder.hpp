@@ -227,18 +227,16 @@ void Encoder<T>::check_saved(const Saved& saved) const {
   detail::check_saved_blocks("Encoder", *this, saved, x);
 }
 
-/// The weights of attention in one block of an encoder, (batch, heads, tokens, tokens), with every
-/// token in segment 0. For other segments, take the block from the overload for all blocks, which
-/// has `kinds`. Throws ShapeError for a layer that does not exist.
+/// The weights of attention in one block of an encoder, (batch, heads, tokens, tokens). `kinds`:
+/// see Encoder::forward. Throws ShapeError for a layer that does not exist.
 template <ModelScalar T>
 Tensor<T, 4> attention_of(const Encoder<T>& model, const Tokens& tokens, const Mask& mask,
-                          Index layer, const Positions& positions = {}) {
-  return detail::attention_of_block(model.blocks, model.embedded(tokens, {}, positions), mask,
+                          Index layer, const Tokens& kinds = {}, const Positions& positions = {}) {
+  return detail::attention_of_block(model.blocks, model.embedded(tokens, kinds, positions), mask,
                                     layer, positions);
 }
 
 /// The weights of attention in all blocks of an encoder, (layers, batch, heads, tokens, tokens).
-/// `kinds`: see Encoder::forward.
 template <ModelScalar T>
 Tensor<T, 5> attention_of(const Encoder<T>& model, const Tokens& tokens,
                           const Mask& mask = masks::Full{}, const Tokens& kinds = {},
