@@ -404,6 +404,12 @@ TEST(Session, BeamSearchEqualsThatByFullPasses) {
         EXPECT_EQ(cached[i].log_probability, full[i].log_probability);
       }
     }
+    Session<float> small(model, {.batch = 5, .max_length = 20, .page_size = page_size});
+    const auto cut = beam_search(small, prompt, {.max_tokens = 50, .results = 3});
+    const auto fitting = beam_search(session, prompt, {.max_tokens = 6, .results = 3});
+    ASSERT_EQ(cut.size(), 3u);
+    for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(cut[i].tokens, fitting[i].tokens) << "full";
+    EXPECT_THROW(beam_search(small, some_tokens(21, 6), options), ShapeError);
     EXPECT_THROW(beam_search(session, prompt, {.width = 6}), ShapeError);
     EXPECT_THROW(beam_search(session, {}, options), ShapeError);
   }

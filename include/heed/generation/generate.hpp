@@ -151,7 +151,7 @@ struct Beam {
   std::vector<Index> tokens;
   double log_probability = 0;
   double score = 0;    // log_probability / lengthᵖ
-  bool ended = false;  // by the end token, not by max_tokens
+  bool ended = false;  // by the end token, not by max_tokens or by the session's length
 };
 
 namespace detail {
@@ -240,8 +240,8 @@ std::vector<Beam> beam_search(Step&& step, const BeamOptions& options = {}) {
 }
 
 /// The most likely continuations of a prompt, without the prompt. Clears the session, which has at
-/// least `width` sequences. Throws ShapeError for an empty prompt or a session that is too small,
-/// and as the other beam_search and the session do.
+/// least `width` sequences; where it is full, the search ends. Throws ShapeError for an empty
+/// prompt or a session that is too small, and as the other beam_search and the session do.
 template <class AnySession>
 std::vector<Beam> beam_search(AnySession& session, const OwnedArray<Index>& prompt,
                               const BeamOptions& options = {}) {
@@ -250,6 +250,9 @@ std::vector<Beam> beam_search(AnySession& session, const OwnedArray<Index>& prom
                       ", a session of ", session.batch());
   }
   session.clear();
+  BeamOptions fitting = options;
+  const Index room = session.room() - static_cast<Index>(prompt.size());
+  if (room >= 0) fitting.max_tokens = std::min(options.max_tokens, room + 1);
   const auto rows = static_cast<std::size_t>(session.batch());
   return beam_search(
       [&](std::span<const Index> parents, std::span<const Index> tokens) {
@@ -267,7 +270,7 @@ std::vector<Beam> beam_search(AnySession& session, const OwnedArray<Index>& prom
         using Logits = std::remove_const_t<decltype(logits)>;
         return Logits::copy_of(logits.view().slice(0, 0, live));
       },
-      options);
+      fitting);
 }
 
 }  // namespace heed
