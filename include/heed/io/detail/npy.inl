@@ -73,7 +73,8 @@ class NpyHeaderParser {
     std::size_t length = byte(8) | byte(9) << 8;
     if (major > 1) length |= byte(10) << 16 | byte(11) << 24;
     if (length > longest_header || length > bytes_.size() - begin) {
-      fail("header of ", length, " bytes in a file of ", bytes_.size());
+      fail("header of ", length, " bytes in a file of ", bytes_.size(), ", expected at most ",
+           longest_header);
     }
     end_ = begin + length;
     return begin;
