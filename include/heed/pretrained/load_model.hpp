@@ -91,8 +91,8 @@ LanguageModel<float> load_packed_llama(const Gguf& file, Products products = Pro
 LanguageModel<float> load_packed_llama(const std::string& folder,
                                        Products products = Products::exact);
 
-/// The tokenizer of a loaded model. For a BERT, `encode` adds no [CLS] and [SEP], as
-/// WordPiece::encode_sentence does: std::get<WordPiece>(kind).
+/// The tokenizer of a loaded model. `encode` adds no tokens around a text, such as <s>, or the
+/// [CLS] and [SEP] of a BERT, as WordPiece::encode_sentence does: std::get<WordPiece>(kind).
 struct ModelTokenizer {
   std::variant<BytePairEncoding, WordPiece> kind;
 

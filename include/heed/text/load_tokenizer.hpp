@@ -12,8 +12,9 @@
 namespace heed {
 
 /// Loads a tokenizer.json, as Hugging Face publishes it with a model: byte-level byte pairs with
-/// the pre-tokenizer of GPT-2 (ByteLevel) or SmolLM2 (Digits, ByteLevel). Throws FileError for any
-/// other tokenizer and for invalid files.
+/// the pre-tokenizer of GPT-2 (ByteLevel) or SmolLM2 (Digits, ByteLevel). What its post_processor
+/// adds around a text, its truncation, padding and dropout are not applied. Throws FileError for
+/// any other tokenizer and for invalid files.
 BytePairEncoding load_tokenizer(const std::string& path);
 /// The same from the file's text; `name` appears in error messages.
 BytePairEncoding parse_tokenizer(std::string_view text, const std::string& name);
@@ -23,8 +24,8 @@ BytePairEncoding parse_tokenizer(std::string_view text, const std::string& name)
 WordPiece load_word_piece(const std::string& path);
 
 /// Loads the tokenizer in the metadata of a GGUF file: byte-level byte pairs
-/// (`tokenizer.ggml.model` is gpt2) with the pre-tokenizer gpt-2 or smollm. Throws FileError, with
-/// the field's name, for any other.
+/// (`tokenizer.ggml.model` is gpt2) with the pre-tokenizer gpt-2 or smollm. add_bos_token and
+/// unknown_token_id are not applied. Throws FileError, with the field's name, for any other.
 BytePairEncoding load_tokenizer(const Gguf& file);
 
 }  // namespace heed
