@@ -27,6 +27,7 @@ TEST(Tree, NodesSeeTheTextAndTheirAncestors) {
   EXPECT_THROW(Tree(0, {0}), InvalidArgument);
   EXPECT_THROW(Tree(0, {-1, 2}), InvalidArgument);
   EXPECT_THROW(Tree(-1, {}), InvalidArgument);
+  EXPECT_THROW(Tree(std::numeric_limits<Index>::max(), {-1, 0}), InvalidArgument);
 }
 
 TEST(Tree, LaneWordsAreWhatItAllowsForAnyTree) {

@@ -18,7 +18,9 @@ int length_of(const std::uint8_t* code) {
   const int mode = code[4] >> 6, last = code[4] & 7;
   if (mode == 3) return 5;
   const bool scaled = last == 4;
-  const int moved = mode == 1 ? 1 : mode == 2 || last == 5 || (scaled && (code[5] & 7) == 5) ? 4 : 0;
+  const int moved = mode == 1                                                  ? 1
+                    : mode == 2 || last == 5 || (scaled && (code[5] & 7) == 5) ? 4
+                                                                               : 0;
   return 5 + (scaled ? 1 : 0) + moved;
 }
 

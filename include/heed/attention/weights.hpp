@@ -76,7 +76,8 @@ auto attention_weights(const Q& queries, const K& keys, const M& mask, const Wei
   } else {
     const auto args = detail::weights_args(queries, keys, mask, options);
     const Index length = args.query_count();
-    const Index count = rows.count == WeightRows::to_the_end ? length - rows.first : rows.count;
+    const Index rest = rows.first < length ? length - rows.first : 0;
+    const Index count = rows.count == WeightRows::to_the_end ? rest : rows.count;
     if (rows.batch < 0 || rows.batch >= args.batch() || rows.head < 0 ||
         rows.head >= args.heads() || rows.first < 0 || count < 0 || rows.first > length - count) {
       throw_shape_error("attention_weights: batch ", rows.batch, ", head ", rows.head, ", ", count,

@@ -253,7 +253,9 @@ class Tree {
 
   Tree(Index cached, detail::SharedArray<Index> parents)
       : cached_(cached), parents_(std::move(parents)) {
-    if (cached < 0) throw_invalid_argument("Tree: ", cached, " cached tokens");
+    if (cached < 0 || cached > std::numeric_limits<Index>::max() / 2) {
+      throw_invalid_argument("Tree: ", cached, " cached tokens");
+    }
     for (Index node = 0; node < parents_.size(); ++node) {
       if (parents_[node] < -1 || parents_[node] >= node) {
         throw_invalid_argument("Tree: node ", node, " has parent ", parents_[node],
