@@ -59,9 +59,11 @@ TEST(CallMasks, WhereThereAreNoQueriesNoRowsAreMissing) {
   // Of two sequences, the second has keys alone.
   const auto queries = random_matrix<float>(5, 8, 65), keys = random_matrix<float>(105, 8, 66);
   const std::vector<Index> of_queries{0, 5, 5}, of_keys{0, 5, 105};
-  const auto out =
-      packed_attention(queries, keys, keys, of_queries, of_keys, Dense({1, 1, 5, 5}, odd_rows, 0));
-  EXPECT_EQ(out.extent(0), 5);
+  const auto run = [&](const Mask& mask) {
+    EXPECT_EQ(packed_attention(queries, keys, keys, of_queries, of_keys, mask).extent(0), 5);
+  };
+  run(Dense({1, 1, 5, 100}, odd_rows, 0));
+  run(masks::Padding({5, 100}));  // by item: the keys of both count
 }
 
 TEST(CallMasks, RowsOfADenseMaskFollowWhereTheQueriesStand) {

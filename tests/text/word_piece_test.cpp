@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include <string>
 #include <vector>
 
@@ -69,6 +71,7 @@ TEST(WordPiece, Options) {
   EXPECT_EQ(encode("中a", {.split_cjk = false}), Ids{1});
   EXPECT_EQ(encode("abbb", {.longest_word = 4}), (Ids{7, 8, 8, 8}));
   EXPECT_EQ(encode("abbbb", {.longest_word = 4}), Ids{1});
+  EXPECT_EQ(encode("aq a", {.longest_word = std::numeric_limits<Index>::max()}), (Ids{1, 7}));
 }
 
 TEST(WordPiece, SpecialTokensAreTextUnlessAskedFor) {

@@ -115,12 +115,12 @@ MaskShape packed_mask_shape(const AttentionArgs<T>& packed, const PackedOffsets&
   MaskShape all{offsets.count(), packed.heads(), 0, 0};
   for (Index s = 0; s < offsets.count(); ++s) {
     const MaskShape one = mask_shape_of(one_sequence(packed, offsets, s));
+    all.keys = larger(all.keys, one.keys);
     if (one.queries == 0) continue;
     const bool first = all.queries == 0;
     all.first_query = first ? one.first_query : smaller(all.first_query, one.first_query);
     all.last_query = first ? one.last_query : larger(all.last_query, one.last_query);
     all.queries = larger(all.queries, one.queries);
-    all.keys = larger(all.keys, one.keys);
   }
   all.partial = all.queries == 0;
   return all;

@@ -70,7 +70,7 @@ struct bfloat16 {
   std::uint16_t bits = 0;
 
   constexpr bfloat16() = default;
-  /// A number, rounded once to nearest, ties to even; an integer beyond 2^53 as the double nearest
+  /// A number, rounded once to nearest, ties to even; what no double holds as the double nearest
   /// to it. NaN stays NaN.
   explicit bfloat16(float value) : bits(bfloat16_of_float(value)) {}
   template <class Number>
@@ -90,7 +90,7 @@ struct float16 {
   std::uint16_t bits = 0;
 
   constexpr float16() = default;
-  /// A number, rounded once to nearest, ties to even; an integer beyond 2^53 as the double nearest
+  /// A number, rounded once to nearest, ties to even; what no double holds as the double nearest
   /// to it. Infinity from 65520 on, NaN stays NaN.
   explicit float16(float value) : bits(half_of_float(value)) {}
   template <class Number>

@@ -240,8 +240,9 @@ std::vector<Beam> beam_search(Step&& step, const BeamOptions& options = {}) {
 }
 
 /// The most likely continuations of a prompt, without the prompt. Clears the session, which has at
-/// least `width` sequences; where it is full, the search ends. Throws ShapeError for an empty
-/// prompt or a session that is too small, and as the other beam_search and the session do.
+/// least `width` sequences; the search ends where these reach its max_length. Throws ShapeError for
+/// an empty prompt or a session that is too small, and as the other beam_search and the session do:
+/// CacheFull where pages for all beams are missing.
 template <class AnySession>
 std::vector<Beam> beam_search(AnySession& session, const OwnedArray<Index>& prompt,
                               const BeamOptions& options = {}) {
@@ -251,8 +252,10 @@ std::vector<Beam> beam_search(AnySession& session, const OwnedArray<Index>& prom
   }
   session.clear();
   BeamOptions fitting = options;
-  const Index room = session.room() - static_cast<Index>(prompt.size());
-  if (room >= 0) fitting.max_tokens = std::min(options.max_tokens, room + 1);
+  if constexpr (requires { session.room(); }) {
+    const Index room = session.room() - static_cast<Index>(prompt.size());
+    if (room >= 0) fitting.max_tokens = std::min(options.max_tokens, room + 1);
+  }
   const auto rows = static_cast<std::size_t>(session.batch());
   return beam_search(
       [&](std::span<const Index> parents, std::span<const Index> tokens) {

@@ -256,7 +256,7 @@ class WeightMatch {
   }
 
   /// Whether the file's head, of a model whose head is to be tied, is the embedding. As in
-  /// transformers, another one is the model's own, and one without an embedding stands in for it:
+  /// transformers 5, another one is the model's own, and one without an embedding stands in for it:
   /// safetensors' save_model stores shared weights once, under the first of their names.
   bool ties_head() {
     const auto is_head = [](const WeightName& layer) { return layer.ours == "head"; };

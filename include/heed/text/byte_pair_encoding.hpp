@@ -78,12 +78,13 @@ struct BytePairVocabulary {
   TextList tokens;             // bytes as GPT-2's letters: "Ġthe"
   TextList merges;             // by rank: "Ġ t"
   std::vector<Index> special;  // tokens whose text is a name: "<|im_start|>"
-  std::vector<Index> added;    // tokens whose text is always read as one, merges or not
-  // Those of both that take the white space before, or after, their names: RoBERTa's "<mask>".
+  // Those of `special` and `added` that take the white space before, or after, their names:
+  // RoBERTa's "<mask>".
   std::vector<Index> takes_space_before, takes_space_after;
   Index unknown = -1;          // the token for a byte that the vocabulary lacks; −1: none
   bool joins_unknown = false;  // one such token for neighbors that are unknown
   PreTokenizer pre_tokenizer = PreTokenizer::gpt2;
+  std::vector<Index> added;  // tokens whose text is always read as one, merges or not
 };
 
 /// Byte-level byte-pair encoding, as in GPT-2, SmolLM2 and many more: text is cut into pieces, and

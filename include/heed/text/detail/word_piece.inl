@@ -155,7 +155,8 @@ HEED_INLINE void WordPiece::flush(std::string& word, std::vector<Index>& tokens)
   for (std::size_t at = 0; at < word.size(); ++at) characters += is_start(at) ? 1 : 0;
   const std::size_t before = tokens.size();
   std::string piece;
-  for (std::size_t begin = 0; begin < word.size() && characters <= options_.longest_word;) {
+  bool known = characters <= options_.longest_word;
+  for (std::size_t begin = 0; known && begin < word.size();) {
     std::size_t end = std::min(word.size(), begin + longest_token_);
     Index found = -1;
     for (; end > begin; --end) {
@@ -163,14 +164,11 @@ HEED_INLINE void WordPiece::flush(std::string& word, std::vector<Index>& tokens)
       piece.assign(begin > 0 ? "##" : "").append(word, begin, end - begin);
       if ((found = vocabulary_.find(piece)) >= 0) break;
     }
-    if (found < 0) {
-      characters = options_.longest_word + 1;
-      break;
-    }
+    known = found >= 0;
     tokens.push_back(found);
     begin = end;
   }
-  if (characters > options_.longest_word) {
+  if (!known) {
     tokens.resize(before);
     tokens.push_back(unknown_);
   }
