@@ -60,6 +60,8 @@ struct alignas(64) TileLayout {
 /// since the intrinsics of g++ 12 do not say that they read memory.
 class HardwareTiles {
  public:
+  static constexpr bool has_rounding = true;  // avx512_bf16, with the set amx
+
   /// `bytes`: 64 or 32 in a row of the tiles 4 and 5, which are left-hand factors. The tiles 6 and
   /// 7, to their right, have a quarter as many rows. The others are whole.
   explicit HardwareTiles(Index bytes = 4 * tile_side) {
@@ -106,6 +108,8 @@ class TwinTiles {
   using V = typename Lanes<T>::Ints;
 
  public:
+  static constexpr bool has_rounding = false;
+
   explicit TwinTiles(Index bytes = 4 * tile_side) : bytes_(bytes) {}
 
   template <int Tile>

@@ -8,7 +8,8 @@
 template <class Tiles>
 struct TileBfloat16Product {
   using S = Lanes<float>;
-  using Rounded = Bfloat16Product<true, false>;  // whose rows are pairs, in whole blocks of terms
+  // Rows are pairs, in whole blocks of terms.
+  using Rounded = Bfloat16Product<true, Tiles::has_rounding>;
   static constexpr Index most_rows = 2 * tile_side;  // of a ProductTile
 
   /// Pairs in `depth` terms, and in whole blocks of them.
