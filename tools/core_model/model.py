@@ -5,9 +5,9 @@
 A model of one core of a Sapphire Rapids: instructions enter in order, six a cycle, wait for their
 operands and a port, and leave in order; 512 are under way, 97 of them wait for ports of arithmetic
 and 70 for memory. All data is in the first-level cache and all branches are foreseen, so cycles are
-fewer than a processor takes; what it shows is which of two orders hides more. Numbers are those of
-Intel's optimization manual (tiles: a product every 16 cycles with a latency of 52, a load every 8
-with 45, a store every 16) and of measurements of the core by others.
+fewer than a processor takes; what it shows is which of two orders hides more. Numbers are
+what is said of the core (tiles: a product every 16 cycles with a latency of 52, a load every 8 with
+45, a store every 16); none was measured here.
 """
 import heapq
 import re

@@ -25,6 +25,15 @@ struct TileWork {
   PendingProduct<T> scores{};  // of the next tile of queries, or of the next keys
 };
 
+/// The scores of a tile of packed queries and `count` keys.
+template <class T>
+HEED_SIMD PendingProduct<T> scores_of(TileRows<const std::uint16_t> keys, Index count,
+                                      const std::uint16_t* queries, Index depth, T* to) {
+  constexpr Index lanes = tile_stride<Lanes<T>>;
+  const Index row_tiles = (count + tile_side - 1) / tile_side;
+  return {keys, row_tiles, {queries, 2 * lanes}, depth, {to, lanes}, false};
+}
+
 /// A tile of queries and one block of keys. Scores pass through memory between tiles and softmax;
 /// `values` of the keys are [value_dim][whole_terms(arranged)], with zeros after the last one.
 template <class Tiles, class Scalar>
@@ -41,12 +50,8 @@ struct AmxTask : PairTask<Scalar, 1> {
   }
   HEED_SIMD PendingProduct<T> score_product() const {
     const auto& rows = this->keys.keys;
-    return {{rows.data + this->first * rows.row_stride, rows.row_stride},
-            (this->count + tile_side - 1) / tile_side,
-            {this->packed, 2 * this->stride},
-            2 * this->depth,
-            {this->scores, this->stride},
-            false};
+    return scores_of({rows.data + this->first * rows.row_stride, rows.row_stride}, this->count,
+                     this->packed, 2 * this->depth, this->scores);
   }
 };
 
@@ -252,16 +257,6 @@ struct TileTable {
             &work,
             true};
   }
-  /// Scores of the first queries and the next keys.
-  HEED_SIMD static PendingProduct<T> next_scores(const PairKeys& keys,
-                                                 const PairQueries<T>& queries) {
-    return {{keys.next.data, keys.next.row_stride},
-            (keys.next_count + tile_side - 1) / tile_side,
-            {queries.packed, 2 * lanes},
-            whole_terms(queries.head_dim),
-            {queries.scores, lanes},
-            false};
-  }
   /// During the softmax of some queries, tiles multiply the values for the queries before, and the
   /// scores of the next ones, or of the next keys if the last queries leave their place free.
   HEED_KERNEL static void attend(const PairKeys& keys, const PairQueries<T>& queries,
@@ -278,7 +273,8 @@ struct TileTable {
         next = task_of(work, keys, queries, state, after);
         work.scores = next.score_product();
       } else if (ahead && keys.next_count > 0) {
-        work.scores = next_scores(keys, queries);
+        work.scores = scores_of({keys.next.data, keys.next.row_stride}, keys.next_count,
+                                queries.packed, whole_terms(queries.head_dim), queries.scores);
       }
       if (task.count > 0) {
         attend_tile(task, first);

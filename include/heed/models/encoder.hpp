@@ -237,6 +237,7 @@ Tensor<T, 4> attention_of(const Encoder<T>& model, const Tokens& tokens, const M
 }
 
 /// The weights of attention in all blocks of an encoder, (layers, batch, heads, tokens, tokens).
+/// `kinds`: see Encoder::forward.
 template <ModelScalar T>
 Tensor<T, 5> attention_of(const Encoder<T>& model, const Tokens& tokens,
                           const Mask& mask = masks::Full{}, const Tokens& kinds = {},

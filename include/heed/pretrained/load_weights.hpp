@@ -255,18 +255,22 @@ class WeightMatch {
     }
   }
 
-  /// Whether the file's head, of a model whose head is to be tied, is the embedding. As in
-  /// transformers 5, another one is the model's own, and one without an embedding stands in for it:
+  /// Takes the head of a model with a tied one for the embedding, if the file has only that:
   /// safetensors' save_model stores shared weights once, under the first of their names.
+  void let_head_stand_in() {
+    const std::string head = name_of("head.weight").name;
+    if (file_.contains(head) && !file_.contains(name_of("embedding.weight").name)) {
+      embedding_ = head;
+    }
+  }
+  /// Whether the file's head, of a model whose head is to be tied, is the embedding, or stands in
+  /// for it. As in transformers 5, another one is the model's own.
   bool ties_head() {
     const auto is_head = [](const WeightName& layer) { return layer.ours == "head"; };
     if (std::none_of(names_.layers.begin(), names_.layers.end(), is_head)) return true;
+    let_head_stand_in();
     const std::string head = name_of("head.weight").name, table = name_of("embedding.weight").name;
-    if (!file_.contains(head)) return true;
-    if (!file_.contains(table)) {
-      embedding_ = head;
-      return true;
-    }
+    if (!file_.contains(head) || table == head) return true;
     const auto a = file_.stored(head), b = file_.stored(table);
     if (file_.type(head) != file_.type(table) ||
         !std::equal(a.begin(), a.end(), b.begin(), b.end())) {

@@ -201,7 +201,7 @@ inline LanguageModel<float> packed_llama(const WeightFile& file, const WeightNam
   if (model.head.own) {
     model.head.own->packed = packed("head");
   } else {
-    static_cast<void>(match.ties_head());  // the name of the embedding
+    match.let_head_stand_in();
     model.input.embedding.packed = packed("embedding");
     model.head.reads_packed = true;
   }
