@@ -129,15 +129,13 @@ class ScoreFunction {
   }
 
   struct Held {
-    explicit Held(const void* callable) : f(callable) {}
-    Held(const Held&) = delete;
-    Held& operator=(const Held&) = delete;
-    virtual ~Held() = default;
     const void* f;
   };
   template <class F>
-  struct HeldAs final : Held {
-    explicit HeldAs(F given) : Held(__builtin_addressof(function)), function(std::move(given)) {}
+  struct HeldAs : Held {
+    explicit HeldAs(F given) : Held{__builtin_addressof(function)}, function(std::move(given)) {}
+    HeldAs(const HeldAs&) = delete;
+    HeldAs& operator=(const HeldAs&) = delete;
     F function;
   };
   const void* object() const { return shared_ ? shared_->f : small_; }

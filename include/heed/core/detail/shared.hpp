@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include <heed/core/config.hpp>
 #include <heed/core/detail/exceptions.hpp>
 #include <heed/core/index.hpp>
 
@@ -26,16 +27,28 @@ class Atomic {
   T value_;
 };
 
+/// What the copies of a Shared have in common. It knows how to delete the value, so that a program
+/// compiles that where values are made, and not wherever a copy is destroyed.
+struct SharedUsers {
+  Atomic<Index> count{1};
+  const void* value;
+  void (*destroy)(const void* value);
+};
+
+/// One user less; the last one deletes the value.
+__attribute__((noinline)) void leave(SharedUsers* users) noexcept;
+
 /// An immutable value shared by its copies and deleted with the last one, or no value. Makes masks
 /// with arrays (`a & b` copies both) and files cheap to copy; a std::shared_ptr without <memory>.
 template <class T>
 class Shared {
  public:
   Shared() = default;
-  /// Takes ownership of `owned`, which must come from new.
-  explicit Shared(const T* owned) : value_(owned), users_(make_users(owned)) {}
+  /// Takes ownership of `owned`, which must come from new; it is deleted as an Owned.
+  template <class Owned>
+  explicit Shared(const Owned* owned) : value_(owned), users_(make_users(owned)) {}
   Shared(const Shared& other) noexcept : value_(other.value_), users_(other.users_) {
-    if (users_ != nullptr) users_->fetch_add(1);
+    if (users_ != nullptr) users_->count.fetch_add(1);
   }
   Shared& operator=(const Shared& other) noexcept {  // NOLINT: copy and swap
     Shared copy(other);
@@ -44,9 +57,7 @@ class Shared {
     return *this;
   }
   ~Shared() {
-    if (users_ == nullptr || users_->fetch_add(-1) != 1) return;
-    delete value_;
-    delete users_;
+    if (users_ != nullptr) leave(users_);
   }
 
   explicit operator bool() const { return value_ != nullptr; }
@@ -54,15 +65,26 @@ class Shared {
   const T* operator->() const { return value_; }
 
  private:
-  static Atomic<Index>* make_users(const T* owned) {
+  template <class Owned>
+  static SharedUsers* make_users(const Owned* owned) {
     OnFailure without([&] { delete owned; });
-    auto* users = new Atomic<Index>(1);
+    auto* users = new SharedUsers{.value = owned, .destroy = [](const void* value) {
+                                    delete static_cast<const Owned*>(value);
+                                  }};
     without.done();
     return users;
   }
 
   const T* value_ = nullptr;
-  Atomic<Index>* users_ = nullptr;
+  SharedUsers* users_ = nullptr;
 };
+
+#if HEED_DEFINITIONS
+HEED_INLINE void leave(SharedUsers* users) noexcept {
+  if (users->count.fetch_add(-1) != 1) return;
+  users->destroy(users->value);
+  delete users;
+}
+#endif
 
 }  // namespace heed::detail
