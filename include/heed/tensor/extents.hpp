@@ -3,8 +3,10 @@
 
 #include <array>
 #include <cstddef>
+#include <span>
 #include <type_traits>
 
+#include <heed/core/config.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
 
@@ -38,23 +40,25 @@ Extents<Rank> listed(const Index (&numbers)[Count]) {
   return result;
 }
 
+/// Throws the ShapeError of extents that are negative, or of too many elements.
+[[noreturn]] __attribute__((cold)) void throw_extents(const Index* extents, std::size_t rank);
+
 /// Row-major strides of `extents`, in elements. Throws ShapeError for a negative extent, and if the
 /// number of elements does not fit into an Index.
 template <std::size_t Rank>
 Extents<Rank> row_major_strides(const Extents<Rank>& extents) {
   Extents<Rank> strides{};
   Index step = 1;
-  bool empty = false;
+  bool empty = false, fits = true;
   for (const Index extent : extents) {
-    if (extent < 0) throw_shape_error("tensor: extents ", extents, " must not be negative");
+    fits = fits && extent >= 0;
     empty = empty || extent == 0;
   }
   for (std::size_t axis = Rank; axis-- > 0;) {
     strides[axis] = step;
-    if (!empty && __builtin_mul_overflow(step, extents[axis], &step)) {
-      throw_shape_error("tensor: extents ", extents, " hold more elements than an Index counts");
-    }
+    fits = fits && (empty || !__builtin_mul_overflow(step, extents[axis], &step));
   }
+  if (!fits) throw_extents(extents.data(), Rank);
   return strides;
 }
 
@@ -78,12 +82,38 @@ Extents<Rank> with_width(Extents<Rank> extents, Index width) {
 
 /// Refuses extents and strides that span more bytes than an Index counts. Accepted views can be
 /// sliced, reversed, selected and split without overflow.
-template <std::size_t Rank>
-void check_reach(const Extents<Rank>& extents, const Extents<Rank>& strides, std::size_t bytes) {
-  row_major_strides<Rank>(extents);  // the element count fits
-  Index low = 0, high = 0, span = 0;
-  bool fits = true;
-  for (std::size_t axis = 0; axis < Rank; ++axis) {
+__attribute__((noinline)) void check_reach(const Index* extents, const Index* strides,
+                                           std::size_t rank, std::size_t bytes);
+
+}  // namespace detail
+
+}  // namespace heed
+
+#if HEED_DEFINITIONS
+
+namespace heed::detail {
+
+HEED_INLINE void throw_extents(const Index* extents, std::size_t rank) {
+  const std::span<const Index> all(extents, rank);
+  for (const Index extent : all) {
+    if (extent < 0) throw_shape_error("tensor: extents ", all, " must not be negative");
+  }
+  throw_shape_error("tensor: extents ", all, " hold more elements than an Index counts");
+}
+
+HEED_INLINE void check_reach(const Index* extents, const Index* strides, std::size_t rank,
+                             std::size_t bytes) {
+  Index count = 1, low = 0, high = 0, span = 0;
+  bool empty = false, counted = true, fits = true;
+  for (std::size_t axis = 0; axis < rank; ++axis) {
+    counted = counted && extents[axis] >= 0;
+    empty = empty || extents[axis] == 0;
+  }
+  for (std::size_t axis = rank; axis-- > 0;) {
+    counted = counted && (empty || !__builtin_mul_overflow(count, extents[axis], &count));
+  }
+  if (!counted) throw_extents(extents, rank);
+  for (std::size_t axis = 0; axis < rank; ++axis) {
     if (extents[axis] < 2) continue;
     Index reach = 0;
     Index& side = strides[axis] < 0 ? low : high;
@@ -93,12 +123,11 @@ void check_reach(const Extents<Rank>& extents, const Extents<Rank>& strides, std
   fits = fits && !__builtin_sub_overflow(high, low, &span) &&
          !__builtin_add_overflow(span, Index{1}, &span) &&
          !__builtin_mul_overflow(span, static_cast<Index>(bytes), &span);
-  if (!fits) {
-    throw_shape_error("view: strides ", strides, " of extents ", extents,
-                      " span more bytes than an Index counts");
-  }
+  if (fits) return;
+  throw_shape_error("view: strides ", std::span<const Index>(strides, rank), " of extents ",
+                    std::span<const Index>(extents, rank), " span more bytes than an Index counts");
 }
 
-}  // namespace detail
+}  // namespace heed::detail
 
-}  // namespace heed
+#endif

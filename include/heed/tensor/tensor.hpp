@@ -33,7 +33,8 @@ struct TensorMemory {
   /// 64-byte aligned memory of at least `bytes` bytes. Throws std::bad_alloc.
   static void* take(std::size_t bytes);
   /// The same for `count` values of a tensor; null for none. Throws OutOfMemory with its extents.
-  static void* take(std::size_t count, std::size_t element_bytes, std::span<const Index> extents);
+  static void* take(std::size_t count, std::size_t element_bytes, const Index* extents,
+                    std::size_t rank);
   /// Frees memory from `take(bytes)`.
   static void give(void* memory, std::size_t bytes) noexcept;
   /// Number of bytes this thread keeps in large blocks.
@@ -321,8 +322,8 @@ class Tensor {
   }
   void fill_with_zero() { detail::clear_numbers(data_, size()); }
   void allocate() {
-    data_ = static_cast<T*>(
-        detail::TensorMemory::take(static_cast<std::size_t>(size()), sizeof(T), extents_));
+    data_ = static_cast<T*>(detail::TensorMemory::take(static_cast<std::size_t>(size()), sizeof(T),
+                                                       extents_.data(), Rank));
   }
 
   T* data_ = nullptr;

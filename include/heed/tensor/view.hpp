@@ -80,7 +80,7 @@ struct AcceptedView {};
 template <class T, std::size_t Rank>
 TensorView<T, Rank> without_memory(const Extents<Rank>& extents) {
   const Extents<Rank> strides = row_major_strides<Rank>(extents);
-  check_reach(extents, strides, sizeof(T));
+  check_reach(extents.data(), strides.data(), Rank, sizeof(T));
   return {AcceptedView{}, nullptr, extents, strides};
 }
 
@@ -394,7 +394,7 @@ class TensorView {
     return empty() ? data_ : data_ + index * strides_[axis];
   }
   void check() const {
-    detail::check_reach(extents_, strides_, sizeof(T));
+    detail::check_reach(extents_.data(), strides_.data(), Rank, sizeof(T));
     if (data_ == nullptr && !empty()) {
       throw_invalid_argument("view: a null pointer has no values for extents ", extents_);
     }

@@ -132,14 +132,12 @@ HEED_INLINE void* TensorMemory::take(std::size_t bytes) {
 }
 
 HEED_INLINE void* TensorMemory::take(std::size_t count, std::size_t element_bytes,
-                                     std::span<const Index> extents) {
+                                     const Index* extents, std::size_t rank) {
+  const auto refuse = [&]() -> void* { throw_out_of_memory({extents, rank}, element_bytes); };
   if (count == 0) return nullptr;
-  if (count > static_cast<std::size_t>(-1) / 2 / element_bytes) {
-    throw_out_of_memory(extents, element_bytes);
-  }
-  return handled<std::bad_alloc>(
-      [&] { return take(count * element_bytes); },
-      [&](const std::bad_alloc&) -> void* { throw_out_of_memory(extents, element_bytes); });
+  if (count > static_cast<std::size_t>(-1) / 2 / element_bytes) return refuse();
+  return handled<std::bad_alloc>([&] { return take(count * element_bytes); },
+                                 [&](const std::bad_alloc&) { return refuse(); });
 }
 
 HEED_INLINE void TensorMemory::give(void* memory, std::size_t bytes) noexcept {
