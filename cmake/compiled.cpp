@@ -3,6 +3,7 @@
 #define HEED_COMPILED_SOURCE
 #include <heed/attention/backward.hpp>
 #include <heed/attention/forward.hpp>
+#include <heed/attention/key_value_cache.hpp>
 #include <heed/attention/weights.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/parallel.hpp>

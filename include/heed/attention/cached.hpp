@@ -133,15 +133,14 @@ void decode(const Q& queries, const K& keys, const V& values, KeyValueCache<Held
                   "decode: the cache holds another scalar type than the keys and values have");
     const TensorView<const Held, 4> more_keys = detail::as_rank_4(view_of(keys));
     const TensorView<const Held, 4> more_values = detail::as_rank_4(view_of(values));
-    auto lengths = Tensor<Index, 1>::copy_of(TensorView<const Index, 1>(cache.lengths()));
-    for (Index& length : lengths) length = detail::sum_or_most(length, more_keys.extent(2));
+    const auto lengths = detail::lengthened(cache.lengths(), more_keys.extent(2));
     Index appended = 0;  // per sequence
     detail::OnFailure kept([&] {
       for (Index item = 0; item < cache.shape().batch; ++item) {
         cache.truncate(item, cache.length(item) - appended);
       }
     });
-    detail::attend_to_cache(queries, cache, lengths, mask, out, options, [&] {
+    detail::attend_to_cache(queries, cache, detail::list_of(lengths), mask, out, options, [&] {
       cache.append(more_keys, more_values);
       appended = more_keys.extent(2);
     });

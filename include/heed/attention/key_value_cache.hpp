@@ -36,45 +36,16 @@ struct CacheShape {
   /// A contiguous cache: one page per sequence, of at least `length` tokens. Throws ShapeError for
   /// a length that is negative or too large to round up.
   static CacheShape contiguous(Index batch, Index kv_heads, Index head_dim, Index value_dim,
-                               Index length) {
-    if (length < 0 || length > std::numeric_limits<Index>::max() - 95) {
-      throw_shape_error("KeyValueCache: a length of ", length, " tokens");
-    }
-    const Index tokens = detail::larger((length + 95) / 96 * 96, 96);
-    return {batch, kv_heads, head_dim, value_dim, tokens, batch};
-  }
+                               Index length);
   /// The same shape, with enough pages for `length` tokens in every sequence. Throws ShapeError if
   /// the page count overflows.
-  CacheShape for_tokens(Index length) const {
-    CacheShape shape = *this;
-    const bool sizes = batch >= 0 && length >= 0 && page_size > 0;
-    if (!sizes || __builtin_mul_overflow(batch, length / page_size + (length % page_size > 0),
-                                         &shape.pages)) {
-      throw_shape_error("KeyValueCache: a batch of ", batch, " with ", length,
-                        " tokens in pages of ", page_size);
-    }
-    return shape;
-  }
+  CacheShape for_tokens(Index length) const;
 };
 
 namespace detail {
 
 /// The shape with value_dim filled in; throws if no cache can have this shape.
-inline CacheShape checked(CacheShape shape) {
-  if (shape.value_dim == CacheShape::same_as_keys) shape.value_dim = shape.head_dim;
-  if (shape.batch < 0 || shape.kv_heads < 0 || shape.head_dim < 0 || shape.value_dim < 0 ||
-      shape.pages < 0 || shape.page_size < 16 || shape.page_size % 16 != 0) {
-    throw_shape_error("KeyValueCache: batch ", shape.batch, ", kv_heads ", shape.kv_heads,
-                      ", dims ", shape.head_dim, " and ", shape.value_dim, ", ", shape.pages,
-                      " pages of ", shape.page_size, " tokens (a multiple of 16)");
-  }
-  Index tokens = 0;
-  if (__builtin_mul_overflow(shape.pages, shape.page_size, &tokens)) {
-    throw_shape_error("KeyValueCache: ", shape.pages, " pages of ", shape.page_size,
-                      " tokens are more than an Index counts");
-  }
-  return shape;
-}
+CacheShape checked(CacheShape shape);
 
 }  // namespace detail
 
@@ -88,27 +59,25 @@ class CacheFull : public detail::ErrorAs<std::length_error> {
 
 namespace detail {
 
+// Programs call these functions rather than compile them: every program that includes
+// <heed/attention.hpp> would.
+
+/// The numbers; a conversion would be compiled in every program.
+std::span<const Index> list_of(const Tensor<Index, 1>& numbers);
+/// The lengths of sequences with more tokens each.
+Tensor<Index, 1> lengthened(std::span<const Index> lengths, Index tokens);
+
 /// The pages by number, each with a count of the sequences that hold it.
 class PagePool {
  public:
-  explicit PagePool(Index pages) : holders_({pages}), free_({pages}), available_(pages) {
-    for (Index i = 0; i < pages; ++i) free_[i] = pages - 1 - i;
-  }
+  explicit PagePool(Index pages);
 
   Index available() const { return available_; }
-  Index holders(Index page) const { return holders_[page]; }
-
+  Index holders(Index page) const;
   /// A free page, now held once. There must be one.
-  Index take() {
-    HEED_EXPECTS(available_ > 0);
-    const Index page = free_[--available_];
-    holders_[page] = 1;
-    return page;
-  }
-  void retain(Index page) { ++holders_[page]; }
-  void release(Index page) {
-    if (--holders_[page] == 0) free_[available_++] = page;
-  }
+  Index take();
+  void retain(Index page);
+  void release(Index page);
 
  private:
   Tensor<Index, 1> holders_;
@@ -119,43 +88,26 @@ class PagePool {
 /// The page table of every sequence: its page numbers in order.
 class PageTables {
  public:
-  explicit PageTables(Index sequences) : sizes_({sequences}), pages_({sequences, 0}) {}
+  explicit PageTables(Index sequences);
 
-  Index size(Index sequence) const { return sizes_[sequence]; }
+  Index size(Index sequence) const;
   /// The pages of a sequence; valid until the next make_room.
-  const Index* of(Index sequence) const { return pages_.data() + sequence * pages_.extent(1); }
-  Index& at(Index sequence, Index i) { return pages_.data()[sequence * pages_.extent(1) + i]; }
-  Index last(Index sequence) const { return of(sequence)[size(sequence) - 1]; }
+  const Index* of(Index sequence) const;
+  Index& at(Index sequence, Index i);
+  Index last(Index sequence) const;
 
   /// Reserves room for `count` pages in every sequence, so that pushing that many cannot fail.
-  void make_room(Index count) {
-    if (count > pages_.extent(1)) widen(larger(count, larger(2 * pages_.extent(1), 8)));
-  }
+  void make_room(Index count);
   /// Requires room.
-  void push(Index sequence, Index page) {
-    HEED_EXPECTS(size(sequence) < pages_.extent(1));
-    at(sequence, sizes_[sequence]++) = page;
-  }
-  void pop(Index sequence) { --sizes_[sequence]; }
-  void clear(Index sequence) { sizes_[sequence] = 0; }
+  void push(Index sequence, Index page);
+  void pop(Index sequence);
+  void clear(Index sequence);
   /// Copies the list of `from` in `tables`, which must not be wider than this one, to the list of
   /// `to`.
-  void copy(const PageTables& tables, Index from, Index to) {
-    sizes_[to] = 0;
-    for (Index i = 0; i < tables.size(from); ++i) push(to, tables.of(from)[i]);
-  }
+  void copy(const PageTables& tables, Index from, Index to);
 
  private:
-  void widen(Index wider) {
-    Tensor<Index, 2> pages({pages_.extent(0), wider});
-    for (Index sequence = 0; sequence < pages_.extent(0); ++sequence) {
-      const Index count = sizes_[sequence];
-      if (count == 0) continue;
-      std::memcpy(pages.data() + sequence * wider, of(sequence),
-                  static_cast<std::size_t>(count) * sizeof(Index));
-    }
-    pages_ = std::move(pages);
-  }
+  void widen(Index wider);
 
   Tensor<Index, 1> sizes_;
   Tensor<Index, 2> pages_;  // rows as wide as the longest list so far, unused at the end
@@ -198,12 +150,12 @@ class KeyValueCache {
 
   const CacheShape& shape() const { return shape_; }
   /// Number of tokens of each sequence, including forgotten ones: the position of its next token.
-  std::span<const Index> lengths() const { return lengths_; }
+  std::span<const Index> lengths() const { return detail::list_of(lengths_); }
   Index length(Index item) const { return lengths_[slot(item)]; }
   /// The first token of each sequence behind those that are forgotten.
-  std::span<const Index> starts() const { return starts_; }
+  std::span<const Index> starts() const { return detail::list_of(starts_); }
   /// How many tokens before the forgotten ones are kept.
-  std::span<const Index> kept() const { return kept_; }
+  std::span<const Index> kept() const { return detail::list_of(kept_); }
   Index free_pages() const { return pool_.available(); }
   /// The number of tokens that can be appended to a sequence, if no other takes the free pages.
   Index room(Index item) const {
@@ -449,3 +401,111 @@ class KeyValueCache {
 };
 
 }  // namespace heed
+
+// Definitions. ------------------------------------------------------------------------------------
+
+#if HEED_DEFINITIONS
+
+namespace heed {
+
+HEED_INLINE CacheShape CacheShape::contiguous(Index batch, Index kv_heads, Index head_dim,
+                                              Index value_dim, Index length) {
+  if (length < 0 || length > std::numeric_limits<Index>::max() - 95) {
+    throw_shape_error("KeyValueCache: a length of ", length, " tokens");
+  }
+  const Index tokens = detail::larger((length + 95) / 96 * 96, 96);
+  return {batch, kv_heads, head_dim, value_dim, tokens, batch};
+}
+
+HEED_INLINE CacheShape CacheShape::for_tokens(Index length) const {
+  CacheShape shape = *this;
+  const bool sizes = batch >= 0 && length >= 0 && page_size > 0;
+  if (!sizes ||
+      __builtin_mul_overflow(batch, length / page_size + (length % page_size > 0), &shape.pages)) {
+    throw_shape_error("KeyValueCache: a batch of ", batch, " with ", length, " tokens in pages of ",
+                      page_size);
+  }
+  return shape;
+}
+
+namespace detail {
+
+HEED_INLINE CacheShape checked(CacheShape shape) {
+  if (shape.value_dim == CacheShape::same_as_keys) shape.value_dim = shape.head_dim;
+  if (shape.batch < 0 || shape.kv_heads < 0 || shape.head_dim < 0 || shape.value_dim < 0 ||
+      shape.pages < 0 || shape.page_size < 16 || shape.page_size % 16 != 0) {
+    throw_shape_error("KeyValueCache: batch ", shape.batch, ", kv_heads ", shape.kv_heads,
+                      ", dims ", shape.head_dim, " and ", shape.value_dim, ", ", shape.pages,
+                      " pages of ", shape.page_size, " tokens (a multiple of 16)");
+  }
+  Index tokens = 0;
+  if (__builtin_mul_overflow(shape.pages, shape.page_size, &tokens)) {
+    throw_shape_error("KeyValueCache: ", shape.pages, " pages of ", shape.page_size,
+                      " tokens are more than an Index counts");
+  }
+  return shape;
+}
+
+HEED_INLINE std::span<const Index> list_of(const Tensor<Index, 1>& numbers) { return numbers; }
+
+HEED_INLINE Tensor<Index, 1> lengthened(std::span<const Index> lengths, Index tokens) {
+  auto longer = Tensor<Index, 1>::copy_of(TensorView<const Index, 1>(lengths));
+  for (Index& length : longer) length = sum_or_most(length, tokens);
+  return longer;
+}
+
+HEED_INLINE PagePool::PagePool(Index pages) : holders_({pages}), free_({pages}), available_(pages) {
+  for (Index i = 0; i < pages; ++i) free_[i] = pages - 1 - i;
+}
+HEED_INLINE Index PagePool::holders(Index page) const { return holders_[page]; }
+HEED_INLINE Index PagePool::take() {
+  HEED_EXPECTS(available_ > 0);
+  const Index page = free_[--available_];
+  holders_[page] = 1;
+  return page;
+}
+HEED_INLINE void PagePool::retain(Index page) { ++holders_[page]; }
+HEED_INLINE void PagePool::release(Index page) {
+  if (--holders_[page] == 0) free_[available_++] = page;
+}
+
+HEED_INLINE PageTables::PageTables(Index sequences) : sizes_({sequences}), pages_({sequences, 0}) {}
+HEED_INLINE Index PageTables::size(Index sequence) const { return sizes_[sequence]; }
+HEED_INLINE const Index* PageTables::of(Index sequence) const {
+  return pages_.data() + sequence * pages_.extent(1);
+}
+HEED_INLINE Index& PageTables::at(Index sequence, Index i) {
+  return pages_.data()[sequence * pages_.extent(1) + i];
+}
+HEED_INLINE Index PageTables::last(Index sequence) const {
+  return of(sequence)[size(sequence) - 1];
+}
+HEED_INLINE void PageTables::make_room(Index count) {
+  if (count > pages_.extent(1)) widen(larger(count, larger(2 * pages_.extent(1), 8)));
+}
+HEED_INLINE void PageTables::push(Index sequence, Index page) {
+  HEED_EXPECTS(size(sequence) < pages_.extent(1));
+  at(sequence, sizes_[sequence]++) = page;
+}
+HEED_INLINE void PageTables::pop(Index sequence) { --sizes_[sequence]; }
+HEED_INLINE void PageTables::clear(Index sequence) { sizes_[sequence] = 0; }
+HEED_INLINE void PageTables::copy(const PageTables& tables, Index from, Index to) {
+  sizes_[to] = 0;
+  for (Index i = 0; i < tables.size(from); ++i) push(to, tables.of(from)[i]);
+}
+HEED_INLINE void PageTables::widen(Index wider) {
+  Tensor<Index, 2> pages({pages_.extent(0), wider});
+  for (Index sequence = 0; sequence < pages_.extent(0); ++sequence) {
+    const Index count = sizes_[sequence];
+    if (count == 0) continue;
+    std::memcpy(pages.data() + sequence * wider, of(sequence),
+                static_cast<std::size_t>(count) * sizeof(Index));
+  }
+  pages_ = std::move(pages);
+}
+
+}  // namespace detail
+
+}  // namespace heed
+
+#endif

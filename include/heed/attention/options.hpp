@@ -25,6 +25,13 @@ namespace heed {
 
 namespace detail {
 
+/// Values of T one behind the other. Not every range that converts to a span: to ask that costs
+/// three times as much compile time as the rest of an OwnedArray.
+template <class Values, class T>
+concept RunOf = HoldsRun<const Values, const T> ||
+    (std::is_bounded_array_v<Values>&&
+         std::is_convertible_v<std::remove_extent_t<Values>*, const T*>);
+
 template <class Values, class T>
 concept ListOfOtherNumbers = !ListOf<Values, T> && requires(const Values& values) {
   values.size();
@@ -33,24 +40,24 @@ concept ListOfOtherNumbers = !ListOf<Values, T> && requires(const Values& values
 
 }  // namespace detail
 
-/// A few numbers owned by options, one per head or per batch item. Converts from anything that
-/// converts to a span and copies it, so the source need not outlive it. Copies share the numbers.
+/// A few numbers owned by options, one per head or per batch item. Converts from any container
+/// with data() and size(), from an array and from a view of one axis, and copies it, so the source
+/// need not outlive it. Copies share the numbers.
 /// Empty: not given.
 template <class T>
 class OwnedArray {
  public:
   OwnedArray() = default;
   OwnedArray(std::initializer_list<T> values)  // NOLINT(google-explicit-constructor)
-      : OwnedArray(std::span<const T>(values.begin(), values.size()), 0) {}
-  template <class Values>
-  requires(!std::same_as<Values, OwnedArray> &&
-           std::is_convertible_v<const Values&, std::span<const T>>)
+      : OwnedArray(values.begin(), values.size(), 0) {}
+  template <detail::RunOf<T> Values>
+  requires(!std::same_as<Values, OwnedArray>)
       OwnedArray(const Values& values)  // NOLINT(google-explicit-constructor): a list converts
-      : OwnedArray(std::span<const T>(values), 0) {
+      : OwnedArray(std::data(values), std::size(values), 0) {
     detail::expect_list(values);
   }
   template <detail::ListOf<T> Values>
-  requires(!std::is_convertible_v<const Values&, std::span<const T>>)
+  requires(!detail::RunOf<Values, T>)
       OwnedArray(const Values& values)  // NOLINT(google-explicit-constructor): Eigen's, or of int
       : owned_(values), data_(owned_.data()), size_(static_cast<std::size_t>(values.size())) {}
 
@@ -78,9 +85,9 @@ class OwnedArray {
   const T& operator[](std::size_t at) const { return data_[at]; }
 
  private:
-  OwnedArray(std::span<const T> values, int) : size_(values.size()) {
-    if (values.empty()) return;
-    owned_ = detail::SharedArray<T>(values.data(), values.data() + values.size());
+  OwnedArray(const T* values, std::size_t size, int) : size_(size) {
+    if (size == 0) return;
+    owned_ = detail::SharedArray<T>(values, values + size);
     data_ = owned_.data();
   }
 

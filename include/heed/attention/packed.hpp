@@ -20,10 +20,8 @@ namespace heed {
 namespace detail {
 
 template <class Offsets>
-concept SpanOfOffsets = std::is_convertible_v<const Offsets&, std::span<const Index>>;
-template <class Offsets>
 concept OffsetList =
-    SpanOfOffsets<std::remove_cvref_t<Offsets>> || ListOf<std::remove_cvref_t<Offsets>, Index>;
+    RunOf<std::remove_cvref_t<Offsets>, Index> || ListOf<std::remove_cvref_t<Offsets>, Index>;
 
 }  // namespace detail
 
@@ -52,7 +50,7 @@ struct PackedOffsets {
   static OwnedArray<Index> kept(const std::remove_reference_t<Offsets>& offsets) {
     using List = std::remove_cvref_t<Offsets>;
     constexpr bool refers =
-        detail::SpanOfOffsets<List> &&
+        detail::RunOf<List, Index> &&
         (std::is_lvalue_reference_v<Offsets> || std::ranges::enable_borrowed_range<List>);
     if constexpr (refers) return OwnedArray<Index>::borrowed(offsets);
     return OwnedArray<Index>(offsets);
