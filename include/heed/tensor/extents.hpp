@@ -82,8 +82,8 @@ Extents<Rank> with_width(Extents<Rank> extents, Index width) {
 
 /// Refuses extents and strides that span more bytes than an Index counts. Accepted views can be
 /// sliced, reversed, selected and split without overflow.
-__attribute__((noinline)) void check_reach(const Index* extents, const Index* strides,
-                                           std::size_t rank, std::size_t bytes);
+__attribute__((cold)) void check_reach(const Index* extents, const Index* strides, std::size_t rank,
+                                       std::size_t bytes);
 
 }  // namespace detail
 
