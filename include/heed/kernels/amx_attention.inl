@@ -257,15 +257,33 @@ struct TileTable {
             &work,
             true};
   }
+  /// The product that the call before left.
+  HEED_SIMD static PendingProduct<T> left_product(const PairQueries<T>& queries,
+                                                  const SoftmaxState<T>& state) {
+    const Index lane = (queries.count - 1) / tile_side * tile_side;
+    const auto& left = *queries.left;
+    const T* scores = queries.scores + lane % (2 * tile_side);
+    return {{left.values, left.stride},
+            queries.value_dim / tile_side,
+            {reinterpret_cast<const std::uint16_t*>(scores), 2 * lanes},
+            left.depth,
+            {state.output + lane, lanes},
+            left.accumulate};
+  }
   /// During the softmax of some queries, tiles multiply the values for the queries before, and the
-  /// scores of the next ones, or of the next keys if the last queries leave their place free.
+  /// scores of the next ones, or of the next keys if the last queries leave their place free. The
+  /// values for the last queries wait for the next call, if it begins with scores that are there.
   HEED_KERNEL static void attend(const PairKeys& keys, const PairQueries<T>& queries,
                                  const SoftmaxState<T>& state, bool first) {
     TileWork<Tiles, T> work;
     const bool ahead = (queries.count - 1) / tile_side % 2 != 0;
     auto next = task_of(work, keys, queries, state, 0);
-    if (!ahead || !keys.began) work.scores = next.score_product();
-    work.finish();
+    if (queries.left->values != nullptr) work.values = left_product(queries, state);
+    queries.left->values = nullptr;
+    if (!ahead || !keys.began) {
+      work.scores = next.score_product();
+      work.finish();
+    }
     for (Index lane = 0; lane < queries.count; lane += tile_side) {
       const auto task = next;
       const Index after = lane + tile_side;
@@ -285,7 +303,12 @@ struct TileTable {
         S::store(task.output + d * lanes, S::broadcast(0));
       }
     }
-    work.finish();
+    if (ahead && keys.next_count > 0 && keys.values_stay && work.values.row_tiles > 0) {
+      const auto& values = work.values;
+      *queries.left = {values.a.data, values.a.stride, values.depth, values.accumulate};
+    } else {
+      work.finish();
+    }
   }
 
   /// Scores of a few queries: products with the queries in the lanes, then turned.

@@ -229,6 +229,16 @@ struct PairKeys {
   MatrixRef<std::uint16_t> next = {};    // of `attend`: keys that its next call begins with, which
   Index next_count = 0;                  // all queries see, if not 0
   bool began = false;  // these keys were `next` of the call before, of the same queries and scratch
+  bool values_stay = false;  // the values are there until that next call has been
+};
+
+/// Values whose product with the weights of the last queries `attend` has left to its next call,
+/// where a softmax hides it; null: none.
+struct ValuesLeft {
+  const std::uint16_t* values = nullptr;
+  Index stride = 0;
+  Index depth = 0;
+  bool accumulate = false;
 };
 
 /// A block of queries and the scratch for its scores, with sums of type T.
@@ -240,6 +250,7 @@ struct PairQueries {
   Index count = 0;
   Index head_dim = 0;
   Index value_dim = 0;
+  ValuesLeft* left = nullptr;  // from one call to the next
 };
 
 /// A few rows of queries and a block of keys, like QueryRows.

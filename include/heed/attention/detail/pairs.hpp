@@ -174,6 +174,7 @@ class PairBlocks {
 
   /// Packs the queries [first, first + count) of a head for `attend`.
   void pack(Index item, Index head, Index first, Index count, Index step) {
+    HEED_EXPECTS(left_.values == nullptr);
     begun_ = nullptr;
     kernels_->pack(args_.queries.spaced_bits(item, head, first, count, step, keys_), count,
                    args_.head_dim(), packed_);
@@ -185,7 +186,8 @@ class PairBlocks {
               const simd::QueryBlock<T>& queries, const simd::SoftmaxState<T>& state, bool first,
               Index next) {
     const simd::PairQueries<T> block{packed_,       queries.probabilities, query_factor(args_),
-                                     queries.count, queries.head_dim,      queries.value_dim};
+                                     queries.count, queries.head_dim,      queries.value_dim,
+                                     &left_};
     auto keys = bring(item, key_head, seen, kernels_->turn);
     keys.began = begun_ != nullptr && begun_ == keys.keys.data;
     begun_ = nullptr;
@@ -196,6 +198,7 @@ class PairBlocks {
       begun_ = args_.keys.bits(item, key_head, run.first);
       keys.next = {begun_, args_.keys.stride(2), 1};
       keys.next_count = next;
+      keys.values_stay = keys.values != pairs_;
     }
     kernels_->attend(keys, block, state, first);
   }
@@ -373,6 +376,7 @@ class PairBlocks {
   std::uint64_t* words_ = nullptr;
   Index* kept_ = nullptr;
   const std::uint16_t* begun_ = nullptr;  // the keys that the last call of `attend` began with
+  simd::ValuesLeft left_;
 };
 
 /// A block of queries and a chunk of keys of a backward call in the forms that products of bfloat16
