@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstddef>
+#include <initializer_list>
+#include <span>
 #include <vector>
 
 #include <heed/tensor/tensor.hpp>
@@ -27,6 +30,26 @@ TEST(OwnedArray, KeepsWhatTemporariesHeld) {
   changing[0] = 9;
   EXPECT_EQ(of_array[0], 1) << "a copy";
   EXPECT_EQ(of_array.size(), 2u);
+}
+
+/// A user's container, without iterators.
+struct TwoPlaces {
+  const Index* data() const { return places.data(); }
+  std::size_t size() const { return places.size(); }
+  std::array<Index, 2> places{0, 5};
+};
+
+TEST(OwnedArray, TakesEveryKindOfList) {
+  const Index fixed[2] = {0, 5};
+  Index changing[2] = {0, 5};
+  const std::initializer_list<Index> list = {0, 5};
+  const std::vector<Index> expected{0, 5};
+  for (const OwnedArray<Index>& array :
+       {OwnedArray<Index>(TwoPlaces{}), OwnedArray<Index>(fixed), OwnedArray<Index>(changing),
+        OwnedArray<Index>(list), OwnedArray<Index>(std::vector<int>{0, 5}),
+        OwnedArray<Index>(std::span<const Index>(expected))}) {
+    EXPECT_EQ(values_of(array), expected);
+  }
 }
 
 TEST(OwnedArray, CopiesShareAndOutliveTheFirst) {

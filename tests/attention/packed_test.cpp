@@ -189,6 +189,11 @@ TEST(PackedOffsets, KeepTemporaryArraysAndReferToOthers) {
   EXPECT_EQ(both.keys[1], 5);
   EXPECT_EQ(PackedOffsets(named).queries.data(), named.data());
   EXPECT_EQ(PackedOffsets(std::span<const Index>(named)).keys.data(), named.data());
+  const std::initializer_list<Index> list = {0, 9};
+  const Index array[2] = {0, 6};
+  const PackedOffsets mixed(named, list);
+  EXPECT_EQ(mixed.keys[1], 9);
+  EXPECT_EQ(PackedOffsets(array).queries.data(), array);
   Tensor<float, 2> rows({7, 4});
   rows.fill(1);
   EXPECT_TRUE(same_bits(packed_attention(rows, rows, rows, {0, 3, 7}, masks::Causal{}), rows));

@@ -25,12 +25,15 @@ namespace heed {
 
 namespace detail {
 
-/// Values of T one behind the other. Not every range that converts to a span: to ask that costs
-/// three times as much compile time as the rest of an OwnedArray.
+/// Values of T one behind the other: a container, an array or a std::initializer_list. Not every
+/// range that converts to a span: to ask that costs three times as much compile time as the rest of
+/// an OwnedArray.
 template <class Values, class T>
-concept RunOf = HoldsRun<const Values, const T> ||
-    (std::is_bounded_array_v<Values>&&
-         std::is_convertible_v<std::remove_extent_t<Values>*, const T*>);
+concept RunOf = requires(const Values& values) {
+  { std::data(values) } -> std::convertible_to<const T*>;
+  { std::size(values) } -> std::convertible_to<std::size_t>;
+}
+&&!requires(const Values& values) { values.rows(); };
 
 template <class Values, class T>
 concept ListOfOtherNumbers = !ListOf<Values, T> && requires(const Values& values) {
@@ -42,8 +45,7 @@ concept ListOfOtherNumbers = !ListOf<Values, T> && requires(const Values& values
 
 /// A few numbers owned by options, one per head or per batch item. Converts from any container
 /// with data() and size(), from an array and from a view of one axis, and copies it, so the source
-/// need not outlive it. Copies share the numbers.
-/// Empty: not given.
+/// need not outlive it. Copies share the numbers. Empty: not given.
 template <class T>
 class OwnedArray {
  public:

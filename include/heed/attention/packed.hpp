@@ -52,7 +52,9 @@ struct PackedOffsets {
     constexpr bool refers =
         detail::RunOf<List, Index> &&
         (std::is_lvalue_reference_v<Offsets> || std::ranges::enable_borrowed_range<List>);
-    if constexpr (refers) return OwnedArray<Index>::borrowed(offsets);
+    if constexpr (refers) {
+      return OwnedArray<Index>::borrowed({std::data(offsets), std::size(offsets)});
+    }
     return OwnedArray<Index>(offsets);
   }
 };
