@@ -139,7 +139,7 @@ TEST_F(PairKernels, WeightsAreRoundedPowersThatSumUp) {
   }
 }
 
-TEST_F(PairKernels, ScoresOfTheNextKeysMayBeginDuringTheLastSoftmax) {
+TEST_F(PairKernels, BlocksMayShareTheirSoftmax) {  // the next scores begin, values are left
   for (const auto isa : bfloat16_sets()) {
     const RestoreSettings restore;
     simd::use(isa);
@@ -150,7 +150,9 @@ TEST_F(PairKernels, ScoresOfTheNextKeysMayBeginDuringTheLastSoftmax) {
     Bits packed(64 * 32), turned[2] = {Bits(96 * 64), Bits(96 * 64)};
     kernels->pack({rows.data(), 32, 1}, 64, 32, packed.data());
     for (const Index count : {64, 48, 20, 16}) {  // 48, 16: the place is not free
-      const auto attended = [&](bool tells, bool spoils) {
+      bool leaves = false;
+      const auto attended = [&](bool tells, bool spoils, bool stay = false) {
+        simd::ValuesLeft left;
         std::vector<float> scratch(96 * 64), output(32 * 64), sum(64);
         std::vector<float> maximum(64, std::numeric_limits<float>::lowest());
         const simd::SoftmaxState<float> state{maximum.data(), sum.data(), output.data()};
@@ -163,15 +165,22 @@ TEST_F(PairKernels, ScoresOfTheNextKeysMayBeginDuringTheLastSoftmax) {
           if (tells && i == 0) block.next = {both.data() + 96 * 32, 32, 1};
           if (tells && i == 0) block.next_count = 96;
           block.began = tells && i == 1;
+          block.values_stay = stay;
           if (spoils && i == 1) std::fill(scratch.begin(), scratch.end(), 1.f);
-          kernels->attend(block, {packed.data(), scratch.data(), 0.1f, count, 32, 32}, state,
+          kernels->attend(block, {packed.data(), scratch.data(), 0.1f, count, 32, 32, &left}, state,
                           i == 0);
+          leaves = leaves || left.values != nullptr;
         }
+        EXPECT_EQ(left.values, nullptr);
+        sum.insert(sum.end(), output.begin(), output.end());
         return sum;
       };
       const auto expected = attended(false, false);
       EXPECT_EQ(attended(true, false), expected) << simd::name(isa);
+      EXPECT_FALSE(leaves);
+      EXPECT_EQ(attended(true, false, true), expected) << simd::name(isa);
       const bool used = kernels->group > 2 && (count == 64 || count == 20);
+      EXPECT_EQ(leaves, used);
       EXPECT_EQ(attended(true, true) == expected, !used) << simd::name(isa) << count;
     }
   }

@@ -55,7 +55,7 @@ class OwnedArray {
   template <detail::RunOf<T> Values>
   requires(!std::same_as<Values, OwnedArray>)
       OwnedArray(const Values& values)  // NOLINT(google-explicit-constructor): a list converts
-      : OwnedArray(std::data(values), std::size(values), 0) {
+      : OwnedArray(std::data(values), static_cast<std::size_t>(std::size(values)), 0) {
     detail::expect_list(values);
   }
   template <detail::ListOf<T> Values>

@@ -53,7 +53,8 @@ struct PackedOffsets {
         detail::RunOf<List, Index> &&
         (std::is_lvalue_reference_v<Offsets> || std::ranges::enable_borrowed_range<List>);
     if constexpr (refers) {
-      return OwnedArray<Index>::borrowed({std::data(offsets), std::size(offsets)});
+      return OwnedArray<Index>::borrowed(
+          {std::data(offsets), static_cast<std::size_t>(std::size(offsets))});
     }
     return OwnedArray<Index>(offsets);
   }

@@ -278,8 +278,10 @@ struct TileTable {
     TileWork<Tiles, T> work;
     const bool ahead = (queries.count - 1) / tile_side % 2 != 0;
     auto next = task_of(work, keys, queries, state, 0);
-    if (queries.left->values != nullptr) work.values = left_product(queries, state);
-    queries.left->values = nullptr;
+    if (queries.left != nullptr && queries.left->values != nullptr) {
+      work.values = left_product(queries, state);
+      queries.left->values = nullptr;
+    }
     if (!ahead || !keys.began) {
       work.scores = next.score_product();
       work.finish();
@@ -303,7 +305,8 @@ struct TileTable {
         S::store(task.output + d * lanes, S::broadcast(0));
       }
     }
-    if (ahead && keys.next_count > 0 && keys.values_stay && work.values.row_tiles > 0) {
+    const bool stay = queries.left != nullptr && keys.values_stay;
+    if (stay && ahead && keys.next_count > 0 && work.values.row_tiles > 0) {
       const auto& values = work.values;
       *queries.left = {values.a.data, values.a.stride, values.depth, values.accumulate};
     } else {

@@ -250,7 +250,7 @@ struct PairQueries {
   Index count = 0;
   Index head_dim = 0;
   Index value_dim = 0;
-  ValuesLeft* left = nullptr;  // from one call to the next
+  ValuesLeft* left = nullptr;  // from one call of `attend` to the next; null: leave nothing
 };
 
 /// A few rows of queries and a block of keys, like QueryRows.
