@@ -283,7 +283,7 @@ TEST(ParallelEnvironment, ChildCountsWhatTheEnvironmentSays) {
 
 TEST(ParallelEnvironment, NonsenseIsRefused) {
   EXPECT_EQ(status_under("3", "3"), 0);
-  for (const char* value : {"abc", "-3", "0", "2 threads"}) {
+  for (const char* value : {"abc", "-3", "0", "2 threads", " 4", "+4", "99999999999999999999"}) {
     EXPECT_EQ(status_under(value, "0"), 0) << value;
   }
 }

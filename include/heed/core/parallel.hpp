@@ -11,6 +11,7 @@
 
 #include <cstdlib>
 #include <exception>
+#include <limits>
 
 #include <heed/core/detail/shared.hpp>
 #include <heed/core/detail/thread_pool.hpp>
@@ -68,7 +69,8 @@ inline Index default_thread_count() {
   if (wanted != nullptr && *wanted != '\0') {
     char* end = nullptr;
     const long count = std::strtol(wanted, &end, 10);
-    if (count < 1 || end == wanted || *end != '\0') {
+    const bool digits = *wanted >= '0' && *wanted <= '9' && *end == '\0';
+    if (!digits || count < 1 || count == std::numeric_limits<long>::max()) {
       throw_invalid_argument("HEED_THREADS=", wanted, ": expected a number of threads, 1 or more");
     }
     return count;
