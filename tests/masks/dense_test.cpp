@@ -76,6 +76,15 @@ TEST(Dense, ExtentsThatWouldOverflowAreRefused) {
   EXPECT_NO_THROW(Dense({2, 2, 0, 5}, all));
 }
 
+TEST(Dense, PositionsThatWouldOverflowAreRefused) {
+  const Tensor<bool, 2> rows({2, 3});
+  constexpr Index most = std::numeric_limits<Index>::max();
+  for (const Index first : {-most - 1, -most, most}) {
+    EXPECT_THROW(Dense(rows, first), InvalidArgument) << first;
+  }
+  EXPECT_FALSE(Dense(rows, most / 8).allows({0, 0, most / 8, 0}));
+}
+
 TEST(Dense, WhatIsOutsideSeesNothing) {
   const Dense mask({2, 2, 3, 3}, [](Index, Index, Index, Index) { return true; });
   EXPECT_TRUE(mask.allows({1, 1, 2, 2}));

@@ -95,20 +95,20 @@ namespace heed::masks {
 /// A matrix as a mask, stored as one bit per score. Its values are bools, true where a query may
 /// look, or floating-point numbers in the additive form of other libraries: 0 where it may, and
 /// −inf or a number of at most −2.4e38 (PyTorch's finfo.min of float) where it may not. Throws
-/// InvalidArgument for any other number, which makes a bias, and ShapeError for extents that do
-/// not fit the values. Each of batch, heads, queries and keys has the extent of the tensors, or 1
-/// and is broadcast. Row r describes query r of the call, at whatever position; outside a call, the
-/// last row belongs to the last key.
-/// With `first_query` the rows are positions: row r describes the query at `first_query` + r, and
-/// the matrix may have more rows and keys than the call. Queries outside the matrix see no key;
-/// keys outside it are seen by no query.
+/// InvalidArgument for any other number, which makes a bias, and for a first_query beyond 2⁶¹, and
+/// ShapeError for extents that do not fit the values. Each of batch, heads, queries and keys has
+/// the extent of the tensors, or 1 and is broadcast. Row r describes query r of the call, at
+/// whatever position; outside a call, the last row belongs to the last key. With `first_query` the
+/// rows are positions: row r describes the query at `first_query` + r, and the matrix may have more
+/// rows and keys than the call. Queries outside the matrix see no key; keys outside it are seen by
+/// no query.
 class Dense {
  public:
   /// `allowed(batch, head, row, key)` for every element of `extents`.
   template <std::predicate<Index, Index, Index, Index> Allowed>
   Dense(MaskShape extents, Allowed allowed, std::optional<Index> first_query = {})
       : extents_(checked(extents)),
-        first_query_(first_query.value_or(no_call)),
+        first_query_(first_query ? checked(*first_query) : no_call),
         row_words_((extents.queries + 63) / 64),
         words_(written(extents, row_words_, allowed)) {}
 
@@ -212,6 +212,11 @@ class Dense {
       if (extent > 0) room /= extent;
     }
     return extents;
+  }
+  static Index checked(Index first_query) {
+    constexpr Index limit = std::numeric_limits<Index>::max() / 4;
+    if (first_query > -limit && first_query < limit) return first_query;
+    throw_invalid_argument("Dense: first_query ", first_query, " is out of range");
   }
   static MaskShape checked(std::size_t count, const MaskShape& extents) {
     checked(extents);

@@ -409,6 +409,26 @@ Model prototype_of(const WeightFile& file, Options options) {
 /// their rows are checked and left empty.
 enum class LoadedPart : std::uint8_t { all, without_matrices };
 
+/// Reads every parameter that is_left(name, rank) is false of.
+template <class Model, class Left>
+void read_parameters(Model& model, const WeightFile& file, const WeightMatch& match,
+                     const Left& is_left) {
+  for_each_parameter(
+      [&](std::string_view name, auto& parameter) {
+        using Parameter = std::remove_reference_t<decltype(parameter)>;
+        if (is_left(name, Parameter::rank())) return;
+        const auto found = match.name_of(name);
+        auto weights = file.tensor<typename Parameter::value_type, Parameter::rank()>(found.name);
+        if constexpr (Parameter::rank() == 2) {
+          if (found.transposed) {
+            weights = Parameter::copy_of(std::as_const(weights).view().transpose());
+          }
+        }
+        parameter = std::move(weights);
+      },
+      model);
+}
+
 /// See load_weights.
 template <class Model, class Options>
 Model load_part(const WeightFile& file, const WeightNames& names, Options options,
@@ -442,20 +462,7 @@ Model load_part(const WeightFile& file, const WeightNames& names, Options option
       model);
   model.blocks.resize(static_cast<std::size_t>(options.layers), model.blocks.front());
   model.options = options;
-  for_each_parameter(
-      [&](std::string_view name, auto& parameter) {
-        using Parameter = std::remove_reference_t<decltype(parameter)>;
-        if (is_left(name, Parameter::rank())) return;
-        const auto found = match.name_of(name);
-        auto weights = file.tensor<typename Parameter::value_type, Parameter::rank()>(found.name);
-        if constexpr (Parameter::rank() == 2) {
-          if (found.transposed) {
-            weights = Parameter::copy_of(std::as_const(weights).view().transpose());
-          }
-        }
-        parameter = std::move(weights);
-      },
-      model);
+  read_parameters(model, file, match, is_left);
   return model;
 }
 
