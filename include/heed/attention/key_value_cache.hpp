@@ -405,6 +405,7 @@ class KeyValueCache {
 // Definitions. ------------------------------------------------------------------------------------
 
 #if HEED_DEFINITIONS
+// NOLINTBEGIN(misc-definitions-in-headers)
 
 namespace heed {
 
@@ -507,5 +508,5 @@ HEED_INLINE void PageTables::widen(Index wider) {
 }  // namespace detail
 
 }  // namespace heed
-
+// NOLINTEND(misc-definitions-in-headers)
 #endif

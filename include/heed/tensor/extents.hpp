@@ -90,6 +90,7 @@ __attribute__((cold)) void check_reach(const Index* extents, const Index* stride
 }  // namespace heed
 
 #if HEED_DEFINITIONS
+// NOLINTBEGIN(misc-definitions-in-headers)
 
 namespace heed::detail {
 
@@ -129,5 +130,5 @@ HEED_INLINE void check_reach(const Index* extents, const Index* strides, std::si
 }
 
 }  // namespace heed::detail
-
+// NOLINTEND(misc-definitions-in-headers)
 #endif

@@ -81,11 +81,13 @@ class Shared {
 };
 
 #if HEED_DEFINITIONS
+// NOLINTBEGIN(misc-definitions-in-headers)
 HEED_INLINE void leave(SharedUsers* users) noexcept {
   if (users->count.fetch_add(-1) != 1) return;
   users->destroy(users->value);
   delete users;
 }
+// NOLINTEND(misc-definitions-in-headers)
 #endif
 
 }  // namespace heed::detail
