@@ -118,8 +118,7 @@ TEST_F(PairKernels, WeightsAreRoundedPowersThatSumUp) {
   std::vector<float> scratch(96 * 64), output(2 * 64), sum(64);
   std::vector<float> maximum(64, std::numeric_limits<float>::lowest());
   const simd::SoftmaxState<float> state{maximum.data(), sum.data(), output.data()};
-  simd::ValuesLeft left;
-  const simd::PairQueries<float> queries{packed.data(), scratch.data(), 1.f, 64, 1, 2, &left};
+  const simd::PairQueries<float> queries{packed.data(), scratch.data(), 1.f, 64, 1, 2};
   simd::PairKeys block;
   block.keys = {keys.data(), 2, 1};
   block.values = values.data();

@@ -26,8 +26,7 @@ namespace heed {
 namespace detail {
 
 /// Values of T one behind the other: a container, an array or a std::initializer_list. Not every
-/// range that converts to a span: to ask that costs three times as much compile time as the rest of
-/// an OwnedArray.
+/// range that converts to a span: every program would pay for that question in compile time.
 template <class Values, class T>
 concept RunOf = requires(const Values& values) {
   { std::data(values) } -> std::convertible_to<const T*>;

@@ -80,8 +80,9 @@ Extents<Rank> with_width(Extents<Rank> extents, Index width) {
   return extents;
 }
 
-/// Refuses extents and strides that span more bytes than an Index counts. Accepted views can be
-/// sliced, reversed, selected and split without overflow.
+/// Refuses extents and strides that span more bytes than an Index counts; row_major_strides has
+/// accepted the extents. Accepted views can be sliced, reversed, selected and split without
+/// overflow.
 __attribute__((cold)) void check_reach(const Index* extents, const Index* strides, std::size_t rank,
                                        std::size_t bytes);
 
@@ -104,16 +105,8 @@ HEED_INLINE void throw_extents(const Index* extents, std::size_t rank) {
 
 HEED_INLINE void check_reach(const Index* extents, const Index* strides, std::size_t rank,
                              std::size_t bytes) {
-  Index count = 1, low = 0, high = 0, span = 0;
-  bool empty = false, counted = true, fits = true;
-  for (std::size_t axis = 0; axis < rank; ++axis) {
-    counted = counted && extents[axis] >= 0;
-    empty = empty || extents[axis] == 0;
-  }
-  for (std::size_t axis = rank; axis-- > 0;) {
-    counted = counted && (empty || !__builtin_mul_overflow(count, extents[axis], &count));
-  }
-  if (!counted) throw_extents(extents, rank);
+  Index low = 0, high = 0, span = 0;
+  bool fits = true;
   for (std::size_t axis = 0; axis < rank; ++axis) {
     if (extents[axis] < 2) continue;
     Index reach = 0;

@@ -394,6 +394,7 @@ class TensorView {
     return empty() ? data_ : data_ + index * strides_[axis];
   }
   void check() const {
+    detail::row_major_strides<Rank>(extents_);  // the element count fits
     detail::check_reach(extents_.data(), strides_.data(), Rank, sizeof(T));
     if (data_ == nullptr && !empty()) {
       throw_invalid_argument("view: a null pointer has no values for extents ", extents_);

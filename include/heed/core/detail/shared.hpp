@@ -35,8 +35,8 @@ struct SharedUsers {
   void (*destroy)(const void* value);
 };
 
-/// One user less; the last one deletes the value. Cold, like other functions that are not worth
-/// inlining: g++ warns of an inline one that asks for just that.
+/// One user less; the last one deletes the value. Cold keeps it from being inlined: g++ warns of
+/// noinline on an inline function.
 __attribute__((cold)) void leave(SharedUsers* users) noexcept;
 
 /// An immutable value shared by its copies and deleted with the last one, or no value. Makes masks
