@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # A folder includes only what the table of docs/architecture.md allows it, files include one another in
-# no circle, .inl files are included by definitions.hpp, by .inl files and, as detail/NAME.inl, by NAME.hpp,
+# no circle, .inl files are included by definitions/, by .inl files and, as detail/NAME.inl, by NAME.hpp,
 # Eigen enters by one header, and what <heed/attention.hpp> pulls in stays cheap to compile.
 cmake_minimum_required(VERSION 3.24)
 set(costly iostream istream ostream sstream fstream regex functional ranges memory thread mutex atomic
@@ -50,11 +50,13 @@ endif()
 foreach(header IN LISTS headers)
   included_by(${header} includes)
   set(${header}_includes ${includes})
-  string(REGEX REPLACE "/.*|\\.hpp$" "" folder ${header})
+  string(REGEX REPLACE "^definitions/" "" folder ${header})  # definitions/FOLDER.hpp is part of FOLDER
+  string(REGEX REPLACE "/.*|\\.hpp$" "" folder ${folder})
   foreach(included IN LISTS includes)
     if(included MATCHES "^(unsupported/|eigen3/)*Eigen/" AND NOT header STREQUAL "tensor/eigen.hpp")
       message(SEND_ERROR "${header}: Eigen enters through tensor/eigen.hpp alone")
     endif()
+    string(REGEX REPLACE "^heed/definitions/([a-z]+)\\.hpp$" "heed/\\1/" included ${included})
     if(NOT included MATCHES "^heed/(([a-z]+)/)?" OR header IN_LIST roots)
       continue()
     endif()
@@ -111,8 +113,8 @@ endif()
 foreach(header IN LISTS headers)
   foreach(included IN LISTS ${header}_includes)
     string(REGEX REPLACE "(detail/)?([^/]+)\\.hpp$" "detail/\\2.inl" own "heed/${header}")
-    if(included MATCHES "\\.inl$" AND NOT included STREQUAL own AND NOT header MATCHES "\\.inl$|/definitions\\.hpp$")
-      message(SEND_ERROR "${header}: includes <${included}>, which definitions.hpp is for")
+    if(included MATCHES "\\.inl$" AND NOT included STREQUAL own AND NOT header MATCHES "\\.inl$|^definitions/")
+      message(SEND_ERROR "${header}: includes <${included}>, which definitions/ is for")
     endif()
   endforeach()
 endforeach()

@@ -75,7 +75,7 @@ bites_added(layering "<thread> costs" include/heed/tensor/view.hpp "#include <th
 bites_added(layering "<memory> costs" include/heed/masks/intervals.hpp "#include <memory>")
 bites_added(layering "<vector> costs programs of attention" include/heed/masks/intervals.hpp "#include <vector>")
 bites_added(layering "circle of includes: core/config.hpp.core/index.hpp" include/heed/core/config.hpp "#include <heed/core/index.hpp>")
-bites_added(layering "which definitions.hpp is for" include/heed/attention/forward.hpp "#include <heed/attention/detail/schedule.inl>")
+bites_added(layering "which definitions/ is for" include/heed/attention/forward.hpp "#include <heed/attention/detail/schedule.inl>")
 bites(layering "'video' has no row" include/heed/video/film.hpp "${licence}#include <heed/core/index.hpp>\n")
 bites_replaced(layering "'kernels' has no row" docs/architecture.md "\n\\| `kernels/`[^\n]*" "")
 bites_replaced(layering "no row above it" docs/architecture.md "\n(\\| `core/` [^\n]*\\|)[^|\n]*\\|\n" "\n\\1 io |\n")

@@ -26,7 +26,7 @@ endfunction()
 file(GLOB folders LIST_DIRECTORIES true RELATIVE ${INCLUDE}/heed ${INCLUDE}/heed/*)
 set(umbrellas)
 foreach(folder IN LISTS folders)
-  if(NOT IS_DIRECTORY ${INCLUDE}/heed/${folder})
+  if(NOT IS_DIRECTORY ${INCLUDE}/heed/${folder} OR folder STREQUAL "definitions")  # nothing public
     continue()
   endif()
   if(NOT EXISTS ${INCLUDE}/heed/${folder}.hpp)

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <heed/attention/detail/score_gradients.hpp>
-
 #include <heed/masks.hpp>
 
 #include "support/changed_gradients.hpp"

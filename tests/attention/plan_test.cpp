@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <heed/attention/detail/short_sequences.hpp>
+#include <heed/attention/detail/forward_pass.hpp>
 #include <heed/masks.hpp>
 
 #include "support/bfloat16_cases.hpp"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Gradients under changes of scores: softcap, biases, a user's function, sinks, dropout.
-#include <heed/attention/detail/score_gradients.hpp>
 
 #include <heed/masks.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Gradients of short sequences, a head in one call, beside the pass over chunks of keys.
-#include <heed/attention/detail/short_sequences.hpp>
+#include <heed/attention/detail/backward_pass.hpp>
 
 #include <heed/attention/backward.hpp>
 #include <heed/masks.hpp>

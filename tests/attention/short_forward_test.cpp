@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Short sequences: all heads of a batch item in one call, beside the pass over one block of
 // queries.
-#include <heed/attention/detail/short_sequences.hpp>
+#include <heed/attention/detail/forward_pass.hpp>
 
 #include <heed/masks.hpp>
 

@@ -229,4 +229,4 @@ auto attention_backward(const Q&, const K&, const V&, const Fourth&, const Rest&
 
 }  // namespace heed
 
-#include <heed/attention/detail/definitions.hpp>
+#include <heed/definitions/attention.hpp>

@@ -75,4 +75,4 @@ auto attention(const Q& queries, const K& keys, const V& values, const Options& 
 
 }  // namespace heed
 
-#include <heed/attention/detail/definitions.hpp>
+#include <heed/definitions/attention.hpp>

@@ -225,4 +225,4 @@ auto summarize_weights(const Q& queries, const K& keys, const M& mask,
 
 }  // namespace heed
 
-#include <heed/attention/detail/definitions.hpp>
+#include <heed/definitions/attention.hpp>

@@ -302,4 +302,4 @@ void attention_by_heads_backward(const Communicator& ranks, const AttentionShard
 
 }  // namespace heed
 
-#include <heed/attention/detail/definitions.hpp>
+#include <heed/definitions/attention.hpp>

@@ -295,4 +295,4 @@ void sharded_attention(const Communicator& ranks, const AttentionShards& shards,
 
 }  // namespace heed
 
-#include <heed/attention/detail/definitions.hpp>
+#include <heed/definitions/attention.hpp>

@@ -214,4 +214,4 @@ void sharded_attention_backward(const Communicator& ranks, const AttentionShards
 
 }  // namespace heed
 
-#include <heed/attention/detail/definitions.hpp>
+#include <heed/definitions/attention.hpp>

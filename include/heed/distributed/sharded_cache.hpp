@@ -301,4 +301,4 @@ void sharded_attention(const Communicator& ranks, const Q& queries,
 
 }  // namespace heed
 
-#include <heed/attention/detail/definitions.hpp>
+#include <heed/definitions/attention.hpp>

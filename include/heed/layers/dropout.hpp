@@ -11,10 +11,10 @@
 #include <heed/core/index.hpp>
 #include <heed/core/philox.hpp>
 #include <heed/core/random.hpp>
+#include <heed/definitions/tensor.hpp>
 #include <heed/kernels/row_kernels.hpp>
 #include <heed/layers/detail/rows.hpp>
 #include <heed/layers/parameters.hpp>
-#include <heed/tensor/detail/definitions.hpp>
 #include <heed/tensor/tensor.hpp>
 
 namespace heed {

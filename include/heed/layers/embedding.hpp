@@ -10,10 +10,10 @@
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
 #include <heed/core/random.hpp>
+#include <heed/definitions/tensor.hpp>
 #include <heed/kernels/row_kernels.hpp>
 #include <heed/layers/parameters.hpp>
 #include <heed/layers/positions.hpp>
-#include <heed/tensor/detail/definitions.hpp>
 #include <heed/tensor/packed_matrix.hpp>
 #include <heed/tensor/tensor.hpp>
 

@@ -10,13 +10,13 @@
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
 #include <heed/core/random.hpp>
+#include <heed/definitions/tensor.hpp>
 #include <heed/kernels/row_kernels.hpp>
 #include <heed/layers/detail/rows.hpp>
 #include <heed/layers/dropout.hpp>
 #include <heed/layers/linear.hpp>
 #include <heed/layers/parameters.hpp>
 #include <heed/tensor/arithmetic.hpp>
-#include <heed/tensor/detail/definitions.hpp>
 #include <heed/tensor/matrix_product.hpp>
 #include <heed/tensor/tensor.hpp>
 #include <heed/tensor/view_of.hpp>

@@ -19,6 +19,7 @@
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
 #include <heed/core/random.hpp>
+#include <heed/definitions/tensor.hpp>
 #include <heed/kernels/row_kernels.hpp>
 #include <heed/layers/detail/rows.hpp>
 #include <heed/layers/dropout.hpp>
@@ -31,7 +32,6 @@
 #include <heed/masks/intervals.hpp>
 #include <heed/masks/mask.hpp>
 #include <heed/tensor/copy.hpp>
-#include <heed/tensor/detail/definitions.hpp>
 #include <heed/tensor/tensor.hpp>
 #include <heed/tensor/view.hpp>
 #include <heed/tensor/view_of.hpp>

@@ -7,10 +7,10 @@
 #include <heed/core/config.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
+#include <heed/definitions/tensor.hpp>
 #include <heed/kernels/row_kernels.hpp>
 #include <heed/layers/detail/rows.hpp>
 #include <heed/layers/parameters.hpp>
-#include <heed/tensor/detail/definitions.hpp>
 #include <heed/tensor/tensor.hpp>
 #include <heed/tensor/view_of.hpp>
 

@@ -11,6 +11,7 @@
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
 #include <heed/core/random.hpp>
+#include <heed/definitions/tensor.hpp>
 #include <heed/kernels/row_kernels.hpp>
 #include <heed/layers/blocks.hpp>
 #include <heed/layers/embedding.hpp>
@@ -19,7 +20,6 @@
 #include <heed/masks/intervals.hpp>
 #include <heed/masks/mask.hpp>
 #include <heed/models/model_ends.hpp>
-#include <heed/tensor/detail/definitions.hpp>
 #include <heed/tensor/tensor.hpp>
 
 namespace heed {

@@ -41,4 +41,4 @@ void write_html(const std::string& path, const Pictures&... pictures) {
 
 }  // namespace heed
 
-#include <heed/plot/detail/definitions.hpp>
+#include <heed/definitions/plot.hpp>

@@ -78,4 +78,4 @@ void write_png(const std::string& path, const Pictures&... pictures) {
 
 }  // namespace heed
 
-#include <heed/plot/detail/definitions.hpp>
+#include <heed/definitions/plot.hpp>

@@ -60,4 +60,4 @@ inline std::string to_terminal(std::span<const Chart> charts,
 
 }  // namespace heed
 
-#include <heed/plot/detail/definitions.hpp>
+#include <heed/definitions/plot.hpp>

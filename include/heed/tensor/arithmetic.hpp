@@ -7,8 +7,8 @@
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
 #include <heed/core/parallel.hpp>
+#include <heed/definitions/tensor.hpp>
 #include <heed/kernels/row_kernels.hpp>
-#include <heed/tensor/detail/definitions.hpp>
 #include <heed/tensor/tensor.hpp>
 
 namespace heed {

@@ -196,4 +196,4 @@ class ProductGroup {
 
 }  // namespace heed
 
-#include <heed/tensor/detail/definitions.hpp>
+#include <heed/definitions/tensor.hpp>

@@ -12,8 +12,8 @@
 #include <heed/core/index.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/core/quantized.hpp>
+#include <heed/definitions/tensor.hpp>
 #include <heed/kernels/product_kernels.hpp>
-#include <heed/tensor/detail/definitions.hpp>
 #include <heed/tensor/tensor.hpp>
 #include <heed/tensor/view_of.hpp>
 

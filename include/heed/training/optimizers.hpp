@@ -15,9 +15,9 @@
 #include <heed/core/error.hpp>
 #include <heed/core/function_ref.hpp>
 #include <heed/core/parallel.hpp>
+#include <heed/definitions/tensor.hpp>
 #include <heed/kernels/row_kernels.hpp>
 #include <heed/layers/parameters.hpp>
-#include <heed/tensor/detail/definitions.hpp>
 
 namespace heed {
 

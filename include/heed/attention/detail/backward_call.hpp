@@ -260,6 +260,36 @@ class WidenedTensor {
   TensorView<const T, 4> view_;
 };
 
+/// Where a row of a gradient begins.
+template <class T>
+T* row_of(const TensorView<T, 4>& tensor, Index item, Index head, Index row) {
+  return tensor.data_handle() + item * tensor.stride(0) + head * tensor.stride(1) +
+         row * tensor.stride(2);
+}
+
+/// Writes rows times `factor` to a gradient from row `row` on, or adds them.
+template <class T>
+void put_rows(const TensorView<T, 4>& tensor, Index item, Index head, Index row, const T* from,
+              Index from_stride, Index rows, T factor, bool accumulate) {
+  simd::backward_kernels<T>().put_rows(from, from_stride, rows, tensor.extent(3), factor,
+                                       accumulate, row_of(tensor, item, head, row),
+                                       tensor.stride(2), tensor.stride(3));
+}
+
+/// Sets the rows [first, end) of a gradient to 0.
+template <class T>
+void clear_rows(const TensorView<T, 4>& tensor, Index item, Index head, Index first, Index end) {
+  const Index columns = tensor.extent(3), step = tensor.stride(3);
+  for (Index row = first; row < end; ++row) {
+    T* to = row_of(tensor, item, head, row);
+    if (step == 1) {
+      clear_numbers(to, columns);
+      continue;
+    }
+    for (Index column = 0; column < columns; ++column) to[column * step] = T{0};
+  }
+}
+
 /// What one head of a call reads and writes, for a head before it to prefetch during `tiles` tiles.
 template <class T>
 simd::ComingRows<T> coming_head(const BackwardArgs<T>& args, Index item, Index head, Index tiles) {

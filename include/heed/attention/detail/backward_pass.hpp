@@ -20,6 +20,22 @@ namespace heed::detail {
 
 // Queries, prepared for the backward kernels. -----------------------------------------------------
 
+/// Copies the log-sum-exp of a block of queries, in units of log2; returns one bit per query that
+/// saw a key. Kernels compute whole tiles, so the lanes past the last query hold numbers.
+template <class T>
+std::uint64_t take_log_sum_exp(const BackwardArgs<T>& args, Index item, Index head, Index row,
+                               Index rows, T* to) {
+  std::uint64_t seeing = 0;
+  for (Index i = 0; i < rows; ++i) {
+    const T value = args.log_sum_exp(item, head, row + i);
+    const bool sees = !(value == -std::numeric_limits<T>::infinity());
+    seeing |= static_cast<std::uint64_t>(sees) << i;
+    to[i] = sees ? static_cast<T>(static_cast<double>(value) * bits_per_nat) : T{0};
+  }
+  for (Index i = rows; i < simd::query_block; ++i) to[i] = T{0};
+  return seeing;
+}
+
 /// Per-query data that the backward pass computes before any key: the log-sum-exp in units of log2,
 /// delta = Σ dO·O − the gradient of the log-sum-exp, and whether the query saw any key. O(queries)
 /// memory of the calling thread.
@@ -58,18 +74,10 @@ class BackwardRows {
     T* lse = log_sum_exp_ + index * simd::query_block;
     T* delta = delta_ + index * simd::query_block;
     silent_[index] = find_dots(item, head, row, rows, delta);
-    std::uint64_t seeing = 0;
-    for (Index i = 0; i < rows; ++i) {
-      const T value = args_.log_sum_exp(item, head, row + i);
-      const bool sees = !(value == -std::numeric_limits<T>::infinity());
-      seeing |= static_cast<std::uint64_t>(sees) << i;
-      lse[i] = sees ? static_cast<T>(static_cast<double>(value) * bits_per_nat) : T{0};
-      const auto& more = args_.more.grad_log_sum_exp;
-      if (more.given()) delta[i] -= more.view()(item, head, row + i);
-    }
-    // Kernels compute whole tiles, so the lanes past the last query hold numbers.
-    for (Index i = rows; i < simd::query_block; ++i) lse[i] = delta[i] = T{0};
-    seeing_[index] = seeing;
+    seeing_[index] = take_log_sum_exp(args_, item, head, row, rows, lse);
+    const auto& more = args_.more.grad_log_sum_exp;
+    for (Index i = 0; more.given() && i < rows; ++i) delta[i] -= more.view()(item, head, row + i);
+    for (Index i = rows; i < simd::query_block; ++i) delta[i] = T{0};
   }
 
   const T* log_sum_exp(Index index) const { return log_sum_exp_ + index * simd::query_block; }
@@ -401,21 +409,15 @@ class KeyChunkPass {
     }
     kernels_.unpack(scratch_.grad_queries, row_count_, head_dim, call_.scale, scratch_.rows,
                     scratch_.head_row);
-    put(args_.grad_queries, head_, row_, scratch_.rows, scratch_.head_row, row_count_, T{1}, true);
+    put_rows(args_.grad_queries, item_, head_, row_, scratch_.rows, scratch_.head_row, row_count_,
+             T{1}, true);
   }
   void put_chunk(T key_factor) const {
     const Index row = first_ - args_.key_offset;
-    put(args_.grad_keys, key_head_, row, scratch_.chunk.keys, scratch_.head_row, end_ - first_,
-        key_factor, false);
-    put(args_.grad_values, key_head_, row, scratch_.chunk.values, scratch_.value_row, end_ - first_,
-        T{1}, false);
-  }
-  void put(const TensorView<T, 4>& out, Index head, Index row, const T* from, Index from_stride,
-           Index rows, T factor, bool accumulate) const {
-    kernels_.put_rows(
-        from, from_stride, rows, out.extent(3), factor, accumulate,
-        out.data_handle() + item_ * out.stride(0) + head * out.stride(1) + row * out.stride(2),
-        out.stride(2), out.stride(3));
+    put_rows(args_.grad_keys, item_, key_head_, row, scratch_.chunk.keys, scratch_.head_row,
+             end_ - first_, key_factor, false);
+    put_rows(args_.grad_values, item_, key_head_, row, scratch_.chunk.values, scratch_.value_row,
+             end_ - first_, T{1}, false);
   }
 
   const BackwardArgs<T>& args_;
@@ -436,6 +438,147 @@ class KeyChunkPass {
   PairGradients<T> pairs_;
   bool has_pairs_ = false;  // those of the keys
   SharedLaneWords* shared_ = nullptr;
+};
+
+// Short sequences. --------------------------------------------------------------------------------
+
+/// The backward pass of a call with short sequences, the counterpart of ShortForward: the mask is
+/// asked once for all heads of a batch item, and every head is one kernel call. The same bits.
+template <class T>
+class ShortBackward {
+ public:
+  /// `fallback(key_head)` computes one key head, numbered over the batch, that a kernel refuses.
+  ShortBackward(const BackwardArgs<T>& args, const MaskRef& mask, Index threads,
+                FunctionRef<void(Index)> fallback)
+      : args_(args),
+        call_(args.forward),
+        mask_(mask),
+        fallback_(fallback),
+        group_(heads_together(call_.batch(), call_.heads(), mask)),
+        threads_(threads) {}
+
+  /// Whether ShortBackward takes a call.
+  static bool take(const BackwardArgs<T>& args) {
+    const auto& call = args.forward;
+    const auto& more = args.more;
+    const auto together = [](const auto& tensor) { return tensor.stride(3) == 1; };
+    return args.pairs == nullptr && call.query_count() > 0 &&
+           call.query_count() <= simd::query_block && call.key_count() > 0 &&
+           call.key_count() <= simd::key_block && args.group() == 1 && !call.score_mods.any() &&
+           call.score_mods.sinks.empty() && !more.grad_log_sum_exp.given() &&
+           together(call.queries) && together(call.keys) && together(call.values) &&
+           together(args.output) && together(args.grad_output) && together(args.grad_queries) &&
+           together(args.grad_keys) && together(args.grad_values);
+  }
+
+  Index count() const { return call_.batch() * groups(); }
+
+  void run(Index index) const {
+    const Index item = index / groups(), head = index % groups() * group_;
+    const Index left = call_.heads() - head, end = head + (left < group_ ? left : group_);
+    std::uint64_t* words = nullptr;
+    T* log_sum_exp = nullptr;
+    auto task = task_with_arrays(words, log_sum_exp);
+    const Index keys = call_.key_count_of(item);
+    const Tile tile = tile_of(call_, item, head, 0, call_.query_count(), 0, keys - 1);
+    const VisibleKeys seen = keys == 0 ? VisibleKeys{} : visible_keys(mask_, tile, words);
+    std::uint64_t anyone = lanes_between(0, call_.query_count() - 1);
+    if (seen.words != nullptr) {
+      anyone = 0;
+      for (Index i = 0; i < seen.count; ++i) anyone |= seen.words[i];
+    }
+    for (Index each = head; each < end; ++each) {
+      const bool plain = seen.count > 0 && !seen.holes;
+      if (!plain ||
+          (anyone & ~take_log_sum_exp(args_, item, each, 0, call_.query_count(), log_sum_exp)) !=
+              0 ||
+          !backward(task, index, each, end, seen)) {
+        fallback_(item * call_.heads() + each);
+        continue;
+      }
+      clear_keys(item, each, 0, seen.first);
+      clear_keys(item, each, seen.first + seen.count, call_.key_count());
+    }
+  }
+
+ private:
+  /// A kernel call with this thread's arrays, and memory for the mask's answers and for a
+  /// log-sum-exp. A vector holds up to 16 numbers.
+  simd::ShortBackwardArgs<T> task_with_arrays(std::uint64_t*& words, T*& log_sum_exp) const {
+    simd::ShortBackwardArgs<T> task;
+    divide_scratch<ShortBackward>([&](Carver& carver) {
+      task.packed_queries = carver.take<T>(16 * call_.head_dim());
+      task.packed_gradient = carver.take<T>(16 * call_.value_dim());
+      task.probabilities = carver.take<T>(simd::key_block * simd::query_block);
+      task.grad_scores = carver.take<T>(simd::key_block * simd::query_block);
+      task.key_tail = carver.take<T>(simd::key_block * 16);
+      task.query_tail = carver.take<T>(simd::query_block * 16);
+      task.gradient_tail = carver.take<T>(simd::query_block * 16);
+      task.log_sum_exp = log_sum_exp = carver.take<T>(simd::query_block);
+      words = carver.take<std::uint64_t>(simd::key_block);
+    });
+    return task;
+  }
+
+  Index groups() const { return parts_of(call_.heads(), group_); }
+
+  /// One head of task `index`, which ends with head `end`; see ShortBackwardKernels.
+  bool backward(simd::ShortBackwardArgs<T>& task, Index index, Index head, Index end,
+                const VisibleKeys& seen) const {
+    choose_head(task, index / groups(), head, seen);
+    const bool more = head + 1 < end;
+    const Index later = index + threads_;  // what this thread takes next, if all take turns
+    const Index item = (more ? index : later) / groups();
+    simd::ComingRows<T> coming;
+    if (call_.exceeds_caches() && item < call_.batch()) {
+      coming = coming_head(args_, item, more ? head + 1 : later % groups() * group_, tiles());
+      task.coming = &coming;
+    }
+    const bool taken = simd::short_backward_kernels<T>().backward(task);
+    task.coming = nullptr;
+    return taken;
+  }
+  /// The number of tiles of a head under a causal mask: scores of 16 queries and 8 keys, then three
+  /// products of 6 rows.
+  Index tiles() const {
+    const Index groups = parts_of(call_.query_count(), 16);
+    return groups * (groups + 1) + 3 * parts_of(call_.key_count(), 6);
+  }
+
+  void choose_head(simd::ShortBackwardArgs<T>& task, Index item, Index head,
+                   const VisibleKeys& seen) const {
+    task.queries = call_.queries.rows(item, head, 0);
+    task.keys = call_.keys.rows(item, head, seen.first);
+    task.values = call_.values.rows(item, head, seen.first);
+    task.output = strided_rows(args_.output, item, head, 0);
+    task.grad_output = strided_rows(args_.grad_output, item, head, 0);
+    task.grad_queries = row_of(args_.grad_queries, item, head, 0);
+    task.grad_keys = row_of(args_.grad_keys, item, head, seen.first);
+    task.grad_values = row_of(args_.grad_values, item, head, seen.first);
+    task.grad_query_row = args_.grad_queries.stride(2);
+    task.grad_key_row = args_.grad_keys.stride(2);
+    task.grad_value_row = args_.grad_values.stride(2);
+    task.words = seen.words;
+    task.query_count = call_.query_count();
+    task.key_count = seen.count;
+    task.head_dim = call_.head_dim();
+    task.value_dim = call_.value_dim();
+    task.query_factor = query_factor(call_);
+    task.scale = call_.scale;
+  }
+
+  /// Sets the gradients of keys that no query sees to 0.
+  void clear_keys(Index item, Index head, Index first, Index end) const {
+    clear_rows(args_.grad_keys, item, head, first, end);
+    clear_rows(args_.grad_values, item, head, first, end);
+  }
+
+  const BackwardArgs<T>& args_;
+  const AttentionArgs<T>& call_;
+  const MaskRef& mask_;
+  FunctionRef<void(Index)> fallback_;
+  Index group_;
+  Index threads_;
 };
 
 }  // namespace heed::detail

@@ -3,8 +3,8 @@
 
 #include <pthread.h>
 
+#include <cstddef>
 #include <cstdint>
-#include <limits>
 
 #include <heed/attention/detail/backward_call.hpp>
 #include <heed/attention/detail/backward_pass.hpp>
@@ -12,14 +12,260 @@
 #include <heed/attention/detail/operands.hpp>
 #include <heed/attention/detail/pairs.hpp>
 #include <heed/attention/detail/pass.hpp>
-#include <heed/attention/detail/score_gradients.hpp>
-#include <heed/attention/detail/short_sequences.hpp>
 #include <heed/core/detail/scratch.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/kernels/attention_kernels.hpp>
 #include <heed/masks/detail/mask_ref.hpp>
 
 namespace heed::detail {
+
+// Gradients of score modifications: biases, relative biases, ALiBi slopes, sinks. Each is a sum
+// over scores that several heads, items or queries share. The scores are therefore computed a
+// second time, and every sum is made by one task, in a fixed order and in double.
+
+/// The score gradients of some blocks, with respect to the softcapped scores, as biases need them.
+template <class T>
+class ScoreGradientTiles {
+ public:
+  ScoreGradientTiles(const BackwardArgs<T>& args, const MaskRef& mask, const BackwardRows<T>& rows)
+      : call_(args.forward),
+        mask_(mask),
+        rows_(rows),
+        kernels_(simd::backward_kernels<T>()),
+        scratch_(call_.head_dim(), call_.value_dim(), kernels_.row_lanes),
+        queries_(args, rows, true) {}
+
+  /// Processes one block of queries of one head and the keys [first, end), starting at a multiple
+  /// of key_block. Calls take(first_key, keys, queries, grad_scores); grad_scores is [key][lane], 0
+  /// where masked.
+  template <class Take>
+  void run(Index item, Index head, Index row, Index first, Index end, const Take& take) {
+    const Index count = smaller(call_.query_count() - row, simd::query_block);
+    const std::uint64_t seeing = rows_.seeing(rows_.index_of(item, head, row));
+    end = smaller(end, call_.key_count_of(item));
+    bool met = false;
+    for (Index key = first; key < end; key += simd::key_block) {
+      const Index last = smaller(key + simd::key_block, end) - 1;
+      const Tile tile = tile_of(call_, item, head, row, count, key, last);
+      const VisibleKeys seen =
+          keys_seen_by(visible_keys(mask_, tile, scratch_.words), tile, seeing, scratch_.words);
+      if (seen.count == 0) continue;
+      if (!met) queries_.prepare(scratch_, item, head, row, count);
+      met = true;
+      const Index key_head = call_.key_head(head);
+      simd::KeyBlock<T> block{call_.keys.rows(item, key_head, seen.first),
+                              call_.values.rows(item, key_head, seen.first), seen.count, seen.words,
+                              false};
+      queries_.attach(block, seen.first, nullptr);
+      kernels_.grad_scores(block, queries_.block(false));
+      take(seen.first, seen.count, count, scratch_.grad_scores);
+    }
+  }
+
+ private:
+  const AttentionArgs<T>& call_;
+  const MaskRef& mask_;
+  const BackwardRows<T>& rows_;
+  const simd::BackwardKernels<T>& kernels_;
+  BackwardScratch<T> scratch_;
+  PreparedQueries<T> queries_;
+};
+
+/// The gradient of the bias. A task computes one tile of it, at most query_block by backward_chunk,
+/// from all scores the tile applies to.
+template <class T>
+class BiasGradient {
+ public:
+  BiasGradient(const BackwardArgs<T>& args, const MaskRef& mask, const BackwardRows<T>& rows)
+      : args_(args),
+        call_(args.forward),
+        mask_(mask),
+        rows_(rows),
+        out_(args.more.grad_bias.view()),
+        blocks_(out_.extent(2) == 1 ? 1 : rows.blocks()),
+        chunks_(out_.extent(3) == 1 ? 1 : parts_of(call_.key_count(), backward_chunk)) {}
+
+  Index tasks() const { return out_.extent(0) * out_.extent(1) * blocks_ * chunks_; }
+
+  void run(Index task) const {
+    const Place place = place_of(task);
+    const Index column_step = out_.extent(3) == 1 ? 0 : 1;
+    const Index width = column_step == 0 ? 1 : place.keys.end - place.keys.first;
+    const Index row_step = out_.extent(2) == 1 ? 0 : width;
+    constexpr Index size = simd::query_block * backward_chunk;
+    double* sums = nullptr;
+    divide_scratch<BiasGradient>([&](Carver& carver) { sums = carver.take<double>(size); });
+    clear_numbers(sums, size);
+    ScoreGradientTiles<T> tiles(args_, mask_, rows_);
+    for (Index item = place.items.first; item < place.items.end; ++item) {
+      for (Index head = place.heads.first; head < place.heads.end; ++head) {
+        for (Index block = place.blocks.first; block < place.blocks.end; ++block) {
+          tiles.run(item, head, block * simd::query_block, place.keys.first, place.keys.end,
+                    [&](Index first_key, Index keys, Index queries, const T* grad) {
+                      for (Index key = 0; key < keys; ++key) {
+                        double* to = sums + (first_key - place.keys.first + key) * column_step;
+                        for (Index i = 0; i < queries; ++i) {
+                          to[i * row_step] +=
+                              static_cast<double>(grad[key * simd::query_block + i]);
+                        }
+                      }
+                    });
+        }
+      }
+    }
+    write(place, sums, width);
+  }
+
+ private:
+  struct Range {
+    Index first = 0;
+    Index end = 0;
+  };
+  struct Place {
+    Range items, heads, blocks, keys;
+  };
+
+  /// One index of an axis, or all of them if the bias is broadcast along it.
+  static Range along(Index extent, Index index, Index all) {
+    return extent == 1 ? Range{0, all} : Range{index, index + 1};
+  }
+  Place place_of(Index task) const {
+    const Index chunk = task % chunks_, block = task / chunks_ % blocks_;
+    const Index head = task / chunks_ / blocks_ % out_.extent(1);
+    const Index item = task / chunks_ / blocks_ / out_.extent(1);
+    const Index first = chunk * backward_chunk;
+    const Index end = out_.extent(3) == 1 ? call_.key_count() : first + backward_chunk;
+    return {along(out_.extent(0), item, call_.batch()), along(out_.extent(1), head, call_.heads()),
+            along(out_.extent(2), block, rows_.blocks()),
+            Range{first, smaller(end, call_.key_count())}};
+  }
+
+  void write(const Place& place, const double* sums, Index width) const {
+    const Index item = out_.extent(0) == 1 ? 0 : place.items.first;
+    const Index head = out_.extent(1) == 1 ? 0 : place.heads.first;
+    const Index row = out_.extent(2) == 1 ? 0 : place.blocks.first * simd::query_block;
+    const Index key = out_.extent(3) == 1 ? 0 : place.keys.first;
+    for (Index i = 0; i < simd::query_block && row + i < out_.extent(2); ++i) {
+      for (Index j = 0; j < width; ++j) {
+        out_(item, head, row + i, key + j) = static_cast<T>(sums[i * width + j]);
+      }
+    }
+  }
+
+  const BackwardArgs<T>& args_;
+  const AttentionArgs<T>& call_;
+  const MaskRef& mask_;
+  const BackwardRows<T>& rows_;
+  const TensorView<T, 4>& out_;
+  Index blocks_;
+  Index chunks_;
+};
+
+/// The gradients of relative_bias and alibi_slopes, which apply to all scores at one distance. A
+/// task computes the sums per distance of one block of queries of one head; `finish` adds them up
+/// in order. Memory of the calling thread: (heads, queries / query_block, distances) numbers.
+template <class T>
+class DistanceGradients {
+ public:
+  DistanceGradients(const BackwardArgs<T>& args, const MaskRef& mask, const BackwardRows<T>& rows)
+      : args_(args),
+        call_(args.forward),
+        mask_(mask),
+        rows_(rows),
+        distances_(args.more.grad_relative_bias.extent(1)) {
+    divide_scratch<DistanceGradients>(
+        [&](Carver& carver) { sums_ = carver.take<double>(tasks() * (distances_ + 1)); });
+  }
+
+  Index tasks() const { return call_.heads() * rows_.blocks(); }
+
+  void run(Index task) const {
+    const Index head = task / rows_.blocks(), row = task % rows_.blocks() * simd::query_block;
+    double* sums = sums_ + task * (distances_ + 1);
+    clear_numbers(sums, distances_ + 1);
+    ScoreGradientTiles<T> tiles(args_, mask_, rows_);
+    for (Index item = 0; item < call_.batch(); ++item) {
+      const Index at = call_.query_position(item, row);
+      tiles.run(item, head, row, 0, call_.key_count(),
+                [&](Index first_key, Index keys, Index queries, const T* grad) {
+                  for (Index key = 0; key < keys; ++key) {
+                    for (Index i = 0; i < queries; ++i) {
+                      add(sums, first_key + key - at - i,
+                          static_cast<double>(grad[key * simd::query_block + i]));
+                    }
+                  }
+                });
+    }
+  }
+
+  void finish() const {
+    const auto& relative = args_.more.grad_relative_bias;
+    for (Index distance = 0; distance < distances_; ++distance) {
+      for (Index line = 0; line < relative.extent(0); ++line) {
+        const bool shared = relative.extent(0) == 1;
+        const Index end = shared ? call_.heads() : line + 1;
+        relative(line, distance) = static_cast<T>(sum(line, end, distance));
+      }
+    }
+    const auto& slopes = args_.more.grad_alibi_slopes;
+    for (std::size_t head = 0; head < slopes.size(); ++head) {
+      const auto index = static_cast<Index>(head);
+      slopes[head] = static_cast<T>(sum(index, index + 1, distances_));
+    }
+  }
+
+ private:
+  /// Adds a score's gradient at its distance and, after all distances, −|distance| times it for the
+  /// slope.
+  void add(double* sums, Index distance, double grad) const {
+    sums[distances_] -= grad * static_cast<double>(distance < 0 ? -distance : distance);
+    if (distances_ == 0) return;
+    const Index reach = distances_ / 2;
+    sums[(distance < -reach ? -reach : distance > reach ? reach : distance) + reach] += grad;
+  }
+  double sum(Index first_head, Index end_head, Index slot) const {
+    double total = 0;
+    for (Index task = first_head * rows_.blocks(); task < end_head * rows_.blocks(); ++task) {
+      total += sums_[task * (distances_ + 1) + slot];
+    }
+    return total;
+  }
+
+  const BackwardArgs<T>& args_;
+  const AttentionArgs<T>& call_;
+  const MaskRef& mask_;
+  const BackwardRows<T>& rows_;
+  Index distances_;
+  double* sums_ = nullptr;
+};
+
+/// The gradient of the sinks. A sink is a key without a value, so its dP is 0 and every query
+/// contributes −P · delta, in the order of the queries.
+template <class T>
+void run_sink_gradients(const BackwardArgs<T>& args, const BackwardRows<T>& rows) {
+  const auto& call = args.forward;
+  const auto& given = args.more.grad_log_sum_exp;
+  for (Index head = 0; head < call.heads(); ++head) {
+    const auto index = static_cast<std::size_t>(head);
+    const T given_sink = call.score_mods.sinks[index + static_cast<std::size_t>(call.head_offset)];
+    const T sink = static_cast<T>(static_cast<double>(given_sink) * bits_per_nat);
+    double total = 0;
+    for (Index item = 0; item < call.batch(); ++item) {
+      for (Index row = 0; row < call.query_count(); ++row) {
+        const Index block = rows.index_of(item, head, row), lane = row % simd::query_block;
+        if ((rows.seeing(block) >> lane & 1) == 0) continue;
+        T weight = sink - rows.log_sum_exp(block)[lane], delta = rows.delta(block)[lane];
+        simd::kernels<T>().exp2(&weight, &weight, 1);
+        const bool silent = (rows.silent(block) >> lane & 1) != 0;
+        if (silent) delta = given.given() ? -given.view()(item, head, row) : T{0};
+        total -= static_cast<double>(weight) * static_cast<double>(delta);
+      }
+    }
+    args.more.grad_sinks[index] = static_cast<T>(total);
+  }
+}
+
+// The schedule. -----------------------------------------------------------------------------------
 
 /// The schedule of a backward call over threads. Where key heads are plenty, each is one task, so
 /// that its chunks of keys add to grad_queries in order. The last heads are split: every chunk is a
@@ -38,26 +284,24 @@ class BackwardTasks {
         last_member_(args.group()) {}
   /// One part of a call: adds to the gradients that are there.
   BackwardTasks(const BackwardArgs<T>& args, const MaskRef& mask, const BackwardPart& part,
-                const FunctionRef<void()>& between)
-      : args_(args),
-        call_(args.forward),
-        mask_(mask),
-        rows_(args),
-        chunks_(parts_of(part.end_key - part.first_key, backward_chunk)),
-        kv_heads_(call_.batch() * args.kv_heads()),
-        adds_(true),
-        between_(&between),
-        first_chunk_(part.first_key / backward_chunk),
-        first_member_(part.member),
-        last_member_(part.member + 1) {}
-
-  void run_alone() {
-    make_groups(kv_heads_, 1);
-    for (Index i = 0; i < groups_; ++i) run_group(i);
-    run_score_mods();
+                const FunctionRef<void()>* between = nullptr)
+      : BackwardTasks(args, mask) {
+    adds_ = true;
+    between_ = between;
+    chunks_ = parts_of(part.end_key - part.first_key, backward_chunk);
+    first_chunk_ = part.first_key / backward_chunk;
+    first_member_ = part.member;
+    last_member_ = part.member + 1;
   }
 
-  /// Computes one key head on its own, as the fallback of ShortBackward.
+  /// On the calling thread alone, or on all.
+  void run(bool alone) {
+    if (alone) make_groups(kv_heads_, 1);
+    for (Index i = 0; alone && i < groups_; ++i) run_group(i);
+    if (!alone) run_heads();
+    run_score_mods();
+  }
+  /// Computes one key head, as the fallback of ShortBackward.
   void run_one(Index key_head) {
     whole_ = kv_heads_;
     group_size_ = 1;
@@ -65,16 +309,10 @@ class BackwardTasks {
     run_group(key_head);
   }
 
-  void run() {
-    run_heads();
-    run_score_mods();
-  }
-
-  /// The same for a part of a call.
+  /// Computes a part of a call.
   void run_part() {
     parallel_for(rows_.count(), [&](Index i) {
-      const Index head = i / rows_.blocks() % call_.heads();
-      if (head % args_.group() == first_member_) rows_.fill(i);
+      if (i / rows_.blocks() % args_.group() == first_member_) rows_.fill(i);
     });
     run_heads();
   }
@@ -131,7 +369,7 @@ class BackwardTasks {
       for (Index first = 0; first < tasks; first += wave) {
         const Index end = smaller(first + wave, tasks);
         const Index before = member == first_member_ && first == 0 ? groups_ : 0;
-        clear_written(end - first);
+        for (Index i = 0; i < (end - first) * rows_.blocks(); ++i) written_[i] = 0;
         share_out(before + end - first, [&](Index i) {
           i < before ? run_group(i) : run_task(member, first + i - before, i - before);
         });
@@ -143,9 +381,8 @@ class BackwardTasks {
   KeyChunkPass<T> pass(Index key_head, Index chunk) const {
     const Index first = (first_chunk_ + chunk) * backward_chunk;
     const Index left = call_.key_count() - first;
-    return KeyChunkPass<T>(args_, mask_, rows_, key_head / args_.kv_heads(),
-                           key_head % args_.kv_heads(), first,
-                           first + smaller(left, backward_chunk));
+    return KeyChunkPass<T>(args_, mask_, rows_, item_of(key_head), key_head % args_.kv_heads(),
+                           first, first + smaller(left, backward_chunk));
   }
   /// The query head number `member` among those that share a key head.
   Index head_of(Index key_head, Index member) const {
@@ -188,7 +425,7 @@ class BackwardTasks {
         const Index next = key_head + 1 < end ? key_head + 1 : first_of(group + threads_);
         simd::ComingRows<T> coming;
         if (announces_ && next < whole_) {
-          coming = coming_head(args_, next / args_.kv_heads(), next % args_.kv_heads(), tiles());
+          coming = coming_head(args_, item_of(next), next % args_.kv_heads(), tiles());
           one.announce(coming);
         }
         adds_ ? one.resume() : one.begin();
@@ -246,9 +483,6 @@ class BackwardTasks {
       written_ = carver.take<unsigned char>(wave * rows_.blocks());
     });
   }
-  void clear_written(Index count) const {
-    for (Index i = 0; i < count * rows_.blocks(); ++i) written_[i] = 0;
-  }
 
   /// grad_queries += the shares of the tasks [first, end), in order; starts from 0 where a head's
   /// first chunk is among them.
@@ -256,8 +490,7 @@ class BackwardTasks {
     const Index first_head = first / chunks_, last_head = (end - 1) / chunks_;
     parallel_for((last_head - first_head + 1) * rows_.blocks(), [&](Index i) {
       const Index head = first_head + i / rows_.blocks(), block = i % rows_.blocks();
-      const Index from = head * chunks_ < first ? first : head * chunks_;
-      const Index to = (head + 1) * chunks_ < end ? (head + 1) * chunks_ : end;
+      const Index from = larger(head * chunks_, first), to = smaller((head + 1) * chunks_, end);
       if (from == head * chunks_ && !adds_) clear(whole_ + head, member, block);
       for (Index task = from; task < to; ++task) {
         if (written_[(task - first) * rows_.blocks() + block] == 0) continue;
@@ -266,35 +499,17 @@ class BackwardTasks {
     });
   }
 
-  struct Block {
-    T* data;
-    Index row;
-    Index rows;
-  };
-  Block block_of(Index key_head, Index member, Index block) const {
-    const auto& out = args_.grad_queries;
-    const Index row = block * simd::query_block, left = call_.query_count() - row;
-    return {out.data_handle() + key_head / args_.kv_heads() * out.stride(0) +
-                head_of(key_head, member) * out.stride(1) + row * out.stride(2),
-            row, smaller(left, simd::query_block)};
-  }
+  Index item_of(Index key_head) const { return key_head / args_.kv_heads(); }
   void put_block(Index key_head, Index member, Index block, const T* share) const {
-    const Block to = block_of(key_head, member, block);
-    simd::backward_kernels<T>().put_rows(
-        share + to.row * call_.head_dim(), call_.head_dim(), to.rows, call_.head_dim(), T{1}, true,
-        to.data, args_.grad_queries.stride(2), args_.grad_queries.stride(3));
+    const Index row = block * simd::query_block, left = call_.query_count() - row;
+    put_rows(args_.grad_queries, item_of(key_head), head_of(key_head, member), row,
+             share + row * call_.head_dim(), call_.head_dim(), smaller(left, simd::query_block),
+             T{1}, true);
   }
   void clear(Index key_head, Index member, Index block) const {
-    const auto& out = args_.grad_queries;
-    const Block to = block_of(key_head, member, block);
-    for (Index i = 0; i < to.rows; ++i) {
-      T* row = to.data + i * out.stride(2);
-      if (out.stride(3) == 1) {
-        clear_numbers(row, call_.head_dim());
-        continue;
-      }
-      for (Index d = 0; d < call_.head_dim(); ++d) row[d * out.stride(3)] = T{0};
-    }
+    const Index row = block * simd::query_block;
+    clear_rows(args_.grad_queries, item_of(key_head), head_of(key_head, member), row,
+               smaller(row + simd::query_block, call_.query_count()));
   }
 
   const BackwardArgs<T>& args_;
@@ -352,24 +567,21 @@ void run_backward(const BackwardArgs<T>& args, const MaskRef& mask) {
     return;
   }
 #endif
-  BackwardTasks<T> tasks(args, mask);
-  alone ? tasks.run_alone() : tasks.run();
+  BackwardTasks<T>(args, mask).run(alone);
 }
 
 template <class T>
 void add_backward_part(const BackwardArgs<T>& args, const MaskRef& mask, const BackwardPart& part,
                        FunctionRef<void()> between) {
   if (args.forward.batch() == 0 || part.end_key <= part.first_key) return;
-  BackwardTasks<T>(args, mask, part, between).run_part();
+  BackwardTasks<T>(args, mask, part, &between).run_part();
 }
 
 template <class T>
 void finish_key_gradients(const BackwardArgs<T>& args, const MaskRef& mask,
                           const BackwardPart& part) {
   if (part.end_key <= part.first_key) return;
-  const auto nothing = [] {};
-  const FunctionRef<void()> between(nothing);
-  BackwardTasks<T>(args, mask, part, between).finish_keys();
+  BackwardTasks<T>(args, mask, part).finish_keys();
 }
 
 #ifdef HEED_COMPILED_SOURCE

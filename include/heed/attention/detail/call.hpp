@@ -487,7 +487,7 @@ void check_mask_fits(const MaskRef& mask, const AttentionArgs<T>& args) {
 }
 
 // What the engine does with a checked call. -------------------------------------------------------
-// Defined in the two schedules, which <heed/attention/detail/definitions.hpp> includes.
+// Defined in the two schedules, which <heed/definitions/attention.hpp> includes.
 
 template <class T>
 struct BackwardArgs;

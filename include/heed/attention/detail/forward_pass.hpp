@@ -376,4 +376,108 @@ class QueryBlockPass {
   simd::ComingRows<T>* coming_ = nullptr;
 };
 
+// Short sequences. --------------------------------------------------------------------------------
+
+/// The schedule of calls with short sequences, at most one block of queries and one of keys. Here
+/// the per-block work of the other schedules would cost more than the attention itself, so the mask
+/// is asked once for all heads of a batch item, and one kernel call takes many heads. The same
+/// bits.
+template <class T>
+class ShortForward {
+ public:
+  /// `group` heads go into one kernel call.
+  ShortForward(const AttentionArgs<T>& args, const MaskRef& mask, Index group)
+      : args_(args), mask_(mask), group_(group) {}
+
+  /// Whether ShortForward takes a call, or copies of its rounded numbers.
+  static bool take(const AttentionArgs<T>& args) {
+    const bool copied = args.rounds() && !multiplies_pairs(args);
+    const auto in_place = [&](const Operand<T>& each) { return copied || each.is_view(); };
+    // For fewer than four queries over many keys, keys in the lanes are faster.
+    const bool pays = args.query_count() >= 4 || args.key_count() <= 16;
+    return pays && args.query_count() <= simd::query_block && args.key_count() > 0 &&
+           args.key_count() <= simd::key_block && !args.score_mods.any() &&
+           args.score_mods.sinks.empty() && in_place(args.queries) && in_place(args.keys) &&
+           in_place(args.values) && simd::short_forward_kernels<T>().attend;
+  }
+
+  void run(Index index) const {
+    const Index item = index / groups(), head = index % groups() * group_;
+    const Index left = args_.heads() - head, heads = left < group_ ? left : group_;
+    std::uint64_t* words = nullptr;
+    auto call = call_with_arrays(words);
+    const Index keys = args_.key_count_of(item);
+    const Tile tile = tile_of(args_, item, head, 0, args_.query_count(), 0, keys - 1);
+    const VisibleKeys seen = keys == 0 ? VisibleKeys{} : visible_keys(mask_, tile, words);
+    if (seen.count == 0 || seen.holes) {
+      for (Index each = head; each < head + heads; ++each) {
+        QueryBlockPass<T>(args_, mask_, nullptr, item, each, 0, args_.query_count()).run();
+      }
+      return;
+    }
+    choose_heads(call, item, head, heads, seen);
+    simd::ComingRows<T> coming;
+    if (args_.exceeds_caches()) call.coming = &coming;
+    simd::short_forward_kernels<T>().attend(call);
+    if (args_.log_sum_exp.given()) write_log_sum_exp(item, call);
+  }
+
+ private:
+  Index groups() const { return parts_of(args_.heads(), group_); }
+
+  /// A kernel call with this thread's arrays, and memory for the mask's answers in `words`. Lanes
+  /// past the last query fill up whole vectors of up to 16 numbers.
+  simd::ShortForwardArgs<T> call_with_arrays(std::uint64_t*& words) const {
+    simd::ShortForwardArgs<T> call;
+    divide_scratch<ShortForward>([&](Carver& carver) {
+      call.packed = carver.take<T>(16 * args_.head_dim());
+      call.probabilities = carver.take<T>(16 * simd::key_block);
+      call.output = carver.take<T>(16 * args_.value_dim());
+      call.tail = carver.take<T>(16 * simd::key_block);
+      call.maximum = carver.take<T>(group_ * simd::query_block);
+      call.sum = carver.take<T>(group_ * simd::query_block);
+      words = carver.take<std::uint64_t>(simd::key_block);
+    });
+    return call;
+  }
+
+  void choose_heads(simd::ShortForwardArgs<T>& run, Index item, Index head, Index heads,
+                    const VisibleKeys& seen) const {
+    const auto& p = args_;
+    run.queries = p.queries.rows(item, head, 0);
+    run.keys = p.keys.rows(item, p.key_head(head), seen.first);
+    run.values = p.values.rows(item, p.key_head(head), seen.first);
+    run.out = p.out.rows(item, head, 0);
+    run.query_head = p.queries.stride(1);
+    run.key_head = p.keys.stride(1);
+    run.value_head = p.values.stride(1);
+    run.out_head = p.out.stride(1);
+    run.out_row = p.out.stride(2);
+    run.out_column = p.out.stride(3);
+    run.heads = heads;
+    run.first_head = head;
+    run.sharing = p.heads() / p.keys.extent(1);
+    run.query_count = p.query_count();
+    run.key_count = seen.count;
+    run.head_dim = p.head_dim();
+    run.value_dim = p.value_dim();
+    run.query_factor = query_factor(p);
+    run.words = seen.words;
+  }
+
+  void write_log_sum_exp(Index item, const simd::ShortForwardArgs<T>& run) const {
+    const auto& view = args_.log_sum_exp.view();
+    for (Index i = 0; i < run.heads; ++i) {
+      for (Index row = 0; row < args_.query_count(); ++row) {
+        const Index at = i * simd::query_block + row;
+        view(item, run.first_head + i, row) = log_sum_exp_of(run.maximum[at], run.sum[at]);
+      }
+    }
+  }
+
+  const AttentionArgs<T>& args_;
+  const MaskRef& mask_;
+  Index group_;
+};
+
 }  // namespace heed::detail

@@ -10,6 +10,7 @@
 #include <heed/core/detail/program_code.hpp>
 #include <heed/core/detail/scratch.hpp>
 #include <heed/core/index.hpp>
+#include <heed/core/parallel.hpp>
 #include <heed/kernels/attention_kernels.hpp>
 #include <heed/masks/detail/mask_ref.hpp>
 #include <heed/masks/policy.hpp>
@@ -22,6 +23,16 @@ namespace heed::detail {
 
 /// Calls below about this many multiply-adds stay on their own thread: waking another costs more.
 inline constexpr double parallel_threshold = 2e6;
+
+/// Number of heads of a batch item in one task: as many as share the mask's answers while every
+/// thread still has about four tasks.
+inline Index heads_together(Index batch, Index heads, const MaskRef& mask) {
+  constexpr Index most = 16;
+  if (mask.depends_on_head() || batch == 0) return 1;
+  const Index groups = parts_of(4 * thread_count(), batch);
+  const Index each = parts_of(heads, groups);
+  return smaller(each, most);
+}
 
 /// One thread's arrays for one block of queries.
 template <class T>

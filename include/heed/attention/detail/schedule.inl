@@ -8,7 +8,6 @@
 #include <heed/attention/detail/forward_pass.hpp>
 #include <heed/attention/detail/pairs.hpp>
 #include <heed/attention/detail/pass.hpp>
-#include <heed/attention/detail/short_sequences.hpp>
 #include <heed/core/config.hpp>
 #include <heed/core/detail/scratch.hpp>
 #include <heed/core/parallel.hpp>
