@@ -12,6 +12,7 @@
 #include <heed/core/bfloat16.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/core/random.hpp>
+#include <heed/tensor/copy.hpp>
 #include <heed/tensor/matrix_product.hpp>
 
 #include "support/bfloat16_cases.hpp"
@@ -283,6 +284,84 @@ TEST(Bfloat16Product, OfFloatsHasTheSameBitsInAnyCompany) {
   const auto b = test::random_tensor<float, 2>({rows, columns}, bits);
   test::expect_rows_in_any_company([&](const auto& x) { return product(x, b); }, rows, count,
                                    test::bfloat16_sets());
+}
+
+Tensor<bfloat16, 2> narrowed(const Tensor<float, 2>& wide) {
+  Tensor<bfloat16, 2> narrow(wide.extents());
+  copy(wide, narrow);
+  return narrow;
+}
+/// A matrix, or the same that lies across, with `step` columns to one.
+template <class T>
+TensorView<const T, 2> lying(const Tensor<T, 2>& across, Tensor<T, 2>& memory, bool turned,
+                             Index step) {
+  const auto view = turned ? across.view().transpose() : across.view();
+  memory = Tensor<T, 2>({view.extent(0), view.extent(1) * step});
+  const auto some = TensorView<T, 2>(memory.data(), view.extents(), {view.extent(1) * step, step});
+  copy(view, some);
+  return some;
+}
+
+TEST(Bfloat16Product, OfFactorsInBfloat16IsThatOfTheSameFloats) {
+  const test::RestoreSettings restore;
+  for (const auto [rows, depth, columns] : {Extents<3>{1, 1, 1},
+                                            {7, 3, 64},
+                                            {64, 2 * 512 + 31, 65},
+                                            {100, 48, 150},
+                                            {70, 33, 17},
+                                            {3, 0, 2}}) {
+    std::mt19937_64 bits(18);
+    const auto a = narrowed(test::random_tensor<float, 2>({rows, depth}, bits));
+    const auto b = narrowed(test::random_tensor<float, 2>({depth, columns}, bits));
+    const auto before = test::random_tensor<float, 2>({rows, columns}, bits);
+    Tensor<float, 2> wide_a(a.extents()), wide_b(b.extents());
+    copy(a, wide_a);
+    copy(b, wide_b);
+    const auto a_across = Tensor<bfloat16, 2>::copy_of(a.view().transpose());
+    const auto b_across = Tensor<bfloat16, 2>::copy_of(b.view().transpose());
+    const PackedMatrix<float> packed(wide_b, Products::bfloat16);
+    const ProductOptions<float> how{.accumulate = true, .products = Products::bfloat16};
+    for (const auto isa : test::bfloat16_sets()) {
+      simd::use(isa);
+      auto expected = before;
+      matrix_product(wide_a, wide_b, expected, how);
+      const auto check = [&](const auto& left, const auto& right, const char* what) {
+        auto out = before;
+        matrix_product(left, right, out, how);
+        EXPECT_TRUE(test::same_bits(out, expected))
+            << what << ", " << simd::name(isa) << " " << rows << " " << depth << " " << columns;
+      };
+      check(a, b, "as they lie");
+      check(a_across.view().transpose(), b, "a across");
+      check(a, b_across.view().transpose(), "b across");
+      check(a, wide_b, "b is float");
+      check(wide_a, b_across.view().transpose(), "a is float");
+      check(a, packed, "b is packed");
+      Tensor<bfloat16, 2> a_memory, b_memory;
+      check(lying(a, a_memory, false, 3), lying(b_across, b_memory, true, 2), "far apart");
+    }
+  }
+}
+
+TEST(Bfloat16Product, OfTwoFactorsInBfloat16NeedsNoOption) {
+  std::mt19937_64 bits(19);
+  const auto a = narrowed(test::random_tensor<float, 2>({5, 40}, bits));
+  const auto b = narrowed(test::random_tensor<float, 2>({40, 7}, bits));
+  Tensor<float, 2> asked({5, 7}), out({5, 7}), wide({5, 40});
+  matrix_product(a, b, asked, {.products = Products::bfloat16});
+  matrix_product(a, b, out);
+  EXPECT_TRUE(test::same_bits(out, asked));
+  const Tensor<float, 2> returned = matrix_product(a, b);
+  EXPECT_TRUE(test::same_bits(returned, asked));
+  copy(a, wide);
+  const auto before = out;
+  EXPECT_THROW(matrix_product(wide, b, out), InvalidArgument) << "b alone is in bfloat16";
+  EXPECT_THROW(matrix_product(a, Tensor<float, 2>({40, 7}), out), InvalidArgument);
+  EXPECT_THROW(matrix_product(a, PackedMatrix<float>(Tensor<float, 2>({40, 7})), out),
+               InvalidArgument)
+      << "packed for exact products";
+  EXPECT_THROW(matrix_product(a, a, out), ShapeError);
+  EXPECT_TRUE(test::same_bits(out, before));
 }
 
 TEST(Bfloat16Product, OfOtherNumbersIsRefused) {

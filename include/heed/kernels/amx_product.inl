@@ -16,10 +16,11 @@ struct TileBfloat16Product {
   HEED_SIMD static Index pairs_of(Index depth) { return (depth + 1) / 2; }
   HEED_SIMD static Index whole_pairs_of(Index depth) { return whole_terms(depth) / 2; }
 
-  HEED_KERNEL static void pack(MatrixRef<float> b, Index depth, Index columns,
+  template <class Number>
+  HEED_KERNEL static void pack(MatrixRef<Number> b, Index depth, Index columns,
                                std::uint8_t* blocks) {
     constexpr Index bytes = 4 * panel_columns;  // of a pair per column
-    Rounded::pack(b, depth, columns, blocks);
+    Rounded::template pack<Number>(b, depth, columns, blocks);
     for (Index i = bytes * pairs_of(depth); i < bytes * whole_pairs_of(depth); ++i) blocks[i] = 0;
   }
 
@@ -60,8 +61,14 @@ struct TileBfloat16Product {
 template <class Tiles, class T>
 const Bfloat16ProductKernels<T>& tile_product_table() {
   using K = TileBfloat16Product<Tiles>;
-  static constexpr Bfloat16ProductKernels<T> entries{K::most_rows, 2, K::Rounded::round_rows,
-                                                     K::pack, K::tile};
+  static constexpr Bfloat16ProductKernels<T> entries{K::most_rows,
+                                                     2,
+                                                     K::Rounded::template round_rows<T>,
+                                                     K::Rounded::template round_rows<std::uint16_t>,
+                                                     K::template pack<T>,
+                                                     K::template pack<std::uint16_t>,
+                                                     K::Rounded::narrow,
+                                                     K::tile};
   return entries;
 }
 

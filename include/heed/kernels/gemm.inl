@@ -217,6 +217,7 @@ struct QuantizedWords {
   using Halves = std::uint16_t;
   HEED_SIMD static V numbers(Words words) { return static_cast<float>(words); }
   HEED_SIMD static Unsigned widened(Halves halves) { return halves; }
+  HEED_SIMD static Halves halves_of(Unsigned words) { return static_cast<Halves>(words); }
 #else
   using Words = S::Ints;
   typedef std::uint32_t Unsigned __attribute__((vector_size(HEED_SIMD_BYTES)));
@@ -224,6 +225,9 @@ struct QuantizedWords {
   HEED_SIMD static V numbers(Words words) { return __builtin_convertvector(words, V); }
   HEED_SIMD static Unsigned widened(Halves halves) {
     return __builtin_convertvector(halves, Unsigned);
+  }
+  HEED_SIMD static Halves halves_of(Unsigned words) {
+    return __builtin_convertvector(words, Halves);
   }
 #endif
   template <class Vector>

@@ -7,6 +7,9 @@
 /// that the instruction takes subnormal numbers as 0. Other sets multiply floats: the left-hand
 /// rows stay floats, and pairs of b are widened in registers. `Rounds`: it has an instruction for
 /// rounding too.
+///
+/// Functions of factors take a `Number`: float, to be rounded, or std::uint16_t, the bits of
+/// numbers that are bfloat16 already.
 template <bool Dots, bool Rounds = Dots>
 struct Bfloat16Product : PairWords {
   static constexpr auto codes = QuantizedCodes::bfloat16;
@@ -71,7 +74,12 @@ struct Bfloat16Product : PairWords {
   }
 #endif
   /// The two numbers of every lane as a pair.
+  template <class Number>
   HEED_SIMD static V pairs_across(V first, V second) {
+    if constexpr (sizeof(Number) == 2) {
+      return __builtin_bit_cast(
+          V, __builtin_bit_cast(Unsigned, first) | __builtin_bit_cast(Unsigned, second) >> 16);
+    }
 #if HEED_SIMD_BYTES == 64
     if constexpr (Rounds) {
       return alternately(narrowed(second, first), std::make_integer_sequence<int, 2 * S::width>());
@@ -80,16 +88,17 @@ struct Bfloat16Product : PairWords {
     return __builtin_bit_cast(V, rounded(first) | rounded(second) >> 16);
   }
   /// Neighbors as pairs: those of `numbers`, then those of `next`.
+  template <class Number>
   HEED_SIMD static V pairs_along(V numbers, V next) {
 #if HEED_SIMD_BYTES == 64
-    if constexpr (Rounds) {
+    if constexpr (Rounds && sizeof(Number) == 4) {
       const auto pairs = (Unsigned)narrowed(numbers, next);
       return (V)(pairs << 16 | pairs >> 16);
     }
 #endif
     constexpr auto lanes = std::make_integer_sequence<int, S::width>();
-    return pairs_across(every_second<0>(numbers, next, lanes),
-                        every_second<1>(numbers, next, lanes));
+    return pairs_across<Number>(every_second<0>(numbers, next, lanes),
+                                every_second<1>(numbers, next, lanes));
   }
   template <int First, int... I>
   HEED_SIMD static V every_second(V numbers, V next, std::integer_sequence<int, I...>) {
@@ -99,13 +108,24 @@ struct Bfloat16Product : PairWords {
     return __builtin_shufflevector(numbers, next, (First + 2 * I)...);
 #endif
   }
-  /// At most a vector of the `left` numbers that there are, and zeros.
+  /// At most a vector of the `left` numbers that there are, and zeros; bfloat16 as floats.
   HEED_SIMD static V load_left(const float* from, Index left) {
     return load_upto<S>(from, left > 0 ? left : 0);
   }
+  HEED_SIMD static V load_left(const std::uint16_t* from, Index left) {
+    if (left >= S::width) return load_all(from);
+    std::uint16_t some[S::width] = {};
+    for (Index i = 0; i < left; ++i) some[i] = from[i];
+    return load_all(some);
+  }
+  HEED_SIMD static V load_all(const float* from) { return S::load(from); }
+  HEED_SIMD static V load_all(const std::uint16_t* from) {
+    return __builtin_bit_cast(V, widened(load<Halves>(from)) << 16);
+  }
   /// Numbers that do not lie side by side, copied.
-  HEED_SIMD static MatrixRef<float> gathered(MatrixRef<float> from, Index rows, Index columns,
-                                             float* to, Index stride) {
+  template <class Number>
+  HEED_SIMD static MatrixRef<Number> gathered(MatrixRef<Number> from, Index rows, Index columns,
+                                              Number* to, Index stride) {
     for (Index row = 0; row < rows; ++row) {
       for (Index column = 0; column < columns; ++column) {
         to[row * stride + column] = from.data[row * from.row_stride + column * from.column_stride];
@@ -116,33 +136,43 @@ struct Bfloat16Product : PairWords {
 
   static constexpr Index vector_terms = S::width * terms_in_float;  // of a rounded row
 
+  template <class Number>
   HEED_SIMD static V row_vector(V numbers, V next) {
-    if constexpr (Dots) return pairs_along(numbers, next);
+    if constexpr (Dots) return pairs_along<Number>(numbers, next);
+    if constexpr (sizeof(Number) == 2) return numbers;
     return __builtin_bit_cast(V, rounded(numbers));
   }
-  HEED_SIMD static void round_row(const float* x, Index depth, float* to) {
+  template <class Number>
+  HEED_SIMD static void round_row(const Number* x, Index depth, float* to) {
     constexpr Index last = vector_terms - S::width;
     Index k = 0;
     for (; k + vector_terms <= depth; k += vector_terms, to += S::width) {
-      S::store(to, row_vector(S::load(x + k), S::load(x + k + last)));
+      if constexpr (Dots && sizeof(Number) == 2) {
+        const auto pairs = load<Unsigned>(x + k);
+        S::store(to, __builtin_bit_cast(V, pairs << 16 | pairs >> 16));
+      } else {
+        S::store(to, row_vector<Number>(load_all(x + k), load_all(x + k + last)));
+      }
     }
     if (k == depth) return;
-    S::store(to,
-             row_vector(load_left(x + k, depth - k), load_left(x + k + last, depth - k - last)));
+    S::store(to, row_vector<Number>(load_left(x + k, depth - k),
+                                    load_left(x + k + last, depth - k - last)));
   }
   /// A vector of terms of each of `rows` rows, one or more: at most as many as there are lanes.
   /// `terms` has a term in each row.
-  HEED_SIMD static void round_terms(MatrixRef<float> terms, Index depth, Index rows, float* to,
+  template <class Number>
+  HEED_SIMD static void round_terms(MatrixRef<Number> terms, Index depth, Index rows, float* to,
                                     Index stride) {
     V lanes[S::width];
     HEED_UNROLL for (int i = 0; i < S::width; ++i) {
       const Index k = i * terms_in_float;
-      const float* at = terms.data + k * terms.row_stride;
+      const Number* at = terms.data + k * terms.row_stride;
       const V first = load_left(at, k < depth ? rows : 0);
       if constexpr (Dots) {
-        lanes[i] = pairs_across(first, load_left(at + terms.row_stride, k + 1 < depth ? rows : 0));
+        lanes[i] =
+            pairs_across<Number>(first, load_left(at + terms.row_stride, k + 1 < depth ? rows : 0));
       } else {
-        lanes[i] = __builtin_bit_cast(V, rounded(first));
+        lanes[i] = row_vector<Number>(first, first);
       }
     }
     transpose<S>(lanes);
@@ -150,77 +180,99 @@ struct Bfloat16Product : PairWords {
       if (row < rows) S::store(to + row * stride, lanes[row]);
     }
   }
-  HEED_SIMD static void round_columns(MatrixRef<float> a, Index rows, Index depth, float* to,
+  template <class Number>
+  HEED_SIMD static void round_columns(MatrixRef<Number> a, Index rows, Index depth, float* to,
                                       Index stride) {
     for (Index k = 0; k < depth; k += vector_terms) {
       const Index count = depth - k < vector_terms ? depth - k : vector_terms;
-      MatrixRef<float> terms{a.data + k * a.column_stride, a.column_stride, a.row_stride};
+      MatrixRef<Number> terms{a.data + k * a.column_stride, a.column_stride, a.row_stride};
       for (Index i = 0; i < vector_terms; ++i) {
         __builtin_prefetch(terms.data + (vector_terms + i) * terms.row_stride);
       }
-      float copies[vector_terms * S::width];
+      Number copies[vector_terms * S::width];
       if (a.row_stride != 1) terms = gathered(terms, count, rows, copies, S::width);
       round_terms(terms, count, rows, to + k / terms_in_float, stride);
     }
   }
-  HEED_KERNEL static void round_rows(MatrixRef<float> a, Index rows, Index depth, float* to,
+  template <class Number>
+  HEED_KERNEL static void round_rows(MatrixRef<Number> a, Index rows, Index depth, float* to,
                                      Index stride) {
+    constexpr Index line = 64 / static_cast<Index>(sizeof(Number));
     for (Index row = 0; row < rows && a.column_stride == 1; ++row) {
-      const float* from = a.data + row * a.row_stride;
+      const Number* from = a.data + row * a.row_stride;
       // The processor does not foresee pieces of rows that lie far apart: measured, 10 %.
-      for (Index k = 0; k < depth; k += 16) __builtin_prefetch(from + 4 * a.row_stride + k);
+      for (Index k = 0; k < depth; k += line) __builtin_prefetch(from + 4 * a.row_stride + k);
       round_row(from, depth, to + row * stride);
     }
     for (Index row = 0; row < rows && a.column_stride != 1; row += S::width) {
-      round_columns({a.data + row * a.row_stride, a.row_stride, a.column_stride},
-                    rows - row < S::width ? rows - row : S::width, depth, to + row * stride,
-                    stride);
+      round_columns<Number>({a.data + row * a.row_stride, a.row_stride, a.column_stride},
+                            rows - row < S::width ? rows - row : S::width, depth, to + row * stride,
+                            stride);
     }
   }
 
-  HEED_SIMD static void pack_rows(MatrixRef<float> b, Index depth, Index columns,
+  template <class Number>
+  HEED_SIMD static void pack_rows(MatrixRef<Number> b, Index depth, Index columns,
                                   std::uint8_t* to) {
     constexpr Index ahead = 16;
     for (Index k = 0; k < depth; k += 2) {
-      const float* at = b.data + k * b.row_stride;
+      const Number* at = b.data + k * b.row_stride;
       const Index second = k + 1 < depth ? columns : 0;
       HEED_UNROLL for (Index lane = 0; lane < panel_columns; lane += S::width, to += sizeof(V)) {
         __builtin_prefetch(at + ahead * b.row_stride + lane);
         __builtin_prefetch(at + (ahead + 1) * b.row_stride + lane);
-        store(pairs_across(load_left(at + lane, columns - lane),
-                           load_left(at + b.row_stride + lane, second - lane)),
+        store(pairs_across<Number>(load_left(at + lane, columns - lane),
+                                   load_left(at + b.row_stride + lane, second - lane)),
               to);
       }
     }
   }
   /// Two vectors of terms of as many columns as there are lanes, of which `columns` exist, or none.
   /// `lines` has a column in each row.
-  HEED_SIMD static void pack_terms(MatrixRef<float> lines, Index columns, Index depth,
+  template <class Number>
+  HEED_SIMD static void pack_terms(MatrixRef<Number> lines, Index columns, Index depth,
                                    std::uint8_t* to) {
     V pairs[S::width];
     HEED_UNROLL for (int i = 0; i < S::width; ++i) {
-      const float* at = lines.data + i * lines.row_stride;
+      const Number* at = lines.data + i * lines.row_stride;
       const Index left = i < columns ? depth : 0;
-      pairs[i] = pairs_along(load_left(at, left), load_left(at + S::width, left - S::width));
+      pairs[i] =
+          pairs_along<Number>(load_left(at, left), load_left(at + S::width, left - S::width));
     }
     transpose<S>(pairs);
     HEED_UNROLL for (int i = 0; i < S::width; ++i) {
       if (2 * i < depth) store(pairs[i], to + i * pair_bytes);
     }
   }
-  HEED_KERNEL static void pack(MatrixRef<float> b, Index depth, Index columns, std::uint8_t* to) {
+  template <class Number>
+  HEED_KERNEL static void pack(MatrixRef<Number> b, Index depth, Index columns, std::uint8_t* to) {
     if (b.column_stride == 1) return pack_rows(b, depth, columns, to);
     constexpr Index terms = 2 * S::width;
     for (Index lane = 0; lane < panel_columns; lane += S::width) {
       const Index count = columns - lane < S::width ? columns - lane : S::width;
       for (Index k = 0; k < depth; k += terms) {
         const Index last = depth - k < terms ? depth - k : terms;
-        MatrixRef<float> lines{b.data + k * b.row_stride + lane * b.column_stride, b.column_stride,
-                               b.row_stride};
-        float copies[terms * S::width];
+        MatrixRef<Number> lines{b.data + k * b.row_stride + lane * b.column_stride, b.column_stride,
+                                b.row_stride};
+        Number copies[terms * S::width];
         if (b.row_stride != 1) lines = gathered(lines, count, last, copies, terms);
         pack_terms(lines, count, last, to + k / 2 * pair_bytes + lane * 4);
       }
+    }
+  }
+
+  HEED_KERNEL static void narrow(const float* x, Index count, std::uint16_t* to) {
+    Index i = 0;
+#if HEED_SIMD_BYTES == 64
+    for (; Rounds && i + 2 * S::width <= count; i += 2 * S::width) {
+      const Numbers numbers = narrowed(S::load(x + i), S::load(x + i + S::width));
+      __builtin_memcpy(to + i, &numbers, sizeof(numbers));
+    }
+#endif
+    for (; i < count; i += S::width) {
+      const Halves halves = halves_of(rounded(load_left(x + i, count - i)) >> 16);
+      const auto left = static_cast<std::size_t>(count - i) * sizeof(std::uint16_t);
+      __builtin_memcpy(to + i, &halves, left < sizeof(halves) ? left : sizeof(halves));
     }
   }
 
@@ -236,7 +288,13 @@ struct Bfloat16Product : PairWords {
 template <class T, bool Dots = false>
 const Bfloat16ProductKernels<T>& bfloat16_product_table() {
   using K = Bfloat16Product<Dots>;
-  static constexpr Bfloat16ProductKernels<T> entries{product_rows, K::terms_in_float, K::round_rows,
-                                                     K::pack, K::tile};
+  static constexpr Bfloat16ProductKernels<T> entries{product_rows,
+                                                     K::terms_in_float,
+                                                     K::template round_rows<T>,
+                                                     K::template round_rows<std::uint16_t>,
+                                                     K::template pack<T>,
+                                                     K::template pack<std::uint16_t>,
+                                                     K::narrow,
+                                                     K::tile};
   return entries;
 }

@@ -12,6 +12,11 @@ struct MatrixRef {
   const T* data = nullptr;
   Index row_stride = 0;
   Index column_stride = 1;
+
+  /// The part from this row and this column on.
+  MatrixRef from(Index row, Index column) const {
+    return {data + row * row_stride + column * column_stride, row_stride, column_stride};
+  }
 };
 
 }  // namespace heed::simd

@@ -170,8 +170,13 @@ struct Bfloat16ProductKernels {
   /// Rounds rows of `depth` terms for `tile`, `stride` floats apart, with zeros up to a whole block
   /// if tiles read them.
   void (*round_rows)(MatrixRef<T> a, Index rows, Index depth, T* rounded, Index stride);
+  /// The same for bits of bfloat16.
+  void (*copy_rows)(MatrixRef<std::uint16_t> a, Index rows, Index depth, T* rounded, Index stride);
   /// Rounds b(k, column) to a QuantizedPanel of bfloat16, for columns ≤ panel_columns.
   void (*pack)(MatrixRef<T> b, Index depth, Index columns, std::uint8_t* blocks);
+  void (*pack_bits)(MatrixRef<std::uint16_t> b, Index depth, Index columns, std::uint8_t* blocks);
+  /// Rounds numbers to such bits.
+  void (*narrow)(const T* x, Index count, std::uint16_t* to);
   /// A tile of such rows and blocks; the a and b of `tile` are not read.
   void (*tile)(const ProductTile<T>& tile, const T* a, Index a_stride, const std::uint8_t* blocks);
 };

@@ -34,7 +34,7 @@ struct RowKernels {
   void (*shift_scale)(const T* x, T shift, T factor, T* out, Index count);
   /// (a, b) = (a · cosine − b · sine, b · cosine + a · sine), products and sums rounded
   void (*rotate)(const T* cosines, const T* sines, T* a, T* b, Index count);
-  /// out = f(x), and slopes = f'(x) unless null; out may be x
+  /// out = f(x), and slopes = f'(x) unless null; one of them may be x
   void (*activate)(Activation f, const T* x, T* out, T* slopes, Index count);
   /// x[i] = x[i] · scale if it is kept, else +0; decided by word i % 4 of the counter {four + i / 4
   /// in two halves, stream, 0}.

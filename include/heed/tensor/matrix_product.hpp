@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstdint>
 #include <type_traits>
 
+#include <heed/core/bfloat16.hpp>
 #include <heed/core/config.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
@@ -23,7 +25,7 @@ struct ProductOptions {
   /// One number per column of out, added to every row; empty: none. Not with `accumulate`.
   TensorView<const T, 1> bias = {};
   /// Products::bfloat16 rounds both factors to bfloat16, to nearest, and adds in T: float only. A
-  /// packed b has its own.
+  /// packed b has its own, and so have two factors in bfloat16.
   Products products = Products::exact;
 };
 
@@ -34,9 +36,30 @@ simd::MatrixRef<T> strided(const TensorView<const T, 2>& view) {
   return {view.data_handle(), view.stride(0), view.stride(1)};
 }
 
+/// Whether a factor may hold `Number` in a product that is written in T.
+template <class Number, class T>
+inline constexpr bool factor_of = std::is_same_v<Number, T> ||
+                                  (std::is_same_v<Number, bfloat16> && std::is_same_v<T, float>);
+/// The type in which a product with such a factor is computed.
+template <class Number>
+using ProductScalar = std::conditional_t<std::is_same_v<Number, bfloat16>, float, Number>;
+
+/// Sets a factor of a product, which is one of both.
+template <class T, class Number>
+void set_factor(const TensorView<const Number, 2>& view, simd::MatrixRef<T>& wide,
+                simd::MatrixRef<std::uint16_t>& narrow) {
+  if constexpr (std::is_same_v<Number, T>) {
+    wide = strided(view);
+  } else {
+    wide = {nullptr, view.stride(0), view.stride(1)};
+    narrow = {view.size() == 0 ? nullptr : &view.data_handle()->bits, view.stride(0),
+              view.stride(1)};
+  }
+}
+
 /// Checks everything but b, whose extents are (depth, columns).
-template <class T>
-ProductArgs<T> checked_product(const TensorView<const T, 2>& a, Index depth, Index columns,
+template <class T, class A>
+ProductArgs<T> checked_product(const TensorView<const A, 2>& a, Index depth, Index columns,
                                const TensorView<T, 2>& out, const ProductOptions<T>& options) {
   if (a.extent(1) != depth) {
     throw_shape_error("matrix_product: a is ", a.extents(), ", b ", Extents<2>{depth, columns});
@@ -50,8 +73,9 @@ ProductArgs<T> checked_product(const TensorView<const T, 2>& a, Index depth, Ind
   }
   if (overlaps(a, out)) throw_shape_error("matrix_product: out overlaps a");
   ProductArgs<T> args{
-      strided(a),  {},      nullptr, {}, out.data_handle(), out.stride(0), out.stride(1),
-      a.extent(0), columns, depth,   {}};
+      {},          {},      nullptr, {}, out.data_handle(), out.stride(0), out.stride(1),
+      a.extent(0), columns, depth};
+  set_factor(a, args.a, args.narrow_a);
   const bool biased = options.bias.data_handle() != nullptr;
   if (biased) {
     if (options.accumulate)
@@ -67,50 +91,72 @@ ProductArgs<T> checked_product(const TensorView<const T, 2>& a, Index depth, Ind
   return args;
 }
 
+/// How views are multiplied.
+template <class A, class B>
+Products products_of(Products wanted) {
+  constexpr bool narrow_a = std::is_same_v<A, bfloat16>, narrow_b = std::is_same_v<B, bfloat16>;
+  if (narrow_a && narrow_b) return Products::bfloat16;
+  if (narrow_a != narrow_b && wanted != Products::bfloat16) {
+    throw_invalid_argument("matrix_product: one factor is in bfloat16; ask for .products = ",
+                           "Products::bfloat16, which rounds the other one too");
+  }
+  return wanted;
+}
+
 /// The checked product with b, a view or packed.
-template <class T>
-ProductArgs<T> args_of(const TensorView<const T, 2>& a, const TensorView<const T, 2>& b,
+template <class T, class A, class B>
+ProductArgs<T> args_of(const TensorView<const A, 2>& a, const TensorView<const B, 2>& b,
                        const TensorView<T, 2>& out, const ProductOptions<T>& options) {
   auto args = checked_product<T>(a, b.extent(0), b.extent(1), out, options);
   if (overlaps(b, out)) throw_shape_error("matrix_product: out overlaps b");
-  check_products<T>(options.products);
-  args.b = strided(b);
-  args.quantized.products = options.products;
+  args.quantized.products = products_of<A, B>(options.products);
+  check_products<T>(args.quantized.products);
+  set_factor(b, args.b, args.narrow_b);
   return args;
 }
-template <class T>
-ProductArgs<T> args_of(const TensorView<const T, 2>& a, const PackedMatrix<T>& b,
+template <class T, class A>
+ProductArgs<T> args_of(const TensorView<const A, 2>& a, const PackedMatrix<T>& b,
                        const TensorView<T, 2>& out, const ProductOptions<T>& options) {
   auto args = checked_product<T>(a, b.rows(), b.columns(), out, options);
   args.packed = b.data();
   args.quantized = b.blocks();
+  if (std::is_same_v<A, bfloat16> && args.quantized.products != Products::bfloat16) {
+    throw_invalid_argument("matrix_product: a is in bfloat16, b was packed for other products");
+  }
   return args;
 }
 
 }  // namespace detail
 
 /// out = a · b (+ bias), or out += a · b: a (rows, depth), b (depth, columns), out (rows, columns),
-/// float or double, any strides: a view's `.transpose()` is a factor too. The sum over depth runs
+/// float or double, any strides: a view's `.transpose()` is a factor too. Where out is float, a and
+/// b may be in bfloat16: their products have the bits of floats with the same values and
+/// Products::bfloat16, and half of the memory is read. The sum over depth runs
 /// in order with fused multiply-adds, in partial sums of 512 terms that are added in order. An
 /// output row has the same bits for any number of rows, threads and chunks, with b packed or not,
 /// and computed as out = a · b or as outᵀ = bᵀ · aᵀ. Throws ShapeError, before the first write,
 /// for shapes that do not fit, for a bias with `accumulate`, and for
-/// an out that overlaps an input, and InvalidArgument for `products` that T does not have.
+/// an out that overlaps an input, and InvalidArgument for `products` that T does not have, or for
+/// one factor in bfloat16 with others than Products::bfloat16.
 template <Viewable A, Viewable B, Viewable Out>
 void matrix_product(const A& a, const B& b, Out&& out,
-                    const ProductOptions<ValueOf<const A>>& options = {}) {
-  using T = ValueOf<const A>;
+                    const ProductOptions<ValueOf<Out>>& options = {}) {
+  using T = ValueOf<Out>;
   static_assert(Scalar<T>, "matrix_product computes in float or double");
   constexpr bool matrices =
       ViewOf<const A>::rank() == 2 && ViewOf<const B>::rank() == 2 && ViewOf<Out>::rank() == 2;
   static_assert(matrices,
                 "matrix_product multiplies matrices: view.select(0, i) is one of a batch, and "
                 "merge_axes(view, 0) makes one of all rows");
-  static_assert(std::is_same_v<T, ValueOf<const B>> && std::is_same_v<T, ValueOf<Out>>,
-                "matrix_product: a, b and out must have one scalar type");
-  if constexpr (matrices) {
-    const auto args =
-        detail::args_of<T>(view_of(a), TensorView<const T, 2>(view_of(b)), view_of(out), options);
+  constexpr bool factors =
+      detail::factor_of<ValueOf<const A>, T> && detail::factor_of<ValueOf<const B>, T>;
+  static_assert(factors,
+                "matrix_product: a, b and out must have one scalar type; where out is float, a and "
+                "b may be bfloat16");
+  if constexpr (matrices && factors) {
+    const auto args = detail::args_of<T>(TensorView<const ValueOf<const A>, 2>(view_of(a)),
+                                         TensorView<const ValueOf<const B>, 2>(view_of(b)),
+                                         view_of(out), options);
     detail::run_products(&args, 1);
   }
 }
@@ -121,22 +167,24 @@ void matrix_product(const A& a, const B& b, Out&& out,
 template <Viewable A, Scalar T, Viewable Out>
 void matrix_product(const A& a, const PackedMatrix<T>& b, Out&& out,
                     const std::type_identity_t<ProductOptions<T>>& options = {}) {
-  static_assert(std::is_same_v<T, ValueOf<const A>> && std::is_same_v<T, ValueOf<Out>>,
-                "matrix_product: a, b and out must have one scalar type");
-  const auto args = detail::args_of<T>(view_of(a), b, view_of(out), options);
+  static_assert(detail::factor_of<ValueOf<const A>, T> && std::is_same_v<T, ValueOf<Out>>,
+                "matrix_product: a, b and out must have one scalar type; where out is float, a may "
+                "be bfloat16");
+  const auto args = detail::args_of<T>(TensorView<const ValueOf<const A>, 2>(view_of(a)), b,
+                                       view_of(out), options);
   detail::run_products(&args, 1);
 }
 
-/// The product as a new tensor.
+/// The product as a new tensor, of float where a is in bfloat16.
 template <Viewable A, class B>
-Tensor<ValueOf<const A>, 2> matrix_product(const A& a, const B& b) {
+auto matrix_product(const A& a, const B& b) {
   Index columns = 0;
   if constexpr (Viewable<const B>) {
     columns = view_of(b).extent(1);
   } else {
     columns = b.columns();
   }
-  Tensor<ValueOf<const A>, 2> out({view_of(a).extent(0), columns});
+  Tensor<detail::ProductScalar<ValueOf<const A>>, 2> out({view_of(a).extent(0), columns});
   matrix_product(a, b, out);
   return out;
 }

@@ -235,16 +235,10 @@ class ProductTasks {
     return args_.a.column_stride != 1 ||
            args_.a.row_stride * static_cast<Index>(sizeof(T)) % 4096 == 0;
   }
-  /// The rows of a from `row` on and its columns from k on, in place.
-  simd::MatrixRef<T> rows_of_a(Index row, Index k) const {
-    auto rows = args_.a;
-    rows.data += row * rows.row_stride + k * rows.column_stride;
-    return rows;
-  }
   /// Copies tiles of a side by side, starting with `row`: all whole tiles of the `rows` rows if a
   /// is transposed, since they share cache lines, otherwise one tile. Returns their number.
   Index copy_tiles(Index row, Index rows, Index k, Index depth, T* scratch) const {
-    const auto a = rows_of_a(row, k);
+    const auto a = args_.a.from(row, k);
     if (a.column_stride == 1) {
       for (Index r = 0; r < smaller(rows, tile_rows); ++r) {
         std::memcpy(scratch + r * copied_row, a.data + r * a.row_stride,
@@ -284,7 +278,7 @@ class ProductTasks {
   void run_lying(const ProductCut::Task& task) const {
     for (Index i = task.first; i < task.last; ++i) {
       auto tile = tile_of(args_, task.row, task.end - task.row, i, 0, args_.depth);
-      tile.a = rows_of_a(task.row, 0);
+      tile.a = args_.a.from(task.row, 0);
       tile.b = args_.b.data + i * panel * args_.b.column_stride;
       tile.b_stride = args_.b.column_stride;
       kernels_.lying_tile(tile);
@@ -309,7 +303,7 @@ class ProductTasks {
     Index at = 0, tiles = 0;  // among the copied tiles
     for (; row < end; row += tile_rows) {
       const Index rows = smaller(tile_rows, end - row);
-      auto a = rows_of_a(row, k);
+      auto a = args_.a.from(row, k);
       if (copying && rows > 1) {
         if (++at >= tiles) {
           tiles = copy_tiles(row, end - row, k, depth, copied);
@@ -337,31 +331,6 @@ class ProductTasks {
   const ProductArgs<T>& args_;
   const simd::ProductKernels<T>& kernels_;
 };
-
-/// Whether to compute outᵀ = bᵀ · aᵀ, which has the same bits. It pays where a has few rows and b
-/// would have to be packed number by number: that costs more than the product, and packing a costs
-/// nothing.
-template <class T>
-bool transpose_pays(const ProductArgs<T>& args) {
-  if (args.packed != nullptr || args.quantized.blocks != nullptr) return false;
-  constexpr Index few = 64 / static_cast<Index>(sizeof(T));
-  if (args.out_row == 1 && args.out_column != 1) return args.columns > few;
-  return args.rows <= few && args.b.column_stride != 1 && args.b.row_stride != 1;
-}
-
-template <class T>
-ProductArgs<T> transposed(ProductArgs<T> args) {
-  const auto flipped = [](simd::MatrixRef<T> matrix) {
-    return simd::MatrixRef<T>{matrix.data, matrix.column_stride, matrix.row_stride};
-  };
-  const auto a = args.a;
-  args.a = flipped(args.b);
-  args.b = flipped(a);
-  args.addend = flipped(args.addend);
-  std::swap(args.out_row, args.out_column);
-  std::swap(args.rows, args.columns);
-  return args;
-}
 
 // Products of int16 rows. -------------------------------------------------------------------------
 
@@ -523,9 +492,12 @@ class Bfloat16Tasks {
   const std::uint8_t* panel_of(Index index, Index k, Index depth, std::uint8_t* scratch) const {
     if (args_.quantized.blocks != nullptr) return quantized_panel_of(args_, index, k).blocks;
     const Index first = index * simd::panel_columns;
-    auto b = args_.b;
-    b.data += k * b.row_stride + first * b.column_stride;
-    kernels_.pack(b, depth, smaller(simd::panel_columns, args_.columns - first), scratch);
+    const Index columns = smaller(simd::panel_columns, args_.columns - first);
+    if (args_.narrow_b.data != nullptr) {
+      kernels_.pack_bits(args_.narrow_b.from(k, first), depth, columns, scratch);
+    } else {
+      kernels_.pack(args_.b.from(k, first), depth, columns, scratch);
+    }
     return scratch;
   }
 
@@ -543,9 +515,11 @@ class Bfloat16Tasks {
     }
     for (Index row = task.row; row < task.end; row += strip) {
       const Index rows = smaller(strip, task.end - row);
-      auto a = args_.a;
-      a.data += row * a.row_stride + k * a.column_stride;
-      kernels_.round_rows(a, rows, depth, rounded, stride);
+      if (args_.narrow_a.data != nullptr) {
+        kernels_.copy_rows(args_.narrow_a.from(row, k), rows, depth, rounded, stride);
+      } else {
+        kernels_.round_rows(args_.a.from(row, k), rows, depth, rounded, stride);
+      }
       for (Index r = 0; r < rows; r += kernels_.rows) {
         for (Index i = task.first; i < task.last; ++i) {
           const auto tile = tile_of(args_, row + r, smaller(kernels_.rows, rows - r), i, k, depth);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstdint>
+#include <utility>
+
 #include <heed/core/index.hpp>
 #include <heed/kernels/matrix_ref.hpp>
 #include <heed/kernels/product_kernels.hpp>
@@ -20,8 +23,36 @@ struct ProductArgs {
   Index rows;
   Index columns;
   Index depth;
-  simd::QuantizedPanel quantized = {};  // b in blocks, instead of packed; float only
+  simd::QuantizedPanel quantized = {};           // b in blocks, instead of packed; float only
+  simd::MatrixRef<std::uint16_t> narrow_a = {};  // with data: a, as bits of bfloat16; float only
+  simd::MatrixRef<std::uint16_t> narrow_b = {};
 };
+
+/// Whether to compute outᵀ = bᵀ · aᵀ, which has the same bits. It pays where a has few rows and b
+/// would have to be packed number by number: that costs more than the product, and packing a costs
+/// nothing.
+template <class T>
+bool transpose_pays(const ProductArgs<T>& args) {
+  if (args.packed != nullptr || args.quantized.blocks != nullptr) return false;
+  constexpr Index few = 64 / static_cast<Index>(sizeof(T));
+  if (args.out_row == 1 && args.out_column != 1) return args.columns > few;
+  return args.rows <= few && args.b.column_stride != 1 && args.b.row_stride != 1;
+}
+
+template <class T>
+ProductArgs<T> transposed(ProductArgs<T> args) {
+  const auto flip = [](auto& matrix) { std::swap(matrix.row_stride, matrix.column_stride); };
+  std::swap(args.a, args.b);
+  std::swap(args.narrow_a, args.narrow_b);
+  flip(args.a);
+  flip(args.b);
+  flip(args.narrow_a);
+  flip(args.narrow_b);
+  flip(args.addend);
+  std::swap(args.out_row, args.out_column);
+  std::swap(args.rows, args.columns);
+  return args;
+}
 
 /// Maximum number of products computed together.
 inline constexpr Index most_products = 4;
