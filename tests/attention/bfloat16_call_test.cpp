@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The contract for bfloat16 tensors.
+#include <heed/attention/cached.hpp>
 #include <heed/attention/forward.hpp>
 #include <heed/attention/plan.hpp>
 
@@ -7,6 +8,7 @@
 #include <limits>
 
 #include <heed/masks.hpp>
+#include <heed/tensor/copy.hpp>
 
 #include "support/bfloat16_cases.hpp"
 #include "support/own_masks.hpp"
@@ -288,6 +290,34 @@ TEST_P(Bfloat16Call, WeightsBelowTheNormalNumbersCountForNothing) {
     Tensor<bfloat16, 4> out({1, 1, rows, 3});
     attention(in.queries.view().slice(2, 0, rows), in.keys, in.values, Full{}, out, {.scale = 1.f});
     for (const bfloat16 x : out) EXPECT_EQ(float{x}, 1.f);
+  }
+}
+
+TEST_P(Bfloat16Call, AFloatOutHasTheResultsBeforeTheyAreRounded) {
+  for (const Index queries : {1, 5, 70}) {
+    const Shape shape{2, 4, 2, queries, 70, 32, 24};
+    const NarrowInputs in(shape, 6);
+    const auto expected = narrow_attention(shape, in, Causal{});
+    const auto wide = [&](const auto& narrow) {
+      Tensor<float, 4> tensor(narrow.extents());
+      copy(narrow, tensor);
+      return tensor;
+    };
+    Tensor<float, 4> out(expected.out.extents()), again = out, of_floats = out;
+    attention(in.queries, in.keys, in.values, Causal{}, out);
+    Index rounded = 0;
+    for (Index i = 0; i < out.size(); ++i) {
+      ASSERT_EQ(bfloat16(out.data()[i]).bits, expected.out.data()[i].bits) << queries << " " << i;
+      rounded += out.data()[i] != float{expected.out.data()[i]};
+    }
+    EXPECT_GT(rounded, 0);
+    attention(wide(in.queries), wide(in.keys), wide(in.values), Causal{}, of_floats,
+              {.products = Products::bfloat16});
+    EXPECT_TRUE(same_bits(of_floats, out)) << queries;
+    KeyValueCache<bfloat16> cache(CacheShape::contiguous(2, 2, 32, 24, 70));
+    cache.append(in.keys, in.values);
+    attention(in.queries, cache, Causal{}, again);
+    EXPECT_TRUE(same_bits(again, out)) << queries;
   }
 }
 

@@ -136,7 +136,7 @@ void misuse(Floats& x) { attention(std::string("queries"), x, x); }
 Floats misuse(Floats& x, Doubles& keys) { return attention(x, keys, x, masks::Causal{}); }
 #endif
 #ifdef BFLOAT16_AND_FLOAT  // convert all of them to float, their common type
-void misuse(Tensor<bfloat16, 2>& x, Floats& out) { attention(x, x, x, out); }
+void misuse(Tensor<bfloat16, 2>& x, Floats& values) { attention(x, x, values); }
 #endif
 #ifdef INTEGERS  // attention computes in float or double
 Tensor<int, 2> misuse(Tensor<int, 2>& x) { return attention(x, x, x); }

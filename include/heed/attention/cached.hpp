@@ -84,7 +84,7 @@ template <class Q, class Held, class Stored, class M, detail::MeantAsResult Out,
           detail::IsOptions Options = detail::OptionsOf<Q>>
 void attention(const Q& queries, const KeyValueCache<Held, Stored>& cache, const M& mask, Out&& out,
                const Options& options = {}) {
-  if constexpr (detail::expect_call_to<Options, M, std::remove_reference_t<Out>, Q>()) {
+  if constexpr (detail::expect_local_call_to<Options, M, std::remove_reference_t<Out>, Q>()) {
     detail::attend_to_cache(queries, cache, cache.lengths(), mask, out, options, [] {});
   }
 }
@@ -127,7 +127,7 @@ template <class Q, class K, class V, class Held, class Stored, class M, detail::
 void decode(const Q& queries, const K& keys, const V& values, KeyValueCache<Held, Stored>& cache,
             const M& mask, Out&& out, const Options& options = {}) {
   using To = std::remove_reference_t<Out>;
-  if constexpr (detail::expect_call_to<Options, M, To, Q>() &&
+  if constexpr (detail::expect_local_call_to<Options, M, To, Q>() &&
                 detail::expect_tensors<const K, const V>()) {
     static_assert(std::is_same_v<ValueOf<K>, Held> && std::is_same_v<ValueOf<V>, Held>,
                   "decode: the cache holds another scalar type than the keys and values have");

@@ -17,8 +17,8 @@ namespace heed {
 
 /// Fused attention: out = softmax(scale · queries · keysᵀ, masked) · values, without storing the
 /// scores. Exact, in the scalar type of the inputs. bfloat16 is computed in float, with weights
-/// rounded to bfloat16 where the CPU multiplies bfloat16, and results are rounded once. Tiles in
-/// which the mask hides everything are skipped; memory is O(length).
+/// rounded to bfloat16 where the CPU multiplies bfloat16, and results are rounded once, or not at
+/// all if out is float. Tiles in which the mask hides everything are skipped; memory is O(length).
 ///
 /// Shapes: (batch, heads, length, dim), or rank 3 or 2 without the leading axes, any strides.
 /// queries (…, heads, queries, head_dim), keys (…, kv_heads, keys, head_dim), values (…, kv_heads,
@@ -39,7 +39,7 @@ void attention(const Q& queries, const K& keys, const V& values, const M& mask, 
   if constexpr (detail::Expression<Q> || detail::Expression<K> || detail::Expression<V>) {
     attention(detail::evaluated(queries), detail::evaluated(keys), detail::evaluated(values), mask,
               out, options);
-  } else if constexpr (detail::expect_call_to<Options, M, To, Q, const K, const V>()) {
+  } else if constexpr (detail::expect_local_call_to<Options, M, To, Q, const K, const V>()) {
     detail::attend(detail::as_rank_4(view_of(queries)), detail::as_rank_4(view_of(keys)),
                    detail::as_rank_4(view_of(values)), detail::as_rank_4(view_of(out)), options,
                    MaskRef(mask));

@@ -155,7 +155,7 @@ requires(!detail::OffsetList<M>)  // which would be the borders of keys
                           const PackedOffsets& offsets, const M& mask, Out&& out,
                           const Options& options = {}) {
   using To = std::remove_reference_t<Out>;
-  if constexpr (detail::expect_call_to<Options, M, To, Q, const K, const V>()) {
+  if constexpr (detail::expect_local_call_to<Options, M, To, Q, const K, const V>()) {
     const auto packed = detail::checked_args<ComputedIn<ValueOf<Q>>>(
         detail::as_rank_4(view_of(queries)), detail::as_rank_4(view_of(keys)),
         detail::as_rank_4(view_of(values)), detail::as_rank_4(view_of(out)), options);
