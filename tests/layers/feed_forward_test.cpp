@@ -103,6 +103,94 @@ TEST(FeedForward, ManyRowsInTrainingHaveTheBitsOfEachAlone) {
   set_thread_count(threads);
 }
 
+/// A pass in mixed precision step by step, every factor a float. The gradient of the last row is 0.
+struct ByParts {
+  explicit ByParts(const FeedForward<float>& given, const Tensor<float, 2>& input)
+      : layer(given), x(input) {
+    hidden = layer.activation.forward((layer.gate ? *layer.gate : layer.up).forward(x), slopes);
+    if (layer.gate) {
+      activated = hidden;
+      raised = layer.up.forward(x);
+      for (Index i = 0; i < hidden.size(); ++i) hidden.data()[i] *= raised.data()[i];
+    }
+    y = layer.down.forward(hidden);
+  }
+  Tensor<float, 2> backward(const Tensor<float, 2>& grad, FeedForward<float>& gradients) const {
+    auto of_hidden = layer.down.backward(grad, hidden, gradients.down);
+    auto of_raised = of_hidden;
+    const Index live = (hidden.extent(0) - 1) * hidden.extent(1);  // the last row is padding
+    for (Index i = 0; layer.gate && i < live; ++i) {
+      of_raised.data()[i] *= activated.data()[i];
+      of_hidden.data()[i] *= raised.data()[i];
+    }
+    Activation<float> none;
+    of_hidden = layer.activation.backward(of_hidden, slopes, none);
+    if (!layer.gate) return layer.up.backward(of_hidden, x, gradients.up);
+    auto grad_x = layer.up.backward(of_raised, x, gradients.up);
+    grad_x += layer.gate->backward(of_hidden, x, *gradients.gate);
+    return grad_x;
+  }
+
+  const FeedForward<float>& layer;
+  Tensor<float, 2> x, hidden, activated, raised, y;
+  Activation<float>::Saved slopes;
+};
+
+TEST(FeedForward, KeepsWhatIsMultipliedInBfloat16AlikeInAllBits) {
+  for (const bool gated : {false, true}) {
+    auto layer = maker({.model_dim = 19,
+                        .hidden_dim = 83,
+                        .activation = ActivationKind::gelu,
+                        .gated = gated,
+                        .dropout = 0.5})(float{});
+    set_products(layer, Products::bfloat16);
+    std::mt19937_64 bits(4);
+    auto x = random_tensor<float, 2>({131, 19}, bits);
+    auto grad = random_tensor<float, 2>({131, 19}, bits);
+    for (Index i = 0; i < 19; ++i) grad(130, i) = 0, x(130, i) = NAN;  // padding
+    const ByParts parts(layer, x);
+    FeedForward<float>::Saved saved;
+    EXPECT_TRUE(same_bits(layer.forward(x, saved), parts.y)) << gated;
+    EXPECT_TRUE(saved.narrow && saved.down.input.empty());
+    auto expected = zeros_like(layer), gradients = zeros_like(layer);
+    const auto grad_x = parts.backward(grad, expected);
+    EXPECT_TRUE(same_bits(layer.backward(grad, saved, gradients), grad_x)) << gated;
+    for_each_parameter(
+        [&](std::string_view name, const auto& found, const auto& wanted) {
+          EXPECT_TRUE(same_bits(found, wanted)) << name << gated;
+        },
+        std::as_const(gradients), std::as_const(expected));
+
+    FeedForward<float>::Saved noisy;
+    layer.forward(x, Noise{7}, noisy);
+    EXPECT_FALSE(noisy.narrow) << "what is dropped comes after the activation";
+    layer.forward(x, noisy);
+    EXPECT_TRUE(noisy.narrow) << "the same memory, used again";
+    layer.forward(x, Noise{7}, noisy);
+    EXPECT_FALSE(noisy.narrow);
+    EXPECT_NO_THROW(layer.backward(grad, noisy, gradients));
+  }
+}
+
+TEST(FeedForward, AnotherKindOfProductsBetweenBothPasses) {
+  auto layer = maker({.model_dim = 8, .hidden_dim = 40})(float{});
+  std::mt19937_64 bits(6);
+  const auto x = random_tensor<float, 2>({5, 8}, bits),
+             grad = random_tensor<float, 2>({5, 8}, bits);
+  set_products(layer, Products::bfloat16);
+  FeedForward<float>::Saved saved;
+  layer.forward(x, saved);
+  set_products(layer, Products::exact);
+  auto gradients = zeros_like(layer), expected = zeros_like(layer);
+  layer.backward(grad, saved, gradients);
+  Tensor<float, 2> input(saved.narrow->extents());
+  copy(*saved.narrow, input);
+  layer.down.backward(grad, input, expected.down);
+  EXPECT_TRUE(same_bits(gradients.down.weight, expected.down.weight));
+  saved.narrow = Tensor<bfloat16, 2>({4, 40});
+  EXPECT_THROW(layer.backward(grad, saved, gradients), ShapeError);
+}
+
 TEST(Activation, KeepsTheLaws) {
   for (const auto kind : {ActivationKind::relu, ActivationKind::gelu, ActivationKind::gelu_tanh,
                           ActivationKind::silu}) {

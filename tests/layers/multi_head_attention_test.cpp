@@ -361,13 +361,19 @@ TEST(MultiHeadAttention, ProductsInBfloat16AreAlsoThoseOfAttention) {
   EXPECT_TRUE(same_bits(narrow, layer.forward(x, masks::Causal{}, saved)));
   const auto packed = layer.forward_packed(x, {0, 40, 90}, masks::Causal{});
   EXPECT_TRUE(same_bits(tokens_of(packed, 0, 40), tokens_of(narrow, 0, 40)));
+  EXPECT_TRUE(saved.narrow && saved.inputs.queries.empty());
   const auto grads = [&] {
     auto gradients = zeros_like(layer);
     return layer.backward(x, saved, gradients);
   };
   const auto rounded = grads();
+  saved.narrow.reset();
+  saved.inputs = in;
+  EXPECT_TRUE(same_bits(rounded, grads())) << "inputs that are kept in bfloat16 change no bit";
   layer.products = Products::exact;
   EXPECT_FALSE(same_bits(rounded, grads())) << "attention_backward takes the option too";
+  layer.forward(x, masks::Causal{}, saved);
+  EXPECT_FALSE(saved.narrow);
 }
 
 TEST(AttentionInputs, SameBitsTogetherAndOneByOne) {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <optional>
 #include <tuple>
 #include <utility>
 
+#include <heed/core/bfloat16.hpp>
 #include <heed/core/config.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
@@ -17,6 +19,7 @@
 #include <heed/layers/linear.hpp>
 #include <heed/layers/parameters.hpp>
 #include <heed/tensor/arithmetic.hpp>
+#include <heed/tensor/copy.hpp>
 #include <heed/tensor/matrix_product.hpp>
 #include <heed/tensor/tensor.hpp>
 #include <heed/tensor/view_of.hpp>
@@ -99,6 +102,7 @@ struct FeedForward {
     Tensor<T, 2> activated, up;  // where gated
     typename Dropout<T>::Saved dropout;
     typename Linear<T>::Saved down;
+    std::optional<Tensor<bfloat16, 2>> narrow;  // (rows, hidden_dim), instead of down.input
   };
 
   FeedForward() = default;
@@ -137,11 +141,12 @@ struct FeedForward {
   /// Throws ShapeError unless `saved` can be from a forward pass over so many rows.
   void check_saved(const Saved& saved, Index rows) const {
     const Extents<2> hidden{rows, up.weight.extent(0)}, gated = gate ? hidden : Extents<2>{};
-    detail::check_saved("FeedForward",
-                        saved.input.extents() == Extents<2>{rows, up.weight.extent(1)} &&
-                            saved.activation.slopes.extents() == hidden &&
-                            saved.activated.extents() == gated && saved.up.extents() == gated &&
-                            saved.down.input.extents() == hidden);
+    detail::check_saved(
+        "FeedForward",
+        saved.input.extents() == Extents<2>{rows, up.weight.extent(1)} &&
+            saved.activation.slopes.extents() == hidden && saved.activated.extents() == gated &&
+            saved.up.extents() == gated &&
+            (saved.narrow ? saved.narrow->extents() : saved.down.input.extents()) == hidden);
   }
 
   /// Lays the weights out for inference; see Linear::pack.
@@ -184,6 +189,9 @@ struct FeedForward {
     return down.forward(gates);
   }
   Tensor<T, 2> rows_forward(Tensor<T, 2> x, const Noise& noise, Saved& saved) const {
+    if constexpr (std::is_same_v<T, float>) {
+      if (narrows(noise)) return narrow_forward(std::move(x), noise, saved);
+    }
     Tensor<T, 2> hidden;
     if (gate) {
       std::tie(saved.up, hidden) = raised_and_gates(x);
@@ -195,14 +203,47 @@ struct FeedForward {
       saved.up = saved.activated = Tensor<T, 2>();  // another layer's, perhaps
     }
     saved.input = std::move(x);
+    saved.narrow.reset();
     return down.forward(dropout.forward(std::move(hidden), noise, saved.dropout), saved.down);
+  }
+
+  /// Whether `down` can read bfloat16. Where its products are in bfloat16, that changes no bit, and
+  /// halves what is written and read of the widest tensor of a block.
+  bool narrows(const Noise& noise) const {
+    return std::is_same_v<T, float> && down.products == Products::bfloat16 && down.packed.empty() &&
+           !down.exchange && !dropout.drops(noise);
+  }
+  template <std::same_as<float> = T>
+  Tensor<T, 2> narrow_forward(Tensor<T, 2> x, const Noise& noise, Saved& saved) const {
+    const auto& kernels = simd::row_kernels<T>();
+    Tensor<T, 2> raised, hidden, activated;
+    if (gate) {
+      std::tie(raised, hidden) = raised_and_gates(x);
+      activated = Tensor<T, 2>::uninitialized(hidden.extents());
+    } else {
+      hidden = up.forward(x);
+    }
+    saved.narrow = detail::narrowed<T>(hidden.extents(), [&](Index at, Index count, T* space) {
+      T* slopes = hidden.data() + at;  // which take the place of what was activated
+      T* to = gate ? activated.data() + at : space;
+      kernels.activate(activation.kind, slopes, to, slopes, count);
+      if (gate) kernels.multiply(to, raised.data() + at, space, count);
+      return space;
+    });
+    saved.input = std::move(x);
+    saved.activation.slopes = std::move(hidden);
+    saved.activated = std::move(activated);
+    saved.up = std::move(raised);
+    saved.dropout = noise;
+    saved.down.input = Tensor<T, 2>();
+    return down.product(*saved.narrow);
   }
   Tensor<T, 2> rows_backward(const TensorView<const T, 2>& grad, const Saved& saved,
                              FeedForward& gradients) const {
     detail::check_gradients(*this, gradients);
     detail::check_gradient("FeedForward", grad.extents(), saved.input.extents());
     check_saved(saved, grad.extent(0));
-    auto grad_hidden = down.backward(grad, saved.down, gradients.down);
+    auto grad_hidden = down_backward(grad, saved, gradients);
     grad_hidden = dropout.backward(std::move(grad_hidden), saved.dropout, gradients.dropout);
     Tensor<T, 2> grad_x;
     if (gate) {
@@ -216,6 +257,20 @@ struct FeedForward {
     if (!gate) return up.backward(grad_hidden, saved.input, gradients.up);
     grad_x += gate->backward(grad_hidden, saved.input, *gradients.gate);
     return grad_x;
+  }
+  Tensor<T, 2> down_backward(const TensorView<const T, 2>& grad, const Saved& saved,
+                             FeedForward& gradients) const {
+    if constexpr (std::is_same_v<T, float>) {
+      if (saved.narrow && down.products == Products::bfloat16) {
+        return down.backward(grad, *saved.narrow, gradients.down);
+      }
+      if (saved.narrow) {  // set_products was called in between
+        Tensor<T, 2> input(saved.narrow->extents());
+        copy(*saved.narrow, input);
+        return down.backward(grad, input, gradients.down);
+      }
+    }
+    return down.backward(grad, saved.down, gradients.down);
   }
   /// up(x) and gate(x), computed together.
   std::pair<Tensor<T, 2>, Tensor<T, 2>> raised_and_gates(const TensorView<const T, 2>& x) const {

@@ -82,10 +82,10 @@ struct Linear {
     const Index width = y.extent(1);
     return std::move(y).reshaped(detail::with_width(view_of(x).extents(), width));
   }
-  /// `forward` without `exchange`.
+  /// `forward` without `exchange`. x may be in bfloat16 where products are.
   template <Viewable X>
   auto product(const X& x) const {
-    const detail::Rows<T> rows(x);
+    const auto rows = detail::factor_rows<T>(x);
     return multiplied(x, [&](const auto& b, const TensorView<T, 2>& y, const auto& options) {
       matrix_product(rows.view(), b, y, options);
     });
@@ -110,7 +110,8 @@ struct Linear {
   auto backward(const G& grad, const Saved& saved, Linear& gradients) const {
     return backward(grad, saved.input, gradients);
   }
-  /// The same for an input that the caller keeps, as layers do that share one.
+  /// The same for an input that the caller keeps, as layers do that share one; in bfloat16 too
+  /// where products are.
   template <Viewable G, Viewable X>
   auto backward(const G& grad, const X& input, Linear& gradients) const {
     const detail::Rows<T> grads(grad);
@@ -123,7 +124,8 @@ struct Linear {
   /// Adds the gradients of the parameters alone.
   template <Viewable G, Viewable X>
   void accumulate(const G& grad, const X& input, Linear& gradients) const {
-    const detail::Rows<T> grads(grad), inputs(input);
+    const detail::Rows<T> grads(grad);
+    const auto inputs = detail::factor_rows<T>(input);
     const auto& grad_rows = grads.view();
     detail::check_gradients(*this, gradients);
     detail::accumulate_weight<T>(grad_rows, inputs.view(), gradients.weight, products);

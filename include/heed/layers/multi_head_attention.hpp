@@ -15,6 +15,7 @@
 #include <heed/attention/packed.hpp>
 #include <heed/attention/relative_bias.hpp>
 #include <heed/attention/weights.hpp>
+#include <heed/core/bfloat16.hpp>
 #include <heed/core/config.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
@@ -41,7 +42,7 @@ namespace heed {
 /// Queries (batch, tokens, heads · head_dim), keys and values (batch, tokens, kv_heads · head_dim)
 /// as the kernel takes them: projected, normed and, but for those of `projected`, rotated.
 /// `memory_inputs` leaves the queries empty.
-template <ModelScalar T>
+template <class T>
 struct AttentionInputs {
   Tensor<T, 3> queries, keys, values;
 };
@@ -95,6 +96,7 @@ struct MultiHeadAttention {
     Input query;
     std::optional<Input> key, value;  // none: the key is the query, the value is the key
     AttentionInputs<T> inputs;
+    std::optional<AttentionInputs<bfloat16>> narrow;  // instead, where products are in bfloat16
     typename Norm<T>::Saved query_norm, key_norm;
     Tensor<T, 3> context, log_sum_exp;
     std::optional<Mask> mask;
@@ -226,13 +228,17 @@ struct MultiHeadAttention {
     const Index rows = x[0] * x[1], memory_rows = k[0] * k[1];
     const Extents<3> queries{x[0], x[1], options.heads * options.head_dim};
     const Extents<3> keys{x[0], k[1], options.kv_heads * options.head_dim};
-    detail::check_saved(
-        name,
-        saved.mask && x[2] == out.weight.extent(0) && k == Extents<3>{x[0], k[1], options.kdim} &&
-            value_of(saved).extents() == Extents<3>{x[0], k[1], options.vdim} &&
-            saved.inputs.queries.extents() == queries && saved.inputs.keys.extents() == keys &&
-            saved.inputs.values.extents() == keys && saved.context.extents() == queries &&
-            saved.log_sum_exp.extents() == Extents<3>{x[0], options.heads, x[1]});
+    const auto fits = [&](const auto& in) {
+      return in.queries.extents() == queries && in.keys.extents() == keys &&
+             in.values.extents() == keys;
+    };
+    detail::check_saved(name,
+                        saved.mask && x[2] == out.weight.extent(0) &&
+                            k == Extents<3>{x[0], k[1], options.kdim} &&
+                            value_of(saved).extents() == Extents<3>{x[0], k[1], options.vdim} &&
+                            (saved.narrow ? fits(*saved.narrow) : fits(saved.inputs)) &&
+                            saved.context.extents() == queries &&
+                            saved.log_sum_exp.extents() == Extents<3>{x[0], options.heads, x[1]});
     saved.mask->check({.batch = x[0],
                        .heads = options.heads,
                        .queries = x[1],
@@ -357,14 +363,40 @@ struct MultiHeadAttention {
     saved.mask = mask;
     saved.positions = positions;
     saved.noise = noise;
-    const auto& rows = saved.inputs.queries;
-    saved.context = Tensor<T, 3>::uninitialized(rows.extents());
-    saved.log_sum_exp = Tensor<T, 3>({rows.extent(0), options.heads, rows.extent(1)});
+    const auto rows = saved.inputs.queries.extents();
+    round_inputs(saved);
+    saved.context = Tensor<T, 3>::uninitialized(rows);
+    saved.log_sum_exp = Tensor<T, 3>({rows[0], options.heads, rows[1]});
     auto kernel = kernel_options(saved.noise);
     kernel.log_sum_exp = saved.log_sum_exp;
-    attention(heads_of(rows), heads_of(saved.inputs.keys), heads_of(saved.inputs.values), mask,
-              heads_of(saved.context), kernel);
+    with_inputs(saved, [&](const auto& in) {
+      attention(heads_of(in.queries), heads_of(in.keys), heads_of(in.values), mask,
+                heads_of(saved.context), kernel);
+    });
     return out.forward(saved.context);
+  }
+  /// Keeps the inputs of the kernel in bfloat16 where it would round them, in both directions: that
+  /// changes no bit.
+  void round_inputs(Saved& saved) const {
+    saved.narrow.reset();
+    if constexpr (std::is_same_v<T, float>) {
+      if (products != Products::bfloat16) return;
+      const auto narrow = [](const Tensor<T, 3>& rows) {
+        return detail::narrowed<T>(rows.extents(),
+                                   [&](Index at, Index, T*) { return rows.data() + at; });
+      };
+      const auto& in = saved.inputs;
+      saved.narrow = {narrow(in.queries), narrow(in.keys), narrow(in.values)};
+      saved.inputs = {};
+    }
+  }
+  /// Calls use(inputs) with those that the kernel reads.
+  template <class Use>
+  static void with_inputs(const Saved& saved, const Use& use) {
+    if constexpr (std::is_same_v<T, float>) {
+      if (saved.narrow) return use(*saved.narrow);
+    }
+    use(saved.inputs);
   }
 
   void backward_inputs(const Output& grad, const Saved& saved, MultiHeadAttention& gradients,
@@ -372,10 +404,12 @@ struct MultiHeadAttention {
     check_backward(grad, saved, gradients);
     detail::check_gradient(name, grad_key.extents(), key_of(saved).extents());
     detail::check_gradient(name, grad_value.extents(), value_of(saved).extents());
-    const auto& in = saved.inputs;
-    auto queries = Input::uninitialized(in.queries.extents()),
-         keys = Input::uninitialized(in.keys.extents()),
-         values = Input::uninitialized(in.values.extents());
+    Input queries, keys, values;
+    with_inputs(saved, [&](const auto& in) {
+      queries = Input::uninitialized(in.queries.extents());
+      keys = Input::uninitialized(in.keys.extents());
+      values = Input::uninitialized(in.values.extents());
+    });
     input_gradients(grad, saved, gradients, queries.view(), keys.view(), values.view());
     auto& to = gradients.projections;
     projections.backward(Projection::query, queries, saved.query, to, grad_query);
@@ -392,14 +426,16 @@ struct MultiHeadAttention {
   void input_gradients(const Output& grad, const Saved& saved, MultiHeadAttention& gradients,
                        const TensorView<T, 3>& queries, const TensorView<T, 3>& keys,
                        const TensorView<T, 3>& values) const {
-    const auto& in = saved.inputs;
     const auto grad_context = out.backward(grad, saved.context, gradients.out);
     Tensor<T, 2> grad_bias;
-    attention_backward(heads_of(in.queries), heads_of(in.keys), heads_of(in.values), *saved.mask,
-                       heads_of(saved.context),
-                       detail::lse_of_live_queries(saved.log_sum_exp, grad_context),
-                       heads_of(grad_context), heads_of(queries), heads_of(keys), heads_of(values),
-                       kernel_options(saved.noise), score_bias.gradient_options(grad_bias));
+    const auto wanted = score_bias.gradient_options(grad_bias);
+    with_inputs(saved, [&](const auto& in) {
+      attention_backward(heads_of(in.queries), heads_of(in.keys), heads_of(in.values), *saved.mask,
+                         heads_of(saved.context),
+                         detail::lse_of_live_queries(saved.log_sum_exp, grad_context),
+                         heads_of(grad_context), heads_of(queries), heads_of(keys),
+                         heads_of(values), kernel_options(saved.noise), wanted);
+    });
     score_bias.accumulate(grad_bias, gradients.score_bias);
     if (rotary) {
       rotary->undo(heads_of(queries), of_queries(saved.positions, saved.query, key_of(saved)));

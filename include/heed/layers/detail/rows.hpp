@@ -8,10 +8,12 @@
 #include <utility>
 #include <vector>
 
+#include <heed/core/bfloat16.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/definitions/tensor.hpp>
+#include <heed/kernels/product_kernels.hpp>
 #include <heed/kernels/row_kernels.hpp>
 #include <heed/tensor/matrix_product.hpp>
 #include <heed/tensor/overlap.hpp>
@@ -52,7 +54,7 @@ concept TensorForMask = Viewable<const Given> &&
      ViewOf<const Given>::rank() != Batch::rank());
 
 /// Contiguous rows of anything viewable: row-major values where they lie, others as a copy.
-template <ModelScalar T>
+template <class T>
 class Rows {
  public:
   template <Viewable X>
@@ -77,6 +79,13 @@ class Rows {
   Tensor<T, 2> copy_;
   TensorView<const T, 2> rows_;
 };
+
+/// The rows of a factor of products that are written in T.
+template <ModelScalar T, Viewable X>
+auto factor_rows(const X& x) {
+  constexpr bool narrow = std::is_same_v<ValueOf<const X>, bfloat16> && std::is_same_v<T, float>;
+  return Rows<std::conditional_t<narrow, bfloat16, T>>(x);
+}
 
 /// A tensor with the values of x: x itself where it is a temporary tensor, else a copy.
 template <ModelScalar T, class X>
@@ -109,6 +118,24 @@ void for_row_runs(Index rows, Index width, const Visit& visit) {
   } else {
     parallel_for(runs, one);
   }
+}
+
+/// Numbers rounded to bfloat16. piece(at, count, space) returns where those from `at` on are, in
+/// `space` perhaps.
+template <ModelScalar T, std::size_t Rank, class Piece>
+Tensor<bfloat16, Rank> narrowed(const Extents<Rank>& extents, const Piece& piece) {
+  constexpr Index width = 1024;
+  auto narrow = Tensor<bfloat16, Rank>::uninitialized(extents);
+  for_row_runs<8>(parts_of(narrow.size(), width), 8 * width, [&](Index first, Index last) {
+    T space[width];
+    const Index end = std::min(last * width, narrow.size());
+    for (Index at = first * width; at < end; at += width) {
+      const Index count = std::min(width, end - at);
+      simd::bfloat16_product_kernels<T>().narrow(piece(at, count, space), count,
+                                                 &narrow.data()[at].bits);
+    }
+  });
+  return narrow;
 }
 
 /// Sums over rows: add(first, last, partial) adds the rows of a run to `width` numbers. Runs are of
@@ -158,8 +185,8 @@ Tensor<T, 2> gathered(const TensorView<const T, 2>& from, const std::vector<Inde
 }
 
 /// Adds gradᵀ · x over the live rows to the gradient of a weight. Rows are contiguous.
-template <ModelScalar T>
-void accumulate_weight(const TensorView<const T, 2>& grad, const TensorView<const T, 2>& x,
+template <ModelScalar T, class X>
+void accumulate_weight(const TensorView<const T, 2>& grad, const TensorView<const X, 2>& x,
                        const TensorView<T, 2>& weight, Products products) {
   if (grad.extent(0) != x.extent(0)) {
     throw_shape_error("backward: a gradient of ", grad.extents(), " where forward saw ",
@@ -171,7 +198,8 @@ void accumulate_weight(const TensorView<const T, 2>& grad, const TensorView<cons
   if (static_cast<Index>(live.size()) == grad.extent(0)) {
     matrix_product(grad.transpose(), x, weight, how);
   } else if (!live.empty()) {
-    const auto grads = gathered(grad, live), inputs = gathered(x, live);
+    const auto grads = gathered(grad, live);
+    const auto inputs = gathered(x, live);
     matrix_product(grads.view().transpose(), inputs, weight, how);
   }
 }
