@@ -132,6 +132,9 @@ void misuse(Tensor<float, 5>& x) { attention(x, x, x, masks::Full{}, x); }
 #ifdef NO_TENSOR  // this is no tensor: attention takes heed::Tensor
 void misuse(Floats& x) { attention(std::string("queries"), x, x); }
 #endif
+#ifdef NO_TENSOR_BEFORE_OUT  // this is no tensor: attention takes heed::Tensor
+void misuse(Floats& x) { attention(std::string("queries"), x, x, masks::Causal{}, x); }
+#endif
 #ifdef FLOAT_AND_DOUBLE  // convert all of them to double, their common type
 Floats misuse(Floats& x, Doubles& keys) { return attention(x, keys, x, masks::Causal{}); }
 #endif

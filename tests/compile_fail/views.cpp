@@ -69,6 +69,19 @@ auto misuse(const Tensor<float, 2>& a) { return a / 2; }
 auto misuse(const Tensor<float, 2>& a) { return 2 * a; }
 #endif
 
+#ifdef PRODUCT_OF_FLOAT_AND_BFLOAT16  // matrix_product(a, b): both factors must have one scalar
+                                      // type
+void misuse(const Tensor<float, 2>& a, const Tensor<bfloat16, 2>& b) { matrix_product(a, b); }
+#endif
+#ifdef PRODUCT_TO_DOUBLE  // matrix_product: a, b and out must have one scalar type
+void misuse(const Tensor<float, 2>& a, Tensor<double, 2>& out) {
+  matrix_product(a, a, out, ProductOptions<float>{});
+}
+#endif
+#ifdef PRODUCT_TO_BFLOAT16  // matrix_product: a, b and out must have one scalar type
+void misuse(const Tensor<float, 2>& a, Tensor<bfloat16, 2>& out) { matrix_product(a, a, out); }
+#endif
+
 #ifdef PRODUCT_OF_BATCHES  // matrix_product multiplies matrices: view.select(0, i) is one of a
                            // batch
 void misuse(const Tensor<float, 3>& a, const Tensor<float, 2>& b) { matrix_product(a, b); }

@@ -361,6 +361,7 @@ TEST(Bfloat16Product, OfTwoFactorsInBfloat16NeedsNoOption) {
                InvalidArgument)
       << "packed for exact products";
   EXPECT_THROW(matrix_product(a, a, out), ShapeError);
+  EXPECT_THROW(matrix_product(a, b, out, {.products = Products::int16}), InvalidArgument);
   EXPECT_TRUE(test::same_bits(out, before));
 }
 

@@ -185,7 +185,8 @@ struct Linear {
 
 /// Sets how the layers of a model multiply from now on, forward and backward: each Linear, the head
 /// and attention. With Products::bfloat16 they round both factors of their products to bfloat16,
-/// for mixed precision: weights and gradients stay float, and so does everything between products.
+/// for mixed precision: weights and gradients stay float, and so does everything between products
+/// but numbers that products alone read, which are kept rounded for the backward pass.
 /// A copy of the model keeps the setting, a checkpoint does not. Drops packed weights; throws
 /// InvalidArgument for weights that have no such products.
 template <HasMembers Model>

@@ -375,7 +375,7 @@ struct MultiHeadAttention {
     });
     return out.forward(saved.context);
   }
-  /// Keeps the inputs of the kernel in bfloat16 where it would round them, in both directions: that
+  /// Keeps the inputs of the kernel in bfloat16 where it would round them, in both directions. That
   /// changes no bit.
   void round_inputs(Saved& saved) const {
     saved.narrow.reset();
@@ -392,11 +392,20 @@ struct MultiHeadAttention {
   }
   /// Calls use(inputs) with those that the kernel reads.
   template <class Use>
-  static void with_inputs(const Saved& saved, const Use& use) {
+  void with_inputs(const Saved& saved, const Use& use) const {
     if constexpr (std::is_same_v<T, float>) {
-      if (saved.narrow) return use(*saved.narrow);
+      if (saved.narrow && products == Products::bfloat16) return use(*saved.narrow);
+      if (saved.narrow) {  // set_products was called in between
+        const auto& in = *saved.narrow;
+        return use(AttentionInputs<T>{widened(in.queries), widened(in.keys), widened(in.values)});
+      }
     }
     use(saved.inputs);
+  }
+  static Tensor<T, 3> widened(const Tensor<bfloat16, 3>& narrow) {
+    auto wide = Tensor<T, 3>::uninitialized(narrow.extents());
+    copy(narrow, wide);
+    return wide;
   }
 
   void backward_inputs(const Output& grad, const Saved& saved, MultiHeadAttention& gradients,

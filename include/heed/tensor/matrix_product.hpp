@@ -95,7 +95,7 @@ ProductArgs<T> checked_product(const TensorView<const A, 2>& a, Index depth, Ind
 template <class A, class B>
 Products products_of(Products wanted) {
   constexpr bool narrow_a = std::is_same_v<A, bfloat16>, narrow_b = std::is_same_v<B, bfloat16>;
-  if (narrow_a && narrow_b) return Products::bfloat16;
+  if (narrow_a && narrow_b && wanted == Products::exact) return Products::bfloat16;
   if (narrow_a != narrow_b && wanted != Products::bfloat16) {
     throw_invalid_argument("matrix_product: one factor is in bfloat16; ask for .products = ",
                            "Products::bfloat16, which rounds the other one too");
@@ -140,9 +140,8 @@ ProductArgs<T> args_of(const TensorView<const A, 2>& a, const PackedMatrix<T>& b
 /// one factor in bfloat16 with others than Products::bfloat16.
 template <Viewable A, Viewable B, Viewable Out>
 void matrix_product(const A& a, const B& b, Out&& out,
-                    const ProductOptions<ValueOf<Out>>& options = {}) {
+                    const ProductOptions<detail::ProductScalar<ValueOf<const A>>>& options = {}) {
   using T = ValueOf<Out>;
-  static_assert(Scalar<T>, "matrix_product computes in float or double");
   constexpr bool matrices =
       ViewOf<const A>::rank() == 2 && ViewOf<const B>::rank() == 2 && ViewOf<Out>::rank() == 2;
   static_assert(matrices,
@@ -153,6 +152,7 @@ void matrix_product(const A& a, const B& b, Out&& out,
   static_assert(factors,
                 "matrix_product: a, b and out must have one scalar type; where out is float, a and "
                 "b may be bfloat16");
+  static_assert(!factors || Scalar<T>, "matrix_product computes in float or double");
   if constexpr (matrices && factors) {
     const auto args = detail::args_of<T>(TensorView<const ValueOf<const A>, 2>(view_of(a)),
                                          TensorView<const ValueOf<const B>, 2>(view_of(b)),
@@ -180,6 +180,10 @@ template <Viewable A, class B>
 auto matrix_product(const A& a, const B& b) {
   Index columns = 0;
   if constexpr (Viewable<const B>) {
+    constexpr bool narrow = std::is_same_v<ValueOf<const A>, bfloat16>;
+    static_assert(narrow == std::is_same_v<ValueOf<const B>, bfloat16>,
+                  "matrix_product(a, b): both factors must have one scalar type; with an out and "
+                  "{.products = Products::bfloat16}, one may be float and one bfloat16");
     columns = view_of(b).extent(1);
   } else {
     columns = b.columns();

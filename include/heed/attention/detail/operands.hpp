@@ -184,18 +184,23 @@ constexpr bool expect_call_to() {
     return expect_call<Options, M, Q, Others..., Out>();
   }
 }
-/// The same for a call of one process, where `Out` may be float if the others are bfloat16.
+/// Whether a call with queries Q may write to a wider `Out`: bfloat16 to float.
+template <class Q, class Out>
+constexpr bool widens() {
+  if constexpr (Viewable<const Q> && Viewable<Out>) {
+    return std::is_same_v<ValueOf<const Q>, bfloat16> && std::is_same_v<ValueOf<Out>, float>;
+  }
+  return false;
+}
+/// The same for a call of one process, whose result may be wider.
 template <class Options, class M, class Out, class Q, class... Others>
 constexpr bool expect_local_call_to() {
-  constexpr bool narrow = std::is_same_v<ValueOf<Q>, bfloat16>;
-  if constexpr (!expect_output<Out>()) {
-    return false;
-  } else if constexpr (narrow && std::is_same_v<ValueOf<Out>, float>) {
-    if constexpr (expect_call<Options, M, Q, Others...>()) return expect_ranks<Out>();
-    return false;
-  } else {
+  if constexpr (!widens<Q, Out>()) {
     return expect_call_to<Options, M, Out, Q, Others...>();
+  } else if constexpr (expect_output<Out>()) {
+    if constexpr (expect_call<Options, M, Q, Others...>()) return expect_ranks<Out>();
   }
+  return false;
 }
 
 /// A rank-2 (length, dim) or rank-3 (heads, length, dim) view as rank 4 (batch, heads, length,
