@@ -310,6 +310,7 @@ TEST(Bfloat16Product, OfFactorsInBfloat16IsThatOfTheSameFloats) {
                                             {100, 48, 150},
                                             {70, 33, 17},
                                             {3, 0, 2}}) {
+    SCOPED_TRACE(::testing::Message() << rows << " " << depth << " " << columns);
     std::mt19937_64 bits(18);
     const auto a = narrowed(test::random_tensor<float, 2>({rows, depth}, bits));
     const auto b = narrowed(test::random_tensor<float, 2>({depth, columns}, bits));
@@ -328,8 +329,7 @@ TEST(Bfloat16Product, OfFactorsInBfloat16IsThatOfTheSameFloats) {
       const auto check = [&](const auto& left, const auto& right, const char* what) {
         auto out = before;
         matrix_product(left, right, out, how);
-        EXPECT_TRUE(test::same_bits(out, expected))
-            << what << ", " << simd::name(isa) << " " << rows << " " << depth << " " << columns;
+        EXPECT_TRUE(test::same_bits(out, expected)) << what << ", " << simd::name(isa);
       };
       check(a, b, "as they lie");
       check(a_across.view().transpose(), b, "a across");
