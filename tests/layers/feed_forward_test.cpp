@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <heed/layers/feed_forward.hpp>
+#include <heed/tensor/copy.hpp>
 
 #include "laws/any_rank.hpp"
 

@@ -19,7 +19,6 @@
 #include <heed/layers/linear.hpp>
 #include <heed/layers/parameters.hpp>
 #include <heed/tensor/arithmetic.hpp>
-#include <heed/tensor/copy.hpp>
 #include <heed/tensor/matrix_product.hpp>
 #include <heed/tensor/tensor.hpp>
 #include <heed/tensor/view_of.hpp>
@@ -210,8 +209,8 @@ struct FeedForward {
   /// Whether `down` can read bfloat16. Where its products are in bfloat16, that changes no bit, and
   /// halves what is written and read of the widest tensor of a block.
   bool narrows(const Noise& noise) const {
-    return std::is_same_v<T, float> && down.products == Products::bfloat16 && down.packed.empty() &&
-           !down.exchange && !dropout.drops(noise);
+    return down.products == Products::bfloat16 && down.packed.empty() && !down.exchange &&
+           !dropout.drops(noise);
   }
   template <std::same_as<float> = T>
   Tensor<T, 2> narrow_forward(Tensor<T, 2> x, const Noise& noise, Saved& saved) const {
@@ -265,9 +264,7 @@ struct FeedForward {
         return down.backward(grad, *saved.narrow, gradients.down);
       }
       if (saved.narrow) {  // set_products was called in between
-        Tensor<T, 2> input(saved.narrow->extents());
-        copy(*saved.narrow, input);
-        return down.backward(grad, input, gradients.down);
+        return down.backward(grad, Tensor<T, 2>::copy_of(*saved.narrow), gradients.down);
       }
     }
     return down.backward(grad, saved.down, gradients.down);

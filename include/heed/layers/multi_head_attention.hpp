@@ -397,15 +397,12 @@ struct MultiHeadAttention {
       if (saved.narrow && products == Products::bfloat16) return use(*saved.narrow);
       if (saved.narrow) {  // set_products was called in between
         const auto& in = *saved.narrow;
-        return use(AttentionInputs<T>{widened(in.queries), widened(in.keys), widened(in.values)});
+        return use(AttentionInputs<T>{Tensor<T, 3>::copy_of(in.queries),
+                                      Tensor<T, 3>::copy_of(in.keys),
+                                      Tensor<T, 3>::copy_of(in.values)});
       }
     }
     use(saved.inputs);
-  }
-  static Tensor<T, 3> widened(const Tensor<bfloat16, 3>& narrow) {
-    auto wide = Tensor<T, 3>::uninitialized(narrow.extents());
-    copy(narrow, wide);
-    return wide;
   }
 
   void backward_inputs(const Output& grad, const Saved& saved, MultiHeadAttention& gradients,
@@ -413,12 +410,10 @@ struct MultiHeadAttention {
     check_backward(grad, saved, gradients);
     detail::check_gradient(name, grad_key.extents(), key_of(saved).extents());
     detail::check_gradient(name, grad_value.extents(), value_of(saved).extents());
-    Input queries, keys, values;
-    with_inputs(saved, [&](const auto& in) {
-      queries = Input::uninitialized(in.queries.extents());
-      keys = Input::uninitialized(in.keys.extents());
-      values = Input::uninitialized(in.values.extents());
-    });
+    const Extents<3> of_keys{grad.extent(0), key_of(saved).extent(1),
+                             options.kv_heads * options.head_dim};
+    auto queries = Input::uninitialized(saved.context.extents()),
+         keys = Input::uninitialized(of_keys), values = Input::uninitialized(of_keys);
     input_gradients(grad, saved, gradients, queries.view(), keys.view(), values.view());
     auto& to = gradients.projections;
     projections.backward(Projection::query, queries, saved.query, to, grad_query);

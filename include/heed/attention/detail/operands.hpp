@@ -192,7 +192,7 @@ constexpr bool widens() {
   }
   return false;
 }
-/// The same for a call of one process, whose result may be wider.
+/// expect_call_to for a call of one process, whose result may be wider.
 template <class Options, class M, class Out, class Q, class... Others>
 constexpr bool expect_local_call_to() {
   if constexpr (!widens<Q, Out>()) {
