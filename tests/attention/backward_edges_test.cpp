@@ -19,6 +19,25 @@ struct ByPosition {
   double derivative(double score, Position at) const { return 1 + 2 * weight(at) * score; }
 };
 
+/// Output and gradients of a call with a score function are those of the definition.
+template <class M>
+void expect_as_defined(const Shape& shape, const M& mask, const AttentionOptions<double>& options) {
+  const Inputs<double> in(shape, 1);
+  const Loss<double> loss(shape, 2);
+  const auto result = fused_gradients(shape, in, loss, mask, options);
+  const auto forward = fused(shape, in, mask, options);
+  Tensor<double, 4> defined(forward.out.extents());
+  reference_attention(in.queries, in.keys, in.values, mask, defined, options);
+  Gradients<double> expected(shape);
+  reference_backward(in.queries, in.keys, in.values, mask, forward.out, forward.lse, loss.grad_out,
+                     expected.queries, expected.keys, expected.values, options,
+                     {.grad_log_sum_exp = loss.grad_lse});
+  EXPECT_LT(relative_error(forward.out, defined), 1e-12);
+  EXPECT_LT(relative_error(result.queries, expected.queries), 1e-12);
+  EXPECT_LT(relative_error(result.keys, expected.keys), 1e-12);
+  EXPECT_LT(relative_error(result.values, expected.values), 1e-12);
+}
+
 TEST(BackwardEdges, AFunctionsDerivativeStandsAtItsKey) {
   const Shape shape{.batch = 1,
                     .heads = 2,
@@ -27,26 +46,41 @@ TEST(BackwardEdges, AFunctionsDerivativeStandsAtItsKey) {
                     .keys = 230,
                     .head_dim = 5,
                     .value_dim = 4};
-  const Inputs<double> in(shape, 1);
-  const Loss<double> loss(shape, 2);
-  const ByPosition function;
   AttentionOptions<double> options;
-  options.score_function = function;
-  const auto expect_right = [&](const auto& mask) {
-    const auto result = fused_gradients(shape, in, loss, mask, options);
-    const auto forward = fused(shape, in, mask, options);
-    Gradients<double> expected(shape);
-    reference_backward(in.queries, in.keys, in.values, mask, forward.out, forward.lse,
-                       loss.grad_out, expected.queries, expected.keys, expected.values, options,
-                       {.grad_log_sum_exp = loss.grad_lse});
-    EXPECT_LT(relative_error(result.queries, expected.queries), 1e-12);
-    EXPECT_LT(relative_error(result.keys, expected.keys), 1e-12);
-    EXPECT_LT(relative_error(result.values, expected.values), 1e-12);
-  };
-  expect_right(masks::Full{});
-  expect_right(masks::Causal{});
-  expect_right(
-      predicate([](Index, Index key) { return key % 3 == 0; }));  // keys with holes between them
+  options.score_function = ByPosition();
+  expect_as_defined(shape, masks::Full{}, options);
+  expect_as_defined(shape, masks::Causal{}, options);
+  // keys with holes between them
+  expect_as_defined(shape, predicate([](Index, Index key) { return key % 3 == 0; }), options);
+}
+
+/// Halves scores that a mask by the call's rows hides.
+struct ByRowOfTheCall {
+  double factor(Position at) const { return allows(*mask, at) ? 1 : 0.5; }
+  double value(double score, Position at) const { return factor(at) * score; }
+  double derivative(double, Position at) const { return factor(at); }
+
+  const masks::Dense* mask;
+};
+
+TEST(BackwardEdges, AFunctionIsToldTheFirstQueryOfTheCall) {
+  for (const Index queries : {1, 2, 5, 33, 70}) {
+    SCOPED_TRACE(queries);
+    const Shape shape{.batch = 2,
+                      .heads = 2,
+                      .kv_heads = 1,
+                      .queries = queries,
+                      .keys = 110,
+                      .head_dim = 5,
+                      .value_dim = 4};
+    const masks::Dense odd({1, 1, queries, shape.keys},
+                           [](Index, Index, Index row, Index key) { return (row + key) % 2 != 0; });
+    AttentionOptions<double> options;
+    options.score_function = ByRowOfTheCall{&odd};
+    options.first_queries = {7, 31};
+    expect_as_defined(shape, masks::Full{}, options);
+    expect_as_defined(shape, masks::Causal{}, options);
+  }
 }
 
 TEST(BackwardEdges, GradientsThatLieApartGetEveryNumber) {

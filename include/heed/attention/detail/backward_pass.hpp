@@ -148,8 +148,7 @@ class PreparedQueries {
     if (call.score_mods.any()) {
       tile_.emplace(0, 0, true);
       score_mods_.emplace(call, *tile_, item, head, row, count);
-      first_ = {item + call.item_offset, head + call.head_offset, call.query_position(item, row),
-                0};
+      first_ = position_of(call, item, head, row, 0);
     }
     kernels_.pack(queries_, count, head_dim, query_factor(call), scratch.packed_queries);
     kernels_.pack(gradient_, count, value_dim, T{1}, scratch.packed_gradient);

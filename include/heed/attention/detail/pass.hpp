@@ -363,7 +363,7 @@ class ScoreModBlock {
       : score_mods_(args.score_mods),
         kernels_(simd::kernels<T>()),
         scratch_(scratch),
-        first_{item + args.item_offset, head + args.head_offset, args.query_position(item, row), 0},
+        first_(position_of(args, item, head, row, 0)),
         row_(row),
         rows_(rows),
         unit_(score_mods_.function.given() ? T{1} : static_cast<T>(bits_per_nat)) {}
@@ -483,7 +483,7 @@ class RowScoreMod {
       : args_(args),
         score_mods_(args.score_mods),
         scratch_(scratch),
-        first_{item + args.item_offset, head + args.head_offset, args.query_position(item, 0), 0},
+        first_(position_of(args, item, head, 0, 0)),
         unit_(score_mods_.function.given() ? T{1} : static_cast<T>(bits_per_nat)) {}
 
   /// Attaches the arrays to the block; `keys` are the positions of its keys.
@@ -511,11 +511,12 @@ class RowScoreMod {
     const ProgramCode asked;
     const Index lanes = simd::kernels<T>().tile_lanes;
     for (Index row = 0; row < rows.count; ++row) {
-      const Position at = position(row);
+      Position at = position(row);
       for (Index key = 0; key < count; ++key) {
         T& score = rows.scores[(key / lanes * rows.count + row) * lanes + key % lanes];
         if (visible == nullptr || (visible[2 * row + (key >> 6)] >> (key & 63) & 1) != 0) {
-          score = score_mods_.function.value(score, {at.batch, at.head, at.query, keys[key]});
+          at.key = keys[key];
+          score = score_mods_.function.value(score, at);
         }
         score = product(score, static_cast<T>(bits_per_nat));
       }
@@ -525,7 +526,10 @@ class RowScoreMod {
  private:
   Position position(Index row) const {
     const Index queries = args_.query_count();
-    return {first_.batch, first_.head + row / queries, first_.query + row % queries, 0};
+    Position at = first_;
+    at.head += row / queries;
+    at.query += row % queries;
+    return at;
   }
 
   void make_biases(const Index* keys, Index count, Index row) const {
