@@ -11,6 +11,7 @@
 #include <heed/kernels/attention_kernels.hpp>
 #include <heed/kernels/matrix_ref.hpp>
 #include <heed/masks/policy.hpp>
+#include <heed/tensor/eigen_views.hpp>
 #include <heed/tensor/overlap.hpp>
 #include <heed/tensor/tensor.hpp>
 #include <heed/tensor/view.hpp>
