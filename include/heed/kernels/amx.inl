@@ -244,7 +244,7 @@ template <class Tiles, class T, class Between = NothingBetween>
 HEED_SIMD void multiply_tiles(Tiles& tiles, PendingProduct<T> product, Between&& between = {}) {
   auto& [a, row_tiles, b, depth, sums, accumulate] = product;
   while (row_tiles > 0) {
-    const Index parts = (row_tiles + 3) / 4, some = (row_tiles + parts - 1) / parts;
+    const Index some = row_tiles <= 4 ? row_tiles : row_tiles <= 6 ? 3 : 4;
     switch (some) {
       case 4:
         multiply_tiles<1>(std::make_integer_sequence<int, 4>(), tiles, a, b, depth, sums,

@@ -67,22 +67,22 @@ HEED_SIMD void score_again(const AmxTask<Tiles, T>& task) {
   task.work->finish();
 }
 /// exponentiate_pairs in steps of `Pairs` pairs of keys.
-template <bool Masked, int Pairs, class T>
+template <bool Masked, bool Limited, int Pairs, class T>
 struct SoftmaxSteps {
   using V = typename Lanes<T>::V;
 
   HEED_SIMD void operator()() {
     if (key + 2 * Pairs > task.count) return;
     HEED_UNROLL for (int i = 0; i < Pairs; ++i, key += 2) {
-      total = exponentiate_pair<Masked>(task, 0, base, key, total);
+      total = exponentiate_pair<Masked, Limited>(task, 0, base, key, total);
     }
   }
   /// The sum of all probabilities, after the steps that are left.
   HEED_SIMD V finish() {
     for (; key + 2 <= task.count; key += 2) {
-      total = exponentiate_pair<Masked>(task, 0, base, key, total);
+      total = exponentiate_pair<Masked, Limited>(task, 0, base, key, total);
     }
-    return key < task.count ? exponentiate_last<Masked>(task, 0, base, key, total) : total;
+    return key < task.count ? exponentiate_last<Masked, Limited>(task, 0, base, key, total) : total;
   }
 
   PairTask<T, 1> task;  // a copy, so that it stays in registers whatever tiles read and write
@@ -90,31 +90,37 @@ struct SoftmaxSteps {
   V total{};
   Index key = 0;
 };
-template <bool Masked, int Pairs, class Tiles, class T>
+template <bool Masked, bool Limited, int Pairs, class Tiles, class T>
 HEED_KERNEL typename Lanes<T>::V exponentiate_beside(const AmxTask<Tiles, T>& task,
                                                      typename Lanes<T>::V maximum) {
-  SoftmaxSteps<Masked, Pairs, T> steps{task, task.base_of(maximum)};
+  SoftmaxSteps<Masked, Limited, Pairs, T> steps{task, task.base_of(maximum)};
   task.work->finish(steps);
   return steps.finish();
 }
 /// Does the work of tiles, spread evenly.
-template <bool Masked, class Tiles, class T>
+template <bool Masked, bool Limited, class Tiles, class T>
 HEED_SIMD typename Lanes<T>::V exponentiate_evenly(const AmxTask<Tiles, T>& task,
                                                    typename Lanes<T>::V maximum) {
-  return 4 * task.work->size() <= task.count ? exponentiate_beside<Masked, 2>(task, maximum)
-                                             : exponentiate_beside<Masked, 1>(task, maximum);
+  return 4 * task.work->size() <= task.count
+             ? exponentiate_beside<Masked, Limited, 2>(task, maximum)
+             : exponentiate_beside<Masked, Limited, 1>(task, maximum);
+}
+template <bool Limited, class Tiles, class T>
+HEED_SIMD typename Lanes<T>::V exponentiate_any(const AmxTask<Tiles, T>& task,
+                                                typename Lanes<T>::V maximum) {
+  return task.keys.words ? exponentiate_evenly<true, Limited>(task, maximum)
+                         : exponentiate_evenly<false, Limited>(task, maximum);
 }
 template <class Tiles, class T>
 HEED_SIMD typename Lanes<T>::V exponentiate(const AmxTask<Tiles, T>& task, int,
                                             typename Lanes<T>::V maximum) {
-  return task.keys.words ? exponentiate_evenly<true>(task, maximum)
-                         : exponentiate_evenly<false>(task, maximum);
+  return exponentiate_any<true>(task, maximum);
 }
 template <class Tiles, class T>
 HEED_SIMD void sum_block(const AmxTask<Tiles, T>& task, T* totals) {
   using S = Lanes<T>;
   score_again(task);
-  S::store(totals, exponentiate(task, 0, S::load(task.maximum)));
+  S::store(totals, exponentiate_any<false>(task, S::load(task.maximum)));
 }
 
 /// Output rows [d, d + rows) (+)= values · probabilities, for fewer rows than a tile has.

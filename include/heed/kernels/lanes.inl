@@ -42,6 +42,7 @@ struct Lanes {
   HEED_SIMD static M lanes(std::uint64_t word) { return (word & 1) != 0; }
   HEED_SIMD static V select(M mask, V yes, V no) { return mask ? yes : no; }
   HEED_SIMD static M greater(V a, V b) { return a > b; }
+  HEED_SIMD static bool any(M mask) { return mask; }
   HEED_SIMD static V shift_to_exponent(V value) {
     using Unsigned = std::make_unsigned_t<Int>;
     return __builtin_bit_cast(Float, __builtin_bit_cast(Unsigned, value)
@@ -75,6 +76,7 @@ struct Lanes {
   using M = std::conditional_t<width == 8, std::uint8_t, std::uint16_t>;  // a mask register
 
   HEED_SIMD static M lanes(std::uint64_t word) { return static_cast<M>(word); }
+  HEED_SIMD static bool any(M mask) { return mask != 0; }
   HEED_SIMD static M greater(V a, V b) {
     constexpr int comparison = 14;
     if constexpr (sizeof(Float) == 4)
@@ -104,6 +106,12 @@ struct Lanes {
     M bit_of_lane;
     HEED_UNROLL for (int i = 0; i < width; ++i) bit_of_lane[i] = static_cast<Int>(1) << i;
     return (bit_of_lane & (static_cast<Int>(word) - M{})) != 0;
+  }
+  HEED_SIMD static bool any(M mask) {
+    typedef std::uint64_t Words __attribute__((vector_size(HEED_SIMD_BYTES)));
+    std::uint64_t found = 0;
+    HEED_UNROLL for (int i = 0; i < HEED_SIMD_BYTES / 8; ++i) found |= ((Words)mask)[i];
+    return found != 0;
   }
   HEED_SIMD static M greater(V a, V b) { return a > b; }
   HEED_SIMD static V select(M mask, V yes, V no) { return mask ? yes : no; }

@@ -41,18 +41,21 @@ HEED_KERNEL void attend_tile(const Task& task, bool first) {
   using T = typename Task::T;
   alignas(64) T totals[Task::lanes];
   score_modified(task);
-  bool settled = !first;
+  bool moves = first;
   if (!first) {
     sum_block(task, totals);
-    for (const T total : totals) settled = settled && !(total > lazy_limit<T>);
+    const auto limit = S::broadcast(lazy_limit<T>);
+    for (int lane = 0; lane < Task::lanes; lane += S::width) {
+      moves = moves || S::any(S::greater(S::load(totals + lane), limit));
+    }
   }
-  if (settled) {
+  if (moves) {
+    score_again(task);
+    rescale(task, first, totals);
+  } else {
     for (int lane = 0; lane < Task::lanes; lane += S::width) {
       S::store(task.sum + lane, S::load(task.sum + lane) + S::load(totals + lane));
     }
-  } else {
-    score_again(task);
-    rescale(task, first, totals);
   }
   add_block(task, !first);
 }

@@ -116,7 +116,7 @@ struct PairBackwardTable {
         Words grads[2];
         HEED_UNROLL for (int r = 0; r < 2; ++r) {
           const Index at = (row + r) * query_block + lane;
-          auto p = bfloat16_weight<S>(S::fma(S::load(block.scores + at), factor, base));
+          auto p = bfloat16_weight<true, S>(S::fma(S::load(block.scores + at), factor, base));
           auto grad = S::load(block.grad_weights + at) - delta;
           if constexpr (Masked) {
             const auto seen = S::lanes(block.words[row + r] >> lane);

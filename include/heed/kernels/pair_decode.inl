@@ -145,7 +145,7 @@ struct PairDecodeTable {
     std::uint16_t* out = rows.probabilities + row * row_keys;
     const auto base = PairTask<T, 1>::base_of(S::broadcast(maximum));
     for (Index key = 0; key < count; key += S::width) {
-      auto weight = bfloat16_weight<S>(
+      auto weight = bfloat16_weight<true, S>(
           S::fma(S::load(rows.scores + score_at(rows, row, key)), S::broadcast(rows.factor), base));
       if (rows.visible) {
         const auto bits = rows.visible[2 * row + (key >> 6)] >> (key & 63);

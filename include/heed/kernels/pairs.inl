@@ -90,13 +90,14 @@ HEED_SIMD void multiply_pairs(const std::uint16_t* a, Index a_row, Index a_step,
 /// A probability as bfloat16, in a float: 2^x rounded to 8 bits. 1 for the maximum, 0 below 2^-150,
 /// NaN for NaN. 2^x is a polynomial of the part of x above the next lower integer, in [1, 2], so
 /// that a sum can round it to a multiple of 1/128, times 2 to that integer. The polynomial's
-/// relative error is 8.6e-5, a twentieth of the largest error of rounding.
-template <class S>
+/// relative error is 8.6e-5, a twentieth of the largest error of rounding. `Limited` weights are at
+/// most 2^48; others overflow, which a sum may that is only compared with the lazy limit.
+template <bool Limited, class S>
 HEED_SIMD typename S::V bfloat16_weight(typename S::V x) {
   constexpr float unit = 0x1.8p16f;
   // 48 exceeds the lazy limit, past which the maximum moves, and keeps a block's sum far from
   // overflow.
-  const auto limited = S::min(S::broadcast(48), x);
+  const auto limited = Limited ? S::min(S::broadcast(48), x) : x;
   typename S::V f, weight;  // of instructions that are the same in any lane
   asm("vreduceps $1, %1, %0" : "=v"(f) : "v"(x));
   auto p = S::fma(S::broadcast(0x1.3baaa6p-4f), f, S::broadcast(0x1.d2378ap-3f));
@@ -106,11 +107,14 @@ HEED_SIMD typename S::V bfloat16_weight(typename S::V x) {
   return weight;
 }
 
-/// The bits of two probabilities as a pair; those below 2^-126 lose some.
+/// The bits of two probabilities as a pair; those below 2^-126 lose some. `low >> 16 | (high &
+/// upper halves)` is one instruction behind the shift, which g++ 12 writes as two.
 template <class P>
 HEED_SIMD typename P::V pair_of(typename P::S::V low, typename P::S::V high) {
   typedef std::uint32_t U __attribute__((vector_size(HEED_SIMD_BYTES)));
-  return (typename P::V)((U)low >> 16 | ((U)high & 0xffff0000));
+  auto pair = (typename P::V)((U)low >> 16);
+  asm("vpternlogd $0xf8, %2, %1, %0" : "+v"(pair) : "v"(high), "v"((U{} + 0xffff0000)));
+  return pair;
 }
 
 // The counterpart of attend_queries.inl for bfloat16 pairs. Pairs run along head_dim for scores and
@@ -146,10 +150,10 @@ struct PairTask {
   HEED_SIMD typename S::M visible(Index key, int vector) const {
     return S::lanes(keys.words[first + key] >> (first_lane + vector * S::width));
   }
-  template <bool Masked>
+  template <bool Masked, bool Limited>
   HEED_SIMD typename S::V weight(typename S::V score, typename S::V base, Index key,
                                  int vector) const {
-    const auto weight = bfloat16_weight<S>(S::fma(score, S::broadcast(factor), base));
+    const auto weight = bfloat16_weight<Limited, S>(S::fma(score, S::broadcast(factor), base));
     if constexpr (!Masked) return weight;
     return S::select(visible(key, vector), weight, S::broadcast(0));
   }
@@ -169,11 +173,11 @@ HEED_SIMD void weigh_pair_rows(const PairTask<T, Vectors>& task, Index key,
     auto total = S::load(totals + j * S::width);
     const auto base = task.base_of(S::load(task.maximum + j * S::width));
     HEED_UNROLL for (int r = 0; r < Rows; r += 2) {
-      const auto low = task.template weight<Masked>(scores[r][j], base, key + r, j);
+      const auto low = task.template weight<Masked, false>(scores[r][j], base, key + r, j);
       total = total + low;
       auto high = S::broadcast(0);
       if constexpr (Rows > 1) {
-        high = task.template weight<Masked>(scores[r + 1][j], base, key + r + 1, j);
+        high = task.template weight<Masked, false>(scores[r + 1][j], base, key + r + 1, j);
         total = total + high;
       }
       P::store(task.probabilities + (key + r) * task.stride + j * P::step, pair_of<P>(low, high));
@@ -225,27 +229,28 @@ HEED_SIMD void score_pair_block(const PairTask<T, Vectors>& task, T* totals) {
 
 /// Probabilities of two keys from one vector's stored scores, which they overwrite; returns `total`
 /// plus their sum.
-template <bool Masked, class T, int Vectors>
+template <bool Masked, bool Limited, class T, int Vectors>
 HEED_SIMD typename Lanes<T>::V exponentiate_pair(const PairTask<T, Vectors>& task, int vector,
                                                  typename Lanes<T>::V base, Index key,
                                                  typename Lanes<T>::V total) {
   using S = Lanes<T>;
   using P = Pairs<T>;
   const T* at = task.scores + key * task.stride + vector * S::width;
-  const auto low = task.template weight<Masked>(S::load(at), base, key, vector);
-  const auto high = task.template weight<Masked>(S::load(at + task.stride), base, key + 1, vector);
+  const auto low = task.template weight<Masked, Limited>(S::load(at), base, key, vector);
+  const auto high =
+      task.template weight<Masked, Limited>(S::load(at + task.stride), base, key + 1, vector);
   P::store(task.probabilities + key * task.stride + vector * P::step, pair_of<P>(low, high));
   return total + low + high;
 }
 /// The same for a last key without a partner.
-template <bool Masked, class T, int Vectors>
+template <bool Masked, bool Limited, class T, int Vectors>
 HEED_SIMD typename Lanes<T>::V exponentiate_last(const PairTask<T, Vectors>& task, int vector,
                                                  typename Lanes<T>::V base, Index key,
                                                  typename Lanes<T>::V total) {
   using S = Lanes<T>;
   using P = Pairs<T>;
   const T* at = task.scores + key * task.stride + vector * S::width;
-  const auto low = task.template weight<Masked>(S::load(at), base, key, vector);
+  const auto low = task.template weight<Masked, Limited>(S::load(at), base, key, vector);
   P::store(task.probabilities + key * task.stride + vector * P::step,
            pair_of<P>(low, S::broadcast(0)));
   return total + low;
@@ -259,9 +264,9 @@ HEED_SIMD typename Lanes<T>::V exponentiate_pairs(const PairTask<T, Vectors>& ta
   auto total = Lanes<T>::broadcast(0);
   Index key = 0;
   for (; key + 2 <= task.count; key += 2) {
-    total = exponentiate_pair<Masked>(task, vector, base, key, total);
+    total = exponentiate_pair<Masked, true>(task, vector, base, key, total);
   }
-  return key < task.count ? exponentiate_last<Masked>(task, vector, base, key, total) : total;
+  return key < task.count ? exponentiate_last<Masked, true>(task, vector, base, key, total) : total;
 }
 
 /// The larger of the maximum so far and the one found. The maximum is a rounded product, but the
