@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 #include <vector>
 
 namespace heed {
@@ -312,6 +313,24 @@ TEST(KeyValueCache, RoomIsWhatCanBeAppended) {
   EXPECT_THROW(append(13), CacheFull);
   append(12);
   EXPECT_EQ(cache.room(0), 0);
+}
+
+TEST(KeyValueCache, MovedFromHasNoSequences) {
+  KeyValueCache<float> cache(
+      {.batch = 2, .kv_heads = 2, .head_dim = 4, .page_size = 16, .pages = 4});
+  const Tensor<float, 4> token({2, 2, 1, 4});
+  cache.append(token, token);
+  KeyValueCache<float> moved = std::move(cache);
+  EXPECT_EQ(moved.length(1), 1);
+  // NOLINTBEGIN(bugprone-use-after-move): the moved-from state is promised
+  EXPECT_EQ(cache.shape().batch, 0);
+  EXPECT_THROW(cache.append(token, token), ShapeError);
+  EXPECT_THROW(cache.append(0, token.view().select(0, 0), token.view().select(0, 0)), ShapeError);
+  cache = std::move(moved);
+  EXPECT_EQ(moved.shape().batch, 0);
+  // NOLINTEND(bugprone-use-after-move)
+  cache.append(token, token);
+  EXPECT_EQ(cache.length(0), 2);
 }
 
 }  // namespace

@@ -230,5 +230,16 @@ TEST(PackedMatrix, RefusesBlocksThatDoNotFit) {
                ShapeError);
 }
 
+TEST(PackedMatrix, MovedFromIsEmpty) {
+  PackedMatrix<float> packed(Tensor<float, 2>({4, 5}));
+  const PackedMatrix<float> moved = std::move(packed);
+  EXPECT_EQ(moved.rows(), 4);
+  EXPECT_EQ(moved.columns(), 5);
+  // NOLINTNEXTLINE(bugprone-use-after-move): the moved-from state is promised
+  EXPECT_TRUE(packed.empty());
+  Tensor<float, 2> a({3, 4}), out({3, 5});
+  EXPECT_THROW(matrix_product(a, packed, out), ShapeError);
+}
+
 }  // namespace
 }  // namespace heed

@@ -47,6 +47,19 @@ namespace detail {
 /// The shape with value_dim filled in; throws if no cache can have this shape.
 CacheShape checked(CacheShape shape);
 
+/// The shape of a cache: one without sequences is left behind where the cache is moved away.
+struct HeldShape : CacheShape {
+  explicit HeldShape(const CacheShape& shape) : CacheShape(shape) {}
+  HeldShape(const HeldShape&) = default;
+  HeldShape& operator=(const HeldShape&) = default;
+  HeldShape(HeldShape&& other) noexcept : CacheShape(other) { other.batch = 0; }
+  HeldShape& operator=(HeldShape&& other) noexcept {
+    CacheShape::operator=(other);
+    if (this != &other) other.batch = 0;
+    return *this;
+  }
+};
+
 }  // namespace detail
 
 /// The cache has too few free pages for an operation; the cache is unchanged.
@@ -143,6 +156,7 @@ class KeyValueCache {
     return KeyValueCache(shape.for_tokens(length));
   }
   KeyValueCache(const KeyValueCache&) = default;
+  /// Leaves a cache without sequences behind, as does the assignment.
   KeyValueCache(KeyValueCache&&) noexcept = default;
   KeyValueCache& operator=(KeyValueCache&&) noexcept = default;
   /// Leaves this cache unchanged if memory runs out.
@@ -393,7 +407,7 @@ class KeyValueCache {
     tables_.clear(item);
   }
 
-  CacheShape shape_;
+  detail::HeldShape shape_;
   detail::PagePool pool_;
   detail::PageTables tables_;
   Tensor<Index, 1> lengths_, starts_, kept_;

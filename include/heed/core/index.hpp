@@ -42,6 +42,26 @@ constexpr Index sum_or_most(Index a, Index b) {
   return __builtin_add_overflow(a, b, &sum) ? static_cast<Index>(~std::size_t{0} >> 1) : sum;
 }
 
+/// A number of things that an object holds: moving them away leaves 0.
+class HeldCount {
+ public:
+  constexpr HeldCount(Index count = 0)  // NOLINT(google-explicit-constructor): it is a number
+      : count_(count) {}
+  constexpr HeldCount(const HeldCount&) = default;
+  constexpr HeldCount& operator=(const HeldCount&) = default;
+  constexpr HeldCount(HeldCount&& other) noexcept : count_(other.count_) { other.count_ = 0; }
+  constexpr HeldCount& operator=(HeldCount&& other) noexcept {
+    const Index count = other.count_;
+    other.count_ = 0;
+    count_ = count;
+    return *this;
+  }
+  constexpr operator Index() const { return count_; }  // NOLINT(google-explicit-constructor)
+
+ private:
+  Index count_;
+};
+
 }  // namespace detail
 
 /// Scalar for the parameter of a class: any other type is not a choice between overloads but an

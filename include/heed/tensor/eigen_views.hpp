@@ -12,6 +12,8 @@
 namespace Eigen {
 template <typename Derived>
 class DenseBase;
+template <typename Derived>
+class PlainObjectBase;
 template <typename Scalar, int Rows, int Columns, int Options, int MaxRows, int MaxColumns>
 class Matrix;
 template <typename Matrix, int Options, typename Stride>
@@ -49,6 +51,16 @@ template <class X>
 concept EigenObject = requires(const X& x) {
   eigen_object(x);
 };
+template <class Derived>
+void plain_eigen_object(const Eigen::PlainObjectBase<Derived>&);
+template <class X>
+concept PlainEigenObject = requires(const X& x) {
+  plain_eigen_object(x);
+};
+/// Matrices and arrays, as opposed to maps, references and blocks of them.
+template <PlainEigenObject X>
+inline constexpr bool owns_values<X> = true;
+
 /// Eigen objects in memory: matrix, array, map, reference, block, row, transpose.
 template <class X>
 concept EigenMemory = EigenObject<X> && requires(const X& x) {

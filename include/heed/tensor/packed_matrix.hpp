@@ -102,7 +102,7 @@ class PackedMatrix {
     constexpr Index width = simd::panel_columns;
     if (first < 0 || last < first || last > columns_ || first % width != 0 ||
         (last % width != 0 && last != columns_)) {
-      throw_shape_error("PackedMatrix: columns ", first, " to ", last, " of ", columns_,
+      throw_shape_error("PackedMatrix: columns ", first, " to ", last, " of ", columns(),
                         ", expected multiples of ", width);
     }
     PackedMatrix part;
@@ -219,8 +219,8 @@ class PackedMatrix {
   Tensor<std::uint8_t, 1> blocks_;
   simd::QuantizedCodes codes_ = simd::QuantizedCodes::nibbles;
   Products products_ = Products::exact;
-  Index rows_ = 0;
-  Index columns_ = 0;
+  detail::HeldCount rows_;
+  detail::HeldCount columns_;
 };
 
 }  // namespace heed

@@ -45,6 +45,13 @@ inline constexpr bool owns_values<std::array<T, Extent>> = true;
 template <class X>
 concept OwnsValues = owns_values<X>;
 
+/// What a ViewAdapter gives a view of, if it stays when the view is made.
+template <class X>
+concept Adapted = (std::is_lvalue_reference_v<X> ||
+                   !OwnsValues<std::remove_cvref_t<X>>)&&requires(X& x) {
+  ViewAdapter<std::remove_cvref_t<X>>::view(x);
+};
+
 }  // namespace detail
 
 /// `view_of(x)`: the view of anything that holds values: a view itself, a Tensor, a span, an array,
@@ -78,14 +85,15 @@ template <detail::VectorLike Vector>
 auto view_of(Vector& values) {
   return TensorView<std::remove_reference_t<decltype(*values.data())>, 1>(std::span(values));
 }
-template <class X>
-requires requires(X& x) { ViewAdapter<std::remove_cvref_t<X>>::view(x); }
-auto view_of(X&& x) { return ViewAdapter<std::remove_cvref_t<X>>::view(x); }
+template <detail::Adapted X>
+auto view_of(X&& x) {
+  return ViewAdapter<std::remove_cvref_t<X>>::view(x);
+}
 template <detail::OwnsValues X>
-TensorView<const typename X::value_type, 1> view_of(const X&&) {
+auto view_of(const X&&) {
   static_assert(!detail::OwnsValues<X>,
                 "a view of temporary values dangles: give them a name first");
-  return {};
+  return TensorView<const typename X::value_type, 1>();
 }
 
 /// The values of a std::vector, std::array, std::span or Tensor under these extents, row-major:
