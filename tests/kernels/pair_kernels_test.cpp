@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include <heed/core/bfloat16.hpp>
@@ -138,49 +139,40 @@ TEST_F(PairKernels, WeightsAreRoundedPowersThatSumUp) {
   }
 }
 
-TEST_F(PairKernels, BlocksMayShareTheirSoftmax) {  // the next scores begin, values are left
+TEST_F(PairKernels, BlocksInOneCallAreThoseOfCallsOneByOne) {
+  constexpr Index blocks = 3, dim = 32;
   for (const auto isa : bfloat16_sets()) {
     const RestoreSettings restore;
     simd::use(isa);
     const auto* kernels = simd::pair_kernels<float>();
     if (kernels == nullptr) continue;
     std::mt19937_64 random(3);
-    const Bits rows = random_bits(64 * 32, random), both = random_bits(192 * 32, random);
-    Bits packed(64 * 32), turned[2] = {Bits(96 * 64), Bits(96 * 64)};
-    kernels->pack({rows.data(), 32, 1}, 64, 32, packed.data());
-    for (const Index count : {64, 48, 20, 16}) {  // 48, 16: the place is not free
-      bool leaves = false;
-      const auto attended = [&](bool tells, bool spoils, bool stay = false) {
-        simd::ValuesLeft left;
-        std::vector<float> scratch(96 * 64), output(32 * 64), sum(64);
+    const Bits rows = random_bits(64 * dim, random), all = random_bits(blocks * 96 * dim, random);
+    Bits packed(64 * dim), turned(blocks * 96 * 64);
+    kernels->pack({rows.data(), dim, 1}, 64, dim, packed.data());
+    for (Index i = 0; i < blocks; ++i) {
+      kernels->turn({all.data() + i * 96 * dim, dim, 1}, 96, dim, turned.data() + i * 96 * 64);
+    }
+    for (const Index count : {64, 48, 20, 16}) {  // 48, 16: the last queries share their place
+      SCOPED_TRACE(std::string(simd::name(isa)) + " " + std::to_string(count));
+      const auto attended = [&](Index together) {
+        std::vector<float> scratch(96 * 64), output(dim * 64), sum(64);
         std::vector<float> maximum(64, std::numeric_limits<float>::lowest());
         const simd::SoftmaxState<float> state{maximum.data(), sum.data(), output.data()};
-        for (int i = 0; i < 2; ++i) {
+        for (Index i = 0; i < blocks; i += together) {
           simd::PairKeys block;
-          block.keys = {both.data() + i * 96 * 32, 32, 1};
+          block.keys = {all.data() + i * 96 * dim, dim, 1};
           block.count = block.arranged = 96;
-          kernels->turn(block.keys, 96, 32, turned[i].data());
-          block.values = turned[i].data();
-          if (tells && i == 0) block.next = {both.data() + 96 * 32, 32, 1};
-          if (tells && i == 0) block.next_count = 96;
-          block.began = tells && i == 1;
-          block.values_stay = stay;
-          if (spoils && i == 1) std::fill(scratch.begin(), scratch.end(), 1.f);
-          kernels->attend(block, {packed.data(), scratch.data(), 0.1f, count, 32, 32, &left}, state,
+          block.values = turned.data() + i * 96 * 64;
+          block.values_step = 96 * 64;
+          block.blocks = together;
+          kernels->attend(block, {packed.data(), scratch.data(), 0.1f, count, dim, dim}, state,
                           i == 0);
-          leaves = leaves || left.values != nullptr;
         }
-        EXPECT_EQ(left.values, nullptr);
         sum.insert(sum.end(), output.begin(), output.end());
         return sum;
       };
-      const auto expected = attended(false, false);
-      EXPECT_EQ(attended(true, false), expected) << simd::name(isa);
-      EXPECT_FALSE(leaves);
-      EXPECT_EQ(attended(true, false, true), expected) << simd::name(isa);
-      const bool used = kernels->group > 2 && (count == 64 || count == 20);
-      EXPECT_EQ(leaves, used);
-      EXPECT_EQ(attended(true, true) == expected, !used) << simd::name(isa) << count;
+      EXPECT_EQ(attended(blocks), attended(1));
     }
   }
 }

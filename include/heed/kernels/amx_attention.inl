@@ -25,15 +25,6 @@ struct TileWork {
   PendingProduct<T> scores{};  // of the next tile of queries, or of the next keys
 };
 
-/// The scores of a tile of packed queries and `count` keys.
-template <class T>
-HEED_SIMD PendingProduct<T> scores_of(TileRows<const std::uint16_t> keys, Index count,
-                                      const std::uint16_t* queries, Index depth, T* to) {
-  constexpr Index lanes = tile_stride<Lanes<T>>;
-  const Index row_tiles = (count + tile_side - 1) / tile_side;
-  return {keys, row_tiles, {queries, 2 * lanes}, depth, {to, lanes}, false};
-}
-
 /// A tile of queries and one block of keys. Scores pass through memory between tiles and softmax;
 /// `values` of the keys are [value_dim][whole_terms(arranged)], with zeros after the last one.
 template <class Tiles, class Scalar>
@@ -50,8 +41,12 @@ struct AmxTask : PairTask<Scalar, 1> {
   }
   HEED_SIMD PendingProduct<T> score_product() const {
     const auto& rows = this->keys.keys;
-    return scores_of({rows.data + this->first * rows.row_stride, rows.row_stride}, this->count,
-                     this->packed, 2 * this->depth, this->scores);
+    return {{rows.data + this->first * rows.row_stride, rows.row_stride},
+            (this->count + tile_side - 1) / tile_side,
+            {this->packed, 2 * this->stride},
+            2 * this->depth,
+            {this->scores, this->stride},
+            false};
   }
 };
 
@@ -263,60 +258,46 @@ struct TileTable {
             &work,
             true};
   }
-  /// The product that the call before left.
-  HEED_SIMD static PendingProduct<T> left_product(const PairQueries<T>& queries,
-                                                  const SoftmaxState<T>& state) {
-    const Index lane = (queries.count - 1) / tile_side * tile_side;
-    const auto& left = *queries.left;
-    const T* scores = queries.scores + lane % (2 * tile_side);
-    return {{left.values, left.stride},
-            queries.value_dim / tile_side,
-            {reinterpret_cast<const std::uint16_t*>(scores), 2 * lanes},
-            left.depth,
-            {state.output + lane, lanes},
-            left.accumulate};
-  }
   /// During the softmax of some queries, tiles multiply the values for the queries before, and the
-  /// scores of the next ones, or of the next keys if the last queries leave their place free. The
-  /// values for the last queries wait for the next call, if it begins with scores that are there.
+  /// scores of the next ones, or of the next block of keys if the last queries leave their place
+  /// free.
   HEED_KERNEL static void attend(const PairKeys& keys, const PairQueries<T>& queries,
                                  const SoftmaxState<T>& state, bool first) {
     TileWork<Tiles, T> work;
     const bool ahead = (queries.count - 1) / tile_side % 2 != 0;
-    auto next = task_of(work, keys, queries, state, 0);
-    if (queries.left != nullptr && queries.left->values != nullptr) {
-      work.values = left_product(queries, state);
-      queries.left->values = nullptr;
-    }
-    if (!ahead || !keys.began) {
-      work.scores = next.score_product();
-      work.finish();
-    }
-    for (Index lane = 0; lane < queries.count; lane += tile_side) {
-      const auto task = next;
-      const Index after = lane + tile_side;
-      if (after < queries.count) {
-        next = task_of(work, keys, queries, state, after);
+    PairKeys block = keys;
+    auto next = task_of(work, block, queries, state, 0);
+    work.scores = next.score_product();
+    work.finish();
+    for (Index i = 0; i < keys.blocks; ++i, first = false) {
+      const bool more = i + 1 < keys.blocks;
+      for (Index lane = 0; lane < queries.count; lane += tile_side) {
+        const auto task = next;
+        const Index after = lane + tile_side;
+        if (after < queries.count) {
+          next = task_of(work, block, queries, state, after);
+          work.scores = next.score_product();
+        } else if (more) {
+          block = block.following();
+          next = task_of(work, block, queries, state, 0);
+          if (ahead) work.scores = next.score_product();
+        }
+        attend_task(task, first);
+      }
+      if (more && !ahead) {
+        work.finish();  // the values for the last queries, whose scores have the same place
         work.scores = next.score_product();
-      } else if (ahead && keys.next_count > 0) {
-        work.scores = scores_of({keys.next.data, keys.next.row_stride}, keys.next_count,
-                                queries.packed, whole_terms(queries.head_dim), queries.scores);
-      }
-      if (task.count > 0) {
-        attend_tile(task, first);
-        continue;
-      }
-      work.finish();
-      for (Index d = 0; first && d < queries.value_dim; ++d) {
-        S::store(task.output + d * lanes, S::broadcast(0));
+        work.finish();
       }
     }
-    const bool stay = queries.left != nullptr && keys.values_stay;
-    if (stay && ahead && keys.next_count > 0 && work.values.row_tiles > 0) {
-      const auto& values = work.values;
-      *queries.left = {values.a.data, values.a.stride, values.depth, values.accumulate};
-    } else {
-      work.finish();
+    work.finish();
+  }
+  /// One tile of queries, which may see no key.
+  HEED_SIMD static void attend_task(const AmxTask<Tiles, T>& task, bool first) {
+    if (task.count > 0) return attend_tile(task, first);
+    task.work->finish();
+    for (Index d = 0; first && d < task.value_dim; ++d) {
+      S::store(task.output + d * lanes, S::broadcast(0));
     }
   }
 

@@ -226,19 +226,16 @@ struct PairKeys {
   Index count = 0;
   const std::uint64_t* words = nullptr;  // lane word per key; null: all queries see all keys
   bool guard_values = false;             // some value is NaN or Inf where a lane word has a 0
-  MatrixRef<std::uint16_t> next = {};    // of `attend`: keys that its next call begins with, which
-  Index next_count = 0;                  // all queries see, if not 0
-  bool began = false;  // these keys were `next` of the call before, of the same queries and scratch
-  bool values_stay = false;  // the values are there until that next call has been
-};
+  Index blocks = 1;       // of `attend`: so many, one behind the other, whose keys all queries see
+  Index values_step = 0;  // from the values of one of them to those of the next
 
-/// Values whose product with the weights of the last queries `attend` has left to its next call,
-/// where a softmax hides it; null: none.
-struct ValuesLeft {
-  const std::uint16_t* values = nullptr;
-  Index stride = 0;
-  Index depth = 0;
-  bool accumulate = false;
+  /// The block behind this one.
+  PairKeys following() const {
+    PairKeys next = *this;
+    next.keys.data += count * keys.row_stride;
+    next.values += values_step;
+    return next;
+  }
 };
 
 /// A block of queries and the scratch for its scores, with sums of type T.
@@ -250,7 +247,6 @@ struct PairQueries {
   Index count = 0;
   Index head_dim = 0;
   Index value_dim = 0;
-  ValuesLeft* left = nullptr;  // from one call of `attend` to the next; null: leave nothing
 };
 
 /// A few rows of queries and a block of keys, like QueryRows.

@@ -494,8 +494,8 @@ struct PairTable {
                 first);
   }
 
-  HEED_KERNEL static void attend(const PairKeys& keys, const PairQueries<T>& queries,
-                                 const SoftmaxState<T>& state, bool first) {
+  HEED_SIMD static void attend_block(const PairKeys& keys, const PairQueries<T>& queries,
+                                     const SoftmaxState<T>& state, bool first) {
     for (Index tile = 0; tile < queries.count; tile += lanes) {
       const Index left = queries.count - tile < lanes ? queries.count - tile : lanes;
       if (single_vector_pays<PairTable>(keys, tile, left)) {
@@ -505,6 +505,15 @@ struct PairTable {
       } else {
         attend_lanes<vectors>(keys, queries, state, tile, first);
       }
+    }
+  }
+  HEED_KERNEL static void attend(const PairKeys& keys, const PairQueries<T>& queries,
+                                 const SoftmaxState<T>& state, bool first) {
+    attend_block(keys, queries, state, first);
+    PairKeys block = keys;
+    for (Index i = 1; i < keys.blocks; ++i) {
+      block = block.following();
+      attend_block(block, queries, state, false);
     }
   }
 };

@@ -225,16 +225,30 @@ class QueryBlockPass {
     const Coverage coverage = mask_.coverage(tile(first, end - 1), step_);
     if (coverage == Coverage::none) return false;
     bool fresh = true;
+    const auto take = [&](VisibleKeys& keys) {
+      if (keys.count == 0) return;
+      take_block(keys, state, fresh);
+      fresh = false;
+      keys.count = 0;
+    };
+    VisibleKeys together{};  // whole blocks of pairs, one behind the other, for one call
     for (Index key = first; key < end; key += simd::key_block) {
       const Index last = smaller(key + simd::key_block, end) - 1;
-      const VisibleKeys seen = coverage == Coverage::full
-                                   ? VisibleKeys{key, last - key + 1, nullptr, false}
-                                   : visible(tile(key, last));
-      if (seen.count == 0) continue;
-      const Index next = smaller(simd::key_block, end - last - 1);
-      take_block(seen, state, fresh, coverage == Coverage::full ? next : 0);
-      fresh = false;
+      VisibleKeys seen =
+          coverage == Coverage::full ? VisibleKeys{key, last - key + 1} : visible(tile(key, last));
+      const bool whole = pairs_ && seen.words == nullptr && seen.count == simd::key_block;
+      if (whole && together.count > 0 && together.first + together.count == key) {
+        together.count += seen.count;
+        continue;
+      }
+      take(together);
+      if (whole) {
+        together = seen;
+      } else {
+        take(seen);
+      }
     }
+    take(together);
     return !fresh;
   }
 
@@ -244,11 +258,10 @@ class QueryBlockPass {
                : visible_keys(mask_, part, scratch_.words, step_);
   }
 
-  /// `next`: as for PairBlocks::attend.
-  void take_block(const VisibleKeys& seen, const simd::SoftmaxState<T>& state, bool first,
-                  Index next) {
+  /// The visible keys of a block; for pairs, also of several.
+  void take_block(const VisibleKeys& seen, const simd::SoftmaxState<T>& state, bool first) {
     const Index key_head = args_.key_head(head_);
-    if (pairs_) return pairs_.attend(item_, key_head, seen, queries(), state, first, next);
+    if (pairs_) return pairs_.attend(item_, key_head, seen, queries(), state, first);
     simd::KeyBlock<T> block{
         args_.keys.rows(item_, key_head, seen.first, seen.count, scratch_.keys),
         args_.values.rows(item_, key_head, seen.first, seen.count, scratch_.values), seen.count,

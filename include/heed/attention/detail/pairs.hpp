@@ -126,6 +126,7 @@ class TurnedValues {
     keys.values = values_ + index * size_;
     keys.before = first - begin;
     keys.arranged = count;
+    keys.values_step = size_;
     return true;
   }
 
@@ -174,33 +175,26 @@ class PairBlocks {
 
   /// Packs the queries [first, first + count) of a head for `attend`.
   void pack(Index item, Index head, Index first, Index count, Index step) {
-    HEED_EXPECTS(left_.values == nullptr);
-    begun_ = nullptr;
     kernels_->pack(args_.queries.spaced_bits(item, head, first, count, step, keys_), count,
                    args_.head_dim(), packed_);
   }
-  /// Adds the visible keys of a key head to the softmax of the packed queries. `queries` gives
-  /// their shape and scratch. `next`: so many keys behind them are added by the next call, and all
-  /// queries see all of these and those.
-  void attend(Index item, Index key_head, const VisibleKeys& seen,
-              const simd::QueryBlock<T>& queries, const simd::SoftmaxState<T>& state, bool first,
-              Index next) {
+  /// Adds the visible keys of a key head to the softmax of the packed queries: those of a block, or
+  /// of whole blocks that all queries see. `queries` gives their shape and scratch.
+  void attend(Index item, Index key_head, VisibleKeys seen, const simd::QueryBlock<T>& queries,
+              const simd::SoftmaxState<T>& state, bool first) const {
     const simd::PairQueries<T> block{packed_,       queries.probabilities, query_factor(args_),
-                                     queries.count, queries.head_dim,      queries.value_dim,
-                                     &left_};
-    auto keys = bring(item, key_head, seen, kernels_->turn);
-    keys.began = begun_ != nullptr && begun_ == keys.keys.data;
-    begun_ = nullptr;
-    const Run run{seen.first + seen.count, next};
-    const Index read = rounded_up(next, kernels_->row_step);
-    if (next > 0 && run.first + read <= args_.key_count_of(item) &&
-        in_place(args_.keys, run, whole(args_.head_dim()), read)) {
-      begun_ = args_.keys.bits(item, key_head, run.first);
-      keys.next = {begun_, args_.keys.stride(2), 1};
-      keys.next_count = next;
-      keys.values_stay = keys.values != pairs_;
+                                     queries.count, queries.head_dim,      queries.value_dim};
+    for (Index left = seen.count; left > 0; first = false) {
+      seen.count = smaller(left, simd::key_block);
+      auto keys = bring(item, key_head, seen, kernels_->turn);
+      while (keys.blocks * simd::key_block < left && follows(item, key_head, seen.first, keys)) {
+        ++keys.blocks;
+      }
+      kernels_->attend(keys, block, state, first);
+      const Index taken = smaller(left, keys.blocks * simd::key_block);
+      seen.first += taken;
+      left -= taken;
     }
-    kernels_->attend(keys, block, state, first);
   }
 
   /// Copies one query to a row for `decode`.
@@ -306,23 +300,36 @@ class PairBlocks {
                          run.first + read <= args_.key_count_of(item) ? read : 0, keys_);
     return block;
   }
+  void arrange_values(Index item, Index key_head, const Run& run, Arrange arrange,
+                      std::uint16_t* to) const {
+    const Index columns = args_.value_dim();
+    arrange(rows_of(args_.values, item, key_head, run, columns, run.count, values_), run.count,
+            columns, to);
+  }
+  /// Points `keys`, which begin at `first`, at turned values, if there are any to be shared.
+  bool lend_turned(Index item, Index key_head, Index first, simd::PairKeys& keys) const {
+    const auto turn = [&](Index begin, Index count, std::uint16_t* to) {
+      arrange_values(item, key_head, {begin, count}, kernels_->turn, to);
+      return kernels_->all_finite(to, whole(count) * args_.value_dim());
+    };
+    return turned_ != nullptr && turned_->lend(item, key_head, first, keys, turn);
+  }
+  /// Whether the whole block behind keys.blocks ones from `first` on lies as they do, as do its
+  /// values.
+  bool follows(Index item, Index key_head, Index first, const simd::PairKeys& keys) const {
+    const Index count = keys.blocks * simd::key_block, end = count + simd::key_block;
+    simd::PairKeys next;
+    next.count = simd::key_block;
+    return keys.values_step > 0 && first + end <= args_.key_count_of(item) &&
+           in_place(args_.keys, {first, end}, whole(args_.head_dim()), end) &&
+           lend_turned(item, key_head, first + count, next);
+  }
   /// The keys of a range, with their values.
   simd::PairKeys arranged(Index item, Index key_head, const Run& run, Arrange arrange) const {
     const Index columns = args_.value_dim();
     simd::PairKeys block = keys_of(item, key_head, run);
-    const auto arrange_values = [&](const Run& from, std::uint16_t* to) {
-      arrange(rows_of(args_.values, item, key_head, from, columns, from.count, values_), from.count,
-              columns, to);
-    };
-    const auto turn = [&](Index first, Index count, std::uint16_t* to) {
-      arrange_values({first, count}, to);
-      return kernels_->all_finite(to, whole(count) * columns);
-    };
-    if (turned_ != nullptr && run.kept == nullptr &&
-        turned_->lend(item, key_head, run.first, block, turn)) {
-      return block;
-    }
-    arrange_values(run, pairs_);
+    if (run.kept == nullptr && lend_turned(item, key_head, run.first, block)) return block;
+    arrange_values(item, key_head, run, arrange, pairs_);
     block.values = pairs_;
     block.arranged = run.count;
     block.guard_values =
@@ -375,8 +382,6 @@ class PairBlocks {
   std::uint16_t* probabilities_ = nullptr;
   std::uint64_t* words_ = nullptr;
   Index* kept_ = nullptr;
-  const std::uint16_t* begun_ = nullptr;  // the keys that the last call of `attend` began with
-  simd::ValuesLeft left_;
 };
 
 /// A block of queries and a chunk of keys of a backward call in the forms that products of bfloat16
