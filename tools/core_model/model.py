@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""model.py LISTING TRACE FUNCTION CALL: cycles of the CALL-th call of FUNCTION in a trace.
+"""model.py LISTING TRACE: cycles of what a trace executed, and the functions that they went to.
 
 A model of one core of a Sapphire Rapids: instructions enter in order, six a cycle, wait for their
 operands and a port, and leave in order; 512 are under way, 97 of them wait for ports of arithmetic
@@ -9,11 +9,12 @@ fewer than a processor takes; what it shows is which of two orders hides more. N
 what is said of the core (tiles: a product every 16 cycles with a latency of 52, a load every 8 with
 45, a store every 16); none was measured here.
 """
+import bisect
 import heapq
 import re
 import struct
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 WINDOW, WAITING, WAITING_MEMORY, WIDTH, LEAVING = 512, 97, 70, 6, 8
 VECTOR = ("p0", "p5")
@@ -53,8 +54,12 @@ def operands_of(text):
     return parts + [part.strip()] if part.strip() else parts
 
 
+TWO_OPERATIONS = ("vreduceps", "vscalefps", "vrndscaleps")
+
+
 def vector_work(name, in_memory):
-    """Ports and latency of an instruction on 512 bits, or None for a mere load, store or renaming."""
+    """Ports and latency of an instruction on 512 bits, or None for a mere load, store or renaming.
+    TWO_OPERATIONS do this twice."""
     if name.startswith("vmov"):
         return (VECTOR, 3) if name in ("vmovq", "vmovd") and not in_memory else None
     if name.startswith(("vbroadcast", "vpbroadcast")):
@@ -127,7 +132,7 @@ class Instruction:
         if memory and not stores:
             self.uses.append(("wide load" if wide else "load", 1, 7 if name[0] == "v" else 5))
         if work and not (name.startswith("mov") and operands[0][0] == "%"):
-            self.uses.append((work[0], 1, work[1]))
+            self.uses += [(work[0], 1, work[1])] * (2 if name in TWO_OPERATIONS else 1)
         if stores:
             self.uses.append(("wide store" if wide else "store", 1, 1))
 
@@ -203,32 +208,43 @@ class Core:
         self.left.append(leaves)
 
 
-def executed(listing, trace, function, call):
-    """The instructions of one call, as the listing writes them."""
-    text, entries = {}, set()
-    for line in open(listing):
-        if head := re.match(r"^([0-9a-f]+) <(.*)>:$", line):
-            if function in head.group(2):
-                entries.add(int(head.group(1), 16))
-        elif found := re.match(r"^ *([0-9a-f]+):\t(.*)$", line):
-            text[int(found.group(1), 16)] = re.sub(r"#.*|<[^>]*>", "", found.group(2)).strip()
-    data = open(trace, "rb").read()
-    addresses = struct.unpack(f"<{len(data) // 8}Q", data)
-    calls = [i for i, address in enumerate(addresses) if address in entries]
-    idle = ("nop", "cs", "data16", "xchg", "vzeroupper", "ldtilecfg", "tilerelease", "call", "ret")
-    return [text[a] for a in addresses[calls[call]:calls[call + 1]]
-            if text.get(a) and not text[a].startswith(idle)]
+class Listing:
+    """A program as objdump writes it: its instructions and functions by their addresses."""
+
+    def __init__(self, path):
+        self.text, self.begins, self.names = {}, [], []
+        for line in open(path):
+            if head := re.match(r"^([0-9a-f]+) <(.*)>:$", line):
+                self.begins.append(int(head.group(1), 16))
+                self.names.append(head.group(2))
+            elif found := re.match(r"^ *([0-9a-f]+):\t(.*)$", line):
+                self.text[int(found.group(1), 16)] = re.sub(r"#.*|<[^>]*>", "", found.group(2)).strip()
+
+    def function_at(self, address):
+        return self.names[bisect.bisect_right(self.begins, address) - 1]
 
 
 def main():
-    listing, trace, function, call = sys.argv[1:]
-    instructions = executed(listing, trace, function, int(call))
-    core, known = Core(), {}
-    for text in instructions:
+    listing = Listing(sys.argv[1])
+    data = open(sys.argv[2], "rb").read()
+    idle = ("nop", "cs", "data16", "xchg", "vzeroupper", "ldtilecfg", "tilerelease", "call", "ret")
+    core, known, taken, before = Core(), {}, Counter(), 0
+    vectors = tiles = 0
+    for address in struct.unpack(f"<{len(data) // 8}Q", data):
+        text = listing.text.get(address, "nop")
+        if text.startswith(idle):
+            continue
         if text not in known:
             known[text] = Instruction(text)
         core.run(known[text])
-    print(f"{len(instructions)} instructions, {core.leaves} cycles")
+        vectors += sum(set(use[0]) <= set(VECTOR) for use in known[text].uses)
+        tiles += text.startswith("tdp")
+        taken[listing.function_at(address)] += core.leaves - before
+        before = core.leaves
+    print(f"{core.leaves} cycles; tiles need {16 * tiles}, vectors {vectors // len(VECTOR)}")
+    for name, cycles in taken.most_common(6):
+        short = re.sub(r"heed::(simd::|detail::)?(\w+::avx512_kernels::)?", "", name)
+        print(f"  {100 * cycles / core.leaves:4.1f} % {short[:90]}")
 
 
 main()

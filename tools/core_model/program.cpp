@@ -12,7 +12,7 @@ int main(int argc, char** argv) {
   setenv("HEED_THREADS", "1", 1);
   const heed::test::AmxForTests tiles;
   heed::test::AmxForTests::use();
-  heed::Tensor<heed::bfloat16, 4> tokens({1, 1, 512, std::atoi(argv[1])});
+  heed::Tensor<heed::bfloat16, 4> tokens({1, 1, 768, std::atoi(argv[1])});
   unsigned bits = 1;
   for (heed::bfloat16& x : tokens) {
     bits = bits * 1664525 + 1013904223;
