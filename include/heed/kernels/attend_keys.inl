@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Scores of a few queries over a block of keys, with keys in the lanes. Included by part.inl.
+// Attention of a few queries over a block of keys, with keys in the lanes. Included by part.inl.
 
 /// Number of query rows that meet a group of keys or values at a time.
 inline constexpr int decoded_at_once = 4;

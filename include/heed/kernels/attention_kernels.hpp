@@ -33,7 +33,7 @@ struct ScoreModArrays {
   T keep_factor = 1;                    // the factor on weights that stay
 };
 
-/// Up to `key_block` consecutive keys with their values.
+/// Up to `key_block` keys in ascending order, not always consecutive ones, with their values.
 template <class T>
 struct KeyBlock {
   MatrixRef<T> keys;    // (key, dim)
@@ -79,7 +79,8 @@ struct ComingRows {
 template <class T>
 struct QueryBlock {
   const T* packed = nullptr;   // [tile][head_dim][lane of tile], scaled by scale · log2(e)
-  T* probabilities = nullptr;  // [key_block][lane of tile], scratch
+  T* probabilities = nullptr;  // scratch: [key_block][lane of tile]; the kernel of that name
+                               // writes one such array for every tile
   T* scores = nullptr;         // [tile][key_block][lane of tile], scratch; for ScoreModArrays only
   Index count = 0;             // queries, at most query_block
   Index head_dim = 0;

@@ -19,10 +19,10 @@
 
 namespace heed::simd {
 
-/// The instruction sets that the kernels are compiled for, slowest first. Within one set, results
-/// have the same bits for any batch, tiling and thread count; different sets differ in the last
-/// bits. `amx_twin` has the bits of `amx` on any machine with avx512, and is for checking: its
-/// products on tiles are a hundred times slower.
+/// The instruction sets that the kernels are compiled for, slowest first but for `amx_twin`. Within
+/// one set, results have the same bits for any batch, tiling and thread count; different sets
+/// differ in the last bits. `amx_twin` has the bits of `amx` on any machine with avx512, and is for
+/// checking: its products on tiles are a hundred times slower.
 enum class Isa { scalar, neon, sse2, avx2, avx512, avx512_bf16, amx, amx_twin };
 
 /// The name in HEED_ISA, as spelled above: "scalar", …, "avx512_bf16" and "amx", which are avx512

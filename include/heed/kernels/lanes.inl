@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Vectors of `bytes` bytes and the few operations that kernels need; at the end, random numbers.
+// Vectors of HEED_SIMD_BYTES bytes and the few operations that kernels need; then random numbers.
 // Written with the vector extensions of GCC and Clang; builtins only where those have no equivalent
 // (fused multiply-add, and min/max with the hardware's rule that a NaN in the second operand stays;
 // NEON keeps either). Included by part.inl.

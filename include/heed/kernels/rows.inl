@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Layer functions on rows. Included by part.inl.
+// Functions of layers, losses and optimizers on rows, and norms. Included by part.inl.
 
 /// Calls run(i, left) for each vector of a row; `left` numbers are there, and for all vectors but
 /// the last one the compiler knows that they are enough.

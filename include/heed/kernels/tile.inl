@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What is prefetched, the one matrix product behind all others, and transposes. Included by
-// part.inl.
+// What is prefetched, the tile product of attention and of layers in the scalar type, and
+// transposes. Included by part.inl.
 
 /// Prefetches nothing.
 struct NothingAhead {
