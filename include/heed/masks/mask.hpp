@@ -69,7 +69,7 @@ namespace heed {
 using masks::predicate;
 
 /// Any mask as one type, for layers, containers and choices at run time. Type erasure works per
-/// tile: kernels pay one indirect call per tile, none per score. Copies share the mask, which is
+/// tile: a pass pays one indirect call per tile, none per score. Copies share the mask, which is
 /// immutable.
 class Mask {
  public:

@@ -128,7 +128,7 @@ void spaced_lane_words(const M& mask, const Tile& tile, Index step, std::uint64_
 
 namespace heed {
 
-/// Any mask as kernels see it: a pointer and its functions, called once per tile and never per
+/// Any mask as the passes see it: a pointer and its functions, called once per tile and never per
 /// score. Does not own the mask, which must outlive the call.
 class MaskRef {
  public:
