@@ -2,8 +2,8 @@
 #pragma once
 
 /// Definitions of the functions declared in <heed/attention/detail/call.hpp>, and of their kernels,
-/// for programs that compile them. Public headers end with this include; no .inl file may include
-/// such a header.
+/// for programs that compile them. Public headers include this, or a header that does; no .inl file
+/// may include such a header.
 #include <heed/core/config.hpp>
 
 #if HEED_DEFINITIONS

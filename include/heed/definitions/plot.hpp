@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/// Definitions of what draws pictures, for programs that compile them. Public headers end with this
-/// include; no .inl file may include such a header.
+/// Definitions of what draws pictures, for programs that compile them. Public headers include this,
+/// or a header that does; no .inl file may include such a header.
 #include <heed/core/config.hpp>
 
 #if HEED_DEFINITIONS

@@ -2,7 +2,7 @@
 #pragma once
 
 /// Definitions of matrix products and row kernels, for programs that compile them. Public headers
-/// end with this include; no .inl file may include such a header.
+/// include this, or a header that does; no .inl file may include such a header.
 #include <heed/core/config.hpp>
 
 #if HEED_DEFINITIONS
