@@ -74,9 +74,8 @@ inline CacheShape cache_shape(const SessionOptions& options,
 /// forward pass on the whole sequences, however these are cut into calls and whatever the other
 /// sequences hold. `Stored` may be bfloat16: half the memory, other bits. Every call either
 /// succeeds or throws and leaves the session as it was: ShapeError, InvalidArgument for a token
-/// outside the vocabulary, CacheFull, OutOfMemory. The
-/// model is referenced, not copied. Sequences of unequal length need no padding: a token's position
-/// is its place in its own sequence.
+/// outside the vocabulary, CacheFull, OutOfMemory. The model is referenced, not copied. Sequences
+/// of unequal length need no padding: a token's position is its place in its own sequence.
 template <ModelScalar T, class Stored = T>
 class Session {
  public:

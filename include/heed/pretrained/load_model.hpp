@@ -82,11 +82,10 @@ LanguageModel<T> load_llama(const Gguf& file) {
 /// are only packed, in the type in which the file stores them, and never widened as a whole. A
 /// weight takes 4.5 bits in Q4_0, 5 in Q4_1, 8.5 in Q8_0, and 16 in BF16 and F16; other types are
 /// packed as floats or, for bfloat16 products, rounded to bfloat16. The table of embeddings is in
-/// floats, beside the
-/// packed copy of a tied head. Exact products give the same bits as load_llama; int16 products with
-/// quantized blocks and bfloat16 products with BF16 take about half the time and differ as
-/// described at PackedMatrix::transposed_blocks. Throws FileError; reading or writing the
-/// parameters of the model is an InvalidArgument.
+/// floats, beside the packed copy of a tied head. Exact products give the same bits as load_llama;
+/// int16 products with quantized blocks and bfloat16 products with BF16 take about half the time
+/// and differ as described at PackedMatrix::transposed_blocks. Throws FileError; reading or writing
+/// the parameters of the model is an InvalidArgument.
 LanguageModel<float> load_packed_llama(const Gguf& file, Products products = Products::exact);
 LanguageModel<float> load_packed_llama(const std::string& folder,
                                        Products products = Products::exact);

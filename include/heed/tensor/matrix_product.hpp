@@ -131,13 +131,13 @@ ProductArgs<T> args_of(const TensorView<const A, 2>& a, const PackedMatrix<T>& b
 /// out = a · b (+ bias), or out += a · b: a (rows, depth), b (depth, columns), out (rows, columns),
 /// float or double, any strides: a view's `.transpose()` is a factor too. Where out is float, a and
 /// b may be in bfloat16: their products have the bits of floats with the same values and
-/// Products::bfloat16, and half of the memory is read. The sum over depth runs
-/// in order with fused multiply-adds, in partial sums of 512 terms that are added in order. An
-/// output row has the same bits for any number of rows, threads and chunks, with b packed or not,
-/// and computed as out = a · b or as outᵀ = bᵀ · aᵀ. Throws ShapeError, before the first write,
-/// for shapes that do not fit, for a bias with `accumulate`, and for
-/// an out that overlaps an input, and InvalidArgument for `products` that T does not have, or for
-/// one factor in bfloat16 with others than Products::bfloat16.
+/// Products::bfloat16, and half of the memory is read. The sum over depth runs in order with fused
+/// multiply-adds, in partial sums of 512 terms that are added in order. An output row has the same
+/// bits for any number of rows, threads and chunks, with b packed or not, and computed as
+/// out = a · b or as outᵀ = bᵀ · aᵀ. Throws ShapeError, before the first write, for shapes that do
+/// not fit, for a bias with `accumulate`, and for an out that overlaps an input, and
+/// InvalidArgument for `products` that T does not have, or for one factor in bfloat16 with others
+/// than Products::bfloat16.
 template <Viewable A, Viewable B, Viewable Out>
 void matrix_product(const A& a, const B& b, Out&& out,
                     const ProductOptions<detail::ProductScalar<ValueOf<const A>>>& options = {}) {

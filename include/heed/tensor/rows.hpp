@@ -284,7 +284,7 @@ auto log_sum_exp(const In& in, const detail::RowOptionsFor<In>& options = {}) {
   return result;
 }
 
-/// The same functions, returning a new tensor, or a new Eigen matrix for an Eigen matrix.
+/// softmax and log_softmax, returning a new tensor, or a new Eigen matrix for an Eigen matrix.
 template <Viewable In>
 auto softmax(const In& in, const detail::RowOptionsFor<In>& options = {}) {
   auto out = detail::new_result<In>(view_of(in).extents());

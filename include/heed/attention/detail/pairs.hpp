@@ -173,7 +173,7 @@ class PairBlocks {
   /// Whether products are computed in pairs, or in tiles of pairs.
   explicit operator bool() const { return kernels_ != nullptr; }
 
-  /// Packs the queries [first, first + count) of a head for `attend`.
+  /// Packs `count` queries of a head from `first` on, `step` apart, for `attend`.
   void pack(Index item, Index head, Index first, Index count, Index step) {
     kernels_->pack(args_.queries.spaced_bits(item, head, first, count, step, keys_), count,
                    args_.head_dim(), packed_);
@@ -197,7 +197,7 @@ class PairBlocks {
     }
   }
 
-  /// Copies one query to a row for `decode`.
+  /// Copies one query to a row for `score_rows`.
   void copy_query(Index item, Index head, Index query, Index row) const {
     const Index depth = whole(args_.head_dim());
     args_.queries.copy_bits(item, head, query, 1, depth, rows_ + row * depth);

@@ -112,7 +112,7 @@ class ForwardTasks {
     ++next.head;
     if (next.head % group_ == 0 || next.head == args_.heads()) next = place_of(task + threads_);
     simd::ComingRows<T> coming;
-    coming.at_once = 6;  // of 64, during the 11 to 20 tiles of the first block of keys
+    coming.at_once = 6;  // rows a tile: 64 within 11 tiles, and a block of keys has 12 or more
     if (next.item < args_.batch() && next.row < args_.query_count()) {
       const auto queries = args_.queries.rows(next.item, next.head, next.row);
       coming.add({queries.data, queries.row_stride * step_, 1}, args_.head_dim(),
