@@ -3,9 +3,9 @@
 
 #include <heed/attention/cached.hpp>
 #include <heed/attention/detail/call.hpp>
-#include <heed/attention/forward.hpp>
 #include <heed/attention/key_value_cache.hpp>
 #include <heed/attention/options.hpp>
+#include <heed/definitions/attention.hpp>
 #include <heed/kernels/attention_kernels.hpp>
 #include <heed/masks/intervals.hpp>
 

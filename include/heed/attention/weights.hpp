@@ -3,12 +3,10 @@
 
 #include <concepts>
 #include <cstddef>
-#include <type_traits>
 
 #include <heed/attention/detail/call.hpp>
 #include <heed/attention/detail/operands.hpp>
 #include <heed/attention/options.hpp>
-#include <heed/core/config.hpp>
 #include <heed/core/index.hpp>
 #include <heed/masks/detail/mask_ref.hpp>
 #include <heed/masks/intervals.hpp>

@@ -9,9 +9,7 @@
 #include <limits>
 #include <span>
 #include <stdexcept>
-#include <string>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 // heed calls MPI's C functions alone; its C++ ones are another library to link.

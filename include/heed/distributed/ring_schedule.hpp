@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <deque>
 #include <queue>
-#include <span>
 #include <utility>
 #include <vector>
 

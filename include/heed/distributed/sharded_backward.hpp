@@ -2,9 +2,7 @@
 #pragma once
 
 #include <optional>
-#include <span>
 #include <type_traits>
-#include <vector>
 
 #include <heed/attention/backward.hpp>
 #include <heed/attention/detail/backward_call.hpp>

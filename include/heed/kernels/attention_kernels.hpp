@@ -3,7 +3,6 @@
 
 #include <cstdint>
 
-#include <heed/core/config.hpp>
 #include <heed/core/index.hpp>
 #include <heed/kernels/matrix_ref.hpp>
 

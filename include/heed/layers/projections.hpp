@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <limits>
 #include <optional>
-#include <vector>
 
 #include <heed/core/config.hpp>
 #include <heed/core/error.hpp>

@@ -10,7 +10,6 @@
 #include <exception>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <heed/core/error.hpp>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <concepts>
 #include <type_traits>
 
 #include <heed/tensor/view.hpp>

@@ -5,7 +5,6 @@
 #include <type_traits>
 
 #include <heed/core/bfloat16.hpp>
-#include <heed/core/config.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
 #include <heed/tensor/detail/product_args.hpp>

@@ -11,7 +11,6 @@
 #include <heed/attention/detail/pass.hpp>
 #include <heed/core/detail/math.hpp>
 #include <heed/kernels/attention_kernels.hpp>
-#include <heed/kernels/isa.hpp>
 #include <heed/masks/detail/mask_ref.hpp>
 
 namespace heed::detail {

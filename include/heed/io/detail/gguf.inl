@@ -4,7 +4,6 @@
 // Definitions of <heed/io/gguf.hpp>, which includes this file.
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>

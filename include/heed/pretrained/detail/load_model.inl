@@ -5,7 +5,6 @@
 
 #include <string>
 #include <sys/stat.h>
-#include <utility>
 #include <variant>
 #include <vector>
 

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
-#include <utility>
 
 #include <heed/core/detail/scratch.hpp>
 #include <heed/core/index.hpp>

@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstring>
 #include <new>
-#include <span>
 
 #include <heed/core/config.hpp>
 #include <heed/core/detail/exceptions.hpp>

@@ -4,7 +4,6 @@
 // Definitions of <heed/text/byte_pair_encoding.hpp>, which includes this file.
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>

@@ -9,7 +9,6 @@
 #include <ctime>
 #include <numeric>
 #include <span>
-#include <utility>
 #include <vector>
 
 namespace heed {
