@@ -175,16 +175,19 @@ class MaskRef {
   bool depends_on_head() const { return depends_on_head_; }
   /// See heed::query_step; queries may be asked about at steps above 1 if this may be above 1.
   Index query_step() const { return query_step_; }
+  /// Whether it may be asked at steps above 1.
   bool knows_steps() const { return spaced_coverage_ != nullptr; }
 
   /// The same for the queries first_query, first_query + step, …, as many as the tile has.
   Coverage coverage(const Tile& tile, Index step) const {
     if (step == 1) return coverage(tile);
+    HEED_EXPECTS(knows_steps());
     const detail::ProgramCode asked;
     return spaced_coverage_(mask_, tile, step);
   }
   void lane_words(const Tile& tile, Index step, std::uint64_t* words) const {
     if (step == 1) return lane_words(tile, words);
+    HEED_EXPECTS(knows_steps());
     const detail::ProgramCode asked;
     spaced_lane_words_(mask_, tile, step, words);
   }
