@@ -14,16 +14,16 @@ TEST(KeysSeenBy, LeavesOutQueriesThatSawNothing) {
   const Tile tile{0, 0, 0, 3, 0, 5};
   const VisibleKeys all{0, 6, nullptr, false};
   const auto visible = [&] { return visible_keys(MaskRef(causal), tile, words); };
-  EXPECT_EQ(keys_seen_by(all, tile, 0b1111, words).words, nullptr);
-  auto seen = keys_seen_by(all, tile, 0b1011, words);
+  EXPECT_EQ(keys_seen_by(all, 4, 0b1111, words).words, nullptr);
+  auto seen = keys_seen_by(all, 4, 0b1011, words);
   ASSERT_EQ(seen.count, 6);
   for (Index i = 0; i < 6; ++i) EXPECT_EQ(seen.words[i], 0b1011u);
-  seen = keys_seen_by(visible(), tile, 0b0111, words);
+  seen = keys_seen_by(visible(), 4, 0b0111, words);
   ASSERT_EQ(seen.count, 4);
   EXPECT_EQ(seen.words[0], 0b0111u);
   EXPECT_EQ(seen.words[2], 0b0100u);
   EXPECT_EQ(seen.words[3], 0u);
-  EXPECT_EQ(keys_seen_by(visible(), tile, 0, words).count, 0);
+  EXPECT_EQ(keys_seen_by(visible(), 4, 0, words).count, 0);
 }
 
 }  // namespace

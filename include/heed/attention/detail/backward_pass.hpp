@@ -324,24 +324,20 @@ class KeyChunkPass {
 
   /// Processes one block of queries; false if none of them sees a key of the chunk.
   bool take_block() {
-    const Index there = call_.key_count_of(item_), end = there < end_ ? there : end_;
+    const Index end = smaller(call_.key_count_of(item_), end_);
     if (end <= first_) return false;
-    const Coverage coverage = mask_.coverage(tile(first_, end - 1));
-    if (coverage == Coverage::none) return false;
     const std::uint64_t seeing = rows_.seeing(rows_.index_of(item_, head_, row_));
     bool met = false;
-    for (Index key = first_; key < end; key += simd::key_block) {
-      const Index last = (key + simd::key_block < end ? key + simd::key_block : end) - 1;
-      const Tile part = tile(key, last);
-      const VisibleKeys all = coverage == Coverage::full
-                                  ? VisibleKeys{key, part.keys(), nullptr, false}
-                                  : visible(part);
-      const VisibleKeys seen = keys_seen_by(all, part, seeing, scratch_.words);
-      if (seen.count == 0) continue;
-      if (!met) prepare_queries();
-      met = true;
-      pairs_ ? pairs_.add(key - first_, key, seen) : take_keys(seen);
-    }
+    for_each_visible(
+        mask_.coverage(tile(first_, end - 1)), first_, end,
+        [&](Index key, Index last) { return visible(tile(key, last)); },
+        [&](const VisibleKeys& all, Index key, Index) {
+          const VisibleKeys seen = keys_seen_by(all, row_count_, seeing, scratch_.words);
+          if (seen.count == 0) return;
+          if (!met) prepare_queries();
+          met = true;
+          pairs_ ? pairs_.add(key - first_, key, seen) : take_keys(seen);
+        });
     return met;
   }
 

@@ -44,22 +44,22 @@ class ScoreGradientTiles {
     const std::uint64_t seeing = rows_.seeing(rows_.index_of(item, head, row));
     end = smaller(end, call_.key_count_of(item));
     bool met = false;
-    for (Index key = first; key < end; key += simd::key_block) {
-      const Index last = smaller(key + simd::key_block, end) - 1;
+    const auto ask = [&](Index key, Index last) {
       const Tile tile = tile_of(call_, item, head, row, count, key, last);
-      const VisibleKeys seen =
-          keys_seen_by(visible_keys(mask_, tile, scratch_.words), tile, seeing, scratch_.words);
-      if (seen.count == 0) continue;
-      if (!met) queries_.prepare(scratch_, item, head, row, count);
-      met = true;
-      const Index key_head = call_.key_head(head);
-      simd::KeyBlock<T> block{call_.keys.rows(item, key_head, seen.first),
-                              call_.values.rows(item, key_head, seen.first), seen.count, seen.words,
-                              false};
-      queries_.attach(block, seen.first, nullptr);
-      kernels_.grad_scores(block, queries_.block(false));
-      take(seen.first, seen.count, count, scratch_.grad_scores);
-    }
+      return keys_seen_by(visible_keys(mask_, tile, scratch_.words), count, seeing, scratch_.words);
+    };
+    for_each_visible(Coverage::partial, first, end, ask,
+                     [&](const VisibleKeys& seen, Index, Index) {
+                       if (!met) queries_.prepare(scratch_, item, head, row, count);
+                       met = true;
+                       const Index key_head = call_.key_head(head);
+                       simd::KeyBlock<T> block{call_.keys.rows(item, key_head, seen.first),
+                                               call_.values.rows(item, key_head, seen.first),
+                                               seen.count, seen.words, false};
+                       queries_.attach(block, seen.first, nullptr);
+                       kernels_.grad_scores(block, queries_.block(false));
+                       take(seen.first, seen.count, count, scratch_.grad_scores);
+                     });
   }
 
  private:

@@ -45,13 +45,10 @@ class DecodePass {
     if (coverage == Coverage::none) return;
     scale_queries();
     if (coverage == Coverage::full && scores_first()) return take_chunk(first, end, states);
-    for (Index key = first; key < end; key += simd::key_block) {
-      const Index last = (key + simd::key_block < end ? key + simd::key_block : end) - 1;
-      const VisibleKeys seen = coverage == Coverage::full
-                                   ? VisibleKeys{key, last - key + 1, nullptr, false}
-                                   : visible_keys(mask_, tile(key, last), scratch_.words);
-      if (seen.count > 0) take_block(seen, states);
-    }
+    for_each_visible(
+        coverage, first, end,
+        [&](Index key, Index last) { return visible_keys(mask_, tile(key, last), scratch_.words); },
+        [&](const VisibleKeys& seen, Index, Index) { take_block(seen, states); });
   }
 
  private:

@@ -173,11 +173,10 @@ class QueryBlockPass {
     for (Index row = 0; row < rows_; ++row) {
       for (Index key = 0; key < out.extent(1); ++key) out(row, key) = T{0};
     }
-    for (Index key = 0; key < args_.key_count_of(item_); key += simd::key_block) {
-      const Index last = smaller(key + simd::key_block, args_.key_count_of(item_)) - 1;
-      const VisibleKeys seen = visible_keys(mask_, tile(key, last), scratch_.words);
-      if (seen.count > 0) write_weights(seen, maximum, out);
-    }
+    for_each_visible(
+        Coverage::partial, 0, args_.key_count_of(item_),
+        [&](Index key, Index last) { return visible_keys(mask_, tile(key, last), scratch_.words); },
+        [&](const VisibleKeys& seen, Index, Index) { write_weights(seen, maximum, out); });
   }
 
  private:
@@ -222,31 +221,29 @@ class QueryBlockPass {
   bool take_chunk(Index first, const simd::SoftmaxState<T>& state) {
     const Index end = smaller(first + simd::key_chunk, args_.key_count_of(item_));
     const Coverage coverage = mask_.coverage(tile(first, end - 1), step_);
-    if (coverage == Coverage::none) return false;
     bool fresh = true;
+    VisibleKeys together{};  // whole blocks of pairs, one behind the other, for one call
     const auto take = [&](VisibleKeys& keys) {
       if (keys.count == 0) return;
       take_block(keys, state, fresh);
       fresh = false;
       keys.count = 0;
     };
-    VisibleKeys together{};  // whole blocks of pairs, one behind the other, for one call
-    for (Index key = first; key < end; key += simd::key_block) {
-      const Index last = smaller(key + simd::key_block, end) - 1;
-      VisibleKeys seen =
-          coverage == Coverage::full ? VisibleKeys{key, last - key + 1} : visible(tile(key, last));
-      const bool whole = pairs_ && seen.words == nullptr && seen.count == simd::key_block;
-      if (whole && together.count > 0 && together.first + together.count == key) {
-        together.count += seen.count;
-        continue;
-      }
-      take(together);
-      if (whole) {
-        together = seen;
-      } else {
-        take(seen);
-      }
-    }
+    for_each_visible(
+        coverage, first, end, [&](Index key, Index last) { return visible(tile(key, last)); },
+        [&](VisibleKeys seen, Index, Index) {
+          const bool whole = pairs_ && seen.words == nullptr && seen.count == simd::key_block;
+          if (whole && together.count > 0 && together.first + together.count == seen.first) {
+            together.count += seen.count;
+            return;
+          }
+          take(together);
+          if (whole) {
+            together = seen;
+          } else {
+            take(seen);
+          }
+        });
     take(together);
     return !fresh;
   }

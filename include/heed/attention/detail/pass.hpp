@@ -335,12 +335,27 @@ inline Index drop_unseen(std::uint64_t* words, Index count, Index* kept) {
   return seen;
 }
 
-/// Narrows the keys that a block of queries sees to those seen by the queries with a bit in
-/// `seeing`; the log-sum-exp of the other queries says that they saw no key. `words` has room for a
-/// key block.
-inline VisibleKeys keys_seen_by(VisibleKeys seen, const Tile& tile, std::uint64_t seeing,
+/// Calls use(seen, first, last) for the blocks [first, last] of the keys [begin, end) of which some
+/// are seen, in order. `begin` is a multiple of key_block. ask(first, last) gives the visible keys
+/// of a block; it is not asked where `coverage`, that of all these keys, tells it.
+template <class Ask, class Use>
+void for_each_visible(Coverage coverage, Index begin, Index end, const Ask& ask, const Use& use) {
+  if (coverage == Coverage::none) return;
+  for (Index first = begin; first < end; first += simd::key_block) {
+    const Index last = smaller(first + simd::key_block, end) - 1;
+    const VisibleKeys seen = coverage == Coverage::full
+                                 ? VisibleKeys{first, last - first + 1, nullptr, false}
+                                 : ask(first, last);
+    if (seen.count > 0) use(seen, first, last);
+  }
+}
+
+/// Narrows the keys that `rows` queries see to those seen by the queries with a bit in `seeing`;
+/// the log-sum-exp of the other queries says that they saw no key. `words` has room for a key
+/// block.
+inline VisibleKeys keys_seen_by(VisibleKeys seen, Index rows, std::uint64_t seeing,
                                 std::uint64_t* words) {
-  if (seeing == lanes_between(0, tile.queries() - 1)) return seen;
+  if (seeing == lanes_between(0, rows - 1)) return seen;
   std::uint64_t any = 0;
   for (Index i = 0; i < seen.count; ++i) {
     words[i] = seen.words == nullptr ? seeing : seen.words[i] & seeing;
