@@ -372,21 +372,16 @@ class KeyChunkPass {
   /// gradients so far, then scatters the gradients back.
   void take_gathered(simd::KeyBlock<T>& block, const simd::KeyGradients<T>& gradients,
                      Index first_key) {
-    for (Index i = 0; i < block.count; ++i) scratch_.words[i] = block.words[i];
-    block.words = scratch_.words;
-    block.count = drop_unseen(scratch_.words, block.count, scratch_.kept);
+    drop_unseen(block, scratch_.words, scratch_.kept);
     if (block.count == 0) return;
-    const Index head_dim = call_.head_dim(), value_dim = call_.value_dim();
-    const auto gather = [&](const simd::MatrixRef<T>& from, Index columns, T* to, Index padded) {
-      gather_rows(from, scratch_.kept, block.count, columns, to, padded);
-    };
+    gather_kept(block, scratch_.kept, call_.head_dim(), call_.value_dim(), scratch_.keys,
+                scratch_.values);
     const Index head_row = scratch_.head_row, value_row = scratch_.value_row;
-    gather(block.keys, head_dim, scratch_.keys, head_dim);
-    gather(block.values, value_dim, scratch_.values, value_dim);
-    gather({gradients.keys, head_row}, head_row, scratch_.gathered.keys, head_row);
-    gather({gradients.values, value_row}, value_row, scratch_.gathered.values, value_row);
-    block.keys = {scratch_.keys, head_dim, 1};
-    block.values = {scratch_.values, value_dim, 1};
+    const auto gather = [&](const T* from, Index columns, T* to) {
+      gather_rows<T>({from, columns}, scratch_.kept, block.count, columns, to, columns);
+    };
+    gather(gradients.keys, head_row, scratch_.gathered.keys);
+    gather(gradients.values, value_row, scratch_.gathered.values);
     queries_.attach(block, first_key, scratch_.kept);
     kernels_.backward(block, queries_.block(block.words != nullptr), scratch_.gathered,
                       guard_keys(block));

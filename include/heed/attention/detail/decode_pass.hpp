@@ -195,7 +195,7 @@ class DecodePass {
   /// The visible keys and their values: in place, or gathered where only some are visible or values
   /// are not contiguous.
   simd::KeyBlock<T> bring(const VisibleKeys& seen) {
-    const Index key_head = args_.key_head(head_), columns = args_.value_dim();
+    const Index key_head = args_.key_head(head_);
     simd::KeyBlock<T> block{
         args_.keys.rows(item_, key_head, seen.first, seen.count, scratch_.keys),
         args_.values.rows(item_, key_head, seen.first, seen.count, scratch_.values), seen.count};
@@ -204,11 +204,8 @@ class DecodePass {
     }
     if (seen.holes) {
       block.count = drop_unseen(scratch_.words, block.count, scratch_.kept);
-      gather_rows(block.keys, scratch_.kept, block.count, args_.head_dim(), scratch_.keys,
-                  args_.head_dim());
-      gather_rows(block.values, scratch_.kept, block.count, columns, scratch_.values, columns);
-      block.keys = {scratch_.keys, args_.head_dim(), 1};
-      block.values = {scratch_.values, columns, 1};
+      gather_kept(block, scratch_.kept, args_.head_dim(), args_.value_dim(), scratch_.keys,
+                  scratch_.values);
     } else {
       block.values = whole_rows(block.values, block.count);
     }

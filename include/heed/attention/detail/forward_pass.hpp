@@ -278,10 +278,7 @@ class QueryBlockPass {
 
   /// Gathers the keys that some query sees, and their values; in place if they are evenly spaced.
   void gather(simd::KeyBlock<T>& block) {
-    // The words move forward within the thread's own array, which may hold them already.
-    for (Index i = 0; i < block.count; ++i) scratch_.words[i] = block.words[i];
-    block.words = scratch_.words;
-    block.count = drop_unseen(scratch_.words, block.count, scratch_.kept);
+    drop_unseen(block, scratch_.words, scratch_.kept);
     bool full = true;
     for (Index i = 0; i < block.count; ++i) full = full && scratch_.words[i] == everyone();
     if (full) block.words = nullptr;
@@ -289,17 +286,14 @@ class QueryBlockPass {
     const Index spacing = block.count > 1 ? kept[1] - kept[0] : 1;
     bool regular = true;
     for (Index i = 1; i < block.count; ++i) regular = regular && kept[i] - kept[i - 1] == spacing;
-    const auto together = [&](simd::MatrixRef<T>& rows, Index columns, T* to) {
-      if (regular) {
-        rows = {rows.data + kept[0] * rows.row_stride, rows.row_stride * spacing,
-                rows.column_stride};
-        return;
-      }
-      gather_rows(rows, scratch_.kept, block.count, columns, to, columns);
-      rows = {to, columns, 1};
-    };
-    together(block.keys, args_.head_dim(), scratch_.keys);
-    together(block.values, args_.value_dim(), scratch_.values);
+    if (!regular) {
+      return gather_kept(block, kept, args_.head_dim(), args_.value_dim(), scratch_.keys,
+                         scratch_.values);
+    }
+    for (auto* rows : {&block.keys, &block.values}) {
+      *rows = {rows->data + kept[0] * rows->row_stride, rows->row_stride * spacing,
+               rows->column_stride};
+    }
   }
 
   std::uint64_t everyone() const { return lanes_between(0, rows_ - 1); }

@@ -259,6 +259,16 @@ void scatter_rows(const T* from, const Index* kept, Index count, T* to, Index pa
   }
 }
 
+/// Copies the kept keys and values of a block, without gaps, to arrays of the thread.
+template <class T>
+void gather_kept(simd::KeyBlock<T>& block, const Index* kept, Index head_dim, Index value_dim,
+                 T* keys, T* values) {
+  gather_rows(block.keys, kept, block.count, head_dim, keys, head_dim);
+  gather_rows(block.values, kept, block.count, value_dim, values, value_dim);
+  block.keys = {keys, head_dim, 1};
+  block.values = {values, value_dim, 1};
+}
+
 /// An input tensor of a call, (batch, heads, length, dim): a view or the pages of a cache, in the T
 /// of the computation or in bfloat16, or in T to be rounded to bfloat16. The only class that knows
 /// the memory layout of rows.

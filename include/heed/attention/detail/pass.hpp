@@ -350,6 +350,15 @@ void for_each_visible(Coverage coverage, Index begin, Index end, const Ask& ask,
   }
 }
 
+/// Drops the keys of a block that no query sees from its words, which move to `words`, an array
+/// that may hold them already, and writes the places of the others to `kept`.
+template <class T>
+void drop_unseen(simd::KeyBlock<T>& block, std::uint64_t* words, Index* kept) {
+  for (Index i = 0; i < block.count; ++i) words[i] = block.words[i];
+  block.words = words;
+  block.count = drop_unseen(words, block.count, kept);
+}
+
 /// Narrows the keys that `rows` queries see to those seen by the queries with a bit in `seeing`;
 /// the log-sum-exp of the other queries says that they saw no key. `words` has room for a key
 /// block.
