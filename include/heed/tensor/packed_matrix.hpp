@@ -59,9 +59,8 @@ class PackedMatrix {
     const auto pack = simd::product_kernels<T>().pack;
     parallel_for(panels, [&](Index panel) {
       const Index first = panel * simd::panel_columns;
-      const Index left = columns_ - first;
       pack({view.data_handle() + first * view.stride(1), view.stride(0), view.stride(1)}, rows_,
-           left < simd::panel_columns ? left : simd::panel_columns, values_.data() + first * rows_);
+           detail::smaller(columns_ - first, simd::panel_columns), values_.data() + first * rows_);
     });
   }
 

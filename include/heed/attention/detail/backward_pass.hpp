@@ -68,8 +68,7 @@ class BackwardRows {
     const Index item = index / blocks_ / call.heads();
     const Index head = index / blocks_ % call.heads();
     const Index row = index % blocks_ * simd::query_block;
-    const Index left = call.query_count() - row;
-    const Index rows = left < simd::query_block ? left : simd::query_block;
+    const Index rows = smaller(call.query_count() - row, simd::query_block);
     T* lse = log_sum_exp_ + index * simd::query_block;
     T* delta = delta_ + index * simd::query_block;
     silent_[index] = find_dots(item, head, row, rows, delta);
@@ -297,8 +296,7 @@ class KeyChunkPass {
     head_ = head;
     for (Index block = 0; block < rows_.blocks(); ++block) {
       row_ = block * simd::query_block;
-      const Index left = call_.query_count() - row_;
-      row_count_ = left < simd::query_block ? left : simd::query_block;
+      row_count_ = smaller(call_.query_count() - row_, simd::query_block);
       if (!take_block()) continue;
       put_grad_queries(share);
       if (share.written != nullptr) share.written[block] = 1;
@@ -464,7 +462,7 @@ class ShortBackward {
 
   void run(Index index) const {
     const Index item = index / groups(), head = index % groups() * group_;
-    const Index left = call_.heads() - head, end = head + (left < group_ ? left : group_);
+    const Index end = smaller(head + group_, call_.heads());
     std::uint64_t* words = nullptr;
     T* log_sum_exp = nullptr;
     auto task = task_with_arrays(words, log_sum_exp);

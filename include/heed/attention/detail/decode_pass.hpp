@@ -39,8 +39,7 @@ class DecodePass {
   /// Processes the chunk of keys that begins at `first`, into fresh states.
   void run(Index first, const RowStates<T>& states) {
     clear(states);
-    const Index left = args_.key_count_of(item_) - first;
-    const Index end = first + (left < simd::key_chunk ? left : simd::key_chunk);
+    const Index end = smaller(first + simd::key_chunk, args_.key_count_of(item_));
     const Coverage coverage = mask_.coverage(tile(first, end - 1));
     if (coverage == Coverage::none) return;
     scale_queries();

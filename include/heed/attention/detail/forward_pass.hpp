@@ -406,7 +406,7 @@ class ShortForward {
 
   void run(Index index) const {
     const Index item = index / groups(), head = index % groups() * group_;
-    const Index left = args_.heads() - head, heads = left < group_ ? left : group_;
+    const Index heads = smaller(args_.heads() - head, group_);
     std::uint64_t* words = nullptr;
     auto call = call_with_arrays(words);
     const Index keys = args_.key_count_of(item);
