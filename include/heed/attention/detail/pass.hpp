@@ -38,7 +38,7 @@ inline Index heads_together(Index batch, Index heads, const MaskRef& mask) {
 template <class T>
 struct ForwardScratch {
   /// `score_mods`: with room for a ScoreModArrays.
-  ForwardScratch(Index head_dim, Index value_dim, bool score_mods = false) {
+  ForwardScratch(Index head_dim, Index value_dim, bool score_mods) {
     const Index scored = score_mods ? simd::query_block * simd::key_block : 0;
     divide_scratch<void>([&](Carver& carver) {
       packed = carver.take<T>(simd::query_block * head_dim);
