@@ -74,7 +74,7 @@ class ShardedBackward {
     move_tokens<T>(ranks_, shards_.keys, key_shards_, keys_, own_keys_);
     move_tokens<T>(ranks_, shards_.keys, key_shards_, values_, own_values_);
     const Tensor<bool, 2> sees = seen_by_spans(mask);
-    const Index group = local_.group() == 0 ? 1 : local_.group();
+    const Index group = local_.sharing() == 0 ? 1 : local_.sharing();
     QueryRing<T> ring(ranks_, query_shards_, own_rows(), group, sees);
     ring.run([&](const typename QueryRing<T>::Unit& unit) {
       const auto between = [&] { ring.advance(); };

@@ -40,9 +40,9 @@ struct BackwardArgs {
   const simd::PairBackwardKernels<T>* pairs = nullptr;
   Operand<T> narrow_grad_output{};
 
-  Index kv_heads() const { return forward.keys.extent(1); }
-  /// Number of query heads that share one key head.
-  Index group() const { return kv_heads() == 0 ? 0 : forward.heads() / kv_heads(); }
+  Index kv_heads() const { return forward.kv_heads(); }
+  /// Number of query heads that share one key head; 0 without any.
+  Index sharing() const { return kv_heads() == 0 ? 0 : forward.sharing(); }
 };
 
 template <class View, class Expected>

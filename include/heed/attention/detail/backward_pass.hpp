@@ -451,7 +451,7 @@ class ShortBackward {
     const auto together = [](const auto& tensor) { return tensor.stride(3) == 1; };
     return args.pairs == nullptr && call.query_count() > 0 &&
            call.query_count() <= simd::query_block && call.key_count() > 0 &&
-           call.key_count() <= simd::key_block && args.group() == 1 && !call.score_mods.any() &&
+           call.key_count() <= simd::key_block && args.sharing() == 1 && !call.score_mods.any() &&
            call.score_mods.sinks.empty() && !more.grad_log_sum_exp.given() &&
            together(call.queries) && together(call.keys) && together(call.values) &&
            together(args.output) && together(args.grad_output) && together(args.grad_queries) &&

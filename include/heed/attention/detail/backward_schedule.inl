@@ -281,7 +281,7 @@ class BackwardTasks {
         rows_(args),
         chunks_(parts_of(call_.key_count(), backward_chunk)),
         kv_heads_(call_.batch() * args.kv_heads()),
-        last_member_(args.group()) {}
+        last_member_(args.sharing()) {}
   /// One part of a call: adds to the gradients that are there.
   BackwardTasks(const BackwardArgs<T>& args, const MaskRef& mask, const BackwardPart& part,
                 const FunctionRef<void()>* between = nullptr)
@@ -312,7 +312,7 @@ class BackwardTasks {
   /// Computes a part of a call.
   void run_part() {
     parallel_for(rows_.count(), [&](Index i) {
-      if (i / rows_.blocks() % args_.group() == first_member_) rows_.fill(i);
+      if (i / rows_.blocks() % args_.sharing() == first_member_) rows_.fill(i);
     });
     run_heads();
   }
@@ -386,7 +386,7 @@ class BackwardTasks {
   }
   /// The query head number `member` among those that share a key head.
   Index head_of(Index key_head, Index member) const {
-    return key_head % args_.kv_heads() * args_.group() + member;
+    return key_head % args_.kv_heads() * args_.sharing() + member;
   }
 
   /// Groups the first `whole` key heads, which are not split. One head at a time keeps its queries
@@ -412,7 +412,7 @@ class BackwardTasks {
     const Index item_end = (group / groups_of_item_ + 1) * args_.kv_heads();
     const Index first = first_of(group);
     const Index end = smaller(smaller(first + group_size_, item_end), whole_);
-    const bool share = mask_.shares_lane_words() && (end - first) * args_.group() > 1;
+    const bool share = mask_.shares_lane_words() && (end - first) * args_.sharing() > 1;
     SharedLaneWords shared(share ? rows_.blocks() * (backward_chunk / simd::key_block) : 0);
     // Without keys nothing else clears the gradients of queries.
     for (Index key_head = first; key_head < end && chunks_ == 0; ++key_head) begin_head(key_head);
@@ -446,7 +446,7 @@ class BackwardTasks {
   bool can_announce() const {
     constexpr Index half = Index{512} << 10;
     const Index rows = 4 * (call_.query_count() + call_.key_count());
-    return chunks_ == 1 && args_.group() == 1 && !adds_ && args_.pairs == nullptr &&
+    return chunks_ == 1 && args_.sharing() == 1 && !adds_ && args_.pairs == nullptr &&
            call_.queries.is_view() && call_.keys.is_view() && call_.values.is_view() &&
            rows * larger(call_.head_dim(), call_.value_dim()) * Index{sizeof(T)} <= half &&
            call_.exceeds_caches();
@@ -458,7 +458,7 @@ class BackwardTasks {
   }
 
   /// Number of blocks of queries that meet one key head.
-  Index rows_of_head() const { return args_.group() * rows_.blocks(); }
+  Index rows_of_head() const { return args_.sharing() * rows_.blocks(); }
   /// What comes before the first chunk of a whole key head, whose queries stay in the caches.
   void begin_head(Index key_head) const {
     for (Index i = 0; i < rows_of_head(); ++i) {
@@ -473,7 +473,7 @@ class BackwardTasks {
     member == 0 && !adds_ ? one.begin() : one.resume();
     one.take_head(head_of(whole_ + task / chunks_, member),
                   {shares_ + slot * share_size(), written_ + slot * rows_.blocks()});
-    member + 1 == args_.group() && !adds_ ? one.finish() : one.pause();
+    member + 1 == args_.sharing() && !adds_ ? one.finish() : one.pause();
   }
 
   Index share_size() const { return call_.query_count() * call_.head_dim(); }

@@ -184,6 +184,9 @@ struct AttentionArgs {
 
   Index batch() const { return queries.extent(0); }
   Index heads() const { return queries.extent(1); }
+  Index kv_heads() const { return keys.extent(1); }
+  /// Number of query heads that share a key head; not for calls without key heads.
+  Index sharing() const { return heads() / kv_heads(); }
   Index query_count() const { return queries.extent(2); }
   Index key_count() const { return keys.extent(2); }
   Index head_dim() const { return queries.extent(3); }
@@ -194,12 +197,12 @@ struct AttentionArgs {
   bool empty() const { return batch() == 0 || heads() == 0 || query_count() == 0; }
   /// Whether the tensors are larger than caches, so that it pays to prefetch them for all heads.
   bool exceeds_caches() const {
-    const Index rows = heads() * query_count() + keys.extent(1) * key_count();
+    const Index rows = heads() * query_count() + kv_heads() * key_count();
     const double columns = static_cast<double>(head_dim() + value_dim()) * sizeof(T);
     return static_cast<double>(batch() * rows) * columns > 8 << 20;
   }
   /// The key head that query head `head` reads.
-  Index key_head(Index head) const { return head / (heads() / keys.extent(1)); }
+  Index key_head(Index head) const { return head / sharing(); }
   Index key_count_of(Index item) const {
     return key_counts.empty() ? key_count() : key_counts[static_cast<std::size_t>(item)];
   }

@@ -266,7 +266,7 @@ class Decode {
       : args_(args),
         mask_(mask),
         pairs_(pairs),
-        sharing_(args.heads() / args.keys.extent(1)),
+        sharing_(args.sharing()),
         group_(group),
         groups_(parts_of(sharing_, group_)),
         chunks_(some != nullptr ? some->count() : parts_of(args.key_count(), simd::key_chunk)),
@@ -279,13 +279,13 @@ class Decode {
   }
 
   /// Number of tasks of the first step.
-  Index tasks() const { return args_.batch() * args_.keys.extent(1) * groups_ * chunks_; }
+  Index tasks() const { return args_.batch() * args_.kv_heads() * groups_ * chunks_; }
   /// The first step: one task per batch item, key head, group of heads and chunk.
   void take_chunk(Index index) const {
     const Index chunk = index % chunks_, group = index / chunks_ % groups_;
     const Index key_head = index / chunks_ / groups_;  // over all batch items
-    const Index item = key_head / args_.keys.extent(1);
-    const Index head = key_head % args_.keys.extent(1) * sharing_ + group * group_;
+    const Index item = key_head / args_.kv_heads();
+    const Index head = key_head % args_.kv_heads() * sharing_ + group * group_;
     const Index left = sharing_ - group * group_;
     const Index first = (some_ != nullptr ? some_->chunk(chunk) : chunk) * simd::key_chunk;
     if (first >= args_.key_count_of(item)) return;

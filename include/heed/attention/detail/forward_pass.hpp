@@ -459,7 +459,7 @@ class ShortForward {
     run.out_column = p.out.stride(3);
     run.heads = heads;
     run.first_head = head;
-    run.sharing = p.heads() / p.keys.extent(1);
+    run.sharing = p.sharing();
     run.query_count = p.query_count();
     run.key_count = seen.count;
     run.head_dim = p.head_dim();

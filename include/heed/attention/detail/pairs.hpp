@@ -111,7 +111,7 @@ class TurnedValues {
   /// while another thread makes them, or if a value that may be masked is not finite.
   template <class Turn>
   bool lend(Index item, Index key_head, Index first, simd::PairKeys& keys, const Turn& turn) const {
-    const Index head = item * args_.keys.extent(1) + key_head - first_head_;
+    const Index head = item * args_.kv_heads() + key_head - first_head_;
     const Index index = head * blocks_ + first / simd::key_block;
     const Index begin = first / simd::key_block * simd::key_block;
     const Index count = smaller(simd::key_block, args_.key_count_of(item) - begin);

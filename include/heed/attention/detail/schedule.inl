@@ -60,8 +60,8 @@ class ForwardTasks {
   void share_all(bool all_threads, Index tasks, const Run& run) {
     const Index step = together_ * blocks_;
     for (Index first = 0; first < tasks; first += step) {
-      turned_.begin(first / blocks_ / groups_ * key_heads() +
-                    first / blocks_ % groups_ * group_ / sharing());
+      turned_.begin(first / blocks_ / groups_ * args_.kv_heads() +
+                    first / blocks_ % groups_ * group_ / args_.sharing());
       share_out(all_threads, smaller(step, tasks - first), [&](Index i) { run(first + i); });
     }
   }
@@ -128,19 +128,18 @@ class ForwardTasks {
            !args_.out.is_bfloat16() && args_.out.stride(3) == 1 && args_.exceeds_caches();
   }
 
-  Index key_heads() const { return args_.keys.extent(1); }
-  Index sharing() const { return args_.heads() / key_heads(); }
   /// Whether several blocks of queries meet the same values in bfloat16 pairs or tiles.
-  bool shares_values() const { return pairs_ != nullptr && blocks_ * sharing() > 1; }
+  bool shares_values() const { return pairs_ != nullptr && blocks_ * args_.sharing() > 1; }
   Index groups_together() const {
     const Index all = args_.batch() * groups_;
     const Index bytes = 2 * args_.key_count() * args_.value_dim();  // of a key head
     if (!shares_values() || bytes == 0) return larger(1, all);
-    return larger(1, smaller(all, turned_bytes / bytes * sharing() / group_));
+    return larger(1, smaller(all, turned_bytes / bytes * args_.sharing() / group_));
   }
   /// How many key heads some groups of heads can meet.
   Index key_heads_of(Index groups) const {
-    return smaller(args_.batch() * key_heads(), parts_of(groups * group_, sharing()) + 1);
+    return smaller(args_.batch() * args_.kv_heads(),
+                   parts_of(groups * group_, args_.sharing()) + 1);
   }
 
   QueryBlockPass<T> pass(Index item, Index head, Index row) const {
@@ -205,7 +204,7 @@ void plan_products(const AttentionArgs<T>& args, AttentionPlan& plan) {
 /// Whether a task may take several heads that share one of keys.
 template <class T>
 bool shares_keys(const AttentionArgs<T>& args, const MaskRef& mask) {
-  return args.heads() > args.keys.extent(1) && !mask.depends_on_head();
+  return args.heads() > args.kv_heads() && !mask.depends_on_head();
 }
 
 /// Whether vector lanes hold keys. With queries in the lanes, 16 cost as much as fewer; with keys,
@@ -222,15 +221,14 @@ bool decodes(const AttentionArgs<T>& args, const MaskRef& mask) {
 /// Keys in the lanes, chunk by chunk.
 template <class T>
 void plan_decoding(const AttentionArgs<T>& args, const MaskRef& mask, AttentionPlan& plan) {
-  const Index kv_heads = args.keys.extent(1), sharing = args.heads() / kv_heads;
   plan.lanes = AttentionPlan::Lanes::keys;
   plan.why = "few queries: vector lanes hold keys";
   if (shares_keys(args, mask)) {
     plan.grouping = AttentionPlan::Grouping::shared_keys;
-    plan.heads = smaller(sharing, decode_rows / args.query_count());
+    plan.heads = smaller(args.sharing(), decode_rows / args.query_count());
   }
   const double tokens =
-      static_cast<double>(args.batch() * kv_heads) * static_cast<double>(args.key_count());
+      static_cast<double>(args.batch() * args.kv_heads()) * static_cast<double>(args.key_count());
   const double bytes = tokens * static_cast<double>(args.head_dim() + args.value_dim()) * sizeof(T);
   if (bytes >= parallel_bytes || work_of(args) >= parallel_threshold) plan.threads = thread_count();
 }
@@ -259,8 +257,7 @@ void plan_blocks(const AttentionArgs<T>& args, const MaskRef& mask, AttentionPla
 template <class T>
 Index tasks_of(const AttentionArgs<T>& args, const AttentionPlan& plan) {
   if (plan.lanes == AttentionPlan::Lanes::keys) {
-    const Index kv_heads = args.keys.extent(1);
-    return args.batch() * kv_heads * parts_of(args.heads() / kv_heads, plan.heads) *
+    return args.batch() * args.kv_heads() * parts_of(args.sharing(), plan.heads) *
            parts_of(args.key_count(), simd::key_chunk);
   }
   const bool whole = plan.grouping == AttentionPlan::Grouping::one_kernel_call;
