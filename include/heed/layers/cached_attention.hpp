@@ -54,21 +54,35 @@ auto heads_of_rows(Rows& rows, Index first, Index count, Index head_dim) {
   return as_rows(rows).slice(0, first, first + count).split(1, head_dim).permute({1, 0, 2});
 }
 
+/// Rotates rows (1, tokens, heads · head_dim) to the positions of the next tokens, where the layer
+/// rotates.
+template <ModelScalar T, class Cache>
+void rotate_new_rows(const MultiHeadAttention<T>& layer, Tensor<T, 3>& rows,
+                     std::span<const Index> counts, const Cache& cache,
+                     const Positions& positions) {
+  if (!layer.rotary) return;
+  Index row = 0;
+  for (Index item = 0; item < cache.shape().batch; ++item) {
+    const Index count = counts[static_cast<std::size_t>(item)];
+    const auto heads = heads_of_rows(rows, row, count, layer.options.head_dim);
+    layer.rotary->apply(heads.with_leading_axis(),
+                        positions.row(item).columns(cache.length(item), count));
+    row += count;
+  }
+}
+
 /// Appends keys, which it rotates to their positions, and values, (1, tokens, …), to their
 /// sequences.
 template <ModelScalar T, class Stored>
 void append_tokens(const MultiHeadAttention<T>& layer, Tensor<T, 3> keys,
                    const Tensor<T, 3>& values, std::span<const Index> counts,
                    KeyValueCache<T, Stored>& cache, const Positions& positions) {
+  rotate_new_rows(layer, keys, counts, cache, positions);
   Index row = 0;
   for (Index item = 0; item < cache.shape().batch; ++item) {
     const Index count = counts[static_cast<std::size_t>(item)];
-    const auto new_keys = heads_of_rows(keys, row, count, layer.options.head_dim);
-    if (layer.rotary) {
-      layer.rotary->apply(new_keys.with_leading_axis(),
-                          positions.row(item).columns(cache.length(item), count));
-    }
-    cache.append(item, new_keys, heads_of_rows(values, row, count, layer.options.head_dim));
+    cache.append(item, heads_of_rows(keys, row, count, layer.options.head_dim),
+                 heads_of_rows(values, row, count, layer.options.head_dim));
     row += count;
   }
 }
@@ -173,20 +187,10 @@ Tensor<T, 3> cached_attention(const MultiHeadAttention<T>& layer, const Tensor<T
                               const Mask& mask, const Positions& positions = {}) {
   detail::check_counts("cached_attention", x, counts, cache.shape().batch);
   auto [queries, keys, values] = layer.projected(x, x, x);
-  const Index head_dim = layer.options.head_dim;
-  Index row = 0;
-  for (Index item = 0; item < cache.shape().batch; ++item) {
-    const Index count = counts[static_cast<std::size_t>(item)];
-    if (layer.rotary) {
-      const auto rows = detail::heads_of_rows(queries, row, count, head_dim);
-      layer.rotary->apply(rows.with_leading_axis(),
-                          positions.row(item).columns(cache.length(item), count));
-    }
-    row += count;
-  }
+  detail::rotate_new_rows(layer, queries, counts, cache, positions);
   detail::append_tokens(layer, std::move(keys), values, counts, cache, positions);
   auto context = Tensor<T, 3>::uninitialized(queries.extents());
-  if (row > 0) detail::attend_new_tokens(layer, queries, counts, cache, mask, context);
+  if (x.extent(1) > 0) detail::attend_new_tokens(layer, queries, counts, cache, mask, context);
   return layer.out.forward(context);
 }
 
