@@ -168,6 +168,17 @@ class ProductList {
   ProductWork work_;
 };
 
+/// Calls run(first, count) for each block of the terms of a sum, and once without any: out is then
+/// the addend.
+template <class Run>
+void for_each_depth_block(Index depth, const Run& run) {
+  Index k = 0;
+  do {
+    run(k, smaller(depth - k, simd::product_block));
+    k += simd::product_block;
+  } while (k < depth);
+}
+
 // Products in floating point. ---------------------------------------------------------------------
 
 /// Computes a product task by task. Within a task and a depth block the panels stay in the
@@ -180,11 +191,7 @@ class ProductTasks {
 
   void run(const ProductCut::Task& task) const {
     if (reads_lying_columns(task.end - task.row)) return run_lying(task);
-    Index k = 0;
-    do {  // runs once even without depth: out is then the addend
-      run_block(task, k, smaller(args_.depth - k, simd::product_block));
-      k += simd::product_block;
-    } while (k < args_.depth);
+    for_each_depth_block(args_.depth, [&](Index k, Index depth) { run_block(task, k, depth); });
   }
 
  private:
@@ -393,13 +400,10 @@ class Int16Slab {
  public:
   Int16Slab(Index rows, Index depth) : kernels_(simd::int16_kernels<T>()) {
     const Index pairs = depth / 2, blocks = depth / simd::QuantizedPanel::terms;
-    const auto carve = [&](Carver carver) {
+    divide_scratch<Int16Slab>([&](Carver& carver) {
       pairs_ = carver.take<std::int32_t>(rows * pairs);
       blocks_ = carver.take<Block>(rows * blocks);
-      return carver.used();
-    };
-    const std::size_t bytes = carve(Carver(nullptr));
-    carve(Carver(Scratch::of_this_thread<Int16Slab>(bytes)));
+    });
     rows_ = {pairs_, pairs, blocks_, blocks};
   }
 
@@ -473,11 +477,7 @@ class Bfloat16Tasks {
       : args_(args), kernels_(simd::bfloat16_product_kernels<T>()) {}
 
   void run(const ProductCut::Task& task) const {
-    Index k = 0;
-    do {  // runs once even without depth: out is then the addend
-      run_block(task, k, smaller(args_.depth - k, simd::product_block));
-      k += simd::product_block;
-    } while (k < args_.depth);
+    for_each_depth_block(args_.depth, [&](Index k, Index depth) { run_block(task, k, depth); });
   }
 
  private:
