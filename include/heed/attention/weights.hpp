@@ -37,10 +37,8 @@ AttentionArgs<ValueOf<Q>> weights_args(const Q& queries, const K& keys, const M&
   using T = ValueOf<Q>;
   const TensorView<const T, 4> query_view = as_rank_4(view_of(queries));
   const TensorView<const T, 4> key_view = as_rank_4(view_of(keys));
-  const TensorView<const T, 4> no_values(
-      nullptr, {key_view.extent(0), key_view.extent(1), key_view.extent(2), 0});
-  const TensorView<T, 4> no_out(
-      nullptr, {query_view.extent(0), query_view.extent(1), query_view.extent(2), 0});
+  const auto no_values = without_memory<const T>(with_width(key_view.extents(), 0));
+  const auto no_out = without_memory<T>(with_width(query_view.extents(), 0));
   auto args = checked_args<T>(query_view, key_view, no_values, no_out, options);
   check_mask_fits(MaskRef(mask), args);
   return args;

@@ -163,10 +163,8 @@ void check_gradients(const BackwardArgs<T>& args) {
 template <class T>
 AttentionArgs<T> differentiated_args(const Operand<T>& queries, const Operand<T>& keys,
                                      const Operand<T>& values, const AttentionOptions<T>& options) {
-  const TensorView<const T, 4> no_values(nullptr,
-                                         {keys.extent(0), keys.extent(1), keys.extent(2), 0});
-  const TensorView<T, 4> no_out(nullptr,
-                                {queries.extent(0), queries.extent(1), queries.extent(2), 0});
+  const auto no_values = without_memory<const T>(with_width(keys.extents(), 0));
+  const auto no_out = without_memory<T>(with_width(queries.extents(), 0));
   AttentionOptions<T> without = options;  // shares its arrays
   without.log_sum_exp = {};
   auto args = checked_args<T>(queries, keys, no_values, no_out, without);
