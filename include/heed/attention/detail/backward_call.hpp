@@ -18,9 +18,6 @@
 
 namespace heed::detail {
 
-template <class X, class... Others>
-inline constexpr bool one_scalar_type = (std::is_same_v<ValueOf<X>, ValueOf<Others>> && ...);
-
 /// A checked call of attention_backward: all views of rank 4 or 3, every option decided.
 template <class T>
 struct BackwardArgs {
@@ -190,9 +187,12 @@ BackwardArgs<T> checked_backward_args(const Q& queries, const K& keys, const V& 
                                       GradK& grad_keys, GradV& grad_values,
                                       const AttentionOptions<T>& options,
                                       const GradientOptions<T>& gradients) {
-  static_assert(one_scalar_type<Q, K, V> &&
-                    one_scalar_type<Out, Lse, GradOut, GradQ, GradK, GradV> &&
-                    (one_scalar_type<Q, Out> || one_scalar_type<Q, Tensor<bfloat16, 1>>),
+  using In = ValueOf<Q>;
+  using Result = ValueOf<Out>;
+  static_assert(all_same<In, ValueOf<K>, ValueOf<V>> &&
+                    all_same<Result, ValueOf<Lse>, ValueOf<GradOut>, ValueOf<GradQ>, ValueOf<GradK>,
+                             ValueOf<GradV>> &&
+                    (all_same<In, Result> || all_same<In, bfloat16>),
                 "attention_backward: all tensors must have one scalar type");
   const auto q = as_rank_4(view_of(queries)).extents();
   const Extents<3> rows{q[0], q[1], q[2]};

@@ -208,7 +208,7 @@ constexpr bool expect_local_call_to() {
 /// dim).
 template <class T, std::size_t Rank>
 TensorView<T, 4> as_rank_4(const TensorView<T, Rank>& view) {
-  static_assert(Rank >= 2 && Rank <= 4,
+  static_assert(call_rank<Rank>,
                 "attention takes views of (batch, heads, length, dim), (heads, length, dim) or "
                 "(length, dim)");
   return with_leading_axes<4>(view);
