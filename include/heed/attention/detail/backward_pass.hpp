@@ -183,7 +183,7 @@ class PreparedQueries {
                                 block_.head_dim,       block_.value_dim};
     score_mods_->attach(block, queries, first_key, kept);
     block_.scores = tile_->scores;
-    if (args_.forward.score_mods.function.given()) find_slopes(block, queries, first_key, kept);
+    if (args_.forward.score_mods.function.given()) find_slopes(block, queries);
   }
 
   /// The block for a kernel call. A `partly` masked block is checked for NaN and Inf, which must
@@ -199,17 +199,14 @@ class PreparedQueries {
 
  private:
   /// The derivatives of the score function at its input scores.
-  void find_slopes(const simd::KeyBlock<T>& block, simd::QueryBlock<T> queries, Index first_key,
-                   const Index* kept) {
-    Index keys[simd::key_block];
-    for (Index i = 0; i < block.count; ++i) keys[i] = first_key + (kept ? kept[i] : i);
+  void find_slopes(const simd::KeyBlock<T>& block, simd::QueryBlock<T> queries) {
     queries.scores = tile_->probabilities;
     kernels_.scores(block, queries);
     const Index lanes = kernels_.tile_lanes;
     const ProgramCode asked;
     args_.forward.score_mods.function.to_derivatives({queries.scores, lanes * simd::key_block,
-                                                      lanes, keys, block.count, block.words, first_,
-                                                      count_});
+                                                      lanes, score_mods_->keys(), block.count,
+                                                      block.words, first_, count_});
     block_.slopes = queries.scores;
   }
 

@@ -393,7 +393,7 @@ class ScoreModBlock {
         unit_(score_mods_.function.given() ? T{1} : static_cast<T>(bits_per_nat)) {}
 
   /// Attaches the arrays to the block. Key i of the block is key `first_key + (kept ? kept[i] :
-  /// i)`.
+  /// i)`; then keys() has them.
   void attach(simd::KeyBlock<T>& block, const simd::QueryBlock<T>& queries, Index first_key,
               const Index* kept) {
     arrays_ = {};
@@ -408,6 +408,7 @@ class ScoreModBlock {
     block.score_mod = &arrays_;
     if (score_mods_.function.given()) run_function(block, queries);
   }
+  const Index* keys() const { return keys_; }
 
  private:
   T on_diagonal(Index key, Index query) const {
