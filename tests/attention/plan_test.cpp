@@ -149,7 +149,7 @@ std::vector<AttentionPlan> plans_of(const heed::detail::AttentionArgs<T>& args,
     const Index sharing = args.heads() / args.keys.extent(1);
     add(Lanes::keys, Grouping::shared_keys, std::min(sharing, 64 / args.query_count()));
   }
-  if (heed::detail::ShortForward<T>::take(args)) {
+  if (heed::detail::ShortForward<T>::fits(args)) {
     add(Lanes::queries, Grouping::one_kernel_call, args.heads());
   }
   return plans;

@@ -156,7 +156,7 @@ TEST_P(ShortBackward, LeaveTheRestToOthers) {
   const auto takes = [](const Shape& shape, const AttentionOptions<float>& options = {}) {
     const Step<float> step(shape, 1);
     Gradients<float> to(step.in);
-    return heed::detail::ShortBackward<float>::take(heed::detail::checked_backward_args<float>(
+    return heed::detail::ShortBackward<float>::fits(heed::detail::checked_backward_args<float>(
         step.in.queries, step.in.keys, step.in.values, step.made.out, step.made.lse, step.grad,
         to.queries, to.keys, to.values, options, GradientOptions<float>{}));
   };

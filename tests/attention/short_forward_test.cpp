@@ -140,7 +140,7 @@ TEST_P(ShortForward, LeaveTheRestToOthers) {
   const auto takes = [](const Shape& shape, AttentionOptions<float> options = {}) {
     const Inputs<float> in(shape, 1);
     Tensor<float, 4> out({shape.batch, shape.heads, shape.queries, shape.value_dim});
-    return ShortForward<float>::take(heed::detail::checked_args<float>(
+    return ShortForward<float>::fits(heed::detail::checked_args<float>(
         in.queries.view(), in.keys.view(), in.values.view(), out.view(), options));
   };
   EXPECT_TRUE(takes({1, 1, 1, 64, 96, 8, 8}));

@@ -441,8 +441,8 @@ class ShortBackward {
         group_(heads_together(call_.batch(), call_.heads(), mask)),
         threads_(threads) {}
 
-  /// Whether ShortBackward takes a call.
-  static bool take(const BackwardArgs<T>& args) {
+  /// Whether ShortBackward can compute a call.
+  static bool fits(const BackwardArgs<T>& args) {
     const auto& call = args.forward;
     const auto& more = args.more;
     const auto together = [](const auto& tensor) { return tensor.stride(3) == 1; };

@@ -559,7 +559,7 @@ void run_backward(const BackwardArgs<T>& args, const MaskRef& mask) {
                       static_cast<double>(3 * call.head_dim() + 2 * call.value_dim());
   const bool alone = work < parallel_threshold;
 #if HEED_SIMD_ALL_KERNELS
-  if (ShortBackward<T>::take(args)) {
+  if (ShortBackward<T>::fits(args)) {
     auto fallback = [&](Index head) { BackwardTasks<T>(args, mask).run_one(head); };
     const ShortBackward<T> heads(args, mask, alone ? 1 : thread_count(), fallback);
     for (Index i = 0; alone && i < heads.count(); ++i) heads.run(i);

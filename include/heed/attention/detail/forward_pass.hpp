@@ -392,8 +392,8 @@ class ShortForward {
   ShortForward(const AttentionArgs<T>& args, const MaskRef& mask, Index group)
       : args_(args), mask_(mask), group_(group) {}
 
-  /// Whether ShortForward takes a call, or copies of its rounded numbers.
-  static bool take(const AttentionArgs<T>& args) {
+  /// Whether ShortForward can compute a call, or copies of its rounded numbers.
+  static bool fits(const AttentionArgs<T>& args) {
     const bool copied = args.rounds() && !multiplies_pairs(args);
     const auto in_place = [&](const Operand<T>& each) { return copied || each.is_view(); };
     // For fewer than four queries over many keys, keys in the lanes are faster.

@@ -272,7 +272,7 @@ AttentionPlan plan_of(const AttentionArgs<T>& args, const MaskRef& mask) {
   if (args.empty()) return plan;
   plan_products(args, plan);
   if (work_of(args) >= parallel_threshold) plan.threads = thread_count();
-  if (ShortForward<T>::take(args)) {
+  if (ShortForward<T>::fits(args)) {
     plan.grouping = AttentionPlan::Grouping::one_kernel_call;
     plan.heads = heads_together(args.batch(), args.heads(), mask);
     plan.why = "short sequences: the mask is asked once, and one kernel call takes several heads";
