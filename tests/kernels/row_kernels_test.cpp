@@ -15,7 +15,7 @@
 namespace heed::test {
 namespace {
 
-using simd::Activation;
+using simd::ActivationKind;
 
 class RowKernels : public ::testing::TestWithParam<simd::Isa> {
  protected:
@@ -23,30 +23,30 @@ class RowKernels : public ::testing::TestWithParam<simd::Isa> {
   RestoreSettings restore_;
 };
 
-long double exact_activation(Activation f, long double x) {
+long double exact_activation(ActivationKind f, long double x) {
   switch (f) {
-    case Activation::relu:
+    case ActivationKind::relu:
       return x > 0 ? x : 0;
-    case Activation::gelu:
+    case ActivationKind::gelu:
       return x * std::erfc(-x / std::sqrt(2.0L)) / 2;
-    case Activation::gelu_tanh:
+    case ActivationKind::gelu_tanh:
       return x / 2 *
              (1 + std::tanh(std::sqrt(2 / 3.14159265358979323846L) * (x + 0.044715L * x * x * x)));
-    case Activation::silu:
+    case ActivationKind::silu:
       break;
   }
   return x / (1 + std::exp(-x));
 }
 
-long double exact_slope(Activation f, long double x) {
-  if (f == Activation::relu) return x > 0 ? 1 : 0;
+long double exact_slope(ActivationKind f, long double x) {
+  if (f == ActivationKind::relu) return x > 0 ? 1 : 0;
   const long double h = 1e-5L;  // the error is h⁴ and what rounding leaves of 1e-19 / h
   const auto y = [&](int i) { return exact_activation(f, x + static_cast<long double>(i) * h); };
   return (8 * (y(1) - y(-1)) - (y(2) - y(-2))) / (12 * h);
 }
 
-constexpr Activation all[] = {Activation::relu, Activation::gelu, Activation::gelu_tanh,
-                              Activation::silu};
+constexpr ActivationKind all[] = {ActivationKind::relu, ActivationKind::gelu,
+                                  ActivationKind::gelu_tanh, ActivationKind::silu};
 
 template <class T>
 void check_activations(double relative) {
@@ -54,13 +54,13 @@ void check_activations(double relative) {
   for (int i = -4000; i <= 4000; ++i) x.push_back(static_cast<T>(i) * static_cast<T>(0.00317));
   const auto count = static_cast<Index>(x.size());
   std::vector<T> y(x.size()), slope(x.size());
-  for (const Activation f : all) {
+  for (const ActivationKind f : all) {
     simd::row_kernels<T>().activate(f, x.data(), y.data(), slope.data(), count);
     for (std::size_t i = 0; i < x.size(); ++i) {
       const auto exact = static_cast<double>(exact_activation(f, static_cast<long double>(x[i])));
       // tanh in the exact formula cancels far below 0. Sets without a fused multiply-add feel the
       // rounding of x² in the exponent.
-      const double floor = f == Activation::gelu_tanh ? relative * 1e-3 : 1e-30;
+      const double floor = f == ActivationKind::gelu_tanh ? relative * 1e-3 : 1e-30;
       const double wide = relative * (1 + static_cast<double>(x[i] * x[i]));
       ASSERT_NEAR(static_cast<double>(y[i]), exact, wide * std::fabs(exact) + floor)
           << static_cast<int>(f) << " at " << x[i];
@@ -81,7 +81,7 @@ TEST_P(RowKernels, ActivationsOfSpecialValues) {
   const float infinity = std::numeric_limits<float>::infinity();
   const std::vector<float> x = {0, 1e30f, infinity, std::nanf("")};
   std::vector<float> y(4);
-  for (const Activation f : all) {
+  for (const ActivationKind f : all) {
     simd::row_kernels<float>().activate(f, x.data(), y.data(), nullptr, 4);
     EXPECT_EQ(y[0], 0);
     EXPECT_EQ(y[1], 1e30f) << static_cast<int>(f);
@@ -95,7 +95,7 @@ TEST_P(RowKernels, BitsDoNotDependOnThePlace) {
   const auto x = random_tensor<float, 1>({150}, bits, 4.f),
              g = random_tensor<float, 1>({150}, bits);
   const auto& kernels = simd::row_kernels<float>();
-  for (const Activation f : all) {
+  for (const ActivationKind f : all) {
     std::vector<float> whole(150), slopes(150);
     kernels.activate(f, x.data(), whole.data(), slopes.data(), 150);
     for (Index i = 0; i < 150; ++i) {

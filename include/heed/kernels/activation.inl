@@ -74,19 +74,19 @@ HEED_SIMD typename S::V normal_distribution(typename S::V x, typename S::V& dens
 }
 
 /// f(x), and f'(x) in `slope` unless null; computes their common parts once.
-template <Activation f, class S>
+template <ActivationKind f, class S>
 HEED_SIMD typename S::V activation(typename S::V x, typename S::V* slope = nullptr) {
   using Float = typename S::Scalar;
   const auto one = S::broadcast(1);
-  if constexpr (f == Activation::relu) {
+  if constexpr (f == ActivationKind::relu) {
     const auto zero = S::broadcast(0);
     if (slope) *slope = S::select(S::greater(x, zero), one, zero);
     return S::max(zero, x);
-  } else if constexpr (f == Activation::silu) {
+  } else if constexpr (f == ActivationKind::silu) {
     const auto s = sigmoid<S>(x);
     if (slope) *slope = S::fma(x * s, one - s, s);
     return x * s;
-  } else if constexpr (f == Activation::gelu_tanh) {
+  } else if constexpr (f == ActivationKind::gelu_tanh) {
     // (1 + tanh(u)) / 2 is sigmoid(2u), which has no cancellation.
     const auto c = S::broadcast(static_cast<Float>(1.5957691216057307117));  // 2 √(2/π)
     const auto cubic = S::broadcast(static_cast<Float>(0.044715));
@@ -97,7 +97,7 @@ HEED_SIMD typename S::V activation(typename S::V x, typename S::V* slope = nullp
     }
     return x * s;
   } else {
-    static_assert(f == Activation::gelu);
+    static_assert(f == ActivationKind::gelu);
     typename S::V density;
     const auto share = normal_distribution<S>(x, density);
     if (slope) *slope = S::fma(x, density, share);

@@ -9,7 +9,7 @@ namespace heed::simd {
 
 /// Activation functions between linear layers: max(0, x); x Φ(x) with the normal distribution Φ,
 /// exact or by tanh (Hendrycks and Gimpel 2016); x / (1 + e⁻ˣ).
-enum class Activation { relu, gelu, gelu_tanh, silu };
+enum class ActivationKind { relu, gelu, gelu_tanh, silu };
 
 /// The numbers that activation dropout keeps: those whose Philox draw (core/philox.hpp) is at least
 /// `least`.
@@ -34,7 +34,7 @@ struct RowKernels {
   /// (a, b) = (a · cosine − b · sine, b · cosine + a · sine), products and sums rounded
   void (*rotate)(const T* cosines, const T* sines, T* a, T* b, Index count);
   /// out = f(x), and slopes = f'(x) unless null; one of them may be x
-  void (*activate)(Activation f, const T* x, T* out, T* slopes, Index count);
+  void (*activate)(ActivationKind f, const T* x, T* out, T* slopes, Index count);
   /// x[i] = x[i] · scale if it is kept, else +0; decided by word i % 4 of the counter {four + i / 4
   /// in two halves, stream, 0}.
   void (*drop)(const DropRun<T>& run, std::uint64_t four, T* x, Index count);

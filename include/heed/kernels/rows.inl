@@ -55,7 +55,7 @@ struct RowTable {
   }
 
   /// Of whole vectors: code for the last one of a row besides would take long to compile.
-  template <Activation f>
+  template <ActivationKind f>
   HEED_SIMD static void activate_as(const T* x, T* out, T* slopes, Index count) {
     for (Index i = 0; slopes == nullptr && i < count; i += S::width) {
       S::store(out + i, activation<f, S>(S::load(x + i)));
@@ -66,20 +66,20 @@ struct RowTable {
       S::store(slopes + i, slope);
     }
   }
-  HEED_KERNEL static void activate_vectors(Activation f, const T* x, T* out, T* slopes,
+  HEED_KERNEL static void activate_vectors(ActivationKind f, const T* x, T* out, T* slopes,
                                            Index count) {
     switch (f) {
-      case Activation::relu:
-        return activate_as<Activation::relu>(x, out, slopes, count);
-      case Activation::gelu:
-        return activate_as<Activation::gelu>(x, out, slopes, count);
-      case Activation::gelu_tanh:
-        return activate_as<Activation::gelu_tanh>(x, out, slopes, count);
-      case Activation::silu:
-        return activate_as<Activation::silu>(x, out, slopes, count);
+      case ActivationKind::relu:
+        return activate_as<ActivationKind::relu>(x, out, slopes, count);
+      case ActivationKind::gelu:
+        return activate_as<ActivationKind::gelu>(x, out, slopes, count);
+      case ActivationKind::gelu_tanh:
+        return activate_as<ActivationKind::gelu_tanh>(x, out, slopes, count);
+      case ActivationKind::silu:
+        return activate_as<ActivationKind::silu>(x, out, slopes, count);
     }
   }
-  HEED_KERNEL static void activate(Activation f, const T* x, T* out, T* slopes, Index count) {
+  HEED_KERNEL static void activate(ActivationKind f, const T* x, T* out, T* slopes, Index count) {
     const Index whole = count / S::width * S::width, left = count - whole;
     activate_vectors(f, x, out, slopes, whole);
     if (left == 0) return;

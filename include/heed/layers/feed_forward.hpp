@@ -27,7 +27,7 @@ namespace heed {
 
 /// relu: max(0, x); gelu: x Φ(x), exact; gelu_tanh: GELU by its tanh approximation, as GPT-2 has
 /// it; silu: x / (1 + e⁻ˣ).
-using ActivationKind = simd::Activation;
+using simd::ActivationKind;
 
 /// A function of each number of a tensor or view of any rank: ReLU, GELU in both forms, SiLU. No
 /// parameters.
