@@ -185,15 +185,15 @@ HEED_SIMD void grad_score_block(const GradientTask<S, Vectors>& task) {
       });
 }
 
-/// Lanes [first, end) of a block of queries.
-struct LaneRange {
+/// Some lanes or keys, [first, end).
+struct Range {
   Index first = 0;
   Index end = 0;
 };
 
 /// The range from the first to the last lane that sees one of the keys [key, key + rows).
 template <class T>
-HEED_SIMD LaneRange seeing_lanes(const KeyBlock<T>& block, Index key, Index rows, Index count) {
+HEED_SIMD Range seeing_lanes(const KeyBlock<T>& block, Index key, Index rows, Index count) {
   if (block.words == nullptr) return {0, count};
   std::uint64_t any = 0;
   for (Index r = 0; r < rows; ++r) any |= block.words[key + r];
@@ -207,7 +207,7 @@ template <class S, int Rows, int Vectors>
 HEED_SIMD void add_rows_to(const KeyBlock<typename S::Scalar>& block, Index key,
                            const typename S::Scalar* weights, const typename S::Scalar* rows,
                            Index count, Index columns, typename S::Scalar* grad) {
-  const LaneRange lanes = seeing_lanes(block, key, Rows, count);
+  const Range lanes = seeing_lanes(block, key, Rows, count);
   tile_product<S, Rows, Vectors>(weights + key * query_block + lanes.first, query_block, 1,
                                  rows + lanes.first * columns, columns, lanes.end - lanes.first,
                                  grad + key * columns, columns, true);

@@ -78,10 +78,10 @@ struct PairBackwardTable {
   }
 
   /// The range from the first to the last key that one of 16 lanes sees, in whole groups.
-  HEED_SIMD static LaneRange seen_keys(const std::uint64_t* words, Index lane) {
+  HEED_SIMD static Range seen_keys(const std::uint64_t* words, Index lane) {
     if (words == nullptr) return {0, key_block};
     const std::uint64_t mask = std::uint64_t{0xffff} << lane;
-    LaneRange keys{0, key_block};
+    Range keys{0, key_block};
     while (keys.first < keys.end && (words[keys.first] & mask) == 0) ++keys.first;
     while (keys.end > keys.first && (words[keys.end - 1] & mask) == 0) --keys.end;
     return whole(keys, Product::group);
@@ -92,13 +92,13 @@ struct PairBackwardTable {
     while (words != nullptr && end > 0 && words[end - 1] == 0) --end;
     return (end + 31) & -32;
   }
-  HEED_SIMD static LaneRange whole(LaneRange range, Index group) {
+  HEED_SIMD static Range whole(Range range, Index group) {
     if (range.first == range.end) return {};
     return {range.first & -group, (range.end + group - 1) & -group};
   }
   /// The range of the lanes that see one of the keys [key, key + rows), in whole groups.
-  HEED_SIMD static LaneRange seeing(const PairGradientBlock<T>& block, Index key, Index rows,
-                                    Index group) {
+  HEED_SIMD static Range seeing(const PairGradientBlock<T>& block, Index key, Index rows,
+                                Index group) {
     const KeyBlock<T> keys{{}, {}, key_block, block.words};
     return whole(seeing_lanes(keys, key, rows, query_block), group);
   }
@@ -107,7 +107,7 @@ struct PairBackwardTable {
   /// key by key and, dS only, in pairs of keys.
   template <bool Masked>
   HEED_KERNEL static void weigh(const PairGradientBlock<T>& block, Index key, Index rows,
-                                const LaneRange& lanes) {
+                                const Range& lanes) {
     const auto none = S::broadcast(0), factor = S::broadcast(block.factor);
     for (Index lane = lanes.first; lane < lanes.end; lane += S::width) {
       const auto delta = S::load(block.delta + lane);
@@ -144,7 +144,7 @@ struct PairBackwardTable {
   /// K·Qᵀ, V·dOᵀ, and what becomes of them, for the keys [key, key + rows).
   HEED_SIMD static void grad_scores(Product& product, const PairGradientBlock<T>& block, Index key,
                                     Index rows) {
-    const LaneRange lanes = seeing(block, key, rows, S::width);
+    const Range lanes = seeing(block, key, rows, S::width);
     const Index count = lanes.end - lanes.first;
     if (count < query_block) clear(block, key, rows);
     if (count == 0) return;
@@ -164,7 +164,7 @@ struct PairBackwardTable {
   HEED_SIMD static void add_keys(Product& product, const PairGradientBlock<T>& block) {
     const Index step = block.words != nullptr ? S::width : query_block;
     for (Index lane = 0; lane < query_block; lane += step) {
-      const LaneRange keys = seen_keys(block.words, lane);
+      const Range keys = seen_keys(block.words, lane);
       if (keys.first == keys.end) continue;
       auto turned = Product::turned(block.turned_keys, block.head_row);
       turned.data += keys.first / 2 * turned.column_stride;
@@ -180,7 +180,7 @@ struct PairBackwardTable {
   HEED_SIMD static void add_rows(Product& product, const PairGradientBlock<T>& block, Index key,
                                  Index count, const std::uint16_t* weights,
                                  const std::uint16_t* rows, Index columns, T* grad) {
-    const LaneRange lanes = seeing(block, key, count, Product::group);
+    const Range lanes = seeing(block, key, count, Product::group);
     if (lanes.first == lanes.end) return;
     product.multiply({weights + key * query_block + lanes.first, query_block, 2}, count,
                      rows + lanes.first * columns, 2 * columns, columns, lanes.end - lanes.first,
