@@ -34,7 +34,7 @@ struct BlockOptions {
   ActivationKind activation = ActivationKind::gelu_tanh;
   bool gated = false;
   NormKind norm = NormKind::layer;
-  double norm_epsilon = 1e-5;
+  double norm_epsilon = 1e-5;  // of query_key_norm too; models with RMS norms often have 1e-6
   bool norm_before = true;
   bool bias = true;
   bool fused_projection = false;

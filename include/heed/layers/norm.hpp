@@ -18,6 +18,7 @@ namespace heed {
 
 enum class NormKind { layer, rms };
 
+/// `epsilon` is that of layer norms as GPT-2 has them, for both kinds; RMSNorm has that of Llama.
 struct NormOptions {
   NormKind kind = NormKind::layer;
   Index dim = 0;
@@ -27,7 +28,8 @@ struct NormOptions {
 
 /// Layer norm, y = (x − mean) / √(variance + ε) · weight + bias (Ba, Kiros, Hinton 2016), or RMS
 /// norm, y = x / √(mean of x² + ε) · weight (Zhang and Sennrich 2019), along the last axis of a
-/// tensor or view of any rank. The kind is chosen at run time; LayerNorm and RMSNorm fix it.
+/// tensor or view of any rank. The kind is chosen at run time; LayerNorm and RMSNorm fix it, and
+/// RMSNorm has a default ε of its own.
 template <ModelScalar T>
 struct Norm {
   using Input = Tensor<T, 3>;
@@ -158,7 +160,8 @@ struct LayerNorm : Norm<T> {
       : Norm<T>({NormKind::layer, dim, eps, has_bias}) {}
 };
 
-/// A Norm that is an RMS norm: `RMSNorm<float> norm(dim)`.
+/// A Norm that is an RMS norm: `RMSNorm<float> norm(dim)`. Its default epsilon is Llama's, a tenth
+/// of that of NormOptions.
 template <ModelScalar T>
 struct RMSNorm : Norm<T> {
   RMSNorm() { this->kind = NormKind::rms; }

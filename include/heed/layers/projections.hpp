@@ -35,7 +35,8 @@ struct MultiHeadAttentionOptions {
   bool output_bias = true;
   bool fused = false;  // one weight for queries, keys and values, in this order
   std::optional<NormKind> query_key_norm = {};  // a norm of each head's queries and keys; none: no
-  double norm_epsilon = 1e-6;                   // of that norm
+  double norm_epsilon = 1e-6;                   // of that norm, as Qwen3 has it; in a block, that
+                                                // of the block's norms
   std::optional<double> scale = {};             // default 1 / √head_dim
   /// Rotary, relative or ALiBi. The other kinds are added to embeddings and do nothing here.
   PositionKind positions = PositionKind::none;
