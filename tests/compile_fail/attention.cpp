@@ -112,6 +112,20 @@ void misuse(Floats& x, Tensor<bool, 2>& visible) { attention(x, x, x, visible); 
 #ifdef OUT_BEFORE_MASK  // the mask comes before the tensor of the result
 void misuse(Floats& x, Floats& out) { attention(x, x, x, out, masks::Causal{}); }
 #endif
+#ifdef NUMBER_BEHIND_THE_MASK  // a number is no result: options are in braces, {.scale = 0.5f}
+void misuse(Floats& x) { auto out = attention(x, x, x, masks::Causal{}, 0.5f); }
+#endif
+#ifdef TWO_MASKS  // a call takes one mask: combine two by a & b, or by a | b
+void misuse(Floats& x) { auto out = attention(x, x, x, masks::Causal{}, masks::last_n(3)); }
+#endif
+#ifdef TWO_MASKS_OF_A_CACHE  // a call takes one mask: combine two by a & b, or by a | b
+void misuse(Floats& x, KeyValueCache<float>& cache) {
+  auto out = decode(x, x, x, cache, masks::Causal{}, masks::last_n(3));
+}
+#endif
+#ifdef POINTERS_AND_EXTENTS  // this is no tensor: attention takes heed::Tensor
+void misuse(float* x) { auto out = attention(x, x, x, 5, 8); }
+#endif
 #ifdef CONST_OUT  // the result cannot be written: out is const
 void misuse(Floats& x, const Floats& out) { attention(x, x, x, masks::Causal{}, out); }
 #endif

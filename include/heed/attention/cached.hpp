@@ -81,10 +81,12 @@ void attend_to_cache(const Q& queries, const KeyValueCache<Held, Stored>& cache,
 /// write.
 template <class Q, class Held, class Stored, class M, detail::MeantAsResult Out,
           detail::IsOptions Options = detail::OptionsOf<Q>>
-void attention(const Q& queries, const KeyValueCache<Held, Stored>& cache, const M& mask, Out&& out,
-               const Options& options = {}) {
+detail::WrittenTo<Q, Out> attention(const Q& queries, const KeyValueCache<Held, Stored>& cache,
+                                    const M& mask, Out&& out, const Options& options = {}) {
   if constexpr (detail::expect_local_call_to<Options, M, std::remove_reference_t<Out>, Q>()) {
     detail::attend_to_cache(queries, cache, cache.lengths(), mask, out, options, [] {});
+  } else {
+    return detail::WrittenTo<Q, Out>();
   }
 }
 template <class Q, class Held, class Stored, detail::TakesResult Out,
@@ -123,8 +125,9 @@ auto attention(const Q& queries, const KeyValueCache<Held, Stored>& cache,
 /// cache unchanged: shapes, options and the mask are checked before the first write.
 template <class Q, class K, class V, class Held, class Stored, class M, detail::MeantAsResult Out,
           detail::IsOptions Options = detail::OptionsOf<Q>>
-void decode(const Q& queries, const K& keys, const V& values, KeyValueCache<Held, Stored>& cache,
-            const M& mask, Out&& out, const Options& options = {}) {
+detail::WrittenTo<Q, Out> decode(const Q& queries, const K& keys, const V& values,
+                                 KeyValueCache<Held, Stored>& cache, const M& mask, Out&& out,
+                                 const Options& options = {}) {
   using To = std::remove_reference_t<Out>;
   if constexpr (detail::expect_local_call_to<Options, M, To, Q>() &&
                 detail::expect_tensors<const K, const V>()) {
@@ -144,6 +147,8 @@ void decode(const Q& queries, const K& keys, const V& values, KeyValueCache<Held
       appended = more_keys.extent(2);
     });
     kept.done();
+  } else {
+    return detail::WrittenTo<Q, Out>();
   }
 }
 template <class Q, class K, class V, class Held, class Stored, detail::TakesResult Out,

@@ -32,16 +32,18 @@ namespace heed {
 /// key) or (Position) that returns bool. Without a mask every query sees every key.
 template <class Q, detail::MeantAsKeys K, class V, class M, detail::MeantAsResult Out,
           detail::IsOptions Options = detail::OptionsOf<Q>>
-void attention(const Q& queries, const K& keys, const V& values, const M& mask, Out&& out,
-               const Options& options = {}) {
+detail::WrittenTo<Q, Out> attention(const Q& queries, const K& keys, const V& values, const M& mask,
+                                    Out&& out, const Options& options = {}) {
   using To = std::remove_reference_t<Out>;
   if constexpr (detail::Expression<Q> || detail::Expression<K> || detail::Expression<V>) {
-    attention(detail::evaluated(queries), detail::evaluated(keys), detail::evaluated(values), mask,
-              out, options);
+    return attention(detail::evaluated(queries), detail::evaluated(keys), detail::evaluated(values),
+                     mask, out, options);
   } else if constexpr (detail::expect_local_call_to<Options, M, To, Q, const K, const V>()) {
     detail::attend(detail::as_rank_4(view_of(queries)), detail::as_rank_4(view_of(keys)),
                    detail::as_rank_4(view_of(values)), detail::as_rank_4(view_of(out)), options,
                    MaskRef(mask));
+  } else {
+    return detail::WrittenTo<Q, Out>();
   }
 }
 template <class Q, detail::MeantAsKeys K, class V, detail::TakesResult Out,

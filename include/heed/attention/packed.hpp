@@ -151,9 +151,9 @@ void for_each_sequence(const PackedOffsets& offsets, const Run& run) {
 template <class Q, class K, class V, class M, detail::MeantAsResult Out,
           detail::IsOptions Options = detail::OptionsOf<Q>>
 requires(!detail::OffsetList<M>)  // which would be the borders of keys
-    void packed_attention(const Q& queries, const K& keys, const V& values,
-                          const PackedOffsets& offsets, const M& mask, Out&& out,
-                          const Options& options = {}) {
+    detail::WrittenTo<Q, Out> packed_attention(const Q& queries, const K& keys, const V& values,
+                                               const PackedOffsets& offsets, const M& mask,
+                                               Out&& out, const Options& options = {}) {
   using To = std::remove_reference_t<Out>;
   if constexpr (detail::expect_local_call_to<Options, M, To, Q, const K, const V>()) {
     const auto packed = detail::checked_args<ComputedIn<ValueOf<Q>>>(
@@ -165,6 +165,8 @@ requires(!detail::OffsetList<M>)  // which would be the borders of keys
     detail::for_each_sequence(offsets, [&](Index s) {
       detail::run_attention(detail::one_sequence(packed, offsets, s), reference);
     });
+  } else {
+    return detail::WrittenTo<Q, Out>();
   }
 }
 template <class Q, class K, class V, detail::TakesResult Out,
@@ -195,10 +197,11 @@ auto packed_attention(const Q& queries, const K& keys, const V& values,
 // The same where the borders of queries and of keys are two arguments.
 template <class Q, class K, class V, detail::OffsetList OfQueries, detail::OffsetList OfKeys,
           class M, detail::MeantAsResult Out, detail::IsOptions Options = detail::OptionsOf<Q>>
-void packed_attention(const Q& queries, const K& keys, const V& values, const OfQueries& of_queries,
-                      const OfKeys& of_keys, const M& mask, Out&& out,
-                      const Options& options = {}) {
-  packed_attention(queries, keys, values, PackedOffsets(of_queries, of_keys), mask, out, options);
+detail::WrittenTo<Q, Out> packed_attention(const Q& queries, const K& keys, const V& values,
+                                           const OfQueries& of_queries, const OfKeys& of_keys,
+                                           const M& mask, Out&& out, const Options& options = {}) {
+  return packed_attention(queries, keys, values, PackedOffsets(of_queries, of_keys), mask, out,
+                          options);
 }
 template <class Q, class K, class V, detail::OffsetList OfQueries, detail::OffsetList OfKeys,
           detail::MeantAsMask M, detail::IsOptions Options = detail::OptionsOf<Q>>

@@ -69,6 +69,10 @@ using OptionsOf = AttentionOptions<typename CallTypes<const Evaluated<Q>>::Scala
 /// The type of the tensor that such a call returns.
 template <class Q>
 using ResultOf = typename CallTypes<const Q>::Result;
+/// What a call returns that writes to `Out`: nothing. One that is refused, since Out is no tensor,
+/// returns a tensor, so that the first error is not that `auto out = attention(…)` is void.
+template <class Q, class Out>
+using WrittenTo = std::conditional_t<TakesResult<std::remove_reference_t<Out>>, void, ResultOf<Q>>;
 
 template <class X>
 inline constexpr bool computable =
@@ -130,6 +134,8 @@ template <class Out>
 constexpr bool expect_output() {
   if constexpr (MaskPolicy<Out>) {
     static_assert(never<Out>, "the mask comes before the tensor of the result: (…, mask, out)");
+  } else if constexpr (std::is_arithmetic_v<Out>) {
+    static_assert(never<Out>, "a number is no result: options are in braces, {.scale = 0.5f}");
   } else if constexpr (!Viewable<Out>) {
     return expect_tensors<Out>();
   } else if constexpr (std::is_same_v<ValueOf<Out>, bool>) {
@@ -179,7 +185,12 @@ constexpr bool expect_call() {
 /// The same for a call that writes to `Out`.
 template <class Options, class M, class Out, class Q, class... Others>
 constexpr bool expect_call_to() {
-  if constexpr (!expect_output<Out>()) {
+  if constexpr (!(Viewable<const Q> && (Viewable<Others> && ...))) {
+    return expect_tensors<const Q, Others...>();
+  } else if constexpr (MaskPolicy<M> && MaskPolicy<Out>) {
+    static_assert(never<M>, "a call takes one mask: combine two by a & b, or by a | b");
+    return false;
+  } else if constexpr (!expect_output<Out>()) {
     return false;
   } else {
     return expect_call<Options, M, Q, Others..., Out>();
