@@ -126,6 +126,47 @@ void misuse(Floats& x, KeyValueCache<float>& cache) {
 #ifdef POINTERS_AND_EXTENTS  // this is no tensor: attention takes heed::Tensor
 void misuse(float* x) { auto out = attention(x, x, x, 5, 8); }
 #endif
+#ifdef ATTENTION_WITHOUT_VALUES  // attention takes values too: attention(queries, keys, values)
+void misuse(Floats& x) { auto out = attention(x, x); }
+#endif
+#ifdef ATTENTION_WITHOUT_KEYS  // attention takes values too: attention(queries, keys, values)
+void misuse(Floats& x) { auto out = attention(x, masks::Causal{}); }
+#endif
+#ifdef MASK_FOR_VALUES  // a mask is no tensor: masks come behind queries, keys and values
+void misuse(Floats& x) { auto out = attention(x, x, masks::Causal{}); }
+#endif
+#ifdef WEIGHTS_WITHOUT_KEYS  // weights are of queries and keys: attention_weights(queries, keys,
+                             // mask)
+void misuse(Floats& x) { auto weights = attention_weights(x); }
+#endif
+#ifdef WEIGHTS_OF_A_MASK  // a mask is no tensor: masks come behind queries, keys and values
+void misuse(Floats& x) { auto weights = attention_weights(x, masks::Causal{}); }
+#endif
+#ifdef PLAN_WITHOUT_KEYS  // a mask is no tensor: masks come behind queries, keys and values
+void misuse(Floats& x) { auto chosen = plan(x, masks::Causal{}); }
+#endif
+#ifdef PACKED_WITHOUT_OFFSETS  // the borders of the sequences come behind the values
+void misuse(Floats& x) { auto out = packed_attention(x, x, x); }
+#endif
+#ifdef PACKED_MASK_WITHOUT_OFFSETS  // the borders of the sequences come behind the values
+void misuse(Floats& x) { auto out = packed_attention(x, x, x, masks::Causal{}); }
+#endif
+#ifdef PACKED_MASK_BEFORE_OFFSETS  // the borders of the sequences come behind the values
+void misuse(Floats& x, const std::vector<int>& offsets) {
+  packed_attention(x, x, x, masks::Causal{}, offsets, x);
+}
+#endif
+#ifdef DECODE_WITHOUT_KEYS  // decode appends keys and values: decode(queries, keys, values, cache,
+                            // mask)
+void misuse(Floats& x, KeyValueCache<float>& cache) {
+  auto out = decode(x, cache, masks::Causal{});
+}
+#endif
+#ifdef DECODE_TO_A_CONST_CACHE  // decode appends to the cache, which is const here
+void misuse(Floats& x, const KeyValueCache<float>& cache) {
+  auto out = decode(x, x, x, cache, masks::Causal{});
+}
+#endif
 #ifdef CONST_OUT  // the result cannot be written: out is const
 void misuse(Floats& x, const Floats& out) { attention(x, x, x, masks::Causal{}, out); }
 #endif

@@ -178,5 +178,21 @@ auto decode(const Q& queries, const K& keys, const V& values, KeyValueCache<Held
             const Options& options = {}) {
   return decode(queries, keys, values, cache, masks::Full{}, options);
 }
+// Calls that append nothing.
+template <class Q, class Held, class Stored, class... More>
+const Q& decode(const Q& queries, const KeyValueCache<Held, Stored>&, const More&...) {
+  static_assert(detail::never<Q>,
+                "decode appends keys and values: decode(queries, keys, values, cache, mask); over "
+                "the tokens that a cache has, call attention(queries, cache, mask)");
+  return queries;
+}
+template <class Q, class K, class V, class Cache, class... More>
+requires(std::is_const_v<Cache>&& detail::is_cache<std::remove_const_t<Cache>>) const Q& decode(
+    const Q& queries, const K&, const V&, Cache&, const More&...) {
+  static_assert(detail::never<Q>,
+                "decode appends to the cache, which is const here: over the tokens that it has, "
+                "call attention(queries, cache, mask)");
+  return queries;
+}
 
 }  // namespace heed

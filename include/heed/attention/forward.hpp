@@ -73,6 +73,14 @@ template <class Q, detail::MeantAsKeys K, class V, detail::IsOptions Options = d
 auto attention(const Q& queries, const K& keys, const V& values, const Options& options = {}) {
   return attention(queries, keys, values, masks::Full{}, options);
 }
+// A call without values.
+template <detail::TakesResult Q, detail::MeantAsKeys K>
+const Q& attention(const Q& queries, const K&) {
+  static_assert(detail::never<Q>,
+                "attention takes values too: attention(queries, keys, values), where all three may "
+                "be one tensor, or attention(queries, cache)");
+  return queries;
+}
 
 }  // namespace heed
 

@@ -23,6 +23,9 @@ template <class Offsets>
 concept OffsetList =
     RunOf<std::remove_cvref_t<Offsets>, Index> || ListOf<std::remove_cvref_t<Offsets>, Index>;
 
+template <class... Given>
+inline constexpr bool without_offsets = true;
+
 }  // namespace detail
 
 /// The borders of the sequences in a packed batch: sequence s has the queries [queries[s],
@@ -61,6 +64,11 @@ struct PackedOffsets {
 };
 
 namespace detail {
+
+/// Whether the first of what follows the tensors of a call is no list of borders.
+template <class First, class... Others>
+inline constexpr bool without_offsets<First, Others...> =
+    !std::is_convertible_v<const First&, PackedOffsets>;
 
 inline void check_offsets(const char* name, std::span<const Index> offsets, Index tokens) {
   const auto refuse = [&](const char* what, Index number) {
@@ -208,6 +216,15 @@ template <class Q, class K, class V, detail::OffsetList OfQueries, detail::Offse
 auto packed_attention(const Q& queries, const K& keys, const V& values, const OfQueries& of_queries,
                       const OfKeys& of_keys, const M& mask, const Options& options = {}) {
   return packed_attention(queries, keys, values, PackedOffsets(of_queries, of_keys), mask, options);
+}
+// A call that does not say where sequences begin.
+template <class Q, class K, class V, class... More>
+requires detail::without_offsets<More...>
+const Q& packed_attention(const Q& queries, const K&, const V&, const More&...) {
+  static_assert(detail::never<Q>,
+                "the borders of the sequences come behind the values: packed_attention(queries, "
+                "keys, values, offsets, mask), with offsets as {0, 3, 7}");
+  return queries;
 }
 
 // The backward pass. ------------------------------------------------------------------------------

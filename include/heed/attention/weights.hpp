@@ -131,6 +131,14 @@ const Q& attention_weights(const Q& queries, const K&, const V&, const More&...)
   return queries;
 }
 
+// Without keys there are none.
+template <detail::TakesResult Q>
+const Q& attention_weights(const Q& queries) {
+  static_assert(detail::never<Q>,
+                "weights are of queries and keys: attention_weights(queries, keys, mask)");
+  return queries;
+}
+
 /// The mean of weights (batch, heads, queries, keys) over the heads: (batch, queries, keys).
 template <class T>
 Tensor<T, 3> mean_over_heads(const Tensor<T, 4>& weights) {

@@ -85,7 +85,11 @@ inline constexpr bool call_rank = Rank >= 2 && Rank <= 4;
 /// True for tensors that may be passed to one call together, in any role.
 template <class... Tensors>
 constexpr bool expect_tensors() {
-  if constexpr (!(Viewable<Tensors> && ...)) {
+  if constexpr (((MaskPolicy<std::remove_cv_t<Tensors>> && !Viewable<Tensors>) || ...)) {
+    static_assert(never<Tensors...>,
+                  "a mask is no tensor: masks come behind queries, keys and values, and in "
+                  "attention_weights and plan behind queries and keys");
+  } else if constexpr (!(Viewable<Tensors> && ...)) {
     static_assert(never<Tensors...>,
                   "this is no tensor: attention takes heed::Tensor, heed::TensorView(data, {rows, "
                   "columns}) and, after #include <heed/tensor/eigen.hpp>, Eigen's matrices");
