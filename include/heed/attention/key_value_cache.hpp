@@ -201,6 +201,13 @@ class KeyValueCache {
     }
     lengths_[slot(item)] += tokens;
   }
+  /// The same of tensors, temporary ones too, and of what else decode takes.
+  template <Viewable K, Viewable V>
+  void append(Index item, const K& keys, const V& values) {
+    const TensorView<const T, 3> k = detail::with_leading_axes<3>(view_of(keys));
+    const TensorView<const T, 3> v = detail::with_leading_axes<3>(view_of(values));
+    append(item, k, v);
+  }
 
   /// Appends tokens to every sequence: keys (batch, kv_heads, tokens, head_dim), values likewise;
   /// leading axes may be left out, as in decode.
