@@ -210,6 +210,17 @@ TEST(Tensors, MatricesAreMasks) {
   }
 }
 
+TEST(Tensors, AnArrayOfExtents) {
+  const std::array<heed::Index, 3> shape{2, 3, 4};
+  const std::array<std::size_t, 3> sizes{2, 3, 4};
+  const heed::Tensor<float, 3> zeros(2, 3, 4);
+  EXPECT_EQ((heed::Tensor<float, 3>(shape)), zeros);
+  EXPECT_EQ((heed::Tensor<float, 3>(sizes)), zeros);
+  EXPECT_EQ((heed::Tensor<float, 3>(std::array<int, 3>{2, 3, 4})), zeros);
+  EXPECT_EQ((heed::Tensor<float, 1>(std::array<int, 2>{2, 3})), (heed::Tensor<float, 1>{2, 3}));
+  EXPECT_THROW((heed::Tensor<float, 2>(std::array<int, 2>{2, -3})), heed::ShapeError);
+}
+
 TEST(Tensors, AViewDeducesWhatItShows) {
   heed::Tensor<float, 2> tensor(2, 3);
   const heed::Tensor<double, 1> fixed = {1, 2};

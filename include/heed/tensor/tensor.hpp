@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <concepts>
 #include <cstddef>
 #include <cstring>
@@ -109,6 +110,14 @@ concept ValuesToCopy =
         HoldsRun<const Values> || requires(const Values& values) { values.data_handle(); } ||
         requires(const Values& values) { values.rows(); });
 
+/// The numbers of an array as extents.
+template <std::size_t Rank, class Numbers>
+Extents<Rank> extents_of(const Numbers& numbers) {
+  Extents<Rank> extents;
+  for (std::size_t axis = 0; axis < Rank; ++axis) extents[axis] = static_cast<Index>(numbers[axis]);
+  return extents;
+}
+
 /// Sets `count` numbers to +0. memset, since a loop of stores is slow wherever the compiler does
 /// not optimize it.
 template <class T>
@@ -156,6 +165,10 @@ class Tensor {
                   "a tensor has as many extents as axes: Tensor<float, 3>(2, 3, 4); its values are "
                   "in nested braces");
   }
+  /// The same extents in an array. An array for a vector, of rank 1, is a list of its values.
+  template <detail::ExtentNumber Number>
+  requires(Rank > 1) explicit Tensor(const std::array<Number, Rank>& extents)
+      : Tensor(detail::extents_of<Rank>(extents)) {}
   /// A tensor with uninitialized values, for callers that write every one.
   static Tensor uninitialized(const Extents<Rank>& extents) {
     detail::row_major_strides<Rank>(extents);
