@@ -3,6 +3,7 @@
 // what it says.
 #include <gtest/gtest.h>
 
+#include <span>
 #include <vector>
 
 #include <heed/heed.hpp>
@@ -25,6 +26,21 @@ TEST(Generation, ACacheCopiesTemporariesIntoOneSequence) {
   one.append(0, rows, rows);
   EXPECT_EQ(one.length(0), 2);
   EXPECT_THROW(one.append(0, keys[0], values[0]), ShapeError);
+}
+
+TEST(Generation, AListenerNeedsNoSampler) {
+  const auto step = [](std::span<const Index> tokens) {
+    Tensor<float, 1> logits(10);
+    logits[tokens.back() % 9 + 1] = 1;
+    return logits;
+  };
+  std::vector<Index> heard;
+  const auto listen = [&](Index token) { heard.push_back(token); };
+  EXPECT_EQ(generate(step, {1}, {.max_tokens = 3}, listen).tokens, (std::vector<Index>{2, 3, 4}));
+  EXPECT_EQ(heard, (std::vector<Index>{2, 3, 4}));
+  const auto stop = [](Index token) { return token < 3; };
+  EXPECT_EQ(generate(step, {1}, {.max_tokens = 5}, stop).reason, StopReason::caller);
+  EXPECT_EQ(generate(step, {1}, {}, {.max_tokens = 2}).tokens, (std::vector<Index>{2, 3}));
 }
 
 }  // namespace

@@ -132,6 +132,14 @@ template <class Step>
 Generation generate(Step&& step, const OwnedArray<Index>& prompt, const StopRules& rules = {}) {
   return generate(step, prompt, samplers::Greedy{}, rules);
 }
+template <class Step, class OnToken>
+requires std::is_invocable_v<OnToken&, Index> Generation generate(Step&& step,
+                                                                  const OwnedArray<Index>& prompt,
+                                                                  const StopRules& rules,
+                                                                  OnToken&& on_token) {
+  Random unused(0);
+  return generate(step, prompt, Sampler(samplers::Greedy{}), rules, unused, on_token);
+}
 template <class Step, std::same_as<samplers::Greedy> Greedy>
 Generation generate(Step&& step, const OwnedArray<Index>& prompt, const Greedy& greedy) {
   return generate(step, prompt, greedy, {});
