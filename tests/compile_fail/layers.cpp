@@ -47,6 +47,11 @@ void misuse(const MultiHeadAttention<float>& layer, const Tensor<float, 3>& x,
   layer.forward(x, x, x, weights);
 }
 #endif
+#ifdef ATTENTION_LAYER_OF_DOUBLES  // the tensor is of another scalar type than the layer
+void misuse(const MultiHeadAttention<float>& layer, const Tensor<double, 3>& x) {
+  auto y = layer.forward(x, masks::Causal{});
+}
+#endif
 #ifdef BLOCK_OF_A_VIEW  // attention layers and blocks take a Tensor of (batch, tokens, dim)
 void misuse(const SelfAttentionBlock<float>& block, const Tensor<float, 3>& x) {
   block.forward(x.view());

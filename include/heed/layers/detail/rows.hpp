@@ -42,7 +42,17 @@ TensorView<const T, 2> as_rows(const Tensor<T, Rank>& x) {
 /// A layer that attends, or a block, is given something else than a batch.
 template <class X, class Batch>
 constexpr void expect_batch() {
-  static_assert(std::is_same_v<X, Batch>,
+  constexpr bool other_scalar = [] {
+    if constexpr (!Viewable<const X>) return false;
+    if constexpr (Viewable<const X>) {
+      using Given = std::remove_const_t<ValueOf<const X>>;
+      return std::is_floating_point_v<Given> && !std::is_same_v<Given, typename Batch::value_type>;
+    }
+  }();
+  static_assert(!other_scalar,
+                "the tensor is of another scalar type than the layer: Tensor<float, 3>(x) converts "
+                "one to float");
+  static_assert(other_scalar || std::is_same_v<X, Batch>,
                 "attention layers and blocks take a Tensor of (batch, tokens, dim): Tensor<float, "
                 "3>::copy_of(x.view().with_leading_axis()) makes one of the matrix x");
 }
