@@ -135,8 +135,7 @@ void misuse(Floats& x) { auto out = attention(x, masks::Causal{}); }
 #ifdef MASK_FOR_VALUES  // a mask is no tensor: masks come behind queries, keys and values
 void misuse(Floats& x) { auto out = attention(x, x, masks::Causal{}); }
 #endif
-#ifdef WEIGHTS_WITHOUT_KEYS  // weights are of queries and keys: attention_weights(queries, keys,
-                             // mask)
+#ifdef WEIGHTS_WITHOUT_KEYS  // weights are of queries and keys: attention_weights(queries,
 void misuse(Floats& x) { auto weights = attention_weights(x); }
 #endif
 #ifdef WEIGHTS_OF_A_MASK  // a mask is no tensor: masks come behind queries, keys and values
@@ -156,8 +155,7 @@ void misuse(Floats& x, const std::vector<int>& offsets) {
   packed_attention(x, x, x, masks::Causal{}, offsets, x);
 }
 #endif
-#ifdef DECODE_WITHOUT_KEYS  // decode appends keys and values: decode(queries, keys, values, cache,
-                            // mask)
+#ifdef DECODE_WITHOUT_KEYS  // decode appends keys and values: decode(queries, keys, values,
 void misuse(Floats& x, KeyValueCache<float>& cache) {
   auto out = decode(x, cache, masks::Causal{});
 }
