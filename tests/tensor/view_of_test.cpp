@@ -52,6 +52,9 @@ namespace {
 template <class Expected, class X>
 constexpr bool views_as = std::is_same_v<ViewOf<X>, Expected>;
 
+// Whether there is a view of what is temporary may be asked; making one does not compile.
+static_assert(requires { view_of(std::declval<std::vector<float>>()); });
+
 TEST(ViewOf, KeepsConst) {
   static_assert(views_as<TensorView<float, 2>, Tensor<float, 2>>);
   static_assert(views_as<TensorView<const float, 2>, const Tensor<float, 2>>);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <type_traits>
 
 #include <heed/tensor/view.hpp>
@@ -59,6 +60,8 @@ concept PlainEigenObject = requires(const X& x) {
 /// Matrices and arrays, as opposed to maps, references and blocks of them.
 template <PlainEigenObject X>
 inline constexpr bool owns_values<X> = true;
+template <PlainEigenObject X>
+inline constexpr std::size_t owned_axes<X> = 2;
 
 /// Eigen objects in memory: matrix, array, map, reference, block, row, transpose.
 template <class X>

@@ -44,6 +44,11 @@ template <class T, std::size_t Extent>
 inline constexpr bool owns_values<std::array<T, Extent>> = true;
 template <class X>
 concept OwnsValues = owns_values<X>;
+/// How many axes the view of what owns values has.
+template <class X>
+inline constexpr std::size_t owned_axes = 1;
+template <class T, std::size_t Rank>
+inline constexpr std::size_t owned_axes<Tensor<T, Rank>> = Rank;
 
 /// What a ViewAdapter gives a view of, if it stays when the view is made.
 template <class X>
@@ -90,10 +95,10 @@ auto view_of(X&& x) {
   return ViewAdapter<std::remove_cvref_t<X>>::view(x);
 }
 template <detail::OwnsValues X>
-auto view_of(const X&&) {
+TensorView<const typename X::value_type, detail::owned_axes<X>> view_of(const X&&) {
   static_assert(!detail::OwnsValues<X>,
                 "a view of temporary values dangles: give them a name first");
-  return TensorView<const typename X::value_type, 1>();
+  return {};
 }
 
 /// The values of a std::vector, std::array, std::span or Tensor under these extents, row-major:
