@@ -11,6 +11,7 @@
 #include <numeric>
 #include <span>
 #include <sstream>
+#include <type_traits>
 #include <vector>
 
 #include <heed/heed.hpp>
@@ -228,6 +229,18 @@ TEST(Tensors, AViewDeducesWhatItShows) {
   view(1, 2) = 5;
   EXPECT_EQ(tensor(1, 2), 5);
   EXPECT_EQ(heed::TensorView(fixed)(1), 2);
+}
+
+TEST(Tensors, ATensorDeducesWhatItIsGiven) {
+  const std::vector<float> values{1, 2, 3, 4, 5, 6};
+  const heed::Tensor t({2, 3}, values);
+  static_assert(std::is_same_v<decltype(t), const heed::Tensor<float, 2>>);
+  EXPECT_EQ(t(1, 0), 4);
+  const heed::Tensor turned(t.view().transpose());
+  static_assert(std::is_same_v<decltype(turned), const heed::Tensor<float, 2>>);
+  EXPECT_EQ(turned(0, 1), 4);
+  const heed::Tensor copied(t);
+  EXPECT_EQ(copied, t);
 }
 
 }  // namespace

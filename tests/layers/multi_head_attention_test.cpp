@@ -2,6 +2,7 @@
 #include <heed/layers/multi_head_attention.hpp>
 
 #include <cmath>
+#include <string>
 
 #include <heed/masks.hpp>
 #include <heed/tensor/copy.hpp>
@@ -448,6 +449,33 @@ TEST(MultiHeadAttention, ASavedWithTheMaskOfAnotherCallIsRefusedBeforeAnythingIs
         for (const float value : gradient) EXPECT_EQ(value, 0.f) << name;
       },
       gradients);
+}
+
+TEST(MultiHeadAttention, AnInputThatDoesNotFitIsNamed) {
+  for (const bool fused : {false, true}) {
+    Random random(1);
+    const MultiHeadAttention<float> layer(
+        {.model_dim = 16, .heads = 2, .kdim = fused ? 0 : 8, .fused = fused}, random);
+    const Index width = fused ? 16 : 8;
+    const Tensor<float, 3> x({1, 3, 16}), narrow({1, 3, 12}), keys({1, 3, width});
+    const auto message = [&](const Tensor<float, 3>& q, const Tensor<float, 3>& k,
+                             const Tensor<float, 3>& v) -> std::string {
+      try {
+        layer.forward(q, k, v, masks::Full{});
+      } catch (const ShapeError& error) {
+        return error.what();
+      }
+      return "";
+    };
+    const auto expected = [](const char* name, const char* wide) {
+      return std::string("MultiHeadAttention: ") + name + " is (1, 3, 12), expected " + wide +
+             " as the last extent";
+    };
+    EXPECT_EQ(message(narrow, keys, x), expected("query", "16"));
+    EXPECT_EQ(message(x, narrow, x), expected("key", fused ? "16" : "8"));
+    EXPECT_EQ(message(x, keys, narrow), expected("value", "16"));
+    EXPECT_EQ(message(x, keys, x), "");
+  }
 }
 
 }  // namespace

@@ -343,6 +343,13 @@ class Tensor {
   Extents<Rank> extents_{};
 };
 
+// `Tensor t({2, 3}, values)` and `Tensor t(view)` are of the type and the rank that they are given.
+template <std::size_t Rank, detail::HoldsRun Values>
+Tensor(const Index (&)[Rank], const Values&)
+    -> Tensor<std::remove_const_t<detail::RunElement<const Values>>, Rank>;
+template <class T, std::size_t Rank>
+Tensor(const TensorView<T, Rank>&) -> Tensor<std::remove_const_t<T>, Rank>;
+
 template <class T, std::size_t Rank>
 TensorView(Tensor<T, Rank>&) -> TensorView<T, Rank>;
 template <class T, std::size_t Rank>
