@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <array>
 #include <string>
 #include <vector>
 
@@ -47,8 +46,8 @@ auto misuse(const std::vector<std::vector<float>>& rows) { return Tensor<float, 
 #ifdef MATRIX_OF_A_VECTOR  // pass those of a vector behind extents, as in ({2, 3}, values)
 auto misuse(const std::vector<float>& values) { return Tensor<float, 2>(values); }
 #endif
-#ifdef EXTENTS_IN_AN_ARRAY  // extents alone are heed::Extents<2>{2, 3}
-auto misuse(const std::array<Index, 2>& extents) { return Tensor<float, 2>(extents); }
+#ifdef EXTENTS_IN_A_VECTOR  // extents alone are heed::Extents<2>{2, 3}
+auto misuse(const std::vector<Index>& extents) { return Tensor<float, 2>(extents); }
 #endif
 #ifdef TENSOR_OF_A_STRING  // a tensor copies views, vectors, arrays, spans and Eigen's matrices
 auto misuse(const std::string& text) { return Tensor<float, 1>(text); }
