@@ -48,13 +48,12 @@ struct PairDecodeTable {
       scores[r] = S::broadcast(0);
     }
     for (Index d = 0; d < columns; d += P::step) {
+      ahead.fetch_rows(S::width, first + d, stride);
       typename S::V transposed[S::width];
       for_each_row<S::width>(
           first + d, stride, [&](int i, const std::uint16_t* at) __attribute__((always_inline)) {
             transposed[i] = (typename S::V)P::load(at);
-            if (fetches_between) ahead.fetch(at);
           });
-      if (!fetches_between) ahead.fetch_rows(S::width, first + d, stride);
       transpose<S>(transposed);
       HEED_UNROLL for (int i = 0; i < S::width; ++i) {
         HEED_UNROLL for (int r = 0; r < Rows; ++r) {

@@ -50,17 +50,17 @@ struct RowsRead {
   Index stride;
   Index columns;
 };
-/// What decoding prefetches during the `tile` rows at `row` of `count`: the next tile or,
-/// `decoded.near`, what is read 8 kB later. Behind the last of these rows come decoded.next, if
-/// known. On a Zen 5, decoding from memory took 1.05 to 1.25 times as long with 2 or 4 kB, and up
-/// to 1.15 times with 16.
+/// What decoding prefetches during the `tile` rows at `row` of `count`: what is read 8 kB later, or
+/// the next tile where that is longer. Behind the last of these rows come decoded.next, if known.
+/// From memory, decoding took 1.05 to 1.25 times as long with 2 or 4 kB, and up to 1.15 times with
+/// 16 (Zen 5; a Zen 4 differs less).
 template <class T, class Decoded>
 HEED_SIMD LinesAhead lines_beyond(const RowsRead<T>& rows, Index count, Index row, Index tile,
                                   const Decoded& decoded) {
   constexpr Index kilobyte = 1024 / Index{sizeof(T)};
   const Index tile_size = tile * rows.columns;
   Index later = row + tile;
-  if (decoded.near && tile_size <= 4 * kilobyte) {
+  if (tile_size <= 4 * kilobyte) {
     later += tile_size <= 2 * kilobyte ? 3 * tile : tile;
   }
   if (later < count || decoded.next.data == nullptr) {
@@ -243,6 +243,7 @@ HEED_SIMD void transpose(typename S::V (&rows)[S::width]) {
   static_cast<void>(rows);
 #else
   constexpr int block = block_lanes<S>;
+  HEED_UNROLL for (int i = 0; i < S::width; i += block) transpose_blocks<S>(rows + i);
   HEED_UNROLL for (int i = 0; i < block && S::width > block; ++i) {
     HEED_UNROLL for (int j = i; j < S::width; j += 2 * block) {
       rearrange<S, Halves<S>>(rows[j], rows[j + block]);
@@ -253,7 +254,6 @@ HEED_SIMD void transpose(typename S::V (&rows)[S::width]) {
       exchange<S>(rows[i + block], rows[i + 2 * block]);
     }
   }
-  HEED_UNROLL for (int i = 0; i < S::width; i += block) transpose_blocks<S>(rows + i);
 #endif
 }
 
