@@ -36,6 +36,16 @@ void misuse(std::vector<float>& values) { TensorView<float, 3> view(values, {2, 
 void misuse(float* values) { TensorView view(values, {2, 3, 4}, {12, 4}); }
 #endif
 
+#ifdef EXTENTS_TOO_MANY  // the list is too long: it has one number for each axis
+Index misuse() { return Tensor<float, 2>({2, 3, 4}).size(); }
+#endif
+#ifdef EXTENTS_OF_A_VIEW_TOO_MANY  // the list is too long: it has one number for each axis
+void misuse(float* values) { TensorView<float, 2> view(values, {2, 3, 4}); }
+#endif
+#ifdef STRIDES_TOO_MANY  // the list is too long: it has one number for each axis
+void misuse(std::vector<float>& values) { TensorView view(values, {2, 3}, {12, 4, 1}); }
+#endif
+
 #ifdef EXTENTS_FOR_ANOTHER_RANK  // a tensor has as many extents as axes: Tensor<float, 3>(2, 3, 4)
 auto misuse() { return Tensor<float, 2>(2, 3, 4); }
 #endif

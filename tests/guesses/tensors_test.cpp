@@ -222,6 +222,48 @@ TEST(Tensors, AnArrayOfExtents) {
   EXPECT_THROW((heed::Tensor<float, 2>(std::array<int, 2>{2, -3})), heed::ShapeError);
 }
 
+TEST(Tensors, ExtentsOfAnyIntegersInBraces) {
+  std::vector<float> values(12);
+  std::iota(values.begin(), values.end(), 0.f);
+  const std::size_t rows = 3, columns = 4;
+  const int two = 2;
+  EXPECT_EQ((heed::Tensor<float, 2>({rows, columns})), (heed::Tensor<float, 2>(3, 4)));
+  EXPECT_EQ((heed::Tensor<float, 3>({1, rows, two})), (heed::Tensor<float, 3>(1, 3, 2)));
+  EXPECT_EQ((heed::Tensor<float, 1>({rows})), (heed::Tensor<float, 1>(3)));
+  EXPECT_EQ((heed::Tensor<float, 2>{two, rows}), (heed::Tensor<float, 2>(2, 3)));
+  EXPECT_EQ((heed::Tokens({1, values.size()}, values)(0, 11)), 11);
+  EXPECT_EQ((heed::Extents<2>{rows, 4}), (heed::Extents<2>{3, columns}));
+  const heed::Tensor deduced({two, values.size() / 2}, values);
+  EXPECT_EQ(deduced(1, 0), 6);
+  EXPECT_EQ(heed::TensorView(values, {3, values.size() / 3})(1, 0), 4);
+  EXPECT_EQ(heed::TensorView(values.data(), {columns, rows}, {1, columns})(1, 2), 9);
+  EXPECT_EQ((heed::TensorView<float, 2>(values.data(), {rows, columns})(2, 3)), 11);
+  EXPECT_EQ(heed::view_of(values, {rows, two + 2})(2, 0), 8);
+  EXPECT_THROW((heed::Tensor<float, 2>({rows, -two})), heed::ShapeError);
+}
+
+TEST(Tensors, ViewsUnderAnArrayOfExtents) {
+  std::vector<float> values(12);
+  std::iota(values.begin(), values.end(), 0.f);
+  const std::array<int, 2> shape{3, 4};
+  const std::array<std::size_t, 3> sizes{2, 3, 2};
+  EXPECT_EQ((heed::TensorView<float, 2>(values.data(), shape)(1, 0)), 4);
+  EXPECT_EQ((heed::TensorView<float, 3>(values, sizes)(1, 0, 0)), 6);
+  EXPECT_EQ(heed::TensorView(values, sizes)(0, 1, 1), 3);
+  EXPECT_EQ(heed::TensorView(values.data(), shape)(2, 3), 11);
+  EXPECT_EQ(heed::view_of(values, shape)(2, 0), 8);
+  EXPECT_EQ(heed::Tensor(shape, values)(2, 1), 9);
+}
+
+TEST(Tensors, FilledWithOneValue) {
+  const heed::Tensor<float, 2> t({2, 3}, 1.5f);
+  for (const float value : t) EXPECT_EQ(value, 1.5f);
+  EXPECT_EQ((heed::Tensor<float, 2>({1, 1}, {7}))(0, 0), 7);
+  EXPECT_EQ((heed::Tensor<heed::Index, 2>({2, 3}, 4))(1, 2), 4);
+  EXPECT_EQ((heed::Tensor<double, 1>({3}, 1)), (heed::Tensor<double, 1>{1, 1, 1}));
+  EXPECT_EQ((heed::Tensor<heed::bfloat16, 2>({2, 3}, 1.5f))(1, 2), heed::bfloat16(1.5f));
+}
+
 TEST(Tensors, AViewDeducesWhatItShows) {
   heed::Tensor<float, 2> tensor(2, 3);
   const heed::Tensor<double, 1> fixed = {1, 2};

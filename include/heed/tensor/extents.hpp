@@ -12,10 +12,28 @@
 
 namespace heed {
 
+namespace detail {
+template <class N>
+concept ExtentNumber = std::is_integral_v<N> && !std::is_same_v<N, bool>;
+}  // namespace detail
+
 /// The number of elements along each axis; strides and indices have the same type. Derived from
 /// std::array so that argument-dependent lookup finds the functions of this namespace.
 template <std::size_t Rank>
-struct Extents : std::array<Index, Rank> {};
+struct Extents : std::array<Index, Rank> {
+  Extents() = default;
+  /// Numbers of any types, one for each axis: `{1, ids.size()}`.
+  template <detail::ExtentNumber... Numbers>
+  requires(sizeof...(Numbers) == Rank && Rank > 0)  //
+      constexpr Extents(Numbers... numbers)         // NOLINT
+      : std::array<Index, Rank>{static_cast<Index>(numbers)...} {}
+  template <detail::ExtentNumber Number>
+  constexpr Extents(const std::array<Number, Rank>& numbers) : Extents() {  // NOLINT
+    for (std::size_t axis = 0; axis < Rank; ++axis) {
+      (*this)[axis] = static_cast<Index>(numbers[axis]);
+    }
+  }
+};
 
 }  // namespace heed
 
@@ -31,12 +49,17 @@ namespace heed {
 
 namespace detail {
 
-/// Extents or strides from a list in braces, which would fill up with zeros if it were too short.
+/// What integers of all types become in a list in braces without being narrowed: `{1, ids.size()}`
+/// is no list of Index. An array of it tells its length, and is preferred to what is made of it.
+__extension__ typedef __int128 ListedExtent;  // NOLINT: `using` would be warned of
+
+/// Extents or strides from a list in braces, which has one number for each axis.
 template <std::size_t Rank, std::size_t Count>
-Extents<Rank> listed(const Index (&numbers)[Count]) {
-  static_assert(Count == Rank, "the list is too short: it has one number for each axis");
+Extents<Rank> listed(const ListedExtent (&numbers)[Count]) {
+  static_assert(Count >= Rank, "the list is too short: it has one number for each axis");
+  static_assert(Count <= Rank, "the list is too long: it has one number for each axis");
   Extents<Rank> result{};
-  for (std::size_t axis = 0; axis < Count; ++axis) result[axis] = numbers[axis];
+  for (std::size_t axis = 0; axis < Rank; ++axis) result[axis] = static_cast<Index>(numbers[axis]);
   return result;
 }
 

@@ -273,7 +273,8 @@ auto log_sum_exp(const In& in, const detail::RowOptionsFor<In>& options = {}) {
   constexpr std::size_t rank = ViewOf<const In>::rank();
   const TensorView<const T, rank> source = view_of(in);
   constexpr std::size_t result_rank = rank == 1 ? 1 : rank - 1;
-  Extents<result_rank> extents{1};
+  Extents<result_rank> extents{};
+  extents[0] = 1;
   const auto rows = detail::with_rows_last<In>(source);
   for (std::size_t axis = 0; axis + 1 < rank; ++axis) extents[axis] = rows.extent(axis);
   Tensor<T, result_rank> result(extents);

@@ -59,7 +59,8 @@ using NestedList = typename NestedListOf<T, Rank>::Type;
 /// The extents of a nested list, by its first rows.
 template <std::size_t Rank, class List>
 Extents<Rank> extents_of_list(const List& list) {
-  Extents<Rank> extents{static_cast<Index>(list.size())};
+  Extents<Rank> extents{};
+  extents[0] = static_cast<Index>(list.size());
   if constexpr (Rank > 1) {
     if (list.size() == 0) return extents;
     const auto inner = extents_of_list<Rank - 1>(*list.begin());
@@ -87,9 +88,6 @@ T* write_list(const List& list, const Extents<Rank>& extents, std::size_t axis, 
   return to;
 }
 
-template <class N>
-concept ExtentNumber = std::integral<N> && !std::same_as<N, bool>;
-
 /// A list whose values convert to T, of any type and in any container.
 template <class Values, class T>
 concept ListToConvert = requires(const Values& values) {
@@ -109,14 +107,6 @@ concept ValuesToCopy =
     (
         HoldsRun<const Values> || requires(const Values& values) { values.data_handle(); } ||
         requires(const Values& values) { values.rows(); });
-
-/// The numbers of an array as extents.
-template <std::size_t Rank, class Numbers>
-Extents<Rank> extents_of(const Numbers& numbers) {
-  Extents<Rank> extents;
-  for (std::size_t axis = 0; axis < Rank; ++axis) extents[axis] = static_cast<Index>(numbers[axis]);
-  return extents;
-}
 
 /// Sets `count` numbers to +0. memset, since a loop of stores is slow wherever the compiler does
 /// not optimize it.
@@ -150,14 +140,14 @@ class Tensor {
     allocate();
     fill_with_zero();
   }
-  /// The same for extents in braces, `({5, 8})`, which could otherwise be read as a tensor to copy.
+  /// The same for extents in braces, `({5, n})`, which could otherwise be read as a tensor to copy.
   template <std::size_t Count>
-  requires(Count <= Rank) explicit Tensor(const Index (&extents)[Count])
+  requires(Rank > 1 || Count == 1) explicit Tensor(const detail::ListedExtent (&extents)[Count])
       : Tensor(detail::listed<Rank>(extents)) {}
   /// The same extents one by one: `Tensor<float, 2> t(5, 8)`.
   template <detail::ExtentNumber... Numbers>
   requires(sizeof...(Numbers) == Rank && Rank > 0) explicit Tensor(Numbers... extents)
-      : Tensor(Extents<Rank>{static_cast<Index>(extents)...}) {}
+      : Tensor(Extents<Rank>{extents...}) {}
   template <detail::ExtentNumber... Numbers>
   requires(sizeof...(Numbers) != Rank && sizeof...(Numbers) > 1 && Rank > 1)  //
       explicit Tensor(Numbers...) {
@@ -168,7 +158,7 @@ class Tensor {
   /// The same extents in an array. An array for a vector, of rank 1, is a list of its values.
   template <detail::ExtentNumber Number>
   requires(Rank > 1) explicit Tensor(const std::array<Number, Rank>& extents)
-      : Tensor(detail::extents_of<Rank>(extents)) {}
+      : Tensor(Extents<Rank>(extents)) {}
   /// A tensor with uninitialized values, for callers that write every one.
   static Tensor uninitialized(const Extents<Rank>& extents) {
     detail::row_major_strides<Rank>(extents);
@@ -197,6 +187,16 @@ class Tensor {
   }
   Tensor(const Extents<Rank>& extents, std::initializer_list<T> values)
       : Tensor(extents, std::span<const T>(values.begin(), values.size())) {}
+  /// `value` everywhere. Of two numbers, (3, 1.5f), a vector is made with both as its values.
+  Tensor(const Extents<Rank>& extents, T value) requires(Rank > 1 || std::convertible_to<float, T>)
+      : Tensor(extents) {
+    fill(value);
+  }
+  Tensor(const Extents<Rank>& extents,
+         float value) requires(Rank > 1 && !std::convertible_to<float, T>)
+      : Tensor(extents) {
+    fill(value);
+  }
   /// The same for values of another type, which convert.
   template <detail::ListToConvert<T> Values>
   requires(!std::convertible_to<const Values&, std::span<const T>>)
@@ -345,7 +345,10 @@ class Tensor {
 
 // `Tensor t({2, 3}, values)` and `Tensor t(view)` are of the type and the rank that they are given.
 template <std::size_t Rank, detail::HoldsRun Values>
-Tensor(const Index (&)[Rank], const Values&)
+Tensor(const detail::ListedExtent (&)[Rank], const Values&)
+    -> Tensor<std::remove_const_t<detail::RunElement<const Values>>, Rank>;
+template <detail::ExtentNumber Number, std::size_t Rank, detail::HoldsRun Values>
+Tensor(const std::array<Number, Rank>&, const Values&)
     -> Tensor<std::remove_const_t<detail::RunElement<const Values>>, Rank>;
 template <class T, std::size_t Rank>
 Tensor(const TensorView<T, Rank>&) -> Tensor<std::remove_const_t<T>, Rank>;

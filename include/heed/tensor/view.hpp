@@ -175,13 +175,14 @@ class TensorView {
     detail::check_run_fits(values.size(), extents, strides);
   }
 
-  // Lists in braces that are too short do not compile.
+  // Lists in braces of another length do not compile.
   template <class Values, std::size_t Count>
-  requires(Count < Rank) TensorView(Values&&, const Index (&extents)[Count])
+  requires(Count != Rank) TensorView(Values&&, const detail::ListedExtent (&extents)[Count])
       : extents_(detail::listed<Rank>(extents)) {}
   template <class Values, std::size_t Axes, std::size_t Count>
-  requires(Axes <= Rank && Count <= Rank && Axes + Count < 2 * Rank)
-      TensorView(Values&&, const Index (&extents)[Axes], const Index (&strides)[Count])
+  requires(Axes != Rank || Count != Rank)  //
+      TensorView(Values&&, const detail::ListedExtent (&extents)[Axes],
+                 const detail::ListedExtent (&strides)[Count])
       : extents_(detail::listed<Rank>(extents)), strides_(detail::listed<Rank>(strides)) {}
 
   /// A span of values as a vector.
@@ -355,8 +356,9 @@ class TensorView {
 
   /// The same values with a new leading axis of extent 1.
   TensorView<T, Rank + 1> with_leading_axis() const {
-    Extents<Rank + 1> extents{1};
+    Extents<Rank + 1> extents{};
     Extents<Rank + 1> strides{};
+    extents[0] = 1;
     for (std::size_t axis = 0; axis < Rank; ++axis) {
       extents[axis + 1] = extents_[axis];
       strides[axis + 1] = strides_[axis];
@@ -407,18 +409,20 @@ class TensorView {
 };
 
 template <class T, std::size_t Rank>
-TensorView(T*, const Index (&)[Rank]) -> TensorView<T, Rank>;
-template <class T, std::size_t Rank>
-TensorView(T*, const Index (&)[Rank], const Index (&)[Rank]) -> TensorView<T, Rank>;
+TensorView(T*, const detail::ListedExtent (&)[Rank]) -> TensorView<T, Rank>;
 template <class T, std::size_t Rank, std::size_t Count>
-requires(Count < Rank) TensorView(T*, const Index (&)[Rank], const Index (&)[Count])
-->TensorView<T, Rank>;
+TensorView(T*, const detail::ListedExtent (&)[Rank], const detail::ListedExtent (&)[Count])
+    -> TensorView<T, Rank>;
+template <class T, class Number, std::size_t Rank>
+TensorView(T*, const std::array<Number, Rank>&) -> TensorView<T, Rank>;
 template <detail::HoldsRun Values, std::size_t Rank>
-TensorView(Values&&, const Index (&)[Rank]) -> TensorView<detail::RunElement<Values>, Rank>;
-template <detail::HoldsRun Values, std::size_t Rank>
-TensorView(Values&&, const Extents<Rank>&) -> TensorView<detail::RunElement<Values>, Rank>;
-template <detail::HoldsRun Values, std::size_t Rank>
-TensorView(Values&&, const Index (&)[Rank], const Index (&)[Rank])
+TensorView(Values&&, const detail::ListedExtent (&)[Rank])
+    -> TensorView<detail::RunElement<Values>, Rank>;
+template <detail::HoldsRun Values, class Number, std::size_t Rank>
+TensorView(Values&&, const std::array<Number, Rank>&)
+    -> TensorView<detail::RunElement<Values>, Rank>;
+template <detail::HoldsRun Values, std::size_t Rank, std::size_t Count>
+TensorView(Values&&, const detail::ListedExtent (&)[Rank], const detail::ListedExtent (&)[Count])
     -> TensorView<detail::RunElement<Values>, Rank>;
 
 namespace detail {

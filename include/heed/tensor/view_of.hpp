@@ -109,8 +109,12 @@ TensorView<detail::RunElement<Values>, Rank> view_of(Values&& values,
   return {std::forward<Values>(values), extents};
 }
 template <detail::HoldsRun Values, std::size_t Rank>
-auto view_of(Values&& values, const Index (&extents)[Rank]) {
+auto view_of(Values&& values, const detail::ListedExtent (&extents)[Rank]) {
   return view_of(std::forward<Values>(values), detail::listed<Rank>(extents));
+}
+template <detail::HoldsRun Values, detail::ExtentNumber Number, std::size_t Rank>
+auto view_of(Values&& values, const std::array<Number, Rank>& extents) {
+  return view_of(std::forward<Values>(values), Extents<Rank>(extents));
 }
 
 /// The argument type of public functions: everything `view_of` accepts.
