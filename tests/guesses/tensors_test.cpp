@@ -264,6 +264,13 @@ TEST(Tensors, FilledWithOneValue) {
   EXPECT_EQ((heed::Tensor<heed::bfloat16, 2>({2, 3}, 1.5f))(1, 2), heed::bfloat16(1.5f));
 }
 
+TEST(Tensors, RowsUnderAVectorOfBools) {
+  const std::vector<float> scores{3, 1, 2};
+  const std::vector<bool> visible{true, true, false};
+  const std::array<bool, 3> bools{true, true, false};
+  EXPECT_EQ(heed::softmax(scores, {.mask = visible}), heed::softmax(scores, {.mask = bools}));
+}
+
 TEST(Tensors, AViewDeducesWhatItShows) {
   heed::Tensor<float, 2> tensor(2, 3);
   const heed::Tensor<double, 1> fixed = {1, 2};

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <vector>
 
 namespace heed {
 namespace {
@@ -15,6 +16,22 @@ TEST(RowMask, LinesUpAtTheLastAxis) {
   EXPECT_EQ(fitted.strides(), (Extents<3>{0, 0, 1}));
   EXPECT_FALSE(fitted(1, 3, 1));
   EXPECT_EQ(&fitted(1, 3, 2), &row[2]);
+}
+
+TEST(RowMask, CopiesBits) {
+  RowMask<2> copied;
+  {
+    const RowMask<2> mask(std::vector<bool>{true, false, true});
+    EXPECT_TRUE(mask.given());
+    copied = mask;
+  }
+  const auto fitted = copied.fitted("test", {4, 3});
+  EXPECT_EQ(fitted.strides(), (Extents<2>{0, 1}));
+  EXPECT_TRUE(fitted(3, 0));
+  EXPECT_FALSE(fitted(3, 1));
+  EXPECT_THROW(copied.fitted("softmax", {4, 5}), ShapeError);
+  EXPECT_TRUE(RowMask<2>(std::vector<bool>{}).fitted("test", {4, 0}).empty());
+  EXPECT_THROW(RowMask<2>(std::vector<bool>{}).fitted("test", {4, 2}), ShapeError);
 }
 
 TEST(RowMask, AxesOfOneRepeat) {

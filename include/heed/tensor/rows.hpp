@@ -42,6 +42,21 @@ class RowMask {
     }
     view_ = {view.data_handle(), extents, strides};
   }
+  /// A std::vector<bool> has bits, of which there is no view: they are copied.
+  template <class Bits>
+  requires requires(Bits& bits) {
+    bits.flip();
+    bits.size();
+  }
+  RowMask(const Bits& bits) : given_(true) {  // NOLINT
+    Extents<Rank> extents{};
+    for (Index& extent : extents) extent = 1;
+    extents[Rank - 1] = static_cast<Index>(bits.size());
+    copied_ = Tensor<bool, Rank>(extents);
+    bool* to = copied_.data();
+    for (std::size_t i = 0; i < bits.size(); ++i) *to++ = bits[i];
+    view_ = detail::without_memory<const bool>(extents);
+  }
   template <class X>
   requires(Viewable<const X>&& detail::OwnsValues<X>) RowMask(const X&&) {  // NOLINT
     static_assert(!Viewable<const X>, "a mask of temporary values dangles: give them a name first");
@@ -51,7 +66,7 @@ class RowMask {
 
   /// The mask broadcast to a tensor of these extents. Throws ShapeError if it does not fit.
   TensorView<const bool, Rank> fitted(const char* caller, const Extents<Rank>& extents) const {
-    auto result = view_;
+    auto result = copied_.empty() ? view_ : copied_.view();
     for (std::size_t axis = 0; axis < Rank; ++axis) {
       if (view_.extent(axis) == extents[axis]) continue;
       if (view_.extent(axis) != 1) {
@@ -64,6 +79,7 @@ class RowMask {
 
  private:
   TensorView<const bool, Rank> view_;
+  Tensor<bool, Rank> copied_;
   bool given_ = false;
 };
 
