@@ -11,11 +11,24 @@
 
 namespace heed {
 
+/// The numbers of a series: a std::vector<double> that converts from any vector of numbers.
+struct SeriesNumbers : std::vector<double> {
+  using std::vector<double>::vector;
+  SeriesNumbers(std::vector<double> values) : vector(std::move(values)) {}  // NOLINT
+  template <Viewable Values>
+  SeriesNumbers(const Values& values) {  // NOLINT
+    const auto view = view_of(values);
+    static_assert(decltype(view)::rank() == 1, "a series shows a vector");
+    reserve(static_cast<std::size_t>(view.size()));
+    for (const auto& value : view) push_back(static_cast<double>(value));
+  }
+};
+
 /// A line through points in their order, or bars. A point that is not finite breaks the line.
 struct Series {
-  std::string name = {};       // in the legend; empty: no entry
-  std::vector<double> x = {};  // empty: 0, 1, 2, …
-  std::vector<double> y = {};
+  std::string name = {};  // in the legend; empty: no entry
+  SeriesNumbers x = {};   // empty: 0, 1, 2, …
+  SeriesNumbers y = {};
   bool bars = false;   // from 0 to each y, beside those of other series at the same x
   bool right = false;  // measured by the axis on the right
 };
@@ -43,13 +56,11 @@ struct Chart {
 /// A line through the values of a vector, at x = first, first + 1, …
 template <Viewable Y>
 Series series_of(const Y& values, std::string name = {}, double first = 0) {
-  const auto view = view_of(values);
-  static_assert(decltype(view)::rank() == 1, "a series shows a vector");
   Series series;
   series.name = std::move(name);
-  for (Index i = 0; i < view.extent(0); ++i) {
+  series.y = values;
+  for (std::size_t i = 0; i < series.y.size(); ++i) {
     series.x.push_back(first + static_cast<double>(i));
-    series.y.push_back(static_cast<double>(view(i)));
   }
   return series;
 }
