@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -71,6 +72,38 @@ TEST(Pictures, ASeriesOfValuesIsNumbered) {
   EXPECT_EQ(to_svg(numbered), to_svg(given));
   EXPECT_EQ(to_terminal(numbered), to_terminal(given));
   EXPECT_EQ(to_html(numbered), to_html(given));
+}
+
+TEST(Pictures, ASeriesOfAnyNumbers) {
+  const std::vector<float> losses{3, 2, 1.5f};
+  const std::vector<int> steps{0, 10, 20};
+  Tensor<float, 1> tensor{3, 2, 1.5f};
+  Chart floats, doubles, others;
+  floats.series.push_back({.name = "loss", .x = steps, .y = losses});
+  doubles.series.push_back({.name = "loss", .x = {0, 10, 20}, .y = {3, 2, 1.5}});
+  others.series.push_back({.name = "loss", .x = std::array{0L, 10L, 20L}, .y = tensor});
+  EXPECT_EQ(to_svg(floats), to_svg(doubles));
+  EXPECT_EQ(to_svg(others), to_svg(doubles));
+  floats.series[0].y = std::span(losses);
+  floats.series[0].y.push_back(1);
+  EXPECT_EQ(floats.series[0].y, (std::vector<double>{3, 2, 1.5, 1}));
+}
+
+TEST(Pictures, APageOfAllHeadsOfAModel) {
+  Random random(3);
+  LanguageModelOptions options;
+  options.vocab_size = 8;
+  options.layers = 2;
+  options.max_length = 5;
+  options.block = {.model_dim = 16, .heads = 4};
+  const LanguageModel<double> model(options, random);
+  const auto weights = attention_of(model, Tokens({1, 5}, {1, 2, 3, 4, 5}));
+  const AttentionPage page{.weights = weights};
+  EXPECT_EQ(page.weights.extents(), (Extents<4>{2, 4, 5, 5}));
+  EXPECT_EQ(page.weights(1, 3, 2, 1), static_cast<float>(weights(1, 0, 3, 2, 1)));
+  EXPECT_EQ(to_html(page), to_html(AttentionPage{.weights = weights.view().select(1, 0)}));
+  const auto two = attention_of(model, Tokens(2, 5));
+  EXPECT_THROW(to_html(AttentionPage{.weights = two}), ShapeError);
 }
 
 }  // namespace

@@ -171,16 +171,42 @@ inline void fit_range(std::span<Heatmap> heatmaps) {
 /// Sets the range of the colors to the smallest and the largest finite value.
 inline void fit_range(Heatmap& heatmap) { fit_range(std::span(&heatmap, 1)); }
 
+/// The weights of one text, (layers, heads, queries, keys). Converts from those of a batch of one,
+/// (layers, 1, heads, queries, keys), as `attention_of` gives them; throws ShapeError for a larger
+/// one.
+struct LayerWeights : Tensor<float, 4> {
+  LayerWeights() = default;
+  LayerWeights(Tensor<float, 4> weights) : Tensor(std::move(weights)) {}  // NOLINT
+  template <Viewable Weights>
+  LayerWeights(const Weights& weights) : Tensor(of_one_text(view_of(weights))) {}  // NOLINT
+
+ private:
+  template <class T, std::size_t Rank>
+  static Tensor of_one_text(const TensorView<T, Rank>& weights) {
+    static_assert(Rank == 4 || Rank == 5,
+                  "a page shows weights of (layers, heads, queries, keys), or of a batch of one: "
+                  "(layers, 1, heads, queries, keys)");
+    if constexpr (Rank == 5) {
+      if (weights.extent(1) == 1) return copy_of(weights.select(1, 0));
+      throw_shape_error("AttentionPage: weights (layers, batch, heads, queries, keys) ",
+                        weights.extents(),
+                        ", expected a batch of 1: weights.view().select(1, item) is one text");
+    } else if constexpr (Rank == 4) {
+      return copy_of(weights);
+    }
+  }
+};
+
 /// The weights of the same text under another mask, from a run of the model of its own: a mask
 /// changes what every later layer reads, and so its weights do not follow from those under another.
 struct AttentionUnder {
   std::string mask;
-  Tensor<float, 4> weights;  // (layers, heads, queries, keys), as those of the page
+  LayerWeights weights;  // of the extents of the page's
 };
 
 /// The attention weights of all layers and heads for one text, to explore in a browser.
 struct AttentionPage {
-  Tensor<float, 4> weights;                    // (layers, heads, queries, keys), each 0 to 1
+  LayerWeights weights;                        // each 0 to 1
   std::vector<std::string> query_labels = {};  // none, or one per query; UTF-8
   std::vector<std::string> key_labels = {};    // none, or one per key
   std::string title = {};
