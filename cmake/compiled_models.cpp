@@ -32,10 +32,10 @@ HEED_CODE_OF_LAYER(, OutputHead)
 HEED_CODE_OF_LAYER(, Encoder)
 HEED_CODE_OF_LAYER(, LanguageModel)
 
-template LoadedModel<float> load_model(const std::string&);
-template LanguageModel<float> load_llama(const std::string&);
+template LoadedModel<float> load_model(const FilePath&);
+template LanguageModel<float> load_llama(const FilePath&);
 template LanguageModel<float> load_llama(const Gguf&);
-template LanguageModel<float> load_gpt2(const std::string&);
-template Encoder<float> load_bert(const std::string&);
+template LanguageModel<float> load_gpt2(const FilePath&);
+template Encoder<float> load_bert(const FilePath&);
 
 }  // namespace heed

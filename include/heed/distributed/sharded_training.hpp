@@ -19,6 +19,7 @@
 #include <heed/distributed/agreement.hpp>
 #include <heed/distributed/communicator.hpp>
 #include <heed/distributed/detail/layer_settings.hpp>
+#include <heed/io/file.hpp>
 #include <heed/io/safetensors.hpp>
 #include <heed/layers/parameters.hpp>
 #include <heed/tensor/tensor.hpp>
@@ -395,7 +396,7 @@ Index train(const Communicator& ranks, Model& model, Optimizer& optimizer,
 /// completely or not at all, and needs memory for all of it. Collective. Throws InvalidArgument on
 /// every rank where it cannot be written, or where ranks bring different shapes or states.
 template <HasMembers Model, HasMembers Optimizer>
-void save_checkpoint(const Communicator& ranks, const std::string& path, const Model& model,
+void save_checkpoint(const Communicator& ranks, const FilePath& path, const Model& model,
                      const Optimizer& optimizer, const TrainingState& state) {
   const detail::ParameterShards shards(model, ranks.size());
   const bool writes = ranks.rank() == 0;
@@ -438,7 +439,7 @@ void save_checkpoint(const Communicator& ranks, const std::string& path, const M
 /// reads `path`, and of the optimizer its part. Collective. Throws InvalidArgument on every rank,
 /// with all unchanged, where one cannot read it, it does not match, or ranks read different states.
 template <HasMembers Model, HasMembers Optimizer>
-TrainingState load_checkpoint(const Communicator& ranks, const std::string& path, Model& model,
+TrainingState load_checkpoint(const Communicator& ranks, const FilePath& path, Model& model,
                               Optimizer& optimizer) {
   const detail::ParameterShards shards(model, ranks.size());
   std::optional<Safetensors> file;

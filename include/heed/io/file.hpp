@@ -28,9 +28,12 @@ namespace detail {
 
 [[noreturn]] void throw_file(std::initializer_list<MessagePart> parts);
 
+/// What names a file: a string, a view of one, a std::filesystem::path.
+template <class X>
+concept PathLike = std::is_constructible_v<std::string, const X&>;
 /// What stands where a path belongs.
 template <class X>
-concept NoPath = !std::is_convertible_v<const X&, std::string>;
+concept NoPath = !PathLike<X>;
 template <class X>
 constexpr void expect_path_first() {
   static_assert(!NoPath<X>, "the path goes first, and then what is written or read");
@@ -54,6 +57,13 @@ using FileParts = std::span<const std::span<const std::byte>>;
 
 }  // namespace detail
 
+/// The name of a file or folder, as functions take it: a string, a view of one, or a
+/// std::filesystem::path.
+struct FilePath : std::string {
+  template <detail::PathLike Path>
+  FilePath(const Path& path) : std::string(path) {}  // NOLINT: all of them are paths
+};
+
 /// Throws FileError with a message made of the parts.
 template <class... Parts>
 [[noreturn]] __attribute__((cold)) void throw_file_error(const Parts&... parts) {
@@ -62,16 +72,16 @@ template <class... Parts>
 
 /// The contents of a regular file; a pipe or a device is refused, without waiting on it. Throws
 /// FileError.
-std::vector<std::byte> read_file(const std::string& path);
+std::vector<std::byte> read_file(const FilePath& path);
 
 /// Writes a file completely or not at all: the new file is written beside the old one, flushed to
 /// the disk, then renamed over it, so that a crash at any moment leaves either the old file or the
 /// new one. A replaced file passes on its permissions, and a symbolic link to it stays, also one to
 /// a file that is yet to be created. A device or a pipe is written to as it is, and so is an open
 /// file that /dev/stdout or /dev/fd/N names. Throws FileError.
-void write_file_parts(const std::string& path, detail::FileParts parts);
+void write_file_parts(const FilePath& path, detail::FileParts parts);
 /// The same for one contiguous part.
-void write_file(const std::string& path, std::span<const std::byte> bytes);
+void write_file(const FilePath& path, std::span<const std::byte> bytes);
 
 /// A regular file mapped into memory, read-only, for the lifetime of this object: pages are read
 /// from the disk on first access and shared with other processes that map the file. Replacing the
@@ -82,7 +92,7 @@ class MappedFile {
  public:
   /// Maps nothing.
   MappedFile() = default;
-  explicit MappedFile(const std::string& path);
+  explicit MappedFile(const FilePath& path);
   MappedFile(MappedFile&& other) noexcept
       : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
   MappedFile& operator=(MappedFile&& other) noexcept {

@@ -274,7 +274,7 @@ class Gguf : public detail::TensorFile<detail::GgufContents> {
                   "heed::Gguf::open(path) reads a file; Gguf(bytes, name) takes the bytes of one");
   }
   /// A memory-mapped file: the disk is read only where data is asked for.
-  static Gguf open(const std::string& path);
+  static Gguf open(const FilePath& path);
 
   std::uint32_t version() const { return header().version; }
   /// In the order of the file.

@@ -114,14 +114,14 @@ Tensor<T, Rank> parse_npy(std::span<const std::byte> bytes, std::string_view nam
 
 /// Loads the array in an .npy file; see parse_npy.
 template <class T, std::size_t Rank = detail::rank_not_given<T>()>
-Tensor<T, Rank> load_npy(const std::string& path) {
+Tensor<T, Rank> load_npy(const FilePath& path) {
   return parse_npy<T, Rank>(read_file(path), path);
 }
 
 /// Writes any view as a C-ordered .npy file (version 1.0), completely or not at all. Throws
 /// FileError.
 template <Viewable X>
-void write_npy(const std::string& path, const X& values) {
+void write_npy(const FilePath& path, const X& values) {
   using T = ValueOf<X>;
   constexpr std::size_t rank = ViewOf<const X>::rank();
   const TensorView<const T, rank> view = view_of(values);

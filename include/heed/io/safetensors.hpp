@@ -126,7 +126,7 @@ class Safetensors : public detail::TensorFile<detail::SafetensorsContents> {
 };
 
 /// Loads a memory-mapped file: the disk is read only where data is asked for. Throws FileError.
-Safetensors load_safetensors(const std::string& path);
+Safetensors load_safetensors(const FilePath& path);
 
 /// Collects tensors and writes them as one safetensors file, completely or not at all. The file is
 /// the same whatever the order of the calls.
@@ -170,7 +170,7 @@ class SafetensorsWriter {
 
   /// Writes the file, completely or not at all: header and tensors one after another, without a
   /// copy. Throws FileError.
-  void write(const std::string& path) const;
+  void write(const FilePath& path) const;
   /// The file's bytes in memory.
   std::vector<std::byte> bytes() const;
 

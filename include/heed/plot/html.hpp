@@ -4,6 +4,7 @@
 #include <iterator>
 #include <string>
 
+#include <heed/io/file.hpp>
 #include <heed/plot/detail/drawing.hpp>
 #include <heed/plot/heatmap.hpp>
 #include <heed/plot/svg.hpp>
@@ -35,7 +36,7 @@ std::string to_html(const Pictures& pictures, Columns... columns) {
 
 /// Writes an HTML file, as write_svg does an SVG file; also write_html(path, attention_page).
 template <class... Pictures>
-void write_html(const std::string& path, const Pictures&... pictures) {
+void write_html(const FilePath& path, const Pictures&... pictures) {
   detail::write_picture(path, to_html(pictures...));
 }
 

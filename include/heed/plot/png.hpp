@@ -14,6 +14,7 @@
 
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
+#include <heed/io/file.hpp>
 #include <heed/plot/chart.hpp>
 #include <heed/plot/color.hpp>
 #include <heed/plot/detail/drawing.hpp>
@@ -390,7 +391,7 @@ inline std::string to_png(const Chart& chart, const PngOptions& options = {}) {
 /// Writes a PNG file of one picture: write_png(path, heatmap, {.scale = 2}).
 template <class Picture>
 requires requires(const Picture& picture) { to_png(picture, PngOptions{}); }
-void write_png(const std::string& path, const Picture& picture, const PngOptions& options) {
+void write_png(const FilePath& path, const Picture& picture, const PngOptions& options) {
   detail::write_picture(path, to_png(picture, options));
 }
 

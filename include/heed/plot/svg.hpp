@@ -53,7 +53,7 @@ inline void write_picture(const std::string& path, const std::string& bytes) {
 /// Writes an SVG file: write_svg(path, heatmap), write_svg(path, chart), write_svg(path, charts,
 /// 3).
 template <class... Pictures>
-void write_svg(const std::string& path, const Pictures&... pictures) {
+void write_svg(const FilePath& path, const Pictures&... pictures) {
   constexpr bool drawn = requires { to_svg(pictures...); };
   static_assert(drawn, "a picture is a Heatmap or a Chart: heatmap_of(matrix) makes one");
   if constexpr (drawn) detail::write_picture(path, to_svg(pictures...));
@@ -65,7 +65,7 @@ void write_svg(const Picture&, const std::string&) {
 
 /// Writes a PNG file.
 template <class... Pictures>
-void write_png(const std::string& path, const Pictures&... pictures) {
+void write_png(const FilePath& path, const Pictures&... pictures) {
   constexpr bool drawn = requires { to_png(pictures...); };
   constexpr bool drawn_as_svg = requires { to_svg(pictures...); };
   static_assert(drawn || drawn_as_svg,

@@ -42,7 +42,7 @@ EncoderOptions bert_options(const ModelConfig& config);
 /// Loads a BERT from a folder with config.json and model.safetensors, as Hugging Face publishes it
 /// (Devlin et al. 2018). Throws FileError.
 template <ModelScalar T>
-Encoder<T> load_bert(const std::string& folder) {
+Encoder<T> load_bert(const FilePath& folder) {
   const auto options = bert_options(ModelConfig::read(folder + "/config.json"));
   return load_weights<Encoder<T>>(detail::weights_in(folder), bert_names, options);
 }
@@ -53,7 +53,7 @@ LanguageModelOptions gpt2_options(const ModelConfig& config);
 /// Loads a GPT-2 from a folder with config.json and model.safetensors, as Hugging Face publishes it
 /// (Radford et al. 2019). Throws FileError.
 template <ModelScalar T>
-LanguageModel<T> load_gpt2(const std::string& folder) {
+LanguageModel<T> load_gpt2(const FilePath& folder) {
   const auto options = gpt2_options(ModelConfig::read(folder + "/config.json"));
   return load_weights<LanguageModel<T>>(detail::weights_in(folder), gpt2_names, options);
 }
@@ -68,7 +68,7 @@ LanguageModelOptions llama_options(const Gguf& file);
 /// Loads a Llama from a folder with config.json and model.safetensors, as Hugging Face publishes it
 /// (Touvron et al. 2023). Throws FileError.
 template <ModelScalar T>
-LanguageModel<T> load_llama(const std::string& folder) {
+LanguageModel<T> load_llama(const FilePath& folder) {
   const auto options = llama_options(ModelConfig::read(folder + "/config.json"));
   return load_weights<LanguageModel<T>>(detail::weights_in(folder), llama_names, options);
 }
@@ -87,8 +87,7 @@ LanguageModel<T> load_llama(const Gguf& file) {
 /// and differ as described at PackedMatrix::transposed_blocks. Throws FileError; reading or writing
 /// the parameters of the model is an InvalidArgument.
 LanguageModel<float> load_packed_llama(const Gguf& file, Products products = Products::exact);
-LanguageModel<float> load_packed_llama(const std::string& folder,
-                                       Products products = Products::exact);
+LanguageModel<float> load_packed_llama(const FilePath& folder, Products products = Products::exact);
 
 /// The tokenizer of a loaded model. `encode` adds no tokens around a text, such as <s>, or the
 /// [CLS] and [SEP] of a BERT, as WordPiece::encode_sentence does: std::get<WordPiece>(kind).
@@ -189,21 +188,21 @@ LoadedModel<T> load_with(const std::string& path, const LoadLlama& llama) {
 /// architectures, settings and tokenizers; load_bert, load_gpt2 and load_llama load the model
 /// without a tokenizer.
 template <ModelScalar T = float>
-LoadedModel<T> load_model(const std::string& path) {
+LoadedModel<T> load_model(const FilePath& path) {
   return detail::load_with<T>(path, [](const auto& from) { return load_llama<T>(from); });
 }
 
 /// The same for inference: a Llama as load_packed_llama has it, other models with weights in the
 /// order in which inference reads them (`pack`), as floats or, for bfloat16 products, rounded to
 /// bfloat16.
-LoadedModel<float> load_packed_model(const std::string& path, Products products = Products::exact);
+LoadedModel<float> load_packed_model(const FilePath& path, Products products = Products::exact);
 
 #if defined(HEED_COMPILED)
-extern template LoadedModel<float> load_model(const std::string&);
-extern template LanguageModel<float> load_llama(const std::string&);
+extern template LoadedModel<float> load_model(const FilePath&);
+extern template LanguageModel<float> load_llama(const FilePath&);
 extern template LanguageModel<float> load_llama(const Gguf&);
-extern template LanguageModel<float> load_gpt2(const std::string&);
-extern template Encoder<float> load_bert(const std::string&);
+extern template LanguageModel<float> load_gpt2(const FilePath&);
+extern template Encoder<float> load_bert(const FilePath&);
 #endif
 
 }  // namespace heed

@@ -26,7 +26,7 @@ class ModelConfig {
  public:
   /// `name` appears in error messages.
   ModelConfig(std::string_view text, std::string name);
-  static ModelConfig read(const std::string& path);
+  static ModelConfig read(const FilePath& path);
 
   const std::string& name() const { return name_; }
   bool has(const std::string& key) const { return values_.count(key) > 0; }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <heed/core/error.hpp>
+#include <heed/io/file.hpp>
 #include <heed/models/encoder.hpp>
 #include <heed/pretrained/load_model.hpp>
 #include <heed/text/word_piece.hpp>
@@ -43,7 +44,7 @@ class SentenceEncoder {
   /// tokenizer_config.json, 1_Pooling/config.json, and the max_seq_length of
   /// sentence_bert_config.json; see set_products. Throws FileError, also for another pooling than
   /// the mean, and InvalidArgument for `products` that T does not have.
-  static SentenceEncoder read(const std::string& folder, Products products = Products::exact) {
+  static SentenceEncoder read(const FilePath& folder, Products products = Products::exact) {
     refuse_other_pooling(folder + "/1_Pooling/config.json");
     auto model = load_bert<T>(folder);
     const Index length = length_in(folder + "/sentence_bert_config.json", model.options.max_length);

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include <heed/core/config.hpp>
+#include <heed/io/file.hpp>
 #include <heed/io/gguf.hpp>
 #include <heed/text/byte_pair_encoding.hpp>
 #include <heed/text/word_piece.hpp>
@@ -15,13 +16,13 @@ namespace heed {
 /// the pre-tokenizer of GPT-2 (ByteLevel) or SmolLM2 (Digits, ByteLevel). What its post_processor
 /// adds around a text, its truncation, padding and dropout are not applied. Throws FileError for
 /// any other tokenizer and for invalid files.
-BytePairEncoding load_tokenizer(const std::string& path);
+BytePairEncoding load_tokenizer(const FilePath& path);
 /// The same from the file's text; `name` appears in error messages.
 BytePairEncoding parse_tokenizer(std::string_view text, const std::string& name);
 
 /// Loads the tokenizer.json of a BERT: WordPiece with BERT's normalizer and pre-tokenizer, without
 /// tokens beyond its vocabulary. Throws FileError for any other.
-WordPiece load_word_piece(const std::string& path);
+WordPiece load_word_piece(const FilePath& path);
 
 /// Loads the tokenizer in the metadata of a GGUF file: byte-level byte pairs
 /// (`tokenizer.ggml.model` is gpt2) with the pre-tokenizer gpt-2 or smollm. add_bos_token and

@@ -11,6 +11,7 @@
 #include <heed/core/function_ref.hpp>
 #include <heed/core/index.hpp>
 #include <heed/core/text.hpp>
+#include <heed/io/file.hpp>
 #include <heed/text/tokenizer.hpp>
 
 namespace heed {
@@ -33,7 +34,7 @@ class WordPiece {
   /// InvalidArgument where `[UNK]` is missing and for duplicates.
   explicit WordPiece(TextList tokens, const WordPieceOptions& options = {});
   /// Reads a vocab.txt with one token per line. Throws FileError.
-  static WordPiece read(const std::string& path, const WordPieceOptions& options = {});
+  static WordPiece read(const FilePath& path, const WordPieceOptions& options = {});
   /// The same from the file's text; `name` appears in error messages.
   static WordPiece parse(std::string_view text, const std::string& name,
                          const WordPieceOptions& options = {});

@@ -16,6 +16,7 @@
 #include <heed/core/random.hpp>
 #include <heed/io/detail/tensor_file.hpp>
 #include <heed/io/element_type.hpp>
+#include <heed/io/file.hpp>
 #include <heed/io/safetensors.hpp>
 #include <heed/layers/parameters.hpp>
 #include <heed/training/train.hpp>
@@ -138,8 +139,7 @@ std::vector<std::uint32_t> noted_streams(const std::string& path, const Notes& n
 /// all; with a type, every one rounded to nearest: in bf16, half the bytes of float. Throws
 /// FileError.
 template <HasMembers Model>
-void save_weights(const std::string& path, const Model& model,
-                  std::optional<ElementType> type = {}) {
+void save_weights(const FilePath& path, const Model& model, std::optional<ElementType> type = {}) {
   SafetensorsWriter writer;
   for_each_parameter(
       [&](std::string_view name, const auto& parameter) {
@@ -158,7 +158,7 @@ void save_weights(const Model&, const std::string&) {
 /// exactly are widened. Throws FileError, with the model unchanged, and lists tensors that are
 /// missing, unknown, or of another shape or type.
 template <HasMembers Model>
-void load_weights(const std::string& path, Model& model) {
+void load_weights(const FilePath& path, Model& model) {
   const Safetensors file = load_safetensors(path);
   detail::ParameterMatch match(file);
   match.expect("", model);
@@ -173,7 +173,7 @@ void load_weights(const std::string& path, Model& model) {
 /// since. Options are the program's. Throws FileError.
 template <HasMembers Model, HasMembers Optimizer,
           std::derived_from<EarlyStopping<Model>>... Stopping>
-requires(sizeof...(Stopping) <= 1) void save_checkpoint(const std::string& path, const Model& model,
+requires(sizeof...(Stopping) <= 1) void save_checkpoint(const FilePath& path, const Model& model,
                                                         const Optimizer& optimizer,
                                                         const TrainingState& state,
                                                         const Stopping&... stopping) {
@@ -194,7 +194,7 @@ requires(sizeof...(Stopping) <= 1) void save_checkpoint(const std::string& path,
 template <HasMembers Model, HasMembers Optimizer,
           std::derived_from<EarlyStopping<Model>>... Stopping>
 requires(sizeof...(Stopping) <= 1 && (!std::is_const_v<Stopping> && ...)) TrainingState
-    load_checkpoint(const std::string& path, Model& model, Optimizer& optimizer,
+    load_checkpoint(const FilePath& path, Model& model, Optimizer& optimizer,
                     Stopping&... stopping) {
   const Safetensors file = load_safetensors(path);
   const auto notes = file.metadata();

@@ -181,7 +181,7 @@ inline std::vector<std::byte> room_for(std::size_t size, const std::string& path
 
 }  // namespace detail
 
-HEED_INLINE std::vector<std::byte> read_file(const std::string& path) {
+HEED_INLINE std::vector<std::byte> read_file(const FilePath& path) {
   const detail::OpenFile file = detail::open_regular(path);
   std::vector<std::byte> bytes = detail::room_for(detail::size_of(file, path), path);
   std::size_t have = 0;
@@ -195,7 +195,7 @@ HEED_INLINE std::vector<std::byte> read_file(const std::string& path) {
   return bytes;
 }
 
-HEED_INLINE void write_file_parts(const std::string& path, detail::FileParts parts) {
+HEED_INLINE void write_file_parts(const FilePath& path, detail::FileParts parts) {
   detail::check_path(path);
   const std::string to = detail::followed(path);
   if (const int own = detail::descriptor_of(to); own >= 0) {
@@ -210,11 +210,11 @@ HEED_INLINE void write_file_parts(const std::string& path, detail::FileParts par
   detail::replace_file(to, parts, exists ? &old.st_mode : nullptr);
 }
 
-HEED_INLINE void write_file(const std::string& path, std::span<const std::byte> bytes) {
+HEED_INLINE void write_file(const FilePath& path, std::span<const std::byte> bytes) {
   write_file_parts(path, detail::FileParts(&bytes, 1));
 }
 
-HEED_INLINE MappedFile::MappedFile(const std::string& path) {
+HEED_INLINE MappedFile::MappedFile(const FilePath& path) {
   const detail::OpenFile file = detail::open_regular(path);
   size_ = detail::size_of(file, path);
   if (size_ == 0) return;

@@ -337,7 +337,7 @@ HEED_INLINE Gguf::Gguf(SharedBytes bytes, std::string name)
   if (tensor != nullptr) fail_at_text(tensor->name, "tensor ", quote(tensor->name), " twice");
 }
 
-HEED_INLINE Gguf Gguf::open(const std::string& path) {
+HEED_INLINE Gguf Gguf::open(const FilePath& path) {
   return Gguf(SharedBytes(MappedFile(path)), path);
 }
 

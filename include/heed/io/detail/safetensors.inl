@@ -279,7 +279,7 @@ HEED_INLINE Notes Safetensors::metadata() const {
   }));
 }
 
-HEED_INLINE Safetensors load_safetensors(const std::string& path) {
+HEED_INLINE Safetensors load_safetensors(const FilePath& path) {
   return Safetensors(SharedBytes(MappedFile(path)), path);
 }
 
@@ -301,7 +301,7 @@ HEED_INLINE void SafetensorsWriter::note(std::string_view key, std::string_view 
   notes_[std::string(key)] = value;
 }
 
-HEED_INLINE void SafetensorsWriter::write(const std::string& path) const {
+HEED_INLINE void SafetensorsWriter::write(const FilePath& path) const {
   const std::string header = this->header();
   write_file_parts(path, parts(header));
 }

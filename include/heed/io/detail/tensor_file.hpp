@@ -60,10 +60,6 @@ class NameIndex {
   std::vector<std::size_t> order_;
 };
 
-/// What names a file: a string, a view of one, a std::filesystem::path.
-template <class X>
-concept PathLike = std::is_constructible_v<std::string, const X&>;
-
 /// Tensors by name in the bytes of a file: the common part of Safetensors and Gguf. `Header` reads
 /// everything but the tensors' data; its `entries` have name, rank, extents, begin and end.
 template <class Header>

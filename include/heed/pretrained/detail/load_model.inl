@@ -213,12 +213,12 @@ HEED_INLINE LanguageModel<float> load_packed_llama(const Gguf& file, Products pr
   return detail::packed_llama(WeightFile(file), gguf_llama_names, llama_options(file), products);
 }
 
-HEED_INLINE LanguageModel<float> load_packed_llama(const std::string& folder, Products products) {
+HEED_INLINE LanguageModel<float> load_packed_llama(const FilePath& folder, Products products) {
   const auto options = llama_options(ModelConfig::read(folder + "/config.json"));
   return detail::packed_llama(detail::weights_in(folder), llama_names, options, products);
 }
 
-HEED_INLINE LoadedModel<float> load_packed_model(const std::string& path, Products products) {
+HEED_INLINE LoadedModel<float> load_packed_model(const FilePath& path, Products products) {
   auto loaded = detail::load_with<float>(
       path, [&](const auto& from) { return load_packed_llama(from, products); });
   if (loaded.architecture != "llama") {

@@ -37,7 +37,7 @@ HEED_INLINE ModelConfig::ModelConfig(std::string_view text, std::string name)
   json.end();
 }
 
-HEED_INLINE ModelConfig ModelConfig::read(const std::string& path) {
+HEED_INLINE ModelConfig ModelConfig::read(const FilePath& path) {
   const std::size_t size = detail::size_of(path);
   if (size > longest_text) {
     throw_file_error(path, ": ", size, " bytes, expected at most ", longest_text);

@@ -275,7 +275,7 @@ class TokenizerJson {
 
 }  // namespace detail
 
-HEED_INLINE BytePairEncoding load_tokenizer(const std::string& path) {
+HEED_INLINE BytePairEncoding load_tokenizer(const FilePath& path) {
   auto vocabulary = [&] {
     const auto bytes = read_file(path);
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
@@ -289,7 +289,7 @@ HEED_INLINE BytePairEncoding parse_tokenizer(std::string_view text, const std::s
       name, [&] { return BytePairEncoding(detail::TokenizerJson(text, name).vocabulary()); });
 }
 
-HEED_INLINE WordPiece load_word_piece(const std::string& path) {
+HEED_INLINE WordPiece load_word_piece(const FilePath& path) {
   auto pieces = [&] {
     const auto bytes = read_file(path);
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());

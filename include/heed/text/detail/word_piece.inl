@@ -67,7 +67,7 @@ HEED_INLINE WordPiece::WordPiece(TextList tokens, const WordPieceOptions& option
   }
 }
 
-HEED_INLINE WordPiece WordPiece::read(const std::string& path, const WordPieceOptions& options) {
+HEED_INLINE WordPiece WordPiece::read(const FilePath& path, const WordPieceOptions& options) {
   auto lines = [&] {
     const auto bytes = read_file(path);
     return detail::lines_of({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path);
