@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include <heed/masks/combine.hpp>
 #include <heed/masks/intervals.hpp>
 #include <heed/masks/mask.hpp>
@@ -41,6 +43,24 @@ TEST(Describe, RefusesWhatDoesNotFit) {
   EXPECT_THROW(describe(Segments({0, 4}), 5, 5), ShapeError);
   EXPECT_NE(describe(partial(Segments({0, 4})), 5, 5), "");
   EXPECT_NE(describe(Padding({3, 4, 5}), {.queries = 5, .keys = 5, .batch = 2}), "");
+}
+
+TEST(Describe, RefusesRangesThatMoveBack) {
+  struct MovesBack {
+    KeyRange keys(Position at) const { return {0, 9 - at.query}; }
+  };
+  const auto message = [] {
+    try {
+      describe(MovesBack{}, 4, 9);
+    } catch (const InvalidArgument& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(message(),
+            "mask: keys {0, 3} of query 6 behind {0, 4} of the query before it; neither end may "
+            "move back");
+  EXPECT_THROW(statistics(MovesBack{}, {.queries = 2, .keys = 2}), InvalidArgument);
 }
 
 }  // namespace

@@ -64,5 +64,20 @@ TEST(Policy, MasksWithoutLaneWordsAreAskedAboutEveryScore) {
   EXPECT_FALSE(asks_every_score(Causal{}));
 }
 
+#if defined(HEED_CHECKED) || !defined(NDEBUG)
+struct MovesBack {
+  KeyRange keys(Position at) const { return {0, 100 - at.query}; }
+};
+struct Zigzag {  // the first and the last query of a tile tell nothing
+  KeyRange keys(Position at) const { return {at.query, at.query % 2 == 0 ? 90 : 80}; }
+};
+TEST(Policy, RangesThatMoveBackAreNoticed) {
+  EXPECT_DEATH(coverage_of(MovesBack{}, {0, 0, 0, 63, 0, 95}), "heed expects before <= after");
+  std::uint64_t words[96];
+  EXPECT_NO_THROW(coverage_of(Zigzag{}, {0, 0, 0, 62, 0, 95}));
+  EXPECT_DEATH(fill_lane_words(Zigzag{}, {0, 0, 0, 62, 0, 95}, words), "before <= after");
+}
+#endif
+
 }  // namespace
 }  // namespace heed::masks

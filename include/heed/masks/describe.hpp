@@ -72,9 +72,25 @@ void for_each_tile(const M& mask, const MaskWindow& window, const Visit& visit) 
   }
 }
 
+/// Throws where the keys of a mask move back from one query to the next.
+template <IntervalMaskPolicy M>
+void check_ranges(const M& mask, const MaskWindow& window) {
+  KeyRange before = mask.keys(window.position(window.first_query, 0));
+  for (Index i = 1; i < window.queries; ++i) {
+    const KeyRange keys = mask.keys(window.position(window.first_query + i, 0));
+    if (keys.begin < before.begin || keys.end < before.end) {
+      throw_invalid_argument("mask: keys {", keys.begin, ", ", keys.end, "} of query ",
+                             window.first_query + i, " behind {", before.begin, ", ", before.end,
+                             "} of the query before it; neither end may move back");
+    }
+    before = keys;
+  }
+}
+
 template <MaskPolicy M>
 MaskStatistics counted(const M& mask, const MaskWindow& window) {
   check_window("statistics", mask, window);
+  if constexpr (IntervalMaskPolicy<M>) check_ranges(mask, window);
   MaskStatistics result;
   const Index end = window.first_query + window.queries;
   for (Index query = window.first_query; query < end; ++query) {
@@ -117,8 +133,8 @@ std::string described(const M& mask, const MaskWindow& window, const char* on, c
 }  // namespace detail
 
 /// Counts scores one by one, and tiles by the mask's own coverage. Throws InvalidArgument for
-/// negative sizes and empty tiles, and ShapeError for a mask that does not fit the window; batch
-/// and heads count as unknown.
+/// negative sizes, empty tiles and `keys` that move back, and ShapeError for a mask that does not
+/// fit the window; batch and heads count as unknown.
 template <class M>
 MaskStatistics statistics(const M& mask, const MaskWindow& window) {
   if constexpr (detail::expect_mask<M>()) {

@@ -6,6 +6,7 @@
 #include <limits>
 #include <type_traits>
 
+#include <heed/core/config.hpp>
 #include <heed/core/index.hpp>
 
 namespace heed {
@@ -223,12 +224,20 @@ KeyRange keys_of(const M& mask, const Tile& tile, Index query) {
   return mask.keys({tile.batch, tile.head, query, 0, tile.call_first_query});
 }
 
+/// `after`, an end of the range of a later query than that of `before`.
+inline Index not_before([[maybe_unused]] Index before, Index after) {
+  HEED_EXPECTS(before <= after);  // `keys` of a mask: neither end of the range moves back
+  return after;
+}
+
 /// Exact. The queries whose ranges end after the tile's first key are the last queries of the tile,
 /// and the first of these has the leftmost begin.
 template <IntervalMaskPolicy M>
 Coverage interval_coverage(const M& mask, const Tile& tile) {
   const KeyRange first = keys_of(mask, tile, tile.first_query);
   const KeyRange last = keys_of(mask, tile, tile.last_query);
+  not_before(first.begin, last.begin);
+  not_before(first.end, last.end);
   if (last.end <= tile.first_key || first.begin > tile.last_key) return Coverage::none;
   if (last.begin <= tile.first_key && first.end > tile.last_key) return Coverage::full;
   const auto meets = [&](const KeyRange& keys) {
@@ -305,12 +314,12 @@ void interval_lane_words(const M& mask, const Tile& tile, std::uint64_t* words) 
   const auto past = [&](Index row) { return row < rows ? keys(row).end : end; };
   Index begun = 0, ended = 0, next_begin = begin(0), next_end = past(0);
   for (Index key = tile.first_key; key < end;) {
-    if (next_begin <= key) next_begin = begin(++begun);
+    if (next_begin <= key) next_begin = not_before(next_begin, begin(++begun));
     if (next_begin <= key) {
       begun = first_not_past(begun + 1, rows, [&](Index row) { return begin(row) <= key; });
       next_begin = begin(begun);
     }
-    if (next_end <= key) next_end = past(++ended);
+    if (next_end <= key) next_end = not_before(next_end, past(++ended));
     if (next_end <= key) {
       ended = first_not_past(ended + 1, rows, [&](Index row) { return past(row) <= key; });
       next_end = past(ended);
