@@ -323,3 +323,17 @@ void misuse(const Floats& x) { auto [q, k, v] = attention_backward(x, x, x, mask
 #ifdef PADDING_OF_TOKENS  // Padding takes a length for each item
 auto misuse(const Tensor<Index, 2>& tokens) { return masks::Padding(tokens); }
 #endif
+#ifdef PADDING_OF_A_LENGTH  // Padding takes a length for each item: Padding({5})
+auto misuse() { return masks::Padding(5); }
+#endif
+#ifdef BACKWARD_WITH_THE_MASK_BEHIND  // the mask comes behind the values: attention_backward(
+void misuse(Floats& x, Tensor<float, 1>& lse) {
+  attention_backward(x, x, x, x, lse, x, masks::Causal{}, x, x, x);
+}
+#endif
+#ifdef CACHE_WITHOUT_SIZES  // a cache is made with its sizes: KeyValueCache<float>::for_tokens(
+Index misuse() {
+  KeyValueCache<float> cache;
+  return cache.length(0);
+}
+#endif

@@ -33,6 +33,22 @@ auto misuse(const Safetensors& file) { return file.tensor<float>("x"); }
 auto misuse(const Gguf& file) { return file.tensor<float>("x"); }
 #endif
 
+#ifdef NPY_WITHOUT_A_TYPE  // the type and the rank of a tensor are named: load_npy<float, 2>(path)
+auto misuse() { return load_npy("x.npy"); }
+#endif
+#ifdef TENSOR_OF_A_FILE_WITHOUT_A_TYPE  // file.tensor<float, 2>(name)
+auto misuse(const Safetensors& file) { return file.tensor("x"); }
+#endif
+#ifdef TENSOR_OF_GGUF_WITHOUT_A_TYPE  // file.tensor<float, 2>(name)
+auto misuse(const Gguf& file) { return file.tensor("x"); }
+#endif
+#ifdef TENSOR_BEFORE_ITS_NAME  // the name goes first, and then the values: add(name, tensor)
+void misuse(SafetensorsWriter& file, const Tensor<float, 1>& x) { file.add(x, "x"); }
+#endif
+#ifdef TENSOR_TO_THE_TERMINAL  // a picture is a Heatmap or a Chart: heatmap_of(matrix) makes one
+auto misuse(const Tensor<float, 2>& weights) { return to_terminal(weights); }
+#endif
+
 #ifdef SAFETENSORS_OF_A_PATH  // heed::load_safetensors(path) reads a file
 auto misuse() { return Safetensors("x.safetensors"); }
 #endif

@@ -63,6 +63,34 @@ auto misuse(const std::vector<Index>& extents) { return Tensor<float, 2>(extents
 auto misuse(const std::string& text) { return Tensor<float, 1>(text); }
 #endif
 
+#ifdef VIEW_OF_CONST_VALUES  // TensorView<const float, 2> of const floats
+void misuse(const std::vector<float>& values) { TensorView<float, 2> view(values, {2, 3}); }
+#endif
+#ifdef VIEW_OF_DOUBLES  // a view has the type of its values
+void misuse(std::vector<double>& values) { TensorView<float, 2> view(values, {2, 3}); }
+#endif
+#ifdef ELEMENT_BY_ONE_INDEX  // an element has one index for each axis
+float misuse(const Tensor<float, 2>& x) {
+  auto element = x(1);
+  return element;
+}
+#endif
+#ifdef ELEMENT_OF_A_VIEW_BY_THREE_INDICES  // an element has one index for each axis
+auto misuse(const TensorView<float, 2>& x) { return x(1, 2, 3); }
+#endif
+#ifdef SLICE_WITHOUT_AN_END  // slice(axis, begin, end)
+auto misuse(const Tensor<float, 2>& x) { return x.view().slice(0, 1); }
+#endif
+#ifdef SOFTMAX_OF_AN_AXIS  // row functions work along the last axis
+auto misuse(const Tensor<float, 2>& x) { return softmax(x, 1); }
+#endif
+#ifdef LOG_SOFTMAX_OF_AN_AXIS  // row functions work along the last axis
+auto misuse(const std::vector<float>& x) { return log_softmax(x, -1); }
+#endif
+#ifdef LOG_SUM_EXP_OF_AN_AXIS  // row functions work along the last axis
+auto misuse(const Tensor<float, 2>& x) { return log_sum_exp(x, 0); }
+#endif
+
 #ifdef PRODUCT_BY_A_STAR  // tensors have + and += alone: matrix_product(a, b) multiplies matrices
 auto misuse(const Tensor<float, 2>& a, const Tensor<float, 2>& b) { return a * b; }
 #endif

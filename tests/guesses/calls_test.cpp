@@ -280,6 +280,10 @@ TEST_F(Calls, ListsAreOfAnyInteger) {
                    attention(q, k, v, masks::Padding({5, 7}))));
   EXPECT_TRUE(same(attention(q, k, v, masks::Segments(offsets)),
                    attention(q, k, v, masks::Segments(more))));
+  EXPECT_TRUE(same(attention(q, k, v, masks::Segments{0, 3, 7}),
+                   attention(q, k, v, masks::Segments({0, 3, 7}))));
+  EXPECT_TRUE(
+      same(attention(q, k, v, masks::Padding{5, 7}), attention(q, k, v, masks::Padding({5, 7}))));
   EXPECT_TRUE(same(attention(q, k, v, {.key_counts = lengths}),
                    attention(q, k, v, {.key_counts = {5, 7}})));
   const auto heads = q.view().select(0, 0), keys = k.view().select(0, 0);

@@ -79,7 +79,11 @@ constexpr bool expect_beside_bfloat16() {
 template <class Options, class M, class Q, class K, class V, class Out, class Lse, class GradOut,
           class... Gradients>
 constexpr bool expect_backward() {
-  if constexpr (expect_call<Options, M, Q, const K, const V>()) {
+  if constexpr (!LikeMask<M> && (MaskPolicy<Out> || MaskPolicy<Lse> || MaskPolicy<GradOut>)) {
+    static_assert(never<M>,
+                  "the mask comes behind the values: attention_backward(queries, keys, values, "
+                  "mask, output, log_sum_exp, grad_output, grad_queries, grad_keys, grad_values)");
+  } else if constexpr (expect_call<Options, M, Q, const K, const V>()) {
     if constexpr ((expect_output<std::remove_reference_t<Gradients>>() && ...)) {
       if constexpr (std::is_same_v<ValueOf<Q>, bfloat16>) {
         if constexpr ((expect_tensors<const Out>() && ... &&

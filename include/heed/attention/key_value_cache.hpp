@@ -140,6 +140,12 @@ class KeyValueCache {
                 "KeyValueCache stores its own scalar type or bfloat16");
 
  public:
+  template <class Sizes = T>
+  KeyValueCache() : KeyValueCache(CacheShape()) {
+    static_assert(detail::never<Sizes>,
+                  "a cache is made with its sizes: KeyValueCache<float>::for_tokens({.batch = 1, "
+                  ".kv_heads = 2, .head_dim = 64}, length)");
+  }
   explicit KeyValueCache(const CacheShape& shape)
       : shape_(detail::checked(shape)),
         pool_(shape_.pages),

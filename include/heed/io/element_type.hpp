@@ -72,6 +72,12 @@ constexpr std::size_t rank_not_given() {
                 "matrix in load_npy<float, 2>(path) or file.tensor<float, 2>(name)");
   return 1;
 }
+template <class Name>
+void expect_type_of_tensor() {
+  static_assert(never<Name>,
+                "the type and the rank of a tensor are named: load_npy<float, 2>(path), "
+                "file.tensor<float, 2>(name)");
+}
 
 }  // namespace detail
 

@@ -346,6 +346,10 @@ class Gguf : public detail::TensorFile<detail::GgufContents> {
     if (result.empty()) read(name, 0, {});  // refuses types that are not read
     return result;
   }
+  template <detail::PathLike Name>
+  Tensor<float, 1> tensor(const Name&) const {
+    return detail::expect_type_of_tensor<Name>(), Tensor<float, 1>();
+  }
   /// Weights `first` … first + out.size() − 1 of the tensor in row-major order, dequantized.
   /// Throws FileError for an unknown name or type, ShapeError for weights outside the tensor.
   void read(std::string_view name, Index first, std::span<float> out) const;

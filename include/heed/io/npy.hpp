@@ -118,6 +118,11 @@ Tensor<T, Rank> load_npy(const FilePath& path) {
   return parse_npy<T, Rank>(read_file(path), path);
 }
 
+template <detail::PathLike Path>
+Tensor<float, 1> load_npy(const Path&) {
+  return detail::expect_type_of_tensor<Path>(), Tensor<float, 1>();
+}
+
 /// Writes any view as a C-ordered .npy file (version 1.0), completely or not at all. Throws
 /// FileError.
 template <Viewable X>

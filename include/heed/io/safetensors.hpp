@@ -121,6 +121,10 @@ class Safetensors : public detail::TensorFile<detail::SafetensorsContents> {
     }
     return result;
   }
+  template <detail::PathLike Name>
+  Tensor<float, 1> tensor(const Name&) const {
+    return detail::expect_type_of_tensor<Name>(), Tensor<float, 1>();
+  }
   /// The notes in the file's metadata.
   Notes metadata() const;
 };
@@ -159,6 +163,10 @@ class SafetensorsWriter {
       const TensorView<const T, 1> row = detail::row_at(view, at);
       for (Index i = 0; i < row.extent(0); ++i, to += width) write_element<T>(type, row(i), to);
     });
+  }
+  template <detail::NoPath X>
+  void add(const X&, std::string_view) {
+    static_assert(detail::never<X>, "the name goes first, and then the values: add(name, tensor)");
   }
   /// Adds a tensor of at most 8 axes by its bytes: row-major, little-endian. Throws FileError for
   /// more axes, for bytes whose number does not match type and shape, and for names as `add` does.

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <concepts>
 #include <cstdint>
+#include <initializer_list>
 #include <limits>
 #include <utility>
 
 #include <heed/core/error.hpp>
+#include <heed/core/index.hpp>
 #include <heed/masks/detail/positions.hpp>
 #include <heed/masks/detail/shared_array.hpp>
 #include <heed/masks/policy.hpp>
@@ -155,6 +158,11 @@ class Padding {
 
   /// Right padding: the first `lengths[b]` keys of item b are real.
   explicit Padding(detail::SharedArray<Index> lengths) : ends_(std::move(lengths)) {}
+  explicit Padding(std::initializer_list<Index> lengths) : ends_(lengths) {}
+  template <std::integral Length>
+  explicit Padding(Length) {
+    static_assert(detail::never<Length>, "Padding takes a length for each item: Padding({5})");
+  }
   template <class Matrix>
   requires(Matrix::rank() > 1) explicit Padding(const Matrix&) {
     static_assert(Matrix::rank() == 1,
@@ -201,6 +209,8 @@ class Segments {
  public:
   static constexpr bool depends_on_head = false;
 
+  explicit Segments(std::initializer_list<Index> offsets)
+      : Segments(detail::SharedArray<Index>(offsets)) {}
   explicit Segments(detail::SharedArray<Index> offsets) : offsets_(std::move(offsets)) {
     if (offsets_.size() == 0) throw_invalid_argument("Segments: no offsets; expected 0, …, total");
     if (offsets_[0] != 0) {

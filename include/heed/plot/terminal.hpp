@@ -4,10 +4,13 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
+#include <heed/core/index.hpp>
 #include <heed/plot/chart.hpp>
 #include <heed/plot/detail/terminal_text.hpp>
 #include <heed/plot/heatmap.hpp>
+#include <heed/tensor/view_of.hpp>
 
 namespace heed {
 
@@ -39,6 +42,13 @@ inline std::string to_terminal(std::span<const Heatmap> heatmaps,
 inline std::string to_terminal(const Heatmap& heatmap,
                                const TerminalOptions& options = detect_terminal()) {
   return detail::terminal_text(std::span(&heatmap, 1), options);
+}
+
+template <Viewable Matrix>
+requires std::is_arithmetic_v<ValueOf<Matrix>> std::string to_terminal(const Matrix&) {
+  static_assert(detail::never<Matrix>,
+                "a picture is a Heatmap or a Chart: heatmap_of(matrix) makes one");
+  return {};
 }
 
 /// A chart as lines of text, with axes, ticks and a legend, no wider than the terminal. Throws

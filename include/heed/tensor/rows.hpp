@@ -209,6 +209,14 @@ void check_row_output(const char* caller, const In& in, const Out& out) {
   }
 }
 
+template <class Axis, class In>
+auto refuse_axis(const In& in) {
+  static_assert(never<Axis>,
+                "row functions work along the last axis: a view with another one there is "
+                "view.transpose(axis, last)");
+  return new_result<In>(view_of(in).extents());
+}
+
 template <class T>
 void softmax_row(const Row<T>& row, const TensorView<T, 1>& out) {
   const RowSum total =
@@ -266,6 +274,12 @@ void softmax(const In& in, Out&& out, const detail::RowOptionsFor<In>& options =
   });
 }
 
+// An axis does not compile, here and below.
+template <Viewable In, std::integral Axis>
+auto softmax(const In& in, Axis) {
+  return detail::refuse_axis<Axis>(in);
+}
+
 /// x / temperature − log Σ exp(x / temperature) along the last axis. `out` has the extents of `in`
 /// and may be `in`. Masked elements are −inf, and so is a row without visible elements; NaN and
 /// +inf as for softmax. Throws ShapeError before the first write.
@@ -278,6 +292,11 @@ void log_softmax(const In& in, Out&& out, const detail::RowOptionsFor<In>& optio
   detail::visit_rows<In>("log_softmax", source, options, [&](const auto& row, const auto& at) {
     detail::log_softmax_row(row, detail::row_at(rows, at));
   });
+}
+
+template <Viewable In, std::integral Axis>
+auto log_softmax(const In& in, Axis) {
+  return detail::refuse_axis<Axis>(in);
 }
 
 /// log Σ exp(x / temperature) along the last axis, which the result lacks (a rank-1 input gives one
@@ -299,6 +318,10 @@ auto log_sum_exp(const In& in, const detail::RowOptionsFor<In>& options = {}) {
     *next++ = detail::log_sum_exp_row(row);
   });
   return result;
+}
+template <Viewable In, std::integral Axis>
+auto log_sum_exp(const In& in, Axis) {
+  return detail::refuse_axis<Axis>(in);
 }
 
 /// softmax and log_softmax, returning a new tensor, or a new Eigen matrix for an Eigen matrix.

@@ -289,6 +289,10 @@ class Tensor {
   requires(sizeof...(Indices) == Rank) const T& operator()(Indices... indices) const {
     return data_[offset({static_cast<Index>(indices)...})];
   }
+  template <std::convertible_to<Index>... Indices>
+  requires(sizeof...(Indices) != Rank) T& operator()(Indices...) const {
+    return detail::expect_index_per_axis<sizeof...(Indices), Rank>(), *data_;
+  }
   T& operator[](Index index) & requires(Rank == 1) { return data_[offset({index})]; }
   const T& operator[](Index index) const& requires(Rank == 1) { return data_[offset({index})]; }
   /// A view of row `index`: `t[2]` of a matrix, `t[0][3]` of a rank-3 tensor. Throws ShapeError for

@@ -76,6 +76,13 @@ void check_run_fits(std::size_t count, const Extents<Rank>& extents, const Exten
 
 struct AcceptedView {};
 
+template <std::size_t Count, std::size_t Rank>
+void expect_index_per_axis() {
+  static_assert(Count == Rank,
+                "an element has one index for each axis, as x(row, column) of a matrix; x[row] is "
+                "the view of a row");
+}
+
 /// A row-major view that stands for its extents: its values are never read or written.
 template <class T, std::size_t Rank>
 TensorView<T, Rank> without_memory(const Extents<Rank>& extents) {
@@ -175,7 +182,13 @@ class TensorView {
     detail::check_run_fits(values.size(), extents, strides);
   }
 
-  // Lists in braces of another length do not compile.
+  // Values of another type and lists in braces of another length do not compile.
+  template <detail::HoldsRun Values>
+  requires(!detail::HoldsRun<Values, T>) TensorView(Values&&, const Extents<Rank>&) {
+    static_assert(detail::never<Values>,
+                  "a view has the type of its values: TensorView<const float, 2> of const floats, "
+                  "TensorView<double, 2> of doubles, or TensorView(values, {rows, columns})");
+  }
   template <class Values, std::size_t Count>
   requires(Count != Rank) TensorView(Values&&, const detail::ListedExtent (&extents)[Count])
       : extents_(detail::listed<Rank>(extents)) {}
@@ -227,6 +240,10 @@ class TensorView {
     const Extents<Rank> at{static_cast<Index>(indices)...};
     return data_[offset(at)];
   }
+  template <std::convertible_to<Index>... Indices>
+  requires(sizeof...(Indices) != Rank) T& operator()(Indices...) const {
+    return detail::expect_index_per_axis<sizeof...(Indices), Rank>(), *data_;
+  }
   T& operator[](Index index) const requires(Rank == 1) { return (*this)(index); }
   /// Row `index`: `select(0, index)`.
   TensorView<T, Rank - 1> operator[](Index index) const requires(Rank > 1) {
@@ -261,6 +278,14 @@ class TensorView {
     // With one element left the step is meaningless, and its product may not fit.
     if (count > 1) result.strides_[axis] *= step;
     return result;
+  }
+
+  template <class Begin>
+  TensorView slice(std::size_t, Begin) const {
+    static_assert(detail::never<Begin>,
+                  "a slice has an axis, a begin and an end: slice(axis, begin, end); select(axis, "
+                  "index) is one index");
+    return *this;
   }
 
   /// Axes in another order: axis `i` of the result is axis `order[i]` of this view.
