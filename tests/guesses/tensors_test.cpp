@@ -261,7 +261,14 @@ TEST(Tensors, FilledWithOneValue) {
   EXPECT_EQ((heed::Tensor<float, 2>({1, 1}, {7}))(0, 0), 7);
   EXPECT_EQ((heed::Tensor<heed::Index, 2>({2, 3}, 4))(1, 2), 4);
   EXPECT_EQ((heed::Tensor<double, 1>({3}, 1)), (heed::Tensor<double, 1>{1, 1, 1}));
-  EXPECT_EQ((heed::Tensor<heed::bfloat16, 2>({2, 3}, 1.5f))(1, 2), heed::bfloat16(1.5f));
+  for (const auto& rounded :
+       {heed::Tensor<heed::bfloat16, 2>({2, 3}, 1.5f), heed::Tensor<heed::bfloat16, 2>({2, 3}, 1.5),
+        heed::Tensor<heed::bfloat16, 2>({2, 3}, heed::bfloat16(1.5f))}) {
+    EXPECT_EQ(rounded(1, 2), heed::bfloat16(1.5f));
+  }
+  const bool seen[] = {true, false, true, true};
+  EXPECT_FALSE((heed::Tensor<bool, 2>({2, 2}, seen)(0, 1)));
+  EXPECT_TRUE((heed::Tensor<bool, 2>({2, 2}, true)(0, 1)));
 }
 
 TEST(Tensors, RowsUnderAVectorOfBools) {

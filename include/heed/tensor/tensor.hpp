@@ -187,15 +187,16 @@ class Tensor {
   }
   Tensor(const Extents<Rank>& extents, std::initializer_list<T> values)
       : Tensor(extents, std::span<const T>(values.begin(), values.size())) {}
-  /// `value` everywhere. Of two numbers, (3, 1.5f), a vector is made with both as its values.
-  Tensor(const Extents<Rank>& extents, T value) requires(Rank > 1 || std::convertible_to<float, T>)
+  /// One number everywhere. Of two numbers, (3, 1.5f), a vector is made with both as its values.
+  template <class Number>
+  requires((std::is_arithmetic_v<Number> || std::same_as<Number, T>)&&  //
+           (Rank > 1 || std::is_arithmetic_v<T>)) Tensor(const Extents<Rank>& extents, Number value)
       : Tensor(extents) {
-    fill(value);
-  }
-  Tensor(const Extents<Rank>& extents,
-         float value) requires(Rank > 1 && !std::convertible_to<float, T>)
-      : Tensor(extents) {
-    fill(value);
+    if constexpr (std::is_same_v<Number, T>) {
+      fill(value);
+    } else {
+      fill(static_cast<std::conditional_t<std::is_arithmetic_v<T>, T, float>>(value));
+    }
   }
   /// The same for values of another type, which convert.
   template <detail::ListToConvert<T> Values>
