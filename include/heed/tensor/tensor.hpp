@@ -192,11 +192,7 @@ class Tensor {
   requires((std::is_arithmetic_v<Number> || std::same_as<Number, T>)&&  //
            (Rank > 1 || std::is_arithmetic_v<T>)) Tensor(const Extents<Rank>& extents, Number value)
       : Tensor(extents) {
-    if constexpr (std::is_same_v<Number, T>) {
-      fill(value);
-    } else {
-      fill(static_cast<std::conditional_t<std::is_arithmetic_v<T>, T, float>>(value));
-    }
+    fill(static_cast<T>(value));
   }
   /// The same for values of another type, which convert.
   template <detail::ListToConvert<T> Values>
