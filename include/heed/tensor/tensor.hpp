@@ -187,13 +187,6 @@ class Tensor {
   }
   Tensor(const Extents<Rank>& extents, std::initializer_list<T> values)
       : Tensor(extents, std::span<const T>(values.begin(), values.size())) {}
-  /// One number everywhere. Of two numbers, (3, 1.5f), a vector is made with both as its values.
-  template <class Number>
-  requires((std::is_arithmetic_v<Number> || std::same_as<Number, T>)&&  //
-           (Rank > 1 || std::is_arithmetic_v<T>)) Tensor(const Extents<Rank>& extents, Number value)
-      : Tensor(extents) {
-    fill(static_cast<T>(value));
-  }
   /// The same for values of another type, which convert.
   template <detail::ListToConvert<T> Values>
   requires(!std::convertible_to<const Values&, std::span<const T>>)
@@ -202,6 +195,13 @@ class Tensor {
     expect_count(values.size());
     T* to = data_;
     for (const auto& value : values) *to++ = static_cast<T>(value);
+  }
+  /// One number everywhere. Of two numbers, (3, 1.5f), a vector is made with both as its values.
+  template <class Number>
+  requires((std::is_arithmetic_v<Number> || std::same_as<Number, T>)&&  //
+           (Rank > 1 || std::is_arithmetic_v<T>)) Tensor(const Extents<Rank>& extents, Number value)
+      : Tensor(extents) {
+    fill(static_cast<T>(value));
   }
   /// `copy_of(values)`: a vector's values, or those of a view or an Eigen matrix.
   template <detail::ValuesToCopy Values>
