@@ -3,10 +3,13 @@
 // what it says.
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstddef>
 #include <span>
 #include <vector>
 
 #include <heed/heed.hpp>
+#include <heed/text.hpp>
 
 using namespace heed;
 
@@ -41,6 +44,56 @@ TEST(Generation, AListenerNeedsNoSampler) {
   const auto stop = [](Index token) { return token < 3; };
   EXPECT_EQ(generate(step, {1}, {.max_tokens = 5}, stop).reason, StopReason::caller);
   EXPECT_EQ(generate(step, {1}, {}, {.max_tokens = 2}).tokens, (std::vector<Index>{2, 3}));
+}
+
+LanguageModel<float> small_model() {
+  Random random(1);
+  return {{.vocab_size = 11, .layers = 1, .block = {.model_dim = 8, .heads = 2}}, random};
+}
+
+TEST(Generation, ASessionOfOneSequenceTakesAList) {
+  const auto model = small_model();
+  const auto session = [&] { return Session<float>(model); };
+  const auto expected = session().prefill({{1, 2, 3}});
+  const std::vector<Index> list = {1, 2, 3};
+  EXPECT_EQ(session().prefill(list), expected);
+  EXPECT_EQ(session().prefill(std::span<const Index>(list)), expected);
+  EXPECT_EQ(session().prefill(std::vector<int>{1, 2, 3}), expected);
+  EXPECT_EQ(session().prefill({1, 2, 3}), expected);
+  auto steps = session();
+  steps.prefill({1});
+  steps.step({2});
+  EXPECT_EQ(steps.step(3), expected);
+  EXPECT_THROW(steps.step({}), ShapeError);
+  Session<float> two(model, {.batch = 2});
+  EXPECT_THROW(two.prefill(list), ShapeError);
+  EXPECT_THROW(two.step(3), ShapeError);
+}
+
+TEST(Generation, ListsOfTokensHoldAnyIntegers) {
+  const auto model = small_model();
+  const std::vector<std::vector<int>> ints = {{1, 2, 3, 4}, {5, 6}};
+  const std::vector<std::vector<Index>> same = {{1, 2, 3, 4}, {5, 6}};
+  const std::array<std::array<std::size_t, 2>, 2> sizes = {{{1, 2}, {5, 6}}};
+  Session<float> session(model, {.batch = 2}), other = session, third = session;
+  EXPECT_EQ(session.prefill(ints), other.prefill(same));
+  EXPECT_EQ(third.prefill(sizes).extents(), (Extents<2>{2, 11}));
+  const std::vector<int> chosen = {1, 0};
+  const auto batch = next_token_batch(ints, chosen);
+  EXPECT_EQ(batch.tokens, next_token_batch(same, chosen).tokens);
+  EXPECT_EQ(batch.targets, next_token_batch(same, {1, 0}).targets);
+  EXPECT_THROW(next_token_batch(ints, {2}), InvalidArgument);
+  EXPECT_THROW(next_token_batch(ints, {-1}), InvalidArgument);
+  EXPECT_EQ(make_batches(std::vector<int>{4, 2}, 0), make_batches({4, 2}, 0));
+  const ByteTokenizer tokenizer;
+  const std::vector<int> letters = {104, 105};
+  EXPECT_EQ(tokenizer.decode(letters), "hi");
+  EXPECT_EQ(tokenizer.decode({104, 105}), "hi");
+  const Index array[] = {104, 105};
+  EXPECT_EQ(tokenizer.decode(array), "hi");
+  EXPECT_EQ(tokenizer.decode({array, 2}), "hi");
+  const Tokens rows{{104, 105}};
+  EXPECT_EQ(tokenizer.decode(rows[0]), "hi");
 }
 
 }  // namespace

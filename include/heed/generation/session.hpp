@@ -2,9 +2,11 @@
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 #include <initializer_list>
 #include <limits>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -107,11 +109,30 @@ class Session {
   Tensor<T, 2> prefill(std::initializer_list<std::vector<Index>> tokens) {
     return prefill(std::span(tokens.begin(), tokens.size()));
   }
+  /// The same with lists of any integers.
+  template <detail::ListsOf<Index> Lists>
+  requires(!std::is_convertible_v<const Lists&, std::span<const std::vector<Index>>>)
+      Tensor<T, 2> prefill(const Lists& tokens) {
+    std::vector<std::vector<Index>> same;
+    for (const auto& each : tokens) {
+      const OwnedArray<Index> list = each;
+      same.emplace_back(list.begin(), list.end());
+    }
+    return prefill(same);
+  }
+  /// The same for a session of one sequence: a list of any integers.
+  Tensor<T, 2> prefill(const OwnedArray<Index>& tokens) {
+    return prefill({std::vector<Index>(tokens.begin(), tokens.end())});
+  }
   /// The same with one token for every sequence, a list of any integers.
   Tensor<T, 2> step(const OwnedArray<Index>& tokens) {
     std::vector<std::vector<Index>> each;
     for (const Index token : tokens) each.push_back({token});
     return prefill(each);
+  }
+  template <std::integral Token>  // a template: `{}` is no token
+  Tensor<T, 2> step(Token token) {
+    return step({static_cast<Index>(token)});
   }
   /// The interface of `generate`, for a session of one sequence: the logits (vocabulary) after
   /// `tokens`.

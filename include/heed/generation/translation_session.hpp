@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <heed/attention/key_value_cache.hpp>
+#include <heed/attention/options.hpp>
 #include <heed/core/config.hpp>
 #include <heed/core/error.hpp>
 #include <heed/layers/cached_attention.hpp>
@@ -48,8 +49,9 @@ class TranslationSession {
   /// Reads the next tokens of every target, (batch, tokens), and returns the logits after each of
   /// them: (batch, tokens, vocabulary).
   Tensor<T, 3> logits(const Tokens& tokens);
-  /// The same with one token for every target: the logits after it, (batch, vocabulary).
-  Tensor<T, 2> step(std::span<const Index> tokens) {
+  /// The same with one token for every target, a list of any integers: the logits after it, (batch,
+  /// vocabulary).
+  Tensor<T, 2> step(const OwnedArray<Index>& tokens) {
     Tokens column({static_cast<Index>(tokens.size()), 1});
     std::copy(tokens.begin(), tokens.end(), column.data());
     auto next = logits(column);

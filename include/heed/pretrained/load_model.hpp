@@ -96,7 +96,7 @@ struct ModelTokenizer {
 
   std::vector<Index> encode(std::string_view text,
                             SpecialTokens special = SpecialTokens::as_text) const;
-  std::string decode(std::span<const Index> tokens) const;
+  std::string decode(const detail::TokenList& tokens) const;
   Index vocab_size() const;
 };
 

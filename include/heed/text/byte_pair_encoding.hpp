@@ -109,7 +109,7 @@ class BytePairEncoding {
                             SpecialTokens special = SpecialTokens::as_text) const;
   /// The bytes of the tokens, names of special ones included; they may begin or end inside a
   /// character. Throws InvalidArgument for a number outside the vocabulary.
-  std::string decode(std::span<const Index> tokens) const;
+  std::string decode(const detail::TokenList& tokens) const;
 
  private:
   std::string_view text_of(Index token) const;

@@ -4,9 +4,12 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
+#include <iterator>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include <heed/core/config.hpp>
@@ -16,8 +19,28 @@
 
 namespace heed {
 
+namespace detail {
+
+/// Token numbers, a list of any integers.
+struct TokenList {
+  TokenList(std::initializer_list<Index> tokens)  // NOLINT(google-explicit-constructor)
+      : numbers(tokens) {}
+  TokenList(const Index* tokens, std::size_t count) : numbers(tokens, tokens + count) {}
+  template <class List>
+  requires requires(const List& tokens) {
+    requires std::integral<std::remove_cvref_t<decltype(*std::begin(tokens))>>;
+    requires !std::convertible_to<const List&, std::string_view>;
+  }
+  TokenList(const List& tokens)  // NOLINT(google-explicit-constructor): any list converts
+      : numbers(std::begin(tokens), std::end(tokens)) {}
+
+  std::vector<Index> numbers;
+};
+
+}  // namespace detail
+
 /// A class that turns text into token numbers and back. Numbers run from 0 to vocab_size() − 1;
-/// decode throws InvalidArgument for any other.
+/// decode throws InvalidArgument for any other. heed's own decode any list of integers.
 template <class X>
 concept Tokenizer = requires(const X& tokenizer, std::string_view text,
                              std::span<const Index> tokens) {
@@ -32,7 +55,7 @@ class ByteTokenizer {
   Index vocab_size() const { return 256; }
 
   std::vector<Index> encode(std::string_view text) const;
-  std::string decode(std::span<const Index> tokens) const;
+  std::string decode(const detail::TokenList& tokens) const;
 };
 
 /// One token per distinct character of a text, in the order of their codes.
@@ -48,7 +71,7 @@ class CharacterTokenizer {
   /// Throws InvalidArgument, with the byte offset, for a character outside the vocabulary and for
   /// text that is not UTF-8.
   std::vector<Index> encode(std::string_view text) const;
-  std::string decode(std::span<const Index> tokens) const;
+  std::string decode(const detail::TokenList& tokens) const;
 
  private:
   std::vector<char32_t> characters_;

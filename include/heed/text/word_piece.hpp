@@ -51,7 +51,7 @@ class WordPiece {
   /// Throws InvalidArgument for a `longest` below 2 and where the vocabulary lacks one of the two.
   std::vector<Index> encode_sentence(std::string_view text, Index longest = 512) const;
   /// The words with single spaces between them; anything that encoding dropped stays lost.
-  std::string decode(std::span<const Index> tokens) const;
+  std::string decode(const detail::TokenList& tokens) const;
 
  private:
   void encode_plain(std::string_view text, std::vector<Index>& tokens) const;

@@ -7,15 +7,18 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include <heed/attention/options.hpp>
 #include <heed/core/config.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/function_ref.hpp>
 #include <heed/core/index.hpp>
 #include <heed/core/random.hpp>
 #include <heed/layers/parameters.hpp>
+#include <heed/masks/detail/shared_array.hpp>
 #include <heed/tensor/tensor.hpp>
 #include <heed/training/optimizers.hpp>
 #include <heed/training/schedule.hpp>
@@ -32,11 +35,11 @@ struct BatchOptions {
   Index bucket_batches = 0;
 };
 
-/// The batches of one epoch, as indices into `lengths`: every item is in exactly one batch, and the
-/// last batch may be smaller. A pure function of its arguments, so that an epoch and a batch number
-/// are a position in the data. Throws InvalidArgument for a batch_size below 1 or bucket_batches
-/// below 0.
-std::vector<std::vector<Index>> make_batches(std::span<const Index> lengths, Index epoch,
+/// The batches of one epoch, as indices into `lengths`, a list of any integers: every item is in
+/// exactly one batch, and the last batch may be smaller. A pure function of its arguments, so that
+/// an epoch and a batch number are a position in the data. Throws InvalidArgument for a batch_size
+/// below 1 or bucket_batches below 0.
+std::vector<std::vector<Index>> make_batches(const OwnedArray<Index>& lengths, Index epoch,
                                              const BatchOptions& options = {});
 
 /// A batch of sequences, padded to the longest; the target of every token is the token after it.
@@ -55,7 +58,20 @@ struct PaddingTokens {
 /// A batch of the chosen sequences: a sequence of n + 1 tokens gives n tokens and n targets. Throws
 /// InvalidArgument for an index without a sequence and for an empty sequence.
 TokenBatch next_token_batch(std::span<const std::vector<Index>> sequences,
-                            std::span<const Index> chosen, const PaddingTokens& pad = {});
+                            const OwnedArray<Index>& chosen, const PaddingTokens& pad = {});
+/// The same with lists of any integers.
+template <detail::ListsOf<Index> Sequences>
+requires(!std::is_convertible_v<const Sequences&, std::span<const std::vector<Index>>>) TokenBatch
+    next_token_batch(const Sequences& sequences, const OwnedArray<Index>& chosen,
+                     const PaddingTokens& pad = {}) {
+  std::vector<std::vector<Index>> same(sequences.size());  // the others stay empty
+  for (const Index item : chosen) {
+    if (item < 0 || item >= static_cast<Index>(same.size())) continue;  // refused below
+    const OwnedArray<Index> list = sequences[static_cast<std::size_t>(item)];
+    same[static_cast<std::size_t>(item)].assign(list.begin(), list.end());
+  }
+  return next_token_batch(std::span<const std::vector<Index>>(same), chosen, pad);
+}
 
 /// `count` windows of `length` tokens, with their targets, from random places of a text. Throws
 /// InvalidArgument when the text has fewer than `length` + 1 tokens.

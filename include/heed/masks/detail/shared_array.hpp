@@ -38,6 +38,13 @@ concept ListOf = requires(const Values& values) {
   requires Fits<T, std::remove_reference_t<decltype(*begin_of_list(values))>>;
 };
 
+/// Several such lists one behind the other.
+template <class Lists, class T>
+concept ListsOf = requires(const Lists& lists) {
+  { lists.size() } -> std::convertible_to<std::size_t>;
+  requires ListOf<std::remove_cvref_t<decltype(lists[0])>, T>;
+};
+
 /// Throws ShapeError for a tensor with several rows and columns, which would be read as one list.
 template <class Values>
 void expect_list(const Values& values) {

@@ -13,7 +13,7 @@
 
 namespace heed {
 
-HEED_INLINE std::vector<std::vector<Index>> make_batches(std::span<const Index> lengths,
+HEED_INLINE std::vector<std::vector<Index>> make_batches(const OwnedArray<Index>& lengths,
                                                          Index epoch, const BatchOptions& options) {
   if (options.batch_size < 1 || options.bucket_batches < 0) {
     throw_invalid_argument("make_batches: batch_size ", options.batch_size, ", bucket_batches ",
@@ -47,7 +47,7 @@ HEED_INLINE std::vector<std::vector<Index>> make_batches(std::span<const Index> 
 }
 
 HEED_INLINE TokenBatch next_token_batch(std::span<const std::vector<Index>> sequences,
-                                        std::span<const Index> chosen, const PaddingTokens& pad) {
+                                        const OwnedArray<Index>& chosen, const PaddingTokens& pad) {
   TokenBatch batch;
   Index longest = 0;
   for (const Index item : chosen) {
