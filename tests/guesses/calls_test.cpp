@@ -346,6 +346,22 @@ TEST(CallsOfLayers, TakeALambda) {
   EXPECT_TRUE(same(layer.forward(x, saved), layer.forward(x)));
 }
 
+TEST(CallsOfLayers, RotateQueriesWithoutABatchOrHeads) {
+  const Rotary rotary({}, 4);
+  Tensor<float, 4> batch({1, 1, 2, 4}, {1, 2, 3, 4, 5, 6, 7, 8});
+  const Tensor<float, 4> before = batch;
+  Tensor<float, 3> heads(before[0]);
+  Tensor<float, 2> tokens(heads[0]);
+  rotary.apply(batch, 5);
+  rotary.apply(heads, 5);
+  rotary.apply(tokens.view(), 5);
+  EXPECT_NE(batch, before);
+  EXPECT_EQ(heads, Tensor(batch[0]));
+  EXPECT_EQ(tokens, Tensor(heads[0]));
+  rotary.undo(tokens, 5);
+  EXPECT_NEAR(tokens(1, 3), 8, 1e-5);
+}
+
 TEST(CallsOfLayers, KeysAndValuesOfOneMemory) {
   Random random(1);
   const MultiHeadAttention<float> layer({.model_dim = 8, .heads = 2}, random);
@@ -488,23 +504,6 @@ TEST(CallsOfModels, OneStepIsASamplerAndBracesAreAPrompt) {
   const Sampler none, copied = none;
   const std::vector<double> logits = {1, 3, 2};
   EXPECT_EQ(copied.distribution(logits), Sampler(none).distribution(logits));
-}
-
-TEST(CallsOfModels, ASessionTakesListsOfTokens) {
-  Random random(1);
-  const LanguageModel<float> model(
-      {.vocab_size = 11, .layers = 1, .block = {.model_dim = 8, .heads = 2}}, random);
-  const auto expected = model.forward(Tokens({1, 3}, {3, 1, 4}));
-  const std::vector<int> ints = {3, 1, 4};
-  EXPECT_TRUE(same(Session<float>(model).logits({3, 1, 4}), expected));
-  EXPECT_TRUE(same(Session<float>(model).logits(ints), expected));
-  EXPECT_TRUE(same(Session<float>(model).logits({{3, 1, 4}}), expected));
-  Session<float> session(model, {.batch = 2});
-  session.prefill({{3, 1}, {3}});
-  EXPECT_EQ(session.step({4, 1})(0, 5), expected(0, 2, 5));
-  const std::vector<int> next = {1, 4};
-  EXPECT_EQ(session.step(next)(1, 5), expected(0, 2, 5));
-  EXPECT_THROW(session.logits({3, 1, 4}), ShapeError);
 }
 
 TEST_F(Calls, WeightsOfAHeadWithoutAMask) {

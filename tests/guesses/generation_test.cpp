@@ -51,6 +51,21 @@ LanguageModel<float> small_model() {
   return {{.vocab_size = 11, .layers = 1, .block = {.model_dim = 8, .heads = 2}}, random};
 }
 
+TEST(Generation, ASessionTakesListsOfTokens) {
+  const auto model = small_model();
+  const auto expected = model.forward(Tokens({1, 3}, {3, 1, 4}));
+  const std::vector<int> ints = {3, 1, 4};
+  EXPECT_EQ(Session<float>(model).logits({3, 1, 4}), expected);
+  EXPECT_EQ(Session<float>(model).logits(ints), expected);
+  EXPECT_EQ(Session<float>(model).logits({{3, 1, 4}}), expected);
+  Session<float> session(model, {.batch = 2});
+  session.prefill({{3, 1}, {3}});
+  EXPECT_EQ(session.step({4, 1})(0, 5), expected(0, 2, 5));
+  const std::vector<int> next = {1, 4};
+  EXPECT_EQ(session.step(next)(1, 5), expected(0, 2, 5));
+  EXPECT_THROW(session.logits({3, 1, 4}), ShapeError);
+}
+
 TEST(Generation, ASessionOfOneSequenceTakesAList) {
   const auto model = small_model();
   const auto session = [&] { return Session<float>(model); };

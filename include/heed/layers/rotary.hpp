@@ -60,16 +60,17 @@ class Rotary {
     }
   }
 
-  /// Rotates queries or keys (batch, heads, tokens, head_dim) in place. Throws ShapeError for
-  /// positions of other tokens, and for a view of which elements share memory.
+  /// Rotates queries or keys (batch, heads, tokens, head_dim) in place; leading axes may be left
+  /// out. Throws ShapeError for positions of other tokens, and for a view of which elements share
+  /// memory.
   template <Viewable X>
   void apply(X&& x, const Positions& positions = {}) const {
-    rotate(view_of(x), positions, 1);
+    rotate(detail::with_leading_axes<4>(view_of(x)), positions, 1);
   }
   /// Rotates them back, as the backward pass does with gradients.
   template <Viewable X>
   void undo(X&& x, const Positions& positions = {}) const {
-    rotate(view_of(x), positions, -1);
+    rotate(detail::with_leading_axes<4>(view_of(x)), positions, -1);
   }
 
  private:
