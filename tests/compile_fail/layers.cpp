@@ -52,6 +52,21 @@ void misuse(const MultiHeadAttention<float>& layer, const Tensor<double, 3>& x) 
   auto y = layer.forward(x, masks::Causal{});
 }
 #endif
+#ifdef ATTENTION_LAYER_OF_FLOATS  // Tensor<double, 3>(x) converts one to double
+void misuse(const MultiHeadAttention<double>& layer, const Tensor<float, 3>& x) {
+  auto y = layer.forward(x, masks::Causal{});
+}
+#endif
+#ifdef MASK_BEFORE_TOKENS  // the tokens come before the mask: layer.forward(x, mask)
+void misuse(const MultiHeadAttention<float>& layer, const Tensor<float, 3>& x) {
+  auto y = layer.forward(masks::Causal{}, x);
+}
+#endif
+#ifdef LAMBDA_BEFORE_TOKENS  // the tokens come before the mask: layer.forward(x, mask)
+void misuse(const SelfAttentionBlock<float>& block, const Tensor<float, 3>& x) {
+  auto y = block.forward([](Index query, Index key) { return key < query; }, x);
+}
+#endif
 #ifdef BLOCK_OF_A_VIEW  // attention layers and blocks take a Tensor of (batch, tokens, dim)
 void misuse(const SelfAttentionBlock<float>& block, const Tensor<float, 3>& x) {
   block.forward(x.view());

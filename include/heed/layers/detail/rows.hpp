@@ -15,6 +15,7 @@
 #include <heed/definitions/tensor.hpp>
 #include <heed/kernels/product_kernels.hpp>
 #include <heed/kernels/row_kernels.hpp>
+#include <heed/masks/policy.hpp>
 #include <heed/tensor/matrix_product.hpp>
 #include <heed/tensor/overlap.hpp>
 #include <heed/tensor/tensor.hpp>
@@ -49,12 +50,18 @@ constexpr void expect_batch() {
       return std::is_floating_point_v<Given> && !std::is_same_v<Given, typename Batch::value_type>;
     }
   }();
-  static_assert(!other_scalar,
+  constexpr bool mask = !Viewable<const X> && LikeMask<X>;
+  constexpr bool in_double = std::is_same_v<typename Batch::value_type, double>;
+  static_assert(!mask, "the tokens come before the mask: layer.forward(x, mask)");
+  static_assert(!other_scalar || in_double,
                 "the tensor is of another scalar type than the layer: Tensor<float, 3>(x) converts "
                 "one to float");
-  static_assert(other_scalar || std::is_same_v<X, Batch>,
-                "attention layers and blocks take a Tensor of (batch, tokens, dim): Tensor<float, "
-                "3>::copy_of(x.view().with_leading_axis()) makes one of the matrix x");
+  static_assert(!other_scalar || !in_double,
+                "the tensor is of another scalar type than the layer: Tensor<double, 3>(x) "
+                "converts one to double");
+  static_assert(mask || other_scalar || std::is_same_v<X, Batch>,
+                "attention layers and blocks take a Tensor of (batch, tokens, dim): "
+                "Tensor(x.view().with_leading_axis()) makes one of the matrix x");
 }
 
 /// A tensor that is given where a mask belongs: of bool, or of another rank than a batch.
