@@ -77,6 +77,39 @@ void misuse(const LanguageModel<float>& model, const std::vector<Index>& text) {
   model.forward(text);
 }
 #endif
+#ifdef SESSION_OF_ANOTHER_TYPE  // a session has the scalar type of its model
+void misuse(const LanguageModel<double>& model) { Session<float> session(model); }
+#endif
+#ifdef BEAMS_OF_A_MODEL  // beam_search takes a session of the model: Session<float> session(model
+void misuse(const LanguageModel<float>& model) { beam_search(model, {1, 2}, {.width = 3}); }
+#endif
+#ifdef PROMPT_IN_WORDS  // a text is no list of numbers: tokenizer.encode(text) gives its tokens
+void misuse(Session<float>& session) { generate(session, "hello", {.max_tokens = 3}); }
+#endif
+#ifdef PROMPT_AS_A_STRING  // a text is no list of numbers: tokenizer.encode(text) gives its tokens
+void misuse(Session<float>& session, const std::string& text) { beam_search(session, text); }
+#endif
+#ifdef FLOAT_TARGETS  // targets are whole numbers, the class of each position
+void misuse(const Tensor<float, 2>& logits, const Tensor<float, 1>& targets) {
+  const auto [loss, gradient] = cross_entropy(logits, targets);
+}
+#endif
+#ifdef TARGETS_WITH_CLASSES  // they have the axes of the logits but for the last one
+void misuse(const Tensor<float, 2>& logits, const Tensor<Index, 2>& targets) {
+  const double loss = cross_entropy_loss(logits, targets);
+}
+#endif
+#ifdef GRADIENTS_OF_ANOTHER_TYPE  // the model and its gradients are of the type that the optimizer
+void misuse(AdamW<Linear<float>>& optimizer, Linear<float>& model,
+            const Linear<double>& gradients) {
+  optimizer.step(model, gradients, {.learning_rate = 1});
+}
+#endif
+#ifdef STEP_OF_ANOTHER_MODEL  // the model and its gradients are of the type that the optimizer
+void misuse(Sgd<Linear<float>>& optimizer, const Linear<float>& model, const Linear<float>& to) {
+  optimizer.step(model, to);
+}
+#endif
 // With what the type lacks behind the sentence.
 #if defined(MODEL_IN_BFLOAT16)
 void misuse(const LanguageModel<bfloat16>& model, const Tokens& x) { model.forward(x); }

@@ -38,6 +38,11 @@ RowMask<2> misuse() { return Tensor<bool, 1>({3}); }
 #ifdef GRADIENT  // a view of temporary values dangles: give them a name first
 void misuse(Gradients& options) { options.grad_log_sum_exp = std::vector<float>(3); }
 #endif
-#ifdef SESSION  // deleted function
+#ifdef SESSION  // a session refers to its model: give the model a name first
 Session<float> misuse(LanguageModel<float> model()) { return Session<float>(model()); }
+#endif
+#ifdef TRANSLATION_SESSION  // a session refers to its model: give the model a name first
+void misuse(EncoderDecoder<float> model(), const Tokens& x) {
+  TranslationSession<float>(model(), x);
+}
 #endif

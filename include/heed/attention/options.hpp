@@ -40,6 +40,13 @@ concept ListOfOtherNumbers = !ListOf<Values, T> && requires(const Values& values
   requires std::is_arithmetic_v<std::remove_cvref_t<decltype(*values.data())>>;
 };
 
+/// A text, perhaps meant as its tokens.
+template <class Text>
+concept TextForList = std::is_convertible_v<const Text&, const char*> ||
+    requires(const Text& text) {
+  text.substr(0);
+};
+
 }  // namespace detail
 
 /// A few numbers owned by options, one per head or per batch item. Converts from any container
@@ -58,7 +65,7 @@ class OwnedArray {
     detail::expect_list(values);
   }
   template <detail::ListOf<T> Values>
-  requires(!detail::RunOf<Values, T>)
+  requires(!detail::RunOf<Values, T> && !detail::TextForList<Values>)
       OwnedArray(const Values& values)  // NOLINT(google-explicit-constructor): Eigen's, or of int
       : owned_(values), data_(owned_.data()), size_(static_cast<std::size_t>(values.size())) {}
 
@@ -68,6 +75,12 @@ class OwnedArray {
     static_assert(std::is_integral_v<T>,
                   "options take numbers of their own type, as tensors have it: "
                   "std::vector<float> where tensors are float");
+  }
+
+  template <detail::TextForList Text>
+  OwnedArray(const Text&) {  // NOLINT(google-explicit-constructor): meant as its tokens
+    static_assert(detail::never<Text>,
+                  "a text is no list of numbers: tokenizer.encode(text) gives its tokens");
   }
 
   /// Refers to `values`, which must outlive it and its copies: no copy, no allocation.

@@ -252,7 +252,8 @@ std::vector<Beam> beam_search(Step&& step, const BeamOptions& options = {}) {
 /// an empty prompt or a session that is too small, and as the other beam_search and the session do:
 /// CacheFull where pages for all beams are missing.
 template <class AnySession>
-std::vector<Beam> beam_search(AnySession& session, const OwnedArray<Index>& prompt,
+requires requires(AnySession& session) { session.batch(); }
+std::vector<Beam> beam_search(AnySession&& session, const OwnedArray<Index>& prompt,
                               const BeamOptions& options = {}) {
   if (prompt.empty() || session.batch() < options.width) {
     throw_shape_error("beam_search: a prompt of ", prompt.size(), " tokens, width ", options.width,
@@ -282,6 +283,15 @@ std::vector<Beam> beam_search(AnySession& session, const OwnedArray<Index>& prom
         return Logits::copy_of(logits.view().slice(0, 0, live));
       },
       fitting);
+}
+template <class Model>
+requires(!requires(Model & model) {
+  model.batch();
+}) std::vector<Beam> beam_search(const Model&, const OwnedArray<Index>&, const BeamOptions& = {}) {
+  static_assert(detail::never<Model>,
+                "beam_search takes a session of the model: Session<float> session(model, {.batch = "
+                "4})");
+  return {};
 }
 
 }  // namespace heed

@@ -81,7 +81,18 @@ inline CacheShape cache_shape(const SessionOptions& options,
 template <ModelScalar T, class Stored = T>
 class Session {
  public:
-  explicit Session(const LanguageModel<T>&& model, const SessionOptions& = {}) = delete;  // name it
+  template <class Other>
+  explicit Session(const LanguageModel<Other>&&, const SessionOptions& = {}) {
+    static_assert(detail::never<Other>,
+                  "a session refers to its model: give the model a name first");
+  }
+  template <class Other>
+  requires(!std::is_same_v<Other, T>) explicit Session(const LanguageModel<Other>&,
+                                                       const SessionOptions& = {}) {
+    static_assert(detail::never<Other>,
+                  "a session has the scalar type of its model: Session<double> of a "
+                  "LanguageModel<double>");
+  }
   /// Throws InvalidArgument for options that are negative, a batch of 0, a slide above max_length,
   /// and a max_length above that of learned positions; ShapeError for a page_size that is not a
   /// multiple of 16.

@@ -37,8 +37,12 @@ class TranslationSession {
  public:
   /// Reads the sources, (batch, length). Throws ShapeError for a max_length or a page_size below 0
   /// and for targets longer than the model's positions, and as EncoderDecoder::encode does.
-  TranslationSession(const EncoderDecoder<T>&& model, const Tokens& sources,
-                     const TranslationSessionOptions& = {}) = delete;  // name the model
+  template <class Other>
+  TranslationSession(const EncoderDecoder<Other>&&, const Tokens&,
+                     const TranslationSessionOptions& = {}) {
+    static_assert(detail::never<Other>,
+                  "a session refers to its model: give the model a name first");
+  }
   TranslationSession(const EncoderDecoder<T>& model, const Tokens& sources,
                      const TranslationSessionOptions& options = {});
 

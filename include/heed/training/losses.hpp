@@ -82,6 +82,15 @@ template <class Targets, std::size_t Rank>
 concept TargetsOf = Viewable<const Targets> && std::integral<ValueOf<const Targets>> &&
     (ViewOf<const Targets>::rank() + 1 == Rank);
 
+template <class Logits, class Targets>
+constexpr bool expect_targets() {
+  constexpr bool expected = TargetsOf<Targets, ViewOf<const Logits>::rank()>;
+  static_assert(expected,
+                "targets are whole numbers, the class of each position: they have the axes of the "
+                "logits but for the last one");
+  return expected;
+}
+
 /// Checks the arguments of a call and returns the number of targets that count.
 template <class Logits, class Targets>
 Index check_cross_entropy(const Logits& logits, const Targets& targets,
@@ -237,15 +246,17 @@ double compute_cross_entropy(const Logits& logits, const Targets& targets,
 /// loss and the gradients of its row NaN. Throws ShapeError for shapes that do not match, and
 /// InvalidArgument for targets that are not a class number, a label_smoothing outside 0 to 1, and a
 /// divisor below 0.
-template <Viewable Logits, detail::TargetsOf<ViewOf<const Logits>::rank()> Targets>
+template <Viewable Logits, Viewable Targets>
 auto cross_entropy(const Logits& logits, const Targets& targets,
                    const CrossEntropyOptions& options = {}) {
   using T = ValueOf<const Logits>;
   constexpr std::size_t rank = ViewOf<const Logits>::rank();
   const TensorView<const T, rank> source = view_of(logits);
   CrossEntropy<T, rank> result{0, Tensor<T, rank>(source.extents())};
-  result.loss = detail::compute_cross_entropy<T>(source, view_of(targets),
-                                                 result.grad_logits.view(), options);
+  if constexpr (detail::expect_targets<Logits, Targets>()) {
+    result.loss = detail::compute_cross_entropy<T>(source, view_of(targets),
+                                                   result.grad_logits.view(), options);
+  }
   return result;
 }
 
@@ -258,13 +269,17 @@ requires(ViewOf<const Logits>::rank() ==
 }
 
 /// The loss of cross_entropy without gradients, with the same bits: for validation.
-template <Viewable Logits, detail::TargetsOf<ViewOf<const Logits>::rank()> Targets>
+template <Viewable Logits, Viewable Targets>
 double cross_entropy_loss(const Logits& logits, const Targets& targets,
                           const CrossEntropyOptions& options = {}) {
   using T = ValueOf<const Logits>;
   constexpr std::size_t rank = ViewOf<const Logits>::rank();
   const TensorView<const T, rank> source = view_of(logits);
-  return detail::compute_cross_entropy<T>(source, view_of(targets), TensorView<T, rank>(), options);
+  if constexpr (detail::expect_targets<Logits, Targets>()) {
+    return detail::compute_cross_entropy<T>(source, view_of(targets), TensorView<T, rank>(),
+                                            options);
+  }
+  return 0;
 }
 template <Viewable Logits>
 requires(ViewOf<const Logits>::rank() ==

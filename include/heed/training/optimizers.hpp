@@ -169,6 +169,18 @@ inline void check_setting(const char* caller, const char* name, double value, do
                          most < 2 ? " and below 1" : "");
 }
 
+/// What is not to be stepped: other types than the optimizer's.
+template <class Gradients, class Model, class Weights>
+concept OtherThan = !(std::is_convertible_v<Weights&, Model&> &&
+                      std::is_convertible_v<const Gradients&, const Model&>);
+template <class Weights, class Gradients>
+StepReport refuse_step() {
+  static_assert(never<Weights, Gradients>,
+                "the model and its gradients are of the type that the optimizer was made of: "
+                "zeros_like(model) makes gradients");
+  return {};
+}
+
 }  // namespace detail
 
 /// Options of Sgd.
@@ -218,6 +230,10 @@ class Sgd {
         model, gradients, velocity_);
     ++steps_;
     return plan.report;
+  }
+  template <class Weights, detail::OtherThan<Model, Weights> Gradients>
+  StepReport step(Weights&, const Gradients&, const StepOptions& = {}) {
+    return detail::refuse_step<Weights, Gradients>();
   }
 
  private:
@@ -301,6 +317,10 @@ class Adam {
         model, gradients, first_moment_, second_moment_);
     ++steps_;
     return plan.report;
+  }
+  template <class Weights, detail::OtherThan<Model, Weights> Gradients>
+  StepReport step(Weights&, const Gradients&, const StepOptions& = {}) {
+    return detail::refuse_step<Weights, Gradients>();
   }
 
  private:
