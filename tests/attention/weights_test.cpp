@@ -122,8 +122,8 @@ TEST(Weights, AHugeCountIsRefusedInWordsThatDoNotOverflow) {
     ADD_FAILURE();
   } catch (const ShapeError& error) {
     EXPECT_EQ(std::string(error.what()),
-              "attention_weights: batch 0, head 0, 9223372036854775807 rows from 1 on of queries "
-              "(1, 1, 5, 4)");
+              "attention_weights: batch 0, head 0, 9223372036854775807 rows from 1 on; expected "
+              "some of queries (1, 1, 5, 4)");
   }
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include <heed/heed.hpp>
 
@@ -39,6 +40,24 @@ TEST(Errors, OneHandlerHasThemAll) {
       caught([&] { cache.append(token, token); }),
       "KeyValueCache: 1 more pages wanted, 0 of 0 free: truncate or forget tokens, or make it of "
       "more pages");
+}
+
+TEST(Errors, EachSaysWhatWasGivenAndExpected) {
+  const Tensor<float, 2> q(4, 8);
+  Random random(1);
+  const LanguageModel<float> model({.vocab_size = 5, .block = {.model_dim = 8, .heads = 2}},
+                                   random);
+  Session<float> session(model);
+  EXPECT_EQ(caught([&] { beam_search(session, {1}, {.width = 4}); }),
+            "beam_search: a prompt of 1 tokens, expected 1 or more; a session of 1 sequences, "
+            "expected the width, 4, or more");
+  EXPECT_EQ(caught([] { alibi_slopes(-1); }), "alibi_slopes: -1 heads, expected 0 or more");
+  EXPECT_EQ(caught([&] { attention(q, q, q, masks::GridNeighborhood{.rows = 0}); }),
+            "GridNeighborhood: 0 × 1 cells, radius 1; expected 1 × 1 or more, radius 0 or more");
+  EXPECT_EQ(caught([] {
+              masks::Dense(std::vector<bool>(5), {1, 1, 2, 3});
+            }),
+            "Dense: 5 values for (batch, heads, queries, keys) (1, 1, 2, 3), expected 6");
 }
 
 TEST(Errors, EachIsTheStandardsToo) {

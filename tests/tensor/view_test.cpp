@@ -171,7 +171,9 @@ TEST(View, WrongArgumentsSayWhatCame) {
   try {
     view.slice(1, 0, 4);
   } catch (const ShapeError& error) {
-    EXPECT_STREQ(error.what(), "slice: [0, 4) in steps of 1 of axis 1 with extent 3");
+    EXPECT_STREQ(error.what(),
+                 "slice: [0, 4) in steps of 1 of axis 1 with extent 3, expected 0 <= begin <= end "
+                 "<= extent, steps of 1 or more");
   }
 }
 

@@ -258,7 +258,7 @@ TEST(CrossEntropy, RefusesWhatDoesNotFit) {
                  "cross_entropy: label_smoothing 1.5, expected 0 to 1");
   expect_refused({0, 1}, {.label_smoothing = NAN},
                  "cross_entropy: label_smoothing nan, expected 0 to 1");
-  expect_refused({0, 1}, {.divisor = -1}, "cross_entropy: divisor -1");
+  expect_refused({0, 1}, {.divisor = -1}, "cross_entropy: divisor -1, expected 0 or more");
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ namespace heed {
 /// next power of two. Press, Smith, Lewis 2022, "Train Short, Test Long".
 template <class T = float>
 Tensor<T, 1> alibi_slopes(Index heads) {
-  if (heads < 0) throw_invalid_argument("alibi_slopes: ", heads, " heads");
+  if (heads < 0) throw_invalid_argument("alibi_slopes: ", heads, " heads, expected 0 or more");
   Index power = 1;
   while (2 * power <= heads) power *= 2;
   Tensor<T, 1> slopes({heads});

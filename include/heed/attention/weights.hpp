@@ -77,7 +77,8 @@ auto attention_weights(const Q& queries, const K& keys, const M& mask, const Wei
     if (rows.batch < 0 || rows.batch >= args.batch() || rows.head < 0 ||
         rows.head >= args.heads() || rows.first < 0 || count < 0 || rows.first > length - count) {
       throw_shape_error("attention_weights: batch ", rows.batch, ", head ", rows.head, ", ", count,
-                        " rows from ", rows.first, " on of queries ", args.queries.extents());
+                        " rows from ", rows.first, " on; expected some of queries ",
+                        args.queries.extents());
     }
     auto out = detail::new_result<Q>(Extents<2>{count, args.key_count()});
     detail::run_weights(args, MaskRef(mask), rows.batch, rows.head, rows.first, view_of(out));

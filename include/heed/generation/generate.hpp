@@ -256,8 +256,9 @@ requires requires(AnySession& session) { session.batch(); }
 std::vector<Beam> beam_search(AnySession&& session, const OwnedArray<Index>& prompt,
                               const BeamOptions& options = {}) {
   if (prompt.empty() || session.batch() < options.width) {
-    throw_shape_error("beam_search: a prompt of ", prompt.size(), " tokens, width ", options.width,
-                      ", a session of ", session.batch());
+    throw_shape_error("beam_search: a prompt of ", prompt.size(), " tokens, expected 1 or more; a ",
+                      "session of ", session.batch(), " sequences, expected the width, ",
+                      options.width, ", or more");
   }
   session.clear();
   BeamOptions fitting = options;

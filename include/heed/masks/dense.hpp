@@ -224,7 +224,7 @@ class Dense {
     if (static_cast<Index>(count) != expected) {
       throw_shape_error("Dense: ", count, " values for (batch, heads, queries, keys) (",
                         extents.batch, ", ", extents.heads, ", ", extents.queries, ", ",
-                        extents.keys, ")");
+                        extents.keys, "), expected ", expected);
     }
     return extents;
   }

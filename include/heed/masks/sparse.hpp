@@ -239,7 +239,8 @@ struct GridNeighborhood {
   void check(MaskShape shape) const {
     constexpr Index limit = std::numeric_limits<Index>::max() / 4;
     if (rows < 1 || columns < 1 || radius < 0 || rows > limit / columns) {
-      throw_invalid_argument("GridNeighborhood: ", rows, " × ", columns, " cells, radius ", radius);
+      throw_invalid_argument("GridNeighborhood: ", rows, " × ", columns, " cells, radius ", radius,
+                             "; expected 1 × 1 or more, radius 0 or more");
     }
     detail::check_describes("GridNeighborhood", rows * columns, shape);
   }

@@ -269,7 +269,8 @@ class TensorView {
     check_axis(axis);
     if (begin < 0 || end < begin || end > extents_[axis] || step < 1) {
       throw_shape_error("slice: [", begin, ", ", end, ") in steps of ", step, " of axis ", axis,
-                        " with extent ", extents_[axis]);
+                        " with extent ", extents_[axis],
+                        ", expected 0 <= begin <= end <= extent, steps of 1 or more");
     }
     const Index count = begin == end ? 0 : (end - begin - 1) / step + 1;
     TensorView result = *this;

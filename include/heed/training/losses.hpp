@@ -105,7 +105,9 @@ Index check_cross_entropy(const Logits& logits, const Targets& targets,
     throw_invalid_argument("cross_entropy: label_smoothing ", options.label_smoothing,
                            ", expected 0 to 1");
   }
-  if (options.divisor < 0) throw_invalid_argument("cross_entropy: divisor ", options.divisor);
+  if (options.divisor < 0) {
+    throw_invalid_argument("cross_entropy: divisor ", options.divisor, ", expected 0 or more");
+  }
   const Index classes = logits.extent(last);
   Index kept = 0, at = 0;
   for_each_row(targets.extents(), [&](const auto& row) {
