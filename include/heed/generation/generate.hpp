@@ -122,16 +122,6 @@ Generation generate(Step&& step, const OwnedArray<Index>& prompt, const Sampler&
   return generate(step, prompt, sampler, rules, random, [](Index) {});
 }
 /// The likeliest token each time, which takes no random numbers.
-template <class Step>
-Generation generate(Step&& step, const OwnedArray<Index>& prompt, const samplers::Greedy& greedy,
-                    const StopRules& rules) {
-  Random unused(0);
-  return generate(step, prompt, Sampler(greedy), rules, unused);
-}
-template <class Step>
-Generation generate(Step&& step, const OwnedArray<Index>& prompt, const StopRules& rules = {}) {
-  return generate(step, prompt, samplers::Greedy{}, rules);
-}
 template <class Step, class OnToken>
 requires std::is_invocable_v<OnToken&, Index> Generation generate(Step&& step,
                                                                   const OwnedArray<Index>& prompt,
@@ -140,9 +130,18 @@ requires std::is_invocable_v<OnToken&, Index> Generation generate(Step&& step,
   Random unused(0);
   return generate(step, prompt, Sampler(samplers::Greedy{}), rules, unused, on_token);
 }
+template <class Step>
+Generation generate(Step&& step, const OwnedArray<Index>& prompt, const StopRules& rules = {}) {
+  return generate(step, prompt, rules, [](Index) {});
+}
+template <class Step>
+Generation generate(Step&& step, const OwnedArray<Index>& prompt, const samplers::Greedy&,
+                    const StopRules& rules) {
+  return generate(step, prompt, rules);
+}
 template <class Step, std::same_as<samplers::Greedy> Greedy>
-Generation generate(Step&& step, const OwnedArray<Index>& prompt, const Greedy& greedy) {
-  return generate(step, prompt, greedy, {});
+Generation generate(Step&& step, const OwnedArray<Index>& prompt, const Greedy&) {
+  return generate(step, prompt);
 }
 
 /// Options of beam_search.
