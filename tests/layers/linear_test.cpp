@@ -136,6 +136,17 @@ TEST(Linear, JoinsAGroupOfProducts) {
   }
 }
 
+TEST(Linear, KnowsItsWidthsWithAPackedWeightAlone) {
+  Random random(4);
+  Linear<float> layer(6, 5, random);
+  layer.pack();
+  layer.weight = {};
+  EXPECT_EQ(layer.inputs(), 6);
+  EXPECT_EQ(layer.outputs(), 5);
+  EXPECT_EQ(layer.forward(Tensor<float, 2>(2, 6)).extents(), (Extents<2>{2, 5}));
+  EXPECT_EQ(Linear<float>().inputs(), 0);
+}
+
 TEST(Linear, RefusesWhatDoesNotFit) {
   Random random(6);
   const Linear<float> layer({4, 2}, random);

@@ -475,6 +475,7 @@ TEST(MultiHeadAttention, AnInputThatDoesNotFitIsNamed) {
     EXPECT_EQ(message(x, narrow, x), expected("key", fused ? "16" : "8"));
     EXPECT_EQ(message(x, keys, narrow), expected("value", "16"));
     EXPECT_EQ(message(x, keys, x), "");
+    EXPECT_EQ(message(narrow, narrow, narrow), expected("x", "16"));
   }
 }
 

@@ -132,12 +132,9 @@ class ModelPart {
   }
 
  private:
-  static Index outputs_of(const Linear<T>& layer) {
-    return layer.weight.empty() ? layer.packed.columns() : layer.weight.extent(0);
-  }
   static void add(Agreement& agreement, const char* name, const std::optional<Linear<T>>& layer) {
     if (!layer) return agreement.add(name, "none");
-    agreement.add(name, outputs_of(*layer), layer->bias ? " outputs and biases" : " outputs",
+    agreement.add(name, layer->outputs(), layer->bias ? " outputs and biases" : " outputs",
                   layer->weight.empty() ? ", only packed" : "", ", products ",
                   static_cast<int>(layer->products));
   }
@@ -182,7 +179,7 @@ class ModelPart {
   }
   /// Which outputs each rank has: in whole panels, where the weights are only packed.
   TokenShards shares_of(const Linear<T>& layer) const {
-    const Index outputs = outputs_of(layer), unit = layer.weight.empty() ? simd::panel_columns : 1;
+    const Index outputs = layer.outputs(), unit = layer.weight.empty() ? simd::panel_columns : 1;
     if (parts_of(outputs, unit) < ranks_.size()) {
       throw_invalid_argument("tensor_parallel: a matrix of ", outputs, " outputs for ",
                              ranks_.size(), " ranks, in units of ", unit);

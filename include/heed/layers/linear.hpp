@@ -74,6 +74,9 @@ struct Linear {
   Linear(Index inputs, Index outputs, Random& random)
       : Linear(LinearOptions{inputs, outputs}, random) {}
 
+  Index inputs() const { return weight.empty() ? packed.rows() : weight.extent(1); }
+  Index outputs() const { return weight.empty() ? packed.columns() : weight.extent(0); }
+
   template <Viewable X>
   auto forward(const X& x) const {
     if (!exchange) return product(x);
@@ -166,12 +169,11 @@ struct Linear {
   template <class X, class Multiply>
   auto multiplied(const X& x, const Multiply& multiply) const {
     const auto extents = view_of(x).extents();
-    const Index inputs = weight.empty() ? packed.rows() : weight.extent(1);
-    if (extents.back() != inputs) {
-      throw_shape_error("Linear: x is ", extents, ", expected ", inputs, " as the last extent");
+    if (extents.back() != inputs()) {
+      throw_shape_error("Linear: x is ", extents, ", expected ", inputs(), " as the last extent");
     }
-    auto y = Tensor<T, ViewOf<const X>::rank()>::uninitialized(
-        detail::with_width(extents, weight.empty() ? packed.columns() : weight.extent(0)));
+    auto y =
+        Tensor<T, ViewOf<const X>::rank()>::uninitialized(detail::with_width(extents, outputs()));
     ProductOptions<T> options{.products = products};
     if (bias) options.bias = bias->view();
     if (packed.empty()) {

@@ -111,20 +111,16 @@ struct Projections {
 
   Tensor<T, 3> forward(Projection which, const Tensor<T, 3>& x) const {
     constexpr const char* names[] = {"query", "key", "value"};
-    expect_width(which, x, names[static_cast<std::size_t>(which)]);
     ProductGroup<T> group(detail::as_rows(x));
-    auto y = join(group, which, x);
+    auto y = join(group, which, x, names[static_cast<std::size_t>(which)]);
     group.run();
     return y;
   }
   /// Queries, keys and values of one input, computed together with the same bits.
   std::array<Tensor<T, 3>, 3> forward(const Tensor<T, 3>& x) const {
-    for (const auto which : {Projection::query, Projection::key, Projection::value}) {
-      expect_width(which, x, "x");
-    }
     ProductGroup<T> group(detail::as_rows(x));
-    std::array all{join(group, Projection::query, x), join(group, Projection::key, x),
-                   join(group, Projection::value, x)};
+    std::array all{join(group, Projection::query, x, "x"), join(group, Projection::key, x, "x"),
+                   join(group, Projection::value, x, "x")};
     group.run();
     return all;
   }
@@ -175,16 +171,15 @@ struct Projections {
   std::array<Index, 4> rows{};  // the first row of each in the fused weight, and the number of rows
 
  private:
-  void expect_width(Projection which, const Tensor<T, 3>& x, const char* name) const {
+  /// See Linear::join. An error calls x by its `name`.
+  Tensor<T, 3> join(ProductGroup<T>& group, Projection which, const Tensor<T, 3>& x,
+                    const char* name) const {
     const Linear<T>& layer = query_key_value ? *query_key_value : separate(*this, which);
-    const Index width = layer.weight.empty() ? layer.packed.rows() : layer.weight.extent(1);
-    if (x.extent(2) == width) return;
-    throw_shape_error("MultiHeadAttention: ", name, " is ", x.extents(), ", expected ", width,
-                      " as the last extent");
-  }
-  /// See Linear::join.
-  Tensor<T, 3> join(ProductGroup<T>& group, Projection which, const Tensor<T, 3>& x) const {
-    if (!query_key_value) return separate(*this, which).join(group, x);
+    if (x.extent(2) != layer.inputs()) {
+      throw_shape_error("MultiHeadAttention: ", name, " is ", x.extents(), ", expected ",
+                        layer.inputs(), " as the last extent");
+    }
+    if (!query_key_value) return layer.join(group, x);
     const auto& whole = *query_key_value;
     const auto [first, last] = range(which);
     auto y = Tensor<T, 3>::uninitialized({x.extent(0), x.extent(1), last - first});
