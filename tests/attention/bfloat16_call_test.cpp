@@ -264,8 +264,8 @@ TEST_P(Bfloat16Call, DenormalNumbersCountAsZeroWherePairsAreMultiplied) {
   NarrowInputs in(shape, 714);
   std::fill(in.values.begin(), in.values.end(), bfloat16(0x1p-130f));
   const auto values = narrow_attention(shape, in, Causal{});
-  const auto products = plan(in.queries, in.keys, in.values, Causal{}).products;
-  const bool scalar = products == AttentionPlan::Products::scalar;
+  const auto arithmetic = plan(in.queries, in.keys, in.values, Causal{}).arithmetic;
+  const bool scalar = arithmetic == AttentionPlan::Arithmetic::scalar;
   for (const bfloat16 x : values.out) EXPECT_EQ(float{x}, scalar ? 0x1p-130f : 0.f);
   // One of the scores is 0.97 if its key counts.
   NarrowInputs large(shape, 715);

@@ -15,7 +15,7 @@ namespace heed::test {
 namespace {
 
 using Lanes = AttentionPlan::Lanes;
-using Products = AttentionPlan::Products;
+using Arithmetic = AttentionPlan::Arithmetic;
 using Grouping = AttentionPlan::Grouping;
 
 TEST(Plan, CountsTilesAsTheKernelVisitsThem) {
@@ -69,7 +69,7 @@ TEST(Plan, TellsWhichKernelsRunAndOnHowManyThreads) {
   EXPECT_EQ(prefill.grouping, Grouping::each_head);
   EXPECT_EQ(prefill.tasks, 8 * 16);
   EXPECT_EQ(prefill.threads, 3);
-  EXPECT_EQ(prefill.products, Products::scalar);
+  EXPECT_EQ(prefill.arithmetic, Arithmetic::scalar);
   EXPECT_EQ(of(1, 2, 40, 100, masks::Causal{}).threads, 1) << "too little to wake others for";
 
   const auto asked = of(1, 8, 1000, 1000, [](Index q, Index k) { return k <= q; });
@@ -109,12 +109,12 @@ TEST(Plan, TellsHowBfloat16IsMultipliedAndWhy) {
   for (const simd::Isa isa : bfloat16_sets()) {
     simd::use(isa);
     const auto plain = plan(x, x, x, masks::Causal{});
-    EXPECT_EQ(plain.products, isa == simd::Isa::avx512_bf16 ? Products::bfloat16_pairs
-                              : isa >= simd::Isa::amx       ? Products::bfloat16_tiles
-                                                            : Products::scalar);
-    EXPECT_EQ(plan(x, x, masks::Causal{}, {.softcap = 5}).products, Products::scalar);
-    EXPECT_EQ(plan(x, x, masks::Causal{}, {.scale = 0}).products, Products::scalar);
-    EXPECT_FALSE(std::string(plain.why_products).empty());
+    EXPECT_EQ(plain.arithmetic, isa == simd::Isa::avx512_bf16 ? Arithmetic::bfloat16_pairs
+                                : isa >= simd::Isa::amx       ? Arithmetic::bfloat16_tiles
+                                                              : Arithmetic::scalar);
+    EXPECT_EQ(plan(x, x, masks::Causal{}, {.softcap = 5}).arithmetic, Arithmetic::scalar);
+    EXPECT_EQ(plan(x, x, masks::Causal{}, {.scale = 0}).arithmetic, Arithmetic::scalar);
+    EXPECT_FALSE(std::string(plain.why_arithmetic).empty());
   }
 }
 

@@ -133,8 +133,8 @@ TEST_P(RoundedCall, ScoreModificationsAreAppliedToRoundedNumbers) {
       EXPECT_TRUE(
           same_bits(part, Tensor<float, 4>::copy_of(result.out.view().slice(2, 45 - rows, 45))));
     }
-    if (plan(in.queries, in.keys, in.values, Causal{}, rounding(options)).products !=
-        AttentionPlan::Products::scalar) {
+    if (plan(in.queries, in.keys, in.values, Causal{}, rounding(options)).arithmetic !=
+        AttentionPlan::Arithmetic::scalar) {
       continue;
     }
     const auto in_float = fused(shape, rounded, Causal{}, options);
@@ -243,8 +243,8 @@ TEST_P(RoundedCall, PlanIsThatOfBfloat16Tensors) {
   const auto check = [&](const Options& options) {
     const auto of_floats = plan(in.queries, in.keys, in.values, Causal{}, rounding(options));
     const auto of_narrow = plan(narrow.queries, narrow.keys, narrow.values, Causal{}, options);
-    EXPECT_EQ(of_floats.products, of_narrow.products);
-    EXPECT_STREQ(of_floats.why_products, of_narrow.why_products);
+    EXPECT_EQ(of_floats.arithmetic, of_narrow.arithmetic);
+    EXPECT_STREQ(of_floats.why_arithmetic, of_narrow.why_arithmetic);
   };
   check({});
   check({.softcap = 5});

@@ -26,7 +26,7 @@ enum class Isa;
 
 namespace heed {
 
-/// The plan of an attention call, as `plan` returns and `run_planned` follows it. Only `products`
+/// The plan of an attention call, as `plan` returns and `run_planned` follows it. Only `arithmetic`
 /// affects the bits of the result.
 struct AttentionPlan {
   /// The contents of a vector's lanes: 64 queries against blocks of 96 keys, or, when queries are
@@ -35,21 +35,21 @@ struct AttentionPlan {
   /// The arithmetic of scores and weighted sums: in the call's scalar type, or, for bfloat16, by
   /// the CPU's instruction for bfloat16 pairs or the one for tiles of them, with weights rounded to
   /// bfloat16.
-  enum class Products { scalar, bfloat16_pairs, bfloat16_tiles };
+  enum class Arithmetic { scalar, bfloat16_pairs, bfloat16_tiles };
   /// The heads in one task: one; several that share the answers of the mask; several that share one
   /// key head; or all heads of short sequences, in one kernel call.
   enum class Grouping { each_head, shared_mask, shared_keys, one_kernel_call };
 
   simd::Isa isa{};
   Lanes lanes = Lanes::queries;
-  Products products = Products::scalar;
+  Arithmetic arithmetic = Arithmetic::scalar;
   Grouping grouping = Grouping::each_head;
   Index heads = 1;                                  // per task
   Index row_step = 1;                               // between the queries of a task
   Index tasks = 0;                                  // of the call; 0: not counted yet
   Index threads = 1;                                // that share the tasks
   const char* why = "there is nothing to compute";  // reason for lanes and grouping
-  const char* why_products = "all tensors are stored in the scalar type";
+  const char* why_arithmetic = "all tensors are stored in the scalar type";
 
   // Counts of tiles of 64 queries by 96 keys, over batch and heads; filled in by `plan` only.
   Index skipped = 0;  // no query sees a key: never computed

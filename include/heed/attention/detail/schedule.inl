@@ -20,7 +20,7 @@ namespace heed::detail {
 /// The kernels for bfloat16 pairs, or tiles of them, in a call with this plan; null: none.
 template <class T>
 const simd::PairKernels<T>* pairs_of(const AttentionArgs<T>& args, const AttentionPlan& plan) {
-  return plan.products != AttentionPlan::Products::scalar ? args.pairs : nullptr;
+  return plan.arithmetic != AttentionPlan::Arithmetic::scalar ? args.pairs : nullptr;
 }
 
 /// Calls run(i) for 0 ≤ i < count, on all threads or on this one.
@@ -179,25 +179,25 @@ double work_of(const AttentionArgs<T>& args) {
 
 /// Decides about bfloat16 pairs and tiles.
 template <class T>
-void plan_products(const AttentionArgs<T>& args, AttentionPlan& plan) {
+void plan_arithmetic(const AttentionArgs<T>& args, AttentionPlan& plan) {
   if (!args.keys.is_bfloat16()) return;
   if (!args.queries.is_bfloat16()) {
-    plan.why_products = "bfloat16 keys and values are widened to the scalar type of the queries";
+    plan.why_arithmetic = "bfloat16 keys and values are widened to the scalar type of the queries";
   } else if (args.pairs == nullptr) {
-    plan.why_products =
+    plan.why_arithmetic =
         "this instruction set has no bfloat16 products: bfloat16 numbers are multiplied in float";
   } else if (!fits_pairs(args)) {
-    plan.why_products =
+    plan.why_arithmetic =
         "scores are modified, or scaled by less than 1e-6: bfloat16 numbers are multiplied in "
         "float";
   } else if (plan.isa == simd::Isa::avx512_bf16) {
-    plan.products = AttentionPlan::Products::bfloat16_pairs;
-    plan.why_products = "all numbers are bfloat16, and the CPU multiplies bfloat16 pairs";
+    plan.arithmetic = AttentionPlan::Arithmetic::bfloat16_pairs;
+    plan.why_arithmetic = "all numbers are bfloat16, and the CPU multiplies bfloat16 pairs";
   } else {
-    plan.products = AttentionPlan::Products::bfloat16_tiles;
-    plan.why_products = plan.isa == simd::Isa::amx
-                            ? "all numbers are bfloat16, and the CPU multiplies bfloat16 tiles"
-                            : "all numbers are bfloat16, and its tiles are imitated, for tests";
+    plan.arithmetic = AttentionPlan::Arithmetic::bfloat16_tiles;
+    plan.why_arithmetic = plan.isa == simd::Isa::amx
+                              ? "all numbers are bfloat16, and the CPU multiplies bfloat16 tiles"
+                              : "all numbers are bfloat16, and its tiles are imitated, for tests";
   }
 }
 
@@ -270,7 +270,7 @@ AttentionPlan plan_of(const AttentionArgs<T>& args, const MaskRef& mask) {
   AttentionPlan plan;
   plan.isa = simd::active();
   if (args.empty()) return plan;
-  plan_products(args, plan);
+  plan_arithmetic(args, plan);
   if (work_of(args) >= parallel_threshold) plan.threads = thread_count();
   if (ShortForward<T>::fits(args)) {
     plan.grouping = AttentionPlan::Grouping::one_kernel_call;
@@ -332,7 +332,7 @@ void attend(const std::type_identity_t<Operand<T>>& queries,
 template <class T>
 AttentionPlan plan_of_paused(const AttentionArgs<T>& args, const MaskRef& mask) {
   AttentionPlan plan;
-  plan_products(args, plan);
+  plan_arithmetic(args, plan);
   plan_blocks(args, mask, plan);
   plan.row_step = 1;
   plan.tasks = tasks_of(args, plan);
@@ -389,7 +389,7 @@ void take_chunks(const AttentionArgs<T>& args, const MaskRef& mask, ChunkRows<T>
   if (args.empty()) return;
   AttentionPlan plan;
   plan.isa = simd::active();
-  plan_products(args, plan);
+  plan_arithmetic(args, plan);
   if (decodes(args, mask)) {
     plan_decoding(args, mask, plan);
     const Decode<T> decode(args, mask, pairs_of(args, plan), plan.heads, &rows);
