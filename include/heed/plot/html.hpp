@@ -4,7 +4,6 @@
 #include <iterator>
 #include <string>
 
-#include <heed/io/file.hpp>
 #include <heed/plot/detail/drawing.hpp>
 #include <heed/plot/heatmap.hpp>
 #include <heed/plot/svg.hpp>

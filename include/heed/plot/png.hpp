@@ -14,7 +14,6 @@
 
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
-#include <heed/io/file.hpp>
 #include <heed/plot/chart.hpp>
 #include <heed/plot/color.hpp>
 #include <heed/plot/detail/drawing.hpp>
