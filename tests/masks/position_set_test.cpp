@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/masks/detail/shared_array.hpp>
+#include <heed/masks/detail/positions.hpp>
 
 #include <gtest/gtest.h>
 

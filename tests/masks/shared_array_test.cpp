@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/masks/detail/shared_array.hpp>
+#include <heed/core/owned_array.hpp>
 
 #include <gtest/gtest.h>
 

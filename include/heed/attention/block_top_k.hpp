@@ -8,9 +8,9 @@
 #include <heed/attention/weights.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
+#include <heed/core/owned_array.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/masks/combine.hpp>
-#include <heed/masks/detail/shared_array.hpp>
 #include <heed/masks/policy.hpp>
 #include <heed/tensor/view_of.hpp>
 

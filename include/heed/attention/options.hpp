@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <concepts>
-#include <cstddef>
 #include <cstdint>
-#include <initializer_list>
 #include <optional>
 #include <span>
 #include <type_traits>
@@ -13,102 +10,15 @@
 #include <heed/core/bfloat16.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
+#include <heed/core/owned_array.hpp>
 #include <heed/core/philox.hpp>
 #include <heed/kernels/attention_kernels.hpp>
 #include <heed/kernels/product_kernels.hpp>
-#include <heed/masks/detail/shared_array.hpp>
 #include <heed/masks/policy.hpp>
 #include <heed/tensor/view.hpp>
 #include <heed/tensor/view_of.hpp>
 
 namespace heed {
-
-namespace detail {
-
-/// Values of T one behind the other: a container, an array or a std::initializer_list. Not every
-/// range that converts to a span: every program would pay for that question in compile time.
-template <class Values, class T>
-concept RunOf = requires(const Values& values) {
-  { std::data(values) } -> std::convertible_to<const T*>;
-  { std::size(values) } -> std::convertible_to<std::size_t>;
-}
-&&!requires(const Values& values) { values.rows(); };
-
-template <class Values, class T>
-concept ListOfOtherNumbers = !ListOf<Values, T> && requires(const Values& values) {
-  values.size();
-  requires std::is_arithmetic_v<std::remove_cvref_t<decltype(*values.data())>>;
-};
-
-/// A text, perhaps meant as its tokens.
-template <class Text>
-concept TextForList = std::is_convertible_v<const Text&, const char*> ||
-    requires(const Text& text) {
-  text.substr(0);
-};
-
-}  // namespace detail
-
-/// A few numbers owned by options, one per head or per batch item. Converts from any container
-/// with data() and size(), from an array and from a view of one axis, and copies it, so the source
-/// need not outlive it. Copies share the numbers. Empty: not given.
-template <class T>
-class OwnedArray {
- public:
-  OwnedArray() = default;
-  OwnedArray(std::initializer_list<T> values)  // NOLINT(google-explicit-constructor)
-      : OwnedArray(values.begin(), values.size(), 0) {}
-  template <detail::RunOf<T> Values>
-  requires(!std::same_as<Values, OwnedArray>)
-      OwnedArray(const Values& values)  // NOLINT(google-explicit-constructor): a list converts
-      : OwnedArray(std::data(values), static_cast<std::size_t>(std::size(values)), 0) {
-    detail::expect_list(values);
-  }
-  template <detail::ListOf<T> Values>
-  requires(!detail::RunOf<Values, T> && !detail::TextForList<Values>)
-      OwnedArray(const Values& values)  // NOLINT(google-explicit-constructor): Eigen's, or of int
-      : owned_(values), data_(owned_.data()), size_(static_cast<std::size_t>(values.size())) {}
-
-  template <detail::ListOfOtherNumbers<T> Values>
-  OwnedArray(const Values&) {  // NOLINT(google-explicit-constructor): meant as such numbers
-    static_assert(!std::is_integral_v<T>, "this takes a list of whole numbers");
-    static_assert(std::is_integral_v<T>,
-                  "options take numbers of their own type, as tensors have it: "
-                  "std::vector<float> where tensors are float");
-  }
-
-  template <detail::TextForList Text>
-  OwnedArray(const Text&) {  // NOLINT(google-explicit-constructor): meant as its tokens
-    static_assert(detail::never<Text>,
-                  "a text is no list of numbers: tokenizer.encode(text) gives its tokens");
-  }
-
-  /// Refers to `values`, which must outlive it and its copies: no copy, no allocation.
-  static OwnedArray borrowed(std::span<const T> values) {
-    OwnedArray array;
-    array.data_ = values.data();
-    array.size_ = values.size();
-    return array;
-  }
-
-  const T* data() const { return data_; }
-  std::size_t size() const { return size_; }
-  bool empty() const { return size_ == 0; }
-  const T* begin() const { return data_; }
-  const T* end() const { return data_ + size_; }
-  const T& operator[](std::size_t at) const { return data_[at]; }
-
- private:
-  OwnedArray(const T* values, std::size_t size, int) : size_(size) {
-    if (size == 0) return;
-    owned_ = detail::SharedArray<T>(values, values + size);
-    data_ = owned_.data();
-  }
-
-  detail::SharedArray<T> owned_;
-  const T* data_ = nullptr;
-  std::size_t size_ = 0;
-};
 
 namespace detail {
 

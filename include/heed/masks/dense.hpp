@@ -9,8 +9,8 @@
 #include <type_traits>
 
 #include <heed/core/error.hpp>
+#include <heed/core/owned_array.hpp>
 #include <heed/masks/detail/positions.hpp>
-#include <heed/masks/detail/shared_array.hpp>
 #include <heed/masks/policy.hpp>
 
 namespace heed::detail {

@@ -9,8 +9,8 @@
 
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
+#include <heed/core/owned_array.hpp>
 #include <heed/masks/detail/positions.hpp>
-#include <heed/masks/detail/shared_array.hpp>
 #include <heed/masks/policy.hpp>
 
 // The masks in which a query sees one range of keys. `keys` says which; `allows` asks it about one

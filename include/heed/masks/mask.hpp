@@ -7,8 +7,8 @@
 
 #include <heed/core/detail/shared.hpp>
 #include <heed/core/error.hpp>
+#include <heed/core/owned_array.hpp>
 #include <heed/masks/detail/mask_ref.hpp>
-#include <heed/masks/detail/shared_array.hpp>
 #include <heed/masks/policy.hpp>
 
 namespace heed::masks {

@@ -6,9 +6,9 @@
 #include <limits>
 
 #include <heed/core/error.hpp>
+#include <heed/core/owned_array.hpp>
 #include <heed/masks/detail/mask_ref.hpp>
 #include <heed/masks/detail/positions.hpp>
-#include <heed/masks/detail/shared_array.hpp>
 #include <heed/masks/policy.hpp>
 
 namespace heed::masks {

@@ -9,10 +9,10 @@
 #include <utility>
 
 #include <heed/core/error.hpp>
+#include <heed/core/owned_array.hpp>
 #include <heed/masks/combine.hpp>
 #include <heed/masks/dense.hpp>
 #include <heed/masks/detail/positions.hpp>
-#include <heed/masks/detail/shared_array.hpp>
 #include <heed/masks/intervals.hpp>
 #include <heed/masks/policy.hpp>
 

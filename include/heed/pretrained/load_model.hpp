@@ -12,6 +12,7 @@
 #include <heed/core/config.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
+#include <heed/core/owned_array.hpp>
 #include <heed/core/text.hpp>
 #include <heed/io/file.hpp>
 #include <heed/io/gguf.hpp>
@@ -96,7 +97,7 @@ struct ModelTokenizer {
 
   std::vector<Index> encode(std::string_view text,
                             SpecialTokens special = SpecialTokens::as_text) const;
-  std::string decode(const detail::TokenList& tokens) const;
+  std::string decode(const OwnedArray<Index>& tokens) const;
   Index vocab_size() const;
 };
 

@@ -12,6 +12,7 @@
 #include <heed/core/config.hpp>
 #include <heed/core/function_ref.hpp>
 #include <heed/core/index.hpp>
+#include <heed/core/owned_array.hpp>
 #include <heed/core/text.hpp>
 #include <heed/text/tokenizer.hpp>
 
@@ -109,7 +110,7 @@ class BytePairEncoding {
                             SpecialTokens special = SpecialTokens::as_text) const;
   /// The bytes of the tokens, names of special ones included; they may begin or end inside a
   /// character. Throws InvalidArgument for a number outside the vocabulary.
-  std::string decode(const detail::TokenList& tokens) const;
+  std::string decode(const OwnedArray<Index>& tokens) const;
 
  private:
   std::string_view text_of(Index token) const;

@@ -4,40 +4,18 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
-#include <iterator>
 #include <span>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <vector>
 
 #include <heed/core/config.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
+#include <heed/core/owned_array.hpp>
 #include <heed/core/text.hpp>
 
 namespace heed {
-
-namespace detail {
-
-/// Token numbers, a list of any integers.
-struct TokenList {
-  TokenList(std::initializer_list<Index> tokens)  // NOLINT(google-explicit-constructor)
-      : numbers(tokens) {}
-  TokenList(const Index* tokens, std::size_t count) : numbers(tokens, tokens + count) {}
-  template <class List>
-  requires requires(const List& tokens) {
-    requires std::integral<std::remove_cvref_t<decltype(*std::begin(tokens))>>;
-    requires !std::convertible_to<const List&, std::string_view>;
-  }
-  TokenList(const List& tokens)  // NOLINT(google-explicit-constructor): any list converts
-      : numbers(std::begin(tokens), std::end(tokens)) {}
-
-  std::vector<Index> numbers;
-};
-
-}  // namespace detail
 
 /// A class that turns text into token numbers and back. Numbers run from 0 to vocab_size() − 1;
 /// decode throws InvalidArgument for any other. heed's own decode any list of integers.
@@ -55,7 +33,7 @@ class ByteTokenizer {
   Index vocab_size() const { return 256; }
 
   std::vector<Index> encode(std::string_view text) const;
-  std::string decode(const detail::TokenList& tokens) const;
+  std::string decode(const OwnedArray<Index>& tokens) const;
 };
 
 /// One token per distinct character of a text, in the order of their codes.
@@ -71,7 +49,7 @@ class CharacterTokenizer {
   /// Throws InvalidArgument, with the byte offset, for a character outside the vocabulary and for
   /// text that is not UTF-8.
   std::vector<Index> encode(std::string_view text) const;
-  std::string decode(const detail::TokenList& tokens) const;
+  std::string decode(const OwnedArray<Index>& tokens) const;
 
  private:
   std::vector<char32_t> characters_;

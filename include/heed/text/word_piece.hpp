@@ -10,6 +10,7 @@
 #include <heed/core/config.hpp>
 #include <heed/core/function_ref.hpp>
 #include <heed/core/index.hpp>
+#include <heed/core/owned_array.hpp>
 #include <heed/core/text.hpp>
 #include <heed/io/file.hpp>
 #include <heed/text/tokenizer.hpp>
@@ -51,7 +52,7 @@ class WordPiece {
   /// Throws InvalidArgument for a `longest` below 2 and where the vocabulary lacks one of the two.
   std::vector<Index> encode_sentence(std::string_view text, Index longest = 512) const;
   /// The words with single spaces between them; anything that encoding dropped stays lost.
-  std::string decode(const detail::TokenList& tokens) const;
+  std::string decode(const OwnedArray<Index>& tokens) const;
 
  private:
   void encode_plain(std::string_view text, std::vector<Index>& tokens) const;

@@ -16,9 +16,9 @@
 #include <heed/core/error.hpp>
 #include <heed/core/function_ref.hpp>
 #include <heed/core/index.hpp>
+#include <heed/core/owned_array.hpp>
 #include <heed/core/random.hpp>
 #include <heed/layers/parameters.hpp>
-#include <heed/masks/detail/shared_array.hpp>
 #include <heed/tensor/tensor.hpp>
 #include <heed/training/optimizers.hpp>
 #include <heed/training/schedule.hpp>

@@ -236,7 +236,7 @@ HEED_INLINE std::vector<Index> ModelTokenizer::encode(std::string_view text,
   return std::visit([&](const auto& tokenizer) { return tokenizer.encode(text, special); }, kind);
 }
 
-HEED_INLINE std::string ModelTokenizer::decode(const detail::TokenList& tokens) const {
+HEED_INLINE std::string ModelTokenizer::decode(const OwnedArray<Index>& tokens) const {
   return std::visit([&](const auto& tokenizer) { return tokenizer.decode(tokens); }, kind);
 }
 

@@ -251,9 +251,9 @@ HEED_INLINE std::vector<Index> BytePairEncoding::encode(std::string_view text,
   return tokens;
 }
 
-HEED_INLINE std::string BytePairEncoding::decode(const detail::TokenList& tokens) const {
+HEED_INLINE std::string BytePairEncoding::decode(const OwnedArray<Index>& tokens) const {
   std::string result;
-  for (const Index token : tokens.numbers) result += text_of(token);
+  for (const Index token : tokens) result += text_of(token);
   return result;
 }
 

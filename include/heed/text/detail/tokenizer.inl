@@ -134,10 +134,10 @@ HEED_INLINE std::vector<Index> ByteTokenizer::encode(std::string_view text) cons
   return tokens;
 }
 
-HEED_INLINE std::string ByteTokenizer::decode(const detail::TokenList& tokens) const {
+HEED_INLINE std::string ByteTokenizer::decode(const OwnedArray<Index>& tokens) const {
   std::string text;
-  text.reserve(tokens.numbers.size());
-  for (const Index token : tokens.numbers) {
+  text.reserve(tokens.size());
+  for (const Index token : tokens) {
     if (token < 0 || token > 255) throw_invalid_argument("decode: token ", token, " is no byte");
     text += static_cast<char>(token);
   }
@@ -177,9 +177,9 @@ HEED_INLINE std::vector<Index> CharacterTokenizer::encode(std::string_view text)
   return tokens;
 }
 
-HEED_INLINE std::string CharacterTokenizer::decode(const detail::TokenList& tokens) const {
+HEED_INLINE std::string CharacterTokenizer::decode(const OwnedArray<Index>& tokens) const {
   std::string text;
-  for (const Index token : tokens.numbers) {
+  for (const Index token : tokens) {
     if (token < 0 || token >= vocab_size()) {
       throw_invalid_argument("decode: token ", token, " of ", vocab_size());
     }

@@ -113,9 +113,9 @@ HEED_INLINE std::vector<Index> WordPiece::encode_sentence(std::string_view text,
   return tokens;
 }
 
-HEED_INLINE std::string WordPiece::decode(const detail::TokenList& tokens) const {
+HEED_INLINE std::string WordPiece::decode(const OwnedArray<Index>& tokens) const {
   std::string text;
-  for (const Index token : tokens.numbers) {
+  for (const Index token : tokens) {
     const std::string_view piece = vocabulary_.text(token);
     const bool inside = piece.size() > 2 && piece.starts_with("##");
     if (!inside && !text.empty()) text += ' ';

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <initializer_list>
 #include <new>
+#include <span>
 #include <type_traits>
 #include <utility>
 
@@ -12,7 +13,9 @@
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
 
-namespace heed::detail {
+namespace heed {
+
+namespace detail {
 
 template <class T, class Number>
 concept Fits = std::convertible_to<Number*, const T*> ||
@@ -154,61 +157,88 @@ class SharedArray {
   Index size_ = 0;
 };
 
-/// A few token positions, given in any order, to count those in a range. Memory grows with their
-/// number, not with their values.
-class PositionSet {
- public:
-  explicit PositionSet(const SharedArray<Index>& positions)
-      : sorted_(SharedArray<Index>::filled(
-            positions.size(), [&](Index* values) { size_ = sort(positions, values); })) {}
+/// Values of T one behind the other: a container, an array or a std::initializer_list. Not every
+/// range that converts to a span: every program would pay for that question in compile time.
+template <class Values, class T>
+concept RunOf = requires(const Values& values) {
+  { std::data(values) } -> std::convertible_to<const T*>;
+  { std::size(values) } -> std::convertible_to<std::size_t>;
+}
+&&!requires(const Values& values) { values.rows(); };
 
-  Index size() const { return size_; }
-  Index operator[](Index rank) const { return sorted_[rank]; }
-  /// Number of members below `position`: the index of the first member that is not.
-  Index rank(Index position) const {
-    Index low = 0, high = size_;
-    while (low < high) {
-      const Index middle = low + (high - low) / 2;
-      if (sorted_[middle] < position) {
-        low = middle + 1;
-      } else {
-        high = middle;
-      }
-    }
-    return low;
-  }
-  bool has(Index position) const {
-    const Index at = rank(position);
-    return at < size() && sorted_[at] == position;
-  }
-  /// Number of members in [first, last].
-  Index count(Index first, Index last) const {
-    return first > last ? 0 : rank(last) - rank(first) + (has(last) ? 1 : 0);
-  }
-
- private:
-  /// Writes the distinct positions in ascending order and returns their number. Shell sort:
-  /// <algorithm> costs every user of masks a tenth of a second of compile time.
-  static Index sort(const SharedArray<Index>& positions, Index* values) {
-    const Index count = positions.size();
-    for (Index i = 0; i < count; ++i) values[i] = positions[i];
-    for (Index gap = count / 2; gap > 0; gap = gap == 2 ? 1 : gap * 5 / 11) {
-      for (Index i = gap; i < count; ++i) {
-        const Index value = values[i];
-        Index to = i;
-        for (; to >= gap && values[to - gap] > value; to -= gap) values[to] = values[to - gap];
-        values[to] = value;
-      }
-    }
-    Index kept = 0;
-    for (Index i = 0; i < count; ++i) {
-      if (kept == 0 || values[i] != values[kept - 1]) values[kept++] = values[i];
-    }
-    return kept;
-  }
-
-  Index size_ = 0;
-  SharedArray<Index> sorted_;
+template <class Values, class T>
+concept ListOfOtherNumbers = !ListOf<Values, T> && requires(const Values& values) {
+  values.size();
+  requires std::is_arithmetic_v<std::remove_cvref_t<decltype(*values.data())>>;
 };
 
-}  // namespace heed::detail
+/// A text, perhaps meant as its tokens.
+template <class Text>
+concept TextForList = std::is_convertible_v<const Text&, const char*> ||
+    requires(const Text& text) {
+  text.substr(0);
+};
+
+}  // namespace detail
+
+/// A few numbers owned by options, one per head or per batch item, or token numbers for a function.
+/// Converts from any container with data() and size(), from an array and from a view of one axis,
+/// and copies it, so the source need not outlive it. Copies share the numbers. Empty: not given.
+template <class T>
+class OwnedArray {
+ public:
+  OwnedArray() = default;
+  OwnedArray(std::initializer_list<T> values)  // NOLINT(google-explicit-constructor)
+      : OwnedArray(values.begin(), values.size()) {}
+  OwnedArray(const T* values, std::size_t size) : size_(size) {
+    if (size == 0) return;
+    owned_ = detail::SharedArray<T>(values, values + size);
+    data_ = owned_.data();
+  }
+  template <detail::RunOf<T> Values>
+  requires(!std::same_as<Values, OwnedArray>)
+      OwnedArray(const Values& values)  // NOLINT(google-explicit-constructor): a list converts
+      : OwnedArray(std::data(values), static_cast<std::size_t>(std::size(values))) {
+    detail::expect_list(values);
+  }
+  template <detail::ListOf<T> Values>
+  requires(!detail::RunOf<Values, T> && !detail::TextForList<Values>)
+      OwnedArray(const Values& values)  // NOLINT(google-explicit-constructor): Eigen's, or of int
+      : owned_(values), data_(owned_.data()), size_(static_cast<std::size_t>(values.size())) {}
+
+  template <detail::ListOfOtherNumbers<T> Values>
+  OwnedArray(const Values&) {  // NOLINT(google-explicit-constructor): meant as such numbers
+    static_assert(!std::is_integral_v<T>, "this takes a list of whole numbers");
+    static_assert(std::is_integral_v<T>,
+                  "options take numbers of their own type, as tensors have it: "
+                  "std::vector<float> where tensors are float");
+  }
+
+  template <detail::TextForList Text>
+  OwnedArray(const Text&) {  // NOLINT(google-explicit-constructor): meant as its tokens
+    static_assert(detail::never<Text>,
+                  "a text is no list of numbers: tokenizer.encode(text) gives its tokens");
+  }
+
+  /// Refers to `values`, which must outlive it and its copies: no copy, no allocation.
+  static OwnedArray borrowed(std::span<const T> values) {
+    OwnedArray array;
+    array.data_ = values.data();
+    array.size_ = values.size();
+    return array;
+  }
+
+  const T* data() const { return data_; }
+  std::size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  const T* begin() const { return data_; }
+  const T* end() const { return data_ + size_; }
+  const T& operator[](std::size_t at) const { return data_[at]; }
+
+ private:
+  detail::SharedArray<T> owned_;
+  const T* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+}  // namespace heed
