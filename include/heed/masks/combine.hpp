@@ -19,8 +19,7 @@ void join_lane_words(const A& first, const B& second, const Tile& tile, std::uin
   std::uint64_t others[piece];
   fill_lane_words(first, tile, words);
   for (Tile part = tile; part.first_key <= tile.last_key; part.first_key += piece) {
-    part.last_key =
-        part.first_key + piece <= tile.last_key ? part.first_key + piece - 1 : tile.last_key;
+    part.last_key = smaller(part.first_key + piece - 1, tile.last_key);
     fill_lane_words(second, part, others);
     for (Index i = 0; i < part.keys(); ++i, ++words) *words = join(*words, others[i]);
   }
@@ -95,7 +94,7 @@ struct And {
   bool allows(Position at) const { return heed::allows(first, at) && heed::allows(second, at); }
   KeyRange keys(Position at) const requires IntervalMaskPolicy<A> && IntervalMaskPolicy<B> {
     const KeyRange a = first.keys(at), b = second.keys(at);
-    return {a.begin > b.begin ? a.begin : b.begin, a.end < b.end ? a.end : b.end};
+    return {detail::larger(a.begin, b.begin), detail::smaller(a.end, b.end)};
   }
   Coverage coverage(Tile tile) const {
     if constexpr (IntervalMaskPolicy<And>) return detail::interval_coverage(*this, tile);

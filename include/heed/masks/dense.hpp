@@ -165,8 +165,7 @@ class Dense {
   Coverage coverage(Tile tile) const {
     bool some = false, all = true;
     for (Tile part = tile; part.first_query <= tile.last_query; part.first_query += 64) {
-      part.last_query =
-          part.first_query + 63 < tile.last_query ? part.first_query + 63 : tile.last_query;
+      part.last_query = detail::smaller(part.first_query + 63, tile.last_query);
       const std::uint64_t everyone = lanes_between(0, part.queries() - 1);
       const std::uint64_t* stored = stored_words(part);
       for (Index key = tile.first_key; key <= tile.last_key; ++key) {
@@ -290,13 +289,7 @@ class Dense {
     if (extents_.queries == 1) return (*bits & 1) != 0 ? ~std::uint64_t{0} : 0;
     const Index row = tile.first_query - first_row(tile.call_first_query);
     if (row <= -64 || row >= extents_.queries) return 0;
-    if (row < 0) return *bits << -row;
-    const Index word = row / 64, shift = row % 64;
-    std::uint64_t lanes = bits[word * extents_.keys] >> shift;
-    if (shift != 0 && word + 1 < row_words_) {
-      lanes |= bits[(word + 1) * extents_.keys] << (64 - shift);
-    }
-    return lanes;
+    return lanes_from(bits, row_words_, row, extents_.keys);
   }
 
   MaskShape extents_;

@@ -61,39 +61,32 @@ template <MaskPolicy M, class Visit>
 void for_each_tile(const M& mask, const MaskWindow& window, const Visit& visit) {
   const Index end = window.first_query + window.queries;
   for (Index query = window.first_query; query < end; query += window.tile_queries) {
-    const Index last_query = query + window.tile_queries < end ? query + window.tile_queries : end;
+    const Index last_query = smaller(query + window.tile_queries, end) - 1;
     for (Index key = 0; key < window.keys; key += window.tile_keys) {
-      const Index last_key =
-          key + window.tile_keys < window.keys ? key + window.tile_keys : window.keys;
-      const Tile tile{window.batch, window.head,       query, last_query - 1, key,
-                      last_key - 1, window.first_query};
+      const Index last_key = smaller(key + window.tile_keys, window.keys) - 1;
+      const Tile tile{window.batch, window.head,       query, last_query, key,
+                      last_key,     window.first_query};
       visit(tile, coverage_of(mask, tile));
     }
-  }
-}
-
-/// Throws where the keys of a mask move back from one query to the next.
-template <IntervalMaskPolicy M>
-void check_ranges(const M& mask, const MaskWindow& window) {
-  KeyRange before = mask.keys(window.position(window.first_query, 0));
-  for (Index i = 1; i < window.queries; ++i) {
-    const KeyRange keys = mask.keys(window.position(window.first_query + i, 0));
-    if (keys.begin < before.begin || keys.end < before.end) {
-      throw_invalid_argument("mask: keys {", keys.begin, ", ", keys.end, "} of query ",
-                             window.first_query + i, " behind {", before.begin, ", ", before.end,
-                             "} of the query before it; neither end may move back");
-    }
-    before = keys;
   }
 }
 
 template <MaskPolicy M>
 MaskStatistics counted(const M& mask, const MaskWindow& window) {
   check_window("statistics", mask, window);
-  if constexpr (IntervalMaskPolicy<M>) check_ranges(mask, window);
   MaskStatistics result;
+  KeyRange before;
   const Index end = window.first_query + window.queries;
   for (Index query = window.first_query; query < end; ++query) {
+    if constexpr (IntervalMaskPolicy<M>) {
+      const KeyRange keys = mask.keys(window.position(query, 0));
+      if (query > window.first_query && (keys.begin < before.begin || keys.end < before.end)) {
+        throw_invalid_argument("mask: keys {", keys.begin, ", ", keys.end, "} of query ", query,
+                               " behind {", before.begin, ", ", before.end,
+                               "} of the query before it; neither end may move back");
+      }
+      before = keys;
+    }
     for (Index key = 0; key < window.keys; ++key) {
       result.visible += allows(mask, window.position(query, key)) ? 1 : 0;
     }

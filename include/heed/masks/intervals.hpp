@@ -241,12 +241,8 @@ class Segments {
   /// The last segment that begins at or before a position, which must lie inside the offsets. An
   /// empty segment is never the last: the next one begins at the same offset.
   Index segment(Index position) const {
-    Index low = 0, high = offsets_.size() - 1;
-    while (low + 1 < high) {
-      const Index middle = low + (high - low) / 2;
-      (offsets_[middle] <= position ? low : high) = middle;
-    }
-    return low;
+    const auto begun = [&](Index at) { return offsets_[at] <= position; };
+    return detail::first_not_past(1, offsets_.size() - 1, begun) - 1;
   }
 
   detail::SharedArray<Index> offsets_;

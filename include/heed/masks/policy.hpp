@@ -230,6 +230,16 @@ inline Index not_before([[maybe_unused]] Index before, Index after) {
   return after;
 }
 
+/// The first index in [from, end) that is not `past`, or `end`; all `past` ones come first.
+template <class Past>
+Index first_not_past(Index from, Index end, const Past& past) {
+  while (from < end) {
+    const Index middle = from + (end - from) / 2;
+    past(middle) ? from = middle + 1 : end = middle;
+  }
+  return from;
+}
+
 /// Exact. The queries whose ranges end after the tile's first key are the last queries of the tile,
 /// and the first of these has the leftmost begin.
 template <IntervalMaskPolicy M>
@@ -244,17 +254,11 @@ Coverage interval_coverage(const M& mask, const Tile& tile) {
     return keys.begin < keys.end && keys.begin <= tile.last_key && keys.end > tile.first_key;
   };
   if (meets(first) || meets(last)) return Coverage::partial;
-  Index low = tile.first_query, high = tile.last_query;
-  while (low < high) {
-    const Index middle = low + (high - low) / 2;
-    if (keys_of(mask, tile, middle).end > tile.first_key) {
-      high = middle;
-    } else {
-      low = middle + 1;
-    }
-  }
-  for (; low <= tile.last_query; ++low) {
-    const KeyRange keys = keys_of(mask, tile, low);
+  Index query = first_not_past(tile.first_query, tile.last_query, [&](Index at) {
+    return keys_of(mask, tile, at).end <= tile.first_key;
+  });
+  for (; query <= tile.last_query; ++query) {
+    const KeyRange keys = keys_of(mask, tile, query);
     if (keys.begin > tile.last_key) break;
     if (keys.begin < keys.end) return Coverage::partial;
   }
@@ -286,22 +290,15 @@ inline std::uint64_t lanes_between(Index first, Index last) {
 
 namespace detail {
 
-/// The first row from `from` on that is not `past`; all `past` rows come first. Exponential search,
-/// then bisection.
+/// As first_not_past, faster where it is near `from`: exponential search, then bisection.
 template <class Past>
-Index first_not_past(Index from, Index rows, const Past& past) {
-  for (Index step = 1; from < rows; step *= 2) {
-    Index probe = from + step - 1 < rows ? from + step - 1 : rows - 1;
-    if (!past(probe)) {
-      while (from < probe) {
-        const Index middle = from + (probe - from) / 2;
-        past(middle) ? from = middle + 1 : probe = middle;
-      }
-      return from;
-    }
+Index near_not_past(Index from, Index end, const Past& past) {
+  for (Index step = 1; from < end; step *= 2) {
+    const Index probe = smaller(from + step, end) - 1;
+    if (!past(probe)) return first_not_past(from, probe, past);
     from = probe + 1;
   }
-  return rows;
+  return end;
 }
 
 /// The queries whose range has begun at a key are the first ones of the tile, and so are those
@@ -316,12 +313,12 @@ void interval_lane_words(const M& mask, const Tile& tile, std::uint64_t* words) 
   for (Index key = tile.first_key; key < end;) {
     if (next_begin <= key) next_begin = not_before(next_begin, begin(++begun));
     if (next_begin <= key) {
-      begun = first_not_past(begun + 1, rows, [&](Index row) { return begin(row) <= key; });
+      begun = near_not_past(begun + 1, rows, [&](Index row) { return begin(row) <= key; });
       next_begin = begin(begun);
     }
     if (next_end <= key) next_end = not_before(next_end, past(++ended));
     if (next_end <= key) {
-      ended = first_not_past(ended + 1, rows, [&](Index row) { return past(row) <= key; });
+      ended = near_not_past(ended + 1, rows, [&](Index row) { return past(row) <= key; });
       next_end = past(ended);
     }
     const Index next = smaller(next_begin, smaller(next_end, end));
@@ -411,13 +408,14 @@ Index query_step(const M& mask) {
   }
 }
 
-/// The bits `first` … `first` + 63 of an array of `words` words, for −64 < first < 64 · words;
-/// bits outside the array are 0.
-inline std::uint64_t lanes_from(const std::uint64_t* bits, Index words, Index first) {
+/// The bits `first` … `first` + 63 of `words` words with a stride, for −64 < first < 64 · words;
+/// bits outside the words are 0.
+inline std::uint64_t lanes_from(const std::uint64_t* bits, Index words, Index first,
+                                Index stride = 1) {
   if (first < 0) return bits[0] << -first;
   const Index word = first / 64, shift = first % 64;
-  std::uint64_t lanes = bits[word] >> shift;
-  if (shift != 0 && word + 1 < words) lanes |= bits[word + 1] << (64 - shift);
+  std::uint64_t lanes = bits[word * stride] >> shift;
+  if (shift != 0 && word + 1 < words) lanes |= bits[(word + 1) * stride] << (64 - shift);
   return lanes;
 }
 

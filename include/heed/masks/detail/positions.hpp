@@ -63,16 +63,7 @@ class PositionSet {
   Index operator[](Index rank) const { return sorted_[rank]; }
   /// Number of members below `position`: the index of the first member that is not.
   Index rank(Index position) const {
-    Index low = 0, high = size_;
-    while (low < high) {
-      const Index middle = low + (high - low) / 2;
-      if (sorted_[middle] < position) {
-        low = middle + 1;
-      } else {
-        high = middle;
-      }
-    }
-    return low;
+    return first_not_past(0, size_, [&](Index at) { return sorted_[at] < position; });
   }
   bool has(Index position) const {
     const Index at = rank(position);
