@@ -416,11 +416,9 @@ struct CrossAttentionBlock {
     detail::check_gradient("CrossAttentionBlock's memory", memory,
                            (cross.key ? *cross.key : cross.query).extents());
     feed_forward.check_saved(saved.feed_forward, rows);
-    for (const auto& [residual, part] : {std::pair{&attention_residual, &saved.attention_residual},
-                                         {&cross_residual, &saved.cross_residual},
-                                         {&feed_forward_residual, &saved.feed_forward_residual}}) {
-      residual->norm.check_saved(part->norm, rows);
-    }
+    attention_residual.norm.check_saved(saved.attention_residual.norm, rows);
+    cross_residual.norm.check_saved(saved.cross_residual.norm, rows);
+    feed_forward_residual.norm.check_saved(saved.feed_forward_residual.norm, rows);
   }
 
   /// Lays the weights out for inference; see Linear::pack.

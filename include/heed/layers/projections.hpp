@@ -128,25 +128,16 @@ struct Projections {
   /// The backward pass of one projection; adds the gradient of its input x to grad_x.
   void backward(Projection which, const Tensor<T, 3>& grad, const Tensor<T, 3>& x,
                 Projections& gradients, Tensor<T, 3>& grad_x) const {
-    const auto grad_rows = detail::as_rows(grad);
-    if (!query_key_value) {
-      const Linear<T>& layer = separate(*this, which);
-      layer.accumulate(grad, x, separate(gradients, which));
-      matrix_product(grad_rows, layer.weight, detail::as_rows(grad_x),
-                     {.accumulate = true, .products = layer.products});
-      return;
-    }
+    const Linear<T>& layer = layer_of(*this, which);
+    Linear<T>& to = layer_of(gradients, which);
+    detail::check_gradients(layer, to);
     const auto [first, last] = range(which);
-    auto& whole = *gradients.query_key_value;
+    const auto grad_rows = detail::as_rows(grad);
     detail::accumulate_weight<T>(grad_rows, detail::as_rows(x),
-                                 whole.weight.view().slice(0, first, last),
-                                 query_key_value->products);
-    if (whole.bias) {
-      detail::accumulate_bias<T>(grad_rows, whole.bias->view().slice(0, first, last));
-    }
-    matrix_product(grad_rows, query_key_value->weight.view().slice(0, first, last),
-                   detail::as_rows(grad_x),
-                   {.accumulate = true, .products = query_key_value->products});
+                                 to.weight.view().slice(0, first, last), layer.products);
+    if (to.bias) detail::accumulate_bias<T>(grad_rows, to.bias->view().slice(0, first, last));
+    matrix_product(grad_rows, layer.weight.view().slice(0, first, last), detail::as_rows(grad_x),
+                   {.accumulate = true, .products = layer.products});
   }
 
   void pack() {
@@ -174,29 +165,31 @@ struct Projections {
   /// See Linear::join. An error calls x by its `name`.
   Tensor<T, 3> join(ProductGroup<T>& group, Projection which, const Tensor<T, 3>& x,
                     const char* name) const {
-    const Linear<T>& layer = query_key_value ? *query_key_value : separate(*this, which);
+    const Linear<T>& layer = layer_of(*this, which);
     if (x.extent(2) != layer.inputs()) {
       throw_shape_error("MultiHeadAttention: ", name, " is ", x.extents(), ", expected ",
                         layer.inputs(), " as the last extent");
     }
     if (!query_key_value) return layer.join(group, x);
-    const auto& whole = *query_key_value;
     const auto [first, last] = range(which);
     auto y = Tensor<T, 3>::uninitialized({x.extent(0), x.extent(1), last - first});
-    ProductOptions<T> options{.products = whole.products};
-    if (whole.bias) options.bias = whole.bias->view().slice(0, first, last);
-    if (whole.packed_parts.empty()) {
+    ProductOptions<T> options{.products = layer.products};
+    if (layer.bias) options.bias = layer.bias->view().slice(0, first, last);
+    if (layer.packed_parts.empty()) {
       group.add(transposed(first, last), detail::as_rows(y), options);
     } else {
-      group.add(whole.packed_parts[static_cast<std::size_t>(which)], detail::as_rows(y), options);
+      group.add(layer.packed_parts[static_cast<std::size_t>(which)], detail::as_rows(y), options);
     }
     return y;
   }
-  static auto& separate(auto& self, Projection which) {
+  static auto& layer_of(auto& self, Projection which) {
+    if (self.query_key_value) return *self.query_key_value;
     if (which == Projection::query) return *self.query;
     return which == Projection::key ? *self.key : *self.value;
   }
+  /// The outputs of its layer that a projection has.
   std::array<Index, 2> range(Projection which) const {
+    if (!query_key_value) return {0, layer_of(*this, which).outputs()};
     const auto at = static_cast<std::size_t>(which);
     return {rows[at], rows[at + 1]};
   }
