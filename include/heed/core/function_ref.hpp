@@ -35,6 +35,12 @@ class FunctionRef<R(Args...)> {
 
 namespace detail {
 
+/// The listener where none is given.
+struct Silent {
+  template <class What>
+  void operator()(const What&) const {}
+};
+
 /// Tells a listener of something; false where it answers that a loop shall end.
 template <class Listener, class What>
 bool goes_on(Listener& listener, const What& what) {

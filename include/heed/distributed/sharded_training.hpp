@@ -351,9 +351,9 @@ void add_training(Agreement& agreement, const Model& model, const Optimizer& opt
 /// Throws InvalidArgument on every rank, before anything is computed, where ranks bring different
 /// versions, instruction sets, options, optimizers, shapes, settings of layers or weights; and
 /// CommunicationError.
-template <HasMembers Model, class Optimizer, class Compute, class OnStep>
+template <HasMembers Model, class Optimizer, class Compute, class OnStep = detail::Silent>
 Index train(const Communicator& ranks, Model& model, Optimizer& optimizer,
-            const TrainOptions& options, Compute&& compute, OnStep&& on_step) {
+            const TrainOptions& options, Compute&& compute, OnStep&& on_step = {}) {
   const detail::ParameterShards shards(model, ranks.size());
   Agreement agreement = detail::agreement_of("train", ranks);
   agreement.check(ranks, [&] {
@@ -382,13 +382,6 @@ Index train(const Communicator& ranks, Model& model, Optimizer& optimizer,
     ranks.all_gather(mine, all);
     return std::all_of(all.begin(), all.end(), [](bool each) { return each; });
   });
-}
-
-/// The same without a listener.
-template <HasMembers Model, class Optimizer, class Compute>
-Index train(const Communicator& ranks, Model& model, Optimizer& optimizer,
-            const TrainOptions& options, Compute&& compute) {
-  return train(ranks, model, optimizer, options, compute, [](const StepInfo&) {});
 }
 
 /// Writes what `save_checkpoint` of one process would, byte for byte: any number of ranks reads it,

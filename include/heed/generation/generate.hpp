@@ -70,9 +70,9 @@ struct Generation {
 /// then. A Session that does not slide ends it at its max_length; a prompt beyond that is refused.
 /// Unless `reason` is `token`, `step` has not read the last token: who continues with the same
 /// session begins with it.
-template <class Step, class OnToken>
+template <class Step, class OnToken = detail::Silent>
 Generation generate(Step&& step, const OwnedArray<Index>& prompt, const Sampler& sampler,
-                    const StopRules& rules, Random& random, OnToken&& on_token) {
+                    const StopRules& rules, Random& random, OnToken&& on_token = {}) {
   static_assert(std::is_invocable_v<Step&, std::span<const Index>>,
                 "generate takes a session of the model: Session<float> session(model)");
   if (prompt.empty()) throw_invalid_argument("generate: the prompt is empty");
@@ -115,12 +115,6 @@ Generation generate(Step&& step, const OwnedArray<Index>& prompt, const Sampler&
   return result;
 }
 
-/// The same without a listener.
-template <class Step>
-Generation generate(Step&& step, const OwnedArray<Index>& prompt, const Sampler& sampler,
-                    const StopRules& rules, Random& random) {
-  return generate(step, prompt, sampler, rules, random, [](Index) {});
-}
 /// The likeliest token each time, which takes no random numbers.
 template <class Step, class OnToken>
 requires std::is_invocable_v<OnToken&, Index> Generation generate(Step&& step,

@@ -149,8 +149,7 @@ class Session {
   /// `tokens`.
   Tensor<T, 1> operator()(std::span<const Index> tokens) {
     if (batch() != 1) throw_shape_error("Session: one sequence wanted, there are ", batch());
-    const std::vector<Index> next(tokens.begin(), tokens.end());
-    auto logits = prefill(std::span(&next, 1));
+    auto logits = prefill(OwnedArray<Index>::borrowed(tokens));
     const Index vocabulary = logits.extent(1);
     return std::move(logits).reshaped(Extents<1>{vocabulary});
   }
@@ -223,8 +222,7 @@ class Session {
       ragged.counts.push_back(count);
       all.insert(all.end(), next.begin(), next.end());
     }
-    ragged.tokens = Tokens({1, static_cast<Index>(all.size())});
-    std::copy(all.begin(), all.end(), ragged.tokens.data());
+    ragged.tokens = Tokens({1, static_cast<Index>(all.size())}, all);
     return ragged;
   }
 
@@ -274,8 +272,7 @@ class Session {
     Index row = 0;
     for (Index item = 0; item < batch(); ++item) {
       const Index count = counts[static_cast<std::size_t>(item)];
-      Tokens own({1, count});
-      std::copy_n(tokens.data() + row, count, own.data());
+      const auto own = Tokens::copy_of(tokens.view().slice(1, row, row + count));
       const auto part = model_->input.forward(own, length(item));
       std::copy_n(part.data(), part.size(), x.data() + row * x.extent(2));
       row += count;

@@ -56,9 +56,7 @@ class TranslationSession {
   /// The same with one token for every target, a list of any integers: the logits after it, (batch,
   /// vocabulary).
   Tensor<T, 2> step(const OwnedArray<Index>& tokens) {
-    Tokens column({static_cast<Index>(tokens.size()), 1});
-    std::copy(tokens.begin(), tokens.end(), column.data());
-    auto next = logits(column);
+    auto next = logits(Tokens({static_cast<Index>(tokens.size()), 1}, tokens));
     const Extents<2> rows = {next.extent(0), next.extent(2)};
     return std::move(next).reshaped(rows);
   }
@@ -166,8 +164,7 @@ Tensor<T, 1> TranslationSession<T>::operator()(std::span<const Index> tokens) {
     throw_shape_error("TranslationSession: ", tokens.size(), " tokens for one of ", batch_,
                       " sequences");
   }
-  Tokens row({1, static_cast<Index>(tokens.size())});
-  std::copy(tokens.begin(), tokens.end(), row.data());
+  const Tokens row({1, static_cast<Index>(tokens.size())}, tokens);
   return advance(row, [&](const Tensor<T, 3>& all) {
     return Tensor<T, 1>::copy_of(all.view().select(0, 0).select(0, row.extent(1) - 1));
   });

@@ -241,9 +241,9 @@ void move_weights(Model& model, Optimizer& optimizer, const Model& gradients,
 /// reports its own. Throws InvalidArgument for an accumulate below 1 and steps below 0, and as the
 /// optimizer does.
 /// Short on purpose: copy it where it does not fit.
-template <HasMembers Model, class Optimizer, class Compute, class OnStep>
+template <HasMembers Model, class Optimizer, class Compute, class OnStep = detail::Silent>
 Index train(Model& model, Optimizer& optimizer, const TrainOptions& options, Compute&& compute,
-            OnStep&& on_step) {
+            OnStep&& on_step = {}) {
   Model gradients = zeros_like(model);
   std::optional<Model> others;  // of a batch that is not the first one of its step
   if (options.accumulate > 1) others = gradients;
@@ -262,11 +262,6 @@ Index train(Model& model, Optimizer& optimizer, const TrainOptions& options, Com
   };
   return detail::train_steps(options, take_step,
                              [&](const StepInfo& info) { return detail::goes_on(on_step, info); });
-}
-/// The same without a listener.
-template <HasMembers Model, class Optimizer, class Compute>
-Index train(Model& model, Optimizer& optimizer, const TrainOptions& options, Compute&& compute) {
-  return train(model, optimizer, options, compute, [](const StepInfo&) {});
 }
 
 }  // namespace heed
