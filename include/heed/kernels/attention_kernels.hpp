@@ -130,16 +130,10 @@ inline constexpr T lazy_limit = static_cast<T>(1099511627776.0);
 /// Number of keys for which rows of scores have room: key_block, rounded up to whole tiles.
 inline constexpr Index row_keys = 128;
 
-/// A few rows of queries and one block of keys, with keys in the lanes: for decoding, where a block
-/// of queries would leave its lanes empty. The chains of additions are those of QueryBlock's
-/// kernels, so the bits are the same. In a ScoreModArrays, `bias` and `keep` are (row, key) here.
+/// What the kernels with keys in the lanes know of a few rows of queries in any format.
 template <class T>
-struct QueryRows {
-  const T* rows = nullptr;                 // [row][head_dim], scaled like packed queries
-  T* packed = nullptr;                     // [tile of keys][head_dim][lane], scratch
+struct DecodedRows {
   T* scores = nullptr;                     // [tile of keys][row][lane], scratch
-  T* probabilities = nullptr;              // [row][row_keys], scratch
-  T* tail = nullptr;                       // [key_block][a vector], scratch
   T* maximum = nullptr;                    // [row], as in SoftmaxState
   T* sum = nullptr;                        // [row]
   T* output = nullptr;                     // [row][output_stride], starts as zeros
@@ -148,9 +142,20 @@ struct QueryRows {
   Index count = 0;
   Index head_dim = 0;
   Index value_dim = 0;
-  MatrixRef<T> next = {};  // the rows read after those of the call, if known: they are prefetched
-  Index next_columns = 0;  // of those
   bool near = false;       // whether to prefetch into the first-level cache
+  Index next_columns = 0;  // of the rows read after those of the call
+};
+
+/// A few rows of queries and one block of keys, with keys in the lanes: for decoding, where a block
+/// of queries would leave its lanes empty. The chains of additions are those of QueryBlock's
+/// kernels, so the bits are the same. In a ScoreModArrays, `bias` and `keep` are (row, key) here.
+template <class T>
+struct QueryRows : DecodedRows<T> {
+  const T* rows = nullptr;     // [row][head_dim], scaled like packed queries
+  T* packed = nullptr;         // [tile of keys][head_dim][lane], scratch
+  T* probabilities = nullptr;  // [row][row_keys], scratch
+  T* tail = nullptr;           // [key_block][a vector], scratch
+  MatrixRef<T> next = {};  // the rows read after those of the call, if known: they are prefetched
   /// Where the keys and the values of the next block begin that are to be widened, if any are; for
   /// pairs, the first is `next` in bits.
   MatrixRef<std::uint16_t> next_bits[2] = {};
@@ -171,13 +176,24 @@ struct DecodeKernels {
 template <class T>
 const DecodeKernels<T>& decode_kernels();
 
+/// Few queries and few keys of one head, the first of a call.
+template <class T>
+struct ShortArgs {
+  MatrixRef<T> queries;   // (query, head_dim)
+  MatrixRef<T> keys;      // (key, head_dim) of its key head
+  MatrixRef<T> values;    // (key, value_dim)
+  Index query_count = 0;  // at most query_block
+  Index key_count = 0;    // at most key_block
+  Index head_dim = 0;
+  Index value_dim = 0;
+  T query_factor = 0;                    // scale · log2(e)
+  const std::uint64_t* words = nullptr;  // lane word per key; null: all queries see all keys
+};
+
 /// Some heads of one batch item with few queries and few keys, whose queries see the same keys. One
 /// call computes all of them, since a single head is too short to be worth a call.
 template <class T>
-struct ShortForwardArgs {
-  MatrixRef<T> queries;  // (query, dim) of the first head
-  MatrixRef<T> keys;     // (key, dim) of the first head's key head
-  MatrixRef<T> values;   // (key, value_dim)
+struct ShortForwardArgs : ShortArgs<T> {
   T* out = nullptr;      // (query, value_dim) of the first head
   Index query_head = 0;  // stride between heads
   Index out_head = 0;
@@ -186,20 +202,14 @@ struct ShortForwardArgs {
   Index out_row = 0;  // stride of rows of out
   Index out_column = 0;
   Index heads = 0;
-  Index first_head = 0;   // head `first_head` + i reads key head (first_head + i) / sharing,
-  Index sharing = 1;      // counted from the key head of first_head
-  Index query_count = 0;  // at most query_block
-  Index key_count = 0;    // at most key_block
-  Index head_dim = 0;
-  Index value_dim = 0;
-  T query_factor = 0;                    // scale · log2(e)
-  const std::uint64_t* words = nullptr;  // lane word per key; null: all queries see all keys
-  T* packed = nullptr;                   // [head_dim][a vector], scratch
-  T* probabilities = nullptr;            // [key_block][a vector], scratch
-  T* output = nullptr;                   // [value_dim][a vector], scratch
-  T* tail = nullptr;                     // [key_block][a vector], scratch
-  T* maximum = nullptr;             // [head][query_block]: as in SoftmaxState, for the log-sum-exp
-  T* sum = nullptr;                 // [head][query_block]
+  Index first_head = 0;        // head `first_head` + i reads key head (first_head + i) / sharing,
+  Index sharing = 1;           // counted from the key head of first_head
+  T* packed = nullptr;         // [head_dim][a vector], scratch
+  T* probabilities = nullptr;  // [key_block][a vector], scratch
+  T* output = nullptr;         // [value_dim][a vector], scratch
+  T* tail = nullptr;           // [key_block][a vector], scratch
+  T* maximum = nullptr;        // [head][query_block]: as in SoftmaxState, for the log-sum-exp
+  T* sum = nullptr;            // [head][query_block]
   ComingRows<T>* coming = nullptr;  // not null: prefetch the next head; scratch
 };
 
@@ -251,24 +261,13 @@ struct PairQueries {
 
 /// A few rows of queries and a block of keys, like QueryRows.
 template <class T>
-struct PairRows {
+struct PairRows : DecodedRows<T> {
   const std::uint16_t* rows = nullptr;     // [row][2 · depth], zeros after head_dim
   std::uint16_t* packed = nullptr;         // [row_keys][2 · depth], scratch
-  T* scores = nullptr;                     // [tile of keys][row][lane], scratch
   std::uint16_t* probabilities = nullptr;  // [row][row_keys], plus room for row_step, scratch
-  T* maximum = nullptr;                    // [row], as in SoftmaxState
-  T* sum = nullptr;                        // [row]
-  T* output = nullptr;                     // [row][output_stride], starts as zeros
-  Index output_stride = 0;                 // value_dim, rounded up to a multiple of 16
-  const std::uint64_t* visible = nullptr;  // [row][2]: one bit per key; null: all are seen
   T factor = 0;
-  Index count = 0;
-  Index head_dim = 0;
-  Index depth = 0;  // pairs in the whole groups of head_dim
-  Index value_dim = 0;
+  Index depth = 0;                     // pairs in the whole groups of head_dim
   MatrixRef<std::uint16_t> next = {};  // as in QueryRows
-  Index next_columns = 0;
-  bool near = false;
 };
 
 /// The kernels of a processor that multiplies bfloat16 in pairs or in tiles of pairs, and sums in T
@@ -471,10 +470,7 @@ const PairBackwardKernels<T>* pair_backward_kernels();
 /// One head with few queries and few keys in the backward pass, computed in one call. Columns of
 /// all tensors are contiguous.
 template <class T>
-struct ShortBackwardArgs {
-  MatrixRef<T> queries;      // (query, head_dim)
-  MatrixRef<T> keys;         // (key, head_dim)
-  MatrixRef<T> values;       // (key, value_dim)
+struct ShortBackwardArgs : ShortArgs<T> {
   MatrixRef<T> output;       // (query, value_dim)
   MatrixRef<T> grad_output;  // likewise
   T* grad_queries = nullptr;
@@ -483,13 +479,7 @@ struct ShortBackwardArgs {
   Index grad_query_row = 0;  // stride between rows
   Index grad_key_row = 0;
   Index grad_value_row = 0;
-  const T* log_sum_exp = nullptr;        // [query_block], in units of log2; 0: saw no key
-  const std::uint64_t* words = nullptr;  // per query, one bit per key; null: all see all
-  Index query_count = 0;                 // at most query_block
-  Index key_count = 0;                   // at most key_block
-  Index head_dim = 0;
-  Index value_dim = 0;
-  T query_factor = 0;  // scale · log2(e)
+  const T* log_sum_exp = nullptr;  // [query_block], in units of log2; 0: saw no key
   T scale = 0;
   T* packed_queries = nullptr;      // [head_dim][a vector], scratch
   T* packed_gradient = nullptr;     // [value_dim][a vector], scratch

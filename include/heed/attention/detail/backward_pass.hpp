@@ -531,9 +531,7 @@ class ShortBackward {
 
   void choose_head(simd::ShortBackwardArgs<T>& task, Index item, Index head,
                    const VisibleKeys& seen) const {
-    task.queries = call_.queries.rows(item, head, 0);
-    task.keys = call_.keys.rows(item, head, seen.first);
-    task.values = call_.values.rows(item, head, seen.first);
+    static_cast<simd::ShortArgs<T>&>(task) = short_args(call_, item, head, seen);
     task.output = strided_rows(args_.output, item, head, 0);
     task.grad_output = strided_rows(args_.grad_output, item, head, 0);
     task.grad_queries = row_of(args_.grad_queries, item, head, 0);
@@ -542,12 +540,6 @@ class ShortBackward {
     task.grad_query_row = args_.grad_queries.stride(2);
     task.grad_key_row = args_.grad_keys.stride(2);
     task.grad_value_row = args_.grad_values.stride(2);
-    task.words = seen.words;
-    task.query_count = call_.query_count();
-    task.key_count = seen.count;
-    task.head_dim = call_.head_dim();
-    task.value_dim = call_.value_dim();
-    task.query_factor = query_factor(call_);
     task.scale = call_.scale;
   }
 

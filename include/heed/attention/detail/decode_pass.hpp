@@ -173,22 +173,13 @@ class DecodePass {
                                 Index count) const {
     // A lane word holds the queries of a key; rows of scores need the keys of a query.
     if (words != nullptr) transpose_words(words, count);
-    return {scratch_.rows,
+    return {{scratch_.scores, states.maximum, states.sum, states.output,
+             padded_value_dim(args_.value_dim()), words != nullptr ? scratch_.visible : nullptr,
+             rows_, args_.head_dim(), args_.value_dim(), simd::detail::prefetches_near()},
+            scratch_.rows,
             scratch_.packed,
-            scratch_.scores,
             scratch_.probabilities,
-            scratch_.tail,
-            states.maximum,
-            states.sum,
-            states.output,
-            padded_value_dim(args_.value_dim()),
-            words != nullptr ? scratch_.visible : nullptr,
-            rows_,
-            args_.head_dim(),
-            args_.value_dim(),
-            {},
-            0,
-            simd::detail::prefetches_near()};
+            scratch_.tail};
   }
 
   /// The visible keys and their values: in place, or gathered where only some are visible or values

@@ -381,6 +381,22 @@ class QueryBlockPass {
 
 // Short sequences. --------------------------------------------------------------------------------
 
+/// The operands of a kernel for short sequences, of one head and the keys that are seen.
+template <class T>
+simd::ShortArgs<T> short_args(const AttentionArgs<T>& args, Index item, Index head,
+                              const VisibleKeys& seen) {
+  const Index key_head = args.key_head(head);
+  return {args.queries.rows(item, head, 0),
+          args.keys.rows(item, key_head, seen.first),
+          args.values.rows(item, key_head, seen.first),
+          args.query_count(),
+          seen.count,
+          args.head_dim(),
+          args.value_dim(),
+          query_factor(args),
+          seen.words};
+}
+
 /// The schedule of calls with short sequences, at most one block of queries and one of keys. Here
 /// the per-block work of the other schedules would cost more than the attention itself, so the mask
 /// is asked once for all heads of a batch item, and one kernel call takes many heads. The same
@@ -447,9 +463,7 @@ class ShortForward {
   void choose_heads(simd::ShortForwardArgs<T>& run, Index item, Index head, Index heads,
                     const VisibleKeys& seen) const {
     const auto& p = args_;
-    run.queries = p.queries.rows(item, head, 0);
-    run.keys = p.keys.rows(item, p.key_head(head), seen.first);
-    run.values = p.values.rows(item, p.key_head(head), seen.first);
+    static_cast<simd::ShortArgs<T>&>(run) = short_args(p, item, head, seen);
     run.out = p.out.rows(item, head, 0);
     run.query_head = p.queries.stride(1);
     run.key_head = p.keys.stride(1);
@@ -460,12 +474,6 @@ class ShortForward {
     run.heads = heads;
     run.first_head = head;
     run.sharing = p.sharing();
-    run.query_count = p.query_count();
-    run.key_count = seen.count;
-    run.head_dim = p.head_dim();
-    run.value_dim = p.value_dim();
-    run.query_factor = query_factor(p);
-    run.words = seen.words;
   }
 
   void write_log_sum_exp(Index item, const simd::ShortForwardArgs<T>& run) const {

@@ -244,23 +244,13 @@ class PairBlocks {
  private:
   simd::PairRows<T> pair_rows(const simd::QueryRows<T>& rows) const {
     simd::PairRows<T> pairs;
+    static_cast<simd::DecodedRows<T>&>(pairs) = rows;
     pairs.rows = rows_;
     pairs.packed = packed_;
-    pairs.scores = rows.scores;
     pairs.probabilities = probabilities_;
-    pairs.maximum = rows.maximum;
-    pairs.sum = rows.sum;
-    pairs.output = rows.output;
-    pairs.output_stride = rows.output_stride;
-    pairs.visible = rows.visible;
     pairs.factor = query_factor(args_);
-    pairs.count = rows.count;
-    pairs.head_dim = rows.head_dim;
     pairs.depth = whole(rows.head_dim) / 2;
-    pairs.value_dim = rows.value_dim;
     pairs.next = rows.next_bits[0];
-    pairs.next_columns = rows.next_columns;
-    pairs.near = rows.near;
     return pairs;
   }
 
