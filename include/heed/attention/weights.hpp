@@ -99,9 +99,8 @@ requires(!std::same_as<M, WeightRows>) auto attention_weights(const Q& queries, 
     return detail::ResultOf<Q>();
   } else {
     const auto args = detail::weights_args(queries, keys, mask, options);
-    auto extents = view_of(queries).extents();
-    extents.back() = args.key_count();
-    auto out = detail::new_result<Q>(extents);
+    auto out =
+        detail::new_result<Q>(detail::with_width(view_of(queries).extents(), args.key_count()));
     const TensorView<ValueOf<Q>, 4> all = detail::as_rank_4(view_of(out));
     for (Index item = 0; item < args.batch(); ++item) {
       for (Index head = 0; head < args.heads(); ++head) {

@@ -49,29 +49,23 @@ class CallByHeads {
       throw_invalid_argument("heads with a bias for every query are not divided");
     }
     options_.log_sum_exp = {};
-    Extents<4> all = queries.extents();
-    all[2] = shards.queries.tokens();
+    const auto all = with_extent(queries.extents(), 2, shards.queries.tokens());
     score_mods_ = checked_score_mods(options_, {all[0], all[1], all[2], shards.keys.tokens()});
     whole_ = differentiated_args<T>(queries_.view(), keys_.view(), values_.view(), plain());
     refer_to(whole_, options_);
     whole_.queries = without_memory<const X>(all);
-    const auto of_all_heads = [&](const Inputs& tensor) {
-      Extents<4> extents = tensor.extents();
-      extents[2] = shards.keys.tokens();
-      return without_memory<const X>(extents);
-    };
-    whole_.keys = of_all_heads(keys);
-    whole_.values = of_all_heads(values);
+    const Index tokens = shards.keys.tokens();
+    whole_.keys = without_memory<const X>(with_extent(keys.extents(), 2, tokens));
+    whole_.values = without_memory<const X>(with_extent(values.extents(), 2, tokens));
   }
 
   /// The call over all ranks; its tensors have no memory.
   const AttentionArgs<T>& whole() const { return whole_; }
 
   /// Memory for all tokens of the heads of this rank, of a tensor with these extents on every rank.
-  Tensor<X, 4> with_all_tokens(Extents<4> extents, const TokenShards& tokens) const {
-    extents[1] = share(extents[1], ranks_.rank()).count();
-    extents[2] = tokens.tokens();
-    return Tensor<X, 4>::uninitialized(extents);
+  Tensor<X, 4> with_all_tokens(const Extents<4>& extents, const TokenShards& tokens) const {
+    const Index heads = share(extents[1], ranks_.rank()).count();
+    return Tensor<X, 4>::uninitialized({extents[0], heads, tokens.tokens(), extents[3]});
   }
   void bring_inputs(const Inputs& queries, const Inputs& keys, const Inputs& values) {
     bring(shards_.queries, queries, queries_);

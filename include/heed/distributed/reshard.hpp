@@ -167,9 +167,8 @@ void reshard(const Communicator& ranks, const TokenShards& from, const TokenShar
   agreement.check(ranks, [&] {
     detail::check_shard<T>(ranks, "source tensors", from, source);
     detail::check_shard<T>(ranks, "target tensors", to, target);
-    Extents<4> of_source = source.extents(), of_target = target.extents();
-    of_source[2] = from.tokens();
-    of_target[2] = to.tokens();
+    const auto of_source = detail::with_extent(source.extents(), 2, from.tokens());
+    const auto of_target = detail::with_extent(target.extents(), 2, to.tokens());
     if (of_source != of_target) {
       throw_shape_error("all of source is ", of_source, ", all of target ", of_target);
     }

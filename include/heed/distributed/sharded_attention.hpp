@@ -179,9 +179,8 @@ class ShardedCall {
     of_all.log_sum_exp = {};
     of_all.bias = {};
     whole_ = call(queries.slice(2, 0, 0), out.slice(2, 0, 0), of_all);
-    Extents<4> all = queries.extents();
-    all[2] = shards.queries.tokens();
-    whole_.queries = without_memory<const X>(all);
+    whole_.queries =
+        without_memory<const X>(with_extent(queries.extents(), 2, shards.queries.tokens()));
   }
 
   /// The call over all ranks; its queries have no memory.

@@ -43,8 +43,8 @@ class ShardedBackward {
         key_shards_(TokenShards::even(shards.keys.tokens(), ranks.size(), backward_chunk)),
         query_shards_(TokenShards::even(shards.queries.tokens(), ranks.size(), QueryRing<T>::span)),
         run_of_keys_(run_of(key_shards_, ranks.rank())),
-        own_keys_(like(keys, run_of_keys_.count())),
-        own_values_(like(values, run_of_keys_.count())),
+        own_keys_(with_extent(keys.extents(), 2, run_of_keys_.count())),
+        own_values_(with_extent(values.extents(), 2, run_of_keys_.count())),
         grad_keys_(own_keys_.extents()),
         grad_values_(own_values_.extents()) {
     if (options.products != Products::exact) {
@@ -57,8 +57,7 @@ class ShardedBackward {
                                     options_);
     check_differentiable(whole_);
     refer_to(whole_, options_);
-    Extents<4> all = queries.extents();
-    all[2] = shards.queries.tokens();
+    const auto all = with_extent(queries.extents(), 2, shards.queries.tokens());
     whole_.queries = without_memory<const T>(all);
     if (options.bias.given()) {  // that of the call above has rows for its own queries: none
       auto scores = whole_.score_mods.bias.view().extents();
@@ -89,15 +88,9 @@ class ShardedBackward {
   }
 
  private:
-  static Extents<4> like(const TensorView<const T, 4>& tensor, Index tokens) {
-    Extents<4> extents = tensor.extents();
-    extents[2] = tokens;
-    return extents;
-  }
   /// A view with the extents of all keys, of which this rank's run begins at row 0.
   TensorView<const T, 4> all_of(const Tensor<T, 4>& run) const {
-    Extents<4> extents = run.extents();
-    extents[2] = shards_.keys.tokens();
+    const auto extents = with_extent(run.extents(), 2, shards_.keys.tokens());
     if (run.empty()) return without_memory<const T>(extents);
     return {run.data(), extents, run.view().strides()};
   }
@@ -140,7 +133,7 @@ class ShardedBackward {
     AttentionArgs<T> some = whole_;
     for (Index i = 0; i < mine.size(); ++i) {
       const Index rows = smaller(span, queries - i * span);
-      some.queries = without_memory<const T>(like(queries_, rows));
+      some.queries = without_memory<const T>(with_extent(queries_.extents(), 2, rows));
       some.query_offset = i * span;
       mine(i) = may_see(some, mask, run_of_keys_.first, run_of_keys_.end);
     }

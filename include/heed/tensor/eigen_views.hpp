@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <type_traits>
+#include <utility>
 
 #include <heed/tensor/view.hpp>
 #include <heed/tensor/view_of.hpp>
@@ -63,6 +65,10 @@ inline constexpr bool owns_values<X> = true;
 template <PlainEigenObject X>
 inline constexpr std::size_t owned_axes<X> = 2;
 
+template <class X, std::size_t Rank>
+concept TensorOf =
+    std::same_as<std::remove_cvref_t<X>, Tensor<typename std::remove_cvref_t<X>::value_type, Rank>>;
+
 /// Eigen objects in memory: matrix, array, map, reference, block, row, transpose.
 template <class X>
 concept EigenMemory = EigenObject<X> && requires(const X& x) {
@@ -93,30 +99,14 @@ VectorMap<T> as_vector(const TensorView<T, 1>& view) {
   return VectorMap<T>(view.data_handle(), view.extent(0),
                       detail::EigenInnerStride<T>(view.stride(0)));
 }
-template <class T>
-MatrixMap<T> as_matrix(Tensor<T, 2>& tensor) {
-  return as_matrix(tensor.view());
-}
-template <class T>
-MatrixMap<const T> as_matrix(const Tensor<T, 2>& tensor) {
-  return as_matrix(tensor.view());
-}
-template <class T>
-VectorMap<T> as_vector(Tensor<T, 1>& tensor) {
-  return as_vector(tensor.view());
-}
-template <class T>
-VectorMap<const T> as_vector(const Tensor<T, 1>& tensor) {
-  return as_vector(tensor.view());
-}
 // Temporary tensors are refused, since an Eigen::Map must not outlive the values.
-template <class T>
-MatrixMap<const T> as_matrix(const Tensor<T, 2>&& tensor) {
-  return as_matrix(std::move(tensor).view());
+template <detail::TensorOf<2> Owner>
+auto as_matrix(Owner&& tensor) {
+  return as_matrix(std::forward<Owner>(tensor).view());
 }
-template <class T>
-VectorMap<const T> as_vector(const Tensor<T, 1>&& tensor) {
-  return as_vector(std::move(tensor).view());
+template <detail::TensorOf<1> Owner>
+auto as_vector(Owner&& tensor) {
+  return as_vector(std::forward<Owner>(tensor).view());
 }
 
 /// An Eigen object as a (rows, columns) view on its memory, row- or column-major, with Eigen's own

@@ -96,11 +96,15 @@ Index element_count(const Extents<Rank>& extents) {
   return count;
 }
 
-/// The extents with another width.
+/// The extents with another one along `axis`, or with another width.
 template <std::size_t Rank>
-Extents<Rank> with_width(Extents<Rank> extents, Index width) {
-  extents[Rank - 1] = width;
+Extents<Rank> with_extent(Extents<Rank> extents, std::size_t axis, Index extent) {
+  extents[axis] = extent;
   return extents;
+}
+template <std::size_t Rank>
+Extents<Rank> with_width(const Extents<Rank>& extents, Index width) {
+  return with_extent(extents, Rank - 1, width);
 }
 
 /// Refuses extents and strides that span more bytes than an Index counts; row_major_strides has

@@ -162,9 +162,7 @@ class KeyRing {
   }
   template <class T>
   Operand<T> operand(const Tensor<X, 4>& pages, const TensorView<const X, 4>& own) const {
-    Extents<4> all = own.extents();
-    all[2] = tokens_;
-    return {pages.data(), page, items_.data(), all};
+    return {pages.data(), page, items_.data(), with_extent(own.extents(), 2, tokens_)};
   }
 
   const std::vector<TokenPiece>& pieces(Index chunk) const {
