@@ -199,9 +199,9 @@ struct SideLabels {
   /// Room that they take across the side.
   double depth() const;
 };
-/// Labels one below the other, `pitch` pixels apart: in a smaller font, or only every step-th one
-/// where that could not be read.
-SideLabels labels_down(const std::vector<std::string>& words, double pitch);
+/// Labels one below the other, or upright ones beside one another, `pitch` pixels apart: in a
+/// smaller font, or only every step-th one where that could not be read.
+SideLabels labels_down(const std::vector<std::string>& words, double pitch, int angle = 0);
 /// Labels beside one another: level where they fit, slanted where they can be read so, and upright
 /// otherwise.
 SideLabels labels_across(const std::vector<std::string>& words, double pitch);

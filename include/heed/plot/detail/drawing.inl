@@ -255,9 +255,7 @@ HEED_INLINE SideLabels chosen(const std::vector<std::string>& words, SideLabels 
   return labels;
 }
 
-/// Every label in a smaller font, or every step-th one where that could not be read.
-HEED_INLINE SideLabels shrunk_labels(const std::vector<std::string>& words, double pitch,
-                                     int angle) {
+HEED_INLINE SideLabels labels_down(const std::vector<std::string>& words, double pitch, int angle) {
   SideLabels labels{.angle = angle};
   labels.size = std::min(largest_label, pitch / text_height);
   if (labels.size < smallest_label) {
@@ -265,10 +263,6 @@ HEED_INLINE SideLabels shrunk_labels(const std::vector<std::string>& words, doub
     labels.step = static_cast<Index>(std::ceil(labels.size * text_height / pitch));
   }
   return chosen(words, std::move(labels));
-}
-
-HEED_INLINE SideLabels labels_down(const std::vector<std::string>& words, double pitch) {
-  return shrunk_labels(words, pitch, 0);
 }
 
 HEED_INLINE SideLabels labels_across(const std::vector<std::string>& words, double pitch) {
@@ -281,7 +275,7 @@ HEED_INLINE SideLabels labels_across(const std::vector<std::string>& words, doub
     labels.longest = 0;
     return labels;
   }
-  if (slanted < 10) return shrunk_labels(words, pitch, 90);
+  if (slanted < 10) return labels_down(words, pitch, 90);
   return chosen(words, {.size = std::min(largest_label, slanted), .angle = 45});
 }
 
