@@ -86,9 +86,9 @@ class BlockSparse {
     return is_on(at.query / block_, at.key / block_);
   }
   Coverage coverage(Tile tile) const {
-    const Index first_query = tile.first_query < 0 ? 0 : tile.first_query;
-    const Index last_query = clip(tile.last_query, rows_);
-    const Index last_key = clip(tile.last_key, columns_);
+    const Index first_query = detail::larger(tile.first_query, 0);
+    const Index last_query = detail::smaller(tile.last_query, rows_ * block_ - 1);
+    const Index last_key = detail::smaller(tile.last_key, columns_ * block_ - 1);
     if (first_query > last_query || tile.first_key > last_key) return Coverage::none;
     const Index top = first_query / block_, bottom = last_query / block_;
     const Index left = tile.first_key / block_, right = last_key / block_;
@@ -132,9 +132,9 @@ class BlockSparse {
   }
   /// The lanes of a tile's queries that see a column of squares.
   std::uint64_t column_word(const Tile& tile, Index column) const {
-    const Index last_query = clip(tile.last_query, rows_);
+    const Index last_query = detail::smaller(tile.last_query, rows_ * block_ - 1);
     std::uint64_t word = 0;
-    for (Index query = tile.first_query < 0 ? 0 : tile.first_query; query <= last_query;) {
+    for (Index query = detail::larger(tile.first_query, 0); query <= last_query;) {
       const Index row = query / block_, past = (row + 1) * block_;
       if (is_on(row, column)) {
         word |= lanes_between(query - tile.first_query, past - 1 - tile.first_query);
@@ -142,9 +142,6 @@ class BlockSparse {
       query = past;
     }
     return word;
-  }
-  Index clip(Index position, Index squares) const {
-    return position < squares * block_ ? position : squares * block_ - 1;
   }
   Index count(Index row, Index column) const { return counts_[row * (columns_ + 1) + column]; }
   Index squares_on(Index top, Index bottom, Index left, Index right) const {
@@ -214,9 +211,9 @@ struct GridNeighborhood {
     return near(at.query / columns, at.key / columns) && near(at.query % columns, at.key % columns);
   }
   Coverage coverage(Tile tile) const {
-    const Index first_query = tile.first_query < 0 ? 0 : tile.first_query;
-    const Index last_query = clip(tile.last_query);
-    const Index last_key = clip(tile.last_key);
+    const Index first_query = detail::larger(tile.first_query, 0);
+    const Index last_query = detail::smaller(tile.last_query, rows * columns - 1);
+    const Index last_key = detail::smaller(tile.last_key, rows * columns - 1);
     if (first_query > last_query || tile.first_key > last_key) return Coverage::none;
     const Box queries = box(first_query, last_query);
     const Box keys = box(tile.first_key, last_key);
@@ -257,7 +254,7 @@ struct GridNeighborhood {
   }
   /// The queries of a tile near one cell: an interval of lanes in each row of the grid.
   std::uint64_t word(const Tile& tile, Index row, Index column) const {
-    const Index first_query = tile.first_query < 0 ? 0 : tile.first_query;
+    const Index first_query = detail::larger(tile.first_query, 0);
     const Index left = column < radius ? 0 : column - radius;
     const Index right = columns - 1 - column < radius ? columns - 1 : column + radius;
     std::uint64_t word = 0;
@@ -277,9 +274,6 @@ struct GridNeighborhood {
   }
   bool near(Index a, Index b) const { return (a < b ? b - a : a - b) <= radius; }
   bool inside(Index position) const { return position >= 0 && position < rows * columns; }
-  Index clip(Index position) const {
-    return position < rows * columns ? position : rows * columns - 1;
-  }
 };
 
 }  // namespace heed::masks

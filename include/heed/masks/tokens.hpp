@@ -40,9 +40,8 @@ class Groups {
     return one_group && !queries.clipped && !keys.clipped ? Coverage::full : Coverage::partial;
   }
   void lane_words(Tile tile, std::uint64_t* words) const {
-    const Index first = tile.first_query < 0 ? -tile.first_query : 0;
-    const Index past =
-        tile.last_query < ids_.size() ? tile.queries() : ids_.size() - tile.first_query;
+    const Index first = detail::larger(-tile.first_query, 0);
+    const Index past = detail::smaller(tile.queries(), ids_.size() - tile.first_query);
     for (Index key = tile.first_key; key <= tile.last_key; ++key) {
       std::uint64_t word = 0;
       for (Index lane = first; ids_.has(key) && lane < past; ++lane) {
@@ -106,14 +105,14 @@ class MaskedToken {
 
   bool allows(Position at) const { return at.key != at.query || !masked_.has(at.query); }
   Coverage coverage(Tile tile) const {
-    const Index first = tile.first_query > tile.first_key ? tile.first_query : tile.first_key;
-    const Index last = tile.last_query < tile.last_key ? tile.last_query : tile.last_key;
+    const Index first = detail::larger(tile.first_query, tile.first_key);
+    const Index last = detail::smaller(tile.last_query, tile.last_key);
     if (masked_.count(first, last) == 0) return Coverage::full;
     return tile.queries() == 1 && tile.keys() == 1 ? Coverage::none : Coverage::partial;
   }
   void lane_words(Tile tile, std::uint64_t* words) const {
     for (Index i = 0; i < tile.keys(); ++i) words[i] = ~std::uint64_t{0};
-    const Index first = tile.first_query > tile.first_key ? tile.first_query : tile.first_key;
+    const Index first = detail::larger(tile.first_query, tile.first_key);
     for (Index i = masked_.rank(first); i < masked_.size(); ++i) {
       if (masked_[i] > tile.last_query || masked_[i] > tile.last_key) return;
       words[masked_[i] - tile.first_key] ^= std::uint64_t{1} << (masked_[i] - tile.first_query);
