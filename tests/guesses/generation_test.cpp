@@ -107,6 +107,8 @@ TEST(Generation, ListsOfTokensHoldAnyIntegers) {
   const Index array[] = {104, 105};
   EXPECT_EQ(tokenizer.decode(array), "hi");
   EXPECT_EQ(tokenizer.decode({array, 2}), "hi");
+  const int numbers[] = {104, 105};
+  EXPECT_EQ(tokenizer.decode(numbers), "hi");
   const Tokens rows{{104, 105}};
   EXPECT_EQ(tokenizer.decode(rows[0]), "hi");
 }

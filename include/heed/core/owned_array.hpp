@@ -205,6 +205,11 @@ class OwnedArray {
   requires(!detail::RunOf<Values, T> && !detail::TextForList<Values>)
       OwnedArray(const Values& values)  // NOLINT(google-explicit-constructor): Eigen's, or of int
       : owned_(values), data_(owned_.data()), size_(static_cast<std::size_t>(values.size())) {}
+  template <class Values, class Number = std::remove_extent_t<Values>>
+  requires(std::is_array_v<Values>&& detail::Fits<T, Number> && !detail::RunOf<Values, T> &&
+           !detail::TextForList<Values>)
+      OwnedArray(const Values& values)  // NOLINT(google-explicit-constructor): an array of int
+      : OwnedArray(std::span<const Number>(values)) {}
 
   template <detail::ListOfOtherNumbers<T> Values>
   OwnedArray(const Values&) {  // NOLINT(google-explicit-constructor): meant as such numbers
