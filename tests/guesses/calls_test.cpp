@@ -232,6 +232,16 @@ TEST_F(Calls, ACacheOfOneSequenceNeedsNoBatch) {
                ShapeError);
 }
 
+TEST_F(Calls, ParentsOfACacheAreAnyList) {
+  KeyValueCache<float> cache(CacheShape::contiguous(2, 2, 8, 8, 7));
+  cache.append(k, v);
+  cache.reorder({1, 0});
+  cache.reorder(std::vector<int>{1, 0});
+  EXPECT_TRUE(same(attention(q, cache), full));
+  EXPECT_THROW(cache.reorder({1}), ShapeError);
+  EXPECT_THROW(cache.reorder({1, 2}), ShapeError);
+}
+
 TEST_F(Calls, DecodingUnderALambda) {
   KeyValueCache<float> cache(CacheShape::contiguous(2, 2, 8, 8, 7));
   const auto past = [](Index i, Index j) { return j <= i; };

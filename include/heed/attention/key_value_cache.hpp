@@ -10,6 +10,7 @@
 #include <utility>
 
 #include <heed/attention/detail/operands.hpp>
+#include <heed/attention/options.hpp>
 #include <heed/core/bfloat16.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
@@ -293,8 +294,9 @@ class KeyValueCache {
   Places places() const { return {tables_, lengths_, starts_, kept_}; }
   /// Makes each sequence i share the pages of the former sequence parents[i]. With `now`, it
   /// allocates nothing; `now` must be the `places()` of this cache, since which tokens were only
-  /// appended, if anything. This is not checked.
-  void reorder(std::span<const Index> parents) { reorder(parents, places()); }
+  /// appended, if anything. This is not checked. Throws ShapeError for another number of parents
+  /// than sequences, and for one that is none of them.
+  void reorder(const OwnedArray<Index>& parents) { reorder(parents, places()); }
   void reorder(std::span<const Index> parents, const Places& now) {
     if (static_cast<Index>(parents.size()) != shape_.batch) {
       throw_shape_error("KeyValueCache: ", parents.size(), " parents for a batch of ",
