@@ -20,6 +20,13 @@ void misuse(Tensor<float, 2>& a, const Tensor<float, 2>& b) { a[0] = b[0]; }
 void misuse(Tensor<float, 2>& a) { a.view().slice(0, 0, 1) = 2; }
 #endif
 
+#ifdef RESHAPED_BUT_KEPT  // reshaped hands the memory on
+Index misuse(Tensor<float, 2>& a) { return a.reshaped({6, 4}).size(); }
+#endif
+#ifdef RESHAPED_TO_EXTENTS_BUT_KEPT  // reshaped hands the memory on
+Index misuse(const Tensor<float, 2>& a) { return a.reshaped(Extents<2>{6, 4}).size(); }
+#endif
+
 #ifdef EXTENTS_TOO_FEW  // the list is too short: it has one number for each axis
 Index misuse() { return Tensor<float, 3>({2, 3}).size(); }
 #endif

@@ -12,6 +12,7 @@
 #include <span>
 #include <sstream>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <heed/heed.hpp>
@@ -253,6 +254,16 @@ TEST(Tensors, ViewsUnderAnArrayOfExtents) {
   EXPECT_EQ(heed::TensorView(values.data(), shape)(2, 3), 11);
   EXPECT_EQ(heed::view_of(values, shape)(2, 0), 8);
   EXPECT_EQ(heed::Tensor(shape, values)(2, 1), 9);
+}
+
+TEST(Tensors, ReshapedToExtentsInBraces) {
+  heed::Tensor<float, 2> t({4, 6}, 0);
+  std::iota(t.begin(), t.end(), 0.f);
+  const std::size_t half = 12;
+  EXPECT_EQ(heed::Tensor(t).reshaped({2, half})(1, 0), 12);
+  EXPECT_EQ(heed::Tensor(t).reshaped({24})(23), 23);
+  EXPECT_EQ(std::move(t).reshaped({2, 3, 4})(1, 2, 3), 23);
+  EXPECT_THROW((heed::Tensor<float, 2>(2, 3).reshaped({5})), heed::ShapeError);
 }
 
 TEST(Tensors, FilledWithOneValue) {

@@ -245,6 +245,18 @@ class Tensor {
     extents_ = {};
     return result;
   }
+  template <std::size_t Other>
+  Tensor<T, Other> reshaped(const detail::ListedExtent (&extents)[Other]) && {
+    return std::move(*this).reshaped(detail::listed<Other>(extents));
+  }
+  template <std::size_t Other>
+  Tensor<T, Other> reshaped(const Extents<Other>&) const& {
+    return of_a_kept_tensor<Other>();
+  }
+  template <std::size_t Other>
+  Tensor<T, Other> reshaped(const detail::ListedExtent (&)[Other]) const& {
+    return of_a_kept_tensor<Other>();
+  }
 
   static constexpr std::size_t rank() { return Rank; }
   const Extents<Rank>& extents() const { return extents_; }
@@ -324,6 +336,13 @@ class Tensor {
 
   static TensorView<const T, Rank> of_a_temporary() {
     static_assert(Rank == 0, "a view of a temporary tensor dangles: give the tensor a name first");
+    return {};
+  }
+  template <std::size_t Other>
+  static Tensor<T, Other> of_a_kept_tensor() {
+    static_assert(Other > Other,
+                  "reshaped hands the memory on: std::move(x).reshaped({6, 4}), "
+                  "Tensor(x).reshaped({6, 4}) of a copy, or TensorView(x.data(), {6, 4})");
     return {};
   }
   Index offset(const Extents<Rank>& at) const {
