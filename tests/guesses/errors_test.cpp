@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -71,6 +72,17 @@ TEST(Errors, EachIsTheStandardsToo) {
   const auto eight_tebibytes = [] { return Tensor<float, 4>({1 << 15, 1 << 15, 1 << 20, 8}); };
   EXPECT_THROW(eight_tebibytes(), OutOfMemory);
   EXPECT_THROW(eight_tebibytes(), std::bad_alloc);
+}
+
+TEST(Errors, AMaskWithoutAFunctionIsRefusedBeforeAnythingIsWritten) {
+  Tensor<float, 2> q({4, 8}, 1.f), out({4, 8}, 7.f);
+  const std::function<bool(Index, Index)> none;
+  bool (*const null)(Index, Index) = nullptr;
+  EXPECT_THROW(attention(q, q, q, none, out), InvalidArgument);
+  EXPECT_THROW(attention(q, q, q, null, out), InvalidArgument);
+  EXPECT_THROW(attention(q, q, q, Mask(none), out), InvalidArgument);
+  EXPECT_THROW(attention(q, q, q, masks::Causal{} & none, out), InvalidArgument);
+  EXPECT_EQ(out, (Tensor<float, 2>({4, 8}, 7.f)));
 }
 
 TEST(Errors, AValueThatMakesNoSenseIsNoShape) {

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include <heed/core/config.hpp>
+#include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
 
 namespace heed {
@@ -356,10 +357,24 @@ void fill_lane_words(const M& mask, const Tile& tile, std::uint64_t* words) {
   }
 }
 
-/// Throws if a mask does not fit the tensors; a mask without `check` fits all.
+namespace detail {
+
+/// A pointer to a function, or a std::function: there may be none.
+template <class M>
+concept MaybeNoFunction = std::is_assignable_v<M&, decltype(nullptr)> && requires(const M& mask) {
+  { mask == nullptr } -> std::convertible_to<bool>;
+};
+
+}  // namespace detail
+
+/// Throws if a mask does not fit the tensors; a mask without `check` fits all. InvalidArgument for
+/// a null pointer to a function and for an empty std::function.
 template <MaskPolicy M>
 void check_mask(const M& mask, const MaskShape& shape) {
   if constexpr (CheckedMaskPolicy<M>) mask.check(shape);
+  if constexpr (detail::MaybeNoFunction<M>) {
+    if (mask == nullptr) throw_invalid_argument("a mask is an empty function; expected one to ask");
+  }
 }
 
 /// Whether a mask may give different answers for different heads; true unless it declares `static
