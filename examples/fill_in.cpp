@@ -86,8 +86,7 @@ Batch batch_of(const Text& text, const std::vector<const Sentence*>& sentences) 
 /// Who is seen: the words of the sentence, or those of them that were read before.
 Mask mask_of(const Text& text, const Tokens& tokens, bool both_sides) {
   // [mask]
-  const auto words =
-      masks::padding_of_tokens(as_span(tokens.view()), tokens.extent(1), text.padding);
+  const auto words = masks::padding_of_tokens(tokens, text.padding);
   if (both_sides) return words;
   return masks::Causal{} & words;
   // [/mask]

@@ -133,8 +133,7 @@ Batch batch_of(std::span<const Pair> pairs, std::span<const Index> chosen) {
   }
   TokenBatch target = next_token_batch(targets, all, {.padding = padding});
   // [masks]
-  const auto masks = masks::create_masks(source, source.extent(1), target.tokens,
-                                         target.tokens.extent(1), padding);
+  const auto masks = masks::create_masks(source, target.tokens, padding);
   const EncoderDecoderMasks who_sees_whom{masks.source, masks.target, masks.memory};
   // [/masks]
   return {std::move(source), std::move(target), who_sees_whom};

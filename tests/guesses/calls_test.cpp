@@ -530,6 +530,23 @@ TEST(CallsOfModels, LengthsAreAnyIntegers) {
   EXPECT_EQ(cross_entropy(x.view().select(2, 0), {1, 0}).grad_logits.extent(0), 2);
 }
 
+TEST(CallsOfLists, PaddingOfAMatrixOfTokens) {
+  const Tokens source{{7, 8, 0}, {9, 0, 0}};
+  const Tensor<int, 2> target{{4, 0}, {5, 6}};
+  const auto padding = masks::padding_of_tokens(source, 0);
+  const auto three = masks::create_masks(source, target, 0);
+  for (Index item = 0; item < 2; ++item) {
+    for (Index key = 0; key < 3; ++key) {
+      EXPECT_EQ(padding.allows({item, 0, 0, key}), source(item, key) != 0);
+      EXPECT_EQ(three.memory.allows({item, 0, 0, key}), source(item, key) != 0);
+    }
+    EXPECT_EQ(three.target.allows({item, 0, 1, 1}), target(item, 1) != 0);
+    EXPECT_FALSE(three.target.allows({item, 0, 0, 1}));
+  }
+  EXPECT_FALSE(masks::padding_of_tokens(source.view().transpose(), 0).allows({2, 0, 0, 0}));
+  EXPECT_THROW(masks::create_masks(source, Tokens{{1, 2}}, 0), ShapeError);
+}
+
 TEST(CallsOfLists, AListIsARowOfATensorAndNoMatrix) {
   const Tensor<Index, 2> ids{{0, 0, 1}, {1, 1, 0}};
   EXPECT_FALSE(masks::Groups(ids[0]).allows({0, 0, 0, 2}));

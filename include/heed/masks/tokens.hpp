@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <type_traits>
 #include <utility>
 
 #include <heed/core/error.hpp>
@@ -242,6 +243,20 @@ ValidKeys padding_of_tokens(const Ids& tokens, Index length, TokenOf<Ids> pad) {
   });
 }
 
+/// The same for a matrix (batch, tokens) of ids, a tensor or Eigen's.
+template <detail::MatrixOfAnswers Ids>
+ValidKeys padding_of_tokens(const Ids& tokens, Index pad) {
+  using Id = std::remove_cvref_t<decltype(detail::answer_at(tokens, 0, 0, 0, 0))>;
+  static_assert(std::integral<Id>, "padding_of_tokens: ids of tokens are whole numbers");
+  if constexpr (detail::TensorOfAnswers<Ids>) {
+    static_assert(Ids::rank() == 2, "padding_of_tokens takes a matrix of (batch, tokens)");
+  }
+  const MaskShape shape = detail::mask_shape_of(tokens);
+  return ValidKeys(shape.queries, shape.keys, [&](Index item, Index key) {
+    return static_cast<Index>(detail::answer_at(tokens, 0, 0, item, key)) != pad;
+  });
+}
+
 /// Speculative decoding over a tree of drafts. The first `cached` positions are the accepted text,
 /// causal among themselves and seen by every node. Node i stands at position cached + i and sees
 /// itself and its ancestors. `parents[i]` is the number of its parent node, below i, or -1 if it
@@ -303,6 +318,15 @@ struct TranslationMasks {
   ValidKeys source;               // encoder: every real source token
   And<Causal, ValidKeys> target;  // decoder self-attention: real tokens up to its own position
   ValidKeys memory;               // cross-attention to the encoder: every real source token
+
+  /// Of the real tokens of both sides. Throws ShapeError for batches of two sizes.
+  static TranslationMasks of(const ValidKeys& source, const ValidKeys& target) {
+    if (source.batch() != target.batch()) {
+      throw_shape_error("create_masks: ", source.batch(), " source rows and ", target.batch(),
+                        " target rows");
+    }
+    return {source, Causal{} & target, source};
+  }
 };
 
 /// Source, target and memory masks from token ids: rows of `source_length` and `target_length` ids,
@@ -314,13 +338,13 @@ TranslationMasks create_masks(const Source& source, Index source_length, const T
                               Index target_length, TokenOf<Source> pad) {
   static_assert(std::same_as<TokenOf<Source>, TokenOf<Target>>,
                 "create_masks: source and target ids must have one integer type");
-  const ValidKeys real_source = padding_of_tokens(source, source_length, pad);
-  const ValidKeys real_target = padding_of_tokens(target, target_length, pad);
-  if (real_source.batch() != real_target.batch()) {
-    throw_shape_error("create_masks: ", real_source.batch(), " source rows and ",
-                      real_target.batch(), " target rows");
-  }
-  return {real_source, Causal{} & real_target, real_source};
+  return TranslationMasks::of(padding_of_tokens(source, source_length, pad),
+                              padding_of_tokens(target, target_length, pad));
+}
+/// The same for matrices (batch, tokens) of ids: `create_masks(source, target, 0)`.
+template <detail::MatrixOfAnswers Source, detail::MatrixOfAnswers Target>
+TranslationMasks create_masks(const Source& source, const Target& target, Index pad) {
+  return TranslationMasks::of(padding_of_tokens(source, pad), padding_of_tokens(target, pad));
 }
 
 }  // namespace heed::masks
