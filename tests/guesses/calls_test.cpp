@@ -547,6 +547,12 @@ TEST(CallsOfLists, PaddingOfAMatrixOfTokens) {
   EXPECT_THROW(masks::create_masks(source, Tokens{{1, 2}}, 0), ShapeError);
 }
 
+TEST_F(Calls, OptionsAreOfFloatUnlessTheySayOtherwise) {
+  AttentionOptions options;
+  options.softcap = 2;
+  EXPECT_TRUE(same(attention(q, k, v, options), attention(q, k, v, {.softcap = 2})));
+}
+
 TEST(CallsOfLists, AListIsARowOfATensorAndNoMatrix) {
   const Tensor<Index, 2> ids{{0, 0, 1}, {1, 1, 0}};
   EXPECT_FALSE(masks::Groups(ids[0]).allows({0, 0, 0, 2}));

@@ -137,7 +137,7 @@ inline constexpr Index top_left = 0;
 /// Options of attention beyond its tensors and mask. Every default is the usual choice. Owns its
 /// arrays and its score_function, but refers to its tensors (log_sum_exp, relative_bias, bias), so
 /// temporary tensors do not compile.
-template <class T>
+template <class T = float>
 struct AttentionOptions {
   static_assert(!std::is_same_v<T, bfloat16>,
                 "options are float where tensors are bfloat16: AttentionOptions<float>");
@@ -189,7 +189,7 @@ struct AttentionOptions {
 /// Further inputs and outputs of attention_backward, beside the gradients of output, queries, keys
 /// and values. Every default is "none". An output is overwritten, has the shape of its
 /// AttentionOptions counterpart, and is a sum where that value applied to several scores.
-template <class T>
+template <class T = float>
 struct GradientOptions {
   /// In: the gradient of the loss with respect to log_sum_exp, if the loss depends on it: (batch,
   /// heads, queries), or rank 2 or 1 without the leading axes.
