@@ -132,6 +132,17 @@ TEST(Tensors, OfBfloat16AreFilledWithNumbers) {
   EXPECT_EQ(t(1, 0), 0.5f);
 }
 
+TEST(Tensors, OfBfloat16AreListed) {
+  const heed::Tensor<heed::bfloat16, 1> vector{1, 2.5, 3.f};
+  EXPECT_EQ(vector.extents(), heed::Extents<1>{3});
+  EXPECT_EQ(static_cast<float>(vector(1)), 2.5f);
+  const heed::Tensor<heed::bfloat16, 2> matrix{{1, 2}, {3.5, heed::bfloat16(4.f)}};
+  EXPECT_EQ(matrix, (heed::Tensor<heed::bfloat16, 2>({2, 2}, {1, 2, 3.5f, 4})));
+  const double between = 1 + 0x1p-8 + 0x1p-40;  // a float of it would be rounded down
+  EXPECT_EQ(static_cast<float>(heed::Tensor<heed::bfloat16, 2>{{between}}(0, 0)), 1 + 0x1p-7f);
+  EXPECT_THROW((heed::Tensor<heed::bfloat16, 2>{{1, 2}, {3}}), heed::ShapeError);
+}
+
 TEST(Tensors, OfBfloat16AreAssignedNumbers) {
   heed::Random random(1), other(1);
   heed::Tensor<heed::bfloat16, 2> t(2, 3);

@@ -44,6 +44,14 @@ struct TensorMemory {
 
 // Nested lists of values. -------------------------------------------------------------------------
 
+/// The type of the values in a list in braces. A number becomes a bfloat16 only where that is said:
+/// its lists are of double, and it is rounded once.
+template <class T>
+using ListedValue =
+    std::conditional_t<std::is_convertible_v<T, double> && !std::is_convertible_v<double, T> &&
+                           std::is_constructible_v<T, double>,
+                       double, T>;
+
 /// Values written as nested lists: {{1, 2}, {3, 4}} has rank 2.
 template <class T, std::size_t Rank>
 struct NestedListOf {
@@ -51,7 +59,7 @@ struct NestedListOf {
 };
 template <class T>
 struct NestedListOf<T, 0> {
-  using Type = T;
+  using Type = ListedValue<T>;
 };
 template <class T, std::size_t Rank>
 using NestedList = typename NestedListOf<T, Rank>::Type;
@@ -82,7 +90,7 @@ T* write_list(const List& list, const Extents<Rank>& extents, std::size_t axis, 
     if constexpr (requires { item.begin(); }) {
       to = write_list(item, extents, axis + 1, to);
     } else {
-      *to++ = item;
+      *to++ = static_cast<T>(item);
     }
   }
   return to;
@@ -128,6 +136,7 @@ void clear_numbers(T* to, Index count) {
 template <class T, std::size_t Rank>
 class Tensor {
   static_assert(std::is_trivially_copyable_v<T>, "Tensor holds plain values (float, double, …)");
+  using Listed = detail::ListedValue<T>;
 
  public:
   using value_type = T;
@@ -175,8 +184,9 @@ class Tensor {
   }
   /// A vector of two values or more, {1, 2, 3}; (3), ({3}) and {{3}} are extents.
   template <class First, class... Values>
-  requires(Rank == 1 && sizeof...(Values) > 0 && std::convertible_to<First, T> &&
-           (std::convertible_to<Values, T> && ...)) Tensor(First first, Values... values)  // NOLINT
+  requires(Rank == 1 && sizeof...(Values) > 0 && std::convertible_to<First, Listed> &&
+           (std::convertible_to<Values, Listed> && ...))
+      Tensor(First first, Values... values)  // NOLINT
       : Tensor(Extents<1>{static_cast<Index>(sizeof...(Values)) + 1},
                {static_cast<T>(first), static_cast<T>(values)...}) {}
   /// The given values in row-major order, as many as the extents require.
@@ -187,6 +197,13 @@ class Tensor {
   }
   Tensor(const Extents<Rank>& extents, std::initializer_list<T> values)
       : Tensor(extents, std::span<const T>(values.begin(), values.size())) {}
+  Tensor(const Extents<Rank>& extents, std::initializer_list<Listed> values)  //
+      requires(!std::same_as<Listed, T>)
+      : Tensor(extents) {
+    expect_count(values.size());
+    T* to = data_;
+    for (const auto value : values) *to++ = static_cast<T>(value);
+  }
   /// The same for values of another type, which convert.
   template <detail::ListToConvert<T> Values>
   requires(!std::convertible_to<const Values&, std::span<const T>>)
