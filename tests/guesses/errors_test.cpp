@@ -61,6 +61,12 @@ TEST(Errors, EachSaysWhatWasGivenAndExpected) {
             "Dense: 5 values for (batch, heads, queries, keys) (1, 1, 2, 3), expected 6");
 }
 
+TEST(Errors, ADrawingOfLessThanNothing) {
+  EXPECT_EQ(caught([] { describe(masks::Causal{}, -1, 5); }),
+            "statistics: -1 queries and 5 keys in tiles of 64 × 96; expected 0 or more in tiles of "
+            "1 or more");
+}
+
 TEST(Errors, EachIsTheStandardsToo) {
   Tensor<float, 2> q({4, 8}), narrow({5, 6});
   EXPECT_THROW(attention(q, narrow, narrow), ShapeError);

@@ -50,7 +50,8 @@ template <MaskPolicy M>
 void check_window(const char* caller, const M& mask, const MaskWindow& window) {
   if (window.queries < 0 || window.keys < 0 || window.tile_queries < 1 || window.tile_keys < 1) {
     throw_invalid_argument(caller, ": ", window.queries, " queries and ", window.keys,
-                           " keys in tiles of ", window.tile_queries, " × ", window.tile_keys);
+                           " keys in tiles of ", window.tile_queries, " × ", window.tile_keys,
+                           "; expected 0 or more in tiles of 1 or more");
   }
   check_mask(mask, MaskShape{MaskShape::unknown, MaskShape::unknown, window.queries, window.keys,
                              window.first_query});
