@@ -286,6 +286,14 @@ struct PairWords : QuantizedWords {
     return __builtin_bit_cast(V, words << 16);
   }
 
+  /// Prefetches the words that come later, into the cache of a level. From memory, 1 to 4 rows take
+  /// 0.7 to 0.9 of the time with the second level of a Zen 4; see prefetches_near.
+  template <int Level, int Vectors>
+  HEED_SIMD static void fetch(const std::uint8_t* words) {
+    HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
+      __builtin_prefetch(words + 4 * j * S::width + prefetch_bytes, 0, Level);
+    }
+  }
   /// `rows.add(row, k, words, sums)` adds the terms k and k + 1 to the sums of some rows.
   template <int Rows, int Vectors, class AddRows>
   HEED_KERNEL static void part(const ProductTile<float>& tile, const std::uint8_t* blocks,
@@ -297,8 +305,9 @@ struct PairWords : QuantizedWords {
       Unsigned held[Vectors];
       HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
         held[j] = load<Unsigned>(words + 4 * j * S::width);
-        __builtin_prefetch(words + 4 * j * S::width + prefetch_bytes);
       }
+      // Many rows find a panel in the second level.
+      Rows == product_rows || tile.near ? fetch<3, Vectors>(words) : fetch<2, Vectors>(words);
       rows.add(row, k, held, sums);
     }
     ProductTable<float>::finish<Rows, Vectors>(tile, row, lane, sums);

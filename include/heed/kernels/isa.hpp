@@ -55,9 +55,10 @@ Isa choose(const char* wanted, bool (*can_run)(Isa));
 /// What `use` does with a set that can run; for tests that emulate what the processor lacks.
 void set_active(Isa isa);
 
-/// Whether keys and values are prefetched into the first-level cache instead of the second. On
-/// AMD's Zen 5 decoding then takes 0.60 to 0.96 of the time; the first level of Zen 4 has too few
-/// slots for pending lines (14 of 24 GB/s). Zen 5 is known by instructions that Zen 4 lacks.
+/// Whether what is read from memory once, keys and values while decoding and weights of 16 bits, is
+/// prefetched into the first-level cache instead of the second. On AMD's Zen 5 decoding then takes
+/// 0.60 to 0.96 of the time; the first level of Zen 4 has too few slots for pending lines (14 of 24
+/// GB/s). Zen 5 is known by instructions that Zen 4 lacks.
 inline bool prefetches_near() {
 #if defined(__x86_64__)
   return __builtin_cpu_is("amd") && __builtin_cpu_supports("avx512vp2intersect");

@@ -30,6 +30,7 @@ struct ProductTile {
   Index columns;
   Index depth;
   const T* next = nullptr;  // depth × panel_columns packed numbers to be read soon, or null
+  bool near = false;        // see prefetches_near
 };
 
 /// The codes of quantized weights: 4 bits, 0 to 15; 4 bits for -8 to 7; 8 bits, signed; the weight

@@ -96,7 +96,7 @@ simd::ProductTile<T> tile_of(const ProductArgs<T>& p, Index row, Index rows, Ind
   return {{},           nullptr, 0,
           addend,       out,     p.out_row,
           p.out_column, rows,    smaller(simd::panel_columns, p.columns - column),
-          depth};
+          depth,        nullptr, simd::detail::prefetches_near()};
 }
 
 /// The quantized panel `index` from term k on.
