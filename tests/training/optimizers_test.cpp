@@ -111,6 +111,12 @@ TEST(OptimizerStep, ChecksSettings) {
   EXPECT_NO_THROW(detail::check_setting("test", "x", 0, 0));
   EXPECT_THROW(detail::check_setting("test", "x", -0.1, 0), InvalidArgument);
   EXPECT_THROW(detail::check_setting("test", "x", 1, 0, 1), InvalidArgument);
+  try {
+    detail::check_setting("test", "x", INFINITY, 0);
+    ADD_FAILURE();
+  } catch (const InvalidArgument& error) {
+    EXPECT_STREQ(error.what(), "test: x inf, expected 0 or more, and finite");
+  }
   const TinyModel<double> gradients;
   EXPECT_THROW(detail::plan_step("test", -1, gradients, {}), InvalidArgument);
   EXPECT_THROW(detail::plan_step("test", 1, gradients, {.gradient_scale = 1 / 0.0}),
@@ -331,6 +337,20 @@ TEST(Adam, RefusesSettingsThatMakeNoSense) {
   } catch (const InvalidArgument& error) {
     EXPECT_STREQ(error.what(), "Adam: beta2 2, expected 0 or more and below 1");
   }
+}
+TEST(Optimizers, StepsTakenAreNoFewerThanNone) {
+  // Adam would divide by 1 - beta^0 = 0 and write NaN.
+  const TinyModel<double> model;
+  AdamW adam(model);
+  Sgd sgd(model);
+  EXPECT_THROW(sgd.set_steps(-1), InvalidArgument);
+  try {
+    adam.set_steps(-1);
+    ADD_FAILURE();
+  } catch (const InvalidArgument& error) {
+    EXPECT_STREQ(error.what(), "AdamW: -1 steps taken, expected 0 or more");
+  }
+  EXPECT_EQ(adam.steps(), 0);
 }
 
 }  // namespace

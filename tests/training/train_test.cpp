@@ -260,6 +260,8 @@ TEST(Train, AStepOfNaNIsToldAndNotTaken) {
   EXPECT_THROW(
       train(task.layer, optimizer, {.steps = 1, .accumulate = 0}, task, [](const StepInfo&) {}),
       InvalidArgument);
+  EXPECT_THROW(train(task.layer, optimizer, {.steps = 1, .first_step = -1}, task), InvalidArgument)
+      << "there is no batch -1";
 }
 
 TEST(Train, WithoutAScheduleTheOptimizersOwnRateCounts) {

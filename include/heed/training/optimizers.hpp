@@ -166,7 +166,13 @@ inline void check_setting(const char* caller, const char* name, double value, do
                           double most = std::numeric_limits<double>::infinity()) {
   if (value >= least && value < most) return;
   throw_invalid_argument(caller, ": ", name, " ", value, ", expected ", least, " or more",
-                         most < 2 ? " and below 1" : "");
+                         most < 2 ? " and below 1" : ", and finite");
+}
+
+/// The steps of a run that goes on. Throws InvalidArgument for a number below 0.
+inline Index checked_steps(const char* caller, Index steps) {
+  if (steps < 0) throw_invalid_argument(caller, ": ", steps, " steps taken, expected 0 or more");
+  return steps;
 }
 
 /// What is not to be stepped: other types than the optimizer's.
@@ -211,8 +217,8 @@ class Sgd {
 
   const SgdOptions& options() const { return options_; }
   Index steps() const { return steps_; }
-  /// Continues from a loaded checkpoint.
-  void set_steps(Index steps) { steps_ = steps; }
+  /// Continues from a loaded checkpoint. Throws InvalidArgument for a number below 0.
+  void set_steps(Index steps) { steps_ = detail::checked_steps("Sgd", steps); }
   /// The tensors that a checkpoint stores.
   static auto members(auto& optimizer) { return Members{member("velocity", optimizer.velocity_)}; }
 
@@ -293,8 +299,8 @@ class Adam {
 
   const AdamOptions& options() const { return options_; }
   Index steps() const { return steps_; }
-  /// Continues from a loaded checkpoint.
-  void set_steps(Index steps) { steps_ = steps; }
+  /// Continues from a loaded checkpoint. Throws InvalidArgument for a number below 0.
+  void set_steps(Index steps) { steps_ = detail::checked_steps(name(), steps); }
   /// The tensors that a checkpoint stores.
   static auto members(auto& optimizer) {
     return Members{member("first_moment", optimizer.first_moment_),

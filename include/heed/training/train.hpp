@@ -191,6 +191,9 @@ Index train_steps(const TrainOptions& options, const TakeStep& take_step, const 
     throw_invalid_argument("train: accumulate ", options.accumulate, ", expected 1 or more; steps ",
                            options.steps, ", expected 0 or more");
   }
+  if (options.first_step < 0) {
+    throw_invalid_argument("train: first_step ", options.first_step, ", expected 0 or more");
+  }
   Index step = options.first_step;
   while (step < options.steps) {
     const double begin = seconds_now();
@@ -238,9 +241,8 @@ void move_weights(Model& model, Optimizer& optimizer, const Model& gradients,
 /// those from s · accumulate on. `on_step(info)` is called after every step and may return false to
 /// end the loop. Returns the number of steps of the whole run so far, with the `first_step` ones.
 /// An optimizer of the program's own gets a rate only where there is a schedule, and otherwise
-/// reports its own. Throws InvalidArgument for an accumulate below 1 and steps below 0, and as the
-/// optimizer does.
-/// Short on purpose: copy it where it does not fit.
+/// reports its own. Throws InvalidArgument for an accumulate below 1, and for steps or a first_step
+/// below 0, and as the optimizer does. Short on purpose: copy it where it does not fit.
 template <HasMembers Model, class Optimizer, class Compute, class OnStep = detail::Silent>
 Index train(Model& model, Optimizer& optimizer, const TrainOptions& options, Compute&& compute,
             OnStep&& on_step = {}) {
