@@ -219,6 +219,13 @@ TEST(Chart, RefusesWhatCannotBeDrawn) {
     right.right_high = high;
     EXPECT_THROW(detail::check_chart(right), InvalidArgument) << low << " " << high;
   }
+  try {
+    detail::check_chart({.low = -1, .log_y = true});
+    ADD_FAILURE();
+  } catch (const InvalidArgument& error) {
+    EXPECT_STREQ(error.what(),
+                 "chart: y from -1 to none; expected a finite range, low first, above 0");
+  }
   Chart log{.series = {{"", {1}, {1}, true}}, .log_x = true};
   EXPECT_THROW(detail::check_chart(log), InvalidArgument) << "bars";
   log.series[0].bars = false;

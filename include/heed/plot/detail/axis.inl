@@ -101,7 +101,10 @@ HEED_INLINE void check_ends(const char* axis, const std::optional<double>& low,
     return !(end >= (log ? 1e-300 : -1e300) && end <= 1e300);
   };
   if ((low && refused(*low)) || (high && refused(*high)) || (low && high && !(*low < *high))) {
-    throw_invalid_argument("chart: ", axis, " from ", low.value_or(0), " to ", high.value_or(0),
+    const auto shown = [](const std::optional<double>& end) {
+      return end ? message(*end) : std::string("none");
+    };
+    throw_invalid_argument("chart: ", axis, " from ", shown(low), " to ", shown(high),
                            "; expected a finite range, low first", log ? ", above 0" : "");
   }
 }
