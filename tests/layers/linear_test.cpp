@@ -114,7 +114,15 @@ TEST(Linear, RefusesProductsThatItsWeightHasNot) {
   Random random(11);
   Linear<double> wide(3, 2, random);
   Linear<float> narrow(3, 2, random);
-  EXPECT_THROW(set_products(wide, Products::bfloat16), InvalidArgument);
+  try {
+    set_products(wide, Products::bfloat16);
+    ADD_FAILURE();
+  } catch (const InvalidArgument& error) {
+    EXPECT_STREQ(
+        error.what(),
+        "products in bfloat16 of double; those in bfloat16 are of float, those in int16 of "
+        "quantized weights");
+  }
   EXPECT_THROW(set_products(narrow, Products::int16), InvalidArgument);
   EXPECT_TRUE(wide.products == Products::exact && narrow.products == Products::exact);
   set_products(wide, Products::exact);

@@ -26,7 +26,12 @@ template <class T>
 void check_products(Products products) {
   if (products == Products::exact) return;
   if (std::is_same_v<T, float> && products == Products::bfloat16) return;
-  throw_invalid_argument("products in bfloat16 are of floats, those in int16 of quantized weights");
+  throw_invalid_argument("products in ", products == Products::bfloat16 ? "bfloat16" : "int16",
+                         " of ",
+                         std::is_same_v<T, float>    ? "float"
+                         : std::is_same_v<T, double> ? "double"
+                                                     : "bfloat16",
+                         "; those in bfloat16 are of float, those in int16 of quantized weights");
 }
 
 }  // namespace detail
