@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -100,6 +101,14 @@ TEST(Generation, ListsOfTokensHoldAnyIntegers) {
   EXPECT_THROW(next_token_batch(ints, {2}), InvalidArgument);
   EXPECT_THROW(next_token_batch(ints, {-1}), InvalidArgument);
   EXPECT_EQ(make_batches(std::vector<int>{4, 2}, 0), make_batches({4, 2}, 0));
+  const std::vector<Index> text = {3, 1, 4, 1, 5, 9, 2, 6};
+  const std::vector<int> text_of_ints(text.begin(), text.end());
+  Random random(1), other_random(1), third_random(1);
+  const auto windows = random_windows(text, 3, 4, random);
+  EXPECT_EQ(random_windows(text_of_ints, 3, 4, other_random).targets, windows.targets);
+  const Tensor<std::int32_t, 1> loaded({8}, text_of_ints);  // as load_npy gives it
+  EXPECT_EQ(random_windows(loaded, 3, 4, third_random).tokens, windows.tokens);
+  EXPECT_THROW(random_windows(loaded, 3, 8, random), InvalidArgument);
   const ByteTokenizer tokenizer;
   const std::vector<int> letters = {104, 105};
   EXPECT_EQ(tokenizer.decode(letters), "hi");

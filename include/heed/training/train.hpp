@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -76,6 +77,24 @@ requires(!std::is_convertible_v<const Sequences&, std::span<const std::vector<In
 /// `count` windows of `length` tokens, with their targets, from random places of a text. Throws
 /// InvalidArgument when the text has fewer than `length` + 1 tokens.
 TokenBatch random_windows(std::span<const Index> text, Index count, Index length, Random& random);
+
+namespace detail {
+
+/// random_windows of `size` tokens, of which token(place) gives one.
+TokenBatch draw_windows(std::size_t size, FunctionRef<Index(Index place)> token, Index count,
+                        Index length, Random& random);
+
+}  // namespace detail
+
+/// The same of a list of any integers; only the tokens of the windows are read.
+template <detail::ListOf<Index> Text>
+requires(!std::is_convertible_v<const Text&, std::span<const Index>> &&
+         !detail::TextForList<Text>) TokenBatch
+    random_windows(const Text& text, Index count, Index length, Random& random) {
+  detail::expect_list(text);
+  const auto token = [&](Index place) { return detail::listed_value<Index>(text, place); };
+  return detail::draw_windows(static_cast<std::size_t>(text.size()), token, count, length, random);
+}
 
 /// Options of EarlyStopping.
 struct EarlyStoppingOptions {

@@ -76,18 +76,24 @@ HEED_INLINE TokenBatch next_token_batch(std::span<const std::vector<Index>> sequ
 
 HEED_INLINE TokenBatch random_windows(std::span<const Index> text, Index count, Index length,
                                       Random& random) {
-  const Index places = static_cast<Index>(text.size()) - length;
-  if (count < 0 || length < 1 || places < 1) {
+  const auto token = [&](Index place) { return text[static_cast<std::size_t>(place)]; };
+  return detail::draw_windows(text.size(), token, count, length, random);
+}
+
+HEED_INLINE TokenBatch detail::draw_windows(std::size_t size, FunctionRef<Index(Index)> token,
+                                            Index count, Index length, Random& random) {
+  const Index places = length < 1 ? 0 : static_cast<Index>(size) - length;
+  if (count < 0 || places < 1) {
     throw_invalid_argument("random_windows: ", count, " stretches of ", length, " + 1 tokens from ",
-                           text.size());
+                           size);
   }
   TokenBatch batch{Tensor<Index, 2>({count, length}), Tensor<Index, 2>({count, length}),
                    std::vector<Index>(static_cast<std::size_t>(count), length)};
   for (Index row = 0; row < count; ++row) {
     const Index begin = random.integer(places);
     for (Index i = 0; i < length; ++i) {
-      batch.tokens(row, i) = text[static_cast<std::size_t>(begin + i)];
-      batch.targets(row, i) = text[static_cast<std::size_t>(begin + i + 1)];
+      batch.tokens(row, i) = token(begin + i);
+      batch.targets(row, i) = token(begin + i + 1);
     }
   }
   return batch;
