@@ -94,10 +94,19 @@ TEST(Generation, ListsOfTokensHoldAnyIntegers) {
   Session<float> session(model, {.batch = 2}), other = session, third = session;
   EXPECT_EQ(session.prefill(ints), other.prefill(same));
   EXPECT_EQ(third.prefill(sizes).extents(), (Extents<2>{2, 11}));
+  const Tokens rows_of_two{{1, 2}, {5, 6}};
+  Session<float> fourth(model, {.batch = 2}), fifth = fourth, sixth = fourth;
+  EXPECT_EQ(fourth.prefill(rows_of_two), fifth.prefill(sizes));
+  EXPECT_EQ(sixth.prefill(rows_of_two.view()),
+            Session<float>(model, {.batch = 2}).prefill(rows_of_two));
+  EXPECT_EQ(Session<float>(model).prefill(Tokens{{1, 2, 3}}),
+            Session<float>(model).prefill({1, 2, 3}));
   const std::vector<int> chosen = {1, 0};
   const auto batch = next_token_batch(ints, chosen);
   EXPECT_EQ(batch.tokens, next_token_batch(same, chosen).tokens);
   EXPECT_EQ(batch.targets, next_token_batch(same, {1, 0}).targets);
+  EXPECT_EQ(next_token_batch(rows_of_two, {1}).targets, Tokens{{6}});
+  EXPECT_THROW(next_token_batch(rows_of_two, {2}), InvalidArgument);
   EXPECT_THROW(next_token_batch(ints, {2}), InvalidArgument);
   EXPECT_THROW(next_token_batch(ints, {-1}), InvalidArgument);
   EXPECT_EQ(make_batches(std::vector<int>{4, 2}, 0), make_batches({4, 2}, 0));

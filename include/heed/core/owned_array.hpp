@@ -47,6 +47,23 @@ concept ListsOf = requires(const Lists& lists) {
   { lists.size() } -> std::convertible_to<std::size_t>;
   requires ListOf<std::remove_cvref_t<decltype(lists[0])>, T>;
 };
+/// The number of lists: of a matrix, whose size() counts its elements, that of its rows.
+template <class Lists>
+std::size_t count_of_lists(const Lists& lists) {
+  if constexpr (requires { lists.extent(0); }) {
+    return static_cast<std::size_t>(lists.extent(0));
+  } else {
+    return static_cast<std::size_t>(lists.size());
+  }
+}
+template <class Lists>
+decltype(auto) list_at(const Lists& lists, std::size_t place) {
+  if constexpr (requires { lists.extent(0); }) {
+    return lists[static_cast<Index>(place)];
+  } else {
+    return lists[place];
+  }
+}
 
 /// Throws ShapeError for a tensor with several rows and columns, which would be read as one list.
 template <class Values>

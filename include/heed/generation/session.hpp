@@ -120,13 +120,13 @@ class Session {
   Tensor<T, 2> prefill(std::initializer_list<std::vector<Index>> tokens) {
     return prefill(std::span(tokens.begin(), tokens.size()));
   }
-  /// The same with lists of any integers.
+  /// The same with lists of any integers, or with the rows of a matrix, such as Tokens.
   template <detail::ListsOf<Index> Lists>
   requires(!std::is_convertible_v<const Lists&, std::span<const std::vector<Index>>>)
       Tensor<T, 2> prefill(const Lists& tokens) {
     std::vector<std::vector<Index>> same;
-    for (const auto& each : tokens) {
-      const OwnedArray<Index> list = each;
+    for (std::size_t i = 0; i < detail::count_of_lists(tokens); ++i) {
+      const OwnedArray<Index> list = detail::list_at(tokens, i);
       same.emplace_back(list.begin(), list.end());
     }
     return prefill(same);

@@ -60,15 +60,15 @@ struct PaddingTokens {
 /// InvalidArgument for an index without a sequence and for an empty sequence.
 TokenBatch next_token_batch(std::span<const std::vector<Index>> sequences,
                             const OwnedArray<Index>& chosen, const PaddingTokens& pad = {});
-/// The same with lists of any integers.
+/// The same with lists of any integers, or with the rows of a matrix, such as Tokens.
 template <detail::ListsOf<Index> Sequences>
 requires(!std::is_convertible_v<const Sequences&, std::span<const std::vector<Index>>>) TokenBatch
     next_token_batch(const Sequences& sequences, const OwnedArray<Index>& chosen,
                      const PaddingTokens& pad = {}) {
-  std::vector<std::vector<Index>> same(sequences.size());  // the others stay empty
+  std::vector<std::vector<Index>> same(detail::count_of_lists(sequences));  // the others stay empty
   for (const Index item : chosen) {
     if (item < 0 || item >= static_cast<Index>(same.size())) continue;  // refused below
-    const OwnedArray<Index> list = sequences[static_cast<std::size_t>(item)];
+    const OwnedArray<Index> list = detail::list_at(sequences, static_cast<std::size_t>(item));
     same[static_cast<std::size_t>(item)].assign(list.begin(), list.end());
   }
   return next_token_batch(std::span<const std::vector<Index>>(same), chosen, pad);
