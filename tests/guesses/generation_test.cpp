@@ -118,6 +118,7 @@ TEST(Generation, ListsOfTokensHoldAnyIntegers) {
   const Tensor<std::int32_t, 1> loaded({8}, text_of_ints);  // as load_npy gives it
   EXPECT_EQ(random_windows(loaded, 3, 4, third_random).tokens, windows.tokens);
   EXPECT_THROW(random_windows(loaded, 3, 8, random), InvalidArgument);
+  EXPECT_THROW(random_windows(rows_of_two, 1, 1, random), ShapeError) << "several rows";
   const ByteTokenizer tokenizer;
   const std::vector<int> letters = {104, 105};
   EXPECT_EQ(tokenizer.decode(letters), "hi");

@@ -86,10 +86,12 @@ TokenBatch draw_windows(std::size_t size, FunctionRef<Index(Index place)> token,
 
 }  // namespace detail
 
-/// The same of a list of any integers; only the tokens of the windows are read.
+/// The same of a list of any integers; only the tokens of the windows are read. Throws ShapeError
+/// for a tensor of several rows, of which windows would reach from one to the next.
 template <detail::ListOf<Index> Text>
-requires(!std::is_convertible_v<const Text&, std::span<const Index>> &&
-         !detail::TextForList<Text>) TokenBatch
+requires(!detail::TextForList<Text> &&
+         (!std::is_convertible_v<const Text&, std::span<const Index>> ||
+          requires(const Text& text) { text.extents(); })) TokenBatch
     random_windows(const Text& text, Index count, Index length, Random& random) {
   detail::expect_list(text);
   const auto token = [&](Index place) { return detail::listed_value<Index>(text, place); };
