@@ -260,7 +260,10 @@ struct Bfloat16Product : PairWords {
       const Index count = columns - lane < S::width ? columns - lane : S::width;
       for (Index k = 0; k < depth; k += terms) {
         if (lane < more) {
-          fetch_columns(b.from(0, lane + S::width), k / terms * share, share, depth);
+          // Spelled out: a call of MatrixRef::from would be compiled as the user's build is.
+          fetch_columns<Number>(
+              {b.data + (lane + S::width) * b.column_stride, b.row_stride, b.column_stride},
+              k / terms * share, share, depth);
         }
         const Index last = depth - k < terms ? depth - k : terms;
         MatrixRef<Number> lines{b.data + k * b.row_stride + lane * b.column_stride, b.column_stride,
