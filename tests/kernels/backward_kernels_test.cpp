@@ -46,7 +46,7 @@ TEST_P(BackwardKernels, RowDotsAndPutRows) {
     b[i] = static_cast<float>(i % 5) - 2;
   }
   std::vector<float> dots(5);
-  kernels_.row_dots(a.data(), b.data(), stride, 5, dots.data());
+  kernels_.row_dots({a.data(), stride}, {b.data(), stride}, 5, stride, dots.data());
   for (Index row = 0; row < 5; ++row) {
     float sum = 0;
     for (Index i = row * stride; i < (row + 1) * stride; ++i) {

@@ -416,8 +416,8 @@ template <class Tiles, class T>
 struct TileProduct {
   static constexpr Index group = tile_terms;
 
-  HEED_SIMD static MatrixRef<std::uint16_t> turned(const std::uint16_t* keys, Index) {
-    return {keys, key_block, 2};
+  HEED_SIMD static MatrixRef<std::uint16_t> turned(const std::uint16_t* keys, Index count, Index) {
+    return {keys, count, 2};
   }
   HEED_SIMD void multiply(const MatrixRef<std::uint16_t>& a, Index rows, const std::uint16_t* b,
                           Index b_row, Index lanes, Index depth, T* sums, Index sums_row,

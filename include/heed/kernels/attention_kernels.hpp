@@ -408,8 +408,9 @@ struct BackwardKernels {
   Index row_lanes;
   /// rows[lane][column, padded to `row_stride`] = packed[column][lane] · factor + 0.
   void (*unpack)(const T* packed, Index count, Index columns, T factor, T* rows, Index row_stride);
-  /// out[row] = Σ_column a[row][column] · b[row][column]; rows padded, `row_stride` apart.
-  void (*row_dots)(const T* a, const T* b, Index row_stride, Index rows, T* out);
+  /// out[row] = Σ_column a(row, column) · b(row, column); column_stride 1, columns a multiple of
+  /// row_lanes.
+  void (*row_dots)(MatrixRef<T> a, MatrixRef<T> b, Index rows, Index columns, T* out);
   /// out(row, column) = from[row][column] · factor + (out(row, column) if `accumulate`, else 0).
   void (*put_rows)(const T* from, Index from_stride, Index rows, Index columns, T factor,
                    bool accumulate, T* out, Index row_stride, Index column_stride);
@@ -425,9 +426,13 @@ struct BackwardKernels {
 template <class T>
 const BackwardKernels<T>& backward_kernels();
 
-/// A block of query_block queries and one of key_block keys in bfloat16, both filled up with zeros:
-/// an operand of PairBackwardKernels. `head_depth` and `value_depth` are the dims in whole groups
-/// of 32, `head_row` and `value_row` in whole vectors.
+/// Keys are read in multiples of this many by PairBackwardKernels.
+inline constexpr Index pair_key_rows = 32;
+
+/// A block of query_block queries and one of `key_count` keys in bfloat16, both filled up with
+/// zeros: an operand of PairBackwardKernels. `key_count` is a multiple of pair_key_rows, up to
+/// key_block. `head_depth` and `value_depth` are the dims in whole groups of 32, `head_row` and
+/// `value_row` in whole vectors.
 template <class T>
 struct PairGradientBlock {
   const std::uint16_t* packed_queries = nullptr;  // PairKernels::pack of [query][head_depth]
@@ -447,6 +452,7 @@ struct PairGradientBlock {
   std::uint16_t* paired_grad_scores = nullptr;  // [key / 2][lane][2]
   T* grad_queries = nullptr;                    // [head_row][lane], added to; not yet times scale
   T factor = 0;                                 // scores times this are in units of log2
+  Index key_count = key_block;
   Index head_depth = 0;
   Index value_depth = 0;
   Index head_row = 0;

@@ -312,12 +312,14 @@ struct BackwardTable {
     }
   }
 
-  HEED_KERNEL static void row_dots(const T* a, const T* b, Index row_stride, Index rows, T* out) {
+  HEED_KERNEL static void row_dots(MatrixRef<T> a, MatrixRef<T> b, Index rows, Index columns,
+                                   T* out) {
     for (Index row = 0; row < rows; ++row) {
+      const T* of_a = a.data + row * a.row_stride;
+      const T* of_b = b.data + row * b.row_stride;
       auto sums = S::broadcast(0);
-      for (Index column = 0; column < row_stride; column += S::width) {
-        const Index at = row * row_stride + column;
-        sums = S::fma(S::load(a + at), S::load(b + at), sums);
+      for (Index column = 0; column < columns; column += S::width) {
+        sums = S::fma(S::load(of_a + column), S::load(of_b + column), sums);
       }
       T spill[S::width];
       S::store(spill, sums);

@@ -13,7 +13,8 @@ struct PairBlockProduct {
   static constexpr Index group = 2;
 
   /// Keys as PairKernels::turn leaves them, a row per column.
-  HEED_SIMD static MatrixRef<std::uint16_t> turned(const std::uint16_t* keys, Index columns) {
+  HEED_SIMD static MatrixRef<std::uint16_t> turned(const std::uint16_t* keys, Index,
+                                                   Index columns) {
     return {keys, 2, 2 * columns};
   }
 
@@ -86,11 +87,12 @@ struct PairBackwardTable {
     while (keys.end > keys.first && (words[keys.end - 1] & mask) == 0) --keys.end;
     return whole(keys, Product::group);
   }
-  /// The end of the keys that some query sees, in multiples of 32: whole rows and groups.
+  /// The end of the keys that some query sees, in multiples of pair_key_rows: whole rows and
+  /// groups.
   HEED_SIMD static Index seen_end(const std::uint64_t* words) {
     Index end = key_block;
     while (words != nullptr && end > 0 && words[end - 1] == 0) --end;
-    return (end + 31) & -32;
+    return (end + pair_key_rows - 1) & -pair_key_rows;
   }
   HEED_SIMD static Range whole(Range range, Index group) {
     if (range.first == range.end) return {};
@@ -166,7 +168,7 @@ struct PairBackwardTable {
     for (Index lane = 0; lane < query_block; lane += step) {
       const Range keys = seen_keys(block.words, lane);
       if (keys.first == keys.end) continue;
-      auto turned = Product::turned(block.turned_keys, block.head_row);
+      auto turned = Product::turned(block.turned_keys, block.key_count, block.head_row);
       turned.data += keys.first / 2 * turned.column_stride;
       product.multiply(turned, block.head_row,
                        block.paired_grad_scores + keys.first * query_block + 2 * lane,

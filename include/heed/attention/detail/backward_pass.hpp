@@ -91,26 +91,34 @@ class BackwardRows {
   std::uint64_t find_dots(Index item, Index head, Index row, Index rows, T* delta) const {
     const auto& call = args_.forward;
     const auto scratch = BackwardScratch<T>(call.head_dim(), call.value_dim(), kernels_.row_lanes);
-    T* output = scratch.packed_gradient;  // not in use yet, and as large
+    const Index columns = call.value_dim(), padded = scratch.value_row;
+    simd::MatrixRef<T> gradient{scratch.grad_output, padded};
     if (args_.narrow_grad_output.rounds()) {
-      args_.narrow_grad_output.read(item, head, row, rows, 1, scratch.grad_output,
-                                    scratch.value_row);
+      args_.narrow_grad_output.read(item, head, row, rows, 1, scratch.grad_output, padded);
     } else {
-      copy_rows(strided_rows(args_.grad_output, item, head, row), rows, call.value_dim(),
-                scratch.grad_output, scratch.value_row);
+      gradient = whole_rows(strided_rows(args_.grad_output, item, head, row), rows, columns,
+                            scratch.grad_output, padded);
     }
-    copy_rows(strided_rows(args_.output, item, head, row), rows, call.value_dim(), output,
-              scratch.value_row);
-    kernels_.row_dots(scratch.grad_output, output, scratch.value_row, rows, delta);
+    // Their memory is not in use yet, and as large.
+    const auto output = whole_rows(strided_rows(args_.output, item, head, row), rows, columns,
+                                   scratch.packed_gradient, padded);
+    kernels_.row_dots(gradient, output, rows, padded, delta);
     std::uint64_t silent = 0;
     for (Index i = 0; i < rows; ++i) {
+      const T* of_row = output.data + i * output.row_stride;
       bool zero = true;
-      for (Index d = 0; zero && d < call.value_dim(); ++d) {
-        zero = output[i * scratch.value_row + d] == T{0};
-      }
+      for (Index d = 0; zero && d < columns; ++d) zero = of_row[d] == T{0};
       silent |= static_cast<std::uint64_t>(zero) << i;
     }
     return silent;
+  }
+
+  /// Rows in place if they are consecutive whole vectors; otherwise copied to `to`.
+  static simd::MatrixRef<T> whole_rows(const simd::MatrixRef<T>& from, Index rows, Index columns,
+                                       T* to, Index padded) {
+    if (from.column_stride == 1 && columns == padded) return from;
+    copy_rows(from, rows, columns, to, padded);
+    return {to, padded, 1};
   }
 
   const BackwardArgs<T>& args_;

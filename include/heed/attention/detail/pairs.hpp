@@ -405,16 +405,18 @@ class PairGradients {
     for (Index key = 0; first + key < end; key += simd::key_block) {
       const Index row = first + key - args_.key_offset;
       const Index count = smaller(end - first - key, simd::key_block);
+      const Index read = rounded_up(count, simd::pair_key_rows);
       Keys& block = blocks_[key / simd::key_block];
       const auto rows = [&](const Operand<T>& from, Index depth, std::uint16_t* to) {
-        return rows_of(from, item, key_head, row, count, simd::key_block, depth, to + key * depth);
+        return rows_of(from, item, key_head, row, count, read, depth, to + key * depth);
       };
+      block.count = read;
       block.keys = rows(call.keys, block_.head_depth, keys_);
       block.given = given_rows(call.keys, item, key_head, row, block.keys);
       block.values = rows(call.values, block_.value_depth, values_);
       block.turned = turned_ + key * block_.head_row;
-      arrange_->turn(block.keys, simd::key_block, block_.head_row, block.turned);
-      block.finite = made_finite(block.turned, simd::key_block * block_.head_row);
+      arrange_->turn(block.keys, read, block_.head_row, block.turned);
+      block.finite = made_finite(block.turned, read * block_.head_row);
     }
   }
   /// Brings the queries [row, row + count) of a head. Their gradient starts at 0.
@@ -443,6 +445,7 @@ class PairGradients {
   void add(Index key, Index first, const VisibleKeys& seen) {
     const Keys& keys = blocks_[key / simd::key_block];
     block_.words = words_of(first, seen);
+    block_.key_count = keys.count;
     block_.keys = keys.keys;
     block_.values = keys.values;
     block_.turned_keys = keys.turned;
@@ -470,6 +473,7 @@ class PairGradients {
     Rows keys;
     Rows values;
     std::uint16_t* turned = nullptr;
+    Index count = 0;  // to be read
     bool finite = true;
   };
 
