@@ -34,7 +34,7 @@ struct TileTask {
   Index head_dim;
   Index value_dim;
   int first_lane;  // first lane of this tile in the lane words
-  ComingRows<typename S::Scalar>* coming;
+  ComingRows* coming;
 
   HEED_SIMD typename S::M lanes_of(std::uint64_t word, int vector) const {
     return S::lanes(word >> (first_lane + vector * S::width));
@@ -151,26 +151,25 @@ HEED_SHARED void prefetch_rows(const MatrixRef<T>& rows, Index first, Index coun
   }
 }
 
-/// Prefetches some of the rows that come, into the second-level cache if all of them together are
-/// too many for the first.
-template <class T>
-HEED_SHARED void prefetch_some(ComingRows<T>& coming) {
-  constexpr Index nearby = (Index{64} << 10) / Index{sizeof(T)};
+/// Prefetches some of the rows that come, into the second-level cache if they are far or many.
+template <class Coming>
+HEED_SHARED void prefetch_some(Coming& coming) {
+  constexpr Index nearby = Index{64} << 10;
   for (int i = 0; i < coming.count; ++i) {
-    auto& [rows, columns, count] = coming.matrices[i];
+    auto& [data, stride, width, count] = coming.matrices[i];
     const Index now = count < coming.at_once ? count : coming.at_once;
-    if (coming.size <= nearby) {
-      prefetch_rows<3>(rows, 0, now, columns);
+    if (coming.size <= nearby && !coming.far) {
+      prefetch_rows<3>(MatrixRef<char>{data, stride}, 0, now, width);
     } else {
-      prefetch_rows<2>(rows, 0, now, columns);
+      prefetch_rows<2>(MatrixRef<char>{data, stride}, 0, now, width);
     }
-    rows.data += now * rows.row_stride;
+    data += now * stride;
     count -= now;
   }
 }
 /// The same, if there are any.
-template <class T>
-HEED_SIMD void prefetch_coming(ComingRows<T>* coming) {
+template <class Coming>
+HEED_SIMD void prefetch_coming(Coming* coming) {
   if (coming != nullptr) prefetch_some(*coming);
 }
 
@@ -282,14 +281,14 @@ HEED_SIMD void sum_block(const TileTask<S, Vectors>& task, typename S::Scalar* t
 
 /// Takes from the coming rows, if any are left, those whose lines as many steps prefetch.
 template <class T>
-HEED_SIMD LinesAhead take_coming(ComingRows<T>* coming, Index steps, const T* place) {
+HEED_SIMD LinesAhead take_coming(ComingRows* coming, Index steps, const T* place) {
   for (int i = 0; coming != nullptr && i < coming->count; ++i) {
-    auto& [rows, columns, count] = coming->matrices[i];
-    if (count <= 0 || columns == 0) continue;
-    const auto lines = LinesAhead::of(rows.data, rows.row_stride, columns);
-    const Index row_lines = (columns * Index{sizeof(T)} + 63) / 64;
+    auto& [data, stride, width, count] = coming->matrices[i];
+    if (count <= 0 || width == 0) continue;
+    const auto lines = LinesAhead::of(data, stride, width);
+    const Index row_lines = (width + 63) / 64;
     const Index taken = steps < row_lines ? 1 : steps / row_lines;
-    rows.data += taken * rows.row_stride;
+    data += taken * stride;
     count -= taken;
     return lines;
   }

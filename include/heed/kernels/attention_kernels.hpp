@@ -56,21 +56,28 @@ struct SoftmaxState {
 
 /// Rows of several matrices that are read or written soon. Kernels prefetch a few of each while
 /// they compute a tile: a burst of prefetches would be waited for.
-template <class T>
 struct ComingRows {
   struct Rows {
-    MatrixRef<T> rows;
-    Index columns;
-    Index count;  // of those not yet prefetched
+    const char* data;
+    Index stride;  // from row to row, in bytes, like all that follows
+    Index width;
+    Index count;  // of the rows that are not yet prefetched
   };
   Rows matrices[8];
   int count = 0;      // of the matrices
-  Index size = 0;     // of all of them
+  bool far = false;   // read late, or with rows of other heads between those of one
+  Index size = 0;     // of all matrices
   Index at_once = 1;  // rows of each matrix
 
-  void add(const MatrixRef<T>& rows, Index columns, Index row_count) {
-    matrices[count++] = {rows, columns, row_count};
-    size += row_count * columns;
+  /// Inlined because kernels call it, whatever the user's build optimizes.
+  template <class Number>
+  __attribute__((always_inline)) void add(const MatrixRef<Number>& rows, Index columns,
+                                          Index row_count) {
+    constexpr auto each = static_cast<Index>(sizeof(Number));
+    matrices[count++] = {reinterpret_cast<const char*>(rows.data), rows.row_stride * each,
+                         columns * each, row_count};
+    far = far || rows.row_stride != columns;
+    size += row_count * columns * each;
   }
 };
 
@@ -84,7 +91,7 @@ struct QueryBlock {
   Index count = 0;             // queries, at most query_block
   Index head_dim = 0;
   Index value_dim = 0;
-  ComingRows<T>* coming = nullptr;  // null, or what to prefetch
+  ComingRows* coming = nullptr;  // null, or what to prefetch
 };
 
 /// The kernels of one instruction set for one scalar type. They are plain functions behind
@@ -202,15 +209,15 @@ struct ShortForwardArgs : ShortArgs<T> {
   Index out_row = 0;  // stride of rows of out
   Index out_column = 0;
   Index heads = 0;
-  Index first_head = 0;        // head `first_head` + i reads key head (first_head + i) / sharing,
-  Index sharing = 1;           // counted from the key head of first_head
-  T* packed = nullptr;         // [head_dim][a vector], scratch
-  T* probabilities = nullptr;  // [key_block][a vector], scratch
-  T* output = nullptr;         // [value_dim][a vector], scratch
-  T* tail = nullptr;           // [key_block][a vector], scratch
-  T* maximum = nullptr;        // [head][query_block]: as in SoftmaxState, for the log-sum-exp
-  T* sum = nullptr;            // [head][query_block]
-  ComingRows<T>* coming = nullptr;  // not null: prefetch the next head; scratch
+  Index first_head = 0;          // head `first_head` + i reads key head (first_head + i) / sharing,
+  Index sharing = 1;             // counted from the key head of first_head
+  T* packed = nullptr;           // [head_dim][a vector], scratch
+  T* probabilities = nullptr;    // [key_block][a vector], scratch
+  T* output = nullptr;           // [value_dim][a vector], scratch
+  T* tail = nullptr;             // [key_block][a vector], scratch
+  T* maximum = nullptr;          // [head][query_block]: as in SoftmaxState, for the log-sum-exp
+  T* sum = nullptr;              // [head][query_block]
+  ComingRows* coming = nullptr;  // not null: prefetch the next head; scratch
 };
 
 /// The kernels for short sequences of one instruction set for one scalar type. The chains of
@@ -386,11 +393,11 @@ struct BackwardQueries {
   Index count = 0;
   Index head_dim = 0;
   Index value_dim = 0;
-  bool guard_rows = false;     // some query or grad_output is NaN or Inf
-  const T* scores = nullptr;   // [tile][key_block][lane of tile], where a ScoreModArrays is given
-  const T* slopes = nullptr;   // likewise: the derivatives of a score function
-  bool after_softcap = false;  // grad_scores are for the softcapped scores
-  ComingRows<T>* coming = nullptr;  // null, or what to prefetch
+  bool guard_rows = false;       // some query or grad_output is NaN or Inf
+  const T* scores = nullptr;     // [tile][key_block][lane of tile], where a ScoreModArrays is given
+  const T* slopes = nullptr;     // likewise: the derivatives of a score function
+  bool after_softcap = false;    // grad_scores are for the softcapped scores
+  ComingRows* coming = nullptr;  // null, or what to prefetch
 };
 
 /// The gradients of a block of keys and of their values, added to; keys not yet times scale.
@@ -459,6 +466,7 @@ struct PairGradientBlock {
   Index value_row = 0;
   const std::uint64_t* words = nullptr;  // lane word per key; null: all queries see all keys
   KeyGradients<T> gradients;             // added to
+  ComingRows* coming = nullptr;          // null, or what to prefetch
 };
 
 /// The backward kernels of a processor that multiplies bfloat16 in pairs or tiles. Its PairKernels
@@ -487,14 +495,14 @@ struct ShortBackwardArgs : ShortArgs<T> {
   Index grad_value_row = 0;
   const T* log_sum_exp = nullptr;  // [query_block], in units of log2; 0: saw no key
   T scale = 0;
-  T* packed_queries = nullptr;      // [head_dim][a vector], scratch
-  T* packed_gradient = nullptr;     // [value_dim][a vector], scratch
-  T* probabilities = nullptr;       // [key_block][query_block], scratch
-  T* grad_scores = nullptr;         // [key_block][query_block], scratch
-  T* key_tail = nullptr;            // [key_block][a vector], scratch
-  T* query_tail = nullptr;          // [query_block][a vector], scratch
-  T* gradient_tail = nullptr;       // [query_block][a vector], scratch
-  ComingRows<T>* coming = nullptr;  // null, or what to prefetch
+  T* packed_queries = nullptr;   // [head_dim][a vector], scratch
+  T* packed_gradient = nullptr;  // [value_dim][a vector], scratch
+  T* probabilities = nullptr;    // [key_block][query_block], scratch
+  T* grad_scores = nullptr;      // [key_block][query_block], scratch
+  T* key_tail = nullptr;         // [key_block][a vector], scratch
+  T* query_tail = nullptr;       // [query_block][a vector], scratch
+  T* gradient_tail = nullptr;    // [query_block][a vector], scratch
+  ComingRows* coming = nullptr;  // null, or what to prefetch
 };
 
 /// The backward kernels for short sequences of one instruction set for one scalar type. The chains

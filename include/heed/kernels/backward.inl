@@ -218,7 +218,7 @@ template <class S, int Vectors>
 HEED_SIMD void add_rows_column(const KeyBlock<typename S::Scalar>& block,
                                const typename S::Scalar* weights, const typename S::Scalar* rows,
                                Index count, Index columns, typename S::Scalar* grad,
-                               ComingRows<typename S::Scalar>* coming) {
+                               ComingRows* coming) {
   for_each_tile<tile_rows>(
       block.count, [&](auto keys, Index key) __attribute__((always_inline)) {
         prefetch_coming(coming);
@@ -230,8 +230,7 @@ HEED_SIMD void add_rows_column(const KeyBlock<typename S::Scalar>& block,
 template <class S, int Vectors>
 HEED_SIMD void add_rows(const KeyBlock<typename S::Scalar>& block,
                         const typename S::Scalar* weights, const typename S::Scalar* rows,
-                        Index count, Index columns, typename S::Scalar* grad,
-                        ComingRows<typename S::Scalar>* coming) {
+                        Index count, Index columns, typename S::Scalar* grad, ComingRows* coming) {
   Index column = 0;
   for (; column + Vectors * S::width <= columns; column += Vectors * S::width) {
     add_rows_column<S, Vectors>(block, weights, rows + column, count, columns, grad + column,

@@ -193,9 +193,13 @@ struct PairBackwardTable {
     Product product;
     const Index rows = block.words != nullptr ? S::width : key_block / 2;
     const Index end = seen_end(block.words);
-    for (Index key = 0; key < end; key += rows) grad_scores(product, block, key, rows);
+    for (Index key = 0; key < end; key += rows) {
+      prefetch_coming(block.coming);
+      grad_scores(product, block, key, rows);
+    }
     add_keys(product, block);
     for (Index key = 0; key < end; key += rows) {
+      prefetch_coming(block.coming);
       add_rows(product, block, key, rows, block.probabilities, block.zipped_gradient,
                block.value_row, block.gradients.values);
       add_rows(product, block, key, rows, block.grad_scores, block.zipped_queries, block.head_row,

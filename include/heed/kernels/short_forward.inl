@@ -312,16 +312,16 @@ struct ShortForwardTable {
                                       const MatrixRef<T>& queries, const MatrixRef<T>& keys,
                                       const MatrixRef<T>& values) {
     auto& coming = *run.coming;
-    coming.size = (run.query_count + run.key_count) * (run.head_dim + run.value_dim);
-    coming.count = 4;
-    coming.matrices[0] = {
-        {queries.data + run.query_head, queries.row_stride, 1}, run.head_dim, run.query_count};
-    coming.matrices[1] = {
-        {keys.data + run.key_head, keys.row_stride, 1}, run.head_dim, run.key_count};
-    coming.matrices[2] = {
-        {values.data + run.value_head, values.row_stride, 1}, run.value_dim, run.key_count};
-    coming.matrices[3] = {
-        {run.out + (head + 1) * run.out_head, run.out_row, 1}, run.value_dim, run.query_count};
+    coming.size = 0;
+    coming.count = 0;
+    coming.add(MatrixRef<T>{queries.data + run.query_head, queries.row_stride, 1}, run.head_dim,
+               run.query_count);
+    coming.add(MatrixRef<T>{keys.data + run.key_head, keys.row_stride, 1}, run.head_dim,
+               run.key_count);
+    coming.add(MatrixRef<T>{values.data + run.value_head, values.row_stride, 1}, run.value_dim,
+               run.key_count);
+    coming.add(MatrixRef<T>{run.out + (head + 1) * run.out_head, run.out_row, 1}, run.value_dim,
+               run.query_count);
   }
 
   HEED_KERNEL static void attend(const ShortForwardArgs<T>& run) {

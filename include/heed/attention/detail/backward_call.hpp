@@ -288,23 +288,40 @@ void clear_rows(const TensorView<T, 4>& tensor, Index item, Index head, Index fi
   }
 }
 
+/// Whether a call reads and writes more than the second-level cache of a core holds, so that it
+/// pays to prefetch one head during another. A backward call does not meet its inputs in the third:
+/// other layers came in between.
+template <class T>
+bool exceeds_near_caches(const BackwardArgs<T>& args) {
+  return args.forward.bytes() > 1 << 20;
+}
+
 /// What one head of a call reads and writes, for a head before it to prefetch during `tiles` tiles.
 template <class T>
-simd::ComingRows<T> coming_head(const BackwardArgs<T>& args, Index item, Index head, Index tiles) {
+simd::ComingRows coming_head(const BackwardArgs<T>& args, Index item, Index head, Index tiles) {
   const auto& call = args.forward;
   const Index queries = call.query_count(), keys = call.key_count();
-  simd::ComingRows<T> coming;
+  simd::ComingRows coming;
   coming.at_once = parts_of(larger(queries, keys), tiles);
-  const auto add = [&](const simd::MatrixRef<T>& rows, Index columns, Index count) {
+  coming.far = args.pairs != nullptr;  // which read rows once, from any cache alike
+  const auto add = [&](const auto& rows, Index columns, Index count) {
     if (rows.column_stride == 1) coming.add(rows, columns, count);
+  };
+  const auto add_operand = [&](const Operand<T>& from, Index rows) {
+    if (from.is_view()) {
+      add(from.rows(item, head, 0), from.extent(3), rows);
+    } else if (from.has_bits() && from.is_contiguous(0, rows)) {
+      add(simd::MatrixRef<std::uint16_t>{from.bits(item, head, 0), from.stride(2), from.stride(3)},
+          from.extent(3), rows);
+    }
   };
   const auto add_view = [&](const TensorView<const T, 4>& view, Index rows) {
     add(strided_rows<T>(view, item, head, 0), view.extent(3), rows);
   };
-  add(call.queries.rows(item, head, 0), call.head_dim(), queries);
+  add_operand(call.queries, queries);
   add_view(args.grad_output, queries);
-  add(call.keys.rows(item, head, 0), call.head_dim(), keys);
-  add(call.values.rows(item, head, 0), call.value_dim(), keys);
+  add_operand(call.keys, keys);
+  add_operand(call.values, keys);
   add_view(args.output, queries);
   add_view(args.grad_queries, queries);
   add_view(args.grad_values, keys);

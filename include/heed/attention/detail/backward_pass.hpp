@@ -181,7 +181,7 @@ class PreparedQueries {
   }
 
   /// Prefetches these rows while blocks are computed.
-  void announce(simd::ComingRows<T>& coming) { coming_ = &coming; }
+  void announce(simd::ComingRows& coming) { coming_ = &coming; }
 
   /// Attaches the score modifications, if any, to a block of keys. Key i of the block is key
   /// `first_key + (kept ? kept[i] : i)`.
@@ -241,7 +241,7 @@ class PreparedQueries {
   Position first_;  // of the first query
   Index count_ = 0;
   bool checked_ = false;
-  simd::ComingRows<T>* coming_ = nullptr;
+  simd::ComingRows* coming_ = nullptr;
 };
 
 // The fused backward pass around the kernels of kernels/: one chunk of keys meets the
@@ -281,7 +281,10 @@ class KeyChunkPass {
   /// Uses `shared` instead of the mask to find the visible keys of the chunk. Valid for one batch
   /// item and these keys, for any head.
   void share(SharedLaneWords& shared) { shared_ = &shared; }
-  void announce(simd::ComingRows<T>& coming) { queries_.announce(coming); }
+  void announce(simd::ComingRows& coming) {
+    queries_.announce(coming);
+    pairs_.announce(coming);
+  }
 
   /// Starts the gradients of keys and values: from 0, or from the values that `pause` wrote.
   void begin() const {
@@ -521,8 +524,8 @@ class ShortBackward {
     const bool more = head + 1 < end;
     const Index later = index + threads_;  // what this thread takes next, if all take turns
     const Index item = (more ? index : later) / groups();
-    simd::ComingRows<T> coming;
-    if (call_.exceeds_caches() && item < call_.batch()) {
+    simd::ComingRows coming;
+    if (exceeds_near_caches(args_) && item < call_.batch()) {
       coming = coming_head(args_, item, more ? head + 1 : later % groups() * group_, tiles());
       task.coming = &coming;
     }

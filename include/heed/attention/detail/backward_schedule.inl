@@ -423,7 +423,7 @@ class BackwardTasks {
         auto one = pass(key_head, chunk);
         if (share) one.share(shared);
         const Index next = key_head + 1 < end ? key_head + 1 : first_of(group + threads_);
-        simd::ComingRows<T> coming;
+        simd::ComingRows coming;
         if (announces_ && next < whole_) {
           coming = coming_head(args_, item_of(next), next % args_.kv_heads(), tiles());
           one.announce(coming);
@@ -446,13 +446,17 @@ class BackwardTasks {
   bool can_announce() const {
     constexpr Index half = Index{512} << 10;
     const Index rows = 4 * (call_.query_count() + call_.key_count());
-    return chunks_ == 1 && args_.sharing() == 1 && !adds_ && args_.pairs == nullptr &&
-           call_.queries.is_view() && call_.keys.is_view() && call_.values.is_view() &&
+    return chunks_ == 1 && args_.sharing() == 1 && !adds_ &&
            rows * larger(call_.head_dim(), call_.value_dim()) * Index{sizeof(T)} <= half &&
-           call_.exceeds_caches();
+           exceeds_near_caches(args_);
   }
-  /// The number of tiles of a head: of scores, then of the gradients of keys and of values.
+  /// The number of tiles of a head: of scores, then of the gradients of keys and of values. In
+  /// pairs, steps of PairBackwardKernels, at the least.
   Index tiles() const {
+    if (args_.pairs != nullptr) {
+      return 4 * parts_of(call_.query_count(), simd::query_block) *
+             parts_of(call_.key_count(), simd::key_block);
+    }
     return 3 * parts_of(simd::key_block, 6) * parts_of(call_.query_count(), simd::query_block) *
            parts_of(call_.key_count(), simd::key_block);
   }

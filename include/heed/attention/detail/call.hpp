@@ -195,12 +195,14 @@ struct AttentionArgs {
   bool rounds() const { return queries.rounds() || keys.rounds() || values.rounds(); }
   /// Whether there is no query, so nothing to compute.
   bool empty() const { return batch() == 0 || heads() == 0 || query_count() == 0; }
-  /// Whether the tensors are larger than caches, so that it pays to prefetch them for all heads.
-  bool exceeds_caches() const {
+  /// The bytes of queries, keys, values and output, in T.
+  double bytes() const {
     const Index rows = heads() * query_count() + kv_heads() * key_count();
     const double columns = static_cast<double>(head_dim() + value_dim()) * sizeof(T);
-    return static_cast<double>(batch() * rows) * columns > 8 << 20;
+    return static_cast<double>(batch() * rows) * columns;
   }
+  /// Whether the tensors are larger than caches, so that it pays to prefetch them for all heads.
+  bool exceeds_caches() const { return bytes() > 8 << 20; }
   /// The key head that query head `head` reads.
   Index key_head(Index head) const { return head / sharing(); }
   Index key_count_of(Index item) const {

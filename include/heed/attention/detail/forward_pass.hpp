@@ -99,7 +99,7 @@ class QueryBlockPass {
   void share(SharedLaneWords& shared) { shared_ = &shared; }
 
   /// Prefetches these rows while blocks are computed.
-  void announce(simd::ComingRows<T>& coming) { coming_ = &coming; }
+  void announce(simd::ComingRows& coming) { coming_ = &coming; }
 
   /// Merges the states of the rows over one chunk of keys into the total, or begins it with them
   /// unless `seen`; sets `seen`.
@@ -376,7 +376,7 @@ class QueryBlockPass {
   bool guards_ = true;   // whether values are looked at before a masked block is added: run() adds
                          // at first without, `take` cannot begin anew
   bool masked_ = false;  // whether some block was masked
-  simd::ComingRows<T>* coming_ = nullptr;
+  simd::ComingRows* coming_ = nullptr;
 };
 
 // Short sequences. --------------------------------------------------------------------------------
@@ -435,7 +435,7 @@ class ShortForward {
       return;
     }
     choose_heads(call, item, head, heads, seen);
-    simd::ComingRows<T> coming;
+    simd::ComingRows coming;
     if (args_.exceeds_caches()) call.coming = &coming;
     simd::short_forward_kernels<T>().attend(call);
     if (args_.log_sum_exp.given()) write_log_sum_exp(item, call);

@@ -399,6 +399,8 @@ class PairGradients {
   /// Whether the gradients are computed in pairs, or in tiles of pairs.
   explicit operator bool() const { return kernels_ != nullptr; }
 
+  void announce(simd::ComingRows& coming) { block_.coming = &coming; }
+
   /// Brings the keys [first, end) of a chunk.
   void take_keys(Index item, Index key_head, Index first, Index end) {
     const auto& call = args_.forward;

@@ -107,18 +107,20 @@ class ForwardTasks {
   }
   /// What the pass of a task at `here` prefetches: the rows of its output, and the queries that its
   /// thread takes next, if the threads take turns.
-  simd::ComingRows<T> coming_rows(Index task, const Place& here) const {
+  simd::ComingRows coming_rows(Index task, const Place& here) const {
     Place next = here;
     ++next.head;
     if (next.head % group_ == 0 || next.head == args_.heads()) next = place_of(task + threads_);
-    simd::ComingRows<T> coming;
+    simd::ComingRows coming;
+    coming.far = true;
     coming.at_once = 6;  // rows a tile: 64 within 11 tiles, and a block of keys has 12 or more
     if (next.item < args_.batch() && next.row < args_.query_count()) {
       const auto queries = args_.queries.rows(next.item, next.head, next.row);
-      coming.add({queries.data, queries.row_stride * step_, 1}, args_.head_dim(),
+      coming.add(simd::MatrixRef<T>{queries.data, queries.row_stride * step_, 1}, args_.head_dim(),
                  rows_from(next.row));
     }
-    coming.add({args_.out.rows(here.item, here.head, here.row), args_.out.stride(2) * step_, 1},
+    coming.add(simd::MatrixRef<T>{args_.out.rows(here.item, here.head, here.row),
+                                  args_.out.stride(2) * step_, 1},
                args_.value_dim(), rows_from(here.row));
     return coming;
   }
