@@ -151,14 +151,15 @@ HEED_SHARED void prefetch_rows(const MatrixRef<T>& rows, Index first, Index coun
   }
 }
 
-/// Prefetches some of the rows that come, into the second-level cache if they are far or many.
+/// Prefetches some of the rows that come, into the second-level cache if they are many, or far on a
+/// processor whose first level is not the better one.
 template <class Coming>
 HEED_SHARED void prefetch_some(Coming& coming) {
   constexpr Index nearby = Index{64} << 10;
   for (int i = 0; i < coming.count; ++i) {
     auto& [data, stride, width, count] = coming.matrices[i];
     const Index now = count < coming.at_once ? count : coming.at_once;
-    if (coming.size <= nearby && !coming.far) {
+    if (coming.size <= nearby && (coming.near || !coming.far)) {
       prefetch_rows<3>(MatrixRef<char>{data, stride}, 0, now, width);
     } else {
       prefetch_rows<2>(MatrixRef<char>{data, stride}, 0, now, width);

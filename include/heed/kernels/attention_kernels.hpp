@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include <heed/core/index.hpp>
+#include <heed/kernels/isa.hpp>
 #include <heed/kernels/matrix_ref.hpp>
 
 namespace heed::simd {
@@ -64,7 +65,8 @@ struct ComingRows {
     Index count;  // of the rows that are not yet prefetched
   };
   Rows matrices[8];
-  int count = 0;      // of the matrices
+  int count = 0;                          // of the matrices
+  bool near = detail::prefetches_near();  // few rows always go into the first-level cache
   bool far = false;   // read late, or with rows of other heads between those of one
   Index size = 0;     // of all matrices
   Index at_once = 1;  // rows of each matrix
@@ -264,6 +266,7 @@ struct PairQueries {
   Index count = 0;
   Index head_dim = 0;
   Index value_dim = 0;
+  ComingRows* coming = nullptr;  // null, or what to prefetch; not by tiles
 };
 
 /// A few rows of queries and a block of keys, like QueryRows.

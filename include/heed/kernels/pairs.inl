@@ -142,6 +142,7 @@ struct PairTask {
   Index depth;  // pairs in head_dim
   Index value_dim;
   int first_lane;
+  ComingRows* coming = nullptr;  // null, or what to prefetch
 
   /// The values of an even key and the next one, in pairs.
   HEED_SIMD const std::uint16_t* values(Index key) const {
@@ -222,7 +223,10 @@ HEED_KERNEL void score_pair_rows(const PairTask<T, Vectors>& task, Index key, T*
 template <class T, int Vectors>
 HEED_SIMD void score_pair_block(const PairTask<T, Vectors>& task, T* totals) {
   Index key = 0;
-  for (; key + 6 <= task.count; key += 6) score_pair_rows<6>(task, key, totals);
+  for (; key + 6 <= task.count; key += 6) {
+    prefetch_coming(task.coming);
+    score_pair_rows<6>(task, key, totals);
+  }
   for (; key + 2 <= task.count; key += 2) score_pair_rows<2>(task, key, totals);
   if (key < task.count) score_pair_rows<1>(task, key, totals);
 }
@@ -485,13 +489,13 @@ struct PairTable {
       }
       return;
     }
-    attend_tile(PairTask<T, Vectors>{keys, seen.first, seen.count,
-                                     queries.packed + tile * 2 * depth + 2 * within,
-                                     queries.scores + within,
-                                     reinterpret_cast<std::uint16_t*>(queries.scores) + 2 * within,
-                                     output, state.maximum + lane, state.sum + lane, queries.factor,
-                                     depth, queries.value_dim, static_cast<int>(lane)},
-                first);
+    attend_tile(
+        PairTask<T, Vectors>{
+            keys, seen.first, seen.count, queries.packed + tile * 2 * depth + 2 * within,
+            queries.scores + within, reinterpret_cast<std::uint16_t*>(queries.scores) + 2 * within,
+            output, state.maximum + lane, state.sum + lane, queries.factor, depth,
+            queries.value_dim, static_cast<int>(lane), queries.coming},
+        first);
   }
 
   HEED_SIMD static void attend_block(const PairKeys& keys, const PairQueries<T>& queries,

@@ -304,24 +304,14 @@ simd::ComingRows coming_head(const BackwardArgs<T>& args, Index item, Index head
   simd::ComingRows coming;
   coming.at_once = parts_of(larger(queries, keys), tiles);
   coming.far = args.pairs != nullptr;  // which read rows once, from any cache alike
-  const auto add = [&](const auto& rows, Index columns, Index count) {
-    if (rows.column_stride == 1) coming.add(rows, columns, count);
+  const auto add_view = [&](const TensorView<const T, 4>& view, Index count) {
+    const auto rows = strided_rows<T>(view, item, head, 0);
+    if (rows.column_stride == 1) coming.add(rows, view.extent(3), count);
   };
-  const auto add_operand = [&](const Operand<T>& from, Index rows) {
-    if (from.is_view()) {
-      add(from.rows(item, head, 0), from.extent(3), rows);
-    } else if (from.has_bits() && from.is_contiguous(0, rows)) {
-      add(simd::MatrixRef<std::uint16_t>{from.bits(item, head, 0), from.stride(2), from.stride(3)},
-          from.extent(3), rows);
-    }
-  };
-  const auto add_view = [&](const TensorView<const T, 4>& view, Index rows) {
-    add(strided_rows<T>(view, item, head, 0), view.extent(3), rows);
-  };
-  add_operand(call.queries, queries);
+  call.queries.announce(item, head, 0, queries, 1, coming);
   add_view(args.grad_output, queries);
-  add_operand(call.keys, keys);
-  add_operand(call.values, keys);
+  call.keys.announce(item, head, 0, keys, 1, coming);
+  call.values.announce(item, head, 0, keys, 1, coming);
   add_view(args.output, queries);
   add_view(args.grad_queries, queries);
   add_view(args.grad_values, keys);

@@ -446,19 +446,15 @@ class BackwardTasks {
   bool can_announce() const {
     constexpr Index half = Index{512} << 10;
     const Index rows = 4 * (call_.query_count() + call_.key_count());
-    return chunks_ == 1 && args_.sharing() == 1 && !adds_ &&
-           rows * larger(call_.head_dim(), call_.value_dim()) * Index{sizeof(T)} <= half &&
-           exceeds_near_caches(args_);
+    return chunks_ == 1 && args_.sharing() == 1 && !adds_ && exceeds_near_caches(args_) &&
+           rows * larger(call_.head_dim(), call_.value_dim()) * Index{sizeof(T)} <= half;
   }
   /// The number of tiles of a head: of scores, then of the gradients of keys and of values. In
   /// pairs, steps of PairBackwardKernels, at the least.
   Index tiles() const {
-    if (args_.pairs != nullptr) {
-      return 4 * parts_of(call_.query_count(), simd::query_block) *
-             parts_of(call_.key_count(), simd::key_block);
-    }
-    return 3 * parts_of(simd::key_block, 6) * parts_of(call_.query_count(), simd::query_block) *
-           parts_of(call_.key_count(), simd::key_block);
+    const Index blocks = parts_of(call_.query_count(), simd::query_block) *
+                         parts_of(call_.key_count(), simd::key_block);
+    return blocks * (args_.pairs != nullptr ? 4 : 3 * parts_of(simd::key_block, 6));
   }
 
   /// Number of blocks of queries that meet one key head.

@@ -402,6 +402,18 @@ class Operand {
     read_bits(item, head, first, count, step, extents_[3], scratch);
     return {scratch, extents_[3], 1};
   }
+  /// Adds the same rows to what kernels prefetch, where they can be read in place.
+  void announce(Index item, Index head, Index first, Index count, Index step,
+                simd::ComingRows& coming) const {
+    if (strides_[3] != 1) return;
+    if (is_view()) {
+      const simd::MatrixRef<T> from = rows(item, head, first);
+      coming.add(simd::MatrixRef<T>{from.data, from.row_stride * step}, extents_[3], count);
+    } else if (has_bits() && tables_ == nullptr) {
+      coming.add(simd::MatrixRef<std::uint16_t>{bits(item, head, first), strides_[2] * step},
+                 extents_[3], count);
+    }
+  }
   /// An operand of these extents in other memory, (batch, heads, length, dim): in T, or as the bits
   /// of this bfloat16 operand.
   Operand at(const T* memory) const { return TensorView<const T, 4>(memory, extents_); }

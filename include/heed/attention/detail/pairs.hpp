@@ -183,7 +183,8 @@ class PairBlocks {
   void attend(Index item, Index key_head, VisibleKeys seen, const simd::QueryBlock<T>& queries,
               const simd::SoftmaxState<T>& state, bool first) const {
     const simd::PairQueries<T> block{packed_,       queries.probabilities, query_factor(args_),
-                                     queries.count, queries.head_dim,      queries.value_dim};
+                                     queries.count, queries.head_dim,      queries.value_dim,
+                                     queries.coming};
     for (Index left = seen.count; left > 0; first = false) {
       seen.count = smaller(left, simd::key_block);
       auto keys = bring(item, key_head, seen, kernels_->turn);

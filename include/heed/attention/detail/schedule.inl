@@ -46,7 +46,7 @@ class ForwardTasks {
         together_(groups_together()),
         turned_(args, pairs_, shares_values() ? key_heads_of(together_) : 0),
         threads_(plan.threads),
-        announces_(can_announce()) {}
+        announces_(args.exceeds_caches()) {}
 
   /// The number of blocks that the queries r, r + step, r + 2 · step, … make, for an r below the
   /// step.
@@ -93,6 +93,7 @@ class ForwardTasks {
 
  private:
   static constexpr Index turned_bytes = Index{32} << 20;
+  static constexpr Index most_coming = 512;  // keys of a head that are prefetched during another
 
   struct Place {
     Index item;
@@ -105,8 +106,9 @@ class ForwardTasks {
     return {task / blocks_ / groups_, task / blocks_ % groups_ * group_,
             block / step_ * simd::query_block * step_ + block % step_};
   }
-  /// What the pass of a task at `here` prefetches: the rows of its output, and the queries that its
-  /// thread takes next, if the threads take turns.
+  /// What the pass of a task at `here` prefetches: the rows of its output, and what its thread
+  /// takes next, if the threads take turns: queries, and in pairs the keys and values of another
+  /// head.
   simd::ComingRows coming_rows(Index task, const Place& here) const {
     Place next = here;
     ++next.head;
@@ -115,21 +117,23 @@ class ForwardTasks {
     coming.far = true;
     coming.at_once = 6;  // rows a tile: 64 within 11 tiles, and a block of keys has 12 or more
     if (next.item < args_.batch() && next.row < args_.query_count()) {
-      const auto queries = args_.queries.rows(next.item, next.head, next.row);
-      coming.add(simd::MatrixRef<T>{queries.data, queries.row_stride * step_, 1}, args_.head_dim(),
-                 rows_from(next.row));
+      const Index rows = rows_from(next.row), keys = args_.key_count_of(next.item);
+      args_.queries.announce(next.item, next.head, next.row, rows, step_, coming);
+      const Index key_head = args_.key_head(next.head);
+      const bool other = next.item != here.item || key_head != args_.key_head(here.head);
+      if (pairs_ != nullptr && other && keys <= most_coming) {
+        coming.at_once = larger(6, parts_of(keys, 10));
+        args_.keys.announce(next.item, key_head, 0, keys, 1, coming);
+        args_.values.announce(next.item, key_head, 0, keys, 1, coming);
+      }
     }
-    coming.add(simd::MatrixRef<T>{args_.out.rows(here.item, here.head, here.row),
-                                  args_.out.stride(2) * step_, 1},
-               args_.value_dim(), rows_from(here.row));
+    if (!args_.out.is_bfloat16() && args_.out.stride(3) == 1) {
+      coming.add(simd::MatrixRef<T>{args_.out.rows(here.item, here.head, here.row),
+                                    args_.out.stride(2) * step_},
+                 args_.value_dim(), rows_from(here.row));
+    }
     return coming;
   }
-  /// Whether passes can prefetch rows of T in place, and gain by it.
-  bool can_announce() const {
-    return pairs_ == nullptr && args_.queries.is_view() && args_.queries.stride(3) == 1 &&
-           !args_.out.is_bfloat16() && args_.out.stride(3) == 1 && args_.exceeds_caches();
-  }
-
   /// Whether several blocks of queries meet the same values in bfloat16 pairs or tiles.
   bool shares_values() const { return pairs_ != nullptr && blocks_ * args_.sharing() > 1; }
   Index groups_together() const {
