@@ -8,6 +8,7 @@
 
 #include "support/attention_cases.hpp"
 #include "support/backward_cases.hpp"
+#include "support/bfloat16_cases.hpp"
 
 namespace heed::test {
 namespace {
@@ -40,9 +41,16 @@ struct Run {
         loss(s, seed) {}
 
   template <class M>
-  void run(const M& mask, Index first, Index end) {
+  void run(const M& mask, Products products, Index first, Index end) {
+    if (products == Products::exact) return run(in.queries, in.keys, in.values, mask, first, end);
+    run(Tensor<bfloat16, 4>::copy_of(in.queries), Tensor<bfloat16, 4>::copy_of(in.keys),
+        Tensor<bfloat16, 4>::copy_of(in.values), mask, first, end);
+  }
+  template <class X, class M>
+  void run(const X& queries, const X& keys, const X& values, const M& mask, Index first,
+           Index end) {
     const auto some = [&](const auto& view) { return view.slice(0, first, end); };
-    const auto q = some(in.queries.view()), k = some(in.keys.view()), v = some(in.values.view());
+    const auto q = some(queries.view()), k = some(keys.view()), v = some(values.view());
     const auto o = some(heads_of(out));
     const auto l = some(lse.view());
     AttentionOptions<float> options;
@@ -60,14 +68,14 @@ struct Run {
 };
 
 template <class M>
-void expect_bits_of_items(const Shape& shape, const M& mask) {
+void expect_bits_of_items(const Shape& shape, const M& mask, Products products) {
   SCOPED_TRACE(shape.text());
   const double rows = static_cast<double>(
       shape.batch * (shape.heads * shape.queries + shape.kv_heads * shape.keys));
   ASSERT_GT(rows * static_cast<double>(shape.head_dim + shape.value_dim) * 4, 8 << 20);
   Run all(shape, 907), each(shape, 907);
-  all.run(mask, 0, shape.batch);
-  for (Index item = 0; item < shape.batch; ++item) each.run(mask, item, item + 1);
+  all.run(mask, products, 0, shape.batch);
+  for (Index item = 0; item < shape.batch; ++item) each.run(mask, products, item, item + 1);
   EXPECT_TRUE(same_bits(all.out, each.out));
   EXPECT_TRUE(same_bits(all.lse, each.lse));
   EXPECT_TRUE(same_bits(all.grad_queries, each.grad_queries));
@@ -75,13 +83,23 @@ void expect_bits_of_items(const Shape& shape, const M& mask) {
   EXPECT_TRUE(same_bits(all.grad_values, each.grad_values));
 }
 
-TEST_P(LargeCalls, HaveTheBitsOfTheirItems) {
-  expect_bits_of_items({150, 5, 5, 17, 17, 60, 64}, Causal{});       // one kernel call for a head
-  expect_bits_of_items({40, 3, 3, 70, 75, 64, 72}, Causal{});        // blocks
-  expect_bits_of_items({20, 6, 2, 66, 90, 128, 64}, masks::Full{});  // heads share keys
-  expect_bits_of_items({3, 2, 2, 1700, 1700, 64, 64}, masks::SlidingWindow{300});  // several chunks
+void expect_bits_of_all_items(Products products) {
+  const auto expect = [&](const Shape& shape, const auto& mask) {
+    expect_bits_of_items(shape, mask, products);
+  };
+  expect({150, 5, 5, 17, 17, 60, 64}, Causal{});                     // one kernel call for a head
+  expect({40, 3, 3, 70, 75, 64, 72}, Causal{});                      // blocks
+  expect({20, 6, 2, 66, 90, 128, 64}, masks::Full{});                // heads share keys
+  expect({3, 2, 2, 1700, 1700, 64, 64}, masks::SlidingWindow{300});  // several chunks
+}
+TEST_P(LargeCalls, HaveTheBitsOfTheirItems) { expect_bits_of_all_items(Products::exact); }
+class LargeBfloat16Calls : public LargeCalls {};
+TEST_P(LargeBfloat16Calls, HaveTheBitsOfTheirItems) {
+  expect_bits_of_all_items(Products::bfloat16);
 }
 
+INSTANTIATE_TEST_SUITE_P(EveryIsa, LargeBfloat16Calls, ::testing::ValuesIn(bfloat16_sets()),
+                         [](const auto& isa) { return std::string(simd::name(isa.param)); });
 INSTANTIATE_TEST_SUITE_P(EveryIsa, LargeCalls, ::testing::ValuesIn(supported_sets()),
                          [](const auto& isa) { return std::string(simd::name(isa.param)); });
 
