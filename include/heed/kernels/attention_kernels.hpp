@@ -71,10 +71,12 @@ struct ComingRows {
   Index size = 0;     // of all matrices
   Index at_once = 1;  // rows of each matrix
 
-  /// Inlined because kernels call it, whatever the user's build optimizes.
+  /// Leaves out rows whose numbers lie apart. Inlined because kernels call it, whatever the user's
+  /// build optimizes.
   template <class Number>
   __attribute__((always_inline)) void add(const MatrixRef<Number>& rows, Index columns,
                                           Index row_count) {
+    if (rows.column_stride != 1) return;
     constexpr auto each = static_cast<Index>(sizeof(Number));
     matrices[count++] = {reinterpret_cast<const char*>(rows.data), rows.row_stride * each,
                          columns * each, row_count};

@@ -305,8 +305,7 @@ simd::ComingRows coming_head(const BackwardArgs<T>& args, Index item, Index head
   coming.at_once = parts_of(larger(queries, keys), tiles);
   coming.far = args.pairs != nullptr;  // which read rows once, from any cache alike
   const auto add_view = [&](const TensorView<const T, 4>& view, Index count) {
-    const auto rows = strided_rows<T>(view, item, head, 0);
-    if (rows.column_stride == 1) coming.add(rows, view.extent(3), count);
+    coming.add(strided_rows<T>(view, item, head, 0), view.extent(3), count);
   };
   call.queries.announce(item, head, 0, queries, 1, coming);
   add_view(args.grad_output, queries);

@@ -99,7 +99,7 @@ class BackwardRows {
       gradient = whole_rows(strided_rows(args_.grad_output, item, head, row), rows, columns,
                             scratch.grad_output, padded);
     }
-    // Their memory is not in use yet, and as large.
+    // packed_gradient is not in use yet, and as large.
     const auto output = whole_rows(strided_rows(args_.output, item, head, row), rows, columns,
                                    scratch.packed_gradient, padded);
     kernels_.row_dots(gradient, output, rows, padded, delta);
@@ -111,14 +111,6 @@ class BackwardRows {
       silent |= static_cast<std::uint64_t>(zero) << i;
     }
     return silent;
-  }
-
-  /// Rows in place if they are consecutive whole vectors; otherwise copied to `to`.
-  static simd::MatrixRef<T> whole_rows(const simd::MatrixRef<T>& from, Index rows, Index columns,
-                                       T* to, Index padded) {
-    if (from.column_stride == 1 && columns == padded) return from;
-    copy_rows(from, rows, columns, to, padded);
-    return {to, padded, 1};
   }
 
   const BackwardArgs<T>& args_;
@@ -218,13 +210,12 @@ class PreparedQueries {
     block_.slopes = queries.scores;
   }
 
-  /// Rows in place if they fill whole vectors; otherwise copied to `to`.
+  /// Rows in place if they are aligned whole vectors without gaps; otherwise copied to `to`.
   simd::MatrixRef<T> aligned(const simd::MatrixRef<T>& from, Index columns, T* to,
                              Index padded) const {
-    if (from.column_stride == 1 && columns == padded && from.row_stride == padded &&
-        reinterpret_cast<std::uintptr_t>(from.data) % 64 == 0) {
-      return from;
-    }
+    const bool fits =
+        from.row_stride == padded && reinterpret_cast<std::uintptr_t>(from.data) % 64 == 0;
+    if (fits) return whole_rows(from, count_, columns, to, padded);
     copy_rows(from, count_, columns, to, padded);
     return {to, padded, 1};
   }

@@ -205,9 +205,8 @@ class DecodePass {
   /// Rows of values without gaps between columns: in place, or copied.
   simd::MatrixRef<T> whole_rows(const simd::MatrixRef<T>& values, Index count) const {
     const Index columns = args_.value_dim();
-    if (values.column_stride == 1 || values.data == scratch_.values) return values;
-    copy_rows(values, count, columns, scratch_.values, columns);
-    return {scratch_.values, columns, 1};
+    if (values.data == scratch_.values) return values;
+    return detail::whole_rows(values, count, columns, scratch_.values, columns);
   }
 
   /// Tells the kernels where the next block's keys and values are, if stored as bfloat16.

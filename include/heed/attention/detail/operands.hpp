@@ -254,6 +254,16 @@ void copy_rows(const simd::MatrixRef<T>& from, Index rows, Index columns, T* to,
   }
 }
 
+/// Rows in place if the numbers of each fill whole vectors and lie one after the other; otherwise
+/// copied to `to`.
+template <class T>
+simd::MatrixRef<T> whole_rows(const simd::MatrixRef<T>& from, Index rows, Index columns, T* to,
+                              Index padded) {
+  if (from.column_stride == 1 && columns == padded) return from;
+  copy_rows(from, rows, columns, to, padded);
+  return {to, padded, 1};
+}
+
 /// Copies the rows `kept[0]`, `kept[1]`, … (ascending) to consecutive rows; source and target may
 /// be the same array.
 template <class T>
@@ -402,16 +412,18 @@ class Operand {
     read_bits(item, head, first, count, step, extents_[3], scratch);
     return {scratch, extents_[3], 1};
   }
-  /// Adds the same rows to what kernels prefetch, where they can be read in place.
+  /// Adds `count` rows of a head from token `first` on, `step` tokens apart, to what kernels
+  /// prefetch, where they can be read in place.
   void announce(Index item, Index head, Index first, Index count, Index step,
                 simd::ComingRows& coming) const {
-    if (strides_[3] != 1) return;
     if (is_view()) {
-      const simd::MatrixRef<T> from = rows(item, head, first);
-      coming.add(simd::MatrixRef<T>{from.data, from.row_stride * step}, extents_[3], count);
+      auto from = rows(item, head, first);
+      from.row_stride *= step;
+      coming.add(from, extents_[3], count);
     } else if (has_bits() && tables_ == nullptr) {
-      coming.add(simd::MatrixRef<std::uint16_t>{bits(item, head, first), strides_[2] * step},
-                 extents_[3], count);
+      const simd::MatrixRef<std::uint16_t> from{bits(item, head, first), strides_[2] * step,
+                                                strides_[3]};
+      coming.add(from, extents_[3], count);
     }
   }
   /// An operand of these extents in other memory, (batch, heads, length, dim): in T, or as the bits

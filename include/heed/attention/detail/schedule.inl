@@ -122,14 +122,14 @@ class ForwardTasks {
       const Index key_head = args_.key_head(next.head);
       const bool other = next.item != here.item || key_head != args_.key_head(here.head);
       if (pairs_ != nullptr && other && keys <= most_coming) {
-        coming.at_once = larger(6, parts_of(keys, 10));
+        coming.at_once = larger(6, parts_of(keys, 10));  // 64 queries meet 64 keys in 10 tiles
         args_.keys.announce(next.item, key_head, 0, keys, 1, coming);
         args_.values.announce(next.item, key_head, 0, keys, 1, coming);
       }
     }
-    if (!args_.out.is_bfloat16() && args_.out.stride(3) == 1) {
+    if (!args_.out.is_bfloat16()) {
       coming.add(simd::MatrixRef<T>{args_.out.rows(here.item, here.head, here.row),
-                                    args_.out.stride(2) * step_},
+                                    args_.out.stride(2) * step_, args_.out.stride(3)},
                  args_.value_dim(), rows_from(here.row));
     }
     return coming;
