@@ -229,6 +229,9 @@ struct DecodeScores {
     if constexpr (transposes_one) {
       const Index most = rows_of_lying(rows.count);
       const bool lying = keys.keys.column_stride == 1 && (transposes_keys || rows.count == 1);
+#if HEED_SIMD_BYTES == 32
+      if (lying && !keys.score_mod) key = HalvesScores<T>::score_wide(keys, rows);
+#endif
       for (; lying && key + transposed_keys <= keys.count; key += transposed_keys) {
         score_lying(keys, rows, key, most);
         if (keys.score_mod) modify_scores(packed_task(keys, rows, 0, key), 0, most);
@@ -260,7 +263,8 @@ HEED_KERNEL void fill_tail(const MatrixRef<typename S::Scalar>& rows, Index coun
   }
 }
 
-template <class T>
+/// A `Number` is T or std::uint16_t, the bits of a bfloat16.
+template <class T, class Number = T>
 struct DecodeValues {
   using S = Lanes<T>;
   static constexpr int vectors = HEED_SIMD_VECTORS;
@@ -272,10 +276,11 @@ struct DecodeValues {
   /// Number of keys whose values are added to all rows before the next ones: they stay in the
   /// first-level cache.
   static constexpr Index value_tile = 16;
+  static constexpr int line = 64 / static_cast<int>(sizeof(Number));  // columns in a line
 
   /// output[row] += Σ_key p · value for some rows and columns and the keys [key, end).
   template <int Rows, int Vectors, class Ahead>
-  HEED_KERNEL static void add_rows(const QueryRows<T>& rows, Index row, const T* values,
+  HEED_KERNEL static void add_rows(const QueryRows<T>& rows, Index row, const Number* values,
                                    Index stride, Index key, Index end, Index d, Ahead& tile_ahead) {
     auto ahead = tile_ahead;
     const T* weights[Rows];
@@ -288,11 +293,12 @@ struct DecodeValues {
       HEED_UNROLL for (int j = 0; j < Vectors; ++j) sums[r][j] = S::load(out[r] + j * S::width);
     }
     for (; key < end; ++key) {
-      const T* at = values + key * stride;
+      const Number* at = values + key * stride;
       typename S::V columns[Vectors];
       HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
-        columns[j] = S::load(at + j * S::width);
-        if (row == 0) ahead.fetch(at + j * S::width);
+        columns[j] = load_wide<S>(at + j * S::width);
+        const bool begins = line <= S::width || (d + j * S::width) % line == 0;
+        if (row == 0 && begins) ahead.fetch(at + j * S::width);
       }
       HEED_UNROLL for (int r = 0; r < Rows; ++r) {
         const auto weight = S::broadcast(weights[r][key]);
@@ -309,7 +315,7 @@ struct DecodeValues {
 
   /// add_rows for all rows.
   template <int Vectors, class Ahead>
-  HEED_SIMD static void add_columns(const QueryRows<T>& rows, const T* values, Index stride,
+  HEED_SIMD static void add_columns(const QueryRows<T>& rows, const Number* values, Index stride,
                                     Index key, Index end, Index d, Ahead& ahead) {
     Index row = 0;
     for (; row + 1 < rows.count; row += decoded_at_once) {
@@ -340,13 +346,13 @@ struct DecodeValues {
 
   /// Whether a single row reads long rows of values in the order of memory. Processors that
   /// prefetch near foresee that, but for the first tiles, and take longer with prefetches.
-  HEED_SIMD static bool foreseen(const KeyBlock<T>& keys, const QueryRows<T>& rows) {
+  HEED_SIMD static bool foreseen(const KeyBlock<Number>& keys, const QueryRows<T>& rows) {
     return one_alone && rows.near && rows.count == 1 && rows.value_dim == 2 * lanes &&
            keys.values.row_stride == rows.value_dim;
   }
 
   /// output += probabilities · values, in whole vectors of columns; returns how many.
-  HEED_SIMD static Index add_whole(const KeyBlock<T>& keys, const QueryRows<T>& rows) {
+  HEED_SIMD static Index add_whole(const KeyBlock<Number>& keys, const QueryRows<T>& rows) {
     const auto& values = keys.values;
     constexpr Index narrow_lanes = narrow * S::width;
     const Index whole = rows.value_dim / narrow_lanes * narrow_lanes;
@@ -357,7 +363,7 @@ struct DecodeValues {
         add_rows<1, 2 * vectors>(rows, 0, values.data, values.row_stride, key, end, 0, nothing);
         continue;
       }
-      const T* at = values.data + key * values.row_stride;
+      const Number* at = values.data + key * values.row_stride;
       const auto lines = lines_during_values(keys, rows, key, value_tile);
       with_near(
           rows, [&](auto near) __attribute__((always_inline)) {
@@ -382,7 +388,7 @@ struct DecodeValues {
     if (keys.guard_values) return add_guarded(keys, rows);
     constexpr Index narrow_lanes = narrow * S::width;
 #if HEED_SIMD_BYTES == 32
-    const Index whole = HalvesValues<T>::add(keys, rows);
+    const Index whole = HalvesValues<T>::add_whole(keys, rows);
 #else
     const Index whole = add_whole(keys, rows);
 #endif
@@ -482,11 +488,14 @@ struct DecodeTable {
     }
   }
 
-  HEED_KERNEL static void attend(const KeyBlock<T>& keys, const QueryRows<T>& rows) {
+  HEED_SIMD static void softmax(const KeyBlock<T>& keys, const QueryRows<T>& rows) {
     constexpr Index step = decoded_at_once;
     for (Index row = 0; row < rows.count; row += step) {
       exponentiate(keys, rows, row, rows.count - row < step ? rows.count - row : step);
     }
+  }
+  HEED_KERNEL static void attend(const KeyBlock<T>& keys, const QueryRows<T>& rows) {
+    softmax(keys, rows);
     DecodeValues<T>::add(keys, rows);
   }
 };

@@ -174,6 +174,11 @@ HEED_SIMD void prefetch_coming(Coming* coming) {
   if (coming != nullptr) prefetch_some(*coming);
 }
 
+/// QueryRows::next_bits[0] for lines_beyond.
+struct NextBits {
+  MatrixRef<std::uint16_t> next;
+  Index next_columns;
+};
 /// What decoding prefetches during the tile of `tile` keys at `key`: what is read next or, of keys
 /// and values that were widened, twice as many rows of the next block, the keys' before the
 /// values'.
@@ -190,12 +195,25 @@ HEED_SIMD LinesAhead lines_after(const KeyBlock<T>& keys, const QueryRows<T>& ro
   return lines_beyond(RowsRead<T>{keys.keys.data, keys.keys.row_stride, rows.head_dim}, keys.count,
                       key, tile, rows);
 }
+/// The same for keys that are read in bfloat16.
+template <class T>
+HEED_SIMD LinesAhead lines_after(const KeyBlock<std::uint16_t>& keys, const QueryRows<T>& rows,
+                                 Index key, Index tile) {
+  const RowsRead<std::uint16_t> read{keys.keys.data, keys.keys.row_stride, rows.head_dim};
+  return lines_beyond(read, keys.count, key, tile, NextBits{rows.next_bits[0], rows.next_columns});
+}
 /// The same while the values of the `tile` keys from `key` on are added.
 template <class T>
 HEED_SIMD LinesAhead lines_during_values(const KeyBlock<T>& keys, const QueryRows<T>& rows,
                                          Index key, Index tile) {
   return lines_beyond(RowsRead<T>{keys.values.data, keys.values.row_stride, rows.value_dim},
                       keys.count, key, tile, rows);
+}
+template <class T>
+HEED_SIMD LinesAhead lines_during_values(const KeyBlock<std::uint16_t>& keys,
+                                         const QueryRows<T>& rows, Index key, Index tile) {
+  const RowsRead<std::uint16_t> read{keys.values.data, keys.values.row_stride, rows.value_dim};
+  return lines_beyond(read, keys.count, key, tile, NextBits{rows.next_bits[0], rows.next_columns});
 }
 
 /// score_rows for all keys of the block: probabilities and their `totals`, or, without `totals`,

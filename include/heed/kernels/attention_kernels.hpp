@@ -167,8 +167,8 @@ struct QueryRows : DecodedRows<T> {
   T* probabilities = nullptr;  // [row][row_keys], scratch
   T* tail = nullptr;           // [key_block][a vector], scratch
   MatrixRef<T> next = {};  // the rows read after those of the call, if known: they are prefetched
-  /// Where the keys and the values of the next block begin that are to be widened, if any are; for
-  /// pairs, the first is `next` in bits.
+  /// Where the keys and the values of the next block begin that are to be widened, if any are;
+  /// where bits are read in place, the first is `next` in bits.
   MatrixRef<std::uint16_t> next_bits[2] = {};
 };
 
@@ -348,7 +348,14 @@ struct Bfloat16Kernels {
   void (*narrow)(MatrixRef<T> from, Index rows, Index columns, std::uint16_t* to, Index to_row);
   /// The same numbers in T.
   void (*round)(MatrixRef<T> from, Index rows, Index columns, T* to, Index to_row);
+  /// Like those of DecodeKernels, for keys and values in bfloat16 that all rows see, with the bits
+  /// of widened ones. Both have column_stride 1, and head_dim and value_dim are multiples of
+  /// bit_columns. Null where widening the block first is all there is.
+  void (*scores)(const KeyBlock<std::uint16_t>& keys, const QueryRows<T>& rows);
+  void (*attend)(const KeyBlock<std::uint16_t>& keys, const QueryRows<T>& rows);
 };
+/// Columns that Bfloat16Kernels::scores and attend take at a time.
+inline constexpr Index bit_columns = 16;
 
 /// The bfloat16 kernels of the active instruction set.
 template <class T>

@@ -7,7 +7,6 @@ struct Bfloat16Table {
 #if HEED_SIMD_BYTES != 0
   typedef std::uint16_t Halves
       __attribute__((vector_size(HEED_SIMD_BYTES / 2), aligned(2), may_alias));
-  typedef std::uint32_t Wholes __attribute__((vector_size(HEED_SIMD_BYTES)));
 #endif
 
   HEED_SIMD static T wide(std::uint16_t bits) {
@@ -25,8 +24,7 @@ struct Bfloat16Table {
 #if HEED_SIMD_BYTES != 0
     if constexpr (sizeof(T) == 4) {
       for (; step == 1 && column + S::width <= columns; column += S::width) {
-        const auto halves = *reinterpret_cast<const Halves*>(from + column);
-        S::store(to + column, (typename S::V)(__builtin_convertvector(halves, Wholes) << 16));
+        S::store(to + column, load_wide<S>(from + column));
       }
     }
 #endif
@@ -43,7 +41,7 @@ struct Bfloat16Table {
 
 #if HEED_SIMD_BYTES != 0
   /// Rounded numbers in the upper halves; the lower halves are anything.
-  HEED_SIMD static Wholes rounded(Wholes bits) {
+  HEED_SIMD static WholeWords rounded(WholeWords bits) {
     const auto nan = (bits & 0x7fffffff) > 0x7f800000;
     return nan ? (bits | 0x400000) : bits + 0x7fff + (bits >> 16 & 1);
   }
@@ -57,7 +55,7 @@ struct Bfloat16Table {
     Index column = 0;
 #if HEED_SIMD_BYTES != 0
     for (; step == 1 && column + S::width <= columns; column += S::width) {
-      const auto bits = rounded((Wholes)S::load(from + column));
+      const auto bits = rounded((WholeWords)S::load(from + column));
       if constexpr (sizeof(To) == 2) {
         *reinterpret_cast<Halves*>(to + column) = __builtin_convertvector(bits >> 16, Halves);
       } else {
@@ -82,12 +80,19 @@ struct Bfloat16Table {
 template <class T>
 const Bfloat16Kernels<T>& bfloat16_table() {
   using K = Bfloat16Table<T>;
-  if constexpr (sizeof(T) == 4) {
-    static constexpr Bfloat16Kernels<T> entries{K::widen, K::template round<std::uint16_t>,
-                                                K::template round<T>};
+  if constexpr (sizeof(T) != 4) {
+    static constexpr Bfloat16Kernels<T> entries{K::widen, nullptr, nullptr, nullptr, nullptr};
     return entries;
   } else {
-    static constexpr Bfloat16Kernels<T> entries{K::widen, nullptr, nullptr};
+#if HEED_SIMD_BYTES >= 32
+    using Decode = BitDecode<T>;
+    static constexpr Bfloat16Kernels<T> entries{K::widen, K::template round<std::uint16_t>,
+                                                K::template round<T>, Decode::scores,
+                                                Decode::attend};
+#else
+    static constexpr Bfloat16Kernels<T> entries{K::widen, K::template round<std::uint16_t>,
+                                                K::template round<T>, nullptr, nullptr};
+#endif
     return entries;
   }
 }

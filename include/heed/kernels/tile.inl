@@ -72,6 +72,16 @@ HEED_SIMD LinesAhead lines_beyond(const RowsRead<T>& rows, Index count, Index ro
   return LinesAhead::of(next.data + later * next.row_stride, next.row_stride, decoded.next_columns);
 }
 
+/// A vector of numbers, or of bfloat16, widened.
+template <class S>
+HEED_SIMD typename S::V load_wide(const typename S::Scalar* from) {
+  return S::load(from);
+}
+template <class S>
+HEED_SIMD typename S::V load_wide(const std::uint16_t* from) {
+  return __builtin_bit_cast(typename S::V, load_widened(from) << 16);
+}
+
 /// The sums of a tile from memory, or to it; its rows are `row` apart.
 template <class S, int Rows, int Vectors>
 HEED_SIMD void load_sums(typename S::V (&sums)[Rows][Vectors], const typename S::Scalar* from,

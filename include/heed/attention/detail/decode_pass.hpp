@@ -33,6 +33,9 @@ class DecodePass {
         scratch_(rows_, args.head_dim(), args.value_dim(), args.score_mods.any()),
         score_mods_(args, scratch_, item, head),
         pairs_(args, pairs, rows_),
+        bits_(pairs == nullptr && !args.score_mods.any() && args.values.in_place() != nullptr
+                  ? args.keys.in_place()
+                  : nullptr),
         item_(item),
         head_(head) {}
 
@@ -85,7 +88,7 @@ class DecodePass {
   bool scores_first() const {
     if (args_.score_mods.any() || DecodeScratch<T>::scored_blocks(rows_) == 1) return false;
     if (pairs_) return pairs_.reads_lying();
-    return !args_.keys.has_bits() && !args_.values.has_bits();
+    return bits_ != nullptr || (!args_.keys.has_bits() && !args_.values.has_bits());
   }
 
   /// The keys [first, end), which all rows see: first their scores, then their values.
@@ -111,13 +114,28 @@ class DecodePass {
   void score(Index key, Index count, const simd::QueryRows<T>& rows) const {
     const Index head = args_.key_head(head_);
     if (pairs_) return pairs_.score_rows(pairs_.bring_keys(item_, head, key, count), rows);
+    if (reads_bits(key, count)) return bits_->scores(bits_of(key, count), rows);
     kernels_.scores({args_.keys.rows(item_, head, key, count, scratch_.keys), {}, count}, rows);
   }
   void attend(Index key, Index count, const simd::QueryRows<T>& rows) const {
     const Index head = args_.key_head(head_);
     if (pairs_) return pairs_.attend_rows(pairs_.bring_values(item_, head, key, count), rows);
+    if (reads_bits(key, count)) return bits_->attend(bits_of(key, count), rows);
     const auto values = args_.values.rows(item_, head, key, count, scratch_.values);
     kernels_.attend({{}, whole_rows(values, count), count}, rows);
+  }
+
+  /// Whether some keys and their values, which all rows see, are widened as they are read.
+  bool reads_bits(Index key, Index count) const {
+    return bits_ != nullptr && args_.keys.is_contiguous(key, count) &&
+           args_.values.is_contiguous(key, count);
+  }
+  simd::KeyBlock<std::uint16_t> bits_of(Index key, Index count) const {
+    const auto rows = [&](const Operand<T>& operand) {
+      return simd::MatrixRef<std::uint16_t>{operand.bits(item_, args_.key_head(head_), key),
+                                            operand.stride(2), 1};
+    };
+    return {rows(args_.keys), rows(args_.values), count};
   }
 
   /// Tells the kernels that the rows of an operand from `row` on are read next.
@@ -127,7 +145,7 @@ class DecodePass {
     if (row >= args_.key_count_of(item_)) return;
     const Index head = args_.key_head(head_);
     if (!operand.is_bfloat16()) rows.next = operand.rows(item_, head, row);
-    if (pairs_ && operand.has_bits()) {
+    if ((pairs_ || bits_ != nullptr) && operand.has_bits()) {
       rows.next_bits[0] = {operand.bits(item_, head, row), operand.stride(2), 1};
     }
     rows.next_columns = operand.extent(3);
@@ -141,6 +159,13 @@ class DecodePass {
       pairs_.score_rows(pairs, rows);
       announce(args_.keys, next_block(seen), rows);
       return pairs_.attend_rows(pairs, rows);
+    }
+    if (seen.words == nullptr && reads_bits(seen.first, seen.count)) {
+      simd::QueryRows<T> rows = query_rows(states, nullptr, 0);
+      announce(args_.values, seen.first, rows);
+      score(seen.first, seen.count, rows);
+      announce(args_.keys, next_block(seen), rows);
+      return attend(seen.first, seen.count, rows);
     }
     simd::KeyBlock<T> block = bring(seen);
     simd::QueryRows<T> rows =
@@ -238,6 +263,8 @@ class DecodePass {
   DecodeScratch<T> scratch_;
   RowScoreMod<T> score_mods_;
   PairBlocks<T> pairs_;
+  const simd::Bfloat16Kernels<T>*
+      bits_;  // null unless keys and values are widened as they are read
   Index item_;
   Index head_;
   Index positions_[simd::key_block];
