@@ -122,7 +122,7 @@ struct Bfloat16Product : PairWords {
   }
   HEED_SIMD static V load_all(const float* from) { return S::load(from); }
   HEED_SIMD static V load_all(const std::uint16_t* from) {
-    return __builtin_bit_cast(V, widened(load<Halves>(from)) << 16);
+    return __builtin_bit_cast(V, load_widened(from) << 16);
   }
   /// Numbers that do not lie side by side, copied.
   template <class Number>
