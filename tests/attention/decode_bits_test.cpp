@@ -88,7 +88,7 @@ TEST_P(DecodeBits, HasTheBitsOfFloats) {
   for (int trial = 0; trial < 60; ++trial) {
     const Index kv_heads = 1 + upto(2), group = trial % 3 == 0 ? 1 : 1 + upto(9);
     const Index rows = trial % 3 == 0 ? 1 + upto(17) : 1 + upto(4), gap = 8 * upto(4);
-    Shape shape{1 + upto(2),  kv_heads * group,     kv_heads,            rows + 17,
+    Shape shape{1 + upto(2),    kv_heads * group,    kv_heads,           rows + 17,
                 40 + upto(700), 16 * (1 + upto(12)), 16 * (1 + upto(12))};
     if (trial % 10 == 9) shape.head_dim += 1 + upto(15);  // rows that are widened first
     if (trial % 10 == 4) shape.value_dim += 1 + upto(15);
@@ -137,11 +137,12 @@ TEST_P(DecodeBits, OverLongSequencesAndPages) {
         attention(q, cache, masks::Causal{}, out, options);
       });
       EXPECT_TRUE(last_rows_agree(few, whole)) << "pages of " << page << ", rows " << rows;
-      const Wide same = decoded(shape, in, rows, [&](const auto& q, auto& out, const auto& options) {
-        Tensor<float, 4> wide(q.extents());
-        copy(q, wide);
-        attention(wide, of_float_queries, masks::Causal{}, out, options);
-      });
+      const Wide same =
+          decoded(shape, in, rows, [&](const auto& q, auto& out, const auto& options) {
+            Tensor<float, 4> wide(q.extents());
+            copy(q, wide);
+            attention(wide, of_float_queries, masks::Causal{}, out, options);
+          });
       EXPECT_TRUE(last_rows_agree(same, whole)) << "pages of " << page << ", rows " << rows;
     }
   }

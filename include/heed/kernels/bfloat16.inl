@@ -4,10 +4,6 @@
 template <class T>
 struct Bfloat16Table {
   using S = Lanes<T>;
-#if HEED_SIMD_BYTES != 0
-  typedef std::uint16_t Halves
-      __attribute__((vector_size(HEED_SIMD_BYTES / 2), aligned(2), may_alias));
-#endif
 
   HEED_SIMD static T wide(std::uint16_t bits) {
     return static_cast<T>(__builtin_bit_cast(float, std::uint32_t{bits} << 16));
@@ -39,13 +35,6 @@ struct Bfloat16Table {
     }
   }
 
-#if HEED_SIMD_BYTES != 0
-  /// Rounded numbers in the upper halves; the lower halves are anything.
-  HEED_SIMD static WholeWords rounded(WholeWords bits) {
-    const auto nan = (bits & 0x7fffffff) > 0x7f800000;
-    return nan ? (bits | 0x400000) : bits + 0x7fff + (bits >> 16 & 1);
-  }
-#endif
   HEED_SIMD static void put(std::uint16_t bits, std::uint16_t& to) { to = bits; }
   HEED_SIMD static void put(std::uint16_t bits, T& to) { to = wide(bits); }
 
@@ -55,9 +44,9 @@ struct Bfloat16Table {
     Index column = 0;
 #if HEED_SIMD_BYTES != 0
     for (; step == 1 && column + S::width <= columns; column += S::width) {
-      const auto bits = rounded((WholeWords)S::load(from + column));
+      const auto bits = rounded_to_bfloat16(S::load(from + column));
       if constexpr (sizeof(To) == 2) {
-        *reinterpret_cast<Halves*>(to + column) = __builtin_convertvector(bits >> 16, Halves);
+        store_lower_halves(to + column, bits >> 16);
       } else {
         S::store(to + column, (typename S::V)(bits & 0xffff0000));
       }

@@ -30,7 +30,8 @@ struct BitScores {
       typename S::V columns[Vectors][words];
       const std::uint16_t* from = first + d;
       // Half of the lines of 32 columns, then the others.
-      const std::uint16_t* coming = from + (d % line == 0 ? 0 : Vectors * words * stride - bit_columns);
+      const std::uint16_t* coming =
+          from + (d % line == 0 ? 0 : Vectors * words * stride - bit_columns);
       HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
         from = load_transposed<S>(from, stride, columns[j]);
       }
@@ -96,8 +97,8 @@ struct BitScores {
         });
     return key;
   }
-  HEED_SIMD static void score_last(const std::uint16_t* copies, const QueryRows<T>& rows,
-                                   Index key, const LinesAhead& ahead) {
+  HEED_SIMD static void score_last(const std::uint16_t* copies, const QueryRows<T>& rows, Index key,
+                                   const LinesAhead& ahead) {
     score_rows<true>(copies, rows.head_dim, rows, key, ahead);
   }
 };

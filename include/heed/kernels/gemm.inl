@@ -213,19 +213,12 @@ struct QuantizedWords {
 
 #if HEED_SIMD_BYTES == 0
   using Words = std::int32_t;
-  using Unsigned = std::uint32_t;
-  using Halves = std::uint16_t;
   HEED_SIMD static V numbers(Words words) { return static_cast<float>(words); }
-  HEED_SIMD static Halves halves_of(Unsigned words) { return static_cast<Halves>(words); }
 #else
   using Words = S::Ints;
-  using Unsigned = WholeWords;
-  typedef std::uint16_t Halves __attribute__((vector_size(HEED_SIMD_BYTES / 2)));
   HEED_SIMD static V numbers(Words words) { return __builtin_convertvector(words, V); }
-  HEED_SIMD static Halves halves_of(Unsigned words) {
-    return __builtin_convertvector(words, Halves);
-  }
 #endif
+  using Unsigned = WholeWords;
   template <class Vector>
   HEED_SIMD static Vector load(const void* from) {
     Vector vector;
@@ -236,7 +229,7 @@ struct QuantizedWords {
   /// Half precision as float, from the low bits of each lane.
   HEED_SIMD static V from_half_bits(Unsigned halves) {
 #if HEED_SIMD_BYTES == 64
-    return from_halves((Signed) __builtin_convertvector(halves, Halves));
+    return from_halves((Signed)lower_halves(halves));
 #else
     // A product moves the exponent; infinities and NaN need a special case.
     const Unsigned magnitude = (halves & 0x7fff) << 13;

@@ -50,13 +50,8 @@ struct Bfloat16Product : PairWords {
     }
   }
 
-  /// Numbers rounded to bfloat16 in the upper halves of their bits, with zeros below; see
-  /// core/bfloat16.hpp.
-  HEED_SIMD static Unsigned rounded(V numbers) {
-    const auto bits = __builtin_bit_cast(Unsigned, numbers);
-    const auto nan = (bits & 0x7fffffff) > 0x7f800000;
-    return (nan ? bits | 0x400000 : bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000;
-  }
+  /// rounded_to_bfloat16, with zeros in the lower halves.
+  HEED_SIMD static Unsigned rounded(V numbers) { return rounded_to_bfloat16(numbers) & 0xffff0000; }
 #if HEED_SIMD_BYTES == 64
   typedef std::uint16_t Numbers __attribute__((vector_size(64)));
   /// Two vectors rounded by vcvtne2ps2bf16, one behind the other. It takes subnormal numbers as 0,
@@ -297,7 +292,7 @@ struct Bfloat16Product : PairWords {
     }
 #endif
     for (; i < count; i += S::width) {
-      const Halves halves = halves_of(rounded(load_left(x + i, count - i)) >> 16);
+      const HalfWords halves = lower_halves(rounded_to_bfloat16(load_left(x + i, count - i)) >> 16);
       const auto left = static_cast<std::size_t>(count - i) * sizeof(std::uint16_t);
       __builtin_memcpy(to + i, &halves, left < sizeof(halves) ? left : sizeof(halves));
     }

@@ -203,11 +203,15 @@ struct Lanes {
 #endif
 
 #if HEED_SIMD_BYTES == 0
-HEED_SIMD std::uint32_t load_widened(const void* from) {
-  std::uint16_t number;
+using HalfWords = std::uint16_t;
+using WholeWords = std::uint32_t;
+
+HEED_SIMD WholeWords load_widened(const void* from) {
+  HalfWords number;
   __builtin_memcpy(&number, from, sizeof(number));
   return number;
 }
+HEED_SIMD HalfWords lower_halves(WholeWords word) { return static_cast<HalfWords>(word); }
 #else
 typedef std::uint16_t HalfWords __attribute__((vector_size(HEED_SIMD_BYTES / 2)));
 typedef std::uint32_t WholeWords __attribute__((vector_size(HEED_SIMD_BYTES)));
@@ -229,7 +233,35 @@ HEED_SIMD WholeWords load_widened(const void* from) {
   return __builtin_convertvector(halves, WholeWords);
 #endif
 }
+/// The lower halves of lanes whose upper halves are 0, side by side. g++ masks, shuffles and joins
+/// them, in five instructions.
+HEED_SIMD HalfWords lower_halves(WholeWords words) {
+#if HEED_SIMD_BYTES == 32 && !defined(__clang__)
+  typedef int Four __attribute__((vector_size(16)));
+  const auto low = (Four)__builtin_shufflevector(words, words, 0, 1, 2, 3);
+  const auto high = (Four)__builtin_shufflevector(words, words, 4, 5, 6, 7);
+  return (HalfWords)__builtin_ia32_packusdw128(low, high);
+#elif HEED_SIMD_BYTES == 64 && !defined(__clang__)
+  typedef short Signed __attribute__((vector_size(32)));
+  typedef int Ints __attribute__((vector_size(64)));
+  return (HalfWords)__builtin_ia32_pmovdw512_mask((Ints)words, Signed{},
+                                                  static_cast<unsigned short>(-1));
+#else
+  return __builtin_convertvector(words, HalfWords);
 #endif
+}
+#endif
+/// Floats rounded to bfloat16 as by core/bfloat16.hpp, in the upper halves of lanes; the lower
+/// halves are anything.
+template <class V>
+HEED_SIMD WholeWords rounded_to_bfloat16(V x) {
+  const auto bits = __builtin_bit_cast(WholeWords, x);
+  return x == x ? bits + 0x7fff + (bits >> 16 & 1) : bits | 0x400000;
+}
+HEED_SIMD void store_lower_halves(void* to, WholeWords words) {
+  const HalfWords halves = lower_halves(words);
+  __builtin_memcpy(to, &halves, sizeof(halves));
+}
 
 /// Coefficients of 2^f = 1 + f·(c1 + f·(c2 + …)) on [-1/2, 1/2], fitted for least relative error:
 /// 3.9e-9 before rounding for float (degree 6), 1.8e-17 for double (degree 11).

@@ -65,18 +65,6 @@ template <class Product, class T>
 struct PairBackwardTable {
   using S = Lanes<T>;
   using P = Pairs<T>;
-  typedef std::uint32_t Words __attribute__((vector_size(HEED_SIMD_BYTES)));
-  typedef std::uint16_t Halves
-      __attribute__((vector_size(HEED_SIMD_BYTES / 2), aligned(2), may_alias));
-
-  HEED_SIMD static void store_halves(std::uint16_t* to, Words words) {
-    *reinterpret_cast<Halves*>(to) = __builtin_convertvector(words, Halves);
-  }
-  /// The bits rounded to bfloat16, in the lower halves; see core/bfloat16.hpp.
-  HEED_SIMD static Words rounded(typename S::V x) {
-    const auto bits = (Words)x;
-    return (x == x ? bits + 0x7fff + (bits >> 16 & 1) : bits | 0x400000) >> 16;
-  }
 
   /// The range from the first to the last key that one of 16 lanes sees, in whole groups.
   HEED_SIMD static Range seen_keys(const std::uint64_t* words, Index lane) {
@@ -115,7 +103,7 @@ struct PairBackwardTable {
       const auto delta = S::load(block.delta + lane);
       const auto base = none - S::load(block.log_sum_exp + lane);
       for (Index row = key; row < key + rows; row += 2) {
-        Words grads[2];
+        WholeWords grads[2];
         HEED_UNROLL for (int r = 0; r < 2; ++r) {
           const Index at = (row + r) * query_block + lane;
           auto p = bfloat16_weight<true, S>(S::fma(S::load(block.scores + at), factor, base));
@@ -125,9 +113,9 @@ struct PairBackwardTable {
             p = S::select(seen, p, none);
             grad = S::select(seen, grad, none);
           }
-          grads[r] = rounded(p * grad);
-          store_halves(block.probabilities + at, (Words)p >> 16);
-          store_halves(block.grad_scores + at, grads[r]);
+          grads[r] = rounded_to_bfloat16(p * grad) >> 16;
+          store_lower_halves(block.probabilities + at, (WholeWords)p >> 16);
+          store_lower_halves(block.grad_scores + at, grads[r]);
         }
         P::store(block.paired_grad_scores + row * query_block + 2 * lane,
                  (typename P::V)(grads[0] | grads[1] << 16));

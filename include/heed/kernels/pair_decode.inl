@@ -170,9 +170,6 @@ struct PairDecodeTable {
   /// The probabilities of a row relative to `maximum`, as bfloat16 and, in `weights`, as T.
   HEED_KERNEL static void weigh_row(Index count, const PairRows<T>& rows, Index row, T maximum,
                                     T* weights) {
-    typedef std::uint16_t Bits
-        __attribute__((vector_size(HEED_SIMD_BYTES / 2), aligned(2), may_alias));
-    typedef std::uint32_t Wholes __attribute__((vector_size(HEED_SIMD_BYTES)));
     std::uint16_t* out = rows.probabilities + row * row_keys;
     const auto base = PairTask<T, 1>::base_of(S::broadcast(maximum));
     for (Index key = 0; key < count; key += S::width) {
@@ -183,7 +180,7 @@ struct PairDecodeTable {
         weight = S::select(S::lanes(bits), weight, S::broadcast(0));
       }
       S::store(weights + key, weight);
-      *reinterpret_cast<Bits*>(out + key) = __builtin_convertvector((Wholes)weight >> 16, Bits);
+      store_lower_halves(out + key, (WholeWords)weight >> 16);
     }
     if (count % 2 != 0) out[count] = 0;
   }
