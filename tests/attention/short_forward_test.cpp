@@ -3,9 +3,12 @@
 // queries.
 #include <heed/attention/detail/forward_pass.hpp>
 
+#include <heed/attention/cached.hpp>
+#include <heed/attention/plan.hpp>
 #include <heed/masks.hpp>
+#include <heed/tensor/copy.hpp>
 
-#include "support/attention_cases.hpp"
+#include "support/bfloat16_cases.hpp"
 
 namespace heed::test {
 namespace {
@@ -99,6 +102,60 @@ TEST_P(ShortForward, HaveTheBitsOfBlocks) {
     const auto seed = bits() % 1000;
     expect_the_bits_under_masks(Inputs<float>(shape, seed), bits);
     expect_the_bits_under_masks(Inputs<double>(shape, seed, 30), bits);
+  }
+}
+
+/// The call of bfloat16, from tensors and from a cache, to floats and to bfloat16, beside the call
+/// of the same numbers as floats.
+template <class M>
+void expect_the_bits_of_floats(const Shape& shape, std::uint64_t seed, const M& mask) {
+  const NarrowInputs in(shape, seed, 3.f);
+  const auto wide = [](const Tensor<bfloat16, 4>& narrow) {
+    Tensor<float, 4> tensor(narrow.extents());
+    copy(narrow, tensor);
+    return tensor;
+  };
+  const Extents<4> extents{shape.batch, shape.heads, shape.queries, shape.value_dim};
+  Tensor<float, 4> expected(extents), out(extents);
+  Tensor<float, 3> lse({shape.batch, shape.heads, shape.queries}), expected_lse = lse;
+  attention(wide(in.queries), wide(in.keys), wide(in.values), mask, expected,
+            {.log_sum_exp = expected_lse});
+  ASSERT_EQ(plan(in.queries, in.keys, in.values, mask).grouping,
+            AttentionPlan::Grouping::one_kernel_call);
+  attention(in.queries, in.keys, in.values, mask, out, {.log_sum_exp = lse});
+  EXPECT_TRUE(same_bits(out, expected));
+  EXPECT_TRUE(same_bits(lse, expected_lse));
+  const auto narrow = narrow_attention(shape, in, mask);
+  EXPECT_TRUE(same_bits(narrow.lse, expected_lse));
+  for (Index i = 0; i < out.size(); ++i) {
+    ASSERT_EQ(narrow.out.data()[i].bits, bfloat16(expected.data()[i]).bits);
+  }
+  KeyValueCache<bfloat16> cache(
+      {shape.batch, shape.kv_heads, shape.head_dim, shape.value_dim, 32, 3 * shape.batch});
+  cache.append(in.keys, in.values);
+  Tensor<float, 4> cached(extents);
+  attention(in.queries, cache, mask, cached);
+  EXPECT_TRUE(same_bits(cached, expected));
+}
+
+TEST_P(ShortForward, NumbersInBfloat16HaveTheBitsOfFloats) {
+  std::mt19937_64 bits(1206);
+  for (int i = 0; i < 25; ++i) {
+    const auto upto = [&](Index n) {
+      return static_cast<Index>(bits() % static_cast<unsigned>(n));
+    };
+    const Index kv_heads = 1 + upto(3);
+    const Shape shape{
+        1 + upto(3),  (1 + upto(6)) * kv_heads, kv_heads, 4 + upto(61), 1 + upto(96), 1 + upto(140),
+        1 + upto(140)};
+    const auto seed = bits() % 1000;
+    SCOPED_TRACE(shape.text() + " seed " + std::to_string(seed));
+    set_thread_count(1 + upto(3));
+    expect_the_bits_of_floats(shape, seed, masks::Full{});
+    expect_the_bits_of_floats(shape, seed, Causal{});
+    expect_the_bits_of_floats(shape, seed, ByHead{});
+    expect_the_bits_of_floats(shape, seed, masks::SlidingWindow{.left = 5, .right = 3});
+    expect_the_bits_of_floats(shape, seed, masks::EveryNthKey{3});
   }
 }
 

@@ -381,72 +381,92 @@ class QueryBlockPass {
 
 // Short sequences. --------------------------------------------------------------------------------
 
-/// The operands of a kernel for short sequences, of one head and the keys that are seen.
+/// The operands of a kernel for short sequences, of one head and the keys that are seen, but for
+/// their numbers.
+template <class T>
+simd::ShortArgs<T> short_call(const AttentionArgs<T>& args, const VisibleKeys& seen) {
+  simd::ShortArgs<T> call;
+  call.query_count = args.query_count();
+  call.key_count = seen.count;
+  call.head_dim = args.head_dim();
+  call.value_dim = args.value_dim();
+  call.query_factor = query_factor(args);
+  call.words = seen.words;
+  return call;
+}
+/// The same with views of T, which are read in place.
 template <class T>
 simd::ShortArgs<T> short_args(const AttentionArgs<T>& args, Index item, Index head,
                               const VisibleKeys& seen) {
   const Index key_head = args.key_head(head);
-  return {args.queries.rows(item, head, 0),
-          args.keys.rows(item, key_head, seen.first),
-          args.values.rows(item, key_head, seen.first),
-          args.query_count(),
-          seen.count,
-          args.head_dim(),
-          args.value_dim(),
-          query_factor(args),
-          seen.words};
+  auto call = short_call(args, seen);
+  call.queries = args.queries.rows(item, head, 0);
+  call.keys = args.keys.rows(item, key_head, seen.first);
+  call.values = args.values.rows(item, key_head, seen.first);
+  return call;
 }
 
 /// The schedule of calls with short sequences, at most one block of queries and one of keys. Here
 /// the per-block work of the other schedules would cost more than the attention itself, so the mask
-/// is asked once for all heads of a batch item, and one kernel call takes many heads. The same
-/// bits.
+/// is asked once for all heads of a batch item, and one kernel call takes many heads. Where numbers
+/// are to be widened, it takes one, so that these stay in the first-level cache. The same bits.
 template <class T>
 class ShortForward {
  public:
   /// `group` heads go into one kernel call.
   ShortForward(const AttentionArgs<T>& args, const MaskRef& mask, Index group)
-      : args_(args), mask_(mask), group_(group) {}
+      : args_(args), mask_(mask), group_(group), in_place_(in_place(args)) {}
 
   /// Whether ShortForward can compute a call, or copies of its rounded numbers.
   static bool fits(const AttentionArgs<T>& args) {
-    const bool copied = args.rounds() && !multiplies_pairs(args);
-    const auto in_place = [&](const Operand<T>& each) { return copied || each.is_view(); };
     // For fewer than four queries over many keys, keys in the lanes are faster.
     const bool pays = args.query_count() >= 4 || args.key_count() <= 16;
     return pays && args.query_count() <= simd::query_block && args.key_count() > 0 &&
            args.key_count() <= simd::key_block && !args.score_mods.any() &&
-           args.score_mods.sinks.empty() && in_place(args.queries) && in_place(args.keys) &&
-           in_place(args.values) && simd::short_forward_kernels<T>().attend;
+           args.score_mods.sinks.empty() && !multiplies_pairs(args) &&
+           simd::short_forward_kernels<T>().attend;
   }
 
   void run(Index index) const {
     const Index item = index / groups(), head = index % groups() * group_;
     const Index heads = smaller(args_.heads() - head, group_);
-    std::uint64_t* words = nullptr;
-    auto call = call_with_arrays(words);
+    Arrays arrays;
+    auto call = call_with(arrays);
     const Index keys = args_.key_count_of(item);
     const Tile tile = tile_of(args_, item, head, 0, args_.query_count(), 0, keys - 1);
-    const VisibleKeys seen = keys == 0 ? VisibleKeys{} : visible_keys(mask_, tile, words);
+    const VisibleKeys seen = keys == 0 ? VisibleKeys{} : visible_keys(mask_, tile, arrays.words);
     if (seen.count == 0 || seen.holes) {
       for (Index each = head; each < head + heads; ++each) {
         QueryBlockPass<T>(args_, mask_, nullptr, item, each, 0, args_.query_count()).run();
       }
       return;
     }
-    choose_heads(call, item, head, heads, seen);
+    if (!in_place_) return attend_widened(call, arrays, item, head, heads, seen);
+    static_cast<simd::ShortArgs<T>&>(call) = short_args(args_, item, head, seen);
+    choose_heads(call, arrays, item, head, heads);
     simd::ComingRows coming;
     if (args_.exceeds_caches()) call.coming = &coming;
-    simd::short_forward_kernels<T>().attend(call);
-    if (args_.log_sum_exp.given()) write_log_sum_exp(item, call);
+    attend(call, item);
   }
 
  private:
+  /// A thread's memory for the mask's answers and, if not in_place_, for one head.
+  struct Arrays {
+    std::uint64_t* words;
+    T *queries, *keys, *values, *out;
+  };
+
+  /// Whether the kernel can read and write all operands where they are.
+  static bool in_place(const AttentionArgs<T>& args) {
+    return args.queries.is_view() && args.keys.is_view() && args.values.is_view() &&
+           !args.out.is_bfloat16();
+  }
   Index groups() const { return parts_of(args_.heads(), group_); }
 
-  /// A kernel call with this thread's arrays, and memory for the mask's answers in `words`. Lanes
-  /// past the last query fill up whole vectors of up to 16 numbers.
-  simd::ShortForwardArgs<T> call_with_arrays(std::uint64_t*& words) const {
+  /// A kernel call with this thread's arrays. Lanes past the last query fill up whole vectors of up
+  /// to 16 numbers.
+  simd::ShortForwardArgs<T> call_with(Arrays& arrays) const {
+    const Index rows = in_place_ ? 0 : simd::query_block, keys = in_place_ ? 0 : simd::key_block;
     simd::ShortForwardArgs<T> call;
     divide_scratch<ShortForward>([&](Carver& carver) {
       call.packed = carver.take<T>(16 * args_.head_dim());
@@ -455,22 +475,49 @@ class ShortForward {
       call.tail = carver.take<T>(16 * simd::key_block);
       call.maximum = carver.take<T>(group_ * simd::query_block);
       call.sum = carver.take<T>(group_ * simd::query_block);
-      words = carver.take<std::uint64_t>(simd::key_block);
+      arrays.words = carver.take<std::uint64_t>(simd::key_block);
+      arrays.queries = carver.take<T>(rows * args_.head_dim());
+      arrays.keys = carver.take<T>(keys * args_.head_dim());
+      arrays.values = carver.take<T>(keys * args_.value_dim());
+      arrays.out = carver.take<T>(rows * args_.value_dim());
     });
     return call;
   }
 
-  void choose_heads(simd::ShortForwardArgs<T>& run, Index item, Index head, Index heads,
-                    const VisibleKeys& seen) const {
+  /// Some heads one by one, whose numbers are copied in T.
+  void attend_widened(simd::ShortForwardArgs<T>& call, const Arrays& arrays, Index item, Index head,
+                      Index heads, const VisibleKeys& seen) const {
     const auto& p = args_;
-    static_cast<simd::ShortArgs<T>&>(run) = short_args(p, item, head, seen);
-    run.out = p.out.rows(item, head, 0);
+    static_cast<simd::ShortArgs<T>&>(call) = short_call(p, seen);
+    for (Index each = head; each < head + heads; ++each) {
+      const Index key_head = p.key_head(each);
+      call.queries = p.queries.rows(item, each, 0, p.query_count(), arrays.queries);
+      if (each == head || key_head != p.key_head(each - 1)) {
+        call.keys = p.keys.rows(item, key_head, seen.first, seen.count, arrays.keys);
+        call.values = p.values.rows(item, key_head, seen.first, seen.count, arrays.values);
+      }
+      choose_heads(call, arrays, item, each, 1);
+      attend(call, item);
+      if (p.out.is_bfloat16()) p.out.round(arrays.out, p.query_count(), item, each, 0);
+    }
+  }
+
+  void attend(const simd::ShortForwardArgs<T>& call, Index item) const {
+    simd::short_forward_kernels<T>().attend(call);
+    if (args_.log_sum_exp.given()) write_log_sum_exp(item, call);
+  }
+  /// Numbers in bfloat16 are written to `arrays` first.
+  void choose_heads(simd::ShortForwardArgs<T>& run, const Arrays& arrays, Index item, Index head,
+                    Index heads) const {
+    const auto& p = args_;
+    const bool rounds = p.out.is_bfloat16();
+    run.out = rounds ? arrays.out : p.out.rows(item, head, 0);
     run.query_head = p.queries.stride(1);
     run.key_head = p.keys.stride(1);
     run.value_head = p.values.stride(1);
     run.out_head = p.out.stride(1);
-    run.out_row = p.out.stride(2);
-    run.out_column = p.out.stride(3);
+    run.out_row = rounds ? p.value_dim() : p.out.stride(2);
+    run.out_column = rounds ? 1 : p.out.stride(3);
     run.heads = heads;
     run.first_head = head;
     run.sharing = p.sharing();
@@ -489,6 +536,7 @@ class ShortForward {
   const AttentionArgs<T>& args_;
   const MaskRef& mask_;
   Index group_;
+  bool in_place_;
 };
 
 }  // namespace heed::detail
