@@ -26,13 +26,13 @@ class Cached : public ::testing::TestWithParam<simd::Isa> {
 };
 
 template <class Stored>
-void expect_same_bits_as_tensors(Index page_size, Index queries, std::uint64_t seed) {
-  const Shape shape{2, 4, 2, queries, 230, 20, 12};
+void expect_same_bits_as_tensors(Index page_size, Index tokens, Index queries, std::uint64_t seed) {
+  const Shape shape{2, 4, 2, queries, tokens, 20, 12};
   SCOPED_TRACE("pages of " + std::to_string(page_size) + ", " + shape.text());
   const Inputs<float> in(shape, seed);
-  KeyValueCache<float, Stored> cache({2, 2, 20, 12, page_size, 2 * (230 / page_size + 1)});
-  for (Index first = 0; first < 230;) {  // in pieces of 1, 2, 4, … tokens
-    const Index last = std::min<Index>(2 * first + 1, 230);
+  KeyValueCache<float, Stored> cache({2, 2, 20, 12, page_size, 2 * (tokens / page_size + 1)});
+  for (Index first = 0; first < tokens;) {  // in pieces of 1, 2, 4, … tokens
+    const Index last = std::min(2 * first + 1, tokens);
     cache.append(in.keys.view().slice(2, first, last), in.values.view().slice(2, first, last));
     first = last;
   }
@@ -55,48 +55,58 @@ void expect_same_bits_as_tensors(Index page_size, Index queries, std::uint64_t s
 }
 
 TEST_P(Cached, PagedContiguousAndNarrowGiveTheBitsOfTensors) {
-  for (const Index queries : {1, 7, 40, 100}) {
-    for (const Index page : {16, 48, 96, 112, 240}) {
-      expect_same_bits_as_tensors<float>(page, queries, 700);
+  for (const Index tokens : {230, 90}) {  // the second: short calls
+    for (const Index queries : {1, 7, 40, tokens < 100 ? 64 : 100}) {
+      for (const Index page : {16, 48, 96, 112, 240}) {
+        expect_same_bits_as_tensors<float>(page, tokens, queries, 700);
+      }
+      expect_same_bits_as_tensors<bfloat16>(48, tokens, queries, 701);
+      expect_same_bits_as_tensors<bfloat16>(96, tokens, queries, 702);
     }
-    expect_same_bits_as_tensors<bfloat16>(48, queries, 701);
-    expect_same_bits_as_tensors<bfloat16>(96, queries, 702);
   }
 }
 
 class CachedBfloat16 : public Cached {};
 
+void expect_pages_give_the_bits_of_tensors(Index page, Index tokens, Index queries) {
+  SCOPED_TRACE("pages of " + std::to_string(page) + ", tokens " + std::to_string(tokens));
+  const Shape shape{2, 4, 2, queries, tokens, 21, 12};
+  const NarrowInputs in(shape, 720);
+  KeyValueCache<bfloat16> cache({2, 2, 21, 12, page, 2 * (tokens / page + 1)});
+  for (Index first = 0; first < tokens;) {
+    const Index last = std::min(2 * first + 1, tokens);
+    cache.append(in.keys.view().slice(2, first, last), in.values.view().slice(2, first, last));
+    first = last;
+  }
+  const auto check = [&](const auto& mask) {
+    const auto expected = narrow_attention(shape, in, mask);
+    NarrowResult result(shape);
+    attention(in.queries, cache, mask, result.out, {.log_sum_exp = result.lse});
+    EXPECT_TRUE(same_rows(result, expected, 0));
+  };
+  check(Causal{});
+  check(masks::last_n(50));
+  check(Causal{} & predicate([](Index q, Index k) { return (q + 2 * k) % 5 != 1; }));
+  cache.forget(0, tokens - 75);
+  cache.forget(1, tokens - 61);
+  const auto expected = narrow_attention(shape, in, masks::last_n(20));
+  for (const Index rows : {Index{1}, std::min<Index>(queries, 40)}) {
+    Shape last = shape;
+    last.queries = rows;
+    NarrowResult result(last);
+    attention(in.queries.view().slice(2, queries - rows, queries), cache, masks::last_n(20),
+              result.out, {.log_sum_exp = result.lse});
+    EXPECT_TRUE(same_rows(result, expected, queries - rows));
+  }
+}
+
 TEST_P(CachedBfloat16, PagesGiveTheBitsOfTensors) {
-  for (const Index queries : {1, 7, 40, 100}) {
-    const Shape shape{2, 4, 2, queries, 231, 21, 12};
-    const NarrowInputs in(shape, 720);
-    for (const Index page : {16, 48, 96, 112, 240}) {
-      KeyValueCache<bfloat16> cache({2, 2, 21, 12, page, 2 * (231 / page + 1)});
-      for (Index first = 0; first < 231;) {
-        const Index last = std::min<Index>(2 * first + 1, 231);
-        cache.append(in.keys.view().slice(2, first, last), in.values.view().slice(2, first, last));
-        first = last;
-      }
-      const auto check = [&](const auto& mask) {
-        const auto expected = narrow_attention(shape, in, mask);
-        NarrowResult result(shape);
-        attention(in.queries, cache, mask, result.out, {.log_sum_exp = result.lse});
-        EXPECT_TRUE(same_rows(result, expected, 0)) << "pages of " << page;
-      };
-      check(Causal{});
-      check(masks::last_n(50));
-      check(Causal{} & predicate([](Index q, Index k) { return (q + 2 * k) % 5 != 1; }));
-      cache.forget(0, 100);
-      cache.forget(1, 170);
-      const auto expected = narrow_attention(shape, in, masks::last_n(20));
-      for (const Index rows : {Index{1}, std::min<Index>(queries, 40)}) {
-        Shape last = shape;
-        last.queries = rows;
-        NarrowResult result(last);
-        attention(in.queries.view().slice(2, queries - rows, queries), cache, masks::last_n(20),
-                  result.out, {.log_sum_exp = result.lse});
-        EXPECT_TRUE(same_rows(result, expected, queries - rows)) << "pages of " << page;
-      }
+  for (const Index page : {16, 48, 96, 112, 240}) {
+    for (const Index queries : {1, 7, 40, 100}) {
+      expect_pages_give_the_bits_of_tensors(page, 231, queries);
+    }
+    for (const Index queries : {1, 7, 40, 64}) {  // short calls
+      expect_pages_give_the_bits_of_tensors(page, 90, queries);
     }
   }
 }
