@@ -13,6 +13,13 @@ void misuse(std::vector<std::vector<float>>& rows) { TensorView view(rows, {2, 3
 void misuse(std::vector<std::vector<float>>& rows) { view_of(rows, {2, 3}); }
 #endif
 
+#ifdef PACKED_MATRIX_OF_ANOTHER_TYPE  // of its own scalar type, or of bfloat16 for float
+void misuse(const Tensor<double, 2>& a) { const PackedMatrix<float> packed(a); }
+#endif
+#ifdef PACKED_MATRIX_OF_A_VECTOR  // PackedMatrix takes a matrix (rows, columns)
+void misuse(const Tensor<float, 1>& a) { const PackedMatrix<float> packed(a); }
+#endif
+
 #ifdef ROWS_ASSIGNED  // assigning to a temporary view
 void misuse(Tensor<float, 2>& a, const Tensor<float, 2>& b) { a[0] = b[0]; }
 #endif

@@ -216,6 +216,29 @@ TEST(PackedMatrix, Bfloat16TakesTwoBytesAWeight) {
   EXPECT_EQ(PackedMatrix<float>(Tensor<float, 2>({129, 64})).byte_count(), 4 * 129 * 64);
 }
 
+TEST(PackedMatrix, OfBfloat16HasTheBitsOfItsBlocksAndOfFloats) {
+  for (const Index depth : {1, 33, 700}) {
+    for (const Index columns : {1, 64, 130}) {
+      Tensor<bfloat16, 2> narrow({columns, depth});
+      Tensor<float, 2> wide({columns, depth});
+      for (Index i = 0; i < wide.size(); ++i) {
+        narrow.data()[i] = bfloat16(static_cast<float>(i % 23) / 7 - 1);
+        wide.data()[i] = narrow.data()[i];
+      }
+      Tensor<float, 2> a({5, depth}), out({5, columns}), expected({5, columns});
+      for (Index i = 0; i < a.size(); ++i) a.data()[i] = static_cast<float>(i % 7) / 3 - 1;
+      for (const auto products : {Products::exact, Products::bfloat16}) {
+        const PackedMatrix<float> packed(narrow.view().transpose(), products);
+        EXPECT_EQ(packed.byte_count(),
+                  PackedMatrix<float>(wide.view().transpose(), Products::bfloat16).byte_count());
+        matrix_product(a, packed, out);
+        matrix_product(a, wide.view().transpose(), expected, {.products = products});
+        EXPECT_TRUE(same_numbers(out, expected)) << depth << " " << columns;
+      }
+    }
+  }
+}
+
 TEST(PackedMatrix, RefusesBlocksThatDoNotFit) {
   const std::vector<std::byte> bytes(20 * 6);
   const auto pack = [&](Index rows, Index columns) {

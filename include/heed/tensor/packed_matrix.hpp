@@ -44,29 +44,25 @@ class PackedMatrix {
  public:
   PackedMatrix() = default;
 
-  /// Packs `matrix`, (rows, columns), any strides. For Products::bfloat16 its numbers are rounded
-  /// to bfloat16 and take half the memory. Throws InvalidArgument for `products` that T does not
-  /// have.
+  /// Packs `matrix`, (rows, columns), any strides, of T or, where T is float, of bfloat16, which
+  /// takes half the memory. Floats are rounded to it for Products::bfloat16. Exact products with
+  /// bfloat16 have the bits of the widened matrix. Throws InvalidArgument for `products` that T
+  /// does not have.
   template <Viewable X>
   explicit PackedMatrix(const X& matrix, Products products = Products::exact) {
-    const TensorView<const T, 2> view = view_of(matrix);
+    constexpr bool narrow = std::is_same_v<ValueOf<const X>, bfloat16> && std::is_same_v<T, float>;
+    static_assert(narrow || std::is_same_v<ValueOf<const X>, T>,
+                  "PackedMatrix takes a matrix of its own scalar type, or of bfloat16 for float");
+    static_assert(ViewOf<const X>::rank() == 2, "PackedMatrix takes a matrix (rows, columns)");
+    const auto view = view_of(matrix);
     detail::check_products<T>(products);
-    if (products == Products::bfloat16) {
+    if (narrow || products == Products::bfloat16) {
       *this = in_blocks<bfloat16>(
           view.extent(0), view.extent(1), products,
           [&](Index column, Index row) { return bfloat16(static_cast<float>(view(row, column))); });
       return;
     }
-    rows_ = view.extent(0);
-    columns_ = view.extent(1);
-    const Index panels = (columns_ + simd::panel_columns - 1) / simd::panel_columns;
-    values_ = Tensor<T, 1>({panels * rows_ * simd::panel_columns});
-    const auto pack = simd::product_kernels<T>().pack;
-    parallel_for(panels, [&](Index panel) {
-      const Index first = panel * simd::panel_columns;
-      pack({view.data_handle() + first * view.stride(1), view.stride(0), view.stride(1)}, rows_,
-           detail::smaller(columns_ - first, simd::panel_columns), values_.data() + first * rows_);
-    });
+    if constexpr (!narrow) pack_panels(view);
   }
 
   /// Packs the transpose of a matrix (columns, rows) in the precision in which it is stored, at any
@@ -139,6 +135,20 @@ class PackedMatrix {
   simd::QuantizedPanel blocks() const { return {blocks_.data(), codes_, products_}; }
 
  private:
+  void pack_panels(const TensorView<const T, 2>& matrix) {
+    rows_ = matrix.extent(0);
+    columns_ = matrix.extent(1);
+    const Index panels = detail::parts_of(columns_, simd::panel_columns);
+    values_ = Tensor<T, 1>({panels * rows_ * simd::panel_columns});
+    const auto pack = simd::product_kernels<T>().pack;
+    parallel_for(panels, [&](Index panel) {
+      const Index first = panel * simd::panel_columns;
+      const auto columns =
+          matrix.slice(1, first, detail::smaller(first + simd::panel_columns, columns_));
+      pack({columns.data_handle(), columns.stride(0), columns.stride(1)}, rows_, columns.extent(1),
+           values_.data() + first * rows_);
+    });
+  }
   template <class Block>
   static constexpr simd::QuantizedCodes codes_of =
       std::is_same_v<Block, Q4_1>       ? simd::QuantizedCodes::nibbles
