@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Conversions between bfloat16 and T; double is only read. Included by part.inl.
+// Numbers in bfloat16 that are multiplied as T: conversions, of which double has one, and decoding.
+// Included by part.inl, after the decoding kernels of part 1.
 
 template <class T>
 struct Bfloat16Table {
@@ -65,6 +66,149 @@ struct Bfloat16Table {
     }
   }
 };
+
+// Decoding over keys and values in bfloat16, which are widened in registers: with the bits of
+// attend_keys.inl over widened ones, from half the memory.
+
+#if HEED_SIMD_BYTES == 64
+/// Scores with vectors of 64 bytes. Words of two columns are transposed.
+template <class T>
+struct BitScores {
+  using S = Lanes<T>;
+  static constexpr Index width = S::width;
+  static constexpr Index lanes = DecodeScores<T>::lanes;
+  static constexpr int most_rows = DecodeScores<T>::most_rows;
+  static constexpr Index line = 64 / Index{sizeof(std::uint16_t)};  // columns in a line
+
+  /// The scores of the rows from `row` on, at most `Rows`, over the `Vectors` vectors of keys at
+  /// `first`, the `key`th of the block. A single row takes two vectors: the sums of one would wait
+  /// for each other.
+  template <int Rows, int Vectors, bool Near>
+  HEED_KERNEL static void score(const std::uint16_t* first, Index stride, const QueryRows<T>& rows,
+                                Index row, Index key, const LinesAhead& lines) {
+    constexpr int words = static_cast<int>(bit_columns) / 2;
+    auto ahead = TileAhead<Near>::of(lines, first);
+    const T* query[Rows];
+    typename S::V scores[Rows][Vectors] = {};
+    HEED_UNROLL for (int r = 0; r < Rows; ++r) {
+      query[r] = row_or_last(rows.rows + row * rows.head_dim, rows.head_dim, rows.count - row, r);
+    }
+    for (Index d = 0; d < rows.head_dim; d += bit_columns) {
+      typename S::V columns[Vectors][words];
+      const std::uint16_t* from = first + d;
+      // Half of the lines of 32 columns, then the others.
+      const std::uint16_t* coming =
+          from + (d % line == 0 ? 0 : Vectors * words * stride - bit_columns);
+      HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
+        from = load_transposed<S>(from, stride, columns[j]);
+      }
+      HEED_UNROLL for (int i = 0; i < words; ++i) {
+        HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
+          ahead.fetch(coming);
+          coming += stride;
+          asm("" : "+r"(coming));  // as in load_transposed
+        }
+        HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
+          const auto bits = (typename S::Ints)columns[j][i];
+          const auto low = (typename S::V)(bits << 16), high = (typename S::V)(bits & ~0xffff);
+          HEED_UNROLL for (int r = 0; r < Rows; ++r) {
+            const T* const numbers = query[r] + d + 2 * i;
+            scores[r][j] = S::fma(S::broadcast(numbers[0]), low, scores[r][j]);
+            scores[r][j] = S::fma(S::broadcast(numbers[1]), high, scores[r][j]);
+          }
+        }
+      }
+    }
+    T* to = rows.scores + key / lanes * lanes * rows.count + row * lanes + key % lanes;
+    HEED_UNROLL for (int r = 0; r < Rows; ++r, to += lanes) {
+      if (row + r >= rows.count) break;
+      HEED_UNROLL for (int j = 0; j < Vectors; ++j) S::store(to + j * width, scores[r][j]);
+    }
+  }
+
+  /// The same of all rows over one vector of keys.
+  template <bool Near>
+  HEED_SIMD static void score_rows(const std::uint16_t* first, Index stride,
+                                   const QueryRows<T>& rows, Index key, LinesAhead ahead) {
+    for (Index row = 0; row < rows.count; ahead = LinesAhead::none(first)) {
+      const Index left = rows.count - row;
+      if (left > decoded_at_once) {
+        score<most_rows, 1, Near>(first, stride, rows, row, key, ahead);
+        row += most_rows;
+      } else if (left > 1) {
+        score<decoded_at_once, 1, Near>(first, stride, rows, row, key, ahead);
+        row += decoded_at_once;
+      } else {
+        score<single_row, 1, Near>(first, stride, rows, row, key, ahead);
+        ++row;
+      }
+    }
+  }
+  /// The scores over whole vectors of keys; returns where they end. Processors that prefetch near
+  /// do not follow the rows of two vectors of keys.
+  HEED_SIMD static Index score_whole(const KeyBlock<std::uint16_t>& keys,
+                                     const QueryRows<T>& rows) {
+    const MatrixRef<std::uint16_t>& from = keys.keys;
+    Index key = 0;
+    with_near(
+        rows, [&](auto near) __attribute__((always_inline)) {
+          constexpr int wide = single_row == 1 && !near ? 2 : 1;
+          for (; rows.count == 1 && key + wide * width <= keys.count; key += wide * width) {
+            score<single_row, wide, near>(from.data + key * from.row_stride, from.row_stride, rows,
+                                          0, key, lines_after(keys, rows, key, wide * width));
+          }
+          for (; key + width <= keys.count; key += width) {
+            score_rows<near>(from.data + key * from.row_stride, from.row_stride, rows, key,
+                             lines_after(keys, rows, key, width));
+          }
+        });
+    return key;
+  }
+  HEED_SIMD static void score_last(const std::uint16_t* copies, const QueryRows<T>& rows, Index key,
+                                   const LinesAhead& ahead) {
+    score_rows<true>(copies, rows.head_dim, rows, key, ahead);
+  }
+};
+template <class T>
+using BitValues = DecodeValues<T, std::uint16_t>;
+#elif HEED_SIMD_BYTES == 32
+template <class T>
+using BitScores = HalvesScores<T, std::uint16_t>;
+template <class T>
+using BitValues = HalvesValues<T, std::uint16_t>;
+#endif
+
+#if HEED_SIMD_BYTES >= 32
+template <class T>
+struct BitDecode {
+  HEED_KERNEL static void scores(const KeyBlock<std::uint16_t>& keys, const QueryRows<T>& rows) {
+    const Index key = BitScores<T>::score_whole(keys, rows);
+    if (key < keys.count) {
+      BitScores<T>::score_last(last_keys(keys, rows, key), rows, key,
+                               lines_after(keys, rows, key, bit_keys));
+    }
+  }
+  /// Copies the last keys, fewer than are scored at a time, and repeats the last of them.
+  HEED_SIMD static const std::uint16_t* last_keys(const KeyBlock<std::uint16_t>& keys,
+                                                  const QueryRows<T>& rows, Index key) {
+    auto* const copies = reinterpret_cast<std::uint16_t*>(rows.packed);
+    const auto bytes = static_cast<std::size_t>(rows.head_dim) * sizeof(std::uint16_t);
+    for (Index i = 0; i < bit_keys; ++i) {
+      const auto* from = row_or_last(keys.keys.data, keys.keys.row_stride, keys.count, key + i);
+      __builtin_memcpy(copies + i * rows.head_dim, from, bytes);
+    }
+    return copies;
+  }
+  static constexpr Index bit_keys = 16;  // at a time
+
+  HEED_KERNEL static void attend(const KeyBlock<std::uint16_t>& keys, const QueryRows<T>& rows) {
+    KeyBlock<T> block;
+    block.count = keys.count;
+    DecodeTable<T>::softmax(block, rows);
+    BitValues<T>::add_whole(keys, rows);
+  }
+};
+#endif
 
 template <class T>
 const Bfloat16Kernels<T>& bfloat16_table() {

@@ -63,9 +63,6 @@ inline constexpr int tile_stride{HEED_SIMD_VECTORS * S::width};
 // After activation.inl and gemm.inl.
 #include <heed/kernels/rows.inl>
 #elif HEED_SIMD_PART == 4
-// After attend_keys.inl of part 1.
-#include <heed/kernels/decode_bits.inl>
-// After decode_bits.inl.
 #include <heed/kernels/bfloat16.inl>
 #if HEED_SIMD_BYTES == 64
 #include <heed/kernels/pairs.inl>
