@@ -33,8 +33,9 @@ class DecodePass {
         scratch_(rows_, args.head_dim(), args.value_dim(), args.score_mods.any()),
         score_mods_(args, scratch_, item, head),
         pairs_(args, pairs, rows_),
-        bits_(pairs == nullptr && !args.score_mods.any() && args.values.in_place() != nullptr
-                  ? args.keys.in_place()
+        bits_(pairs == nullptr && !args.score_mods.any() &&
+                      args.values.widening_kernels() != nullptr
+                  ? args.keys.widening_kernels()
                   : nullptr),
         item_(item),
         head_(head) {}

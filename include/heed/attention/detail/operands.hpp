@@ -335,7 +335,7 @@ class Operand {
   /// The kernels that multiply bfloat16, stored or rounded, if the CPU has them; null for a T.
   const simd::PairKernels<T>* pair_kernels() const { return pairs_; }
   /// The kernels that widen the rows, stored as bfloat16, as they read them; null if none do.
-  const simd::Bfloat16Kernels<T>* in_place() const {
+  const simd::Bfloat16Kernels<T>* widening_kernels() const {
     const bool fit = has_bits() && strides_[3] == 1 && extents_[3] % simd::bit_columns == 0;
     return fit && kernels_->attend != nullptr ? kernels_ : nullptr;
   }
