@@ -174,15 +174,17 @@ TEST_P(Bfloat16Call, R7ARowDoesNotDependOnTheRowsComputedWithIt) {
 
 TEST_P(Bfloat16Call, R7DecodingIsPrefillWithAnyNumberOfColumns) {
   // Vectors, lines of 32 columns and pairs that are not full, of keys and of values.
-  for (Index columns = 1; columns <= 100; ++columns) {
-    const Shape shape{1, 2, 2, 45, 101, columns, 101 - columns};
+  const auto check = [](Index columns, Index value_columns) {
+    const Shape shape{1, 2, 2, 45, 101, columns, value_columns};
     const NarrowInputs in(shape, 710 + static_cast<std::uint64_t>(columns));
     const auto whole = narrow_attention(shape, in, Full{});
     for (const Index rows : {1, 3, 6, 17}) {
       const auto last = rows_of(shape, in, Full{}, 45 - rows, rows);
       ASSERT_TRUE(same_rows(last, whole, 45 - rows)) << rows << " rows, head_dim " << columns;
     }
-  }
+  };
+  for (Index columns = 1; columns <= 100; ++columns) check(columns, 101 - columns);
+  for (const Index columns : {64, 96, 128, 192, 256}) check(columns, columns);
 }
 
 TEST_P(Bfloat16Call, R7NeighborsMayBeAnything) {

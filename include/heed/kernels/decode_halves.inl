@@ -56,8 +56,8 @@ struct HalvesScores {
       HEED_UNROLL for (int j = 0; j < together; ++j) {
         load_columns(from[2 * (v + j)], from[2 * (v + j) + 1], stride, columns[j]);
       }
-      const T*
-          of_row[Rows];  // opaque: the compiler would keep a distance for each of their numbers
+      // Opaque: the compiler would keep a distance for each of their numbers.
+      const T* of_row[Rows];
       HEED_UNROLL for (int r = 0; r < Rows; ++r) {
         of_row[r] = row + r * head_dim;
         asm("" : "+r"(of_row[r]));

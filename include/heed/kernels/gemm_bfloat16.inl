@@ -110,14 +110,10 @@ struct Bfloat16Product : PairWords {
     return load_upto<S>(from, left > 0 ? left : 0);
   }
   HEED_SIMD static V load_left(const std::uint16_t* from, Index left) {
-    if (left >= S::width) return load_all(from);
+    if (left >= S::width) return load_wide<S>(from);
     std::uint16_t some[S::width] = {};
     for (Index i = 0; i < left; ++i) some[i] = from[i];
-    return load_all(some);
-  }
-  HEED_SIMD static V load_all(const float* from) { return S::load(from); }
-  HEED_SIMD static V load_all(const std::uint16_t* from) {
-    return __builtin_bit_cast(V, load_widened(from) << 16);
+    return load_wide<S>(some);
   }
   /// Numbers that do not lie side by side, copied.
   template <class Number>
@@ -148,7 +144,7 @@ struct Bfloat16Product : PairWords {
         const auto pairs = load<Unsigned>(x + k);
         S::store(to, __builtin_bit_cast(V, pairs << 16 | pairs >> 16));
       } else {
-        S::store(to, row_vector<Number>(load_all(x + k), load_all(x + k + last)));
+        S::store(to, row_vector<Number>(load_wide<S>(x + k), load_wide<S>(x + k + last)));
       }
     }
     if (k == depth) return;

@@ -233,8 +233,8 @@ HEED_SIMD WholeWords load_widened(const void* from) {
   return __builtin_convertvector(halves, WholeWords);
 #endif
 }
-/// The lower halves of lanes whose upper halves are 0, side by side. g++ masks, shuffles and joins
-/// them, in five instructions.
+/// The lower halves of lanes, side by side; with vectors of 32 bytes the upper halves must be 0.
+/// g++ masks, shuffles and joins them, in five instructions.
 HEED_SIMD HalfWords lower_halves(WholeWords words) {
 #if HEED_SIMD_BYTES == 32 && !defined(__clang__)
   typedef int Four __attribute__((vector_size(16)));

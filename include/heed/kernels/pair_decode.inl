@@ -263,14 +263,13 @@ struct PairDecodeTable {
 
   /// output += probabilities · values for some rows, the keys [key, end), and the columns of
   /// `Lines` lines, of which the last may be a part, from values read in place.
-  template <int Rows, int Lines, bool Near>
+  template <int Rows, int Lines, class Ahead>
   HEED_KERNEL static void add_lying_rows(const PairKeys& keys, const PairRows<T>& rows, Index row,
-                                         Index key, Index end, Index d,
-                                         TileAhead<Near>& tile_ahead) {
-    const Index left = Lines == 2 ? Lines * P::step : rows.value_dim - d;
+                                         Index key, Index end, Index d, Ahead& tile_ahead) {
+    const Index left = Lines > 1 ? Lines * P::step : rows.value_dim - d;
     const bool whole = left > S::width;  // the second vector of sums too
     const auto load = [&](const std::uint16_t* at) __attribute__((always_inline)) {
-      return Lines == 2 ? P::load(at) : P::load_upto(at, left);
+      return Lines > 1 ? P::load(at) : P::load_upto(at, left);
     };
     auto ahead = tile_ahead;
     const std::uint16_t* weights[Rows];
@@ -312,9 +311,9 @@ struct PairDecodeTable {
       }
     }
   }
-  template <int Lines, bool Near>
+  template <int Lines, class Ahead>
   HEED_SIMD static void add_lying_columns(const PairKeys& keys, const PairRows<T>& rows, Index key,
-                                          Index end, Index d, TileAhead<Near>& ahead) {
+                                          Index end, Index d, Ahead& ahead) {
     if (rows.count == 1) {
       return add_lying_rows<single_row, Lines>(keys, rows, 0, key, end, d, ahead);
     }
@@ -322,8 +321,24 @@ struct PairDecodeTable {
       add_lying_rows<decoded_at_once, Lines>(keys, rows, row, key, end, d, ahead);
     }
   }
+  /// The same for a single row that reads whole rows of values in the order of memory: processors
+  /// that do not prefetch near foresee that. False, and nothing done, where it does not.
+  HEED_SIMD static bool add_foreseen(const PairKeys& keys, const PairRows<T>& rows) {
+    const bool in_order = rows.count == 1 && keys.lying.row_stride == rows.value_dim;
+    if (single_row > 1 || rows.near || !in_order) return false;
+    NothingAhead nothing;
+    if (rows.value_dim == 2 * P::step) {
+      add_lying_rows<single_row, 2>(keys, rows, 0, 0, keys.count, 0, nothing);
+    } else if (rows.value_dim == 4 * P::step) {
+      add_lying_rows<single_row, 4>(keys, rows, 0, 0, keys.count, 0, nothing);
+    } else {
+      return false;
+    }
+    return true;
+  }
   /// output += probabilities · values, from values read in place.
   HEED_SIMD static void add_lying(const PairKeys& keys, const PairRows<T>& rows) {
+    if (add_foreseen(keys, rows)) return;
     const auto& lying = keys.lying;
     // The values of a tile are read in the order of memory, or stay in the first-level cache until
     // all their columns are added.

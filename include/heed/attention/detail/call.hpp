@@ -37,7 +37,7 @@ struct AttentionPlan {
   /// bfloat16.
   enum class Arithmetic { scalar, bfloat16_pairs, bfloat16_tiles };
   /// The heads in one task: one; several that share the answers of the mask; several that share one
-  /// key head; or all heads of short sequences, in one kernel call.
+  /// key head; or those of short sequences, in one kernel call, or one each where they are copied.
   enum class Grouping { each_head, shared_mask, shared_keys, one_kernel_call };
 
   simd::Isa isa{};

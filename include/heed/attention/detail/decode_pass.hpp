@@ -115,22 +115,17 @@ class DecodePass {
   void score(Index key, Index count, const simd::QueryRows<T>& rows) const {
     const Index head = args_.key_head(head_);
     if (pairs_) return pairs_.score_rows(pairs_.bring_keys(item_, head, key, count), rows);
-    if (reads_bits(key, count)) return bits_->scores(bits_of(key, count), rows);
+    if (bits_) return bits_->scores(bits_of(key, count), rows);
     kernels_.scores({args_.keys.rows(item_, head, key, count, scratch_.keys), {}, count}, rows);
   }
   void attend(Index key, Index count, const simd::QueryRows<T>& rows) const {
     const Index head = args_.key_head(head_);
     if (pairs_) return pairs_.attend_rows(pairs_.bring_values(item_, head, key, count), rows);
-    if (reads_bits(key, count)) return bits_->attend(bits_of(key, count), rows);
+    if (bits_) return bits_->attend(bits_of(key, count), rows);
     const auto values = args_.values.rows(item_, head, key, count, scratch_.values);
     kernels_.attend({{}, whole_rows(values, count), count}, rows);
   }
 
-  /// Whether some keys and their values, which all rows see, are widened as they are read.
-  bool reads_bits(Index key, Index count) const {
-    return bits_ != nullptr && args_.keys.is_contiguous(key, count) &&
-           args_.values.is_contiguous(key, count);
-  }
   simd::KeyBlock<std::uint16_t> bits_of(Index key, Index count) const {
     const auto rows = [&](const Operand<T>& operand) {
       return simd::MatrixRef<std::uint16_t>{operand.bits(item_, args_.key_head(head_), key),
@@ -146,7 +141,7 @@ class DecodePass {
     if (row >= args_.key_count_of(item_)) return;
     const Index head = args_.key_head(head_);
     if (!operand.is_bfloat16()) rows.next = operand.rows(item_, head, row);
-    if ((pairs_ || bits_ != nullptr) && operand.has_bits()) {
+    if ((pairs_ || bits_) && operand.has_bits()) {
       rows.next_bits[0] = {operand.bits(item_, head, row), operand.stride(2), 1};
     }
     rows.next_columns = operand.extent(3);
@@ -161,7 +156,7 @@ class DecodePass {
       announce(args_.keys, next_block(seen), rows);
       return pairs_.attend_rows(pairs, rows);
     }
-    if (seen.words == nullptr && reads_bits(seen.first, seen.count)) {
+    if (bits_ && seen.words == nullptr) {
       simd::QueryRows<T> rows = query_rows(states, nullptr, 0);
       announce(args_.values, seen.first, rows);
       score(seen.first, seen.count, rows);
@@ -264,8 +259,8 @@ class DecodePass {
   DecodeScratch<T> scratch_;
   RowScoreMod<T> score_mods_;
   PairBlocks<T> pairs_;
-  const simd::Bfloat16Kernels<T>*
-      bits_;  // null unless keys and values are widened as they are read
+  /// Null unless keys and values are widened as they are read.
+  const simd::Bfloat16Kernels<T>* bits_;
   Index item_;
   Index head_;
   Index positions_[simd::key_block];

@@ -408,19 +408,22 @@ simd::ShortArgs<T> short_args(const AttentionArgs<T>& args, Index item, Index he
 
 /// The schedule of calls with short sequences, at most one block of queries and one of keys. Here
 /// the per-block work of the other schedules would cost more than the attention itself, so the mask
-/// is asked once for all heads of a batch item, and one kernel call takes many heads. Where numbers
-/// are to be widened, it takes one, so that these stay in the first-level cache. The same bits.
+/// is asked once for all heads of a batch item, and one kernel call takes many heads. Where it
+/// cannot read or write them in place, it takes one, whose copies stay in the first-level cache.
+/// The same bits.
 template <class T>
 class ShortForward {
  public:
-  /// `group` heads go into one kernel call.
+  /// `group` heads go into one kernel call or, if not in place, into one each.
   ShortForward(const AttentionArgs<T>& args, const MaskRef& mask, Index group)
       : args_(args), mask_(mask), group_(group), in_place_(in_place(args)) {}
 
   /// Whether ShortForward can compute a call, or copies of its rounded numbers.
   static bool fits(const AttentionArgs<T>& args) {
-    // For fewer than four queries over many keys, keys in the lanes are faster.
-    const bool pays = args.query_count() >= 4 || args.key_count() <= 16;
+    // For fewer than four queries over many keys, keys in the lanes are faster, all the more where
+    // heads share them.
+    const Index few_keys = args.sharing() > 1 ? 8 : 16;
+    const bool pays = args.query_count() >= 4 || args.key_count() <= few_keys;
     return pays && args.query_count() <= simd::query_block && args.key_count() > 0 &&
            args.key_count() <= simd::key_block && !args.score_mods.any() &&
            args.score_mods.sinks.empty() && !multiplies_pairs(args) &&
@@ -441,7 +444,7 @@ class ShortForward {
       }
       return;
     }
-    if (!in_place_) return attend_widened(call, arrays, item, head, heads, seen);
+    if (!in_place_) return attend_each(call, arrays, item, head, heads, seen);
     static_cast<simd::ShortArgs<T>&>(call) = short_args(args_, item, head, seen);
     choose_heads(call, arrays, item, head, heads);
     simd::ComingRows coming;
@@ -484,9 +487,9 @@ class ShortForward {
     return call;
   }
 
-  /// Some heads one by one, whose numbers are copied in T.
-  void attend_widened(simd::ShortForwardArgs<T>& call, const Arrays& arrays, Index item, Index head,
-                      Index heads, const VisibleKeys& seen) const {
+  /// Some heads one by one, with copies in T of what is not a view of T.
+  void attend_each(simd::ShortForwardArgs<T>& call, const Arrays& arrays, Index item, Index head,
+                   Index heads, const VisibleKeys& seen) const {
     const auto& p = args_;
     static_cast<simd::ShortArgs<T>&>(call) = short_call(p, seen);
     for (Index each = head; each < head + heads; ++each) {

@@ -334,10 +334,12 @@ class Operand {
   bool has_bits() const { return is_bfloat16() && !rounds_; }
   /// The kernels that multiply bfloat16, stored or rounded, if the CPU has them; null for a T.
   const simd::PairKernels<T>* pair_kernels() const { return pairs_; }
-  /// The kernels that widen the rows, stored as bfloat16, as they read them; null if none do.
+  /// The kernels that widen blocks of rows, stored as bfloat16, as they read them; null if none do.
   const simd::Bfloat16Kernels<T>* widening_kernels() const {
-    const bool fit = has_bits() && strides_[3] == 1 && extents_[3] % simd::bit_columns == 0;
-    return fit && kernels_->attend != nullptr ? kernels_ : nullptr;
+    const Index columns = extents_[3];
+    const bool in_vectors = strides_[3] == 1 && columns > 0 && columns % simd::bit_columns == 0;
+    const bool in_pages = tables_ == nullptr || page_size_ % simd::key_block == 0;
+    return has_bits() && in_vectors && in_pages && kernels_->attend != nullptr ? kernels_ : nullptr;
   }
   /// Whether all rows can be read in place, as a view of T.
   bool is_view() const { return kernels_ == nullptr && tables_ == nullptr; }

@@ -281,7 +281,9 @@ AttentionPlan plan_of(const AttentionArgs<T>& args, const MaskRef& mask) {
   if (ShortForward<T>::fits(args)) {
     plan.grouping = AttentionPlan::Grouping::one_kernel_call;
     plan.heads = heads_together(args.batch(), args.heads(), mask);
-    plan.why = "short sequences: the mask is asked once, and one kernel call takes several heads";
+    plan.why =
+        "short sequences: the mask is asked once for several heads, and kernels take all keys of a "
+        "head, or of several heads, at a time";
   } else if (decodes(args, mask)) {
     plan_decoding(args, mask, plan);
   } else {
