@@ -119,5 +119,36 @@ TEST(Half, IsAssignedNumbers) {
   expect_assigned<float16>(0x1p-11);
 }
 
+/// The limits of a type beside those that its numbers have.
+template <class Half>
+void expect_limits(float largest, float unit, float least, float least_subnormal) {
+  using Limits = std::numeric_limits<Half>;
+  static_assert(Limits::is_specialized && Limits::is_signed && !Limits::is_integer);
+  static_assert(std::numeric_limits<const Half>::digits == Limits::digits);
+  EXPECT_EQ(float(Limits::max()), largest);
+  EXPECT_EQ(float(Limits::lowest()), -largest);
+  EXPECT_EQ(float(Limits::epsilon()), unit);
+  EXPECT_EQ(float(Half(1 + unit)), 1 + unit);
+  EXPECT_EQ(float(Half(1 + unit / 4)), 1.f);
+  EXPECT_EQ(Limits::digits, 1 - std::ilogb(unit));
+  EXPECT_EQ(float(Limits::min()), least);
+  EXPECT_EQ(Limits::min_exponent, std::ilogb(least) + 1);
+  EXPECT_EQ(Limits::max_exponent, std::ilogb(largest) + 1);
+  EXPECT_EQ(Limits::max_exponent10, static_cast<int>(std::log10(largest)));
+  EXPECT_EQ(Limits::min_exponent10, static_cast<int>(std::log10(least)));
+  EXPECT_EQ(Limits::digits10, static_cast<int>(std::log10(0.5f / (unit / 2))));
+  EXPECT_EQ(Limits::max_digits10, static_cast<int>(std::ceil(1 + std::log10(2 / unit))));
+  EXPECT_EQ(float(Limits::denorm_min()), least_subnormal);
+  EXPECT_EQ(float(Limits::round_error()), 0.5f);
+  EXPECT_EQ(float(Limits::infinity()), INFINITY);
+  EXPECT_TRUE(std::isnan(float(Limits::quiet_NaN())));
+  EXPECT_TRUE(std::isnan(float(Limits::signaling_NaN())));
+}
+
+TEST(Half, HasLimits) {
+  expect_limits<bfloat16>(0x1.fep127f, 0x1p-7f, 0x1p-126f, 0x1p-133f);
+  expect_limits<float16>(65504.f, 0x1p-10f, 0x1p-14f, 0x1p-24f);
+}
+
 }  // namespace
 }  // namespace heed

@@ -105,6 +105,8 @@ TEST(Fit, WhatIsPartialStillHasABatchHeadsAndSense) {
   const MaskShape shape{2, 2, 10, 10};
   EXPECT_NE(refusal(partial(Padding({3})), shape), "");
   EXPECT_NE(refusal(partial(Padding({3, -1})), shape), "");
+  EXPECT_NE(refusal(partial(Padding({0, 4}, {10, 2})), shape), "");
+  EXPECT_EQ(refusal(Padding({0, 4}, {10, 2}), shape), "Padding: item 1 has keys [4, 2) of 10");
   EXPECT_NE(refusal(partial(PerHead({Causal{}})), shape), "");
   EXPECT_NE(refusal(partial(ValidKeys(1, 5, any)), shape), "");
   EXPECT_NE(refusal(partial(Dense({3, 1, 1, 5}, any_score)), shape), "");

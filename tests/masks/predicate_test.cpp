@@ -49,6 +49,29 @@ TEST(Predicate, ALambdaWithCapturesIsAMaskToo) {
   EXPECT_TRUE((Causal{} & ~mask).allows({0, 0, 3, 1}));
 }
 
+bool from(unsigned query, unsigned key) { return key <= query; }
+
+TEST(Predicate, UnsignedPositionsAreRefusedWhereAQueryStandsBeforeTheFirstKey) {
+  const auto refuse = [](const auto& mask) {
+    EXPECT_NO_THROW(heed::check_mask(mask, MaskShape{1, 1, 4, 4}));
+    EXPECT_NO_THROW(heed::check_mask(mask, MaskShape{1, 1, 4, 2, 0}));
+    EXPECT_NO_THROW(heed::check_mask(mask, MaskShape{1, 1, 0, 0}));
+    EXPECT_THROW(heed::check_mask(mask, MaskShape{1, 1, 4, 2}), InvalidArgument);
+  };
+  const auto two = [](std::size_t query, std::size_t key) { return key <= query; };
+  refuse(two);
+  refuse(predicate(two));
+  refuse(predicate(two, [](Tile) { return Coverage::partial; }));
+  refuse([](Index query, std::size_t key) noexcept { return key > 3 || query > 2; });
+  refuse(&from);
+  refuse(Causal{} & two);
+  refuse(~Mask(two));
+  EXPECT_NO_THROW(
+      heed::check_mask([](int query, Index key) { return key <= query; }, MaskShape{1, 1, 4, 2}));
+  EXPECT_NO_THROW(
+      heed::check_mask([](auto query, auto key) { return key <= query; }, MaskShape{1, 1, 4, 2}));
+}
+
 TEST(Predicate, MayComeWithItsCoverage) {
   const auto mask = predicate([](Index, Index key) { return key < 10; },
                               [](Tile tile) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 namespace heed {
@@ -108,4 +109,47 @@ struct float16 {
 template <class T>
 using ComputedIn = std::conditional_t<std::is_same_v<T, bfloat16>, float, T>;
 
+namespace detail {
+
+/// What std::numeric_limits tells of a type of 16 bits; the rest is as of float.
+template <class Half, int Digits, int MaxExponent, std::uint16_t OneUnit>
+struct HalfLimits : std::numeric_limits<float> {
+  static constexpr int digits = Digits;
+  static constexpr int digits10 = (Digits - 1) * 301 / 1000;
+  static constexpr int max_digits10 = 2 + Digits * 301 / 1000;
+  static constexpr int max_exponent = MaxExponent;
+  static constexpr int min_exponent = 3 - MaxExponent;
+  static constexpr int max_exponent10 = MaxExponent * 301 / 1000;
+  static constexpr int min_exponent10 = -((MaxExponent - 2) * 301 / 1000);
+
+  static constexpr Half min() noexcept { return of(one_in_exponent); }
+  static constexpr Half max() noexcept { return of(infinite - 1); }
+  static constexpr Half lowest() noexcept { return of(0x8000 | (infinite - 1)); }
+  static constexpr Half epsilon() noexcept { return of(OneUnit); }
+  static constexpr Half round_error() noexcept { return of(half); }
+  static constexpr Half infinity() noexcept { return of(infinite); }
+  static constexpr Half quiet_NaN() noexcept { return of(infinite | one_in_exponent >> 1); }
+  static constexpr Half signaling_NaN() noexcept { return of(infinite | one_in_exponent >> 2); }
+  static constexpr Half denorm_min() noexcept { return of(1); }
+
+ private:
+  static constexpr int one_in_exponent = 1 << (Digits - 1);
+  static constexpr int infinite = (2 * MaxExponent - 1) * one_in_exponent;
+  static constexpr int half = (MaxExponent - 2) * one_in_exponent;
+  static constexpr Half of(int bits) {
+    Half number;
+    number.bits = static_cast<std::uint16_t>(bits);
+    return number;
+  }
+};
+
+}  // namespace detail
+
 }  // namespace heed
+
+template <>
+struct std::numeric_limits<heed::bfloat16>
+    : heed::detail::HalfLimits<heed::bfloat16, 8, 128, 0x3c00> {};
+template <>
+struct std::numeric_limits<heed::float16>
+    : heed::detail::HalfLimits<heed::float16, 11, 16, 0x1400> {};

@@ -190,7 +190,7 @@ class Padding {
     }
     for (Index item = 0; item < ends_.size(); ++item) {
       const bool there = end(item) <= shape.keys || shape.partial;
-      if (begin(item) < 0 || end(item) < 0 || !there) {
+      if (begin(item) < 0 || end(item) < begin(item) || !there) {
         throw_shape_error("Padding: item ", item, " has keys [", begin(item), ", ", end(item),
                           ") of ", shape.keys, there ? "" : "; partial(mask) for keys to come");
       }

@@ -41,6 +41,7 @@ class Predicate {
     }
   }
   Coverage coverage(Tile tile) const { return held_->cover(tile); }
+  void check(MaskShape shape) const { detail::check_positions<Allows>(shape); }
 
  private:
   struct Held {

@@ -365,12 +365,38 @@ concept MaybeNoFunction = std::is_assignable_v<M&, decltype(nullptr)> && require
   { mask == nullptr } -> std::convertible_to<bool>;
 };
 
+/// Whether a callable takes positions that cannot be negative, as far as that can be seen.
+template <class F>
+constexpr bool takes_unsigned = false;
+template <class R, class... P>
+constexpr bool takes_unsigned<R (*)(P...)> = (std::is_unsigned_v<std::remove_cvref_t<P>> || ...);
+template <class R, class... P>
+constexpr bool takes_unsigned<R (*)(P...) noexcept> = takes_unsigned<R (*)(P...)>;
+template <class R, class F, class... P>
+constexpr bool takes_unsigned<R (F::*)(P...) const> = takes_unsigned<R (*)(P...)>;
+template <class R, class F, class... P>
+constexpr bool takes_unsigned<R (F::*)(P...) const noexcept> = takes_unsigned<R (*)(P...)>;
+template <HasCallOperator F>
+constexpr bool takes_unsigned<F> = takes_unsigned<decltype(&F::operator())>;
+
+template <class F>
+void check_positions(const MaskShape& shape) {
+  if constexpr (takes_unsigned<F>) {
+    if (shape.queries > 0 && shape.first_query < 0) {
+      throw_invalid_argument("a mask of unsigned positions, where the first query stands at ",
+                             shape.first_query, "; expected one that takes heed::Index");
+    }
+  }
+}
+
 }  // namespace detail
 
 /// Throws if a mask does not fit the tensors; a mask without `check` fits all. InvalidArgument for
-/// a null pointer to a function and for an empty std::function.
+/// a null pointer to a function, for an empty std::function, and for a callable of unsigned
+/// positions where a query stands before the first key.
 template <MaskPolicy M>
 void check_mask(const M& mask, const MaskShape& shape) {
+  detail::check_positions<M>(shape);
   if constexpr (CheckedMaskPolicy<M>) mask.check(shape);
   if constexpr (detail::MaybeNoFunction<M>) {
     if (mask == nullptr) throw_invalid_argument("a mask is an empty function; expected one to ask");
