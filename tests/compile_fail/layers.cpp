@@ -6,6 +6,12 @@
 
 using namespace heed;
 
+#ifdef TRAINING_BY_A_NUMBER  // returns a heed::BatchLoss
+void misuse(Linear<float>& layer, AdamW<Linear<float>>& optimizer) {
+  train(layer, optimizer, {.steps = 1}, [](Index, Linear<float>&) { return 1.0; });
+}
+#endif
+
 #ifdef PRODUCTS_OF_A_CONST_MODEL  // set_products changes the model, which is const here
 void misuse(const Linear<float>& layer) { set_products(layer, Products::bfloat16); }
 #endif

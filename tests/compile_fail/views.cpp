@@ -13,6 +13,10 @@ void misuse(std::vector<std::vector<float>>& rows) { TensorView view(rows, {2, 3
 void misuse(std::vector<std::vector<float>>& rows) { view_of(rows, {2, 3}); }
 #endif
 
+#ifdef ARRAY_OF_ARRAYS  // a view of an array of arrays begins at its first number
+void misuse(float (&x)[6][4]) { TensorView view(x, {6, 4}); }
+#endif
+
 #ifdef PACKED_MATRIX_OF_ANOTHER_TYPE  // of its own scalar type, or of bfloat16 for float
 void misuse(const Tensor<double, 2>& a) { const PackedMatrix<float> packed(a); }
 #endif

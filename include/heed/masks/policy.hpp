@@ -367,17 +367,18 @@ concept MaybeNoFunction = std::is_assignable_v<M&, decltype(nullptr)> && require
 
 /// Whether a callable takes positions that cannot be negative, as far as that can be seen.
 template <class F>
-constexpr bool takes_unsigned = false;
+inline constexpr bool takes_unsigned = false;
 template <class R, class... P>
-constexpr bool takes_unsigned<R (*)(P...)> = (std::is_unsigned_v<std::remove_cvref_t<P>> || ...);
+inline constexpr bool takes_unsigned<R (*)(P...)> = (std::is_unsigned_v<std::remove_cvref_t<P>> ||
+                                                     ...);
 template <class R, class... P>
-constexpr bool takes_unsigned<R (*)(P...) noexcept> = takes_unsigned<R (*)(P...)>;
+inline constexpr bool takes_unsigned<R (*)(P...) noexcept> = takes_unsigned<R (*)(P...)>;
 template <class R, class F, class... P>
-constexpr bool takes_unsigned<R (F::*)(P...) const> = takes_unsigned<R (*)(P...)>;
+inline constexpr bool takes_unsigned<R (F::*)(P...) const> = takes_unsigned<R (*)(P...)>;
 template <class R, class F, class... P>
-constexpr bool takes_unsigned<R (F::*)(P...) const noexcept> = takes_unsigned<R (*)(P...)>;
+inline constexpr bool takes_unsigned<R (F::*)(P...) const noexcept> = takes_unsigned<R (*)(P...)>;
 template <HasCallOperator F>
-constexpr bool takes_unsigned<F> = takes_unsigned<decltype(&F::operator())>;
+inline constexpr bool takes_unsigned<F> = takes_unsigned<decltype(&F::operator())>;
 
 template <class F>
 void check_positions(const MaskShape& shape) {

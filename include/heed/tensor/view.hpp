@@ -145,6 +145,9 @@ class ElementIterator {
 template <class T, std::size_t Rank>
 class TensorView {
   static_assert(Rank > 0, "a TensorView has at least one axis");
+  static_assert(!std::is_array_v<T>,
+                "a view of an array of arrays begins at its first number: "
+                "heed::TensorView(&x[0][0], {rows, columns})");
 
  public:
   using element_type = T;

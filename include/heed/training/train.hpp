@@ -267,6 +267,9 @@ void move_weights(Model& model, Optimizer& optimizer, const Model& gradients,
 template <HasMembers Model, class Optimizer, class Compute, class OnStep = detail::Silent>
 Index train(Model& model, Optimizer& optimizer, const TrainOptions& options, Compute&& compute,
             OnStep&& on_step = {}) {
+  static_assert(std::is_invocable_r_v<BatchLoss, Compute&, Index, Model&>,
+                "train: compute(heed::Index batch, Model& gradients) returns a heed::BatchLoss, "
+                "{.loss = ..., .tokens = ...}");
   Model gradients = zeros_like(model);
   std::optional<Model> others;  // of a batch that is not the first one of its step
   if (options.accumulate > 1) others = gradients;
