@@ -420,9 +420,10 @@ class ShortForward {
 
   /// Whether ShortForward can compute a call, or copies of its rounded numbers.
   static bool fits(const AttentionArgs<T>& args) {
-    // For fewer than four queries over many keys, keys in the lanes are faster, all the more where
-    // heads share them.
-    const Index few_keys = args.sharing() > 1 ? 8 : 16;
+    // For fewer than four queries over many keys, keys in the lanes are faster; where heads share
+    // keys, but take a kernel call each, for one over more than 8.
+    const bool alone = args.query_count() == 1 && args.sharing() > 1 && !in_place(args);
+    const Index few_keys = alone ? 8 : 16;
     const bool pays = args.query_count() >= 4 || args.key_count() <= few_keys;
     return pays && args.query_count() <= simd::query_block && args.key_count() > 0 &&
            args.key_count() <= simd::key_block && !args.score_mods.any() &&
