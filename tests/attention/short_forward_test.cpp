@@ -210,6 +210,22 @@ TEST_P(ShortForward, LeaveTheRestToOthers) {
   EXPECT_FALSE(takes({1, 1, 1, 64, 96, 8, 8}, {.sinks = sinks}));
 }
 
+TEST_P(ShortForward, OfOneQueryOverSharedKeysOfACacheAreFew) {
+  const auto takes = [](Index queries, Index tokens, Index heads) {
+    const Shape shape{1, heads, 2, queries, tokens, 8, 8};
+    const Inputs<float> in(shape, 2);
+    KeyValueCache<float> cache({.kv_heads = 2, .head_dim = 8});
+    cache.append(in.keys, in.values);
+    const auto short_calls = AttentionPlan::Grouping::one_kernel_call;
+    EXPECT_EQ(plan(in.queries, in.keys, Causal{}).grouping, short_calls) << "tensors";
+    return plan(in.queries, cache, Causal{}).grouping == short_calls;
+  };
+  EXPECT_TRUE(takes(1, 8, 6));
+  EXPECT_FALSE(takes(1, 9, 6));
+  EXPECT_TRUE(takes(1, 16, 2)) << "no heads share keys";
+  EXPECT_TRUE(takes(2, 16, 6));
+}
+
 TEST_P(ShortForward, MatchTheReference) {
   expect_matches_reference<float>({3, 8, 8, 10, 10, 8, 8}, Causal{}, 1204);
   expect_matches_reference<double>({2, 6, 2, 33, 40, 20, 32}, Causal{}, 1205);
