@@ -51,18 +51,23 @@ class PackedMatrix {
   template <Viewable X>
   explicit PackedMatrix(const X& matrix, Products products = Products::exact) {
     constexpr bool narrow = std::is_same_v<ValueOf<const X>, bfloat16> && std::is_same_v<T, float>;
-    static_assert(narrow || std::is_same_v<ValueOf<const X>, T>,
+    constexpr bool fits = narrow || std::is_same_v<ValueOf<const X>, T>;
+    constexpr bool is_matrix = ViewOf<const X>::rank() == 2;
+    static_assert(fits,
                   "PackedMatrix takes a matrix of its own scalar type, or of bfloat16 for float");
-    static_assert(ViewOf<const X>::rank() == 2, "PackedMatrix takes a matrix (rows, columns)");
-    const auto view = view_of(matrix);
-    detail::check_products<T>(products);
-    if (narrow || products == Products::bfloat16) {
-      *this = in_blocks<bfloat16>(
-          view.extent(0), view.extent(1), products,
-          [&](Index column, Index row) { return bfloat16(static_cast<float>(view(row, column))); });
-      return;
+    static_assert(is_matrix, "PackedMatrix takes a matrix (rows, columns)");
+    if constexpr (fits && is_matrix) {
+      detail::check_products<T>(products);
+      const auto view = view_of(matrix);
+      if (narrow || products == Products::bfloat16) {
+        *this = in_blocks<bfloat16>(view.extent(0), view.extent(1), products,
+                                    [&](Index column, Index row) {
+                                      return bfloat16(static_cast<float>(view(row, column)));
+                                    });
+      } else if constexpr (!narrow) {
+        pack_panels(view);
+      }
     }
-    if constexpr (!narrow) pack_panels(view);
   }
 
   /// Packs the transpose of a matrix (columns, rows) in the precision in which it is stored, at any

@@ -267,27 +267,30 @@ void move_weights(Model& model, Optimizer& optimizer, const Model& gradients,
 template <HasMembers Model, class Optimizer, class Compute, class OnStep = detail::Silent>
 Index train(Model& model, Optimizer& optimizer, const TrainOptions& options, Compute&& compute,
             OnStep&& on_step = {}) {
-  static_assert(std::is_invocable_r_v<BatchLoss, Compute&, Index, Model&>,
+  constexpr bool tells_loss = std::is_invocable_r_v<BatchLoss, Compute&, Index, Model&>;
+  static_assert(tells_loss,
                 "train: compute(heed::Index batch, Model& gradients) returns a heed::BatchLoss, "
                 "{.loss = ..., .tokens = ...}");
-  Model gradients = zeros_like(model);
-  std::optional<Model> others;  // of a batch that is not the first one of its step
-  if (options.accumulate > 1) others = gradients;
-  const auto take_step = [&](StepInfo& info) {
-    Index tokens = 0;
-    for (Index part = 0; part < options.accumulate; ++part) {
-      Model& alone = part == 0 ? gradients : *others;
-      set_zero(alone);
-      const BatchLoss batch = compute(info.step * options.accumulate + part, alone);
-      info.loss += batch.loss / static_cast<double>(options.accumulate);
-      tokens += batch.tokens;
-      if (part > 0) detail::add_gradients(gradients, alone);
-    }
-    detail::move_weights(model, optimizer, gradients, options, info);
-    return tokens;
-  };
-  return detail::train_steps(options, take_step,
-                             [&](const StepInfo& info) { return detail::goes_on(on_step, info); });
+  if constexpr (tells_loss) {
+    Model gradients = zeros_like(model);
+    std::optional<Model> others;  // of a batch that is not the first one of its step
+    if (options.accumulate > 1) others = gradients;
+    const auto take_step = [&](StepInfo& info) {
+      Index tokens = 0;
+      for (Index part = 0; part < options.accumulate; ++part) {
+        Model& alone = part == 0 ? gradients : *others;
+        set_zero(alone);
+        const BatchLoss batch = compute(info.step * options.accumulate + part, alone);
+        info.loss += batch.loss / static_cast<double>(options.accumulate);
+        tokens += batch.tokens;
+        if (part > 0) detail::add_gradients(gradients, alone);
+      }
+      detail::move_weights(model, optimizer, gradients, options, info);
+      return tokens;
+    };
+    return detail::train_steps(
+        options, take_step, [&](const StepInfo& info) { return detail::goes_on(on_step, info); });
+  }
 }
 
 }  // namespace heed
