@@ -8,7 +8,6 @@
 #include <limits>
 
 #include <heed/masks.hpp>
-#include <heed/tensor/copy.hpp>
 
 #include "support/bfloat16_cases.hpp"
 #include "support/own_masks.hpp"
@@ -300,11 +299,6 @@ TEST_P(Bfloat16Call, AFloatOutHasTheResultsBeforeTheyAreRounded) {
     const Shape shape{2, 4, 2, queries, 70, 32, 24};
     const NarrowInputs in(shape, 6);
     const auto expected = narrow_attention(shape, in, Causal{});
-    const auto wide = [&](const auto& narrow) {
-      Tensor<float, 4> tensor(narrow.extents());
-      copy(narrow, tensor);
-      return tensor;
-    };
     Tensor<float, 4> out(expected.out.extents()), again = out, of_floats = out;
     attention(in.queries, in.keys, in.values, Causal{}, out);
     Index rounded = 0;
@@ -313,8 +307,8 @@ TEST_P(Bfloat16Call, AFloatOutHasTheResultsBeforeTheyAreRounded) {
       rounded += out.data()[i] != float{expected.out.data()[i]};
     }
     EXPECT_GT(rounded, 0);
-    attention(wide(in.queries), wide(in.keys), wide(in.values), Causal{}, of_floats,
-              {.products = Products::bfloat16});
+    attention(converted<float>(in.queries), converted<float>(in.keys), converted<float>(in.values),
+              Causal{}, of_floats, {.products = Products::bfloat16});
     EXPECT_TRUE(same_bits(of_floats, out)) << queries;
     KeyValueCache<bfloat16> cache(CacheShape::contiguous(2, 2, 32, 24, 70));
     cache.append(in.keys, in.values);
@@ -335,9 +329,9 @@ TEST_P(Bfloat16Call, ChangesOfScoresAreThoseOfFloat) {
   const Shape shape{1, 2, 2, 40, 200, 16, 12};
   const NarrowInputs in(shape, 717);
   Inputs<float> wide(shape, 0);
-  for (Index i = 0; i < in.queries.size(); ++i) wide.queries.data()[i] = in.queries.data()[i];
-  for (Index i = 0; i < in.keys.size(); ++i) wide.keys.data()[i] = in.keys.data()[i];
-  for (Index i = 0; i < in.values.size(); ++i) wide.values.data()[i] = in.values.data()[i];
+  wide.queries = converted<float>(in.queries);
+  wide.keys = converted<float>(in.keys);
+  wide.values = converted<float>(in.values);
   const std::vector<float> slopes = {0.5f, 0.1f}, sinks = {0.3f, -1.f};
   const auto check = [&](const AttentionOptions<float>& options) {
     const auto narrow = narrow_attention(shape, in, Causal{}, options);

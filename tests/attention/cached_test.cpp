@@ -25,17 +25,23 @@ class Cached : public ::testing::TestWithParam<simd::Isa> {
   RestoreSettings restore_;
 };
 
+/// Appends the keys and values of some inputs, 1, 2, 4, … tokens at a time.
+template <class Cache, class In>
+void append_in_pieces(Cache& cache, const In& in, Index tokens) {
+  for (Index first = 0; first < tokens;) {
+    const Index last = std::min(2 * first + 1, tokens);
+    cache.append(in.keys.view().slice(2, first, last), in.values.view().slice(2, first, last));
+    first = last;
+  }
+}
+
 template <class Stored>
 void expect_same_bits_as_tensors(Index page_size, Index tokens, Index queries, std::uint64_t seed) {
   const Shape shape{2, 4, 2, queries, tokens, 20, 12};
   SCOPED_TRACE("pages of " + std::to_string(page_size) + ", " + shape.text());
   const Inputs<float> in(shape, seed);
   KeyValueCache<float, Stored> cache({2, 2, 20, 12, page_size, 2 * (tokens / page_size + 1)});
-  for (Index first = 0; first < tokens;) {  // in pieces of 1, 2, 4, … tokens
-    const Index last = std::min(2 * first + 1, tokens);
-    cache.append(in.keys.view().slice(2, first, last), in.values.view().slice(2, first, last));
-    first = last;
-  }
+  append_in_pieces(cache, in, tokens);
   Inputs<float> expected_in = in;
   if constexpr (!std::is_same_v<Stored, float>) {
     expected_in.keys = rounded_to_bfloat16(in.keys);
@@ -73,11 +79,7 @@ void expect_pages_give_the_bits_of_tensors(Index page, Index tokens, Index queri
   const Shape shape{2, 4, 2, queries, tokens, 21, 12};
   const NarrowInputs in(shape, 720);
   KeyValueCache<bfloat16> cache({2, 2, 21, 12, page, 2 * (tokens / page + 1)});
-  for (Index first = 0; first < tokens;) {
-    const Index last = std::min(2 * first + 1, tokens);
-    cache.append(in.keys.view().slice(2, first, last), in.values.view().slice(2, first, last));
-    first = last;
-  }
+  append_in_pieces(cache, in, tokens);
   const auto check = [&](const auto& mask) {
     const auto expected = narrow_attention(shape, in, mask);
     NarrowResult result(shape);

@@ -20,12 +20,6 @@ class DecodeBits : public ::testing::TestWithParam<simd::Isa> {
   RestoreSettings restore_;
 };
 
-Tensor<float, 4> widened(const Tensor<bfloat16, 4>& narrow) {
-  Tensor<float, 4> wide(narrow.extents());
-  copy(narrow, wide);
-  return wide;
-}
-
 /// The numbers of a tensor in rows that are `gap` numbers apart, which are NaN.
 struct Apart {
   Apart(const Tensor<bfloat16, 4>& from, Index gap) : columns(from.extent(3)) {
@@ -49,8 +43,8 @@ template <class M>
 Wide prefill(const Shape& shape, const NarrowInputs& in, const M& mask) {
   Wide result{Tensor<float, 4>({shape.batch, shape.heads, shape.queries, shape.value_dim}),
               Tensor<float, 3>({shape.batch, shape.heads, shape.queries})};
-  attention(widened(in.queries), widened(in.keys), widened(in.values), mask, result.out,
-            {.log_sum_exp = result.lse});
+  attention(converted<float>(in.queries), converted<float>(in.keys), converted<float>(in.values),
+            mask, result.out, {.log_sum_exp = result.lse});
   return result;
 }
 
@@ -131,7 +125,7 @@ TEST_P(DecodeBits, OverLongSequencesAndPages) {
     KeyValueCache<bfloat16> cache(sizes);
     KeyValueCache<float, bfloat16> of_float_queries(sizes);
     cache.append(in.keys, in.values);
-    of_float_queries.append(widened(in.keys), widened(in.values));
+    of_float_queries.append(converted<float>(in.keys), converted<float>(in.values));
     for (const Index rows : {1, 4}) {
       const Wide few = decoded(shape, in, rows, [&](const auto& q, auto& out, const auto& options) {
         attention(q, cache, masks::Causal{}, out, options);
@@ -139,9 +133,8 @@ TEST_P(DecodeBits, OverLongSequencesAndPages) {
       EXPECT_TRUE(last_rows_agree(few, whole)) << "pages of " << page << ", rows " << rows;
       const Wide same =
           decoded(shape, in, rows, [&](const auto& q, auto& out, const auto& options) {
-            Tensor<float, 4> wide(q.extents());
-            copy(q, wide);
-            attention(wide, of_float_queries, masks::Causal{}, out, options);
+            attention(Tensor<float, 4>::copy_of(q), of_float_queries, masks::Causal{}, out,
+                      options);
           });
       EXPECT_TRUE(last_rows_agree(same, whole)) << "pages of " << page << ", rows " << rows;
     }

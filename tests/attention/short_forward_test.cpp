@@ -6,7 +6,6 @@
 #include <heed/attention/cached.hpp>
 #include <heed/attention/plan.hpp>
 #include <heed/masks.hpp>
-#include <heed/tensor/copy.hpp>
 
 #include "support/bfloat16_cases.hpp"
 
@@ -110,16 +109,11 @@ TEST_P(ShortForward, HaveTheBitsOfBlocks) {
 template <class M>
 void expect_the_bits_of_floats(const Shape& shape, std::uint64_t seed, const M& mask) {
   const NarrowInputs in(shape, seed, 3.f);
-  const auto wide = [](const Tensor<bfloat16, 4>& narrow) {
-    Tensor<float, 4> tensor(narrow.extents());
-    copy(narrow, tensor);
-    return tensor;
-  };
   const Extents<4> extents{shape.batch, shape.heads, shape.queries, shape.value_dim};
   Tensor<float, 4> expected(extents), out(extents);
   Tensor<float, 3> lse({shape.batch, shape.heads, shape.queries}), expected_lse = lse;
-  attention(wide(in.queries), wide(in.keys), wide(in.values), mask, expected,
-            {.log_sum_exp = expected_lse});
+  attention(converted<float>(in.queries), converted<float>(in.keys), converted<float>(in.values),
+            mask, expected, {.log_sum_exp = expected_lse});
   ASSERT_EQ(plan(in.queries, in.keys, in.values, mask).grouping,
             AttentionPlan::Grouping::one_kernel_call);
   attention(in.queries, in.keys, in.values, mask, out, {.log_sum_exp = lse});

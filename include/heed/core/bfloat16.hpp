@@ -112,7 +112,7 @@ using ComputedIn = std::conditional_t<std::is_same_v<T, bfloat16>, float, T>;
 namespace detail {
 
 /// What std::numeric_limits tells of a type of 16 bits; the rest is as of float.
-template <class Half, int Digits, int MaxExponent, std::uint16_t OneUnit>
+template <class Half, int Digits, int MaxExponent>
 struct HalfLimits : std::numeric_limits<float> {
   static constexpr int digits = Digits;
   static constexpr int digits10 = (Digits - 1) * 301 / 1000;
@@ -125,7 +125,7 @@ struct HalfLimits : std::numeric_limits<float> {
   static constexpr Half min() noexcept { return of(one_in_exponent); }
   static constexpr Half max() noexcept { return of(infinite - 1); }
   static constexpr Half lowest() noexcept { return of(0x8000 | (infinite - 1)); }
-  static constexpr Half epsilon() noexcept { return of(OneUnit); }
+  static constexpr Half epsilon() noexcept { return of((MaxExponent - Digits) * one_in_exponent); }
   static constexpr Half round_error() noexcept { return of(half); }
   static constexpr Half infinity() noexcept { return of(infinite); }
   static constexpr Half quiet_NaN() noexcept { return of(infinite | one_in_exponent >> 1); }
@@ -148,8 +148,6 @@ struct HalfLimits : std::numeric_limits<float> {
 }  // namespace heed
 
 template <>
-struct std::numeric_limits<heed::bfloat16>
-    : heed::detail::HalfLimits<heed::bfloat16, 8, 128, 0x3c00> {};
+struct std::numeric_limits<heed::bfloat16> : heed::detail::HalfLimits<heed::bfloat16, 8, 128> {};
 template <>
-struct std::numeric_limits<heed::float16>
-    : heed::detail::HalfLimits<heed::float16, 11, 16, 0x1400> {};
+struct std::numeric_limits<heed::float16> : heed::detail::HalfLimits<heed::float16, 11, 16> {};
