@@ -135,12 +135,12 @@ struct DropTable {
   HEED_SIMD static void apply(const DropRun<T>& run, const std::uint32_t (&words)[most], T* x) {
 #if HEED_SIMD_BYTES != 0
     if constexpr (sizeof(T) == sizeof(std::uint32_t)) {
-      typedef std::uint32_t W __attribute__((vector_size(HEED_SIMD_BYTES)));
       for (int i = 0; i < most; i += S::width) {
-        W word;
+        WholeWords word;
         __builtin_memcpy(&word, words + i, sizeof(word));
         const auto scaled = S::load(x + i) * S::broadcast(run.scale);
-        S::store(x + i, (typename S::V)((W)scaled & (W)(word >= (W{} + run.least))));
+        S::store(x + i, (typename S::V)((WholeWords)scaled &
+                                        (WholeWords)(word >= (WholeWords{} + run.least))));
       }
       return;
     }

@@ -209,17 +209,13 @@ struct TileTable {
   /// Turns 16 columns of 32 rows, `count` of which exist.
   HEED_KERNEL static void turn_square(const std::uint16_t* rows, Index row_stride, Index count,
                                       std::uint16_t* turned, Index stride) {
-    typedef std::uint16_t Row
-        __attribute__((vector_size(HEED_SIMD_BYTES / 2), aligned(2), may_alias));
-    typedef std::uint32_t Words __attribute__((vector_size(HEED_SIMD_BYTES)));
     typename S::V pairs[S::width];
     HEED_UNROLL for (int i = 0; i < S::width; ++i) {
-      Row low{}, high{};
+      WholeWords low{}, high{};
       const std::uint16_t* at = rows + 2 * i * row_stride;
-      if (2 * i < count) low = *reinterpret_cast<const Row*>(at);
-      if (2 * i + 1 < count) high = *reinterpret_cast<const Row*>(at + row_stride);
-      pairs[i] = (typename S::V)(__builtin_convertvector(low, Words) |
-                                 __builtin_convertvector(high, Words) << 16);
+      if (2 * i < count) low = load_widened(at);
+      if (2 * i + 1 < count) high = load_widened(at + row_stride);
+      pairs[i] = (typename S::V)(low | high << 16);
     }
     transpose<S>(pairs);
     HEED_UNROLL for (int i = 0; i < S::width; ++i) {

@@ -111,9 +111,8 @@ HEED_SIMD typename S::V bfloat16_weight(typename S::V x) {
 /// upper halves)` is one instruction behind the shift, which g++ 12 writes as two.
 template <class P>
 HEED_SIMD typename P::V pair_of(typename P::S::V low, typename P::S::V high) {
-  typedef std::uint32_t U __attribute__((vector_size(HEED_SIMD_BYTES)));
-  auto pair = (typename P::V)((U)low >> 16);
-  asm("vpternlogd $0xf8, %2, %1, %0" : "+v"(pair) : "v"(high), "v"((U{} + 0xffff0000)));
+  auto pair = (typename P::V)((WholeWords)low >> 16);
+  asm("vpternlogd $0xf8, %2, %1, %0" : "+v"(pair) : "v"(high), "v"((WholeWords{} + 0xffff0000)));
   return pair;
 }
 
