@@ -10,6 +10,14 @@
 namespace heed::detail {
 namespace {
 
+ProductArgs<float> product(Index rows, Index columns, simd::QuantizedPanel weights = {}) {
+  ProductArgs<float> args{};
+  args.rows = rows;
+  args.columns = columns;
+  args.quantized = weights;
+  return args;
+}
+
 TEST(ProductCut, TasksCoverEveryPanelAndRowOnce) {
   const test::RestoreSettings restore;
   for (const Index threads : {1, 2, 3, 8}) {
@@ -19,8 +27,10 @@ TEST(ProductCut, TasksCoverEveryPanelAndRowOnce) {
         const Index wanted = threads * (rows % 3 + 1);
         const Index panels = (columns + 63) / 64;
         std::vector<int> seen(static_cast<std::size_t>(rows * panels), 0);
+        simd::QuantizedPanel weights;
+        if (threads == 3) weights.products = Products::bfloat16;
         const Index most = threads == 3 ? ProductCut::max_bfloat16_group : ProductCut::max_group;
-        const ProductCut cut(rows, columns, wanted, most);
+        const ProductCut cut(product(rows, columns, weights), wanted);
         for (Index i = 0; i < cut.count(); ++i) {
           const auto task = cut.task(i);
           ASSERT_LE(task.last - task.first, most);
@@ -40,10 +50,20 @@ TEST(ProductCut, TasksCoverEveryPanelAndRowOnce) {
 }
 
 TEST(ProductCut, AsManyTasksAsWantedWhereThereAre) {
-  EXPECT_EQ(ProductCut(1, 128, 1).count(), 1);
-  EXPECT_EQ(ProductCut(1, 128, 2).count(), 2);
-  EXPECT_GE(ProductCut(512, 512, 4).count(), 4);
-  EXPECT_GE(ProductCut(1, 4096, 4).count(), 4);
+  EXPECT_EQ(ProductCut(product(1, 128), 1).count(), 1);
+  EXPECT_EQ(ProductCut(product(1, 128), 2).count(), 2);
+  EXPECT_GE(ProductCut(product(512, 512), 4).count(), 4);
+  EXPECT_GE(ProductCut(product(1, 4096), 4).count(), 4);
+}
+
+TEST(ProductCut, RowsAreRoundedOnceForPanelsStoredInBfloat16) {
+  const std::uint8_t stored = 0;
+  const simd::QuantizedPanel weights{&stored, simd::QuantizedCodes::bfloat16, Products::bfloat16};
+  const test::RestoreSettings restore;
+  set_thread_count(1);
+  EXPECT_EQ(ProductCut(product(512, 4096, weights), 1).count(), 1);
+  set_thread_count(2);
+  EXPECT_GE(ProductCut(product(512, 4096, weights), 6).count(), 6);
 }
 
 }  // namespace

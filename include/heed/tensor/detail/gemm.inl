@@ -9,6 +9,7 @@
 #include <heed/core/detail/scratch.hpp>
 #include <heed/core/index.hpp>
 #include <heed/core/parallel.hpp>
+#include <heed/kernels/isa.hpp>
 #include <heed/kernels/product_kernels.hpp>
 #include <heed/tensor/detail/product_args.hpp>
 
@@ -20,9 +21,8 @@ namespace heed::detail {
 /// of rows. The division decides no bit.
 class ProductCut {
  public:
-  static constexpr Index max_group = 4;  // panels
-  /// The same memory for factors in bfloat16. Every group rounds the rows again.
-  static constexpr Index max_bfloat16_group = 8;
+  static constexpr Index max_group = 4;           // panels that a task packs or unpacks
+  static constexpr Index max_bfloat16_group = 8;  // the same memory for factors in bfloat16
 
   struct Task {
     Index first, last;  // panels
@@ -30,19 +30,20 @@ class ProductCut {
   };
 
   ProductCut() = default;
-  /// Makes about `wanted` tasks, of at most `most_panels` panels.
-  ProductCut(Index rows, Index columns, Index wanted, Index most_panels = max_group)
-      : rows_(rows), panels_(parts_of(columns, simd::panel_columns)) {
+  /// Makes about `wanted` tasks.
+  template <class T>
+  ProductCut(const ProductArgs<T>& args, Index wanted)
+      : rows_(args.rows), panels_(parts_of(args.columns, simd::panel_columns)) {
     const Index threads = thread_count();
-    const Index most_chunks = larger(1, rows / rows_worth_packing);
-    const Index most = smaller(most_panels, larger(1, panels_ * most_chunks / wanted));
+    const Index most_chunks = larger(1, rows_ / rows_worth_packing);
+    const Index most = smaller(most_panels(args), larger(1, panels_ * most_chunks / wanted));
     group_ = parts_of(panels_, parts_of(panels_, most));  // groups of nearly equal size
     groups_ = parts_of(panels_, group_);
     Index chunks = smaller(most_chunks, parts_of(wanted, groups_));
     while (chunks < most_chunks && groups_ * chunks % threads != 0) ++chunks;
-    chunk_ = parts_of(rows, chunks);
+    chunk_ = parts_of(rows_, chunks);
     chunk_ = parts_of(chunk_, simd::product_rows) * simd::product_rows;
-    chunks_ = (rows + chunk_ - 1) / larger(1, chunk_);
+    chunks_ = (rows_ + chunk_ - 1) / larger(1, chunk_);
   }
 
   Index count() const { return groups_ * chunks_; }
@@ -53,6 +54,13 @@ class ProductCut {
 
  private:
   static constexpr Index rows_worth_packing = 96;
+
+  /// Panels in bfloat16 that are stored so need no memory: rows are rounded once for all of them.
+  template <class T>
+  Index most_panels(const ProductArgs<T>& args) const {
+    if (args.quantized.products != Products::bfloat16) return max_group;
+    return args.quantized.blocks != nullptr ? panels_ : max_bfloat16_group;
+  }
 
   Index rows_ = 0;
   Index panels_ = 0;
@@ -111,8 +119,6 @@ simd::QuantizedPanel quantized_panel_of(const ProductArgs<T>& args, Index index,
 template <class T>
 class ProductList {
  public:
-  explicit ProductList(Index most_panels = ProductCut::max_group) : most_panels_(most_panels) {}
-
   /// The arguments must outlive the list.
   void add(const ProductArgs<T>& args) {
     problems_[count_++] = &args;
@@ -126,7 +132,7 @@ class ProductList {
   void for_each_task(const Run& run) const {
     if (work_.parallel()) return share_tasks(run);
     for (Index i = 0; i < count_; ++i) {
-      const ProductCut cut((*this)[i].rows, (*this)[i].columns, 1, most_panels_);
+      const ProductCut cut((*this)[i], 1);
       for (Index task = 0; task < cut.count(); ++task) run((*this)[i], cut.task(task));
     }
   }
@@ -136,7 +142,7 @@ class ProductList {
   void share_tasks(const Run& run) const {
     ProductCut cuts[most_products];
     for (Index i = 0; i < count_; ++i) {
-      cuts[i] = ProductCut((*this)[i].rows, (*this)[i].columns, work_.tasks(), most_panels_);
+      cuts[i] = ProductCut((*this)[i], work_.tasks());
     }
     if (work_.is_small()) return share_evenly(cuts, run);
     Index tasks = 0;
@@ -163,7 +169,6 @@ class ProductList {
   }
 
   const ProductArgs<T>* problems_[most_products];
-  Index most_panels_;
   Index count_ = 0;
   ProductWork work_;
 };
@@ -487,17 +492,16 @@ class Bfloat16Tasks {
   static constexpr Index panel_bytes =
       simd::QuantizedPanel::bytes(simd::QuantizedCodes::bfloat16, simd::product_block);
 
-  /// A depth block of panel `index` of b, in place or packed into `scratch`.
-  const std::uint8_t* panel_of(Index index, Index k, Index depth, std::uint8_t* scratch) const {
-    if (args_.quantized.blocks != nullptr) return quantized_panel_of(args_, index, k).blocks;
+  bool stored() const { return args_.quantized.blocks != nullptr; }
+  /// Rounds a depth block of panel `index` of b.
+  void pack_panel(Index index, Index k, Index depth, std::uint8_t* to) const {
     const Index first = index * simd::panel_columns;
     const Index columns = smaller(simd::panel_columns, args_.columns - first);
     if (args_.narrow_b.data != nullptr) {
-      kernels_.pack_bits(args_.narrow_b.from(k, first), depth, columns, scratch);
+      kernels_.pack_bits(args_.narrow_b.from(k, first), depth, columns, to);
     } else {
-      kernels_.pack(args_.b.from(k, first), depth, columns, scratch);
+      kernels_.pack(args_.b.from(k, first), depth, columns, to);
     }
-    return scratch;
   }
 
   void run_block(const ProductCut::Task& task, Index k, Index depth) const {
@@ -508,9 +512,8 @@ class Bfloat16Tasks {
         static_cast<std::size_t>(panels_bytes + strip * stride * size));
     auto* panels = reinterpret_cast<std::uint8_t*>(memory);
     auto* rounded = reinterpret_cast<T*>(memory + panels_bytes);
-    const std::uint8_t* b[max_group];
-    for (Index i = task.first; i < task.last; ++i) {
-      b[i - task.first] = panel_of(i, k, depth, panels + (i - task.first) * panel_bytes);
+    for (Index i = task.first; i < task.last && !stored(); ++i) {
+      pack_panel(i, k, depth, panels + (i - task.first) * panel_bytes);
     }
     for (Index row = task.row; row < task.end; row += strip) {
       const Index rows = smaller(strip, task.end - row);
@@ -519,11 +522,22 @@ class Bfloat16Tasks {
       } else {
         kernels_.round_rows(args_.a.from(row, k), rows, depth, rounded, stride);
       }
-      for (Index r = 0; r < rows; r += kernels_.rows) {
-        for (Index i = task.first; i < task.last; ++i) {
-          const auto tile = tile_of(args_, row + r, smaller(kernels_.rows, rows - r), i, k, depth);
-          kernels_.tile(tile, rounded + r * stride, stride, b[i - task.first]);
-        }
+      for (Index first = task.first; first < task.last; first += max_group) {
+        multiply_strip({first, smaller(first + max_group, task.last), row, row + rows}, k, depth,
+                       rounded, stride, panels);
+      }
+    }
+  }
+  /// Multiplies the rounded rows of a strip by some panels, which stay in the second-level cache.
+  void multiply_strip(const ProductCut::Task& part, Index k, Index depth, const T* rounded,
+                      Index stride, const std::uint8_t* panels) const {
+    for (Index row = part.row; row < part.end;
+         row += kernels_.rows, rounded += kernels_.rows * stride) {
+      for (Index i = part.first; i < part.last; ++i) {
+        const auto* panel = stored() ? quantized_panel_of(args_, i, k).blocks
+                                     : panels + (i - part.first) * panel_bytes;
+        const auto tile = tile_of(args_, row, smaller(kernels_.rows, part.end - row), i, k, depth);
+        kernels_.tile(tile, rounded, stride, panel);
       }
     }
   }
@@ -538,7 +552,7 @@ class Bfloat16Tasks {
 template <class T>
 void run_products(const ProductArgs<T>* problems, Index count) {
   ProductArgs<T> flipped[most_products];
-  ProductList<T> exact, int16, bfloat16(ProductCut::max_bfloat16_group);
+  ProductList<T> exact, int16, bfloat16;
   for (Index i = 0; i < count; ++i) {
     const auto* args = problems + i;
     if (args->rows == 0 || args->columns == 0) continue;
