@@ -138,6 +138,38 @@ TEST_P(RowKernels, RowsOfEveryLength) {
   check_rows<double>(0x1p-53);
 }
 
+/// Neighbors and halves of a row: the same rotations, the same bits.
+template <class T>
+void check_neighbors() {
+  std::mt19937_64 bits(5);
+  const auto& kernels = simd::row_kernels<T>();
+  for (Index pairs = 0; pairs <= 70; ++pairs) {
+    const auto cosines = random_tensor<T, 1>({pairs}, bits),
+               sines = random_tensor<T, 1>({pairs}, bits);
+    auto real = random_tensor<T, 1>({pairs}, bits), imaginary = random_tensor<T, 1>({pairs}, bits);
+    std::vector<T> row, row_cosines, row_sines;
+    for (Index i = 0; i < pairs; ++i) {
+      row.insert(row.end(), {real[i], imaginary[i]});
+      row_cosines.insert(row_cosines.end(), {cosines[i], cosines[i]});
+      row_sines.insert(row_sines.end(), {-sines[i], sines[i]});
+    }
+    row.push_back(7);  // behind the row
+    kernels.rotate(cosines.data(), sines.data(), real.data(), imaginary.data(), pairs);
+    kernels.rotate_neighbors(row_cosines.data(), row_sines.data(), row.data(), 2 * pairs);
+    for (Index i = 0; i < pairs; ++i) {
+      const auto at = static_cast<std::size_t>(2 * i);
+      ASSERT_EQ(row[at], real[i]) << i << " of " << pairs;
+      ASSERT_EQ(row[at + 1], imaginary[i]) << i << " of " << pairs;
+    }
+    ASSERT_EQ(row.back(), 7);
+  }
+}
+
+TEST_P(RowKernels, NeighborsRotateLikeHalves) {
+  check_neighbors<float>();
+  check_neighbors<double>();
+}
+
 template <class T>
 void expect_drops_of_philox() {
   std::mt19937_64 bits(11);

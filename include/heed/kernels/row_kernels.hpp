@@ -33,6 +33,9 @@ struct RowKernels {
   void (*shift_scale)(const T* x, T shift, T factor, T* out, Index count);
   /// (a, b) = (a · cosine − b · sine, b · cosine + a · sine), products and sums rounded
   void (*rotate)(const T* cosines, const T* sines, T* a, T* b, Index count);
+  /// The same for neighbors, (x[2i], x[2i + 1]), of an even number: every element has its cosine,
+  /// and its sine, which is negative for the first of two.
+  void (*rotate_neighbors)(const T* cosines, const T* sines, T* x, Index count);
   /// out = f(x), and slopes = f'(x) unless null; one of them may be x
   void (*activate)(ActivationKind f, const T* x, T* out, T* slopes, Index count);
   /// x[i] = x[i] · scale if it is kept, else +0; decided by word i % 4 of the counter {four + i / 4

@@ -54,6 +54,31 @@ struct RowTable {
         });
   }
 
+  HEED_KERNEL static void rotate_neighbors(const T* cosines, const T* sines, T* x, Index count) {
+#if HEED_SIMD_BYTES == 0
+    for (Index i = 0; i < count; i += 2) {
+      const T first = x[i];
+      x[i] = first * cosines[i] + x[i + 1] * sines[i];
+      x[i + 1] = x[i + 1] * cosines[i + 1] + first * sines[i + 1];
+    }
+#else
+    for_each_vector<S>(
+        count, [&](Index i, Index left) __attribute__((always_inline)) {
+          const V row = load_some(x + i, left);
+          const V others = neighbors(row, std::make_integer_sequence<int, S::width>());
+          store_some(x + i,
+                     row * load_some(cosines + i, left) + others * load_some(sines + i, left),
+                     left);
+        });
+#endif
+  }
+#if HEED_SIMD_BYTES != 0
+  template <int... I>
+  HEED_SIMD static V neighbors(V row, std::integer_sequence<int, I...>) {
+    return __builtin_shufflevector(row, row, (I ^ 1)...);
+  }
+#endif
+
   /// Of whole vectors: code for the last one of a row besides would take long to compile.
   template <ActivationKind f>
   HEED_SIMD static void activate_as(const T* x, T* out, T* slopes, Index count) {
@@ -95,8 +120,9 @@ struct RowTable {
 template <class T>
 const RowKernels<T>& row_table() {
   using K = RowTable<T>;
-  static constexpr RowKernels<T> entries{K::add,    K::multiply, K::shift_scale,
-                                         K::rotate, K::activate, DropTable<T>::drop};
+  static constexpr RowKernels<T> entries{
+      K::add,      K::multiply,       K::shift_scale, K::rotate, K::rotate_neighbors,
+      K::activate, DropTable<T>::drop};
   return entries;
 }
 

@@ -113,13 +113,13 @@ class Rotary {
       const Index row = at / tasks, begin = at % tasks * stretch;
       const auto own = x.slice(0, row, row + 1);
       std::vector<Rotation> start;
-      std::vector<T> rotations(static_cast<std::size_t>(2 * pairs));
+      std::vector<T> memory(static_cast<std::size_t>(6 * pairs));
       Index from = -1;  // the position of `start`
       for (Index token = begin; token < std::min(begin + stretch, tokens); ++token) {
         const Index position = positions.at(row, token), step = position % stretch;
         if (position - step != from) start = starts(from = position - step);
-        cosines_and_sines(start, step, direction, rotations.data());
-        rotate_token(own, token, rotations.data(), pairs);
+        cosines_and_sines(start, step, direction, memory.data());
+        rotate_token(own, token, memory.data(), pairs);
       }
     });
   }
@@ -131,11 +131,11 @@ class Rotary {
     parallel_for(stretches, [&](Index at) {
       const Index begin = (before + at) * stretch;  // a position
       const auto start = starts(begin);
-      std::vector<T> rotations(static_cast<std::size_t>(2 * pairs));
+      std::vector<T> memory(static_cast<std::size_t>(6 * pairs));
       const Index end = std::min(begin + stretch, first + tokens);
       for (Index position = std::max(begin, first); position < end; ++position) {
-        cosines_and_sines(start, position - begin, direction, rotations.data());
-        rotate_token(x, position - first, rotations.data(), pairs);
+        cosines_and_sines(start, position - begin, direction, memory.data());
+        rotate_token(x, position - first, memory.data(), pairs);
       }
     });
   }
@@ -146,45 +146,48 @@ class Rotary {
     for (const double frequency : frequencies_) start.emplace_back(position, frequency);
     return start;
   }
-  /// Cosines, then sines, one a pair, of the rotations `step` positions behind `start`.
+  bool split() const { return options_.pairing == RotaryPairing::half_split; }
+
+  /// Of the rotations `step` positions behind `start`: 2 · pairs cosines, then as many sines. One a
+  /// pair, or one an element for neighbors, as the kernels take them.
   template <ModelScalar T>
   void cosines_and_sines(const std::vector<Rotation>& start, Index step, double direction,
-                         T* rotations) const {
+                         T* cosines) const {
     const std::size_t pairs = start.size(), first = static_cast<std::size_t>(step) * pairs;
+    T* sines = cosines + 2 * pairs;
     for (std::size_t i = 0; i < pairs; ++i) {
       const Rotation rotation = start[i].then(steps_[first + i]);
-      rotations[i] = static_cast<T>(rotation.cosine);
-      rotations[pairs + i] = static_cast<T>(direction * rotation.sine);
-    }
-  }
-
-  /// Rotates all heads of a token.
-  template <ModelScalar T>
-  void rotate_token(const TensorView<T, 4>& x, Index token, const T* rotations, Index pairs) const {
-    const auto rotate_vectors = simd::row_kernels<T>().rotate;
-    const bool vectors = options_.pairing == RotaryPairing::half_split && x.stride(3) == 1;
-    for (Index item = 0; item < x.extent(0); ++item) {
-      for (Index head = 0; head < x.extent(1); ++head) {
-        T* row = &x(item, head, token, 0);
-        if (vectors) {
-          rotate_vectors(rotations, rotations + pairs, row, row + pairs, pairs);
-        } else {
-          rotate_row(row, x.stride(3), rotations, pairs);
-        }
+      const auto cosine = static_cast<T>(rotation.cosine);
+      const auto sine = static_cast<T>(direction * rotation.sine);
+      if (split()) {
+        cosines[i] = cosine;
+        sines[i] = sine;
+      } else {
+        cosines[2 * i] = cosines[2 * i + 1] = cosine;
+        sines[2 * i] = -sine;
+        sines[2 * i + 1] = sine;
       }
     }
   }
 
+  /// Rotates all heads of a token. `memory` has cosines, sines, and room for a row.
   template <ModelScalar T>
-  void rotate_row(T* row, Index stride, const T* rotations, Index pairs) const {
-    const bool split = options_.pairing == RotaryPairing::half_split;
-    const Index distance = (split ? pairs : 1) * stride;
-    for (Index i = 0; i < pairs; ++i) {
-      T& a = row[(split ? i : 2 * i) * stride];
-      T& b = (&a)[distance];
-      const T cosine = rotations[i], sine = rotations[pairs + i], before = a;
-      a = detail::product(a, cosine) - detail::product(b, sine);
-      b = detail::product(b, cosine) + detail::product(before, sine);
+  void rotate_token(const TensorView<T, 4>& x, Index token, T* memory, Index pairs) const {
+    const auto& kernels = simd::row_kernels<T>();
+    const Index count = 2 * pairs, stride = x.stride(3);
+    const T *cosines = memory, *sines = memory + count;
+    for (Index item = 0; item < x.extent(0); ++item) {
+      for (Index head = 0; head < x.extent(1); ++head) {
+        T* row = &x(item, head, token, 0);
+        T* run = stride == 1 ? row : memory + 2 * count;
+        for (Index i = 0; run != row && i < count; ++i) run[i] = row[i * stride];
+        if (split()) {
+          kernels.rotate(cosines, sines, run, run + pairs, pairs);
+        } else {
+          kernels.rotate_neighbors(cosines, sines, run, count);
+        }
+        for (Index i = 0; run != row && i < count; ++i) row[i * stride] = run[i];
+      }
     }
   }
 
