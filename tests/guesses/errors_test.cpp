@@ -91,6 +91,14 @@ TEST(Errors, AMaskWithoutAFunctionIsRefusedBeforeAnythingIsWritten) {
   EXPECT_EQ(out, (Tensor<float, 2>({4, 8}, 7.f)));
 }
 
+TEST(Errors, AScoreFunctionThatIsEmptyIsRefusedBeforeTheCall) {
+  AttentionOptions<float> options;
+  float (*const null)(float, Position) = nullptr;
+  EXPECT_THROW(options.score_function = null, InvalidArgument);
+  EXPECT_EQ(caught([&] { options.score_function = std::function<float(float, Position)>(); }),
+            "a score function is empty; expected one to call");
+}
+
 TEST(Errors, AValueThatMakesNoSenseIsNoShape) {
   Tensor<float, 2> q({4, 8});
   try {

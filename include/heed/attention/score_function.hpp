@@ -10,6 +10,7 @@
 #include <utility>
 
 #include <heed/core/detail/shared.hpp>
+#include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
 #include <heed/masks/policy.hpp>
 
@@ -49,7 +50,8 @@ struct ScoreTile {
 /// in no particular order and from several threads; it may call heed itself. A score that is
 /// already −∞, from a bias for example, stays −∞ without a call: its key is hidden. The callable is
 /// copied, and copies of the ScoreFunction share it; use std::ref for a callable that cannot be
-/// copied. Trivially copyable captures of up to four pointers allocate no memory.
+/// copied. Trivially copyable captures of up to four pointers allocate no memory. Throws
+/// InvalidArgument for a null pointer to a function and for an empty std::function.
 template <class T>
 class ScoreFunction {
   template <class F>
@@ -74,6 +76,9 @@ class ScoreFunction {
             score = value_of(*static_cast<const F*>(self), score, at);
           });
         }) {
+    if constexpr (detail::MaybeNoFunction<F>) {
+      if (f == nullptr) throw_invalid_argument("a score function is empty; expected one to call");
+    }
     if constexpr (is_small<F>) {
       ::new (static_cast<void*>(small_)) F(std::move(f));
     } else {
