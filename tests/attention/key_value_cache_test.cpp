@@ -256,6 +256,7 @@ TEST(KeyValueCache, WhatIsForgottenStaysForgotten) {
   cache.forget(0, 32);
   cache.forget(0, 5);
   cache.forget(0, -3);
+  EXPECT_THROW(cache.forget(0, 41), ShapeError) << "beyond the last token";
   EXPECT_EQ(cache.starts()[0], 32);
   EXPECT_EQ(contents(cache, 0), ascending(8, 132));
   cache.fork(0, 1);

@@ -258,10 +258,15 @@ class KeyValueCache {
   /// tokens, and frees those that no other sequence holds. Earlier tokens in the page of `position`
   /// are kept, and later ones in that of the last of the first: see `starts` and `kept`. No mask
   /// has to account for this: no query sees a forgotten token. What was forgotten does not return
-  /// with a larger `keep`.
+  /// with a larger `keep`; a negative `position` precedes all of them. Throws ShapeError for a
+  /// `position` beyond the last token.
   void forget(Index item, Index position, Index keep = 0) {
     const Index size = shape_.page_size, begin = starts_[slot(item)] / size;
-    const Index end = detail::larger(begin, detail::smaller(position, length(item)) / size);
+    if (position > length(item)) {
+      throw_shape_error("KeyValueCache: forget what precedes ", position, " where there are ",
+                        length(item), " tokens");
+    }
+    const Index end = detail::larger(begin, position / size);
     const Index wanted = keep > 0 ? detail::parts_of(detail::smaller(keep, end * size), size) : 0;
     const Index kept = begin > 0 ? kept_[item] / size : end;
     const Index first = detail::smaller(wanted, kept);
