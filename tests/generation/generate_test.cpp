@@ -120,13 +120,14 @@ TEST(Generate, StopRules) {
   auto result = generate(step, prompt, Sampler{}, {.tokens = {9, 6}}, random);
   EXPECT_EQ(result.tokens, (std::vector<Index>{3, 4, 5})) << "the stop token is not written";
   EXPECT_EQ(result.reason, StopReason::token);
-  result = generate(step, prompt, Sampler{}, {.sequences = {{2, 3}, {}, {5, 6}}}, random);
+  result = generate(step, prompt, Sampler{}, {.sequences = {{2, 3}, {5, 6}}}, random);
   EXPECT_EQ(result.tokens, (std::vector<Index>{3, 4, 5, 6})) << "the prompt is not looked at";
   EXPECT_EQ(result.reason, StopReason::sequence);
   result = generate(step, prompt, Sampler{}, {}, random, [](Index token) { return token != 4; });
   EXPECT_EQ(result.tokens, (std::vector<Index>{3, 4}));
   EXPECT_EQ(result.reason, StopReason::caller);
   EXPECT_TRUE(generate(step, prompt, Sampler{}, {.max_tokens = 0}, random).tokens.empty());
+  EXPECT_THROW(generate(step, prompt, {.sequences = {{2, 3}, {}}}), InvalidArgument);
 }
 
 TEST(Generate, TheSamplerSeesPromptAndWhatWasWritten) {

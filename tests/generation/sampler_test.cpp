@@ -144,6 +144,7 @@ TEST(SamplingSteps, RefuseSettingsThatMakeNoSense) {
   EXPECT_THROW(MinP{.p = -0.1}(logits, history), InvalidArgument);
   EXPECT_THROW(MinP{.p = 1.1}(logits, history), InvalidArgument);
   EXPECT_THROW(RepetitionPenalty{.penalty = 0}(logits, history), InvalidArgument);
+  EXPECT_THROW(RepetitionPenalty{.last = -2}(logits, history), InvalidArgument);
   EXPECT_THROW(NoRepeatNgram{.n = 0}(logits, history), InvalidArgument);
 }
 

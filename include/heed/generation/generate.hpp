@@ -53,6 +53,11 @@ struct StopRules {
   std::vector<std::vector<Index>> sequences = {};  // these end it too, and are returned
 };
 
+namespace detail {
+/// Throws InvalidArgument for a max_tokens below 0 and for an empty sequence.
+void check_stop_rules(const StopRules& rules);
+}  // namespace detail
+
 /// `length`: the session has no room for the last token.
 enum class StopReason { max_tokens, length, token, sequence, caller };
 
@@ -65,20 +70,18 @@ struct Generation {
 /// Generates tokens after a prompt, a list of any integers. `step(tokens)` reads tokens, first the
 /// whole prompt and then one at a time, and returns the logits of the next token: a model with its
 /// cache. `on_token(token)` is called for every token that is returned, and may return false to end
-/// generation after it. Throws InvalidArgument for an empty prompt, a max_tokens below 0 and logits
-/// that the sampler cannot draw from, and what `step` throws; `on_token` has seen the tokens until
-/// then. A Session that does not slide ends it at its max_length; a prompt beyond that is refused.
-/// Unless `reason` is `token`, `step` has not read the last token: who continues with the same
-/// session begins with it.
+/// generation after it. Throws InvalidArgument for an empty prompt or stop sequence, a max_tokens
+/// below 0 and logits that the sampler cannot draw from, and what `step` throws; `on_token` has
+/// seen the tokens until then. A Session that does not slide ends it at its max_length; a prompt
+/// beyond that is refused. Unless `reason` is `token`, `step` has not read the last token: who
+/// continues with the same session begins with it.
 template <class Step, class OnToken = detail::Silent>
 Generation generate(Step&& step, const OwnedArray<Index>& prompt, const Sampler& sampler,
                     const StopRules& rules, Random& random, OnToken&& on_token = {}) {
   static_assert(std::is_invocable_v<Step&, std::span<const Index>>,
                 "generate takes a session of the model: Session<float> session(model)");
   if (prompt.empty()) throw_invalid_argument("generate: the prompt is empty");
-  if (rules.max_tokens < 0) {
-    throw_invalid_argument("generate: max_tokens ", rules.max_tokens, ", expected 0 or more");
-  }
+  detail::check_stop_rules(rules);
   const auto among = [](const std::vector<Index>& tokens, Index token) {
     return std::find(tokens.begin(), tokens.end(), token) != tokens.end();
   };
@@ -104,7 +107,7 @@ Generation generate(Step&& step, const OwnedArray<Index>& prompt, const Sampler&
     const bool go_on = detail::goes_on(on_token, token);
     const bool ended = std::any_of(
         rules.sequences.begin(), rules.sequences.end(), [&](const std::vector<Index>& sequence) {
-          return !sequence.empty() && sequence.size() <= result.tokens.size() &&
+          return sequence.size() <= result.tokens.size() &&
                  std::equal(sequence.rbegin(), sequence.rend(), result.tokens.rbegin());
         });
     if (ended || !go_on) {

@@ -89,8 +89,8 @@ class Sampler {
       : Sampler({SamplingStep(std::move(step))}) {}
 
   /// The probability of every token: exactly 0 for removed ones. Throws InvalidArgument when a
-  /// logit is NaN or +inf, when no token is left, and for a step with k or n below 1, p outside 0
-  /// to 1, or a temperature or penalty outside 1e-6 to 1e6.
+  /// logit is NaN or +inf, when no token is left, and for a step with k or n below 1, last below
+  /// -1, p outside 0 to 1, or a temperature or penalty outside 1e-6 to 1e6.
   template <Viewable Logits>
   std::vector<double> distribution(const Logits& logits,
                                    std::span<const Index> history = {}) const {

@@ -59,6 +59,15 @@ HEED_INLINE double beam_score(double log_probability, Index length, double penal
   return log_probability / detail::exp(penalty * detail::log(static_cast<double>(length)));
 }
 
+HEED_INLINE void check_stop_rules(const StopRules& rules) {
+  if (rules.max_tokens < 0) {
+    throw_invalid_argument("generate: max_tokens ", rules.max_tokens, ", expected 0 or more");
+  }
+  for (const auto& sequence : rules.sequences) {
+    if (sequence.empty()) throw_invalid_argument("generate: a stop sequence has no tokens");
+  }
+}
+
 HEED_INLINE void check_beam_options(const BeamOptions& options) {
   if (options.width < 1 || options.max_tokens < 1 || options.results < 1 ||
       !(options.length_penalty >= 0 && options.length_penalty <= 100)) {

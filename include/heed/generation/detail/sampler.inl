@@ -129,6 +129,7 @@ HEED_INLINE void MinP::operator()(std::span<double> logits, std::span<const Inde
 HEED_INLINE void RepetitionPenalty::operator()(std::span<double> logits,
                                                std::span<const Index> history) const {
   detail::check_between("RepetitionPenalty: penalty", penalty, 1e-6, 1e6);
+  if (last < -1) throw_invalid_argument("RepetitionPenalty: last ", last, ", expected -1 or more");
   const auto count = static_cast<std::size_t>(last < 0 ? static_cast<Index>(history.size()) : last);
   auto recent = history.last(std::min(count, history.size()));
   std::vector<Index> tokens(recent.begin(), recent.end());
