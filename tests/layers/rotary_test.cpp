@@ -119,6 +119,7 @@ TEST(Rotary, RefusesWhatCannotTurn) {
   EXPECT_THROW(Rotary({.base = 1e-300, .scaling = 1e-300}, 8), InvalidArgument);
   Tensor<float, 4> small({1, 1, 1, 4});
   EXPECT_THROW(Rotary({}, 8).apply(small.view()), ShapeError);
+  EXPECT_THROW(Rotary().apply(small.view()), InvalidArgument) << "it would turn nothing";
 }
 
 TEST(Rotary, RefusesToTurnAnElementTwice) {

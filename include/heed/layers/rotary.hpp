@@ -62,7 +62,7 @@ class Rotary {
 
   /// Rotates queries or keys (batch, heads, tokens, head_dim) in place; leading axes may be left
   /// out. Throws ShapeError for positions of other tokens, and for a view of which elements share
-  /// memory.
+  /// memory; InvalidArgument for a Rotary without a head_dim.
   template <Viewable X>
   void apply(X&& x, const Positions& positions = {}) const {
     rotate(detail::with_leading_axes<4>(view_of(x)), positions, 1);
@@ -99,6 +99,7 @@ class Rotary {
   template <ModelScalar T>
   void rotate(const TensorView<T, 4>& x, const Positions& positions, double direction) const {
     const auto pairs = static_cast<Index>(frequencies_.size());
+    if (pairs == 0) throw_invalid_argument("Rotary: made without a head_dim: Rotary({}, head_dim)");
     if (x.extent(3) < 2 * pairs) {
       throw_shape_error("Rotary: heads of ", x.extent(3), ", expected ", 2 * pairs);
     }
