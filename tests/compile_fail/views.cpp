@@ -109,7 +109,8 @@ auto misuse(const std::vector<float>& x) { return log_softmax(x, -1); }
 auto misuse(const Tensor<float, 2>& x) { return log_sum_exp(x, 0); }
 #endif
 
-#ifdef PRODUCT_BY_A_STAR  // tensors have + and += alone: matrix_product(a, b) multiplies matrices
+#ifdef PRODUCT_BY_A_STAR  // tensors have a + b and a += b of float or double alone:
+                          // matrix_product(a, b)
 auto misuse(const Tensor<float, 2>& a, const Tensor<float, 2>& b) { return a * b; }
 #endif
 #ifdef DIFFERENCE_OF_TENSORS  // heed::as_matrix(a) of <heed/tensor/eigen.hpp> has Eigen's
@@ -122,6 +123,27 @@ auto misuse(const Tensor<float, 2>& a) { return a / 2; }
 #ifdef TENSOR_SCALED_FROM_THE_LEFT  // heed::as_matrix(a) of <heed/tensor/eigen.hpp> has Eigen's
                                     // arithmetic
 auto misuse(const Tensor<float, 2>& a) { return 2 * a; }
+#endif
+#ifdef NUMBER_ADDED  // tensors have a + b and a += b of float or double alone
+auto misuse(const Tensor<float, 2>& a) { return a + 1.f; }
+#endif
+#ifdef NUMBER_ADDED_FROM_THE_LEFT  // tensors have a + b and a += b of float or double alone
+Tensor<float, 2> misuse(const Tensor<float, 2>& a) { return 1 + a; }
+#endif
+#ifdef NEGATIVE_TENSOR  // tensors have a + b and a += b of float or double alone
+Tensor<float, 2> misuse(const Tensor<float, 2>& a) { return -a; }
+#endif
+#ifdef TENSOR_SCALED_IN_PLACE  // tensors have a + b and a += b of float or double alone
+void misuse(Tensor<float, 2>& a) { a *= 2.f; }
+#endif
+#ifdef TENSOR_SUBTRACTED_IN_PLACE  // tensors have a + b and a += b of float or double alone
+void misuse(Tensor<float, 2>& a, const Tensor<float, 2>& b) { a -= b; }
+#endif
+#ifdef ROW_SCALED_IN_PLACE  // tensors have a + b and a += b of float or double alone
+void misuse(Tensor<float, 2>& a) { a[0] /= 2; }
+#endif
+#ifdef SUM_OF_INTEGERS  // tensors have a + b and a += b of float or double alone
+auto misuse(const Tensor<int, 2>& a) { return a + a; }
 #endif
 
 #ifdef PRODUCT_OF_FLOAT_AND_BFLOAT16  // matrix_product(a, b): both factors must have one scalar

@@ -19,10 +19,12 @@
 #include <heed/ostream.hpp>
 
 // A program's own arithmetic, beside the library's sentences for what it has not.
-heed::Tensor<float, 2> operator*(heed::Tensor<float, 2> a, float factor) {
+heed::Tensor<float, 2>& operator*=(heed::Tensor<float, 2>& a, float factor) {
   for (float& x : a) x *= factor;
   return a;
 }
+heed::Tensor<float, 2> operator*(heed::Tensor<float, 2> a, float factor) { return a *= factor; }
+heed::Tensor<float, 2> operator-(heed::Tensor<float, 2> a) { return a *= -1; }
 heed::Tensor<float, 2> operator-(heed::Tensor<float, 2> a, const heed::Tensor<float, 2>& b) {
   for (heed::Index i = 0; i < a.size(); ++i) a.data()[i] -= b.data()[i];
   return a;
@@ -35,6 +37,7 @@ TEST(Tensors, AProgramMayHaveItsOwnArithmetic) {
   EXPECT_EQ((a * 2)(0, 1), 8);
   EXPECT_EQ((a * 0.5)(0, 1), 2);
   EXPECT_EQ((a - a)(0, 0), 0);
+  EXPECT_EQ((-a)(0, 1), -4);
 }
 
 TEST(Tensors, MadeFilledAndLookedAt) {

@@ -43,43 +43,50 @@ template <class X>
 inline constexpr bool is_tensor = false;
 template <class T, std::size_t Rank>
 inline constexpr bool is_tensor<Tensor<T, Rank>> = true;
+/// A tensor or a view.
+template <class X>
+concept AnyTensor = is_tensor<X> || requires(const X& x) {
+  x.data_handle();
+};
 /// A number, or a tensor where `tensors` are meant too: by a conversion, so that an operator of the
 /// program's own is preferred.
 template <bool tensors>
-struct Factor {
+struct Term {
   template <class X>
-  requires(std::is_arithmetic_v<X> || (tensors && is_tensor<X>)) Factor(const X&) {}  // NOLINT
+  requires(std::is_arithmetic_v<X> || (tensors && AnyTensor<X>)) Term(const X&) {}  // NOLINT
 };
 
-template <class T>
-constexpr void expect_eigen() {
-  static_assert(never<T>,
-                "tensors have + and += alone: matrix_product(a, b) multiplies matrices, and "
-                "heed::as_matrix(a) of <heed/tensor/eigen.hpp> has Eigen's arithmetic");
+template <class X>
+X expect_eigen(const X& a) {
+  static_assert(never<X>,
+                "tensors have a + b and a += b of float or double alone: matrix_product(a, b) "
+                "multiplies matrices, and heed::as_matrix(a) of <heed/tensor/eigen.hpp> has "
+                "Eigen's arithmetic");
+  return a;
 }
 
 }  // namespace detail
 
-template <class T, std::size_t Rank>
-Tensor<T, Rank> operator*(const Tensor<T, Rank>& a, detail::Factor<true>) {
-  detail::expect_eigen<T>();
-  return a;
+template <detail::AnyTensor X>
+X operator-(const X& a) {
+  return detail::expect_eigen(a);
 }
-template <class T, std::size_t Rank>
-Tensor<T, Rank> operator*(detail::Factor<false>, const Tensor<T, Rank>& a) {
-  detail::expect_eigen<T>();
-  return a;
-}
-template <class T, std::size_t Rank>
-Tensor<T, Rank> operator/(const Tensor<T, Rank>& a, detail::Factor<true>) {
-  detail::expect_eigen<T>();
-  return a;
-}
-template <class T, std::size_t Rank>
-Tensor<T, Rank> operator-(const Tensor<T, Rank>& a, detail::Factor<true>) {
-  detail::expect_eigen<T>();
-  return a;
-}
+// With a tensor on the left, and numbers on either side.
+#define HEED_REFUSE(operation, left, right) \
+  template <detail::AnyTensor X>            \
+  X operator operation(left, right) {       \
+    return detail::expect_eigen(a);         \
+  }
+#define HEED_REFUSE_BOTH(operation)                          \
+  HEED_REFUSE(operation, const X& a, detail::Term<true>)     \
+  HEED_REFUSE(operation## =, const X& a, detail::Term<true>) \
+  HEED_REFUSE(operation, detail::Term<false>, const X& a)
+HEED_REFUSE_BOTH(+)
+HEED_REFUSE_BOTH(-)
+HEED_REFUSE_BOTH(*)
+HEED_REFUSE_BOTH(/)
+#undef HEED_REFUSE_BOTH
+#undef HEED_REFUSE
 
 /// Whether extents and all values are equal, as in `==` of vectors; NaN equals nothing.
 template <class T, std::size_t Rank>
