@@ -36,6 +36,16 @@ void misuse(const Scale& model) { AdamW optimizer(model, {.weight_decay = 0.1});
 void misuse(const Linear<float>& model) { AdamW<float> optimizer(model); }
 #endif
 
+#ifdef LAYER_WITHOUT_A_RANDOM  // layers and models draw their weights from a heed::Random
+Linear<float> layer(4, 2);
+#endif
+#ifdef BLOCK_WITHOUT_A_RANDOM  // layers and models draw their weights from a heed::Random
+SelfAttentionBlock<float> block({.model_dim = 8, .heads = 2});
+#endif
+#ifdef MODEL_WITHOUT_A_RANDOM  // layers and models draw their weights from a heed::Random
+auto misuse(const LanguageModelOptions& options) { return LanguageModel<float>(options); }
+#endif
+
 #ifdef LAYER_OF_A_MATRIX  // attention layers and blocks take a Tensor of (batch, tokens, dim)
 void misuse(const MultiHeadAttention<float>& layer, const Tensor<float, 2>& x) {
   layer.forward(x, masks::Causal{});

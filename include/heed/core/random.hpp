@@ -97,6 +97,20 @@ class Random {
   unsigned used_ = 4;
 };
 
+namespace detail {
+
+/// What stands for the Random of a layer that is made without one.
+template <class T>
+Random& expect_random() {
+  static_assert(never<T>,
+                "layers and models draw their weights from a heed::Random: Linear<float>(4, 2, "
+                "random), LanguageModel<float>(options, random)");
+  static Random none(0);
+  return none;
+}
+
+}  // namespace detail
+
 }  // namespace heed
 
 #if HEED_DEFINITIONS

@@ -175,12 +175,12 @@ struct SelfAttentionBlock {
   };
 
   SelfAttentionBlock() = default;
-  SelfAttentionBlock(const BlockOptions& options, Random& random)
+  SelfAttentionBlock(const BlockOptions& options, Random& random = detail::expect_random<T>())
       : attention_residual(options, random),
         attention(detail::attention_options(options), random),
         feed_forward_residual(options, random),
         feed_forward(detail::feed_forward_options(options), random) {}
-  SelfAttentionBlock(Index model_dim, Index heads, Random& random)
+  SelfAttentionBlock(Index model_dim, Index heads, Random& random = detail::expect_random<T>())
       : SelfAttentionBlock({.model_dim = model_dim, .heads = heads}, random) {}
 
   Output forward(Input x, const Mask& mask = masks::Full{}, const Positions& positions = {}) const;
@@ -339,14 +339,14 @@ struct CrossAttentionBlock {
   };
 
   CrossAttentionBlock() = default;
-  CrossAttentionBlock(const BlockOptions& options, Random& random)
+  CrossAttentionBlock(const BlockOptions& options, Random& random = detail::expect_random<T>())
       : attention_residual(options, random),
         attention(detail::attention_options(options), random),
         cross_residual(options, random),
         cross_attention(detail::cross_attention_options(options), random),
         feed_forward_residual(options, random),
         feed_forward(detail::feed_forward_options(options), random) {}
-  CrossAttentionBlock(Index model_dim, Index heads, Random& random)
+  CrossAttentionBlock(Index model_dim, Index heads, Random& random = detail::expect_random<T>())
       : CrossAttentionBlock({.model_dim = model_dim, .heads = heads}, random) {}
 
   Output forward(Input x, const Input& memory, const Mask& mask, const Mask& memory_mask,

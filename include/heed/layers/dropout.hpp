@@ -39,7 +39,8 @@ struct Dropout {
   Dropout() = default;
   /// Takes its stream, a number that differs from layer to layer, from `random`. Throws
   /// InvalidArgument for a probability outside 0 to 1.
-  Dropout(double share, Random& random) : probability(share), stream(random.bits()) {
+  Dropout(double share, Random& random = detail::expect_random<T>())
+      : probability(share), stream(random.bits()) {
     if (!(share >= 0 && share <= 1)) {
       throw_invalid_argument("Dropout: probability ", share, ", expected 0 to 1");
     }

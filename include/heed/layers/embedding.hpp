@@ -52,7 +52,7 @@ struct Embedding {
   };
 
   Embedding() = default;
-  Embedding(const EmbeddingOptions& options, Random& random) {
+  Embedding(const EmbeddingOptions& options, Random& random = detail::expect_random<T>()) {
     if (options.vocab_size < 1 || options.dim < 1) {
       throw_invalid_argument("Embedding: vocabulary ", options.vocab_size, ", dim ", options.dim,
                              "; expected 1 or more");
@@ -60,7 +60,7 @@ struct Embedding {
     weight = Tensor<T, 2>({options.vocab_size, options.dim});
     detail::draw_weights("Embedding", options.init_std, random, weight);
   }
-  Embedding(Index vocab_size, Index dim, Random& random)
+  Embedding(Index vocab_size, Index dim, Random& random = detail::expect_random<T>())
       : Embedding({.vocab_size = vocab_size, .dim = dim}, random) {}
 
   /// Throws InvalidArgument for a token outside the vocabulary.
@@ -126,7 +126,8 @@ struct LearnedPositions {
   };
 
   LearnedPositions() = default;
-  LearnedPositions(const LearnedPositionsOptions& options, Random& random)
+  LearnedPositions(const LearnedPositionsOptions& options,
+                   Random& random = detail::expect_random<T>())
       : weight({options.max_length, options.dim}) {
     detail::draw_weights("LearnedPositions", options.init_std, random, weight);
   }

@@ -105,7 +105,7 @@ struct FeedForward {
   };
 
   FeedForward() = default;
-  FeedForward(const FeedForwardOptions& options, Random& random)
+  FeedForward(const FeedForwardOptions& options, Random& random = detail::expect_random<T>())
       : up({options.model_dim, hidden_dim_of(options), options.bias}, random),
         down({up.weight.extent(0), options.model_dim, options.bias}, random),
         activation(options.activation),
@@ -113,7 +113,7 @@ struct FeedForward {
     if (options.gated)
       gate.emplace(LinearOptions{up.weight.extent(1), up.weight.extent(0), options.bias}, random);
   }
-  FeedForward(Index model_dim, Index hidden_dim, Random& random)
+  FeedForward(Index model_dim, Index hidden_dim, Random& random = detail::expect_random<T>())
       : FeedForward({.model_dim = model_dim, .hidden_dim = hidden_dim}, random) {}
 
   template <Viewable X>

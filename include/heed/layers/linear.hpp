@@ -58,7 +58,7 @@ struct Linear {
 
   Linear() = default;
   /// Weights and bias uniform in ±1/√inputs. Throws ShapeError for extents below 1.
-  Linear(const LinearOptions& options, Random& random) {
+  Linear(const LinearOptions& options, Random& random = detail::expect_random<T>()) {
     if (options.inputs < 1 || options.outputs < 1) {
       throw_shape_error("Linear: ", options.inputs, " inputs, ", options.outputs,
                         " outputs; expected 1 or more");
@@ -71,7 +71,7 @@ struct Linear {
     for (T& value : *bias) value = static_cast<T>(range * (2 * random.uniform() - 1));
   }
 
-  Linear(Index inputs, Index outputs, Random& random)
+  Linear(Index inputs, Index outputs, Random& random = detail::expect_random<T>())
       : Linear(LinearOptions{inputs, outputs}, random) {}
 
   Index inputs() const { return weight.empty() ? packed.rows() : weight.extent(1); }

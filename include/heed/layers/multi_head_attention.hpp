@@ -105,7 +105,8 @@ struct MultiHeadAttention {
   };
 
   MultiHeadAttention() = default;
-  MultiHeadAttention(const MultiHeadAttentionOptions& given, Random& random)
+  MultiHeadAttention(const MultiHeadAttentionOptions& given,
+                     Random& random = detail::expect_random<T>())
       : options(detail::completed(given)),
         projections(options, random),
         score_bias(options),
@@ -120,7 +121,7 @@ struct MultiHeadAttention {
     }
     if (options.dropout > 0) stream = random.bits();
   }
-  MultiHeadAttention(Index model_dim, Index heads, Random& random)
+  MultiHeadAttention(Index model_dim, Index heads, Random& random = detail::expect_random<T>())
       : MultiHeadAttention({.model_dim = model_dim, .heads = heads}, random) {}
 
   /// Self-attention: x (batch, tokens, model_dim). Without a mask every token sees every token.

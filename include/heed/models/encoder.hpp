@@ -61,7 +61,7 @@ struct Encoder {
   };
 
   Encoder() = default;
-  Encoder(const EncoderOptions& given, Random& random);
+  Encoder(const EncoderOptions& given, Random& random = detail::expect_random<T>());
 
   /// `kinds` (batch, length): the segment of each token; empty: all 0. Throws ShapeError for other
   /// extents, InvalidArgument for segments that the model lacks. For the rest, see

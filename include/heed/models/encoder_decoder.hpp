@@ -72,7 +72,7 @@ struct EncoderDecoder {
   };
 
   EncoderDecoder() = default;
-  EncoderDecoder(const EncoderDecoderOptions& given, Random& random);
+  EncoderDecoder(const EncoderDecoderOptions& given, Random& random = detail::expect_random<T>());
 
   /// Logits (batch, target length, target vocabulary).
   Output forward(const Tokens& source, const Tokens& target, const EncoderDecoderMasks& masks = {},

@@ -59,7 +59,7 @@ struct LanguageModel {
   LanguageModel& operator=(const LanguageModel& other);
   LanguageModel& operator=(LanguageModel&& other) noexcept;
   ~LanguageModel();
-  LanguageModel(const LanguageModelOptions& given, Random& random);
+  LanguageModel(const LanguageModelOptions& given, Random& random = detail::expect_random<T>());
 
   /// The mask is masks::Causal{} unless another is given, as with padding. With padding on the
   /// left, or packed documents, pass `positions_of(…)`: then a text has the logits that it has
