@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/// `std::cout << tensor << view << extents << mask`, and what GoogleTest prints in failures.
-/// Opt-in: no other header of heed includes a stream.
+/// `std::cout << tensor << view << extents << mask << plan`, and what GoogleTest prints in
+/// failures. Opt-in: no other header of heed includes a stream.
+#include <concepts>
 #include <cstddef>
 #include <ostream>
 #include <span>
@@ -157,5 +158,15 @@ std::ostream& operator<<(std::ostream& out, const M& mask) {
   return out << describe(partial(mask), MaskWindow{});
 }
 }  // namespace masks
+
+struct AttentionPlan;
+/// `avx2, blocks of queries meet blocks of keys; all tensors are stored in the scalar type; 4 tasks
+/// by 2 threads; tiles: 3 skipped, 2 partial, 1 full`
+template <std::same_as<AttentionPlan> Plan>
+std::ostream& operator<<(std::ostream& out, const Plan& plan) {
+  return out << name(plan.isa) << ", " << plan.why << "; " << plan.why_arithmetic << "; "
+             << plan.tasks << " tasks by " << plan.threads << " threads; tiles: " << plan.skipped
+             << " skipped, " << plan.partial << " partial, " << plan.full << " full";
+}
 
 }  // namespace heed

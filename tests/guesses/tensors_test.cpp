@@ -209,6 +209,19 @@ TEST(Tensors, ArePrinted) {
   EXPECT_EQ(out.str().rfind("[[1, 2],\n [3, 4]][1, 2](2, 2)██", 0), 0u) << out.str();
 }
 
+TEST(Tensors, APlanOfACallWithThemIsPrinted) {
+  const heed::Tensor<float, 2> x(100, 8);
+  auto plan = heed::plan(x, x, heed::masks::Causal{});
+  plan.isa = heed::simd::Isa::avx2;
+  plan.tasks = 2;
+  plan.threads = 1;
+  std::ostringstream out;
+  out << plan;
+  EXPECT_EQ(out.str(),
+            "avx2, blocks of queries meet blocks of keys; all tensors are stored in the scalar "
+            "type; 2 tasks by 1 threads; tiles: 1 skipped, 3 partial, 0 full");
+}
+
 TEST(Tensors, MatricesAreMasks) {
   const heed::Tensor<float, 2> x{{1, 0}, {0, 1}, {1, 1}};
   heed::Tensor<bool, 2> seen(3, 3);
