@@ -15,6 +15,12 @@ TensorView<const float, 2> misuse() { return Tensor<float, 2>({2, 3}).view(); }
 #ifdef ROW  // a view of a temporary tensor dangles: give the tensor a name first
 TensorView<const float, 1> misuse() { return Tensor<float, 2>(2, 3)[0]; }
 #endif
+#ifdef SLICE  // a view of a temporary tensor dangles: give the tensor a name first
+auto misuse() { return Tensor<float, 2>(2, 3).slice(0, 0, 1); }
+#endif
+#ifdef TRANSPOSE  // a view of a temporary tensor dangles: give the tensor a name first
+auto misuse() { return matrix_product(Tensor<float, 2>(2, 3), Tensor<float, 2>(3, 2)).transpose(); }
+#endif
 #ifdef VIEW_OF_VALUES  // a view of temporary values dangles: give them a name first
 void misuse() { TensorView<const float, 2>(std::vector<float>(6), {2, 3}); }
 #endif

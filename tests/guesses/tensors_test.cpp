@@ -202,6 +202,24 @@ TEST(Tensors, ViewsOfListsUnderExtents) {
   EXPECT_EQ(heed::attention(heads, heads, heads).extents(), heads.extents());
 }
 
+TEST(Tensors, HaveThePartsOfTheirViews) {
+  heed::Tensor<float, 3> t({2, 3, 4});
+  std::iota(t.begin(), t.end(), 0.f);
+  const auto& same = t;
+  t.slice(2, 1, 4, 2).fill(-1);
+  EXPECT_EQ(t(1, 2, 3), -1);
+  t.select(0, 1).fill(5);
+  EXPECT_EQ(t(1, 0, 0), 5);
+  EXPECT_EQ(same.transpose()(1, 2, 0), 5);
+  EXPECT_EQ(same.transpose(0, 1).extents(), (heed::Extents<3>{3, 2, 4}));
+  EXPECT_EQ(same.permute({2, 0, 1}).extents(), (heed::Extents<3>{4, 2, 3}));
+  EXPECT_EQ(same.reverse(0)(0, 2, 0), 5);
+  EXPECT_EQ(same.split(2, 2).with_leading_axis().extents(), (heed::Extents<5>{1, 2, 3, 2, 2}));
+  EXPECT_EQ(same.slice(0, 1, 2).broadcast(0, 9)(8, 0, 0), 5);
+  EXPECT_THROW(t.broadcast(0, 9), heed::ShapeError);
+  static_assert(std::is_same_v<decltype(same.slice(0, 0, 1)), heed::TensorView<const float, 3>>);
+}
+
 TEST(Tensors, ArePrinted) {
   heed::Tensor<float, 2> t{{1, 2}, {3, 4}};
   std::ostringstream out;

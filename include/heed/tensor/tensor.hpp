@@ -299,6 +299,22 @@ class Tensor {
   }                                                                          // NOLINT
   operator TensorView<const T, Rank>() const&& { return of_a_temporary(); }  // NOLINT
 
+  // Parts of its view, as TensorView has them: of a named tensor, whose memory they refer to.
+#define HEED_OF_VIEW(part, parameters, arguments)               \
+  auto part parameters& { return view().part arguments; }       \
+  auto part parameters const& { return view().part arguments; } \
+  auto part parameters const&& { return of_a_temporary().part arguments; }
+  HEED_OF_VIEW(slice, (std::size_t axis, Index begin, Index end, Index step = 1),
+               (axis, begin, end, step))
+  HEED_OF_VIEW(permute, (const Extents<Rank>& order), (order))
+  HEED_OF_VIEW(transpose, (std::size_t a = Rank - 2, std::size_t b = Rank - 1), (a, b))
+  HEED_OF_VIEW(reverse, (std::size_t axis), (axis))
+  HEED_OF_VIEW(broadcast, (std::size_t axis, Index extent), (axis, extent))
+  HEED_OF_VIEW(split, (std::size_t axis, Index inner), (axis, inner))
+  HEED_OF_VIEW(select, (std::size_t axis, Index index), (axis, index))
+  HEED_OF_VIEW(with_leading_axis, (), ())
+#undef HEED_OF_VIEW
+
   /// Sets every element to `value`.
   void fill(T value) {
     for (T& element : *this) element = value;
