@@ -159,6 +159,15 @@ void misuse(const Tensor<float, 2>& a, Tensor<double, 2>& out) {
 void misuse(const Tensor<float, 2>& a, Tensor<bfloat16, 2>& out) { matrix_product(a, a, out); }
 #endif
 
+#ifdef BIAS_OF_A_PRODUCT_AS_A_MATRIX  // the tensor has more axes than it may have here
+auto misuse(const Tensor<float, 2>& a) { return matrix_product(a, a, {.bias = a}); }
+#endif
+#ifdef TEMPORARY_BIAS_OF_A_PRODUCT  // a view of temporary values dangles: give them a name first
+auto misuse(const Tensor<float, 2>& a) {
+  return matrix_product(a, a, {.bias = std::vector<float>(3)});
+}
+#endif
+
 #ifdef PRODUCT_OF_BATCHES  // matrix_product multiplies matrices: view.select(0, i) is one of a
                            // batch
 void misuse(const Tensor<float, 3>& a, const Tensor<float, 2>& b) { matrix_product(a, b); }

@@ -178,6 +178,8 @@ TEST_P(MatrixProduct, AccumulatesAndAddsABias) {
       matrix_product(a, b, biased, {.bias = bias});
       matrix_product(a, PackedMatrix<float>(b), biased_packed, {.bias = bias});
       EXPECT_TRUE(same_bits(biased, biased_packed));
+      const std::vector<float> list(bias.begin(), bias.end());
+      EXPECT_TRUE(same_bits(matrix_product(a, b, {.bias = list}), biased));
       for (Index i = 0; i < rows; ++i) {
         for (Index j = 0; j < columns; ++j) {
           ASSERT_NEAR(sum(i, j), start(i, j) + plain(i, j), 1e-5);

@@ -22,7 +22,7 @@ struct ProductOptions {
   /// out += a · b instead of out = a · b.
   bool accumulate = false;
   /// One number per column of out, added to every row; empty: none. Not with `accumulate`.
-  TensorView<const T, 1> bias = {};
+  OptionalView<const T, 1> bias = {};
   /// Products::bfloat16 rounds both factors to bfloat16, to nearest, and adds in T: float only. A
   /// packed b has its own, and so have two factors in bfloat16.
   Products products = Products::exact;
@@ -75,16 +75,15 @@ ProductArgs<T> checked_product(const TensorView<const A, 2>& a, Index depth, Ind
       {},          {},      nullptr, {}, out.data_handle(), out.stride(0), out.stride(1),
       a.extent(0), columns, depth};
   set_factor(a, args.a, args.narrow_a);
-  const bool biased = options.bias.data_handle() != nullptr;
-  if (biased) {
+  const auto& bias = options.bias.view();
+  if (bias.data_handle() != nullptr) {
     if (options.accumulate)
       throw_shape_error("matrix_product: bias and accumulate exclude each other");
-    if (options.bias.extent(0) != columns) {
-      throw_shape_error("matrix_product: bias of ", options.bias.extent(0), " for ", columns,
-                        " columns");
+    if (bias.extent(0) != columns) {
+      throw_shape_error("matrix_product: bias of ", bias.extent(0), " for ", columns, " columns");
     }
-    if (overlaps(options.bias, out)) throw_shape_error("matrix_product: out overlaps the bias");
-    args.addend = {options.bias.data_handle(), 0, options.bias.stride(0)};
+    if (overlaps(bias, out)) throw_shape_error("matrix_product: out overlaps the bias");
+    args.addend = {bias.data_handle(), 0, bias.stride(0)};
   }
   if (options.accumulate) args.addend = {args.out, args.out_row, args.out_column};
   return args;
@@ -176,7 +175,8 @@ void matrix_product(const A& a, const PackedMatrix<T>& b, Out&& out,
 
 /// The product as a new tensor, of float where a is in bfloat16.
 template <Viewable A, class B>
-auto matrix_product(const A& a, const B& b) {
+auto matrix_product(const A& a, const B& b,
+                    const ProductOptions<detail::ProductScalar<ValueOf<const A>>>& options = {}) {
   Index columns = 0;
   if constexpr (Viewable<const B>) {
     constexpr bool narrow = std::is_same_v<ValueOf<const A>, bfloat16>;
@@ -188,7 +188,7 @@ auto matrix_product(const A& a, const B& b) {
     columns = b.columns();
   }
   Tensor<detail::ProductScalar<ValueOf<const A>>, 2> out({view_of(a).extent(0), columns});
-  matrix_product(a, b, out);
+  matrix_product(a, b, out, options);
   return out;
 }
 
@@ -224,7 +224,7 @@ class ProductGroup {
   void add(const detail::ProductArgs<T>& args, const TensorView<T, 2>& out,
            const detail::ByteRange& b, const ProductOptions<T>& options) {
     if (count_ == most) throw_shape_error("ProductGroup: more than ", most, " products");
-    const Memory mine{detail::byte_range(out), b, detail::byte_range(options.bias)};
+    const Memory mine{detail::byte_range(out), b, detail::byte_range(options.bias.view())};
     const auto spoils = [](const Memory& writer, const Memory& other) {
       return detail::meet(writer.out, other.out) || detail::meet(writer.out, other.b) ||
              detail::meet(writer.out, other.bias);

@@ -165,10 +165,12 @@ auto new_result(const Extents<Rank>& extents) {
 template <std::size_t Rank, class T, std::size_t Given>
 TensorView<T, Rank> with_leading_axes(const TensorView<T, Given>& view) {
   static_assert(Given <= Rank, "the tensor has more axes than it may have here");
-  if constexpr (Given == Rank) {
+  if constexpr (Given < Rank) {
+    return with_leading_axes<Rank>(view.with_leading_axis());
+  } else if constexpr (Given == Rank) {
     return view;
   } else {
-    return with_leading_axes<Rank>(view.with_leading_axis());
+    return {};
   }
 }
 
