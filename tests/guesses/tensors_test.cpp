@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <iterator>
 #include <limits>
 #include <list>
@@ -109,11 +110,32 @@ TEST(Tensors, ViewsAreWalkedElementByElement) {
   const auto column = t.view().select(1, 2);
   EXPECT_EQ(std::accumulate(column.begin(), column.end(), 0.0f), 15);
   EXPECT_EQ(std::distance(column.begin(), std::max_element(column.begin(), column.end())), 1);
+  EXPECT_EQ(std::max_element(column.begin(), column.end()) - column.begin(), 1);
   EXPECT_EQ(*std::ranges::max_element(t[0]), 3);
   const heed::Tensor<float, 2>& same = t;
   EXPECT_TRUE(std::ranges::equal(t.view().reverse(0)[1], same[0]));
   EXPECT_TRUE(std::ranges::equal(t.view().with_leading_axis(), t));
   for (const float x : t.view().slice(0, 1, 1)) EXPECT_EQ(x, 0) << "an element of none";
+}
+
+TEST(Tensors, ViewsAreSorted) {
+  heed::Tensor<float, 2> t{{4, 1, 5}, {2, 6, 3}};
+  const auto column = t.select(1, 0);
+  std::sort(column.begin(), column.end());
+  EXPECT_EQ(t, (heed::Tensor<float, 2>{{2, 1, 5}, {4, 6, 3}}));
+  const auto across = t.transpose();
+  std::ranges::sort(across, std::greater<>());
+  EXPECT_EQ(t, (heed::Tensor<float, 2>{{6, 4, 2}, {5, 3, 1}}));
+  auto at = across.begin() + 5;
+  static_assert(std::random_access_iterator<decltype(at)>);
+  EXPECT_EQ(*at--, 1);
+  EXPECT_EQ(at[-2], 4);
+  EXPECT_EQ(*++at, 1);
+  EXPECT_EQ(++at, across.end());
+  EXPECT_EQ(*(at - 6), 6);
+  const auto none = t.slice(1, 0, 0);
+  std::sort(none.begin(), none.end());
+  EXPECT_EQ(none.begin() + 0, none.end());
 }
 
 TEST(Tensors, AreComparedAndAdded) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <compare>
 #include <concepts>
 #include <cstddef>
 #include <span>  // and the tags of iterators: <iterator> would bring streams
@@ -95,7 +96,7 @@ TensorView<T, Rank> without_memory(const Extents<Rank>& extents) {
 template <class View>
 class ElementIterator {
  public:
-  using iterator_category = std::forward_iterator_tag;
+  using iterator_category = std::random_access_iterator_tag;
   using value_type = typename View::value_type;
   using difference_type = Index;
   using pointer = typename View::element_type*;
@@ -125,6 +126,30 @@ class ElementIterator {
     ++*this;
     return before;
   }
+  ElementIterator& operator+=(Index steps) {
+    Index rest = number_ += steps;
+    offset_ = 0;
+    for (std::size_t axis = View::rank(); axis-- > 0;) {
+      const Index extent = larger(view_.extent(axis), 1);
+      at_[axis] = rest % extent;
+      rest /= extent;
+      offset_ += at_[axis] * view_.stride(axis);
+    }
+    return *this;
+  }
+  ElementIterator& operator-=(Index steps) { return *this += -steps; }
+  ElementIterator& operator--() { return *this += -1; }
+  ElementIterator operator--(int) {
+    ElementIterator before = *this;
+    --*this;
+    return before;
+  }
+  friend ElementIterator operator+(ElementIterator at, Index steps) { return at += steps; }
+  friend ElementIterator operator+(Index steps, ElementIterator at) { return at += steps; }
+  friend ElementIterator operator-(ElementIterator at, Index steps) { return at -= steps; }
+  Index operator-(const ElementIterator& other) const { return number_ - other.number_; }
+  reference operator[](Index steps) const { return *(*this + steps); }
+  auto operator<=>(const ElementIterator& other) const { return number_ <=> other.number_; }
   bool operator==(const ElementIterator& other) const { return number_ == other.number_; }
 
  private:
