@@ -47,6 +47,20 @@ TEST(ValidKeys, TheMatrixOfATokenizer) {
   EXPECT_THROW(mask.check({2, 1, 4, 5}), ShapeError);
 }
 
+TEST(ValidKeys, TheListOfOneText) {
+  const ValidKeys numbers(std::vector<int>{0, 1, 1}), bools(std::vector<bool>{false, true, true});
+  const Tensor<Index, 2> column{{0}, {1}, {1}};
+  const ValidKeys tensor(column.select(1, 0));
+  for (Index key = 0; key < 4; ++key) {
+    EXPECT_EQ(tensor.allows({0, 0, 0, key}), key == 1 || key == 2);
+    EXPECT_EQ(numbers.allows({0, 0, 0, key}), key == 1 || key == 2);
+    EXPECT_EQ(bools.allows({0, 0, 0, key}), key == 1 || key == 2);
+  }
+  EXPECT_NO_THROW(numbers.check({1, 1, 4, 3}));
+  EXPECT_THROW(numbers.check({2, 1, 4, 3}), ShapeError);
+  EXPECT_THROW(ValidKeys(std::vector<int>{0, -10000}), InvalidArgument);
+}
+
 TEST(ValidKeys, CellsOfAGrid) {
   const auto on_the_diagonal = [](Index, Index row, Index column) { return row == column; };
   const ValidKeys mask = valid_cells(1, 2, 3, on_the_diagonal);

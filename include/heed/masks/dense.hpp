@@ -34,6 +34,12 @@ concept MatrixOfAnswers = TensorOfAnswers<Matrix> || requires(const Matrix& matr
   matrix(i, i);
 };
 
+/// A std::vector, or a tensor or view of rank 1; no Eigen matrix.
+template <class Values>
+concept VectorOfAnswers = ListOfAnswers<Values> && !requires(const Values& values) {
+  values.rows();
+};
+
 /// A list of lists, such as std::vector<std::vector<bool>>.
 template <class Values>
 concept ListOfLists = !MatrixOfAnswers<Values> && requires(const Values& values, std::size_t i) {

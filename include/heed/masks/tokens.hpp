@@ -143,21 +143,21 @@ class ValidKeys {
   /// as in the attention_mask of a tokenizer. Throws InvalidArgument for −∞, which masks have that
   /// are added to scores: Dense takes those.
   template <detail::MatrixOfAnswers Matrix>
-  explicit ValidKeys(const Matrix& valid)
-      : ValidKeys(
-            detail::mask_shape_of(valid).queries, detail::mask_shape_of(valid).keys,
-            [&](Index item, Index key) {
-              const auto number = static_cast<double>(detail::answer_at(valid, 0, 0, item, key));
-              if (!(number >= 0)) {
-                throw_invalid_argument("ValidKeys: ", number, " for key ", key, " of item ", item,
-                                       "; 1 is valid, 0 is not, and Dense takes 0 and −∞");
-              }
-              return number != 0;
-            }) {
+  requires(!detail::VectorOfAnswers<Matrix>) explicit ValidKeys(const Matrix& valid)
+      : ValidKeys(detail::mask_shape_of(valid).queries, detail::mask_shape_of(valid).keys,
+                  [&](Index item, Index key) {
+                    return says_valid(detail::answer_at(valid, 0, 0, item, key), item, key);
+                  }) {
     if constexpr (detail::TensorOfAnswers<Matrix>) {
       static_assert(Matrix::rank() == 2, "ValidKeys takes a matrix of (batch, keys)");
     }
   }
+  /// The same for one text, in a std::vector or a tensor of rank 1.
+  template <detail::VectorOfAnswers Vector>
+  explicit ValidKeys(const Vector& valid)
+      : ValidKeys(1, static_cast<Index>(valid.size()), [&](Index item, Index key) {
+          return says_valid(*(valid.begin() + key), item, key);
+        }) {}
 
   Index batch() const { return batch_; }
   Index keys() const { return keys_; }
@@ -184,6 +184,15 @@ class ValidKeys {
   }
 
  private:
+  template <class Answer>
+  static bool says_valid(Answer answer, Index item, Index key) {
+    const auto number = static_cast<double>(answer);
+    if (!(number >= 0)) {
+      throw_invalid_argument("ValidKeys: ", number, " for key ", key, " of item ", item,
+                             "; 1 is valid, 0 is not, and Dense takes 0 and −∞");
+    }
+    return number != 0;
+  }
   template <class Valid>
   static detail::SharedArray<Index> counted(Index batch, Index keys, Valid& valid) {
     constexpr Index limit = std::numeric_limits<Index>::max() / 2;
