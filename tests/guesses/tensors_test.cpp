@@ -375,6 +375,7 @@ TEST(Tensors, ATensorDeducesWhatItIsGiven) {
   EXPECT_EQ(turned(0, 1), 4);
   const heed::Tensor copied(t);
   EXPECT_EQ(copied, t);
+  EXPECT_EQ(heed::zeros_like(t), (heed::Tensor<float, 2>(2, 3)));
 }
 
 }  // namespace

@@ -341,5 +341,9 @@ Model zeros_like(const Model& model) {
   set_zero(zeros);
   return zeros;
 }
+template <class T, std::size_t Rank>
+Tensor<T, Rank> zeros_like(const Tensor<T, Rank>& tensor) {
+  return Tensor<T, Rank>(tensor.extents());
+}
 
 }  // namespace heed
