@@ -31,6 +31,10 @@ void misuse(Tensor<float, 2>& a, const Tensor<float, 2>& b) { a[0] = b[0]; }
 void misuse(Tensor<float, 2>& a) { a.view().slice(0, 0, 1) = 2; }
 #endif
 
+#ifdef VIEW_ASSIGNED_TO_A_TENSOR  // a view is no tensor: t = heed::Tensor(view) copies it
+void misuse(Tensor<float, 2>& a) { a = a.transpose(); }
+#endif
+
 #ifdef RESHAPED_BUT_KEPT  // reshaped hands the memory on
 Index misuse(Tensor<float, 2>& a) { return a.reshaped({6, 4}).size(); }
 #endif

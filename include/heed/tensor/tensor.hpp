@@ -238,6 +238,13 @@ class Tensor {
     std::swap(extents_, other.extents_);
     return *this;
   }
+  template <class U, std::size_t Any>
+  Tensor& operator=(const TensorView<U, Any>&) {
+    static_assert(
+        detail::never<U>,
+        "a view is no tensor: t = heed::Tensor(view) copies it, copy(view, t) its values");
+    return *this;
+  }
   ~Tensor() { detail::TensorMemory::give(data_, static_cast<std::size_t>(size()) * sizeof(T)); }
 
   /// The values of any view, copied into row-major order.
