@@ -17,7 +17,7 @@ int main(int count, char** arguments) {
   for (auto* tensor : {&query, &keys, &values}) {
     for (float& value : *tensor) value = static_cast<float>(random.normal());
   }
-  const auto wanted = values.view().slice(0, 3, 4);  // what token 3 says
+  const auto wanted = values.slice(0, 3, 4);  // what token 3 says
 
   // [backward]
   Tensor<float, 2> out({1, 4}), grad_out({1, 4});

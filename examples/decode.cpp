@@ -34,7 +34,7 @@ int main(int count, char** arguments) {
   // [decode]
   KeyValueCache<float> cache({.kv_heads = kv_heads, .head_dim = dim, .pages = 3});
   for (Index token = 0; token < length; ++token) {
-    const auto at = [&](const auto& tensor) { return tensor.view().slice(2, token, token + 1); };
+    const auto at = [&](const auto& tensor) { return tensor.slice(2, token, token + 1); };
     cache.forget(0, token - 99);  // three pages of 96 tokens are enough for a window of 100
     const auto out = decode(at(queries), at(keys), at(values), cache, mask);
     // [/decode]
@@ -50,14 +50,14 @@ int main(int count, char** arguments) {
   // Two texts one behind the other in one buffer, nothing padded: the bits of each alone.
   // [packed]
   const std::vector<Index> offsets = {0, 180, 300};
-  const auto of_batch = [](const auto& tensor) { return tensor.view().select(0, 0); };
+  const auto of_batch = [](const auto& tensor) { return tensor.select(0, 0); };
   const auto together =
       packed_attention(of_batch(queries), of_batch(keys), of_batch(values), offsets, mask);
   // [/packed]
   bool alone = true;
   for (std::size_t text = 0; text < 2; ++text) {
     const auto part = [&](const auto& tensor) {
-      return tensor.view().slice(2, offsets[text], offsets[text + 1]);
+      return tensor.slice(2, offsets[text], offsets[text + 1]);
     };
     const auto one = attention(part(queries), part(keys), part(values), mask);
     for (Index head = 0; head < heads; ++head) {

@@ -133,7 +133,7 @@ Heatmap look(const char* name, const example::Model& model, const Mask& mask,
                                 : words[static_cast<std::size_t>(token - ana)]);
   }
   const auto weights = attention_of(model, batch.tokens, batch.mask, 0);
-  return heatmap_of(weights.view().select(0, 0).select(0, 0), labels,
+  return heatmap_of(weights.select(0, 0).select(0, 0), labels,
                     std::string(name) + ": first block, head 0");
 }
 

@@ -70,7 +70,7 @@ void run(std::uint64_t seed, Index length) {
   // [/heads]
   const Eigen::MatrixXf second = joined.rightCols(dim);
   const auto alone = attention(second, second, second, masks::Causal{});
-  const bool equal = as_matrix(two_heads.view().select(0, 1)) == alone;
+  const bool equal = as_matrix(two_heads.select(0, 1)) == alone;
   std::puts("\n3. A fused projection as heads, by strides alone");
   std::printf("   joined %td x %td -> heads (%td, %td, %td): %s\n", joined.rows(), joined.cols(),
               heads.extent(0), heads.extent(1), heads.extent(2),

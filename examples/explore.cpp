@@ -112,9 +112,7 @@ Mask mask_of(const std::string& name, bool language_model) {
 /// (layers, heads, tokens, tokens): the model runs under this mask, in all layers.
 Tensor<float, 4> weights_of(const LoadedModel<float>& loaded, const Text& text, const Mask& mask) {
   const Tokens tokens = Text::row(text.tokens);
-  const auto of = [&](const auto& all) {
-    return Tensor<float, 4>::copy_of(all.view().select(1, 0));
-  };
+  const auto of = [&](const auto& all) { return Tensor<float, 4>::copy_of(all.select(1, 0)); };
   if (const auto* encoder = std::get_if<Encoder<float>>(&loaded.model)) {
     return of(attention_of(*encoder, tokens, mask, Text::row(text.kinds)));
   }
@@ -156,7 +154,7 @@ void show_habits(const Tensor<float, 4>& weights) {
   for (Index layer = 0; layer < weights.extent(0); ++layer) {
     std::printf("\nlayer %2td ", layer);
     for (Index head = 0; head < weights.extent(1); ++head) {
-      std::printf("  %c", habit_of(weights.view().select(0, layer).select(0, head)));
+      std::printf("  %c", habit_of(weights.select(0, layer).select(0, head)));
     }
   }
   std::printf("\n");
@@ -179,8 +177,7 @@ void show_head(const AttentionPage& page, const example::HeadName& name, const O
       "layer " + std::to_string(name.layer) + ", head " + std::to_string(name.head);
   std::vector<Heatmap> panels;
   const auto add = [&](const Tensor<float, 4>& weights, const std::string& mask) {
-    panels.push_back(heatmap_of(weights.view().select(0, name.layer).select(0, name.head),
-                                page.key_labels,
+    panels.push_back(heatmap_of(weights.select(0, name.layer).select(0, name.head), page.key_labels,
                                 page.others.empty() ? place : mask + ": " + place));
     panels.back().by_root = true;  // as on the page
   };

@@ -214,7 +214,7 @@ void write_pictures(const Options& options, const Text& text, const example::Mod
   std::vector<Heatmap> pictures;
   const auto add = [&](const char* title, const example::Model& model, bool both_sides) {
     const auto weights = attention_of(model, tokens, mask_of(text, tokens, both_sides), 0);
-    pictures.push_back(heatmap_of(weights.view().select(0, 0).select(0, 0), labels, title));
+    pictures.push_back(heatmap_of(weights.select(0, 0).select(0, 0), labels, title));
   };
   add("both sides: first block, head 0", both, true);
   add("before alone: first block, head 0", before, false);

@@ -159,8 +159,7 @@ std::vector<Heatmap> draw_text(const Options& options) {
   blocks[layer].forward_around(std::move(x), [&](const Tensor<float, 3>& in) {
     for (const auto& [name, title, mask] : chosen_masks(options.mask, batch.lengths)) {
       const auto weights = blocks[layer].attention.weights(in, in, mask);
-      heatmaps.push_back(
-          heatmap_of(weights.view().select(0, 0).select(0, options.head), pieces, title));
+      heatmaps.push_back(heatmap_of(weights.select(0, 0).select(0, options.head), pieces, title));
       heatmaps.back().numbers = true;
     }
     return in;

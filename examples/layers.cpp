@@ -100,7 +100,7 @@ void block() {
                                         random);
   const auto x = random_input({1, 100, 64}, random);
   const auto whole = llama.forward(x, masks::Causal{});
-  const auto beginning = Tensor<float, 3>::copy_of(x.view().slice(1, 0, 37));
+  const auto beginning = Tensor<float, 3>::copy_of(x.slice(1, 0, 37));
   const auto part = llama.forward(beginning, masks::Causal{});
   const bool same =
       std::memcmp(part.data(), whole.data(), 37 * 64 * sizeof(float)) == 0;  // every bit
@@ -153,8 +153,8 @@ void model() {
 
   Tokens text({4, 16});  // rows that count up by 3, to be continued
   for (Index i = 0; i < text.size(); ++i) text.data()[i] = (i / 16 + 3 * (i % 16)) % 10;
-  const auto input = Tokens::copy_of(text.view().slice(1, 0, 15));
-  const auto target = Tokens::copy_of(text.view().slice(1, 1, 16));
+  const auto input = Tokens::copy_of(text.slice(1, 0, 15));
+  const auto target = Tokens::copy_of(text.slice(1, 1, 16));
   for (int step = 0; step < 60; ++step) {
     LanguageModel<float>::Saved saved;
     const auto logits = model.forward(input, masks::Causal{}, saved);

@@ -117,7 +117,7 @@ inline std::vector<std::vector<heed::Index>> written(
   for (heed::Index i = 0; i < count; ++i) {
     std::vector<heed::Index> next;
     for (std::size_t item = 0; item < texts.size(); ++item) {
-      next.push_back(likeliest(as_span(logits.view().select(0, static_cast<heed::Index>(item)))));
+      next.push_back(likeliest(as_span(logits.select(0, static_cast<heed::Index>(item)))));
       texts[item].push_back(next.back());
     }
     if (i + 1 < count) logits = session.step(next);

@@ -210,7 +210,7 @@ void content_mask(const Options& options) {
   const auto model = trained_retriever<T>(options, 4, losses);
   Random random(options.seed + 2);
   Tokens first = some_questions(random).tokens;
-  first = Tokens::copy_of(std::as_const(first).view().slice(0, 0, 1));
+  first = Tokens::copy_of(std::as_const(first).slice(0, 0, 1));
   std::printf("  what head 0 lets through, of the last questions of one sequence:\n");
   const Mask mask = model.mask_of(model.embedding.forward(first));
   for (Index query = 33; query < 40; query += 2) {
@@ -350,8 +350,8 @@ void image_grid(const Options& options) {
   std::printf("  what stands outside the images changes no bit of what is inside: %s\n",
               padding_changes_no_bit(model, images) ? "true" : "FALSE");
   const auto weights = attention_of(model.encoder, images.cells, mask_of(images), 0);
-  options.folder.write("images", heatmap_of(weights.view().select(0, 0).select(0, 0), {},
-                                            "The cells of an image, head 0"));
+  options.folder.write(
+      "images", heatmap_of(weights.select(0, 0).select(0, 0), {}, "The cells of an image, head 0"));
 }
 
 template <class T>

@@ -101,8 +101,8 @@ Batch documents(Index count, const Mask& mask, Random& random) {
 Batch images_of(const Batch& documents) {
   const Index count = documents.tokens.extent(0);
   Batch images{Tokens({count, cells}), Tokens({count, cells}), documents.mask};
-  copy(documents.tokens.view().slice(1, 0, cells), images.tokens);
-  copy(documents.targets.view().slice(1, 0, cells), images.targets);
+  copy(documents.tokens.slice(1, 0, cells), images.tokens);
+  copy(documents.targets.slice(1, 0, cells), images.targets);
   return images;
 }
 
@@ -133,9 +133,9 @@ Written write(const example::Model& model, const Batch& documents) {
 /// What the first of a batch looks at in a first block, under its mask.
 Heatmap look(const char* name, const example::Model& model, const Batch& batch,
              const std::vector<std::string>& labels) {
-  const Tokens first = Tokens::copy_of(batch.tokens.view().slice(0, 0, 1));
+  const Tokens first = Tokens::copy_of(batch.tokens.slice(0, 0, 1));
   const auto weights = attention_of(model, first, batch.mask, 0);
-  return heatmap_of(weights.view().select(0, 0).select(0, 0), labels,
+  return heatmap_of(weights.select(0, 0).select(0, 0), labels,
                     std::string(name) + ": first block, head 0");
 }
 

@@ -104,8 +104,7 @@ Heatmap look(const std::string& name, const example::Model& model, const Mask& m
   Tokens tokens({1, std::ssize(hunt)});
   std::copy(hunt.begin(), hunt.end(), tokens.begin());
   const auto weights = attention_of(model, tokens, mask, 0);
-  return heatmap_of(weights.view().select(0, 0).select(0, 0), labels,
-                    name + ": first block, head 0");
+  return heatmap_of(weights.select(0, 0).select(0, 0), labels, name + ": first block, head 0");
 }
 
 void run(const Options& options) {

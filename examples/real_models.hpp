@@ -97,7 +97,7 @@ void show_attention(const Model& model, const heed::Tokens& tokens, const heed::
                                 std::to_string(weights.extent(1)));
   }
   auto heatmap = heed::heatmap_of(
-      weights.view().select(0, 0).select(0, name.head), labels,
+      weights.select(0, 0).select(0, name.head), labels,
       "layer " + std::to_string(name.layer) + ", head " + std::to_string(name.head));
   heatmap.by_root = true;  // or long texts are dark
   std::fputs(heed::to_terminal(heatmap, heed::terminal_options(options.color)).c_str(), stdout);

@@ -117,7 +117,7 @@ void print_temperatures(const TerminalOptions& terminal) {
   Tensor<double, 2> weights({5, 5});
   for (Index row = 0; row < 5; ++row) {
     const double temperature = temperatures[static_cast<std::size_t>(row)];
-    softmax(scores, weights.view().select(0, row), {.temperature = temperature});
+    softmax(scores, weights.select(0, row), {.temperature = temperature});
   }
   Heatmap picture = heatmap_of(weights);
   picture.row_labels = {"T 0.1", "T 0.5", "T 1", "T 2", "T 5"};

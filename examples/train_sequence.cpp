@@ -129,7 +129,7 @@ struct Results {
 /// The likeliest token behind token `at` of a row.
 template <class T>
 Index likeliest(const Tensor<T, 3>& logits, Index row, Index at) {
-  return example::likeliest(as_span(logits.view().select(0, row).select(0, at)));
+  return example::likeliest(as_span(logits.select(0, row).select(0, at)));
 }
 
 /// The share of tokens that the model finds, of those that can be known.
@@ -162,7 +162,7 @@ Results look_at(const Model& model, const Task& task) {
   }
   const Tensor<T, 4> weights = weights_of(model, saved);
   results.weights = Tensor<double, 2>({weights.extent(2), weights.extent(3)});
-  copy(weights.view().select(0, 0).select(0, 0), results.weights);
+  copy(weights.select(0, 0).select(0, 0), results.weights);
   return results;
 }
 
@@ -233,7 +233,7 @@ std::vector<Chart> charts_of(const Results& results, const Task& task) {
              .low = 0,
              .high = 1};
   for (Index query = 0; query < results.weights.extent(0); query += 2) {
-    const auto seen = results.weights.view().select(0, query).slice(0, 0, query + 1);
+    const auto seen = results.weights.select(0, query).slice(0, 0, query + 1);
     time.series.push_back(series_of(seen, "query " + std::to_string(query)));
   }
   return {loss, generated, time};

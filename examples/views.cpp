@@ -106,7 +106,7 @@ void printing() {
   Tensor<float, 2> table(300, 50);
   for (Index i = 0; i < table.size(); ++i) table.data()[i] = static_cast<float>(i) / 4;
   std::cout << table << '\n'
-            << table.view().slice(0, 0, 2).slice(1, 0, 3) << ' ' << table.extents() << '\n';
+            << table.slice(0, 0, 2).slice(1, 0, 3) << ' ' << table.extents() << '\n';
   // [/print]
 }
 
