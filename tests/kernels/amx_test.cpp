@@ -47,8 +47,8 @@ struct Product {
   void run(Isa isa, bool accumulate) {
     const RestoreSettings restore;
     isa == Isa::amx ? AmxForTests::use() : simd::use(isa);
-    simd::tile_kernels<float>()->multiply(a.data(), a_row(), rows, b.data(), b_row(), lanes, depth,
-                                          sums.data(), sums_row(), accumulate);
+    simd::tile_kernel<float>()(a.data(), a_row(), rows, b.data(), b_row(), lanes, depth,
+                               sums.data(), sums_row(), accumulate);
   }
   float sum(Index row, Index lane) const {
     return sums[static_cast<std::size_t>(row * sums_row() + lane)];
@@ -63,7 +63,7 @@ float wide(std::uint16_t half) {
   return flushed(value);
 }
 
-/// One sum by the definition (TileKernels).
+/// One sum by the definition (TileMultiply).
 float defined(const Product& p, Index row, Index lane, bool accumulate) {
   float sum = accumulate ? p.sum(row, lane) : 0;
   for (Index from = 0; from < p.depth; from += 32) {
@@ -122,7 +122,7 @@ TEST(Tiles, OtherSetsHaveNone) {
   const RestoreSettings restore;
   for (const Isa isa : supported_sets()) {
     simd::use(isa);
-    EXPECT_EQ(simd::tile_kernels<float>(), nullptr) << simd::name(isa);
+    EXPECT_EQ(simd::tile_kernel<float>(), nullptr) << simd::name(isa);
   }
 }
 

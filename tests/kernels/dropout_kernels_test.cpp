@@ -22,7 +22,7 @@ TEST_P(DropoutKernels, DrawTheBitsOfPhilox) {
     at.dropped = i == 0 ? 0 : i == 1 ? 65536 : word() % 65536;
     at.lanes = 1 + static_cast<Index>(bits() % 64);
     std::uint64_t words[8] = {9, 9, 9, 9, 9, 9, 9, 9};
-    simd::dropout_kernels<>().draw(at, words);
+    simd::dropout_kernel<>()(at, words);
     for (Index lane = 0; lane < at.lanes; ++lane) {
       const auto step = static_cast<std::uint32_t>(lane);
       const auto block = philox(

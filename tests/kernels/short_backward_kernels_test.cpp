@@ -90,7 +90,7 @@ TEST_P(ShortBackwardKernels, BackwardIsTheDerivative) {
   task.key_tail = key_tail.data();
   task.query_tail = query_tail.data();
   task.gradient_tail = gradient_tail.data();
-  ASSERT_TRUE(simd::short_backward_kernels<double>().backward(task));
+  ASSERT_TRUE(simd::short_backward_kernel<double>()(task));
 
   Tensor<double, 2> expected_q(gq.extents()), expected_k(gk.extents()), expected_v(gv.extents());
   for (Index i = 0; i < Head::rows; ++i) {
@@ -114,7 +114,7 @@ TEST_P(ShortBackwardKernels, BackwardIsTheDerivative) {
 
   head.k(6, 0) = NAN;  // which the last query alone sees
   gq(0, 0) = 77;
-  EXPECT_FALSE(simd::short_backward_kernels<double>().backward(task));
+  EXPECT_FALSE(simd::short_backward_kernel<double>()(task));
   EXPECT_EQ(gq(0, 0), 77);
 }
 

@@ -54,7 +54,7 @@ TEST_P(ShortForwardKernels, AttendIsSoftmaxOfEveryHead) {
   run.output = output.data();
   run.maximum = maximum.data();
   run.sum = sum.data();
-  simd::short_forward_kernels<double>().attend(run);
+  simd::short_forward_kernel<double>()(run);
   for (Index head = 0; head < heads; ++head) {
     const Index key_head = head == 0 ? 0 : 1;
     for (Index row = 0; row < rows; ++row) {

@@ -40,7 +40,7 @@ void bfloat16_backward(const Q& queries, const K& keys, const V& values, const M
   auto& call = args.forward;
   check_mask_fits(reference, call);
   if (multiplies_pairs(call)) {
-    args.pairs = simd::pair_backward_kernels<T>();
+    args.pairs = simd::pair_backward_kernel<T>();
     args.narrow_grad_output = Operand<T>(as_rank_4(view_of(grad_output)));
     if constexpr (!std::is_same_v<ValueOf<GradOut>, bfloat16>) {
       args.narrow_grad_output =

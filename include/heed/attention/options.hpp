@@ -57,7 +57,7 @@ template <class T>
 struct RoundingKernels {
   const simd::Bfloat16Kernels<T>& (*conversions)() = nullptr;
   const simd::PairKernels<T>* (*pairs)() = nullptr;
-  const simd::PairBackwardKernels<T>* (*pair_gradients)() = nullptr;
+  simd::PairBackward<T> (*pair_gradients)() = nullptr;
 };
 
 }  // namespace detail
@@ -72,7 +72,7 @@ class AttentionProducts {
       : products_(products) {
     if constexpr (std::is_same_v<T, float>) {
       static constexpr detail::RoundingKernels<T> kernels{
-          simd::bfloat16_kernels<T>, simd::pair_kernels<T>, simd::pair_backward_kernels<T>};
+          simd::bfloat16_kernels<T>, simd::pair_kernels<T>, simd::pair_backward_kernel<T>};
       if (products == Products::bfloat16) rounding_ = &kernels;
     }
   }

@@ -404,7 +404,7 @@ const PairKernels<T>* tile_pair_table() {
   return &entries;
 }
 
-// The entries of TileKernels.
+// See TileMultiply.
 
 /// The block product of tiles, like PairBlockProduct; the pairs of a row lie side by side. Depth is
 /// a multiple of `group`.
@@ -436,9 +436,3 @@ struct TileProduct {
 
   Tiles tiles;
 };
-
-template <class Tiles, class T>
-const TileKernels<T>* tile_table() {
-  static constexpr TileKernels<T> entries{TileProduct<Tiles, T>::once};
-  return &entries;
-}

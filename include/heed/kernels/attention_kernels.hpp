@@ -224,17 +224,14 @@ struct ShortForwardArgs : ShortArgs<T> {
   ComingRows* coming = nullptr;  // not null: prefetch the next head; scratch
 };
 
-/// The kernels for short sequences of one instruction set for one scalar type. The chains of
-/// additions are those of QueryBlock's kernels, so the bits are the same.
+/// Attention of all heads of a run, including its output. The chains of additions are those of
+/// QueryBlock's kernels, so the bits are the same.
 template <class T>
-struct ShortForwardKernels {
-  /// Attention of all heads of the run, including its output.
-  void (*attend)(const ShortForwardArgs<T>& run);
-};
+using ShortForward = void (*)(const ShortForwardArgs<T>& run);
 
-/// The kernels for short sequences of the active instruction set.
+/// That of the active instruction set; null if it has none.
 template <class T>
-const ShortForwardKernels<T>& short_forward_kernels();
+ShortForward<T> short_forward_kernel();
 
 /// Up to `key_block` consecutive keys with their values, in bfloat16, in groups that start at
 /// absolute multiples of PairKernels::group.
@@ -323,20 +320,19 @@ struct PairKernels {
 template <class T>
 const PairKernels<T>* pair_kernels();
 
-/// The matrix product of a processor that multiplies bfloat16 in tiles and sums in T = float.
+/// The matrix product of a processor that multiplies bfloat16 in tiles and sums in T = float:
+/// sums(row, lane) (+)= Σ_k a(row, k) · b(k, lane). `a` holds [rows][depth], `b` [depth /
+/// 2][lanes][2], `sums` [rows][lanes]; strides count elements. rows and lanes are multiples of 16,
+/// depth of 32. Each 32 terms are two chains of fused multiply-adds from zero, over even and odd k,
+/// added up and then added to the sum; denormal numbers count as zero.
 template <class T>
-struct TileKernels {
-  /// sums(row, lane) (+)= Σ_k a(row, k) · b(k, lane). `a` holds [rows][depth], `b` [depth /
-  /// 2][lanes][2], `sums` [rows][lanes]; strides count elements. rows and lanes are multiples of
-  /// 16, depth of 32. Each 32 terms are two chains of fused multiply-adds from zero, over even and
-  /// odd k, added up and then added to the sum; denormal numbers count as zero.
-  void (*multiply)(const std::uint16_t* a, Index a_row, Index rows, const std::uint16_t* b,
-                   Index b_row, Index lanes, Index depth, T* sums, Index sums_row, bool accumulate);
-};
+using TileMultiply = void (*)(const std::uint16_t* a, Index a_row, Index rows,
+                              const std::uint16_t* b, Index b_row, Index lanes, Index depth,
+                              T* sums, Index sums_row, bool accumulate);
 
-/// The tile kernels of the active instruction set; null if it has none.
+/// That of the active instruction set, for tests; null if it has none.
 template <class T>
-const TileKernels<T>* tile_kernels();
+TileMultiply<T> tile_kernel();
 
 /// Conversions between bfloat16, as bits, and T.
 template <class T>
@@ -375,18 +371,14 @@ struct DropoutLanes {
   Index lanes = 0;                // at most 64
 };
 
-/// The kernels of dropout on attention weights of one instruction set. Wide: the type whose vectors
-/// have the lanes of 64-bit products.
-template <class Wide>
-struct DropoutKernels {
-  /// Bit l of words[i]: whether draw i of lane l, bits 16·i … 16·i + 15 of its 128, is at least
-  /// `dropped`. Bits from `lanes` on are unspecified.
-  void (*draw)(const DropoutLanes& counters, std::uint64_t (&words)[8]);
-};
+/// Dropout of attention weights. Bit l of words[i]: whether draw i of lane l, bits 16·i … 16·i + 15
+/// of its 128, is at least `dropped`. Bits from `lanes` on are unspecified.
+using DropoutDraw = void (*)(const DropoutLanes& counters, std::uint64_t (&words)[8]);
 
-/// The dropout kernels of the active instruction set.
+/// That of the active instruction set. Wide: the type whose vectors have the lanes of 64-bit
+/// products.
 template <class Wide = double>
-const DropoutKernels<Wide>& dropout_kernels();
+DropoutDraw dropout_kernel();
 
 /// A block of at most query_block queries in the backward pass: its rows, to be multiplied lane by
 /// lane, and the same rows transposed, with a lane per query. Transposed rows are query_block lanes
@@ -445,11 +437,11 @@ struct BackwardKernels {
 template <class T>
 const BackwardKernels<T>& backward_kernels();
 
-/// Keys are read in multiples of this many by PairBackwardKernels.
+/// Keys are read in multiples of this many by PairBackward.
 inline constexpr Index pair_key_rows = 32;
 
 /// A block of query_block queries and one of `key_count` keys in bfloat16, both filled up with
-/// zeros: an operand of PairBackwardKernels. `key_count` is a multiple of pair_key_rows, up to
+/// zeros: the operand of PairBackward. `key_count` is a multiple of pair_key_rows, up to
 /// key_block. `head_depth` and `value_depth` are the dims in whole groups of 32, `head_row` and
 /// `value_row` in whole vectors.
 template <class T>
@@ -481,17 +473,14 @@ struct PairGradientBlock {
   ComingRows* coming = nullptr;          // null, or what to prefetch
 };
 
-/// The backward kernels of a processor that multiplies bfloat16 in pairs or tiles. Its PairKernels
-/// arrange the operands.
+/// BackwardKernels::backward of a processor that multiplies bfloat16 in pairs or tiles. Its
+/// PairKernels arrange the operands. P and dS are rounded to bfloat16.
 template <class T>
-struct PairBackwardKernels {
-  /// Like BackwardKernels::backward. P and dS are rounded to bfloat16.
-  void (*backward)(const PairGradientBlock<T>& block);
-};
+using PairBackward = void (*)(const PairGradientBlock<T>& block);
 
-/// Those of the active instruction set; null if it has none.
+/// That of the active instruction set; null if it has none.
 template <class T>
-const PairBackwardKernels<T>* pair_backward_kernels();
+PairBackward<T> pair_backward_kernel();
 
 /// One head with few queries and few keys in the backward pass, computed in one call. Columns of
 /// all tensors are contiguous.
@@ -517,17 +506,14 @@ struct ShortBackwardArgs : ShortArgs<T> {
   ComingRows* coming = nullptr;  // null, or what to prefetch
 };
 
-/// The backward kernels for short sequences of one instruction set for one scalar type. The chains
-/// of additions are those of BackwardKernels, so the bits are the same.
+/// Computes the gradients of one head. The chains of additions are those of BackwardKernels, so the
+/// bits are the same. Returns false, and writes nothing, where a NaN or Inf is next to masked
+/// scores, which it must not meet.
 template <class T>
-struct ShortBackwardKernels {
-  /// Computes the gradients of one head. Returns false, and writes nothing, where a NaN or Inf is
-  /// next to masked scores, which it must not meet.
-  bool (*backward)(const ShortBackwardArgs<T>& head);
-};
+using ShortBackward = bool (*)(const ShortBackwardArgs<T>& head);
 
-/// The backward kernels for short sequences of the active instruction set.
+/// That of the active instruction set.
 template <class T>
-const ShortBackwardKernels<T>& short_backward_kernels();
+ShortBackward<T> short_backward_kernel();
 
 }  // namespace heed::simd

@@ -20,21 +20,21 @@ const DecodeKernels<T>& decode_kernels() {
   HEED_SIMD_TABLE_OF(active(), decode_table);
 }
 template <class T>
-const ShortForwardKernels<T>& short_forward_kernels() {
-  HEED_SIMD_TABLE_OF(active(), short_forward_table);
+ShortForward<T> short_forward_kernel() {
+  HEED_SIMD_TABLE_OF(active(), short_forward);
 }
 template <class T>
-const DropoutKernels<T>& dropout_kernels() {
-  HEED_SIMD_TABLE_OF(active(), dropout_table);
+DropoutDraw dropout_kernel() {
+  HEED_SIMD_TABLE_OF(active(), dropout_draw);
 }
 #if defined(HEED_COMPILED_SOURCE)
-template const DropoutKernels<double>& dropout_kernels<double>();
+template DropoutDraw dropout_kernel<double>();
 template const Kernels<float>& kernels<float>();
 template const Kernels<double>& kernels<double>();
 template const DecodeKernels<float>& decode_kernels<float>();
 template const DecodeKernels<double>& decode_kernels<double>();
-template const ShortForwardKernels<float>& short_forward_kernels<float>();
-template const ShortForwardKernels<double>& short_forward_kernels<double>();
+template ShortForward<float> short_forward_kernel<float>();
+template ShortForward<double> short_forward_kernel<double>();
 #endif
 
 }  // namespace heed::simd
@@ -52,15 +52,15 @@ const BackwardKernels<T>& backward_kernels() {
 }
 #if HEED_SIMD_ALL_KERNELS
 template <class T>
-const ShortBackwardKernels<T>& short_backward_kernels() {
-  HEED_SIMD_TABLE_OF(active(), short_backward_table);
+ShortBackward<T> short_backward_kernel() {
+  HEED_SIMD_TABLE_OF(active(), short_backward);
 }
 #endif
 #if defined(HEED_COMPILED_SOURCE)
 template const BackwardKernels<float>& backward_kernels<float>();
 template const BackwardKernels<double>& backward_kernels<double>();
-template const ShortBackwardKernels<float>& short_backward_kernels<float>();
-template const ShortBackwardKernels<double>& short_backward_kernels<double>();
+template ShortBackward<float> short_backward_kernel<float>();
+template ShortBackward<double> short_backward_kernel<double>();
 #endif
 
 }  // namespace heed::simd
@@ -89,30 +89,31 @@ const PairKernels<T>* pair_kernels() {
   return nullptr;
 }
 template <class T>
-const TileKernels<T>* tile_kernels() {
+TileMultiply<T> tile_kernel() {
 #if HEED_SIMD_HAS_TILES
   using namespace avx512_kernels;
-  if (active() == Isa::amx) return tile_table<HardwareTiles, T>();
-  if (active() == Isa::amx_twin) return tile_table<TwinTiles<T>, T>();
+  if (active() == Isa::amx) return TileProduct<HardwareTiles, T>::once;
+  if (active() == Isa::amx_twin) return TileProduct<TwinTiles<T>, T>::once;
 #endif
   return nullptr;
 }
 template <class T>
-const PairBackwardKernels<T>* pair_backward_kernels() {
+PairBackward<T> pair_backward_kernel() {
 #if defined(__x86_64__)
   using namespace avx512_kernels;
-  if (active() == Isa::avx512_bf16) return pair_backward_table<PairBlockProduct<T>, T>();
+  if (active() == Isa::avx512_bf16) return PairBackwardTable<PairBlockProduct<T>, T>::backward;
 #endif
 #if HEED_SIMD_HAS_TILES
-  if (active() == Isa::amx) return pair_backward_table<TileProduct<HardwareTiles, T>, T>();
-  if (active() == Isa::amx_twin) return pair_backward_table<TileProduct<TwinTiles<T>, T>, T>();
+  if (active() == Isa::amx) return PairBackwardTable<TileProduct<HardwareTiles, T>, T>::backward;
+  if (active() == Isa::amx_twin)
+    return PairBackwardTable<TileProduct<TwinTiles<T>, T>, T>::backward;
 #endif
   return nullptr;
 }
 #if defined(HEED_COMPILED_SOURCE)
 template const PairKernels<float>* pair_kernels<float>();
-template const PairBackwardKernels<float>* pair_backward_kernels<float>();
-template const TileKernels<float>* tile_kernels<float>();
+template PairBackward<float> pair_backward_kernel<float>();
+template TileMultiply<float> tile_kernel<float>();
 template const Bfloat16Kernels<float>& bfloat16_kernels<float>();
 template const Bfloat16Kernels<double>& bfloat16_kernels<double>();
 #endif

@@ -44,7 +44,6 @@ struct DropoutTable {
 };
 
 template <class Wide>
-const DropoutKernels<Wide>& dropout_table() {
-  static constexpr DropoutKernels<Wide> entries{DropoutTable<Wide>::draw};
-  return entries;
+DropoutDraw dropout_draw() {
+  return DropoutTable<Wide>::draw;
 }

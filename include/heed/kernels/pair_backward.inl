@@ -195,9 +195,3 @@ struct PairBackwardTable {
     }
   }
 };
-
-template <class Product, class T>
-const PairBackwardKernels<T>* pair_backward_table() {
-  static constexpr PairBackwardKernels<T> entries{PairBackwardTable<Product, T>::backward};
-  return &entries;
-}

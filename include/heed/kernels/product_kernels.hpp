@@ -160,7 +160,7 @@ const Int16Kernels<T>& int16_kernels();
 /// in order with fused multiply-adds, and a term of 0 where their number is odd: the bits of the
 /// float product of the rounded factors, except that the set avx512_bf16 takes subnormal numbers,
 /// partial sums included, as 0. So do amx and its twin, whose terms are added in groups of 32 as
-/// TileKernels says, from a sum of 0 on.
+/// TileMultiply says, from a sum of 0 on.
 template <class T>
 struct Bfloat16ProductKernels {
   /// The largest number of rows of a tile. Tiles of more than product_rows read whole blocks of

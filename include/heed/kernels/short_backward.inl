@@ -194,10 +194,7 @@ struct ShortBackwardTable {
   }
 };
 
-/// The set's backward kernels for short sequences behind pointers.
 template <class T>
-const ShortBackwardKernels<T>& short_backward_table() {
-  using K = ShortBackwardTable<T>;
-  static constexpr ShortBackwardKernels<T> entries{K::backward};
-  return entries;
+ShortBackward<T> short_backward() {
+  return ShortBackwardTable<T>::backward;
 }

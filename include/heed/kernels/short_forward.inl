@@ -354,14 +354,11 @@ struct ShortForwardTable {
   }
 };
 
-/// The set's kernels for short sequences behind pointers.
 template <class T>
-const ShortForwardKernels<T>& short_forward_table() {
+ShortForward<T> short_forward() {
 #if HEED_SIMD_BYTES == 16 && defined(__x86_64__) && !HEED_SIMD_ALL_KERNELS
-  // To save compile time, header-only programs have none on machines without AVX2.
-  static constexpr ShortForwardKernels<T> entries{nullptr};
+  return nullptr;  // to save compile time, header-only programs have none without AVX2
 #else
-  static constexpr ShortForwardKernels<T> entries{ShortForwardTable<T>::attend};
+  return ShortForwardTable<T>::attend;
 #endif
-  return entries;
 }

@@ -508,7 +508,7 @@ class ShortBackward {
 
   Index groups() const { return parts_of(call_.heads(), group_); }
 
-  /// One head of task `index`, which ends with head `end`; see ShortBackwardKernels.
+  /// One head of task `index`, which ends with head `end`; see ShortBackward.
   bool backward(simd::ShortBackwardArgs<T>& task, Index index, Index head, Index end,
                 const VisibleKeys& seen) const {
     choose_head(task, index / groups(), head, seen);
@@ -520,7 +520,7 @@ class ShortBackward {
       coming = coming_head(args_, item, more ? head + 1 : later % groups() * group_, tiles());
       task.coming = &coming;
     }
-    const bool taken = simd::short_backward_kernels<T>().backward(task);
+    const bool taken = simd::short_backward_kernel<T>()(task);
     task.coming = nullptr;
     return taken;
   }

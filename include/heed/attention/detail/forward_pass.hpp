@@ -428,7 +428,7 @@ class ShortForward {
     return pays && args.query_count() <= simd::query_block && args.key_count() > 0 &&
            args.key_count() <= simd::key_block && !args.score_mods.any() &&
            args.score_mods.sinks.empty() && !multiplies_pairs(args) &&
-           simd::short_forward_kernels<T>().attend;
+           simd::short_forward_kernel<T>();
   }
 
   void run(Index index) const {
@@ -507,7 +507,7 @@ class ShortForward {
   }
 
   void attend(const simd::ShortForwardArgs<T>& call, Index item) const {
-    simd::short_forward_kernels<T>().attend(call);
+    simd::short_forward_kernel<T>()(call);
     if (args_.log_sum_exp.given()) write_log_sum_exp(item, call);
   }
   /// Numbers in bfloat16 are written to `arrays` first.

@@ -386,8 +386,8 @@ class PairGradients {
  public:
   /// `scratch`: the gradients of the chunk and of the queries.
   PairGradients(const BackwardArgs<T>& args, const BackwardScratch<T>& scratch)
-      : args_(args), kernels_(args.pairs), arrange_(args.forward.pairs), scratch_(scratch) {
-    if (kernels_ == nullptr) return;
+      : args_(args), kernel_(args.pairs), arrange_(args.forward.pairs), scratch_(scratch) {
+    if (kernel_ == nullptr) return;
     block_.factor = query_factor(args.forward);
     block_.head_row = scratch.head_row;
     block_.value_row = scratch.value_row;
@@ -398,7 +398,7 @@ class PairGradients {
   }
 
   /// Whether the gradients are computed in pairs, or in tiles of pairs.
-  explicit operator bool() const { return kernels_ != nullptr; }
+  explicit operator bool() const { return kernel_ != nullptr; }
 
   void announce(simd::ComingRows& coming) { block_.coming = &coming; }
 
@@ -454,7 +454,7 @@ class PairGradients {
     block_.turned_keys = keys.turned;
     block_.gradients = {scratch_.chunk.keys + key * block_.head_row,
                         scratch_.chunk.values + key * block_.value_row};
-    kernels_->backward(block_);
+    kernel_(block_);
     if (keys.finite && finite_queries_ && finite_gradient_) return;
     const Index head_dim = args_.forward.head_dim(), value_dim = args_.forward.value_dim();
     for_visible(seen.first - first, seen.count, [&](Index each, Index query) {
@@ -568,7 +568,7 @@ class PairGradients {
   }
 
   const BackwardArgs<T>& args_;
-  const simd::PairBackwardKernels<T>* kernels_;
+  simd::PairBackward<T> kernel_;
   const simd::PairKernels<T>* arrange_;
   const BackwardScratch<T>& scratch_;
   simd::PairGradientBlock<T> block_;

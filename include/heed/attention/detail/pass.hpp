@@ -457,13 +457,13 @@ class ScoreModBlock {
 
   void drop(Index count) {
     const DropoutDraws draws(score_mods_.dropout);
-    const auto& kernels = simd::dropout_kernels<>();
+    const auto draw = simd::dropout_kernel<>();
     std::uint64_t words[8] = {};  // of the eight keys of a group, one bit per query
     Index group = -1;
     for (Index key = 0; key < count; ++key) {
       if (keys_[key] >> 3 != group) {
         group = keys_[key] >> 3;
-        kernels.draw(draws.lanes(first_, group, 0, 1, rows_), words);
+        draw(draws.lanes(first_, group, 0, 1, rows_), words);
       }
       scratch_.keep[key] = words[keys_[key] & 7];
     }
@@ -578,7 +578,7 @@ class RowScoreMod {
     if (count == 0) return;
     const Index first = keys[0] >> 3, groups = (keys[count - 1] >> 3) - first + 1;
     std::uint64_t words[8];  // of draw i of a group's eight, one bit per group
-    simd::dropout_kernels<>().draw(draws.lanes(position(row), first, 1, 0, groups), words);
+    simd::dropout_kernel<>()(draws.lanes(position(row), first, 1, 0, groups), words);
     for (Index key = 0; key < count; ++key) {
       const std::uint64_t bit = words[keys[key] & 7] >> ((keys[key] >> 3) - first) & 1;
       keep[key >> 6] |= bit << (key & 63);
