@@ -256,6 +256,16 @@ struct QuantizedWords {
   static constexpr bool has_least(QuantizedCodes codes) { return codes == QuantizedCodes::nibbles; }
 };
 
+/// Calls run(codes), known at compile time.
+template <class Run>
+HEED_SIMD void with_codes(QuantizedCodes codes, const Run& run) {
+  using C = QuantizedCodes;
+  if (codes == C::nibbles) return run(Known<C::nibbles>());
+  if (codes == C::signed_nibbles) return run(Known<C::signed_nibbles>());
+  if (codes == C::bytes) return run(Known<C::bytes>());
+  codes == C::half ? run(Known<C::half>()) : run(Known<C::bfloat16>());
+}
+
 // Products with weights of 16 bits.
 
 /// Vectors of weights in pairs, a word with two terms per column.
@@ -510,32 +520,24 @@ struct QuantizedProduct : QuantizedWords {
   }
 
   static void quantized_tile(const ProductTile<float>& tile, const QuantizedPanel& panel) {
-    switch (panel.codes) {
-      case QuantizedCodes::nibbles:
-        return row<QuantizedCodes::nibbles>(tile, panel.blocks);
-      case QuantizedCodes::signed_nibbles:
-        return row<QuantizedCodes::signed_nibbles>(tile, panel.blocks);
-      case QuantizedCodes::bytes:
-        return row<QuantizedCodes::bytes>(tile, panel.blocks);
-      case QuantizedCodes::bfloat16:
-        return PairProduct<QuantizedCodes::bfloat16>::tile(tile, panel.blocks);
-      case QuantizedCodes::half:
-        return PairProduct<QuantizedCodes::half>::tile(tile, panel.blocks);
-    }
+    with_codes(
+        panel.codes, [&](auto codes) __attribute__((always_inline)) {
+          if constexpr (QuantizedPanel::has_pairs(codes)) {
+            PairProduct<codes>::tile(tile, panel.blocks);
+          } else {
+            row<codes>(tile, panel.blocks);
+          }
+        });
   }
   static void dequantize(const QuantizedPanel& panel, Index depth, float* packed) {
-    switch (panel.codes) {
-      case QuantizedCodes::nibbles:
-        return unpack<QuantizedCodes::nibbles>(panel.blocks, depth, packed);
-      case QuantizedCodes::signed_nibbles:
-        return unpack<QuantizedCodes::signed_nibbles>(panel.blocks, depth, packed);
-      case QuantizedCodes::bytes:
-        return unpack<QuantizedCodes::bytes>(panel.blocks, depth, packed);
-      case QuantizedCodes::bfloat16:
-        return PairProduct<QuantizedCodes::bfloat16>::unpack(panel.blocks, depth, packed);
-      case QuantizedCodes::half:
-        return PairProduct<QuantizedCodes::half>::unpack(panel.blocks, depth, packed);
-    }
+    with_codes(
+        panel.codes, [&](auto codes) __attribute__((always_inline)) {
+          if constexpr (QuantizedPanel::has_pairs(codes)) {
+            PairProduct<codes>::unpack(panel.blocks, depth, packed);
+          } else {
+            unpack<codes>(panel.blocks, depth, packed);
+          }
+        });
   }
 };
 

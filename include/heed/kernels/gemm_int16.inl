@@ -255,31 +255,23 @@ struct Int16Product : RowRounding {
     }
   }
 
+  // Pairs have no int16 products.
+
   static void int16_row(const ProductTile<float>& tile, const Int16Rows& a,
                         const QuantizedPanel& panel) {
-    switch (panel.codes) {
-      case QuantizedCodes::nibbles:
-        return row<QuantizedCodes::nibbles>(tile, a, panel);
-      case QuantizedCodes::signed_nibbles:
-        return row<QuantizedCodes::signed_nibbles>(tile, a, panel);
-      case QuantizedCodes::bytes:
-        return row<QuantizedCodes::bytes>(tile, a, panel);
-      default:
-        return;  // pairs have no int16 products
-    }
+    with_codes(
+        panel.codes, [&](auto codes) __attribute__((always_inline)) {
+          if constexpr (!QuantizedPanel::has_pairs(codes)) row<codes>(tile, a, panel);
+        });
   }
   template <bool Quads>
   static void unpack(const QuantizedPanel& panel, Index depth, UnpackedBlock* to) {
-    switch (panel.codes) {
-      case QuantizedCodes::nibbles:
-        return unpack_as<Quads, QuantizedCodes::nibbles>(panel.blocks, depth, to);
-      case QuantizedCodes::signed_nibbles:
-        return unpack_as<Quads, QuantizedCodes::signed_nibbles>(panel.blocks, depth, to);
-      case QuantizedCodes::bytes:
-        return unpack_as<Quads, QuantizedCodes::bytes>(panel.blocks, depth, to);
-      default:
-        return;  // pairs have no int16 products
-    }
+    with_codes(
+        panel.codes, [&](auto codes) __attribute__((always_inline)) {
+          if constexpr (!QuantizedPanel::has_pairs(codes)) {
+            unpack_as<Quads, codes>(panel.blocks, depth, to);
+          }
+        });
   }
   static void int16_tile(const ProductTile<float>& tile, const Int16Rows& a,
                          const UnpackedBlock* blocks, QuantizedCodes codes) {

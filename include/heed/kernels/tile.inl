@@ -122,12 +122,14 @@ HEED_SIMD void multiply(const typename S::Scalar* a, Index a_row, Index a_step,
   }
 }
 
-/// A number of rows that is known at compile time. That of the standard library, like its swap,
-/// would stay a call where only kernels are optimized.
-template <int Count>
-struct RowCount {
-  HEED_SIMD constexpr operator int() const { return Count; }  // NOLINT: stands for a number
+/// A value that is known at compile time. That of the standard library, like its swap, would stay a
+/// call where only kernels are optimized.
+template <auto Value>
+struct Known {
+  HEED_SIMD constexpr operator decltype(Value)() const { return Value; }  // NOLINT: stands for it
 };
+template <int Count>
+using RowCount = Known<Count>;
 
 /// Calls run(rows, row), where `rows` is a RowCount, for each tile of `count` rows: `Most` as long
 /// as there are so many, then fewer.
