@@ -242,29 +242,19 @@ struct PendingProduct {
 /// not wait for the one before, and shared out evenly.
 template <class Tiles, class T, class Between = NothingBetween>
 HEED_SIMD void multiply_tiles(Tiles& tiles, PendingProduct<T> product, Between&& between = {}) {
-  auto& [a, row_tiles, b, depth, sums, accumulate] = product;
-  while (row_tiles > 0) {
-    const Index some = row_tiles <= 4 ? row_tiles : row_tiles <= 6 ? 3 : 4;
-    switch (some) {
-      case 4:
-        multiply_tiles<1>(std::make_integer_sequence<int, 4>(), tiles, a, b, depth, sums,
-                          accumulate, between);
-        break;
-      case 3:
-        multiply_tiles<1>(std::make_integer_sequence<int, 3>(), tiles, a, b, depth, sums,
-                          accumulate, between);
-        break;
-      case 2:
-        multiply_tiles<1>(std::make_integer_sequence<int, 2>(), tiles, a, b, depth, sums,
-                          accumulate, between);
-        break;
-      default:
-        multiply_tiles<1>(std::make_integer_sequence<int, 1>(), tiles, a, b, depth, sums,
-                          accumulate, between);
-        break;
-    }
-    a.data += some * tile_side * a.stride;
-    sums.data += some * tile_side * sums.stride;
-    row_tiles -= some;
+  const auto take = [&](auto some) __attribute__((always_inline)) {
+    multiply_tiles<1>(std::make_integer_sequence<int, some>(), tiles, product.a, product.b,
+                      product.depth, product.sums, product.accumulate, between);
+  };
+  Index left = product.row_tiles;
+  while (left > 0) {
+    const Index some = left <= 4 ? left : left <= 6 ? 3 : 4;
+    if (some == 4) take(RowCount<4>());
+    if (some == 3) take(RowCount<3>());
+    if (some == 2) take(RowCount<2>());
+    if (some == 1) take(RowCount<1>());
+    product.a.data += some * tile_side * product.a.stride;
+    product.sums.data += some * tile_side * product.sums.stride;
+    left -= some;
   }
 }

@@ -77,7 +77,8 @@ struct SoftmaxSteps {
     for (; key + 2 <= task.count; key += 2) {
       total = exponentiate_pair<Masked, Limited>(task, 0, base, key, total);
     }
-    return key < task.count ? exponentiate_last<Masked, Limited>(task, 0, base, key, total) : total;
+    if (key == task.count) return total;
+    return exponentiate_pair<Masked, Limited, true>(task, 0, base, key, total);
   }
 
   PairTask<T, 1> task;  // a copy, so that it stays in registers whatever tiles read and write

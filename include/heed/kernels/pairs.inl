@@ -230,9 +230,9 @@ HEED_SIMD void score_pair_block(const PairTask<T, Vectors>& task, T* totals) {
   if (key < task.count) score_pair_rows<1>(task, key, totals);
 }
 
-/// Probabilities of two keys from one vector's stored scores, which they overwrite; returns `total`
-/// plus their sum.
-template <bool Masked, bool Limited, class T, int Vectors>
+/// Probabilities of two keys, or of a last one Alone, from one vector's stored scores, which they
+/// overwrite; returns `total` plus their sum.
+template <bool Masked, bool Limited, bool Alone = false, class T, int Vectors>
 HEED_SIMD typename Lanes<T>::V exponentiate_pair(const PairTask<T, Vectors>& task, int vector,
                                                  typename Lanes<T>::V base, Index key,
                                                  typename Lanes<T>::V total) {
@@ -240,23 +240,14 @@ HEED_SIMD typename Lanes<T>::V exponentiate_pair(const PairTask<T, Vectors>& tas
   using P = Pairs<T>;
   const T* at = task.scores + key * task.stride + vector * S::width;
   const auto low = task.template weight<Masked, Limited>(S::load(at), base, key, vector);
-  const auto high =
-      task.template weight<Masked, Limited>(S::load(at + task.stride), base, key + 1, vector);
+  auto high = S::broadcast(0);
+  total = total + low;
+  if constexpr (!Alone) {
+    high = task.template weight<Masked, Limited>(S::load(at + task.stride), base, key + 1, vector);
+    total = total + high;
+  }
   P::store(task.probabilities + key * task.stride + vector * P::step, pair_of<P>(low, high));
-  return total + low + high;
-}
-/// The same for a last key without a partner.
-template <bool Masked, bool Limited, class T, int Vectors>
-HEED_SIMD typename Lanes<T>::V exponentiate_last(const PairTask<T, Vectors>& task, int vector,
-                                                 typename Lanes<T>::V base, Index key,
-                                                 typename Lanes<T>::V total) {
-  using S = Lanes<T>;
-  using P = Pairs<T>;
-  const T* at = task.scores + key * task.stride + vector * S::width;
-  const auto low = task.template weight<Masked, Limited>(S::load(at), base, key, vector);
-  P::store(task.probabilities + key * task.stride + vector * P::step,
-           pair_of<P>(low, S::broadcast(0)));
-  return total + low;
+  return total;
 }
 
 /// Probabilities of one vector's stored scores, which they overwrite; and their sum.
@@ -269,7 +260,8 @@ HEED_SIMD typename Lanes<T>::V exponentiate_pairs(const PairTask<T, Vectors>& ta
   for (; key + 2 <= task.count; key += 2) {
     total = exponentiate_pair<Masked, true>(task, vector, base, key, total);
   }
-  return key < task.count ? exponentiate_last<Masked, true>(task, vector, base, key, total) : total;
+  if (key == task.count) return total;
+  return exponentiate_pair<Masked, true, true>(task, vector, base, key, total);
 }
 
 /// The larger of the maximum so far and the one found. The maximum is a rounded product, but the
