@@ -214,8 +214,7 @@ struct DecodeScores {
   HEED_SIMD static void pack_rest(const KeyBlock<T>& keys, const QueryRows<T>& rows, Index key) {
     const auto& lying = keys.keys;
     if constexpr (narrow == vectors) {
-      Table<T>::pack({lying.data + key * lying.row_stride, lying.row_stride, lying.column_stride},
-                     keys.count - key, rows.head_dim, 1, packed_at(rows, key));
+      Table<T>::pack(lying.from(key, 0), keys.count - key, rows.head_dim, 1, packed_at(rows, key));
     } else {
       for (; key < keys.count; key += S::width) {
         pack_lanes<S>(lying.data + key * lying.row_stride, lying.row_stride, lying.column_stride,
@@ -276,7 +275,7 @@ struct DecodeValues {
   /// Number of keys whose values are added to all rows before the next ones: they stay in the
   /// first-level cache.
   static constexpr Index value_tile = 16;
-  static constexpr int line = 64 / static_cast<int>(sizeof(Number));  // columns in a line
+  static constexpr Index line = numbers_in_line<Number>;
 
   /// output[row] += Σ_key p · value for some rows and columns and the keys [key, end).
   template <int Rows, int Vectors, class Ahead>

@@ -145,7 +145,7 @@ template <int Level = 3, class T>
 HEED_SHARED void prefetch_rows(const MatrixRef<T>& rows, Index first, Index count, Index columns) {
   asm volatile("");
   for (Index row = first; row < first + count; ++row) {
-    for (Index column = 0; column < columns; column += 64 / static_cast<Index>(sizeof(T))) {
+    for (Index column = 0; column < columns; column += numbers_in_line<T>) {
       __builtin_prefetch(rows.data + row * rows.row_stride + column, 0, Level);
     }
   }
@@ -588,7 +588,6 @@ struct Table {
   }
 };
 
-/// Pointers to the kernels of a set.
 template <class T>
 const Kernels<T>& table() {
   using K = Table<T>;

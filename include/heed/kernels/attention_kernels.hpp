@@ -129,10 +129,6 @@ struct Kernels {
   void (*exp2)(const T* in, T* out, Index count);
 };
 
-/// The kernels of the active instruction set.
-template <class T>
-const Kernels<T>& kernels();
-
 /// The lazy maximum: a block's sum may exceed the running maximum by this factor, 2^40, before the
 /// maximum moves. It is far below overflow, and harmless to accuracy, which is relative.
 template <class T>
@@ -183,10 +179,6 @@ struct DecodeKernels {
   void (*attend)(const KeyBlock<T>& keys, const QueryRows<T>& rows);
 };
 
-/// The decoding kernels of the active instruction set.
-template <class T>
-const DecodeKernels<T>& decode_kernels();
-
 /// Few queries and few keys of one head, the first of a call.
 template <class T>
 struct ShortArgs {
@@ -228,10 +220,6 @@ struct ShortForwardArgs : ShortArgs<T> {
 /// QueryBlock's kernels, so the bits are the same.
 template <class T>
 using ShortForward = void (*)(const ShortForwardArgs<T>& run);
-
-/// That of the active instruction set; null if it has none.
-template <class T>
-ShortForward<T> short_forward_kernel();
 
 /// Up to `key_block` consecutive keys with their values, in bfloat16, in groups that start at
 /// absolute multiples of PairKernels::group.
@@ -316,10 +304,6 @@ struct PairKernels {
   void (*attend_rows)(const PairKeys& keys, const PairRows<T>& rows);
 };
 
-/// The pair kernels of the active instruction set; null if it has none.
-template <class T>
-const PairKernels<T>* pair_kernels();
-
 /// The matrix product of a processor that multiplies bfloat16 in tiles and sums in T = float:
 /// sums(row, lane) (+)= Σ_k a(row, k) · b(k, lane). `a` holds [rows][depth], `b` [depth /
 /// 2][lanes][2], `sums` [rows][lanes]; strides count elements. rows and lanes are multiples of 16,
@@ -329,10 +313,6 @@ template <class T>
 using TileMultiply = void (*)(const std::uint16_t* a, Index a_row, Index rows,
                               const std::uint16_t* b, Index b_row, Index lanes, Index depth,
                               T* sums, Index sums_row, bool accumulate);
-
-/// That of the active instruction set, for tests; null if it has none.
-template <class T>
-TileMultiply<T> tile_kernel();
 
 /// Conversions between bfloat16, as bits, and T.
 template <class T>
@@ -353,10 +333,6 @@ struct Bfloat16Kernels {
 /// Columns that Bfloat16Kernels::scores and attend take at a time.
 inline constexpr Index bit_columns = 16;
 
-/// The bfloat16 kernels of the active instruction set.
-template <class T>
-const Bfloat16Kernels<T>& bfloat16_kernels();
-
 /// Philox counters {group, query, head, batch}, one per lane: lane i has group + i · group_step and
 /// query + i · query_step, modulo 2³².
 struct DropoutLanes {
@@ -374,11 +350,6 @@ struct DropoutLanes {
 /// Dropout of attention weights. Bit l of words[i]: whether draw i of lane l, bits 16·i … 16·i + 15
 /// of its 128, is at least `dropped`. Bits from `lanes` on are unspecified.
 using DropoutDraw = void (*)(const DropoutLanes& counters, std::uint64_t (&words)[8]);
-
-/// That of the active instruction set. Wide: the type whose vectors have the lanes of 64-bit
-/// products.
-template <class Wide = double>
-DropoutDraw dropout_kernel();
 
 /// A block of at most query_block queries in the backward pass: its rows, to be multiplied lane by
 /// lane, and the same rows transposed, with a lane per query. Transposed rows are query_block lanes
@@ -433,10 +404,6 @@ struct BackwardKernels {
                    const KeyGradients<T>& gradients, bool guard_keys);
 };
 
-/// The backward kernels of the active instruction set.
-template <class T>
-const BackwardKernels<T>& backward_kernels();
-
 /// Keys are read in multiples of this many by PairBackward.
 inline constexpr Index pair_key_rows = 32;
 
@@ -478,10 +445,6 @@ struct PairGradientBlock {
 template <class T>
 using PairBackward = void (*)(const PairGradientBlock<T>& block);
 
-/// That of the active instruction set; null if it has none.
-template <class T>
-PairBackward<T> pair_backward_kernel();
-
 /// One head with few queries and few keys in the backward pass, computed in one call. Columns of
 /// all tensors are contiguous.
 template <class T>
@@ -512,7 +475,28 @@ struct ShortBackwardArgs : ShortArgs<T> {
 template <class T>
 using ShortBackward = bool (*)(const ShortBackwardArgs<T>& head);
 
-/// That of the active instruction set.
+// The kernels of the active instruction set, and where these are pointers, null if it has none.
+
+template <class T>
+const Kernels<T>& kernels();
+template <class T>
+const DecodeKernels<T>& decode_kernels();
+template <class T>
+ShortForward<T> short_forward_kernel();
+template <class T>
+const PairKernels<T>* pair_kernels();
+/// For tests.
+template <class T>
+TileMultiply<T> tile_kernel();
+template <class T>
+const Bfloat16Kernels<T>& bfloat16_kernels();
+/// Wide: the type whose vectors have the lanes of 64-bit products.
+template <class Wide = double>
+DropoutDraw dropout_kernel();
+template <class T>
+const BackwardKernels<T>& backward_kernels();
+template <class T>
+PairBackward<T> pair_backward_kernel();
 template <class T>
 ShortBackward<T> short_backward_kernel();
 

@@ -421,7 +421,6 @@ struct BackwardTable {
   }
 };
 
-/// The set's backward kernels behind pointers.
 template <class T>
 const BackwardKernels<T>& backward_table() {
   using K = BackwardTable<T>;

@@ -78,7 +78,7 @@ struct BitScores {
   static constexpr Index width = S::width;
   static constexpr Index lanes = DecodeScores<T>::lanes;
   static constexpr int most_rows = DecodeScores<T>::most_rows;
-  static constexpr Index line = 64 / Index{sizeof(std::uint16_t)};  // columns in a line
+  static constexpr Index line = numbers_in_line<std::uint16_t>;
 
   /// The scores of the rows from `row` on, at most `Rows`, over the `Vectors` vectors of keys at
   /// `first`, the `key`th of the block. A single row takes two vectors: the sums of one would wait

@@ -202,7 +202,7 @@ struct HalvesValues {
   static constexpr Index value_tile = 16;
   // To save compile time, header-only programs have the kernels of one row and of four alone.
   static constexpr bool every_shape = HEED_SIMD_ALL_KERNELS;
-  static constexpr Index line = 64 / Index{sizeof(Number)};  // columns in a line
+  static constexpr Index line = numbers_in_line<Number>;
 
   /// DecodeValues::add_rows, for rows that there are.
   template <int Rows, int Vectors>

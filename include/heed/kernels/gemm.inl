@@ -60,14 +60,14 @@ struct ProductTable {
   template <int Rows, int Vectors>
   HEED_SIMD static void multiply_ahead(const ProductTile<T>& tile, Index row, Index lane,
                                        typename S::V (&sums)[Rows][Vectors]) {
-    constexpr Index lanes = Vectors * S::width, line = 64 / static_cast<Index>(sizeof(T));
+    constexpr Index lanes = Vectors * S::width;
     constexpr Index ahead = 16;  // terms
     const T* a = tile.a.data + row * tile.a.row_stride;
     const T* b = tile.b + lane;
     const T* next = tile.next == nullptr ? b : tile.next + lane * tile.depth;
     const Index step = tile.next == nullptr ? tile.b_stride : lanes;
     for (Index k = 0; k < tile.depth; ++k) {
-      HEED_UNROLL for (Index at = 0; at < lanes; at += line) {
+      HEED_UNROLL for (Index at = 0; at < lanes; at += numbers_in_line<T>) {
         __builtin_prefetch(b + ahead * tile.b_stride + at);
         __builtin_prefetch(next + at, 0, 2);
       }
@@ -84,9 +84,8 @@ struct ProductTable {
   HEED_SIMD static void fetch_out(const ProductTile<T>& tile, Index row, Index lane) {
     if (Rows < product_rows || tile.out_column != 1) return;
     const T* out = tile.out + row * tile.out_row + lane;
-    constexpr int line = 64 / static_cast<int>(sizeof(T));
     HEED_UNROLL for (int r = 0; r < Rows; ++r) {
-      HEED_UNROLL for (int at = 0; at < Vectors * S::width; at += line) {
+      HEED_UNROLL for (Index at = 0; at < Vectors * S::width; at += numbers_in_line<T>) {
         __builtin_prefetch(out + r * tile.out_row + at, 1);
       }
     }
@@ -208,6 +207,7 @@ struct QuantizedWords {
   using S = Lanes<float>;
   using V = S::V;
   static constexpr Index terms = QuantizedPanel::terms;
+  static constexpr Index prefetch_bytes = 4096;  // measured: 6 % more weights per second
   template <QuantizedCodes Codes>
   static constexpr Index block_bytes = QuantizedPanel::block_bytes(Codes);
 
@@ -272,7 +272,6 @@ HEED_SIMD void with_codes(QuantizedCodes codes, const Run& run) {
 struct PairWords : QuantizedWords {
   using Floats = ProductTable<float>;
   static constexpr int vectors = Floats::narrow ? 8 : 4;  // of columns, in a product of one row
-  static constexpr Index prefetch_bytes = 4096;           // as for codes
 
   /// The two terms in each word.
   template <QuantizedCodes Codes>
@@ -420,7 +419,6 @@ struct PairProduct : PairWords {
 /// The product with quantized weights, read as they are stored.
 struct QuantizedProduct : QuantizedWords {
   static constexpr int vectors = 4;
-  static constexpr Index prefetch_bytes = 4096;  // measured: 6 % more weights per second
 
 #if HEED_SIMD_BYTES == 64
   /// Entries 0 to 15 of a table: a permutation reads only the lowest 4 bits.
@@ -541,7 +539,6 @@ struct QuantizedProduct : QuantizedWords {
   }
 };
 
-/// The set's matrix product behind pointers.
 template <class T>
 const ProductKernels<T>& product_table() {
   using K = ProductTable<T>;

@@ -14,8 +14,6 @@ template <bool Dots, bool Rounds = Dots>
 struct Bfloat16Product : PairWords {
   static constexpr auto codes = QuantizedCodes::bfloat16;
   static constexpr Index terms_in_float = Dots ? 2 : 1;  // of rounded rows
-  template <class Number>
-  static constexpr Index line = 64 / Index{sizeof(Number)};  // of the caches
 
 #if HEED_SIMD_BYTES == 64
   /// Rows of pairs, each in the place of a float.
@@ -180,7 +178,7 @@ struct Bfloat16Product : PairWords {
       const Index count = depth - k < vector_terms ? depth - k : vector_terms;
       MatrixRef<Number> terms{a.data + k * a.column_stride, a.column_stride, a.row_stride};
       for (Index i = 0; i < vector_terms; ++i) {  // for the next rows
-        __builtin_prefetch(terms.data + i * terms.row_stride + line<Number>, 0, 2);
+        __builtin_prefetch(terms.data + i * terms.row_stride + numbers_in_line<Number>, 0, 2);
       }
       Number copies[vector_terms * S::width];
       if (a.row_stride != 1) terms = gathered(terms, count, rows, copies, S::width);
@@ -193,15 +191,14 @@ struct Bfloat16Product : PairWords {
     for (Index row = 0; row < rows && a.column_stride == 1; ++row) {
       const Number* from = a.data + row * a.row_stride;
       // The processor does not foresee pieces of rows that lie far apart: measured, 10 %.
-      for (Index k = 0; k < depth; k += line<Number>) {
+      for (Index k = 0; k < depth; k += numbers_in_line<Number>) {
         __builtin_prefetch(from + 12 * a.row_stride + k, 0, 2);
       }
       round_row(from, depth, to + row * stride);
     }
     for (Index row = 0; row < rows && a.column_stride != 1; row += S::width) {
-      round_columns<Number>({a.data + row * a.row_stride, a.row_stride, a.column_stride},
-                            rows - row < S::width ? rows - row : S::width, depth, to + row * stride,
-                            stride);
+      round_columns(a.from(row, 0), rows - row < S::width ? rows - row : S::width, depth,
+                    to + row * stride, stride);
     }
   }
 
@@ -251,10 +248,7 @@ struct Bfloat16Product : PairWords {
       const Index count = columns - lane < S::width ? columns - lane : S::width;
       for (Index k = 0; k < depth; k += terms) {
         if (lane < more) {
-          // Spelled out: a call of MatrixRef::from would be compiled as the user's build is.
-          fetch_columns<Number>(
-              {b.data + (lane + S::width) * b.column_stride, b.row_stride, b.column_stride},
-              k / terms * share, share, depth);
+          fetch_columns(b.from(0, lane + S::width), k / terms * share, share, depth);
         }
         const Index last = depth - k < terms ? depth - k : terms;
         MatrixRef<Number> lines{b.data + k * b.row_stride + lane * b.column_stride, b.column_stride,
@@ -275,7 +269,7 @@ struct Bfloat16Product : PairWords {
     const Index end = first + count < S::width ? first + count : S::width;
     for (Index column = first; column < end; ++column) {
       const Number* at = columns.data + column * columns.column_stride;
-      for (Index k = 0; k < depth; k += line<Number>) __builtin_prefetch(at + k, 0, 2);
+      for (Index k = 0; k < depth; k += numbers_in_line<Number>) __builtin_prefetch(at + k, 0, 2);
     }
   }
 
@@ -302,7 +296,6 @@ struct Bfloat16Product : PairWords {
   }
 };
 
-/// The set's products of factors rounded to bfloat16 behind pointers.
 template <class T, bool Dots = false>
 const Bfloat16ProductKernels<T>& bfloat16_product_table() {
   using K = Bfloat16Product<Dots>;

@@ -5,6 +5,10 @@
 
 namespace heed::simd {
 
+/// How many numbers a line of the caches has.
+template <class T>
+inline constexpr Index numbers_in_line = 64 / Index{sizeof(T)};
+
 /// A matrix as a kernel reads it: element (row, column) at `data[row * row_stride + column *
 /// column_stride]`, any strides.
 template <class T>
@@ -13,8 +17,9 @@ struct MatrixRef {
   Index row_stride = 0;
   Index column_stride = 1;
 
-  /// The part from this row and this column on.
-  MatrixRef from(Index row, Index column) const {
+  /// The part from this row and this column on. Inlined because kernels call it, whatever the
+  /// user's build optimizes.
+  __attribute__((always_inline)) MatrixRef from(Index row, Index column) const {
     return {data + row * row_stride + column * column_stride, row_stride, column_stride};
   }
 };

@@ -103,10 +103,6 @@ struct ProductKernels {
   Index lying_rows;  // with more rows it is as fast to pack b first
 };
 
-/// The kernels of the active instruction set.
-template <class T>
-const ProductKernels<T>& product_kernels();
-
 /// Rows of a left-hand matrix, rounded to 16 bits with one scale per block of 32 terms: an error of
 /// at most 1/65534 of the block's largest magnitude. A block that is not finite is NaN.
 struct Int16Rows {
@@ -152,10 +148,6 @@ struct Int16Kernels {
   Int16Tiles<T> many;  // for more
 };
 
-/// The kernels of the active instruction set.
-template <class T>
-const Int16Kernels<T>& int16_kernels();
-
 /// The kernels for products of factors rounded to bfloat16, to nearest; T is float. Terms are added
 /// in order with fused multiply-adds, and a term of 0 where their number is odd: the bits of the
 /// float product of the rounded factors, except that the set avx512_bf16 takes subnormal numbers,
@@ -181,7 +173,12 @@ struct Bfloat16ProductKernels {
   void (*tile)(const ProductTile<T>& tile, const T* a, Index a_stride, const std::uint8_t* blocks);
 };
 
-/// The kernels of the active instruction set.
+// The kernels of the active instruction set.
+
+template <class T>
+const ProductKernels<T>& product_kernels();
+template <class T>
+const Int16Kernels<T>& int16_kernels();
 template <class T>
 const Bfloat16ProductKernels<T>& bfloat16_product_kernels();
 

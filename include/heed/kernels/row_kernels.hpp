@@ -43,10 +43,6 @@ struct RowKernels {
   void (*drop)(const DropRun<T>& run, std::uint64_t four, T* x, Index count);
 };
 
-/// The kernels of the active instruction set.
-template <class T>
-const RowKernels<T>& row_kernels();
-
 /// Normalizes rows of `width` numbers to mean 0 (if centered) and mean square 1: n = (x − mean) ·
 /// factor with factor = 1 / √(mean (x − mean)² + epsilon), then y = n · weight + bias. Ba et al.
 /// 2016; not centered, Zhang and Sennrich 2019.
@@ -82,10 +78,6 @@ struct NormKernels {
   void (*backward)(const NormRun<T>& run, Index rows, const NormGradientRun<T>& gradients);
 };
 
-/// The kernels of the active instruction set.
-template <class T>
-const NormKernels<T>& norm_kernels();
-
 /// The constants of one step of Adam, the same for all weights.
 template <class T>
 struct AdamUpdate {
@@ -115,7 +107,12 @@ struct TrainingKernels {
                Index count);
 };
 
-/// The kernels of the active instruction set.
+// The kernels of the active instruction set.
+
+template <class T>
+const RowKernels<T>& row_kernels();
+template <class T>
+const NormKernels<T>& norm_kernels();
 template <class T>
 const TrainingKernels<T>& training_kernels();
 

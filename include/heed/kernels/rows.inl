@@ -116,7 +116,6 @@ struct RowTable {
   }
 };
 
-/// The set's row functions behind pointers.
 template <class T>
 const RowKernels<T>& row_table() {
   using K = RowTable<T>;
@@ -238,7 +237,6 @@ struct TrainingTable {
   }
 };
 
-/// The set's training functions behind pointers.
 template <class T>
 const TrainingKernels<T>& training_table() {
   using K = TrainingTable<T>;
@@ -406,7 +404,6 @@ struct NormTable {
   }
 };
 
-/// The set's norms behind pointers.
 template <class T>
 const NormKernels<T>& norm_table() {
   static constexpr NormKernels<T> entries{NormTable<T>::forward, NormTable<T>::backward};

@@ -204,7 +204,7 @@ class ProductTasks {
   static constexpr Index tile_rows = simd::product_rows;
   static constexpr Index max_group = ProductCut::max_group;
   // A copied row of a, with one more cache line so that rows do not fall on the same cache sets.
-  static constexpr Index copied_row = simd::product_block + 64 / static_cast<Index>(sizeof(T));
+  static constexpr Index copied_row = simd::product_block + simd::numbers_in_line<T>;
   // Tiles of a transposed a that are copied at a time: 48 rows are whole cache lines.
   static constexpr Index max_tiles = 8;
   static constexpr Index panel_size = panel * simd::product_block;

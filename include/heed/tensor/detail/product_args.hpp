@@ -34,7 +34,7 @@ struct ProductArgs {
 template <class T>
 bool transpose_pays(const ProductArgs<T>& args) {
   if (args.packed != nullptr || args.quantized.blocks != nullptr) return false;
-  constexpr Index few = 64 / static_cast<Index>(sizeof(T));
+  constexpr Index few = simd::numbers_in_line<T>;
   if (args.out_row == 1 && args.out_column != 1) return args.columns > few;
   return args.rows <= few && args.b.column_stride != 1 && args.b.row_stride != 1;
 }
