@@ -245,7 +245,7 @@ struct TileTable {
   HEED_KERNEL static AmxTask<Tiles, T> task_of(TileWork<Tiles, T>& work, const PairKeys& keys,
                                                const PairQueries<T>& queries,
                                                const SoftmaxState<T>& state, Index lane) {
-    const auto seen = Pair::seen_by(keys, lane, tile_side);
+    const auto seen = Pair::seen_keys(keys, lane, tile_side);
     const Index before = seen.first % tile_terms;
     T* scores = queries.scores + lane % (2 * tile_side);  // beside those of the tile before
     return {{keys, seen.first - before, seen.count == 0 ? 0 : seen.count + before,
@@ -393,7 +393,6 @@ const PairKernels<T>* tile_pair_table() {
   using K = TileTable<Tiles, T>;
   static constexpr PairKernels<T> entries{tile_terms,
                                           tile_side,
-                                          false,
                                           K::pack,
                                           K::zip,
                                           K::turn,

@@ -74,16 +74,13 @@ HEED_SIMD void with_near(const Rows& rows, const Run& run) {
 template <class T>
 struct DecodeScores {
   using S = Lanes<T>;
-  static constexpr int vectors = HEED_SIMD_VECTORS;
-  static constexpr Index lanes = vectors * S::width;
-  // Tiles of one vector, where such kernels exist.
-  static constexpr int narrow = vectors == 4 ? 1 : vectors;
+  static constexpr Index lanes = tile_stride<S>;
   // To save compile time, header-only programs transpose the keys of any rows on the fastest set
   // only, and those of one row with AVX2.
   static constexpr bool transposes_keys =
       HEED_SIMD_BYTES == 64 || (HEED_SIMD_ALL_KERNELS && tile_rows > 2);
   static constexpr bool transposes_one = transposes_keys || HEED_SIMD_BYTES == 32;
-  static constexpr Index transposed_keys = narrow * S::width;  // at a time
+  static constexpr Index transposed_keys = fewest_vectors * S::width;  // at a time
   // How many rows, at most, meet transposed keys while these are in registers. To save compile
   // time, header-only programs have no kernel of more than four.
   static constexpr int most_rows =
@@ -161,10 +158,11 @@ struct DecodeScores {
     }
   }
 
-  /// The task with keys and queries swapped: the scores of the rows from `row` on over `narrow`
-  /// vectors of packed keys.
-  HEED_SIMD static TileTask<S, narrow> packed_task(const KeyBlock<T>& keys,
-                                                   const QueryRows<T>& rows, Index row, Index key) {
+  /// The task with keys and queries swapped: the scores of the rows from `row` on over
+  /// `fewest_vectors` vectors of packed keys.
+  HEED_SIMD static TileTask<S, fewest_vectors> packed_task(const KeyBlock<T>& keys,
+                                                           const QueryRows<T>& rows, Index row,
+                                                           Index key) {
     const Index tile = key / lanes * lanes, within = key % lanes;
     KeyBlock<T> queries;
     queries.keys = {rows.rows + row * rows.head_dim, rows.head_dim, 1};
@@ -174,18 +172,11 @@ struct DecodeScores {
     if (keys.score_mod && keys.score_mod->bias) {
       bias = keys.score_mod->bias + row * keys.score_mod->bias_row + key;
     }
-    return {queries,
-            rows.packed + tile * rows.head_dim + within,
-            rows.scores + tile * rows.count + row * lanes + within,
-            nullptr,
-            nullptr,
-            nullptr,
-            nullptr,
-            bias,
-            rows.head_dim,
-            0,
-            0,
-            nullptr};
+    return {.block = queries,
+            .packed = rows.packed + tile * rows.head_dim + within,
+            .scores = rows.scores + tile * rows.count + row * lanes + within,
+            .bias = bias,
+            .head_dim = rows.head_dim};
   }
 
   /// The scores of the first `most` rows over `transposed_keys` keys, read in place.
@@ -213,7 +204,7 @@ struct DecodeScores {
   /// Packs the keys from `key` on.
   HEED_SIMD static void pack_rest(const KeyBlock<T>& keys, const QueryRows<T>& rows, Index key) {
     const auto& lying = keys.keys;
-    if constexpr (narrow == vectors) {
+    if constexpr (fewest_vectors == HEED_SIMD_VECTORS) {
       Table<T>::pack(lying.from(key, 0), keys.count - key, rows.head_dim, 1, packed_at(rows, key));
     } else {
       for (; key < keys.count; key += S::width) {
@@ -235,13 +226,13 @@ struct DecodeScores {
         score_lying(keys, rows, key, most);
         if (keys.score_mod) modify_scores(packed_task(keys, rows, 0, key), 0, most);
         if (most == rows.count) continue;
-        score_block<S, narrow>(packed_task(keys, rows, most, key), nullptr);
+        score_block<S, fewest_vectors>(packed_task(keys, rows, most, key), nullptr);
       }
     }
     if (key >= keys.count) return;
     pack_rest(keys, rows, key);
-    for (; key < keys.count; key += narrow * S::width) {
-      score_block<S, narrow>(packed_task(keys, rows, 0, key), nullptr);
+    for (; key < keys.count; key += transposed_keys) {
+      score_block<S, fewest_vectors>(packed_task(keys, rows, 0, key), nullptr);
     }
   }
 };
@@ -266,10 +257,8 @@ HEED_KERNEL void fill_tail(const MatrixRef<typename S::Scalar>& rows, Index coun
 template <class T, class Number = T>
 struct DecodeValues {
   using S = Lanes<T>;
-  static constexpr int vectors = HEED_SIMD_VECTORS;
-  static constexpr Index lanes = vectors * S::width;
-  // Tiles of one vector, where such kernels exist.
-  static constexpr int narrow = vectors == 4 ? 1 : vectors;
+  static constexpr Index lanes = tile_stride<S>;
+  static constexpr Index fewest_lanes = fewest_vectors * S::width;
   // To save compile time, header-only programs have no kernel of one row.
   static constexpr bool one_alone = HEED_SIMD_ALL_KERNELS;
   /// Number of keys whose values are added to all rows before the next ones: they stay in the
@@ -321,12 +310,12 @@ struct DecodeValues {
       add_rows<decoded_at_once, Vectors>(rows, row, values, stride, key, end, d, ahead);
     }
     if (row < rows.count) {
-      add_rows<one_alone && Vectors == vectors ? 1 : decoded_at_once, Vectors>(
+      add_rows<one_alone && Vectors == HEED_SIMD_VECTORS ? 1 : decoded_at_once, Vectors>(
           rows, row, values, stride, key, end, d, ahead);
     }
   }
 
-  /// Like add_values_guarded: a masked pair is not touched at all.
+  /// Like the other add_guarded: a masked pair is not touched at all.
   HEED_KERNEL static void add_guarded(const KeyBlock<T>& keys, const QueryRows<T>& rows) {
     for (Index row = 0; row < rows.count; ++row) {
       for (Index d = 0; d < rows.value_dim; ++d) {
@@ -353,13 +342,13 @@ struct DecodeValues {
   /// output += probabilities · values, in whole vectors of columns; returns how many.
   HEED_SIMD static Index add_whole(const KeyBlock<Number>& keys, const QueryRows<T>& rows) {
     const auto& values = keys.values;
-    constexpr Index narrow_lanes = narrow * S::width;
-    const Index whole = rows.value_dim / narrow_lanes * narrow_lanes;
+    const Index whole = rows.value_dim / fewest_lanes * fewest_lanes;
     for (Index key = 0; key < keys.count; key += value_tile) {
       const Index end = key + value_tile < keys.count ? key + value_tile : keys.count;
       if (one_alone && end < keys.count && foreseen(keys, rows)) {
         NothingAhead nothing;
-        add_rows<1, 2 * vectors>(rows, 0, values.data, values.row_stride, key, end, 0, nothing);
+        add_rows<1, 2 * HEED_SIMD_VECTORS>(rows, 0, values.data, values.row_stride, key, end, 0,
+                                           nothing);
         continue;
       }
       const Number* at = values.data + key * values.row_stride;
@@ -369,14 +358,16 @@ struct DecodeValues {
             auto ahead = TileAhead<near>::of(lines, at);
             Index d = 0;
             for (; one_alone && rows.count == 1 && d + 2 * lanes <= whole; d += 2 * lanes) {
-              add_rows<1, one_alone ? 2 * vectors : vectors>(rows, 0, values.data + d,
-                                                             values.row_stride, key, end, d, ahead);
+              add_rows<1, (one_alone ? 2 : 1) * HEED_SIMD_VECTORS>(
+                  rows, 0, values.data + d, values.row_stride, key, end, d, ahead);
             }
             for (; d + lanes <= whole; d += lanes) {
-              add_columns<vectors>(rows, values.data + d, values.row_stride, key, end, d, ahead);
+              add_columns<HEED_SIMD_VECTORS>(rows, values.data + d, values.row_stride, key, end, d,
+                                             ahead);
             }
-            for (; d < whole; d += narrow_lanes) {
-              add_columns<narrow>(rows, values.data + d, values.row_stride, key, end, d, ahead);
+            for (; d < whole; d += fewest_lanes) {
+              add_columns<fewest_vectors>(rows, values.data + d, values.row_stride, key, end, d,
+                                          ahead);
             }
           });
     }
@@ -385,16 +376,15 @@ struct DecodeValues {
 
   HEED_KERNEL static void add(const KeyBlock<T>& keys, const QueryRows<T>& rows) {
     if (keys.guard_values) return add_guarded(keys, rows);
-    constexpr Index narrow_lanes = narrow * S::width;
 #if HEED_SIMD_BYTES == 32
     const Index whole = HalvesValues<T>::add_whole(keys, rows);
 #else
     const Index whole = add_whole(keys, rows);
 #endif
     if (whole == rows.value_dim) return;
-    fill_tail<S, narrow>(keys.values, keys.count, rows.value_dim, rows.tail);
+    fill_tail<S, fewest_vectors>(keys.values, keys.count, rows.value_dim, rows.tail);
     TileAhead<false> nothing{};
-    add_columns<narrow>(rows, rows.tail, narrow_lanes, 0, keys.count, whole, nothing);
+    add_columns<fewest_vectors>(rows, rows.tail, fewest_lanes, 0, keys.count, whole, nothing);
   }
 };
 

@@ -24,17 +24,17 @@ struct TileTask {
   static constexpr int stride = tile_stride<S>;
 
   KeyBlock<T> block;
-  const T* packed;   // [head_dim][lane]
-  T* scores;         // [key][lane], before the softmax; may alias the probabilities
-  T* probabilities;  // [key][lane]
-  T* output;         // [value_dim][lane]
-  T* maximum;        // [lane]
-  T* sum;            // [lane]
-  const T* bias;     // (key, lane), of a ScoreModArrays
-  Index head_dim;
-  Index value_dim;
-  int first_lane;  // first lane of this tile in the lane words
-  ComingRows* coming;
+  const T* packed = nullptr;   // [head_dim][lane]
+  T* scores = nullptr;         // [key][lane], before the softmax; may alias the probabilities
+  T* probabilities = nullptr;  // [key][lane]
+  T* output = nullptr;         // [value_dim][lane]
+  T* maximum = nullptr;        // [lane]
+  T* sum = nullptr;            // [lane]
+  const T* bias = nullptr;     // (key, lane), of a ScoreModArrays
+  Index head_dim = 0;
+  Index value_dim = 0;
+  int first_lane = 0;  // first lane of this tile in the lane words
+  ComingRows* coming = nullptr;
 
   HEED_SIMD typename S::M lanes_of(std::uint64_t word, int vector) const {
     return S::lanes(word >> (first_lane + vector * S::width));
@@ -330,23 +330,21 @@ HEED_SIMD void add_values(const TileTask<S, Vectors>& task, bool accumulate) {
       });
 }
 
-/// add_values where a masked value is NaN or Inf: a masked pair is not touched at all. Selected by
-/// mask and not by p == 0, since an underflowed p times a visible Inf is still NaN.
-template <class S, int Vectors>
-HEED_KERNEL void add_values_guarded(const TileTask<S, Vectors>& task, bool accumulate) {
-  const auto& values = task.block.values;
-  for (Index d = 0; d < task.value_dim; ++d) {
-    for (int j = 0; j < Vectors; ++j) {
-      auto* at = task.output + d * task.stride + j * S::width;
-      auto sum = accumulate ? S::load(at) : S::broadcast(0);
-      for (Index key = 0; key < task.block.count; ++key) {
-        const auto value =
-            S::broadcast(values.data[key * values.row_stride + d * values.column_stride]);
-        const auto p = S::load(task.probabilities + key * task.stride + j * S::width);
-        sum = S::select(task.visible(key, j), S::fma(value, p, sum), sum);
-      }
-      S::store(at, sum);
+/// out[d][lane] (+)= Σ_key rows(key, d) · weights[key][lane] for a vector of lanes, where a row
+/// that is masked is NaN or Inf: a masked pair is not touched at all. Selected by mask and not by a
+/// weight of 0, since an underflowed one times a visible Inf is still NaN.
+template <class S, class T = typename S::Scalar>
+HEED_KERNEL void add_guarded(const MatrixRef<T>& rows, Index columns, const std::uint64_t* words,
+                             Index lane, Index keys, const T* weights, Index weights_row, T* out,
+                             Index out_row, bool accumulate) {
+  for (Index d = 0; d < columns; ++d, out += out_row) {
+    auto sum = accumulate ? S::load(out) : S::broadcast(0);
+    for (Index key = 0; key < keys; ++key) {
+      const auto number = S::broadcast(rows.data[key * rows.row_stride + d * rows.column_stride]);
+      const auto added = S::fma(number, S::load(weights + key * weights_row), sum);
+      sum = S::select(S::lanes(words[key] >> lane), added, sum);
     }
+    S::store(out, sum);
   }
 }
 
@@ -354,10 +352,12 @@ HEED_KERNEL void add_values_guarded(const TileTask<S, Vectors>& task, bool accum
 
 template <class S, int Vectors>
 HEED_SIMD void add_block(const TileTask<S, Vectors>& task, bool accumulate) {
-  if (task.block.guard_values) {
-    add_values_guarded(task, accumulate);
-  } else {
-    add_values(task, accumulate);
+  const auto& block = task.block;
+  if (!block.guard_values) return add_values(task, accumulate);
+  for (int lane = 0; lane < task.lanes; lane += S::width) {
+    add_guarded<S>(block.values, task.value_dim, block.words, task.first_lane + lane, block.count,
+                   task.probabilities + lane, task.stride, task.output + lane, task.stride,
+                   accumulate);
   }
 }
 
@@ -379,10 +379,30 @@ HEED_SIMD bool single_vector_pays(const Keys& keys, Index lane, Index left) {
   if (left <= AnyTable::few_queries) return true;
   if (keys.words == nullptr) return false;
   Index narrow = 0;
-  for (int j = 0; j < AnyTable::vectors; ++j) {
-    narrow += AnyTable::seen_by(keys, lane + j * width, width).count;
+  for (int j = 0; j < HEED_SIMD_VECTORS; ++j) {
+    narrow += AnyTable::seen_keys(keys, lane + j * width, width).count;
   }
-  return 5 * narrow < 4 * AnyTable::vectors * AnyTable::seen_by(keys, lane, AnyTable::lanes).count;
+  return 5 * narrow <
+         4 * HEED_SIMD_VECTORS * AnyTable::seen_keys(keys, lane, AnyTable::lanes).count;
+}
+
+/// Calls run(vectors, lane) for `count` queries from the first one on, with as many vectors at a
+/// time as lie side by side or, where that pays, with one.
+template <class AnyTable, class Keys, class Run>
+HEED_SIMD void for_each_width(const Keys& keys, Index count, const Run& run) {
+  constexpr Index most = AnyTable::lanes;
+  for (Index first = 0; first < count; first += most) {
+    if constexpr (HEED_SIMD_VECTORS == 4) {
+      const Index left = count - first < most ? count - first : most;
+      if (single_vector_pays<AnyTable>(keys, first, left)) {
+        for (Index lane = first; lane < first + left; lane += AnyTable::S::width) {
+          run(Known<1>(), lane);
+        }
+        continue;
+      }
+    }
+    run(Known<HEED_SIMD_VECTORS>(), first);
+  }
 }
 
 // The entries of Kernels.
@@ -391,8 +411,7 @@ template <class T>
 struct Table {
   using S = Lanes<T>;
   using V = typename S::V;
-  static constexpr int vectors = HEED_SIMD_VECTORS;
-  static constexpr int lanes = vectors * S::width;
+  static constexpr int lanes = tile_stride<S>;
   static constexpr Index few_queries = 3 * S::width;  // for which single vectors are faster
 
   HEED_KERNEL static void pack(MatrixRef<T> rows, Index count, Index columns, T factor, T* packed) {
@@ -403,7 +422,7 @@ struct Table {
     }
     // Tiles of two vectors are computed whole: their unused lanes must hold numbers.
     const Index end = (count + S::width - 1) / S::width * S::width;
-    if (end % lanes == 0 || vectors == 4) return;
+    if (end % lanes == 0 || HEED_SIMD_VECTORS == 4) return;
     T* tile = packed + end / lanes * lanes * columns;
     for (Index column = 0; column < columns; ++column) {
       S::store(tile + column * lanes + S::width, S::broadcast(0));
@@ -448,24 +467,21 @@ struct Table {
   }
 
   /// The block without the keys at its ends that none of the lanes [lane, lane + width) sees.
-  HEED_SIMD static KeyBlock<T> seen_by(KeyBlock<T> block, Index lane, int width) {
+  HEED_SIMD static KeyBlock<T> seen_keys(KeyBlock<T> block, Index lane, int width) {
     if (block.words == nullptr) return block;
-    const std::uint64_t mask = ~std::uint64_t{0} >> (64 - width) << lane;
-    Index first = 0;
-    while (first < block.count && (block.words[first] & mask) == 0) ++first;
-    while (block.count > first && (block.words[block.count - 1] & mask) == 0) --block.count;
-    block.keys.data += first * block.keys.row_stride;
-    block.values.data += first * block.values.row_stride;
-    block.words += first;
-    block.count -= first;
-    block.cut += first;
+    const Range seen = seen_by(block.words, block.count, lanes_from(lane, width));
+    block.keys = block.keys.from(seen.first, 0);
+    block.values = block.values.from(seen.first, 0);
+    block.words += seen.first;
+    block.count = seen.end - seen.first;
+    block.cut += seen.first;
     return block;
   }
 
   template <int Vectors>
   HEED_SIMD static void attend_lanes(const KeyBlock<T>& keys, const QueryBlock<T>& queries,
                                      const SoftmaxState<T>& state, Index lane, bool first) {
-    const auto seen = seen_by(keys, lane, Vectors * S::width);
+    const auto seen = seen_keys(keys, lane, Vectors * S::width);
     const auto task = task_of<Vectors>(seen, queries, state, lane);
     if (seen.count > 0) {
       attend_tile(task, first);
@@ -480,33 +496,26 @@ struct Table {
 
   HEED_KERNEL static void attend(const KeyBlock<T>& keys, const QueryBlock<T>& queries,
                                  const SoftmaxState<T>& state, bool first) {
-    for (Index tile = 0; tile < queries.count; tile += lanes) {
-      const Index left = queries.count - tile < lanes ? queries.count - tile : lanes;
-      if constexpr (vectors == 4) {
-        if (single_vector_pays<Table>(keys, tile, left)) {
-          for (Index lane = 0; lane < left; lane += S::width) {
-            attend_lanes<1>(keys, queries, state, tile + lane, first);
-          }
-          continue;
-        }
-      }
-      attend_lanes<vectors>(keys, queries, state, tile, first);
-    }
+    for_each_width<Table>(
+        keys, queries.count, [&](auto vectors, Index lane) __attribute__((always_inline)) {
+          attend_lanes<vectors>(keys, queries, state, lane, first);
+        });
   }
 
   HEED_KERNEL static void scores(const KeyBlock<T>& keys, const QueryBlock<T>& queries) {
     for (Index lane = 0; lane < queries.count; lane += lanes) {
-      score_block<S, vectors>(task_of<vectors>(keys, queries, {}, lane), nullptr);
+      score_block<S, HEED_SIMD_VECTORS>(task_of<HEED_SIMD_VECTORS>(keys, queries, {}, lane),
+                                        nullptr);
     }
   }
 
   HEED_KERNEL static void probabilities(const KeyBlock<T>& keys, const QueryBlock<T>& queries,
                                         T* maximum) {
-    constexpr int narrow = vectors == 4 ? 1 : vectors;
-    constexpr int step = narrow * S::width;
+    constexpr int step = fewest_vectors * S::width;
     T totals[step] = {};
     for (Index lane = 0; lane < queries.count; lane += step) {
-      auto task = task_of<narrow>(keys, queries, {maximum, maximum, queries.probabilities}, lane);
+      auto task =
+          task_of<fewest_vectors>(keys, queries, {maximum, maximum, queries.probabilities}, lane);
       task.probabilities += lane / lanes * lanes * key_block + lane % lanes;
       score_modified(task);
       sum_block(task, totals);

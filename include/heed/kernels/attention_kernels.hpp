@@ -278,10 +278,9 @@ struct PairKernels {
   /// bits.
   Index group;
   /// Rows of keys, of probabilities and of turned values are read in multiples of this power of
-  /// two; what the rows after the last one hold decides no bit.
+  /// two; what the rows after the last one hold decides no bit. If it is 1, `attend_rows` reads
+  /// values in place where there are no words.
   Index row_step;
-  /// Whether `attend_rows` reads values in place if there are no words.
-  bool reads_lying;
   /// packed[tile][column / 2][lane][column % 2] = rows(lane, column), with zeros up to a whole
   /// group of columns; lanes past `count` repeat the last row.
   void (*pack)(MatrixRef<std::uint16_t> rows, Index count, Index columns, std::uint16_t* packed);

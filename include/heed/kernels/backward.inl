@@ -185,29 +185,13 @@ HEED_SIMD void grad_score_block(const GradientTask<S, Vectors>& task) {
       });
 }
 
-/// Some lanes or keys, [first, end).
-struct Range {
-  Index first = 0;
-  Index end = 0;
-};
-
-/// The range from the first to the last lane that sees one of the keys [key, key + rows).
-template <class T>
-HEED_SIMD Range seeing_lanes(const KeyBlock<T>& block, Index key, Index rows, Index count) {
-  if (block.words == nullptr) return {0, count};
-  std::uint64_t any = 0;
-  for (Index r = 0; r < rows; ++r) any |= block.words[key + r];
-  if (any == 0) return {};
-  return {__builtin_ctzll(any), 64 - __builtin_clzll(any)};
-}
-
 /// grad[key] += Σ_query weights[key][query] · rows[query] for the keys [key, key + Rows): dV from P
 /// and dO, dK from dS and Q. Queries at the ends that see none of the keys are left out.
 template <class S, int Rows, int Vectors>
 HEED_SIMD void add_rows_to(const KeyBlock<typename S::Scalar>& block, Index key,
                            const typename S::Scalar* weights, const typename S::Scalar* rows,
                            Index count, Index columns, typename S::Scalar* grad) {
-  const Range lanes = seeing_lanes(block, key, Rows, count);
+  const Range lanes = seeing(block.words, key, Rows, count);
   tile_product<S, Rows, Vectors>(weights + key * query_block + lanes.first, query_block, 1,
                                  rows + lanes.first * columns, columns, lanes.end - lanes.first,
                                  grad + key * columns, columns, true);
@@ -272,22 +256,14 @@ HEED_SIMD void add_keys(const GradientTask<S, Vectors>& task) {
                             task.queries.head_dim, true);
 }
 
-/// add_keys where a masked key is NaN or Inf: a masked pair is not touched at all.
+/// add_keys where a masked key is NaN or Inf.
 template <class S, int Vectors>
-HEED_KERNEL void add_keys_guarded(const GradientTask<S, Vectors>& task) {
-  const auto& keys = task.block.keys;
-  for (Index d = 0; d < task.queries.head_dim; ++d) {
-    for (int j = 0; j < Vectors; ++j) {
-      const Index lane = task.lane + j * S::width;
-      auto* at = task.queries.grad_queries + d * query_block + lane;
-      auto sum = S::load(at);
-      for (Index key = 0; key < task.block.count; ++key) {
-        const auto value = S::broadcast(keys.data[key * keys.row_stride + d * keys.column_stride]);
-        const auto x = S::load(task.queries.grad_scores + key * query_block + lane);
-        sum = S::select(task.visible(key, j), S::fma(value, x, sum), sum);
-      }
-      S::store(at, sum);
-    }
+HEED_SIMD void add_keys_guarded(const GradientTask<S, Vectors>& task) {
+  const auto& [block, queries, first] = task;
+  for (Index lane = first; lane < first + Vectors * S::width; lane += S::width) {
+    add_guarded<S>(block.keys, queries.head_dim, block.words, lane, block.count,
+                   queries.grad_scores + lane, query_block, queries.grad_queries + lane,
+                   query_block, true);
   }
 }
 
@@ -296,10 +272,9 @@ HEED_KERNEL void add_keys_guarded(const GradientTask<S, Vectors>& task) {
 template <class T>
 struct BackwardTable {
   using S = Lanes<T>;
-  static constexpr int vectors = HEED_SIMD_VECTORS;
-  static constexpr int lanes = vectors * S::width;
+  static constexpr int lanes = tile_stride<S>;
   // With four vectors side by side, tiles of one vector finish the rows.
-  static constexpr int row_lanes = vectors == 4 ? S::width : lanes;
+  static constexpr int row_lanes = HEED_SIMD_VECTORS == 4 ? S::width : lanes;
 
   HEED_KERNEL static void unpack(const T* packed, Index count, Index columns, T factor, T* rows,
                                  Index row_stride) {
@@ -366,7 +341,7 @@ struct BackwardTable {
   template <int Vectors>
   HEED_SIMD static void take_lanes(const KeyBlock<T>& keys, BackwardQueries<T> queries, Index lane,
                                    bool scores_only, bool guard_keys) {
-    const KeyBlock<T> seen = Table<T>::seen_by(keys, lane, Vectors * S::width);
+    const KeyBlock<T> seen = Table<T>::seen_keys(keys, lane, Vectors * S::width);
     const Index cut = seen.cut - keys.cut;
     clear_lanes<Vectors>(queries, lane, 0, cut);
     clear_lanes<Vectors>(queries, lane, cut + seen.count, keys.count);
@@ -384,18 +359,10 @@ struct BackwardTable {
 
   HEED_SIMD static void take_queries(const KeyBlock<T>& keys, const BackwardQueries<T>& queries,
                                      bool scores_only, bool guard_keys) {
-    for (Index tile = 0; tile < queries.count; tile += lanes) {
-      const Index left = queries.count - tile < lanes ? queries.count - tile : lanes;
-      if constexpr (vectors == 4) {
-        if (single_vector_pays<Table<T>>(keys, tile, left)) {
-          for (Index lane = tile; lane < tile + left; lane += S::width) {
-            take_lanes<1>(keys, queries, lane, scores_only, guard_keys);
-          }
-          continue;
-        }
-      }
-      take_lanes<vectors>(keys, queries, tile, scores_only, guard_keys);
-    }
+    for_each_width<Table<T>>(
+        keys, queries.count, [&](auto vectors, Index lane) __attribute__((always_inline)) {
+          take_lanes<vectors>(keys, queries, lane, scores_only, guard_keys);
+        });
   }
 
   HEED_KERNEL static void grad_scores(const KeyBlock<T>& keys, const BackwardQueries<T>& queries) {
@@ -413,10 +380,10 @@ struct BackwardTable {
       add_rows_guarded<S>(keys, queries.grad_scores, queries.queries, queries.count, head_dim,
                           gradients.keys);
     } else {
-      add_rows<S, vectors>(keys, queries.probabilities, queries.grad_output, queries.count,
-                           value_dim, gradients.values, queries.coming);
-      add_rows<S, vectors>(keys, queries.grad_scores, queries.queries, queries.count, head_dim,
-                           gradients.keys, queries.coming);
+      add_rows<S, HEED_SIMD_VECTORS>(keys, queries.probabilities, queries.grad_output,
+                                     queries.count, value_dim, gradients.values, queries.coming);
+      add_rows<S, HEED_SIMD_VECTORS>(keys, queries.grad_scores, queries.queries, queries.count,
+                                     head_dim, gradients.keys, queries.coming);
     }
   }
 };

@@ -196,7 +196,6 @@ struct HalvesScores {
 template <class T, class Number = T>
 struct HalvesValues {
   using S = Lanes<T>;
-  static constexpr int vectors = HEED_SIMD_VECTORS;
   /// Number of keys whose values are added to all rows before the next ones: they stay in the
   /// first-level cache, beside the next ones.
   static constexpr Index value_tile = 16;
@@ -262,7 +261,7 @@ struct HalvesValues {
   /// output += probabilities · values, in whole vectors of columns; returns how many.
   HEED_SIMD static Index add_whole(const KeyBlock<Number>& keys, const QueryRows<T>& rows) {
     const auto& values = keys.values;
-    constexpr Index lanes = vectors * S::width;
+    constexpr Index lanes = tile_stride<S>;
     const Index whole = rows.value_dim / lanes * lanes;
     // Many rows load and store their sums once for each tile.
     const Index tile = rows.count > 4 ? 2 * value_tile : value_tile;
@@ -271,14 +270,15 @@ struct HalvesValues {
       auto ahead = lines_during_values(keys, rows, key, tile);
       Index d = 0;
       for (; rows.count == 1 && d + 4 * lanes <= whole; d += 4 * lanes) {
-        add_rows<1, 4 * vectors>(rows, 0, values, key, end, d, ahead);
+        add_rows<1, 4 * HEED_SIMD_VECTORS>(rows, 0, values, key, end, d, ahead);
       }
       if constexpr (every_shape) {
         for (; rows.count == 2 && d + 2 * lanes <= whole; d += 2 * lanes) {
-          add_rows<2, 2 * vectors>(rows, 0, values, key, end, d, ahead);
+          add_rows<2, 2 * HEED_SIMD_VECTORS>(rows, 0, values, key, end, d, ahead);
         }
       }
-      for (; d < whole; d += lanes) add_columns<vectors>(rows, values, key, end, d, ahead);
+      for (; d < whole; d += lanes)
+        add_columns<HEED_SIMD_VECTORS>(rows, values, key, end, d, ahead);
     }
     return whole;
   }

@@ -263,6 +263,41 @@ HEED_SIMD void store_lower_halves(void* to, WholeWords words) {
   __builtin_memcpy(to, &halves, sizeof(halves));
 }
 
+// Lane words, with a bit for each lane, in rows of a word per key.
+
+/// Some lanes or keys, [first, end).
+struct Range {
+  Index first = 0;
+  Index end = 0;
+};
+
+/// The word of the lanes [lane, lane + count), one at least.
+HEED_SIMD std::uint64_t lanes_from(Index lane, Index count) {
+  return ~std::uint64_t{0} >> (64 - count) << lane;
+}
+/// The range from the first to the last of the keys [0, count) that one of `lanes` sees.
+HEED_SIMD Range seen_by(const std::uint64_t* words, Index count, std::uint64_t lanes) {
+  Range keys{0, count};
+  if (words == nullptr) return keys;
+  while (keys.first < keys.end && (words[keys.first] & lanes) == 0) ++keys.first;
+  while (keys.end > keys.first && (words[keys.end - 1] & lanes) == 0) --keys.end;
+  return keys;
+}
+/// The first of some keys that not all of `lanes` see, or their end.
+HEED_SIMD Index not_seen_by_all(const std::uint64_t* words, Range keys, std::uint64_t lanes) {
+  while (keys.first < keys.end && (words[keys.first] & lanes) == lanes) ++keys.first;
+  return keys.first;
+}
+/// The range from the first to the last of the lanes [0, count) that sees one of the keys
+/// [key, key + rows).
+HEED_SIMD Range seeing(const std::uint64_t* words, Index key, Index rows, Index count) {
+  if (words == nullptr) return {0, count};
+  std::uint64_t any = 0;
+  for (Index r = 0; r < rows; ++r) any |= words[key + r];
+  if (any == 0) return {};
+  return {__builtin_ctzll(any), 64 - __builtin_clzll(any)};
+}
+
 /// Coefficients of 2^f = 1 + f·(c1 + f·(c2 + …)) on [-1/2, 1/2], fitted for least relative error:
 /// 3.9e-9 before rounding for float (degree 6), 1.8e-17 for double (degree 11).
 template <class Float>

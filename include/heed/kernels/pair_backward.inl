@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Gradients of attention in bfloat16: the blocks and the five products of backward.inl, on products
 // of pairs or of tiles. P and dS are rounded to bfloat16, which is what the products read. Included
-// by part.inl, after amx_attention.inl; needs seeing_lanes of backward.inl.
+// by part.inl, after amx_attention.inl.
 
 /// The block product of vdpbf16ps: sums(row, lane) (+)= Σ_k a(row, k) · b(k, lane), where the pairs
 /// of a row of `a` are column_stride apart, and `b` holds [depth / 2][lanes][2]. Rows and lanes are
@@ -68,12 +68,7 @@ struct PairBackwardTable {
 
   /// The range from the first to the last key that one of 16 lanes sees, in whole groups.
   HEED_SIMD static Range seen_keys(const std::uint64_t* words, Index lane) {
-    if (words == nullptr) return {0, key_block};
-    const std::uint64_t mask = std::uint64_t{0xffff} << lane;
-    Range keys{0, key_block};
-    while (keys.first < keys.end && (words[keys.first] & mask) == 0) ++keys.first;
-    while (keys.end > keys.first && (words[keys.end - 1] & mask) == 0) --keys.end;
-    return whole(keys, Product::group);
+    return whole(seen_by(words, key_block, lanes_from(lane, 16)), Product::group);
   }
   /// The end of the keys that some query sees, in multiples of pair_key_rows: whole rows and
   /// groups.
@@ -87,10 +82,9 @@ struct PairBackwardTable {
     return {range.first & -group, (range.end + group - 1) & -group};
   }
   /// The range of the lanes that see one of the keys [key, key + rows), in whole groups.
-  HEED_SIMD static Range seeing(const PairGradientBlock<T>& block, Index key, Index rows,
-                                Index group) {
-    const KeyBlock<T> keys{{}, {}, key_block, block.words};
-    return whole(seeing_lanes(keys, key, rows, query_block), group);
+  HEED_SIMD static Range seeing_lanes(const PairGradientBlock<T>& block, Index key, Index rows,
+                                      Index group) {
+    return whole(seeing(block.words, key, rows, query_block), group);
   }
 
   /// P and dS = P · (dP − delta) of the keys [key, key + rows) from their scores and dP: rounded,
@@ -134,7 +128,7 @@ struct PairBackwardTable {
   /// K·Qᵀ, V·dOᵀ, and what becomes of them, for the keys [key, key + rows).
   HEED_SIMD static void grad_scores(Product& product, const PairGradientBlock<T>& block, Index key,
                                     Index rows) {
-    const Range lanes = seeing(block, key, rows, S::width);
+    const Range lanes = seeing_lanes(block, key, rows, S::width);
     const Index count = lanes.end - lanes.first;
     if (count < query_block) clear(block, key, rows);
     if (count == 0) return;
@@ -170,7 +164,7 @@ struct PairBackwardTable {
   HEED_SIMD static void add_rows(Product& product, const PairGradientBlock<T>& block, Index key,
                                  Index count, const std::uint16_t* weights,
                                  const std::uint16_t* rows, Index columns, T* grad) {
-    const Range lanes = seeing(block, key, count, Product::group);
+    const Range lanes = seeing_lanes(block, key, count, Product::group);
     if (lanes.first == lanes.end) return;
     product.multiply({weights + key * query_block + lanes.first, query_block, 2}, count,
                      rows + lanes.first * columns, 2 * columns, columns, lanes.end - lanes.first,

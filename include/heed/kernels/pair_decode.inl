@@ -6,8 +6,7 @@ template <class T>
 struct PairDecodeTable {
   using S = Lanes<T>;
   using P = Pairs<T>;
-  static constexpr int vectors = HEED_SIMD_VECTORS;
-  static constexpr Index lanes = vectors * S::width;
+  static constexpr Index lanes = tile_stride<S>;
 
   template <int Rows, int Vectors>
   HEED_KERNEL static void score_rows(const PairRows<T>& rows, Index row, Index key) {
@@ -29,7 +28,7 @@ struct PairDecodeTable {
   HEED_SIMD static void score_packed(const PairKeys& keys, const PairRows<T>& rows) {
     PairTable<T>::pack(keys.keys, keys.count, rows.head_dim, rows.packed);
     Index key = 0;
-    for (; key + lanes <= keys.count; key += lanes) score_lanes<vectors>(rows, key);
+    for (; key + lanes <= keys.count; key += lanes) score_lanes<HEED_SIMD_VECTORS>(rows, key);
     for (; key < keys.count; key += S::width) score_lanes<1>(rows, key);
   }
 
@@ -375,7 +374,7 @@ struct PairDecodeTable {
     if (keys.lying.data != nullptr) return add_lying(keys, rows);
     if (keys.guard_values && rows.visible != nullptr) return add_guarded(keys, rows);
     Index d = 0;
-    for (; d + lanes <= rows.value_dim; d += lanes) add_columns<vectors>(keys, rows, d);
+    for (; d + lanes <= rows.value_dim; d += lanes) add_columns<HEED_SIMD_VECTORS>(keys, rows, d);
     for (; d < rows.value_dim; d += S::width) add_columns<1>(keys, rows, d);
   }
 };
@@ -385,7 +384,6 @@ const PairKernels<T>* pair_table() {
   using K = PairTable<T>;
   static constexpr PairKernels<T> entries{2,
                                           1,
-                                          true,
                                           K::pack,
                                           K::zip,
                                           K::zip,

@@ -325,7 +325,7 @@ HEED_KERNEL void add_pair_rows(const PairTask<T, Vectors>& task, Index d, bool a
   store_sums<S>(sums, out, task.stride);
 }
 
-/// Like `add_values_guarded` in attend_queries.inl: masked halves of pairs count as 0.
+/// Like add_guarded of attend_queries.inl: masked halves of pairs count as 0.
 template <class T, int Vectors>
 HEED_KERNEL void add_pairs_guarded(const PairTask<T, Vectors>& task, bool accumulate) {
   using S = Lanes<T>;
@@ -361,8 +361,7 @@ template <class T>
 struct PairTable {
   using S = Lanes<T>;
   using P = Pairs<T>;
-  static constexpr int vectors = HEED_SIMD_VECTORS;
-  static constexpr Index lanes = vectors * S::width;
+  static constexpr Index lanes = tile_stride<S>;
   static constexpr Index few_queries = 2 * S::width;  // see Table
 
   HEED_SIMD static std::uint16_t element(const MatrixRef<std::uint16_t>& rows, Index row,
@@ -455,20 +454,16 @@ struct PairTable {
     Index first;
     Index count;
   };
-  HEED_SIMD static Seen seen_by(const PairKeys& keys, Index lane, Index width) {
-    if (keys.words == nullptr) return {0, keys.count};
-    const std::uint64_t mask = ~std::uint64_t{0} >> (64 - width) << lane;
-    Index first = 0, end = keys.count;
-    while (first < end && (keys.words[first] & mask) == 0) ++first;
-    while (end > first && (keys.words[end - 1] & mask) == 0) --end;
-    first -= first % 2;
-    return {first, end - first};
+  HEED_SIMD static Seen seen_keys(const PairKeys& keys, Index lane, Index width) {
+    const Range seen = seen_by(keys.words, keys.count, lanes_from(lane, width));
+    const Index first = seen.first - seen.first % 2;
+    return {first, seen.end - first};
   }
 
   template <int Vectors>
   HEED_SIMD static void attend_lanes(const PairKeys& keys, const PairQueries<T>& queries,
                                      const SoftmaxState<T>& state, Index lane, bool first) {
-    const auto seen = seen_by(keys, lane, Vectors * S::width);
+    const auto seen = seen_keys(keys, lane, Vectors * S::width);
     const Index tile = lane / lanes * lanes, within = lane % lanes;
     const Index depth = (queries.head_dim + 1) / 2;
     T* output = state.output + tile * queries.value_dim + within;
@@ -491,16 +486,10 @@ struct PairTable {
 
   HEED_SIMD static void attend_block(const PairKeys& keys, const PairQueries<T>& queries,
                                      const SoftmaxState<T>& state, bool first) {
-    for (Index tile = 0; tile < queries.count; tile += lanes) {
-      const Index left = queries.count - tile < lanes ? queries.count - tile : lanes;
-      if (single_vector_pays<PairTable>(keys, tile, left)) {
-        for (Index lane = 0; lane < left; lane += S::width) {
-          attend_lanes<1>(keys, queries, state, tile + lane, first);
-        }
-      } else {
-        attend_lanes<vectors>(keys, queries, state, tile, first);
-      }
-    }
+    for_each_width<PairTable>(
+        keys, queries.count, [&](auto vectors, Index lane) __attribute__((always_inline)) {
+          attend_lanes<vectors>(keys, queries, state, lane, first);
+        });
   }
   HEED_KERNEL static void attend(const PairKeys& keys, const PairQueries<T>& queries,
                                  const SoftmaxState<T>& state, bool first) {

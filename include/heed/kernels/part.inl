@@ -31,6 +31,8 @@ inline constexpr int fewer_rows{
 #include <heed/kernels/tile.inl>
 template <class S>
 inline constexpr int tile_stride{HEED_SIMD_VECTORS * S::width};
+// The fewest vectors that kernels take at a time: single ones where four lie side by side.
+inline constexpr int fewest_vectors{HEED_SIMD_VECTORS == 4 ? 1 : HEED_SIMD_VECTORS};
 #if HEED_SIMD_BYTES == 64 && HEED_SIMD_HAS_TILES
 #include <heed/kernels/amx.inl>
 #endif
@@ -72,7 +74,7 @@ inline constexpr int tile_stride{HEED_SIMD_VECTORS * S::width};
 // After amx.inl, of part 0, and pair_decode.inl.
 #include <heed/kernels/amx_attention.inl>
 #endif
-// After pairs.inl, and backward.inl of part 2.
+// After pairs.inl.
 #include <heed/kernels/pair_backward.inl>
 #endif
 #endif

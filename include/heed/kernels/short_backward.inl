@@ -13,25 +13,18 @@ struct ShortBackwardTable {
     const ShortBackwardArgs<T>& head;
     Index lane;     // the first query
     Index queries;  // at most a vector
-    Index first;    // the keys [first, end) that some query of the group sees
-    Index end;
-    Index all_see;  // every query sees the keys [first, all_see)
     V log_sum_exp;
     V delta;
+    Range keys{0, head.key_count};   // those that some query of the group sees
+    Index all_see = head.key_count;  // every query sees the keys from keys.first to this one
   };
-
-  HEED_SIMD static std::uint64_t lanes_from(Index lane, Index count) {
-    return ~std::uint64_t{0} >> (query_block - count) << lane;
-  }
 
   HEED_SIMD static void cut(Group& group) {
     const std::uint64_t* words = group.head.words;
     if (words == nullptr) return;
     const std::uint64_t whole = lanes_from(group.lane, group.queries);
-    while (group.first < group.end && (words[group.first] & whole) == 0) ++group.first;
-    while (group.end > group.first && (words[group.end - 1] & whole) == 0) --group.end;
-    group.all_see = group.first;
-    while (group.all_see < group.end && (words[group.all_see] & whole) == whole) ++group.all_see;
+    group.keys = seen_by(words, group.keys.end, whole);
+    group.all_see = not_seen_by_all(words, group.keys, whole);
   }
 
   /// delta = Σ_d dO · O of the queries of a group.
@@ -94,13 +87,14 @@ struct ShortBackwardTable {
       S::store(group.head.probabilities + at, S::broadcast(0));
       S::store(group.head.grad_scores + at, S::broadcast(0));
     };
-    for (Index key = 0; key < group.first; ++key) clear(key);
+    const Range keys = group.keys;
+    for (Index key = 0; key < keys.first; ++key) clear(key);
     for_each_tile<key_rows>(
-        group.end - group.first, [&](auto rows, Index key) __attribute__((always_inline)) {
+        keys.end - keys.first, [&](auto rows, Index key) __attribute__((always_inline)) {
           prefetch_coming(group.head.coming);
-          score_keys<rows>(group, group.first + key);
+          score_keys<rows>(group, keys.first + key);
         });
-    for (Index key = group.end; key < group.head.key_count; ++key) clear(key);
+    for (Index key = keys.end; key < group.head.key_count; ++key) clear(key);
   }
 
   /// P and dS of all groups, and their packed queries.
@@ -113,9 +107,8 @@ struct ShortBackwardTable {
       };
       pack(head.queries, head.head_dim, head.query_factor, head.packed_queries);
       pack(head.grad_output, head.value_dim, T{1}, head.packed_gradient);
-      Group group{
-          head,           lane,           left < S::width ? left : S::width, 0,
-          head.key_count, head.key_count, S::load(head.log_sum_exp + lane),  deltas(head, lane)};
+      Group group{head, lane, left < S::width ? left : S::width, S::load(head.log_sum_exp + lane),
+                  deltas(head, lane)};
       cut(group);
       score_all(group);
     }
@@ -125,21 +118,19 @@ struct ShortBackwardTable {
   template <int Rows>
   HEED_SIMD static void put_queries(const ShortBackwardArgs<T>& head, const RowProduct<T>& product,
                                     Index query) {
-    Index first = 0, end = head.key_count;
-    if (head.words != nullptr) {
-      const std::uint64_t some = lanes_from(query, Rows);
-      while (end > 0 && (head.words[end - 1] & some) == 0) --end;
-      while (first < end && (head.words[first] & some) == 0) ++first;
-    }
-    put_product_rows<S, Rows>(product.from(query).between(first, end));
+    const Range keys = seen_by(head.words, head.key_count, lanes_from(query, Rows));
+    put_product_rows<S, Rows>(product.from(query).between(keys));
   }
   HEED_SIMD static void put_all_queries(const ShortBackwardArgs<T>& head) {
-    const RowProduct<T> product{head.grad_scores,     1,
-                                query_block,          head.keys.data,
-                                head.keys.row_stride, head.key_tail,
-                                head.key_count,       head.head_dim,
-                                head.grad_queries,    head.grad_query_row,
-                                &head.scale,          0};
+    const RowProduct<T> product{{head.grad_scores, 1, query_block},
+                                head.keys,
+                                head.key_tail,
+                                head.key_count,
+                                head.head_dim,
+                                head.grad_queries,
+                                head.grad_query_row,
+                                &head.scale,
+                                0};
     for_each_tile<tile_rows>(
         head.query_count, [&](auto rows, Index query) __attribute__((always_inline)) {
           prefetch_coming(head.coming);
@@ -151,14 +142,8 @@ struct ShortBackwardTable {
   template <int Rows>
   HEED_SIMD static void put_keys(const ShortBackwardArgs<T>& head, const RowProduct<T>& product,
                                  Index key) {
-    Index first = 0, end = head.query_count;
-    if (head.words != nullptr) {
-      std::uint64_t any = 0;
-      for (Index r = 0; r < Rows; ++r) any |= head.words[key + r];
-      first = any == 0 ? 0 : __builtin_ctzll(any);
-      end = any == 0 ? 0 : query_block - __builtin_clzll(any);
-    }
-    put_product_rows<S, Rows>(product.from(key).between(first, end));
+    const Range queries = seeing(head.words, key, Rows, head.query_count);
+    put_product_rows<S, Rows>(product.from(key).between(queries));
   }
   HEED_SIMD static void put_all_keys(const ShortBackwardArgs<T>& head,
                                      const RowProduct<T>& product) {
@@ -184,12 +169,24 @@ struct ShortBackwardTable {
     score_groups(head);
     put_all_queries(head);
     const T one = 1;
-    put_all_keys(head, {head.probabilities, query_block, 1, head.grad_output.data,
-                        head.grad_output.row_stride, head.gradient_tail, head.query_count,
-                        head.value_dim, head.grad_values, head.grad_value_row, &one, 0});
-    put_all_keys(head, {head.grad_scores, query_block, 1, head.queries.data,
-                        head.queries.row_stride, head.query_tail, head.query_count, head.head_dim,
-                        head.grad_keys, head.grad_key_row, &head.scale, 0});
+    put_all_keys(head, {{head.probabilities, query_block, 1},
+                        head.grad_output,
+                        head.gradient_tail,
+                        head.query_count,
+                        head.value_dim,
+                        head.grad_values,
+                        head.grad_value_row,
+                        &one,
+                        0});
+    put_all_keys(head, {{head.grad_scores, query_block, 1},
+                        head.queries,
+                        head.query_tail,
+                        head.query_count,
+                        head.head_dim,
+                        head.grad_keys,
+                        head.grad_key_row,
+                        &head.scale,
+                        0});
     return true;
   }
 };

@@ -8,32 +8,27 @@ struct HeadGroup {
   const ShortForwardArgs<T>& run;
   MatrixRef<T> keys;
   MatrixRef<T> values;
-  const T* tail;  // of the values, see fill_tail
-  const std::uint64_t* words;
   int lane;       // the first query
-  Index count;    // keys from the first to the last that one of the queries sees
-  Index all_see;  // the number of keys at the front that every query sees
   Index queries;  // at most a vector
   T* out;
   T* maximum;
   T* sum;
+  const T* tail = run.tail;  // of the values, see fill_tail
+  const std::uint64_t* words = run.words;
+  Index count = run.key_count;    // keys from the first to the last that one of the queries sees
+  Index all_see = run.key_count;  // the number of keys at the front that every query sees
 
   HEED_SIMD typename S::M visible(Index key) const { return S::lanes(words[key] >> lane); }
   /// Cuts off the keys at both ends that no query of the group sees.
   HEED_SIMD void cut() {
-    const std::uint64_t whole = ~std::uint64_t{0} >> (64 - queries) << lane;
-    Index first = 0;
-    while (first < count && (words[first] & whole) == 0) ++first;
-    while (count > first && (words[count - 1] & whole) == 0) --count;
-    keys.data += first * keys.row_stride;
-    values.data += first * values.row_stride;
-    tail += first * S::width;
-    words += first;
-    count -= first;
-    all_see = 0;
-    while (all_see < count && (words[all_see] & whole) == whole) {
-      ++all_see;
-    }
+    const std::uint64_t whole = lanes_from(lane, queries);
+    const Range seen = seen_by(words, count, whole);
+    keys = keys.from(seen.first, 0);
+    values = values.from(seen.first, 0);
+    tail += seen.first * S::width;
+    words += seen.first;
+    count = seen.end - seen.first;
+    all_see = not_seen_by_all(words, {0, count}, whole);
   }
 };
 
@@ -42,12 +37,9 @@ struct HeadGroup {
 /// out(row, column) = factor(row) · Σ_k a(row, k) · b(k, column) + 0.
 template <class T>
 struct RowProduct {
-  const T* a;
-  Index a_row;
-  Index a_step;
-  const T* b;  // contiguous columns
-  Index b_row;
-  const T* tail;  // [k][a vector]: the columns that do not fill one, see fill_tail
+  MatrixRef<T> a;  // (row, k)
+  MatrixRef<T> b;  // (k, column), contiguous columns
+  const T* tail;   // [k][a vector]: the columns that do not fill one, see fill_tail
   Index depth;
   Index columns;
   T* out;  // contiguous columns
@@ -55,19 +47,19 @@ struct RowProduct {
   const T* factors;
   Index factor_step;  // 0: one factor for all rows
 
-  /// The product restricted to the k from `first` to `end`.
-  HEED_SIMD RowProduct between(Index first, Index end) const {
+  /// The product restricted to some k.
+  HEED_SIMD RowProduct between(const Range& range) const {
     RowProduct part = *this;
-    part.a += first * a_step;
-    part.b += first * b_row;
-    part.tail += first * a_vector;
-    part.depth = end - first;
+    part.a = a.from(0, range.first);
+    part.b = b.from(range.first, 0);
+    part.tail += range.first * a_vector;
+    part.depth = range.end - range.first;
     return part;
   }
   /// The product from row `row` on.
   HEED_SIMD RowProduct from(Index row) const {
     RowProduct part = *this;
-    part.a += row * a_row;
+    part.a = a.from(row, 0);
     part.out += row * out_row;
     part.factors += row * factor_step;
     return part;
@@ -100,8 +92,9 @@ HEED_KERNEL void put_product(const RowProduct<typename S::Scalar>& task, Index c
   typename S::V sums[Rows][Vectors] = {};
   const Index left = task.columns - column;
   const bool whole = left >= S::width;
-  multiply<S, Rows, Vectors>(task.a, task.a_row, task.a_step, whole ? task.b + column : task.tail,
-                             whole ? task.b_row : S::width, task.depth, sums);
+  multiply<S, Rows, Vectors>(task.a.data, task.a.row_stride, task.a.column_stride,
+                             whole ? task.b.data + column : task.tail,
+                             whole ? task.b.row_stride : S::width, task.depth, sums);
   put_sums<S>(task, column, left, sums);
 }
 
@@ -192,23 +185,15 @@ struct ShortForwardTable {
   /// their probabilities are 0.
   template <int Rows>
   HEED_SIMD static void put_rows(const Group& group, const RowProduct<T>& product, Index query) {
-    Index first = 0, end = group.count;
-    if (group.words != nullptr) {
-      const std::uint64_t some = ((std::uint64_t{1} << Rows) - 1) << (group.lane + query);
-      while (end > 0 && (group.words[end - 1] & some) == 0) --end;
-      while (first < end && (group.words[first] & some) == 0) ++first;
-    }
-    put_product_rows<S, Rows>(product.from(query).between(first, end));
+    const Range keys = seen_by(group.words, group.count, lanes_from(group.lane + query, Rows));
+    put_product_rows<S, Rows>(product.from(query).between(keys));
   }
 
   /// The outputs from rows of values read in place.
   HEED_SIMD static void put_by_rows(const Group& group, const T* factors) {
     const auto& run = group.run;
-    const RowProduct<T> product{run.probabilities,
-                                1,
-                                S::width,
-                                group.values.data,
-                                group.values.row_stride,
+    const RowProduct<T> product{{run.probabilities, 1, S::width},
+                                group.values,
                                 group.tail,
                                 group.count,
                                 run.value_dim,
@@ -234,26 +219,12 @@ struct ShortForwardTable {
     }
   }
 
-  /// Like add_values_guarded: a masked pair is not touched at all.
-  HEED_KERNEL static void add_columns_guarded(const Group& group) {
-    const auto& values = group.values;
-    for (Index d = 0; d < group.run.value_dim; ++d) {
-      auto sum = S::broadcast(0);
-      for (Index key = 0; key < group.count; ++key) {
-        const auto value =
-            S::broadcast(values.data[key * values.row_stride + d * values.column_stride]);
-        const auto p = S::load(group.run.probabilities + key * S::width);
-        sum = S::select(group.visible(key), S::fma(value, p, sum), sum);
-      }
-      S::store(group.run.output + d * S::width, sum);
-    }
-  }
-
   /// The outputs by way of their transpose: for values of any strides, NaN and Inf.
   HEED_SIMD static void put_by_columns(const Group& group, const T* factors, bool guard) {
     const Index columns = group.run.value_dim;
     if (guard) {
-      add_columns_guarded(group);
+      add_guarded<S>(group.values, columns, group.words, group.lane, group.count,
+                     group.run.probabilities, S::width, group.run.output, S::width, false);
     } else {
       for_each_tile<key_rows>(
           columns, [&](auto rows, Index d)
@@ -339,11 +310,7 @@ struct ShortForwardTable {
         Group group{run,
                     keys,
                     values,
-                    run.tail,
-                    run.words,
                     static_cast<int>(lane),
-                    run.key_count,
-                    run.key_count,
                     left < S::width ? left : S::width,
                     run.out + head * run.out_head + lane * run.out_row,
                     run.maximum + head * query_block + lane,

@@ -222,7 +222,7 @@ class PairBlocks {
   }
   /// Whether keys that all rows see are read in place, so that the keys and the values of a block
   /// can be brought one without the other.
-  bool reads_lying() const { return kernels_->reads_lying; }
+  bool reads_lying() const { return kernels_->row_step == 1; }
   simd::PairKeys bring_keys(Index item, Index key_head, Index first, Index count) const {
     return keys_of(item, key_head, {first, count});
   }
