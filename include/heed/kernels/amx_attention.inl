@@ -319,7 +319,7 @@ struct TileTable {
         }
         transpose<S>(turned);
         for (Index i = 0; i < some; ++i) {
-          S::store(rows.scores + PairDecodeTable<T>::score_at(rows, row + i, key), turned[i]);
+          S::store(rows.scores + score_index(rows, row + i, key), turned[i]);
         }
       }
     }

@@ -6,6 +6,13 @@ inline constexpr int decoded_at_once = 4;
 /// The same for a single row. To save compile time, header-only programs have no such kernels.
 inline constexpr int single_row = HEED_SIMD_ALL_KERNELS ? 1 : decoded_at_once;
 
+/// Where the score of a row and a key is in DecodedRows::scores.
+template <class T>
+HEED_SIMD Index score_index(const DecodedRows<T>& rows, Index row, Index key) {
+  constexpr Index lanes = tile_stride<Lanes<T>>;
+  return (key / lanes * rows.count + row) * lanes + key % lanes;
+}
+
 /// Sums `count` rows of row_keys numbers, key by key, side by side, since each addition waits for
 /// the one before it. Meanwhile half as many lines as keys are prefetched.
 template <class T, class Ahead = NothingAhead>
@@ -135,7 +142,7 @@ struct DecodeScores {
         }
       }
     }
-    T* to = rows.scores + key / lanes * lanes * rows.count + key % lanes;
+    T* to = rows.scores + score_index(rows, 0, key);
     HEED_UNROLL for (int r = 0; r < Rows; ++r) {
       if (r < rows.count) S::store(to + r * lanes, scores[r]);
     }
@@ -174,7 +181,7 @@ struct DecodeScores {
     }
     return {.block = queries,
             .packed = rows.packed + tile * rows.head_dim + within,
-            .scores = rows.scores + tile * rows.count + row * lanes + within,
+            .scores = rows.scores + score_index(rows, row, key),
             .bias = bias,
             .head_dim = rows.head_dim};
   }
@@ -321,7 +328,7 @@ struct DecodeValues {
       for (Index d = 0; d < rows.value_dim; ++d) {
         auto sum = S::broadcast(rows.output[row * rows.output_stride + d]);
         for (Index key = 0; key < keys.count; ++key) {
-          if ((rows.visible[2 * row + (key >> 6)] >> (key & 63) & 1) == 0) continue;
+          if ((rows.bits(row, key) & 1) == 0) continue;
           sum = S::fma(S::broadcast(keys.values.data[key * keys.values.row_stride + d]),
                        S::broadcast(rows.probabilities[row * row_keys + key]), sum);
         }
@@ -395,13 +402,9 @@ struct DecodeValues {
 template <class T>
 struct DecodeTable {
   using S = Lanes<T>;
-  static constexpr Index lanes = DecodeScores<T>::lanes;
 
   HEED_SIMD static typename S::V score_at(const QueryRows<T>& rows, Index row, Index key) {
-    return S::load(rows.scores + (key / lanes * rows.count + row) * lanes + key % lanes);
-  }
-  HEED_SIMD static typename S::M seen(const std::uint64_t* bits, Index key) {
-    return S::lanes(bits[key >> 6] >> (key & 63));
+    return S::load(rows.scores + score_index(rows, row, key));
   }
 
   /// The probabilities of a row relative to `maximum`.
@@ -411,7 +414,7 @@ struct DecodeTable {
     for (Index key = 0; key < keys.count; key += S::width) {
       auto x = score_at(rows, row, key) - S::broadcast(maximum);
       if (rows.visible) {
-        x = S::select(seen(rows.visible + 2 * row, key), x, S::broadcast(masked_exponent<T>));
+        x = S::select(S::lanes(rows.bits(row, key)), x, S::broadcast(masked_exponent<T>));
       }
       S::store(out + key, exp2<S>(x));
     }
@@ -422,8 +425,7 @@ struct DecodeTable {
     const auto lowest = S::broadcast(LaneTypes<T>::lowest);
     auto largest = lowest;
     for (Index key = 0; key < keys.count; key += S::width) {
-      std::uint64_t bits = ~std::uint64_t{0};
-      if (rows.visible) bits = rows.visible[2 * row + (key >> 6)] >> (key & 63);
+      std::uint64_t bits = rows.visible ? rows.bits(row, key) : ~std::uint64_t{0};
       if (keys.count - key < S::width) bits &= ~(~std::uint64_t{0} << (keys.count - key));
       largest = S::max(largest, S::select(S::lanes(bits), score_at(rows, row, key), lowest));
     }
@@ -473,7 +475,7 @@ struct DecodeTable {
     const std::uint64_t* keep = keys.score_mod->keep + 2 * row;
     for (Index key = 0; key < keys.count; key += S::width) {
       const auto x = S::load(out + key) * S::broadcast(keys.score_mod->keep_factor);
-      S::store(out + key, S::select(seen(keep, key), x, S::broadcast(0)));
+      S::store(out + key, S::select(S::lanes(keep[key >> 6] >> (key & 63)), x, S::broadcast(0)));
     }
   }
 

@@ -151,6 +151,12 @@ struct DecodedRows {
   Index value_dim = 0;
   bool near = false;       // whether to prefetch into the first-level cache
   Index next_columns = 0;  // of the rows read after those of the call
+
+  /// The bits of the keys from `key` on, as far as they are in one word. Inlined like
+  /// ComingRows::add.
+  __attribute__((always_inline)) std::uint64_t bits(Index row, Index key) const {
+    return visible[2 * row + (key >> 6)] >> (key & 63);
+  }
 };
 
 /// A few rows of queries and one block of keys, with keys in the lanes: for decoding, where a block

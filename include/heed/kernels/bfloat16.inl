@@ -119,7 +119,7 @@ struct BitScores {
         }
       }
     }
-    T* to = rows.scores + key / lanes * lanes * rows.count + row * lanes + key % lanes;
+    T* to = rows.scores + score_index(rows, row, key);
     HEED_UNROLL for (int r = 0; r < Rows; ++r, to += lanes) {
       if (row + r >= rows.count) break;
       HEED_UNROLL for (int j = 0; j < Vectors; ++j) S::store(to + j * width, scores[r][j]);

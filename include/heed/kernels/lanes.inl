@@ -2,7 +2,7 @@
 // Vectors of HEED_SIMD_BYTES bytes and the few operations that kernels need; then random numbers.
 // Written with the vector extensions of GCC and Clang; builtins only where those have no equivalent
 // (fused multiply-add, and min/max with the hardware's rule that a NaN in the second operand stays;
-// NEON keeps either). Included by part.inl.
+// NEON keeps either): a > b ? a : b would be two instructions. Included by part.inl.
 
 /// Constants: a call of the standard library would stay one where only kernels are optimized.
 template <class Float>
@@ -64,9 +64,6 @@ struct Lanes {
   HEED_SIMD static void store(Float* to, V value) { *reinterpret_cast<Unaligned*>(to) = value; }
   // Subtracts zero instead of adding it: x - 0 is x for every x, so no instruction remains.
   HEED_SIMD static V broadcast(Float value) { return value - V{}; }
-  HEED_SIMD static V fma(V a, V b, V c) { return fused(a, b, c); }
-  HEED_SIMD static V max(V a, V b) { return larger(a, b); }
-  HEED_SIMD static V min(V a, V b) { return smaller(a, b); }
   HEED_SIMD static V shift_to_exponent(V value) {
     return (V)((Ints)value << LaneTypes<Float>::mantissa_bits);
   }
@@ -117,38 +114,37 @@ struct Lanes {
   HEED_SIMD static V select(M mask, V yes, V no) { return mask ? yes : no; }
 #endif
 
- private:
 #if HEED_SIMD_BYTES == 64
   // The 512-bit builtins take a lane mask and a rounding mode: all lanes, the current mode (4).
   static constexpr auto all = static_cast<M>(-1);
 
-  HEED_SIMD static V fused(V a, V b, V c) {
+  HEED_SIMD static V fma(V a, V b, V c) {
     if constexpr (sizeof(Float) == 4)
       return __builtin_ia32_vfmaddps512_mask(a, b, c, all, 4);
     else
       return __builtin_ia32_vfmaddpd512_mask(a, b, c, all, 4);
   }
 #if defined(__clang__)
-  HEED_SIMD static V larger(V a, V b) {
+  HEED_SIMD static V max(V a, V b) {
     if constexpr (sizeof(Float) == 4)
       return __builtin_ia32_maxps512(a, b, 4);
     else
       return __builtin_ia32_maxpd512(a, b, 4);
   }
-  HEED_SIMD static V smaller(V a, V b) {
+  HEED_SIMD static V min(V a, V b) {
     if constexpr (sizeof(Float) == 4)
       return __builtin_ia32_minps512(a, b, 4);
     else
       return __builtin_ia32_minpd512(a, b, 4);
   }
 #else
-  HEED_SIMD static V larger(V a, V b) {
+  HEED_SIMD static V max(V a, V b) {
     if constexpr (sizeof(Float) == 4)
       return __builtin_ia32_maxps512_mask(a, b, a, all, 4);
     else
       return __builtin_ia32_maxpd512_mask(a, b, a, all, 4);
   }
-  HEED_SIMD static V smaller(V a, V b) {
+  HEED_SIMD static V min(V a, V b) {
     if constexpr (sizeof(Float) == 4)
       return __builtin_ia32_minps512_mask(a, b, a, all, 4);
     else
@@ -156,38 +152,38 @@ struct Lanes {
   }
 #endif
 #elif HEED_SIMD_BYTES == 32
-  HEED_SIMD static V fused(V a, V b, V c) {
+  HEED_SIMD static V fma(V a, V b, V c) {
     if constexpr (sizeof(Float) == 4)
       return __builtin_ia32_vfmaddps256(a, b, c);
     else
       return __builtin_ia32_vfmaddpd256(a, b, c);
   }
-  HEED_SIMD static V larger(V a, V b) {
+  HEED_SIMD static V max(V a, V b) {
     if constexpr (sizeof(Float) == 4)
       return __builtin_ia32_maxps256(a, b);
     else
       return __builtin_ia32_maxpd256(a, b);
   }
-  HEED_SIMD static V smaller(V a, V b) {
+  HEED_SIMD static V min(V a, V b) {
     if constexpr (sizeof(Float) == 4)
       return __builtin_ia32_minps256(a, b);
     else
       return __builtin_ia32_minpd256(a, b);
   }
 #elif defined(__aarch64__)
-  HEED_SIMD static V fused(V a, V b, V c) {
+  HEED_SIMD static V fma(V a, V b, V c) {
     if constexpr (sizeof(Float) == 4)
       return (V)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
     else
       return (V)vfmaq_f64((float64x2_t)c, (float64x2_t)a, (float64x2_t)b);
   }
-  HEED_SIMD static V larger(V a, V b) {
+  HEED_SIMD static V max(V a, V b) {
     if constexpr (sizeof(Float) == 4)
       return (V)vmaxq_f32((float32x4_t)a, (float32x4_t)b);
     else
       return (V)vmaxq_f64((float64x2_t)a, (float64x2_t)b);
   }
-  HEED_SIMD static V smaller(V a, V b) {
+  HEED_SIMD static V min(V a, V b) {
     if constexpr (sizeof(Float) == 4)
       return (V)vminq_f32((float32x4_t)a, (float32x4_t)b);
     else
@@ -195,9 +191,9 @@ struct Lanes {
   }
 #else
   // SSE2 has no fused multiply-add: two roundings, the same ones in every lane.
-  HEED_SIMD static V fused(V a, V b, V c) { return a * b + c; }
-  HEED_SIMD static V larger(V a, V b) { return a > b ? a : b; }
-  HEED_SIMD static V smaller(V a, V b) { return a < b ? a : b; }
+  HEED_SIMD static V fma(V a, V b, V c) { return a * b + c; }
+  HEED_SIMD static V max(V a, V b) { return a > b ? a : b; }
+  HEED_SIMD static V min(V a, V b) { return a < b ? a : b; }
 #endif
 };
 #endif

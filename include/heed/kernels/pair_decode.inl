@@ -15,8 +15,7 @@ struct PairDecodeTable {
     multiply_pairs<P, Rows, Vectors>(rows.rows + row * 2 * rows.depth, 2 * rows.depth, 2,
                                      rows.packed + tile * 2 * rows.depth + 2 * within, 2 * lanes,
                                      rows.depth, scores);
-    T* to = rows.scores + tile * rows.count + row * lanes + within;
-    store_sums<S>(scores, to, lanes);
+    store_sums<S>(scores, rows.scores + score_index(rows, row, key), lanes);
   }
   template <int Vectors>
   HEED_SIMD static void score_lanes(const PairRows<T>& rows, Index key) {
@@ -76,7 +75,7 @@ struct PairDecodeTable {
     HEED_UNROLL for (int r = 0; r < Rows; ++r) {
       if (r >= rows.count) break;
       HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
-        S::store(rows.scores + score_at(rows, r, key + j * S::width), scores[r][j]);
+        S::store(rows.scores + score_index(rows, r, key + j * S::width), scores[r][j]);
       }
     }
   }
@@ -94,7 +93,7 @@ struct PairDecodeTable {
     T spill[S::width * S::width];
     HEED_UNROLL for (int i = 0; i < S::width; ++i) S::store(spill + i * S::width, columns[i]);
     for (Index r = 0; r < rows.count; ++r) {
-      T* const at = rows.scores + score_at(rows, r, key);
+      T* const at = rows.scores + score_index(rows, r, key);
       auto scores = S::load(at);
       for (Index i = d; i < depth; i += 2) {
         const auto column = (typename P::V)S::load(spill + (i - d) / 2 * S::width);
@@ -160,10 +159,7 @@ struct PairDecodeTable {
   }
 
   HEED_SIMD static bool seen(const PairRows<T>& rows, Index row, Index key) {
-    return rows.visible == nullptr || (rows.visible[2 * row + (key >> 6)] >> (key & 63) & 1) != 0;
-  }
-  HEED_SIMD static Index score_at(const PairRows<T>& rows, Index row, Index key) {
-    return (key / lanes * rows.count + row) * lanes + key % lanes;
+    return rows.visible == nullptr || (rows.bits(row, key) & 1) != 0;
   }
 
   /// The probabilities of a row relative to `maximum`, as bfloat16 and, in `weights`, as T.
@@ -172,11 +168,10 @@ struct PairDecodeTable {
     std::uint16_t* out = rows.probabilities + row * row_keys;
     const auto base = PairTask<T, 1>::base_of(S::broadcast(maximum));
     for (Index key = 0; key < count; key += S::width) {
-      auto weight = bfloat16_weight<true, S>(
-          S::fma(S::load(rows.scores + score_at(rows, row, key)), S::broadcast(rows.factor), base));
+      auto weight = bfloat16_weight<true, S>(S::fma(
+          S::load(rows.scores + score_index(rows, row, key)), S::broadcast(rows.factor), base));
       if (rows.visible) {
-        const auto bits = rows.visible[2 * row + (key >> 6)] >> (key & 63);
-        weight = S::select(S::lanes(bits), weight, S::broadcast(0));
+        weight = S::select(S::lanes(rows.bits(row, key)), weight, S::broadcast(0));
       }
       S::store(weights + key, weight);
       store_lower_halves(out + key, (WholeWords)weight >> 16);
@@ -211,7 +206,7 @@ struct PairDecodeTable {
   HEED_KERNEL static void rescale_row(Index count, const PairRows<T>& rows, Index row) {
     T found = LaneTypes<T>::lowest;
     for (Index key = 0; key < count; ++key) {
-      const T x = rows.scores[score_at(rows, row, key)] * rows.factor;
+      const T x = rows.scores[score_index(rows, row, key)] * rows.factor;
       if (seen(rows, row, key) && !(found > x)) found = x;
     }
     T maximum[S::width], weights[row_keys], total[decoded_at_once];
