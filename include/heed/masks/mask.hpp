@@ -3,6 +3,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 
 #include <heed/core/detail/shared.hpp>
@@ -80,51 +81,38 @@ class Mask {
       : held_(held(std::move(mask))) {}
 
   bool allows(Position at) const { return held_->allows(at); }
-  Coverage coverage(Tile tile) const { return held_->coverage(tile); }
-  void lane_words(Tile tile, std::uint64_t* words) const { held_->lane_words(tile, words); }
-  void check(MaskShape shape) const { held_->check(shape); }
-  bool depends_on_head() const { return held_->depends_on_head(); }
-  bool asks_every_score() const { return held_->asks_every_score(); }
-  Index query_step() const { return held_->query_step(); }
+  Coverage coverage(Tile tile) const { return spaced_coverage(tile, 1); }
+  void lane_words(Tile tile, std::uint64_t* words) const { spaced_lane_words(tile, 1, words); }
+  void check(MaskShape shape) const { held_->ref.check(shape); }
+  bool depends_on_head() const { return held_->ref.depends_on_head_; }
+  bool asks_every_score() const { return held_->ref.asks_every_score_; }
+  Index query_step() const { return held_->ref.query_step_; }
   Coverage spaced_coverage(const Tile& tile, Index step) const {
-    return held_->spaced_coverage(tile, step);
+    return held_->ref.coverage_(held_->ref.mask_, tile, step);
   }
   void spaced_lane_words(const Tile& tile, Index step, std::uint64_t* words) const {
-    held_->spaced_lane_words(tile, step, words);
+    held_->ref.lane_words_(held_->ref.mask_, tile, step, words);
   }
 
  private:
+  friend class MaskRef;
+
   struct Held {
+    explicit Held(const MaskRef& to) : ref(to) {}
     virtual ~Held() = default;
     virtual bool allows(const Position& at) const = 0;
-    virtual Coverage coverage(const Tile& tile) const = 0;
-    virtual void lane_words(const Tile& tile, std::uint64_t* words) const = 0;
-    virtual void check(const MaskShape& shape) const = 0;
-    virtual bool depends_on_head() const = 0;
-    virtual bool asks_every_score() const = 0;
-    virtual Index query_step() const = 0;
-    virtual Coverage spaced_coverage(const Tile& tile, Index step) const = 0;
-    virtual void spaced_lane_words(const Tile& tile, Index step, std::uint64_t* words) const = 0;
+    const MaskRef ref;
   };
   template <class M>
-  struct HeldAs final : Held {
-    explicit HeldAs(M given) : mask(std::move(given)) {}
-    bool allows(const Position& at) const override { return heed::allows(mask, at); }
-    Coverage coverage(const Tile& tile) const override { return coverage_of(mask, tile); }
-    void lane_words(const Tile& tile, std::uint64_t* words) const override {
-      fill_lane_words(mask, tile, words);
-    }
-    void check(const MaskShape& shape) const override { check_mask(mask, shape); }
-    bool depends_on_head() const override { return heed::depends_on_head(mask); }
-    bool asks_every_score() const override { return heed::asks_every_score(mask); }
-    Index query_step() const override { return heed::query_step(mask); }
-    Coverage spaced_coverage(const Tile& tile, Index step) const override {
-      return detail::spaced_coverage(mask, tile, step);
-    }
-    void spaced_lane_words(const Tile& tile, Index step, std::uint64_t* words) const override {
-      detail::spaced_lane_words(mask, tile, step, words);
-    }
+  struct Kept {
     M mask;
+  };
+  /// Knows steps even if the mask tells none, since another one with it may tell one.
+  template <class M>
+  struct HeldAs final : Kept<M>, Held {
+    explicit HeldAs(M given)
+        : Kept<M>{std::move(given)}, Held(MaskRef(this->mask, std::true_type())) {}
+    bool allows(const Position& at) const override { return heed::allows(this->mask, at); }
   };
 
   template <class M>

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <concepts>
 #include <cstdint>
+#include <type_traits>
 
 #include <heed/core/detail/program_code.hpp>
 #include <heed/masks/detail/positions.hpp>
@@ -111,63 +113,26 @@ concept TellsQueryStep = requires(const M& mask) {
   mask.query_step();
 };
 
-/// Coverage and lane words of the queries first_query, first_query + step, …, as many as the tile
-/// has.
-template <MaskPolicy M>
-Coverage spaced_coverage(const M& mask, const Tile& tile, Index step) {
-  if constexpr (ErasesSpacing<M>) return mask.spaced_coverage(tile, step);
-  return coverage_of(spaced(mask, tile.first_query, step), tile);
-}
-template <MaskPolicy M>
-void spaced_lane_words(const M& mask, const Tile& tile, Index step, std::uint64_t* words) {
-  if constexpr (ErasesSpacing<M>) return mask.spaced_lane_words(tile, step, words);
-  fill_lane_words(spaced(mask, tile.first_query, step), tile, words);
-}
-
 }  // namespace heed::detail
 
 namespace heed {
+
+class Mask;
 
 /// Any mask as the passes see it: a pointer and its functions, called once per tile and never per
 /// score. Does not own the mask, which must outlive the call.
 class MaskRef {
  public:
-  template <MaskPolicy M>
-  explicit MaskRef(const M& mask)
-      : mask_(&mask),
-        coverage_([](const void* self, const Tile& tile) {
-          return coverage_of(*static_cast<const M*>(self), tile);
-        }),
-        lane_words_([](const void* self, const Tile& tile, std::uint64_t* words) {
-          fill_lane_words(*static_cast<const M*>(self), tile, words);
-        }),
-        check_([](const void* self, const MaskShape& shape) {
-          check_mask(*static_cast<const M*>(self), shape);
-        }),
-        depends_on_head_(heed::depends_on_head(mask)),
-        asks_every_score_(heed::asks_every_score(mask)),
-        query_step_(heed::query_step(mask)) {
-    if constexpr (detail::TellsQueryStep<M>) {
-      spaced_coverage_ = [](const void* self, const Tile& tile, Index step) {
-        return detail::spaced_coverage(*static_cast<const M*>(self), tile, step);
-      };
-      spaced_lane_words_ = [](const void* self, const Tile& tile, Index step,
-                              std::uint64_t* words) {
-        detail::spaced_lane_words(*static_cast<const M*>(self), tile, step, words);
-      };
-    }
-  }
+  template <class M>
+  requires(!std::same_as<M, Mask> && !std::same_as<M, MaskRef> &&
+           MaskPolicy<M>) explicit MaskRef(const M& mask)
+      : MaskRef(mask, std::bool_constant<detail::TellsQueryStep<M>>()) {}
+  /// To the mask that it holds.
+  template <std::same_as<Mask> M>
+  explicit MaskRef(const M& mask) : MaskRef(mask.held_->ref) {}
 
   /// Throws if the mask does not fit the tensors.
   void check(const MaskShape& shape) const { check_(mask_, shape); }
-  Coverage coverage(const Tile& tile) const {
-    const detail::ProgramCode asked;
-    return coverage_(mask_, tile);
-  }
-  void lane_words(const Tile& tile, std::uint64_t* words) const {
-    const detail::ProgramCode asked;
-    lane_words_(mask_, tile, words);
-  }
   /// Whether to cache lane words from one head to the next: they are costly, and the same for all
   /// heads.
   bool shares_lane_words() const { return asks_every_score_ && !depends_on_head_; }
@@ -176,32 +141,64 @@ class MaskRef {
   /// See heed::query_step; queries may be asked about at steps above 1 if this may be above 1.
   Index query_step() const { return query_step_; }
   /// Whether it may be asked at steps above 1.
-  bool knows_steps() const { return spaced_coverage_ != nullptr; }
+  bool knows_steps() const { return knows_steps_; }
 
-  /// The same for the queries first_query, first_query + step, …, as many as the tile has.
-  Coverage coverage(const Tile& tile, Index step) const {
-    if (step == 1) return coverage(tile);
-    HEED_EXPECTS(knows_steps());
+  /// For the queries first_query, first_query + step, …, as many as the tile has.
+  Coverage coverage(const Tile& tile, Index step = 1) const {
+    HEED_EXPECTS(step == 1 || knows_steps_);
     const detail::ProgramCode asked;
-    return spaced_coverage_(mask_, tile, step);
+    return coverage_(mask_, tile, step);
   }
   void lane_words(const Tile& tile, Index step, std::uint64_t* words) const {
-    if (step == 1) return lane_words(tile, words);
-    HEED_EXPECTS(knows_steps());
+    HEED_EXPECTS(step == 1 || knows_steps_);
     const detail::ProgramCode asked;
-    spaced_lane_words_(mask_, tile, step, words);
+    lane_words_(mask_, tile, step, words);
   }
+  void lane_words(const Tile& tile, std::uint64_t* words) const { lane_words(tile, 1, words); }
 
  private:
+  friend class Mask;
+
+  template <class M, bool Steps>
+  MaskRef(const M& mask, std::bool_constant<Steps>)
+      : mask_(&mask),
+        coverage_(coverage_as<M, Steps>),
+        lane_words_(lane_words_as<M, Steps>),
+        check_([](const void* self, const MaskShape& shape) {
+          check_mask(*static_cast<const M*>(self), shape);
+        }),
+        query_step_(heed::query_step(mask)),
+        depends_on_head_(heed::depends_on_head(mask)),
+        asks_every_score_(heed::asks_every_score(mask)),
+        knows_steps_(Steps) {}
+
+  template <class M, bool Steps>
+  static Coverage coverage_as(const void* self, const Tile& tile, Index step) {
+    const M& mask = *static_cast<const M*>(self);
+    if constexpr (Steps) {
+      if (step != 1) return coverage_of(detail::spaced(mask, tile.first_query, step), tile);
+    }
+    return coverage_of(mask, tile);
+  }
+  template <class M, bool Steps>
+  static void lane_words_as(const void* self, const Tile& tile, Index step, std::uint64_t* words) {
+    const M& mask = *static_cast<const M*>(self);
+    if constexpr (Steps) {
+      if (step != 1) {
+        return fill_lane_words(detail::spaced(mask, tile.first_query, step), tile, words);
+      }
+    }
+    fill_lane_words(mask, tile, words);
+  }
+
   const void* mask_;
-  Coverage (*coverage_)(const void*, const Tile&);
-  void (*lane_words_)(const void*, const Tile&, std::uint64_t*);
+  Coverage (*coverage_)(const void*, const Tile&, Index);
+  void (*lane_words_)(const void*, const Tile&, Index, std::uint64_t*);
   void (*check_)(const void*, const MaskShape&);
+  Index query_step_;
   bool depends_on_head_;
   bool asks_every_score_;
-  Index query_step_;
-  Coverage (*spaced_coverage_)(const void*, const Tile&, Index) = nullptr;
-  void (*spaced_lane_words_)(const void*, const Tile&, Index, std::uint64_t*) = nullptr;
+  bool knows_steps_;
 };
 
 }  // namespace heed
