@@ -32,7 +32,7 @@ TEST_P(DecodeKernels, ScoresAreRowsTimesKeys) {
   task.count = rows;
   task.head_dim = head_dim;
   simd::decode_kernels<double>().scores(block, task);
-  const Index lanes = simd::kernels<double>().tile_lanes;
+  const Index lanes = simd::kernels<double>().strip_lanes;
   for (Index row = 0; row < rows; ++row) {
     for (Index key = 0; key < count; ++key) {
       double dot = 0;

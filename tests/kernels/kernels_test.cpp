@@ -147,7 +147,7 @@ void check_pack_and_unpack() {
         const auto rows = random_tensor<T, 3>({count, columns, step}, bits);
         std::vector<T> packed(static_cast<std::size_t>(64 * columns), T{-7});
         kernels.pack({rows.data(), columns * step, step}, count, columns, T{2}, packed.data());
-        const Index lanes = kernels.tile_lanes;
+        const Index lanes = kernels.strip_lanes;
         std::vector<T> factors(64, T{0.5});
         Tensor<T, 3> back({count, columns, step});
         kernels.unpack(packed.data(), count, columns, factors.data(), back.data(), columns * step,

@@ -28,16 +28,16 @@ void check_tile(Index rows, Index columns, Index depth) {
   std::vector<T> packed(static_cast<std::size_t>(64 * depth), std::numeric_limits<T>::quiet_NaN());
   const auto& kernels = simd::product_kernels<T>();
   kernels.pack({b.data(), columns, 1}, depth, columns, packed.data());
-  kernels.tile({{a.data(), depth, 1},
-                packed.data(),
-                64,
-                {addend.data(), columns, 1},
-                out.data(),
-                columns,
-                1,
-                rows,
-                columns,
-                depth});
+  kernels.piece({{a.data(), depth, 1},
+                 packed.data(),
+                 64,
+                 {addend.data(), columns, 1},
+                 out.data(),
+                 columns,
+                 1,
+                 rows,
+                 columns,
+                 depth});
   for (Index i = 0; i < rows; ++i) {
     for (Index j = 0; j < columns; ++j) {
       T sum = addend(i, j);
@@ -58,7 +58,7 @@ TEST_P(ProductKernels, TilesOfEveryShape) {
 
 /// One or two rows by a b that lies by columns: the bits of the tile by its transpose.
 template <class T>
-void check_lying_tile(Index rows, Index columns, Index depth) {
+void check_lying_piece(Index rows, Index columns, Index depth) {
   Random random(1);
   Tensor<T, 2> a({rows, depth}), b({columns, depth}), out({rows, columns}), expected(out);
   for (T& value : a) value = static_cast<T>(random.normal());
@@ -66,12 +66,12 @@ void check_lying_tile(Index rows, Index columns, Index depth) {
   std::vector<T> packed(static_cast<std::size_t>(64 * depth));
   const auto& kernels = simd::product_kernels<T>();
   kernels.pack({b.data(), 1, depth}, depth, columns, packed.data());
-  const auto tile = [&](const T* right, Index stride, T* to) {
-    return simd::ProductTile<T>{
+  const auto piece = [&](const T* right, Index stride, T* to) {
+    return simd::ProductPiece<T>{
         {a.data(), depth, 1}, right, stride, {}, to, columns, 1, rows, columns, depth};
   };
-  kernels.tile(tile(packed.data(), 64, expected.data()));
-  kernels.lying_tile(tile(b.data(), depth, out.data()));
+  kernels.piece(piece(packed.data(), 64, expected.data()));
+  kernels.lying_piece(piece(b.data(), depth, out.data()));
   for (Index i = 0; i < out.size(); ++i) {
     ASSERT_EQ(out.data()[i], expected.data()[i]) << rows << " " << columns << " " << depth;
   }
@@ -81,8 +81,8 @@ TEST_P(ProductKernels, LyingTilesOfEveryShape) {
   for (Index rows = 1; rows <= 2; ++rows) {
     for (Index columns = 1; columns <= 64; ++columns) {
       for (const Index depth : {0, 1, 7, 16, 37}) {
-        check_lying_tile<float>(rows, columns, depth);
-        check_lying_tile<double>(rows, columns, depth);
+        check_lying_piece<float>(rows, columns, depth);
+        check_lying_piece<double>(rows, columns, depth);
       }
     }
   }

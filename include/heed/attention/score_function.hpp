@@ -20,9 +20,9 @@ namespace heed {
 /// queries.
 template <class T>
 struct ScoreTile {
-  T* scores = nullptr;  // of query q and key k: [q / lanes · tile_step + k · lanes + q % lanes]
-  Index tile_step = 0;  // distance between groups of `lanes` queries
-  Index lanes = 0;      // queries whose scores of one key are consecutive
+  T* scores = nullptr;   // of query q and key k: [q / lanes · strip_step + k · lanes + q % lanes]
+  Index strip_step = 0;  // distance between groups of `lanes` queries
+  Index lanes = 0;       // queries whose scores of one key are consecutive
   const Index* keys = nullptr;  // absolute positions
   Index key_count = 0;
   const std::uint64_t* words = nullptr;  // bit q of a key's word: query q sees it; null: all do
@@ -38,7 +38,7 @@ struct ScoreTile {
       for (Index query = 0; query < queries; ++query) {
         if (words != nullptr && (words[key] >> query & 1) == 0) continue;
         at.query = first.query + query;
-        visit(scores[query / lanes * tile_step + key * lanes + query % lanes], at);
+        visit(scores[query / lanes * strip_step + key * lanes + query % lanes], at);
       }
     }
   }

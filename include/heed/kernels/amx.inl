@@ -6,13 +6,11 @@
 
 /// bfloat16 numbers in a row of a tile, and thus the terms that one instruction adds up. Terms come
 /// in groups of this many, which start at absolute multiples: where a group starts decides bits.
-inline constexpr Index tile_terms = 32;
+inline constexpr Index amx_terms = 32;
 /// Rows of a tile, and floats in one of them.
-inline constexpr Index tile_side = 16;
+inline constexpr Index amx_side = 16;
 
-HEED_SIMD Index whole_terms(Index count) {
-  return (count + tile_terms - 1) / tile_terms * tile_terms;
-}
+HEED_SIMD Index whole_terms(Index count) { return (count + amx_terms - 1) / amx_terms * amx_terms; }
 
 /// What one instruction adds to one row of sums. Both halves of the pairs are chains of fused
 /// multiply-adds that start at zero; the two are added to each other, then to the sums. Denormal
@@ -64,9 +62,9 @@ class HardwareTiles {
 
   /// `bytes`: 64 or 32 in a row of the tiles 4 and 5, which are left-hand factors. The tiles 6 and
   /// 7, to their right, have a quarter as many rows. The others are whole.
-  explicit HardwareTiles(Index bytes = 4 * tile_side) {
-    static constexpr TileLayout half(2 * tile_side), whole(4 * tile_side);
-    asm volatile("ldtilecfg %0" ::"m"(bytes == 2 * tile_side ? half : whole));
+  explicit HardwareTiles(Index bytes = 4 * amx_side) {
+    static constexpr TileLayout half(2 * amx_side), whole(4 * amx_side);
+    asm volatile("ldtilecfg %0" ::"m"(bytes == 2 * amx_side ? half : whole));
   }
   ~HardwareTiles() { asm volatile("tilerelease" ::: "memory"); }
   HardwareTiles(const HardwareTiles&) = delete;
@@ -110,7 +108,7 @@ class TwinTiles {
  public:
   static constexpr bool has_rounding = false;
 
-  explicit TwinTiles(Index bytes = 4 * tile_side) : bytes_(bytes) {}
+  explicit TwinTiles(Index bytes = 4 * amx_side) : bytes_(bytes) {}
 
   template <int Tile>
   HEED_SIMD void zero() {
@@ -119,7 +117,7 @@ class TwinTiles {
   template <int Tile>
   HEED_SIMD void load(const void* rows, Index stride) {
     load_rows(tiles_[Tile], static_cast<const char*>(rows), stride,
-              Tile >= 6 ? bytes_ / 4 : tile_side, Tile / 2 == 2 ? bytes_ : 4 * tile_side);
+              Tile >= 6 ? bytes_ / 4 : amx_side, Tile / 2 == 2 ? bytes_ : 4 * amx_side);
   }
   template <int Tile>
   HEED_SIMD void store(void* rows, Index stride) {
@@ -142,21 +140,21 @@ class TwinTiles {
     }
   }
   HEED_KERNEL static void store_rows(const V* tile, char* rows, Index stride) {
-    for (Index row = 0; row < tile_side; ++row) {
+    for (Index row = 0; row < amx_side; ++row) {
       __builtin_memcpy(rows + row * stride, tile + row, sizeof(V));
     }
   }
   HEED_KERNEL static void multiply_rows(V* sums, const V* a, const V* b) {
-    for (Index row = 0; row < tile_side; ++row) {
+    for (Index row = 0; row < amx_side; ++row) {
       TileChains<T> chains;
-      for (int k = 0; k < tile_side; ++k) chains.add(a[row][k] - V{}, b[k]);
+      for (int k = 0; k < amx_side; ++k) chains.add(a[row][k] - V{}, b[k]);
       sums[row] = (V)chains.added_to((typename Lanes<T>::V)sums[row]);
     }
   }
   template <bool Signed>
   HEED_KERNEL static void multiply_byte_rows(V* sums, const V* a, const V* b) {
-    for (Index row = 0; row < tile_side; ++row) {
-      for (int k = 0; k < tile_side; ++k) {
+    for (Index row = 0; row < amx_side; ++row) {
+      for (int k = 0; k < amx_side; ++k) {
         for (int up = 24; up >= 0; up -= 8) {  // moves a byte to the top
           const auto left = static_cast<std::uint32_t>(a[row][k]) << up;
           const auto factor = Signed ? static_cast<std::int32_t>(left) >> 24
@@ -168,7 +166,7 @@ class TwinTiles {
   }
 
   Index bytes_;
-  V tiles_[8][tile_side] = {};  // with zeros where a tile is not whole
+  V tiles_[8][amx_side] = {};  // with zeros where a tile is not whole
 };
 
 /// A matrix for tiles, and the distance of its rows in elements.
@@ -186,11 +184,11 @@ HEED_SIMD void add_terms(Tiles& tiles, TileRows<const std::uint16_t> a,
   constexpr auto element = static_cast<Index>(sizeof(std::uint16_t));
   constexpr int row = Sum / Across, lane = Sum % Across;
   if constexpr (row == 0) {
-    tiles.template load<6 + lane % 2>(b.data + k / 2 * b.stride + 2 * lane * tile_side,
+    tiles.template load<6 + lane % 2>(b.data + k / 2 * b.stride + 2 * lane * amx_side,
                                       b.stride * element);
   }
   if constexpr (lane == 0) {
-    tiles.template load<4 + row % 2>(a.data + row * tile_side * a.stride + k, a.stride * element);
+    tiles.template load<4 + row % 2>(a.data + row * amx_side * a.stride + k, a.stride * element);
   }
   tiles.template multiply<Sum, 4 + row % 2, 6 + lane % 2>();
 }
@@ -202,7 +200,7 @@ struct NothingBetween {
 
 /// sums(row, lane) (+)= Σ_k a(row, k) · b(k, lane) for rows of `Across` tiles, as many as `Sum`
 /// counts: up to four tiles in one row, two rows of two or one lane of four. A row of a holds
-/// `depth` numbers, a row of b pairs of numbers, lane by lane; depth is a multiple of tile_terms.
+/// `depth` numbers, a row of b pairs of numbers, lane by lane; depth is a multiple of amx_terms.
 /// Calls between() after each product of two tiles.
 template <int Across, int... Sum, class Tiles, class T, class Between = NothingBetween>
 HEED_SIMD void multiply_tiles(std::integer_sequence<int, Sum...>, Tiles& tiles,
@@ -211,14 +209,14 @@ HEED_SIMD void multiply_tiles(std::integer_sequence<int, Sum...>, Tiles& tiles,
                               Between&& between = {}) {
   const auto stride = sums.stride * static_cast<Index>(sizeof(T));
   const auto at = [&](int tile) __attribute__((always_inline)) {
-    return sums.data + tile / Across * tile_side * sums.stride + tile % Across * tile_side;
+    return sums.data + tile / Across * amx_side * sums.stride + tile % Across * amx_side;
   };
   if (accumulate) {
     (tiles.template load<Sum>(at(Sum), stride), ...);
   } else {
     (tiles.template zero<Sum>(), ...);
   }
-  for (Index k = 0; k < depth; k += tile_terms) {
+  for (Index k = 0; k < depth; k += amx_terms) {
     ((add_terms<Across, Sum>(tiles, a, b, k), between()), ...);
   }
   (tiles.template store<Sum>(at(Sum), stride), ...);
@@ -235,7 +233,7 @@ struct PendingProduct {
   bool accumulate;
 
   /// Products of two tiles.
-  HEED_SIMD Index size() const { return row_tiles * (depth / tile_terms); }
+  HEED_SIMD Index size() const { return row_tiles * (depth / amx_terms); }
 };
 
 /// multiply_tiles for any number of tiles of rows: up to four at once, so that an instruction need
@@ -249,12 +247,12 @@ HEED_SIMD void multiply_tiles(Tiles& tiles, PendingProduct<T> product, Between&&
   Index left = product.row_tiles;
   while (left > 0) {
     const Index some = left <= 4 ? left : left <= 6 ? 3 : 4;
-    if (some == 4) take(RowCount<4>());
-    if (some == 3) take(RowCount<3>());
-    if (some == 2) take(RowCount<2>());
-    if (some == 1) take(RowCount<1>());
-    product.a.data += some * tile_side * product.a.stride;
-    product.sums.data += some * tile_side * product.sums.stride;
+    if (some == 4) take(Known<4>());
+    if (some == 3) take(Known<3>());
+    if (some == 2) take(Known<2>());
+    if (some == 1) take(Known<1>());
+    product.a.data += some * amx_side * product.a.stride;
+    product.sums.data += some * amx_side * product.sums.stride;
     left -= some;
   }
 }

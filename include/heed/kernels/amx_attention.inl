@@ -2,7 +2,7 @@
 // The counterpart of pairs.inl and pair_decode.inl for tiles. Lanes are queries where there are
 // many, so keys are the rows of tiles as they lie in memory, probabilities leave the softmax as the
 // pairs of keys that the second product reads, and values alone are turned. Keys keep their places
-// in groups of tile_terms, which start at absolute multiples: a masked key is a term of zero.
+// in groups of amx_terms, which start at absolute multiples: a masked key is a term of zero.
 // Included by part.inl, after amx.inl and pairs.inl.
 
 /// Products that tiles do during a softmax, so that tiles and vectors work at a time. A processor
@@ -42,7 +42,7 @@ struct AmxTask : PairTask<Scalar, 1> {
   HEED_SIMD PendingProduct<T> score_product() const {
     const auto& rows = this->keys.keys;
     return {{rows.data + this->first * rows.row_stride, rows.row_stride},
-            (this->count + tile_side - 1) / tile_side,
+            (this->count + amx_side - 1) / amx_side,
             {this->packed, 2 * this->stride},
             2 * this->depth,
             {this->scores, this->stride},
@@ -124,18 +124,18 @@ template <class Tiles, class T>
 HEED_KERNEL void add_last_rows(const AmxTask<Tiles, T>& task, Index d, Index rows, Index depth,
                                bool accumulate) {
   using S = Lanes<T>;
-  alignas(64) T sums[tile_side * tile_side] = {};
+  alignas(64) T sums[amx_side * amx_side] = {};
   for (Index r = 0; accumulate && r < rows; ++r) {
-    S::store(sums + r * tile_side, S::load(task.output + (d + r) * task.stride));
+    S::store(sums + r * amx_side, S::load(task.output + (d + r) * task.stride));
   }
   multiply_tiles(task.work->tiles, PendingProduct<T>{{task.values(d), task.value_stride()},
                                                      1,
                                                      {task.probabilities, 2 * task.stride},
                                                      depth,
-                                                     {sums, tile_side},
+                                                     {sums, amx_side},
                                                      accumulate});
   for (Index r = 0; r < rows; ++r) {
-    S::store(task.output + (d + r) * task.stride, S::load(sums + r * tile_side));
+    S::store(task.output + (d + r) * task.stride, S::load(sums + r * amx_side));
   }
 }
 
@@ -148,9 +148,9 @@ HEED_KERNEL void add_tiles_guarded(const AmxTask<Tiles, T>& task, bool accumulat
     const std::uint16_t* values = task.values(d);
     T* at = task.output + d * task.stride;
     auto sum = accumulate ? S::load(at) : S::broadcast(0);
-    for (Index group = 0; group < task.count; group += tile_terms) {
+    for (Index group = 0; group < task.count; group += amx_terms) {
       TileChains<T> chains;
-      const Index left = task.count - group, end = group + (left < tile_terms ? left : tile_terms);
+      const Index left = task.count - group, end = group + (left < amx_terms ? left : amx_terms);
       for (Index key = group; key < end; key += 2) {
         auto seen = P::where(task.visible(key, 0), 0xffff);
         if (key + 1 < end) seen |= P::where(task.visible(key + 1, 0), ~0xffff);
@@ -170,7 +170,7 @@ HEED_SIMD void add_block(const AmxTask<Tiles, T>& task, bool accumulate) {
   for (Index key = task.count + task.count % 2; key < depth; key += 2) {
     P::store(task.probabilities + key * task.stride, typename P::V{});
   }
-  const Index whole = task.value_dim / tile_side, d = whole * tile_side;
+  const Index whole = task.value_dim / amx_side, d = whole * amx_side;
   task.work->values = {{task.values(0), task.value_stride()},
                        whole,
                        {task.probabilities, 2 * task.stride},
@@ -227,8 +227,8 @@ struct TileTable {
                                std::uint16_t* turned) {
     const Index stride = whole_terms(count);
     Index column = 0;
-    for (; rows.column_stride == 1 && column + tile_side <= columns; column += tile_side) {
-      for (Index row = 0; row < count; row += tile_terms) {
+    for (; rows.column_stride == 1 && column + amx_side <= columns; column += amx_side) {
+      for (Index row = 0; row < count; row += amx_terms) {
         turn_square(rows.data + row * rows.row_stride + column, rows.row_stride, count - row,
                     turned + column * stride + row, stride);
       }
@@ -245,9 +245,9 @@ struct TileTable {
   HEED_KERNEL static AmxTask<Tiles, T> task_of(TileWork<Tiles, T>& work, const PairKeys& keys,
                                                const PairQueries<T>& queries,
                                                const SoftmaxState<T>& state, Index lane) {
-    const auto seen = Pair::seen_keys(keys, lane, tile_side);
-    const Index before = seen.first % tile_terms;
-    T* scores = queries.scores + lane % (2 * tile_side);  // beside those of the tile before
+    const auto seen = Pair::seen_keys(keys, lane, amx_side);
+    const Index before = seen.first % amx_terms;
+    T* scores = queries.scores + lane % (2 * amx_side);  // beside those of the tile before
     return {{keys, seen.first - before, seen.count == 0 ? 0 : seen.count + before,
              queries.packed + 2 * lane, scores, reinterpret_cast<std::uint16_t*>(scores),
              state.output + lane, state.maximum + lane, state.sum + lane, queries.factor,
@@ -261,16 +261,16 @@ struct TileTable {
   HEED_KERNEL static void attend(const PairKeys& keys, const PairQueries<T>& queries,
                                  const SoftmaxState<T>& state, bool first) {
     TileWork<Tiles, T> work;
-    const bool ahead = (queries.count - 1) / tile_side % 2 != 0;
+    const bool ahead = (queries.count - 1) / amx_side % 2 != 0;
     PairKeys block = keys;
     auto next = task_of(work, block, queries, state, 0);
     work.scores = next.score_product();
     work.finish();
     for (Index i = 0; i < keys.blocks; ++i, first = false) {
       const bool more = i + 1 < keys.blocks;
-      for (Index lane = 0; lane < queries.count; lane += tile_side) {
+      for (Index lane = 0; lane < queries.count; lane += amx_side) {
         const auto task = next;
-        const Index after = lane + tile_side;
+        const Index after = lane + amx_side;
         if (after < queries.count) {
           next = task_of(work, block, queries, state, after);
           work.scores = next.score_product();
@@ -291,7 +291,7 @@ struct TileTable {
   }
   /// One tile of queries, which may see no key.
   HEED_SIMD static void attend_task(const AmxTask<Tiles, T>& task, bool first) {
-    if (task.count > 0) return attend_tile(task, first);
+    if (task.count > 0) return attend_strip(task, first);
     task.work->finish();
     for (Index d = 0; first && d < task.value_dim; ++d) {
       S::store(task.output + d * lanes, S::broadcast(0));
@@ -303,19 +303,19 @@ struct TileTable {
     Tiles tiles;
     const Index depth = 2 * rows.depth;
     Pair::pack({rows.rows, depth, 1}, rows.count, depth, rows.packed);
-    for (Index row = 0; row < rows.count; row += tile_side) {
-      alignas(64) T scores[key_block * tile_side];
+    for (Index row = 0; row < rows.count; row += amx_side) {
+      alignas(64) T scores[key_block * amx_side];
       multiply_tiles(tiles, PendingProduct<T>{{keys.keys.data, keys.keys.row_stride},
-                                              (keys.count + tile_side - 1) / tile_side,
+                                              (keys.count + amx_side - 1) / amx_side,
                                               {rows.packed + 2 * row, 2 * lanes},
                                               depth,
-                                              {scores, tile_side},
+                                              {scores, amx_side},
                                               false});
-      const Index some = rows.count - row < tile_side ? rows.count - row : tile_side;
+      const Index some = rows.count - row < amx_side ? rows.count - row : amx_side;
       for (Index key = 0; key < keys.count; key += S::width) {
         typename S::V turned[S::width];
         HEED_UNROLL for (int i = 0; i < S::width; ++i) {
-          turned[i] = S::load(scores + (key + i) * tile_side);
+          turned[i] = S::load(scores + (key + i) * amx_side);
         }
         transpose<S>(turned);
         for (Index i = 0; i < some; ++i) {
@@ -328,21 +328,21 @@ struct TileTable {
   /// output += probabilities · values for up to 16 rows from `row` on.
   HEED_KERNEL static void add_rows(Tiles& tiles, const PairKeys& keys, const PairRows<T>& rows,
                                    Index row) {
-    const Index some = rows.count - row < tile_side ? rows.count - row : tile_side;
-    alignas(64) T sums[tile_side * tile_side] = {};
-    for (Index d = 0; d < rows.value_dim; d += tile_side) {
+    const Index some = rows.count - row < amx_side ? rows.count - row : amx_side;
+    alignas(64) T sums[amx_side * amx_side] = {};
+    for (Index d = 0; d < rows.value_dim; d += amx_side) {
       T* out = rows.output + row * rows.output_stride + d;
       for (Index i = 0; i < some; ++i) {
-        S::store(sums + i * tile_side, S::load(out + i * rows.output_stride));
+        S::store(sums + i * amx_side, S::load(out + i * rows.output_stride));
       }
       multiply_tiles(tiles, PendingProduct<T>{{rows.probabilities + row * row_keys, row_keys},
                                               1,
                                               {keys.values + 2 * d, 2 * rows.value_dim},
                                               whole_terms(keys.count),
-                                              {sums, tile_side},
+                                              {sums, amx_side},
                                               true});
       for (Index i = 0; i < some; ++i) {
-        S::store(out + i * rows.output_stride, S::load(sums + i * tile_side));
+        S::store(out + i * rows.output_stride, S::load(sums + i * amx_side));
       }
     }
   }
@@ -353,10 +353,10 @@ struct TileTable {
     for (Index d = 0; d < rows.value_dim; d += S::width) {
       T* at = rows.output + row * rows.output_stride + d;
       auto sum = S::load(at);
-      for (Index group = 0; group < keys.count; group += tile_terms) {
+      for (Index group = 0; group < keys.count; group += amx_terms) {
         TileChains<T> chains;
         const Index left = keys.count - group;
-        const Index end = group + (left < tile_terms ? left : tile_terms);
+        const Index end = group + (left < amx_terms ? left : amx_terms);
         for (Index key = group; key < end; key += 2) {
           const bool low = PairDecodeTable<T>::seen(rows, row, key);
           const bool high = key + 1 < end && PairDecodeTable<T>::seen(rows, row, key + 1);
@@ -378,7 +378,7 @@ struct TileTable {
       for (Index key = keys.count; key < whole_terms(keys.count); ++key) probabilities[key] = 0;
     }
     const bool guarded = keys.guard_values && rows.visible != nullptr;
-    for (Index row = 0; row < rows.count; row += guarded ? 1 : tile_side) {
+    for (Index row = 0; row < rows.count; row += guarded ? 1 : amx_side) {
       if (guarded) {
         add_row_guarded(keys, rows, row);
       } else {
@@ -391,8 +391,8 @@ struct TileTable {
 template <class Tiles, class T>
 const PairKernels<T>* tile_pair_table() {
   using K = TileTable<Tiles, T>;
-  static constexpr PairKernels<T> entries{tile_terms,
-                                          tile_side,
+  static constexpr PairKernels<T> entries{amx_terms,
+                                          amx_side,
                                           K::pack,
                                           K::zip,
                                           K::turn,
@@ -410,7 +410,7 @@ const PairKernels<T>* tile_pair_table() {
 /// a multiple of `group`.
 template <class Tiles, class T>
 struct TileProduct {
-  static constexpr Index group = tile_terms;
+  static constexpr Index group = amx_terms;
 
   HEED_SIMD static MatrixRef<std::uint16_t> turned(const std::uint16_t* keys, Index count, Index) {
     return {keys, count, 2};
@@ -418,9 +418,9 @@ struct TileProduct {
   HEED_SIMD void multiply(const MatrixRef<std::uint16_t>& a, Index rows, const std::uint16_t* b,
                           Index b_row, Index lanes, Index depth, T* sums, Index sums_row,
                           bool accumulate) {
-    for (Index lane = 0; lane < lanes; lane += tile_side) {
+    for (Index lane = 0; lane < lanes; lane += amx_side) {
       multiply_tiles(tiles, PendingProduct<T>{{a.data, a.row_stride},
-                                              rows / tile_side,
+                                              rows / amx_side,
                                               {b + 2 * lane, b_row},
                                               depth,
                                               {sums + lane, sums_row},

@@ -10,7 +10,7 @@ struct TileBfloat16Product {
   using S = Lanes<float>;
   // Rows are pairs, in whole blocks of terms.
   using Rounded = Bfloat16Product<true, Tiles::has_rounding>;
-  static constexpr Index most_rows = 2 * tile_side;  // of a ProductTile
+  static constexpr Index most_rows = 2 * amx_side;  // of a ProductPiece
 
   /// Pairs in `depth` terms, and in whole blocks of them.
   HEED_SIMD static Index pairs_of(Index depth) { return (depth + 1) / 2; }
@@ -26,33 +26,33 @@ struct TileBfloat16Product {
 
   /// Rows × Vectors tiles of sums, from the column `lane` on.
   template <int Rows, int Vectors>
-  HEED_KERNEL static void part(Tiles& tiles, const ProductTile<float>& tile,
+  HEED_KERNEL static void part(Tiles& tiles, const ProductPiece<float>& piece,
                                TileRows<const std::uint16_t> a, TileRows<const std::uint16_t> b,
                                Index lane) {
-    alignas(64) float sums[Rows * tile_side][Vectors * tile_side];
+    alignas(64) float sums[Rows * amx_side][Vectors * amx_side];
     multiply_tiles<Vectors>(std::make_integer_sequence<int, Rows * Vectors>(), tiles, a,
-                            {b.data + 2 * lane, b.stride}, whole_terms(tile.depth),
-                            TileRows<float>{sums[0], Vectors * tile_side}, false);
-    for (Index row = 0; row < tile.rows; ++row) {
-      typename S::V line[1][Vectors];
+                            {b.data + 2 * lane, b.stride}, whole_terms(piece.depth),
+                            TileRows<float>{sums[0], Vectors * amx_side}, false);
+    for (Index row = 0; row < piece.rows; ++row) {
+      typename S::V row_sums[1][Vectors];
       HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
-        line[0][j] = S::load(sums[row] + j * tile_side);
+        row_sums[0][j] = S::load(sums[row] + j * amx_side);
       }
-      ProductTable<float>::finish<1, Vectors>(tile, row, lane, line);
+      ProductTable<float>::finish<1, Vectors>(piece, row, lane, row_sums);
     }
   }
 
   /// Few rows take a whole panel at once, so that its weights are read as they lie.
-  HEED_KERNEL static void tile(const ProductTile<float>& tile, const float* a, Index a_stride,
-                               const std::uint8_t* blocks) {
+  HEED_KERNEL static void piece(const ProductPiece<float>& piece, const float* a, Index a_stride,
+                                const std::uint8_t* blocks) {
     Tiles tiles;
     const TileRows<const std::uint16_t> left{reinterpret_cast<const std::uint16_t*>(a),
                                              2 * a_stride};
     const TileRows<const std::uint16_t> right{reinterpret_cast<const std::uint16_t*>(blocks),
                                               2 * panel_columns};
-    if (tile.rows <= tile_side) return part<1, 4>(tiles, tile, left, right, 0);
-    for (Index lane = 0; lane < tile.columns; lane += 2 * tile_side) {
-      part<2, 2>(tiles, tile, left, right, lane);
+    if (piece.rows <= amx_side) return part<1, 4>(tiles, piece, left, right, 0);
+    for (Index lane = 0; lane < piece.columns; lane += 2 * amx_side) {
+      part<2, 2>(tiles, piece, left, right, lane);
     }
   }
 };
@@ -68,13 +68,13 @@ const Bfloat16ProductKernels<T>& tile_product_table() {
                                                      K::template pack<T>,
                                                      K::template pack<std::uint16_t>,
                                                      K::Rounded::narrow,
-                                                     K::tile};
+                                                     K::piece};
   return entries;
 }
 
-/// Int16Tiles for many rows: a · b = 256 · (upper byte of a · b) + lower byte of a · b, two sums of
-/// bytes that are exact in any order. Every 32 terms have scales, which are the work of vectors and
-/// take longer than tiles of half the possible depth.
+/// Int16Pieces for many rows: a · b = 256 · (upper byte of a · b) + lower byte of a · b, two sums
+/// of bytes that are exact in any order. Every 32 terms have scales, which are the work of vectors
+/// and take longer than tiles of half the possible depth.
 template <class Tiles, bool Vnni>
 struct TileInt16Product : Int16Product<Vnni> {
   using Base = Int16Product<Vnni>;
@@ -82,16 +82,16 @@ struct TileInt16Product : Int16Product<Vnni> {
   using Words = typename Base::Words;
   static constexpr Index terms = Base::terms, most_blocks = product_block / terms;
 
-  /// The rows of a tile, block by block, in order of the quads that `unpack` makes: upper bytes,
+  /// The rows of a piece, block by block, in order of the quads that `unpack` makes: upper bytes,
   /// then lower bytes. Rows that do not exist are 0.
   struct alignas(64) Rows {
-    std::int8_t bytes[most_blocks][tile_side][2][terms];
-    Int16Rows::Block blocks[most_blocks][tile_side];
+    std::int8_t bytes[most_blocks][amx_side][2][terms];
+    Int16Rows::Block blocks[most_blocks][amx_side];
   };
   HEED_KERNEL static void split(const Int16Rows& a, Index rows, Index depth, Rows& to) {
     typedef std::int16_t Shorts __attribute__((vector_size(64)));
     typedef std::int8_t Bytes __attribute__((vector_size(32)));
-    for (Index row = 0; row < tile_side; ++row) {
+    for (Index row = 0; row < amx_side; ++row) {
       for (Index i = 0; i < depth / terms; ++i) {
         Shorts pairs{};
         to.blocks[i][row] = {};
@@ -106,11 +106,11 @@ struct TileInt16Product : Int16Product<Vnni> {
     }
   }
 
-  using Sums = std::int32_t[2][tile_side * tile_side];
+  using Sums = std::int32_t[2][amx_side * amx_side];
 
-  HEED_SIMD static void multiply(Tiles& tiles, const std::int8_t (&a)[tile_side][2][terms],
+  HEED_SIMD static void multiply(Tiles& tiles, const std::int8_t (&a)[amx_side][2][terms],
                                  const UnpackedBlock& b, Index lane, Sums& sums) {
-    constexpr Index side = 4 * tile_side;
+    constexpr Index side = 4 * amx_side;
     tiles.template zero<0>();
     tiles.template zero<1>();
     tiles.template load<6>(b.words + lane, 4 * panel_columns);
@@ -124,41 +124,41 @@ struct TileInt16Product : Int16Product<Vnni> {
 
   /// 16 columns from `lane` on. Tiles multiply the next block while vectors scale the sums of this.
   template <bool Least>
-  HEED_KERNEL static void part(Tiles& tiles, const ProductTile<float>& tile, const Rows& a,
+  HEED_KERNEL static void part(Tiles& tiles, const ProductPiece<float>& piece, const Rows& a,
                                const UnpackedBlock* b, Index lane) {
     alignas(64) Sums sums[2];
-    typename S::V totals[tile_side][1][1] = {}, scale[1], least[1] = {};
-    const Index blocks = tile.depth / terms;
+    typename S::V totals[amx_side][1][1] = {}, scale[1], least[1] = {};
+    const Index blocks = piece.depth / terms;
     multiply(tiles, a.bytes[0], b[0], lane, sums[0]);
     for (Index i = 0; i < blocks; ++i) {
       if (i + 1 < blocks) multiply(tiles, a.bytes[i + 1], b[i + 1], lane, sums[(i + 1) % 2]);
       scale[0] = S::load(b[i].scale + lane);
       if constexpr (Least) least[0] = S::load(b[i].least + lane);
       const auto& of_block = sums[i % 2];
-      HEED_UNROLL for (int r = 0; r < tile_side; ++r) {
-        const auto upper = Base::template load<Words>(of_block[0] + r * tile_side);
-        const auto lower = Base::template load<Words>(of_block[1] + r * tile_side);
+      HEED_UNROLL for (int r = 0; r < amx_side; ++r) {
+        const auto upper = Base::template load<Words>(of_block[0] + r * amx_side);
+        const auto lower = Base::template load<Words>(of_block[1] + r * amx_side);
         const Words sum[1][1] = {{(upper << 8) + lower}};
         Base::template add_block<Least>(sum, &a.blocks[i][r], 0, scale, least, totals[r]);
       }
     }
-    typename S::V lines[tile_side][1][1];  // totals stay in registers: no index is a variable
-    HEED_UNROLL for (int r = 0; r < tile_side; ++r) lines[r][0][0] = totals[r][0][0];
-    for (Index row = 0; row < tile.rows; ++row) {
-      ProductTable<float>::finish<1, 1>(tile, row, lane, lines[row]);
+    typename S::V all_sums[amx_side][1][1];  // totals stay in registers: no index is a variable
+    HEED_UNROLL for (int r = 0; r < amx_side; ++r) all_sums[r][0][0] = totals[r][0][0];
+    for (Index row = 0; row < piece.rows; ++row) {
+      ProductTable<float>::finish<1, 1>(piece, row, lane, all_sums[row]);
     }
   }
 
-  HEED_KERNEL static void tile(const ProductTile<float>& tile, const Int16Rows& a,
-                               const UnpackedBlock* blocks, QuantizedCodes codes) {
+  HEED_KERNEL static void piece(const ProductPiece<float>& piece, const Int16Rows& a,
+                                const UnpackedBlock* blocks, QuantizedCodes codes) {
     Tiles tiles(terms);
     Rows rows;
-    split(a, tile.rows, tile.depth, rows);
-    for (Index lane = 0; lane < tile.columns; lane += tile_side) {
+    split(a, piece.rows, piece.depth, rows);
+    for (Index lane = 0; lane < piece.columns; lane += amx_side) {
       if (Base::has_least(codes)) {
-        part<true>(tiles, tile, rows, blocks, lane);
+        part<true>(tiles, piece, rows, blocks, lane);
       } else {
-        part<false>(tiles, tile, rows, blocks, lane);
+        part<false>(tiles, piece, rows, blocks, lane);
       }
     }
   }
@@ -168,9 +168,10 @@ struct TileInt16Product : Int16Product<Vnni> {
 template <class Tiles, class T, bool Vnni>
 const Int16Kernels<T>& tile_int16_table() {
   using K = TileInt16Product<Tiles, Vnni>;
-  static constexpr Int16Kernels<T> entries{K::round_row,
-                                           K::int16_row,
-                                           {product_rows, K::template unpack<false>, K::int16_tile},
-                                           {tile_side, K::template unpack<true>, K::tile}};
+  static constexpr Int16Kernels<T> entries{
+      K::round_row,
+      K::int16_row,
+      {product_rows, K::template unpack<false>, K::int16_piece},
+      {amx_side, K::template unpack<true>, K::piece}};
   return entries;
 }

@@ -9,7 +9,7 @@ inline constexpr int single_row = HEED_SIMD_ALL_KERNELS ? 1 : decoded_at_once;
 /// Where the score of a row and a key is in DecodedRows::scores.
 template <class T>
 HEED_SIMD Index score_index(const DecodedRows<T>& rows, Index row, Index key) {
-  constexpr Index lanes = tile_stride<Lanes<T>>;
+  constexpr Index lanes = strip_stride<Lanes<T>>;
   return (key / lanes * rows.count + row) * lanes + key % lanes;
 }
 
@@ -32,13 +32,13 @@ HEED_SIMD void sum_rows(const T* rows, Index count, Index keys, T (&totals)[deco
 /// Prefetches what lines_beyond says: into the first-level cache in the order of memory or, unless
 /// Near, into the second-level cache what lies in the place of what is read; see prefetches_near.
 template <bool Near>
-struct TileAhead {
+struct StepAhead {
   LinesAhead lines;
   std::uintptr_t offset;  // from a place to what is read later
 
-  /// `lines` for the tile that begins at `first`.
+  /// `lines` for the step that begins at `first`.
   template <class T>
-  HEED_SIMD static TileAhead of(const LinesAhead& lines, const T* first) {
+  HEED_SIMD static StepAhead of(const LinesAhead& lines, const T* first) {
     return {lines, lines.at - reinterpret_cast<std::uintptr_t>(first)};
   }
   /// A line, while that at `place` is read.
@@ -81,11 +81,11 @@ HEED_SIMD void with_near(const Rows& rows, const Run& run) {
 template <class T>
 struct DecodeScores {
   using S = Lanes<T>;
-  static constexpr Index lanes = tile_stride<S>;
+  static constexpr Index lanes = strip_stride<S>;
   // To save compile time, header-only programs transpose the keys of any rows on the fastest set
   // only, and those of one row with AVX2.
   static constexpr bool transposes_keys =
-      HEED_SIMD_BYTES == 64 || (HEED_SIMD_ALL_KERNELS && tile_rows > 2);
+      HEED_SIMD_BYTES == 64 || (HEED_SIMD_ALL_KERNELS && micro_tile_rows > 2);
   static constexpr bool transposes_one = transposes_keys || HEED_SIMD_BYTES == 32;
   static constexpr Index transposed_keys = fewest_vectors * S::width;  // at a time
   // How many rows, at most, meet transposed keys while these are in registers. To save compile
@@ -94,8 +94,8 @@ struct DecodeScores {
       HEED_SIMD_BYTES == 64 && HEED_SIMD_ALL_KERNELS ? rows_of<1> : decoded_at_once;
 
   /// How many of `count` rows meet keys while these are transposed. The others meet packed keys in
-  /// tiles of eight rows, if the first ones leave a multiple of eight: a smaller tile would wait
-  /// for its own sums.
+  /// micro tiles of eight rows, if the first ones leave a multiple of eight: a smaller one would
+  /// wait for its own sums.
   HEED_SIMD static Index rows_of_lying(Index count) {
     if (HEED_SIMD_BYTES != 64) return count < most_rows ? count : most_rows;
     const Index left = 1 + (count - 1) % rows_of<1>;
@@ -117,7 +117,7 @@ struct DecodeScores {
       scores[r] = S::broadcast(0);
     }
     T* packed = packed_at(rows, key);
-    auto ahead = TileAhead<Near>::of(lines_after(keys, rows, key, S::width), first);
+    auto ahead = StepAhead<Near>::of(lines_after(keys, rows, key, S::width), first);
     for (Index d = 0; d < rows.head_dim; d += S::width) {
       const Index left = rows.head_dim - d;
       ahead.fetch_rows(S::width, first + d, stride);
@@ -167,10 +167,10 @@ struct DecodeScores {
 
   /// The task with keys and queries swapped: the scores of the rows from `row` on over
   /// `fewest_vectors` vectors of packed keys.
-  HEED_SIMD static TileTask<S, fewest_vectors> packed_task(const KeyBlock<T>& keys,
-                                                           const QueryRows<T>& rows, Index row,
-                                                           Index key) {
-    const Index tile = key / lanes * lanes, within = key % lanes;
+  HEED_SIMD static StripTask<S, fewest_vectors> packed_task(const KeyBlock<T>& keys,
+                                                            const QueryRows<T>& rows, Index row,
+                                                            Index key) {
+    const Index strip = key / lanes * lanes, within = key % lanes;
     KeyBlock<T> queries;
     queries.keys = {rows.rows + row * rows.head_dim, rows.head_dim, 1};
     queries.count = rows.count - row;
@@ -180,7 +180,7 @@ struct DecodeScores {
       bias = keys.score_mod->bias + row * keys.score_mod->bias_row + key;
     }
     return {.block = queries,
-            .packed = rows.packed + tile * rows.head_dim + within,
+            .packed = rows.packed + strip * rows.head_dim + within,
             .scores = rows.scores + score_index(rows, row, key),
             .bias = bias,
             .head_dim = rows.head_dim};
@@ -191,7 +191,7 @@ struct DecodeScores {
                                     Index most) {
 #if HEED_SIMD_BYTES == 32
     static_cast<void>(most);
-    HalvesScores<T>::score_tile(keys, rows, key);
+    HalvesScores<T>::score_step(keys, rows, key);
 #else
     for (const Index end = key + transposed_keys; key < end; key += S::width) {
       with_near(
@@ -264,20 +264,20 @@ HEED_KERNEL void fill_tail(const MatrixRef<typename S::Scalar>& rows, Index coun
 template <class T, class Number = T>
 struct DecodeValues {
   using S = Lanes<T>;
-  static constexpr Index lanes = tile_stride<S>;
+  static constexpr Index lanes = strip_stride<S>;
   static constexpr Index fewest_lanes = fewest_vectors * S::width;
   // To save compile time, header-only programs have no kernel of one row.
   static constexpr bool one_alone = HEED_SIMD_ALL_KERNELS;
   /// Number of keys whose values are added to all rows before the next ones: they stay in the
   /// first-level cache.
-  static constexpr Index value_tile = 16;
+  static constexpr Index value_step = 16;
   static constexpr Index line = numbers_in_line<Number>;
 
   /// output[row] += Σ_key p · value for some rows and columns and the keys [key, end).
   template <int Rows, int Vectors, class Ahead>
   HEED_KERNEL static void add_rows(const QueryRows<T>& rows, Index row, const Number* values,
-                                   Index stride, Index key, Index end, Index d, Ahead& tile_ahead) {
-    auto ahead = tile_ahead;
+                                   Index stride, Index key, Index end, Index d, Ahead& step_ahead) {
+    auto ahead = step_ahead;
     const T* weights[Rows];
     T* out[Rows];
     typename S::V sums[Rows][Vectors];
@@ -302,7 +302,7 @@ struct DecodeValues {
         }
       }
     }
-    tile_ahead = ahead;
+    step_ahead = ahead;
     HEED_UNROLL for (int r = 0; r < Rows; ++r) {
       HEED_UNROLL for (int j = 0; j < Vectors; ++j) S::store(out[r] + j * S::width, sums[r][j]);
     }
@@ -340,7 +340,7 @@ struct DecodeValues {
   }
 
   /// Whether a single row reads long rows of values in the order of memory. Processors that
-  /// prefetch near foresee that, but for the first tiles, and take longer with prefetches.
+  /// prefetch near foresee that, but for the first steps, and take longer with prefetches.
   HEED_SIMD static bool foreseen(const KeyBlock<Number>& keys, const QueryRows<T>& rows) {
     return one_alone && rows.near && rows.count == 1 && rows.value_dim == 2 * lanes &&
            keys.values.row_stride == rows.value_dim;
@@ -350,8 +350,8 @@ struct DecodeValues {
   HEED_SIMD static Index add_whole(const KeyBlock<Number>& keys, const QueryRows<T>& rows) {
     const auto& values = keys.values;
     const Index whole = rows.value_dim / fewest_lanes * fewest_lanes;
-    for (Index key = 0; key < keys.count; key += value_tile) {
-      const Index end = key + value_tile < keys.count ? key + value_tile : keys.count;
+    for (Index key = 0; key < keys.count; key += value_step) {
+      const Index end = key + value_step < keys.count ? key + value_step : keys.count;
       if (one_alone && end < keys.count && foreseen(keys, rows)) {
         NothingAhead nothing;
         add_rows<1, 2 * HEED_SIMD_VECTORS>(rows, 0, values.data, values.row_stride, key, end, 0,
@@ -359,10 +359,10 @@ struct DecodeValues {
         continue;
       }
       const Number* at = values.data + key * values.row_stride;
-      const auto lines = lines_during_values(keys, rows, key, value_tile);
+      const auto lines = lines_during_values(keys, rows, key, value_step);
       with_near(
           rows, [&](auto near) __attribute__((always_inline)) {
-            auto ahead = TileAhead<near>::of(lines, at);
+            auto ahead = StepAhead<near>::of(lines, at);
             Index d = 0;
             for (; one_alone && rows.count == 1 && d + 2 * lanes <= whole; d += 2 * lanes) {
               add_rows<1, (one_alone ? 2 : 1) * HEED_SIMD_VECTORS>(
@@ -390,7 +390,7 @@ struct DecodeValues {
 #endif
     if (whole == rows.value_dim) return;
     fill_tail<S, fewest_vectors>(keys.values, keys.count, rows.value_dim, rows.tail);
-    TileAhead<false> nothing{};
+    StepAhead<false> nothing{};
     add_columns<fewest_vectors>(rows, rows.tail, fewest_lanes, 0, keys.count, whole, nothing);
   }
 };
@@ -454,8 +454,8 @@ struct DecodeTable {
     T totals[decoded_at_once];
     const T* weights = rows.probabilities + row * row_keys;
     if (DecodeValues<T>::foreseen(keys, rows)) {
-      constexpr Index tile = DecodeValues<T>::value_tile;
-      sum_rows(weights, count, keys.count, totals, lines_during_values(keys, rows, 0, tile));
+      constexpr Index step = DecodeValues<T>::value_step;
+      sum_rows(weights, count, keys.count, totals, lines_during_values(keys, rows, 0, step));
     } else {
       sum_rows(weights, count, keys.count, totals);
     }

@@ -7,21 +7,21 @@
 template <class T>
 inline constexpr T masked_exponent = static_cast<T>(-2 * LaneTypes<T>::bias);
 
-/// Whether a tile prefetches a line in each step of its products, which hides it: a burst of
+/// Whether a micro strip prefetches a line in each step of its products, which hides it: a burst of
 /// prefetches is waited for.
 template <int Rows, int Vectors>
 inline constexpr bool prefetches_between =
     HEED_SIMD_BYTES == 64 && (Vectors == HEED_SIMD_VECTORS) && Rows == rows_of<Vectors>;
 
-/// One tile of queries and one block of keys. A row of its arrays has `Vectors` vectors in use and
+/// One strip of queries and one block of keys. A row of its arrays has `Vectors` vectors in use and
 /// is `stride` lanes long.
 template <class LaneSet, int Vectors>
-struct TileTask {
+struct StripTask {
   using S = LaneSet;
   using T = typename S::Scalar;
   using V = typename S::V;
   static constexpr int lanes = Vectors * S::width;
-  static constexpr int stride = tile_stride<S>;
+  static constexpr int stride = strip_stride<S>;
 
   KeyBlock<T> block;
   const T* packed = nullptr;   // [head_dim][lane]
@@ -33,7 +33,7 @@ struct TileTask {
   const T* bias = nullptr;     // (key, lane), of a ScoreModArrays
   Index head_dim = 0;
   Index value_dim = 0;
-  int first_lane = 0;  // first lane of this tile in the lane words
+  int first_lane = 0;  // first lane of this strip in the lane words
   ComingRows* coming = nullptr;
 
   HEED_SIMD typename S::M lanes_of(std::uint64_t word, int vector) const {
@@ -42,7 +42,7 @@ struct TileTask {
   HEED_SIMD typename S::M visible(Index key, int vector) const {
     return lanes_of(block.words[key], vector);
   }
-  /// Whether this tile prefetches keys and values, of those that share them.
+  /// Whether this strip prefetches keys and values, of those that share them.
   HEED_SIMD bool prefetches() const {
     return first_lane == 0 && block.values.data != nullptr && block.keys.column_stride == 1 &&
            block.values.column_stride == 1;
@@ -57,9 +57,9 @@ struct TileTask {
 // From the product to probabilities.
 
 /// Applies the softcap and the bias of a ScoreModArrays to the scores of `rows` keys just stored. A
-/// loop over memory, not registers: it is the same for all tiles, which saves compile time.
+/// loop over memory, not registers: it is the same for all micro tiles, which saves compile time.
 template <class S, int Vectors>
-HEED_KERNEL void modify_scores(const TileTask<S, Vectors>& task, Index key, Index rows) {
+HEED_KERNEL void modify_scores(const StripTask<S, Vectors>& task, Index key, Index rows) {
   const auto& score_mod = *task.block.score_mod;
   for (Index row = key; row < key + rows; ++row) {
     HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
@@ -75,7 +75,7 @@ HEED_KERNEL void modify_scores(const TileTask<S, Vectors>& task, Index key, Inde
 
 /// Stores the scores of `Rows` keys, modified.
 template <class S, int Rows, int Vectors>
-HEED_SIMD void store_scores(const TileTask<S, Vectors>& task, Index key,
+HEED_SIMD void store_scores(const StripTask<S, Vectors>& task, Index key,
                             const typename S::V (&scores)[Rows][Vectors]) {
   store_sums<S>(scores, task.scores + key * task.stride, task.stride);
   if (task.block.score_mod) modify_scores(task, key, Rows);
@@ -84,7 +84,7 @@ HEED_SIMD void store_scores(const TileTask<S, Vectors>& task, Index key,
 /// Turns the scores of `Rows` keys, still in registers, into probabilities 2^(s - m); stores them
 /// and adds them to `totals` key by key.
 template <class S, int Rows, int Vectors>
-HEED_SIMD void store_probabilities(const TileTask<S, Vectors>& task, Index key,
+HEED_SIMD void store_probabilities(const StripTask<S, Vectors>& task, Index key,
                                    typename S::V (&scores)[Rows][Vectors],
                                    typename S::Scalar* totals) {
   using T = typename S::Scalar;
@@ -112,11 +112,11 @@ HEED_SIMD void store_probabilities(const TileTask<S, Vectors>& task, Index key,
   }
 }
 
-/// Scores of the keys [key, key + Rows), by the tile product; with `totals`, their probabilities.
+/// Scores of the keys [key, key + Rows), by micro tiles; with `totals`, their probabilities.
 /// Meanwhile lines of the values of these keys are prefetched, which are needed after all scores of
 /// the block, then lines of the keys that come next.
 template <class S, int Rows, int Vectors>
-HEED_KERNEL void score_rows(const TileTask<S, Vectors>& task, Index key,
+HEED_KERNEL void score_rows(const StripTask<S, Vectors>& task, Index key,
                             typename S::Scalar* totals) {
   typename S::V scores[Rows][Vectors] = {};
   const auto& keys = task.block.keys;
@@ -179,12 +179,12 @@ struct NextBits {
   MatrixRef<std::uint16_t> next;
   Index next_columns;
 };
-/// What decoding prefetches during the tile of `tile` keys at `key`: what is read next or, of keys
+/// What decoding prefetches during the step of `step` keys at `key`: what is read next or, of keys
 /// and values that were widened, twice as many rows of the next block, the keys' before the
 /// values'.
 template <class T>
 HEED_SIMD LinesAhead lines_after(const KeyBlock<T>& keys, const QueryRows<T>& rows, Index key,
-                                 Index tile) {
+                                 Index step) {
   const bool late = 2 * key >= key_block;
   const auto& bits = rows.next_bits[late ? 1 : 0];
   if (bits.data) {
@@ -193,39 +193,39 @@ HEED_SIMD LinesAhead lines_after(const KeyBlock<T>& keys, const QueryRows<T>& ro
                           late ? rows.value_dim : rows.head_dim);
   }
   return lines_beyond(RowsRead<T>{keys.keys.data, keys.keys.row_stride, rows.head_dim}, keys.count,
-                      key, tile, rows);
+                      key, step, rows);
 }
 /// The same for keys that are read in bfloat16.
 template <class T>
 HEED_SIMD LinesAhead lines_after(const KeyBlock<std::uint16_t>& keys, const QueryRows<T>& rows,
-                                 Index key, Index tile) {
+                                 Index key, Index step) {
   const RowsRead<std::uint16_t> read{keys.keys.data, keys.keys.row_stride, rows.head_dim};
-  return lines_beyond(read, keys.count, key, tile, NextBits{rows.next_bits[0], rows.next_columns});
+  return lines_beyond(read, keys.count, key, step, NextBits{rows.next_bits[0], rows.next_columns});
 }
-/// The same while the values of the `tile` keys from `key` on are added.
+/// The same while the values of the `step` keys from `key` on are added.
 template <class T>
 HEED_SIMD LinesAhead lines_during_values(const KeyBlock<T>& keys, const QueryRows<T>& rows,
-                                         Index key, Index tile) {
+                                         Index key, Index step) {
   return lines_beyond(RowsRead<T>{keys.values.data, keys.values.row_stride, rows.value_dim},
-                      keys.count, key, tile, rows);
+                      keys.count, key, step, rows);
 }
 template <class T>
 HEED_SIMD LinesAhead lines_during_values(const KeyBlock<std::uint16_t>& keys,
-                                         const QueryRows<T>& rows, Index key, Index tile) {
+                                         const QueryRows<T>& rows, Index key, Index step) {
   const RowsRead<std::uint16_t> read{keys.values.data, keys.values.row_stride, rows.value_dim};
-  return lines_beyond(read, keys.count, key, tile, NextBits{rows.next_bits[0], rows.next_columns});
+  return lines_beyond(read, keys.count, key, step, NextBits{rows.next_bits[0], rows.next_columns});
 }
 
 /// score_rows for all keys of the block: probabilities and their `totals`, or, without `totals`,
-/// scores. Tiles that do not prefetch between steps do so in front of them: a processor does not
-/// foresee that rows are read six at a time. Values too large to fit a first-level cache beside the
-/// rest would only push the rest out.
+/// scores. Micro tiles that do not prefetch between steps do so in front of them: a processor does
+/// not foresee that rows are read six at a time. Values too large to fit a first-level cache beside
+/// the rest would only push the rest out.
 template <class S, int Vectors>
-HEED_SHARED void score_block(const TileTask<S, Vectors>& task, typename S::Scalar* totals) {
+HEED_SHARED void score_block(const StripTask<S, Vectors>& task, typename S::Scalar* totals) {
   constexpr int most = rows_of<Vectors>;
   constexpr Index widest = 512 / static_cast<Index>(sizeof(typename S::Scalar));
   const bool prefetches = task.prefetches() && task.value_dim <= widest;
-  for_each_tile<most>(
+  for_each_micro_tile<most>(
       task.block.count, [&](auto rows, Index key) __attribute__((always_inline)) {
         if (!prefetches_between<most, Vectors>) {
           if (rows == most && prefetches) {
@@ -240,7 +240,7 @@ HEED_SHARED void score_block(const TileTask<S, Vectors>& task, typename S::Scala
 
 /// Probabilities of the stored scores of one vector of lanes, and their sum key by key.
 template <class S, int Vectors>
-HEED_KERNEL typename S::V exponentiate(const TileTask<S, Vectors>& task, int vector,
+HEED_KERNEL typename S::V exponentiate(const StripTask<S, Vectors>& task, int vector,
                                        typename S::V maximum) {
   using T = typename S::Scalar;
   const auto* score_mod = task.block.score_mod;
@@ -266,7 +266,7 @@ HEED_KERNEL typename S::V exponentiate(const TileTask<S, Vectors>& task, int vec
 
 /// The largest visible score of every lane of a vector, among the stored scores.
 template <class S, int Vectors>
-HEED_SIMD typename S::V largest_score(const TileTask<S, Vectors>& task, int vector) {
+HEED_SIMD typename S::V largest_score(const StripTask<S, Vectors>& task, int vector) {
   const auto lowest = S::broadcast(LaneTypes<typename S::Scalar>::lowest);
   auto largest = lowest;
   for (Index key = 0; key < task.block.count; ++key) {
@@ -279,14 +279,14 @@ HEED_SIMD typename S::V largest_score(const TileTask<S, Vectors>& task, int vect
 
 /// See rescale.
 template <class S, int Vectors>
-HEED_SIMD typename S::V raised_maximum(const TileTask<S, Vectors>&, typename S::V,
+HEED_SIMD typename S::V raised_maximum(const StripTask<S, Vectors>&, typename S::V,
                                        typename S::V found) {
   return found;
 }
 
 /// Probabilities of the block relative to the current maxima, and their sum in every lane.
 template <class S, int Vectors>
-HEED_SIMD void sum_block(const TileTask<S, Vectors>& task, typename S::Scalar* totals) {
+HEED_SIMD void sum_block(const StripTask<S, Vectors>& task, typename S::Scalar* totals) {
   if (task.block.score_mod) {
     for (int j = 0; j < Vectors; ++j) {
       const auto maximum = S::load(task.maximum + j * S::width);
@@ -314,15 +314,15 @@ HEED_SIMD LinesAhead take_coming(ComingRows* coming, Index steps, const T* place
   return LinesAhead::none(place);
 }
 
-/// output += Vᵀ·P over the block, by the tile product. Meanwhile coming rows are prefetched.
+/// output += Vᵀ·P over the block, by micro tiles. Meanwhile coming rows are prefetched.
 template <class S, int Vectors>
-HEED_SIMD void add_values(const TileTask<S, Vectors>& task, bool accumulate) {
+HEED_SIMD void add_values(const StripTask<S, Vectors>& task, bool accumulate) {
   const auto& values = task.block.values;
-  tile_products<S, Vectors>(
+  micro_tile_products<S, Vectors>(
       values.data, values.column_stride, values.row_stride, task.probabilities, task.stride,
       task.block.count, task.output, task.stride, task.value_dim,
-      accumulate, [&](auto tile) __attribute__((always_inline)) {
-        if constexpr (prefetches_between<tile, Vectors>) {
+      accumulate, [&](auto rows) __attribute__((always_inline)) {
+        if constexpr (prefetches_between<rows, Vectors>) {
           return take_coming(task.coming, task.block.count, task.packed);
         } else {
           return NothingAhead();
@@ -348,10 +348,10 @@ HEED_KERNEL void add_guarded(const MatrixRef<T>& rows, Index columns, const std:
   }
 }
 
-// What attend_tile asks of a task.
+// What attend_strip asks of a task.
 
 template <class S, int Vectors>
-HEED_SIMD void add_block(const TileTask<S, Vectors>& task, bool accumulate) {
+HEED_SIMD void add_block(const StripTask<S, Vectors>& task, bool accumulate) {
   const auto& block = task.block;
   if (!block.guard_values) return add_values(task, accumulate);
   for (int lane = 0; lane < task.lanes; lane += S::width) {
@@ -362,17 +362,17 @@ HEED_SIMD void add_block(const TileTask<S, Vectors>& task, bool accumulate) {
 }
 
 template <class S, int Vectors>
-HEED_SIMD void score_modified(const TileTask<S, Vectors>& task) {
+HEED_SIMD void score_modified(const StripTask<S, Vectors>& task) {
   const auto* score_mod = task.block.score_mod;
   if (score_mod && !score_mod->given) score_block<S, Vectors>(task, nullptr);
 }
 template <class S, int Vectors>
-HEED_SIMD void score_again(const TileTask<S, Vectors>& task) {
+HEED_SIMD void score_again(const StripTask<S, Vectors>& task) {
   if (!task.block.score_mod) score_block<S, Vectors>(task, nullptr);
 }
 
-/// Whether a tile is faster vector by vector: it has few queries, or a mask such as the causal
-/// diagonal gives its vectors unequal work. The width of a tile decides no bit.
+/// Whether a strip is faster vector by vector: it has few queries, or a mask such as the causal
+/// diagonal gives its vectors unequal work. The width of a strip decides no bit.
 template <class AnyTable, class Keys>
 HEED_SIMD bool single_vector_pays(const Keys& keys, Index lane, Index left) {
   constexpr int width = AnyTable::S::width;
@@ -411,52 +411,52 @@ template <class T>
 struct Table {
   using S = Lanes<T>;
   using V = typename S::V;
-  static constexpr int lanes = tile_stride<S>;
+  static constexpr int lanes = strip_stride<S>;
   static constexpr Index few_queries = 3 * S::width;  // for which single vectors are faster
 
   HEED_KERNEL static void pack(MatrixRef<T> rows, Index count, Index columns, T factor, T* packed) {
     for (Index lane = 0; lane < count; lane += S::width) {
-      T* tile = packed + lane / lanes * lanes * columns + lane % lanes;
+      T* strip = packed + lane / lanes * lanes * columns + lane % lanes;
       pack_lanes<S>(rows.data + lane * rows.row_stride, rows.row_stride, rows.column_stride,
-                    count - lane, columns, factor, tile, lanes);
+                    count - lane, columns, factor, strip, lanes);
     }
-    // Tiles of two vectors are computed whole: their unused lanes must hold numbers.
+    // Strips of two vectors are computed whole: their unused lanes must hold numbers.
     const Index end = (count + S::width - 1) / S::width * S::width;
     if (end % lanes == 0 || HEED_SIMD_VECTORS == 4) return;
-    T* tile = packed + end / lanes * lanes * columns;
+    T* strip = packed + end / lanes * lanes * columns;
     for (Index column = 0; column < columns; ++column) {
-      S::store(tile + column * lanes + S::width, S::broadcast(0));
+      S::store(strip + column * lanes + S::width, S::broadcast(0));
     }
   }
 
   HEED_KERNEL static void unpack(const T* transposed, Index count, Index columns, const T* factors,
                                  T* out, Index row_stride, Index column_stride) {
     for (Index lane = 0; lane < count; lane += S::width) {
-      const T* tile = transposed + lane / lanes * lanes * columns + lane % lanes;
-      unpack_lanes<S>(tile, lanes, count - lane, columns, factors + lane, out + lane * row_stride,
+      const T* strip = transposed + lane / lanes * lanes * columns + lane % lanes;
+      unpack_lanes<S>(strip, lanes, count - lane, columns, factors + lane, out + lane * row_stride,
                       row_stride, column_stride);
     }
   }
 
   template <int Vectors>
-  HEED_SIMD static TileTask<S, Vectors> task_of(const KeyBlock<T>& keys,
-                                                const QueryBlock<T>& queries,
-                                                const SoftmaxState<T>& state, Index lane) {
-    const Index tile = lane / lanes * lanes, within = lane % lanes;
+  HEED_SIMD static StripTask<S, Vectors> task_of(const KeyBlock<T>& keys,
+                                                 const QueryBlock<T>& queries,
+                                                 const SoftmaxState<T>& state, Index lane) {
+    const Index strip = lane / lanes * lanes, within = lane % lanes;
     T* scores = queries.probabilities;
     const T* bias = nullptr;
     if (keys.score_mod) {
-      scores = queries.scores + tile * key_block + keys.cut * lanes + within;
+      scores = queries.scores + strip * key_block + keys.cut * lanes + within;
       if (keys.score_mod->bias) {
-        bias = keys.score_mod->bias + tile / lanes * keys.score_mod->bias_tile +
+        bias = keys.score_mod->bias + strip / lanes * keys.score_mod->bias_strip +
                keys.cut * keys.score_mod->bias_row + within;
       }
     }
     return {keys,
-            queries.packed + tile * queries.head_dim + within,
+            queries.packed + strip * queries.head_dim + within,
             scores,
             queries.probabilities,
-            state.output + tile * queries.value_dim + within,
+            state.output + strip * queries.value_dim + within,
             state.maximum + lane,
             state.sum + lane,
             bias,
@@ -484,7 +484,7 @@ struct Table {
     const auto seen = seen_keys(keys, lane, Vectors * S::width);
     const auto task = task_of<Vectors>(seen, queries, state, lane);
     if (seen.count > 0) {
-      attend_tile(task, first);
+      attend_strip(task, first);
     } else if (first) {
       for (Index d = 0; d < queries.value_dim; ++d) {
         for (int j = 0; j < Vectors; ++j) {
@@ -564,13 +564,13 @@ struct Table {
     constexpr int together = 4;  // rows with separate sums, so that additions overlap
     V sums[together];
     HEED_UNROLL for (int r = 0; r < together; ++r) sums[r] = S::broadcast(0);
-    const bool lines = matrix.column_stride == 1;
+    const bool contiguous = matrix.column_stride == 1;
     Index row = 0;
-    for (; lines && row + together <= rows; row += together) {
+    for (; contiguous && row + together <= rows; row += together) {
       add_zero_times<together>(matrix.data + row * matrix.row_stride, matrix.row_stride, columns,
                                sums);
     }
-    for (; lines && row < rows; ++row) {
+    for (; contiguous && row < rows; ++row) {
       add_zero_times<1>(matrix.data + row * matrix.row_stride, 0, columns, sums);
     }
     T sum = 0;

@@ -11,8 +11,8 @@ namespace heed::simd {
 
 /// Number of queries in a block: one bit each in a 64-bit lane word.
 inline constexpr Index query_block = 64;
-/// Number of keys in a block; blocks start at absolute multiples of it. A multiple of the tile's 6
-/// rows.
+/// Number of keys in a block; blocks start at absolute multiples of it. A multiple of the 6
+/// rows of a micro tile.
 inline constexpr Index key_block = 96;
 /// Softmax sums are kept per chunk of this many keys and then merged in key order, so that a
 /// decoder that splits its keys over threads at chunk borders gets the same bits.
@@ -26,9 +26,9 @@ struct ScoreModArrays {
   bool given = false;  // QueryBlock::scores holds the changed scores already
   T cap = 0;           // not 0: cap · tanh(score · ln(2) / 2), with queries packed for that
   const T* bias =
-      nullptr;  // null, or added: element (key, lane) of a tile at key · bias_row + lane
+      nullptr;  // null, or added: element (key, lane) of a strip at key · bias_row + lane
   Index bias_row = 0;
-  Index bias_tile = 0;                  // distance between the biases of two tiles
+  Index bias_strip = 0;                 // distance between the biases of two strips
   const std::uint64_t* keep = nullptr;  // null, or dropout: one bit per weight, set if it stays
   T keep_factor = 1;                    // the factor on weights that stay
 };
@@ -52,11 +52,11 @@ template <class T>
 struct SoftmaxState {
   T* maximum = nullptr;  // [lane]
   T* sum = nullptr;      // [lane]
-  T* output = nullptr;   // [tile][value_dim][lane of tile]
+  T* output = nullptr;   // [strip][value_dim][lane of strip]
 };
 
 /// Rows of several matrices that are read or written soon. Kernels prefetch a few of each while
-/// they compute a tile: a burst of prefetches would be waited for.
+/// they compute: a burst of prefetches would be waited for.
 struct ComingRows {
   struct Rows {
     const char* data;
@@ -88,11 +88,11 @@ struct ComingRows {
 /// A block of queries: its packed rows, its shape and its scratch.
 template <class T>
 struct QueryBlock {
-  const T* packed = nullptr;   // [tile][head_dim][lane of tile], scaled by scale · log2(e)
-  T* probabilities = nullptr;  // scratch: [key_block][lane of tile]; the kernel of that name
-                               // writes one such array for every tile
-  T* scores = nullptr;         // [tile][key_block][lane of tile], scratch; for ScoreModArrays only
-  Index count = 0;             // queries, at most query_block
+  const T* packed = nullptr;   // [strip][head_dim][lane of strip], scaled by scale · log2(e)
+  T* probabilities = nullptr;  // scratch: [key_block][lane of strip]; the kernel of that name
+                               // writes one such array for every strip
+  T* scores = nullptr;  // [strip][key_block][lane of strip], scratch; for ScoreModArrays only
+  Index count = 0;      // queries, at most query_block
   Index head_dim = 0;
   Index value_dim = 0;
   ComingRows* coming = nullptr;  // null, or what to prefetch
@@ -103,13 +103,13 @@ struct QueryBlock {
 /// result depends on the other lanes computed with it.
 template <class T>
 struct Kernels {
-  /// Number of queries in one tile; a block of query_block queries is query_block / tile_lanes
-  /// tiles.
-  Index tile_lanes;
-  /// packed[tile][column][lane] = rows(lane, column) · factor; lanes past `count` are
+  /// Number of queries in one strip, side by side; a block of query_block queries is query_block /
+  /// strip_lanes strips.
+  Index strip_lanes;
+  /// packed[strip][column][lane] = rows(lane, column) · factor; lanes past `count` are
   /// unspecified.
   void (*pack)(MatrixRef<T> rows, Index count, Index columns, T factor, T* packed);
-  /// out(lane, column) = transposed[tile][column][lane] · factors[lane] + 0.
+  /// out(lane, column) = transposed[strip][column][lane] · factors[lane] + 0.
   void (*unpack)(const T* transposed, Index count, Index columns, const T* factors, T* out,
                  Index row_stride, Index column_stride);
   /// Computes the modified scores of a block into QueryBlock::scores, where a score function may
@@ -118,7 +118,7 @@ struct Kernels {
   /// Adds one block of keys to the softmax. `first`: the state is fresh and its output unset.
   void (*attend)(const KeyBlock<T>& keys, const QueryBlock<T>& queries,
                  const SoftmaxState<T>& state, bool first);
-  /// probabilities[tile][key of key_block][lane] = 2^(s - maximum[lane]), 0 where masked.
+  /// probabilities[strip][key of key_block][lane] = 2^(s - maximum[lane]), 0 where masked.
   void (*probabilities)(const KeyBlock<T>& keys, const QueryBlock<T>& queries, T* maximum);
   /// total = total ⊕ part, the log-sum-exp merge of two sets of keys.
   void (*merge)(const SoftmaxState<T>& total, const SoftmaxState<T>& part, Index count,
@@ -134,13 +134,13 @@ struct Kernels {
 template <class T>
 inline constexpr T lazy_limit = static_cast<T>(1099511627776.0);
 
-/// Number of keys for which rows of scores have room: key_block, rounded up to whole tiles.
+/// Number of keys for which rows of scores have room: key_block, rounded up to whole strips.
 inline constexpr Index row_keys = 128;
 
 /// What the kernels with keys in the lanes know of a few rows of queries in any format.
 template <class T>
 struct DecodedRows {
-  T* scores = nullptr;                     // [tile of keys][row][lane], scratch
+  T* scores = nullptr;                     // [strip of keys][row][lane], scratch
   T* maximum = nullptr;                    // [row], as in SoftmaxState
   T* sum = nullptr;                        // [row]
   T* output = nullptr;                     // [row][output_stride], starts as zeros
@@ -165,7 +165,7 @@ struct DecodedRows {
 template <class T>
 struct QueryRows : DecodedRows<T> {
   const T* rows = nullptr;     // [row][head_dim], scaled like packed queries
-  T* packed = nullptr;         // [tile of keys][head_dim][lane], scratch
+  T* packed = nullptr;         // [strip of keys][head_dim][lane], scratch
   T* probabilities = nullptr;  // [row][row_keys], scratch
   T* tail = nullptr;           // [key_block][a vector], scratch
   MatrixRef<T> next = {};  // the rows read after those of the call, if known: they are prefetched
@@ -254,12 +254,12 @@ struct PairKeys {
 template <class T>
 struct PairQueries {
   const std::uint16_t* packed = nullptr;  // as `pack` leaves them
-  T* scores = nullptr;                    // [key_block][lane of tile], scratch
+  T* scores = nullptr;                    // [key_block][lane of strip], scratch
   T factor = 0;                           // scores times this are in units of log2
   Index count = 0;
   Index head_dim = 0;
   Index value_dim = 0;
-  ComingRows* coming = nullptr;  // null, or what to prefetch; not by tiles
+  ComingRows* coming = nullptr;  // null, or what to prefetch; not by AMX tiles
 };
 
 /// A few rows of queries and a block of keys, like QueryRows.
@@ -274,8 +274,8 @@ struct PairRows : DecodedRows<T> {
 };
 
 /// The kernels of a processor that multiplies bfloat16 in pairs or in tiles of pairs, and sums in T
-/// = float. Scores are exact products summed in float; weights are rounded to bfloat16. Tiles of
-/// queries, or of keys in decoding, have Kernels<T>::tile_lanes, and states are those of
+/// = float. Scores are exact products summed in float; weights are rounded to bfloat16. Strips of
+/// queries, or of keys in decoding, have Kernels<T>::strip_lanes, and states are those of
 /// Kernels<T>.
 template <class T>
 struct PairKernels {
@@ -287,7 +287,7 @@ struct PairKernels {
   /// two; what the rows after the last one hold decides no bit. If it is 1, `attend_rows` reads
   /// values in place where there are no words.
   Index row_step;
-  /// packed[tile][column / 2][lane][column % 2] = rows(lane, column), with zeros up to a whole
+  /// packed[strip][column / 2][lane][column % 2] = rows(lane, column), with zeros up to a whole
   /// group of columns; lanes past `count` repeat the last row.
   void (*pack)(MatrixRef<std::uint16_t> rows, Index count, Index columns, std::uint16_t* packed);
   /// pairs[row / 2][column][row % 2] = rows(row, column), with zeros up to a whole group of rows:
@@ -363,8 +363,8 @@ template <class T>
 struct BackwardQueries {
   const T* queries = nullptr;          // [query][head_dim, padded by zeros to row_lanes]
   const T* grad_output = nullptr;      // [query][value_dim, padded likewise]
-  const T* packed_queries = nullptr;   // [tile][head_dim][lane of tile], in the kernels' units
-  const T* packed_gradient = nullptr;  // [tile][value_dim][lane of tile], of the output
+  const T* packed_queries = nullptr;   // [strip][head_dim][lane of strip], in the kernels' units
+  const T* packed_gradient = nullptr;  // [strip][value_dim][lane of strip], of the output
   const T* log_sum_exp = nullptr;      // [lane], in units of log2
   const T* delta = nullptr;            // [lane], Σ_d grad_output · output − grad_log_sum_exp
   T* probabilities = nullptr;          // [key_block][lane], scratch
@@ -373,10 +373,10 @@ struct BackwardQueries {
   Index count = 0;
   Index head_dim = 0;
   Index value_dim = 0;
-  bool guard_rows = false;       // some query or grad_output is NaN or Inf
-  const T* scores = nullptr;     // [tile][key_block][lane of tile], where a ScoreModArrays is given
-  const T* slopes = nullptr;     // likewise: the derivatives of a score function
-  bool after_softcap = false;    // grad_scores are for the softcapped scores
+  bool guard_rows = false;     // some query or grad_output is NaN or Inf
+  const T* scores = nullptr;   // [strip][key_block][lane of strip], where a ScoreModArrays is given
+  const T* slopes = nullptr;   // likewise: the derivatives of a score function
+  bool after_softcap = false;  // grad_scores are for the softcapped scores
   ComingRows* coming = nullptr;  // null, or what to prefetch
 };
 

@@ -3,13 +3,13 @@
 // Probabilities P and the score gradients dS are transposed, a row per key and a lane per query, as
 // in attend_queries.inl. docs/04-backward.md derives the five products.
 
-/// A tile of queries, `Vectors` vectors of lanes, and one block of keys.
+/// A strip of queries, `Vectors` vectors of lanes, and one block of keys.
 template <class S, int Vectors>
 struct GradientTask {
   using T = typename S::Scalar;
   KeyBlock<T> block;
   BackwardQueries<T> queries;
-  Index lane;  // first lane of this tile in the block of queries
+  Index lane;  // first lane of this strip in the block of queries
 
   HEED_SIMD typename S::M lanes_of(std::uint64_t word, int vector) const {
     return S::lanes(word >> (lane + vector * S::width));
@@ -17,14 +17,14 @@ struct GradientTask {
   HEED_SIMD typename S::M visible(Index key, int vector) const {
     return lanes_of(block.words[key], vector);
   }
-  /// The offset of this tile's lanes in arrays that hold `rows` rows for every whole tile.
-  HEED_SIMD Index in_tiles(Index rows) const {
-    constexpr Index whole = tile_stride<S>;
+  /// The offset of this strip's lanes in arrays that hold `rows` rows for every whole strip.
+  HEED_SIMD Index in_strips(Index rows) const {
+    constexpr Index whole = strip_stride<S>;
     return lane / whole * whole * rows + lane % whole;
   }
 };
 
-/// sums = matrix rows [key, key + Rows) · packed, by the tile product.
+/// sums = matrix rows [key, key + Rows) · packed, by micro tiles.
 template <class S, int Rows, int Vectors>
 HEED_SIMD void row_products(const GradientTask<S, Vectors>& task,
                             const MatrixRef<typename S::Scalar>& matrix, Index key,
@@ -34,7 +34,7 @@ HEED_SIMD void row_products(const GradientTask<S, Vectors>& task,
     HEED_UNROLL for (int j = 0; j < Vectors; ++j) sums[r][j] = S::broadcast(0);
   }
   multiply<S, Rows, Vectors>(matrix.data + key * matrix.row_stride, matrix.row_stride,
-                             matrix.column_stride, packed + task.in_tiles(depth), tile_stride<S>,
+                             matrix.column_stride, packed + task.in_strips(depth), strip_stride<S>,
                              depth, sums);
 }
 
@@ -98,14 +98,14 @@ HEED_SIMD void finish_modified_probabilities(const GradientTask<S, Vectors>& tas
   const auto& score_mod = *task.block.score_mod;
   const auto& queries = task.queries;
   const Index row = task.block.cut + key;
-  const Index biased = task.lane / tile_stride<S> * score_mod.bias_tile + row * score_mod.bias_row +
-                       task.lane % tile_stride<S>;
-  const Index given = task.in_tiles(key_block) + row * tile_stride<S>;
+  const Index biased = task.lane / strip_stride<S> * score_mod.bias_strip +
+                       row * score_mod.bias_row + task.lane % strip_stride<S>;
+  const Index given = task.in_strips(key_block) + row * strip_stride<S>;
   HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
     const auto lse = S::load(queries.log_sum_exp + task.lane + j * S::width);
     HEED_UNROLL for (int r = 0; r < Rows; ++r) {
       const Index at = (key + r) * query_block + task.lane + j * S::width;
-      const Index tiled = given + r * tile_stride<S> + j * S::width;
+      const Index placed = given + r * strip_stride<S> + j * S::width;
       auto score = scores[r][j];
       auto slope = S::broadcast(1);
       if (score_mod.cap != 0) {
@@ -117,8 +117,8 @@ HEED_SIMD void finish_modified_probabilities(const GradientTask<S, Vectors>& tas
         score = score + S::load(score_mod.bias + biased + r * score_mod.bias_row + j * S::width);
       }
       if (score_mod.given) {
-        score = S::load(queries.scores + tiled);
-        slope = slope * S::load(queries.slopes + tiled);
+        score = S::load(queries.scores + placed);
+        slope = slope * S::load(queries.slopes + placed);
       }
       auto p = exp2<S>(score - lse);
       if (task.block.words) p = S::select(task.visible(key + r, j), p, S::broadcast(0));
@@ -178,7 +178,7 @@ HEED_SIMD void any_grad_score_rows(const GradientTask<S, Vectors>& task, Index k
 }
 template <class S, int Vectors>
 HEED_SIMD void grad_score_block(const GradientTask<S, Vectors>& task) {
-  for_each_tile<tile_rows>(
+  for_each_micro_tile<micro_tile_rows>(
       task.block.count, [&](auto rows, Index key) __attribute__((always_inline)) {
         prefetch_coming(task.queries.coming);
         any_grad_score_rows<S, rows, Vectors>(task, key);
@@ -192,18 +192,18 @@ HEED_SIMD void add_rows_to(const KeyBlock<typename S::Scalar>& block, Index key,
                            const typename S::Scalar* weights, const typename S::Scalar* rows,
                            Index count, Index columns, typename S::Scalar* grad) {
   const Range lanes = seeing(block.words, key, Rows, count);
-  tile_product<S, Rows, Vectors>(weights + key * query_block + lanes.first, query_block, 1,
-                                 rows + lanes.first * columns, columns, lanes.end - lanes.first,
-                                 grad + key * columns, columns, true);
+  micro_tile_product<S, Rows, Vectors>(
+      weights + key * query_block + lanes.first, query_block, 1, rows + lanes.first * columns,
+      columns, lanes.end - lanes.first, grad + key * columns, columns, true);
 }
 
-/// add_rows_to for all keys of the block and one column of tiles.
+/// add_rows_to for all keys of the block and one column of micro tiles.
 template <class S, int Vectors>
 HEED_SIMD void add_rows_column(const KeyBlock<typename S::Scalar>& block,
                                const typename S::Scalar* weights, const typename S::Scalar* rows,
                                Index count, Index columns, typename S::Scalar* grad,
                                ComingRows* coming) {
-  for_each_tile<tile_rows>(
+  for_each_micro_tile<micro_tile_rows>(
       block.count, [&](auto keys, Index key) __attribute__((always_inline)) {
         prefetch_coming(coming);
         add_rows_to<S, keys, Vectors>(block, key, weights, rows, count, columns, grad);
@@ -246,14 +246,14 @@ HEED_KERNEL void add_rows_guarded(const KeyBlock<typename S::Scalar>& block,
   }
 }
 
-/// grad_queries[d] += Σ_key keys[key][d] · dS[key], by the tile product.
+/// grad_queries[d] += Σ_key keys[key][d] · dS[key], by micro tiles.
 template <class S, int Vectors>
 HEED_SIMD void add_keys(const GradientTask<S, Vectors>& task) {
   const auto& keys = task.block.keys;
-  tile_products<S, Vectors>(keys.data, keys.column_stride, keys.row_stride,
-                            task.queries.grad_scores + task.lane, query_block, task.block.count,
-                            task.queries.grad_queries + task.lane, query_block,
-                            task.queries.head_dim, true);
+  micro_tile_products<S, Vectors>(keys.data, keys.column_stride, keys.row_stride,
+                                  task.queries.grad_scores + task.lane, query_block,
+                                  task.block.count, task.queries.grad_queries + task.lane,
+                                  query_block, task.queries.head_dim, true);
 }
 
 /// add_keys where a masked key is NaN or Inf.
@@ -272,8 +272,8 @@ HEED_SIMD void add_keys_guarded(const GradientTask<S, Vectors>& task) {
 template <class T>
 struct BackwardTable {
   using S = Lanes<T>;
-  static constexpr int lanes = tile_stride<S>;
-  // With four vectors side by side, tiles of one vector finish the rows.
+  static constexpr int lanes = strip_stride<S>;
+  // With four vectors side by side, micro tiles of one vector finish the rows.
   static constexpr int row_lanes = HEED_SIMD_VECTORS == 4 ? S::width : lanes;
 
   HEED_KERNEL static void unpack(const T* packed, Index count, Index columns, T factor, T* rows,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// Vectors and the tile product of every instruction set: the base of all kernels.
+// Vectors and the product of micro tiles of every instruction set: the base of all kernels.
 
 #include <cstdint>
 #include <limits>

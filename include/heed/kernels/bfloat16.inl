@@ -87,7 +87,7 @@ struct BitScores {
   HEED_KERNEL static void score(const std::uint16_t* first, Index stride, const QueryRows<T>& rows,
                                 Index row, Index key, const LinesAhead& lines) {
     constexpr int words = static_cast<int>(bit_columns) / 2;
-    auto ahead = TileAhead<Near>::of(lines, first);
+    auto ahead = StepAhead<Near>::of(lines, first);
     const T* query[Rows];
     typename S::V scores[Rows][Vectors] = {};
     HEED_UNROLL for (int r = 0; r < Rows; ++r) {

@@ -22,7 +22,7 @@ HEED_SIMD typename S::V load_halves(const Number* low, const Number* high) {
 template <class T, class Number = T, int Vectors = HEED_SIMD_VECTORS>
 struct HalvesScores {
   using S = Lanes<T>;
-  static constexpr int vectors = Vectors;  // of keys in a tile
+  static constexpr int vectors = Vectors;  // of keys at a time
   static constexpr int lanes = vectors * S::width;
   static constexpr int block = block_lanes<S>;  // numbers of T in 16 bytes of a row
   /// Columns in 16 bytes of a row, and in a lane.
@@ -44,7 +44,7 @@ struct HalvesScores {
     return (typename S::V)(which == 0 ? bits << 16 : bits & ~0xffff);
   }
 
-  /// scores += rows · columns for 16 bytes of the tile whose keys are at `from`, which are stored
+  /// scores += rows · columns for 16 bytes of the keys that begin are at `from`, which are stored
   /// in `packed` if more rows follow.
   template <int Rows, bool Keep>
   HEED_SIMD static void add_columns(const Number* const (&from)[2 * vectors], Index stride,
@@ -80,7 +80,7 @@ struct HalvesScores {
     }
   }
 
-  /// The columns from `d` on, fewer than 16 bytes of a row have, of the tile of keys at `first`.
+  /// The columns from `d` on, fewer than 16 bytes of a row have, of the keys at `first`.
   template <int Rows>
   HEED_SIMD static void score_rest(const T* first, Index stride, const QueryRows<T>& rows, Index d,
                                    T* packed, typename S::V (&scores)[Rows][vectors]) {
@@ -99,7 +99,7 @@ struct HalvesScores {
     }
   }
 
-  /// The scores of `Rows` rows from `row` on over the tile of keys at `first`, the `key`th of the
+  /// The scores of `Rows` rows from `row` on over the keys at `first`, the `key`th of the
   /// block, like DecodeScores::score_transposed. One chain of multiply-adds waits four cycles for
   /// each of them, so two vectors of keys go side by side.
   template <int Rows, bool Keep>
@@ -125,20 +125,20 @@ struct HalvesScores {
     store_sums<S>(scores, rows.scores + key * rows.count + row * lanes, lanes);
   }
 
-  /// The scores of a single row over twice as many keys at a time, for as many tiles as there are:
+  /// The scores of a single row over twice as many keys at a time, for as many steps as there are:
   /// four chains of multiply-adds do not wait, two do. Returns where they end. Rows of more than
   /// 256 bytes took 1.3 times as long from memory. To save compile time, not in header-only
   /// programs.
   HEED_SIMD static Index score_wide(const KeyBlock<Number>& keys, const QueryRows<T>& rows) {
     Index key = 0;
 #if HEED_SIMD_ALL_KERNELS
-    constexpr Index tile = 2 * lanes, most_columns = 256 / Index{sizeof(Number)};
+    constexpr Index step = 2 * lanes, most_columns = 256 / Index{sizeof(Number)};
     if (rows.count > 1 || rows.head_dim > most_columns) return 0;
     const MatrixRef<Number>& from = keys.keys;
-    for (; key + tile <= keys.count; key += tile) {
+    for (; key + step <= keys.count; key += step) {
       HalvesScores<T, Number, 2 * Vectors>::template score<1, false>(
           from.data + key * from.row_stride, from.row_stride, rows, 0, key,
-          lines_after(keys, rows, key, tile));
+          lines_after(keys, rows, key, step));
     }
 #else
     static_cast<void>(keys), static_cast<void>(rows);
@@ -146,9 +146,9 @@ struct HalvesScores {
     return key;
   }
 
-  /// The scores of a whole tile of keys with the first rows, up to decoded_at_once; in header-only
+  /// The scores of a whole step of keys with the first rows, up to decoded_at_once; in header-only
   /// programs with one row, the only one there.
-  HEED_SIMD static void score_tile(const KeyBlock<T>& keys, const QueryRows<T>& rows, Index key) {
+  HEED_SIMD static void score_step(const KeyBlock<T>& keys, const QueryRows<T>& rows, Index key) {
     const auto ahead = lines_after(keys, rows, key, lanes);
     const Index stride = keys.keys.row_stride;
     const T* first = keys.keys.data + key * stride;
@@ -161,7 +161,7 @@ struct HalvesScores {
 #endif
   }
 
-  /// The scores of all rows over the tile of bfloat16 keys at `first`, four rows at a time.
+  /// The scores of all rows over the step of bfloat16 keys at `first`, four rows at a time.
   HEED_SIMD static void score_bits(const Number* first, Index stride, const QueryRows<T>& rows,
                                    Index key, LinesAhead ahead) {
     const auto nothing = LinesAhead::none(first);
@@ -178,7 +178,7 @@ struct HalvesScores {
       score<1, false>(first, stride, rows, row, key, ahead);
     }
   }
-  /// The scores over whole tiles of bfloat16 keys; returns where they end.
+  /// The scores over whole steps of bfloat16 keys; returns where they end.
   HEED_SIMD static Index score_whole(const KeyBlock<Number>& keys, const QueryRows<T>& rows) {
     Index key = score_wide(keys, rows);
     for (; key + lanes <= keys.count; key += lanes) {
@@ -198,7 +198,7 @@ struct HalvesValues {
   using S = Lanes<T>;
   /// Number of keys whose values are added to all rows before the next ones: they stay in the
   /// first-level cache, beside the next ones.
-  static constexpr Index value_tile = 16;
+  static constexpr Index value_step = 16;
   // To save compile time, header-only programs have the kernels of one row and of four alone.
   static constexpr bool every_shape = HEED_SIMD_ALL_KERNELS;
   static constexpr Index line = numbers_in_line<Number>;
@@ -261,13 +261,13 @@ struct HalvesValues {
   /// output += probabilities · values, in whole vectors of columns; returns how many.
   HEED_SIMD static Index add_whole(const KeyBlock<Number>& keys, const QueryRows<T>& rows) {
     const auto& values = keys.values;
-    constexpr Index lanes = tile_stride<S>;
+    constexpr Index lanes = strip_stride<S>;
     const Index whole = rows.value_dim / lanes * lanes;
-    // Many rows load and store their sums once for each tile.
-    const Index tile = rows.count > 4 ? 2 * value_tile : value_tile;
-    for (Index key = 0; key < keys.count; key += tile) {
-      const Index end = key + tile < keys.count ? key + tile : keys.count;
-      auto ahead = lines_during_values(keys, rows, key, tile);
+    // Many rows load and store their sums once for each step.
+    const Index step = rows.count > 4 ? 2 * value_step : value_step;
+    for (Index key = 0; key < keys.count; key += step) {
+      const Index end = key + step < keys.count ? key + step : keys.count;
+      auto ahead = lines_during_values(keys, rows, key, step);
       Index d = 0;
       for (; rows.count == 1 && d + 4 * lanes <= whole; d += 4 * lanes) {
         add_rows<1, 4 * HEED_SIMD_VECTORS>(rows, 0, values, key, end, d, ahead);

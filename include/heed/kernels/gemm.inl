@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The matrix product of layers, on the tile product. Included by part.inl.
+// The matrix product of layers, on the product of micro tiles. Included by part.inl.
 
 template <class T>
 struct ProductTable {
@@ -7,11 +7,11 @@ struct ProductTable {
   static constexpr int panel = static_cast<int>(panel_columns);
   // A single row needs more columns to keep the multiplier busy.
   static constexpr int single_row_vectors = panel / S::width < 8 ? panel / S::width : 8;
-  // Vectors of half a cache line: a tile of two of them reads a line of every row of a panel, and
-  // the sums of two rows of two vectors would wait for each other.
+  // Vectors of half a cache line: a micro tile of two of them reads a line of every row of a panel,
+  // and the sums of two rows of two vectors would wait for each other.
   static constexpr bool narrow = HEED_SIMD_BYTES == 32;
   static constexpr int pair_vectors = (narrow ? 2 : 1) * HEED_SIMD_VECTORS;
-  // Measured on Zen 3 and Zen 5. The tiles of more rows take time to compile.
+  // Measured on Zen 3 and Zen 5. The micro tiles of more rows take time to compile.
   static constexpr Index lying_rows = narrow && HEED_SIMD_ALL_KERNELS ? 4 : 2;
 
   HEED_KERNEL static void pack(MatrixRef<T> b, Index depth, Index columns, T* packed) {
@@ -41,71 +41,71 @@ struct ProductTable {
   }
 
   template <int Rows, int Vectors>
-  HEED_KERNEL static void part(const ProductTile<T>& tile, Index row, Index lane) {
+  HEED_KERNEL static void part(const ProductPiece<T>& piece, Index row, Index lane) {
     typename S::V sums[Rows][Vectors] = {};
-    const auto& a = tile.a;
-    fetch_out<Rows, Vectors>(tile, row, lane);
+    const auto& a = piece.a;
+    fetch_out<Rows, Vectors>(piece, row, lane);
     if constexpr (narrow && Rows > 1) {
-      multiply_ahead<Rows, Vectors>(tile, row, lane, sums);
+      multiply_ahead<Rows, Vectors>(piece, row, lane, sums);
     } else {
       multiply<S, Rows, Vectors>(a.data + row * a.row_stride, a.row_stride, a.column_stride,
-                                 tile.b + lane, tile.b_stride, tile.depth, sums);
+                                 piece.b + lane, piece.b_stride, piece.depth, sums);
     }
-    finish<Rows, Vectors>(tile, row, lane, sums);
+    finish<Rows, Vectors>(piece, row, lane, sums);
   }
 
   /// Multiplies, and prefetches: the processor does not foresee pieces of rows of b. Its own piece
   /// comes closer, and of `next` a part that lies in one piece, so that all of it has come after
   /// all lanes. Measured on Zen 3: 1.5 to 2 times as fast for 2 to 16 rows.
   template <int Rows, int Vectors>
-  HEED_SIMD static void multiply_ahead(const ProductTile<T>& tile, Index row, Index lane,
+  HEED_SIMD static void multiply_ahead(const ProductPiece<T>& piece, Index row, Index lane,
                                        typename S::V (&sums)[Rows][Vectors]) {
     constexpr Index lanes = Vectors * S::width;
     constexpr Index ahead = 16;  // terms
-    const T* a = tile.a.data + row * tile.a.row_stride;
-    const T* b = tile.b + lane;
-    const T* next = tile.next == nullptr ? b : tile.next + lane * tile.depth;
-    const Index step = tile.next == nullptr ? tile.b_stride : lanes;
-    for (Index k = 0; k < tile.depth; ++k) {
+    const T* a = piece.a.data + row * piece.a.row_stride;
+    const T* b = piece.b + lane;
+    const T* next = piece.next == nullptr ? b : piece.next + lane * piece.depth;
+    const Index step = piece.next == nullptr ? piece.b_stride : lanes;
+    for (Index k = 0; k < piece.depth; ++k) {
       HEED_UNROLL for (Index at = 0; at < lanes; at += numbers_in_line<T>) {
-        __builtin_prefetch(b + ahead * tile.b_stride + at);
+        __builtin_prefetch(b + ahead * piece.b_stride + at);
         __builtin_prefetch(next + at, 0, 2);
       }
-      multiply<S, Rows, Vectors>(a, tile.a.row_stride, 0, b, 0, 1, sums);
-      a += tile.a.column_stride;
-      b += tile.b_stride;
+      multiply<S, Rows, Vectors>(a, piece.a.row_stride, 0, b, 0, 1, sums);
+      a += piece.a.column_stride;
+      b += piece.b_stride;
       next += step;
     }
   }
 
-  /// Prefetches the lines of out that `finish` of a large tile writes, which would stop the next
-  /// tile if they were far away.
+  /// Prefetches the lines of out that `finish` of a large micro tile writes, which would stop the
+  /// next one if they were far away.
   template <int Rows, int Vectors>
-  HEED_SIMD static void fetch_out(const ProductTile<T>& tile, Index row, Index lane) {
-    if (Rows < product_rows || tile.out_column != 1) return;
-    const T* out = tile.out + row * tile.out_row + lane;
+  HEED_SIMD static void fetch_out(const ProductPiece<T>& piece, Index row, Index lane) {
+    if (Rows < product_rows || piece.out_column != 1) return;
+    const T* out = piece.out + row * piece.out_row + lane;
     HEED_UNROLL for (int r = 0; r < Rows; ++r) {
       HEED_UNROLL for (Index at = 0; at < Vectors * S::width; at += numbers_in_line<T>) {
-        __builtin_prefetch(out + r * tile.out_row + at, 1);
+        __builtin_prefetch(out + r * piece.out_row + at, 1);
       }
     }
   }
 
   /// Adds the addend to the sums and writes them out, for as many columns as exist.
   template <int Rows, int Vectors>
-  HEED_SIMD static void finish(const ProductTile<T>& tile, Index row, Index lane,
+  HEED_SIMD static void finish(const ProductPiece<T>& piece, Index row, Index lane,
                                typename S::V (&sums)[Rows][Vectors]) {
-    const auto& addend = tile.addend;
+    const auto& addend = piece.addend;
     const T* add = addend.data + row * addend.row_stride + lane * addend.column_stride;
-    T* out = tile.out + row * tile.out_row + lane * tile.out_column;
-    if (tile.columns - lane >= Vectors * S::width && tile.out_column == 1 &&
+    T* out = piece.out + row * piece.out_row + lane * piece.out_column;
+    if (piece.columns - lane >= Vectors * S::width && piece.out_column == 1 &&
         (addend.data == nullptr || addend.column_stride == 1)) {
       HEED_UNROLL for (int r = 0; r < Rows; ++r) {
         HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
           if (addend.data != nullptr) {
             sums[r][j] = S::load(add + r * addend.row_stride + j * S::width) + sums[r][j];
           }
-          S::store(out + r * tile.out_row + j * S::width, sums[r][j]);
+          S::store(out + r * piece.out_row + j * S::width, sums[r][j]);
         }
       }
       return;
@@ -113,55 +113,55 @@ struct ProductTable {
     T spill[Rows][Vectors * S::width];
     store_sums<S>(sums, spill[0], Vectors * S::width);
     for (int r = 0; r < Rows; ++r) {
-      for (Index c = 0; c < Vectors * S::width && c < tile.columns - lane; ++c) {
+      for (Index c = 0; c < Vectors * S::width && c < piece.columns - lane; ++c) {
         const Index at = r * addend.row_stride + c * addend.column_stride;
-        out[r * tile.out_row + c * tile.out_column] =
+        out[r * piece.out_row + c * piece.out_column] =
             addend.data == nullptr ? spill[r][c] : add[at] + spill[r][c];
       }
     }
   }
 
   template <int Rows, int Vectors>
-  HEED_SIMD static void across(const ProductTile<T>& tile, Index row) {
+  HEED_SIMD static void across(const ProductPiece<T>& piece, Index row) {
     Index lane = 0;
-    for (; lane + S::width < tile.columns; lane += Vectors * S::width) {
-      part<Rows, Vectors>(tile, row, lane);
+    for (; lane + S::width < piece.columns; lane += Vectors * S::width) {
+      part<Rows, Vectors>(piece, row, lane);
     }
-    if (lane < tile.columns) part<Rows, 1>(tile, row, lane);
+    if (lane < piece.columns) part<Rows, 1>(piece, row, lane);
   }
 
-  HEED_KERNEL static void tile(const ProductTile<T>& tile) {
+  HEED_KERNEL static void piece(const ProductPiece<T>& piece) {
     Index row = 0;
-    for (; row + product_rows <= tile.rows; row += product_rows) {
-      across<product_rows, HEED_SIMD_VECTORS>(tile, row);
+    for (; row + product_rows <= piece.rows; row += product_rows) {
+      across<product_rows, HEED_SIMD_VECTORS>(piece, row);
     }
     if constexpr (product_rows > 4 && (narrow || HEED_SIMD_ALL_KERNELS)) {
-      if (row + 4 <= tile.rows) {
-        across<4, HEED_SIMD_VECTORS>(tile, row);
+      if (row + 4 <= piece.rows) {
+        across<4, HEED_SIMD_VECTORS>(piece, row);
         row += 4;
       }
     }
-    for (; row + 2 <= tile.rows; row += 2) across<2, pair_vectors>(tile, row);
-    if (row < tile.rows) across<1, single_row_vectors>(tile, row);
+    for (; row + 2 <= piece.rows; row += 2) across<2, pair_vectors>(piece, row);
+    if (row < piece.rows) across<1, single_row_vectors>(piece, row);
   }
 
   /// Adds `terms` terms from k on, at most a vector of them, to the sums of columns from `lane` on.
   template <int Rows, int Vectors>
-  HEED_SIMD static void add_lying(const ProductTile<T>& tile, Index lane, Index k, Index terms,
+  HEED_SIMD static void add_lying(const ProductPiece<T>& piece, Index lane, Index k, Index terms,
                                   typename S::V (&sums)[Rows][Vectors]) {
     HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
       const Index column = lane + j * S::width;
-      const T* from = tile.b + column * tile.b_stride + k;
+      const T* from = piece.b + column * piece.b_stride + k;
       typename S::V b[S::width];
       HEED_UNROLL for (int i = 0; i < S::width; ++i) {
-        const T* at = row_or_last(from, tile.b_stride, tile.columns - column, i);
+        const T* at = row_or_last(from, piece.b_stride, piece.columns - column, i);
         b[i] = terms == S::width ? S::load(at) : load_first<S>(at, terms);
       }
       transpose<S>(b);
       HEED_UNROLL for (int i = 0; i < S::width; ++i) {
         if (i == terms) break;
         HEED_UNROLL for (int r = 0; r < Rows; ++r) {
-          const auto value = S::broadcast(tile.a.data[r * tile.a.row_stride + k + i]);
+          const auto value = S::broadcast(piece.a.data[r * piece.a.row_stride + k + i]);
           sums[r][j] = S::fma(value, b[i], sums[r][j]);
         }
       }
@@ -169,35 +169,35 @@ struct ProductTable {
   }
   /// The sums of all terms, a partial sum at a time: pieces of columns would be read more slowly.
   template <int Rows, int Vectors>
-  HEED_KERNEL static void part_lying(ProductTile<T> tile, Index lane) {
-    const Index depth = tile.depth;
+  HEED_KERNEL static void part_lying(ProductPiece<T> piece, Index lane) {
+    const Index depth = piece.depth;
     Index k = 0;
     do {
       typename S::V sums[Rows][Vectors] = {};
       const Index end = depth - k < product_block ? depth : k + product_block;
       for (; k + S::width <= end; k += S::width) {
-        add_lying<Rows, Vectors>(tile, lane, k, S::width, sums);
+        add_lying<Rows, Vectors>(piece, lane, k, S::width, sums);
       }
-      if (k < end) add_lying<Rows, Vectors>(tile, lane, k, end - k, sums);
+      if (k < end) add_lying<Rows, Vectors>(piece, lane, k, end - k, sums);
       k = end;
-      finish<Rows, Vectors>(tile, 0, lane, sums);
-      tile.addend = {tile.out, tile.out_row, tile.out_column};
+      finish<Rows, Vectors>(piece, 0, lane, sums);
+      piece.addend = {piece.out, piece.out_row, piece.out_column};
     } while (k < depth);
   }
   /// Two vectors at a time: the sums of one would wait for each other, and four vectors of columns
   /// lie in more places than the processor foresees (measured: 70, 96, 88 GB/s of weights).
   template <int Rows>
-  HEED_SIMD static void across_lying(const ProductTile<T>& tile) {
+  HEED_SIMD static void across_lying(const ProductPiece<T>& piece) {
     Index lane = 0;
-    for (; lane + S::width < tile.columns; lane += 2 * S::width) part_lying<Rows, 2>(tile, lane);
-    if (lane < tile.columns) part_lying<Rows, 1>(tile, lane);
+    for (; lane + S::width < piece.columns; lane += 2 * S::width) part_lying<Rows, 2>(piece, lane);
+    if (lane < piece.columns) part_lying<Rows, 1>(piece, lane);
   }
-  HEED_KERNEL static void lying_tile(const ProductTile<T>& tile) {
+  HEED_KERNEL static void lying_piece(const ProductPiece<T>& piece) {
     if constexpr (lying_rows == 4) {
-      if (tile.rows == 3) return across_lying<3>(tile);
-      if (tile.rows == 4) return across_lying<4>(tile);
+      if (piece.rows == 3) return across_lying<3>(piece);
+      if (piece.rows == 4) return across_lying<4>(piece);
     }
-    tile.rows == 1 ? across_lying<1>(tile) : across_lying<2>(tile);
+    piece.rows == 1 ? across_lying<1>(piece) : across_lying<2>(piece);
   }
 };
 
@@ -311,19 +311,19 @@ struct PairWords : QuantizedWords {
   }
   /// `rows.add(row, k, words, sums)` adds the terms k and k + 1 to the sums of some rows.
   template <int Rows, int Vectors, class AddRows>
-  HEED_KERNEL static void part(const ProductTile<float>& tile, const std::uint8_t* blocks,
+  HEED_KERNEL static void part(const ProductPiece<float>& piece, const std::uint8_t* blocks,
                                const AddRows& rows, Index row, Index lane) {
     V sums[Rows][Vectors] = {};
-    Floats::fetch_out<Rows, Vectors>(tile, row, lane);
-    const Index steps = (tile.depth + 1) / 2;
+    Floats::fetch_out<Rows, Vectors>(piece, row, lane);
+    const Index steps = (piece.depth + 1) / 2;
     const std::uint8_t* words = blocks + 4 * lane;
     const std::uint8_t* next = blocks + 4 * steps * (panel_columns + lane);
-    for (Index k = 0; k < tile.depth; k += 2, words += 4 * panel_columns) {
-      fetch_later<Rows, Vectors>(words, next, tile.near);
+    for (Index k = 0; k < piece.depth; k += 2, words += 4 * panel_columns) {
+      fetch_later<Rows, Vectors>(words, next, piece.near);
       next += 4 * Vectors * S::width;
       add_words<Rows, Vectors>(words, rows, row, k, sums);
     }
-    Floats::finish<Rows, Vectors>(tile, row, lane, sums);
+    Floats::finish<Rows, Vectors>(piece, row, lane, sums);
   }
   /// A single row meets a vector of words at a time: all of them would not stay in registers.
   template <int Rows, int Vectors, class AddRows>
@@ -344,27 +344,28 @@ struct PairWords : QuantizedWords {
     }
   }
   template <int Rows, int Vectors, class AddRows>
-  HEED_SIMD static void across(const ProductTile<float>& tile, const std::uint8_t* blocks,
+  HEED_SIMD static void across(const ProductPiece<float>& piece, const std::uint8_t* blocks,
                                const AddRows& rows, Index row) {
-    for (Index lane = 0; lane < tile.columns; lane += Vectors * S::width) {
-      part<Rows, Vectors>(tile, blocks, rows, row, lane);
+    for (Index lane = 0; lane < piece.columns; lane += Vectors * S::width) {
+      part<Rows, Vectors>(piece, blocks, rows, row, lane);
     }
   }
   template <class AddRows>
-  HEED_SIMD static void tile(const ProductTile<float>& tile, const std::uint8_t* blocks,
-                             const AddRows& rows) {
+  HEED_SIMD static void piece(const ProductPiece<float>& piece, const std::uint8_t* blocks,
+                              const AddRows& rows) {
     Index row = 0;
-    for (; row + product_rows <= tile.rows; row += product_rows) {
-      across<product_rows, HEED_SIMD_VECTORS>(tile, blocks, rows, row);
+    for (; row + product_rows <= piece.rows; row += product_rows) {
+      across<product_rows, HEED_SIMD_VECTORS>(piece, blocks, rows, row);
     }
     if constexpr (Floats::narrow) {
-      if (row + 4 <= tile.rows) {
-        across<4, HEED_SIMD_VECTORS>(tile, blocks, rows, row);
+      if (row + 4 <= piece.rows) {
+        across<4, HEED_SIMD_VECTORS>(piece, blocks, rows, row);
         row += 4;
       }
     }
-    for (; row + 2 <= tile.rows; row += 2) across<2, Floats::pair_vectors>(tile, blocks, rows, row);
-    if (row < tile.rows) across<1, vectors>(tile, blocks, rows, row);
+    for (; row + 2 <= piece.rows; row += 2)
+      across<2, Floats::pair_vectors>(piece, blocks, rows, row);
+    if (row < piece.rows) across<1, vectors>(piece, blocks, rows, row);
   }
 };
 
@@ -398,8 +399,8 @@ struct PairProduct : PairWords {
     }
   };
 
-  HEED_KERNEL static void tile(const ProductTile<float>& tile, const std::uint8_t* blocks) {
-    PairWords::tile(tile, blocks, FloatRows{tile.a, tile.depth});
+  HEED_KERNEL static void piece(const ProductPiece<float>& piece, const std::uint8_t* blocks) {
+    PairWords::piece(piece, blocks, FloatRows{piece.a, piece.depth});
   }
 
   HEED_KERNEL static void unpack(const std::uint8_t* blocks, Index depth, float* packed) {
@@ -491,20 +492,20 @@ struct QuantizedProduct : QuantizedWords {
   }
 
   template <QuantizedCodes Codes>
-  HEED_KERNEL static void row(const ProductTile<float>& tile, const std::uint8_t* blocks) {
-    for (Index lane = 0; lane < tile.columns; lane += vectors * S::width) {
-      const float* a = tile.a.data;
+  HEED_KERNEL static void row(const ProductPiece<float>& piece, const std::uint8_t* blocks) {
+    for (Index lane = 0; lane < piece.columns; lane += vectors * S::width) {
+      const float* a = piece.a.data;
       V value{}, sums[1][vectors];
       HEED_UNROLL for (int j = 0; j < vectors; ++j) sums[0][j] = S::broadcast(0);
       each_term<Codes>(
-          blocks, lane, tile.depth, [&](Index, int j, V weights) __attribute__((always_inline)) {
+          blocks, lane, piece.depth, [&](Index, int j, V weights) __attribute__((always_inline)) {
             if (j == 0) {
               value = S::broadcast(*a);
-              a += tile.a.column_stride;
+              a += piece.a.column_stride;
             }
             sums[0][j] = S::fma(value, weights, sums[0][j]);
           });
-      ProductTable<float>::finish<1, vectors>(tile, 0, lane, sums);
+      ProductTable<float>::finish<1, vectors>(piece, 0, lane, sums);
     }
   }
   template <QuantizedCodes Codes>
@@ -517,13 +518,13 @@ struct QuantizedProduct : QuantizedWords {
     }
   }
 
-  static void quantized_tile(const ProductTile<float>& tile, const QuantizedPanel& panel) {
+  static void quantized_piece(const ProductPiece<float>& piece, const QuantizedPanel& panel) {
     with_codes(
         panel.codes, [&](auto codes) __attribute__((always_inline)) {
           if constexpr (QuantizedPanel::has_pairs(codes)) {
-            PairProduct<codes>::tile(tile, panel.blocks);
+            PairProduct<codes>::piece(piece, panel.blocks);
           } else {
-            row<codes>(tile, panel.blocks);
+            row<codes>(piece, panel.blocks);
           }
         });
   }
@@ -544,15 +545,15 @@ const ProductKernels<T>& product_table() {
   using K = ProductTable<T>;
   if constexpr (sizeof(T) == 4) {
     static constexpr ProductKernels<T> entries{K::pack,
-                                               K::tile,
-                                               K::lying_tile,
+                                               K::piece,
+                                               K::lying_piece,
                                                QuantizedProduct::dequantize,
-                                               QuantizedProduct::quantized_tile,
+                                               QuantizedProduct::quantized_piece,
                                                K::lying_rows};
     return entries;
   } else {
-    static constexpr ProductKernels<T> entries{K::pack, K::tile, K::lying_tile,
-                                               nullptr, nullptr, K::lying_rows};
+    static constexpr ProductKernels<T> entries{K::pack, K::piece, K::lying_piece,
+                                               nullptr, nullptr,  K::lying_rows};
     return entries;
   }
 }

@@ -38,13 +38,13 @@ struct Bfloat16Product : PairWords {
   struct PairRows {};  // no set of such vectors has the instruction
 #endif
 
-  HEED_KERNEL static void tile(const ProductTile<float>& tile, const float* a, Index a_stride,
-                               const std::uint8_t* b) {
+  HEED_KERNEL static void piece(const ProductPiece<float>& piece, const float* a, Index a_stride,
+                                const std::uint8_t* b) {
     if constexpr (Dots) {
-      PairWords::tile(tile, b, PairRows{a, a_stride});
+      PairWords::piece(piece, b, PairRows{a, a_stride});
     } else {
       using Rows = PairProduct<codes>::FloatRows;
-      PairWords::tile(tile, b, Rows{{a, a_stride, 1}, tile.depth});
+      PairWords::piece(piece, b, Rows{{a, a_stride, 1}, piece.depth});
     }
   }
 
@@ -219,13 +219,13 @@ struct Bfloat16Product : PairWords {
     }
   }
   /// Two vectors of terms of as many columns as there are lanes, of which `columns` exist, or none.
-  /// `lines` has a column in each row.
+  /// `turned` has a column in each row.
   template <class Number>
-  HEED_SIMD static void pack_terms(MatrixRef<Number> lines, Index columns, Index depth,
+  HEED_SIMD static void pack_terms(MatrixRef<Number> turned, Index columns, Index depth,
                                    std::uint8_t* to) {
     V pairs[S::width];
     HEED_UNROLL for (int i = 0; i < S::width; ++i) {
-      const Number* at = lines.data + i * lines.row_stride;
+      const Number* at = turned.data + i * turned.row_stride;
       const Index left = i < columns ? depth : 0;
       pairs[i] =
           pairs_along<Number>(load_left(at, left), load_left(at + S::width, left - S::width));
@@ -251,11 +251,11 @@ struct Bfloat16Product : PairWords {
           fetch_columns(b.from(0, lane + S::width), k / terms * share, share, depth);
         }
         const Index last = depth - k < terms ? depth - k : terms;
-        MatrixRef<Number> lines{b.data + k * b.row_stride + lane * b.column_stride, b.column_stride,
-                                b.row_stride};
+        MatrixRef<Number> turned{b.data + k * b.row_stride + lane * b.column_stride,
+                                 b.column_stride, b.row_stride};
         Number copies[terms * S::width];
-        if (b.row_stride != 1) lines = gathered(lines, count, last, copies, terms);
-        pack_terms(lines, count, last, to + k / 2 * pair_bytes + lane * 4);
+        if (b.row_stride != 1) turned = gathered(turned, count, last, copies, terms);
+        pack_terms(turned, count, last, to + k / 2 * pair_bytes + lane * 4);
       }
     }
   }
@@ -306,6 +306,6 @@ const Bfloat16ProductKernels<T>& bfloat16_product_table() {
                                                      K::template pack<T>,
                                                      K::template pack<std::uint16_t>,
                                                      K::narrow,
-                                                     K::tile};
+                                                     K::piece};
   return entries;
 }

@@ -124,14 +124,14 @@ struct Int16Product : RowRounding {
 
   /// One row, with the blocks as stored.
   template <QuantizedCodes Codes>
-  HEED_KERNEL static void row(const ProductTile<float>& tile, const Int16Rows& a,
+  HEED_KERNEL static void row(const ProductPiece<float>& piece, const Int16Rows& a,
                               const QuantizedPanel& panel) {
     constexpr int vectors = row_vectors, in_word = pairs_in_word(Codes);
-    for (Index lane = 0; lane < tile.columns; lane += vectors * S::width) {
+    for (Index lane = 0; lane < piece.columns; lane += vectors * S::width) {
       const std::uint8_t* block = panel.blocks;
       V totals[1][vectors], scale[vectors], least[vectors];
       HEED_UNROLL for (int j = 0; j < vectors; ++j) totals[0][j] = S::broadcast(0);
-      for (Index i = 0; i < tile.depth / terms; ++i) {
+      for (Index i = 0; i < piece.depth / terms; ++i) {
         const std::uint8_t* words = block + (has_least(Codes) ? 4 : 2) * panel_columns + 4 * lane;
         const std::int32_t* pair = a.pairs + i * pairs;
         Words sums[1][vectors];
@@ -158,7 +158,7 @@ struct Int16Product : RowRounding {
         add_block<has_least(Codes)>(sums, a.blocks + i, 0, scale, least, totals);
         block += block_bytes<Codes>;
       }
-      ProductTable<float>::template finish<1, vectors>(tile, 0, lane, totals);
+      ProductTable<float>::template finish<1, vectors>(piece, 0, lane, totals);
     }
   }
 
@@ -200,7 +200,7 @@ struct Int16Product : RowRounding {
   }
 
   template <bool Least, int Rows, int Vectors>
-  HEED_KERNEL static void part(const ProductTile<float>& tile, const Int16Rows& a,
+  HEED_KERNEL static void part(const ProductPiece<float>& piece, const Int16Rows& a,
                                const UnpackedBlock* block, QuantizedCodes codes, Index row,
                                Index lane) {
     V totals[Rows][Vectors], scale[Vectors], least[Vectors];
@@ -209,7 +209,7 @@ struct Int16Product : RowRounding {
     }
     const std::int32_t* pair = a.pairs + row * a.pair_stride;
     const Int16Rows::Block* of_row = a.blocks + row * a.block_stride;
-    for (Index i = 0; i < tile.depth / terms; ++i, ++block, ++of_row) {
+    for (Index i = 0; i < piece.depth / terms; ++i, ++block, ++of_row) {
       Words sums[Rows][Vectors];
       HEED_UNROLL for (int r = 0; r < Rows; ++r) {
         HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
@@ -235,32 +235,32 @@ struct Int16Product : RowRounding {
       }
       add_block<Least>(sums, of_row, a.block_stride, scale, least, totals);
     }
-    ProductTable<float>::template finish<Rows, Vectors>(tile, row, lane, totals);
+    ProductTable<float>::template finish<Rows, Vectors>(piece, row, lane, totals);
   }
 
   template <bool Least>
-  HEED_SIMD static void rows(const ProductTile<float>& tile, const Int16Rows& a,
+  HEED_SIMD static void rows(const ProductPiece<float>& piece, const Int16Rows& a,
                              const UnpackedBlock* blocks, QuantizedCodes codes) {
     constexpr int vectors = HEED_SIMD_VECTORS;
-    for (Index lane = 0; lane < tile.columns; lane += vectors * S::width) {
+    for (Index lane = 0; lane < piece.columns; lane += vectors * S::width) {
       Index row = 0;
-      for (; row + product_rows <= tile.rows; row += product_rows) {
-        part<Least, static_cast<int>(product_rows), vectors>(tile, a, blocks, codes, row, lane);
+      for (; row + product_rows <= piece.rows; row += product_rows) {
+        part<Least, static_cast<int>(product_rows), vectors>(piece, a, blocks, codes, row, lane);
       }
-      for (; row + 2 <= tile.rows; row += 2) {
-        part<Least, 2, vectors>(tile, a, blocks, codes, row, lane);
+      for (; row + 2 <= piece.rows; row += 2) {
+        part<Least, 2, vectors>(piece, a, blocks, codes, row, lane);
       }
-      if (row < tile.rows) part<Least, 1, vectors>(tile, a, blocks, codes, row, lane);
+      if (row < piece.rows) part<Least, 1, vectors>(piece, a, blocks, codes, row, lane);
     }
   }
 
   // Pairs have no int16 products.
 
-  static void int16_row(const ProductTile<float>& tile, const Int16Rows& a,
+  static void int16_row(const ProductPiece<float>& piece, const Int16Rows& a,
                         const QuantizedPanel& panel) {
     with_codes(
         panel.codes, [&](auto codes) __attribute__((always_inline)) {
-          if constexpr (!QuantizedPanel::has_pairs(codes)) row<codes>(tile, a, panel);
+          if constexpr (!QuantizedPanel::has_pairs(codes)) row<codes>(piece, a, panel);
         });
   }
   template <bool Quads>
@@ -272,17 +272,17 @@ struct Int16Product : RowRounding {
           }
         });
   }
-  static void int16_tile(const ProductTile<float>& tile, const Int16Rows& a,
-                         const UnpackedBlock* blocks, QuantizedCodes codes) {
-    return has_least(codes) ? rows<true>(tile, a, blocks, codes)
-                            : rows<false>(tile, a, blocks, codes);
+  static void int16_piece(const ProductPiece<float>& piece, const Int16Rows& a,
+                          const UnpackedBlock* blocks, QuantizedCodes codes) {
+    return has_least(codes) ? rows<true>(piece, a, blocks, codes)
+                            : rows<false>(piece, a, blocks, codes);
   }
 };
 
 template <class T, bool Vnni = false>
 const Int16Kernels<T>& int16_table() {
   using K = Int16Product<Vnni>;
-  constexpr Int16Tiles<T> tiles{product_rows, K::template unpack<false>, K::int16_tile};
-  static constexpr Int16Kernels<T> entries{K::round_row, K::int16_row, tiles, tiles};
+  constexpr Int16Pieces<T> pieces{product_rows, K::template unpack<false>, K::int16_piece};
+  static constexpr Int16Kernels<T> entries{K::round_row, K::int16_row, pieces, pieces};
   return entries;
 }

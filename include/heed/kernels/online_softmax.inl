@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The online softmax (Milakov and Gimelshein 2018) with a maximum that moves lazily, written once
-// for tiles of queries and for rows, in the scalar type and in bfloat16 pairs. Included by
+// for strips of queries and for rows, in the scalar type and in bfloat16 pairs. Included by
 // part.inl.
 
-/// Moves the maxima of a tile, in the lanes that need it, to the maximum of a block of keys, and
+/// Moves the maxima of a strip, in the lanes that need it, to the maximum of a block of keys, and
 /// turns the stored scores into probabilities. A lane needs it if its sum over this block relative
 /// to the old maximum (`block_sum`) exceeds the lazy limit; in a fresh state every lane does.
 /// For vector j of lanes, largest_score(task, j) is the largest visible score,
@@ -31,12 +31,12 @@ HEED_KERNEL void rescale(const Task& task, bool first, const typename Task::T* b
   }
 }
 
-/// Adds one block of keys to the softmax of one tile of queries: score_modified(task) stores scores
-/// that are modified, sum_block(task, totals) makes probabilities relative to the current maxima
-/// and sums them, score_again(task) stores the scores unless score_modified did, and
+/// Adds one block of keys to the softmax of one strip of queries: score_modified(task) stores
+/// scores that are modified, sum_block(task, totals) makes probabilities relative to the current
+/// maxima and sums them, score_again(task) stores the scores unless score_modified did, and
 /// add_block(task, accumulate) adds the values.
 template <class Task>
-HEED_KERNEL void attend_tile(const Task& task, bool first) {
+HEED_KERNEL void attend_strip(const Task& task, bool first) {
   using S = typename Task::S;
   using T = typename Task::T;
   alignas(64) T totals[Task::lanes];

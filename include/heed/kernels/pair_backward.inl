@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Gradients of attention in bfloat16: the blocks and the five products of backward.inl, on products
-// of pairs or of tiles. P and dS are rounded to bfloat16, which is what the products read. Included
-// by part.inl, after amx_attention.inl.
+// of pairs or of AMX tiles. P and dS are rounded to bfloat16, which is what the products read.
+// Included by part.inl, after amx_attention.inl.
 
 /// The block product of vdpbf16ps: sums(row, lane) (+)= Σ_k a(row, k) · b(k, lane), where the pairs
 /// of a row of `a` are column_stride apart, and `b` holds [depth / 2][lanes][2]. Rows and lanes are
@@ -19,8 +19,9 @@ struct PairBlockProduct {
   }
 
   template <int Rows, int Vectors>
-  HEED_KERNEL static void tile(const MatrixRef<std::uint16_t>& a, const std::uint16_t* b,
-                               Index b_row, Index depth, T* out, Index out_row, bool accumulate) {
+  HEED_KERNEL static void micro_tile(const MatrixRef<std::uint16_t>& a, const std::uint16_t* b,
+                                     Index b_row, Index depth, T* out, Index out_row,
+                                     bool accumulate) {
     typename S::V sums[Rows][Vectors] = {};
     if (accumulate) load_sums<S>(sums, out, out_row);
     multiply_pairs<P, Rows, Vectors>(a.data, a.row_stride, a.column_stride, b, b_row, depth / 2,
@@ -28,18 +29,18 @@ struct PairBlockProduct {
     store_sums<S>(sums, out, out_row);
   }
 
-  /// All rows of a column of tiles; sixteens are sums of sixes and fours.
+  /// All rows of a column of micro tiles; sixteens are sums of sixes and fours.
   template <int Vectors>
   HEED_SIMD static void column(MatrixRef<std::uint16_t> a, Index rows, const std::uint16_t* b,
                                Index b_row, Index depth, T* out, Index out_row, bool accumulate) {
     while (rows > 0) {
       const Index some = Vectors == 1 ? 16 : rows == 4 || rows == 8 ? 4 : 6;
       if constexpr (Vectors == 1) {
-        tile<16, 1>(a, b, b_row, depth, out, out_row, accumulate);
+        micro_tile<16, 1>(a, b, b_row, depth, out, out_row, accumulate);
       } else if (some == 4) {
-        tile<4, Vectors>(a, b, b_row, depth, out, out_row, accumulate);
+        micro_tile<4, Vectors>(a, b, b_row, depth, out, out_row, accumulate);
       } else {
-        tile<6, Vectors>(a, b, b_row, depth, out, out_row, accumulate);
+        micro_tile<6, Vectors>(a, b, b_row, depth, out, out_row, accumulate);
       }
       rows -= some;
       a.data += some * a.row_stride;

@@ -6,20 +6,20 @@ template <class T>
 struct PairDecodeTable {
   using S = Lanes<T>;
   using P = Pairs<T>;
-  static constexpr Index lanes = tile_stride<S>;
+  static constexpr Index lanes = strip_stride<S>;
 
   template <int Rows, int Vectors>
   HEED_KERNEL static void score_rows(const PairRows<T>& rows, Index row, Index key) {
-    const Index tile = key / lanes * lanes, within = key % lanes;
+    const Index strip = key / lanes * lanes, within = key % lanes;
     typename S::V scores[Rows][Vectors] = {};
     multiply_pairs<P, Rows, Vectors>(rows.rows + row * 2 * rows.depth, 2 * rows.depth, 2,
-                                     rows.packed + tile * 2 * rows.depth + 2 * within, 2 * lanes,
+                                     rows.packed + strip * 2 * rows.depth + 2 * within, 2 * lanes,
                                      rows.depth, scores);
     store_sums<S>(scores, rows.scores + score_index(rows, row, key), lanes);
   }
   template <int Vectors>
   HEED_SIMD static void score_lanes(const PairRows<T>& rows, Index key) {
-    for_each_tile<6>(
+    for_each_micro_tile<6>(
         rows.count, [&](auto some, Index row) __attribute__((always_inline)) {
           score_rows<some, Vectors>(rows, row, key);
         });
@@ -41,7 +41,7 @@ struct PairDecodeTable {
                                            const PairRows<T>& rows, Index key,
                                            const LinesAhead& lines, Index columns) {
     constexpr int half = S::width / 2;
-    auto ahead = TileAhead<Near>::of(lines, first);
+    auto ahead = StepAhead<Near>::of(lines, first);
     const std::uint16_t* row[Rows];
     typename S::V scores[Rows][Vectors];
     HEED_UNROLL for (int r = 0; r < Rows; ++r) {
@@ -116,28 +116,28 @@ struct PairDecodeTable {
     return rows.packed;
   }
 
-  /// The scores of a tile of keys, `Vectors` of them, whose rows begin at `at`.
+  /// The scores of a step of keys, `Vectors` of them, whose rows begin at `at`.
   template <int Rows, int Vectors, bool Near>
-  HEED_SIMD static void score_tile(const PairKeys& keys, const PairRows<T>& rows, Index key,
+  HEED_SIMD static void score_step(const PairKeys& keys, const PairRows<T>& rows, Index key,
                                    const std::uint16_t* at, Index stride) {
-    constexpr Index tile = Vectors * S::width;
+    constexpr Index step = Vectors * S::width;
     const Index depth = 2 * rows.depth;
     const Index whole = depth - depth % P::step;  // columns that fill vectors
     const auto lines =
         lines_beyond(RowsRead<std::uint16_t>{keys.keys.data, keys.keys.row_stride, depth},
-                     keys.count, key, tile, rows);
+                     keys.count, key, step, rows);
     score_transposed<Rows, Vectors, Near>(at, stride, rows, key, lines, whole);
-    for (Index j = 0; j < tile && whole != depth; j += S::width) {
+    for (Index j = 0; j < step && whole != depth; j += S::width) {
       add_last_columns(at + j * stride, stride, rows, key + j, whole);
     }
   }
-  /// The same of as many tiles as there are from `key` on; returns where they end.
+  /// The same of as many steps as there are from `key` on; returns where they end.
   template <int Rows, int Vectors, bool Near>
-  HEED_SIMD static Index score_tiles(const PairKeys& keys, const PairRows<T>& rows, Index key) {
-    constexpr Index tile = Vectors * S::width;
+  HEED_SIMD static Index score_steps(const PairKeys& keys, const PairRows<T>& rows, Index key) {
+    constexpr Index step = Vectors * S::width;
     const MatrixRef<std::uint16_t>& from = keys.keys;
-    for (; key + tile <= keys.count; key += tile) {
-      score_tile<Rows, Vectors, Near>(keys, rows, key, from.data + key * from.row_stride,
+    for (; key + step <= keys.count; key += step) {
+      score_step<Rows, Vectors, Near>(keys, rows, key, from.data + key * from.row_stride,
                                       from.row_stride);
     }
     return key;
@@ -149,11 +149,11 @@ struct PairDecodeTable {
         rows, [&](auto near) __attribute__((always_inline)) {
           constexpr int vectors = single_row == 1 && !near ? 2 : 1;
           Index key = 0;
-          if (rows.count == 1) key = score_tiles<single_row, vectors, near>(keys, rows, key);
-          key = score_tiles<decoded_at_once, 1, near>(keys, rows, key);
+          if (rows.count == 1) key = score_steps<single_row, vectors, near>(keys, rows, key);
+          key = score_steps<decoded_at_once, 1, near>(keys, rows, key);
           if (key < keys.count) {
             const std::uint16_t* last = last_keys(keys, rows, key);
-            score_tile<decoded_at_once, 1, near>(keys, rows, key, last, 2 * rows.depth);
+            score_step<decoded_at_once, 1, near>(keys, rows, key, last, 2 * rows.depth);
           }
         });
   }
@@ -259,13 +259,13 @@ struct PairDecodeTable {
   /// `Lines` lines, of which the last may be a part, from values read in place.
   template <int Rows, int Lines, class Ahead>
   HEED_KERNEL static void add_lying_rows(const PairKeys& keys, const PairRows<T>& rows, Index row,
-                                         Index key, Index end, Index d, Ahead& tile_ahead) {
+                                         Index key, Index end, Index d, Ahead& step_ahead) {
     const Index left = Lines > 1 ? Lines * P::step : rows.value_dim - d;
     const bool whole = left > S::width;  // the second vector of sums too
     const auto load = [&](const std::uint16_t* at) __attribute__((always_inline)) {
       return Lines > 1 ? P::load(at) : P::load_upto(at, left);
     };
-    auto ahead = tile_ahead;
+    auto ahead = step_ahead;
     const std::uint16_t* weights[Rows];
     T* out[Rows];
     typename S::V sums[Rows][2 * Lines];
@@ -298,7 +298,7 @@ struct PairDecodeTable {
         }
       }
     }
-    tile_ahead = ahead;
+    step_ahead = ahead;
     HEED_UNROLL for (int r = 0; r < Rows; ++r) {
       HEED_UNROLL for (int j = 0; j < 2 * Lines; ++j) {
         if (j == 0 || whole) S::store(out[r] + j * S::width, sums[r][j]);
@@ -334,17 +334,17 @@ struct PairDecodeTable {
   HEED_SIMD static void add_lying(const PairKeys& keys, const PairRows<T>& rows) {
     if (add_foreseen(keys, rows)) return;
     const auto& lying = keys.lying;
-    // The values of a tile are read in the order of memory, or stay in the first-level cache until
+    // The values of a step are read in the order of memory, or stay in the first-level cache until
     // all their columns are added.
-    const Index tile = rows.value_dim <= 2 * P::step ? 3 * S::width : S::width;
-    for (Index key = 0; key < keys.count; key += tile) {
-      const Index end = key + tile < keys.count ? key + tile : keys.count;
+    const Index step = rows.value_dim <= 2 * P::step ? 3 * S::width : S::width;
+    for (Index key = 0; key < keys.count; key += step) {
+      const Index end = key + step < keys.count ? key + step : keys.count;
       const auto lines =
           lines_beyond(RowsRead<std::uint16_t>{lying.data, lying.row_stride, rows.value_dim},
-                       keys.count, key, tile, rows);
+                       keys.count, key, step, rows);
       with_near(
           rows, [&](auto near) __attribute__((always_inline)) {
-            auto ahead = TileAhead<near>::of(lines, lying.data + key * lying.row_stride);
+            auto ahead = StepAhead<near>::of(lines, lying.data + key * lying.row_stride);
             Index d = 0;
             for (; d + 2 * P::step <= rows.value_dim; d += 2 * P::step) {
               add_lying_columns<2>(keys, rows, key, end, d, ahead);

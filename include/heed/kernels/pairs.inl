@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Vectors of bfloat16 pairs and the tile product on them, a·b + a'·b' + c in one instruction.
-// Included by part.inl.
+// Vectors of bfloat16 pairs and the product of micro tiles on them, a·b + a'·b' + c in one
+// instruction. Included by part.inl.
 
 /// Two bfloat16 per lane of T = float.
 template <class T>
@@ -66,8 +66,8 @@ struct Pairs {
   }
 };
 
-/// `multiply` of tile.inl in pairs: sums[r][lane] += Σ_k a(r, k) · b[k][lane] with k over pairs;
-/// strides count bfloat16.
+/// `multiply` of micro_tile.inl in pairs: sums[r][lane] += Σ_k a(r, k) · b[k][lane] with k over
+/// pairs; strides count bfloat16.
 template <class P, int Rows, int Vectors, class Ahead = NothingAhead>
 HEED_SIMD void multiply_pairs(const std::uint16_t* a, Index a_row, Index a_step,
                               const std::uint16_t* b, Index b_stride, Index depth,
@@ -120,16 +120,16 @@ HEED_SIMD typename P::V pair_of(typename P::S::V low, typename P::S::V high) {
 // along keys for values. Which two keys form a pair decides bits: it is always an even position and
 // the next one.
 
-/// One tile of queries and one block of keys.
+/// One strip of queries and one block of keys.
 template <class Scalar, int Vectors>
 struct PairTask {
   using T = Scalar;
   using S = Lanes<T>;
   static constexpr int lanes = Vectors * S::width;
-  static constexpr Index stride = tile_stride<S>;
+  static constexpr Index stride = strip_stride<S>;
 
   PairKeys keys;
-  Index first;                   // the first key that a lane of the tile sees, made even
+  Index first;                   // the first key that a lane of the strip sees, made even
   Index count;                   // keys from there on
   const std::uint16_t* packed;   // [head_dim / 2][lane][2]
   T* scores;                     // [key][lane], scratch
@@ -274,7 +274,7 @@ HEED_SIMD typename S::V pair_maximum(typename S::V old, typename S::V found) {
   return S::max(old, S::select(S::greater(size, S::broadcast(0x1p24f)), low, found));
 }
 
-// What the online softmax does with a tile, as for TileTask.
+// What the online softmax does with a strip, as for StripTask.
 
 template <class T, int Vectors>
 HEED_SIMD typename Lanes<T>::V largest_score(const PairTask<T, Vectors>& task, int vector) {
@@ -361,7 +361,7 @@ template <class T>
 struct PairTable {
   using S = Lanes<T>;
   using P = Pairs<T>;
-  static constexpr Index lanes = tile_stride<S>;
+  static constexpr Index lanes = strip_stride<S>;
   static constexpr Index few_queries = 2 * S::width;  // see Table
 
   HEED_SIMD static std::uint16_t element(const MatrixRef<std::uint16_t>& rows, Index row,
@@ -386,16 +386,16 @@ struct PairTable {
                                std::uint16_t* packed) {
     const Index depth = (columns + 1) / 2;
     for (Index lane = 0; lane < count; lane += S::width) {
-      std::uint16_t* tile = packed + lane / lanes * lanes * 2 * depth + lane % lanes * 2;
+      std::uint16_t* strip = packed + lane / lanes * lanes * 2 * depth + lane % lanes * 2;
       Index column = 0;
       for (; rows.column_stride == 1 && column + P::step <= columns; column += P::step) {
         pack_square(rows.data + lane * rows.row_stride + column, rows.row_stride, count - lane,
-                    tile + column * lanes);
+                    strip + column * lanes);
       }
       for (; column < columns; ++column) {
         for (Index i = 0; i < S::width; ++i) {
           const Index row = lane + i < count ? lane + i : count - 1;
-          std::uint16_t* to = tile + column / 2 * 2 * lanes + 2 * i;
+          std::uint16_t* to = strip + column / 2 * 2 * lanes + 2 * i;
           to[column % 2] = element(rows, row, column);
           if (column + 1 == columns && column % 2 == 0) to[1] = 0;
         }
@@ -464,9 +464,9 @@ struct PairTable {
   HEED_SIMD static void attend_lanes(const PairKeys& keys, const PairQueries<T>& queries,
                                      const SoftmaxState<T>& state, Index lane, bool first) {
     const auto seen = seen_keys(keys, lane, Vectors * S::width);
-    const Index tile = lane / lanes * lanes, within = lane % lanes;
+    const Index strip = lane / lanes * lanes, within = lane % lanes;
     const Index depth = (queries.head_dim + 1) / 2;
-    T* output = state.output + tile * queries.value_dim + within;
+    T* output = state.output + strip * queries.value_dim + within;
     if (seen.count == 0) {
       for (Index d = 0; first && d < queries.value_dim; ++d) {
         for (int j = 0; j < Vectors; ++j) {
@@ -475,9 +475,9 @@ struct PairTable {
       }
       return;
     }
-    attend_tile(
+    attend_strip(
         PairTask<T, Vectors>{
-            keys, seen.first, seen.count, queries.packed + tile * 2 * depth + 2 * within,
+            keys, seen.first, seen.count, queries.packed + strip * 2 * depth + 2 * within,
             queries.scores + within, reinterpret_cast<std::uint16_t*>(queries.scores) + 2 * within,
             output, state.maximum + lane, state.sum + lane, queries.factor, depth,
             queries.value_dim, static_cast<int>(lane), queries.coming},

@@ -4,33 +4,33 @@
 //   HEED_SIMD_PART       which part
 //   HEED_SIMD_NAMESPACE  the set's namespace
 //   HEED_SIMD_BYTES      bytes in a vector; 0: no vectors
-//   HEED_SIMD_VECTORS    vectors in a row of the tile
+//   HEED_SIMD_VECTORS    vectors in a strip of lanes
 // Nothing in here may call a function from outside: it would be compiled for another set.
 
 namespace HEED_SIMD_NAMESPACE {
 
 #if HEED_SIMD_PART == 0
 #include <heed/kernels/lanes.inl>
-// The tile: 6 rows by HEED_SIMD_VECTORS vectors of sums stay in registers. The sse2 set has to
-// emulate a fused multiply-add and waits for that, not for loads: 2 rows suffice, and compile
+// The micro tile: 6 rows by HEED_SIMD_VECTORS vectors of sums stay in registers. The sse2 set has
+// to emulate a fused multiply-add and waits for that, not for loads: 2 rows suffice, and compile
 // faster. So they do for the scalar set of machines that have a faster one.
 #if HEED_SIMD_BYTES <= 16 && (defined(__x86_64__) || (HEED_SIMD_BYTES == 0 && defined(__aarch64__)))
-inline constexpr int tile_rows = 2;
+inline constexpr int micro_tile_rows = 2;
 #else
-inline constexpr int tile_rows = 6;
+inline constexpr int micro_tile_rows = 6;
 #endif
-// Rows of a tile of `Vectors` vectors. One vector alone takes more rows: its sums must outnumber
-// the multiply-adds that are under way at a time.
+// Rows of a micro tile of `Vectors` vectors. One vector alone takes more rows: its sums must
+// outnumber the multiply-adds that are under way at a time.
 template <int Vectors>
-inline constexpr int rows_of{Vectors == 1 && HEED_SIMD_VECTORS == 4 ? 8 : tile_rows};
-// Rows of the tile for what is left. With two vectors, four rows have the eight sums that a core
-// works on at a time; with four vectors two have, but wait for loads: four rows take 0.98 to 0.99
-// of the time. To save compile time, header-only programs do without those.
+inline constexpr int rows_of{Vectors == 1 && HEED_SIMD_VECTORS == 4 ? 8 : micro_tile_rows};
+// Rows of the micro tile for what is left. With two vectors, four rows have the eight sums that a
+// core works on at a time; with four vectors two have, but wait for loads: four rows take 0.98 to
+// 0.99 of the time. To save compile time, header-only programs do without those.
 inline constexpr int fewer_rows{
-    tile_rows == 6 && (HEED_SIMD_VECTORS == 2 || HEED_SIMD_ALL_KERNELS) ? 4 : 2};
-#include <heed/kernels/tile.inl>
+    micro_tile_rows == 6 && (HEED_SIMD_VECTORS == 2 || HEED_SIMD_ALL_KERNELS) ? 4 : 2};
+#include <heed/kernels/micro_tile.inl>
 template <class S>
-inline constexpr int tile_stride{HEED_SIMD_VECTORS * S::width};
+inline constexpr int strip_stride{HEED_SIMD_VECTORS * S::width};
 // The fewest vectors that kernels take at a time: single ones where four lie side by side.
 inline constexpr int fewest_vectors{HEED_SIMD_VECTORS == 4 ? 1 : HEED_SIMD_VECTORS};
 #if HEED_SIMD_BYTES == 64 && HEED_SIMD_HAS_TILES
@@ -38,7 +38,7 @@ inline constexpr int fewest_vectors{HEED_SIMD_VECTORS == 4 ? 1 : HEED_SIMD_VECTO
 #endif
 #elif HEED_SIMD_PART == 1
 #include <heed/kernels/online_softmax.inl>
-// After attend_tile of online_softmax.inl.
+// After attend_strip of online_softmax.inl.
 #include <heed/kernels/attend_queries.inl>
 #if HEED_SIMD_BYTES == 32
 #include <heed/kernels/decode_halves.inl>

@@ -10,7 +10,7 @@ namespace heed::simd {
 
 /// Number of columns in a panel of a packed right-hand matrix.
 inline constexpr Index panel_columns = 64;
-/// Number of rows of the left-hand matrix in one tile.
+/// Number of rows of the left-hand matrix in one piece.
 inline constexpr Index product_rows = 6;
 /// Number of terms in one partial sum; partial sums are added in order. Decides bits.
 inline constexpr Index product_block = 512;
@@ -18,7 +18,7 @@ inline constexpr Index product_block = 512;
 /// out(r, c) = addend(r, c) + Σ_k a(r, k) · b[k][c]: at most product_rows × panel_columns elements
 /// and product_block terms.
 template <class T>
-struct ProductTile {
+struct ProductPiece {
   MatrixRef<T> a;       // (row, k)
   const T* b;           // [k][column]; whole vectors of columns can be read
   Index b_stride;       // stride between two k
@@ -84,22 +84,22 @@ struct QuantizedPanel {
 };
 
 /// The kernels of the matrix product. An element's bits depend only on its own row of a and column
-/// of b: not on its tile, nor on which of the two matrices is called a.
+/// of b: not on its piece, nor on which of the two matrices is called a.
 template <class T>
 struct ProductKernels {
   /// packed[k][column] = b(k, column), panel_columns apart, for columns ≤ panel_columns; zeros
-  /// follow as far as a tile reads.
+  /// follow as far as a piece reads.
   void (*pack)(MatrixRef<T> b, Index depth, Index columns, T* packed);
-  void (*tile)(const ProductTile<T>& tile);
+  void (*piece)(const ProductPiece<T>& piece);
   /// The same for at most `lying_rows` rows of any number of terms, in partial sums, that lie side
   /// by side in a, and in a b that lies [column][k], `b_stride` between columns.
-  void (*lying_tile)(const ProductTile<T>& tile);
+  void (*lying_piece)(const ProductPiece<T>& piece);
   /// packed[k][column] = the weights of `depth` terms, whole blocks or for pairs any number.
   /// Null for double, like the next.
   void (*dequantize)(const QuantizedPanel& panel, Index depth, T* packed);
-  /// A tile with its b in blocks: the bits of the tile on the output of dequantize. Without pairs,
-  /// the tile has one row.
-  void (*quantized_tile)(const ProductTile<T>& tile, const QuantizedPanel& panel);
+  /// A piece with its b in blocks: the bits of the piece on the output of dequantize. Without
+  /// pairs, the piece has one row.
+  void (*quantized_piece)(const ProductPiece<T>& piece, const QuantizedPanel& panel);
   Index lying_rows;  // with more rows it is as fast to pack b first
 };
 
@@ -120,19 +120,20 @@ struct Int16Rows {
 /// An unpacked block of a QuantizedPanel.
 struct UnpackedBlock {
   float scale[panel_columns];
-  float least[panel_columns];                                     // nibbles only
-  std::int32_t words[QuantizedPanel::terms / 2 * panel_columns];  // as Int16Tiles::tile reads them
+  float least[panel_columns];  // nibbles only
+  std::int32_t
+      words[QuantizedPanel::terms / 2 * panel_columns];  // as Int16Pieces::piece reads them
 };
 
-/// Tiles of the product of int16 rows with quantized weights; T is float.
+/// Pieces of the product of int16 rows with quantized weights; T is float.
 template <class T>
-struct Int16Tiles {
-  Index rows;  // the largest number of rows of a tile
-  /// Unpacks the codes of `depth` terms for `tile`.
+struct Int16Pieces {
+  Index rows;  // the largest number of rows of a piece
+  /// Unpacks the codes of `depth` terms for `piece`.
   void (*unpack)(const QuantizedPanel& panel, Index depth, UnpackedBlock* to);
-  /// A tile of int16 rows and unpacked blocks; the a and b of `tile` are not read.
-  void (*tile)(const ProductTile<T>& tile, const Int16Rows& a, const UnpackedBlock* blocks,
-               QuantizedCodes codes);
+  /// A piece of int16 rows and unpacked blocks; the a and b of `piece` are not read.
+  void (*piece)(const ProductPiece<T>& piece, const Int16Rows& a, const UnpackedBlock* blocks,
+                QuantizedCodes codes);
 };
 
 /// The kernels for products of int16 rows with quantized weights; T is float. An element's bits
@@ -142,10 +143,10 @@ struct Int16Kernels {
   /// Rounds a row of `depth` terms, a multiple of 32.
   void (*round_row)(const T* x, Index step, Index depth, std::int32_t* pairs,
                     Int16Rows::Block* blocks);
-  /// A tile of one row, with the blocks as stored.
-  void (*row)(const ProductTile<T>& tile, const Int16Rows& a, const QuantizedPanel& panel);
-  Int16Tiles<T> few;   // for at most product_rows rows
-  Int16Tiles<T> many;  // for more
+  /// A piece of one row, with the blocks as stored.
+  void (*row)(const ProductPiece<T>& piece, const Int16Rows& a, const QuantizedPanel& panel);
+  Int16Pieces<T> few;   // for at most product_rows rows
+  Int16Pieces<T> many;  // for more
 };
 
 /// The kernels for products of factors rounded to bfloat16, to nearest; T is float. Terms are added
@@ -155,12 +156,12 @@ struct Int16Kernels {
 /// TileMultiply says, from a sum of 0 on.
 template <class T>
 struct Bfloat16ProductKernels {
-  /// The largest number of rows of a tile. Tiles of more than product_rows read whole blocks of
+  /// The largest number of rows of a piece. Pieces of more than product_rows read whole blocks of
   /// terms, and as many rows as the next multiple of 16.
   Index rows;
   Index terms_in_float;  // of rounded rows: 1, or 2 in pairs like those of a QuantizedPanel
-  /// Rounds rows of `depth` terms for `tile`, `stride` floats apart, with zeros up to a whole block
-  /// if tiles read them.
+  /// Rounds rows of `depth` terms for `piece`, `stride` floats apart, with zeros up to a whole
+  /// block if pieces read them.
   void (*round_rows)(MatrixRef<T> a, Index rows, Index depth, T* rounded, Index stride);
   /// The same for bits of bfloat16.
   void (*copy_rows)(MatrixRef<std::uint16_t> a, Index rows, Index depth, T* rounded, Index stride);
@@ -169,8 +170,9 @@ struct Bfloat16ProductKernels {
   void (*pack_bits)(MatrixRef<std::uint16_t> b, Index depth, Index columns, std::uint8_t* blocks);
   /// Rounds numbers to such bits.
   void (*narrow)(const T* x, Index count, std::uint16_t* to);
-  /// A tile of such rows and blocks; the a and b of `tile` are not read.
-  void (*tile)(const ProductTile<T>& tile, const T* a, Index a_stride, const std::uint8_t* blocks);
+  /// A piece of such rows and blocks; the a and b of `piece` are not read.
+  void (*piece)(const ProductPiece<T>& piece, const T* a, Index a_stride,
+                const std::uint8_t* blocks);
 };
 
 // The kernels of the active instruction set.

@@ -89,7 +89,7 @@ struct ShortBackwardTable {
     };
     const Range keys = group.keys;
     for (Index key = 0; key < keys.first; ++key) clear(key);
-    for_each_tile<key_rows>(
+    for_each_micro_tile<key_rows>(
         keys.end - keys.first, [&](auto rows, Index key) __attribute__((always_inline)) {
           prefetch_coming(group.head.coming);
           score_keys<rows>(group, keys.first + key);
@@ -131,7 +131,7 @@ struct ShortBackwardTable {
                                 head.grad_query_row,
                                 &head.scale,
                                 0};
-    for_each_tile<tile_rows>(
+    for_each_micro_tile<micro_tile_rows>(
         head.query_count, [&](auto rows, Index query) __attribute__((always_inline)) {
           prefetch_coming(head.coming);
           put_queries<rows>(head, product, query);
@@ -147,7 +147,7 @@ struct ShortBackwardTable {
   }
   HEED_SIMD static void put_all_keys(const ShortBackwardArgs<T>& head,
                                      const RowProduct<T>& product) {
-    for_each_tile<tile_rows>(
+    for_each_micro_tile<micro_tile_rows>(
         head.key_count, [&](auto rows, Index key) __attribute__((always_inline)) {
           prefetch_coming(head.coming);
           put_keys<rows>(head, product, key);

@@ -143,7 +143,7 @@ struct ShortForwardTable {
 
   HEED_SIMD static V score_all(const Group& group) {
     V largest = S::broadcast(LaneTypes<T>::lowest);
-    for_each_tile<key_rows>(
+    for_each_micro_tile<key_rows>(
         group.count, [&](auto rows, Index key) __attribute__((always_inline)) {
           if (rows == key_rows) prefetch_coming(group.run.coming);
           // Earlier vectors of queries have mostly met the keys before `lane`.
@@ -201,7 +201,7 @@ struct ShortForwardTable {
                                 run.out_row,
                                 factors,
                                 1};
-    for_each_tile<tile_rows>(
+    for_each_micro_tile<micro_tile_rows>(
         group.queries, [&](auto rows, Index query) __attribute__((always_inline)) {
           if (rows >= 4) prefetch_coming(group.run.coming);
           put_rows<rows>(group, product, query);
@@ -226,7 +226,7 @@ struct ShortForwardTable {
       add_guarded<S>(group.values, columns, group.words, group.lane, group.count,
                      group.run.probabilities, S::width, group.run.output, S::width, false);
     } else {
-      for_each_tile<key_rows>(
+      for_each_micro_tile<key_rows>(
           columns, [&](auto rows, Index d)
                        __attribute__((always_inline)) { add_columns<rows>(group, d); });
     }
@@ -262,20 +262,20 @@ struct ShortForwardTable {
                   queries.column_stride, group.queries, run.head_dim, run.query_factor, run.packed,
                   S::width);
     exponentiate_all(group, score_all(group), factors);
-    const bool lines = group.values.column_stride == 1 && run.out_column == 1;
-    if (lines) put_by_rows(group, factors);
-    const bool guard = group.all_see < group.count && !values_are_finite(group, lines);
-    if (guard || !lines) put_by_columns(group, factors, guard);
+    const bool contiguous = group.values.column_stride == 1 && run.out_column == 1;
+    if (contiguous) put_by_rows(group, factors);
+    const bool guard = group.all_see < group.count && !values_are_finite(group, contiguous);
+    if (guard || !contiguous) put_by_columns(group, factors, guard);
     clear_unseeing(group, factors);
   }
 
   /// How many rows of the next head to prefetch at a time, so that none is left at the end of this
-  /// one: under a causal mask, vector i of queries meets i vectors of keys, in tiles, and adds
-  /// values in `outputs` large tiles.
+  /// one: under a causal mask, vector i of queries meets i vectors of keys, in steps, and adds
+  /// values in `outputs` large micro tiles.
   HEED_SIMD static Index coming_at_once(const ShortForwardArgs<T>& run) {
-    constexpr Index tiles = (S::width + key_rows - 1) / key_rows, outputs = S::width / 5;
+    constexpr Index steps = (S::width + key_rows - 1) / key_rows, outputs = S::width / 5;
     const Index groups = (run.query_count + S::width - 1) / S::width;
-    const Index times = groups * (groups + 1) / 2 * tiles + groups * outputs;
+    const Index times = groups * (groups + 1) / 2 * steps + groups * outputs;
     return (run.query_count + times - 1) / times;
   }
   /// The rows of the next head, if heads lie one after the other.

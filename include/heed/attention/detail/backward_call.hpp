@@ -296,13 +296,13 @@ bool exceeds_near_caches(const BackwardArgs<T>& args) {
   return args.forward.bytes() > 1 << 20;
 }
 
-/// What one head of a call reads and writes, for a head before it to prefetch during `tiles` tiles.
+/// What one head of a call reads and writes, for a head before it to prefetch during `steps` steps.
 template <class T>
-simd::ComingRows coming_head(const BackwardArgs<T>& args, Index item, Index head, Index tiles) {
+simd::ComingRows coming_head(const BackwardArgs<T>& args, Index item, Index head, Index steps) {
   const auto& call = args.forward;
   const Index queries = call.query_count(), keys = call.key_count();
   simd::ComingRows coming;
-  coming.at_once = parts_of(larger(queries, keys), tiles);
+  coming.at_once = parts_of(larger(queries, keys), steps);
   coming.far = args.pairs != nullptr;  // which read rows once, from any cache alike
   const auto add_view = [&](const TensorView<const T, 4>& view, Index count) {
     coming.add(strided_rows<T>(view, item, head, 0), view.extent(3), count);

@@ -20,7 +20,7 @@ namespace heed::detail {
 // Queries, prepared for the backward kernels. -----------------------------------------------------
 
 /// Copies the log-sum-exp of a block of queries, in units of log2; returns one bit per query that
-/// saw a key. Kernels compute whole tiles, so the lanes past the last query hold numbers.
+/// saw a key. Kernels compute whole strips, so the lanes past the last query hold numbers.
 template <class T>
 std::uint64_t take_log_sum_exp(const BackwardArgs<T>& args, Index item, Index head, Index row,
                                Index rows, T* to) {
@@ -202,7 +202,7 @@ class PreparedQueries {
   void find_slopes(const simd::KeyBlock<T>& block, simd::QueryBlock<T> queries) {
     queries.scores = tile_->probabilities;
     kernels_.scores(block, queries);
-    const Index lanes = kernels_.tile_lanes;
+    const Index lanes = kernels_.strip_lanes;
     const ProgramCode asked;
     args_.forward.score_mods.function.to_derivatives({queries.scores, lanes * simd::key_block,
                                                       lanes, score_mods_->keys(), block.count,
@@ -517,16 +517,16 @@ class ShortBackward {
     const Index item = (more ? index : later) / groups();
     simd::ComingRows coming;
     if (exceeds_near_caches(args_) && item < call_.batch()) {
-      coming = coming_head(args_, item, more ? head + 1 : later % groups() * group_, tiles());
+      coming = coming_head(args_, item, more ? head + 1 : later % groups() * group_, steps());
       task.coming = &coming;
     }
     const bool taken = simd::short_backward_kernel<T>()(task);
     task.coming = nullptr;
     return taken;
   }
-  /// The number of tiles of a head under a causal mask: scores of 16 queries and 8 keys, then three
+  /// The number of steps of a head under a causal mask: scores of 16 queries and 8 keys, then three
   /// products of 6 rows.
-  Index tiles() const {
+  Index steps() const {
     const Index groups = parts_of(call_.query_count(), 16);
     return groups * (groups + 1) + 3 * parts_of(call_.key_count(), 6);
   }

@@ -425,7 +425,7 @@ class BackwardTasks {
         const Index next = key_head + 1 < end ? key_head + 1 : first_of(group + threads_);
         simd::ComingRows coming;
         if (announces_ && next < whole_) {
-          coming = coming_head(args_, item_of(next), next % args_.kv_heads(), tiles());
+          coming = coming_head(args_, item_of(next), next % args_.kv_heads(), steps());
           one.announce(coming);
         }
         adds_ ? one.resume() : one.begin();
@@ -449,9 +449,9 @@ class BackwardTasks {
     return chunks_ == 1 && args_.sharing() == 1 && !adds_ && exceeds_near_caches(args_) &&
            rows * larger(call_.head_dim(), call_.value_dim()) * Index{sizeof(T)} <= half;
   }
-  /// The number of tiles of a head: of scores, then of the gradients of keys and of values. In
+  /// The number of steps of a head: of scores, then of the gradients of keys and of values. In
   /// pairs, steps of PairBackward, at the least.
-  Index tiles() const {
+  Index steps() const {
     const Index blocks = parts_of(call_.query_count(), simd::query_block) *
                          parts_of(call_.key_count(), simd::key_block);
     return blocks * (args_.pairs != nullptr ? 4 : 3 * parts_of(simd::key_block, 6));

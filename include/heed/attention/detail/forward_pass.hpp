@@ -209,7 +209,7 @@ class QueryBlockPass {
   }
 
   /// The state before any key. Covers all lanes, also those past the last query: kernels compute
-  /// whole tiles.
+  /// whole strips.
   static void clear(const simd::SoftmaxState<T>& state) {
     for (Index lane = 0; lane < simd::query_block; ++lane) {
       state.maximum[lane] = std::numeric_limits<T>::lowest();
@@ -299,7 +299,7 @@ class QueryBlockPass {
   std::uint64_t everyone() const { return lanes_between(0, rows_ - 1); }
 
   bool total_is_finite() const {
-    const Index lanes = kernels_.tile_lanes, columns = args_.value_dim();
+    const Index lanes = kernels_.strip_lanes, columns = args_.value_dim();
     bool finite = true;
     for (Index lane = 0; lane < rows_; lane += lanes) {
       finite = finite && kernels_.all_finite({scratch_.total.output + lane * columns, lanes, 1},
@@ -325,11 +325,12 @@ class QueryBlockPass {
     if (args_.score_mods.any()) score_mods_.attach(block, queries(), seen.first, nullptr);
     kernels_.probabilities(block, queries(), maximum);
     for (Index row = 0; row < rows_; ++row) {
-      const Index lane = row % kernels_.tile_lanes;
+      const Index lane = row % kernels_.strip_lanes;
       const T* from = scratch_.probabilities + (row - lane) * simd::key_block + lane;
       for (Index key = 0; key < seen.count; ++key) {
         // Adding 0 turns minus zero into plus zero.
-        out(row, seen.first + key) = from[key * kernels_.tile_lanes] * scratch_.factors[row] + T{0};
+        out(row, seen.first + key) =
+            from[key * kernels_.strip_lanes] * scratch_.factors[row] + T{0};
       }
     }
   }

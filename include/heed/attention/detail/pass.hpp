@@ -400,9 +400,9 @@ class ScoreModBlock {
     arrays_.cap = product(score_mods_.softcap, unit_);
     for (Index i = 0; i < block.count; ++i) keys_[i] = first_key + (kept ? kept[i] : i);
     if (score_mods_.bias.given() || (score_mods_.any_bias() && kept)) {
-      make_tile(block.count, kept == nullptr);
+      make_strips(block.count, kept == nullptr);
     } else if (score_mods_.any_bias()) {
-      make_line(block.count);
+      make_along_diagonal(block.count);
     }
     if (score_mods_.drops()) drop(block.count);
     block.score_mod = &arrays_;
@@ -415,21 +415,21 @@ class ScoreModBlock {
     return product(score_mods_.at_distance(first_.head, key - first_.query - query), unit_);
   }
 
-  /// Biases that depend only on key − query: one line, of which every key takes a window, shifted
+  /// Biases that depend only on key − query: one row, of which every key takes a window, shifted
   /// by one from key to key.
-  void make_line(Index count) {
+  void make_along_diagonal(Index count) {
     const Index length = count - 1 + simd::query_block;
     for (Index i = 0; i < length; ++i) {
       scratch_.bias[i] = on_diagonal(keys_[0], i - (count - 1));
     }
     arrays_.bias = scratch_.bias + count - 1;
     arrays_.bias_row = -1;
-    arrays_.bias_tile = kernels_.tile_lanes;
+    arrays_.bias_strip = kernels_.strip_lanes;
   }
 
-  /// All biases, [tile][key][lane].
-  void make_tile(Index count, bool contiguous) {
-    const Index lanes = kernels_.tile_lanes;
+  /// All biases, [strip][key][lane].
+  void make_strips(Index count, bool contiguous) {
+    const Index lanes = kernels_.strip_lanes;
     const auto& view = score_mods_.bias.view();
     if (score_mods_.bias.given() && contiguous) {
       const T* from = view.data_handle() + first_.batch * view.stride(0) +
@@ -452,7 +452,7 @@ class ScoreModBlock {
     }
     arrays_.bias = scratch_.bias;
     arrays_.bias_row = lanes;
-    arrays_.bias_tile = lanes * count;
+    arrays_.bias_strip = lanes * count;
   }
 
   void drop(Index count) {
@@ -473,15 +473,15 @@ class ScoreModBlock {
 
   void run_function(const simd::KeyBlock<T>& block, const simd::QueryBlock<T>& queries) {
     kernels_.scores(block, queries);
-    const Index lanes = kernels_.tile_lanes;
+    const Index lanes = kernels_.strip_lanes;
     const Index step = lanes * simd::key_block;
     const ProgramCode asked;
     score_mods_.function.to_values(
         {queries.scores, step, lanes, keys_, block.count, block.words, first_, rows_});
     for (Index lane = 0; lane < rows_; lane += lanes) {
-      T* tile = queries.scores + lane / lanes * step;
+      T* strip = queries.scores + lane / lanes * step;
       for (Index i = 0; i < block.count * lanes; ++i) {
-        tile[i] = product(tile[i], static_cast<T>(bits_per_nat));
+        strip[i] = product(strip[i], static_cast<T>(bits_per_nat));
       }
     }
     arrays_.given = true;
@@ -534,7 +534,7 @@ class RowScoreMod {
                     const std::uint64_t* visible) const {
     if (!score_mods_.function.given()) return;
     const ProgramCode asked;
-    const Index lanes = simd::kernels<T>().tile_lanes;
+    const Index lanes = simd::kernels<T>().strip_lanes;
     for (Index row = 0; row < rows.count; ++row) {
       Position at = position(row);
       for (Index key = 0; key < count; ++key) {

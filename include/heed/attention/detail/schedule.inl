@@ -115,14 +115,14 @@ class ForwardTasks {
     if (next.head % group_ == 0 || next.head == args_.heads()) next = place_of(task + threads_);
     simd::ComingRows coming;
     coming.far = true;
-    coming.at_once = 6;  // rows a tile: 64 within 11 tiles, and a block of keys has 12 or more
+    coming.at_once = 6;  // rows a step: 64 within 11 steps, and a block of keys has 12 or more
     if (next.item < args_.batch() && next.row < args_.query_count()) {
       const Index rows = rows_from(next.row), keys = args_.key_count_of(next.item);
       args_.queries.announce(next.item, next.head, next.row, rows, step_, coming);
       const Index key_head = args_.key_head(next.head);
       const bool other = next.item != here.item || key_head != args_.key_head(here.head);
       if (pairs_ != nullptr && other && keys <= most_coming) {
-        coming.at_once = larger(6, parts_of(keys, 10));  // 64 queries meet 64 keys in 10 tiles
+        coming.at_once = larger(6, parts_of(keys, 10));  // 64 queries meet 64 keys in 10 steps
         args_.keys.announce(next.item, key_head, 0, keys, 1, coming);
         args_.values.announce(next.item, key_head, 0, keys, 1, coming);
       }

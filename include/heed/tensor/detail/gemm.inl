@@ -88,10 +88,10 @@ class ProductWork {
   double work_ = 0;  // multiplications
 };
 
-/// A tile without a and b: some rows of panel `panel`, terms k … k + depth − 1.
+/// A piece without a and b: some rows of panel `panel`, terms k … k + depth − 1.
 template <class T>
-simd::ProductTile<T> tile_of(const ProductArgs<T>& p, Index row, Index rows, Index panel, Index k,
-                             Index depth) {
+simd::ProductPiece<T> piece_of(const ProductArgs<T>& p, Index row, Index rows, Index panel, Index k,
+                               Index depth) {
   const Index column = panel * simd::panel_columns;
   T* out = p.out + row * p.out_row + column * p.out_column;
   simd::MatrixRef<T> addend{out, p.out_row, p.out_column};
@@ -201,20 +201,20 @@ class ProductTasks {
 
  private:
   static constexpr Index panel = simd::panel_columns;
-  static constexpr Index tile_rows = simd::product_rows;
+  static constexpr Index piece_rows = simd::product_rows;
   static constexpr Index max_group = ProductCut::max_group;
   // A copied row of a, with one more cache line so that rows do not fall on the same cache sets.
   static constexpr Index copied_row = simd::product_block + simd::numbers_in_line<T>;
-  // Tiles of a transposed a that are copied at a time: 48 rows are whole cache lines.
-  static constexpr Index max_tiles = 8;
+  // Pieces of a transposed a that are copied at a time: 48 rows are whole cache lines.
+  static constexpr Index max_pieces = 8;
   static constexpr Index panel_size = panel * simd::product_block;
 
   bool quantized() const { return args_.quantized.blocks != nullptr; }
   /// Number of rows up to which reading blocks as they are stored is faster than unpacking them
   /// first: few for half precision, which takes more work to widen. Measured on Zen 5.
   Index rows_as_stored() const {
-    if (args_.quantized.codes == simd::QuantizedCodes::bfloat16) return 16 * tile_rows;
-    return args_.quantized.codes == simd::QuantizedCodes::half ? 4 * tile_rows : 1;
+    if (args_.quantized.codes == simd::QuantizedCodes::bfloat16) return 16 * piece_rows;
+    return args_.quantized.codes == simd::QuantizedCodes::half ? 4 * piece_rows : 1;
   }
   /// A depth block of panel `index` of b, in place or packed into `scratch`.
   const T* panel_of(Index index, Index rows, Index k, Index depth, T* scratch,
@@ -232,7 +232,7 @@ class ProductTasks {
     // Rows close together in memory are as good as packed ones.
     constexpr Index near = 512 / static_cast<Index>(sizeof(T));
     const bool close = -near <= b.row_stride && b.row_stride <= near;
-    if (b.column_stride == 1 && columns == panel && (close || rows <= 2 * tile_rows)) {
+    if (b.column_stride == 1 && columns == panel && (close || rows <= 2 * piece_rows)) {
       stride = b.row_stride;
       return from;
     }
@@ -246,38 +246,38 @@ class ProductTasks {
     return args_.a.column_stride != 1 ||
            args_.a.row_stride * static_cast<Index>(sizeof(T)) % 4096 == 0;
   }
-  /// Copies tiles of a side by side, starting with `row`: all whole tiles of the `rows` rows if a
-  /// is transposed, since they share cache lines, otherwise one tile. Returns their number.
-  Index copy_tiles(Index row, Index rows, Index k, Index depth, T* scratch) const {
+  /// Copies pieces of a side by side, starting with `row`: all whole pieces of the `rows` rows if a
+  /// is transposed, since they share cache lines, otherwise one piece. Returns their number.
+  Index copy_pieces(Index row, Index rows, Index k, Index depth, T* scratch) const {
     const auto a = args_.a.from(row, k);
     if (a.column_stride == 1) {
-      for (Index r = 0; r < smaller(rows, tile_rows); ++r) {
+      for (Index r = 0; r < smaller(rows, piece_rows); ++r) {
         std::memcpy(scratch + r * copied_row, a.data + r * a.row_stride,
                     static_cast<std::size_t>(depth) * sizeof(T));
       }
       return 1;
     }
-    if (a.row_stride == 1 && rows >= tile_rows) {  // whole words, not single numbers
-      const Index tiles = smaller(rows / tile_rows, max_tiles);
+    if (a.row_stride == 1 && rows >= piece_rows) {  // whole words, not single numbers
+      const Index pieces = smaller(rows / piece_rows, max_pieces);
       for (Index i = 0; i < depth; ++i) {
-        for (Index tile = 0; tile < tiles; ++tile) {
-          std::memcpy(scratch + tile * tile_rows * copied_row + i * tile_rows,
-                      a.data + i * a.column_stride + tile * tile_rows, tile_rows * sizeof(T));
+        for (Index piece = 0; piece < pieces; ++piece) {
+          std::memcpy(scratch + piece * piece_rows * copied_row + i * piece_rows,
+                      a.data + i * a.column_stride + piece * piece_rows, piece_rows * sizeof(T));
         }
       }
-      return tiles;
+      return pieces;
     }
     for (Index i = 0; i < depth; ++i) {
-      for (Index r = 0; r < smaller(rows, tile_rows); ++r) {
-        scratch[i * tile_rows + r] = a.data[r * a.row_stride + i * a.column_stride];
+      for (Index r = 0; r < smaller(rows, piece_rows); ++r) {
+        scratch[i * piece_rows + r] = a.data[r * a.row_stride + i * a.column_stride];
       }
     }
     return 1;
   }
-  /// The copy that copy_tiles made of a tile.
-  simd::MatrixRef<T> copied_tile(const T* scratch) const {
+  /// The copy that copy_pieces made of a piece.
+  simd::MatrixRef<T> copied_piece(const T* scratch) const {
     if (args_.a.column_stride == 1) return {scratch, copied_row, 1};
-    return {scratch, 1, tile_rows};
+    return {scratch, 1, piece_rows};
   }
 
   /// Whether columns of b that lie in one piece, as the weights of layers do, are transposed in
@@ -288,11 +288,11 @@ class ProductTasks {
   }
   void run_lying(const ProductCut::Task& task) const {
     for (Index i = task.first; i < task.last; ++i) {
-      auto tile = tile_of(args_, task.row, task.end - task.row, i, 0, args_.depth);
-      tile.a = args_.a.from(task.row, 0);
-      tile.b = args_.b.data + i * panel * args_.b.column_stride;
-      tile.b_stride = args_.b.column_stride;
-      kernels_.lying_tile(tile);
+      auto piece = piece_of(args_, task.row, task.end - task.row, i, 0, args_.depth);
+      piece.a = args_.a.from(task.row, 0);
+      piece.b = args_.b.data + i * panel * args_.b.column_stride;
+      piece.b_stride = args_.b.column_stride;
+      kernels_.lying_piece(piece);
     }
   }
 
@@ -300,7 +300,7 @@ class ProductTasks {
     const Index first = task.first, last = task.last, end = task.end;
     Index row = task.row;
     T* scratch = reinterpret_cast<T*>(Scratch::of_this_thread<ProductTasks>(
-        static_cast<std::size_t>(max_group * panel_size + max_tiles * tile_rows * copied_row) *
+        static_cast<std::size_t>(max_group * panel_size + max_pieces * piece_rows * copied_row) *
         sizeof(T)));
     T* copied = scratch + max_group * panel_size;
     const T* b[max_group];
@@ -311,30 +311,30 @@ class ProductTasks {
           panel_of(i, end - row, k, depth, scratch + (i - first) * panel_size, b_stride[i - first]);
     }
     const bool copying = last - first > 1 && worth_copying();
-    Index at = 0, tiles = 0;  // among the copied tiles
-    for (; row < end; row += tile_rows) {
-      const Index rows = smaller(tile_rows, end - row);
+    Index at = 0, pieces = 0;  // among the copied pieces
+    for (; row < end; row += piece_rows) {
+      const Index rows = smaller(piece_rows, end - row);
       auto a = args_.a.from(row, k);
       if (copying && rows > 1) {
-        if (++at >= tiles) {
-          tiles = copy_tiles(row, end - row, k, depth, copied);
+        if (++at >= pieces) {
+          pieces = copy_pieces(row, end - row, k, depth, copied);
           at = 0;
         }
-        a = copied_tile(copied + at * tile_rows * copied_row);
+        a = copied_piece(copied + at * piece_rows * copied_row);
       }
       for (Index i = first; i < last; ++i) {
-        auto tile = tile_of(args_, row, rows, i, k, depth);
-        tile.a = a;
+        auto piece = piece_of(args_, row, rows, i, k, depth);
+        piece.a = a;
         if (as_stored) {
-          kernels_.quantized_tile(tile, quantized_panel_of(args_, i, k));
+          kernels_.quantized_piece(piece, quantized_panel_of(args_, i, k));
           continue;
         }
-        tile.b = b[i - first];
+        piece.b = b[i - first];
         if (row == task.row && args_.packed != nullptr) {  // what follows a panel is the next one
-          tile.next = i + 1 < last ? b[i + 1 - first] : b[0] + depth * panel;
+          piece.next = i + 1 < last ? b[i + 1 - first] : b[0] + depth * panel;
         }
-        tile.b_stride = b_stride[i - first];
-        kernels_.tile(tile);
+        piece.b_stride = b_stride[i - first];
+        kernels_.piece(piece);
       }
     }
   }
@@ -373,23 +373,23 @@ class Int16Tasks {
   void run_block(const ProductCut::Task& task, Index k, Index depth) const {
     if (task.end - task.row == 1) {
       for (Index i = task.first; i < task.last; ++i) {
-        kernels_.row(tile_of(args_, task.row, 1, i, k, depth), rows_from(task.row, k),
+        kernels_.row(piece_of(args_, task.row, 1, i, k, depth), rows_from(task.row, k),
                      quantized_panel_of(args_, i, k));
       }
       return;
     }
     auto* blocks = reinterpret_cast<Block*>(Scratch::of_this_thread<Int16Tasks>(
         static_cast<std::size_t>(ProductCut::max_group * panel_blocks) * sizeof(Block)));
-    const auto& tiles = task.end - task.row > simd::product_rows ? kernels_.many : kernels_.few;
+    const auto& pieces = task.end - task.row > simd::product_rows ? kernels_.many : kernels_.few;
     for (Index i = task.first; i < task.last; ++i) {
-      tiles.unpack(quantized_panel_of(args_, i, k), depth,
-                   blocks + (i - task.first) * panel_blocks);
+      pieces.unpack(quantized_panel_of(args_, i, k), depth,
+                    blocks + (i - task.first) * panel_blocks);
     }
-    for (Index row = task.row; row < task.end; row += tiles.rows) {
-      const Index rows = smaller(tiles.rows, task.end - row);
+    for (Index row = task.row; row < task.end; row += pieces.rows) {
+      const Index rows = smaller(pieces.rows, task.end - row);
       for (Index i = task.first; i < task.last; ++i) {
-        tiles.tile(tile_of(args_, row, rows, i, k, depth), rows_from(row, k),
-                   blocks + (i - task.first) * panel_blocks, args_.quantized.codes);
+        pieces.piece(piece_of(args_, row, rows, i, k, depth), rows_from(row, k),
+                     blocks + (i - task.first) * panel_blocks, args_.quantized.codes);
       }
     }
   }
@@ -473,7 +473,7 @@ void run_int16_products(const ProductList<T>& products) {
 
 // Products in bfloat16. ---------------------------------------------------------------------------
 
-/// Computes a product of factors rounded to bfloat16, task by task: a is rounded a few tiles at a
+/// Computes a product of factors rounded to bfloat16, task by task: a is rounded a few pieces at a
 /// time, and b as it is packed, unless it is stored so. T is float.
 template <class T>
 class Bfloat16Tasks {
@@ -486,8 +486,9 @@ class Bfloat16Tasks {
   }
 
  private:
-  static constexpr Index strip = 8 * simd::product_rows;  // whole cache lines of a transposed a,
-                                                          // and whole tiles of 16 rows
+  static constexpr Index rounded_rows =
+      8 * simd::product_rows;  // whole cache lines of a transposed a,
+                               // and whole AMX tiles of 16 rows
   static constexpr Index max_group = ProductCut::max_bfloat16_group;
   static constexpr Index panel_bytes =
       simd::QuantizedPanel::bytes(simd::QuantizedCodes::bfloat16, simd::product_block);
@@ -509,35 +510,37 @@ class Bfloat16Tasks {
     // With one more cache line, so that rows do not fall on the same cache sets.
     const Index stride = simd::product_block / kernels_.terms_in_float + 64 / size;
     std::byte* memory = Scratch::of_this_thread<Bfloat16Tasks>(
-        static_cast<std::size_t>(panels_bytes + strip * stride * size));
+        static_cast<std::size_t>(panels_bytes + rounded_rows * stride * size));
     auto* panels = reinterpret_cast<std::uint8_t*>(memory);
     auto* rounded = reinterpret_cast<T*>(memory + panels_bytes);
     for (Index i = task.first; i < task.last && !stored(); ++i) {
       pack_panel(i, k, depth, panels + (i - task.first) * panel_bytes);
     }
-    for (Index row = task.row; row < task.end; row += strip) {
-      const Index rows = smaller(strip, task.end - row);
+    for (Index row = task.row; row < task.end; row += rounded_rows) {
+      const Index rows = smaller(rounded_rows, task.end - row);
       if (args_.narrow_a.data != nullptr) {
         kernels_.copy_rows(args_.narrow_a.from(row, k), rows, depth, rounded, stride);
       } else {
         kernels_.round_rows(args_.a.from(row, k), rows, depth, rounded, stride);
       }
       for (Index first = task.first; first < task.last; first += max_group) {
-        multiply_strip({first, smaller(first + max_group, task.last), row, row + rows}, k, depth,
-                       rounded, stride, panels);
+        multiply_rounded({first, smaller(first + max_group, task.last), row, row + rows}, k, depth,
+                         rounded, stride, panels);
       }
     }
   }
-  /// Multiplies the rounded rows of a strip by some panels, which stay in the second-level cache.
-  void multiply_strip(const ProductCut::Task& part, Index k, Index depth, const T* rounded,
-                      Index stride, const std::uint8_t* panels) const {
+  /// Multiplies the rounded rows of a rounded_rows by some panels, which stay in the second-level
+  /// cache.
+  void multiply_rounded(const ProductCut::Task& part, Index k, Index depth, const T* rounded,
+                        Index stride, const std::uint8_t* panels) const {
     for (Index row = part.row; row < part.end;
          row += kernels_.rows, rounded += kernels_.rows * stride) {
       for (Index i = part.first; i < part.last; ++i) {
         const auto* panel = stored() ? quantized_panel_of(args_, i, k).blocks
                                      : panels + (i - part.first) * panel_bytes;
-        const auto tile = tile_of(args_, row, smaller(kernels_.rows, part.end - row), i, k, depth);
-        kernels_.tile(tile, rounded, stride, panel);
+        const auto piece =
+            piece_of(args_, row, smaller(kernels_.rows, part.end - row), i, k, depth);
+        kernels_.piece(piece, rounded, stride, panel);
       }
     }
   }

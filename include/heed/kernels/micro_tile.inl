@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is prefetched, the tile product of attention and of layers in the scalar type, and
+// What is prefetched, the product of micro tiles of attention and of layers in the scalar type, and
 // transposes. Included by part.inl.
 
 /// Prefetches nothing.
@@ -9,9 +9,9 @@ struct NothingAhead {
   HEED_SIMD void fetch(const T*) {}
 };
 
-/// Lines to prefetch one by one, in the order of memory. A tile is read by columns, six to sixteen
-/// rows at a time. In that order memory gave 12 GB/s on a Zen 3 and 31 on a Zen 5; line after line,
-/// 17.5 and 35.
+/// Lines to prefetch one by one, in the order of memory. A micro tile is read by columns, six to
+/// sixteen rows at a time. In that order memory gave 12 GB/s on a Zen 3 and 31 on a Zen 5; line
+/// after line, 17.5 and 35.
 struct LinesAhead {
   std::uintptr_t at;     // the next line
   std::uintptr_t end;    // of its row
@@ -50,24 +50,24 @@ struct RowsRead {
   Index stride;
   Index columns;
 };
-/// What decoding prefetches during the `tile` rows at `row` of `count`: what is read 8 kB later, or
-/// the next tile where that is longer. Behind the last of these rows come decoded.next, if known.
+/// What decoding prefetches during the `step` rows at `row` of `count`: what is read 8 kB later, or
+/// the next step where that is longer. Behind the last of these rows come decoded.next, if known.
 /// From memory, decoding took 1.05 to 1.25 times as long with 2 or 4 kB, and up to 1.15 times with
 /// 16 (Zen 5; a Zen 4 differs less).
 template <class T, class Decoded>
-HEED_SIMD LinesAhead lines_beyond(const RowsRead<T>& rows, Index count, Index row, Index tile,
+HEED_SIMD LinesAhead lines_beyond(const RowsRead<T>& rows, Index count, Index row, Index step,
                                   const Decoded& decoded) {
   constexpr Index kilobyte = 1024 / Index{sizeof(T)};
-  const Index tile_size = tile * rows.columns;
-  Index later = row + tile;
-  if (tile_size <= 4 * kilobyte) {
-    later += tile_size <= 2 * kilobyte ? 3 * tile : tile;
+  const Index size = step * rows.columns;
+  Index later = row + step;
+  if (size <= 4 * kilobyte) {
+    later += size <= 2 * kilobyte ? 3 * step : step;
   }
   if (later < count || decoded.next.data == nullptr) {
     if (later >= count) later = 0;
     return LinesAhead::of(rows.first + later * rows.stride, rows.stride, rows.columns);
   }
-  later -= (count + tile - 1) / tile * tile;
+  later -= (count + step - 1) / step * step;
   const MatrixRef<T>& next = decoded.next;
   return LinesAhead::of(next.data + later * next.row_stride, next.row_stride, decoded.next_columns);
 }
@@ -82,7 +82,7 @@ HEED_SIMD typename S::V load_wide(const std::uint16_t* from) {
   return __builtin_bit_cast(typename S::V, load_widened(from) << 16);
 }
 
-/// The sums of a tile from memory, or to it; its rows are `row` apart.
+/// The sums of a micro tile from memory, or to it; its rows are `row` apart.
 template <class S, int Rows, int Vectors>
 HEED_SIMD void load_sums(typename S::V (&sums)[Rows][Vectors], const typename S::Scalar* from,
                          Index row) {
@@ -128,58 +128,57 @@ template <auto Value>
 struct Known {
   HEED_SIMD constexpr operator decltype(Value)() const { return Value; }  // NOLINT: stands for it
 };
-template <int Count>
-using RowCount = Known<Count>;
 
-/// Calls run(rows, row), where `rows` is a RowCount, for each tile of `count` rows: `Most` as long
-/// as there are so many, then fewer.
+/// Calls run(rows, row), with a Known number of rows, for each micro tile of `count` rows: `Most`
+/// as long as there are so many, then fewer.
 template <int Most, class Run>
-HEED_SIMD void for_each_tile(Index count, const Run& run) {
+HEED_SIMD void for_each_micro_tile(Index count, const Run& run) {
   Index row = 0;
   for (; row + Most <= count; row += Most) {
     if (fewer_rows == 4 && Most == 6 && count - row == 8) break;  // 4 and 4, not 6 and 2
-    run(RowCount<Most>(), row);
+    run(Known<Most>(), row);
   }
   if constexpr (fewer_rows > 2) {
     for (; row + fewer_rows <= count; row += fewer_rows) {
-      run(RowCount<fewer_rows>(), row);
+      run(Known<fewer_rows>(), row);
     }
   }
-  for (; row + 2 <= count; row += 2) run(RowCount<2>(), row);
-  if (row < count) run(RowCount<1>(), row);
+  for (; row + 2 <= count; row += 2) run(Known<2>(), row);
+  if (row < count) run(Known<1>(), row);
 }
 
-/// c[r][lane] (+)= Σ_k a(r, k) · b[k][lane] for one tile; rows of c are `c_stride` apart.
+/// c[r][lane] (+)= Σ_k a(r, k) · b[k][lane] for one micro tile; rows of c are `c_stride` apart.
 template <class S, int Rows, int Vectors, class Ahead = NothingAhead>
-HEED_KERNEL void tile_product(const typename S::Scalar* a, Index a_row, Index a_step,
-                              const typename S::Scalar* b, Index b_stride, Index depth,
-                              typename S::Scalar* c, Index c_stride, bool accumulate,
-                              Ahead ahead = {}) {
+HEED_KERNEL void micro_tile_product(const typename S::Scalar* a, Index a_row, Index a_step,
+                                    const typename S::Scalar* b, Index b_stride, Index depth,
+                                    typename S::Scalar* c, Index c_stride, bool accumulate,
+                                    Ahead ahead = {}) {
   typename S::V sums[Rows][Vectors] = {};
   if (accumulate) load_sums<S>(sums, c, c_stride);
   multiply<S, Rows, Vectors>(a, a_row, a_step, b, b_stride, depth, sums, ahead);
   store_sums<S>(sums, c, c_stride);
 }
 
-/// Prefetches nothing in any tile.
+/// Prefetches nothing in any micro tile.
 struct NothingAheadOf {
-  template <class Tile>
-  HEED_SIMD NothingAhead operator()(Tile) const {
+  template <class Rows>
+  HEED_SIMD NothingAhead operator()(Rows) const {
     return {};
   }
 };
 
-/// tile_product for any number of rows of a and c. Each tile prefetches what `ahead_of` answers for
-/// its RowCount.
+/// micro_tile_product for any number of rows of a and c. Each one prefetches what `ahead_of`
+/// answers for its number of rows.
 template <class S, int Vectors, class AheadOf = NothingAheadOf>
-HEED_KERNEL void tile_products(const typename S::Scalar* a, Index a_row, Index a_step,
-                               const typename S::Scalar* b, Index b_stride, Index depth,
-                               typename S::Scalar* c, Index c_stride, Index rows, bool accumulate,
-                               const AheadOf& ahead_of = {}) {
-  for_each_tile<rows_of<Vectors>>(
-      rows, [&](auto tile, Index row) __attribute__((always_inline)) {
-        tile_product<S, tile, Vectors>(a + row * a_row, a_row, a_step, b, b_stride, depth,
-                                       c + row * c_stride, c_stride, accumulate, ahead_of(tile));
+HEED_KERNEL void micro_tile_products(const typename S::Scalar* a, Index a_row, Index a_step,
+                                     const typename S::Scalar* b, Index b_stride, Index depth,
+                                     typename S::Scalar* c, Index c_stride, Index rows,
+                                     bool accumulate, const AheadOf& ahead_of = {}) {
+  for_each_micro_tile<rows_of<Vectors>>(
+      rows, [&](auto some, Index row) __attribute__((always_inline)) {
+        micro_tile_product<S, some, Vectors>(a + row * a_row, a_row, a_step, b, b_stride, depth,
+                                             c + row * c_stride, c_stride, accumulate,
+                                             ahead_of(some));
       });
 }
 
