@@ -43,6 +43,41 @@ struct LinesAhead {
   }
 };
 
+/// Prefetches some rows, `columns` wide, into the first-level cache (Level = 3) or the second (2).
+/// The empty assembler keeps g++ from leaving out calls of such a function.
+template <int Level = 3, class T>
+HEED_SHARED void prefetch_rows(const MatrixRef<T>& rows, Index first, Index count, Index columns) {
+  asm volatile("");
+  for (Index row = first; row < first + count; ++row) {
+    for (Index column = 0; column < columns; column += numbers_in_line<T>) {
+      __builtin_prefetch(rows.data + row * rows.row_stride + column, 0, Level);
+    }
+  }
+}
+
+/// Prefetches some of the rows that come, into the second-level cache if they are many, or far on a
+/// processor whose first level is not the better one.
+template <class Coming>
+HEED_SHARED void prefetch_some(Coming& coming) {
+  constexpr Index nearby = Index{64} << 10;
+  for (int i = 0; i < coming.count; ++i) {
+    auto& [data, stride, width, count] = coming.matrices[i];
+    const Index now = count < coming.at_once ? count : coming.at_once;
+    if (coming.size <= nearby && (coming.near || !coming.far)) {
+      prefetch_rows<3>(MatrixRef<char>{data, stride}, 0, now, width);
+    } else {
+      prefetch_rows<2>(MatrixRef<char>{data, stride}, 0, now, width);
+    }
+    data += now * stride;
+    count -= now;
+  }
+}
+/// The same, if there are any.
+template <class Coming>
+HEED_SIMD void prefetch_coming(Coming* coming) {
+  if (coming != nullptr) prefetch_some(*coming);
+}
+
 /// Rows that are read one after the other.
 template <class T>
 struct RowsRead {
