@@ -171,7 +171,7 @@ class TwinTiles {
 
 /// A matrix for tiles, and the distance of its rows in elements.
 template <class Element>
-struct TileRows {
+struct AmxMatrix {
   Element* data;
   Index stride;
 };
@@ -179,8 +179,8 @@ struct TileRows {
 /// Adds 32 terms, from k on, to tile `Sum` of the sums, which are rows of `Across` tiles. The first
 /// row brings the tiles of b, the first lane those of a.
 template <int Across, int Sum, class Tiles>
-HEED_SIMD void add_terms(Tiles& tiles, TileRows<const std::uint16_t> a,
-                         TileRows<const std::uint16_t> b, Index k) {
+HEED_SIMD void add_terms(Tiles& tiles, AmxMatrix<const std::uint16_t> a,
+                         AmxMatrix<const std::uint16_t> b, Index k) {
   constexpr auto element = static_cast<Index>(sizeof(std::uint16_t));
   constexpr int row = Sum / Across, lane = Sum % Across;
   if constexpr (row == 0) {
@@ -204,8 +204,8 @@ struct NothingBetween {
 /// Calls between() after each product of two tiles.
 template <int Across, int... Sum, class Tiles, class T, class Between = NothingBetween>
 HEED_SIMD void multiply_tiles(std::integer_sequence<int, Sum...>, Tiles& tiles,
-                              TileRows<const std::uint16_t> a, TileRows<const std::uint16_t> b,
-                              Index depth, TileRows<T> sums, bool accumulate,
+                              AmxMatrix<const std::uint16_t> a, AmxMatrix<const std::uint16_t> b,
+                              Index depth, AmxMatrix<T> sums, bool accumulate,
                               Between&& between = {}) {
   const auto stride = sums.stride * static_cast<Index>(sizeof(T));
   const auto at = [&](int tile) __attribute__((always_inline)) {
@@ -225,11 +225,11 @@ HEED_SIMD void multiply_tiles(std::integer_sequence<int, Sum...>, Tiles& tiles,
 /// A product for tiles, with `row_tiles` tiles of rows.
 template <class T>
 struct PendingProduct {
-  TileRows<const std::uint16_t> a;
+  AmxMatrix<const std::uint16_t> a;
   Index row_tiles;
-  TileRows<const std::uint16_t> b;
+  AmxMatrix<const std::uint16_t> b;
   Index depth;
-  TileRows<T> sums;
+  AmxMatrix<T> sums;
   bool accumulate;
 
   /// Products of two tiles.

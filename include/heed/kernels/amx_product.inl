@@ -27,12 +27,12 @@ struct TileBfloat16Product {
   /// Rows × Vectors tiles of sums, from the column `lane` on.
   template <int Rows, int Vectors>
   HEED_KERNEL static void part(Tiles& tiles, const ProductPiece<float>& piece,
-                               TileRows<const std::uint16_t> a, TileRows<const std::uint16_t> b,
+                               AmxMatrix<const std::uint16_t> a, AmxMatrix<const std::uint16_t> b,
                                Index lane) {
     alignas(64) float sums[Rows * amx_side][Vectors * amx_side];
     multiply_tiles<Vectors>(std::make_integer_sequence<int, Rows * Vectors>(), tiles, a,
                             {b.data + 2 * lane, b.stride}, whole_terms(piece.depth),
-                            TileRows<float>{sums[0], Vectors * amx_side}, false);
+                            AmxMatrix<float>{sums[0], Vectors * amx_side}, false);
     for (Index row = 0; row < piece.rows; ++row) {
       typename S::V row_sums[1][Vectors];
       HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
@@ -46,10 +46,10 @@ struct TileBfloat16Product {
   HEED_KERNEL static void piece(const ProductPiece<float>& piece, const float* a, Index a_stride,
                                 const std::uint8_t* blocks) {
     Tiles tiles;
-    const TileRows<const std::uint16_t> left{reinterpret_cast<const std::uint16_t*>(a),
-                                             2 * a_stride};
-    const TileRows<const std::uint16_t> right{reinterpret_cast<const std::uint16_t*>(blocks),
-                                              2 * panel_columns};
+    const AmxMatrix<const std::uint16_t> left{reinterpret_cast<const std::uint16_t*>(a),
+                                              2 * a_stride};
+    const AmxMatrix<const std::uint16_t> right{reinterpret_cast<const std::uint16_t*>(blocks),
+                                               2 * panel_columns};
     if (piece.rows <= amx_side) return part<1, 4>(tiles, piece, left, right, 0);
     for (Index lane = 0; lane < piece.columns; lane += 2 * amx_side) {
       part<2, 2>(tiles, piece, left, right, lane);

@@ -9,10 +9,10 @@ struct ProductTable {
   static constexpr int single_row_vectors = panel / S::width < 8 ? panel / S::width : 8;
   // Vectors of half a cache line: a micro tile of two of them reads a line of every row of a panel,
   // and the sums of two rows of two vectors would wait for each other.
-  static constexpr bool narrow = HEED_SIMD_BYTES == 32;
-  static constexpr int pair_vectors = (narrow ? 2 : 1) * HEED_SIMD_VECTORS;
+  static constexpr bool half_lines = HEED_SIMD_BYTES == 32;
+  static constexpr int pair_vectors = (half_lines ? 2 : 1) * HEED_SIMD_VECTORS;
   // Measured on Zen 3 and Zen 5. The micro tiles of more rows take time to compile.
-  static constexpr Index lying_rows = narrow && HEED_SIMD_ALL_KERNELS ? 4 : 2;
+  static constexpr Index lying_rows = half_lines && HEED_SIMD_ALL_KERNELS ? 4 : 2;
 
   HEED_KERNEL static void pack(MatrixRef<T> b, Index depth, Index columns, T* packed) {
     Index column = 0;
@@ -45,7 +45,7 @@ struct ProductTable {
     typename S::V sums[Rows][Vectors] = {};
     const auto& a = piece.a;
     fetch_out<Rows, Vectors>(piece, row, lane);
-    if constexpr (narrow && Rows > 1) {
+    if constexpr (half_lines && Rows > 1) {
       multiply_ahead<Rows, Vectors>(piece, row, lane, sums);
     } else {
       multiply<S, Rows, Vectors>(a.data + row * a.row_stride, a.row_stride, a.column_stride,
@@ -135,7 +135,7 @@ struct ProductTable {
     for (; row + product_rows <= piece.rows; row += product_rows) {
       across<product_rows, HEED_SIMD_VECTORS>(piece, row);
     }
-    if constexpr (product_rows > 4 && (narrow || HEED_SIMD_ALL_KERNELS)) {
+    if constexpr (product_rows > 4 && (half_lines || HEED_SIMD_ALL_KERNELS)) {
       if (row + 4 <= piece.rows) {
         across<4, HEED_SIMD_VECTORS>(piece, row);
         row += 4;
@@ -271,7 +271,7 @@ HEED_SIMD void with_codes(QuantizedCodes codes, const Run& run) {
 /// Vectors of weights in pairs, a word with two terms per column.
 struct PairWords : QuantizedWords {
   using Floats = ProductTable<float>;
-  static constexpr int vectors = Floats::narrow ? 8 : 4;  // of columns, in a product of one row
+  static constexpr int vectors = Floats::half_lines ? 8 : 4;  // of columns, in a product of one row
 
   /// The two terms in each word.
   template <QuantizedCodes Codes>
@@ -300,7 +300,7 @@ struct PairWords : QuantizedWords {
   template <int Rows, int Vectors>
   HEED_SIMD static void fetch_later(const std::uint8_t* words, const std::uint8_t* next,
                                     bool near) {
-    if constexpr (Floats::narrow && Rows > 1) {
+    if constexpr (Floats::half_lines && Rows > 1) {
       fetch<3, Vectors>(words, prefetch_bytes / 2);
       fetch<2, Vectors>(next, 0);
     } else if (Rows == product_rows || near) {
@@ -329,7 +329,7 @@ struct PairWords : QuantizedWords {
   template <int Rows, int Vectors, class AddRows>
   HEED_SIMD static void add_words(const std::uint8_t* words, const AddRows& rows, Index row,
                                   Index k, V (&sums)[Rows][Vectors]) {
-    constexpr int together = Rows == 1 && Floats::narrow ? 1 : Vectors;
+    constexpr int together = Rows == 1 && Floats::half_lines ? 1 : Vectors;
     HEED_UNROLL for (int first = 0; first < Vectors; first += together) {
       Unsigned held[together];
       V some[Rows][together];
@@ -357,7 +357,7 @@ struct PairWords : QuantizedWords {
     for (; row + product_rows <= piece.rows; row += product_rows) {
       across<product_rows, HEED_SIMD_VECTORS>(piece, blocks, rows, row);
     }
-    if constexpr (Floats::narrow) {
+    if constexpr (Floats::half_lines) {
       if (row + 4 <= piece.rows) {
         across<4, HEED_SIMD_VECTORS>(piece, blocks, rows, row);
         row += 4;

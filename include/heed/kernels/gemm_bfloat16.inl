@@ -17,7 +17,7 @@ struct Bfloat16Product : PairWords {
 
 #if HEED_SIMD_BYTES == 64
   /// Rows of pairs, each in the place of a float.
-  struct PairRows {
+  struct DotRows {
     const float* pairs;
     Index stride;
 
@@ -35,13 +35,13 @@ struct Bfloat16Product : PairWords {
     }
   };
 #else
-  struct PairRows {};  // no set of such vectors has the instruction
+  struct DotRows {};  // no set of such vectors has the instruction
 #endif
 
   HEED_KERNEL static void piece(const ProductPiece<float>& piece, const float* a, Index a_stride,
                                 const std::uint8_t* b) {
     if constexpr (Dots) {
-      PairWords::piece(piece, b, PairRows{a, a_stride});
+      PairWords::piece(piece, b, DotRows{a, a_stride});
     } else {
       using Rows = PairProduct<codes>::FloatRows;
       PairWords::piece(piece, b, Rows{{a, a_stride, 1}, piece.depth});

@@ -3,7 +3,7 @@
 
 /// One vector of queries of one head.
 template <class T>
-struct HeadGroup {
+struct QueryVector {
   using S = Lanes<T>;
   const ShortForwardArgs<T>& run;
   MatrixRef<T> keys;
@@ -122,7 +122,7 @@ struct ShortForwardTable {
   // Keys at a time: with one vector of queries each, enough sums to keep the multiplier busy.
   static constexpr int key_rows = 8;
 
-  using Group = HeadGroup<T>;
+  using Group = QueryVector<T>;
 
   /// Scores of the keys [key, key + Rows), and the running maximum of every query.
   template <int Rows>
