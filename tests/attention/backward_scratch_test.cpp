@@ -10,7 +10,7 @@ namespace heed::detail {
 namespace {
 
 TEST(BackwardScratch, RowsArePaddedAndArraysAreApart) {
-  const auto scratch = BackwardScratch<float>(19, 40, 16);
+  const auto scratch = divided_scratch<BackwardScratch<float>>(19, 40, 16);
   EXPECT_EQ(scratch.head_row, 32);
   EXPECT_EQ(scratch.value_row, 48);
   const Index sizes[] = {64 * 32,

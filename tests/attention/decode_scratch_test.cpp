@@ -7,7 +7,7 @@ namespace heed::detail {
 namespace {
 
 TEST(DecodeScratch, DoesNotGrowWithTheNumberOfKeys) {
-  const auto scratch = DecodeScratch<float>(decode_rows, 128, 128, true);
+  const auto scratch = divided_scratch<DecodeScratch<float>>(decode_rows, 128, 128, true);
   const auto* end = reinterpret_cast<const char*>(scratch.keep + 2 * decode_rows);
   EXPECT_LT(end - reinterpret_cast<const char*>(scratch.rows), 400 * 1024);
   EXPECT_GE(scratch.packed - scratch.rows, decode_rows * 128);

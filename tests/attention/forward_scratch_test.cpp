@@ -10,7 +10,7 @@ namespace heed::detail {
 namespace {
 
 TEST(ForwardScratch, ArraysDoNotOverlapAndDoNotGrowWithLength) {
-  const auto scratch = ForwardScratch<float>(128, 64, false);
+  const auto scratch = divided_scratch<ForwardScratch<float>>(128, 64, false);
   struct Piece {
     const void* begin;
     std::size_t bytes;

@@ -21,7 +21,7 @@ TEST(PreparedQueries, AlignedRowsStayWhereTheyAreAndOthersAreCopied) {
       written.keys, written.values, {}, {});
   const detail::BackwardRows<float> rows(args);
   for (Index i = 0; i < rows.count(); ++i) rows.fill(i);
-  const auto scratch = detail::BackwardScratch<float>(2 * lanes, 3, lanes);
+  const auto scratch = detail::divided_scratch<detail::BackwardScratch<float>>(2 * lanes, 3, lanes);
   detail::PreparedQueries<float> queries(args, rows);
   queries.prepare(scratch, 0, 0, 0, 64);
   EXPECT_EQ(queries.block(false).queries, in.queries.data());

@@ -17,7 +17,7 @@ TEST(RowScoreMod, BiasesOfRowsAreThoseOfLanes) {
   const auto options = score_mods.options(Changes<float>::alibi | Changes<float>::bias);
   const auto args = detail::checked_args<float>(view_of(in.queries), view_of(in.keys),
                                                 view_of(in.values), out.view(), options);
-  const auto scratch = detail::DecodeScratch<float>(6, 4, 4, true);
+  const auto scratch = detail::divided_scratch<detail::DecodeScratch<float>>(6, 4, 4, true);
   detail::RowScoreMod<float> rows(args, scratch, 0, 0);
   simd::KeyBlock<float> block;
   block.count = 3;

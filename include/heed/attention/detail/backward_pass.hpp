@@ -90,7 +90,7 @@ class BackwardRows {
   /// Computes Σ dO · O of every row; returns the rows whose output is 0.
   std::uint64_t find_dots(Index item, Index head, Index row, Index rows, T* delta) const {
     const auto& call = args_.forward;
-    const auto scratch = BackwardScratch<T>(call.head_dim(), call.value_dim(), kernels_.row_lanes);
+    const auto scratch = backward_scratch(call, kernels_.row_lanes);
     const Index columns = call.value_dim(), padded = scratch.value_row;
     simd::MatrixRef<T> gradient{scratch.grad_output, padded};
     if (args_.narrow_grad_output.rounds()) {
@@ -144,7 +144,7 @@ class PreparedQueries {
     gradient_ = aligned(strided_rows(args_.grad_output, item, head, row), value_dim,
                         scratch.grad_output, scratch.value_row);
     if (call.score_mods.any()) {
-      tile_.emplace(0, 0, true);
+      tile_ = divided_scratch<ForwardScratch<T>, void>(0, 0, true);
       score_mods_.emplace(call, *tile_, item, head, row, count);
       first_ = position_of(call, item, head, row, 0);
     }
@@ -261,7 +261,7 @@ class KeyChunkPass {
         rows_(rows),
         forward_kernels_(simd::kernels<T>()),
         kernels_(simd::backward_kernels<T>()),
-        scratch_(call_.head_dim(), call_.value_dim(), kernels_.row_lanes),
+        scratch_(backward_scratch(call_, kernels_.row_lanes)),
         item_(item),
         key_head_(key_head),
         first_(first),

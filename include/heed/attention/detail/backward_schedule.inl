@@ -32,7 +32,7 @@ class ScoreGradientTiles {
         mask_(mask),
         rows_(rows),
         kernels_(simd::backward_kernels<T>()),
-        scratch_(call_.head_dim(), call_.value_dim(), kernels_.row_lanes),
+        scratch_(backward_scratch(call_, kernels_.row_lanes)),
         queries_(args, rows, true) {}
 
   /// Processes one block of queries of one head and the keys [first, end), starting at a multiple

@@ -30,7 +30,8 @@ class DecodePass {
         mask_(mask),
         kernels_(simd::decode_kernels<T>()),
         rows_(heads * args.query_count()),
-        scratch_(rows_, args.head_dim(), args.value_dim(), args.score_mods.any()),
+        scratch_(divided_scratch<DecodeScratch<T>, void>(rows_, args.head_dim(), args.value_dim(),
+                                                         args.score_mods.any())),
         score_mods_(args, scratch_, item, head),
         pairs_(args, pairs, rows_),
         bits_(pairs == nullptr && !args.score_mods.any() &&

@@ -34,43 +34,30 @@ inline Index heads_together(Index batch, Index heads, const MaskRef& mask) {
   return smaller(each, most);
 }
 
-/// One thread's arrays for one block of queries.
+/// One thread's arrays for one block of queries; see divided_scratch.
 template <class T>
 struct ForwardScratch {
-  /// `score_mods`: with room for a ScoreModArrays.
-  ForwardScratch(Index head_dim, Index value_dim, bool score_mods) {
-    const Index scored = score_mods ? simd::query_block * simd::key_block : 0;
-    divide_scratch<void>([&](Carver& carver) {
-      packed = carver.take<T>(simd::query_block * head_dim);
-      probabilities = carver.take<T>(simd::query_block * simd::key_block);
-      for (auto* state : {&total, &chunk}) {
-        state->maximum = carver.take<T>(simd::query_block);
-        state->sum = carver.take<T>(simd::query_block);
-        state->output = carver.take<T>(simd::query_block * value_dim);
-      }
-      factors = carver.take<T>(simd::query_block);
-      keys = carver.take<T>(simd::key_block * head_dim);
-      values = carver.take<T>(simd::key_block * value_dim);
-      words = carver.take<std::uint64_t>(simd::key_block);
-      kept = carver.take<Index>(simd::key_block);
-      scores = carver.take<T>(scored);
-      bias = carver.take<T>(scored);
-      keep = carver.take<std::uint64_t>(score_mods ? simd::key_block : 0);
-    });
-  }
+  Carver carver;
+  Index head_dim, value_dim;
+  bool score_mods;  // with room for a ScoreModArrays
+  Index scored = score_mods ? simd::query_block * simd::key_block : 0;
+  T* packed = carver.take<T>(simd::query_block * head_dim);
+  T* probabilities = carver.take<T>(simd::query_block * simd::key_block);
+  simd::SoftmaxState<T> total = take_state();
+  simd::SoftmaxState<T> chunk = take_state();
+  T* factors = carver.take<T>(simd::query_block);
+  T* keys = carver.take<T>(simd::key_block * head_dim);
+  T* values = carver.take<T>(simd::key_block * value_dim);
+  std::uint64_t* words = carver.take<std::uint64_t>(simd::key_block);
+  Index* kept = carver.take<Index>(simd::key_block);
+  T* scores = carver.take<T>(scored);
+  T* bias = carver.take<T>(scored);
+  std::uint64_t* keep = carver.take<std::uint64_t>(score_mods ? simd::key_block : 0);
 
-  T* packed;
-  T* probabilities;
-  simd::SoftmaxState<T> total;
-  simd::SoftmaxState<T> chunk;
-  T* factors;
-  T* keys;
-  T* values;
-  std::uint64_t* words;
-  Index* kept;
-  T* scores;
-  T* bias;
-  std::uint64_t* keep;
+  simd::SoftmaxState<T> take_state() {
+    return {carver.take<T>(simd::query_block), carver.take<T>(simd::query_block),
+            carver.take<T>(simd::query_block * value_dim)};
+  }
 };
 
 /// The maximum number of query rows decoded together: heads that share a key head, times queries.
@@ -79,44 +66,30 @@ inline constexpr Index decode_rows = 64;
 /// The value_dim of decoded outputs: padded to whole vectors of any instruction set.
 inline Index padded_value_dim(Index value_dim) { return (value_dim + 15) / 16 * 16; }
 
-/// One thread's arrays for some rows of queries and one block of keys.
+/// One thread's arrays for some rows of queries and one block of keys; see divided_scratch.
 template <class T>
 struct DecodeScratch {
-  DecodeScratch(Index row_count, Index head_dim, Index value_dim, bool score_mods) {
-    divide_scratch<void>([&](Carver& carver) {
-      rows = carver.take<T>(row_count * head_dim);
-      packed = carver.take<T>(simd::row_keys * head_dim);
-      scores = carver.take<T>(scored_blocks(row_count) * simd::row_keys * row_count);
-      probabilities = carver.take<T>(simd::row_keys * row_count);
-      tail = carver.take<T>(simd::key_block * 16 + 16 * head_dim);
-      keys = carver.take<T>(simd::key_block * head_dim);
-      values = carver.take<T>(simd::key_block * value_dim);
-      words = carver.take<std::uint64_t>(simd::key_block);
-      visible = carver.take<std::uint64_t>(2 * row_count);
-      kept = carver.take<Index>(simd::key_block);
-      bias = carver.take<T>(score_mods ? simd::row_keys * row_count : 0);
-      keep = carver.take<std::uint64_t>(score_mods ? 2 * row_count : 0);
-    });
-  }
+  Carver carver;
+  Index row_count, head_dim, value_dim;
+  bool score_mods;
+  T* rows = carver.take<T>(row_count * head_dim);
+  T* packed = carver.take<T>(simd::row_keys * head_dim);
+  T* scores = carver.take<T>(scored_blocks(row_count) * simd::row_keys * row_count);
+  T* probabilities = carver.take<T>(simd::row_keys * row_count);
+  T* tail = carver.take<T>(simd::key_block * 16 + 16 * head_dim);
+  T* keys = carver.take<T>(simd::key_block * head_dim);
+  T* values = carver.take<T>(simd::key_block * value_dim);
+  std::uint64_t* words = carver.take<std::uint64_t>(simd::key_block);
+  std::uint64_t* visible = carver.take<std::uint64_t>(2 * row_count);
+  Index* kept = carver.take<Index>(simd::key_block);
+  T* bias = carver.take<T>(score_mods ? simd::row_keys * row_count : 0);
+  std::uint64_t* keep = carver.take<std::uint64_t>(score_mods ? 2 * row_count : 0);
 
   /// How many blocks of keys get their scores before their values are read: those of a chunk, if
   /// their scores are few. Memory that is read in long runs gives more.
   static Index scored_blocks(Index row_count) {
     return row_count <= 8 ? simd::key_chunk / simd::key_block : 1;
   }
-
-  T* rows;
-  T* packed;
-  T* scores;
-  T* probabilities;
-  T* tail;
-  T* keys;
-  T* values;
-  std::uint64_t* words;
-  std::uint64_t* visible;
-  Index* kept;
-  T* bias;
-  std::uint64_t* keep;
 };
 
 /// The softmax states of some rows of queries over some keys, row by row, as in decoding.
@@ -206,50 +179,36 @@ class ChunkRows {
 inline constexpr Index backward_chunk = 2 * simd::key_block;
 
 /// One thread's arrays for one chunk of keys and one block of queries at a time. `head_row` and
-/// `value_row` are the dims padded to whole vectors.
+/// `value_row` are the dims padded to whole vectors of `lanes`. See divided_scratch.
 template <class T>
 struct BackwardScratch {
-  BackwardScratch(Index head_dim, Index value_dim, Index row_lanes)
-      : head_row(parts_of(head_dim, row_lanes) * row_lanes),
-        value_row(parts_of(value_dim, row_lanes) * row_lanes) {
-    constexpr Index scored = simd::query_block * simd::key_block;
-    divide_scratch<BackwardScratch>([&](Carver& carver) {
-      queries = carver.take<T>(simd::query_block * head_row);
-      grad_output = carver.take<T>(simd::query_block * value_row);
-      packed_queries = carver.take<T>(simd::query_block * head_dim);
-      packed_gradient = carver.take<T>(simd::query_block * value_row);
-      probabilities = carver.take<T>(scored);
-      grad_scores = carver.take<T>(scored);
-      grad_queries = carver.take<T>(simd::query_block * head_row);
-      rows = carver.take<T>(simd::query_block * head_row);
-      chunk.keys = carver.take<T>(backward_chunk * head_row);
-      chunk.values = carver.take<T>(backward_chunk * value_row);
-      keys = carver.take<T>(simd::key_block * head_dim);
-      values = carver.take<T>(simd::key_block * value_dim);
-      gathered.keys = carver.take<T>(simd::key_block * head_row);
-      gathered.values = carver.take<T>(simd::key_block * value_row);
-      words = carver.take<std::uint64_t>(simd::key_block);
-      kept = carver.take<Index>(simd::key_block);
-    });
-  }
+  Carver carver;
+  Index head_dim, value_dim, lanes;
+  Index head_row = parts_of(head_dim, lanes) * lanes;
+  Index value_row = parts_of(value_dim, lanes) * lanes;
+  T* queries = carver.take<T>(simd::query_block * head_row);
+  T* grad_output = carver.take<T>(simd::query_block * value_row);
+  T* packed_queries = carver.take<T>(simd::query_block * head_dim);
+  T* packed_gradient = carver.take<T>(simd::query_block * value_row);
+  T* probabilities = carver.take<T>(simd::query_block * simd::key_block);
+  T* grad_scores = carver.take<T>(simd::query_block * simd::key_block);
+  T* grad_queries = carver.take<T>(simd::query_block * head_row);
+  T* rows = carver.take<T>(simd::query_block * head_row);
+  simd::KeyGradients<T> chunk = take_gradients(backward_chunk);
+  T* keys = carver.take<T>(simd::key_block * head_dim);
+  T* values = carver.take<T>(simd::key_block * value_dim);
+  simd::KeyGradients<T> gathered = take_gradients(simd::key_block);
+  std::uint64_t* words = carver.take<std::uint64_t>(simd::key_block);
+  Index* kept = carver.take<Index>(simd::key_block);
 
-  Index head_row;
-  Index value_row;
-  T* queries;
-  T* grad_output;
-  T* packed_queries;
-  T* packed_gradient;
-  T* probabilities;
-  T* grad_scores;
-  T* grad_queries;
-  T* rows;
-  simd::KeyGradients<T> chunk;
-  T* keys;
-  T* values;
-  simd::KeyGradients<T> gathered;
-  std::uint64_t* words;
-  Index* kept;
+  simd::KeyGradients<T> take_gradients(Index count) {
+    return {carver.take<T>(count * head_row), carver.take<T>(count * value_row)};
+  }
 };
+template <class T>
+BackwardScratch<T> backward_scratch(const AttentionArgs<T>& call, Index lanes) {
+  return divided_scratch<BackwardScratch<T>>(call.head_dim(), call.value_dim(), lanes);
+}
 
 /// A range of keys that some query of a block sees, ready for a kernel.
 struct VisibleKeys {

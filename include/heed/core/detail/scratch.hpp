@@ -87,4 +87,11 @@ void divide_scratch(const Divide& divide) {
   divide(carver);
 }
 
+/// The same for an aggregate of a Carver, sizes, and arrays that its member initializers take.
+template <class Arrays, class Purpose = Arrays, class... Sizes>
+Arrays divided_scratch(Sizes... sizes) {
+  const Arrays counted{Carver(nullptr), sizes...};
+  return {Carver(Scratch::of_this_thread<Purpose>(counted.carver.used())), sizes...};
+}
+
 }  // namespace heed::detail
