@@ -585,16 +585,14 @@ void finish_key_gradients(const BackwardArgs<T>& args, const MaskRef& mask,
 }
 
 #ifdef HEED_COMPILED_SOURCE
-template void add_backward_part<float>(const BackwardArgs<float>&, const MaskRef&,
-                                       const BackwardPart&, FunctionRef<void()>);
-template void add_backward_part<double>(const BackwardArgs<double>&, const MaskRef&,
-                                        const BackwardPart&, FunctionRef<void()>);
-template void finish_key_gradients<float>(const BackwardArgs<float>&, const MaskRef&,
-                                          const BackwardPart&);
-template void finish_key_gradients<double>(const BackwardArgs<double>&, const MaskRef&,
-                                           const BackwardPart&);
-template void run_backward<float>(const BackwardArgs<float>&, const MaskRef&);
-template void run_backward<double>(const BackwardArgs<double>&, const MaskRef&);
+#define HEED_CODE_OF_BACKWARD(T)                                                               \
+  template void run_backward(const BackwardArgs<T>&, const MaskRef&);                          \
+  template void add_backward_part(const BackwardArgs<T>&, const MaskRef&, const BackwardPart&, \
+                                  FunctionRef<void()>);                                        \
+  template void finish_key_gradients(const BackwardArgs<T>&, const MaskRef&, const BackwardPart&);
+HEED_CODE_OF_BACKWARD(float)
+HEED_CODE_OF_BACKWARD(double)
+#undef HEED_CODE_OF_BACKWARD
 #endif
 
 }  // namespace heed::detail

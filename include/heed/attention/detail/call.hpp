@@ -398,16 +398,12 @@ AttentionArgs<T> checked_args(const Operand<T>& queries, const Operand<T>& keys,
 
 #if !HEED_DEFINITIONS
 // Instantiated in heed::compiled: a fifth of the compile time of a unit with one call.
-extern template AttentionArgs<float> checked_args<float>(const Operand<float>&,
-                                                         const Operand<float>&,
-                                                         const Operand<float>&,
-                                                         const Result<float>&,
-                                                         const AttentionOptions<float>&);
-extern template AttentionArgs<double> checked_args<double>(const Operand<double>&,
-                                                           const Operand<double>&,
-                                                           const Operand<double>&,
-                                                           const Result<double>&,
-                                                           const AttentionOptions<double>&);
+extern template AttentionArgs<float> checked_args(const Operand<float>&, const Operand<float>&,
+                                                  const Operand<float>&, const Result<float>&,
+                                                  const AttentionOptions<float>&);
+extern template AttentionArgs<double> checked_args(const Operand<double>&, const Operand<double>&,
+                                                   const Operand<double>&, const Result<double>&,
+                                                   const AttentionOptions<double>&);
 #endif
 
 // The units of kernels, and the positions of masks. -----------------------------------------------

@@ -464,37 +464,25 @@ void run_weights(const AttentionArgs<T>& args, const MaskRef& mask, Index item, 
 }
 
 #if defined(HEED_COMPILED_SOURCE)
-template AttentionPlan plan_of(const AttentionArgs<float>&, const MaskRef&);
-template AttentionPlan plan_of(const AttentionArgs<double>&, const MaskRef&);
-template void run_planned(const AttentionArgs<float>&, const MaskRef&, const AttentionPlan&);
-template void run_planned(const AttentionArgs<double>&, const MaskRef&, const AttentionPlan&);
-template void run_attention(const AttentionArgs<float>&, const MaskRef&);
-template void run_attention(const AttentionArgs<double>&, const MaskRef&);
-template void attend<float>(const Operand<float>&, const Operand<float>&, const Operand<float>&,
-                            const Result<float>&, const AttentionOptions<float>&, const MaskRef&);
-template void attend<double>(const Operand<double>&, const Operand<double>&, const Operand<double>&,
-                             const Result<double>&, const AttentionOptions<double>&,
-                             const MaskRef&);
-template void take_keys(const AttentionArgs<float>&, const MaskRef&, Index, Index,
-                        PausedRows<float>&, FunctionRef<void()>);
-template void take_keys(const AttentionArgs<double>&, const MaskRef&, Index, Index,
-                        PausedRows<double>&, FunctionRef<void()>);
-template void write_rows(const AttentionArgs<float>&, const MaskRef&, PausedRows<float>&);
-template void write_rows(const AttentionArgs<double>&, const MaskRef&, PausedRows<double>&);
-template void take_chunks(const AttentionArgs<float>&, const MaskRef&, ChunkRows<float>&);
-template void take_chunks(const AttentionArgs<double>&, const MaskRef&, ChunkRows<double>&);
-template void add_chunks(const AttentionArgs<float>&, const MaskRef&, Index, Index, bool,
-                         ChunkRows<float>&);
-template void add_chunks(const AttentionArgs<double>&, const MaskRef&, Index, Index, bool,
-                         ChunkRows<double>&);
-template void write_total(const AttentionArgs<float>&, const MaskRef&, ChunkRows<float>&);
-template void write_total(const AttentionArgs<double>&, const MaskRef&, ChunkRows<double>&);
-template bool may_see(const AttentionArgs<float>&, const MaskRef&, Index, Index);
-template bool may_see(const AttentionArgs<double>&, const MaskRef&, Index, Index);
-template void run_weights(const AttentionArgs<float>&, const MaskRef&, Index, Index, Index,
-                          const TensorView<float, 2>&);
-template void run_weights(const AttentionArgs<double>&, const MaskRef&, Index, Index, Index,
-                          const TensorView<double, 2>&);
+#define HEED_CODE_OF_ATTENTION(T)                                                                 \
+  template AttentionPlan plan_of(const AttentionArgs<T>&, const MaskRef&);                        \
+  template void run_planned(const AttentionArgs<T>&, const MaskRef&, const AttentionPlan&);       \
+  template void run_attention(const AttentionArgs<T>&, const MaskRef&);                           \
+  template void attend(const Operand<T>&, const Operand<T>&, const Operand<T>&, const Result<T>&, \
+                       const AttentionOptions<T>&, const MaskRef&);                               \
+  template void take_keys(const AttentionArgs<T>&, const MaskRef&, Index, Index, PausedRows<T>&,  \
+                          FunctionRef<void()>);                                                   \
+  template void write_rows(const AttentionArgs<T>&, const MaskRef&, PausedRows<T>&);              \
+  template void take_chunks(const AttentionArgs<T>&, const MaskRef&, ChunkRows<T>&);              \
+  template void add_chunks(const AttentionArgs<T>&, const MaskRef&, Index, Index, bool,           \
+                           ChunkRows<T>&);                                                        \
+  template void write_total(const AttentionArgs<T>&, const MaskRef&, ChunkRows<T>&);              \
+  template bool may_see(const AttentionArgs<T>&, const MaskRef&, Index, Index);                   \
+  template void run_weights(const AttentionArgs<T>&, const MaskRef&, Index, Index, Index,         \
+                            const TensorView<T, 2>&);
+HEED_CODE_OF_ATTENTION(float)
+HEED_CODE_OF_ATTENTION(double)
+#undef HEED_CODE_OF_ATTENTION
 #endif
 
 }  // namespace heed::detail
