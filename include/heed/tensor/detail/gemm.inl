@@ -209,7 +209,6 @@ class ProductTasks {
   static constexpr Index max_pieces = 8;
   static constexpr Index panel_size = panel * simd::product_block;
 
-  bool quantized() const { return args_.quantized.blocks != nullptr; }
   /// Number of rows up to which reading blocks as they are stored is faster than unpacking them
   /// first: few for half precision, which takes more work to widen. Measured on Zen 5.
   Index rows_as_stored() const {
@@ -222,7 +221,7 @@ class ProductTasks {
     const Index first = index * panel;
     const Index columns = smaller(panel, args_.columns - first);
     stride = panel;
-    if (quantized()) {
+    if (args_.in_blocks()) {
       kernels_.dequantize(quantized_panel_of(args_, index, k), depth, scratch);
       return scratch;
     }
@@ -284,7 +283,7 @@ class ProductTasks {
   /// registers.
   bool reads_lying_columns(Index rows) const {
     return rows <= kernels_.lying_rows && args_.a.column_stride == 1 && args_.b.row_stride == 1 &&
-           args_.b.column_stride != 1 && !quantized() && args_.packed == nullptr;
+           args_.b.column_stride != 1 && !args_.in_blocks() && args_.packed == nullptr;
   }
   void run_lying(const ProductCut::Task& task) const {
     for (Index i = task.first; i < task.last; ++i) {
@@ -305,7 +304,7 @@ class ProductTasks {
     T* copied = scratch + max_group * panel_size;
     const T* b[max_group];
     Index b_stride[max_group];
-    const bool as_stored = quantized() && end - row <= rows_as_stored();
+    const bool as_stored = args_.in_blocks() && end - row <= rows_as_stored();
     for (Index i = first; i < last && !as_stored; ++i) {
       b[i - first] =
           panel_of(i, end - row, k, depth, scratch + (i - first) * panel_size, b_stride[i - first]);
@@ -345,66 +344,12 @@ class ProductTasks {
 
 // Products of int16 rows. -------------------------------------------------------------------------
 
-/// Computes a product of int16 rows with quantized weights, task by task; T is float.
-template <class T>
-class Int16Tasks {
- public:
-  Int16Tasks(const ProductArgs<T>& args, const simd::Int16Rows& rounded)
-      : args_(args), rounded_(rounded), kernels_(simd::int16_kernels<T>()) {}
-
-  void run(const ProductCut::Task& task) const {
-    for (Index k = 0; k < args_.depth; k += simd::product_block) {
-      run_block(task, k, smaller(args_.depth - k, simd::product_block));
-    }
-  }
-
- private:
-  using Block = simd::UnpackedBlock;
-  static constexpr Index terms = simd::QuantizedPanel::terms;
-  static constexpr Index panel_blocks = simd::product_block / terms;
-
-  simd::Int16Rows rows_from(Index row, Index k) const {
-    auto rows = rounded_;
-    rows.pairs += row * rows.pair_stride + k / 2;
-    rows.blocks += row * rows.block_stride + k / terms;
-    return rows;
-  }
-
-  void run_block(const ProductCut::Task& task, Index k, Index depth) const {
-    if (task.end - task.row == 1) {
-      for (Index i = task.first; i < task.last; ++i) {
-        kernels_.row(piece_of(args_, task.row, 1, i, k, depth), rows_from(task.row, k),
-                     quantized_panel_of(args_, i, k));
-      }
-      return;
-    }
-    auto* blocks = reinterpret_cast<Block*>(Scratch::of_this_thread<Int16Tasks>(
-        static_cast<std::size_t>(ProductCut::max_group * panel_blocks) * sizeof(Block)));
-    const auto& pieces = task.end - task.row > simd::product_rows ? kernels_.many : kernels_.few;
-    for (Index i = task.first; i < task.last; ++i) {
-      pieces.unpack(quantized_panel_of(args_, i, k), depth,
-                    blocks + (i - task.first) * panel_blocks);
-    }
-    for (Index row = task.row; row < task.end; row += pieces.rows) {
-      const Index rows = smaller(pieces.rows, task.end - row);
-      for (Index i = task.first; i < task.last; ++i) {
-        pieces.piece(piece_of(args_, row, rows, i, k, depth), rows_from(row, k),
-                     blocks + (i - task.first) * panel_blocks, args_.quantized.codes);
-      }
-    }
-  }
-
-  const ProductArgs<T>& args_;
-  const simd::Int16Rows& rounded_;
-  const simd::Int16Kernels<T>& kernels_;
-};
-
-/// Rows of a slab as int16, and the products with them.
+/// Rows of a slab as int16, and their products with quantized weights, task by task; T is float.
 template <class T>
 class Int16Slab {
  public:
-  Int16Slab(Index rows, Index depth) : kernels_(simd::int16_kernels<T>()) {
-    const Index pairs = depth / 2, blocks = depth / simd::QuantizedPanel::terms;
+  Int16Slab(Index rows, Index depth) {
+    const Index pairs = depth / 2, blocks = depth / terms;
     divide_scratch<Int16Slab>([&](Carver& carver) {
       pairs_ = carver.take<std::int32_t>(rows * pairs);
       blocks_ = carver.take<Block>(rows * blocks);
@@ -417,13 +362,49 @@ class Int16Slab {
                        blocks_ + row * rows_.block_stride);
   }
   void run(const ProductArgs<T>& args, const ProductCut::Task& task) const {
-    Int16Tasks<T>(args, rows_).run(task);
+    for_each_depth_block(args.depth,
+                         [&](Index k, Index depth) { run_block(args, task, k, depth); });
   }
 
  private:
   using Block = simd::Int16Rows::Block;
+  using Unpacked = simd::UnpackedBlock;
+  static constexpr Index terms = simd::QuantizedPanel::terms;
+  static constexpr Index panel_blocks = simd::product_block / terms;
 
-  const simd::Int16Kernels<T>& kernels_;
+  simd::Int16Rows rows_from(Index row, Index k) const {
+    auto rows = rows_;
+    rows.pairs += row * rows.pair_stride + k / 2;
+    rows.blocks += row * rows.block_stride + k / terms;
+    return rows;
+  }
+
+  void run_block(const ProductArgs<T>& args, const ProductCut::Task& task, Index k,
+                 Index depth) const {
+    if (task.end - task.row == 1) {
+      for (Index i = task.first; i < task.last; ++i) {
+        kernels_.row(piece_of(args, task.row, 1, i, k, depth), rows_from(task.row, k),
+                     quantized_panel_of(args, i, k));
+      }
+      return;
+    }
+    auto* unpacked = reinterpret_cast<Unpacked*>(Scratch::of_this_thread<Unpacked>(
+        static_cast<std::size_t>(ProductCut::max_group * panel_blocks) * sizeof(Unpacked)));
+    const auto& pieces = task.end - task.row > simd::product_rows ? kernels_.many : kernels_.few;
+    for (Index i = task.first; i < task.last; ++i) {
+      pieces.unpack(quantized_panel_of(args, i, k), depth,
+                    unpacked + (i - task.first) * panel_blocks);
+    }
+    for (Index row = task.row; row < task.end; row += pieces.rows) {
+      const Index rows = smaller(pieces.rows, task.end - row);
+      for (Index i = task.first; i < task.last; ++i) {
+        pieces.piece(piece_of(args, row, rows, i, k, depth), rows_from(row, k),
+                     unpacked + (i - task.first) * panel_blocks, args.quantized.codes);
+      }
+    }
+  }
+
+  const simd::Int16Kernels<T>& kernels_ = simd::int16_kernels<T>();
   std::int32_t* pairs_ = nullptr;
   Block* blocks_ = nullptr;
   simd::Int16Rows rows_{};
@@ -493,7 +474,6 @@ class Bfloat16Tasks {
   static constexpr Index panel_bytes =
       simd::QuantizedPanel::bytes(simd::QuantizedCodes::bfloat16, simd::product_block);
 
-  bool stored() const { return args_.quantized.blocks != nullptr; }
   /// Rounds a depth block of panel `index` of b.
   void pack_panel(Index index, Index k, Index depth, std::uint8_t* to) const {
     const Index first = index * simd::panel_columns;
@@ -513,7 +493,7 @@ class Bfloat16Tasks {
         static_cast<std::size_t>(panels_bytes + rounded_rows * stride * size));
     auto* panels = reinterpret_cast<std::uint8_t*>(memory);
     auto* rounded = reinterpret_cast<T*>(memory + panels_bytes);
-    for (Index i = task.first; i < task.last && !stored(); ++i) {
+    for (Index i = task.first; i < task.last && !args_.in_blocks(); ++i) {
       pack_panel(i, k, depth, panels + (i - task.first) * panel_bytes);
     }
     for (Index row = task.row; row < task.end; row += rounded_rows) {
@@ -536,8 +516,8 @@ class Bfloat16Tasks {
     for (Index row = part.row; row < part.end;
          row += kernels_.rows, rounded += kernels_.rows * stride) {
       for (Index i = part.first; i < part.last; ++i) {
-        const auto* panel = stored() ? quantized_panel_of(args_, i, k).blocks
-                                     : panels + (i - part.first) * panel_bytes;
+        const auto* panel = args_.in_blocks() ? quantized_panel_of(args_, i, k).blocks
+                                              : panels + (i - part.first) * panel_bytes;
         const auto piece =
             piece_of(args_, row, smaller(kernels_.rows, part.end - row), i, k, depth);
         kernels_.piece(piece, rounded, stride, panel);

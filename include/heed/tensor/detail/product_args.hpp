@@ -26,6 +26,8 @@ struct ProductArgs {
   simd::QuantizedPanel quantized = {};           // b in blocks, instead of packed; float only
   simd::MatrixRef<std::uint16_t> narrow_a = {};  // with data: a, as bits of bfloat16; float only
   simd::MatrixRef<std::uint16_t> narrow_b = {};
+
+  bool in_blocks() const { return quantized.blocks != nullptr; }
 };
 
 /// Whether to compute outᵀ = bᵀ · aᵀ, which has the same bits. It pays where a has few rows and b
@@ -33,7 +35,7 @@ struct ProductArgs {
 /// nothing.
 template <class T>
 bool transpose_pays(const ProductArgs<T>& args) {
-  if (args.packed != nullptr || args.quantized.blocks != nullptr) return false;
+  if (args.packed != nullptr || args.in_blocks()) return false;
   constexpr Index few = simd::numbers_in_line<T>;
   if (args.out_row == 1 && args.out_column != 1) return args.columns > few;
   return args.rows <= few && args.b.column_stride != 1 && args.b.row_stride != 1;
