@@ -92,9 +92,6 @@ inline double exp(double x) {
   return power * power_of_two(half) * power_of_two(exponent - half);
 }
 
-/// eˣ for every float: the double result rounded once, at most 0.501 ULP off.
-inline float exp(float x) { return static_cast<float>(exp(static_cast<double>(x))); }
-
 /// ln x for every double: at most 1 ULP off, log(1) = 0, log(0) = −inf, NaN below 0. Bits depend on
 /// x alone, as those of detail::exp.
 /// x = 2ᵏ m with √½ < m ≤ √2, ln m = 2 atanh s by its series, s = (m − 1) / (m + 1); the
@@ -123,9 +120,6 @@ inline double log(double x) {
   const double small = product(s, half_square + rest) + product(k, ln_2_low);
   return product(k, ln_2_high) - ((half_square - small) - f);
 }
-
-/// ln x for every float: the double result rounded once.
-inline float log(float x) { return static_cast<float>(log(static_cast<double>(x))); }
 
 }  // namespace heed::detail
 
