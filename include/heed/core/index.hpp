@@ -69,9 +69,4 @@ class HeldCount {
 template <class T>
 concept ModelScalar = detail::expect_model_scalar<T>();
 
-/// The types that the reference implementations compute in: any floating-point type, `long double`
-/// too.
-template <class T>
-concept ReferenceScalar = std::floating_point<T>;
-
 }  // namespace heed
