@@ -147,7 +147,7 @@ class Tensor {
   explicit Tensor(const Extents<Rank>& extents) : extents_(extents) {
     detail::row_major_strides<Rank>(extents);  // refuses negative and overflowing extents
     allocate();
-    fill_with_zero();
+    detail::clear_numbers(data_, size());
   }
   /// The same for extents in braces, `({5, n})`, which could otherwise be read as a tensor to copy.
   template <std::size_t Count>
@@ -191,27 +191,21 @@ class Tensor {
                {static_cast<T>(first), static_cast<T>(values)...}) {}
   /// The given values in row-major order, as many as the extents require.
   Tensor(const Extents<Rank>& extents, std::span<const T> values) : Tensor(extents) {
-    expect_count(values.size());
-    T* to = data_;
-    for (const T value : values) *to++ = value;
+    take(values);
   }
   Tensor(const Extents<Rank>& extents, std::initializer_list<T> values)
       : Tensor(extents, std::span<const T>(values.begin(), values.size())) {}
   Tensor(const Extents<Rank>& extents, std::initializer_list<Listed> values)  //
       requires(!std::same_as<Listed, T>)
       : Tensor(extents) {
-    expect_count(values.size());
-    T* to = data_;
-    for (const auto value : values) *to++ = static_cast<T>(value);
+    take(values);
   }
   /// The same for values of another type, which convert.
   template <detail::ListToConvert<T> Values>
   requires(!std::convertible_to<const Values&, std::span<const T>>)
       Tensor(const Extents<Rank>& extents, const Values& values)
       : Tensor(extents) {
-    expect_count(values.size());
-    T* to = data_;
-    for (const auto& value : values) *to++ = static_cast<T>(value);
+    take(values);
   }
   /// One number everywhere. Of two numbers, (3, 1.5f), a vector is made with both as its values.
   template <class Number>
@@ -368,10 +362,14 @@ class Tensor {
     });
     return result;
   }
-  void expect_count(std::size_t values) const {
-    if (static_cast<Index>(values) != size()) {
-      throw_shape_error("tensor: ", values, " values for extents ", extents_);
+  template <class Values>
+  void take(const Values& values) {
+    const auto count = static_cast<Index>(values.size());
+    if (count != size()) {
+      throw_shape_error("tensor: ", count, " values for extents ", extents_);
     }
+    T* to = data_;
+    for (const auto& value : values) *to++ = static_cast<T>(value);
   }
 
   static TensorView<const T, Rank> of_a_temporary() {
@@ -393,7 +391,6 @@ class Tensor {
     }
     return sum;
   }
-  void fill_with_zero() { detail::clear_numbers(data_, size()); }
   void allocate() {
     data_ = static_cast<T*>(detail::TensorMemory::take(static_cast<std::size_t>(size()), sizeof(T),
                                                        extents_.data(), Rank));
