@@ -42,21 +42,41 @@ T reference_sum(const AttentionArgs<T>& args, T score, T bias) {
   return within_range(within_range(score) + within_range(bias));
 }
 
-/// scale → softcap → biases → score function.
+/// One visible score, s = f(cap · tanh(scale · q · k / cap) + biases), and its
+/// derivatives with respect to the biases and to scale · q · k.
 template <class T>
-T reference_modified(const AttentionArgs<T>& args, const Position& at, Index query) {
-  const auto& score_mods = args.score_mods;
-  T score = reference_product(args, at, query);
-  if (score_mods.softcap != T{0})
-    score = score_mods.softcap * std::tanh(score / score_mods.softcap);
+struct ReferenceScore {
+  T score = 0;
+  T by_bias = 1;
+  T by_product = 1;
+};
+
+template <class T>
+ReferenceScore<T> reference_score(const AttentionArgs<T>& call, const Position& at, Index query) {
+  const auto& score_mods = call.score_mods;
+  ReferenceScore<T> result{reference_product(call, at, query)};
+  if (score_mods.softcap != T{0}) {
+    const T tanh = std::tanh(result.score / score_mods.softcap);
+    result.score = score_mods.softcap * tanh;
+    result.by_product = 1 - tanh * tanh;
+  }
   if (score_mods.bias.given()) {
-    score = reference_sum(args, score, score_mods.bias.view()(at.batch, at.head, query, at.key));
+    result.score =
+        reference_sum(call, result.score, score_mods.bias.view()(at.batch, at.head, query, at.key));
   }
   if (score_mods.along_diagonals()) {
-    score = reference_sum(args, score, score_mods.at_distance(at.head, at.key - at.query));
+    result.score =
+        reference_sum(call, result.score, score_mods.at_distance(at.head, at.key - at.query));
   }
-  if (score_mods.function.given()) score = score_mods.function.value(score, at);
-  return within_range(score);
+  if (score_mods.function.given()) {
+    if (score_mods.function.differentiable()) {
+      result.by_bias = score_mods.function.derivative(result.score, at);
+      result.by_product *= result.by_bias;
+    }
+    result.score = score_mods.function.value(result.score, at);
+  }
+  result.score = within_range(result.score);
+  return result;
 }
 
 /// One row of scores by definition, −inf where the mask hides the key.
@@ -67,7 +87,7 @@ void reference_scores(const AttentionArgs<T>& args, const M& mask, Index item, I
     T score = -std::numeric_limits<T>::infinity();
     const Position at = position_of(args, item, head, query, key);
     if (key < args.key_count_of(item) && allows(mask, at)) {
-      score = reference_modified(args, at, query);
+      score = reference_score(args, at, query).score;
     }
     scores[static_cast<std::size_t>(key)] = score;
   }
@@ -151,41 +171,6 @@ void reference_attention(const Q& queries, const K& keys, const V& values, const
 // The backward pass. ------------------------------------------------------------------------------
 
 namespace detail {
-
-/// One visible score of the forward pass, s = f(cap · tanh(scale · q · k / cap) + biases), and its
-/// derivatives with respect to the biases and to scale · q · k.
-template <class T>
-struct ReferenceScore {
-  T score = 0;
-  T by_bias = 1;
-  T by_product = 1;
-};
-
-template <class T>
-ReferenceScore<T> reference_score(const AttentionArgs<T>& call, const Position& at, Index query) {
-  const auto& score_mods = call.score_mods;
-  ReferenceScore<T> result{reference_product(call, at, query)};
-  if (score_mods.softcap != T{0}) {
-    const T tanh = std::tanh(result.score / score_mods.softcap);
-    result.score = score_mods.softcap * tanh;
-    result.by_product = 1 - tanh * tanh;
-  }
-  if (score_mods.bias.given()) {
-    result.score =
-        reference_sum(call, result.score, score_mods.bias.view()(at.batch, at.head, query, at.key));
-  }
-  if (score_mods.along_diagonals()) {
-    result.score =
-        reference_sum(call, result.score, score_mods.at_distance(at.head, at.key - at.query));
-  }
-  if (score_mods.function.given()) {
-    result.by_bias = score_mods.function.derivative(result.score, at);
-    result.by_product *= result.by_bias;
-    result.score = score_mods.function.value(result.score, at);
-  }
-  result.score = within_range(result.score);
-  return result;
-}
 
 /// Adds the gradient of a score to the gradients of its biases, where wanted.
 template <class T>
