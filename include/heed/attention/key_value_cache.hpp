@@ -325,25 +325,24 @@ class KeyValueCache {
   /// them.
   template <class Compute>
   detail::Operand<Compute> keys(Tables tables, Index length) const {
-    const auto sequences = static_cast<Index>(tables.size());
-    return {keys_.data(),
-            shape_.page_size,
-            tables.data(),
-            {sequences, shape_.kv_heads, length, shape_.head_dim}};
+    return operand<Compute>(keys_, tables, length, shape_.head_dim);
   }
   template <class Compute>
   detail::Operand<Compute> values(Tables tables, Index length) const {
-    const auto sequences = static_cast<Index>(tables.size());
-    return {values_.data(),
-            shape_.page_size,
-            tables.data(),
-            {sequences, shape_.kv_heads, length, shape_.value_dim}};
+    return operand<Compute>(values_, tables, length, shape_.value_dim);
   }
   void find_pages(Tensor<const Index*, 1>& tables) const {
     for (Index item = 0; item < shape_.batch; ++item) tables[item] = tables_.of(item);
   }
 
  private:
+  template <class Compute>
+  detail::Operand<Compute> operand(const Tensor<Stored, 4>& pages, Tables tables, Index length,
+                                   Index dim) const {
+    const auto sequences = static_cast<Index>(tables.size());
+    return {
+        pages.data(), shape_.page_size, tables.data(), {sequences, shape_.kv_heads, length, dim}};
+  }
   /// Stores one head's part of a token.
   static void store_row(const TensorView<const T, 3>& from, Index head, Index token, Stored* to) {
     if constexpr (std::is_same_v<T, Stored>) {
