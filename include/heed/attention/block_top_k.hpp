@@ -54,10 +54,8 @@ class ContentBlocks {
   void check(MaskShape shape) const {
     if (!shape.has_batch(made_for_.batch) || !shape.has_heads(made_for_.heads) ||
         shape.queries > made_for_.queries || shape.keys > made_for_.keys) {
-      throw_shape_error("block_top_k: made for (batch, heads, queries, keys) (", made_for_.batch,
-                        ", ", made_for_.heads, ", ", made_for_.queries, ", ", made_for_.keys,
-                        "), asked for (", shape.batch, ", ", shape.heads, ", ", shape.queries, ", ",
-                        shape.keys, ")");
+      throw_shape_error("block_top_k: made for (batch, heads, queries, keys) ", made_for_.extents(),
+                        ", asked for ", shape.extents());
     }
   }
 

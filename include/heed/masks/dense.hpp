@@ -198,10 +198,8 @@ class Dense {
         !(extents_.heads == 1 || shape.has_heads(extents_.heads)) ||
         !(of_positions || fits(extents_.queries, shape.queries)) ||
         !(of_positions || fits(extents_.keys, shape.keys))) {
-      throw_shape_error("Dense: mask of (batch, heads, queries, keys) (", extents_.batch, ", ",
-                        extents_.heads, ", ", extents_.queries, ", ", extents_.keys,
-                        ") for tensors of (", shape.batch, ", ", shape.heads, ", ", shape.queries,
-                        ", ", shape.keys, "); each extent must be equal or 1");
+      throw_shape_error("Dense: mask of (batch, heads, queries, keys) ", extents_.extents(),
+                        " for tensors of ", shape.extents(), "; each extent must be equal or 1");
     }
     if (first_query_ != no_call && !shape.partial) check_positions(first_query_, shape);
   }
@@ -209,10 +207,9 @@ class Dense {
  private:
   static MaskShape checked(const MaskShape& extents) {
     Index room = std::numeric_limits<Index>::max() / 2;
-    for (const Index extent : {extents.batch, extents.heads, extents.queries, extents.keys}) {
+    for (const Index extent : extents.extents()) {
       if (extent < 0 || extent > room) {
-        throw_shape_error("Dense: extents (", extents.batch, ", ", extents.heads, ", ",
-                          extents.queries, ", ", extents.keys, ") must be a sensible size");
+        throw_shape_error("Dense: extents ", extents.extents(), " must be a sensible size");
       }
       if (extent > 0) room /= extent;
     }
@@ -227,9 +224,8 @@ class Dense {
     checked(extents);
     const Index expected = extents.batch * extents.heads * extents.queries * extents.keys;
     if (static_cast<Index>(count) != expected) {
-      throw_shape_error("Dense: ", count, " values for (batch, heads, queries, keys) (",
-                        extents.batch, ", ", extents.heads, ", ", extents.queries, ", ",
-                        extents.keys, "), expected ", expected);
+      throw_shape_error("Dense: ", count, " values for (batch, heads, queries, keys) ",
+                        extents.extents(), ", expected ", expected);
     }
     return extents;
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <concepts>
 #include <cstdint>
 #include <limits>
@@ -62,6 +63,8 @@ struct MaskShape {
   /// True inside partial(mask): queries and keys need not fit.
   bool partial = false;
 
+  /// The four extents, as errors print them.
+  std::array<Index, 4> extents() const { return {batch, heads, queries, keys}; }
   bool has_batch(Index count) const { return batch == count || batch == unknown; }
   bool has_heads(Index count) const { return heads == count || heads == unknown; }
 };
