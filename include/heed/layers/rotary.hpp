@@ -108,38 +108,28 @@ class Rotary {
       throw_shape_error("Rotary: elements of a view of ", x.extents(), " share memory: strides ",
                         x.strides());
     }
-    if (positions.are_columns()) return rotate_columns(x, positions.first(), direction);
-    const Index tokens = x.extent(2), tasks = detail::parts_of(tokens, stretch);
-    parallel_for(x.extent(0) * tasks, [&](Index at) {
-      const Index row = at / tasks, begin = at % tasks * stretch;
-      const auto own = x.slice(0, row, row + 1);
+    // Rows that share their positions rotate together, and a task has the positions from one
+    // multiple of `stretch` to the next.
+    const bool shared = positions.are_columns();
+    const Index tokens = x.extent(2), before = shared ? within_stretch(positions.first()) : 0;
+    const Index tasks = detail::parts_of(tokens + before, stretch);
+    parallel_for((shared ? 1 : x.extent(0)) * tasks, [&](Index at) {
+      const Index row = at / tasks, begin = at % tasks * stretch - before;
+      const auto own = shared ? x : x.slice(0, row, row + 1);
       std::vector<Rotation> start;
       std::vector<T> memory(static_cast<std::size_t>(6 * pairs));
-      Index from = -1;  // the position of `start`
-      for (Index token = begin; token < std::min(begin + stretch, tokens); ++token) {
-        const Index position = positions.at(row, token), step = position % stretch;
-        if (position - step != from) start = starts(from = position - step);
+      Index from = 0;  // the position of `start`
+      const Index end = std::min(begin + stretch, tokens);
+      for (Index token = std::max(begin, Index{0}); token < end; ++token) {
+        const Index position = positions.at(row, token), step = within_stretch(position);
+        if (start.empty() || position - step != from) start = starts(from = position - step);
         cosines_and_sines(start, step, direction, memory.data());
         rotate_token(own, token, memory.data(), pairs);
       }
     });
   }
-  template <ModelScalar T>
-  void rotate_columns(const TensorView<T, 4>& x, Index first, double direction) const {
-    const auto pairs = static_cast<Index>(frequencies_.size());
-    const Index tokens = x.extent(2), before = (first < 0 ? first - stretch + 1 : first) / stretch;
-    const Index stretches = tokens == 0 ? 0 : (first + tokens - 1 - before * stretch) / stretch + 1;
-    parallel_for(stretches, [&](Index at) {
-      const Index begin = (before + at) * stretch;  // a position
-      const auto start = starts(begin);
-      std::vector<T> memory(static_cast<std::size_t>(6 * pairs));
-      const Index end = std::min(begin + stretch, first + tokens);
-      for (Index position = std::max(begin, first); position < end; ++position) {
-        cosines_and_sines(start, position - begin, direction, memory.data());
-        rotate_token(x, position - first, memory.data(), pairs);
-      }
-    });
-  }
+  /// How far a position, which may be negative, is behind a multiple of `stretch`.
+  static Index within_stretch(Index position) { return (position % stretch + stretch) % stretch; }
 
   /// The rotations to a position, one a pair.
   std::vector<Rotation> starts(Index position) const {
