@@ -489,17 +489,17 @@ class ShortBackward {
 
  private:
   /// A kernel call with this thread's arrays, and memory for the mask's answers and for a
-  /// log-sum-exp. A vector holds up to 16 numbers.
+  /// log-sum-exp.
   simd::ShortBackwardArgs<T> task_with_arrays(std::uint64_t*& words, T*& log_sum_exp) const {
     simd::ShortBackwardArgs<T> task;
     divide_scratch<ShortBackward>([&](Carver& carver) {
-      task.packed_queries = carver.take<T>(16 * call_.head_dim());
-      task.packed_gradient = carver.take<T>(16 * call_.value_dim());
+      task.packed_queries = carver.take<T>(most_lanes * call_.head_dim());
+      task.packed_gradient = carver.take<T>(most_lanes * call_.value_dim());
       task.probabilities = carver.take<T>(simd::key_block * simd::query_block);
       task.grad_scores = carver.take<T>(simd::key_block * simd::query_block);
-      task.key_tail = carver.take<T>(simd::key_block * 16);
-      task.query_tail = carver.take<T>(simd::query_block * 16);
-      task.gradient_tail = carver.take<T>(simd::query_block * 16);
+      task.key_tail = carver.take<T>(simd::key_block * most_lanes);
+      task.query_tail = carver.take<T>(simd::query_block * most_lanes);
+      task.gradient_tail = carver.take<T>(simd::query_block * most_lanes);
       task.log_sum_exp = log_sum_exp = carver.take<T>(simd::query_block);
       words = carver.take<std::uint64_t>(simd::key_block);
     });
@@ -527,7 +527,7 @@ class ShortBackward {
   /// The number of steps of a head under a causal mask: scores of 16 queries and 8 keys, then three
   /// products of 6 rows.
   Index steps() const {
-    const Index groups = parts_of(call_.query_count(), 16);
+    const Index groups = parts_of(call_.query_count(), most_lanes);
     return groups * (groups + 1) + 3 * parts_of(call_.key_count(), 6);
   }
 

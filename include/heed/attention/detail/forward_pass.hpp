@@ -43,8 +43,7 @@ void add_sink(T sink, const simd::SoftmaxState<T>& state, T* factors) {
 template <class T>
 void find_output_factors(const T* sink, const simd::SoftmaxState<T>& state, Index rows,
                          T* factors) {
-  constexpr Index widest = 16;  // lanes of a vector
-  const Index lanes = sink != nullptr ? simd::query_block : parts_of(rows, widest) * widest;
+  const Index lanes = sink != nullptr ? simd::query_block : rounded_up(rows, most_lanes);
   bool seen[simd::query_block];
   for (Index lane = 0; lane < lanes; ++lane) {
     seen[lane] = state.sum[lane] != T{0};  // NaN too
@@ -469,16 +468,15 @@ class ShortForward {
   }
   Index groups() const { return parts_of(args_.heads(), group_); }
 
-  /// A kernel call with this thread's arrays. Lanes past the last query fill up whole vectors of up
-  /// to 16 numbers.
+  /// A kernel call with this thread's arrays. Lanes past the last query fill up whole vectors.
   simd::ShortForwardArgs<T> call_with(Arrays& arrays) const {
     const Index rows = in_place_ ? 0 : simd::query_block, keys = in_place_ ? 0 : simd::key_block;
     simd::ShortForwardArgs<T> call;
     divide_scratch<ShortForward>([&](Carver& carver) {
-      call.packed = carver.take<T>(16 * args_.head_dim());
-      call.probabilities = carver.take<T>(16 * simd::key_block);
-      call.output = carver.take<T>(16 * args_.value_dim());
-      call.tail = carver.take<T>(16 * simd::key_block);
+      call.packed = carver.take<T>(most_lanes * args_.head_dim());
+      call.probabilities = carver.take<T>(most_lanes * simd::key_block);
+      call.output = carver.take<T>(most_lanes * args_.value_dim());
+      call.tail = carver.take<T>(most_lanes * simd::key_block);
       call.maximum = carver.take<T>(group_ * simd::query_block);
       call.sum = carver.take<T>(group_ * simd::query_block);
       arrays.words = carver.take<std::uint64_t>(simd::key_block);

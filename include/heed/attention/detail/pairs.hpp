@@ -79,9 +79,6 @@ class RoundedCall {
   Tensor<T, 4> wide_[3];
 };
 
-/// Rounded up to a multiple of a power of two.
-constexpr Index rounded_up(Index count, Index step) { return (count + step - 1) & -step; }
-
 /// The values of some key heads, laid out by PairKernels::turn, once: by the first block of queries
 /// that meets a block of keys, on any thread. Memory of the thread that makes the object.
 template <class T>
@@ -329,18 +326,9 @@ class PairBlocks {
   }
   /// Drops the groups that no query sees.
   void keep_seen(Run& run) const {
-    const Index end = run.count;
-    run.count = 0;
-    for (Index key = 0; key < end; key += kernels_->group) {
-      const Index last = smaller(key + kernels_->group, end);
-      bool seen = false;
-      for (Index each = key; each < last; ++each) seen = seen || words_[each] != 0;
-      for (Index each = key; seen && each < last; ++each) {
-        kept_[run.count] = each;
-        words_[run.count++] = words_[each];
-      }
-    }
-    if (run.count < end) run.kept = kept_;
+    const Index seen = drop_unseen(words_, run.count, kept_, kernels_->group);
+    if (seen < run.count) run.kept = kept_;
+    run.count = seen;
   }
 
   /// Whether a kernel can read `columns` columns of `read` of the range's rows as they lie.
@@ -459,7 +447,8 @@ class PairGradients {
     const Index head_dim = args_.forward.head_dim(), value_dim = args_.forward.value_dim();
     for_visible(seen.first - first, seen.count, [&](Index each, Index query) {
       const Index at = each * simd::query_block + query;
-      const T weight = wide(block_.probabilities[at]), grad = wide(block_.grad_scores[at]);
+      const T weight = float_of_bfloat16(block_.probabilities[at]),
+              grad = float_of_bfloat16(block_.grad_scores[at]);
       add_others(keys.given, each, head_dim, grad, block_.grad_queries + query, simd::query_block);
       add_others(given_queries_, query, head_dim, grad,
                  block_.gradients.keys + each * block_.head_row, 1);
@@ -524,9 +513,6 @@ class PairGradients {
   }
 
   static bool is_finite(std::uint16_t bits) { return (bits & 0x7f80) != 0x7f80; }
-  static T wide(std::uint16_t bits) {
-    return static_cast<T>(__builtin_bit_cast(float, std::uint32_t{bits} << 16));
-  }
   /// Whether the numbers are finite; puts 0 where they are not.
   bool made_finite(std::uint16_t* numbers, Index count) const {
     if (arrange_->all_finite(numbers, count)) return true;
@@ -549,7 +535,7 @@ class PairGradients {
                          Index stride) {
     const std::uint16_t* at = rows.data + row * rows.row_stride;
     for (Index column = 0; column < columns; ++column, at += rows.column_stride) {
-      if (!is_finite(*at)) sums[column * stride] += factor * wide(*at);
+      if (!is_finite(*at)) sums[column * stride] += factor * float_of_bfloat16(*at);
     }
   }
 

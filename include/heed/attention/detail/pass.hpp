@@ -24,6 +24,9 @@ namespace heed::detail {
 /// Calls below about this many multiply-adds stay on their own thread: waking another costs more.
 inline constexpr double parallel_threshold = 2e6;
 
+/// Rounded up to a multiple of a power of two.
+constexpr Index rounded_up(Index count, Index step) { return (count + step - 1) & -step; }
+
 /// Number of heads of a batch item in one task: as many as share the mask's answers while every
 /// thread still has about four tasks.
 inline Index heads_together(Index batch, Index heads, const MaskRef& mask) {
@@ -60,11 +63,14 @@ struct ForwardScratch {
   }
 };
 
+/// The lanes of the widest vector of any instruction set.
+inline constexpr Index most_lanes = 16;
+
 /// The maximum number of query rows decoded together: heads that share a key head, times queries.
 inline constexpr Index decode_rows = 64;
 
 /// The value_dim of decoded outputs: padded to whole vectors of any instruction set.
-inline Index padded_value_dim(Index value_dim) { return (value_dim + 15) / 16 * 16; }
+inline Index padded_value_dim(Index value_dim) { return rounded_up(value_dim, most_lanes); }
 
 /// One thread's arrays for some rows of queries and one block of keys; see divided_scratch.
 template <class T>
@@ -76,7 +82,7 @@ struct DecodeScratch {
   T* packed = carver.take<T>(simd::row_keys * head_dim);
   T* scores = carver.take<T>(scored_blocks(row_count) * simd::row_keys * row_count);
   T* probabilities = carver.take<T>(simd::row_keys * row_count);
-  T* tail = carver.take<T>(simd::key_block * 16 + 16 * head_dim);
+  T* tail = carver.take<T>(most_lanes * (simd::key_block + head_dim));
   T* keys = carver.take<T>(simd::key_block * head_dim);
   T* values = carver.take<T>(simd::key_block * value_dim);
   std::uint64_t* words = carver.take<std::uint64_t>(simd::key_block);
@@ -109,7 +115,7 @@ struct RowStates {
     return {behind, behind + rows, memory};
   }
   static Index size(Index rows, Index value_dim) {
-    return rows * padded_value_dim(value_dim) + parts_of(2 * rows, 16) * 16;
+    return rows * padded_value_dim(value_dim) + rounded_up(2 * rows, most_lanes);
   }
 };
 
@@ -282,16 +288,20 @@ class SharedLaneWords {
   std::uint64_t* words_ = nullptr;
 };
 
-/// Compacts the visible keys of a range with holes: their indices to `kept`, their words to the
-/// front. Returns their number.
-inline Index drop_unseen(std::uint64_t* words, Index count, Index* kept) {
-  Index seen = 0;
-  for (Index i = 0; i < count; ++i) {
-    if (words[i] == 0) continue;
-    kept[seen] = i;
-    words[seen++] = words[i];
+/// Compacts the visible keys of a range with holes, with the others of their groups: their indices
+/// to `kept`, their words to the front. Returns their number.
+inline Index drop_unseen(std::uint64_t* words, Index count, Index* kept, Index group = 1) {
+  Index left = 0;
+  for (Index first = 0; first < count; first += group) {
+    const Index end = smaller(first + group, count);
+    bool seen = false;
+    for (Index i = first; i < end; ++i) seen = seen || words[i] != 0;
+    for (Index i = first; seen && i < end; ++i) {
+      kept[left] = i;
+      words[left++] = words[i];
+    }
   }
-  return seen;
+  return left;
 }
 
 /// Calls use(seen, first, last) for the blocks [first, last] of the keys [begin, end) of which some

@@ -221,7 +221,7 @@ bool decodes(const AttentionArgs<T>& args, const MaskRef& mask) {
   const Index queries = args.query_count();
   if (simd::decode_kernels<T>().attend == nullptr || queries > most_decoded_queries) return false;
   if (queries > 2 && args.key_count() < 4 * queries) return false;  // few lanes would have keys
-  return shares_keys(args, mask) || 4 * queries <= 3 * (parts_of(queries, Index{16}) * 16);
+  return shares_keys(args, mask) || 4 * queries <= 3 * rounded_up(queries, most_lanes);
 }
 
 /// Keys in the lanes, chunk by chunk.
