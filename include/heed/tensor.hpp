@@ -6,6 +6,7 @@
 #include <heed/tensor/copy.hpp>
 #include <heed/tensor/eigen_views.hpp>
 #include <heed/tensor/extents.hpp>
+#include <heed/tensor/layout.hpp>
 #include <heed/tensor/matrix_product.hpp>
 #include <heed/tensor/overlap.hpp>
 #include <heed/tensor/packed_matrix.hpp>

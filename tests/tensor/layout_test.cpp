@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <heed/tensor/overlap.hpp>
+#include <heed/tensor/layout.hpp>
 
 #include <gtest/gtest.h>
 

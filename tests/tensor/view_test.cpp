@@ -13,7 +13,7 @@
 
 #include <tensor/random_view.hpp>
 #include <heed/tensor/copy.hpp>
-#include <heed/tensor/overlap.hpp>
+#include <heed/tensor/layout.hpp>
 #include <heed/tensor/tensor.hpp>
 
 namespace heed {

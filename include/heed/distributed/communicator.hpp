@@ -32,7 +32,7 @@
 #include <heed/core/function_ref.hpp>
 #include <heed/core/index.hpp>
 #include <heed/tensor/copy.hpp>
-#include <heed/tensor/overlap.hpp>
+#include <heed/tensor/layout.hpp>
 #include <heed/tensor/tensor.hpp>
 #include <heed/tensor/view_of.hpp>
 

@@ -16,8 +16,8 @@
 #include <heed/kernels/product_kernels.hpp>
 #include <heed/kernels/row_kernels.hpp>
 #include <heed/masks/policy.hpp>
+#include <heed/tensor/layout.hpp>
 #include <heed/tensor/matrix_product.hpp>
-#include <heed/tensor/overlap.hpp>
 #include <heed/tensor/tensor.hpp>
 #include <heed/tensor/view_of.hpp>
 
