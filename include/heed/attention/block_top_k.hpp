@@ -237,7 +237,7 @@ void choose_blocks(const AttentionArgs<T>& args, const M& mask, Index item, Inde
 
 template <class T, class M>
 ContentBlocks chosen(const AttentionArgs<T>& args, const M& mask, Index block, Index count) {
-  const MaskShape shape = mask_shape_of(args);
+  const MaskShape shape = shape_of_call(args);
   block = smaller(block, larger(1, shape.keys));  // a larger block is the same block
   return ContentBlocks::made(
       shape, block,

@@ -123,7 +123,7 @@ template <class T>
 MaskShape packed_mask_shape(const AttentionArgs<T>& packed, const PackedOffsets& offsets) {
   MaskShape all{offsets.count(), packed.heads(), 0, 0};
   for (Index s = 0; s < offsets.count(); ++s) {
-    const MaskShape one = mask_shape_of(one_sequence(packed, offsets, s));
+    const MaskShape one = shape_of_call(one_sequence(packed, offsets, s));
     all.keys = larger(all.keys, one.keys);
     if (one.queries == 0) continue;
     const bool first = all.queries == 0;

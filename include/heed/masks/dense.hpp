@@ -201,7 +201,7 @@ class Dense {
       throw_shape_error("Dense: mask of (batch, heads, queries, keys) ", extents_.extents(),
                         " for tensors of ", shape.extents(), "; each extent must be equal or 1");
     }
-    if (first_query_ != no_call && !shape.partial) check_positions(first_query_, shape);
+    if (first_query_ != no_call && !shape.partial) check_rows(first_query_, shape);
   }
 
  private:
@@ -248,7 +248,7 @@ class Dense {
         });
   }
   /// Checks that a matrix of positions contains those of the call; it may have more.
-  void check_positions(Index first, const MaskShape& shape) const {
+  void check_rows(Index first, const MaskShape& shape) const {
     const Index from = shape.first_query < 0 ? 0 : shape.first_query;
     if (extents_.queries != 1 && (first > from || shape.last_query - first >= extents_.queries)) {
       throw_shape_error("Dense: rows for the queries at positions ", first, " to ",

@@ -327,7 +327,7 @@ class BackwardTasks {
 
  private:
   /// parallel_for with what runs between the tasks of a part.
-  void share_out(Index count, FunctionRef<void(Index)> body) const {
+  void for_each_task(Index count, FunctionRef<void(Index)> body) const {
     const pthread_t caller = pthread_self();
     parallel_for(count, [&](Index i) {
       body(i);
@@ -360,7 +360,7 @@ class BackwardTasks {
       parallel_for(rows_.count() - first, [&](Index i) { rows_.fill(first + i); });
     }
     if (tasks == 0) {
-      share_out(groups_, [&](Index i) { run_group(i); });
+      for_each_task(groups_, [&](Index i) { run_group(i); });
       return;
     }
     const Index wave = smaller(4 * threads, tasks);
@@ -370,7 +370,7 @@ class BackwardTasks {
         const Index end = smaller(first + wave, tasks);
         const Index before = member == first_member_ && first == 0 ? groups_ : 0;
         for (Index i = 0; i < (end - first) * rows_.blocks(); ++i) written_[i] = 0;
-        share_out(before + end - first, [&](Index i) {
+        for_each_task(before + end - first, [&](Index i) {
           i < before ? run_group(i) : run_task(member, first + i - before, i - before);
         });
         add_shares(member, first, end);

@@ -365,12 +365,6 @@ void decide_first_query(AttentionArgs<T>& args, const AttentionOptions<T>& optio
   for (const Index first : options.first_queries) check("one of first_queries,", first);
 }
 
-template <class T>
-void check_products(const AttentionProducts<T>& products) {
-  if (products == Products::exact || products.rounding() != nullptr) return;
-  throw_invalid_argument("attention: products are exact or, of floats, in bfloat16");
-}
-
 /// All checks that need no mask; throws InvalidArgument before the first write.
 template <class T>
 AttentionArgs<T> checked_args(const Operand<T>& queries, const Operand<T>& keys,
@@ -387,8 +381,10 @@ AttentionArgs<T> checked_args(const Operand<T>& queries, const Operand<T>& keys,
   args.score_mods = checked_score_mods(
       options, Extents<4>{args.batch(), args.heads(), args.query_count(), args.key_count()});
   check_written(args);
-  check_products(options.products);
   args.rounding = options.products.rounding();
+  if (args.rounding == nullptr && options.products != Products::exact) {
+    throw_invalid_argument("attention: products are exact or, of floats, in bfloat16");
+  }
   for (auto* operand : {&args.queries, &args.keys, &args.values}) {
     *operand = operand_of(*operand, options.products);
   }
@@ -468,7 +464,7 @@ Position position_of(const AttentionArgs<T>& args, Index item, Index head, Index
 
 /// The shape that the mask of a call has to fit.
 template <class T>
-MaskShape mask_shape_of(const AttentionArgs<T>& args) {
+MaskShape shape_of_call(const AttentionArgs<T>& args) {
   MaskShape shape{args.batch(), args.heads(), args.query_count(), args.key_count()};
   // A call without queries needs no rows of a mask, wherever these would be.
   shape.partial = shape.batch == 0 || shape.queries == 0;
@@ -484,7 +480,7 @@ MaskShape mask_shape_of(const AttentionArgs<T>& args) {
 
 template <class T>
 void check_mask_fits(const MaskRef& mask, const AttentionArgs<T>& args) {
-  mask.check(mask_shape_of(args));
+  mask.check(shape_of_call(args));
 }
 
 // What the engine does with a checked call. -------------------------------------------------------
