@@ -256,16 +256,6 @@ struct QuantizedWords {
   static constexpr bool has_least(QuantizedCodes codes) { return codes == QuantizedCodes::nibbles; }
 };
 
-/// Calls run(codes), known at compile time.
-template <class Run>
-HEED_SIMD void with_codes(QuantizedCodes codes, const Run& run) {
-  using C = QuantizedCodes;
-  if (codes == C::nibbles) return run(Known<C::nibbles>());
-  if (codes == C::signed_nibbles) return run(Known<C::signed_nibbles>());
-  if (codes == C::bytes) return run(Known<C::bytes>());
-  codes == C::half ? run(Known<C::half>()) : run(Known<C::bfloat16>());
-}
-
 // Products with weights of 16 bits.
 
 /// Vectors of weights in pairs, a word with two terms per column.
@@ -518,25 +508,19 @@ struct QuantizedProduct : QuantizedWords {
     }
   }
 
+  // Functions in the order of QuantizedCodes.
+  using C = QuantizedCodes;
   static void quantized_piece(const ProductPiece<float>& piece, const QuantizedPanel& panel) {
-    with_codes(
-        panel.codes, [&](auto codes) __attribute__((always_inline)) {
-          if constexpr (QuantizedPanel::has_pairs(codes)) {
-            PairProduct<codes>::piece(piece, panel.blocks);
-          } else {
-            row<codes>(piece, panel.blocks);
-          }
-        });
+    static constexpr void (*of_codes[])(const ProductPiece<float>&, const std::uint8_t*) = {
+        row<C::nibbles>, row<C::signed_nibbles>, row<C::bytes>, PairProduct<C::bfloat16>::piece,
+        PairProduct<C::half>::piece};
+    of_codes[static_cast<int>(panel.codes)](piece, panel.blocks);
   }
   static void dequantize(const QuantizedPanel& panel, Index depth, float* packed) {
-    with_codes(
-        panel.codes, [&](auto codes) __attribute__((always_inline)) {
-          if constexpr (QuantizedPanel::has_pairs(codes)) {
-            PairProduct<codes>::unpack(panel.blocks, depth, packed);
-          } else {
-            unpack<codes>(panel.blocks, depth, packed);
-          }
-        });
+    static constexpr void (*of_codes[])(const std::uint8_t*, Index, float*) = {
+        unpack<C::nibbles>, unpack<C::signed_nibbles>, unpack<C::bytes>,
+        PairProduct<C::bfloat16>::unpack, PairProduct<C::half>::unpack};
+    of_codes[static_cast<int>(panel.codes)](panel.blocks, depth, packed);
   }
 };
 

@@ -254,23 +254,20 @@ struct Int16Product : RowRounding {
     }
   }
 
-  // Pairs have no int16 products.
-
+  // Functions in the order of QuantizedCodes; pairs have no int16 products.
+  using C = QuantizedCodes;
   static void int16_row(const ProductPiece<float>& piece, const Int16Rows& a,
                         const QuantizedPanel& panel) {
-    with_codes(
-        panel.codes, [&](auto codes) __attribute__((always_inline)) {
-          if constexpr (!QuantizedPanel::has_pairs(codes)) row<codes>(piece, a, panel);
-        });
+    static constexpr decltype(&int16_row) of_codes[] = {row<C::nibbles>, row<C::signed_nibbles>,
+                                                        row<C::bytes>};
+    of_codes[static_cast<int>(panel.codes)](piece, a, panel);
   }
   template <bool Quads>
   static void unpack(const QuantizedPanel& panel, Index depth, UnpackedBlock* to) {
-    with_codes(
-        panel.codes, [&](auto codes) __attribute__((always_inline)) {
-          if constexpr (!QuantizedPanel::has_pairs(codes)) {
-            unpack_as<Quads, codes>(panel.blocks, depth, to);
-          }
-        });
+    static constexpr void (*of_codes[])(const std::uint8_t*, Index, UnpackedBlock*) = {
+        unpack_as<Quads, C::nibbles>, unpack_as<Quads, C::signed_nibbles>,
+        unpack_as<Quads, C::bytes>};
+    of_codes[static_cast<int>(panel.codes)](panel.blocks, depth, to);
   }
   static void int16_piece(const ProductPiece<float>& piece, const Int16Rows& a,
                           const UnpackedBlock* blocks, QuantizedCodes codes) {
