@@ -90,8 +90,8 @@ void divide_scratch(const Divide& divide) {
 /// The same for an aggregate of a Carver, sizes, and arrays that its member initializers take.
 template <class Arrays, class Purpose = Arrays, class... Sizes>
 Arrays divided_scratch(Sizes... sizes) {
-  const Arrays counted{Carver(nullptr), sizes...};
-  return {Carver(Scratch::of_this_thread<Purpose>(counted.carver.used())), sizes...};
+  const auto divided = [&](std::byte* base) { return Arrays{Carver(base), sizes...}; };
+  return divided(Scratch::of_this_thread<Purpose>(divided(nullptr).carver.used()));
 }
 
 }  // namespace heed::detail
