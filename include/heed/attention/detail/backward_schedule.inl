@@ -201,10 +201,10 @@ class DistanceGradients {
   void finish() const {
     const auto& relative = args_.more.grad_relative_bias;
     for (Index distance = 0; distance < distances_; ++distance) {
-      for (Index line = 0; line < relative.extent(0); ++line) {
+      for (Index head = 0; head < relative.extent(0); ++head) {
         const bool shared = relative.extent(0) == 1;
-        const Index end = shared ? call_.heads() : line + 1;
-        relative(line, distance) = static_cast<T>(sum(line, end, distance));
+        const Index end = shared ? call_.heads() : head + 1;
+        relative(head, distance) = static_cast<T>(sum(head, end, distance));
       }
     }
     const auto& slopes = args_.more.grad_alibi_slopes;

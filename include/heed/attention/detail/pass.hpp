@@ -344,9 +344,9 @@ inline VisibleKeys keys_seen_by(VisibleKeys seen, Index rows, std::uint64_t seei
   return seen;
 }
 
-/// Builds the ScoreModArrays of key blocks for one block of queries: gathers biases into a tile or
-/// a line, turns dropout's decisions into bits, runs the score function. No number depends on which
-/// keys or queries are processed together.
+/// Builds the ScoreModArrays of key blocks for one block of queries: gathers biases into strips
+/// or a row, turns dropout's decisions into bits, runs the score function. No number depends on
+/// which keys or queries are processed together.
 template <class T>
 class ScoreModBlock {
  public:
