@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <heed/tensor/layout.hpp>  // for programs that include <heed/attention.hpp> alone
 #include <heed/tensor/view.hpp>
 
 namespace heed {
