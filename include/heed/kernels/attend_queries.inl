@@ -7,7 +7,7 @@
 template <class T>
 inline constexpr T masked_exponent = static_cast<T>(-2 * LaneTypes<T>::bias);
 
-/// Whether a micro strip prefetches a line in each step of its products, which hides it: a burst of
+/// Whether a micro tile prefetches a line in each step of its products, which hides it: a burst of
 /// prefetches is waited for.
 template <int Rows, int Vectors>
 inline constexpr bool prefetches_between =

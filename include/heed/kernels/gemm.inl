@@ -510,6 +510,8 @@ struct QuantizedProduct : QuantizedWords {
 
   // Functions in the order of QuantizedCodes.
   using C = QuantizedCodes;
+  static_assert(C{0} == C::nibbles && C{1} == C::signed_nibbles && C{2} == C::bytes &&
+                C{3} == C::bfloat16 && C{4} == C::half);
   static void quantized_piece(const ProductPiece<float>& piece, const QuantizedPanel& panel) {
     static constexpr void (*of_codes[])(const ProductPiece<float>&, const std::uint8_t*) = {
         row<C::nibbles>, row<C::signed_nibbles>, row<C::bytes>, PairProduct<C::bfloat16>::piece,

@@ -190,8 +190,8 @@ template <class T>
 struct BackwardScratch {
   Carver carver;
   Index head_dim, value_dim, lanes;
-  Index head_row = parts_of(head_dim, lanes) * lanes;
-  Index value_row = parts_of(value_dim, lanes) * lanes;
+  Index head_row = rounded_up(head_dim, lanes);
+  Index value_row = rounded_up(value_dim, lanes);
   T* queries = carver.take<T>(simd::query_block * head_row);
   T* grad_output = carver.take<T>(simd::query_block * value_row);
   T* packed_queries = carver.take<T>(simd::query_block * head_dim);

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include <heed/core/config.hpp>
 #include <heed/core/detail/scratch.hpp>
 #include <heed/core/index.hpp>
 #include <heed/core/parallel.hpp>
@@ -362,6 +363,7 @@ class Int16Slab {
                        blocks_ + row * rows_.block_stride);
   }
   void run(const ProductArgs<T>& args, const ProductCut::Task& task) const {
+    HEED_EXPECTS(!simd::QuantizedPanel::has_pairs(args.quantized.codes));
     for_each_depth_block(args.depth,
                          [&](Index k, Index depth) { run_block(args, task, k, depth); });
   }
@@ -488,7 +490,7 @@ class Bfloat16Tasks {
   void run_block(const ProductCut::Task& task, Index k, Index depth) const {
     constexpr Index size = sizeof(T), panels_bytes = max_group * panel_bytes;
     // With one more cache line, so that rows do not fall on the same cache sets.
-    const Index stride = simd::product_block / kernels_.terms_in_float + 64 / size;
+    const Index stride = simd::product_block / kernels_.terms_in_float + simd::numbers_in_line<T>;
     std::byte* memory = Scratch::of_this_thread<Bfloat16Tasks>(
         static_cast<std::size_t>(panels_bytes + rounded_rows * stride * size));
     auto* panels = reinterpret_cast<std::uint8_t*>(memory);
