@@ -63,7 +63,7 @@ float wide(std::uint16_t half) {
   return flushed(value);
 }
 
-/// One sum by the definition (TileMultiply).
+/// One sum by the definition (TileKernel).
 float defined(const Product& p, Index row, Index lane, bool accumulate) {
   float sum = accumulate ? p.sum(row, lane) : 0;
   for (Index from = 0; from < p.depth; from += 32) {

@@ -57,7 +57,7 @@ template <class T>
 struct RoundingKernels {
   const simd::Bfloat16Kernels<T>& (*conversions)() = nullptr;
   const simd::PairKernels<T>* (*pairs)() = nullptr;
-  simd::PairBackward<T> (*pair_gradients)() = nullptr;
+  simd::PairBackwardKernel<T> (*pair_gradients)() = nullptr;
 };
 
 }  // namespace detail

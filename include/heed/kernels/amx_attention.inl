@@ -404,7 +404,7 @@ const PairKernels<T>* tile_pair_table() {
   return &entries;
 }
 
-// See TileMultiply.
+// See TileKernel.
 
 /// The block product of tiles, like PairBlockProduct; the pairs of a row lie side by side. Depth is
 /// a multiple of `group`.

@@ -225,7 +225,7 @@ struct ShortForwardArgs : ShortArgs<T> {
 /// Attention of all heads of a run, including its output. The chains of additions are those of
 /// QueryBlock's kernels, so the bits are the same.
 template <class T>
-using ShortForward = void (*)(const ShortForwardArgs<T>& run);
+using ShortForwardKernel = void (*)(const ShortForwardArgs<T>& run);
 
 /// Up to `key_block` consecutive keys with their values, in bfloat16, in groups that start at
 /// absolute multiples of PairKernels::group.
@@ -315,9 +315,9 @@ struct PairKernels {
 /// depth of 32. Each 32 terms are two chains of fused multiply-adds from zero, over even and odd k,
 /// added up and then added to the sum; denormal numbers count as zero.
 template <class T>
-using TileMultiply = void (*)(const std::uint16_t* a, Index a_row, Index rows,
-                              const std::uint16_t* b, Index b_row, Index lanes, Index depth,
-                              T* sums, Index sums_row, bool accumulate);
+using TileKernel = void (*)(const std::uint16_t* a, Index a_row, Index rows, const std::uint16_t* b,
+                            Index b_row, Index lanes, Index depth, T* sums, Index sums_row,
+                            bool accumulate);
 
 /// Conversions between bfloat16, as bits, and T.
 template <class T>
@@ -354,7 +354,7 @@ struct DropoutLanes {
 
 /// Dropout of attention weights. Bit l of words[i]: whether draw i of lane l, bits 16·i … 16·i + 15
 /// of its 128, is at least `dropped`. Bits from `lanes` on are unspecified.
-using DropoutDraw = void (*)(const DropoutLanes& counters, std::uint64_t (&words)[8]);
+using DropoutKernel = void (*)(const DropoutLanes& counters, std::uint64_t (&words)[8]);
 
 /// A block of at most query_block queries in the backward pass: its rows, to be multiplied lane by
 /// lane, and the same rows transposed, with a lane per query. Transposed rows are query_block lanes
@@ -409,11 +409,11 @@ struct BackwardKernels {
                    const KeyGradients<T>& gradients, bool guard_keys);
 };
 
-/// Keys are read in multiples of this many by PairBackward.
+/// Keys are read in multiples of this many by PairBackwardKernel.
 inline constexpr Index pair_key_rows = 32;
 
 /// A block of query_block queries and one of `key_count` keys in bfloat16, both filled up with
-/// zeros: the operand of PairBackward. `key_count` is a multiple of pair_key_rows, up to
+/// zeros: the operand of PairBackwardKernel. `key_count` is a multiple of pair_key_rows, up to
 /// key_block. `head_depth` and `value_depth` are the dims in whole groups of 32, `head_row` and
 /// `value_row` in whole vectors.
 template <class T>
@@ -448,7 +448,7 @@ struct PairGradientBlock {
 /// BackwardKernels::backward of a processor that multiplies bfloat16 in pairs or tiles. Its
 /// PairKernels arrange the operands. P and dS are rounded to bfloat16.
 template <class T>
-using PairBackward = void (*)(const PairGradientBlock<T>& block);
+using PairBackwardKernel = void (*)(const PairGradientBlock<T>& block);
 
 /// One head with few queries and few keys in the backward pass, computed in one call. Columns of
 /// all tensors are contiguous.
@@ -478,7 +478,7 @@ struct ShortBackwardArgs : ShortArgs<T> {
 /// bits are the same. Returns false, and writes nothing, where a NaN or Inf is next to masked
 /// scores, which it must not meet.
 template <class T>
-using ShortBackward = bool (*)(const ShortBackwardArgs<T>& head);
+using ShortBackwardKernel = bool (*)(const ShortBackwardArgs<T>& head);
 
 // The kernels of the active instruction set, and where these are pointers, null if it has none.
 
@@ -487,22 +487,22 @@ const Kernels<T>& kernels();
 template <class T>
 const DecodeKernels<T>& decode_kernels();
 template <class T>
-ShortForward<T> short_forward_kernel();
+ShortForwardKernel<T> short_forward_kernel();
 template <class T>
 const PairKernels<T>* pair_kernels();
 /// For tests.
 template <class T>
-TileMultiply<T> tile_kernel();
+TileKernel<T> tile_kernel();
 template <class T>
 const Bfloat16Kernels<T>& bfloat16_kernels();
 /// Wide: the type whose vectors have the lanes of 64-bit products.
 template <class Wide = double>
-DropoutDraw dropout_kernel();
+DropoutKernel dropout_kernel();
 template <class T>
 const BackwardKernels<T>& backward_kernels();
 template <class T>
-PairBackward<T> pair_backward_kernel();
+PairBackwardKernel<T> pair_backward_kernel();
 template <class T>
-ShortBackward<T> short_backward_kernel();
+ShortBackwardKernel<T> short_backward_kernel();
 
 }  // namespace heed::simd

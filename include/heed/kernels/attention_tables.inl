@@ -20,21 +20,21 @@ const DecodeKernels<T>& decode_kernels() {
   HEED_SIMD_TABLE_OF(active(), decode_table);
 }
 template <class T>
-ShortForward<T> short_forward_kernel() {
+ShortForwardKernel<T> short_forward_kernel() {
   HEED_SIMD_TABLE_OF(active(), short_forward);
 }
 template <class T>
-DropoutDraw dropout_kernel() {
+DropoutKernel dropout_kernel() {
   HEED_SIMD_TABLE_OF(active(), dropout_draw);
 }
 #if defined(HEED_COMPILED_SOURCE)
-template DropoutDraw dropout_kernel<double>();
+template DropoutKernel dropout_kernel<double>();
 template const Kernels<float>& kernels<float>();
 template const Kernels<double>& kernels<double>();
 template const DecodeKernels<float>& decode_kernels<float>();
 template const DecodeKernels<double>& decode_kernels<double>();
-template ShortForward<float> short_forward_kernel<float>();
-template ShortForward<double> short_forward_kernel<double>();
+template ShortForwardKernel<float> short_forward_kernel<float>();
+template ShortForwardKernel<double> short_forward_kernel<double>();
 #endif
 
 }  // namespace heed::simd
@@ -52,15 +52,15 @@ const BackwardKernels<T>& backward_kernels() {
 }
 #if HEED_SIMD_ALL_KERNELS
 template <class T>
-ShortBackward<T> short_backward_kernel() {
+ShortBackwardKernel<T> short_backward_kernel() {
   HEED_SIMD_TABLE_OF(active(), short_backward);
 }
 #endif
 #if defined(HEED_COMPILED_SOURCE)
 template const BackwardKernels<float>& backward_kernels<float>();
 template const BackwardKernels<double>& backward_kernels<double>();
-template ShortBackward<float> short_backward_kernel<float>();
-template ShortBackward<double> short_backward_kernel<double>();
+template ShortBackwardKernel<float> short_backward_kernel<float>();
+template ShortBackwardKernel<double> short_backward_kernel<double>();
 #endif
 
 }  // namespace heed::simd
@@ -89,7 +89,7 @@ const PairKernels<T>* pair_kernels() {
   return nullptr;
 }
 template <class T>
-TileMultiply<T> tile_kernel() {
+TileKernel<T> tile_kernel() {
 #if HEED_SIMD_HAS_TILES
   using namespace avx512_kernels;
   if (active() == Isa::amx) return TileProduct<HardwareTiles, T>::once;
@@ -98,7 +98,7 @@ TileMultiply<T> tile_kernel() {
   return nullptr;
 }
 template <class T>
-PairBackward<T> pair_backward_kernel() {
+PairBackwardKernel<T> pair_backward_kernel() {
 #if defined(__x86_64__)
   using namespace avx512_kernels;
   if (active() == Isa::avx512_bf16) return PairBackwardTable<PairBlockProduct<T>, T>::backward;
@@ -112,8 +112,8 @@ PairBackward<T> pair_backward_kernel() {
 }
 #if defined(HEED_COMPILED_SOURCE)
 template const PairKernels<float>* pair_kernels<float>();
-template PairBackward<float> pair_backward_kernel<float>();
-template TileMultiply<float> tile_kernel<float>();
+template PairBackwardKernel<float> pair_backward_kernel<float>();
+template TileKernel<float> tile_kernel<float>();
 template const Bfloat16Kernels<float>& bfloat16_kernels<float>();
 template const Bfloat16Kernels<double>& bfloat16_kernels<double>();
 #endif

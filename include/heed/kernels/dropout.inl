@@ -44,6 +44,6 @@ struct DropoutTable {
 };
 
 template <class Wide>
-DropoutDraw dropout_draw() {
+DropoutKernel dropout_draw() {
   return DropoutTable<Wide>::draw;
 }

@@ -153,7 +153,7 @@ struct Int16Kernels {
 /// in order with fused multiply-adds, and a term of 0 where their number is odd: the bits of the
 /// float product of the rounded factors, except that the set avx512_bf16 takes subnormal numbers,
 /// partial sums included, as 0. So do amx and its twin, whose terms are added in groups of 32 as
-/// TileMultiply says, from a sum of 0 on.
+/// TileKernel says, from a sum of 0 on.
 template <class T>
 struct Bfloat16ProductKernels {
   /// The largest number of rows of a piece. Pieces of more than product_rows read whole blocks of

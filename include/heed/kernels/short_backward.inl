@@ -192,6 +192,6 @@ struct ShortBackwardTable {
 };
 
 template <class T>
-ShortBackward<T> short_backward() {
+ShortBackwardKernel<T> short_backward() {
   return ShortBackwardTable<T>::backward;
 }

@@ -322,7 +322,7 @@ struct ShortForwardTable {
 };
 
 template <class T>
-ShortForward<T> short_forward() {
+ShortForwardKernel<T> short_forward() {
 #if HEED_SIMD_BYTES == 16 && defined(__x86_64__) && !HEED_SIMD_ALL_KERNELS
   return nullptr;  // to save compile time, header-only programs have none without AVX2
 #else

@@ -34,7 +34,7 @@ struct BackwardArgs {
   Index key_offset = 0;
   /// Not null: queries, keys and values are bfloat16, to be multiplied by these kernels and
   /// forward.pairs, and so is grad_output in `narrow_grad_output`, which may round it.
-  simd::PairBackward<T> pairs = nullptr;
+  simd::PairBackwardKernel<T> pairs = nullptr;
   Operand<T> narrow_grad_output{};
 
   Index kv_heads() const { return forward.kv_heads(); }

@@ -508,7 +508,7 @@ class ShortBackward {
 
   Index groups() const { return parts_of(call_.heads(), group_); }
 
-  /// One head of task `index`, which ends with head `end`; see ShortBackward.
+  /// One head of task `index`, which ends with head `end`; see ShortBackwardKernel.
   bool backward(simd::ShortBackwardArgs<T>& task, Index index, Index head, Index end,
                 const VisibleKeys& seen) const {
     choose_head(task, index / groups(), head, seen);

@@ -450,7 +450,7 @@ class BackwardTasks {
            rows * larger(call_.head_dim(), call_.value_dim()) * Index{sizeof(T)} <= half;
   }
   /// The number of steps of a head: of scores, then of the gradients of keys and of values. In
-  /// pairs, steps of PairBackward, at the least.
+  /// pairs, steps of PairBackwardKernel, at the least.
   Index steps() const {
     const Index blocks = parts_of(call_.query_count(), simd::query_block) *
                          parts_of(call_.key_count(), simd::key_block);

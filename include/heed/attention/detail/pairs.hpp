@@ -554,7 +554,7 @@ class PairGradients {
   }
 
   const BackwardArgs<T>& args_;
-  simd::PairBackward<T> kernel_;
+  simd::PairBackwardKernel<T> kernel_;
   const simd::PairKernels<T>* arrange_;
   const BackwardScratch<T>& scratch_;
   simd::PairGradientBlock<T> block_;
