@@ -298,7 +298,8 @@ struct NormTable {
         sums[way] = terms.term(sums[way], i + way * S::width, S::width);
       }
     }
-    for (int way = 0; i < count; i += S::width, ++way) {
+    HEED_UNROLL for (int way = 0; way < ways; ++way, i += S::width) {
+      if (i >= count) break;
       sums[way] = terms.term(sums[way], i, count - i);
     }
     return first_of(folded<S::width / 2>((sums[0] + sums[1]) + (sums[2] + sums[3])));
