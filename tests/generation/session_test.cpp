@@ -283,6 +283,20 @@ TEST(Session, AFailedCallLeavesPagesShared) {
   EXPECT_TRUE(same_bits(row_of(logits, 1), last_of_full_pass(model, {1, 2, 3, 2})));
 }
 
+TEST(Session, AFailedCallChangesNoTokenOfAPageThatWasShared) {
+  const auto model = made<float>(gpt());
+  Session<float> session(model, {.batch = 3, .page_size = 16, .pages = 3});
+  auto a = some_tokens(10, 1);
+  session.prefill(Sequences{a, {}, {}});
+  session.reorder(std::vector<Index>{0, 0, 2});
+  session.truncate(1, 4);
+  // The first would get a copy, the second write behind its four tokens; then pages are missing.
+  EXPECT_THROW(session.prefill(Sequences{{1}, {2, 3}, some_tokens(20, 2)}), CacheFull);
+  a.push_back(5);
+  const auto logits = session.prefill(Sequences{{5}, {}, {}});
+  EXPECT_TRUE(same_bits(row_of(logits, 0), last_of_full_pass(model, a)));
+}
+
 TEST(Session, ReorderAndTruncate) {
   const auto model = made<float>(llama());
   Session<float> session(model, {.batch = 3, .page_size = 16});

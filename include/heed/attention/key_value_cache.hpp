@@ -184,6 +184,11 @@ class KeyValueCache {
     return free < 0 ? 0 : (tables_.size(item) + free) * shape_.page_size - length(item);
   }
 
+  /// Throws CacheFull unless counts[i] more tokens fit each sequence i, all of them together.
+  void check_room(std::span<const Index> counts) const {
+    check_room(pages_wanted([&](Index item) { return counts[static_cast<std::size_t>(item)]; }));
+  }
+
   /// Appends tokens to one sequence: keys (kv_heads, tokens, head_dim), values likewise.
   void append(Index item, const TensorView<const T, 3>& keys,
               const TensorView<const T, 3>& values) {
@@ -229,13 +234,11 @@ class KeyValueCache {
     if (shape_.batch == 0) return;
     check_tokens(k.select(0, 0), v.select(0, 0));
     if (k.extent(2) == 0) return;
-    Index needed = 0, longest = 0;
+    check_room(pages_wanted([&](Index) { return k.extent(2); }));
+    Index longest = 0;
     for (Index item = 0; item < shape_.batch; ++item) {
-      const Index more = missing(item, k.extent(2));
-      needed = detail::sum_or_most(needed, more + (copies_in_its_turn(item) ? 1 : 0));
-      longest = detail::larger(longest, tables_.size(item) + more);
+      longest = detail::larger(longest, tables_.size(item) + missing(item, k.extent(2)));
     }
-    check_room(needed);
     tables_.make_room(longest);
     for (Index i = 0; i < shape_.batch; ++i) append(i, k.select(0, i), v.select(0, i));
   }
@@ -389,11 +392,24 @@ class KeyValueCache {
   Index holders_of_partial_page(Index item) const {
     return length(item) % shape_.page_size == 0 ? 0 : pool_.holders(tables_.last(item));
   }
-  /// Whether a sequence must copy its last page when every sequence before it has been appended to:
-  /// the last of those that share a page writes to it without a copy.
-  bool copies_in_its_turn(Index item) const {
+  /// New pages needed to append count(item) tokens to each sequence in turn.
+  template <class Count>
+  Index pages_wanted(const Count& count) const {
+    Index pages = 0;
+    for (Index item = 0; item < shape_.batch; ++item) {
+      if (count(item) == 0) continue;
+      const Index more = missing(item, count(item));
+      pages = detail::sum_or_most(pages, more + (copies_in_its_turn(item, count) ? 1 : 0));
+    }
+    return pages;
+  }
+  /// Whether a sequence must copy its last page when those before it have been appended to: the
+  /// last of those that share a page writes to it without a copy.
+  template <class Count>
+  bool copies_in_its_turn(Index item, const Count& count) const {
     Index holders = holders_of_partial_page(item);
     for (Index i = 0; i < item && holders > 1; ++i) {
+      if (count(i) == 0) continue;
       if (holders_of_partial_page(i) > 0 && tables_.last(i) == tables_.last(item)) --holders;
     }
     return holders > 1;
