@@ -297,6 +297,26 @@ TEST(Session, AFailedCallChangesNoTokenOfAPageThatWasShared) {
   EXPECT_TRUE(same_bits(row_of(logits, 0), last_of_full_pass(model, a)));
 }
 
+TEST(Session, AMaskThatThrowsChangesNoTokenOfAPageThatWasShared) {
+  const auto model = made<float>(gpt());
+  bool throws = false;
+  const auto mask = [&](Index query, Index key) {
+    if (throws) throw std::runtime_error("no answer");
+    return key <= query;
+  };
+  Session<float> session(model, {.batch = 2, .page_size = 16, .mask = mask});
+  auto a = some_tokens(10, 1);
+  session.prefill(Sequences{a, {}});
+  session.reorder(std::vector<Index>{0, 0});
+  session.truncate(1, 4);
+  throws = true;
+  EXPECT_THROW(session.prefill(Sequences{{1}, {2, 3}}), std::runtime_error);
+  throws = false;
+  a.push_back(5);
+  const auto logits = session.prefill(Sequences{{5}, {}});
+  EXPECT_TRUE(same_bits(row_of(logits, 0), last_of_full_pass(model, a)));
+}
+
 TEST(Session, ReorderAndTruncate) {
   const auto model = made<float>(llama());
   Session<float> session(model, {.batch = 3, .page_size = 16});

@@ -301,9 +301,9 @@ class KeyValueCache {
   /// The current page tables, lengths and starts, for `reorder`.
   Places places() const { return {tables_, lengths_, starts_, kept_}; }
   /// Makes each sequence i share the pages of the former sequence parents[i]. With `now`, it
-  /// allocates nothing; `now` must be the `places()` of this cache, since which tokens were only
-  /// appended, if anything. This is not checked. Throws ShapeError for another number of parents
-  /// than sequences, and for one that is none of them.
+  /// allocates nothing; `now` must be the `places()` of this cache as it is, which is not checked.
+  /// Throws ShapeError for another number of parents than sequences, and for one that is none of
+  /// them.
   void reorder(const OwnedArray<Index>& parents) { reorder(parents, places()); }
   void reorder(std::span<const Index> parents, const Places& now) {
     if (static_cast<Index>(parents.size()) != shape_.batch) {

@@ -230,15 +230,12 @@ class Session {
   /// them, or after the last ones of their sequences.
   template <class Finish>
   auto advance(const Ragged& next, bool last, const Finish& finish) {
-    // Not by truncate: sequences that shared a page have copies of it by then.
-    std::vector<typename KeyValueCache<T, Stored>::Places> places;
-    for (const auto& cache : caches_) places.push_back(cache.places());
-    std::vector<Index> same(lengths_.size());
-    for (std::size_t item = 0; item < same.size(); ++item) same[item] = static_cast<Index>(item);
+    // Sequences that shared a page may have copies of it then: others have written to it.
     detail::OnFailure step_back([&] {
-      for (std::size_t i = 0; i < caches_.size(); ++i) caches_[i].reorder(same, places[i]);
       for (std::size_t item = 0; item < texts_.size(); ++item) {
-        texts_[item].resize(static_cast<std::size_t>(lengths_[item]));
+        const Index length = lengths_[item];
+        for (auto& cache : caches_) cache.truncate(static_cast<Index>(item), length);
+        texts_[item].resize(static_cast<std::size_t>(length));
       }
     });
     auto x = hidden(next.tokens, next.counts, last);

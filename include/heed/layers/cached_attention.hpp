@@ -77,9 +77,7 @@ template <ModelScalar T, class Stored>
 void append_tokens(const MultiHeadAttention<T>& layer, Tensor<T, 3> keys,
                    const Tensor<T, 3>& values, std::span<const Index> counts,
                    KeyValueCache<T, Stored>& cache, const Positions& positions) {
-  // All or none: a sequence that wrote to a page, the copy of which another one gave back, would
-  // have changed what that one reads again.
-  cache.check_room(counts);
+  cache.check_room(counts);  // before the first of them is written
   rotate_new_rows(layer, keys, counts, cache, positions);
   Index row = 0;
   for (Index item = 0; item < cache.shape().batch; ++item) {
