@@ -316,6 +316,21 @@ TEST(KeyValueCache, RoomIsWhatCanBeAppended) {
   EXPECT_EQ(cache.room(0), 0);
 }
 
+TEST(KeyValueCache, RoomIsAskedForAllSequencesTogether) {
+  using Counts = std::vector<Index>;
+  KeyValueCache<float> cache({3, 2, 4, 4, 16, 3});
+  append(cache, 0, 5, 100);
+  cache.reorder({0, 0, 0});  // one page of three is taken
+  EXPECT_NO_THROW(cache.check_room(Counts{1, 1, 1})) << "the last one needs no copy";
+  EXPECT_NO_THROW(cache.check_room(Counts{0, 1, 0}));
+  EXPECT_NO_THROW(cache.check_room(Counts{12, 0, 0})) << "a copy and a page";
+  EXPECT_THROW(cache.check_room(Counts{28, 0, 0}), CacheFull);
+  EXPECT_THROW(cache.check_room(Counts{12, 1, 0}), CacheFull) << "both copy, the third one stays";
+  EXPECT_THROW(cache.check_room(Counts{1, 1, 12}), CacheFull);
+  EXPECT_THROW(cache.check_room(Counts{1, 1}), ShapeError);
+  EXPECT_THROW(cache.check_room(Counts{1, -1, 1}), ShapeError);
+}
+
 TEST(KeyValueCache, MovedFromHasNoSequences) {
   KeyValueCache<float> cache(
       {.batch = 2, .kv_heads = 2, .head_dim = 4, .page_size = 16, .pages = 4});

@@ -184,8 +184,16 @@ class KeyValueCache {
     return free < 0 ? 0 : (tables_.size(item) + free) * shape_.page_size - length(item);
   }
 
-  /// Throws CacheFull unless counts[i] more tokens fit each sequence i, all of them together.
+  /// Throws CacheFull unless counts[i] more tokens fit each sequence i, all of them together, and
+  /// ShapeError for another number of counts than sequences, or one below 0.
   void check_room(std::span<const Index> counts) const {
+    if (static_cast<Index>(counts.size()) != lengths_.extent(0)) {
+      throw_shape_error("KeyValueCache: ", counts.size(), " counts of tokens for a batch of ",
+                        lengths_.extent(0));
+    }
+    for (const Index count : counts) {
+      if (count < 0) throw_shape_error("KeyValueCache: a count of ", count, " tokens");
+    }
     check_room(pages_wanted([&](Index item) { return counts[static_cast<std::size_t>(item)]; }));
   }
 

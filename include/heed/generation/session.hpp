@@ -232,11 +232,7 @@ class Session {
   auto advance(const Ragged& next, bool last, const Finish& finish) {
     // Sequences that shared a page may have copies of it then: others have written to it.
     detail::OnFailure step_back([&] {
-      for (std::size_t item = 0; item < texts_.size(); ++item) {
-        const Index length = lengths_[item];
-        for (auto& cache : caches_) cache.truncate(static_cast<Index>(item), length);
-        texts_[item].resize(static_cast<std::size_t>(length));
-      }
+      for (Index item = 0; item < batch(); ++item) truncate(item, length(item));
     });
     auto x = hidden(next.tokens, next.counts, last);
     if (model_->norm) x = model_->norm->forward(x);
