@@ -52,6 +52,9 @@ TEST(ScoreChangesCheck, SaysWhatDoesNotFit) {
   EXPECT_EQ(refusal({.dropout = {.probability = 1.5f}}),
             "attention: dropout has probability 1.5, expected 0 to 1");
   EXPECT_NE(refusal({.dropout = {.probability = nan}}), "");
+  EXPECT_EQ(refusal({.dropout = {.probability = 0.5f}}),
+            "attention: dropout has no seed; expected another one in every step, "
+            "{.probability = 0.1f, .seed = step}");
 }
 
 TEST(ScoreChangesCheck, OutMustNotOverlapBias) {

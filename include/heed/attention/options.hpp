@@ -38,11 +38,12 @@ struct NoNumber {
 /// Dropout of attention weights, for training: each weight becomes zero with this probability; the
 /// others are divided by one minus it. The choice is a function of seed, layer and position alone:
 /// the same for every tiling, thread count and platform, and in the forward and backward pass. The
-/// probability is rounded to a multiple of 1/65536, and the divisor matches. 0: no dropout.
+/// probability is rounded to a multiple of 1/65536, and the divisor matches. 0: no dropout. Any
+/// other needs a seed, a new one for every step; a call without one throws InvalidArgument.
 struct WeightDropout {
   [[no_unique_address]] detail::NoNumber names_only = {};
   float probability = 0;
-  std::uint64_t seed = 0;
+  std::optional<std::uint64_t> seed = {};
   std::uint64_t layer = 0;  // distinguishes layers that share a seed
 
   template <class Number>
@@ -96,7 +97,7 @@ struct DropoutDraws {
 
   explicit DropoutDraws(const WeightDropout& dropout)
       : dropped(static_cast<std::uint32_t>(dropout.probability * 65536.0f + 0.5f)) {
-    const std::uint64_t mixed = dropout.seed + dropout.layer * 0x9E3779B97F4A7C15u;
+    const std::uint64_t mixed = dropout.seed.value_or(0) + dropout.layer * 0x9E3779B97F4A7C15u;
     key = {static_cast<std::uint32_t>(mixed), static_cast<std::uint32_t>(mixed >> 32)};
   }
 

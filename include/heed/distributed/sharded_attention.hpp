@@ -89,8 +89,8 @@ void add_call(Agreement& agreement, const AttentionArgs<T>& whole, const Attenti
   agreement.add("score_function", options.score_function.given() ? "given" : "not given");
   agreement.add("sinks with fingerprint", fingerprint_of(options.sinks));
   const WeightDropout& dropout = options.dropout;
-  agreement.add("dropout (probability, seed, layer)", dropout.probability, ' ', dropout.seed, ' ',
-                dropout.layer);
+  agreement.add("dropout (probability, seed, layer)", dropout.probability, ' ',
+                dropout.seed.value_or(0), ' ', dropout.layer);
   agreement.add("a mask with fingerprint", mask_fingerprint(whole, mask));
 }
 

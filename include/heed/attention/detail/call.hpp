@@ -140,6 +140,10 @@ ScoreMods<T> checked_score_mods(const AttentionOptions<T>& options, const Extent
     throw_invalid_argument("attention: dropout has probability ", options.dropout.probability,
                            ", expected 0 to 1");
   }
+  if (options.dropout.probability > 0 && !options.dropout.seed) {
+    throw_invalid_argument("attention: dropout has no seed; expected another one in every step, ",
+                           "{.probability = 0.1f, .seed = step}");
+  }
   check_per_head<T>("alibi_slopes", options.alibi_slopes, scores[1]);
   check_per_head<T>("sinks", options.sinks, scores[1]);
   ScoreMods<T> score_mods{options.softcap,        options.alibi_slopes,
