@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
 #include <vector>
 
 namespace heed {
@@ -48,6 +49,23 @@ TEST(Rows, SumsAreOfAllRows) {
         });
     for (const double value : sum) EXPECT_EQ(value, 300);
   }
+}
+
+TEST(Rows, AGradientWithoutAForwardPassSaysSo) {
+  const Tensor<float, 2> grad({3, 4}), nothing({0, 0}), two({2, 5});
+  Tensor<float, 2> weight({4, 5});
+  const auto refusal = [&](const Tensor<float, 2>& x) -> std::string {
+    try {
+      detail::accumulate_weight<float, float>(grad, x, weight, Products::exact);
+    } catch (const ShapeError& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  EXPECT_EQ(refusal(two), "backward: a gradient of (3, 4) where forward saw (2, 5)");
+  EXPECT_EQ(refusal(nothing),
+            "backward: a gradient of (3, 4), but no forward pass filled `saved`; expected that of "
+            "forward(x, saved)");
 }
 
 }  // namespace

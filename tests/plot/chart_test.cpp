@@ -224,7 +224,7 @@ TEST(Chart, RefusesWhatCannotBeDrawn) {
     ADD_FAILURE();
   } catch (const InvalidArgument& error) {
     EXPECT_STREQ(error.what(),
-                 "chart: y from -1 to none; expected a finite range, low first, above 0");
+                 "chart: y from -1 to none; expected a range within 1e300, low first, above 0");
   }
   Chart log{.series = {{"", {1}, {1}, true}}, .log_x = true};
   EXPECT_THROW(detail::check_chart(log), InvalidArgument) << "bars";

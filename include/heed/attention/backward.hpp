@@ -138,10 +138,10 @@ concept TensorsOfForward = Viewable<const Q> && Viewable<const K> && Viewable<co
 /// Any strides. Memory is O(length), plus at most 4 · threads arrays of (queries, head_dim) where
 /// several threads share more than 192 keys. The bits of the result do not depend on thread count,
 /// batch or neighboring rows. Throws, before the first write, ShapeError for shapes or a mask that
-/// do not fit, for a gradient that overlaps itself or another tensor of the call, for a gradient of
-/// an option that is not given, and for a score_function without a derivative; InvalidArgument for
-/// options out of range, such as a scale that is NaN. Dao et al. 2022 (FlashAttention), algorithm
-/// 4; docs/04-backward.md derives it.
+/// do not fit, for a gradient that overlaps itself or another tensor of the call and for a gradient
+/// of an option that is not given; InvalidArgument for options out of range, such as a scale that
+/// is NaN, and for a score_function without a derivative. Dao et al. 2022 (FlashAttention),
+/// algorithm 4; docs/04-backward.md derives it.
 ///
 /// Without a mask, as in the forward call, every query sees every key.
 template <class Q, class K, class V, class M, class Out, class Lse, class GradOut, class GradQ,

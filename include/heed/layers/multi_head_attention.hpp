@@ -199,6 +199,8 @@ struct MultiHeadAttention {
     return forward_saved(std::move(query), mask, {}, noise, saved);
   }
 
+  /// For self-attention: returns the gradient of x. After forward(x, x, x, …) too, where x counts
+  /// as query, key and value: the sum of all three.
   Input backward(const Output& grad, const Saved& saved, MultiHeadAttention& gradients) const {
     const auto& fused = projections.query_key_value;
     if (!fused || saved.key) {

@@ -88,7 +88,8 @@ bool lets_through(const T& value, Index row, Index key) {
     if (number == 0) return true;
     if (!(number <= largest_hiding)) {
       throw_invalid_argument("Dense: ", number, " in row ", row, ", key ", key,
-                             "; an additive mask holds 0 and -inf, other numbers are a bias");
+                             "; an additive mask holds 0 and -inf; other numbers are a bias, "
+                             "AttentionOptions::bias");
     }
     return false;
   }

@@ -125,9 +125,9 @@ namespace heed::detail {
 HEED_INLINE void throw_extents(const Index* extents, std::size_t rank) {
   const std::span<const Index> all(extents, rank);
   for (const Index extent : all) {
-    if (extent < 0) throw_shape_error("tensor: extents ", all, " must not be negative");
+    if (extent < 0) throw_shape_error("extents ", all, " must not be negative");
   }
-  throw_shape_error("tensor: extents ", all, " hold more elements than an Index counts");
+  throw_shape_error("extents ", all, " hold more elements than an Index counts");
 }
 
 HEED_INLINE void check_reach(const Index* extents, const Index* strides, std::size_t rank,

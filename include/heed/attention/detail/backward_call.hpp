@@ -122,7 +122,7 @@ template <class T>
 void check_differentiable(const AttentionArgs<T>& call) {
   const auto& function = call.score_mods.function;
   if (function.given() && !function.differentiable()) {
-    throw_shape_error("attention_backward: score_function has no derivative(score, position)");
+    throw_invalid_argument("attention_backward: score_function has no derivative(score, position)");
   }
 }
 

@@ -85,6 +85,9 @@ HEED_INLINE void Greedy::operator()(std::span<double> logits, std::span<const In
 }
 
 HEED_INLINE void Temperature::operator()(std::span<double> logits, std::span<const Index>) const {
+  if (temperature == 0) {
+    throw_invalid_argument("Temperature: 0; expected a number above it, or samplers::Greedy");
+  }
   detail::check_between("Temperature: temperature", temperature, 1e-6, 1e6);
   for (double& logit : logits) logit /= temperature;
 }

@@ -201,13 +201,22 @@ Tensor<T, 2> gathered(const TensorView<const T, 2>& from, const std::vector<Inde
   return some;
 }
 
+/// Throws for a gradient that does not fit what the forward pass left in `saved`.
+template <std::size_t Rank, std::size_t SeenRank>
+[[noreturn]] void refuse_gradient(const Extents<Rank>& grad, const Extents<SeenRank>& seen) {
+  if (element_count(seen) == 0 && element_count(grad) > 0) {
+    throw_shape_error("backward: a gradient of ", grad, ", but no forward pass filled `saved`; ",
+                      "expected that of forward(x, saved)");
+  }
+  throw_shape_error("backward: a gradient of ", grad, " where forward saw ", seen);
+}
+
 /// Adds gradᵀ · x over the live rows to the gradient of a weight. Rows are contiguous.
 template <ModelScalar T, class X>
 void accumulate_weight(const TensorView<const T, 2>& grad, const TensorView<const X, 2>& x,
                        const TensorView<T, 2>& weight, Products products) {
   if (grad.extent(0) != x.extent(0)) {
-    throw_shape_error("backward: a gradient of ", grad.extents(), " where forward saw ",
-                      x.extents());
+    refuse_gradient(grad.extents(), x.extents());
   }
   if (grad.size() == 0) return;
   const ProductOptions<T> how{.accumulate = true, .products = products};
@@ -235,7 +244,7 @@ template <ModelScalar T, std::size_t A, std::size_t B, std::size_t Out>
 void multiply_live(const Tensor<T, A>& a, const Tensor<T, B>& b, Tensor<T, Out>& out) {
   const auto [rows, width] = row_extents(a.extents());
   if (row_extents(b.extents()) != row_extents(a.extents())) {
-    throw_shape_error("backward: a gradient of ", a.extents(), " where forward saw ", b.extents());
+    refuse_gradient(a.extents(), b.extents());
   }
   for_row_runs(rows, width, [&, width = width](Index first, Index last) {
     for (Index at = first * width; at < last * width; at += width) {
@@ -254,8 +263,7 @@ template <ModelScalar T>
 Tensor<T, 3> lse_of_live_queries(Tensor<T, 3> lse, const Tensor<T, 3>& grad) {
   const Index queries = grad.extent(1), width = grad.extent(2);
   if (lse.extent(0) != grad.extent(0) || lse.extent(2) != queries) {
-    throw_shape_error("backward: a gradient of ", grad.extents(), " where forward saw ",
-                      lse.extent(2), " queries in each of ", lse.extent(0), " rows");
+    refuse_gradient(grad.extents(), Extents<3>{lse.extent(0), lse.extent(2), width});
   }
   for (Index row = 0; row < grad.extent(0) * queries; ++row) {
     if (!all_zero(grad.data() + row * width, width)) continue;

@@ -105,7 +105,7 @@ HEED_INLINE void check_ends(const char* axis, const std::optional<double>& low,
       return end ? message(*end) : std::string("none");
     };
     throw_invalid_argument("chart: ", axis, " from ", shown(low), " to ", shown(high),
-                           "; expected a finite range, low first", log ? ", above 0" : "");
+                           "; expected a range within 1e300, low first", log ? ", above 0" : "");
   }
 }
 
