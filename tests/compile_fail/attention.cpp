@@ -62,6 +62,15 @@ auto misuse() { return masks::Causal{} && masks::last_n(3); }
 #ifdef MASKS_BY_TWO_BARS  // masks combine by a | b, not by a || b
 auto misuse() { return masks::GlobalTokens({0}) || masks::last_n(3); }
 #endif
+#ifdef MASKS_BY_A_PLUS  // masks combine by a & b (both) and a | b (one or both), not a + b
+auto misuse() { return masks::Causal{} + masks::last_n(3); }
+#endif
+#ifdef MASKS_BY_A_MINUS  // what one mask shows and another does not is a & ~b, not a - b
+auto misuse() { return masks::Causal{} - masks::last_n(3); }
+#endif
+#ifdef MASKS_BY_A_CARET  // what one of two masks shows is (a | b) & ~(a & b), not a ^ b
+auto misuse() { return masks::Causal{} ^ masks::last_n(3); }
+#endif
 #ifdef MASK_BEHIND_AN_EXCLAMATION_MARK  // the opposite of a mask is ~mask, not !mask
 auto misuse() { return !masks::Causal{}; }
 #endif
@@ -108,6 +117,25 @@ Floats misuse(Floats& x, std::vector<double>& sinks) {
 #endif
 #ifdef MASK_MATRIX_OF_BOOL  // a tensor is no mask by itself: heed::masks::Dense(tensor)
 void misuse(Floats& x, Tensor<bool, 2>& visible) { attention(x, x, x, visible); }
+#endif
+#ifdef CONST_BIAS_FOR_A_MASK  // what is added to scores is AttentionOptions::bias
+void misuse(Floats& x, const Floats& bias) { auto out = attention(x, x, x, bias); }
+#endif
+#ifdef TEMPORARY_BIAS_FOR_A_MASK  // what is added to scores is AttentionOptions::bias
+void misuse(Floats& x) { auto out = attention(x, x, x, Floats({5, 5})); }
+#endif
+#ifdef TEMPORARY_RESULT_OF_A_CACHE  // the result cannot be written
+void misuse(Floats& x, KeyValueCache<float>& cache) { decode(x, x, x, cache, Floats({5, 5})); }
+#endif
+#ifdef DECODE_WITHOUT_A_CACHE  // decode has a cache behind the values
+void misuse(Floats& x) { auto out = decode(x, x, x, masks::Causal{}); }
+#endif
+#ifdef EXECUTOR_OF_A_LAMBDA  // an executor is a function pointer and its context
+void misuse() {
+  set_executor([](Index tasks, auto task) {
+    for (Index i = 0; i < tasks; ++i) task(i);
+  });
+}
 #endif
 #ifdef OUT_BEFORE_MASK  // the mask comes before the tensor of the result
 void misuse(Floats& x, Floats& out) { attention(x, x, x, out, masks::Causal{}); }
@@ -322,6 +350,9 @@ void misuse(const Floats& x) { auto [q, k, v] = attention_backward(x, x, x, mask
 #endif
 #ifdef PADDING_OF_TOKENS  // Padding takes a length for each item
 auto misuse(const Tensor<Index, 2>& tokens) { return masks::Padding(tokens); }
+#endif
+#ifdef PADDING_OF_ZEROS_AND_ONES  // of a matrix (batch, keys) of what is valid, ValidKeys(matrix)
+auto misuse(const std::vector<float>& valid) { return masks::Padding(valid); }
 #endif
 #ifdef PADDING_OF_A_LENGTH  // Padding takes a length for each item: Padding({5})
 auto misuse() { return masks::Padding(5); }

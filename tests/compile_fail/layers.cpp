@@ -39,6 +39,14 @@ void misuse(const Linear<float>& model) { AdamW<float> optimizer(model); }
 #ifdef LAYER_WITHOUT_A_RANDOM  // layers and models draw their weights from a heed::Random
 Linear<float> layer(4, 2);
 #endif
+#ifdef DROPOUT_WITHOUT_A_RANDOM  // so does Dropout its numbers
+Dropout<float> layer(0.1);
+#endif
+#ifdef PARAMETERS_OF_A_MODEL_FIRST  // the function comes first: for_each_parameter(
+void misuse(Linear<float>& model) {
+  for_each_parameter(model, [](std::string_view, auto& parameter) { parameter.fill(0); });
+}
+#endif
 #ifdef BLOCK_WITHOUT_A_RANDOM  // layers and models draw their weights from a heed::Random
 SelfAttentionBlock<float> block({.model_dim = 8, .heads = 2});
 #endif
@@ -88,16 +96,27 @@ void misuse(const SelfAttentionBlock<float>& block, const Tensor<float, 3>& x) {
   block.forward(x.view());
 }
 #endif
-#ifdef MODEL_OF_A_LIST  // a model takes Tokens, (batch, tokens)
+#ifdef MODEL_OF_A_LIST  // models and Embedding take Tokens, (batch, tokens)
 void misuse(const LanguageModel<float>& model, const std::vector<Index>& text) {
   model.forward(text);
 }
+#endif
+#ifdef EMBEDDING_OF_A_LIST  // models and Embedding take Tokens, (batch, tokens)
+void misuse(const Embedding<float>& layer, const std::vector<int>& text) { layer.forward(text); }
 #endif
 #ifdef SESSION_OF_ANOTHER_TYPE  // a session has the scalar type of its model
 void misuse(const LanguageModel<double>& model) { Session<float> session(model); }
 #endif
 #ifdef BEAMS_OF_A_MODEL  // beam_search takes a session of the model: Session<float> session(model
 void misuse(const LanguageModel<float>& model) { beam_search(model, {1, 2}, {.width = 3}); }
+#endif
+#ifdef SAMPLER_WITHOUT_A_RANDOM  // a sampler draws from a heed::Random: generate(session, prompt
+void misuse(Session<float>& session) { generate(session, {1, 2}, samplers::TopK{}); }
+#endif
+#ifdef RULES_WITHOUT_A_RANDOM  // a sampler draws from a heed::Random: generate(session, prompt
+void misuse(Session<float>& session, const StopRules& rules) {
+  generate(session, {1, 2}, samplers::TopP{.p = 0.9}, rules);
+}
 #endif
 #ifdef PROMPT_IN_WORDS  // a text is no list of numbers: tokenizer.encode(text) gives its tokens
 void misuse(Session<float>& session) { generate(session, "hello", {.max_tokens = 3}); }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -99,6 +100,18 @@ float misuse(const Tensor<float, 2>& x) {
 #endif
 #ifdef ELEMENT_OF_A_VIEW_BY_THREE_INDICES  // an element has one index for each axis
 auto misuse(const TensorView<float, 2>& x) { return x(1, 2, 3); }
+#endif
+#ifdef ROW_OF_A_CONST_TENSOR_FILLED  // this view only reads: it is one of const values
+void misuse(const Tensor<float, 2>& x) { x[0].fill(1); }
+#endif
+#ifdef PRINTED_WITHOUT_ITS_HEADER  // PrintingNeedsHeedOstreamHpp
+void misuse(std::ostringstream& out, const Tensor<float, 2>& x) { out << x; }
+#endif
+#ifdef VIEW_PRINTED_WITHOUT_ITS_HEADER  // PrintingNeedsHeedOstreamHpp
+void misuse(std::ostream& out, const Tensor<float, 2>& x) { out << x[0] << 1; }
+#endif
+#ifdef VIEW_OF_A_TEMPORARY_TENSOR  // a view of a temporary tensor dangles: give the tensor a name
+auto misuse() { return Tensor<float, 2>({2, 3}).view({3, 2}); }
 #endif
 #ifdef SLICE_WITHOUT_AN_END  // slice(axis, begin, end)
 auto misuse(const Tensor<float, 2>& x) { return x.view().slice(0, 1); }

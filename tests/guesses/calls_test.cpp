@@ -144,6 +144,8 @@ TEST_F(Calls, MasksForHeadsMayBeLambdas) {
                       [](Position at) { return at.key <= at.query; }, masks::Causal{}};
   EXPECT_TRUE(same(attention(q, k, v, masks::PerHead({all[0], all[1], all[2], all[3]})), causal));
   EXPECT_TRUE(same(attention(q, k, v, all[1]), causal));
+  const std::vector<masks::Causal> alike(4);
+  EXPECT_TRUE(same(attention(q, k, v, masks::PerHead(alike)), causal));
   const masks::PerHead mixed({masks::Causal{}, [](Index, Index) { return true; }, masks::Full{},
                               masks::Causal{} & [](Position at) { return at.head == 3; }});
   EXPECT_EQ(attention(q, k, v, mixed)(1, 0, 2, 3), causal(1, 0, 2, 3));

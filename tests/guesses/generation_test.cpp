@@ -42,6 +42,9 @@ TEST(Generation, AListenerNeedsNoSampler) {
   const auto listen = [&](Index token) { heard.push_back(token); };
   EXPECT_EQ(generate(step, {1}, {.max_tokens = 3}, listen).tokens, (std::vector<Index>{2, 3, 4}));
   EXPECT_EQ(heard, (std::vector<Index>{2, 3, 4}));
+  std::vector<Index> read;
+  for (const Index token : generate(step, {1}, {.max_tokens = 3})) read.push_back(token);
+  EXPECT_EQ(read, heard);
   const auto stop = [](Index token) { return token < 3; };
   EXPECT_EQ(generate(step, {1}, {.max_tokens = 5}, stop).reason, StopReason::caller);
   EXPECT_EQ(generate(step, {1}, {}, {.max_tokens = 2}).tokens, (std::vector<Index>{2, 3}));

@@ -54,6 +54,19 @@ TEST(Tensors, MadeFilledAndLookedAt) {
   EXPECT_EQ(heads[1][3].data_handle(), &heads(1, 3, 0, 0));
 }
 
+TEST(Tensors, OtherExtentsAndOrdersAsPyTorchHasThem) {
+  heed::Tensor<float, 3> x(2, 3, 4);
+  x(1, 2, 3) = 5;
+  EXPECT_EQ(x.permute(2, 0, 1)(3, 1, 2), 5);
+  EXPECT_EQ(x.view().permute(0, 2, 1)(1, 3, 2), 5);
+  const auto& same = x;
+  EXPECT_EQ(same.permute(2, 0, 1).extents(), (heed::Extents<3>{4, 2, 3}));
+  auto flat = x.view({6, 4});
+  flat(5, 3) += 1;
+  EXPECT_EQ(same.view({24})(23), 6);
+  EXPECT_THROW(x.view({5, 5}), heed::ShapeError);
+}
+
 TEST(Tensors, ShapesAndValuesAsNumPyHasThem) {
   const heed::Tensor<float, 2> t{{1, 2.5f, 3}, {4, 5, 6}};
   EXPECT_EQ(t.shape()[0], 2);

@@ -91,9 +91,11 @@ detail::WrittenTo<Q, Out> attention(const Q& queries, const KeyValueCache<Held, 
 }
 template <class Q, class Held, class Stored, detail::TakesResult Out,
           detail::IsOptions Options = detail::OptionsOf<Q>>
-void attention(const Q& queries, const KeyValueCache<Held, Stored>& cache, Out&& out,
-               const Options& options = {}) {
-  attention(queries, cache, masks::Full{}, out, options);
+detail::WrittenTo<Q, detail::Kept<Out>> attention(const Q& queries,
+                                                  const KeyValueCache<Held, Stored>& cache,
+                                                  Out&& out, const Options& options = {}) {
+  detail::Kept<Out>& to = out;
+  return attention(queries, cache, masks::Full{}, to, options);
 }
 
 /// The same, returning a new tensor of the queries' rank.
@@ -153,9 +155,11 @@ detail::WrittenTo<Q, Out> decode(const Q& queries, const K& keys, const V& value
 }
 template <class Q, class K, class V, class Held, class Stored, detail::TakesResult Out,
           detail::IsOptions Options = detail::OptionsOf<Q>>
-void decode(const Q& queries, const K& keys, const V& values, KeyValueCache<Held, Stored>& cache,
-            Out&& out, const Options& options = {}) {
-  decode(queries, keys, values, cache, masks::Full{}, out, options);
+detail::WrittenTo<Q, detail::Kept<Out>> decode(const Q& queries, const K& keys, const V& values,
+                                               KeyValueCache<Held, Stored>& cache, Out&& out,
+                                               const Options& options = {}) {
+  detail::Kept<Out>& to = out;
+  return decode(queries, keys, values, cache, masks::Full{}, to, options);
 }
 
 /// The same, returning a new tensor of the queries' rank.
@@ -178,7 +182,16 @@ auto decode(const Q& queries, const K& keys, const V& values, KeyValueCache<Held
             const Options& options = {}) {
   return decode(queries, keys, values, cache, masks::Full{}, options);
 }
-// Calls that append nothing.
+// Calls that append nothing, or to no cache.
+template <class Q, class K, class V, class... More>
+requires(detail::TakesResult<const K> &&
+         !(detail::is_cache<More> || ...)) const Q& decode(const Q& queries, const K&, const V&,
+                                                           const More&...) {
+  static_assert(detail::never<Q>,
+                "decode has a cache behind the values: decode(queries, keys, values, cache, mask); "
+                "without one, call attention(queries, keys, values, mask)");
+  return queries;
+}
 template <class Q, class Held, class Stored, class... More>
 const Q& decode(const Q& queries, const KeyValueCache<Held, Stored>&, const More&...) {
   static_assert(detail::never<Q>,

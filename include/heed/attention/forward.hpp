@@ -48,9 +48,10 @@ detail::WrittenTo<Q, Out> attention(const Q& queries, const K& keys, const V& va
 }
 template <class Q, detail::MeantAsKeys K, class V, detail::TakesResult Out,
           detail::IsOptions Options = detail::OptionsOf<Q>>
-void attention(const Q& queries, const K& keys, const V& values, Out&& out,
-               const Options& options = {}) {
-  attention(queries, keys, values, masks::Full{}, out, options);
+detail::WrittenTo<Q, detail::Kept<Out>> attention(const Q& queries, const K& keys, const V& values,
+                                                  Out&& out, const Options& options = {}) {
+  detail::Kept<Out>& to = out;
+  return attention(queries, keys, values, masks::Full{}, to, options);
 }
 
 /// The same, returning a new tensor of the queries' rank, or a new Eigen matrix for Eigen queries.

@@ -74,7 +74,7 @@ inline void check_offsets(const char* name, std::span<const Index> offsets, Inde
   const auto refuse = [&](const char* what, Index number) {
     throw_shape_error("packed_attention: ", name, " offsets ", what, number,
                       "; expected 0, then the end of each sequence, up to the ", tokens,
-                      " tokens of the buffer");
+                      " tokens of a buffer (heads, tokens, head_dim)");
   };
   if (offsets.empty()) refuse("are ", 0);
   if (offsets.front() != 0) refuse("begin with ", offsets.front());
@@ -179,9 +179,12 @@ requires(!detail::OffsetList<M>)  // which would be the borders of keys
 }
 template <class Q, class K, class V, detail::TakesResult Out,
           detail::IsOptions Options = detail::OptionsOf<Q>>
-void packed_attention(const Q& queries, const K& keys, const V& values,
-                      const PackedOffsets& offsets, Out&& out, const Options& options = {}) {
-  packed_attention(queries, keys, values, offsets, masks::Full{}, out, options);
+detail::WrittenTo<Q, detail::Kept<Out>> packed_attention(const Q& queries, const K& keys,
+                                                         const V& values,
+                                                         const PackedOffsets& offsets, Out&& out,
+                                                         const Options& options = {}) {
+  detail::Kept<Out>& to = out;
+  return packed_attention(queries, keys, values, offsets, masks::Full{}, to, options);
 }
 
 /// The same, returning a new tensor of the queries' rank.

@@ -41,6 +41,12 @@ struct Executor {
 /// Uses `executor` for all later parallel work; an empty one restores the built-in pool. Must not
 /// be called during other calls.
 void set_executor(Executor executor);
+template <class Function>
+requires(!std::is_convertible_v<Function, Executor>) void set_executor(const Function&) {
+  static_assert(detail::never<Function>,
+                "an executor is a function pointer and its context: set_executor({.run = [](void*, "
+                "heed::Index tasks, heed::FunctionRef<void(heed::Index)> task) { … }})");
+}
 
 /// Calls body(0) … body(count - 1), each once, on up to thread_count threads. Threads begin with
 /// the first indices and take the others in ascending order, so put the most expensive first; no

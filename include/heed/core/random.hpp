@@ -104,7 +104,7 @@ template <class T>
 Random& expect_random() {
   static_assert(never<T>,
                 "layers and models draw their weights from a heed::Random: Linear<float>(4, 2, "
-                "random), LanguageModel<float>(options, random)");
+                "random), LanguageModel<float>(options, random); so does Dropout its numbers");
   static Random none(0);
   return none;
 }

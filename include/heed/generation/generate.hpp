@@ -65,6 +65,9 @@ enum class StopReason { max_tokens, length, token, sequence, caller };
 struct Generation {
   std::vector<Index> tokens;
   StopReason reason = StopReason::max_tokens;
+
+  auto begin() const { return tokens.begin(); }
+  auto end() const { return tokens.end(); }
 };
 
 /// Generates tokens after a prompt, a list of any integers. `step(tokens)` reads tokens, first the
@@ -139,6 +142,16 @@ Generation generate(Step&& step, const OwnedArray<Index>& prompt, const samplers
 template <class Step, std::same_as<samplers::Greedy> Greedy>
 Generation generate(Step&& step, const OwnedArray<Index>& prompt, const Greedy&) {
   return generate(step, prompt);
+}
+// A sampler without what it draws from.
+template <class Step, class Steps, class... Rules>
+requires(std::is_convertible_v<const Steps&, Sampler> && !std::is_same_v<Steps, samplers::Greedy> &&
+         sizeof...(Rules) < 2) Generation
+    generate(Step&&, const OwnedArray<Index>&, const Steps&, const Rules&...) {
+  static_assert(detail::never<Steps>,
+                "a sampler draws from a heed::Random: generate(session, prompt, sampler, "
+                "{.max_tokens = 20}, random)");
+  return {};
 }
 
 /// Options of beam_search.

@@ -36,6 +36,19 @@ void draw_weights(const char* layer, double init_std, Random& random, Tensor<T, 
 
 }  // namespace detail
 
+namespace detail {
+
+/// Refuses what is given where tokens belong.
+template <class X>
+void expect_tokens() {
+  static_assert(
+      std::is_same_v<X, Tokens>,
+      "models and Embedding take Tokens, (batch, tokens): Tokens({1, length}, list) makes "
+      "them of a list, and Tokens::copy_of(view) of a view");
+}
+
+}  // namespace detail
+
 struct EmbeddingOptions {
   Index vocab_size = 0;
   Index dim = 0;
@@ -73,6 +86,11 @@ struct Embedding {
       for (Index d = 0; d < dim; ++d) y.data()[i * dim + d] = row[d];
     }
     return y;
+  }
+  template <class X, class... More>
+  Output forward(const X&, const More&...) const
+      requires(!std::is_convertible_v<const X&, Tokens>) {
+    return detail::expect_tokens<X>(), Output();
   }
   Output forward(const Tokens& tokens, Saved& saved) const {
     saved.tokens = tokens;

@@ -315,6 +315,13 @@ requires(
   detail::walk_parameters<Plain>(walk, models);
 }
 
+template <HasMembers Model, class Visit>
+requires(!HasMembers<std::remove_cvref_t<Visit>>) void for_each_parameter(Model&, Visit&&) {
+  static_assert(detail::never<Visit>,
+                "the function comes first: for_each_parameter([](std::string_view name, auto& "
+                "parameter) { … }, model)");
+}
+
 /// The number of numbers in all parameters of a model.
 template <HasMembers Model>
 Index parameter_count(const Model& model) {

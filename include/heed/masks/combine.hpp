@@ -216,6 +216,22 @@ requires detail::LikeMasksAlone<A, B> detail::AnyMask operator||(const A&, const
   static_assert(detail::never<A>, "masks combine by a | b, not by a || b");
   return {};
 }
+template <class A, class B>
+requires detail::LikeMasksAlone<A, B> detail::AnyMask operator+(const A&, const B&) {
+  static_assert(detail::never<A>,
+                "masks combine by a & b (both) and a | b (one or both), not a + b");
+  return {};
+}
+template <class A, class B>
+requires detail::LikeMasksAlone<A, B> detail::AnyMask operator-(const A&, const B&) {
+  static_assert(detail::never<A>, "what one mask shows and another does not is a & ~b, not a - b");
+  return {};
+}
+template <class A, class B>
+requires detail::LikeMasksAlone<A, B> detail::AnyMask operator^(const A&, const B&) {
+  static_assert(detail::never<A>, "what one of two masks shows is (a | b) & ~(a & b), not a ^ b");
+  return {};
+}
 template <class M>
 requires detail::MaskAlone<M> detail::AnyMask operator!(const M&) {
   static_assert(detail::never<M>, "the opposite of a mask is ~mask, not !mask");

@@ -159,15 +159,12 @@ class Padding {
   /// Right padding: the first `lengths[b]` keys of item b are real.
   explicit Padding(detail::SharedArray<Index> lengths) : ends_(std::move(lengths)) {}
   explicit Padding(std::initializer_list<Index> lengths) : ends_(lengths) {}
-  template <std::integral Length>
-  explicit Padding(Length) {
-    static_assert(detail::never<Length>, "Padding takes a length for each item: Padding({5})");
-  }
-  template <class Matrix>
-  requires(Matrix::rank() > 1) explicit Padding(const Matrix&) {
-    static_assert(Matrix::rank() == 1,
-                  "Padding takes a length for each item; of a matrix (batch, keys) of what is "
-                  "valid, ValidKeys(matrix) makes a mask");
+  template <class Given>
+  requires(!std::convertible_to<const Given&, detail::SharedArray<Index>> ||
+           requires { requires(Given::rank() > 1); }) explicit Padding(const Given&) {
+    static_assert(detail::never<Given>,
+                  "Padding takes a length for each item: Padding({5}); of a matrix (batch, keys) "
+                  "of what is valid, ValidKeys(matrix) makes a mask");
   }
 
   /// Padding on both sides: the real keys of item b are [begins[b], ends[b]).
@@ -212,14 +209,16 @@ class Segments {
   explicit Segments(std::initializer_list<Index> offsets)
       : Segments(detail::SharedArray<Index>(offsets)) {}
   explicit Segments(detail::SharedArray<Index> offsets) : offsets_(std::move(offsets)) {
-    if (offsets_.size() == 0) throw_invalid_argument("Segments: no offsets; expected 0, …, total");
+    const char* expected =
+        "; expected 0, the end of each document, …, total; masks::Groups takes a number per token";
+    if (offsets_.size() == 0) throw_invalid_argument("Segments: no offsets", expected);
     if (offsets_[0] != 0) {
-      throw_invalid_argument("Segments: offsets begin with ", offsets_[0], "; expected 0");
+      throw_invalid_argument("Segments: offsets begin with ", offsets_[0], expected);
     }
     for (Index i = 1; i < offsets_.size(); ++i) {
       if (offsets_[i] < offsets_[i - 1]) {
-        throw_invalid_argument("Segments: offsets fall from ", offsets_[i - 1], " to ",
-                               offsets_[i]);
+        throw_invalid_argument("Segments: offsets fall from ", offsets_[i - 1], " to ", offsets_[i],
+                               expected);
       }
     }
   }
@@ -234,7 +233,14 @@ class Segments {
     const Index own = segment(at.query);
     return {offsets_[own], offsets_[own + 1]};
   }
-  void check(MaskShape shape) const { detail::check_describes("Segments", total(), shape); }
+  void check(MaskShape shape) const {
+    if (total() < detail::token_count(shape) && !shape.partial) {
+      throw_shape_error("Segments: describes ", total(), " tokens, the call has ",
+                        detail::token_count(shape), "; expected the last offset at the end, or ",
+                        "partial(mask) where the others see nothing on purpose; masks::Groups ",
+                        "takes a number per token");
+    }
+  }
 
  private:
   Index total() const { return offsets_[offsets_.size() - 1]; }

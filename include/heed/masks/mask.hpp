@@ -143,6 +143,16 @@ using heed::Mask;
 
 }  // namespace heed
 
+namespace heed::detail {
+
+template <class Masks>
+concept ListOfMasks = requires(const Masks& masks) {
+  masks.size();
+  requires MaskPolicy<std::remove_cvref_t<decltype(masks[0])>>;
+};
+
+}  // namespace heed::detail
+
 namespace heed::masks {
 
 /// One mask per head, in order of heads. A call with another number of heads is a ShapeError.
@@ -151,6 +161,13 @@ class PerHead {
   static constexpr bool depends_on_head = true;
 
   explicit PerHead(detail::SharedArray<Mask> masks) : masks_(std::move(masks)) {}
+  /// A list of masks of one type, as std::vector<masks::SlidingWindow>.
+  template <class Masks>
+  requires(!std::same_as<Masks, Mask> &&
+           detail::ListOfMasks<Masks>) explicit PerHead(const Masks& masks)
+      : masks_(detail::SharedArray<Mask>::made(static_cast<Index>(masks.size()), [&](Index i) {
+          return Mask(masks[static_cast<std::size_t>(i)]);
+        })) {}
 
   bool allows(Position at) const { return masks_.has(at.head) && masks_[at.head].allows(at); }
   Coverage coverage(Tile tile) const {

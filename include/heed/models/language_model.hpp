@@ -70,11 +70,7 @@ struct LanguageModel {
   template <class X, class... More>
   Output forward(const X&, const More&...) const
       requires(!std::is_convertible_v<const X&, Tokens>) {
-    static_assert(
-        std::is_same_v<X, Tokens>,
-        "a model takes Tokens, (batch, tokens): Tokens({1, length}, list) makes them of a "
-        "list, and Tokens::copy_of(view) of a view");
-    return {};
+    return detail::expect_tokens<X>(), Output();
   }
   Output forward(const Tokens& tokens, const Mask& mask, const Noise& noise, Saved& saved) const {
     return forward(tokens, mask, {}, noise, saved);

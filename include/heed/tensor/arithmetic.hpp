@@ -17,7 +17,8 @@ namespace heed {
 template <Scalar T, std::size_t Rank>
 Tensor<T, Rank>& operator+=(Tensor<T, Rank>& sum, const Tensor<T, Rank>& term) {
   if (sum.extents() != term.extents()) {
-    throw_shape_error("operator+=: ", sum.extents(), " += ", term.extents());
+    throw_shape_error("sum of tensors: ", sum.extents(), " and ", term.extents(),
+                      "; expected the same extents");
   }
   constexpr Index chunk = 1 << 15;
   const Index count = sum.size();
@@ -47,6 +48,12 @@ inline constexpr bool is_tensor<Tensor<T, Rank>> = true;
 template <class X>
 concept AnyTensor = is_tensor<X> || requires(const X& x) {
   x.data_handle();
+};
+/// A stream, where its operator<< is missing: by a conversion, so that every other is preferred.
+struct PrintingNeedsHeedOstreamHpp {
+  template <class Stream>
+  requires requires(Stream& stream) { stream.rdbuf(); }
+  PrintingNeedsHeedOstreamHpp(Stream&) {}  // NOLINT(google-explicit-constructor)
 };
 /// A number, or a tensor where `tensors` are meant too: by a conversion, so that an operator of the
 /// program's own is preferred.
@@ -87,6 +94,9 @@ HEED_REFUSE_BOTH(*)
 HEED_REFUSE_BOTH(/)
 #undef HEED_REFUSE_BOTH
 #undef HEED_REFUSE
+
+template <detail::AnyTensor X>
+void operator<<(detail::PrintingNeedsHeedOstreamHpp, const X&) = delete;
 
 /// Whether extents and all values are equal, as in `==` of vectors; NaN equals nothing.
 template <class T, std::size_t Rank>

@@ -293,6 +293,20 @@ class Tensor {
   TensorView<T, Rank> view() & { return {data_, extents_}; }
   TensorView<const T, Rank> view() const& { return {data_, extents_}; }
   TensorView<const T, Rank> view() const&& { return of_a_temporary(); }
+  /// A view of the same values under other extents, row-major: `x.view({4, 12})`. Throws ShapeError
+  /// if their number differs.
+  template <std::size_t Axes>
+  TensorView<T, Axes> view(const detail::ListedExtent (&extents)[Axes]) & {
+    return {*this, detail::listed<Axes>(extents)};
+  }
+  template <std::size_t Axes>
+  TensorView<const T, Axes> view(const detail::ListedExtent (&extents)[Axes]) const& {
+    return {*this, detail::listed<Axes>(extents)};
+  }
+  template <std::size_t Axes>
+  TensorView<const T, Axes> view(const detail::ListedExtent (&)[Axes]) const&& {
+    return of_a_temporary(), TensorView<const T, Axes>();
+  }
   operator TensorView<T, Rank>() & { return view(); }             // NOLINT
   operator TensorView<const T, Rank>() const& { return view(); }  // NOLINT
   operator TensorView<T, Rank>() const&& {
@@ -308,6 +322,7 @@ class Tensor {
   HEED_OF_VIEW(slice, (std::size_t axis, Index begin, Index end, Index step = 1),
                (axis, begin, end, step))
   HEED_OF_VIEW(permute, (const Extents<Rank>& order), (order))
+  HEED_OF_VIEW(permute, (std::convertible_to<Index> auto... order), (order...))
   HEED_OF_VIEW(transpose, (std::size_t a = Rank - 2, std::size_t b = Rank - 1), (a, b))
   HEED_OF_VIEW(reverse, (std::size_t axis), (axis))
   HEED_OF_VIEW(broadcast, (std::size_t axis, Index extent), (axis, extent))

@@ -291,6 +291,12 @@ class TensorView {
       requires(!std::is_const_v<T> && !std::convertible_to<float, value_type>) {
     fill(value_type(value));
   }
+  template <class Value>
+  void fill(const Value&) const requires(std::is_const_v<T>) {
+    static_assert(detail::never<Value>,
+                  "this view only reads: it is one of const values, or of a Tensor that is const "
+                  "here");
+  }
 
   /// Elements `begin, begin + step, …` below `end` of one axis.
   TensorView slice(std::size_t axis, Index begin, Index end, Index step = 1) const {
@@ -331,6 +337,11 @@ class TensorView {
       result.strides_[axis] = strides_[from];
     }
     return result;
+  }
+  /// The same as `permute(0, 2, 1, 3)`.
+  TensorView permute(std::convertible_to<Index> auto... order) const
+      requires(Rank > 1 && sizeof...(order) == Rank) {
+    return permute(Extents<Rank>{static_cast<Index>(order)...});
   }
 
   /// Two axes exchanged: the last two, a matrix's transpose, if none are named.

@@ -69,10 +69,17 @@ using OptionsOf = AttentionOptions<typename CallTypes<const Evaluated<Q>>::Scala
 /// The type of the tensor that such a call returns.
 template <class Q>
 using ResultOf = typename CallTypes<const Q>::Result;
-/// What a call returns that writes to `Out`: nothing. One that is refused, since Out is no tensor,
-/// returns a tensor, so that the first error is not that `auto out = attention(…)` is void.
+template <class X>
+concept WritableResult = TakesResult<X> && !std::is_const_v<typename ViewOf<X>::element_type>;
+/// What a call returns that writes to `Out`: nothing, or, where it is refused, a tensor, so that
+/// the first error is not that `auto out = attention(…)` is void.
 template <class Q, class Out>
-using WrittenTo = std::conditional_t<TakesResult<std::remove_reference_t<Out>>, void, ResultOf<Q>>;
+using WrittenTo =
+    std::conditional_t<WritableResult<std::remove_reference_t<Out>>, void, ResultOf<Q>>;
+/// The result of a call without a mask; const where it is a temporary, which nobody could read.
+template <class Out>
+using Kept = std::conditional_t<std::is_lvalue_reference_v<Out> || !owns_values<Out>,
+                                std::remove_reference_t<Out>, const Out>;
 
 template <class X>
 inline constexpr bool computable =
@@ -146,7 +153,10 @@ constexpr bool expect_output() {
     static_assert(never<Out>,
                   "a tensor of bool is no mask by itself: wrap it, heed::masks::Dense(tensor)");
   } else if constexpr (std::is_const_v<typename ViewOf<Out>::element_type>) {
-    static_assert(never<Out>, "the result cannot be written: out is const");
+    static_assert(
+        never<Out>,
+        "the result cannot be written: out is const or a temporary tensor; what is added to "
+        "scores is AttentionOptions::bias");
   } else {
     return true;
   }
