@@ -137,6 +137,13 @@ void misuse() {
   });
 }
 #endif
+#ifdef CAUSAL_AS_AN_OPTION  // the mask is no option but an argument: attention(queries, keys,
+                            // values
+void misuse(Floats& x) { auto out = attention(x, x, x, {.is_causal = true}); }
+#endif
+#ifdef MASK_AS_AN_OPTION  // the mask is no option but an argument: attention(queries, keys, values
+void misuse(Floats& x) { auto out = attention(x, x, x, {.scale = 0.5f, .mask = masks::Causal{}}); }
+#endif
 #ifdef OUT_BEFORE_MASK  // the mask comes before the tensor of the result
 void misuse(Floats& x, Floats& out) { attention(x, x, x, out, masks::Causal{}); }
 #endif

@@ -33,6 +33,17 @@ struct NoNumber {
   }
 };
 
+/// Refuses the mask of a call where it is written among the options.
+struct NoMask {
+  NoMask() = default;
+  template <class Given>
+  NoMask(const Given&) {  // NOLINT(google-explicit-constructor)
+    static_assert(never<Given>,
+                  "the mask is no option but an argument: attention(queries, keys, values, "
+                  "heed::masks::Causal{}, {.scale = 0.5f})");
+  }
+};
+
 }  // namespace detail
 
 /// Dropout of attention weights, for training: each weight becomes zero with this probability; the
@@ -185,6 +196,9 @@ struct AttentionOptions {
   OwnedArray<T> sinks = {};
   /// Drops weights at random; for training.
   WeightDropout dropout = {};
+
+  // The options that other libraries have for the mask do not compile, with a sentence.
+  [[no_unique_address]] detail::NoMask is_causal = {}, causal = {}, mask = {};
 };
 
 /// Further inputs and outputs of attention_backward, beside the gradients of output, queries, keys
