@@ -22,3 +22,9 @@ void use(heed::AttentionOptions<float>& options) { options.bias = Eigen::MatrixX
 #ifdef LOG_SUM_EXP_OF_A_VECTOR  // a view of temporary values dangles: give them a name first
 void use(heed::AttentionOptions<float>& options) { options.log_sum_exp = Eigen::VectorXf(5); }
 #endif
+#ifdef MATRIX_OF_BOOL_FOR_A_MASK  // a tensor of bool is no mask by itself: wrap it
+auto use(const Eigen::MatrixXf& x) { return heed::attention(x, x, x, x.array() > 0.f); }
+#endif
+#ifdef MASK_AND_A_MATRIX_OF_BOOL  // a tensor of bool is no mask by itself: wrap it
+auto use(const Eigen::MatrixXf& x) { return heed::masks::Causal{} & (x.array() > 0.f); }
+#endif

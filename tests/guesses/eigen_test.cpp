@@ -174,4 +174,11 @@ TEST_F(EigenCalls, AVectorHoldsTheLogSumExp) {
   }
 }
 
+TEST_F(EigenCalls, EigenKeepsItsOwnOperatorsOfBools) {
+  const Eigen::ArrayXXf a = q.array(), b = -q.array();
+  EXPECT_EQ(((a > 0.f) && (b > 0.f)).count(), 0);
+  EXPECT_EQ(((a > 0.f) || (b >= 0.f)).count(), q.size());
+  EXPECT_EQ((!(a > 0.f)).count(), (a <= 0.f).count());
+}
+
 }  // namespace

@@ -123,8 +123,9 @@ auto attention(const Q& queries, const KeyValueCache<Held, Stored>& cache,
 /// (batch, heads, queries, head_dim) attend to them and to all tokens before; out (batch, heads,
 /// queries, value_dim). A prompt is the same call with more tokens. The mask is that of the whole
 /// sequence; without one, as with masks::Full, a query also sees the new tokens after it. Rank 3
-/// and 2 as for `attention`. Throws the errors of `append` and `attention` and then leaves the
-/// cache unchanged: shapes, options and the mask are checked before the first write.
+/// and 2 as for `attention`. Throws the errors of `append` and `attention` and then leaves
+/// the tokens of the cache unchanged: shapes, options and the mask are checked before the first
+/// write.
 template <class Q, class K, class V, class Held, class Stored, class M, detail::MeantAsResult Out,
           detail::IsOptions Options = detail::OptionsOf<Q>>
 detail::WrittenTo<Q, Out> decode(const Q& queries, const K& keys, const V& values,

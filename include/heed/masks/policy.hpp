@@ -97,8 +97,15 @@ template <class M>
 concept CalledWithPosition = requires(const M& mask, Position at) {
   { mask(at) } -> AnswersYesOrNo;
 };
+/// A matrix of Eigen's or the like. Its expressions answer with a bool too, but where a call has a
+/// part of a sequence, positions are no rows: Dense makes a mask of it.
 template <class M>
-concept CalledWithQueryAndKey = requires(const M& mask, Index at) {
+concept HasRowsAndColumns = requires(const M& matrix) {
+  matrix.rows();
+  matrix.cols();
+};
+template <class M>
+concept CalledWithQueryAndKey = !HasRowsAndColumns<M> && requires(const M& mask, Index at) {
   { mask(at, at) } -> AnswersYesOrNo;
 };
 template <class M>
@@ -136,7 +143,7 @@ concept HasCallOperator = requires {
   &M::operator();
 };
 template <class M>
-concept HasExtents = requires(const M& matrix) {
+concept HasExtents = HasRowsAndColumns<M> || requires(const M& matrix) {
   matrix.extents();
 };
 /// A mask, or a type so close to one that an error message helps more than another overload.
