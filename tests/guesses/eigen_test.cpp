@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <type_traits>
 #include <vector>
 
@@ -179,6 +180,23 @@ TEST_F(EigenCalls, EigenKeepsItsOwnOperatorsOfBools) {
   EXPECT_EQ(((a > 0.f) && (b > 0.f)).count(), 0);
   EXPECT_EQ(((a > 0.f) || (b >= 0.f)).count(), q.size());
   EXPECT_EQ((!(a > 0.f)).count(), (a <= 0.f).count());
+}
+
+TEST_F(EigenCalls, AListMasksAColumnToo) {
+  const Eigen::VectorXf x{{1.f, 2.f, 3.f, 4.f}};
+  const Tensor<float, 1> same({4}, {1, 2, 3, 4});
+  const std::vector<bool> bits = {true, true, false, true};
+  const std::array<bool, 4> array = {true, true, false, true};
+  const Tensor<bool, 1> tensor({4}, array);
+  const Eigen::Array<bool, Eigen::Dynamic, 1> column{{true, true, false, true}};
+  const auto expected = softmax(same, {.mask = array});
+  for (const Eigen::MatrixXf& y : {softmax(x, {.mask = bits}), softmax(x, {.mask = array}),
+                                   softmax(x, {.mask = tensor}), softmax(x, {.mask = column})}) {
+    for (Index i = 0; i < 4; ++i) EXPECT_EQ(y(i), expected[i]);
+  }
+  EXPECT_EQ(log_sum_exp(x, {.mask = bits})[0], log_sum_exp(same, {.mask = array})[0]);
+  const std::vector<bool> three(3);
+  EXPECT_THROW(softmax(x, {.mask = three}), ShapeError);
 }
 
 }  // namespace

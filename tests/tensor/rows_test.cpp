@@ -250,9 +250,9 @@ TEST(RowFunctions, WrongArgumentsAreRefusedBeforeWriting) {
   for (float& value : out) value = 7;
   const auto nan = std::numeric_limits<double>::quiet_NaN();
   for (const double temperature : {0.0, -1.0, nan, infinity<double>}) {
-    EXPECT_THROW(softmax(in, out, {.temperature = temperature}), ShapeError);
-    EXPECT_THROW(log_softmax(in, out, {.temperature = temperature}), ShapeError);
-    EXPECT_THROW(log_sum_exp(in, {.temperature = temperature}), ShapeError);
+    EXPECT_THROW(softmax(in, out, {.temperature = temperature}), InvalidArgument);
+    EXPECT_THROW(log_softmax(in, out, {.temperature = temperature}), InvalidArgument);
+    EXPECT_THROW(log_sum_exp(in, {.temperature = temperature}), InvalidArgument);
   }
   const Tensor<bool, 1> mask({2});
   EXPECT_THROW(softmax(in, out, {.mask = mask}), ShapeError);

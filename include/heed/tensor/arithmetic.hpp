@@ -95,8 +95,10 @@ HEED_REFUSE_BOTH(/)
 #undef HEED_REFUSE_BOTH
 #undef HEED_REFUSE
 
-template <detail::AnyTensor X>
-void operator<<(detail::PrintingNeedsHeedOstreamHpp, const X&) = delete;
+template <class T, std::size_t Rank>
+void operator<<(detail::PrintingNeedsHeedOstreamHpp, const Tensor<T, Rank>&) = delete;
+template <class T, std::size_t Rank>
+void operator<<(detail::PrintingNeedsHeedOstreamHpp, const TensorView<T, Rank>&) = delete;
 
 /// Whether extents and all values are equal, as in `==` of vectors; NaN equals nothing.
 template <class T, std::size_t Rank>

@@ -63,6 +63,7 @@ class RowMask {
   }
 
   bool given() const { return given_; }
+  Index extent(std::size_t axis) const { return view_.extent(axis); }
 
   /// The mask broadcast to a tensor of these extents. Throws ShapeError if it does not fit.
   TensorView<const bool, Rank> fitted(const char* caller, const Extents<Rank>& extents) const {
@@ -177,14 +178,16 @@ void visit_rows(const char* caller, const In& in, const RowOptions<In::rank()>& 
   using T = typename In::value_type;
   static_assert(Scalar<T>, "row functions compute in float or double");
   if (!(options.temperature > 0 && options.temperature <= std::numeric_limits<double>::max())) {
-    throw_shape_error(caller, ": temperature ", options.temperature,
-                      ", expected a finite number above 0");
-  }
-  TensorView<const bool, In::rank()> mask;
-  if (options.mask.given()) {
-    mask = with_rows_last<X>(options.mask.fitted(caller, in.extents()));
+    throw_invalid_argument(caller, ": temperature ", options.temperature,
+                           ", expected a finite number above 0");
   }
   const In rows = with_rows_last<X>(in);
+  TensorView<const bool, In::rank()> mask;
+  if (options.mask.given()) {
+    const bool lies = EigenColumn<X> && options.mask.extent(0) == 1;  // a list, as a row has it
+    mask = lies ? options.mask.fitted(caller, rows.extents())
+                : with_rows_last<X>(options.mask.fitted(caller, in.extents()));
+  }
   for_each_row(rows.extents(), [&](const Extents<In::rank()>& at) {
     Row<T> row{row_at(rows, at), {}, options.mask.given(), options.temperature};
     if (row.masked) row.mask = row_at(mask, at);
@@ -256,13 +259,13 @@ T log_sum_exp_row(const Row<T>& row) {
 // Functions of all rows. --------------------------------------------------------------------------
 
 /// The softmax: exp(x / temperature) divided by its sum along the last axis, and along a column
-/// vector of Eigen's. `out` has the extents
-/// of `in` and may be `in`. Masked elements are exactly 0, and so is a row without visible
-/// elements; a visible NaN or +inf makes every visible element of its row NaN. Relative error at
-/// most u · (8 + |x − max|), with a temperature u · (8 + 2 |x − max| / temperature), where u is
-/// 2⁻²⁴ for float and 2⁻⁵³ for double. Throws ShapeError, before the first write, for an `out` of
-/// other extents, for one that overlaps `in` without being the same view, for a mask that does
-/// not fit, and for a temperature that is not finite or not above 0.
+/// vector of Eigen's. `out` has the extents of `in` and may be `in`. Masked elements are exactly 0,
+/// and so is a row without visible elements; a visible NaN or +inf makes every visible element of
+/// its row NaN. Relative error at most u · (8 + |x − max|), with a temperature u · (8 + 2 |x − max|
+/// / temperature), where u is 2⁻²⁴ for float and 2⁻⁵³ for double. Throws before the first write:
+/// ShapeError for an `out` of other extents, for one that overlaps `in` without being the same view
+/// and for a mask that does not fit, InvalidArgument for a temperature that is not finite or not
+/// above 0.
 template <Viewable In, Viewable Out>
 void softmax(const In& in, Out&& out, const detail::RowOptionsFor<In>& options = {}) {
   const auto target = view_of(out);
@@ -282,7 +285,7 @@ auto softmax(const In& in, Axis) {
 
 /// x / temperature − log Σ exp(x / temperature) along the last axis. `out` has the extents of `in`
 /// and may be `in`. Masked elements are −inf, and so is a row without visible elements; NaN and
-/// +inf as for softmax. Throws ShapeError before the first write.
+/// +inf as for softmax. Throws as softmax does.
 template <Viewable In, Viewable Out>
 void log_softmax(const In& in, Out&& out, const detail::RowOptionsFor<In>& options = {}) {
   const auto target = view_of(out);
@@ -301,7 +304,7 @@ auto log_softmax(const In& in, Axis) {
 
 /// log Σ exp(x / temperature) along the last axis, which the result lacks (a rank-1 input gives one
 /// element, rank 1). −inf for a row without visible elements, NaN for one with a visible NaN or
-/// +inf. Throws ShapeError for a temperature or mask that does not fit.
+/// +inf. Throws as softmax does.
 template <Viewable In>
 auto log_sum_exp(const In& in, const detail::RowOptionsFor<In>& options = {}) {
   using T = ValueOf<In>;
