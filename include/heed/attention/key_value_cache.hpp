@@ -194,7 +194,7 @@ class KeyValueCache {
     for (const Index count : counts) {
       if (count < 0) throw_shape_error("KeyValueCache: a count of ", count, " tokens");
     }
-    check_room(pages_wanted([&](Index item) { return counts[static_cast<std::size_t>(item)]; }));
+    check_pages(pages_wanted([&](Index item) { return counts[static_cast<std::size_t>(item)]; }));
   }
 
   /// Appends tokens to one sequence: keys (kv_heads, tokens, head_dim), values likewise.
@@ -205,7 +205,7 @@ class KeyValueCache {
     const Index tokens = keys.extent(1);
     const Index more = missing(item, tokens);
     const bool copies = tokens > 0 && holders_of_partial_page(item) > 1;
-    check_room(more + (copies ? 1 : 0));
+    check_pages(more + (copies ? 1 : 0));
     tables_.make_room(tables_.size(item) + more);
     if (copies) own_last_page(item);
     for (Index page = 0; page < more; ++page) tables_.push(item, pool_.take());
@@ -242,7 +242,7 @@ class KeyValueCache {
     if (shape_.batch == 0) return;
     check_tokens(k.select(0, 0), v.select(0, 0));
     if (k.extent(2) == 0) return;
-    check_room(pages_wanted([&](Index) { return k.extent(2); }));
+    check_pages(pages_wanted([&](Index) { return k.extent(2); }));
     Index longest = 0;
     for (Index item = 0; item < shape_.batch; ++item) {
       longest = detail::larger(longest, tables_.size(item) + missing(item, k.extent(2)));
@@ -384,7 +384,7 @@ class KeyValueCache {
                         " heads, head_dim ", shape_.head_dim, ", value_dim ", shape_.value_dim);
     }
   }
-  void check_room(Index pages) const {
+  void check_pages(Index pages) const {
     if (pages <= pool_.available()) return;
     detail::raise(CacheFull(detail::message(
         "KeyValueCache: ", pages, " more pages wanted, ", pool_.available(), " of ", shape_.pages,
