@@ -107,16 +107,18 @@ TEST_P(ForwardEdges, ARowOfScoresThatAreAllMinusInfinityIsEmpty) {
     Tensor<float, 4> bias({1, 2, queries, 130}), out({1, 2, queries, 8}), reference = out;
     for (Index key = 0; key < 130; ++key) bias(0, 1, queries - 1, key) = -infinity;
     Tensor<float, 3> lse({1, 2, queries});
-    const AttentionOptions<float> options{.log_sum_exp = lse, .bias = bias};
-    attention(in.queries, in.keys, values, masks::Full{}, out, options);
-    EXPECT_EQ(lse(0, 1, queries - 1), -infinity);
-    reference_attention(in.queries, in.keys, values, masks::Full{}, reference, options);
-    for (Index d = 0; d < 8; ++d) {
-      EXPECT_EQ(out(0, 1, queries - 1, d), 0) << queries << " queries, column " << d;
-      EXPECT_EQ(reference(0, 1, queries - 1, d), 0);
+    for (const std::vector<float>& sinks : {std::vector<float>{}, {0, 1}, {0, 1e9f}}) {
+      const AttentionOptions<float> options{.log_sum_exp = lse, .bias = bias, .sinks = sinks};
+      attention(in.queries, in.keys, values, masks::Full{}, out, options);
+      EXPECT_EQ(lse(0, 1, queries - 1), sinks.empty() ? -infinity : sinks[1]);
+      reference_attention(in.queries, in.keys, values, masks::Full{}, reference, options);
+      for (Index d = 0; d < 8; ++d) {
+        EXPECT_EQ(out(0, 1, queries - 1, d), 0) << queries << " queries, column " << d;
+        EXPECT_EQ(reference(0, 1, queries - 1, d), 0);
+      }
+      const bool others = queries > 1;
+      EXPECT_EQ(std::isnan(out(0, 1, 0, 3)), others) << "they see the NaN";
     }
-    const bool others = queries > 1;
-    EXPECT_EQ(std::isnan(out(0, 1, 0, 3)), others) << "they see the NaN";
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -144,6 +145,9 @@ void reference_attention(const Q& queries, const K& keys, const V& values, const
     for (Index head = 0; head < args.heads(); ++head) {
       for (Index query = 0; query < args.query_count(); ++query) {
         detail::reference_scores(args, mask, item, head, query, weights);
+        constexpr T infinity = std::numeric_limits<T>::infinity();
+        const bool empty =
+            std::all_of(weights.begin(), weights.end(), [](T score) { return score == -infinity; });
         const auto& sinks = args.score_mods.sinks;
         const T lse =
             sinks.empty()
@@ -153,7 +157,6 @@ void reference_attention(const Q& queries, const K& keys, const V& values, const
         if (args.log_sum_exp.given()) args.log_sum_exp.view()(item, head, query) = lse;
         Position at = detail::position_of(args, item, head, query, 0);
         detail::reference_dropout(args, at, weights);
-        const bool empty = lse == -std::numeric_limits<T>::infinity();
         for (Index d = 0; d < args.value_dim(); ++d) {
           T sum = 0;
           for (at.key = 0; !empty && at.key < args.key_count_of(item); ++at.key) {
