@@ -84,7 +84,7 @@ void copies() {
   const Tensor<float, 2> matrix{{1, 2}, {3, 4}};        // 2 x 2
   const Tensor<float, 2> zeros(2, 2);                   // 2 x 2 as well, of zeros; ({2, 2}) too
   const Tensor<float, 2> listed({2, 2}, {1, 2, 3, 4});  // extents, then values in their order
-  const Tensor<float, 1> vector{1, 2, 3};               // values, two or more; (3) is three zeros
+  const Tensor<float, 1> vector{1, 2, 3};               // values, at least two; {3} is three zeros
   // [/values]
   // [copy]
   Tensor<float, 2> owned(3, 2);   // 64-byte aligned, zero at birth

@@ -61,6 +61,8 @@ TEST(NamesFromPyTorch, Attention) {
   const auto dropped =
       attention(q, k, k, masks::Causal{}, {.dropout = {.probability = 0.1f, .seed = 7}});
   EXPECT_NE(dropped, causal);
+  const auto top_left_causal = attention(q, k, k, masks::Causal{}, {.first_query = top_left});
+  EXPECT_EQ(top_left_causal, causal) << "queries and keys are as many";
   const Tensor<bool, 2> valid{{true, true, true, false, false}};
   EXPECT_EQ(attention(q, k, k, masks::ValidKeys(valid)), attention(q, k, k, masks::Padding({3})));
   const auto later = [](Index query, Index key) { return key <= query; };
