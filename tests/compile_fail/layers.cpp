@@ -12,6 +12,17 @@ void misuse(Linear<float>& layer, AdamW<Linear<float>>& optimizer) {
 }
 #endif
 
+// With the call that does not fit behind the sentence.
+#if defined(OPTIMIZER_WITHOUT_OPTIONS)
+struct Halving {
+  void step(Linear<float>& layer, const Linear<float>&) { set_zero(layer); }
+};
+void misuse(Linear<float>& layer, Halving& optimizer) {
+  train(layer, optimizer, {.steps = 1},
+        [](Index, Linear<float>&) { return BatchLoss{.loss = 1, .tokens = 1}; });
+}
+#endif
+
 #ifdef PRODUCTS_OF_A_CONST_MODEL  // set_products changes the model, which is const here
 void misuse(const Linear<float>& layer) { set_products(layer, Products::bfloat16); }
 #endif

@@ -319,6 +319,8 @@ TEST_F(Calls, WeightsForALambdaAndForNoMask) {
   EXPECT_EQ(weights(0, 0, 2, 3), 0.0f);
   EXPECT_TRUE(same(weights, attention_weights(q, k, masks::Causal{})));
   EXPECT_TRUE(same(attention_weights(q, k), attention_weights(q, k, masks::Full{})));
+  const auto mean = mean_over_heads(weights);
+  EXPECT_TRUE(same(mean_over_heads(Tensor<float, 3>(weights[0])), mean[0]));
   EXPECT_EQ(summarize_weights(q, k, past).favorite(0, 0, 0), 0);
   EXPECT_EQ(plan(q, k, past).partial, 8);
   EXPECT_EQ(heatmap_of(attention_weights(q, k, past, {.batch = 1, .head = 2})).values(0, 6), 0);

@@ -3,6 +3,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <utility>
 
 #include <heed/attention/detail/call.hpp>
 #include <heed/attention/detail/operands.hpp>
@@ -153,6 +154,12 @@ Tensor<T, 3> mean_over_heads(const Tensor<T, 4>& weights) {
     for (Index i = 0; i < map; ++i) to[i] /= static_cast<T>(heads);
   }
   return mean;
+}
+/// The mean of weights (heads, queries, keys): (queries, keys).
+template <class T>
+Tensor<T, 2> mean_over_heads(const Tensor<T, 3>& weights) {
+  auto mean = mean_over_heads(Tensor<T, 4>(weights.view().with_leading_axis()));
+  return std::move(mean).reshaped({weights.extent(1), weights.extent(2)});
 }
 
 namespace detail {

@@ -66,7 +66,8 @@ requires Viewable<detail::Evaluated<X>> Heatmap heatmap_of(const X& matrix,
   }
   const auto count = static_cast<Index>(labels.size());
   if (count != 0 && count != view.extent(0)) {
-    throw_shape_error("heatmap_of: ", count, " labels for a matrix of ", view.extents());
+    throw_shape_error("heatmap_of: ", count, " row labels for a matrix (rows, columns) of ",
+                      view.extents());
   }
   heatmap.row_labels = labels;
   if (count == view.extent(1)) heatmap.column_labels = std::move(labels);
@@ -84,7 +85,7 @@ requires Viewable<detail::Evaluated<X>> Heatmap heatmap_of(const X& matrix,
   Heatmap heatmap = heatmap_of(matrix, std::move(row_labels), std::move(title));
   const auto count = static_cast<Index>(column_labels.size());
   if (count != 0 && count != heatmap.values.extent(1)) {
-    throw_shape_error("heatmap_of: ", count, " column labels for a matrix of ",
+    throw_shape_error("heatmap_of: ", count, " column labels for a matrix (rows, columns) of ",
                       heatmap.values.extents());
   }
   heatmap.column_labels = std::move(column_labels);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -235,12 +236,20 @@ void add_gradients(Model& sum, const Model& gradients) {
                      gradients);
 }
 
+template <class Optimizer, class Model>
+concept StepsModel = requires(Optimizer& optimizer, Model& model, const Model& gradients) {
+  { optimizer.step(model, gradients, StepOptions{}) } -> std::convertible_to<StepReport>;
+};
+
 /// Lets the optimizer take a step with the sum of the gradients of all batches; `norm` as in
 /// StepOptions.
 template <class Model, class Optimizer>
 void move_weights(Model& model, Optimizer& optimizer, const Model& gradients,
                   const TrainOptions& options, StepInfo& info,
                   const std::optional<GradientNorm>& norm = {}) {
+  static_assert(StepsModel<Optimizer, Model>,
+                "an optimizer of the program's own has a `heed::StepReport step(Model& model, "
+                "const Model& gradients, const heed::StepOptions& options)`");
   std::optional<double> rate;
   if (options.schedule) rate = info.learning_rate;
   const StepReport report =
