@@ -19,7 +19,8 @@
 
 namespace heed {
 
-/// A language model's configuration. The defaults are GPT-2's; `llama` gives Llama's.
+/// A language model's configuration. Its parts are GPT-2's by default, and Llama's by `llama`; the
+/// sizes are the caller's.
 struct LanguageModelOptions {
   Index vocab_size = 0;
   Index layers = 1;         // blocks
