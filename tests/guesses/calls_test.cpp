@@ -322,6 +322,8 @@ TEST_F(Calls, WeightsForALambdaAndForNoMask) {
   const auto mean = mean_over_heads(weights);
   EXPECT_TRUE(same(mean_over_heads(Tensor<float, 3>(weights[0])), mean[0]));
   EXPECT_EQ(summarize_weights(q, k, past).favorite(0, 0, 0), 0);
+  EXPECT_TRUE(
+      same(summarize_weights(q, k).key_sums, summarize_weights(q, k, masks::Full{}).key_sums));
   EXPECT_EQ(plan(q, k, past).partial, 8);
   EXPECT_EQ(heatmap_of(attention_weights(q, k, past, {.batch = 1, .head = 2})).values(0, 6), 0);
 }

@@ -323,6 +323,35 @@ TEST(MultiHeadAttention, WeightsAreThoseOfTheOutput) {
   for (Index i = 0; i < y.size(); ++i) EXPECT_NEAR(y.data()[i], expected.data()[i], 1e-14);
 }
 
+TEST(MultiHeadAttention, GradientsOfAMemoryAreNotAddedToThoseOfTheQuery) {
+  for (const bool fused : {false, true}) {
+    const auto layer = maker({.model_dim = 8, .heads = 2, .fused = fused})(float{});
+    std::mt19937_64 bits(6);
+    const auto x = random_tensor<float, 3>({1, 4, 8}, bits), grad = x;
+    auto gradients = zeros_like(layer);
+    MultiHeadAttention<float>::Saved alone, thrice, saved;
+    layer.forward(x, masks::Causal{}, alone);
+    layer.forward(x, x, x, masks::Causal{}, thrice);
+    const auto expected = layer.backward(grad, alone, gradients);
+    const auto same = layer.backward(grad, thrice, gradients);
+    for (Index i = 0; i < x.size(); ++i) EXPECT_NEAR(same.data()[i], expected.data()[i], 1e-5);
+    for (const Index tokens : {4, 6}) {
+      const auto memory = random_tensor<float, 3>({1, tokens, 8}, bits);
+      const auto before = gradients;
+      layer.forward(x, memory, memory, masks::Full{}, saved);
+      try {
+        layer.backward(grad, saved, gradients);
+        ADD_FAILURE() << "accepted";
+      } catch (const InvalidArgument& error) {
+        EXPECT_STREQ(error.what(),
+                     "MultiHeadAttention: query, key and value have gradients of their own here: "
+                     "backward(grad, saved, gradients, grad_key, grad_value)");
+      }
+      EXPECT_EQ(before.out.weight, gradients.out.weight) << "nothing is added";
+    }
+  }
+}
+
 TEST(MultiHeadAttention, KeepsTheLawsWhileWeightsAreDropped) {
   check_layer_laws(maker({.model_dim = 6, .heads = 2, .dropout = 0.4}), {2, 5, 6}, separate_names,
                    false, NoisyCall{});

@@ -233,6 +233,10 @@ auto summarize_weights(const Q& queries, const K& keys, const M& mask,
     return WeightSummary<float>();
   }
 }
+template <class Q, class K, detail::IsOptions Options = detail::OptionsOf<Q>>
+auto summarize_weights(const Q& queries, const K& keys, const Options& options = {}) {
+  return summarize_weights(queries, keys, masks::Full{}, options);
+}
 
 }  // namespace heed
 

@@ -199,16 +199,20 @@ struct MultiHeadAttention {
     return forward_saved(std::move(query), mask, {}, noise, saved);
   }
 
-  /// For self-attention: returns the gradient of x. After forward(x, x, x, …) too, where x counts
-  /// as query, key and value: the sum of all three.
+  /// For self-attention: returns the gradient of x. After forward(x, x, x, …) too: the sum of those
+  /// of query, key and value. Throws InvalidArgument where they are not one tensor.
   Input backward(const Output& grad, const Saved& saved, MultiHeadAttention& gradients) const {
+    check_backward(grad, saved, gradients);
+    if (!attends_to_itself(saved)) {
+      throw_invalid_argument(name, ": query, key and value have gradients of their own here: ",
+                             "backward(grad, saved, gradients, grad_key, grad_value)");
+    }
     const auto& fused = projections.query_key_value;
     if (!fused || saved.key) {
       Input grad_x(saved.query.extents());
       backward_inputs(grad, saved, gradients, grad_x, grad_x, grad_x);
       return grad_x;
     }
-    check_backward(grad, saved, gradients);
     const auto& rows = projections.rows;
     auto grads = Input::uninitialized({grad.extent(0), grad.extent(1), rows[3]});
     const auto part = [&](Index first, Index last) { return grads.view().slice(2, first, last); };
@@ -356,6 +360,14 @@ struct MultiHeadAttention {
     attention(heads_of(rows), heads_of(in.keys), heads_of(in.values), mask, heads_of(context),
               kernel_options(Noise{}, first));
     return out.forward(context);
+  }
+  static bool attends_to_itself(const Saved& saved) {
+    const auto is_query = [&](const Input& x) {
+      const auto alike = [](T a, T b) { return a == b || (a != a && b != b); };  // NaN too
+      return &x == &saved.query || (x.extents() == saved.query.extents() &&
+                                    std::equal(x.begin(), x.end(), saved.query.begin(), alike));
+    };
+    return is_query(key_of(saved)) && is_query(value_of(saved));
   }
   static const Input& key_of(const Saved& s) { return s.key ? *s.key : s.query; }
   static const Input& value_of(const Saved& s) { return s.value ? *s.value : key_of(s); }
