@@ -265,9 +265,10 @@ requires requires(AnySession& session) { session.batch(); }
 std::vector<Beam> beam_search(AnySession&& session, const OwnedArray<Index>& prompt,
                               const BeamOptions& options = {}) {
   if (prompt.empty() || session.batch() < options.width) {
-    throw_shape_error("beam_search: a prompt of ", prompt.size(), " tokens, expected 1 or more; a ",
-                      "session of ", session.batch(), " sequences, expected the width, ",
-                      options.width, ", or more");
+    throw_shape_error(
+        "beam_search: a prompt of ", prompt.size(), " tokens, expected 1 or more; a ",
+        "session of ", session.batch(), " sequences, expected the width, ", options.width,
+        ", or more, as of Session<float> session(model, {.batch = ", options.width, "})");
   }
   session.clear();
   BeamOptions fitting = options;

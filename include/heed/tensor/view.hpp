@@ -244,7 +244,7 @@ class TensorView {
   void operator=(const Values&) && {
     static_assert(Rank > 0 && sizeof(Values) == 0,
                   "assigning to a temporary view, as in a[0] = b[0], would change no value: "
-                  "copy(from, to) copies values, fill(x) sets them");
+                  "copy(from, to) copies values, a[0].fill(x) sets them");
   }
 
   static constexpr std::size_t rank() { return Rank; }

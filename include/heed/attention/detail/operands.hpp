@@ -99,7 +99,7 @@ constexpr bool expect_tensors() {
   } else if constexpr (!(Viewable<Tensors> && ...)) {
     static_assert(never<Tensors...>,
                   "this is no tensor: attention takes heed::Tensor, heed::TensorView(data, {rows, "
-                  "columns}) and, after #include <heed/tensor/eigen.hpp>, Eigen's matrices");
+                  "columns}) and Eigen's matrices");
   } else if constexpr ((Viewable<ValueOf<Tensors>> || ...)) {
     static_assert(never<Tensors...>,
                   "a vector of vectors is no tensor: flatten it, row behind row in one "
