@@ -28,7 +28,7 @@ void misuse(const Tensor<float, 1>& a) { const PackedMatrix<float> packed(a); }
 #ifdef ROWS_ASSIGNED  // assigning to a temporary view
 void misuse(Tensor<float, 2>& a, const Tensor<float, 2>& b) { a[0] = b[0]; }
 #endif
-#ifdef PARTS_ASSIGNED  // copy(from, to) copies values, a[0].fill(x) sets them
+#ifdef PARTS_ASSIGNED  // copy(from, to) copies values
 void misuse(Tensor<float, 2>& a) { a.view().slice(0, 0, 1) = 2; }
 #endif
 

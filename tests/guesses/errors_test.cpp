@@ -51,7 +51,7 @@ TEST(Errors, EachSaysWhatWasGivenAndExpected) {
   Session<float> session(model);
   EXPECT_EQ(caught([&] { beam_search(session, {1}, {.width = 4}); }),
             "beam_search: a prompt of 1 tokens, expected 1 or more; a session of 1 sequences, "
-            "expected the width, 4, or more");
+            "expected the width, 4, or more, as of Session<float> session(model, {.batch = 4})");
   EXPECT_EQ(caught([] { alibi_slopes(-1); }), "alibi_slopes: -1 heads, expected 0 or more");
   EXPECT_EQ(caught([&] { attention(q, q, q, masks::GridNeighborhood{.rows = 0}); }),
             "GridNeighborhood: 0 × 1 cells, radius 1; expected 1 × 1 or more, radius 0 or more");
