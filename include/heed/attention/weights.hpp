@@ -3,7 +3,6 @@
 
 #include <concepts>
 #include <cstddef>
-#include <utility>
 
 #include <heed/attention/detail/call.hpp>
 #include <heed/attention/detail/operands.hpp>
@@ -140,26 +139,35 @@ const Q& attention_weights(const Q& queries) {
   return queries;
 }
 
+namespace detail {
+
+/// The mean of maps that lie one behind the other, to `to`, which is 0.
+template <class T>
+void mean_of_maps(const T* from, Index maps, Index size, T* to) {
+  for (Index map = 0; map < maps; ++map, from += size) {
+    for (Index i = 0; i < size; ++i) to[i] += from[i];
+  }
+  for (Index i = 0; i < size; ++i) to[i] /= static_cast<T>(maps);
+}
+
+}  // namespace detail
+
 /// The mean of weights (batch, heads, queries, keys) over the heads: (batch, queries, keys).
 template <class T>
 Tensor<T, 3> mean_over_heads(const Tensor<T, 4>& weights) {
   const Index heads = weights.extent(1), map = weights.extent(2) * weights.extent(3);
   Tensor<T, 3> mean({weights.extent(0), weights.extent(2), weights.extent(3)});
-  const T* from = weights.data();
   for (Index item = 0; item < weights.extent(0); ++item) {
-    T* to = mean.data() + item * map;
-    for (Index head = 0; head < heads; ++head, from += map) {
-      for (Index i = 0; i < map; ++i) to[i] += from[i];
-    }
-    for (Index i = 0; i < map; ++i) to[i] /= static_cast<T>(heads);
+    detail::mean_of_maps(weights.data() + item * heads * map, heads, map, mean.data() + item * map);
   }
   return mean;
 }
 /// The mean of weights (heads, queries, keys): (queries, keys).
 template <class T>
 Tensor<T, 2> mean_over_heads(const Tensor<T, 3>& weights) {
-  auto mean = mean_over_heads(Tensor<T, 4>(weights.view().with_leading_axis()));
-  return std::move(mean).reshaped({weights.extent(1), weights.extent(2)});
+  Tensor<T, 2> mean({weights.extent(1), weights.extent(2)});
+  detail::mean_of_maps(weights.data(), weights.extent(0), mean.size(), mean.data());
+  return mean;
 }
 
 namespace detail {

@@ -34,10 +34,6 @@ void draw_weights(const char* layer, double init_std, Random& random, Tensor<T, 
   for (T& value : weights) value = static_cast<T>(init_std * random.normal());
 }
 
-}  // namespace detail
-
-namespace detail {
-
 /// Refuses what is given where tokens belong.
 template <class X>
 void expect_tokens() {

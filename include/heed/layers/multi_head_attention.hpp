@@ -224,6 +224,7 @@ struct MultiHeadAttention {
   /// may be one tensor, to grad_key and grad_value.
   Input backward(const Output& grad, const Saved& saved, MultiHeadAttention& gradients,
                  Input& grad_key, Input& grad_value) const {
+    check_backward(grad, saved, gradients);
     Input grad_query(saved.query.extents());
     backward_inputs(grad, saved, gradients, grad_query, grad_key, grad_value);
     return grad_query;
@@ -362,8 +363,8 @@ struct MultiHeadAttention {
     return out.forward(context);
   }
   static bool attends_to_itself(const Saved& saved) {
+    const auto alike = [](T a, T b) { return a == b || (a != a && b != b); };  // NaN too
     const auto is_query = [&](const Input& x) {
-      const auto alike = [](T a, T b) { return a == b || (a != a && b != b); };  // NaN too
       return &x == &saved.query || (x.extents() == saved.query.extents() &&
                                     std::equal(x.begin(), x.end(), saved.query.begin(), alike));
     };
@@ -422,7 +423,6 @@ struct MultiHeadAttention {
 
   void backward_inputs(const Output& grad, const Saved& saved, MultiHeadAttention& gradients,
                        Input& grad_query, Input& grad_key, Input& grad_value) const {
-    check_backward(grad, saved, gradients);
     detail::check_gradient(name, grad_key.extents(), key_of(saved).extents());
     detail::check_gradient(name, grad_value.extents(), value_of(saved).extents());
     const Extents<3> of_keys{grad.extent(0), key_of(saved).extent(1),

@@ -209,16 +209,17 @@ class Segments {
   explicit Segments(std::initializer_list<Index> offsets)
       : Segments(detail::SharedArray<Index>(offsets)) {}
   explicit Segments(detail::SharedArray<Index> offsets) : offsets_(std::move(offsets)) {
-    const char* expected =
-        "; expected 0, the end of each document, …, total; masks::Groups takes a number per token";
-    if (offsets_.size() == 0) throw_invalid_argument("Segments: no offsets", expected);
+    const char* expected = "; expected 0, the end of each document, …, total";
+    if (offsets_.size() == 0) {
+      throw_invalid_argument("Segments: no offsets", expected, groups_hint);
+    }
     if (offsets_[0] != 0) {
-      throw_invalid_argument("Segments: offsets begin with ", offsets_[0], expected);
+      throw_invalid_argument("Segments: offsets begin with ", offsets_[0], expected, groups_hint);
     }
     for (Index i = 1; i < offsets_.size(); ++i) {
       if (offsets_[i] < offsets_[i - 1]) {
         throw_invalid_argument("Segments: offsets fall from ", offsets_[i - 1], " to ", offsets_[i],
-                               expected);
+                               expected, groups_hint);
       }
     }
   }
@@ -234,15 +235,13 @@ class Segments {
     return {offsets_[own], offsets_[own + 1]};
   }
   void check(MaskShape shape) const {
-    if (total() < detail::token_count(shape) && !shape.partial) {
-      throw_shape_error("Segments: describes ", total(), " tokens, the call has ",
-                        detail::token_count(shape), "; expected the last offset at the end, or ",
-                        "partial(mask) where the others see nothing on purpose; masks::Groups ",
-                        "takes a number per token");
-    }
+    detail::check_describes("Segments", total(), shape, groups_hint);
   }
 
  private:
+  /// Whoever gives the document of every token means another mask.
+  static constexpr const char* groups_hint = "; masks::Groups takes a number per token";
+
   Index total() const { return offsets_[offsets_.size() - 1]; }
   /// The last segment that begins at or before a position, which must lie inside the offsets. An
   /// empty segment is never the last: the next one begins at the same offset.

@@ -147,8 +147,7 @@ namespace heed::detail {
 
 template <class Masks>
 concept ListOfMasks = requires(const Masks& masks) {
-  masks.size();
-  requires MaskPolicy<std::remove_cvref_t<decltype(masks[0])>>;
+  requires MaskPolicy<std::remove_cvref_t<decltype(*masks.begin())>>;
 };
 
 }  // namespace heed::detail
@@ -162,12 +161,8 @@ class PerHead {
 
   explicit PerHead(detail::SharedArray<Mask> masks) : masks_(std::move(masks)) {}
   /// A list of masks of one type, as std::vector<masks::SlidingWindow>.
-  template <class Masks>
-  requires(!std::same_as<Masks, Mask> &&
-           detail::ListOfMasks<Masks>) explicit PerHead(const Masks& masks)
-      : masks_(detail::SharedArray<Mask>::made(static_cast<Index>(masks.size()), [&](Index i) {
-          return Mask(masks[static_cast<std::size_t>(i)]);
-        })) {}
+  template <detail::ListOfMasks Masks>
+  explicit PerHead(const Masks& masks) : masks_(masks.begin(), masks.end()) {}
 
   bool allows(Position at) const { return masks_.has(at.head) && masks_[at.head].allows(at); }
   Coverage coverage(Tile tile) const {

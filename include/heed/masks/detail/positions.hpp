@@ -32,16 +32,18 @@ inline Index token_count(const MaskShape& shape) {
 }
 
 /// Throws if a mask describes fewer positions than a call has. More are allowed: the call then has
-/// the start of the sequence, as with a growing cache or a prompt in parts.
+/// the start of the sequence, as with a growing cache or a prompt in parts. `hint` ends the error.
 inline void check_describes(const char* name, const char* what, Index described, Index needed,
-                            const MaskShape& shape) {
+                            const MaskShape& shape, const char* hint = "") {
   if (described >= needed || shape.partial) return;
   throw_shape_error(name, ": describes ", described, " ", what, ", the call has ", needed,
                     "; expected all of them, or partial(mask) where the others see nothing on "
-                    "purpose");
+                    "purpose",
+                    hint);
 }
-inline void check_describes(const char* name, Index described, const MaskShape& shape) {
-  check_describes(name, "tokens", described, token_count(shape), shape);
+inline void check_describes(const char* name, Index described, const MaskShape& shape,
+                            const char* hint = "") {
+  check_describes(name, "tokens", described, token_count(shape), shape, hint);
 }
 
 /// Throws if a mask names a token that the call lacks.
