@@ -50,7 +50,7 @@ void misuse(const Linear<float>& model) { AdamW<float> optimizer(model); }
 #ifdef LAYER_WITHOUT_A_RANDOM  // layers and models draw their weights from a heed::Random
 Linear<float> layer(4, 2);
 #endif
-#ifdef DROPOUT_WITHOUT_A_RANDOM  // so does Dropout its numbers
+#ifdef DROPOUT_WITHOUT_A_RANDOM  // from a heed::Random, and Dropout its numbers
 Dropout<float> layer(0.1);
 #endif
 #ifdef PARAMETERS_OF_A_MODEL_FIRST  // the function comes first: for_each_parameter(

@@ -102,9 +102,10 @@ namespace detail {
 /// What stands for the Random of a layer that is made without one.
 template <class T>
 Random& expect_random() {
-  static_assert(never<T>,
-                "layers and models draw their weights from a heed::Random: Linear<float>(4, 2, "
-                "random), LanguageModel<float>(options, random); so does Dropout its numbers");
+  static_assert(
+      never<T>,
+      "layers and models draw their weights from a heed::Random, and Dropout its numbers: "
+      "Linear<float>(4, 2, random), LanguageModel<float>(options, random)");
   static Random none(0);
   return none;
 }
