@@ -61,6 +61,42 @@ TEST(Errors, EachSaysWhatWasGivenAndExpected) {
             "Dense: 5 values for (batch, heads, queries, keys) (1, 1, 2, 3), expected 6");
 }
 
+TEST(Errors, EachNamesTheRemedy) {
+  const Tensor<float, 2> x(4, 8);
+  EXPECT_EQ(caught([&] {
+              attention(x, x, x, masks::Segments({0, 3}));
+            }),
+            "Segments: describes 3 tokens, the call has 4; expected all of them, or partial(mask) "
+            "where the others see nothing on purpose; masks::Groups takes a number per token");
+  EXPECT_EQ(caught([] {
+              masks::Segments({1, 1, 2});
+            }),
+            "Segments: offsets begin with 1; expected 0, the end of each document, …, total; "
+            "masks::Groups takes a number per token");
+  EXPECT_EQ(
+      caught([&] {
+        masks::Dense(Tensor<float, 2>({2, 2}, 1));
+      }),
+      "Dense: 1 in row 0, key 0; an additive mask holds 0 and -inf; other numbers are a bias, "
+      "AttentionOptions::bias");
+  EXPECT_EQ(caught([] {
+              Sampler{samplers::Temperature{0}}.distribution(std::vector<float>{1, 2});
+            }),
+            "Temperature: 0; expected a number above it, or samplers::Greedy");
+  const Tensor<float, 3> tokens(6, 2, 8);
+  EXPECT_EQ(caught([&] {
+              packed_attention(tokens, tokens, tokens, {0, 6});
+            }),
+            "packed_attention: query offsets end with 6; expected 0, then the end of each "
+            "sequence, up to the 2 tokens of a buffer (heads, tokens, head_dim)");
+  EXPECT_EQ(caught([&] { x + Tensor<float, 2>(8, 4); }),
+            "sum of tensors: (4, 8) and (8, 4); expected the same extents");
+  EXPECT_EQ(caught([&] {
+              heatmap_of(x, {"a", "b"});
+            }),
+            "heatmap_of: 2 row labels for a matrix (rows, columns) of (4, 8)");
+}
+
 TEST(Errors, ADrawingOfLessThanNothing) {
   EXPECT_EQ(caught([] { describe(masks::Causal{}, -1, 5); }),
             "statistics: -1 queries and 5 keys in tiles of 64 × 96; expected 0 or more in tiles of "
