@@ -92,8 +92,12 @@ TEST_F(PairBlocks, KeysOfTilesComeInGroupsOf32WhateverIsSeen) {
   EXPECT_EQ(one.words[2], 3u);
   EXPECT_EQ(one.words[3], 0u);
   EXPECT_EQ(one.values[31], 1310);
-  // For decoding values are zipped.
-  const auto zipped = products.bring(0, 0, {0, 5, nullptr, false});
+  // For decoding many rows values are zipped, for few rows they are read in place.
+  const auto few = products.bring(0, 0, {0, 5, nullptr, false});
+  EXPECT_EQ(few.values, nullptr);
+  EXPECT_EQ(few.lying.data, &values_(0, 0, 0, 0).bits);
+  const detail::PairBlocks<float> many(args_, &kernels, kernels.most_lying + 1);
+  const auto zipped = many.bring(0, 0, {0, 5, nullptr, false});
   EXPECT_EQ(zipped.values[1], 1010);
   EXPECT_EQ(zipped.values[2 * 6], 1040);
   EXPECT_EQ(zipped.values[2 * 6 + 1], 0);

@@ -55,7 +55,6 @@ struct Product {
   }
 };
 
-float flushed(float x) { return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(0.f, x) : x; }
 float wide(std::uint16_t half) {
   const std::uint32_t bits = std::uint32_t{half} << 16;
   float value;
@@ -70,9 +69,9 @@ float defined(const Product& p, Index row, Index lane, bool accumulate) {
     float chains[2] = {0, 0};
     for (Index k = from; k < from + 32; ++k) {
       float& chain = chains[k % 2];
-      chain = flushed(std::fma(
-          wide(p.a[static_cast<std::size_t>(row * p.a_row() + k)]),
-          wide(p.b[static_cast<std::size_t>(k / 2 * p.b_row() + 2 * lane + k % 2)]), chain));
+      chain = flushed_fma(wide(p.a[static_cast<std::size_t>(row * p.a_row() + k)]),
+                          wide(p.b[static_cast<std::size_t>(k / 2 * p.b_row() + 2 * lane + k % 2)]),
+                          chain);
     }
     sum = flushed(flushed(sum) + flushed(chains[0] + chains[1]));
   }
@@ -157,6 +156,29 @@ TEST(Tiles, TheProcessorComputesWhatTheTwinDoes) {
     q.run(Isa::amx_twin, accumulate);
     for (std::size_t i = 0; i < p.sums.size(); ++i) ASSERT_TRUE(same(p.sums[i], q.sums[i])) << i;
   });
+}
+
+TEST(Tiles, WhatIsBelowTheSmallestNormalNumberIsZero) {
+  // 2^-126 - f · 2^-150: with f above 1/2, a float whose exponent had no limit would be below
+  // 2^-126, where one that rounds to denormal numbers would be 2^-126.
+  const AmxForTests amx;
+  for (const double f : {0.25, 0.5, 0.75, 0.875, 1., 1.25}) {
+    std::mt19937 random(902);
+    const auto zero = [](std::mt19937&) { return std::uint16_t{0}; };
+    Product given(16, 16, 32, random, zero);
+    for (float& sum : given.sums) sum = 0;
+    given.a[0] = given.b[0] = bfloat16(0x1p-63f).bits;
+    given.a[2] = bfloat16(static_cast<float>(-f) * 0x1p-75f).bits;
+    given.b[static_cast<std::size_t>(given.b_row())] = bfloat16(0x1p-75f).bits;
+    const float expected = f > 0.5 ? 0 : 0x1p-126f;
+    EXPECT_EQ(defined(given, 0, 0, false), expected) << f;
+    for (const Isa isa : {Isa::amx, Isa::amx_twin}) {
+      if (isa == Isa::amx ? !amx.runs() : !simd::supported(isa)) continue;
+      Product p = given;
+      p.run(isa, false);
+      EXPECT_EQ(p.sum(0, 0), expected) << simd::name(isa) << " " << f;
+    }
+  }
 }
 
 TEST(Tiles, ThreadsAndChildrenMayUseThem) {

@@ -7,12 +7,13 @@
 
 #include <heed/kernels/isa.hpp>
 
+#include <cmath>
+
 #if defined(__x86_64__)
 #include <signal.h>
 #include <ucontext.h>
 
 #include <array>
-#include <cmath>
 #include <cstring>
 #endif
 
@@ -23,6 +24,21 @@
 // twin, which has none of them.
 
 namespace heed::test {
+
+/// A zero of the sign of a denormal number, other numbers as they are.
+inline float flushed(float x) { return std::fabs(x) < 0x1p-126f ? std::copysign(0.f, x) : x; }
+
+/// a · b + c, rounded once, with a zero instead of a number that would still be below 2^-126 if
+/// exponents had no limit: what MXCSR's FTZ says, and tiles do. Factors are bfloat16, c is a float.
+inline float flushed_fma(float a, float b, float c) {
+  const float sum = std::fma(a, b, c);
+  if (!(std::fabs(sum) <= 0x1p-126f)) return sum;
+  // Numbers are small then, so that they can be scaled; a product of one that is not has its bits.
+  float& small = std::fabs(a) < std::fabs(b) ? a : b;
+  small *= 0x1p64f;
+  const float scaled = std::fma(a, b, c * 0x1p64f);
+  return std::fabs(scaled) < 0x1p-62f ? std::copysign(0.f, scaled) : scaled * 0x1p-64f;
+}
 
 #if defined(__x86_64__)
 /// Eight tiles of a thread, and the instructions on them.
@@ -125,7 +141,6 @@ class EmulatedTiles {
     return true;
   }
 
-  static float flushed(float x) { return std::fabs(x) < 0x1p-126f ? std::copysign(0.f, x) : x; }
   /// The numbers in a row of a tile, as floats.
   static std::array<float, 32> numbers(const Tile& tile, int row) {
     std::array<float, 32> result;
@@ -144,8 +159,8 @@ class EmulatedTiles {
         const auto place = static_cast<std::size_t>(2 * lane);
         float even = 0, odd = 0;
         for (std::size_t k = 0; k < static_cast<std::size_t>(b.rows); ++k) {
-          even = flushed(std::fma(row_of_a[2 * k], rows_of_b[k][place], even));
-          odd = flushed(std::fma(row_of_a[2 * k + 1], rows_of_b[k][place + 1], odd));
+          even = flushed_fma(row_of_a[2 * k], rows_of_b[k][place], even);
+          odd = flushed_fma(row_of_a[2 * k + 1], rows_of_b[k][place + 1], odd);
         }
         const float before = flushed(sums.at<float>(row, lane));
         sums.put(row, lane, flushed(before + flushed(even + odd)));

@@ -12,29 +12,41 @@ inline constexpr Index amx_side = 16;
 
 HEED_SIMD Index whole_terms(Index count) { return (count + amx_terms - 1) / amx_terms * amx_terms; }
 
-/// What one instruction adds to one row of sums. Both halves of the pairs are chains of fused
-/// multiply-adds that start at zero; the two are added to each other, then to the sums. Denormal
-/// numbers count as zero, results too. Observed on Sapphire Rapids, bit by bit: Intel's manual
-/// (tdpbf16ps) leaves the order open.
+/// While an object of this lives, vectors take denormal numbers as zeros of their sign, and round
+/// to such zeros, as tiles do. For kernels that are called: a compiler may move what is inlined.
+class DenormalsAreZero {
+ public:
+  DenormalsAreZero() {
+    asm volatile("stmxcsr %0" : "=m"(before_)::"memory");
+    const unsigned now = before_ | 0x8040;
+    asm volatile("ldmxcsr %0" ::"m"(now) : "memory");
+  }
+  ~DenormalsAreZero() { asm volatile("ldmxcsr %0" ::"m"(before_) : "memory"); }
+  DenormalsAreZero(const DenormalsAreZero&) = delete;
+  DenormalsAreZero& operator=(const DenormalsAreZero&) = delete;
+
+ private:
+  unsigned before_;
+};
+
+/// What one instruction adds to one row of sums, while DenormalsAreZero. Both halves of the pairs
+/// are chains of fused multiply-adds that start at zero; the two are added to each other, then to
+/// the sums. Observed on Sapphire Rapids and Emerald Rapids, bit by bit: Intel's manual (tdpbf16ps)
+/// leaves the order open.
 template <class T>
 struct TileChains {
   using S = Lanes<T>;
   using V = typename S::V;
   using Ints = typename S::Ints;  // of pairs, too
 
-  /// A denormal number becomes a zero of its sign.
-  HEED_SIMD static V flushed(V x) {
-    const Ints denormal = ((Ints)x & 0x7f800000) == 0;
-    return (V)((Ints)x & (~denormal | ~0x7fffffff));
-  }
-  HEED_SIMD static V first_of(Ints pairs) { return flushed((V)(pairs << 16)); }
-  HEED_SIMD static V second_of(Ints pairs) { return flushed((V)(pairs & ~0xffff)); }
+  HEED_SIMD static V first_of(Ints pairs) { return (V)(pairs << 16); }
+  HEED_SIMD static V second_of(Ints pairs) { return (V)(pairs & ~0xffff); }
 
   HEED_SIMD void add(Ints a, Ints b) {
-    first = flushed(S::fma(first_of(a), first_of(b), first));
-    second = flushed(S::fma(second_of(a), second_of(b), second));
+    first = S::fma(first_of(a), first_of(b), first);
+    second = S::fma(second_of(a), second_of(b), second);
   }
-  HEED_SIMD V added_to(V sums) const { return flushed(flushed(sums) + flushed(first + second)); }
+  HEED_SIMD V added_to(V sums) const { return sums + (first + second); }
 
   V first{};
   V second{};
@@ -53,22 +65,20 @@ struct alignas(64) TileLayout {
   std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
 };
 
-/// The processor's eight tiles. They are in use while the object lives, so nothing of them is left
-/// when a kernel returns. Addresses are any, `stride` is the distance of rows in bytes. Assembler,
-/// since the intrinsics of g++ 12 do not say that they read memory.
-class HardwareTiles {
+/// The instructions on the processor's eight tiles, between begin() and end(). Addresses are any,
+/// `stride` is the distance of rows in bytes. Assembler, since the intrinsics of g++ 12 do not say
+/// that they read memory.
+class TileInstructions {
  public:
   static constexpr bool has_rounding = true;  // avx512_bf16, with the set amx
 
   /// `bytes`: 64 or 32 in a row of the tiles 4 and 5, which are left-hand factors. The tiles 6 and
   /// 7, to their right, have a quarter as many rows. The others are whole.
-  explicit HardwareTiles(Index bytes = 4 * amx_side) {
+  HEED_SIMD static void begin(Index bytes = 4 * amx_side) {
     static constexpr TileLayout half(2 * amx_side), whole(4 * amx_side);
     asm volatile("ldtilecfg %0" ::"m"(bytes == 2 * amx_side ? half : whole));
   }
-  ~HardwareTiles() { asm volatile("tilerelease" ::: "memory"); }
-  HardwareTiles(const HardwareTiles&) = delete;
-  HardwareTiles& operator=(const HardwareTiles&) = delete;
+  HEED_SIMD static void end() { asm volatile("tilerelease" ::: "memory"); }
 
   template <int Tile>
   HEED_SIMD void zero() {
@@ -100,13 +110,29 @@ class HardwareTiles {
   }
 };
 
+/// Tiles that are in use while the object lives, so that nothing of them is left when a kernel
+/// returns. Beginning and ending take 320 ns (Emerald Rapids).
+class HardwareTiles : public TileInstructions {
+ public:
+  using Instructions = TileInstructions;
+
+  explicit HardwareTiles(Index bytes = 4 * amx_side) { begin(bytes); }
+  ~HardwareTiles() { end(); }
+  HardwareTiles(const HardwareTiles&) = delete;
+  HardwareTiles& operator=(const HardwareTiles&) = delete;
+};
+
 /// The same tiles in memory.
 template <class T>
 class TwinTiles {
   using V = typename Lanes<T>::Ints;
 
  public:
+  using Instructions = TwinTiles;
   static constexpr bool has_rounding = false;
+
+  HEED_SIMD static void begin() {}
+  HEED_SIMD static void end() {}
 
   explicit TwinTiles(Index bytes = 4 * amx_side) : bytes_(bytes) {}
 
@@ -125,6 +151,7 @@ class TwinTiles {
   }
   template <int Sums, int A, int B>
   HEED_SIMD void multiply() {
+    const DenormalsAreZero mode;
     multiply_rows(tiles_[Sums], tiles_[A], tiles_[B]);
   }
   template <bool Signed, int Sums, int A, int B>
@@ -236,10 +263,76 @@ struct PendingProduct {
   HEED_SIMD Index size() const { return row_tiles * (depth / amx_terms); }
 };
 
-/// multiply_tiles for any number of tiles of rows: up to four at once, so that an instruction need
-/// not wait for the one before, and shared out evenly.
+/// A product of one tile of lanes whose right-hand tiles stay while rows pass by: to load such a
+/// tile anew costs 40 ns where the other thread of a core works too (Emerald Rapids), a left-hand
+/// one 5. Two tiles of sums take turns, so that a store need not wait for its sum.
+template <class Tiles, class T, class Between>
+struct StayingProduct {
+  /// Four right-hand tiles took more time than multiply_tiles.
+  static constexpr Index most_depth = 3 * amx_terms;
+
+  template <int Group>
+  HEED_SIMD void load_right() {
+    tiles.template load<4 + Group>(product.b.data + Group * amx_side * product.b.stride,
+                                   product.b.stride * Index{sizeof(std::uint16_t)});
+  }
+  HEED_SIMD T* sums_of(Index row) const {
+    return product.sums.data + row * amx_side * product.sums.stride;
+  }
+  HEED_SIMD Index sums_row() const { return product.sums.stride * Index{sizeof(T)}; }
+
+  template <int Sum, int Group>
+  HEED_SIMD void add_group(Index row) {
+    constexpr int left = 2 + Group % 2;
+    const auto& a = product.a;
+    tiles.template load<left>(a.data + row * amx_side * a.stride + Group * amx_terms,
+                              a.stride * Index{sizeof(std::uint16_t)});
+    tiles.template multiply<Sum, left, 4 + Group>();
+    if (Group == 0 && row > 0) tiles.template store<1 - Sum>(sums_of(row - 1), sums_row());
+    between();
+  }
+  template <int Sum, int... Group>
+  HEED_SIMD void multiply_row(Index row, std::integer_sequence<int, Group...>) {
+    if (product.accumulate) {
+      tiles.template load<Sum>(sums_of(row), sums_row());
+    } else {
+      tiles.template zero<Sum>();
+    }
+    (add_group<Sum, Group>(row), ...);
+  }
+  template <int... Group>
+  HEED_SIMD void multiply(std::integer_sequence<int, Group...> groups) {
+    (load_right<Group>(), ...);
+    Index row = 0;
+    for (; row + 2 <= product.row_tiles; row += 2) {
+      multiply_row<0>(row, groups);
+      multiply_row<1>(row + 1, groups);
+    }
+    if (row < product.row_tiles) {
+      multiply_row<0>(row, groups);
+      tiles.template store<0>(sums_of(row), sums_row());
+    } else if (row > 0) {
+      tiles.template store<1>(sums_of(row - 1), sums_row());
+    }
+  }
+
+  Tiles& tiles;
+  const PendingProduct<T>& product;
+  Between& between;
+};
+
+/// multiply_tiles for any number of tiles of rows. Where the right-hand tiles cannot stay, up to
+/// four tiles of rows come at once, shared out evenly, so that each of those is loaded for several.
 template <class Tiles, class T, class Between = NothingBetween>
 HEED_SIMD void multiply_tiles(Tiles& tiles, PendingProduct<T> product, Between&& between = {}) {
+  using Staying = StayingProduct<Tiles, T, std::remove_reference_t<Between>>;
+  if (product.depth > 0 && product.depth <= Staying::most_depth) {
+    Staying staying{tiles, product, between};
+    if (product.depth == 1 * amx_terms) staying.multiply(std::make_integer_sequence<int, 1>());
+    if (product.depth == 2 * amx_terms) staying.multiply(std::make_integer_sequence<int, 2>());
+    if (product.depth == 3 * amx_terms) staying.multiply(std::make_integer_sequence<int, 3>());
+    return;
+  }
   const auto take = [&](auto some) __attribute__((always_inline)) {
     multiply_tiles<1>(std::make_integer_sequence<int, some>(), tiles, product.a, product.b,
                       product.depth, product.sums, product.accumulate, between);

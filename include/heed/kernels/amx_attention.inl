@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The counterpart of pairs.inl and pair_decode.inl for tiles. Lanes are queries where there are
+// The counterpart of pairs.inl for tiles. Lanes are queries where there are
 // many, so keys are the rows of tiles as they lie in memory, probabilities leave the softmax as the
 // pairs of keys that the second product reads, and values alone are turned. Keys keep their places
 // in groups of amx_terms, which start at absolute multiples: a masked key is a term of zero.
-// Included by part.inl, after amx.inl and pairs.inl.
+// Included by part.inl, after amx_decode.inl and pairs.inl.
 
 /// Products that tiles do during a softmax, so that tiles and vectors work at a time. A processor
 /// looks some 500 instructions ahead, and one on tiles takes 52 cycles: behind several in a row
@@ -25,10 +25,16 @@ struct TileWork {
   PendingProduct<T> scores{};  // of the next tile of queries, or of the next keys
 };
 
+/// What the softmax needs to know. The scores of the 16 queries have no others between them.
+template <class Scalar>
+struct TileSoftmax : PairTask<Scalar, 1> {
+  static constexpr Index score_row = amx_side;
+};
+
 /// A tile of queries and one block of keys. Scores pass through memory between tiles and softmax;
 /// `values` of the keys are [value_dim][whole_terms(arranged)], with zeros after the last one.
 template <class Tiles, class Scalar>
-struct AmxTask : PairTask<Scalar, 1> {
+struct AmxTask : TileSoftmax<Scalar> {
   using T = Scalar;
   using P = Pairs<T>;
 
@@ -45,7 +51,7 @@ struct AmxTask : PairTask<Scalar, 1> {
             (this->count + amx_side - 1) / amx_side,
             {this->packed, 2 * this->stride},
             2 * this->depth,
-            {this->scores, this->stride},
+            {this->scores, this->score_row},
             false};
   }
 };
@@ -81,11 +87,15 @@ struct SoftmaxSteps {
     return exponentiate_pair<Masked, Limited, true>(task, 0, base, key, total);
   }
 
-  PairTask<T, 1> task;  // a copy, so that it stays in registers whatever tiles read and write
+  TileSoftmax<T> task;  // a copy, so that it stays in registers whatever tiles read and write
   V base;
   V total{};
   Index key = 0;
 };
+template <class Tiles, class T>
+HEED_SIMD typename Lanes<T>::V largest_score(const AmxTask<Tiles, T>& task, int vector) {
+  return largest_pair_score(task, vector);
+}
 template <bool Masked, bool Limited, int Pairs, class Tiles, class T>
 HEED_KERNEL typename Lanes<T>::V exponentiate_beside(const AmxTask<Tiles, T>& task,
                                                      typename Lanes<T>::V maximum) {
@@ -130,7 +140,7 @@ HEED_KERNEL void add_last_rows(const AmxTask<Tiles, T>& task, Index d, Index row
   }
   multiply_tiles(task.work->tiles, PendingProduct<T>{{task.values(d), task.value_stride()},
                                                      1,
-                                                     {task.probabilities, 2 * task.stride},
+                                                     {task.probabilities, 2 * task.score_row},
                                                      depth,
                                                      {sums, amx_side},
                                                      accumulate});
@@ -154,7 +164,8 @@ HEED_KERNEL void add_tiles_guarded(const AmxTask<Tiles, T>& task, bool accumulat
       for (Index key = group; key < end; key += 2) {
         auto seen = P::where(task.visible(key, 0), 0xffff);
         if (key + 1 < end) seen |= P::where(task.visible(key + 1, 0), ~0xffff);
-        chains.add(P::spread(values + key) & seen, P::load(task.probabilities + key * task.stride));
+        chains.add(P::spread(values + key) & seen,
+                   P::load(task.probabilities + key * task.score_row));
       }
       sum = chains.added_to(sum);
     }
@@ -165,15 +176,18 @@ HEED_KERNEL void add_tiles_guarded(const AmxTask<Tiles, T>& task, bool accumulat
 template <class Tiles, class T>
 HEED_SIMD void add_block(const AmxTask<Tiles, T>& task, bool accumulate) {
   using P = Pairs<T>;
-  if (task.keys.guard_values) return add_tiles_guarded(task, accumulate);
+  if (task.keys.guard_values) {
+    const DenormalsAreZero mode;
+    return add_tiles_guarded(task, accumulate);
+  }
   const Index depth = whole_terms(task.count);
   for (Index key = task.count + task.count % 2; key < depth; key += 2) {
-    P::store(task.probabilities + key * task.stride, typename P::V{});
+    P::store(task.probabilities + key * task.score_row, typename P::V{});
   }
   const Index whole = task.value_dim / amx_side, d = whole * amx_side;
   task.work->values = {{task.values(0), task.value_stride()},
                        whole,
-                       {task.probabilities, 2 * task.stride},
+                       {task.probabilities, 2 * task.score_row},
                        depth,
                        {task.output, task.stride},
                        accumulate};
@@ -247,11 +261,12 @@ struct TileTable {
                                                const SoftmaxState<T>& state, Index lane) {
     const auto seen = Pair::seen_keys(keys, lane, amx_side);
     const Index before = seen.first % amx_terms;
-    T* scores = queries.scores + lane % (2 * amx_side);  // beside those of the tile before
-    return {{keys, seen.first - before, seen.count == 0 ? 0 : seen.count + before,
-             queries.packed + 2 * lane, scores, reinterpret_cast<std::uint16_t*>(scores),
-             state.output + lane, state.maximum + lane, state.sum + lane, queries.factor,
-             whole_terms(queries.head_dim) / 2, queries.value_dim, static_cast<int>(lane)},
+    // Not in the place of those of the tile before.
+    T* scores = queries.scores + lane % (2 * amx_side) * key_block;
+    return {{{keys, seen.first - before, seen.count == 0 ? 0 : seen.count + before,
+              queries.packed + 2 * lane, scores, reinterpret_cast<std::uint16_t*>(scores),
+              state.output + lane, state.maximum + lane, state.sum + lane, queries.factor,
+              whole_terms(queries.head_dim) / 2, queries.value_dim, static_cast<int>(lane)}},
             &work,
             true};
   }
@@ -297,110 +312,23 @@ struct TileTable {
       S::store(task.output + d * lanes, S::broadcast(0));
     }
   }
-
-  /// Scores of a few queries: products with the queries in the lanes, then turned.
-  HEED_KERNEL static void score_rows(const PairKeys& keys, const PairRows<T>& rows) {
-    Tiles tiles;
-    const Index depth = 2 * rows.depth;
-    Pair::pack({rows.rows, depth, 1}, rows.count, depth, rows.packed);
-    for (Index row = 0; row < rows.count; row += amx_side) {
-      alignas(64) T scores[key_block * amx_side];
-      multiply_tiles(tiles, PendingProduct<T>{{keys.keys.data, keys.keys.row_stride},
-                                              (keys.count + amx_side - 1) / amx_side,
-                                              {rows.packed + 2 * row, 2 * lanes},
-                                              depth,
-                                              {scores, amx_side},
-                                              false});
-      const Index some = rows.count - row < amx_side ? rows.count - row : amx_side;
-      for (Index key = 0; key < keys.count; key += S::width) {
-        typename S::V turned[S::width];
-        HEED_UNROLL for (int i = 0; i < S::width; ++i) {
-          turned[i] = S::load(scores + (key + i) * amx_side);
-        }
-        transpose<S>(turned);
-        for (Index i = 0; i < some; ++i) {
-          S::store(rows.scores + score_index(rows, row + i, key), turned[i]);
-        }
-      }
-    }
-  }
-
-  /// output += probabilities · values for up to 16 rows from `row` on.
-  HEED_KERNEL static void add_rows(Tiles& tiles, const PairKeys& keys, const PairRows<T>& rows,
-                                   Index row) {
-    const Index some = rows.count - row < amx_side ? rows.count - row : amx_side;
-    alignas(64) T sums[amx_side * amx_side] = {};
-    for (Index d = 0; d < rows.value_dim; d += amx_side) {
-      T* out = rows.output + row * rows.output_stride + d;
-      for (Index i = 0; i < some; ++i) {
-        S::store(sums + i * amx_side, S::load(out + i * rows.output_stride));
-      }
-      multiply_tiles(tiles, PendingProduct<T>{{rows.probabilities + row * row_keys, row_keys},
-                                              1,
-                                              {keys.values + 2 * d, 2 * rows.value_dim},
-                                              whole_terms(keys.count),
-                                              {sums, amx_side},
-                                              true});
-      for (Index i = 0; i < some; ++i) {
-        S::store(out + i * rows.output_stride, S::load(sums + i * amx_side));
-      }
-    }
-  }
-
-  /// Like add_tiles_guarded, for one row.
-  HEED_KERNEL static void add_row_guarded(const PairKeys& keys, const PairRows<T>& rows,
-                                          Index row) {
-    for (Index d = 0; d < rows.value_dim; d += S::width) {
-      T* at = rows.output + row * rows.output_stride + d;
-      auto sum = S::load(at);
-      for (Index group = 0; group < keys.count; group += amx_terms) {
-        TileChains<T> chains;
-        const Index left = keys.count - group;
-        const Index end = group + (left < amx_terms ? left : amx_terms);
-        for (Index key = group; key < end; key += 2) {
-          const bool low = PairDecodeTable<T>::seen(rows, row, key);
-          const bool high = key + 1 < end && PairDecodeTable<T>::seen(rows, row, key + 1);
-          const std::int32_t halves = (low ? 0xffff : 0) | (high ? ~0xffff : 0);
-          chains.add(P::spread(rows.probabilities + row * row_keys + key),
-                     P::load(keys.values + key * rows.value_dim + 2 * d) & halves);
-        }
-        sum = chains.added_to(sum);
-      }
-      S::store(at, sum);
-    }
-  }
-
-  HEED_KERNEL static void attend_rows(const PairKeys& keys, const PairRows<T>& rows) {
-    Tiles tiles;
-    PairDecodeTable<T>::exponentiate_all(keys.count, rows);
-    for (Index row = 0; row < rows.count; ++row) {
-      std::uint16_t* probabilities = rows.probabilities + row * row_keys;
-      for (Index key = keys.count; key < whole_terms(keys.count); ++key) probabilities[key] = 0;
-    }
-    const bool guarded = keys.guard_values && rows.visible != nullptr;
-    for (Index row = 0; row < rows.count; row += guarded ? 1 : amx_side) {
-      if (guarded) {
-        add_row_guarded(keys, rows, row);
-      } else {
-        add_rows(tiles, keys, rows, row);
-      }
-    }
-  }
 };
 
 template <class Tiles, class T>
 const PairKernels<T>* tile_pair_table() {
   using K = TileTable<Tiles, T>;
+  using D = TileDecode<Tiles, T>;
   static constexpr PairKernels<T> entries{amx_terms,
                                           amx_side,
+                                          D::most_lying,
                                           K::pack,
                                           K::zip,
                                           K::turn,
                                           PairTable<T>::all_finite,
                                           Bfloat16Table<T>::template round<std::uint16_t>,
                                           K::attend,
-                                          K::score_rows,
-                                          K::attend_rows};
+                                          D::score_rows,
+                                          D::attend_rows};
   return &entries;
 }
 

@@ -284,9 +284,10 @@ struct PairKernels {
   /// bits.
   Index group;
   /// Rows of keys, of probabilities and of turned values are read in multiples of this power of
-  /// two; what the rows after the last one hold decides no bit. If it is 1, `attend_rows` reads
-  /// values in place where there are no words.
+  /// two; what the rows after the last one hold decides no bit.
   Index row_step;
+  /// Up to how many rows `attend_rows` reads values in place for, where there are no words.
+  Index most_lying;
   /// packed[strip][column / 2][lane][column % 2] = rows(lane, column), with zeros up to a whole
   /// group of columns; lanes past `count` repeat the last row.
   void (*pack)(MatrixRef<std::uint16_t> rows, Index count, Index columns, std::uint16_t* packed);

@@ -33,8 +33,9 @@ struct LinesAhead {
   HEED_SIMD static LinesAhead none(const T* place) {
     return {reinterpret_cast<std::uintptr_t>(place), ~std::uintptr_t{0}, 0, 0, 0};
   }
+  template <int Level = 3>
   HEED_SIMD void fetch_line() {
-    __builtin_prefetch(reinterpret_cast<const void*>(at), 0, 3);  // NOLINT: it may end beyond
+    __builtin_prefetch(reinterpret_cast<const void*>(at), 0, Level);  // NOLINT: it may end beyond
     at += step;
     if (at >= end) {
       at = end + skip;

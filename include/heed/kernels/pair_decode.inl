@@ -379,6 +379,7 @@ const PairKernels<T>* pair_table() {
   using K = PairTable<T>;
   static constexpr PairKernels<T> entries{2,
                                           1,
+                                          std::numeric_limits<Index>::max(),
                                           K::pack,
                                           K::zip,
                                           K::zip,

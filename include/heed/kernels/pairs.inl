@@ -127,6 +127,7 @@ struct PairTask {
   using S = Lanes<T>;
   static constexpr int lanes = Vectors * S::width;
   static constexpr Index stride = strip_stride<S>;
+  static constexpr Index score_row = stride;  // from the scores of a key to the next
 
   PairKeys keys;
   Index first;                   // the first key that a lane of the strip sees, made even
@@ -232,21 +233,22 @@ HEED_SIMD void score_pair_block(const PairTask<T, Vectors>& task, T* totals) {
 
 /// Probabilities of two keys, or of a last one Alone, from one vector's stored scores, which they
 /// overwrite; returns `total` plus their sum.
-template <bool Masked, bool Limited, bool Alone = false, class T, int Vectors>
-HEED_SIMD typename Lanes<T>::V exponentiate_pair(const PairTask<T, Vectors>& task, int vector,
-                                                 typename Lanes<T>::V base, Index key,
-                                                 typename Lanes<T>::V total) {
-  using S = Lanes<T>;
-  using P = Pairs<T>;
-  const T* at = task.scores + key * task.stride + vector * S::width;
+template <bool Masked, bool Limited, bool Alone = false, class Task>
+HEED_SIMD typename Task::S::V exponentiate_pair(const Task& task, int vector,
+                                                typename Task::S::V base, Index key,
+                                                typename Task::S::V total) {
+  using S = typename Task::S;
+  using P = Pairs<typename Task::T>;
+  const auto* at = task.scores + key * task.score_row + vector * S::width;
   const auto low = task.template weight<Masked, Limited>(S::load(at), base, key, vector);
   auto high = S::broadcast(0);
   total = total + low;
   if constexpr (!Alone) {
-    high = task.template weight<Masked, Limited>(S::load(at + task.stride), base, key + 1, vector);
+    high =
+        task.template weight<Masked, Limited>(S::load(at + task.score_row), base, key + 1, vector);
     total = total + high;
   }
-  P::store(task.probabilities + key * task.stride + vector * P::step, pair_of<P>(low, high));
+  P::store(task.probabilities + key * task.score_row + vector * P::step, pair_of<P>(low, high));
   return total;
 }
 
@@ -276,18 +278,22 @@ HEED_SIMD typename S::V pair_maximum(typename S::V old, typename S::V found) {
 
 // What the online softmax does with a strip, as for StripTask.
 
-template <class T, int Vectors>
-HEED_SIMD typename Lanes<T>::V largest_score(const PairTask<T, Vectors>& task, int vector) {
-  using S = Lanes<T>;
-  const auto lowest = S::broadcast(LaneTypes<T>::lowest);
+template <class Task>
+HEED_SIMD typename Task::S::V largest_pair_score(const Task& task, int vector) {
+  using S = typename Task::S;
+  const auto lowest = S::broadcast(LaneTypes<typename Task::T>::lowest);
   auto found = lowest;
   for (Index key = 0; key < task.count; ++key) {
-    const T* at = task.scores + key * task.stride + vector * S::width;
+    const auto* at = task.scores + key * task.score_row + vector * S::width;
     auto x = S::load(at) * S::broadcast(task.factor);
     if (task.keys.words) x = S::select(task.visible(key, vector), x, lowest);
     found = S::max(found, x);
   }
   return found;
+}
+template <class T, int Vectors>
+HEED_SIMD typename Lanes<T>::V largest_score(const PairTask<T, Vectors>& task, int vector) {
+  return largest_pair_score(task, vector);
 }
 template <class T, int Vectors>
 HEED_SIMD typename Lanes<T>::V raised_maximum(const PairTask<T, Vectors>&, typename Lanes<T>::V old,

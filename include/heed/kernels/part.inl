@@ -45,7 +45,6 @@ inline constexpr int fewest_vectors{HEED_SIMD_VECTORS == 4 ? 1 : HEED_SIMD_VECTO
 #endif
 // After the Table of attend_queries.inl.
 #include <heed/kernels/attend_keys.inl>
-#include <heed/kernels/dropout.inl>
 #include <heed/kernels/short_forward.inl>
 #elif HEED_SIMD_PART == 2
 #include <heed/kernels/backward.inl>
@@ -72,6 +71,8 @@ inline constexpr int fewest_vectors{HEED_SIMD_VECTORS == 4 ? 1 : HEED_SIMD_VECTO
 #include <heed/kernels/pair_decode.inl>
 #if HEED_SIMD_HAS_TILES
 // After amx.inl, of part 0, and pair_decode.inl.
+#include <heed/kernels/amx_decode.inl>
+// After amx_decode.inl.
 #include <heed/kernels/amx_attention.inl>
 #endif
 // After pairs.inl.

@@ -151,7 +151,7 @@ class PairBlocks {
   /// `turned`: null, or values that are shared with other blocks of queries.
   PairBlocks(const AttentionArgs<T>& args, const simd::PairKernels<T>* kernels, Index rows,
              const TurnedValues<T>* turned = nullptr)
-      : args_(args), kernels_(kernels), turned_(turned) {
+      : args_(args), kernels_(kernels), turned_(turned), row_count_(rows) {
     if (kernels_ == nullptr) return;
     const Index depth = whole(args.head_dim()), columns = args.value_dim();
     const Index step = kernels->row_step;
@@ -219,7 +219,7 @@ class PairBlocks {
   }
   /// Whether keys that all rows see are read in place, so that the keys and the values of a block
   /// can be brought one without the other.
-  bool reads_lying() const { return kernels_->row_step == 1; }
+  bool reads_lying() const { return row_count_ <= kernels_->most_lying; }
   simd::PairKeys bring_keys(Index item, Index key_head, Index first, Index count) const {
     return keys_of(item, key_head, {first, count});
   }
@@ -353,6 +353,7 @@ class PairBlocks {
   const AttentionArgs<T>& args_;
   const simd::PairKernels<T>* kernels_;
   const TurnedValues<T>* turned_;
+  Index row_count_;  // decoded rows
   std::uint16_t* keys_ = nullptr;
   std::uint16_t* values_ = nullptr;
   std::uint16_t* pairs_ = nullptr;  // [key / 2][value_dim][2]
