@@ -59,12 +59,10 @@ struct TileDecode {
     for (Index row = 0; row < rows.count; row += amx_side) {
       alignas(64) T scores[key_block * amx_side];
       pack_queries(rows, row);
-      const PendingProduct<T> product{{keys.keys.data, stride},
-                                      (keys.count + amx_side - 1) / amx_side,
-                                      {rows.packed, 2 * amx_side},
-                                      depth,
-                                      {scores, amx_side},
-                                      false};
+      const PendingProduct<T> product{
+          {keys.keys.data, stride},    (keys.count + amx_side - 1) / amx_side,
+          {rows.packed, 2 * amx_side}, depth,
+          {scores, amx_side},          false};
       if (row == 0) {
         multiply_tiles(tiles, product, next);
       } else {
@@ -137,8 +135,8 @@ struct TileDecode {
     }
   };
 
-  /// The values of the keys [key, end), a group, for some rows and the columns of `Lines` lines from
-  /// `d` on, of which the last may be a part.
+  /// The values of the keys [key, end), a group, for some rows and the columns of `Lines` lines
+  /// from `d` on, of which the last may be a part.
   template <int Rows, int Lines>
   HEED_KERNEL static void add_lying_rows(const PairKeys& keys, const PairRows<T>& rows, Index row,
                                          Index key, Index end, Index d, LinesAhead* lines) {

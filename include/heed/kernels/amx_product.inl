@@ -10,6 +10,7 @@ struct TileBfloat16Product {
   using S = Lanes<float>;
   // Rows are pairs, in whole blocks of terms.
   using Rounded = Bfloat16Product<true, Tiles::has_rounding>;
+  using Instructions = typename Tiles::Instructions;
   static constexpr Index most_rows = 2 * amx_side;  // of a ProductPiece
 
   /// Pairs in `depth` terms, and in whole blocks of them.
@@ -24,15 +25,41 @@ struct TileBfloat16Product {
     for (Index i = bytes * pairs_of(depth); i < bytes * whole_pairs_of(depth); ++i) blocks[i] = 0;
   }
 
+  /// Prefetches the lines of out that are written behind the products, some beside each of these:
+  /// far lines would stop the stores.
+  struct OutAhead {
+    HEED_SIMD void operator()() {
+      for (Index i = 0; i < share && row < rows; ++i) {
+        __builtin_prefetch(out + row * out_row, 1);
+        __builtin_prefetch(out + row * out_row + amx_side, 1);
+        ++row;
+      }
+    }
+    const float* out;
+    Index out_row, rows, share;
+    Index row = 0;
+  };
+
   /// Rows × Vectors tiles of sums, from the column `lane` on.
   template <int Rows, int Vectors>
-  HEED_KERNEL static void part(Tiles& tiles, const ProductPiece<float>& piece,
+  HEED_KERNEL static void part(Instructions& tiles, const ProductPiece<float>& piece,
                                AmxMatrix<const std::uint16_t> a, AmxMatrix<const std::uint16_t> b,
                                Index lane) {
+    constexpr auto sum_tiles = std::make_integer_sequence<int, Rows * Vectors>();
+    const Index depth = whole_terms(piece.depth);
+    float* out = piece.out + lane;
+    const Index products = depth / amx_terms * Rows * Vectors;
+    OutAhead ahead{out, piece.out_row, piece.out_column == 1 ? piece.rows : 0,
+                   products > 0 ? 1 + piece.rows / products : 0};
+    b.data += 2 * lane;
+    if (piece.addend.data == nullptr && piece.out_column == 1 && piece.rows == Rows * amx_side &&
+        piece.columns - lane >= Vectors * amx_side) {
+      return multiply_tiles<Vectors>(sum_tiles, tiles, a, b, depth,
+                                     AmxMatrix<float>{out, piece.out_row}, false, ahead);
+    }
     alignas(64) float sums[Rows * amx_side][Vectors * amx_side];
-    multiply_tiles<Vectors>(std::make_integer_sequence<int, Rows * Vectors>(), tiles, a,
-                            {b.data + 2 * lane, b.stride}, whole_terms(piece.depth),
-                            AmxMatrix<float>{sums[0], Vectors * amx_side}, false);
+    multiply_tiles<Vectors>(sum_tiles, tiles, a, b, depth,
+                            AmxMatrix<float>{sums[0], Vectors * amx_side}, false, ahead);
     for (Index row = 0; row < piece.rows; ++row) {
       typename S::V row_sums[1][Vectors];
       HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
@@ -42,10 +69,12 @@ struct TileBfloat16Product {
     }
   }
 
+  HEED_KERNEL static void begin() { Instructions::begin(); }
+  HEED_KERNEL static void end() { Instructions::end(); }
   /// Few rows take a whole panel at once, so that its weights are read as they lie.
   HEED_KERNEL static void piece(const ProductPiece<float>& piece, const float* a, Index a_stride,
                                 const std::uint8_t* blocks) {
-    Tiles tiles;
+    Instructions tiles;
     const AmxMatrix<const std::uint16_t> left{reinterpret_cast<const std::uint16_t*>(a),
                                               2 * a_stride};
     const AmxMatrix<const std::uint16_t> right{reinterpret_cast<const std::uint16_t*>(blocks),
@@ -68,6 +97,8 @@ const Bfloat16ProductKernels<T>& tile_product_table() {
                                                      K::template pack<T>,
                                                      K::template pack<std::uint16_t>,
                                                      K::Rounded::narrow,
+                                                     K::begin,
+                                                     K::end,
                                                      K::piece};
   return entries;
 }

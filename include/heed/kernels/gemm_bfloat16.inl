@@ -306,6 +306,8 @@ const Bfloat16ProductKernels<T>& bfloat16_product_table() {
                                                      K::template pack<T>,
                                                      K::template pack<std::uint16_t>,
                                                      K::narrow,
+                                                     nullptr,
+                                                     nullptr,
                                                      K::piece};
   return entries;
 }

@@ -170,6 +170,9 @@ struct Bfloat16ProductKernels {
   void (*pack_bits)(MatrixRef<std::uint16_t> b, Index depth, Index columns, std::uint8_t* blocks);
   /// Rounds numbers to such bits.
   void (*narrow)(const T* x, Index count, std::uint16_t* to);
+  /// Null, or what is called before and after some pieces: tiles are in use in between.
+  void (*begin)();
+  void (*end)();
   /// A piece of such rows and blocks; the a and b of `piece` are not read.
   void (*piece)(const ProductPiece<T>& piece, const T* a, Index a_stride,
                 const std::uint8_t* blocks);

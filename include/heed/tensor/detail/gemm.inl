@@ -469,9 +469,10 @@ class Bfloat16Tasks {
   }
 
  private:
-  static constexpr Index rounded_rows =
-      8 * simd::product_rows;  // whole cache lines of a transposed a,
-                               // and whole AMX tiles of 16 rows
+  // Whole cache lines of a transposed a, and whole pieces.
+  Index rounded_rows() const {
+    return (8 * simd::product_rows + kernels_.rows - 1) / kernels_.rows * kernels_.rows;
+  }
   static constexpr Index max_group = ProductCut::max_bfloat16_group;
   static constexpr Index panel_bytes =
       simd::QuantizedPanel::bytes(simd::QuantizedCodes::bfloat16, simd::product_block);
@@ -492,14 +493,14 @@ class Bfloat16Tasks {
     // With one more cache line, so that rows do not fall on the same cache sets.
     const Index stride = simd::product_block / kernels_.terms_in_float + simd::numbers_in_line<T>;
     std::byte* memory = Scratch::of_this_thread<Bfloat16Tasks>(
-        static_cast<std::size_t>(panels_bytes + rounded_rows * stride * size));
+        static_cast<std::size_t>(panels_bytes + rounded_rows() * stride * size));
     auto* panels = reinterpret_cast<std::uint8_t*>(memory);
     auto* rounded = reinterpret_cast<T*>(memory + panels_bytes);
     for (Index i = task.first; i < task.last && !args_.in_blocks(); ++i) {
       pack_panel(i, k, depth, panels + (i - task.first) * panel_bytes);
     }
-    for (Index row = task.row; row < task.end; row += rounded_rows) {
-      const Index rows = smaller(rounded_rows, task.end - row);
+    for (Index row = task.row; row < task.end; row += rounded_rows()) {
+      const Index rows = smaller(rounded_rows(), task.end - row);
       if (args_.narrow_a.data != nullptr) {
         kernels_.copy_rows(args_.narrow_a.from(row, k), rows, depth, rounded, stride);
       } else {
@@ -511,10 +512,11 @@ class Bfloat16Tasks {
       }
     }
   }
-  /// Multiplies the rounded rows of a rounded_rows by some panels, which stay in the second-level
+  /// Multiplies some rounded rows by some panels, which stay in the second-level
   /// cache.
   void multiply_rounded(const ProductCut::Task& part, Index k, Index depth, const T* rounded,
                         Index stride, const std::uint8_t* panels) const {
+    if (kernels_.begin != nullptr) kernels_.begin();
     for (Index row = part.row; row < part.end;
          row += kernels_.rows, rounded += kernels_.rows * stride) {
       for (Index i = part.first; i < part.last; ++i) {
@@ -525,6 +527,7 @@ class Bfloat16Tasks {
         kernels_.piece(piece, rounded, stride, panel);
       }
     }
+    if (kernels_.end != nullptr) kernels_.end();
   }
 
   const ProductArgs<T>& args_;
