@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include <heed/attention/forward.hpp>
 #include <heed/kernels/attention_kernels.hpp>
 
 #include "support/attention_cases.hpp"
@@ -180,6 +181,27 @@ TEST(Tiles, WhatIsBelowTheSmallestNormalNumberIsZero) {
     }
   }
 }
+
+#if defined(__x86_64__)
+TEST(Tiles, TheModeOfTheCallerStays) {
+  const AmxForTests amx;
+  std::mt19937 random(903);
+  const Product given(16, 16, 32, random, numbers(40, 46, 8));
+  const unsigned before = __builtin_ia32_stmxcsr();
+  for (const Isa isa : {Isa::amx, Isa::amx_twin}) {
+    if (isa == Isa::amx ? !amx.runs() : !simd::supported(isa)) continue;
+    Product p = given;
+    p.run(isa, true);
+    EXPECT_EQ(__builtin_ia32_stmxcsr() & ~0x3fu, before & ~0x3fu) << simd::name(isa);
+    const RestoreSettings restore;
+    isa == Isa::amx ? AmxForTests::use() : simd::use(isa);
+    Tensor<bfloat16, 4> tokens({1, 2, 40, 32}), out({1, 2, 1, 32});
+    for (bfloat16& x : tokens) x = 0.5f;
+    attention(tokens.view().slice(2, 0, 1), tokens, tokens, out);  // values by vectors
+    EXPECT_EQ(__builtin_ia32_stmxcsr() & ~0x3fu, before & ~0x3fu) << simd::name(isa);
+  }
+}
+#endif
 
 TEST(Tiles, ThreadsAndChildrenMayUseThem) {
   const AmxForTests amx;
