@@ -20,9 +20,17 @@ struct TileDecode {
     LinesAhead lines;
   };
 
-  /// packed[pair of columns][row][column % 2] of 16 rows, of which the last are repeated.
-  HEED_SIMD static void pack_queries(const PairRows<T>& rows, Index row) {
+  /// packed[pair of columns][row][column % 2] of up to 16 rows; what the rest holds decides
+  /// nothing.
+  HEED_SIMD static void pack_queries(const PairRows<T>& rows, Index row, Index some) {
     const Index depth = 2 * rows.depth;
+    if (some == 1) {  // three rows were copied no faster than transposed
+      const std::uint16_t* from = rows.rows + row * depth;
+      for (Index d = 0; d < depth; d += 2) {
+        __builtin_memcpy(rows.packed + d * amx_side, from + d, 2 * sizeof(*from));
+      }
+      return;
+    }
     for (Index d = 0; d < depth; d += amx_terms) {
       V words[S::width];
       HEED_UNROLL for (int i = 0; i < S::width; ++i) {
@@ -34,10 +42,15 @@ struct TileDecode {
       }
     }
   }
-  /// Stores the scores of 16 rows, which are in columns.
-  HEED_SIMD static void turn_scores(const T* scores, Index keys, const PairRows<T>& rows,
-                                    Index row) {
-    const Index some = rows.count - row < amx_side ? rows.count - row : amx_side;
+  /// Stores the scores of some rows, which are in columns.
+  HEED_SIMD static void turn_scores(const T* scores, Index keys, const PairRows<T>& rows, Index row,
+                                    Index some) {
+    if (some == 1) {
+      for (Index key = 0; key < keys || key % S::width != 0; ++key) {
+        rows.scores[score_index(rows, row, key)] = scores[key * amx_side];
+      }
+      return;
+    }
     for (Index key = 0; key < keys; key += S::width) {
       V turned[S::width];
       HEED_UNROLL for (int i = 0; i < S::width; ++i) {
@@ -58,7 +71,8 @@ struct TileDecode {
                                 0, keys.count, rows)};
     for (Index row = 0; row < rows.count; row += amx_side) {
       alignas(64) T scores[key_block * amx_side];
-      pack_queries(rows, row);
+      const Index some = rows.count - row < amx_side ? rows.count - row : amx_side;
+      pack_queries(rows, row, some);
       const PendingProduct<T> product{
           {keys.keys.data, stride},    (keys.count + amx_side - 1) / amx_side,
           {rows.packed, 2 * amx_side}, depth,
@@ -68,7 +82,7 @@ struct TileDecode {
       } else {
         multiply_tiles(tiles, product);
       }
-      turn_scores(scores, keys.count, rows, row);
+      turn_scores(scores, keys.count, rows, row, some);
     }
   }
 
@@ -206,6 +220,7 @@ struct TileDecode {
       Index d = 0;
       if (rows.count == 1) {
         add_group<1, 4>(keys, rows, key, end, d, lines);
+        add_group<1, 2>(keys, rows, key, end, d, lines);
         add_group<1, 1>(keys, rows, key, end, d, lines);
       } else {
         add_group<decoded_at_once, 1>(keys, rows, key, end, d, lines);

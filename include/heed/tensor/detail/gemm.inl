@@ -469,10 +469,9 @@ class Bfloat16Tasks {
   }
 
  private:
-  // Whole cache lines of a transposed a, and whole pieces.
-  Index rounded_rows() const {
-    return (8 * simd::product_rows + kernels_.rows - 1) / kernels_.rows * kernels_.rows;
-  }
+  // Whole cache lines of a transposed a, and whole pieces. With tiles, products are so fast that to
+  // read the weights for every 64 rows took longer.
+  Index rounded_rows() const { return 8 * kernels_.rows; }
   static constexpr Index max_group = ProductCut::max_bfloat16_group;
   static constexpr Index panel_bytes =
       simd::QuantizedPanel::bytes(simd::QuantizedCodes::bfloat16, simd::product_block);
