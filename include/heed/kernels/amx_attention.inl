@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The counterpart of pairs.inl for tiles. Lanes are queries where there are
-// many, so keys are the rows of tiles as they lie in memory, probabilities leave the softmax as the
-// pairs of keys that the second product reads, and values alone are turned. Keys keep their places
-// in groups of amx_terms, which start at absolute multiples: a masked key is a term of zero.
+// The counterpart of pairs.inl for tiles. Lanes are queries, so keys are the rows of tiles as they
+// lie in memory, probabilities leave the softmax as the pairs of keys that the second product
+// reads, and values alone are turned. Keys keep their places in groups of amx_terms, which start at
+// absolute multiples: a masked key is a term of zero.
 // Included by part.inl, after amx_decode.inl and pairs.inl.
 
 /// Products that tiles do during a softmax, so that tiles and vectors work at a time. A processor
