@@ -3,7 +3,8 @@
 # these words, and the copy as it is must pass.
 cmake_minimum_required(VERSION 3.24)
 file(REMOVE_RECURSE ${WORK})
-foreach(part .ci .clang-format .clang-tidy CMakeLists.txt README.md bench cmake docs examples include tests tools)
+file(GLOB pages RELATIVE ${ROOT} ${ROOT}/*.md)
+foreach(part .ci .clang-format .clang-tidy CMakeLists.txt LICENSE ${pages} bench cmake docs examples include tests tools)
   file(COPY ${ROOT}/${part} DESTINATION ${WORK} PATTERN "*.npy" EXCLUDE PATTERN "__pycache__" EXCLUDE)
 endforeach()
 
@@ -16,7 +17,7 @@ function(run_rule rule status_out words_out)
   set(${words_out} "${words}" PARENT_SCOPE)
 endfunction()
 
-foreach(rule layering umbrellas habits snippets coverage)
+foreach(rule layering umbrellas habits links snippets coverage)
   run_rule(${rule} status words)
   if(NOT status EQUAL 0)
     message(FATAL_ERROR "${rule} fails on the tree as it is: ${words}")
@@ -97,6 +98,10 @@ bites(habits "extra.cpp: does not start with its SPDX" tests/odr/extra.cpp "int 
 bites(habits "tests/run: does not start" tests/run "#!/usr/bin/env bash\nset -e\n${licence}")
 bites_replaced(habits "bench/CMakeLists.txt: does not start" bench/CMakeLists.txt "^[^\n]*\n" "")
 bites_replaced(habits "heed.pc.in: does not start" cmake/heed.pc.in "^[^\n]*\n" "")
+
+bites_added(links "docs/01-views.md: a link to 77-none.md, which" docs/01-views.md "[x](77-none.md)")
+bites_added(links "README.md: a link to docs/01-views.md#none, but" README.md "[x](docs/01-views.md#none)")
+bites_added(links "docs/01-views.md: a link to #none, but" docs/01-views.md "[x](#none)")
 
 bites_added(snippets "the block after .*hello.cpp" examples/hello.cpp "// more")
 bites_added(snippets "the block after .*hello.txt" examples/golden/hello.txt "more")
