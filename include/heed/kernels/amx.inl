@@ -196,11 +196,13 @@ class TwinTiles {
   V tiles_[8][amx_side] = {};  // with zeros where a tile is not whole
 };
 
-/// A matrix for tiles, and the distance of its rows in elements.
+/// A matrix for tiles, and the distances, in elements, of its rows and of tiles of 16 lanes, which
+/// lie side by side unless said.
 template <class Element>
 struct AmxMatrix {
   Element* data;
   Index stride;
+  Index lane_stride = amx_side * Index{sizeof(float)} / Index{sizeof(Element)};
 };
 
 /// Adds 32 terms, from k on, to tile `Sum` of the sums, which are rows of `Across` tiles. The first
@@ -249,7 +251,7 @@ HEED_SIMD void multiply_tiles(std::integer_sequence<int, Sum...>, Tiles& tiles,
   (tiles.template store<Sum>(at(Sum), stride), ...);
 }
 
-/// A product for tiles, with `row_tiles` tiles of rows.
+/// A product for tiles, with `row_tiles` tiles of rows and `lane_tiles` of lanes.
 template <class T>
 struct PendingProduct {
   AmxMatrix<const std::uint16_t> a;
@@ -258,9 +260,10 @@ struct PendingProduct {
   Index depth;
   AmxMatrix<T> sums;
   bool accumulate;
+  Index lane_tiles = 1;
 
   /// Products of two tiles.
-  HEED_SIMD Index size() const { return row_tiles * (depth / amx_terms); }
+  HEED_SIMD Index size() const { return row_tiles * lane_tiles * (depth / amx_terms); }
 };
 
 /// A product of one tile of lanes whose right-hand tiles stay while rows pass by: to load such a
@@ -321,31 +324,37 @@ struct StayingProduct {
   Between& between;
 };
 
-/// multiply_tiles for any number of tiles of rows. Where the right-hand tiles cannot stay, up to
-/// four tiles of rows come at once, shared out evenly, so that each of those is loaded for several.
+/// multiply_tiles for any number of tiles of rows and lanes, one tile of lanes after the other.
+/// Where the right-hand tiles cannot stay, up to four tiles of rows come at once, shared out
+/// evenly, so that each of those is loaded for several.
 template <class Tiles, class T, class Between = NothingBetween>
 HEED_SIMD void multiply_tiles(Tiles& tiles, PendingProduct<T> product, Between&& between = {}) {
   using Staying = StayingProduct<Tiles, T, std::remove_reference_t<Between>>;
-  if (product.depth > 0 && product.depth <= Staying::most_depth) {
-    Staying staying{tiles, product, between};
-    if (product.depth == 1 * amx_terms) staying.multiply(std::make_integer_sequence<int, 1>());
-    if (product.depth == 2 * amx_terms) staying.multiply(std::make_integer_sequence<int, 2>());
-    if (product.depth == 3 * amx_terms) staying.multiply(std::make_integer_sequence<int, 3>());
-    return;
-  }
-  const auto take = [&](auto some) __attribute__((always_inline)) {
-    multiply_tiles<1>(std::make_integer_sequence<int, some>(), tiles, product.a, product.b,
-                      product.depth, product.sums, product.accumulate, between);
-  };
-  Index left = product.row_tiles;
-  while (left > 0) {
-    const Index some = left <= 4 ? left : left <= 6 ? 3 : 4;
-    if (some == 4) take(Known<4>());
-    if (some == 3) take(Known<3>());
-    if (some == 2) take(Known<2>());
-    if (some == 1) take(Known<1>());
-    product.a.data += some * amx_side * product.a.stride;
-    product.sums.data += some * amx_side * product.sums.stride;
-    left -= some;
+  const bool stays = product.depth > 0 && product.depth <= Staying::most_depth;
+  for (Index lane = 0; lane < product.lane_tiles; ++lane) {
+    auto left = product;
+    left.b.data += lane * left.b.lane_stride;
+    left.sums.data += lane * left.sums.lane_stride;
+    if (stays) {
+      Staying staying{tiles, left, between};
+      if (product.depth == 1 * amx_terms) staying.multiply(std::make_integer_sequence<int, 1>());
+      if (product.depth == 2 * amx_terms) staying.multiply(std::make_integer_sequence<int, 2>());
+      if (product.depth == 3 * amx_terms) staying.multiply(std::make_integer_sequence<int, 3>());
+      continue;
+    }
+    const auto take = [&](auto some) __attribute__((always_inline)) {
+      multiply_tiles<1>(std::make_integer_sequence<int, some>(), tiles, left.a, left.b, left.depth,
+                        left.sums, left.accumulate, between);
+      left.a.data += some * amx_side * left.a.stride;
+      left.sums.data += some * amx_side * left.sums.stride;
+      left.row_tiles -= some;
+    };
+    while (left.row_tiles > 0) {
+      const Index rows = left.row_tiles, some = rows <= 4 ? rows : rows <= 6 ? 3 : 4;
+      if (some == 4) take(Known<4>());
+      if (some == 3) take(Known<3>());
+      if (some == 2) take(Known<2>());
+      if (some == 1) take(Known<1>());
+    }
   }
 }

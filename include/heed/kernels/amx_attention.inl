@@ -40,19 +40,35 @@ struct AmxTask : TileSoftmax<Scalar> {
 
   TileWork<Tiles, T>* work;
   mutable bool scored;  // the scores are there for the first who asks
+  Index lane_tiles;     // that products take together
+  Index tile = 0;       // this one, of them
+
+  static constexpr Index tile_scores = amx_side * key_block;  // from one tile's to the next one's
 
   HEED_SIMD Index value_stride() const { return whole_terms(this->keys.arranged); }
   HEED_SIMD const std::uint16_t* values(Index d) const {
     return this->keys.values + d * value_stride() + this->keys.before + this->first;
   }
-  HEED_SIMD PendingProduct<T> score_product() const {
+  HEED_SIMD PendingProduct<T> score_product(Index tiles) const {
     const auto& rows = this->keys.keys;
     return {{rows.data + this->first * rows.row_stride, rows.row_stride},
             (this->count + amx_side - 1) / amx_side,
             {this->packed, 2 * this->stride},
             2 * this->depth,
-            {this->scores, this->score_row},
-            false};
+            {this->scores, this->score_row, tile_scores},
+            false,
+            tiles};
+  }
+  HEED_SIMD void move_to_next_tile() {
+    this->packed += 2 * amx_side;
+    this->scores += tile_scores;
+    this->probabilities += 2 * tile_scores;
+    this->output += amx_side;
+    this->maximum += amx_side;
+    this->sum += amx_side;
+    this->first_lane += static_cast<int>(amx_side);
+    scored = true;
+    ++tile;
   }
 };
 
@@ -64,7 +80,7 @@ HEED_SIMD void score_again(const AmxTask<Tiles, T>& task) {
     task.scored = false;
     return;
   }
-  task.work->scores = task.score_product();
+  task.work->scores = task.score_product(1);
   task.work->finish();
 }
 /// exponentiate_pairs in steps of `Pairs` pairs of keys.
@@ -185,12 +201,16 @@ HEED_SIMD void add_block(const AmxTask<Tiles, T>& task, bool accumulate) {
     P::store(task.probabilities + key * task.score_row, typename P::V{});
   }
   const Index whole = task.value_dim / amx_side, d = whole * amx_side;
-  task.work->values = {{task.values(0), task.value_stride()},
-                       whole,
-                       {task.probabilities, 2 * task.score_row},
-                       depth,
-                       {task.output, task.stride},
-                       accumulate};
+  if (task.tile + 1 == task.lane_tiles) {
+    constexpr Index step = 2 * AmxTask<Tiles, T>::tile_scores;
+    task.work->values = {{task.values(0), task.value_stride()},
+                         whole,
+                         {task.probabilities - task.tile * step, 2 * task.score_row, step},
+                         depth,
+                         {task.output - task.tile * amx_side, task.stride},
+                         accumulate,
+                         task.lane_tiles};
+  }
   if (d < task.value_dim) add_last_rows(task, d, task.value_dim - d, depth, accumulate);
 }
 
@@ -255,51 +275,59 @@ struct TileTable {
     }
   }
 
-  /// A tile of queries; without keys if it sees none.
+  /// Queries whose products are computed together, first with the keys, then with the values: two
+  /// tiles where a block of both does not fit into the first-level cache.
+  HEED_SIMD static Index together(const PairQueries<T>& queries) {
+    const Index columns = whole_terms(queries.head_dim) + queries.value_dim;
+    return columns > 6 * amx_terms ? 2 * amx_side : amx_side;
+  }
+  /// The first tile of such queries; without keys if they see none. It is made where it stays: a
+  /// copy reads wider pieces than have just been written, and such a read waits until all stores
+  /// before it, those of tiles included, are in the cache.
   HEED_KERNEL static AmxTask<Tiles, T> task_of(TileWork<Tiles, T>& work, const PairKeys& keys,
                                                const PairQueries<T>& queries,
-                                               const SoftmaxState<T>& state, Index lane) {
-    const auto seen = Pair::seen_keys(keys, lane, amx_side);
+                                               const SoftmaxState<T>& state, Index lane,
+                                               Index step) {
+    const Index most = together(queries), left = queries.count - lane;
+    const auto seen = Pair::seen_keys(keys, lane, most);
     const Index before = seen.first % amx_terms;
-    // Not in the place of those of the tile before.
-    T* scores = queries.scores + lane % (2 * amx_side) * key_block;
+    T* scores = queries.scores + step % 2 * most * key_block;  // not where those before are
     return {{{keys, seen.first - before, seen.count == 0 ? 0 : seen.count + before,
               queries.packed + 2 * lane, scores, reinterpret_cast<std::uint16_t*>(scores),
               state.output + lane, state.maximum + lane, state.sum + lane, queries.factor,
               whole_terms(queries.head_dim) / 2, queries.value_dim, static_cast<int>(lane)}},
             &work,
-            true};
+            true,
+            ((left < most ? left : most) + amx_side - 1) / amx_side};
   }
   /// During the softmax of some queries, tiles multiply the values for the queries before, and the
-  /// scores of the next ones, or of the next block of keys if the last queries leave their place
-  /// free.
+  /// scores of the next ones, or of the first ones with the next block of keys.
   HEED_KERNEL static void attend(const PairKeys& keys, const PairQueries<T>& queries,
                                  const SoftmaxState<T>& state, bool first) {
     TileWork<Tiles, T> work;
-    const bool ahead = (queries.count - 1) / amx_side % 2 != 0;
-    PairKeys block = keys;
-    auto next = task_of(work, block, queries, state, 0);
-    work.scores = next.score_product();
+    const Index most = together(queries), strips = (queries.count + most - 1) / most;
+    const Index steps = keys.blocks * strips;
+    PairKeys blocks[] = {keys, keys};  // in turn
+    if (keys.blocks > 1) blocks[1].advance();
+    const auto task_at = [&](Index step) __attribute__((always_inline)) {
+      return task_of(work, blocks[step / strips % 2], queries, state, step % strips * most, step);
+    };
+    const auto score = [&](Index step) __attribute__((always_inline)) {
+      const auto task = task_at(step);
+      work.scores = task.score_product(task.lane_tiles);
+    };
+    score(0);
     work.finish();
-    for (Index i = 0; i < keys.blocks; ++i, first = false) {
-      const bool more = i + 1 < keys.blocks;
-      for (Index lane = 0; lane < queries.count; lane += amx_side) {
-        const auto task = next;
-        const Index after = lane + amx_side;
-        if (after < queries.count) {
-          next = task_of(work, block, queries, state, after);
-          work.scores = next.score_product();
-        } else if (more) {
-          block = block.following();
-          next = task_of(work, block, queries, state, 0);
-          if (ahead) work.scores = next.score_product();
-        }
-        attend_task(task, first);
-      }
-      if (more && !ahead) {
-        work.finish();  // the values for the last queries, whose scores have the same place
-        work.scores = next.score_product();
-        work.finish();
+    for (Index step = 0; step < steps; ++step) {
+      auto task = task_at(step);
+      const bool begins = first && step < strips;
+      for (; task.tile + 1 < task.lane_tiles; task.move_to_next_tile()) attend_task(task, begins);
+      if (step + 1 < steps) score(step + 1);
+      attend_task(task, begins);
+      if ((step + 1) % strips == 0 && step + 1 + strips < steps) {
+        auto& block = blocks[step / strips % 2];
+        block.advance();
+        block.advance();
       }
     }
     work.finish();
@@ -346,14 +374,13 @@ struct TileProduct {
   HEED_SIMD void multiply(const MatrixRef<std::uint16_t>& a, Index rows, const std::uint16_t* b,
                           Index b_row, Index lanes, Index depth, T* sums, Index sums_row,
                           bool accumulate) {
-    for (Index lane = 0; lane < lanes; lane += amx_side) {
-      multiply_tiles(tiles, PendingProduct<T>{{a.data, a.row_stride},
-                                              rows / amx_side,
-                                              {b + 2 * lane, b_row},
-                                              depth,
-                                              {sums + lane, sums_row},
-                                              accumulate});
-    }
+    multiply_tiles(tiles, PendingProduct<T>{{a.data, a.row_stride},
+                                            rows / amx_side,
+                                            {b, b_row},
+                                            depth,
+                                            {sums, sums_row},
+                                            accumulate,
+                                            (lanes + amx_side - 1) / amx_side});
   }
   HEED_KERNEL static void once(const std::uint16_t* a, Index a_row, Index rows,
                                const std::uint16_t* b, Index b_row, Index lanes, Index depth,

@@ -241,12 +241,10 @@ struct PairKeys {
   Index blocks = 1;       // of `attend`: so many, one behind the other, whose keys all queries see
   Index values_step = 0;  // from the values of one of them to those of the next
 
-  /// The block behind this one.
-  PairKeys following() const {
-    PairKeys next = *this;
-    next.keys.data += count * keys.row_stride;
-    next.values += values_step;
-    return next;
+  /// Moves on to the block behind this one.
+  void advance() {
+    keys.data += count * keys.row_stride;
+    values += values_step;
   }
 };
 

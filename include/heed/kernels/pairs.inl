@@ -129,7 +129,7 @@ struct PairTask {
   static constexpr Index stride = strip_stride<S>;
   static constexpr Index score_row = stride;  // from the scores of a key to the next
 
-  PairKeys keys;
+  const PairKeys& keys;
   Index first;                   // the first key that a lane of the strip sees, made even
   Index count;                   // keys from there on
   const std::uint16_t* packed;   // [head_dim / 2][lane][2]
@@ -502,7 +502,7 @@ struct PairTable {
     attend_block(keys, queries, state, first);
     PairKeys block = keys;
     for (Index i = 1; i < keys.blocks; ++i) {
-      block = block.following();
+      block.advance();
       attend_block(block, queries, state, false);
     }
   }
