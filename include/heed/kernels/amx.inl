@@ -222,6 +222,16 @@ HEED_SIMD void add_terms(Tiles& tiles, AmxMatrix<const std::uint16_t> a,
   tiles.template multiply<Sum, 4 + row % 2, 6 + lane % 2>();
 }
 
+/// Brings a tile of sums to add to: what is there, or zeros.
+template <int Sum, class Tiles, class T>
+HEED_SIMD void begin_sums(Tiles& tiles, const T* at, Index stride, bool accumulate) {
+  if (accumulate) {
+    tiles.template load<Sum>(at, stride);
+  } else {
+    tiles.template zero<Sum>();
+  }
+}
+
 /// Nothing to compute between the instructions of tiles.
 struct NothingBetween {
   HEED_SIMD void operator()() const {}
@@ -240,11 +250,7 @@ HEED_SIMD void multiply_tiles(std::integer_sequence<int, Sum...>, Tiles& tiles,
   const auto at = [&](int tile) __attribute__((always_inline)) {
     return sums.data + tile / Across * amx_side * sums.stride + tile % Across * amx_side;
   };
-  if (accumulate) {
-    (tiles.template load<Sum>(at(Sum), stride), ...);
-  } else {
-    (tiles.template zero<Sum>(), ...);
-  }
+  (begin_sums<Sum>(tiles, at(Sum), stride, accumulate), ...);
   for (Index k = 0; k < depth; k += amx_terms) {
     ((add_terms<Across, Sum>(tiles, a, b, k), between()), ...);
   }
@@ -296,11 +302,7 @@ struct StayingProduct {
   }
   template <int Sum, int... Group>
   HEED_SIMD void multiply_row(Index row, std::integer_sequence<int, Group...>) {
-    if (product.accumulate) {
-      tiles.template load<Sum>(sums_of(row), sums_row());
-    } else {
-      tiles.template zero<Sum>();
-    }
+    begin_sums<Sum>(tiles, sums_of(row), sums_row(), product.accumulate);
     (add_group<Sum, Group>(row), ...);
   }
   template <int... Group>

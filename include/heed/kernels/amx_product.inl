@@ -25,14 +25,15 @@ struct TileBfloat16Product {
     for (Index i = bytes * pairs_of(depth); i < bytes * whole_pairs_of(depth); ++i) blocks[i] = 0;
   }
 
-  /// Prefetches the lines of out that are written behind the products, some beside each of these:
-  /// far lines would stop the stores.
+  /// Prefetches the lines of out that are written behind the products, those of some rows beside
+  /// each of these: far lines would stop the stores.
+  template <int Lines>
   struct OutAhead {
     HEED_SIMD void operator()() {
-      for (Index i = 0; i < share && row < rows; ++i) {
-        __builtin_prefetch(out + row * out_row, 1);
-        __builtin_prefetch(out + row * out_row + amx_side, 1);
-        ++row;
+      for (Index i = 0; i < share && row < rows; ++i, ++row) {
+        HEED_UNROLL for (int j = 0; j < Lines; ++j) {
+          __builtin_prefetch(out + row * out_row + j * amx_side, 1);
+        }
       }
     }
     const float* out;
@@ -49,8 +50,8 @@ struct TileBfloat16Product {
     const Index depth = whole_terms(piece.depth);
     float* out = piece.out + lane;
     const Index products = depth / amx_terms * Rows * Vectors;
-    OutAhead ahead{out, piece.out_row, piece.out_column == 1 ? piece.rows : 0,
-                   products > 0 ? 1 + piece.rows / products : 0};
+    OutAhead<Vectors> ahead{out, piece.out_row, piece.out_column == 1 ? piece.rows : 0,
+                            products > 0 ? 1 + piece.rows / products : 0};
     b.data += 2 * lane;
     if (piece.addend.data == nullptr && piece.out_column == 1 && piece.rows == Rows * amx_side &&
         piece.columns - lane >= Vectors * amx_side) {
