@@ -266,17 +266,18 @@ HEED_SIMD void sum_block(const StripTask<S, Vectors>& task, typename S::Scalar* 
 /// Takes from the coming rows, if any are left, those whose lines as many steps prefetch.
 template <class T>
 HEED_SIMD LinesAhead take_coming(ComingRows* coming, Index steps, const T* place) {
+  auto lines = LinesAhead::none(place);
   for (int i = 0; coming != nullptr && i < coming->count; ++i) {
     auto& [data, stride, width, count] = coming->matrices[i];
     if (count <= 0 || width == 0) continue;
-    const auto lines = LinesAhead::of(data, stride, width);
+    lines = LinesAhead::of(data, stride, width);
     const Index row_lines = (width + 63) / 64;
     const Index taken = steps < row_lines ? 1 : steps / row_lines;
     data += taken * stride;
     count -= taken;
-    return lines;
+    break;
   }
-  return LinesAhead::none(place);
+  return lines;
 }
 
 /// output += Vᵀ·P over the block, by micro tiles. Meanwhile coming rows are prefetched.
@@ -525,7 +526,7 @@ struct Table {
     }
   }
 
-  HEED_KERNEL static bool all_finite(MatrixRef<T> matrix, Index rows, Index columns) {
+  HEED_KERNEL static bool all_finite(const MatrixRef<T>& matrix, Index rows, Index columns) {
     constexpr int together = 4;  // rows with separate sums, so that additions overlap
     V sums[together];
     HEED_UNROLL for (int r = 0; r < together; ++r) sums[r] = S::broadcast(0);

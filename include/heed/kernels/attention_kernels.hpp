@@ -124,7 +124,7 @@ struct Kernels {
   void (*merge)(const SoftmaxState<T>& total, const SoftmaxState<T>& part, Index count,
                 Index value_dim);
   /// Whether every element of `rows` × `columns` is finite.
-  bool (*all_finite)(MatrixRef<T> matrix, Index rows, Index columns);
+  bool (*all_finite)(const MatrixRef<T>& matrix, Index rows, Index columns);
   /// out[i] = 2^in[i] by the kernels' own exponential; for weights and for measuring its error.
   void (*exp2)(const T* in, T* out, Index count);
 };

@@ -188,7 +188,7 @@ template <class S, int Rows, int Vectors, class Ahead = NothingAhead>
 HEED_KERNEL void micro_tile_product(const typename S::Scalar* a, Index a_row, Index a_step,
                                     const typename S::Scalar* b, Index b_stride, Index depth,
                                     typename S::Scalar* c, Index c_stride, bool accumulate,
-                                    Ahead ahead = {}) {
+                                    const Ahead& ahead = {}) {
   typename S::V sums[Rows][Vectors] = {};
   if (accumulate) load_sums<S>(sums, c, c_stride);
   multiply<S, Rows, Vectors>(a, a_row, a_step, b, b_stride, depth, sums, ahead);
