@@ -355,6 +355,8 @@ const PairKernels<T>* tile_pair_table() {
                                           PairTable<T>::all_finite,
                                           Bfloat16Table<T>::template round<std::uint16_t>,
                                           K::attend,
+                                          D::begin,
+                                          D::end,
                                           D::score_rows,
                                           D::attend_rows};
   return &entries;

@@ -9,6 +9,7 @@ struct TileDecode {
   using P = Pairs<T>;
   using V = typename S::V;
   using Pair = PairDecodeTable<T>;
+  using Instructions = typename Tiles::Instructions;
   /// More rows take the products of tiles for values too, which have to be zipped for them.
   static constexpr Index most_lying = 8;
 
@@ -46,8 +47,9 @@ struct TileDecode {
   HEED_SIMD static void turn_scores(const T* scores, Index keys, const PairRows<T>& rows, Index row,
                                     Index some) {
     if (some == 1) {
-      for (Index key = 0; key < keys || key % S::width != 0; ++key) {
-        rows.scores[score_index(rows, row, key)] = scores[key * amx_side];
+      for (Index key = 0; key < keys; key += S::width) {
+        T* to = rows.scores + score_index(rows, row, key);
+        HEED_UNROLL for (int i = 0; i < S::width; ++i) to[i] = scores[(key + i) * amx_side];
       }
       return;
     }
@@ -64,8 +66,11 @@ struct TileDecode {
       }
     }
   }
+  HEED_KERNEL static void begin() { Instructions::begin(); }
+  HEED_KERNEL static void end() { Instructions::end(); }
+  /// Between begin() and end().
   HEED_KERNEL static void score_rows(const PairKeys& keys, const PairRows<T>& rows) {
-    Tiles tiles;
+    Instructions tiles;
     const Index depth = 2 * rows.depth, stride = keys.keys.row_stride;
     NextBlock next{lines_beyond(RowsRead<std::uint16_t>{keys.keys.data, stride, depth}, keys.count,
                                 0, keys.count, rows)};
@@ -131,23 +136,21 @@ struct TileDecode {
     }
   }
 
-  /// The sums of some rows and of `Lines` lines of columns: even ones, then odd ones of each line,
-  /// as the halves of words are.
+  /// Adds the terms of a key, whose probability is in the upper halves of `weights`, to the sums of
+  /// some rows and of `Lines` lines of columns: even ones, then odd ones of each line, as the
+  /// halves of words are.
   template <int Rows, int Lines>
-  struct LyingSums {
-    /// The terms of a key, whose probability is in the upper halves of `weights`.
-    HEED_SIMD static void add(const typename P::V (&columns)[Lines], const V (&weights)[Rows],
-                              V (&chains)[Rows][2 * Lines]) {
-      HEED_UNROLL for (int j = 0; j < Lines; ++j) {
-        const V even = TileChains<T>::first_of(columns[j]);
-        const V odd = TileChains<T>::second_of(columns[j]);
-        HEED_UNROLL for (int r = 0; r < Rows; ++r) {
-          chains[r][2 * j] = S::fma(even, weights[r], chains[r][2 * j]);
-          chains[r][2 * j + 1] = S::fma(odd, weights[r], chains[r][2 * j + 1]);
-        }
+  HEED_SIMD static void add_key(const typename P::V (&columns)[Lines], const V (&weights)[Rows],
+                                V (&chains)[Rows][2 * Lines]) {
+    HEED_UNROLL for (int j = 0; j < Lines; ++j) {
+      const V even = TileChains<T>::first_of(columns[j]);
+      const V odd = TileChains<T>::second_of(columns[j]);
+      HEED_UNROLL for (int r = 0; r < Rows; ++r) {
+        chains[r][2 * j] = S::fma(even, weights[r], chains[r][2 * j]);
+        chains[r][2 * j + 1] = S::fma(odd, weights[r], chains[r][2 * j + 1]);
       }
     }
-  };
+  }
 
   /// The values of the keys [key, end), a group, for some rows and the columns of `Lines` lines
   /// from `d` on, of which the last may be a part.
@@ -174,7 +177,7 @@ struct TileDecode {
           const auto pair = P::spread(weights[r] + key);
           some[r] = half == 0 ? TileChains<T>::first_of(pair) : TileChains<T>::second_of(pair);
         }
-        LyingSums<Rows, Lines>::add(columns, some, chains[half]);
+        add_key<Rows, Lines>(columns, some, chains[half]);
       }
     }
     HEED_UNROLL for (int r = 0; r < Rows; ++r) {

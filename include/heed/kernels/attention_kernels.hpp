@@ -302,6 +302,9 @@ struct PairKernels {
   /// Like Kernels::attend.
   void (*attend)(const PairKeys& keys, const PairQueries<T>& queries, const SoftmaxState<T>& state,
                  bool first);
+  /// Null, or what is called before and after some `score_rows`: tiles are in use in between.
+  void (*begin_scores)();
+  void (*end_scores)();
   /// Like those of DecodeKernels. The visible keys are those of the bits in PairRows, not of the
   /// words in `keys`.
   void (*score_rows)(const PairKeys& keys, const PairRows<T>& rows);

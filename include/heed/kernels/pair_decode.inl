@@ -205,9 +205,12 @@ struct PairDecodeTable {
   /// Moves the maximum of a row to that of this block.
   HEED_KERNEL static void rescale_row(Index count, const PairRows<T>& rows, Index row) {
     T found = LaneTypes<T>::lowest;
-    for (Index key = 0; key < count; ++key) {
-      const T x = rows.scores[score_index(rows, row, key)] * rows.factor;
-      if (seen(rows, row, key) && !(found > x)) found = x;
+    for (Index key = 0; key < count; key += S::width) {
+      const T* at = rows.scores + score_index(rows, row, key);
+      for (Index i = 0; i < S::width && key + i < count; ++i) {
+        const T x = at[i] * rows.factor;
+        if (seen(rows, row, key + i) && !(found > x)) found = x;
+      }
     }
     T maximum[S::width], weights[row_keys], total[decoded_at_once];
     S::store(maximum, pair_maximum<S>(S::broadcast(rows.maximum[row]), S::broadcast(found)));
@@ -386,6 +389,8 @@ const PairKernels<T>* pair_table() {
                                           K::all_finite,
                                           K::narrow,
                                           K::attend,
+                                          nullptr,
+                                          nullptr,
                                           PairDecodeTable<T>::score,
                                           PairDecodeTable<T>::attend};
   return &entries;

@@ -104,10 +104,12 @@ class DecodePass {
         rows.scores += rows_ * simd::row_keys;
       }
     };
+    if (pairs_) pairs_.begin_scores();
     for_each_block([&](Index key, Index count, bool more) {
       announce(more ? args_.keys : args_.values, more ? key + count : first, rows);
       score(key, count, rows);
     });
+    if (pairs_) pairs_.end_scores();
     for_each_block([&](Index key, Index count, bool more) {
       announce(more ? args_.values : args_.keys, key + count, rows);
       attend(key, count, rows);
@@ -153,7 +155,9 @@ class DecodePass {
       const simd::PairKeys pairs = pairs_.bring(item_, args_.key_head(head_), seen);
       simd::QueryRows<T> rows = query_rows(states, pairs.words, pairs.count);
       announce(args_.values, seen.first, rows);
+      pairs_.begin_scores();
       pairs_.score_rows(pairs, rows);
+      pairs_.end_scores();
       announce(args_.keys, next_block(seen), rows);
       return pairs_.attend_rows(pairs, rows);
     }

@@ -230,6 +230,13 @@ class PairBlocks {
     return block;
   }
 
+  /// Before the first and after the last `score_rows` of some blocks.
+  void begin_scores() const {
+    if (kernels_->begin_scores != nullptr) kernels_->begin_scores();
+  }
+  void end_scores() const {
+    if (kernels_->end_scores != nullptr) kernels_->end_scores();
+  }
   /// Computes the scores of the copied rows. `rows` gives their shape, states and scratch.
   void score_rows(const simd::PairKeys& keys, const simd::QueryRows<T>& rows) const {
     kernels_->score_rows(keys, pair_rows(rows));
