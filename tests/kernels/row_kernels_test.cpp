@@ -90,6 +90,17 @@ TEST_P(RowKernels, ActivationsOfSpecialValues) {
   }
 }
 
+TEST_P(RowKernels, SlopesOfLargeNumbersAreFinite) {
+  const std::vector<float> x = {1e30f, -1e30f, 3e19f, -3e19f};
+  std::vector<float> y(4), slopes(4);
+  for (const ActivationKind f : all) {
+    simd::row_kernels<float>().activate(f, x.data(), y.data(), slopes.data(), 4);
+    for (std::size_t i = 0; i < 4; ++i) {
+      EXPECT_EQ(slopes[i], i % 2 == 0 ? 1 : 0) << static_cast<int>(f) << " at " << x[i];
+    }
+  }
+}
+
 TEST_P(RowKernels, BitsDoNotDependOnThePlace) {
   std::mt19937_64 bits(3);
   const auto x = random_tensor<float, 1>({150}, bits, 4.f),

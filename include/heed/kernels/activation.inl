@@ -92,7 +92,9 @@ HEED_SIMD typename S::V activation(typename S::V x, typename S::V* slope = nullp
     const auto cubic = S::broadcast(static_cast<Float>(0.044715));
     const auto s = sigmoid<S>(c * S::fma(cubic * x * x, x, x));
     if (slope) {
-      const auto steepness = c * S::fma(S::broadcast(3) * cubic * x, x, one);
+      // Its factor below is 0 long before the square would overflow.
+      const auto near = S::max(S::broadcast(-64), S::min(S::broadcast(64), x));
+      const auto steepness = c * S::fma(S::broadcast(3) * cubic * near, near, one);
       *slope = S::fma(x * s * (one - s), steepness, s);
     }
     return x * s;
