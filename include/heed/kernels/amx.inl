@@ -272,9 +272,9 @@ struct PendingProduct {
   HEED_SIMD Index size() const { return row_tiles * lane_tiles * (depth / amx_terms); }
 };
 
-/// A product of one tile of lanes whose right-hand tiles stay while rows pass by: to load such a
-/// tile anew costs 40 ns where the other thread of a core works too (Emerald Rapids), a left-hand
-/// one 5. Two tiles of sums take turns, so that a store need not wait for its sum.
+/// A product of one tile of lanes whose right-hand tiles stay while rows pass by: on a busy core a
+/// load takes as long as a product (Emerald Rapids). Two tiles of sums take turns, so that a store
+/// need not wait for its sum.
 template <class Tiles, class T, class Between>
 struct StayingProduct {
   /// Four right-hand tiles took more time than multiply_tiles.

@@ -18,17 +18,10 @@ HEED_SIMD Index score_index(const DecodedRows<T>& rows, Index row, Index key) {
 template <class T, class Ahead = NothingAhead>
 HEED_SIMD void sum_rows(const T* rows, Index count, Index keys, T (&totals)[decoded_at_once],
                         Ahead ahead = {}) {
-  for (T& total : totals) total = 0;
-  if (count == 1) {
-    for (Index key = 0; key < keys; ++key) {
-      totals[0] += rows[key];
-      if (key % 2 == 0) ahead.fetch_line();
-    }
-    return;
-  }
   const T* at[decoded_at_once];
   HEED_UNROLL for (int r = 0; r < decoded_at_once; ++r) {
     at[r] = row_or_last(rows, row_keys, count, r);
+    totals[r] = 0;
   }
   for (Index key = 0; key < keys; ++key) {
     HEED_UNROLL for (int r = 0; r < decoded_at_once; ++r) totals[r] += at[r][key];
