@@ -277,9 +277,6 @@ struct PendingProduct {
 /// need not wait for its sum.
 template <class Tiles, class T, class Between>
 struct StayingProduct {
-  /// Four right-hand tiles took more time than multiply_tiles.
-  static constexpr Index most_depth = 3 * amx_terms;
-
   template <int Group>
   HEED_SIMD void load_right() {
     tiles.template load<4 + Group>(product.b.data + Group * amx_side * product.b.stride,
@@ -326,37 +323,47 @@ struct StayingProduct {
   Between& between;
 };
 
-/// multiply_tiles for any number of tiles of rows and lanes, one tile of lanes after the other.
-/// Where the right-hand tiles cannot stay, up to four tiles of rows come at once, shared out
-/// evenly, so that each of those is loaded for several.
-template <class Tiles, class T, class Between = NothingBetween>
-HEED_SIMD void multiply_tiles(Tiles& tiles, PendingProduct<T> product, Between&& between = {}) {
-  using Staying = StayingProduct<Tiles, T, std::remove_reference_t<Between>>;
-  const bool stays = product.depth > 0 && product.depth <= Staying::most_depth;
+/// Calls multiply(product) for each tile of lanes, with a product of it alone.
+template <class T, class Multiply>
+HEED_SIMD void for_each_lane_tile(PendingProduct<T> product, Multiply&& multiply) {
   for (Index lane = 0; lane < product.lane_tiles; ++lane) {
-    auto left = product;
-    left.b.data += lane * left.b.lane_stride;
-    left.sums.data += lane * left.sums.lane_stride;
-    if (stays) {
-      Staying staying{tiles, left, between};
-      if (product.depth == 1 * amx_terms) staying.multiply(std::make_integer_sequence<int, 1>());
-      if (product.depth == 2 * amx_terms) staying.multiply(std::make_integer_sequence<int, 2>());
-      if (product.depth == 3 * amx_terms) staying.multiply(std::make_integer_sequence<int, 3>());
-      continue;
-    }
-    const auto take = [&](auto some) __attribute__((always_inline)) {
-      multiply_tiles<1>(std::make_integer_sequence<int, some>(), tiles, left.a, left.b, left.depth,
-                        left.sums, left.accumulate, between);
-      left.a.data += some * amx_side * left.a.stride;
-      left.sums.data += some * amx_side * left.sums.stride;
-      left.row_tiles -= some;
-    };
-    while (left.row_tiles > 0) {
-      const Index rows = left.row_tiles, some = rows <= 4 ? rows : rows <= 6 ? 3 : 4;
-      if (some == 4) take(Known<4>());
-      if (some == 3) take(Known<3>());
-      if (some == 2) take(Known<2>());
-      if (some == 1) take(Known<1>());
-    }
+    multiply(product);
+    product.b.data += product.b.lane_stride;
+    product.sums.data += product.sums.lane_stride;
   }
+}
+
+/// multiply_tiles for any number of tiles of rows and lanes, one tile of lanes after the other.
+/// Up to three right-hand tiles stay; four took more time than what happens with more: up to four
+/// tiles of rows come at once, shared out evenly, so that right-hand tiles are loaded for several.
+template <class Tiles, class T, class Between = NothingBetween>
+HEED_SIMD void multiply_tiles(Tiles& tiles, const PendingProduct<T>& product,
+                              Between&& between = {}) {
+  using Staying = StayingProduct<Tiles, T, std::remove_reference_t<Between>>;
+  const auto stay = [&](auto groups) __attribute__((always_inline)) {
+    for_each_lane_tile(
+        product, [&](const PendingProduct<T>& one) __attribute__((always_inline)) {
+          Staying{tiles, one, between}.multiply(groups);
+        });
+  };
+  if (product.depth == 1 * amx_terms) return stay(std::make_integer_sequence<int, 1>());
+  if (product.depth == 2 * amx_terms) return stay(std::make_integer_sequence<int, 2>());
+  if (product.depth == 3 * amx_terms) return stay(std::make_integer_sequence<int, 3>());
+  for_each_lane_tile(
+      product, [&](PendingProduct<T> left) __attribute__((always_inline)) {
+        const auto take = [&](auto some) __attribute__((always_inline)) {
+          multiply_tiles<1>(std::make_integer_sequence<int, some>(), tiles, left.a, left.b,
+                            left.depth, left.sums, left.accumulate, between);
+          left.a.data += some * amx_side * left.a.stride;
+          left.sums.data += some * amx_side * left.sums.stride;
+          left.row_tiles -= some;
+        };
+        while (left.row_tiles > 0) {
+          const Index rows = left.row_tiles, some = rows <= 4 ? rows : rows <= 6 ? 3 : 4;
+          if (some == 4) take(Known<4>());
+          if (some == 3) take(Known<3>());
+          if (some == 2) take(Known<2>());
+          if (some == 1) take(Known<1>());
+        }
+      });
 }

@@ -45,12 +45,12 @@ struct AmxTask : TileSoftmax<Scalar> {
 
   static constexpr Index tile_scores = amx_side * key_block;  // from one tile's to the next one's
 
-  HEED_SIMD Index value_stride() const { return whole_terms(this->keys.arranged); }
+  HEED_SIMD Index value_stride() const { return whole_terms(this->keys->arranged); }
   HEED_SIMD const std::uint16_t* values(Index d) const {
-    return this->keys.values + d * value_stride() + this->keys.before + this->first;
+    return this->keys->values + d * value_stride() + this->keys->before + this->first;
   }
   HEED_SIMD PendingProduct<T> score_product(Index tiles) const {
-    const auto& rows = this->keys.keys;
+    const auto& rows = this->keys->keys;
     return {{rows.data + this->first * rows.row_stride, rows.row_stride},
             (this->count + amx_side - 1) / amx_side,
             {this->packed, 2 * this->stride},
@@ -130,8 +130,8 @@ HEED_SIMD typename Lanes<T>::V exponentiate_evenly(const AmxTask<Tiles, T>& task
 template <bool Limited, class Tiles, class T>
 HEED_SIMD typename Lanes<T>::V exponentiate_any(const AmxTask<Tiles, T>& task,
                                                 typename Lanes<T>::V maximum) {
-  return task.keys.words ? exponentiate_evenly<true, Limited>(task, maximum)
-                         : exponentiate_evenly<false, Limited>(task, maximum);
+  return task.keys->words ? exponentiate_evenly<true, Limited>(task, maximum)
+                          : exponentiate_evenly<false, Limited>(task, maximum);
 }
 template <class Tiles, class T>
 HEED_SIMD typename Lanes<T>::V exponentiate(const AmxTask<Tiles, T>& task, int,
@@ -192,7 +192,7 @@ HEED_KERNEL void add_tiles_guarded(const AmxTask<Tiles, T>& task, bool accumulat
 template <class Tiles, class T>
 HEED_SIMD void add_block(const AmxTask<Tiles, T>& task, bool accumulate) {
   using P = Pairs<T>;
-  if (task.keys.guard_values) {
+  if (task.keys->guard_values) {
     const DenormalsAreZero mode;
     return add_tiles_guarded(task, accumulate);
   }
@@ -281,24 +281,32 @@ struct TileTable {
     const Index columns = whole_terms(queries.head_dim) + queries.value_dim;
     return columns > 6 * amx_terms ? 2 * amx_side : amx_side;
   }
-  /// The first tile of such queries; without keys if they see none. It is made where it stays: a
-  /// copy reads wider pieces than have just been written, and such a read waits until all stores
-  /// before it, those of tiles included, are in the cache.
-  HEED_KERNEL static AmxTask<Tiles, T> task_of(TileWork<Tiles, T>& work, const PairKeys& keys,
-                                               const PairQueries<T>& queries,
-                                               const SoftmaxState<T>& state, Index lane,
-                                               Index step) {
+  /// Makes `task` the first tile of such queries, without keys if they see none. Its members are
+  /// written one by one, as they are read: a copy would read wider pieces than have just been
+  /// written, and such a read waits until all stores before it, those of tiles included, are in the
+  /// cache. `scores` is not where those before are.
+  HEED_SIMD static void begin_task(AmxTask<Tiles, T>& task, const PairKeys& keys,
+                                   const PairQueries<T>& queries, const SoftmaxState<T>& state,
+                                   Index lane, T* scores) {
     const Index most = together(queries), left = queries.count - lane;
     const auto seen = Pair::seen_keys(keys, lane, most);
     const Index before = seen.first % amx_terms;
-    T* scores = queries.scores + step % 2 * most * key_block;  // not where those before are
-    return {{{keys, seen.first - before, seen.count == 0 ? 0 : seen.count + before,
-              queries.packed + 2 * lane, scores, reinterpret_cast<std::uint16_t*>(scores),
-              state.output + lane, state.maximum + lane, state.sum + lane, queries.factor,
-              whole_terms(queries.head_dim) / 2, queries.value_dim, static_cast<int>(lane)}},
-            &work,
-            true,
-            ((left < most ? left : most) + amx_side - 1) / amx_side};
+    task.keys = &keys;
+    task.first = seen.first - before;
+    task.count = seen.count == 0 ? 0 : seen.count + before;
+    task.packed = queries.packed + 2 * lane;
+    task.scores = scores;
+    task.probabilities = reinterpret_cast<std::uint16_t*>(scores);
+    task.output = state.output + lane;
+    task.maximum = state.maximum + lane;
+    task.sum = state.sum + lane;
+    task.factor = queries.factor;
+    task.depth = whole_terms(queries.head_dim) / 2;
+    task.value_dim = queries.value_dim;
+    task.first_lane = static_cast<int>(lane);
+    task.scored = true;
+    task.lane_tiles = ((left < most ? left : most) + amx_side - 1) / amx_side;
+    task.tile = 0;
   }
   /// During the softmax of some queries, tiles multiply the values for the queries before, and the
   /// scores of the next ones, or of the first ones with the next block of keys.
@@ -306,28 +314,34 @@ struct TileTable {
                                  const SoftmaxState<T>& state, bool first) {
     TileWork<Tiles, T> work;
     const Index most = together(queries), strips = (queries.count + most - 1) / most;
-    const Index steps = keys.blocks * strips;
-    PairKeys blocks[] = {keys, keys};  // in turn
+    PairKeys blocks[] = {keys, keys};  // in turn, like tasks
     if (keys.blocks > 1) blocks[1].advance();
-    const auto task_at = [&](Index step) __attribute__((always_inline)) {
-      return task_of(work, blocks[step / strips % 2], queries, state, step % strips * most, step);
-    };
-    const auto score = [&](Index step) __attribute__((always_inline)) {
-      const auto task = task_at(step);
+    AmxTask<Tiles, T> tasks[2];
+    tasks[0].work = tasks[1].work = &work;
+    const auto begin = [&](Index turn, Index block, Index strip) __attribute__((always_inline)) {
+      auto& task = tasks[turn];
+      begin_task(task, blocks[block % 2], queries, state, strip * most,
+                 queries.scores + turn * most * key_block);
       work.scores = task.score_product(task.lane_tiles);
     };
-    score(0);
+    begin(0, 0, 0);
     work.finish();
-    for (Index step = 0; step < steps; ++step) {
-      auto task = task_at(step);
-      const bool begins = first && step < strips;
-      for (; task.tile + 1 < task.lane_tiles; task.move_to_next_tile()) attend_task(task, begins);
-      if (step + 1 < steps) score(step + 1);
-      attend_task(task, begins);
-      if ((step + 1) % strips == 0 && step + 1 + strips < steps) {
-        auto& block = blocks[step / strips % 2];
-        block.advance();
-        block.advance();
+    Index turn = 0;
+    for (Index block = 0; block < keys.blocks; ++block) {
+      const bool begins = first && block == 0;
+      for (Index strip = 0; strip < strips; ++strip, turn ^= 1) {
+        auto& task = tasks[turn];
+        for (; task.tile + 1 < task.lane_tiles; task.move_to_next_tile()) attend_task(task, begins);
+        if (strip + 1 < strips) {
+          begin(turn ^ 1, block, strip + 1);
+        } else if (block + 1 < keys.blocks) {
+          begin(turn ^ 1, block + 1, 0);
+        }
+        attend_task(task, begins);
+      }
+      if (block + 2 < keys.blocks) {
+        blocks[block % 2].advance();
+        blocks[block % 2].advance();
       }
     }
     work.finish();

@@ -129,7 +129,7 @@ struct PairTask {
   static constexpr Index stride = strip_stride<S>;
   static constexpr Index score_row = stride;  // from the scores of a key to the next
 
-  const PairKeys& keys;
+  const PairKeys* keys;
   Index first;                   // the first key that a lane of the strip sees, made even
   Index count;                   // keys from there on
   const std::uint16_t* packed;   // [head_dim / 2][lane][2]
@@ -146,10 +146,10 @@ struct PairTask {
 
   /// The values of an even key and the next one, in pairs.
   HEED_SIMD const std::uint16_t* values(Index key) const {
-    return keys.values + (keys.before + first + key) * value_dim;
+    return keys->values + (keys->before + first + key) * value_dim;
   }
   HEED_SIMD typename S::M visible(Index key, int vector) const {
-    return S::lanes(keys.words[first + key] >> (first_lane + vector * S::width));
+    return S::lanes(keys->words[first + key] >> (first_lane + vector * S::width));
   }
   template <bool Masked, bool Limited>
   HEED_SIMD typename S::V weight(typename S::V score, typename S::V base, Index key,
@@ -194,7 +194,7 @@ HEED_KERNEL void score_pair_rows(const PairTask<T, Vectors>& task, Index key, T*
   using S = Lanes<T>;
   using P = Pairs<T>;
   typename S::V scores[Rows][Vectors] = {};
-  const auto& keys = task.keys.keys;
+  const auto& keys = task.keys->keys;
   const auto* first = keys.data + (task.first + key) * keys.row_stride;
   const auto multiply_some = [&](Index d, Index end, auto ahead) __attribute__((always_inline)) {
     multiply_pairs<P, Rows, Vectors>(first + 2 * d, keys.row_stride, 2,
@@ -213,7 +213,7 @@ HEED_KERNEL void score_pair_rows(const PairTask<T, Vectors>& task, Index key, T*
     store_sums<S>(scores, task.scores + key * task.stride, task.stride);
     return;
   }
-  if (task.keys.words) {
+  if (task.keys->words) {
     weigh_pair_rows<true>(task, key, scores, totals);
   } else {
     weigh_pair_rows<false>(task, key, scores, totals);
@@ -286,7 +286,7 @@ HEED_SIMD typename Task::S::V largest_pair_score(const Task& task, int vector) {
   for (Index key = 0; key < task.count; ++key) {
     const auto* at = task.scores + key * task.score_row + vector * S::width;
     auto x = S::load(at) * S::broadcast(task.factor);
-    if (task.keys.words) x = S::select(task.visible(key, vector), x, lowest);
+    if (task.keys->words) x = S::select(task.visible(key, vector), x, lowest);
     found = S::max(found, x);
   }
   return found;
@@ -303,8 +303,8 @@ HEED_SIMD typename Lanes<T>::V raised_maximum(const PairTask<T, Vectors>&, typen
 template <class T, int Vectors>
 HEED_SIMD typename Lanes<T>::V exponentiate(const PairTask<T, Vectors>& task, int vector,
                                             typename Lanes<T>::V maximum) {
-  return task.keys.words ? exponentiate_pairs<true>(task, vector, maximum)
-                         : exponentiate_pairs<false>(task, vector, maximum);
+  return task.keys->words ? exponentiate_pairs<true>(task, vector, maximum)
+                          : exponentiate_pairs<false>(task, vector, maximum);
 }
 template <class T, int Vectors>
 HEED_SIMD void score_modified(const PairTask<T, Vectors>&) {}
@@ -354,7 +354,7 @@ HEED_KERNEL void add_pairs_guarded(const PairTask<T, Vectors>& task, bool accumu
 
 template <class T, int Vectors>
 HEED_SIMD void add_block(const PairTask<T, Vectors>& task, bool accumulate) {
-  if (task.keys.guard_values) return add_pairs_guarded(task, accumulate);
+  if (task.keys->guard_values) return add_pairs_guarded(task, accumulate);
   Index d = 0;
   for (; d + 6 <= task.value_dim; d += 6) add_pair_rows<6>(task, d, accumulate);
   for (; d + 2 <= task.value_dim; d += 2) add_pair_rows<2>(task, d, accumulate);
@@ -483,7 +483,7 @@ struct PairTable {
     }
     attend_strip(
         PairTask<T, Vectors>{
-            keys, seen.first, seen.count, queries.packed + strip * 2 * depth + 2 * within,
+            &keys, seen.first, seen.count, queries.packed + strip * 2 * depth + 2 * within,
             queries.scores + within, reinterpret_cast<std::uint16_t*>(queries.scores) + 2 * within,
             output, state.maximum + lane, state.sum + lane, queries.factor, depth,
             queries.value_dim, static_cast<int>(lane), queries.coming},
