@@ -10,7 +10,7 @@ inline constexpr Index amx_terms = 32;
 /// Rows of a tile, and floats in one of them.
 inline constexpr Index amx_side = 16;
 
-HEED_SIMD Index whole_terms(Index count) { return (count + amx_terms - 1) / amx_terms * amx_terms; }
+HEED_SIMD Index whole_terms(Index count) { return (count + amx_terms - 1) & -amx_terms; }
 
 /// While an object of this lives, vectors take denormal numbers as zeros of their sign, and round
 /// to such zeros, as tiles do. For kernels that are called: a compiler may move what is inlined.
@@ -267,9 +267,6 @@ struct PendingProduct {
   AmxMatrix<T> sums;
   bool accumulate;
   Index lane_tiles = 1;
-
-  /// Products of two tiles.
-  HEED_SIMD Index size() const { return row_tiles * lane_tiles * (depth / amx_terms); }
 };
 
 /// A product of one tile of lanes whose right-hand tiles stay while rows pass by: on a busy core a

@@ -10,7 +10,6 @@
 /// that wait for each other it would not see the softmax.
 template <class Tiles, class T>
 struct TileWork {
-  HEED_SIMD Index size() const { return values.size() + scores.size(); }
   /// Calls between() after each product of two tiles.
   template <class Between = NothingBetween>
   HEED_SIMD void finish(Between&& between = {}) {
@@ -119,11 +118,11 @@ HEED_KERNEL typename Lanes<T>::V exponentiate_beside(const AmxTask<Tiles, T>& ta
   task.work->finish(steps);
   return steps.finish();
 }
-/// Does the work of tiles, spread evenly.
+/// Does the work of tiles, spread evenly: up to one product for every four keys, or more.
 template <bool Masked, bool Limited, class Tiles, class T>
 HEED_SIMD typename Lanes<T>::V exponentiate_evenly(const AmxTask<Tiles, T>& task,
                                                    typename Lanes<T>::V maximum) {
-  return 4 * task.work->size() <= task.count
+  return 2 * task.depth + task.value_dim <= 4 * amx_terms
              ? exponentiate_beside<Masked, Limited, 2>(task, maximum)
              : exponentiate_beside<Masked, Limited, 1>(task, maximum);
 }
@@ -287,10 +286,10 @@ struct TileTable {
   /// cache. `scores` is not where those before are.
   HEED_SIMD static void begin_task(AmxTask<Tiles, T>& task, const PairKeys& keys,
                                    const PairQueries<T>& queries, const SoftmaxState<T>& state,
-                                   Index lane, T* scores) {
-    const Index most = together(queries), left = queries.count - lane;
+                                   Index lane, Index most, T* scores) {
+    const Index left = queries.count - lane;
     const auto seen = Pair::seen_keys(keys, lane, most);
-    const Index before = seen.first % amx_terms;
+    const Index before = seen.first & (amx_terms - 1);
     task.keys = &keys;
     task.first = seen.first - before;
     task.count = seen.count == 0 ? 0 : seen.count + before;
@@ -300,9 +299,6 @@ struct TileTable {
     task.output = state.output + lane;
     task.maximum = state.maximum + lane;
     task.sum = state.sum + lane;
-    task.factor = queries.factor;
-    task.depth = whole_terms(queries.head_dim) / 2;
-    task.value_dim = queries.value_dim;
     task.first_lane = static_cast<int>(lane);
     task.scored = true;
     task.lane_tiles = ((left < most ? left : most) + amx_side - 1) / amx_side;
@@ -317,10 +313,15 @@ struct TileTable {
     PairKeys blocks[] = {keys, keys};  // in turn, like tasks
     if (keys.blocks > 1) blocks[1].advance();
     AmxTask<Tiles, T> tasks[2];
-    tasks[0].work = tasks[1].work = &work;
+    for (auto& task : tasks) {
+      task.work = &work;
+      task.factor = queries.factor;
+      task.depth = whole_terms(queries.head_dim) / 2;
+      task.value_dim = queries.value_dim;
+    }
     const auto begin = [&](Index turn, Index block, Index strip) __attribute__((always_inline)) {
       auto& task = tasks[turn];
-      begin_task(task, blocks[block % 2], queries, state, strip * most,
+      begin_task(task, blocks[block % 2], queries, state, strip * most, most,
                  queries.scores + turn * most * key_block);
       work.scores = task.score_product(task.lane_tiles);
     };
