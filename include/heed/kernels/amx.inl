@@ -279,45 +279,46 @@ struct StayingProduct {
     tiles.template load<4 + Group>(product.b.data + Group * amx_side * product.b.stride,
                                    product.b.stride * Index{sizeof(std::uint16_t)});
   }
-  HEED_SIMD T* sums_of(Index row) const {
-    return product.sums.data + row * amx_side * product.sums.stride;
-  }
   HEED_SIMD Index sums_row() const { return product.sums.stride * Index{sizeof(T)}; }
+  HEED_SIMD Index sums_step() const { return amx_side * product.sums.stride; }
 
   template <int Sum, int Group>
-  HEED_SIMD void add_group(Index row) {
-    constexpr int left = 2 + Group % 2;
-    const auto& a = product.a;
-    tiles.template load<left>(a.data + row * amx_side * a.stride + Group * amx_terms,
-                              a.stride * Index{sizeof(std::uint16_t)});
-    tiles.template multiply<Sum, left, 4 + Group>();
-    if (Group == 0 && row > 0) tiles.template store<1 - Sum>(sums_of(row - 1), sums_row());
+  HEED_SIMD void add_group(bool begins) {
+    constexpr int tile = 2 + Group % 2;
+    tiles.template load<tile>(left + Group * amx_terms,
+                              product.a.stride * Index{sizeof(std::uint16_t)});
+    tiles.template multiply<Sum, tile, 4 + Group>();
+    if (Group == 0 && !begins) tiles.template store<1 - Sum>(sums - sums_step(), sums_row());
     between();
   }
   template <int Sum, int... Group>
-  HEED_SIMD void multiply_row(Index row, std::integer_sequence<int, Group...>) {
-    begin_sums<Sum>(tiles, sums_of(row), sums_row(), product.accumulate);
-    (add_group<Sum, Group>(row), ...);
+  HEED_SIMD void multiply_row(bool begins, std::integer_sequence<int, Group...>) {
+    begin_sums<Sum>(tiles, sums, sums_row(), product.accumulate);
+    (add_group<Sum, Group>(begins), ...);
+    left += amx_side * product.a.stride;
+    sums += sums_step();
   }
   template <int... Group>
   HEED_SIMD void multiply(std::integer_sequence<int, Group...> groups) {
     (load_right<Group>(), ...);
     Index row = 0;
     for (; row + 2 <= product.row_tiles; row += 2) {
-      multiply_row<0>(row, groups);
-      multiply_row<1>(row + 1, groups);
+      multiply_row<0>(row == 0, groups);
+      multiply_row<1>(false, groups);
     }
     if (row < product.row_tiles) {
-      multiply_row<0>(row, groups);
-      tiles.template store<0>(sums_of(row), sums_row());
+      multiply_row<0>(row == 0, groups);
+      tiles.template store<0>(sums - sums_step(), sums_row());
     } else if (row > 0) {
-      tiles.template store<1>(sums_of(row - 1), sums_row());
+      tiles.template store<1>(sums - sums_step(), sums_row());
     }
   }
 
   Tiles& tiles;
   const PendingProduct<T>& product;
   Between& between;
+  const std::uint16_t* left = product.a.data;
+  T* sums = product.sums.data;
 };
 
 /// Calls multiply(product) for each tile of lanes, with a product of it alone.
