@@ -90,20 +90,21 @@ struct SoftmaxSteps {
   HEED_SIMD void operator()() {
     if (key + 2 * Pairs > task.count) return;
     HEED_UNROLL for (int i = 0; i < Pairs; ++i, key += 2) {
-      total = exponentiate_pair<Masked, Limited>(task, 0, base, key, total);
+      total = exponentiate_pair<Masked, Limited>(task, 0, base, key, total, terms);
     }
   }
   /// The sum of all probabilities, after the steps that are left.
   HEED_SIMD V finish() {
     for (; key + 2 <= task.count; key += 2) {
-      total = exponentiate_pair<Masked, Limited>(task, 0, base, key, total);
+      total = exponentiate_pair<Masked, Limited>(task, 0, base, key, total, terms);
     }
     if (key == task.count) return total;
-    return exponentiate_pair<Masked, Limited, true>(task, 0, base, key, total);
+    return exponentiate_pair<Masked, Limited, true>(task, 0, base, key, total, terms);
   }
 
   TileSoftmax<T> task;  // a copy, so that it stays in registers whatever tiles read and write
   V base;
+  WeightTerms<Lanes<T>> terms;
   V total{};
   Index key = 0;
 };
@@ -114,7 +115,8 @@ HEED_SIMD typename Lanes<T>::V largest_score(const AmxTask<Tiles, T>& task, int 
 template <bool Masked, bool Limited, int Pairs, class Tiles, class T>
 HEED_KERNEL typename Lanes<T>::V exponentiate_beside(const AmxTask<Tiles, T>& task,
                                                      typename Lanes<T>::V maximum) {
-  SoftmaxSteps<Masked, Limited, Pairs, T> steps{task, task.base_of(maximum)};
+  SoftmaxSteps<Masked, Limited, Pairs, T> steps{task, task.base_of(maximum),
+                                                WeightTerms<Lanes<T>>::held()};
   task.work->finish(steps);
   return steps.finish();
 }

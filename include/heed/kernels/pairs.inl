@@ -87,22 +87,42 @@ HEED_SIMD void multiply_pairs(const std::uint16_t* a, Index a_row, Index a_step,
   }
 }
 
+/// The numbers that bfloat16_weight computes with.
+template <class S>
+struct WeightTerms {
+  typename S::V cubic, quadratic, linear, constant, unit;
+
+  HEED_SIMD static WeightTerms all() {
+    constexpr float unit = 0x1.8p16f;
+    return {S::broadcast(0x1.3baaa6p-4f), S::broadcast(0x1.d2378ap-3f),
+            S::broadcast(0x1.63e658p-1f), S::broadcast(unit + 1), S::broadcast(unit)};
+  }
+  /// The same, which a compiler keeps in registers: it would load them anew for each product of
+  /// tiles, from places for loads that tiles wait for.
+  HEED_SIMD static WeightTerms held() {
+    auto terms = all();
+    asm("" : "+v"(terms.cubic), "+v"(terms.quadratic), "+v"(terms.linear));
+    asm("" : "+v"(terms.constant), "+v"(terms.unit));
+    return terms;
+  }
+};
+
 /// A probability as bfloat16, in a float: 2^x rounded to 8 bits. 1 for the maximum, 0 below 2^-150,
 /// NaN for NaN. 2^x is a polynomial of the part of x above the next lower integer, in [1, 2], so
 /// that a sum can round it to a multiple of 1/128, times 2 to that integer. The polynomial's
 /// relative error is 8.6e-5, a twentieth of the largest error of rounding. `Limited` weights are at
 /// most 2^48; others overflow, which a sum may that is only compared with the lazy limit.
 template <bool Limited, class S>
-HEED_SIMD typename S::V bfloat16_weight(typename S::V x) {
-  constexpr float unit = 0x1.8p16f;
+HEED_SIMD typename S::V bfloat16_weight(typename S::V x,
+                                        const WeightTerms<S>& terms = WeightTerms<S>::all()) {
   // 48 exceeds the lazy limit, past which the maximum moves, and keeps a block's sum far from
   // overflow.
   const auto limited = Limited ? S::min(S::broadcast(48), x) : x;
   typename S::V f, weight;  // of instructions that are the same in any lane
   asm("vreduceps $1, %1, %0" : "=v"(f) : "v"(x));
-  auto p = S::fma(S::broadcast(0x1.3baaa6p-4f), f, S::broadcast(0x1.d2378ap-3f));
-  p = S::fma(p, f, S::broadcast(0x1.63e658p-1f));
-  p = S::fma(p, f, S::broadcast(unit + 1)) - S::broadcast(unit);
+  auto p = S::fma(terms.cubic, f, terms.quadratic);
+  p = S::fma(p, f, terms.linear);
+  p = S::fma(p, f, terms.constant) - terms.unit;
   asm("vscalefps %2, %1, %0" : "=v"(weight) : "v"(p), "v"(limited));
   return weight;
 }
@@ -152,9 +172,10 @@ struct PairTask {
     return S::lanes(keys->words[first + key] >> (first_lane + vector * S::width));
   }
   template <bool Masked, bool Limited>
-  HEED_SIMD typename S::V weight(typename S::V score, typename S::V base, Index key,
-                                 int vector) const {
-    const auto weight = bfloat16_weight<Limited, S>(S::fma(score, S::broadcast(factor), base));
+  HEED_SIMD typename S::V weight(typename S::V score, typename S::V base, Index key, int vector,
+                                 const WeightTerms<S>& terms = WeightTerms<S>::all()) const {
+    const auto x = S::fma(score, S::broadcast(factor), base);
+    const auto weight = bfloat16_weight<Limited, S>(x, terms);
     if constexpr (!Masked) return weight;
     return S::select(visible(key, vector), weight, S::broadcast(0));
   }
@@ -236,16 +257,17 @@ HEED_SIMD void score_pair_block(const PairTask<T, Vectors>& task, T* totals) {
 template <bool Masked, bool Limited, bool Alone = false, class Task>
 HEED_SIMD typename Task::S::V exponentiate_pair(const Task& task, int vector,
                                                 typename Task::S::V base, Index key,
-                                                typename Task::S::V total) {
+                                                typename Task::S::V total,
+                                                const WeightTerms<typename Task::S>& terms) {
   using S = typename Task::S;
   using P = Pairs<typename Task::T>;
   const auto* at = task.scores + key * task.score_row + vector * S::width;
-  const auto low = task.template weight<Masked, Limited>(S::load(at), base, key, vector);
+  const auto low = task.template weight<Masked, Limited>(S::load(at), base, key, vector, terms);
   auto high = S::broadcast(0);
   total = total + low;
   if constexpr (!Alone) {
-    high =
-        task.template weight<Masked, Limited>(S::load(at + task.score_row), base, key + 1, vector);
+    high = task.template weight<Masked, Limited>(S::load(at + task.score_row), base, key + 1,
+                                                 vector, terms);
     total = total + high;
   }
   P::store(task.probabilities + key * task.score_row + vector * P::step, pair_of<P>(low, high));
@@ -257,13 +279,14 @@ template <bool Masked, class T, int Vectors>
 HEED_SIMD typename Lanes<T>::V exponentiate_pairs(const PairTask<T, Vectors>& task, int vector,
                                                   typename Lanes<T>::V maximum) {
   const auto base = task.base_of(maximum);
+  const auto terms = WeightTerms<Lanes<T>>::all();
   auto total = Lanes<T>::broadcast(0);
   Index key = 0;
   for (; key + 2 <= task.count; key += 2) {
-    total = exponentiate_pair<Masked, true>(task, vector, base, key, total);
+    total = exponentiate_pair<Masked, true>(task, vector, base, key, total, terms);
   }
   if (key == task.count) return total;
-  return exponentiate_pair<Masked, true, true>(task, vector, base, key, total);
+  return exponentiate_pair<Masked, true, true>(task, vector, base, key, total, terms);
 }
 
 /// The larger of the maximum so far and the one found. The maximum is a rounded product, but the
