@@ -40,7 +40,7 @@ struct AmxTask : TileSoftmax<Scalar> {
   TileWork<Tiles, T>* work;
   mutable bool scored;  // the scores are there for the first who asks
   Index lane_tiles;     // that products take together
-  Index tile = 0;       // this one, of them
+  Index tile;           // this one, of them
 
   static constexpr Index tile_scores = amx_side * key_block;  // from one tile's to the next one's
 
@@ -57,17 +57,6 @@ struct AmxTask : TileSoftmax<Scalar> {
             {this->scores, this->score_row, tile_scores},
             false,
             tiles};
-  }
-  HEED_SIMD void move_to_next_tile() {
-    this->packed += 2 * amx_side;
-    this->scores += tile_scores;
-    this->probabilities += 2 * tile_scores;
-    this->output += amx_side;
-    this->maximum += amx_side;
-    this->sum += amx_side;
-    this->first_lane += static_cast<int>(amx_side);
-    scored = true;
-    ++tile;
   }
 };
 
@@ -282,29 +271,41 @@ struct TileTable {
     const Index columns = whole_terms(queries.head_dim) + queries.value_dim;
     return columns > 6 * amx_terms ? 2 * amx_side : amx_side;
   }
-  /// Makes `task` the first tile of such queries, without keys if they see none. Its members are
-  /// written one by one, as they are read: a copy would read wider pieces than have just been
-  /// written, and such a read waits until all stores before it, those of tiles included, are in the
-  /// cache. `scores` is not where those before are.
-  HEED_SIMD static void begin_task(AmxTask<Tiles, T>& task, const PairKeys& keys,
-                                   const PairQueries<T>& queries, const SoftmaxState<T>& state,
-                                   Index lane, Index most, T* scores) {
-    const Index left = queries.count - lane;
-    const auto seen = Pair::seen_keys(keys, lane, most);
+  using Task = AmxTask<Tiles, T>;
+
+  /// What a tile of queries, from `lane` on, keeps during all blocks of keys; without keys if they
+  /// see none. Members are written one by one, as they are read: a copy would read wider pieces
+  /// than have just been written, and such a read waits until all stores before it, those of tiles
+  /// included, are in the cache.
+  HEED_SIMD static void set_queries(Task& task, TileWork<Tiles, T>& work, const PairKeys& keys,
+                                    const PairQueries<T>& queries, const SoftmaxState<T>& state,
+                                    Index lane) {
+    const Index most = together(queries), first = lane & -most, left = queries.count - first;
+    const auto seen = Pair::seen_keys(keys, first, most);
     const Index before = seen.first & (amx_terms - 1);
-    task.keys = &keys;
+    task.work = &work;
     task.first = seen.first - before;
     task.count = seen.count == 0 ? 0 : seen.count + before;
     task.packed = queries.packed + 2 * lane;
-    task.scores = scores;
-    task.probabilities = reinterpret_cast<std::uint16_t*>(scores);
     task.output = state.output + lane;
     task.maximum = state.maximum + lane;
     task.sum = state.sum + lane;
+    task.factor = queries.factor;
+    task.depth = whole_terms(queries.head_dim) / 2;
+    task.value_dim = queries.value_dim;
     task.first_lane = static_cast<int>(lane);
-    task.scored = true;
     task.lane_tiles = ((left < most ? left : most) + amx_side - 1) / amx_side;
-    task.tile = 0;
+    task.tile = (lane - first) / amx_side;
+  }
+  /// The same for a block of keys, of tiles whose products are computed together and whose scores
+  /// lie one behind the other.
+  HEED_SIMD static void set_keys(Task* tasks, const PairKeys& keys, T* scores) {
+    for (Index tile = 0; tile < tasks->lane_tiles; ++tile, scores += Task::tile_scores) {
+      tasks[tile].keys = &keys;
+      tasks[tile].scores = scores;
+      tasks[tile].probabilities = reinterpret_cast<std::uint16_t*>(scores);
+      tasks[tile].scored = true;
+    }
   }
   /// During the softmax of some queries, tiles multiply the values for the queries before, and the
   /// scores of the next ones, or of the first ones with the next block of keys.
@@ -312,20 +313,22 @@ struct TileTable {
                                  const SoftmaxState<T>& state, bool first) {
     TileWork<Tiles, T> work;
     const Index most = together(queries), strips = (queries.count + most - 1) / most;
-    PairKeys blocks[] = {keys, keys};  // in turn, like tasks
-    if (keys.blocks > 1) blocks[1].advance();
-    AmxTask<Tiles, T> tasks[2];
-    for (auto& task : tasks) {
-      task.work = &work;
-      task.factor = queries.factor;
-      task.depth = whole_terms(queries.head_dim) / 2;
-      task.value_dim = queries.value_dim;
+    Task tasks[query_block / amx_side];
+    const Index other = strips == 1 ? 2 : 0;  // to tasks that the only strip takes in turn
+    for (Index lane = 0; lane < queries.count; lane += amx_side) {
+      Task* task = tasks + lane / amx_side;
+      set_queries(*task, work, keys, queries, state, lane);
+      if (other != 0) set_queries(task[other], work, keys, queries, state, lane);
     }
+    PairKeys blocks[] = {keys, keys};  // in turn, like the memory of scores
+    if (keys.blocks > 1) blocks[1].advance();
+    const auto first_task = [&](Index turn, Index strip) __attribute__((always_inline)) {
+      return tasks + strip * (most / amx_side) + turn * other;
+    };
     const auto begin = [&](Index turn, Index block, Index strip) __attribute__((always_inline)) {
-      auto& task = tasks[turn];
-      begin_task(task, blocks[block % 2], queries, state, strip * most, most,
-                 queries.scores + turn * most * key_block);
-      work.scores = task.score_product(task.lane_tiles);
+      Task* task = first_task(turn, strip);
+      set_keys(task, blocks[block % 2], queries.scores + turn * most * key_block);
+      work.scores = task->score_product(task->lane_tiles);
     };
     begin(0, 0, 0);
     work.finish();
@@ -333,14 +336,11 @@ struct TileTable {
     for (Index block = 0; block < keys.blocks; ++block) {
       const bool begins = first && block == 0;
       for (Index strip = 0; strip < strips; ++strip, turn ^= 1) {
-        auto& task = tasks[turn];
-        for (; task.tile + 1 < task.lane_tiles; task.move_to_next_tile()) attend_task(task, begins);
-        if (strip + 1 < strips) {
-          begin(turn ^ 1, block, strip + 1);
-        } else if (block + 1 < keys.blocks) {
-          begin(turn ^ 1, block + 1, 0);
-        }
-        attend_task(task, begins);
+        const Task* task = first_task(turn, strip);
+        for (; task->tile + 1 < task->lane_tiles; ++task) attend_task(*task, begins);
+        const bool last = strip + 1 == strips;
+        if (!last || block + 1 < keys.blocks) begin(turn ^ 1, block + last, last ? 0 : strip + 1);
+        attend_task(*task, begins);
       }
       if (block + 2 < keys.blocks) {
         blocks[block % 2].advance();
