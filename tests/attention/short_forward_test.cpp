@@ -104,11 +104,23 @@ TEST_P(ShortForward, HaveTheBitsOfBlocks) {
   }
 }
 
+/// A call of bfloat16 whose heads lie side by side within a token, as layers hold them.
+template <class M>
+Tensor<bfloat16, 4> attention_beside(const NarrowInputs& in, const M& mask) {
+  const Tensor<bfloat16, 4> queries(in.queries.transpose(1, 2)), keys(in.keys.transpose(1, 2)),
+      values(in.values.transpose(1, 2));
+  Tensor<bfloat16, 4> out(
+      {queries.extent(0), queries.extent(1), queries.extent(2), values.extent(3)});
+  std::fill(out.begin(), out.end(), bfloat16(std::numeric_limits<float>::quiet_NaN()));
+  attention(queries.transpose(1, 2), keys.transpose(1, 2), values.transpose(1, 2), mask,
+            out.transpose(1, 2));
+  return Tensor<bfloat16, 4>(out.transpose(1, 2));
+}
+
 /// The call of bfloat16, from tensors and from a cache, to floats and to bfloat16, beside the call
 /// of the same numbers as floats.
 template <class M>
-void expect_the_bits_of_floats(const Shape& shape, std::uint64_t seed, const M& mask) {
-  const NarrowInputs in(shape, seed, 3.f);
+void expect_the_bits_of_floats(const Shape& shape, const NarrowInputs& in, const M& mask) {
   const Extents<4> extents{shape.batch, shape.heads, shape.queries, shape.value_dim};
   Tensor<float, 4> expected(extents), out(extents);
   Tensor<float, 3> lse({shape.batch, shape.heads, shape.queries}), expected_lse = lse;
@@ -121,8 +133,10 @@ void expect_the_bits_of_floats(const Shape& shape, std::uint64_t seed, const M& 
   EXPECT_TRUE(same_bits(lse, expected_lse));
   const auto narrow = narrow_attention(shape, in, mask);
   EXPECT_TRUE(same_bits(narrow.lse, expected_lse));
+  const auto beside = attention_beside(in, mask);
   for (Index i = 0; i < out.size(); ++i) {
     ASSERT_EQ(narrow.out.data()[i].bits, bfloat16(expected.data()[i]).bits);
+    ASSERT_EQ(beside.data()[i].bits, narrow.out.data()[i].bits);
   }
   KeyValueCache<bfloat16> cache(
       {shape.batch, shape.kv_heads, shape.head_dim, shape.value_dim, 32, 3 * shape.batch});
@@ -145,11 +159,38 @@ TEST_P(ShortForward, NumbersInBfloat16HaveTheBitsOfFloats) {
     const auto seed = bits() % 1000;
     SCOPED_TRACE(shape.text() + " seed " + std::to_string(seed));
     set_thread_count(1 + upto(3));
-    expect_the_bits_of_floats(shape, seed, masks::Full{});
-    expect_the_bits_of_floats(shape, seed, Causal{});
-    expect_the_bits_of_floats(shape, seed, ByHead{});
-    expect_the_bits_of_floats(shape, seed, masks::SlidingWindow{.left = 5, .right = 3});
-    expect_the_bits_of_floats(shape, seed, masks::EveryNthKey{3});
+    const NarrowInputs in(shape, seed, 3.f);
+    expect_the_bits_of_floats(shape, in, masks::Full{});
+    expect_the_bits_of_floats(shape, in, Causal{});
+    expect_the_bits_of_floats(shape, in, ByHead{});
+    expect_the_bits_of_floats(shape, in, masks::SlidingWindow{.left = 5, .right = 3});
+    expect_the_bits_of_floats(shape, in, masks::EveryNthKey{3});
+  }
+}
+
+TEST_P(ShortForward, SpecialNumbersInBfloat16ReachThoseWhoSeeThem) {
+  for (const Index value_dim : {16, 9}) {
+    const Shape shape{2, 4, 2, 21, 33, 24, value_dim};
+    for (const float value : {NAN, INFINITY, -INFINITY, 3e38f}) {
+      NarrowInputs in(shape, 1207), plain = in;
+      in.values(0, 1, 30, 4) = bfloat16(value);
+      for (const auto& out :
+           {narrow_attention(shape, in, Causal{}).out, attention_beside(in, Causal{})}) {
+        const auto expected = narrow_attention(shape, plain, Causal{}).out;
+        for (Index head = 0; head < 4; ++head) {
+          for (Index row = 0; row < 21; ++row) {
+            const bool sees = head >= 2 && row >= 18;  // key 30 is the query's at 18 of 21
+            for (Index column = 0; column < value_dim; ++column) {
+              if (sees && column == 4) {
+                EXPECT_EQ(std::isfinite(static_cast<float>(out(0, head, row, 4))), value == 3e38f);
+              } else {
+                EXPECT_EQ(out(0, head, row, column).bits, expected(0, head, row, column).bits);
+              }
+            }
+          }
+        }
+      }
+    }
   }
 }
 

@@ -227,6 +227,20 @@ struct ShortForwardArgs : ShortArgs<T> {
 template <class T>
 using ShortForwardKernel = void (*)(const ShortForwardArgs<T>& run);
 
+/// Where the numbers of a run lie in bfloat16, with column_stride 1. Of its ShortForwardArgs,
+/// queries, keys and values are not used, and out is scratch for the results of one vector of
+/// queries, (query, value_dim), in consecutive rows.
+template <class T>
+struct ShortBits {
+  MatrixRef<std::uint16_t> queries;
+  MatrixRef<std::uint16_t> keys;
+  MatrixRef<std::uint16_t> values;
+  std::uint16_t* out = nullptr;
+  Index out_row = 0;
+  T* wide_keys = nullptr;    // [key][head_dim], scratch
+  T* wide_values = nullptr;  // [key][value_dim], scratch
+};
+
 /// Up to `key_block` consecutive keys with their values, in bfloat16, in groups that start at
 /// absolute multiples of PairKernels::group.
 struct PairKeys {
@@ -336,6 +350,9 @@ struct Bfloat16Kernels {
   /// bit_columns. Null where widening the block first is all there is.
   void (*scores)(const KeyBlock<std::uint16_t>& keys, const QueryRows<T>& rows);
   void (*attend)(const KeyBlock<std::uint16_t>& keys, const QueryRows<T>& rows);
+  /// Like ShortForwardKernel, with the bits of widened operands and a rounded result. Null where
+  /// copies of both are all there is.
+  void (*attend_short)(const ShortForwardArgs<T>& run, const ShortBits<T>& bits);
 };
 /// Columns that Bfloat16Kernels::scores and attend take at a time.
 inline constexpr Index bit_columns = 16;

@@ -6,9 +6,6 @@ template <class T>
 struct Bfloat16Table {
   using S = Lanes<T>;
 
-  HEED_SIMD static T wide(std::uint16_t bits) {
-    return static_cast<T>(__builtin_bit_cast(float, std::uint32_t{bits} << 16));
-  }
   /// Like core/bfloat16.hpp.
   HEED_SIMD static std::uint16_t narrowed(T value) {
     const auto bits = __builtin_bit_cast(std::uint32_t, value);
@@ -20,12 +17,19 @@ struct Bfloat16Table {
     Index column = 0;
 #if HEED_SIMD_BYTES != 0
     if constexpr (sizeof(T) == 4) {
-      for (; step == 1 && column + S::width <= columns; column += S::width) {
-        S::store(to + column, load_wide<S>(from + column));
+      if (step == 1) {
+        for (; column + 4 * S::width <= columns; column += 4 * S::width) {
+          HEED_UNROLL for (int j = 0; j < 4; ++j) {
+            S::store(to + column + j * S::width, load_wide<S>(from + column + j * S::width));
+          }
+        }
+        for (; column + S::width <= columns; column += S::width) {
+          S::store(to + column, load_wide<S>(from + column));
+        }
       }
     }
 #endif
-    for (; column < columns; ++column) to[column] = wide(from[column * step]);
+    for (; column < columns; ++column) to[column] = widened(from[column * step]);
   }
   HEED_KERNEL static void widen(MatrixRef<std::uint16_t> from, Index rows, Index columns, T* to) {
     if (from.column_stride == 1 && from.row_stride == columns) {
@@ -37,19 +41,26 @@ struct Bfloat16Table {
   }
 
   HEED_SIMD static void put(std::uint16_t bits, std::uint16_t& to) { to = bits; }
-  HEED_SIMD static void put(std::uint16_t bits, T& to) { to = wide(bits); }
+  HEED_SIMD static void put(std::uint16_t bits, T& to) { to = widened(bits); }
 
-  /// A row rounded, in bits or in T.
+  /// Two vectors rounded, in bits or in T.
+  HEED_SIMD static void put_pair(WholeWords first, WholeWords second, std::uint16_t* to) {
+    store_lower_halves(to, first >> 16, second >> 16);
+  }
+  HEED_SIMD static void put_pair(WholeWords first, WholeWords second, T* to) {
+    S::store(to, (typename S::V)(first & 0xffff0000));
+    S::store(to + S::width, (typename S::V)(second & 0xffff0000));
+  }
+  /// A row rounded.
   template <class To>
   HEED_SIMD static void round_row(const T* from, Index step, Index columns, To* to) {
     Index column = 0;
 #if HEED_SIMD_BYTES != 0
-    for (; step == 1 && column + S::width <= columns; column += S::width) {
-      const auto bits = rounded_to_bfloat16(S::load(from + column));
-      if constexpr (sizeof(To) == 2) {
-        store_lower_halves(to + column, bits >> 16);
-      } else {
-        S::store(to + column, (typename S::V)(bits & 0xffff0000));
+    if (step == 1) {
+      for (; column + 2 * S::width <= columns; column += 2 * S::width) {
+        const T* second = from + column + S::width;
+        put_pair(rounded_to_bfloat16(S::load(from + column)), rounded_to_bfloat16(S::load(second)),
+                 to + column);
       }
     }
 #endif
@@ -66,6 +77,52 @@ struct Bfloat16Table {
     }
   }
 };
+
+// Short sequences in bfloat16.
+
+#if HEED_SIMD_BYTES >= 32
+/// The heads of a run in bfloat16: queries are widened as they are packed, keys and values head by
+/// head, and results rounded a vector of queries at a time.
+template <class T>
+struct WidenedHeads {
+  using S = Lanes<T>;
+  const ShortForwardArgs<T>& run;
+  const ShortBits<T>& bits;
+  MatrixRef<T> keys{bits.wide_keys, run.head_dim};
+  MatrixRef<T> values{bits.wide_values, run.value_dim};
+  MatrixRef<std::uint16_t> queries = {}, key_bits = {}, value_bits = {};
+  std::uint16_t* out = nullptr;
+  Index key_head = -1;  // whose keys and values are there
+
+  HEED_SIMD void take(Index head, Index its_key_head) {
+    queries = bits.queries.ahead(head * run.query_head);
+    out = bits.out + head * run.out_head;
+    if (its_key_head == key_head) return;
+    key_head = its_key_head;
+    key_bits = bits.keys.ahead(key_head * run.key_head);
+    value_bits = bits.values.ahead(key_head * run.value_head);
+    Bfloat16Table<T>::widen(key_bits, run.key_count, run.head_dim, bits.wide_keys);
+    Bfloat16Table<T>::widen(value_bits, run.key_count, run.value_dim, bits.wide_values);
+  }
+  HEED_SIMD T* out_of(Index) const { return run.out; }
+  HEED_SIMD void pack(Index query, Index count) const {
+    pack_lanes<S>(queries.data + query * queries.row_stride, queries.row_stride, Index{1}, count,
+                  run.head_dim, run.query_factor, run.packed, S::width);
+  }
+  HEED_SIMD void put(Index query, Index count) const {
+    Bfloat16Table<T>::round(MatrixRef<T>{run.out, run.out_row, 1}, count, run.value_dim,
+                            out + query * bits.out_row, bits.out_row);
+  }
+  HEED_SIMD void announce() const {
+    ShortForwardTable<T>::announce_next(run, queries, key_bits, value_bits,
+                                        MatrixRef<std::uint16_t>{out, bits.out_row, 1});
+  }
+};
+template <class T>
+HEED_KERNEL void attend_short_bits(const ShortForwardArgs<T>& run, const ShortBits<T>& bits) {
+  ShortForwardTable<T>::attend_heads(run, WidenedHeads<T>{run, bits});
+}
+#endif
 
 // Decoding over keys and values in bfloat16, which are widened in registers: with the bits of
 // attend_keys.inl over widened ones, from half the memory.
@@ -214,17 +271,22 @@ template <class T>
 const Bfloat16Kernels<T>& bfloat16_table() {
   using K = Bfloat16Table<T>;
   if constexpr (sizeof(T) != 4) {
-    static constexpr Bfloat16Kernels<T> entries{K::widen, nullptr, nullptr, nullptr, nullptr};
+    static constexpr Bfloat16Kernels<T> entries{K::widen, nullptr, nullptr,
+                                                nullptr,  nullptr, nullptr};
     return entries;
   } else {
 #if HEED_SIMD_BYTES >= 32
     using Decode = BitDecode<T>;
-    static constexpr Bfloat16Kernels<T> entries{K::widen, K::template round<std::uint16_t>,
-                                                K::template round<T>, Decode::scores,
-                                                Decode::attend};
+    static constexpr Bfloat16Kernels<T> entries{K::widen,
+                                                K::template round<std::uint16_t>,
+                                                K::template round<T>,
+                                                Decode::scores,
+                                                Decode::attend,
+                                                attend_short_bits<T>};
 #else
-    static constexpr Bfloat16Kernels<T> entries{K::widen, K::template round<std::uint16_t>,
-                                                K::template round<T>, nullptr, nullptr};
+    static constexpr Bfloat16Kernels<T> entries{
+        K::widen, K::template round<std::uint16_t>, K::template round<T>, nullptr, nullptr,
+        nullptr};
 #endif
     return entries;
   }

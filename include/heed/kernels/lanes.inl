@@ -258,6 +258,20 @@ HEED_SIMD void store_lower_halves(void* to, WholeWords words) {
   const HalfWords halves = lower_halves(words);
   __builtin_memcpy(to, &halves, sizeof(halves));
 }
+/// Those of two vectors, in fewer instructions than one by one where lower_halves takes several.
+HEED_SIMD void store_lower_halves(std::uint16_t* to, WholeWords first, WholeWords second) {
+#if HEED_SIMD_BYTES == 32 && !defined(__clang__)
+  typedef int Eight __attribute__((vector_size(32)));
+  typedef long long Four __attribute__((vector_size(32)));
+  constexpr int first_then_second = 0xd8;  // quarters 0, 2, 1, 3
+  const auto mixed = (Four)__builtin_ia32_packusdw256((Eight)first, (Eight)second);
+  const auto halves = __builtin_ia32_permdi256(mixed, first_then_second);
+  __builtin_memcpy(to, &halves, sizeof(halves));
+#else
+  store_lower_halves(to, first);
+  store_lower_halves(to + sizeof(HalfWords) / sizeof(*to), second);
+#endif
+}
 
 // Lane words, with a bit for each lane, in rows of a word per key.
 

@@ -22,6 +22,10 @@ struct MatrixRef {
   __attribute__((always_inline)) MatrixRef from(Index row, Index column) const {
     return {data + row * row_stride + column * column_stride, row_stride, column_stride};
   }
+  /// A matrix of the same strides, `numbers` ahead in memory.
+  __attribute__((always_inline)) MatrixRef ahead(Index numbers) const {
+    return {data + numbers, row_stride, column_stride};
+  }
 };
 
 }  // namespace heed::simd

@@ -115,7 +115,20 @@ HEED_SIMD typename S::V load_wide(const typename S::Scalar* from) {
 }
 template <class S>
 HEED_SIMD typename S::V load_wide(const std::uint16_t* from) {
+#if HEED_SIMD_BYTES == 32 && !defined(__clang__)
+  // Both halves get all numbers as they are loaded, so that one shuffle puts each where it belongs.
+  typedef long long Two __attribute__((vector_size(16)));
+  typedef char Bytes __attribute__((vector_size(32)));
+  constexpr char z = -1;  // a zero
+  constexpr Bytes places{z, z, 0, 1, z, z, 2,  3,  z, z, 4,  5,  z, z, 6,  7,
+                         z, z, 8, 9, z, z, 10, 11, z, z, 12, 13, z, z, 14, 15};
+  Two numbers;
+  __builtin_memcpy(&numbers, from, sizeof(numbers));
+  const auto twice = (Bytes)__builtin_ia32_vbroadcastsi256(numbers);
+  return (typename S::V)__builtin_ia32_pshufb256(twice, places);
+#else
   return __builtin_bit_cast(typename S::V, load_widened(from) << 16);
+#endif
 }
 
 /// The sums of a micro tile from memory, or to it; its rows are `row` apart.
@@ -356,29 +369,45 @@ HEED_SIMD bool transposing_pays(Index columns) {
   return 4 * columns >= S::width;
 }
 
-/// See Kernels::pack, for one vector of lanes: the rows `source + i · row_stride`, i < count.
+HEED_SIMD float widened(std::uint16_t bits) {
+  return __builtin_bit_cast(float, std::uint32_t{bits} << 16);
+}
+template <class T>
+HEED_SIMD T widened(T number) {
+  return number;
+}
+/// The first `left` numbers of a vector, with zeros or anything behind them.
 template <class S>
-HEED_KERNEL void pack_lanes(const typename S::Scalar* source, Index row_stride, Index column_stride,
+HEED_SIMD void copy_first(const typename S::Scalar* from, Index left, typename S::Scalar* to) {
+  S::store(to, load_first<S>(from, left));
+}
+template <class S>
+HEED_SIMD void copy_first(const std::uint16_t* from, Index left, std::uint16_t* to) {
+  for (Index i = 0; i < left; ++i) to[i] = from[i];
+}
+
+/// See Kernels::pack, for one vector of lanes: the rows `source + i · row_stride`, i < count, of T
+/// or of bfloat16.
+template <class S, class Number = typename S::Scalar>
+HEED_KERNEL void pack_lanes(const Number* source, Index row_stride, Index column_stride,
                             Index count, Index columns, typename S::Scalar factor,
                             typename S::Scalar* packed, Index stride) {
-  using T = typename S::Scalar;
   Index column = 0;
   for (; column_stride == 1 && column < columns; column += S::width) {
     const Index left = columns - column;
-    const T* at = source + column;
-    T spill[S::width * S::width];
+    const Number* at = source + column;
+    Number spill[S::width * S::width];
     if (left < S::width) {
       if (!transposing_pays<S>(left)) break;
       for (Index i = 0; i < S::width; ++i) {
-        const T* row = row_or_last(at, row_stride, count, i);
-        S::store(spill + i * S::width, load_first<S>(row, left));
+        copy_first<S>(row_or_last(at, row_stride, count, i), left, spill + i * S::width);
       }
       at = spill;
       row_stride = S::width;
     }
     typename S::V rows[S::width];
     HEED_UNROLL for (int i = 0; i < S::width; ++i) {
-      rows[i] = S::load(row_or_last(at, row_stride, count, i)) * S::broadcast(factor);
+      rows[i] = load_wide<S>(row_or_last(at, row_stride, count, i)) * S::broadcast(factor);
     }
     transpose<S>(rows);
     HEED_UNROLL for (int i = 0; i < S::width; ++i) {
@@ -388,7 +417,7 @@ HEED_KERNEL void pack_lanes(const typename S::Scalar* source, Index row_stride, 
   for (; column < columns; ++column) {
     for (Index i = 0; i < S::width; ++i) {
       packed[column * stride + i] =
-          row_or_last(source, row_stride, count, i)[column * column_stride] * factor;
+          widened(row_or_last(source, row_stride, count, i)[column * column_stride]) * factor;
     }
   }
 }

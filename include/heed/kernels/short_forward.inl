@@ -254,13 +254,11 @@ struct ShortForwardTable {
     }
   }
 
-  HEED_SIMD static void attend_group(Group& group, const MatrixRef<T>& queries) {
+  /// The outputs of a group whose queries are packed.
+  HEED_SIMD static void attend_group(Group& group) {
     const auto& run = group.run;
     if (group.words != nullptr) group.cut();
     alignas(64) T factors[S::width];
-    pack_lanes<S>(queries.data + group.lane * queries.row_stride, queries.row_stride,
-                  queries.column_stride, group.queries, run.head_dim, run.query_factor, run.packed,
-                  S::width);
     exponentiate_all(group, score_all(group), factors);
     const bool contiguous = group.values.column_stride == 1 && run.out_column == 1;
     if (contiguous) put_by_rows(group, factors);
@@ -278,46 +276,73 @@ struct ShortForwardTable {
     const Index times = groups * (groups + 1) / 2 * steps + groups * outputs;
     return (run.query_count + times - 1) / times;
   }
-  /// The rows of the next head, if heads lie one after the other.
-  HEED_SIMD static void announce_next(const ShortForwardArgs<T>& run, Index head,
-                                      const MatrixRef<T>& queries, const MatrixRef<T>& keys,
-                                      const MatrixRef<T>& values) {
+  /// The heads of a run whose numbers, of T, are read and written in place.
+  struct HeadsInPlace {
+    const ShortForwardArgs<T>& run;
+    MatrixRef<T> queries = {}, keys = {}, values = {};
+    T* out = nullptr;
+
+    HEED_SIMD void take(Index head, Index key_head) {
+      queries = run.queries.ahead(head * run.query_head);
+      keys = run.keys.ahead(key_head * run.key_head);
+      values = run.values.ahead(key_head * run.value_head);
+      out = run.out + head * run.out_head;
+    }
+    HEED_SIMD T* out_of(Index query) const { return out + query * run.out_row; }
+    HEED_SIMD void pack(Index query, Index count) const {
+      const auto* from = queries.data + query * queries.row_stride;
+      pack_lanes<S>(from, queries.row_stride, queries.column_stride, count, run.head_dim,
+                    run.query_factor, run.packed, S::width);
+    }
+    HEED_SIMD void put(Index, Index) const {}
+    HEED_SIMD void announce() const {
+      announce_next(run, queries, keys, values, MatrixRef<T>{out, run.out_row, 1});
+    }
+  };
+
+  /// The rows of the head after one with these operands, if heads lie one after the other.
+  template <class Number>
+  HEED_SIMD static void announce_next(const ShortForwardArgs<T>& run,
+                                      const MatrixRef<Number>& queries,
+                                      const MatrixRef<Number>& keys,
+                                      const MatrixRef<Number>& values,
+                                      const MatrixRef<Number>& out) {
     auto& coming = *run.coming;
     coming.size = 0;
     coming.count = 0;
-    coming.add(MatrixRef<T>{queries.data + run.query_head, queries.row_stride, 1}, run.head_dim,
-               run.query_count);
-    coming.add(MatrixRef<T>{keys.data + run.key_head, keys.row_stride, 1}, run.head_dim,
-               run.key_count);
-    coming.add(MatrixRef<T>{values.data + run.value_head, values.row_stride, 1}, run.value_dim,
-               run.key_count);
-    coming.add(MatrixRef<T>{run.out + (head + 1) * run.out_head, run.out_row, 1}, run.value_dim,
-               run.query_count);
+    coming.add(queries.ahead(run.query_head), run.head_dim, run.query_count);
+    coming.add(keys.ahead(run.key_head), run.head_dim, run.key_count);
+    coming.add(values.ahead(run.value_head), run.value_dim, run.key_count);
+    coming.add(out.ahead(run.out_head), run.value_dim, run.query_count);
   }
 
-  HEED_KERNEL static void attend(const ShortForwardArgs<T>& run) {
+  template <class Heads>
+  HEED_SIMD static void attend_heads(const ShortForwardArgs<T>& run, Heads heads) {
     if (run.coming != nullptr) run.coming->at_once = coming_at_once(run);
     for (Index head = 0; head < run.heads; ++head) {
-      const Index key_head = (run.first_head + head) / run.sharing - run.first_head / run.sharing;
-      MatrixRef<T> queries = run.queries, keys = run.keys, values = run.values;
-      queries.data += head * run.query_head;
-      keys.data += key_head * run.key_head;
-      values.data += key_head * run.value_head;
+      heads.take(head, (run.first_head + head) / run.sharing - run.first_head / run.sharing);
+      const MatrixRef<T>&keys = heads.keys, &values = heads.values;
       if (values.column_stride == 1) fill_tail<S>(values, run.key_count, run.value_dim, run.tail);
-      if (run.coming != nullptr) announce_next(run, head, queries, keys, values);
+      if (run.coming != nullptr) heads.announce();
       for (Index lane = 0; lane < run.query_count; lane += S::width) {
-        const Index left = run.query_count - lane;
+        const Index left = run.query_count - lane, count = left < S::width ? left : S::width;
         Group group{run,
                     keys,
                     values,
                     static_cast<int>(lane),
-                    left < S::width ? left : S::width,
-                    run.out + head * run.out_head + lane * run.out_row,
+                    count,
+                    heads.out_of(lane),
                     run.maximum + head * query_block + lane,
                     run.sum + head * query_block + lane};
-        attend_group(group, queries);
+        heads.pack(lane, count);
+        attend_group(group);
+        heads.put(lane, count);
       }
     }
+  }
+
+  HEED_KERNEL static void attend(const ShortForwardArgs<T>& run) {
+    attend_heads(run, HeadsInPlace{run});
   }
 };
 

@@ -410,20 +410,20 @@ simd::ShortArgs<T> short_args(const AttentionArgs<T>& args, Index item, Index he
 /// The schedule of calls with short sequences, at most one block of queries and one of keys. Here
 /// the per-block work of the other schedules would cost more than the attention itself, so the mask
 /// is asked once for all heads of a batch item, and one kernel call takes many heads. Where it
-/// cannot read or write them in place, it takes one, whose copies stay in the first-level cache.
+/// cannot read or write them as they lie, it takes one, whose copies stay in the first-level cache.
 /// The same bits.
 template <class T>
 class ShortForward {
  public:
   /// `group` heads go into one kernel call or, if not in place, into one each.
   ShortForward(const AttentionArgs<T>& args, const MaskRef& mask, Index group)
-      : args_(args), mask_(mask), group_(group), in_place_(in_place(args)) {}
+      : args_(args), mask_(mask), group_(group), numbers_(numbers_of(args)) {}
 
   /// Whether ShortForward can compute a call, or copies of its rounded numbers.
   static bool fits(const AttentionArgs<T>& args) {
     // For fewer than four queries over many keys, keys in the lanes are faster; where heads share
     // keys, but take a kernel call each, for one over more than 8.
-    const bool alone = args.query_count() == 1 && args.sharing() > 1 && !in_place(args);
+    const bool alone = args.query_count() == 1 && args.sharing() > 1 && !in_views(args);
     const Index few_keys = alone ? 8 : 16;
     const bool pays = args.query_count() >= 4 || args.key_count() <= few_keys;
     return pays && args.query_count() <= simd::query_block && args.key_count() > 0 &&
@@ -446,31 +446,42 @@ class ShortForward {
       }
       return;
     }
-    if (!in_place_) return attend_each(call, arrays, item, head, heads, seen);
-    static_cast<simd::ShortArgs<T>&>(call) = short_args(args_, item, head, seen);
-    choose_heads(call, arrays, item, head, heads);
+    if (numbers_ == Numbers::copied) return attend_each(call, arrays, item, head, heads, seen);
     simd::ComingRows coming;
     if (args_.exceeds_caches()) call.coming = &coming;
+    if (numbers_ == Numbers::bits) return attend_bits(call, arrays, item, head, heads, seen);
+    static_cast<simd::ShortArgs<T>&>(call) = short_args(args_, item, head, seen);
+    choose_heads(call, arrays, item, head, heads);
     attend(call, item);
   }
 
  private:
-  /// A thread's memory for the mask's answers and, if not in_place_, for one head.
+  /// Where a kernel reads and writes numbers: in views of T, in views of bfloat16, or in copies.
+  enum class Numbers { views, bits, copied };
+
+  /// A thread's memory for the mask's answers and, but for views of T, for one head.
   struct Arrays {
     std::uint64_t* words;
     T *queries, *keys, *values, *out;
   };
 
-  /// Whether the kernel can read and write all operands where they are.
-  static bool in_place(const AttentionArgs<T>& args) {
+  static bool in_views(const AttentionArgs<T>& args) {
     return args.queries.is_view() && args.keys.is_view() && args.values.is_view() &&
            !args.out.is_bfloat16();
+  }
+  static Numbers numbers_of(const AttentionArgs<T>& args) {
+    if (in_views(args)) return Numbers::views;
+    const bool bits = args.queries.has_rows_of_bits() && args.keys.has_rows_of_bits() &&
+                      args.values.has_rows_of_bits() && args.out.is_bfloat16() &&
+                      args.out.stride(3) == 1 && args.out.kernels()->attend_short != nullptr;
+    return bits ? Numbers::bits : Numbers::copied;
   }
   Index groups() const { return parts_of(args_.heads(), group_); }
 
   /// A kernel call with this thread's arrays. Lanes past the last query fill up whole vectors.
   simd::ShortForwardArgs<T> call_with(Arrays& arrays) const {
-    const Index rows = in_place_ ? 0 : simd::query_block, keys = in_place_ ? 0 : simd::key_block;
+    const bool views = numbers_ == Numbers::views;
+    const Index rows = views ? 0 : simd::query_block, keys = views ? 0 : simd::key_block;
     simd::ShortForwardArgs<T> call;
     divide_scratch<ShortForward>([&](Carver& carver) {
       call.packed = carver.take<T>(most_lanes * args_.head_dim());
@@ -504,6 +515,24 @@ class ShortForward {
       attend(call, item);
       if (p.out.is_bfloat16()) p.out.round(arrays.out, p.query_count(), item, each, 0);
     }
+  }
+
+  /// Some heads in one call that widens them itself.
+  void attend_bits(simd::ShortForwardArgs<T>& call, const Arrays& arrays, Index item, Index head,
+                   Index heads, const VisibleKeys& seen) const {
+    const auto& p = args_;
+    const Index key_head = p.key_head(head);
+    const simd::ShortBits<T> bits{p.queries.bit_rows(item, head, 0, 1),
+                                  p.keys.bit_rows(item, key_head, seen.first, 1),
+                                  p.values.bit_rows(item, key_head, seen.first, 1),
+                                  p.out.bits(item, head, 0),
+                                  p.out.stride(2),
+                                  arrays.keys,
+                                  arrays.values};
+    static_cast<simd::ShortArgs<T>&>(call) = short_call(p, seen);
+    choose_heads(call, arrays, item, head, heads);
+    p.out.kernels()->attend_short(call, bits);
+    if (p.log_sum_exp.given()) write_log_sum_exp(item, call);
   }
 
   void attend(const simd::ShortForwardArgs<T>& call, Index item) const {
@@ -540,7 +569,7 @@ class ShortForward {
   const AttentionArgs<T>& args_;
   const MaskRef& mask_;
   Index group_;
-  bool in_place_;
+  Numbers numbers_;
 };
 
 }  // namespace heed::detail

@@ -403,12 +403,10 @@ class Operand {
   /// those of bfloat16 only where they are rounded or `padded` is their width.
   void read(Index item, Index head, Index first, Index count, Index step, T* to,
             Index padded) const {
-    const Index dim = extents_[3], stride = strides_[2] * step;
+    const Index dim = extents_[3];
     if (dim == 0) return;
-    if (has_bits()) {
-      return kernels_->widen({bits(item, head, first), stride, strides_[3]}, count, dim, to);
-    }
-    const simd::MatrixRef<T> from{rows(item, head, first).data, stride, strides_[3]};
+    if (has_bits()) return kernels_->widen(bit_rows(item, head, first, step), count, dim, to);
+    const simd::MatrixRef<T> from{rows(item, head, first).data, strides_[2] * step, strides_[3]};
     if (!rounds_) return copy_rows(from, count, dim, to, padded);
     kernels_->round(from, count, dim, to, padded);
     fill(to + dim, count, padded - dim, padded);
@@ -425,7 +423,7 @@ class Operand {
   /// in place, or copied to `scratch`, (count, dim).
   simd::MatrixRef<std::uint16_t> spaced_bits(Index item, Index head, Index first, Index count,
                                              Index step, std::uint16_t* scratch) const {
-    if (has_bits()) return {bits(item, head, first), strides_[2] * step, strides_[3]};
+    if (has_bits()) return bit_rows(item, head, first, step);
     read_bits(item, head, first, count, step, extents_[3], scratch);
     return {scratch, extents_[3], 1};
   }
@@ -434,13 +432,9 @@ class Operand {
   void announce(Index item, Index head, Index first, Index count, Index step,
                 simd::ComingRows& coming) const {
     if (is_view()) {
-      auto from = rows(item, head, first);
-      from.row_stride *= step;
-      coming.add(from, extents_[3], count);
+      coming.add(spaced_rows(item, head, first, count, step, nullptr), extents_[3], count);
     } else if (has_bits() && tables_ == nullptr) {
-      const simd::MatrixRef<std::uint16_t> from{bits(item, head, first), strides_[2] * step,
-                                                strides_[3]};
-      coming.add(from, extents_[3], count);
+      coming.add(bit_rows(item, head, first, step), extents_[3], count);
     }
   }
   /// An operand of these extents in other memory, (batch, heads, length, dim): in T, or as the bits
@@ -457,6 +451,12 @@ class Operand {
   /// The bits of a token in an operand that is stored as bfloat16.
   const std::uint16_t* bits(Index item, Index head, Index token) const {
     return static_cast<const std::uint16_t*>(data_) + offset(item, head, token);
+  }
+  /// Whether kernels can read rows of bfloat16 where they lie.
+  bool has_rows_of_bits() const { return has_bits() && tables_ == nullptr && strides_[3] == 1; }
+  /// Those from token `first` of a head on, `step` tokens apart.
+  simd::MatrixRef<std::uint16_t> bit_rows(Index item, Index head, Index first, Index step) const {
+    return {bits(item, head, first), strides_[2] * step, strides_[3]};
   }
   /// Whether the tokens [first, first + count) are all stride(2) apart.
   bool is_contiguous(Index first, Index count) const {
@@ -487,13 +487,11 @@ class Operand {
   /// Likewise as bits.
   void read_bits(Index item, Index head, Index first, Index count, Index step, Index padded,
                  std::uint16_t* to) const {
-    const Index dim = extents_[3], stride = strides_[2] * step;
-    if (!rounds_) {
-      return copy_rows<std::uint16_t>({bits(item, head, first), stride, strides_[3]}, count, dim,
-                                      to, padded);
-    }
-    pairs_->narrow({rows(item, head, first).data, stride, strides_[3]}, count, dim, to, padded);
-    fill(to + dim, count, padded - dim, padded);
+    if (!rounds_)
+      return copy_rows(bit_rows(item, head, first, step), count, extents_[3], to, padded);
+    const simd::MatrixRef<T> from{rows(item, head, first).data, strides_[2] * step, strides_[3]};
+    pairs_->narrow(from, count, extents_[3], to, padded);
+    fill(to + extents_[3], count, padded - extents_[3], padded);
   }
   /// Zeros behind the columns of rows.
   template <class X>
@@ -551,6 +549,7 @@ class Result {
   const Extents<4>& strides() const { return strides_; }
   Index stride(std::size_t axis) const { return strides_[axis]; }
   bool is_bfloat16() const { return kernels_ != nullptr; }
+  const simd::Bfloat16Kernels<T>* kernels() const { return kernels_; }
   T& operator()(Index item, Index head, Index query, Index column) const {
     return rows(item, head, query)[column * strides_[3]];
   }
@@ -569,18 +568,20 @@ class Result {
   T* rows(Index item, Index head, Index query) const {
     return static_cast<T*>(data_) + offset(item, head, query);
   }
+  /// The bits of a query's row in a tensor of bfloat16.
+  std::uint16_t* bits(Index item, Index head, Index query) const {
+    return static_cast<std::uint16_t*>(data_) + offset(item, head, query);
+  }
   /// Rounds `count` rows, (count, value_dim), to the rows of a head from `query` on.
   void round(const T* from, Index count, Index item, Index head, Index query,
              Index step = 1) const {
-    const Index columns = extents_[3];
-    bfloat16* to = static_cast<bfloat16*>(data_) + offset(item, head, query);
+    const Index columns = extents_[3], row = strides_[2] * step;
+    std::uint16_t* to = bits(item, head, query);
     if (columns == 0) return;
-    if (strides_[3] == 1) {
-      return kernels_->narrow({from, columns, 1}, count, columns, &to->bits, strides_[2] * step);
-    }
+    if (strides_[3] == 1) return kernels_->narrow({from, columns, 1}, count, columns, to, row);
     for (Index i = 0; i < count * columns; ++i) {
-      to[i / columns * strides_[2] * step + i % columns * strides_[3]] =
-          bfloat16(static_cast<float>(from[i]));
+      const bfloat16 number(static_cast<float>(from[i]));
+      to[i / columns * row + i % columns * strides_[3]] = number.bits;
     }
   }
 
