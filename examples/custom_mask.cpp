@@ -38,7 +38,7 @@ struct LaterHalf {
 // [/keys]
 
 // [coverage]
-/// The same mask with coverage: tiles that it leaves empty are never computed.
+/// The same mask with coverage: nothing is asked about tiles that it leaves empty.
 struct DilatedTiles : Dilated {
   Coverage coverage(Tile tile) const {
     const bool after = tile.first_key > tile.last_query;

@@ -7,8 +7,8 @@
 template <class T>
 inline constexpr T masked_exponent = static_cast<T>(-2 * LaneTypes<T>::bias);
 
-/// Whether a micro tile prefetches a line in each step of its products, which hides it: a burst of
-/// prefetches is waited for.
+/// Whether a micro tile prefetches a line in each step of its product. Many prefetches at once
+/// would make it wait.
 template <int Rows, int Vectors>
 inline constexpr bool prefetches_between =
     HEED_SIMD_BYTES == 64 && (Vectors == HEED_SIMD_VECTORS) && Rows == rows_of<Vectors>;
@@ -42,7 +42,7 @@ struct StripTask {
   HEED_SIMD typename S::M visible(Index key, int vector) const {
     return lanes_of(block.words[key], vector);
   }
-  /// Whether this strip prefetches keys and values, of those that share them.
+  /// Whether this strip prefetches keys and values; one of the strips that share them does.
   HEED_SIMD bool prefetches() const {
     return first_lane == 0 && block.values.data != nullptr && block.keys.column_stride == 1 &&
            block.values.column_stride == 1;
@@ -139,14 +139,15 @@ HEED_KERNEL void score_rows(const StripTask<S, Vectors>& task, Index key,
   }
 }
 
-/// QueryRows::next_bits[0] for lines_beyond.
+// What decoding prefetches; for attend_keys.inl, decode_halves.inl and bfloat16.inl.
+
+/// QueryRows::next_bits[0], as lines_beyond wants it.
 struct NextBits {
   MatrixRef<std::uint16_t> next;
   Index next_columns;
 };
-/// What decoding prefetches during the step of `step` keys at `key`: what is read next or, of keys
-/// and values that were widened, twice as many rows of the next block, the keys' before the
-/// values'.
+/// What decoding prefetches while it takes the `step` keys at `key`: the rows that follow. Where
+/// the next block is to be widened, its keys, then its values, twice as many rows at a time.
 template <class T>
 HEED_SIMD LinesAhead lines_after(const KeyBlock<T>& keys, const QueryRows<T>& rows, Index key,
                                  Index step) {
@@ -180,6 +181,8 @@ HEED_SIMD LinesAhead lines_during_values(const KeyBlock<std::uint16_t>& keys,
   const RowsRead<std::uint16_t> read{keys.values.data, keys.values.row_stride, rows.value_dim};
   return lines_beyond(read, keys.count, key, step, NextBits{rows.next_bits[0], rows.next_columns});
 }
+
+// Blocks of keys.
 
 /// score_rows for all keys of the block: probabilities and their `totals`, or, without `totals`,
 /// scores. Micro tiles that do not prefetch between steps do so in front of them: a processor does
@@ -263,7 +266,8 @@ HEED_SIMD void sum_block(const StripTask<S, Vectors>& task, typename S::Scalar* 
   }
 }
 
-/// Takes from the coming rows, if any are left, those whose lines as many steps prefetch.
+/// Takes as many of the coming rows as a line in each of `steps` steps prefetches, at least one,
+/// and returns their lines; none if no row is left.
 template <class T>
 HEED_SIMD LinesAhead take_coming(ComingRows* coming, Index steps, const T* place) {
   auto lines = LinesAhead::none(place);

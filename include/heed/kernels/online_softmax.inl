@@ -5,7 +5,8 @@
 
 /// Moves the maxima of a strip, in the lanes that need it, to the maximum of a block of keys, and
 /// turns the stored scores into probabilities. A lane needs it if its sum over this block relative
-/// to the old maximum (`block_sum`) exceeds the lazy limit; in a fresh state every lane does.
+/// to the old maximum (`block_sum`) exceeds the lazy limit; of a fresh state, every lane that sees
+/// a key does.
 /// For vector j of lanes, largest_score(task, j) is the largest visible score,
 /// raised_maximum(task, old, found) the maximum that this makes, and exponentiate(task, j, maximum)
 /// turns the scores into probabilities and returns their sums.
@@ -33,7 +34,7 @@ HEED_KERNEL void rescale(const Task& task, bool first, const typename Task::T* b
 
 /// Adds one block of keys to the softmax of one strip of queries: score_modified(task) stores
 /// scores that are modified, sum_block(task, totals) makes probabilities relative to the current
-/// maxima and sums them, score_again(task) stores the scores unless score_modified did, and
+/// maxima and sums them, score_again(task) stores scores again where those took their place, and
 /// add_block(task, accumulate) adds the values.
 template <class Task>
 HEED_KERNEL void attend_strip(const Task& task, bool first) {

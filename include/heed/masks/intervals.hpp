@@ -239,7 +239,7 @@ class Segments {
   }
 
  private:
-  /// Whoever gives the document of every token means another mask.
+  /// Of an error message: a caller with a number for every token wants masks::Groups.
   static constexpr const char* groups_hint = "; masks::Groups takes a number per token";
 
   Index total() const { return offsets_[offsets_.size() - 1]; }

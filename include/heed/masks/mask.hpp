@@ -107,7 +107,8 @@ class Mask {
   struct Kept {
     M mask;
   };
-  /// Knows steps even if the mask tells none, since another one with it may tell one.
+  /// Answers at steps above 1 even if `mask` has no query_step: a mask combined with it may have
+  /// one.
   template <class M>
   struct HeldAs final : Kept<M>, Held {
     explicit HeldAs(M given)
@@ -127,7 +128,7 @@ class Mask {
   detail::Shared<Held> held_;
 };
 
-/// A Mask is given a further condition, or another way to be allowed.
+/// `mask &= other` hides more of what a Mask allows, `mask |= other` less.
 template <MaskPolicy M>
 Mask& operator&=(Mask& mask, M other) {
   return mask = mask & std::move(other);

@@ -374,8 +374,8 @@ class QueryBlockPass {
   Index rows_;
   Index step_;
   SharedLaneWords* shared_ = nullptr;
-  bool guards_ = true;   // whether values are looked at before a masked block is added: run() adds
-                         // at first without, `take` cannot begin anew
+  bool guards_ = true;   // whether values are checked before a masked block is added: run() tries
+                         // without and may begin anew, `take` cannot
   bool masked_ = false;  // whether some block was masked
   simd::ComingRows* coming_ = nullptr;
 };
