@@ -43,24 +43,36 @@ struct Bfloat16Table {
   HEED_SIMD static void put(std::uint16_t bits, std::uint16_t& to) { to = bits; }
   HEED_SIMD static void put(std::uint16_t bits, T& to) { to = widened(bits); }
 
-  /// Two vectors rounded, in bits or in T.
-  HEED_SIMD static void put_pair(WholeWords first, WholeWords second, std::uint16_t* to) {
+  /// Rounded vectors, in bits or in T.
+  HEED_SIMD static void put_words(WholeWords words, std::uint16_t* to) {
+    store_lower_halves(to, words >> 16);
+  }
+  HEED_SIMD static void put_words(WholeWords words, T* to) {
+    S::store(to, (typename S::V)(words & 0xffff0000));
+  }
+  HEED_SIMD static void put_words(WholeWords first, WholeWords second, std::uint16_t* to) {
     store_lower_halves(to, first >> 16, second >> 16);
   }
-  HEED_SIMD static void put_pair(WholeWords first, WholeWords second, T* to) {
-    S::store(to, (typename S::V)(first & 0xffff0000));
-    S::store(to + S::width, (typename S::V)(second & 0xffff0000));
+  HEED_SIMD static void put_words(WholeWords first, WholeWords second, T* to) {
+    put_words(first, to);
+    put_words(second, to + S::width);
   }
-  /// A row rounded.
+  HEED_SIMD static WholeWords rounded_vector(const T* from) {
+    return rounded_to_bfloat16(S::load(from));
+  }
+  /// A row rounded, if it can be two vectors at a time.
   template <class To>
   HEED_SIMD static void round_row(const T* from, Index step, Index columns, To* to) {
     Index column = 0;
 #if HEED_SIMD_BYTES != 0
     if (step == 1) {
       for (; column + 2 * S::width <= columns; column += 2 * S::width) {
-        const T* second = from + column + S::width;
-        put_pair(rounded_to_bfloat16(S::load(from + column)), rounded_to_bfloat16(S::load(second)),
-                 to + column);
+        put_words(rounded_vector(from + column), rounded_vector(from + column + S::width),
+                  to + column);
+      }
+      if (column + S::width <= columns) {
+        put_words(rounded_vector(from + column), to + column);
+        column += S::width;
       }
     }
 #endif
