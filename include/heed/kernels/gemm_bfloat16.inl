@@ -110,7 +110,7 @@ struct Bfloat16Product : PairWords {
   HEED_SIMD static V load_left(const std::uint16_t* from, Index left) {
     if (left >= S::width) return load_wide<S>(from);
     std::uint16_t some[S::width] = {};
-    for (Index i = 0; i < left; ++i) some[i] = from[i];
+    copy_first<S>(from, left, some);
     return load_wide<S>(some);
   }
   /// Numbers that do not lie side by side, copied.

@@ -415,7 +415,7 @@ simd::ShortArgs<T> short_args(const AttentionArgs<T>& args, Index item, Index he
 template <class T>
 class ShortForward {
  public:
-  /// `group` heads go into one kernel call or, if not in place, into one each.
+  /// `group` heads go into one kernel call or, if they must be copied, into one each.
   ShortForward(const AttentionArgs<T>& args, const MaskRef& mask, Index group)
       : args_(args), mask_(mask), group_(group), numbers_(numbers_of(args)) {}
 

@@ -377,16 +377,15 @@ class Operand {
   }
 
   /// The rows of a view from token `first` of a head on.
-  simd::MatrixRef<T> rows(Index item, Index head, Index first) const {
-    return {static_cast<const T*>(data_) + offset(item, head, first), strides_[2], strides_[3]};
+  simd::MatrixRef<T> rows(Index item, Index head, Index first, Index step = 1) const {
+    return {static_cast<const T*>(data_) + offset(item, head, first), strides_[2] * step,
+            strides_[3]};
   }
   /// `count` rows of a view from token `first` of a head on, `step` tokens apart, in T: in place,
   /// or copied to `scratch`, (count, dim).
   simd::MatrixRef<T> spaced_rows(Index item, Index head, Index first, Index count, Index step,
                                  T* scratch) const {
-    if (kernels_ == nullptr) {
-      return {rows(item, head, first).data, strides_[2] * step, strides_[3]};
-    }
+    if (kernels_ == nullptr) return rows(item, head, first, step);
     read(item, head, first, count, step, scratch, extents_[3]);
     return {scratch, extents_[3], 1};
   }
@@ -406,7 +405,7 @@ class Operand {
     const Index dim = extents_[3];
     if (dim == 0) return;
     if (has_bits()) return kernels_->widen(bit_rows(item, head, first, step), count, dim, to);
-    const simd::MatrixRef<T> from{rows(item, head, first).data, strides_[2] * step, strides_[3]};
+    const simd::MatrixRef<T> from = rows(item, head, first, step);
     if (!rounds_) return copy_rows(from, count, dim, to, padded);
     kernels_->round(from, count, dim, to, padded);
     fill(to + dim, count, padded - dim, padded);
@@ -432,7 +431,7 @@ class Operand {
   void announce(Index item, Index head, Index first, Index count, Index step,
                 simd::ComingRows& coming) const {
     if (is_view()) {
-      coming.add(spaced_rows(item, head, first, count, step, nullptr), extents_[3], count);
+      coming.add(rows(item, head, first, step), extents_[3], count);
     } else if (has_bits() && tables_ == nullptr) {
       coming.add(bit_rows(item, head, first, step), extents_[3], count);
     }
@@ -487,11 +486,10 @@ class Operand {
   /// Likewise as bits.
   void read_bits(Index item, Index head, Index first, Index count, Index step, Index padded,
                  std::uint16_t* to) const {
-    if (!rounds_)
-      return copy_rows(bit_rows(item, head, first, step), count, extents_[3], to, padded);
-    const simd::MatrixRef<T> from{rows(item, head, first).data, strides_[2] * step, strides_[3]};
-    pairs_->narrow(from, count, extents_[3], to, padded);
-    fill(to + extents_[3], count, padded - extents_[3], padded);
+    const Index dim = extents_[3];
+    if (!rounds_) return copy_rows(bit_rows(item, head, first, step), count, dim, to, padded);
+    pairs_->narrow(rows(item, head, first, step), count, dim, to, padded);
+    fill(to + dim, count, padded - dim, padded);
   }
   /// Zeros behind the columns of rows.
   template <class X>
