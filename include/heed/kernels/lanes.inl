@@ -259,7 +259,7 @@ HEED_SIMD void store_lower_halves(void* to, WholeWords words) {
   __builtin_memcpy(to, &halves, sizeof(halves));
 }
 /// Those of two vectors, in fewer instructions than one by one where lower_halves takes several.
-HEED_SIMD void store_lower_halves(std::uint16_t* to, WholeWords first, WholeWords second) {
+HEED_SIMD void store_lower_halves(void* to, WholeWords first, WholeWords second) {
 #if HEED_SIMD_BYTES == 32 && !defined(__clang__)
   typedef int Eight __attribute__((vector_size(32)));
   typedef long long Four __attribute__((vector_size(32)));
@@ -269,7 +269,7 @@ HEED_SIMD void store_lower_halves(std::uint16_t* to, WholeWords first, WholeWord
   __builtin_memcpy(to, &halves, sizeof(halves));
 #else
   store_lower_halves(to, first);
-  store_lower_halves(to + sizeof(HalfWords) / sizeof(*to), second);
+  store_lower_halves(static_cast<char*>(to) + sizeof(HalfWords), second);
 #endif
 }
 
