@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The definitions behind heed::compiled, in one translation unit.
+// The definitions behind heed::compiled that call kernels, which have units of their own.
 #define HEED_COMPILED_SOURCE
 #include <heed/attention/backward.hpp>
 #include <heed/attention/forward.hpp>

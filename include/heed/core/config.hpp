@@ -79,7 +79,7 @@
 
 // The scalar set is for machines without another one, and for checking the others: heed::compiled
 // has it everywhere, header-only units on x86 and AArch64 are spared its compile time.
-#if (!defined(__x86_64__) && !defined(__aarch64__)) || defined(HEED_COMPILED_SOURCE)
+#if (!defined(__x86_64__) && !defined(__aarch64__)) || defined(HEED_COMPILED)
 #define HEED_SIMD_HAS_SCALAR 1
 #else
 #define HEED_SIMD_HAS_SCALAR 0
@@ -87,7 +87,7 @@
 
 // Some kernels that are for speed alone, such as the backward pass of short sequences, take seconds
 // to compile: heed::compiled has them, header-only units compute the same bits without.
-#if defined(HEED_COMPILED_SOURCE)
+#if defined(HEED_COMPILED)
 #define HEED_SIMD_ALL_KERNELS 1
 #else
 #define HEED_SIMD_ALL_KERNELS 0

@@ -11,5 +11,7 @@ HEED_DRIVERS_BEGIN
 #include <heed/attention/detail/backward_schedule.inl>
 #include <heed/attention/detail/schedule.inl>
 HEED_DRIVERS_END
+#if !defined(HEED_COMPILED)  // which has units for the kernels
 #include <heed/kernels/attention_tables.inl>
+#endif
 #endif

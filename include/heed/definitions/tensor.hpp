@@ -6,6 +6,8 @@
 #include <heed/core/config.hpp>
 
 #if HEED_DEFINITIONS
-#include <heed/kernels/layer_tables.inl>
 #include <heed/tensor/detail/gemm.inl>
+#if !defined(HEED_COMPILED)  // which has units for the kernels
+#include <heed/kernels/layer_tables.inl>
+#endif
 #endif

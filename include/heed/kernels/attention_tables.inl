@@ -27,15 +27,6 @@ template <class T>
 DropoutKernel dropout_kernel() {
   HEED_SIMD_TABLE_OF(active(), dropout_draw);
 }
-#if defined(HEED_COMPILED_SOURCE)
-template DropoutKernel dropout_kernel<double>();
-template const Kernels<float>& kernels<float>();
-template const Kernels<double>& kernels<double>();
-template const DecodeKernels<float>& decode_kernels<float>();
-template const DecodeKernels<double>& decode_kernels<double>();
-template ShortForwardKernel<float> short_forward_kernel<float>();
-template ShortForwardKernel<double> short_forward_kernel<double>();
-#endif
 
 }  // namespace heed::simd
 
@@ -55,12 +46,6 @@ template <class T>
 ShortBackwardKernel<T> short_backward_kernel() {
   HEED_SIMD_TABLE_OF(active(), short_backward);
 }
-#endif
-#if defined(HEED_COMPILED_SOURCE)
-template const BackwardKernels<float>& backward_kernels<float>();
-template const BackwardKernels<double>& backward_kernels<double>();
-template ShortBackwardKernel<float> short_backward_kernel<float>();
-template ShortBackwardKernel<double> short_backward_kernel<double>();
 #endif
 
 }  // namespace heed::simd
@@ -110,12 +95,5 @@ PairBackwardKernel<T> pair_backward_kernel() {
 #endif
   return nullptr;
 }
-#if defined(HEED_COMPILED_SOURCE)
-template const PairKernels<float>* pair_kernels<float>();
-template PairBackwardKernel<float> pair_backward_kernel<float>();
-template TileKernel<float> tile_kernel<float>();
-template const Bfloat16Kernels<float>& bfloat16_kernels<float>();
-template const Bfloat16Kernels<double>& bfloat16_kernels<double>();
-#endif
 
 }  // namespace heed::simd

@@ -179,40 +179,5 @@ HEED_INLINE void use(Isa isa) {
 }
 
 }  // namespace heed::simd
-
-// The body of a function that returns the active set's `table<T>()`.
-#if defined(__x86_64__)
-#define HEED_SIMD_VECTOR_TABLES(table) \
-  case Isa::sse2:                      \
-    return sse2_kernels::table<T>();   \
-  case Isa::avx2:                      \
-    return avx2_kernels::table<T>();   \
-  case Isa::avx512:                    \
-  case Isa::avx512_bf16:               \
-  case Isa::amx:                       \
-  case Isa::amx_twin:                  \
-    return avx512_kernels::table<T>();
-#elif defined(__aarch64__)
-#define HEED_SIMD_VECTOR_TABLES(table) \
-  case Isa::neon:                      \
-    return neon_kernels::table<T>();
-#else
-#define HEED_SIMD_VECTOR_TABLES(table)
-#endif
-#if HEED_SIMD_HAS_SCALAR
-#define HEED_SIMD_SCALAR_TABLE(table) \
-  case Isa::scalar:                   \
-    return scalar_kernels::table<T>();
-#else
-#define HEED_SIMD_SCALAR_TABLE(table)
-#endif
-#define HEED_SIMD_TABLE_OF(isa, table) \
-  switch (isa) {                       \
-    HEED_SIMD_VECTOR_TABLES(table)     \
-    HEED_SIMD_SCALAR_TABLE(table)      \
-    default:                           \
-      break;                           \
-  }                                    \
-  __builtin_unreachable()
 // NOLINTEND(misc-definitions-in-headers)
 #endif  // HEED_DEFINITIONS
