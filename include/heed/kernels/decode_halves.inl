@@ -5,20 +5,6 @@
 // std::uint16_t, the bits of a bfloat16, which is widened in registers: half the memory is read,
 // and half as many vectors are transposed, of which each lane has two columns.
 
-/// 16 bytes of `low` and 16 bytes of `high` in one vector, which saves a transpose the exchange of
-/// the halves of two vectors.
-template <class S, class Number>
-HEED_SIMD typename S::V load_halves(const Number* low, const Number* high) {
-  using T = typename S::Scalar;
-  typedef T Half __attribute__((vector_size(16), aligned(sizeof(Number)), may_alias));
-  const Half a = *reinterpret_cast<const Half*>(low), b = *reinterpret_cast<const Half*>(high);
-  if constexpr (sizeof(T) == 4) {
-    return __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7);
-  } else {
-    return __builtin_shufflevector(a, b, 0, 1, 2, 3);
-  }
-}
-
 template <class T, class Number = T, int Vectors = HEED_SIMD_VECTORS>
 struct HalvesScores {
   using S = Lanes<T>;

@@ -296,17 +296,26 @@ HEED_SIMD void transpose_blocks(typename S::V* rows) {
 }
 #endif
 
-#if HEED_SIMD_BYTES == 64
-/// Half a vector from `low` and half a one from `high`: assembler, since the compiler would load
-/// both and join them by one more instruction.
+#if HEED_SIMD_BYTES >= 32
+/// Half a vector from `low` and half a one from `high`, which saves a transpose the exchange of the
+/// halves of two vectors.
 template <class S>
-HEED_SIMD typename S::V side_by_side(const void* low, const void* high) {
-  typedef typename S::Scalar Half
-      __attribute__((vector_size(HEED_SIMD_BYTES / 2), aligned(2), may_alias));
+HEED_SIMD typename S::V load_halves(const void* low, const void* high) {
+  using T = typename S::Scalar;
+  typedef T Half __attribute__((vector_size(HEED_SIMD_BYTES / 2), aligned(2), may_alias));
+  const Half *a = static_cast<const Half*>(low), *b = static_cast<const Half*>(high);
+#if HEED_SIMD_BYTES == 64  // the compiler would load both and join them by one more instruction
   typename S::V both;
-  asm("vmovups %1, %t0" : "=v"(both) : "m"(*static_cast<const Half*>(low)));
-  asm("vinsertf64x4 $1, %1, %0, %0" : "+v"(both) : "m"(*static_cast<const Half*>(high)));
+  asm("vmovups %1, %t0" : "=v"(both) : "m"(*a));
+  asm("vinsertf64x4 $1, %1, %0, %0" : "+v"(both) : "m"(*b));
   return both;
+#else
+  if constexpr (sizeof(T) == 4) {
+    return __builtin_shufflevector(Half(*a), Half(*b), 0, 1, 2, 3, 4, 5, 6, 7);
+  } else {
+    return __builtin_shufflevector(Half(*a), Half(*b), 0, 1, 2, 3);
+  }
+#endif
 }
 #endif
 
@@ -332,11 +341,11 @@ HEED_SIMD void transpose(typename S::V (&rows)[S::width]) {
 #endif
 }
 
-#if HEED_SIMD_BYTES == 64
+#if HEED_SIMD_BYTES >= 32
 /// Half a vector of columns of `width` rows, `stride` apart, transposed: columns[i] is column i of
-/// all rows. Loads put halves of two rows side by side, which takes the place of a quarter of the
-/// instructions of `transpose`, and of half of its registers. A column may be a pair of numbers.
-/// Returns where the next row begins.
+/// all rows. Loads put halves of two rows side by side, which takes the place of a third of the
+/// instructions of `transpose` (a quarter in vectors of 64 bytes), and of half of its registers. A
+/// column may be a pair of numbers. Returns where the next row begins.
 template <class S, class Number>
 HEED_SIMD const Number* load_transposed(const Number* first, Index stride,
                                         typename S::V (&columns)[S::width / 2]) {
@@ -345,13 +354,13 @@ HEED_SIMD const Number* load_transposed(const Number* first, Index stride,
     const Number* second = first + block * stride;
     asm("" : "+r"(second));  // the compiler would keep an address for every row, most in memory
     HEED_UNROLL for (int j = 0; j < block; ++j) {
-      columns[i + j] = side_by_side<S>(first + j * stride, second + j * stride);
+      columns[i + j] = load_halves<S>(first + j * stride, second + j * stride);
     }
     first = second + block * stride;
     asm("" : "+r"(first));
     transpose_blocks<S>(columns + i);
   }
-  HEED_UNROLL for (int i = 0; i < block; ++i) {
+  HEED_UNROLL for (int i = 0; i < block && S::width == 4 * block; ++i) {
     rearrange<S, EvenBlocks<S>>(columns[i], columns[i + block]);
   }
   return first;
