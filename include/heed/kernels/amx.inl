@@ -247,7 +247,7 @@ HEED_SIMD void multiply_tiles(std::integer_sequence<int, Sum...>, Tiles& tiles,
                               Index depth, AmxMatrix<T> sums, bool accumulate,
                               Between&& between = {}) {
   const auto stride = sums.stride * static_cast<Index>(sizeof(T));
-  const auto at = [&](int tile) __attribute__((always_inline)) {
+  const auto at = [&](int tile) HEED_LAMBDA {
     return sums.data + tile / Across * amx_side * sums.stride + tile % Across * amx_side;
   };
   (begin_sums<Sum>(tiles, at(Sum), stride, accumulate), ...);
@@ -338,30 +338,28 @@ template <class Tiles, class T, class Between = NothingBetween>
 HEED_SIMD void multiply_tiles(Tiles& tiles, const PendingProduct<T>& product,
                               Between&& between = {}) {
   using Staying = StayingProduct<Tiles, T, std::remove_reference_t<Between>>;
-  const auto stay = [&](auto groups) __attribute__((always_inline)) {
-    for_each_lane_tile(
-        product, [&](const PendingProduct<T>& one) __attribute__((always_inline)) {
-          Staying{tiles, one, between}.multiply(groups);
-        });
+  const auto stay = [&](auto groups) HEED_LAMBDA {
+    for_each_lane_tile(product, [&](const PendingProduct<T>& one) HEED_LAMBDA {
+      Staying{tiles, one, between}.multiply(groups);
+    });
   };
   if (product.depth == 1 * amx_terms) return stay(std::make_integer_sequence<int, 1>());
   if (product.depth == 2 * amx_terms) return stay(std::make_integer_sequence<int, 2>());
   if (product.depth == 3 * amx_terms) return stay(std::make_integer_sequence<int, 3>());
-  for_each_lane_tile(
-      product, [&](PendingProduct<T> left) __attribute__((always_inline)) {
-        const auto take = [&](auto some) __attribute__((always_inline)) {
-          multiply_tiles<1>(std::make_integer_sequence<int, some>(), tiles, left.a, left.b,
-                            left.depth, left.sums, left.accumulate, between);
-          left.a.data += some * amx_side * left.a.stride;
-          left.sums.data += some * amx_side * left.sums.stride;
-          left.row_tiles -= some;
-        };
-        while (left.row_tiles > 0) {
-          const Index rows = left.row_tiles, some = rows <= 4 ? rows : rows <= 6 ? 3 : 4;
-          if (some == 4) take(Known<4>());
-          if (some == 3) take(Known<3>());
-          if (some == 2) take(Known<2>());
-          if (some == 1) take(Known<1>());
-        }
-      });
+  for_each_lane_tile(product, [&](PendingProduct<T> left) HEED_LAMBDA {
+    const auto take = [&](auto some) HEED_LAMBDA {
+      multiply_tiles<1>(std::make_integer_sequence<int, some>(), tiles, left.a, left.b, left.depth,
+                        left.sums, left.accumulate, between);
+      left.a.data += some * amx_side * left.a.stride;
+      left.sums.data += some * amx_side * left.sums.stride;
+      left.row_tiles -= some;
+    };
+    while (left.row_tiles > 0) {
+      const Index rows = left.row_tiles, some = rows <= 4 ? rows : rows <= 6 ? 3 : 4;
+      if (some == 4) take(Known<4>());
+      if (some == 3) take(Known<3>());
+      if (some == 2) take(Known<2>());
+      if (some == 1) take(Known<1>());
+    }
+  });
 }

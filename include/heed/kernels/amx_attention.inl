@@ -322,10 +322,10 @@ struct TileTable {
     }
     PairKeys blocks[] = {keys, keys};  // in turn, like the memory of scores
     if (keys.blocks > 1) blocks[1].advance();
-    const auto first_task = [&](Index turn, Index strip) __attribute__((always_inline)) {
+    const auto first_task = [&](Index turn, Index strip) HEED_LAMBDA {
       return tasks + strip * (most / amx_side) + turn * other;
     };
-    const auto begin = [&](Index turn, Index block, Index strip) __attribute__((always_inline)) {
+    const auto begin = [&](Index turn, Index block, Index strip) HEED_LAMBDA {
       Task* task = first_task(turn, strip);
       set_keys(task, blocks[block % 2], queries.scores + turn * most * key_block);
       work.scores = task->score_product(task->lane_tiles);

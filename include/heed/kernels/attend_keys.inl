@@ -122,10 +122,9 @@ struct DecodeScores {
       const Index left = rows.head_dim - d;
       ahead.fetch_rows(S::width, first + d, stride);
       typename S::V transposed[S::width];
-      for_each_row<S::width>(
-          first + d, stride, [&](int i, const T* at) __attribute__((always_inline)) {
-            transposed[i] = load_upto<S>(at, left);
-          });
+      for_each_row<S::width>(first + d, stride, [&](int i, const T* at) HEED_LAMBDA {
+        transposed[i] = load_upto<S>(at, left);
+      });
       transpose<S>(transposed);
       if (left < S::width || rows.count > Rows) {
         HEED_UNROLL for (int i = 0; i < S::width; ++i) {
@@ -194,16 +193,15 @@ struct DecodeScores {
     HalvesScores<T>::score_step(keys, rows, key);
 #else
     for (const Index end = key + transposed_keys; key < end; key += S::width) {
-      with_near(
-          rows, [&](auto near) __attribute__((always_inline)) {
-            if (most == 1) {
-              score_transposed<single_row, near>(keys, rows, key);
-            } else if (most <= decoded_at_once) {
-              score_transposed<decoded_at_once, near>(keys, rows, key);
-            } else {
-              score_transposed<most_rows, near>(keys, rows, key);
-            }
-          });
+      with_near(rows, [&](auto near) HEED_LAMBDA {
+        if (most == 1) {
+          score_transposed<single_row, near>(keys, rows, key);
+        } else if (most <= decoded_at_once) {
+          score_transposed<decoded_at_once, near>(keys, rows, key);
+        } else {
+          score_transposed<most_rows, near>(keys, rows, key);
+        }
+      });
     }
 #endif
   }
@@ -360,23 +358,21 @@ struct DecodeValues {
       }
       const Number* at = values.data + key * values.row_stride;
       const auto lines = lines_during_values(keys, rows, key, value_step);
-      with_near(
-          rows, [&](auto near) __attribute__((always_inline)) {
-            auto ahead = StepAhead<near>::of(lines, at);
-            Index d = 0;
-            for (; one_alone && rows.count == 1 && d + 2 * lanes <= whole; d += 2 * lanes) {
-              add_rows<1, (one_alone ? 2 : 1) * HEED_SIMD_VECTORS>(
-                  rows, 0, values.data + d, values.row_stride, key, end, d, ahead);
-            }
-            for (; d + lanes <= whole; d += lanes) {
-              add_columns<HEED_SIMD_VECTORS>(rows, values.data + d, values.row_stride, key, end, d,
-                                             ahead);
-            }
-            for (; d < whole; d += fewest_lanes) {
-              add_columns<fewest_vectors>(rows, values.data + d, values.row_stride, key, end, d,
-                                          ahead);
-            }
-          });
+      with_near(rows, [&](auto near) HEED_LAMBDA {
+        auto ahead = StepAhead<near>::of(lines, at);
+        Index d = 0;
+        for (; one_alone && rows.count == 1 && d + 2 * lanes <= whole; d += 2 * lanes) {
+          add_rows<1, (one_alone ? 2 : 1) * HEED_SIMD_VECTORS>(
+              rows, 0, values.data + d, values.row_stride, key, end, d, ahead);
+        }
+        for (; d + lanes <= whole; d += lanes) {
+          add_columns<HEED_SIMD_VECTORS>(rows, values.data + d, values.row_stride, key, end, d,
+                                         ahead);
+        }
+        for (; d < whole; d += fewest_lanes) {
+          add_columns<fewest_vectors>(rows, values.data + d, values.row_stride, key, end, d, ahead);
+        }
+      });
     }
     return whole;
   }

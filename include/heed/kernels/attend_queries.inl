@@ -121,7 +121,7 @@ HEED_KERNEL void score_rows(const StripTask<S, Vectors>& task, Index key,
   typename S::V scores[Rows][Vectors] = {};
   const auto& keys = task.block.keys;
   const auto* first = keys.data + key * keys.row_stride;
-  const auto multiply_columns = [&](Index d, Index end, auto ahead) __attribute__((always_inline)) {
+  const auto multiply_columns = [&](Index d, Index end, auto ahead) HEED_LAMBDA {
     multiply<S, Rows, Vectors>(first + d * keys.column_stride, keys.row_stride, keys.column_stride,
                                task.packed + d * task.stride, task.stride, end - d, scores, ahead);
   };
@@ -193,17 +193,16 @@ HEED_SHARED void score_block(const StripTask<S, Vectors>& task, typename S::Scal
   constexpr int most = rows_of<Vectors>;
   constexpr Index widest = 512 / static_cast<Index>(sizeof(typename S::Scalar));
   const bool prefetches = task.prefetches() && task.value_dim <= widest;
-  for_each_micro_tile<most>(
-      task.block.count, [&](auto rows, Index key) __attribute__((always_inline)) {
-        if (!prefetches_between<most, Vectors>) {
-          if (rows == most && prefetches) {
-            prefetch_rows(task.block.keys, key + rows, rows, task.head_dim);
-            prefetch_rows(task.block.values, key, rows, task.value_dim);
-          }
-          prefetch_coming(task.coming);
-        }
-        score_rows<S, rows, Vectors>(task, key, totals);
-      });
+  for_each_micro_tile<most>(task.block.count, [&](auto rows, Index key) HEED_LAMBDA {
+    if (!prefetches_between<most, Vectors>) {
+      if (rows == most && prefetches) {
+        prefetch_rows(task.block.keys, key + rows, rows, task.head_dim);
+        prefetch_rows(task.block.values, key, rows, task.value_dim);
+      }
+      prefetch_coming(task.coming);
+    }
+    score_rows<S, rows, Vectors>(task, key, totals);
+  });
 }
 
 /// Probabilities of the stored scores of one vector of lanes, and their sum key by key.
@@ -290,8 +289,8 @@ HEED_SIMD void add_values(const StripTask<S, Vectors>& task, bool accumulate) {
   const auto& values = task.block.values;
   micro_tile_products<S, Vectors>(
       values.data, values.column_stride, values.row_stride, task.probabilities, task.stride,
-      task.block.count, task.output, task.stride, task.value_dim,
-      accumulate, [&](auto rows) __attribute__((always_inline)) {
+      task.block.count, task.output, task.stride, task.value_dim, accumulate,
+      [&](auto rows) HEED_LAMBDA {
         if constexpr (prefetches_between<rows, Vectors>) {
           return take_coming(task.coming, task.block.count, task.packed);
         } else {
@@ -466,10 +465,9 @@ struct Table {
 
   HEED_KERNEL static void attend(const KeyBlock<T>& keys, const QueryBlock<T>& queries,
                                  const SoftmaxState<T>& state, bool first) {
-    for_each_width<Table>(
-        keys, queries.count, [&](auto vectors, Index lane) __attribute__((always_inline)) {
-          attend_lanes<vectors>(keys, queries, state, lane, first);
-        });
+    for_each_width<Table>(keys, queries.count, [&](auto vectors, Index lane) HEED_LAMBDA {
+      attend_lanes<vectors>(keys, queries, state, lane, first);
+    });
   }
 
   HEED_KERNEL static void scores(const KeyBlock<T>& keys, const QueryBlock<T>& queries) {

@@ -178,11 +178,10 @@ HEED_SIMD void any_grad_score_rows(const GradientTask<S, Vectors>& task, Index k
 }
 template <class S, int Vectors>
 HEED_SIMD void grad_score_block(const GradientTask<S, Vectors>& task) {
-  for_each_micro_tile<micro_tile_rows>(
-      task.block.count, [&](auto rows, Index key) __attribute__((always_inline)) {
-        prefetch_coming(task.queries.coming);
-        any_grad_score_rows<S, rows, Vectors>(task, key);
-      });
+  for_each_micro_tile<micro_tile_rows>(task.block.count, [&](auto rows, Index key) HEED_LAMBDA {
+    prefetch_coming(task.queries.coming);
+    any_grad_score_rows<S, rows, Vectors>(task, key);
+  });
 }
 
 /// grad[key] += Σ_query weights[key][query] · rows[query] for the keys [key, key + Rows): dV from P
@@ -203,11 +202,10 @@ HEED_SIMD void add_rows_column(const KeyBlock<typename S::Scalar>& block,
                                const typename S::Scalar* weights, const typename S::Scalar* rows,
                                Index count, Index columns, typename S::Scalar* grad,
                                ComingRows* coming) {
-  for_each_micro_tile<micro_tile_rows>(
-      block.count, [&](auto keys, Index key) __attribute__((always_inline)) {
-        prefetch_coming(coming);
-        add_rows_to<S, keys, Vectors>(block, key, weights, rows, count, columns, grad);
-      });
+  for_each_micro_tile<micro_tile_rows>(block.count, [&](auto keys, Index key) HEED_LAMBDA {
+    prefetch_coming(coming);
+    add_rows_to<S, keys, Vectors>(block, key, weights, rows, count, columns, grad);
+  });
 }
 
 /// add_rows_column for all columns.
@@ -359,10 +357,9 @@ struct BackwardTable {
 
   HEED_SIMD static void take_queries(const KeyBlock<T>& keys, const BackwardQueries<T>& queries,
                                      bool scores_only, bool guard_keys) {
-    for_each_width<Table<T>>(
-        keys, queries.count, [&](auto vectors, Index lane) __attribute__((always_inline)) {
-          take_lanes<vectors>(keys, queries, lane, scores_only, guard_keys);
-        });
+    for_each_width<Table<T>>(keys, queries.count, [&](auto vectors, Index lane) HEED_LAMBDA {
+      take_lanes<vectors>(keys, queries, lane, scores_only, guard_keys);
+    });
   }
 
   HEED_KERNEL static void grad_scores(const KeyBlock<T>& keys, const BackwardQueries<T>& queries) {

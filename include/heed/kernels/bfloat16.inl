@@ -219,18 +219,17 @@ struct BitScores {
                                      const QueryRows<T>& rows) {
     const MatrixRef<std::uint16_t>& from = keys.keys;
     Index key = 0;
-    with_near(
-        rows, [&](auto near) __attribute__((always_inline)) {
-          constexpr int wide = single_row == 1 && !near ? 2 : 1;
-          for (; rows.count == 1 && key + wide * width <= keys.count; key += wide * width) {
-            score<single_row, wide, near>(from.data + key * from.row_stride, from.row_stride, rows,
-                                          0, key, lines_after(keys, rows, key, wide * width));
-          }
-          for (; key + width <= keys.count; key += width) {
-            score_rows<near>(from.data + key * from.row_stride, from.row_stride, rows, key,
-                             lines_after(keys, rows, key, width));
-          }
-        });
+    with_near(rows, [&](auto near) HEED_LAMBDA {
+      constexpr int wide = single_row == 1 && !near ? 2 : 1;
+      for (; rows.count == 1 && key + wide * width <= keys.count; key += wide * width) {
+        score<single_row, wide, near>(from.data + key * from.row_stride, from.row_stride, rows, 0,
+                                      key, lines_after(keys, rows, key, wide * width));
+      }
+      for (; key + width <= keys.count; key += width) {
+        score_rows<near>(from.data + key * from.row_stride, from.row_stride, rows, key,
+                         lines_after(keys, rows, key, width));
+      }
+    });
     return key;
   }
   HEED_SIMD static void score_last(const std::uint16_t* copies, const QueryRows<T>& rows, Index key,

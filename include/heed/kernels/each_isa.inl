@@ -5,6 +5,7 @@
 
 #define HEED_SIMD inline __attribute__((always_inline))
 #define HEED_KERNEL __attribute__((noinline))
+#define HEED_LAMBDA __attribute__((always_inline))  // behind a lambda's parameters
 // A long part of several kernels, once a block of keys or less: heed::compiled has it in each of
 // them; header-only programs have a function, which saves compile time.
 #if HEED_SIMD_ALL_KERNELS
@@ -13,6 +14,12 @@
 #define HEED_SHARED HEED_KERNEL
 #endif
 #define HEED_UNROLL _Pragma("GCC unroll 64")
+// Returns the x86 builtin named by its operation and what follows ps or pd, by the type Float.
+#define HEED_RETURN_X86(operation, suffix, ...)                 \
+  if constexpr (sizeof(Float) == 4)                             \
+    return __builtin_ia32_##operation##ps##suffix(__VA_ARGS__); \
+  else                                                          \
+    return __builtin_ia32_##operation##pd##suffix(__VA_ARGS__)
 
 // Units built with other flags have kernels of their own, so that the linker never gives one unit
 // the machine code of another.
@@ -131,7 +138,9 @@ inline namespace HEED_FLAGS_TAG {
 
 #undef HEED_SIMD
 #undef HEED_KERNEL
+#undef HEED_LAMBDA
 #undef HEED_SHARED
 #undef HEED_UNROLL
+#undef HEED_RETURN_X86
 #undef HEED_FLAGS_TAG
 #undef HEED_SIMD_PART

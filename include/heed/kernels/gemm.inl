@@ -516,24 +516,22 @@ struct QuantizedProduct : QuantizedWords {
       const float* a = piece.a.data;
       V value{}, sums[1][vectors];
       HEED_UNROLL for (int j = 0; j < vectors; ++j) sums[0][j] = S::broadcast(0);
-      each_term<Codes>(
-          blocks, lane, piece.depth, [&](Index, int j, V weights) __attribute__((always_inline)) {
-            if (j == 0) {
-              value = S::broadcast(*a);
-              a += piece.a.column_stride;
-            }
-            sums[0][j] = S::fma(value, weights, sums[0][j]);
-          });
+      each_term<Codes>(blocks, lane, piece.depth, [&](Index, int j, V weights) HEED_LAMBDA {
+        if (j == 0) {
+          value = S::broadcast(*a);
+          a += piece.a.column_stride;
+        }
+        sums[0][j] = S::fma(value, weights, sums[0][j]);
+      });
       ProductTable<float>::finish<1, vectors>(piece, 0, lane, sums);
     }
   }
   template <QuantizedCodes Codes>
   HEED_KERNEL static void unpack(const std::uint8_t* blocks, Index depth, float* packed) {
     for (Index lane = 0; lane < panel_columns; lane += vectors * S::width) {
-      each_term<Codes>(
-          blocks, lane, depth, [&](Index term, int j, V weights) __attribute__((always_inline)) {
-            S::store(packed + term * panel_columns + lane + j * S::width, weights);
-          });
+      each_term<Codes>(blocks, lane, depth, [&](Index term, int j, V weights) HEED_LAMBDA {
+        S::store(packed + term * panel_columns + lane + j * S::width, weights);
+      });
     }
   }
 

@@ -22,7 +22,7 @@ struct RowRounding : QuantizedWords {
     const float inverse = rounds ? 32767 / maximum : 0;
     // Adding 1.5 · 2^23 rounds to an integer in the low bits.
     const auto shifter = S::broadcast(0x1.8p23f);
-    const auto rounded = [&](const float* from) __attribute__((always_inline)) {
+    const auto rounded = [&](const float* from) HEED_LAMBDA {
       const V value = rounds ? S::load(from) : V{};
       return __builtin_bit_cast(Words, value * S::broadcast(inverse) + shifter) -
              __builtin_bit_cast(Words, shifter);
@@ -165,9 +165,7 @@ struct Int16Product : RowRounding {
   /// The signed codes of two pairs, in bytes.
   template <QuantizedCodes Codes>
   HEED_SIMD static Words quad_of(Words first, Words second) {
-    const auto bytes = [](Words pair) __attribute__((always_inline)) {
-      return (pair & 0xff) | (pair >> 8 & 0xff00);
-    };
+    const auto bytes = [](Words pair) HEED_LAMBDA { return (pair & 0xff) | (pair >> 8 & 0xff00); };
     const Words quad = bytes(first) | bytes(second) << 16;
     if constexpr (Codes != QuantizedCodes::signed_nibbles) return quad;
     return (Words)((Unsigned)quad + 0x78787878u) ^ ~0x7f7f7f7f;  // -8 in each byte

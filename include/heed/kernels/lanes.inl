@@ -75,25 +75,13 @@ struct Lanes {
   HEED_SIMD static M lanes(std::uint64_t word) { return static_cast<M>(word); }
   HEED_SIMD static bool any(M mask) { return mask != 0; }
   HEED_SIMD static M greater(V a, V b) {
-    constexpr int comparison = 14;
-    if constexpr (sizeof(Float) == 4)
-      return __builtin_ia32_cmpps512_mask(a, b, comparison, all, 4);
-    else
-      return __builtin_ia32_cmppd512_mask(a, b, comparison, all, 4);
+    HEED_RETURN_X86(cmp, 512_mask, a, b, 14, all, 4);  // 14: greater
   }
 #if defined(__clang__)
-  HEED_SIMD static V select(M mask, V yes, V no) {
-    if constexpr (sizeof(Float) == 4)
-      return __builtin_ia32_selectps_512(mask, yes, no);
-    else
-      return __builtin_ia32_selectpd_512(mask, yes, no);
-  }
+  HEED_SIMD static V select(M mask, V yes, V no) { HEED_RETURN_X86(select, _512, mask, yes, no); }
 #else
   HEED_SIMD static V select(M mask, V yes, V no) {
-    if constexpr (sizeof(Float) == 4)
-      return __builtin_ia32_blendmps_512_mask(no, yes, mask);
-    else
-      return __builtin_ia32_blendmpd_512_mask(no, yes, mask);
+    HEED_RETURN_X86(blendm, _512_mask, no, yes, mask);
   }
 #endif
 #else
@@ -118,58 +106,18 @@ struct Lanes {
   // The 512-bit builtins take a lane mask and a rounding mode: all lanes, the current mode (4).
   static constexpr auto all = static_cast<M>(-1);
 
-  HEED_SIMD static V fma(V a, V b, V c) {
-    if constexpr (sizeof(Float) == 4)
-      return __builtin_ia32_vfmaddps512_mask(a, b, c, all, 4);
-    else
-      return __builtin_ia32_vfmaddpd512_mask(a, b, c, all, 4);
-  }
+  HEED_SIMD static V fma(V a, V b, V c) { HEED_RETURN_X86(vfmadd, 512_mask, a, b, c, all, 4); }
 #if defined(__clang__)
-  HEED_SIMD static V max(V a, V b) {
-    if constexpr (sizeof(Float) == 4)
-      return __builtin_ia32_maxps512(a, b, 4);
-    else
-      return __builtin_ia32_maxpd512(a, b, 4);
-  }
-  HEED_SIMD static V min(V a, V b) {
-    if constexpr (sizeof(Float) == 4)
-      return __builtin_ia32_minps512(a, b, 4);
-    else
-      return __builtin_ia32_minpd512(a, b, 4);
-  }
+  HEED_SIMD static V max(V a, V b) { HEED_RETURN_X86(max, 512, a, b, 4); }
+  HEED_SIMD static V min(V a, V b) { HEED_RETURN_X86(min, 512, a, b, 4); }
 #else
-  HEED_SIMD static V max(V a, V b) {
-    if constexpr (sizeof(Float) == 4)
-      return __builtin_ia32_maxps512_mask(a, b, a, all, 4);
-    else
-      return __builtin_ia32_maxpd512_mask(a, b, a, all, 4);
-  }
-  HEED_SIMD static V min(V a, V b) {
-    if constexpr (sizeof(Float) == 4)
-      return __builtin_ia32_minps512_mask(a, b, a, all, 4);
-    else
-      return __builtin_ia32_minpd512_mask(a, b, a, all, 4);
-  }
+  HEED_SIMD static V max(V a, V b) { HEED_RETURN_X86(max, 512_mask, a, b, a, all, 4); }
+  HEED_SIMD static V min(V a, V b) { HEED_RETURN_X86(min, 512_mask, a, b, a, all, 4); }
 #endif
 #elif HEED_SIMD_BYTES == 32
-  HEED_SIMD static V fma(V a, V b, V c) {
-    if constexpr (sizeof(Float) == 4)
-      return __builtin_ia32_vfmaddps256(a, b, c);
-    else
-      return __builtin_ia32_vfmaddpd256(a, b, c);
-  }
-  HEED_SIMD static V max(V a, V b) {
-    if constexpr (sizeof(Float) == 4)
-      return __builtin_ia32_maxps256(a, b);
-    else
-      return __builtin_ia32_maxpd256(a, b);
-  }
-  HEED_SIMD static V min(V a, V b) {
-    if constexpr (sizeof(Float) == 4)
-      return __builtin_ia32_minps256(a, b);
-    else
-      return __builtin_ia32_minpd256(a, b);
-  }
+  HEED_SIMD static V fma(V a, V b, V c) { HEED_RETURN_X86(vfmadd, 256, a, b, c); }
+  HEED_SIMD static V max(V a, V b) { HEED_RETURN_X86(max, 256, a, b); }
+  HEED_SIMD static V min(V a, V b) { HEED_RETURN_X86(min, 256, a, b); }
 #elif defined(__aarch64__)
   HEED_SIMD static V fma(V a, V b, V c) {
     if constexpr (sizeof(Float) == 4)
@@ -384,19 +332,15 @@ HEED_SIMD typename S::V tanh_of_log2(typename S::V x) {
 template <class S>
 HEED_SIMD typename S::V load_first(const typename S::Scalar* from, Index count) {
 #if HEED_SIMD_BYTES >= 32
+  using Float = typename S::Scalar;
   using V = typename S::V;
   const auto mask = S::lanes((1u << count) - 1);
-  constexpr bool floats = sizeof(typename S::Scalar) == 4;
 #endif
 #if HEED_SIMD_BYTES == 64
-  if constexpr (floats) {
-    return __builtin_ia32_loadups512_mask(from, V{}, mask);
-  } else {
-    return __builtin_ia32_loadupd512_mask(from, V{}, mask);
-  }
+  HEED_RETURN_X86(loadu, 512_mask, from, V{}, mask);
 #elif HEED_SIMD_BYTES == 32
   const auto* at = reinterpret_cast<const V*>(from);  // NOLINT: the instruction needs no alignment
-  if constexpr (floats) {
+  if constexpr (sizeof(Float) == 4) {
     return __builtin_ia32_maskloadps256(at, mask);
   } else {
     typedef long long Mask __attribute__((vector_size(32)));
@@ -426,12 +370,8 @@ HEED_SIMD typename S::V load_upto(const typename S::Scalar* from, Index left) {
 template <class S>
 HEED_SIMD void store_first(typename S::Scalar* to, typename S::V value, Index count) {
 #if HEED_SIMD_BYTES == 64
-  const auto mask = (1u << count) - 1;
-  if constexpr (S::width == 16) {
-    __builtin_ia32_storeups512_mask(to, value, static_cast<unsigned short>(mask));
-  } else {
-    __builtin_ia32_storeupd512_mask(to, value, static_cast<unsigned char>(mask));
-  }
+  using Float = typename S::Scalar;
+  HEED_RETURN_X86(storeu, 512_mask, to, value, S::lanes((1u << count) - 1));
 #else
   typename S::Scalar spill[S::width];
   S::store(spill, value);

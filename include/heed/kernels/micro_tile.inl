@@ -223,12 +223,10 @@ HEED_KERNEL void micro_tile_products(const typename S::Scalar* a, Index a_row, I
                                      const typename S::Scalar* b, Index b_stride, Index depth,
                                      typename S::Scalar* c, Index c_stride, Index rows,
                                      bool accumulate, const AheadOf& ahead_of = {}) {
-  for_each_micro_tile<rows_of<Vectors>>(
-      rows, [&](auto some, Index row) __attribute__((always_inline)) {
-        micro_tile_product<S, some, Vectors>(a + row * a_row, a_row, a_step, b, b_stride, depth,
-                                             c + row * c_stride, c_stride, accumulate,
-                                             ahead_of(some));
-      });
+  for_each_micro_tile<rows_of<Vectors>>(rows, [&](auto some, Index row) HEED_LAMBDA {
+    micro_tile_product<S, some, Vectors>(a + row * a_row, a_row, a_step, b, b_stride, depth,
+                                         c + row * c_stride, c_stride, accumulate, ahead_of(some));
+  });
 }
 
 // Transposes in registers go by blocks of 16 bytes: to move whole blocks, or numbers within them,

@@ -134,7 +134,7 @@ struct PairBackwardTable {
     if (count < query_block) clear(block, key, rows);
     if (count == 0) return;
     const auto multiply = [&](const MatrixRef<std::uint16_t>& a, Index depth,
-                              const std::uint16_t* b, T* sums) __attribute__((always_inline)) {
+                              const std::uint16_t* b, T* sums) HEED_LAMBDA {
       product.multiply({a.data + key * a.row_stride, a.row_stride, 2}, rows, b + 2 * lanes.first,
                        2 * query_block, count, depth, sums + key * query_block + lanes.first,
                        query_block, false);

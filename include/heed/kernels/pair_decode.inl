@@ -19,10 +19,9 @@ struct PairDecodeTable {
   }
   template <int Vectors>
   HEED_SIMD static void score_lanes(const PairRows<T>& rows, Index key) {
-    for_each_micro_tile<6>(
-        rows.count, [&](auto some, Index row) __attribute__((always_inline)) {
-          score_rows<some, Vectors>(rows, row, key);
-        });
+    for_each_micro_tile<6>(rows.count, [&](auto some, Index row) HEED_LAMBDA {
+      score_rows<some, Vectors>(rows, row, key);
+    });
   }
   HEED_SIMD static void score_packed(const PairKeys& keys, const PairRows<T>& rows) {
     PairTable<T>::pack(keys.keys, keys.count, rows.head_dim, rows.packed);
@@ -85,10 +84,9 @@ struct PairDecodeTable {
                                            const PairRows<T>& rows, Index key, Index d) {
     const Index depth = 2 * rows.depth;
     typename S::V columns[S::width];
-    for_each_row<S::width>(
-        first + d, stride, [&](int i, const std::uint16_t* at) __attribute__((always_inline)) {
-          columns[i] = (typename S::V)P::load_upto(at, depth - d);
-        });
+    for_each_row<S::width>(first + d, stride, [&](int i, const std::uint16_t* at) HEED_LAMBDA {
+      columns[i] = (typename S::V)P::load_upto(at, depth - d);
+    });
     transpose<S>(columns);
     T spill[S::width * S::width];
     HEED_UNROLL for (int i = 0; i < S::width; ++i) S::store(spill + i * S::width, columns[i]);
@@ -145,17 +143,16 @@ struct PairDecodeTable {
   /// The scores of up to decoded_at_once rows, from keys read in place. Processors that prefetch
   /// near do not follow the rows of two vectors of keys.
   HEED_KERNEL static void score_lying(const PairKeys& keys, const PairRows<T>& rows) {
-    with_near(
-        rows, [&](auto near) __attribute__((always_inline)) {
-          constexpr int vectors = single_row == 1 && !near ? 2 : 1;
-          Index key = 0;
-          if (rows.count == 1) key = score_steps<single_row, vectors, near>(keys, rows, key);
-          key = score_steps<decoded_at_once, 1, near>(keys, rows, key);
-          if (key < keys.count) {
-            const std::uint16_t* last = last_keys(keys, rows, key);
-            score_step<decoded_at_once, 1, near>(keys, rows, key, last, 2 * rows.depth);
-          }
-        });
+    with_near(rows, [&](auto near) HEED_LAMBDA {
+      constexpr int vectors = single_row == 1 && !near ? 2 : 1;
+      Index key = 0;
+      if (rows.count == 1) key = score_steps<single_row, vectors, near>(keys, rows, key);
+      key = score_steps<decoded_at_once, 1, near>(keys, rows, key);
+      if (key < keys.count) {
+        const std::uint16_t* last = last_keys(keys, rows, key);
+        score_step<decoded_at_once, 1, near>(keys, rows, key, last, 2 * rows.depth);
+      }
+    });
   }
 
   HEED_SIMD static bool seen(const PairRows<T>& rows, Index row, Index key) {
@@ -265,9 +262,8 @@ struct PairDecodeTable {
                                          Index key, Index end, Index d, Ahead& step_ahead) {
     const Index left = Lines > 1 ? Lines * P::step : rows.value_dim - d;
     const bool whole = left > S::width;  // the second vector of sums too
-    const auto load = [&](const std::uint16_t* at) __attribute__((always_inline)) {
-      return Lines > 1 ? P::load(at) : P::load_upto(at, left);
-    };
+    const auto load = [&](const std::uint16_t* at)
+                          HEED_LAMBDA { return Lines > 1 ? P::load(at) : P::load_upto(at, left); };
     auto ahead = step_ahead;
     const std::uint16_t* weights[Rows];
     T* out[Rows];
@@ -345,17 +341,16 @@ struct PairDecodeTable {
       const auto lines =
           lines_beyond(RowsRead<std::uint16_t>{lying.data, lying.row_stride, rows.value_dim},
                        keys.count, key, step, rows);
-      with_near(
-          rows, [&](auto near) __attribute__((always_inline)) {
-            auto ahead = StepAhead<near>::of(lines, lying.data + key * lying.row_stride);
-            Index d = 0;
-            for (; d + 2 * P::step <= rows.value_dim; d += 2 * P::step) {
-              add_lying_columns<2>(keys, rows, key, end, d, ahead);
-            }
-            for (; d < rows.value_dim; d += P::step) {
-              add_lying_columns<1>(keys, rows, key, end, d, ahead);
-            }
-          });
+      with_near(rows, [&](auto near) HEED_LAMBDA {
+        auto ahead = StepAhead<near>::of(lines, lying.data + key * lying.row_stride);
+        Index d = 0;
+        for (; d + 2 * P::step <= rows.value_dim; d += 2 * P::step) {
+          add_lying_columns<2>(keys, rows, key, end, d, ahead);
+        }
+        for (; d < rows.value_dim; d += P::step) {
+          add_lying_columns<1>(keys, rows, key, end, d, ahead);
+        }
+      });
     }
   }
 

@@ -217,7 +217,7 @@ HEED_KERNEL void score_pair_rows(const PairTask<T, Vectors>& task, Index key, T*
   typename S::V scores[Rows][Vectors] = {};
   const auto& keys = task.keys->keys;
   const auto* first = keys.data + (task.first + key) * keys.row_stride;
-  const auto multiply_some = [&](Index d, Index end, auto ahead) __attribute__((always_inline)) {
+  const auto multiply_some = [&](Index d, Index end, auto ahead) HEED_LAMBDA {
     multiply_pairs<P, Rows, Vectors>(first + 2 * d, keys.row_stride, 2,
                                      task.packed + 2 * d * task.stride, 2 * task.stride, end - d,
                                      scores, ahead);
@@ -515,10 +515,9 @@ struct PairTable {
 
   HEED_SIMD static void attend_block(const PairKeys& keys, const PairQueries<T>& queries,
                                      const SoftmaxState<T>& state, bool first) {
-    for_each_width<PairTable>(
-        keys, queries.count, [&](auto vectors, Index lane) __attribute__((always_inline)) {
-          attend_lanes<vectors>(keys, queries, state, lane, first);
-        });
+    for_each_width<PairTable>(keys, queries.count, [&](auto vectors, Index lane) HEED_LAMBDA {
+      attend_lanes<vectors>(keys, queries, state, lane, first);
+    });
   }
   HEED_KERNEL static void attend(const PairKeys& keys, const PairQueries<T>& queries,
                                  const SoftmaxState<T>& state, bool first) {

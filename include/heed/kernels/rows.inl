@@ -25,33 +25,29 @@ struct RowTable {
   }
 
   HEED_KERNEL static void add(const T* x, T* to, Index count) {
-    for_each_vector<S>(
-        count, [&](Index i, Index left) __attribute__((always_inline)) {
-          store_some(to + i, load_some(to + i, left) + load_some(x + i, left), left);
-        });
+    for_each_vector<S>(count, [&](Index i, Index left) HEED_LAMBDA {
+      store_some(to + i, load_some(to + i, left) + load_some(x + i, left), left);
+    });
   }
   HEED_KERNEL static void multiply(const T* a, const T* b, T* out, Index count) {
-    for_each_vector<S>(
-        count, [&](Index i, Index left) __attribute__((always_inline)) {
-          store_some(out + i, load_some(a + i, left) * load_some(b + i, left), left);
-        });
+    for_each_vector<S>(count, [&](Index i, Index left) HEED_LAMBDA {
+      store_some(out + i, load_some(a + i, left) * load_some(b + i, left), left);
+    });
   }
   HEED_KERNEL static void shift_scale(const T* x, T shift, T factor, T* out, Index count) {
-    for_each_vector<S>(
-        count, [&](Index i, Index left) __attribute__((always_inline)) {
-          const V shifted = load_some(x + i, left) - S::broadcast(shift);
-          store_some(out + i, shifted * S::broadcast(factor), left);
-        });
+    for_each_vector<S>(count, [&](Index i, Index left) HEED_LAMBDA {
+      const V shifted = load_some(x + i, left) - S::broadcast(shift);
+      store_some(out + i, shifted * S::broadcast(factor), left);
+    });
   }
 
   HEED_KERNEL static void rotate(const T* cosines, const T* sines, T* a, T* b, Index count) {
-    for_each_vector<S>(
-        count, [&](Index i, Index left) __attribute__((always_inline)) {
-          const V cosine = load_some(cosines + i, left), sine = load_some(sines + i, left);
-          const V real = load_some(a + i, left), imaginary = load_some(b + i, left);
-          store_some(a + i, real * cosine - imaginary * sine, left);
-          store_some(b + i, imaginary * cosine + real * sine, left);
-        });
+    for_each_vector<S>(count, [&](Index i, Index left) HEED_LAMBDA {
+      const V cosine = load_some(cosines + i, left), sine = load_some(sines + i, left);
+      const V real = load_some(a + i, left), imaginary = load_some(b + i, left);
+      store_some(a + i, real * cosine - imaginary * sine, left);
+      store_some(b + i, imaginary * cosine + real * sine, left);
+    });
   }
 
   HEED_KERNEL static void rotate_neighbors(const T* cosines, const T* sines, T* x, Index count) {
@@ -62,14 +58,12 @@ struct RowTable {
       x[i + 1] = x[i + 1] * cosines[i + 1] + first * sines[i + 1];
     }
 #else
-    for_each_vector<S>(
-        count, [&](Index i, Index left) __attribute__((always_inline)) {
-          const V row = load_some(x + i, left);
-          const V others = neighbors(row, std::make_integer_sequence<int, S::width>());
-          store_some(x + i,
-                     row * load_some(cosines + i, left) + others * load_some(sines + i, left),
-                     left);
-        });
+    for_each_vector<S>(count, [&](Index i, Index left) HEED_LAMBDA {
+      const V row = load_some(x + i, left);
+      const V others = neighbors(row, std::make_integer_sequence<int, S::width>());
+      store_some(x + i, row * load_some(cosines + i, left) + others * load_some(sines + i, left),
+                 left);
+    });
 #endif
   }
 #if HEED_SIMD_BYTES != 0
@@ -128,36 +122,24 @@ const RowKernels<T>& row_table() {
 // Functions of losses and optimizers on arrays of numbers.
 
 /// √x, correctly rounded.
-template <class S>
+template <class S, class Float = typename S::Scalar>
 HEED_SIMD typename S::V square_root(typename S::V x) {
 #if HEED_SIMD_BYTES == 0
-  if constexpr (sizeof(typename S::Scalar) == 4) return __builtin_sqrtf(x);
-  return static_cast<typename S::V>(__builtin_sqrt(x));
+  if constexpr (sizeof(Float) == 4) return __builtin_sqrtf(x);
+  return static_cast<Float>(__builtin_sqrt(x));
 #elif HEED_SIMD_BYTES == 64 && defined(__clang__)
-  if constexpr (sizeof(typename S::Scalar) == 4)
-    return __builtin_ia32_sqrtps512(x, 4);
-  else
-    return __builtin_ia32_sqrtpd512(x, 4);
+  HEED_RETURN_X86(sqrt, 512, x, 4);
 #elif HEED_SIMD_BYTES == 64
-  if constexpr (sizeof(typename S::Scalar) == 4)
-    return __builtin_ia32_sqrtps512_mask(x, x, static_cast<unsigned short>(-1), 4);
-  else
-    return __builtin_ia32_sqrtpd512_mask(x, x, static_cast<unsigned char>(-1), 4);
+  HEED_RETURN_X86(sqrt, 512_mask, x, x, S::all, 4);
 #elif HEED_SIMD_BYTES == 32
-  if constexpr (sizeof(typename S::Scalar) == 4)
-    return __builtin_ia32_sqrtps256(x);
-  else
-    return __builtin_ia32_sqrtpd256(x);
+  HEED_RETURN_X86(sqrt, 256, x);
 #elif defined(__aarch64__)
-  if constexpr (sizeof(typename S::Scalar) == 4)
+  if constexpr (sizeof(Float) == 4)
     return (typename S::V)vsqrtq_f32((float32x4_t)x);
   else
     return (typename S::V)vsqrtq_f64((float64x2_t)x);
 #else
-  if constexpr (sizeof(typename S::Scalar) == 4)
-    return __builtin_ia32_sqrtps(x);
-  else
-    return __builtin_ia32_sqrtpd(x);
+  HEED_RETURN_X86(sqrt, , x);
 #endif
 }
 
@@ -209,31 +191,29 @@ struct TrainingTable {
 
   HEED_KERNEL static void exponentials(const T* x, T shift, T* out, Index count) {
     const auto down = S::broadcast(shift);
-    for_each_vector<S>(
-        count, [&](Index i, Index left) __attribute__((always_inline)) {
-          Rows::store_some(out + i, exp<S>(Rows::load_some(x + i, left) - down), left);
-        });
+    for_each_vector<S>(count, [&](Index i, Index left) HEED_LAMBDA {
+      Rows::store_some(out + i, exp<S>(Rows::load_some(x + i, left) - down), left);
+    });
   }
 
   HEED_KERNEL static void adam(const AdamUpdate<T>& update, T* weights, const T* gradient, T* first,
                                T* second, Index count) {
-    for_each_vector<S>(
-        count, [&](Index i, Index left) __attribute__((always_inline)) {
-          const V weight = Rows::load_some(weights + i, left);
-          const V slope = S::fma(S::broadcast(update.added), weight,
-                                 S::broadcast(update.factor) * Rows::load_some(gradient + i, left));
-          V mean = Rows::load_some(first + i, left);
-          mean = S::fma(S::broadcast(update.keep1), slope - mean, mean);
-          const V square = S::fma(S::broadcast(update.keep2) * slope, slope,
-                                  S::broadcast(update.beta2) * Rows::load_some(second + i, left));
-          const V size = S::fma(square_root<S>(square), S::broadcast(update.inverse_root),
-                                S::broadcast(update.epsilon));
-          const V moved =
-              S::broadcast(update.shrink) * weight - S::broadcast(update.rate) * (mean / size);
-          Rows::store_some(first + i, mean, left);
-          Rows::store_some(second + i, square, left);
-          Rows::store_some(weights + i, moved, left);
-        });
+    for_each_vector<S>(count, [&](Index i, Index left) HEED_LAMBDA {
+      const V weight = Rows::load_some(weights + i, left);
+      const V slope = S::fma(S::broadcast(update.added), weight,
+                             S::broadcast(update.factor) * Rows::load_some(gradient + i, left));
+      V mean = Rows::load_some(first + i, left);
+      mean = S::fma(S::broadcast(update.keep1), slope - mean, mean);
+      const V square = S::fma(S::broadcast(update.keep2) * slope, slope,
+                              S::broadcast(update.beta2) * Rows::load_some(second + i, left));
+      const V size = S::fma(square_root<S>(square), S::broadcast(update.inverse_root),
+                            S::broadcast(update.epsilon));
+      const V moved =
+          S::broadcast(update.shrink) * weight - S::broadcast(update.rate) * (mean / size);
+      Rows::store_some(first + i, mean, left);
+      Rows::store_some(second + i, square, left);
+      Rows::store_some(weights + i, moved, left);
+    });
   }
 };
 
@@ -345,14 +325,13 @@ struct NormTable {
         spread = sum_of(Square{x, mean}, width) / count + run.epsilon;
       }
       const T factor = T{1} / root(spread);
-      for_each_vector<S>(
-          width, [&](Index i, Index left) __attribute__((always_inline)) {
-            V value = (Rows::load_some(x + i, left) - S::broadcast(mean)) * S::broadcast(factor);
-            if (normalized) Rows::store_some(normalized + i, value, left);
-            value = value * Rows::load_some(run.weight + i, left);
-            if (run.bias) value = value + Rows::load_some(run.bias + i, left);
-            Rows::store_some(y + i, value, left);
-          });
+      for_each_vector<S>(width, [&](Index i, Index left) HEED_LAMBDA {
+        V value = (Rows::load_some(x + i, left) - S::broadcast(mean)) * S::broadcast(factor);
+        if (normalized) Rows::store_some(normalized + i, value, left);
+        value = value * Rows::load_some(run.weight + i, left);
+        if (run.bias) value = value + Rows::load_some(run.bias + i, left);
+        Rows::store_some(y + i, value, left);
+      });
       if (normalized) normalized += width;
       if (factors) factors[row] = factor;
     }
@@ -365,16 +344,15 @@ struct NormTable {
   }
   /// Writes h = grad · weight to grad_x, and adds a row to the gradients of weight and bias.
   HEED_SIMD static void scale_row(const NormRun<T>& run, const NormGradientRun<T>& at) {
-    for_each_vector<S>(
-        run.width, [&](Index i, Index left) __attribute__((always_inline)) {
-          const V grad = Rows::load_some(at.grad + i, left);
-          const V normal = Rows::load_some(at.normalized + i, left);
-          Rows::store_some(at.grad_x + i, grad * Rows::load_some(run.weight + i, left), left);
-          const V weight = Rows::load_some(at.grad_weight + i, left);
-          Rows::store_some(at.grad_weight + i, S::fma(grad, normal, weight), left);
-          if (at.grad_bias == nullptr) return;
-          Rows::store_some(at.grad_bias + i, Rows::load_some(at.grad_bias + i, left) + grad, left);
-        });
+    for_each_vector<S>(run.width, [&](Index i, Index left) HEED_LAMBDA {
+      const V grad = Rows::load_some(at.grad + i, left);
+      const V normal = Rows::load_some(at.normalized + i, left);
+      Rows::store_some(at.grad_x + i, grad * Rows::load_some(run.weight + i, left), left);
+      const V weight = Rows::load_some(at.grad_weight + i, left);
+      Rows::store_some(at.grad_weight + i, S::fma(grad, normal, weight), left);
+      if (at.grad_bias == nullptr) return;
+      Rows::store_some(at.grad_bias + i, Rows::load_some(at.grad_bias + i, left) + grad, left);
+    });
   }
   HEED_KERNEL static void backward(const NormRun<T>& run, Index rows,
                                    const NormGradientRun<T>& gradients) {
@@ -393,14 +371,13 @@ struct NormTable {
       const T mean = run.centered ? sum_of(Plain{at.grad_x}, width) / count : T{0};
       const T slope = sum_of(Product{at.grad_x, at.normalized}, width) / count;
       const auto down = S::broadcast(-slope);
-      for_each_vector<S>(
-          width, [&](Index i, Index left) __attribute__((always_inline)) {
-            V value = Rows::load_some(at.grad_x + i, left) - S::broadcast(mean);
-            value = S::fma(down, Rows::load_some(at.normalized + i, left), value);
-            value = value * S::broadcast(factor);
-            if (residual) value = value + Rows::load_some(residual + i, left);
-            Rows::store_some(at.grad_x + i, value, left);
-          });
+      for_each_vector<S>(width, [&](Index i, Index left) HEED_LAMBDA {
+        V value = Rows::load_some(at.grad_x + i, left) - S::broadcast(mean);
+        value = S::fma(down, Rows::load_some(at.normalized + i, left), value);
+        value = value * S::broadcast(factor);
+        if (residual) value = value + Rows::load_some(residual + i, left);
+        Rows::store_some(at.grad_x + i, value, left);
+      });
     }
   }
 };

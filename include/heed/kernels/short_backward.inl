@@ -89,11 +89,10 @@ struct ShortBackwardTable {
     };
     const Range keys = group.keys;
     for (Index key = 0; key < keys.first; ++key) clear(key);
-    for_each_micro_tile<key_rows>(
-        keys.end - keys.first, [&](auto rows, Index key) __attribute__((always_inline)) {
-          prefetch_coming(group.head.coming);
-          score_keys<rows>(group, keys.first + key);
-        });
+    for_each_micro_tile<key_rows>(keys.end - keys.first, [&](auto rows, Index key) HEED_LAMBDA {
+      prefetch_coming(group.head.coming);
+      score_keys<rows>(group, keys.first + key);
+    });
     for (Index key = keys.end; key < group.head.key_count; ++key) clear(key);
   }
 
@@ -131,11 +130,10 @@ struct ShortBackwardTable {
                                 head.grad_query_row,
                                 &head.scale,
                                 0};
-    for_each_micro_tile<micro_tile_rows>(
-        head.query_count, [&](auto rows, Index query) __attribute__((always_inline)) {
-          prefetch_coming(head.coming);
-          put_queries<rows>(head, product, query);
-        });
+    for_each_micro_tile<micro_tile_rows>(head.query_count, [&](auto rows, Index query) HEED_LAMBDA {
+      prefetch_coming(head.coming);
+      put_queries<rows>(head, product, query);
+    });
   }
 
   /// `Rows` keys of a product with P or dS on its left, over the queries that see one of them.
@@ -147,11 +145,10 @@ struct ShortBackwardTable {
   }
   HEED_SIMD static void put_all_keys(const ShortBackwardArgs<T>& head,
                                      const RowProduct<T>& product) {
-    for_each_micro_tile<micro_tile_rows>(
-        head.key_count, [&](auto rows, Index key) __attribute__((always_inline)) {
-          prefetch_coming(head.coming);
-          put_keys<rows>(head, product, key);
-        });
+    for_each_micro_tile<micro_tile_rows>(head.key_count, [&](auto rows, Index key) HEED_LAMBDA {
+      prefetch_coming(head.coming);
+      put_keys<rows>(head, product, key);
+    });
   }
 
   HEED_SIMD static bool must_guard(const ShortBackwardArgs<T>& head) {

@@ -143,15 +143,14 @@ struct ShortForwardTable {
 
   HEED_SIMD static V score_all(const Group& group) {
     V largest = S::broadcast(LaneTypes<T>::lowest);
-    for_each_micro_tile<key_rows>(
-        group.count, [&](auto rows, Index key) __attribute__((always_inline)) {
-          if (rows == key_rows) prefetch_coming(group.run.coming);
-          // Earlier vectors of queries have mostly met the keys before `lane`.
-          if (rows == key_rows && group.run.coming != nullptr && key >= group.lane) {
-            prefetch_rows(group.values, key, key_rows, group.run.value_dim);
-          }
-          largest = score_keys<rows>(group, key, largest);
-        });
+    for_each_micro_tile<key_rows>(group.count, [&](auto rows, Index key) HEED_LAMBDA {
+      if (rows == key_rows) prefetch_coming(group.run.coming);
+      // Earlier vectors of queries have mostly met the keys before `lane`.
+      if (rows == key_rows && group.run.coming != nullptr && key >= group.lane) {
+        prefetch_rows(group.values, key, key_rows, group.run.value_dim);
+      }
+      largest = score_keys<rows>(group, key, largest);
+    });
     return largest;
   }
 
@@ -201,11 +200,10 @@ struct ShortForwardTable {
                                 run.out_row,
                                 factors,
                                 1};
-    for_each_micro_tile<micro_tile_rows>(
-        group.queries, [&](auto rows, Index query) __attribute__((always_inline)) {
-          if (rows >= 4) prefetch_coming(group.run.coming);
-          put_rows<rows>(group, product, query);
-        });
+    for_each_micro_tile<micro_tile_rows>(group.queries, [&](auto rows, Index query) HEED_LAMBDA {
+      if (rows >= 4) prefetch_coming(group.run.coming);
+      put_rows<rows>(group, product, query);
+    });
   }
 
   template <int Rows>
@@ -227,8 +225,7 @@ struct ShortForwardTable {
                      group.run.probabilities, S::width, group.run.output, S::width, false);
     } else {
       for_each_micro_tile<key_rows>(
-          columns, [&](auto rows, Index d)
-                       __attribute__((always_inline)) { add_columns<rows>(group, d); });
+          columns, [&](auto rows, Index d) HEED_LAMBDA { add_columns<rows>(group, d); });
     }
     unpack_lanes<S>(group.run.output, S::width, group.queries, columns, factors, group.out,
                     group.run.out_row, group.run.out_column);
