@@ -72,8 +72,8 @@ struct TileDecode {
   HEED_KERNEL static void score_rows(const PairKeys& keys, const PairRows<T>& rows) {
     Instructions tiles;
     const Index depth = 2 * rows.depth, stride = keys.keys.row_stride;
-    NextBlock next{lines_beyond(RowsRead<std::uint16_t>{keys.keys.data, stride, depth}, keys.count,
-                                0, keys.count, rows)};
+    NextBlock next{
+        lines_beyond(keys.keys, depth, keys.count, 0, keys.count, rows.next, rows.next_columns)};
     for (Index row = 0; row < rows.count; row += amx_side) {
       alignas(64) T scores[key_block * amx_side];
       const Index some = rows.count - row < amx_side ? rows.count - row : amx_side;
@@ -216,8 +216,8 @@ struct TileDecode {
   }
   HEED_KERNEL static void add_lying(const PairKeys& keys, const PairRows<T>& rows) {
     const auto& lying = keys.lying;
-    auto lines = lines_beyond(RowsRead<std::uint16_t>{lying.data, lying.row_stride, rows.value_dim},
-                              keys.count, 0, keys.count, rows);
+    auto lines = lines_beyond(lying, rows.value_dim, keys.count, 0, keys.count, rows.next,
+                              rows.next_columns);
     for (Index key = 0; key < keys.count; key += amx_terms) {
       const Index end = key + amx_terms < keys.count ? key + amx_terms : keys.count;
       Index d = 0;

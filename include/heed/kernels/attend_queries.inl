@@ -141,45 +141,36 @@ HEED_KERNEL void score_rows(const StripTask<S, Vectors>& task, Index key,
 
 // What decoding prefetches; for attend_keys.inl, decode_halves.inl and bfloat16.inl.
 
-/// QueryRows::next_bits[0], as lines_beyond wants it.
-struct NextBits {
-  MatrixRef<std::uint16_t> next;
-  Index next_columns;
-};
+/// The rows read after those of the call: in T or, where bits are read in place, in bits.
+template <class T>
+HEED_SIMD const MatrixRef<T>& next_of(const KeyBlock<T>&, const QueryRows<T>& rows) {
+  return rows.next;
+}
+template <class T>
+HEED_SIMD const auto& next_of(const KeyBlock<std::uint16_t>&, const QueryRows<T>& rows) {
+  return rows.next_bits[0];
+}
 /// What decoding prefetches while it takes the `step` keys at `key`: the rows that follow. Where
 /// the next block is to be widened, its keys, then its values, twice as many rows at a time.
-template <class T>
-HEED_SIMD LinesAhead lines_after(const KeyBlock<T>& keys, const QueryRows<T>& rows, Index key,
+template <class T, class Number>
+HEED_SIMD LinesAhead lines_after(const KeyBlock<Number>& keys, const QueryRows<T>& rows, Index key,
                                  Index step) {
   const bool late = 2 * key >= key_block;
   const auto& bits = rows.next_bits[late ? 1 : 0];
-  if (bits.data) {
+  if (std::is_same_v<Number, T> && bits.data) {
     const Index row = 2 * key - (late ? key_block : 0);
     return LinesAhead::of(bits.data + row * bits.row_stride, bits.row_stride,
                           late ? rows.value_dim : rows.head_dim);
   }
-  return lines_beyond(RowsRead<T>{keys.keys.data, keys.keys.row_stride, rows.head_dim}, keys.count,
-                      key, step, rows);
-}
-/// The same for keys that are read in bfloat16.
-template <class T>
-HEED_SIMD LinesAhead lines_after(const KeyBlock<std::uint16_t>& keys, const QueryRows<T>& rows,
-                                 Index key, Index step) {
-  const RowsRead<std::uint16_t> read{keys.keys.data, keys.keys.row_stride, rows.head_dim};
-  return lines_beyond(read, keys.count, key, step, NextBits{rows.next_bits[0], rows.next_columns});
+  return lines_beyond(keys.keys, rows.head_dim, keys.count, key, step, next_of(keys, rows),
+                      rows.next_columns);
 }
 /// The same while the values of the `step` keys from `key` on are added.
-template <class T>
-HEED_SIMD LinesAhead lines_during_values(const KeyBlock<T>& keys, const QueryRows<T>& rows,
+template <class T, class Number>
+HEED_SIMD LinesAhead lines_during_values(const KeyBlock<Number>& keys, const QueryRows<T>& rows,
                                          Index key, Index step) {
-  return lines_beyond(RowsRead<T>{keys.values.data, keys.values.row_stride, rows.value_dim},
-                      keys.count, key, step, rows);
-}
-template <class T>
-HEED_SIMD LinesAhead lines_during_values(const KeyBlock<std::uint16_t>& keys,
-                                         const QueryRows<T>& rows, Index key, Index step) {
-  const RowsRead<std::uint16_t> read{keys.values.data, keys.values.row_stride, rows.value_dim};
-  return lines_beyond(read, keys.count, key, step, NextBits{rows.next_bits[0], rows.next_columns});
+  return lines_beyond(keys.values, rows.value_dim, keys.count, key, step, next_of(keys, rows),
+                      rows.next_columns);
 }
 
 // Blocks of keys.

@@ -122,8 +122,7 @@ struct PairDecodeTable {
     const Index depth = 2 * rows.depth;
     const Index whole = depth - depth % P::step;  // columns that fill vectors
     const auto lines =
-        lines_beyond(RowsRead<std::uint16_t>{keys.keys.data, keys.keys.row_stride, depth},
-                     keys.count, key, step, rows);
+        lines_beyond(keys.keys, depth, keys.count, key, step, rows.next, rows.next_columns);
     score_transposed<Rows, Vectors, Near>(at, stride, rows, key, lines, whole);
     for (Index j = 0; j < step && whole != depth; j += S::width) {
       add_last_columns(at + j * stride, stride, rows, key + j, whole);
@@ -339,8 +338,7 @@ struct PairDecodeTable {
     for (Index key = 0; key < keys.count; key += step) {
       const Index end = key + step < keys.count ? key + step : keys.count;
       const auto lines =
-          lines_beyond(RowsRead<std::uint16_t>{lying.data, lying.row_stride, rows.value_dim},
-                       keys.count, key, step, rows);
+          lines_beyond(lying, rows.value_dim, keys.count, key, step, rows.next, rows.next_columns);
       with_near(rows, [&](auto near) HEED_LAMBDA {
         auto ahead = StepAhead<near>::of(lines, lying.data + key * lying.row_stride);
         Index d = 0;
