@@ -35,7 +35,6 @@ struct TileSoftmax : PairTask<Scalar, 1> {
 template <class Tiles, class Scalar>
 struct AmxTask : TileSoftmax<Scalar> {
   using T = Scalar;
-  using P = Pairs<T>;
 
   TileWork<Tiles, T>* work;
   mutable bool scored;  // the scores are there for the first who asks
@@ -97,10 +96,6 @@ struct SoftmaxSteps {
   V total{};
   Index key = 0;
 };
-template <class Tiles, class T>
-HEED_SIMD typename Lanes<T>::V largest_score(const AmxTask<Tiles, T>& task, int vector) {
-  return largest_pair_score(task, vector);
-}
 template <bool Masked, bool Limited, int Pairs, class Tiles, class T>
 HEED_KERNEL typename Lanes<T>::V exponentiate_beside(const AmxTask<Tiles, T>& task,
                                                      typename Lanes<T>::V maximum) {

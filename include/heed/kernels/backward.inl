@@ -167,36 +167,21 @@ HEED_KERNEL void modified_grad_score_rows(const GradientTask<S, Vectors>& task, 
   finish_modified_grad_scores<S, Rows, Vectors>(task, key, sums);
 }
 
-/// P and dS for the keys [key, key + Rows), with or without a ScoreModArrays.
-template <class S, int Rows, int Vectors>
-HEED_SIMD void any_grad_score_rows(const GradientTask<S, Vectors>& task, Index key) {
-  if (task.block.score_mod) {
-    modified_grad_score_rows<S, Rows, Vectors>(task, key);
-  } else {
-    grad_score_rows<S, Rows, Vectors>(task, key);
-  }
-}
+/// P and dS for all keys, with or without a ScoreModArrays.
 template <class S, int Vectors>
 HEED_SIMD void grad_score_block(const GradientTask<S, Vectors>& task) {
   for_each_micro_tile<micro_tile_rows>(task.block.count, [&](auto rows, Index key) HEED_LAMBDA {
     prefetch_coming(task.queries.coming);
-    any_grad_score_rows<S, rows, Vectors>(task, key);
+    if (task.block.score_mod) {
+      modified_grad_score_rows<S, rows, Vectors>(task, key);
+    } else {
+      grad_score_rows<S, rows, Vectors>(task, key);
+    }
   });
 }
 
-/// grad[key] += Σ_query weights[key][query] · rows[query] for the keys [key, key + Rows): dV from P
-/// and dO, dK from dS and Q. Queries at the ends that see none of the keys are left out.
-template <class S, int Rows, int Vectors>
-HEED_SIMD void add_rows_to(const KeyBlock<typename S::Scalar>& block, Index key,
-                           const typename S::Scalar* weights, const typename S::Scalar* rows,
-                           Index count, Index columns, typename S::Scalar* grad) {
-  const Range lanes = seeing(block.words, key, Rows, count);
-  micro_tile_product<S, Rows, Vectors>(
-      weights + key * query_block + lanes.first, query_block, 1, rows + lanes.first * columns,
-      columns, lanes.end - lanes.first, grad + key * columns, columns, true);
-}
-
-/// add_rows_to for all keys of the block and one column of micro tiles.
+/// grad[key] += Σ_query weights[key][query] · rows[query] for one column of micro tiles: dV from P
+/// and dO, dK from dS and Q. Queries at the ends that see none of a tile's keys are left out.
 template <class S, int Vectors>
 HEED_SIMD void add_rows_column(const KeyBlock<typename S::Scalar>& block,
                                const typename S::Scalar* weights, const typename S::Scalar* rows,
@@ -204,7 +189,10 @@ HEED_SIMD void add_rows_column(const KeyBlock<typename S::Scalar>& block,
                                ComingRows* coming) {
   for_each_micro_tile<micro_tile_rows>(block.count, [&](auto keys, Index key) HEED_LAMBDA {
     prefetch_coming(coming);
-    add_rows_to<S, keys, Vectors>(block, key, weights, rows, count, columns, grad);
+    const Range lanes = seeing(block.words, key, keys, count);
+    micro_tile_product<S, keys, Vectors>(
+        weights + key * query_block + lanes.first, query_block, 1, rows + lanes.first * columns,
+        columns, lanes.end - lanes.first, grad + key * columns, columns, true);
   });
 }
 

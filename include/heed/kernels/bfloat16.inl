@@ -196,7 +196,7 @@ struct BitScores {
   }
 
   /// The same of all rows over one vector of keys.
-  template <bool Near>
+  template <bool Near = true>
   HEED_SIMD static void score_rows(const std::uint16_t* first, Index stride,
                                    const QueryRows<T>& rows, Index key, LinesAhead ahead) {
     for (Index row = 0; row < rows.count; ahead = LinesAhead::none(first)) {
@@ -232,10 +232,6 @@ struct BitScores {
     });
     return key;
   }
-  HEED_SIMD static void score_last(const std::uint16_t* copies, const QueryRows<T>& rows, Index key,
-                                   const LinesAhead& ahead) {
-    score_rows<true>(copies, rows.head_dim, rows, key, ahead);
-  }
 };
 template <class T>
 using BitValues = DecodeValues<T, std::uint16_t>;
@@ -252,7 +248,7 @@ struct BitDecode {
   HEED_KERNEL static void scores(const KeyBlock<std::uint16_t>& keys, const QueryRows<T>& rows) {
     const Index key = BitScores<T>::score_whole(keys, rows);
     if (key < keys.count) {
-      BitScores<T>::score_last(last_keys(keys, rows, key), rows, key,
+      BitScores<T>::score_rows(last_keys(keys, rows, key), rows.head_dim, rows, key,
                                lines_after(keys, rows, key, bit_keys));
     }
   }

@@ -148,7 +148,7 @@ struct HalvesScores {
   }
 
   /// The scores of all rows over the step of bfloat16 keys at `first`, four rows at a time.
-  HEED_SIMD static void score_bits(const Number* first, Index stride, const QueryRows<T>& rows,
+  HEED_SIMD static void score_rows(const Number* first, Index stride, const QueryRows<T>& rows,
                                    Index key, LinesAhead ahead) {
     const auto nothing = LinesAhead::none(first);
     Index row = 0;
@@ -168,14 +168,10 @@ struct HalvesScores {
   HEED_SIMD static Index score_whole(const KeyBlock<Number>& keys, const QueryRows<T>& rows) {
     Index key = score_wide(keys, rows);
     for (; key + lanes <= keys.count; key += lanes) {
-      score_bits(keys.keys.data + key * keys.keys.row_stride, keys.keys.row_stride, rows, key,
+      score_rows(keys.keys.data + key * keys.keys.row_stride, keys.keys.row_stride, rows, key,
                  lines_after(keys, rows, key, lanes));
     }
     return key;
-  }
-  HEED_SIMD static void score_last(const Number* copies, const QueryRows<T>& rows, Index key,
-                                   const LinesAhead& ahead) {
-    score_bits(copies, rows.head_dim, rows, key, ahead);
   }
 };
 

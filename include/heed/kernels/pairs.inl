@@ -302,7 +302,7 @@ HEED_SIMD typename S::V pair_maximum(typename S::V old, typename S::V found) {
 // What the online softmax does with a strip, as for StripTask.
 
 template <class Task>
-HEED_SIMD typename Task::S::V largest_pair_score(const Task& task, int vector) {
+HEED_SIMD typename Task::S::V largest_score(const Task& task, int vector) {
   using S = typename Task::S;
   const auto lowest = S::broadcast(LaneTypes<typename Task::T>::lowest);
   auto found = lowest;
@@ -313,10 +313,6 @@ HEED_SIMD typename Task::S::V largest_pair_score(const Task& task, int vector) {
     found = S::max(found, x);
   }
   return found;
-}
-template <class T, int Vectors>
-HEED_SIMD typename Lanes<T>::V largest_score(const PairTask<T, Vectors>& task, int vector) {
-  return largest_pair_score(task, vector);
 }
 template <class T, int Vectors>
 HEED_SIMD typename Lanes<T>::V raised_maximum(const PairTask<T, Vectors>&, typename Lanes<T>::V old,

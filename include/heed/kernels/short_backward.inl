@@ -113,13 +113,8 @@ struct ShortBackwardTable {
     }
   }
 
-  /// grad_queries = scale · dSᵀ · K for `Rows` queries, over the keys that one of them sees.
-  template <int Rows>
-  HEED_SIMD static void put_queries(const ShortBackwardArgs<T>& head, const RowProduct<T>& product,
-                                    Index query) {
-    const Range keys = seen_by(head.words, head.key_count, lanes_from(query, Rows));
-    put_product_rows<S, Rows>(product.from(query).between(keys));
-  }
+  /// grad_queries = scale · dSᵀ · K for some queries at a time, over the keys that one of them
+  /// sees.
   HEED_SIMD static void put_all_queries(const ShortBackwardArgs<T>& head) {
     const RowProduct<T> product{{head.grad_scores, 1, query_block},
                                 head.keys,
@@ -132,22 +127,19 @@ struct ShortBackwardTable {
                                 0};
     for_each_micro_tile<micro_tile_rows>(head.query_count, [&](auto rows, Index query) HEED_LAMBDA {
       prefetch_coming(head.coming);
-      put_queries<rows>(head, product, query);
+      const Range keys = seen_by(head.words, head.key_count, lanes_from(query, rows));
+      put_product_rows<S, rows>(product.from(query, keys));
     });
   }
 
-  /// `Rows` keys of a product with P or dS on its left, over the queries that see one of them.
-  template <int Rows>
-  HEED_SIMD static void put_keys(const ShortBackwardArgs<T>& head, const RowProduct<T>& product,
-                                 Index key) {
-    const Range queries = seeing(head.words, key, Rows, head.query_count);
-    put_product_rows<S, Rows>(product.from(key).between(queries));
-  }
+  /// A product with P or dS on its left, some keys at a time, over the queries that see one of
+  /// them.
   HEED_SIMD static void put_all_keys(const ShortBackwardArgs<T>& head,
                                      const RowProduct<T>& product) {
     for_each_micro_tile<micro_tile_rows>(head.key_count, [&](auto rows, Index key) HEED_LAMBDA {
       prefetch_coming(head.coming);
-      put_keys<rows>(head, product, key);
+      const Range queries = seeing(head.words, key, rows, head.query_count);
+      put_product_rows<S, rows>(product.from(key, queries));
     });
   }
 

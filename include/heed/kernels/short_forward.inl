@@ -47,26 +47,17 @@ struct RowProduct {
   const T* factors;
   Index factor_step;  // 0: one factor for all rows
 
-  /// The product restricted to some k.
-  HEED_SIMD RowProduct between(const Range& range) const {
+  /// The product from row `row` on, restricted to some k.
+  HEED_SIMD RowProduct from(Index row, const Range& range) const {
     RowProduct part = *this;
-    part.a = a.from(0, range.first);
+    part.a = a.from(row, range.first);
     part.b = b.from(range.first, 0);
-    part.tail += range.first * a_vector;
+    part.tail += range.first * Lanes<T>::width;
     part.depth = range.end - range.first;
-    return part;
-  }
-  /// The product from row `row` on.
-  HEED_SIMD RowProduct from(Index row) const {
-    RowProduct part = *this;
-    part.a = a.from(row, 0);
     part.out += row * out_row;
     part.factors += row * factor_step;
     return part;
   }
-
- private:
-  static constexpr Index a_vector = Lanes<T>::width;
 };
 
 template <class S, int Rows, int Vectors>
@@ -180,15 +171,8 @@ struct ShortForwardTable {
     S::store(group.sum, total);
   }
 
-  /// `Rows` queries from `query` on. Keys at the ends that none of them sees are left out, since
-  /// their probabilities are 0.
-  template <int Rows>
-  HEED_SIMD static void put_rows(const Group& group, const RowProduct<T>& product, Index query) {
-    const Range keys = seen_by(group.words, group.count, lanes_from(group.lane + query, Rows));
-    put_product_rows<S, Rows>(product.from(query).between(keys));
-  }
-
-  /// The outputs from rows of values read in place.
+  /// The outputs from rows of values read in place. Keys at the ends that none of some queries sees
+  /// are left out, since their probabilities are 0.
   HEED_SIMD static void put_by_rows(const Group& group, const T* factors) {
     const auto& run = group.run;
     const RowProduct<T> product{{run.probabilities, 1, S::width},
@@ -202,7 +186,8 @@ struct ShortForwardTable {
                                 1};
     for_each_micro_tile<micro_tile_rows>(group.queries, [&](auto rows, Index query) HEED_LAMBDA {
       if (rows >= 4) prefetch_coming(group.run.coming);
-      put_rows<rows>(group, product, query);
+      const Range keys = seen_by(group.words, group.count, lanes_from(group.lane + query, rows));
+      put_product_rows<S, rows>(product.from(query, keys));
     });
   }
 
