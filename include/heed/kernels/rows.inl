@@ -234,55 +234,35 @@ struct NormTable {
   using Rows = RowTable<T>;
   static constexpr int ways = 4;  // independent sums, so that additions overlap
 
-  struct Plain {
-    const T* x;
-    HEED_SIMD V term(V sum, Index i, Index left) const {
-      return sum + Rows::load_some(x + i, left);
-    }
-  };
-  struct Product {
-    const T* a;
-    const T* b;
-    HEED_SIMD V term(V sum, Index i, Index left) const {
-      return S::fma(Rows::load_some(a + i, left), Rows::load_some(b + i, left), sum);
-    }
-  };
   /// x - center, and zeros at the end of a row.
   HEED_SIMD static V difference(const T* x, T center, Index left) {
     const V all = Rows::load_some(x, left) - S::broadcast(center);
     if (left >= S::width) return all;
     return S::select(S::lanes((1u << left) - 1), all, S::broadcast(0));
   }
-  struct Square {
-    const T* x;
-    T center;
-    HEED_SIMD V term(V sum, Index i, Index left) const {
-      const V root = difference(x + i, center, left);
-      return S::fma(root, root, sum);
-    }
-  };
-  struct Difference {
-    const T* x;
-    T center;
-    HEED_SIMD V term(V sum, Index i, Index left) const {
-      return sum + difference(x + i, center, left);
-    }
-  };
-  template <class Terms>
-  HEED_SIMD static T sum_of(const Terms& terms, Index count) {
+  /// Σ of the terms that term(sum, i, left) adds for each vector of a row.
+  template <class Term>
+  HEED_SIMD static T sum_of(Index count, const Term& term) {
     V sums[ways];
     HEED_UNROLL for (int way = 0; way < ways; ++way) sums[way] = S::broadcast(0);
     Index i = 0;
     for (; i + ways * S::width <= count; i += ways * S::width) {
       HEED_UNROLL for (int way = 0; way < ways; ++way) {
-        sums[way] = terms.term(sums[way], i + way * S::width, S::width);
+        sums[way] = term(sums[way], i + way * S::width, S::width);
       }
     }
     HEED_UNROLL for (int way = 0; way < ways; ++way, i += S::width) {
       if (i >= count) break;
-      sums[way] = terms.term(sums[way], i, count - i);
+      sums[way] = term(sums[way], i, count - i);
     }
     return first_of(folded<S::width / 2>((sums[0] + sums[1]) + (sums[2] + sums[3])));
+  }
+
+  HEED_SIMD static T plain_sum(const T* x, Index count) {
+    return sum_of(count, [&](V sum, Index i, Index left) HEED_LAMBDA {
+      sum = sum + Rows::load_some(x + i, left);
+      return sum;
+    });
   }
 
   /// Adds the second half of the lanes to the first one, and goes on with that.
@@ -318,11 +298,19 @@ struct NormTable {
     const Index width = run.width;
     const auto count = static_cast<T>(width);
     for (Index row = 0; row < rows; ++row, x += width, y += width) {
-      T mean = run.centered ? sum_of(Plain{x}, width) / count : T{0};
-      T spread = sum_of(Square{x, mean}, width) / count + run.epsilon;
+      T mean = run.centered ? plain_sum(x, width) / count : T{0};
+      const auto rest = [&](V sum, Index i, Index left) HEED_LAMBDA {
+        sum = sum + difference(x + i, mean, left);
+        return sum;
+      };
+      const auto square = [&](V sum, Index i, Index left) HEED_LAMBDA {
+        const V root = difference(x + i, mean, left);
+        return S::fma(root, root, sum);
+      };
+      T spread = sum_of(width, square) / count + run.epsilon;
       if (mean * mean > T{65536} * spread) {  // the rounding of the mean is not small beside it
-        mean += sum_of(Difference{x, mean}, width) / count;
-        spread = sum_of(Square{x, mean}, width) / count + run.epsilon;
+        mean += sum_of(width, rest) / count;
+        spread = sum_of(width, square) / count + run.epsilon;
       }
       const T factor = T{1} / root(spread);
       for_each_vector<S>(width, [&](Index i, Index left) HEED_LAMBDA {
@@ -368,8 +356,12 @@ struct NormTable {
         continue;
       }
       scale_row(run, at);
-      const T mean = run.centered ? sum_of(Plain{at.grad_x}, width) / count : T{0};
-      const T slope = sum_of(Product{at.grad_x, at.normalized}, width) / count;
+      const T mean = run.centered ? plain_sum(at.grad_x, width) / count : T{0};
+      const auto product = [&](V sum, Index i, Index left) HEED_LAMBDA {
+        return S::fma(Rows::load_some(at.grad_x + i, left),
+                      Rows::load_some(at.normalized + i, left), sum);
+      };
+      const T slope = sum_of(width, product) / count;
       const auto down = S::broadcast(-slope);
       for_each_vector<S>(width, [&](Index i, Index left) HEED_LAMBDA {
         V value = Rows::load_some(at.grad_x + i, left) - S::broadcast(mean);
