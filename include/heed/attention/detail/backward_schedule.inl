@@ -36,10 +36,10 @@ class ScoreGradientTiles {
         queries_(args, rows, true) {}
 
   /// Processes one block of queries of one head and the keys [first, end), starting at a multiple
-  /// of key_block. Calls take(first_key, keys, queries, grad_scores); grad_scores is [key][lane], 0
-  /// where masked.
-  template <class Take>
-  void run(Index item, Index head, Index row, Index first, Index end, const Take& take) {
+  /// of key_block. Calls add(key, i, gradient) for the scores of the block's query i, key by key;
+  /// the gradient is 0 where masked.
+  template <class Add>
+  void run(Index item, Index head, Index row, Index first, Index end, const Add& add) {
     const Index count = smaller(call_.query_count() - row, simd::query_block);
     const std::uint64_t seeing = rows_.seeing(rows_.index_of(item, head, row));
     end = smaller(end, call_.key_count_of(item));
@@ -58,7 +58,12 @@ class ScoreGradientTiles {
                                                seen.count, seen.words, false};
                        queries_.attach(block, seen.first, nullptr);
                        kernels_.grad_scores(block, queries_.block(false));
-                       take(seen.first, seen.count, count, scratch_.grad_scores);
+                       for (Index key = 0; key < seen.count; ++key) {
+                         const T* grad = scratch_.grad_scores + key * simd::query_block;
+                         for (Index i = 0; i < count; ++i) {
+                           add(seen.first + key, i, static_cast<double>(grad[i]));
+                         }
+                       }
                      });
   }
 
@@ -101,14 +106,8 @@ class BiasGradient {
       for (Index head = place.heads.first; head < place.heads.end; ++head) {
         for (Index block = place.blocks.first; block < place.blocks.end; ++block) {
           tiles.run(item, head, block * simd::query_block, place.keys.first, place.keys.end,
-                    [&](Index first_key, Index keys, Index queries, const T* grad) {
-                      for (Index key = 0; key < keys; ++key) {
-                        double* to = sums + (first_key - place.keys.first + key) * column_step;
-                        for (Index i = 0; i < queries; ++i) {
-                          to[i * row_step] +=
-                              static_cast<double>(grad[key * simd::query_block + i]);
-                        }
-                      }
+                    [&](Index key, Index i, double grad) {
+                      sums[(key - place.keys.first) * column_step + i * row_step] += grad;
                     });
         }
       }
@@ -187,14 +186,7 @@ class DistanceGradients {
     for (Index item = 0; item < call_.batch(); ++item) {
       const Index at = call_.query_position(item, row);
       tiles.run(item, head, row, 0, call_.key_count(),
-                [&](Index first_key, Index keys, Index queries, const T* grad) {
-                  for (Index key = 0; key < keys; ++key) {
-                    for (Index i = 0; i < queries; ++i) {
-                      add(sums, first_key + key - at - i,
-                          static_cast<double>(grad[key * simd::query_block + i]));
-                    }
-                  }
-                });
+                [&](Index key, Index i, double grad) { add(sums, key - at - i, grad); });
     }
   }
 
