@@ -358,19 +358,11 @@ template <class Tiles, class T>
 const PairKernels<T>* tile_pair_table() {
   using K = TileTable<Tiles, T>;
   using D = TileDecode<Tiles, T>;
-  static constexpr PairKernels<T> entries{amx_terms,
-                                          amx_side,
-                                          D::most_lying,
-                                          K::pack,
-                                          K::zip,
-                                          K::turn,
-                                          PairTable<T>::all_finite,
-                                          Bfloat16Table<T>::template round<std::uint16_t>,
-                                          K::attend,
-                                          D::begin,
-                                          D::end,
-                                          D::score_rows,
-                                          D::attend_rows};
+  constexpr auto narrow = Bfloat16Table<T>::template round<std::uint16_t>;
+  static constexpr PairKernels<T> entries{
+      amx_terms,           amx_side, D::most_lying, K::pack,  K::zip, K::turn,
+      K::Pair::all_finite, narrow,   K::attend,     D::begin, D::end, D::score_rows,
+      D::attend_rows};
   return &entries;
 }
 

@@ -33,14 +33,8 @@ struct TileDecode {
       return;
     }
     for (Index d = 0; d < depth; d += amx_terms) {
-      V words[S::width];
-      HEED_UNROLL for (int i = 0; i < S::width; ++i) {
-        words[i] = (V)P::load(row_or_last(rows.rows, depth, rows.count, row + i) + d);
-      }
-      transpose<S>(words);
-      HEED_UNROLL for (int i = 0; i < S::width; ++i) {
-        P::store(rows.packed + d * amx_side + i * P::step, (typename P::V)words[i]);
-      }
+      PairTable<T>::pack_square(rows.rows + row * depth + d, depth, rows.count - row,
+                                rows.packed + d * amx_side, P::step);
     }
   }
   /// Stores the scores of some rows, which are in columns.

@@ -556,13 +556,10 @@ struct QuantizedProduct : QuantizedWords {
 template <class T>
 const ProductKernels<T>& product_table() {
   using K = ProductTable<T>;
+  using Q = QuantizedProduct;
   if constexpr (sizeof(T) == 4) {
-    static constexpr ProductKernels<T> entries{K::pack,
-                                               K::piece,
-                                               K::lying_piece,
-                                               QuantizedProduct::dequantize,
-                                               QuantizedProduct::quantized_piece,
-                                               K::lying_rows};
+    static constexpr ProductKernels<T> entries{K::pack,       K::piece,           K::lying_piece,
+                                               Q::dequantize, Q::quantized_piece, K::lying_rows};
     return entries;
   } else {
     static constexpr ProductKernels<T> entries{K::pack, K::piece, K::lying_piece,

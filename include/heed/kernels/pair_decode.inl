@@ -373,18 +373,10 @@ struct PairDecodeTable {
 template <class T>
 const PairKernels<T>* pair_table() {
   using K = PairTable<T>;
-  static constexpr PairKernels<T> entries{2,
-                                          1,
-                                          std::numeric_limits<Index>::max(),
-                                          K::pack,
-                                          K::zip,
-                                          K::zip,
-                                          K::all_finite,
-                                          K::narrow,
-                                          K::attend,
-                                          nullptr,
-                                          nullptr,
-                                          PairDecodeTable<T>::score,
-                                          PairDecodeTable<T>::attend};
+  using D = PairDecodeTable<T>;
+  constexpr Index any = std::numeric_limits<Index>::max();
+  static constexpr PairKernels<T> entries{
+      2,         1,         any,     K::pack, K::zip,   K::zip,   K::all_finite,
+      K::narrow, K::attend, nullptr, nullptr, D::score, D::attend};
   return &entries;
 }

@@ -394,16 +394,16 @@ struct PairTable {
     return rows.data[row * rows.row_stride + column * rows.column_stride];
   }
 
-  /// Packs 16 rows by 32 columns, as pairs, by a transpose.
+  /// Packs 16 rows by 32 columns, as pairs, by a transpose; `stride` is the distance of pairs.
   HEED_KERNEL static void pack_square(const std::uint16_t* rows, Index row_stride, Index count,
-                                      std::uint16_t* packed) {
+                                      std::uint16_t* packed, Index stride) {
     typename S::V pairs[S::width];
     HEED_UNROLL for (int i = 0; i < S::width; ++i) {
       pairs[i] = (typename S::V)P::load(row_or_last(rows, row_stride, count, i));
     }
     transpose<S>(pairs);
     HEED_UNROLL for (int i = 0; i < S::width; ++i) {
-      P::store(packed + i * 2 * lanes, (typename P::V)pairs[i]);
+      P::store(packed + i * stride, (typename P::V)pairs[i]);
     }
   }
 
@@ -415,7 +415,7 @@ struct PairTable {
       Index column = 0;
       for (; rows.column_stride == 1 && column + P::step <= columns; column += P::step) {
         pack_square(rows.data + lane * rows.row_stride + column, rows.row_stride, count - lane,
-                    strip + column * lanes);
+                    strip + column * lanes, 2 * lanes);
       }
       for (; column < columns; ++column) {
         for (Index i = 0; i < S::width; ++i) {
