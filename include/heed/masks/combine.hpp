@@ -166,14 +166,9 @@ struct Not {
   bool asks_every_score() const { return heed::asks_every_score(mask); }
   bool allows(Position at) const { return !heed::allows(mask, at); }
   Coverage coverage(Tile tile) const {
-    switch (coverage_of(mask, tile)) {
-      case Coverage::none:
-        return Coverage::full;
-      case Coverage::full:
-        return Coverage::none;
-      default:
-        return Coverage::partial;
-    }
+    const Coverage inner = coverage_of(mask, tile);
+    if (inner == Coverage::partial) return inner;
+    return inner == Coverage::none ? Coverage::full : Coverage::none;
   }
   void lane_words(Tile tile, std::uint64_t* words) const {
     fill_lane_words(mask, tile, words);
@@ -206,32 +201,18 @@ Not<M> operator~(M mask) {
 }
 
 // What is meant for a bool does not compile, with a sentence that names the operators above.
-template <class A, class B>
-requires detail::LikeMasksAlone<A, B> detail::AnyMask operator&&(const A&, const B&) {  // NOLINT
-  static_assert(detail::never<A>, "masks combine by a & b, not by a && b");
-  return {};
-}
-template <class A, class B>
-requires detail::LikeMasksAlone<A, B> detail::AnyMask operator||(const A&, const B&) {  // NOLINT
-  static_assert(detail::never<A>, "masks combine by a | b, not by a || b");
-  return {};
-}
-template <class A, class B>
-requires detail::LikeMasksAlone<A, B> detail::AnyMask operator+(const A&, const B&) {
-  static_assert(detail::never<A>,
-                "masks combine by a & b (both) and a | b (one or both), not a + b");
-  return {};
-}
-template <class A, class B>
-requires detail::LikeMasksAlone<A, B> detail::AnyMask operator-(const A&, const B&) {
-  static_assert(detail::never<A>, "what one mask shows and another does not is a & ~b, not a - b");
-  return {};
-}
-template <class A, class B>
-requires detail::LikeMasksAlone<A, B> detail::AnyMask operator^(const A&, const B&) {
-  static_assert(detail::never<A>, "what one of two masks shows is (a | b) & ~(a & b), not a ^ b");
-  return {};
-}
+#define HEED_REFUSE(operation, sentence)                                                         \
+  template <class A, class B>                                                                    \
+  requires detail::LikeMasksAlone<A, B> detail::AnyMask operator operation(const A&, const B&) { \
+    static_assert(detail::never<A>, sentence);                                                   \
+    return {};                                                                                   \
+  }
+HEED_REFUSE(&&, "masks combine by a & b, not by a && b")  // NOLINT
+HEED_REFUSE(||, "masks combine by a | b, not by a || b")  // NOLINT
+HEED_REFUSE(+, "masks combine by a & b (both) and a | b (one or both), not a + b")
+HEED_REFUSE(-, "what one mask shows and another does not is a & ~b, not a - b")
+HEED_REFUSE(^, "what one of two masks shows is (a | b) & ~(a & b), not a ^ b")
+#undef HEED_REFUSE
 template <class M>
 requires detail::MaskAlone<M> detail::AnyMask operator!(const M&) {
   static_assert(detail::never<M>, "the opposite of a mask is ~mask, not !mask");

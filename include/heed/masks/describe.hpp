@@ -72,58 +72,6 @@ void for_each_tile(const M& mask, const MaskWindow& window, const Visit& visit) 
   }
 }
 
-template <MaskPolicy M>
-MaskStatistics counted(const M& mask, const MaskWindow& window) {
-  check_window("statistics", mask, window);
-  MaskStatistics result;
-  KeyRange before;
-  const Index end = window.first_query + window.queries;
-  for (Index query = window.first_query; query < end; ++query) {
-    if constexpr (IntervalMaskPolicy<M>) {
-      const KeyRange keys = mask.keys(window.position(query, 0));
-      if (query > window.first_query && (keys.begin < before.begin || keys.end < before.end)) {
-        throw_invalid_argument("mask: keys {", keys.begin, ", ", keys.end, "} of query ", query,
-                               " behind {", before.begin, ", ", before.end,
-                               "} of the query before it; neither end may move back");
-      }
-      before = keys;
-    }
-    for (Index key = 0; key < window.keys; ++key) {
-      result.visible += allows(mask, window.position(query, key)) ? 1 : 0;
-    }
-  }
-  result.scores = window.queries * window.keys;
-  for_each_tile(mask, window, [&](const Tile&, Coverage coverage) {
-    ++(coverage == Coverage::none   ? result.tiles_none
-       : coverage == Coverage::full ? result.tiles_full
-                                    : result.tiles_partial);
-  });
-  return result;
-}
-
-template <MaskPolicy M>
-std::string described(const M& mask, const MaskWindow& window, const char* on, const char* off) {
-  const MaskStatistics counts = counted(mask, window);
-  std::string text;
-  for (Index query = 0; query < window.queries; ++query) {
-    for (Index key = 0; key < window.keys; ++key) {
-      text += allows(mask, window.position(window.first_query + query, key)) ? on : off;
-    }
-    while (!text.empty() && text.back() == ' ') text.pop_back();
-    text += '\n';
-  }
-  const auto percent = [](double share) {
-    return std::to_string(static_cast<Index>(share * 1000 + 0.5) / 10) + "." +
-           std::to_string(static_cast<Index>(share * 1000 + 0.5) % 10) + " %";
-  };
-  text += std::to_string(counts.visible) + " of " + std::to_string(counts.scores) +
-          " scores visible (" + percent(counts.visible_share()) + "); tiles of " +
-          std::to_string(window.tile_queries) + " x " + std::to_string(window.tile_keys) + ": " +
-          std::to_string(counts.tiles_full) + " full, " + std::to_string(counts.tiles_partial) +
-          " partial, " + std::to_string(counts.tiles_none) + " skipped\n";
-  return text;
-}
-
 }  // namespace detail
 
 /// Counts scores one by one, and tiles by the mask's own coverage. Throws InvalidArgument for
@@ -131,11 +79,33 @@ std::string described(const M& mask, const MaskWindow& window, const char* on, c
 /// fit the window; batch and heads count as unknown.
 template <class M>
 MaskStatistics statistics(const M& mask, const MaskWindow& window) {
+  MaskStatistics result;
   if constexpr (detail::expect_mask<M>()) {
-    return detail::counted(mask, window);
-  } else {
-    return {};
+    detail::check_window("statistics", mask, window);
+    KeyRange before;
+    const Index end = window.first_query + window.queries;
+    for (Index query = window.first_query; query < end; ++query) {
+      if constexpr (IntervalMaskPolicy<M>) {
+        const KeyRange keys = mask.keys(window.position(query, 0));
+        if (query > window.first_query && (keys.begin < before.begin || keys.end < before.end)) {
+          throw_invalid_argument("mask: keys {", keys.begin, ", ", keys.end, "} of query ", query,
+                                 " behind {", before.begin, ", ", before.end,
+                                 "} of the query before it; neither end may move back");
+        }
+        before = keys;
+      }
+      for (Index key = 0; key < window.keys; ++key) {
+        result.visible += allows(mask, window.position(query, key)) ? 1 : 0;
+      }
+    }
+    result.scores = window.queries * window.keys;
+    detail::for_each_tile(mask, window, [&](const Tile&, Coverage coverage) {
+      ++(coverage == Coverage::none   ? result.tiles_none
+         : coverage == Coverage::full ? result.tiles_full
+                                      : result.tiles_partial);
+    });
   }
+  return result;
 }
 
 /// A mask as text: one row per query, `on` where it may look and `off` where it may not (trailing
@@ -144,11 +114,27 @@ MaskStatistics statistics(const M& mask, const MaskWindow& window) {
 template <class M>
 std::string describe(const M& mask, const MaskWindow& window, const char* on = "██",
                      const char* off = "· ") {
+  std::string text;
   if constexpr (detail::expect_mask<M>()) {
-    return detail::described(mask, window, on, off);
-  } else {
-    return {};
+    const MaskStatistics counts = statistics(mask, window);
+    for (Index query = 0; query < window.queries; ++query) {
+      for (Index key = 0; key < window.keys; ++key) {
+        text += allows(mask, window.position(window.first_query + query, key)) ? on : off;
+      }
+      while (!text.empty() && text.back() == ' ') text.pop_back();
+      text += '\n';
+    }
+    const auto percent = [](double share) {
+      return std::to_string(static_cast<Index>(share * 1000 + 0.5) / 10) + "." +
+             std::to_string(static_cast<Index>(share * 1000 + 0.5) % 10) + " %";
+    };
+    text += std::to_string(counts.visible) + " of " + std::to_string(counts.scores) +
+            " scores visible (" + percent(counts.visible_share()) + "); tiles of " +
+            std::to_string(window.tile_queries) + " x " + std::to_string(window.tile_keys) + ": " +
+            std::to_string(counts.tiles_full) + " full, " + std::to_string(counts.tiles_partial) +
+            " partial, " + std::to_string(counts.tiles_none) + " skipped\n";
   }
+  return text;
 }
 template <class M>
 std::string describe(const M& mask, Index queries, Index keys, const char* on = "██",

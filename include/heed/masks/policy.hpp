@@ -419,13 +419,9 @@ void check_mask(const M& mask, const MaskShape& shape) {
 /// answer for all heads.
 template <MaskPolicy M>
 bool depends_on_head(const M& mask) {
-  if constexpr (requires {
-                  { mask.depends_on_head() } -> std::convertible_to<bool>;
-                }) {
+  if constexpr (requires(bool yes) { yes = mask.depends_on_head(); }) {
     return mask.depends_on_head();
-  } else if constexpr (requires {
-                         { M::depends_on_head } -> std::convertible_to<bool>;
-                       }) {
+  } else if constexpr (requires(bool yes) { yes = M::depends_on_head; }) {
     return M::depends_on_head;
   } else {
     return detail::AllowsPositions<M> || detail::CalledWithPosition<M> || detail::SaysKeys<M>;
@@ -437,9 +433,7 @@ bool depends_on_head(const M& mask) {
 /// depend on the head.
 template <MaskPolicy M>
 bool asks_every_score(const M& mask) {
-  if constexpr (requires {
-                  { mask.asks_every_score() } -> std::convertible_to<bool>;
-                }) {
+  if constexpr (requires(bool yes) { yes = mask.asks_every_score(); }) {
     return mask.asks_every_score();
   } else {
     return !LaneMaskPolicy<M> && !IntervalMaskPolicy<M>;
@@ -451,9 +445,7 @@ bool asks_every_score(const M& mask) {
 /// keys. See Strided.
 template <MaskPolicy M>
 Index query_step(const M& mask) {
-  if constexpr (requires {
-                  { mask.query_step() } -> std::convertible_to<Index>;
-                }) {
+  if constexpr (requires(Index step) { step = mask.query_step(); }) {
     return mask.query_step();
   } else {
     return 1;
