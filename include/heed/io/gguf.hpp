@@ -83,30 +83,18 @@ inline constexpr std::array<GgufType, 34> gguf_types = {{
 /// Calls visit with the number of that type at `bytes`; not for text or arrays.
 template <class Visit>
 decltype(auto) visit_number(GgufValueType type, const std::byte* bytes, const Visit& visit) {
-  switch (type) {
-    case GgufValueType::u8:
-      return visit(unaligned<std::uint8_t>(bytes));
-    case GgufValueType::i8:
-      return visit(unaligned<std::int8_t>(bytes));
-    case GgufValueType::u16:
-      return visit(unaligned<std::uint16_t>(bytes));
-    case GgufValueType::i16:
-      return visit(unaligned<std::int16_t>(bytes));
-    case GgufValueType::u32:
-      return visit(unaligned<std::uint32_t>(bytes));
-    case GgufValueType::i32:
-      return visit(unaligned<std::int32_t>(bytes));
-    case GgufValueType::f32:
-      return visit(unaligned<float>(bytes));
-    case GgufValueType::u64:
-      return visit(unaligned<std::uint64_t>(bytes));
-    case GgufValueType::i64:
-      return visit(unaligned<std::int64_t>(bytes));
-    case GgufValueType::f64:
-      return visit(unaligned<double>(bytes));
-    default:
-      return visit(*bytes != std::byte{0});
-  }
+  using Type = GgufValueType;
+  if (type == Type::u8) return visit(unaligned<std::uint8_t>(bytes));
+  if (type == Type::i8) return visit(unaligned<std::int8_t>(bytes));
+  if (type == Type::u16) return visit(unaligned<std::uint16_t>(bytes));
+  if (type == Type::i16) return visit(unaligned<std::int16_t>(bytes));
+  if (type == Type::u32) return visit(unaligned<std::uint32_t>(bytes));
+  if (type == Type::i32) return visit(unaligned<std::int32_t>(bytes));
+  if (type == Type::f32) return visit(unaligned<float>(bytes));
+  if (type == Type::u64) return visit(unaligned<std::uint64_t>(bytes));
+  if (type == Type::i64) return visit(unaligned<std::int64_t>(bytes));
+  if (type == Type::f64) return visit(unaligned<double>(bytes));
+  return visit(*bytes != std::byte{0});
 }
 
 /// The text at `bytes`: a 64-bit length and that many bytes, checked when the file was opened.
@@ -133,9 +121,7 @@ class ByteReader {
   /// A little-endian number; `what` names it in the error.
   template <class T>
   T number(std::string_view what) {
-    T value{};
-    std::memcpy(&value, take(sizeof(T), what).data(), sizeof(T));
-    return value;
+    return unaligned<T>(take(sizeof(T), what).data());
   }
   /// A 64-bit length and that many bytes.
   std::string_view text(std::string_view what);

@@ -96,10 +96,12 @@ class SpecialTokenFinder {
 
   bool contains(Index token) const;
 
-  /// Calls piece(text) and token(number) in the order of `text`.
+  /// Calls piece(text) and token(number) in the order of `text`; piece(text) alone where special
+  /// tokens are not recognized.
   template <class Piece, class Token>
-  void split(const TextList& texts, std::string_view text, const Piece& piece,
-             const Token& token) const {
+  void split(const TextList& texts, std::string_view text, const Piece& piece, const Token& token,
+             SpecialTokens special = SpecialTokens::recognized) const {
+    if (special == SpecialTokens::as_text) return piece(text);
     std::size_t begin = 0;
     for (std::size_t at = 0; at < text.size();) {
       const std::uint32_t* found = longest(texts, text.substr(at));

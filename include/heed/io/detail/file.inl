@@ -169,14 +169,10 @@ HEED_INLINE std::size_t size_of(const std::string& path) {
 /// Allocates memory for a file. A file may claim any size at no cost to the disk, hence the
 /// FileError.
 inline std::vector<std::byte> room_for(std::size_t size, const std::string& path) {
-  const auto refused = [&](const std::exception&) -> std::vector<std::byte> {
-    throw_file_error(path, ": no memory for its ", size, " bytes");
-  };
-  return handled<std::length_error>(
-      [&] {
-        return handled<std::bad_alloc>([&] { return std::vector<std::byte>(size); }, refused);
-      },
-      refused);
+  return handled<std::exception>([&] { return std::vector<std::byte>(size); },
+                                 [&](const std::exception&) -> std::vector<std::byte> {
+                                   throw_file_error(path, ": no memory for its ", size, " bytes");
+                                 });
 }
 
 }  // namespace detail

@@ -295,11 +295,11 @@ void dequantize_blocks(const std::byte* blocks, Index first, std::span<float> ou
   }
 }
 
-template <class Element, class ToFloat>
-void widen(const std::byte* from, Index first, std::span<float> out, const ToFloat& to_float) {
+template <class Element>
+void widen(const std::byte* from, Index first, std::span<float> out) {
   from += first * Index{sizeof(Element)};
   for (float& value : out) {
-    value = to_float(unaligned<Element>(from));
+    value = static_cast<float>(unaligned<Element>(from));
     from += sizeof(Element);
   }
 }
@@ -308,25 +308,14 @@ void widen(const std::byte* from, Index first, std::span<float> out, const ToFlo
 
 HEED_INLINE void dequantize(const GgufType& type, const std::byte* data, Index first,
                             std::span<float> out) {
-  switch (type.id) {
-    case 0:
-      return detail::widen<float>(data, first, out, [](float x) { return x; });
-    case 1:
-      return detail::widen<std::uint16_t>(data, first, out, float_of_half);
-    case 2:
-      return detail::dequantize_blocks<Q4_0>(data, first, out);
-    case 3:
-      return detail::dequantize_blocks<Q4_1>(data, first, out);
-    case 8:
-      return detail::dequantize_blocks<Q8_0>(data, first, out);
-    case 14:
-      return detail::dequantize_blocks<Q6_K>(data, first, out);
-    case 28:
-      return detail::widen<double>(data, first, out,
-                                   [](double x) { return static_cast<float>(x); });
-    default:
-      return detail::widen<std::uint16_t>(data, first, out, float_of_bfloat16);
-  }
+  if (type.id == 0) return detail::widen<float>(data, first, out);
+  if (type.id == 1) return detail::widen<float16>(data, first, out);
+  if (type.id == 2) return detail::dequantize_blocks<Q4_0>(data, first, out);
+  if (type.id == 3) return detail::dequantize_blocks<Q4_1>(data, first, out);
+  if (type.id == 8) return detail::dequantize_blocks<Q8_0>(data, first, out);
+  if (type.id == 14) return detail::dequantize_blocks<Q6_K>(data, first, out);
+  if (type.id == 28) return detail::widen<double>(data, first, out);
+  detail::widen<bfloat16>(data, first, out);
 }
 
 HEED_INLINE Gguf::Gguf(SharedBytes bytes, std::string name)

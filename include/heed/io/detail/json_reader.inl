@@ -45,11 +45,8 @@ template <class T>
 T JsonReader::number(std::string_view wanted) {
   peek();
   const std::size_t first = text_.substr(at_, 1) == "-" ? at_ + 1 : at_;
-  std::size_t last = first;
-  while (last < text_.size() &&
-         std::string_view("0123456789+-.eE").find(text_[last]) != std::string_view::npos) {
-    ++last;
-  }
+  const std::size_t last =
+      std::min(text_.find_first_not_of("0123456789+-.eE", first), text_.size());
   const std::string_view digits = text_.substr(first, last - first);
   const auto is_digit = [&](std::size_t i) {
     return i < digits.size() && digits[i] >= '0' && digits[i] <= '9';

@@ -120,24 +120,17 @@ class SafetensorsHeader {
     JsonReader rest = json;
     rest.skip();
     metadata_ = text_.substr(json.at(), rest.at() - json.at());
-    std::string names;
-    std::vector<std::uint32_t> ends;
-    names.reserve(metadata_.size());
-    ends.reserve(metadata_.size() / shortest_note + 1);
+    TextList names;
+    names.reserve(metadata_.size() / shortest_note + 1, metadata_.size());
     json.object([&](const std::string& name) {
-      names += name;
-      ends.push_back(static_cast<std::uint32_t>(names.size()));
+      names.push_back(name);
       json.string();
     });
-    const auto name_at = [&](std::size_t i) {
-      const std::size_t begin = i == 0 ? 0 : ends[i - 1];
-      return std::string_view(names).substr(begin, ends[i] - begin);
-    };
     const auto order = sorted_order(
-        ends.size(), [&](std::size_t a, std::size_t b) { return name_at(a) < name_at(b); });
+        names.size(), [&](std::size_t a, std::size_t b) { return names[a] < names[b]; });
     for (std::size_t i = 1; i < order.size(); ++i) {
-      const std::string_view name = name_at(order[i]);
-      if (name == name_at(order[i - 1])) json.fail("__metadata__: ", quote(name), " twice");
+      const std::string_view name = names[order[i]];
+      if (name == names[order[i - 1]]) json.fail("__metadata__: ", quote(name), " twice");
     }
   }
 

@@ -118,8 +118,9 @@ HEED_INLINE LanguageModelOptions llama_options(const Gguf& file) {
   expect("general.architecture", "llama");
   expect("llama.rope.scaling.type", "none");
   detail::refuse_unsupported_llama(file);
-  const auto integer = [&](const char* key) {
-    return static_cast<Index>(file.value<std::uint32_t>(key));
+  const auto integer = [&](const char* key, auto... otherwise) {
+    return static_cast<Index>(
+        file.value<std::uint32_t>(key, static_cast<std::uint32_t>(otherwise)...));
   };
   auto options = LanguageModelOptions::llama();
   BlockOptions& block = options.block;
@@ -131,17 +132,15 @@ HEED_INLINE LanguageModelOptions llama_options(const Gguf& file) {
   }
   block.model_dim = integer("llama.embedding_length");
   block.heads = integer("llama.attention.head_count");
-  block.kv_heads = static_cast<Index>(file.value<std::uint32_t>(
-      "llama.attention.head_count_kv", static_cast<std::uint32_t>(block.heads)));
-  block.head_dim = static_cast<Index>(file.value<std::uint32_t>("llama.attention.key_length", 0));
+  block.kv_heads = integer("llama.attention.head_count_kv", block.heads);
+  block.head_dim = integer("llama.attention.key_length", 0);
   options.layers = integer("llama.block_count");
   block.hidden_dim = integer("llama.feed_forward_length");
   options.max_length = integer("llama.context_length");
   block.norm_epsilon =
       static_cast<double>(file.value<float>("llama.attention.layer_norm_rms_epsilon"));
   block.rotary.base = static_cast<double>(file.value<float>("llama.rope.freq_base", 10000));
-  block.rotary.dims =
-      static_cast<Index>(file.value<std::uint32_t>("llama.rope.dimension_count", 0));
+  block.rotary.dims = integer("llama.rope.dimension_count", 0);
   block.rotary.pairing = RotaryPairing::interleaved;
   options.tied_head = !file.contains("output.weight");
   const Index head_dim = block.head_dim > 0 ? block.head_dim

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <optional>
 #include <queue>
-#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -243,11 +242,7 @@ HEED_INLINE std::vector<Index> BytePairEncoding::encode(std::string_view text,
   };
   const auto found = [&](Index token) { tokens.push_back(token); };
   const auto plain = [&](std::string_view part) { added_.split(texts_, part, merged, found); };
-  if (special == SpecialTokens::as_text) {
-    plain(text);
-  } else {
-    special_.split(texts_, text, plain, found);
-  }
+  special_.split(texts_, text, plain, found, special);
   return tokens;
 }
 

@@ -39,17 +39,10 @@ class TokenizerJson {
   }
 
   BytePairVocabulary vocabulary() {
-    BytePairVocabulary result;
-    result.pre_tokenizer = pre_tokenizer();
-    result.tokens = tokens();
-    result.unknown = unknown_token(result.tokens);
-    result.joins_unknown = joins_unknown_;
-    result.takes_space_before = std::move(takes_space_before_);
-    result.takes_space_after = std::move(takes_space_after_);
-    result.merges = std::move(merges_);
-    result.special = std::move(special_);
-    result.added = std::move(plain_);
-    return result;
+    pairs_.pre_tokenizer = pre_tokenizer();
+    pairs_.tokens = tokens();
+    pairs_.unknown = unknown_token(pairs_.tokens);
+    return std::move(pairs_);
   }
 
   std::pair<TextList, WordPieceOptions> word_pieces() {
@@ -83,41 +76,33 @@ class TokenizerJson {
   void read_model() {
     bool pairs = false;  // older files, such as GPT-2's own, have merges and no type
     read_entries([&](const std::string& key) {
-      if (key == "type") {
-        pairs = true;
-        return expect_text(key, type_);
-      }
-      if (key == "vocab") {
-        return json_.object([&](const std::string& token) { add(vocabulary_, token); });
-      }
-      if (key == "merges") {
-        pairs = true;
-        return json_.array([&] { read_merge(); });
-      }
-      if (key == "unk_token" && json_.peek() == '"') {
-        unknown_ = json_.string();
-        return;
-      }
-      if (key == "fuse_unk" && json_.peek() != 'n') {
-        joins_unknown_ = json_.boolean();
-        return;
-      }
-      if (key == "byte_fallback" || key == "ignore_merges") return expect_flag(key, false);
-      if (key == "max_input_chars_per_word") {
-        longest_word_ = json_.integer();
-        return;
-      }
       const bool prefix = key == "continuing_subword_prefix";
-      if ((prefix || key == "end_of_word_suffix") && json_.peek() == '"') {
-        return expect_text(key, prefix && type_ == "WordPiece" ? "##" : "");
+      pairs = pairs || key == "type" || key == "merges";
+      if (key == "type") {
+        expect_text(key, type_);
+      } else if (key == "vocab") {
+        json_.object([&](const std::string& token) { add(vocabulary_, token); });
+      } else if (key == "merges") {
+        json_.array([&] { read_merge(); });
+      } else if (key == "unk_token" && json_.peek() == '"') {
+        unknown_ = json_.string();
+      } else if (key == "fuse_unk" && json_.peek() != 'n') {
+        pairs_.joins_unknown = json_.boolean();
+      } else if (key == "byte_fallback" || key == "ignore_merges") {
+        expect_flag(key, false);
+      } else if (key == "max_input_chars_per_word") {
+        longest_word_ = json_.integer();
+      } else if ((prefix || key == "end_of_word_suffix") && json_.peek() == '"') {
+        expect_text(key, prefix && type_ == "WordPiece" ? "##" : "");
+      } else {
+        json_.skip();
       }
-      json_.skip();
     });
     if (!pairs) json_.fail("no 'type' of the model, expected ", quote(type_), ", and no 'merges'");
   }
   /// A merge, "Ġ t" or ["Ġ", "t"].
   void read_merge() {
-    if (json_.peek() == '"') return merges_.push_back(json_.string());
+    if (json_.peek() == '"') return pairs_.merges.push_back(json_.string());
     std::string merge;
     int parts = 0;
     json_.array([&] {
@@ -125,7 +110,7 @@ class TokenizerJson {
       merge += json_.string();
     });
     if (parts != 2) json_.fail("a merge of ", parts, " tokens, expected 2");
-    merges_.push_back(merge);
+    pairs_.merges.push_back(merge);
   }
   void read_added() {
     std::string content;
@@ -150,9 +135,9 @@ class TokenizerJson {
     });
     added_.texts.push_back(content);
     added_.ids.push_back(id);
-    (special ? special_ : plain_).push_back(id);
-    if (before) takes_space_before_.push_back(id);
-    if (after) takes_space_after_.push_back(id);
+    (special ? pairs_.special : pairs_.added).push_back(id);
+    if (before) pairs_.takes_space_before.push_back(id);
+    if (after) pairs_.takes_space_after.push_back(id);
   }
   void read_normalizer() {
     if (type_ == "BPE") json_.fail("a normalizer, which is not read");
@@ -267,9 +252,7 @@ class TokenizerJson {
   std::string type_, unknown_;
   std::optional<WordPieceOptions> normalizer_;
   Index longest_word_ = 100;
-  bool joins_unknown_ = false;
-  std::vector<Index> special_, plain_, takes_space_before_, takes_space_after_;
-  TextList merges_;
+  BytePairVocabulary pairs_;
   std::string steps_;  // of the pre-tokenizer
 };
 

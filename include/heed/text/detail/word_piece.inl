@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -90,13 +89,9 @@ HEED_INLINE Index WordPiece::token(std::string_view name) const {
 HEED_INLINE std::vector<Index> WordPiece::encode(std::string_view text,
                                                  SpecialTokens special) const {
   std::vector<Index> tokens;
-  if (special == SpecialTokens::as_text) {
-    encode_plain(text, tokens);
-  } else {
-    special_.split(
-        vocabulary_.texts(), text, [&](std::string_view piece) { encode_plain(piece, tokens); },
-        [&](Index token) { tokens.push_back(token); });
-  }
+  special_.split(
+      vocabulary_.texts(), text, [&](std::string_view piece) { encode_plain(piece, tokens); },
+      [&](Index token) { tokens.push_back(token); }, special);
   return tokens;
 }
 
