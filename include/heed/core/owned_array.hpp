@@ -100,7 +100,7 @@ class SharedArray {
  public:
   SharedArray() = default;
   SharedArray(std::initializer_list<T> values)  // NOLINT(google-explicit-constructor)
-      : SharedArray(values.begin(), values.size()) {}
+      : SharedArray(values.begin(), values.end()) {}
   template <class Iterator>
   requires requires(Iterator i) {
     { *i } -> std::convertible_to<T>;
@@ -160,9 +160,6 @@ class SharedArray {
 
   explicit SharedArray(Index count)
       : block_(new Block(static_cast<std::size_t>(count))), data_(block_->values), size_(count) {}
-  SharedArray(const T* values, std::size_t count) : SharedArray(static_cast<Index>(count)) {
-    for (std::size_t i = 0; i < count; ++i) block_->add(values[i]);
-  }
 
   static std::size_t bytes_of(std::size_t count) {
     if (count > PTRDIFF_MAX / sizeof(T)) raise(std::bad_alloc());

@@ -167,13 +167,7 @@ HEED_INLINE Index Random::integer(Index bound) {
 }
 
 HEED_INLINE Random::State Random::state() const {
-  return {key_[0],
-          key_[1],
-          counter_[0],
-          counter_[1],
-          counter_[2],
-          counter_[3],
-          static_cast<std::uint32_t>(used_)};
+  return {key_[0], key_[1], counter_[0], counter_[1], counter_[2], counter_[3], used_};
 }
 
 HEED_INLINE Random Random::from_state(const State& state) {

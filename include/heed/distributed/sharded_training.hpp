@@ -444,8 +444,7 @@ TrainingState load_checkpoint(const Communicator& ranks, const FilePath& path, M
   same.check(ranks, [&] {
     file = load_safetensors(path);
     const auto notes = file->metadata();
-    state = detail::noted_state(path, notes);
-    optimizer_steps = detail::noted_optimizer_steps(path, notes);
+    state = detail::noted_state(path, notes, optimizer_steps);
     streams = detail::noted_streams(path, notes, detail::streams_of(model).size());
     match.emplace(*file);
     match->expect("model.", model);

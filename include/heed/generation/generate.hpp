@@ -187,16 +187,6 @@ void check_beam_options(const BeamOptions& options);
 /// for logits of NaN or +inf, and for a row without any possible token.
 std::vector<BeamStep> best_steps(const std::vector<Beam>& beams, Tensor<double, 2> logits,
                                  Index most);
-template <class Logits>
-std::vector<BeamStep> best_steps(const std::vector<Beam>& beams, const Logits& logits, Index most) {
-  Tensor<double, 2> values({logits.extent(0), logits.extent(1)});
-  for (Index row = 0; row < logits.extent(0); ++row) {
-    for (Index i = 0; i < logits.extent(1); ++i) {
-      values(row, i) = static_cast<double>(logits(row, i));
-    }
-  }
-  return best_steps(beams, std::move(values), most);
-}
 
 }  // namespace detail
 
@@ -224,7 +214,7 @@ std::vector<Beam> beam_search(Step&& step, const BeamOptions& options = {}) {
     parents.clear();
     tokens.clear();
     Index places = 0;  // taken of the width, by what did not end itself
-    for (const auto& chosen : detail::best_steps(live, logits, room)) {
+    for (const auto& chosen : detail::best_steps(live, Tensor<double, 2>(logits), room)) {
       if (places == options.width) break;
       Beam beam = live[static_cast<std::size_t>(chosen.parent)];
       beam.tokens.push_back(chosen.token);

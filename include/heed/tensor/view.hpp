@@ -386,8 +386,7 @@ class TensorView {
     if (inner < 1 || extents_[axis] % inner != 0) {
       throw_shape_error("split: axis ", axis, " of ", extents_, " does not divide by ", inner);
     }
-    Extents<Rank + 1> extents{};
-    Extents<Rank + 1> strides{};
+    Extents<Rank + 1> extents{}, strides{};
     for (std::size_t from = 0, to = 0; from < Rank; ++from, ++to) {
       extents[to] = extents_[from];
       strides[to] = strides_[from];
@@ -409,8 +408,7 @@ class TensorView {
       throw_shape_error("select: index ", index, " of axis ", axis, " with extent ",
                         extents_[axis]);
     }
-    Extents<Rank - 1> extents{};
-    Extents<Rank - 1> strides{};
+    Extents<Rank - 1> extents{}, strides{};
     for (std::size_t from = 0, to = 0; from < Rank; ++from) {
       if (from == axis) continue;
       extents[to] = extents_[from];
@@ -421,8 +419,7 @@ class TensorView {
 
   /// The same values with a new leading axis of extent 1.
   TensorView<T, Rank + 1> with_leading_axis() const {
-    Extents<Rank + 1> extents{};
-    Extents<Rank + 1> strides{};
+    Extents<Rank + 1> extents{}, strides{};
     extents[0] = 1;
     for (std::size_t axis = 0; axis < Rank; ++axis) {
       extents[axis + 1] = extents_[axis];
