@@ -225,11 +225,7 @@ HEED_SIMD void add_terms(Tiles& tiles, AmxMatrix<const std::uint16_t> a,
 /// Brings a tile of sums to add to: what is there, or zeros.
 template <int Sum, class Tiles, class T>
 HEED_SIMD void begin_sums(Tiles& tiles, const T* at, Index stride, bool accumulate) {
-  if (accumulate) {
-    tiles.template load<Sum>(at, stride);
-  } else {
-    tiles.template zero<Sum>();
-  }
+  accumulate ? tiles.template load<Sum>(at, stride) : tiles.template zero<Sum>();
 }
 
 /// Nothing to compute between the instructions of tiles.

@@ -76,11 +76,7 @@ struct TileDecode {
           {keys.keys.data, stride},    (keys.count + amx_side - 1) / amx_side,
           {rows.packed, 2 * amx_side}, depth,
           {scores, amx_side},          false};
-      if (row == 0) {
-        multiply_tiles(tiles, product, next);
-      } else {
-        multiply_tiles(tiles, product);
-      }
+      row == 0 ? multiply_tiles(tiles, product, next) : multiply_tiles(tiles, product);
       turn_scores(scores, keys.count, rows, row, some);
     }
   }

@@ -187,11 +187,8 @@ struct TileInt16Product : Int16Product<Vnni> {
     Rows rows;
     split(a, piece.rows, piece.depth, rows);
     for (Index lane = 0; lane < piece.columns; lane += amx_side) {
-      if (Base::has_least(codes)) {
-        part<true>(tiles, piece, rows, blocks, lane);
-      } else {
-        part<false>(tiles, piece, rows, blocks, lane);
-      }
+      Base::has_least(codes) ? part<true>(tiles, piece, rows, blocks, lane)
+                             : part<false>(tiles, piece, rows, blocks, lane);
     }
   }
 };

@@ -132,11 +132,7 @@ HEED_KERNEL void score_rows(const StripTask<S, Vectors>& task, Index key,
   } else {
     multiply_columns(0, task.head_dim, NothingAhead());
   }
-  if (totals) {
-    store_probabilities(task, key, scores, totals);
-  } else {
-    store_scores(task, key, scores);
-  }
+  totals ? store_probabilities(task, key, scores, totals) : store_scores(task, key, scores);
 }
 
 // What decoding prefetches; for attend_keys.inl, decode_halves.inl and bfloat16.inl.

@@ -75,17 +75,11 @@ HEED_KERNEL void grad_score_rows(const GradientTask<S, Vectors>& task, Index key
   const auto& queries = task.queries;
   typename S::V sums[Rows][Vectors];
   row_products(task, task.block.keys, key, queries.packed_queries, queries.head_dim, sums);
-  if (task.block.words) {
-    finish_probabilities<true, S, Rows, Vectors>(task, key, sums);
-  } else {
-    finish_probabilities<false, S, Rows, Vectors>(task, key, sums);
-  }
+  task.block.words ? finish_probabilities<true, S, Rows, Vectors>(task, key, sums)
+                   : finish_probabilities<false, S, Rows, Vectors>(task, key, sums);
   row_products(task, task.block.values, key, queries.packed_gradient, queries.value_dim, sums);
-  if (task.block.words) {
-    finish_grad_scores<true, S, Rows, Vectors>(task, key, sums);
-  } else {
-    finish_grad_scores<false, S, Rows, Vectors>(task, key, sums);
-  }
+  task.block.words ? finish_grad_scores<true, S, Rows, Vectors>(task, key, sums)
+                   : finish_grad_scores<false, S, Rows, Vectors>(task, key, sums);
 }
 
 // Gradients of scores that a ScoreModArrays modifies.
@@ -172,11 +166,8 @@ template <class S, int Vectors>
 HEED_SIMD void grad_score_block(const GradientTask<S, Vectors>& task) {
   for_each_micro_tile<micro_tile_rows>(task.block.count, [&](auto rows, Index key) HEED_LAMBDA {
     prefetch_coming(task.queries.coming);
-    if (task.block.score_mod) {
-      modified_grad_score_rows<S, rows, Vectors>(task, key);
-    } else {
-      grad_score_rows<S, rows, Vectors>(task, key);
-    }
+    task.block.score_mod ? modified_grad_score_rows<S, rows, Vectors>(task, key)
+                         : grad_score_rows<S, rows, Vectors>(task, key);
   });
 }
 
@@ -336,11 +327,7 @@ struct BackwardTable {
     const GradientTask<S, Vectors> task{seen, queries, lane};
     grad_score_block(task);
     if (scores_only) return;
-    if (guard_keys) {
-      add_keys_guarded(task);
-    } else {
-      add_keys(task);
-    }
+    guard_keys ? add_keys_guarded(task) : add_keys(task);
   }
 
   HEED_SIMD static void take_queries(const KeyBlock<T>& keys, const BackwardQueries<T>& queries,

@@ -379,6 +379,12 @@ HEED_SIMD void store_first(typename S::Scalar* to, typename S::V value, Index co
 #endif
 }
 
+/// Stores a vector, or the first `left` lanes.
+template <class S>
+HEED_SIMD void store_upto(typename S::Scalar* to, typename S::V value, Index left) {
+  left >= S::width ? S::store(to, value) : store_first<S>(to, value, left);
+}
+
 /// Random numbers: Philox (core/philox.hpp), one counter per lane. Wide: the type whose vectors
 /// have the lanes of 64-bit products.
 template <class Wide>

@@ -445,11 +445,7 @@ HEED_KERNEL void unpack_lanes(const typename S::Scalar* transposed, Index stride
     }
     for (Index i = 0; !whole && i < count && i < S::width; ++i) {
       const auto row = S::load(spill + i * S::width);
-      if (left >= S::width) {
-        S::store(out + i * row_stride + column, row);
-      } else {
-        store_first<S>(out + i * row_stride + column, row, left);
-      }
+      store_upto<S>(out + i * row_stride + column, row, left);
     }
   }
   for (; column < columns; ++column) {

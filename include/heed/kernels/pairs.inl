@@ -234,11 +234,8 @@ HEED_KERNEL void score_pair_rows(const PairTask<T, Vectors>& task, Index key, T*
     store_sums<S>(scores, task.scores + key * task.stride, task.stride);
     return;
   }
-  if (task.keys->words) {
-    weigh_pair_rows<true>(task, key, scores, totals);
-  } else {
-    weigh_pair_rows<false>(task, key, scores, totals);
-  }
+  task.keys->words ? weigh_pair_rows<true>(task, key, scores, totals)
+                   : weigh_pair_rows<false>(task, key, scores, totals);
 }
 
 template <class T, int Vectors>

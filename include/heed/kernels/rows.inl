@@ -19,25 +19,21 @@ struct RowTable {
   HEED_SIMD static V load_some(const T* from, Index count) {
     return count >= S::width ? S::load(from) : load_first<S>(from, count);
   }
-  HEED_SIMD static void store_some(T* to, V value, Index count) {
-    if (count >= S::width) return S::store(to, value);
-    store_first<S>(to, value, count);
-  }
 
   HEED_KERNEL static void add(const T* x, T* to, Index count) {
     for_each_vector<S>(count, [&](Index i, Index left) HEED_LAMBDA {
-      store_some(to + i, load_some(to + i, left) + load_some(x + i, left), left);
+      store_upto<S>(to + i, load_some(to + i, left) + load_some(x + i, left), left);
     });
   }
   HEED_KERNEL static void multiply(const T* a, const T* b, T* out, Index count) {
     for_each_vector<S>(count, [&](Index i, Index left) HEED_LAMBDA {
-      store_some(out + i, load_some(a + i, left) * load_some(b + i, left), left);
+      store_upto<S>(out + i, load_some(a + i, left) * load_some(b + i, left), left);
     });
   }
   HEED_KERNEL static void shift_scale(const T* x, T shift, T factor, T* out, Index count) {
     for_each_vector<S>(count, [&](Index i, Index left) HEED_LAMBDA {
       const V shifted = load_some(x + i, left) - S::broadcast(shift);
-      store_some(out + i, shifted * S::broadcast(factor), left);
+      store_upto<S>(out + i, shifted * S::broadcast(factor), left);
     });
   }
 
@@ -45,8 +41,8 @@ struct RowTable {
     for_each_vector<S>(count, [&](Index i, Index left) HEED_LAMBDA {
       const V cosine = load_some(cosines + i, left), sine = load_some(sines + i, left);
       const V real = load_some(a + i, left), imaginary = load_some(b + i, left);
-      store_some(a + i, real * cosine - imaginary * sine, left);
-      store_some(b + i, imaginary * cosine + real * sine, left);
+      store_upto<S>(a + i, real * cosine - imaginary * sine, left);
+      store_upto<S>(b + i, imaginary * cosine + real * sine, left);
     });
   }
 
@@ -61,8 +57,8 @@ struct RowTable {
     for_each_vector<S>(count, [&](Index i, Index left) HEED_LAMBDA {
       const V row = load_some(x + i, left);
       const V others = neighbors(row, std::make_integer_sequence<int, S::width>());
-      store_some(x + i, row * load_some(cosines + i, left) + others * load_some(sines + i, left),
-                 left);
+      store_upto<S>(x + i, row * load_some(cosines + i, left) + others * load_some(sines + i, left),
+                    left);
     });
 #endif
   }
@@ -105,8 +101,8 @@ struct RowTable {
     T last[S::width], slope[S::width];
     S::store(last, load_some(x + whole, left));
     activate_vectors(f, last, last, slopes ? slope : nullptr, S::width);
-    store_some(out + whole, S::load(last), left);
-    if (slopes) store_some(slopes + whole, S::load(slope), left);
+    store_upto<S>(out + whole, S::load(last), left);
+    if (slopes) store_upto<S>(slopes + whole, S::load(slope), left);
   }
 };
 
@@ -192,7 +188,7 @@ struct TrainingTable {
   HEED_KERNEL static void exponentials(const T* x, T shift, T* out, Index count) {
     const auto down = S::broadcast(shift);
     for_each_vector<S>(count, [&](Index i, Index left) HEED_LAMBDA {
-      Rows::store_some(out + i, exp<S>(Rows::load_some(x + i, left) - down), left);
+      store_upto<S>(out + i, exp<S>(Rows::load_some(x + i, left) - down), left);
     });
   }
 
@@ -210,9 +206,9 @@ struct TrainingTable {
                             S::broadcast(update.epsilon));
       const V moved =
           S::broadcast(update.shrink) * weight - S::broadcast(update.rate) * (mean / size);
-      Rows::store_some(first + i, mean, left);
-      Rows::store_some(second + i, square, left);
-      Rows::store_some(weights + i, moved, left);
+      store_upto<S>(first + i, mean, left);
+      store_upto<S>(second + i, square, left);
+      store_upto<S>(weights + i, moved, left);
     });
   }
 };
@@ -315,10 +311,10 @@ struct NormTable {
       const T factor = T{1} / root(spread);
       for_each_vector<S>(width, [&](Index i, Index left) HEED_LAMBDA {
         V value = (Rows::load_some(x + i, left) - S::broadcast(mean)) * S::broadcast(factor);
-        if (normalized) Rows::store_some(normalized + i, value, left);
+        if (normalized) store_upto<S>(normalized + i, value, left);
         value = value * Rows::load_some(run.weight + i, left);
         if (run.bias) value = value + Rows::load_some(run.bias + i, left);
-        Rows::store_some(y + i, value, left);
+        store_upto<S>(y + i, value, left);
       });
       if (normalized) normalized += width;
       if (factors) factors[row] = factor;
@@ -335,11 +331,11 @@ struct NormTable {
     for_each_vector<S>(run.width, [&](Index i, Index left) HEED_LAMBDA {
       const V grad = Rows::load_some(at.grad + i, left);
       const V normal = Rows::load_some(at.normalized + i, left);
-      Rows::store_some(at.grad_x + i, grad * Rows::load_some(run.weight + i, left), left);
+      store_upto<S>(at.grad_x + i, grad * Rows::load_some(run.weight + i, left), left);
       const V weight = Rows::load_some(at.grad_weight + i, left);
-      Rows::store_some(at.grad_weight + i, S::fma(grad, normal, weight), left);
+      store_upto<S>(at.grad_weight + i, S::fma(grad, normal, weight), left);
       if (at.grad_bias == nullptr) return;
-      Rows::store_some(at.grad_bias + i, Rows::load_some(at.grad_bias + i, left) + grad, left);
+      store_upto<S>(at.grad_bias + i, Rows::load_some(at.grad_bias + i, left) + grad, left);
     });
   }
   HEED_KERNEL static void backward(const NormRun<T>& run, Index rows,
@@ -368,7 +364,7 @@ struct NormTable {
         value = S::fma(down, Rows::load_some(at.normalized + i, left), value);
         value = value * S::broadcast(factor);
         if (residual) value = value + Rows::load_some(residual + i, left);
-        Rows::store_some(at.grad_x + i, value, left);
+        store_upto<S>(at.grad_x + i, value, left);
       });
     }
   }

@@ -68,11 +68,7 @@ HEED_SIMD void put_sums(const RowProduct<typename S::Scalar>& task, Index column
     const auto factor = S::broadcast(task.factors[r * task.factor_step]);
     HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
       const auto x = sums[r][j] * factor + S::broadcast(0);
-      if (Vectors > 1 || left >= S::width) {
-        S::store(to + j * S::width, x);
-      } else {
-        store_first<S>(to, x, left);
-      }
+      store_upto<S>(to + j * S::width, x, Vectors > 1 ? S::width : left);
     }
   }
 }
