@@ -47,18 +47,17 @@ TEST_P(Bfloat16Backward, HasTheBitsOfFloatGradientsOfTheSameNumbers) {
   const auto grad_out = NarrowInputs::narrowed(Loss<float>(shape, 71).grad_out);
   const auto check = [&](const auto& mask, const AttentionOptions<float>& options) {
     const auto forward = narrow_attention(shape, in, mask, options);
-    const detail::WidenedTensor<float> out(forward.out), gradient(grad_out);
+    const auto out = converted<float>(forward.out), gradient = converted<float>(grad_out);
     Gradients<float> expected(shape);
-    attention_backward(wide.queries, wide.keys, wide.values, mask, out.view(), forward.lse,
-                       gradient.view(), expected.queries, expected.keys, expected.values, options);
+    attention_backward(wide.queries, wide.keys, wide.values, mask, out, forward.lse, gradient,
+                       expected.queries, expected.keys, expected.values, options);
     for (const Index threads : {1, 3}) {
       set_thread_count(threads);
       EXPECT_TRUE(
           same_bits(narrow_gradients(shape, in, mask, forward.out, forward.lse, grad_out, options),
                     expected));
-      EXPECT_TRUE(same_bits(
-          narrow_gradients(shape, in, mask, out.view(), forward.lse, gradient.view(), options),
-          expected));
+      EXPECT_TRUE(same_bits(narrow_gradients(shape, in, mask, out, forward.lse, gradient, options),
+                            expected));
     }
   };
   check(masks::last_n(17) | masks::Prefix(5), {.softcap = 3.f});
@@ -89,11 +88,11 @@ void expect_accurate_gradients(const Shape& shape, const M& mask, std::uint64_t 
   EXPECT_EQ(beyond(result.keys, exact.keys, bound.bounds.keys), 0);
   EXPECT_EQ(beyond(result.values, exact.values, bound.bounds.values), 0);
   set_thread_count(3);
-  const detail::WidenedTensor<float> out(forward.out);
+  const auto out = converted<float>(forward.out);
   EXPECT_TRUE(same_bits(
       narrow_gradients(shape, in, mask, forward.out, forward.lse, grad_out, options), result));
-  EXPECT_TRUE(same_bits(
-      narrow_gradients(shape, in, mask, out.view(), forward.lse, loss.grad_out, options), result));
+  EXPECT_TRUE(same_bits(narrow_gradients(shape, in, mask, out, forward.lse, loss.grad_out, options),
+                        result));
   set_thread_count(1);
 }
 

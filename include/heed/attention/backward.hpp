@@ -8,10 +8,13 @@
 #include <heed/attention/detail/operands.hpp>
 #include <heed/attention/options.hpp>
 #include <heed/core/bfloat16.hpp>
+#include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
 #include <heed/masks/detail/mask_ref.hpp>
 #include <heed/masks/intervals.hpp>
 #include <heed/masks/policy.hpp>
+#include <heed/tensor/overlap.hpp>
+#include <heed/tensor/tensor.hpp>
 #include <heed/tensor/view_of.hpp>
 
 namespace heed {
@@ -26,18 +29,20 @@ void bfloat16_backward(const Q& queries, const K& keys, const V& values, const M
                        const Out& output, const Lse& log_sum_exp, const GradOut& grad_output,
                        GradQ& grad_queries, GradK& grad_keys, GradV& grad_values,
                        const AttentionOptions<T>& options, const GradientOptions<T>& gradients) {
-  using Wide = WidenedTensor<T>;
-  const Wide wide_output(output), wide_gradient(grad_output);
-  auto args = checked_backward_args<T>(queries, keys, values, wide_output.view(), log_sum_exp,
-                                       wide_gradient.view(), grad_queries, grad_keys, grad_values,
-                                       options, gradients);
+  Tensor<T, 4> wide_output, wide_gradient;
+  auto args = checked_backward_args<T>(queries, keys, values, widened(output, wide_output),
+                                       log_sum_exp, widened(grad_output, wide_gradient),
+                                       grad_queries, grad_keys, grad_values, options, gradients);
   for_each_written(args, [&](const char* name, const auto& written) {
-    const char* call = "attention_backward";
-    wide_output.check_no_alias(call, name, written, "output");
-    wide_gradient.check_no_alias(call, name, written, "grad_output");
+    const auto check_separate = [&](const char* other, const auto& given) {
+      if (!overlaps(written, given)) return;
+      throw_shape_error("attention_backward: ", name, " overlaps ", other);
+    };
+    check_separate("output", view_of(output));
+    check_separate("grad_output", view_of(grad_output));
   });
   const MaskRef reference(mask);
-  auto& call = args.forward;
+  const auto& call = args.forward;
   check_mask_fits(reference, call);
   if (multiplies_pairs(call)) {
     args.pairs = simd::pair_backward_kernel<T>();
@@ -46,12 +51,7 @@ void bfloat16_backward(const Q& queries, const K& keys, const V& values, const M
       args.narrow_grad_output =
           args.narrow_grad_output.rounded(simd::bfloat16_kernels<T>(), call.pairs);
     }
-    return run_backward(args, reference);
   }
-  const Wide wide_queries(queries), wide_keys(keys), wide_values(values);
-  call.queries = wide_queries.view();
-  call.keys = wide_keys.view();
-  call.values = wide_values.view();
   run_backward(args, reference);
 }
 

@@ -210,53 +210,41 @@ BackwardArgs<T> checked_backward_args(const Q& queries, const K& keys, const V& 
   return args;
 }
 
-/// An input of a computation in T = float: an exact copy of bfloat16 numbers, or a float tensor in
-/// place.
-template <class T>
-class WidenedTensor {
- public:
-  template <Viewable X>
-  explicit WidenedTensor(const X& tensor) {
-    const auto view = as_rank_4(view_of(tensor));
-    if constexpr (std::is_same_v<ValueOf<X>, T>) {
-      view_ = view;
+/// The operand with its numbers, which are bfloat16, copied to `memory`: as bits, or in T. Of every
+/// batch item the first count_of(item) tokens.
+template <class T, class X, class Count>
+Operand<T> copied(const Operand<T>& from, Tensor<X, 4>& memory, const Count& count_of) {
+  constexpr Index few = 1 << 17;  // numbers, before waking other threads costs more
+  memory = Tensor<X, 4>::uninitialized(from.extents());
+  const Index heads = from.extent(1), columns = from.extent(3), size = from.extent(2) * columns;
+  const auto copy = [&](Index i) {
+    const Index item = i / heads, head = i % heads, count = count_of(item);
+    X* const to = memory.data() + i * size;
+    if constexpr (std::is_same_v<X, T>) {
+      from.rows(item, head, 0, count, to);
     } else {
-      static_assert(std::is_same_v<ValueOf<X>, bfloat16>, "a tensor of bfloat16, or as computed");
-      narrow_ = view;
-      copy_ = Tensor<T, 4>(view.extents());
-      widen();
-      view_ = copy_.view();
+      from.copy_bits(item, head, 0, count, columns, &to->bits);
     }
+  };
+  const Index all = size == 0 ? 0 : from.extent(0) * heads;
+  for (Index i = 0; memory.size() < few && i < all; ++i) copy(i);
+  if (memory.size() >= few) parallel_for(all, copy);
+  if constexpr (std::is_same_v<X, T>) return from.at(memory.data());
+  if constexpr (!std::is_same_v<X, T>) {
+    return from.at(size == 0 ? nullptr : &memory.data()->bits);
   }
-  WidenedTensor(const WidenedTensor&) = delete;
-  WidenedTensor& operator=(const WidenedTensor&) = delete;
+}
 
-  const TensorView<const T, 4>& view() const { return view_; }
-
-  /// Throws if `written` shares memory with the tensor that was copied; `call`, `written_name` and
-  /// `name` are for the message.
-  template <class Written>
-  void check_no_alias(const char* call, const char* written_name, const Written& written,
-                      const char* name) const {
-    if (!overlaps(written, narrow_)) return;
-    throw_shape_error(call, ": ", written_name, " overlaps ", name);
+/// A tensor in T = float: in place, or an exact copy in `memory` of bfloat16 numbers.
+template <class T, Viewable X>
+TensorView<const T, 4> widened(const X& tensor, Tensor<T, 4>& memory) {
+  const auto view = as_rank_4(view_of(tensor));
+  if constexpr (std::is_same_v<ValueOf<X>, T>) {
+    return view;
+  } else {
+    return copied(Operand<T>(view), memory, [&](Index) { return view.extent(2); }).view();
   }
-
- private:
-  void widen() {
-    const Index heads = narrow_.extent(1), rows = narrow_.extent(2), columns = narrow_.extent(3);
-    if (copy_.size() == 0) return;
-    parallel_for(narrow_.extent(0) * heads, [&](Index i) {
-      const auto from = strided_rows(narrow_, i / heads, i % heads, 0);
-      simd::bfloat16_kernels<T>().widen({&from.data->bits, from.row_stride, from.column_stride},
-                                        rows, columns, copy_.data() + i * rows * columns);
-    });
-  }
-
-  TensorView<const bfloat16, 4> narrow_;
-  Tensor<T, 4> copy_;
-  TensorView<const T, 4> view_;
-};
+}
 
 /// Where a row of a gradient begins.
 template <class T>

@@ -525,25 +525,27 @@ class BackwardTasks {
   unsigned char* written_ = nullptr;
 };
 
-/// A call that rounds its numbers, as the forward call did.
+/// A call of bfloat16 numbers, stored or rounded, as the forward call took them.
 template <class T>
-void run_rounded_backward(const BackwardArgs<T>& args, const MaskRef& mask) {
-  const RoundingKernels<T>& kernels = *args.forward.rounding;
-  BackwardArgs<T> rounded = args;
-  if (multiplies_pairs(args.forward)) {
-    rounded.pairs = kernels.pair_gradients();
-    rounded.narrow_grad_output =
+void run_bfloat16_backward(const BackwardArgs<T>& args, const MaskRef& mask) {
+  BackwardArgs<T> other = args;
+  if (args.forward.rounds() && multiplies_pairs(args.forward)) {
+    const RoundingKernels<T>& kernels = *args.forward.rounding;
+    other.pairs = kernels.pair_gradients();
+    other.narrow_grad_output =
         Operand<T>(args.grad_output).rounded(kernels.conversions(), args.forward.pairs);
-    return run_backward(rounded, mask);
+    return run_backward(other, mask);
   }
   const RoundedCall<T> copies(args.forward, false);
-  rounded.forward = copies.args();
-  run_backward(rounded, mask);
+  other.forward = copies.args();
+  run_backward(other, mask);
 }
 
 template <class T>
 void run_backward(const BackwardArgs<T>& args, const MaskRef& mask) {
-  if (args.forward.rounds() && args.pairs == nullptr) return run_rounded_backward(args, mask);
+  if (args.forward.keys.is_bfloat16() && args.pairs == nullptr) {
+    return run_bfloat16_backward(args, mask);
+  }
   const auto& call = args.forward;
   const double work = static_cast<double>(call.batch() * call.heads()) *
                       static_cast<double>(call.query_count()) *

@@ -22,31 +22,6 @@
 
 namespace heed::detail {
 
-/// The operand with its numbers, which are bfloat16, copied to `memory`: as bits, or in T. Of every
-/// batch item the first count_of(item) tokens.
-template <class T, class X, class Count>
-Operand<T> copied(const Operand<T>& from, Tensor<X, 4>& memory, const Count& count_of) {
-  constexpr Index few = 1 << 17;  // numbers, before waking other threads costs more
-  memory = Tensor<X, 4>::uninitialized(from.extents());
-  const Index heads = from.extent(1), columns = from.extent(3), size = from.extent(2) * columns;
-  const auto copy = [&](Index i) {
-    const Index item = i / heads, head = i % heads, count = count_of(item);
-    X* const to = memory.data() + i * size;
-    if constexpr (std::is_same_v<X, T>) {
-      from.rows(item, head, 0, count, to);
-    } else {
-      from.copy_bits(item, head, 0, count, columns, &to->bits);
-    }
-  };
-  const Index all = size == 0 ? 0 : from.extent(0) * heads;
-  for (Index i = 0; memory.size() < few && i < all; ++i) copy(i);
-  if (memory.size() >= few) parallel_for(all, copy);
-  if constexpr (std::is_same_v<X, T>) return from.at(memory.data());
-  if constexpr (!std::is_same_v<X, T>) {
-    return from.at(size == 0 ? nullptr : &memory.data()->bits);
-  }
-}
-
 /// A call that rounds its queries, keys and values, with copies in one form: as bits for products
 /// of pairs or tiles, or else in T.
 template <class T>
