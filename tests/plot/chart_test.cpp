@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 #include <tuple>
@@ -179,6 +180,24 @@ TEST(Chart, RunsEndWhereAPointIsMissing) {
   EXPECT_EQ(runs[0].size(), 2u);
   EXPECT_EQ(runs[1].size(), 1u);
   EXPECT_EQ(runs[1][0].x, 1);
+}
+
+TEST(Chart, PlacesOfBarsThatDifferByRoundingAreOne) {
+  const auto thinnest = [](const Chart& chart) {
+    double width = 1;
+    for (const auto& bar : detail::bars_of(chart, detail::axes_of(chart, 5, 5))) {
+      width = std::min(width, bar.right - bar.left);
+    }
+    return width;
+  };
+  Chart chart;
+  chart.series = {{"", {0.1, 0.2, 0.1 + 0.2}, {1, 2, 3}, true},
+                  {"", {0.1, 0.2, 0.3}, {1, 2, 3}, true}};
+  EXPECT_GT(thinnest(chart), 0.1);
+  chart.series = {{"", {0.1 + 0.2}, {1}, true}, {"", {0.3}, {1}, true}};
+  EXPECT_GT(thinnest(chart), 0.1);
+  chart.series = {{"", {1.7e9, 1.7e9 + 1, 1.7e9 + 3}, {1, 2, 3}, true}};
+  EXPECT_GT(thinnest(chart), 0.1);
 }
 
 TEST(Chart, WhatAnAxisLeavesOutIsNotDrawn) {

@@ -153,6 +153,7 @@ struct ChartRange {
 };
 
 /// The smallest step between the places of bars; 1 if all are at one, and 0 if there are none.
+/// Places that differ by rounding alone, 0.3 and 0.1 + 0.2, are one.
 HEED_INLINE double bar_step(const Chart& chart) {
   std::vector<double> places;
   for (const Series& series : chart.series) {
@@ -165,7 +166,8 @@ HEED_INLINE double bar_step(const Chart& chart) {
   double step = 0;
   for (std::size_t i = 1; i < places.size(); ++i) {
     const double next = places[i] - places[i - 1];
-    if (next > 0 && (step == 0 || next < step)) step = next;
+    const double rounding = 1e-12 * std::max(std::abs(places[i]), std::abs(places[i - 1]));
+    if (next > rounding && (step == 0 || next < step)) step = next;
   }
   return step == 0 ? 1 : step;
 }
