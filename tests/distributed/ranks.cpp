@@ -34,6 +34,30 @@ TEST(Communicator, MovesViewsOfAnyStrides) {
   ranks.barrier();
 }
 
+/// In parts of 4 numbers here, as exchanges of more numbers than an int counts.
+TEST(Communicator, ExchangesLongRunsInParts) {
+  const Communicator& all = *world();
+  const auto ranks = static_cast<std::size_t>(all.size());
+  constexpr Index numbers = 11;
+  const auto value = [](Index from, Index to, Index i) {
+    return static_cast<float>(1000 * from + 100 * to + i);
+  };
+  Tensor<float, 2> leaving({all.size(), numbers}), arrived({all.size(), numbers});
+  std::vector<detail::NumberRuns> sent(ranks), received(ranks);
+  for (Index rank = 0; rank < all.size(); ++rank) {
+    for (Index i = 0; i < numbers; ++i) leaving(rank, i) = value(all.rank(), rank, i);
+    const auto at = static_cast<std::size_t>(rank);
+    sent[at] = {detail::NumberRun::of(&leaving(rank, 0), numbers - 3),
+                detail::NumberRun::of(&leaving(rank, numbers - 3), 3)};
+    received[at] = {detail::NumberRun::of(&arrived(rank, 0), numbers)};
+  }
+  detail::exchange(all, sent, received, 4);
+  for (Index rank = 0; rank < all.size(); ++rank) {
+    for (Index i = 0; i < numbers; ++i) EXPECT_EQ(arrived(rank, i), value(rank, all.rank(), i));
+  }
+  EXPECT_EQ(detail::NumberRun::of(leaving.data(), Index{3} << 31).count, Index{3} << 31);
+}
+
 TEST(Communicator, SplitsIntoRowsAndColumns) {
   const Communicator& ranks = *world();
   const Communicator part = ranks.split(ranks.rank() % 2, ranks.size() - ranks.rank());

@@ -54,15 +54,8 @@ class Agreement {
   /// std::exception of one rank is thrown on all, as InvalidArgument.
   template <class Prepare>
   void check(const Communicator& ranks, const Prepare& prepare) {
-    detail::handled<std::exception>(
-        [&] {
-          prepare();
-          return true;
-        },
-        [&](const std::exception& error) {
-          refuse(error.what());
-          return false;
-        });
+    detail::handled<std::exception>([&] { prepare(); },
+                                    [&](const std::exception& error) { refuse(error.what()); });
     check(ranks);
   }
 

@@ -241,7 +241,7 @@ class Communicator {
   /// Returns when all ranks have called it. Collective.
   void barrier() const { detail::check_mpi(MPI_Barrier(handle()), "MPI_Barrier"); }
 
-  /// Adds to bytes_sent what was sent through `handle`.
+  /// Adds to bytes_sent what was sent through `handle` or `inner_handle`.
   void count_sent(Index bytes) const { owned_->sent += static_cast<std::uint64_t>(bytes); }
 
  private:
@@ -287,32 +287,35 @@ namespace detail {
 
 /// Consecutive numbers in memory.
 struct NumberRun {
-  void* at = nullptr;
-  int count = 0;
+  std::byte* at = nullptr;
+  Index count = 0, bytes_of_one = 0;
   MPI_Datatype type = MPI_DATATYPE_NULL;
 
   template <class T>
   static NumberRun of(T* values, Index count) {
-    return {const_cast<std::remove_const_t<T>*>(values), mpi_int(count, "the numbers of a message"),
+    auto* const at = const_cast<std::remove_const_t<T>*>(values);
+    return {reinterpret_cast<std::byte*>(at), count, static_cast<Index>(sizeof(T)),
             datatype_of<T>()};
   }
 };
 using NumberRuns = std::vector<NumberRun>;
 
 /// Sends the numbers sent[r] to each rank r, which receives them in its received[this rank].
-/// Collective.
+/// Collective. MPI counts with an int: a longer run is sent in parts of `most` numbers.
 inline void exchange(const Communicator& ranks, const std::vector<NumberRuns>& sent,
-                     const std::vector<NumberRuns>& received) {
+                     const std::vector<NumberRuns>& received, Index most = 1 << 30) {
   std::vector<MPI_Request> requests;
   const auto start = [&](const NumberRuns& runs, const auto& begin) {
     std::vector<int> counts;
     std::vector<MPI_Aint> places;
     std::vector<MPI_Datatype> types;
     for (const NumberRun& run : runs) {
-      if (run.count == 0) continue;
-      counts.push_back(run.count);
-      check_mpi(MPI_Get_address(run.at, &places.emplace_back()), "MPI_Get_address");
-      types.push_back(run.type);
+      for (Index first = 0; first < run.count; first += most) {
+        counts.push_back(static_cast<int>(smaller(run.count - first, most)));
+        check_mpi(MPI_Get_address(run.at + first * run.bytes_of_one, &places.emplace_back()),
+                  "MPI_Get_address");
+        types.push_back(run.type);
+      }
     }
     if (counts.empty()) return;
     MPI_Datatype type = type_of_places(counts, places, types);

@@ -58,7 +58,7 @@ std::uint64_t mask_fingerprint(const AttentionArgs<T>& whole, const MaskRef& mas
     const Index keys = whole.key_count_of(item);
     for (Index key = 0; key < keys; key += simd::key_block) {
       const Index last = smaller(key + simd::key_block, keys) - 1;
-      const Tile tile = tile_of(whole, item, head, row < 0 ? 0 : row, 1, key, last);
+      const Tile tile = tile_of(whole, item, head, row, 1, key, last);
       mask.lane_words(tile, words);
       for (Index j = 0; j < tile.keys(); ++j) print.add(words[j] & 1);
     }
@@ -141,13 +141,6 @@ struct QueryRun {
   explicit QueryRun(const AttentionArgs<T>& call) : args(call), rows(call) {}
 };
 
-template <class T, std::size_t Rank>
-OptionalView<T, Rank> rows_of(const OptionalView<T, Rank>& view, std::size_t axis, Index first,
-                              Index end) {
-  if (!view.given() || view.view().extent(axis) == 1) return view;
-  return view.view().slice(axis, first, end);
-}
-
 /// A sharded call after its checks on this rank.
 template <class X>
 class ShardedCall {
@@ -168,8 +161,8 @@ class ShardedCall {
     Index begin = 0;
     for (const TokenRange& range : shards.queries.ranges(ranks.rank())) {
       const Index end = begin + range.count();
-      auto args = call(queries.slice(2, begin, end), out.slice(2, begin, end),
-                       part_options(options, begin, end));
+      auto args =
+          call(queries.slice(2, begin, end), out.slice(2, begin, end), part_options(begin, end));
       args.query_offset = range.first;
       runs_.emplace_back(args);
       begin = end;
@@ -214,14 +207,14 @@ class ShardedCall {
     }
   }
 
-  AttentionOptions<T> part_options(const AttentionOptions<T>& options, Index begin,
-                                   Index end) const {
+  AttentionOptions<T> part_options(Index begin, Index end) const {
     AttentionOptions<T> result = whole_options_;
-    result.log_sum_exp = {};
-    if (options.log_sum_exp.given()) {
-      result.log_sum_exp = options.log_sum_exp.view().slice(2, begin, end);
+    if (result.log_sum_exp.given()) {
+      result.log_sum_exp = result.log_sum_exp.view().slice(2, begin, end);
     }
-    result.bias = rows_of(options.bias, 2, begin, end);
+    if (result.bias.given() && result.bias.view().extent(2) != 1) {
+      result.bias = result.bias.view().slice(2, begin, end);
+    }
     return result;
   }
   AttentionArgs<T> call(const Inputs& queries, const TensorView<X, 4>& out,

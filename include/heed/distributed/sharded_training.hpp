@@ -229,11 +229,9 @@ class ShardedStep {
   void move(Model& model, const Move& move) {
     const NumberRuns own = shards_.runs(model, ranks_.rank()), part = all_runs(weights_);
     for (std::size_t i = 0; i < own.size(); ++i) {
-      int width = 0;
-      MPI_Type_size(own[i].type, &width);
       if (own[i].count == 0) continue;
       std::memcpy(part[i].at, own[i].at,
-                  static_cast<std::size_t>(own[i].count) * static_cast<std::size_t>(width));
+                  static_cast<std::size_t>(own[i].count * own[i].bytes_of_one));
     }
     if (!move(weights_)) return;
     std::vector<NumberRuns> received;

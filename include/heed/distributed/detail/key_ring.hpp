@@ -90,8 +90,9 @@ class KeyRing {
     for (Index chunk = 0; chunk < chunks(); ++chunk) {
       if (needed_(ranks_.rank(), chunk)) steps_.push_back(chunk);
       for (const TokenPiece& piece : pieces(chunk)) {
-        const Index next = piece.owner == ranks_.rank() ? next_of(piece, chunk) : -1;
-        if (next < 0) continue;
+        if (piece.owner != ranks_.rank()) continue;
+        const Index next = neighbor(piece, chunk, 1);
+        if (next == piece.owner) continue;  // no other rank needs it
         own_[static_cast<std::size_t>(next)].flights.push_back(flight_of(piece, chunk, next));
       }
     }
@@ -168,20 +169,12 @@ class KeyRing {
   const std::vector<TokenPiece>& pieces(Index chunk) const {
     return chunks_[static_cast<std::size_t>(chunk)];
   }
-  /// The neighbor of this rank on the way of a piece: the next rank that needs it, or the one
-  /// before, which is at last its owner; -1 if there is none.
-  Index next_of(const TokenPiece& piece, Index chunk) const {
-    const Index size = ranks_.size(), me = ranks_.rank();
-    if (piece.owner != me && !needed_(me, chunk)) return -1;
-    for (Index rank = (me + 1) % size; rank != piece.owner; rank = (rank + 1) % size) {
-      if (needed_(rank, chunk)) return rank;
-    }
-    return -1;
-  }
-  Index previous_of(const TokenPiece& piece, Index chunk) const {
+  /// The neighbor of this rank on the way of a piece that it has or needs: the next rank that needs
+  /// it (step 1), or the one before (step -1); the owner where there is none.
+  Index neighbor(const TokenPiece& piece, Index chunk, Index step) const {
     const Index size = ranks_.size();
-    Index rank = (ranks_.rank() + size - 1) % size;
-    while (rank != piece.owner && !needed_(rank, chunk)) rank = (rank + size - 1) % size;
+    Index rank = (ranks_.rank() + size + step) % size;
+    while (rank != piece.owner && !needed_(rank, chunk)) rank = (rank + size + step) % size;
     return rank;
   }
 
@@ -204,11 +197,11 @@ class KeyRing {
         put_own(own_values_, value_pages_, piece, chunk, slot);
         continue;
       }
-      Flight flight = flight_of(piece, chunk, next_of(piece, chunk));
+      Flight flight = flight_of(piece, chunk, neighbor(piece, chunk, 1));
       const TensorView<const X, 4> places[] = {place_of(key_pages_, piece, chunk, slot),
                                                place_of(value_pages_, piece, chunk, slot)};
       flight.type = type_of_views<X>(places);
-      const auto from = static_cast<int>(previous_of(piece, chunk));
+      const auto from = static_cast<int>(neighbor(piece, chunk, -1));
       check_mpi(MPI_Irecv(MPI_BOTTOM, 1, flight.type, from, flight.tag, ranks_.inner_handle(),
                           &flight.in),
                 "MPI_Irecv of keys from rank ", from);
@@ -219,7 +212,7 @@ class KeyRing {
   Flight flight_of(const TokenPiece& piece, Index chunk, Index next) const {
     Flight flight;
     flight.chunk = chunk;
-    flight.next = static_cast<int>(next);
+    flight.next = next == piece.owner ? -1 : static_cast<int>(next);
     flight.tag = static_cast<int>(piece.number % tags);
     flight.keys = {piece.first, piece.end};
     flight.local = piece.local;

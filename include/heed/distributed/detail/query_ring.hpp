@@ -121,18 +121,13 @@ class QueryRing {
     }
     return -1;
   }
-  /// The nearest rank after `rank` that the unit visits, or before it; -1 if there is none.
-  Index next_of(Index number, Index rank) const {
-    for (++rank; rank < ranks_.size(); ++rank) {
-      if (sees_(rank, number % sees_.extent(1))) return rank;
-    }
-    return -1;
-  }
-  Index previous_of(Index number, Index rank) const {
-    for (--rank; rank >= 0; --rank) {
-      if (sees_(rank, number % sees_.extent(1))) return rank;
-    }
-    return -1;
+  /// The nearest rank after `rank` (step 1) that the unit visits, or before it (step -1); -1 if
+  /// there is none.
+  Index next_of(Index number, Index rank, Index step = 1) const {
+    do {
+      rank += step;
+    } while (rank >= 0 && rank < ranks_.size() && !sees_(rank, number % sees_.extent(1)));
+    return rank < ranks_.size() ? rank : -1;
   }
 
   /// The rows of a unit in `tensors`, of which the first is row `row`.
@@ -151,9 +146,9 @@ class QueryRing {
     check_mpi(
         MPI_Isend(MPI_BOTTOM, 1, type, static_cast<int>(to), tag, ranks_.inner_handle(), &request),
         "MPI_Isend of queries to rank ", to);
-    int bytes = 0;
-    MPI_Type_size(type, &bytes);
-    if (to != ranks_.rank()) ranks_.count_sent(bytes);
+    MPI_Count bytes = 0;
+    MPI_Type_size_x(type, &bytes);
+    if (to != ranks_.rank()) ranks_.count_sent(static_cast<Index>(bytes));
     MPI_Type_free(&type);
     return request;
   }
@@ -186,7 +181,7 @@ class QueryRing {
     const Index first = next_of(number, -1);
     if (owner_of(number) != ranks_.rank() || first < 0) return;
     const Index row = first_of(number) - shards_.ranges(ranks_.rank())[0].first;
-    const Index last = previous_of(number, ranks_.size());
+    const Index last = next_of(number, ranks_.size(), -1);
     own_requests_.push_back(
         expect(type_of(gradient_of(own_), number, row), last, tag_of(number, true)));
     own_requests_.push_back(
@@ -196,7 +191,7 @@ class QueryRing {
   void receive(std::size_t i) {
     QueryRows<T>& slot = slots_[i % slots];
     wait(leaving_[i % slots]);
-    const Index number = units_[i], before = previous_of(number, ranks_.rank());
+    const Index number = units_[i], before = next_of(number, ranks_.rank(), -1);
     if (before < 0) slot.grad_queries.fill(0);
     arriving_[i % slots] =
         before < 0
