@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstddef>
-#include <vector>
 
 #include <heed/kernels/isa.hpp>
 
@@ -88,24 +86,6 @@ inline double bfloat16_peak_gflops() {
 #else
   return 0;
 #endif
-}
-
-/// Bytes per second that one thread reads from memory, in GB/s: the bound of decoding.
-inline double read_gbytes() {
-  static const std::vector<double> memory(1 << 24, 1.0);  // 128 MiB, beyond the caches
-  double best = 1e9, total = 0;
-  for (int run = 0; run < 3; ++run) {
-    const double start = seconds_now();
-    double sums[8] = {};
-    for (std::size_t i = 0; i < memory.size(); i += 8) {
-      for (std::size_t j = 0; j < 8; ++j) sums[j] += memory[i + j];
-    }
-    for (const double sum : sums) total += sum;
-    best = std::min(best, seconds_now() - start);
-  }
-  volatile double sink = total;
-  static_cast<void>(sink);
-  return static_cast<double>(memory.size() * sizeof(double)) / best * 1e-9;
 }
 
 }  // namespace heed::bench

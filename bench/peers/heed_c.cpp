@@ -45,7 +45,6 @@ extern "C" {
 
 double heed_peak() { return bench::peak_gflops(); }
 double heed_bfloat16_peak() { return bench::bfloat16_peak_gflops(); }
-double heed_read_gbytes() { return bench::read_gbytes(); }
 const char* heed_isa() { return simd::name(simd::active()).data(); }
 #if defined(__clang__)
 const char* heed_compiler() { return "clang " __clang_version__; }

@@ -19,6 +19,12 @@ inline constexpr bool sanitized = false;
 /// The thread sanitizer is slow, and what threads do does not depend on the instruction set.
 #if defined(__SANITIZE_THREAD__)
 inline constexpr bool threads_sanitized = true;
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+inline constexpr bool threads_sanitized = true;
+#else
+inline constexpr bool threads_sanitized = false;
+#endif
 #else
 inline constexpr bool threads_sanitized = false;
 #endif

@@ -144,15 +144,8 @@ class PngCanvas {
     const auto collect = [](void* context, void* data, int size) {
       const auto* begin = static_cast<const std::byte*>(data);
       auto& to = *static_cast<Collected*>(context);
-#if HEED_EXCEPTIONS
-      try {
-        to.bytes.insert(to.bytes.end(), begin, begin + size);
-      } catch (...) {
-        to.error = std::current_exception();
-      }
-#else
-      to.bytes.insert(to.bytes.end(), begin, begin + size);
-#endif
+      handled<std::exception>([&] { to.bytes.insert(to.bytes.end(), begin, begin + size); },
+                              [&](const std::exception&) { to.error = std::current_exception(); });
     };
     stbi_write_png_to_func(collect, &all, static_cast<int>(width_), static_cast<int>(height_), 3,
                            pixels_.data(), static_cast<int>(width_ * 3));

@@ -17,23 +17,12 @@ namespace heed::detail {
 
 HEED_INLINE std::string escaped(std::string_view text) {
   std::string result;
-  for (const char byte : safe_text(text)) {
-    switch (byte) {
-      case '&':
-        result += "&amp;";
-        break;
-      case '<':
-        result += "&lt;";
-        break;
-      case '>':
-        result += "&gt;";
-        break;
-      case '"':
-        result += "&quot;";
-        break;
-      default:
-        result += byte;
-    }
+  for (const char& byte : safe_text(text)) {
+    result += byte == '&'   ? "&amp;"
+              : byte == '<' ? "&lt;"
+              : byte == '>' ? "&gt;"
+              : byte == '"' ? "&quot;"
+                            : std::string_view(&byte, 1);
   }
   return result;
 }

@@ -45,8 +45,8 @@ std::string painted(std::string_view text, const Color& back, ColorDepth depth);
 /// Two cells in one character: its upper half and its lower half.
 std::string half_blocks(const Color& upper, const Color& lower, ColorDepth depth);
 
-/// Parts of a legend, `gap` columns apart, in lines of at most `width` columns. A part may hold
-/// escapes.
+/// Parts of a legend, in lines of at most `width` columns that begin with `indent` blanks. A part
+/// may hold escapes.
 std::string legend_lines(std::span<const std::string> parts, Index indent, Index width);
 
 std::string terminal_text(std::span<const Heatmap> heatmaps, const TerminalOptions& options);
