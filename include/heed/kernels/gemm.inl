@@ -145,39 +145,10 @@ struct ProductTable {
     if (row < piece.rows) across<1, single_row_vectors>(piece, row);
   }
 
-#if HEED_SIMD_BYTES == 32
-  /// add_lying for a vector of terms and of columns that all exist. Loads do a third of the
-  /// transpose: 1 to 4 rows take 0.88 to 0.99 of the time (Zen 3).
-  template <int Rows, int Vectors>
-  HEED_SIMD static void add_whole_lying(const ProductPiece<T>& piece, Index lane, Index k,
-                                        typename S::V (&sums)[Rows][Vectors]) {
-    constexpr int half = S::width / 2;
-    HEED_UNROLL for (int from = 0; from < S::width; from += half) {
-      const T* first = piece.b + lane * piece.b_stride + k + from;
-      typename S::V b[Vectors][half];
-      HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
-        first = load_transposed<S>(first, piece.b_stride, b[j]);
-      }
-      HEED_UNROLL for (int i = 0; i < half; ++i) {
-        HEED_UNROLL for (int r = 0; r < Rows; ++r) {
-          const auto value = S::broadcast(piece.a.data[r * piece.a.row_stride + k + from + i]);
-          HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
-            sums[r][j] = S::fma(value, b[j][i], sums[r][j]);
-          }
-        }
-      }
-    }
-  }
-#endif
   /// Adds `terms` terms from k on, at most a vector of them, to the sums of columns from `lane` on.
   template <int Rows, int Vectors>
   HEED_SIMD static void add_lying(const ProductPiece<T>& piece, Index lane, Index k, Index terms,
                                   typename S::V (&sums)[Rows][Vectors]) {
-#if HEED_SIMD_BYTES == 32
-    if (terms == S::width && piece.columns - lane >= Vectors * S::width) {
-      return add_whole_lying<Rows, Vectors>(piece, lane, k, sums);
-    }
-#endif
     HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
       const Index column = lane + j * S::width;
       const T* from = piece.b + column * piece.b_stride + k;

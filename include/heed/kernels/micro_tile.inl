@@ -331,11 +331,11 @@ HEED_SIMD void transpose(typename S::V (&rows)[S::width]) {
 #endif
 }
 
-#if HEED_SIMD_BYTES >= 32
+#if HEED_SIMD_BYTES == 64
 /// Half a vector of columns of `width` rows, `stride` apart, transposed: columns[i] is column i of
-/// all rows. Loads put halves of two rows side by side, which takes the place of a third of the
-/// instructions of `transpose` (a quarter in vectors of 64 bytes), and of half of its registers. A
-/// column may be a pair of numbers. Returns where the next row begins.
+/// all rows. Loads put halves of two rows side by side, which takes the place of a quarter of the
+/// instructions of `transpose`, and of half of its registers. A column may be a pair of numbers.
+/// Returns where the next row begins.
 template <class S, class Number>
 HEED_SIMD const Number* load_transposed(const Number* first, Index stride,
                                         typename S::V (&columns)[S::width / 2]) {
@@ -350,7 +350,7 @@ HEED_SIMD const Number* load_transposed(const Number* first, Index stride,
     asm("" : "+r"(first));
     transpose_blocks<S>(columns + i);
   }
-  HEED_UNROLL for (int i = 0; i < block && S::width == 4 * block; ++i) {
+  HEED_UNROLL for (int i = 0; i < block; ++i) {
     rearrange<S, EvenBlocks<S>>(columns[i], columns[i + block]);
   }
   return first;
