@@ -442,7 +442,8 @@ TrainingState load_checkpoint(const Communicator& ranks, const FilePath& path, M
   same.check(ranks, [&] {
     file = load_safetensors(path);
     const auto notes = file->metadata();
-    state = detail::noted_state(path, notes, optimizer_steps);
+    state = detail::noted_state(path, notes);
+    optimizer_steps = detail::noted_optimizer_steps(path, notes);
     streams = detail::noted_streams(path, notes, detail::streams_of(model).size());
     match.emplace(*file);
     match->expect("model.", model);

@@ -93,8 +93,10 @@ void add_parameters(SafetensorsWriter& writer, const std::string& prefix, const 
 void note_stopping(SafetensorsWriter& writer, const EarlyStoppingState& state);
 EarlyStoppingState noted_stopping(const std::string& path, const Notes& notes);
 
-/// The position of the run, its random numbers, and the steps of the optimizer.
-TrainingState noted_state(const std::string& path, const Notes& notes, Index& optimizer_steps);
+/// The position of the run and its random numbers.
+TrainingState noted_state(const std::string& path, const Notes& notes);
+/// The steps of the optimizer.
+Index noted_optimizer_steps(const std::string& path, const Notes& notes);
 /// Adds the position of the run, its random numbers and the program's own notes. Throws FileError
 /// for too many of these.
 void note_state(SafetensorsWriter& writer, const std::string& path, const TrainingState& state,
@@ -196,8 +198,8 @@ requires(sizeof...(Stopping) <= 1 && (!std::is_const_v<Stopping> && ...)) Traini
                     Stopping&... stopping) {
   const Safetensors file = load_safetensors(path);
   const auto notes = file.metadata();
-  Index optimizer_steps = 0;
-  TrainingState state = detail::noted_state(path, notes, optimizer_steps);
+  TrainingState state = detail::noted_state(path, notes);
+  const Index optimizer_steps = detail::noted_optimizer_steps(path, notes);
   const auto streams = detail::noted_streams(path, notes, detail::streams_of(model).size());
   detail::ParameterMatch match(file);
   match.expect("model.", model);

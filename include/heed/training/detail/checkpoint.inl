@@ -114,8 +114,7 @@ HEED_INLINE void note_state(SafetensorsWriter& writer, const std::string& path,
   for (const auto& [key, text] : state.notes) writer.note("note." + key, text);
 }
 
-HEED_INLINE TrainingState noted_state(const std::string& path, const Notes& notes,
-                                      Index& optimizer_steps) {
+HEED_INLINE TrainingState noted_state(const std::string& path, const Notes& notes) {
   const auto number = [&](const std::string& key) { return noted_number<Index>(path, notes, key); };
   if (number("heed_checkpoint") != 1) throw_file_error(path, ": a checkpoint of another version");
   TrainingState state{.step = number("step"), .epoch = number("epoch"), .batch = number("batch")};
@@ -132,8 +131,11 @@ HEED_INLINE TrainingState noted_state(const std::string& path, const Notes& note
     }
     state.notes[std::string(key.substr(5))] = text;
   }
-  optimizer_steps = number("optimizer_steps");
   return state;
+}
+
+HEED_INLINE Index noted_optimizer_steps(const std::string& path, const Notes& notes) {
+  return noted_number<Index>(path, notes, "optimizer_steps");
 }
 
 HEED_INLINE void note_streams(SafetensorsWriter& writer,
