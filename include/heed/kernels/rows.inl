@@ -256,8 +256,8 @@ struct NormTable {
 
   HEED_SIMD static T plain_sum(const T* x, Index count) {
     return sum_of(count, [&](V sum, Index i, Index left) HEED_LAMBDA {
-      sum = sum + Rows::load_some(x + i, left);
-      return sum;
+      const V numbers = Rows::load_some(x + i, left);
+      return sum + numbers;
     });
   }
 
@@ -296,8 +296,8 @@ struct NormTable {
     for (Index row = 0; row < rows; ++row, x += width, y += width) {
       T mean = run.centered ? plain_sum(x, width) / count : T{0};
       const auto rest = [&](V sum, Index i, Index left) HEED_LAMBDA {
-        sum = sum + difference(x + i, mean, left);
-        return sum;
+        const V root = difference(x + i, mean, left);
+        return sum + root;
       };
       const auto square = [&](V sum, Index i, Index left) HEED_LAMBDA {
         const V root = difference(x + i, mean, left);
