@@ -38,8 +38,6 @@ struct Shown {
 
 // What some of them are made from.
 const std::vector<int> ids = {0, 0, 17, 4, 9, 21, 8, 0, 3, 12, 6, 0};  // 0: padding
-const std::vector<Index> speakers = {0, 0, 1, 1, 1, 0, 1, 1, 0, 0, 1, 1};
-const std::vector<Index> parents = {-1, 0, 0, 1, -1};  // drafts: the node before each, -1 the text
 
 bool on(Index row, Index column) { return column == row || column == 0; }
 bool filled(Index, Index row, Index column) { return row + column != 3; }
@@ -82,7 +80,8 @@ std::vector<Shown> of_sequences() {
       {"Prefix", HEED_WRITTEN(Prefix(5)), HEED_WRITTEN(Prefix(512))},
       {"Segments", HEED_WRITTEN(Segments({0, 5, 7, 12})),
        HEED_WRITTEN(Segments({0, 700, 1300, 2048}))},
-      {"Groups", HEED_WRITTEN(Groups(speakers)), HEED_WRITTEN(Groups(turns(256)))},
+      {"Groups", HEED_WRITTEN(Groups({0, 0, 1, 1, 1, 0, 1, 1, 0, 0, 1, 1})),
+       HEED_WRITTEN(Groups(turns(256)))},
       {"consecutive_groups", HEED_WRITTEN(consecutive_groups({3, 4, 2, 3})),
        HEED_WRITTEN(consecutive_groups({400, 700, 300, 648}))},
       {"create_masks", HEED_WRITTEN(create_masks(ids, 12, ids, 12, 0).target),
@@ -95,7 +94,8 @@ std::vector<Shown> of_tokens() {
       {"GlobalTokens", HEED_WRITTEN(GlobalTokens({0, 6})), HEED_WRITTEN(GlobalTokens({0, 1024}))},
       {"MaskedToken", HEED_WRITTEN(MaskedToken({2, 5, 9})),
        HEED_WRITTEN(MaskedToken({200, 500, 900}))},
-      {"Tree", HEED_WRITTEN(Tree(7, parents)), HEED_WRITTEN(Tree(2043, parents))},
+      {"Tree", HEED_WRITTEN(Tree(7, {-1, 0, 0, 1, -1})),
+       HEED_WRITTEN(Tree(2043, {-1, 0, 0, 1, -1}))},
       {"BlockSparse", HEED_WRITTEN(BlockSparse(4, 4, 3, on)),
        HEED_WRITTEN(BlockSparse(16, 16, 128, on))},
       {"Dense", HEED_WRITTEN(Dense({1, 1, 12, 12}, ring)),

@@ -15,18 +15,20 @@
 namespace heed {
 
 /// Fused attention: out = softmax(scale · queries · keysᵀ, masked) · values, without storing the
-/// scores. Exact, in the scalar type of the inputs. bfloat16 is computed in float, with weights
-/// rounded to bfloat16 where the CPU multiplies bfloat16, and results are rounded once, or not at
-/// all if out is float. Tiles in which the mask hides everything are skipped; memory is O(length).
+/// scores; scale is 1/√head_dim unless the option says another. Float, double or bfloat16, of one
+/// type in a call, computed in that type without approximations. bfloat16 is computed in float,
+/// with weights rounded to bfloat16 where the CPU multiplies bfloat16, and results are rounded
+/// once, or not at all if out is float. Tiles in which the mask hides everything are skipped;
+/// memory is O(length).
 ///
-/// Shapes: (batch, heads, length, dim), or rank 3 or 2 without the leading axes, any strides.
+/// Shapes: (batch, heads, length, dim), rank 3 without a batch, rank 2 without heads; any strides.
 /// queries (…, heads, queries, head_dim), keys (…, kv_heads, keys, head_dim), values (…, kv_heads,
 /// keys, value_dim), out (…, heads, queries, value_dim). kv_heads divides heads: query head h reads
 /// key head h / (heads / kv_heads). A query that sees no key gives 0, and log-sum-exp −inf or, with
-/// sinks, its head's sink. Throws, before the first write, ShapeError for shapes or a mask that do
-/// not fit and for an out that overlaps an input, InvalidArgument for options out of range. The
-/// exact guarantees: docs/contract.md. Vaswani et al. 2017; tiled after Dao et al. 2022
-/// (FlashAttention).
+/// the option sinks (logits without keys), its head's sink. Returns nothing. Throws, before the
+/// first write, ShapeError for shapes or a mask that do not fit and for an out that overlaps an
+/// input, InvalidArgument for options out of range. The exact guarantees: docs/contract.md. Vaswani
+/// et al. 2017; tiled after Dao et al. 2022 (FlashAttention).
 ///
 /// A mask is one of heed::masks, a struct of your own (docs/08), or a lambda of (Index query, Index
 /// key) or (Position) that returns bool. Without a mask every query sees every key.

@@ -23,23 +23,24 @@
 
 namespace heed {
 
-/// The parts of a transformer block, for a block alone and for every block of a model. The defaults
-/// are GPT-2's.
+/// The parts of a transformer block, for a block alone and for every block of a model. The kinds of
+/// norm, activation and positions are GPT-2's by default.
 struct BlockOptions {
-  Index model_dim = 0;
+  Index model_dim = 0;  // required
   Index heads = 1;
   Index kv_heads = 0;    // 0: as many as heads
   Index head_dim = 0;    // 0: model_dim / heads
   Index hidden_dim = 0;  // 0: 4 · model_dim
   ActivationKind activation = ActivationKind::gelu_tanh;
-  bool gated = false;
+  bool gated = false;  // SwiGLU with silu, GeGLU with gelu
   NormKind norm = NormKind::layer;
-  double norm_epsilon = 1e-5;  // of query_key_norm too; models with RMS norms often have 1e-6
-  bool norm_before = true;
-  bool bias = true;
-  bool fused_projection = false;
-  std::optional<NormKind> query_key_norm = {};
-  /// Learned and sinusoidal positions are added by the model, before its first block.
+  double norm_epsilon = 1e-5;     // of query_key_norm too; models with RMS norms often have 1e-6
+  bool norm_before = true;        // before each part; false: after it, and after the residual sum
+  bool bias = true;               // of projections, feed-forward parts and layer norms
+  bool fused_projection = false;  // one matrix for queries, keys and values
+  std::optional<NormKind> query_key_norm = {};  // of each head's queries and keys
+  /// A model adds learned and sinusoidal positions before its first block; a block by itself knows
+  /// none.
   PositionKind positions = PositionKind::learned;
   RotaryOptions rotary = {};     // where positions are rotary
   Index relative_reach = 128;    // where positions are relative: longer distances count as this one
@@ -163,7 +164,12 @@ struct Residual {
 };
 
 /// Attention of the tokens over each other, then a feed-forward part for each. Under a causal mask
-/// it is a decoder's block, under a padding mask an encoder's; only the mask differs.
+/// it is the block of a language model, under a padding mask an encoder's; only the mask differs.
+///
+/// forward: x and the result are (batch, tokens, model_dim); without a mask every token sees every
+/// token. With `saved` it keeps what backward reads, and with a `noise` that has a seed it drops.
+/// backward: returns the gradient of x, and adds those of the weights to `gradients`, a block like
+/// this one (zeros_like). Both throw ShapeError for what does not fit.
 template <ModelScalar T>
 struct SelfAttentionBlock {
   using Input = Tensor<T, 3>;
@@ -270,7 +276,7 @@ void SelfAttentionBlock<T>::check_saved(const Saved& saved, const Extents<3>& x)
   feed_forward_residual.norm.check_saved(saved.feed_forward_residual.norm, rows);
 }
 
-/// Names for the two uses of the block.
+/// The block by its two uses: one type, which sets no mask. A decoder's passes masks::Causal{}.
 template <ModelScalar T>
 using EncoderBlock = SelfAttentionBlock<T>;
 template <ModelScalar T>
@@ -327,7 +333,7 @@ Tensor<T, 5> attention_of_blocks(const std::vector<SelfAttentionBlock<T>>& block
 /// A decoder's block beside an encoder: attention of the tokens over each other, then over a memory
 /// (batch, memory tokens, model_dim), then a feed-forward part. In the memory's mask, query i and
 /// key i are at position i, however many queries and keys there are. `positions` act in the first
-/// attention alone.
+/// attention alone. forward and backward are those of SelfAttentionBlock otherwise.
 template <ModelScalar T>
 struct CrossAttentionBlock {
   using Input = Tensor<T, 3>;
@@ -388,7 +394,8 @@ struct CrossAttentionBlock {
                                          feed_forward, saved.feed_forward);
   }
 
-  /// Adds the gradient of the memory to grad_memory, which all blocks of a decoder share.
+  /// Adds the gradient of the memory to grad_memory, which has the memory's extents, is zero before
+  /// the last block, and serves all blocks of a decoder.
   Input backward(Output grad, const Saved& saved, CrossAttentionBlock& gradients,
                  Input& grad_memory) const {
     detail::check_gradients(*this, gradients);

@@ -235,11 +235,11 @@ void check_gradients(const Layer& layer, const Layer& gradients) {
   ParameterWalk walk{2, {false, false}, nullptr};
   walk_parameters<Layer>(walk, {const_cast<Layer*>(&layer), const_cast<Layer*>(&gradients)});
 }
-/// Throws ShapeError unless a gradient has the extents of what forward gave.
+/// Throws ShapeError unless a gradient has the extents of what it is of.
 template <std::size_t Rank>
 void check_gradient(const char* layer, const Extents<Rank>& grad, const Extents<Rank>& given) {
   if (grad == given) return;
-  throw_shape_error(layer, ": a gradient of ", grad, " where forward gave ", given);
+  throw_shape_error(layer, ": a gradient of ", grad, " for ", given);
 }
 /// Throws ShapeError unless `saved` can be from a forward pass of the layer.
 inline void check_saved(const char* layer, bool fits) {

@@ -14,7 +14,7 @@
 #include <heed/masks/policy.hpp>
 
 // The masks in which a query sees one range of keys. `keys` says which; `allows` asks it about one
-// key, and the library finds whole tiles of answers by the ends of the ranges.
+// key, and the answers for a whole tile follow from the ends of the ranges.
 
 namespace heed::masks {
 
@@ -32,8 +32,7 @@ struct Causal {
 
   bool allows(Position at) const { return keys(at).has(at.key); }
   KeyRange keys(Position at) const { return {0, at.query + 1}; }
-  /// The answers of `keys` for a tile, in a third of the time. No mask is asked more often, and
-  /// this saves a fiftieth of a call of 16 tokens.
+  /// The same answers as `keys`, found faster: 2 % of a call of 16 tokens.
   void lane_words(Tile tile, std::uint64_t* words) const {
     const Index offset = tile.first_key - tile.first_query, count = tile.keys();
     for (Index i = 0; i < count; ++i) words[i] = lanes_between(offset + i, 63);
@@ -44,8 +43,9 @@ struct Causal {
 inline constexpr Index unbounded = -1;
 
 /// Local attention: a query sees keys from `left` before its own position to `right` after it, both
-/// ends included; 0 means itself only. `unbounded` opens a side; other negative numbers are
-/// refused. Beltagy et al. 2020 (Longformer); windows count as in FlashAttention.
+/// ends included, as in FlashAttention's window_size; 0 means itself only. `unbounded` opens a
+/// side; a call throws InvalidArgument for other negative numbers. Beltagy et al. 2020
+/// (Longformer).
 struct SlidingWindow {
   static constexpr bool depends_on_head = false;
   Index left = unbounded;
@@ -74,7 +74,7 @@ inline SlidingWindow last_n(Index count) {
   return {count - 1, 0};
 }
 
-/// The first `count` keys, whatever the query, those after it included; made by `first_n`.
+/// The first `count` keys for every query, also those after the query; made by `first_n`.
 struct FirstKeys {
   static constexpr bool depends_on_head = false;
   Index count = 0;
@@ -135,7 +135,8 @@ class Prefix {
   bool shared_;
 };
 
-/// Block-local attention: blocks of `size` consecutive positions that see only themselves.
+/// Block-local attention: blocks of `size` consecutive positions that see only themselves. A call
+/// throws InvalidArgument for a size below 1.
 struct Chunked {
   static constexpr bool depends_on_head = false;
   Index size = 1;
@@ -151,7 +152,9 @@ struct Chunked {
 };
 
 /// Padding for sequences of unequal length in one batch: only the keys [begin, end) of batch item b
-/// are real. Queries are not restricted; the rows of padded queries hold meaningless numbers.
+/// are real. Queries are not restricted; the rows of padded queries hold meaningless numbers. A
+/// call throws ShapeError unless there is one length per item and 0 <= begin <= end <= keys; under
+/// partial(mask) the end may be larger.
 class Padding {
  public:
   static constexpr bool depends_on_head = false;
@@ -201,7 +204,8 @@ class Padding {
 
 /// Documents packed back to back into one sequence: each sees only itself. `offsets` are the
 /// borders 0, end of the first, …, total; positions outside see nothing and are seen by nothing.
-/// Combine with Causal for packed training batches.
+/// Combine with Causal for packed training batches. Throws InvalidArgument for offsets that fall or
+/// do not begin with 0; a call throws ShapeError if it has tokens beyond the total.
 class Segments {
  public:
   static constexpr bool depends_on_head = false;

@@ -18,7 +18,7 @@ namespace heed {
 /// `call_first_query` of a Position or Tile that belongs to no call.
 inline constexpr Index no_call = std::numeric_limits<Index>::min();
 
-/// One score: query `query` looks at key `key`. Positions are absolute: a query's offset
+/// One score: query `query` looks at key `key`. Positions are absolute: where a call begins
 /// (AttentionOptions::first_query) is already added, so a mask need not know it. Query positions
 /// are negative if there are more queries than keys and the last ones align.
 struct Position {
@@ -30,7 +30,8 @@ struct Position {
   Index call_first_query = no_call;
 };
 
-/// A rectangle of scores of one head. Positions are absolute; both ends are included.
+/// A rectangle of scores of one head, of any size; `lane_words` is asked for at most 64 queries.
+/// Positions are absolute; both ends are included.
 struct Tile {
   Index batch = 0;
   Index head = 0;
@@ -237,7 +238,7 @@ KeyRange keys_of(const M& mask, const Tile& tile, Index query) {
 
 /// `after`, an end of the range of a later query than that of `before`.
 inline Index not_before([[maybe_unused]] Index before, Index after) {
-  HEED_EXPECTS(before <= after);  // `keys` of a mask: neither end of the range moves back
+  HEED_EXPECTS(before <= after && "that the ranges of a mask's keys never move back");
   return after;
 }
 

@@ -20,7 +20,8 @@
 namespace heed::masks {
 
 /// Tokens see the tokens of their own group, at any position: speakers of a dialogue, turns,
-/// documents in any order. `ids[i]` is the group of position i; positions outside see nothing.
+/// documents in any order. `ids[i]` is the group of position i; positions outside see nothing. A
+/// call throws ShapeError if it has tokens without an id.
 class Groups {
  public:
   static constexpr bool depends_on_head = false;
@@ -76,7 +77,8 @@ class Groups {
   detail::SharedArray<Index> ids_;
 };
 
-/// Consecutive groups of the given sizes: the turns of a dialogue of 5, 8, 6, 10 tokens.
+/// Consecutive groups of the given sizes: the turns of a dialogue of 5, 8, 6, 10 tokens. Throws
+/// InvalidArgument for a negative size.
 inline Groups consecutive_groups(const detail::SharedArray<Index>& sizes) {
   Index total = 0;
   for (const Index size : sizes) {
@@ -93,7 +95,8 @@ inline Groups consecutive_groups(const detail::SharedArray<Index>& sizes) {
 }
 
 /// Masked language modeling: a token replaced by [MASK] does not see itself; otherwise every token
-/// sees every token. Devlin et al. 2019 (BERT). `masked` lists the replaced positions.
+/// sees every token. Devlin et al. 2019 (BERT). `masked` lists the replaced positions. Throws
+/// InvalidArgument for a negative one; a call throws ShapeError for one that it lacks.
 class MaskedToken {
  public:
   static constexpr bool depends_on_head = false;
@@ -129,7 +132,7 @@ class MaskedToken {
 
 /// Keys that are valid or not, one by one, per batch item: padding anywhere (left, right, inside),
 /// or the filled cells of an image grid. Keys that were not given are not valid. Coverage is exact,
-/// by prefix sums.
+/// by prefix sums. A call throws ShapeError for another batch or another number of keys.
 class ValidKeys {
  public:
   static constexpr bool depends_on_head = false;
@@ -176,10 +179,12 @@ class ValidKeys {
     }
   }
   void check(MaskShape shape) const {
-    if (!shape.has_batch(batch_) || (keys_ != shape.keys && !shape.partial)) {
-      throw_shape_error("ValidKeys: made for (batch, keys) (", batch_, ", ", keys_,
-                        "), used with (", shape.batch, ", ", shape.keys,
-                        "); partial(mask) for other keys on purpose");
+    if (!shape.has_batch(batch_)) {
+      throw_shape_error("ValidKeys: made for a batch of ", batch_, ", used with ", shape.batch);
+    }
+    if (keys_ != shape.keys && !shape.partial) {
+      throw_shape_error("ValidKeys: made for ", keys_, " keys, used with ", shape.keys,
+                        "; partial(mask) for other keys on purpose");
     }
   }
 
