@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The definitions behind heed::compiled that are no kernels. Included by name, since
-// HEED_COMPILED_SOURCE would compile the kernels a second time.
+// Readers, writers, tokenizers and training behind heed::compiled. Included by name, since
+// HEED_COMPILED_SOURCE would define the drivers, which are in compiled.cpp, a second time.
 #include <heed/generation.hpp>
 #include <heed/io.hpp>
 #include <heed/io/detail/json_reader.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The definitions of pictures behind heed::compiled. Included by name, since HEED_COMPILED_SOURCE
-// would compile the kernels a second time.
+// would define the drivers, which are in compiled.cpp, a second time.
 #include <heed/plot.hpp>
 
 #include <heed/plot/detail/axis.inl>

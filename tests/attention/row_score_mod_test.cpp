@@ -8,7 +8,7 @@
 namespace heed::test {
 namespace {
 
-TEST(RowScoreMod, BiasesOfRowsAreThoseOfLanes) {
+TEST(RowScoreMods, BiasesOfRowsAreThoseOfLanes) {
   // Two heads, three queries each, as rows; numbers by definition.
   const Shape shape{1, 2, 1, 3, 50, 4, 4};
   const Inputs<float> in(shape, 5);
@@ -18,7 +18,7 @@ TEST(RowScoreMod, BiasesOfRowsAreThoseOfLanes) {
   const auto args = detail::checked_args<float>(view_of(in.queries), view_of(in.keys),
                                                 view_of(in.values), out.view(), options);
   const auto scratch = detail::divided_scratch<detail::DecodeScratch<float>>(6, 4, 4, true);
-  detail::RowScoreMod<float> rows(args, scratch, 0, 0);
+  detail::RowScoreMods<float> rows(args, scratch, 0, 0);
   simd::KeyBlock<float> block;
   block.count = 3;
   const Index keys[] = {7, 20, 49};

@@ -94,7 +94,7 @@ class ContentBlocks {
     if (row <= -64 || row >= made_for_.queries || made_for_.queries == 0) return 0;
     const std::uint64_t* rows =
         words_.data() + ((item * made_for_.heads + head) * columns_ + column) * block_words_;
-    return lanes_from(rows, block_words_, row);
+    return window_of_bits(rows, block_words_, row);
   }
 
   MaskShape made_for_;

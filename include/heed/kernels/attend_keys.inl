@@ -410,7 +410,7 @@ struct DecodeTable {
     for (Index key = 0; key < keys.count; key += S::width) {
       auto x = score_at(rows, row, key) - S::broadcast(maximum);
       if (rows.visible) {
-        x = S::select(S::lanes(rows.bits(row, key)), x, S::broadcast(masked_exponent<T>));
+        x = S::select(S::mask_of(rows.bits(row, key)), x, S::broadcast(masked_exponent<T>));
       }
       S::store(out + key, exp2<S>(x));
     }
@@ -423,7 +423,7 @@ struct DecodeTable {
     for (Index key = 0; key < keys.count; key += S::width) {
       std::uint64_t bits = rows.visible ? rows.bits(row, key) : ~std::uint64_t{0};
       if (keys.count - key < S::width) bits &= ~(~std::uint64_t{0} << (keys.count - key));
-      largest = S::max(largest, S::select(S::lanes(bits), score_at(rows, row, key), lowest));
+      largest = S::max(largest, S::select(S::mask_of(bits), score_at(rows, row, key), lowest));
     }
     T found[S::width];
     S::store(found, largest);
@@ -471,7 +471,7 @@ struct DecodeTable {
     const std::uint64_t* keep = keys.score_mod->keep + 2 * row;
     for (Index key = 0; key < keys.count; key += S::width) {
       const auto x = S::load(out + key) * S::broadcast(keys.score_mod->keep_factor);
-      S::store(out + key, S::select(S::lanes(keep[key >> 6] >> (key & 63)), x, S::broadcast(0)));
+      S::store(out + key, S::select(S::mask_of(keep[key >> 6] >> (key & 63)), x, S::broadcast(0)));
     }
   }
 

@@ -37,7 +37,7 @@ struct StripTask {
   ComingRows* coming = nullptr;
 
   HEED_SIMD typename S::M lanes_of(std::uint64_t word, int vector) const {
-    return S::lanes(word >> (first_lane + vector * S::width));
+    return S::mask_of(word >> (first_lane + vector * S::width));
   }
   HEED_SIMD typename S::M visible(Index key, int vector) const {
     return lanes_of(block.words[key], vector);
@@ -112,9 +112,9 @@ HEED_SIMD void store_probabilities(const StripTask<S, Vectors>& task, Index key,
   }
 }
 
-/// Scores of the keys [key, key + Rows), by micro tiles; with `totals`, their probabilities.
-/// Meanwhile lines of the values of these keys are prefetched, which are needed after all scores of
-/// the block, then lines of the keys that come next.
+/// Scores of the keys [key, key + Rows), a micro tile; with `totals`, their probabilities. Those of
+/// prefetches_between prefetch lines of the values of these keys meanwhile, which are needed after
+/// all scores of the block, then lines of the keys that come next.
 template <class S, int Rows, int Vectors>
 HEED_KERNEL void score_rows(const StripTask<S, Vectors>& task, Index key,
                             typename S::Scalar* totals) {
@@ -231,7 +231,8 @@ HEED_SIMD typename S::V largest_score(const StripTask<S, Vectors>& task, int vec
   return largest;
 }
 
-/// See rescale.
+/// The maximum that a strip takes over: in the scalar type the one found, which pairs round
+/// (pairs.inl).
 template <class S, int Vectors>
 HEED_SIMD typename S::V raised_maximum(const StripTask<S, Vectors>&, typename S::V,
                                        typename S::V found) {
@@ -298,7 +299,7 @@ HEED_KERNEL void add_guarded(const MatrixRef<T>& rows, Index columns, const std:
     for (Index key = 0; key < keys; ++key) {
       const auto number = S::broadcast(rows.data[key * rows.row_stride + d * rows.column_stride]);
       const auto added = S::fma(number, S::load(weights + key * weights_row), sum);
-      sum = S::select(S::lanes(words[key] >> lane), added, sum);
+      sum = S::select(S::mask_of(words[key] >> lane), added, sum);
     }
     S::store(out, sum);
   }
@@ -425,7 +426,7 @@ struct Table {
   /// The block without the keys at its ends that none of the lanes [lane, lane + width) sees.
   HEED_SIMD static KeyBlock<T> seen_keys(KeyBlock<T> block, Index lane, int width) {
     if (block.words == nullptr) return block;
-    const Range seen = seen_by(block.words, block.count, lanes_from(lane, width));
+    const Range seen = seen_by(block.words, block.count, word_of_lanes(lane, width));
     block.keys = block.keys.from(seen.first, 0);
     block.values = block.values.from(seen.first, 0);
     block.words += seen.first;
@@ -469,6 +470,7 @@ struct Table {
     constexpr int step = fewest_vectors * S::width;
     T totals[step] = {};
     for (Index lane = 0; lane < queries.count; lane += step) {
+      // Of the state, the maximum alone is used; every strip has probabilities of its own.
       auto task =
           task_of<fewest_vectors>(keys, queries, {maximum, maximum, queries.probabilities}, lane);
       task.probabilities += lane / lanes * lanes * key_block + lane % lanes;

@@ -40,14 +40,14 @@ struct KeyBlock {
   MatrixRef<T> values;  // (key, value_dim)
   Index count = 0;
   const std::uint64_t* words = nullptr;  // lane word per key; null: all queries see all keys
-  bool guard_values = false;             // some value is NaN or Inf where a lane word has a 0
+  bool guard_values = false;             // with words: some value of the block is NaN or Inf
   const ScoreModArrays<T>* score_mod = nullptr;  // null: plain scores
   Index cut = 0;  // keys cut off in front: rows to skip in the arrays of `score_mod`
 };
 
 /// The running softmax of one block of queries over some keys, in units of log2: maximum m, sum l
 /// of 2^(s - m), and the weighted sum of values, `output`, transposed. A lane that has seen no key
-/// has m = lowest(), l = 0, output = 0.
+/// has m = lowest(), l = 0 and output = 0; before the first `attend`, output is not set.
 template <class T>
 struct SoftmaxState {
   T* maximum = nullptr;  // [lane]
@@ -88,7 +88,8 @@ struct ComingRows {
 /// A block of queries: its packed rows, its shape and its scratch.
 template <class T>
 struct QueryBlock {
-  const T* packed = nullptr;   // [strip][head_dim][lane of strip], scaled by scale · log2(e)
+  const T* packed = nullptr;   // [strip][head_dim][lane of strip], times the call's query_factor:
+                               // scale · log2(e), but with a softcap or a score function
   T* probabilities = nullptr;  // scratch: [key_block][lane of strip]; the kernel of that name
                                // writes one such array for every strip
   T* scores = nullptr;  // [strip][key_block][lane of strip], scratch; for ScoreModArrays only
@@ -129,8 +130,8 @@ struct Kernels {
   void (*exp2)(const T* in, T* out, Index count);
 };
 
-/// The lazy maximum: a block's sum may exceed the running maximum by this factor, 2^40, before the
-/// maximum moves. It is far below overflow, and harmless to accuracy, which is relative.
+/// The lazy maximum moves where a block's sum of 2^(s - maximum) exceeds this, 2^40. It is far
+/// below overflow, and harmless to accuracy, which is relative.
 template <class T>
 inline constexpr T lazy_limit = static_cast<T>(1099511627776.0);
 
@@ -245,13 +246,13 @@ struct ShortBits {
 /// absolute multiples of PairKernels::group.
 struct PairKeys {
   MatrixRef<std::uint16_t> keys;          // (key, dim), column_stride 1, whole groups of columns
-  const std::uint16_t* values = nullptr;  // as `turn` or `zip` leave them, plus room for row_step
+  const std::uint16_t* values = nullptr;  // as `turn` or `zip` leave them, in whole rows_at_once
   MatrixRef<std::uint16_t> lying = {};  // of `attend_rows`: values in place (key, column), or null
   Index before = 0;                     // keys in front of these among the values, whole groups
   Index arranged = 0;                   // all keys among the values
   Index count = 0;
   const std::uint64_t* words = nullptr;  // lane word per key; null: all queries see all keys
-  bool guard_values = false;             // some value is NaN or Inf where a lane word has a 0
+  bool guard_values = false;             // with words: some value of the block is NaN or Inf
   Index blocks = 1;       // of `attend`: so many, one behind the other, whose keys all queries see
   Index values_step = 0;  // from the values of one of them to those of the next
 
@@ -279,7 +280,7 @@ template <class T>
 struct PairRows : DecodedRows<T> {
   const std::uint16_t* rows = nullptr;     // [row][2 · depth], zeros after head_dim
   std::uint16_t* packed = nullptr;         // [row_keys][2 · depth], scratch
-  std::uint16_t* probabilities = nullptr;  // [row][row_keys], plus room for row_step, scratch
+  std::uint16_t* probabilities = nullptr;  // [row][row_keys] of whole rows_at_once, scratch
   T factor = 0;
   Index depth = 0;                     // pairs in the whole groups of head_dim
   MatrixRef<std::uint16_t> next = {};  // as in QueryRows
@@ -295,9 +296,9 @@ struct PairKernels {
   /// groups of this many, a power of two, filled up with zeros. Which keys share a group decides
   /// bits.
   Index group;
-  /// Rows of keys, of probabilities and of turned values are read in multiples of this power of
+  /// Rows of keys, of probabilities and of turned values are read this many at a time, a power of
   /// two; what the rows after the last one hold decides no bit.
-  Index row_step;
+  Index rows_at_once;
   /// Up to how many rows `attend_rows` reads values in place for, where there are no words.
   Index most_lying;
   /// packed[strip][column / 2][lane][column % 2] = rows(lane, column), with zeros up to a whole

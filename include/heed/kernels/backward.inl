@@ -12,7 +12,7 @@ struct GradientTask {
   Index lane;  // first lane of this strip in the block of queries
 
   HEED_SIMD typename S::M lanes_of(std::uint64_t word, int vector) const {
-    return S::lanes(word >> (lane + vector * S::width));
+    return S::mask_of(word >> (lane + vector * S::width));
   }
   HEED_SIMD typename S::M visible(Index key, int vector) const {
     return lanes_of(block.words[key], vector);

@@ -3,7 +3,9 @@
 // architecture, each in its own target region: a plain -O2 build holds all sets. Included once per
 // part; a program compiles the parts it uses.
 
+// A part of the kernels that call it, always inlined: it is compiled for their set.
 #define HEED_SIMD inline __attribute__((always_inline))
+// A function of its own, which a table may point to.
 #define HEED_KERNEL __attribute__((noinline))
 #define HEED_LAMBDA __attribute__((always_inline))  // behind a lambda's parameters
 // A long part of several kernels, once a block of keys or less: heed::compiled has it in each of
@@ -48,7 +50,7 @@
 #pragma GCC optimize("no-thread-jumps", "no-tree-vrp", "no-gcse", "no-tree-dominator-opts")
 #pragma GCC optimize("no-schedule-insns2", "no-tree-pre", "no-tree-ccp")
 #pragma GCC optimize("no-tree-slp-vectorize", "no-tree-loop-vectorize")
-#if HEED_SIMD_PART <= 1  // measured for the forward pass only
+#if HEED_SIMD_PART <= 1  // the base and the forward pass, for which it was measured
 HEED_FEWER_PASSES
 #endif
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The matrix product of layers, on the product of micro tiles. Included by part.inl.
+// The matrix product of layers, on the product of micro tiles: its kernels. The loops around them
+// are in tensor/detail/gemm.inl. Included by part.inl.
 
 template <class T>
 struct ProductTable {
@@ -8,10 +9,12 @@ struct ProductTable {
   // A single row needs more columns to keep the multiplier busy.
   static constexpr int single_row_vectors = panel / S::width < 8 ? panel / S::width : 8;
   // Vectors of half a cache line: a micro tile of two of them reads a line of every row of a panel,
-  // and the sums of two rows of two vectors would wait for each other.
+  // which the processor does not foresee.
   static constexpr bool half_lines = HEED_SIMD_BYTES == 32;
+  // For two rows: the sums of two vectors would wait for each other.
   static constexpr int pair_vectors = (half_lines ? 2 : 1) * HEED_SIMD_VECTORS;
-  // Measured on Zen 3 and Zen 5. The micro tiles of more rows take time to compile.
+  // Up to how many rows lying_piece takes, measured on Zen 3 and Zen 5. The micro tiles of more
+  // rows take time to compile.
   static constexpr Index lying_rows = half_lines && HEED_SIMD_ALL_KERNELS ? 4 : 2;
 
   HEED_KERNEL static void pack(MatrixRef<T> b, Index depth, Index columns, T* packed) {
@@ -35,6 +38,7 @@ struct ProductTable {
       pack_lanes<S>(b.data + column * b.column_stride, b.column_stride, b.row_stride,
                     columns - column, depth, T{1}, packed + column, panel);
     }
+    // A piece of more than one vector reads whole strips: numbers there, not what memory held.
     for (; columns > S::width && column < panel; column += S::width) {
       for (Index k = 0; k < depth; ++k) S::store(packed + k * panel + column, S::broadcast(0));
     }
@@ -54,9 +58,10 @@ struct ProductTable {
     finish<Rows, Vectors>(piece, row, lane, sums);
   }
 
-  /// Multiplies, and prefetches: the processor does not foresee pieces of rows of b. Its own piece
-  /// comes closer, and of `next` a part that lies in one piece, so that all of it has come after
-  /// all lanes. Measured on Zen 3: 1.5 to 2 times as fast for 2 to 16 rows.
+  /// Multiplies, and prefetches: the processor does not foresee reads of short runs of b. The rows
+  /// 16 terms ahead come into the first-level cache, and of `next` one run for each range of lanes,
+  /// so that all of it has come after the last. Measured on Zen 3: 1.5 to 2 times as fast for 2 to
+  /// 16 rows.
   template <int Rows, int Vectors>
   HEED_SIMD static void multiply_ahead(const ProductPiece<T>& piece, Index row, Index lane,
                                        typename S::V (&sums)[Rows][Vectors]) {
@@ -123,7 +128,7 @@ struct ProductTable {
 
   template <int Rows, int Vectors>
   HEED_SIMD static void across(const ProductPiece<T>& piece, Index row) {
-    Index lane = 0;
+    Index lane = 0;  // strips, while more than a vector is left
     for (; lane + S::width < piece.columns; lane += Vectors * S::width) {
       part<Rows, Vectors>(piece, row, lane);
     }
@@ -256,14 +261,15 @@ struct QuantizedWords {
   static constexpr bool has_least(QuantizedCodes codes) { return codes == QuantizedCodes::nibbles; }
 };
 
-// Products with weights of 16 bits.
+// Products with weights of 16 bits, a word with two terms per column: PairWords reads words for
+// rows that widen them (below) or multiply them as pairs (gemm_bfloat16.inl).
 
-/// Vectors of weights in pairs, a word with two terms per column.
+/// Vectors of such words.
 struct PairWords : QuantizedWords {
   using Floats = ProductTable<float>;
   static constexpr int vectors = Floats::half_lines ? 8 : 4;  // of columns, in a product of one row
 
-  /// The two terms in each word.
+  /// The terms of each word: the first in its upper half (see QuantizedPanel), then the second.
   template <QuantizedCodes Codes>
   HEED_SIMD static V first(Unsigned words) {
     if constexpr (Codes == QuantizedCodes::half) return from_half_bits(words >> 16);
@@ -284,9 +290,9 @@ struct PairWords : QuantizedWords {
   }
   /// Prefetches what a step reads later. From memory, 1 to 4 rows take 0.7 to 0.9 of the time with
   /// the second level of a Zen 4 (see prefetches_near); many rows find a panel there. With vectors
-  /// of 32 bytes, rows share pieces of a panel, which the processor does not foresee: soon read
-  /// words come closer, and `next`, a part in one piece of what lies behind the panel, so that all
-  /// of that has come after all lanes: 4 rows took 0.66 of the time from memory, 8 rows 0.8.
+  /// of 32 bytes, rows share short runs of a panel, which the processor does not foresee: words
+  /// that are read soon come closer, and `next`, one run of what lies behind the panel, so that all
+  /// of it has come after the last lanes: 4 rows took 0.66 of the time from memory, 8 rows 0.8.
   template <int Rows, int Vectors>
   HEED_SIMD static void fetch_later(const std::uint8_t* words, const std::uint8_t* next,
                                     bool near) {
@@ -361,7 +367,7 @@ struct PairWords : QuantizedWords {
 
 /// The product with weights of 16 bits, widened in registers: the bits of the float product.
 template <QuantizedCodes Codes>
-struct PairProduct : PairWords {
+struct WidenedProduct : PairWords {
   struct FloatRows {
     MatrixRef<float> a;
     Index depth;
@@ -420,18 +426,18 @@ struct QuantizedProduct : QuantizedWords {
     return __builtin_ia32_permvarsf512_mask(table, indices, table, static_cast<unsigned short>(-1));
 #endif
   }
-  template <int Least>
+  template <int Lowest>
   HEED_SIMD static V nibble_numbers(Words words) {
     V table;
-    HEED_UNROLL for (int i = 0; i < 16; ++i) table[i] = static_cast<float>(Least + i);
+    HEED_UNROLL for (int i = 0; i < 16; ++i) table[i] = static_cast<float>(Lowest + i);
     return entries(table, words);
   }
 #else
-  template <int Least>
+  template <int Lowest>
   HEED_SIMD static V nibble_numbers(Words words) {
     const V number = numbers(words & 15);
-    if constexpr (Least == 0) return number;
-    return number + S::broadcast(Least);
+    if constexpr (Lowest == 0) return number;
+    return number + S::broadcast(Lowest);
   }
 #endif
   /// Code `i` of each word as a number.
@@ -440,7 +446,8 @@ struct QuantizedProduct : QuantizedWords {
     if constexpr (Codes == QuantizedCodes::bytes) {
       return numbers((Words)((Unsigned)words << (24 - 8 * i)) >> 24);
     } else {
-      return nibble_numbers < Codes == QuantizedCodes::nibbles ? 0 : -8 > (words >> (4 * i));
+      constexpr int lowest = Codes == QuantizedCodes::nibbles ? 0 : -8;  // what code 0 stands for
+      return nibble_numbers<lowest>(words >> (4 * i));
     }
   }
 
@@ -512,14 +519,14 @@ struct QuantizedProduct : QuantizedWords {
                 C{3} == C::bfloat16 && C{4} == C::half);
   static void quantized_piece(const ProductPiece<float>& piece, const QuantizedPanel& panel) {
     static constexpr void (*of_codes[])(const ProductPiece<float>&, const std::uint8_t*) = {
-        row<C::nibbles>, row<C::signed_nibbles>, row<C::bytes>, PairProduct<C::bfloat16>::piece,
-        PairProduct<C::half>::piece};
+        row<C::nibbles>, row<C::signed_nibbles>, row<C::bytes>, WidenedProduct<C::bfloat16>::piece,
+        WidenedProduct<C::half>::piece};
     of_codes[static_cast<int>(panel.codes)](piece, panel.blocks);
   }
   static void dequantize(const QuantizedPanel& panel, Index depth, float* packed) {
     static constexpr void (*of_codes[])(const std::uint8_t*, Index, float*) = {
         unpack<C::nibbles>, unpack<C::signed_nibbles>, unpack<C::bytes>,
-        PairProduct<C::bfloat16>::unpack, PairProduct<C::half>::unpack};
+        WidenedProduct<C::bfloat16>::unpack, WidenedProduct<C::half>::unpack};
     of_codes[static_cast<int>(panel.codes)](panel.blocks, depth, packed);
   }
 };

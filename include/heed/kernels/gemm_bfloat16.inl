@@ -43,7 +43,7 @@ struct Bfloat16Product : PairWords {
     if constexpr (Dots) {
       PairWords::piece(piece, b, DotRows{a, a_stride});
     } else {
-      using Rows = PairProduct<codes>::FloatRows;
+      using Rows = WidenedProduct<codes>::FloatRows;
       PairWords::piece(piece, b, Rows{{a, a_stride, 1}, piece.depth});
     }
   }

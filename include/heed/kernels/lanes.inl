@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Vectors of HEED_SIMD_BYTES bytes and the few operations that kernels need; then random numbers.
+// Vectors of HEED_SIMD_BYTES bytes and the operations that kernels need: arithmetic, bfloat16, lane
+// words, powers of two and tanh, vectors at the end of an array; then random numbers.
 // Written with the vector extensions of GCC and Clang; builtins only where those have no equivalent
 // (fused multiply-add, and min/max with the hardware's rule that a NaN in the second operand stays;
 // NEON keeps either): a > b ? a : b would be two instructions. Included by part.inl.
@@ -39,7 +40,7 @@ struct Lanes {
   HEED_SIMD static V fma(V a, V b, V c) { return a * b + c; }
   HEED_SIMD static V max(V a, V b) { return a > b ? a : b; }
   HEED_SIMD static V min(V a, V b) { return a < b ? a : b; }
-  HEED_SIMD static M lanes(std::uint64_t word) { return (word & 1) != 0; }
+  HEED_SIMD static M mask_of(std::uint64_t word) { return (word & 1) != 0; }
   HEED_SIMD static V select(M mask, V yes, V no) { return mask ? yes : no; }
   HEED_SIMD static M greater(V a, V b) { return a > b; }
   HEED_SIMD static bool any(M mask) { return mask; }
@@ -68,11 +69,11 @@ struct Lanes {
     return (V)((Ints)value << LaneTypes<Float>::mantissa_bits);
   }
 
-  // Masks M; lanes(word) sets lane i where bit i of `word` is.
+  // Masks M; mask_of(word) sets lane i where bit i of `word` is.
 #if HEED_SIMD_BYTES == 64
   using M = std::conditional_t<width == 8, std::uint8_t, std::uint16_t>;  // a mask register
 
-  HEED_SIMD static M lanes(std::uint64_t word) { return static_cast<M>(word); }
+  HEED_SIMD static M mask_of(std::uint64_t word) { return static_cast<M>(word); }
   HEED_SIMD static bool any(M mask) { return mask != 0; }
   HEED_SIMD static M greater(V a, V b) {
     HEED_RETURN_X86(cmp, 512_mask, a, b, 14, all, 4);  // 14: greater
@@ -87,7 +88,7 @@ struct Lanes {
 #else
   using M = Ints;
 
-  HEED_SIMD static M lanes(std::uint64_t word) {
+  HEED_SIMD static M mask_of(std::uint64_t word) {
     M bit_of_lane;
     HEED_UNROLL for (int i = 0; i < width; ++i) bit_of_lane[i] = static_cast<Int>(1) << i;
     return (bit_of_lane & (static_cast<Int>(word) - M{})) != 0;
@@ -230,7 +231,7 @@ struct Range {
 };
 
 /// The word of the lanes [lane, lane + count), one at least.
-HEED_SIMD std::uint64_t lanes_from(Index lane, Index count) {
+HEED_SIMD std::uint64_t word_of_lanes(Index lane, Index count) {
   return ~std::uint64_t{0} >> (64 - count) << lane;
 }
 /// The range from the first to the last of the keys [0, count) that one of `lanes` sees.
@@ -334,7 +335,7 @@ HEED_SIMD typename S::V load_first(const typename S::Scalar* from, Index count) 
 #if HEED_SIMD_BYTES >= 32
   using Float = typename S::Scalar;
   using V = typename S::V;
-  const auto mask = S::lanes((1u << count) - 1);
+  const auto mask = S::mask_of((1u << count) - 1);
 #endif
 #if HEED_SIMD_BYTES == 64
   HEED_RETURN_X86(loadu, 512_mask, from, V{}, mask);
@@ -358,8 +359,7 @@ HEED_SIMD typename S::V load_first(const typename S::Scalar* from, Index count) 
 #endif
 }
 
-/// A vector, or load_first of the `left` numbers that there are; sets that load by masks do so
-/// anyway, as fast.
+/// The first `left` numbers, at most a vector. Sets that load by masks always do: they are as fast.
 template <class S>
 HEED_SIMD typename S::V load_upto(const typename S::Scalar* from, Index left) {
   if (HEED_SIMD_BYTES < 32 && left >= S::width) return S::load(from);
@@ -371,7 +371,7 @@ template <class S>
 HEED_SIMD void store_first(typename S::Scalar* to, typename S::V value, Index count) {
 #if HEED_SIMD_BYTES == 64
   using Float = typename S::Scalar;
-  HEED_RETURN_X86(storeu, 512_mask, to, value, S::lanes((1u << count) - 1));
+  HEED_RETURN_X86(storeu, 512_mask, to, value, S::mask_of((1u << count) - 1));
 #else
   typename S::Scalar spill[S::width];
   S::store(spill, value);

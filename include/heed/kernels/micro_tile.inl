@@ -9,9 +9,9 @@ struct NothingAhead {
   HEED_SIMD void fetch(const T*) {}
 };
 
-/// Lines to prefetch one by one, in the order of memory. A micro tile is read by columns, six to
-/// sixteen rows at a time. In that order memory gave 12 GB/s on a Zen 3 and 31 on a Zen 5; line
-/// after line, 17.5 and 35.
+/// Lines to prefetch one by one, in the order of memory. A micro tile reads six or eight rows
+/// column by column, and a transpose sixteen. In that order memory gave 12 GB/s on a Zen 3 and 31
+/// on a Zen 5; line after line, 17.5 and 35.
 struct LinesAhead {
   std::uintptr_t at;     // the next line
   std::uintptr_t end;    // of its row
@@ -56,8 +56,8 @@ HEED_SHARED void prefetch_rows(const MatrixRef<T>& rows, Index first, Index coun
   }
 }
 
-/// Prefetches some of the rows that come, into the second-level cache if they are many, or far on a
-/// processor whose first level is not the better one.
+/// Prefetches some of the rows that come: into the first-level cache if they are few and either
+/// near or on a processor that prefetches near, else into the second.
 template <class Coming>
 HEED_SHARED void prefetch_some(Coming& coming) {
   constexpr Index nearby = Index{64} << 10;
@@ -79,10 +79,10 @@ HEED_SIMD void prefetch_coming(Coming* coming) {
   if (coming != nullptr) prefetch_some(*coming);
 }
 
-/// What decoding prefetches during the `step` rows at `row` of `count`: what is read 8 kB later, or
-/// the next step where that is longer. Behind the last of these rows come `next`, if known.
-/// From memory, decoding took 1.05 to 1.25 times as long with 2 or 4 kB, and up to 1.15 times with
-/// 16 (Zen 5; a Zen 4 differs less).
+/// What decoding prefetches during the `step` rows at `row` of `count`: what is read four steps of
+/// up to 2 kB later, two of up to 4, else the next step. Behind the last of these rows come `next`,
+/// if known. From memory, decoding took 1.05 to 1.25 times as long with 2 or 4 kB, and up to 1.15
+/// times with 16 (Zen 5; a Zen 4 differs less).
 template <class T>
 HEED_SIMD LinesAhead lines_beyond(const MatrixRef<T>& rows, Index columns, Index count, Index row,
                                   Index step, const MatrixRef<T>& next, Index next_columns) {
@@ -123,27 +123,30 @@ HEED_SIMD typename S::V load_wide(const std::uint16_t* from) {
 #endif
 }
 
-/// The sums of a micro tile from memory, or to it; its rows are `row` apart.
+/// The sums of a micro tile from memory, or to it; its rows are `row_stride` apart.
 template <class S, int Rows, int Vectors>
 HEED_SIMD void load_sums(typename S::V (&sums)[Rows][Vectors], const typename S::Scalar* from,
-                         Index row) {
+                         Index row_stride) {
   HEED_UNROLL for (int r = 0; r < Rows; ++r) {
     HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
-      sums[r][j] = S::load(from + r * row + j * S::width);
+      sums[r][j] = S::load(from + r * row_stride + j * S::width);
     }
   }
 }
 template <class S, int Rows, int Vectors>
 HEED_SIMD void store_sums(const typename S::V (&sums)[Rows][Vectors], typename S::Scalar* to,
-                          Index row) {
+                          Index row_stride) {
   HEED_UNROLL for (int r = 0; r < Rows; ++r) {
-    HEED_UNROLL for (int j = 0; j < Vectors; ++j) S::store(to + r * row + j * S::width, sums[r][j]);
+    HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
+      S::store(to + r * row_stride + j * S::width, sums[r][j]);
+    }
   }
 }
 
 /// sums[r][lane] += Σ_k a(r, k) · b[k][lane], k in order, one fused multiply-add each: an element's
-/// bits depend on its own row of a and column of b alone. `a` is read element by element, so any
-/// strides do; rows of b are `b_stride` apart. Each step prefetches one line.
+/// bits depend on its own row of a and column of b alone. a(r, k) is a[r · a_row + k · a_step],
+/// read element by element, so any strides do; rows of b are `b_stride` apart. Each step prefetches
+/// one line.
 template <class S, int Rows, int Vectors, class Ahead = NothingAhead>
 HEED_SIMD void multiply(const typename S::Scalar* a, Index a_row, Index a_step,
                         const typename S::Scalar* b, Index b_stride, Index depth,

@@ -69,7 +69,7 @@ struct PairBackwardTable {
 
   /// The range from the first to the last key that one of 16 lanes sees, in whole groups.
   HEED_SIMD static Range seen_keys(const std::uint64_t* words, Index lane) {
-    return whole(seen_by(words, key_block, lanes_from(lane, 16)), Product::group);
+    return whole(seen_by(words, key_block, word_of_lanes(lane, 16)), Product::group);
   }
   /// The end of the keys that some query sees, in multiples of pair_key_rows: whole rows and
   /// groups.
@@ -104,7 +104,7 @@ struct PairBackwardTable {
           auto p = bfloat16_weight<true, S>(S::fma(S::load(block.scores + at), factor, base));
           auto grad = S::load(block.grad_weights + at) - delta;
           if constexpr (Masked) {
-            const auto seen = S::lanes(block.words[row + r] >> lane);
+            const auto seen = S::mask_of(block.words[row + r] >> lane);
             p = S::select(seen, p, none);
             grad = S::select(seen, grad, none);
           }

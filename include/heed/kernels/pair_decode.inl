@@ -167,7 +167,7 @@ struct PairDecodeTable {
       auto weight = bfloat16_weight<true, S>(S::fma(
           S::load(rows.scores + score_index(rows, row, key)), S::broadcast(rows.factor), base));
       if (rows.visible) {
-        weight = S::select(S::lanes(rows.bits(row, key)), weight, S::broadcast(0));
+        weight = S::select(S::mask_of(rows.bits(row, key)), weight, S::broadcast(0));
       }
       S::store(weights + key, weight);
       store_lower_halves(out + key, (WholeWords)weight >> 16);

@@ -169,7 +169,7 @@ struct PairTask {
     return keys->values + (keys->before + first + key) * value_dim;
   }
   HEED_SIMD typename S::M visible(Index key, int vector) const {
-    return S::lanes(keys->words[first + key] >> (first_lane + vector * S::width));
+    return S::mask_of(keys->words[first + key] >> (first_lane + vector * S::width));
   }
   template <bool Masked, bool Limited>
   HEED_SIMD typename S::V weight(typename S::V score, typename S::V base, Index key, int vector,
@@ -477,7 +477,7 @@ struct PairTable {
     Index count;
   };
   HEED_SIMD static Seen seen_keys(const PairKeys& keys, Index lane, Index width) {
-    const Range seen = seen_by(keys.words, keys.count, lanes_from(lane, width));
+    const Range seen = seen_by(keys.words, keys.count, word_of_lanes(lane, width));
     const Index first = seen.first - seen.first % 2;
     return {first, seen.end - first};
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // One part of the kernels of one instruction set. Included by each_isa.inl, inside a region that
 // targets the set, with
-//   HEED_SIMD_PART       which part
+//   HEED_SIMD_PART       which part: 0 base, 1 forward, 2 backward, 3 layers, 4 bfloat16
 //   HEED_SIMD_NAMESPACE  the set's namespace
 //   HEED_SIMD_BYTES      bytes in a vector; 0: no vectors
 //   HEED_SIMD_VECTORS    vectors in a strip of lanes

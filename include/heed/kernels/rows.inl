@@ -234,7 +234,7 @@ struct NormTable {
   HEED_SIMD static V difference(const T* x, T center, Index left) {
     const V all = Rows::load_some(x, left) - S::broadcast(center);
     if (left >= S::width) return all;
-    return S::select(S::lanes((1u << left) - 1), all, S::broadcast(0));
+    return S::select(S::mask_of((1u << left) - 1), all, S::broadcast(0));
   }
   /// Σ of the terms that term(sum, i, left) adds for each vector of a row.
   template <class Term>

@@ -22,7 +22,7 @@ struct ShortBackwardTable {
   HEED_SIMD static void cut(Group& group) {
     const std::uint64_t* words = group.head.words;
     if (words == nullptr) return;
-    const std::uint64_t whole = lanes_from(group.lane, group.queries);
+    const std::uint64_t whole = word_of_lanes(group.lane, group.queries);
     group.keys = seen_by(words, group.keys.end, whole);
     group.all_see = not_seen_by_all(words, group.keys, whole);
   }
@@ -65,7 +65,7 @@ struct ShortBackwardTable {
     V sums[Rows][1];
     products(head.keys, key, head.packed_queries, head.head_dim, sums);
     const Index offset = key * query_block + group.lane;
-    const auto visible = [&](int r) { return S::lanes(head.words[key + r] >> group.lane); };
+    const auto visible = [&](int r) { return S::mask_of(head.words[key + r] >> group.lane); };
     const auto zero = S::broadcast(0);
     HEED_UNROLL for (int r = 0; r < Rows; ++r) {
       auto p = exp2<S>(sums[r][0] - group.log_sum_exp);
@@ -127,7 +127,7 @@ struct ShortBackwardTable {
                                 0};
     for_each_micro_tile<micro_tile_rows>(head.query_count, [&](auto rows, Index query) HEED_LAMBDA {
       prefetch_coming(head.coming);
-      const Range keys = seen_by(head.words, head.key_count, lanes_from(query, rows));
+      const Range keys = seen_by(head.words, head.key_count, word_of_lanes(query, rows));
       put_product_rows<S, rows>(product.from(query, keys));
     });
   }

@@ -18,10 +18,10 @@ struct QueryVector {
   Index count = run.key_count;    // keys from the first to the last that one of the queries sees
   Index all_see = run.key_count;  // the number of keys at the front that every query sees
 
-  HEED_SIMD typename S::M visible(Index key) const { return S::lanes(words[key] >> lane); }
+  HEED_SIMD typename S::M visible(Index key) const { return S::mask_of(words[key] >> lane); }
   /// Cuts off the keys at both ends that no query of the group sees.
   HEED_SIMD void cut() {
-    const std::uint64_t whole = lanes_from(lane, queries);
+    const std::uint64_t whole = word_of_lanes(lane, queries);
     const Range seen = seen_by(words, count, whole);
     keys = keys.from(seen.first, 0);
     values = values.from(seen.first, 0);
@@ -182,7 +182,7 @@ struct ShortForwardTable {
                                 1};
     for_each_micro_tile<micro_tile_rows>(group.queries, [&](auto rows, Index query) HEED_LAMBDA {
       if (rows >= 4) prefetch_coming(group.run.coming);
-      const Range keys = seen_by(group.words, group.count, lanes_from(group.lane + query, rows));
+      const Range keys = seen_by(group.words, group.count, word_of_lanes(group.lane + query, rows));
       put_product_rows<S, rows>(product.from(query, keys));
     });
   }

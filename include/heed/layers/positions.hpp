@@ -44,7 +44,7 @@ class Positions {
   /// The positions of one row. Throws ShapeError for a row that has none.
   Positions row(Index row) const;
   /// The positions of some columns, for tokens that come a few at a time. Throws ShapeError for
-  /// columns that have none.
+  /// columns that have none, and InvalidArgument for positions too large to count.
   Positions columns(Index begin, Index count) const;
 
  private:

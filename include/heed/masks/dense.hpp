@@ -292,7 +292,7 @@ class Dense {
     if (extents_.queries == 1) return (*bits & 1) != 0 ? ~std::uint64_t{0} : 0;
     const Index row = tile.first_query - first_row(tile.call_first_query);
     if (row <= -64 || row >= extents_.queries) return 0;
-    return lanes_from(bits, row_words_, row, extents_.keys);
+    return window_of_bits(bits, row_words_, row, extents_.keys);
   }
 
   MaskShape extents_;

@@ -441,9 +441,9 @@ bool asks_every_score(const M& mask) {
   }
 }
 
-/// The distance between queries that see keys of one kind, such as those of one parity; 1 for a
-/// mask that does not say. Kernels then put such queries into one block, which leaves out all other
-/// keys. See Strided.
+/// The distance between queries that see some of the same keys, such as those of one parity; 1 for
+/// a mask that does not say. Kernels then put such queries into one block, which leaves out all
+/// other keys. See Strided.
 template <MaskPolicy M>
 Index query_step(const M& mask) {
   if constexpr (requires(Index step) { step = mask.query_step(); }) {
@@ -455,8 +455,8 @@ Index query_step(const M& mask) {
 
 /// The bits `first` … `first` + 63 of `words` words with a stride, for −64 < first < 64 · words;
 /// bits outside the words are 0.
-inline std::uint64_t lanes_from(const std::uint64_t* bits, Index words, Index first,
-                                Index stride = 1) {
+inline std::uint64_t window_of_bits(const std::uint64_t* bits, Index words, Index first,
+                                    Index stride = 1) {
   if (first < 0) return bits[0] << -first;
   const Index word = first / 64, shift = first % 64;
   std::uint64_t lanes = bits[word * stride] >> shift;

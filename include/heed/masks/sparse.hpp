@@ -29,7 +29,7 @@ struct Strided {
     return step == 1 || one_score ? Coverage::full : Coverage::partial;
   }
   void lane_words(Tile tile, std::uint64_t* words) const {
-    const Index stride = step < 64 ? step : 64;  // a huge step must not overflow a lane
+    const Index stride = step < 64 ? step : 64;  // 64 ends the loop too, and a huge step overflows
     for (Index key = tile.first_key; key <= tile.last_key; ++key) {
       std::uint64_t word = 0;
       Index lane = detail::floor_modulo(key - tile.first_query, step);
@@ -41,7 +41,7 @@ struct Strided {
     if (step < 1) throw_invalid_argument("Strided: step ", step, "; expected at least 1");
   }
 
-  /// Queries this far apart see the same keys.
+  /// Queries this far apart see the same keys and, combined with Causal, some of them.
   Index query_step() const { return step; }
   detail::SpacedStrided spaced(Index origin, Index by) const { return {step, origin, by}; }
 };

@@ -228,7 +228,7 @@ class PreparedQueries {
   simd::MatrixRef<T> gradient_;
   simd::BackwardQueries<T> block_;
   std::optional<ForwardScratch<T>> tile_;
-  std::optional<ScoreModBlock<T>> score_mods_;
+  std::optional<LaneScoreMods<T>> score_mods_;
   Position first_;  // of the first query
   Index count_ = 0;
   bool checked_ = false;
@@ -533,7 +533,7 @@ class ShortBackward {
 
   void choose_head(simd::ShortBackwardArgs<T>& task, Index item, Index head,
                    const VisibleKeys& seen) const {
-    static_cast<simd::ShortArgs<T>&>(task) = short_args(call_, item, head, seen);
+    static_cast<simd::ShortArgs<T>&>(task) = short_views(call_, item, head, seen);
     task.output = strided_rows(args_.output, item, head, 0);
     task.grad_output = strided_rows(args_.grad_output, item, head, 0);
     task.grad_queries = row_of(args_.grad_queries, item, head, 0);

@@ -445,7 +445,8 @@ T within_range(T score) {
   return bits - bits == T{0} ? score : bits;
 }
 
-/// The mask tile of `rows` queries of a head from `row` on and keys [first_key, last_key].
+/// The mask tile of `rows` queries of a head from `row` on and keys [first_key, last_key]. Where
+/// queries are a step apart, last_query counts them and is none of them; see MaskRef::coverage.
 template <class T>
 Tile tile_of(const AttentionArgs<T>& args, Index item, Index head, Index row, Index rows,
              Index first_key, Index last_key) {
@@ -487,7 +488,7 @@ void check_mask_fits(const MaskRef& mask, const AttentionArgs<T>& args) {
   mask.check(shape_of_call(args));
 }
 
-// What the engine does with a checked call. -------------------------------------------------------
+// What the schedules do with a checked call. ------------------------------------------------------
 // Defined in the two schedules, which <heed/definitions/attention.hpp> includes.
 
 template <class T>

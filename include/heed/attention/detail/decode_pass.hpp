@@ -262,7 +262,7 @@ class DecodePass {
   const simd::DecodeKernels<T>& kernels_;
   Index rows_;
   DecodeScratch<T> scratch_;
-  RowScoreMod<T> score_mods_;
+  RowScoreMods<T> score_mods_;
   PairBlocks<T> pairs_;
   /// Null unless keys and values are widened as they are read.
   const simd::Bfloat16Kernels<T>* bits_;

@@ -44,14 +44,14 @@ template <class T>
 void find_output_factors(const T* sink, const simd::SoftmaxState<T>& state, Index rows,
                          T* factors) {
   const Index lanes = sink != nullptr ? simd::query_block : rounded_up(rows, most_lanes);
-  bool seen[simd::query_block];
+  bool saw_key[simd::query_block];
   for (Index lane = 0; lane < lanes; ++lane) {
-    seen[lane] = state.sum[lane] != T{0};  // NaN too
-    factors[lane] = seen[lane] ? T{1} : T{0};
+    saw_key[lane] = state.sum[lane] != T{0};  // NaN too
+    factors[lane] = saw_key[lane] ? T{1} : T{0};
   }
   if (sink != nullptr) add_sink(*sink, state, factors);
   for (Index lane = 0; lane < lanes; ++lane) {
-    if (!seen[lane]) continue;
+    if (!saw_key[lane]) continue;
     factors[lane] /= state.sum[lane];
     if (factors[lane] == T{0}) factors[lane] = -T{0};
   }
@@ -101,11 +101,13 @@ class QueryBlockPass {
   /// Prefetches these rows while blocks are computed.
   void announce(simd::ComingRows& coming) { coming_ = &coming; }
 
-  /// Merges the states of the rows over one chunk of keys into the total, or begins it with them
-  /// unless `seen`; sets `seen`.
-  void add(const RowStates<T>& states, bool& seen) {
+  // `begun`: whether the total holds any key.
+
+  /// Merges the states of the rows over one chunk of keys into the total or, if it has not begun,
+  /// makes them the total. Sets `begun`.
+  void add(const RowStates<T>& states, bool& begun) {
     const Index columns = args_.value_dim();
-    const auto& state = seen ? scratch_.chunk : scratch_.total;
+    const auto& state = begun ? scratch_.chunk : scratch_.total;
     clear(state);
     for (Index row = 0; row < rows_; ++row) {
       state.maximum[row] = states.maximum[row];
@@ -113,18 +115,18 @@ class QueryBlockPass {
     }
     kernels_.pack({states.output, padded_value_dim(columns), 1}, rows_, columns, T{1},
                   state.output);
-    if (seen) kernels_.merge(scratch_.total, state, rows_, columns);
-    seen = true;
+    if (begun) kernels_.merge(scratch_.total, state, rows_, columns);
+    begun = true;
   }
-  /// Stores the total. `seen`: whether it holds any key.
-  void store(const RowStates<T>& states, bool seen) {
+  /// Stores the total.
+  void store(const RowStates<T>& states, bool begun) {
     const Index columns = args_.value_dim(), padded = padded_value_dim(columns);
-    if (!seen) clear(scratch_.total);
+    if (!begun) clear(scratch_.total);
     for (Index row = 0; row < rows_; ++row) {
       states.maximum[row] = scratch_.total.maximum[row];
       states.sum[row] = scratch_.total.sum[row];
     }
-    if (!seen) return clear_numbers(states.output, rows_ * padded);
+    if (!begun) return clear_numbers(states.output, rows_ * padded);
     for (Index lane = 0; lane < simd::query_block; ++lane) scratch_.factors[lane] = T{1};
     kernels_.unpack(scratch_.total.output, rows_, columns, scratch_.factors, states.output, padded,
                     1);
@@ -133,10 +135,10 @@ class QueryBlockPass {
   void run_chunk(Index first, const RowStates<T>& states) {
     store(states, take_keys(first, first + simd::key_chunk, false));
   }
-  /// Writes output and log-sum-exp of the rows from the total. `seen`: whether it holds any key.
-  void write(bool seen) {
-    if (!seen) clear(scratch_.total);
-    write_out(seen);
+  /// Writes output and log-sum-exp of the rows from the total.
+  void write(bool begun) {
+    if (!begun) clear(scratch_.total);
+    write_out(begun);
     if (args_.log_sum_exp.given()) write_log_sum_exp();
   }
 
@@ -145,23 +147,22 @@ class QueryBlockPass {
   /// taken again with guards.
   void run() {
     guards_ = false;
-    bool seen = take_all_keys();
+    bool begun = take_all_keys();
     guards_ = masked_ && !total_is_finite();
-    if (guards_) seen = take_all_keys();
-    write(seen);
+    if (guards_) begun = take_all_keys();
+    write(begun);
   }
 
   /// Adds the keys [first, end) to a total that the caller keeps, and that holds all keys before;
-  /// `first` is a multiple of key_chunk, and so is `end` unless it is behind the last key. `seen`:
-  /// whether the total holds any key.
-  void take(Index first, Index end, const simd::SoftmaxState<T>& total, bool& seen) {
+  /// `first` is a multiple of key_chunk, and so is `end` unless it is behind the last key.
+  void take(Index first, Index end, const simd::SoftmaxState<T>& total, bool& begun) {
     scratch_.total = total;
-    seen = take_keys(first, end, seen);
+    begun = take_keys(first, end, begun);
   }
   /// Writes output and log-sum-exp of the rows from a total that holds all keys.
-  void write(const simd::SoftmaxState<T>& total, bool seen) {
+  void write(const simd::SoftmaxState<T>& total, bool begun) {
     scratch_.total = total;
-    write(seen);
+    write(begun);
   }
 
   /// Computes the weights of the rows into `out` (rows, keys); writes every element.
@@ -174,7 +175,7 @@ class QueryBlockPass {
       for (Index key = 0; key < out.extent(1); ++key) out(row, key) = T{0};
     }
     for_each_visible(
-        Coverage::partial, 0, args_.key_count_of(item_),
+        Coverage::partial, 0, args_.key_count_of(item_),  // partial: asks about every block
         [&](Index key, Index last) { return visible_keys(mask_, tile(key, last), scratch_.words); },
         [&](const VisibleKeys& seen, Index, Index) { write_weights(seen, maximum, out); });
   }
@@ -183,33 +184,33 @@ class QueryBlockPass {
   /// Adds every visible key to the total; false if there was none.
   bool take_all_keys() { return take_keys(0, args_.key_count_of(item_), false); }
 
-  /// Packs the queries and adds the visible keys of [begin, end) to the total. `seen`: whether the
-  /// total holds any key; otherwise it is cleared first. Returns whether it holds any now.
-  bool take_keys(Index begin, Index end, bool seen) {
+  /// Packs the queries and adds the visible keys of [begin, end) to the total, which is cleared
+  /// first if it has not begun. Returns whether it has now.
+  bool take_keys(Index begin, Index end, bool begun) {
     if (pairs_) {
       pairs_.pack(item_, head_, row_, rows_, step_);
     } else {
       kernels_.pack(args_.queries.spaced_rows(item_, head_, row_, rows_, step_, scratch_.keys),
                     rows_, args_.head_dim(), query_factor(args_), scratch_.packed);
     }
-    if (!seen) clear(scratch_.total);
+    if (!begun) clear(scratch_.total);
     end = smaller(end, args_.key_count_of(item_));
     for (Index first = begin; first < end; first += simd::key_chunk) {
-      const auto& state = seen ? scratch_.chunk : scratch_.total;
-      if (seen) clear(state);
+      const auto& state = begun ? scratch_.chunk : scratch_.total;
+      if (begun) clear(state);
       if (!take_chunk(first, state)) continue;
-      if (seen) kernels_.merge(scratch_.total, state, rows_, args_.value_dim());
-      seen = true;
+      if (begun) kernels_.merge(scratch_.total, state, rows_, args_.value_dim());
+      begun = true;
     }
-    return seen;
+    return begun;
   }
 
   Tile tile(Index first_key, Index last_key) const {
     return tile_of(args_, item_, head_, row_, rows_, first_key, last_key);
   }
 
-  /// The state before any key. Covers all lanes, also those past the last query: kernels compute
-  /// whole strips.
+  /// The state before any key, but for the output, which the first block writes. Covers all lanes,
+  /// also those past the last query: kernels compute whole strips.
   static void clear(const simd::SoftmaxState<T>& state) {
     for (Index lane = 0; lane < simd::query_block; ++lane) {
       state.maximum[lane] = std::numeric_limits<T>::lowest();
@@ -222,7 +223,7 @@ class QueryBlockPass {
     const Index end = smaller(first + simd::key_chunk, args_.key_count_of(item_));
     const Coverage coverage = mask_.coverage(tile(first, end - 1), step_);
     bool fresh = true;
-    VisibleKeys together{};  // whole blocks of pairs, one behind the other, for one call
+    VisibleKeys together{};  // blocks in a row that all queries see, for one call of pairs
     const auto take = [&](VisibleKeys& keys) {
       if (keys.count == 0) return;
       take_block(keys, state, fresh);
@@ -254,10 +255,10 @@ class QueryBlockPass {
                : visible_keys(mask_, part, scratch_.words, step_);
   }
 
-  /// The visible keys of a block; for pairs, also of several.
-  void take_block(const VisibleKeys& seen, const simd::SoftmaxState<T>& state, bool first) {
+  /// Adds the visible keys of a block or, for pairs, of blocks in a row to the state.
+  void take_block(const VisibleKeys& seen, const simd::SoftmaxState<T>& state, bool fresh) {
     const Index key_head = args_.key_head(head_);
-    if (pairs_) return pairs_.attend(item_, key_head, seen, queries(), state, first);
+    if (pairs_) return pairs_.attend(item_, key_head, seen, queries(), state, fresh);
     simd::KeyBlock<T> block{
         args_.keys.rows(item_, key_head, seen.first, seen.count, scratch_.keys),
         args_.values.rows(item_, key_head, seen.first, seen.count, scratch_.values), seen.count,
@@ -269,7 +270,7 @@ class QueryBlockPass {
     masked_ = masked_ || block.words != nullptr;
     block.guard_values = guards_ && block.words != nullptr &&
                          !kernels_.all_finite(block.values, block.count, args_.value_dim());
-    kernels_.attend(block, queries(), state, first);
+    kernels_.attend(block, queries(), state, fresh);
   }
   simd::QueryBlock<T> queries() const {
     return {scratch_.packed,  scratch_.probabilities, scratch_.scores, rows_,
@@ -300,7 +301,7 @@ class QueryBlockPass {
 
   bool total_is_finite() const {
     const Index lanes = kernels_.strip_lanes, columns = args_.value_dim();
-    bool finite = true;
+    bool finite = true;  // the output is transposed: rows of a strip's lanes
     for (Index lane = 0; lane < rows_; lane += lanes) {
       finite = finite && kernels_.all_finite({scratch_.total.output + lane * columns, lanes, 1},
                                              columns, smaller(lanes, rows_ - lane));
@@ -366,7 +367,7 @@ class QueryBlockPass {
   const MaskRef& mask_;
   const simd::Kernels<T>& kernels_;
   ForwardScratch<T> scratch_;
-  ScoreModBlock<T> score_mods_;
+  LaneScoreMods<T> score_mods_;
   PairBlocks<T> pairs_;
   Index item_;
   Index head_;
@@ -382,10 +383,10 @@ class QueryBlockPass {
 
 // Short sequences. --------------------------------------------------------------------------------
 
-/// The operands of a kernel for short sequences, of one head and the keys that are seen, but for
-/// their numbers.
+/// What a kernel for short sequences is given for one head and the keys that are seen: sizes,
+/// factor and words, no matrices.
 template <class T>
-simd::ShortArgs<T> short_call(const AttentionArgs<T>& args, const VisibleKeys& seen) {
+simd::ShortArgs<T> short_shape(const AttentionArgs<T>& args, const VisibleKeys& seen) {
   simd::ShortArgs<T> call;
   call.query_count = args.query_count();
   call.key_count = seen.count;
@@ -397,10 +398,10 @@ simd::ShortArgs<T> short_call(const AttentionArgs<T>& args, const VisibleKeys& s
 }
 /// The same with views of T, which are read in place.
 template <class T>
-simd::ShortArgs<T> short_args(const AttentionArgs<T>& args, Index item, Index head,
-                              const VisibleKeys& seen) {
+simd::ShortArgs<T> short_views(const AttentionArgs<T>& args, Index item, Index head,
+                               const VisibleKeys& seen) {
   const Index key_head = args.key_head(head);
-  auto call = short_call(args, seen);
+  auto call = short_shape(args, seen);
   call.queries = args.queries.rows(item, head, 0);
   call.keys = args.keys.rows(item, key_head, seen.first);
   call.values = args.values.rows(item, key_head, seen.first);
@@ -421,8 +422,8 @@ class ShortForward {
 
   /// Whether ShortForward can compute a call, or copies of its rounded numbers.
   static bool fits(const AttentionArgs<T>& args) {
-    // For fewer than four queries over many keys, keys in the lanes are faster; where heads share
-    // keys, but take a kernel call each, for one over more than 8.
+    // Keys in the lanes are faster for fewer than four queries over more than 16 keys, and for one
+    // over more than 8 where heads share keys, but take a kernel call each.
     const bool alone = args.query_count() == 1 && args.sharing() > 1 && !in_views(args);
     const Index few_keys = alone ? 8 : 16;
     const bool pays = args.query_count() >= 4 || args.key_count() <= few_keys;
@@ -450,7 +451,7 @@ class ShortForward {
     simd::ComingRows coming;
     if (args_.exceeds_caches()) call.coming = &coming;
     if (numbers_ == Numbers::bits) return attend_bits(call, arrays, item, head, heads, seen);
-    static_cast<simd::ShortArgs<T>&>(call) = short_args(args_, item, head, seen);
+    static_cast<simd::ShortArgs<T>&>(call) = short_views(args_, item, head, seen);
     choose_heads(call, arrays, item, head, heads);
     attend(call, item);
   }
@@ -503,7 +504,7 @@ class ShortForward {
   void attend_each(simd::ShortForwardArgs<T>& call, const Arrays& arrays, Index item, Index head,
                    Index heads, const VisibleKeys& seen) const {
     const auto& p = args_;
-    static_cast<simd::ShortArgs<T>&>(call) = short_call(p, seen);
+    static_cast<simd::ShortArgs<T>&>(call) = short_shape(p, seen);
     for (Index each = head; each < head + heads; ++each) {
       const Index key_head = p.key_head(each);
       call.queries = p.queries.rows(item, each, 0, p.query_count(), arrays.queries);
@@ -529,7 +530,7 @@ class ShortForward {
                                   p.out.stride(2),
                                   arrays.keys,
                                   arrays.values};
-    static_cast<simd::ShortArgs<T>&>(call) = short_call(p, seen);
+    static_cast<simd::ShortArgs<T>&>(call) = short_shape(p, seen);
     choose_heads(call, arrays, item, head, heads);
     p.out.kernels()->attend_short(call, bits);
     if (p.log_sum_exp.given()) write_log_sum_exp(item, call);
@@ -540,28 +541,28 @@ class ShortForward {
     if (args_.log_sum_exp.given()) write_log_sum_exp(item, call);
   }
   /// Numbers in bfloat16 are written to `arrays` first.
-  void choose_heads(simd::ShortForwardArgs<T>& run, const Arrays& arrays, Index item, Index head,
+  void choose_heads(simd::ShortForwardArgs<T>& call, const Arrays& arrays, Index item, Index head,
                     Index heads) const {
     const auto& p = args_;
     const bool rounds = p.out.is_bfloat16();
-    run.out = rounds ? arrays.out : p.out.rows(item, head, 0);
-    run.query_head = p.queries.stride(1);
-    run.key_head = p.keys.stride(1);
-    run.value_head = p.values.stride(1);
-    run.out_head = p.out.stride(1);
-    run.out_row = rounds ? p.value_dim() : p.out.stride(2);
-    run.out_column = rounds ? 1 : p.out.stride(3);
-    run.heads = heads;
-    run.first_head = head;
-    run.sharing = p.sharing();
+    call.out = rounds ? arrays.out : p.out.rows(item, head, 0);
+    call.query_head = p.queries.stride(1);
+    call.key_head = p.keys.stride(1);
+    call.value_head = p.values.stride(1);
+    call.out_head = p.out.stride(1);
+    call.out_row = rounds ? p.value_dim() : p.out.stride(2);
+    call.out_column = rounds ? 1 : p.out.stride(3);
+    call.heads = heads;
+    call.first_head = head;
+    call.sharing = p.sharing();
   }
 
-  void write_log_sum_exp(Index item, const simd::ShortForwardArgs<T>& run) const {
+  void write_log_sum_exp(Index item, const simd::ShortForwardArgs<T>& call) const {
     const auto& view = args_.log_sum_exp.view();
-    for (Index i = 0; i < run.heads; ++i) {
+    for (Index i = 0; i < call.heads; ++i) {
       for (Index row = 0; row < args_.query_count(); ++row) {
         const Index at = i * simd::query_block + row;
-        view(item, run.first_head + i, row) = log_sum_exp_of(run.maximum[at], run.sum[at]);
+        view(item, call.first_head + i, row) = log_sum_exp_of(call.maximum[at], call.sum[at]);
       }
     }
   }

@@ -63,7 +63,7 @@ class TurnedValues {
   TurnedValues(const AttentionArgs<T>& args, const simd::PairKernels<T>* kernels, Index heads)
       : args_(args), blocks_(parts_of(args.key_count(), simd::key_block)), count_(heads * blocks_) {
     if (count_ == 0) return;
-    size_ = simd::key_block * rounded_up(args.value_dim(), kernels->row_step);
+    size_ = simd::key_block * rounded_up(args.value_dim(), kernels->rows_at_once);
     divide_scratch<TurnedValues>([&](Carver& carver) {
       states_ = carver.take<State>(count_);
       values_ = carver.take<std::uint16_t>(count_ * size_);
@@ -129,7 +129,7 @@ class PairBlocks {
       : args_(args), kernels_(kernels), turned_(turned), row_count_(rows) {
     if (kernels_ == nullptr) return;
     const Index depth = whole(args.head_dim()), columns = args.value_dim();
-    const Index step = kernels->row_step;
+    const Index step = kernels->rows_at_once;
     divide_scratch<PairBlocks>([&](Carver& carver) {
       keys_ = carver.take<std::uint16_t>(simd::key_block * depth);
       values_ = carver.take<std::uint16_t>(simd::key_block * columns);
@@ -262,7 +262,7 @@ class PairBlocks {
   }
   /// The keys of a range, without values.
   simd::PairKeys keys_of(Index item, Index key_head, const Run& run) const {
-    const Index read = rounded_up(run.count, kernels_->row_step);
+    const Index read = rounded_up(run.count, kernels_->rows_at_once);
     simd::PairKeys block;
     block.count = run.count;
     block.words = run.words;

@@ -27,8 +27,8 @@ inline constexpr double parallel_threshold = 2e6;
 /// Rounded up to a multiple of a power of two.
 constexpr Index rounded_up(Index count, Index step) { return (count + step - 1) & -step; }
 
-/// Number of heads of a batch item in one task: as many as share the mask's answers while every
-/// thread still has about four tasks.
+/// Number of heads of a batch item in one task of short sequences: as many, up to 16, as share the
+/// mask's answers while every thread still has about four tasks.
 inline Index heads_together(Index batch, Index heads, const MaskRef& mask) {
   constexpr Index most = 16;
   if (mask.depends_on_head() || batch == 0) return 1;
@@ -348,10 +348,10 @@ inline VisibleKeys keys_seen_by(VisibleKeys seen, Index rows, std::uint64_t seei
 /// or a row, turns dropout's decisions into bits, runs the score function. No number depends on
 /// which keys or queries are processed together.
 template <class T>
-class ScoreModBlock {
+class LaneScoreMods {
  public:
   /// Rows [row, row + rows) of one head.
-  ScoreModBlock(const AttentionArgs<T>& args, const ForwardScratch<T>& scratch, Index item,
+  LaneScoreMods(const AttentionArgs<T>& args, const ForwardScratch<T>& scratch, Index item,
                 Index head, Index row, Index rows)
       : score_mods_(args.score_mods),
         kernels_(simd::kernels<T>()),
@@ -467,13 +467,14 @@ class ScoreModBlock {
   simd::ScoreModArrays<T> arrays_;
 };
 
-/// Builds the ScoreModArrays of key blocks for rows of queries; the same numbers as ScoreModBlock
+/// Builds the ScoreModArrays of key blocks for rows of queries; the same numbers as LaneScoreMods
 /// computes for lanes of queries.
 template <class T>
-class RowScoreMod {
+class RowScoreMods {
  public:
   /// Rows: the queries of head `head`, then those of the next head, and so on.
-  RowScoreMod(const AttentionArgs<T>& args, const DecodeScratch<T>& scratch, Index item, Index head)
+  RowScoreMods(const AttentionArgs<T>& args, const DecodeScratch<T>& scratch, Index item,
+               Index head)
       : args_(args),
         score_mods_(args.score_mods),
         scratch_(scratch),

@@ -58,11 +58,11 @@ class ForwardTasks {
   /// turned values (see TurnedValues) stay within turned_bytes.
   template <class Run>
   void share_all(bool all_threads, Index tasks, const Run& run) {
-    const Index step = together_ * blocks_;
-    for (Index first = 0; first < tasks; first += step) {
-      turned_.begin(first / blocks_ / groups_ * args_.kv_heads() +
-                    first / blocks_ % groups_ * group_ / args_.sharing());
-      share_out(all_threads, smaller(step, tasks - first), [&](Index i) { run(first + i); });
+    const Index wave = together_ * blocks_;
+    for (Index first = 0; first < tasks; first += wave) {
+      const Place place = place_of(first);
+      turned_.begin(place.item * args_.kv_heads() + args_.key_head(place.head));
+      share_out(all_threads, smaller(wave, tasks - first), [&](Index i) { run(first + i); });
     }
   }
 
@@ -75,12 +75,11 @@ class ForwardTasks {
     });
   }
 
-  /// Calls use(pass, item, head, row) for the blocks of a task. A head's last blocks come first:
-  /// under causal masks they cost most.
+  /// Calls use(pass, item, head, row) for the block of a task, once for each of its heads.
   template <class Use>
   void for_each_block(Index task, const Use& use) const {
     const auto [item, head, row] = place_of(task);
-    if (row >= args_.query_count()) return;
+    if (row >= args_.query_count()) return;  // the queries r, r + step, … of some r are fewer
     const Index end = smaller(head + group_, args_.heads());
     const bool share = end - head > 1;
     SharedLaneWords shared(share ? parts_of(args_.key_count(), simd::key_block) : 0);
@@ -100,7 +99,8 @@ class ForwardTasks {
     Index head;
     Index row;
   };
-  /// The first row of a task, in the first of its heads.
+  /// The first row of a task, in the first of its heads. A head's last blocks come first: under
+  /// causal masks they cost most.
   Place place_of(Index task) const {
     const Index block = blocks_ - 1 - task % blocks_;
     return {task / blocks_ / groups_, task / blocks_ % groups_ * group_,
@@ -115,14 +115,14 @@ class ForwardTasks {
     if (next.head % group_ == 0 || next.head == args_.heads()) next = place_of(task + threads_);
     simd::ComingRows coming;
     coming.far = true;
-    coming.at_once = 6;  // rows a step: 64 within 11 steps, and a block of keys has 12 or more
+    coming.at_once = 6;  // in 11 micro tiles of keys all 64, and a block has 12 or more of them
     if (next.item < args_.batch() && next.row < args_.query_count()) {
       const Index rows = rows_from(next.row), keys = args_.key_count_of(next.item);
       args_.queries.announce(next.item, next.head, next.row, rows, step_, coming);
       const Index key_head = args_.key_head(next.head);
       const bool other = next.item != here.item || key_head != args_.key_head(here.head);
       if (pairs_ != nullptr && other && keys <= most_coming) {
-        coming.at_once = larger(6, parts_of(keys, 10));  // 64 queries meet 64 keys in 10 steps
+        coming.at_once = larger(6, parts_of(keys, 10));  // in 10 micro tiles all
         args_.keys.announce(next.item, key_head, 0, keys, 1, coming);
         args_.values.announce(next.item, key_head, 0, keys, 1, coming);
       }
@@ -259,7 +259,7 @@ void plan_blocks(const AttentionArgs<T>& args, const MaskRef& mask, AttentionPla
   }
 }
 
-/// Number of tasks in a planned call.
+/// Number of tasks in a planned call; with keys in the lanes, those of Decode.
 template <class T>
 Index tasks_of(const AttentionArgs<T>& args, const AttentionPlan& plan) {
   if (plan.lanes == AttentionPlan::Lanes::keys) {
@@ -297,6 +297,7 @@ AttentionPlan plan_of(const AttentionArgs<T>& args, const MaskRef& mask) {
 
 template <class T>
 void run_planned(const AttentionArgs<T>& args, const MaskRef& mask, const AttentionPlan& plan) {
+  // Blocks meet keys many times, so these are rounded once; decoding reads them once.
   if (args.rounds() && plan.lanes == AttentionPlan::Lanes::queries) {
     const RoundedCall<T> copies(args, pairs_of(args, plan) != nullptr);
     return run_planned(copies.args(), mask, plan);

@@ -22,8 +22,8 @@ HEED_INLINE Positions::Positions(Tensor<Index, 2> ids) {
 
 HEED_INLINE void Positions::check(const char* caller, const Extents<2>& tokens) const {
   if (!ids_) return;
-  const bool rows = ids_->extent(0) == 1 || ids_->extent(0) == tokens[0];
-  if (rows && ids_->extent(1) == tokens[1]) return;
+  const bool rows_fit = ids_->extent(0) == 1 || ids_->extent(0) == tokens[0];
+  if (rows_fit && ids_->extent(1) == tokens[1]) return;
   throw_shape_error(caller, ": positions are ", ids_->extents(), ", tokens ", tokens);
 }
 
@@ -36,7 +36,7 @@ HEED_INLINE Positions Positions::row(Index row) const {
 }
 
 HEED_INLINE Positions Positions::columns(Index begin, Index count) const {
-  if (!ids_) return detail::sum_or_most(first_, begin);
+  if (!ids_) return Positions(detail::sum_or_most(first_, begin));  // which refuses the most
   if (begin < 0 || count < 0 || count > ids_->extent(1) - begin) {
     throw_shape_error("Positions: ", count, " columns from ", begin, " on of ", ids_->extents());
   }
@@ -45,7 +45,7 @@ HEED_INLINE Positions Positions::columns(Index begin, Index count) const {
 
 namespace detail {
 
-/// The results of position(row, column), which is 0 for tokens outside all texts.
+/// The results of position(row, column); callers give 0 for tokens outside all texts.
 template <class Position>
 Positions positions_by(const Extents<2>& tokens, const Position& position) {
   Tensor<Index, 2> ids(tokens);
@@ -74,7 +74,7 @@ HEED_INLINE Positions positions_of(const masks::ValidKeys& valid, const Extents<
 }
 
 HEED_INLINE Positions positions_of(const masks::Segments& segments, const Extents<2>& tokens) {
-  check_mask(segments, {tokens[0], 1, tokens[1], tokens[1]});
+  segments.check({tokens[0], 1, tokens[1], tokens[1]});
   return detail::positions_by({1, tokens[1]}, [&](Index, Index column) {
     const bool inside = segments.allows({0, 0, column, column});
     return inside ? column - segments.begin(column) : Index{0};

@@ -11,9 +11,9 @@
 
 namespace heed::detail {
 
-/// A mask that passes the question on to one that is not known here: Mask.
+/// A mask that passes the question on to one whose type is not known here: Mask.
 template <class M>
-concept ErasesSpacing = requires(const M& mask, Tile tile, std::uint64_t* words) {
+concept ForwardsSpacing = requires(const M& mask, Tile tile, std::uint64_t* words) {
   mask.spaced_coverage(tile, Index{2});
   mask.spaced_lane_words(tile, Index{2}, words);
 };
@@ -40,12 +40,12 @@ class Spaced {
   }
   /// That of all queries between, for a mask that knows no better.
   Coverage coverage(Tile tile) const requires(!IntervalMaskPolicy<M>) {
-    if constexpr (ErasesSpacing<M>) return mask.spaced_coverage(shifted(tile), step);
+    if constexpr (ForwardsSpacing<M>) return mask.spaced_coverage(shifted(tile), step);
     tile.first_query = spread(tile.first_query);
     tile.last_query = spread(tile.last_query);
     return coverage_of(mask, tile);
   }
-  void lane_words(Tile tile, std::uint64_t* words) const requires ErasesSpacing<M> {
+  void lane_words(Tile tile, std::uint64_t* words) const requires ForwardsSpacing<M> {
     mask.spaced_lane_words(shifted(tile), step, words);
   }
 
@@ -59,7 +59,7 @@ class Spaced {
   }
 };
 
-/// Strided for every `by`-th query: query origin + i is query origin + i · by there.
+/// Strided for every `by`-th query: query origin + i here is query origin + i · by there.
 struct SpacedStrided {
   static constexpr bool depends_on_head = false;
   Index step;
@@ -107,7 +107,7 @@ auto spaced(const M& mask, Index origin, Index step) {
   }
 }
 
-/// Whether a mask may tell a query_step above 1.
+/// Whether a mask has a query_step().
 template <class M>
 concept TellsQueryStep = requires(const M& mask) {
   mask.query_step();
@@ -138,9 +138,9 @@ class MaskRef {
   bool shares_lane_words() const { return asks_every_score_ && !depends_on_head_; }
   /// Whether heads may see different keys.
   bool depends_on_head() const { return depends_on_head_; }
-  /// See heed::query_step; queries may be asked about at steps above 1 if this may be above 1.
+  /// See heed::query_step.
   Index query_step() const { return query_step_; }
-  /// Whether it may be asked at steps above 1.
+  /// Whether the mask has a query_step() of its own: only then may it be asked at steps above 1.
   bool knows_steps() const { return knows_steps_; }
 
   /// For the queries first_query, first_query + step, …, as many as the tile has.

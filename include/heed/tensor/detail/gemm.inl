@@ -14,6 +14,8 @@
 #include <heed/kernels/product_kernels.hpp>
 #include <heed/tensor/detail/product_args.hpp>
 
+// The matrix product of layers: the loops around its kernels, which are in kernels/gemm.inl.
+
 namespace heed::detail {
 
 // Division into tasks. ----------------------------------------------------------------------------
