@@ -56,19 +56,6 @@ struct StepAhead {
     for (int i = 0; i < rows; ++i, place += stride) fetch(place);
   }
 };
-/// Calls use(i, address of row i) for some rows, `stride` apart. The compiler would keep an address
-/// for each of them, most in memory: here it counts them from four.
-template <int Rows, class T, class Use>
-HEED_SIMD void for_each_row(const T* first, Index stride, const Use& use) {
-  constexpr int quarter = Rows < 4 ? 1 : Rows / 4;
-  HEED_UNROLL for (int i = 0; i < Rows; ++i) {
-    if (i > 0 && i % quarter == 0) {
-      first += quarter * stride;
-      asm("" : "+r"(first));
-    }
-    use(i, first + i % quarter * stride);
-  }
-}
 /// Calls run(std::bool_constant<Near>()); the processors that prefetch near have these vectors.
 template <class Rows, class Run>
 HEED_SIMD void with_near(const Rows& rows, const Run& run) {
@@ -118,28 +105,36 @@ struct DecodeScores {
     }
     T* packed = packed_at(rows, key);
     auto ahead = StepAhead<Near>::of(lines_after(keys, rows, key, S::width), first);
-    for (Index d = 0; d < rows.head_dim; d += S::width) {
+    Index d = 0;
+    for (; d + S::width <= rows.head_dim; d += S::width) {
+      ahead.fetch_rows(S::width, first + d, stride);
+      typename S::V transposed[S::width];
+      const auto use = [&](int i, typename S::V column) HEED_LAMBDA {
+        transposed[i] = column;
+        HEED_UNROLL for (int r = 0; r < Rows; ++r) {
+          scores[r] = S::fma(S::broadcast(row[r][d + i]), column, scores[r]);
+        }
+      };
+      NothingAhead nothing;  // `ahead` has its own place and level
+      each_column<S, (Rows > 1)>(first + d, stride, nothing, use);
+      if (rows.count > Rows) {
+        HEED_UNROLL for (int i = 0; i < S::width; ++i) {
+          S::store(packed + (d + i) * lanes, transposed[i]);
+        }
+      }
+    }
+    if (d < rows.head_dim) {
       const Index left = rows.head_dim - d;
       ahead.fetch_rows(S::width, first + d, stride);
       typename S::V transposed[S::width];
       for_each_row<S::width>(first + d, stride, [&](int i, const T* at) HEED_LAMBDA {
-        transposed[i] = load_upto<S>(at, left);
+        transposed[i] = load_first<S>(at, left);
       });
       transpose<S>(transposed);
-      if (left < S::width || rows.count > Rows) {
-        HEED_UNROLL for (int i = 0; i < S::width; ++i) {
-          if (i < left) S::store(packed + (d + i) * lanes, transposed[i]);
-        }
-      }
-      if (left < S::width) {
-        add_last<Rows>(packed, rows.head_dim, d, row, scores);
-        break;
-      }
       HEED_UNROLL for (int i = 0; i < S::width; ++i) {
-        HEED_UNROLL for (int r = 0; r < Rows; ++r) {
-          scores[r] = S::fma(S::broadcast(row[r][d + i]), transposed[i], scores[r]);
-        }
+        if (i < left) S::store(packed + (d + i) * lanes, transposed[i]);
       }
+      add_last<Rows>(packed, rows.head_dim, d, row, scores);
     }
     T* to = rows.scores + score_index(rows, 0, key);
     HEED_UNROLL for (int r = 0; r < Rows; ++r) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Matrix products of factors rounded to bfloat16, and their rounding. Included by part.inl, after
-// gemm.inl.
+// gemm_quantized.inl.
 
 /// `Dots`: the set has vdpbf16ps, which adds the products of a pair one after the other, the upper
 /// halves first, each rounded like a fused multiply-add. So both ways give the same bits, except

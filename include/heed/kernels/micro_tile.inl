@@ -4,6 +4,7 @@
 
 /// Prefetches nothing.
 struct NothingAhead {
+  template <int Level = 3>
   HEED_SIMD void fetch_line() {}
   template <class T>
   HEED_SIMD void fetch(const T*) {}
@@ -359,6 +360,63 @@ HEED_SIMD const Number* load_transposed(const Number* first, Index stride,
   return first;
 }
 #endif
+
+/// Calls use(i, address of row i) for some rows, `stride` apart. The compiler would keep an address
+/// for each of them, most in memory: here it counts them from four.
+template <int Rows, class T, class Use>
+HEED_SIMD void for_each_row(const T* first, Index stride, const Use& use) {
+  constexpr int quarter = Rows < 4 ? 1 : Rows / 4;
+  HEED_UNROLL for (int i = 0; i < Rows; ++i) {
+    if (i > 0 && i % quarter == 0) {
+      first += quarter * stride;
+      asm("" : "+r"(first));
+    }
+    use(i, first + i % quarter * stride);
+  }
+}
+/// Calls use(i, column i) for the first `width` columns of `width` rows, `stride` apart. `Halves`:
+/// as in load_transposed, half of the columns after the other, but loaded at once, since the lines
+/// of rows that lie apart by a power of two push each other out of the cache. Meanwhile `ahead`
+/// fetches as many lines as are read.
+template <class S, bool Halves, class Use, class Ahead>
+HEED_SIMD void each_column(const typename S::Scalar* first, Index stride, Ahead& ahead,
+                           const Use& use) {
+  constexpr int line = 64 / static_cast<int>(sizeof(typename S::V));  // in vectors
+#if HEED_SIMD_BYTES == 64
+  if constexpr (Halves) {
+    constexpr int block = block_lanes<S>, half = S::width / 2;
+    typename S::V columns[2][half];
+    HEED_UNROLL for (int i = 0; i < half; i += block) {
+      const auto* second = first + block * stride;
+      asm("" : "+r"(second));
+      HEED_UNROLL for (int j = 0; j < block; ++j) {
+        const auto *low = first + j * stride, *high = second + j * stride;
+        columns[0][i + j] = load_halves<S>(low, high);
+        columns[1][i + j] = load_halves<S>(low + half, high + half);
+        ahead.template fetch_line<2>();
+        ahead.template fetch_line<2>();
+      }
+      first = second + block * stride;
+      asm("" : "+r"(first));
+    }
+    HEED_UNROLL for (int h = 0; h < 2; ++h) {
+      HEED_UNROLL for (int i = 0; i < half; i += block) transpose_blocks<S>(columns[h] + i);
+      HEED_UNROLL for (int i = 0; i < block; ++i) {
+        rearrange<S, EvenBlocks<S>>(columns[h][i], columns[h][i + block]);
+      }
+      HEED_UNROLL for (int i = 0; i < half; ++i) use(h * half + i, columns[h][i]);
+    }
+    return;
+  }
+#endif
+  typename S::V columns[S::width];
+  for_each_row<S::width>(first, stride, [&](int i, const typename S::Scalar* at) HEED_LAMBDA {
+    columns[i] = S::load(at);
+    if (i % line == 0) ahead.template fetch_line<2>();
+  });
+  transpose<S>(columns);
+  HEED_UNROLL for (int i = 0; i < S::width; ++i) use(i, columns[i]);
+}
 
 template <class T>
 HEED_SIMD const T* row_or_last(const T* source, Index row_stride, Index count, Index row) {

@@ -52,16 +52,17 @@ inline constexpr int fewest_vectors{HEED_SIMD_VECTORS == 4 ? 1 : HEED_SIMD_VECTO
 #include <heed/kernels/short_backward.inl>
 #endif
 #elif HEED_SIMD_PART == 3
-#include <heed/kernels/activation.inl>
 #include <heed/kernels/gemm.inl>
 // After gemm.inl.
+#include <heed/kernels/gemm_quantized.inl>
+// After gemm_quantized.inl.
 #include <heed/kernels/gemm_bfloat16.inl>
 #include <heed/kernels/gemm_int16.inl>
 #if HEED_SIMD_BYTES == 64 && HEED_SIMD_HAS_TILES
 // After amx.inl, of part 0, gemm_bfloat16.inl and gemm_int16.inl.
 #include <heed/kernels/amx_product.inl>
 #endif
-// After activation.inl and gemm.inl.
+// After gemm.inl.
 #include <heed/kernels/rows.inl>
 #elif HEED_SIMD_PART == 4
 #include <heed/kernels/bfloat16.inl>

@@ -29,7 +29,8 @@ struct ProductPiece {
   Index rows;
   Index columns;
   Index depth;
-  const T* next = nullptr;  // depth × panel_columns packed numbers to be read soon, or null
+  const T* next = nullptr;  // null, or what is read soon: depth × panel_columns packed numbers or,
+                            // of a lying b, the columns behind the panel
   bool near = false;        // see prefetches_near
 };
 

@@ -289,11 +289,17 @@ class ProductTasks {
            args_.b.column_stride != 1 && !args_.in_blocks() && args_.packed == nullptr;
   }
   void run_lying(const ProductCut::Task& task) const {
+    // What the second-level cache does not hold is likely one of many weights, which come from
+    // memory. Columns longer than a page are foreseen by the processor.
+    constexpr Index cached = Index{1} << 20, page = 4096;
+    const Index bytes = args_.depth * static_cast<Index>(sizeof(T));
+    const bool ahead = bytes <= page && bytes * args_.columns > cached;
     for (Index i = task.first; i < task.last; ++i) {
       auto piece = piece_of(args_, task.row, task.end - task.row, i, 0, args_.depth);
       piece.a = args_.a.from(task.row, 0);
       piece.b = args_.b.data + i * panel * args_.b.column_stride;
       piece.b_stride = args_.b.column_stride;
+      piece.next = ahead ? piece.b + panel * piece.b_stride : nullptr;
       kernels_.lying_piece(piece);
     }
   }
