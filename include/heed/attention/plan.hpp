@@ -9,6 +9,9 @@
 #include <heed/kernels/attention_kernels.hpp>
 #include <heed/masks/intervals.hpp>
 
+// The plan of a call, before it is made. AttentionPlan itself is in detail/call.hpp, since every
+// call makes one.
+
 namespace heed {
 
 namespace detail {
