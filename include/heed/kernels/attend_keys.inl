@@ -125,7 +125,8 @@ struct DecodeScores {
     }
     if (d < rows.head_dim) {
       ahead.fetch_rows(S::width, first + d, stride);
-      add_last<Rows>(first, stride, packed, rows.head_dim, d, row, scores);
+      pack_last(first + d, stride, rows.head_dim - d, packed + d * lanes);
+      add_last<Rows>(packed, rows.head_dim, d, row, scores);
     }
     T* to = rows.scores + score_index(rows, 0, key);
     HEED_UNROLL for (int r = 0; r < Rows; ++r) {
@@ -138,19 +139,21 @@ struct DecodeScores {
     return rows.packed + key / lanes * lanes * rows.head_dim + key % lanes;
   }
 
-  /// Packs the columns from `d` on, fewer than a vector has lanes, and adds their products.
-  template <int Rows>
-  HEED_SIMD static void add_last(const T* first, Index stride, T* packed, Index head_dim, Index d,
-                                 const T* const (&row)[Rows], typename S::V (&scores)[Rows]) {
-    const Index left = head_dim - d;
+  /// Packs the last `left` columns of one vector of keys, fewer than it has lanes.
+  HEED_KERNEL static void pack_last(const T* first, Index stride, Index left, T* packed) {
     typename S::V transposed[S::width];
-    for_each_row<S::width>(first + d, stride, [&](int i, const T* at) HEED_LAMBDA {
+    for_each_row<S::width>(first, stride, [&](int i, const T* at) HEED_LAMBDA {
       transposed[i] = load_first<S>(at, left);
     });
     transpose<S>(transposed);
     HEED_UNROLL for (int i = 0; i < S::width; ++i) {
-      if (i < left) S::store(packed + (d + i) * lanes, transposed[i]);
+      if (i < left) S::store(packed + i * lanes, transposed[i]);
     }
+  }
+  /// Adds the products of the packed columns from `d` on, fewer than a vector has lanes.
+  template <int Rows>
+  HEED_SIMD static void add_last(const T* packed, Index head_dim, Index d,
+                                 const T* const (&row)[Rows], typename S::V (&scores)[Rows]) {
     for (; d < head_dim; ++d) {
       const auto column = S::load(packed + d * lanes);
       HEED_UNROLL for (int r = 0; r < Rows; ++r) {
