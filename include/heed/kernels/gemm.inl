@@ -209,8 +209,8 @@ struct ProductTable {
         store_sums<S>(some, sums + row * lying_columns, 0);
       }
     };
-    for (; k + S::width <= end; k += S::width) add_terms(std::true_type());
-    if (k < end) add_terms(std::false_type());
+    for (; k + S::width <= end; k += S::width) add_terms(Known<true>());
+    if (k < end) add_terms(Known<false>());
     store_sums<S>(first, sums, 0);
   }
   /// The sums of all terms, a partial sum at a time: reading each column in short runs is slower.
