@@ -79,9 +79,14 @@ void check_lying_piece(Index rows, Index columns, Index depth) {
         {a.data(), depth, 1}, right, right_stride, {}, to, columns, 1, rows, columns, depth};
   };
   kernels.piece(piece(packed.data(), 64, expected.data()));
-  kernels.lying_piece(piece(b.data(), stride, out.data()));
-  for (Index i = 0; i < out.size(); ++i) {
-    ASSERT_EQ(out.data()[i], expected.data()[i]) << rows << " " << columns << " " << depth;
+  for (const bool prefetches : {false, true}) {
+    for (T& value : out) value = std::numeric_limits<T>::quiet_NaN();
+    auto lying = piece(b.data(), stride, out.data());
+    if (prefetches) lying.next = b.data();
+    kernels.lying_piece(lying);
+    for (Index i = 0; i < out.size(); ++i) {
+      ASSERT_EQ(out.data()[i], expected.data()[i]) << rows << " " << columns << " " << depth;
+    }
   }
 }
 
