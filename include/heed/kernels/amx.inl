@@ -115,6 +115,7 @@ class TileInstructions {
 class HardwareTiles : public TileInstructions {
  public:
   using Instructions = TileInstructions;
+  static constexpr bool beside_vectors = true;  // both work at a time
 
   explicit HardwareTiles(Index bytes = 4 * amx_side) { begin(bytes); }
   ~HardwareTiles() { end(); }
@@ -129,6 +130,7 @@ class TwinTiles {
 
  public:
   using Instructions = TwinTiles;
+  static constexpr bool beside_vectors = false;
   static constexpr bool has_rounding = false;
 
   HEED_SIMD static void begin() {}
@@ -231,6 +233,23 @@ HEED_SIMD void begin_sums(Tiles& tiles, const T* at, Index stride, bool accumula
 /// Nothing to compute between the instructions of tiles.
 struct NothingBetween {
   HEED_SIMD void operator()() const {}
+};
+/// The same, or something behind a pointer, so that one function serves for all.
+struct CalledBetween {
+  template <class Between>
+  HEED_SIMD static CalledBetween of(Between& between) {
+    return {call_it<Between>, &between};
+  }
+  template <class Between>
+  HEED_KERNEL static void call_it(void* between) {
+    (*static_cast<Between*>(between))();
+  }
+  HEED_SIMD void operator()() const {
+    if (call != nullptr) call(between);
+  }
+
+  void (*call)(void*) = nullptr;
+  void* between = nullptr;
 };
 
 /// sums(row, lane) (+)= Σ_k a(row, k) · b(k, lane) for rows of `Across` tiles, as many as `Sum`

@@ -10,13 +10,18 @@
 /// that wait for each other it would not see the softmax.
 template <class Tiles, class T>
 struct TileWork {
-  /// Calls between() after each product of two tiles.
-  template <class Between = NothingBetween>
-  HEED_SIMD void finish(Between&& between = {}) {
-    multiply_tiles(tiles, values, between);
-    multiply_tiles(tiles, scores, between);
-    values.row_tiles = scores.row_tiles = 0;
+  /// Calls between() after each product of two tiles, as a part of the same code.
+  template <class Between>
+  HEED_SIMD void finish_beside(Between& between) {
+    if constexpr (!Tiles::beside_vectors && !std::is_same_v<Between, CalledBetween>) {
+      finish(CalledBetween::of(between));
+    } else {
+      multiply_tiles(tiles, values, between);
+      multiply_tiles(tiles, scores, between);
+      values.row_tiles = scores.row_tiles = 0;
+    }
   }
+  HEED_KERNEL void finish(CalledBetween between = {}) { finish_beside(between); }
 
   Tiles tiles;
   // The scores come into the memory of the probabilities that the values are multiplied with.
@@ -101,7 +106,7 @@ HEED_KERNEL typename Lanes<T>::V exponentiate_beside(const AmxTask<Tiles, T>& ta
                                                      typename Lanes<T>::V maximum) {
   SoftmaxSteps<Masked, Limited, Pairs, T> steps{task, task.base_of(maximum),
                                                 WeightTerms<Lanes<T>>::held()};
-  task.work->finish(steps);
+  task.work->finish_beside(steps);
   return steps.finish();
 }
 /// Does the work of tiles, spread evenly: up to one product for every four keys, or more.
