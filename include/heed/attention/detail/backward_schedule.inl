@@ -438,7 +438,8 @@ class BackwardTasks {
   bool can_announce() const {
     constexpr Index half = Index{512} << 10;
     const Index rows = 4 * (call_.query_count() + call_.key_count());
-    return chunks_ == 1 && args_.sharing() == 1 && !adds_ && exceeds_near_caches(args_) &&
+    return chunks_ == 1 && steps() > 0 && args_.sharing() == 1 && !adds_ &&
+           exceeds_near_caches(args_) &&
            rows * larger(call_.head_dim(), call_.value_dim()) * Index{sizeof(T)} <= half;
   }
   /// The number of steps of a head: of scores, then of the gradients of keys and of values. In
