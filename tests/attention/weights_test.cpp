@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include <heed/attention/weights.hpp>
 
+#include <cmath>
+#include <limits>
+
 #include <heed/masks.hpp>
 
 #include "support/attention_cases.hpp"
@@ -72,6 +75,32 @@ TYPED_TEST(Weights, OfRowsWhoseSinkIsAboveAllScoresTimesValuesAreTheOutput) {
           }
           EXPECT_NEAR(out(0, h, q, d), expected, T(1e-5) * size) << "head " << h << ", query " << q;
         }
+      }
+    }
+  }
+}
+
+TYPED_TEST(Weights, OfMaskedKeysAreZeroInARowThatSeesNaN) {
+  using T = TypeParam;
+  const Shape shape{1, 1, 1, 130, 130, 9, 6};
+  Inputs<T> in(shape, 64);
+  const Mask mask = masks::last_n(2);
+  const RestoreSettings restore;
+  for (const T hostile :
+       {std::numeric_limits<T>::quiet_NaN(), std::numeric_limits<T>::infinity()}) {
+    in.keys(0, 0, 2, 4) = hostile;
+    for (const auto isa : supported_sets()) {
+      simd::use(isa);
+      const auto weights = attention_weights(in.queries, in.keys, mask);
+      const auto sums = summarize_weights(in.queries, in.keys, mask).key_sums;
+      for (Index q = 0; q < 130; ++q) {
+        for (Index k = 0; k < 130; ++k) {
+          const T weight = weights(0, 0, q, k);
+          if (!allows(mask, {0, 0, q, k})) {
+            ASSERT_TRUE(weight == 0 && !std::signbit(weight)) << simd::name(isa) << q << " " << k;
+          }
+        }
+        EXPECT_TRUE(std::isfinite(sums(0, 0, q)) || (q >= 1 && q <= 3)) << q;
       }
     }
   }
