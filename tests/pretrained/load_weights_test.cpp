@@ -164,6 +164,18 @@ TEST(LoadWeights, EveryParameterHasItsWeights) {
   EXPECT_EQ(model.blocks[1].feed_forward.up.weight(3, 2), up(2, 3)) << "theirs are transposed";
 }
 
+TEST(LoadWeights, EveryDropoutHasAStreamOfItsOwn) {
+  const auto file = weights_of(pretrained_golden("gpt2/model.safetensors"));
+  auto options = options_of_golden();
+  options.block.dropout = options.block.attention_dropout = 0.1;
+  const auto model = load(file, options);
+  std::set<std::uint32_t> streams;
+  Index count = 0;
+  detail::for_each_stream(model, [&](std::uint32_t stream) { streams.insert(stream), ++count; });
+  EXPECT_EQ(streams.size(), static_cast<std::size_t>(count));
+  EXPECT_GE(count, 1 + 3 * options.layers);
+}
+
 TEST(LoadWeights, OneErrorListsEverything) {
   const auto file = weights_of(pretrained_golden("gpt2/model.safetensors"));
   SafetensorsWriter writer;

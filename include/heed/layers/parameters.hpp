@@ -4,6 +4,7 @@
 #include <array>
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -92,6 +93,17 @@ void for_each_layer(Part& part, const Visit& visit) {
       (for_each_layer(*static_cast<Parts*>(list.parts()[at++]), visit), ...);
     }(Plain::members(part));
   }
+}
+
+/// Calls visit(stream) for the stream of every dropout in a model. Streams are drawn when a model
+/// is built, so another one of the same shape may have others.
+template <class Model, class Visit>
+void for_each_stream(Model& model, const Visit& visit) {
+  for_each_layer(model, [&](auto& layer) {
+    if constexpr (requires { requires std::same_as<decltype(layer.stream), std::uint32_t>; }) {
+      visit(layer.stream);
+    }
+  });
 }
 
 /// Adds ".part" to a name during its own lifetime; a part without a name adds nothing.

@@ -461,6 +461,10 @@ Model load_part(const WeightFile& file, const WeightNames& names, Options option
       },
       model);
   model.blocks.resize(static_cast<std::size_t>(options.layers), model.blocks.front());
+  Random random(1);  // with the streams of the first, the dropouts of all blocks would be one
+  for (auto& block : model.blocks) {
+    for_each_stream(block, [&](std::uint32_t& stream) { stream = random.bits(); });
+  }
   model.options = options;
   read_parameters(model, file, match, is_left);
   return model;

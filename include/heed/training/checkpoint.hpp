@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -102,16 +101,6 @@ Index noted_optimizer_steps(const std::string& path, const Notes& notes);
 void note_state(SafetensorsWriter& writer, const std::string& path, const TrainingState& state,
                 Index optimizer_steps);
 
-/// Calls visit(stream) for the stream of every dropout in a model. Streams are drawn when a model
-/// is built, so another one of the same shape may have others.
-template <class Model, class Visit>
-void for_each_stream(Model& model, const Visit& visit) {
-  for_each_layer(model, [&](auto& layer) {
-    if constexpr (requires { requires std::same_as<decltype(layer.stream), std::uint32_t>; }) {
-      visit(layer.stream);
-    }
-  });
-}
 template <class Model>
 std::vector<std::uint32_t> streams_of(const Model& model) {
   std::vector<std::uint32_t> streams;
