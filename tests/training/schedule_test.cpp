@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 #include <heed/io/npy.hpp>
 
@@ -74,6 +75,14 @@ TEST(Schedule, OneAfterAnother) {
                 {[](Index step) { return 10 + static_cast<double>(step); }, -1}});  // not read
   const double expected[] = {1, 1, 1, 1, 0.5, 10, 11, 12};
   for (Index step = 0; step < 8; ++step) EXPECT_EQ(schedule(step), expected[step]) << step;
+}
+
+TEST(Schedule, RestartsThatGrowBeyondAllStepsEnd) {
+  constexpr Index last = std::numeric_limits<Index>::max();
+  const Cosine far{.rate = 1, .steps = 1, .restarts = true, .growth = Index{1} << 40};
+  EXPECT_EQ(far(1), 1);
+  EXPECT_LT(far(last), 1);
+  EXPECT_GE((Cosine{.rate = 1, .steps = 3, .restarts = true, .growth = 2}(last)), 0);
 }
 
 TEST(Schedule, CosineOfItsOwn) {

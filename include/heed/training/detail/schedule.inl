@@ -3,6 +3,7 @@
 
 // Definitions of <heed/training/schedule.hpp>, which includes this file.
 
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -58,9 +59,10 @@ HEED_INLINE double Cosine::operator()(Index step) const {
   if (least > rate) throw_invalid_argument("Cosine: least ", least, " above the rate, ", rate);
   Index length = steps;
   if (restarts && growth == 1) step %= length;
+  constexpr Index longest = std::numeric_limits<Index>::max();
   while (restarts && step >= length) {
     step -= length;
-    length *= growth;
+    length = length > longest / growth ? longest : length * growth;
   }
   const double share = step >= length ? 1 : static_cast<double>(step) / static_cast<double>(length);
   return least + (rate - least) * (1 + detail::cos_pi(share)) / 2;
