@@ -5,7 +5,10 @@
 
 #include <cmath>
 #include <cstring>
+#include <string>
+#include <string_view>
 #include <training/tiny_model.hpp>
+#include <vector>
 
 #include <heed/io/npy.hpp>
 
@@ -82,6 +85,30 @@ TEST(ClipGradientNorm, LeavesWhatIsNotFinite) {
   EXPECT_EQ(std::memcmp(model.second.data(), before.second.data(), 60000 * sizeof(float)), 0);
   EXPECT_THROW(clip_gradient_norm(model, 0), InvalidArgument);
   EXPECT_THROW(clip_gradient_norm(model, NAN), InvalidArgument);
+}
+
+TEST(ClipGradientNorm, LeavesFiniteNumbersWhoseSquaresAreNot) {
+  Random random(1);
+  auto gradients = random_tiny_model<double>(random);
+  std::vector<std::string> names;
+  for_each_parameter(
+      [&](std::string_view name, auto& gradient) {
+        names.emplace_back(name);
+        if (names.size() <= 2) gradient.data()[0] = 1.2e154;  // whose squares add up to infinity
+      },
+      gradients);
+  const auto before = gradients;
+  EXPECT_EQ(clip_gradient_norm(gradients, 1).infinite, names[1]);
+  std::vector<double> kept;
+  for_each_parameter(
+      [&](std::string_view, const auto& g) { kept.insert(kept.end(), g.begin(), g.end()); },
+      before);
+  std::size_t at = 0;
+  for_each_parameter(
+      [&](std::string_view, const auto& gradient) {
+        for (const double value : gradient) EXPECT_EQ(value, kept[at++]);
+      },
+      gradients);
 }
 
 TEST(OptimizerStep, PlansRateScaleAndClipping) {

@@ -23,7 +23,7 @@ namespace heed {
 /// The global norm of a model's gradients.
 struct GradientNorm {
   double value = 0;      // root of the sum of squares over all parameters
-  std::string infinite;  // the first parameter whose sum of squares is not finite; else empty
+  std::string infinite;  // the first parameter with which that sum is not finite; else empty
 };
 
 namespace detail {
@@ -63,8 +63,8 @@ inline void add_squares(GradientNorm& norm, std::string_view name,
                         std::span<const double> squares) {
   double sum = 0;
   for (const double part : squares) sum += part;
-  if (!std::isfinite(sum) && norm.infinite.empty()) norm.infinite = std::string(name);
   norm.value += sum;
+  if (!std::isfinite(norm.value) && norm.infinite.empty()) norm.infinite = std::string(name);
 }
 
 }  // namespace detail
@@ -121,7 +121,7 @@ struct StepOptions {
 struct StepReport {
   bool taken = true;            // false: nothing was changed, the gradients were not finite
   double gradient_norm = 0;     // global, scaled, before clipping
-  std::string refused_by = {};  // then the first parameter whose sum of squares is not finite
+  std::string refused_by = {};  // then the first parameter with which that norm is not finite
   double learning_rate = 0;     // that of this step
 };
 
