@@ -36,7 +36,9 @@ struct SessionOptions {
   /// Tokens per page of the caches, as in CacheShape; 0: one contiguous page per sequence.
   Index page_size = 0;
   Index pages = 0;  // in each cache, if page_size is not 0; 0: enough for all at full length
-  /// Over positions within a sequence, the same mask for every sequence: reorder() moves them.
+  /// Over positions within a sequence, the same mask for every sequence: reorder() moves them. Keys
+  /// are seen by the tokens that come with them or later: under a mask that lets a token see later
+  /// ones, such as a Prefix, those that it may see must come in the same call.
   Mask mask = masks::Causal{};
 };
 
@@ -73,11 +75,12 @@ inline CacheShape cache_shape(const SessionOptions& options,
 
 /// Reads and generates with a language model a few tokens at a time. Caches keep the keys and
 /// values of every block, so that each token is computed once. Logits have the bits of the model's
-/// forward pass on the whole sequences, however these are cut into calls and whatever the other
-/// sequences hold. `Stored` may be bfloat16: half the memory, other bits. Every call either
-/// succeeds or throws and leaves the session as it was: ShapeError, InvalidArgument for a token
-/// outside the vocabulary, CacheFull, OutOfMemory. The model is referenced, not copied. Sequences
-/// of unequal length need no padding: a token's position is its place in its own sequence.
+/// forward pass on the whole sequences, however these are cut into calls (but see
+/// SessionOptions::mask) and whatever the other sequences hold. `Stored` may be bfloat16: half the
+/// memory, other bits. Every call either succeeds or throws and leaves the session as it was:
+/// ShapeError, InvalidArgument for a token outside the vocabulary, CacheFull, OutOfMemory. The
+/// model is referenced, not copied. Sequences of unequal length need no padding: a token's position
+/// is its place in its own sequence.
 template <ModelScalar T, class Stored = T>
 class Session {
  public:
