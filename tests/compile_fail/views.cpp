@@ -36,6 +36,16 @@ void misuse(Tensor<float, 2>& a) { a.view().slice(0, 0, 1) = 2; }
 void misuse(Tensor<float, 2>& a) { a = a.transpose(); }
 #endif
 
+#ifdef TENSOR_OF_ANOTHER_TYPE_ASSIGNED  // copy(from, to) converts values
+void misuse(Tensor<float, 2>& a, const Tensor<double, 2>& b) { a = b; }
+#endif
+#ifdef TENSOR_WITH_ITS_VALUES_FIRST  // a tensor has its extents first
+Index misuse(const std::vector<float>& values) { return Tensor<float, 2>(values, {2, 2}).size(); }
+#endif
+#ifdef VECTOR_OF_ONE_VALUE  // a vector of one value says its extent
+Index misuse() { return Tensor<float, 1>{2.5f}.size(); }
+#endif
+
 #ifdef RESHAPED_BUT_KEPT  // reshaped hands the memory on
 Index misuse(Tensor<float, 2>& a) { return a.reshaped({6, 4}).size(); }
 #endif

@@ -160,6 +160,10 @@ TEST(Tensors, AreComparedAndAdded) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const heed::Tensor<float, 1> unknown{nan, 1};
   EXPECT_FALSE(unknown == unknown);
+  EXPECT_EQ(a[0], b[0]);
+  EXPECT_NE(a[0], a[1]);
+  EXPECT_EQ(a, b.view());
+  EXPECT_EQ(a.transpose(), (heed::Tensor<float, 2>{{1, 3}, {2, 4}}));
 }
 
 TEST(Tensors, OfBfloat16AreFilledWithNumbers) {
@@ -179,6 +183,8 @@ TEST(Tensors, OfBfloat16AreListed) {
   const double between = 1 + 0x1p-8 + 0x1p-40;  // a float of it would be rounded down
   EXPECT_EQ(static_cast<float>(heed::Tensor<heed::bfloat16, 2>{{between}}(0, 0)), 1 + 0x1p-7f);
   EXPECT_THROW((heed::Tensor<heed::bfloat16, 2>{{1, 2}, {3}}), heed::ShapeError);
+  EXPECT_EQ((heed::Tensor<heed::bfloat16, 1>({3}, 1.5f)),
+            (heed::Tensor<heed::bfloat16, 1>{1.5, 1.5, 1.5}));
 }
 
 TEST(Tensors, OfBfloat16AreAssignedNumbers) {

@@ -159,6 +159,13 @@ TEST(View, WrongArgumentsSayWhatCame) {
     EXPECT_THROW(view.permute({0, other}), ShapeError) << other;
   }
   EXPECT_THROW(view.permute({-1, 0}), ShapeError);
+  for (const int axis : {-1, 2, 7}) {
+    const auto other = static_cast<std::size_t>(axis);
+    EXPECT_THROW(view.extent(other), ShapeError) << axis;
+    EXPECT_THROW(view.stride(other), ShapeError) << axis;
+    EXPECT_THROW((Tensor<float, 2>(2, 3).extent(other)), ShapeError) << axis;
+    EXPECT_THROW(merge_axes(view, other), ShapeError) << axis;
+  }
   EXPECT_THROW(view.transpose(0, 2), ShapeError);
   EXPECT_THROW(view.transpose(2, 0), ShapeError);
   EXPECT_THROW(view.reverse(7), ShapeError);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <type_traits>
 
@@ -100,14 +102,23 @@ void operator<<(detail::PrintingNeedsHeedOstreamHpp, const Tensor<T, Rank>&) = d
 template <class T, std::size_t Rank>
 void operator<<(detail::PrintingNeedsHeedOstreamHpp, const TensorView<T, Rank>&) = delete;
 
-/// Whether extents and all values are equal, as in `==` of vectors; NaN equals nothing.
+namespace detail {
+
+template <class X>
+inline constexpr bool is_tensor_or_view = is_tensor<X>;
 template <class T, std::size_t Rank>
-bool operator==(const Tensor<T, Rank>& a, const Tensor<T, Rank>& b) {
-  if (a.extents() != b.extents()) return false;
-  for (Index i = 0; i < a.size(); ++i) {
-    if (!(a.data()[i] == b.data()[i])) return false;
-  }
-  return true;
+inline constexpr bool is_tensor_or_view<TensorView<T, Rank>> = true;
+
+}  // namespace detail
+
+/// Whether extents and all values are equal, as in `==` of vectors; NaN equals nothing. Of tensors
+/// and views of one type and rank.
+template <class A, class B>
+requires(detail::is_tensor_or_view<A>&& detail::is_tensor_or_view<B>&& A::rank() == B::rank() &&
+         std::same_as<typename A::value_type, typename B::value_type>)  //
+    bool
+    operator==(const A& a, const B& b) {
+  return a.extents() == b.extents() && std::equal(a.begin(), a.end(), b.begin());
 }
 
 }  // namespace heed

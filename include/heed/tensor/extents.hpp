@@ -63,6 +63,13 @@ Extents<Rank> listed(const ListedExtent (&numbers)[Count]) {
   return result;
 }
 
+/// Throws the ShapeError of an axis that does not exist.
+[[noreturn]] __attribute__((cold)) void throw_axis(std::size_t axis, std::size_t rank);
+inline std::size_t checked_axis(std::size_t axis, std::size_t rank) {
+  if (axis >= rank) throw_axis(axis, rank);
+  return axis;
+}
+
 /// Throws the ShapeError of extents that are negative, or of too many elements.
 [[noreturn]] __attribute__((cold)) void throw_extents(const Index* extents, std::size_t rank);
 
@@ -121,6 +128,10 @@ __attribute__((cold)) void check_reach(const Index* extents, const Index* stride
 // NOLINTBEGIN(misc-definitions-in-headers)
 
 namespace heed::detail {
+
+HEED_INLINE void throw_axis(std::size_t axis, std::size_t rank) {
+  throw_shape_error("axis ", static_cast<Index>(axis), " of rank ", rank, "; axes count from 0");
+}
 
 HEED_INLINE void throw_extents(const Index* extents, std::size_t rank) {
   const std::span<const Index> all(extents, rank);

@@ -189,6 +189,12 @@ class Tensor {
       Tensor(First first, Values... values)  // NOLINT
       : Tensor(Extents<1>{static_cast<Index>(sizeof...(Values)) + 1},
                {static_cast<T>(first), static_cast<T>(values)...}) {}
+  template <std::floating_point Number>
+  requires(Rank == 1) explicit Tensor(Number) {
+    static_assert(detail::never<Number>,
+                  "a vector of one value says its extent: Tensor<float, 1>({1}, {x}); n zeros are "
+                  "Tensor<float, 1>(n), two values or more {x, y}");
+  }
   /// The given values in row-major order, as many as the extents require.
   Tensor(const Extents<Rank>& extents, std::span<const T> values) : Tensor(extents) {
     take(values);
@@ -207,10 +213,16 @@ class Tensor {
       : Tensor(extents) {
     take(values);
   }
+  template <detail::HoldsRun Values>
+  requires(!std::convertible_to<Values, Extents<Rank>>) Tensor(Values&&, const Extents<Rank>&) {
+    static_assert(detail::never<Values>,
+                  "a tensor has its extents first, Tensor<float, 2>({2, 3}, values): it copies "
+                  "them; a view of values has them first, TensorView(values, {2, 3})");
+  }
   /// One number everywhere. Of two numbers, (3, 1.5f), a vector is made with both as its values.
   template <class Number>
-  requires((std::is_arithmetic_v<Number> || std::same_as<Number, T>)&&  //
-           (Rank > 1 || std::is_arithmetic_v<T>)) Tensor(const Extents<Rank>& extents, Number value)
+  requires(std::is_arithmetic_v<Number> || std::same_as<Number, T>)
+      Tensor(const Extents<Rank>& extents, Number value)
       : Tensor(extents) {
     fill(static_cast<T>(value));
   }
@@ -237,6 +249,13 @@ class Tensor {
     static_assert(
         detail::never<U>,
         "a view is no tensor: t = heed::Tensor(view) copies it, copy(view, t) its values");
+    return *this;
+  }
+  template <class U, std::size_t Any>
+  requires(!std::same_as<Tensor<U, Any>, Tensor>) Tensor& operator=(const Tensor<U, Any>&) {
+    static_assert(detail::never<U>,
+                  "a tensor is assigned one of its own type and rank: copy(from, to) converts "
+                  "values, Tensor<float, 2>(other) makes a tensor of them");
     return *this;
   }
   ~Tensor() { detail::TensorMemory::give(data_, static_cast<std::size_t>(size()) * sizeof(T)); }
@@ -280,7 +299,8 @@ class Tensor {
   const Extents<Rank>& extents() const { return extents_; }
   /// The extents, as NumPy and PyTorch call them.
   const Extents<Rank>& shape() const { return extents_; }
-  Index extent(std::size_t axis) const { return extents_[axis]; }
+  /// One of them. Axes count from 0; throws ShapeError for others, −1 as well.
+  Index extent(std::size_t axis) const { return extents_[detail::checked_axis(axis, Rank)]; }
   Index size() const { return detail::element_count(extents_); }
   bool empty() const { return size() == 0; }
   T* data() { return data_; }

@@ -253,8 +253,9 @@ class TensorView {
   /// The extents, as NumPy and PyTorch call them.
   const Extents<Rank>& shape() const { return extents_; }
   const Extents<Rank>& strides() const { return strides_; }
-  Index extent(std::size_t axis) const { return extents_[axis]; }
-  Index stride(std::size_t axis) const { return strides_[axis]; }
+  /// One of them. Axes count from 0; throws ShapeError for others, −1 as well.
+  Index extent(std::size_t axis) const { return extents_[detail::checked_axis(axis, Rank)]; }
+  Index stride(std::size_t axis) const { return strides_[detail::checked_axis(axis, Rank)]; }
 
   Index size() const { return detail::element_count(extents_); }
   bool empty() const { return size() == 0; }
@@ -300,7 +301,7 @@ class TensorView {
 
   /// Elements `begin, begin + step, …` below `end` of one axis.
   TensorView slice(std::size_t axis, Index begin, Index end, Index step = 1) const {
-    check_axis(axis);
+    detail::checked_axis(axis, Rank);
     if (begin < 0 || end < begin || end > extents_[axis] || step < 1) {
       throw_shape_error("slice: [", begin, ", ", end, ") in steps of ", step, " of axis ", axis,
                         " with extent ", extents_[axis],
@@ -347,8 +348,8 @@ class TensorView {
   /// Two axes exchanged: the last two, a matrix's transpose, if none are named.
   TensorView transpose(std::size_t first = Rank - 2, std::size_t second = Rank - 1) const
       requires(Rank > 1) {
-    check_axis(first);
-    check_axis(second);
+    detail::checked_axis(first, Rank);
+    detail::checked_axis(second, Rank);
     TensorView result = *this;
     std::swap(result.extents_[first], result.extents_[second]);
     std::swap(result.strides_[first], result.strides_[second]);
@@ -357,7 +358,7 @@ class TensorView {
 
   /// One axis in reverse order.
   TensorView reverse(std::size_t axis) const {
-    check_axis(axis);
+    detail::checked_axis(axis, Rank);
     TensorView result = *this;
     if (extents_[axis] > 1) {
       result.data_ = at_index(axis, extents_[axis] - 1);
@@ -368,7 +369,7 @@ class TensorView {
 
   /// An axis of extent 1 repeated `extent` times without copying (stride 0).
   TensorView broadcast(std::size_t axis, Index extent) const {
-    check_axis(axis);
+    detail::checked_axis(axis, Rank);
     if (extents_[axis] != 1 || extent < 0) {
       throw_shape_error("broadcast: axis ", axis, " of ", extents_, " to ", extent,
                         "; only an axis of extent 1 can be repeated");
@@ -382,7 +383,7 @@ class TensorView {
 
   /// One axis split into two: `inner` consecutive elements become the new axis `axis + 1`.
   TensorView<T, Rank + 1> split(std::size_t axis, Index inner) const {
-    check_axis(axis);
+    detail::checked_axis(axis, Rank);
     if (inner < 1 || extents_[axis] % inner != 0) {
       throw_shape_error("split: axis ", axis, " of ", extents_, " does not divide by ", inner);
     }
@@ -403,7 +404,7 @@ class TensorView {
 
   /// The sub-view at one index of one axis, which is removed.
   TensorView<T, Rank - 1> select(std::size_t axis, Index index) const requires(Rank > 1) {
-    check_axis(axis);
+    detail::checked_axis(axis, Rank);
     if (index < 0 || index >= extents_[axis]) {
       throw_shape_error("select: index ", index, " of axis ", axis, " with extent ",
                         extents_[axis]);
@@ -446,11 +447,6 @@ class TensorView {
       sum += at[axis] * strides_[axis];
     }
     return sum;
-  }
-  void check_axis(std::size_t axis) const {
-    if (axis >= Rank) {
-      throw_shape_error("view: axis ", static_cast<Index>(axis), " of a view of rank ", Rank);
-    }
   }
   /// The address of index `index` of one axis; a view without elements has none and keeps its
   /// pointer.
