@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <heed/masks/sparse.hpp>
+
 namespace heed::masks {
 namespace {
 
@@ -13,6 +15,16 @@ TEST(Groups, TurnsOfADialogue) {
   EXPECT_TRUE(turns.allows({0, 0, 28, 19}));
   EXPECT_FALSE(turns.allows({0, 0, 29, 29})) << "outside";
   EXPECT_THROW(consecutive_groups({3, -1}), InvalidArgument);
+}
+
+TEST(Groups, ListsInBracesAreThoseInParentheses) {
+  EXPECT_TRUE((Groups{1, 2, 1, 2}.allows({0, 0, 0, 2})));
+  EXPECT_TRUE((GlobalTokens{0, 3}.allows({0, 0, 1, 3})));
+  EXPECT_FALSE((GlobalTokens{0, 3}.allows({0, 0, 1, 2})));
+  EXPECT_FALSE((MaskedToken{1}.allows({0, 0, 1, 1})));
+  EXPECT_TRUE((MaskedToken{1}.allows({0, 0, 0, 0})));
+  EXPECT_FALSE(ValidKeys({true, true, false}).allows({0, 0, 0, 2}));
+  EXPECT_TRUE(ValidKeys({1, 1, 0}).allows({0, 0, 0, 1}));
 }
 
 TEST(Groups, InAnyOrder) {

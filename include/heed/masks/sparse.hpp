@@ -3,6 +3,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <initializer_list>
 #include <limits>
 
 #include <heed/core/error.hpp>
@@ -162,6 +163,8 @@ class GlobalTokens {
  public:
   static constexpr bool depends_on_head = false;
 
+  explicit GlobalTokens(std::initializer_list<Index> positions)
+      : GlobalTokens(detail::SharedArray<Index>(positions)) {}
   explicit GlobalTokens(const detail::SharedArray<Index>& positions) : positions_(positions) {
     if (positions_.size() > 0 && positions_[0] < 0) {
       throw_invalid_argument("GlobalTokens: position ", positions_[0], " must not be negative");

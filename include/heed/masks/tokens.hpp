@@ -4,6 +4,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <limits>
 #include <span>
 #include <type_traits>
@@ -27,6 +28,7 @@ class Groups {
   static constexpr bool depends_on_head = false;
 
   explicit Groups(detail::SharedArray<Index> ids) : ids_(std::move(ids)) {}
+  explicit Groups(std::initializer_list<Index> ids) : ids_(ids) {}
 
   bool allows(Position at) const {
     return ids_.has(at.query) && ids_.has(at.key) && ids_[at.query] == ids_[at.key];
@@ -101,6 +103,8 @@ class MaskedToken {
  public:
   static constexpr bool depends_on_head = false;
 
+  explicit MaskedToken(std::initializer_list<Index> masked)
+      : MaskedToken(detail::SharedArray<Index>(masked)) {}
   explicit MaskedToken(const detail::SharedArray<Index>& masked) : masked_(masked) {
     if (masked_.size() > 0 && masked_[0] < 0) {
       throw_invalid_argument("MaskedToken: position ", masked_[0], " must not be negative");
@@ -161,6 +165,9 @@ class ValidKeys {
       : ValidKeys(1, static_cast<Index>(valid.size()), [&](Index item, Index key) {
           return says_valid(*(valid.begin() + key), item, key);
         }) {}
+  /// The same from a list, `({true, true, false})`.
+  template <std::size_t Keys>
+  explicit ValidKeys(const bool (&valid)[Keys]) : ValidKeys(std::span(valid)) {}
 
   Index batch() const { return batch_; }
   Index keys() const { return keys_; }
